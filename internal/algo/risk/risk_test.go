@@ -1,0 +1,281 @@
+package risk
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
+	"pgregory.net/rapid"
+)
+
+func near(a, b, tolerance float64) bool { return math.Abs(a-b) <= tolerance }
+
+func TestLimitRisk(t *testing.T) {
+	tests := map[string]struct {
+		resource Resource
+		want     float64
+	}{
+		// request 4+1 = 5, limit 12+2 = 14, excess 9, allowed 8-5 = 3: 1 - 3/9
+		"more promised than there is": {Resource{Capacity: 8, Requests: 4, Limits: 12, PodRequest: 1, PodLimit: 2}, 2.0 / 3},
+		// request 5, limit 7, excess 2, allowed 7-5 = 2: 1 - 2/2
+		"all promises can be kept": {Resource{Capacity: 8, Requests: 4, Limits: 5, PodRequest: 1, PodLimit: 2}, 0},
+		// request 5, limit 5, excess 0
+		"guaranteed pods only": {Resource{Capacity: 8, Requests: 4, Limits: 4, PodRequest: 1, PodLimit: 1}, 0},
+		// request min(10, 8) = 8, limit 20, excess 12, allowed 0
+		"requests above the capacity": {Resource{Capacity: 8, Requests: 9, Limits: 18, PodRequest: 1, PodLimit: 2}, 1},
+		// request 1, limit max(2, 8) = 8, excess 7, allowed 7: nothing promised beyond the node
+		"an unbounded pod on the node": {Resource{Capacity: 8, Unbounded: true, PodRequest: 1, PodLimit: 2}, 0},
+		// request 4, limit max(10+0, 8) = 10, excess 6, allowed 4: 1 - 4/6
+		"an unbounded pending pod": {Resource{Capacity: 8, Requests: 4, Limits: 10, PodUnbounded: true}, 1.0 / 3},
+		// a best-effort pod on an empty node: request 0, limit 8, excess 8, allowed 8
+		"best effort on an empty node": {Resource{Capacity: 8, PodUnbounded: true}, 0},
+		// request 0, limit 1, excess 1, allowed 0
+		"no capacity":              {Resource{PodRequest: 1, PodLimit: 1}, 1},
+		"no capacity, nothing set": {Resource{PodUnbounded: true}, 0},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.resource.LimitRisk(); !near(got, tc.want, 1e-12) {
+				t.Errorf("%+v: limit risk %v, want %v", tc.resource, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestLoadRisk(t *testing.T) {
+	const window = 5
+	tests := map[string]struct {
+		resource Resource
+		load     Load
+		window   float64
+		want     float64
+	}{
+		// mean 0.5, variance 0.05: concentration 0.25/0.05 - 1 = 4, Beta(2, 2).
+		// F(x) = 3x^2 - 2x^3: F(0.25) = 0.15625, bound 1: 1 - 0.15625
+		"a beta of two and two": {
+			Resource{Capacity: 8, Machine: 8, Requests: 2, Limits: 8},
+			Load{0.5, math.Sqrt(0.01)}, window, 0.84375,
+		},
+		// the same with limits of 4 in 8: F(0.5) = 0.5, 1 - 0.15625/0.5
+		"limits hold the load": {
+			Resource{Capacity: 8, Machine: 8, Requests: 2, Limits: 4},
+			Load{0.5, math.Sqrt(0.01)}, window, 0.6875,
+		},
+		// an unbounded pod lifts the bound to 1 again
+		"an unbounded pod": {
+			Resource{Capacity: 8, Machine: 8, Requests: 2, Limits: 4, Unbounded: true},
+			Load{0.5, math.Sqrt(0.01)}, window, 0.84375,
+		},
+		// mean 0.5, variance 1/12: concentration 0.25x12 - 1 = 2, Beta(1, 1), F(x) = x
+		"uniform": {
+			Resource{Capacity: 10, Machine: 10, Requests: 3, Limits: 20},
+			Load{0.5, math.Sqrt(1.0 / 12)}, 1, 0.7,
+		},
+		// 0.4 of a machine of 10 is 0.5 of the 8 that pods may have, and
+		// sqrt(0.01) of the machine times 10/8 is a variance of 0.015625;
+		// without deviation the step at 0.5 is over a quarter of it
+		"allocatable is less than the machine": {
+			Resource{Capacity: 8, Machine: 10, Requests: 3.9, Limits: 16},
+			Load{0.4, 0}, window, 1,
+		},
+		"the load does not vary, under the requests": {Resource{Capacity: 8, Machine: 8, Requests: 5, Limits: 8}, Load{0.5, 0}, window, 0},
+		"the load does not vary, over the requests":  {Resource{Capacity: 8, Machine: 8, Requests: 3, Limits: 8}, Load{0.5, 0}, window, 1},
+		"certainly over the limits":                  {Resource{Capacity: 8, Machine: 8, Requests: 1, Limits: 2}, Load{0.5, 0}, window, 1},
+		// the variance is bounded by 0.3 x 0.7: nothing with 0.7, everything with 0.3
+		"all or nothing":         {Resource{Capacity: 8, Machine: 8, Requests: 4, Limits: 8}, Load{0.3, 1}, window, 0.3},
+		"no load, no claims":     {Resource{Capacity: 8, Machine: 8, PodUnbounded: true}, Load{0, 0}, window, 0},
+		"full, no claims":        {Resource{Capacity: 8, Machine: 8, PodUnbounded: true}, Load{1, 0}, window, 1},
+		"idle, no claims":        {Resource{Capacity: 8, Machine: 8, PodUnbounded: true}, Load{0.03, 0}, window, 0},
+		"idle, a small claim":    {Resource{Capacity: 8, Machine: 8, PodRequest: 0.1, PodLimit: 0.2}, Load{0.03, 0}, window, 0},
+		"guaranteed pods":        {Resource{Capacity: 8, Machine: 8, Requests: 4, Limits: 4}, Load{0.5, 0.1}, window, 0},
+		"no capacity, some load": {Resource{Machine: 8}, Load{0.5, 0.1}, window, 1},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.resource.LoadRisk(tc.load, tc.window); !near(got, tc.want, 1e-9) {
+				t.Errorf("%+v under %+v: load risk %v, want %v", tc.resource, tc.load, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestScore(t *testing.T) {
+	for risk, want := range map[float64]int64{0: 100, 1: 0, 0.5: 50, 1.0 / 3: 67, 0.995: 1, -1: 100, 7: 0, math.NaN(): 0, math.Inf(1): 0} {
+		if got := Score(risk); got != want {
+			t.Errorf("Score(%v) = %d, want %d", risk, got, want)
+		}
+	}
+}
+
+// drawResource draws a resource that a scheduler could meet: limits at least
+// the requests, and the machine at least the capacity.
+func drawResource(t *rapid.T) Resource {
+	capacity := rapid.Float64Range(1, 1e13).Draw(t, "capacity")
+	fraction := func(label string, most float64) float64 {
+		return rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(0, most)).Draw(t, label) * capacity
+	}
+	requests, podRequest := fraction("requests", 1), fraction("podRequest", 1)
+	return Resource{
+		Capacity: capacity,
+		Machine:  capacity * rapid.Float64Range(1, 1.5).Draw(t, "machine"),
+		Requests: requests, Limits: requests + fraction("excess", 3),
+		Unbounded:  rapid.Bool().Draw(t, "unbounded"),
+		PodRequest: podRequest, PodLimit: podRequest + fraction("podExcess", 3),
+		PodUnbounded: rapid.Bool().Draw(t, "podUnbounded"),
+	}
+}
+
+func drawLoad(t *rapid.T) Load {
+	return Load{
+		Mean:   rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(0, 1), rapid.Just(1.0)).Draw(t, "mean"),
+		StdDev: rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(0, 1e-6), rapid.Float64Range(0, 1)).Draw(t, "stdDev"),
+	}
+}
+
+func TestRisksAreProbabilities(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r, load := drawResource(t), drawLoad(t)
+		window := rapid.Float64Range(1, 100).Draw(t, "window")
+		for name, got := range map[string]float64{"limit": r.LimitRisk(), "load": r.LoadRisk(load, window)} {
+			if !(got >= 0 && got <= 1) {
+				t.Fatalf("%s risk %v of %+v under %+v", name, got, r, load)
+			}
+		}
+	})
+}
+
+// More limit on the node is never less limit risk.
+func TestLimitRiskGrowsWithLimits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := drawResource(t)
+		more := r
+		more.Limits += rapid.Float64Range(0, 2).Draw(t, "more") * r.Capacity
+		if a, b := r.LimitRisk(), more.LimitRisk(); a > b+1e-9 {
+			t.Fatalf("%+v: %v, with limits of %v: %v", r, a, more.Limits, b)
+		}
+	})
+}
+
+// More requests covering the same load are never more overuse.
+func TestOveruseFallsWithTheThreshold(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := Fit(drawLoad(t), rapid.Float64Range(1, 20).Draw(t, "window"))
+		low := rapid.Float64Range(0, 1).Draw(t, "low")
+		high := rapid.Float64Range(low, 1).Draw(t, "high")
+		bound := rapid.Float64Range(high, 1).Draw(t, "bound")
+		if a, b := d.Overuse(low, bound), d.Overuse(high, bound); a < b-1e-9 {
+			t.Fatalf("%+v: overuse of %v is %v, of %v it is %v", d, low, a, high, b)
+		}
+	})
+}
+
+// A node that is idle and empty looks no worse than a busy one, to any pod.
+func TestIdleEmptyNodeIsNeverWorse(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		busy := drawResource(t)
+		busy.Machine = busy.Capacity
+		busyLoad := Load{rapid.Float64Range(0.2, 1).Draw(t, "mean"), rapid.Float64Range(0, 0.5).Draw(t, "stdDev")}
+		idle := busy
+		idle.Requests, idle.Limits, idle.Unbounded = 0, 0, false
+		idleLoad := Load{rapid.Float64Range(0, 0.02).Draw(t, "idleMean"), rapid.Float64Range(0, 0.004).Draw(t, "idleStdDev")}
+		weight := rapid.Float64Range(0, 1).Draw(t, "weight")
+		score := func(r Resource, l Load) int64 {
+			return Score(Combine(r.LimitRisk(), r.LoadRisk(l, 5), weight))
+		}
+		if a, b := score(idle, idleLoad), score(busy, busyLoad); a < b {
+			t.Fatalf("idle %+v scores %d, busy %+v scores %d", idle, a, busy, b)
+		}
+	})
+}
+
+// A node that best-effort pods keep busy does not look safe.
+func TestNodeBusyWithBestEffortPodsIsNotSafe(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := Resource{Capacity: 8, Machine: 8, Unbounded: true, PodUnbounded: true}
+		load := Load{rapid.Float64Range(0.5, 1).Draw(t, "mean"), rapid.Float64Range(0, 0.1).Draw(t, "stdDev")}
+		if got := r.LoadRisk(load, 5); got < 0.75 {
+			t.Fatalf("load risk %v under %+v", got, load)
+		}
+	})
+}
+
+// The oracle is the beta distribution of another package, and the integral of
+// its density by the trapezoid rule where that is smooth.
+func TestFitAgainstOracle(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		mean := rapid.Float64Range(0.05, 0.95).Draw(t, "mean")
+		concentration := rapid.Float64Range(2.5, 200).Draw(t, "concentration")
+		stdDev := math.Sqrt(mean * (1 - mean) / (concentration + 1))
+		d := Fit(Load{mean, stdDev}, 1)
+		oracle := distuv.Beta{Alpha: mean * concentration, Beta: (1 - mean) * concentration}
+		if !near(oracle.Mean(), mean, 1e-9) || !near(oracle.StdDev(), stdDev, 1e-9) {
+			t.Fatalf("moments of %+v are not those asked for", oracle)
+		}
+		x := rapid.Float64Range(0, 1).Draw(t, "x")
+		if got, want := d.AtMost(x), oracle.CDF(x); !near(got, want, 1e-9) {
+			t.Fatalf("F(%v) = %v, want %v", x, got, want)
+		}
+		if oracle.Alpha < 1.5 || oracle.Beta < 1.5 {
+			return
+		}
+		const steps = 4000
+		integral := 0.0
+		for i := range steps {
+			a, b := x*float64(i)/steps, x*float64(i+1)/steps
+			integral += (oracle.Prob(a) + oracle.Prob(b)) / 2 * (b - a)
+		}
+		if !near(d.AtMost(x), integral, 2e-3) {
+			t.Fatalf("F(%v) = %v, the density integrates to %v", x, d.AtMost(x), integral)
+		}
+	})
+}
+
+// The limits of the family join it without a jump.
+func TestFitIsContinuousAtItsLimits(t *testing.T) {
+	for _, mean := range []float64{0.1, 0.5, 0.9} {
+		nearlyStep := Fit(Load{mean, 1e-4}, 1)
+		if nearlyStep.shape != beta || nearlyStep.AtMost(mean-0.01) > 1e-9 || nearlyStep.AtMost(mean+0.01) < 1-1e-9 {
+			t.Errorf("mean %v: a deviation of 1e-4 is not nearly a step: %+v", mean, nearlyStep)
+		}
+		most := math.Sqrt(mean * (1 - mean))
+		nearlyTwo, two := Fit(Load{mean, most * (1 - 1e-6)}, 1), Fit(Load{mean, most}, 1)
+		if nearlyTwo.shape != beta || two.shape != twoPoint || !near(nearlyTwo.AtMost(0.5), two.AtMost(0.5), 1e-3) {
+			t.Errorf("mean %v: F(0.5) jumps from %v to %v", mean, nearlyTwo.AtMost(0.5), two.AtMost(0.5))
+		}
+	}
+}
+
+func FuzzScoreIsInRange(f *testing.F) {
+	f.Add(8.0, 8.0, 4.0, 12.0, 1.0, 2.0, 0.5, 0.1, 5.0, 0.5)
+	f.Add(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, math.NaN(), math.Inf(1), -1.0, 0.0)
+	f.Add(1e-300, 1e300, 1e300, 1e300, 1e300, 1e300, 1e300, 1e300, 1e300, 1.0)
+	f.Fuzz(func(t *testing.T, capacity, machine, requests, limits, podRequest, podLimit, mean, stdDev, window, weight float64) {
+		r := Resource{Capacity: capacity, Machine: machine, Requests: requests, Limits: limits, PodRequest: podRequest, PodLimit: podLimit}
+		if got := Score(Combine(r.LimitRisk(), r.LoadRisk(Load{mean, stdDev}, window), weight)); got < 0 || got > 100 {
+			t.Errorf("score %d", got)
+		}
+	})
+}
+
+func BenchmarkLoadRisk(b *testing.B) {
+	for name, limits := range map[string]float64{"bound 1": 12, "bound under 1": 6} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			r := Resource{Capacity: 8, Machine: 8, Requests: 3, Limits: limits, PodRequest: 1, PodLimit: 2}
+			for b.Loop() {
+				r.LoadRisk(Load{0.45, 0.1}, 5)
+			}
+		})
+	}
+}
+
+func Example() {
+	// Eight cores. The pods on the node request four and may use twelve; the
+	// pending pod requests one and may use two. A load of half the machine,
+	// varying by a tenth, is over the four requested cores about half the time.
+	r := Resource{Capacity: 8, Machine: 8, Requests: 4, Limits: 12, PodRequest: 1, PodLimit: 2}
+	limit, load := r.LimitRisk(), r.LoadRisk(Load{Mean: 0.5, StdDev: 0.1}, 5)
+	fmt.Printf("limit risk %.3f, load risk %.3f, score %d\n", limit, load, Score(Combine(limit, load, 0.5)))
+	// Output: limit risk 0.667, load risk 0.500, score 42
+}

@@ -1,0 +1,145 @@
+package noderes
+
+import (
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/allocation"
+)
+
+// Sum adds up what the pods of a node ask of one resource.
+type Sum struct {
+	// Request is the sum of the requests.
+	Request int64
+	// Limit is the sum of the limits of the bounded pods; PartialLimit that of
+	// what the unbounded ones declare all the same.
+	Limit, PartialLimit int64
+	// FlooredLimit is the sum over all pods of the declared limit, taken at
+	// least as high as the request.
+	FlooredLimit int64
+	// Unbounded is the number of unbounded pods.
+	Unbounded int64
+}
+
+// Add takes one more pod in.
+func (s *Sum) Add(a Amount) {
+	s.Request = allocation.Add(s.Request, a.Request)
+	s.FlooredLimit = allocation.Add(s.FlooredLimit, max(a.Limit, a.Request))
+	if a.Unbounded {
+		s.PartialLimit = allocation.Add(s.PartialLimit, a.Limit)
+		s.Unbounded++
+		return
+	}
+	s.Limit = allocation.Add(s.Limit, a.Limit)
+}
+
+// LimitWithDefault returns the sum of the limits of all pods, where an
+// unbounded pod counts with what it does declare and byDefault on top; or with
+// all that is allocatable if byDefault is 0.
+func (s *Sum) LimitWithDefault(byDefault, allocatable int64) int64 {
+	if s.Unbounded == 0 {
+		return s.Limit
+	}
+	if byDefault == 0 {
+		return allocation.Add(s.Limit, allocation.Multiply(s.Unbounded, allocatable))
+	}
+	return allocation.Add(allocation.Add(s.Limit, s.PartialLimit), allocation.Multiply(s.Unbounded, byDefault))
+}
+
+type namedSum struct {
+	name v1.ResourceName
+	Sum
+}
+
+// Sums are the sums over the pods of one node, at one instant. They do not
+// change once made.
+type Sums struct {
+	generation int64
+	// pods are the node's pods in the order of its NodeInfo, with their amounts:
+	// what has not changed place is not read again.
+	pods []summedPod
+
+	cpu, memory, ephemeralStorage Sum
+	scalars                       []namedSum
+}
+
+type summedPod struct {
+	pod     *v1.Pod
+	amounts Pod
+}
+
+// Of returns the sum of one resource.
+func (s *Sums) Of(r Resource) Sum {
+	switch r.kind {
+	case cpu:
+		return s.cpu
+	case memory:
+		return s.memory
+	case ephemeralStorage:
+		return s.ephemeralStorage
+	case scalar:
+	}
+	for i := range s.scalars {
+		if s.scalars[i].name == r.name {
+			return s.scalars[i].Sum
+		}
+	}
+	return Sum{}
+}
+
+// newSums adds up the pods of a node. Amounts are taken from earlier sums of
+// the same node where a pod stands in the same place.
+func newSums(node fwk.NodeInfo, earlier *Sums) *Sums {
+	infos := node.GetPods()
+	s := &Sums{generation: node.GetGeneration(), pods: make([]summedPod, len(infos))}
+	for i, info := range infos {
+		pod := info.GetPod()
+		if earlier != nil && i < len(earlier.pods) && earlier.pods[i].pod == pod {
+			s.pods[i] = earlier.pods[i]
+		} else {
+			s.pods[i] = summedPod{pod, NewPod(pod)}
+		}
+		amounts := &s.pods[i].amounts
+		s.cpu.Add(amounts.cpu)
+		s.memory.Add(amounts.memory)
+		s.ephemeralStorage.Add(amounts.ephemeralStorage)
+		for _, a := range amounts.scalars {
+			s.scalar(a.name).Add(a.Amount)
+		}
+	}
+	return s
+}
+
+func (s *Sums) scalar(name v1.ResourceName) *Sum {
+	i, found := slices.BinarySearchFunc(s.scalars, name, func(a namedSum, name v1.ResourceName) int {
+		return strings.Compare(string(a.name), string(name))
+	})
+	if !found {
+		s.scalars = slices.Insert(s.scalars, i, namedSum{name: name})
+	}
+	return &s.scalars[i].Sum
+}
+
+// describes reports whether the sums are those of the node as it is now,
+// judged by its generation, its number of pods and the last of them.
+//
+// The scheduler overwrites its NodeInfos in place, so that a pointer alone
+// proves nothing; and while it tries out a group of pods it adds and removes
+// them under an old generation, so that a generation alone proves nothing
+// either.
+func (s *Sums) describes(node fwk.NodeInfo) bool {
+	infos := node.GetPods()
+	return s.generation == node.GetGeneration() && len(s.pods) == len(infos) &&
+		(len(infos) == 0 || s.pods[len(infos)-1].pod == infos[len(infos)-1].GetPod())
+}
+
+// describesExactly reports the same by looking at every pod. Only while a
+// group of pods is tried out can other pods of equal number and with an equal
+// last one stand under the same generation.
+func (s *Sums) describesExactly(node fwk.NodeInfo) bool {
+	return s.generation == node.GetGeneration() &&
+		slices.EqualFunc(s.pods, node.GetPods(), func(a summedPod, b fwk.PodInfo) bool { return a.pod == b.GetPod() })
+}

@@ -1,0 +1,243 @@
+// Package wire is the format in which load-watcher services pass load on:
+// JSON, times in Unix seconds, values in percent of the node's capacity.
+//
+//	{"timestamp": 1795239886,
+//	 "window": {"duration": "15m", "start": 1795238986, "end": 1795239886},
+//	 "source": "Prometheus",
+//	 "data": {"NodeMetricsMap": {"node-1": {"metrics": [
+//	   {"name": "instance:node_cpu:ratio", "type": "CPU", "operator": "AVG", "rollup": "15m", "value": 40}],
+//	   "tags": {}, "metadata": {"dataCenter": ""}}}}}
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/plimsoll-k8s/plimsoll/load"
+)
+
+// MaxBytes is the most that is read of a message; 5,000 nodes take about 3 MiB.
+const MaxBytes = 64 << 20
+
+// The types and operators of a metric.
+const (
+	typeCPU    = "CPU"
+	typeMemory = "Memory"
+
+	operatorAverage   = "AVG"
+	operatorDeviation = "STD"
+	operatorLatest    = "Latest"
+)
+
+type message struct {
+	Timestamp int64  `json:"timestamp"`
+	Window    window `json:"window"`
+	Source    string `json:"source"`
+	Data      data   `json:"data"`
+}
+
+type window struct {
+	Duration string `json:"duration"`
+	Start    int64  `json:"start"`
+	End      int64  `json:"end"`
+}
+
+type data struct {
+	NodeMetricsMap map[string]nodeMetrics `json:"NodeMetricsMap"`
+}
+
+type nodeMetrics struct {
+	Metrics  []metric       `json:"metrics"`
+	Tags     map[string]any `json:"tags"`
+	Metadata metadata       `json:"metadata"`
+}
+
+type metadata struct {
+	DataCenter string `json:"dataCenter"`
+}
+
+type metric struct {
+	Name     string   `json:"name"`
+	Type     string   `json:"type"`
+	Operator string   `json:"operator"`
+	Rollup   string   `json:"rollup"`
+	Value    *percent `json:"value"`
+}
+
+// percent is a value that may not be a number, in any of the spellings that
+// services have been seen to send.
+type percent float64
+
+func (p *percent) UnmarshalJSON(raw []byte) error {
+	var value float64
+	if err := json.Unmarshal(raw, &value); err != nil {
+		value = math.NaN()
+	}
+	*p = percent(value)
+	return nil
+}
+
+// Decode reads a message. A single value that makes no sense is left out and
+// counted in the reading; one over 100 counts as 100. Of a node that sends no
+// average, the latest value is taken, without a deviation.
+func Decode(r io.Reader) (load.Reading, error) {
+	raw, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
+	if err != nil {
+		return load.Reading{}, err
+	}
+	if len(raw) > MaxBytes {
+		return load.Reading{}, fmt.Errorf("message is larger than %d MiB", MaxBytes>>20)
+	}
+	raw = quoteNotNumbers(raw)
+	var m message
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return load.Reading{}, describe(err, raw)
+	}
+	at := m.Timestamp
+	if at == 0 {
+		at = m.Window.End
+	}
+	switch {
+	case at <= 0 || at > math.MaxInt32*4:
+		return load.Reading{}, fmt.Errorf("timestamp: found %d, want the time of the reading in Unix seconds", at)
+	case m.Data.NodeMetricsMap == nil:
+		return load.Reading{}, errors.New("data.NodeMetricsMap: missing, want the metrics by node name")
+	}
+	reading := load.Reading{Source: m.Source, Time: time.Unix(at, 0), Nodes: make(map[string]load.Node, len(m.Data.NodeMetricsMap))}
+	if d, err := time.ParseDuration(m.Window.Duration); err == nil {
+		reading.Window = d
+	}
+	for name, node := range m.Data.NodeMetricsMap {
+		cpu, hasCPU := utilisation(node.Metrics, typeCPU, &reading.Rejected)
+		memory, hasMemory := utilisation(node.Metrics, typeMemory, &reading.Rejected)
+		if hasCPU || hasMemory {
+			reading.Nodes[name] = load.Node{CPU: cpu, Memory: memory, HasCPU: hasCPU, HasMemory: hasMemory}
+		}
+	}
+	return reading, nil
+}
+
+// utilisation picks the figures of one resource out of a node's metrics.
+func utilisation(metrics []metric, resource string, rejected *int) (load.Utilisation, bool) {
+	var average, latest, deviation float64
+	var hasAverage, hasLatest bool
+	for _, m := range metrics {
+		if m.Type != resource {
+			continue
+		}
+		if m.Value == nil {
+			*rejected++
+			continue
+		}
+		fraction := float64(*m.Value) / 100
+		if !(fraction >= 0) || math.IsInf(fraction, 1) {
+			*rejected++
+			continue
+		}
+		fraction = min(fraction, 1)
+		switch m.Operator {
+		case operatorAverage:
+			average, hasAverage = fraction, true
+		case operatorLatest, "":
+			latest, hasLatest = fraction, true
+		case operatorDeviation:
+			deviation = fraction
+		}
+	}
+	if hasAverage {
+		return load.Utilisation{Mean: average, StdDev: deviation}, true
+	}
+	return load.Utilisation{Mean: latest}, hasLatest
+}
+
+// Encode writes a reading as one message, nodes in the order of their names.
+func Encode(w io.Writer, reading load.Reading) error {
+	m := message{
+		Timestamp: reading.Time.Unix(), Source: reading.Source,
+		Window: window{Duration: reading.Window.String(), Start: reading.Time.Add(-reading.Window).Unix(), End: reading.Time.Unix()},
+		Data:   data{NodeMetricsMap: make(map[string]nodeMetrics, len(reading.Nodes))},
+	}
+	for _, name := range slices.Sorted(maps.Keys(reading.Nodes)) {
+		node := reading.Nodes[name]
+		out := nodeMetrics{Metrics: []metric{}, Tags: map[string]any{}}
+		add := func(resource string, u load.Utilisation, has bool) {
+			if !has || !u.Valid() {
+				return
+			}
+			mean, deviation := percent(u.Mean*100), percent(u.StdDev*100)
+			out.Metrics = append(out.Metrics,
+				metric{resource, resource, operatorAverage, m.Window.Duration, &mean},
+				metric{resource, resource, operatorDeviation, m.Window.Duration, &deviation})
+		}
+		add(typeCPU, node.CPU, node.HasCPU)
+		add(typeMemory, node.Memory, node.HasMemory)
+		m.Data.NodeMetricsMap[name] = out
+	}
+	return json.NewEncoder(w).Encode(m)
+}
+
+// quoteNotNumbers puts quotes around a bare NaN or Infinity, which JSON does
+// not know and some services write, so that one such value does not take all
+// others with it.
+func quoteNotNumbers(raw []byte) []byte {
+	if !bytes.Contains(raw, []byte("NaN")) && !bytes.Contains(raw, []byte("Inf")) {
+		return raw
+	}
+	out := make([]byte, 0, len(raw)+64)
+	inString := false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case inString && c == '\\' && i+1 < len(raw):
+			out = append(out, c)
+			i++
+		case c == '"':
+			inString = !inString
+		case !inString && (c == 'N' || c == 'I' || c == '+' || c == '-'):
+			if word := notNumber(raw[i:]); word != "" {
+				out = append(out, '"')
+				out = append(out, word...)
+				out = append(out, '"')
+				i += len(word) - 1
+				continue
+			}
+		}
+		out = append(out, raw[i])
+	}
+	return out
+}
+
+func notNumber(raw []byte) string {
+	for _, word := range []string{"NaN", "Infinity", "-Infinity", "+Infinity", "-Inf", "+Inf", "Inf"} {
+		if bytes.HasPrefix(raw, []byte(word)) {
+			return word
+		}
+	}
+	return ""
+}
+
+// describe says where in the message an error of the JSON decoder is.
+func describe(err error, raw []byte) error {
+	var syntax *json.SyntaxError
+	var wrongType *json.UnmarshalTypeError
+	offset := int64(-1)
+	switch {
+	case errors.As(err, &syntax):
+		offset = syntax.Offset
+	case errors.As(err, &wrongType):
+		offset = wrongType.Offset
+	}
+	if offset < 0 || offset > int64(len(raw)) {
+		return fmt.Errorf("not a load-watcher message: %w", err)
+	}
+	before := raw[:offset]
+	line := bytes.Count(before, []byte("\n")) + 1
+	column := len(before) - bytes.LastIndexByte(before, '\n') - 1
+	return fmt.Errorf("not a load-watcher message: line %d, column %d: %w", line, column, err)
+}

@@ -1,0 +1,149 @@
+// Package lowriskovercommitment scores nodes by how little they risk: how much
+// of what limits promise beyond requests the node could not deliver, and how
+// probable its measured load makes it that pods use more than they requested.
+// Both are worked out for CPU and for memory as package internal/algo/risk
+// says; the riskier resource decides:
+//
+//	risk  = w x limit risk + (1 - w) x load risk
+//	score = round(100 x (1 - risk))
+//
+// The score needs no normalising. Of a node without fresh load only the limit
+// risk counts.
+package lowriskovercommitment
+
+import (
+	"context"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/plimsoll-k8s/plimsoll/api/config"
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/risk"
+	"github.com/plimsoll-k8s/plimsoll/internal/noderes"
+	"github.com/plimsoll-k8s/plimsoll/load"
+)
+
+// Name of the plugin in the scheduler's configuration.
+const Name = "LowRiskOverCommitment"
+
+// cycleKey is where the load that a cycle reckons with stands in its state.
+const cycleKey fwk.StateKey = "plimsoll.dev/" + Name
+
+// Plugin scores nodes. It does not change once made.
+type Plugin struct {
+	window                         float64
+	cpuLimitWeight, memLimitWeight float64
+	load                           *load.Store
+	cache                          *noderes.Cache
+	nodes                          fwk.SharedLister
+}
+
+var (
+	_ fwk.PreScorePlugin = &Plugin{}
+	_ fwk.ScorePlugin    = &Plugin{}
+	_ fwk.SignPlugin     = &Plugin{}
+)
+
+// New returns the plugin with these arguments, a
+// *config.LowRiskOverCommitmentArgs or nil for the defaults. Until ctx ends it
+// reads load from the source that the arguments name.
+func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+	return NewShared(noderes.NewCache(), NewStores())(ctx, obj, handle)
+}
+
+// NewShared returns a constructor of plugins that share a cache of sums with
+// other plugins of the same scheduler, and the reading of load with each other.
+func NewShared(cache *noderes.Cache, stores *Stores) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
+	return func(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+		args, err := config.Arguments[config.LowRiskOverCommitmentArgs](obj)
+		if err != nil {
+			return nil, fmt.Errorf("args of %s: %w", Name, err)
+		}
+		store, err := stores.get(ctx, args)
+		if err != nil {
+			return nil, fmt.Errorf("args of %s: %w", Name, err)
+		}
+		return &Plugin{
+			window:         float64(*args.SmoothingWindowSize),
+			cpuLimitWeight: args.LimitWeight(v1.ResourceCPU),
+			memLimitWeight: args.LimitWeight(v1.ResourceMemory),
+			load:           store,
+			cache:          cache,
+			nodes:          handle.SnapshotSharedLister(),
+		}, nil
+	}
+}
+
+// Name returns the name of the plugin.
+func (pl *Plugin) Name() string { return Name }
+
+// SignPod adds requests and limits to a pod's signature.
+func (pl *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
+	return noderes.Sign(pod), nil
+}
+
+// PreScore reads the pending pod's requests and limits, and settles which load
+// all nodes of this cycle are judged by.
+func (pl *Plugin) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) *fwk.Status {
+	pl.begin(state, pod)
+	return nil
+}
+
+// Score returns the score of a node.
+func (pl *Plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
+	c := pl.begin(state, pod)
+	sums := pl.cache.Sums(node, pl.nodes, c.pending.InGroup)
+	measured, _ := c.load.Node(node.Node().Name)
+	cpu := pl.risk(node, noderes.CPU, sums, c.pending, measured.CPU, measured.HasCPU, pl.cpuLimitWeight)
+	memory := pl.risk(node, noderes.Memory, sums, c.pending, measured.Memory, measured.HasMemory, pl.memLimitWeight)
+	return risk.Score(max(cpu, memory)), nil
+}
+
+// ScoreExtensions returns nil: scores are not normalised.
+func (pl *Plugin) ScoreExtensions() fwk.ScoreExtensions { return nil }
+
+// risk returns the risk of one resource of a node.
+func (pl *Plugin) risk(node fwk.NodeInfo, resource noderes.Resource, sums *noderes.Sums, pending *noderes.Pending,
+	measured load.Utilisation, isMeasured bool, limitWeight float64,
+) float64 {
+	sum, pod := sums.Of(resource), pending.Of(resource)
+	r := risk.Resource{
+		Capacity:     float64(resource.Allocatable(node)),
+		Requests:     float64(sum.Request),
+		Limits:       float64(sum.FlooredLimit),
+		Unbounded:    sum.Unbounded > 0,
+		PodRequest:   float64(pod.Request),
+		PodLimit:     float64(max(pod.Limit, pod.Request)),
+		PodUnbounded: pod.Unbounded,
+	}
+	limitRisk := r.LimitRisk()
+	if !isMeasured || !measured.Valid() {
+		return limitRisk
+	}
+	r.Machine = float64(resource.Capacity(node))
+	return risk.Combine(limitRisk, r.LoadRisk(measured, pl.window), limitWeight)
+}
+
+// cycle is what one scheduling cycle reckons with.
+type cycle struct {
+	pending *noderes.Pending
+	load    *load.Snapshot
+}
+
+// Clone returns the same state, which does not change.
+func (c *cycle) Clone() fwk.StateData { return c }
+
+// begin returns the cycle's state, worked out by the first who asks: PreScore,
+// or Score where the profile enables the plugin for score alone.
+func (pl *Plugin) begin(state fwk.CycleState, pod *v1.Pod) *cycle {
+	if data, err := state.Read(cycleKey); err == nil {
+		if c, ok := data.(*cycle); ok {
+			return c
+		}
+	}
+	c := &cycle{pending: pl.cache.Pending(state, pod, pl.nodes), load: pl.load.Fresh()}
+	state.Write(cycleKey, c)
+	return c
+}

@@ -1,0 +1,50 @@
+// Package plugins puts Plimsoll's scheduler plugins together, for a
+// kube-scheduler to be built with them:
+//
+//	command := app.NewSchedulerCommand(plugins.Options()...)
+//
+// Each plugin can also be used alone, from its own package.
+package plugins
+
+import (
+	"k8s.io/kubernetes/cmd/kube-scheduler/app"
+	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/noderes"
+	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/plugins/lowriskovercommitment"
+	"github.com/plimsoll-k8s/plimsoll/plugins/noderesourcesallocatable"
+	"github.com/plimsoll-k8s/plimsoll/plugins/noderesourceslimits"
+)
+
+// Names of the plugins, in the order of the documentation.
+var Names = []string{noderesourcesallocatable.Name, noderesourceslimits.Name, lowriskovercommitment.Name}
+
+// Registry returns the constructors of all plugins. Plugins made by them share
+// the sums per node and the reading of load: a registry is for one scheduler.
+func Registry() runtime.Registry { return registry(lowriskovercommitment.NewStores()) }
+
+// RegistryWithLoad returns the same with the load of this store, in place of
+// the source that the plugins' arguments name.
+func RegistryWithLoad(store *load.Store) runtime.Registry {
+	return registry(lowriskovercommitment.FixedStore(store))
+}
+
+func registry(stores *lowriskovercommitment.Stores) runtime.Registry {
+	cache := noderes.NewCache()
+	return runtime.Registry{
+		noderesourcesallocatable.Name: noderesourcesallocatable.New,
+		noderesourceslimits.Name:      noderesourceslimits.NewShared(cache),
+		lowriskovercommitment.Name:    lowriskovercommitment.NewShared(cache, stores),
+	}
+}
+
+// Options returns the plugins as options of kube-scheduler's command.
+func Options() []app.Option {
+	registry := Registry()
+	options := make([]app.Option, 0, len(Names))
+	for _, name := range Names {
+		options = append(options, app.WithPlugin(name, registry[name]))
+	}
+	return options
+}
