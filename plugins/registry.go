@@ -7,6 +7,8 @@
 package plugins
 
 import (
+	"time"
+
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
 	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
@@ -24,10 +26,10 @@ var Names = []string{noderesourcesallocatable.Name, noderesourceslimits.Name, lo
 // the sums per node and the reading of load: a registry is for one scheduler.
 func Registry() runtime.Registry { return registry(lowriskovercommitment.NewStores()) }
 
-// RegistryWithLoad returns the same with the load of this store, in place of
-// the source that the plugins' arguments name.
-func RegistryWithLoad(store *load.Store) runtime.Registry {
-	return registry(lowriskovercommitment.FixedStore(store))
+// RegistryWithLoad returns the same with load from stores that make makes, given
+// how old load may be, in place of the sources that the plugins' arguments name.
+func RegistryWithLoad(make func(maxAge time.Duration) (*load.Store, error)) runtime.Registry {
+	return registry(lowriskovercommitment.StoresMadeBy(make))
 }
 
 func registry(stores *lowriskovercommitment.Stores) runtime.Registry {

@@ -1,10 +1,11 @@
 package config
 
 import (
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/klog/v2"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	internalv1 "k8s.io/kubernetes/pkg/scheduler/apis/config/v1"
@@ -12,7 +13,7 @@ import (
 
 // legacyVersions are versions of the scheduler's configuration that Kubernetes
 // no longer reads and that files with these plugins are still written in.
-// They are read as v1, with a warning.
+// They are read as v1; those who read them say so, with LegacyWarning.
 var legacyVersions = []schema.GroupVersion{
 	{Group: configv1.GroupName, Version: "v1beta2"},
 	{Group: configv1.GroupName, Version: "v1beta3"},
@@ -49,12 +50,20 @@ func addLegacyToScheme(s *runtime.Scheme) error {
 	return s.AddConversionFunc((*LegacyKubeSchedulerConfiguration)(nil), (*internalconfig.KubeSchedulerConfiguration)(nil),
 		func(in, out any, scope conversion.Scope) error {
 			legacy := in.(*LegacyKubeSchedulerConfiguration)
-			klog.Background().Info("Warning: the scheduler configuration is of a version that is no longer served and is read as v1; please change its apiVersion",
-				"found", legacy.APIVersion, "readAs", configv1.SchemeGroupVersion.String())
-			if legacy.HealthzBindAddress != nil || legacy.MetricsBindAddress != nil {
-				klog.Background().Info("Warning: healthzBindAddress and metricsBindAddress have no effect; the scheduler serves health and metrics on its secure port (--secure-port)")
-			}
 			return internalv1.Convert_v1_KubeSchedulerConfiguration_To_config_KubeSchedulerConfiguration(
 				&legacy.KubeSchedulerConfiguration, out.(*internalconfig.KubeSchedulerConfiguration), scope)
 		})
+}
+
+// LegacyWarning returns what to tell the owner of a configuration of that
+// version, nothing if there is nothing to tell.
+func LegacyWarning(apiVersion string) string {
+	for _, version := range legacyVersions {
+		if version.String() == apiVersion {
+			return fmt.Sprintf("the scheduler configuration is of %s, which Kubernetes no longer serves, and is read as %s; "+
+				"please change its apiVersion, and remove healthzBindAddress and metricsBindAddress, which have no effect",
+				apiVersion, configv1.SchemeGroupVersion)
+		}
+	}
+	return ""
 }

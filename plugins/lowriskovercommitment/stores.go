@@ -19,7 +19,7 @@ import (
 type Stores struct {
 	mu    sync.Mutex
 	byKey map[storeKey]*load.Store
-	fixed *load.Store
+	make  func(maxAge time.Duration) (*load.Store, error)
 }
 
 type storeKey struct {
@@ -32,14 +32,17 @@ type storeKey struct {
 // is named.
 func NewStores() *Stores { return &Stores{byKey: map[storeKey]*load.Store{}} }
 
-// FixedStore returns a set with just this store, whatever source is named, and
-// no reader: for those who bring load of their own, such as a simulation.
-func FixedStore(store *load.Store) *Stores { return &Stores{fixed: store} }
+// StoresMadeBy returns a set whose stores are made and filled by the caller,
+// whatever source the arguments name, and no reader: for those who bring load
+// of their own, such as a simulation.
+func StoresMadeBy(make func(maxAge time.Duration) (*load.Store, error)) *Stores {
+	return &Stores{make: make}
+}
 
 // get returns the store for these arguments; it is filled until ctx ends.
 func (s *Stores) get(ctx context.Context, args *config.LowRiskOverCommitmentArgs) (*load.Store, error) {
-	if s.fixed != nil {
-		return s.fixed, nil
+	if s.make != nil {
+		return s.make(args.MaxLoadAge.Duration)
 	}
 	source, err := newSource(args)
 	if err != nil {

@@ -1,0 +1,22 @@
+// Command plimsoll-scheduler is kube-scheduler with Plimsoll's plugins.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"k8s.io/component-base/cli"
+	_ "k8s.io/component-base/metrics/prometheus/clientgo"
+	_ "k8s.io/component-base/metrics/prometheus/version"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/kubescheduler"
+)
+
+func main() {
+	const name = "plimsoll-scheduler"
+	err := cli.RunNoErrOutput(kubescheduler.NewCommand(name))
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+	}
+	os.Exit(kubescheduler.ExitCode(err))
+}

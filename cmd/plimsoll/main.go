@@ -1,0 +1,70 @@
+// Command plimsoll shows what Plimsoll would do, before it does it.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/version"
+)
+
+// exitUsage is the exit code for what was given and makes no sense.
+const exitUsage = 2
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := newCommand().ExecuteContext(ctx)
+	stop()
+	os.Exit(report(err))
+}
+
+// newCommand returns the whole command.
+func newCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "plimsoll",
+		Short: "How deep may a cluster be loaded?",
+		Long: `Plimsoll shows how deep nodes may be loaded, with the code of the real
+scheduler and before anything is changed.`,
+		Version:       version.String(),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		PersistentPreRun: func(*cobra.Command, []string) {
+			// What the scheduler's code has to say about its own workings is not
+			// the answer to the question.
+			klog.LogToStderr(false)
+			klog.SetOutput(io.Discard)
+		},
+	}
+	cmd.SetVersionTemplate("plimsoll {{.Version}}\n")
+	cmd.AddCommand(newScoreCommand(), newVersionCommand())
+	return cmd
+}
+
+func newVersionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), "plimsoll", version.String())
+			return err
+		},
+	}
+}
+
+// report prints an error on one line and returns the exit code.
+func report(err error) int {
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(os.Stderr, "plimsoll:", strings.ReplaceAll(err.Error(), "\n", "; "))
+	return exitUsage
+}

@@ -1,0 +1,181 @@
+package controlplane
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/spf13/pflag"
+	"go.etcd.io/etcd/client/pkg/v3/transport"
+	"go.etcd.io/etcd/server/v3/embed"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
+)
+
+// childVariable is the environment variable by which a program knows that it
+// is to be the servers of a control plane; its value is an assignment in JSON.
+const childVariable = "PLIMSOLL_CONTROL_PLANE"
+
+type assignment struct {
+	Dir           string   `json:"dir"`
+	APIServerArgs []string `json:"apiServerArgs,omitempty"`
+}
+
+// RunIfChild runs the servers of a control plane and does not return, if that
+// is what this process was started for. Otherwise it does nothing.
+func RunIfChild() {
+	raw, ok := os.LookupEnv(childVariable)
+	if !ok {
+		return
+	}
+	if err := runChild(raw); err != nil {
+		fmt.Fprintln(os.Stderr, "control plane:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// runChild serves until standard input ends, and then removes the directory:
+// the parent may not have lived to do it. If the servers fail the parent is
+// there, and wants to read their log.
+func runChild(raw string) error {
+	var assigned assignment
+	if err := json.Unmarshal([]byte(raw), &assigned); err != nil {
+		return fmt.Errorf("%s: %w", childVariable, err)
+	}
+	// A Ctrl-C in the terminal reaches the whole process group. The parent
+	// decides what it means, and closes standard input.
+	signal.Ignore(syscall.SIGINT, syscall.SIGTERM)
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		cancel()
+	}()
+	defer func() {
+		if ctx.Err() != nil {
+			_ = os.RemoveAll(assigned.Dir)
+		}
+	}()
+
+	etcd, endpoint, err := startEtcd(assigned.Dir)
+	if err != nil {
+		return fmt.Errorf("etcd: %w", err)
+	}
+	defer etcd.Close()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	address := "https://" + listener.Addr().String()
+	serverEnded := make(chan error, 1)
+	go func() { serverEnded <- runAPIServer(ctx, assigned, endpoint, listener) }()
+
+	go runNodeSide(ctx, clientConfig(assigned.Dir, address))
+	if err := json.NewEncoder(os.Stdout).Encode(hello{Address: address}); err != nil {
+		return err
+	}
+	err = <-serverEnded
+	if ctx.Err() != nil {
+		return nil
+	}
+	return fmt.Errorf("kube-apiserver: %w", err)
+}
+
+// startEtcd starts etcd and returns the URL that it serves clients at.
+func startEtcd(dir string) (*embed.Etcd, string, error) {
+	anyPort := url.URL{Scheme: "https", Host: "127.0.0.1:0"}
+	tls := transport.TLSInfo{
+		CertFile: filepath.Join(dir, serverCert), KeyFile: filepath.Join(dir, serverKey),
+		TrustedCAFile: filepath.Join(dir, caFile), ClientCertAuth: true,
+	}
+	config := embed.NewConfig()
+	config.Dir = filepath.Join(dir, "etcd")
+	config.ListenClientUrls, config.AdvertiseClientUrls = []url.URL{anyPort}, []url.URL{anyPort}
+	config.ListenPeerUrls, config.AdvertisePeerUrls = []url.URL{anyPort}, []url.URL{anyPort}
+	config.InitialCluster = config.InitialClusterFromName(config.Name)
+	config.ClientTLSInfo, config.PeerTLSInfo = tls, tls
+	config.EnableGRPCGateway = false
+	config.LogLevel = "error"
+	// The data goes with the process: nothing has to survive a crash.
+	config.UnsafeNoFsync = true
+	config.QuotaBackendBytes = 8 << 30
+	etcd, err := embed.StartEtcd(config)
+	if err != nil {
+		return nil, "", err
+	}
+	select {
+	case <-etcd.Server.ReadyNotify():
+		return etcd, "https://" + etcd.Clients[0].Addr().String(), nil
+	case err := <-etcd.Err():
+		etcd.Close()
+		return nil, "", err
+	}
+}
+
+// runAPIServer serves the Kubernetes API until ctx ends.
+func runAPIServer(ctx context.Context, assigned assignment, etcdEndpoint string, listener net.Listener) error {
+	file := func(name string) string { return filepath.Join(assigned.Dir, name) }
+	args := append([]string{
+		"--etcd-servers=" + etcdEndpoint,
+		"--etcd-cafile=" + file(caFile), "--etcd-certfile=" + file(clientCert), "--etcd-keyfile=" + file(clientKey),
+		"--tls-cert-file=" + file(serverCert), "--tls-private-key-file=" + file(serverKey),
+		"--client-ca-file=" + file(caFile),
+		"--service-account-issuer=https://plimsoll.invalid",
+		"--service-account-key-file=" + file(tokenKey), "--service-account-signing-key-file=" + file(tokenKey),
+		"--service-cluster-ip-range=10.0.0.0/24",
+		"--authorization-mode=Node,RBAC",
+		"--allow-privileged=true",
+		"--endpoint-reconciler-type=none",
+		"--profiling=false",
+		// No controller hands out service accounts or takes taints off nodes.
+		"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
+		// One client must not wait for another's share.
+		"--enable-priority-and-fairness=false",
+	}, assigned.APIServerArgs...)
+
+	server := options.NewServerRunOptions()
+	flags := pflag.NewFlagSet("kube-apiserver", pflag.ContinueOnError)
+	for _, set := range server.Flags().FlagSets {
+		flags.AddFlagSet(set)
+	}
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if err := server.GenericServerRunOptions.ComponentGlobalsRegistry.Set(); err != nil {
+		return err
+	}
+	rest.SetDefaultWarningHandler(rest.NoWarnings{})
+	server.SecureServing.Listener = listener
+	server.SecureServing.BindAddress = net.IPv4(127, 0, 0, 1)
+	server.SecureServing.BindPort = listener.Addr().(*net.TCPAddr).Port
+	completed, err := server.Complete(ctx)
+	if err != nil {
+		return err
+	}
+	for _, err := range completed.Validate() {
+		return err
+	}
+	klog.Background().V(2).Info("Serving the Kubernetes API", "address", listener.Addr(), "features", utilfeature.DefaultFeatureGate)
+	return app.Run(ctx, completed)
+}
+
+// clientConfig is that of the control plane's own controllers.
+func clientConfig(dir, address string) *rest.Config {
+	return &rest.Config{
+		Host: address,
+		TLSClientConfig: rest.TLSClientConfig{
+			CAFile: filepath.Join(dir, caFile), CertFile: filepath.Join(dir, clientCert), KeyFile: filepath.Join(dir, clientKey),
+		},
+		QPS: -1,
+	}
+}

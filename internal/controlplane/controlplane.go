@@ -1,0 +1,250 @@
+package controlplane
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// startTimeout bounds the time from start to ready; it takes about 5 s on two
+// cores.
+const startTimeout = 90 * time.Second
+
+// Options say what a control plane is like. The zero value is good.
+type Options struct {
+	// APIServerArgs are further flags of kube-apiserver, such as
+	// --feature-gates=A=true.
+	APIServerArgs []string
+}
+
+// ControlPlane is a running control plane.
+type ControlPlane struct {
+	// Dir holds everything the control plane keeps, and goes with it.
+	Dir string
+	// Kubeconfig is a file for kubectl and others, with all rights.
+	Kubeconfig string
+
+	authority *authority
+	address   string
+	child     *exec.Cmd
+	stdin     io.Closer
+	exited    chan struct{}
+	stopOnce  sync.Once
+}
+
+// hello is what the child says as soon as it serves.
+type hello struct {
+	Address string `json:"address"`
+}
+
+// Start starts a control plane and waits until it is ready. If anything fails,
+// nothing is left behind and the error has the end of the server's log. The
+// control plane ends with ctx, or with Stop.
+func Start(ctx context.Context, options Options) (_ *ControlPlane, err error) {
+	dir, err := os.MkdirTemp("", "plimsoll-control-plane-")
+	if err != nil {
+		return nil, err
+	}
+	cp := &ControlPlane{Dir: dir, Kubeconfig: filepath.Join(dir, "kubeconfig"), exited: make(chan struct{})}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, cp.logTail())
+			cp.Stop()
+		}
+	}()
+	if cp.authority, err = newAuthority(dir); err != nil {
+		close(cp.exited)
+		return nil, fmt.Errorf("making certificates: %w", err)
+	}
+	greeting, err := cp.startChild(options)
+	if err != nil {
+		return nil, fmt.Errorf("starting the control plane: %w", err)
+	}
+	starting, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	if err := cp.await(starting, greeting); err != nil {
+		return nil, fmt.Errorf("waiting for the control plane: %w", err)
+	}
+	if err := cp.WriteKubeconfig(cp.Kubeconfig, "admin", "system:masters"); err != nil {
+		return nil, err
+	}
+	context.AfterFunc(ctx, cp.Stop)
+	return cp, nil
+}
+
+// startChild starts this program again as the servers. What it says first is
+// sent on the channel.
+func (cp *ControlPlane) startChild(options Options) (<-chan hello, error) {
+	started := false
+	defer func() {
+		if !started {
+			close(cp.exited)
+		}
+	}()
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	logFile, err := os.Create(cp.logPath())
+	if err != nil {
+		return nil, err
+	}
+	defer logFile.Close()
+	assignment, err := json.Marshal(assignment{Dir: cp.Dir, APIServerArgs: options.APIServerArgs})
+	if err != nil {
+		return nil, err
+	}
+	cp.child = exec.Command(program)
+	cp.child.Env = append(os.Environ(), childVariable+"="+string(assignment))
+	cp.child.Stderr = logFile
+	if cp.stdin, err = cp.child.StdinPipe(); err != nil {
+		return nil, err
+	}
+	stdout, err := cp.child.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cp.child.Start(); err != nil {
+		return nil, err
+	}
+	started = true
+	greeting := make(chan hello, 1)
+	go func() {
+		var h hello
+		if line, err := bufio.NewReader(stdout).ReadBytes('\n'); err == nil && json.Unmarshal(line, &h) == nil {
+			greeting <- h
+		}
+		_, _ = io.Copy(io.Discard, stdout)
+		_ = cp.child.Wait()
+		close(cp.exited)
+	}()
+	return greeting, nil
+}
+
+// await returns when the API server says that it is ready.
+func (cp *ControlPlane) await(ctx context.Context, greeting <-chan hello) error {
+	select {
+	case h := <-greeting:
+		cp.address = h.Address
+	case <-cp.exited:
+		return errors.New("the servers ended")
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	config, err := cp.Config("admin", "system:masters")
+	if err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	return wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		select {
+		case <-cp.exited:
+			return false, errors.New("the servers ended")
+		default:
+		}
+		_, err := client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
+		return err == nil, nil
+	})
+}
+
+// Stop ends the control plane and removes its files. It may be called more
+// than once, and returns when all is gone.
+func (cp *ControlPlane) Stop() {
+	cp.stopOnce.Do(func() {
+		if cp.stdin != nil {
+			_ = cp.stdin.Close()
+		}
+		select {
+		case <-cp.exited:
+		case <-time.After(15 * time.Second):
+			_ = cp.child.Process.Kill()
+			<-cp.exited
+		}
+		_ = os.RemoveAll(cp.Dir)
+	})
+}
+
+// Exited is closed when the servers have ended, asked to or not.
+func (cp *ControlPlane) Exited() <-chan struct{} { return cp.exited }
+
+// Address returns the URL of the API server.
+func (cp *ControlPlane) Address() string { return cp.address }
+
+// Config returns a client configuration for a user of that name in these
+// groups; system:masters may do everything. Requests are not throttled.
+func (cp *ControlPlane) Config(user string, groups ...string) (*rest.Config, error) {
+	cert, key, err := cp.authority.client(user, groups)
+	if err != nil {
+		return nil, err
+	}
+	return &rest.Config{
+		Host:            cp.address,
+		TLSClientConfig: rest.TLSClientConfig{CAData: cp.authority.certPEM, CertData: cert, KeyData: key},
+		QPS:             -1,
+	}, nil
+}
+
+// WriteKubeconfig writes a kubeconfig for such a user to a file.
+func (cp *ControlPlane) WriteKubeconfig(path, user string, groups ...string) error {
+	config, err := cp.Config(user, groups...)
+	if err != nil {
+		return err
+	}
+	const name = "plimsoll"
+	return clientcmd.WriteToFile(clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{name: {Server: config.Host, CertificateAuthorityData: config.CAData}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{name: {ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}},
+		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name}},
+		CurrentContext: name,
+	}, path)
+}
+
+// PeakMemory returns the most memory that the servers have had resident, in
+// bytes; 0 where the system does not say.
+func (cp *ControlPlane) PeakMemory() int64 {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cp.child.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(status)) {
+		if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			kib, _ := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
+			return kib << 10
+		}
+	}
+	return 0
+}
+
+func (cp *ControlPlane) logPath() string { return filepath.Join(cp.Dir, "control-plane.log") }
+
+// logTail returns the end of the server's log as an error, nil if there is
+// none.
+func (cp *ControlPlane) logTail() error {
+	raw, err := os.ReadFile(cp.logPath())
+	if err != nil || len(raw) == 0 {
+		return nil
+	}
+	lines := bytes.Split(bytes.TrimSpace(raw), []byte("\n"))
+	lines = lines[max(0, len(lines)-20):]
+	return fmt.Errorf("the end of its log:\n%s", bytes.Join(lines, []byte("\n")))
+}

@@ -1,0 +1,147 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+)
+
+func TestMain(m *testing.M) {
+	RunIfChild()
+	os.Exit(m.Run())
+}
+
+func start(t *testing.T) (*ControlPlane, kubernetes.Interface) {
+	t.Helper()
+	began := time.Now()
+	cp, err := Start(t.Context(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cp.Stop)
+	t.Logf("ready after %s", time.Since(began).Round(time.Millisecond))
+	config, err := cp.Config("test", "system:masters")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cp, client
+}
+
+func eventually(t *testing.T, what string, condition func(context.Context) (bool, error)) {
+	t.Helper()
+	if err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 30*time.Second, true, condition); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
+
+var template = v1.PodTemplateSpec{
+	ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "a"}},
+	Spec:       v1.PodSpec{NodeName: "node", Containers: []v1.Container{{Name: "c", Image: "i"}}},
+}
+
+// Workloads go the way they go in a cluster, but for the containers.
+func TestWorkloads(t *testing.T) {
+	_, client := start(t)
+	ctx := t.Context()
+	if _, err := client.CoreV1().Nodes().Create(ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the node is not Ready", func(ctx context.Context) (bool, error) {
+		node, err := client.CoreV1().Nodes().Get(ctx, "node", metav1.GetOptions{})
+		return err == nil && len(node.Status.Conditions) == 1 && node.Status.Conditions[0].Status == v1.ConditionTrue, err
+	})
+
+	two := int32(2)
+	deployment := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "d"},
+		Spec:       appsv1.DeploymentSpec{Replicas: &two, Selector: &metav1.LabelSelector{MatchLabels: template.Labels}, Template: template},
+	}
+	if _, err := client.AppsV1().Deployments("default").Create(ctx, deployment, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the deployment is not available", func(ctx context.Context) (bool, error) {
+		d, err := client.AppsV1().Deployments("default").Get(ctx, "d", metav1.GetOptions{})
+		return err == nil && d.Status.AvailableReplicas == two, err
+	})
+
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "j"}, Spec: batchv1.JobSpec{Completions: &two, Parallelism: &two, Template: template}}
+	job.Spec.Template.Spec.RestartPolicy = v1.RestartPolicyNever
+	job.Spec.Template.Annotations = map[string]string{RunForAnnotation: "10ms"}
+	if _, err := client.BatchV1().Jobs("default").Create(ctx, job, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the job is not complete", func(ctx context.Context) (bool, error) {
+		j, err := client.BatchV1().Jobs("default").Get(ctx, "j", metav1.GetOptions{})
+		return err == nil && j.Status.CompletionTime != nil, err
+	})
+
+	pods, err := client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{LabelSelector: "job-name=j"})
+	if err != nil || len(pods.Items) == 0 {
+		t.Fatalf("no pods of the job: %v", err)
+	}
+	name := pods.Items[0].Name
+	if err := client.CoreV1().Pods("default").Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a deleted pod stays", func(ctx context.Context) (bool, error) {
+		_, err := client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
+		return apierrors.IsNotFound(err), nil
+	})
+}
+
+func TestNothingIsLeftBehind(t *testing.T) {
+	stop := map[string]func(*ControlPlane){
+		"stopped":                func(cp *ControlPlane) { cp.Stop() },
+		"the parent goes away":   func(cp *ControlPlane) { _ = cp.stdin.Close() },
+		"the servers go away":    func(cp *ControlPlane) { _ = cp.child.Process.Kill(); cp.Stop() },
+		"stopped more than once": func(cp *ControlPlane) { cp.Stop(); cp.Stop() },
+	}
+	for name, stop := range stop {
+		t.Run(name, func(t *testing.T) {
+			cp, _ := start(t)
+			u, err := url.Parse(cp.Address())
+			if err != nil || u.Hostname() != "127.0.0.1" {
+				t.Fatalf("serves at %q: %v", cp.Address(), err)
+			}
+			stop(cp)
+			<-cp.Exited()
+			eventually(t, "the directory stays", func(context.Context) (bool, error) {
+				_, err := os.Stat(cp.Dir)
+				return errors.Is(err, fs.ErrNotExist), nil
+			})
+			if conn, err := net.Dial("tcp", u.Host); err == nil {
+				_ = conn.Close()
+				t.Error("the port is still served")
+			}
+		})
+	}
+}
+
+func TestBadFlagIsToldAndLeavesNothing(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	_, err := Start(t.Context(), Options{APIServerArgs: []string{"--no-such-flag"}})
+	if err == nil || !strings.Contains(err.Error(), "no-such-flag") {
+		t.Errorf("error %v does not name the flag", err)
+	}
+	if left, _ := os.ReadDir(os.Getenv("TMPDIR")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}

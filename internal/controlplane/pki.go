@@ -1,0 +1,111 @@
+package controlplane
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// The files of a control plane's directory that both processes know.
+const (
+	caFile     = "ca.crt"
+	serverCert = "server.crt"
+	serverKey  = "server.key"
+	clientCert = "client.crt"
+	clientKey  = "client.key"
+	tokenKey   = "service-account.key"
+)
+
+// authority signs the certificates of one control plane. Its key is only in
+// memory, and nothing it signs is valid for more than a day.
+type authority struct {
+	cert    *x509.Certificate
+	certPEM []byte
+	key     *ecdsa.PrivateKey
+}
+
+// newAuthority makes an authority and writes into dir what the servers need.
+func newAuthority(dir string) (*authority, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	template := certificate(pkix.Name{CommonName: "plimsoll-control-plane"})
+	template.IsCA = true
+	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, err
+	}
+	a := &authority{key: key, certPEM: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})}
+	if a.cert, err = x509.ParseCertificate(der); err != nil {
+		return nil, err
+	}
+
+	server := certificate(pkix.Name{CommonName: "localhost"})
+	server.DNSNames, server.IPAddresses = []string{"localhost"}, []net.IP{net.IPv4(127, 0, 0, 1)}
+	cert, certKey, err := a.sign(server)
+	if err != nil {
+		return nil, err
+	}
+	adminCert, adminKey, err := a.client("control-plane", []string{"system:masters"})
+	if err != nil {
+		return nil, err
+	}
+	_, tokens, err := a.client("service-accounts", nil)
+	if err != nil {
+		return nil, err
+	}
+	for name, content := range map[string][]byte{
+		caFile: a.certPEM, serverCert: cert, serverKey: certKey, clientCert: adminCert, clientKey: adminKey, tokenKey: tokens,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
+}
+
+// client returns the certificate and key of a user.
+func (a *authority) client(user string, groups []string) (cert, key []byte, err error) {
+	return a.sign(certificate(pkix.Name{CommonName: user, Organization: groups}))
+}
+
+func (a *authority) sign(template *x509.Certificate) (cert, key []byte, err error) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, private.Public(), a.key)
+	if err != nil {
+		return nil, nil, err
+	}
+	keyDER, err := x509.MarshalECPrivateKey(private)
+	if err != nil {
+		return nil, nil, err
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER}), nil
+}
+
+func certificate(subject pkix.Name) *x509.Certificate {
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+	if err != nil {
+		panic(err) // crypto/rand does not fail
+	}
+	return &x509.Certificate{
+		Subject: subject, SerialNumber: serial,
+		NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(24 * time.Hour),
+		KeyUsage:              x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		BasicConstraintsValid: true,
+	}
+}

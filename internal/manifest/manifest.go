@@ -1,0 +1,236 @@
+// Package manifest reads Kubernetes objects from files as users have them:
+// YAML or JSON, several documents in a file, Lists, folders of files.
+package manifest
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes/scheme"
+	defaults "k8s.io/kubernetes/pkg/apis/core/v1"
+)
+
+// maxFileBytes bounds a file, so that a mistaken path does not fill memory.
+const maxFileBytes = 1 << 30
+
+// Objects are what a cluster is made of, as far as a scheduler looks.
+type Objects struct {
+	// Nodes in the order of the files.
+	Nodes []*v1.Node
+	// Running pods have a node, Pending ones have none; pods that have ended
+	// are left out. Both in the order of the files.
+	Running, Pending []*v1.Pod
+	// Others are what pods refer to: claims, volumes, classes, namespaces.
+	Others []runtime.Object
+	// Warnings are about what was read but looks mistaken.
+	Warnings []string
+}
+
+// kinds that a file may have.
+var kinds = []string{"Node", "Pod", "Namespace", "PersistentVolume", "PersistentVolumeClaim", "StorageClass", "CSINode", "List"}
+
+// extensions of the files that are read from a folder.
+var extensions = []string{".yaml", ".yml", ".json"}
+
+// Read reads files, and folders with all that is in them. "-" is standard
+// input. Errors name the file and the document in it.
+func Read(paths []string, stdin io.Reader) (*Objects, error) {
+	r := &reader{seen: map[string]string{}}
+	for _, path := range paths {
+		if err := r.path(path, stdin); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.finish(); err != nil {
+		return nil, err
+	}
+	return &r.objects, nil
+}
+
+type reader struct {
+	objects Objects
+	// seen is where an object was found first, by kind and name.
+	seen map[string]string
+}
+
+func (r *reader) path(path string, stdin io.Reader) error {
+	if path == "-" {
+		return r.stream("standard input", stdin)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return r.file(path)
+	}
+	found := false
+	err = filepath.WalkDir(path, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !slices.Contains(extensions, filepath.Ext(path)) {
+			return err
+		}
+		found = true
+		return r.file(path)
+	})
+	if err == nil && !found {
+		return fmt.Errorf("%s: no files ending in %s", path, strings.Join(extensions, ", "))
+	}
+	return err
+}
+
+func (r *reader) file(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return r.stream(path, f)
+}
+
+// stream reads the documents of one file.
+func (r *reader) stream(name string, in io.Reader) error {
+	documents := yaml.NewYAMLReader(bufio.NewReader(io.LimitReader(in, maxFileBytes)))
+	for i := 1; ; i++ {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		where := fmt.Sprintf("%s, document %d", name, i)
+		if err != nil {
+			return fmt.Errorf("%s: %w", where, err)
+		}
+		if len(bytes.TrimSpace(dropComments(document))) == 0 {
+			continue
+		}
+		if err := r.document(where, document); err != nil {
+			return fmt.Errorf("%s: %w", where, err)
+		}
+	}
+}
+
+func dropComments(document []byte) []byte {
+	var kept []byte
+	for line := range bytes.Lines(document) {
+		if trimmed := bytes.TrimSpace(line); !bytes.HasPrefix(trimmed, []byte("#")) && !bytes.Equal(trimmed, []byte("---")) {
+			kept = append(kept, line...)
+		}
+	}
+	return kept
+}
+
+// strict tells of fields that Kubernetes does not know.
+var strict = serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
+
+func (r *reader) document(where string, raw []byte) error {
+	obj, _, err := strict.Decode(raw, nil, nil)
+	if runtime.IsStrictDecodingError(err) && obj != nil {
+		r.objects.Warnings = append(r.objects.Warnings, fmt.Sprintf("%s: %v", where, err))
+	} else if err != nil {
+		if runtime.IsNotRegisteredError(err) || runtime.IsMissingKind(err) || runtime.IsMissingVersion(err) {
+			return fmt.Errorf("%w; want one of %s", err, strings.Join(kinds, ", "))
+		}
+		return err
+	}
+	return r.object(where, obj)
+}
+
+func (r *reader) object(where string, obj runtime.Object) error {
+	if list, ok := obj.(*v1.List); ok {
+		for i, item := range list.Items {
+			where := fmt.Sprintf("%s, item %d", where, i+1)
+			if err := r.document(where, item.Raw); err != nil {
+				return fmt.Errorf("item %d: %w", i+1, err)
+			}
+		}
+		return nil
+	}
+	if meta.IsListType(obj) {
+		return meta.EachListItem(obj, func(item runtime.Object) error { return r.object(where, item) })
+	}
+	switch obj := obj.(type) {
+	case *v1.Node:
+		defaults.SetObjectDefaults_Node(obj)
+		r.objects.Nodes = append(r.objects.Nodes, obj)
+		return r.once(where, "node", "", obj.Name)
+	case *v1.Pod:
+		return r.pod(where, obj)
+	case *v1.Namespace:
+		r.objects.Others = append(r.objects.Others, obj)
+		return r.once(where, "namespace", "", obj.Name)
+	case *v1.PersistentVolume, *storagev1.StorageClass, *storagev1.CSINode:
+		r.objects.Others = append(r.objects.Others, obj)
+		return nil
+	case *v1.PersistentVolumeClaim:
+		obj.Namespace = orDefault(obj.Namespace)
+		r.objects.Others = append(r.objects.Others, obj)
+		return nil
+	}
+	return fmt.Errorf("found a %s, want one of %s", obj.GetObjectKind().GroupVersionKind().Kind, strings.Join(kinds, ", "))
+}
+
+func (r *reader) pod(where string, pod *v1.Pod) error {
+	pod.Namespace = orDefault(pod.Namespace)
+	if pod.UID == "" {
+		pod.UID = types.UID(pod.Namespace + "/" + pod.Name)
+	}
+	// As the API server does: above all, a limit without a request is also the
+	// request.
+	defaults.SetObjectDefaults_Pod(pod)
+	switch {
+	case pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed:
+	case pod.Spec.NodeName != "":
+		r.objects.Running = append(r.objects.Running, pod)
+	default:
+		r.objects.Pending = append(r.objects.Pending, pod)
+	}
+	return r.once(where, "pod", pod.Namespace+"/", pod.Name)
+}
+
+// once makes sure that an object has a name, and has it alone.
+func (r *reader) once(where, kind, namespace, name string) error {
+	if name == "" {
+		return fmt.Errorf("a %s without metadata.name", kind)
+	}
+	key := kind + " " + namespace + name
+	if first, ok := r.seen[key]; ok {
+		return fmt.Errorf("%s is there twice, first in %s", key, first)
+	}
+	r.seen[key] = where
+	return nil
+}
+
+// finish checks what can only be checked when all is read.
+func (r *reader) finish() error {
+	if len(r.objects.Nodes) == 0 {
+		return errors.New("no nodes in what was given; scoring needs the nodes' manifests too (kubectl get nodes,pods -A -o yaml)")
+	}
+	for _, pod := range r.objects.Running {
+		if _, ok := r.seen["node "+pod.Spec.NodeName]; !ok {
+			r.objects.Warnings = append(r.objects.Warnings, fmt.Sprintf(
+				"pod %s/%s runs on node %s, which is not in what was given; it does not count", pod.Namespace, pod.Name, pod.Spec.NodeName))
+		}
+	}
+	return nil
+}
+
+func orDefault(namespace string) string {
+	if namespace == "" {
+		return v1.NamespaceDefault
+	}
+	return namespace
+}
