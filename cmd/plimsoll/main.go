@@ -33,7 +33,6 @@ func newCommand() *cobra.Command {
 		Short: "How deep may a cluster be loaded?",
 		Long: `Plimsoll shows how deep nodes may be loaded, with the code of the real
 scheduler and before anything is changed.`,
-		Version:       version.String(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRun: func(*cobra.Command, []string) {
@@ -43,7 +42,7 @@ scheduler and before anything is changed.`,
 			klog.SetOutput(io.Discard)
 		},
 	}
-	cmd.SetVersionTemplate("plimsoll {{.Version}}\n")
+	version.AddFlag(cmd)
 	cmd.AddCommand(newScoreCommand(), newVersionCommand())
 	return cmd
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
+	"k8s.io/kubernetes/pkg/scheduler"
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/internal/version"
@@ -52,7 +53,6 @@ Configuration files of versions v1beta2 and v1beta3 are read as v1.`,
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Version:       version.String(),
 		PersistentPreRunE: func(*cobra.Command, []string) error {
 			if err := opts.ComponentGlobalsRegistry.Set(); err != nil {
 				return &StartError{err}
@@ -64,7 +64,7 @@ Configuration files of versions v1beta2 and v1beta3 are read as v1.`,
 				return &StartError{err}
 			}
 			cliflag.PrintFlags(cmd.Flags())
-			return Run(server.SetupSignalContext(), opts)
+			return Run(server.SetupSignalContext(), opts, nil)
 		},
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
@@ -74,9 +74,7 @@ Configuration files of versions v1beta2 and v1beta3 are read as v1.`,
 	for _, set := range sets.FlagSets {
 		cmd.Flags().AddFlagSet(set)
 	}
-	// Kubernetes' own flag of this name, which would come in otherwise, tells
-	// the version of a kube-scheduler that it was not told.
-	cmd.Flags().Bool("version", false, "Print the version and exit.")
+	version.AddFlag(cmd)
 	columns, _, _ := term.TerminalSize(cmd.OutOrStdout())
 	setHelp(cmd, sets, columns)
 	return cmd
@@ -92,8 +90,9 @@ func setHelp(cmd *cobra.Command, sets cliflag.NamedFlagSets, columns int) {
 }
 
 // Run runs the scheduler until ctx ends. What keeps it from starting is
-// returned as a *StartError, with nothing left running.
-func Run(ctx context.Context, opts *options.Options) error {
+// returned as a *StartError, with nothing left running. started, if given, is
+// called with the scheduler when it is set up.
+func Run(ctx context.Context, opts *options.Options, started func(*scheduler.Scheduler)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if opts.ConfigFile != "" {
@@ -110,6 +109,9 @@ func Run(ctx context.Context, opts *options.Options) error {
 	completed, sched, err := app.Setup(ctx, opts, plugins.Options()...)
 	if err != nil {
 		return &StartError{err}
+	}
+	if started != nil {
+		started(sched)
 	}
 	err = app.Run(ctx, completed, sched)
 	if ctx.Err() != nil {

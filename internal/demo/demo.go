@@ -1,0 +1,277 @@
+// Package demo runs a real scheduler with Plimsoll's plugins on an embedded
+// control plane, and small scenarios through it: each with the default profile
+// and with one of ours. The integration tests run the same.
+package demo
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
+	"k8s.io/kubernetes/pkg/scheduler"
+	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+
+	"github.com/plimsoll-k8s/plimsoll/api/config"
+	"github.com/plimsoll-k8s/plimsoll/internal/controlplane"
+	"github.com/plimsoll-k8s/plimsoll/internal/kubescheduler"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate"
+	"github.com/plimsoll-k8s/plimsoll/load"
+)
+
+//go:embed profiles.yaml
+var profiles string
+
+// Demo is a control plane with a scheduler and a load watcher.
+type Demo struct {
+	plane     *controlplane.ControlPlane
+	cluster   *cluster
+	watcher   *watcher
+	config    *internalconfig.KubeSchedulerConfiguration
+	decisions *decisions
+	told      struct {
+		sync.Mutex
+		results []Result
+	}
+	stop  context.CancelFunc
+	ended chan error
+}
+
+// Result is what became of one pod of a scenario.
+type Result struct {
+	Scenario string `json:"scenario"`
+	Profile  string `json:"profile"`
+	Pod      string `json:"pod"`
+	// Node that the pod was bound to, or Pending.
+	Node string `json:"node"`
+	// Want is the node expected, or Pending, or Any.
+	Want string `json:"want"`
+	OK   bool   `json:"ok"`
+}
+
+// Start starts everything; progress is told what it is about to do. It ends
+// with Stop, or with ctx. The caller's main must call controlplane.RunIfChild
+// first.
+func Start(ctx context.Context, progress func(string)) (_ *Demo, err error) {
+	ctx, stop := context.WithCancel(ctx)
+	d := &Demo{decisions: &decisions{}, stop: stop, ended: make(chan error, 1)}
+	defer func() {
+		if err != nil {
+			d.Stop()
+		}
+	}()
+	progress("starting etcd and kube-apiserver")
+	if d.plane, err = controlplane.Start(ctx, controlplane.Options{}); err != nil {
+		return nil, err
+	}
+	if d.watcher, err = startWatcher(ctx); err != nil {
+		return nil, fmt.Errorf("starting the load watcher: %w", err)
+	}
+	clientConfig, err := d.plane.Config("plimsoll-demo", "system:masters")
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(clientConfig)
+	if err != nil {
+		return nil, err
+	}
+	progress("starting kube-scheduler with Plimsoll's plugins")
+	sched, err := d.startScheduler(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("starting the scheduler: %w", err)
+	}
+	d.cluster = &cluster{client: client, scheduler: sched}
+	return d, nil
+}
+
+// startScheduler writes the scheduler's configuration and starts it, as the
+// user that a cluster's scheduler is.
+func (d *Demo) startScheduler(ctx context.Context) (*scheduler.Scheduler, error) {
+	kubeconfig := filepath.Join(d.plane.Dir, "scheduler.kubeconfig")
+	if err := d.plane.WriteKubeconfig(kubeconfig, "system:kube-scheduler"); err != nil {
+		return nil, err
+	}
+	file := filepath.Join(d.plane.Dir, "scheduler.yaml")
+	content := strings.ReplaceAll(profiles, "WATCHER_ADDRESS", d.watcher.address) +
+		fmt.Sprintf("clientConnection: {kubeconfig: %q, qps: 1000, burst: 2000}\n", kubeconfig)
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		return nil, err
+	}
+	var err error
+	if d.config, err = config.Load(file); err != nil {
+		return nil, err
+	}
+	opts := options.NewOptions()
+	opts.ConfigFile = file
+	opts.SecureServing.BindPort = 0 // nobody asks for its metrics here
+	started := make(chan *scheduler.Scheduler, 1)
+	go func() {
+		d.ended <- kubescheduler.Run(ctx, opts, func(s *scheduler.Scheduler) { started <- s })
+	}()
+	select {
+	case sched := <-started:
+		return sched, nil
+	case err := <-d.ended:
+		d.ended <- nil
+		return nil, err
+	}
+}
+
+// Stop ends everything and removes its files.
+func (d *Demo) Stop() {
+	d.stop()
+	if d.cluster != nil {
+		<-d.ended
+	}
+	if d.plane != nil {
+		d.plane.Stop()
+	}
+}
+
+// Kubeconfig returns the file by which kubectl reaches the control plane.
+func (d *Demo) Kubeconfig() string { return d.plane.Kubeconfig }
+
+// Ended is closed when the control plane has ended, asked to or not.
+func (d *Demo) Ended() <-chan struct{} { return d.plane.Exited() }
+
+// Run runs a scenario with one profile, on nodes of its own.
+func (d *Demo) Run(ctx context.Context, s Scenario, profile string) ([]Result, error) {
+	results, err := d.run(ctx, s, profile)
+	if err != nil {
+		return results, fmt.Errorf("scenario %s with %s: %w", s.Name, profile, err)
+	}
+	return results, nil
+}
+
+func (d *Demo) run(ctx context.Context, s Scenario, profile string) ([]Result, error) {
+	if err := d.cluster.clear(ctx); err != nil {
+		return nil, err
+	}
+	for _, node := range s.Nodes {
+		if err := d.cluster.createNode(ctx, node); err != nil {
+			return nil, err
+		}
+	}
+	for _, pod := range s.Running {
+		if _, err := d.cluster.createPod(ctx, pod, profile); err != nil {
+			return nil, err
+		}
+	}
+	var results []Result
+	for _, step := range s.Steps {
+		if err := d.cluster.settle(ctx); err != nil {
+			return results, err
+		}
+		switch {
+		case step.Arrives != nil:
+			result, err := d.arrive(ctx, s, profile, *step.Arrives)
+			if err != nil {
+				return results, err
+			}
+			results = append(results, result)
+		case step.Ends != "":
+			if err := d.cluster.deletePod(ctx, step.Ends); err != nil {
+				return results, err
+			}
+		default: // Load, or none where LoadStops
+			if profile == s.Profile {
+				if err := d.watcher.say(ctx, step.Load); err != nil {
+					return results, err
+				}
+			}
+		}
+	}
+	return results, nil
+}
+
+// arrive lets a pod arrive and be scheduled. Beforehand it asks the what-if
+// what will come of it.
+func (d *Demo) arrive(ctx context.Context, s Scenario, profile string, a Arrival) (Result, error) {
+	scores, err := d.foretell(ctx, a.object(profile))
+	if err != nil {
+		return Result{}, err
+	}
+	if _, err := d.cluster.createPod(ctx, a.Pod, profile); err != nil {
+		return Result{}, err
+	}
+	node, err := d.cluster.outcome(ctx, a.Name)
+	if err != nil {
+		return Result{}, err
+	}
+	d.decisions.add(Decision{Time: time.Now(), Scenario: s.Name, Profile: profile, Node: node, Scores: scores})
+	want := a.WantDefault
+	if profile == s.Profile {
+		want = a.Want
+	}
+	ok := node == want || want == Any && node != Pending
+	return Result{Scenario: s.Name, Profile: profile, Pod: a.Name, Node: node, Want: want, OK: ok}, nil
+}
+
+// foretell scores a pod over the cluster as it is now.
+func (d *Demo) foretell(ctx context.Context, pod *v1.Pod) (simulate.PodScores, error) {
+	nodes, pods, err := d.cluster.state(ctx)
+	if err != nil {
+		return simulate.PodScores{}, err
+	}
+	pods = slices.DeleteFunc(pods, func(p *v1.Pod) bool { return p.Namespace == pod.Namespace && p.Name == pod.Name })
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var reading *load.Reading
+	if last := d.watcher.reading(); !last.Time.IsZero() {
+		reading = &last
+	}
+	engine, err := simulate.New(ctx, simulate.Cluster{Nodes: nodes, Running: pods}, simulate.Options{Config: d.config, Load: reading})
+	if err != nil {
+		return simulate.PodScores{}, err
+	}
+	return engine.Score(ctx, pod, pod.Spec.SchedulerName)
+}
+
+// RunAll runs scenarios, each with the default profile and with its own, and
+// tells each result as it comes.
+func (d *Demo) RunAll(ctx context.Context, scenarios []Scenario, tell func(Scenario, []Result)) ([]Result, error) {
+	var all []Result
+	for _, s := range scenarios {
+		for _, profile := range []string{DefaultProfile, s.Profile} {
+			results, err := d.Run(ctx, s, profile)
+			all = append(all, results...)
+			d.told.Lock()
+			d.told.results = slices.Clone(all)
+			d.told.Unlock()
+			if err != nil {
+				return all, err
+			}
+			tell(s, results)
+		}
+	}
+	return all, nil
+}
+
+// results returns what RunAll has come to so far.
+func (d *Demo) results() []Result {
+	d.told.Lock()
+	defer d.told.Unlock()
+	return d.told.results
+}
+
+// ErrUnexpected is that a pod did not go where it was expected to.
+var ErrUnexpected = errors.New("a pod did not go where it was expected to")
+
+// Check returns ErrUnexpected with the first result that is not as expected.
+func Check(results []Result) error {
+	for _, r := range results {
+		if !r.OK {
+			return fmt.Errorf("%w: %s of scenario %s with %s is %s, want %s", ErrUnexpected, r.Pod, r.Scenario, r.Profile, r.Node, r.Want)
+		}
+	}
+	return nil
+}

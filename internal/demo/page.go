@@ -1,0 +1,143 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/noderes"
+	"github.com/plimsoll-k8s/plimsoll/internal/report"
+	"github.com/plimsoll-k8s/plimsoll/load"
+)
+
+// ServePage serves the live page on 127.0.0.1 until ctx ends, on a port that is
+// free if port is 0, and returns its address. Bad ports are an error at once.
+func (d *Demo) ServePage(ctx context.Context, port int) (string, error) {
+	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		return "", err
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
+		view, err := d.view(r.Context())
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		var page bytes.Buffer
+		if err := report.WriteLive(&page, view); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = page.WriteTo(w)
+	})
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	go func() { _ = server.Serve(listener) }()
+	context.AfterFunc(ctx, func() { _ = server.Close() })
+	return "http://" + listener.Addr().String(), nil
+}
+
+// view collects what the page shows.
+func (d *Demo) view(ctx context.Context) (report.Live, error) {
+	nodes, bound, err := d.cluster.state(ctx)
+	if err != nil {
+		return report.Live{}, err
+	}
+	pods, err := d.cluster.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName="})
+	if err != nil {
+		return report.Live{}, err
+	}
+	view := report.Live{Kubeconfig: d.Kubeconfig(), Time: time.Now().Format(time.TimeOnly)}
+	reading := d.watcher.reading()
+	fresh := time.Since(reading.Time) <= maxLoadAge
+	for _, node := range nodes {
+		var on []*v1.Pod
+		for _, pod := range bound {
+			if pod.Spec.NodeName == node.Name {
+				on = append(on, pod)
+			}
+		}
+		var measured load.Node
+		if fresh {
+			measured = reading.Nodes[node.Name]
+		}
+		view.Nodes = append(view.Nodes, viewNode(node, on, measured))
+	}
+	for _, pod := range pods.Items {
+		view.Pending = append(view.Pending, pod.Name)
+	}
+	for _, decision := range d.decisions.all() {
+		view.Decisions = append(view.Decisions, viewDecision(decision))
+	}
+	for _, result := range d.results() {
+		view.Results = append(view.Results, report.LiveResult{
+			Scenario: result.Scenario, Profile: result.Profile, Pod: result.Pod, Node: result.Node, Want: result.Want,
+			OK: result.OK, Ours: result.Profile != DefaultProfile,
+		})
+	}
+	return view, nil
+}
+
+// viewNode sums up a node as the plugins do.
+func viewNode(node *v1.Node, pods []*v1.Pod, measured load.Node) report.LiveNode {
+	info := framework.NewNodeInfo(pods...)
+	info.SetNode(node)
+	out := report.LiveNode{Name: node.Name}
+	bar := func(r noderes.Resource, u load.Utilisation, has bool) {
+		var sum noderes.Sum
+		for _, pod := range pods {
+			amounts := noderes.NewPod(pod)
+			sum.Add(amounts.Of(r))
+		}
+		allocatable := r.Allocatable(info)
+		limit := sum.Limit + sum.PartialLimit
+		fraction := func(amount int64) float64 { return float64(amount) / float64(max(allocatable, 1)) }
+		u = u.OfAllocatable(float64(r.Capacity(info)), float64(allocatable))
+		out.Bars = append(out.Bars, report.LiveBar{
+			Resource: string(r.Name()), Allocatable: format(r, allocatable),
+			Request: format(r, sum.Request), RequestFraction: fraction(sum.Request),
+			Limit: format(r, limit), LimitFraction: fraction(limit), UnboundedPods: sum.Unbounded,
+			HasLoad: has, LoadMean: u.Mean, LoadStdDev: u.StdDev,
+		})
+	}
+	bar(noderes.CPU, measured.CPU, measured.HasCPU)
+	bar(noderes.Memory, measured.Memory, measured.HasMemory)
+	for _, pod := range pods {
+		out.Pods = append(out.Pods, pod.Name)
+	}
+	slices.Sort(out.Pods)
+	return out
+}
+
+// format writes an amount as a manifest would.
+func format(r noderes.Resource, amount int64) string {
+	if r == noderes.CPU {
+		return resource.NewMilliQuantity(amount, resource.DecimalSI).String()
+	}
+	return resource.NewQuantity(amount, resource.BinarySI).String()
+}
+
+func viewDecision(d Decision) report.LiveDecision {
+	out := report.LiveDecision{
+		Time: d.Time.Format(time.TimeOnly), Scenario: d.Scenario, Profile: d.Profile,
+		Pod: d.Scores.Name, Node: d.Node, Reason: d.Reason(),
+	}
+	for _, node := range d.Scores.Nodes {
+		score := report.LiveScore{Node: node.Name, Total: node.Total, Chosen: node.Name == d.Node}
+		if !node.Feasible {
+			score.Detail = "does not fit"
+		}
+		out.Scores = append(out.Scores, score)
+	}
+	return out
+}
