@@ -32,7 +32,11 @@ func (p PodScores) Reason(chosen string) string {
 	case winner.Total == next.Total:
 		return fmt.Sprintf("%s and %s score %d alike; one of them is taken at random.", chosen, next.Name, winner.Total)
 	}
-	return fmt.Sprintf("%s scores %d, %s scores %d: %s.", chosen, winner.Total, next.Name, next.Total, difference(winner, next))
+	reason := fmt.Sprintf("%s scores %d, %s scores %d: %s.", chosen, winner.Total, next.Name, next.Total, difference(winner, next))
+	if winner.Total < next.Total {
+		reason += " Pods that came at the same time have changed the scores since."
+	}
+	return reason
 }
 
 // whyNone counts the reasons for which nodes were left out.

@@ -33,11 +33,18 @@ const cycleKey fwk.StateKey = "plimsoll.dev/" + Name
 
 // Plugin scores nodes. It does not change once made.
 type Plugin struct {
-	window                         float64
-	cpuLimitWeight, memLimitWeight float64
-	load                           *load.Store
-	cache                          *noderes.Cache
-	nodes                          fwk.SharedLister
+	window      float64
+	cpu, memory judged
+	load        *load.Store
+	cache       *noderes.Cache
+	nodes       fwk.SharedLister
+}
+
+// judged is a resource, how much its limits count against its load, and what
+// of it an idle node may use.
+type judged struct {
+	noderes.Resource
+	limitWeight, idle float64
 }
 
 var (
@@ -66,12 +73,12 @@ func NewShared(cache *noderes.Cache, stores *Stores) func(context.Context, runti
 			return nil, fmt.Errorf("args of %s: %w", Name, err)
 		}
 		return &Plugin{
-			window:         float64(*args.SmoothingWindowSize),
-			cpuLimitWeight: args.LimitWeight(v1.ResourceCPU),
-			memLimitWeight: args.LimitWeight(v1.ResourceMemory),
-			load:           store,
-			cache:          cache,
-			nodes:          handle.SnapshotSharedLister(),
+			window: float64(*args.SmoothingWindowSize),
+			cpu:    judged{noderes.CPU, args.LimitWeight(v1.ResourceCPU), risk.IdleCPU},
+			memory: judged{noderes.Memory, args.LimitWeight(v1.ResourceMemory), risk.IdleMemory},
+			load:   store,
+			cache:  cache,
+			nodes:  handle.SnapshotSharedLister(),
 		}, nil
 	}
 }
@@ -96,8 +103,8 @@ func (pl *Plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, no
 	c := pl.begin(state, pod)
 	sums := pl.cache.Sums(node, pl.nodes, c.pending.InGroup)
 	measured, _ := c.load.Node(node.Node().Name)
-	cpu := pl.risk(node, noderes.CPU, sums, c.pending, measured.CPU, measured.HasCPU, pl.cpuLimitWeight)
-	memory := pl.risk(node, noderes.Memory, sums, c.pending, measured.Memory, measured.HasMemory, pl.memLimitWeight)
+	cpu := pl.risk(node, &pl.cpu, sums, c.pending, measured.CPU, measured.HasCPU)
+	memory := pl.risk(node, &pl.memory, sums, c.pending, measured.Memory, measured.HasMemory)
 	return risk.Score(max(cpu, memory)), nil
 }
 
@@ -105,25 +112,26 @@ func (pl *Plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, no
 func (pl *Plugin) ScoreExtensions() fwk.ScoreExtensions { return nil }
 
 // risk returns the risk of one resource of a node.
-func (pl *Plugin) risk(node fwk.NodeInfo, resource noderes.Resource, sums *noderes.Sums, pending *noderes.Pending,
-	measured load.Utilisation, isMeasured bool, limitWeight float64,
+func (pl *Plugin) risk(node fwk.NodeInfo, judged *judged, sums *noderes.Sums, pending *noderes.Pending,
+	measured load.Utilisation, isMeasured bool,
 ) float64 {
-	sum, pod := sums.Of(resource), pending.Of(resource)
+	sum, pod := sums.Of(judged.Resource), pending.Of(judged.Resource)
 	r := risk.Resource{
-		Capacity:     float64(resource.Allocatable(node)),
+		Capacity:     float64(judged.Allocatable(node)),
 		Requests:     float64(sum.Request),
 		Limits:       float64(sum.FlooredLimit),
 		Unbounded:    sum.Unbounded > 0,
 		PodRequest:   float64(pod.Request),
 		PodLimit:     float64(max(pod.Limit, pod.Request)),
 		PodUnbounded: pod.Unbounded,
+		Idle:         judged.idle,
 	}
 	limitRisk := r.LimitRisk()
 	if !isMeasured || !measured.Valid() {
 		return limitRisk
 	}
-	r.Machine = float64(resource.Capacity(node))
-	return risk.Combine(limitRisk, r.LoadRisk(measured, pl.window), limitWeight)
+	r.Machine = float64(judged.Capacity(node))
+	return risk.Combine(limitRisk, r.LoadRisk(measured, pl.window), judged.limitWeight)
 }
 
 // cycle is what one scheduling cycle reckons with.

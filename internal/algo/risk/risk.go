@@ -14,12 +14,15 @@ package risk
 
 import "math"
 
-// idleAllowance is the fraction of the allocatable amount that a node without
-// any requests may use before its load counts as overuse. The kubelet, the
-// system and the agents use a few percent of a machine that runs no pods;
-// without an allowance the idlest node looks as risky as an overrun one to a
-// pod that asks for little or nothing.
-const idleAllowance = 0.1
+// What a node without any requests may use of its allocatable amount before
+// its load counts as overuse. The system, the kubelet and the agents of a
+// machine that runs nothing else use a few percent of its CPU and, on small
+// machines, up to a quarter of its memory. Without an allowance the idlest node
+// looks as risky as an overrun one to a pod that asks for little or nothing.
+const (
+	IdleCPU    = 0.1
+	IdleMemory = 0.25
+)
 
 // Resource is one resource of one node and what is asked of it, all in one
 // unit.
@@ -36,6 +39,9 @@ type Resource struct {
 	// PodRequest, PodLimit and PodUnbounded are the same for the pending pod.
 	PodRequest, PodLimit float64
 	PodUnbounded         bool
+	// Idle is the fraction of the capacity that a node without requests may use:
+	// IdleCPU or IdleMemory.
+	Idle float64
 }
 
 // LimitRisk returns how much of what the limits promise beyond the requests
@@ -80,7 +86,7 @@ func (r Resource) claims() (threshold, bound float64) {
 	}
 	threshold = r.Requests / r.Capacity
 	if r.Requests <= 0 {
-		threshold = max(r.PodRequest/r.Capacity, idleAllowance)
+		threshold = max(r.PodRequest/r.Capacity, r.Idle)
 	}
 	bound = 1
 	if !r.Unbounded && r.Limits > 0 && r.Limits < r.Capacity {

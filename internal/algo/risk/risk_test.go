@@ -85,9 +85,10 @@ func TestLoadRisk(t *testing.T) {
 		// the variance is bounded by 0.3 x 0.7: nothing with 0.7, everything with 0.3
 		"all or nothing":         {Resource{Capacity: 8, Machine: 8, Requests: 4, Limits: 8}, Load{0.3, 1}, window, 0.3},
 		"no load, no claims":     {Resource{Capacity: 8, Machine: 8, PodUnbounded: true}, Load{0, 0}, window, 0},
+		"busy, no claims":        {Resource{Capacity: 8, Machine: 8, PodUnbounded: true, Idle: IdleMemory}, Load{0.4, 0}, window, 1},
 		"full, no claims":        {Resource{Capacity: 8, Machine: 8, PodUnbounded: true}, Load{1, 0}, window, 1},
-		"idle, no claims":        {Resource{Capacity: 8, Machine: 8, PodUnbounded: true}, Load{0.03, 0}, window, 0},
-		"idle, a small claim":    {Resource{Capacity: 8, Machine: 8, PodRequest: 0.1, PodLimit: 0.2}, Load{0.03, 0}, window, 0},
+		"idle, no claims":        {Resource{Capacity: 8, Machine: 8, PodUnbounded: true, Idle: IdleCPU}, Load{0.03, 0}, window, 0},
+		"idle, a small claim":    {Resource{Capacity: 8, Machine: 8, PodRequest: 0.1, PodLimit: 0.2, Idle: IdleCPU}, Load{0.03, 0}, window, 0},
 		"guaranteed pods":        {Resource{Capacity: 8, Machine: 8, Requests: 4, Limits: 4}, Load{0.5, 0.1}, window, 0},
 		"no capacity, some load": {Resource{Machine: 8}, Load{0.5, 0.1}, window, 1},
 	}
@@ -123,6 +124,7 @@ func drawResource(t *rapid.T) Resource {
 		Unbounded:  rapid.Bool().Draw(t, "unbounded"),
 		PodRequest: podRequest, PodLimit: podRequest + fraction("podExcess", 3),
 		PodUnbounded: rapid.Bool().Draw(t, "podUnbounded"),
+		Idle:         IdleCPU,
 	}
 }
 
@@ -192,7 +194,7 @@ func TestIdleEmptyNodeIsNeverWorse(t *testing.T) {
 // A node that best-effort pods keep busy does not look safe.
 func TestNodeBusyWithBestEffortPodsIsNotSafe(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r := Resource{Capacity: 8, Machine: 8, Unbounded: true, PodUnbounded: true}
+		r := Resource{Capacity: 8, Machine: 8, Unbounded: true, PodUnbounded: true, Idle: IdleMemory}
 		load := Load{rapid.Float64Range(0.5, 1).Draw(t, "mean"), rapid.Float64Range(0, 0.1).Draw(t, "stdDev")}
 		if got := r.LoadRisk(load, 5); got < 0.75 {
 			t.Fatalf("load risk %v under %+v", got, load)
