@@ -27,7 +27,7 @@ func Arguments[T any, P pluginArgs[T]](obj runtime.Object) (*T, error) {
 	switch given := obj.(type) {
 	case nil:
 	case P:
-		args = P(given.DeepCopyObject().(P))
+		args = given.DeepCopyObject().(P)
 	case *runtime.Unknown:
 		decoder := json.NewDecoder(bytes.NewReader(given.Raw))
 		decoder.DisallowUnknownFields()

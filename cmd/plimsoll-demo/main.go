@@ -89,8 +89,11 @@ until it is interrupted. Nothing is left behind.`,
 	return cmd
 }
 
-// selected returns the scenarios asked for.
+// selected returns the scenarios asked for, or what is wrong with the flags.
 func (o *options) selected() ([]demo.Scenario, error) {
+	if o.output != "table" && o.output != "json" {
+		return nil, fmt.Errorf("--output: found %q, want table or json", o.output)
+	}
 	if len(o.scenarios) == 0 {
 		return demo.Scenarios, nil
 	}
@@ -109,9 +112,6 @@ func (o *options) run(ctx context.Context, out, progress io.Writer) (err error) 
 	scenarios, err := o.selected()
 	if err != nil {
 		return err
-	}
-	if o.output != "table" && o.output != "json" {
-		return fmt.Errorf("--output: found %q, want table or json", o.output)
 	}
 	began := time.Now()
 	say := func(message string) { fmt.Fprintf(progress, "[%4.1fs] %s\n", time.Since(began).Seconds(), message) }
@@ -143,30 +143,37 @@ func (o *options) run(ctx context.Context, out, progress io.Writer) (err error) 
 	results, err := d.RunAll(ctx, scenarios, func(s demo.Scenario, results []demo.Result) {
 		say(fmt.Sprintf("scenario %s with %s: %s", s.Name, results[0].Profile, summary(results)))
 	})
-	if err != nil {
-		if ctx.Err() != nil {
-			return errInterrupted
+	switch {
+	case ctx.Err() != nil:
+		return errInterrupted
+	case err != nil:
+		return err
+	}
+	if err := printResults(out, o.output, scenarios, results); err != nil {
+		return err
+	}
+	if !o.once {
+		if err := stay(ctx, d, say); err != nil {
+			return err
 		}
-		return err
 	}
-	if err := print(out, o.output, scenarios, results); err != nil {
-		return err
-	}
-	if o.once {
-		return demo.Check(results)
-	}
+	return demo.Check(results)
+}
+
+// stay leaves a cluster to play with until ctx ends.
+func stay(ctx context.Context, d *demo.Demo, say func(string)) error {
 	if err := d.Play(ctx); err != nil {
 		return err
 	}
-	say("the cluster stays until Ctrl-C; look at the live page, or use kubectl (all nodes are simulated):")
-	fmt.Fprintf(progress, "\n  export KUBECONFIG=%s\n\n", d.Kubeconfig())
-	select {
-	case <-ctx.Done():
-		say("stopping")
-	case <-d.Ended():
+	say("the cluster stays until Ctrl-C; look at the live page, or use kubectl (all nodes are simulated):\n\n" +
+		"  export KUBECONFIG=" + d.Kubeconfig() + "\n")
+	// The control plane ends with ctx, too.
+	<-d.Ended()
+	if ctx.Err() == nil {
 		return errors.New("the control plane has ended")
 	}
-	return demo.Check(results)
+	say("stopped")
+	return nil
 }
 
 // errInterrupted is that the user had enough before the scenarios were through.
@@ -199,8 +206,8 @@ func summary(results []demo.Result) string {
 	return strings.Join(parts, ", ")
 }
 
-// print prints all results: each pod with the default profile beside ours.
-func print(out io.Writer, format string, scenarios []demo.Scenario, results []demo.Result) error {
+// printResults prints each pod with the default profile beside ours.
+func printResults(out io.Writer, format string, scenarios []demo.Scenario, results []demo.Result) error {
 	if format == "json" {
 		encoder := json.NewEncoder(out)
 		encoder.SetIndent("", "  ")

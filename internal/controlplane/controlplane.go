@@ -240,8 +240,8 @@ func (cp *ControlPlane) logPath() string { return filepath.Join(cp.Dir, "control
 // logTail returns the end of the server's log as an error, nil if there is
 // none.
 func (cp *ControlPlane) logTail() error {
-	raw, err := os.ReadFile(cp.logPath())
-	if err != nil || len(raw) == 0 {
+	raw, _ := os.ReadFile(cp.logPath())
+	if len(raw) == 0 {
 		return nil
 	}
 	lines := bytes.Split(bytes.TrimSpace(raw), []byte("\n"))

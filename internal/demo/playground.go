@@ -17,9 +17,12 @@ import (
 var playground = Scenario{
 	Name: "playground",
 	Nodes: []Node{
-		{Name: "small-1", CPU: "4", Memory: "16Gi"}, {Name: "small-2", CPU: "4", Memory: "16Gi"},
-		{Name: "medium-1", CPU: "8", Memory: "32Gi"}, {Name: "medium-2", CPU: "8", Memory: "32Gi"},
-		{Name: "large-1", CPU: "32", Memory: "128Gi"}, {Name: "large-2", CPU: "32", Memory: "128Gi"},
+		{Name: "small-1", CPU: "4", Memory: "16Gi"},
+		{Name: "small-2", CPU: "4", Memory: "16Gi"},
+		{Name: "medium-1", CPU: "8", Memory: "32Gi"},
+		{Name: "medium-2", CPU: "8", Memory: "32Gi"},
+		{Name: "large-1", CPU: "32", Memory: "128Gi"},
+		{Name: "large-2", CPU: "32", Memory: "128Gi"},
 	},
 	Running: []Pod{
 		{Name: "web-1", Node: "medium-1", Request: "2", Limit: "8", MemoryRequest: "4Gi", MemoryLimit: "8Gi"},

@@ -1,6 +1,7 @@
 package noderes
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -63,7 +64,7 @@ func (c *Cache) addNodes(node fwk.NodeInfo, all fwk.SharedLister) *atomic.Pointe
 	if err != nil {
 		nodes = nil // there is still the node at hand
 	}
-	slots := c.replace(append(nodes[:len(nodes):len(nodes)], node))
+	slots := c.replace(append(slices.Clip(nodes), node))
 	return slots[node.Node().Name]
 }
 

@@ -38,8 +38,9 @@ func NewResource(name v1.ResourceName) Resource {
 		return Resource{memory, name}
 	case v1.ResourceEphemeralStorage:
 		return Resource{ephemeralStorage, name}
+	default:
+		return Resource{scalar, name}
 	}
-	return Resource{scalar, name}
 }
 
 // The resources that a container without a limit may use any amount of.

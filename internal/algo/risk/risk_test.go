@@ -55,29 +55,34 @@ func TestLoadRisk(t *testing.T) {
 		// F(x) = 3x^2 - 2x^3: F(0.25) = 0.15625, bound 1: 1 - 0.15625
 		"a beta of two and two": {
 			Resource{Capacity: 8, Machine: 8, Requests: 2, Limits: 8},
-			Load{0.5, math.Sqrt(0.01)}, window, 0.84375,
+			Load{0.5, math.Sqrt(0.01)},
+			window, 0.84375,
 		},
 		// the same with limits of 4 in 8: F(0.5) = 0.5, 1 - 0.15625/0.5
 		"limits hold the load": {
 			Resource{Capacity: 8, Machine: 8, Requests: 2, Limits: 4},
-			Load{0.5, math.Sqrt(0.01)}, window, 0.6875,
+			Load{0.5, math.Sqrt(0.01)},
+			window, 0.6875,
 		},
 		// an unbounded pod lifts the bound to 1 again
 		"an unbounded pod": {
 			Resource{Capacity: 8, Machine: 8, Requests: 2, Limits: 4, Unbounded: true},
-			Load{0.5, math.Sqrt(0.01)}, window, 0.84375,
+			Load{0.5, math.Sqrt(0.01)},
+			window, 0.84375,
 		},
 		// mean 0.5, variance 1/12: concentration 0.25x12 - 1 = 2, Beta(1, 1), F(x) = x
 		"uniform": {
 			Resource{Capacity: 10, Machine: 10, Requests: 3, Limits: 20},
-			Load{0.5, math.Sqrt(1.0 / 12)}, 1, 0.7,
+			Load{0.5, math.Sqrt(1.0 / 12)},
+			1, 0.7,
 		},
 		// 0.4 of a machine of 10 is 0.5 of the 8 that pods may have, and
 		// sqrt(0.01) of the machine times 10/8 is a variance of 0.015625;
 		// without deviation the step at 0.5 is over a quarter of it
 		"allocatable is less than the machine": {
 			Resource{Capacity: 8, Machine: 10, Requests: 3.9, Limits: 16},
-			Load{0.4, 0}, window, 1,
+			Load{0.4, 0},
+			window, 1,
 		},
 		"the load does not vary, under the requests": {Resource{Capacity: 8, Machine: 8, Requests: 5, Limits: 8}, Load{0.5, 0}, window, 0},
 		"the load does not vary, over the requests":  {Resource{Capacity: 8, Machine: 8, Requests: 3, Limits: 8}, Load{0.5, 0}, window, 1},

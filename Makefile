@@ -1,0 +1,72 @@
+# What can be done here. Everything needs Go and nothing else; what the targets
+# use beyond it, they build (golangci-lint, controller-gen: see tools/go.mod).
+# A first build of the Kubernetes parts takes about 5 minutes on 2 cores.
+
+SHELL := /bin/bash -o pipefail
+.DEFAULT_GOAL := help
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+COMMIT  ?= $(shell git rev-parse --short HEAD 2>/dev/null)
+DATE    ?= $(shell git log -1 --format=%cs 2>/dev/null)
+VERSION_PACKAGE := github.com/plimsoll-k8s/plimsoll/internal/version
+LDFLAGS := -s -w -X $(VERSION_PACKAGE).Version=$(VERSION) -X $(VERSION_PACKAGE).Commit=$(COMMIT) -X $(VERSION_PACKAGE).Date=$(DATE)
+TOOL    := go tool -modfile=tools/go.mod
+
+# Tests of packages with goroutines of their own also run under the race
+# detector.
+RACE := ./load/... ./internal/noderes/... ./plugins/...
+
+FUZZTIME ?= 10s
+
+.PHONY: help
+help: ## show this
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+.PHONY: demo
+demo: ## a real scheduler on a real control plane, with and without Plimsoll; ends with Ctrl-C
+	@echo "building the demo (about 5 minutes the first time) ..."
+	@go build -ldflags '$(LDFLAGS)' -o bin/plimsoll-demo ./cmd/plimsoll-demo
+	@bin/plimsoll-demo $(ARGS)
+
+.PHONY: build
+build: ## all programs, into bin/
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+
+.PHONY: test
+test: ## all tests: unit, race, fuzz corpora, integration on the embedded control plane
+	@echo "== tests (a first build of the Kubernetes parts takes about 5 minutes on 2 cores)"
+	go test ./...
+	@echo "== under the race detector"
+	go test -race $(RACE)
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZTIME (10s)
+	@for package in $$(go list ./...); do \
+	  for target in $$(go test -list '^Fuzz' $$package | grep '^Fuzz'); do \
+	    echo "== $$package $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$package || exit 1; \
+	  done; \
+	done
+
+.PHONY: bench
+bench: ## the benchmarks whose figures the README quotes
+	go test -run '^$$' -bench . -benchmem ./internal/algo/... ./load/... ./plugins/...
+	go test -run '^$$' -bench . -benchtime 1x -timeout 30m ./test/bench/...
+
+.PHONY: generate
+generate: ## the generated code
+	$(TOOL) controller-gen object paths=./api/...
+
+.PHONY: lint
+lint: ## formatting, static checks and the import rules
+	$(TOOL) golangci-lint run ./...
+
+.PHONY: verify
+verify: lint ## lint, and that what is generated is up to date
+	@before=$$(git status --porcelain; git diff); $(MAKE) --no-print-directory generate; go mod tidy; \
+	  after=$$(git status --porcelain; git diff); \
+	  if [ "$$before" != "$$after" ]; then echo "generated files or go.mod are not up to date; run 'make generate' and 'go mod tidy':"; git status --short; exit 1; fi
+	cd tools && go mod verify >/dev/null
+
+.PHONY: fmt
+fmt: ## format the code
+	$(TOOL) golangci-lint fmt ./...
