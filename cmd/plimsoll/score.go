@@ -174,14 +174,10 @@ func score(ctx context.Context, objects *manifest.Objects, options simulate.Opti
 	return result, nil
 }
 
-// printScores prints one table: the nodes, best first, and what each plugin
-// adds to their totals.
+// printScores prints one table: the nodes, best first, and what the plugins
+// that tell them apart add to their totals.
 func printScores(out io.Writer, pod simulate.PodScores) {
-	selected := pod.Selected
-	if selected == "" {
-		selected = "no node"
-	}
-	fmt.Fprintf(out, "%s/%s -> %s\n", pod.Namespace, pod.Name, selected)
+	fmt.Fprintf(out, "%s/%s -> %s\n", pod.Namespace, pod.Name, cmp.Or(pod.Selected, "no node"))
 	nodes := slices.Clone(pod.Nodes)
 	slices.SortStableFunc(nodes, func(a, b simulate.NodeScores) int {
 		if a.Feasible != b.Feasible {
@@ -189,34 +185,58 @@ func printScores(out io.Writer, pod simulate.PodScores) {
 		}
 		return cmp.Compare(b.Total, a.Total)
 	})
-	names := map[string]bool{}
-	for _, node := range nodes {
-		for name := range node.Plugins {
-			names[name] = true
-		}
-	}
-	columns := slices.Sorted(maps.Keys(names))
+	telling, same := tellingPlugins(nodes)
 
 	t := table.NewWriter()
 	t.SetOutputMirror(out)
 	t.SetStyle(table.StyleLight)
 	t.Style().Format.Header = text.FormatDefault
 	header := table.Row{"node", "total"}
-	for _, name := range columns {
+	for _, name := range telling {
 		header = append(header, wrapName(name))
 	}
-	t.AppendHeader(append(header, "reason"))
+	t.AppendHeader(append(header, "why not"))
 	for _, node := range nodes {
 		row := table.Row{node.Name, node.Total}
 		if !node.Feasible {
 			row[1] = "-"
 		}
-		for _, name := range columns {
+		for _, name := range telling {
 			row = append(row, describeScore(node.Plugins, name))
 		}
 		t.AppendRow(append(row, node.Reason))
 	}
+	t.SuppressEmptyColumns()
 	t.Render()
+	if len(same) > 0 {
+		fmt.Fprintln(out, "the same on every node:", strings.Join(same, ", "))
+	}
+	if reason := pod.Reason(pod.Selected); pod.Selected != "" {
+		fmt.Fprintln(out, reason)
+	}
+	fmt.Fprintln(out)
+}
+
+// tellingPlugins parts the plugins that score some nodes otherwise than others
+// from those that do not.
+func tellingPlugins(nodes []simulate.NodeScores) (telling, same []string) {
+	scores := map[string]map[int64]bool{}
+	for _, node := range nodes {
+		for name, plugin := range node.Plugins {
+			if scores[name] == nil {
+				scores[name] = map[int64]bool{}
+			}
+			scores[name][plugin.Score] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(scores)) {
+		if len(scores[name]) > 1 {
+			telling = append(telling, name)
+		} else {
+			same = append(same, name)
+		}
+	}
+	return telling, same
 }
 
 // describeScore returns what a plugin said: its score, its weight unless that

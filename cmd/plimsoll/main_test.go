@@ -1,0 +1,38 @@
+package main
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"plimsoll": main})
+}
+
+// The scripts are what a user types, and what comes of it.
+func TestScripts(t *testing.T) {
+	examples, err := filepath.Abs("../../examples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		// The worked examples of the documentation are run as they stand there.
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("EXAMPLES", examples)
+			return nil
+		},
+	})
+}
+
+func TestExitCode(t *testing.T) {
+	if got := report(nil); got != 0 {
+		t.Errorf("exit code %d without an error", got)
+	}
+	if got := report(errors.New("bad input")); got != 2 {
+		t.Errorf("exit code %d for bad input, want 2", got)
+	}
+}
