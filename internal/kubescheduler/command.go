@@ -50,7 +50,12 @@ Configuration files of versions v1beta2 and v1beta3 are read as v1.`,
 
   # What the configuration comes to, with all defaults.
   ` + name + ` --config=scheduler.yaml --write-config-to=/dev/stdout`,
-		Args:          cobra.NoArgs,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if err := cobra.NoArgs(cmd, args); err != nil {
+				return &StartError{err}
+			}
+			return nil
+		},
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
