@@ -3,6 +3,7 @@ package noderes
 import (
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -55,7 +56,7 @@ type namedSum struct {
 }
 
 // Sums are the sums over the pods of one node, at one instant. They do not
-// change once made.
+// change once made, but for the memo.
 type Sums struct {
 	generation int64
 	// pods are the node's pods in the order of its NodeInfo, with their amounts:
@@ -64,6 +65,10 @@ type Sums struct {
 
 	cpu, memory, ephemeralStorage Sum
 	scalars                       []namedSum
+
+	// Memo is for a plugin to keep what it has worked out from these sums. It
+	// says itself what else it holds for; who finds another's works its own out.
+	Memo atomic.Pointer[any]
 }
 
 type summedPod struct {

@@ -102,37 +102,14 @@ func (pl *Plugin) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 func (pl *Plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
 	c := pl.begin(state, pod)
 	sums := pl.cache.Sums(node, pl.nodes, c.pending.InGroup)
-	measured, _ := c.load.Node(node.Node().Name)
-	cpu := pl.risk(node, &pl.cpu, sums, c.pending, measured.CPU, measured.HasCPU)
-	memory := pl.risk(node, &pl.memory, sums, c.pending, measured.Memory, measured.HasMemory)
+	m := pl.remember(node, sums, c.load)
+	cpu := m.cpu.with(c.pending.Of(noderes.CPU), pl.cpu.limitWeight, pl.window)
+	memory := m.memory.with(c.pending.Of(noderes.Memory), pl.memory.limitWeight, pl.window)
 	return risk.Score(max(cpu, memory)), nil
 }
 
 // ScoreExtensions returns nil: scores are not normalised.
 func (pl *Plugin) ScoreExtensions() fwk.ScoreExtensions { return nil }
-
-// risk returns the risk of one resource of a node.
-func (pl *Plugin) risk(node fwk.NodeInfo, judged *judged, sums *noderes.Sums, pending *noderes.Pending,
-	measured load.Utilisation, isMeasured bool,
-) float64 {
-	sum, pod := sums.Of(judged.Resource), pending.Of(judged.Resource)
-	r := risk.Resource{
-		Capacity:     float64(judged.Allocatable(node)),
-		Requests:     float64(sum.Request),
-		Limits:       float64(sum.FlooredLimit),
-		Unbounded:    sum.Unbounded > 0,
-		PodRequest:   float64(pod.Request),
-		PodLimit:     float64(max(pod.Limit, pod.Request)),
-		PodUnbounded: pod.Unbounded,
-		Idle:         judged.idle,
-	}
-	limitRisk := r.LimitRisk()
-	if !isMeasured || !measured.Valid() {
-		return limitRisk
-	}
-	r.Machine = float64(judged.Capacity(node))
-	return risk.Combine(limitRisk, r.LoadRisk(measured, pl.window), judged.limitWeight)
-}
 
 // cycle is what one scheduling cycle reckons with.
 type cycle struct {

@@ -1,0 +1,174 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/component-base/configz"
+	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/controlplane"
+	"github.com/plimsoll-k8s/plimsoll/internal/kubescheduler"
+)
+
+func TestMain(m *testing.M) {
+	controlplane.RunIfChild()
+	os.Exit(m.Run())
+}
+
+const configuration = `apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection: {leaderElect: false}
+clientConnection: {kubeconfig: %q, qps: 10000, burst: 10000, contentType: application/vnd.kubernetes.protobuf}
+profiles:
+- schedulerName: default
+- schedulerName: plimsoll
+  plugins:
+    multiPoint:
+      enabled: [{name: NodeResourcesAllocatable}, {name: NodeResourcesLimits}, {name: LowRiskOverCommitment}]
+`
+
+// BenchmarkControlPlane takes 5,000 nodes and 5,000 pods through the real API
+// server and the real scheduler, queue, batching and binding included. Half of
+// the pods go by the default profile, half by the same with all three plugins:
+// each scheduler run finds its pods waiting, in groups of 50 alike, as
+// deployments leave them, and is timed from the first binding to the last.
+func BenchmarkControlPlane(b *testing.B) {
+	const nodes, runs, podsPerRun = 5000, 4, 1250
+	for b.Loop() {
+		began := time.Now()
+		cp, err := controlplane.Start(b.Context(), controlplane.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(time.Since(began).Seconds(), "s-to-ready")
+		config, err := cp.Config("bench", "system:masters")
+		if err != nil {
+			b.Fatal(err)
+		}
+		config.ContentType = "application/vnd.kubernetes.protobuf"
+		client, err := kubernetes.NewForConfig(config)
+		if err != nil {
+			b.Fatal(err)
+		}
+		kubeconfig := filepath.Join(b.TempDir(), "kubeconfig")
+		if err := cp.WriteKubeconfig(kubeconfig, "system:kube-scheduler", "system:masters"); err != nil {
+			b.Fatal(err)
+		}
+		began = time.Now()
+		inParallel(b, nodes, func(i int) error {
+			_, err := client.CoreV1().Nodes().Create(b.Context(), newNode(i), metav1.CreateOptions{})
+			return err
+		})
+		b.ReportMetric(nodes/time.Since(began).Seconds(), "nodes-created/s")
+
+		took, created := map[string]time.Duration{}, time.Duration(0)
+		for run := range runs {
+			profile := []string{"default", "plimsoll", "plimsoll", "default"}[run]
+			began = time.Now()
+			inParallel(b, podsPerRun, func(i int) error {
+				pod := newPod(i/50, "")
+				pod.Name = fmt.Sprintf("run-%d-pod-%05d", run, i)
+				pod.UID, pod.Spec.SchedulerName = "", profile
+				_, err := client.CoreV1().Pods("default").Create(b.Context(), pod, metav1.CreateOptions{})
+				return err
+			})
+			created += time.Since(began)
+			took[profile] += scheduleAll(b, client, kubeconfig, podsPerRun*run, podsPerRun)
+		}
+		const half = runs / 2 * podsPerRun
+		b.ReportMetric(runs*podsPerRun/created.Seconds(), "pods-created/s")
+		b.ReportMetric(half/took["default"].Seconds(), "pods/s-default")
+		b.ReportMetric(half/took["plimsoll"].Seconds(), "pods/s-plimsoll")
+		b.ReportMetric(took["default"].Seconds()/took["plimsoll"].Seconds(), "ratio")
+		b.ReportMetric(float64(cp.PeakMemory())/(1<<20), "MiB-peak-servers")
+		cp.Stop()
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// bindings counts pods that have a node, and knows when the first and the last
+// of those awaited came.
+type bindings struct {
+	mu           sync.Mutex
+	bound        map[string]bool
+	before, want int
+	first, last  time.Time
+	done         chan struct{}
+}
+
+func (c *bindings) see(obj any) {
+	pod := obj.(*v1.Pod)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if pod.Spec.NodeName == "" || c.bound[pod.Name] {
+		return
+	}
+	c.bound[pod.Name] = true
+	switch len(c.bound) {
+	case c.before + 1:
+		c.first = time.Now()
+	case c.want:
+		c.last = time.Now()
+		close(c.done)
+	}
+}
+
+// scheduleAll runs a scheduler until pods more are bound than the ones that are
+// already, and returns the time from its first binding to its last.
+func scheduleAll(b *testing.B, client kubernetes.Interface, kubeconfig string, before, pods int) time.Duration {
+	b.Helper()
+	ctx, cancel := context.WithCancel(b.Context())
+	defer cancel()
+	count := &bindings{bound: map[string]bool{}, before: before, want: before + pods, done: make(chan struct{})}
+	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods", "default", fields.Everything()),
+		ObjectType:    &v1.Pod{},
+		Handler:       cache.ResourceEventHandlerFuncs{AddFunc: count.see, UpdateFunc: func(_, obj any) { count.see(obj) }},
+	})
+	go informer.RunWithContext(ctx)
+	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+		b.Fatal("no list of pods")
+	}
+	file := filepath.Join(b.TempDir(), "scheduler.yaml")
+	if err := os.WriteFile(file, fmt.Appendf(nil, configuration, kubeconfig), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	opts := options.NewOptions()
+	opts.ConfigFile, opts.SecureServing.BindPort = file, 0
+	ended := make(chan error, 1)
+	go func() { ended <- kubescheduler.Run(ctx, opts, nil) }()
+	select {
+	case <-count.done:
+	case err := <-ended:
+		b.Fatalf("the scheduler ended: %v", err)
+	}
+	cancel()
+	<-ended
+	configz.Delete("componentconfig") // Kubernetes means a process to have one
+	return count.last.Sub(count.first)
+}
+
+// inParallel calls do for each of n numbers, 16 at a time.
+func inParallel(b *testing.B, n int, do func(int) error) {
+	b.Helper()
+	var group errgroup.Group
+	group.SetLimit(16)
+	for i := range n {
+		group.Go(func() error { return do(i) })
+	}
+	if err := group.Wait(); err != nil {
+		b.Fatal(err)
+	}
+}
