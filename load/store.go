@@ -56,24 +56,20 @@ func (s *Store) Put(reading Reading) error {
 }
 
 // Run reads the source at once and then every interval, until ctx ends. report
-// is called with the error when reading begins to fail, or fails in another
-// way, and with nil when it succeeds again; not for every read.
+// is called with the error when reading begins to fail, and with nil when it
+// succeeds again; not for every read.
 func (s *Store) Run(ctx context.Context, source Source, interval time.Duration, report func(error)) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
-	var last string
+	failing := false
 	for {
 		err := s.read(ctx, source)
 		if ctx.Err() != nil {
 			return
 		}
-		message := ""
-		if err != nil {
-			message = err.Error()
-		}
-		if message != last {
+		if failing != (err != nil) {
+			failing = err != nil
 			report(err)
-			last = message
 		}
 		select {
 		case <-ctx.Done():
@@ -89,6 +85,9 @@ func (s *Store) read(ctx context.Context, source Source) error {
 	reading, err := source.Read(ctx)
 	if err == nil {
 		err = s.Put(reading)
+	}
+	if age := s.now().Sub(reading.Time); err == nil && age > s.maxAge {
+		err = fmt.Errorf("reading is %s old, older than %s is not used", age.Round(time.Second), s.maxAge)
 	}
 	if err != nil {
 		return fmt.Errorf("reading load from %s: %w", source, err)

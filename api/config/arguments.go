@@ -1,12 +1,12 @@
 package config
 
 import (
-	"bytes"
-	"encoding/json"
+	"errors"
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/json"
 )
 
 // pluginArgs is what the arguments of every plugin can do.
@@ -27,11 +27,12 @@ func Arguments[T any, P pluginArgs[T]](obj runtime.Object) (*T, error) {
 	switch given := obj.(type) {
 	case nil:
 	case P:
-		args = given.DeepCopyObject().(P)
+		if given != nil {
+			args = given.DeepCopyObject().(P)
+		}
 	case *runtime.Unknown:
-		decoder := json.NewDecoder(bytes.NewReader(given.Raw))
-		decoder.DisallowUnknownFields()
-		if err := decoder.Decode(args); err != nil {
+		strict, err := json.UnmarshalStrict(given.Raw, args)
+		if err := errors.Join(append(strict, err)...); err != nil {
 			return nil, err
 		}
 	default:

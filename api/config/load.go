@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"os"
 
@@ -49,7 +48,7 @@ func validate(cfg *internalconfig.KubeSchedulerConfiguration) error {
 		}
 	}
 	if err := validation.ValidateKubeSchedulerConfiguration(cfg); err != nil {
-		return errors.Join(err.Errors()...)
+		return err
 	}
 	return nil
 }

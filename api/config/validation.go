@@ -27,7 +27,7 @@ var MetricProviderTypes = []string{MetricProviderFile}
 var (
 	// loadResources are the resources that load is measured of.
 	loadResources = []string{string(v1.ResourceCPU), string(v1.ResourceMemory)}
-	// unboundableResources are those of which a container without a limit may
+	// defaultableResources are those of which a container without a limit may
 	// use any amount, so that a default limit means something.
 	defaultableResources = append(slices.Clone(loadResources), string(v1.ResourceEphemeralStorage))
 )
@@ -79,6 +79,10 @@ func (a *LowRiskOverCommitmentArgs) Validate() error {
 	}
 	if a.MaxLoadAge.Duration < time.Second {
 		errs = append(errs, field.Invalid(field.NewPath("maxLoadAge"), a.MaxLoadAge.Duration.String(), "must be at least 1s"))
+	}
+	if a.MaxLoadAge.Duration >= time.Second && a.MaxLoadAge.Duration < a.PollInterval.Duration {
+		errs = append(errs, field.Invalid(field.NewPath("maxLoadAge"), a.MaxLoadAge.Duration.String(),
+			fmt.Sprintf("must be at least pollInterval, %s, or load would be too old between two reads", a.PollInterval.Duration)))
 	}
 	if a.WatcherAddress != "" {
 		errs = append(errs, validateURL(field.NewPath("watcherAddress"), a.WatcherAddress)...)

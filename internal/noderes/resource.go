@@ -84,12 +84,18 @@ func (r Resource) Capacity(node fwk.NodeInfo) int64 {
 
 // Amount converts a quantity of the resource into its unit.
 func (r Resource) Amount(quantity resource.Quantity) int64 {
-	value := max(quantity.Value(), 0)
-	if r.kind != cpu {
-		return value
+	// Compared before it is converted: a conversion that overflows wraps.
+	most := int64(math.MaxInt64)
+	if r.kind == cpu {
+		most /= 1000
 	}
-	if value > math.MaxInt64/1000 {
+	switch {
+	case quantity.Sign() <= 0:
+		return 0
+	case quantity.CmpInt64(most) > 0:
 		return math.MaxInt64
+	case r.kind == cpu:
+		return quantity.MilliValue()
 	}
-	return max(quantity.MilliValue(), 0)
+	return quantity.Value()
 }

@@ -30,6 +30,9 @@ func (s *Source) Read(context.Context) (load.Reading, error) {
 		return load.Reading{}, err
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return load.Reading{}, fmt.Errorf("%s: not a regular file", s.path)
+	}
 	reading, err := wire.Decode(f)
 	if err != nil {
 		return load.Reading{}, fmt.Errorf("%s: %w", s.path, err)

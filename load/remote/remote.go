@@ -16,7 +16,9 @@ import (
 
 // Source is a load-watcher service.
 type Source struct {
-	url    string
+	url string
+	// name is the URL without a password.
+	name   string
 	client *http.Client
 }
 
@@ -26,11 +28,14 @@ func New(address string) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		return nil, fmt.Errorf("address %q: want a URL like http://load-watcher.kube-system:2020", address)
+	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+		return nil, fmt.Errorf("address %q: want a URL like http://load-watcher.kube-system:2020", u.Redacted())
+	}
+	if !strings.HasSuffix(u.Path, "/watcher") {
+		u = u.JoinPath("watcher")
 	}
 	return &Source{
-		url: strings.TrimSuffix(u.String(), "/") + "/watcher",
+		url: u.String(), name: u.Redacted(),
 		client: &http.Client{
 			Timeout:   10 * time.Second,
 			Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, ResponseHeaderTimeout: 10 * time.Second, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute},
@@ -48,7 +53,7 @@ func New(address string) (*Source, error) {
 }
 
 // String names the service in messages.
-func (s *Source) String() string { return "the load watcher at " + s.url }
+func (s *Source) String() string { return "the load watcher at " + s.name }
 
 // Read gets the load of all nodes.
 func (s *Source) Read(ctx context.Context) (load.Reading, error) {

@@ -49,6 +49,17 @@ type window struct {
 	End      int64  `json:"end"`
 }
 
+// length returns how long the window is, 0 if the message does not say.
+func (w window) length() time.Duration {
+	if d, err := time.ParseDuration(w.Duration); err == nil && d >= 0 {
+		return d
+	}
+	if w.Start > 0 && w.End > w.Start && w.End < math.MaxInt32*4 {
+		return time.Duration(w.End-w.Start) * time.Second
+	}
+	return 0
+}
+
 type data struct {
 	NodeMetricsMap map[string]nodeMetrics `json:"NodeMetricsMap"`
 }
@@ -95,10 +106,10 @@ func Decode(r io.Reader) (load.Reading, error) {
 	if len(raw) > MaxBytes {
 		return load.Reading{}, fmt.Errorf("message is larger than %d MiB", MaxBytes>>20)
 	}
-	raw = quoteNotNumbers(raw)
+	quoted := quoteNotNumbers(raw)
 	var m message
-	if err := json.Unmarshal(raw, &m); err != nil {
-		return load.Reading{}, describe(err, raw)
+	if err := json.Unmarshal(quoted, &m); err != nil {
+		return load.Reading{}, describe(err, raw, quoted)
 	}
 	at := m.Timestamp
 	if at == 0 {
@@ -111,9 +122,7 @@ func Decode(r io.Reader) (load.Reading, error) {
 		return load.Reading{}, errors.New("data.NodeMetricsMap: missing, want the metrics by node name")
 	}
 	reading := load.Reading{Source: m.Source, Time: time.Unix(at, 0), Nodes: make(map[string]load.Node, len(m.Data.NodeMetricsMap))}
-	if d, err := time.ParseDuration(m.Window.Duration); err == nil {
-		reading.Window = d
-	}
+	reading.Window = m.Window.length()
 	for name, node := range m.Data.NodeMetricsMap {
 		cpu, hasCPU := utilisation(node.Metrics, typeCPU, &reading.Rejected)
 		memory, hasMemory := utilisation(node.Metrics, typeMemory, &reading.Rejected)
@@ -171,7 +180,7 @@ func Encode(w io.Writer, reading load.Reading) error {
 			if !has || !u.Valid() {
 				return
 			}
-			mean, deviation := percent(u.Mean*100), percent(u.StdDev*100)
+			mean, deviation := percent(min(u.Mean, 1)*100), percent(min(u.StdDev, 1)*100)
 			out.Metrics = append(out.Metrics,
 				metric{resource, resource, operatorAverage, m.Window.Duration, &mean},
 				metric{resource, resource, operatorDeviation, m.Window.Duration, &deviation})
@@ -222,8 +231,9 @@ func notNumber(raw []byte) string {
 	return ""
 }
 
-// describe says where in the message an error of the JSON decoder is.
-func describe(err error, raw []byte) error {
+// describe says where in the message, as it was sent, an error of the JSON
+// decoder is; quoted is the message that the decoder saw.
+func describe(err error, raw, quoted []byte) error {
 	var syntax *json.SyntaxError
 	var wrongType *json.UnmarshalTypeError
 	offset := int64(-1)
@@ -233,11 +243,23 @@ func describe(err error, raw []byte) error {
 	case errors.As(err, &wrongType):
 		offset = wrongType.Offset
 	}
-	if offset < 0 || offset > int64(len(raw)) {
+	if offset < 1 || offset > int64(len(quoted)) {
 		return fmt.Errorf("not a load-watcher message: %w", err)
 	}
-	before := raw[:offset]
+	before := raw[:sentOffset(raw, quoted, int(offset)-1)]
 	line := bytes.Count(before, []byte("\n")) + 1
-	column := len(before) - bytes.LastIndexByte(before, '\n') - 1
+	column := len(before) - bytes.LastIndexByte(before, '\n')
 	return fmt.Errorf("not a load-watcher message: line %d, column %d: %w", line, column, err)
+}
+
+// sentOffset returns where in raw the byte stands that is at an offset of
+// quoted, which is raw with some quotes put in.
+func sentOffset(raw, quoted []byte, offset int) int {
+	sent := 0
+	for i := range offset {
+		if sent < len(raw) && quoted[i] == raw[sent] {
+			sent++
+		}
+	}
+	return min(sent, len(raw))
 }

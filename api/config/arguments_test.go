@@ -1,0 +1,77 @@
+package config
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+func unknown(raw string) runtime.Object { return &runtime.Unknown{Raw: []byte(raw)} }
+
+func TestArguments(t *testing.T) {
+	cpu, memory := ResourceWeight{"cpu", new(int64(1))}, ResourceWeight{"memory", new(int64(1))}
+	tests := map[string]struct {
+		given   runtime.Object
+		want    *NodeResourcesLimitsArgs
+		wantErr string
+	}{
+		"none":      {nil, &NodeResourcesLimitsArgs{Resources: []ResourceWeight{cpu, memory}}, ""},
+		"decoded":   {&NodeResourcesLimitsArgs{Resources: []ResourceWeight{{Name: "cpu"}}}, &NodeResourcesLimitsArgs{Resources: []ResourceWeight{cpu}}, ""},
+		"undecoded": {unknown(`{"resources": [{"name": "cpu"}]}`), &NodeResourcesLimitsArgs{Resources: []ResourceWeight{cpu}}, ""},
+		"undecoded, with defaults": {
+			unknown(`{"defaultLimits": {"cpu": "500m"}}`),
+			&NodeResourcesLimitsArgs{Resources: []ResourceWeight{cpu, memory}, DefaultLimits: map[string]resource.Quantity{"cpu": resource.MustParse("500m")}}, "",
+		},
+		"undecoded, nothing set":      {unknown(`{}`), &NodeResourcesLimitsArgs{Resources: []ResourceWeight{cpu, memory}}, ""},
+		"undecoded, an unknown field": {unknown(`{"resources": [], "defaultLimit": {}}`), nil, `unknown field "defaultLimit"`},
+		"undecoded, of another type": {
+			unknown(`{"resources": "cpu"}`), nil,
+			"json: cannot unmarshal string into Go struct field NodeResourcesLimitsArgs.resources of type []config.ResourceWeight",
+		},
+		"undecoded, not valid": {unknown(`{"resources": [{"name": "cpu", "weight": 0}]}`), nil, "resources[0].weight: Invalid value: 0: " + allowedWeights},
+		"decoded, not valid":   {&NodeResourcesLimitsArgs{Resources: []ResourceWeight{cpu, cpu}}, nil, `resources[1].name: Duplicate value: "cpu"`},
+		"of another plugin":    {&NodeResourcesAllocatableArgs{}, nil, "want *config.NodeResourcesLimitsArgs, got *config.NodeResourcesAllocatableArgs"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var before runtime.Object
+			if tc.given != nil {
+				before = tc.given.DeepCopyObject()
+			}
+			got, err := Arguments[NodeResourcesLimitsArgs](tc.given)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+			if message := errorText(err); message != tc.wantErr {
+				t.Errorf("error:\n%s\nwant:\n%s", message, tc.wantErr)
+			}
+			if diff := cmp.Diff(before, tc.given); diff != "" {
+				t.Errorf("the given object was changed: %s", diff)
+			}
+		})
+	}
+}
+
+// The plugin's own copy can be changed without changing what was given, which
+// other profiles may share.
+func TestArgumentsAreACopy(t *testing.T) {
+	given := &LowRiskOverCommitmentArgs{RiskLimitWeights: map[string]float64{"cpu": 0.1}, RiskLimitWeight: new(0.2)}
+	args, err := Arguments[LowRiskOverCommitmentArgs](given)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args.RiskLimitWeights["cpu"], *args.RiskLimitWeight = 0.8, 0.9
+	want := &LowRiskOverCommitmentArgs{RiskLimitWeights: map[string]float64{"cpu": 0.1}, RiskLimitWeight: new(0.2)}
+	if diff := cmp.Diff(want, given); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

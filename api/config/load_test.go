@@ -1,0 +1,300 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2"
+	configv1 "k8s.io/kube-scheduler/config/v1"
+	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
+	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
+)
+
+// configFile writes a KubeSchedulerConfiguration and returns its path. head is
+// what stands beside the profiles, plugins the rest of the only profile.
+func configFile(t *testing.T, version, head, plugins string) string {
+	t.Helper()
+	text := "apiVersion: kubescheduler.config.k8s.io/" + version + "\nkind: KubeSchedulerConfiguration\n" + head
+	if plugins != "" {
+		text += "profiles:\n- schedulerName: test\n" + plugins
+	}
+	return writeConfig(t, text)
+}
+
+func writeConfig(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// loadBoth reads a file as kube-scheduler does and as Plimsoll does, which is to be
+// the same.
+func loadBoth(t *testing.T, path string) *internalconfig.KubeSchedulerConfiguration {
+	t.Helper()
+	cfg, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := options.LoadConfigFromFile(klog.Background(), path)
+	if err != nil {
+		t.Fatalf("kube-scheduler cannot read it: %v", err)
+	}
+	if diff := cmp.Diff(theirs, cfg); diff != "" {
+		t.Errorf("kube-scheduler reads it otherwise: %s", diff)
+	}
+	return cfg
+}
+
+// argsOf returns the arguments of a plugin in the only profile.
+func argsOf(t *testing.T, cfg *internalconfig.KubeSchedulerConfiguration, plugin string) runtime.Object {
+	t.Helper()
+	if len(cfg.Profiles) != 1 {
+		t.Fatalf("%d profiles, want 1", len(cfg.Profiles))
+	}
+	configs := cfg.Profiles[0].PluginConfig
+	i := slices.IndexFunc(configs, func(c internalconfig.PluginConfig) bool { return c.Name == plugin })
+	if i < 0 {
+		t.Fatalf("no arguments of %s", plugin)
+	}
+	return configs[i].Args
+}
+
+// everyPlugin has arguments of all plugins, and of one in-tree plugin. %s is
+// the place of a version and kind, which only some write.
+const everyPlugin = `  pluginConfig:
+  - name: NodeResourcesAllocatable
+    args: {%s mode: Most, resources: [{name: cpu, weight: 2}, {name: nvidia.com/gpu}]}
+  - name: NodeResourcesLimits
+    args: {defaultLimits: {cpu: 500m}}
+  - name: LowRiskOverCommitment
+    args:
+      riskLimitWeights: {cpu: 0}
+      metricProvider: {type: File, address: /var/load.json}
+      pollInterval: 1m
+  - name: NodeResourcesFit
+    args: {scoringStrategy: {type: MostAllocated}}
+`
+
+func TestLoad(t *testing.T) {
+	const addresses = "healthzBindAddress: 0.0.0.0:10251\nmetricsBindAddress: 0.0.0.0:10251\n"
+	const versioned = "apiVersion: kubescheduler.config.k8s.io/%s, kind: NodeResourcesAllocatableArgs,"
+	tests := map[string]struct{ version, head, args string }{
+		"v1":                         {"v1", "", ""},
+		"v1, versioned arguments":    {"v1", "", fmt.Sprintf(versioned, "v1")},
+		"v1, v1beta3 arguments":      {"v1", "", fmt.Sprintf(versioned, "v1beta3")},
+		"v1beta3":                    {"v1beta3", "", ""},
+		"v1beta3, v1beta3 arguments": {"v1beta3", "", fmt.Sprintf(versioned, "v1beta3")},
+		"v1beta2, with addresses":    {"v1beta2", addresses, ""},
+		"v1beta2, v1beta3 arguments": {"v1beta2", addresses, fmt.Sprintf(versioned, "v1beta3")},
+		"v1beta2, v1 arguments":      {"v1beta2", addresses, fmt.Sprintf(versioned, "v1")},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			cfg := loadBoth(t, configFile(t, tc.version, tc.head+"parallelism: 7\n", fmt.Sprintf(everyPlugin, tc.args)))
+			if want := "kubescheduler.config.k8s.io/" + tc.version; cfg.APIVersion != want || cfg.Parallelism != 7 {
+				t.Errorf("version %s, parallelism %d, want %s, 7", cfg.APIVersion, cfg.Parallelism, want)
+			}
+			want := map[string]runtime.Object{
+				"NodeResourcesAllocatable": &NodeResourcesAllocatableArgs{
+					Mode: Most, Resources: []ResourceWeight{{"cpu", new(int64(2))}, {"nvidia.com/gpu", new(int64(1))}},
+				},
+				"NodeResourcesLimits": &NodeResourcesLimitsArgs{
+					Resources:     []ResourceWeight{{"cpu", new(int64(1))}, {"memory", new(int64(1))}},
+					DefaultLimits: map[string]resource.Quantity{"cpu": resource.MustParse("500m")},
+				},
+				"LowRiskOverCommitment": &LowRiskOverCommitmentArgs{
+					SmoothingWindowSize: new(int64(5)), RiskLimitWeight: new(0.5), RiskLimitWeights: map[string]float64{"cpu": 0},
+					MetricProvider: MetricProvider{Type: "File", Address: "/var/load.json"},
+					PollInterval:   seconds(60), MaxLoadAge: seconds(300),
+				},
+				"NodeResourcesFit": &internalconfig.NodeResourcesFitArgs{ScoringStrategy: &internalconfig.ScoringStrategy{
+					Type: internalconfig.MostAllocated, Resources: []internalconfig.ResourceSpec{{Name: "cpu", Weight: 1}, {Name: "memory", Weight: 1}},
+				}},
+			}
+			for plugin, args := range want {
+				if diff := cmp.Diff(args, argsOf(t, cfg, plugin)); diff != "" {
+					t.Errorf("%s: %s", plugin, diff)
+				}
+			}
+		})
+	}
+}
+
+// A plugin that is enabled and has no arguments is given the defaults.
+func TestLoadDefaults(t *testing.T) {
+	for _, version := range []string{"v1", "v1beta3", "v1beta2"} {
+		t.Run(version, func(t *testing.T) {
+			path := configFile(t, version, "", "  plugins: {score: {enabled: [{name: NodeResourcesAllocatable}]}}\n  pluginConfig: [{name: LowRiskOverCommitment}]\n")
+			cfg := loadBoth(t, path)
+			allocatable, risk := &NodeResourcesAllocatableArgs{}, &LowRiskOverCommitmentArgs{}
+			allocatable.Default()
+			risk.Default()
+			if diff := cmp.Diff(runtime.Object(allocatable), argsOf(t, cfg, "NodeResourcesAllocatable")); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(runtime.Object(risk), argsOf(t, cfg, "LowRiskOverCommitment")); diff != "" {
+				t.Error(diff)
+			}
+			if cfg.Parallelism != 16 || !cfg.LeaderElection.LeaderElect || len(cfg.Profiles[0].Plugins.MultiPoint.Enabled) == 0 {
+				t.Errorf("the scheduler's own defaults are missing: %+v", cfg)
+			}
+		})
+	}
+}
+
+func TestLoadErrors(t *testing.T) {
+	plugin := func(name, args string) string {
+		return "  pluginConfig:\n  - name: " + name + "\n    args: {" + args + "}\n"
+	}
+	const where = "decoding .profiles[0].pluginConfig[0]: "
+	tests := map[string]struct {
+		version, head, plugins string
+		// want follows the path of the file.
+		want string
+	}{
+		"an unknown field": {
+			"v1", "", plugin("NodeResourcesAllocatable", "modus: Most"),
+			"strict decoding error: " + where + `strict decoding error: decoding args for plugin NodeResourcesAllocatable: strict decoding error: unknown field "modus"`,
+		},
+		"an unknown field further in, of v1beta3": {
+			"v1beta3", "", plugin("NodeResourcesLimits", "resources: [{name: cpu, wait: 1}]"),
+			"strict decoding error: " + where + `strict decoding error: decoding args for plugin NodeResourcesLimits: strict decoding error: unknown field "resources[0].wait"`,
+		},
+		"a field of the wrong case": {
+			"v1", "", plugin("LowRiskOverCommitment", "watcheraddress: x"),
+			"strict decoding error: " + where + `strict decoding error: decoding args for plugin LowRiskOverCommitment: strict decoding error: unknown field "watcheraddress"`,
+		},
+		"an unknown field of an in-tree plugin, in v1beta3": {
+			"v1beta3", "", plugin("NodeResourcesFit", "strategy: x"),
+			"strict decoding error: " + where + `strict decoding error: decoding args for plugin NodeResourcesFit: strict decoding error: unknown field "strategy"`,
+		},
+		"an unknown field of the configuration, in v1beta2": {
+			"v1beta2", "healthBindAddress: x\n", "", `strict decoding error: unknown field "healthBindAddress"`,
+		},
+		"an address that went away with v1": {
+			"v1", "healthzBindAddress: x\n", "", `strict decoding error: unknown field "healthzBindAddress"`,
+		},
+		"a field of another type": {
+			"v1", "", plugin("LowRiskOverCommitment", "smoothingWindowSize: five"),
+			where + "decoding args for plugin LowRiskOverCommitment: json: cannot unmarshal string into Go struct field LowRiskOverCommitmentArgs.smoothingWindowSize of type int64",
+		},
+		"arguments of another plugin": {
+			"v1", "", plugin("NodeResourcesLimits", "apiVersion: kubescheduler.config.k8s.io/v1, kind: LowRiskOverCommitmentArgs"),
+			where + "args for plugin NodeResourcesLimits were not of type NodeResourcesLimitsArgs.kubescheduler.config.k8s.io, got LowRiskOverCommitmentArgs.kubescheduler.config.k8s.io",
+		},
+		"arguments that are not valid": {
+			"v1", "", plugin("LowRiskOverCommitment", "riskLimitWeight: 7"),
+			"profiles[0].pluginConfig[0].args of LowRiskOverCommitment: riskLimitWeight: Invalid value: 7: must be in [0, 1]",
+		},
+		"arguments that are not valid, in v1beta2": {
+			"v1beta2", "", "  pluginConfig: [{name: NodeResourcesLimits}, {name: NodeResourcesAllocatable, args: {mode: Leest}}]\n",
+			`profiles[0].pluginConfig[1].args of NodeResourcesAllocatable: mode: Unsupported value: "Leest": supported values: "Least", "Most"`,
+		},
+		"a scheduler that is not valid": {
+			"v1", "parallelism: -1\npodInitialBackoffSeconds: 5\npodMaxBackoffSeconds: 1\n", "",
+			"[parallelism: Invalid value: -1: should be an integer value greater than zero, podMaxBackoffSeconds: Invalid value: 1: must be greater than or equal to PodInitialBackoffSeconds]",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			path := configFile(t, tc.version, tc.head, tc.plugins)
+			if _, err := Load(path); errorText(err) != path+": "+tc.want {
+				t.Errorf("error:\n%v\nwant:\n%s: %s", err, path, tc.want)
+			}
+		})
+	}
+}
+
+func TestLoadOtherFiles(t *testing.T) {
+	tests := map[string]struct{ text, want string }{
+		"arguments only": {
+			"apiVersion: kubescheduler.config.k8s.io/v1\nkind: NodeResourcesLimitsArgs\n",
+			"want a KubeSchedulerConfiguration, got kubescheduler.config.k8s.io/v1, Kind=NodeResourcesLimitsArgs",
+		},
+		"an older version": {
+			"apiVersion: kubescheduler.config.k8s.io/v1beta1\nkind: KubeSchedulerConfiguration\n",
+			`no kind "KubeSchedulerConfiguration" is registered for version "kubescheduler.config.k8s.io/v1beta1" in scheme`,
+		},
+		"nothing":       {"", "Object 'Kind' is missing in ''"},
+		"not yaml":      {"a: b: c", "yaml: "},
+		"not an object": {"[]", "json: cannot unmarshal array"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			path := writeConfig(t, tc.text)
+			if _, err := Load(path); !strings.HasPrefix(errorText(err), path+": ") || !strings.Contains(errorText(err), tc.want) {
+				t.Errorf("error:\n%v\nwant:\n%s: ...%s...", err, path, tc.want)
+			}
+		})
+	}
+	missing := filepath.Join(t.TempDir(), "config.yaml")
+	if _, err := Load(missing); errorText(err) != "open "+missing+": no such file or directory" {
+		t.Errorf("missing file: error %v", err)
+	}
+}
+
+// A configuration of any version is written as v1 (--write-config-to), and
+// reads back as what it was.
+func TestEncode(t *testing.T) {
+	info, ok := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), runtime.ContentTypeYAML)
+	if !ok {
+		t.Fatal("no YAML")
+	}
+	encoder := scheme.Codecs.EncoderForVersion(info.Serializer, configv1.SchemeGroupVersion)
+	for _, version := range []string{"v1", "v1beta3", "v1beta2"} {
+		t.Run(version, func(t *testing.T) {
+			cfg := loadBoth(t, configFile(t, version, "", fmt.Sprintf(everyPlugin, "")))
+			text, err := runtime.Encode(encoder, cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			const want = `  - args:
+      apiVersion: kubescheduler.config.k8s.io/v1
+      kind: NodeResourcesAllocatableArgs
+      mode: Most
+      resources:
+      - name: cpu
+        weight: 2
+      - name: nvidia.com/gpu
+        weight: 1
+    name: NodeResourcesAllocatable
+`
+			if !strings.HasPrefix(string(text), "apiVersion: kubescheduler.config.k8s.io/v1\n") || !strings.Contains(string(text), want) {
+				t.Errorf("written as\n%s\nwant in it\n%s", text, want)
+			}
+			again := loadBoth(t, writeConfig(t, string(text)))
+			cfg.TypeMeta, again.TypeMeta = metav1.TypeMeta{}, metav1.TypeMeta{}
+			if diff := cmp.Diff(cfg, again); diff != "" {
+				t.Errorf("reads back otherwise: %s", diff)
+			}
+		})
+	}
+}
+
+func TestLegacyWarning(t *testing.T) {
+	for _, version := range []string{"v1beta2", "v1beta3"} {
+		version = "kubescheduler.config.k8s.io/" + version
+		want := "the scheduler configuration is of " + version + ", which Kubernetes no longer serves, and is read as kubescheduler.config.k8s.io/v1; " +
+			"please change its apiVersion, and remove healthzBindAddress and metricsBindAddress, which have no effect"
+		if got := LegacyWarning(version); got != want {
+			t.Errorf("%s: %q, want %q", version, got, want)
+		}
+	}
+	for _, version := range []string{"kubescheduler.config.k8s.io/v1", "kubescheduler.config.k8s.io/v1beta1", "v1beta2", ""} {
+		if got := LegacyWarning(version); got != "" {
+			t.Errorf("%s: %q, want nothing", version, got)
+		}
+	}
+}

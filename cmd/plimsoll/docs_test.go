@@ -1,0 +1,74 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write what the commands in the documentation print into it")
+
+// Every command in the documentation prints what the documentation says: a
+// block that begins with "$ plimsoll" is run in the project's folder.
+func TestDocumentation(t *testing.T) {
+	t.Chdir("../..")
+	files, err := filepath.Glob("docs/plugins/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := 0
+	for _, file := range append(files, "README.md") {
+		t.Run(file, func(t *testing.T) {
+			before, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			after, commands := runCommands(t, string(before))
+			run += commands
+			if after == string(before) {
+				return
+			}
+			if !*update {
+				t.Fatalf("%s does not say what its commands print (go test ./cmd/plimsoll -update writes it); they print\n%s", file, after)
+			}
+			if err := os.WriteFile(file, []byte(after), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if run < 4 {
+		t.Errorf("%d commands found, want those of the three plugins and of the README", run)
+	}
+}
+
+// runCommands returns the text with the output of its commands as it is, and
+// how many commands there are.
+func runCommands(t *testing.T, text string) (string, int) {
+	t.Helper()
+	const open, end = "```console\n$ plimsoll ", "\n```"
+	var out strings.Builder
+	for commands := 0; ; commands++ {
+		before, rest, found := strings.Cut(text, open)
+		out.WriteString(before)
+		if !found {
+			return out.String(), commands
+		}
+		block, after, found := strings.Cut(rest, end)
+		if !found {
+			t.Fatalf("a block without an end: %s", rest)
+		}
+		command, _, _ := strings.Cut(block, "\n")
+		var printed bytes.Buffer
+		cmd := newCommand()
+		cmd.SetOut(&printed)
+		cmd.SetArgs(strings.Fields(command))
+		if err := cmd.ExecuteContext(t.Context()); err != nil {
+			t.Fatalf("plimsoll %s: %v", command, err)
+		}
+		out.WriteString(open + command + "\n" + strings.TrimRight(printed.String(), "\n") + end)
+		text = after
+	}
+}

@@ -1,0 +1,63 @@
+package noderes
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+func TestPendingIsWorkedOutOnceInACycle(t *testing.T) {
+	cache, all := NewCache(), &lister{}
+	state := framework.NewCycleState()
+	first := cache.Pending(state, podAsking("a", 100), all)
+	if got := first.Of(CPU); got != (Amount{Request: 100, Unbounded: true}) || first.InGroup {
+		t.Errorf("%+v, in a group: %t", got, first.InGroup)
+	}
+	if cache.Pending(state, podAsking("a", 100), all) != first {
+		t.Error("worked out again in the same cycle")
+	}
+	if cache.Pending(state.Clone(), podAsking("a", 100), all) != first {
+		t.Error("worked out again in a copy of the cycle")
+	}
+	if got := cache.Pending(framework.NewCycleState(), podAsking("b", 200), all).Of(CPU).Request; got != 200 {
+		t.Errorf("in the next cycle: %d, want 200", got)
+	}
+}
+
+func TestPendingOfAGroup(t *testing.T) {
+	state := framework.NewCycleState()
+	state.SetPodGroupSchedulingCycle(framework.NewCycleState())
+	if !NewCache().Pending(state, podAsking("a", 100), &lister{}).InGroup {
+		t.Error("the group is not noticed")
+	}
+}
+
+// Pods with the same signature get the same scores, so that it has to tell
+// apart all that scores depend on.
+func TestSign(t *testing.T) {
+	pod := func(requests, limits v1.ResourceList) *v1.Pod {
+		return &v1.Pod{Spec: v1.PodSpec{Containers: containers(container(requests, limits))}}
+	}
+	base := pod(amounts("cpu", "1", "memory", "1Gi"), amounts("cpu", "2", "nvidia.com/gpu", "1"))
+	tests := map[string]struct {
+		pod  *v1.Pod
+		same bool
+	}{
+		"the same amounts, written otherwise": {pod(amounts("cpu", "1000m", "memory", "1024Mi"), amounts("cpu", "2000m", "nvidia.com/gpu", "1")), true},
+		"another request":                     {pod(amounts("cpu", "1100m", "memory", "1Gi"), amounts("cpu", "2", "nvidia.com/gpu", "1")), false},
+		"another limit":                       {pod(amounts("cpu", "1", "memory", "1Gi"), amounts("cpu", "3", "nvidia.com/gpu", "1")), false},
+		"another device":                      {pod(amounts("cpu", "1", "memory", "1Gi"), amounts("cpu", "2", "amd.com/gpu", "1")), false},
+		"a limit of zero":                     {pod(amounts("cpu", "1", "memory", "1Gi"), amounts("cpu", "2", "nvidia.com/gpu", "1", "memory", "0")), true},
+		"one container has no limit": {&v1.Pod{Spec: v1.PodSpec{Containers: containers(
+			container(amounts("cpu", "1", "memory", "1Gi"), amounts("cpu", "2", "nvidia.com/gpu", "1")), container(nil, nil))}}, false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(Sign(base), Sign(tc.pod)); (diff == "") != tc.same {
+				t.Errorf("the same: %t, want %t\n%s", diff == "", tc.same, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,224 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plimsoll-k8s/plimsoll/load"
+)
+
+const message = `{"timestamp": 1795239886, "window": {"duration": "15m"}, "source": "Test", "data": {"NodeMetricsMap": {
+  "node-1": {"metrics": [{"type": "CPU", "operator": "AVG", "value": 40}]}}}}`
+
+// serve starts a service on 127.0.0.1, for the length of the test.
+func serve(t *testing.T, handler http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return server
+}
+
+func newSource(t *testing.T, address string) *Source {
+	t.Helper()
+	source, err := New(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(source.client.CloseIdleConnections)
+	return source
+}
+
+func wantError(t *testing.T, err error, want string) {
+	t.Helper()
+	if err == nil || err.Error() != want {
+		t.Errorf("error:\n%v\nwant:\n%s", err, want)
+	}
+}
+
+func TestNew(t *testing.T) {
+	const want = ": want a URL like http://load-watcher.kube-system:2020"
+	tests := map[string]struct{ address, wantURL, wantErr string }{
+		"a service":          {"http://load-watcher:2020", "http://load-watcher:2020/watcher", ""},
+		"a slash at the end": {"https://load-watcher:2020/", "https://load-watcher:2020/watcher", ""},
+		"under a path":       {"http://proxy/load", "http://proxy/load/watcher", ""},
+		"the whole path":     {"http://proxy/load/watcher", "http://proxy/load/watcher", ""},
+		"a query":            {"http://proxy?host=a", "", `address "http://proxy?host=a"` + want},
+		"a password":         {"ftp://me:secret@proxy", "", `address "ftp://me:xxxxx@proxy"` + want},
+		"an IPv6 address":    {"http://[::1]:2020", "http://[::1]:2020/watcher", ""},
+		"nothing":            {"", "", `address ""` + want},
+		"no scheme":          {"load-watcher:2020", "", `address "load-watcher:2020"` + want},
+		"another scheme":     {"ftp://load-watcher", "", `address "ftp://load-watcher"` + want},
+		"no host":            {"http://", "", `address "http:"` + want},
+		"not a URL":          {"http://load watcher", "", `parse "http://load watcher": invalid character " " in host name`},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			source, err := New(tc.address)
+			if tc.wantErr != "" {
+				wantError(t, err, tc.wantErr)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := "the load watcher at " + tc.wantURL; source.String() != want {
+				t.Errorf("%q, want %q", source, want)
+			}
+		})
+	}
+}
+
+func TestRead(t *testing.T) {
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet || r.URL.String() != "/watcher" {
+			t.Errorf("asked for %s %s", r.Method, r.URL)
+		}
+		fmt.Fprint(w, message)
+	})
+	got, err := newSource(t, server.URL).Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := load.Reading{
+		Source: "Test", Time: time.Unix(1795239886, 0), Window: 15 * time.Minute,
+		Nodes: map[string]load.Node{"node-1": {CPU: load.Utilisation{Mean: 0.4}, HasCPU: true}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestReadErrors(t *testing.T) {
+	tests := map[string]struct {
+		handler http.HandlerFunc
+		want    string
+	}{
+		"the service fails": {
+			func(w http.ResponseWriter, _ *http.Request) {
+				http.Error(w, "prometheus is away", http.StatusInternalServerError)
+			},
+			"status 500 Internal Server Error: prometheus is away",
+		},
+		"too many requests": {
+			func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "slow down", http.StatusTooManyRequests) },
+			"status 429 Too Many Requests: slow down",
+		},
+		"a long answer to a failure": {
+			func(w http.ResponseWriter, _ *http.Request) {
+				http.Error(w, strings.Repeat("a", 1000), http.StatusBadGateway)
+			},
+			"status 502 Bad Gateway: " + strings.Repeat("a", 200),
+		},
+		"no content": {
+			func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) },
+			"status 204 No Content: ",
+		},
+		"a page": {
+			func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") },
+			"not a load-watcher message: line 1, column 1: invalid character '<' looking for beginning of value",
+		},
+		"too much": {
+			func(w http.ResponseWriter, _ *http.Request) {
+				blanks := []byte(strings.Repeat(" ", 1<<20))
+				for range 65 {
+					if _, err := w.Write(blanks); err != nil {
+						return // the reader has seen enough
+					}
+				}
+			},
+			"message is larger than 64 MiB",
+		},
+		"cut off": {
+			func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Length", "1000")
+				fmt.Fprint(w, message)
+			},
+			"unexpected EOF",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := newSource(t, serve(t, tc.handler).URL).Read(t.Context())
+			wantError(t, err, tc.want)
+			if diff := cmp.Diff(load.Reading{}, got); diff != "" {
+				t.Error("a reading beside the error", diff)
+			}
+		})
+	}
+}
+
+func TestRedirects(t *testing.T) {
+	elsewhere := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("the other host is asked") })
+	redirect := func(t *testing.T, to func(self string) string) (address string, err error) {
+		var server *httptest.Server
+		server = serve(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/new" {
+				fmt.Fprint(w, message)
+				return
+			}
+			http.Redirect(w, r, to(server.URL), http.StatusFound)
+		})
+		_, err = newSource(t, server.URL).Read(t.Context())
+		return server.URL, err
+	}
+	t.Run("on the same host", func(t *testing.T) {
+		if _, err := redirect(t, func(self string) string { return self + "/new" }); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("to another host", func(t *testing.T) {
+		_, err := redirect(t, func(string) string { return elsewhere.URL + "/new" })
+		wantError(t, err, fmt.Sprintf(`Get "%s/new": the service redirects to another host, %s`, elsewhere.URL, strings.TrimPrefix(elsewhere.URL, "http://")))
+	})
+	t.Run("without end", func(t *testing.T) {
+		self, err := redirect(t, func(self string) string { return self + "/again" })
+		wantError(t, err, fmt.Sprintf(`Get "%s/again": the service redirects without end`, self))
+	})
+}
+
+func TestReadEndsWithItsContext(t *testing.T) {
+	tests := map[string]func(http.ResponseWriter){
+		"before the answer": func(http.ResponseWriter) {},
+		"in the middle of the answer": func(w http.ResponseWriter) {
+			fmt.Fprint(w, message[:20])
+			w.(http.Flusher).Flush()
+		},
+	}
+	for name, begin := range tests {
+		t.Run(name, func(t *testing.T) {
+			asked, left := make(chan struct{}), make(chan struct{})
+			server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				begin(w)
+				close(asked)
+				<-r.Context().Done()
+				close(left)
+			})
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() {
+				<-asked
+				cancel()
+			}()
+			if _, err := newSource(t, server.URL).Read(ctx); !errors.Is(err, context.Canceled) {
+				t.Errorf("error %v, want %v", err, context.Canceled)
+			}
+			<-left // the connection is given up, too
+		})
+	}
+}
+
+func TestReadFromNobody(t *testing.T) {
+	server := httptest.NewServer(nil)
+	server.Close()
+	_, err := newSource(t, server.URL).Read(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "connection refused") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,227 @@
+package load
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+)
+
+// noon is when the tests play.
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// clock is set by hand.
+type clock struct{ at time.Time }
+
+func (c *clock) now() time.Time { return c.at }
+
+func readingAt(at time.Time) Reading {
+	return Reading{Source: "Test", Time: at, Nodes: map[string]Node{"node": {HasCPU: true, CPU: Utilisation{Mean: 0.5}}}}
+}
+
+func TestPut(t *testing.T) {
+	tests := map[string]struct {
+		// at are the times of readings put one after the other, from noon; the last
+		// one is looked at.
+		at      []time.Duration
+		wantErr string
+	}{
+		"the first":             {[]time.Duration{-time.Minute}, ""},
+		"a newer one":           {[]time.Duration{-time.Minute, 0}, ""},
+		"the same again":        {[]time.Duration{-time.Minute, -time.Minute}, ""},
+		"an older one":          {[]time.Duration{0, -90 * time.Second}, "reading is 1m30s older than the one before"},
+		"a clock a little fast": {[]time.Duration{time.Minute}, ""},
+		"from the future":       {[]time.Duration{61 * time.Second}, "reading is 1m1s ahead of this clock, at most 1m0s is allowed"},
+		"a year from now":       {[]time.Duration{0, 365 * 24 * time.Hour}, "reading is 8760h0m0s ahead of this clock, at most 1m0s is allowed"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			store := NewStore(time.Hour, (&clock{noon}).now)
+			var err error
+			want := noon.Add(tc.at[0])
+			for _, at := range tc.at {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err = store.Put(readingAt(noon.Add(at))); err == nil {
+					want = noon.Add(at)
+				}
+			}
+			if message := fmt.Sprint(err); message != tc.wantErr && (err != nil || tc.wantErr != "") {
+				t.Errorf("error %v, want %q", err, tc.wantErr)
+			}
+			// What is not taken over leaves the one before.
+			if snapshot := store.Fresh(); snapshot != nil && !snapshot.Reading().Time.Equal(want) {
+				t.Errorf("shows the reading of %s, want that of %s", snapshot.Reading().Time, want)
+			} else if (snapshot == nil) != (len(tc.at) == 1 && tc.wantErr != "") {
+				t.Errorf("shows a reading: %t", snapshot != nil)
+			}
+		})
+	}
+}
+
+func TestFresh(t *testing.T) {
+	const maxAge = 5 * time.Minute
+	tests := map[string]struct {
+		age  time.Duration
+		want bool
+	}{
+		"new":               {0, true},
+		"as old as may be":  {maxAge, true},
+		"a moment too old":  {maxAge + 1, false},
+		"a day old":         {24 * time.Hour, false},
+		"of a fast clock":   {-30 * time.Second, true},
+		"half as old as ok": {maxAge / 2, true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := &clock{noon}
+			store := NewStore(maxAge, c.now)
+			if err := store.Put(readingAt(noon)); err != nil {
+				t.Fatal(err)
+			}
+			c.at = noon.Add(tc.age)
+			if got := store.Fresh() != nil; got != tc.want {
+				t.Errorf("aged %s: fresh %t, want %t", tc.age, got, tc.want)
+			}
+		})
+	}
+}
+
+// A store is fresh again with the next reading, and the one it showed before
+// stays as it was.
+func TestFreshAgain(t *testing.T) {
+	c := &clock{noon}
+	store := NewStore(time.Minute, c.now)
+	if store.Fresh() != nil {
+		t.Error("an empty store shows a reading")
+	}
+	if err := store.Put(readingAt(noon)); err != nil {
+		t.Fatal(err)
+	}
+	before := store.Fresh()
+	c.at = noon.Add(time.Hour)
+	if store.Fresh() != nil {
+		t.Error("shows a reading of an hour ago")
+	}
+	if err := store.Put(readingAt(c.at)); err != nil {
+		t.Fatal(err)
+	}
+	if after := store.Fresh(); after == nil || !after.Reading().Time.Equal(c.at) {
+		t.Error("does not show the new reading")
+	}
+	if !before.Reading().Time.Equal(noon) {
+		t.Error("the reading shown before has changed")
+	}
+}
+
+func TestSnapshot(t *testing.T) {
+	var none *Snapshot
+	if _, ok := none.Node("node"); ok || none.Reading().Nodes != nil {
+		t.Error("no snapshot knows of a node")
+	}
+	snapshot := &Snapshot{readingAt(noon)}
+	if node, ok := snapshot.Node("node"); !ok || node.CPU.Mean != 0.5 {
+		t.Errorf("%+v, known: %t", node, ok)
+	}
+	if _, ok := snapshot.Node("other"); ok {
+		t.Error("another node is known")
+	}
+}
+
+// Readers see whole readings, and never an older one after a newer one.
+func TestStoreIsSafeForConcurrentUse(t *testing.T) {
+	const readings, readers = 2000, 8
+	store := NewStore(time.Hour, (&clock{noon}).now)
+	var running sync.WaitGroup
+	written := make(chan struct{})
+	running.Go(func() {
+		defer close(written)
+		for i := range readings {
+			mean := float64(i) / readings
+			err := store.Put(Reading{
+				Time:  noon.Add(time.Duration(i) * time.Millisecond),
+				Nodes: map[string]Node{"a": {CPU: Utilisation{Mean: mean}}, "b": {CPU: Utilisation{Mean: mean}}},
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for range readers {
+		running.Go(func() {
+			last := -1.0
+			for done := false; !done; {
+				select {
+				case <-written:
+					done = true // once more, for the last reading
+				default:
+				}
+				snapshot := store.Fresh()
+				a, ok := snapshot.Node("a")
+				b, _ := snapshot.Node("b")
+				switch {
+				case !ok && snapshot == nil && last < 0: // nothing written yet
+				case !ok || a != b || a.CPU.Mean < last:
+					t.Errorf("known: %t, a %v, b %v, before %v", ok, a.CPU.Mean, b.CPU.Mean, last)
+				default:
+					last = a.CPU.Mean
+				}
+			}
+			if want := float64(readings-1) / readings; last != want {
+				t.Errorf("the last reading is %v, want %v", last, want)
+			}
+		})
+	}
+	running.Wait()
+}
+
+func fullStore(nodes int) (store *Store, names []string) {
+	reading := readingAt(time.Now())
+	for i := range nodes {
+		names = append(names, fmt.Sprintf("node-%04d.example.com", i))
+		reading.Nodes[names[i]] = Node{HasCPU: true, HasMemory: true}
+	}
+	store = NewStore(time.Hour, nil)
+	if err := store.Put(reading); err != nil {
+		panic(err)
+	}
+	return store, names
+}
+
+func TestReadingTheStoreAllocatesNothing(t *testing.T) {
+	store, names := fullStore(5000)
+	i := 0
+	got := testing.AllocsPerRun(1000, func() {
+		store.Fresh().Node(names[i%len(names)])
+		i++
+	})
+	if got != 0 {
+		t.Errorf("%v allocations", got)
+	}
+}
+
+// A scheduler plugin calls Fresh once for a pod and Node for each of its
+// nodes. Most of Fresh is the reading of the clock.
+func BenchmarkStore(b *testing.B) {
+	store, names := fullStore(5000)
+	snapshot, i := store.Fresh(), 0
+	next := func() string {
+		if i++; i == len(names) {
+			i = 0
+		}
+		return names[i]
+	}
+	for name, op := range map[string]func(){
+		"Fresh":          func() { store.Fresh() },
+		"Node":           func() { snapshot.Node(next()) },
+		"Fresh and Node": func() { store.Fresh().Node(next()) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				op()
+			}
+		})
+	}
+}

@@ -1,0 +1,163 @@
+package wire
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/plimsoll-k8s/plimsoll/load"
+)
+
+func drawUtilisation(t *rapid.T, label string) load.Utilisation {
+	fraction := rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(0, 1), rapid.Just(1.0))
+	return load.Utilisation{Mean: fraction.Draw(t, label), StdDev: fraction.Draw(t, label+"StdDev")}
+}
+
+func drawReading(t *rapid.T) load.Reading {
+	name := rapid.OneOf(rapid.StringMatching(`[a-z][a-z0-9.-]{0,20}`), rapid.SampledFrom([]string{"NaN", `say "Infinity"`, `a\`, "-Inf", "{}", "ö\n"}))
+	node := rapid.Custom(func(t *rapid.T) load.Node {
+		var n load.Node
+		if n.HasCPU = rapid.Bool().Draw(t, "hasCPU"); n.HasCPU {
+			n.CPU = drawUtilisation(t, "cpu")
+		}
+		if n.HasMemory = rapid.Bool().Draw(t, "hasMemory"); n.HasMemory {
+			n.Memory = drawUtilisation(t, "memory")
+		}
+		return n
+	})
+	return load.Reading{
+		Source: rapid.StringMatching(`[A-Za-z ]{0,10}`).Draw(t, "source"),
+		Time:   time.Unix(rapid.Int64Range(1, math.MaxInt32).Draw(t, "time"), 0),
+		Window: time.Duration(rapid.Int64Range(0, int64(48*time.Hour)).Draw(t, "window")),
+		Nodes:  rapid.MapOfN(name, node, 0, 10).Draw(t, "nodes"),
+	}
+}
+
+// What is encoded is decoded as it was, but for nodes that nothing is known
+// of, and for the last digits lost between fractions and percent.
+func TestEncodeAndDecode(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		reading := drawReading(t)
+		var message, again bytes.Buffer
+		if err := Encode(&message, reading); err != nil {
+			t.Fatal(err)
+		}
+		if err := Encode(&again, reading); err != nil || !bytes.Equal(message.Bytes(), again.Bytes()) {
+			t.Fatalf("encoded twice, it differs (error %v):\n%s%s", err, &message, &again)
+		}
+		got, err := Decode(&message)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := reading
+		want.Nodes = map[string]load.Node{}
+		for name, node := range reading.Nodes {
+			if node.HasCPU || node.HasMemory {
+				want.Nodes[name] = node
+			}
+		}
+		if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-12)); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
+
+func TestEncode(t *testing.T) {
+	reading := load.Reading{
+		Source: "Test", Time: time.Unix(1000, 0), Window: time.Minute,
+		Nodes: map[string]load.Node{
+			"b": {Memory: load.Utilisation{Mean: 0.5, StdDev: 0.25}, HasMemory: true},
+			// what makes no sense is left out
+			"a": {CPU: load.Utilisation{Mean: math.NaN()}, HasCPU: true},
+		},
+	}
+	var got strings.Builder
+	if err := Encode(&got, reading); err != nil {
+		t.Fatal(err)
+	}
+	// 1000 - 60 = 940
+	want := `{"timestamp":1000,"window":{"duration":"1m0s","start":940,"end":1000},"source":"Test","data":{"NodeMetricsMap":{` +
+		`"a":{"metrics":[],"tags":{},"metadata":{"dataCenter":""}},` +
+		`"b":{"metrics":[{"name":"Memory","type":"Memory","operator":"AVG","rollup":"1m0s","value":50},` +
+		`{"name":"Memory","type":"Memory","operator":"STD","rollup":"1m0s","value":25}],"tags":{},"metadata":{"dataCenter":""}}}}}` + "\n"
+	if diff := cmp.Diff(want, got.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func makesSense(node load.Node) bool {
+	within := func(u load.Utilisation) bool { return u.Valid() && u.Mean <= 1 && u.StdDev <= 1 }
+	return (node.HasCPU || node.HasMemory) && within(node.CPU) && within(node.Memory)
+}
+
+// Nothing that is sent makes Decode stumble, and what it returns can be
+// reckoned with and passed on.
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(documented))
+	for _, value := range []string{"NaN", `"NaN"`, "null", "-Infinity", "+Inf", "-1", "1e400", "130", "{}", `"\"`} {
+		f.Add([]byte(`{"timestamp": 1, "data": {"NodeMetricsMap": {"n": {"metrics": [` +
+			`{"type": "CPU", "operator": "AVG", "value": ` + value + `}, {"type": "Memory", "operator": "STD", "value": ` + value + `}]}}}}`))
+	}
+	f.Add([]byte(`{"window": {"duration": "-1h", "end": 4}, "data": {"NodeMetricsMap": {"n": null}}}`))
+	f.Fuzz(func(t *testing.T, message []byte) {
+		reading, err := Decode(bytes.NewReader(message))
+		if err != nil {
+			if err.Error() == "" || reading.Nodes != nil {
+				t.Errorf("error %q with %d nodes", err, len(reading.Nodes))
+			}
+			return
+		}
+		if reading.Time.Unix() <= 0 || reading.Rejected < 0 {
+			t.Errorf("time %s, %d values rejected", reading.Time, reading.Rejected)
+		}
+		for name, node := range reading.Nodes {
+			if !makesSense(node) {
+				t.Errorf("%q: %+v", name, node)
+			}
+		}
+		var passedOn bytes.Buffer
+		if err := Encode(&passedOn, reading); err != nil {
+			t.Fatal(err)
+		}
+		again, err := Decode(&passedOn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(again.Nodes) != len(reading.Nodes) || !again.Time.Equal(reading.Time) || again.Window != reading.Window {
+			t.Errorf("passed on: %d nodes, %s, %s; was: %d nodes, %s, %s",
+				len(again.Nodes), again.Time, again.Window, len(reading.Nodes), reading.Time, reading.Window)
+		}
+	})
+}
+
+// encoded returns a message of n nodes.
+func encoded(b *testing.B, n int) []byte {
+	reading := load.Reading{Source: "Bench", Time: time.Unix(1000, 0), Window: time.Minute, Nodes: map[string]load.Node{}}
+	for i := range n {
+		u := load.Utilisation{Mean: float64(i) / float64(n), StdDev: 0.1}
+		reading.Nodes[fmt.Sprintf("node-%04d.example.com", i)] = load.Node{CPU: u, Memory: u, HasCPU: true, HasMemory: true}
+	}
+	var message bytes.Buffer
+	if err := Encode(&message, reading); err != nil {
+		b.Fatal(err)
+	}
+	return message.Bytes()
+}
+
+func BenchmarkDecode(b *testing.B) {
+	message := encoded(b, 5000)
+	b.SetBytes(int64(len(message)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Decode(bytes.NewReader(message)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
