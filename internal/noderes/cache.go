@@ -31,18 +31,18 @@ func NewCache() *Cache {
 }
 
 // Sums returns the sums over the pods of the node. all is the snapshot that
-// the node is from; the cache learns from it which nodes there are. exact is
-// to be set while the scheduler tries out a group of pods.
-func (c *Cache) Sums(node fwk.NodeInfo, all fwk.SharedLister, exact bool) *Sums {
+// the node is from; the cache learns from it which nodes there are. inGroup
+// says that the scheduler is trying out a group of pods.
+func (c *Cache) Sums(node fwk.NodeInfo, all fwk.SharedLister, inGroup bool) *Sums {
 	slot, ok := (*c.slots.Load())[node.Node().Name]
 	if !ok {
 		slot = c.addNodes(node, all)
 	}
 	sums := slot.Load()
-	if sums != nil && sums.describes(node) && (!exact || sums.describesExactly(node)) {
+	if sums != nil && sums.describes(node) {
 		return sums
 	}
-	sums = newSums(node, sums)
+	sums = newSums(node, sums, inGroup)
 	slot.Store(sums)
 	return sums
 }

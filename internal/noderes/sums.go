@@ -58,17 +58,24 @@ type namedSum struct {
 // Sums are the sums over the pods of one node, at one instant. They do not
 // change once made, but for the memo.
 type Sums struct {
+	// What every score reads comes first, to be had in few cache lines.
+
 	generation int64
-	// pods are the node's pods in the order of its NodeInfo, with their amounts:
-	// what has not changed place is not read again.
-	pods []summedPod
+	count      int
+	// tentative: made while the scheduler tried out a group of pods, so that
+	// other pods may stand under the same generation.
+	tentative bool
+	// Memo is for a plugin to keep what it has worked out from these sums. It
+	// says itself what else it holds for; who finds another's works its own out.
+	// All that is kept is of one type.
+	Memo atomic.Value
 
 	cpu, memory, ephemeralStorage Sum
 	scalars                       []namedSum
 
-	// Memo is for a plugin to keep what it has worked out from these sums. It
-	// says itself what else it holds for; who finds another's works its own out.
-	Memo atomic.Pointer[any]
+	// pods are the node's pods in the order of its NodeInfo, with their amounts:
+	// what has not changed place is not read again.
+	pods []summedPod
 }
 
 type summedPod struct {
@@ -97,9 +104,9 @@ func (s *Sums) Of(r Resource) Sum {
 
 // newSums adds up the pods of a node. Amounts are taken from earlier sums of
 // the same node where a pod stands in the same place.
-func newSums(node fwk.NodeInfo, earlier *Sums) *Sums {
+func newSums(node fwk.NodeInfo, earlier *Sums, tentative bool) *Sums {
 	infos := node.GetPods()
-	s := &Sums{generation: node.GetGeneration(), pods: make([]summedPod, len(infos))}
+	s := &Sums{generation: node.GetGeneration(), count: len(infos), tentative: tentative, pods: make([]summedPod, len(infos))}
 	for i, info := range infos {
 		pod := info.GetPod()
 		if earlier != nil && i < len(earlier.pods) && earlier.pods[i].pod == pod {
@@ -128,23 +135,17 @@ func (s *Sums) scalar(name v1.ResourceName) *Sum {
 	return &s.scalars[i].Sum
 }
 
-// describes reports whether the sums are those of the node as it is now,
-// judged by its generation, its number of pods and the last of them.
+// describes reports whether the sums are those of the node as it is now.
 //
-// The scheduler overwrites its NodeInfos in place, so that a pointer alone
-// proves nothing; and while it tries out a group of pods it adds and removes
-// them under an old generation, so that a generation alone proves nothing
-// either.
+// The scheduler overwrites its NodeInfos in place, so that a pointer proves
+// nothing. Whenever pods come or go the generation changes; but while the
+// scheduler tries out a group of pods it puts the old generation back, and only
+// ever adds pods to those that were there. Sums made outside of that hold for
+// their generation and number of pods. Of tentative ones every pod is compared.
 func (s *Sums) describes(node fwk.NodeInfo) bool {
 	infos := node.GetPods()
-	return s.generation == node.GetGeneration() && len(s.pods) == len(infos) &&
-		(len(infos) == 0 || s.pods[len(infos)-1].pod == infos[len(infos)-1].GetPod())
-}
-
-// describesExactly reports the same by looking at every pod. Only while a
-// group of pods is tried out can other pods of equal number and with an equal
-// last one stand under the same generation.
-func (s *Sums) describesExactly(node fwk.NodeInfo) bool {
-	return s.generation == node.GetGeneration() &&
-		slices.EqualFunc(s.pods, node.GetPods(), func(a summedPod, b fwk.PodInfo) bool { return a.pod == b.GetPod() })
+	if s.generation != node.GetGeneration() || s.count != len(infos) {
+		return false
+	}
+	return !s.tentative || slices.EqualFunc(s.pods, infos, func(a summedPod, b fwk.PodInfo) bool { return a.pod == b.GetPod() })
 }

@@ -23,6 +23,7 @@ import (
 	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/plugins"
@@ -47,6 +48,9 @@ type Options struct {
 	// Now is the time that the age of the load is reckoned at; the present if
 	// zero.
 	Now time.Time
+	// Further plugins that the configuration may name, beside those of
+	// Kubernetes and Plimsoll.
+	Further frameworkruntime.Registry
 }
 
 // Engine is a scheduler over a cluster that stands still.
@@ -63,11 +67,15 @@ func New(ctx context.Context, cluster Cluster, options Options) (*Engine, error)
 	client := fake.NewClientset(append(missingNamespaces(cluster), cluster.Others...)...)
 	factory := informers.NewSharedInformerFactory(client, 0)
 	snapshot := internalcache.NewEmptySnapshot()
+	registry := plugins.RegistryWithLoad(options.store)
+	if err := registry.Merge(options.Further); err != nil {
+		return nil, err
+	}
 	sched, err := scheduler.New(ctx, client, factory, nil,
 		func(string) events.EventRecorderLogger { return events.NewFakeRecorder(0) },
 		scheduler.WithProfiles(options.Config.Profiles...),
 		scheduler.WithComponentConfigVersion(options.Config.APIVersion),
-		scheduler.WithFrameworkOutOfTreeRegistry(plugins.RegistryWithLoad(options.store)),
+		scheduler.WithFrameworkOutOfTreeRegistry(registry),
 		scheduler.WithParallelism(options.Config.Parallelism),
 		scheduler.WithNodeInfoSnapshot(snapshot),
 	)

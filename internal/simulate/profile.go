@@ -16,18 +16,9 @@ func DefaultConfig() (*internalconfig.KubeSchedulerConfiguration, error) {
 	for _, name := range plugins.Names {
 		score.Enabled = append(score.Enabled, configv1.Plugin{Name: name, Weight: &weight})
 	}
-	return complete(configv1.KubeSchedulerProfile{Plugins: &configv1.Plugins{MultiPoint: score}})
-}
-
-// PlainConfig returns the scheduler's default profile as it is without
-// Plimsoll.
-func PlainConfig() (*internalconfig.KubeSchedulerConfiguration, error) {
-	return complete(configv1.KubeSchedulerProfile{})
-}
-
-// complete returns a configuration of one profile, with all defaults.
-func complete(profile configv1.KubeSchedulerProfile) (*internalconfig.KubeSchedulerConfiguration, error) {
-	external := &configv1.KubeSchedulerConfiguration{Profiles: []configv1.KubeSchedulerProfile{profile}}
+	external := &configv1.KubeSchedulerConfiguration{
+		Profiles: []configv1.KubeSchedulerProfile{{Plugins: &configv1.Plugins{MultiPoint: score}}},
+	}
 	scheme.Scheme.Default(external)
 	var cfg internalconfig.KubeSchedulerConfiguration
 	if err := scheme.Scheme.Convert(external, &cfg, nil); err != nil {

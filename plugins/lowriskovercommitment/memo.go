@@ -22,68 +22,75 @@ type memo struct {
 	cpu, memory nodeRisk
 }
 
-// nodeRisk is one resource of a node.
+// nodeRisk is what is known of one resource of a node before a pod comes.
 type nodeRisk struct {
-	// resource has all but what the pending pod asks for.
-	resource risk.Resource
-	// measured is the load, if isMeasured.
-	measured   load.Utilisation
-	isMeasured bool
-	// loadRisk holds unless the pending pod has a say in it.
-	loadRisk float64
-	byPod    bool
+	capacity, requests, limits float64
+	// loadRisk is that of the node, unless the pending pod has a say in it.
+	loadRisk  float64
+	unbounded bool
+	measured  bool
+	byPod     bool
 }
 
 // remember returns the memo of a node, made if there is none that holds.
 func (pl *Plugin) remember(node fwk.NodeInfo, sums *noderes.Sums, snapshot *load.Snapshot) *memo {
-	if kept := sums.Memo.Load(); kept != nil {
-		if m, ok := (*kept).(*memo); ok && m.plugin == pl && m.load == snapshot && m.node == node.Node() {
-			return m
-		}
+	if m, ok := sums.Memo.Load().(*memo); ok && m.plugin == pl && m.load == snapshot && m.node == node.Node() {
+		return m
 	}
-	measured, _ := snapshot.Node(node.Node().Name)
-	m := &memo{
-		plugin: pl, load: snapshot, node: node.Node(),
-		cpu:    pl.nodeRisk(node, &pl.cpu, sums, measured.CPU, measured.HasCPU),
-		memory: pl.nodeRisk(node, &pl.memory, sums, measured.Memory, measured.HasMemory),
+	m := &memo{plugin: pl, load: snapshot, node: node.Node()}
+	for _, resource := range []struct {
+		*judged
+		*nodeRisk
+	}{{&pl.cpu, &m.cpu}, {&pl.memory, &m.memory}} {
+		*resource.nodeRisk = pl.judge(node, resource.judged, sums, snapshot)
 	}
-	kept := any(m)
-	sums.Memo.Store(&kept)
+	sums.Memo.Store(m)
 	return m
 }
 
-func (pl *Plugin) nodeRisk(node fwk.NodeInfo, judged *judged, sums *noderes.Sums, measured load.Utilisation, isMeasured bool) nodeRisk {
+// judge works out one resource of a node.
+func (pl *Plugin) judge(node fwk.NodeInfo, judged *judged, sums *noderes.Sums, snapshot *load.Snapshot) nodeRisk {
 	sum := sums.Of(judged.Resource)
 	n := nodeRisk{
-		resource: risk.Resource{
-			Capacity:  float64(judged.Allocatable(node)),
-			Machine:   float64(judged.Capacity(node)),
-			Requests:  float64(sum.Request),
-			Limits:    float64(sum.FlooredLimit),
-			Unbounded: sum.Unbounded > 0,
-			Idle:      judged.idle,
-		},
-		measured:   measured,
-		isMeasured: isMeasured && measured.Valid(),
-		byPod:      sum.Request == 0,
+		capacity:  float64(judged.Allocatable(node)),
+		requests:  float64(sum.Request),
+		limits:    float64(sum.FlooredLimit),
+		unbounded: sum.Unbounded > 0,
+		byPod:     sum.Request == 0,
 	}
-	if n.isMeasured && !n.byPod {
-		n.loadRisk = n.resource.LoadRisk(measured, pl.window)
+	var measured load.Utilisation
+	measured, n.measured = judged.measured(snapshot, node)
+	if n.measured && !n.byPod {
+		n.loadRisk = pl.loadRisk(n.with(noderes.Amount{}), node, judged, measured)
 	}
 	return n
 }
 
-// with returns the risk of the resource if the node took the pod.
-func (n *nodeRisk) with(pod noderes.Amount, limitWeight, window float64) float64 {
-	r := n.resource
-	r.PodRequest, r.PodLimit, r.PodUnbounded = float64(pod.Request), float64(max(pod.Limit, pod.Request)), pod.Unbounded
+// loadRisk returns the load risk of a resource of a node.
+func (pl *Plugin) loadRisk(r risk.Resource, node fwk.NodeInfo, judged *judged, measured load.Utilisation) float64 {
+	r.Machine, r.Idle = float64(judged.Capacity(node)), judged.idle
+	return r.LoadRisk(measured, pl.window)
+}
+
+// with returns the resource with what the pending pod asks of it.
+func (n *nodeRisk) with(pod noderes.Amount) risk.Resource {
+	return risk.Resource{
+		Capacity: n.capacity, Requests: n.requests, Limits: n.limits, Unbounded: n.unbounded,
+		PodRequest: float64(pod.Request), PodLimit: float64(max(pod.Limit, pod.Request)), PodUnbounded: pod.Unbounded,
+	}
+}
+
+// risk returns the risk of a resource of a node if it took the pod.
+func (pl *Plugin) risk(n *nodeRisk, judged *judged, node fwk.NodeInfo, c *cycle) float64 {
+	r := n.with(c.pending.Of(judged.Resource))
 	limitRisk := r.LimitRisk()
-	if !n.isMeasured {
+	if !n.measured {
 		return limitRisk
 	}
 	loadRisk := n.loadRisk
 	if n.byPod {
-		loadRisk = r.LoadRisk(n.measured, window)
+		measured, _ := judged.measured(c.load, node)
+		loadRisk = pl.loadRisk(r, node, judged, measured)
 	}
-	return risk.Combine(limitRisk, loadRisk, limitWeight)
+	return risk.Combine(limitRisk, loadRisk, judged.limitWeight)
 }

@@ -47,6 +47,17 @@ type judged struct {
 	limitWeight, idle float64
 }
 
+// measured returns the load of the resource on a node, and whether it can be
+// reckoned with.
+func (j *judged) measured(snapshot *load.Snapshot, node fwk.NodeInfo) (load.Utilisation, bool) {
+	all, _ := snapshot.Node(node.Node().Name)
+	utilisation, known := all.CPU, all.HasCPU
+	if j.Resource == noderes.Memory {
+		utilisation, known = all.Memory, all.HasMemory
+	}
+	return utilisation, known && utilisation.Valid()
+}
+
 var (
 	_ fwk.PreScorePlugin = &Plugin{}
 	_ fwk.ScorePlugin    = &Plugin{}
@@ -103,8 +114,8 @@ func (pl *Plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, no
 	c := pl.begin(state, pod)
 	sums := pl.cache.Sums(node, pl.nodes, c.pending.InGroup)
 	m := pl.remember(node, sums, c.load)
-	cpu := m.cpu.with(c.pending.Of(noderes.CPU), pl.cpu.limitWeight, pl.window)
-	memory := m.memory.with(c.pending.Of(noderes.Memory), pl.memory.limitWeight, pl.window)
+	cpu := pl.risk(&m.cpu, &pl.cpu, node, c)
+	memory := pl.risk(&m.memory, &pl.memory, node, c)
 	return risk.Score(max(cpu, memory)), nil
 }
 
