@@ -1,0 +1,144 @@
+// Package schedtest builds clusters for tests of scheduler plugins, and runs
+// plugins over them in the real scheduler framework, without an API server.
+package schedtest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	fwk "k8s.io/kube-scheduler/framework"
+	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	inTree "k8s.io/kubernetes/pkg/scheduler/framework/plugins"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	"k8s.io/kubernetes/pkg/scheduler/metrics"
+)
+
+// Amounts returns a list from pairs of name and quantity.
+func Amounts(pairs ...string) v1.ResourceList {
+	list := v1.ResourceList{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		list[v1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
+	}
+	return list
+}
+
+// Node returns a node with these amounts, all of them allocatable.
+func Node(name string, pairs ...string) *v1.Node {
+	amounts := Amounts(pairs...)
+	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1.NodeStatus{Capacity: amounts, Allocatable: amounts}}
+}
+
+// Pod returns a pod on that node (none if it is empty) with one container per
+// pair of requests and limits.
+func Pod(name, node string, requestsAndLimits ...v1.ResourceList) *v1.Pod {
+	pod := &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name)},
+		Spec:       v1.PodSpec{NodeName: node},
+	}
+	for i := 0; i+1 < len(requestsAndLimits); i += 2 {
+		pod.Spec.Containers = append(pod.Spec.Containers, v1.Container{
+			Name:      fmt.Sprint("c", i/2),
+			Resources: v1.ResourceRequirements{Requests: requestsAndLimits[i], Limits: requestsAndLimits[i+1]},
+		})
+	}
+	return pod
+}
+
+// CPU returns a pod of one container that asks for CPU only; an empty limit is
+// none.
+func CPU(name, node, request, limit string) *v1.Pod {
+	limits := v1.ResourceList{}
+	if limit != "" {
+		limits = Amounts("cpu", limit)
+	}
+	return Pod(name, node, Amounts("cpu", request), limits)
+}
+
+// Cluster is what a plugin is run over.
+type Cluster struct {
+	Nodes []*v1.Node
+	Pods  []*v1.Pod
+}
+
+// Plugin is a plugin to run: its arguments, nil for the defaults, and where it
+// is enabled.
+type Plugin struct {
+	Name string
+	Args runtime.Object
+	// ScoreOnly: as in the files of users, which enable a plugin for score and
+	// forget PreScore.
+	ScoreOnly bool
+}
+
+// Scores are a node's scores by plugin: raw, and normalised.
+type Scores struct{ Raw, Normalised int64 }
+
+// New returns the real framework over a cluster with one plugin of a registry,
+// and the cluster's snapshot.
+func New(ctx context.Context, registry frameworkruntime.Registry, p Plugin, cluster Cluster) (framework.Framework, *cache.Snapshot, error) {
+	metrics.Register() // the framework counts what it calls
+	all := inTree.NewInTreeRegistry()
+	if err := all.Merge(registry); err != nil {
+		return nil, nil, err
+	}
+	enabled := internalconfig.PluginSet{Enabled: []internalconfig.Plugin{{Name: p.Name, Weight: 1}}}
+	profile := &internalconfig.KubeSchedulerProfile{
+		SchedulerName: v1.DefaultSchedulerName,
+		Plugins: &internalconfig.Plugins{
+			QueueSort: internalconfig.PluginSet{Enabled: []internalconfig.Plugin{{Name: "PrioritySort"}}},
+			Bind:      internalconfig.PluginSet{Enabled: []internalconfig.Plugin{{Name: "DefaultBinder"}}},
+			Score:     enabled,
+		},
+	}
+	if !p.ScoreOnly {
+		// The way that finds every extension point a plugin has.
+		profile.Plugins.Score, profile.Plugins.MultiPoint = internalconfig.PluginSet{}, enabled
+	}
+	if p.Args != nil {
+		profile.PluginConfig = []internalconfig.PluginConfig{{Name: p.Name, Args: p.Args}}
+	}
+	snapshot := cache.NewSnapshot(cluster.Pods, cluster.Nodes)
+	f, err := frameworkruntime.NewFramework(ctx, all, profile, frameworkruntime.WithSnapshotSharedLister(snapshot))
+	return f, snapshot, err
+}
+
+// Run scores all nodes of a cluster for a pod with one plugin, in the real
+// framework, and returns the scores by node.
+func Run(t testing.TB, registry frameworkruntime.Registry, p Plugin, cluster Cluster, pod *v1.Pod) (map[string]Scores, error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	defer cancel()
+	f, snapshot, err := New(ctx, registry, p, cluster)
+	if err != nil {
+		return nil, err
+	}
+	var nodes []fwk.NodeInfo
+	for _, node := range cluster.Nodes {
+		info, err := snapshot.Get(node.Name)
+		if err != nil {
+			return nil, err
+		}
+		nodes = append(nodes, info)
+	}
+	state := framework.NewCycleState()
+	if status := f.RunPreScorePlugins(ctx, state, pod, nodes); !status.IsSuccess() {
+		return nil, status.AsError()
+	}
+	scored, status := f.RunScorePlugins(ctx, state, pod, nodes)
+	if !status.IsSuccess() {
+		return nil, status.AsError()
+	}
+	scores := map[string]Scores{}
+	for _, node := range scored {
+		scores[node.Name] = Scores{node.RawScores[0].Score, node.Scores[0].Score}
+	}
+	return scores, nil
+}

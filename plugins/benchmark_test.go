@@ -1,0 +1,108 @@
+package plugins
+
+import (
+	"fmt"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/schedtest"
+	"github.com/plimsoll-k8s/plimsoll/load"
+)
+
+// bench is a plugin and nodes to score.
+type bench struct {
+	plugin fwk.ScorePlugin
+	nodes  []fwk.NodeInfo
+	pod    *v1.Pod
+	state  fwk.CycleState
+}
+
+// newBench returns nodes with so many pods each, all of them measured, with
+// limits under what is allocatable, so that four beta distributions have to be
+// evaluated for a node.
+func newBench(tb testing.TB, name string, nodes, podsPerNode int) *bench {
+	tb.Helper()
+	var cluster schedtest.Cluster
+	measured := map[string]load.Node{}
+	for i := range nodes {
+		node := fmt.Sprintf("node-%04d", i)
+		cluster.Nodes = append(cluster.Nodes, schedtest.Node(node, "cpu", "256", "memory", "1Ti"))
+		u := load.Utilisation{Mean: 0.1 + 0.001*float64(i%300), StdDev: 0.02}
+		measured[node] = load.Node{CPU: u, HasCPU: true, Memory: u, HasMemory: true}
+		for j := range podsPerNode {
+			cluster.Pods = append(cluster.Pods, schedtest.Pod(fmt.Sprint(node, "-", j), node,
+				amounts("cpu", "250m", "memory", "1Gi"), amounts("cpu", "1", "memory", "2Gi")))
+		}
+	}
+	snapshot := cache.NewSnapshot(cluster.Pods, cluster.Nodes)
+	f, _, err := schedtest.New(tb.Context(), withLoad(measured, 0), schedtest.Plugin{Name: name}, cluster)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	plugin, err := withLoad(measured, 0)[name](tb.Context(), nil, handle{f, snapshot})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	b := &bench{plugin: plugin.(fwk.ScorePlugin), pod: schedtest.CPU("p", "", "1", "2"), state: framework.NewCycleState()}
+	if b.nodes, err = snapshot.NodeInfos().List(); err != nil {
+		tb.Fatal(err)
+	}
+	for i := range b.nodes {
+		b.score(tb, i)
+	}
+	return b
+}
+
+// handle is a framework over another snapshot.
+type handle struct {
+	fwk.Handle
+	snapshot *cache.Snapshot
+}
+
+func (h handle) SnapshotSharedLister() fwk.SharedLister { return h.snapshot }
+
+func (b *bench) score(tb testing.TB, i int) {
+	if _, status := b.plugin.Score(tb.Context(), b.state, b.pod, b.nodes[i%len(b.nodes)]); !status.IsSuccess() {
+		tb.Fatal(status.AsError())
+	}
+}
+
+// BenchmarkScore is the time to score a node: one node over and over, with few
+// and with many pods, and 5,000 nodes in turn, which do not stay in the cache of
+// the processor; and a node that has just changed.
+func BenchmarkScore(b *testing.B) {
+	for _, name := range Names {
+		for _, size := range []struct{ nodes, pods int }{{1, 10}, {1, 110}, {1, 250}, {5000, 30}} {
+			b.Run(fmt.Sprintf("%s/nodes=%d/pods=%d", name, size.nodes, size.pods), func(b *testing.B) {
+				bench := newBench(b, name, size.nodes, size.pods)
+				b.ReportAllocs()
+				for i := 0; b.Loop(); i++ {
+					bench.score(b, i)
+				}
+			})
+		}
+		b.Run(name+"/just changed/pods=110", func(b *testing.B) {
+			bench := newBench(b, name, 1, 110)
+			info := bench.nodes[0].(*framework.NodeInfo)
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				info.Generation++
+				bench.score(b, i)
+			}
+		})
+	}
+}
+
+func TestScoringAllocatesNothing(t *testing.T) {
+	for _, name := range Names {
+		bench := newBench(t, name, 3, 20)
+		i := 0
+		if got := testing.AllocsPerRun(300, func() { bench.score(t, i); i++ }); got != 0 {
+			t.Errorf("%s: %v allocations", name, got)
+		}
+	}
+}
