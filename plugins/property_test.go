@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"math/big"
+	"slices"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -90,7 +91,7 @@ func TestRawScoresAgainstOracle(t *testing.T) {
 // limit counts with all there is.
 func headroom(node string, allocatable int64, name v1.ResourceName, cluster schedtest.Cluster, pending *v1.Pod) int64 {
 	left := big.NewInt(allocatable)
-	for _, pod := range append(cluster.Pods[:len(cluster.Pods):len(cluster.Pods)], pending) {
+	for _, pod := range append(slices.Clip(cluster.Pods), pending) {
 		if pod != pending && pod.Spec.NodeName != node {
 			continue
 		}
