@@ -75,7 +75,10 @@ func (c *Cache) replace(nodes []fwk.NodeInfo) map[string]*atomic.Pointer[Sums] {
 	defer c.replacing.Unlock()
 	old := *c.slots.Load()
 	slots := make(map[string]*atomic.Pointer[Sums], len(nodes))
-	for _, node := range nodes {
+	// New slots stand side by side: those of 5,000 nodes stay in a processor's
+	// cache, where they would not if each were alone.
+	block := make([]atomic.Pointer[Sums], len(nodes))
+	for i, node := range nodes {
 		if node.Node() == nil {
 			continue // pods are known on it, the node itself is not
 		}
@@ -83,7 +86,7 @@ func (c *Cache) replace(nodes []fwk.NodeInfo) map[string]*atomic.Pointer[Sums] {
 		if slot, ok := old[name]; ok {
 			slots[name] = slot
 		} else {
-			slots[name] = &atomic.Pointer[Sums]{}
+			slots[name] = &block[i]
 		}
 	}
 	c.slots.Store(&slots)
