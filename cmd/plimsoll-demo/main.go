@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/signal"
 	"slices"
@@ -113,6 +114,12 @@ func (o *options) run(ctx context.Context, out, progress io.Writer) (err error) 
 	if err != nil {
 		return err
 	}
+	// Before anything is started: the port may be taken.
+	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", o.port))
+	if err != nil {
+		return fmt.Errorf("--port: %w", err)
+	}
+	defer listener.Close()
 	began := time.Now()
 	say := func(message string) { fmt.Fprintf(progress, "[%4.1fs] %s\n", time.Since(began).Seconds(), message) }
 	logTo, err := redirectLogs()
@@ -134,11 +141,8 @@ func (o *options) run(ctx context.Context, out, progress io.Writer) (err error) 
 	}
 	defer d.Stop()
 	if !o.once {
-		address, err := d.ServePage(ctx, o.port)
-		if err != nil {
-			return fmt.Errorf("--port: %w", err)
-		}
-		say("live page: " + address)
+		d.ServePage(ctx, listener)
+		say("live page: http://" + listener.Addr().String())
 	}
 	results, err := d.RunAll(ctx, scenarios, func(s demo.Scenario, results []demo.Result) {
 		say(fmt.Sprintf("scenario %s with %s: %s", s.Name, results[0].Profile, summary(results)))

@@ -3,7 +3,6 @@ package demo
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"net"
 	"net/http"
 	"slices"
@@ -19,13 +18,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
-// ServePage serves the live page on 127.0.0.1 until ctx ends, on a port that is
-// free if port is 0, and returns its address. Bad ports are an error at once.
-func (d *Demo) ServePage(ctx context.Context, port int) (string, error) {
-	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-	if err != nil {
-		return "", err
-	}
+// ServePage serves the live page until ctx ends.
+func (d *Demo) ServePage(ctx context.Context, listener net.Listener) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		view, err := d.view(r.Context())
@@ -44,7 +38,6 @@ func (d *Demo) ServePage(ctx context.Context, port int) (string, error) {
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	go func() { _ = server.Serve(listener) }()
 	context.AfterFunc(ctx, func() { _ = server.Close() })
-	return "http://" + listener.Addr().String(), nil
 }
 
 // view collects what the page shows.

@@ -31,8 +31,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
 )
 
-// scheduler is the built program.
-var scheduler string
+// scheduler and demo are the built programs.
+var scheduler, demo string
 
 func TestMain(m *testing.M) {
 	controlplane.RunIfChild()
@@ -46,10 +46,10 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	scheduler = filepath.Join(dir, "plimsoll-scheduler")
-	build := exec.Command("go", "build", "-o", scheduler, "../../cmd/plimsoll-scheduler")
+	scheduler, demo = filepath.Join(dir, "plimsoll-scheduler"), filepath.Join(dir, "plimsoll-demo")
+	build := exec.Command("go", "build", "-o", dir, "../../cmd/plimsoll-scheduler", "../../cmd/plimsoll-demo")
 	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "building the scheduler: %v\n%s", err, out)
+		fmt.Fprintf(os.Stderr, "building the programs: %v\n%s", err, out)
 		return 1
 	}
 	return m.Run()

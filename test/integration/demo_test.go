@@ -1,0 +1,137 @@
+package integration
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// runDemo runs the demo in a temporary directory of its own, and makes sure
+// that it leaves nothing there.
+func runDemo(t *testing.T, args ...string) (stdout, stderr string, exitCode int) {
+	t.Helper()
+	dir := t.TempDir()
+	var out, errs bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), demo, args...)
+	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v (%v)\n%s", left, err, &errs)
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+func TestDemoOnce(t *testing.T) {
+	stdout, stderr, exitCode := runDemo(t, "--once", "-o", "json", "--scenario", "limits")
+	if exitCode != 0 {
+		t.Fatalf("exit code %d\n%s", exitCode, stderr)
+	}
+	type result struct {
+		Scenario, Profile, Pod, Node, Want string
+		OK                                 bool
+	}
+	var got []result
+	decoder := json.NewDecoder(strings.NewReader(stdout))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&got); err != nil {
+		t.Fatalf("%v in %s", err, stdout)
+	}
+	want := []result{
+		{"limits", "default-scheduler", "pod5", "node1", "node1", true},
+		{"limits", "plimsoll-limits", "pod5", "node2", "node2", true},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("results %v, want %v", got, want)
+	}
+}
+
+func TestDemoBadInput(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	port := fmt.Sprint(taken.Addr().(*net.TCPAddr).Port)
+	for _, tc := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--scenario", "none"}, `--scenario: there is no "none"`},
+		{[]string{"-o", "xml"}, `--output: found "xml", want table or json`},
+		{[]string{"--port", port}, "--port: listen tcp 127.0.0.1:" + port + ": bind: address already in use"},
+		{[]string{"--nothing"}, "unknown flag: --nothing"},
+	} {
+		_, stderr, exitCode := runDemo(t, tc.args...)
+		lines := strings.Split(strings.TrimSpace(stderr), "\n")
+		if last := lines[len(lines)-1]; exitCode != 2 || !strings.HasPrefix(last, "plimsoll-demo: "+tc.want) {
+			t.Errorf("%v: exit code %d, said %q, want %q", tc.args, exitCode, last, tc.want)
+		}
+	}
+}
+
+// The demo stays, with its page, until it is interrupted.
+func TestDemoStays(t *testing.T) {
+	dir := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), demo, "--scenario", "limits")
+	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	page := ""
+	lines := bufio.NewScanner(stderr)
+	for lines.Scan() {
+		fmt.Fprintln(&said, lines.Text())
+		if match := regexp.MustCompile(`live page: (http://127\.0\.0\.1:\d+)`).FindStringSubmatch(lines.Text()); match != nil {
+			page = match[1]
+		}
+		if strings.Contains(lines.Text(), "export KUBECONFIG=") {
+			break
+		}
+	}
+	response, err := http.Get(page)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, &said)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"large-1", "NodeResourcesLimits &#43;100 (-212 against -275)", "node2"} {
+		if !strings.Contains(string(body), want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, stderr)
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("ended with %v", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v (%v)", left, err)
+	}
+}
