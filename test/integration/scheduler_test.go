@@ -223,10 +223,10 @@ func TestScheduler(t *testing.T) {
 	if !strings.Contains(log.String(), "v1beta3, which Kubernetes no longer serves") {
 		t.Errorf("no warning of the old version in the log:\n%s", &log)
 	}
-	lease, err := client.CoordinationV1().Leases("kube-system").Get(t.Context(), "kube-scheduler", metav1.GetOptions{})
-	if err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
-		t.Errorf("no leader: %v", err)
-	}
+	eventually(t, "there is no leader", &log, func(ctx context.Context) (bool, error) {
+		lease, err := client.CoordinationV1().Leases("kube-system").Get(ctx, "kube-scheduler", metav1.GetOptions{})
+		return err == nil && lease.Spec.HolderIdentity != nil && *lease.Spec.HolderIdentity != "", nil
+	})
 
 	for name, tc := range map[string]struct{ schedulerName, want string }{
 		"by-load": {"trimaran", "calm"}, "by-limits": {"limits", "hectic"},
