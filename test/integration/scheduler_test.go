@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -175,7 +176,7 @@ func TestScheduler(t *testing.T) {
 	// Same requests; on calm the limits are higher, on hectic the load is.
 	createPod(t, client, "a", "hectic", "", "4", "6")
 	createPod(t, client, "b", "calm", "", "4", "8")
-	watcher := serveLoad(t, map[string]load.Node{
+	watcher, asked := serveLoad(t, map[string]load.Node{
 		"hectic": {CPU: load.Utilisation{Mean: 0.8, StdDev: 0.05}, HasCPU: true},
 		"calm":   {CPU: load.Utilisation{Mean: 0.2, StdDev: 0.05}, HasCPU: true},
 	})
@@ -228,6 +229,9 @@ func TestScheduler(t *testing.T) {
 		return err == nil && lease.Spec.HolderIdentity != nil && *lease.Spec.HolderIdentity != "", nil
 	})
 
+	eventually(t, "the load is not read", &log, func(context.Context) (bool, error) {
+		return asked.Load() >= 2, nil // the reader asks again when it has dealt with the answer before
+	})
 	for name, tc := range map[string]struct{ schedulerName, want string }{
 		"by-load": {"trimaran", "calm"}, "by-limits": {"limits", "hectic"},
 	} {
@@ -257,9 +261,11 @@ func TestScheduler(t *testing.T) {
 	}
 }
 
-// serveLoad is a load-watcher service; it returns its address.
-func serveLoad(t *testing.T, nodes map[string]load.Node) string {
+// serveLoad is a load-watcher service; it returns its address, and how often it
+// has been asked.
+func serveLoad(t *testing.T, nodes map[string]load.Node) (string, *atomic.Int64) {
 	t.Helper()
+	asked := &atomic.Int64{}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -269,11 +275,12 @@ func serveLoad(t *testing.T, nodes map[string]load.Node) string {
 			http.NotFound(w, r)
 			return
 		}
+		asked.Add(1)
 		_ = wire.Encode(w, load.Reading{Source: "test", Time: time.Now(), Window: 15 * time.Minute, Nodes: nodes})
 	})}
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = server.Close() })
-	return "http://" + listener.Addr().String()
+	return "http://" + listener.Addr().String(), asked
 }
 
 // Bad input is one line on standard error that says where and what is allowed,
