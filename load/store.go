@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// maxAhead is how far in the future a reading may be, for clocks that differ.
+// MaxAhead is how far in the future a reading may be, for clocks that differ.
 // What is further ahead would look fresh for longer than it is.
-const maxAhead = time.Minute
+const MaxAhead = time.Minute
 
 // readTimeout bounds one read of a source.
 const readTimeout = 10 * time.Second
@@ -45,8 +45,8 @@ func (s *Store) Fresh() *Snapshot {
 // Put takes a reading over, unless it is from the future or older than the one
 // there is. The reading must not be changed afterwards.
 func (s *Store) Put(reading Reading) error {
-	if ahead := reading.Time.Sub(s.now()); ahead > maxAhead {
-		return fmt.Errorf("reading is %s ahead of this clock, at most %s is allowed", ahead.Round(time.Second), maxAhead)
+	if ahead := reading.Time.Sub(s.now()); ahead > MaxAhead {
+		return fmt.Errorf("reading is %s ahead of this clock, at most %s is allowed", ahead.Round(time.Second), MaxAhead)
 	}
 	if old := s.current.Load(); old != nil && reading.Time.Before(old.reading.Time) {
 		return fmt.Errorf("reading is %s older than the one before", old.reading.Time.Sub(reading.Time).Round(time.Second))

@@ -150,7 +150,12 @@ func (o *scoreOptions) reading(ctx context.Context, now time.Time, warn func(str
 	if reading.Rejected > 0 {
 		warn(fmt.Sprintf("%s: %d values are no sensible percentages and are left out", o.load, reading.Rejected))
 	}
-	if age := now.Sub(reading.Time); age > config.DefaultMaxLoadAge {
+	age := now.Sub(reading.Time)
+	if age < -load.MaxAhead {
+		return nil, fmt.Errorf("%s: timestamp: the load is of %s, %s after the time it is judged at (--now)",
+			o.load, reading.Time.UTC().Format(time.RFC3339), -age.Round(time.Second))
+	}
+	if age > config.DefaultMaxLoadAge {
 		warn(fmt.Sprintf("%s: the load is %s old; unless maxLoadAge allows it, nodes are judged by limits only", o.load, age.Round(time.Second)))
 	}
 	return &reading, nil
