@@ -94,7 +94,7 @@ var Scenarios = []Scenario{limits, allocatableLeast, allocatableChurn, allocatab
 // has: with pod5, node1 comes to 6+4+4 = 14 of 8, node2 to 3+2+4 = 9 of 8.
 var limits = Scenario{
 	Name:    "limits",
-	Shows:   "the default sends the pod where limits are already twice too high; NodeResourcesLimits does not",
+	Shows:   "the default sends the pod where limits already exceed the node; NodeResourcesLimits does not",
 	Profile: "plimsoll-limits",
 	Nodes:   []Node{{Name: "node1", CPU: "8"}, {Name: "node2", CPU: "8"}},
 	Running: []Pod{
