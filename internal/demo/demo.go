@@ -121,7 +121,6 @@ func (d *Demo) startScheduler(ctx context.Context) (*scheduler.Scheduler, error)
 	case sched := <-started:
 		return sched, nil
 	case err := <-d.ended:
-		d.ended <- nil
 		return nil, err
 	}
 }

@@ -166,14 +166,14 @@ func TestCacheIsSafeForConcurrentUse(t *testing.T) {
 func TestReadingTheCacheAllocatesNothing(t *testing.T) {
 	all := numbered(100)
 	cache := NewCache()
-	for _, exact := range []bool{false, true} {
+	for _, inGroup := range []bool{false, true} {
 		allocations := testing.AllocsPerRun(100, func() {
 			for _, node := range all.nodes {
-				cache.Sums(node, all, exact).Of(Memory)
+				cache.Sums(node, all, inGroup).Of(Memory)
 			}
 		})
 		if allocations != 0 {
-			t.Errorf("exact %t: %v allocations for 100 nodes", exact, allocations)
+			t.Errorf("in a group %t: %v allocations for 100 nodes", inGroup, allocations)
 		}
 	}
 }
@@ -185,11 +185,11 @@ func BenchmarkSums(b *testing.B) {
 	}
 	node := nodeWith("node", pods...)
 	all, cache := &lister{nodes: []fwk.NodeInfo{node}}, NewCache()
-	for name, exact := range map[string]bool{"unchanged": false, "unchanged, exactly": true} {
+	for name, inGroup := range map[string]bool{"unchanged": false, "unchanged, in a group": true} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				cache.Sums(node, all, exact)
+				cache.Sums(node, all, inGroup)
 			}
 		})
 	}

@@ -231,7 +231,7 @@ func TestCacheWhileGroupsAreTriedOut(t *testing.T) {
 			}
 		}
 	}
-	// The group is over, and sums are no longer asked for exactly.
+	// The group is over, and pods are scheduled one by one again.
 	if got := cache.Sums(node, snapshot, false).Of(CPU).Request; got != 0 {
 		t.Errorf("after the groups: %d, want 0", got)
 	}
