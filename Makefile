@@ -32,8 +32,17 @@ demo: ## a real scheduler on a real control plane, with and without Plimsoll; en
 build: ## all programs, into bin/
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
 
+# The real servers that tests and the demo start.
+.PHONY: test-servers
+test-servers:
+	@command -v prometheus >/dev/null || { \
+	  echo "== installing Prometheus, which the tests start (Debian package prometheus)"; \
+	  sudo=$$(test "$$(id -u)" = 0 || echo sudo); \
+	  $$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends prometheus >/dev/null; } || { \
+	  echo "the tests want a Prometheus server: install it, so that 'prometheus' is in PATH"; exit 1; }
+
 .PHONY: test
-test: ## all tests: unit, race, fuzz corpora, integration on the embedded control plane
+test: test-servers ## all tests: unit, race, fuzz corpora, integration on the embedded control plane
 	@echo "== tests (a first build of the Kubernetes parts takes about 5 minutes on 2 cores)"
 	go test ./...
 	@echo "== under the race detector"

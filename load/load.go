@@ -26,6 +26,21 @@ type Node struct {
 	HasCPU, HasMemory bool
 }
 
+// Series is one figure of one resource, of all nodes: what a source asks for
+// at once, and may fail to get while it gets the others.
+type Series string
+
+// The series that there are.
+const (
+	CPUMean      Series = "CPU mean"
+	CPUStdDev    Series = "CPU deviation"
+	MemoryMean   Series = "memory mean"
+	MemoryStdDev Series = "memory deviation"
+)
+
+// AllSeries are the series in the order of the documentation.
+var AllSeries = []Series{CPUMean, CPUStdDev, MemoryMean, MemoryStdDev}
+
 // Reading is what a source knew of all nodes at one time.
 type Reading struct {
 	// Source names where the reading is from, for people: Prometheus.
@@ -37,14 +52,20 @@ type Reading struct {
 	// Nodes by name.
 	Nodes map[string]Node
 	// Rejected is the number of values that made no sense (not a number,
-	// negative, infinite) and were left out.
+	// negative, infinite) or belong to no node, and were left out.
 	Rejected int
+	// Stale is the number of nodes that the source knows, but of which it has
+	// only old values; they are not among the Nodes.
+	Stale int
+	// Lost are the series that could not be read, and why. A Store shows those
+	// of the reading before in their place, as long as they are fresh.
+	Lost map[Series]error
 }
 
 // Source reads the load of all nodes.
 type Source interface {
 	// Read returns a new reading. It ends when ctx does. An error loses this
-	// reading only.
+	// reading only; an *Error says of which kind it is.
 	Read(ctx context.Context) (Reading, error)
 	// String names the source and its address in messages.
 	String() string
@@ -54,6 +75,10 @@ type Source interface {
 // and knows no nodes.
 type Snapshot struct {
 	reading Reading
+	// until is the last instant at which all of it is fresh.
+	until time.Time
+	// rest is what is left from then on, nil if nothing is.
+	rest *Snapshot
 }
 
 // Node returns the load of a node, and whether anything is known of it.

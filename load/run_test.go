@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -26,11 +27,12 @@ func run(t *testing.T, s source, interval, total time.Duration, look func(*Store
 		ctx, cancel := context.WithCancel(t.Context())
 		start := time.Now()
 		store := NewStore(time.Hour, nil)
+		store.jitter = func() float64 { return 1 }
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			store.Run(ctx, s, interval, func(err error) {
-				reports = append(reports, fmt.Sprintf("%s: %v", time.Since(start), err))
+			store.Run(ctx, s, interval, func(state State) {
+				reports = append(reports, fmt.Sprintf("%s: %s", time.Since(start), tell(state)))
 			})
 		}()
 		<-time.After(total) // time of the bubble, which nobody waits for
@@ -42,6 +44,18 @@ func run(t *testing.T, s source, interval, total time.Duration, look func(*Store
 		<-ended
 	})
 	return reports
+}
+
+// tell puts a state into words.
+func tell(state State) string {
+	words := fmt.Sprint(state.Err)
+	if state.Partial {
+		words += " (partial)"
+	}
+	if state.Degraded {
+		words += " (degraded)"
+	}
+	return words
 }
 
 func equal(t *testing.T, what string, got, want []string) {
@@ -74,27 +88,28 @@ func TestRunReadsAtOnceAndThenEveryInterval(t *testing.T) {
 func TestRunReportsWhatChanges(t *testing.T) {
 	refused, noAnswer := errors.New("connection refused"), errors.New("no answer")
 	tests := map[string]struct {
-		// reads are the outcomes of one read a second after another.
+		// reads are the outcomes of one read after another: a second later, or two
+		// after the second failure in a row.
 		reads []error
 		want  []string
 	}{
 		"all well":         {[]error{nil, nil, nil}, nil},
-		"fails and stays":  {[]error{refused, refused, refused}, []string{"0s: reading load from a test: connection refused"}},
+		"fails and stays":  {[]error{refused, refused, refused}, []string{"0s: reading load from a test: connection refused (degraded)"}},
 		"fails later":      {[]error{nil, nil, refused, refused}, []string{"2s: reading load from a test: connection refused"}},
-		"fails otherwise":  {[]error{refused, refused, noAnswer}, []string{"0s: reading load from a test: connection refused"}},
-		"gets well":        {[]error{refused, refused, nil, nil}, []string{"0s: reading load from a test: connection refused", "2s: <nil>"}},
-		"fails once again": {[]error{refused, nil, refused}, []string{"0s: reading load from a test: connection refused", "1s: <nil>", "2s: reading load from a test: connection refused"}},
+		"fails otherwise":  {[]error{refused, refused, noAnswer}, []string{"0s: reading load from a test: connection refused (degraded)"}},
+		"gets well":        {[]error{refused, refused, nil, nil}, []string{"0s: reading load from a test: connection refused (degraded)", "3s: <nil>"}},
+		"fails once again": {[]error{refused, nil, refused}, []string{"0s: reading load from a test: connection refused (degraded)", "1s: <nil>", "2s: reading load from a test: connection refused"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			i := 0
 			s := source(func(context.Context) (Reading, error) {
-				err := tc.reads[i]
+				err := tc.reads[min(i, len(tc.reads)-1)]
 				i++
 				return readingAt(time.Now()), err
 			})
-			equal(t, "reports", run(t, s, time.Second, time.Duration(len(tc.reads))*time.Second-time.Second/2, nil), tc.want)
-			if i != len(tc.reads) {
+			equal(t, "reports", run(t, s, time.Second, 9500*time.Millisecond, nil), tc.want)
+			if i < len(tc.reads) {
 				t.Errorf("%d reads, want %d", i, len(tc.reads))
 			}
 		})
@@ -131,7 +146,7 @@ func TestRunGivesUpOnASourceThatHangs(t *testing.T) {
 	})
 	reports := run(t, s, time.Second, 25*time.Second, nil)
 	// from 0s to 10s, from 10s to 20s, from 20s on
-	equal(t, "reports", reports, []string{"10s: reading load from a test: context deadline exceeded"})
+	equal(t, "reports", reports, []string{"10s: reading load from a test: context deadline exceeded (degraded)"})
 	if reads != 3 {
 		t.Errorf("%d reads, want 3", reads)
 	}
@@ -151,13 +166,14 @@ func TestRunWithAnEndedContext(t *testing.T) {
 	cancel()
 	store := NewStore(time.Hour, nil)
 	s := source(func(ctx context.Context) (Reading, error) { return Reading{}, ctx.Err() })
-	store.Run(ctx, s, time.Second, func(err error) { t.Errorf("reported %v", err) })
+	store.Run(ctx, s, time.Second, func(state State) { t.Errorf("reported %v", state) })
 	if store.Fresh() != nil {
 		t.Error("shows a reading")
 	}
 }
 
-// A source that keeps saying the same goes stale, and that is told.
+// A source that keeps saying the same goes stale, and that is told at the
+// instant it does.
 func TestRunReportsAReadingThatIsTooOld(t *testing.T) {
 	var said time.Time
 	s := source(func(context.Context) (Reading, error) {
@@ -167,5 +183,82 @@ func TestRunReportsAReadingThatIsTooOld(t *testing.T) {
 		return readingAt(said), nil
 	})
 	got := run(t, s, 40*time.Minute, 3*time.Hour, nil)
-	equal(t, "reports", got, []string{"1h20m0s: reading load from a test: reading is 1h20m0s old, older than 1h0m0s is not used"})
+	equal(t, "reports", got, []string{
+		"1h0m0.000000001s: <nil> (degraded)",
+		"1h20m0s: reading load from a test: reading is 1h20m0s old, older than 1h0m0s is not used (degraded)",
+	})
+}
+
+// After failures the pause doubles, up to two minutes.
+func TestRunBacksOff(t *testing.T) {
+	var start time.Time
+	var reads []string
+	failing := func(err error, total time.Duration) {
+		start, reads = time.Time{}, nil
+		run(t, func(context.Context) (Reading, error) {
+			if start.IsZero() {
+				start = time.Now()
+			}
+			reads = append(reads, time.Since(start).String())
+			return Reading{}, err
+		}, 15*time.Second, total, nil)
+	}
+	// 15 + 30 + 60 + 120 + 120
+	failing(errors.New("no"), 350*time.Second)
+	equal(t, "reads", reads, []string{"0s", "15s", "45s", "1m45s", "3m45s", "5m45s"})
+	failing(&Error{Reason: Throttled, RetryAfter: time.Minute, Err: errors.New("slow down")}, 250*time.Second)
+	equal(t, "reads of a throttled source", reads, []string{"0s", "1m0s", "2m0s", "3m0s"})
+	failing(&Error{Reason: Throttled, RetryAfter: 24 * time.Hour, Err: errors.New("slow down")}, 15*time.Minute)
+	equal(t, "reads of a source that asks for a day", reads, []string{"0s", "10m0s"})
+}
+
+func TestJitter(t *testing.T) {
+	for range 1000 {
+		if j := jitter(); j < 0.9 || j > 1.1 {
+			t.Fatal(j)
+		}
+	}
+}
+
+// What is lost in part is told with its series, and is no reason to wait longer.
+func TestRunReportsPartialReadings(t *testing.T) {
+	reads := 0
+	s := source(func(context.Context) (Reading, error) {
+		reads++
+		reading := readingAt(time.Now())
+		if reads > 2 {
+			reading.Lost = map[Series]error{MemoryMean: errors.New("no such metric"), CPUStdDev: errors.New("timeout")}
+		}
+		return reading, nil
+	})
+	got := run(t, s, time.Second, 5500*time.Millisecond, nil)
+	equal(t, "reports", got, []string{"2s: reading load from a test: CPU deviation: timeout\nmemory mean: no such metric (partial)"})
+	if reads != 6 {
+		t.Errorf("%d reads, want 6", reads)
+	}
+}
+
+func TestStatsCount(t *testing.T) {
+	errs := []error{
+		nil,
+		&Error{Reason: ServerError, Err: errors.New("status 500")},
+		context.DeadlineExceeded,
+		&net.OpError{Op: "dial", Err: errors.New("refused")},
+		errors.New("nonsense"),
+	}
+	i := 0
+	s := source(func(context.Context) (Reading, error) {
+		err := errs[min(i, len(errs)-1)]
+		i++
+		reading := readingAt(time.Now())
+		reading.Rejected, reading.Lost = 3, map[Series]error{CPUStdDev: errors.New("no")}
+		return reading, err
+	})
+	run(t, s, time.Second, 10*time.Second, func(store *Store) {
+		stats := store.Stats()
+		got := fmt.Sprint(stats.Reads, stats.Rejected, stats.Lost, stats.Failures)
+		if want := "1 3 map[CPU deviation:1] map[invalid:1 server:1 timeout:1 unreachable:1]"; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	})
 }

@@ -120,7 +120,7 @@ func TestSnapshot(t *testing.T) {
 	if _, ok := none.Node("node"); ok || none.Reading().Nodes != nil {
 		t.Error("no snapshot knows of a node")
 	}
-	snapshot := &Snapshot{readingAt(noon)}
+	snapshot := &Snapshot{reading: readingAt(noon)}
 	if node, ok := snapshot.Node("node"); !ok || node.CPU.Mean != 0.5 {
 		t.Errorf("%+v, known: %t", node, ok)
 	}

@@ -33,6 +33,7 @@ func (a *LowRiskOverCommitmentArgs) Default() {
 	setDefault(&a.SmoothingWindowSize, DefaultSmoothingWindowSize)
 	setDefault(&a.RiskLimitWeight, DefaultRiskLimitWeight)
 	setDefault(&a.PollInterval, metav1.Duration{Duration: DefaultPollInterval})
+	setDefault(&a.CountRecentPods, true)
 	setDefault(&a.MaxLoadAge, metav1.Duration{Duration: DefaultMaxLoadAge})
 }
 

@@ -18,11 +18,26 @@ import (
 // MaxWeight is the largest weight a resource may have.
 const MaxWeight = math.MaxInt32
 
-// MetricProviderFile reads load from a file in the load-watcher's wire format.
-const MetricProviderFile = "File"
+// The types of metric provider.
+const (
+	// MetricProviderPrometheus is a Prometheus server.
+	MetricProviderPrometheus = "Prometheus"
+	// MetricProviderMetricsServer is the metrics API of the scheduler's cluster.
+	MetricProviderMetricsServer = "KubernetesMetricsServer"
+	// MetricProviderSignalFx is Splunk Observability Cloud.
+	MetricProviderSignalFx = "SignalFx"
+	// MetricProviderService is a load-watcher service, as WatcherAddress, with
+	// credentials.
+	MetricProviderService = "Service"
+	// MetricProviderFile is a file in the load-watcher's wire format.
+	MetricProviderFile = "File"
+)
+
+// exampleService is the address of a service, as messages show it.
+const exampleService = "http://load-watcher.kube-system:2020"
 
 // MetricProviderTypes are the types of metric provider that there are.
-var MetricProviderTypes = []string{MetricProviderFile}
+var MetricProviderTypes = []string{MetricProviderPrometheus, MetricProviderMetricsServer, MetricProviderSignalFx, MetricProviderService, MetricProviderFile}
 
 var (
 	// loadResources are the resources that load is measured of.
@@ -85,7 +100,7 @@ func (a *LowRiskOverCommitmentArgs) Validate() error {
 			fmt.Sprintf("must be at least pollInterval, %s, or load would be too old between two reads", a.PollInterval.Duration)))
 	}
 	if a.WatcherAddress != "" {
-		errs = append(errs, validateURL(field.NewPath("watcherAddress"), a.WatcherAddress)...)
+		errs = append(errs, validateURL(field.NewPath("watcherAddress"), a.WatcherAddress, exampleService)...)
 		if a.MetricProvider != (MetricProvider{}) {
 			errs = append(errs, field.Forbidden(field.NewPath("metricProvider"), "may not be given together with watcherAddress: load has one source"))
 		}
@@ -99,11 +114,15 @@ func (p MetricProvider) validate(path *field.Path) field.ErrorList {
 	case p == MetricProvider{}:
 		return nil
 	case !slices.Contains(MetricProviderTypes, p.Type):
-		errs = append(errs, field.Invalid(path.Child("type"), p.Type, fmt.Sprintf(
-			"this version reads load from a service (watcherAddress) or from a provider of type %s",
-			strings.Join(MetricProviderTypes, ", "))))
+		errs = append(errs, field.NotSupported(path.Child("type"), p.Type, MetricProviderTypes))
 	case p.Type == MetricProviderFile && !filepath.IsAbs(p.Address):
 		errs = append(errs, field.Invalid(path.Child("address"), p.Address, "must be the absolute path of a file"))
+	case p.Type == MetricProviderPrometheus:
+		errs = append(errs, validateURL(path.Child("address"), p.Address, "http://prometheus.monitoring:9090")...)
+	case p.Type == MetricProviderService:
+		errs = append(errs, validateURL(path.Child("address"), p.Address, exampleService)...)
+	case p.Type == MetricProviderSignalFx:
+		errs = append(errs, validateURL(path.Child("address"), p.Address, "https://api.us1.signalfx.com")...)
 	}
 	if p.Token != "" && p.TokenFile != "" {
 		errs = append(errs, field.Forbidden(path.Child("token"), "may not be given together with tokenFile"))
@@ -149,10 +168,10 @@ func validateFraction(path *field.Path, value float64) field.ErrorList {
 	return nil
 }
 
-func validateURL(path *field.Path, address string) field.ErrorList {
+func validateURL(path *field.Path, address, example string) field.ErrorList {
 	u, err := url.Parse(address)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		return field.ErrorList{field.Invalid(path, address, "must be a URL like http://load-watcher.kube-system:2020")}
+		return field.ErrorList{field.Invalid(path, address, "must be a URL like "+example)}
 	}
 	return nil
 }

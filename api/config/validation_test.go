@@ -103,7 +103,7 @@ func TestValidateLowRiskOverCommitmentArgs(t *testing.T) {
 	}
 	const (
 		wantURL  = ": must be a URL like http://load-watcher.kube-system:2020"
-		wantType = ": this version reads load from a service (watcherAddress) or from a provider of type File"
+		wantType = `: supported values: "Prometheus", "KubernetesMetricsServer", "SignalFx", "Service", "File"`
 	)
 	file := MetricProvider{Type: "File", Address: "/var/load.json"}
 	tests := map[string]struct {
@@ -135,11 +135,13 @@ func TestValidateLowRiskOverCommitmentArgs(t *testing.T) {
 		"a file":                    {args{MetricProvider: file}, ""},
 		"a file, relative":          {args{MetricProvider: MetricProvider{Type: "File", Address: "load.json"}}, `metricProvider.address: Invalid value: "load.json": must be the absolute path of a file`},
 		"a file, no path":           {args{MetricProvider: MetricProvider{Type: "File"}}, `metricProvider.address: Invalid value: "": must be the absolute path of a file`},
-		"Prometheus": {
-			args{MetricProvider: MetricProvider{Type: "Prometheus", Address: "http://prometheus:9090"}},
-			`metricProvider.type: Invalid value: "Prometheus"` + wantType,
-		},
-		"a provider without a type": {args{MetricProvider: MetricProvider{InsecureSkipVerify: true}}, `metricProvider.type: Invalid value: ""` + wantType},
+		"Prometheus":                {args{MetricProvider: MetricProvider{Type: "Prometheus", Address: "http://prometheus:9090"}}, ""},
+		"Prometheus, no scheme":     {args{MetricProvider: MetricProvider{Type: "Prometheus", Address: "p:9090"}}, `metricProvider.address: Invalid value: "p:9090": must be a URL like http://prometheus.monitoring:9090`},
+		"SignalFx, no address":      {args{MetricProvider: MetricProvider{Type: "SignalFx"}}, `metricProvider.address: Invalid value: "": must be a URL like https://api.us1.signalfx.com`},
+		"a provider, a service":     {args{MetricProvider: MetricProvider{Type: "Service", Address: "load-watcher"}}, `metricProvider.address: Invalid value: "load-watcher"` + wantURL},
+		"metrics-server":            {args{MetricProvider: MetricProvider{Type: "KubernetesMetricsServer"}}, ""},
+		"an unknown provider":       {args{MetricProvider: MetricProvider{Type: "Datadog"}}, `metricProvider.type: Unsupported value: "Datadog"` + wantType},
+		"a provider without a type": {args{MetricProvider: MetricProvider{InsecureSkipVerify: true}}, `metricProvider.type: Unsupported value: ""` + wantType},
 		"a service and a provider": {
 			args{WatcherAddress: "http://load-watcher:2020", MetricProvider: file},
 			"metricProvider: Forbidden: may not be given together with watcherAddress: load has one source",

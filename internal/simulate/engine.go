@@ -57,6 +57,7 @@ type Options struct {
 type Engine struct {
 	scheduler *scheduler.Scheduler
 	snapshot  *internalcache.Snapshot
+	now       func() time.Time
 	// position of each node in the cluster's list.
 	position map[string]int
 }
@@ -105,20 +106,24 @@ func New(ctx context.Context, cluster Cluster, options Options) (*Engine, error)
 	if err := sched.Cache.UpdateSnapshot(logger, snapshot); err != nil {
 		return nil, err
 	}
-	return &Engine{scheduler: sched, snapshot: snapshot, position: position}, nil
+	return &Engine{scheduler: sched, snapshot: snapshot, now: options.clock(), position: position}, nil
 }
 
 // store makes the store that a profile reads load from.
 func (o Options) store(maxAge time.Duration) (*load.Store, error) {
-	now := time.Now
-	if !o.Now.IsZero() {
-		now = func() time.Time { return o.Now }
-	}
-	store := load.NewStore(maxAge, now)
+	store := load.NewStore(maxAge, o.clock())
 	if o.Load == nil {
 		return store, nil
 	}
 	return store, store.Put(*o.Load)
+}
+
+// clock returns what tells the time.
+func (o Options) clock() func() time.Time {
+	if o.Now.IsZero() {
+		return time.Now
+	}
+	return func() time.Time { return o.Now }
 }
 
 // missingNamespaces returns the namespaces that pods are in and nobody gave.

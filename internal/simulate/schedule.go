@@ -6,7 +6,9 @@ import (
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
@@ -40,5 +42,10 @@ func (e *Engine) Schedule(ctx context.Context, pod *v1.Pod, schedulerName string
 	}
 	bound := pod.DeepCopy()
 	bound.Spec.NodeName = result.SuggestedHost
+	// As the API server says it when a pod is bound: whoever looks at load can
+	// tell that it does not have this pod yet.
+	podutil.UpdatePodCondition(&bound.Status, &v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionTrue})
+	_, scheduled := podutil.GetPodCondition(&bound.Status, v1.PodScheduled)
+	scheduled.LastTransitionTime = metav1.NewTime(e.now())
 	return result.SuggestedHost, e.scheduler.Cache.AddPod(logger, bound)
 }

@@ -6,54 +6,36 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
-	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
 )
 
 // Source is a load-watcher service.
 type Source struct {
-	url string
-	// name is the URL without a password.
-	name   string
-	client *http.Client
+	url    string
+	server *endpoint.Endpoint
 }
 
-// New returns the service at an address such as http://load-watcher:2020.
-func New(address string) (*Source, error) {
-	u, err := url.Parse(address)
+// New returns the service at an address such as http://load-watcher:2020, with
+// credentials and certificates as the configuration says.
+func New(config endpoint.Config) (*Source, error) {
+	config.Example, config.MaxBytes = "http://load-watcher.kube-system:2020", wire.MaxBytes
+	server, err := endpoint.New(config)
 	if err != nil {
 		return nil, err
 	}
-	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fmt.Errorf("address %q: want a URL like http://load-watcher.kube-system:2020", u.Redacted())
-	}
+	u := server.URL
 	if !strings.HasSuffix(u.Path, "/watcher") {
 		u = u.JoinPath("watcher")
 	}
-	return &Source{
-		url: u.String(), name: u.Redacted(),
-		client: &http.Client{
-			Timeout:   10 * time.Second,
-			Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, ResponseHeaderTimeout: 10 * time.Second, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute},
-			CheckRedirect: func(r *http.Request, via []*http.Request) error {
-				if r.URL.Host != via[0].URL.Host {
-					return fmt.Errorf("the service redirects to another host, %s", r.URL.Host)
-				}
-				if len(via) > 3 {
-					return fmt.Errorf("the service redirects without end")
-				}
-				return nil
-			},
-		},
-	}, nil
+	return &Source{url: u.String(), server: server}, nil
 }
 
 // String names the service in messages.
-func (s *Source) String() string { return "the load watcher at " + s.name }
+func (s *Source) String() string { return "the load watcher at " + s.url }
 
 // Read gets the load of all nodes.
 func (s *Source) Read(ctx context.Context) (load.Reading, error) {
@@ -61,7 +43,7 @@ func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 	if err != nil {
 		return load.Reading{}, err
 	}
-	response, err := s.client.Do(request)
+	response, err := s.server.Do(request)
 	if err != nil {
 		return load.Reading{}, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
 )
 
 const message = `{"timestamp": 1795239886, "window": {"duration": "15m"}, "source": "Test", "data": {"NodeMetricsMap": {
@@ -28,11 +29,11 @@ func serve(t *testing.T, handler http.HandlerFunc) *httptest.Server {
 
 func newSource(t *testing.T, address string) *Source {
 	t.Helper()
-	source, err := New(address)
+	source, err := New(endpoint.Config{Address: address})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(source.client.CloseIdleConnections)
+	t.Cleanup(source.server.CloseIdle)
 	return source
 }
 
@@ -57,11 +58,11 @@ func TestNew(t *testing.T) {
 		"no scheme":          {"load-watcher:2020", "", `address "load-watcher:2020"` + want},
 		"another scheme":     {"ftp://load-watcher", "", `address "ftp://load-watcher"` + want},
 		"no host":            {"http://", "", `address "http:"` + want},
-		"not a URL":          {"http://load watcher", "", `parse "http://load watcher": invalid character " " in host name`},
+		"not a URL":          {"http://load watcher", "", `address: not a URL: invalid character " " in host name; want one like http://load-watcher.kube-system:2020`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			source, err := New(tc.address)
+			source, err := New(endpoint.Config{Address: tc.address})
 			if tc.wantErr != "" {
 				wantError(t, err, tc.wantErr)
 				return
@@ -134,7 +135,7 @@ func TestReadErrors(t *testing.T) {
 					}
 				}
 			},
-			"message is larger than 64 MiB",
+			"the answer is larger than 64 MiB",
 		},
 		"cut off": {
 			func(w http.ResponseWriter, _ *http.Request) {
@@ -157,7 +158,7 @@ func TestReadErrors(t *testing.T) {
 
 func TestRedirects(t *testing.T) {
 	elsewhere := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("the other host is asked") })
-	redirect := func(t *testing.T, to func(self string) string) (address string, err error) {
+	redirect := func(t *testing.T, to func(self string) string) error {
 		var server *httptest.Server
 		server = serve(t, func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/new" {
@@ -166,21 +167,21 @@ func TestRedirects(t *testing.T) {
 			}
 			http.Redirect(w, r, to(server.URL), http.StatusFound)
 		})
-		_, err = newSource(t, server.URL).Read(t.Context())
-		return server.URL, err
+		_, err := newSource(t, server.URL).Read(t.Context())
+		return err
 	}
 	t.Run("on the same host", func(t *testing.T) {
-		if _, err := redirect(t, func(self string) string { return self + "/new" }); err != nil {
+		if err := redirect(t, func(self string) string { return self + "/new" }); err != nil {
 			t.Error(err)
 		}
 	})
 	t.Run("to another host", func(t *testing.T) {
-		_, err := redirect(t, func(string) string { return elsewhere.URL + "/new" })
-		wantError(t, err, fmt.Sprintf(`Get "%s/new": the service redirects to another host, %s`, elsewhere.URL, strings.TrimPrefix(elsewhere.URL, "http://")))
+		err := redirect(t, func(string) string { return elsewhere.URL + "/new" })
+		wantError(t, err, "the server redirects to another one, "+elsewhere.URL)
 	})
 	t.Run("without end", func(t *testing.T) {
-		self, err := redirect(t, func(self string) string { return self + "/again" })
-		wantError(t, err, fmt.Sprintf(`Get "%s/again": the service redirects without end`, self))
+		err := redirect(t, func(self string) string { return self + "/again" })
+		wantError(t, err, "the server redirects without end")
 	})
 }
 

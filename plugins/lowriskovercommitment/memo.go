@@ -25,6 +25,8 @@ type memo struct {
 // nodeRisk is what is known of one resource of a node before a pod comes.
 type nodeRisk struct {
 	capacity, requests, limits float64
+	// recent is what pods use that came too late to be measured.
+	recent float64
 	// loadRisk is that of the node, unless the pending pod has a say in it.
 	loadRisk  float64
 	unbounded bool
@@ -38,23 +40,24 @@ func (pl *Plugin) remember(node fwk.NodeInfo, sums *noderes.Sums, snapshot *load
 		return m
 	}
 	m := &memo{plugin: pl, load: snapshot, node: node.Node()}
-	for _, resource := range []struct {
-		*judged
-		*nodeRisk
-	}{{&pl.cpu, &m.cpu}, {&pl.memory, &m.memory}} {
-		*resource.nodeRisk = pl.judge(node, resource.judged, sums, snapshot)
+	var recent amounts
+	if pl.countRecent && snapshot != nil {
+		recent = unmeasured(node, snapshot.Reading())
 	}
+	m.cpu = pl.judge(node, &pl.cpu, sums, snapshot, recent.cpu)
+	m.memory = pl.judge(node, &pl.memory, sums, snapshot, recent.memory)
 	sums.Memo.Store(m)
 	return m
 }
 
 // judge works out one resource of a node.
-func (pl *Plugin) judge(node fwk.NodeInfo, judged *judged, sums *noderes.Sums, snapshot *load.Snapshot) nodeRisk {
+func (pl *Plugin) judge(node fwk.NodeInfo, judged *judged, sums *noderes.Sums, snapshot *load.Snapshot, recent float64) nodeRisk {
 	sum := sums.Of(judged.Resource)
 	n := nodeRisk{
 		capacity:  float64(judged.Allocatable(node)),
 		requests:  float64(sum.Request),
 		limits:    float64(sum.FlooredLimit),
+		recent:    recent,
 		unbounded: sum.Unbounded > 0,
 		byPod:     sum.Request == 0,
 	}
@@ -75,7 +78,7 @@ func (pl *Plugin) loadRisk(r risk.Resource, node fwk.NodeInfo, judged *judged, m
 // with returns the resource with what the pending pod asks of it.
 func (n *nodeRisk) with(pod noderes.Amount) risk.Resource {
 	return risk.Resource{
-		Capacity: n.capacity, Requests: n.requests, Limits: n.limits, Unbounded: n.unbounded,
+		Capacity: n.capacity, Requests: n.requests, Limits: n.limits, Unbounded: n.unbounded, Recent: n.recent,
 		PodRequest: float64(pod.Request), PodLimit: float64(max(pod.Limit, pod.Request)), PodUnbounded: pod.Unbounded,
 	}
 }

@@ -35,6 +35,7 @@ const cycleKey fwk.StateKey = "plimsoll.dev/" + Name
 type Plugin struct {
 	window      float64
 	cpu, memory judged
+	countRecent bool
 	load        *load.Store
 	cache       *noderes.Cache
 	nodes       fwk.SharedLister
@@ -79,7 +80,7 @@ func NewShared(cache *noderes.Cache, stores *Stores) func(context.Context, runti
 		if err != nil {
 			return nil, fmt.Errorf("args of %s: %w", Name, err)
 		}
-		store, err := stores.get(ctx, args)
+		store, err := stores.get(ctx, args, handle)
 		if err != nil {
 			return nil, fmt.Errorf("args of %s: %w", Name, err)
 		}
@@ -88,6 +89,9 @@ func NewShared(cache *noderes.Cache, stores *Stores) func(context.Context, runti
 			cpu:    judged{noderes.CPU, args.LimitWeight(v1.ResourceCPU), risk.IdleCPU},
 			memory: judged{noderes.Memory, args.LimitWeight(v1.ResourceMemory), risk.IdleMemory},
 			load:   store,
+
+			countRecent: *args.CountRecentPods,
+
 			cache:  cache,
 			nodes:  handle.SnapshotSharedLister(),
 		}, nil

@@ -6,12 +6,19 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	metricsclient "k8s.io/metrics/pkg/client/clientset/versioned"
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/load"
-	"github.com/plimsoll-k8s/plimsoll/load/file"
+	"github.com/plimsoll-k8s/plimsoll/load/cluster"
+	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
+	"github.com/plimsoll-k8s/plimsoll/load/prometheus"
+	"github.com/plimsoll-k8s/plimsoll/load/provider"
 	"github.com/plimsoll-k8s/plimsoll/load/remote"
+	"github.com/plimsoll-k8s/plimsoll/load/telemetry"
 )
 
 // Stores are the readers of load of one scheduler: profiles that name the same
@@ -40,11 +47,11 @@ func StoresMadeBy(make func(maxAge time.Duration) (*load.Store, error)) *Stores 
 }
 
 // get returns the store for these arguments; it is filled until ctx ends.
-func (s *Stores) get(ctx context.Context, args *config.LowRiskOverCommitmentArgs) (*load.Store, error) {
+func (s *Stores) get(ctx context.Context, args *config.LowRiskOverCommitmentArgs, handle fwk.Handle) (*load.Store, error) {
 	if s.make != nil {
 		return s.make(args.MaxLoadAge.Duration)
 	}
-	source, err := newSource(args)
+	source, err := newSource(args, handle)
 	if err != nil {
 		return nil, err
 	}
@@ -61,27 +68,79 @@ func (s *Stores) get(ctx context.Context, args *config.LowRiskOverCommitmentArgs
 		logger.Info("No source of load is configured (watcherAddress or metricProvider): nodes are judged by limits only")
 		return store, nil
 	}
-	go store.Run(ctx, source, args.PollInterval.Duration, func(err error) {
-		if err != nil {
-			logger.Error(err, "Load cannot be read; nodes are judged by limits only as soon as the last reading is too old", "maxLoadAge", args.MaxLoadAge.Duration)
-			return
-		}
-		logger.Info("Load is read again", "source", source.String())
-	})
+	collector().Watch(source.String(), store)
+	go store.Run(ctx, source, args.PollInterval.Duration, func(state load.State) { logState(logger, source, store, state) })
 	return store, nil
 }
 
-// newSource returns the source that the arguments name, nil if they name none.
-func newSource(args *config.LowRiskOverCommitmentArgs) (load.Source, error) {
+// logState tells people how reading load goes. It is called when that changes.
+func logState(logger klog.Logger, source load.Source, store *load.Store, state load.State) {
 	switch {
-	case args.WatcherAddress != "":
-		source, err := remote.New(args.WatcherAddress)
+	case state.Degraded:
+		logger.Error(state.Err, "There is no fresh load: nodes are judged by limits only", "maxLoadAge", store.MaxAge())
+	case state.Partial:
+		logger.Error(state.Err, "Part of the load cannot be read; what was known of it is used until it is too old", "maxLoadAge", store.MaxAge())
+	case state.Err != nil:
+		logger.Error(state.Err, "Load cannot be read; the last reading is used until it is too old", "maxLoadAge", store.MaxAge())
+	default:
+		logger.Info("Load is read", "source", source.String(), "nodes", len(store.Fresh().Reading().Nodes))
+	}
+}
+
+// collector has the metrics of all stores of the process, among those of the
+// scheduler.
+var collector = sync.OnceValue(func() *telemetry.Collector {
+	c := &telemetry.Collector{}
+	legacyregistry.RawMustRegister(c)
+	return c
+})
+
+// newSource returns the source that the arguments name, nil if they name none.
+func newSource(args *config.LowRiskOverCommitmentArgs, handle fwk.Handle) (load.Source, error) {
+	if args.WatcherAddress != "" {
+		source, err := remote.New(endpoint.Config{Address: args.WatcherAddress})
 		if err != nil {
 			return nil, fmt.Errorf("watcherAddress: %w", err)
 		}
 		return source, nil
-	case args.MetricProvider.Type == config.MetricProviderFile:
-		return file.New(args.MetricProvider.Address), nil
 	}
-	return nil, nil
+	p := args.MetricProvider
+	if p == (config.MetricProvider{}) {
+		return nil, nil
+	}
+	access, err := accessTo(handle, p.Type)
+	if err != nil {
+		return nil, err
+	}
+	source, err := provider.New(provider.Config{
+		Type: p.Type,
+		Endpoint: endpoint.Config{
+			Address: p.Address, Token: p.Token, TokenFile: p.TokenFile,
+			CAFile: p.CAFile, CertFile: p.CertFile, KeyFile: p.KeyFile, InsecureSkipVerify: p.InsecureSkipVerify,
+		},
+		Window: p.Window.Duration, Step: p.Step.Duration, RateWindow: p.RateWindow.Duration,
+		NodeLabel: p.NodeLabel, Selector: p.Selector,
+		Queries:   prometheus.Queries{CPUMean: p.Queries.CPUAvg, CPUStdDev: p.Queries.CPUStd, MemoryMean: p.Queries.MemoryAvg, MemoryStdDev: p.Queries.MemoryStd},
+		CPUMetric: p.CPUMetric, MemoryMetric: p.MemoryMetric, HostDimension: p.HostDimension, Filter: p.Filter,
+	}, access)
+	if err != nil {
+		return nil, fmt.Errorf("metricProvider.%w", err)
+	}
+	return source, nil
+}
+
+// accessTo returns the scheduler's own view of its cluster.
+func accessTo(handle fwk.Handle, providerType string) (provider.Cluster, error) {
+	var access provider.Cluster
+	if factory := handle.SharedInformerFactory(); factory != nil {
+		access.Nodes = cluster.FromLister(factory.Core().V1().Nodes().Lister())
+	}
+	if providerType == provider.MetricsServer && handle.KubeConfig() != nil {
+		client, err := metricsclient.NewForConfig(handle.KubeConfig())
+		if err != nil {
+			return access, fmt.Errorf("metricProvider: %w", err)
+		}
+		access.Metrics = client.MetricsV1beta1().NodeMetricses()
+	}
+	return access, nil
 }

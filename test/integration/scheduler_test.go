@@ -303,7 +303,7 @@ func TestSchedulerBadInput(t *testing.T) {
 		"unknown field":     {args("LowRiskOverCommitment", "riskLimitWeigth: 1"), nil, `unknown field "riskLimitWeigth"`},
 		"weight over 1":     {args("LowRiskOverCommitment", "riskLimitWeight: 1.5"), nil, "riskLimitWeight: Invalid value: 1.5: must be in [0, 1]"},
 		"window 0":          {args("LowRiskOverCommitment", "smoothingWindowSize: 0"), nil, "smoothingWindowSize: Invalid value: 0: must be at least 1"},
-		"provider":          {args("LowRiskOverCommitment", "metricProvider: {type: Prometheus, address: 'http://p:9090'}"), nil, `metricProvider.type: Invalid value: "Prometheus": this version reads load from a service (watcherAddress) or from a provider of type File`},
+		"provider":          {args("LowRiskOverCommitment", "metricProvider: {type: Datadog}"), nil, `metricProvider.type: Unsupported value: "Datadog": supported values: "Prometheus", "KubernetesMetricsServer"`},
 		"resource name":     {args("NodeResourcesLimits", "resources: [{name: cpus}]"), nil, `resources[0].name: Invalid value: "cpus": must be cpu, memory`},
 		"weight 0":          {args("NodeResourcesLimits", "resources: [{name: cpu, weight: 0}]"), nil, "resources[0].weight: Invalid value: 0: must be in [1, 2147483647]"},
 		"weight negative":   {args("NodeResourcesAllocatable", "resources: [{name: cpu, weight: -1}]"), nil, "resources[0].weight: Invalid value: -1"},

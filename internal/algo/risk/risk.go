@@ -39,6 +39,9 @@ type Resource struct {
 	// PodRequest, PodLimit and PodUnbounded are the same for the pending pod.
 	PodRequest, PodLimit float64
 	PodUnbounded         bool
+	// Recent is what pods on the node are expected to use that came too late for
+	// the measured load to have it.
+	Recent float64
 	// Idle is the fraction of the capacity that a node without requests may use:
 	// IdleCPU or IdleMemory.
 	Idle float64
@@ -68,13 +71,18 @@ func (r Resource) LimitRisk() float64 {
 // LoadRisk returns the probability that the pods on the node use more than
 // they requested, given that their limits hold. Load is measured against the
 // whole machine; window is the number of samples its deviation was smoothed
-// over, at least 1.
+// over, at least 1. What recent pods will use moves the mean up: without it a
+// node that has just been given pods looks safer with each of them, since their
+// requests count at once and their use does not.
 //
 // The threshold is the requests of the pods on the node; where they request
 // nothing it is the request of the pending pod, and no less than the idle
 // allowance. The bound is their limits, where all are bounded and together
 // under the capacity.
 func (r Resource) LoadRisk(load Load, window float64) float64 {
+	if r.Recent > 0 && r.Machine > 0 {
+		load.Mean = min(load.Mean+r.Recent/r.Machine, 1)
+	}
 	return Fit(load.OfAllocatable(r.Machine, r.Capacity), window).Overuse(r.claims())
 }
 

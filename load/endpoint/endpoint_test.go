@@ -1,0 +1,413 @@
+package endpoint
+
+import (
+	"compress/gzip"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-k8s/plimsoll/load"
+)
+
+const maxBytes = 1 << 20
+
+// get asks a server once.
+func get(t *testing.T, config Config) (string, error) {
+	t.Helper()
+	config.MaxBytes = maxBytes
+	e, err := New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.CloseIdle()
+	return ask(t, e)
+}
+
+func ask(t *testing.T, e *Endpoint) (string, error) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, e.URL.String(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := e.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	return string(body), err
+}
+
+func serve(t *testing.T, handler http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return server
+}
+
+func write(t *testing.T, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestNewErrors(t *testing.T) {
+	tests := map[string]struct {
+		config Config
+		want   string
+	}{
+		"no address":          {Config{}, `address "": want a URL like http://server:1`},
+		"no scheme":           {Config{Address: "server:9090"}, `address "server:9090": want a URL like http://server:1`},
+		"another scheme":      {Config{Address: "ftp://server"}, `address "ftp://server": want a URL like http://server:1`},
+		"a password in it":    {Config{Address: "ftp://me:secret@server"}, `address "ftp://me:xxxxx@server": want a URL like http://server:1`},
+		"not a URL":           {Config{Address: "http://me:secret@server name"}, `address: not a URL: invalid character " " in host name; want one like http://server:1`},
+		"a query":             {Config{Address: "http://server?a=b"}, `address "http://server?a=b": want a URL like http://server:1`},
+		"two tokens":          {Config{Address: "http://server", Token: "a", TokenFile: "b"}, "token: may not be given together with tokenFile"},
+		"half a certificate":  {Config{Address: "http://server", CertFile: "a"}, "certFile, keyFile: want both or none"},
+		"the other half only": {Config{Address: "http://server", KeyFile: "a"}, "certFile, keyFile: want both or none"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			tc.config.Example = "http://server:1"
+			if _, err := New(tc.config); err == nil || err.Error() != tc.want {
+				t.Errorf("error %v, want %s", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestCredentials(t *testing.T) {
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		user, password, _ := r.BasicAuth()
+		fmt.Fprint(w, r.Header.Get("Authorization"), "|", r.Header.Get("X-Token"), "|", user, "|", password)
+	})
+	withUser := strings.Replace(server.URL, "http://", "http://me:secret@", 1)
+	tests := map[string]struct {
+		config Config
+		want   string
+	}{
+		"none":                {Config{Address: server.URL}, "||"},
+		"a token":             {Config{Address: server.URL, Token: "abc"}, "Bearer abc||"},
+		"from a file":         {Config{Address: server.URL, TokenFile: write(t, " abc\n")}, "Bearer abc||"},
+		"in a header":         {Config{Address: server.URL, Token: "abc", TokenHeader: "X-Token"}, "|abc|"},
+		"a user":              {Config{Address: withUser}, "|me|secret"},
+		"a token over a user": {Config{Address: withUser, Token: "abc"}, "Bearer abc||"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got, err := get(t, tc.config); err != nil || !strings.Contains(got, tc.want) {
+				t.Errorf("%q, %v; want %q", got, err, tc.want)
+			}
+		})
+	}
+}
+
+// A token file is read for every request.
+func TestTokenIsRotated(t *testing.T) {
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Header.Get("Authorization")) })
+	path := write(t, "old")
+	e, err := New(Config{Address: server.URL, TokenFile: path, MaxBytes: maxBytes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.CloseIdle()
+	for _, token := range []string{"old", "new"} {
+		if err := os.WriteFile(path, []byte(token), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := ask(t, e); err != nil || got != "Bearer "+token {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	for content, want := range map[string]string{"": "is empty", " \n": "is empty", "a\nb": "blanks or control characters"} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ask(t, e); load.ReasonOf(err) != load.Denied || !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("token %q: %v, want %s", content, err, want)
+		}
+	}
+	// Without its file nothing is asked, and nothing ends.
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ask(t, e); load.ReasonOf(err) != load.Denied || !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+// Neither a request nor a token goes to another host, port or scheme.
+func TestRedirects(t *testing.T) {
+	elsewhere := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("the other server is asked") })
+	to := ""
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/new" {
+			fmt.Fprint(w, r.Header.Get("Authorization"))
+			return
+		}
+		http.Redirect(w, r, to, http.StatusTemporaryRedirect)
+	})
+	for target, want := range map[string]string{
+		elsewhere.URL: "the server redirects to another one, " + elsewhere.URL,
+		strings.Replace(server.URL, "http:", "https:", 1): "the server redirects to another one, https:",
+		"/again": "the server redirects without end",
+	} {
+		to = target
+		_, err := get(t, Config{Address: server.URL, Token: "secret"})
+		if load.ReasonOf(err) != load.Redirected || !strings.Contains(err.Error(), want) {
+			t.Errorf("to %s: %v, want %s", target, err, want)
+		}
+	}
+	to = "/new"
+	if got, err := get(t, Config{Address: server.URL, Token: "secret"}); err != nil || got != "Bearer secret" {
+		t.Errorf("on the same server: %q, %v", got, err)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	soon := time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)
+	tests := map[string]struct {
+		status     int
+		retryAfter string
+		want       load.Reason
+		wantAfter  time.Duration
+	}{
+		"not let in":         {401, "", load.Denied, 0},
+		"forbidden":          {403, "", load.Denied, 0},
+		"too often":          {429, "", load.Throttled, 0},
+		"too often, seconds": {429, "30", load.Throttled, 30 * time.Second},
+		"too often, a date":  {429, soon, load.Throttled, time.Hour},
+		"too often, the past": {
+			429, "Mon, 02 Jan 2006 15:04:05 GMT", load.Throttled, 0,
+		},
+		"too often, nonsense": {429, "soon", load.Throttled, 0},
+		"too often, negative": {429, "-5", load.Throttled, 0},
+		"away for a while":    {503, "120", load.Throttled, 2 * time.Minute},
+		"away":                {503, "", load.ServerError, 0},
+		"failed":              {500, "", load.ServerError, 0},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			server := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Retry-After", tc.retryAfter)
+				http.Error(w, "so it is", tc.status)
+			})
+			_, err := get(t, Config{Address: server.URL})
+			var refused *load.Error
+			if !errors.As(err, &refused) || refused.Reason != tc.want || !strings.HasSuffix(err.Error(), ": so it is") {
+				t.Fatalf("%v (%s), want %s", err, load.ReasonOf(err), tc.want)
+			}
+			if d := tc.wantAfter - refused.RetryAfter; d < 0 || d > 10*time.Second {
+				t.Errorf("retry after %s, want %s", refused.RetryAfter, tc.wantAfter)
+			}
+		})
+	}
+}
+
+// However large an answer is, or becomes when it is unpacked, no more of it is
+// read than may be.
+func TestLargeAnswers(t *testing.T) {
+	zeros := make([]byte, 1<<20)
+	var sent int
+	tests := map[string]http.HandlerFunc{
+		"a gigabyte": func(w http.ResponseWriter, _ *http.Request) {
+			for sent = 0; sent < 1<<30; sent += len(zeros) {
+				if _, err := w.Write(zeros); err != nil {
+					return
+				}
+			}
+		},
+		"a gigabyte in a megabyte": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			packer := gzip.NewWriter(w)
+			for sent = 0; sent < 1<<30; sent += len(zeros) {
+				if _, err := packer.Write(zeros); err != nil {
+					return
+				}
+			}
+			_ = packer.Close()
+		},
+	}
+	for name, handler := range tests {
+		t.Run(name, func(t *testing.T) {
+			done := make(chan struct{})
+			server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				defer close(done)
+				handler(w, r)
+			})
+			_, err := get(t, Config{Address: server.URL})
+			if load.ReasonOf(err) != load.TooLarge || err.Error() != "the answer is larger than 1 MiB" {
+				t.Error(err)
+			}
+			server.CloseClientConnections()
+			<-done
+		})
+	}
+	server := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(zeros) })
+	if got, err := get(t, Config{Address: server.URL}); err != nil || len(got) != maxBytes {
+		t.Errorf("just as much as may be: %d bytes, %v", len(got), err)
+	}
+}
+
+// authority signs certificates of 127.0.0.1.
+type authority struct {
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+	pem  string
+}
+
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-24 * time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign,
+	}
+	raw, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &authority{cert, key, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}))}
+}
+
+// issue returns a certificate that ends at an instant, and its files.
+func (a *authority) issue(t *testing.T, until time.Time) (pair tls.Certificate, certFile, keyFile string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "me"}, NotBefore: until.Add(-time.Hour), NotAfter: until,
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}, a.cert, key.Public(), a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rawKey, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})
+	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: rawKey})
+	pair, err = tls.X509KeyPair(certPEM, keyPEM)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pair, write(t, string(certPEM)), write(t, string(keyPEM))
+}
+
+func TestCertificates(t *testing.T) {
+	ours, theirs := newAuthority(t), newAuthority(t)
+	good, _, _ := ours.issue(t, time.Now().Add(time.Hour))
+	expired, _, _ := ours.issue(t, time.Now().Add(-time.Minute))
+	_, certFile, keyFile := ours.issue(t, time.Now().Add(time.Hour))
+	_, strangeCert, strangeKey := theirs.issue(t, time.Now().Add(time.Hour))
+	clients := x509.NewCertPool()
+	clients.AddCert(ours.cert)
+	start := func(cert tls.Certificate, clientAuth tls.ClientAuthType) string {
+		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprint(w, "in", r.Header.Get("Authorization"))
+			if len(r.TLS.PeerCertificates) > 0 {
+				fmt.Fprint(w, r.TLS.PeerCertificates[0].Subject.CommonName)
+			}
+		}))
+		server.Config.ErrorLog = log.New(io.Discard, "", 0)
+		server.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, ClientAuth: clientAuth, ClientCAs: clients}
+		server.StartTLS()
+		t.Cleanup(server.Close)
+		return server.URL
+	}
+	open, old, closed := start(good, tls.NoClientCert), start(expired, tls.NoClientCert), start(good, tls.RequireAndVerifyClientCert)
+	ca := write(t, ours.pem)
+	tests := map[string]struct {
+		config Config
+		want   string
+		err    string
+	}{
+		"trusted":                         {Config{Address: open, CAFile: ca}, "in", ""},
+		"not trusted":                     {Config{Address: open}, "", "certificate signed by unknown authority"},
+		"not trusted, with a token":       {Config{Address: open, Token: "a"}, "", "certificate signed by unknown authority"},
+		"another authority":               {Config{Address: open, CAFile: write(t, theirs.pem)}, "", "certificate signed by unknown authority"},
+		"unchecked":                       {Config{Address: open, InsecureSkipVerify: true}, "in", ""},
+		"unchecked, with a token":         {Config{Address: open, InsecureSkipVerify: true, Token: "a"}, "inBearer a", ""},
+		"expired":                         {Config{Address: old, CAFile: ca}, "", "certificate has expired"},
+		"expired, unchecked":              {Config{Address: old, InsecureSkipVerify: true}, "in", ""},
+		"the client's":                    {Config{Address: closed, CAFile: ca, CertFile: certFile, KeyFile: keyFile}, "inme", ""},
+		"no certificate of the client":    {Config{Address: closed, CAFile: ca}, "", "certificate required"},
+		"a strange one of the client":     {Config{Address: closed, CAFile: ca, CertFile: strangeCert, KeyFile: strangeKey}, "", "tls: "},
+		"no file of the client's":         {Config{Address: closed, CAFile: ca, CertFile: "/nowhere", KeyFile: keyFile}, "", "certFile, keyFile: open /nowhere"},
+		"no file of the authority":        {Config{Address: open, CAFile: "/nowhere"}, "", "caFile: open /nowhere"},
+		"a file without an authority":     {Config{Address: open, CAFile: write(t, "nothing")}, "", "has no PEM certificate"},
+		"plain HTTP to a server with TLS": {Config{Address: strings.Replace(open, "https", "http", 1)}, "HTTP request to an HTTPS server", ""},
+		"TLS to a server with plain HTTP": {Config{Address: strings.Replace(serve(t, func(http.ResponseWriter, *http.Request) {}).URL, "http", "https", 1)}, "", "server gave HTTP response to HTTPS client"},
+		"nobody is there":                 {Config{Address: "http://127.0.0.1:1"}, "", "connection refused"},
+		"a host that does not exist":      {Config{Address: "http://nowhere.invalid"}, "", "nowhere.invalid"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := get(t, tc.config)
+			if !strings.Contains(got, tc.want) || (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
+				t.Errorf("%q, %v; want %q, %q", got, err, tc.want, tc.err)
+			}
+			if strings.Contains(tc.err, "certificate") && load.ReasonOf(err) != load.Untrusted {
+				t.Errorf("reason %s", load.ReasonOf(err))
+			}
+		})
+	}
+	t.Run("the authority changes", func(t *testing.T) {
+		path := write(t, theirs.pem)
+		e, err := New(Config{Address: open, CAFile: path, MaxBytes: maxBytes})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.CloseIdle()
+		if _, err := ask(t, e); err == nil {
+			t.Error("trusts a stranger")
+		}
+		if err := os.WriteFile(path, []byte(ours.pem), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ask(t, e); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func FuzzRetryAfter(f *testing.F) {
+	for _, header := range []string{"", "1", "-1", "99999999999999", "Mon, 02 Jan 2006 15:04:05 GMT", "x"} {
+		f.Add(header)
+	}
+	f.Fuzz(func(t *testing.T, header string) {
+		if after := retryAfter(header, time.Unix(0, 0)); after < 0 {
+			t.Error(after)
+		}
+	})
+}

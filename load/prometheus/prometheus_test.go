@@ -1,0 +1,350 @@
+package prometheus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/load/cluster"
+	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
+)
+
+// server answers queries from a table; the real one is in another test.
+type server struct {
+	*httptest.Server
+	mu sync.Mutex
+	// answer returns the result of a query as JSON.
+	answer func(query string) string
+	asked  []string
+}
+
+func serve(t *testing.T, answer func(query string) string) *server {
+	t.Helper()
+	s := &server{answer: answer}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := r.ParseForm(); err != nil || r.URL.Path != "/api/v1/query" || r.Form.Get("time") != "" {
+			t.Errorf("asked for %s, %v", r.URL, r.Form)
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.asked = append(s.asked, r.Form.Get("query"))
+		fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":%s}}`, s.answer(r.Form.Get("query")))
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// own are queries with names of their own, which the table goes by.
+var own = Queries{CPUMean: "cpu_mean", CPUStdDev: "cpu_std", MemoryMean: "memory_mean", MemoryStdDev: "memory_std"}
+
+func newSource(t *testing.T, config Config) *Source {
+	t.Helper()
+	s, err := New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.server.CloseIdle)
+	return s
+}
+
+const at = 1795239886
+
+// sample returns one sample of a result, labels as JSON.
+func sample(labels string, value any) string {
+	return fmt.Sprintf(`{"metric":{%s},"value":[%d,"%v"]}`, labels, at, value)
+}
+
+func list(samples ...string) string { return "[" + strings.Join(samples, ",") + "]" }
+
+func TestRead(t *testing.T) {
+	const node1 = `"node":"node-1"`
+	all := func(value any) func(string) string {
+		return func(string) string { return list(sample(node1, value)) }
+	}
+	half := load.Utilisation{Mean: 0.5, StdDev: 0.5}
+	tests := map[string]struct {
+		answer func(query string) string
+		want   map[string]load.Node
+		// rejected values, and lost series with a part of the reason.
+		rejected int
+		lost     map[load.Series]string
+		wantErr  string
+	}{
+		"a node": {all(0.5), map[string]load.Node{"node-1": {CPU: half, Memory: half, HasCPU: true, HasMemory: true}}, 0, nil, ""},
+		"each its own": {
+			func(query string) string {
+				return list(sample(node1, map[string]float64{"cpu_mean": 0.1, "cpu_std": 0.02, "memory_mean": 0.3, "memory_std": 0.04}[query]))
+			},
+			map[string]load.Node{"node-1": {CPU: load.Utilisation{Mean: 0.1, StdDev: 0.02}, Memory: load.Utilisation{Mean: 0.3, StdDev: 0.04}, HasCPU: true, HasMemory: true}},
+			0, nil, "",
+		},
+		"a little over one":   {all(1.02), map[string]load.Node{"node-1": {CPU: load.Utilisation{Mean: 1, StdDev: 1}, Memory: load.Utilisation{Mean: 1, StdDev: 1}, HasCPU: true, HasMemory: true}}, 0, nil, ""},
+		"a little under zero": {all(-0.001), map[string]load.Node{"node-1": {HasCPU: true, HasMemory: true}}, 0, nil, ""},
+		"percent":             {all(43), nil, 0, nil, "all values are outside [0, 1], such as 43: want fractions of the node's capacity"},
+		"negative":            {all(-0.5), nil, 0, nil, "such as -0.5"},
+		"infinite":            {all("+Inf"), nil, 0, nil, "such as +Inf"},
+		"not a number":        {all("NaN"), nil, 0, nil, "belongs to a node"},
+		"no series":           {func(string) string { return "[]" }, nil, 0, nil, "no series answer the query cpu_mean"},
+		"series of no node":   {func(string) string { return list(sample(`"pod":"a"`, 0.5)) }, nil, 0, nil, `none of the 1 series belongs to a node, such as {pod="a"}; set nodeLabel`},
+		"one lying node": {func(string) string {
+			return list(sample(node1, 0.5), sample(`"node":"liar"`, "NaN"), sample(`"node":"boaster"`, 7000))
+		}, map[string]load.Node{"node-1": {CPU: half, Memory: half, HasCPU: true, HasMemory: true}}, 8, nil, ""},
+		"two series of a node": {func(string) string { return list(sample(node1+`,"job":"a"`, 0.5), sample(node1+`,"job":"b"`, 0.25)) }, map[string]load.Node{"node-1": {CPU: half, Memory: half, HasCPU: true, HasMemory: true}}, 0, nil, ""},
+		"a name of quotes and braces": {
+			func(string) string { return list(sample(`"node":"x\"} or up{"`, 0.5)) },
+			map[string]load.Node{`x"} or up{`: {CPU: half, Memory: half, HasCPU: true, HasMemory: true}}, 0, nil, "",
+		},
+		"no memory": {
+			func(query string) string {
+				if strings.HasPrefix(query, "memory") {
+					return "[]"
+				}
+				return list(sample(node1, 0.5))
+			},
+			map[string]load.Node{"node-1": {CPU: half, HasCPU: true}}, 0,
+			map[load.Series]string{load.MemoryMean: "no series", load.MemoryStdDev: "no series"}, "",
+		},
+		"no means": {
+			func(query string) string {
+				if strings.HasSuffix(query, "mean") {
+					return "[]"
+				}
+				return list(sample(node1, 0.5))
+			},
+			nil, 0, nil, "no series answer the query cpu_mean",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newSource(t, Config{Endpoint: endpoint.Config{Address: serve(t, tc.answer).URL}, Queries: own})
+			got, err := s.Read(t.Context())
+			if tc.wantErr != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
+					t.Errorf("error %v, want %s", err, tc.wantErr)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got.Nodes); diff != "" {
+				t.Error(diff)
+			}
+			if got.Rejected != tc.rejected || len(got.Lost) != len(tc.lost) || !got.Time.Equal(time.Unix(at, 0)) {
+				t.Errorf("rejected %d, want %d; lost %v; at %s", got.Rejected, tc.rejected, got.Lost, got.Time)
+			}
+			for series, want := range tc.lost {
+				if lost := got.Lost[series]; lost == nil || !strings.Contains(lost.Error(), want) {
+					t.Errorf("lost %s: %v, want %s", series, lost, want)
+				}
+			}
+		})
+	}
+}
+
+func TestWhichNode(t *testing.T) {
+	inventory := func() ([]cluster.Machine, error) {
+		return []cluster.Machine{
+			{Name: "node-1", Addresses: []string{"10.0.0.1", "fd00::1", "node-1.internal"}},
+			{Name: "node-2", Addresses: []string{"10.0.0.2", "10.0.0.9"}},
+			{Name: "node-3", Addresses: []string{"10.0.0.9"}}, // claims the address of another
+		}, nil
+	}
+	tests := map[string]struct {
+		labels string
+		config Config
+		want   string // none is ""
+	}{
+		"its name":                         {`"node":"node-1"`, Config{Nodes: inventory}, "node-1"},
+		"its name under another label":     {`"kubernetes_node":"node-1"`, Config{Nodes: inventory}, "node-1"},
+		"the label of the configuration":   {`"node":"x","host":"node-1"`, Config{NodeLabel: "host"}, "node-1"},
+		"without that label":               {`"node":"node-1"`, Config{NodeLabel: "host"}, ""},
+		"address and port":                 {`"instance":"10.0.0.1:9100"`, Config{Nodes: inventory}, "node-1"},
+		"an IPv6 address and port":         {`"instance":"[fd00::1]:9100"`, Config{Nodes: inventory}, "node-1"},
+		"an address":                       {`"instance":"10.0.0.2"`, Config{Nodes: inventory}, "node-2"},
+		"a name and port":                  {`"instance":"node-1:9100"`, Config{Nodes: inventory}, "node-1"},
+		"a host name":                      {`"instance":"node-1.internal:9100"`, Config{Nodes: inventory}, "node-1"},
+		"a longer name":                    {`"instance":"node-2.example.com:9100"`, Config{Nodes: inventory}, "node-2"},
+		"an address of two nodes":          {`"instance":"10.0.0.9:9100"`, Config{Nodes: inventory}, ""},
+		"a stranger":                       {`"instance":"192.0.2.1:9100"`, Config{Nodes: inventory}, ""},
+		"a stranger by name":               {`"node":"stranger"`, Config{Nodes: inventory}, ""},
+		"an address, told by the exporter": {`"instance":"10.0.0.7:9100"`, Config{}, "node-7"},
+		"a name, nodes not known":          {`"instance":"node-1:9100"`, Config{}, "node-1"},
+		"nothing to go by":                 {`"job":"a"`, Config{}, ""},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			tc.config.Queries = own
+			tc.config.Endpoint.Address = serve(t, func(query string) string {
+				if strings.Contains(query, "node_uname_info") {
+					return list(sample(`"instance":"10.0.0.7:9100","nodename":"node-7"`, 1))
+				}
+				return list(sample(tc.labels, 0.5), sample(`"node":"node-3","host":"node-3"`, 0.5))
+			}).URL
+			got, err := newSource(t, tc.config).Read(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			delete(got.Nodes, "node-3")
+			if _, found := got.Nodes[tc.want]; found != (tc.want != "") || len(got.Nodes) > 1 {
+				t.Errorf("%v, want %q", got.Nodes, tc.want)
+			}
+		})
+	}
+	t.Run("the nodes cannot be listed", func(t *testing.T) {
+		s := newSource(t, Config{Endpoint: endpoint.Config{Address: "http://127.0.0.1:1"}, Nodes: func() ([]cluster.Machine, error) { return nil, errors.New("no") }})
+		if _, err := s.Read(t.Context()); err == nil || err.Error() != "no" {
+			t.Error(err)
+		}
+	})
+}
+
+// Recording rules are asked first. Where they have no answer, the raw metrics
+// are, and first from then on.
+func TestAlternatives(t *testing.T) {
+	recorded := false
+	s := serve(t, func(query string) string {
+		if strings.Contains(query, "instance:node_") != recorded {
+			return "[]"
+		}
+		return list(sample(`"instance":"node-1:9100"`, 0.5))
+	})
+	source := newSource(t, Config{Endpoint: endpoint.Config{Address: s.URL}})
+	for i, want := range []struct {
+		recorded bool
+		queries  int
+	}{{false, 9}, {false, 5}, {true, 9}, {true, 5}} { // four series, or twice as many, and the names
+		recorded, s.asked = want.recorded, nil
+		reading, err := source.Read(t.Context())
+		if err != nil || len(reading.Nodes) != 1 || len(reading.Lost) != 0 || len(s.asked) != want.queries {
+			t.Errorf("read %d: %v, lost %v, %d queries, want %d: %v", i, reading.Nodes, reading.Lost, len(s.asked), want.queries, err)
+		}
+	}
+}
+
+func TestQueries(t *testing.T) {
+	s := newSource(t, Config{Endpoint: endpoint.Config{Address: "http://p"}, NodeLabel: "node", Selector: `cluster="prod"`})
+	want := []string{
+		`max by (node) (avg_over_time(instance:node_cpu_utilisation:rate5m{cluster="prod"}[15m]) and instance:node_cpu_utilisation:rate5m{cluster="prod"})`,
+		`(1 - avg by (node) (sum without (mode) (rate(node_cpu_seconds_total{mode=~"idle|iowait|steal",cluster="prod"}[15m])))) and (1 - avg by (node) (sum without (mode) (rate(node_cpu_seconds_total{mode=~"idle|iowait|steal",cluster="prod"}[5m]))))`,
+	}
+	if diff := cmp.Diff(want, s.Asked(load.CPUMean)); diff != "" {
+		t.Error(diff)
+	}
+	s = newSource(t, Config{Endpoint: endpoint.Config{Address: "http://p"}})
+	const memory = `1 - max by (instance, node, nodename, kubernetes_node) (node_memory_MemAvailable_bytes) / max by (instance, node, nodename, kubernetes_node) (node_memory_MemTotal_bytes)`
+	want = []string{
+		`max by (instance, node, nodename, kubernetes_node) (stddev_over_time(instance:node_memory_utilisation:ratio[15m]) and instance:node_memory_utilisation:ratio)`,
+		`stddev_over_time((` + memory + `)[15m:1m]) and (` + memory + `)`,
+	}
+	if diff := cmp.Diff(want, s.Asked(load.MemoryStdDev)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestNewErrors(t *testing.T) {
+	tests := map[string]struct {
+		config Config
+		want   string
+	}{
+		"address":     {Config{}, `address "": want a URL like http://prometheus.monitoring:9090`},
+		"window":      {Config{Window: time.Millisecond}, "window 1ms, step 1ms, rateWindow 1ms: want at least 1s each"},
+		"step":        {Config{Window: time.Minute, Step: time.Hour}, "step: found 1h0m0s, want at most the window, 1m0s"},
+		"label":       {Config{NodeLabel: "a b"}, `nodeLabel: found "a b", want the name of a label such as node`},
+		"label, code": {Config{NodeLabel: `a) or up by (b`}, `nodeLabel: found "a) or up by (b", want the name of a label such as node`},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if name != "address" {
+				tc.config.Endpoint.Address = "http://p"
+			}
+			if _, err := New(tc.config); err == nil || err.Error() != tc.want {
+				t.Errorf("error %v, want %s", err, tc.want)
+			}
+		})
+	}
+}
+
+// What a server may do, and what becomes of it.
+func TestFaults(t *testing.T) {
+	status := func(code int, header, body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", header)
+			http.Error(w, body, code)
+		}
+	}
+	million := `{"status":"success","data":{"resultType":"vector","result":[` + strings.Repeat(sample(`"instance":"10.0.0.1:9100","cpu":"0"`, 0.5)+",", 1_000_000) + `]}}`
+	tests := map[string]struct {
+		handler http.HandlerFunc
+		reason  load.Reason
+		want    string
+	}{
+		"an error":          {status(500, "", "boom"), load.ServerError, "status 500 Internal Server Error: boom"},
+		"too many requests": {status(429, "30", "slow down"), load.Throttled, "status 429 Too Many Requests: slow down"},
+		"not let in":        {status(401, "", "who are you"), load.Denied, "status 401 Unauthorized: who are you"},
+		"forbidden":         {status(403, "", "not you"), load.Denied, "status 403 Forbidden: not you"},
+		"not found":         {status(404, "", "what?"), load.Invalid, "404"},
+		"a page":            {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, load.Invalid, "bad_response: "},
+		"a scalar": {func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, `{"status":"success","data":{"resultType":"scalar","result":[1,"2"]}}`)
+		}, load.Invalid, "the answer is a scalar, want a vector"},
+		"a million series":    {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, million) }, load.TooLarge, "the answer is larger than 32 MiB"},
+		"no data in the data": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"status":"success"}`) }, load.Invalid, ""},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(tc.handler)
+			defer server.Close()
+			s := newSource(t, Config{Endpoint: endpoint.Config{Address: server.URL}, Queries: own})
+			reading, err := s.Read(t.Context())
+			if err == nil || load.ReasonOf(err) != tc.reason || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%v (%s), want %s (%s)", err, load.ReasonOf(err), tc.want, tc.reason)
+			}
+			if reading.Nodes != nil {
+				t.Error("a reading beside the error")
+			}
+		})
+	}
+	t.Run("hangs", func(t *testing.T) {
+		server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			_ = r.ParseForm() // who has not read the request does not see its end
+			<-r.Context().Done()
+		}))
+		defer server.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		_, err := newSource(t, Config{Endpoint: endpoint.Config{Address: server.URL}}).Read(ctx)
+		if load.ReasonOf(err) != load.Timeout {
+			t.Error(err)
+		}
+	})
+	t.Run("nobody is there", func(t *testing.T) {
+		_, err := newSource(t, Config{Endpoint: endpoint.Config{Address: "http://127.0.0.1:1"}}).Read(t.Context())
+		if load.ReasonOf(err) != load.Unreachable {
+			t.Error(err)
+		}
+	})
+	t.Run("lets nobody POST", func(t *testing.T) {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost {
+				http.Error(w, "no", http.StatusForbidden)
+				return
+			}
+			fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":%s}}`, list(sample(`"node":"node-1"`, 0.5)))
+		}))
+		defer server.Close()
+		reading, err := newSource(t, Config{Endpoint: endpoint.Config{Address: server.URL}}).Read(t.Context())
+		if err != nil || len(reading.Nodes) != 1 {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,96 @@
+package prometheus
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/model"
+
+	"github.com/plimsoll-k8s/plimsoll/load"
+)
+
+// Queries are PromQL expressions, one for each series. Each returns one sample
+// for every node, as a fraction of the machine's capacity in [0, 1]. One that
+// is left out is asked for in the way this package knows.
+type Queries struct {
+	CPUMean, CPUStdDev, MemoryMean, MemoryStdDev string
+}
+
+func (q Queries) of(series load.Series) string {
+	switch series {
+	case load.CPUMean:
+		return q.CPUMean
+	case load.CPUStdDev:
+		return q.CPUStdDev
+	case load.MemoryMean:
+		return q.MemoryMean
+	default:
+		return q.MemoryStdDev
+	}
+}
+
+// nodeLabels are labels that name the node a series belongs to, in the order in
+// which they are looked at.
+var nodeLabels = []model.LabelName{"node", "nodename", "kubernetes_node"}
+
+// instanceLabel is the address that Prometheus scraped.
+const instanceLabel model.LabelName = "instance"
+
+// alternatives returns the queries for a series, the one to prefer first; the
+// first that has an answer is used.
+//
+// CPU in use is what is not idle, waiting for I/O or stolen, memory in use what
+// is not available to new programs: the definitions of the monitoring mixin of
+// node-exporter. Its recording rules are used where they exist, since they save
+// the server most of the work. "and" drops nodes of which only the past is
+// known: a window still averages what an exporter said before it went away.
+func (c *Config) alternatives(series load.Series) []string {
+	if own := c.Queries.of(series); own != "" {
+		return []string{own}
+	}
+	by := string(c.NodeLabel)
+	if by == "" {
+		by = string(instanceLabel)
+		for _, label := range nodeLabels {
+			by += ", " + string(label)
+		}
+	}
+	window, step, rate := promDuration(c.Window), promDuration(c.Step), promDuration(c.RateWindow)
+	idle := func(over string) string {
+		return fmt.Sprintf("1 - avg by (%s) (sum without (mode) (rate(%s[%s])))", by,
+			c.selector("node_cpu_seconds_total", `mode=~"idle|iowait|steal"`), over)
+	}
+	memory := fmt.Sprintf("1 - max by (%s) (%s) / max by (%s) (%s)",
+		by, c.selector("node_memory_MemAvailable_bytes"), by, c.selector("node_memory_MemTotal_bytes"))
+	over := func(function, expression string) string {
+		return fmt.Sprintf("%s((%s)[%s:%s]) and (%s)", function, expression, window, step, expression)
+	}
+	recorded := func(function, rule string) string {
+		return fmt.Sprintf("max by (%s) (%s(%s[%s]) and %s)", by, function, c.selector(rule), window, c.selector(rule))
+	}
+	const cpuRule, memoryRule = "instance:node_cpu_utilisation:rate5m", "instance:node_memory_utilisation:ratio"
+	switch series {
+	case load.CPUMean:
+		return []string{recorded("avg_over_time", cpuRule), fmt.Sprintf("(%s) and (%s)", idle(window), idle(rate))}
+	case load.CPUStdDev:
+		return []string{recorded("stddev_over_time", cpuRule), over("stddev_over_time", idle(rate))}
+	case load.MemoryMean:
+		return []string{recorded("avg_over_time", memoryRule), over("avg_over_time", memory)}
+	default:
+		return []string{recorded("stddev_over_time", memoryRule), over("stddev_over_time", memory)}
+	}
+}
+
+// selector returns a metric with its matchers and those of the configuration.
+func (c *Config) selector(metric string, matchers ...string) string {
+	if c.Selector != "" {
+		matchers = append(matchers, c.Selector)
+	}
+	if len(matchers) == 0 {
+		return metric
+	}
+	return metric + "{" + strings.Join(matchers, ",") + "}"
+}
+
+func promDuration(d time.Duration) string { return model.Duration(d).String() }

@@ -1,0 +1,176 @@
+package prometheus_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/nodeexporter"
+	"github.com/plimsoll-k8s/plimsoll/internal/prometheusserver"
+	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/load/cluster"
+	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
+	"github.com/plimsoll-k8s/plimsoll/load/prometheus"
+)
+
+const (
+	period     = 10 * time.Second
+	window     = 2 * period
+	rateWindow = 2 * time.Second
+)
+
+// told is the load that the exporter of the i-th of 50 machines is told to
+// have.
+func told(i int) load.Node {
+	return load.Node{
+		CPU: load.Utilisation{Mean: 0.2 + 0.01*float64(i), StdDev: 0.002 * float64(i)}, HasCPU: true,
+		Memory: load.Utilisation{Mean: 0.8 - 0.01*float64(i), StdDev: 0.1 - 0.002*float64(i)}, HasMemory: true,
+	}
+}
+
+// A real Prometheus scrapes 50 machines, in the ways in which common stacks
+// name them. What a read returns is what the machines were told to do.
+func TestRealPrometheus(t *testing.T) {
+	exporter := nodeexporter.New(period)
+	server := httptest.NewServer(exporter)
+	defer server.Close()
+	var targets []prometheusserver.Target
+	var machines []cluster.Machine
+	for i := range 50 {
+		name, address := fmt.Sprintf("node-%02d", i), fmt.Sprintf("10.0.0.%d", i)
+		exporter.Set(name, told(i))
+		labels := map[string]string{"instance": address + ":9100", "cluster": "prod"}
+		switch i % 3 {
+		case 1:
+			labels["instance"] = name // kube-prometheus
+		case 2:
+			labels["node"] = name // Helm charts
+		}
+		targets = append(targets, prometheusserver.Target{Address: strings.TrimPrefix(server.URL, "http://"), Path: "/" + name, Labels: labels})
+		machines = append(machines, cluster.Machine{Name: name, Addresses: []string{address}})
+	}
+	// A machine that is none of this cluster's.
+	exporter.Set("stranger", told(0))
+	targets = append(targets, prometheusserver.Target{
+		Address: strings.TrimPrefix(server.URL, "http://"), Path: "/stranger", Labels: map[string]string{"instance": "192.0.2.1:9100", "cluster": "test"},
+	})
+	real, err := prometheusserver.Start(t.Context(), targets, 500*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer real.Stop()
+	source := func(change func(*prometheus.Config)) *prometheus.Source {
+		t.Helper()
+		config := prometheus.Config{
+			Endpoint: endpoint.Config{Address: real.Address},
+			Window:   window, Step: time.Second, RateWindow: rateWindow,
+			Nodes: func() ([]cluster.Machine, error) { return machines, nil },
+		}
+		change(&config)
+		source, err := prometheus.New(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return source
+	}
+	asShipped := source(func(*prometheus.Config) {})
+	// The window is full when the deviation over it is what it should be.
+	err = wait.PollUntilContextTimeout(t.Context(), time.Second, time.Minute, true, func(ctx context.Context) (bool, error) {
+		reading, err := asShipped.Read(ctx)
+		return err == nil && len(reading.Lost) == 0 && wrong(reading, 50) == "", nil
+	})
+	reading, readErr := asShipped.Read(t.Context())
+	if err != nil {
+		t.Fatalf("%v: %s; %v", err, wrong(reading, 50), readErr)
+	}
+	if age := time.Since(reading.Time); age > 5*time.Second || age < -time.Second || reading.Window != window || reading.Source != "Prometheus" {
+		t.Errorf("read %s ago over %s from %s", age, reading.Window, reading.Source)
+	}
+	for name, change := range map[string]func(*prometheus.Config){
+		"without knowing the nodes": func(c *prometheus.Config) { c.Nodes = nil },
+		"one cluster of several":    func(c *prometheus.Config) { c.Nodes, c.Selector = nil, `cluster="prod"` },
+		"own queries": func(c *prometheus.Config) {
+			c.NodeLabel = "nodename"
+			const joined = `* on (instance, cluster) group_left(nodename) node_uname_info`
+			c.Queries = prometheus.Queries{
+				CPUMean:    `(1 - avg by (instance, cluster) (sum without (mode) (rate(node_cpu_seconds_total{mode=~"idle|iowait"}[20s])))) ` + joined,
+				MemoryMean: `avg_over_time((1 - node_memory_MemAvailable_bytes / node_memory_MemTotal_bytes)[20s:1s]) ` + joined,
+				CPUStdDev:  `stddev_over_time((1 - avg by (instance, cluster) (sum without (mode) (rate(node_cpu_seconds_total{mode=~"idle|iowait"}[2s]))))[20s:1s]) ` + joined,
+				MemoryStdDev: `stddev_over_time((1 - node_memory_MemAvailable_bytes / node_memory_MemTotal_bytes)[20s:1s]) ` +
+					joined,
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			nodes := 51
+			if name == "one cluster of several" {
+				nodes = 50
+			}
+			reading, err := source(change).Read(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if problem := wrong(reading, nodes); problem != "" || len(reading.Lost) > 0 {
+				t.Error(problem, reading.Lost)
+			}
+		})
+	}
+	t.Run("a query that is wrong loses its own series", func(t *testing.T) {
+		reading, err := source(func(c *prometheus.Config) { c.Queries.CPUStdDev = "stddev_over_time(" }).Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lost := reading.Lost[load.CPUStdDev]; lost == nil || len(reading.Lost) != 1 || !strings.Contains(lost.Error(), "query stddev_over_time(: ") {
+			t.Errorf("lost %v", reading.Lost)
+		}
+		if node := reading.Nodes["node-07"]; math.Abs(node.CPU.Mean-told(7).CPU.Mean) > 0.02 || node.CPU.StdDev != 0 || node.Memory.StdDev == 0 {
+			t.Errorf("node-07: %+v", node)
+		}
+	})
+	t.Run("a machine that falls silent", func(t *testing.T) {
+		exporter.Remove("node-07")
+		err := wait.PollUntilContextTimeout(t.Context(), 500*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+			reading, err := asShipped.Read(ctx)
+			_, known := reading.Nodes["node-07"]
+			return !known && len(reading.Nodes) == 49, err
+		})
+		if err != nil {
+			t.Error("its past is still shown")
+		}
+	})
+}
+
+// wrong says what of a reading differs from what the machines were told, nothing
+// if all is well. Scrapes are half a second apart and a point of CPU is averaged
+// over two, a fifth of the period, which takes 6 % off its deviation:
+// sin(pi/5) / (pi/5) = 0.935.
+func wrong(reading load.Reading, nodes int) string {
+	if len(reading.Nodes) != nodes {
+		return fmt.Sprintf("%d nodes, want %d", len(reading.Nodes), nodes)
+	}
+	for i := range 50 {
+		name, want := fmt.Sprintf("node-%02d", i), told(i)
+		got := reading.Nodes[name]
+		for _, figure := range []struct {
+			what      string
+			got, want float64
+			allowed   float64
+		}{
+			{"CPU", got.CPU.Mean, want.CPU.Mean, 0.02},
+			{"CPU deviation", got.CPU.StdDev, 0.935 * want.CPU.StdDev, 0.01},
+			{"memory", got.Memory.Mean, want.Memory.Mean, 0.02},
+			{"memory deviation", got.Memory.StdDev, want.Memory.StdDev, 0.01},
+		} {
+			if math.Abs(figure.got-figure.want) > figure.allowed {
+				return fmt.Sprintf("%s of %s: %.4f, want %.4f", figure.what, name, figure.got, figure.want)
+			}
+		}
+	}
+	return ""
+}
