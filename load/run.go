@@ -32,17 +32,18 @@ type State struct {
 // Run reads the source at once and then every interval, until ctx ends. After
 // failures it waits longer each time, up to two minutes, with some jitter so
 // that many readers do not come back at once, and as long as the server asks
-// for. report is called when reading begins to fail, fails in another way
+// for. report is called after the first read, and then when reading begins to fail, fails in another way
 // (nothing instead of something), gets well, or when what the store shows
 // becomes too old or fresh again; not for every read. It is called from Run's
 // goroutine.
 func (s *Store) Run(ctx context.Context, source Source, interval time.Duration, report func(State)) {
 	var told State
+	first := true
 	tell := func(state State) {
-		if (told.Err != nil) != (state.Err != nil) || told.Partial != state.Partial || told.Degraded != state.Degraded {
+		if first || (told.Err != nil) != (state.Err != nil) || told.Partial != state.Partial || told.Degraded != state.Degraded {
 			report(state)
 		}
-		told = state
+		told, first = state, false
 	}
 	failures := 0
 	timer := time.NewTimer(time.Hour)

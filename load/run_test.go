@@ -82,7 +82,7 @@ func TestRunReadsAtOnceAndThenEveryInterval(t *testing.T) {
 		}
 	})
 	equal(t, "reads", reads, []string{"0s", "30s", "1m0s", "1m30s"})
-	equal(t, "reports", reports, nil)
+	equal(t, "reports", reports, []string{"0s: <nil>"})
 }
 
 func TestRunReportsWhatChanges(t *testing.T) {
@@ -93,9 +93,9 @@ func TestRunReportsWhatChanges(t *testing.T) {
 		reads []error
 		want  []string
 	}{
-		"all well":         {[]error{nil, nil, nil}, nil},
+		"all well":         {[]error{nil, nil, nil}, []string{"0s: <nil>"}},
 		"fails and stays":  {[]error{refused, refused, refused}, []string{"0s: reading load from a test: connection refused (degraded)"}},
-		"fails later":      {[]error{nil, nil, refused, refused}, []string{"2s: reading load from a test: connection refused"}},
+		"fails later":      {[]error{nil, nil, refused, refused}, []string{"0s: <nil>", "2s: reading load from a test: connection refused"}},
 		"fails otherwise":  {[]error{refused, refused, noAnswer}, []string{"0s: reading load from a test: connection refused (degraded)"}},
 		"gets well":        {[]error{refused, refused, nil, nil}, []string{"0s: reading load from a test: connection refused (degraded)", "3s: <nil>"}},
 		"fails once again": {[]error{refused, nil, refused}, []string{"0s: reading load from a test: connection refused (degraded)", "1s: <nil>", "2s: reading load from a test: connection refused"}},
@@ -133,7 +133,7 @@ func TestRunReportsReadingsFromTheFuture(t *testing.T) {
 			t.Error("the first reading is not kept")
 		}
 	})
-	equal(t, "reports", reports, []string{"1s: reading load from a test: reading is 2m0s ahead of this clock, at most 1m0s is allowed"})
+	equal(t, "reports", reports, []string{"0s: <nil>", "1s: reading load from a test: reading is 2m0s ahead of this clock, at most 1m0s is allowed"})
 }
 
 // A source that does not answer is given up, and asked again.
@@ -184,6 +184,7 @@ func TestRunReportsAReadingThatIsTooOld(t *testing.T) {
 	})
 	got := run(t, s, 40*time.Minute, 3*time.Hour, nil)
 	equal(t, "reports", got, []string{
+		"0s: <nil>",
 		"1h0m0.000000001s: <nil> (degraded)",
 		"1h20m0s: reading load from a test: reading is 1h20m0s old, older than 1h0m0s is not used (degraded)",
 	})
@@ -232,7 +233,7 @@ func TestRunReportsPartialReadings(t *testing.T) {
 		return reading, nil
 	})
 	got := run(t, s, time.Second, 5500*time.Millisecond, nil)
-	equal(t, "reports", got, []string{"2s: reading load from a test: CPU deviation: timeout\nmemory mean: no such metric (partial)"})
+	equal(t, "reports", got, []string{"0s: <nil>", "2s: reading load from a test: CPU deviation: timeout\nmemory mean: no such metric (partial)"})
 	if reads != 6 {
 		t.Errorf("%d reads, want 6", reads)
 	}

@@ -40,16 +40,16 @@ func TestDefault(t *testing.T) {
 		},
 		"LowRiskOverCommitment": {
 			&LowRiskOverCommitmentArgs{},
-			&LowRiskOverCommitmentArgs{SmoothingWindowSize: new(int64(5)), RiskLimitWeight: new(0.5), PollInterval: seconds(30), MaxLoadAge: seconds(300)},
+			&LowRiskOverCommitmentArgs{SmoothingWindowSize: new(int64(5)), RiskLimitWeight: new(0.5), PollInterval: seconds(30), MaxLoadAge: seconds(300), CountRecentPods: new(true)},
 		},
 		"LowRiskOverCommitment, all set": {
 			&LowRiskOverCommitmentArgs{
 				SmoothingWindowSize: new(int64(1)), RiskLimitWeight: new(0.0), RiskLimitWeights: map[string]float64{"cpu": 1},
-				WatcherAddress: "http://load-watcher:2020", PollInterval: seconds(1), MaxLoadAge: seconds(2),
+				WatcherAddress: "http://load-watcher:2020", PollInterval: seconds(1), MaxLoadAge: seconds(2), CountRecentPods: new(false),
 			},
 			&LowRiskOverCommitmentArgs{
 				SmoothingWindowSize: new(int64(1)), RiskLimitWeight: new(0.0), RiskLimitWeights: map[string]float64{"cpu": 1},
-				WatcherAddress: "http://load-watcher:2020", PollInterval: seconds(1), MaxLoadAge: seconds(2),
+				WatcherAddress: "http://load-watcher:2020", PollInterval: seconds(1), MaxLoadAge: seconds(2), CountRecentPods: new(false),
 			},
 		},
 	}

@@ -117,7 +117,7 @@ func TestLoad(t *testing.T) {
 				"LowRiskOverCommitment": &LowRiskOverCommitmentArgs{
 					SmoothingWindowSize: new(int64(5)), RiskLimitWeight: new(0.5), RiskLimitWeights: map[string]float64{"cpu": 0},
 					MetricProvider: MetricProvider{Type: "File", Address: "/var/load.json"},
-					PollInterval:   seconds(60), MaxLoadAge: seconds(300),
+					PollInterval:   seconds(60), MaxLoadAge: seconds(300), CountRecentPods: new(true),
 				},
 				"NodeResourcesFit": &internalconfig.NodeResourcesFitArgs{ScoringStrategy: &internalconfig.ScoringStrategy{
 					Type: internalconfig.MostAllocated, Resources: []internalconfig.ResourceSpec{{Name: "cpu", Weight: 1}, {Name: "memory", Weight: 1}},

@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,8 +17,12 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/version"
 )
 
-// exitUsage is the exit code for what was given and makes no sense.
-const exitUsage = 2
+// The exit codes: for what was asked for rightly and could not be done, and for
+// what was given and makes no sense.
+const (
+	exitFailure = 1
+	exitUsage   = 2
+)
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -43,7 +48,7 @@ scheduler and before anything is changed.`,
 		},
 	}
 	version.AddFlag(cmd)
-	cmd.AddCommand(newScoreCommand(), newVersionCommand())
+	cmd.AddCommand(newScoreCommand(), newLoadCommand(), newVersionCommand())
 	return cmd
 }
 
@@ -65,5 +70,9 @@ func report(err error) int {
 		return 0
 	}
 	fmt.Fprintln(os.Stderr, "plimsoll:", strings.ReplaceAll(err.Error(), "\n", "; "))
+	var failed *failure
+	if errors.As(err, &failed) {
+		return exitFailure
+	}
 	return exitUsage
 }

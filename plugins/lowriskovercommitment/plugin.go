@@ -92,8 +92,8 @@ func NewShared(cache *noderes.Cache, stores *Stores) func(context.Context, runti
 
 			countRecent: *args.CountRecentPods,
 
-			cache:  cache,
-			nodes:  handle.SnapshotSharedLister(),
+			cache: cache,
+			nodes: handle.SnapshotSharedLister(),
 		}, nil
 	}
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
 	"github.com/plimsoll-k8s/plimsoll/load/prometheus"
 	"github.com/plimsoll-k8s/plimsoll/load/provider"
-	"github.com/plimsoll-k8s/plimsoll/load/remote"
 	"github.com/plimsoll-k8s/plimsoll/load/telemetry"
 )
 
@@ -95,24 +94,14 @@ var collector = sync.OnceValue(func() *telemetry.Collector {
 	return c
 })
 
-// newSource returns the source that the arguments name, nil if they name none.
-func newSource(args *config.LowRiskOverCommitmentArgs, handle fwk.Handle) (load.Source, error) {
+// SourceConfig returns the source that the arguments name, and false if they
+// name none.
+func SourceConfig(args *config.LowRiskOverCommitmentArgs) (provider.Config, bool) {
 	if args.WatcherAddress != "" {
-		source, err := remote.New(endpoint.Config{Address: args.WatcherAddress})
-		if err != nil {
-			return nil, fmt.Errorf("watcherAddress: %w", err)
-		}
-		return source, nil
+		return provider.Config{Type: provider.Service, Endpoint: endpoint.Config{Address: args.WatcherAddress}}, true
 	}
 	p := args.MetricProvider
-	if p == (config.MetricProvider{}) {
-		return nil, nil
-	}
-	access, err := accessTo(handle, p.Type)
-	if err != nil {
-		return nil, err
-	}
-	source, err := provider.New(provider.Config{
+	return provider.Config{
 		Type: p.Type,
 		Endpoint: endpoint.Config{
 			Address: p.Address, Token: p.Token, TokenFile: p.TokenFile,
@@ -122,8 +111,24 @@ func newSource(args *config.LowRiskOverCommitmentArgs, handle fwk.Handle) (load.
 		NodeLabel: p.NodeLabel, Selector: p.Selector,
 		Queries:   prometheus.Queries{CPUMean: p.Queries.CPUAvg, CPUStdDev: p.Queries.CPUStd, MemoryMean: p.Queries.MemoryAvg, MemoryStdDev: p.Queries.MemoryStd},
 		CPUMetric: p.CPUMetric, MemoryMetric: p.MemoryMetric, HostDimension: p.HostDimension, Filter: p.Filter,
-	}, access)
+	}, p != config.MetricProvider{}
+}
+
+// newSource returns the source that the arguments name, nil if they name none.
+func newSource(args *config.LowRiskOverCommitmentArgs, handle fwk.Handle) (load.Source, error) {
+	chosen, any := SourceConfig(args)
+	if !any {
+		return nil, nil
+	}
+	access, err := accessTo(handle, chosen.Type)
 	if err != nil {
+		return nil, err
+	}
+	source, err := provider.New(chosen, access)
+	switch {
+	case err != nil && args.WatcherAddress != "":
+		return nil, fmt.Errorf("watcherAddress: %w", err)
+	case err != nil:
 		return nil, fmt.Errorf("metricProvider.%w", err)
 	}
 	return source, nil

@@ -1,0 +1,19 @@
+package signalfx
+
+import "strings"
+
+// escaper puts a backslash before what would end a quoted value.
+var escaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+
+// query returns the words that the series of a metric are searched with:
+//
+//	sf_metric:"cpu.utilization" AND host:* AND (kubernetes_cluster:"prod")
+//
+// Names are in quotes, so that nothing in them is taken for a word of the query.
+func (c *Config) query(metric string) string {
+	query := `sf_metric:"` + escaper.Replace(metric) + `" AND ` + c.HostDimension + `:*`
+	if c.Filter != "" {
+		query += " AND (" + c.Filter + ")"
+	}
+	return query
+}

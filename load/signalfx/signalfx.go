@@ -1,0 +1,286 @@
+// Package signalfx reads load from SignalFx, which is Splunk Observability
+// Cloud, over two endpoints of its public REST API:
+//
+//	GET {api}/v1/timeserieswindow    the samples of a window of time, by the ids of their series
+//	GET {api}/v2/metrictimeseries    what series there are, and of which host each of them is
+//
+// Both are asked with a token in the header X-SF-TOKEN: an organization's access
+// token with the scope API, or a session token. The service shows at most 10,000
+// series to one query; where more match, a read is an error, not a part of them.
+//
+// A read is one request for the samples of each metric. What series there are is
+// asked when it is not known yet, when an unknown one shows up, and every ten
+// minutes. A metric that fails loses its own two series of figures only.
+package signalfx
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/load/cluster"
+	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
+)
+
+// Type is the name of this provider in configurations.
+const Type = "SignalFx"
+
+// The defaults of a configuration.
+const (
+	DefaultCPUMetric     = "cpu.utilization"
+	DefaultMemoryMetric  = "memory.utilization"
+	DefaultHostDimension = "host"
+	DefaultWindow        = 15 * time.Minute
+	DefaultResolution    = time.Minute
+)
+
+// Resolutions are the times between two samples that the service keeps.
+var Resolutions = []time.Duration{time.Second, time.Minute, 5 * time.Minute, time.Hour}
+
+// MaxBytes is the largest answer. The samples of one metric of 5,000 nodes take
+// about 2 MiB at the defaults, and 60 times that at a resolution of 1s.
+const MaxBytes = 64 << 20
+
+const (
+	// tokenHeader is where the service wants its token.
+	tokenHeader = "X-SF-TOKEN"
+	// minStale is the least age at which a node's newest sample is an old one:
+	// samples come to the service with a delay.
+	minStale = 5 * time.Minute
+	// maxMetricName is the longest name of a metric, in characters.
+	maxMetricName = 256
+)
+
+// Config says which metrics to read, and from where.
+type Config struct {
+	// Endpoint is the API, of the realm that the organization is in:
+	// https://api.us1.signalfx.com. Its TokenHeader, MaxBytes and Example are set
+	// by New.
+	Endpoint endpoint.Config
+	// CPUMetric and MemoryMetric are the names of the metrics of utilisation, in
+	// percent of the machine's capacity, 0 to 100; cpu.utilization and
+	// memory.utilization if empty.
+	CPUMetric, MemoryMetric string
+	// HostDimension is the dimension that has the name of the host; host if empty.
+	HostDimension string
+	// Filter are further terms of the query, which a series must match too, such
+	// as kubernetes_cluster:"prod". Optional, but needed where an organization has
+	// the hosts of several clusters and nothing else tells them apart.
+	Filter string
+	// Resolve returns the node that a host is, and false if it is none; it is
+	// called by two goroutines at once. Nodes are those of the cluster, to find
+	// hosts among by name and address. With neither of them, a host's name is the
+	// node's; both together are an error.
+	Resolve func(host string) (node string, ok bool)
+	Nodes   cluster.Inventory
+	// Window is what means and deviations are over, at least the Resolution; 15m
+	// if 0. It begins where a sample of the service does, and so is longer by up
+	// to one Resolution.
+	Window time.Duration
+	// Resolution is the time between two samples, one of Resolutions; 1m if 0.
+	Resolution time.Duration
+}
+
+// Source is a SignalFx organization.
+type Source struct {
+	config  Config
+	server  *endpoint.Endpoint
+	metrics [2]*metric
+	now     func() time.Time
+}
+
+// metric is one of the two that are read.
+type metric struct {
+	name, query string
+	// mean and deviation are what is lost when it cannot be read.
+	mean, deviation load.Series
+	// catalog is what series it was last seen to have, nil if never.
+	catalog atomic.Pointer[catalog]
+}
+
+// dimensionName is what names of dimensions look like; dots are those of
+// OpenTelemetry, as in host.name.
+var dimensionName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,127}$`)
+
+// New returns the source of a configuration, or an error that names the field.
+func New(config Config) (*Source, error) {
+	setDefault(&config.CPUMetric, DefaultCPUMetric)
+	setDefault(&config.MemoryMetric, DefaultMemoryMetric)
+	setDefault(&config.HostDimension, DefaultHostDimension)
+	setDefault(&config.Window, DefaultWindow)
+	setDefault(&config.Resolution, DefaultResolution)
+	config.Filter = strings.TrimSpace(config.Filter)
+	if err := config.check(); err != nil {
+		return nil, err
+	}
+	config.Endpoint.Example, config.Endpoint.TokenHeader, config.Endpoint.MaxBytes = "https://api.us1.signalfx.com", tokenHeader, MaxBytes
+	server, err := endpoint.New(config.Endpoint)
+	if err != nil {
+		return nil, err
+	}
+	return &Source{config: config, server: server, now: time.Now, metrics: [2]*metric{
+		{name: config.CPUMetric, query: config.query(config.CPUMetric), mean: load.CPUMean, deviation: load.CPUStdDev},
+		{name: config.MemoryMetric, query: config.query(config.MemoryMetric), mean: load.MemoryMean, deviation: load.MemoryStdDev},
+	}}, nil
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// check returns an error that names a field, what was found and what is
+// allowed.
+func (c *Config) check() error {
+	for _, name := range []struct{ field, value string }{{"cpuMetric", c.CPUMetric}, {"memoryMetric", c.MemoryMetric}} {
+		// With a wildcard, other metrics would be taken for utilisation.
+		if !utf8.ValidString(name.value) || utf8.RuneCountInString(name.value) > maxMetricName || strings.TrimSpace(name.value) == "" ||
+			strings.ContainsFunc(name.value, func(r rune) bool { return r == '*' || unicode.IsControl(r) }) {
+			return fmt.Errorf("%s: found %q, want the name of one metric, without wildcards and of at most %d characters", name.field, name.value, maxMetricName)
+		}
+	}
+	switch {
+	case c.CPUMetric == c.MemoryMetric:
+		return fmt.Errorf("cpuMetric, memoryMetric: found %q for both, want two metrics", c.CPUMetric)
+	case !dimensionName.MatchString(c.HostDimension):
+		return fmt.Errorf("hostDimension: found %q, want the name of a dimension such as host or host.name", c.HostDimension)
+	case c.Resolve != nil && c.Nodes != nil:
+		return errors.New("resolve, nodes: found both, want one of them or none")
+	case !slices.Contains(Resolutions, c.Resolution):
+		return fmt.Errorf("resolution: found %s, want one of 1s, 1m, 5m, 1h", c.Resolution)
+	case c.Window < c.Resolution:
+		return fmt.Errorf("window: found %s, want at least the resolution, %s", c.Window, c.Resolution)
+	}
+	return nil
+}
+
+// String names the source in messages.
+func (s *Source) String() string { return "SignalFx at " + s.server.URL.String() }
+
+// Read gets the samples of both metrics. The reading is as old as its newest
+// sample.
+func (s *Source) Read(ctx context.Context) (load.Reading, error) {
+	resolve, err := s.resolver()
+	if err != nil {
+		return load.Reading{}, err
+	}
+	now := s.now()
+	var parts [2]part
+	var errs [2]error
+	var asking sync.WaitGroup
+	for i, m := range s.metrics {
+		asking.Go(func() { parts[i], errs[i] = s.read(ctx, m, resolve, now) })
+	}
+	asking.Wait()
+	reading := load.Reading{Source: Type, Window: s.config.Window, Nodes: map[string]load.Node{}, Lost: map[load.Series]error{}}
+	for i, m := range s.metrics {
+		if errs[i] != nil {
+			reading.Lost[m.mean], reading.Lost[m.deviation] = errs[i], errs[i]
+			continue
+		}
+		m.add(&reading, parts[i])
+	}
+	if errs[0] != nil && errs[1] != nil {
+		return load.Reading{}, bothLost(errs[0], errs[1])
+	}
+	// A sample that is ahead of this clock does not make the others newer, nor the
+	// next reading older than this one.
+	if reading.Time.After(now) {
+		reading.Time = now
+	}
+	stale := map[string]bool{}
+	for _, part := range parts {
+		for _, node := range part.stale {
+			if _, fresh := reading.Nodes[node]; !fresh {
+				stale[node] = true
+			}
+		}
+	}
+	reading.Stale = len(stale)
+	return reading, nil
+}
+
+// resolver returns how to find the node that a host is.
+func (s *Source) resolver() (func(string) (string, bool), error) {
+	switch {
+	case s.config.Resolve != nil:
+		return s.config.Resolve, nil
+	case s.config.Nodes != nil:
+		machines, err := s.config.Nodes()
+		return cluster.NamesOf(machines).Resolve, err
+	}
+	return func(host string) (string, bool) { return host, true }, nil
+}
+
+// read returns what a metric says of all nodes.
+func (s *Source) read(ctx context.Context, m *metric, resolve func(string) (string, bool), now time.Time) (part, error) {
+	// The service puts samples where its resolution has its marks. Without this,
+	// the first one of every series would be before the window.
+	start := now.Add(-s.config.Window).Truncate(s.config.Resolution)
+	data, err := s.samples(ctx, m, start, now)
+	if err != nil {
+		return part{}, err
+	}
+	if len(data) == 0 {
+		return part{}, &load.Error{Reason: load.Empty, Err: fmt.Errorf("no series has samples of the last %s for the query %s; %s", s.config.Window, m.query, s.advice(m))}
+	}
+	hosts, err := s.hosts(ctx, m, data, now)
+	if err != nil {
+		return part{}, err
+	}
+	p := collect(data, hosts, resolve, limits{start: start, end: now.Add(load.MaxAhead), fresh: now.Add(-s.staleAfter())})
+	if len(p.nodes) > 0 {
+		return p, nil
+	}
+	switch {
+	case len(p.stale) > 0:
+		err = &load.Error{Reason: load.Empty, Err: fmt.Errorf("the newest samples of all %d nodes for the query %s are older than %s", len(p.stale), m.query, s.staleAfter())}
+	case p.foreign == len(data):
+		err = &load.Error{Reason: load.Empty, Err: fmt.Errorf("none of the %d series for the query %s belongs to a node; %s", len(data), m.query, s.advice(m))}
+	default:
+		err = &load.Error{Reason: load.Invalid, Err: fmt.Errorf("no sample for the query %s makes sense: want percent, 0 to 100, of the last %s", m.query, s.config.Window)}
+	}
+	return part{}, err
+}
+
+// staleAfter is the age from which on a node's newest sample is an old one.
+func (s *Source) staleAfter() time.Duration { return max(3*s.config.Resolution, minStale) }
+
+// advice says what to look at where nothing was found.
+func (s *Source) advice(m *metric) string {
+	if s.config.Filter == "" {
+		return fmt.Sprintf("check the name of the metric %s and the dimension %s", m.name, s.config.HostDimension)
+	}
+	return fmt.Sprintf("check the name of the metric %s, the dimension %s and the filter %s", m.name, s.config.HostDimension, s.config.Filter)
+}
+
+// bothLost returns one error for two, which mostly are the same. Of two, the one
+// comes first, and so decides, that asks for the longer rest.
+func bothLost(cpu, memory error) error {
+	first, second := cpu, memory
+	if retryAfter(memory) > retryAfter(cpu) {
+		first, second = memory, cpu
+	}
+	if first.Error() == second.Error() {
+		return first
+	}
+	return fmt.Errorf("%w; %w", first, second)
+}
+
+func retryAfter(err error) time.Duration {
+	if typed, ok := errors.AsType[*load.Error](err); ok {
+		return typed.RetryAfter
+	}
+	return 0
+}

@@ -1,0 +1,337 @@
+package signalfx
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/load/cluster"
+	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
+)
+
+const (
+	cpu    = DefaultCPUMetric
+	memory = DefaultMemoryMetric
+)
+
+// closeTo compares figures up to the last digits.
+var closeTo = cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-12 })
+
+// texts compares errors by what they say.
+var texts = cmp.Comparer(func(a, b error) bool {
+	return a == nil && b == nil || a != nil && b != nil && a.Error() == b.Error()
+})
+
+func wantError(t *testing.T, err error, reason load.Reason, want string) {
+	t.Helper()
+	if err == nil || err.Error() != want {
+		t.Errorf("error:\n%v\nwant:\n%s", err, want)
+	}
+	if got := load.ReasonOf(err); err != nil && got != reason {
+		t.Errorf("reason %q, want %q", got, reason)
+	}
+}
+
+func TestNew(t *testing.T) {
+	const address = "https://api.us1.signalfx.com"
+	resolve := func(host string) (string, bool) { return host, true }
+	nodes := func() ([]cluster.Machine, error) { return nil, nil }
+	metric := func(field, found string) string {
+		return fmt.Sprintf("%s: found %q, want the name of one metric, without wildcards and of at most 256 characters", field, found)
+	}
+	tests := map[string]struct {
+		config  Config
+		wantErr string
+	}{
+		"nothing but an address": {Config{}, ""},
+		"all of it": {Config{
+			CPUMetric: "system.cpu.utilization", MemoryMetric: "a \"b\"", HostDimension: "host.name", Filter: `cluster:"a"`,
+			Resolve: resolve, Window: time.Hour, Resolution: 5 * time.Minute,
+		}, ""},
+		"every second":         {Config{Window: time.Second, Resolution: time.Second}, ""},
+		"the nodes":            {Config{Nodes: nodes}, ""},
+		"a wildcard":           {Config{CPUMetric: "cpu.*"}, metric("cpuMetric", "cpu.*")},
+		"two lines":            {Config{MemoryMetric: "a\nb"}, metric("memoryMetric", "a\nb")},
+		"a blank":              {Config{CPUMetric: " "}, metric("cpuMetric", " ")},
+		"not UTF-8":            {Config{CPUMetric: "\xff"}, metric("cpuMetric", "\xff")},
+		"256 characters":       {Config{CPUMetric: strings.Repeat("ä", 256)}, ""},
+		"257 characters":       {Config{CPUMetric: strings.Repeat("a", 257)}, metric("cpuMetric", strings.Repeat("a", 257))},
+		"one metric for both":  {Config{CPUMetric: "a", MemoryMetric: "a"}, `cpuMetric, memoryMetric: found "a" for both, want two metrics`},
+		"a dimension of words": {Config{HostDimension: "host OR a"}, `hostDimension: found "host OR a", want the name of a dimension such as host or host.name`},
+		"two ways to a node":   {Config{Resolve: resolve, Nodes: nodes}, "resolve, nodes: found both, want one of them or none"},
+		"two minutes":          {Config{Resolution: 2 * time.Minute}, "resolution: found 2m0s, want one of 1s, 1m, 5m, 1h"},
+		"a negative one":       {Config{Resolution: -time.Minute}, "resolution: found -1m0s, want one of 1s, 1m, 5m, 1h"},
+		"a short window":       {Config{Window: time.Second}, "window: found 1s, want at least the resolution, 1m0s"},
+		"a negative window":    {Config{Window: -time.Hour}, "window: found -1h0m0s, want at least the resolution, 1m0s"},
+		"a bad address":        {Config{Endpoint: endpoint.Config{Address: "api.signalfx.com"}}, `address "api.signalfx.com": want a URL like https://api.us1.signalfx.com`},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if tc.config.Endpoint.Address == "" {
+				tc.config.Endpoint.Address = address
+			}
+			source, err := New(tc.config)
+			if tc.wantErr != "" {
+				wantError(t, err, load.Invalid, tc.wantErr)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := "SignalFx at " + address; source.String() != want {
+				t.Errorf("%q, want %q", source, want)
+			}
+		})
+	}
+}
+
+func TestQuery(t *testing.T) {
+	tests := map[string]struct {
+		config Config
+		metric string
+		want   string
+	}{
+		"a metric":    {Config{HostDimension: "host"}, "cpu.utilization", `sf_metric:"cpu.utilization" AND host:*`},
+		"a filter":    {Config{HostDimension: "host", Filter: `a:"b" OR a:"c"`}, "cpu", `sf_metric:"cpu" AND host:* AND (a:"b" OR a:"c")`},
+		"quotes":      {Config{HostDimension: "host.name"}, `a" OR "b`, `sf_metric:"a\" OR \"b" AND host.name:*`},
+		"a backslash": {Config{HostDimension: "host"}, `a\`, `sf_metric:"a\\" AND host:*`},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.config.query(tc.metric); got != tc.want {
+				t.Errorf("%s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestRead(t *testing.T) {
+	f := newFake(t,
+		// (20+40+60)/3 = 40, sqrt((20^2+0^2+20^2)/3) = sqrt(800/3)
+		host("c1", cpu, "node-1", 20, 40, 60),
+		// (50+70)/2 = 60, sqrt((10^2+10^2)/2) = 10
+		host("m1", memory, "node-1", 50, 70),
+		host("c2", cpu, "node-2", 12.5),
+	)
+	got, err := f.source(t, nil).Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := load.Reading{
+		Source: "SignalFx", Time: noon.Add(-time.Minute), Window: 15 * time.Minute,
+		Nodes: map[string]load.Node{
+			"node-1": {
+				CPU: load.Utilisation{Mean: 0.4, StdDev: math.Sqrt(800.0/3) / 100}, HasCPU: true,
+				Memory: load.Utilisation{Mean: 0.6, StdDev: 0.1}, HasMemory: true,
+			},
+			"node-2": {CPU: load.Utilisation{Mean: 0.125}, HasCPU: true},
+		},
+		Lost: map[load.Series]error{},
+	}
+	if diff := cmp.Diff(want, got, closeTo); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What single nodes may send, beside a good one with the memory 10.
+func TestNodes(t *testing.T) {
+	mean := func(mean, deviation float64) map[string]load.Node {
+		return map[string]load.Node{"node-1": {CPU: load.Utilisation{Mean: mean, StdDev: deviation}, HasCPU: true}}
+	}
+	raw := func(points ...any) []fakeSeries {
+		return []fakeSeries{{id: "c1", metric: cpu, dimensions: map[string]any{"host": "node-1"}, points: points}}
+	}
+	tests := map[string]struct {
+		series []fakeSeries
+		want   map[string]load.Node
+		// rejected samples and stale nodes
+		rejected, stale int
+		// newest sample before noon, of the good node if 0
+		newest time.Duration
+	}{
+		// mean 10, sqrt(0)
+		"one sample": {series: raw(at(time.Minute, 10)), want: mean(0.1, 0)},
+		// (0+100)/2 = 50, sqrt((50^2+50^2)/2) = 50: the most that there is
+		"all and nothing": {series: raw(at(2*time.Minute, 0), at(time.Minute, 100)), want: mean(0.5, 0.5)},
+		// 350 is 100: (100+0)/2 = 50
+		"over 100": {series: raw(at(2*time.Minute, 350), at(time.Minute, 0)), want: mean(0.5, 0.5)},
+		// (30+50)/2 = 40, sqrt((10^2+10^2)/2) = 10; the other four are left out
+		"values without sense": {
+			series: raw(at(6*time.Minute, nil), at(5*time.Minute, "NaN"), at(4*time.Minute, -1), at(3*time.Minute, "Infinity"), at(2*time.Minute, 30), at(time.Minute, 50)),
+			want:   mean(0.4, 0.1), rejected: 4,
+		},
+		// 1e999 is no number of this world, but one of JSON
+		"too large a number": {series: raw(at(2*time.Minute, 30), []any{noon.UnixMilli(), jsonNumber("1e999")}), want: mean(0.3, 0), rejected: 1, newest: 2 * time.Minute},
+		"samples that are none": {
+			series: raw(nil, 7, "a", []any{}, []any{noon.UnixMilli()}, []any{noon.UnixMilli(), 1, 2}, map[string]any{}, []any{"a", 1}, []any{-5, 1}, at(time.Minute, 20)),
+			want:   mean(0.2, 0), rejected: 9,
+		},
+		"only one that lies":     {series: raw(at(time.Minute, -1)), rejected: 1},
+		"no samples":             {series: raw()},
+		"of no node":             {series: []fakeSeries{host("c1", cpu, "")}, rejected: 1},
+		"of a number":            {series: []fakeSeries{{id: "c1", metric: cpu, dimensions: map[string]any{"host": 7}}}, rejected: 1},
+		"the edges of a window":  {series: raw(at(15*time.Minute, 20), at(-time.Minute, 40)), want: mean(0.3, 0.1), newest: -time.Minute},
+		"outside of the window":  {series: raw(at(15*time.Minute+1, 20), at(-time.Minute-time.Millisecond, 40), at(time.Minute, 10)), want: mean(0.1, 0), rejected: 2},
+		"5 minutes old":          {series: raw(at(6*time.Minute, 20), at(5*time.Minute, 40)), want: mean(0.3, 0.1)},
+		"older than 5 minutes":   {series: raw(at(5*time.Minute+time.Millisecond, 20)), stale: 1},
+		"the newest is rejected": {series: raw(at(6*time.Minute, 20), at(time.Minute, "NaN")), stale: 1, rejected: 1},
+		"not in order":           {series: raw(at(time.Minute, 20), at(9*time.Minute, 40)), want: mean(0.3, 0.1)},
+		"the newer of two series": {series: []fakeSeries{
+			{id: "a", metric: cpu, dimensions: map[string]any{"host": "node-1"}, points: []any{at(2*time.Minute, 10)}},
+			{id: "b", metric: cpu, dimensions: map[string]any{"host": "node-1"}, points: []any{at(time.Minute, 20)}},
+		}, want: mean(0.2, 0)},
+		"the first of two series as new":        {series: []fakeSeries{host("c", cpu, "node-1", 30), host("a", cpu, "node-1", 10), host("b", cpu, "node-1", 20)}, want: mean(0.1, 0)},
+		"a series without sense beside another": {series: []fakeSeries{host("a", cpu, "node-1", -1), host("b", cpu, "node-1", 20)}, want: mean(0.2, 0), rejected: 1},
+		"stale, but not its memory":             {series: append(raw(at(9*time.Minute, 10)), host("m1", memory, "node-1", 30)), want: map[string]load.Node{"node-1": {Memory: load.Utilisation{Mean: 0.3}, HasMemory: true}}},
+		"stale in both":                         {series: append(raw(at(9*time.Minute, 10)), fakeSeries{id: "m1", metric: memory, dimensions: map[string]any{"host": "node-1"}, points: []any{at(8*time.Minute, 1)}}), stale: 1},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			good := load.Node{CPU: load.Utilisation{Mean: 0.1}, HasCPU: true, Memory: load.Utilisation{Mean: 0.1}, HasMemory: true}
+			series := append([]fakeSeries{host("goodc", cpu, "good", 10), host("goodm", memory, "good", 10)}, tc.series...)
+			if tc.newest > time.Minute { // the good node would be newer
+				series[0].points, series[1].points = []any{at(tc.newest, 10)}, []any{at(tc.newest, 10)}
+			}
+			got, err := newFake(t, series...).source(t, nil).Read(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tc.newest == 0 {
+				tc.newest = time.Minute
+			}
+			want := load.Reading{
+				Source: "SignalFx", Time: noon.Add(-max(0, tc.newest)), Window: 15 * time.Minute, Rejected: tc.rejected, Stale: tc.stale,
+				Nodes: map[string]load.Node{"good": good}, Lost: map[load.Series]error{},
+			}
+			maps.Copy(want.Nodes, tc.want)
+			if diff := cmp.Diff(want, got, closeTo); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// Samples are at the marks of the resolution: the first one of the window counts
+// whenever the read is, and none before it.
+func TestWindowBegins(t *testing.T) {
+	for _, resolution := range Resolutions {
+		t.Run(resolution.String(), func(t *testing.T) {
+			s := host("c1", cpu, "node-1")
+			s.points = []any{at(2*resolution, 90), at(resolution, 20), at(0, 40)}
+			source := newFake(t, s).source(t, func(c *Config) { c.Resolution, c.Window = resolution, resolution })
+			source.now = func() time.Time { return noon.Add(resolution / 3) }
+			got, err := source.Read(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The window is from 11:59:20 to 12:00:20, so of the samples of 11:59 and
+			// 12:00: (20+40)/2 = 30, sqrt((10^2+10^2)/2) = 10.
+			want := map[string]load.Node{"node-1": {CPU: load.Utilisation{Mean: 0.3, StdDev: 0.1}, HasCPU: true}}
+			if diff := cmp.Diff(want, got.Nodes, closeTo); diff != "" || got.Rejected != 1 {
+				t.Errorf("%s%d rejected, want 1", diff, got.Rejected)
+			}
+		})
+	}
+}
+
+func TestHosts(t *testing.T) {
+	series := []fakeSeries{
+		host("c1", cpu, "10.0.0.1", 10), host("c2", cpu, "node-2.example.org", 20), host("c3", cpu, "elsewhere", 30),
+		host("m1", memory, "10.0.0.1", 10), host("m2", memory, "node-2.example.org", 20),
+	}
+	node := func(percent float64) load.Node {
+		u := load.Utilisation{Mean: percent / 100}
+		return load.Node{CPU: u, HasCPU: true, Memory: u, HasMemory: true}
+	}
+	failure := errors.New("listing nodes: no cluster")
+	tests := map[string]struct {
+		change   func(*Config)
+		want     map[string]load.Node
+		rejected int
+		wantErr  string
+	}{
+		"as they are": {nil, map[string]load.Node{"10.0.0.1": node(10), "node-2.example.org": node(20), "elsewhere": {CPU: load.Utilisation{Mean: 0.3}, HasCPU: true}}, 0, ""},
+		"by a function": {func(c *Config) {
+			c.Resolve = func(host string) (string, bool) { return "the node " + host, strings.HasPrefix(host, "node") }
+		}, map[string]load.Node{"the node node-2.example.org": node(20)}, 3, ""},
+		"by a function that is not sure": {func(c *Config) {
+			c.Resolve = func(host string) (string, bool) { return strings.TrimPrefix(host, "elsewhere"), true }
+		}, map[string]load.Node{"10.0.0.1": node(10), "node-2.example.org": node(20)}, 1, ""},
+		"among the nodes": {func(c *Config) {
+			c.Nodes = func() ([]cluster.Machine, error) {
+				return []cluster.Machine{{Name: "node-1", Addresses: []string{"10.0.0.1"}}, {Name: "node-2"}}, nil
+			}
+		}, map[string]load.Node{"node-1": node(10), "node-2": node(20)}, 1, ""},
+		"without the nodes": {func(c *Config) {
+			c.Nodes = func() ([]cluster.Machine, error) { return nil, failure }
+		}, nil, 0, failure.Error()},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := newFake(t, series...).source(t, tc.change).Read(t.Context())
+			if tc.wantErr != "" {
+				wantError(t, err, load.Invalid, tc.wantErr)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got.Nodes, closeTo); diff != "" || got.Rejected != tc.rejected {
+				t.Errorf("%s%d rejected, want %d", diff, got.Rejected, tc.rejected)
+			}
+		})
+	}
+}
+
+func TestEmpty(t *testing.T) {
+	const query = `sf_metric:"cpu.utilization" AND host:*`
+	old := host("c1", cpu, "node-1")
+	old.points = []any{at(9*time.Minute, 10)}
+	tests := map[string]struct {
+		series []fakeSeries
+		change func(*Config)
+		reason load.Reason
+		want   string
+	}{
+		"no series": {
+			nil, nil, load.Empty,
+			"no series has samples of the last 15m0s for the query " + query + "; check the name of the metric cpu.utilization and the dimension host",
+		},
+		"none in the filter": {
+			[]fakeSeries{host("c1", cpu, "node-1", 10)},
+			func(c *Config) { c.Filter = ` cluster:"b" ` }, load.Empty,
+			"no series has samples of the last 15m0s for the query " + query + ` AND (cluster:"b"); check the name of the metric cpu.utilization, the dimension host and the filter cluster:"b"`,
+		},
+		"no nodes": {
+			[]fakeSeries{host("c1", cpu, "node-1", 10)},
+			func(c *Config) { c.Resolve = func(string) (string, bool) { return "", false } }, load.Empty,
+			"none of the 1 series for the query " + query + " belongs to a node; check the name of the metric cpu.utilization and the dimension host",
+		},
+		"all old":       {[]fakeSeries{old}, nil, load.Empty, "the newest samples of all 1 nodes for the query " + query + " are older than 5m0s"},
+		"without sense": {[]fakeSeries{host("c1", cpu, "node-1", -1)}, nil, load.Invalid, "no sample for the query " + query + " makes sense: want percent, 0 to 100, of the last 15m0s"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t, append(tc.series, host("m1", memory, "node-1", 10))...)
+			source := f.source(t, tc.change)
+			_, err := source.read(t.Context(), source.metrics[0], mustResolve(t, source), noon)
+			wantError(t, err, tc.reason, tc.want)
+		})
+	}
+}
+
+func mustResolve(t *testing.T, source *Source) func(string) (string, bool) {
+	t.Helper()
+	resolve, err := source.resolver()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resolve
+}
