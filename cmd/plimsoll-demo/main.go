@@ -54,6 +54,7 @@ type options struct {
 	once      bool
 	output    string
 	port      int
+	load      string
 	scenarios []string
 }
 
@@ -69,7 +70,8 @@ cluster of simulated nodes to play with, a live page of it, and a kubeconfig,
 until it is interrupted. Nothing is left behind.`,
 		Example: `  plimsoll-demo
   plimsoll-demo --once -o json
-  plimsoll-demo --scenario limits,risk-load`,
+  plimsoll-demo --scenario limits,risk-load
+  plimsoll-demo --load prometheus`,
 		Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -84,6 +86,8 @@ until it is interrupted. Nothing is left behind.`,
 	flags.BoolVar(&o.once, "once", false, "end after the scenarios")
 	flags.StringVarP(&o.output, "output", "o", "table", "table or json")
 	flags.IntVar(&o.port, "port", 0, "port of the live page on 127.0.0.1 (default any that is free)")
+	flags.StringVar(&o.load, "load", demo.LoadService, "where the scheduler reads load from: service (a load watcher of the demo's) or prometheus (a real server, which must be installed)")
+	_ = cmd.RegisterFlagCompletionFunc("load", cobra.FixedCompletions([]string{demo.LoadService, demo.LoadPrometheus}, cobra.ShellCompDirectiveNoFileComp))
 	flags.StringSliceVar(&o.scenarios, "scenario", nil, "only these: "+strings.Join(names, ", "))
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("scenario", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
@@ -95,14 +99,21 @@ func (o *options) selected() ([]demo.Scenario, error) {
 	if o.output != "table" && o.output != "json" {
 		return nil, fmt.Errorf("--output: found %q, want table or json", o.output)
 	}
+	if o.load != demo.LoadService && o.load != demo.LoadPrometheus {
+		return nil, fmt.Errorf("--load: found %q, want %s or %s", o.load, demo.LoadService, demo.LoadPrometheus)
+	}
+	unplayable := func(s demo.Scenario) bool { return o.load != demo.LoadService && s.NeedsService() }
 	if len(o.scenarios) == 0 {
-		return demo.Scenarios, nil
+		return slices.DeleteFunc(slices.Clone(demo.Scenarios), unplayable), nil
 	}
 	var selected []demo.Scenario
 	for _, name := range o.scenarios {
 		i := slices.IndexFunc(demo.Scenarios, func(s demo.Scenario) bool { return s.Name == name })
 		if i < 0 {
 			return nil, fmt.Errorf("--scenario: there is no %q (see --help)", name)
+		}
+		if unplayable(demo.Scenarios[i]) {
+			return nil, fmt.Errorf("--scenario: %s is about the messages of a load watcher and wants --load %s", name, demo.LoadService)
 		}
 		selected = append(selected, demo.Scenarios[i])
 	}
@@ -135,7 +146,7 @@ func (o *options) run(ctx context.Context, out, progress io.Writer) (err error) 
 		say("the logs of the scheduler are in " + logTo)
 	}()
 
-	d, err := demo.Start(ctx, say)
+	d, err := demo.Start(ctx, demo.Options{Load: o.load, Progress: say})
 	if err != nil {
 		return err
 	}

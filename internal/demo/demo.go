@@ -35,7 +35,7 @@ var profiles string
 type Demo struct {
 	plane     *controlplane.ControlPlane
 	cluster   *cluster
-	watcher   *watcher
+	feed      feed
 	config    *internalconfig.KubeSchedulerConfiguration
 	decisions *decisions
 	told      struct {
@@ -44,6 +44,33 @@ type Demo struct {
 	}
 	stop  context.CancelFunc
 	ended chan error
+}
+
+// feed is where the scheduler reads load from.
+type feed interface {
+	// source returns the arguments of LowRiskOverCommitment that name it.
+	source() string
+	// say changes the load, nil for none, and returns when the scheduler has
+	// surely taken it in.
+	say(ctx context.Context, load *Feed) error
+	// reading returns the load as the scheduler knows it.
+	reading(ctx context.Context) load.Reading
+}
+
+// The sources of load that the demo can be run with.
+const (
+	// LoadService is a load-watcher service inside the demo.
+	LoadService = "service"
+	// LoadPrometheus is a real Prometheus server that scrapes simulated machines.
+	LoadPrometheus = "prometheus"
+)
+
+// Options say how the demo is run.
+type Options struct {
+	// Load is LoadService or LoadPrometheus.
+	Load string
+	// Progress is told what the demo is about to do.
+	Progress func(string)
 }
 
 // Result is what became of one pod of a scenario.
@@ -58,10 +85,9 @@ type Result struct {
 	OK   bool   `json:"ok"`
 }
 
-// Start starts everything; progress is told what it is about to do. It ends
-// with Stop, or with ctx. The caller's main must call controlplane.RunIfChild
-// first.
-func Start(ctx context.Context, progress func(string)) (_ *Demo, err error) {
+// Start starts everything. It ends with Stop, or with ctx. The caller's main
+// must call controlplane.RunIfChild first.
+func Start(ctx context.Context, options Options) (_ *Demo, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	d := &Demo{decisions: &decisions{}, stop: stop, ended: make(chan error, 1)}
 	defer func() {
@@ -69,12 +95,18 @@ func Start(ctx context.Context, progress func(string)) (_ *Demo, err error) {
 			d.Stop()
 		}
 	}()
-	progress("starting etcd and kube-apiserver")
+	if options.Load == LoadPrometheus {
+		options.Progress("starting Prometheus")
+		d.feed, err = startPrometheus(ctx)
+	} else {
+		d.feed, err = startWatcher(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("starting the source of load: %w", err)
+	}
+	options.Progress("starting etcd and kube-apiserver")
 	if d.plane, err = controlplane.Start(ctx, controlplane.Options{}); err != nil {
 		return nil, err
-	}
-	if d.watcher, err = startWatcher(ctx); err != nil {
-		return nil, fmt.Errorf("starting the load watcher: %w", err)
 	}
 	clientConfig, err := d.plane.Config("plimsoll-demo", "system:masters")
 	if err != nil {
@@ -84,7 +116,7 @@ func Start(ctx context.Context, progress func(string)) (_ *Demo, err error) {
 	if err != nil {
 		return nil, err
 	}
-	progress("starting kube-scheduler with Plimsoll's plugins")
+	options.Progress("starting kube-scheduler with Plimsoll's plugins")
 	sched, err := d.startScheduler(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("starting the scheduler: %w", err)
@@ -101,7 +133,7 @@ func (d *Demo) startScheduler(ctx context.Context) (*scheduler.Scheduler, error)
 		return nil, err
 	}
 	file := filepath.Join(d.plane.Dir, "scheduler.yaml")
-	content := strings.ReplaceAll(profiles, "WATCHER_ADDRESS", d.watcher.address) +
+	content := strings.ReplaceAll(profiles, "LOAD_SOURCE", d.feed.source()) +
 		fmt.Sprintf("clientConnection: {kubeconfig: %q, qps: 1000, burst: 2000}\n", kubeconfig)
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		return nil, err
@@ -184,7 +216,7 @@ func (d *Demo) run(ctx context.Context, s Scenario, profile string) ([]Result, e
 			}
 		default: // Load, or none where LoadStops
 			if profile == s.Profile {
-				if err := d.watcher.say(ctx, step.Load); err != nil {
+				if err := d.feed.say(ctx, step.Load); err != nil {
 					return results, err
 				}
 			}
@@ -226,7 +258,7 @@ func (d *Demo) foretell(ctx context.Context, pod *v1.Pod) (simulate.PodScores, e
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var reading *load.Reading
-	if last := d.watcher.reading(); !last.Time.IsZero() {
+	if last := d.feed.reading(ctx); !last.Time.IsZero() {
 		reading = &last
 	}
 	engine, err := simulate.New(ctx, simulate.Cluster{Nodes: nodes, Running: pods}, simulate.Options{Config: d.config, Load: reading})

@@ -15,7 +15,7 @@ func TestMain(m *testing.M) {
 // Every scenario goes as it is told, through the real API server and the real
 // scheduler; and what the what-if foretold is what came of it.
 func TestScenarios(t *testing.T) {
-	d, err := Start(t.Context(), func(string) {})
+	d, err := Start(t.Context(), Options{Load: LoadService, Progress: func(string) {}})
 	if err != nil {
 		t.Fatal(err)
 	}

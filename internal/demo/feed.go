@@ -90,7 +90,7 @@ func (w *watcher) say(ctx context.Context, feed *Feed) error {
 	if feed != nil {
 		return nil
 	}
-	stale := time.NewTimer(time.Until(w.reading().Time.Add(maxLoadAge + 100*time.Millisecond)))
+	stale := time.NewTimer(time.Until(w.reading(ctx).Time.Add(maxLoadAge + 100*time.Millisecond)))
 	defer stale.Stop()
 	select {
 	case <-stale.C:
@@ -115,8 +115,11 @@ func (w *watcher) awaitServed(ctx context.Context) error {
 }
 
 // reading returns what the watcher said last.
-func (w *watcher) reading() load.Reading {
+func (w *watcher) reading(context.Context) load.Reading {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.last
 }
+
+// source returns the arguments of LowRiskOverCommitment that name the watcher.
+func (w *watcher) source() string { return "watcherAddress: " + w.address }

@@ -49,7 +49,7 @@ func (d *Demo) Play(ctx context.Context) error {
 	if _, err := d.run(ctx, playground, playground.Profile); err != nil {
 		return fmt.Errorf("setting up the playground: %w", err)
 	}
-	return d.watcher.say(ctx, &playgroundLoad)
+	return d.feed.say(ctx, &playgroundLoad)
 }
 
 // watch explains the decisions on pods that did not come from a scenario. The

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"slices"
 	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -28,6 +29,12 @@ type Scenario struct {
 	// Running pods are there from the start.
 	Running []Pod
 	Steps   []Step
+}
+
+// NeedsService reports whether the scenario is about the messages of a
+// load-watcher service, so that no other source of load can play it.
+func (s Scenario) NeedsService() bool {
+	return slices.ContainsFunc(s.Steps, func(step Step) bool { return step.Load != nil && step.Load.Message != "" })
 }
 
 // Node is a simulated node; memory is 64Gi if left out.

@@ -62,6 +62,28 @@ func TestDemoOnce(t *testing.T) {
 	}
 }
 
+// Load comes from a real Prometheus server, which scrapes what node-exporters
+// would say. The pods go where they go with a load watcher.
+func TestDemoWithPrometheus(t *testing.T) {
+	stdout, stderr, exitCode := runDemo(t, "--once", "-o", "json", "--load", "prometheus", "--scenario", "risk-load")
+	if exitCode != 0 {
+		t.Fatalf("exit code %d\n%s", exitCode, stderr)
+	}
+	var results []struct{ Profile, Pod, Node string }
+	if err := json.Unmarshal([]byte(stdout), &results); err != nil {
+		t.Fatalf("%v in %s", err, stdout)
+	}
+	got := map[string]string{}
+	for _, r := range results {
+		if r.Profile == "plimsoll-low-risk" {
+			got[r.Pod] = r.Node
+		}
+	}
+	if got["pod3"] != "calm" || got["pod4"] != "hectic" {
+		t.Errorf("pod3 on %s, pod4 on %s; want calm while load is known, hectic after", got["pod3"], got["pod4"])
+	}
+}
+
 func TestDemoBadInput(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -76,6 +98,8 @@ func TestDemoBadInput(t *testing.T) {
 		{[]string{"--scenario", "none"}, `--scenario: there is no "none"`},
 		{[]string{"-o", "xml"}, `--output: found "xml", want table or json`},
 		{[]string{"--port", port}, "--port: listen tcp 127.0.0.1:" + port + ": bind: address already in use"},
+		{[]string{"--load", "guess"}, `--load: found "guess", want service or prometheus`},
+		{[]string{"--load", "prometheus", "--scenario", "risk-bad-feed"}, "--scenario: risk-bad-feed is about the messages of a load watcher and wants --load service"},
 		{[]string{"--nothing"}, "unknown flag: --nothing"},
 	} {
 		_, stderr, exitCode := runDemo(t, tc.args...)
