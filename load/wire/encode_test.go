@@ -83,10 +83,10 @@ func TestEncode(t *testing.T) {
 		t.Fatal(err)
 	}
 	// 1000 - 60 = 940
-	want := `{"timestamp":1000,"window":{"duration":"1m0s","start":940,"end":1000},"source":"Test","data":{"NodeMetricsMap":{` +
+	want := `{"timestamp":1000,"window":{"duration":"1m","start":940,"end":1000},"source":"Test","data":{"NodeMetricsMap":{` +
 		`"a":{"metrics":[],"tags":{},"metadata":{"dataCenter":""}},` +
-		`"b":{"metrics":[{"name":"Memory","type":"Memory","operator":"AVG","rollup":"1m0s","value":50},` +
-		`{"name":"Memory","type":"Memory","operator":"STD","rollup":"1m0s","value":25}],"tags":{},"metadata":{"dataCenter":""}}}}}` + "\n"
+		`"b":{"metrics":[{"name":"Memory","type":"Memory","operator":"AVG","rollup":"1m","value":50},` +
+		`{"name":"Memory","type":"Memory","operator":"STD","rollup":"1m","value":25}],"tags":{},"metadata":{"dataCenter":""}}}}}` + "\n"
 	if diff := cmp.Diff(want, got.String()); diff != "" {
 		t.Error(diff)
 	}

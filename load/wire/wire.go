@@ -18,6 +18,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -170,7 +171,7 @@ func utilisation(metrics []metric, resource string, rejected *int) (load.Utilisa
 func Encode(w io.Writer, reading load.Reading) error {
 	m := message{
 		Timestamp: reading.Time.Unix(), Source: reading.Source,
-		Window: window{Duration: reading.Window.String(), Start: reading.Time.Add(-reading.Window).Unix(), End: reading.Time.Unix()},
+		Window: window{Duration: shortDuration(reading.Window), Start: reading.Time.Add(-reading.Window).Unix(), End: reading.Time.Unix()},
 		Data:   data{NodeMetricsMap: make(map[string]nodeMetrics, len(reading.Nodes))},
 	}
 	for _, name := range slices.Sorted(maps.Keys(reading.Nodes)) {
@@ -190,6 +191,19 @@ func Encode(w io.Writer, reading load.Reading) error {
 		m.Data.NodeMetricsMap[name] = out
 	}
 	return json.NewEncoder(w).Encode(m)
+}
+
+// shortDuration writes a duration without parts that are zero, as in 15m: other
+// services write it so, and their clients may compare it.
+func shortDuration(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }
 
 // quoteNotNumbers puts quotes around a bare NaN or Infinity, which JSON does

@@ -1,0 +1,169 @@
+package metricsserver
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
+
+	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/load/cluster"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// api is the metrics API as it is at the moment; the real one is in another
+// test.
+type api struct {
+	items []metricsv1beta1.NodeMetrics
+	err   error
+}
+
+func (a *api) List(context.Context, metav1.ListOptions) (*metricsv1beta1.NodeMetricsList, error) {
+	return &metricsv1beta1.NodeMetricsList{Items: a.items}, a.err
+}
+
+func metrics(node string, at time.Time, cpu, memory string) metricsv1beta1.NodeMetrics {
+	m := metricsv1beta1.NodeMetrics{ObjectMeta: metav1.ObjectMeta{Name: node}, Timestamp: metav1.NewTime(at), Usage: v1.ResourceList{}}
+	if cpu != "" {
+		m.Usage[v1.ResourceCPU] = resource.MustParse(cpu)
+	}
+	if memory != "" {
+		m.Usage[v1.ResourceMemory] = resource.MustParse(memory)
+	}
+	return m
+}
+
+// newSource reads an API about nodes a and b of 4 cores and 16 GiB, and empty,
+// which has nothing.
+func newSource(t *testing.T, a *api, now *time.Time) *Source {
+	t.Helper()
+	s, err := New(Config{
+		Metrics: a, Now: func() time.Time { return *now },
+		Nodes: func() ([]cluster.Machine, error) {
+			return []cluster.Machine{{Name: "a", CPU: 4, Memory: 16 << 30}, {Name: "b", CPU: 4, Memory: 16 << 30}, {Name: "empty"}}, nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestRead(t *testing.T) {
+	a, now := &api{}, noon
+	s := newSource(t, a, &now)
+	steps := []struct {
+		what            string
+		after           time.Duration
+		items           []metricsv1beta1.NodeMetrics
+		want            map[string]load.Node
+		rejected, stale int
+	}{
+		{
+			"the first sample has no deviation", 0,
+			[]metricsv1beta1.NodeMetrics{metrics("a", noon, "1", "4Gi"), metrics("b", noon, "500m", "8Gi")},
+			map[string]load.Node{"a": node(0.25, 0, 0.25, 0), "b": node(0.125, 0, 0.5, 0)}, 0, 0,
+		},
+		{
+			"the same sample once more changes nothing", 5 * time.Second,
+			[]metricsv1beta1.NodeMetrics{metrics("a", noon, "1", "4Gi"), metrics("b", noon, "500m", "8Gi")},
+			map[string]load.Node{"a": node(0.25, 0, 0.25, 0), "b": node(0.125, 0, 0.5, 0)}, 0, 0,
+		},
+		{ // (0.25 + 0.75) / 2 = 0.5, each 0.25 away
+			"a second sample", 15 * time.Second,
+			[]metricsv1beta1.NodeMetrics{metrics("a", noon.Add(15*time.Second), "3", "4Gi"), metrics("b", noon.Add(15*time.Second), "500m", "8Gi")},
+			map[string]load.Node{"a": node(0.5, 0.25, 0.25, 0), "b": node(0.125, 0, 0.5, 0)}, 0, 0,
+		},
+		{
+			"what makes no sense is left out", 20 * time.Second,
+			[]metricsv1beta1.NodeMetrics{
+				metrics("a", noon.Add(20*time.Second), "-1", "4Gi"), metrics("b", noon.Add(time.Hour), "4", "8Gi"),
+				metrics("stranger", noon.Add(20*time.Second), "1", "1Gi"), metrics("empty", noon.Add(20*time.Second), "1", "1Gi"),
+				metrics("a", noon.Add(20*time.Second), "", "4Gi"), metrics("a", noon.Add(20*time.Second), "1", ""),
+			},
+			map[string]load.Node{"a": node(0.5, 0.25, 0.25, 0), "b": node(0.125, 0, 0.5, 0)}, 6, 0,
+		},
+		{ // a: (0.25 + 0.75 + 1) / 3; b was last heard of at 15 s
+			"more than there is counts as all, and a node falls silent", 3*time.Minute + 16*time.Second,
+			[]metricsv1beta1.NodeMetrics{metrics("a", noon.Add(195*time.Second), "8", "4Gi"), metrics("b", noon.Add(15*time.Second), "500m", "8Gi")},
+			map[string]load.Node{"a": node(2.0/3, 0.3118, 0.25, 0)}, 0, 1,
+		},
+	}
+	for _, step := range steps {
+		a.items, now = step.items, noon.Add(step.after)
+		got, err := s.Read(t.Context())
+		if err != nil {
+			t.Fatalf("%s: %v", step.what, err)
+		}
+		near := cmp.Comparer(func(x, y float64) bool { return x-y < 1e-4 && y-x < 1e-4 })
+		if diff := cmp.Diff(step.want, got.Nodes, near); diff != "" {
+			t.Errorf("%s: %s", step.what, diff)
+		}
+		if got.Rejected != step.rejected || got.Stale != step.stale || got.Window != DefaultWindow {
+			t.Errorf("%s: rejected %d, stale %d, window %s", step.what, got.Rejected, got.Stale, got.Window)
+		}
+	}
+	now = noon.Add(time.Hour)
+	if _, err := s.Read(t.Context()); load.ReasonOf(err) != load.Empty || !strings.Contains(err.Error(), "no node has fresh metrics: 2 listed, 0 of them without sense or of no known node, 2 older than 3m0s") {
+		t.Error(err)
+	}
+}
+
+func node(cpu, cpuDeviation, memory, memoryDeviation float64) load.Node {
+	return load.Node{
+		CPU: load.Utilisation{Mean: cpu, StdDev: cpuDeviation}, HasCPU: true,
+		Memory: load.Utilisation{Mean: memory, StdDev: memoryDeviation}, HasMemory: true,
+	}
+}
+
+func TestErrors(t *testing.T) {
+	nodes := schema.GroupResource{Group: "metrics.k8s.io", Resource: "nodes"}
+	tests := map[string]struct {
+		err    error
+		reason load.Reason
+		want   string
+	}{
+		"not installed":       {apierrors.NewNotFound(nodes, ""), load.Unreachable, "is metrics-server installed?"},
+		"installed, not up":   {apierrors.NewServiceUnavailable("the server is currently unable to handle the request"), load.Unreachable, "is metrics-server running?"},
+		"not allowed":         {apierrors.NewForbidden(nodes, "", errors.New("no")), load.Denied, "the right to list nodes of metrics.k8s.io"},
+		"too many requests":   {apierrors.NewTooManyRequests("slow down", 7), load.Throttled, "slow down"},
+		"an internal error":   {apierrors.NewInternalError(errors.New("boom")), load.ServerError, "boom"},
+		"a timeout":           {apierrors.NewTimeoutError("late", 0), load.Timeout, "late"},
+		"nobody there":        {&net.OpError{Op: "dial", Err: errors.New("connection refused")}, load.Unreachable, "connection refused"},
+		"the context's end":   {context.DeadlineExceeded, load.Timeout, "deadline"},
+		"something different": {errors.New("what"), load.Invalid, "what"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			now := noon
+			_, err := newSource(t, &api{err: tc.err}, &now).Read(t.Context())
+			if load.ReasonOf(err) != tc.reason || !strings.Contains(err.Error(), tc.want) || !errors.Is(err, tc.err) {
+				t.Errorf("%v (%s), want %s (%s)", err, load.ReasonOf(err), tc.want, tc.reason)
+			}
+			var typed *load.Error
+			if name == "too many requests" && (!errors.As(err, &typed) || typed.RetryAfter != 7*time.Second) {
+				t.Errorf("retry after %v", typed)
+			}
+		})
+	}
+}
+
+func TestNewErrors(t *testing.T) {
+	nodes := func() ([]cluster.Machine, error) { return nil, nil }
+	for _, config := range []Config{{}, {Metrics: &api{}}, {Nodes: nodes}, {Metrics: &api{}, Nodes: nodes, Window: time.Millisecond}} {
+		if _, err := New(config); err == nil {
+			t.Errorf("%+v is taken", config)
+		}
+	}
+}
