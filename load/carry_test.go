@@ -2,6 +2,7 @@ package load
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -28,9 +29,9 @@ func (p put) has(series ...Series) bool {
 // back for the newest reading that has each series. That is all it does.
 func expected(puts []put, now time.Time, maxAge time.Duration) Node {
 	newest := func(value func(put) float64, series ...Series) (float64, bool) {
-		for i := len(puts) - 1; i >= 0; i-- {
-			if puts[i].has(series...) {
-				return value(puts[i]), !now.After(puts[i].at.Add(maxAge))
+		for _, p := range slices.Backward(puts) {
+			if p.has(series...) {
+				return value(p), !now.After(p.at.Add(maxAge))
 			}
 		}
 		return 0, false

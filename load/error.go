@@ -85,8 +85,7 @@ func ReasonOf(err error) Reason {
 
 // retryAfter returns how long the server asked to be left alone.
 func retryAfter(err error) time.Duration {
-	var typed *Error
-	if errors.As(err, &typed) {
+	if typed, ok := errors.AsType[*Error](err); ok {
 		return typed.RetryAfter
 	}
 	return 0

@@ -3,6 +3,7 @@ package plugins
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -19,6 +20,7 @@ type bench struct {
 	nodes  []fwk.NodeInfo
 	pod    *v1.Pod
 	state  fwk.CycleState
+	store  *load.Store
 }
 
 // newBench returns nodes with so many pods each, all of them measured, with
@@ -43,11 +45,16 @@ func newBench(tb testing.TB, name string, nodes, podsPerNode int) *bench {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	plugin, err := withLoad(measured, 0)[name](tb.Context(), nil, handle{f, snapshot})
+	store := load.NewStore(time.Hour, nil)
+	if err := store.Put(load.Reading{Time: time.Now(), Nodes: measured}); err != nil {
+		tb.Fatal(err)
+	}
+	registry := RegistryWithLoad(func(time.Duration) (*load.Store, error) { return store, nil })
+	plugin, err := registry[name](tb.Context(), nil, handle{f, snapshot})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	b := &bench{plugin: plugin.(fwk.ScorePlugin), pod: schedtest.CPU("p", "", "1", "2"), state: framework.NewCycleState()}
+	b := &bench{plugin: plugin.(fwk.ScorePlugin), pod: schedtest.CPU("p", "", "1", "2"), state: framework.NewCycleState(), store: store}
 	if b.nodes, err = snapshot.NodeInfos().List(); err != nil {
 		tb.Fatal(err)
 	}
@@ -104,5 +111,46 @@ func TestScoringAllocatesNothing(t *testing.T) {
 		if got := testing.AllocsPerRun(300, func() { bench.score(t, i); i++ }); got != 0 {
 			t.Errorf("%s: %v allocations", name, got)
 		}
+	}
+}
+
+// BenchmarkScoreWhileLoadArrives is the time to score a node of 5,000, each pod
+// with the newest load, while a new reading with other figures comes in ten
+// times a second, and while none does. The ratio is what the swaps cost.
+func BenchmarkScoreWhileLoadArrives(b *testing.B) {
+	const nodes, pods = 5000, 30
+	readings := make([]map[string]load.Node, 2)
+	for i := range readings {
+		readings[i] = map[string]load.Node{}
+		for n := range nodes {
+			u := load.Utilisation{Mean: 0.1 + 0.001*float64((n+i)%300), StdDev: 0.02}
+			readings[i][fmt.Sprintf("node-%04d", n)] = load.Node{CPU: u, HasCPU: true, Memory: u, HasMemory: true}
+		}
+	}
+	bench := newBench(b, "LowRiskOverCommitment", nodes, pods)
+	// measure scores all nodes over and over for two seconds, and returns the
+	// nanoseconds that one score took.
+	measure := func(swapping bool) float64 {
+		began, scores, next := time.Now(), 0, time.Now()
+		for i := 0; time.Since(began) < 2*time.Second; i++ {
+			if swapping && !time.Now().Before(next) {
+				next = next.Add(100 * time.Millisecond)
+				if err := bench.store.Put(load.Reading{Time: time.Now(), Window: 15 * time.Minute, Nodes: readings[i%2]}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			bench.state = framework.NewCycleState()
+			for n := range nodes {
+				bench.score(b, n)
+			}
+			scores += nodes
+		}
+		return float64(time.Since(began).Nanoseconds()) / float64(scores)
+	}
+	for b.Loop() {
+		still, swapping := measure(false), measure(true)
+		b.ReportMetric(still, "ns/score-still")
+		b.ReportMetric(swapping, "ns/score-swapping")
+		b.ReportMetric(swapping/still, "ratio")
 	}
 }

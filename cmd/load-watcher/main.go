@@ -41,7 +41,7 @@ func main() {
 	case err == nil:
 		return
 	case errors.As(err, &usage):
-		fmt.Fprintf(os.Stderr, "%s: %s\n", name, strings.ReplaceAll(err.Error(), "\n", "; "))
+		fmt.Fprintf(os.Stderr, "%s: %s\n", name, strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; "))
 		os.Exit(2)
 	}
 	fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
@@ -75,7 +75,12 @@ Load that is older than --max-age is not served.`,
 
   # Over TLS, to those who show a token.
   load-watcher --tls-cert-file=tls.crt --tls-private-key-file=tls.key --auth-token-file=token`,
-		Args:          cobra.NoArgs,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if err := cobra.NoArgs(cmd, args); err != nil {
+				return &usageError{err}
+			}
+			return nil
+		},
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PreRunE: func(*cobra.Command, []string) error {

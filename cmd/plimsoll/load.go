@@ -107,7 +107,8 @@ type topUtilisation struct {
 	StdDev float64 `json:"stdDev"`
 }
 
-func (o *topOptions) run(ctx context.Context, out, warnings io.Writer) error {
+// validate says what is wrong with the flags that concern the output.
+func (o *topOptions) validate() error {
 	switch {
 	case o.output != "table" && o.output != "json":
 		return fmt.Errorf("--output: found %q, want table or json", o.output)
@@ -115,6 +116,13 @@ func (o *topOptions) run(ctx context.Context, out, warnings io.Writer) error {
 		return fmt.Errorf("--sort-by: found %q, want cpu, memory or name", o.sortBy)
 	case o.interval < time.Second:
 		return fmt.Errorf("--interval: found %s, want at least 1s", o.interval)
+	}
+	return nil
+}
+
+func (o *topOptions) run(ctx context.Context, out, warnings io.Writer) error {
+	if err := o.validate(); err != nil {
+		return err
 	}
 	if o.config != "" {
 		if err := o.useConfig(); err != nil {
@@ -247,7 +255,7 @@ func (r *topResult) print(out io.Writer) {
 	t.SetStyle(table.StyleLight)
 	t.Style().Format.Header = text.FormatDefault
 	t.AppendHeader(table.Row{"node", "CPU %", "deviation", "memory %", "deviation", "age", "source"})
-	age := (time.Duration(r.AgeSeconds * float64(time.Second))).Round(time.Second)
+	age := time.Duration(r.AgeSeconds * float64(time.Second)).Round(time.Second)
 	for _, node := range r.Nodes {
 		row := table.Row{node.Name}
 		for _, u := range []*topUtilisation{node.CPU, node.Memory} {

@@ -70,8 +70,7 @@ func report(err error) int {
 		return 0
 	}
 	fmt.Fprintln(os.Stderr, "plimsoll:", strings.ReplaceAll(err.Error(), "\n", "; "))
-	var failed *failure
-	if errors.As(err, &failed) {
+	if _, failed := errors.AsType[*failure](err); failed {
 		return exitFailure
 	}
 	return exitUsage

@@ -7,6 +7,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,7 +49,7 @@ func startPrometheus(ctx context.Context) (*scraped, error) {
 	go func() { _ = machines.Serve(listener) }()
 	context.AfterFunc(ctx, func() { _ = machines.Close() })
 	var targets []prometheusserver.Target
-	for _, scenario := range append(Scenarios[:len(Scenarios):len(Scenarios)], playground) {
+	for _, scenario := range append(slices.Clip(Scenarios), playground) {
 		for _, node := range scenario.Nodes {
 			targets = append(targets, prometheusserver.Target{
 				Address: listener.Addr().String(), Path: "/" + node.Name, Labels: map[string]string{"instance": node.Name + ":9100"},

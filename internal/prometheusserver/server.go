@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -181,9 +182,7 @@ func writeConfig(path string, targets []Target, interval time.Duration) error {
 	jobs := []job{{Name: "node-exporter", Static: []static{}}}
 	for _, target := range targets {
 		labels := map[string]string{"__metrics_path__": target.Path}
-		for name, value := range target.Labels {
-			labels[name] = value
-		}
+		maps.Copy(labels, target.Labels)
 		jobs[0].Static = append(jobs[0].Static, static{[]string{target.Address}, labels})
 	}
 	text := fmt.Sprintf("%dms", interval.Milliseconds())

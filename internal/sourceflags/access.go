@@ -26,10 +26,8 @@ func (f *Flags) Access(ctx context.Context) (provider.Cluster, error) {
 	switch f.provider.Type {
 	case provider.MetricsServer:
 	case provider.Prometheus, provider.SignalFx:
-		if f.kubeconfig == "" {
-			if _, err := rest.InClusterConfig(); err != nil {
-				return provider.Cluster{}, nil
-			}
+		if f.kubeconfig == "" && !inCluster() {
+			return provider.Cluster{}, nil
 		}
 	default:
 		return provider.Cluster{}, nil
@@ -49,6 +47,12 @@ func (f *Flags) Access(ctx context.Context) (provider.Cluster, error) {
 		return provider.Cluster{}, fmt.Errorf("--kubeconfig: %w", err)
 	}
 	return provider.Cluster{Nodes: watchNodes(ctx, client), Metrics: metrics.MetricsV1beta1().NodeMetricses()}, nil
+}
+
+// inCluster reports whether this runs in a pod that may ask the API server.
+func inCluster() bool {
+	_, err := rest.InClusterConfig()
+	return err == nil
 }
 
 // firstList bounds how long the first question for nodes waits for them.

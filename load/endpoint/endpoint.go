@@ -62,8 +62,7 @@ const connectTimeout = 10 * time.Second
 func New(config Config) (*Endpoint, error) {
 	u, err := url.Parse(config.Address)
 	if err != nil {
-		var parse *url.Error
-		if errors.As(err, &parse) {
+		if parse, ok := errors.AsType[*url.Error](err); ok {
 			err = parse.Err // without the address, which may have a password
 		}
 		return nil, fmt.Errorf("address: not a URL: %w; want one like %s", err, config.Example)
@@ -90,8 +89,7 @@ func (e *Endpoint) Client() *http.Client { return e.client }
 // around it, which whoever asks puts there anyway.
 func (e *Endpoint) Do(request *http.Request) (*http.Response, error) {
 	response, err := e.client.Do(request)
-	var refused *load.Error
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*load.Error](err); ok {
 		return nil, refused
 	}
 	return response, err

@@ -27,8 +27,9 @@ const Type = "KubernetesMetricsServer"
 // The defaults of a configuration.
 const (
 	DefaultWindow = 15 * time.Minute
-	// DefaultMaxAge is how old a node's newest sample may be: metrics-server keeps
-	// telling the last one of a kubelet that does not answer for a while.
+	// DefaultMaxAge is how old a node's newest sample may be. Of a kubelet that
+	// does not answer metrics-server tells nothing; a scrape or two that fail are
+	// no reason to forget the node.
 	DefaultMaxAge = 3 * time.Minute
 )
 

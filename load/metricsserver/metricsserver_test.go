@@ -73,17 +73,20 @@ func TestRead(t *testing.T) {
 		{
 			"the first sample has no deviation", 0,
 			[]metricsv1beta1.NodeMetrics{metrics("a", noon, "1", "4Gi"), metrics("b", noon, "500m", "8Gi")},
-			map[string]load.Node{"a": node(0.25, 0, 0.25, 0), "b": node(0.125, 0, 0.5, 0)}, 0, 0,
+			map[string]load.Node{"a": node(0.25, 0, 0.25, 0), "b": node(0.125, 0, 0.5, 0)},
+			0, 0,
 		},
 		{
 			"the same sample once more changes nothing", 5 * time.Second,
 			[]metricsv1beta1.NodeMetrics{metrics("a", noon, "1", "4Gi"), metrics("b", noon, "500m", "8Gi")},
-			map[string]load.Node{"a": node(0.25, 0, 0.25, 0), "b": node(0.125, 0, 0.5, 0)}, 0, 0,
+			map[string]load.Node{"a": node(0.25, 0, 0.25, 0), "b": node(0.125, 0, 0.5, 0)},
+			0, 0,
 		},
 		{ // (0.25 + 0.75) / 2 = 0.5, each 0.25 away
 			"a second sample", 15 * time.Second,
 			[]metricsv1beta1.NodeMetrics{metrics("a", noon.Add(15*time.Second), "3", "4Gi"), metrics("b", noon.Add(15*time.Second), "500m", "8Gi")},
-			map[string]load.Node{"a": node(0.5, 0.25, 0.25, 0), "b": node(0.125, 0, 0.5, 0)}, 0, 0,
+			map[string]load.Node{"a": node(0.5, 0.25, 0.25, 0), "b": node(0.125, 0, 0.5, 0)},
+			0, 0,
 		},
 		{
 			"what makes no sense is left out", 20 * time.Second,
@@ -92,12 +95,14 @@ func TestRead(t *testing.T) {
 				metrics("stranger", noon.Add(20*time.Second), "1", "1Gi"), metrics("empty", noon.Add(20*time.Second), "1", "1Gi"),
 				metrics("a", noon.Add(20*time.Second), "", "4Gi"), metrics("a", noon.Add(20*time.Second), "1", ""),
 			},
-			map[string]load.Node{"a": node(0.5, 0.25, 0.25, 0), "b": node(0.125, 0, 0.5, 0)}, 6, 0,
+			map[string]load.Node{"a": node(0.5, 0.25, 0.25, 0), "b": node(0.125, 0, 0.5, 0)},
+			6, 0,
 		},
 		{ // a: (0.25 + 0.75 + 1) / 3; b was last heard of at 15 s
 			"more than there is counts as all, and a node falls silent", 3*time.Minute + 16*time.Second,
 			[]metricsv1beta1.NodeMetrics{metrics("a", noon.Add(195*time.Second), "8", "4Gi"), metrics("b", noon.Add(15*time.Second), "500m", "8Gi")},
-			map[string]load.Node{"a": node(2.0/3, 0.3118, 0.25, 0)}, 0, 1,
+			map[string]load.Node{"a": node(2.0/3, 0.3118, 0.25, 0)},
+			0, 1,
 		},
 	}
 	for _, step := range steps {

@@ -52,7 +52,7 @@ func (s *served) start(t *testing.T, tokenFile string) {
 		Store: s.store, Source: "Test at nowhere", State: s.state, TokenFile: tokenFile,
 		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
 	}))
-	t.Cleanup(s.Server.Close)
+	t.Cleanup(s.Close)
 }
 
 func (s *served) put(t *testing.T, nodes map[string]load.Node) {

@@ -32,8 +32,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
 )
 
-// scheduler and demo are the built programs.
-var scheduler, demo string
+// The built programs.
+var scheduler, demo, plimsoll, loadWatcher string
 
 func TestMain(m *testing.M) {
 	controlplane.RunIfChild()
@@ -48,7 +48,8 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	scheduler, demo = filepath.Join(dir, "plimsoll-scheduler"), filepath.Join(dir, "plimsoll-demo")
-	build := exec.Command("go", "build", "-o", dir, "../../cmd/plimsoll-scheduler", "../../cmd/plimsoll-demo")
+	plimsoll, loadWatcher = filepath.Join(dir, "plimsoll"), filepath.Join(dir, "load-watcher")
+	build := exec.Command("go", "build", "-o", dir, "../../cmd/plimsoll-scheduler", "../../cmd/plimsoll-demo", "../../cmd/plimsoll", "../../cmd/load-watcher")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "building the programs: %v\n%s", err, out)
 		return 1

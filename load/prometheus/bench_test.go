@@ -1,0 +1,69 @@
+package prometheus
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/load/cluster"
+	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
+)
+
+// One poll of 5,000 nodes, found by their addresses, into a store. The server's
+// answer is made beforehand; sending it is part of the figures. CPU is that of
+// the whole process, the growth is what was allocated until the poll was over,
+// garbage included: no more can be in use at any time.
+func BenchmarkPoll5000Nodes(b *testing.B) {
+	var rows []string
+	var machines []cluster.Machine
+	for i := range 5000 {
+		address := fmt.Sprintf("10.1.%d.%d", i/250, i%250)
+		machines = append(machines, cluster.Machine{Name: fmt.Sprintf("node-%04d.example.com", i), Addresses: []string{address}})
+		rows = append(rows, sample(fmt.Sprintf(`"instance":"%s:9100"`, address), 0.123456789012345))
+	}
+	body := []byte(`{"status":"success","data":{"resultType":"vector","result":` + list(rows...) + `}}`)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(body) }))
+	defer server.Close()
+	source, err := New(Config{
+		Endpoint: endpoint.Config{Address: server.URL},
+		Nodes:    func() ([]cluster.Machine, error) { return machines, nil },
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer source.server.CloseIdle()
+	store := load.NewStore(time.Hour, func() time.Time { return time.Unix(at, 0) })
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	began := cpuTime()
+	for b.Loop() {
+		reading, err := source.Read(b.Context())
+		if err != nil || len(reading.Nodes) != 5000 {
+			b.Fatal(len(reading.Nodes), err)
+		}
+		if err := store.Put(reading); err != nil {
+			b.Fatal(err)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	b.ReportMetric((cpuTime()-began).Seconds()/float64(b.N), "CPU-s/poll")
+	b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/float64(b.N)/(1<<20), "MiB/poll")
+	b.ReportMetric(float64(4*len(body))/(1<<20), "MiB-read/poll")
+	if names := strings.Count(string(body), "instance"); names != 5000 {
+		b.Fatal(names)
+	}
+}
+
+func cpuTime() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}

@@ -1,0 +1,129 @@
+package integration
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/pem"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
+)
+
+// resourceMetrics is what a kubelet serves of itself and of its pods under
+// /metrics/resource, each value with the time at which it was measured.
+const resourceMetrics = `# HELP container_cpu_usage_seconds_total [STABLE] Cumulative cpu time consumed by the container in core-seconds
+# TYPE container_cpu_usage_seconds_total counter
+container_cpu_usage_seconds_total{container="c",namespace="default",pod="p"} %[1]v %[3]d
+# HELP container_memory_working_set_bytes [STABLE] Current working set of the container in bytes
+# TYPE container_memory_working_set_bytes gauge
+container_memory_working_set_bytes{container="c",namespace="default",pod="p"} %[2]v %[3]d
+# HELP node_cpu_usage_seconds_total [STABLE] Cumulative cpu time consumed by the node in core-seconds
+# TYPE node_cpu_usage_seconds_total counter
+node_cpu_usage_seconds_total %[1]v %[3]d
+# HELP node_memory_working_set_bytes [STABLE] Current working set of the node in bytes
+# TYPE node_memory_working_set_bytes gauge
+node_memory_working_set_bytes %[2]v %[3]d
+# HELP resource_scrape_error [STABLE] 1 if there was an error while getting container metrics, 0 otherwise
+# TYPE resource_scrape_error gauge
+resource_scrape_error 0
+`
+
+// fakeKubelet serves the resource metrics of a node that uses as much as it is
+// told to.
+type fakeKubelet struct {
+	server *httptest.Server
+
+	mu            sync.Mutex
+	cores, memory float64
+	used          float64 // core-seconds until at
+	at            time.Time
+}
+
+// startKubelet starts a kubelet that tells of so many cores and bytes in use.
+func startKubelet(t *testing.T, cores, memory float64) *fakeKubelet {
+	t.Helper()
+	// A counter at 0 is one that metrics-server takes for missing.
+	k := &fakeKubelet{cores: cores, memory: memory, used: 1000, at: time.Now().Truncate(time.Millisecond)}
+	k.server = httptest.NewTLSServer(k)
+	t.Cleanup(k.stop)
+	return k
+}
+
+func (k *fakeKubelet) stop() { k.server.Close() }
+
+func (k *fakeKubelet) port() int32 {
+	return int32(k.server.Listener.Addr().(*net.TCPAddr).Port)
+}
+
+// use changes what is used, from the last scrape on: a rate between two scrapes
+// is of the load before or of the load after, and never a mixture.
+func (k *fakeKubelet) use(cores, memory float64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.cores, k.memory = cores, memory
+}
+
+func (k *fakeKubelet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != "/metrics/resource" {
+		http.NotFound(w, r)
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	// Times in the text are in milliseconds; the counter is that of the very
+	// same instant, so that the rate has no error.
+	now := time.Now().Truncate(time.Millisecond)
+	k.used += k.cores * now.Sub(k.at).Seconds()
+	k.at = now
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	fmt.Fprintf(w, resourceMetrics, k.used, k.memory, now.UnixMilli())
+}
+
+// frontProxy makes the certificate by which a server behind the API server
+// knows it, and returns the flags that kube-apiserver wants for it. It signs
+// itself: nobody else has to be known.
+func frontProxy(t *testing.T) []string {
+	t.Helper()
+	const name = "front-proxy-client"
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyPEM, err := keyutil.MarshalPrivateKeyToPEM(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := cert.NewSelfSignedCACert(cert.Config{CommonName: name}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	certFile, keyFile := filepath.Join(dir, "front-proxy.crt"), filepath.Join(dir, "front-proxy.key")
+	for file, content := range map[string][]byte{
+		certFile: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed.Raw}),
+		keyFile:  keyPEM,
+	} {
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return []string{
+		"--requestheader-client-ca-file=" + certFile,
+		"--requestheader-allowed-names=" + name,
+		"--requestheader-username-headers=X-Remote-User",
+		"--requestheader-group-headers=X-Remote-Group",
+		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
+		"--proxy-client-cert-file=" + certFile,
+		"--proxy-client-key-file=" + keyFile,
+	}
+}

@@ -1,0 +1,245 @@
+package integration
+
+import (
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/controlplane"
+)
+
+// faultyConfig is a scheduler that reads a faulty Prometheus server.
+const faultyConfig = `apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection: {leaderElect: false}
+clientConnection: {kubeconfig: %q}
+profiles:
+- schedulerName: %s
+  plugins:
+    score: {disabled: [{name: '*'}], enabled: [{name: LowRiskOverCommitment}]}
+  pluginConfig:
+  - name: LowRiskOverCommitment
+    args:
+      pollInterval: 200ms
+      maxLoadAge: 2s
+      countRecentPods: false
+      metricProvider: {type: Prometheus, address: %q, nodeLabel: node%s}
+`
+
+// samples returns the answer to any query: one sample for each node.
+func samples(at time.Time, values map[string]string) string {
+	var result []string
+	for node, value := range values {
+		result = append(result, fmt.Sprintf(`{"metric":{"node":%q},"value":[%.3f,%q]}`, node, float64(at.UnixMilli())/1000, value))
+	}
+	return `{"status":"success","data":{"resultType":"vector","result":[` + strings.Join(result, ",") + `]}}`
+}
+
+// By limits modest is the better node, by load eager would be. In every fault
+// the scheduler starts and schedules as fast as without one, by limits, and
+// says in its log what is wrong.
+func TestSchedulerSurvivesFaultsOfItsSource(t *testing.T) {
+	cp, err := controlplane.Start(t.Context(), controlplane.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cp.Stop)
+	config, err := cp.Config("test", "system:masters")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := cp.WriteKubeconfig(kubeconfig, "system:kube-scheduler"); err != nil {
+		t.Fatal(err)
+	}
+	createNode(t, client, "eager")
+	createNode(t, client, "modest")
+	// Limits of 12 of 8 on eager, of 6 on modest.
+	createPod(t, client, "a", "eager", "", "4", "12")
+	createPod(t, client, "b", "modest", "", "4", "6")
+
+	// told answers with these means, and small deviations, by a clock that is so
+	// far ahead.
+	told := func(ahead time.Duration, means map[string]string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			values := means
+			if strings.Contains(r.FormValue("query"), "stddev_over_time") {
+				values = map[string]string{"eager": "0.01", "modest": "0.01"}
+			}
+			fmt.Fprint(w, samples(time.Now().Add(ahead), values))
+		}
+	}
+	means := map[string]string{"eager": "0.01", "modest": "0.99"}
+	healthy := told(0, means)
+	zeros := make([]byte, 1<<20)
+	pour := func(w io.Writer) {
+		for range 1 << 10 {
+			if _, err := w.Write(zeros); err != nil {
+				return
+			}
+		}
+	}
+	var reads, elsewhere atomic.Int64
+	other := serveFault(t, func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) })
+	million := samples(time.Now(), map[string]string{"a": "0.5"})
+	million = strings.Replace(million, `{"metric"`, strings.Repeat(`{"metric":{"node":"a"},"value":[1,"1"]},`, 1_000_000)+`{"metric"`, 1)
+	tests := []struct {
+		name    string
+		handler http.HandlerFunc // nil: nobody listens
+		args    string           // of the provider
+		tls     bool
+		want    string // node
+		says    string // in the log
+	}{
+		{"healthy", healthy, "", false, "eager", "Load is read"},
+		{"down-at-start", nil, "", false, "modest", "connection refused"},
+		{"down-later", func(w http.ResponseWriter, r *http.Request) {
+			if reads.Add(1) > 20 {
+				panic(http.ErrAbortHandler)
+			}
+			healthy(w, r)
+		}, "", false, "modest", "There is no fresh load"},
+		{"hangs", func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+		}, "", false, "modest", ""},
+		{"error", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "boom", http.StatusInternalServerError) }, "", false, "modest", "status 500 Internal Server Error: boom"},
+		{"throttled", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "60")
+			http.Error(w, "slow down", http.StatusTooManyRequests)
+		}, "", false, "modest", "status 429 Too Many Requests: slow down"},
+		{"redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other, http.StatusTemporaryRedirect) }, ", token: secret", false, "modest", "redirects to another one"},
+		{"gigabyte", func(w http.ResponseWriter, _ *http.Request) { pour(w) }, "", false, "modest", "the answer is larger than 32 MiB"},
+		{"gzip-bomb", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			packer := gzip.NewWriter(w)
+			pour(packer)
+			_ = packer.Close()
+		}, "", false, "modest", "the answer is larger than 32 MiB"},
+		{"million-series", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, million) }, "", false, "modest", "the answer is larger than 32 MiB"},
+		{"not-numbers", told(0, map[string]string{"eager": "NaN", "modest": "+Inf"}), "", false, "modest", "want fractions of the node's capacity"},
+		{"negative-and-over", told(0, map[string]string{"eager": "-3", "modest": "250"}), "", false, "modest", "want fractions of the node's capacity"},
+		{"one-liar", told(0, map[string]string{"eager": "0.01", "modest": "NaN"}), "", false, "modest", "Load is read"},
+		{"clock-ahead", told(10*time.Minute, means), "", false, "modest", "ahead of this clock"},
+		{"clock-behind", told(-10*time.Minute, means), "", false, "modest", "older than 2s is not used"},
+		{"no-token", healthy, ", tokenFile: /nonexistent/token", false, "modest", "tokenFile: open /nonexistent/token"},
+		{"untrusted", healthy, "", true, "modest", "certificate signed by unknown authority"},
+		{"wrong-scheme", healthy, "", false, "modest", "server gave HTTP response to HTTPS client"},
+		{"strange-name", told(0, map[string]string{`x"} or up{`: "0.5", "eager": "0.01", "modest": "0.99"}), "", false, "eager", "Load is read"},
+	}
+	var usual time.Duration
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			address := "http://127.0.0.1:1"
+			switch {
+			case tc.tls:
+				server := httptest.NewUnstartedServer(tc.handler)
+				server.Config.ErrorLog = log.New(io.Discard, "", 0)
+				server.StartTLS()
+				defer server.Close()
+				address = server.URL
+			case tc.handler != nil:
+				address = serveFault(t, tc.handler)
+			}
+			if tc.name == "wrong-scheme" {
+				address = strings.Replace(address, "http:", "https:", 1)
+			}
+			took, said := schedule(t, client, tc.name, fmt.Sprintf(faultyConfig, kubeconfig, tc.name, address, tc.args), tc.want, tc.says)
+			if usual == 0 {
+				usual = took
+			}
+			t.Logf("scheduled %.1f s after the start", took.Seconds())
+			if took > usual+3*time.Second {
+				t.Errorf("scheduled %s after the start, usual are %s\n%s", took, usual, said)
+			}
+		})
+	}
+	if elsewhere.Load() > 0 {
+		t.Error("the token went to another host")
+	}
+}
+
+// serveFault serves what does not read its requests to the end, and may never
+// answer: connections are cut off at the end.
+func serveFault(t *testing.T, handler http.HandlerFunc) string {
+	t.Helper()
+	server := httptest.NewUnstartedServer(handler)
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.Start()
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return server.URL
+}
+
+// schedule starts a scheduler, waits until its log says something, lets a pod
+// arrive and looks where it goes. It returns how long it took from the start
+// until the scheduler had bound another pod, which was there before it.
+func schedule(t *testing.T, client kubernetes.Interface, name, config, want, says string) (time.Duration, fmt.Stringer) {
+	t.Helper()
+	said := &output{}
+	createPod(t, client, "first-"+name, "", name, "10m", "10m")
+	file := filepath.Join(t.TempDir(), "scheduler.yaml")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(scheduler, "--config="+file, "--secure-port=0")
+	cmd.Stderr = said
+	began := time.Now()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}()
+	bound := func(name string) (node string) {
+		eventually(t, name+" is not scheduled", said, func(ctx context.Context) (bool, error) {
+			pod, err := client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
+			if err == nil {
+				node = pod.Spec.NodeName
+			}
+			return node != "", err
+		})
+		return node
+	}
+	bound("first-" + name)
+	took := time.Since(began)
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
+		return strings.Contains(said.String(), says), nil
+	})
+	if err != nil {
+		t.Errorf("the log does not say %q:\n%s", says, said)
+	}
+	createPod(t, client, "second-"+name, "", name, "10m", "10m")
+	if node := bound("second-" + name); node != want {
+		t.Errorf("the pod is on %s, want %s\n%s", node, want, said)
+	}
+	for _, pod := range []string{"first-" + name, "second-" + name} {
+		if err := client.CoreV1().Pods(v1.NamespaceDefault).Delete(t.Context(), pod, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
+			t.Error(err)
+		}
+	}
+	return took, said
+}

@@ -1,0 +1,279 @@
+package integration
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/nodeexporter"
+	"github.com/plimsoll-k8s/plimsoll/internal/prometheusserver"
+	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
+	"github.com/plimsoll-k8s/plimsoll/load/remote"
+)
+
+// scrapeMachines starts a real Prometheus server that scrapes three machines, and
+// returns its address.
+func scrapeMachines(t *testing.T) string {
+	t.Helper()
+	exporter := nodeexporter.New(4 * time.Second)
+	machines := httptest.NewServer(exporter)
+	t.Cleanup(machines.Close)
+	var targets []prometheusserver.Target
+	for name, mean := range map[string]float64{"node-1": 0.25, "node-2": 0.5, "node-3": 0.75} {
+		exporter.Set(name, load.Node{CPU: load.Utilisation{Mean: mean}, Memory: load.Utilisation{Mean: 1 - mean}})
+		targets = append(targets, prometheusserver.Target{
+			Address: strings.TrimPrefix(machines.URL, "http://"), Path: "/" + name, Labels: map[string]string{"instance": "10.0.0." + name[5:] + ":9100"},
+		})
+	}
+	server, err := prometheusserver.Start(t.Context(), targets, 200*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	return server.Address
+}
+
+// startLoadWatcher starts the service and returns its port, what it says, and
+// how to end it in an orderly way.
+func startLoadWatcher(t *testing.T, args ...string) (port int, said *output, end func()) {
+	t.Helper()
+	port, said = freePort(t), &output{}
+	cmd := exec.Command(loadWatcher, append(args, fmt.Sprintf("--listen=127.0.0.1:%d", port))...)
+	cmd.Stderr = said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	return port, said, func() {
+		t.Helper()
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Errorf("ended with %v\n%s", err, said)
+			}
+		case <-time.After(20 * time.Second):
+			t.Errorf("does not end:\n%s", said)
+		}
+	}
+}
+
+// From a real Prometheus through our service to our client, to that of others,
+// and to people.
+func TestLoadWatcher(t *testing.T) {
+	prometheus := scrapeMachines(t)
+	flags := []string{"--provider=Prometheus", "--address=" + prometheus, "--window=4s", "--step=1s", "--rate-window=1s"}
+	port, said, end := startLoadWatcher(t, append(flags, "--poll-interval=1s")...)
+	address := fmt.Sprintf("http://127.0.0.1:%d", port)
+	source, err := remote.New(endpoint.Config{Address: address})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var reading load.Reading
+	right := func(means map[string]float64) bool {
+		ok := len(means) == 3
+		for name, want := range map[string]float64{"node-1": 0.25, "node-2": 0.5, "node-3": 0.75} {
+			ok = ok && math.Abs(means[name]-want) < 0.02
+		}
+		return ok
+	}
+	eventually(t, "our client does not read what the machines do", said, func(ctx context.Context) (bool, error) {
+		var err error
+		reading, err = source.Read(ctx)
+		means := map[string]float64{}
+		for name, node := range reading.Nodes {
+			means[name] = node.CPU.Mean
+		}
+		return err == nil && right(means), nil
+	})
+	if reading.Source != "Prometheus" || reading.Window != 4*time.Second || time.Since(reading.Time) > 10*time.Second {
+		t.Errorf("from %s over %s at %s", reading.Source, reading.Window, reading.Time)
+	}
+
+	t.Run("the client of others", func(t *testing.T) {
+		client := filepath.Join(t.TempDir(), "client")
+		build := exec.Command("go", "build", "-o", client, ".")
+		build.Dir = "../loadwatcher"
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("building the client: %v\n%s", err, out)
+		}
+		out, err := exec.CommandContext(t.Context(), client, address).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var understood struct {
+			Window struct{ Duration string }
+			Source string
+			Data   struct {
+				NodeMetricsMap map[string]struct {
+					Metrics []struct {
+						Type, Operator string
+						Value          float64
+					}
+				}
+			}
+		}
+		if err := json.Unmarshal(out, &understood); err != nil {
+			t.Fatalf("%v in %s", err, out)
+		}
+		means := map[string]float64{}
+		for name, node := range understood.Data.NodeMetricsMap {
+			if len(node.Metrics) != 4 {
+				t.Errorf("%s has %d metrics, want 4", name, len(node.Metrics))
+			}
+			for _, metric := range node.Metrics {
+				if metric.Type == "CPU" && metric.Operator == "AVG" {
+					means[name] = metric.Value / 100
+				}
+			}
+		}
+		if !right(means) || understood.Source != "Prometheus" || understood.Window.Duration != "4s" {
+			t.Errorf("understood %s", out)
+		}
+	})
+	t.Run("people", func(t *testing.T) {
+		for name, args := range map[string][]string{
+			"from Prometheus":  flags,
+			"from the service": {"--provider=Service", "--address=" + address},
+			"as a scheduler": {"--config=" + write(t, "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n"+
+				"- pluginConfig: [{name: LowRiskOverCommitment, args: {metricProvider: {type: Prometheus, address: '"+prometheus+"', window: 4s, step: 1s, rateWindow: 1s}}}]\n")},
+		} {
+			table, err := exec.CommandContext(t.Context(), plimsoll, append([]string{"load", "top"}, args...)...).CombinedOutput()
+			if err != nil || !strings.Contains(string(table), "3 nodes; means and deviations over 4s") ||
+				strings.Index(string(table), "node-3") > strings.Index(string(table), "node-1") {
+				t.Errorf("%s: %v\n%s", name, err, table)
+			}
+			raw, err := exec.CommandContext(t.Context(), plimsoll, append([]string{"load", "top", "-o", "json"}, args...)...).Output()
+			var got struct {
+				Source string
+				Nodes  []struct {
+					Name string
+					CPU  struct{ Mean float64 }
+				}
+			}
+			if err := errors.Join(err, json.Unmarshal(raw, &got)); err != nil {
+				t.Fatalf("%s: %v in %s", name, err, raw)
+			}
+			means := map[string]float64{}
+			for _, node := range got.Nodes {
+				means[node.Name] = node.CPU.Mean
+			}
+			if !right(means) || got.Source != "Prometheus" {
+				t.Errorf("%s: %s", name, raw)
+			}
+		}
+	})
+	end()
+	if !strings.Contains(said.String(), `msg="load is read" nodes=3`) || !strings.Contains(said.String(), "shutting down") {
+		t.Errorf("said\n%s", said)
+	}
+}
+
+// Over TLS, to those who show the token; and the scheduler's provider Service is
+// among them.
+func TestLoadWatcherWithTLSAndToken(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	cert, key := selfSigned(t)
+	certFile, keyFile, token := file("cert", cert), file("key", key), file("token", "secret")
+	feed := file("load.json", fmt.Sprintf(`{"timestamp":%d,"window":{"duration":"15m"},"source":"Test","data":{"NodeMetricsMap":{"a":{"metrics":[{"type":"CPU","operator":"AVG","value":40}]}}}}`, time.Now().Unix()))
+	port, said, end := startLoadWatcher(t, "--provider=File", "--address="+feed, "--tls-cert-file="+certFile, "--tls-private-key-file="+keyFile, "--auth-token-file="+token)
+	address := fmt.Sprintf("https://127.0.0.1:%d", port)
+	read := func(config endpoint.Config) error {
+		config.Address = address
+		source, err := remote.New(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = source.Read(t.Context())
+		return err
+	}
+	eventually(t, "the load is not served", said, func(context.Context) (bool, error) {
+		return read(endpoint.Config{CAFile: certFile, TokenFile: token}) == nil, nil
+	})
+	if err := read(endpoint.Config{CAFile: certFile}); load.ReasonOf(err) != load.Denied {
+		t.Errorf("without the token: %v", err)
+	}
+	if err := read(endpoint.Config{CAFile: certFile, Token: "guess"}); load.ReasonOf(err) != load.Denied {
+		t.Errorf("with a wrong token: %v", err)
+	}
+	if err := read(endpoint.Config{TokenFile: token}); load.ReasonOf(err) != load.Untrusted {
+		t.Errorf("without the authority: %v", err)
+	}
+	out, err := exec.CommandContext(t.Context(), plimsoll, "load", "top", "--provider=Service", "--address="+address, "--ca-file="+certFile, "--token-file="+token).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "40.0") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	out, err = exec.CommandContext(t.Context(), plimsoll, "load", "top", "--provider=Service", "--address="+address, "--ca-file="+certFile).CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(string(out), "want the service's bearer token") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	end()
+}
+
+// selfSigned returns a certificate of 127.0.0.1 and its key.
+func selfSigned(t *testing.T) (cert, key string) {
+	t.Helper()
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.StartTLS()
+	defer server.Close()
+	pair := server.TLS.Certificates[0]
+	return encodePair(t, pair)
+}
+
+func TestLoadWatcherBadInput(t *testing.T) {
+	for _, tc := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--nothing"}, "unknown flag: --nothing (see load-watcher --help)"},
+		{[]string{"--provider=Datadog"}, `--provider: found "Datadog", want one of Prometheus, KubernetesMetricsServer, SignalFx, Service, File`},
+		{[]string{"--provider=Prometheus"}, `--address "": want a URL like http://prometheus.monitoring:9090`},
+		{[]string{"--provider=Prometheus", "--address=p:9090"}, `--address "p:9090": want a URL like http://prometheus.monitoring:9090`},
+		{[]string{"--provider=Prometheus", "--address=http://p", "--node-label=a b"}, `--node-label: found "a b", want the name of a label such as node`},
+		{[]string{"--provider=File", "--address=/a", "--step=1m"}, "--step: has no meaning for a provider of type File"},
+		{[]string{"--kubeconfig=/nonexistent"}, "--kubeconfig: no access to a cluster, which the provider KubernetesMetricsServer needs: stat /nonexistent: no such file or directory"},
+		{[]string{"--poll-interval=1ms"}, "--poll-interval: found 1ms, want at least 1s"},
+		{[]string{"--max-age=1s"}, "--max-age: found 1s, want at least --poll-interval, 30s"},
+		{[]string{"--tls-cert-file=a"}, "--tls-cert-file, --tls-private-key-file: want both or none"},
+		{[]string{"--provider=File", "--address=/a", "--auth-token-file=/nonexistent"}, "open /nonexistent: no such file or directory"},
+		{[]string{"--provider=File", "--address=/a", "--listen=127.0.0.1:99999"}, "--listen: listen tcp: address 99999: invalid port"},
+		{[]string{"now"}, `unknown command "now" for "load-watcher"`},
+	} {
+		var said bytes.Buffer
+		cmd := exec.CommandContext(t.Context(), loadWatcher, tc.args...)
+		cmd.Env = append(os.Environ(), "KUBECONFIG=", "HOME=/nonexistent")
+		cmd.Stdout, cmd.Stderr = io.Discard, &said
+		err := cmd.Run()
+		var exit *exec.ExitError
+		lines := strings.Split(strings.TrimSpace(said.String()), "\n")
+		if !errors.As(err, &exit) || exit.ExitCode() != 2 || len(lines) != 1 || lines[0] != "load-watcher: "+tc.want {
+			t.Errorf("%v: %v\n%s\nwant\n%s", tc.args, err, &said, tc.want)
+		}
+	}
+}

@@ -1,0 +1,323 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	metricsclient "k8s.io/metrics/pkg/client/clientset/versioned"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/controlplane"
+	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/load/cluster"
+	"github.com/plimsoll-k8s/plimsoll/load/metricsserver"
+)
+
+const (
+	// scrapeEvery is the least that metrics-server takes.
+	scrapeEvery = 10 * time.Second
+	// metricsWindow holds three samples.
+	metricsWindow = 25 * time.Second
+	// metricsMaxAge bears one scrape that is late.
+	metricsMaxAge = 2 * scrapeEvery
+)
+
+// machine is a node with a kubelet of its own, and the load that it has.
+type machine struct {
+	name          string
+	cores, memory int64
+	kubelet       *fakeKubelet
+	cpuUsed       float64
+	memoryUsed    float64
+}
+
+// use tells the kubelet how much of the machine is used.
+func (m *machine) use(cpu, memory float64) {
+	m.cpuUsed, m.memoryUsed = cpu, memory
+	m.kubelet.use(cpu*float64(m.cores), math.Round(memory*float64(m.memory)))
+}
+
+// startMachines starts kubelets and creates their nodes.
+func startMachines(t *testing.T, client kubernetes.Interface) []*machine {
+	t.Helper()
+	var machines []*machine
+	for i := range 5 {
+		m := &machine{name: fmt.Sprintf("node-%d", i), cores: 2 << i, memory: int64(8<<i) << 30, kubelet: startKubelet(t, 0, 0)}
+		m.use(0.1+0.15*float64(i), 0.8-0.12*float64(i))
+		machines = append(machines, m)
+		quantities := func(cores, memory int64) v1.ResourceList {
+			return v1.ResourceList{v1.ResourceCPU: *resource.NewQuantity(cores, resource.DecimalSI), v1.ResourceMemory: *resource.NewQuantity(memory, resource.BinarySI)}
+		}
+		node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.name}, Status: v1.NodeStatus{
+			Capacity: quantities(m.cores, m.memory),
+			// Less than the capacity, which is what load is a fraction of.
+			Allocatable:     quantities(m.cores-1, m.memory/2),
+			Addresses:       []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: "127.0.0.1"}},
+			DaemonEndpoints: v1.NodeDaemonEndpoints{KubeletEndpoint: v1.DaemonEndpoint{Port: m.kubelet.port()}},
+		}}
+		if _, err := client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return machines
+}
+
+// startMetricsServer builds metrics-server, starts it and registers it with the
+// API server. It returns how to stop it, and its log.
+func startMetricsServer(t *testing.T, cp *controlplane.ControlPlane, client kubernetes.Interface) (stop func(), log *output) {
+	t.Helper()
+	dir, port := t.TempDir(), freePort(t)
+	program := filepath.Join(dir, "metrics-server")
+	t.Log("building metrics-server, which takes about 2 minutes the first time")
+	build := exec.CommandContext(t.Context(), "go", "build", "-C", "../metricsserver", "-o", program, "sigs.k8s.io/metrics-server/cmd/metrics-server")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building metrics-server: %v\n%s", err, out)
+	}
+	log = &output{}
+	// It does not start without.
+	eventually(t, "the API server does not publish how it authenticates", log, func(ctx context.Context) (bool, error) {
+		published, err := client.CoreV1().ConfigMaps("kube-system").Get(ctx, "extension-apiserver-authentication", metav1.GetOptions{})
+		return err == nil && published.Data["requestheader-client-ca-file"] != "", nil
+	})
+	cmd := exec.Command(program, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port), "--cert-dir="+dir,
+		"--kubeconfig="+cp.Kubeconfig, "--authentication-kubeconfig="+cp.Kubeconfig, "--authorization-kubeconfig="+cp.Kubeconfig,
+		"--kubelet-insecure-tls", "--kubelet-use-node-status-port", "--kubelet-preferred-address-types=InternalIP",
+		"--kubelet-request-timeout=5s", "--metric-resolution="+scrapeEvery.String())
+	cmd.Stderr = log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait()
+		close(ended)
+	}()
+	stop = func() {
+		_ = cmd.Process.Kill()
+		<-ended
+	}
+	t.Cleanup(stop)
+	// An APIService that is not there at the first try is tried again ever more
+	// rarely.
+	eventually(t, "metrics-server does not listen", log, func(context.Context) (bool, error) {
+		select {
+		case <-ended:
+			return false, errors.New("it ended")
+		default:
+		}
+		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil, nil
+	})
+	register(t, client, port)
+	return stop, log
+}
+
+// register lets the API server pass requests for the metrics API on to a port
+// of this machine. In a cluster the service has a selector; without a network
+// of services only a name that everybody can resolve leads anywhere.
+func register(t *testing.T, client kubernetes.Interface, port int) {
+	t.Helper()
+	service := &v1.Service{ObjectMeta: metav1.ObjectMeta{Name: "metrics-server"}, Spec: v1.ServiceSpec{
+		Type: v1.ServiceTypeExternalName, ExternalName: "localhost", Ports: []v1.ServicePort{{Port: int32(port)}},
+	}}
+	if _, err := client.CoreV1().Services("kube-system").Create(t.Context(), service, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	const apiService = `{"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": {"name": "v1beta1.metrics.k8s.io"},
+		"spec": {"group": "metrics.k8s.io", "version": "v1beta1", "groupPriorityMinimum": 100, "versionPriority": 100,
+			"insecureSkipTLSVerify": true, "service": {"namespace": "kube-system", "name": "metrics-server", "port": %d}}}`
+	err := client.CoreV1().RESTClient().Post().AbsPath("/apis/apiregistration.k8s.io/v1/apiservices").
+		SetHeader("Content-Type", "application/json").Body(fmt.Appendf(nil, apiService, port)).Do(t.Context()).Error()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// allowMetrics gives a user the right that reading load takes.
+func allowMetrics(t *testing.T, client kubernetes.Interface, user string) {
+	t.Helper()
+	meta := metav1.ObjectMeta{Name: "read-load"}
+	role := &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{"metrics.k8s.io"}, Resources: []string{"nodes"}, Verbs: []string{"list"}},
+	}}
+	if _, err := client.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: meta,
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	}
+	if _, err := client.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// newMetricsSource returns the source for a user with the rights of a
+// scheduler.
+func newMetricsSource(t *testing.T, cp *controlplane.ControlPlane, user string) *metricsserver.Source {
+	t.Helper()
+	config, err := cp.Config(user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics, err := metricsclient.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	factory := informers.NewSharedInformerFactory(client, 0)
+	lister := factory.Core().V1().Nodes().Lister()
+	factory.Start(t.Context().Done())
+	for kind, synced := range factory.WaitForCacheSync(t.Context().Done()) {
+		if !synced {
+			t.Fatalf("no list of %s", kind)
+		}
+	}
+	source, err := metricsserver.New(metricsserver.Config{
+		Metrics: metrics.MetricsV1beta1().NodeMetricses(), Nodes: cluster.FromLister(lister),
+		Window: metricsWindow, MaxAge: metricsMaxAge,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return source
+}
+
+// readUntil reads every half second until a reading, or the failure to get
+// one, is what is waited for.
+func readUntil(t *testing.T, what string, source load.Source, log fmt.Stringer, done func(load.Reading, error) bool) {
+	t.Helper()
+	var reading load.Reading
+	var readErr error
+	err := wait.PollUntilContextTimeout(t.Context(), 500*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		reading, readErr = source.Read(ctx)
+		return done(reading, readErr), nil
+	})
+	if err != nil {
+		t.Fatalf("%s: %v; the last reading: %+v, %v\n%s", what, err, reading, readErr, log)
+	}
+}
+
+// near allows for what a sample goes through: single precision in the window
+// (6e-8 of the value), and rates in whole nanocores. The kubelets' counters and
+// times fit each other exactly.
+func near(got, want float64) bool { return math.Abs(got-want) < 1e-6 }
+
+// steady says whether a node has a machine's load, and has had no other within
+// the window.
+func steady(node load.Node, m *machine) bool {
+	return node.HasCPU && node.HasMemory && near(node.CPU.Mean, m.cpuUsed) && near(node.CPU.StdDev, 0) &&
+		near(node.Memory.Mean, m.memoryUsed) && near(node.Memory.StdDev, 0)
+}
+
+// between says whether the samples of a window are some of one load and some of
+// another. Where a fraction p of them is of the other, which lies d from the
+// one, the mean is p d away from the one, (1 - p) d from the other, and the
+// variance is p (1 - p) d²: the product of both.
+func between(got load.Utilisation, from, to float64) bool {
+	variance := (got.Mean - from) * (to - got.Mean)
+	return variance > 1e-4 && near(got.StdDev, math.Sqrt(variance))
+}
+
+// A real metrics-server behind the API server scrapes five kubelets. What is
+// read is what the kubelets were told to do.
+func TestMetricsServer(t *testing.T) {
+	cp, err := controlplane.Start(t.Context(), controlplane.Options{APIServerArgs: frontProxy(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cp.Stop)
+	config, err := cp.Config("test", "system:masters")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	machines := startMachines(t, client)
+	const user = "system:kube-scheduler"
+	source := newMetricsSource(t, cp, user)
+
+	failed := func(reason load.Reason, hint string) func(load.Reading, error) bool {
+		return func(_ load.Reading, err error) bool {
+			return err != nil && load.ReasonOf(err) == reason && strings.Contains(err.Error(), hint)
+		}
+	}
+	nothing := &output{}
+	readUntil(t, "without the right to read", source, nothing, failed(load.Denied, "the right to list nodes of metrics.k8s.io"))
+	allowMetrics(t, client, user)
+	readUntil(t, "without metrics-server", source, nothing, failed(load.Unreachable, "is metrics-server installed?"))
+
+	stop, log := startMetricsServer(t, cp, client)
+	readUntil(t, "not all nodes are read", source, log, func(reading load.Reading, err error) bool {
+		// The API server takes a while to find metrics-server, which has no rate
+		// before its second scrape.
+		if reason := load.ReasonOf(err); err != nil && reason != load.Unreachable && reason != load.Empty {
+			t.Errorf("failed to read as %s: %v", reason, err)
+		}
+		return err == nil && len(reading.Nodes) == len(machines)
+	})
+	reading, err := source.Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range machines {
+		if node := reading.Nodes[m.name]; !steady(node, m) {
+			t.Errorf("%s: %+v, want CPU %.2f and memory %.2f", m.name, node, m.cpuUsed, m.memoryUsed)
+		}
+	}
+	// The API tells times in whole seconds.
+	if age := time.Since(reading.Time); age < 0 || age > scrapeEvery+2*time.Second || reading.Window != metricsWindow ||
+		reading.Source != metricsserver.Type || reading.Rejected != 0 || reading.Stale != 0 {
+		t.Errorf("read %s ago: %+v", age, reading)
+	}
+
+	changing, silent, others := machines[0], machines[4], machines[1:4]
+	before := *changing
+	changing.use(0.9, 0.2)
+	silent.kubelet.stop()
+	moved := false
+	readUntil(t, "the load of node-0 is not followed, or node-4 does not become stale", source, log, func(reading load.Reading, err error) bool {
+		if err != nil {
+			t.Errorf("a reading fails: %v", err)
+			return true
+		}
+		for _, m := range others {
+			if node := reading.Nodes[m.name]; !steady(node, m) {
+				t.Errorf("%s: %+v, want it unchanged", m.name, node)
+			}
+		}
+		node, known := reading.Nodes[silent.name]
+		if known != (reading.Stale == 0) || known && !steady(node, silent) {
+			t.Errorf("%s: %+v (%t) with %d stale nodes", silent.name, node, known, reading.Stale)
+		}
+		node = reading.Nodes[changing.name]
+		moved = moved || between(node.CPU, before.cpuUsed, changing.cpuUsed) && between(node.Memory, before.memoryUsed, changing.memoryUsed)
+		return moved && !known && steady(node, changing) || t.Failed()
+	})
+
+	stop()
+	readUntil(t, "without a running metrics-server", source, log, failed(load.Unreachable, "is metrics-server running?"))
+}
