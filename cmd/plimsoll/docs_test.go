@@ -7,6 +7,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/api/config"
+	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/load/cluster"
+	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
+	"github.com/plimsoll-k8s/plimsoll/load/metricsserver"
+	"github.com/plimsoll-k8s/plimsoll/load/prometheus"
+	"github.com/plimsoll-k8s/plimsoll/load/provider"
+	"github.com/plimsoll-k8s/plimsoll/plugins/lowriskovercommitment"
 )
 
 var update = flag.Bool("update", false, "write what the commands in the documentation print into it")
@@ -70,5 +79,63 @@ func runCommands(t *testing.T, text string) (string, int) {
 		}
 		out.WriteString(open + command + "\n" + strings.TrimRight(printed.String(), "\n") + end)
 		text = after
+	}
+}
+
+// Every configuration in the documentation can be copied: it is read without
+// an error, and names a source of load that can be made.
+func TestDocumentedConfigurations(t *testing.T) {
+	t.Setenv(provider.SignalFxTokenVariable, "")
+	text, err := os.ReadFile("../../docs/load.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(text), "```yaml\n")[1:]
+	if len(blocks) < len(provider.Types) {
+		t.Errorf("%d configurations, want one for each of %v", len(blocks), provider.Types)
+	}
+	access := provider.Cluster{Nodes: func() ([]cluster.Machine, error) { return nil, nil }, Metrics: noMetrics{}}
+	for _, block := range blocks {
+		block, _, _ = strings.Cut(block, "```")
+		file := filepath.Join(t.TempDir(), "scheduler.yaml")
+		if err := os.WriteFile(file, []byte(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cfg, err := config.Load(file)
+		if err != nil {
+			t.Errorf("%v in\n%s", err, block)
+			continue
+		}
+		for _, plugin := range cfg.Profiles[0].PluginConfig {
+			args, ok := plugin.Args.(*config.LowRiskOverCommitmentArgs)
+			if !ok {
+				continue
+			}
+			chosen, any := lowriskovercommitment.SourceConfig(args)
+			if _, err := provider.New(chosen, access); !any || err != nil {
+				t.Errorf("%v in\n%s", err, block)
+			}
+		}
+	}
+}
+
+type noMetrics struct{ metricsserver.Lister }
+
+// The queries in the documentation are those that are sent.
+func TestDocumentedQueries(t *testing.T) {
+	text, err := os.ReadFile("../../docs/load.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := prometheus.New(prometheus.Config{Endpoint: endpoint.Config{Address: "http://p"}, NodeLabel: "node"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, series := range load.AllSeries {
+		for _, query := range source.Asked(series) {
+			if !strings.Contains(string(text), "\n    "+query+"\n") {
+				t.Errorf("%s: docs/load.md lacks\n    %s", series, query)
+			}
+		}
 	}
 }

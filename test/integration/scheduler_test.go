@@ -200,8 +200,12 @@ func TestScheduler(t *testing.T) {
 	go func() { ended <- cmd.Wait() }()
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
 
+	admin, err := tls.X509KeyPair(config.CertData, config.KeyData)
+	if err != nil {
+		t.Fatal(err)
+	}
 	get := func(ctx context.Context, path string) (string, error) {
-		transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+		transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{admin}}}
 		defer transport.CloseIdleConnections()
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d%s", port, path), nil)
 		if err != nil {
@@ -248,6 +252,10 @@ func TestScheduler(t *testing.T) {
 	eventually(t, "health is not served", &log, func(ctx context.Context) (bool, error) {
 		body, err := get(ctx, "/healthz")
 		return body == "ok", err
+	})
+	eventually(t, "metrics of the load are not served", &log, func(ctx context.Context) (bool, error) {
+		body, err := get(ctx, "/metrics")
+		return err == nil && strings.Contains(body, `plimsoll_load_nodes{source="the load watcher at `+watcher+`/watcher"} 2`), nil
 	})
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
