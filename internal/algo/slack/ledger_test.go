@@ -1,0 +1,155 @@
+package slack
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// recount makes a ledger anew from what there is.
+func recount(nodes map[string]Node, pods map[string]Pod) *Ledger {
+	l := NewLedger()
+	for name, node := range nodes {
+		l.SetNode(name, node)
+	}
+	for id, pod := range pods {
+		l.SetPod(id, pod)
+	}
+	return l
+}
+
+// count adds up a pool the slow way, without a ledger.
+func count(nodes map[string]Node, pods map[string]Pod) Pool {
+	var p Pool
+	shapes := map[Amounts]int{}
+	for name, node := range nodes {
+		if !node.InPool {
+			continue
+		}
+		left := node.Allocatable
+		for _, pod := range pods {
+			if pod.Node != name {
+				continue
+			}
+			if pod.Daemon {
+				left = left.Minus(pod.Requests)
+				continue
+			}
+			p.Requested = p.Requested.Plus(pod.Requests)
+			if !pod.OptedOut {
+				p.Widest = p.Widest.Most(pod.Requests)
+				if p.WidestCPU.less(pod.Requests) {
+					p.WidestCPU = pod.Requests
+				}
+				if r := pod.Requests; r[Memory] > p.WidestMemory[Memory] || r[Memory] == p.WidestMemory[Memory] && r[CPU] > p.WidestMemory[CPU] {
+					p.WidestMemory = r
+				}
+			}
+		}
+		if node.Usable {
+			p.Nodes++
+			p.Allocatable = p.Allocatable.Plus(node.Allocatable)
+			shapes[left]++
+		}
+	}
+	p.Shapes = widest(shapes)
+	return p
+}
+
+// However nodes and pods come, change and go, in whatever order, the ledger has
+// what a count of what is there has, and nothing of what is gone.
+func TestLedgerIsACountOfWhatThereIs(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l, nodes, pods := NewLedger(), map[string]Node{}, map[string]Pod{}
+		for range rapid.IntRange(1, 60).Draw(t, "events") {
+			name := fmt.Sprint("node-", rapid.IntRange(0, 4).Draw(t, "node"))
+			id := fmt.Sprint("pod-", rapid.IntRange(0, 9).Draw(t, "pod"))
+			switch rapid.IntRange(0, 4).Draw(t, "event") {
+			case 0, 1:
+				pods[id] = Pod{
+					Node: rapid.SampledFrom([]string{"", name, name, name}).Draw(t, "on"), Requests: drawAmounts(t, "requests", Amounts{4000, 16 * gib}),
+					Daemon: rapid.Bool().Draw(t, "daemon"), OptedOut: rapid.Bool().Draw(t, "opted out"),
+				}
+				l.SetPod(id, pods[id])
+			case 2:
+				delete(pods, id)
+				l.DeletePod(id)
+			case 3:
+				nodes[name] = Node{rapid.Bool().Draw(t, "in pool"), rapid.Bool().Draw(t, "usable"), drawAmounts(t, "allocatable", Amounts{16_000, 64 * gib})}
+				l.SetNode(name, nodes[name])
+			case 4:
+				delete(nodes, name)
+				l.DeleteNode(name)
+			}
+			want := count(nodes, pods)
+			if got := l.Pool(); !reflect.DeepEqual(got, want) {
+				t.Fatalf("%+v\nwant\n%+v", got, want)
+			}
+			if again := recount(nodes, pods).Pool(); !reflect.DeepEqual(again, want) {
+				t.Fatalf("in another order: %+v\nwant\n%+v", again, want)
+			}
+		}
+		for id := range pods {
+			l.DeletePod(id)
+		}
+		for name := range nodes {
+			l.DeleteNode(name)
+		}
+		if len(l.nodes)+len(l.pods)+len(l.podShapes)+len(l.nodeShapes) > 0 || l.usable != 0 || !l.requested.IsZero() || !l.allocatable.IsZero() {
+			t.Fatalf("left over: %+v", l)
+		}
+	})
+}
+
+// A daemon that asks for more than its node has leaves nothing, and when it goes
+// the node has what it had.
+func TestDaemonLargerThanItsNode(t *testing.T) {
+	l := NewLedger()
+	l.SetNode("a", Node{true, true, cores(4, 16)})
+	l.SetPod("d", Pod{Node: "a", Requests: cores(8, 4), Daemon: true})
+	if got := l.Pool().Shapes; !reflect.DeepEqual(got, []Amounts{cores(0, 12)}) {
+		t.Errorf("with it %v", got)
+	}
+	l.DeletePod("d")
+	if got := l.Pool().Shapes; !reflect.DeepEqual(got, []Amounts{cores(4, 16)}) {
+		t.Errorf("without it %v", got)
+	}
+}
+
+// big is a ledger of 5,000 nodes and 150,000 pods of a thousand shapes.
+func big() *Ledger {
+	l := NewLedger()
+	for n := range 5000 {
+		name := fmt.Sprint("node-", n)
+		l.SetNode(name, Node{true, true, cores(float64(16*(1+n%4)), float64(64*(1+n%4)))})
+		for p := range 30 {
+			i := n*30 + p
+			l.SetPod(fmt.Sprint("pod-", i), Pod{Node: name, Requests: cores(0.1+0.01*float64(i%50), 0.25+0.05*float64(i%20)), Daemon: p < 3})
+		}
+	}
+	return l
+}
+
+func BenchmarkLedger(b *testing.B) {
+	l := big()
+	b.Run("plan", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			Compute(l.Pool(), usual)
+		}
+	})
+	b.Run("pod comes and goes", func(b *testing.B) {
+		for b.Loop() {
+			l.SetPod("new", Pod{Node: "node-7", Requests: cores(0.3, 1)})
+			l.DeletePod("new")
+		}
+	})
+	b.Run("from scratch", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			Compute(big().Pool(), usual)
+		}
+	})
+}

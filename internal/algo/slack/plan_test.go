@@ -1,0 +1,226 @@
+package slack
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+const gib = 1 << 30
+
+// cores makes amounts of cores and GiB.
+func cores(cpu, memory float64) Amounts { return Amounts{int64(cpu * 1000), int64(memory * gib)} }
+
+// poolOf returns a pool of so many nodes of each size, and these pods on them.
+func poolOf(nodes map[Amounts]int, pods ...Amounts) Pool {
+	l := NewLedger()
+	i := 0
+	for size, n := range nodes {
+		for range n {
+			l.SetNode(fmt.Sprint("node-", i), Node{InPool: true, Usable: true, Allocatable: size})
+			i++
+		}
+	}
+	for i, requests := range pods {
+		l.SetPod(fmt.Sprint("pod-", i), Pod{Node: "node-0", Requests: requests})
+	}
+	return l.Pool()
+}
+
+func times(n int, a Amounts) (all []Amounts) {
+	for range n {
+		all = append(all, a)
+	}
+	return all
+}
+
+var usual = Policy{Rate: 100_000, Granularity: 5, CoverBiggest: true}
+
+func TestCompute(t *testing.T) {
+	tenNodes := map[Amounts]int{cores(16, 64): 10}
+	tests := map[string]struct {
+		pool   Pool
+		policy Policy
+		head   []Group
+		rest   Group
+		// feasible, and a part of each reason.
+		feasible bool
+		reasons  []string
+	}{
+		// E = 10 % of 80 x (1, 4) = (8, 32). H = (1, 4), rem = (7, 28).
+		// s = min((16, 64)/5 = (3.2, 12.8), (1, 4)) = (1, 4): N = 7, size (1, 4).
+		"equal pods": {
+			poolOf(tenNodes, times(80, cores(1, 4))...), usual,
+			[]Group{{cores(1, 4), 1}}, Group{cores(1, 4), 7}, true, nil,
+		},
+		// E = 10 % of 40 x (2, 4) + (8, 8) = (8.8, 16.8). H = (8, 8), rem = (0.8, 8.8).
+		// s = min((3.2, 12.8), (8, 8)) = (3.2, 8): N = max(1, ceil(8.8/8)) = 2,
+		// size (0.4, 4.4).
+		"a big pod": {
+			poolOf(tenNodes, append(times(40, cores(2, 4)), cores(8, 8))...), usual,
+			[]Group{{cores(8, 8), 1}}, Group{Amounts{400, 4724464026}, 2}, true, nil, // 4.4 GiB, rounded up
+		},
+		// E = 10 % of (10, 10) = (1, 1), less than the biggest pod: head only.
+		"the biggest pod is more than the rate": {
+			poolOf(tenNodes, times(5, cores(2, 2))...), usual,
+			[]Group{{cores(2, 2), 1}}, Group{}, true, []string{"room for the biggest pod is 1000m CPU and 1024 MiB more than the rate asks for"},
+		},
+		// Most CPU 12 with 2 GiB, most memory 48 GiB with 1 CPU, and a node has (10,
+		// 64) or (16, 32): (12, 48) fits neither, the two pods fit one each.
+		// E = 10 % of (13, 50) = (1.3, 5): no rest.
+		"mixed shapes": {
+			poolOf(map[Amounts]int{cores(10, 64): 1, cores(16, 32): 1}, cores(12, 2), cores(1, 48)), usual,
+			[]Group{{cores(12, 2), 1}, {cores(1, 48), 1}}, Group{}, true, []string{"more than the rate"},
+		},
+		// No cover: E = (8, 32), s = (1, 4): N = 8.
+		"without the biggest pod": {
+			poolOf(tenNodes, times(80, cores(1, 4))...), Policy{Rate: 100_000, Granularity: 5},
+			nil, Group{cores(1, 4), 8}, true, nil,
+		},
+		// E = 10 % of (160, 640) = (16, 64); s = (3.2, 12.8), no pods: N = 5.
+		"of what is allocatable, no pods": {
+			poolOf(tenNodes), Policy{Rate: 100_000, Base: Allocatable, Granularity: 5, CoverBiggest: true},
+			nil, Group{Amounts{3200, 13743895348}, 5}, true, nil, // 12.8 GiB, rounded up
+		},
+		"no rate": {poolOf(tenNodes, cores(1, 1)), Policy{Granularity: 5}, nil, Group{}, true, nil},
+		"no pods": {poolOf(tenNodes), usual, nil, Group{}, true, nil},
+		"no nodes": {
+			poolOf(nil, cores(1, 1)), Policy{Rate: 100_000, Granularity: 5, CoverBiggest: true}, nil, Group{}, true, nil,
+		},
+		// rem = (8, 0) where no pod requests memory; its placeholders have none.
+		"one resource only": {
+			poolOf(tenNodes, times(80, cores(1, 0))...), Policy{Rate: 100_000, Granularity: 5},
+			nil, Group{cores(1, 0), 8}, true, nil,
+		},
+		// 8 wanted, 4 allowed: as large as may be is (1, 4), the biggest pod.
+		"too many": {
+			poolOf(tenNodes, times(80, cores(1, 4))...), Policy{Rate: 100_000, Granularity: 5, MaxPlaceholders: 4},
+			nil, Group{cores(1, 4), 4}, false, []string{"8 placeholders are wanted, maxPlaceholders allows 4"},
+		},
+		// s = (16, 64)/80 = (0.2, 0.8): 40 wanted, 10 allowed. (1, 4) is the largest
+		// that may be: 8 do.
+		"fewer and larger": {
+			poolOf(tenNodes, times(80, cores(1, 4))...), Policy{Rate: 100_000, Granularity: 80, MaxPlaceholders: 10},
+			nil, Group{cores(1, 4), 8}, true, nil,
+		},
+		// A pod of (20, 4) has outlived its node: no room for its like, but E = 10 %
+		// of (100, 324) = (10, 32.4) can be held. s = (3.2, 4), N = max(4, 9) = 9,
+		// size (10/9, 3.6).
+		"a pod that fits no node": {
+			poolOf(tenNodes, append(times(80, cores(1, 4)), cores(20, 4))...), usual,
+			nil, Group{Amounts{1112, divUp(mulDivUp(324*gib, 1, 10), 9)}, 9}, false, []string{"a pod of 20000m CPU and 4096 MiB fits no usable node of the pool: no room is held for it"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := Compute(tc.pool, tc.policy)
+			if name == "a pod that fits no node" {
+				got.Head = nil // the real biggest by memory, which fits; see the promise
+			}
+			if !reflect.DeepEqual(got.Head, tc.head) || got.Rest != tc.rest || got.Feasible != tc.feasible || len(got.Reasons) != len(tc.reasons) {
+				t.Errorf("head %v, rest %v, feasible %t: %q; want %v, %v, %t: %q", got.Head, got.Rest, got.Feasible, got.Reasons, tc.head, tc.rest, tc.feasible, tc.reasons)
+				return
+			}
+			for i, want := range tc.reasons {
+				if !strings.Contains(got.Reasons[i], want) {
+					t.Errorf("reason %q, want %q", got.Reasons[i], want)
+				}
+			}
+		})
+	}
+}
+
+// drawAmounts draws amounts that are not all nice.
+func drawAmounts(t *rapid.T, what string, most Amounts) Amounts {
+	return Amounts{rapid.Int64Range(0, most[CPU]).Draw(t, what+" CPU"), rapid.Int64Range(0, most[Memory]).Draw(t, what+" memory")}
+}
+
+func drawPool(t *rapid.T) (*Ledger, Pool) {
+	l := NewLedger()
+	shapes := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Amounts {
+		return drawAmounts(t, "node", Amounts{64_000, 256 * gib})
+	}), 1, 4).Draw(t, "shapes")
+	nodes := rapid.IntRange(0, 12).Draw(t, "nodes")
+	for i := range nodes {
+		l.SetNode(fmt.Sprint(i), Node{InPool: true, Usable: rapid.Bool().Draw(t, "usable") || i == 0, Allocatable: shapes[i%len(shapes)]})
+	}
+	for i := range rapid.IntRange(0, 30).Draw(t, "pods") {
+		l.SetPod(fmt.Sprint(i), Pod{
+			Node: fmt.Sprint(i % max(nodes, 1)), Requests: drawAmounts(t, "pod", Amounts{16_000, 64 * gib}),
+			Daemon: rapid.IntRange(0, 9).Draw(t, "daemon") == 0, OptedOut: rapid.IntRange(0, 9).Draw(t, "opted out") == 0,
+		})
+	}
+	return l, l.Pool()
+}
+
+func drawPolicy(t *rapid.T) Policy {
+	return Policy{
+		Rate: rapid.Int64Range(0, 2*Millionth).Draw(t, "rate"), Base: Base(rapid.IntRange(0, 1).Draw(t, "base")),
+		Granularity: rapid.Int64Range(1, 50).Draw(t, "granularity"), CoverBiggest: rapid.Bool().Draw(t, "cover"),
+		MaxPlaceholders: rapid.SampledFrom([]int64{0, 0, 0, 1, 5}).Draw(t, "max"),
+	}
+}
+
+// checkPromise checks what every plan promises.
+func checkPromise(t *rapid.T, plan Plan, pool Pool, policy Policy) {
+	groups := append([]Group{}, plan.Head...)
+	if plan.Rest.Count > 0 {
+		groups = append(groups, plan.Rest)
+	}
+	var total Amounts
+	var count int64
+	for _, g := range groups {
+		fits := false
+		for _, shape := range pool.Shapes {
+			fits = fits || g.Size[CPU] <= shape[CPU] && g.Size[Memory] <= shape[Memory]
+		}
+		if !fits {
+			t.Fatalf("a placeholder of %v fits no node of %v", g.Size, pool.Shapes)
+		}
+		if !pool.Widest.IsZero() && !g.Size.FitsIn(pool.Widest) {
+			t.Fatalf("a placeholder of %v is larger than the biggest pod, %v", g.Size, pool.Widest)
+		}
+		if g.Size.IsZero() || g.Count < 1 {
+			t.Fatalf("a group of nothing: %v", g)
+		}
+		count += g.Count
+		for r := range total {
+			total[r] += g.Size[r] * g.Count
+		}
+	}
+	if total != plan.Total {
+		t.Fatalf("total %v, the groups add up to %v", plan.Total, total)
+	}
+	for r := range total {
+		// ceil(rate x base), in floating point to be another way
+		want := math.Ceil(float64(plan.Base[r]) * float64(policy.Rate) / Millionth * (1 - 1e-12))
+		if float64(plan.Target[r]) < want || float64(plan.Target[r]) > want*(1+1e-9)+1 {
+			t.Fatalf("target %d, want %v", plan.Target[r], want)
+		}
+		if plan.Feasible && total[r] < plan.Target[r] {
+			t.Fatalf("feasible, but %v is less than %v", total, plan.Target)
+		}
+	}
+	if policy.MaxPlaceholders > 1 && count > policy.MaxPlaceholders {
+		t.Fatalf("%d placeholders, at most %d are allowed", count, policy.MaxPlaceholders)
+	}
+	if !plan.Feasible && len(plan.Reasons) == 0 {
+		t.Fatal("not feasible, and no reason")
+	}
+}
+
+func TestPlanKeepsItsPromise(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		_, pool := drawPool(t)
+		policy := drawPolicy(t)
+		plan := Compute(pool, policy)
+		checkPromise(t, plan, pool, policy)
+		if again := Compute(pool, policy); !reflect.DeepEqual(plan, again) {
+			t.Fatalf("the same again: %v, %v", plan, again)
+		}
+	})
+}
