@@ -62,8 +62,8 @@ bench: ## the benchmarks whose figures the README quotes
 	go test -run '^$$' -bench . -benchtime 1x -timeout 30m ./test/bench/...
 
 .PHONY: generate
-generate: ## the generated code
-	$(TOOL) controller-gen object paths=./api/...
+generate: ## the generated code and CRDs
+	$(TOOL) controller-gen object crd paths=./api/... output:crd:artifacts:config=config/crd
 
 .PHONY: lint
 lint: ## formatting, static checks and the import rules

@@ -13,6 +13,8 @@ const (
 	Allocatable
 )
 
+const mebibyte = 1 << 20
+
 // Policy is how much slack is wanted.
 type Policy struct {
 	// Rate in millionths of the base, at least 0.
@@ -159,6 +161,10 @@ func (p *Plan) fill(pool Pool, policy Policy) {
 	for r := range p.rem {
 		p.Rest.Size[r] = min(divUp(p.rem[r], n), p.bound[r])
 	}
+	// A whole number of MiB reads better, where it may be.
+	if whole := divUp(p.Rest.Size[Memory], mebibyte) * mebibyte; whole <= p.bound[Memory] {
+		p.Rest.Size[Memory] = whole
+	}
 }
 
 // largest returns the largest size that a placeholder may have: wished, but no
@@ -244,5 +250,5 @@ func (p *Plan) settle() {
 
 // String writes amounts for people: 1500m CPU and 2048 MiB.
 func (a Amounts) String() string {
-	return fmt.Sprintf("%dm CPU and %d MiB", a[CPU], divUp(a[Memory], 1<<20))
+	return fmt.Sprintf("%dm CPU and %d MiB", a[CPU], divUp(a[Memory], mebibyte))
 }

@@ -62,7 +62,7 @@ func TestCompute(t *testing.T) {
 		// size (0.4, 4.4).
 		"a big pod": {
 			poolOf(tenNodes, append(times(40, cores(2, 4)), cores(8, 8))...), usual,
-			[]Group{{cores(8, 8), 1}}, Group{Amounts{400, 4724464026}, 2}, true, nil, // 4.4 GiB, rounded up
+			[]Group{{cores(8, 8), 1}}, Group{Amounts{400, 4506 << 20}, 2}, true, nil, // 4.4 GiB, rounded up
 		},
 		// E = 10 % of (10, 10) = (1, 1), less than the biggest pod: head only.
 		"the biggest pod is more than the rate": {
@@ -112,7 +112,7 @@ func TestCompute(t *testing.T) {
 		// size (10/9, 3.6).
 		"a pod that fits no node": {
 			poolOf(tenNodes, append(times(80, cores(1, 4)), cores(20, 4))...), usual,
-			nil, Group{Amounts{1112, divUp(mulDivUp(324*gib, 1, 10), 9)}, 9}, false, []string{"a pod of 20000m CPU and 4096 MiB fits no usable node of the pool: no room is held for it"},
+			nil, Group{Amounts{1112, 3687 << 20}, 9}, false, []string{"a pod of 20000m CPU and 4096 MiB fits no usable node of the pool: no room is held for it"},
 		},
 	}
 	for name, tc := range tests {

@@ -1,0 +1,249 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/spf13/cobra"
+	v1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+	"github.com/plimsoll-k8s/plimsoll/slack"
+)
+
+func newSlackCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "slack",
+		Short: "How much room is kept for the next pods?",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newSlackPlanCommand())
+	return cmd
+}
+
+// slackPlanOptions are the flags of plimsoll slack plan.
+type slackPlanOptions struct {
+	files     []string
+	policy    string
+	rate      string
+	namespace string
+	output    string
+}
+
+func newSlackPlanCommand() *cobra.Command {
+	var o slackPlanOptions
+	cmd := &cobra.Command{
+		Use:   "plan -f FILE_OR_DIR...",
+		Short: "Plan the placeholders that keep a rate of a cluster's load to spare",
+		Long: `Plan the placeholders that keep a rate of a cluster's load to spare, and room for
+its biggest pod, as the slack controller would if it began now. Nodes and pods come
+from manifests; nothing is changed.
+
+The plan is that of a policy (a ResourceSlack, --policy) or of the default one with
+--rate. With -o yaml it is printed as the objects that an autoscaler with
+CapacityBuffers wants. The exit code is 0 also where the plan is not feasible; the
+reasons say why, and -o json has "feasible".`,
+		Example: `  # What would 10 % cost?
+  kubectl get nodes,pods -A -o yaml | plimsoll slack plan -f - --rate 10%
+
+  # The objects of a policy.
+  plimsoll slack plan -f cluster/ --policy policy.yaml -o yaml | kubectl apply -f -`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.files = append(o.files, args...)
+			return o.run(cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVarP(&o.files, "filename", "f", nil, "file or folder with manifests of nodes and pods, - for standard input; may be repeated")
+	flags.StringVar(&o.policy, "policy", "", "file with a ResourceSlack")
+	flags.StringVar(&o.rate, "rate", "", "the rate to keep to spare, such as 10% or 0.1; overrides the policy's (default "+v1alpha1.DefaultRate+")")
+	flags.StringVar(&o.namespace, "namespace", "plimsoll-system", "namespace of the objects of -o yaml")
+	flags.StringVarP(&o.output, "output", "o", "table", "table, json or yaml")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.MarkFlagFilename("policy", "yaml", "yml", "json")
+	return cmd
+}
+
+// slackPlanResult is the answer in JSON.
+type slackPlanResult struct {
+	Policy       string            `json:"policy"`
+	Base         v1.ResourceList   `json:"base"`
+	Target       v1.ResourceList   `json:"target"`
+	Head         []slackPlaceholders `json:"head"`
+	Placeholders slackPlaceholders   `json:"placeholders"`
+	Total        v1.ResourceList   `json:"total"`
+	Feasible     bool              `json:"feasible"`
+	Reasons      []string          `json:"reasons"`
+}
+
+// slackPlaceholders is a number of equal placeholders.
+type slackPlaceholders struct {
+	Requests v1.ResourceList `json:"requests"`
+	Count    int64           `json:"count"`
+}
+
+func (o *slackPlanOptions) run(in io.Reader, out, warnings io.Writer) error {
+	if !slices.Contains([]string{"table", "json", "yaml"}, o.output) {
+		return fmt.Errorf("--output: found %q, want table, json or yaml", o.output)
+	}
+	if len(o.files) == 0 {
+		return fmt.Errorf("--filename: nothing given, want files or folders with manifests of nodes and pods")
+	}
+	policy, err := o.readPolicy()
+	if err != nil {
+		return err
+	}
+	objects, err := manifest.Read(o.files, in)
+	if err != nil {
+		return err
+	}
+	for _, warning := range objects.Warnings {
+		fmt.Fprintln(warnings, "plimsoll: warning:", warning)
+	}
+	plan, err := slack.Compute(policy, objects.Nodes, objects.Running, time.Now())
+	if err != nil {
+		return err
+	}
+	switch o.output {
+	case "json":
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(resultOf(plan))
+	case "yaml":
+		return o.printObjects(out, warnings, policy, plan)
+	}
+	printPlan(out, plan)
+	return nil
+}
+
+// readPolicy returns the policy that the flags name.
+func (o *slackPlanOptions) readPolicy() (*v1alpha1.ResourceSlack, error) {
+	policy := &v1alpha1.ResourceSlack{}
+	policy.Name, policy.Spec.MinRate = "default", v1alpha1.DefaultRate
+	where := "--rate"
+	if o.policy != "" {
+		where = o.policy
+		raw, err := os.ReadFile(o.policy)
+		if err != nil {
+			return nil, err
+		}
+		*policy = v1alpha1.ResourceSlack{}
+		if err := yaml.UnmarshalStrict(raw, policy); err != nil {
+			return nil, fmt.Errorf("%s: %w", o.policy, err)
+		}
+		if policy.Kind != v1alpha1.Kind || policy.APIVersion != v1alpha1.GroupVersion.String() {
+			return nil, fmt.Errorf("%s: found %s of %s, want a %s of %s", o.policy, orNone(policy.Kind), orNone(policy.APIVersion), v1alpha1.Kind, v1alpha1.GroupVersion)
+		}
+		if policy.Name == "" {
+			return nil, fmt.Errorf("%s: metadata.name: missing, want the policy's name", o.policy)
+		}
+	}
+	if o.rate != "" {
+		policy.Spec.MinRate = o.rate
+		if _, err := v1alpha1.ParseRate(o.rate); err != nil {
+			return nil, fmt.Errorf("--rate: %w", err)
+		}
+	}
+	policy.Spec.Default()
+	if err := policy.Spec.Validate(); err != nil {
+		return nil, fmt.Errorf("%s: %w", where, err)
+	}
+	return policy, nil
+}
+
+func orNone(text string) string {
+	if text == "" {
+		return "nothing"
+	}
+	return text
+}
+
+func resultOf(plan slack.Plan) slackPlanResult {
+	result := slackPlanResult{
+		Policy: plan.Policy, Base: plan.Base, Target: plan.Target, Total: plan.Total,
+		Feasible: plan.Feasible, Reasons: append([]string{}, plan.Reasons...),
+		Head: []slackPlaceholders{}, Placeholders: slackPlaceholders{Requests: v1.ResourceList{}},
+	}
+	for _, group := range plan.Groups {
+		placeholder := slackPlaceholders{group.Requests, group.Count}
+		if group.Head {
+			result.Head = append(result.Head, placeholder)
+		} else {
+			result.Placeholders = placeholder
+		}
+	}
+	return result
+}
+
+// printObjects prints what an autoscaler with buffers wants.
+func (o *slackPlanOptions) printObjects(out, warnings io.Writer, policy *v1alpha1.ResourceSlack, plan slack.Plan) error {
+	for _, reason := range plan.Reasons {
+		fmt.Fprintln(warnings, "plimsoll: warning:", reason)
+	}
+	if policy.Spec.Backend != v1alpha1.BackendCapacityBuffer {
+		return fmt.Errorf("--output: the objects of backend %s are made by the controller only, want table or json", policy.Spec.Backend)
+	}
+	templates, buffers := slack.Objects(policy, plan, o.namespace)
+	var documents []string
+	add := func(object any) error {
+		raw, err := yaml.Marshal(object)
+		documents = append(documents, string(raw))
+		return err
+	}
+	for i := range templates {
+		if err := add(templates[i]); err != nil {
+			return err
+		}
+		if err := add(buffers[i].Object); err != nil {
+			return err
+		}
+	}
+	_, err := io.WriteString(out, strings.Join(documents, "---\n"))
+	return err
+}
+
+func printPlan(out io.Writer, plan slack.Plan) {
+	t := table.NewWriter()
+	t.SetOutputMirror(out)
+	t.SetStyle(table.StyleLight)
+	t.Style().Format.Header = text.FormatDefault
+	t.AppendHeader(table.Row{plan.Policy, "count", "CPU", "memory"})
+	row := func(name string, count any, list v1.ResourceList) {
+		t.AppendRow(table.Row{name, count, list.Cpu().String(), rounded(list)})
+	}
+	row("base", "", plan.Base)
+	row("target", "", plan.Target)
+	t.AppendSeparator()
+	for _, group := range plan.Groups {
+		name := "placeholders"
+		if group.Head {
+			name = "for the biggest pod"
+		}
+		row(name, group.Count, group.Requests)
+	}
+	t.AppendSeparator()
+	row("total", "", plan.Total)
+	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, Align: text.AlignRight}, {Number: 3, Align: text.AlignRight}, {Number: 4, Align: text.AlignRight}})
+	t.Render()
+	if !plan.Feasible {
+		fmt.Fprintln(out, "not feasible:")
+	}
+	for _, reason := range plan.Reasons {
+		fmt.Fprintln(out, reason)
+	}
+}
+
+// rounded writes memory in whole MiB, rounded up.
+func rounded(list v1.ResourceList) string {
+	return fmt.Sprintf("%dMi", (list.Memory().Value()+1<<20-1)>>20)
+}

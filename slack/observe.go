@@ -1,0 +1,111 @@
+// Package slack keeps room to spare for the next pods, as placeholders that an
+// autoscaler treats like pods that wait. It turns nodes, pods and policies of
+// Kubernetes into what the planner reckons with, and its plans into objects;
+// Loop is all of that for autoscalers that are built from source.
+package slack
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/klog/v2"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	algo "github.com/plimsoll-k8s/plimsoll/internal/algo/slack"
+	"github.com/plimsoll-k8s/plimsoll/internal/noderes"
+)
+
+// PlaceholderLabel is on placeholder pods; its value is the policy's name.
+const PlaceholderLabel = "plimsoll.dev/placeholder"
+
+// controlPlaneLabel is on nodes that are not for everybody's pods.
+const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
+
+// unreadyGrace is how long a node that is not ready is still reckoned with, so
+// that one which comes and goes does not make placeholders come and go.
+const unreadyGrace = time.Minute
+
+// observeNode returns a node as the planner sees it at a time.
+func observeNode(node *v1.Node, pool v1alpha1.Pool, now time.Time) algo.Node {
+	return algo.Node{
+		InPool:      inPool(node, pool),
+		Usable:      usable(node, now),
+		Allocatable: amountsOf(node.Status.Allocatable),
+	}
+}
+
+// inPool reports whether pods of the pool may run on a node: it has the labels,
+// and no taint that they do not tolerate. Taints that say how the node is doing
+// do not count.
+func inPool(node *v1.Node, pool v1alpha1.Pool) bool {
+	if _, controlPlane := node.Labels[controlPlaneLabel]; controlPlane {
+		return false
+	}
+	if !labels.SelectorFromSet(pool.NodeSelector).Matches(labels.Set(node.Labels)) {
+		return false
+	}
+	_, untolerated := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, pool.Tolerations, func(taint *v1.Taint) bool {
+		return taint.Effect != v1.TaintEffectPreferNoSchedule && !isCondition(taint.Key)
+	}, true)
+	return !untolerated
+}
+
+// isCondition reports whether a taint says how a node is doing, and not what it
+// is for.
+func isCondition(key string) bool {
+	switch key {
+	case v1.TaintNodeNotReady, v1.TaintNodeUnreachable, v1.TaintNodeUnschedulable, v1.TaintNodeMemoryPressure,
+		v1.TaintNodeDiskPressure, v1.TaintNodePIDPressure, v1.TaintNodeNetworkUnavailable, v1.TaintNodeOutOfService:
+		return true
+	}
+	return false
+}
+
+// usable reports whether placeholders can be put on a node. A node that tells
+// nothing of itself is one of a manifest.
+func usable(node *v1.Node, now time.Time) bool {
+	if node.Spec.Unschedulable || node.DeletionTimestamp != nil {
+		return false
+	}
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == v1.NodeReady {
+			return condition.Status == v1.ConditionTrue || now.Sub(condition.LastTransitionTime.Time) < unreadyGrace
+		}
+	}
+	return len(node.Status.Conditions) == 0
+}
+
+// observePod returns a pod as the planner sees it. Pods that have ended, and
+// placeholders, are on no node to it.
+func observePod(pod *v1.Pod) algo.Pod {
+	if pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed || pod.Labels[PlaceholderLabel] != "" {
+		return algo.Pod{}
+	}
+	return algo.Pod{
+		Node: pod.Spec.NodeName, Requests: requestsOf(pod), Daemon: isDaemon(pod),
+		OptedOut: pod.Annotations[v1alpha1.AnnotationBiggest] == v1alpha1.BiggestIgnore,
+	}
+}
+
+// isDaemon reports whether a pod comes with its node.
+func isDaemon(pod *v1.Pod) bool {
+	if _, mirror := pod.Annotations[v1.MirrorPodAnnotationKey]; mirror {
+		return true
+	}
+	owner := metav1.GetControllerOf(pod)
+	return owner != nil && owner.Kind == "DaemonSet"
+}
+
+// requestsOf returns what a pod requests.
+func requestsOf(pod *v1.Pod) algo.Amounts {
+	p := noderes.NewPod(pod)
+	return algo.Amounts{algo.CPU: p.Of(noderes.CPU).Request, algo.Memory: p.Of(noderes.Memory).Request}
+}
+
+// amountsOf returns what a list has.
+func amountsOf(list v1.ResourceList) algo.Amounts {
+	return algo.Amounts{algo.CPU: max(0, noderes.CPU.Amount(list[v1.ResourceCPU])), algo.Memory: max(0, noderes.Memory.Amount(list[v1.ResourceMemory]))}
+}

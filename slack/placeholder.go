@@ -1,0 +1,90 @@
+package slack
+
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+)
+
+// CapacityBufferVersion is the API of autoscalers that hold placeholders.
+var CapacityBufferVersion = schema.GroupVersion{Group: "autoscaling.x-k8s.io", Version: "v1beta1"}
+
+// pauseImage is what a placeholder would run, if it ever did.
+const pauseImage = "registry.k8s.io/pause:3.10"
+
+// template returns the pod that every placeholder of a group is.
+func template(policy *v1alpha1.ResourceSlack, group Group) v1.PodTemplateSpec {
+	return v1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{PlaceholderLabel: policy.Name}},
+		Spec: v1.PodSpec{
+			Containers:                    []v1.Container{{Name: "placeholder", Image: pauseImage, Resources: v1.ResourceRequirements{Requests: group.Requests}}},
+			NodeSelector:                  policy.Spec.Pool.NodeSelector,
+			Tolerations:                   policy.Spec.Pool.Tolerations,
+			PriorityClassName:             policy.Spec.PriorityClassName,
+			TerminationGracePeriodSeconds: new(int64),
+		},
+	}
+}
+
+// owner returns the reference to the policy, the one owner of all its
+// placeholders: to an autoscaler they are movable pods of one set.
+func owner(policy *v1alpha1.ResourceSlack) metav1.OwnerReference {
+	return metav1.OwnerReference{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind, Name: policy.Name, UID: policy.UID,
+		Controller: new(true), BlockOwnerDeletion: new(true),
+	}
+}
+
+// Objects returns what the backend CapacityBuffer wants in a namespace for a
+// plan: a template and a buffer for each group, in the order of the groups. The
+// same plan gives the same objects.
+func Objects(policy *v1alpha1.ResourceSlack, plan Plan, namespace string) ([]*v1.PodTemplate, []*unstructured.Unstructured) {
+	var templates []*v1.PodTemplate
+	var buffers []*unstructured.Unstructured
+	for _, group := range plan.Groups {
+		meta := metav1.ObjectMeta{Name: group.Name, Namespace: namespace, Labels: map[string]string{PlaceholderLabel: policy.Name}}
+		if policy.UID != "" {
+			meta.OwnerReferences = []metav1.OwnerReference{owner(policy)}
+		}
+		templates = append(templates, &v1.PodTemplate{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PodTemplate"},
+			ObjectMeta: meta, Template: template(policy, group),
+		})
+		buffer := &unstructured.Unstructured{Object: map[string]any{
+			"spec": map[string]any{
+				"podTemplateRef": map[string]any{"name": group.Name},
+				// Autoscalers differ in which strategies they know, not in replicas.
+				"replicas": group.Count,
+			},
+		}}
+		buffer.SetGroupVersionKind(CapacityBufferVersion.WithKind("CapacityBuffer"))
+		buffer.SetName(meta.Name)
+		buffer.SetNamespace(namespace)
+		buffer.SetLabels(meta.Labels)
+		buffer.SetOwnerReferences(meta.OwnerReferences)
+		buffers = append(buffers, buffer)
+	}
+	return templates, buffers
+}
+
+// pod returns a placeholder as a pod that was never created. Its name and UID
+// are the same for the same group and index.
+func pod(policy *v1alpha1.ResourceSlack, group Group, index int64, namespace string) *v1.Pod {
+	t := template(policy, group)
+	return &v1.Pod{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: fmt.Sprintf("%s-%d", group.Name, index), Namespace: namespace, Labels: t.Labels,
+			UID:             types.UID(fmt.Sprintf("%s-%s-%d", policy.UID, group.Name, index)),
+			OwnerReferences: []metav1.OwnerReference{owner(policy)},
+		},
+		Spec:   t.Spec,
+		Status: v1.PodStatus{Phase: v1.PodPending},
+	}
+}

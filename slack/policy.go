@@ -1,0 +1,104 @@
+package slack
+
+import (
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	algo "github.com/plimsoll-k8s/plimsoll/internal/algo/slack"
+)
+
+// Plan is which placeholders a policy comes to.
+type Plan struct {
+	// Policy is the policy's name.
+	Policy string
+	// Base is what the rate is a part of, Target what of it is to be held, Total
+	// what the placeholders request together.
+	Base, Target, Total v1.ResourceList
+	// Groups are equal placeholders: for the biggest pod first, then the rest.
+	Groups []Group
+	// Feasible: Total is at least the Target, and there is room for the biggest
+	// pod. Reasons say why not, or what is held beyond the target.
+	Feasible bool
+	Reasons  []string
+}
+
+// Group is a number of equal placeholders.
+type Group struct {
+	// Name of the group, unique in the cluster.
+	Name string
+	// Head: for the biggest pod.
+	Head bool
+	// Requests of one placeholder, and how many there are.
+	Requests v1.ResourceList
+	Count    int64
+}
+
+// Compute returns the plan of a policy for a cluster as it stands, without
+// regard to what was held before. The policy's defaults are filled in. An error
+// is one of the policy.
+func Compute(policy *v1alpha1.ResourceSlack, nodes []*v1.Node, pods []*v1.Pod, now time.Time) (Plan, error) {
+	policy = policy.DeepCopy()
+	policy.Spec.Default()
+	wanted, err := policyOf(&policy.Spec)
+	if err != nil {
+		return Plan{}, err
+	}
+	ledger := algo.NewLedger()
+	for _, node := range nodes {
+		ledger.SetNode(node.Name, observeNode(node, policy.Spec.Pool, now))
+	}
+	for _, pod := range pods {
+		ledger.SetPod(pod.Namespace+"/"+pod.Name, observePod(pod))
+	}
+	return planOf(policy.Name, algo.Compute(ledger.Pool(), wanted)), nil
+}
+
+// policyOf returns a policy as the planner sees it.
+func policyOf(spec *v1alpha1.ResourceSlackSpec) (algo.Policy, error) {
+	if err := spec.Validate(); err != nil {
+		return algo.Policy{}, err
+	}
+	rate, err := v1alpha1.ParseRate(spec.MinRate)
+	if err != nil {
+		return algo.Policy{}, err
+	}
+	policy := algo.Policy{Rate: rate, Granularity: int64(*spec.Granularity), CoverBiggest: *spec.CoverBiggestPod}
+	if spec.Base == v1alpha1.BaseAllocatable {
+		policy.Base = algo.Allocatable
+	}
+	if spec.MaxPlaceholders != nil {
+		policy.MaxPlaceholders = int64(*spec.MaxPlaceholders)
+	}
+	return policy, nil
+}
+
+// planOf returns a plan of the planner in the terms of Kubernetes.
+func planOf(name string, plan algo.Plan) Plan {
+	out := Plan{
+		Policy: name, Base: listOf(plan.Base), Target: listOf(plan.Target), Total: listOf(plan.Total),
+		Feasible: plan.Feasible, Reasons: plan.Reasons,
+	}
+	for i, head := range plan.Head {
+		group := Group{Name: name + "-head", Head: true, Requests: listOf(head.Size), Count: head.Count}
+		if i > 0 {
+			group.Name = fmt.Sprintf("%s-head-%d", name, i+1)
+		}
+		out.Groups = append(out.Groups, group)
+	}
+	if plan.Rest.Count > 0 {
+		out.Groups = append(out.Groups, Group{Name: name, Requests: listOf(plan.Rest.Size), Count: plan.Rest.Count})
+	}
+	return out
+}
+
+// listOf returns amounts as Kubernetes writes them.
+func listOf(a algo.Amounts) v1.ResourceList {
+	return v1.ResourceList{
+		v1.ResourceCPU:    *resource.NewMilliQuantity(a[algo.CPU], resource.DecimalSI),
+		v1.ResourceMemory: *resource.NewQuantity(a[algo.Memory], resource.BinarySI),
+	}
+}
