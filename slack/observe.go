@@ -31,16 +31,16 @@ const unreadyGrace = time.Minute
 // observeNode returns a node as the planner sees it at a time.
 func observeNode(node *v1.Node, pool v1alpha1.Pool, now time.Time) algo.Node {
 	return algo.Node{
-		InPool:      inPool(node, pool),
+		InPool:      InPool(node, pool),
 		Usable:      usable(node, now),
 		Allocatable: amountsOf(node.Status.Allocatable),
 	}
 }
 
-// inPool reports whether pods of the pool may run on a node: it has the labels,
+// InPool reports whether pods of the pool may run on a node: it has the labels,
 // and no taint that they do not tolerate. Taints that say how the node is doing
 // do not count.
-func inPool(node *v1.Node, pool v1alpha1.Pool) bool {
+func InPool(node *v1.Node, pool v1alpha1.Pool) bool {
 	if _, controlPlane := node.Labels[controlPlaneLabel]; controlPlane {
 		return false
 	}

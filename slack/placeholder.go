@@ -2,8 +2,11 @@ package slack
 
 import (
 	"fmt"
+	"math"
 
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,6 +20,23 @@ var CapacityBufferVersion = schema.GroupVersion{Group: "autoscaling.x-k8s.io", V
 
 // pauseImage is what a placeholder would run, if it ever did.
 const pauseImage = "registry.k8s.io/pause:3.10"
+
+// PriorityClassName is the class that the controller makes for real placeholder
+// pods of policies that name none.
+const PriorityClassName = "plimsoll-placeholder"
+
+// PriorityClass returns that class: its pods give way to all others and push
+// nobody out. -10 is the lowest priority that Cluster Autoscaler still makes
+// room for.
+func PriorityClass() *schedulingv1.PriorityClass {
+	return &schedulingv1.PriorityClass{
+		TypeMeta:         metav1.TypeMeta{APIVersion: "scheduling.k8s.io/v1", Kind: "PriorityClass"},
+		ObjectMeta:       metav1.ObjectMeta{Name: PriorityClassName},
+		Value:            -10,
+		Description:      "Placeholders of resource slack: they give way to any other pod.",
+		PreemptionPolicy: new(v1.PreemptNever),
+	}
+}
 
 // template returns the pod that every placeholder of a group is.
 func template(policy *v1alpha1.ResourceSlack, group Group) v1.PodTemplateSpec {
@@ -87,4 +107,31 @@ func pod(policy *v1alpha1.ResourceSlack, group Group, index int64, namespace str
 		Spec:   t.Spec,
 		Status: v1.PodStatus{Phase: v1.PodPending},
 	}
+}
+
+// Deployments returns what the backend Deployment wants in a namespace for a
+// plan: real pods that give way to any other, for autoscalers that hold no
+// placeholders themselves.
+func Deployments(policy *v1alpha1.ResourceSlack, plan Plan, namespace string) []*appsv1.Deployment {
+	var out []*appsv1.Deployment
+	for _, group := range plan.Groups {
+		pod := template(policy, group)
+		pod.Labels["plimsoll.dev/placeholder-group"] = group.Name
+		if pod.Spec.PriorityClassName == "" {
+			pod.Spec.PriorityClassName = PriorityClassName
+		}
+		meta := metav1.ObjectMeta{Name: group.Name, Namespace: namespace, Labels: map[string]string{PlaceholderLabel: policy.Name}}
+		if policy.UID != "" {
+			meta.OwnerReferences = []metav1.OwnerReference{owner(policy)}
+		}
+		out = append(out, &appsv1.Deployment{
+			TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"}, ObjectMeta: meta,
+			Spec: appsv1.DeploymentSpec{
+				Replicas: new(int32(min(group.Count, math.MaxInt32))),
+				Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"plimsoll.dev/placeholder-group": group.Name}},
+				Template: pod,
+			},
+		})
+	}
+	return out
 }

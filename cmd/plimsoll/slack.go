@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
+	kubejson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
@@ -138,7 +140,7 @@ func (o *slackPlanOptions) readPolicy() (*v1alpha1.ResourceSlack, error) {
 			return nil, err
 		}
 		*policy = v1alpha1.ResourceSlack{}
-		if err := yaml.UnmarshalStrict(raw, policy); err != nil {
+		if err := decodeStrict(raw, policy); err != nil {
 			return nil, fmt.Errorf("%s: %w", o.policy, err)
 		}
 		if policy.Kind != v1alpha1.Kind || policy.APIVersion != v1alpha1.GroupVersion.String() {
@@ -159,6 +161,16 @@ func (o *slackPlanOptions) readPolicy() (*v1alpha1.ResourceSlack, error) {
 		return nil, fmt.Errorf("%s: %w", where, err)
 	}
 	return policy, nil
+}
+
+// decodeStrict reads one object, and returns what it has no field for.
+func decodeStrict(raw []byte, into any) error {
+	asJSON, err := yaml.YAMLToJSONStrict(raw)
+	if err != nil {
+		return err
+	}
+	unknown, err := kubejson.UnmarshalStrict(asJSON, into)
+	return errors.Join(append(unknown, err)...)
 }
 
 func orNone(text string) string {

@@ -26,6 +26,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+	crlog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -33,10 +35,11 @@ import (
 )
 
 // The built programs.
-var scheduler, demo, plimsoll, loadWatcher string
+var scheduler, demo, plimsoll, loadWatcher, controller string
 
 func TestMain(m *testing.M) {
 	controlplane.RunIfChild()
+	crlog.SetLogger(klog.NewKlogr())
 	os.Exit(run(m))
 }
 
@@ -49,7 +52,8 @@ func run(m *testing.M) int {
 	defer os.RemoveAll(dir)
 	scheduler, demo = filepath.Join(dir, "plimsoll-scheduler"), filepath.Join(dir, "plimsoll-demo")
 	plimsoll, loadWatcher = filepath.Join(dir, "plimsoll"), filepath.Join(dir, "load-watcher")
-	build := exec.Command("go", "build", "-o", dir, "../../cmd/plimsoll-scheduler", "../../cmd/plimsoll-demo", "../../cmd/plimsoll", "../../cmd/load-watcher")
+	controller = filepath.Join(dir, "plimsoll-controller")
+	build := exec.Command("go", "build", "-o", dir, "../../cmd/plimsoll-scheduler", "../../cmd/plimsoll-demo", "../../cmd/plimsoll", "../../cmd/load-watcher", "../../cmd/plimsoll-controller")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "building the programs: %v\n%s", err, out)
 		return 1

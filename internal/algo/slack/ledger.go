@@ -40,6 +40,7 @@ type Ledger struct {
 	// Of the pool, kept as things change:
 	requested   Amounts // of pods that are no daemons
 	allocatable Amounts // of usable nodes
+	free        Amounts // what usable nodes have beside all their pods
 	usable      int
 	// podShapes count pods by requests that may define the biggest, nodeShapes
 	// usable nodes by what they have for others than daemons.
@@ -51,6 +52,8 @@ type account struct {
 	Node
 	known   bool
 	daemons Amounts
+	// requested is what the other pods request.
+	requested Amounts
 	pods    map[string]struct{}
 }
 
@@ -108,11 +111,13 @@ func (l *Ledger) SetPod(id string, pod Pod) {
 	if a.InPool {
 		l.count(pod)
 	}
+	l.withdraw(a)
 	if pod.Daemon {
-		l.withdraw(a)
 		a.daemons = a.daemons.Plus(pod.Requests)
-		l.offer(a)
+	} else {
+		a.requested = a.requested.Plus(pod.Requests)
 	}
+	l.offer(a)
 }
 
 // DeletePod forgets a pod.
@@ -125,11 +130,13 @@ func (l *Ledger) DeletePod(id string) {
 	if a.InPool {
 		l.uncount(pod)
 	}
+	l.withdraw(a)
 	if pod.Daemon {
-		l.withdraw(a)
 		a.daemons = a.daemons.Minus(pod.Requests)
-		l.offer(a)
+	} else {
+		a.requested = a.requested.Minus(pod.Requests)
 	}
+	l.offer(a)
 	delete(l.pods, id)
 	delete(a.pods, id)
 	l.release(pod.Node, a)
@@ -174,6 +181,9 @@ func (l *Ledger) uncount(pod Pod) {
 	}
 }
 
+// free returns what the node has beside all its pods.
+func (a *account) free() Amounts { return a.Allocatable.Minus(a.daemons).Minus(a.requested) }
+
 // offer adds what a node has for placeholders.
 func (l *Ledger) offer(a *account) {
 	if !a.InPool || !a.Usable {
@@ -181,6 +191,7 @@ func (l *Ledger) offer(a *account) {
 	}
 	l.usable++
 	l.allocatable = l.allocatable.Plus(a.Allocatable)
+	l.free = l.free.Plus(a.free())
 	l.nodeShapes[a.Allocatable.Minus(a.daemons)]++
 }
 
@@ -191,6 +202,7 @@ func (l *Ledger) withdraw(a *account) {
 	}
 	l.usable--
 	l.allocatable = l.allocatable.Minus(a.Allocatable)
+	l.free = l.free.Minus(a.free())
 	drop(l.nodeShapes, a.Allocatable.Minus(a.daemons))
 }
 
@@ -205,6 +217,8 @@ type Pool struct {
 	// Requested is the sum of the pods' requests, daemons excepted; Allocatable
 	// that of the usable nodes.
 	Requested, Allocatable Amounts
+	// Free is what usable nodes have beside all their pods, and so what is to spare.
+	Free Amounts
 	// Nodes is the number of usable nodes.
 	Nodes int
 	// Widest has the most of each resource that a pod requests. WidestCPU and
@@ -218,7 +232,7 @@ type Pool struct {
 
 // Pool returns what there is now: one pass over the shapes of pods and nodes.
 func (l *Ledger) Pool() Pool {
-	p := Pool{Requested: l.requested, Allocatable: l.allocatable, Nodes: l.usable}
+	p := Pool{Requested: l.requested, Allocatable: l.allocatable, Free: l.free, Nodes: l.usable}
 	for shape := range l.podShapes {
 		p.Widest = p.Widest.Most(shape)
 		if p.WidestCPU.less(shape) {

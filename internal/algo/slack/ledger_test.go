@@ -28,7 +28,7 @@ func count(nodes map[string]Node, pods map[string]Pod) Pool {
 		if !node.InPool {
 			continue
 		}
-		left := node.Allocatable
+		left, used := node.Allocatable, Amounts{}
 		for _, pod := range pods {
 			if pod.Node != name {
 				continue
@@ -37,6 +37,7 @@ func count(nodes map[string]Node, pods map[string]Pod) Pool {
 				left = left.Minus(pod.Requests)
 				continue
 			}
+			used = used.Plus(pod.Requests)
 			p.Requested = p.Requested.Plus(pod.Requests)
 			if !pod.OptedOut {
 				p.Widest = p.Widest.Most(pod.Requests)
@@ -51,6 +52,7 @@ func count(nodes map[string]Node, pods map[string]Pod) Pool {
 		if node.Usable {
 			p.Nodes++
 			p.Allocatable = p.Allocatable.Plus(node.Allocatable)
+			p.Free = p.Free.Plus(left.Minus(used))
 			shapes[left]++
 		}
 	}
@@ -97,7 +99,7 @@ func TestLedgerIsACountOfWhatThereIs(t *testing.T) {
 		for name := range nodes {
 			l.DeleteNode(name)
 		}
-		if len(l.nodes)+len(l.pods)+len(l.podShapes)+len(l.nodeShapes) > 0 || l.usable != 0 || !l.requested.IsZero() || !l.allocatable.IsZero() {
+		if len(l.nodes)+len(l.pods)+len(l.podShapes)+len(l.nodeShapes) > 0 || l.usable != 0 || !l.requested.IsZero() || !l.free.IsZero() || !l.allocatable.IsZero() {
 			t.Fatalf("left over: %+v", l)
 		}
 	})

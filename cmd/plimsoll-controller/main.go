@@ -1,0 +1,122 @@
+// Command plimsoll-controller keeps resource slack: room to spare for the next
+// pods, as policies of kind ResourceSlack want it.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/version"
+)
+
+const name = "plimsoll-controller"
+
+// options are the flags.
+type options struct {
+	kubeconfig    string
+	namespace     string
+	metrics       string
+	probes        string
+	leaderElect   bool
+	defaultRate   string
+	defaultPolicy *v1alpha1.ResourceSlack
+}
+
+// usageError is what was given and makes no sense.
+type usageError struct{ error }
+
+func main() {
+	err := newCommand().ExecuteContext(server.SetupSignalContext())
+	if err == nil {
+		return
+	}
+	fmt.Fprintf(os.Stderr, "%s: %s\n", name, strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; "))
+	if _, usage := errors.AsType[*usageError](err); usage {
+		os.Exit(2)
+	}
+	os.Exit(1)
+}
+
+func newCommand() *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:   name,
+		Short: "Keep resource slack",
+		Long: `Keep room to spare for the next pods, as policies of kind ResourceSlack want it:
+placeholders that an autoscaler with CapacityBuffers holds (Cluster Autoscaler,
+Karpenter), or real pods that give way to any other.
+
+The CRDs (config/crd) must be installed, and the namespace must exist.`,
+		Example: `  # In a cluster, with a policy of 10 % if there is none.
+  plimsoll-controller --extra-capacity-min-rate=10%
+
+  # On trial, from outside.
+  plimsoll-controller --kubeconfig ~/.kube/config --leader-elect=false`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if err := cobra.NoArgs(cmd, args); err != nil {
+				return &usageError{err}
+			}
+			return nil
+		},
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			klog.SetOutput(os.Stderr)
+			if err := o.complete(); err != nil {
+				return &usageError{err}
+			}
+			config, err := o.config()
+			if err != nil {
+				return &usageError{err}
+			}
+			return o.serve(cmd.Context(), config)
+		},
+	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{fmt.Errorf("%w (see %s --help)", err, name)} })
+	flags := cmd.Flags()
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "access to the cluster (default the pod's own, $KUBECONFIG or ~/.kube/config)")
+	flags.StringVar(&o.namespace, "namespace", "plimsoll-system", "namespace of templates, buffers, deployments and the leader's lease")
+	flags.StringVar(&o.metrics, "metrics-bind-address", ":8080", "address of /metrics, 0 for none")
+	flags.StringVar(&o.probes, "health-probe-bind-address", ":8081", "address of /healthz and /readyz, 0 for none")
+	flags.BoolVar(&o.leaderElect, "leader-elect", true, "only one of several controllers works at a time")
+	flags.StringVar(&o.defaultRate, "extra-capacity-min-rate", "", "make a policy \"default\" for all nodes with this rate, such as 10%, if it is not there (default none)")
+	_ = cmd.MarkFlagFilename("kubeconfig")
+	version.AddFlag(cmd)
+	return cmd
+}
+
+// complete works out the default policy.
+func (o *options) complete() error {
+	if o.defaultRate == "" {
+		return nil
+	}
+	if _, err := v1alpha1.ParseRate(o.defaultRate); err != nil {
+		return fmt.Errorf("--extra-capacity-min-rate: %w", err)
+	}
+	o.defaultPolicy = &v1alpha1.ResourceSlack{}
+	o.defaultPolicy.Name = "default"
+	o.defaultPolicy.Spec.MinRate = o.defaultRate
+	o.defaultPolicy.Spec.Default()
+	return nil
+}
+
+// config returns access to the cluster.
+func (o *options) config() (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("--kubeconfig: no access to a cluster: %w", err)
+	}
+	config.UserAgent = name
+	return config, nil
+}

@@ -1,0 +1,217 @@
+package slack
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/slack"
+)
+
+// fieldOwner owns the fields that the controller writes.
+const fieldOwner = client.FieldOwner("plimsoll-slack")
+
+// kinds of the objects that backends want, in the order in which they are
+// removed: what holds placeholders before what describes them.
+var kinds = []schema.GroupVersionKind{
+	slack.CapacityBufferVersion.WithKind("CapacityBuffer"),
+	v1.SchemeGroupVersion.WithKind("PodTemplate"),
+	appsv1.SchemeGroupVersion.WithKind("Deployment"),
+}
+
+// apply writes what a plan wants and is not there, templates first, and then
+// removes what it does not want any more.
+func (c *Controller) apply(ctx context.Context, policy *v1alpha1.ResourceSlack, plan slack.Plan) error {
+	wanted, err := c.objects(policy, plan)
+	if err != nil {
+		return err
+	}
+	for _, object := range wanted {
+		if err := c.applyOne(ctx, object); err != nil {
+			return fmt.Errorf("applying %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+	}
+	return c.prune(ctx, policy.Name, wanted)
+}
+
+// objects returns what a plan wants of the policy's backend.
+func (c *Controller) objects(policy *v1alpha1.ResourceSlack, plan slack.Plan) ([]*unstructured.Unstructured, error) {
+	var typed []any
+	var buffers []*unstructured.Unstructured
+	if policy.Spec.Backend == v1alpha1.BackendDeployment {
+		if policy.Spec.PriorityClassName == "" && len(plan.Groups) > 0 {
+			typed = append(typed, slack.PriorityClass())
+		}
+		for _, deployment := range slack.Deployments(policy, plan, c.namespace) {
+			typed = append(typed, deployment)
+		}
+	} else {
+		templates, b := slack.Objects(policy, plan, c.namespace)
+		for _, template := range templates {
+			typed = append(typed, template)
+		}
+		buffers = b
+	}
+	var out []*unstructured.Unstructured
+	for _, object := range typed {
+		u, err := unstructuredOf(object)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, u)
+	}
+	return append(out, buffers...), nil
+}
+
+// unstructuredOf returns an object with the fields that are set.
+func unstructuredOf(object any) (*unstructured.Unstructured, error) {
+	raw, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON(raw); err != nil {
+		return nil, err
+	}
+	unstructured.RemoveNestedField(u.Object, "status")
+	prunedOfNil(u.Object)
+	return u, nil
+}
+
+// prunedOfNil removes fields that are null, which an apply would claim.
+func prunedOfNil(object map[string]any) {
+	for name, value := range object {
+		switch value := value.(type) {
+		case nil:
+			delete(object, name)
+		case map[string]any:
+			prunedOfNil(value)
+		case []any:
+			for _, item := range value {
+				if m, ok := item.(map[string]any); ok {
+					prunedOfNil(m)
+				}
+			}
+		}
+	}
+}
+
+// applyOne writes an object unless all its fields are there as wanted.
+func (c *Controller) applyOne(ctx context.Context, wanted *unstructured.Unstructured) error {
+	there := &unstructured.Unstructured{}
+	there.SetGroupVersionKind(wanted.GroupVersionKind())
+	err := c.client.Get(ctx, client.ObjectKeyFromObject(wanted), there)
+	switch {
+	case err == nil && contains(there.Object, wanted.Object):
+		return nil
+	case err != nil && !apierrors.IsNotFound(err):
+		return err
+	}
+	return c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), fieldOwner, client.ForceOwnership)
+}
+
+// contains reports whether all fields of wanted are in there with the same
+// values.
+func contains(there, wanted any) bool {
+	switch wanted := wanted.(type) {
+	case map[string]any:
+		object, ok := there.(map[string]any)
+		if !ok {
+			return false
+		}
+		for name, value := range wanted {
+			if !contains(object[name], value) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		list, ok := there.([]any)
+		if !ok || len(list) != len(wanted) {
+			return false
+		}
+		for i := range wanted {
+			if !contains(list[i], wanted[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	return reflect.DeepEqual(there, wanted)
+}
+
+// prune removes the objects of a policy that are not wanted. Nothing is removed
+// that could not be listed.
+func (c *Controller) prune(ctx context.Context, policy string, wanted []*unstructured.Unstructured) error {
+	for _, kind := range kinds {
+		list, err := c.list(ctx, kind, policy)
+		if meta.IsNoMatchError(err) {
+			continue // there cannot be any
+		}
+		if err != nil {
+			return err
+		}
+		for i := range list {
+			object := &list[i]
+			if slices.ContainsFunc(wanted, func(w *unstructured.Unstructured) bool {
+				return w.GetKind() == object.GetKind() && w.GetName() == object.GetName()
+			}) {
+				continue
+			}
+			if err := c.client.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
+				return fmt.Errorf("deleting %s %s: %w", object.GetKind(), object.GetName(), err)
+			}
+		}
+	}
+	return nil
+}
+
+// list returns the objects of a kind that a policy has.
+func (c *Controller) list(ctx context.Context, kind schema.GroupVersionKind, policy string) ([]unstructured.Unstructured, error) {
+	var list unstructured.UnstructuredList
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	err := c.client.List(ctx, &list, client.InNamespace(c.namespace), client.MatchingLabels{slack.PlaceholderLabel: policy})
+	return list.Items, err
+}
+
+// held returns the groups that the policy's buffers and templates stand for.
+func (c *Controller) held(ctx context.Context, policy string) ([]slack.Group, error) {
+	buffers, err := c.list(ctx, kinds[0], policy)
+	if meta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(buffers, func(a, b unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
+	var groups []slack.Group
+	for i := range buffers {
+		var template v1.PodTemplate
+		err := c.client.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: buffers[i].GetName()}, &template)
+		if apierrors.IsNotFound(err) {
+			continue // half of a group: made anew
+		}
+		if err != nil {
+			return nil, err
+		}
+		replicas, _, err := unstructured.NestedInt64(buffers[i].Object, "spec", "replicas")
+		if err != nil || len(template.Template.Spec.Containers) == 0 {
+			return nil, errors.Join(err, nil)
+		}
+		groups = append(groups, slack.Group{Name: buffers[i].GetName(), Requests: template.Template.Spec.Containers[0].Resources.Requests, Count: replicas})
+	}
+	return groups, nil
+}

@@ -1,0 +1,248 @@
+// Package slack keeps the placeholders of ResourceSlack policies: it watches
+// nodes and pods, plans, and writes what the backend wants.
+package slack
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/slack"
+)
+
+const (
+	// settle is how long changes of pods and nodes are gathered before the next
+	// plan.
+	settle = time.Second
+	// recheck is the time between two plans where nothing happens: a node's grace
+	// may be over, or a cool-down.
+	recheck = 30 * time.Second
+)
+
+// Controller reconciles policies.
+type Controller struct {
+	client    client.Client
+	recorder  events.EventRecorder
+	namespace string
+	now       func() time.Time
+
+	mu       sync.Mutex
+	trackers map[string]*tracked
+}
+
+// tracked is what is known of one policy.
+type tracked struct {
+	*slack.Tracker
+	generation int64
+}
+
+// New returns a controller that writes into the namespace.
+func New(c client.Client, recorder events.EventRecorder, namespace string) *Controller {
+	return &Controller{client: c, recorder: recorder, namespace: namespace, now: time.Now, trackers: map[string]*tracked{}}
+}
+
+// Register makes a manager run the controller.
+//
+// +kubebuilder:rbac:groups="",resources=nodes;pods,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=podtemplates,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=autoscaling.x-k8s.io,resources=capacitybuffers,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=scheduling.k8s.io,resources=priorityclasses,verbs=get;create;patch
+// +kubebuilder:rbac:groups=plimsoll.dev,resources=resourceslacks,verbs=get;list;watch
+// +kubebuilder:rbac:groups=plimsoll.dev,resources=resourceslacks/status,verbs=patch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+func (c *Controller) Register(manager ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(manager).
+		Named("resourceslack").
+		For(&v1alpha1.ResourceSlack{}).
+		Watches(&v1.Node{}, c.whenNodesChange()).
+		Watches(&v1.Pod{}, c.whenPodsChange()).
+		Complete(c)
+}
+
+// Reconcile makes the cluster have the placeholders of one policy.
+func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	policy := &v1alpha1.ResourceSlack{}
+	err := c.client.Get(ctx, request.NamespacedName, policy)
+	if apierrors.IsNotFound(err) || err == nil && policy.DeletionTimestamp != nil {
+		c.forget(request.Name)
+		return reconcile.Result{}, c.prune(ctx, request.Name, nil)
+	}
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	t, err := c.track(ctx, policy)
+	if err != nil {
+		// The user's mistake: what was held before stays.
+		return reconcile.Result{}, c.reportInvalid(ctx, policy, err)
+	}
+	plan, free, overlap, err := c.plan(ctx, t)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	applyErr := c.apply(ctx, t.Policy(), plan)
+	if applyErr != nil && !meta.IsNoMatchError(applyErr) {
+		return reconcile.Result{}, applyErr
+	}
+	if err := c.report(ctx, policy, plan, free, overlap, applyErr); err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: recheck}, nil
+}
+
+// track returns the tracker of a policy, made from all pods there are if it is
+// new.
+func (c *Controller) track(ctx context.Context, policy *v1alpha1.ResourceSlack) (*tracked, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t := c.trackers[policy.Name]; t != nil {
+		if t.generation == policy.Generation {
+			return t, nil
+		}
+		if err := t.SetPolicy(policy); err != nil {
+			return nil, err
+		}
+		t.generation = policy.Generation
+		return t, nil
+	}
+	tracker, err := slack.NewTracker(policy)
+	if err != nil {
+		return nil, err
+	}
+	held, err := c.held(ctx, policy.Name)
+	if err != nil {
+		return nil, err
+	}
+	if len(held) > 0 {
+		tracker.Resume(held)
+	}
+	var pods v1.PodList
+	if err := c.client.List(ctx, &pods, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	for i := range pods.Items {
+		tracker.SetPod(&pods.Items[i])
+	}
+	t := &tracked{tracker, policy.Generation}
+	c.trackers[policy.Name] = t
+	return t, nil
+}
+
+// plan plans, over the nodes as they are now. Overlap is the name of another
+// policy with a node of this pool, if there is one.
+func (c *Controller) plan(ctx context.Context, t *tracked) (plan slack.Plan, free v1.ResourceList, overlap string, err error) {
+	var nodes v1.NodeList
+	if err := c.client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
+		return plan, nil, "", err
+	}
+	now := c.now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range nodes.Items {
+		if !t.SetNode(&nodes.Items[i], now) || overlap != "" {
+			continue
+		}
+		for name, other := range c.trackers {
+			if other != t && slack.InPool(&nodes.Items[i], other.Policy().Spec.Pool) && (overlap == "" || name < overlap) {
+				overlap = name
+			}
+		}
+	}
+	plan, free = t.Next(now)
+	return plan, free, overlap, nil
+}
+
+// forget drops what is known of a policy that is gone.
+func (c *Controller) forget(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.trackers, name)
+}
+
+// all calls f for every tracker and returns the policies' names.
+func (c *Controller) all(f func(*slack.Tracker)) (names []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name, t := range c.trackers {
+		f(t.Tracker)
+		names = append(names, name)
+	}
+	return names
+}
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// enqueue makes policies be looked at when changes have settled.
+func enqueue(q queue, names []string) {
+	for _, name := range names {
+		q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKey{Name: name}}, settle)
+	}
+}
+
+// whenPodsChange keeps the trackers' counts.
+func (c *Controller) whenPodsChange() handler.EventHandler {
+	set := func(object client.Object, q queue) {
+		if pod, ok := object.(*v1.Pod); ok {
+			enqueue(q, c.all(func(t *slack.Tracker) { t.SetPod(pod) }))
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { set(e.Object, q) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { set(e.ObjectNew, q) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
+			if pod, ok := e.Object.(*v1.Pod); ok {
+				enqueue(q, c.all(func(t *slack.Tracker) { t.DeletePod(pod) }))
+			}
+		},
+	}
+}
+
+// whenNodesChange forgets nodes that are gone; the others are looked at with
+// every plan.
+func (c *Controller) whenNodesChange() handler.EventHandler {
+	touch := func(q queue) { enqueue(q, c.all(func(*slack.Tracker) {})) }
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, _ event.CreateEvent, q queue) { touch(q) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			if changed(e.ObjectOld, e.ObjectNew) {
+				touch(q)
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
+			enqueue(q, c.all(func(t *slack.Tracker) { t.DeleteNode(e.Object.GetName()) }))
+		},
+	}
+}
+
+// changed reports whether a node changed in what a plan looks at; heartbeats do
+// not.
+func changed(before, after client.Object) bool {
+	old, ok := before.(*v1.Node)
+	node, also := after.(*v1.Node)
+	if !ok || !also {
+		return true
+	}
+	ready := func(n *v1.Node) v1.ConditionStatus {
+		for _, condition := range n.Status.Conditions {
+			if condition.Type == v1.NodeReady {
+				return condition.Status
+			}
+		}
+		return ""
+	}
+	return ready(old) != ready(node) || old.Spec.Unschedulable != node.Spec.Unschedulable ||
+		fmt.Sprint(old.Spec.Taints, old.Labels, old.Status.Allocatable, old.DeletionTimestamp) != fmt.Sprint(node.Spec.Taints, node.Labels, node.Status.Allocatable, node.DeletionTimestamp)
+}

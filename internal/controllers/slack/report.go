@@ -1,0 +1,134 @@
+package slack
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/slack"
+)
+
+// Reasons of conditions.
+const (
+	reasonHeld          = "Held"
+	reasonInvalid       = "InvalidPolicy"
+	reasonNoBuffers     = "CapacityBufferMissing"
+	reasonNotFeasible   = "NotFeasible"
+	reasonPlanned       = "Planned"
+	reasonPoolsOverlap  = "PoolsOverlap"
+	reasonAvailable     = "Available"
+	reasonProvisioning  = "Provisioning"
+	reasonNothingWanted = "NothingWanted"
+)
+
+
+// reportInvalid says what is wrong with a policy. What was held before stays.
+func (c *Controller) reportInvalid(ctx context.Context, policy *v1alpha1.ResourceSlack, problem error) error {
+	status := policy.Status.DeepCopy()
+	set(status, policy, v1alpha1.ConditionFeasible, false, reasonInvalid, problem.Error())
+	set(status, policy, v1alpha1.ConditionReady, false, reasonInvalid, problem.Error())
+	return c.write(ctx, policy, status)
+}
+
+// report writes what a plan has come to.
+func (c *Controller) report(ctx context.Context, policy *v1alpha1.ResourceSlack, plan slack.Plan, free v1.ResourceList, overlap string, applyErr error) error {
+	status := policy.Status.DeepCopy()
+	status.Base, status.Target, status.Total, status.Available = plan.Base, plan.Target, plan.Total, free
+	status.Placeholders, status.Requests = 0, nil
+	for _, group := range plan.Groups {
+		status.Placeholders += group.Count
+		if !group.Head {
+			status.Requests = group.Requests
+		}
+	}
+	reasons := strings.Join(plan.Reasons, "; ")
+	numbers := fmt.Sprintf("%s are wanted, %d placeholders hold %s, %s are to spare", amounts(plan.Target), status.Placeholders, amounts(plan.Total), amounts(free))
+	if plan.Feasible {
+		set(status, policy, v1alpha1.ConditionFeasible, true, reasonPlanned, cmp.Or(reasons, numbers))
+	} else {
+		set(status, policy, v1alpha1.ConditionFeasible, false, reasonNotFeasible, reasons)
+	}
+	provisioned := enough(free, plan.Total)
+	switch {
+	case status.Placeholders == 0:
+		set(status, policy, v1alpha1.ConditionProvisioned, true, reasonNothingWanted, numbers)
+	case provisioned:
+		set(status, policy, v1alpha1.ConditionProvisioned, true, reasonAvailable, numbers)
+	default:
+		set(status, policy, v1alpha1.ConditionProvisioned, false, reasonProvisioning, numbers)
+	}
+	switch {
+	case applyErr != nil:
+		set(status, policy, v1alpha1.ConditionReady, false, reasonNoBuffers,
+			"the cluster has no CapacityBuffers (autoscaling.x-k8s.io/v1beta1): turn them on in the autoscaler, or use backend Deployment")
+	case overlap != "":
+		set(status, policy, v1alpha1.ConditionReady, false, reasonPoolsOverlap, fmt.Sprintf("policy %s has nodes of this pool, too: their slack is reckoned twice", overlap))
+	case !plan.Feasible:
+		set(status, policy, v1alpha1.ConditionReady, false, reasonNotFeasible, reasons)
+	case !provisioned:
+		set(status, policy, v1alpha1.ConditionReady, false, reasonProvisioning, numbers)
+	default:
+		set(status, policy, v1alpha1.ConditionReady, true, reasonHeld, numbers)
+	}
+	return c.write(ctx, policy, status)
+}
+
+// set sets a condition.
+func set(status *v1alpha1.ResourceSlackStatus, policy *v1alpha1.ResourceSlack, condition string, is bool, reason, message string) {
+	value := metav1.ConditionFalse
+	if is {
+		value = metav1.ConditionTrue
+	}
+	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
+		Type: condition, Status: value, Reason: reason, Message: message, ObservedGeneration: policy.Generation,
+	})
+}
+
+// write writes a status unless it is there, and an event where a condition
+// changed.
+func (c *Controller) write(ctx context.Context, policy *v1alpha1.ResourceSlack, status *v1alpha1.ResourceSlackStatus) error {
+	status.ObservedGeneration = policy.Generation
+	if equality.Semantic.DeepEqual(policy.Status, *status) {
+		return nil
+	}
+	changed := policy.DeepCopy()
+	changed.Status = *status
+	if err := c.client.Status().Patch(ctx, changed, client.MergeFrom(policy)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("patching status: %w", err)
+	}
+	for _, condition := range status.Conditions {
+		before := meta.FindStatusCondition(policy.Status.Conditions, condition.Type)
+		if before != nil && before.Status == condition.Status && before.Reason == condition.Reason {
+			continue
+		}
+		kind := v1.EventTypeNormal
+		if condition.Status != metav1.ConditionTrue {
+			kind = v1.EventTypeWarning
+		}
+		c.recorder.Eventf(policy, nil, kind, condition.Reason, condition.Type, "%s", condition.Message)
+	}
+	return nil
+}
+
+// enough reports whether there is at least as much of everything.
+func enough(have, want v1.ResourceList) bool {
+	for name, quantity := range want {
+		if there := have[name]; there.Cmp(quantity) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// amounts writes a list for people.
+func amounts(list v1.ResourceList) string {
+	return fmt.Sprintf("%s CPU and %dMi", list.Cpu(), (list.Memory().Value()+1<<20-1)>>20)
+}

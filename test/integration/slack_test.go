@@ -1,0 +1,318 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/controlplane"
+	"github.com/plimsoll-k8s/plimsoll/slack"
+)
+
+const reserve = "plimsoll-system"
+
+// hub is a control plane with our CRDs and a client for everything.
+type hub struct {
+	*controlplane.ControlPlane
+	client client.Client
+}
+
+func startHub(t *testing.T, crds ...string) *hub {
+	t.Helper()
+	cp, err := controlplane.Start(t.Context(), controlplane.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cp.Stop)
+	config, err := cp.Config("test", "system:masters")
+	if err != nil {
+		t.Fatal(err)
+	}
+	installCRDs(t, config, append(ourCRDs(t), crds...)...)
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &hub{cp, c}
+	h.create(t, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: reserve}})
+	return h
+}
+
+func (h *hub) create(t *testing.T, object client.Object) {
+	t.Helper()
+	if err := h.client.Create(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// startController starts the controller, and returns what it says and how to end
+// it in an orderly way.
+func (h *hub) startController(t *testing.T, args ...string) (said *output, end func()) {
+	t.Helper()
+	said = &output{}
+	cmd := exec.Command(controller, append([]string{"--kubeconfig=" + h.Kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=0"}, args...)...)
+	cmd.Stderr = said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	return said, func() {
+		t.Helper()
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Errorf("ended with %v\n%s", err, said)
+			}
+		case <-time.After(30 * time.Second):
+			t.Errorf("does not end:\n%s", said)
+		}
+	}
+}
+
+// buffers returns the replicas of all buffers by name, and the requests of their
+// templates.
+func (h *hub) buffers(ctx context.Context) (map[string]string, error) {
+	var list unstructured.UnstructuredList
+	list.SetGroupVersionKind(slack.CapacityBufferVersion.WithKind("CapacityBufferList"))
+	if err := h.client.List(ctx, &list); err != nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	for _, buffer := range list.Items {
+		replicas, _, err := unstructured.NestedInt64(buffer.Object, "spec", "replicas")
+		if err != nil {
+			return nil, err
+		}
+		var template v1.PodTemplate
+		if err := h.client.Get(ctx, client.ObjectKeyFromObject(&buffer), &template); err != nil {
+			return nil, err
+		}
+		requests := template.Template.Spec.Containers[0].Resources.Requests
+		out[buffer.GetName()] = fmt.Sprintf("%d x %s %s", replicas, requests.Cpu(), requests.Memory())
+	}
+	return out, nil
+}
+
+// awaitBuffers waits until there are just these buffers.
+func (h *hub) awaitBuffers(t *testing.T, said fmt.Stringer, want map[string]string) {
+	t.Helper()
+	var got map[string]string
+	defer func() {
+		if t.Failed() {
+			t.Logf("buffers %v, want %v", got, want)
+		}
+	}()
+	eventually(t, fmt.Sprintf("the buffers are not %v", want), said, func(ctx context.Context) (bool, error) {
+		var err error
+		got, err = h.buffers(ctx)
+		return err == nil && fmt.Sprint(got) == fmt.Sprint(want), nil
+	})
+}
+
+// awaitCondition waits until a policy has a condition with a reason, and returns
+// the policy.
+func (h *hub) awaitCondition(t *testing.T, said fmt.Stringer, policy, condition, reason string) *v1alpha1.ResourceSlack {
+	t.Helper()
+	got := &v1alpha1.ResourceSlack{}
+	defer func() {
+		if t.Failed() {
+			t.Logf("status of %s: %+v", policy, got.Status)
+		}
+	}()
+	eventually(t, fmt.Sprintf("%s is not %s", condition, reason), said, func(ctx context.Context) (bool, error) {
+		if err := h.client.Get(ctx, client.ObjectKey{Name: policy}, got); err != nil {
+			return false, client.IgnoreNotFound(err)
+		}
+		c := meta.FindStatusCondition(got.Status.Conditions, condition)
+		return c != nil && c.Reason == reason && c.ObservedGeneration == got.Generation, nil
+	})
+	return got
+}
+
+func readyNode(name, cpu, memory string, labels map[string]string) *v1.Node {
+	amounts := v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse(memory), v1.ResourcePods: resource.MustParse("110")}
+	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Status: v1.NodeStatus{Capacity: amounts, Allocatable: amounts}}
+}
+
+func runningPod(name, node, cpu, memory string) *v1.Pod {
+	requests := v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse(memory)}
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
+		Spec:       v1.PodSpec{NodeName: node, Containers: []v1.Container{{Name: "c", Image: "i", Resources: v1.ResourceRequirements{Requests: requests}}}},
+	}
+}
+
+func policyOf(name, rate string, change func(*v1alpha1.ResourceSlackSpec)) *v1alpha1.ResourceSlack {
+	policy := &v1alpha1.ResourceSlack{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.ResourceSlackSpec{MinRate: rate}}
+	if change != nil {
+		change(&policy.Spec)
+	}
+	return policy
+}
+
+// The API server refuses what makes no sense, in words, and fills in defaults.
+func TestResourceSlackIsChecked(t *testing.T) {
+	h := startHub(t)
+	for name, tc := range map[string]struct {
+		policy *v1alpha1.ResourceSlack
+		want   string
+	}{
+		"negative":    {policyOf("a", "-5%", nil), "spec.minRate"},
+		"no number":   {policyOf("a", "NaN", nil), "spec.minRate"},
+		"over":        {policyOf("a", "100%", func(s *v1alpha1.ResourceSlackSpec) { s.Base = v1alpha1.BaseAllocatable }), "minRate must be under 100% where base is Allocatable"},
+		"over, plain": {policyOf("a", "1.0", func(s *v1alpha1.ResourceSlackSpec) { s.Base = v1alpha1.BaseAllocatable }), "minRate must be under 100% where base is Allocatable"},
+		"granularity": {policyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) { s.Granularity = new(int32(0)) }), "spec.granularity"},
+		"maximum":     {policyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) { s.MaxPlaceholders = new(int32(0)) }), "spec.maxPlaceholders"},
+		"base":        {policyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) { s.Base = "Used" }), `supported values: "Requested", "Allocatable"`},
+		"backend":     {policyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) { s.Backend = "Hope" }), `supported values: "CapacityBuffer", "Deployment"`},
+	} {
+		if err := h.client.Create(t.Context(), tc.policy); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %s", name, err, tc.want)
+		}
+	}
+	policy := policyOf("good", "250%", nil)
+	h.create(t, policy)
+	if s := policy.Spec; s.Base != v1alpha1.BaseRequested || *s.Granularity != 5 || !*s.CoverBiggestPod || s.Backend != v1alpha1.BackendCapacityBuffer {
+		t.Errorf("defaults: %+v", s)
+	}
+}
+
+// The controller, as a program, over the real API server and the real CRD of
+// buffers: it follows the pool, takes back nothing it should not, survives a
+// restart without a write, and cleans up.
+func TestSlackController(t *testing.T) {
+	buffers := filepath.Join(karpenterFolder(t), "kwok/charts/crds/autoscaling.x-k8s.io_capacitybuffers.yaml")
+	h := startHub(t, buffers)
+	for i := range 4 {
+		h.create(t, readyNode(fmt.Sprint("node-", i), "16", "64Gi", map[string]string{"pool": "general"}))
+	}
+	h.create(t, readyNode("other", "64", "256Gi", nil))
+	// 40 x (1, 2Gi) in the pool, and one of (30, 100Gi) beside it.
+	for i := range 40 {
+		h.create(t, runningPod(fmt.Sprint("pod-", i), fmt.Sprint("node-", i%4), "1", "2Gi"))
+	}
+	h.create(t, runningPod("stranger", "other", "30", "100Gi"))
+	suite := t // what a subtest starts for the others
+	said, end := h.startController(suite)
+	general := func(s *v1alpha1.ResourceSlackSpec) { s.Pool.NodeSelector = map[string]string{"pool": "general"} }
+	h.create(t, policyOf("general", "10%", general))
+	// 10 % of (40, 80Gi) is (4, 8Gi): (1, 2Gi) for the biggest pod, 3 more like it.
+	want := map[string]string{"general-head": "1 x 1 2Gi", "general": "3 x 1 2Gi"}
+	h.awaitBuffers(t, said, want)
+	policy := h.awaitCondition(t, said, "general", v1alpha1.ConditionReady, "Held")
+	if s := policy.Status; s.Placeholders != 4 || s.Target.Cpu().String() != "4" || s.Available.Cpu().String() != "24" || s.Base.Memory().String() != "80Gi" {
+		t.Errorf("status %+v", s)
+	}
+
+	t.Run("more pods, more placeholders", func(t *testing.T) {
+		for i := range 20 {
+			h.create(t, runningPod(fmt.Sprint("more-", i), fmt.Sprint("node-", i%4), "1", "2Gi"))
+		}
+		h.awaitBuffers(t, said, map[string]string{"general-head": "1 x 1 2Gi", "general": "5 x 1 2Gi"})
+		// Of 64 cores 60 are taken: 4 are to spare, 6 are wanted.
+		h.awaitCondition(t, said, "general", v1alpha1.ConditionReady, "Provisioning")
+	})
+	t.Run("a restart writes nothing", func(t *testing.T) {
+		versions := func() (out string) {
+			for _, name := range []string{"general", "general-head"} {
+				buffer := &unstructured.Unstructured{}
+				buffer.SetGroupVersionKind(slack.CapacityBufferVersion.WithKind("CapacityBuffer"))
+				var template v1.PodTemplate
+				key := client.ObjectKey{Namespace: reserve, Name: name}
+				if err := h.client.Get(t.Context(), key, buffer); err != nil {
+					t.Fatal(err)
+				}
+				if err := h.client.Get(t.Context(), key, &template); err != nil {
+					t.Fatal(err)
+				}
+				out += buffer.GetResourceVersion() + " " + template.ResourceVersion + " "
+			}
+			return out
+		}
+		before := versions()
+		end()
+		// Half the pods go meanwhile: less is wanted, but not yet for long enough.
+		for i := range 20 {
+			if err := h.client.Delete(t.Context(), runningPod(fmt.Sprint("more-", i), "", "1", "1"), client.GracePeriodSeconds(0)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		said, end = h.startController(suite)
+		h.awaitCondition(t, said, "general", v1alpha1.ConditionReady, "Held")
+		if after := versions(); after != before {
+			t.Errorf("versions %s, before the restart %s", after, before)
+		}
+	})
+	t.Run("another policy on the same nodes", func(t *testing.T) {
+		h.create(t, policyOf("everything", "5%", nil))
+		h.awaitCondition(t, said, "everything", v1alpha1.ConditionReady, "PoolsOverlap")
+		if err := h.client.Delete(t.Context(), policyOf("everything", "", nil)); err != nil {
+			t.Fatal(err)
+		}
+		h.awaitBuffers(t, said, map[string]string{"general-head": "1 x 1 2Gi", "general": "5 x 1 2Gi"})
+	})
+	t.Run("a policy that is gone", func(t *testing.T) {
+		if err := h.client.Delete(t.Context(), policyOf("general", "", nil)); err != nil {
+			t.Fatal(err)
+		}
+		h.awaitBuffers(t, said, map[string]string{})
+		eventually(t, "templates are left", said, func(ctx context.Context) (bool, error) {
+			var templates v1.PodTemplateList
+			err := h.client.List(ctx, &templates, client.InNamespace(reserve))
+			return len(templates.Items) == 0, err
+		})
+	})
+	end()
+}
+
+// Without the CRD of buffers the controller says so, and goes on when it comes;
+// the flag makes a policy where there is none.
+func TestSlackWithoutBuffers(t *testing.T) {
+	h := startHub(t)
+	h.create(t, readyNode("node", "16", "64Gi", nil))
+	h.create(t, runningPod("pod", "node", "2", "4Gi"))
+	said, end := h.startController(t, "--extra-capacity-min-rate=20%")
+	policy := h.awaitCondition(t, said, "default", v1alpha1.ConditionReady, "CapacityBufferMissing")
+	if policy.Spec.MinRate != "20%" {
+		t.Errorf("policy %+v", policy.Spec)
+	}
+	// Deployments need no CRD.
+	policy.Spec.Backend = v1alpha1.BackendDeployment
+	if err := h.client.Update(t.Context(), policy); err != nil {
+		t.Fatal(err)
+	}
+	h.awaitCondition(t, said, "default", v1alpha1.ConditionReady, "Held")
+	// The pods of the deployment are real ones; the control plane's own
+	// controllers make them.
+	eventually(t, "there are no placeholder pods", said, func(ctx context.Context) (bool, error) {
+		var pods v1.PodList
+		err := h.client.List(ctx, &pods, client.InNamespace(reserve), client.MatchingLabels{slack.PlaceholderLabel: "default"})
+		return len(pods.Items) == 1 && *pods.Items[0].Spec.Priority == -10, err
+	})
+	end()
+}
