@@ -74,7 +74,7 @@ verify: lint ## lint, and that what is generated is up to date
 	@before=$$(git status --porcelain; git diff); $(MAKE) --no-print-directory generate; go mod tidy; \
 	  after=$$(git status --porcelain; git diff); \
 	  if [ "$$before" != "$$after" ]; then echo "generated files or go.mod are not up to date; run 'make generate' and 'go mod tidy':"; git status --short; exit 1; fi
-	@for module in tools test/metricsserver test/loadwatcher; do (cd $$module && go mod verify >/dev/null) || exit 1; done
+	@for module in tools test/metricsserver test/loadwatcher test/karpenter; do (cd $$module && go mod verify >/dev/null) || exit 1; done
 
 .PHONY: fmt
 fmt: ## format the code

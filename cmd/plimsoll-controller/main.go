@@ -81,7 +81,9 @@ The CRDs (config/crd) must be installed, and the namespace must exist.`,
 			return o.serve(cmd.Context(), config)
 		},
 	}
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{fmt.Errorf("%w (see %s --help)", err, name)} })
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return &usageError{fmt.Errorf("%w (see %s --help)", err, name)}
+	})
 	flags := cmd.Flags()
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "access to the cluster (default the pod's own, $KUBECONFIG or ~/.kube/config)")
 	flags.StringVar(&o.namespace, "namespace", "plimsoll-system", "namespace of templates, buffers, deployments and the leader's lease")

@@ -24,9 +24,13 @@ var update = flag.Bool("update", false, "write what the commands in the document
 // block that begins with "$ plimsoll" is run in the project's folder.
 func TestDocumentation(t *testing.T) {
 	t.Chdir("../..")
-	files, err := filepath.Glob("docs/plugins/*.md")
-	if err != nil {
-		t.Fatal(err)
+	var files []string
+	for _, pattern := range []string{"docs/plugins/*.md", "docs/*.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
 	}
 	run := 0
 	for _, file := range append(files, "README.md") {
@@ -48,8 +52,8 @@ func TestDocumentation(t *testing.T) {
 			}
 		})
 	}
-	if run < 4 {
-		t.Errorf("%d commands found, want those of the three plugins and of the README", run)
+	if run < 5 {
+		t.Errorf("%d commands found, want those of the three plugins, of slack and of the README", run)
 	}
 }
 

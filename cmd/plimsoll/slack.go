@@ -78,14 +78,14 @@ reasons say why, and -o json has "feasible".`,
 
 // slackPlanResult is the answer in JSON.
 type slackPlanResult struct {
-	Policy       string            `json:"policy"`
-	Base         v1.ResourceList   `json:"base"`
-	Target       v1.ResourceList   `json:"target"`
+	Policy       string              `json:"policy"`
+	Base         v1.ResourceList     `json:"base"`
+	Target       v1.ResourceList     `json:"target"`
 	Head         []slackPlaceholders `json:"head"`
 	Placeholders slackPlaceholders   `json:"placeholders"`
-	Total        v1.ResourceList   `json:"total"`
-	Feasible     bool              `json:"feasible"`
-	Reasons      []string          `json:"reasons"`
+	Total        v1.ResourceList     `json:"total"`
+	Feasible     bool                `json:"feasible"`
+	Reasons      []string            `json:"reasons"`
 }
 
 // slackPlaceholders is a number of equal placeholders.

@@ -54,7 +54,7 @@ type account struct {
 	daemons Amounts
 	// requested is what the other pods request.
 	requested Amounts
-	pods    map[string]struct{}
+	pods      map[string]struct{}
 }
 
 // NewLedger returns an empty ledger.

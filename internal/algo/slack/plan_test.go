@@ -55,36 +55,52 @@ func TestCompute(t *testing.T) {
 		// s = min((16, 64)/5 = (3.2, 12.8), (1, 4)) = (1, 4): N = 7, size (1, 4).
 		"equal pods": {
 			poolOf(tenNodes, times(80, cores(1, 4))...), usual,
-			[]Group{{cores(1, 4), 1}}, Group{cores(1, 4), 7}, true, nil,
+			[]Group{{cores(1, 4), 1}},
+			Group{cores(1, 4), 7},
+			true, nil,
 		},
 		// E = 10 % of 40 x (2, 4) + (8, 8) = (8.8, 16.8). H = (8, 8), rem = (0.8, 8.8).
 		// s = min((3.2, 12.8), (8, 8)) = (3.2, 8): N = max(1, ceil(8.8/8)) = 2,
 		// size (0.4, 4.4).
 		"a big pod": {
 			poolOf(tenNodes, append(times(40, cores(2, 4)), cores(8, 8))...), usual,
-			[]Group{{cores(8, 8), 1}}, Group{Amounts{400, 4506 << 20}, 2}, true, nil, // 4.4 GiB, rounded up
+			[]Group{{cores(8, 8), 1}},
+			Group{Amounts{400, 4506 << 20}, 2},
+			true, nil, // 4.4 GiB, rounded up
 		},
 		// E = 10 % of (10, 10) = (1, 1), less than the biggest pod: head only.
 		"the biggest pod is more than the rate": {
 			poolOf(tenNodes, times(5, cores(2, 2))...), usual,
-			[]Group{{cores(2, 2), 1}}, Group{}, true, []string{"room for the biggest pod is 1000m CPU and 1024 MiB more than the rate asks for"},
+			[]Group{{cores(2, 2), 1}},
+			Group{},
+			true,
+			[]string{"room for the biggest pod is 1000m CPU and 1024 MiB more than the rate asks for"},
 		},
 		// Most CPU 12 with 2 GiB, most memory 48 GiB with 1 CPU, and a node has (10,
 		// 64) or (16, 32): (12, 48) fits neither, the two pods fit one each.
 		// E = 10 % of (13, 50) = (1.3, 5): no rest.
 		"mixed shapes": {
 			poolOf(map[Amounts]int{cores(10, 64): 1, cores(16, 32): 1}, cores(12, 2), cores(1, 48)), usual,
-			[]Group{{cores(12, 2), 1}, {cores(1, 48), 1}}, Group{}, true, []string{"more than the rate"},
+			[]Group{{cores(12, 2), 1}, {cores(1, 48), 1}},
+			Group{},
+			true,
+			[]string{"more than the rate"},
 		},
 		// No cover: E = (8, 32), s = (1, 4): N = 8.
 		"without the biggest pod": {
-			poolOf(tenNodes, times(80, cores(1, 4))...), Policy{Rate: 100_000, Granularity: 5},
-			nil, Group{cores(1, 4), 8}, true, nil,
+			poolOf(tenNodes, times(80, cores(1, 4))...),
+			Policy{Rate: 100_000, Granularity: 5},
+			nil,
+			Group{cores(1, 4), 8},
+			true, nil,
 		},
 		// E = 10 % of (160, 640) = (16, 64); s = (3.2, 12.8), no pods: N = 5.
 		"of what is allocatable, no pods": {
-			poolOf(tenNodes), Policy{Rate: 100_000, Base: Allocatable, Granularity: 5, CoverBiggest: true},
-			nil, Group{Amounts{3200, 13743895348}, 5}, true, nil, // 12.8 GiB, rounded up
+			poolOf(tenNodes),
+			Policy{Rate: 100_000, Base: Allocatable, Granularity: 5, CoverBiggest: true},
+			nil,
+			Group{Amounts{3200, 13743895348}, 5},
+			true, nil, // 12.8 GiB, rounded up
 		},
 		"no rate": {poolOf(tenNodes, cores(1, 1)), Policy{Granularity: 5}, nil, Group{}, true, nil},
 		"no pods": {poolOf(tenNodes), usual, nil, Group{}, true, nil},
@@ -93,26 +109,39 @@ func TestCompute(t *testing.T) {
 		},
 		// rem = (8, 0) where no pod requests memory; its placeholders have none.
 		"one resource only": {
-			poolOf(tenNodes, times(80, cores(1, 0))...), Policy{Rate: 100_000, Granularity: 5},
-			nil, Group{cores(1, 0), 8}, true, nil,
+			poolOf(tenNodes, times(80, cores(1, 0))...),
+			Policy{Rate: 100_000, Granularity: 5},
+			nil,
+			Group{cores(1, 0), 8},
+			true, nil,
 		},
 		// 8 wanted, 4 allowed: as large as may be is (1, 4), the biggest pod.
 		"too many": {
-			poolOf(tenNodes, times(80, cores(1, 4))...), Policy{Rate: 100_000, Granularity: 5, MaxPlaceholders: 4},
-			nil, Group{cores(1, 4), 4}, false, []string{"8 placeholders are wanted, maxPlaceholders allows 4"},
+			poolOf(tenNodes, times(80, cores(1, 4))...),
+			Policy{Rate: 100_000, Granularity: 5, MaxPlaceholders: 4},
+			nil,
+			Group{cores(1, 4), 4},
+			false,
+			[]string{"8 placeholders are wanted, maxPlaceholders allows 4"},
 		},
 		// s = (16, 64)/80 = (0.2, 0.8): 40 wanted, 10 allowed. (1, 4) is the largest
 		// that may be: 8 do.
 		"fewer and larger": {
-			poolOf(tenNodes, times(80, cores(1, 4))...), Policy{Rate: 100_000, Granularity: 80, MaxPlaceholders: 10},
-			nil, Group{cores(1, 4), 8}, true, nil,
+			poolOf(tenNodes, times(80, cores(1, 4))...),
+			Policy{Rate: 100_000, Granularity: 80, MaxPlaceholders: 10},
+			nil,
+			Group{cores(1, 4), 8},
+			true, nil,
 		},
 		// A pod of (20, 4) has outlived its node: no room for its like, but E = 10 %
 		// of (100, 324) = (10, 32.4) can be held. s = (3.2, 4), N = max(4, 9) = 9,
 		// size (10/9, 3.6).
 		"a pod that fits no node": {
 			poolOf(tenNodes, append(times(80, cores(1, 4)), cores(20, 4))...), usual,
-			nil, Group{Amounts{1112, 3687 << 20}, 9}, false, []string{"a pod of 20000m CPU and 4096 MiB fits no usable node of the pool: no room is held for it"},
+			nil,
+			Group{Amounts{1112, 3687 << 20}, 9},
+			false,
+			[]string{"a pod of 20000m CPU and 4096 MiB fits no usable node of the pool: no room is held for it"},
 		},
 	}
 	for name, tc := range tests {

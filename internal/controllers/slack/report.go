@@ -29,7 +29,6 @@ const (
 	reasonNothingWanted = "NothingWanted"
 )
 
-
 // reportInvalid says what is wrong with a policy. What was held before stays.
 func (c *Controller) reportInvalid(ctx context.Context, policy *v1alpha1.ResourceSlack, problem error) error {
 	status := policy.Status.DeepCopy()

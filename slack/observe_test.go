@@ -1,0 +1,218 @@
+package slack
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	algo "github.com/plimsoll-k8s/plimsoll/internal/algo/slack"
+)
+
+const gib = 1 << 30
+
+// noon is the time of all tests, so that none depends on the clock.
+var noon = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
+// list makes a list of CPU and memory, such as 500m and 1Gi.
+func list(cpu, memory string) v1.ResourceList {
+	return v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse(memory)}
+}
+
+// newNode makes a node that is ready and takes 110 pods.
+func newNode(name, cpu, memory string, changes ...func(*v1.Node)) *v1.Node {
+	node := &v1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"pool": "web"}},
+		Status: v1.NodeStatus{
+			Allocatable: list(cpu, memory),
+			Conditions:  []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue, LastTransitionTime: metav1.NewTime(noon.Add(-time.Hour))}},
+		},
+	}
+	node.Status.Allocatable[v1.ResourcePods] = resource.MustParse("110")
+	for _, change := range changes {
+		change(node)
+	}
+	return node
+}
+
+// newPod makes a pod with one container that runs on a node.
+func newPod(name, node, cpu, memory string, changes ...func(*v1.Pod)) *v1.Pod {
+	pod := &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
+		Spec:       v1.PodSpec{NodeName: node, Containers: []v1.Container{{Name: "main", Resources: v1.ResourceRequirements{Requests: list(cpu, memory)}}}},
+		Status:     v1.PodStatus{Phase: v1.PodRunning},
+	}
+	for _, change := range changes {
+		change(pod)
+	}
+	return pod
+}
+
+func label(key, value string) func(*v1.Node) {
+	return func(n *v1.Node) { n.Labels[key] = value }
+}
+
+func taint(key, value string, effect v1.TaintEffect) func(*v1.Node) {
+	return func(n *v1.Node) {
+		n.Spec.Taints = append(n.Spec.Taints, v1.Taint{Key: key, Value: value, Effect: effect})
+	}
+}
+
+func cordoned(n *v1.Node) {
+	n.Spec.Unschedulable = true
+	taint(v1.TaintNodeUnschedulable, "", v1.TaintEffectNoSchedule)(n)
+}
+
+func deleting(n *v1.Node) { n.DeletionTimestamp = new(metav1.NewTime(noon)) }
+
+// readySince sets the condition Ready as it has been for so long.
+func readySince(status v1.ConditionStatus, since time.Duration) func(*v1.Node) {
+	return conditions(v1.NodeCondition{Type: v1.NodeReady, Status: status, LastTransitionTime: metav1.NewTime(noon.Add(-since))})
+}
+
+func conditions(all ...v1.NodeCondition) func(*v1.Node) {
+	return func(n *v1.Node) { n.Status.Conditions = all }
+}
+
+func ownedBy(kind string, controller bool) func(*v1.Pod) {
+	return func(p *v1.Pod) {
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: "owner", UID: "owner", Controller: &controller}}
+	}
+}
+
+func annotated(key, value string) func(*v1.Pod) {
+	return func(p *v1.Pod) { p.Annotations = map[string]string{key: value} }
+}
+
+func phase(phase v1.PodPhase) func(*v1.Pod) {
+	return func(p *v1.Pod) { p.Status.Phase = phase }
+}
+
+func placeholderOf(policy string) func(*v1.Pod) {
+	return func(p *v1.Pod) { p.Labels = map[string]string{PlaceholderLabel: policy} }
+}
+
+func TestObserveNode(t *testing.T) {
+	const (
+		noSchedule = v1.TaintEffectNoSchedule
+		noExecute  = v1.TaintEffectNoExecute
+		prefer     = v1.TaintEffectPreferNoSchedule
+	)
+	web := v1alpha1.Pool{NodeSelector: map[string]string{"pool": "web"}}
+	dedicated := web
+	dedicated.Tolerations = []v1.Toleration{{Key: "dedicated", Operator: v1.TolerationOpEqual, Value: "web", Effect: noSchedule}}
+	anything := web
+	anything.Tolerations = []v1.Toleration{{Operator: v1.TolerationOpExists}}
+	all := v1alpha1.Pool{}
+	type change = func(*v1.Node)
+	tests := map[string]struct {
+		pool           v1alpha1.Pool
+		changes        []change
+		inPool, usable bool
+	}{
+		"the labels of the pool":           {web, nil, true, true},
+		"another value of the label":       {web, []change{label("pool", "db")}, false, true},
+		"without the label":                {web, []change{func(n *v1.Node) { n.Labels = nil }}, false, true},
+		"one label of two":                 {v1alpha1.Pool{NodeSelector: map[string]string{"pool": "web", "disk": "ssd"}}, nil, false, true},
+		"any node where nothing is asked":  {all, []change{label("pool", "db")}, true, true},
+		"control plane":                    {all, []change{label(controlPlaneLabel, "")}, false, true},
+		"control plane that is tolerated":  {anything, []change{label(controlPlaneLabel, ""), taint(controlPlaneLabel, "", noSchedule)}, false, true},
+		"a taint that keeps pods away":     {web, []change{taint("dedicated", "web", noSchedule)}, false, true},
+		"a taint that drives pods away":    {web, []change{taint("dedicated", "web", noExecute)}, false, true},
+		"a taint that is only a wish":      {web, []change{taint("dedicated", "web", prefer)}, true, true},
+		"a taint that is tolerated":        {dedicated, []change{taint("dedicated", "web", noSchedule)}, true, true},
+		"tolerated with another value":     {dedicated, []change{taint("dedicated", "db", noSchedule)}, false, true},
+		"tolerated with another effect":    {dedicated, []change{taint("dedicated", "web", noExecute)}, false, true},
+		"one tolerated, one not":           {dedicated, []change{taint("dedicated", "web", noSchedule), taint("gpu", "", noSchedule)}, false, true},
+		"anything is tolerated":            {anything, []change{taint("gpu", "", noSchedule), taint("dedicated", "db", noExecute)}, true, true},
+		"cordoned":                         {web, []change{cordoned}, true, false},
+		"deleting":                         {web, []change{deleting}, true, false},
+		"not ready for 59 s":               {web, []change{readySince(v1.ConditionFalse, 59*time.Second)}, true, true},
+		"not ready for a minute":           {web, []change{readySince(v1.ConditionFalse, time.Minute)}, true, false},
+		"unknown for 59 s":                 {web, []change{readySince(v1.ConditionUnknown, 59*time.Second)}, true, true},
+		"unknown for a minute":             {web, []change{readySince(v1.ConditionUnknown, time.Minute)}, true, false},
+		"ready for a second":               {web, []change{readySince(v1.ConditionTrue, time.Second)}, true, true},
+		"cordoned, not ready for a second": {web, []change{cordoned, readySince(v1.ConditionFalse, time.Second)}, true, false},
+		"no conditions, as in a manifest":  {web, []change{conditions()}, true, true},
+		// It has told something, but not that it is ready.
+		"conditions, but none of being ready": {web, []change{conditions(v1.NodeCondition{Type: v1.NodeMemoryPressure, Status: v1.ConditionFalse})}, true, false},
+	}
+	// Taints that come and go with a node's health must not take it out of its
+	// pool, whatever their effect: its pods are pods of the pool still.
+	for _, key := range []string{
+		v1.TaintNodeNotReady, v1.TaintNodeUnreachable, v1.TaintNodeUnschedulable, v1.TaintNodeMemoryPressure,
+		v1.TaintNodeDiskPressure, v1.TaintNodePIDPressure, v1.TaintNodeNetworkUnavailable, v1.TaintNodeOutOfService,
+	} {
+		tests[key] = struct {
+			pool           v1alpha1.Pool
+			changes        []change
+			inPool, usable bool
+		}{web, []change{taint(key, "", noSchedule), taint(key, "", noExecute)}, true, true}
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			node := newNode("a", "3500m", "14Gi", tc.changes...)
+			want := algo.Node{InPool: tc.inPool, Usable: tc.usable, Allocatable: algo.Amounts{3500, 14 * gib}}
+			if diff := cmp.Diff(want, observeNode(node, tc.pool, noon)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// A node that does not say what it has, or less than nothing, has nothing.
+func TestObserveNodeWithoutAmounts(t *testing.T) {
+	silent := newNode("a", "1", "1Gi", func(n *v1.Node) { n.Status.Allocatable = nil })
+	for _, node := range []*v1.Node{silent, newNode("b", "-1", "-1Gi")} {
+		if got := observeNode(node, v1alpha1.Pool{}, noon).Allocatable; !got.IsZero() {
+			t.Errorf("node %s has %v, want nothing", node.Name, got)
+		}
+	}
+}
+
+func TestObservePod(t *testing.T) {
+	type change = func(*v1.Pod)
+	plain := algo.Pod{Node: "a", Requests: algo.Amounts{500, gib}}
+	daemon, optedOut, waiting := plain, plain, plain
+	daemon.Daemon, optedOut.OptedOut, waiting.Node = true, true, ""
+	tests := map[string]struct {
+		changes []change
+		want    algo.Pod
+	}{
+		"running":                           {nil, plain},
+		"starting on its node":              {[]change{phase(v1.PodPending)}, plain},
+		"waiting for a node":                {[]change{phase(v1.PodPending), func(p *v1.Pod) { p.Spec.NodeName = "" }}, waiting},
+		"on its way out, still there":       {[]change{func(p *v1.Pod) { p.DeletionTimestamp = new(metav1.NewTime(noon)) }}, plain},
+		"succeeded":                         {[]change{phase(v1.PodSucceeded)}, algo.Pod{}},
+		"failed":                            {[]change{phase(v1.PodFailed)}, algo.Pod{}},
+		"of a manifest on its node":         {[]change{annotated(v1.MirrorPodAnnotationKey, "")}, daemon},
+		"of a DaemonSet":                    {[]change{ownedBy("DaemonSet", true)}, daemon},
+		"of a DaemonSet that has ended":     {[]change{ownedBy("DaemonSet", true), phase(v1.PodFailed)}, algo.Pod{}},
+		"owned, not run, by a DaemonSet":    {[]change{ownedBy("DaemonSet", false)}, plain},
+		"of a ReplicaSet":                   {[]change{ownedBy("ReplicaSet", true)}, plain},
+		"placeholder":                       {[]change{placeholderOf("web")}, algo.Pod{}},
+		"opted out":                         {[]change{annotated("plimsoll.dev/slack-biggest", "ignore")}, optedOut},
+		"opted out in a word that is wrong": {[]change{annotated("plimsoll.dev/slack-biggest", "no")}, plain},
+		// CPU: max(init 2, 0.5 + 0.5) + overhead 0.25 = 2.25; memory: max(1, 1 + 2) +
+		// 0.5 = 3.5 GiB.
+		"init containers and overhead": {
+			[]change{func(p *v1.Pod) {
+				p.Spec.InitContainers = []v1.Container{{Resources: v1.ResourceRequirements{Requests: list("2", "1Gi")}}}
+				p.Spec.Containers = append(p.Spec.Containers, v1.Container{Resources: v1.ResourceRequirements{Requests: list("500m", "2Gi")}})
+				p.Spec.Overhead = list("250m", "512Mi")
+			}},
+			algo.Pod{Node: "a", Requests: algo.Amounts{2250, 7 * gib / 2}},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, observePod(newPod("p", "a", "500m", "1Gi", tc.changes...))); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,186 @@
+package slack
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+)
+
+// twoGroups is a plan with a head and a rest.
+func twoGroups() Plan {
+	return Plan{Policy: "web", Feasible: true, Groups: []Group{
+		{Name: "web-head", Head: true, Requests: list("2", "8Gi"), Count: 1},
+		{Name: "web", Requests: list("500m", "1536Mi"), Count: 12},
+	}}
+}
+
+// dedicatedPolicy is a policy that says all that placeholders take over.
+func dedicatedPolicy() *v1alpha1.ResourceSlack {
+	return newPolicy("10%", func(s *v1alpha1.ResourceSlackSpec) {
+		s.Pool.Tolerations = []v1.Toleration{{Key: "dedicated", Operator: v1.TolerationOpEqual, Value: "web", Effect: v1.TaintEffectNoSchedule}}
+		s.PriorityClassName = "plimsoll-placeholder"
+	})
+}
+
+// What is written of the group web of twoGroups.
+const (
+	wantTemplate = `apiVersion: v1
+kind: PodTemplate
+metadata:
+  labels:
+    plimsoll.dev/placeholder: web
+  name: web
+  namespace: slack
+  ownerReferences:
+  - apiVersion: plimsoll.dev/v1alpha1
+    blockOwnerDeletion: true
+    controller: true
+    kind: ResourceSlack
+    name: web
+    uid: "1234"
+template:
+  metadata:
+    labels:
+      plimsoll.dev/placeholder: web
+  spec:
+    containers:
+    - image: registry.k8s.io/pause:3.10
+      name: placeholder
+      resources:
+        requests:
+          cpu: 500m
+          memory: 1536Mi
+    nodeSelector:
+      pool: web
+    priorityClassName: plimsoll-placeholder
+    terminationGracePeriodSeconds: 0
+    tolerations:
+    - effect: NoSchedule
+      key: dedicated
+      operator: Equal
+      value: web
+`
+	wantBuffer = `apiVersion: autoscaling.x-k8s.io/v1beta1
+kind: CapacityBuffer
+metadata:
+  labels:
+    plimsoll.dev/placeholder: web
+  name: web
+  namespace: slack
+  ownerReferences:
+  - apiVersion: plimsoll.dev/v1alpha1
+    blockOwnerDeletion: true
+    controller: true
+    kind: ResourceSlack
+    name: web
+    uid: "1234"
+spec:
+  podTemplateRef:
+    name: web
+  replicas: 12
+`
+)
+
+func TestObjects(t *testing.T) {
+	templates, buffers := Objects(dedicatedPolicy(), twoGroups(), "slack")
+	if len(templates) != 2 || len(buffers) != 2 {
+		t.Fatalf("%d templates and %d buffers, want 2 and 2", len(templates), len(buffers))
+	}
+	for want, object := range map[string]any{wantTemplate: templates[1], wantBuffer: buffers[1]} {
+		got, err := yaml.Marshal(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, string(got)); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	}
+	// In the order of the groups, each buffer with the template of its group.
+	for i, group := range twoGroups().Groups {
+		spec := buffers[i].Object["spec"].(map[string]any)
+		want := map[string]any{"podTemplateRef": map[string]any{"name": group.Name}, "replicas": group.Count}
+		if diff := cmp.Diff(want, spec); diff != "" {
+			t.Errorf("buffer %d: -want +got:\n%s", i, diff)
+		}
+		if templates[i].Name != group.Name || buffers[i].GetName() != group.Name {
+			t.Errorf("template %q and buffer %q, want %q", templates[i].Name, buffers[i].GetName(), group.Name)
+		}
+		if diff := cmp.Diff(group.Requests, templates[i].Template.Spec.Containers[0].Resources.Requests); diff != "" {
+			t.Errorf("template %d: requests -want +got:\n%s", i, diff)
+		}
+	}
+}
+
+// Whoever compares what is there with what is wanted must find no difference
+// where there is none.
+func TestObjectsAreTheSameTwice(t *testing.T) {
+	templates, buffers := Objects(dedicatedPolicy(), twoGroups(), "slack")
+	againTemplates, againBuffers := Objects(dedicatedPolicy(), twoGroups(), "slack")
+	if diff := cmp.Diff(templates, againTemplates); diff != "" {
+		t.Errorf("templates: -first +second:\n%s", diff)
+	}
+	if diff := cmp.Diff(buffers, againBuffers); diff != "" {
+		t.Errorf("buffers: -first +second:\n%s", diff)
+	}
+	// Clients copy objects; unstructured ones panic where they hold what JSON has
+	// not.
+	for _, buffer := range buffers {
+		if diff := cmp.Diff(buffer, buffer.DeepCopy()); diff != "" {
+			t.Errorf("a copy: %s", diff)
+		}
+	}
+}
+
+// A policy from a file has no UID, and the API server refuses references without
+// one.
+func TestObjectsHaveAnOwnerOnlyWithUID(t *testing.T) {
+	policy := dedicatedPolicy()
+	want := []metav1.OwnerReference{{
+		APIVersion: "plimsoll.dev/v1alpha1", Kind: "ResourceSlack", Name: "web", UID: "1234", Controller: new(true), BlockOwnerDeletion: new(true),
+	}}
+	for _, uid := range []string{"1234", ""} {
+		if uid == "" {
+			policy.UID, want = "", nil
+		}
+		templates, buffers := Objects(policy, twoGroups(), "slack")
+		for i := range templates {
+			if diff := cmp.Diff(want, templates[i].OwnerReferences); diff != "" {
+				t.Errorf("UID %q: template %d: -want +got:\n%s", uid, i, diff)
+			}
+			if diff := cmp.Diff(want, buffers[i].GetOwnerReferences()); diff != "" {
+				t.Errorf("UID %q: buffer %d: -want +got:\n%s", uid, i, diff)
+			}
+			if _, ok := buffers[i].Object["metadata"].(map[string]any)["ownerReferences"]; ok != (want != nil) {
+				t.Errorf("UID %q: buffer %d has the field: %t", uid, i, ok)
+			}
+		}
+	}
+}
+
+// All nodes of a cluster, and no priority: nothing is written of either.
+func TestObjectsOfAPlainPolicy(t *testing.T) {
+	policy := newPolicy("10%", func(s *v1alpha1.ResourceSlackSpec) { s.Pool = v1alpha1.Pool{} })
+	templates, _ := Objects(policy, twoGroups(), "slack")
+	spec := templates[0].Template.Spec
+	if spec.NodeSelector != nil || spec.Tolerations != nil || spec.PriorityClassName != "" {
+		t.Errorf("selector %v, tolerations %v, priority class %q, want none", spec.NodeSelector, spec.Tolerations, spec.PriorityClassName)
+	}
+	if templates, buffers := Objects(policy, Plan{Policy: "web"}, "slack"); len(templates)+len(buffers) > 0 {
+		t.Errorf("of no groups: %d templates, %d buffers", len(templates), len(buffers))
+	}
+}
+
+// What the planner counts with is what the placeholder would request.
+func TestPlaceholderRequestsItsGroup(t *testing.T) {
+	for _, group := range twoGroups().Groups {
+		got := requestsOf(pod(dedicatedPolicy(), group, 3, "slack"))
+		if want := amountsOf(group.Requests); got != want {
+			t.Errorf("%s: %v, want %v", group.Name, got, want)
+		}
+	}
+}

@@ -1,0 +1,221 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+)
+
+// nodePool lets Karpenter make nodes of 4 cores, and take empty ones away at once.
+const nodePool = `apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: general}
+spec:
+  template:
+    metadata: {labels: {pool: general}}
+    spec:
+      nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: general}
+      expireAfter: Never
+      requirements:
+      - {key: kubernetes.io/os, operator: In, values: [linux]}
+      - {key: karpenter.kwok.sh/instance-cpu, operator: In, values: ["4"]}
+  disruption: {consolidationPolicy: WhenEmpty, consolidateAfter: 1s, budgets: [{nodes: 100%}]}
+`
+
+const nodeClass = `apiVersion: karpenter.kwok.sh/v1alpha1
+kind: KWOKNodeClass
+metadata: {name: general}
+spec: {}
+`
+
+// start runs a program until the end of the test.
+func start(t *testing.T, environment []string, program string, args ...string) *output {
+	t.Helper()
+	said := &output{}
+	cmd := exec.Command(program, args...)
+	cmd.Env = append(os.Environ(), environment...)
+	cmd.Stdout, cmd.Stderr = said, said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	return said
+}
+
+// startKarpenter builds Karpenter with its simulated provider and runs it.
+func (h *hub) startKarpenter(t *testing.T) *output {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "karpenter")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "sigs.k8s.io/karpenter/kwok")
+	build.Dir = "../karpenter"
+	t.Log("building Karpenter (about 2 minutes the first time)")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return start(t, []string{
+		"KUBECONFIG=" + h.Kubeconfig, "DISABLE_LEADER_ELECTION=true", "FEATURE_GATES=CapacityBuffer=true", "BATCH_IDLE_DURATION=200ms", "BATCH_MAX_DURATION=1s",
+		// It listens on all addresses, at ports that nobody else uses.
+		fmt.Sprintf("METRICS_PORT=%d", freePort(t)), fmt.Sprintf("HEALTH_PROBE_PORT=%d", freePort(t)),
+		"SYSTEM_NAMESPACE=" + reserve, "KARPENTER_SERVICE=karpenter",
+	}, program)
+}
+
+// nodes returns the names of the pool's nodes.
+func (h *hub) nodes(ctx context.Context) ([]string, error) {
+	var list v1.NodeList
+	err := h.client.List(ctx, &list, client.MatchingLabels{"pool": "general"})
+	var names []string
+	for _, node := range list.Items {
+		names = append(names, node.Name)
+	}
+	return names, err
+}
+
+// scale makes a deployment of pods of 1 CPU and 1Gi have so many, and waits until
+// they run. It returns the nodes they run on.
+func (h *hub) scale(t *testing.T, said fmt.Stringer, replicas int32) []string {
+	t.Helper()
+	labels := map[string]string{"app": "web"}
+	requests := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1"), v1.ResourceMemory: resource.MustParse("1Gi")}
+	deployment := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: v1.PodSpec{
+				Containers: []v1.Container{{Name: "web", Image: "web", Resources: v1.ResourceRequirements{Requests: requests}}},
+			}},
+		},
+	}
+	patch, err := yaml.Marshal(map[string]any{"spec": map[string]any{"replicas": replicas}})
+	if err == nil {
+		patch, err = yaml.YAMLToJSON(patch)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.client.Create(t.Context(), deployment); err != nil {
+		if err := h.client.Patch(t.Context(), deployment, client.RawPatch("application/merge-patch+json", patch)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var on []string
+	eventually(t, fmt.Sprintf("%d pods do not run", replicas), said, func(ctx context.Context) (bool, error) {
+		var pods v1.PodList
+		if err := h.client.List(ctx, &pods, client.MatchingLabels(labels)); err != nil {
+			return false, err
+		}
+		on = nil
+		for _, pod := range pods.Items {
+			if pod.Status.Phase == v1.PodRunning && pod.DeletionTimestamp == nil {
+				on = append(on, pod.Spec.NodeName)
+			}
+		}
+		return len(on) == int(replicas) && len(pods.Items) == int(replicas), nil
+	})
+	return on
+}
+
+// A stock autoscaler, Karpenter, holds the slack: a policy makes nodes appear, a
+// burst that fits it binds to nodes that are there, the slack is refilled, and
+// when it is not wanted any more the nodes go.
+func TestSlackWithKarpenter(t *testing.T) {
+	folder := karpenterFolder(t)
+	crds, err := filepath.Glob(filepath.Join(folder, "kwok/charts/crds/*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := startHub(t, append(crds, filepath.Join(folder, "kwok/apis/crds/karpenter.kwok.sh_kwoknodeclasses.yaml"))...)
+	autoscaler := h.startKarpenter(t)
+	start(t, nil, scheduler, "--config="+write(t, fmt.Sprintf("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nleaderElection: {leaderElect: false}\nclientConnection: {kubeconfig: %q}\n", h.Kubeconfig)), "--secure-port=0")
+	for _, text := range []string{nodeClass, nodePool} {
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(text), &object.Object); err != nil {
+			t.Fatal(err)
+		}
+		h.create(t, object)
+	}
+	h.scale(t, autoscaler, 6)
+	said, end := h.startController(t)
+	before, err := h.nodes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	// 100 % of (6, 6Gi): room for one pod, and five more.
+	h.create(t, policyOf("general", "100%", func(s *v1alpha1.ResourceSlackSpec) { s.Pool.NodeSelector = map[string]string{"pool": "general"} }))
+	h.awaitCondition(t, autoscaler, "general", v1alpha1.ConditionReady, "Held")
+	with, err := h.nodes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(with) <= len(before) {
+		t.Errorf("nodes %v, before the policy %v: want more", with, before)
+	}
+
+	// A burst of four fits the slack.
+	for _, node := range h.scale(t, autoscaler, 10) {
+		if !slices.Contains(with, node) {
+			t.Errorf("a pod of the burst is on %s, which was not there before it", node)
+		}
+	}
+	policy := h.awaitCondition(t, autoscaler, "general", v1alpha1.ConditionReady, "Held")
+	if policy.Status.Target.Cpu().Cmp(resource.MustParse("10")) < 0 {
+		eventually(t, "the slack is not refilled", autoscaler, func(ctx context.Context) (bool, error) {
+			err := h.client.Get(ctx, client.ObjectKey{Name: "general"}, policy)
+			return policy.Status.Target.Cpu().Cmp(resource.MustParse("10")) >= 0 && policy.Status.Available.Cpu().Cmp(*policy.Status.Total.Cpu()) >= 0, err
+		})
+	}
+	most, err := h.nodes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	// The load goes, and the policy shrinks to room for the biggest pod: so do the
+	// nodes. Karpenter takes its time; it leaves nodes alone that it had meant for
+	// pods a moment ago, and looks twice.
+	h.scale(t, autoscaler, 1)
+	policy.Spec.MinRate = "0"
+	if err := h.client.Update(t.Context(), policy); err != nil {
+		t.Fatal(err)
+	}
+	h.awaitBuffers(t, said, map[string]string{"general-head": "1 x 1 1Gi"})
+	var last []string
+	err = wait.PollUntilContextTimeout(t.Context(), time.Second, 3*time.Minute, true, func(ctx context.Context) (bool, error) {
+		var err error
+		last, err = h.nodes(ctx)
+		return len(last) <= len(before), err
+	})
+	if err != nil {
+		t.Fatalf("nodes are left that nobody needs: %v\n%s", err, autoscaler)
+	}
+	// Removing the policy leaves nothing of ours behind.
+	if err := h.client.Delete(t.Context(), policy); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "something is left of the policy", said, func(ctx context.Context) (bool, error) {
+		var templates v1.PodTemplateList
+		err := h.client.List(ctx, &templates, client.InNamespace(reserve))
+		return len(templates.Items) == 0, err
+	})
+	t.Logf("nodes before the policy %d, with it %d, after the burst %d, at the end %d", len(before), len(with), len(most), len(last))
+	end()
+}
