@@ -14,7 +14,7 @@ TOOL    := go tool -modfile=tools/go.mod
 
 # Tests of packages with goroutines of their own also run under the race
 # detector.
-RACE := ./load/... ./internal/noderes/... ./plugins/...
+RACE := ./load/... ./internal/noderes/... ./internal/controllers/... ./plugins/... ./slack/...
 
 FUZZTIME ?= 10s
 
@@ -40,13 +40,17 @@ test-servers:
 	  sudo=$$(test "$$(id -u)" = 0 || echo sudo); \
 	  $$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends prometheus >/dev/null; } || { \
 	  echo "the tests want a Prometheus server: install it, so that 'prometheus' is in PATH"; exit 1; }
+	@echo "== building metrics-server, Karpenter and a client of load watchers, which the tests start (about 5 minutes the first time)"
+	@cd test/metricsserver && go build -o /dev/null sigs.k8s.io/metrics-server/cmd/metrics-server
+	@cd test/karpenter && go build -o /dev/null sigs.k8s.io/karpenter/kwok
+	@cd test/loadwatcher && go build -o /dev/null .
 
 .PHONY: test
 test: test-servers ## all tests: unit, race, fuzz corpora, integration on the embedded control plane
 	@echo "== tests (a first build of the Kubernetes parts takes about 5 minutes on 2 cores)"
-	go test ./...
+	go test -timeout 30m ./...
 	@echo "== under the race detector"
-	go test -race $(RACE)
+	go test -race -timeout 20m $(RACE)
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (10s)
