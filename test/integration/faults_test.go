@@ -55,19 +55,7 @@ func samples(at time.Time, values map[string]string) string {
 // the scheduler starts and schedules as fast as without one, by limits, and
 // says in its log what is wrong.
 func TestSchedulerSurvivesFaultsOfItsSource(t *testing.T) {
-	cp, err := controlplane.Start(t.Context(), controlplane.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(cp.Stop)
-	config, err := cp.Config("test", "system:masters")
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cp, _, client := startPlane(t, controlplane.Options{})
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := cp.WriteKubeconfig(kubeconfig, "system:kube-scheduler"); err != nil {
 		t.Fatal(err)

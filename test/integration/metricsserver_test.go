@@ -243,19 +243,7 @@ func between(got load.Utilisation, from, to float64) bool {
 // A real metrics-server behind the API server scrapes five kubelets. What is
 // read is what the kubelets were told to do.
 func TestMetricsServer(t *testing.T) {
-	cp, err := controlplane.Start(t.Context(), controlplane.Options{APIServerArgs: frontProxy(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(cp.Stop)
-	config, err := cp.Config("test", "system:masters")
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cp, _, client := startPlane(t, controlplane.Options{APIServerArgs: frontProxy(t)})
 	machines := startMachines(t, client)
 	const user = "system:kube-scheduler"
 	source := newMetricsSource(t, cp, user)

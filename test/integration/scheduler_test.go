@@ -26,6 +26,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	crlog "sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -121,6 +122,26 @@ func eventually(t *testing.T, what string, log fmt.Stringer, condition func(cont
 	}
 }
 
+// startPlane starts a control plane for the length of the test, and returns it
+// with access that may do everything.
+func startPlane(t *testing.T, options controlplane.Options) (*controlplane.ControlPlane, *rest.Config, *kubernetes.Clientset) {
+	t.Helper()
+	cp, err := controlplane.Start(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cp.Stop)
+	config, err := cp.Config("test", "system:masters")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cp, config, client
+}
+
 // freePort returns a port that was free a moment ago.
 func freePort(t *testing.T) int {
 	t.Helper()
@@ -162,19 +183,7 @@ func createPod(t *testing.T, client kubernetes.Interface, name, node, schedulerN
 // The program as a cluster runs it: leader election, health, metrics, load from
 // a service over HTTP, and an orderly end.
 func TestScheduler(t *testing.T) {
-	cp, err := controlplane.Start(t.Context(), controlplane.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(cp.Stop)
-	config, err := cp.Config("test", "system:masters")
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cp, config, client := startPlane(t, controlplane.Options{})
 	for _, name := range []string{"hectic", "calm"} {
 		createNode(t, client, name)
 	}

@@ -35,15 +35,7 @@ type hub struct {
 
 func startHub(t *testing.T, crds ...string) *hub {
 	t.Helper()
-	cp, err := controlplane.Start(t.Context(), controlplane.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(cp.Stop)
-	config, err := cp.Config("test", "system:masters")
-	if err != nil {
-		t.Fatal(err)
-	}
+	cp, config, _ := startPlane(t, controlplane.Options{})
 	installCRDs(t, config, append(ourCRDs(t), crds...)...)
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
