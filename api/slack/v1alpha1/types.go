@@ -75,7 +75,7 @@ type ResourceSlack struct {
 
 // ResourceSlackSpec is what is wanted.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.base) || self.base != 'Allocatable' || (self.minRate.endsWith('%') ? double(self.minRate.replace('%', ”)) < 100.0 : double(self.minRate) < 1.0)",message="minRate must be under 100% where base is Allocatable: the nodes that the slack brings count themselves"
+// +kubebuilder:validation:XValidation:rule="!has(self.base) || self.base != 'Allocatable' || (self.minRate.endsWith('%') ? double(self.minRate.split('%')[0]) < 100.0 : double(self.minRate) < 1.0)",message="minRate must be under 100% where base is Allocatable: the nodes that the slack brings count themselves"
 type ResourceSlackSpec struct {
 	// MinRate is the part of the base to keep to spare, at least 0: 10% or 0.1. 0
 	// keeps room for the biggest pod only.
