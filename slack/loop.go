@@ -26,7 +26,7 @@ type Loop struct {
 func NewLoop(policy *v1alpha1.ResourceSlack, namespace string) (*Loop, error) {
 	policy = policy.DeepCopy()
 	policy.Spec.Default()
-	wanted, err := policyOf(&policy.Spec)
+	wanted, err := policyOf(policy)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,8 @@ func NewLoop(policy *v1alpha1.ResourceSlack, namespace string) (*Loop, error) {
 // that the autoscaler had put them on, if any. Those whose node is gone, or no
 // longer has room for them beside its real pods, have no node any more; so have
 // new ones. The others stay: same name, UID and node. Placeholders beyond those
-// wanted go from the highest index down.
+// wanted go from the highest index down. A node should be of one policy's pool:
+// the placeholders of others are not reckoned with.
 func (l *Loop) Next(nodes []*v1.Node, pods []*v1.Pod, placed []*v1.Pod, now time.Time) ([]*v1.Pod, Plan) {
 	ledger := algo.NewLedger()
 	free := make(map[string]algo.Amounts, len(nodes))

@@ -63,7 +63,7 @@ func TestEqualPlaceholdersHaveOneOwner(t *testing.T) {
 	loop := newLoop(t, func(s *v1alpha1.ResourceSlackSpec) { s.CoverBiggestPod = nil })
 	// (2, 8) is the head; the rest of (2, 8) + 2 x (1, 4) is 2 x (1, 4).
 	got, _ := loop.Next(nodes, []*v1.Pod{newPod("a", "n0", "2", "8Gi"), one("b", "n0"), one("c", "n1")}, nil, noon)
-	wantWhere(t, got, "web-head-0=", "web-0=", "web-1=")
+	wantWhere(t, got, "web-head-0=", "web-rate-0=", "web-rate-1=")
 	names, uids := map[string]bool{}, map[types.UID]bool{}
 	for _, p := range got {
 		names[p.Namespace+"/"+p.Name], uids[p.UID] = true, true
@@ -92,23 +92,23 @@ func TestPlaceholderStaysWhereItWas(t *testing.T) {
 	loop := newLoop(t)
 	base := []*v1.Pod{one("a", "n0"), one("b", "n0"), one("c", "n1")}
 	first, _ := loop.Next(nodes, base, nil, noon)
-	wantWhere(t, first, "web-0=", "web-1=", "web-2=")
-	placed := put(first, map[string]string{"web-0": "n1", "web-1": "n2", "web-2": "n2"})
+	wantWhere(t, first, "web-rate-0=", "web-rate-1=", "web-rate-2=")
+	placed := put(first, map[string]string{"web-rate-0": "n1", "web-rate-1": "n2", "web-rate-2": "n2"})
 	iterations := []struct {
 		pods []*v1.Pod
 		// want beside the first three: those that are new have no node.
 		more []string
 	}{
 		{nil, nil},
-		{[]*v1.Pod{one("d", "n0")}, []string{"web-3="}},
-		{[]*v1.Pod{one("d", "n0"), one("e", "n3"), one("f", "n3")}, []string{"web-3=", "web-4=", "web-5="}},
-		{[]*v1.Pod{one("f", "n3")}, []string{"web-3=", "web-4=", "web-5="}}, // fewer only after ten minutes
-		{[]*v1.Pod{one("g", "n1")}, []string{"web-3=", "web-4=", "web-5="}}, // beside it, with room for both
-		{nil, []string{"web-3=", "web-4=", "web-5="}},
+		{[]*v1.Pod{one("d", "n0")}, []string{"web-rate-3="}},
+		{[]*v1.Pod{one("d", "n0"), one("e", "n3"), one("f", "n3")}, []string{"web-rate-3=", "web-rate-4=", "web-rate-5="}},
+		{[]*v1.Pod{one("f", "n3")}, []string{"web-rate-3=", "web-rate-4=", "web-rate-5="}}, // fewer only after ten minutes
+		{[]*v1.Pod{one("g", "n1")}, []string{"web-rate-3=", "web-rate-4=", "web-rate-5="}}, // beside it, with room for both
+		{nil, []string{"web-rate-3=", "web-rate-4=", "web-rate-5="}},
 	}
 	for i, it := range iterations {
 		got, _ := loop.Next(nodes, slices.Concat(base, it.pods), placed, noon.Add(time.Duration(i+1)*10*time.Second))
-		wantWhere(t, got, append([]string{"web-0=n1", "web-1=n2", "web-2=n2"}, it.more...)...)
+		wantWhere(t, got, append([]string{"web-rate-0=n1", "web-rate-1=n2", "web-rate-2=n2"}, it.more...)...)
 		for j := range first {
 			if got[j].UID != first[j].UID {
 				t.Errorf("iteration %d: %s has the UID %s, had %s", i, got[j].Name, got[j].UID, first[j].UID)
@@ -126,19 +126,19 @@ func TestPlaceholdersPushedOutByRealPodsAreDetached(t *testing.T) {
 	loop := newLoop(t)
 	base := []*v1.Pod{one("a", "n0"), one("b", "n0"), one("c", "n0"), one("d", "n0")}
 	got, _ := loop.Next(nodes, base, nil, noon)
-	placed := put(got, map[string]string{"web-0": "n1", "web-1": "n2", "web-2": "n1", "web-3": "n1"})
+	placed := put(got, map[string]string{"web-rate-0": "n1", "web-rate-1": "n2", "web-rate-2": "n1", "web-rate-3": "n1"})
 	// n1 has (4, 16): beside real (2, 8) two of its three have room. n2 has none
 	// beside (4, 16).
 	real := append(base, newPod("e", "n1", "2", "8Gi"), newPod("f", "n2", "4", "16Gi"))
 	got, _ = loop.Next(nodes, real, placed, noon.Add(10*time.Second))
-	wantWhere(t, got[:4], "web-0=n1", "web-1=", "web-2=n1", "web-3=")
-	if diff := cmp.Diff([]string{"web-1", "web-3"}, PushedOut(placed, got)); diff != "" {
+	wantWhere(t, got[:4], "web-rate-0=n1", "web-rate-1=", "web-rate-2=n1", "web-rate-3=")
+	if diff := cmp.Diff([]string{"web-rate-1", "web-rate-3"}, PushedOut(placed, got)); diff != "" {
 		t.Errorf("pushed out: -want +got:\n%s", diff)
 	}
 	// Where a real pod has ended, there is room once more.
 	real[5].Status.Phase = v1.PodSucceeded
-	got, _ = loop.Next(nodes, real, put(got, map[string]string{"web-1": "n2"}), noon.Add(20*time.Second))
-	wantWhere(t, got[:4], "web-0=n1", "web-1=n2", "web-2=n1", "web-3=")
+	got, _ = loop.Next(nodes, real, put(got, map[string]string{"web-rate-1": "n2"}), noon.Add(20*time.Second))
+	wantWhere(t, got[:4], "web-rate-0=n1", "web-rate-1=n2", "web-rate-2=n1", "web-rate-3=")
 }
 
 func TestSurplusGoesFromTheHighestIndex(t *testing.T) {
@@ -146,16 +146,16 @@ func TestSurplusGoesFromTheHighestIndex(t *testing.T) {
 	loop := newLoop(t)
 	four := podsOf(4, nodes[:1], "p", "1", "4Gi")
 	got, _ := loop.Next(nodes, four, nil, noon)
-	placed := put(got, map[string]string{"web-1": "n1", "web-2": "n1", "web-3": "n1"})
+	placed := put(got, map[string]string{"web-rate-1": "n1", "web-rate-2": "n1", "web-rate-3": "n1"})
 	// Two go, once two have been wanted for ten minutes: the last, though they have
 	// a node and the first has none.
 	for _, it := range []struct {
 		after time.Duration
 		want  []string
 	}{
-		{10 * time.Second, []string{"web-0=", "web-1=n1", "web-2=n1", "web-3=n1"}},
-		{609 * time.Second, []string{"web-0=", "web-1=n1", "web-2=n1", "web-3=n1"}},
-		{610 * time.Second, []string{"web-0=", "web-1=n1"}},
+		{10 * time.Second, []string{"web-rate-0=", "web-rate-1=n1", "web-rate-2=n1", "web-rate-3=n1"}},
+		{609 * time.Second, []string{"web-rate-0=", "web-rate-1=n1", "web-rate-2=n1", "web-rate-3=n1"}},
+		{610 * time.Second, []string{"web-rate-0=", "web-rate-1=n1"}},
 	} {
 		got, _ = loop.Next(nodes, four[:2], placed, noon.Add(it.after))
 		wantWhere(t, got, it.want...)
@@ -167,7 +167,7 @@ func TestSurplusGoesFromTheHighestIndex(t *testing.T) {
 	}
 	// Those that come back are new ones, wherever their like was.
 	got, _ = loop.Next(nodes, four, placed, noon.Add(620*time.Second))
-	wantWhere(t, got, "web-0=", "web-1=n1", "web-2=", "web-3=")
+	wantWhere(t, got, "web-rate-0=", "web-rate-1=n1", "web-rate-2=", "web-rate-3=")
 }
 
 func TestNodeThatGoesAwayDetachesItsPlaceholders(t *testing.T) {
@@ -186,7 +186,7 @@ func TestNodeThatGoesAwayDetachesItsPlaceholders(t *testing.T) {
 			nodes, loop := nodesOf(3, "n", "4", "16Gi"), newLoop(t)
 			pods := podsOf(3, nodes[:1], "p", "1", "4Gi")
 			got, _ := loop.Next(nodes, pods, nil, noon)
-			placed := put(got, map[string]string{"web-0": "n1", "web-1": "n2", "web-2": "n1"})
+			placed := put(got, map[string]string{"web-rate-0": "n1", "web-rate-1": "n2", "web-rate-2": "n1"})
 			after := []*v1.Node{nodes[0], nodes[2]}
 			if change != nil {
 				change(nodes[1])
@@ -194,8 +194,8 @@ func TestNodeThatGoesAwayDetachesItsPlaceholders(t *testing.T) {
 			}
 			got, _ = loop.Next(after, pods, placed, noon)
 			// With a smaller node, placeholders are smaller and more.
-			wantWhere(t, got[:3], "web-0=", "web-1=n2", "web-2=")
-			if diff := cmp.Diff([]string{"web-0", "web-2"}, PushedOut(placed, got)); diff != "" {
+			wantWhere(t, got[:3], "web-rate-0=", "web-rate-1=n2", "web-rate-2=")
+			if diff := cmp.Diff([]string{"web-rate-0", "web-rate-2"}, PushedOut(placed, got)); diff != "" {
 				t.Errorf("pushed out: -want +got:\n%s", diff)
 			}
 		})
@@ -211,11 +211,11 @@ func TestNodesWithoutAFreePodSlotHoldNone(t *testing.T) {
 		one("q", "few"), newPod("d", "few", "0", "0", ownedBy("DaemonSet", true)), newPod("done", "few", "1", "4Gi", phase(v1.PodFailed)),
 	})
 	got, _ := loop.Next(nodes, pods, nil, noon)
-	placed := put(got, map[string]string{"web-0": "few", "web-1": "n0", "web-2": "few"})
+	placed := put(got, map[string]string{"web-rate-0": "few", "web-rate-1": "n0", "web-rate-2": "few"})
 	got, _ = loop.Next(nodes, pods, placed, noon)
-	wantWhere(t, got, "web-0=few", "web-1=n0", "web-2=", "web-3=")
+	wantWhere(t, got, "web-rate-0=few", "web-rate-1=n0", "web-rate-2=", "web-rate-3=")
 	got, _ = loop.Next(nodes, append(pods, newPod("tiny", "few", "0", "0")), got, noon)
-	wantWhere(t, got, "web-0=", "web-1=n0", "web-2=", "web-3=")
+	wantWhere(t, got, "web-rate-0=", "web-rate-1=n0", "web-rate-2=", "web-rate-3=")
 }
 
 func TestRoomForOneOfTwoTheFirstStays(t *testing.T) {
@@ -223,11 +223,11 @@ func TestRoomForOneOfTwoTheFirstStays(t *testing.T) {
 	loop := newLoop(t)
 	pods := podsOf(4, nodes[:1], "p", "1", "4Gi")
 	got, _ := loop.Next(nodes, pods, nil, noon)
-	placed := put(got, map[string]string{"web-1": "n1", "web-3": "n1"})
+	placed := put(got, map[string]string{"web-rate-1": "n1", "web-rate-3": "n1"})
 	// In whatever order the autoscaler gives them back.
 	slices.Reverse(placed)
 	got, _ = loop.Next(nodes, append(pods, newPod("q", "n1", "3", "12Gi")), placed, noon)
-	wantWhere(t, got[:4], "web-0=", "web-1=n1", "web-2=", "web-3=")
+	wantWhere(t, got[:4], "web-rate-0=", "web-rate-1=n1", "web-rate-2=", "web-rate-3=")
 }
 
 func TestInputObjectsAreNotModified(t *testing.T) {
@@ -272,7 +272,7 @@ func TestLoopKeepsItsPolicy(t *testing.T) {
 	policy.Spec.Pool.NodeSelector["pool"], policy.Name = "db", "db"
 	nodes := nodesOf(1, "n", "4", "16Gi")
 	got, plan := loop.Next(nodes, []*v1.Pod{one("p", "n0")}, nil, noon)
-	wantWhere(t, got, "web-0=")
+	wantWhere(t, got, "web-rate-0=")
 	if got[0].Spec.NodeSelector["pool"] != "web" || plan.Policy != "web" {
 		t.Errorf("selector %v of policy %s, want web", got[0].Spec.NodeSelector, plan.Policy)
 	}

@@ -5,6 +5,7 @@
 package slack
 
 import (
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -61,13 +62,20 @@ func isCondition(key string) bool {
 		v1.TaintNodeDiskPressure, v1.TaintNodePIDPressure, v1.TaintNodeNetworkUnavailable, v1.TaintNodeOutOfService:
 		return true
 	}
-	return false
+	return isDrain(key)
+}
+
+// isDrain reports whether an autoscaler puts a taint on nodes that it is about
+// to take away: Cluster Autoscaler, Karpenter.
+func isDrain(key string) bool {
+	return key == "ToBeDeletedByClusterAutoscaler" || key == "karpenter.sh/disrupted"
 }
 
 // usable reports whether placeholders can be put on a node. A node that tells
 // nothing of itself is one of a manifest.
 func usable(node *v1.Node, now time.Time) bool {
-	if node.Spec.Unschedulable || node.DeletionTimestamp != nil {
+	drained := slices.ContainsFunc(node.Spec.Taints, func(taint v1.Taint) bool { return isDrain(taint.Key) })
+	if node.Spec.Unschedulable || node.DeletionTimestamp != nil || drained {
 		return false
 	}
 	for _, condition := range node.Status.Conditions {

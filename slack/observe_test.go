@@ -123,6 +123,8 @@ func TestObserveNode(t *testing.T) {
 		"control plane that is tolerated":  {anything, []change{label(controlPlaneLabel, ""), taint(controlPlaneLabel, "", noSchedule)}, false, true},
 		"a taint that keeps pods away":     {web, []change{taint("dedicated", "web", noSchedule)}, false, true},
 		"a taint that drives pods away":    {web, []change{taint("dedicated", "web", noExecute)}, false, true},
+		"an autoscaler takes it away":      {web, []change{taint("karpenter.sh/disrupted", "", noSchedule)}, true, false},
+		"another one does":                 {web, []change{taint("ToBeDeletedByClusterAutoscaler", "1", noSchedule)}, true, false},
 		"a taint that is only a wish":      {web, []change{taint("dedicated", "web", prefer)}, true, true},
 		"a taint that is tolerated":        {dedicated, []change{taint("dedicated", "web", noSchedule)}, true, true},
 		"tolerated with another value":     {dedicated, []change{taint("dedicated", "db", noSchedule)}, false, true},

@@ -38,14 +38,16 @@ func PriorityClass() *schedulingv1.PriorityClass {
 	}
 }
 
-// template returns the pod that every placeholder of a group is.
+// template returns the pod that every placeholder of a group is. It shares
+// nothing with the policy or with other templates: whoever gets it may change it.
 func template(policy *v1alpha1.ResourceSlack, group Group) v1.PodTemplateSpec {
+	pool := policy.Spec.Pool.DeepCopy()
 	return v1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{PlaceholderLabel: policy.Name}},
 		Spec: v1.PodSpec{
-			Containers:                    []v1.Container{{Name: "placeholder", Image: pauseImage, Resources: v1.ResourceRequirements{Requests: group.Requests}}},
-			NodeSelector:                  policy.Spec.Pool.NodeSelector,
-			Tolerations:                   policy.Spec.Pool.Tolerations,
+			Containers:                    []v1.Container{{Name: "placeholder", Image: pauseImage, Resources: v1.ResourceRequirements{Requests: group.Requests.DeepCopy()}}},
+			NodeSelector:                  pool.NodeSelector,
+			Tolerations:                   pool.Tolerations,
 			PriorityClassName:             policy.Spec.PriorityClassName,
 			TerminationGracePeriodSeconds: new(int64),
 		},

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	algo "github.com/plimsoll-k8s/plimsoll/internal/algo/slack"
 )
 
 // twoGroups is a plan with a head and a rest.
@@ -181,6 +182,36 @@ func TestPlaceholderRequestsItsGroup(t *testing.T) {
 		got := requestsOf(pod(dedicatedPolicy(), group, 3, "slack"))
 		if want := amountsOf(group.Requests); got != want {
 			t.Errorf("%s: %v, want %v", group.Name, got, want)
+		}
+	}
+}
+
+// Whoever gets objects may change them: they share nothing with the policy, the
+// plan or each other.
+func TestObjectsShareNothing(t *testing.T) {
+	policy := newPolicy("10%")
+	before := policy.DeepCopy()
+	plan := Plan{Policy: "web", Groups: []Group{{Name: "web-head", Requests: list("1", "1Gi"), Count: 1}, {Name: "web-rate", Requests: list("1", "1Gi"), Count: 2}}}
+	templates, _ := Objects(policy, plan, "slack")
+	templates[0].Template.Spec.NodeSelector["zone"] = "a"
+	templates[0].Template.Spec.Containers[0].Resources.Requests["cpu"] = list("7", "1Gi")["cpu"]
+	if diff := cmp.Diff(before, policy); diff != "" {
+		t.Error(diff)
+	}
+	if _, zone := templates[1].Template.Spec.NodeSelector["zone"]; zone || plan.Groups[0].Requests.Cpu().String() != "1" {
+		t.Error("another template, or the plan, has changed with the first")
+	}
+}
+
+// No two policies have groups of one name, whatever they are called.
+func TestGroupNamesAreUnique(t *testing.T) {
+	seen := map[string]string{}
+	for _, policy := range []string{"web", "web-head", "web-rate", "web-head2", "web-head-rate"} {
+		for _, group := range planOf(policy, algo.Plan{Head: []algo.Group{{Count: 1}, {Count: 1}}, Rest: algo.Group{Count: 1}}).Groups {
+			if other, taken := seen[group.Name]; taken {
+				t.Errorf("%s is a group of %s and of %s", group.Name, other, policy)
+			}
+			seen[group.Name] = policy
 		}
 	}
 }

@@ -43,7 +43,7 @@ type Group struct {
 func Compute(policy *v1alpha1.ResourceSlack, nodes []*v1.Node, pods []*v1.Pod, now time.Time) (Plan, error) {
 	policy = policy.DeepCopy()
 	policy.Spec.Default()
-	wanted, err := policyOf(&policy.Spec)
+	wanted, err := policyOf(policy)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -58,9 +58,13 @@ func Compute(policy *v1alpha1.ResourceSlack, nodes []*v1.Node, pods []*v1.Pod, n
 }
 
 // policyOf returns a policy as the planner sees it.
-func policyOf(spec *v1alpha1.ResourceSlackSpec) (algo.Policy, error) {
+func policyOf(resource *v1alpha1.ResourceSlack) (algo.Policy, error) {
+	spec := &resource.Spec
 	if err := spec.Validate(); err != nil {
 		return algo.Policy{}, err
+	}
+	if len(resource.Name) > v1alpha1.MaxNameLength {
+		return algo.Policy{}, fmt.Errorf("metadata.name: found %d characters, at most %d are allowed: the names of placeholders are made of it", len(resource.Name), v1alpha1.MaxNameLength)
 	}
 	rate, err := v1alpha1.ParseRate(spec.MinRate)
 	if err != nil {
@@ -76,21 +80,29 @@ func policyOf(spec *v1alpha1.ResourceSlackSpec) (algo.Policy, error) {
 	return policy, nil
 }
 
+// The last words of the names of groups.
+const (
+	headSuffix = "-head"
+	rateSuffix = "-rate"
+)
+
 // planOf returns a plan of the planner in the terms of Kubernetes.
 func planOf(name string, plan algo.Plan) Plan {
 	out := Plan{
 		Policy: name, Base: listOf(plan.Base), Target: listOf(plan.Target), Total: listOf(plan.Total),
 		Feasible: plan.Feasible, Reasons: plan.Reasons,
 	}
+	// Whatever policies are called, no two groups have the same name: the last word
+	// is the group's, all before it the policy's.
 	for i, head := range plan.Head {
-		group := Group{Name: name + "-head", Head: true, Requests: listOf(head.Size), Count: head.Count}
+		group := Group{Name: name + headSuffix, Head: true, Requests: listOf(head.Size), Count: head.Count}
 		if i > 0 {
-			group.Name = fmt.Sprintf("%s-head-%d", name, i+1)
+			group.Name += fmt.Sprint(i + 1)
 		}
 		out.Groups = append(out.Groups, group)
 	}
 	if plan.Rest.Count > 0 {
-		out.Groups = append(out.Groups, Group{Name: name, Requests: listOf(plan.Rest.Size), Count: plan.Rest.Count})
+		out.Groups = append(out.Groups, Group{Name: name + rateSuffix, Requests: listOf(plan.Rest.Size), Count: plan.Rest.Count})
 	}
 	return out
 }

@@ -60,7 +60,7 @@ func TestCompute(t *testing.T) {
 	large, small := nodesOf(2, "web-", "16", "64Gi"), nodesOf(2, "web-", "4", "16Gi")
 	database := nodesOf(2, "db-", "64", "256Gi", label("pool", "db"))
 	head := func(cpu, memory string) Group { return Group{"web-head", true, list(cpu, memory), 1} }
-	rest := func(n int64, cpu, memory string) Group { return Group{"web", false, list(cpu, memory), n} }
+	rest := func(n int64, cpu, memory string) Group { return Group{"web-rate", false, list(cpu, memory), n} }
 	tests := map[string]struct {
 		policy         *v1alpha1.ResourceSlack
 		nodes          []*v1.Node
@@ -134,7 +134,7 @@ func TestCompute(t *testing.T) {
 			policy: newPolicy("0"), nodes: append(nodesOf(1, "cpu-", "16", "8Gi"), newNode("memory-0", "2", "64Gi")),
 			pods: []*v1.Pod{newPod("p", "cpu-0", "12", "2Gi"), newPod("q", "memory-0", "1", "48Gi")},
 			base: list("13", "50Gi"), target: list("0", "0"), total: list("13", "50Gi"),
-			groups:         []Group{head("12", "2Gi"), {"web-head-2", true, list("1", "48Gi"), 1}},
+			groups:         []Group{head("12", "2Gi"), {"web-head2", true, list("1", "48Gi"), 1}},
 			reasonContains: "room for the biggest pod is 13000m CPU and 51200 MiB more",
 		},
 		// Target 100 % of (8, 32), s = (1, 4): 8 wanted, 3 allowed.

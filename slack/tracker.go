@@ -30,7 +30,7 @@ func NewTracker(policy *v1alpha1.ResourceSlack) (*Tracker, error) {
 func (t *Tracker) SetPolicy(policy *v1alpha1.ResourceSlack) error {
 	policy = policy.DeepCopy()
 	policy.Spec.Default()
-	wanted, err := policyOf(&policy.Spec)
+	wanted, err := policyOf(policy)
 	if err != nil {
 		return err
 	}
@@ -67,10 +67,10 @@ func (t *Tracker) Resume(groups []Group) {
 	var rest algo.Group
 	for _, group := range groups {
 		held := algo.Group{Size: amountsOf(group.Requests), Count: group.Count}
-		if strings.HasPrefix(group.Name, t.policy.Name+"-head") {
-			head = append(head, held)
-		} else {
+		if strings.HasSuffix(group.Name, rateSuffix) {
 			rest = held
+		} else {
+			head = append(head, held)
 		}
 	}
 	t.planner.Resume(t.wanted, head, rest)

@@ -181,6 +181,7 @@ func TestResourceSlackIsChecked(t *testing.T) {
 		"granularity": {policyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) { s.Granularity = new(int32(0)) }), "spec.granularity"},
 		"maximum":     {policyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) { s.MaxPlaceholders = new(int32(0)) }), "spec.maxPlaceholders"},
 		"base":        {policyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) { s.Base = "Used" }), `supported values: "Requested", "Allocatable"`},
+		"name":        {policyOf(strings.Repeat("a", 51), "10%", nil), "metadata.name must have at most 50 characters"},
 		"backend":     {policyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) { s.Backend = "Hope" }), `supported values: "CapacityBuffer", "Deployment"`},
 	} {
 		if err := h.client.Create(t.Context(), tc.policy); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), tc.want) {
@@ -214,7 +215,7 @@ func TestSlackController(t *testing.T) {
 	general := func(s *v1alpha1.ResourceSlackSpec) { s.Pool.NodeSelector = map[string]string{"pool": "general"} }
 	h.create(t, policyOf("general", "10%", general))
 	// 10 % of (40, 80Gi) is (4, 8Gi): (1, 2Gi) for the biggest pod, 3 more like it.
-	want := map[string]string{"general-head": "1 x 1 2Gi", "general": "3 x 1 2Gi"}
+	want := map[string]string{"general-head": "1 x 1 2Gi", "general-rate": "3 x 1 2Gi"}
 	h.awaitBuffers(t, said, want)
 	policy := h.awaitCondition(t, said, "general", v1alpha1.ConditionReady, "Held")
 	if s := policy.Status; s.Placeholders != 4 || s.Target.Cpu().String() != "4" || s.Available.Cpu().String() != "24" || s.Base.Memory().String() != "80Gi" {
@@ -225,13 +226,13 @@ func TestSlackController(t *testing.T) {
 		for i := range 20 {
 			h.create(t, runningPod(fmt.Sprint("more-", i), fmt.Sprint("node-", i%4), "1", "2Gi"))
 		}
-		h.awaitBuffers(t, said, map[string]string{"general-head": "1 x 1 2Gi", "general": "5 x 1 2Gi"})
+		h.awaitBuffers(t, said, map[string]string{"general-head": "1 x 1 2Gi", "general-rate": "5 x 1 2Gi"})
 		// Of 64 cores 60 are taken: 4 are to spare, 6 are wanted.
 		h.awaitCondition(t, said, "general", v1alpha1.ConditionReady, "Provisioning")
 	})
 	t.Run("a restart writes nothing", func(t *testing.T) {
 		versions := func() (out string) {
-			for _, name := range []string{"general", "general-head"} {
+			for _, name := range []string{"general-rate", "general-head"} {
 				buffer := &unstructured.Unstructured{}
 				buffer.SetGroupVersionKind(slack.CapacityBufferVersion.WithKind("CapacityBuffer"))
 				var template v1.PodTemplate
@@ -266,7 +267,7 @@ func TestSlackController(t *testing.T) {
 		if err := h.client.Delete(t.Context(), policyOf("everything", "", nil)); err != nil {
 			t.Fatal(err)
 		}
-		h.awaitBuffers(t, said, map[string]string{"general-head": "1 x 1 2Gi", "general": "5 x 1 2Gi"})
+		h.awaitBuffers(t, said, map[string]string{"general-head": "1 x 1 2Gi", "general-rate": "5 x 1 2Gi"})
 	})
 	t.Run("a policy that is gone", func(t *testing.T) {
 		if err := h.client.Delete(t.Context(), policyOf("general", "", nil)); err != nil {

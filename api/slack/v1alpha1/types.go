@@ -26,6 +26,10 @@ const (
 	BiggestIgnore = "ignore"
 )
 
+// MaxNameLength is how long the name of a policy may be: labels and names of
+// placeholders are made of it.
+const MaxNameLength = 50
+
 // Base is what a rate is a part of.
 //
 // +kubebuilder:validation:Enum=Requested;Allocatable
@@ -57,6 +61,7 @@ const (
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,shortName=slack
 // +kubebuilder:subresource:status
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 50",message="metadata.name must have at most 50 characters: the names of placeholders are made of it"
 // +kubebuilder:printcolumn:name="Rate",type=string,JSONPath=`.spec.minRate`
 // +kubebuilder:printcolumn:name="Base CPU",type=string,JSONPath=`.status.base.cpu`
 // +kubebuilder:printcolumn:name="Target CPU",type=string,JSONPath=`.status.target.cpu`

@@ -120,15 +120,26 @@ func TestDaemonLargerThanItsNode(t *testing.T) {
 	}
 }
 
-// big is a ledger of 5,000 nodes and 150,000 pods of a thousand shapes.
+// bigNodes and bigPods name 5,000 nodes and 150,000 pods, as the objects do that
+// a ledger is told of.
+var bigNodes, bigPods = func() (nodes [5000]string, pods [150_000]string) {
+	for n := range nodes {
+		nodes[n] = fmt.Sprint("node-", n)
+	}
+	for i := range pods {
+		pods[i] = fmt.Sprint("pod-", i)
+	}
+	return nodes, pods
+}()
+
+// big is a ledger of them, with pods of a hundred shapes.
 func big() *Ledger {
 	l := NewLedger()
-	for n := range 5000 {
-		name := fmt.Sprint("node-", n)
+	for n, name := range bigNodes {
 		l.SetNode(name, Node{true, true, cores(float64(16*(1+n%4)), float64(64*(1+n%4)))})
 		for p := range 30 {
 			i := n*30 + p
-			l.SetPod(fmt.Sprint("pod-", i), Pod{Node: name, Requests: cores(0.1+0.01*float64(i%50), 0.25+0.05*float64(i%20)), Daemon: p < 3})
+			l.SetPod(bigPods[i], Pod{Node: name, Requests: cores(0.1+0.01*float64(i%50), 0.25+0.05*float64(i%20)), Daemon: p < 3})
 		}
 	}
 	return l
