@@ -35,6 +35,7 @@ func observeNode(node *v1.Node, pool v1alpha1.Pool, now time.Time) algo.Node {
 		InPool:      InPool(node, pool),
 		Usable:      usable(node, now),
 		Allocatable: amountsOf(node.Status.Allocatable),
+		Slots:       node.Status.Allocatable.Pods().Value(),
 	}
 }
 
@@ -107,10 +108,9 @@ func isDaemon(pod *v1.Pod) bool {
 	return owner != nil && owner.Kind == "DaemonSet"
 }
 
-// requestsOf returns what a pod requests.
+// requestsOf returns what a pod requests, as the scheduler counts it.
 func requestsOf(pod *v1.Pod) algo.Amounts {
-	p := noderes.NewPod(pod)
-	return algo.Amounts{algo.CPU: p.Of(noderes.CPU).Request, algo.Memory: p.Of(noderes.Memory).Request}
+	return amountsOf(noderes.Requests(pod))
 }
 
 // amountsOf returns what a list has.

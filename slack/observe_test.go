@@ -158,7 +158,7 @@ func TestObserveNode(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			node := newNode("a", "3500m", "14Gi", tc.changes...)
-			want := algo.Node{InPool: tc.inPool, Usable: tc.usable, Allocatable: algo.Amounts{3500, 14 * gib}}
+			want := algo.Node{InPool: tc.inPool, Usable: tc.usable, Allocatable: algo.Amounts{3500, 14 * gib}, Slots: 110}
 			if diff := cmp.Diff(want, observeNode(node, tc.pool, noon)); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}

@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -41,6 +42,9 @@ func PriorityClass() *schedulingv1.PriorityClass {
 // template returns the pod that every placeholder of a group is. It shares
 // nothing with the policy or with other templates: whoever gets it may change it.
 func template(policy *v1alpha1.ResourceSlack, group Group) v1.PodTemplateSpec {
+	if group.Mirror != nil {
+		return mirrorTemplate(policy, group)
+	}
 	pool := policy.Spec.Pool.DeepCopy()
 	return v1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{PlaceholderLabel: policy.Name}},
@@ -63,17 +67,25 @@ func owner(policy *v1alpha1.ResourceSlack) metav1.OwnerReference {
 	}
 }
 
-// Objects returns what the backend CapacityBuffer wants in a namespace for a
-// plan: a template and a buffer for each group, in the order of the groups. The
-// same plan gives the same objects.
+// inNamespace returns where the placeholders of a group are: those like a
+// workload's pods are among these, so that affinities and spreading mean to them
+// what they mean to the pods; the others are in the namespace given.
+func (g *Group) inNamespace(namespace string) string {
+	if g.Mirror != nil {
+		return g.Mirror.Namespace
+	}
+	return namespace
+}
+
+// Objects returns what the backend CapacityBuffer wants for a plan: a template
+// and a buffer for each group, in the order of the groups. They are in the
+// namespace given, or in that of the workload that they are like. The same plan
+// gives the same objects.
 func Objects(policy *v1alpha1.ResourceSlack, plan Plan, namespace string) ([]*v1.PodTemplate, []*unstructured.Unstructured) {
 	var templates []*v1.PodTemplate
 	var buffers []*unstructured.Unstructured
 	for _, group := range plan.Groups {
-		meta := metav1.ObjectMeta{Name: group.Name, Namespace: namespace, Labels: map[string]string{PlaceholderLabel: policy.Name}}
-		if policy.UID != "" {
-			meta.OwnerReferences = []metav1.OwnerReference{owner(policy)}
-		}
+		meta := objectMeta(policy, group, group.inNamespace(namespace))
 		templates = append(templates, &v1.PodTemplate{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PodTemplate"},
 			ObjectMeta: meta, Template: template(policy, group),
@@ -87,12 +99,21 @@ func Objects(policy *v1alpha1.ResourceSlack, plan Plan, namespace string) ([]*v1
 		}}
 		buffer.SetGroupVersionKind(CapacityBufferVersion.WithKind("CapacityBuffer"))
 		buffer.SetName(meta.Name)
-		buffer.SetNamespace(namespace)
+		buffer.SetNamespace(meta.Namespace)
 		buffer.SetLabels(meta.Labels)
 		buffer.SetOwnerReferences(meta.OwnerReferences)
 		buffers = append(buffers, buffer)
 	}
 	return templates, buffers
+}
+
+// objectMeta returns what all objects of a group have.
+func objectMeta(policy *v1alpha1.ResourceSlack, group Group, namespace string) metav1.ObjectMeta {
+	meta := metav1.ObjectMeta{Name: group.Name, Namespace: namespace, Labels: map[string]string{PlaceholderLabel: policy.Name}}
+	if policy.UID != "" {
+		meta.OwnerReferences = []metav1.OwnerReference{owner(policy)}
+	}
+	return meta
 }
 
 // pod returns a placeholder as a pod that was never created. Its name and UID
@@ -102,7 +123,7 @@ func pod(policy *v1alpha1.ResourceSlack, group Group, index int64, namespace str
 	return &v1.Pod{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{
-			Name: fmt.Sprintf("%s-%d", group.Name, index), Namespace: namespace, Labels: t.Labels,
+			Name: fmt.Sprintf("%s-%d", group.Name, index), Namespace: group.inNamespace(namespace), Labels: t.Labels,
 			UID:             types.UID(fmt.Sprintf("%s-%s-%d", policy.UID, group.Name, index)),
 			OwnerReferences: []metav1.OwnerReference{owner(policy)},
 		},
@@ -113,19 +134,20 @@ func pod(policy *v1alpha1.ResourceSlack, group Group, index int64, namespace str
 
 // Deployments returns what the backend Deployment wants in a namespace for a
 // plan: real pods that give way to any other, for autoscalers that hold no
-// placeholders themselves.
+// placeholders themselves. Those like a workload's pods are in that namespace,
+// too, and not among the pods: services would send them requests. What affinities
+// say of the workload's namespace is said of both; spreading counts placeholders
+// only. The priority is not the workload's.
 func Deployments(policy *v1alpha1.ResourceSlack, plan Plan, namespace string) []*appsv1.Deployment {
 	var out []*appsv1.Deployment
 	for _, group := range plan.Groups {
 		pod := template(policy, group)
+		if group.Mirror != nil {
+			seenFrom(pod.Spec.Affinity, group.Mirror.Namespace, namespace)
+		}
 		pod.Labels["plimsoll.dev/placeholder-group"] = group.Name
-		if pod.Spec.PriorityClassName == "" {
-			pod.Spec.PriorityClassName = PriorityClassName
-		}
-		meta := metav1.ObjectMeta{Name: group.Name, Namespace: namespace, Labels: map[string]string{PlaceholderLabel: policy.Name}}
-		if policy.UID != "" {
-			meta.OwnerReferences = []metav1.OwnerReference{owner(policy)}
-		}
+		pod.Spec.PriorityClassName = cmp.Or(policy.Spec.PriorityClassName, PriorityClassName)
+		meta := objectMeta(policy, group, namespace)
 		out = append(out, &appsv1.Deployment{
 			TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"}, ObjectMeta: meta,
 			Spec: appsv1.DeploymentSpec{

@@ -18,10 +18,12 @@ type Plan struct {
 	// Base is what the rate is a part of, Target what of it is to be held, Total
 	// what the placeholders request together.
 	Base, Target, Total v1.ResourceList
-	// Groups are equal placeholders: for the biggest pod first, then the rest.
+	// Groups are equal placeholders: for the biggest pod first, then the rest of the
+	// rate, then those of workloads, which come on top of it.
 	Groups []Group
-	// Feasible: Total is at least the Target, and there is room for the biggest
-	// pod. Reasons say why not, or what is held beyond the target.
+	// Feasible: the groups of the rate are at least the Target, there is room for
+	// the biggest pod, and workloads have what they want. Reasons say why not, or
+	// what is held beyond the target.
 	Feasible bool
 	Reasons  []string
 }
@@ -35,26 +37,27 @@ type Group struct {
 	// Requests of one placeholder, and how many there are.
 	Requests v1.ResourceList
 	Count    int64
+	// Mirror is the workload whose pods the placeholders are like, nil for those of
+	// the rate.
+	Mirror *Workload
 }
 
 // Compute returns the plan of a policy for a cluster as it stands, without
-// regard to what was held before. The policy's defaults are filled in. An error
-// is one of the policy.
-func Compute(policy *v1alpha1.ResourceSlack, nodes []*v1.Node, pods []*v1.Pod, now time.Time) (Plan, error) {
-	policy = policy.DeepCopy()
-	policy.Spec.Default()
-	wanted, err := policyOf(policy)
+// regard to what was held before; workloads are those that it is to mirror. The
+// policy's defaults are filled in. An error is one of the policy.
+func Compute(policy *v1alpha1.ResourceSlack, nodes []*v1.Node, pods []*v1.Pod, workloads []Workload, now time.Time) (Plan, error) {
+	tracker, err := NewTracker(policy)
 	if err != nil {
 		return Plan{}, err
 	}
-	ledger := algo.NewLedger()
 	for _, node := range nodes {
-		ledger.SetNode(node.Name, observeNode(node, policy.Spec.Pool, now))
+		tracker.SetNode(node, now)
 	}
 	for _, pod := range pods {
-		ledger.SetPod(pod.Namespace+"/"+pod.Name, observePod(pod))
+		tracker.SetPod(pod)
 	}
-	return planOf(policy.Name, algo.Compute(ledger.Pool(), wanted)), nil
+	tracker.SetWorkloads(workloads)
+	return tracker.Next(now), nil
 }
 
 // policyOf returns a policy as the planner sees it.

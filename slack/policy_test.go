@@ -59,8 +59,8 @@ func podsOf(n int, nodes []*v1.Node, name, cpu, memory string, changes ...func(*
 func TestCompute(t *testing.T) {
 	large, small := nodesOf(2, "web-", "16", "64Gi"), nodesOf(2, "web-", "4", "16Gi")
 	database := nodesOf(2, "db-", "64", "256Gi", label("pool", "db"))
-	head := func(cpu, memory string) Group { return Group{"web-head", true, list(cpu, memory), 1} }
-	rest := func(n int64, cpu, memory string) Group { return Group{"web-rate", false, list(cpu, memory), n} }
+	head := func(cpu, memory string) Group { return Group{Name: "web-head", Head: true, Requests: list(cpu, memory), Count: 1} }
+	rest := func(n int64, cpu, memory string) Group { return Group{Name: "web-rate", Requests: list(cpu, memory), Count: n} }
 	tests := map[string]struct {
 		policy         *v1alpha1.ResourceSlack
 		nodes          []*v1.Node
@@ -134,7 +134,7 @@ func TestCompute(t *testing.T) {
 			policy: newPolicy("0"), nodes: append(nodesOf(1, "cpu-", "16", "8Gi"), newNode("memory-0", "2", "64Gi")),
 			pods: []*v1.Pod{newPod("p", "cpu-0", "12", "2Gi"), newPod("q", "memory-0", "1", "48Gi")},
 			base: list("13", "50Gi"), target: list("0", "0"), total: list("13", "50Gi"),
-			groups:         []Group{head("12", "2Gi"), {"web-head2", true, list("1", "48Gi"), 1}},
+			groups:         []Group{head("12", "2Gi"), {Name: "web-head2", Head: true, Requests: list("1", "48Gi"), Count: 1}},
 			reasonContains: "room for the biggest pod is 13000m CPU and 51200 MiB more",
 		},
 		// Target 100 % of (8, 32), s = (1, 4): 8 wanted, 3 allowed.
@@ -150,7 +150,7 @@ func TestCompute(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			before := tc.policy.DeepCopy()
-			got, err := Compute(tc.policy, tc.nodes, tc.pods, noon)
+			got, err := Compute(tc.policy, tc.nodes, tc.pods, nil, noon)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -174,7 +174,7 @@ func TestComputeAtATime(t *testing.T) {
 	node := newNode("a", "10", "40Gi", readySince(v1.ConditionFalse, 0))
 	policy := newPolicy("10%", ofAllocatable)
 	for after, want := range map[int64]string{59: "10", 60: "0"} {
-		plan, err := Compute(policy, []*v1.Node{node}, nil, metav1.Unix(noon.Unix()+after, 0).Time)
+		plan, err := Compute(policy, []*v1.Node{node}, nil, nil, metav1.Unix(noon.Unix()+after, 0).Time)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -226,7 +226,7 @@ func TestBadPolicies(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			policy := newPolicy(tc.rate, tc.changes...)
-			_, computeErr := Compute(policy, nil, nil, noon)
+			_, computeErr := Compute(policy, nil, nil, nil, noon)
 			_, loopErr := NewLoop(policy, "default")
 			for who, err := range map[string]error{"Compute": computeErr, "NewLoop": loopErr} {
 				if (err != nil) != (tc.fields != nil) {

@@ -1,6 +1,8 @@
 package slack
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,15 +15,26 @@ import (
 // Tracker follows the pool of one policy as nodes and pods come and go, told one
 // change at a time, and plans for it. It is not safe for concurrent use.
 type Tracker struct {
-	policy  *v1alpha1.ResourceSlack
-	wanted  algo.Policy
-	ledger  *algo.Ledger
-	planner *algo.Planner
+	policy    *v1alpha1.ResourceSlack
+	wanted    algo.Policy
+	ledger    *algo.Ledger
+	planner   *algo.Planner
+	nodes     map[string]*v1.Node
+	workloads []Workload
+	// mirrors are what is held for workloads, by the names of the groups.
+	mirrors map[string]*mirror
+}
+
+// mirror is what is held for a workload.
+type mirror struct {
+	algo.Slowly
+	// annotation that the workload had; a new one is to take effect at once.
+	annotation string
 }
 
 // NewTracker returns a tracker of an empty pool. An error is one of the policy.
 func NewTracker(policy *v1alpha1.ResourceSlack) (*Tracker, error) {
-	t := &Tracker{ledger: algo.NewLedger(), planner: algo.NewPlanner()}
+	t := &Tracker{ledger: algo.NewLedger(), planner: algo.NewPlanner(), nodes: map[string]*v1.Node{}, mirrors: map[string]*mirror{}}
 	return t, t.SetPolicy(policy)
 }
 
@@ -46,11 +59,15 @@ func (t *Tracker) Policy() *v1alpha1.ResourceSlack { return t.policy }
 func (t *Tracker) SetNode(node *v1.Node, now time.Time) bool {
 	observed := observeNode(node, t.policy.Spec.Pool, now)
 	t.ledger.SetNode(node.Name, observed)
+	t.nodes[node.Name] = node
 	return observed.InPool
 }
 
 // DeleteNode forgets a node.
-func (t *Tracker) DeleteNode(name string) { t.ledger.DeleteNode(name) }
+func (t *Tracker) DeleteNode(name string) {
+	t.ledger.DeleteNode(name)
+	delete(t.nodes, name)
+}
 
 // SetPod takes a pod in.
 func (t *Tracker) SetPod(pod *v1.Pod) { t.ledger.SetPod(podID(pod), observePod(pod)) }
@@ -60,6 +77,10 @@ func (t *Tracker) DeletePod(pod *v1.Pod) { t.ledger.DeletePod(podID(pod)) }
 
 func podID(pod *v1.Pod) string { return pod.Namespace + "/" + pod.Name }
 
+// SetWorkloads takes over which workloads the policy is to mirror; they are
+// those that Governs gives it.
+func (t *Tracker) SetWorkloads(workloads []Workload) { t.workloads = workloads }
+
 // Resume makes the tracker go on from groups that are held already, such as by
 // a controller before it was restarted.
 func (t *Tracker) Resume(groups []Group) {
@@ -67,17 +88,70 @@ func (t *Tracker) Resume(groups []Group) {
 	var rest algo.Group
 	for _, group := range groups {
 		held := algo.Group{Size: amountsOf(group.Requests), Count: group.Count}
-		if strings.HasSuffix(group.Name, rateSuffix) {
+		switch {
+		case strings.HasSuffix(group.Name, rateSuffix):
 			rest = held
-		} else {
+		case strings.HasSuffix(strings.TrimRight(group.Name, "2"), headSuffix):
 			head = append(head, held)
+		default:
+			m := &mirror{}
+			m.Hold(group.Count)
+			t.mirrors[group.Name] = m
 		}
 	}
-	t.planner.Resume(t.wanted, head, rest)
+	if len(head) > 0 || rest.Count > 0 {
+		t.planner.Resume(t.wanted, head, rest)
+	}
 }
 
-// Next returns the plan at a time. Free is what the pool's nodes have to spare.
-func (t *Tracker) Next(now time.Time) (plan Plan, free v1.ResourceList) {
-	pool := t.ledger.Pool()
-	return planOf(t.policy.Name, t.planner.Next(pool, t.wanted, now.Unix())), listOf(pool.Free)
+// Next returns the plan at a time.
+func (t *Tracker) Next(now time.Time) Plan {
+	plan := planOf(t.policy.Name, t.planner.Next(t.ledger.Pool(), t.wanted, now.Unix()))
+	seen := make(map[string]bool, len(t.workloads))
+	plan.addMirrors(t.policy, t.workloads, func(w Workload, wanted int64) int64 {
+		name := w.groupName()
+		seen[name] = true
+		m := t.mirrors[name]
+		if m == nil {
+			m = &mirror{annotation: w.Slack}
+			t.mirrors[name] = m
+		}
+		if m.annotation != w.Slack {
+			if m.annotation != "" { // which is not known after Resume
+				m.Hold(wanted)
+			}
+			m.annotation = w.Slack
+		}
+		return m.Slowly.Next(wanted, now.Unix(), t.planner.CoolDown)
+	})
+	// What is not wanted any more has nothing to cool down.
+	maps.DeleteFunc(t.mirrors, func(name string, _ *mirror) bool { return !seen[name] })
+	return plan
+}
+
+// Free returns what the pool's usable nodes have beside their pods.
+func (t *Tracker) Free() v1.ResourceList { return listOf(t.ledger.Pool().Free) }
+
+// Room returns how many of a plan's placeholders have room on the nodes that
+// there are now, at least: it looks at CPU, memory, pod slots, selectors and
+// taints, and puts the placeholders in an order that is good, not always the
+// best.
+func (t *Tracker) Room(plan Plan) int64 {
+	demands := make([]algo.Demand, 0, len(plan.Groups))
+	// The ones that may not be anywhere first.
+	for _, ofWorkload := range []bool{true, false} {
+		for i := range plan.Groups {
+			group := &plan.Groups[i]
+			if (group.Mirror != nil) != ofWorkload {
+				continue
+			}
+			demand := algo.Demand{Group: algo.Group{Size: amountsOf(group.Requests), Count: group.Count}}
+			if ofWorkload {
+				allowed := admits(group.Mirror)
+				demand.Allowed = func(node string) bool { return allowed(t.nodes[node]) }
+			}
+			demands = append(demands, demand)
+		}
+	}
+	return t.ledger.Room(slices.Clip(demands))
 }

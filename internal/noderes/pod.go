@@ -39,10 +39,13 @@ type Pod struct {
 	scalars []named
 }
 
+// Requests returns what a pod requests of every resource.
+func Requests(pod *v1.Pod) v1.ResourceList { return resource.PodRequests(pod, podOptions) }
+
 // NewPod reads the amounts of a pod.
 func NewPod(pod *v1.Pod) Pod {
 	var p Pod
-	requests, limits := resource.PodRequests(pod, podOptions), resource.PodLimits(pod, podOptions)
+	requests, limits := Requests(pod), resource.PodLimits(pod, podOptions)
 	for name, quantity := range requests {
 		r := NewResource(name)
 		p.at(r).Request = r.Amount(quantity)

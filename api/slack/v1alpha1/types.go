@@ -19,6 +19,9 @@ const Kind = "ResourceSlack"
 
 // Annotations of workloads and pods.
 const (
+	// AnnotationSlack on a Deployment, ReplicaSet, StatefulSet or Job: placeholders
+	// like its pods are held, so many ("2") or a percentage of its replicas ("20%").
+	AnnotationSlack = "plimsoll.dev/slack"
 	// AnnotationBiggest with the value "ignore" on a pod: it does not define the
 	// biggest pod. For databases, whose like does not come at once.
 	AnnotationBiggest = "plimsoll.dev/slack-biggest"
@@ -82,10 +85,10 @@ type ResourceSlack struct {
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.base) || self.base != 'Allocatable' || (self.minRate.endsWith('%') ? double(self.minRate.split('%')[0]) < 100.0 : double(self.minRate) < 1.0)",message="minRate must be under 100% where base is Allocatable: the nodes that the slack brings count themselves"
 type ResourceSlackSpec struct {
-	// MinRate is the part of the base to keep to spare, at least 0: 10% or 0.1. 0
-	// keeps room for the biggest pod only.
+	// MinRate is the part of the base to keep to spare, at least 0, in millionths at
+	// the finest: 10% or 0.1. 0 keeps room for the biggest pod only.
 	//
-	// +kubebuilder:validation:Pattern=`^[0-9]{1,4}(\.[0-9]{1,6})?%?$`
+	// +kubebuilder:validation:Pattern=`^[0-9]{1,4}(\.[0-9]{1,6}|(\.[0-9]{1,4})?%)?$`
 	MinRate string `json:"minRate"`
 	// Base is what the rate is a part of; Requested if left out.
 	//
@@ -111,7 +114,7 @@ type ResourceSlackSpec struct {
 	// +optional
 	Pool Pool `json:"pool,omitzero"`
 	// MaxPlaceholders bounds the number of placeholders, at least 1; no bound if
-	// left out.
+	// left out. Those of the rate come before those of workloads.
 	//
 	// +kubebuilder:validation:Minimum=1
 	// +optional
@@ -168,11 +171,16 @@ type ResourceSlackStatus struct {
 	Total v1.ResourceList `json:"total,omitempty"`
 	// +optional
 	Available v1.ResourceList `json:"available,omitempty"`
-	// Placeholders is the number of them, Requests what one of the equal ones
-	// requests.
+	// Placeholders is the number of them, Mirrored how many of these are like the
+	// pods of workloads, Placed how many have room now, and Requests what one of the
+	// equal ones of the rate requests.
 	//
 	// +optional
 	Placeholders int64 `json:"placeholders,omitempty"`
+	// +optional
+	Mirrored int64 `json:"mirrored,omitempty"`
+	// +optional
+	Placed int64 `json:"placed,omitempty"`
 	// +optional
 	Requests v1.ResourceList `json:"requests,omitempty"`
 	// Conditions are Ready, Feasible and Provisioned.

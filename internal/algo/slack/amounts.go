@@ -107,10 +107,13 @@ const Millionth = 1_000_000
 // share returns rate millionths of the amounts, rounded up.
 func (a Amounts) share(rate int64) Amounts {
 	for r := range a {
-		a[r] = mulDivUp(a[r], rate, Millionth)
+		a[r] = Share(a[r], rate)
 	}
 	return a
 }
+
+// Share returns rate millionths of a number, both at least 0, rounded up.
+func Share(number, rate int64) int64 { return mulDivUp(number, rate, Millionth) }
 
 // mulDiv returns a x b / c, rounded down, at most the largest number there is;
 // a and b are at least 0, c at least 1.

@@ -20,8 +20,9 @@ type Node struct {
 	// Usable: placeholders can be put there. A node that is cordoned, not ready or
 	// being deleted is not.
 	Usable bool
-	// Allocatable is what the node has for pods.
+	// Allocatable is what the node has for pods, Slots how many of them it takes.
 	Allocatable Amounts
+	Slots       int64
 }
 
 // MaxAmount is the most that one pod or node counts with: 16 TiB of memory, 17
@@ -45,6 +46,8 @@ type Ledger struct {
 	// podShapes count pods by requests that may define the biggest, nodeShapes
 	// usable nodes by what they have for others than daemons.
 	podShapes, nodeShapes map[Amounts]int
+	// names of the known nodes in order, nil where they have to be sorted anew.
+	names []string
 }
 
 // account is what is known of one node.
@@ -79,6 +82,9 @@ func (l *Ledger) SetNode(name string, node Node) {
 		}
 	}
 	l.withdraw(a)
+	if !a.known {
+		l.names = nil
+	}
 	a.Node, a.known = node, true
 	l.offer(a)
 }
@@ -88,7 +94,7 @@ func (l *Ledger) SetNode(name string, node Node) {
 func (l *Ledger) DeleteNode(name string) {
 	if a, ok := l.nodes[name]; ok && a.known {
 		l.SetNode(name, Node{})
-		a.known = false
+		a.known, l.names = false, nil
 		l.release(name, a)
 	}
 }

@@ -79,7 +79,7 @@ func TestLedgerIsACountOfWhatThereIs(t *testing.T) {
 				delete(pods, id)
 				l.DeletePod(id)
 			case 3:
-				nodes[name] = Node{rapid.Bool().Draw(t, "in pool"), rapid.Bool().Draw(t, "usable"), drawAmounts(t, "allocatable", Amounts{16_000, 64 * gib})}
+				nodes[name] = Node{rapid.Bool().Draw(t, "in pool"), rapid.Bool().Draw(t, "usable"), drawAmounts(t, "allocatable", Amounts{16_000, 64 * gib}), rapid.Int64Range(0, 5).Draw(t, "slots")}
 				l.SetNode(name, nodes[name])
 			case 4:
 				delete(nodes, name)
@@ -109,7 +109,7 @@ func TestLedgerIsACountOfWhatThereIs(t *testing.T) {
 // the node has what it had.
 func TestDaemonLargerThanItsNode(t *testing.T) {
 	l := NewLedger()
-	l.SetNode("a", Node{true, true, cores(4, 16)})
+	l.SetNode("a", Node{true, true, cores(4, 16), 110})
 	l.SetPod("d", Pod{Node: "a", Requests: cores(8, 4), Daemon: true})
 	if got := l.Pool().Shapes; !reflect.DeepEqual(got, []Amounts{cores(0, 12)}) {
 		t.Errorf("with it %v", got)
@@ -136,7 +136,7 @@ var bigNodes, bigPods = func() (nodes [5000]string, pods [150_000]string) {
 func big() *Ledger {
 	l := NewLedger()
 	for n, name := range bigNodes {
-		l.SetNode(name, Node{true, true, cores(float64(16*(1+n%4)), float64(64*(1+n%4)))})
+		l.SetNode(name, Node{true, true, cores(float64(16*(1+n%4)), float64(64*(1+n%4))), 110})
 		for p := range 30 {
 			i := n*30 + p
 			l.SetPod(bigPods[i], Pod{Node: name, Requests: cores(0.1+0.01*float64(i%50), 0.25+0.05*float64(i%20)), Daemon: p < 3})

@@ -1,0 +1,125 @@
+package slack
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// roomLedger has usable nodes n0, n1, ... of the pool with so much free.
+func roomLedger(slots int64, free ...Amounts) *Ledger {
+	l := NewLedger()
+	for i, f := range free {
+		l.SetNode(fmt.Sprint("n", i), Node{InPool: true, Usable: true, Allocatable: f, Slots: slots})
+	}
+	return l
+}
+
+func TestRoom(t *testing.T) {
+	only := func(name string) func(string) bool { return func(node string) bool { return node == name } }
+	for name, tc := range map[string]struct {
+		ledger  *Ledger
+		demands []Demand
+		want    int64
+	}{
+		"no nodes": {NewLedger(), []Demand{{Group: Group{cores(1, 1), 3}}}, 0},
+		// floor(4/1.5) + floor(2/1.5) = 2 + 1.
+		"piece by piece": {roomLedger(9, cores(4, 16), cores(2, 16)), []Demand{{Group: Group{cores(1.5, 1), 5}}}, 3},
+		// 3 CPUs in sum, and no node has 2.
+		"not in sum": {roomLedger(9, cores(1, 16), cores(1, 16), cores(1, 16)), []Demand{{Group: Group{cores(2, 1), 1}}}, 0},
+		"slots":      {roomLedger(2, cores(16, 64)), []Demand{{Group: Group{cores(1, 1), 5}}}, 2},
+		// The head of 3 takes 1 place from the rest on n0 (4 -> 1 of size 2: 2 -> 0 is 2)
+		// and 1 on n1 (3 -> 0: 1 -> 0). On n1 it is, and 2 of the rest stay.
+		"the head where it costs least": {
+			roomLedger(9, cores(4, 64), cores(3, 64)),
+			[]Demand{{Group: Group{cores(3, 1), 1}}, {Group: Group{cores(2, 1), 2}}}, 3,
+		},
+		"only there": {
+			roomLedger(9, cores(4, 64), cores(4, 64)),
+			[]Demand{{Group: Group{cores(3, 1), 2}, Allowed: only("n1")}, {Group: Group{cores(4, 1), 1}}}, 2,
+		},
+	} {
+		if got := tc.ledger.Room(tc.demands); got != tc.want {
+			t.Errorf("%s: room for %d, want %d", name, got, tc.want)
+		}
+	}
+}
+
+// most is how many placeholders there is room for at most, by trying everything.
+func mostRoom(nodes []Spare, demands []Demand) int64 {
+	if len(demands) == 0 {
+		return 0
+	}
+	first, others := demands[0], demands[1:]
+	if first.Count == 0 {
+		return mostRoom(nodes, others)
+	}
+	first.Count--
+	left := append([]Demand{first}, others...)
+	best := mostRoom(nodes, left) // this one has no room
+	for i := range nodes {
+		if nodes[i].takes(first.Size) > 0 {
+			before := nodes[i]
+			nodes[i].take(first.Size, 1)
+			best = max(best, 1+mostRoom(nodes, left))
+			nodes[i] = before
+		}
+	}
+	return best
+}
+
+// One demand is counted exactly, one placeholder before it costs no more than it
+// must, and nothing is ever counted that has no room.
+func TestRoomAgainstTryingEverything(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		small := func(name string) Amounts {
+			return Amounts{rapid.Int64Range(0, 6).Draw(t, name+" cpu"), rapid.Int64Range(0, 6).Draw(t, name+" memory")}
+		}
+		var free []Amounts
+		var nodes []Spare
+		slots := rapid.Int64Range(0, 4).Draw(t, "slots")
+		for range rapid.IntRange(0, 3).Draw(t, "nodes") {
+			f := small("free")
+			free, nodes = append(free, f), append(nodes, Spare{true, true, f, slots})
+		}
+		ledger := roomLedger(slots, free...)
+		rest := Demand{Group: Group{small("rest"), rapid.Int64Range(0, 4).Draw(t, "count")}}
+		if got, want := ledger.Room([]Demand{rest}), mostRoom(nodes, []Demand{rest}); got != want {
+			t.Fatalf("%v on %v: room for %d, want %d", rest, free, got, want)
+		}
+		// The head is the larger one, as heads are: then putting it comes first.
+		demands := []Demand{{Group: Group{small("head").Most(rest.Size), 1}}, rest}
+		if got, want := ledger.Room(demands), mostRoom(nodes, demands); got != want {
+			t.Fatalf("%v on %v: room for %d, want %d", demands, free, got, want)
+		}
+		mixed := []Demand{{Group: Group{small("other"), 2}}, demands[0], rest}
+		if got, want := ledger.Room(mixed), mostRoom(nodes, mixed); got > want {
+			t.Fatalf("%v on %v: room for %d, there is %d", mixed, free, got, want)
+		}
+	})
+}
+
+// Heights of a number that rises at once and falls ten seconds after less came to
+// be wanted.
+func TestSlowly(t *testing.T) {
+	var s Slowly
+	for _, step := range []struct{ now, wanted, want int64 }{
+		{0, 3, 3}, {1, 5, 5}, {2, 4, 5}, {11, 2, 5}, {12, 2, 2}, {13, 1, 2}, {14, 2, 2}, {15, 1, 2}, {24, 1, 2}, {25, 0, 0}, {26, 9, 9},
+	} {
+		if got := s.Next(step.wanted, step.now, 10); got != step.want {
+			t.Errorf("at %d, wanted %d: %d, want %d", step.now, step.wanted, got, step.want)
+		}
+	}
+}
+
+func BenchmarkRoom(b *testing.B) {
+	l := NewLedger()
+	for n := range 5000 {
+		l.SetNode(fmt.Sprint("node-", n), Node{true, true, cores(float64(n%16), float64(n%64)), 110})
+	}
+	demands := []Demand{{Group: Group{cores(4, 16), 1}}, {Group: Group{cores(1, 4), 3000}}}
+	for b.Loop() {
+		l.Room(demands)
+	}
+}
