@@ -59,8 +59,12 @@ func podsOf(n int, nodes []*v1.Node, name, cpu, memory string, changes ...func(*
 func TestCompute(t *testing.T) {
 	large, small := nodesOf(2, "web-", "16", "64Gi"), nodesOf(2, "web-", "4", "16Gi")
 	database := nodesOf(2, "db-", "64", "256Gi", label("pool", "db"))
-	head := func(cpu, memory string) Group { return Group{Name: "web-head", Head: true, Requests: list(cpu, memory), Count: 1} }
-	rest := func(n int64, cpu, memory string) Group { return Group{Name: "web-rate", Requests: list(cpu, memory), Count: n} }
+	head := func(cpu, memory string) Group {
+		return Group{Name: "web-head", Head: true, Requests: list(cpu, memory), Count: 1}
+	}
+	rest := func(n int64, cpu, memory string) Group {
+		return Group{Name: "web-rate", Requests: list(cpu, memory), Count: n}
+	}
 	tests := map[string]struct {
 		policy         *v1alpha1.ResourceSlack
 		nodes          []*v1.Node

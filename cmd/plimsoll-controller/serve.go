@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -14,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
@@ -33,12 +36,15 @@ func (o *options) serve(ctx context.Context, config *rest.Config) error {
 		LeaderElectionReleaseOnCancel: true,
 		Metrics:                       metricsserver.Options{BindAddress: o.metrics},
 		HealthProbeBindAddress:        o.probes,
-		Cache:                         cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+		Cache: cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{
+			&appsv1.Deployment{}: {Transform: slack.Slim}, &appsv1.ReplicaSet{}: {Transform: slack.Slim},
+			&appsv1.StatefulSet{}: {Transform: slack.Slim}, &batchv1.Job{}: {Transform: slack.Slim},
+		}},
 	})
 	if err != nil {
 		return err
 	}
-	if err := slack.New(m.GetClient(), m.GetEventRecorder(name), o.namespace).Register(m); err != nil {
+	if err := slack.New(m.GetClient(), m.GetEventRecorder(name), metrics.Registry, o.namespace).Register(m); err != nil {
 		return err
 	}
 	if o.defaultPolicy != nil {

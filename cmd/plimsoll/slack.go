@@ -29,7 +29,7 @@ func newSlackCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newSlackPlanCommand())
+	cmd.AddCommand(newSlackPlanCommand(), newSlackStatusCommand())
 	return cmd
 }
 
@@ -48,7 +48,8 @@ func newSlackPlanCommand() *cobra.Command {
 		Use:   "plan -f FILE_OR_DIR...",
 		Short: "Plan the placeholders that keep a rate of a cluster's load to spare",
 		Long: `Plan the placeholders that keep a rate of a cluster's load to spare, and room for
-its biggest pod, as the slack controller would if it began now. Nodes and pods come
+its biggest pod, as the slack controller would if it began now. Nodes, pods and the
+workloads that want placeholders of their own (annotation plimsoll.dev/slack) come
 from manifests; nothing is changed.
 
 The plan is that of a policy (a ResourceSlack, --policy) or of the default one with
@@ -56,7 +57,7 @@ The plan is that of a policy (a ResourceSlack, --policy) or of the default one w
 CapacityBuffers wants. The exit code is 0 also where the plan is not feasible; the
 reasons say why, and -o json has "feasible".`,
 		Example: `  # What would 10 % cost?
-  kubectl get nodes,pods -A -o yaml | plimsoll slack plan -f - --rate 10%
+  kubectl get nodes,pods,deployments,statefulsets -A -o yaml | plimsoll slack plan -f - --rate 10%
 
   # The objects of a policy.
   plimsoll slack plan -f cluster/ --policy policy.yaml -o yaml | kubectl apply -f -`,
@@ -83,6 +84,7 @@ type slackPlanResult struct {
 	Target       v1.ResourceList     `json:"target"`
 	Head         []slackPlaceholders `json:"head"`
 	Placeholders slackPlaceholders   `json:"placeholders"`
+	Mirrors      []slackMirror       `json:"mirrors"`
 	Total        v1.ResourceList     `json:"total"`
 	Feasible     bool                `json:"feasible"`
 	Reasons      []string            `json:"reasons"`
@@ -92,6 +94,12 @@ type slackPlanResult struct {
 type slackPlaceholders struct {
 	Requests v1.ResourceList `json:"requests"`
 	Count    int64           `json:"count"`
+}
+
+// slackMirror is what is held for a workload.
+type slackMirror struct {
+	Workload string `json:"workload"`
+	slackPlaceholders
 }
 
 func (o *slackPlanOptions) run(in io.Reader, out, warnings io.Writer) error {
@@ -112,7 +120,13 @@ func (o *slackPlanOptions) run(in io.Reader, out, warnings io.Writer) error {
 	for _, warning := range objects.Warnings {
 		fmt.Fprintln(warnings, "plimsoll: warning:", warning)
 	}
-	plan, err := slack.Compute(policy, objects.Nodes, objects.Running, time.Now())
+	var workloads []slack.Workload
+	for _, object := range objects.Workloads {
+		if w, ok := slack.WorkloadOf(object); ok {
+			workloads = append(workloads, w)
+		}
+	}
+	plan, err := slack.Compute(policy, objects.Nodes, objects.Running, workloads, time.Now())
 	if err != nil {
 		return err
 	}
@@ -184,13 +198,16 @@ func resultOf(plan slack.Plan) slackPlanResult {
 	result := slackPlanResult{
 		Policy: plan.Policy, Base: plan.Base, Target: plan.Target, Total: plan.Total,
 		Feasible: plan.Feasible, Reasons: append([]string{}, plan.Reasons...),
-		Head: []slackPlaceholders{}, Placeholders: slackPlaceholders{Requests: v1.ResourceList{}},
+		Head: []slackPlaceholders{}, Placeholders: slackPlaceholders{Requests: v1.ResourceList{}}, Mirrors: []slackMirror{},
 	}
 	for _, group := range plan.Groups {
 		placeholder := slackPlaceholders{group.Requests, group.Count}
-		if group.Head {
+		switch {
+		case group.Head:
 			result.Head = append(result.Head, placeholder)
-		} else {
+		case group.Mirror != nil:
+			result.Mirrors = append(result.Mirrors, slackMirror{group.Mirror.String(), placeholder})
+		default:
 			result.Placeholders = placeholder
 		}
 	}
@@ -238,8 +255,11 @@ func printPlan(out io.Writer, plan slack.Plan) {
 	t.AppendSeparator()
 	for _, group := range plan.Groups {
 		name := "placeholders"
-		if group.Head {
+		switch {
+		case group.Head:
 			name = "for the biggest pod"
+		case group.Mirror != nil:
+			name = "like " + group.Mirror.String()
 		}
 		row(name, group.Count, group.Requests)
 	}

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -35,6 +37,8 @@ type Objects struct {
 	// Running pods have a node, Pending ones have none; pods that have ended
 	// are left out. Both in the order of the files.
 	Running, Pending []*v1.Pod
+	// Workloads are Deployments, ReplicaSets, StatefulSets and Jobs.
+	Workloads []runtime.Object
 	// Others are what pods refer to: claims, volumes, classes, namespaces.
 	Others []runtime.Object
 	// Warnings are about what was read but looks mistaken.
@@ -42,7 +46,10 @@ type Objects struct {
 }
 
 // kinds that a file may have.
-var kinds = []string{"Node", "Pod", "Namespace", "PersistentVolume", "PersistentVolumeClaim", "StorageClass", "CSINode", "List"}
+var kinds = []string{
+	"Node", "Pod", "Namespace", "PersistentVolume", "PersistentVolumeClaim", "StorageClass", "CSINode",
+	"Deployment", "ReplicaSet", "StatefulSet", "Job", "List",
+}
 
 // extensions of the files that are read from a folder.
 var extensions = []string{".yaml", ".yml", ".json"}
@@ -172,6 +179,8 @@ func (r *reader) object(where string, obj runtime.Object) error {
 	case *v1.Namespace:
 		r.objects.Others = append(r.objects.Others, obj)
 		return r.once(where, "namespace", "", obj.Name)
+	case *appsv1.Deployment, *appsv1.ReplicaSet, *appsv1.StatefulSet, *batchv1.Job:
+		return r.workload(where, obj)
 	case *v1.PersistentVolume, *storagev1.StorageClass, *storagev1.CSINode:
 		r.objects.Others = append(r.objects.Others, obj)
 		return nil
@@ -199,6 +208,16 @@ func (r *reader) pod(where string, pod *v1.Pod) error {
 		r.objects.Pending = append(r.objects.Pending, pod)
 	}
 	return r.once(where, "pod", pod.Namespace+"/", pod.Name)
+}
+
+func (r *reader) workload(where string, obj runtime.Object) error {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return err
+	}
+	accessor.SetNamespace(orDefault(accessor.GetNamespace()))
+	r.objects.Workloads = append(r.objects.Workloads, obj)
+	return r.once(where, strings.ToLower(fmt.Sprintf("%T", obj)[len("*v1."):]), accessor.GetNamespace()+"/", accessor.GetName())
 }
 
 // once makes sure that an object has a name, and has it alone.

@@ -117,10 +117,26 @@ func (c *Controller) applyOne(ctx context.Context, wanted *unstructured.Unstruct
 	switch {
 	case err == nil && contains(there.Object, wanted.Object):
 		return nil
+	case err == nil && wanted.GetNamespace() != "" && there.GetLabels()[slack.PlaceholderLabel] == "":
+		return &foreignError{there.GetKind(), there.GetNamespace(), there.GetName()}
 	case err != nil && !apierrors.IsNotFound(err):
 		return err
 	}
+	c.metrics.wrote(wanted.GetKind(), "apply")
 	return c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), fieldOwner, client.ForceOwnership)
+}
+
+// foreignError is that somebody else has an object of the name that one of ours
+// would have.
+type foreignError struct{ kind, namespace, name string }
+
+func (e *foreignError) Error() string {
+	return fmt.Sprintf("%s %s/%s is not of Plimsoll's making (it has no label %s) and is left alone: rename or remove it", e.kind, e.namespace, e.name, slack.PlaceholderLabel)
+}
+
+func isForeign(err error) bool {
+	_, ok := errors.AsType[*foreignError](err)
+	return ok
 }
 
 // contains reports whether all fields of wanted are in there with the same
@@ -167,10 +183,11 @@ func (c *Controller) prune(ctx context.Context, policy string, wanted []*unstruc
 		for i := range list {
 			object := &list[i]
 			if slices.ContainsFunc(wanted, func(w *unstructured.Unstructured) bool {
-				return w.GetKind() == object.GetKind() && w.GetName() == object.GetName()
+				return w.GetKind() == object.GetKind() && w.GetNamespace() == object.GetNamespace() && w.GetName() == object.GetName()
 			}) {
 				continue
 			}
+			c.metrics.wrote(object.GetKind(), "delete")
 			if err := c.client.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
 				return fmt.Errorf("deleting %s %s: %w", object.GetKind(), object.GetName(), err)
 			}
@@ -179,11 +196,12 @@ func (c *Controller) prune(ctx context.Context, policy string, wanted []*unstruc
 	return nil
 }
 
-// list returns the objects of a kind that a policy has.
+// list returns the objects of a kind that a policy has, in all namespaces: those
+// for workloads are beside them.
 func (c *Controller) list(ctx context.Context, kind schema.GroupVersionKind, policy string) ([]unstructured.Unstructured, error) {
 	var list unstructured.UnstructuredList
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	err := c.client.List(ctx, &list, client.InNamespace(c.namespace), client.MatchingLabels{slack.PlaceholderLabel: policy})
+	err := c.client.List(ctx, &list, client.MatchingLabels{slack.PlaceholderLabel: policy})
 	return list.Items, err
 }
 
@@ -200,7 +218,7 @@ func (c *Controller) held(ctx context.Context, policy string) ([]slack.Group, er
 	var groups []slack.Group
 	for i := range buffers {
 		var template v1.PodTemplate
-		err := c.client.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: buffers[i].GetName()}, &template)
+		err := c.client.Get(ctx, client.ObjectKeyFromObject(&buffers[i]), &template)
 		if apierrors.IsNotFound(err) {
 			continue // half of a group: made anew
 		}

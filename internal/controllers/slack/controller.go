@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -41,6 +42,7 @@ type Controller struct {
 
 	mu       sync.Mutex
 	trackers map[string]*tracked
+	metrics  *metrics
 }
 
 // tracked is what is known of one policy.
@@ -49,9 +51,13 @@ type tracked struct {
 	generation int64
 }
 
-// New returns a controller that writes into the namespace.
-func New(c client.Client, recorder events.EventRecorder, namespace string) *Controller {
-	return &Controller{client: c, recorder: recorder, namespace: namespace, now: time.Now, trackers: map[string]*tracked{}}
+// New returns a controller that writes into the namespace, and into those of
+// workloads that want to be mirrored. Its metrics are in the registry.
+func New(c client.Client, recorder events.EventRecorder, registry prometheus.Registerer, namespace string) *Controller {
+	return &Controller{
+		client: c, recorder: recorder, namespace: namespace, now: time.Now,
+		trackers: map[string]*tracked{}, metrics: newMetrics(registry),
+	}
 }
 
 // Register makes a manager run the controller.
@@ -60,17 +66,25 @@ func New(c client.Client, recorder events.EventRecorder, namespace string) *Cont
 // +kubebuilder:rbac:groups="",resources=podtemplates,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=autoscaling.x-k8s.io,resources=capacitybuffers,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=apps,resources=replicasets;statefulsets,verbs=get;list;watch
+// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch
 // +kubebuilder:rbac:groups=scheduling.k8s.io,resources=priorityclasses,verbs=get;create;patch
 // +kubebuilder:rbac:groups=plimsoll.dev,resources=resourceslacks,verbs=get;list;watch
 // +kubebuilder:rbac:groups=plimsoll.dev,resources=resourceslacks/status,verbs=patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 func (c *Controller) Register(manager ctrl.Manager) error {
-	return ctrl.NewControllerManagedBy(manager).
+	controller := ctrl.NewControllerManagedBy(manager).
 		Named("resourceslack").
 		For(&v1alpha1.ResourceSlack{}).
 		Watches(&v1.Node{}, c.whenNodesChange()).
-		Watches(&v1.Pod{}, c.whenPodsChange()).
-		Complete(c)
+		Watches(&v1.Pod{}, c.whenPodsChange())
+	for _, kind := range workloadKinds() {
+		if err := manager.GetFieldIndexer().IndexField(context.Background(), kind.object, annotated, indexAnnotated); err != nil {
+			return err
+		}
+		controller.Watches(kind.object, c.whenWorkloadsChange())
+	}
+	return controller.Complete(c)
 }
 
 // Reconcile makes the cluster have the placeholders of one policy.
@@ -79,6 +93,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	err := c.client.Get(ctx, request.NamespacedName, policy)
 	if apierrors.IsNotFound(err) || err == nil && policy.DeletionTimestamp != nil {
 		c.forget(request.Name)
+		c.metrics.forget(request.Name)
 		return reconcile.Result{}, c.prune(ctx, request.Name, nil)
 	}
 	if err != nil {
@@ -89,15 +104,16 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 		// The user's mistake: what was held before stays.
 		return reconcile.Result{}, c.reportInvalid(ctx, policy, err)
 	}
-	plan, free, overlap, err := c.plan(ctx, t)
+	is, err := c.observe(ctx, t)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	applyErr := c.apply(ctx, t.Policy(), plan)
-	if applyErr != nil && !meta.IsNoMatchError(applyErr) {
-		return reconcile.Result{}, applyErr
+	is.applyErr = c.apply(ctx, t.Policy(), is.plan)
+	if is.applyErr != nil && !meta.IsNoMatchError(is.applyErr) && !isForeign(is.applyErr) {
+		return reconcile.Result{}, is.applyErr
 	}
-	if err := c.report(ctx, policy, plan, free, overlap, applyErr); err != nil {
+	c.metrics.report(policy.Name, is)
+	if err := c.report(ctx, policy, is); err != nil {
 		return reconcile.Result{}, err
 	}
 	return reconcile.Result{RequeueAfter: recheck}, nil
@@ -141,28 +157,54 @@ func (c *Controller) track(ctx context.Context, policy *v1alpha1.ResourceSlack) 
 	return t, nil
 }
 
-// plan plans, over the nodes as they are now. Overlap is the name of another
-// policy with a node of this pool, if there is one.
-func (c *Controller) plan(ctx context.Context, t *tracked) (plan slack.Plan, free v1.ResourceList, overlap string, err error) {
+// state is what is known of a policy's pool at one time.
+type state struct {
+	plan slack.Plan
+	// free is what the pool has to spare, room how many of the plan's placeholders
+	// have a place in it.
+	free v1.ResourceList
+	room int64
+	// overlap is the name of another policy with a node of this pool, if there is
+	// one.
+	overlap string
+	// applyErr is why the plan could not be written, if that is for the user to
+	// mend.
+	applyErr error
+}
+
+// observe plans, over the nodes and workloads as they are now.
+func (c *Controller) observe(ctx context.Context, t *tracked) (is state, err error) {
 	var nodes v1.NodeList
 	if err := c.client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
-		return plan, nil, "", err
+		return is, err
+	}
+	var policies v1alpha1.ResourceSlackList
+	if err := c.client.List(ctx, &policies); err != nil {
+		return is, err
+	}
+	workloads, err := c.workloads(ctx)
+	if err != nil {
+		return is, err
 	}
 	now := c.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range nodes.Items {
-		if !t.SetNode(&nodes.Items[i], now) || overlap != "" {
+		if !t.SetNode(&nodes.Items[i], now) || is.overlap != "" {
 			continue
 		}
 		for name, other := range c.trackers {
-			if other != t && slack.InPool(&nodes.Items[i], other.Policy().Spec.Pool) && (overlap == "" || name < overlap) {
-				overlap = name
+			if other != t && slack.InPool(&nodes.Items[i], other.Policy().Spec.Pool) && (is.overlap == "" || name < is.overlap) {
+				is.overlap = name
 			}
 		}
 	}
-	plan, free = t.Next(now)
-	return plan, free, overlap, nil
+	t.SetWorkloads(governedBy(t.Policy().Name, policies.Items, workloads))
+	began := time.Now()
+	is.plan = t.Next(now)
+	c.metrics.planned(time.Since(began))
+	is.free, is.room = t.Free(), t.Room(is.plan)
+	return is, nil
 }
 
 // forget drops what is known of a policy that is gone.

@@ -13,13 +13,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
-	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
 // Reasons of conditions.
 const (
 	reasonHeld          = "Held"
 	reasonInvalid       = "InvalidPolicy"
+	reasonNameTaken     = "NameTaken"
 	reasonNoBuffers     = "CapacityBufferMissing"
 	reasonNotFeasible   = "NotFeasible"
 	reasonPlanned       = "Planned"
@@ -38,24 +38,29 @@ func (c *Controller) reportInvalid(ctx context.Context, policy *v1alpha1.Resourc
 }
 
 // report writes what a plan has come to.
-func (c *Controller) report(ctx context.Context, policy *v1alpha1.ResourceSlack, plan slack.Plan, free v1.ResourceList, overlap string, applyErr error) error {
+func (c *Controller) report(ctx context.Context, policy *v1alpha1.ResourceSlack, is state) error {
 	status := policy.Status.DeepCopy()
-	status.Base, status.Target, status.Total, status.Available = plan.Base, plan.Target, plan.Total, free
-	status.Placeholders, status.Requests = 0, nil
+	plan := is.plan
+	status.Base, status.Target, status.Total, status.Available = plan.Base, plan.Target, plan.Total, is.free
+	status.Placeholders, status.Mirrored, status.Placed, status.Requests = 0, 0, is.room, nil
 	for _, group := range plan.Groups {
 		status.Placeholders += group.Count
-		if !group.Head {
+		switch {
+		case group.Mirror != nil:
+			status.Mirrored += group.Count
+		case !group.Head:
 			status.Requests = group.Requests
 		}
 	}
-	reasons := strings.Join(plan.Reasons, "; ")
-	numbers := fmt.Sprintf("%s are wanted, %d placeholders hold %s, %s are to spare", amounts(plan.Target), status.Placeholders, amounts(plan.Total), amounts(free))
+	reasons := summary(plan.Reasons)
+	numbers := fmt.Sprintf("%s are wanted, %d placeholders hold %s, there is room for %d of them and %s are to spare",
+		amounts(plan.Target), status.Placeholders, amounts(plan.Total), is.room, amounts(is.free))
 	if plan.Feasible {
 		set(status, policy, v1alpha1.ConditionFeasible, true, reasonPlanned, cmp.Or(reasons, numbers))
 	} else {
 		set(status, policy, v1alpha1.ConditionFeasible, false, reasonNotFeasible, reasons)
 	}
-	provisioned := enough(free, plan.Total)
+	provisioned := is.room >= status.Placeholders
 	switch {
 	case status.Placeholders == 0:
 		set(status, policy, v1alpha1.ConditionProvisioned, true, reasonNothingWanted, numbers)
@@ -65,11 +70,13 @@ func (c *Controller) report(ctx context.Context, policy *v1alpha1.ResourceSlack,
 		set(status, policy, v1alpha1.ConditionProvisioned, false, reasonProvisioning, numbers)
 	}
 	switch {
-	case applyErr != nil:
+	case isForeign(is.applyErr):
+		set(status, policy, v1alpha1.ConditionReady, false, reasonNameTaken, is.applyErr.Error())
+	case is.applyErr != nil:
 		set(status, policy, v1alpha1.ConditionReady, false, reasonNoBuffers,
 			"the cluster has no CapacityBuffers (autoscaling.x-k8s.io/v1beta1): turn them on in the autoscaler, or use backend Deployment")
-	case overlap != "":
-		set(status, policy, v1alpha1.ConditionReady, false, reasonPoolsOverlap, fmt.Sprintf("policy %s has nodes of this pool, too: their slack is reckoned twice", overlap))
+	case is.overlap != "":
+		set(status, policy, v1alpha1.ConditionReady, false, reasonPoolsOverlap, fmt.Sprintf("policy %s has nodes of this pool, too: their slack is reckoned twice", is.overlap))
 	case !plan.Feasible:
 		set(status, policy, v1alpha1.ConditionReady, false, reasonNotFeasible, reasons)
 	case !provisioned:
@@ -117,14 +124,13 @@ func (c *Controller) write(ctx context.Context, policy *v1alpha1.ResourceSlack, 
 	return nil
 }
 
-// enough reports whether there is at least as much of everything.
-func enough(have, want v1.ResourceList) bool {
-	for name, quantity := range want {
-		if there := have[name]; there.Cmp(quantity) < 0 {
-			return false
-		}
+// summary joins reasons, the first ones if there are many: a message has an end.
+func summary(reasons []string) string {
+	const most = 5
+	if len(reasons) > most {
+		return fmt.Sprintf("%s; and %d more", strings.Join(reasons[:most], "; "), len(reasons)-most)
 	}
-	return true
+	return strings.Join(reasons, "; ")
 }
 
 // amounts writes a list for people.
