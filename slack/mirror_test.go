@@ -1,0 +1,270 @@
+package slack
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+)
+
+// antiAffine keeps pods with app=web off each other's nodes.
+func antiAffine(s *v1.PodSpec) {
+	s.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{
+		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}, TopologyKey: v1.LabelHostname,
+	}}}}
+}
+
+// gpu makes pods want one device.
+func gpu(s *v1.PodSpec) {
+	s.Containers[0].Resources.Limits = v1.ResourceList{"example.com/gpu": resource.MustParse("1")}
+}
+
+// mirrorsOf computes the plan of a policy of rate 0 for workloads.
+func mirrorsOf(t *testing.T, policy *v1alpha1.ResourceSlack, workloads ...Workload) Plan {
+	t.Helper()
+	plan, err := Compute(policy, nodesOf(1, "n", "4", "16Gi"), nil, workloads, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+func TestMirrorsComeOnTopOfTheRate(t *testing.T) {
+	nodes := nodesOf(2, "n", "4", "16Gi")
+	// Four pods of (1, 4): 100 % of it is four placeholders, one for the biggest.
+	pods := podsOf(2, nodes, "p", "1", "4Gi")
+	other := newWorkload("1")
+	other.Name = "api"
+	plan, err := Compute(newPolicy("100%", granularity(4)), nodes, pods, []Workload{newWorkload("20%"), other}, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, group := range plan.Groups {
+		of := "rate"
+		if group.Mirror != nil {
+			of = group.Mirror.String()
+		}
+		got = append(got, fmt.Sprintf("%d x %s/%s of %s", group.Count, group.Requests.Cpu(), group.Requests.Memory(), of))
+	}
+	want := []string{"1 x 1/4Gi of rate", "3 x 1/4Gi of rate", "1 x 1/4Gi of Deployment shop/api", "2 x 1/4Gi of Deployment shop/web"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	// (4, 16) of the rate and 3 x (1, 4).
+	if plan.Total.Cpu().String() != "7" || plan.Total.Memory().String() != "28Gi" || plan.Target.Cpu().String() != "4" || !plan.Feasible {
+		t.Errorf("total %v, target %v, feasible %t", plan.Total, plan.Target, plan.Feasible)
+	}
+}
+
+// maxPlaceholders bounds all of them, and says whom it cuts short.
+func TestMirrorsAreBounded(t *testing.T) {
+	second := newWorkload("4")
+	second.Name = "zoo"
+	plan := mirrorsOf(t, newPolicy("0", maxPlaceholders(5)), second, newWorkload("3"), newWorkload("many", func(*v1.PodSpec) {}))
+	if plan.placeholders() != 5 || plan.Feasible {
+		t.Errorf("%d placeholders, feasible %t; want 5 and not", plan.placeholders(), plan.Feasible)
+	}
+	reasons := strings.Join(plan.Reasons, "\n")
+	for _, want := range []string{"Deployment shop/zoo wants 4 placeholders, maxPlaceholders leaves 2 for it", `Deployment shop/web: annotation plimsoll.dev/slack: found "many"`} {
+		if !strings.Contains(reasons, want) {
+			t.Errorf("reasons %q, want %q", reasons, want)
+		}
+	}
+}
+
+// R8, R9, S7: a mirror goes where the pods of its workload may go, and not where
+// they may not. It runs nothing of theirs.
+func TestMirrorIsAsItsWorkloadToAScheduler(t *testing.T) {
+	w := newWorkload("2", antiAffine, gpu, func(s *v1.PodSpec) {
+		s.NodeSelector = map[string]string{"disk": "ssd"}
+		s.Tolerations = []v1.Toleration{{Key: "gpu", Operator: v1.TolerationOpExists}}
+		s.TopologySpreadConstraints = []v1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: v1.LabelTopologyZone, WhenUnsatisfiable: v1.DoNotSchedule}}
+		s.PriorityClassName, s.ServiceAccountName = "important", "web"
+		s.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: 80}, {ContainerPort: 9100, HostPort: 9100}}
+		s.Containers = append(s.Containers, v1.Container{Name: "proxy", Resources: v1.ResourceRequirements{Limits: list("500m", "1Gi")}})
+		s.InitContainers = []v1.Container{{Name: "init", Resources: v1.ResourceRequirements{Requests: list("100m", "8Gi")}}}
+		s.Volumes = []v1.Volume{{Name: "data"}}
+	})
+	policy := newPolicy("0")
+	plan := mirrorsOf(t, policy, w)
+	templates, buffers := Objects(policy, plan, "slack")
+	if len(templates) != 1 || len(buffers) != 1 {
+		t.Fatalf("%d templates, %d buffers", len(templates), len(buffers))
+	}
+	if templates[0].Namespace != "shop" || buffers[0].GetNamespace() != "shop" {
+		t.Errorf("in namespaces %s and %s, want that of the workload", templates[0].Namespace, buffers[0].GetNamespace())
+	}
+	got := templates[0].Template
+	theirs := w.Template.Spec
+	if diff := cmp.Diff([]any{theirs.NodeSelector, theirs.Affinity, theirs.Tolerations, theirs.TopologySpreadConstraints, theirs.PriorityClassName},
+		[]any{got.Spec.NodeSelector, got.Spec.Affinity, got.Spec.Tolerations, got.Spec.TopologySpreadConstraints, got.Spec.PriorityClassName}); diff != "" {
+		t.Error(diff)
+	}
+	if got.Labels["app"] != "web" || got.Labels[PlaceholderLabel] != "web" {
+		t.Errorf("labels %v", got.Labels)
+	}
+	// CPU 1 + 0.5 (a limit is a request), memory max(4 + 1, 8 to begin with).
+	requests := got.Spec.Containers[0].Resources.Requests
+	if len(got.Spec.Containers) != 1 || requests.Cpu().String() != "1500m" || requests.Memory().String() != "8Gi" {
+		t.Errorf("containers %+v", got.Spec.Containers)
+	}
+	if device := got.Spec.Containers[0].Resources.Limits["example.com/gpu"]; device.Value() != 1 {
+		t.Errorf("limits %v, want one device", got.Spec.Containers[0].Resources.Limits)
+	}
+	if ports := got.Spec.Containers[0].Ports; len(ports) != 1 || ports[0].HostPort != 9100 {
+		t.Errorf("ports %v, want the one of the host", ports)
+	}
+	if got.Spec.ServiceAccountName != "" || got.Spec.Volumes != nil || got.Spec.Containers[0].Image != pauseImage || got.Spec.Containers[0].Command != nil {
+		t.Errorf("runs something of the workload's: %+v", got.Spec)
+	}
+	// S4: of one owner, the policy.
+	if owners := buffers[0].GetOwnerReferences(); len(owners) != 1 || owners[0].UID != policy.UID {
+		t.Errorf("owners %v", owners)
+	}
+}
+
+// Real placeholder pods are not in the workload's namespace, where services would
+// find them, and keep away from the workload's pods all the same.
+func TestMirrorAsDeployment(t *testing.T) {
+	w := newWorkload("2", antiAffine, func(s *v1.PodSpec) { s.PriorityClassName = "important" })
+	policy := newPolicy("0", func(s *v1alpha1.ResourceSlackSpec) { s.Backend = v1alpha1.BackendDeployment })
+	deployments := Deployments(policy, mirrorsOf(t, policy, w), "slack")
+	if len(deployments) != 1 || deployments[0].Namespace != "slack" || *deployments[0].Spec.Replicas != 2 {
+		t.Fatalf("deployments %+v", deployments)
+	}
+	spec := deployments[0].Spec.Template.Spec
+	term := spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0]
+	if fmt.Sprint(term.Namespaces) != "[shop slack]" {
+		t.Errorf("the anti-affinity is about namespaces %v", term.Namespaces)
+	}
+	if spec.PriorityClassName != PriorityClassName {
+		t.Errorf("priority class %s: pods of the workload would not push it out", spec.PriorityClassName)
+	}
+	if len(w.Template.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].Namespaces) > 0 {
+		t.Error("the workload's own template was changed")
+	}
+}
+
+// More at once, fewer after the cool-down; another annotation takes effect at
+// once; and a restart goes on from what is held.
+func TestMirrorsCountSlowlyDown(t *testing.T) {
+	tracker, err := NewTracker(newPolicy("0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := func(after time.Duration, w ...Workload) int64 {
+		tracker.SetWorkloads(w)
+		plan := tracker.Next(noon.Add(after))
+		return plan.placeholders()
+	}
+	scaled := func(slack string, replicas int64) Workload {
+		w := newWorkload(slack)
+		w.Replicas = replicas
+		return w
+	}
+	tracker.Resume([]Group{{Name: newWorkload("").groupName(), Requests: list("1", "4Gi"), Count: 4}})
+	for _, step := range []struct {
+		after    time.Duration
+		workload Workload
+		want     int64
+	}{
+		{0, scaled("20%", 10), 4}, // held before the restart
+		{599 * time.Second, scaled("20%", 10), 4},
+		{600 * time.Second, scaled("20%", 10), 2},
+		{601 * time.Second, scaled("20%", 50), 10},
+		{602 * time.Second, scaled("20%", 0), 10},
+		{603 * time.Second, scaled("10%", 50), 5},
+		{604 * time.Second, scaled("0", 50), 0},
+	} {
+		if got := count(step.after, step.workload); got != step.want {
+			t.Errorf("after %s, %s of %d: %d, want %d", step.after, step.workload.Slack, step.workload.Replicas, got, step.want)
+		}
+	}
+	if count(605*time.Second, scaled("3", 1)) != 3 || count(606*time.Second) != 0 {
+		t.Error("a workload that is gone is held for")
+	}
+}
+
+// In an autoscaler's loop a mirror stays where its workload's pods may be, and
+// leaves when one of them comes that it has to be apart from.
+func TestLoopKeepsMirrors(t *testing.T) {
+	hostname := func(n *v1.Node) { n.Labels[v1.LabelHostname] = n.Name }
+	devices := func(n *v1.Node) { n.Status.Allocatable["example.com/gpu"] = resource.MustParse("1") }
+	nodes := append(nodesOf(2, "n", "16", "64Gi", hostname, devices), newNode("bare", "16", "64Gi", hostname))
+	web := func(name, node string) *v1.Pod {
+		return newPod(name, node, "1", "4Gi", func(p *v1.Pod) { p.Namespace, p.Labels = "shop", map[string]string{"app": "web"} })
+	}
+	type at = map[string]string
+	names := func(w Workload) []string {
+		return []string{w.groupName() + "-0", w.groupName() + "-1"}
+	}
+	for name, tc := range map[string]struct {
+		workload Workload
+		pods     []*v1.Pod
+		on, want [2]string
+	}{
+		"stay":                         {newWorkload("2"), nil, [2]string{"n0", "n0"}, [2]string{"n0", "n0"}},
+		"not beside each other":        {newWorkload("2", antiAffine), nil, [2]string{"n0", "n0"}, [2]string{"n0", ""}},
+		"not beside a pod of theirs":   {newWorkload("2", antiAffine), []*v1.Pod{web("w", "n1")}, [2]string{"n0", "n1"}, [2]string{"n0", ""}},
+		"a stranger does not matter":   {newWorkload("2", antiAffine), []*v1.Pod{one("w", "n1")}, [2]string{"n0", "n1"}, [2]string{"n0", "n1"}},
+		"one device each":              {newWorkload("2", gpu), nil, [2]string{"n0", "n0"}, [2]string{"n0", ""}},
+		"no device there":              {newWorkload("2", gpu), nil, [2]string{"n0", "bare"}, [2]string{"n0", ""}},
+		"a real pod has the device":    {newWorkload("2", gpu), []*v1.Pod{gpuPod("w", "n1")}, [2]string{"n0", "n1"}, [2]string{"n0", ""}},
+		"a selector that does not fit": {newWorkload("2", func(s *v1.PodSpec) { s.NodeSelector = at{"zone": "x"} }), nil, [2]string{"n0", "n1"}, [2]string{"", ""}},
+	} {
+		loop, err := NewLoop(newPolicy("0"), "slack")
+		if err != nil {
+			t.Fatal(err)
+		}
+		loop.SetWorkloads([]Workload{tc.workload})
+		first, _ := loop.Next(nodes, nil, nil, noon)
+		id := names(tc.workload)
+		placed := put(first, at{id[0]: tc.on[0], id[1]: tc.on[1]})
+		got, _ := loop.Next(nodes, tc.pods, placed, noon.Add(time.Second))
+		want := []string{id[0] + "=" + tc.want[0], id[1] + "=" + tc.want[1]}
+		if tc.pods != nil && len(got) == 3 { // room for the biggest pod, beside them
+			got = got[1:]
+		}
+		if diff := cmp.Diff(want, where(got)); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", name, diff)
+		}
+		if got[0].Namespace != "shop" {
+			t.Errorf("%s: in namespace %s, want the workload's", name, got[0].Namespace)
+		}
+	}
+}
+
+func gpuPod(name, node string) *v1.Pod {
+	return newPod(name, node, "1", "4Gi", func(p *v1.Pod) {
+		p.Spec.Containers[0].Resources.Limits = v1.ResourceList{"example.com/gpu": resource.MustParse("1")}
+		p.Spec.Containers[0].Resources.Requests["example.com/gpu"] = resource.MustParse("1")
+	})
+}
+
+// Room is reckoned placeholder by placeholder, and for mirrors only where they
+// may be.
+func TestRoomForPlaceholders(t *testing.T) {
+	tracker, err := NewTracker(newPolicy("0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range append(nodesOf(2, "n", "2", "64Gi"), newNode("ssd", "2", "64Gi", label("pool", "db"), label("disk", "ssd"))) {
+		tracker.SetNode(node, noon)
+	}
+	// Placeholders of 2 CPUs each, three of them: on ssd there is room for one.
+	tracker.SetWorkloads([]Workload{newWorkload("3", func(s *v1.PodSpec) {
+		s.NodeSelector = map[string]string{"disk": "ssd"}
+		s.Containers[0].Resources.Requests = list("2", "1Gi")
+	})})
+	if room := tracker.Room(tracker.Next(noon)); room != 1 {
+		t.Errorf("room for %d, want 1", room)
+	}
+}

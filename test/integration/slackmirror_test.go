@@ -1,0 +1,145 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/slack"
+)
+
+// mirrored is a Deployment of a name in the namespace default that wants slack.
+func mirrored(name, wants string, replicas int32) *appsv1.Deployment {
+	labels := map[string]string{"app": name}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", Annotations: map[string]string{v1alpha1.AnnotationSlack: wants}},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: v1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: v1.PodSpec{
+					Containers:  runningPod("", "", "2", "1Gi").Spec.Containers,
+					Tolerations: []v1.Toleration{{Key: "dedicated", Operator: v1.TolerationOpExists}},
+					Affinity: &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{
+						LabelSelector: &metav1.LabelSelector{MatchLabels: labels}, TopologyKey: v1.LabelHostname,
+					}}}},
+				},
+			},
+		},
+	}
+}
+
+// Annotated workloads have placeholders like their pods beside them; what
+// somebody else has made is left alone; and plimsoll slack status says how it is.
+func TestSlackMirrors(t *testing.T) {
+	h := startHub(t, filepath.Join(karpenterFolder(t), "kwok/charts/crds/autoscaling.x-k8s.io_capacitybuffers.yaml"))
+	status := func(args ...string) (string, error) {
+		out, err := exec.Command(plimsoll, append([]string{"slack", "status", "--kubeconfig", h.Kubeconfig}, args...)...).CombinedOutput()
+		return string(out), err
+	}
+	if out, err := status(); err == nil || !strings.Contains(out, "has no policies of kind ResourceSlack") {
+		t.Errorf("without policies: %v\n%s", err, out)
+	}
+	h.create(t, readyNode("node", "16", "64Gi", nil))
+	h.create(t, mirrored("web", "20%", 10))
+	policy := policyOf("general", "0", nil)
+	h.create(t, policy)
+	if out, err := status("general"); err == nil || !strings.Contains(out, "is plimsoll-controller running?") {
+		t.Errorf("without a controller: %v\n%s", err, out)
+	}
+	said, end := h.startController(t)
+	// The workload's placeholders are named after it. Its own pods have no node, as
+	// there is no scheduler: of the rate there is nothing to hold.
+	name := "web-deployment-" + suffixOf(t, h, said)
+	h.awaitBuffers(t, said, map[string]string{name: "2 x 2 1Gi"})
+	var template v1.PodTemplate
+	if err := h.client.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: name}, &template); err != nil {
+		t.Fatal(err)
+	}
+	spec := template.Template.Spec
+	if spec.Affinity == nil || spec.Affinity.PodAntiAffinity == nil || len(spec.Tolerations) != 1 || template.Template.Labels["app"] != "web" {
+		t.Errorf("not like the workload's pods: %+v", spec)
+	}
+	h.awaitCondition(t, said, "general", v1alpha1.ConditionReady, "Held")
+	if out, err := status(); err != nil || !strings.Contains(out, "room for 2") || !strings.Contains(out, "general Ready: true (Held)") {
+		t.Errorf("%v\n%s", err, out)
+	}
+
+	t.Run("scaled up", func(t *testing.T) {
+		scaled := mirrored("web", "20%", 21)
+		if err := h.client.Update(t.Context(), scaled); err != nil {
+			t.Fatal(err)
+		}
+		h.awaitBuffers(t, said, map[string]string{name: "5 x 2 1Gi"})
+	})
+	t.Run("a mistake is said, and the rest is held", func(t *testing.T) {
+		h.create(t, mirrored("typo", "twenty", 1))
+		got := h.awaitCondition(t, said, "general", v1alpha1.ConditionFeasible, "NotFeasible")
+		if !strings.Contains(fmt.Sprint(got.Status.Conditions), `Deployment default/typo: annotation plimsoll.dev/slack: found "twenty"`) {
+			t.Errorf("conditions %v", got.Status.Conditions)
+		}
+		h.awaitBuffers(t, said, map[string]string{name: "5 x 2 1Gi"})
+		if out, err := status(); err == nil || !strings.Contains(out, "twenty") {
+			t.Errorf("%v\n%s", err, out)
+		}
+		if err := h.client.Delete(t.Context(), mirrored("typo", "", 1)); err != nil {
+			t.Fatal(err)
+		}
+		h.awaitCondition(t, said, "general", v1alpha1.ConditionFeasible, "Planned")
+	})
+	t.Run("somebody else's buffer of the name", func(t *testing.T) {
+		h.create(t, &v1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Name: "general-head", Namespace: reserve}, Template: template.Template})
+		h.create(t, runningPod("pod", "node", "1", "1Gi"))
+		got := h.awaitCondition(t, said, "general", v1alpha1.ConditionReady, "NameTaken")
+		if !strings.Contains(fmt.Sprint(got.Status.Conditions), "PodTemplate plimsoll-system/general-head is not of Plimsoll's making") {
+			t.Errorf("conditions %v", got.Status.Conditions)
+		}
+		var theirs v1.PodTemplate
+		if err := h.client.Get(t.Context(), client.ObjectKey{Namespace: reserve, Name: "general-head"}, &theirs); err != nil || theirs.Labels[slack.PlaceholderLabel] != "" {
+			t.Errorf("%v, labels %v", err, theirs.Labels)
+		}
+		for _, object := range []client.Object{&theirs, runningPod("pod", "", "1", "1")} {
+			if err := h.client.Delete(t.Context(), object, client.GracePeriodSeconds(0)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		h.awaitCondition(t, said, "general", v1alpha1.ConditionReady, "Held")
+	})
+	t.Run("the annotation goes, and so do they", func(t *testing.T) {
+		plain := mirrored("web", "", 10)
+		plain.Annotations = nil
+		if err := h.client.Update(t.Context(), plain); err != nil {
+			t.Fatal(err)
+		}
+		// Room for the biggest pod that there was is held until it has cooled down.
+		h.awaitBuffers(t, said, map[string]string{"general-head": "1 x 1 1Gi"})
+	})
+	end()
+}
+
+// suffixOf waits for the first buffer in the namespace default and returns the
+// last word of its name.
+func suffixOf(t *testing.T, h *hub, said fmt.Stringer) (suffix string) {
+	t.Helper()
+	eventually(t, "there is no buffer", said, func(ctx context.Context) (bool, error) {
+		var list unstructured.UnstructuredList
+		list.SetGroupVersionKind(slack.CapacityBufferVersion.WithKind("CapacityBufferList"))
+		if err := h.client.List(ctx, &list, client.InNamespace("default")); err != nil || len(list.Items) == 0 {
+			return false, err
+		}
+		words := strings.Split(list.Items[0].GetName(), "-")
+		suffix = words[len(words)-1]
+		return true, nil
+	})
+	return suffix
+}
