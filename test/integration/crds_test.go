@@ -63,8 +63,15 @@ func ourCRDs(t *testing.T) []string {
 // the module beside this one names.
 func karpenterFolder(t *testing.T) string {
 	t.Helper()
-	list := exec.CommandContext(t.Context(), "go", "list", "-mod=mod", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/karpenter")
-	list.Dir = "../karpenter"
+	return moduleFolder(t, "../karpenter", "sigs.k8s.io/karpenter")
+}
+
+// moduleFolder returns the folder of a module, of the version that the module in
+// a folder beside names.
+func moduleFolder(t *testing.T, beside, module string) string {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "go", "list", "-mod=mod", "-m", "-f", "{{.Dir}}", module)
+	list.Dir = beside
 	out, err := list.Output()
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,71 @@
+package v1beta1
+
+import (
+	"k8s.io/apimachinery/pkg/util/intstr"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+)
+
+// The defaults of a placement; the CRD has the same.
+const (
+	DefaultWeight                   = 1
+	DefaultMaxSkew                  = 1
+	DefaultClustersPerDecisionGroup = "100%"
+	DefaultScoreRateLimit           = "1m"
+)
+
+// Default fills in what is left out, as the API server does; for placements that
+// do not come from one. It adds no prioritizers.
+func (s *PlacementSpec) Default() {
+	setDefault(&s.PrioritizerPolicy.Mode, Additive)
+	for i := range s.PrioritizerPolicy.Configurations {
+		c := &s.PrioritizerPolicy.Configurations[i]
+		if c.Weight == nil {
+			c.Weight = new(int32(DefaultWeight))
+		}
+		if c.ScoreCoordinate != nil {
+			setDefault(&c.ScoreCoordinate.Type, BuiltIn)
+		}
+	}
+	for i := range s.SpreadPolicy.SpreadConstraints {
+		c := &s.SpreadPolicy.SpreadConstraints[i]
+		setDefault(&c.MaxSkew, DefaultMaxSkew)
+		setDefault(&c.WhenUnsatisfiable, clusterv1beta1.ScheduleAnyway)
+	}
+	for i := range s.Tolerations {
+		setDefault(&s.Tolerations[i].Operator, clusterv1beta1.TolerationOpEqual)
+	}
+	setDefault(&s.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup, intstr.FromString(DefaultClustersPerDecisionGroup))
+	setDefault(&s.SortBy, clusterv1beta1.PlacementSortByClusterName)
+	setDefault(&s.ScoreRateLimit, DefaultScoreRateLimit)
+}
+
+// setDefault sets what has no value.
+func setDefault[T comparable](field *T, value T) {
+	var none T
+	if *field == none {
+		*field = value
+	}
+}
+
+// Coordinate returns where the score comes from, whichever way it is given.
+func (c *PrioritizerConfig) Coordinate() ScoreCoordinate {
+	if c.ScoreCoordinate == nil {
+		return ScoreCoordinate{Type: BuiltIn, BuiltIn: c.Name}
+	}
+	out := *c.ScoreCoordinate
+	setDefault(&out.Type, BuiltIn)
+	return out
+}
+
+// Key tells scores apart: it is the name of a prioritizer, and
+// AddOn/RESOURCE/SCORE for a score of an add-on. What its type does not use plays
+// no part.
+func (c ScoreCoordinate) Key() string {
+	if c.Type != AddOn {
+		return string(c.BuiltIn)
+	}
+	if c.AddOn == nil {
+		return string(AddOn)
+	}
+	return string(AddOn) + "/" + c.AddOn.ResourceName + "/" + c.AddOn.ScoreName
+}

@@ -1,0 +1,214 @@
+package v1beta1
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+)
+
+// The bounds of numbers; the CRD has the same.
+const (
+	MinWeight            = -10
+	MaxWeight            = 10
+	MaxTolerationSeconds = 100 * 365 * 24 * 60 * 60
+	MaxSpreadConstraints = 8
+)
+
+const (
+	maxKeyLength   = 316
+	maxValueLength = 1024
+	maxScoreLength = 253
+)
+
+// What keys of taints and topologies, names of groups and rate limits look like;
+// the CRD has the same patterns.
+var (
+	keyPattern   = regexp.MustCompile(`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$`)
+	groupPattern = regexp.MustCompile(`^[a-zA-Z0-9][-A-Za-z0-9_.]{0,61}[a-zA-Z0-9]$`)
+	limitPattern = regexp.MustCompile(`^[0-9]+[hms]$`)
+)
+
+// prioritizers are the names there are, in the order in which they are told.
+var prioritizers = []Prioritizer{Balance, Steady, ResourceRatioCPU, ResourceRatioMemory, ResourceAllocatableCPU, ResourceAllocatableMemory}
+
+// Validate returns what is wrong with a placement whose defaults are filled in,
+// each with its field, what is there and what is allowed. It is for hubs whose
+// CRD checks less than ours: it refuses what our CRD refuses, and selectors that
+// no label can meet. Two things are left out. The lengths of lists, which our
+// CRD bounds for the sake of the API server only; and CEL expressions, which need
+// a compiler.
+func (s *PlacementSpec) Validate() field.ErrorList {
+	path := field.NewPath("spec")
+	var errs field.ErrorList
+	if n := s.NumberOfClusters; n != nil && *n < 0 {
+		errs = append(errs, field.Invalid(path.Child("numberOfClusters"), *n, "must be at least 0; leave it out for all clusters"))
+	}
+	for i := range s.Predicates {
+		selector := &s.Predicates[i].RequiredClusterSelector
+		at := path.Child("predicates").Index(i).Child("requiredClusterSelector")
+		errs = append(errs, validateSelectors(at, &selector.LabelSelector, &selector.ClaimSelector)...)
+	}
+	errs = append(errs, s.PrioritizerPolicy.validate(path.Child("prioritizerPolicy"))...)
+	errs = append(errs, validateSpread(path.Child("spreadPolicy", "spreadConstraints"), s.SpreadPolicy.SpreadConstraints)...)
+	for i := range s.Tolerations {
+		errs = append(errs, validateToleration(path.Child("tolerations").Index(i), &s.Tolerations[i])...)
+	}
+	errs = append(errs, validateGroups(path.Child("decisionStrategy", "groupStrategy"), &s.DecisionStrategy.GroupStrategy)...)
+	errs = append(errs, oneOf(path.Child("sortBy"), s.SortBy, clusterv1beta1.PlacementSortByClusterName, clusterv1beta1.PlacementSortByScore)...)
+	if !limitPattern.MatchString(s.ScoreRateLimit) {
+		errs = append(errs, field.Invalid(path.Child("scoreRateLimit"), s.ScoreRateLimit, "must be a number and h, m or s, such as 1m"))
+	}
+	return errs
+}
+
+// oneOf returns an error if the value is none of those allowed.
+func oneOf[T ~string](path *field.Path, value T, allowed ...T) field.ErrorList {
+	if slices.Contains(allowed, value) {
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(path, value, allowed)}
+}
+
+func (p *PrioritizerPolicy) validate(path *field.Path) (errs field.ErrorList) {
+	if p.Mode != "" {
+		errs = oneOf(path.Child("mode"), p.Mode, Additive, Exact)
+	}
+	seen := map[string]bool{}
+	for i := range p.Configurations {
+		at := path.Child("configurations").Index(i)
+		wrong := p.Configurations[i].validate(at)
+		errs = append(errs, wrong...)
+		coordinate := p.Configurations[i].Coordinate()
+		key := coordinate.Key()
+		if seen[key] && len(wrong) == 0 {
+			errs = append(errs, field.Duplicate(at, key))
+		}
+		seen[key] = true
+	}
+	return errs
+}
+
+func (c *PrioritizerConfig) validate(path *field.Path) (errs field.ErrorList) {
+	switch {
+	case c.Name == "" && c.ScoreCoordinate == nil:
+		errs = append(errs, field.Required(path, "must have exactly one of name and scoreCoordinate"))
+	case c.Name != "" && c.ScoreCoordinate != nil:
+		errs = append(errs, field.Invalid(path.Child("name"), c.Name, "must have exactly one of name and scoreCoordinate"))
+	case c.Name != "":
+		errs = append(errs, oneOf(path.Child("name"), c.Name, prioritizers...)...)
+	}
+	if c.ScoreCoordinate != nil {
+		errs = append(errs, c.ScoreCoordinate.validate(path.Child("scoreCoordinate"))...)
+	}
+	if w := c.Weight; w != nil && (*w < MinWeight || *w > MaxWeight) {
+		errs = append(errs, field.Invalid(path.Child("weight"), *w, "must be in [-10, 10]"))
+	}
+	return errs
+}
+
+func (c *ScoreCoordinate) validate(path *field.Path) field.ErrorList {
+	errs := oneOf(path.Child("type"), c.Type, BuiltIn, AddOn)
+	switch {
+	case c.BuiltIn != "":
+		errs = append(errs, oneOf(path.Child("builtIn"), c.BuiltIn, prioritizers...)...)
+	case c.Type == BuiltIn:
+		errs = append(errs, field.Required(path.Child("builtIn"), "must be given where type is BuiltIn"))
+	}
+	switch {
+	case c.AddOn != nil:
+		errs = append(errs, validateScoreName(path.Child("addOn", "resourceName"), c.AddOn.ResourceName)...)
+		errs = append(errs, validateScoreName(path.Child("addOn", "scoreName"), c.AddOn.ScoreName)...)
+	case c.Type == AddOn:
+		errs = append(errs, field.Required(path.Child("addOn"), "must be given where type is AddOn, with resourceName and scoreName"))
+	}
+	return errs
+}
+
+func validateScoreName(path *field.Path, name string) field.ErrorList {
+	switch {
+	case name == "":
+		return field.ErrorList{field.Required(path, "must have 1 to 253 characters")}
+	case len(name) > maxScoreLength:
+		return field.ErrorList{field.TooLong(path, name, maxScoreLength)}
+	}
+	return nil
+}
+
+func validateSpread(path *field.Path, constraints []clusterv1beta1.SpreadConstraintsTerm) (errs field.ErrorList) {
+	if len(constraints) > MaxSpreadConstraints {
+		errs = append(errs, field.TooMany(path, len(constraints), MaxSpreadConstraints))
+	}
+	for i := range constraints {
+		c, at := &constraints[i], path.Index(i)
+		errs = append(errs, validateKey(at.Child("topologyKey"), c.TopologyKey)...)
+		errs = append(errs, oneOf(at.Child("topologyKeyType"), c.TopologyKeyType, clusterv1beta1.TopologyKeyTypeLabel, clusterv1beta1.TopologyKeyTypeClaim)...)
+		if c.MaxSkew < 1 {
+			errs = append(errs, field.Invalid(at.Child("maxSkew"), c.MaxSkew, "must be at least 1"))
+		}
+		errs = append(errs, oneOf(at.Child("whenUnsatisfiable"), c.WhenUnsatisfiable, clusterv1beta1.DoNotSchedule, clusterv1beta1.ScheduleAnyway)...)
+	}
+	return errs
+}
+
+func validateToleration(path *field.Path, t *clusterv1beta1.Toleration) (errs field.ErrorList) {
+	switch {
+	case t.Operator != "" && t.Operator != clusterv1beta1.TolerationOpEqual && t.Operator != clusterv1beta1.TolerationOpExists:
+		errs = oneOf(path.Child("operator"), t.Operator, clusterv1beta1.TolerationOpEqual, clusterv1beta1.TolerationOpExists)
+	case t.Key == "" && t.Operator != clusterv1beta1.TolerationOpExists:
+		errs = append(errs, field.Invalid(path.Child("operator"), t.Operator, "must be Exists where key is empty"))
+	}
+	if t.Key != "" {
+		errs = append(errs, validateKey(path.Child("key"), t.Key)...)
+	}
+	if len(t.Value) > maxValueLength {
+		errs = append(errs, field.TooLong(path.Child("value"), t.Value, maxValueLength))
+	}
+	if t.Effect != "" {
+		errs = append(errs, oneOf(path.Child("effect"), t.Effect, clusterv1.TaintEffectNoSelect, clusterv1.TaintEffectPreferNoSelect, clusterv1.TaintEffectNoSelectIfNew)...)
+	}
+	if s := t.TolerationSeconds; s != nil && (*s < 0 || *s > MaxTolerationSeconds) {
+		errs = append(errs, field.Invalid(path.Child("tolerationSeconds"), *s, "must be in [0, 3153600000], the latter being 100 years"))
+	}
+	return errs
+}
+
+func validateKey(path *field.Path, key string) field.ErrorList {
+	switch {
+	case len(key) > maxKeyLength:
+		return field.ErrorList{field.TooLong(path, key, maxKeyLength)}
+	case !keyPattern.MatchString(key):
+		return field.ErrorList{field.Invalid(path, key, "must be a key such as example.com/name: letters, digits, '-', '_' and '.', after a domain and '/' if there is one")}
+	}
+	return nil
+}
+
+func validateGroups(path *field.Path, g *clusterv1beta1.GroupStrategy) (errs field.ErrorList) {
+	for i := range g.DecisionGroups {
+		group, at := &g.DecisionGroups[i], path.Child("decisionGroups").Index(i)
+		if !groupPattern.MatchString(group.GroupName) {
+			errs = append(errs, field.Invalid(at.Child("groupName"), group.GroupName, "must have 2 to 63 letters, digits, '-', '_' and '.', the first and last of them a letter or digit"))
+		}
+		selector := &group.ClusterSelector
+		errs = append(errs, validateSelectors(at.Child("groupClusterSelector"), &selector.LabelSelector, &selector.ClaimSelector)...)
+	}
+	if n := g.ClustersPerDecisionGroup; !isGroupSize(n) {
+		errs = append(errs, field.Invalid(path.Child("clustersPerDecisionGroup"), n.String(), "must be a number of clusters, at least 1 and not in quotes, or a percentage from 1% to 100%"))
+	}
+	return errs
+}
+
+// isGroupSize accepts 0 too, which stands for what is left out.
+func isGroupSize(n intstr.IntOrString) bool {
+	if n.Type == intstr.Int {
+		return n.IntVal >= 0
+	}
+	number, percent := strings.CutSuffix(n.StrVal, "%")
+	value, err := strconv.Atoi(number)
+	return percent && err == nil && strconv.Itoa(value) == number && value >= 1 && value <= 100
+}

@@ -1,0 +1,343 @@
+package integration
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+	"github.com/plimsoll-k8s/plimsoll/internal/controlplane"
+)
+
+// placementCRD is the file of our own CRD, ocmPlacementCRD that of Open Cluster
+// Management's in its module.
+const (
+	placementCRD    = "../../config/crd/cluster.open-cluster-management.io_placements.yaml"
+	ocmPlacementCRD = "cluster/v1beta1/0000_02_clusters.open-cluster-management.io_placements.crd.yaml"
+)
+
+// ocmCRDs are the files of the CRDs for types that are used as they are.
+func ocmCRDs(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("../../config/crd/ocm/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	return files
+}
+
+// placementDocument is one of testdata in api/placement/v1beta1.
+type placementDocument struct {
+	Name string         `json:"name"`
+	Spec map[string]any `json:"spec"`
+	CRD  string         `json:"crd"`
+}
+
+func placementDocuments(t *testing.T, file string) (out []placementDocument) {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("../../api/placement/v1beta1/testdata", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(raw, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// placementOf returns a document as a user writes it.
+func placementOf(version, name string, spec map[string]any) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "cluster.open-cluster-management.io/" + version,
+		"kind":       "Placement",
+		"metadata":   map[string]any{"name": name, "namespace": "default"},
+		"spec":       spec,
+	}}
+}
+
+// placementClient returns a client that refuses fields that a CRD does not know.
+func placementClient(t *testing.T, config *rest.Config) client.Client {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{v1.AddToScheme, clusterv1.Install, clusterv1beta2.Install, clusterv1alpha1.Install, v1alpha1.AddToScheme, v1beta1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client.WithFieldValidation(c, metav1.FieldValidationStrict)
+}
+
+// missing returns what of a document is not in another. Only defaults are added
+// to what a user writes.
+func missing(path string, want, got any) (out []string) {
+	switch want := want.(type) {
+	case map[string]any:
+		object, _ := got.(map[string]any)
+		for name, member := range want {
+			out = append(out, missing(path+"."+name, member, object[name])...)
+		}
+	case []any:
+		list, _ := got.([]any)
+		if len(list) != len(want) {
+			return []string{fmt.Sprintf("%s: %v, want %v", path, got, want)}
+		}
+		for i := range want {
+			out = append(out, missing(fmt.Sprintf("%s[%d]", path, i), want[i], list[i])...)
+		}
+	default:
+		if fmt.Sprint(want) != fmt.Sprint(got) {
+			return []string{fmt.Sprintf("%s: %v, want %v", path, got, want)}
+		}
+	}
+	return out
+}
+
+// Documents apply in either version, read the same in both, and what cannot be
+// meant is refused in words that name the field.
+func TestPlacementCRD(t *testing.T) {
+	_, config, _ := startPlane(t, controlplane.Options{})
+	installCRDs(t, config, append(ourCRDs(t), ocmCRDs(t)...)...)
+	c := placementClient(t, config)
+	for i, d := range placementDocuments(t, "accepted.yaml") {
+		for _, version := range []string{"v1alpha1", "v1beta1"} {
+			t.Run(d.Name+" in "+version, func(t *testing.T) {
+				name := fmt.Sprintf("%s-%d", version, i)
+				if err := c.Create(t.Context(), placementOf(version, name, runtime.DeepCopyJSON(d.Spec))); err != nil {
+					t.Fatal(err)
+				}
+				readEverywhere(t, c, name, d.Spec)
+			})
+		}
+	}
+	for _, d := range placementDocuments(t, "refused.yaml") {
+		if d.CRD == "" {
+			continue
+		}
+		for _, version := range []string{"v1alpha1", "v1beta1"} {
+			err := c.Create(t.Context(), placementOf(version, "refused", runtime.DeepCopyJSON(d.Spec)))
+			if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), d.CRD) {
+				t.Errorf("%s in %s: %v, want %s", d.Name, version, err, d.CRD)
+			}
+		}
+	}
+	t.Run("status", func(t *testing.T) { writeStatus(t, c) })
+	t.Run("others", func(t *testing.T) { createOthers(t, c) })
+}
+
+// readEverywhere reads a placement in both versions, and in types of Go.
+func readEverywhere(t *testing.T, c client.Client, name string, spec map[string]any) {
+	t.Helper()
+	key := client.ObjectKey{Namespace: "default", Name: name}
+	alpha, beta := placementOf("v1alpha1", name, nil), placementOf("v1beta1", name, nil)
+	var older v1alpha1.Placement
+	var newer v1beta1.Placement
+	for _, object := range []client.Object{alpha, beta, &older, &newer} {
+		if err := c.Get(t.Context(), key, object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := missing("spec", spec, beta.Object["spec"]); len(diff) != 0 {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(alpha.Object["spec"], beta.Object["spec"]); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(older.Spec, newer.Spec); diff != "" {
+		t.Error(diff)
+	}
+	// Written back from Go it is still what the user wrote: 0 stays 0.
+	newer.Labels = map[string]string{"seen": "yes"}
+	if err := c.Update(t.Context(), &newer); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Get(t.Context(), key, beta); err != nil {
+		t.Fatal(err)
+	}
+	newer.Spec.Default()
+	if errs := newer.Spec.Validate(); len(errs) != 0 {
+		t.Error(errs)
+	}
+	want := runtime.DeepCopyJSON(spec)
+	unstructured.RemoveNestedField(want, "decisionStrategy", "groupStrategy")
+	for _, empty := range []string{"prioritizerPolicy", "spreadPolicy"} {
+		if m, _ := want[empty].(map[string]any); len(m) == 0 || m["mode"] == "" {
+			delete(want, empty)
+		}
+	}
+	if diff := missing("spec", want, beta.Object["spec"]); len(diff) != 0 {
+		t.Errorf("written back: %v", diff)
+	}
+}
+
+// writeStatus writes a status of all there is in one version, and reads it in the
+// other.
+func writeStatus(t *testing.T, c client.Client) {
+	t.Helper()
+	placement := &v1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Name: "status", Namespace: "default"}}
+	if err := c.Create(t.Context(), placement); err != nil {
+		t.Fatal(err)
+	}
+	want := clusterv1beta1.PlacementStatus{
+		NumberOfSelectedClusters: 3,
+		DecisionGroups:           []clusterv1beta1.DecisionGroupStatus{{DecisionGroupIndex: 0, DecisionGroupName: "canary", Decisions: []string{"status-decision-0"}, ClustersCount: 3}},
+		Conditions: []metav1.Condition{{
+			Type: clusterv1beta1.PlacementConditionSatisfied, Status: metav1.ConditionTrue, Reason: "AllDecisionsScheduled",
+			LastTransitionTime: metav1.Unix(1_795_239_886, 0),
+		}},
+		LastScoreUpdateTime: new(metav1.Unix(1_795_239_886, 0)),
+	}
+	placement.Status = want
+	if err := c.Status().Update(t.Context(), placement); err != nil {
+		t.Fatal(err)
+	}
+	var older v1alpha1.Placement
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(placement), &older); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, older.Status); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// createOthers creates one of each of the other types, which Open Cluster
+// Management's own types of Go read.
+func createOthers(t *testing.T, c client.Client) {
+	t.Helper()
+	for _, object := range []client.Object{
+		&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "cluster1"}, Spec: clusterv1.ManagedClusterSpec{
+			HubAcceptsClient: true, Taints: []clusterv1.Taint{{Key: "gpu", Effect: clusterv1.TaintEffectNoSelect, TimeAdded: metav1.Now()}},
+		}},
+		&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: "default"}},
+		&clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: "default"}, Spec: clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: "default"}},
+		&clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Name: "status-decision-0", Namespace: "default"}},
+		&clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Name: "plimsoll", Namespace: "default"}},
+	} {
+		if err := c.Create(t.Context(), object); err != nil {
+			t.Errorf("%T: %v", object, err)
+		}
+	}
+}
+
+// On a hub with Open Cluster Management's own CRD, documents of its form apply,
+// and our type reads them and writes them back.
+func TestPlacementOnForeignHub(t *testing.T) {
+	_, config, _ := startPlane(t, controlplane.Options{})
+	installCRDs(t, config, filepath.Join(moduleFolder(t, "../..", "open-cluster-management.io/api"), ocmPlacementCRD))
+	c := placementClient(t, config)
+	placement := placementOf("v1beta1", "foreign", map[string]any{
+		"numberOfClusters": int64(4),
+		"prioritizerPolicy": map[string]any{
+			"mode": "Exact",
+			"configurations": []any{
+				map[string]any{"scoreCoordinate": map[string]any{"type": "BuiltIn", "builtIn": "ResourceAllocatableCPU"}},
+				map[string]any{"scoreCoordinate": map[string]any{"builtIn": "Steady"}, "weight": int64(0)},
+			},
+		},
+	})
+	if err := c.Create(t.Context(), placement); err != nil {
+		t.Fatal(err)
+	}
+	var got v1beta1.Placement
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(placement), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := v1beta1.PlacementSpec{
+		NumberOfClusters: new(int32(4)),
+		PrioritizerPolicy: v1beta1.PrioritizerPolicy{Mode: v1beta1.Exact, Configurations: []v1beta1.PrioritizerConfig{
+			{ScoreCoordinate: &v1beta1.ScoreCoordinate{Type: v1beta1.BuiltIn, BuiltIn: v1beta1.ResourceAllocatableCPU}, Weight: new(int32(1))},
+			{ScoreCoordinate: &v1beta1.ScoreCoordinate{Type: v1beta1.BuiltIn, BuiltIn: v1beta1.Steady}, Weight: new(int32(0))},
+		}},
+		SortBy: clusterv1beta1.PlacementSortByClusterName, ScoreRateLimit: "1m",
+	}
+	if diff := cmp.Diff(want, got.Spec); diff != "" {
+		t.Error(diff)
+	}
+	got.Labels = map[string]string{"seen": "yes"}
+	if err := c.Update(t.Context(), &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got.Spec); diff != "" {
+		t.Error(diff)
+	}
+	// What its CRD lets pass, Validate finds.
+	negative := placementOf("v1beta1", "negative", map[string]any{"numberOfClusters": int64(-1)})
+	if err := c.Create(t.Context(), negative); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(negative), &got); err != nil {
+		t.Fatal(err)
+	}
+	if errs := got.Spec.Validate(); len(errs) != 1 || errs[0].Field != "spec.numberOfClusters" {
+		t.Error(errs)
+	}
+}
+
+// Our CRD has all that Open Cluster Management's has, under the same names and
+// with the same defaults; both versions have one schema.
+func TestPlacementCRDIsASuperset(t *testing.T) {
+	ours, theirs := readCRD(t, placementCRD), readCRD(t, filepath.Join(moduleFolder(t, "../..", "open-cluster-management.io/api"), ocmPlacementCRD))
+	if diff := cmp.Diff(theirs.Spec.Names, ours.Spec.Names); diff != "" {
+		t.Error(diff)
+	}
+	alpha, beta := ours.Spec.Versions[0], ours.Spec.Versions[1]
+	if diff := cmp.Diff(alpha.Schema, beta.Schema); diff != "" || alpha.Name != "v1alpha1" || beta.Name != "v1beta1" || alpha.Storage || !beta.Storage || ours.Spec.Conversion != nil {
+		t.Error(alpha.Name, beta.Name, diff)
+	}
+	their := theirs.Spec.Versions[0]
+	if diff := cmp.Diff(their.AdditionalPrinterColumns, beta.AdditionalPrinterColumns); diff != "" {
+		t.Error(diff)
+	}
+	var compare func(path string, their, our apiextensionsv1.JSONSchemaProps)
+	compare = func(path string, their, our apiextensionsv1.JSONSchemaProps) {
+		if their.Type != our.Type || their.Format != our.Format || their.Pattern != our.Pattern || their.XIntOrString != our.XIntOrString || !cmp.Equal(their.Default, our.Default) {
+			t.Errorf("%s: type, format, pattern or default is not the same", path)
+		}
+		for name, property := range their.Properties {
+			mine, there := our.Properties[name]
+			if !there {
+				t.Errorf("%s.%s is missing", path, name)
+				continue
+			}
+			compare(path+"."+name, property, mine)
+		}
+		if their.Items != nil {
+			compare(path+"[]", *their.Items.Schema, *our.Items.Schema)
+		}
+	}
+	compare("", *their.Schema.OpenAPIV3Schema, *beta.Schema.OpenAPIV3Schema)
+}
+
+func readCRD(t *testing.T, file string) *apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.UnmarshalStrict(raw, crd); err != nil {
+		t.Fatal(err)
+	}
+	return crd
+}
