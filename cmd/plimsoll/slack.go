@@ -84,7 +84,7 @@ type slackPlanResult struct {
 	Target       v1.ResourceList     `json:"target"`
 	Head         []slackPlaceholders `json:"head"`
 	Placeholders slackPlaceholders   `json:"placeholders"`
-	Mirrors      []slackMirror       `json:"mirrors"`
+	Mirrors      []slackMirror       `json:"mirrors,omitempty"`
 	Total        v1.ResourceList     `json:"total"`
 	Feasible     bool                `json:"feasible"`
 	Reasons      []string            `json:"reasons"`
@@ -198,7 +198,7 @@ func resultOf(plan slack.Plan) slackPlanResult {
 	result := slackPlanResult{
 		Policy: plan.Policy, Base: plan.Base, Target: plan.Target, Total: plan.Total,
 		Feasible: plan.Feasible, Reasons: append([]string{}, plan.Reasons...),
-		Head: []slackPlaceholders{}, Placeholders: slackPlaceholders{Requests: v1.ResourceList{}}, Mirrors: []slackMirror{},
+		Head: []slackPlaceholders{}, Placeholders: slackPlaceholders{Requests: v1.ResourceList{}},
 	}
 	for _, group := range plan.Groups {
 		placeholder := slackPlaceholders{group.Requests, group.Count}

@@ -1,0 +1,82 @@
+package slack
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+)
+
+// firstPublished is the formula that the plan grew out of: as many placeholders
+// as there are nodes times granularity, each as large as the average node over
+// granularity. The rate does not come into it, nor what pods there are.
+func firstPublished(nodes []*v1.Node, granularity int64) v1.ResourceList {
+	var cpu, memory int64
+	for _, node := range nodes {
+		cpu += node.Status.Allocatable.Cpu().MilliValue()
+		memory += node.Status.Allocatable.Memory().Value()
+	}
+	n := int64(len(nodes))
+	count := n * granularity
+	return v1.ResourceList{
+		"cpu":    list(fmt.Sprintf("%dm", cpu/n/granularity*count), "0")["cpu"],
+		"memory": list("0", fmt.Sprint(memory/n/granularity*count))["memory"],
+	}
+}
+
+// The table in docs/slack.md of what is reserved, as percentages of what pods
+// request, is what the planner computes.
+func TestReservedAgainstTheFormulaAsFirstPublished(t *testing.T) {
+	clusters := []struct {
+		name  string
+		nodes []*v1.Node
+		pods  []*v1.Pod
+	}{{name: "web"}, {name: "batch"}, {name: "mixed"}}
+	// 20 x (16, 64), each with ten pods of (1, 4).
+	clusters[0].nodes = nodesOf(20, "w", "16", "64Gi")
+	clusters[0].pods = podsOf(10, clusters[0].nodes, "web", "1", "4Gi")
+	// 30 x (8, 32) with six of (1, 2), and 3 x (64, 256) with five of (8, 40).
+	small, large := nodesOf(30, "s", "8", "32Gi"), nodesOf(3, "l", "64", "256Gi")
+	clusters[1].nodes = append(small, large...)
+	clusters[1].pods = append(podsOf(6, small, "web", "1", "2Gi"), podsOf(5, large, "batch", "8", "40Gi")...)
+	// 2 x (4, 32), 2 x (16, 64) and one of (32, 64), and pods of all kinds: the biggest
+	// is a sixth of what all request.
+	narrow, middle, wide := nodesOf(2, "n", "4", "32Gi"), nodesOf(2, "m", "16", "64Gi"), nodesOf(1, "c", "32", "64Gi")
+	clusters[2].nodes = append(append(narrow, middle...), wide...)
+	clusters[2].pods = append(append(podsOf(2, narrow, "cache", "500m", "12Gi"), podsOf(12, middle, "web", "1", "4Gi")...), podsOf(3, wide, "compute", "9", "10Gi")...)
+
+	percent := func(got, of v1.ResourceList) string {
+		part := func(a, b float64) float64 { return 100 * a / b }
+		return fmt.Sprintf("%.0f / %.0f", part(got.Cpu().AsApproximateFloat64(), of.Cpu().AsApproximateFloat64()),
+			part(got.Memory().AsApproximateFloat64(), of.Memory().AsApproximateFloat64()))
+	}
+	table := "| rate | web | batch | mixed |\n|---|---|---|---|\n"
+	first := "| as first published, any rate |"
+	for _, rate := range []string{"5%", "10%", "20%", "50%", "100%", "200%"} {
+		table += "| " + rate + " |"
+		for _, cluster := range clusters {
+			policy := newPolicy(rate, func(s *v1alpha1.ResourceSlackSpec) { s.Pool = v1alpha1.Pool{} })
+			plan, err := Compute(policy, cluster.nodes, cluster.pods, nil, noon)
+			if err != nil || !plan.Feasible {
+				t.Fatal(err, plan.Reasons)
+			}
+			table += " " + percent(plan.Total, plan.Base) + " |"
+			if rate == "5%" {
+				first += " " + percent(firstPublished(cluster.nodes, 5), plan.Base) + " |"
+			}
+		}
+		table += "\n"
+	}
+	table += first + "\n"
+	docs, err := os.ReadFile("../docs/slack.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(docs), table) {
+		t.Errorf("docs/slack.md has another table than\n%s", table)
+	}
+}
