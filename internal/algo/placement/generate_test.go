@@ -14,6 +14,11 @@ var (
 	values = rapid.SampledFrom([]string{"", "a", "b", "c"})
 )
 
+// oneIn is true once in n times.
+func oneIn(n int) *rapid.Generator[bool] {
+	return rapid.Map(rapid.IntRange(1, n), func(i int) bool { return i == n })
+}
+
 // amounts favours ties and the ends of the range, where arithmetic breaks.
 func amounts() *rapid.Generator[int64] {
 	return rapid.OneOf(
@@ -59,10 +64,10 @@ func clusters() *rapid.Generator[*Cluster] {
 	}), 0, 2)
 	return rapid.Custom(func(t *rapid.T) *Cluster {
 		c := &Cluster{
-			Labels: rapid.MapOfN(keys, values, 0, 3).Draw(t, "labels"),
-			Claims: rapid.MapOfN(keys, values, 0, 3).Draw(t, "claims"),
+			Labels: rapid.MapOfN(keys, values, 1, 3).Draw(t, "labels"),
+			Claims: rapid.MapOfN(keys, values, 1, 3).Draw(t, "claims"),
 		}
-		if rapid.Bool().Draw(t, "tainted") {
+		if oneIn(4).Draw(t, "tainted") {
 			c.Taints = taints.Draw(t, "taints")
 		}
 		for k := range resources {
@@ -116,14 +121,14 @@ func tolerations() *rapid.Generator[Toleration] {
 
 func requests() *rapid.Generator[*Request] {
 	return rapid.Custom(func(t *rapid.T) *Request {
-		r := &Request{Fleet: rapid.SliceOfN(clusters(), 0, 12).Draw(t, "fleet")}
-		n := len(r.Fleet)
+		n := rapid.IntRange(0, 12).Draw(t, "clusters")
+		r := &Request{Fleet: rapid.SliceOfN(clusters(), n, n).Draw(t, "fleet")}
 		for i := range r.Fleet {
 			r.Fleet[i].Name = fmt.Sprintf("cluster-%02d", i)
 		}
 		r.Members, r.Chosen = subsets(n).Draw(t, "members"), subsets(n).Draw(t, "chosen")
 		r.Counts = rapid.SliceOfN(rapid.OneOf(rapid.Int32Range(-1, 5), rapid.Int32()), 0, n).Draw(t, "counts")
-		if rapid.Bool().Draw(t, "selective") {
+		if oneIn(3).Draw(t, "selective") {
 			matches := subsets(n).Draw(t, "matches")
 			r.Predicates = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Predicate {
 				p := Predicate{Selector: selectors().Draw(t, "selector")}

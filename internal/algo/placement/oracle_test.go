@@ -378,39 +378,46 @@ func writtenGroups(d *Decision) (written []string) {
 }
 
 func TestAgainstOracle(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		r := requests().Draw(t, "request")
-		o, d := newOracle(r), Decide(r)
-		var chosen []int32
-		for i, result := range d.Clusters {
-			want := Result{o.total[i].Num().Int64(), o.outcome[i], o.avoided[i], o.before[i], o.detail[i]}
-			if result != want {
-				t.Fatalf("cluster %d: %+v, want %+v", i, result, want)
+	for range 20 {
+		rapid.Check(t, agreesWithOracle)
+	}
+}
+
+// FuzzAgainstOracle looks for disagreements with what the fuzzer learns.
+func FuzzAgainstOracle(f *testing.F) { f.Fuzz(rapid.MakeFuzz(agreesWithOracle)) }
+
+func agreesWithOracle(t *rapid.T) {
+	r := requests().Draw(t, "request")
+	o, d := newOracle(r), Decide(r)
+	var chosen []int32
+	for i, result := range d.Clusters {
+		want := Result{o.total[i].Num().Int64(), o.outcome[i], o.avoided[i], o.before[i], o.detail[i]}
+		if result != want {
+			t.Fatalf("cluster %d: %+v, want %+v", i, result, want)
+		}
+		if result.Outcome == Chosen {
+			chosen = append(chosen, int32(i))
+		}
+		if !result.Outcome.Feasible() {
+			continue
+		}
+		for p := range r.Prioritizers {
+			score, hasData := d.Score(p, i)
+			if want := o.score[p][i]; hasData != (want != nil) || hasData && want.Cmp(rat(score)) != 0 {
+				t.Fatalf("%s gives cluster %d %d (data: %v), want %v", r.Prioritizers[p].Name(), i, score, hasData, want)
 			}
-			if result.Outcome == Chosen {
-				chosen = append(chosen, int32(i))
-			}
-			if !result.Outcome.Feasible() {
-				continue
-			}
-			for p := range r.Prioritizers {
-				score, hasData := d.Score(p, i)
-				if want := o.score[p][i]; hasData != (want != nil) || hasData && want.Cmp(rat(score)) != 0 {
-					t.Fatalf("%s gives cluster %d %d (data: %v), want %v", r.Prioritizers[p].Name(), i, score, hasData, want)
-				}
-			}
 		}
-		if !slices.Equal(d.Chosen, chosen) {
-			t.Fatalf("chosen %v, want %v", d.Chosen, chosen)
-		}
-		if got, want := writtenGroups(d), o.groups(); !slices.Equal(got, want) {
-			t.Fatalf("groups\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-		}
-		if want := o.changeAt; want == nil && d.ChangesAt != Forever || want != nil && want.Cmp(big.NewInt(d.ChangesAt)) != 0 {
-			t.Fatalf("changes at %d, want %v", d.ChangesAt, want)
-		}
-		if d.Feasible != len(o.feasible()) {
-			t.Fatalf("%d feasible, want %d", d.Feasible, len(o.feasible()))
-		}
-	})
+	}
+	if !slices.Equal(d.Chosen, chosen) {
+		t.Fatalf("chosen %v, want %v", d.Chosen, chosen)
+	}
+	if got, want := writtenGroups(d), o.groups(); !slices.Equal(got, want) {
+		t.Fatalf("groups\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if want := o.changeAt; want == nil && d.ChangesAt != Forever || want != nil && want.Cmp(big.NewInt(d.ChangesAt)) != 0 {
+		t.Fatalf("changes at %d, want %v", d.ChangesAt, want)
+	}
+	if d.Feasible != len(o.feasible()) {
+		t.Fatalf("%d feasible, want %d", d.Feasible, len(o.feasible()))
+	}
 }
