@@ -120,6 +120,7 @@ type Decision struct {
 	// ChangesAt is the earliest second at which the answer to the same request may
 	// be another, because a toleration or a score of a feasible cluster ends;
 	// Forever if there is none. It can be further away than a time.Duration holds.
+	// Which of several taints rules out a cluster may change before.
 	ChangesAt int64
 
 	prioritizers []Prioritizer

@@ -90,8 +90,6 @@ func TestSteadyPins(t *testing.T) {
 	}
 }
 
-func seconds(n int64) *int64 { return &n }
-
 func TestTaints(t *testing.T) {
 	const now = 1000
 	tests := map[string]struct {
@@ -117,23 +115,23 @@ func TestTaints(t *testing.T) {
 		"an operator nobody knows":  {Taint{"k", "v", NoSelect, 900}, []Toleration{{Key: "k", Operator: 7}}, false, Tainted, false, Forever},
 		"the effect":                {Taint{"k", "v", PreferNoSelect, 900}, []Toleration{{Operator: TolerateExists, Effect: PreferNoSelect}}, false, Chosen, false, Forever},
 		"another effect":            {Taint{"k", "v", PreferNoSelect, 900}, []Toleration{{Operator: TolerateExists, Effect: NoSelect}}, false, Chosen, true, Forever},
-		"for a while":               {Taint{"k", "v", NoSelect, 900}, []Toleration{{Operator: TolerateExists, Seconds: seconds(300)}}, false, Chosen, false, 1200},
-		"to the last second":        {Taint{"k", "v", NoSelect, 900}, []Toleration{{Operator: TolerateExists, Seconds: seconds(101)}}, false, Chosen, false, 1001},
-		"over this second":          {Taint{"k", "v", NoSelect, 900}, []Toleration{{Operator: TolerateExists, Seconds: seconds(100)}}, true, Tainted, false, Forever},
-		"never":                     {Taint{"k", "v", NoSelect, 1000}, []Toleration{{Operator: TolerateExists, Seconds: seconds(0)}}, true, Tainted, false, Forever},
-		"negative":                  {Taint{"k", "v", NoSelect, 1000}, []Toleration{{Operator: TolerateExists, Seconds: seconds(math.MinInt64)}}, true, Tainted, false, Forever},
-		"avoided after a while":     {Taint{"k", "v", PreferNoSelect, 900}, []Toleration{{Operator: TolerateExists, Seconds: seconds(300)}}, false, Chosen, false, 1200},
-		"avoided now":               {Taint{"k", "v", PreferNoSelect, 600}, []Toleration{{Operator: TolerateExists, Seconds: seconds(300)}}, false, Chosen, true, Forever},
-		"seconds for new ones":      {Taint{"k", "v", NoSelectIfNew, 600}, []Toleration{{Operator: TolerateExists, Seconds: seconds(300)}}, false, Chosen, false, Forever},
-		"the longer one":            {Taint{"k", "v", NoSelect, 900}, []Toleration{{Operator: TolerateExists, Seconds: seconds(300)}, {Key: "k", Value: "v", Seconds: seconds(400)}}, false, Chosen, false, 1300},
-		"one without an end":        {Taint{"k", "v", NoSelect, 900}, []Toleration{{Operator: TolerateExists, Seconds: seconds(300)}, {Key: "k", Value: "v"}}, false, Chosen, false, Forever},
-		"added who knows when":      {Taint{"k", "v", NoSelect, 0}, []Toleration{{Operator: TolerateExists, Seconds: seconds(300)}}, false, Tainted, false, Forever},
-		"10^18 seconds":             {Taint{"k", "v", NoSelect, 900}, []Toleration{{Operator: TolerateExists, Seconds: seconds(1e18)}}, false, Chosen, false, 1e18 + 900},
-		"past the end of time":      {Taint{"k", "v", NoSelect, math.MaxInt64}, []Toleration{{Operator: TolerateExists, Seconds: seconds(1e18)}}, false, Chosen, false, Forever},
-		"before the start of time":  {Taint{"k", "v", NoSelect, math.MinInt64}, []Toleration{{Operator: TolerateExists, Seconds: seconds(-1)}}, false, Tainted, false, Forever},
-		"added in the near future":  {Taint{"k", "v", NoSelect, 1100}, []Toleration{{Operator: TolerateExists, Seconds: seconds(300)}}, false, Chosen, false, 1400},
-		"added after it would end":  {Taint{"k", "v", NoSelect, 1100}, []Toleration{{Operator: TolerateExists, Seconds: seconds(-50)}}, false, Chosen, false, 1050},
-		"added after it did so too": {Taint{"k", "v", NoSelect, 1100}, []Toleration{{Operator: TolerateExists, Seconds: seconds(-150)}}, false, Tainted, false, Forever},
+		"for a while":               {Taint{"k", "v", NoSelect, 900}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}}, false, Chosen, false, 1200},
+		"to the last second":        {Taint{"k", "v", NoSelect, 900}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(101))}}, false, Chosen, false, 1001},
+		"over this second":          {Taint{"k", "v", NoSelect, 900}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(100))}}, true, Tainted, false, Forever},
+		"never":                     {Taint{"k", "v", NoSelect, 1000}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(0))}}, true, Tainted, false, Forever},
+		"negative":                  {Taint{"k", "v", NoSelect, 1000}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(math.MinInt64))}}, true, Tainted, false, Forever},
+		"avoided after a while":     {Taint{"k", "v", PreferNoSelect, 900}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}}, false, Chosen, false, 1200},
+		"avoided now":               {Taint{"k", "v", PreferNoSelect, 600}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}}, false, Chosen, true, Forever},
+		"seconds for new ones":      {Taint{"k", "v", NoSelectIfNew, 600}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}}, false, Chosen, false, Forever},
+		"the longer one":            {Taint{"k", "v", NoSelect, 900}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}, {Key: "k", Value: "v", Seconds: new(int64(400))}}, false, Chosen, false, 1300},
+		"one without an end":        {Taint{"k", "v", NoSelect, 900}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}, {Key: "k", Value: "v"}}, false, Chosen, false, Forever},
+		"added who knows when":      {Taint{"k", "v", NoSelect, 0}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}}, false, Tainted, false, Forever},
+		"10^18 seconds":             {Taint{"k", "v", NoSelect, 900}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(1e18))}}, false, Chosen, false, 1e18 + 900},
+		"past the end of time":      {Taint{"k", "v", NoSelect, math.MaxInt64}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(1e18))}}, false, Chosen, false, Forever},
+		"before the start of time":  {Taint{"k", "v", NoSelect, math.MinInt64}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(-1))}}, false, Tainted, false, Forever},
+		"added in the near future":  {Taint{"k", "v", NoSelect, 1100}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}}, false, Chosen, false, 1400},
+		"added after it would end":  {Taint{"k", "v", NoSelect, 1100}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(-50))}}, false, Chosen, false, 1050},
+		"added after it did so too": {Taint{"k", "v", NoSelect, 1100}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(-150))}}, false, Tainted, false, Forever},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -160,7 +158,7 @@ func TestChangesOfFeasibleOnly(t *testing.T) {
 		r := &Request{
 			Fleet:       []*Cluster{{Name: "a", Taints: []Taint{taints[order[0]], taints[order[1]]}}},
 			Members:     []int32{0},
-			Tolerations: []Toleration{{Key: "limited", Operator: TolerateExists, Seconds: seconds(300)}},
+			Tolerations: []Toleration{{Key: "limited", Operator: TolerateExists, Seconds: new(int64(300))}},
 			Prioritizers: []Prioritizer{
 				{Kind: AddOn, Weight: 1, Scores: []AddOnScore{{0, 1, 1100}}},
 			},

@@ -144,7 +144,8 @@ func (o *oracle) tolerated(taint Taint) (tolerated bool, until *big.Int) {
 			return true, nil
 		}
 		end := new(big.Int).Add(big.NewInt(taint.Added), big.NewInt(*t.Seconds))
-		if big.NewInt(o.r.Now).Cmp(end) < 0 {
+		// The last instant that int64 can hold is for ever, too.
+		if big.NewInt(o.r.Now).Cmp(end) < 0 || end.Cmp(big.NewInt(Forever)) >= 0 {
 			tolerated = true
 			if until == nil || end.Cmp(until) > 0 {
 				until = end
@@ -291,7 +292,7 @@ func (o *oracle) forbidden(i int) int {
 
 func (o *oracle) choose() {
 	for _, i := range o.feasible() {
-		for k := len(o.r.Spread) - 1; k >= 0; k-- {
+		for k := range slices.Backward(o.r.Spread) {
 			if _, found := o.topology(k, i); !found && o.r.Spread[k].DoNotSchedule {
 				o.outcome[i], o.detail[i] = NoTopology, int32(k)
 			}

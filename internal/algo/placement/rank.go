@@ -34,13 +34,12 @@ func (d *Decision) best(feasible []int32, n int) {
 	// A heap of the best so far, the worst of them at its root: most clusters
 	// are compared with that one alone.
 	heap := append(make([]int32, 0, n), feasible[:n]...)
-	for i := n/2 - 1; i >= 0; i-- {
-		d.sink(heap, i)
-	}
+	worse := func(a, b int32) bool { return d.Compare(a, b) > 0 }
+	heapify(heap, worse)
 	for _, cluster := range feasible[n:] {
 		if d.Compare(cluster, heap[0]) < 0 {
 			heap[0] = cluster
-			d.sink(heap, 0)
+			sink(heap, 0, worse)
 		}
 	}
 	for _, cluster := range heap {
@@ -48,21 +47,28 @@ func (d *Decision) best(feasible []int32, n int) {
 	}
 }
 
-// sink restores a heap with the worst at its root after the element at i has
-// become better.
-func (d *Decision) sink(heap []int32, i int) {
+// heapify orders a list such that none is above its parent, that is at (i-1)/2:
+// the first is above all.
+func heapify(heap []int32, above func(a, b int32) bool) {
+	for i := len(heap)/2 - 1; i >= 0; i-- {
+		sink(heap, i, above)
+	}
+}
+
+// sink restores the order after the element at i has moved down in rank.
+func sink(heap []int32, i int, above func(a, b int32) bool) {
 	for {
-		worst := 2*i + 1
-		if worst >= len(heap) {
+		child := 2*i + 1
+		if child >= len(heap) {
 			return
 		}
-		if right := worst + 1; right < len(heap) && d.Compare(heap[right], heap[worst]) > 0 {
-			worst = right
+		if right := child + 1; right < len(heap) && above(heap[right], heap[child]) {
+			child = right
 		}
-		if d.Compare(heap[worst], heap[i]) < 0 {
+		if !above(heap[child], heap[i]) {
 			return
 		}
-		heap[i], heap[worst] = heap[worst], heap[i]
-		i = worst
+		heap[i], heap[child] = heap[child], heap[i]
+		i = child
 	}
 }

@@ -37,24 +37,36 @@ type topologies struct {
 	// how many topologies have no more.
 	chosen         []int32
 	least, atLeast int32
+	// exceeded: some topology was found to be at the limit, so that a rise of least
+	// makes a difference.
+	exceeded bool
 }
 
 // exceeds reports whether one more decision would break the constraint. A
 // cluster without the key always does.
 func (t *topologies) exceeds(topology int32) bool {
-	return topology == nowhere || int64(t.chosen[topology])+1-int64(t.least) > int64(t.maxSkew)
+	if topology == nowhere {
+		return true
+	}
+	if int64(t.chosen[topology])+1-int64(t.least) <= int64(t.maxSkew) {
+		return false
+	}
+	t.exceeded = true
+	return true
 }
 
-func (t *topologies) add(topology int32) {
+// add counts a decision, and reports whether that may let a topology have more
+// that was at the limit.
+func (t *topologies) add(topology int32) (relaxed bool) {
 	if topology == nowhere {
-		return
+		return false
 	}
 	t.chosen[topology]++
 	if t.chosen[topology]-1 > t.least {
-		return
+		return false
 	}
 	if t.atLeast--; t.atLeast > 0 {
-		return
+		return false
 	}
 	t.least++
 	for _, n := range t.chosen {
@@ -62,6 +74,8 @@ func (t *topologies) add(topology int32) {
 			t.atLeast++
 		}
 	}
+	relaxed, t.exceeded = t.exceeded, false
+	return relaxed
 }
 
 // class is the clusters that share the topology of every constraint: for the
@@ -69,12 +83,18 @@ func (t *topologies) add(topology int32) {
 type class struct {
 	topology []int32 // by constraint
 	queue    []int32 // of clusters, the best first
+	broken   uint64  // preferences, as it was found last; it may be more by now
 }
 
 // spreading is a selection under way.
 type spreading struct {
+	d           *Decision
 	constraints []topologies
 	classes     []class
+	// heap of the classes that may come next, the best first. Between two rises of
+	// a least count classes only get worse, and that is noticed when they have come
+	// up; those that are forbidden are left out. At a rise all are looked at again.
+	heap []int32
 }
 
 // spread marks up to n feasible clusters as chosen, one after the other. Each is
@@ -92,20 +112,13 @@ type spreading struct {
 // breaking that, and for no topology.
 func (r *Request) spread(d *Decision, feasible []int32, n int) {
 	s := r.newSpreading(d, feasible)
-	for ; n > 0; n-- {
-		next := s.next(d)
-		if next < 0 {
-			break
-		}
-		c := &s.classes[next]
-		d.Clusters[c.queue[0]].Outcome = Chosen
-		c.queue = c.queue[1:]
-		for k := range s.constraints {
-			s.constraints[k].add(c.topology[k])
-		}
+	s.queueAll()
+	for ; n > 0 && s.settle(); n-- {
+		s.take()
 	}
-	for _, c := range s.classes {
-		if by := s.forbids(&c); by >= 0 {
+	for i := range s.classes {
+		c := &s.classes[i]
+		if by := s.forbids(c); by >= 0 {
 			for _, i := range c.queue {
 				d.Clusters[i].Outcome, d.Clusters[i].Detail = Skewed, by
 			}
@@ -113,9 +126,67 @@ func (r *Request) spread(d *Decision, feasible []int32, n int) {
 	}
 }
 
+// queueAll fills the heap with all classes that have clusters left.
+func (s *spreading) queueAll() {
+	s.heap = s.heap[:0]
+	for i := range s.classes {
+		if c := &s.classes[i]; len(c.queue) > 0 {
+			c.broken = s.broken(c)
+			s.heap = append(s.heap, int32(i))
+		}
+	}
+	heapify(s.heap, s.before)
+}
+
+// settle makes the first class of the heap the one that comes next, if there is
+// any.
+func (s *spreading) settle() bool {
+	for len(s.heap) > 0 {
+		c := &s.classes[s.heap[0]]
+		if s.forbids(c) >= 0 {
+			s.drop()
+			continue
+		}
+		broken := s.broken(c)
+		if broken == c.broken {
+			return true
+		}
+		c.broken = broken
+		sink(s.heap, 0, s.before)
+	}
+	return false
+}
+
+// drop takes the first class off the heap.
+func (s *spreading) drop() {
+	last := len(s.heap) - 1
+	s.heap[0] = s.heap[last]
+	s.heap = s.heap[:last]
+	sink(s.heap, 0, s.before)
+}
+
+// take chooses the best cluster of the first class.
+func (s *spreading) take() {
+	c := &s.classes[s.heap[0]]
+	s.d.Clusters[c.queue[0]].Outcome = Chosen
+	c.queue = c.queue[1:]
+	relaxed := false
+	for k := range s.constraints {
+		relaxed = s.constraints[k].add(c.topology[k]) || relaxed
+	}
+	switch {
+	case relaxed:
+		s.queueAll()
+	case len(c.queue) == 0:
+		s.drop()
+	default:
+		sink(s.heap, 0, s.before)
+	}
+}
+
 // newSpreading sorts the feasible clusters into classes.
 func (r *Request) newSpreading(d *Decision, feasible []int32) *spreading {
-	s := &spreading{constraints: make([]topologies, len(r.Spread))}
+	s := &spreading{d: d, constraints: make([]topologies, len(r.Spread))}
 	// Topologies and classes are numbered as they are met.
 	numbers := make([]map[string]int32, len(r.Spread))
 	type path struct{ before, topology int32 }
@@ -175,30 +246,13 @@ func (r *Request) keyless(c *Cluster) int32 {
 	return -1
 }
 
-// next returns the class whose best cluster is to be chosen next, -1 if there is
-// none.
-func (s *spreading) next(d *Decision) int {
-	best, bestBroken := -1, uint64(0)
-	for i := range s.classes {
-		c := &s.classes[i]
-		if len(c.queue) == 0 || s.forbids(c) >= 0 {
-			continue
-		}
-		broken := s.broken(c)
-		if best < 0 || d.before(c.queue[0], broken, s.classes[best].queue[0], bestBroken) {
-			best, bestBroken = i, broken
-		}
+// before reports whether the best cluster of class a goes before that of b.
+func (s *spreading) before(a, b int32) bool {
+	x, y := &s.classes[a], &s.classes[b]
+	if s.d.Clusters[x.queue[0]].Avoided == s.d.Clusters[y.queue[0]].Avoided && x.broken != y.broken {
+		return x.broken < y.broken
 	}
-	return best
-}
-
-// before reports whether cluster a, which breaks these preferences, goes before
-// cluster b.
-func (d *Decision) before(a int32, aBroken uint64, b int32, bBroken uint64) bool {
-	if d.Clusters[a].Avoided == d.Clusters[b].Avoided && aBroken != bBroken {
-		return aBroken < bBroken
-	}
-	return d.Compare(a, b) < 0
+	return s.d.Compare(x.queue[0], y.queue[0]) < 0
 }
 
 // forbids returns the first DoNotSchedule constraint that one more decision in
