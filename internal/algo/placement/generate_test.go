@@ -157,3 +157,36 @@ func requests() *rapid.Generator[*Request] {
 		return r
 	})
 }
+
+// spreadRequests have many feasible clusters that rank differently, and nothing
+// but spread constraints to stand in the way.
+func spreadRequests() *rapid.Generator[*Request] {
+	return rapid.Custom(func(t *rapid.T) *Request {
+		n := rapid.IntRange(4, 16).Draw(t, "clusters")
+		r := &Request{Members: Everyone(n), Number: rapid.Int64Range(1, int64(n)).Draw(t, "number")}
+		rank := Prioritizer{Kind: AddOn, Weight: 1}
+		zones := rapid.SampledFrom([]string{"a", "b", "c"})
+		for i := range n {
+			c := &Cluster{
+				Name:   fmt.Sprintf("cluster-%02d", i),
+				Labels: map[string]string{"zone": zones.Draw(t, "zone"), "region": zones.Draw(t, "region")},
+			}
+			if oneIn(10).Draw(t, "keyless") {
+				delete(c.Labels, "region")
+			}
+			if oneIn(10).Draw(t, "avoided") {
+				c.Taints = []Taint{{Effect: PreferNoSelect}}
+			}
+			r.Fleet = append(r.Fleet, c)
+			rank.Scores = append(rank.Scores, AddOnScore{int32(i), rapid.Int32Range(-100, 100).Draw(t, "score"), Forever})
+		}
+		r.Prioritizers = []Prioritizer{rank}
+		for _, key := range rapid.Permutation([]string{"zone", "region"}).Draw(t, "keys") {
+			r.Spread = append(r.Spread, SpreadConstraint{
+				key, false, rapid.Int32Range(1, 2).Draw(t, "skew"), rapid.Bool().Draw(t, "hard"),
+			})
+		}
+		r.Spread = r.Spread[:rapid.IntRange(1, 2).Draw(t, "constraints")]
+		return r
+	})
+}

@@ -110,6 +110,10 @@ func TestSpread(t *testing.T) {
 		"soft, when nothing else is left": {
 			"a1=9 a2=8 a3=7 b1=3", []SpreadConstraint{soft("zone", 1)}, 3, "a1 a2 b1", "a3 Outranked",
 		},
+		// After a1 and b1 the zones are even, and a2 is better than b2.
+		"soft, once even again": {
+			"a1=9 a2=8 b1=3 b2=2", []SpreadConstraint{soft("zone", 1)}, 3, "a1 a2 b1", "b2 Outranked",
+		},
 		"one zone": {"a1=9 a2=8 a3=7", []SpreadConstraint{hard("zone", 1)}, 2, "a1 a2", "a3 Outranked"},
 		"no key":   {"a1=9 ?1=99 b1=1", []SpreadConstraint{hard("zone", 1)}, 3, "a1 b1", "?1 NoTopology 0"},
 		// Without the key after those that do not break the preference.
