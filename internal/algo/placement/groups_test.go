@@ -1,0 +1,155 @@
+package placement
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestSize(t *testing.T) {
+	tests := []struct {
+		size      Size
+		decisions int
+		want      int
+	}{
+		{Size{}, 25, 25},
+		{Size{Number: 4}, 25, 4},
+		{Size{Number: 40}, 25, 25},
+		{Size{Number: math.MaxInt64}, 25, 25},
+		{Size{Number: -1}, 25, 25},
+		{Size{Percent: 100}, 25, 25},
+		{Size{Percent: 28}, 25, 7}, // exactly; floating point has 7.000000000000001
+		{Size{Percent: 29}, 25, 8}, // 7.25
+		{Size{Percent: 1}, 25, 1},  // 0.25
+		{Size{Percent: 20}, 100, 20},
+		{Size{Percent: 99}, math.MaxInt32, 2126008811}, // 2126008810.53
+		{Size{Percent: 50}, 0, 1},
+		{Size{Percent: -5}, 25, 25},
+	}
+	for _, tc := range tests {
+		if got := tc.size.of(tc.decisions); got != tc.want {
+			t.Errorf("%+v of %d is %d, want %d", tc.size, tc.decisions, got, tc.want)
+		}
+	}
+}
+
+func TestGroups(t *testing.T) {
+	tier := func(values ...string) Selector { return Selector{Labels: []Requirement{{"tier", In, values}}} }
+	canary, gold := NamedGroup{"canary", tier("canary")}, NamedGroup{"gold", tier("gold", "canary")}
+	// a and d are canaries, b and e gold. By CPU the order is g c f a b d e.
+	fleet := named("a=5 b=4 c=8 d=3 e=2 f=6 g=9")
+	for i, tier := range map[int]string{0: "canary", 3: "canary", 1: "gold", 4: "gold"} {
+		fleet[i].Labels = map[string]string{"tier": tier}
+	}
+	tests := map[string]struct {
+		groups  []NamedGroup
+		size    Size
+		byScore bool
+		number  int64
+		want    string
+	}{
+		"one group":          {nil, Size{}, false, All, ":abcdefg"},
+		"by number":          {nil, Size{Number: 3}, false, All, ":abc :def :g"},
+		"by percent":         {nil, Size{Percent: 50}, false, All, ":abcd :efg"}, // 3.5 up to 4
+		"by score":           {nil, Size{Number: 3}, true, All, ":gcf :abd :e"},
+		"named":              {[]NamedGroup{canary, gold}, Size{}, false, All, "canary:ad gold:be :cfg"},
+		"first match":        {[]NamedGroup{gold, canary}, Size{}, false, All, "gold:abde :cfg"},
+		"named and split":    {[]NamedGroup{gold}, Size{Number: 3}, true, All, "gold:abd gold:e :gcf"},
+		"everything matches": {[]NamedGroup{{"all", Selector{}}, canary}, Size{}, false, All, "all:abcdefg"},
+		"of the chosen only": {[]NamedGroup{canary}, Size{Percent: 50}, false, 4, "canary:a :cf :g"}, // a c f g
+		"none chosen":        {[]NamedGroup{canary}, Size{Percent: 50}, false, 0, ":"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := &Request{
+				Fleet: fleet, Members: Everyone(len(fleet)), Prioritizers: byCPU, Number: tc.number,
+				Groups: tc.groups, GroupSize: tc.size, SortByScore: tc.byScore,
+			}
+			d := Decide(r)
+			var got []string
+			for _, g := range d.Groups {
+				text := g.Name + ":"
+				for _, i := range g.Clusters {
+					text += r.Fleet[i].Name
+				}
+				got = append(got, text)
+			}
+			if strings.Join(got, " ") != tc.want {
+				t.Errorf("groups %s, want %s", strings.Join(got, " "), tc.want)
+			}
+			if !slices.IsSorted(d.Chosen) {
+				t.Errorf("chosen %v are not ascending", d.Chosen)
+			}
+		})
+	}
+}
+
+func TestSpread(t *testing.T) {
+	hard := func(key string, skew int32) SpreadConstraint { return SpreadConstraint{key, false, skew, true} }
+	soft := func(key string, skew int32) SpreadConstraint { return SpreadConstraint{key, false, skew, false} }
+	tests := map[string]struct {
+		fleet  string // name=cores, with the zone as the first letter
+		spread []SpreadConstraint
+		number int64
+		want   string
+		others string // outcomes of those not chosen
+	}{
+		// By rank alone: a1 a2 a3.
+		"hard": {"a1=9 a2=8 a3=7 b1=3 c1=2", []SpreadConstraint{hard("zone", 1)}, 3, "a1 b1 c1", "a2 Outranked a3 Outranked"},
+		"again once even": {
+			"a1=9 a2=8 a3=7 b1=3 b2=3 c1=2", []SpreadConstraint{hard("zone", 1)}, 4, "a1 a2 b1 c1", "a3 Skewed 0 b2 Outranked",
+		},
+		"two ahead": {"a1=9 a2=8 a3=7 b1=3 c1=2", []SpreadConstraint{hard("zone", 2)}, 3, "a1 a2 b1", "a3 Skewed 0 c1 Outranked"},
+		// c has one cluster only: no zone gets more than two.
+		"all, as far as it goes": {
+			"a1=9 a2=8 a3=7 b1=3 b2=3 b3=3 c1=2", []SpreadConstraint{hard("zone", 1)}, All, "a1 a2 b1 b2 c1", "a3 Skewed 0 b3 Skewed 0",
+		},
+		"soft": {"a1=9 a2=8 a3=7 b1=3 c1=2", []SpreadConstraint{soft("zone", 1)}, 4, "a1 a2 b1 c1", "a3 Outranked"},
+		"soft, when nothing else is left": {
+			"a1=9 a2=8 a3=7 b1=3", []SpreadConstraint{soft("zone", 1)}, 3, "a1 a2 b1", "a3 Outranked",
+		},
+		// After a1 and b1 the zones are even, and a2 is better than b2.
+		"soft, once even again": {
+			"a1=9 a2=8 b1=3 b2=2", []SpreadConstraint{soft("zone", 1)}, 3, "a1 a2 b1", "b2 Outranked",
+		},
+		"one zone": {"a1=9 a2=8 a3=7", []SpreadConstraint{hard("zone", 1)}, 2, "a1 a2", "a3 Outranked"},
+		"no key":   {"a1=9 ?1=99 b1=1", []SpreadConstraint{hard("zone", 1)}, 3, "a1 b1", "?1 NoTopology 0"},
+		// Without the key after those that do not break the preference.
+		"no key, soft": {"a1=9 ?1=99 b1=1", []SpreadConstraint{soft("zone", 1)}, 2, "a1 b1", "?1 Outranked"},
+		// The first is more important: b1 rather than a2, though both share the rack
+		// with others.
+		"in order of importance": {
+			"a1=9 a2=8 b1=3", []SpreadConstraint{soft("zone", 1), soft("name", 1)}, 2, "a1 b1", "a2 Outranked",
+		},
+		"skew of 0 is 1": {"a1=9 a2=8 b1=3", []SpreadConstraint{hard("zone", 0)}, 2, "a1 b1", "a2 Outranked"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := &Request{Fleet: named(tc.fleet), Prioritizers: byCPU, Number: tc.number, Spread: tc.spread}
+			slices.SortFunc(r.Fleet, func(a, b *Cluster) int { return strings.Compare(a.Name, b.Name) })
+			r.Members = Everyone(len(r.Fleet))
+			for _, c := range r.Fleet {
+				c.Labels = map[string]string{"name": c.Name}
+				if c.Name[0] != '?' {
+					c.Labels["zone"] = c.Name[:1]
+				}
+			}
+			d := Decide(r)
+			var others []string
+			for i, result := range d.Clusters {
+				if result.Outcome == Chosen {
+					continue
+				}
+				others = append(others, r.Fleet[i].Name, result.Outcome.String())
+				if result.Outcome != Outranked {
+					others = append(others, fmt.Sprint(result.Detail))
+				}
+			}
+			if got := names(r, d); got != tc.want || strings.Join(others, " ") != tc.others {
+				t.Errorf("chosen %s, others %s, want %s and %s", got, strings.Join(others, " "), tc.want, tc.others)
+			}
+		})
+	}
+}
