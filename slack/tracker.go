@@ -122,7 +122,7 @@ func (t *Tracker) Next(now time.Time) Plan {
 			}
 			m.annotation = w.Slack
 		}
-		return m.Slowly.Next(wanted, now.Unix(), t.planner.CoolDown)
+		return m.Next(wanted, now.Unix(), t.planner.CoolDown)
 	})
 	// What is not wanted any more has nothing to cool down.
 	maps.DeleteFunc(t.mirrors, func(name string, _ *mirror) bool { return !seen[name] })

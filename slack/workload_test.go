@@ -68,10 +68,17 @@ func TestPlaceholdersOfAWorkload(t *testing.T) {
 		replicas int64
 		want     int64
 	}{
-		{"0", 10, 0}, {"2", 10, 2}, {"2", 0, 2}, {"9999", 1, 9999},
-		{"20%", 10, 2}, {"20%", 0, 0},
+		{"0", 10, 0},
+		{"2", 10, 2},
+		{"2", 0, 2},
+		{"9999", 1, 9999},
+		{"20%", 10, 2},
+		{"20%", 0, 0},
 		// 20 % of 11 is 2.2; 28 % of 25 is 7 and no float above it.
-		{"20%", 11, 3}, {"28%", 25, 7}, {"0.5%", 10, 1}, {"150%", 10, 15},
+		{"20%", 11, 3},
+		{"28%", 25, 7},
+		{"0.5%", 10, 1},
+		{"150%", 10, 15},
 	} {
 		got, err := Workload{Slack: tc.slack, Replicas: tc.replicas}.Placeholders()
 		if err != nil || got != tc.want {

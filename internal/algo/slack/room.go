@@ -58,46 +58,52 @@ func (l *Ledger) Room(demands []Demand) (placed int64) {
 // takes no room from placeholders of the size rest, then where it takes the
 // least.
 func (l *Ledger) seat(nodes []Spare, demand Demand, rest Amounts) (placed int64) {
-	allowed := func(i int) bool {
-		if demand.Allowed == nil {
-			return nodes[i].InPool && nodes[i].Usable
-		}
-		return nodes[i].Usable && demand.Allowed(l.names[i])
-	}
-	candidates := make([]int, 0, len(nodes))
-	for i := range nodes {
-		if nodes[i].takes(demand.Size) > 0 && allowed(i) {
-			candidates = append(candidates, i)
+	candidates := l.candidates(nodes, demand)
+	for _, node := range candidates {
+		for placed < demand.Count && node.takes(demand.Size) > 0 && node.loss(demand.Size, rest) == 0 {
+			n := int64(1)
+			if rest.IsZero() {
+				n = min(node.takes(demand.Size), demand.Count-placed)
+			}
+			node.take(demand.Size, n)
+			placed += n
 		}
 	}
 	for placed < demand.Count {
-		best, least := -1, int64(math.MaxInt64)
-		for _, i := range candidates {
-			node := &nodes[i]
-			for placed < demand.Count && node.takes(demand.Size) > 0 && node.loss(demand.Size, rest) == 0 {
-				n := int64(1)
-				if rest.IsZero() {
-					n = min(node.takes(demand.Size), demand.Count-placed)
-				}
-				node.take(demand.Size, n)
-				placed += n
-			}
+		var best *Spare
+		least := int64(math.MaxInt64)
+		for _, node := range candidates {
 			if loss := node.loss(demand.Size, rest); node.takes(demand.Size) > 0 && loss < least {
-				best, least = i, loss
+				best, least = node, loss
 			}
 		}
-		if placed == demand.Count || best < 0 {
+		if best == nil {
 			return placed
 		}
 		n := int64(1)
 		if demand.Count > 2 {
 			// Of many, all that fit: else this would be placeholders x nodes.
-			n = min(nodes[best].takes(demand.Size), demand.Count-placed)
+			n = min(best.takes(demand.Size), demand.Count-placed)
 		}
-		nodes[best].take(demand.Size, n)
+		best.take(demand.Size, n)
 		placed += n
 	}
 	return placed
+}
+
+// candidates returns the nodes that have room for a placeholder and may have it.
+func (l *Ledger) candidates(nodes []Spare, demand Demand) []*Spare {
+	out := make([]*Spare, 0, len(nodes))
+	for i := range nodes {
+		node := &nodes[i]
+		if !node.Usable || node.takes(demand.Size) == 0 {
+			continue
+		}
+		if demand.Allowed == nil && node.InPool || demand.Allowed != nil && demand.Allowed(l.names[i]) {
+			out = append(out, node)
+		}
+	}
+	return out
 }
 
 // takes returns how many placeholders of a size there is room for.

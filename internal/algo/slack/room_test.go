@@ -33,11 +33,13 @@ func TestRoom(t *testing.T) {
 		// and 1 on n1 (3 -> 0: 1 -> 0). On n1 it is, and 2 of the rest stay.
 		"the head where it costs least": {
 			roomLedger(9, cores(4, 64), cores(3, 64)),
-			[]Demand{{Group: Group{cores(3, 1), 1}}, {Group: Group{cores(2, 1), 2}}}, 3,
+			[]Demand{{Group: Group{cores(3, 1), 1}}, {Group: Group{cores(2, 1), 2}}},
+			3,
 		},
 		"only there": {
 			roomLedger(9, cores(4, 64), cores(4, 64)),
-			[]Demand{{Group: Group{cores(3, 1), 2}, Allowed: only("n1")}, {Group: Group{cores(4, 1), 1}}}, 2,
+			[]Demand{{Group: Group{cores(3, 1), 2}, Allowed: only("n1")}, {Group: Group{cores(4, 1), 1}}},
+			2,
 		},
 	} {
 		if got := tc.ledger.Room(tc.demands); got != tc.want {
