@@ -114,6 +114,9 @@ func (s Shape) quantile() (func(z, below, above float64) float64, error) {
 	case Pareto:
 		return s.pareto()
 	case Diurnal:
+		if s.Period < 1 || !(s.Amplitude >= 0 && s.Amplitude <= 1) {
+			return nil, s.wrong("amplitude", s.Amplitude, "from 0 to 1, with a period of at least 1")
+		}
 		// Independent factors with means of 1 and m: 1 + cv^2 = (1 + a^2/2) (1 + noise^2).
 		noise := (1+s.CV*s.CV)/(1+s.Amplitude*s.Amplitude/2) - 1
 		if noise < 0 {
@@ -140,8 +143,6 @@ func (s Shape) check() error {
 		return s.wrong("between", s.Between, "with together, %v, at most 1", s.Together)
 	case s.Hold < 1 || s.Hold > maxSteps:
 		return s.wrong("hold", float64(s.Hold), "a whole number from 1 to %d", maxSteps)
-	case s.Kind == Diurnal && (s.Period < 1 || !(s.Amplitude >= 0 && s.Amplitude <= 1)):
-		return s.wrong("amplitude", s.Amplitude, "from 0 to 1, with a period of at least 1")
 	}
 	return nil
 }
