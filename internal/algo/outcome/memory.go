@@ -46,6 +46,7 @@ func OOMScoreAdjustment(class Class, memoryRequest, machine float64) int {
 		return guaranteedAdjustment
 	case BestEffort:
 		return bestEffortAdjustment
+	default: // Burstable
 	}
 	if machine <= 0 {
 		return leastBurstable
