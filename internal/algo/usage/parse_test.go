@@ -7,18 +7,24 @@ import (
 )
 
 func TestParse(t *testing.T) {
+	const cpu, memory = "max=4,between=0.5,together=0,hold=5", "max=2,between=0.97,together=0.01,hold=60"
 	tests := map[string][2]string{
-		"beta":                                      {"beta:mean=0.4,max=4,between=0.5,together=0,hold=5,cv=0.6", "beta:mean=0.5,max=2,between=0.95,together=0,hold=60,cv=0.55"},
-		"beta:mean=0.2,cv=0.5":                      {"beta:mean=0.2,max=4,between=0.5,together=0,hold=5,cv=0.5", "beta:mean=0.2,max=2,between=0.95,together=0,hold=60,cv=0.5"},
-		"memory=constant:mean=1":                    {"beta:mean=0.4,max=4,between=0.5,together=0,hold=5,cv=0.6", "constant:mean=1,max=2,between=0.95,together=0,hold=60"},
-		"cpu=pareto;memory=constant":                {"pareto:mean=0.4,max=20,between=0.5,together=0,hold=5,tail=1.5", "constant:mean=0.5,max=2,between=0.95,together=0,hold=60"},
-		" memory=constant ; cpu=bursts:between=0.9": {"bursts:mean=0.4,max=4,between=0.9,together=0.1,hold=10,cv=0.8,share=0.05", "constant:mean=0.5,max=2,between=0.95,together=0,hold=60"},
+		"beta":                 {"beta:mean=0.4," + cpu + ",cv=0.6", "beta:mean=0.49," + memory + ",cv=0.56"},
+		"beta:mean=0.2,cv=0.5": {"beta:mean=0.2," + cpu + ",cv=0.5", "beta:mean=0.2," + memory + ",cv=0.5"},
+		// what a text leaves out has its default
+		"memory=constant:mean=1": {"beta:mean=0.4," + cpu + ",cv=0.6", "constant:mean=1," + memory},
+		"cpu=pareto;memory=constant": {
+			"pareto:mean=0.4,max=20,between=0.5,together=0,hold=5,tail=1.5", "constant:mean=0.49," + memory,
+		},
+		// together is at most what between leaves
+		" memory=constant ; cpu=bursts:between=0.75": {
+			"bursts:mean=0.4,max=4,between=0.75,together=0.25,hold=10,cv=0.8,share=0.05", "constant:mean=0.49," + memory,
+		},
 	}
 	for text, want := range tests {
 		t.Run(text, func(t *testing.T) {
 			s, err := Parse(text)
 			got := [2]string{s[CPU].String(), s[Memory].String()}
-			got[0] = strings.Replace(got[0], "together=0.09999999999999998", "together=0.1", 1)
 			if err != nil || got != want {
 				t.Errorf("%v, error %v, want %v", got, err, want)
 			}

@@ -267,8 +267,8 @@ func TestSeedsAndPodsDiffer(t *testing.T) {
 
 // A golden value: what a seed gave once it gives for ever.
 func TestWhatASeedGives(t *testing.T) {
-	cpu, memory := model(t, "beta:mean=0.4,cv=0.5", 42).At(7, 3, 1000)
-	if got, want := fmt.Sprintf("%.6f %.6f", cpu, memory), "0.062306 0.766555"; got != want {
+	cpu, memory := model(t, "beta:mean=0.4,cv=0.5,max=2,between=0.5,together=0.1,hold=10", 42).At(7, 3, 1003)
+	if got, want := fmt.Sprintf("%.6f %.6f", cpu, memory), "0.161595 0.635157"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
