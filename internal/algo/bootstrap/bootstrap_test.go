@@ -1,0 +1,214 @@
+package bootstrap
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
+	"pgregory.net/rapid"
+)
+
+func near(a, b, tolerance float64) bool { return math.Abs(a-b) <= tolerance }
+
+func zeros(n int) []float64 { return make([]float64, n) }
+
+func TestPaired(t *testing.T) {
+	tests := map[string]struct {
+		a, b []float64
+		want Interval
+	}{
+		"always two less": {[]float64{5, 7, 9}, []float64{3, 5, 7}, Interval{Mean: -2, Low: -2, High: -2, Level: 0.95, Less: 3}},
+		"nothing differs": {[]float64{5, 7}, []float64{5, 7}, Interval{Level: 0.95, Equal: 2}},
+		// resamples of two values are -1, 1 and twice 0 in four. The score of an end is
+		// 12.7 x sqrt 2, far beyond a quarter: the ends are the values
+		"two": {[]float64{0, 0}, []float64{-1, 1}, Interval{Low: -1, High: 1, Level: 0.95, Less: 1, More: 1}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got, err := Paired(tc.a, tc.b, 0.95, 1); err != nil || got != tc.want {
+				t.Errorf("%+v, %v, want %+v", got, err, tc.want)
+			}
+		})
+	}
+}
+
+// The levels by hand. Ten values: t of 9 degrees is 2.26216, times sqrt(10/9) =
+// 2.38452. A hundred: 1.98422 x sqrt(100/99) = 1.99422.
+func TestExpanded(t *testing.T) {
+	for n, want := range map[int]float64{10: 2.38452, 100: 1.99422} {
+		if got := expanded(0.95, n); !near(got, want, 1e-4) {
+			t.Errorf("%d values: %v, want %v", n, got, want)
+		}
+	}
+}
+
+// -1, 0, 0, 4 have the mean 0.75: distances -1.75, -0.75, -0.75, 3.25;
+// cubes -5.359375 - 0.84375 + 34.328125 = 28.125, squares 3.0625 + 1.125 + 10.5625
+// = 14.75; 28.125 / (6 x 14.75^1.5 = 339.887) = 0.082748
+func TestAcceleration(t *testing.T) {
+	if got := acceleration([]float64{-1, 0, 0, 4}, 0.75); !near(got, 0.082748, 1e-6) {
+		t.Errorf("%v, want 0.082748", got)
+	}
+}
+
+// Of five resampled means 1, 2, 2, 3, 9 one is below 2 and three are up to it:
+// half of 1 + 3 in 5 is 0.4.
+func TestBias(t *testing.T) {
+	if got, want := bias([]float64{1, 2, 2, 3, 9}, 2), distuv.UnitNormal.Quantile(0.4); !near(got, want, 1e-12) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// The means of all resamples there are of four values, by counting them out, are
+// what those drawn are like.
+func TestResamplesAreThoseThereAre(t *testing.T) {
+	values := []float64{-1, 0, 2, 7}
+	var all []float64
+	for i := range 256 {
+		all = append(all, (values[i&3]+values[i>>2&3]+values[i>>4&3]+values[i>>6&3])/4)
+	}
+	drawn := resample(values, 1)
+	for x := -1.0; x <= 7; x += 0.25 {
+		var there, found float64
+		for _, v := range all {
+			if v <= x+1e-9 {
+				there++
+			}
+		}
+		for _, v := range drawn {
+			if v <= x+1e-9 {
+				found++
+			}
+		}
+		if !near(there/256, found/Resamples, 0.02) {
+			t.Errorf("%v of the means are up to %v, of all there are %v", found/Resamples, x, there/256)
+		}
+	}
+}
+
+// Of many normal values the interval is the one of the textbook.
+func TestNormalTheory(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	b := zeros(400)
+	var sum, squares float64
+	for i := range b {
+		b[i] = 3 + 2*r.NormFloat64()
+		sum += b[i]
+	}
+	for _, v := range b {
+		squares += (v - sum/400) * (v - sum/400)
+	}
+	half := 1.966 * math.Sqrt(squares/399/400) // t of 399 degrees
+	got, err := Paired(zeros(400), b, 0.95, 1)
+	if err != nil || !near(got.Low, sum/400-half, 0.06*half) || !near(got.High, sum/400+half, 0.06*half) || !got.Clear() {
+		t.Errorf("%+v, %v, want %v +- %v", got, err, sum/400, half)
+	}
+}
+
+// How often the interval covers the truth, over many experiments of a few seeds.
+func TestCoverage(t *testing.T) {
+	tests := map[string]struct {
+		seeds       int
+		draw        func(*rand.Rand) float64
+		truth       float64
+		least, most float64
+	}{
+		"normal, five": {5, func(r *rand.Rand) float64 { return r.NormFloat64() }, 0, 0.92, 0.97},
+		"normal":       {10, func(r *rand.Rand) float64 { return r.NormFloat64() }, 0, 0.93, 0.97},
+		"uniform":      {10, func(r *rand.Rand) float64 { return r.Float64() }, 0.5, 0.92, 0.97},
+		// skewed: it covers less than it says
+		"exponential": {10, func(r *rand.Rand) float64 { return r.ExpFloat64() }, 1, 0.88, 0.97},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(7, 7))
+			const experiments = 600
+			var covered float64
+			for i := range experiments {
+				b := zeros(tc.seeds)
+				for k := range b {
+					b[k] = tc.draw(r)
+				}
+				got, err := Paired(zeros(tc.seeds), b, 0.95, uint64(i))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got.Low <= tc.truth && tc.truth <= got.High {
+					covered++
+				}
+			}
+			if c := covered / experiments; c < tc.least || c > tc.most {
+				t.Errorf("covers %v, want %v to %v", c, tc.least, tc.most)
+			}
+			t.Logf("covers %v", covered/experiments)
+		})
+	}
+}
+
+func TestErrors(t *testing.T) {
+	for name, tc := range map[string]struct {
+		a, b  []float64
+		level float64
+		want  error
+	}{
+		"lengths":   {zeros(2), zeros(3), 0.95, ErrUnpaired},
+		"one":       {zeros(1), zeros(1), 0.95, ErrTooFew},
+		"none":      {nil, nil, 0.95, ErrTooFew},
+		"level 0":   {zeros(3), zeros(3), 0, ErrLevel},
+		"level 95":  {zeros(3), zeros(3), 95, ErrLevel},
+		"level NaN": {zeros(3), zeros(3), math.NaN(), ErrLevel},
+		"NaN":       {zeros(2), []float64{1, math.NaN()}, 0.95, ErrNotFinite},
+		"Inf":       {zeros(2), []float64{1, math.Inf(1)}, 0.95, ErrNotFinite},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := Paired(tc.a, tc.b, tc.level, 1); !errors.Is(err, tc.want) {
+				t.Errorf("error %v, want %v", err, tc.want)
+			}
+		})
+	}
+}
+
+// The interval is within the values, repeatable, turns round with its series,
+// and moves and stretches with them.
+func TestProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := rapid.SliceOfN(rapid.Map(rapid.IntRange(-1000, 1000), func(n int) float64 { return float64(n) }), 2, 30).Draw(t, "b")
+		level, seed := rapid.Float64Range(0.5, 0.99).Draw(t, "level"), rapid.Uint64().Draw(t, "seed")
+		got, err := Paired(zeros(len(b)), b, level, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		low, high := math.Inf(1), math.Inf(-1)
+		moved, shift := zeros(len(b)), zeros(len(b))
+		for i, v := range b {
+			low, high = min(low, v), max(high, v)
+			shift[i], moved[i] = 100, 100+4*v
+		}
+		if got.Low > got.High || got.Low < low-1e-9 || got.High > high+1e-9 || got.Pairs() != len(b) {
+			t.Fatalf("%+v of %v to %v", got, low, high)
+		}
+		if again, _ := Paired(zeros(len(b)), b, level, seed); again != got {
+			t.Fatalf("%+v, then %+v", got, again)
+		}
+		if four, _ := Paired(shift, moved, level, seed); !near(four.Low, 4*got.Low, 1e-6) || !near(four.High, 4*got.High, 1e-6) {
+			t.Fatalf("%+v, four times %+v", got, four)
+		}
+		if turned, _ := Paired(b, zeros(len(b)), level, seed); !near(turned.Low, -got.High, 1e-6) || !near(turned.High, -got.Low, 1e-6) {
+			t.Fatalf("%+v, turned round %+v", got, turned)
+		}
+		if wider, _ := Paired(zeros(len(b)), b, (1+level)/2, seed); wider.Low > got.Low || wider.High < got.High {
+			t.Fatalf("%+v is not within %+v", got, wider)
+		}
+	})
+}
+
+func BenchmarkPaired(b *testing.B) {
+	values := []float64{1, 4, 2, 8, 5, 7, 3, 3, 9, 1}
+	for b.Loop() {
+		if _, err := Paired(zeros(10), values, 0.95, 1); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,343 @@
+package outcome
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+const gib = 1 << 30
+
+func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(a), math.Abs(b)) }
+
+func allNear(a, b []float64) bool { return slices.EqualFunc(a, b, near) }
+
+func TestShare(t *testing.T) {
+	tests := map[string]struct {
+		capacity     float64
+		want, weight []float64
+		got          []float64
+		level        float64
+	}{
+		"all get all":    {1000, []float64{300, 700}, []float64{1, 1}, []float64{300, 700}, 0},
+		"nobody is here": {1000, nil, nil, []float64{}, 0},
+		// level 1000/4: 250 and 750
+		"in proportion": {1000, []float64{2000, 2000}, []float64{1, 3}, []float64{250, 750}, 250},
+		// level 1000/3 = 333: the first wants 100 and has it; then 900/2 each
+		"one wants less": {1000, []float64{100, 2000, 2000}, []float64{1, 1, 1}, []float64{100, 450, 450}, 450},
+		// level 1200/6 = 200: 100 of 200, 500 of 400 and 900 of 600; then (1200-100)/5
+		// = 220: 440, 660; the second wants 430: 1100-430 = 670 for the third of 3
+		"it goes on": {1200, []float64{100, 430, 900}, []float64{1, 2, 3}, []float64{100, 430, 670}, 670.0 / 3},
+		"no CPU":     {0, []float64{100, 0}, []float64{1, 1}, []float64{0, 0}, 0},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, rest := make([]float64, len(tc.want)), make([]int32, len(tc.want))
+			level := share(tc.capacity, tc.want, tc.weight, got, rest)
+			if !allNear(got, tc.got) || !near(level, tc.level) {
+				t.Errorf("%v at level %v, want %v at %v", got, level, tc.got, tc.level)
+			}
+		})
+	}
+}
+
+// bisect finds the level by halving: what pods get rises with it.
+func bisect(capacity float64, want, weight []float64) []float64 {
+	got := func(level float64) (amounts []float64, sum float64) {
+		for i := range want {
+			amount := min(want[i], level*weight[i])
+			amounts, sum = append(amounts, amount), sum+amount
+		}
+		return amounts, sum
+	}
+	low, high := 0.0, 1e12
+	for range 300 {
+		middle := (low + high) / 2
+		if _, sum := got(middle); sum > capacity {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	amounts, _ := got(low)
+	return amounts
+}
+
+// What pods get is what bisection finds; it is no more than they want, it is all
+// there is where they want more, and whoever goes short has as much per weight as
+// anyone.
+func TestShareIsFair(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		amount := rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(0, 1e5), rapid.Map(rapid.IntRange(0, 20), func(n int) float64 { return float64(n) * 500 }))
+		want := rapid.SliceOfN(amount, 0, 60).Draw(t, "want")
+		weight := make([]float64, len(want))
+		for i := range weight {
+			weight[i] = max(amount.Draw(t, "weight"), leastWeight)
+		}
+		capacity := amount.Draw(t, "capacity")
+		got, rest := make([]float64, len(want)), make([]int32, len(want))
+		level := share(capacity, want, weight, got, rest)
+		var wanted, sum float64
+		for i := range want {
+			wanted, sum = wanted+want[i], sum+got[i]
+			if got[i] < 0 || got[i] > want[i] {
+				t.Fatalf("pod %d wants %v and gets %v", i, want[i], got[i])
+			}
+			if got[i] < want[i] && !near(got[i], level*weight[i]) {
+				t.Fatalf("pod %d of weight %v gets %v at level %v", i, weight[i], got[i], level)
+			}
+		}
+		if !near(sum, min(wanted, capacity)) {
+			t.Fatalf("%v of %v is given away, wanted are %v", sum, capacity, wanted)
+		}
+		for i, amount := range bisect(capacity, want, weight) {
+			if math.Abs(got[i]-amount) > 1e-6*max(1, capacity) {
+				t.Fatalf("pod %d gets %v, by bisection %v", i, got[i], amount)
+			}
+		}
+	})
+}
+
+func TestOOMScoreAdjustment(t *testing.T) {
+	tests := map[string]struct {
+		class            Class
+		request, machine float64
+		want             int
+	}{
+		"guaranteed":  {Guaranteed, 4 * gib, 16 * gib, -997},
+		"best effort": {BestEffort, 0, 16 * gib, 1000},
+		// 1000 - 1000 x 4/16
+		"a quarter": {Burstable, 4 * gib, 16 * gib, 750},
+		// 1000 - floor(1000/3) = 1000 - 333
+		"a third":         {Burstable, gib, 3 * gib, 667},
+		"no request":      {Burstable, 0, 16 * gib, 999},
+		"the least":       {Burstable, 1, 16 * gib, 999},
+		"all":             {Burstable, 16 * gib, 16 * gib, 3},
+		"more than all":   {Burstable, 1e300, 16 * gib, 3},
+		"no machine":      {Burstable, 1, 0, 3},
+		"nearly all":      {Burstable, 15.99 * gib, 16 * gib, 3},
+		"all but a tenth": {Burstable, 9, 10, 100},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := OOMScoreAdjustment(tc.class, tc.request, tc.machine); got != tc.want {
+				t.Errorf("%d, want %d", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestClassOf(t *testing.T) {
+	for _, tc := range []struct {
+		amounts [4]float64
+		want    Class
+	}{
+		{[4]float64{0, 0, 0, 0}, BestEffort},
+		{[4]float64{1, 1, 2, 2}, Guaranteed},
+		{[4]float64{1, 2, 2, 2}, Burstable},
+		{[4]float64{1, 1, 0, 0}, Burstable},
+		{[4]float64{0, 0, 0, 2}, Burstable},
+		{[4]float64{1, 0, 1, 0}, Burstable},
+	} {
+		if got := ClassOf(tc.amounts[0], tc.amounts[1], tc.amounts[2], tc.amounts[3]); got != tc.want {
+			t.Errorf("%v: class %d, want %d", tc.amounts, got, tc.want)
+		}
+	}
+}
+
+func TestStep(t *testing.T) {
+	node := Node{CPU: 4000, Memory: 10 * gib, MachineMemory: 10 * gib}
+	tests := map[string]struct {
+		pods    []Pod
+		want    Step
+		got     []float64
+		victims []int
+	}{
+		"nobody": {nil, Step{}, []float64{}, []int{}},
+		"all fits": {
+			[]Pod{{CPURequest: 1000, MemoryRequest: gib, CPU: 1500, Memory: 2 * gib, Class: Burstable}},
+			Step{CPUWanted: 1500, CPUGot: 1500, MemoryWanted: 2 * gib, MemoryKept: 2 * gib, CPULimits: 1000, MemoryLimits: gib},
+			[]float64{1500},
+			[]int{},
+		},
+		// the pod wants 3000 and 5 GiB, and is held at 2000 and 4 GiB by its limits
+		"limits hold": {
+			[]Pod{{CPURequest: 1000, CPULimit: 2000, MemoryRequest: 2 * gib, MemoryLimit: 4 * gib, CPU: 3000, Memory: 5 * gib, Class: Burstable}},
+			Step{CPUWanted: 2000, CPUGot: 2000, ThrottledByLimit: 1000, MemoryWanted: 4 * gib, MemoryKept: 4 * gib, CPULimits: 2000, MemoryLimits: 4 * gib},
+			[]float64{2000},
+			[]int{},
+		},
+		// 3000 + 3000 wanted of 4000 by weights 1000 and 3000: the level is 1, 1000 and
+		// 3000; 2000 are missing
+		"by requests": {
+			[]Pod{{CPURequest: 1000, CPU: 3000}, {CPURequest: 3000, CPU: 3000}},
+			Step{CPUWanted: 6000, CPUGot: 4000, ThrottledByNode: 2000, CPULimits: 4000},
+			[]float64{1000, 3000},
+			[]int{},
+		},
+		// weights 1.953125 and 1998.046875: of 4000 these get 3.90625 and 3996.09375
+		"a pod without a request gets next to nothing": {
+			[]Pod{{CPU: 5000}, {CPURequest: 1998.046875, CPU: 5000}},
+			Step{CPUWanted: 10000, CPUGot: 4000, ThrottledByNode: 6000, CPULimits: 1998.046875},
+			[]float64{3.90625, 3996.09375},
+			[]int{},
+		},
+		// 4 + 4 + 4 of 10 GiB; in GiB the badness of the guaranteed pod is 4 - 9.97, of the
+		// best-effort pod 1 + 10, of the burstable pod 7 + (1 - 0.2) x 10 = 15: it has
+		// more than its request and goes first; 5 are left
+		"the one that uses most beyond its request": {
+			[]Pod{
+				{MemoryRequest: 4 * gib, Memory: 4 * gib, Class: Guaranteed},
+				{Memory: gib, Class: BestEffort},
+				{MemoryRequest: 2 * gib, Memory: 7 * gib, Class: Burstable},
+			},
+			Step{MemoryWanted: 12 * gib, MemoryKept: 5 * gib, MemoryLimits: 6 * gib, Victims: 1},
+			[]float64{0, 0, 0},
+			[]int{2},
+		},
+		// best effort 2 + 10 = 12, burstable 5 + 5 = 10, guaranteed 6 - 9.97:
+		// 13 without the first is 11, without the second 6
+		"until it fits": {
+			[]Pod{
+				{MemoryRequest: 6 * gib, Memory: 6 * gib, Class: Guaranteed},
+				{MemoryRequest: 5 * gib, Memory: 5 * gib, Class: Burstable},
+				{Memory: 2 * gib, Class: BestEffort},
+			},
+			Step{MemoryWanted: 13 * gib, MemoryKept: 6 * gib, MemoryLimits: 11 * gib, Victims: 2},
+			[]float64{0, 0, 0},
+			[]int{2, 1},
+		},
+		// equally bad: the first
+		"equal pods": {
+			[]Pod{{Memory: 6 * gib, Class: BestEffort}, {Memory: 6 * gib, Class: BestEffort}},
+			Step{MemoryWanted: 12 * gib, MemoryKept: 6 * gib, Victims: 1},
+			[]float64{0, 0},
+			[]int{0},
+		},
+		"a pod too large for the node": {
+			[]Pod{{Memory: 16 * gib, Class: Guaranteed, MemoryRequest: 16 * gib}, {Class: BestEffort}},
+			Step{MemoryWanted: 16 * gib, MemoryKept: 0, MemoryLimits: 16 * gib, Victims: 1},
+			[]float64{0, 0},
+			[]int{0},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var e Evaluator
+			step, got, victims := e.Step(node, tc.pods)
+			if step != tc.want || !allNear(got, tc.got) || !slices.Equal(victims, tc.victims) {
+				t.Errorf("%+v\n%v, victims %v, want\n%+v\n%v, victims %v", step, got, victims, tc.want, tc.got, tc.victims)
+			}
+			if step.Overloaded() != (step.CPUOverloaded() || step.MemoryOverrun()) {
+				t.Error("overloaded, and of nothing")
+			}
+		})
+	}
+}
+
+// drawPod draws a pod with whole amounts, as Kubernetes has them.
+func drawPod(t *rapid.T) Pod {
+	amount := func(label string, unit, most int) float64 {
+		return float64(unit * rapid.IntRange(0, most).Draw(t, label))
+	}
+	p := Pod{CPURequest: amount("cpuRequest", 100, 20), MemoryRequest: amount("memoryRequest", gib/8, 20), CPU: amount("cpu", 50, 100), Memory: amount("memory", gib/16, 100)}
+	if rapid.Bool().Draw(t, "limited") {
+		p.CPULimit, p.MemoryLimit = p.CPURequest+amount("cpuLimit", 100, 20), p.MemoryRequest+amount("memoryLimit", gib/8, 20)
+	}
+	p.Class = ClassOf(p.CPURequest, p.CPULimit, p.MemoryRequest, p.MemoryLimit)
+	return p
+}
+
+// Memory fits in the end, no victim dies in vain, those that live are no worse
+// than the last victim, and a used Evaluator says what a new one does.
+func TestStepProperties(t *testing.T) {
+	var used Evaluator
+	rapid.Check(t, func(t *rapid.T) {
+		pods := rapid.SliceOfN(rapid.Custom(drawPod), 0, 40).Draw(t, "pods")
+		node := Node{CPU: float64(rapid.IntRange(0, 64).Draw(t, "cpu") * 1000), Memory: float64(rapid.IntRange(0, 64).Draw(t, "memory") * gib)}
+		node.MachineMemory = node.Memory + gib
+		step, got, victims := used.Step(node, pods)
+		fresh, freshGot, freshVictims := new(Evaluator).Step(node, pods)
+		if step != fresh || !slices.Equal(got, freshGot) || !slices.Equal(victims, freshVictims) {
+			t.Fatalf("%+v %v %v, anew %+v %v %v", step, got, victims, fresh, freshGot, freshVictims)
+		}
+		if step.MemoryKept > node.Memory || step.CPUGot > node.CPU*(1+1e-12) || step.CPUGot > step.CPUWanted*(1+1e-12) {
+			t.Fatalf("%+v on %+v", step, node)
+		}
+		var kept, last float64
+		if len(victims) > 0 {
+			v := &pods[victims[len(victims)-1]]
+			last = badness(v, node.MachineMemory)
+			if step.MemoryKept+memoryOf(v) <= node.Memory {
+				t.Fatalf("victim %v dies in vain", victims)
+			}
+		}
+		for i := range pods {
+			if slices.Contains(victims, i) {
+				continue
+			}
+			kept += memoryOf(&pods[i])
+			if len(victims) > 0 && memoryOf(&pods[i]) > 0 && badness(&pods[i], node.MachineMemory) > last {
+				t.Fatalf("pod %d is worse than the last victim of %v", i, victims)
+			}
+		}
+		if kept != step.MemoryKept {
+			t.Fatalf("%v kept, by a sum %v", step.MemoryKept, kept)
+		}
+	})
+}
+
+// cluster makes up a cluster of equal nodes whose CPU is wanted 1.0 times on
+// average, so that about half of the nodes are overloaded.
+func cluster(nodes, podsPerNode int) [][]Pod {
+	r := rand.New(rand.NewPCG(1, 2))
+	all := make([][]Pod, nodes)
+	for n := range all {
+		all[n] = make([]Pod, podsPerNode)
+		for i := range all[n] {
+			request := 32000 / float64(podsPerNode) * r.ExpFloat64()
+			all[n][i] = Pod{
+				CPURequest: request, CPULimit: 2 * request, CPU: request * 2 * r.Float64(),
+				MemoryRequest: gib, MemoryLimit: 2 * gib, Memory: gib * 2 * r.Float64(), Class: Burstable,
+			}
+		}
+	}
+	return all
+}
+
+func TestStepDoesNotAllocate(t *testing.T) {
+	pods := cluster(1, 100)[0]
+	var e Evaluator
+	node := Node{CPU: 16000, Memory: 64 * gib, MachineMemory: 64 * gib}
+	e.Step(node, pods)
+	if n := testing.AllocsPerRun(100, func() { e.Step(node, pods) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// A step of 5,000 nodes with 150,000 pods.
+func BenchmarkStep(b *testing.B) {
+	for _, tc := range []struct {
+		name        string
+		cpu, memory float64
+	}{{"half-overloaded", 32000, 34 * gib}, {"calm", 64000, 64 * gib}} {
+		b.Run(fmt.Sprintf("%s/5000x30", tc.name), func(b *testing.B) {
+			pods, node := cluster(5000, 30), Node{CPU: tc.cpu, Memory: tc.memory, MachineMemory: tc.memory}
+			var e Evaluator
+			var run Run
+			b.ReportAllocs()
+			for b.Loop() {
+				for n := range pods {
+					step, _, _ := e.Step(node, pods[n])
+					run.Node(n, node, len(pods[n]), 60, step)
+				}
+				run.EndStep(60)
+			}
+			b.ReportMetric(run.Result().OverloadMinutes/(run.elapsed/60)/5000, "overloaded")
+		})
+	}
+}

@@ -1,0 +1,80 @@
+package spec
+
+import (
+	"slices"
+	"testing"
+)
+
+// read asks for one key of each kind.
+func read(text string) (float64, int, []float64, error) {
+	f, err := Parse(text)
+	if err != nil {
+		return 0, 0, nil, err
+	}
+	mean, pods, ratio := f.Float("mean", 0.5, 0, 10), f.Int("pods", 7, 1, 100), f.Floats("ratio", 1, 10)
+	return mean, pods, ratio, f.Err()
+}
+
+func TestRead(t *testing.T) {
+	tests := map[string]struct {
+		mean  float64
+		pods  int
+		ratio []float64
+	}{
+		"":                                {0.5, 7, nil},
+		" ":                               {0.5, 7, nil},
+		"mean=0.25":                       {0.25, 7, nil},
+		" pods = 3 , mean=1e-1":           {0.1, 3, nil},
+		"ratio=1+1.5+2+4,mean=0,pods=100": {0, 100, []float64{1, 1.5, 2, 4}},
+	}
+	for text, want := range tests {
+		t.Run(text, func(t *testing.T) {
+			mean, pods, ratio, err := read(text)
+			if err != nil || mean != want.mean || pods != want.pods || !slices.Equal(ratio, want.ratio) {
+				t.Errorf("%v, %v, %v, %v, want %+v", mean, pods, ratio, err, want)
+			}
+		})
+	}
+}
+
+func TestErrorsNameKeyFoundAndAllowed(t *testing.T) {
+	tests := map[string]string{
+		"mean":              `found "mean", allowed: key=value, with commas between the pairs`,
+		"mean=1,":           `found "", allowed: key=value, with commas between the pairs`,
+		"=1":                `found "=1", allowed: key=value, with commas between the pairs`,
+		"mean=1,mean=2":     `mean: found "2", allowed: the key once`,
+		"mean=much":         `mean: found "much", allowed: a number from 0 to 10`,
+		"mean=NaN":          `mean: found "NaN", allowed: a number from 0 to 10`,
+		"mean=-0.1":         `mean: found "-0.1", allowed: a number from 0 to 10`,
+		"mean=1e999":        `mean: found "1e999", allowed: a number from 0 to 10`,
+		"pods=1.5":          `pods: found "1.5", allowed: a whole number from 1 to 100`,
+		"pods=0":            `pods: found "0", allowed: a whole number from 1 to 100`,
+		"ratio=2+1":         `ratio: found "2+1", allowed: numbers from 1 to 10 in rising order, with + between them`,
+		"ratio=1++2":        `ratio: found "1++2", allowed: numbers from 1 to 10 in rising order, with + between them`,
+		"node=3":            `node: found "3", allowed: the keys mean, pods, ratio`,
+		"mean=much,node=3":  `node: found "3", allowed: the keys mean, pods, ratio`,
+		"mean=much,pods=no": `mean: found "much", allowed: a number from 0 to 10`,
+	}
+	for text, want := range tests {
+		t.Run(text, func(t *testing.T) {
+			if _, _, _, err := read(text); err == nil || err.Error() != want {
+				t.Errorf("error %v, want %s", err, want)
+			}
+		})
+	}
+	if _, err := Parse(string(make([]byte, MaxLength+1))); err == nil {
+		t.Error("an endless text is read")
+	}
+}
+
+// Whatever the text is, numbers are in their range or there is an error.
+func FuzzParse(f *testing.F) {
+	f.Add("mean=0.25,pods=3,ratio=1+2")
+	f.Add("mean=,")
+	f.Fuzz(func(t *testing.T, text string) {
+		mean, pods, ratio, err := read(text)
+		if err == nil && (!(mean >= 0 && mean <= 10) || pods < 1 || pods > 100 || !slices.IsSorted(ratio)) {
+			t.Errorf("%q: %v, %v, %v", text, mean, pods, ratio)
+		}
+	})
+}

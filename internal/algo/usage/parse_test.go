@@ -1,0 +1,172 @@
+package usage
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestParse(t *testing.T) {
+	const cpu, memory = "max=4,between=0.5,together=0,hold=5", "max=2,between=0.97,together=0.01,hold=60"
+	tests := map[string][2]string{
+		"beta":                 {"beta:mean=0.4," + cpu + ",cv=0.6", "beta:mean=0.49," + memory + ",cv=0.56"},
+		"beta:mean=0.2,cv=0.5": {"beta:mean=0.2," + cpu + ",cv=0.5", "beta:mean=0.2," + memory + ",cv=0.5"},
+		// what a text leaves out has its default
+		"memory=constant:mean=1": {"beta:mean=0.4," + cpu + ",cv=0.6", "constant:mean=1," + memory},
+		"cpu=pareto;memory=constant": {
+			"pareto:mean=0.4,max=20,between=0.5,together=0,hold=5,tail=1.5", "constant:mean=0.49," + memory,
+		},
+		// together is at most what between leaves
+		" memory=constant ; cpu=bursts:between=0.75": {
+			"bursts:mean=0.4,max=4,between=0.75,together=0.25,hold=10,cv=0.8,share=0.05", "constant:mean=0.49," + memory,
+		},
+	}
+	for text, want := range tests {
+		t.Run(text, func(t *testing.T) {
+			s, err := Parse(text)
+			got := [2]string{s[CPU].String(), s[Memory].String()}
+			if err != nil || got != want {
+				t.Errorf("%v, error %v, want %v", got, err, want)
+			}
+		})
+	}
+}
+
+// Every kind can be made of its defaults, for both resources.
+func TestDefaultsCanBe(t *testing.T) {
+	for _, kind := range Kinds {
+		model(t, string(kind), 0)
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	tests := map[string]string{
+		"":                              `usage of cpu: shape: found "", allowed: constant, beta, bimodal, bursts, lognormal, pareto, diurnal`,
+		"gamma:mean=1":                  `usage of cpu: shape: found "gamma", allowed: constant, beta, bimodal, bursts, lognormal, pareto, diurnal`,
+		"beta:mean=-1":                  `usage of cpu: mean: found "-1", allowed: a number from 0 to 1000`,
+		"beta:tail=2":                   `usage of cpu: tail: found "2", allowed: the keys mean, max, between, together, hold, cv`,
+		"pareto:cv=1":                   `usage of cpu: cv: found "1", allowed: the keys mean, max, between, together, hold, tail`,
+		"beta:between=0.7,together=0.4": `usage of cpu: beta: between: found "0.7", allowed: with together, 0.4, at most 1`,
+		"memory=beta:mean=3":            `usage of memory: beta: mean: found "3", allowed: at most max, 2`,
+		"beta;beta":                     `usage: found "beta", allowed: one shape for both resources, or cpu=SHAPE;memory=SHAPE`,
+		"beta;cpu=beta":                 `usage: found "cpu=beta", allowed: one shape for both resources, or cpu=SHAPE;memory=SHAPE`,
+		// mean 0.5 of 1: all or nothing has a deviation of 0.5, one mean
+		"cpu=beta:mean=0.5,max=1,cv=1.2": `usage of cpu: beta: cv: found "1.2", allowed: less than what is all or nothing: under 1`,
+		// gap = 0.5 cv / sqrt(0.1875 + 0.00333) = 1.1446 cv; low = 0.5 - 0.35 gap is 0 at cv 1.248
+		"cpu=bimodal:mean=0.5,cv=2":           `usage of cpu: bimodal: cv: found "2", allowed: at most 1.248 for a share of 0.25`,
+		"cpu=bimodal:mean=0.5,cv=0.6,max=0.6": `usage of cpu: bimodal: max: found "0.6", allowed: at least the high level, 1.084`,
+		"cpu=lognormal:mean=0.5,cv=1,max=1":   `usage of cpu: lognormal: max: found "1", allowed: more: the cut takes 0.13 of the mean, and may take 0.01`,
+		// the sine alone has 0.8/sqrt(2) = 0.566
+		"diurnal:cv=0.5,amplitude=0.8": `usage of cpu: diurnal: cv: found "0.5", allowed: at least 0.5657, which the amplitude 0.8 brings by itself`,
+		"diurnal:mean=3,cv=1":          `usage of cpu: diurnal: mean: found "3", allowed: at most 2.667`,
+		"pareto:mean=0":                `usage of cpu: pareto: mean: found "0", allowed: above 0 and under max, 20`,
+	}
+	for text, want := range tests {
+		t.Run(text, func(t *testing.T) {
+			if _, err := Parse(text); err == nil || err.Error() != want {
+				t.Errorf("error %v, want %s", err, want)
+			}
+		})
+	}
+	if _, err := Parse(strings.Repeat("beta;", 10_000)); err == nil {
+		t.Error("an endless text is read")
+	}
+}
+
+func TestParseLimits(t *testing.T) {
+	tests := map[string]string{
+		"ratio=2":                "[{2 2 0}]",
+		"ratio=1+1.5+2+4":        "[{1 1 0} {1.5 1.5 0} {2 2 0} {4 4 0}]",
+		"ratio=2,unlimited=0.25": "[{2 2 0.25}]",
+		"ratio=2+3,memory=1":     "[{2 1 0} {3 1 0}]",
+		"cpu=4,memory=1.5":       "[{4 1.5 0}]",
+		"unlimited=1":            "[{1 1 1}]",
+		"":                       `ratio: found "", allowed: numbers from 1 to 100 with + between them, unless cpu and memory are there`,
+		"cpu=2":                  `ratio: found "", allowed: numbers from 1 to 100 with + between them, unless cpu and memory are there`,
+		"ratio=0.5":              `ratio: found "0.5", allowed: numbers from 1 to 100 in rising order, with + between them`,
+		"ratio=2,unlimited=1.1":  `unlimited: found "1.1", allowed: a number from 0 to 1`,
+		"ratio=2,gpu=1":          `gpu: found "1", allowed: the keys ratio, cpu, memory, unlimited`,
+	}
+	for text, want := range tests {
+		t.Run(text, func(t *testing.T) {
+			limits, err := ParseLimits(text)
+			got := fmt.Sprint(limits)
+			if err != nil {
+				got = err.Error()
+			}
+			if got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+		})
+	}
+}
+
+func TestLimitsOf(t *testing.T) {
+	// 1.5 x 1001 = 1501.5, rounded up
+	if cpu, memory := (Limits{CPU: 1.5, Memory: 1}).Of(1, 1, 1001, 4096); cpu != 1502 || memory != 4096 {
+		t.Errorf("limits %d and %d", cpu, memory)
+	}
+	if cpu, memory := (Limits{CPU: 2, Memory: 2}).Of(1, 1, 0, 1<<62); cpu != 0 || memory != 1<<63-1 {
+		t.Errorf("limits %d and %d", cpu, memory)
+	}
+	// An exact amount that a double cannot hold does not shrink.
+	if cpu, _ := (Limits{CPU: 1, Memory: 1}).Of(1, 1, 1<<53+1, 1); cpu < 1<<53+1 {
+		t.Errorf("limit %d", cpu)
+	}
+	few, more, count := Limits{2, 2, 0.1}, Limits{4, 4, 0.3}, 0
+	for pod := range uint64(10_000) {
+		a, _ := few.Of(9, pod, 100, 100)
+		b, _ := more.Of(9, pod, 100, 100)
+		if a == 0 && b != 0 {
+			t.Fatalf("pod %d has a limit where more pods go without", pod)
+		}
+		if b == 0 {
+			count++
+		}
+	}
+	if count < 2800 || count > 3200 {
+		t.Errorf("%d of 10000 pods without limits, want 3000", count)
+	}
+}
+
+// Whatever a text says, what it is read as can be made, and is in its bounds.
+func FuzzParse(f *testing.F) {
+	for _, kind := range Kinds {
+		f.Add(string(kind) + ":mean=0.3")
+	}
+	f.Add("cpu=bursts:mean=0.3,share=0.02;memory=beta:mean=0.6,cv=0.01,max=700")
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := Parse(text)
+		if err != nil {
+			return
+		}
+		m, err := New(s, 1)
+		if err != nil {
+			t.Fatalf("%q is read but cannot be made: %v", text, err)
+		}
+		for step := range int64(20) {
+			cpu, memory := m.At(1, 2, step*step*step)
+			if !(cpu >= 0 && cpu <= MaxMultiple*1.01) || !(memory >= 0 && memory <= MaxMultiple*1.01) {
+				t.Fatalf("%q: %v, %v", text, cpu, memory)
+			}
+		}
+		if again, err := Parse(s.String()); err != nil || again != s {
+			t.Errorf("%s reads as %+v, %v", s, again, err)
+		}
+	})
+}
+
+func FuzzParseLimits(f *testing.F) {
+	f.Add("ratio=1+2,unlimited=0.1")
+	f.Fuzz(func(t *testing.T, text string) {
+		sweep, err := ParseLimits(text)
+		if (err == nil) != (len(sweep) > 0) {
+			t.Errorf("%q: %v, %v", text, sweep, err)
+		}
+		for _, l := range sweep {
+			if l.CPU < 1 || l.Memory < 1 || l.Unlimited < 0 || l.Unlimited > 1 {
+				t.Errorf("%q: %+v", text, l)
+			}
+		}
+	})
+}

@@ -1,0 +1,260 @@
+package usage
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/mathext"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/spec"
+)
+
+// Kind is a family of shapes.
+type Kind string
+
+const (
+	// Constant use: always the mean.
+	Constant Kind = "constant"
+	// Beta: a beta distribution over [0, max].
+	Beta Kind = "beta"
+	// Bimodal: a low level and a high one, with a share of the time at the high
+	// one, and spread by a tenth of their distance on both sides of each.
+	Bimodal Kind = "bimodal"
+	// Bursts are Bimodal with few and short times at the high level, which the
+	// pods of a group mostly have together.
+	Bursts Kind = "bursts"
+	// Lognormal: a heavy tail, cut off at max.
+	Lognormal Kind = "lognormal"
+	// Pareto: a heavier tail, bounded by max. Its deviation follows from its mean,
+	// its tail and its bound.
+	Pareto Kind = "pareto"
+	// Diurnal: a sine over a period, times a beta distribution.
+	Diurnal Kind = "diurnal"
+)
+
+// Kinds are all of them.
+var Kinds = []Kind{Constant, Beta, Bimodal, Bursts, Lognormal, Pareto, Diurnal}
+
+// kindNames lists them.
+func kindNames() string {
+	names := make([]string, len(Kinds))
+	for i, kind := range Kinds {
+		names[i] = string(kind)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Shape says how one resource is used, as multiples of what is requested.
+type Shape struct {
+	Kind Kind
+	// Mean over pods and time, and CV, the standard deviation over the mean.
+	Mean, CV float64
+	// Max is the highest multiple there is.
+	Max float64
+	// Between is how much of the variance of the score is between pods and does
+	// not change with time, Together how much pods of a group share at a time.
+	// Together they are at most 1.
+	Between, Together float64
+	// Hold is how many steps lie between two draws, at least 1.
+	Hold int
+	// Share of the time at the high level, of Bimodal and Bursts.
+	Share float64
+	// Tail is the exponent of Pareto: the lower, the heavier.
+	Tail float64
+	// Amplitude of the sine of Diurnal as a part of the mean, its Period in steps,
+	// and how far the Phases of pods differ, in periods: 0 is all at once.
+	Amplitude float64
+	Period    int
+	Phases    float64
+}
+
+// Spec is a shape for each resource.
+type Spec [Resources]Shape
+
+// The table of quantiles spans scores within tableEnd, with tableDensity entries
+// for each unit. Beyond lies a probability of two in a thousand million.
+const (
+	tableEnd     = 6
+	tableDensity = 64
+)
+
+// quantiles returns the table of a shape, or what cannot be about it.
+func (s Shape) quantiles() ([]float64, error) {
+	quantile, err := s.quantile()
+	if err != nil {
+		return nil, err
+	}
+	table := make([]float64, 2*tableEnd*tableDensity+1)
+	for i := range table {
+		z := float64(i)/tableDensity - tableEnd
+		below, above := math.Erfc(-z/math.Sqrt2)/2, math.Erfc(z/math.Sqrt2)/2
+		table[i] = min(max(quantile(z, below, above), 0), s.Max)
+	}
+	return table, nil
+}
+
+// quantile returns the inverse of the distribution, as a function of the score,
+// and of the probabilities below and above it.
+func (s Shape) quantile() (func(z, below, above float64) float64, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	if s.Kind != Pareto && s.Mean > s.Max {
+		return nil, s.wrong("mean", s.Mean, "at most max, %v", s.Max)
+	}
+	switch s.Kind {
+	case Beta:
+		return s.beta(s.CV, s.Max)
+	case Bimodal, Bursts:
+		return s.bimodal()
+	case Lognormal:
+		return s.lognormal()
+	case Pareto:
+		return s.pareto()
+	case Diurnal:
+		if s.Period < 1 || !(s.Amplitude >= 0 && s.Amplitude <= 1) {
+			return nil, s.wrong("amplitude", s.Amplitude, "from 0 to 1, with a period of at least 1")
+		}
+		// Independent factors with means of 1 and m: 1 + cv^2 = (1 + a^2/2) (1 + noise^2).
+		noise := (1+s.CV*s.CV)/(1+s.Amplitude*s.Amplitude/2) - 1
+		if noise < 0 {
+			return nil, s.wrong("cv", s.CV, "at least %.4g, which the amplitude %v brings by itself", s.Amplitude/math.Sqrt2, s.Amplitude)
+		}
+		return s.beta(math.Sqrt(noise), s.Max/(1+s.Amplitude))
+	default: // Constant
+		return func(_, _, _ float64) float64 { return s.Mean }, nil
+	}
+}
+
+// check looks at what every shape has.
+func (s Shape) check() error {
+	switch {
+	case !slices.Contains(Kinds, s.Kind):
+		return &spec.Error{Key: "shape", Found: string(s.Kind), Allowed: kindNames()}
+	case !(s.Mean >= 0 && s.Mean <= MaxMultiple):
+		return s.wrong("mean", s.Mean, "a number from 0 to %v", MaxMultiple)
+	case !(s.CV >= 0 && s.CV <= maxCV):
+		return s.wrong("cv", s.CV, "a number from 0 to %v", maxCV)
+	case !(s.Max > 0 && s.Max <= MaxMultiple):
+		return s.wrong("max", s.Max, "a number above 0 and up to %v", MaxMultiple)
+	case !(s.Between >= 0 && s.Together >= 0 && s.Between+s.Together <= 1):
+		return s.wrong("between", s.Between, "with together, %v, at most 1", s.Together)
+	case s.Hold < 1 || s.Hold > maxSteps:
+		return s.wrong("hold", float64(s.Hold), "a whole number from 1 to %d", maxSteps)
+	}
+	return nil
+}
+
+func (s Shape) wrong(key string, found float64, allowed string, args ...any) error {
+	return &spec.Error{Key: string(s.Kind) + ": " + key, Found: fmt.Sprint(found), Allowed: fmt.Sprintf(allowed, args...)}
+}
+
+// beta has the mean of the shape and a deviation of cv means on [0, most], by the
+// method of moments: with m and v the mean and variance on [0, 1],
+//
+//	alpha + beta = m (1 - m) / v - 1, alpha = m (alpha + beta)
+func (s Shape) beta(cv, most float64) (func(_, below, above float64) float64, error) {
+	if s.Mean > most {
+		return nil, s.wrong("mean", s.Mean, "at most %.4g", most)
+	}
+	mean := s.Mean / most
+	variance := cv * mean * cv * mean
+	if variance == 0 || mean == 1 {
+		return func(_, _, _ float64) float64 { return s.Mean }, nil
+	}
+	concentration := mean*(1-mean)/variance - 1
+	if concentration < minConcentration {
+		return nil, s.wrong("cv", s.CV, "less than what is all or nothing: under %.4g", math.Sqrt((1-mean)/mean))
+	}
+	alpha, beta := mean*concentration, (1-mean)*concentration
+	return func(_, below, above float64) float64 {
+		if above < below {
+			return most * (1 - mathext.InvRegIncBeta(beta, alpha, above))
+		}
+		return most * mathext.InvRegIncBeta(alpha, beta, below)
+	}, nil
+}
+
+// bimodal has a share p of the time high, and two levels a gap apart, each evenly
+// spread by a tenth of the gap on both sides:
+//
+//	mean     = low + p gap
+//	variance = p (1-p) gap^2 + (gap/10)^2 / 3
+func (s Shape) bimodal() (func(_, below, above float64) float64, error) {
+	p := s.Share
+	if !(p > 0 && p < 1) {
+		return nil, s.wrong("share", p, "a number between 0 and 1")
+	}
+	perGap := math.Sqrt(p*(1-p) + 0.01/3)
+	gap := s.CV * s.Mean / perGap
+	low, high, half := s.Mean-p*gap, s.Mean+(1-p)*gap, gap/10
+	if low-half < 0 {
+		return nil, s.wrong("cv", s.CV, "at most %.4g for a share of %v", perGap/(p+0.1), p)
+	}
+	if high+half > s.Max {
+		return nil, s.wrong("max", s.Max, "at least the high level, %.4g", high+half)
+	}
+	return func(_, below, above float64) float64 {
+		if above < p {
+			return high + half*(1-2*above/p)
+		}
+		return low + half*(2*min(below/(1-p), 1)-1)
+	}, nil
+}
+
+// lognormal has sigma^2 = log(1 + cv^2) and mu = log(mean) - sigma^2/2. The cut at
+// max may cost a hundredth of the mean, no more.
+func (s Shape) lognormal() (func(z, _, _ float64) float64, error) {
+	if s.Mean == 0 {
+		return func(_, _, _ float64) float64 { return 0 }, nil
+	}
+	sigma := math.Sqrt(math.Log1p(s.CV * s.CV))
+	mu := math.Log(s.Mean) - sigma*sigma/2
+	if sigma > 0 {
+		// E[min(X, M)] = mean F((log M - mu)/sigma - sigma) + M (1 - F((log M - mu)/sigma))
+		cut := (math.Log(s.Max) - mu) / sigma
+		kept := s.Mean*math.Erfc((sigma-cut)/math.Sqrt2)/2 + s.Max*math.Erfc(cut/math.Sqrt2)/2
+		if kept < 0.99*s.Mean {
+			return nil, s.wrong("max", s.Max, "more: the cut takes %.2g of the mean, and may take 0.01", 1-kept/s.Mean)
+		}
+	}
+	return func(z, _, _ float64) float64 { return math.Exp(mu + sigma*z) }, nil
+}
+
+// pareto is bounded, over [low, max]: P(X > x) = ((low/x)^a - (low/max)^a) /
+// (1 - (low/max)^a) with the tail a. The low end is the one that gives the mean.
+func (s Shape) pareto() (func(_, _, above float64) float64, error) {
+	if !(s.Tail > 0 && s.Tail <= maxTail) {
+		return nil, s.wrong("tail", s.Tail, "a number above 0 and up to %v", maxTail)
+	}
+	if !(s.Mean > 0 && s.Mean < s.Max) {
+		return nil, s.wrong("mean", s.Mean, "above 0 and under max, %v", s.Max)
+	}
+	least, most := 0.0, s.Mean
+	for range 200 {
+		if middle := (least + most) / 2; paretoMean(s.Tail, middle, s.Max) < s.Mean {
+			least = middle
+		} else {
+			most = middle
+		}
+	}
+	low, a := most, s.Tail
+	end := math.Pow(low/s.Max, a)
+	return func(_, _, above float64) float64 {
+		return low * math.Pow(end+above*(1-end), -1/a)
+	}, nil
+}
+
+// paretoMean is the mean of a bounded Pareto distribution of exponent a over
+// [low, high].
+func paretoMean(a, low, high float64) float64 {
+	// With r = log(high/low): low a (1 - e^(-(a-1) r)) / ((a-1) (1 - e^(-a r))).
+	r := math.Log(high / low)
+	inner := r
+	if a != 1 {
+		inner = -math.Expm1(-(a-1)*r) / (a - 1)
+	}
+	return low * a * inner / -math.Expm1(-a*r)
+}

@@ -1,0 +1,194 @@
+package openb
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/trace"
+	"github.com/plimsoll-k8s/plimsoll/internal/trace/table"
+)
+
+const (
+	nodeHeader = "sn,cpu_milli,memory_mib,gpu,model\n"
+	podHeader  = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"
+)
+
+func read(nodes, pods string) (*trace.Cluster, error) {
+	return Read("nodes.csv", strings.NewReader(nodes), "pods.csv", strings.NewReader(pods))
+}
+
+func TestRead(t *testing.T) {
+	got, err := read(
+		nodeHeader+"a,32000,1024,0,\nb,96000,2048,8,G2\n",
+		podHeader+
+			"late,2000,512,0,0,,LS,Running,150,400,160\n"+
+			"never-placed,1000,256,1,460,V100M16|V100M32,BE,Pending,100,120,\n"+
+			"stays,0,0,2,1000,,Guaranteed,Running,100,,100\n",
+	)
+	want := &trace.Cluster{
+		Nodes: []trace.Node{
+			{Name: "a", Capacity: trace.Amounts{CPU: 32000, Memory: 1 << 30}},
+			{Name: "b", Capacity: trace.Amounts{CPU: 96000, Memory: 2 << 30, GPU: 8000}, GPUModel: "G2"},
+		},
+		// in the order of their coming, from 0
+		Pods: []trace.Pod{
+			{Name: "never-placed", Request: trace.Amounts{CPU: 1000, Memory: 256 << 20, GPU: 460}, Class: trace.BestEffort, GPUModels: []string{"V100M16", "V100M32"}, End: 20},
+			{Name: "stays", Request: trace.Amounts{GPU: 2000}, Class: trace.Guaranteed, End: trace.Never},
+			{Name: "late", Request: trace.Amounts{CPU: 2000, Memory: 512 << 20}, Class: trace.LatencySensitive, Arrival: 50, Start: 60, End: 300},
+		},
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	const node, pod = "a,1000,1024,0,\n", "p,100,100,0,0,,LS,Running,5,9,7\n"
+	for name, tc := range map[string]struct{ nodes, pods, want string }{
+		"no nodes":               {nodeHeader, podHeader + pod, "nodes.csv: found no node, allowed: at least one"},
+		"files mixed up":         {podHeader + pod, nodeHeader + node, `nodes.csv, line 1: found the column "name", allowed: each once of sn, cpu_milli, memory_mib, gpu, model`},
+		"node twice":             {nodeHeader + node + node, podHeader, `nodes.csv, line 3, column sn: found "a", allowed: each once; it is in line 2`},
+		"node without CPU":       {nodeHeader + "a,0,1024,0,\n", podHeader, `nodes.csv, line 2, column cpu_milli: found "0", allowed: a whole number from 1 to 1000000000`},
+		"overflow":               {nodeHeader + "a,1,9223372036854775807,0,\n", podHeader, `nodes.csv, line 2, column memory_mib: found "9223372036854775807", allowed: a whole number from 1 to 1073741824`},
+		"script":                 {nodeHeader + "a,1,1,1,<script>\n", podHeader, `nodes.csv, line 2, column model: found "<script>", allowed: a name of 1 to 253 letters, digits and . _ - = + /`},
+		"pod twice":              {nodeHeader + node, podHeader + pod + pod, `pods.csv, line 3, column name: found "p", allowed: each once; it is in line 2`},
+		"cut off":                {nodeHeader + node, podHeader + pod + "q,100,100,0,0,,LS,Runn", "pods.csv, line 3: found 8 columns, allowed: 11: name, cpu_milli, memory_mib, num_gpu, gpu_milli, gpu_spec, qos, pod_phase, creation_time, deletion_time, scheduled_time"},
+		"negative time":          {nodeHeader + node, podHeader + "p,100,100,0,0,,LS,Running,-5,9,7\n", `pods.csv, line 2, column creation_time: found "-5", allowed: a whole number from 0 to 4294967296`},
+		"ends before it comes":   {nodeHeader + node, podHeader + "p,100,100,0,0,,LS,Running,5,4,\n", `pods.csv, line 2, column deletion_time: found "4", allowed: at least 5, the creation_time and the scheduled_time, or nothing`},
+		"ends before it starts":  {nodeHeader + node, podHeader + "p,100,100,0,0,,LS,Running,5,6,7\n", `pods.csv, line 2, column deletion_time: found "6", allowed: at least 7, the creation_time and the scheduled_time, or nothing`},
+		"starts before it comes": {nodeHeader + node, podHeader + "p,100,100,0,0,,LS,Running,5,9,4\n", `pods.csv, line 2, column scheduled_time: found "4", allowed: at least 5, the creation_time, or nothing`},
+		"too much of a device":   {nodeHeader + node, podHeader + "p,100,100,1,1001,,LS,Running,5,9,7\n", `pods.csv, line 2, column gpu_milli: found "1001", allowed: a whole number from 0 to 1000`},
+		"a class nobody knows":   {nodeHeader + node, podHeader + "p,100,100,0,0,,XX,Running,5,9,7\n", `pods.csv, line 2, column qos: found "XX", allowed: BE, LS, BestEffort, Burstable, Guaranteed or nothing`},
+		"a phase nobody knows":   {nodeHeader + node, podHeader + "p,100,100,0,0,,LS,Walking,5,9,7\n", `pods.csv, line 2, column pod_phase: found "Walking", allowed: Pending, Running, Succeeded, Failed, Unknown or nothing`},
+		"a device that is none":  {nodeHeader + node, podHeader + "p,100,100,1,100,T4|,LS,Running,5,9,7\n", `pods.csv, line 2, column gpu_spec: found "T4|", allowed: names of devices, with | between them`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := read(tc.nodes, tc.pods); err == nil || err.Error() != tc.want {
+				t.Errorf("error\n%v, want\n%s", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestBounds(t *testing.T) {
+	var b bytes.Buffer
+	b.WriteString(nodeHeader)
+	for i := range trace.MaxNodes + 1 {
+		fmt.Fprintf(&b, "n%d,1000,1024,0,\n", i)
+	}
+	if _, err := ReadNodes("nodes.csv", &b); err == nil || err.Error() != "nodes.csv, line 100002: found one more node, allowed: at most 100000" {
+		t.Errorf("error %v", err)
+	}
+}
+
+// write is the other way round.
+func write(pods []trace.Pod) string {
+	var b strings.Builder
+	b.WriteString(podHeader)
+	classes := []string{"", "BE", "Burstable", "Guaranteed", "LS"}
+	for _, p := range pods {
+		end := ""
+		if p.End != trace.Never {
+			end = fmt.Sprint(p.End)
+		}
+		devices, milli := p.Request.GPU/1000, int64(1000)
+		if p.Request.GPU%1000 > 0 {
+			devices, milli = 1, p.Request.GPU
+		}
+		fmt.Fprintf(&b, "%s,%d,%d,%d,%d,%s,%s,Running,%d,%s,%d\n", p.Name, p.Request.CPU, p.Request.Memory/mebibyte, devices, milli,
+			strings.Join(p.GPUModels, "|"), classes[p.Class], p.Arrival, end, p.Start)
+	}
+	return b.String()
+}
+
+// What is written is what is read.
+func TestReadsWhatIsWritten(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		pods := make([]trace.Pod, rapid.IntRange(1, 20).Draw(t, "pods"))
+		for i := range pods {
+			p := trace.Pod{
+				Name: fmt.Sprintf("pod-%d", i), Class: trace.Class(rapid.IntRange(0, 4).Draw(t, "class")),
+				Request: trace.Amounts{
+					CPU: rapid.Int64Range(0, trace.MaxCPU).Draw(t, "cpu"), Memory: rapid.Int64Range(0, trace.MaxMemory>>20).Draw(t, "memory") << 20,
+					GPU: rapid.OneOf(rapid.Int64Range(0, 1000), rapid.SampledFrom([]int64{2000, 8000, 1_000_000})).Draw(t, "gpu"),
+				},
+				GPUModels: rapid.SliceOfN(rapid.SampledFrom([]string{"T4", "V100"}), 0, 3).Draw(t, "models"),
+				Arrival:   rapid.Int64Range(0, 1000).Draw(t, "arrival"), End: trace.Never,
+			}
+			p.Start = p.Arrival + rapid.Int64Range(0, 1000).Draw(t, "wait")
+			if rapid.Bool().Draw(t, "ends") {
+				p.End = p.Start + rapid.Int64Range(0, 1000).Draw(t, "runs")
+			}
+			if len(p.GPUModels) == 0 {
+				p.GPUModels = nil
+			}
+			pods[i] = p
+		}
+		got, err := ReadPods("f", strings.NewReader(write(pods)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(pods, got); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
+
+func FuzzReadPods(f *testing.F) {
+	f.Add(podHeader + "p,100,100,0,0,,LS,Running,5,9,7\n")
+	f.Add(podHeader + "p,100,100,1,460,T4|G2,BE,Pending,5,,\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		pods, err := ReadPods("f", strings.NewReader(text))
+		if err != nil {
+			if problem := (*table.Error)(nil); !errors.As(err, &problem) {
+				t.Errorf("error %T", err)
+			}
+			return
+		}
+		for _, p := range pods {
+			if p.Arrival < 0 || p.Start < p.Arrival || p.End < p.Start || p.Request.CPU < 0 || p.Request.Memory < 0 || p.Request.GPU < 0 || !trace.ValidName(p.Name) {
+				t.Errorf("%+v", p)
+			}
+		}
+	})
+}
+
+func FuzzReadNodes(f *testing.F) {
+	f.Add(nodeHeader + "a,32000,1024,0,\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		nodes, err := ReadNodes("f", strings.NewReader(text))
+		if (err == nil) != (len(nodes) > 0) {
+			t.Errorf("%v, %v", nodes, err)
+		}
+		for _, n := range nodes {
+			if n.Capacity.CPU < 1 || n.Capacity.Memory < 1 || n.Capacity.GPU < 0 {
+				t.Errorf("%+v", n)
+			}
+		}
+	})
+}
+
+// As many pods as the public trace has.
+func BenchmarkReadPods(b *testing.B) {
+	pods := make([]trace.Pod, 8152)
+	for i := range pods {
+		pods[i] = trace.Pod{Name: fmt.Sprintf("openb-pod-%04d", i), Class: trace.LatencySensitive, Request: trace.Amounts{CPU: 12000, Memory: 16 << 30, GPU: 460}, Arrival: int64(i) * 1000, Start: int64(i) * 1000, End: int64(i)*1000 + 5000}
+	}
+	text := write(pods)
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := ReadPods("f", strings.NewReader(text)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
