@@ -26,6 +26,10 @@ func (o *options) serve(ctx context.Context, config *rest.Config) error {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+	informers, err := patientClient(config)
+	if err != nil {
+		return err
+	}
 	m, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:           scheme,
 		LeaderElection:   o.leaderElect,
@@ -33,7 +37,7 @@ func (o *options) serve(ctx context.Context, config *rest.Config) error {
 		LeaderElectionReleaseOnCancel: true,
 		Metrics:                       metricsserver.Options{BindAddress: o.metrics},
 		HealthProbeBindAddress:        o.probes,
-		Cache:                         cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+		Cache:                         cache.Options{HTTPClient: informers, DefaultTransform: cache.TransformStripManagedFields()},
 	})
 	if err != nil {
 		return err
