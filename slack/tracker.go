@@ -1,7 +1,6 @@
 package slack
 
 import (
-	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -61,15 +60,17 @@ func (t *Tracker) DeletePod(pod *v1.Pod) { t.ledger.DeletePod(podID(pod)) }
 func podID(pod *v1.Pod) string { return pod.Namespace + "/" + pod.Name }
 
 // Resume makes the tracker go on from groups that are held already, such as by
-// a controller before it was restarted.
+// a controller before it was restarted. Groups that it would never have made
+// itself are not among them.
 func (t *Tracker) Resume(groups []Group) {
 	var head []algo.Group
 	var rest algo.Group
 	for _, group := range groups {
 		held := algo.Group{Size: amountsOf(group.Requests), Count: group.Count}
-		if strings.HasSuffix(group.Name, rateSuffix) {
+		switch group.Name {
+		case t.policy.Name + rateSuffix:
 			rest = held
-		} else {
+		case t.policy.Name + headSuffix, t.policy.Name + headSuffix + "2":
 			head = append(head, held)
 		}
 	}
