@@ -3,7 +3,6 @@ package slack
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -181,10 +180,17 @@ func (c *Controller) prune(ctx context.Context, policy string, wanted []*unstruc
 
 // list returns the objects of a kind that a policy has.
 func (c *Controller) list(ctx context.Context, kind schema.GroupVersionKind, policy string) ([]unstructured.Unstructured, error) {
-	var list unstructured.UnstructuredList
-	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	err := c.client.List(ctx, &list, client.InNamespace(c.namespace), client.MatchingLabels{slack.PlaceholderLabel: policy})
+	list := listOf(kind)
+	err := c.client.List(ctx, list, client.InNamespace(c.namespace), client.MatchingLabels{slack.PlaceholderLabel: policy})
 	return list.Items, err
+}
+
+// listOf returns an empty list of a kind. Such lists are read from the API
+// server, and not from the cache.
+func listOf(kind schema.GroupVersionKind) *unstructured.UnstructuredList {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	return list
 }
 
 // held returns the groups that the policy's buffers and templates stand for.
@@ -208,8 +214,11 @@ func (c *Controller) held(ctx context.Context, policy string) ([]slack.Group, er
 			return nil, err
 		}
 		replicas, _, err := unstructured.NestedInt64(buffers[i].Object, "spec", "replicas")
-		if err != nil || len(template.Template.Spec.Containers) == 0 {
-			return nil, errors.Join(err, nil)
+		if err != nil {
+			return nil, err
+		}
+		if len(template.Template.Spec.Containers) == 0 {
+			continue // none of ours
 		}
 		groups = append(groups, slack.Group{Name: buffers[i].GetName(), Requests: template.Template.Spec.Containers[0].Resources.Requests, Count: replicas})
 	}

@@ -4,6 +4,7 @@ package slack
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -15,9 +16,11 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/slack"
@@ -30,6 +33,12 @@ const (
 	// recheck is the time between two plans where nothing happens: a node's grace
 	// may be over, or a cool-down.
 	recheck = 30 * time.Second
+	// workers is how many policies are looked at at the same time: most of it is
+	// waiting for the API server.
+	workers = 4
+	// longestWait bounds the time to the next try of what fails again and again: an
+	// API server that was away for long is not to be waited for when it is back.
+	longestWait = 10 * time.Second
 )
 
 // Controller reconciles policies.
@@ -47,6 +56,8 @@ type Controller struct {
 type tracked struct {
 	*slack.Tracker
 	generation int64
+	// empty: no node is of the pool. Only the one who plans knows.
+	empty bool
 }
 
 // New returns a controller that writes into the namespace.
@@ -70,6 +81,8 @@ func (c *Controller) Register(manager ctrl.Manager) error {
 		For(&v1alpha1.ResourceSlack{}).
 		Watches(&v1.Node{}, c.whenNodesChange()).
 		Watches(&v1.Pod{}, c.whenPodsChange()).
+		WatchesRawSource(source.Func(c.findOrphans)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](100*time.Millisecond, longestWait)}).
 		Complete(c)
 }
 
@@ -79,21 +92,27 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	err := c.client.Get(ctx, request.NamespacedName, policy)
 	if apierrors.IsNotFound(err) || err == nil && policy.DeletionTimestamp != nil {
 		c.forget(request.Name)
-		return reconcile.Result{}, c.prune(ctx, request.Name, nil)
+		return reconcile.Result{}, c.remove(ctx, request.Name)
 	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	t, err := c.track(ctx, policy)
+	if m, ok := errors.AsType[mistake](err); ok {
+		// What was held before stays.
+		return reconcile.Result{}, c.reportInvalid(ctx, policy, m)
+	}
 	if err != nil {
-		// The user's mistake: what was held before stays.
-		return reconcile.Result{}, c.reportInvalid(ctx, policy, err)
+		return reconcile.Result{}, err
 	}
 	plan, free, overlap, err := c.plan(ctx, t)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	applyErr := c.apply(ctx, t.Policy(), plan)
+	var applyErr error
+	if !t.empty || len(plan.Groups) == 0 {
+		applyErr = c.apply(ctx, t.Policy(), plan)
+	} // else what is held stays as it is: an empty pool may be a slip of the hand
 	if applyErr != nil && !meta.IsNoMatchError(applyErr) {
 		return reconcile.Result{}, applyErr
 	}
@@ -102,6 +121,9 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	return reconcile.Result{RequeueAfter: recheck}, nil
 }
+
+// mistake is an error of a policy, which the user has to mend, and no fault.
+type mistake struct{ error }
 
 // track returns the tracker of a policy, made from all pods there are if it is
 // new.
@@ -113,14 +135,14 @@ func (c *Controller) track(ctx context.Context, policy *v1alpha1.ResourceSlack) 
 			return t, nil
 		}
 		if err := t.SetPolicy(policy); err != nil {
-			return nil, err
+			return nil, mistake{err}
 		}
 		t.generation = policy.Generation
 		return t, nil
 	}
 	tracker, err := slack.NewTracker(policy)
 	if err != nil {
-		return nil, err
+		return nil, mistake{err}
 	}
 	held, err := c.held(ctx, policy.Name)
 	if err != nil {
@@ -136,7 +158,7 @@ func (c *Controller) track(ctx context.Context, policy *v1alpha1.ResourceSlack) 
 	for i := range pods.Items {
 		tracker.SetPod(&pods.Items[i])
 	}
-	t := &tracked{tracker, policy.Generation}
+	t := &tracked{Tracker: tracker, generation: policy.Generation}
 	c.trackers[policy.Name] = t
 	return t, nil
 }
@@ -151,8 +173,13 @@ func (c *Controller) plan(ctx context.Context, t *tracked) (plan slack.Plan, fre
 	now := c.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	t.empty = true
 	for i := range nodes.Items {
-		if !t.SetNode(&nodes.Items[i], now) || overlap != "" {
+		if !t.SetNode(&nodes.Items[i], now) {
+			continue
+		}
+		t.empty = false
+		if overlap != "" {
 			continue
 		}
 		for name, other := range c.trackers {
