@@ -31,10 +31,13 @@ const unreadyGrace = time.Minute
 
 // observeNode returns a node as the planner sees it at a time.
 func observeNode(node *v1.Node, pool v1alpha1.Pool, now time.Time) algo.Node {
+	allocatable := amountsOf(node.Status.Allocatable)
 	return algo.Node{
-		InPool:      InPool(node, pool),
-		Usable:      usable(node, now),
-		Allocatable: amountsOf(node.Status.Allocatable),
+		InPool: InPool(node, pool),
+		// A node that has nothing, as before its kubelet has said what it has, would
+		// make the average node smaller, and placeholders many.
+		Usable:      usable(node, now) && !allocatable.IsZero(),
+		Allocatable: allocatable,
 		Slots:       node.Status.Allocatable.Pods().Value(),
 	}
 }

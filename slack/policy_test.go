@@ -149,6 +149,7 @@ func TestCompute(t *testing.T) {
 		},
 		"an empty cluster": {
 			policy: newPolicy("10%"), base: list("0", "0"), target: list("0", "0"), total: list("0", "0"),
+			infeasible: true, reasonContains: "no node of the pool is usable",
 		},
 	}
 	for name, tc := range tests {

@@ -3,7 +3,6 @@ package slack
 import (
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -82,18 +81,22 @@ func podID(pod *v1.Pod) string { return pod.Namespace + "/" + pod.Name }
 func (t *Tracker) SetWorkloads(workloads []Workload) { t.workloads = workloads }
 
 // Resume makes the tracker go on from groups that are held already, such as by
-// a controller before it was restarted.
+// a controller before it was restarted. Groups that it would never have made
+// itself are not among them.
 func (t *Tracker) Resume(groups []Group) {
 	var head []algo.Group
 	var rest algo.Group
 	for _, group := range groups {
 		held := algo.Group{Size: amountsOf(group.Requests), Count: group.Count}
-		switch {
-		case strings.HasSuffix(group.Name, rateSuffix):
+		switch group.Name {
+		case t.policy.Name + rateSuffix:
 			rest = held
-		case strings.HasSuffix(strings.TrimRight(group.Name, "2"), headSuffix):
+		case t.policy.Name + headSuffix, t.policy.Name + headSuffix + "2":
 			head = append(head, held)
 		default:
+			if !aMirror.MatchString(group.Name) {
+				continue
+			}
 			m := &mirror{}
 			m.Hold(group.Count)
 			t.mirrors[group.Name] = m

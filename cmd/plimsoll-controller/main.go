@@ -120,5 +120,8 @@ func (o *options) config() (*rest.Config, error) {
 		return nil, fmt.Errorf("--kubeconfig: no access to a cluster: %w", err)
 	}
 	config.UserAgent = name
+	// The API server knows how much it can take, and is fair: with a limit of its
+	// own the controller would be slow where there is much to do.
+	config.QPS = -1
 	return config, nil
 }

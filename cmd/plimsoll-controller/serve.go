@@ -29,6 +29,10 @@ func (o *options) serve(ctx context.Context, config *rest.Config) error {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+	informers, err := patientClient(config)
+	if err != nil {
+		return err
+	}
 	m, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:           scheme,
 		LeaderElection:   o.leaderElect,
@@ -36,7 +40,7 @@ func (o *options) serve(ctx context.Context, config *rest.Config) error {
 		LeaderElectionReleaseOnCancel: true,
 		Metrics:                       metricsserver.Options{BindAddress: o.metrics},
 		HealthProbeBindAddress:        o.probes,
-		Cache: cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{
+		Cache: cache.Options{HTTPClient: informers, DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{
 			&appsv1.Deployment{}: {Transform: slack.Slim}, &appsv1.ReplicaSet{}: {Transform: slack.Slim},
 			&appsv1.StatefulSet{}: {Transform: slack.Slim}, &batchv1.Job{}: {Transform: slack.Slim},
 		}},

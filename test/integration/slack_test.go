@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -30,20 +31,26 @@ const reserve = "plimsoll-system"
 // hub is a control plane with our CRDs and a client for everything.
 type hub struct {
 	*controlplane.ControlPlane
-	client client.Client
+	client client.WithWatch
 }
 
 func startHub(t *testing.T, crds ...string) *hub {
 	t.Helper()
+	return startBareHub(t, append(ourCRDs(t), crds...)...)
+}
+
+// startBareHub starts a hub with these CRDs and no others.
+func startBareHub(t *testing.T, crds ...string) *hub {
+	t.Helper()
 	cp, config, _ := startPlane(t, controlplane.Options{})
-	installCRDs(t, config, append(ourCRDs(t), crds...)...)
+	installCRDs(t, config, crds...)
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
 	}
-	c, err := client.New(config, client.Options{Scheme: scheme})
+	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,18 +70,10 @@ func (h *hub) create(t *testing.T, object client.Object) {
 // it in an orderly way.
 func (h *hub) startController(t *testing.T, args ...string) (said *output, end func()) {
 	t.Helper()
-	said = &output{}
-	cmd := exec.Command(controller, append([]string{"--kubeconfig=" + h.Kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=0"}, args...)...)
-	cmd.Stderr = said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	process, said, ended := h.launchController(t, args...)
 	return said, func() {
 		t.Helper()
-		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = process.Signal(syscall.SIGTERM)
 		select {
 		case err := <-ended:
 			if err != nil {
@@ -84,6 +83,32 @@ func (h *hub) startController(t *testing.T, args ...string) (said *output, end f
 			t.Errorf("does not end:\n%s", said)
 		}
 	}
+}
+
+// launchController starts the controller, and returns the process, what it says
+// and how it ended.
+func (h *hub) launchController(t *testing.T, args ...string) (process *os.Process, said *output, ended <-chan error) {
+	t.Helper()
+	said = &output{}
+	cmd := h.controllerCommand(t.Context(), args...)
+	cmd.Stderr = said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waited := make(chan error, 1)
+	go func() { waited <- cmd.Wait() }()
+	return cmd.Process, said, waited
+}
+
+// controllerCommand is the controller on the hub, until ctx ends.
+func (h *hub) controllerCommand(ctx context.Context, args ...string) *exec.Cmd {
+	return exec.CommandContext(ctx, controller, append([]string{"--kubeconfig=" + h.Kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=0"}, args...)...)
+}
+
+// buffersCRD is the file of the CRD of buffers.
+func buffersCRD(t *testing.T) string {
+	t.Helper()
+	return filepath.Join(karpenterFolder(t), "kwok/charts/crds/autoscaling.x-k8s.io_capacitybuffers.yaml")
 }
 
 // buffers returns the replicas of all buffers by name, and the requests of their
@@ -199,8 +224,7 @@ func TestResourceSlackIsChecked(t *testing.T) {
 // buffers: it follows the pool, takes back nothing it should not, survives a
 // restart without a write, and cleans up.
 func TestSlackController(t *testing.T) {
-	buffers := filepath.Join(karpenterFolder(t), "kwok/charts/crds/autoscaling.x-k8s.io_capacitybuffers.yaml")
-	h := startHub(t, buffers)
+	h := startHub(t, buffersCRD(t))
 	for i := range 4 {
 		h.create(t, readyNode(fmt.Sprint("node-", i), "16", "64Gi", map[string]string{"pool": "general"}))
 	}

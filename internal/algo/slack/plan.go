@@ -1,6 +1,9 @@
 package slack
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Base is what a rate is a part of.
 type Base int
@@ -24,8 +27,20 @@ type Policy struct {
 	Granularity int64
 	// CoverBiggest keeps room for a pod as big as any.
 	CoverBiggest bool
-	// MaxPlaceholders bounds the number of placeholders; no bound if 0.
+	// MaxPlaceholders bounds the number of placeholders; MaxCount does if 0.
 	MaxPlaceholders int64
+}
+
+// MaxCount is how many placeholders there may be at all: what a number of
+// replicas can be in Kubernetes.
+const MaxCount = math.MaxInt32
+
+// left returns how many placeholders there may be beside the head.
+func (p Policy) left(head []Group) int64 {
+	if p.MaxPlaceholders == 0 {
+		return MaxCount - int64(len(head))
+	}
+	return p.MaxPlaceholders - int64(len(head))
 }
 
 // Group is a number of equal placeholders.
@@ -82,7 +97,7 @@ func Compute(pool Pool, policy Policy) Plan {
 	}
 	plan.Target = plan.Base.share(policy.Rate)
 	if pool.Nodes == 0 {
-		if !plan.Target.IsZero() {
+		if policy.Rate > 0 || policy.CoverBiggest {
 			plan.fail("no node of the pool is usable: nothing can be told of the size of placeholders")
 		}
 		return plan
@@ -140,8 +155,8 @@ func (p *Plan) fill(pool Pool, policy Policy) {
 	}
 	average := pool.Allocatable.Over(int64(pool.Nodes))
 	p.bound = p.largest(pool, average.Over(max(policy.Granularity, 1)))
-	left := policy.MaxPlaceholders - int64(len(p.Head))
-	if policy.MaxPlaceholders > 0 && p.number(p.bound) > left {
+	left := policy.left(p.Head)
+	if p.number(p.bound) > left {
 		// Fewer and larger ones, as large as may be.
 		p.bound = p.largest(pool, average)
 	}
@@ -150,8 +165,12 @@ func (p *Plan) fill(pool Pool, policy Policy) {
 		return // nothing of what is missing can be held
 	}
 	p.pitch = p.smoothSize(p.bound)
-	if policy.MaxPlaceholders > 0 && n > left {
-		p.fail("%d placeholders are wanted, maxPlaceholders allows %d", n+int64(len(p.Head)), policy.MaxPlaceholders)
+	if n > left {
+		if policy.MaxPlaceholders > 0 {
+			p.fail("%d placeholders are wanted, maxPlaceholders allows %d", uint64(n)+uint64(len(p.Head)), policy.MaxPlaceholders)
+		} else {
+			p.fail("%d placeholders are wanted, there cannot be more than %d: the pods are many times as large as the nodes, or the rate is", uint64(n)+uint64(len(p.Head)), int64(MaxCount))
+		}
 		if left > 0 {
 			p.Rest = Group{p.bound, left}
 		}

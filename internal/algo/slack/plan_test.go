@@ -105,8 +105,14 @@ func TestCompute(t *testing.T) {
 		"no rate": {poolOf(tenNodes, cores(1, 1)), Policy{Granularity: 5}, nil, Group{}, true, nil},
 		"no pods": {poolOf(tenNodes), usual, nil, Group{}, true, nil},
 		"no nodes": {
-			poolOf(nil, cores(1, 1)), Policy{Rate: 100_000, Granularity: 5, CoverBiggest: true}, nil, Group{}, true, nil,
+			poolOf(nil, cores(1, 1)),
+			Policy{Rate: 100_000, Granularity: 5, CoverBiggest: true},
+			nil,
+			Group{},
+			false,
+			[]string{"no node of the pool is usable: nothing can be told of the size of placeholders"},
 		},
+		"no nodes, nothing wanted": {poolOf(nil, cores(1, 1)), Policy{Granularity: 5}, nil, Group{}, true, nil},
 		// rem = (8, 0) where no pod requests memory; its placeholders have none.
 		"one resource only": {
 			poolOf(tenNodes, times(80, cores(1, 0))...),
@@ -123,6 +129,16 @@ func TestCompute(t *testing.T) {
 			Group{cores(1, 4), 4},
 			false,
 			[]string{"8 placeholders are wanted, maxPlaceholders allows 4"},
+		},
+		// Pods of 2^44 on a node of (0.001, 1): E = 10,000 times as much, in placeholders
+		// of 1m. There may be MaxCount.
+		"more than can be counted": {
+			poolOf(map[Amounts]int{{1, gib}: 1}, Amounts{MaxAmount, gib}, Amounts{MaxAmount, gib}),
+			Policy{Rate: 10_000 * Millionth, Granularity: 1},
+			nil,
+			Group{Amounts{1, gib}, MaxCount},
+			false,
+			[]string{"351843720888320000 placeholders are wanted, there cannot be more than 2147483647"},
 		},
 		// s = (16, 64)/80 = (0.2, 0.8): 40 wanted, 10 allowed. (1, 4) is the largest
 		// that may be: 8 do.

@@ -47,8 +47,9 @@ func (p *Planner) Resume(policy Policy, head []Group, rest Group) {
 func (p *Planner) Next(pool Pool, policy Policy, now int64) Plan {
 	plan := Compute(pool, policy)
 	wanted := p.stick(plan, pool, policy)
-	// A new policy is to take effect at once.
-	same := policy == p.policy
+	// A new policy is to take effect at once, but for one whose pool is empty: that
+	// may be a slip of the hand.
+	same := policy == p.policy || pool.Nodes == 0
 	p.policy = policy
 	if same && p.smaller(wanted, pool) {
 		if !p.waiting {
@@ -89,7 +90,7 @@ func (p *Planner) stick(plan Plan, pool Pool, policy Policy) held {
 		}
 	}
 	n := plan.number(size)
-	if policy.MaxPlaceholders > 0 && n+int64(len(plan.Head)) > policy.MaxPlaceholders {
+	if n > policy.left(plan.Head) {
 		return fresh
 	}
 	if wasteful(size.Times(n), plan.Rest.total(), plan.rem) {

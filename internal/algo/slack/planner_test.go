@@ -48,6 +48,22 @@ func TestPlannerGrowsAtOnceAndShrinksLater(t *testing.T) {
 	}
 }
 
+// A new policy whose pool is empty may be a slip of the hand: what is held stays
+// for as long as if nodes had gone.
+func TestPlannerWaitsWhereTheNewPoolIsEmpty(t *testing.T) {
+	p := NewPlanner()
+	p.Next(tenOf(100), restOnly, 0)
+	half := restOnly
+	half.Rate = 50_000
+	for at, want := range map[int64]int64{1: 10, 600: 10, 601: 0} {
+		q := *p
+		q.Next(poolOf(nil), half, 1)
+		if got := q.Next(poolOf(nil), half, at); got.Rest.Count != want || got.Feasible {
+			t.Errorf("at %d: %v, feasible %t, want %d", at, got.Rest, got.Feasible, want)
+		}
+	}
+}
+
 // The size of placeholders stays while pods come and go, and only their number
 // follows.
 func TestPlannerKeepsTheSize(t *testing.T) {

@@ -33,8 +33,16 @@ var kinds = []schema.GroupVersionKind{
 }
 
 // apply writes what a plan wants and is not there, templates first, and then
-// removes what it does not want any more.
-func (c *Controller) apply(ctx context.Context, policy *v1alpha1.ResourceSlack, plan slack.Plan) error {
+// removes what it does not want any more. Where the pool has no nodes, which may
+// be a slip of the hand, what is held for the rate stays as it is; workloads do
+// not depend on the pool.
+func (c *Controller) apply(ctx context.Context, t *tracked, plan slack.Plan) error {
+	policy := t.Policy()
+	mirrors := slices.DeleteFunc(slices.Clone(plan.Groups), func(g slack.Group) bool { return g.Mirror == nil })
+	waiting := t.empty && len(mirrors) < len(plan.Groups)
+	if waiting {
+		plan.Groups = mirrors
+	}
 	wanted, err := c.objects(policy, plan)
 	if err != nil {
 		return err
@@ -43,6 +51,9 @@ func (c *Controller) apply(ctx context.Context, policy *v1alpha1.ResourceSlack, 
 		if err := c.applyOne(ctx, object); err != nil {
 			return fmt.Errorf("applying %s %s: %w", object.GetKind(), object.GetName(), err)
 		}
+	}
+	if waiting {
+		return nil
 	}
 	return c.prune(ctx, policy.Name, wanted)
 }
@@ -199,10 +210,26 @@ func (c *Controller) prune(ctx context.Context, policy string, wanted []*unstruc
 // list returns the objects of a kind that a policy has, in all namespaces: those
 // for workloads are beside them.
 func (c *Controller) list(ctx context.Context, kind schema.GroupVersionKind, policy string) ([]unstructured.Unstructured, error) {
-	var list unstructured.UnstructuredList
-	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	err := c.client.List(ctx, &list, client.MatchingLabels{slack.PlaceholderLabel: policy})
+	list := listOf(kind)
+	err := c.client.List(ctx, list, append(c.within(kind), client.MatchingLabels{slack.PlaceholderLabel: policy})...)
 	return list.Items, err
+}
+
+// within returns where objects of a kind can be ours: deployments are in the
+// controller's namespace only, also those for workloads.
+func (c *Controller) within(kind schema.GroupVersionKind) []client.ListOption {
+	if kind.Kind == "Deployment" {
+		return []client.ListOption{client.InNamespace(c.namespace)}
+	}
+	return nil
+}
+
+// listOf returns an empty list of a kind. Such lists are read from the API
+// server, and not from the cache.
+func listOf(kind schema.GroupVersionKind) *unstructured.UnstructuredList {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	return list
 }
 
 // held returns the groups that the policy's buffers and templates stand for.
@@ -226,8 +253,11 @@ func (c *Controller) held(ctx context.Context, policy string) ([]slack.Group, er
 			return nil, err
 		}
 		replicas, _, err := unstructured.NestedInt64(buffers[i].Object, "spec", "replicas")
-		if err != nil || len(template.Template.Spec.Containers) == 0 {
-			return nil, errors.Join(err, nil)
+		if err != nil {
+			return nil, err
+		}
+		if len(template.Template.Spec.Containers) == 0 {
+			continue // none of ours
 		}
 		groups = append(groups, slack.Group{Name: buffers[i].GetName(), Requests: template.Template.Spec.Containers[0].Resources.Requests, Count: replicas})
 	}

@@ -4,6 +4,7 @@ package slack
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -16,9 +17,11 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/slack"
@@ -31,6 +34,12 @@ const (
 	// recheck is the time between two plans where nothing happens: a node's grace
 	// may be over, or a cool-down.
 	recheck = 30 * time.Second
+	// workers is how many policies are looked at at the same time: most of it is
+	// waiting for the API server.
+	workers = 4
+	// longestWait bounds the time to the next try of what fails again and again: an
+	// API server that was away for long is not to be waited for when it is back.
+	longestWait = 10 * time.Second
 )
 
 // Controller reconciles policies.
@@ -49,6 +58,8 @@ type Controller struct {
 type tracked struct {
 	*slack.Tracker
 	generation int64
+	// empty: no node is of the pool. Only the one who plans knows.
+	empty bool
 }
 
 // New returns a controller that writes into the namespace, and into those of
@@ -73,18 +84,20 @@ func New(c client.Client, recorder events.EventRecorder, registry prometheus.Reg
 // +kubebuilder:rbac:groups=plimsoll.dev,resources=resourceslacks/status,verbs=patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 func (c *Controller) Register(manager ctrl.Manager) error {
-	controller := ctrl.NewControllerManagedBy(manager).
+	builder := ctrl.NewControllerManagedBy(manager).
 		Named("resourceslack").
 		For(&v1alpha1.ResourceSlack{}).
 		Watches(&v1.Node{}, c.whenNodesChange()).
-		Watches(&v1.Pod{}, c.whenPodsChange())
+		Watches(&v1.Pod{}, c.whenPodsChange()).
+		WatchesRawSource(source.Func(c.findOrphans)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](100*time.Millisecond, longestWait)})
 	for _, kind := range workloadKinds() {
 		if err := manager.GetFieldIndexer().IndexField(context.Background(), kind.object, annotated, indexAnnotated); err != nil {
 			return err
 		}
-		controller.Watches(kind.object, c.whenWorkloadsChange())
+		builder.Watches(kind.object, c.whenWorkloadsChange())
 	}
-	return controller.Complete(c)
+	return builder.Complete(c)
 }
 
 // Reconcile makes the cluster have the placeholders of one policy.
@@ -94,21 +107,24 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	if apierrors.IsNotFound(err) || err == nil && policy.DeletionTimestamp != nil {
 		c.forget(request.Name)
 		c.metrics.forget(request.Name)
-		return reconcile.Result{}, c.prune(ctx, request.Name, nil)
+		return reconcile.Result{}, c.remove(ctx, request.Name)
 	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	t, err := c.track(ctx, policy)
+	if m, ok := errors.AsType[mistake](err); ok {
+		// What was held before stays.
+		return reconcile.Result{}, c.reportInvalid(ctx, policy, m)
+	}
 	if err != nil {
-		// The user's mistake: what was held before stays.
-		return reconcile.Result{}, c.reportInvalid(ctx, policy, err)
+		return reconcile.Result{}, err
 	}
 	is, err := c.observe(ctx, t)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	is.applyErr = c.apply(ctx, t.Policy(), is.plan)
+	is.applyErr = c.apply(ctx, t, is.plan)
 	if is.applyErr != nil && !meta.IsNoMatchError(is.applyErr) && !isForeign(is.applyErr) {
 		return reconcile.Result{}, is.applyErr
 	}
@@ -118,6 +134,9 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	return reconcile.Result{RequeueAfter: recheck}, nil
 }
+
+// mistake is an error of a policy, which the user has to mend, and no fault.
+type mistake struct{ error }
 
 // track returns the tracker of a policy, made from all pods there are if it is
 // new.
@@ -129,14 +148,14 @@ func (c *Controller) track(ctx context.Context, policy *v1alpha1.ResourceSlack) 
 			return t, nil
 		}
 		if err := t.SetPolicy(policy); err != nil {
-			return nil, err
+			return nil, mistake{err}
 		}
 		t.generation = policy.Generation
 		return t, nil
 	}
 	tracker, err := slack.NewTracker(policy)
 	if err != nil {
-		return nil, err
+		return nil, mistake{err}
 	}
 	held, err := c.held(ctx, policy.Name)
 	if err != nil {
@@ -152,7 +171,7 @@ func (c *Controller) track(ctx context.Context, policy *v1alpha1.ResourceSlack) 
 	for i := range pods.Items {
 		tracker.SetPod(&pods.Items[i])
 	}
-	t := &tracked{tracker, policy.Generation}
+	t := &tracked{Tracker: tracker, generation: policy.Generation}
 	c.trackers[policy.Name] = t
 	return t, nil
 }
@@ -189,8 +208,13 @@ func (c *Controller) observe(ctx context.Context, t *tracked) (is state, err err
 	now := c.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	t.empty = true
 	for i := range nodes.Items {
-		if !t.SetNode(&nodes.Items[i], now) || is.overlap != "" {
+		if !t.SetNode(&nodes.Items[i], now) {
+			continue
+		}
+		t.empty = false
+		if is.overlap != "" {
 			continue
 		}
 		for name, other := range c.trackers {

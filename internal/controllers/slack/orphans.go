@@ -1,0 +1,95 @@
+package slack
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/slack"
+)
+
+// orphanCheck is the time between two looks for objects whose policy is gone: it
+// may have gone while no controller was there to see it.
+const orphanCheck = time.Minute
+
+// tidying comes after all policies that are there.
+const tidying = handler.LowPriority - 1
+
+// findOrphans makes the policies be looked at that have objects and are not
+// followed, at once and again and again until ctx ends.
+func (c *Controller) findOrphans(ctx context.Context, q queue) error {
+	go wait.UntilWithContext(ctx, func(ctx context.Context) {
+		names, err := c.owners(ctx)
+		if err != nil {
+			log.FromContext(ctx).Error(err, "Looking for objects whose policy is gone")
+		}
+		names.Delete(c.all(func(*slack.Tracker) {})...)
+		for name := range names {
+			request := reconcile.Request{NamespacedName: client.ObjectKey{Name: name}}
+			if ordered, ok := q.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
+				ordered.AddWithOpts(priorityqueue.AddOpts{Priority: new(tidying)}, request)
+			} else {
+				q.Add(request)
+			}
+		}
+	}, orphanCheck)
+	return nil
+}
+
+// owners returns the names of the policies whose objects there are.
+func (c *Controller) owners(ctx context.Context) (sets.Set[string], error) {
+	names := sets.New[string]()
+	for _, kind := range kinds {
+		list := listOf(kind)
+		err := c.client.List(ctx, list, append(c.within(kind), client.HasLabels{slack.PlaceholderLabel})...)
+		if meta.IsNoMatchError(err) {
+			continue // there cannot be any
+		}
+		if err != nil {
+			return names, err
+		}
+		for i := range list.Items {
+			names.Insert(list.Items[i].GetLabels()[slack.PlaceholderLabel])
+		}
+	}
+	return names.Delete(""), nil
+}
+
+// remove deletes the objects of a policy that is gone.
+func (c *Controller) remove(ctx context.Context, policy string) error {
+	if len(policy) > v1alpha1.MaxNameLength {
+		return nil // it was never held
+	}
+	if gone, err := c.gone(ctx, policy); err != nil || !gone {
+		return err
+	}
+	return c.prune(ctx, policy, nil)
+}
+
+// gone reports whether the API server itself says that a policy is not there:
+// what a cache has heard is not enough to delete by. Nor is an API server that
+// does not know of policies at all.
+func (c *Controller) gone(ctx context.Context, name string) (bool, error) {
+	policy := &unstructured.Unstructured{} // such are not read from the cache
+	policy.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))
+	err := c.client.Get(ctx, client.ObjectKey{Name: name}, policy)
+	switch {
+	case err == nil:
+		return policy.GetDeletionTimestamp() != nil, nil
+	case apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
+		return true, nil
+	}
+	return false, err
+}

@@ -1,0 +1,123 @@
+package slack
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/slack"
+)
+
+const here = "plimsoll-system"
+
+// controllerOf returns a controller over objects, with faults.
+func controllerOf(t *testing.T, faults interceptor.Funcs, objects ...client.Object) *Controller {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&v1alpha1.ResourceSlack{}).WithInterceptorFuncs(faults)
+	for _, kind := range workloadKinds() {
+		builder.WithIndex(kind.object, annotated, indexAnnotated)
+	}
+	return New(builder.Build(), events.NewFakeRecorder(100), prometheus.NewRegistry(), here)
+}
+
+// template is one that says it is of a policy.
+func template(policy string) *v1.PodTemplate {
+	return &v1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Name: policy + "-head", Namespace: here, Labels: map[string]string{slack.PlaceholderLabel: policy}}}
+}
+
+// What is deleted of a policy that is not in the cache depends on what the API
+// server says of it, and on nothing else.
+func TestNothingIsDeletedOnHearsay(t *testing.T) {
+	policies := schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: "resourceslacks"}
+	for name, tc := range map[string]struct {
+		says    error // the API server itself; nil: the policy is there
+		deleted bool
+		fails   bool
+	}{
+		"it is gone":                  {apierrors.NewNotFound(policies, "web"), true, false},
+		"it is there":                 {nil, false, false},
+		"the server is away":          {errors.New("connection refused"), false, true},
+		"the server is starting":      {apierrors.NewServiceUnavailable("starting"), false, true},
+		"the server knows of no such": {apierrors.NewGenericServerResponse(http.StatusNotFound, "get", policies, "web", "404 page not found", 0, true), false, true},
+		"nobody may ask":              {apierrors.NewForbidden(policies, "web", errors.New("no")), false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			faults := interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+				switch object.(type) {
+				case *v1alpha1.ResourceSlack: // from the cache
+					return apierrors.NewNotFound(policies, key.Name)
+				case *unstructured.Unstructured:
+					return tc.says
+				}
+				return c.Get(ctx, key, object, options...)
+			}}
+			c := controllerOf(t, faults, template("web"), template("other"))
+			_, err := c.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Name: "web"}})
+			if (err != nil) != tc.fails {
+				t.Errorf("error %v", err)
+			}
+			owners, err := c.owners(t.Context())
+			if err != nil || owners.Has("web") == tc.deleted || !owners.Has("other") {
+				t.Errorf("objects are left of %v, %v", owners, err)
+			}
+		})
+	}
+}
+
+// A fault is not the user's mistake: it is tried again, and the policy is not
+// said to be wrong.
+func TestFaultIsNoMistake(t *testing.T) {
+	away := true
+	faults := interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+		if _, pods := list.(*v1.PodList); pods && away {
+			return errors.New("connection refused")
+		}
+		return c.List(ctx, list, options...)
+	}}
+	good := &v1alpha1.ResourceSlack{ObjectMeta: metav1.ObjectMeta{Name: "good"}, Spec: v1alpha1.ResourceSlackSpec{MinRate: "10%"}}
+	bad := &v1alpha1.ResourceSlack{ObjectMeta: metav1.ObjectMeta{Name: "bad"}, Spec: v1alpha1.ResourceSlackSpec{MinRate: "-10%"}}
+	c := controllerOf(t, faults, good, bad)
+	ask := func(name string) (*v1alpha1.ResourceSlack, error) {
+		t.Helper()
+		key := client.ObjectKey{Name: name}
+		_, err := c.Reconcile(t.Context(), reconcile.Request{NamespacedName: key})
+		policy := &v1alpha1.ResourceSlack{}
+		if err := c.client.Get(t.Context(), key, policy); err != nil {
+			t.Fatal(err)
+		}
+		return policy, err
+	}
+	if policy, err := ask("good"); err == nil || !strings.Contains(err.Error(), "connection refused") || len(policy.Status.Conditions) > 0 {
+		t.Errorf("error %v, conditions %v", err, policy.Status.Conditions)
+	}
+	away = false
+	for name, want := range map[string]string{"good": reasonNotFeasible, "bad": reasonInvalid} {
+		policy, err := ask(name)
+		if err != nil || len(policy.Status.Conditions) == 0 || policy.Status.Conditions[0].Reason != want {
+			t.Errorf("%s: error %v, conditions %v, want %s", name, err, policy.Status.Conditions, want)
+		}
+	}
+}
