@@ -4,41 +4,28 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
-	"github.com/plimsoll-k8s/plimsoll/internal/controllers/slack"
+	"github.com/plimsoll-k8s/plimsoll/internal/slackmanager"
 )
 
 // serve runs the controllers until ctx ends.
 func (o *options) serve(ctx context.Context, config *rest.Config) error {
 	ctrl.SetLogger(klog.NewKlogr())
-	scheme := runtime.NewScheme()
-	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
-	utilruntime.Must(v1alpha1.AddToScheme(scheme))
-	m, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme:           scheme,
+	m, err := slackmanager.New(config, name, o.namespace, ctrl.Options{
 		LeaderElection:   o.leaderElect,
 		LeaderElectionID: name, LeaderElectionNamespace: o.namespace,
 		LeaderElectionReleaseOnCancel: true,
 		Metrics:                       metricsserver.Options{BindAddress: o.metrics},
 		HealthProbeBindAddress:        o.probes,
-		Cache:                         cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
 	})
 	if err != nil {
-		return err
-	}
-	if err := slack.New(m.GetClient(), m.GetEventRecorder(name), o.namespace).Register(m); err != nil {
 		return err
 	}
 	if o.defaultPolicy != nil {
