@@ -3,7 +3,6 @@ package integration
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -20,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/karpenter"
 )
 
 // nodePool lets Karpenter make nodes of 4 cores, and take empty ones away at once.
@@ -45,12 +45,9 @@ spec: {}
 `
 
 // start runs a program until the end of the test.
-func start(t *testing.T, environment []string, program string, args ...string) *output {
+func start(t *testing.T, program string, args ...string) {
 	t.Helper()
-	said := &output{}
 	cmd := exec.Command(program, args...)
-	cmd.Env = append(os.Environ(), environment...)
-	cmd.Stdout, cmd.Stderr = said, said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -58,25 +55,23 @@ func start(t *testing.T, environment []string, program string, args ...string) *
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	return said
 }
 
 // startKarpenter builds Karpenter with its simulated provider and runs it.
-func (h *hub) startKarpenter(t *testing.T) *output {
+func (h *hub) startKarpenter(t *testing.T, source *karpenter.Source) *output {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "karpenter")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "sigs.k8s.io/karpenter/kwok")
-	build.Dir = "../karpenter"
 	t.Log("building Karpenter (about 2 minutes the first time)")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	if err := source.Build(t.Context(), program); err != nil {
+		t.Fatal(err)
 	}
-	return start(t, []string{
-		"KUBECONFIG=" + h.Kubeconfig, "DISABLE_LEADER_ELECTION=true", "FEATURE_GATES=CapacityBuffer=true", "BATCH_IDLE_DURATION=200ms", "BATCH_MAX_DURATION=1s",
-		// It listens on all addresses, at ports that nobody else uses.
-		fmt.Sprintf("METRICS_PORT=%d", freePort(t)), fmt.Sprintf("HEALTH_PROBE_PORT=%d", freePort(t)),
-		"SYSTEM_NAMESPACE=" + reserve, "KARPENTER_SERVICE=karpenter",
-	}, program)
+	said := &output{}
+	process, err := karpenter.Start(karpenter.Options{Program: program, Kubeconfig: h.Kubeconfig, Namespace: reserve, Log: said})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(process.Stop)
+	return said
 }
 
 // nodes returns the names of the pool's nodes.
@@ -138,14 +133,14 @@ func (h *hub) scale(t *testing.T, said fmt.Stringer, replicas int32) []string {
 // burst that fits it binds to nodes that are there, the slack is refilled, and
 // when it is not wanted any more the nodes go.
 func TestSlackWithKarpenter(t *testing.T) {
-	folder := karpenterFolder(t)
-	crds, err := filepath.Glob(filepath.Join(folder, "kwok/charts/crds/*.yaml"))
+	source := karpenterSource(t)
+	crds, err := source.CRDs()
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := startHub(t, append(crds, filepath.Join(folder, "kwok/apis/crds/karpenter.kwok.sh_kwoknodeclasses.yaml"))...)
-	autoscaler := h.startKarpenter(t)
-	start(t, nil, scheduler, "--config="+write(t, fmt.Sprintf("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nleaderElection: {leaderElect: false}\nclientConnection: {kubeconfig: %q}\n", h.Kubeconfig)), "--secure-port=0")
+	h := startHub(t, crds...)
+	autoscaler := h.startKarpenter(t, source)
+	start(t, scheduler, "--config="+write(t, fmt.Sprintf("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nleaderElection: {leaderElect: false}\nclientConnection: {kubeconfig: %q}\n", h.Kubeconfig)), "--secure-port=0")
 	for _, text := range []string{nodeClass, nodePool} {
 		object := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(text), &object.Object); err != nil {

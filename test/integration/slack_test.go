@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -199,8 +198,7 @@ func TestResourceSlackIsChecked(t *testing.T) {
 // buffers: it follows the pool, takes back nothing it should not, survives a
 // restart without a write, and cleans up.
 func TestSlackController(t *testing.T) {
-	buffers := filepath.Join(karpenterFolder(t), "kwok/charts/crds/autoscaling.x-k8s.io_capacitybuffers.yaml")
-	h := startHub(t, buffers)
+	h := startHub(t, karpenterSource(t).BufferCRD())
 	for i := range 4 {
 		h.create(t, readyNode(fmt.Sprint("node-", i), "16", "64Gi", map[string]string{"pool": "general"}))
 	}
