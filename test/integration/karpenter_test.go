@@ -13,7 +13,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -21,28 +20,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/karpenter"
 )
-
-// nodePool lets Karpenter make nodes of 4 cores, and take empty ones away at once.
-const nodePool = `apiVersion: karpenter.sh/v1
-kind: NodePool
-metadata: {name: general}
-spec:
-  template:
-    metadata: {labels: {pool: general}}
-    spec:
-      nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: general}
-      expireAfter: Never
-      requirements:
-      - {key: kubernetes.io/os, operator: In, values: [linux]}
-      - {key: karpenter.kwok.sh/instance-cpu, operator: In, values: ["4"]}
-  disruption: {consolidationPolicy: WhenEmpty, consolidateAfter: 1s, budgets: [{nodes: 100%}]}
-`
-
-const nodeClass = `apiVersion: karpenter.kwok.sh/v1alpha1
-kind: KWOKNodeClass
-metadata: {name: general}
-spec: {}
-`
 
 // start runs a program until the end of the test.
 func start(t *testing.T, program string, args ...string) {
@@ -141,11 +118,11 @@ func TestSlackWithKarpenter(t *testing.T) {
 	h := startHub(t, crds...)
 	autoscaler := h.startKarpenter(t, source)
 	start(t, scheduler, "--config="+write(t, fmt.Sprintf("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nleaderElection: {leaderElect: false}\nclientConnection: {kubeconfig: %q}\n", h.Kubeconfig)), "--secure-port=0")
-	for _, text := range []string{nodeClass, nodePool} {
-		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(text), &object.Object); err != nil {
-			t.Fatal(err)
-		}
+	pool, err := karpenter.Pool("4", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range pool {
 		h.create(t, object)
 	}
 	h.scale(t, autoscaler, 6)
