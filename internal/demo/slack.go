@@ -229,29 +229,32 @@ func (r *slackRun) refill(ctx context.Context) (err error) {
 	return err
 }
 
-// loadGoes lets the burst go: the target falls, the placeholders stay.
+// loadGoes lets the burst go: the target falls, the placeholders stay, on fewer
+// nodes.
 func (r *slackRun) loadGoes(ctx context.Context) error {
-	r.tell("the burst goes; the target falls at once, the placeholders stay for ten minutes in case it comes back")
+	r.tell("the burst goes, and a node; the target falls at once, the placeholders stay for ten minutes in case it comes back")
 	if err := r.remove(ctx, burstName); err != nil {
 		return err
 	}
-	if err := r.until(ctx, "the target to fall", r.filled(webPods, firstRate)); err != nil {
+	filled, fewer := r.filled(webPods, firstRate), func(s slackState) bool { return len(s.nodes) < len(r.refilled.nodes) }
+	if err := r.until(ctx, "the target to fall and a node to go", func(s slackState) bool { return filled(s) && fewer(s) }); err != nil {
 		return err
 	}
-	kept := func(s slackState) bool { return s.placeholders == r.refilled.placeholders }
-	_, err := r.note(ctx, withSlack, "the burst is gone", "as many placeholders", kept, 0)
+	kept := func(s slackState) bool { return s.placeholders == r.refilled.placeholders && fewer(s) }
+	_, err := r.note(ctx, withSlack, "the burst is gone", "as many placeholders, fewer nodes", kept, 0)
 	return err
 }
 
 // shrink makes the policy a smaller one, which takes effect at once.
 func (r *slackRun) shrink(ctx context.Context) error {
-	r.tell(fmt.Sprintf("a smaller policy, %s, takes effect at once: placeholders go, and the nodes that only they kept", secondRate))
+	r.tell(fmt.Sprintf("a smaller policy, %s, takes effect at once: placeholders go, and the node that only they kept", secondRate))
 	policy := &v1alpha1.ResourceSlack{}
 	if err := r.api.Get(ctx, client.ObjectKey{Name: policyName}, policy); err != nil {
 		return err
 	}
+	before := policy.DeepCopy()
 	policy.Spec.MinRate = secondRate
-	if err := r.api.Update(ctx, policy); err != nil {
+	if err := r.api.Patch(ctx, policy, client.MergeFrom(before)); err != nil {
 		return err
 	}
 	filled := r.filled(webPods, secondRate)
@@ -270,6 +273,7 @@ func (r *slackRun) shrink(ctx context.Context) error {
 // end removes the policy, and sees that nothing is left of it; then everything
 // else.
 func (r *slackRun) end(ctx context.Context) error {
+	r.timeline.end()
 	if err := r.api.Delete(ctx, &v1alpha1.ResourceSlack{ObjectMeta: metav1.ObjectMeta{Name: policyName}}); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -111,15 +112,11 @@ func (c *slackCluster) deploy(ctx context.Context, name string, replicas int32) 
 // has to be scaled down first.
 func (c *slackCluster) remove(ctx context.Context, name string) error {
 	apps, which := c.client.AppsV1(), metav1.ListOptions{LabelSelector: "app=" + name}
-	deployment, err := apps.Deployments(namespace).GetScale(ctx, name, metav1.GetOptions{})
-	if err != nil {
+	none := []byte(`{"spec":{"replicas":0}}`)
+	if _, err := apps.Deployments(namespace).Patch(ctx, name, types.MergePatchType, none, metav1.PatchOptions{}); err != nil {
 		return err
 	}
-	deployment.Spec.Replicas = 0
-	if _, err := apps.Deployments(namespace).UpdateScale(ctx, name, deployment, metav1.UpdateOptions{}); err != nil {
-		return err
-	}
-	err = c.await(ctx, "the pods of "+name+" to go", func(ctx context.Context) (bool, error) {
+	err := c.await(ctx, "the pods of "+name+" to go", func(ctx context.Context) (bool, error) {
 		pods, err := c.client.CoreV1().Pods(namespace).List(ctx, which)
 		return err == nil && len(pods.Items) == 0, err
 	})

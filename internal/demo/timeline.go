@@ -8,7 +8,7 @@ import (
 )
 
 // timelineTick is how often the slack scenario is looked at for the page.
-const timelineTick = 250 * time.Millisecond
+const timelineTick = 100 * time.Millisecond
 
 // timeline is how the slack scenario went.
 type timeline struct {
@@ -17,6 +17,7 @@ type timeline struct {
 	began  time.Time
 	points []moment
 	marks  []mark
+	over   bool
 }
 
 // moment is the state at a time; amounts are CPUs.
@@ -48,7 +49,16 @@ func (t *timeline) add(m moment) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	m.after = time.Since(t.began)
-	t.points = append(t.points, m)
+	if !t.over {
+		t.points = append(t.points, m)
+	}
+}
+
+// end leaves the timeline as it is: what comes is only tidying up.
+func (t *timeline) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.over = true
 }
 
 // all returns what there is, nothing before the scenario has begun.
