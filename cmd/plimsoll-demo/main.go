@@ -159,14 +159,7 @@ func (o *options) run(ctx context.Context, out, progress io.Writer) (err error) 
 	if err != nil {
 		return err
 	}
-	defer func() {
-		klog.Flush()
-		if err == nil || errors.Is(err, errInterrupted) || errors.Is(err, demo.ErrUnexpected) {
-			_ = os.Remove(log.Name())
-			return
-		}
-		say("the logs of the scheduler, the controller and the autoscaler are in " + log.Name())
-	}()
+	defer func() { closeLogs(log, err, say) }()
 
 	d, err := demo.Start(ctx, demo.Options{Load: o.load, Autoscaler: o.autoscaler, Log: log, Progress: say})
 	if err != nil {
@@ -244,4 +237,17 @@ func redirectLogs() (*os.File, error) {
 	klog.SetOutput(file)
 	ctrl.SetLogger(klog.NewKlogr())
 	return file, nil
+}
+
+// closeLogs removes the file, unless something is in it that may say why the
+// demo failed.
+func closeLogs(file *os.File, err error, say func(string)) {
+	klog.Flush()
+	written, statErr := file.Stat()
+	nothing := statErr == nil && written.Size() == 0
+	if err == nil || nothing || errors.Is(err, errInterrupted) || errors.Is(err, demo.ErrUnexpected) {
+		_ = os.Remove(file.Name())
+		return
+	}
+	say("the logs of the scheduler, the controller and the autoscaler are in " + file.Name())
 }

@@ -127,7 +127,7 @@ func (s *standIn) observe(ctx context.Context) (nodes []*observed, waiting []roo
 		nodes, byName[node.Name] = append(nodes, n), n
 	}
 	slices.SortFunc(nodes, func(a, b *observed) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Node.Name, b.Node.Name))
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
 	})
 	for i := range podList.Items {
 		pod := &podList.Items[i]
@@ -175,22 +175,22 @@ func (s *standIn) placeholders(ctx context.Context) ([]room, error) {
 // when they are looked at again; a pod that came meanwhile keeps its node.
 func (s *standIn) retire(ctx context.Context, nodes []*observed, idle []string, now time.Time) error {
 	for _, n := range nodes {
-		since, known := s.idleSince[n.Node.Name]
+		since, known := s.idleSince[n.Name]
 		switch {
 		case n.Spec.Unschedulable && n.busy:
-			delete(s.idleSince, n.Node.Name)
+			delete(s.idleSince, n.Name)
 			if err := s.setUnschedulable(ctx, n.Node, false); err != nil {
 				return err
 			}
 		case n.Spec.Unschedulable:
-			delete(s.idleSince, n.Node.Name)
+			delete(s.idleSince, n.Name)
 			if err := s.client.Delete(ctx, n.Node); client.IgnoreNotFound(err) != nil {
 				return err
 			}
-		case !slices.Contains(idle, n.Node.Name):
-			delete(s.idleSince, n.Node.Name)
+		case !slices.Contains(idle, n.Name):
+			delete(s.idleSince, n.Name)
 		case !known:
-			s.idleSince[n.Node.Name] = now
+			s.idleSince[n.Name] = now
 		case now.Sub(since) >= standInQuiet:
 			if err := s.setUnschedulable(ctx, n.Node, true); err != nil {
 				return err

@@ -32,7 +32,7 @@ type TimelineMark struct {
 // the numbers of the marks above them.
 const (
 	chartLeft, chartRight  = 44.0, 940.0
-	marksAt                = 14.0
+	discWidth              = 20.0
 	amountTop, amountFloor = 30.0, 190.0
 	nodesTop, nodesFloor   = 214.0, 254.0
 	chartWidth             = chartRight + 16
@@ -52,7 +52,8 @@ type chart struct {
 	// Grid are lines of equal amounts, NodeGrid of numbers of nodes, Times marks of
 	// the axis of time.
 	Grid, NodeGrid, Times []tick
-	Numbers               []tick
+	// Numbers are the marks.
+	Numbers []number
 	// Last is the state at the end.
 	Last TimelinePoint
 }
@@ -64,6 +65,13 @@ type span struct{ X, Width float64 }
 type tick struct {
 	At    float64
 	Label string
+}
+
+// number is a mark: Disc is where its number is drawn, as near to it as the ones
+// before leave room for.
+type number struct {
+	At, Disc float64
+	Label    string
 }
 
 // draw lays a timeline out, nil if there is nothing to draw.
@@ -92,8 +100,12 @@ func draw(timeline *LiveTimeline) *chart {
 	c.Grid = ticks(amount, amountStep, onAmount)
 	c.NodeGrid = ticks(nodes, nodeStep, onNodes)
 	c.Times = ticks(end, timeStep, x)
+	left := 0.0
 	for i, mark := range timeline.Marks {
-		c.Numbers = append(c.Numbers, tick{x(mark.Seconds), fmt.Sprint(i + 1)})
+		at := x(mark.Seconds)
+		left = max(left, at)
+		c.Numbers = append(c.Numbers, number{at, left, fmt.Sprint(i + 1)})
+		left += discWidth
 	}
 	c.Waiting = waiting(points, x)
 	return c

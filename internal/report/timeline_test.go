@@ -17,7 +17,7 @@ func TestDraw(t *testing.T) {
 			{Seconds: 7.5, Target: 2, Available: 1, Nodes: 2, Waiting: 1},
 			{Seconds: 10, Target: 2, Available: 2, Nodes: 2},
 		},
-		Marks: []TimelineMark{{0, "begins"}, {5, "goes on"}},
+		Marks: []TimelineMark{{0, "begins"}, {5, "goes on"}, {5.15625, "and on"}},
 	})
 	for what, tc := range map[string]struct{ got, want any }{
 		"target":    {c.Target, "M44.0 190.0H268.0V190.0H492.0V110.0H716.0V110.0H940.0V110.0"},
@@ -26,7 +26,7 @@ func TestDraw(t *testing.T) {
 		"waiting":   {c.Waiting, []span{{44, 448}, {716, 224}}},
 		"grid":      {c.Grid, []tick{{190, "0"}, {150, "1"}, {110, "2"}, {70, "3"}, {30, "4"}}},
 		"node grid": {c.NodeGrid, []tick{{254, "0"}, {234, "1"}, {214, "2"}}},
-		"numbers":   {c.Numbers, []tick{{44, "1"}, {492, "2"}}},
+		"numbers":   {c.Numbers, []number{{44, 44, "1"}, {492, 492, "2"}, {506, 512, "3"}}},
 		"end":       {c.Times[len(c.Times)-1], tick{940, "10"}},
 	} {
 		if !reflect.DeepEqual(tc.got, tc.want) {
