@@ -1,9 +1,11 @@
 package demo
 
 import (
+	"errors"
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"k8s.io/klog/v2"
@@ -95,5 +97,20 @@ func testSlack(t *testing.T, d *Demo) {
 	}
 	if _, points, marks := d.timeline.all(); len(points) < 20 || len(marks) < 5 {
 		t.Errorf("a timeline of %d points and %d marks", len(points), len(marks))
+	}
+}
+
+// A step that is not as expected fails the demo as a pod does.
+func TestCheck(t *testing.T) {
+	pod := Result{Scenario: SlackScenario, Pod: "burst-1", Node: "general-9", Want: nodeThere}
+	step := Result{Scenario: SlackScenario, Want: "no more nodes", Slack: &SlackState{Step: "the same burst", Nodes: 4}}
+	good := Result{Scenario: SlackScenario, OK: true}
+	for _, bad := range []Result{pod, step} {
+		if err := Check([]Result{good, bad, good}); !errors.Is(err, ErrUnexpected) || !strings.Contains(err.Error(), bad.Want) {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+	if err := Check([]Result{good}); err != nil {
+		t.Error(err)
 	}
 }
