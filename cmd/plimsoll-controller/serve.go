@@ -4,46 +4,28 @@ import (
 	"context"
 	"fmt"
 
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
+	runtimemanager "sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/slack"
+	"github.com/plimsoll-k8s/plimsoll/internal/manager"
 )
 
 // serve runs the controllers until ctx ends.
 func (o *options) serve(ctx context.Context, config *rest.Config) error {
 	ctrl.SetLogger(klog.NewKlogr())
-	scheme := runtime.NewScheme()
-	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
-	utilruntime.Must(v1alpha1.AddToScheme(scheme))
-	informers, err := patientClient(config)
-	if err != nil {
-		return err
-	}
-	m, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme:           scheme,
+	m, err := manager.New(config, ctrl.Options{
 		LeaderElection:   o.leaderElect,
 		LeaderElectionID: name, LeaderElectionNamespace: o.namespace,
 		LeaderElectionReleaseOnCancel: true,
 		Metrics:                       metricsserver.Options{BindAddress: o.metrics},
 		HealthProbeBindAddress:        o.probes,
-		Cache: cache.Options{HTTPClient: informers, DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{
-			&appsv1.Deployment{}: {Transform: slack.Slim}, &appsv1.ReplicaSet{}: {Transform: slack.Slim},
-			&appsv1.StatefulSet{}: {Transform: slack.Slim}, &batchv1.Job{}: {Transform: slack.Slim},
-		}},
 	})
 	if err != nil {
 		return err
@@ -52,7 +34,7 @@ func (o *options) serve(ctx context.Context, config *rest.Config) error {
 		return err
 	}
 	if o.defaultPolicy != nil {
-		if err := m.Add(manager.RunnableFunc(func(ctx context.Context) error { return o.makeDefault(ctx, m.GetClient()) })); err != nil {
+		if err := m.Add(runtimemanager.RunnableFunc(func(ctx context.Context) error { return o.makeDefault(ctx, m.GetClient()) })); err != nil {
 			return err
 		}
 	}

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -17,10 +16,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
@@ -51,11 +49,18 @@ func exitCode(err error) int {
 }
 
 type options struct {
-	once      bool
-	output    string
-	port      int
-	load      string
-	scenarios []string
+	once       bool
+	output     string
+	port       int
+	load       string
+	autoscaler string
+	scenarios  []string
+}
+
+// selection is which scenarios are run.
+type selection struct {
+	placement []demo.Scenario
+	slack     bool
 }
 
 func newCommand() *cobra.Command {
@@ -65,13 +70,18 @@ func newCommand() *cobra.Command {
 		Short: "Watch a real scheduler place pods with and without Plimsoll",
 		Long: `Starts etcd, kube-apiserver and kube-scheduler with Plimsoll's plugins on
 127.0.0.1, runs small scenarios through the API, each with the default profile
-and with one of Plimsoll's, and tells where the pods went. Then it leaves a
-cluster of simulated nodes to play with, a live page of it, and a kubeconfig,
-until it is interrupted. Nothing is left behind.`,
+and with one of Plimsoll's, and tells where the pods went. In the last one,
+slack, the controller keeps room to spare on nodes that an autoscaler makes: a
+stand-in that is built in, or a real Karpenter with simulated machines, which is
+built from the project's folder. Then it leaves a cluster of simulated nodes to
+play with, a live page of it, and a kubeconfig, until it is interrupted. Nothing
+is left behind.`,
 		Example: `  plimsoll-demo
   plimsoll-demo --once -o json
   plimsoll-demo --scenario limits,risk-load
-  plimsoll-demo --load prometheus`,
+  plimsoll-demo --load prometheus
+  plimsoll-demo --scenario slack
+  plimsoll-demo --scenario slack --autoscaler karpenter`,
 		Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -81,6 +91,7 @@ until it is interrupted. Nothing is left behind.`,
 	for _, s := range demo.Scenarios {
 		names = append(names, s.Name)
 	}
+	names = append(names, demo.SlackScenario)
 	version.AddFlag(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&o.once, "once", false, "end after the scenarios")
@@ -88,6 +99,8 @@ until it is interrupted. Nothing is left behind.`,
 	flags.IntVar(&o.port, "port", 0, "port of the live page on 127.0.0.1 (default any that is free)")
 	flags.StringVar(&o.load, "load", demo.LoadService, "where the scheduler reads load from: service (a load watcher of the demo's) or prometheus (a real server, which must be installed)")
 	_ = cmd.RegisterFlagCompletionFunc("load", cobra.FixedCompletions([]string{demo.LoadService, demo.LoadPrometheus}, cobra.ShellCompDirectiveNoFileComp))
+	flags.StringVar(&o.autoscaler, "autoscaler", demo.AutoscalerStandIn, "what makes the nodes of the slack scenario: stand-in (a small loop of the demo's) or karpenter (a real one with simulated machines, built from the project's folder; its metrics port is open on all addresses)")
+	_ = cmd.RegisterFlagCompletionFunc("autoscaler", cobra.FixedCompletions([]string{demo.AutoscalerStandIn, demo.AutoscalerKarpenter}, cobra.ShellCompDirectiveNoFileComp))
 	flags.StringSliceVar(&o.scenarios, "scenario", nil, "only these: "+strings.Join(names, ", "))
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("scenario", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
@@ -95,33 +108,42 @@ until it is interrupted. Nothing is left behind.`,
 }
 
 // selected returns the scenarios asked for, or what is wrong with the flags.
-func (o *options) selected() ([]demo.Scenario, error) {
-	if o.output != "table" && o.output != "json" {
-		return nil, fmt.Errorf("--output: found %q, want table or json", o.output)
-	}
-	if o.load != demo.LoadService && o.load != demo.LoadPrometheus {
-		return nil, fmt.Errorf("--load: found %q, want %s or %s", o.load, demo.LoadService, demo.LoadPrometheus)
+func (o *options) selected() (selection, error) {
+	var out selection
+	switch {
+	case o.output != "table" && o.output != "json":
+		return out, fmt.Errorf("--output: found %q, want table or json", o.output)
+	case o.load != demo.LoadService && o.load != demo.LoadPrometheus:
+		return out, fmt.Errorf("--load: found %q, want %s or %s", o.load, demo.LoadService, demo.LoadPrometheus)
+	case o.autoscaler != demo.AutoscalerStandIn && o.autoscaler != demo.AutoscalerKarpenter:
+		return out, fmt.Errorf("--autoscaler: found %q, want %s or %s", o.autoscaler, demo.AutoscalerStandIn, demo.AutoscalerKarpenter)
 	}
 	unplayable := func(s demo.Scenario) bool { return o.load != demo.LoadService && s.NeedsService() }
 	if len(o.scenarios) == 0 {
-		return slices.DeleteFunc(slices.Clone(demo.Scenarios), unplayable), nil
+		return selection{slices.DeleteFunc(slices.Clone(demo.Scenarios), unplayable), true}, nil
 	}
-	var selected []demo.Scenario
 	for _, name := range o.scenarios {
+		if name == demo.SlackScenario {
+			out.slack = true
+			continue
+		}
 		i := slices.IndexFunc(demo.Scenarios, func(s demo.Scenario) bool { return s.Name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("--scenario: there is no %q (see --help)", name)
+			return out, fmt.Errorf("--scenario: there is no %q (see --help)", name)
 		}
 		if unplayable(demo.Scenarios[i]) {
-			return nil, fmt.Errorf("--scenario: %s is about the messages of a load watcher and wants --load %s", name, demo.LoadService)
+			return out, fmt.Errorf("--scenario: %s is about the messages of a load watcher and wants --load %s", name, demo.LoadService)
 		}
-		selected = append(selected, demo.Scenarios[i])
+		out.placement = append(out.placement, demo.Scenarios[i])
 	}
-	return selected, nil
+	if o.autoscaler != demo.AutoscalerStandIn && !out.slack {
+		return out, fmt.Errorf("--autoscaler: only the scenario %s has an autoscaler", demo.SlackScenario)
+	}
+	return out, nil
 }
 
 func (o *options) run(ctx context.Context, out, progress io.Writer) (err error) {
-	scenarios, err := o.selected()
+	selected, err := o.selected()
 	if err != nil {
 		return err
 	}
@@ -133,20 +155,13 @@ func (o *options) run(ctx context.Context, out, progress io.Writer) (err error) 
 	defer listener.Close()
 	began := time.Now()
 	say := func(message string) { fmt.Fprintf(progress, "[%4.1fs] %s\n", time.Since(began).Seconds(), message) }
-	logTo, err := redirectLogs()
+	log, err := redirectLogs()
 	if err != nil {
 		return err
 	}
-	defer func() {
-		klog.Flush()
-		if err == nil || errors.Is(err, errInterrupted) || errors.Is(err, demo.ErrUnexpected) {
-			_ = os.Remove(logTo)
-			return
-		}
-		say("the logs of the scheduler are in " + logTo)
-	}()
+	defer func() { closeLogs(log, err, say) }()
 
-	d, err := demo.Start(ctx, demo.Options{Load: o.load, Progress: say})
+	d, err := demo.Start(ctx, demo.Options{Load: o.load, Autoscaler: o.autoscaler, Log: log, Progress: say})
 	if err != nil {
 		return err
 	}
@@ -155,16 +170,14 @@ func (o *options) run(ctx context.Context, out, progress io.Writer) (err error) 
 		d.ServePage(ctx, listener)
 		say("live page: http://" + listener.Addr().String())
 	}
-	results, err := d.RunAll(ctx, scenarios, func(s demo.Scenario, results []demo.Result) {
-		say(fmt.Sprintf("scenario %s with %s: %s", s.Name, results[0].Profile, summary(results)))
-	})
+	results, err := selected.run(ctx, d, say)
 	switch {
 	case ctx.Err() != nil:
 		return errInterrupted
 	case err != nil:
 		return err
 	}
-	if err := printResults(out, o.output, scenarios, results); err != nil {
+	if err := printResults(out, o.output, selected, results, d.Autoscaler()); err != nil {
 		return err
 	}
 	if !o.once {
@@ -173,6 +186,19 @@ func (o *options) run(ctx context.Context, out, progress io.Writer) (err error) 
 		}
 	}
 	return demo.Check(results)
+}
+
+// run runs the scenarios.
+func (s selection) run(ctx context.Context, d *demo.Demo, say func(string)) ([]demo.Result, error) {
+	results, err := d.RunAll(ctx, s.placement, func(s demo.Scenario, results []demo.Result) {
+		say(fmt.Sprintf("scenario %s with %s: %s", s.Name, results[0].Profile, summary(results)))
+	})
+	if err != nil || !s.slack {
+		return results, err
+	}
+	say(fmt.Sprintf("scenario %s: starting the slack controller and an autoscaler (%s)", demo.SlackScenario, d.Autoscaler()))
+	more, err := d.RunSlack(ctx, say)
+	return append(results, more...), err
 }
 
 // stay leaves a cluster to play with until ctx ends.
@@ -194,71 +220,34 @@ func stay(ctx context.Context, d *demo.Demo, say func(string)) error {
 // errInterrupted is that the user had enough before the scenarios were through.
 var errInterrupted = errors.New("interrupted")
 
-// redirectLogs sends what the scheduler logs to a file, which it returns: it is
-// for when something fails.
-func redirectLogs() (string, error) {
+// redirectLogs sends what scheduler and controller log to a file, which it
+// returns: it is for when something fails.
+func redirectLogs() (*os.File, error) {
 	file, err := os.CreateTemp("", "plimsoll-demo-*.log")
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
 	klog.InitFlags(flags)
 	for name, value := range map[string]string{"logtostderr": "false", "stderrthreshold": "FATAL"} {
 		if err := flags.Set(name, value); err != nil {
-			return "", err
+			return nil, err
 		}
 	}
 	klog.SetOutput(file)
-	return file.Name(), nil
+	ctrl.SetLogger(klog.NewKlogr())
+	return file, nil
 }
 
-// summary says where the pods of one run went.
-func summary(results []demo.Result) string {
-	var parts []string
-	for _, r := range results {
-		parts = append(parts, r.Pod+" -> "+r.Node)
+// closeLogs removes the file, unless something is in it that may say why the
+// demo failed.
+func closeLogs(file *os.File, err error, say func(string)) {
+	klog.Flush()
+	written, statErr := file.Stat()
+	nothing := statErr == nil && written.Size() == 0
+	if err == nil || nothing || errors.Is(err, errInterrupted) || errors.Is(err, demo.ErrUnexpected) {
+		_ = os.Remove(file.Name())
+		return
 	}
-	return strings.Join(parts, ", ")
-}
-
-// printResults prints each pod with the default profile beside ours.
-func printResults(out io.Writer, format string, scenarios []demo.Scenario, results []demo.Result) error {
-	if format == "json" {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(results)
-	}
-	find := func(scenario, profile, pod string) demo.Result {
-		i := slices.IndexFunc(results, func(r demo.Result) bool {
-			return r.Scenario == scenario && r.Profile == profile && r.Pod == pod
-		})
-		return results[i]
-	}
-	t := table.NewWriter()
-	t.SetOutputMirror(out)
-	t.SetStyle(table.StyleLight)
-	t.Style().Format.Header = text.FormatDefault
-	t.AppendHeader(table.Row{"scenario", "pod", "default profile", "with Plimsoll", "expected", ""})
-	for i, s := range scenarios {
-		if i > 0 {
-			t.AppendSeparator()
-		}
-		for _, step := range s.Steps {
-			if step.Arrives == nil {
-				continue
-			}
-			byDefault, ours := find(s.Name, demo.DefaultProfile, step.Arrives.Name), find(s.Name, s.Profile, step.Arrives.Name)
-			mark := "ok"
-			if !byDefault.OK || !ours.OK {
-				mark = "NOT AS EXPECTED"
-			}
-			t.AppendRow(table.Row{s.Name, ours.Pod, byDefault.Node, ours.Node, byDefault.Want + " / " + ours.Want, mark})
-		}
-	}
-	t.SetColumnConfigs([]table.ColumnConfig{{Number: 1, AutoMerge: true}})
-	t.Render()
-	for _, s := range scenarios {
-		fmt.Fprintf(out, "%s: %s (%s)\n", s.Name, s.Shows, s.Profile)
-	}
-	return nil
+	say("the logs of the scheduler, the controller and the autoscaler are in " + file.Name())
 }

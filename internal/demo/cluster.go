@@ -2,8 +2,6 @@ package demo
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -16,9 +14,6 @@ import (
 
 // namespace that the demo's pods are in.
 const namespace = v1.NamespaceDefault
-
-// patience bounds every wait for the cluster.
-const patience = 30 * time.Second
 
 // cluster is the control plane as the demo uses it: through the API, but for
 // the question whether the scheduler has heard of everything.
@@ -93,9 +88,7 @@ func (c *cluster) outcome(ctx context.Context, name string) (string, error) {
 			return false, err
 		}
 		outcome = pod.Spec.NodeName
-		if outcome == "" && slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool {
-			return c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse && c.Reason == v1.PodReasonUnschedulable
-		}) {
+		if unschedulable(pod) {
 			outcome = Pending
 		}
 		return outcome != "", nil
@@ -168,11 +161,5 @@ func (c *cluster) clear(ctx context.Context) error {
 }
 
 func (c *cluster) await(ctx context.Context, what string, condition wait.ConditionWithContextFunc) error {
-	if err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, patience, true, condition); err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		return fmt.Errorf("waiting for %s: %w", what, err)
-	}
-	return nil
+	return await(ctx, 10*time.Millisecond, patience, what, condition)
 }

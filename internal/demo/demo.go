@@ -8,6 +8,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,6 +24,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/internal/controlplane"
+	"github.com/plimsoll-k8s/plimsoll/internal/karpenter"
 	"github.com/plimsoll-k8s/plimsoll/internal/kubescheduler"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate"
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -38,7 +40,12 @@ type Demo struct {
 	feed      feed
 	config    *internalconfig.KubeSchedulerConfiguration
 	decisions *decisions
-	told      struct {
+	timeline  timeline
+	// real is the autoscaler of the slack scenario, nil for the stand-in; log is
+	// where it writes.
+	real *realAutoscaler
+	log  io.Writer
+	told struct {
 		sync.Mutex
 		results []Result
 	}
@@ -69,6 +76,10 @@ const (
 type Options struct {
 	// Load is LoadService or LoadPrometheus.
 	Load string
+	// Autoscaler of the slack scenario is AutoscalerStandIn or AutoscalerKarpenter.
+	Autoscaler string
+	// Log is where other programs write.
+	Log io.Writer
 	// Progress is told what the demo is about to do.
 	Progress func(string)
 }
@@ -83,18 +94,31 @@ type Result struct {
 	// Want is the node expected, or Pending, or Any.
 	Want string `json:"want"`
 	OK   bool   `json:"ok"`
+	// Seconds from the pod's creation until it had a node, where the scenario is
+	// about that.
+	Seconds float64 `json:"seconds,omitempty"`
+	// Slack is what a step of the slack scenario has come to: this is the result
+	// of that step, and not of a pod.
+	Slack *SlackState `json:"slack,omitempty"`
 }
 
 // Start starts everything. It ends with Stop, or with ctx. The caller's main
 // must call controlplane.RunIfChild first.
 func Start(ctx context.Context, options Options) (_ *Demo, err error) {
 	ctx, stop := context.WithCancel(ctx)
-	d := &Demo{decisions: &decisions{}, stop: stop, ended: make(chan error, 1)}
+	d := &Demo{decisions: &decisions{}, log: options.Log, stop: stop, ended: make(chan error, 1)}
 	defer func() {
 		if err != nil {
 			d.Stop()
 		}
 	}()
+	if options.Autoscaler == AutoscalerKarpenter {
+		source, err := karpenter.Find(ctx, ".")
+		if err != nil {
+			return nil, fmt.Errorf("--autoscaler: %w", err)
+		}
+		d.real = &realAutoscaler{source: source}
+	}
 	if options.Load == LoadPrometheus {
 		options.Progress("starting Prometheus")
 		d.feed, err = startPrometheus(ctx)
@@ -107,6 +131,12 @@ func Start(ctx context.Context, options Options) (_ *Demo, err error) {
 	options.Progress("starting etcd and kube-apiserver")
 	if d.plane, err = controlplane.Start(ctx, controlplane.Options{}); err != nil {
 		return nil, err
+	}
+	if d.real != nil {
+		options.Progress("building Karpenter (about 2 minutes the first time)")
+		if err := d.real.build(ctx, d.plane.Dir); err != nil {
+			return nil, err
+		}
 	}
 	clientConfig, err := d.plane.Config("plimsoll-demo", "system:masters")
 	if err != nil {
@@ -276,9 +306,7 @@ func (d *Demo) RunAll(ctx context.Context, scenarios []Scenario, tell func(Scena
 		for _, profile := range []string{DefaultProfile, s.Profile} {
 			results, err := d.Run(ctx, s, profile)
 			all = append(all, results...)
-			d.told.Lock()
-			d.told.results = slices.Clone(all)
-			d.told.Unlock()
+			d.keepResults(results)
 			if err != nil {
 				return all, err
 			}
@@ -288,7 +316,7 @@ func (d *Demo) RunAll(ctx context.Context, scenarios []Scenario, tell func(Scena
 	return all, nil
 }
 
-// results returns what RunAll has come to so far.
+// results returns what the scenarios have come to so far.
 func (d *Demo) results() []Result {
 	d.told.Lock()
 	defer d.told.Unlock()
@@ -301,7 +329,11 @@ var ErrUnexpected = errors.New("a pod did not go where it was expected to")
 // Check returns ErrUnexpected with the first result that is not as expected.
 func Check(results []Result) error {
 	for _, r := range results {
-		if !r.OK {
+		switch {
+		case r.OK:
+		case r.Slack != nil:
+			return fmt.Errorf("%w: step %q of scenario %s: %s, want %s", ErrUnexpected, r.Slack.Step, r.Scenario, r.Summary(), r.Want)
+		default:
 			return fmt.Errorf("%w: %s of scenario %s with %s is %s, want %s", ErrUnexpected, r.Pod, r.Scenario, r.Profile, r.Node, r.Want)
 		}
 	}

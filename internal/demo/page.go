@@ -3,6 +3,7 @@ package demo
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"slices"
@@ -73,12 +74,41 @@ func (d *Demo) view(ctx context.Context) (report.Live, error) {
 		view.Decisions = append(view.Decisions, viewDecision(decision))
 	}
 	for _, result := range d.results() {
-		view.Results = append(view.Results, report.LiveResult{
-			Scenario: result.Scenario, Profile: result.Profile, Pod: result.Pod, Node: result.Node, Want: result.Want,
-			OK: result.OK, Ours: result.Profile != DefaultProfile,
+		view.Results = append(view.Results, viewResult(result))
+	}
+	view.Timeline = d.viewTimeline()
+	return view, nil
+}
+
+func viewResult(r Result) report.LiveResult {
+	out := report.LiveResult{
+		Scenario: r.Scenario, Profile: r.Profile, Pod: r.Pod, Node: r.Node, Want: r.Want,
+		OK: r.OK, Ours: r.Profile != DefaultProfile && r.Profile != withoutSlack,
+	}
+	if r.Slack != nil {
+		out.Pod, out.Node = r.Slack.Step, r.Summary()
+	} else if r.Seconds > 0 {
+		out.Node = fmt.Sprintf("%s after %.2f s", r.Node, r.Seconds)
+	}
+	return out
+}
+
+// viewTimeline returns how the slack scenario goes, nil before it.
+func (d *Demo) viewTimeline() *report.LiveTimeline {
+	title, points, marks := d.timeline.all()
+	if len(points) == 0 {
+		return nil
+	}
+	out := &report.LiveTimeline{Title: "Autoscaler: " + title, Unit: "CPUs"}
+	for _, p := range points {
+		out.Points = append(out.Points, report.TimelinePoint{
+			Seconds: p.after.Seconds(), Target: p.target, Available: p.available, Nodes: p.nodes, Waiting: p.waiting,
 		})
 	}
-	return view, nil
+	for _, m := range marks {
+		out.Marks = append(out.Marks, report.TimelineMark{Seconds: m.after.Seconds(), Text: m.text})
+	}
+	return out
 }
 
 // viewNode sums up a node as the plugins do.

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/nodeexporter"
@@ -26,6 +25,8 @@ const (
 	scrapeInterval = 200 * time.Millisecond
 	loadWindow     = 4 * time.Second
 	rateWindow     = time.Second
+	// scrapedInterval is that of asking whether something has come through.
+	scrapedInterval = 50 * time.Millisecond
 )
 
 // scraped is a Prometheus server that scrapes machines which do what a scenario
@@ -87,7 +88,7 @@ func (s *scraped) say(ctx context.Context, feed *Feed) error {
 	}
 	s.said = nil
 	if feed == nil {
-		return await(ctx, "the load to become too old", func(ctx context.Context) (bool, error) {
+		return await(ctx, scrapedInterval, patience, "the load to become too old", func(ctx context.Context) (bool, error) {
 			degraded, err := schedulerMetric("plimsoll_load_degraded")
 			return degraded == 1, err
 		})
@@ -99,7 +100,7 @@ func (s *scraped) say(ctx context.Context, feed *Feed) error {
 		s.exporter.Set(name, node)
 		s.said = append(s.said, name)
 	}
-	err := await(ctx, "Prometheus to tell the load", func(ctx context.Context) (bool, error) {
+	err := await(ctx, scrapedInterval, patience, "Prometheus to tell the load", func(ctx context.Context) (bool, error) {
 		return near(s.reading(ctx), feed.Nodes), nil
 	})
 	if err != nil {
@@ -110,7 +111,7 @@ func (s *scraped) say(ctx context.Context, feed *Feed) error {
 		return err
 	}
 	// One read may have been under way.
-	return await(ctx, "the scheduler to read the load", func(ctx context.Context) (bool, error) {
+	return await(ctx, scrapedInterval, patience, "the scheduler to read the load", func(ctx context.Context) (bool, error) {
 		now, err := schedulerMetric("plimsoll_load_reads_total")
 		return now >= before+2, err
 	})
@@ -131,16 +132,6 @@ func near(reading load.Reading, want map[string]load.Node) bool {
 		}
 	}
 	return true
-}
-
-func await(ctx context.Context, what string, condition wait.ConditionWithContextFunc) error {
-	if err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, condition); err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		return fmt.Errorf("waiting for %s: %w", what, err)
-	}
-	return nil
 }
 
 // schedulerMetric returns one of the scheduler's own metrics of its reading of

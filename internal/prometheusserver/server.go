@@ -12,10 +12,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/subprocess"
 )
 
 // Variable is the environment variable with the path of the server, where it
@@ -35,8 +36,7 @@ type Server struct {
 	// Address is its URL.
 	Address string
 	dir     string
-	command *exec.Cmd
-	exited  chan struct{}
+	process *subprocess.Process
 }
 
 // startTimeout bounds the time until the server is ready; it takes about one
@@ -67,7 +67,7 @@ func Start(ctx context.Context, targets []Target, interval time.Duration) (_ *Se
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{dir: dir, exited: make(chan struct{})}
+	s := &Server{dir: dir}
 	defer func() {
 		if err != nil {
 			s.Stop()
@@ -75,17 +75,14 @@ func Start(ctx context.Context, targets []Target, interval time.Duration) (_ *Se
 	}()
 	config := filepath.Join(dir, "prometheus.yaml")
 	if err := writeConfig(config, targets, interval); err != nil {
-		close(s.exited)
 		return nil, err
 	}
 	port, err := freePort()
 	if err != nil {
-		close(s.exited)
 		return nil, err
 	}
 	s.Address = fmt.Sprintf("http://127.0.0.1:%d", port)
 	if err := s.start(program, config, port); err != nil {
-		close(s.exited)
 		return nil, err
 	}
 	context.AfterFunc(ctx, s.Stop)
@@ -98,20 +95,12 @@ func (s *Server) start(program, config string, port int) error {
 		return err
 	}
 	defer log.Close()
-	s.command = exec.Command(program,
+	command := exec.Command(program,
 		"--config.file="+config, "--storage.tsdb.path="+filepath.Join(s.dir, "data"),
 		fmt.Sprintf("--web.listen-address=127.0.0.1:%d", port), "--query.lookback-delta=1m")
-	s.command.Stdout, s.command.Stderr = log, log
-	// It ends with this process, even where that is killed.
-	s.command.SysProcAttr = endWithParent()
-	if err := s.command.Start(); err != nil {
-		return err
-	}
-	go func() {
-		_ = s.command.Wait()
-		close(s.exited)
-	}()
-	return nil
+	command.Stdout, command.Stderr = log, log
+	s.process, err = subprocess.Start(command)
+	return err
 }
 
 // await returns when the server says that it is ready.
@@ -133,7 +122,7 @@ func (s *Server) await(ctx context.Context) error {
 		}
 		select {
 		case <-ticker.C:
-		case <-s.exited:
+		case <-s.process.Exited():
 			log, _ := os.ReadFile(filepath.Join(s.dir, "log"))
 			return fmt.Errorf("prometheus ended; its log:\n%s", log)
 		case <-ctx.Done():
@@ -144,15 +133,9 @@ func (s *Server) await(ctx context.Context) error {
 
 // Stop ends the server and removes its files. It may be called more than once.
 func (s *Server) Stop() {
-	if s.command != nil && s.command.Process != nil {
-		_ = s.command.Process.Signal(syscall.SIGTERM)
-		select {
-		case <-s.exited:
-		case <-time.After(10 * time.Second):
-			_ = s.command.Process.Kill()
-		}
+	if s.process != nil {
+		s.process.Stop()
 	}
-	<-s.exited
 	_ = os.RemoveAll(s.dir)
 }
 

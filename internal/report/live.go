@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-//go:embed live.html
+//go:embed live.html timeline.html
 var files embed.FS
 
 // Live is what the demo's page shows of a running cluster.
@@ -21,6 +21,8 @@ type Live struct {
 	Pending   []string
 	Decisions []LiveDecision
 	Results   []LiveResult
+	// Timeline of the slack scenario, nil before it.
+	Timeline *LiveTimeline
 }
 
 // LiveNode is one node and the pods on it.
@@ -75,7 +77,8 @@ var live = template.Must(template.New("live.html").Funcs(template.FuncMap{
 	"less":    func(a, b float64) float64 { return max(a-b, 0) },
 	"plus":    func(a, b float64) float64 { return a + b },
 	"twice":   func(a float64) float64 { return 2 * a },
-}).ParseFS(files, "live.html"))
+	"chart":   draw,
+}).ParseFS(files, "live.html", "timeline.html"))
 
 // WriteLive writes the page, everything from the cluster escaped.
 func WriteLive(w io.Writer, view Live) error { return live.Execute(w, view) }

@@ -1,51 +1,31 @@
 package integration
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/controlplane"
+	"github.com/plimsoll-k8s/plimsoll/internal/karpenter"
 )
 
 // installCRDs installs the CRDs in files, and waits until they are served.
 func installCRDs(t *testing.T, config *rest.Config, files ...string) {
 	t.Helper()
-	client, err := apiextensions.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var manifests [][]byte
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		crd := &apiextensionsv1.CustomResourceDefinition{}
-		if err := yaml.UnmarshalStrict(raw, crd); err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
-		if _, err := client.ApiextensionsV1().CustomResourceDefinitions().Create(t.Context(), crd, metav1.CreateOptions{}); err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
-		eventually(t, crd.Name+" is not served", &output{}, func(ctx context.Context) (bool, error) {
-			there, err := client.ApiextensionsV1().CustomResourceDefinitions().Get(ctx, crd.Name, metav1.GetOptions{})
-			if err != nil {
-				return false, err
-			}
-			for _, condition := range there.Status.Conditions {
-				if condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue {
-					return true, nil
-				}
-			}
-			return false, nil
-		})
+		manifests = append(manifests, raw)
+	}
+	if err := controlplane.InstallCRDs(t.Context(), config, manifests...); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -59,11 +39,14 @@ func ourCRDs(t *testing.T) []string {
 	return files
 }
 
-// karpenterFolder returns the folder of Karpenter's module, of the version that
-// the module beside this one names.
-func karpenterFolder(t *testing.T) string {
+// karpenterSource returns where Karpenter and its CRDs are.
+func karpenterSource(t *testing.T) *karpenter.Source {
 	t.Helper()
-	return moduleFolder(t, "../karpenter", "sigs.k8s.io/karpenter")
+	source, err := karpenter.Find(t.Context(), ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return source
 }
 
 // moduleFolder returns the folder of a module, of the version that the module in

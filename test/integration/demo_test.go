@@ -84,6 +84,64 @@ func TestDemoWithPrometheus(t *testing.T) {
 	}
 }
 
+// With an autoscaler, a burst of pods waits for a node where no slack is kept,
+// and for nothing where it is.
+func TestDemoSlack(t *testing.T) {
+	for _, autoscaler := range []string{"stand-in", "karpenter"} {
+		t.Run(autoscaler, func(t *testing.T) { runSlackDemo(t, autoscaler) })
+	}
+}
+
+func runSlackDemo(t *testing.T, autoscaler string) {
+	stdout, stderr, exitCode := runDemo(t, "--once", "-o", "json", "--scenario", "slack", "--autoscaler", autoscaler)
+	if exitCode != 0 {
+		t.Fatalf("exit code %d\n%s", exitCode, stderr)
+	}
+	var results []struct {
+		Scenario, Profile, Pod, Node, Want string
+		OK                                 bool
+		Seconds                            float64
+		Slack                              *struct {
+			Step, Target, Available string
+			Placeholders, Nodes     int
+			Seconds                 float64
+		}
+	}
+	decoder := json.NewDecoder(strings.NewReader(stdout))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&results); err != nil {
+		t.Fatalf("%v in %s", err, stdout)
+	}
+	slowest, pods := map[string]float64{}, 0
+	var steps []string
+	for _, r := range results {
+		if !r.OK || r.Scenario != "slack" {
+			t.Errorf("result %+v", r)
+		}
+		if r.Slack != nil {
+			steps = append(steps, fmt.Sprintf("%s of %s on %d nodes", r.Slack.Available, r.Slack.Target, r.Slack.Nodes))
+			continue
+		}
+		pods++
+		slowest[r.Profile] = max(slowest[r.Profile], r.Seconds)
+	}
+	want := []string{
+		"0 of 0 on 2 nodes", "0 of 0 on 3 nodes", "4 of 4 on 3 nodes", "0 of 4 on 3 nodes",
+		"8 of 6 on 5 nodes", "8 of 4 on 4 nodes", "4 of 2 on 3 nodes",
+	}
+	if !slices.Equal(steps, want) {
+		t.Errorf("steps %q, want %q", steps, want)
+	}
+	if pods != 8 || slowest["without slack"] < 2 || slowest["with slack"] > 1 {
+		t.Errorf("%d pods waited up to %v s, want more than 2 without slack and less than 1 with it", pods, slowest)
+	}
+	t.Logf("the slowest pods of a burst: %v", slowest)
+	named := map[string]string{"stand-in": "built-in stand-in for an autoscaler", "karpenter": "Karpenter"}[autoscaler]
+	if !strings.Contains(stderr, named) {
+		t.Errorf("does not say %q:\n%s", named, stderr)
+	}
+}
+
 func TestDemoBadInput(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -100,6 +158,8 @@ func TestDemoBadInput(t *testing.T) {
 		{[]string{"--port", port}, "--port: listen tcp 127.0.0.1:" + port + ": bind: address already in use"},
 		{[]string{"--load", "guess"}, `--load: found "guess", want service or prometheus`},
 		{[]string{"--load", "prometheus", "--scenario", "risk-bad-feed"}, "--scenario: risk-bad-feed is about the messages of a load watcher and wants --load service"},
+		{[]string{"--autoscaler", "guess"}, `--autoscaler: found "guess", want stand-in or karpenter`},
+		{[]string{"--autoscaler", "karpenter", "--scenario", "limits"}, "--autoscaler: only the scenario slack has an autoscaler"},
 		{[]string{"--nothing"}, "unknown flag: --nothing"},
 	} {
 		_, stderr, exitCode := runDemo(t, tc.args...)
@@ -107,6 +167,16 @@ func TestDemoBadInput(t *testing.T) {
 		if last := lines[len(lines)-1]; exitCode != 2 || !strings.HasPrefix(last, "plimsoll-demo: "+tc.want) {
 			t.Errorf("%v: exit code %d, said %q, want %q", tc.args, exitCode, last, tc.want)
 		}
+	}
+}
+
+// A real autoscaler is built from the project's folder, and nothing is started
+// where that is not around.
+func TestDemoWithoutTheFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	_, stderr, exitCode := runDemo(t, "--autoscaler", "karpenter")
+	if want := "plimsoll-demo: --autoscaler: Karpenter is built from test/karpenter of the project's folder: run this from there\n"; exitCode != 2 || stderr != want {
+		t.Errorf("exit code %d, said %q, want %q", exitCode, stderr, want)
 	}
 }
 

@@ -3,7 +3,6 @@ package integration
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -14,42 +13,19 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/karpenter"
 )
 
-// nodePool lets Karpenter make nodes of 4 cores, and take empty ones away at once.
-const nodePool = `apiVersion: karpenter.sh/v1
-kind: NodePool
-metadata: {name: general}
-spec:
-  template:
-    metadata: {labels: {pool: general}}
-    spec:
-      nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: general}
-      expireAfter: Never
-      requirements:
-      - {key: kubernetes.io/os, operator: In, values: [linux]}
-      - {key: karpenter.kwok.sh/instance-cpu, operator: In, values: ["4"]}
-  disruption: {consolidationPolicy: WhenEmpty, consolidateAfter: 1s, budgets: [{nodes: 100%}]}
-`
-
-const nodeClass = `apiVersion: karpenter.kwok.sh/v1alpha1
-kind: KWOKNodeClass
-metadata: {name: general}
-spec: {}
-`
-
 // start runs a program until the end of the test.
-func start(t *testing.T, environment []string, program string, args ...string) *output {
+func start(t *testing.T, program string, args ...string) *output {
 	t.Helper()
 	said := &output{}
 	cmd := exec.Command(program, args...)
-	cmd.Env = append(os.Environ(), environment...)
 	cmd.Stdout, cmd.Stderr = said, said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -62,21 +38,20 @@ func start(t *testing.T, environment []string, program string, args ...string) *
 }
 
 // startKarpenter builds Karpenter with its simulated provider and runs it.
-func (h *hub) startKarpenter(t *testing.T) *output {
+func (h *hub) startKarpenter(t *testing.T, source *karpenter.Source) *output {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "karpenter")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "sigs.k8s.io/karpenter/kwok")
-	build.Dir = "../karpenter"
 	t.Log("building Karpenter (about 2 minutes the first time)")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	if err := source.Build(t.Context(), program); err != nil {
+		t.Fatal(err)
 	}
-	return start(t, []string{
-		"KUBECONFIG=" + h.Kubeconfig, "DISABLE_LEADER_ELECTION=true", "FEATURE_GATES=CapacityBuffer=true", "BATCH_IDLE_DURATION=200ms", "BATCH_MAX_DURATION=1s",
-		// It listens on all addresses, at ports that nobody else uses.
-		fmt.Sprintf("METRICS_PORT=%d", freePort(t)), fmt.Sprintf("HEALTH_PROBE_PORT=%d", freePort(t)),
-		"SYSTEM_NAMESPACE=" + reserve, "KARPENTER_SERVICE=karpenter",
-	}, program)
+	said := &output{}
+	process, err := karpenter.Start(karpenter.Options{Program: program, Kubeconfig: h.Kubeconfig, Namespace: reserve, Log: said})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(process.Stop)
+	return said
 }
 
 // nodes returns the names of the pool's nodes.
@@ -138,19 +113,19 @@ func (h *hub) scale(t *testing.T, said fmt.Stringer, replicas int32) []string {
 // burst that fits it binds to nodes that are there, the slack is refilled, and
 // when it is not wanted any more the nodes go.
 func TestSlackWithKarpenter(t *testing.T) {
-	folder := karpenterFolder(t)
-	crds, err := filepath.Glob(filepath.Join(folder, "kwok/charts/crds/*.yaml"))
+	source := karpenterSource(t)
+	crds, err := source.CRDs()
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := startHub(t, append(crds, filepath.Join(folder, "kwok/apis/crds/karpenter.kwok.sh_kwoknodeclasses.yaml"))...)
-	autoscaler := h.startKarpenter(t)
-	start(t, nil, scheduler, "--config="+write(t, fmt.Sprintf("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nleaderElection: {leaderElect: false}\nclientConnection: {kubeconfig: %q}\n", h.Kubeconfig)), "--secure-port=0")
-	for _, text := range []string{nodeClass, nodePool} {
-		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(text), &object.Object); err != nil {
-			t.Fatal(err)
-		}
+	h := startHub(t, crds...)
+	autoscaler := h.startKarpenter(t, source)
+	start(t, scheduler, "--config="+write(t, fmt.Sprintf("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nleaderElection: {leaderElect: false}\nclientConnection: {kubeconfig: %q}\n", h.Kubeconfig)), "--secure-port=0")
+	pool, err := karpenter.Pool("4", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range pool {
 		h.create(t, object)
 	}
 	h.scale(t, autoscaler, 6)

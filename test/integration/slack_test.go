@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -108,7 +107,7 @@ func (h *hub) controllerCommand(ctx context.Context, args ...string) *exec.Cmd {
 // buffersCRD is the file of the CRD of buffers.
 func buffersCRD(t *testing.T) string {
 	t.Helper()
-	return filepath.Join(karpenterFolder(t), "kwok/charts/crds/autoscaling.x-k8s.io_capacitybuffers.yaml")
+	return karpenterSource(t).BufferCRD()
 }
 
 // buffers returns the replicas of all buffers by name, and the requests of their

@@ -27,7 +27,7 @@ func TestSlackBurstPreemptsPlaceholders(t *testing.T) {
 	// With asynchronous preemption, which is on by default, kube-scheduler 1.37.1 now
 	// and then leaves a pod of the burst waiting for more than a minute although the
 	// placeholders it had pushed out are gone; without it that has not been seen.
-	watcher := start(t, nil, scheduler, "--config="+write(t, fmt.Sprintf("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nleaderElection: {leaderElect: false}\nclientConnection: {kubeconfig: %q}\n", h.Kubeconfig)), "--secure-port=0", "--feature-gates=SchedulerAsyncPreemption=false")
+	watcher := start(t, scheduler, "--config="+write(t, fmt.Sprintf("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nleaderElection: {leaderElect: false}\nclientConnection: {kubeconfig: %q}\n", h.Kubeconfig)), "--secure-port=0", "--feature-gates=SchedulerAsyncPreemption=false")
 	h.scale(t, watcher, 5)
 	said, end := h.startController(t)
 	// 60 % of 5 x (1, 1Gi) is (3, 3Gi): (1, 1Gi) for the biggest pod, 2 more like it.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -42,7 +41,7 @@ func mirrored(name, wants string, replicas int32) *appsv1.Deployment {
 // Annotated workloads have placeholders like their pods beside them; what
 // somebody else has made is left alone; and plimsoll slack status says how it is.
 func TestSlackMirrors(t *testing.T) {
-	h := startHub(t, filepath.Join(karpenterFolder(t), "kwok/charts/crds/autoscaling.x-k8s.io_capacitybuffers.yaml"))
+	h := startHub(t, buffersCRD(t))
 	status := func(args ...string) (string, error) {
 		out, err := exec.Command(plimsoll, append([]string{"slack", "status", "--kubeconfig", h.Kubeconfig}, args...)...).CombinedOutput()
 		return string(out), err

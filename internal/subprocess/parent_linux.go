@@ -1,4 +1,4 @@
-package prometheusserver
+package subprocess
 
 import "syscall"
 

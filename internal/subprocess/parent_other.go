@@ -1,6 +1,6 @@
 //go:build !linux
 
-package prometheusserver
+package subprocess
 
 import "syscall"
 

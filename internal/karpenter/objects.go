@@ -1,0 +1,75 @@
+package karpenter
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+const nodeClass = `apiVersion: karpenter.kwok.sh/v1alpha1
+kind: KWOKNodeClass
+metadata: {name: general}
+spec: {nodeRegistrationDelay: %s}
+`
+
+// nodePool lets Karpenter take empty nodes away at once.
+const nodePool = `apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: general}
+spec:
+  template:
+    metadata: {labels: {pool: general}}
+    spec:
+      nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: general}
+      expireAfter: Never
+      requirements:
+      - {key: kubernetes.io/os, operator: In, values: [linux]}
+      - {key: karpenter.kwok.sh/instance-cpu, operator: In, values: [%q]}
+  disruption: {consolidationPolicy: WhenEmpty, consolidateAfter: 1s, budgets: [{nodes: 100%%}]}
+`
+
+// Pool returns what makes Karpenter keep a pool of machines with so many CPUs,
+// which take whole seconds to boot. The nodes are labelled pool=general.
+func Pool(cpu string, bootTime time.Duration) ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	for _, text := range []string{fmt.Sprintf(nodeClass, bootTime.Truncate(time.Second)), fmt.Sprintf(nodePool, cpu)} {
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(text), &object.Object); err != nil {
+			return nil, err
+		}
+		out = append(out, object)
+	}
+	return out, nil
+}
+
+// InstanceTypes returns the contents of a file with one machine to choose from.
+// Karpenter keeps 100m of the CPU and 10Mi of the memory to itself.
+func InstanceTypes(cpu, memory string) ([]byte, error) {
+	type requirement struct {
+		Key      string   `json:"key"`
+		Operator string   `json:"operator"`
+		Values   []string `json:"values"`
+	}
+	type offering struct {
+		Price        float64       `json:"Price"`
+		Requirements []requirement `json:"Requirements"`
+	}
+	type instanceType struct {
+		Name             string            `json:"name"`
+		Offerings        []offering        `json:"offerings"`
+		Architecture     string            `json:"architecture"`
+		OperatingSystems []string          `json:"operatingSystems"`
+		Resources        map[string]string `json:"resources"`
+	}
+	return json.Marshal([]instanceType{{
+		Name: "general", Architecture: "amd64", OperatingSystems: []string{"linux"},
+		Resources: map[string]string{"cpu": cpu, "memory": memory, "pods": "110"},
+		Offerings: []offering{{Price: 1, Requirements: []requirement{
+			{"karpenter.sh/capacity-type", "In", []string{"on-demand"}},
+			{"topology.kubernetes.io/zone", "In", []string{"zone-a"}},
+		}}},
+	}})
+}
