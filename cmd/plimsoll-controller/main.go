@@ -1,5 +1,5 @@
-// Command plimsoll-controller keeps resource slack: room to spare for the next
-// pods, as policies of kind ResourceSlack want it.
+// Command plimsoll-controller keeps resource slack, which is room to spare for
+// the next pods, and decides which managed clusters placements go to.
 package main
 
 import (
@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/controllers/placement"
 	"github.com/plimsoll-k8s/plimsoll/internal/version"
 )
 
@@ -27,6 +28,8 @@ type options struct {
 	metrics       string
 	probes        string
 	leaderElect   bool
+	controllers   []string
+	adopt         string
 	defaultRate   string
 	defaultPolicy *v1alpha1.ResourceSlack
 }
@@ -50,14 +53,21 @@ func newCommand() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Use:   name,
-		Short: "Keep resource slack",
-		Long: `Keep room to spare for the next pods, as policies of kind ResourceSlack want it:
-placeholders that an autoscaler with CapacityBuffers holds (Cluster Autoscaler,
-Karpenter), or real pods that give way to any other.
+		Short: "Keep resource slack, decide placements",
+		Long: `slack: keep room to spare for the next pods, as policies of kind ResourceSlack want
+it: placeholders that an autoscaler with CapacityBuffers holds (Cluster Autoscaler,
+Karpenter), or real pods that give way to any other. Its CRD
+(config/crd/plimsoll.dev_resourceslacks.yaml) must be installed.
 
-The CRDs (config/crd) must be installed, and the namespace must exist.`,
+placement: on a hub of Open Cluster Management, or one with its CRDs, choose managed
+clusters for Placements. It waits until the CRDs are there.
+
+The namespace must exist.`,
 		Example: `  # In a cluster, with a policy of 10 % if there is none.
   plimsoll-controller --extra-capacity-min-rate=10%
+
+  # On a hub, for all placements: there is no other controller for them.
+  plimsoll-controller --controllers=placement --adopt=all
 
   # On trial, from outside.
   plimsoll-controller --kubeconfig ~/.kube/config --leader-elect=false`,
@@ -91,13 +101,31 @@ The CRDs (config/crd) must be installed, and the namespace must exist.`,
 	flags.StringVar(&o.probes, "health-probe-bind-address", ":8081", "address of /healthz and /readyz, 0 for none")
 	flags.BoolVar(&o.leaderElect, "leader-elect", true, "only one of several controllers works at a time")
 	flags.StringVar(&o.defaultRate, "extra-capacity-min-rate", "", "make a policy \"default\" for all nodes with this rate, such as 10%, if it is not there (default none)")
+	flags.StringSliceVar(&o.controllers, "controllers", []string{slackController, placementController}, "what to do: slack, placement")
+	flags.StringVar(&o.adopt, "adopt", string(placement.AdoptAnnotated), "which placements to decide: annotated (with cluster.open-cluster-management.io/experimental-scheduling-disable=true, which takes them from the hub's own controller) or all")
 	_ = cmd.MarkFlagFilename("kubeconfig")
+	_ = cmd.RegisterFlagCompletionFunc("controllers", cobra.FixedCompletions([]string{slackController, placementController}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("adopt", cobra.FixedCompletions([]string{string(placement.AdoptAnnotated), string(placement.AdoptAll)}, cobra.ShellCompDirectiveNoFileComp))
 	version.AddFlag(cmd)
 	return cmd
 }
 
-// complete works out the default policy.
+// The controllers there are.
+const (
+	slackController     = "slack"
+	placementController = "placement"
+)
+
+// complete checks the flags and works out the default policy.
 func (o *options) complete() error {
+	for _, controller := range o.controllers {
+		if controller != slackController && controller != placementController {
+			return fmt.Errorf("--controllers: found %q, want %s or %s", controller, slackController, placementController)
+		}
+	}
+	if o.adopt != string(placement.AdoptAnnotated) && o.adopt != string(placement.AdoptAll) {
+		return fmt.Errorf("--adopt: found %q, want %s or %s", o.adopt, placement.AdoptAnnotated, placement.AdoptAll)
+	}
 	if o.defaultRate == "" {
 		return nil
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/controllers/placement"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/slack"
 	"github.com/plimsoll-k8s/plimsoll/internal/manager"
 )
@@ -30,8 +32,15 @@ func (o *options) serve(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	if err := slack.New(m.GetClient(), m.GetEventRecorder(name), metrics.Registry, o.namespace).Register(m); err != nil {
-		return err
+	if slices.Contains(o.controllers, slackController) {
+		if err := slack.New(m.GetClient(), m.GetEventRecorder(name), metrics.Registry, o.namespace).Register(m); err != nil {
+			return err
+		}
+	}
+	if slices.Contains(o.controllers, placementController) {
+		if err := placement.New(m.GetClient(), m.GetAPIReader(), m.GetEventRecorder(name), metrics.Registry, placement.Adopt(o.adopt)).Register(m); err != nil {
+			return err
+		}
 	}
 	if o.defaultPolicy != nil {
 		if err := m.Add(runtimemanager.RunnableFunc(func(ctx context.Context) error { return o.makeDefault(ctx, m.GetClient()) })); err != nil {

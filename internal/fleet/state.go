@@ -51,6 +51,7 @@ type addOnScore struct {
 
 // placed is what is known of a placement.
 type placed struct {
+	uid        types.UID
 	generation int64
 	policy     *Policy // nil with errs
 	errs       field.ErrorList
@@ -269,7 +270,7 @@ func (s *State) SetPlacement(object *v1beta1.Placement) bool {
 	key := types.NamespacedName{Namespace: object.Namespace, Name: object.Name}
 	s.mu.Lock()
 	p := s.placements[key]
-	same := p != nil && p.generation == object.Generation && p.generation != 0
+	same := p != nil && p.uid == object.UID && p.generation == object.Generation && p.generation != 0
 	s.mu.Unlock()
 	if same {
 		return false
@@ -281,7 +282,7 @@ func (s *State) SetPlacement(object *v1beta1.Placement) bool {
 		p = &placed{}
 		s.placements[key] = p
 	}
-	p.generation, p.policy, p.errs, p.feasible, p.memos = object.Generation, policy, errs, nil, nil
+	p.uid, p.generation, p.policy, p.errs, p.feasible, p.memos = object.UID, object.Generation, policy, errs, nil, nil
 	if policy != nil {
 		p.memos = make([]map[*placement.Cluster]bool, len(policy.predicates))
 	}
@@ -298,17 +299,34 @@ func (s *State) DeletePlacement(key types.NamespacedName) {
 	}
 }
 
-// SetChosen says which clusters a placement has, as a spec of a generation chose
-// them (0 if nobody knows), before anything is decided here.
-func (s *State) SetChosen(key types.NamespacedName, clusters []string, generation int64) {
+// Resume says which clusters a placement has, as a spec of a generation chose
+// them (0 if nobody knows). It counts only until something is decided here.
+func (s *State) Resume(key types.NamespacedName, clusters []string, generation int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p := s.placements[key]; p != nil {
-		clusters = slices.Clone(clusters)
-		slices.Sort(clusters)
-		s.choose(p, slices.Compact(clusters))
+	if p := s.placements[key]; p != nil && p.good == 0 {
+		s.choose(p, sorted(clusters))
 		p.good = generation
 	}
+}
+
+// SetForeign takes in which clusters a placement has that is decided elsewhere:
+// the others are balanced against them.
+func (s *State) SetForeign(key types.NamespacedName, clusters []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.placements[key]
+	if p == nil || p.generation != 0 {
+		s.choose(cmp.Or(p, &placed{}), nil)
+		p = &placed{}
+		s.placements[key] = p
+	}
+	s.choose(p, sorted(clusters))
+}
+
+// sorted returns the names in order, each once.
+func sorted(names []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(names)))
 }
 
 // choose makes a placement have other clusters, and counts.

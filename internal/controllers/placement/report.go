@@ -1,0 +1,82 @@
+package placement
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
+)
+
+// report writes the status of a placement whose decisions have been written.
+func (c *Controller) report(ctx context.Context, object *v1beta1.Placement, verdict *fleet.Verdict, written outcome, now time.Time) error {
+	status := object.Status.DeepCopy()
+	for _, condition := range verdict.Conditions {
+		meta.SetStatusCondition(&status.Conditions, condition)
+	}
+	if !verdict.Keep {
+		status.NumberOfSelectedClusters = int32(verdict.Chosen())
+		status.DecisionGroups = groupsOf(written.slices)
+		if written.rewritten || status.LastScoreUpdateTime == nil {
+			status.LastScoreUpdateTime = &metav1.Time{Time: now}
+		}
+	}
+	if status.DecisionGroups == nil {
+		status.DecisionGroups = []clusterv1beta1.DecisionGroupStatus{}
+	}
+	if equality.Semantic.DeepEqual(object.Status, *status) {
+		return nil
+	}
+	changed := object.DeepCopy()
+	changed.Status = *status
+	c.metrics.wrote("status")
+	if err := c.client.Status().Patch(ctx, changed, client.MergeFrom(object)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("patching status: %w", err)
+	}
+	c.tell(object, status)
+	return nil
+}
+
+// groupsOf returns what a status says of groups.
+func groupsOf(slices []fleet.Slice) (groups []clusterv1beta1.DecisionGroupStatus) {
+	for _, s := range slices {
+		if len(groups) == 0 || groups[len(groups)-1].DecisionGroupIndex != int32(s.Index) {
+			groups = append(groups, clusterv1beta1.DecisionGroupStatus{DecisionGroupIndex: int32(s.Index), DecisionGroupName: s.Group})
+		}
+		group := &groups[len(groups)-1]
+		group.Decisions = append(group.Decisions, s.Name)
+		group.ClustersCount += int32(len(s.Decisions))
+	}
+	return groups
+}
+
+// tell makes events of what has changed.
+func (c *Controller) tell(object *v1beta1.Placement, status *clusterv1beta1.PlacementStatus) {
+	if before := object.Status.NumberOfSelectedClusters; before != status.NumberOfSelectedClusters {
+		c.recorder.Eventf(object, nil, v1.EventTypeNormal, "DecisionUpdate", "Decide", "%d clusters are chosen, before it were %d", status.NumberOfSelectedClusters, before)
+	}
+	for _, condition := range status.Conditions {
+		before := meta.FindStatusCondition(object.Status.Conditions, condition.Type)
+		if before != nil && before.Status == condition.Status && before.Reason == condition.Reason {
+			continue
+		}
+		// One of the conditions is good when it is false.
+		good := (condition.Status == metav1.ConditionTrue) != (condition.Type == clusterv1beta1.PlacementConditionMisconfigured)
+		if before == nil && good {
+			continue
+		}
+		kind := v1.EventTypeNormal
+		if !good {
+			kind = v1.EventTypeWarning
+		}
+		c.recorder.Eventf(object, nil, kind, condition.Reason, condition.Type, "%s", condition.Message)
+	}
+}
