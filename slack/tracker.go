@@ -94,7 +94,7 @@ func (t *Tracker) Resume(groups []Group) {
 		case t.policy.Name + headSuffix, t.policy.Name + headSuffix + "2":
 			head = append(head, held)
 		default:
-			if !aMirror.MatchString(group.Name) {
+			if !IsMirror(group.Name) {
 				continue
 			}
 			m := &mirror{}

@@ -117,6 +117,9 @@ func Governs(policies []*v1alpha1.ResourceSlack, w Workload) int {
 // aMirror is what the names of groups of workloads end in.
 var aMirror = regexp.MustCompile(`-(deployment|replicaset|statefulset|job)-[0-9a-f]{8}$`)
 
+// IsMirror reports whether a group has the name of one for a workload.
+func IsMirror(group string) bool { return aMirror.MatchString(group) }
+
 // groupName returns a name for the placeholders that no other workload's have,
 // in any namespace, and that can be a label.
 func (w Workload) groupName() string {

@@ -48,7 +48,7 @@ scheduler and before anything is changed.`,
 		},
 	}
 	version.AddFlag(cmd)
-	cmd.AddCommand(newScoreCommand(), newLoadCommand(), newSlackCommand(), newVersionCommand())
+	cmd.AddCommand(newScoreCommand(), newLoadCommand(), newSlackCommand(), newPlacementCommand(), newVersionCommand())
 	return cmd
 }
 

@@ -3,15 +3,9 @@
 package manifest
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -22,13 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes/scheme"
 	defaults "k8s.io/kubernetes/pkg/apis/core/v1"
 )
-
-// maxFileBytes bounds a file, so that a mistaken path does not fill memory.
-const maxFileBytes = 1 << 30
 
 // Objects are what a cluster is made of, as far as a scheduler looks.
 type Objects struct {
@@ -51,17 +41,12 @@ var kinds = []string{
 	"Deployment", "ReplicaSet", "StatefulSet", "Job", "List",
 }
 
-// extensions of the files that are read from a folder.
-var extensions = []string{".yaml", ".yml", ".json"}
-
 // Read reads files, and folders with all that is in them. "-" is standard
 // input. Errors name the file and the document in it.
 func Read(paths []string, stdin io.Reader) (*Objects, error) {
 	r := &reader{seen: map[string]string{}}
-	for _, path := range paths {
-		if err := r.path(path, stdin); err != nil {
-			return nil, err
-		}
+	if err := Documents(paths, stdin, r.document); err != nil {
+		return nil, err
 	}
 	if err := r.finish(); err != nil {
 		return nil, err
@@ -73,71 +58,6 @@ type reader struct {
 	objects Objects
 	// seen is where an object was found first, by kind and name.
 	seen map[string]string
-}
-
-func (r *reader) path(path string, stdin io.Reader) error {
-	if path == "-" {
-		return r.stream("standard input", stdin)
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	if !info.IsDir() {
-		return r.file(path)
-	}
-	found := false
-	err = filepath.WalkDir(path, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || !slices.Contains(extensions, filepath.Ext(path)) {
-			return err
-		}
-		found = true
-		return r.file(path)
-	})
-	if err == nil && !found {
-		return fmt.Errorf("%s: no files ending in %s", path, strings.Join(extensions, ", "))
-	}
-	return err
-}
-
-func (r *reader) file(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return r.stream(path, f)
-}
-
-// stream reads the documents of one file.
-func (r *reader) stream(name string, in io.Reader) error {
-	documents := yaml.NewYAMLReader(bufio.NewReader(io.LimitReader(in, maxFileBytes)))
-	for i := 1; ; i++ {
-		document, err := documents.Read()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		where := fmt.Sprintf("%s, document %d", name, i)
-		if err != nil {
-			return fmt.Errorf("%s: %w", where, err)
-		}
-		if len(bytes.TrimSpace(dropComments(document))) == 0 {
-			continue
-		}
-		if err := r.document(where, document); err != nil {
-			return fmt.Errorf("%s: %w", where, err)
-		}
-	}
-}
-
-func dropComments(document []byte) []byte {
-	var kept []byte
-	for line := range bytes.Lines(document) {
-		if trimmed := bytes.TrimSpace(line); !bytes.HasPrefix(trimmed, []byte("#")) && !bytes.Equal(trimmed, []byte("---")) {
-			kept = append(kept, line...)
-		}
-	}
-	return kept
 }
 
 // strict tells of fields that Kubernetes does not know.

@@ -212,7 +212,13 @@ func (c *Controller) prune(ctx context.Context, policy string, wanted []*unstruc
 func (c *Controller) list(ctx context.Context, kind schema.GroupVersionKind, policy string) ([]unstructured.Unstructured, error) {
 	list := listOf(kind)
 	err := c.client.List(ctx, list, append(c.within(kind), client.MatchingLabels{slack.PlaceholderLabel: policy})...)
-	return list.Items, err
+	return slices.DeleteFunc(list.Items, func(o unstructured.Unstructured) bool { return !c.isOurs(&o) }), err
+}
+
+// isOurs reports whether an object that is labelled as ours can be: in the
+// controller's namespace, or, for a workload in its namespace, by its name.
+func (c *Controller) isOurs(object *unstructured.Unstructured) bool {
+	return object.GetNamespace() == c.namespace || slack.IsMirror(object.GetName())
 }
 
 // within returns where objects of a kind can be ours: deployments are in the

@@ -61,7 +61,9 @@ func (c *Controller) owners(ctx context.Context) (sets.Set[string], error) {
 			return names, err
 		}
 		for i := range list.Items {
-			names.Insert(list.Items[i].GetLabels()[slack.PlaceholderLabel])
+			if c.isOurs(&list.Items[i]) {
+				names.Insert(list.Items[i].GetLabels()[slack.PlaceholderLabel])
+			}
 		}
 	}
 	return names.Delete(""), nil

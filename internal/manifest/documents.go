@@ -1,0 +1,102 @@
+package manifest
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// maxFileBytes bounds a file, so that a mistaken path does not fill memory.
+const maxFileBytes = 1 << 30
+
+// extensions of the files that are read from a folder.
+var extensions = []string{".yaml", ".yml", ".json"}
+
+// Documents calls each for the documents in files, and in folders with all that is
+// in them, in order; "-" is standard input. where names the file and the number
+// of the document in it, as errors do. Empty documents are passed over.
+func Documents(paths []string, stdin io.Reader, each func(where string, document []byte) error) error {
+	for _, path := range paths {
+		if path == "-" {
+			if err := stream("standard input", stdin, each); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := fileOrFolder(path, each); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func fileOrFolder(path string, each func(string, []byte) error) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return file(path, each)
+	}
+	found := false
+	err = filepath.WalkDir(path, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !slices.Contains(extensions, filepath.Ext(path)) {
+			return err
+		}
+		found = true
+		return file(path, each)
+	})
+	if err == nil && !found {
+		return fmt.Errorf("%s: no files ending in %s", path, strings.Join(extensions, ", "))
+	}
+	return err
+}
+
+func file(path string, each func(string, []byte) error) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return stream(path, f, each)
+}
+
+// stream reads the documents of one file.
+func stream(name string, in io.Reader, each func(string, []byte) error) error {
+	documents := yaml.NewYAMLReader(bufio.NewReader(io.LimitReader(in, maxFileBytes)))
+	for i := 1; ; i++ {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		where := fmt.Sprintf("%s, document %d", name, i)
+		if err != nil {
+			return fmt.Errorf("%s: %w", where, err)
+		}
+		if len(bytes.TrimSpace(dropComments(document))) == 0 {
+			continue
+		}
+		if err := each(where, document); err != nil {
+			return fmt.Errorf("%s: %w", where, err)
+		}
+	}
+}
+
+func dropComments(document []byte) []byte {
+	var kept []byte
+	for line := range bytes.Lines(document) {
+		if trimmed := bytes.TrimSpace(line); !bytes.HasPrefix(trimmed, []byte("#")) && !bytes.Equal(trimmed, []byte("---")) {
+			kept = append(kept, line...)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,149 @@
+package manifest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
+	kubejson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+)
+
+// Hub is what a hub of managed clusters has, as far as placements look.
+type Hub struct {
+	Clusters   []*clusterv1.ManagedCluster
+	Sets       []*clusterv1beta2.ManagedClusterSet
+	Bindings   []*clusterv1beta2.ManagedClusterSetBinding
+	Scores     []*clusterv1alpha1.AddOnPlacementScore
+	Placements []*v1beta1.Placement
+	Decisions  []*clusterv1beta1.PlacementDecision
+	// Warnings are about what was read but looks mistaken.
+	Warnings []string
+}
+
+const clusterGroup = "cluster.open-cluster-management.io/"
+
+// hubKinds that a file may have, with the versions whose documents apply
+// unchanged.
+var hubKinds = map[string][]string{
+	"ManagedCluster":           {"v1"},
+	"ManagedClusterSet":        {"v1beta2"},
+	"ManagedClusterSetBinding": {"v1beta2"},
+	"AddOnPlacementScore":      {"v1alpha1"},
+	"Placement":                {"v1beta1", "v1alpha1"},
+	"PlacementDecision":        {"v1beta1"},
+}
+
+// ReadHub reads files, and folders with all that is in them; "-" is standard
+// input. Namespaces are passed over. Errors name the file and the document in it.
+func ReadHub(paths []string, stdin io.Reader) (*Hub, error) {
+	r := &hubReader{seen: map[string]string{}}
+	if err := Documents(paths, stdin, r.document); err != nil {
+		return nil, err
+	}
+	if len(r.hub.Placements) == 0 {
+		return nil, errors.New("no placements in what was given, want at least one")
+	}
+	return &r.hub, nil
+}
+
+type hubReader struct {
+	hub  Hub
+	seen map[string]string
+}
+
+func (r *hubReader) document(where string, raw []byte) error {
+	asJSON, err := yaml.YAMLToJSONStrict(raw)
+	if err != nil {
+		return err
+	}
+	var head struct {
+		metav1.TypeMeta `json:",inline"`
+		Items           []json.RawMessage `json:"items"`
+	}
+	if err := json.Unmarshal(asJSON, &head); err != nil {
+		return err
+	}
+	if strings.HasSuffix(head.Kind, "List") {
+		for i, item := range head.Items {
+			if err := r.document(fmt.Sprintf("%s, item %d", where, i+1), item); err != nil {
+				return fmt.Errorf("item %d: %w", i+1, err)
+			}
+		}
+		return nil
+	}
+	if head.Kind == "Namespace" {
+		return nil
+	}
+	versions, known := hubKinds[head.Kind]
+	if !known || !slices.Contains(versions, strings.TrimPrefix(head.APIVersion, clusterGroup)) {
+		return fmt.Errorf("found kind %q of apiVersion %q, want one of %s", head.Kind, head.APIVersion, allowedHubKinds())
+	}
+	switch head.Kind {
+	case "ManagedCluster":
+		return add(r, where, asJSON, &r.hub.Clusters)
+	case "ManagedClusterSet":
+		return add(r, where, asJSON, &r.hub.Sets)
+	case "ManagedClusterSetBinding":
+		return add(r, where, asJSON, &r.hub.Bindings)
+	case "AddOnPlacementScore":
+		return add(r, where, asJSON, &r.hub.Scores)
+	case "Placement":
+		return add(r, where, asJSON, &r.hub.Placements)
+	}
+	return add(r, where, asJSON, &r.hub.Decisions)
+}
+
+// allowedHubKinds lists them for people.
+func allowedHubKinds() string {
+	var all []string
+	for kind, versions := range hubKinds {
+		for _, version := range versions {
+			all = append(all, kind+" of "+clusterGroup+version)
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ") + ", Namespace, List"
+}
+
+// add reads an object and appends it.
+func add[T any, P interface {
+	*T
+	runtime.Object
+	metav1.Object
+}](r *hubReader, where string, asJSON []byte, to *[]P,
+) error {
+	object := P(new(T))
+	unknown, err := kubejson.UnmarshalStrict(asJSON, object)
+	if err != nil {
+		return err
+	}
+	for _, warning := range unknown {
+		r.hub.Warnings = append(r.hub.Warnings, fmt.Sprintf("%s: %v", where, warning))
+	}
+	kind := object.GetObjectKind().GroupVersionKind().Kind
+	if object.GetName() == "" {
+		return fmt.Errorf("a %s without metadata.name", kind)
+	}
+	if kind != "ManagedCluster" && kind != "ManagedClusterSet" {
+		object.SetNamespace(orDefault(object.GetNamespace()))
+	}
+	key := fmt.Sprintf("%s %s/%s", kind, object.GetNamespace(), object.GetName())
+	if first, ok := r.seen[key]; ok {
+		return fmt.Errorf("%s is there twice, first in %s", key, first)
+	}
+	r.seen[key] = where
+	*to = append(*to, object)
+	return nil
+}
