@@ -66,6 +66,9 @@ type placed struct {
 	memos []map[*placement.Cluster]bool
 }
 
+// foreign reports whether the placement is decided elsewhere.
+func (p *placed) foreign() bool { return p.policy == nil && len(p.errs) == 0 }
+
 // NewState returns a hub that knows nothing.
 func NewState() *State {
 	return &State{
@@ -316,7 +319,7 @@ func (s *State) SetForeign(key types.NamespacedName, clusters []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.placements[key]
-	if p == nil || p.generation != 0 {
+	if p == nil || !p.foreign() {
 		s.choose(cmp.Or(p, &placed{}), nil)
 		p = &placed{}
 		s.placements[key] = p
@@ -387,11 +390,17 @@ func (s *State) boundTo(set string) (keys []types.NamespacedName) {
 	return keys
 }
 
-// Placements returns the names of all placements, in order.
+// Placements returns the names of all placements that are decided here, in order.
 func (s *State) Placements() []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.SortedFunc(maps.Keys(s.placements), func(a, b types.NamespacedName) int {
+	var ours []types.NamespacedName
+	for key, p := range s.placements {
+		if !p.foreign() {
+			ours = append(ours, key)
+		}
+	}
+	return slices.SortedFunc(slices.Values(ours), func(a, b types.NamespacedName) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
 }

@@ -74,7 +74,7 @@ func (s *State) Decide(key types.NamespacedName, now time.Time) (v *Verdict, ok 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.placements[key]
-	if p == nil {
+	if p == nil || p.foreign() {
 		return nil, false
 	}
 	v = s.judge(key, p, now)
@@ -94,7 +94,7 @@ func (s *State) Preview(key types.NamespacedName, now time.Time) (v *Verdict, ok
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.placements[key]
-	if p == nil {
+	if p == nil || p.foreign() {
 		return nil, false
 	}
 	return s.judge(key, p, now), true
@@ -263,19 +263,19 @@ func (v *Verdict) fill(policy *Policy, unbound []string) {
 	if d.ChangesAt < math.MaxInt32*int64(100) {
 		v.RequeueAt = time.Unix(d.ChangesAt, 0)
 	}
-	funnel := fmt.Sprintf("of %d clusters in the sets %d match and %d are not kept out by taints", d.Members, d.Matched, d.Feasible)
+	funnel := fmt.Sprintf("in the sets: %d, matching: %d, not kept out by taints: %d", d.Members, d.Matched, d.Feasible)
 	if len(unbound) > 0 {
-		funnel += "; not bound to the namespace: " + strings.Join(unbound, ", ")
+		funnel += "; sets not bound to the namespace: " + strings.Join(unbound, ", ")
 	}
 	switch {
 	case d.Members == 0:
 		v.conditions(false, ReasonSetsEmpty, "there is no cluster in the sets; label clusters with the set, or look at its selector")
 	case d.Feasible == 0 && policy.number != 0:
-		v.conditions(false, ReasonNoneMatched, funnel)
+		v.conditions(false, ReasonNoneMatched, "no cluster can be chosen ("+funnel+")")
 	case d.Short > 0:
-		v.conditions(false, ReasonNotAllScheduled, fmt.Sprintf("%d of %d clusters are chosen: %s", len(d.Chosen), policy.number, funnel))
+		v.conditions(false, ReasonNotAllScheduled, fmt.Sprintf("clusters chosen: %d of %d (%s)", len(d.Chosen), policy.number, funnel))
 	default:
-		v.conditions(true, ReasonAllScheduled, fmt.Sprintf("%d clusters are chosen: %s", len(d.Chosen), funnel))
+		v.conditions(true, ReasonAllScheduled, fmt.Sprintf("clusters chosen: %d (%s)", len(d.Chosen), funnel))
 	}
 }
 
