@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/google/cel-go/cel"
@@ -52,8 +53,10 @@ func compileExpression(text string) (*expression, error) {
 		return nil, err
 	}
 	ast, issues := env.Compile(text)
-	if issues.Err() != nil {
-		return nil, issues.Err()
+	if err := issues.Err(); err != nil {
+		// The lines after the first draw the place.
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		return nil, errors.New(strings.TrimPrefix(first, "ERROR: <input>:"))
 	}
 	if t := ast.OutputType(); t != cel.BoolType && t != cel.DynType {
 		return nil, fmt.Errorf("is a %s, must be true or false", t)
@@ -73,7 +76,7 @@ func (e *expression) holds(variables map[string]any) (bool, error) {
 		if cost, ok := errors.AsType[*types.Err](err); ok && isCost(cost) || isCost(err) {
 			return false, fmt.Errorf("%q %w", e.text, errCost)
 		}
-		return false, nil //nolint:nilerr // not true of this cluster: it lacks what is asked for
+		return false, nil // not true of this cluster: it lacks what is asked for
 	}
 	return out == types.True, nil
 }
