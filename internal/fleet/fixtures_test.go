@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
@@ -36,6 +37,13 @@ func managed(name, labels string) *clusterv1.ManagedCluster {
 		key, value, _ := strings.Cut(pair, "=")
 		object.Labels[key] = value
 	}
+	return object
+}
+
+// withAmounts fills in what a cluster has, as much of it allocatable.
+func withAmounts(object *clusterv1.ManagedCluster, cpu, memory string) *clusterv1.ManagedCluster {
+	object.Status.Allocatable = clusterv1.ResourceList{clusterv1.ResourceCPU: resource.MustParse(cpu), clusterv1.ResourceMemory: resource.MustParse(memory)}
+	object.Status.Capacity = object.Status.Allocatable
 	return object
 }
 

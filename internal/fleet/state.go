@@ -205,6 +205,9 @@ func (s *State) changeScores(cluster, name string, score *addOnScore) []types.Na
 	defer s.mu.Unlock()
 	e := s.entries[cluster]
 	if e == nil {
+		if score == nil {
+			return nil
+		}
 		e = &entry{scores: map[string]*addOnScore{}}
 		s.entries[cluster] = e
 	}
@@ -218,6 +221,9 @@ func (s *State) changeScores(cluster, name string, score *addOnScore) []types.Na
 	e.variables = nil
 	i, known := s.find(cluster)
 	if !known {
+		if len(e.scores) == 0 {
+			delete(s.entries, cluster)
+		}
 		return nil
 	}
 	// Another object, so that what expressions said of it is asked anew.
