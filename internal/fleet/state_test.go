@@ -51,7 +51,12 @@ func standing(s *State, key types.NamespacedName) any {
 	if !ok {
 		return nil
 	}
-	members := slices.DeleteFunc(v.Standings(), func(c Standing) bool { return c.Reason == "is in none of the cluster sets" })
+	members := []Standing{}
+	for _, c := range v.Standings() {
+		if c.Reason != "is in none of the cluster sets" {
+			members = append(members, c)
+		}
+	}
 	return []any{v.Keep, v.Groups, v.Conditions, v.RequeueAt, members}
 }
 

@@ -115,7 +115,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	object := &v1beta1.Placement{}
 	err := c.client.Get(ctx, request.NamespacedName, object)
-	if apierrors.IsNotFound(err) || err == nil && object.DeletionTimestamp != nil {
+	if apierrors.IsNotFound(err) || err == nil && object.DeletionTimestamp != nil && c.adopted(object) {
 		c.state.DeletePlacement(request.NamespacedName)
 		return reconcile.Result{}, c.remove(ctx, request.NamespacedName)
 	}
