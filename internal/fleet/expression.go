@@ -75,7 +75,7 @@ func (e *expression) holds(variables map[string]any) (bool, error) {
 		if cost, ok := errors.AsType[*types.Err](err); ok && isCost(cost) || isCost(err) {
 			return false, fmt.Errorf("%q %w", e.text, errCost)
 		}
-		return false, nil //nolint:nilerr // not true of this cluster: it lacks what is asked for
+		return false, nil // not true of this cluster: it lacks what is asked for
 	}
 	return out == types.True, nil
 }

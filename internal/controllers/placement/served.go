@@ -34,7 +34,7 @@ func (w *whenServed) Start(ctx context.Context) error {
 	err := wait.PollUntilContextCancel(ctx, lookAgain, true, func(context.Context) (bool, error) {
 		missing, err := w.missing()
 		if err != nil || missing == "" {
-			return err == nil, nil // asked again
+			return err == nil, nil //nolint:nilerr // asked again
 		}
 		if !told {
 			log.FromContext(ctx).Info("Placements are not decided: this is no hub of Open Cluster Management, or not yet", "missing", missing)
