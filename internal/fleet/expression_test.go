@@ -145,3 +145,24 @@ func TestExpressionsAreRemembered(t *testing.T) {
 		t.Errorf("%d answers, then %d of the same clusters", before, after)
 	}
 }
+
+// Another score is asked for anew, and so is none.
+func TestExpressionsSeeScores(t *testing.T) {
+	s := hub("a", "b")
+	s.SetPlacement(asks(t, "p", `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["managedCluster.scores('usage').exists(s, s.value > 50)"]}}}]`))
+	for _, tc := range []struct {
+		change func()
+		want   string
+	}{
+		{func() {}, ""},
+		{func() { s.SetScores(scored("a", "usage", map[string]int32{"cpu": 60})) }, "a"},
+		{func() { s.SetScores(scored("b", "usage", map[string]int32{"cpu": 51})) }, "a b"},
+		{func() { s.SetScores(scored("a", "usage", map[string]int32{"cpu": 40})) }, "b"},
+		{func() { s.DeleteScores("b", "usage") }, ""},
+	} {
+		tc.change()
+		if got := clustersOf(decide(t, s, "p")); got != tc.want {
+			t.Errorf("chosen %q, want %q", got, tc.want)
+		}
+	}
+}

@@ -152,13 +152,12 @@ func drawSpec(t *rapid.T) string {
 // it; about is the placement that it is of, if it is of one.
 type change func(t *rapid.T, w *world, s *State) (affected []types.NamespacedName, about types.NamespacedName)
 
-// changes by their names. Those of balanced change the decisions that there are on
-// clusters, or which clusters count, without anything else of a placement.
-func changes() (all map[string]change, balanced []string) {
+// changes by their names.
+func changes() map[string]change {
 	of := func(affected []types.NamespacedName) ([]types.NamespacedName, types.NamespacedName) {
 		return affected, types.NamespacedName{}
 	}
-	all = map[string]change{
+	return map[string]change{
 		"cluster": func(t *rapid.T, w *world, s *State) ([]types.NamespacedName, types.NamespacedName) {
 			object := drawCluster(t)
 			w.clusters[object.Name] = object
@@ -276,7 +275,6 @@ func changes() (all map[string]change, balanced []string) {
 			return nil, key
 		},
 	}
-	return all, []string{"cluster", "cluster in one thing", "cluster goes", "placement", "placement goes", "placement elsewhere"}
 }
 
 func drawKey(t *rapid.T) types.NamespacedName {
@@ -285,7 +283,7 @@ func drawKey(t *rapid.T) types.NamespacedName {
 
 // step makes a random change, and then some of the decisions that it affects.
 func (w *world) step(t *rapid.T, s *State, look func(name string, affected []types.NamespacedName, about types.NamespacedName)) {
-	all, _ := changes()
+	all := changes()
 	name := rapid.SampledFrom(slices.Sorted(maps.Keys(all))).Draw(t, "change")
 	affected, about := all[name](t, w, s)
 	look(name, affected, about)
