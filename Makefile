@@ -14,7 +14,7 @@ TOOL    := go tool -modfile=tools/go.mod
 
 # Tests of packages with goroutines of their own also run under the race
 # detector.
-RACE := ./load/... ./internal/noderes/... ./internal/controllers/... ./plugins/... ./slack/...
+RACE := ./load/... ./internal/noderes/... ./internal/fleet/... ./internal/controllers/... ./plugins/... ./slack/...
 
 FUZZTIME ?= 10s
 
@@ -62,7 +62,7 @@ fuzz: ## every fuzz target for FUZZTIME (10s)
 
 .PHONY: bench
 bench: ## the benchmarks whose figures the README quotes
-	go test -run '^$$' -bench . -benchmem ./internal/algo/... ./load/... ./plugins/...
+	go test -run '^$$' -bench . -benchmem ./internal/algo/... ./internal/fleet/... ./load/... ./plugins/...
 	go test -run '^$$' -bench . -benchtime 1x -timeout 30m ./test/bench/...
 
 # The types of Open Cluster Management that Plimsoll uses as they are get CRDs

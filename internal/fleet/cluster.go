@@ -7,6 +7,7 @@ package fleet
 
 import (
 	"maps"
+	"math"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -51,17 +52,22 @@ func effectOf(effect string) placement.Effect {
 }
 
 // amountsOf returns CPU in millicores and memory in bytes. What is not reported,
-// or is negative, is missing.
+// or is negative, is missing; what is more than there are numbers for is the most
+// there is.
 func amountsOf(list clusterv1.ResourceList) placement.Amounts {
-	out := placement.Amounts{placement.Missing, placement.Missing}
-	read := func(name clusterv1.ResourceName, amount func(*resource.Quantity) int64) int64 {
-		if quantity, ok := list[name]; ok && quantity.Sign() >= 0 {
-			return amount(&quantity)
+	read := func(name clusterv1.ResourceName, most int64, amount func(*resource.Quantity) int64) int64 {
+		quantity, ok := list[name]
+		switch {
+		case !ok || quantity.Sign() < 0:
+			return placement.Missing
+		case quantity.CmpInt64(most) > 0: // a conversion that overflows wraps, or is 0
+			return math.MaxInt64
 		}
-		return placement.Missing
+		return amount(&quantity)
 	}
-	out[placement.CPU] = read(clusterv1.ResourceCPU, (*resource.Quantity).MilliValue)
-	out[placement.Memory] = read(clusterv1.ResourceMemory, (*resource.Quantity).Value)
+	var out placement.Amounts
+	out[placement.CPU] = read(clusterv1.ResourceCPU, math.MaxInt64/1000, (*resource.Quantity).MilliValue)
+	out[placement.Memory] = read(clusterv1.ResourceMemory, math.MaxInt64, (*resource.Quantity).Value)
 	return out
 }
 

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -38,7 +40,7 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 	return cel.NewEnv(
 		cel.Variable("managedCluster", object),
 		ext.Strings(ext.StringsVersion(2)), ext.Sets(),
-		library.Quantity(), library.SemverLib(), library.Lists(), library.Regex(), library.URLs(), library.IP(), library.CIDR(),
+		library.Quantity(), library.SemverLib(library.SemverVersion(1)), library.Lists(), library.Regex(), library.URLs(), library.IP(), library.CIDR(),
 		cel.Function("scores", cel.MemberOverload("cluster_scores_string", []*cel.Type{object, cel.StringType}, cel.ListType(object),
 			cel.BinaryBinding(scoresOf))),
 		cel.Function("parseJSON", cel.MemberOverload("string_parse_json", []*cel.Type{cel.StringType}, object,
@@ -105,8 +107,8 @@ func variablesOf(c *clusterv1.ManagedCluster, scores map[string]*addOnScore) (ma
 	lists := make(map[string]any, len(scores))
 	for name, score := range scores {
 		list := []map[string]any{}
-		for item, value := range score.values {
-			list = append(list, map[string]any{"name": item, "value": int64(value)})
+		for _, item := range slices.Sorted(maps.Keys(score.values)) {
+			list = append(list, map[string]any{"name": item, "value": int64(score.values[item])})
 		}
 		lists[name] = list
 	}
@@ -114,8 +116,9 @@ func variablesOf(c *clusterv1.ManagedCluster, scores map[string]*addOnScore) (ma
 	return map[string]any{"managedCluster": object}, nil
 }
 
-// scoresOf is managedCluster.scores(name): the items of an AddOnPlacementScore,
-// none where there is no such.
+// scoresOf is managedCluster.scores(name): the items of an AddOnPlacementScore, by
+// name. Where there is no such it is an error, as it is on hubs: an empty list
+// would make true whatever is said of all items.
 func scoresOf(cluster, name ref.Val) ref.Val {
 	if object, ok := cluster.Value().(map[string]any); ok {
 		if lists, ok := object[scoresKey].(map[string]any); ok {
@@ -124,7 +127,7 @@ func scoresOf(cluster, name ref.Val) ref.Val {
 			}
 		}
 	}
-	return types.DefaultTypeAdapter.NativeToValue([]map[string]any{})
+	return types.NewErr("no AddOnPlacementScore %v", name.Value())
 }
 
 // parseJSON is text.parseJSON(), for annotations and claims that hold an object.

@@ -33,7 +33,11 @@ func newSet(object *clusterv1beta2.ManagedClusterSet) *set {
 	return s
 }
 
-func (s *set) same(other *set) bool { return s.selector.String() == other.selector.String() }
+func (s *set) same(other *set) bool {
+	// The one that selects nothing and the one that selects everything are both
+	// written as "".
+	return s.selector.String() == other.selector.String() && s.selector.Empty() == other.selector.Empty()
+}
 
 func (s *set) has(c *placement.Cluster) bool { return s.selector.Matches(labels.Set(c.Labels)) }
 

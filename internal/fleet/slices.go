@@ -138,36 +138,19 @@ type Step struct {
 // comes first, what takes away last. A slice that both gains and loses clusters
 // to others is written twice. Scores alone are no reason to write if sameScores.
 func Steps(there, wanted []Slice, sameScores bool) (steps []Step) {
-	before := map[string]Slice{}
-	where := map[string]string{}
-	for _, s := range there {
-		before[s.Name] = s
-		for _, d := range s.Decisions {
-			where[d.ClusterName] = s.Name
-		}
-	}
-	target := map[string]string{}
-	after := map[string]bool{}
-	for _, s := range wanted {
-		after[s.Name] = true
-		for _, d := range s.Decisions {
-			target[d.ClusterName] = s.Name
-		}
-	}
+	before, from := index(there)
+	after, to := index(wanted)
 	var later []Step
 	for _, s := range wanted {
 		is, exists := before[s.Name]
 		if exists && is.Group == s.Group && is.Index == s.Index && equal(is.Decisions, s.Decisions, sameScores) {
 			continue
 		}
+		gains := !exists || slices.ContainsFunc(s.Decisions, func(d clusterv1beta1.ClusterDecision) bool { return from[d.ClusterName] != s.Name })
 		// What this one loses to a slice that does not have it yet must stay for now.
 		var leaving []clusterv1beta1.ClusterDecision
-		gains := !exists
-		for _, d := range s.Decisions {
-			gains = gains || where[d.ClusterName] != s.Name
-		}
 		for _, d := range is.Decisions {
-			if to, stays := target[d.ClusterName]; stays && to != s.Name {
+			if at, stays := to[d.ClusterName]; stays && at != s.Name {
 				leaving = append(leaving, d)
 			}
 		}
@@ -184,11 +167,23 @@ func Steps(there, wanted []Slice, sameScores bool) (steps []Step) {
 	}
 	steps = append(steps, later...)
 	for _, name := range slices.Sorted(maps.Keys(before)) {
-		if !after[name] {
+		if _, stays := after[name]; !stays {
 			steps = append(steps, Step{Slice: before[name], Delete: true})
 		}
 	}
 	return steps
+}
+
+// index returns slices by their names, and in which each cluster is.
+func index(all []Slice) (byName map[string]Slice, of map[string]string) {
+	byName, of = make(map[string]Slice, len(all)), map[string]string{}
+	for _, s := range all {
+		byName[s.Name] = s
+		for _, d := range s.Decisions {
+			of[d.ClusterName] = s.Name
+		}
+	}
+	return byName, of
 }
 
 // equal reports whether two lists of decisions are the same.

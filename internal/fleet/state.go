@@ -83,10 +83,13 @@ func (s *State) find(name string) (int, bool) {
 }
 
 // SetCluster takes a cluster in, or what has become of it. A heartbeat changes
-// nothing.
+// nothing. One that is being deleted is as good as gone.
 func (s *State) SetCluster(object *clusterv1.ManagedCluster) []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if object.DeletionTimestamp != nil {
+		return s.forget(object.Name)
+	}
 	is := clusterOf(object)
 	i, known := s.find(object.Name)
 	if !known {
@@ -134,7 +137,8 @@ func (s *State) countOf(name string) (n int32) {
 func sameForExpressions(a, b *clusterv1.ManagedCluster) bool {
 	return maps.Equal(a.Annotations, b.Annotations) && equality.Semantic.DeepEqual(a.Spec, b.Spec) &&
 		a.Status.Version == b.Status.Version && equality.Semantic.DeepEqual(a.Status.Allocatable, b.Status.Allocatable) &&
-		equality.Semantic.DeepEqual(a.Status.Capacity, b.Status.Capacity) && slices.EqualFunc(a.Status.Conditions, b.Status.Conditions, func(a, b metav1.Condition) bool {
+		equality.Semantic.DeepEqual(a.Status.Capacity, b.Status.Capacity) &&
+		equality.Semantic.DeepEqual(a.Status.ManagedNamespaces, b.Status.ManagedNamespaces) && slices.EqualFunc(a.Status.Conditions, b.Status.Conditions, func(a, b metav1.Condition) bool {
 		return a.Type == b.Type && a.Status == b.Status && a.Reason == b.Reason
 	})
 }
@@ -143,6 +147,10 @@ func sameForExpressions(a, b *clusterv1.ManagedCluster) bool {
 func (s *State) DeleteCluster(name string) []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.forget(name)
+}
+
+func (s *State) forget(name string) []types.NamespacedName {
 	i, known := s.find(name)
 	if !known {
 		return nil
@@ -197,6 +205,9 @@ func (s *State) changeScores(cluster, name string, score *addOnScore) []types.Na
 	defer s.mu.Unlock()
 	e := s.entries[cluster]
 	if e == nil {
+		if score == nil {
+			return nil
+		}
 		e = &entry{scores: map[string]*addOnScore{}}
 		s.entries[cluster] = e
 	}
@@ -210,6 +221,9 @@ func (s *State) changeScores(cluster, name string, score *addOnScore) []types.Na
 	e.variables = nil
 	i, known := s.find(cluster)
 	if !known {
+		if len(e.scores) == 0 {
+			delete(s.entries, cluster)
+		}
 		return nil
 	}
 	// Another object, so that what expressions said of it is asked anew.
@@ -250,10 +264,13 @@ func (s *State) SetBinding(object *clusterv1beta2.ManagedClusterSetBinding) []ty
 	}
 	// A binding has the name of its set; the API says so, and one that has not does
 	// not count.
-	if object.Name != object.Spec.ClusterSet || bound[object.Name] {
+	counts := object.Name == object.Spec.ClusterSet
+	if bound[object.Name] == counts {
 		return nil
 	}
-	bound[object.Name] = true
+	if bound[object.Name] = counts; !counts {
+		delete(bound, object.Name)
+	}
 	return s.in(object.Namespace)
 }
 
@@ -284,6 +301,10 @@ func (s *State) SetPlacement(object *v1beta1.Placement) bool {
 	if p = s.placements[key]; p == nil {
 		p = &placed{}
 		s.placements[key] = p
+	}
+	if p.uid != "" && p.uid != object.UID { // another one of that name: what the first had is not its
+		s.choose(p, nil)
+		p.good = 0
 	}
 	p.uid, p.generation, p.policy, p.errs, p.feasible, p.memos = object.UID, object.Generation, policy, errs, nil, nil
 	if policy != nil {

@@ -140,8 +140,10 @@ func (s *State) judge(key types.NamespacedName, p *placed, now time.Time) *Verdi
 }
 
 // hurts reports whether choosing nothing would take clusters away because the
-// spec was changed, and not because clusters were.
-func (p *placed) hurts() bool { return len(p.chosen) > 0 && p.good != 0 && p.good != p.generation }
+// spec was changed, and not because clusters were, nor because none are wanted.
+func (p *placed) hurts() bool {
+	return len(p.chosen) > 0 && p.good != 0 && p.good != p.generation && p.policy.number != 0
+}
 
 // withoutSets fills the verdict where no set is to be had.
 func (s *State) withoutSets(v *Verdict, namespace string, p *placed, unbound []string) {
@@ -209,8 +211,10 @@ func (s *State) ask(r *placement.Request, p *placed) (failed *error) {
 				cluster := r.Fleet[index]
 				holds, known := memo[cluster]
 				if !known && *failed == nil {
-					holds, *failed = s.all(predicate.expressions, cluster.Name)
-					memo[cluster] = holds
+					// A failure is no answer: it is to fail the next time, too.
+					if holds, *failed = s.all(predicate.expressions, cluster.Name); *failed == nil {
+						memo[cluster] = holds
+					}
 				}
 				return holds
 			}

@@ -115,7 +115,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	object := &v1beta1.Placement{}
 	err := c.client.Get(ctx, request.NamespacedName, object)
-	if apierrors.IsNotFound(err) || err == nil && object.DeletionTimestamp != nil {
+	if apierrors.IsNotFound(err) || err == nil && object.DeletionTimestamp != nil && c.adopted(object) {
 		c.state.DeletePlacement(request.NamespacedName)
 		return reconcile.Result{}, c.remove(ctx, request.NamespacedName)
 	}
@@ -138,6 +138,11 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{Requeue: true}, nil //nolint:staticcheck // it has gone this moment; its event says the rest
 	}
 	c.metrics.decided(time.Since(began))
+	return c.carryOut(ctx, object, there, verdict, now)
+}
+
+// carryOut writes what comes of a verdict, and the status when that is done.
+func (c *Controller) carryOut(ctx context.Context, object *v1beta1.Placement, there []clusterv1beta1.PlacementDecision, verdict *fleet.Verdict, now time.Time) (reconcile.Result, error) {
 	result := reconcile.Result{}
 	if !verdict.RequeueAt.IsZero() {
 		result.RequeueAfter = max(time.Second, verdict.RequeueAt.Sub(now))

@@ -130,6 +130,15 @@ func (c *Controller) load(ctx context.Context) error {
 			return err
 		}
 	}
+	// All is read before any is taken in: what goes between two tries nobody would
+	// tell of.
+	there := make([][]clusterv1beta1.PlacementDecision, len(placements.Items))
+	for i := range placements.Items {
+		var err error
+		if there[i], err = c.decisions(ctx, client.ObjectKeyFromObject(&placements.Items[i])); err != nil {
+			return err
+		}
+	}
 	for i := range scores.Items {
 		c.state.SetScores(&scores.Items[i])
 	}
@@ -143,16 +152,10 @@ func (c *Controller) load(ctx context.Context) error {
 		c.state.SetBinding(&bindings.Items[i])
 	}
 	for i := range placements.Items {
-		object := &placements.Items[i]
-		key := client.ObjectKeyFromObject(object)
-		there, err := c.decisions(ctx, key)
-		if err != nil {
-			return err
-		}
-		if c.adopted(object) {
-			c.takeIn(object, there)
+		if object := &placements.Items[i]; c.adopted(object) {
+			c.takeIn(object, there[i])
 		} else {
-			c.state.SetForeign(key, chosenIn(there))
+			c.state.SetForeign(client.ObjectKeyFromObject(object), chosenIn(there[i]))
 		}
 	}
 	c.loaded = true

@@ -1,0 +1,263 @@
+package placement
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/events"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+)
+
+// hub is an API server, with faults if wanted, and the controller over it.
+type hub struct {
+	*testing.T
+	client client.WithWatch
+	c      *Controller
+	adopt  Adopt
+	now    time.Time
+	events *events.FakeRecorder
+	// writes are those that were tried, as in "update p-decision-1". fail, if any,
+	// says what becomes of one, and wrote is told of those that were made.
+	writes []string
+	fail   func(write string) error
+	wrote  func()
+	// away is what listing PlacementDecisions and asking past the cache return.
+	listFails, liveFails error
+}
+
+// newHub returns a hub with the set web bound in ns.
+func newHub(t *testing.T, adopt Adopt, objects ...client.Object) *hub {
+	t.Helper()
+	h := &hub{T: t, adopt: adopt, now: time.Unix(1_795_239_886, 0)}
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, clusterv1.Install, clusterv1beta2.Install, v1beta1.AddToScheme, clusterv1alpha1.Install} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
+	set.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.LabelSelector, LabelSelector: &metav1.LabelSelector{}}
+	binding := &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web"}}
+	binding.Spec.ClusterSet = "web"
+	// try lets a write be made, or not.
+	try := func(verb string, object client.Object, write func() error) error {
+		text := verb + " " + object.GetName()
+		h.writes = append(h.writes, text)
+		if h.fail != nil {
+			if err := h.fail(text); err != nil {
+				return err
+			}
+		}
+		err := write()
+		if err == nil && h.wrote != nil {
+			h.wrote()
+		}
+		return err
+	}
+	h.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(objects, set, binding)...).
+		WithStatusSubresource(&v1beta1.Placement{}, &clusterv1beta1.PlacementDecision{}).
+		WithIndex(&clusterv1beta1.PlacementDecision{}, ofPlacement, func(o client.Object) []string {
+			return []string{o.GetLabels()[clusterv1beta1.PlacementLabel]}
+		}).
+		WithInterceptorFuncs(interceptor.Funcs{
+			Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
+				return try("create", object, func() error { return c.Create(ctx, object, options...) })
+			},
+			Delete: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) error {
+				return try("delete", object, func() error { return c.Delete(ctx, object, options...) })
+			},
+			SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, object client.Object, options ...client.SubResourceUpdateOption) error {
+				return try("update", object, func() error { return c.SubResource(sub).Update(ctx, object, options...) })
+			},
+			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
+				return try("status", object, func() error { return c.SubResource(sub).Patch(ctx, object, patch, options...) })
+			},
+			List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+				if _, decisions := list.(*clusterv1beta1.PlacementDecisionList); decisions && h.listFails != nil {
+					return h.listFails
+				}
+				return c.List(ctx, list, options...)
+			},
+		}).Build()
+	h.restart()
+	return h
+}
+
+// live is the API server asked past the cache.
+type live struct {
+	client.Reader
+	h *hub
+}
+
+func (l live) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	if l.h.liveFails != nil {
+		return l.h.liveFails
+	}
+	return l.Reader.Get(ctx, key, object, options...)
+}
+
+// restart replaces the controller by one that knows nothing.
+func (h *hub) restart() {
+	h.events = events.NewFakeRecorder(100)
+	h.c = New(h.client, live{h.client, h}, h.events, prometheus.NewRegistry(), h.adopt)
+	h.c.now = func() time.Time { return h.now }
+}
+
+// reconcile reconciles a placement of namespace ns.
+func (h *hub) reconcile(name string) (reconcile.Result, error) {
+	h.Helper()
+	h.writes = nil
+	return h.c.Reconcile(h.Context(), reconcile.Request{NamespacedName: keyOf(name)})
+}
+
+// settled reconciles until nothing is written.
+func (h *hub) settled(name string) reconcile.Result {
+	h.Helper()
+	for range 10 {
+		result, err := h.reconcile(name)
+		if err != nil {
+			h.Fatal(err)
+		}
+		if len(h.writes) == 0 {
+			return result
+		}
+	}
+	h.Fatal("it never comes to rest")
+	return reconcile.Result{}
+}
+
+// status returns that of a placement, and the reason of a condition.
+func (h *hub) status(name, condition string) (clusterv1beta1.PlacementStatus, string) {
+	h.Helper()
+	object := &v1beta1.Placement{}
+	if err := h.client.Get(h.Context(), keyOf(name), object); err != nil {
+		h.Fatal(err)
+	}
+	if c := meta.FindStatusCondition(object.Status.Conditions, condition); c != nil {
+		return object.Status, string(c.Status) + " " + c.Reason
+	}
+	return object.Status, ""
+}
+
+// slices returns the PlacementDecisions of a placement, such as "p-decision-1 0
+// canary: a b".
+func (h *hub) slices(name string) (out []string) {
+	h.Helper()
+	var list clusterv1beta1.PlacementDecisionList
+	if err := h.client.List(context.Background(), &list, client.MatchingLabels{clusterv1beta1.PlacementLabel: name}); err != nil {
+		h.Fatal(err)
+	}
+	for i := range list.Items {
+		object := &list.Items[i]
+		var names []string
+		for _, d := range object.Status.Decisions {
+			names = append(names, d.ClusterName)
+		}
+		head := strings.TrimSpace(fmt.Sprintf("%s %s %s", object.Name, object.Labels[clusterv1beta1.DecisionGroupIndexLabel], object.Labels[clusterv1beta1.DecisionGroupNameLabel]))
+		out = append(out, head+": "+strings.Join(names, " "))
+	}
+	return out
+}
+
+// chosen returns the clusters in them.
+func (h *hub) chosen(name string) (clusters []string) {
+	for _, s := range h.slices(name) {
+		_, names, _ := strings.Cut(s, ":")
+		clusters = append(clusters, strings.Fields(names)...)
+	}
+	slices.Sort(clusters)
+	return slices.Compact(clusters)
+}
+
+// change changes an object in the API server.
+func (h *hub) change(object client.Object, how func()) {
+	h.Helper()
+	if err := h.client.Get(h.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+		h.Fatal(err)
+	}
+	how()
+	if err := h.client.Update(h.Context(), object); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// respecify gives a placement another spec.
+func (h *hub) respecify(name, spec string) {
+	h.Helper()
+	object := asks(h.T, name, "{}")
+	h.change(object, func() {
+		object.Spec = asks(h.T, name, spec).Spec
+		object.Generation++ // which the API server does
+	})
+}
+
+// relabel gives a cluster other labels, and tells the controller.
+func (h *hub) relabel(name, key, value string) {
+	h.Helper()
+	object := managed(name)
+	h.change(object, func() { object.Labels = map[string]string{key: value} })
+	if _, err := h.c.readCluster(h.Context(), client.ObjectKey{Name: name}); err != nil {
+		h.Fatal(err)
+	}
+}
+
+func managed(name string) *clusterv1.ManagedCluster {
+	return &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+// fleetOf returns clusters of these names.
+func fleetOf(names ...string) (out []client.Object) {
+	for _, name := range names {
+		out = append(out, managed(name))
+	}
+	return out
+}
+
+func keyOf(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: "ns", Name: name}
+}
+
+// asks returns a placement with a spec in YAML.
+func asks(t *testing.T, name, spec string) *v1beta1.Placement {
+	t.Helper()
+	object := &v1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), Generation: 1}}
+	if err := yaml.UnmarshalStrict([]byte(spec), &object.Spec); err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
+// decisionOf returns a PlacementDecision of a placement.
+func decisionOf(placement, name string, clusters ...string) *clusterv1beta1.PlacementDecision {
+	object := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "ns", Name: name,
+		Labels: map[string]string{clusterv1beta1.PlacementLabel: placement, clusterv1beta1.DecisionGroupIndexLabel: "0", clusterv1beta1.DecisionGroupNameLabel: ""},
+		OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: v1beta1.GroupVersion.String(), Kind: v1beta1.Kind, Name: placement, UID: types.UID(placement), Controller: new(true),
+		}},
+	}}
+	for _, c := range clusters {
+		object.Status.Decisions = append(object.Status.Decisions, clusterv1beta1.ClusterDecision{ClusterName: c})
+	}
+	return object
+}

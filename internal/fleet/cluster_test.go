@@ -1,0 +1,96 @@
+package fleet
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/placement"
+)
+
+func TestAmountsOf(t *testing.T) {
+	const none = placement.Missing
+	for name, tc := range map[string]struct {
+		list        string
+		cpu, memory int64
+	}{
+		"nothing reported": {`{}`, none, none},
+		"usual":            {`{cpu: "3920m", memory: 16Gi}`, 3920, 16 << 30},
+		// Rounded up, as Kubernetes does: 0.5m is 1m.
+		"less than the unit": {`{cpu: 500u, memory: 500m}`, 1, 1},
+		"zero is a report":   {`{cpu: "0", memory: "0"}`, 0, 0},
+		"one of them":        {`{memory: 1k}`, none, 1000},
+		"negative":           {`{cpu: "-1", memory: -1Gi}`, none, none},
+		"other resources":    {`{pods: "110"}`, none, none},
+		// (2^63 - 1) / 1000 = 9223372036854775.807 cores is the last that has a number
+		// of millicores; 8E is 8 x 10^18 < 2^63 = 9.22 x 10^18 < 10E.
+		"the last":          {`{cpu: "9223372036854775", memory: 8E}`, 9223372036854775000, 8e18},
+		"more than numbers": {`{cpu: "9223372036854776", memory: 10E}`, math.MaxInt64, math.MaxInt64},
+		// Beyond what int64 holds even without a scale: kept as big decimals.
+		"much more": {`{cpu: "99999999999999999999", memory: 99999E}`, math.MaxInt64, math.MaxInt64},
+		"in binary": {`{cpu: 8Ei, memory: 8Ei}`, math.MaxInt64, math.MaxInt64},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := amountsOf(*read[clusterv1.ResourceList](t, tc.list))
+			if got[placement.CPU] != tc.cpu || got[placement.Memory] != tc.memory {
+				t.Errorf("%v, want %d and %d", got, tc.cpu, tc.memory)
+			}
+		})
+	}
+}
+
+func TestClusterOf(t *testing.T) {
+	got := clusterOf(read[clusterv1.ManagedCluster](t, `
+metadata: {name: a, labels: {zone: "1"}}
+spec:
+  hubAcceptsClient: true
+  taints:
+  - {key: k, value: v, effect: NoSelect, timeAdded: "2026-11-21T05:44:46Z"}
+  - {key: p, effect: PreferNoSelect, timeAdded: null}
+  - {key: new, effect: NoSelectIfNew, timeAdded: null}
+  - {key: u, effect: NobodyKnows, timeAdded: null}
+status:
+  conditions: []
+  allocatable: {cpu: "1"}
+  clusterClaims: [{name: platform, value: AWS}, {name: region, value: x}]
+`))
+	want := &placement.Cluster{
+		Name: "a", Labels: map[string]string{"zone": "1"}, Claims: map[string]string{"platform": "AWS", "region": "x"},
+		Taints: []placement.Taint{
+			{Key: "k", Value: "v", Effect: placement.NoSelect, Added: 1_795_239_886},
+			{Key: "p", Effect: placement.PreferNoSelect},
+			{Key: "new", Effect: placement.NoSelectIfNew},
+			// On a taint this counts as NoSelect, which is the safe side.
+			{Key: "u", Effect: placement.AnyEffect},
+		},
+		Allocatable: placement.Amounts{1000, placement.Missing}, Capacity: placement.Amounts{placement.Missing, placement.Missing},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDiffer(t *testing.T) {
+	base := func() *placement.Cluster {
+		return &placement.Cluster{Name: "a", Labels: map[string]string{"a": "1"}, Claims: map[string]string{"c": "1"}, Allocatable: placement.Amounts{1, 2}, Capacity: placement.Amounts{3, 4}}
+	}
+	for name, tc := range map[string]struct {
+		change func(*placement.Cluster)
+		want   Aspect
+	}{
+		"nothing":      {func(*placement.Cluster) {}, 0},
+		"a label":      {func(c *placement.Cluster) { c.Labels = map[string]string{"a": "2"} }, Labels},
+		"a claim":      {func(c *placement.Cluster) { c.Claims = nil }, Labels},
+		"a taint":      {func(c *placement.Cluster) { c.Taints = []placement.Taint{{Key: "k"}} }, Taints},
+		"amounts":      {func(c *placement.Cluster) { c.Allocatable[placement.CPU], c.Capacity[placement.Memory] = 9, 9 }, AllocatableCPU | CapacityMemory},
+		"more amounts": {func(c *placement.Cluster) { c.Allocatable[placement.Memory], c.Capacity[placement.CPU] = 9, 9 }, AllocatableMemory | CapacityCPU},
+	} {
+		other := base()
+		tc.change(other)
+		if got := differ(base(), other); got != tc.want {
+			t.Errorf("%s: %b, want %b", name, got, tc.want)
+		}
+	}
+}

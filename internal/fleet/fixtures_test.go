@@ -1,0 +1,122 @@
+package fleet
+
+import (
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
+	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+)
+
+// now is when tests decide.
+var now = time.Unix(1_795_239_886, 0)
+
+// read reads YAML as an object of the API; the tests of every kind use it.
+func read[T any](t testing.TB, text string) *T {
+	t.Helper()
+	object := new(T)
+	if err := yaml.UnmarshalStrict([]byte(text), object); err != nil {
+		t.Fatalf("%v in:\n%s", err, text)
+	}
+	return object
+}
+
+// managed returns a cluster with labels such as "zone=a set=web".
+func managed(name, labels string) *clusterv1.ManagedCluster {
+	object := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}}}
+	for pair := range strings.FieldsSeq(labels) {
+		key, value, _ := strings.Cut(pair, "=")
+		object.Labels[key] = value
+	}
+	return object
+}
+
+// withAmounts fills in what a cluster has, as much of it allocatable.
+func withAmounts(object *clusterv1.ManagedCluster, cpu, memory string) *clusterv1.ManagedCluster {
+	object.Status.Allocatable = clusterv1.ResourceList{clusterv1.ResourceCPU: resource.MustParse(cpu), clusterv1.ResourceMemory: resource.MustParse(memory)}
+	object.Status.Capacity = object.Status.Allocatable
+	return object
+}
+
+// bySet returns a set that selects the label set=NAME.
+func bySet(name string) *clusterv1beta2.ManagedClusterSet {
+	return &clusterv1beta2.ManagedClusterSet{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: clusterv1beta2.ManagedClusterSetSpec{ClusterSelector: clusterv1beta2.ManagedClusterSelector{
+			SelectorType:  clusterv1beta2.LabelSelector,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"set": name}},
+		}},
+	}
+}
+
+// binding binds a set in a namespace.
+func binding(namespace, set string) *clusterv1beta2.ManagedClusterSetBinding {
+	return &clusterv1beta2.ManagedClusterSetBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: set},
+		Spec:       clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: set},
+	}
+}
+
+// scored returns what an add-on says of a cluster.
+func scored(cluster, name string, values map[string]int32) *clusterv1alpha1.AddOnPlacementScore {
+	object := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: name}}
+	for item := range maps.Keys(values) {
+		object.Status.Scores = append(object.Status.Scores, clusterv1alpha1.AddOnPlacementScoreItem{Name: item, Value: values[item]})
+	}
+	return object
+}
+
+// asks returns a placement in namespace ns with a spec in YAML.
+func asks(t testing.TB, name, spec string) *v1beta1.Placement {
+	t.Helper()
+	return &v1beta1.Placement{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), Generation: 1},
+		Spec:       *read[v1beta1.PlacementSpec](t, spec),
+	}
+}
+
+func keyOf(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: "ns", Name: name}
+}
+
+// hub returns a hub with the set web bound in ns and the clusters given, each in
+// web.
+func hub(clusters ...string) *State {
+	s := NewState()
+	s.SetSet(bySet("web"))
+	s.SetBinding(binding("ns", "web"))
+	for _, name := range clusters {
+		s.SetCluster(managed(name, "set=web"))
+	}
+	return s
+}
+
+// clustersOf returns the names of the clusters chosen.
+func clustersOf(v *Verdict) string {
+	var names []string
+	for _, group := range v.Groups {
+		for _, c := range group.Clusters {
+			names = append(names, c.Name)
+		}
+	}
+	return strings.Join(names, " ")
+}
+
+// decide returns the verdict on a placement.
+func decide(t testing.TB, s *State, name string) *Verdict {
+	t.Helper()
+	v, ok := s.Decide(keyOf(name), now)
+	if !ok {
+		t.Fatalf("no placement %s", name)
+	}
+	return v
+}

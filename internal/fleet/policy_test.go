@@ -1,0 +1,184 @@
+package fleet
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/placement"
+)
+
+// Every mistake is told with its field, before anything is decided, and the
+// verdict has it as a condition and keeps what there is.
+func TestMistakes(t *testing.T) {
+	long := strings.Repeat("a", 253)
+	for name, tc := range map[string]struct{ spec, want string }{
+		"negative number":             {`numberOfClusters: -1`, "spec.numberOfClusters"},
+		"the lowest number":           {`numberOfClusters: -2147483648`, "spec.numberOfClusters"},
+		"unknown mode":                {`prioritizerPolicy: {mode: Only}`, "spec.prioritizerPolicy.mode"},
+		"unknown prioritizer":         {`prioritizerPolicy: {configurations: [{name: Steady}, {name: Best}]}`, "spec.prioritizerPolicy.configurations[1].name"},
+		"unknown builtIn":             {`prioritizerPolicy: {configurations: [{scoreCoordinate: {builtIn: Best}}]}`, "spec.prioritizerPolicy.configurations[0].scoreCoordinate.builtIn"},
+		"unknown type":                {`prioritizerPolicy: {configurations: [{scoreCoordinate: {type: Addon}}]}`, "spec.prioritizerPolicy.configurations[0].scoreCoordinate.type"},
+		"no add-on":                   {`prioritizerPolicy: {configurations: [{scoreCoordinate: {type: AddOn}}]}`, "spec.prioritizerPolicy.configurations[0].scoreCoordinate.addOn"},
+		"a weight too high":           {`prioritizerPolicy: {configurations: [{name: Steady, weight: 11}]}`, "spec.prioritizerPolicy.configurations[0].weight"},
+		"a weight too low":            {`prioritizerPolicy: {configurations: [{name: Steady, weight: -2147483648}]}`, "spec.prioritizerPolicy.configurations[0].weight"},
+		"the same twice":              {`prioritizerPolicy: {configurations: [{name: Steady}, {name: Steady, weight: 0}]}`, "spec.prioritizerPolicy.configurations[1]"},
+		"the same by both names":      {`prioritizerPolicy: {configurations: [{name: Steady}, {scoreCoordinate: {builtIn: Steady}}]}`, "spec.prioritizerPolicy.configurations[1]"},
+		"the same add-on":             {`prioritizerPolicy: {configurations: [{scoreCoordinate: {type: AddOn, addOn: {resourceName: a, scoreName: b}}}, {scoreCoordinate: {type: AddOn, addOn: {resourceName: a, scoreName: b}}}]}`, "spec.prioritizerPolicy.configurations[1]"},
+		"both name and coordinate":    {`prioritizerPolicy: {configurations: [{name: Steady, scoreCoordinate: {builtIn: Balance}}]}`, "spec.prioritizerPolicy.configurations[0].name"},
+		"operator of a selector":      {`predicates: [{requiredClusterSelector: {labelSelector: {matchExpressions: [{key: a, operator: In, values: [b]}, {key: a, operator: IsIn, values: [b]}]}}}]`, "spec.predicates[0].requiredClusterSelector.labelSelector.matchExpressions[1].operator"},
+		"no values":                   {`predicates: [{requiredClusterSelector: {labelSelector: {matchExpressions: [{key: a, operator: In}]}}}]`, "spec.predicates[0].requiredClusterSelector.labelSelector.matchExpressions[0].values"},
+		"a value of 253 characters":   {`predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {a: ` + long + `}}}}]`, "spec.predicates[0].requiredClusterSelector.labelSelector.matchLabels[a]"},
+		"operator of a claim":         {`predicates: [{requiredClusterSelector: {claimSelector: {matchExpressions: [{key: a, operator: "=", values: [b]}]}}}]`, "spec.predicates[0].requiredClusterSelector.claimSelector.matchExpressions[0].operator"},
+		"CEL that is none":            {`predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["true", "1 +"]}}}]`, "spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[1]"},
+		"CEL of what is not there":    {`predicates: [{}, {requiredClusterSelector: {celSelector: {celExpressions: ["cluster.name == 'a'"]}}}]`, "spec.predicates[1].requiredClusterSelector.celSelector.celExpressions[0]"},
+		"CEL that is not a condition": {`predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["1 + 1"]}}}]`, "must be true or false"},
+		"CEL that is empty":           {`predicates: [{requiredClusterSelector: {celSelector: {celExpressions: [""]}}}]`, "spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]"},
+		"seconds for ever":            {`tolerations: [{key: a, tolerationSeconds: 1000000000000000000}]`, "spec.tolerations[0].tolerationSeconds"},
+		"negative seconds":            {`tolerations: [{key: a, tolerationSeconds: -1}]`, "spec.tolerations[0].tolerationSeconds"},
+		"a toleration of everything":  {`tolerations: [{operator: Equal}]`, "spec.tolerations[0].operator"},
+		"an effect nobody knows":      {`tolerations: [{key: a, effect: NoSchedule}]`, "spec.tolerations[0].effect"},
+		"maxSkew 0 is 1, -1 is none":  {`spreadPolicy: {spreadConstraints: [{topologyKey: a, topologyKeyType: Label, maxSkew: -1}]}`, "spec.spreadPolicy.spreadConstraints[0].maxSkew"},
+		"groups in quotes":            {`decisionStrategy: {groupStrategy: {clustersPerDecisionGroup: "10"}}`, "spec.decisionStrategy.groupStrategy.clustersPerDecisionGroup"},
+		"a name of 253 characters":    {`decisionStrategy: {groupStrategy: {decisionGroups: [{groupName: ` + long + `}]}}`, "spec.decisionStrategy.groupStrategy.decisionGroups[0].groupName"},
+		"an order nobody knows":       {`sortBy: Size`, "spec.sortBy"},
+		"a rate that is none":         {`scoreRateLimit: often`, "spec.scoreRateLimit"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := hub("a", "b")
+			s.SetPlacement(asks(t, "p", `numberOfClusters: 1`))
+			decide(t, s, "p")
+			changed := asks(t, "p", tc.spec)
+			changed.Generation = 2
+			if _, errs := Compile(changed); len(errs) == 0 || !strings.Contains(errs.ToAggregate().Error(), tc.want) {
+				t.Fatalf("errors %v, want %s", errs, tc.want)
+			}
+			s.SetPlacement(changed)
+			v := decide(t, s, "p")
+			if !v.Keep || len(v.Conditions) != 1 || v.Conditions[0].Reason != ReasonMisconfigured || !strings.Contains(v.Conditions[0].Message, tc.want) || v.Conditions[0].ObservedGeneration != 2 {
+				t.Errorf("keeps %t, %+v", v.Keep, v.Conditions)
+			}
+			if got := s.placements[keyOf("p")].chosen; !slices.Equal(got, []string{"a"}) {
+				t.Errorf("it has %v, want a", got)
+			}
+		})
+	}
+}
+
+// A label holds 63 characters, and the name of a placement is to be one.
+func TestLongNames(t *testing.T) {
+	for n, fails := range map[int]bool{1: false, 63: false, 64: true, 253: true} {
+		p := asks(t, strings.Repeat("a", n), `{}`)
+		_, errs := Compile(p)
+		if (len(errs) > 0) != fails || fails && errs[0].Field != "metadata.name" {
+			t.Errorf("%d characters: %v", n, errs)
+		}
+	}
+}
+
+// Many mistakes: the message names the first five and counts the rest.
+func TestManyMistakes(t *testing.T) {
+	p := asks(t, "p", `
+numberOfClusters: -1
+sortBy: Size
+scoreRateLimit: often
+tolerations: [{key: a, tolerationSeconds: -1}, {key: b, tolerationSeconds: -1}, {key: c, tolerationSeconds: -1}, {key: d, tolerationSeconds: -1}]
+`)
+	_, errs := Compile(p)
+	if got := problems(errs); len(errs) != 7 || !strings.HasSuffix(got, "and 2 more") || !strings.HasPrefix(got, "spec.numberOfClusters") {
+		t.Errorf("%d errors: %s", len(errs), got)
+	}
+}
+
+func TestPrioritizers(t *testing.T) {
+	addOn := `{scoreCoordinate: {type: AddOn, addOn: {resourceName: plimsoll, scoreName: freeCPU}}, weight: -3}`
+	for name, tc := range map[string]struct {
+		policy  string
+		names   []string
+		weights []int32
+	}{
+		"none":              {`{}`, []string{"Balance", "Steady"}, []int32{1, 1}},
+		"one more":          {`{configurations: [{name: ResourceRatioCPU}]}`, []string{"Balance", "Steady", "ResourceRatioCPU"}, []int32{1, 1, 1}},
+		"by coordinate":     {`{configurations: [{scoreCoordinate: {builtIn: ResourceRatioCPU}}]}`, []string{"Balance", "Steady", "ResourceRatioCPU"}, []int32{1, 1, 1}},
+		"a default, louder": {`{configurations: [{name: Steady, weight: 3}]}`, []string{"Balance", "Steady"}, []int32{1, 3}},
+		"a default off":     {`{configurations: [{name: Balance, weight: 0}]}`, []string{"Steady"}, []int32{1}},
+		"exactly":           {`{mode: Exact, configurations: [` + addOn + `]}`, []string{"AddOn/plimsoll/freeCPU"}, []int32{-3}},
+		"exactly nothing":   {`{mode: Exact}`, nil, nil},
+	} {
+		p, errs := Compile(asks(t, "p", "prioritizerPolicy: "+tc.policy))
+		if len(errs) > 0 {
+			t.Fatal(name, errs)
+		}
+		names, weights := p.Prioritizers()
+		if !slices.Equal(names, tc.names) || !slices.Equal(weights, tc.weights) {
+			t.Errorf("%s: %v %v, want %v %v", name, names, weights, tc.names, tc.weights)
+		}
+	}
+}
+
+// What can change an answer follows from what is asked for, and no more: who
+// reads too little misses changes, who reads too much is woken by every one.
+func TestReads(t *testing.T) {
+	const always = Existence | Labels | Taints
+	for spec, want := range map[string]Aspect{
+		`{}`: always,
+		`prioritizerPolicy: {configurations: [{name: ResourceRatioCPU}]}`:                                                                              always | AllocatableCPU | CapacityCPU,
+		`prioritizerPolicy: {configurations: [{name: ResourceRatioMemory, weight: 0}]}`:                                                                always,
+		`prioritizerPolicy: {configurations: [{name: ResourceAllocatableMemory}]}`:                                                                     always | AllocatableMemory,
+		`prioritizerPolicy: {configurations: [{scoreCoordinate: {type: AddOn, addOn: {resourceName: a, scoreName: b}}}]}`:                              always | Scores,
+		`predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["has(managedCluster.metadata)"]}}}]`:                                   always | AllocatableCPU | AllocatableMemory | CapacityCPU | CapacityMemory | Scores | Others,
+		`prioritizerPolicy: {mode: Exact, configurations: [{name: ResourceAllocatableCPU, weight: -1}, {name: ResourceRatioMemory}, {name: Balance}]}`: always | AllocatableCPU | AllocatableMemory | CapacityMemory,
+	} {
+		p, errs := Compile(asks(t, "p", spec))
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		if p.reads != want {
+			t.Errorf("%s: %b, want %b", spec, p.reads, want)
+		}
+	}
+}
+
+// The whole of a spec, as it is decided over.
+func TestCompile(t *testing.T) {
+	p, errs := Compile(asks(t, "p", `
+clusterSets: [web]
+numberOfClusters: 2147483647
+predicates:
+- requiredClusterSelector:
+    labelSelector: {matchLabels: {zone: a}, matchExpressions: [{key: tier, operator: NotIn, values: [x, z]}]}
+    claimSelector: {matchExpressions: [{key: platform, operator: Exists}, {key: old, operator: DoesNotExist}]}
+tolerations: [{key: a, operator: Exists, effect: NoSelect, tolerationSeconds: 3153600000}, {key: b, value: c}]
+spreadPolicy:
+  spreadConstraints:
+  - {topologyKey: zone, topologyKeyType: Claim, maxSkew: 2, whenUnsatisfiable: DoNotSchedule}
+  - {topologyKey: region, topologyKeyType: Label}
+decisionStrategy: {groupStrategy: {clustersPerDecisionGroup: 28%, decisionGroups: [{groupName: canary, groupClusterSelector: {labelSelector: {matchLabels: {canary: "1"}}}}]}}
+sortBy: Score
+`))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	p.prioritizers, p.addOns, p.reads = nil, nil, 0 // see the tests above
+	want := &Policy{
+		sets: []string{"web"}, number: 1<<31 - 1, sortByScore: true,
+		predicates: []predicate{{selector: placement.Selector{
+			Labels: []placement.Requirement{{Key: "tier", Operator: placement.NotIn, Values: []string{"x", "z"}}, {Key: "zone", Operator: placement.In, Values: []string{"a"}}},
+			Claims: []placement.Requirement{{Key: "platform", Operator: placement.Exists}, {Key: "old", Operator: placement.DoesNotExist}},
+		}}},
+		tolerations: []placement.Toleration{
+			{Key: "a", Operator: placement.TolerateExists, Effect: placement.NoSelect, Seconds: new(int64(3153600000))},
+			{Key: "b", Value: "c"},
+		},
+		spread: []placement.SpreadConstraint{
+			{Key: "zone", Claim: true, MaxSkew: 2, DoNotSchedule: true}, {Key: "region", MaxSkew: 1},
+		},
+		groups:    []placement.NamedGroup{{Name: "canary", Selector: placement.Selector{Labels: []placement.Requirement{{Key: "canary", Operator: placement.In, Values: []string{"1"}}}}}},
+		groupSize: placement.Size{Percent: 28},
+	}
+	if diff := cmp.Diff(want, p, cmp.AllowUnexported(Policy{}, predicate{}, expression{})); diff != "" {
+		t.Error(diff)
+	}
+}

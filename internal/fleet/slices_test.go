@@ -1,0 +1,315 @@
+package fleet
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	"pgregory.net/rapid"
+)
+
+// sliceOf returns a slice such as "p-decision-1 0 canary: a b".
+func sliceOf(t testing.TB, text string) Slice {
+	t.Helper()
+	head, clusters, _ := strings.Cut(text, ":")
+	s := Slice{}
+	if n, err := fmt.Sscan(head, &s.Name, &s.Index, &s.Group); n < 2 {
+		t.Fatal(text, err)
+	}
+	for name := range strings.FieldsSeq(clusters) {
+		s.Decisions = append(s.Decisions, clusterv1beta1.ClusterDecision{ClusterName: name})
+	}
+	return s
+}
+
+func slicesFrom(t testing.TB, texts ...string) (out []Slice) {
+	for _, text := range texts {
+		out = append(out, sliceOf(t, text))
+	}
+	return out
+}
+
+// show is the other way round.
+func show(s Slice) string {
+	names := make([]string, 0, len(s.Decisions))
+	for _, d := range s.Decisions {
+		names = append(names, d.ClusterName)
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s %d %s", s.Name, s.Index, s.Group)) + ": " + strings.Join(names, " ")
+}
+
+func groupOf(name string, clusters ...string) Group {
+	g := Group{Name: name}
+	for _, c := range clusters {
+		g.Clusters = append(g.Clusters, Choice{Name: c})
+	}
+	return g
+}
+
+// numbered returns names of clusters, c000 and so on.
+func numbered(from, to int) (names []string) {
+	for i := from; i < to; i++ {
+		names = append(names, fmt.Sprintf("c%03d", i))
+	}
+	return names
+}
+
+func TestLayout(t *testing.T) {
+	for name, tc := range map[string]struct {
+		there  []string
+		groups []Group
+		want   []string
+	}{
+		"the first":              {nil, []Group{groupOf("", "a", "b")}, []string{"p-decision-1 0: a b"}},
+		"no clusters":            {nil, []Group{groupOf("")}, []string{"p-decision-1 0: "}},
+		"as it is":               {[]string{"p-decision-1 0: a b"}, []Group{groupOf("", "a", "b")}, []string{"p-decision-1 0: a b"}},
+		"another order":          {[]string{"p-decision-1 0: a b"}, []Group{groupOf("", "b", "a")}, []string{"p-decision-1 0: b a"}},
+		"two groups":             {nil, []Group{groupOf("canary", "b"), groupOf("", "a")}, []string{"p-decision-1 0 canary: b", "p-decision-2 1: a"}},
+		"names are kept":         {[]string{"x 0: a", "old-name 1: b"}, []Group{groupOf("", "a"), groupOf("", "b", "c")}, []string{"x 0: a", "old-name 1: b c"}},
+		"the lowest free number": {[]string{"p-decision-2 0: a", "p-decision-1 5: z"}, []Group{groupOf("", "a"), groupOf("", "b")}, []string{"p-decision-2 0: a", "p-decision-3 1: b"}},
+		// What a hub labelled otherwise, or nobody did, is not of the group.
+		"no index": {[]string{"p-decision-1 -1: a"}, []Group{groupOf("", "a")}, []string{"p-decision-2 0: a"}},
+		// A controller that was killed had created one and not filled it.
+		"one is empty":            {[]string{"p-decision-1 0: "}, []Group{groupOf("", "a")}, []string{"p-decision-1 0: a"}},
+		"one too many, by number": {[]string{"p-decision-10 0: a", "p-decision-9 0: b"}, []Group{groupOf("", "a", "b")}, []string{"p-decision-9 0: a b"}},
+		"a cluster in two":        {[]string{"p-decision-1 0: a b", "p-decision-2 0: a"}, []Group{groupOf("", "a", "b")}, []string{"p-decision-1 0: a b"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, s := range Layout("p", slicesFrom(t, tc.there...), tc.groups) {
+				got = append(got, show(s))
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// What is written, in order; "-" is deleted.
+func TestSteps(t *testing.T) {
+	for name, tc := range map[string]struct{ there, wanted, want []string }{
+		"nothing":            {[]string{"x 0: a", "y 1: b"}, []string{"x 0: a", "y 1: b"}, nil},
+		"a new one":          {nil, []string{"x 0: a"}, []string{"x 0: a"}},
+		"one more, one gone": {[]string{"x 0: a b"}, []string{"x 0: b c"}, []string{"x 0: b c"}},
+		"no more":            {[]string{"x 0: a", "y 0: b"}, []string{"x 0: a"}, []string{"-y 0: b"}},
+		// b is in y before it leaves x.
+		"from one to another": {[]string{"x 0: a b", "y 1: c"}, []string{"x 0: a", "y 1: b c"}, []string{"y 1: b c", "x 0: a"}},
+		// Two change places: the first has both for a while.
+		"an exchange":            {[]string{"x 0: a", "y 1: b"}, []string{"x 0: b", "y 1: a"}, []string{"x 0: b a", "y 1: a b", "x 0: b", "y 1: a"}},
+		"into a new one":         {[]string{"x 0: a b"}, []string{"x 0: a", "y 1: b"}, []string{"y 1: b", "x 0: a"}},
+		"out of one that goes":   {[]string{"x 0: a", "y 1: b"}, []string{"x 0: a b"}, []string{"x 0: a b", "-y 1: b"}},
+		"what goes goes at once": {[]string{"x 0: a b", "y 1: c"}, []string{"x 0: b", "y 1: "}, []string{"x 0: b", "y 1: "}},
+		"the order":              {[]string{"x 0: a b"}, []string{"x 0: b a"}, []string{"x 0: b a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, step := range Steps(slicesFrom(t, tc.there...), slicesFrom(t, tc.wanted...), false) {
+				text := show(step.Slice)
+				if step.Delete {
+					text = "-" + text
+				}
+				got = append(got, text)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestScoresAloneAreNoStep(t *testing.T) {
+	there, wanted := slicesFrom(t, "x 0: a b"), slicesFrom(t, "x 0: a b")
+	wanted[0].Decisions[1].Score = 5
+	if steps := Steps(there, wanted, true); len(steps) != 0 {
+		t.Errorf("%v", steps)
+	}
+	if steps := Steps(there, wanted, false); len(steps) != 1 {
+		t.Errorf("%v", steps)
+	}
+}
+
+// A cluster that sorts first comes into 1,000 clusters in 10 full slices: one new
+// slice for it, and nothing else. One goes that sorts first, of 1,001 in 11: the
+// 1,000 that are left need 10 slices only, so the last one's goes where there is
+// room: one slice is changed and one deleted.
+func TestOneClusterOfAThousand(t *testing.T) {
+	there := Layout("p", nil, []Group{groupOf("", numbered(0, 1000)...)})
+	if len(there) != 10 {
+		t.Fatalf("%d slices", len(there))
+	}
+	more := Layout("p", there, []Group{groupOf("", append([]string{"a"}, numbered(0, 1000)...)...)})
+	steps := Steps(there, more, false)
+	if len(steps) != 1 || show(steps[0].Slice) != "p-decision-11 0: a" {
+		t.Errorf("%d steps, first %s", len(steps), show(steps[0].Slice))
+	}
+	fewer := Layout("p", more, []Group{groupOf("", append([]string{"a"}, numbered(1, 1000)...)...)})
+	steps = Steps(more, fewer, false)
+	if len(steps) != 2 || steps[0].Slice.Name != "p-decision-1" || len(steps[0].Slice.Decisions) != 100 || !steps[1].Delete || steps[1].Slice.Name != "p-decision-11" {
+		t.Errorf("%d steps: %+v", len(steps), steps)
+	}
+	// One is replaced by another: one slice is written.
+	swapped := Layout("p", there, []Group{groupOf("", append([]string{"a"}, numbered(1, 1000)...)...)})
+	if steps := Steps(there, swapped, false); len(steps) != 1 {
+		t.Errorf("%d steps", len(steps))
+	}
+}
+
+// drawGroups divides some of 500 clusters into groups.
+func drawGroups(t *rapid.T) (groups []Group) {
+	names := rapid.Permutation(numbered(0, 500)).Draw(t, "clusters")
+	for range rapid.IntRange(1, 3).Draw(t, "groups") {
+		n := rapid.SampledFrom([]int{0, 1, 3, 99, 100, 101, 160}).Draw(t, "size")
+		in := slices.Sorted(slices.Values(names[:n]))
+		names = names[n:]
+		groups = append(groups, groupOf(rapid.SampledFrom([]string{"", "canary"}).Draw(t, "name"), in...))
+	}
+	return groups
+}
+
+// members counts in how many slices each cluster is.
+func members(there map[string]Slice) map[string]int {
+	out := map[string]int{}
+	for _, s := range there {
+		for _, d := range s.Decisions {
+			out[d.ClusterName]++
+		}
+	}
+	return out
+}
+
+// From any decisions to any others, also when the controller was stopped on an
+// earlier way: nobody who watches ever misses a cluster that stays, and in the
+// end there is what was wanted.
+func TestNoClusterVanishes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		there := map[string]Slice{}
+		list := func() (out []Slice) {
+			for _, s := range there {
+				out = append(out, s)
+			}
+			// Caches list in no order.
+			slices.SortFunc(out, func(a, b Slice) int { return strings.Compare(b.Name, a.Name) })
+			return out
+		}
+		for range rapid.IntRange(1, 4).Draw(t, "changes") {
+			groups := drawGroups(t)
+			wanted := Layout("p", list(), groups)
+			checkLayout(t, wanted, groups)
+			steps := Steps(list(), wanted, false)
+			checkFewest(t, there, wanted, steps)
+			before := members(there)
+			end := len(steps)
+			if rapid.Bool().Draw(t, "killed") {
+				end = rapid.IntRange(0, len(steps)).Draw(t, "after")
+			}
+			goal := map[string]Slice{}
+			for _, s := range wanted {
+				goal[s.Name] = s
+			}
+			after := members(goal)
+			for _, step := range steps[:end] {
+				if step.Delete {
+					delete(there, step.Slice.Name)
+				} else {
+					there[step.Slice.Name] = step.Slice
+				}
+				now := members(there)
+				for name := range before {
+					if after[name] > 0 && now[name] == 0 {
+						t.Fatalf("%s is missing after writing %s", name, step.Slice.Name)
+					}
+				}
+			}
+			if end == len(steps) {
+				if diff := cmp.Diff(goal, there); diff != "" {
+					t.Fatal(diff)
+				}
+			}
+		}
+	})
+}
+
+// checkLayout: every decision is once in a slice of its group, in order, at most
+// 100 in each, and names are unique.
+func checkLayout(t *rapid.T, wanted []Slice, groups []Group) {
+	names := map[string]bool{}
+	count := make([]int, len(groups))
+	seen := map[string]bool{}
+	for _, s := range wanted {
+		if names[s.Name] || s.Index < 0 || s.Index >= len(groups) || s.Group != groups[s.Index].Name || len(s.Decisions) > MaxDecisions {
+			t.Fatalf("%d decisions, %s", len(s.Decisions), show(s))
+		}
+		names[s.Name] = true
+		count[s.Index]++
+		at := -1
+		for _, d := range s.Decisions {
+			next := slices.IndexFunc(groups[s.Index].Clusters, func(c Choice) bool { return c.Name == d.ClusterName })
+			if next <= at || seen[d.ClusterName] {
+				t.Fatalf("%s is out of order, twice, or not of the group", d.ClusterName)
+			}
+			at, seen[d.ClusterName] = next, true
+		}
+	}
+	total := 0
+	for i, g := range groups {
+		total += len(g.Clusters)
+		if need := max(1, (len(g.Clusters)+MaxDecisions-1)/MaxDecisions); count[i] != need {
+			t.Fatalf("group %d has %d slices, needs %d", i, count[i], need)
+		}
+	}
+	if len(seen) != total {
+		t.Fatalf("%d of %d decisions", len(seen), total)
+	}
+}
+
+// checkFewest: a slice is written if it differs, once, or twice if it both gains a
+// cluster and loses one to another slice; what is not wanted is deleted.
+func checkFewest(t *rapid.T, there map[string]Slice, wanted []Slice, steps []Step) {
+	home := map[string]string{}
+	goal := map[string]Slice{}
+	for _, s := range wanted {
+		goal[s.Name] = s
+		for _, d := range s.Decisions {
+			home[d.ClusterName] = s.Name
+		}
+	}
+	writes := map[string]int{}
+	for _, step := range steps {
+		writes[step.Slice.Name]++
+	}
+	for name, n := range writes {
+		is, exists := there[name]
+		to, stays := goal[name]
+		most := 1
+		loses := slices.ContainsFunc(is.Decisions, func(d clusterv1beta1.ClusterDecision) bool {
+			to, stays := home[d.ClusterName]
+			return stays && to != name
+		})
+		if exists && stays && loses {
+			most = 2
+		}
+		if n > most || exists && stays && cmp.Equal(is, to) {
+			t.Fatalf("%s is written %d times, at most %d are needed", name, n, most)
+		}
+	}
+}
+
+func TestSliceOf(t *testing.T) {
+	for index, want := range map[string]int{"0": 0, "12": 12, "": -1, "one": -1} {
+		object := &clusterv1beta1.PlacementDecision{}
+		object.Name = "x"
+		object.Labels = map[string]string{clusterv1beta1.DecisionGroupIndexLabel: index, clusterv1beta1.DecisionGroupNameLabel: "canary"}
+		if got := SliceOf(object); got.Index != want || got.Group != "canary" || got.Name != "x" {
+			t.Errorf("%q: %+v", index, got)
+		}
+	}
+	s := Slice{Group: "canary", Index: 3}
+	want := map[string]string{clusterv1beta1.PlacementLabel: "p", clusterv1beta1.DecisionGroupIndexLabel: "3", clusterv1beta1.DecisionGroupNameLabel: "canary"}
+	if diff := cmp.Diff(want, s.Labels("p")); diff != "" {
+		t.Error(diff)
+	}
+}
