@@ -40,7 +40,7 @@ func (c *Controller) write(ctx context.Context, object *v1beta1.Placement, there
 	out = outcome{slices: fleet.Layout(object.Name, before, verdict.Groups)}
 	steps := fleet.Steps(before, out.slices, false)
 	if len(fleet.Steps(before, out.slices, true)) == 0 && len(steps) > 0 {
-		if again = untilScores(object, now); again > 0 {
+		if again = c.untilScores(object, now); again > 0 {
 			return out, again, nil
 		}
 	}
@@ -49,20 +49,29 @@ func (c *Controller) write(ctx context.Context, object *v1beta1.Placement, there
 			return out, 0, err
 		}
 	}
-	out.rewritten = len(steps) > 0
+	if out.rewritten = len(steps) > 0; out.rewritten {
+		c.scored.Store(client.ObjectKeyFromObject(object), now)
+	}
 	return out, 0, nil
 }
 
 // untilScores returns how long scores may not be written that choose no other
 // cluster.
-func untilScores(object *v1beta1.Placement, now time.Time) time.Duration {
+func (c *Controller) untilScores(object *v1beta1.Placement, now time.Time) time.Duration {
 	spec := object.Spec.DeepCopy()
 	spec.Default()
 	limit, err := time.ParseDuration(spec.ScoreRateLimit)
-	if err != nil || object.Status.LastScoreUpdateTime == nil {
+	if err != nil {
 		return 0
 	}
-	return object.Status.LastScoreUpdateTime.Add(limit).Sub(now)
+	var last time.Time
+	if written := object.Status.LastScoreUpdateTime; written != nil {
+		last = written.Time
+	}
+	if written, ok := c.scored.Load(client.ObjectKeyFromObject(object)); ok && written.(time.Time).After(last) {
+		last = written.(time.Time)
+	}
+	return last.Add(limit).Sub(now)
 }
 
 // take takes one step.
@@ -108,6 +117,7 @@ func (c *Controller) take(ctx context.Context, object *v1beta1.Placement, there 
 // garbage collector, it does so, too. What the cache has heard is not enough to
 // delete by.
 func (c *Controller) remove(ctx context.Context, key types.NamespacedName) error {
+	c.scored.Delete(key)
 	there, err := c.decisions(ctx, key)
 	if err != nil || len(there) == 0 {
 		return err
