@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -268,4 +270,47 @@ func (h *hub) forget(t *testing.T, said fmt.Stringer, placements ...*unstructure
 			return len(there) == 0, err
 		})
 	}
+}
+
+// settled is how long the controller gathers changes, and somewhat more.
+const settled = 200 * time.Millisecond
+
+// clustersOfStatus returns how many clusters a placement has, as its status says.
+func clustersOfStatus(t *testing.T, h *hub, placement string) int {
+	t.Helper()
+	var object v1beta1.Placement
+	if err := h.client.Get(t.Context(), client.ObjectKey{Namespace: team, Name: placement}, &object); err != nil {
+		t.Fatal(err)
+	}
+	return int(object.Status.NumberOfSelectedClusters)
+}
+
+// listFrom are the options of a watch that sees what came after a version.
+func listFrom(version string) *metav1.ListOptions {
+	return &metav1.ListOptions{ResourceVersion: version}
+}
+
+// scrape returns the metrics that a program tells, those of these names.
+func scrape(t *testing.T, address string, names ...string) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	raw, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for line := range strings.Lines(string(raw)) {
+		if slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(line, name) }) {
+			out = append(out, line)
+		}
+	}
+	return strings.Join(out, "")
 }
