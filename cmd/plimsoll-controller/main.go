@@ -1,5 +1,6 @@
 // Command plimsoll-controller keeps resource slack: room to spare for the next
-// pods, as policies of kind ResourceSlack want it.
+// pods, as policies of kind ResourceSlack want it. As an agent it tells a hub
+// about the cluster that it runs in.
 package main
 
 import (
@@ -29,6 +30,7 @@ type options struct {
 	leaderElect   bool
 	defaultRate   string
 	defaultPolicy *v1alpha1.ResourceSlack
+	agent         agentOptions
 }
 
 // usageError is what was given and makes no sense.
@@ -50,17 +52,28 @@ func newCommand() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Use:   name,
-		Short: "Keep resource slack",
+		Short: "Keep resource slack, or report about a cluster to a hub",
 		Long: `Keep room to spare for the next pods, as policies of kind ResourceSlack want it:
 placeholders that an autoscaler with CapacityBuffers holds (Cluster Autoscaler,
 Karpenter), or real pods that give way to any other.
 
-The CRDs (config/crd) must be installed, and the namespace must exist.`,
+The CRDs (config/crd) must be installed, and the namespace must exist.
+
+With --agent it does nothing of that: it tells a hub of Open Cluster Management about
+the cluster that it runs in, in the scores of an AddOnPlacementScore "plimsoll" and in
+the status of the ManagedCluster (docs/agent.md).`,
 		Example: `  # In a cluster, with a policy of 10 % if there is none.
   plimsoll-controller --extra-capacity-min-rate=10%
 
   # On trial, from outside.
-  plimsoll-controller --kubeconfig ~/.kube/config --leader-elect=false`,
+  plimsoll-controller --kubeconfig ~/.kube/config --leader-elect=false
+
+  # In a member cluster, reporting to its hub.
+  plimsoll-controller --agent --cluster-name=cluster1 --hub-kubeconfig=/etc/hub/kubeconfig
+
+  # The same with the risk of the measured load.
+  plimsoll-controller --agent --cluster-name=cluster1 --hub-kubeconfig=/etc/hub/kubeconfig \
+    --load-provider=KubernetesMetricsServer`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if err := cobra.NoArgs(cmd, args); err != nil {
 				return &usageError{err}
@@ -71,12 +84,15 @@ The CRDs (config/crd) must be installed, and the namespace must exist.`,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			klog.SetOutput(os.Stderr)
-			if err := o.complete(); err != nil {
+			if err := errors.Join(o.complete(), o.agent.complete(cmd.Flags(), &o)); err != nil {
 				return &usageError{err}
 			}
 			config, err := o.config()
 			if err != nil {
 				return &usageError{err}
+			}
+			if o.agent.enabled {
+				return o.serveAgent(cmd.Context(), config)
 			}
 			return o.serve(cmd.Context(), config)
 		},
@@ -92,6 +108,7 @@ The CRDs (config/crd) must be installed, and the namespace must exist.`,
 	flags.BoolVar(&o.leaderElect, "leader-elect", true, "only one of several controllers works at a time")
 	flags.StringVar(&o.defaultRate, "extra-capacity-min-rate", "", "make a policy \"default\" for all nodes with this rate, such as 10%, if it is not there (default none)")
 	_ = cmd.MarkFlagFilename("kubeconfig")
+	o.agent.add(cmd)
 	version.AddFlag(cmd)
 	return cmd
 }

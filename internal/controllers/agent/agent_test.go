@@ -1,0 +1,289 @@
+package agent
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/clusterscore"
+)
+
+// fakeHub takes reports, or fails.
+type fakeHub struct {
+	// fail is what a report of a kind ends with.
+	fail map[string]error
+	// took are the reports that it has taken, failed the times of the others.
+	took   []string
+	failed []time.Time
+	until  time.Time
+}
+
+func (f *fakeHub) take(kind string) error {
+	if err := f.fail[kind]; err != nil {
+		f.failed = append(f.failed, time.Now())
+		return err
+	}
+	f.took = append(f.took, kind)
+	return nil
+}
+
+func (f *fakeHub) scores(_ context.Context, _ []clusterscore.Score, until time.Time) error {
+	f.until = until
+	return f.take(scoreKind)
+}
+
+func (f *fakeHub) resources(context.Context, v1.ResourceList, v1.ResourceList, bool) error {
+	return f.take(clusterKind)
+}
+
+// newTest returns an agent of a cluster with one node, and its hub. The member
+// API server fails while *away is set.
+func newTest(report ReportResources) (a *Agent, hub *fakeHub, away *error) {
+	hub, away = &fakeHub{fail: map[string]error{}}, new(error)
+	member := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
+		v1alpha1.GroupVersion.WithResource("resourceslacks"): "ResourceSlackList",
+	})
+	member.PrependReactor("list", "resourceslacks", func(clienttesting.Action) (bool, runtime.Object, error) { return *away != nil, nil, *away })
+	a = New(Options{Cluster: "cluster1", Hub: &Hub{}, Interval: 30 * time.Second, ValidFor: 90 * time.Second, Resources: report}, member, prometheus.NewRegistry())
+	a.hub = hub
+	a.observer.setNode(node("n", nil))
+	return a, hub, away
+}
+
+// reports runs the agent for a time, and returns what the hub took meanwhile.
+func (f *fakeHub) reports(d time.Duration) []string {
+	f.took, f.failed = nil, nil
+	<-time.After(d)
+	synctest.Wait()
+	return slices.Clone(f.took)
+}
+
+// running runs a test beside a running agent, in time that does not pass.
+func running(t *testing.T, report ReportResources, test func(t *testing.T, a *Agent, hub *fakeHub, away *error)) {
+	synctest.Test(t, func(t *testing.T) {
+		a, hub, away := newTest(report)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- a.run(ctx) }()
+		synctest.Wait()
+		test(t, a, hub, away)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestOnlyChangesAreReported(t *testing.T) {
+	running(t, Auto, func(t *testing.T, a *Agent, hub *fakeHub, _ *error) {
+		if !slices.Equal(hub.took, []string{scoreKind, clusterKind}) || time.Until(hub.until) != 90*time.Second {
+			t.Fatalf("first %v, valid for %s", hub.took, time.Until(hub.until))
+		}
+		a.observer.setNode(node("n", func(n *v1.Node) { n.ResourceVersion = "a heartbeat" }))
+		if got := hub.reports(40 * time.Second); len(got) != 0 {
+			t.Errorf("without a change %v", got)
+		}
+		// The scores hold until 90 s and are refreshed at 60.
+		if got := hub.reports(30 * time.Second); !slices.Equal(got, []string{scoreKind}) {
+			t.Errorf("before the scores expire %v", got)
+		}
+		a.observer.setPod(pod("p", "n"))
+		if got := hub.reports(32 * time.Second); !slices.Equal(got, []string{scoreKind}) {
+			t.Errorf("with another pod %v", got)
+		}
+		a.observer.setNode(node("another", nil))
+		if got := hub.reports(32 * time.Second); !slices.Equal(got, []string{scoreKind, clusterKind}) {
+			t.Errorf("with another node %v", got)
+		}
+		// Ten minutes: scores every other interval, resources once.
+		if got := strings.Join(hub.reports(11*time.Minute), " "); strings.Count(got, clusterKind) != 1 || strings.Count(got, scoreKind) != 11 {
+			t.Errorf("in 11 minutes %v", got)
+		}
+	})
+}
+
+func TestFailuresAreTriedAgain(t *testing.T) {
+	running(t, Auto, func(t *testing.T, a *Agent, hub *fakeHub, _ *error) {
+		hub.fail[scoreKind] = errors.New("away")
+		a.observer.setPod(pod("p", "n"))
+		hub.reports(8 * time.Minute)
+		if n := len(hub.failed); n < 26 || n > 46 {
+			t.Errorf("%d attempts in 8 minutes", n)
+		}
+		for i, at := range hub.failed[1:] {
+			pause, most := at.Sub(hub.failed[i]), 18*time.Second
+			if i == 0 {
+				most = 1200 * time.Millisecond
+			}
+			if pause < 800*time.Millisecond || pause > most {
+				t.Errorf("pause %d is %s", i, pause)
+			}
+		}
+		a.observer.setPod(pod("q", "n"))
+		delete(hub.fail, scoreKind)
+		if got := hub.reports(18 * time.Second); !slices.Equal(got, []string{scoreKind}) {
+			t.Errorf("when the hub is back %v", got)
+		}
+	})
+}
+
+func TestOneKindMayFail(t *testing.T) {
+	running(t, Auto, func(t *testing.T, a *Agent, hub *fakeHub, _ *error) {
+		hub.fail[clusterKind] = errors.New("not allowed")
+		a.observer.setNode(node("another", nil))
+		if got := hub.reports(2 * time.Minute); len(got) == 0 || slices.Contains(got, clusterKind) {
+			t.Errorf("took %v", got)
+		}
+	})
+}
+
+func TestResourcesOfSomebodyElse(t *testing.T) {
+	running(t, Auto, func(t *testing.T, a *Agent, hub *fakeHub, _ *error) {
+		hub.fail[clusterKind] = &ownedError{errors.New("conflict")}
+		a.observer.setNode(node("another", nil))
+		hub.reports(5 * time.Minute)
+		if len(hub.failed) != 1 || !a.sent.foreign {
+			t.Errorf("%d attempts in 5 minutes", len(hub.failed))
+		}
+		delete(hub.fail, clusterKind)
+		if got := hub.reports(6 * time.Minute); !slices.Contains(got, clusterKind) || a.sent.foreign {
+			t.Errorf("when nobody else reports them any more %v", got)
+		}
+	})
+	running(t, Never, func(t *testing.T, _ *Agent, hub *fakeHub, _ *error) {
+		if !slices.Equal(hub.took, []string{scoreKind}) {
+			t.Errorf("took %v", hub.took)
+		}
+	})
+}
+
+// Of a cluster that does not answer, nothing is refreshed.
+func TestMemberAway(t *testing.T) {
+	running(t, Auto, func(t *testing.T, _ *Agent, hub *fakeHub, away *error) {
+		*away = errors.New("connection refused")
+		if got := hub.reports(5 * time.Minute); len(got) != 0 || time.Until(hub.until) > 0 {
+			t.Errorf("took %v", got)
+		}
+		*away = nil
+		if got := hub.reports(30 * time.Second); !slices.Equal(got, []string{scoreKind}) {
+			t.Errorf("when the cluster is back %v", got)
+		}
+	})
+}
+
+func TestPoliciesThatMayNotBeRead(t *testing.T) {
+	what := schema.GroupResource{Group: "plimsoll.dev", Resource: "resourceslacks"}
+	for name, err := range map[string]error{"no type": apierrors.NewNotFound(what, ""), "no right": apierrors.NewForbidden(what, "", nil)} {
+		a, hub, away := newTest(Never)
+		*away = err
+		if err := a.report(t.Context()); err != nil || len(hub.took) != 1 || len(a.sent.scores) != 6 {
+			t.Errorf("%s: %v, scores %v", name, err, a.sent.scores)
+		}
+	}
+}
+
+func TestBackOff(t *testing.T) {
+	for failures, want := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 4: 8 * time.Second, 5: 15 * time.Second, 1 << 40: 15 * time.Second} {
+		if got := backOff(failures, time.Minute); got != want {
+			t.Errorf("after %d failures %s, want %s", failures, got, want)
+		}
+	}
+	if got := backOff(9, 5*time.Second); got != 5*time.Second {
+		t.Errorf("with an interval of 5s %s", got)
+	}
+}
+
+func TestFailuresSayWhatToDo(t *testing.T) {
+	p := &place{&Hub{path: "/etc/hub"}, "cluster1"}
+	what := schema.GroupResource{Resource: "managedclusters"}
+	for name, tc := range map[string]struct {
+		err         error
+		reason, say string
+	}{
+		"unauthorized": {apierrors.NewUnauthorized("no"), reasonUnauthorized, "put new ones there"},
+		"forbidden":    {apierrors.NewForbidden(what, "cluster1", nil), reasonForbidden, "agent-hub-rbac.yaml"},
+		"not found":    {apierrors.NewNotFound(what, "cluster1"), reasonMissing, `is "cluster1" the cluster's name there`},
+		"invalid":      {apierrors.NewBadRequest("no"), reasonRefused, "refuses"},
+		"overloaded":   {apierrors.NewTooManyRequests("later", 1), reasonUnreachable, "status 429"},
+		"no file":      {&os.PathError{Op: "open", Path: "/etc/hub", Err: os.ErrNotExist}, reasonKubeconfig, "cannot be read"},
+		"client":       {fmt.Errorf("remote: %w", tls.AlertError(45)), reasonCertificate, "client certificate in /etc/hub"},
+		"server":       {&tls.CertificateVerificationError{Err: errors.New("expired")}, reasonCertificate, "not one that /etc/hub trusts"},
+		"timeout":      {context.DeadlineExceeded, reasonUnreachable, "cannot be reached"},
+	} {
+		err := p.explain(tc.err, clusterKind)
+		if reasonOf(err) != tc.reason || !strings.Contains(err.Error(), tc.say) || !errors.Is(err, tc.err) {
+			t.Errorf("%s: %s: %v", name, reasonOf(err), err)
+		}
+	}
+	if p.explain(nil, clusterKind) != nil || reasonOf(nil) != "" || reasonOf(errors.New("x")) != reasonOther {
+		t.Error("nothing is something")
+	}
+}
+
+const kubeconfig = `{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],
+"clusters":[{"name":"c","cluster":{"server":"https://%s"}}],"users":[{"name":"u","user":{"token":"t"}}]}`
+
+// A kubeconfig is read again when it has changed, and only then; one that is
+// gone is an error.
+func TestKubeconfigIsReadAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	put := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(fmt.Sprintf(kubeconfig, "one"))
+	h, err := NewHub(path, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := func() *http.Client {
+		t.Helper()
+		if _, err := h.connect(); err != nil {
+			t.Fatal(err)
+		}
+		return h.http
+	}
+	first := client()
+	if client() != first {
+		t.Error("another client for the same file")
+	}
+	put(fmt.Sprintf(kubeconfig, "two"))
+	if client() == first {
+		t.Error("the same client for another file")
+	}
+	for name, text := range map[string]string{"empty": "", "not YAML": "{", "no cluster": `{"apiVersion":"v1","kind":"Config"}`, "a file of a token that is not there": strings.Replace(fmt.Sprintf(kubeconfig, "x"), `"token":"t"`, `"client-certificate":"/nonexistent","client-key":"/nonexistent"`, 1)} {
+		put(text)
+		if _, err := h.connect(); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		if _, err := NewHub(path, "test"); err == nil {
+			t.Errorf("%s: no error at start", name)
+		}
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.connect(); reasonOf(h.of("c").(*place).explain(err, scoreKind)) != reasonKubeconfig {
+		t.Error(err)
+	}
+}
