@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -112,9 +113,7 @@ func TestAgent(t *testing.T) {
 			t.Fatal(err)
 		}
 		with := map[string]int32{"slackCPU": -50, "slackMemory": 50}
-		for name, value := range example {
-			with[name] = value
-		}
+		maps.Copy(with, example)
 		h.awaitScores(t, saidOne, "cluster1", with)
 		if err := one.client.Delete(t.Context(), policy); err != nil {
 			t.Fatal(err)
@@ -143,6 +142,21 @@ func TestAgent(t *testing.T) {
 		}
 		awaitSaid(t, saidTwo, "Reporting goes on")
 	})
+	t.Run("the hub says nothing, and old connections lead nowhere", func(t *testing.T) {
+		before := strings.Count(saidTwo.String(), "the hub cannot be reached")
+		h.network.swallow(true)
+		eventually(t, "the silence of the hub is not noticed", saidTwo, func(context.Context) (bool, error) {
+			return strings.Count(saidTwo.String(), "the hub cannot be reached") > before, nil
+		})
+		if err := two.client.Delete(t.Context(), runningPod("half", "", "0", "0"), client.GracePeriodSeconds(0)); err != nil {
+			t.Fatal(err)
+		}
+		h.network.swallow(false)
+		took := h.awaitScores(t, saidTwo, "cluster2", empty)
+		if t.Log("the hub has the newest scores after", took); took > 30*time.Second {
+			t.Errorf("it takes %s", took)
+		}
+	})
 	t.Run("credentials are revoked and renewed", func(t *testing.T) {
 		account := &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "cluster2", Name: "plimsoll-agent"}}
 		if err := h.client.Delete(t.Context(), account); err != nil {
@@ -153,13 +167,18 @@ func TestAgent(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.credentials(t, "cluster2", at("cluster2"))
-		if err := two.client.Delete(t.Context(), runningPod("half", "", "0", "0"), client.GracePeriodSeconds(0)); err != nil {
-			t.Fatal(err)
-		}
-		h.awaitScores(t, saidTwo, "cluster2", empty)
+		two.create(t, limited("quarter", "only", "1", "4Gi", "2", "8Gi"))
+		h.awaitScores(t, saidTwo, "cluster2", map[string]int32{"freeCPU": 50, "freeMemory": 50, "freeCores": -80, "freeGiB": -62, "limitRoomCPU": 50, "limitRoomMemory": 50})
 	})
 	endOne()
 	endTwo()
+	// The example of the member's rights has all that the agent does there.
+	if strings.Contains(saidOne.String(), "orbidden") {
+		t.Error(saidOne)
+	}
+	if err := two.client.Delete(t.Context(), runningPod("quarter", "", "0", "0"), client.GracePeriodSeconds(0)); err != nil {
+		t.Fatal(err)
+	}
 	t.Run("a restart goes on", func(t *testing.T) {
 		two.create(t, limited("half", "only", "2", "8Gi", "4", "16Gi"))
 		said, end := two.startController(t, append(flagsTwo, "--cluster-name=cluster2", "--hub-kubeconfig="+at("cluster2"))...)
@@ -195,6 +214,22 @@ func (h *fleetHub) reportedByOthers(t *testing.T, member *hub, flags []string, a
 		scores, _, err := h.scores(ctx, "cluster3")
 		return len(scores) > 0, err
 	})
+	end()
+	// One that has the resources to itself until another agent comes: that one's are
+	// not written over.
+	managed = &clusterv1.ManagedCluster{}
+	if err := h.client.Get(t.Context(), client.ObjectKey{Name: "cluster2"}, managed); err != nil {
+		t.Fatal(err)
+	}
+	managed.Status.Conditions, managed.Status.Allocatable["cpu"] = []metav1.Condition{}, resource.MustParse("3")
+	if err := h.client.Status().Update(t.Context(), managed, client.FieldOwner("registration")); err != nil {
+		t.Fatal(err)
+	}
+	said, end = member.startController(t, append(flags, "--cluster-name=cluster2", "--hub-kubeconfig="+at("cluster2"))...)
+	awaitSaid(t, said, `reported by somebody else and left to them" cluster="cluster2"`)
+	if got, err := h.resources(t.Context(), "cluster2"); err != nil || got != "cpu=3/4 memory=16Gi/16Gi pods=110/110" {
+		t.Error(got, err)
+	}
 	end()
 	said, end = member.startController(t, append(flags, "--report-resources=always")...)
 	h.awaitResources(t, said, "cluster3", "cpu=4/4 memory=16Gi/16Gi pods=110/110")

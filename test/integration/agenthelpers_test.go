@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -199,12 +200,39 @@ type network struct {
 	mu       sync.Mutex
 	listener net.Listener
 	open     map[net.Conn]struct{}
-	running  sync.WaitGroup
+	// hole is set where what connections carry is lost.
+	hole    *atomic.Bool
+	running sync.WaitGroup
+}
+
+// intoHole is a connection into which nothing goes any more once the hole is set.
+type intoHole struct {
+	net.Conn
+	hole *atomic.Bool
+}
+
+func (c intoHole) Write(p []byte) (int, error) {
+	if c.hole.Load() {
+		return len(p), nil
+	}
+	return c.Conn.Write(p)
+}
+
+// swallow loses what is sent, or lets connections through that are made from now
+// on; those that there are stay lost, as behind a router that has forgotten them.
+func (n *network) swallow(lose bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if lose {
+		n.hole.Store(true)
+		return
+	}
+	n.hole = &atomic.Bool{}
 }
 
 func startNetwork(t *testing.T, server string) *network {
 	t.Helper()
-	n := &network{address: "127.0.0.1:0", server: server, open: map[net.Conn]struct{}{}}
+	n := &network{address: "127.0.0.1:0", server: server, open: map[net.Conn]struct{}{}, hole: &atomic.Bool{}}
 	n.mend(t)
 	t.Cleanup(func() {
 		n.cut()
@@ -242,11 +270,12 @@ func (n *network) forward(in net.Conn) {
 	}
 	n.mu.Lock()
 	n.open[in], n.open[out] = struct{}{}, struct{}{}
+	hole := n.hole
 	n.mu.Unlock()
 	var both sync.WaitGroup
 	for _, way := range [][2]net.Conn{{in, out}, {out, in}} {
 		both.Go(func() {
-			_, _ = io.Copy(way[0], way[1])
+			_, _ = io.Copy(intoHole{way[0], hole}, way[1])
 			_ = way[0].Close()
 		})
 	}

@@ -158,7 +158,11 @@ func (a *Agent) report(ctx context.Context) error {
 	scores := clusterscore.Scores(a.observer.state(pools, a.options.Load))
 	capacity, allocatable := a.observer.resources()
 	a.metrics.scored(scores)
-	return errors.Join(a.reportScores(ctx, scores), a.reportResources(ctx, capacity, allocatable))
+	err = a.reportScores(ctx, scores)
+	if reasonOf(err) == reasonUnreachable {
+		return err // nor would the rest get there, but it would take its time
+	}
+	return errors.Join(err, a.reportResources(ctx, capacity, allocatable))
 }
 
 // reportScores writes scores that are new, or will soon have expired.

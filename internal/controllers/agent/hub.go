@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -118,7 +119,7 @@ func (h *Hub) config() (*rest.Config, error) {
 // nowhere, or have been made with credentials that are no longer good.
 func (h *Hub) disconnect() {
 	if h.http != nil {
-		h.http.CloseIdleConnections()
+		utilnet.CloseIdleConnectionsFor(h.http.Transport)
 	}
 }
 
