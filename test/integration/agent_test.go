@@ -2,8 +2,10 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -266,4 +268,33 @@ func (h *fleetHub) rights(t *testing.T, member *hub, flags []string, at func(str
 	said, end := member.startController(t, append(flags, "--cluster-name=cluster1", "--hub-kubeconfig="+at("cluster2"))...)
 	awaitSaid(t, said, `is \"cluster1\" the cluster's name there, and has examples/placement/agent-hub-rbac.yaml been applied for it?`)
 	end()
+}
+
+// What makes no sense is said in one line that names the flag, with exit code 2.
+func TestAgentBadInput(t *testing.T) {
+	good, empty := write(t, "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c}}]\nclusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\n"), write(t, "")
+	all := func(more ...string) []string {
+		return append([]string{"--agent", "--cluster-name=a", "--kubeconfig=" + good, "--hub-kubeconfig=" + good}, more...)
+	}
+	for want, args := range map[string][]string{
+		"--cluster-name: want the name":                      {"--agent"},
+		`--cluster-name: found "A_b"`:                        all("--cluster-name=A_b"),
+		"--hub-kubeconfig: want a file":                      {"--agent", "--cluster-name=a"},
+		"--hub-kubeconfig: open /nonexistent":                all("--hub-kubeconfig=/nonexistent"),
+		"--hub-kubeconfig: " + empty:                         all("--hub-kubeconfig=" + empty),
+		"--interval: found 1ms, want at least 1s":            all("--interval=1ms"),
+		"--valid-for: found 59s, want at least twice":        all("--valid-for=59s"),
+		`--report-resources: found "x", want auto, always`:   all("--report-resources=x"),
+		"--extra-capacity-min-rate: not with --agent":        all("--extra-capacity-min-rate=10%"),
+		"--interval, --load-address: only with --agent":      {"--interval=3s", "--load-address=x"},
+		`--load-provider: found "x", want one of Prometheus`: all("--load-provider=x"),
+		`--load-address "": want a URL`:                      all("--load-provider=Prometheus"),
+		"--load-provider: found \"\"":                        all("--load-window=3m"),
+	} {
+		out, err := exec.Command(controller, args...).CombinedOutput()
+		exit, _ := errors.AsType[*exec.ExitError](err)
+		if exit == nil || exit.ExitCode() != 2 || strings.Count(string(out), "\n") != 1 || !strings.HasPrefix(string(out), "plimsoll-controller: "+want) {
+			t.Errorf("%v: %v, want %q\n%s", args, err, want, out)
+		}
+	}
 }

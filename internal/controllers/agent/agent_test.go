@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,63 +29,91 @@ import (
 
 // fakeHub takes reports, or fails.
 type fakeHub struct {
-	// fail is what a report of a kind ends with.
-	fail map[string]error
+	mu sync.Mutex
+	// fails is what a report of a kind ends with, away what asking the member's API
+	// server for policies does.
+	fails map[string]error
+	away  error
 	// took are the reports that it has taken, failed the times of the others.
 	took   []string
 	failed []time.Time
 	until  time.Time
 }
 
-func (f *fakeHub) take(kind string) error {
-	if err := f.fail[kind]; err != nil {
+// fail makes reports of a kind fail, or not fail any more.
+func (f *fakeHub) fail(kind string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fails[kind] = err
+}
+
+// leave makes the member's API server fail, or not fail any more.
+func (f *fakeHub) leave(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.away = err
+}
+
+func (f *fakeHub) take(kind string, until time.Time) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.fails[kind]; err != nil {
 		f.failed = append(f.failed, time.Now())
 		return err
 	}
 	f.took = append(f.took, kind)
+	if kind == scoreKind {
+		f.until = until
+	}
 	return nil
 }
 
 func (f *fakeHub) scores(_ context.Context, _ []clusterscore.Score, until time.Time) error {
-	f.until = until
-	return f.take(scoreKind)
+	return f.take(scoreKind, until)
 }
 
 func (f *fakeHub) resources(context.Context, v1.ResourceList, v1.ResourceList, bool) error {
-	return f.take(clusterKind)
+	return f.take(clusterKind, time.Time{})
 }
 
-// newTest returns an agent of a cluster with one node, and its hub. The member
-// API server fails while *away is set.
-func newTest(report ReportResources) (a *Agent, hub *fakeHub, away *error) {
-	hub, away = &fakeHub{fail: map[string]error{}}, new(error)
+// reports lets a time pass, and returns what the hub took meanwhile, when it
+// failed, and how long the scores that it has hold.
+func (f *fakeHub) reports(d time.Duration) (took []string, failed []time.Time, valid time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	took, failed = f.took, f.failed
+	f.took, f.failed = nil, nil
+	return took, failed, time.Until(f.until)
+}
+
+// newTest returns an agent of a cluster with one node, and its hub.
+func newTest(report ReportResources) (a *Agent, hub *fakeHub) {
+	hub = &fakeHub{fails: map[string]error{}}
 	member := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
 		v1alpha1.GroupVersion.WithResource("resourceslacks"): "ResourceSlackList",
 	})
-	member.PrependReactor("list", "resourceslacks", func(clienttesting.Action) (bool, runtime.Object, error) { return *away != nil, nil, *away })
+	member.PrependReactor("list", "resourceslacks", func(clienttesting.Action) (bool, runtime.Object, error) {
+		hub.mu.Lock()
+		defer hub.mu.Unlock()
+		return hub.away != nil, nil, hub.away
+	})
 	a = New(Options{Cluster: "cluster1", Hub: &Hub{}, Interval: 30 * time.Second, ValidFor: 90 * time.Second, Resources: report}, member, prometheus.NewRegistry())
 	a.hub = hub
 	a.observer.setNode(node("n", nil))
-	return a, hub, away
-}
-
-// reports runs the agent for a time, and returns what the hub took meanwhile.
-func (f *fakeHub) reports(d time.Duration) []string {
-	f.took, f.failed = nil, nil
-	<-time.After(d)
-	synctest.Wait()
-	return slices.Clone(f.took)
+	return a, hub
 }
 
 // running runs a test beside a running agent, in time that does not pass.
-func running(t *testing.T, report ReportResources, test func(t *testing.T, a *Agent, hub *fakeHub, away *error)) {
+func running(t *testing.T, report ReportResources, test func(t *testing.T, a *Agent, hub *fakeHub)) {
 	synctest.Test(t, func(t *testing.T) {
-		a, hub, away := newTest(report)
+		a, hub := newTest(report)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- a.run(ctx) }()
 		synctest.Wait()
-		test(t, a, hub, away)
+		test(t, a, hub)
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)
@@ -93,43 +122,45 @@ func running(t *testing.T, report ReportResources, test func(t *testing.T, a *Ag
 }
 
 func TestOnlyChangesAreReported(t *testing.T) {
-	running(t, Auto, func(t *testing.T, a *Agent, hub *fakeHub, _ *error) {
-		if !slices.Equal(hub.took, []string{scoreKind, clusterKind}) || time.Until(hub.until) != 90*time.Second {
-			t.Fatalf("first %v, valid for %s", hub.took, time.Until(hub.until))
+	running(t, Auto, func(t *testing.T, a *Agent, hub *fakeHub) {
+		if got, _, valid := hub.reports(0); !slices.Equal(got, []string{scoreKind, clusterKind}) || valid != 90*time.Second {
+			t.Fatalf("first %v, valid for %s", got, valid)
 		}
 		a.observer.setNode(node("n", func(n *v1.Node) { n.ResourceVersion = "a heartbeat" }))
-		if got := hub.reports(40 * time.Second); len(got) != 0 {
+		if got, _, _ := hub.reports(40 * time.Second); len(got) != 0 {
 			t.Errorf("without a change %v", got)
 		}
 		// The scores hold until 90 s and are refreshed at 60.
-		if got := hub.reports(30 * time.Second); !slices.Equal(got, []string{scoreKind}) {
+		if got, _, _ := hub.reports(30 * time.Second); !slices.Equal(got, []string{scoreKind}) {
 			t.Errorf("before the scores expire %v", got)
 		}
 		a.observer.setPod(pod("p", "n"))
-		if got := hub.reports(32 * time.Second); !slices.Equal(got, []string{scoreKind}) {
+		if got, _, _ := hub.reports(32 * time.Second); !slices.Equal(got, []string{scoreKind}) {
 			t.Errorf("with another pod %v", got)
 		}
 		a.observer.setNode(node("another", nil))
-		if got := hub.reports(32 * time.Second); !slices.Equal(got, []string{scoreKind, clusterKind}) {
+		if got, _, _ := hub.reports(32 * time.Second); !slices.Equal(got, []string{scoreKind, clusterKind}) {
 			t.Errorf("with another node %v", got)
 		}
 		// Ten minutes: scores every other interval, resources once.
-		if got := strings.Join(hub.reports(11*time.Minute), " "); strings.Count(got, clusterKind) != 1 || strings.Count(got, scoreKind) != 11 {
+		got, _, _ := hub.reports(11 * time.Minute)
+		if got := strings.Join(got, " "); strings.Count(got, clusterKind) != 1 || strings.Count(got, scoreKind) != 11 {
 			t.Errorf("in 11 minutes %v", got)
 		}
 	})
 }
 
 func TestFailuresAreTriedAgain(t *testing.T) {
-	running(t, Auto, func(t *testing.T, a *Agent, hub *fakeHub, _ *error) {
-		hub.fail[scoreKind] = errors.New("away")
+	running(t, Auto, func(t *testing.T, a *Agent, hub *fakeHub) {
+		hub.fail(scoreKind, errors.New("away"))
 		a.observer.setPod(pod("p", "n"))
-		hub.reports(8 * time.Minute)
-		if n := len(hub.failed); n < 26 || n > 46 {
+		hub.reports(0)
+		_, failed, _ := hub.reports(8 * time.Minute)
+		if n := len(failed); n < 26 || n > 46 {
 			t.Errorf("%d attempts in 8 minutes", n)
 		}
-		for i, at := range hub.failed[1:] {
-			pause, most := at.Sub(hub.failed[i]), 18*time.Second
+		for i, at := range failed[1:] {
+			pause, most := at.Sub(failed[i]), 18*time.Second
 			if i == 0 {
 				most = 1200 * time.Millisecond
 			}
@@ -138,52 +169,53 @@ func TestFailuresAreTriedAgain(t *testing.T) {
 			}
 		}
 		a.observer.setPod(pod("q", "n"))
-		delete(hub.fail, scoreKind)
-		if got := hub.reports(18 * time.Second); !slices.Equal(got, []string{scoreKind}) {
+		hub.fail(scoreKind, nil)
+		if got, _, _ := hub.reports(18 * time.Second); !slices.Equal(got, []string{scoreKind}) {
 			t.Errorf("when the hub is back %v", got)
 		}
 	})
 }
 
 func TestOneKindMayFail(t *testing.T) {
-	running(t, Auto, func(t *testing.T, a *Agent, hub *fakeHub, _ *error) {
-		hub.fail[clusterKind] = errors.New("not allowed")
+	running(t, Auto, func(t *testing.T, a *Agent, hub *fakeHub) {
+		hub.reports(0)
+		hub.fail(clusterKind, errors.New("not allowed"))
 		a.observer.setNode(node("another", nil))
-		if got := hub.reports(2 * time.Minute); len(got) == 0 || slices.Contains(got, clusterKind) {
+		if got, _, _ := hub.reports(2 * time.Minute); len(got) == 0 || slices.Contains(got, clusterKind) {
 			t.Errorf("took %v", got)
 		}
 	})
 }
 
 func TestResourcesOfSomebodyElse(t *testing.T) {
-	running(t, Auto, func(t *testing.T, a *Agent, hub *fakeHub, _ *error) {
-		hub.fail[clusterKind] = &ownedError{errors.New("conflict")}
+	running(t, Auto, func(t *testing.T, a *Agent, hub *fakeHub) {
+		hub.fail(clusterKind, &ownedError{errors.New("conflict")})
 		a.observer.setNode(node("another", nil))
-		hub.reports(5 * time.Minute)
-		if len(hub.failed) != 1 || !a.sent.foreign {
-			t.Errorf("%d attempts in 5 minutes", len(hub.failed))
+		if _, failed, _ := hub.reports(5 * time.Minute); len(failed) != 1 {
+			t.Errorf("%d attempts in 5 minutes", len(failed))
 		}
-		delete(hub.fail, clusterKind)
-		if got := hub.reports(6 * time.Minute); !slices.Contains(got, clusterKind) || a.sent.foreign {
+		hub.fail(clusterKind, nil)
+		if got, _, _ := hub.reports(7 * time.Minute); !slices.Contains(got, clusterKind) {
 			t.Errorf("when nobody else reports them any more %v", got)
 		}
 	})
-	running(t, Never, func(t *testing.T, _ *Agent, hub *fakeHub, _ *error) {
-		if !slices.Equal(hub.took, []string{scoreKind}) {
-			t.Errorf("took %v", hub.took)
+	running(t, Never, func(t *testing.T, _ *Agent, hub *fakeHub) {
+		if got, _, _ := hub.reports(0); !slices.Equal(got, []string{scoreKind}) {
+			t.Errorf("took %v", got)
 		}
 	})
 }
 
 // Of a cluster that does not answer, nothing is refreshed.
 func TestMemberAway(t *testing.T) {
-	running(t, Auto, func(t *testing.T, _ *Agent, hub *fakeHub, away *error) {
-		*away = errors.New("connection refused")
-		if got := hub.reports(5 * time.Minute); len(got) != 0 || time.Until(hub.until) > 0 {
+	running(t, Auto, func(t *testing.T, _ *Agent, hub *fakeHub) {
+		hub.reports(0)
+		hub.leave(errors.New("connection refused"))
+		if got, _, valid := hub.reports(5 * time.Minute); len(got) != 0 || valid > 0 {
 			t.Errorf("took %v", got)
 		}
-		*away = nil
-		if got := hub.reports(30 * time.Second); !slices.Equal(got, []string{scoreKind}) {
+		hub.leave(nil)
+		if got, _, _ := hub.reports(30 * time.Second); !slices.Equal(got, []string{scoreKind}) {
 			t.Errorf("when the cluster is back %v", got)
 		}
 	})
@@ -192,8 +224,8 @@ func TestMemberAway(t *testing.T) {
 func TestPoliciesThatMayNotBeRead(t *testing.T) {
 	what := schema.GroupResource{Group: "plimsoll.dev", Resource: "resourceslacks"}
 	for name, err := range map[string]error{"no type": apierrors.NewNotFound(what, ""), "no right": apierrors.NewForbidden(what, "", nil)} {
-		a, hub, away := newTest(Never)
-		*away = err
+		a, hub := newTest(Never)
+		hub.leave(err)
 		if err := a.report(t.Context()); err != nil || len(hub.took) != 1 || len(a.sent.scores) != 6 {
 			t.Errorf("%s: %v, scores %v", name, err, a.sent.scores)
 		}
