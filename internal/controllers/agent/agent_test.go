@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,6 +19,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
 
@@ -288,12 +288,13 @@ func TestKubeconfigIsReadAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := func() *http.Client {
+	client := func() dynamic.Interface {
 		t.Helper()
-		if _, err := h.connect(); err != nil {
+		is, err := h.connect()
+		if err != nil {
 			t.Fatal(err)
 		}
-		return h.http
+		return is
 	}
 	first := client()
 	if client() != first {

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net/http"
+	"net"
 	"os"
 	"time"
 
@@ -13,10 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/connrotation"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 
@@ -60,8 +60,9 @@ type Hub struct {
 	path, userAgent string
 	// raw is the kubeconfig that the client is made from.
 	raw    []byte
-	http   *http.Client
 	client dynamic.Interface
+	// connections are those of the client.
+	connections *connrotation.Dialer
 }
 
 // NewHub returns access to a hub. An error is one of the file; the hub itself is
@@ -86,17 +87,15 @@ func (h *Hub) connect() (dynamic.Interface, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", h.path, err)
 	}
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", h.path, err)
-	}
-	access, err := dynamic.NewForConfigAndClient(config, client)
+	connections := connrotation.NewDialer((&net.Dialer{Timeout: requestTimeout, KeepAlive: 15 * time.Second}).DialContext)
+	config.Dial = connections.DialContext
+	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", h.path, err)
 	}
 	h.disconnect()
-	h.raw, h.http, h.client = raw, client, access
-	return access, nil
+	h.raw, h.client, h.connections = raw, client, connections
+	return client, nil
 }
 
 // config returns what the kubeconfig says; nothing takes its place if it is
@@ -116,10 +115,12 @@ func (h *Hub) config() (*rest.Config, error) {
 }
 
 // disconnect makes the next request use a new connection: the old one may lead
-// nowhere, or have been made with credentials that are no longer good.
+// nowhere, or have been made with credentials that are no longer good. Closing
+// those that are idle is not enough: one over which a request has just been given
+// up is not idle yet.
 func (h *Hub) disconnect() {
-	if h.http != nil {
-		utilnet.CloseIdleConnectionsFor(h.http.Transport)
+	if h.connections != nil {
+		h.connections.CloseAll()
 	}
 }
 
