@@ -1,5 +1,6 @@
 // Command plimsoll-controller keeps resource slack, which is room to spare for
-// the next pods, and decides which managed clusters placements go to.
+// the next pods, and decides which managed clusters placements go to. As
+// an agent it tells a hub about the cluster that it runs in.
 package main
 
 import (
@@ -32,6 +33,7 @@ type options struct {
 	adopt         string
 	defaultRate   string
 	defaultPolicy *v1alpha1.ResourceSlack
+	agent         agentOptions
 }
 
 // usageError is what was given and makes no sense.
@@ -53,7 +55,7 @@ func newCommand() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Use:   name,
-		Short: "Keep resource slack, decide placements",
+		Short: "Keep resource slack, decide placements, or report about a cluster to a hub",
 		Long: `slack: keep room to spare for the next pods, as policies of kind ResourceSlack want
 it: placeholders that an autoscaler with CapacityBuffers holds (Cluster Autoscaler,
 Karpenter), or real pods that give way to any other. Its CRD
@@ -62,7 +64,11 @@ Karpenter), or real pods that give way to any other. Its CRD
 placement: on a hub of Open Cluster Management, or one with its CRDs, choose managed
 clusters for Placements. It waits until the CRDs are there.
 
-The namespace must exist.`,
+The namespace must exist.
+
+With --agent it does nothing of that: it tells a hub about the cluster that it runs in,
+in the scores of an AddOnPlacementScore "plimsoll" and in the status of the
+ManagedCluster (docs/agent.md).`,
 		Example: `  # In a cluster, with a policy of 10 % if there is none.
   plimsoll-controller --extra-capacity-min-rate=10%
 
@@ -70,7 +76,14 @@ The namespace must exist.`,
   plimsoll-controller --controllers=placement --adopt=all
 
   # On trial, from outside.
-  plimsoll-controller --kubeconfig ~/.kube/config --leader-elect=false`,
+  plimsoll-controller --kubeconfig ~/.kube/config --leader-elect=false
+
+  # In a member cluster, reporting to its hub.
+  plimsoll-controller --agent --cluster-name=cluster1 --hub-kubeconfig=/etc/hub/kubeconfig
+
+  # The same with the risk of the measured load.
+  plimsoll-controller --agent --cluster-name=cluster1 --hub-kubeconfig=/etc/hub/kubeconfig \
+    --load-provider=KubernetesMetricsServer`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if err := cobra.NoArgs(cmd, args); err != nil {
 				return &usageError{err}
@@ -81,12 +94,15 @@ The namespace must exist.`,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			klog.SetOutput(os.Stderr)
-			if err := o.complete(); err != nil {
+			if err := errors.Join(o.complete(), o.agent.complete(cmd.Flags(), &o)); err != nil {
 				return &usageError{err}
 			}
 			config, err := o.config()
 			if err != nil {
 				return &usageError{err}
+			}
+			if o.agent.enabled {
+				return o.serveAgent(cmd.Context(), config)
 			}
 			return o.serve(cmd.Context(), config)
 		},
@@ -106,6 +122,7 @@ The namespace must exist.`,
 	_ = cmd.MarkFlagFilename("kubeconfig")
 	_ = cmd.RegisterFlagCompletionFunc("controllers", cobra.FixedCompletions([]string{slackController, placementController}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("adopt", cobra.FixedCompletions([]string{string(placement.AdoptAnnotated), string(placement.AdoptAll)}, cobra.ShellCompDirectiveNoFileComp))
+	o.agent.add(cmd)
 	version.AddFlag(cmd)
 	return cmd
 }

@@ -5,8 +5,10 @@ package sourceflags
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/provider"
@@ -16,14 +18,38 @@ import (
 type Flags struct {
 	provider   provider.Config
 	kubeconfig string
+	// prefix of the flags' names.
+	prefix string
 }
 
 // Add adds the flags to a command. The default source is the cluster's
 // metrics-server, which needs no address.
 func (f *Flags) Add(cmd *cobra.Command) {
-	set := cmd.Flags()
+	f.add(cmd, provider.MetricsServer, "")
+	cmd.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "access to the cluster (default the pod's own, $KUBECONFIG or ~/.kube/config)")
+	_ = cmd.MarkFlagFilename("kubeconfig")
+	cmd.Flags().SortFlags = false
+}
+
+// AddOptional adds the flags, with a prefix before their names, to a command that
+// does not need a source: there is none by default. Which cluster it is about,
+// SetKubeconfig says.
+func (f *Flags) AddOptional(cmd *cobra.Command, prefix string) {
+	f.prefix = prefix
+	f.add(cmd, "", prefix)
+	cmd.Flags().Lookup(prefix + "provider").Usage += " (default none)"
+}
+
+// SetKubeconfig names the file with access to the cluster.
+func (f *Flags) SetKubeconfig(path string) { f.kubeconfig = path }
+
+// Chosen reports whether there is a source.
+func (f *Flags) Chosen() bool { return f.provider != provider.Config{} }
+
+func (f *Flags) add(cmd *cobra.Command, byDefault, prefix string) {
+	set := prefixed{cmd.Flags(), prefix}
 	p := &f.provider
-	set.StringVar(&p.Type, "provider", provider.MetricsServer, "where load is read from: "+strings.Join(provider.Types, ", "))
+	set.StringVar(&p.Type, "provider", byDefault, "where load is read from: "+strings.Join(provider.Types, ", "))
 	set.StringVar(&p.Endpoint.Address, "address", "", "the provider's URL, or the path of a File")
 	set.StringVar(&p.Endpoint.TokenFile, "token-file", "", "file with the token to show to the provider, read anew for every request")
 	set.StringVar(&p.Endpoint.CAFile, "ca-file", "", "certificates that the provider's is checked with (default those of the system)")
@@ -43,12 +69,28 @@ func (f *Flags) Add(cmd *cobra.Command) {
 	set.StringVar(&p.MemoryMetric, "memory-metric", "", "SignalFx's metric of memory in percent (default memory.utilization)")
 	set.StringVar(&p.HostDimension, "host-dimension", "", "dimension of SignalFx's series with the host (default host)")
 	set.StringVar(&p.Filter, "filter", "", `further terms of the query to SignalFx, such as kubernetes_cluster:"prod"`)
-	set.StringVar(&f.kubeconfig, "kubeconfig", "", "access to the cluster (default the pod's own, $KUBECONFIG or ~/.kube/config)")
-	_ = cmd.RegisterFlagCompletionFunc("provider", cobra.FixedCompletions(provider.Types, cobra.ShellCompDirectiveNoFileComp))
-	for _, name := range []string{"token-file", "ca-file", "cert-file", "key-file", "kubeconfig"} {
-		_ = cmd.MarkFlagFilename(name)
+	_ = cmd.RegisterFlagCompletionFunc(prefix+"provider", cobra.FixedCompletions(provider.Types, cobra.ShellCompDirectiveNoFileComp))
+	for _, name := range []string{"token-file", "ca-file", "cert-file", "key-file"} {
+		_ = cmd.MarkFlagFilename(prefix + name)
 	}
-	set.SortFlags = false
+}
+
+// prefixed adds flags with a prefix before their names.
+type prefixed struct {
+	flags  *pflag.FlagSet
+	prefix string
+}
+
+func (s prefixed) StringVar(p *string, name, value, usage string) {
+	s.flags.StringVar(p, s.prefix+name, value, usage)
+}
+
+func (s prefixed) BoolVar(p *bool, name string, value bool, usage string) {
+	s.flags.BoolVar(p, s.prefix+name, value, usage)
+}
+
+func (s prefixed) DurationVar(p *time.Duration, name string, value time.Duration, usage string) {
+	s.flags.DurationVar(p, s.prefix+name, value, usage)
 }
 
 // names of the flags for the fields that errors name.
@@ -65,7 +107,8 @@ func (f *Flags) Source(access provider.Cluster) (load.Source, error) {
 		if !strings.HasPrefix(text, "--") {
 			text = "--" + text
 		}
-		return nil, fmt.Errorf("%s", strings.Replace(text, "--type:", "--provider:", 1))
+		text = strings.Replace(text, "--type:", "--provider:", 1)
+		return nil, fmt.Errorf("%s", strings.ReplaceAll(text, "--", "--"+f.prefix))
 	}
 	return source, nil
 }

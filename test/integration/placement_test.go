@@ -38,8 +38,8 @@ const team = "team"
 // decisionKind is that of PlacementDecisions.
 var decisionKind = clusterv1beta1.SchemeGroupVersion.WithKind("PlacementDecision")
 
-// startFleetHub starts a hub with all that placements need.
-func startFleetHub(t *testing.T) *hub {
+// startPlacementHub starts a hub with all that placements need.
+func startPlacementHub(t *testing.T) *hub {
 	t.Helper()
 	h := startHub(t, ocmCRDs(t)...)
 	h.knowFleet(t)

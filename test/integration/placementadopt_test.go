@@ -61,7 +61,7 @@ func exactly(number int, weights map[string]int) map[string]any {
 // Of a hub with a controller of its own, those placements are taken that are
 // annotated, one by one; what they have counts as chosen before.
 func TestPlacementAdoption(t *testing.T) {
-	h := startFleetHub(t)
+	h := startPlacementHub(t)
 	h.apply(t, example(t, "fleet.yaml")...)
 	// The other controller chose what would not be chosen here: by CPU the first two
 	// are cluster4 and cluster1.
@@ -114,7 +114,7 @@ func TestPlacementAdoption(t *testing.T) {
 // A slip of the hand hurts nobody: decisions stay, and a condition names the
 // field.
 func TestPlacementMistakes(t *testing.T) {
-	h := startFleetHub(t)
+	h := startPlacementHub(t)
 	h.apply(t, example(t, "fleet.yaml")...)
 	said, end := h.startController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false")
 	selecting := func(label string) map[string]any {
@@ -230,7 +230,7 @@ func TestPlacementBadInput(t *testing.T) {
 
 // Clusters that report nonsense come last.
 func TestPlacementOfClustersThatReportNonsense(t *testing.T) {
-	h := startFleetHub(t)
+	h := startPlacementHub(t)
 	h.apply(t, example(t, "fleet.yaml")[:3]...)
 	cluster := func(name string, status map[string]any) *unstructured.Unstructured {
 		object := &unstructured.Unstructured{Object: map[string]any{
@@ -262,7 +262,7 @@ func TestPlacementOfClustersThatReportNonsense(t *testing.T) {
 
 // Scores of add-ons count as long as they are valid and no longer.
 func TestPlacementScoresExpire(t *testing.T) {
-	h := startFleetHub(t)
+	h := startPlacementHub(t)
 	h.apply(t, example(t, "fleet.yaml")...)
 	score := func(cluster string, value int, until string) *unstructured.Unstructured {
 		h.create(t, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cluster}})
@@ -330,7 +330,7 @@ func TestControllerFlags(t *testing.T) {
 // Another client writes what it likes into decisions: in the end they are what
 // was decided, and nobody has to come to help.
 func TestPlacementConflictingWriter(t *testing.T) {
-	h := startFleetHub(t)
+	h := startPlacementHub(t)
 	h.apply(t, example(t, "fleet.yaml")...)
 	// Somebody else has the name that the first PlacementDecision would have.
 	h.create(t, &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Name: "taken-decision-1", Namespace: team}})

@@ -29,7 +29,7 @@ func managedCluster(name, cpu string) *unstructured.Unstructured {
 // startBigFleet starts a hub with so many clusters, and returns their names.
 func startBigFleet(t *testing.T, n int) (h *hub, names []string) {
 	t.Helper()
-	h = startFleetHub(t)
+	h = startPlacementHub(t)
 	h.apply(t, example(t, "fleet.yaml")[:3]...)
 	for i := range n {
 		names = append(names, fmt.Sprintf("cluster-%04d", i))
@@ -125,7 +125,7 @@ func TestPlacementControllerKilled(t *testing.T) {
 // The API server is away for 10 s, in which the fleet changes. Nothing is lost,
 // and afterwards it is as it should be.
 func TestPlacementOutage(t *testing.T) {
-	h := startFleetHub(t)
+	h := startPlacementHub(t)
 	h.apply(t, example(t, "fleet.yaml")...)
 	decisions := h.watchAll(t, decisionKind)
 	cable, kubeconfig := h.startCable(t)
@@ -171,7 +171,7 @@ func TestPlacementOutage(t *testing.T) {
 // Of two controllers one works. When it is killed the other one takes over, and
 // changes nothing that was right.
 func TestPlacementLeaderKilled(t *testing.T) {
-	h := startFleetHub(t)
+	h := startPlacementHub(t)
 	h.apply(t, example(t, "fleet.yaml")...)
 	flags := []string{"--controllers=placement", "--adopt=all"}
 	process, said, ended := h.launchController(t, flags...)
@@ -221,7 +221,7 @@ func (h *hub) leader(t *testing.T) string {
 // Heartbeats of clusters, of which there are many, write nothing and decide
 // nothing.
 func TestPlacementHeartbeats(t *testing.T) {
-	h := startFleetHub(t)
+	h := startPlacementHub(t)
 	h.apply(t, example(t, "fleet.yaml")...)
 	metrics := fmt.Sprintf("127.0.0.1:%d", freePort(t))
 	said, end := h.startController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false", "--metrics-bind-address="+metrics)

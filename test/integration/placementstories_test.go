@@ -71,7 +71,7 @@ var stories = []story{
 
 // The stories of the examples, as a user would write them, in both versions.
 func TestPlacementStories(t *testing.T) {
-	h := startFleetHub(t)
+	h := startPlacementHub(t)
 	h.apply(t, example(t, "fleet.yaml")...)
 	said, end := h.startController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false")
 	for _, s := range stories {

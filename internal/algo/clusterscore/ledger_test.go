@@ -1,0 +1,172 @@
+package clusterscore
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/risk"
+)
+
+// recount adds up a cluster from scratch, in numbers without end.
+func recount(nodes map[string]Node, pods map[string]Pod) (out [resources][3]*big.Int) {
+	for r := range out {
+		for i := range out[r] {
+			out[r][i] = new(big.Int)
+		}
+		for name, node := range nodes {
+			if !node.Counted {
+				continue
+			}
+			requests, limits, unbounded := new(big.Int), new(big.Int), false
+			for _, pod := range pods {
+				if pod.Node == name {
+					requests.Add(requests, big.NewInt(pod.Requests[r]))
+					limits.Add(limits, big.NewInt(max(pod.Limits[r], pod.Requests[r])))
+					unbounded = unbounded || pod.Unbounded[r]
+				}
+			}
+			allocatable, most := big.NewInt(node.Allocatable[r]), big.NewInt(math.MaxInt64)
+			if limits.Cmp(most) > 0 {
+				limits = most
+			}
+			if unbounded && limits.Cmp(allocatable) < 0 {
+				limits = allocatable
+			}
+			out[r][0].Add(out[r][0], allocatable)
+			if free := new(big.Int).Sub(allocatable, requests); free.Sign() > 0 {
+				out[r][1].Add(out[r][1], free)
+			}
+			out[r][2].Add(out[r][2], limits)
+		}
+	}
+	return out
+}
+
+func TestLedgerIsARecount(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		amount := rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(0, 100), rapid.Int64Range(0, math.MaxInt64))
+		amounts := func(label string) (a Amounts) {
+			for r := range a {
+				a[r] = amount.Draw(t, label)
+			}
+			return a
+		}
+		name := rapid.SampledFrom([]string{"", "a", "b", "c"})
+		l, nodes, pods := NewLedger(), map[string]Node{}, map[string]Pod{}
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			id := fmt.Sprint(rapid.IntRange(0, 5).Draw(t, "pod"))
+			on := name.Draw(t, "node")
+			switch rapid.IntRange(0, 4).Draw(t, "step") {
+			case 0:
+				if on != "" {
+					nodes[on] = Node{rapid.Bool().Draw(t, "counted"), amounts("allocatable"), amounts("machine")}
+					l.SetNode(on, nodes[on])
+				}
+			case 1:
+				delete(nodes, on)
+				l.DeleteNode(on)
+			case 2, 3:
+				pods[id] = Pod{on, amounts("requests"), amounts("limits"), [resources]bool{rapid.Bool().Draw(t, "unbounded")}}
+				l.SetPod(id, pods[id])
+			case 4:
+				delete(pods, id)
+				l.DeletePod(id)
+			}
+		}
+		want := recount(nodes, pods)
+		for r, sums := range l.sums {
+			for i, got := range []total{sums.allocatable, sums.free, sums.limits} {
+				is := new(big.Int).Add(new(big.Int).Lsh(new(big.Int).SetUint64(got.hi), 64), new(big.Int).SetUint64(got.lo))
+				if is.Cmp(want[r][i]) != 0 {
+					t.Fatalf("resource %d: sum %d is %s, want %s", r, i, is, want[r][i])
+				}
+			}
+		}
+		for id := range pods {
+			l.DeletePod(id)
+		}
+		for name := range nodes {
+			l.DeleteNode(name)
+		}
+		if len(l.nodes) != 0 || len(l.pods) != 0 {
+			t.Fatalf("%d nodes and %d pods are left", len(l.nodes), len(l.pods))
+		}
+	})
+}
+
+func TestLoadRisk(t *testing.T) {
+	l := NewLedger()
+	l.SetNode("a", Node{Counted: true, Allocatable: Amounts{8000, 8000}, Machine: Amounts{8000, 8000}})
+	l.SetNode("b", Node{Counted: true, Allocatable: Amounts{24000, 8000}, Machine: Amounts{24000, 8000}})
+	l.SetNode("aside", Node{Allocatable: Amounts{8000, 8000}, Machine: Amounts{8000, 8000}})
+	for _, node := range []string{"a", "b", "aside"} {
+		l.SetPod("pod-"+node, Pod{Node: node, Requests: Amounts{2000, 4000}, Limits: Amounts{8000, 8000}})
+	}
+	steady := func(cpu, memory float64) Load {
+		return Load{Of: [resources]risk.Load{{Mean: cpu}, {Mean: memory}}, Known: [resources]bool{true, true}}
+	}
+	none := Load{}
+	for name, tc := range map[string]struct {
+		loads map[string]Load
+		risk  float64
+		known bool
+	}{
+		"no load":         {nil, 0, false},
+		"calm everywhere": {map[string]Load{"a": steady(0.1, 0.1), "b": steady(0.05, 0.1)}, 0, true},
+		// CPU: (8 x 1 + 24 x 0) / 32 = 0.25, memory calm
+		"one quarter is over its requests": {map[string]Load{"a": steady(0.9, 0.1), "b": steady(0.05, 0.1)}, 0.25, true},
+		// memory: (8 x 0 + 8 x 1) / 16
+		"half of the memory": {map[string]Load{"a": steady(0.9, 0.1), "b": steady(0.05, 0.9)}, 0.5, true},
+		// CPU is known of 8 in 32, which is too little; memory of 8 in 16
+		"of one only":             {map[string]Load{"a": steady(0.9, 0.1), "b": none}, 0, true},
+		"of a node not counted":   {map[string]Load{"aside": steady(0.9, 0.9)}, 0, false},
+		"what is not a load":      {map[string]Load{"a": steady(math.NaN(), -1), "b": steady(-1, math.Inf(1))}, 0, false},
+		"CPU alone is known of b": {map[string]Load{"b": {Of: steady(0.9, 0).Of, Known: [resources]bool{CPU: true}}}, 1, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, known := l.LoadRisk(func(node string) Load { return tc.loads[node] })
+			if math.Abs(got-tc.risk) > 1e-12 || known != tc.known {
+				t.Errorf("%v %v, want %v %v", got, known, tc.risk, tc.known)
+			}
+		})
+	}
+}
+
+// A change costs the same in a cluster of 5,000 nodes with 150,000 pods as in a
+// small one.
+func BenchmarkPodComesAndGoes(b *testing.B) {
+	for _, nodes := range []int{10, 5000} {
+		b.Run(fmt.Sprint(nodes, " nodes"), func(b *testing.B) {
+			l := large(nodes)
+			b.ReportAllocs()
+			for b.Loop() {
+				l.SetPod("new", Pod{Node: "node-7", Requests: Amounts{100, 1 << 28}, Limits: Amounts{200, 1 << 29}})
+				l.DeletePod("new")
+			}
+		})
+	}
+}
+
+// The load of 5,000 nodes, once in an interval.
+func BenchmarkLoadRisk(b *testing.B) {
+	l := large(5000)
+	load := Load{Of: [resources]risk.Load{{Mean: 0.4, StdDev: 0.1}, {Mean: 0.5, StdDev: 0.1}}, Known: [resources]bool{true, true}}
+	for b.Loop() {
+		l.LoadRisk(func(string) Load { return load })
+	}
+}
+
+func large(nodes int) *Ledger {
+	l := NewLedger()
+	for i := range nodes {
+		l.SetNode(fmt.Sprint("node-", i), Node{Counted: true, Allocatable: Amounts{32000, 128 << 30}, Machine: Amounts{32000, 132 << 30}})
+	}
+	for i := range 30 * nodes {
+		l.SetPod(fmt.Sprint("pod-", i), Pod{Node: fmt.Sprint("node-", i%nodes), Requests: Amounts{500, 1 << 30}, Limits: Amounts{1000, 2 << 30}})
+	}
+	return l
+}

@@ -1,0 +1,149 @@
+package agent
+
+import (
+	"fmt"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/clusterscore"
+	"github.com/plimsoll-k8s/plimsoll/internal/noderes"
+	"github.com/plimsoll-k8s/plimsoll/slack"
+)
+
+func list(cpu, memory string) v1.ResourceList {
+	return v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse(memory)}
+}
+
+func node(name string, change func(*v1.Node)) *v1.Node {
+	n := &v1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Status:     v1.NodeStatus{Capacity: list("4", "16Gi"), Allocatable: list("3", "12Gi")},
+	}
+	if change != nil {
+		change(n)
+	}
+	return n
+}
+
+func pod(name, on string) *v1.Pod {
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+		Spec: v1.PodSpec{NodeName: on, Containers: []v1.Container{{
+			Name: "c", Resources: v1.ResourceRequirements{Requests: list("1", "4Gi"), Limits: list("2", "8Gi")},
+		}}},
+	}
+}
+
+func TestOpenNodes(t *testing.T) {
+	condition := func(status v1.ConditionStatus) func(*v1.Node) {
+		return func(n *v1.Node) {
+			n.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeMemoryPressure, Status: v1.ConditionFalse}, {Type: v1.NodeReady, Status: status}}
+		}
+	}
+	taint := func(effect v1.TaintEffect) func(*v1.Node) {
+		return func(n *v1.Node) { n.Spec.Taints = []v1.Taint{{Key: "k", Effect: effect}} }
+	}
+	for name, tc := range map[string]struct {
+		change func(*v1.Node)
+		want   bool
+	}{
+		"says nothing of itself": {nil, true},
+		"ready":                  {condition(v1.ConditionTrue), true},
+		"not ready":              {condition(v1.ConditionFalse), false},
+		"not heard of":           {condition(v1.ConditionUnknown), false},
+		"cordoned":               {func(n *v1.Node) { n.Spec.Unschedulable = true }, false},
+		"being deleted":          {func(n *v1.Node) { n.DeletionTimestamp = &metav1.Time{} }, false},
+		"keeps pods away":        {taint(v1.TaintEffectNoSchedule), false},
+		"evicts pods":            {taint(v1.TaintEffectNoExecute), false},
+		"would rather have none": {taint(v1.TaintEffectPreferNoSchedule), true},
+	} {
+		if got := isOpen(slimNode(node("n", tc.change))); got != tc.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func TestPods(t *testing.T) {
+	ended, placeholder, started := pod("p", "n"), pod("p", "n"), pod("p", "n")
+	ended.Status.Phase = v1.PodSucceeded
+	placeholder.Labels = map[string]string{slack.PlaceholderLabel: "general"}
+	always := v1.ContainerRestartPolicyAlways
+	started.Spec.InitContainers = []v1.Container{{Name: "sidecar", RestartPolicy: &always, Resources: v1.ResourceRequirements{Requests: list("1", "1Gi")}}}
+	started.Spec.Overhead = list("500m", "1Gi")
+	started.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "c", Resources: &v1.ResourceRequirements{Requests: list("2", "4Gi")}}}
+	for name, tc := range map[string]struct {
+		pod  *v1.Pod
+		want clusterscore.Pod
+	}{
+		"ended":       {ended, clusterscore.Pod{}},
+		"placeholder": {placeholder, clusterscore.Pod{}},
+		"running":     {pod("p", "n"), clusterscore.Pod{Node: "n", Requests: clusterscore.Amounts{1000, 4 << 30}, Limits: clusterscore.Amounts{2000, 8 << 30}}},
+		// requests: resized to 2 cores, sidecar 1, overhead 0.5; limits: the sidecar has none
+		"with a sidecar, resized": {started, clusterscore.Pod{
+			Node: "n", Requests: clusterscore.Amounts{3500, 6 << 30}, Limits: clusterscore.Amounts{2500, 9 << 30}, Unbounded: [2]bool{true, true},
+		}},
+	} {
+		if got := podOf(slimPod(tc.pod)); got != tc.want {
+			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
+		}
+		if got, want := noderes.Requests(slimPod(tc.pod)), noderes.Requests(tc.pod); !got.Cpu().Equal(*want.Cpu()) {
+			t.Errorf("%s: requests of the slim pod %v, want %v", name, got, want)
+		}
+	}
+}
+
+func TestResources(t *testing.T) {
+	o := newObserver()
+	written := func() string {
+		capacity, allocatable := o.resources()
+		return fmt.Sprintf("%s %s of %s %s, gpu %s", allocatable.Cpu(), allocatable.Memory(), capacity.Cpu(), capacity.Memory(), allocatable.Name("gpu", resource.DecimalSI))
+	}
+	set, remove := onto(o.setNode), onto(o.deleteNode)
+	set(node("b", nil))
+	set(node("a", func(n *v1.Node) { n.Status.Allocatable["gpu"] = resource.MustParse("8") }))
+	if got := written(); got != "6 24Gi of 8 32Gi, gpu 8" {
+		t.Error(got)
+	}
+	set(node("b", func(n *v1.Node) { n.Spec.Unschedulable = true }))
+	if got := written(); got != "3 12Gi of 8 32Gi, gpu 8" {
+		t.Error(got)
+	}
+	// A heartbeat changes nothing.
+	o.resources()
+	set(node("b", func(n *v1.Node) { n.Spec.Unschedulable, n.ResourceVersion = true, "2" }))
+	if o.stale {
+		t.Error("a node that has not changed makes the sums stale")
+	}
+	remove(toolscache.DeletedFinalStateUnknown{Key: "a", Obj: node("a", nil)})
+	if got := written(); got != "0 0 of 4 16Gi, gpu 0" {
+		t.Error(got)
+	}
+	remove(node("b", nil))
+	if got := written(); got != "0 0 of 0 0, gpu 0" {
+		t.Error(got)
+	}
+}
+
+func TestState(t *testing.T) {
+	o := newObserver()
+	o.setPod(pod("early", "n")) // before its node is known
+	o.setNode(node("n", nil))
+	o.setPod(pod("p", "n"))
+	o.setPod(pod("p", "n"))
+	if got := o.state(nil, nil).Sums[clusterscore.CPU]; got != (clusterscore.Sums{Allocatable: 3000, Free: 1000, Limits: 4000}) {
+		t.Errorf("%+v", got)
+	}
+	o.deletePod(pod("early", "n"))
+	o.deletePod(pod("early", "n"))
+	if got := o.state(nil, nil).Sums[clusterscore.CPU]; got != (clusterscore.Sums{Allocatable: 3000, Free: 2000, Limits: 2000}) {
+		t.Errorf("%+v", got)
+	}
+	o.deleteNode(node("n", nil))
+	if got := o.state(nil, nil); got.LoadKnown || got.Sums[clusterscore.CPU] != (clusterscore.Sums{}) {
+		t.Errorf("%+v", got)
+	}
+}

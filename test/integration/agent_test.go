@@ -1,0 +1,300 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+)
+
+// loadOfExample is of the nodes of the example in docs/agent.md: on one of them
+// pods use more CPU than they request.
+const loadOfExample = `{"timestamp":%d,"window":{"duration":"15m","start":%d,"end":%d},"source":"file","data":{"NodeMetricsMap":{
+"a":{"metrics":[{"type":"CPU","operator":"AVG","value":10},{"type":"CPU","operator":"STD","value":0}]},
+"b":{"metrics":[{"type":"CPU","operator":"AVG","value":45},{"type":"CPU","operator":"STD","value":0}]}}}}`
+
+// limited returns a running pod with limits; none if they are empty.
+func limited(name, node, cpu, memory, cpuLimit, memoryLimit string) *v1.Pod {
+	pod := runningPod(name, node, cpu, memory)
+	if cpuLimit != "" {
+		pod.Spec.Containers[0].Resources.Limits = v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpuLimit), v1.ResourceMemory: resource.MustParse(memoryLimit)}
+	}
+	return pod
+}
+
+// awaitSaid waits until a program has said something.
+func awaitSaid(t *testing.T, said fmt.Stringer, what string) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%q was not said", what), said, func(context.Context) (bool, error) {
+		return strings.Contains(said.String(), what), nil
+	})
+}
+
+// Two clusters tell a hub what they have to spare, under no more rights than the
+// examples give them, and go on telling it whatever becomes of the hub.
+func TestAgent(t *testing.T) {
+	h := startFleetHub(t)
+	files := t.TempDir()
+	at := func(cluster string) string { return filepath.Join(files, cluster) }
+	for _, cluster := range []string{"cluster1", "cluster2"} {
+		h.accept(t, cluster)
+		h.credentials(t, cluster, at(cluster))
+	}
+	one, flagsOne := startMember(t)
+	two, flagsTwo := startMember(t)
+
+	// The example of docs/agent.md.
+	one.create(t, readyNode("a", "8", "32Gi", nil))
+	one.create(t, readyNode("b", "8", "32Gi", nil))
+	special := readyNode("special", "64", "512Gi", nil)
+	special.Spec.Taints = []v1.Taint{{Key: "gpu", Effect: v1.TaintEffectNoSchedule}}
+	one.create(t, special)
+	one.create(t, limited("web", "a", "6", "8Gi", "12", "16Gi"))
+	one.create(t, limited("db", "b", "3", "24Gi", "4", "24Gi"))
+	one.create(t, limited("agent", "b", "0", "0", "", ""))
+	now := time.Now().Unix()
+	source := write(t, fmt.Sprintf(loadOfExample, now, now-900, now))
+	saidOne, endOne := one.startController(t, append(flagsOne, "--cluster-name=cluster1", "--hub-kubeconfig="+at("cluster1"), "--load-provider=File", "--load-address="+source)...)
+	two.create(t, readyNode("only", "4", "16Gi", nil))
+	saidTwo, endTwo := two.startController(t, append(flagsTwo, "--cluster-name=cluster2", "--hub-kubeconfig="+at("cluster2"))...)
+
+	example := map[string]int32{
+		"freeCPU": -12, "freeMemory": 0, "freeCores": -70, "freeGiB": -49, "limitRoomCPU": -20, "limitRoomMemory": 25,
+		// Of 8 in 16 cores the load is over the requests: 0.45 x 8 > 3.
+		"lowLoadRisk": 0,
+	}
+	empty := map[string]int32{"freeCPU": 100, "freeMemory": 100, "freeCores": -76, "freeGiB": -59, "limitRoomCPU": 100, "limitRoomMemory": 100}
+	half := map[string]int32{"freeCPU": 0, "freeMemory": 0, "freeCores": -84, "freeGiB": -68, "limitRoomCPU": 0, "limitRoomMemory": 0}
+
+	t.Run("scores and resources", func(t *testing.T) {
+		h.awaitScores(t, saidOne, "cluster1", example)
+		h.awaitScores(t, saidTwo, "cluster2", empty)
+		h.awaitResources(t, saidOne, "cluster1", "cpu=80/80 memory=576Gi/576Gi pods=330/330")
+		h.awaitResources(t, saidTwo, "cluster2", "cpu=4/4 memory=16Gi/16Gi pods=110/110")
+	})
+	t.Run("pods come and go, nodes are cordoned", func(t *testing.T) {
+		two.create(t, limited("half", "only", "2", "8Gi", "4", "16Gi"))
+		t.Log("a pod is in the scores after", h.awaitScores(t, saidTwo, "cluster2", half))
+		if err := two.client.Delete(t.Context(), runningPod("half", "", "0", "0"), client.GracePeriodSeconds(0)); err != nil {
+			t.Fatal(err)
+		}
+		h.awaitScores(t, saidTwo, "cluster2", empty)
+		var special v1.Node
+		if err := one.client.Get(t.Context(), client.ObjectKey{Name: "special"}, &special); err != nil {
+			t.Fatal(err)
+		}
+		special.Spec.Unschedulable = true
+		if err := one.client.Update(t.Context(), &special); err != nil {
+			t.Fatal(err)
+		}
+		h.awaitResources(t, saidOne, "cluster1", "cpu=16/80 memory=64Gi/576Gi pods=220/330")
+	})
+	t.Run("slack", func(t *testing.T) {
+		policy := policyOf("general", "10%", nil)
+		one.create(t, policy)
+		list := func(cpu, memory string) v1.ResourceList {
+			return v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse(memory)}
+		}
+		policy.Status = v1alpha1.ResourceSlackStatus{Target: list("4", "8Gi"), Available: list("2", "16Gi")}
+		if err := one.client.Status().Update(t.Context(), policy); err != nil {
+			t.Fatal(err)
+		}
+		with := map[string]int32{"slackCPU": -50, "slackMemory": 50}
+		maps.Copy(with, example)
+		h.awaitScores(t, saidOne, "cluster1", with)
+		if err := one.client.Delete(t.Context(), policy); err != nil {
+			t.Fatal(err)
+		}
+		h.awaitScores(t, saidOne, "cluster1", example)
+	})
+	t.Run("what somebody removes on the hub comes back", func(t *testing.T) {
+		score := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: "cluster2", Name: "plimsoll"}}
+		if err := h.client.Delete(t.Context(), score); err != nil {
+			t.Fatal(err)
+		}
+		h.awaitScores(t, saidTwo, "cluster2", empty)
+	})
+	t.Run("the hub is away", func(t *testing.T) {
+		h.network.cut()
+		awaitSaid(t, saidTwo, "the hub cannot be reached")
+		two.create(t, limited("half", "only", "2", "8Gi", "4", "16Gi"))
+		eventually(t, "scores of a cluster that is not heard of do not expire", saidTwo, func(ctx context.Context) (bool, error) {
+			_, until, err := h.scores(ctx, "cluster2")
+			return until.Before(time.Now()), err
+		})
+		h.network.mend(t)
+		took := h.awaitScores(t, saidTwo, "cluster2", half)
+		if t.Log("the hub has the newest scores after", took); took > 30*time.Second {
+			t.Errorf("it takes %s", took)
+		}
+		awaitSaid(t, saidTwo, "Reporting goes on")
+	})
+	t.Run("the hub says nothing, and old connections lead nowhere", func(t *testing.T) {
+		before := strings.Count(saidTwo.String(), "the hub cannot be reached")
+		h.network.swallow(true)
+		eventually(t, "the silence of the hub is not noticed", saidTwo, func(context.Context) (bool, error) {
+			return strings.Count(saidTwo.String(), "the hub cannot be reached") > before, nil
+		})
+		if err := two.client.Delete(t.Context(), runningPod("half", "", "0", "0"), client.GracePeriodSeconds(0)); err != nil {
+			t.Fatal(err)
+		}
+		h.network.swallow(false)
+		took := h.awaitScores(t, saidTwo, "cluster2", empty)
+		if t.Log("the hub has the newest scores after", took); took > 30*time.Second {
+			t.Errorf("it takes %s", took)
+		}
+	})
+	t.Run("credentials are revoked and renewed", func(t *testing.T) {
+		account := &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "cluster2", Name: "plimsoll-agent"}}
+		if err := h.client.Delete(t.Context(), account); err != nil {
+			t.Fatal(err)
+		}
+		awaitSaid(t, saidTwo, "which have expired or been revoked: put new ones there, they are read at once")
+		if err := h.client.Create(t.Context(), &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "cluster2", Name: "plimsoll-agent"}}); err != nil {
+			t.Fatal(err)
+		}
+		h.credentials(t, "cluster2", at("cluster2"))
+		two.create(t, limited("quarter", "only", "1", "4Gi", "2", "8Gi"))
+		h.awaitScores(t, saidTwo, "cluster2", map[string]int32{"freeCPU": 50, "freeMemory": 50, "freeCores": -80, "freeGiB": -62, "limitRoomCPU": 50, "limitRoomMemory": 50})
+	})
+	endOne()
+	endTwo()
+	// The example of the member's rights has all that the agent does there.
+	if strings.Contains(saidOne.String(), "orbidden") {
+		t.Error(saidOne)
+	}
+	if err := two.client.Delete(t.Context(), runningPod("quarter", "", "0", "0"), client.GracePeriodSeconds(0)); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("a restart goes on", func(t *testing.T) {
+		two.create(t, limited("half", "only", "2", "8Gi", "4", "16Gi"))
+		said, end := two.startController(t, append(flagsTwo, "--cluster-name=cluster2", "--hub-kubeconfig="+at("cluster2"))...)
+		h.awaitScores(t, said, "cluster2", half)
+		end()
+	})
+	t.Run("what somebody else reports is left alone", func(t *testing.T) { h.reportedByOthers(t, two, flagsTwo, at) })
+	t.Run("rights", func(t *testing.T) { h.rights(t, two, flagsTwo, at) })
+}
+
+// reportedByOthers has the agent of Open Cluster Management report a cluster's
+// resources first.
+func (h *fleetHub) reportedByOthers(t *testing.T, member *hub, flags []string, at func(string) string) {
+	h.accept(t, "cluster3")
+	h.credentials(t, "cluster3", at("cluster3"))
+	managed := &clusterv1.ManagedCluster{}
+	if err := h.client.Get(t.Context(), client.ObjectKey{Name: "cluster3"}, managed); err != nil {
+		t.Fatal(err)
+	}
+	managed.Status.Conditions = []metav1.Condition{}
+	managed.Status.Capacity = clusterv1.ResourceList{"cpu": resource.MustParse("7"), "memory": resource.MustParse("7Gi")}
+	managed.Status.Allocatable = managed.Status.Capacity
+	if err := h.client.Status().Update(t.Context(), managed, client.FieldOwner("registration")); err != nil {
+		t.Fatal(err)
+	}
+	flags = append(flags, "--cluster-name=cluster3", "--hub-kubeconfig="+at("cluster3"))
+	said, end := member.startController(t, flags...)
+	awaitSaid(t, said, `reported by somebody else and left to them" cluster="cluster3"`)
+	if got, err := h.resources(t.Context(), "cluster3"); err != nil || got != "cpu=7/7 memory=7Gi/7Gi pods=0/0" {
+		t.Error(got, err)
+	}
+	eventually(t, "there are no scores", said, func(ctx context.Context) (bool, error) {
+		scores, _, err := h.scores(ctx, "cluster3")
+		return len(scores) > 0, err
+	})
+	end()
+	// One that has the resources to itself until another agent comes: that one's are
+	// not written over.
+	managed = &clusterv1.ManagedCluster{}
+	if err := h.client.Get(t.Context(), client.ObjectKey{Name: "cluster2"}, managed); err != nil {
+		t.Fatal(err)
+	}
+	managed.Status.Conditions, managed.Status.Allocatable["cpu"] = []metav1.Condition{}, resource.MustParse("3")
+	if err := h.client.Status().Update(t.Context(), managed, client.FieldOwner("registration")); err != nil {
+		t.Fatal(err)
+	}
+	said, end = member.startController(t, append(flags, "--cluster-name=cluster2", "--hub-kubeconfig="+at("cluster2"))...)
+	awaitSaid(t, said, `reported by somebody else and left to them" cluster="cluster2"`)
+	if got, err := h.resources(t.Context(), "cluster2"); err != nil || got != "cpu=3/4 memory=16Gi/16Gi pods=110/110" {
+		t.Error(got, err)
+	}
+	end()
+	said, end = member.startController(t, append(flags, "--report-resources=always")...)
+	h.awaitResources(t, said, "cluster3", "cpu=4/4 memory=16Gi/16Gi pods=110/110")
+	end()
+}
+
+// rights tries what an agent may not do, and an agent that has not been given
+// what it needs.
+func (h *fleetHub) rights(t *testing.T, member *hub, flags []string, at func(string) string) {
+	c := placementClient(t, h.credentials(t, "cluster2", at("cluster2")))
+	mine := clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: "cluster2", Name: "plimsoll"}}
+	theirs, another := mine, mine
+	theirs.Namespace, another.Name = "cluster1", "another"
+	own := clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "cluster2"}}
+	other := clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "cluster1"}}
+	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"a":"b"}}}`))
+	for what, try := range map[string]func(ctx context.Context) error{
+		"its scores read":        func(ctx context.Context) error { return c.Get(ctx, client.ObjectKeyFromObject(&mine), mine.DeepCopy()) },
+		"its scores deleted":     func(ctx context.Context) error { return c.Delete(ctx, mine.DeepCopy()) },
+		"scores of another name": func(ctx context.Context) error { return c.Status().Patch(ctx, another.DeepCopy(), patch) },
+		"another one created":    func(ctx context.Context) error { return c.Create(ctx, another.DeepCopy()) },
+		"another's scores":       func(ctx context.Context) error { return c.Status().Patch(ctx, theirs.DeepCopy(), patch) },
+		"its cluster read":       func(ctx context.Context) error { return c.Get(ctx, client.ObjectKey{Name: "cluster2"}, own.DeepCopy()) },
+		"its cluster labelled":   func(ctx context.Context) error { return c.Patch(ctx, own.DeepCopy(), patch) },
+		"another cluster":        func(ctx context.Context) error { return c.Status().Patch(ctx, other.DeepCopy(), patch) },
+		"clusters listed":        func(ctx context.Context) error { return c.List(ctx, &clusterv1.ManagedClusterList{}) },
+		"secrets listed":         func(ctx context.Context) error { return c.List(ctx, &v1.SecretList{}, client.InNamespace("cluster2")) },
+	} {
+		if err := try(t.Context()); !apierrors.IsForbidden(err) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	// Who takes the name of another cluster is told so, and goes on trying.
+	said, end := member.startController(t, append(flags, "--cluster-name=cluster1", "--hub-kubeconfig="+at("cluster2"))...)
+	awaitSaid(t, said, `is \"cluster1\" the cluster's name there, and has examples/placement/agent-hub-rbac.yaml been applied for it?`)
+	end()
+}
+
+// What makes no sense is said in one line that names the flag, with exit code 2.
+func TestAgentBadInput(t *testing.T) {
+	good, empty := write(t, "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c}}]\nclusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\n"), write(t, "")
+	all := func(more ...string) []string {
+		return append([]string{"--agent", "--cluster-name=a", "--kubeconfig=" + good, "--hub-kubeconfig=" + good}, more...)
+	}
+	for want, args := range map[string][]string{
+		"--cluster-name: want the name":                      {"--agent"},
+		`--cluster-name: found "A_b"`:                        all("--cluster-name=A_b"),
+		"--hub-kubeconfig: want a file":                      {"--agent", "--cluster-name=a"},
+		"--hub-kubeconfig: open /nonexistent":                all("--hub-kubeconfig=/nonexistent"),
+		"--hub-kubeconfig: " + empty:                         all("--hub-kubeconfig=" + empty),
+		"--interval: found 1ms, want at least 1s":            all("--interval=1ms"),
+		"--valid-for: found 59s, want at least twice":        all("--valid-for=59s"),
+		`--report-resources: found "x", want auto, always`:   all("--report-resources=x"),
+		"--extra-capacity-min-rate: not with --agent":        all("--extra-capacity-min-rate=10%"),
+		"--interval, --load-address: only with --agent":      {"--interval=3s", "--load-address=x"},
+		`--load-provider: found "x", want one of Prometheus`: all("--load-provider=x"),
+		`--load-address "": want a URL`:                      all("--load-provider=Prometheus"),
+		"--load-provider: found \"\"":                        all("--load-window=3m"),
+	} {
+		out, err := exec.Command(controller, args...).CombinedOutput()
+		exit, _ := errors.AsType[*exec.ExitError](err)
+		if exit == nil || exit.ExitCode() != 2 || strings.Count(string(out), "\n") != 1 || !strings.HasPrefix(string(out), "plimsoll-controller: "+want) {
+			t.Errorf("%v: %v, want %q\n%s", args, err, want, out)
+		}
+	}
+}

@@ -1,0 +1,297 @@
+package integration
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/controlplane"
+)
+
+const (
+	agentHubRBAC    = "../../examples/placement/agent-hub-rbac.yaml"
+	agentMemberRBAC = "../../examples/placement/agent-member-rbac.yaml"
+)
+
+// fleetHub is a hub that agents report to, by way of something that can be cut.
+type fleetHub struct {
+	config  *rest.Config
+	client  client.Client
+	kube    *kubernetes.Clientset
+	network *network
+}
+
+func startFleetHub(t *testing.T) *fleetHub {
+	t.Helper()
+	_, config, kube := startPlane(t, controlplane.Options{})
+	installCRDs(t, config, append(ourCRDs(t), ocmCRDs(t)...)...)
+	return &fleetHub{config, placementClient(t, config), kube, startNetwork(t, strings.TrimPrefix(config.Host, "https://"))}
+}
+
+// accept makes a cluster one of the hub's, and gives its agent what the example
+// gives it.
+func (h *fleetHub) accept(t *testing.T, cluster string) {
+	t.Helper()
+	for _, object := range []client.Object{
+		&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cluster}},
+		&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: cluster}, Spec: clusterv1.ManagedClusterSpec{HubAcceptsClient: true}},
+	} {
+		if err := h.client.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	createAll(t, h.client, agentHubRBAC, "cluster1", cluster)
+}
+
+// createAll creates the objects in a file, with one word in place of another.
+func createAll(t *testing.T, c client.Client, file, word, by string) {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(bytes.ReplaceAll(raw, []byte(word), []byte(by))), 4096)
+	for {
+		object := &unstructured.Unstructured{}
+		if err := decoder.Decode(object); errors.Is(err, io.EOF) {
+			return
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Create(t.Context(), object); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+	}
+}
+
+// credentials writes the kubeconfig of a cluster's agent, with a token as the
+// example makes it, and returns what may be done with it.
+func (h *fleetHub) credentials(t *testing.T, cluster, path string) *rest.Config {
+	t.Helper()
+	request, err := h.kube.CoreV1().ServiceAccounts(cluster).CreateToken(t.Context(), "plimsoll-agent", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const name = "hub"
+	// Under another name first: the agent never sees half a file.
+	err = clientcmd.WriteToFile(clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{name: {Server: "https://" + h.network.address, CertificateAuthorityData: h.config.CAData}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{name: {Token: request.Status.Token}},
+		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name}},
+		CurrentContext: name,
+	}, path+".new")
+	if err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &rest.Config{Host: h.config.Host, TLSClientConfig: rest.TLSClientConfig{CAData: h.config.CAData}, BearerToken: request.Status.Token, QPS: -1}
+}
+
+// scores returns what an agent has reported, and until when it is valid.
+func (h *fleetHub) scores(ctx context.Context, cluster string) (map[string]int32, time.Time, error) {
+	var score clusterv1alpha1.AddOnPlacementScore
+	if err := h.client.Get(ctx, client.ObjectKey{Namespace: cluster, Name: "plimsoll"}, &score); err != nil {
+		return nil, time.Time{}, client.IgnoreNotFound(err)
+	}
+	out := map[string]int32{}
+	for _, item := range score.Status.Scores {
+		out[item.Name] = item.Value
+	}
+	if score.Status.ValidUntil == nil {
+		return out, time.Time{}, nil
+	}
+	return out, score.Status.ValidUntil.Time, nil
+}
+
+// awaitScores waits until a cluster has just these scores, valid, and returns how
+// long that took.
+func (h *fleetHub) awaitScores(t *testing.T, said fmt.Stringer, cluster string, want map[string]int32) time.Duration {
+	t.Helper()
+	var got map[string]int32
+	defer func() {
+		if t.Failed() {
+			t.Log(cmp.Diff(want, got))
+		}
+	}()
+	began := time.Now()
+	eventually(t, "the scores of "+cluster+" are not as wanted", said, func(ctx context.Context) (bool, error) {
+		var until time.Time
+		var err error
+		got, until, err = h.scores(ctx, cluster)
+		return cmp.Equal(got, want) && until.After(time.Now()), err
+	})
+	return time.Since(began)
+}
+
+// awaitResources waits until the ManagedCluster of a cluster has these amounts,
+// written as resource=allocatable/capacity.
+func (h *fleetHub) awaitResources(t *testing.T, said fmt.Stringer, cluster, want string) {
+	t.Helper()
+	var got string
+	defer func() {
+		if t.Failed() {
+			t.Logf("resources of %s: %s, want %s", cluster, got, want)
+		}
+	}()
+	eventually(t, "the resources of "+cluster+" are not as wanted", said, func(ctx context.Context) (bool, error) {
+		var err error
+		got, err = h.resources(ctx, cluster)
+		return got == want, err
+	})
+}
+
+func (h *fleetHub) resources(ctx context.Context, cluster string) (string, error) {
+	var managed clusterv1.ManagedCluster
+	if err := h.client.Get(ctx, client.ObjectKey{Name: cluster}, &managed); err != nil {
+		return "", err
+	}
+	var out []string
+	for _, name := range []clusterv1.ResourceName{"cpu", "memory", "pods"} {
+		allocatable, capacity := managed.Status.Allocatable[name], managed.Status.Capacity[name]
+		out = append(out, fmt.Sprintf("%s=%s/%s", name, allocatable.String(), capacity.String()))
+	}
+	return strings.Join(out, " "), nil
+}
+
+// startMember starts a cluster, and returns it with the flags of an agent that
+// may do in it what the example says.
+func startMember(t *testing.T) (*hub, []string) {
+	t.Helper()
+	member := startHub(t)
+	createAll(t, member.client, agentMemberRBAC, "\x00", "")
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := member.WriteKubeconfig(kubeconfig, "system:serviceaccount:"+reserve+":plimsoll-agent"); err != nil {
+		t.Fatal(err)
+	}
+	return member, []string{"--agent", "--interval=1s", "--kubeconfig=" + kubeconfig}
+}
+
+// network forwards connections to a server until it is cut, and again when it is
+// mended.
+type network struct {
+	address, server string
+
+	mu       sync.Mutex
+	listener net.Listener
+	open     map[net.Conn]struct{}
+	// hole is set where what connections carry is lost.
+	hole    *atomic.Bool
+	running sync.WaitGroup
+}
+
+// intoHole is a connection into which nothing goes any more once the hole is set.
+type intoHole struct {
+	net.Conn
+	hole *atomic.Bool
+}
+
+func (c intoHole) Write(p []byte) (int, error) {
+	if c.hole.Load() {
+		return len(p), nil
+	}
+	return c.Conn.Write(p)
+}
+
+// swallow loses what is sent, or lets connections through that are made from now
+// on; those that there are stay lost, as behind a router that has forgotten them.
+func (n *network) swallow(lose bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if lose {
+		n.hole.Store(true)
+		return
+	}
+	n.hole = &atomic.Bool{}
+}
+
+func startNetwork(t *testing.T, server string) *network {
+	t.Helper()
+	n := &network{address: "127.0.0.1:0", server: server, open: map[net.Conn]struct{}{}, hole: &atomic.Bool{}}
+	n.mend(t)
+	t.Cleanup(func() {
+		n.cut()
+		n.running.Wait()
+	})
+	return n
+}
+
+// mend lets connections through, at the same address as before.
+func (n *network) mend(t *testing.T) {
+	t.Helper()
+	listener, err := net.Listen("tcp", n.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.mu.Lock()
+	n.listener, n.address = listener, listener.Addr().String()
+	n.mu.Unlock()
+	n.running.Go(func() {
+		for {
+			in, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			n.running.Go(func() { n.forward(in) })
+		}
+	})
+}
+
+func (n *network) forward(in net.Conn) {
+	out, err := net.Dial("tcp", n.server)
+	if err != nil {
+		in.Close()
+		return
+	}
+	n.mu.Lock()
+	n.open[in], n.open[out] = struct{}{}, struct{}{}
+	hole := n.hole
+	n.mu.Unlock()
+	var both sync.WaitGroup
+	for _, way := range [][2]net.Conn{{in, out}, {out, in}} {
+		both.Go(func() {
+			_, _ = io.Copy(intoHole{way[0], hole}, way[1])
+			_ = way[0].Close()
+		})
+	}
+	both.Wait()
+	n.mu.Lock()
+	delete(n.open, in)
+	delete(n.open, out)
+	n.mu.Unlock()
+}
+
+// cut ends all connections, and refuses new ones.
+func (n *network) cut() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.listener.Close()
+	for connection := range n.open {
+		connection.Close()
+	}
+}
