@@ -26,6 +26,9 @@ type Options struct {
 	// Progress, if there is one, is called now and then with the seconds that have
 	// passed and how many there are.
 	Progress func(done, total int64)
+	// Placed, if there is one, is called with every pod that finds a node, in the
+	// order in which they do.
+	Placed func(pod, node string)
 }
 
 // Metrics say how load is measured. All in seconds.

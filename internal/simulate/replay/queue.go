@@ -82,6 +82,9 @@ func (r *run) try(ctx context.Context, number int32) error {
 	r.place(number, r.byName[name], r.now)
 	r.sums.Scheduled(float64(r.now - p.Arrival))
 	r.scheduled++
+	if r.Placed != nil {
+		r.Placed(p.Object.Name, name)
+	}
 	r.queue.changed = r.queue.changed || r.queue.attracted
 	return nil
 }

@@ -44,17 +44,17 @@ type run struct {
 	// there before the run began.
 	now, nextStep, horizon int64
 	// before is for how many steps that is.
-	before                 int64
-	nodes                  []node
-	byName                 map[string]int32
-	booted                 int // how many nodes have come up, in the order of boots
-	boots                  []int32
-	pods                   []pod
-	arrivals               []int32 // pods in the order of arrival
-	arrived                int     // how many have come
-	ends                   ends
-	queue                  queue
-	load                   *monitoring
+	before   int64
+	nodes    []node
+	byName   map[string]int32
+	booted   int // how many nodes have come up, in the order of boots
+	boots    []int32
+	pods     []pod
+	arrivals []int32 // pods in the order of arrival
+	arrived  int     // how many have come
+	ends     ends
+	queue    queue
+	load     *monitoring
 
 	evaluator outcome.Evaluator
 	scratch   []outcome.Pod
@@ -87,9 +87,9 @@ func Run(ctx context.Context, input Input, options Options) (Outcome, error) {
 	r := &run{Input: input, Options: options, byName: map[string]int32{}, load: newMonitoring(options.Metrics), interrupted: func() bool { return ctx.Err() != nil }}
 	// A scheduling cycle that is cut short finds fewer nodes than there are: what
 	// was begun is ended.
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	whole, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	if err := r.prepare(ctx); err != nil {
+	if err := r.prepare(whole); err != nil {
 		return Outcome{}, err
 	}
 	for !r.interrupted() {
@@ -99,7 +99,7 @@ func Run(ctx context.Context, input Input, options Options) (Outcome, error) {
 			return r.outcome(false), nil
 		}
 		r.now = next
-		if err := r.second(ctx); err != nil {
+		if err := r.second(whole); err != nil {
 			return Outcome{}, err
 		}
 	}

@@ -15,8 +15,10 @@ import (
 )
 
 // GPU is thousandths of devices of a node, all together: Kubernetes has no name for
-// parts of a device.
-const GPU v1.ResourceName = "plimsoll.dev/gpu-thousandths"
+// parts of a device. It is made up in Kubernetes' own domain, as the scheduler
+// checks at each node how names in others are spelled, and that would take a
+// quarter of a run.
+const GPU v1.ResourceName = "kubernetes.io/gpu-thousandths"
 
 // gpuModel is the label of nodes that says which devices they have.
 const gpuModel = "plimsoll.dev/gpu-model"
