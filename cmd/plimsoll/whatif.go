@@ -31,12 +31,14 @@ type whatIfOptions struct {
 	seeds    int
 	failOn   string
 	output   string
-
-	packSet bool
 }
 
-// maxSeeds bounds how many runs there are of each kind.
-const maxSeeds = 1000
+// maxSeeds bounds how many runs there are of each kind, maxPack how many pods come
+// in a second.
+const (
+	maxSeeds = 1000
+	maxPack  = 1_000_000
+)
 
 // inputHelp is what both commands say on what they run over.
 const inputHelp = `The cluster comes from one of
@@ -118,6 +120,7 @@ func (o *whatIfOptions) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&o.trace, "trace", "", "a trace: openb:NODES.csv,PODS.csv or alibaba2018:DIR")
 	flags.StringVar(&o.generate, "generate", "", "what to make up, such as nodes=500,pods=15000")
 	flags.IntVar(&o.pack, "pack", -1, "let the pods of a trace arrive so many to a second and never end, 0 for when the trace has them (default 1 for openb, whose own times never fill its cluster, 0 for others)")
+	flags.Lookup("pack").DefValue = "0" // which is not shown: the text says more
 	flags.StringVar(&o.limits, "limits", "ratio=2", "limits of pods without any, as multiples of their requests: ratio=1+2+4, memory=1, unlimited=0.1")
 	flags.StringArrayVar(&o.usage, "usage", []string{"beta"}, "what pods use: constant, beta, bimodal, bursts, lognormal, pareto or diurnal, with keys as in beta:mean=0.4,cv=0.6, or cpu=SHAPE;memory=SHAPE; may be repeated")
 	flags.StringVar(&o.metrics, "metrics", "interval=60,delay=60,window=900", "how load is measured, in seconds")
@@ -142,7 +145,24 @@ func kindNames() []string {
 
 // validate says what is wrong with the flags by themselves.
 func (o *whatIfOptions) validate(cmd *cobra.Command) error {
-	o.packSet = cmd.Flags().Changed("pack")
+	if err := o.validateInput(cmd); err != nil {
+		return err
+	}
+	const step = replay.Step * time.Second
+	switch {
+	case o.output != "table" && o.output != "json":
+		return fmt.Errorf("--output: found %q, want table or json", o.output)
+	case o.seeds < 1 || o.seeds > maxSeeds:
+		return fmt.Errorf("--seeds: found %d, want a whole number from 1 to %d", o.seeds, maxSeeds)
+	case o.tail < step || o.tail > 30*24*time.Hour || o.tail%step != 0:
+		return fmt.Errorf("--tail: found %s, want whole minutes from 1m to 720h", o.tail)
+	}
+	return nil
+}
+
+// validateInput says what is wrong with what there is to run over.
+func (o *whatIfOptions) validateInput(cmd *cobra.Command) error {
+	packed := cmd.Flags().Changed("pack")
 	var given []string
 	for _, flag := range []string{"filename", "trace", "generate"} {
 		if cmd.Flags().Changed(flag) {
@@ -156,16 +176,10 @@ func (o *whatIfOptions) validate(cmd *cobra.Command) error {
 		return fmt.Errorf("%s: want one of them", strings.Join(given, ", "))
 	case cmd.Flags().Changed("limits") && len(o.files) > 0:
 		return errors.New("--limits: the pods of manifests have the limits that they declare; want it with --trace or --generate")
-	case o.packSet && o.trace == "":
+	case packed && o.trace == "":
 		return errors.New("--pack: want it with --trace")
-	case o.packSet && (o.pack < 0 || o.pack > 1_000_000):
-		return fmt.Errorf("--pack: found %d, want a whole number from 0 to 1000000", o.pack)
-	case o.output != "table" && o.output != "json":
-		return fmt.Errorf("--output: found %q, want table or json", o.output)
-	case o.seeds < 1 || o.seeds > maxSeeds:
-		return fmt.Errorf("--seeds: found %d, want a whole number from 1 to %d", o.seeds, maxSeeds)
-	case o.tail < replay.Step*time.Second || o.tail > 30*24*time.Hour || o.tail%(replay.Step*time.Second) != 0:
-		return fmt.Errorf("--tail: found %s, want whole minutes from 1m to 720h", o.tail)
+	case packed && (o.pack < 0 || o.pack > maxPack):
+		return fmt.Errorf("--pack: found %d, want a whole number from 0 to %d", o.pack, maxPack)
 	}
 	return nil
 }

@@ -59,28 +59,40 @@ func (o *whatIfOptions) run(cmd *cobra.Command) error {
 	return p.judge()
 }
 
-// plan reads all that is given, and finds what is wrong with it before anything
-// runs.
-func (o *whatIfOptions) plan(ctx context.Context, in io.Reader, warn func(string)) (*plan, error) {
-	metrics, err := replay.ParseMetrics(o.metrics)
-	if err != nil {
-		return nil, fmt.Errorf("--metrics: %w", err)
+// texts are what the flags say that have a language of their own.
+type texts struct {
+	metrics replay.Metrics
+	limits  []usage.Limits
+	usage   []usage.Spec
+	gate    *condition.Condition
+}
+
+func (o *whatIfOptions) parse() (t texts, err error) {
+	if t.metrics, err = replay.ParseMetrics(o.metrics); err != nil {
+		return t, fmt.Errorf("--metrics: %w", err)
 	}
-	limits, err := usage.ParseLimits(o.limits)
-	if err != nil {
-		return nil, fmt.Errorf("--limits: %w", err)
+	if t.limits, err = usage.ParseLimits(o.limits); err != nil {
+		return t, fmt.Errorf("--limits: %w", err)
 	}
-	var used []usage.Spec
 	for _, text := range o.usage {
 		spec, err := usage.Parse(text)
 		if err != nil {
-			return nil, fmt.Errorf("--usage: %w", err)
+			return t, fmt.Errorf("--usage: %w", err)
 		}
-		used = append(used, spec)
+		t.usage = append(t.usage, spec)
 	}
-	gate, err := condition.New(o.failOn)
+	if t.gate, err = condition.New(o.failOn); err != nil {
+		return t, fmt.Errorf("--fail-on: %w", err)
+	}
+	return t, nil
+}
+
+// plan reads all that is given, and finds what is wrong with it before anything
+// runs.
+func (o *whatIfOptions) plan(ctx context.Context, in io.Reader, warn func(string)) (*plan, error) {
+	t, err := o.parse()
 	if err != nil {
-		return nil, fmt.Errorf("--fail-on: %w", err)
+		return nil, err
 	}
 	compared, err := readProfiles(ctx, o.profiles, warn)
 	if err != nil {
@@ -97,13 +109,13 @@ func (o *whatIfOptions) plan(ctx context.Context, in io.Reader, warn func(string
 	for _, warning := range read.Warnings {
 		warn(warning)
 	}
-	input := read.Input(o.seed, limits[0])
-	p := &plan{gate: gate, result: result.Result{
+	input := read.Input(o.seed, t.limits[0])
+	p := &plan{gate: t.gate, result: result.Result{
 		APIVersion: result.APIVersion, Kind: result.Kind,
 		Source:  result.Source{Name: read.Name, Nodes: len(input.Nodes), Pods: len(input.Pods)},
 		Assumed: append(input.Assumed, fmt.Sprintf("what pods use is generated, with the seeds %d to %d", o.seed, o.seed+uint64(o.seeds)-1)),
 		Settings: result.Settings{
-			StepSeconds: replay.Step, TailSeconds: int64(o.tail.Seconds()), Metrics: metrics, Level: result.Level,
+			StepSeconds: replay.Step, TailSeconds: int64(o.tail.Seconds()), Metrics: t.metrics, Level: result.Level,
 		},
 	}}
 	for _, profile := range compared {
@@ -112,21 +124,29 @@ func (o *whatIfOptions) plan(ctx context.Context, in io.Reader, warn func(string
 	for i := range o.seeds {
 		p.result.Seeds = append(p.result.Seeds, o.seed+uint64(i))
 	}
-	for _, limit := range limits {
-		for _, use := range used {
+	common := job.Job{Source: from, Metrics: t.metrics, Tail: p.result.Settings.TailSeconds}
+	for _, limits := range t.limits {
+		for _, use := range t.usage {
 			scenario := result.Scenario{Usage: use.String(), Profiles: []result.Profile{}}
 			if !read.HasLimits {
-				scenario.Limits = limit.String()
+				scenario.Limits = limits.String()
 			}
 			p.result.Scenarios = append(p.result.Scenarios, scenario)
-			for _, profile := range compared {
-				for _, seed := range p.result.Seeds {
-					p.jobs = append(p.jobs, job.Job{Source: from, Profile: profile, Limits: limit, Usage: use, Metrics: metrics, Tail: p.result.Settings.TailSeconds, Seed: seed})
-				}
-			}
+			common.Limits, common.Usage = limits, use
+			p.add(common, compared)
 		}
 	}
 	return p, nil
+}
+
+// add adds the jobs of a scenario.
+func (p *plan) add(common job.Job, compared []profiles.Profile) {
+	for _, profile := range compared {
+		for _, seed := range p.result.Seeds {
+			common.Profile, common.Seed = profile, seed
+			p.jobs = append(p.jobs, common)
+		}
+	}
 }
 
 // readProfiles reads profiles, and makes sure that a scheduler can be made of each.

@@ -93,11 +93,10 @@ func (p Pool) Run(ctx context.Context, jobs []Job) ([]*result.Run, error) {
 			break
 		}
 		group.Go(func() error {
-			if working.Err() != nil {
-				return nil
+			var err error
+			if working.Err() == nil {
+				runs[i], err = p.run(working, i, jobs[i])
 			}
-			run, err := p.run(working, i, jobs[i])
-			runs[i] = run
 			return err
 		})
 	}
@@ -126,16 +125,15 @@ func (p Pool) run(ctx context.Context, number int, job Job) (*result.Run, error)
 	_ = json.NewEncoder(stdin).Encode(job) // if that fails, the process says why
 	run, err := p.listen(number, stdout)
 	_ = stdin.Close() // it has ended, or has to
-	waited := cmd.Wait()
+	ended := cmd.Wait()
 	switch {
-	case run != nil:
-		return run, nil
 	case err != nil:
 		return nil, fmt.Errorf("profile %s, seed %d: %w", job.Profile.Name, job.Seed, err)
-	case ctx.Err() != nil:
-		return nil, nil
+	case run == nil && ctx.Err() == nil:
+		return nil, fmt.Errorf("profile %s, seed %d: the run ended without a result (%w) %s", job.Profile.Name, job.Seed, ended, lastLine(complaints.String()))
+	default:
+		return run, nil
 	}
-	return nil, fmt.Errorf("profile %s, seed %d: the run ended without a result (%w) %s", job.Profile.Name, job.Seed, waited, lastLine(complaints.String()))
 }
 
 // listen reads what a process says until its end.
@@ -143,9 +141,10 @@ func (p Pool) listen(number int, stdout io.Reader) (*result.Run, error) {
 	decoder := json.NewDecoder(stdout)
 	for {
 		var m message
-		switch err := decoder.Decode(&m); {
-		case err != nil:
-			return nil, nil // it ended; how says more than that
+		if decoder.Decode(&m) != nil {
+			break // it ended; how says more than what it was about to say
+		}
+		switch {
 		case m.Error != "":
 			return nil, errors.New(m.Error)
 		case m.Run != nil:
@@ -154,6 +153,7 @@ func (p Pool) listen(number int, stdout io.Reader) (*result.Run, error) {
 			p.Progress(number, m.Done, m.Total)
 		}
 	}
+	return nil, nil
 }
 
 // lastLine returns the last line that is not empty.
