@@ -3,7 +3,6 @@ package job
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os/exec"
@@ -123,37 +122,34 @@ func (p Pool) run(ctx context.Context, number int, job Job) (*result.Run, error)
 		return nil, fmt.Errorf("starting a run: %w", err)
 	}
 	_ = json.NewEncoder(stdin).Encode(job) // if that fails, the process says why
-	run, err := p.listen(number, stdout)
+	last := p.listen(number, stdout)
 	_ = stdin.Close() // it has ended, or has to
 	ended := cmd.Wait()
 	switch {
-	case err != nil:
-		return nil, fmt.Errorf("profile %s, seed %d: %w", job.Profile.Name, job.Seed, err)
-	case run == nil && ctx.Err() == nil:
+	case last.Error != "":
+		return nil, fmt.Errorf("profile %s, seed %d: %s", job.Profile.Name, job.Seed, last.Error)
+	case last.Run == nil && ctx.Err() == nil:
 		return nil, fmt.Errorf("profile %s, seed %d: the run ended without a result (%w) %s", job.Profile.Name, job.Seed, ended, lastLine(complaints.String()))
 	default:
-		return run, nil
+		return last.Run, nil
 	}
 }
 
-// listen reads what a process says until its end.
-func (p Pool) listen(number int, stdout io.Reader) (*result.Run, error) {
+// listen reads what a process says, and returns the last of it: the run or what
+// went wrong, or nothing if it ended before that.
+func (p Pool) listen(number int, stdout io.Reader) message {
 	decoder := json.NewDecoder(stdout)
 	for {
 		var m message
-		if decoder.Decode(&m) != nil {
-			break // it ended; how says more than what it was about to say
-		}
-		switch {
-		case m.Error != "":
-			return nil, errors.New(m.Error)
-		case m.Run != nil:
-			return m.Run, nil
+		switch err := decoder.Decode(&m); {
+		case err != nil:
+			return message{}
+		case m.Error != "" || m.Run != nil:
+			return m
 		case p.Progress != nil:
 			p.Progress(number, m.Done, m.Total)
 		}
 	}
-	return nil, nil
 }
 
 // lastLine returns the last line that is not empty.
