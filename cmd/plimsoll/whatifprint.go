@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -17,7 +18,7 @@ func printResult(out io.Writer, r *result.Result) {
 	for i := range r.Scenarios {
 		scenario := &r.Scenarios[i]
 		fmt.Fprintf(out, "\n%s\n", describeScenario(scenario))
-		printScenario(out, scenario)
+		printScenario(out, scenario, len(r.Seeds))
 		printReasons(out, scenario)
 	}
 	fmt.Fprintln(out, "\nassumed:")
@@ -36,14 +37,14 @@ func describeScenario(s *result.Scenario) string {
 
 // printScenario prints the figures of a scenario: those of each profile, and by
 // how much they differ from those of the first one.
-func printScenario(out io.Writer, s *result.Scenario) {
+func printScenario(out io.Writer, s *result.Scenario, seeds int) {
 	t := table.NewWriter()
 	t.SetOutputMirror(out)
 	t.SetStyle(table.StyleLight)
 	t.Style().Format.Header = text.FormatDefault
 	header, columns := table.Row{"mean over seeds"}, []table.ColumnConfig{}
 	for i := range s.Profiles {
-		header = append(header, nameOf(&s.Profiles[i]))
+		header = append(header, nameOf(&s.Profiles[i], seeds))
 		if i > 0 {
 			header = append(header, "difference")
 		}
@@ -75,17 +76,21 @@ func printScenario(out io.Writer, s *result.Scenario) {
 }
 
 // nameOf returns the name of a profile, and marks what was cut short.
-func nameOf(p *result.Profile) string {
-	cut := 0
+func nameOf(p *result.Profile, seeds int) string {
+	cut, missing := 0, seeds-len(p.Runs)
 	for i := range p.Runs {
 		if p.Runs[i].Interrupted {
 			cut++
 		}
 	}
-	if cut == 0 {
-		return p.Name
+	name := p.Name
+	if cut > 0 {
+		name += fmt.Sprintf(" (%d of %d runs interrupted)", cut, seeds)
 	}
-	return fmt.Sprintf("%s (%d of %d runs interrupted)", p.Name, cut, len(p.Runs))
+	if missing > 0 {
+		name += fmt.Sprintf(" (%d of %d runs not begun)", missing, seeds)
+	}
+	return name
 }
 
 func differenceText(d *result.Difference) string {
@@ -105,18 +110,25 @@ func differenceText(d *result.Difference) string {
 // number returns a figure with as many digits as tell something.
 func number(v float64) string {
 	digits := 2
-	if v >= 1000 || v <= -1000 || v == float64(int64(v)) {
+	switch size := math.Abs(v); {
+	case size >= 1000 || v == math.Trunc(v):
 		digits = 0
+	case size < 0.1:
+		digits = 3
 	}
 	return fmt.Sprintf("%.*f", digits, v)
 }
 
+// signed returns a difference with its sign. What rounds to nothing has none.
 func signed(v float64) string {
-	if s := number(v); v > 0 {
-		return "+" + s
-	} else {
-		return s
+	text := number(v)
+	switch {
+	case strings.Trim(text, "-0.") == "":
+		return "0"
+	case v > 0:
+		return "+" + text
 	}
+	return text
 }
 
 // printReasons says why pods found no node, of the first seed.

@@ -110,12 +110,16 @@ func (o *whatIfOptions) plan(ctx context.Context, in io.Reader, warn func(string
 		warn(warning)
 	}
 	input := read.Input(o.seed, t.limits[0])
+	if o.generate != "" && o.seeds > 1 {
+		input.Assumed = append(input.Assumed, "nodes and pods are generated anew with each seed; the numbers here are of the first")
+	}
 	p := &plan{gate: t.gate, result: result.Result{
 		APIVersion: result.APIVersion, Kind: result.Kind,
 		Source:  result.Source{Name: read.Name, Nodes: len(input.Nodes), Pods: len(input.Pods)},
 		Assumed: append(input.Assumed, fmt.Sprintf("what pods use is generated, with the seeds %d to %d", o.seed, o.seed+uint64(o.seeds)-1)),
 		Settings: result.Settings{
-			StepSeconds: replay.Step, TailSeconds: int64(o.tail.Seconds()), Metrics: t.metrics, Level: result.Level,
+			StepSeconds: replay.Step, TailSeconds: int64(o.tail.Seconds()), Level: result.Level,
+			Metrics: result.Metrics{IntervalSeconds: t.metrics.Interval, DelaySeconds: t.metrics.Delay, WindowSeconds: t.metrics.Window},
 		},
 	}}
 	for _, profile := range compared {

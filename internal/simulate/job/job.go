@@ -43,5 +43,21 @@ func (j Job) Run(ctx context.Context, progress func(done, total int64)) (result.
 	outcome, err := replay.Run(ctx, read.Input(j.Seed, j.Limits), replay.Options{
 		Config: config, Usage: model, Metrics: j.Metrics, Tail: j.Tail, Progress: progress,
 	})
-	return result.OfRun(j.Seed, outcome), err
+	return runOf(j.Seed, outcome), err
+}
+
+// runOf returns what came of a run with a seed, as a document has it.
+func runOf(seed uint64, o replay.Outcome) result.Run {
+	return result.Run{
+		Seed: seed, Seconds: o.Seconds, Interrupted: o.Interrupted,
+		Scheduled: o.Scheduled, Unschedulable: o.Unschedulable, Outside: o.Outside, Reasons: o.Reasons,
+		OverloadMinutes: o.OverloadMinutes, CPUOverloadMinutes: o.CPUOverloadMinutes, MemoryOverloadMinutes: o.MemoryOverloadMinutes,
+		ThrottledCoreSeconds: o.ThrottledCoreSeconds, LimitedCoreSeconds: o.LimitedCoreSeconds,
+		MemoryOverruns: o.MemoryOverruns, Victims: o.Victims,
+		NodesUsed: o.NodesUsed, NodesUsedPeak: o.NodesUsedPeak, Churn: o.Churn,
+		CPULimitRatio:     result.Distribution(o.CPULimitRatio),
+		MemoryLimitRatio:  result.Distribution(o.MemoryLimitRatio),
+		PendingSeconds:    result.Distribution(o.PendingSeconds),
+		CPULimitRatioPeak: o.CPULimitRatioPeak, MemoryLimitRatioPeak: o.MemoryLimitRatioPeak,
+	}
 }

@@ -34,11 +34,11 @@ type Options struct {
 // Metrics say how load is measured. All in seconds.
 type Metrics struct {
 	// Interval is how often, a multiple of Step.
-	Interval int64 `json:"intervalSeconds"`
+	Interval int64
 	// Delay is how old a reading is when the scheduler gets it.
-	Delay int64 `json:"delaySeconds"`
+	Delay int64
 	// Window is what means and deviations are over.
-	Window int64 `json:"windowSeconds"`
+	Window int64
 }
 
 // ParseMetrics reads a text such as interval=60,delay=60,window=900; these are

@@ -1,6 +1,8 @@
 package result
 
 import (
+	"math"
+
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/bootstrap"
 )
 
@@ -9,6 +11,10 @@ const Level = 0.95
 
 // seedOfIntervals draws the resamples; it is not one of the seeds of runs.
 const seedOfIntervals = 1
+
+// noise is how far two figures lie apart, as a part of them, that differ only in
+// the order in which they were added up.
+const noise = 1e-9
 
 // Named is a figure that runs are compared by.
 type Named struct {
@@ -86,7 +92,11 @@ func compare(named Named, base, runs []Run, differs bool) (Figure, bool, error) 
 	for i := range runs {
 		for j := range base {
 			if runs[i].Seed == base[j].Seed && !runs[i].Interrupted && !base[j].Interrupted {
-				a, b = append(a, named.Of(&base[j])), append(b, named.Of(&runs[i]))
+				of, other := named.Of(&base[j]), named.Of(&runs[i])
+				if math.Abs(other-of) <= noise*math.Abs(of) {
+					other = of
+				}
+				a, b = append(a, of), append(b, other)
 			}
 		}
 	}

@@ -63,3 +63,13 @@ func TestMostReasons(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
+
+// What differs only by the order of additions does not differ.
+func TestCompareNoise(t *testing.T) {
+	third := 1.0 / 3
+	base := []Run{{Seed: 1, LimitedCoreSeconds: 3e5 * third}, {Seed: 2, LimitedCoreSeconds: 1e5}}
+	other := []Run{{Seed: 1, LimitedCoreSeconds: 3e5*third + 1e-10}, {Seed: 2, LimitedCoreSeconds: 1e5 + 1e-10}}
+	if got := scenario(t, base, other).Profiles[1].Figures["limitedCoreSeconds"].Difference; got.Equal != 2 || got.Interval.Clear {
+		t.Errorf("%+v", got)
+	}
+}

@@ -7,9 +7,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/outcome"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/replay"
 )
 
 // The version of the document. Fields are added to it and neither removed nor
@@ -51,11 +48,19 @@ type Source struct {
 type Settings struct {
 	// StepSeconds is how often use is looked at, TailSeconds for how long runs go on
 	// after the last pod has come.
-	StepSeconds int64          `json:"stepSeconds"`
-	TailSeconds int64          `json:"tailSeconds"`
-	Metrics     replay.Metrics `json:"metrics"`
+	StepSeconds int64   `json:"stepSeconds"`
+	TailSeconds int64   `json:"tailSeconds"`
+	Metrics     Metrics `json:"metrics"`
 	// Level of the intervals.
 	Level float64 `json:"level"`
+}
+
+// Metrics say how the scheduler got to know of load: how often it was measured, how
+// old a reading was when it arrived, and what its means and deviations were over.
+type Metrics struct {
+	IntervalSeconds int64 `json:"intervalSeconds"`
+	DelaySeconds    int64 `json:"delaySeconds"`
+	WindowSeconds   int64 `json:"windowSeconds"`
 }
 
 // Scenario is one combination of limits and use.
@@ -149,22 +154,6 @@ type Distribution struct {
 	P95  float64 `json:"p95"`
 	Max  float64 `json:"max"`
 }
-
-// OfRun returns what came of a run with a seed.
-func OfRun(seed uint64, o replay.Outcome) Run {
-	return Run{
-		Seed: seed, Seconds: o.Seconds, Interrupted: o.Interrupted,
-		Scheduled: o.Scheduled, Unschedulable: o.Unschedulable, Outside: o.Outside, Reasons: o.Reasons,
-		OverloadMinutes: o.OverloadMinutes, CPUOverloadMinutes: o.CPUOverloadMinutes, MemoryOverloadMinutes: o.MemoryOverloadMinutes,
-		ThrottledCoreSeconds: o.ThrottledCoreSeconds, LimitedCoreSeconds: o.LimitedCoreSeconds,
-		MemoryOverruns: o.MemoryOverruns, Victims: o.Victims,
-		NodesUsed: o.NodesUsed, NodesUsedPeak: o.NodesUsedPeak, Churn: o.Churn,
-		CPULimitRatio: of(o.CPULimitRatio), MemoryLimitRatio: of(o.MemoryLimitRatio), PendingSeconds: of(o.PendingSeconds),
-		CPULimitRatioPeak: o.CPULimitRatioPeak, MemoryLimitRatioPeak: o.MemoryLimitRatioPeak,
-	}
-}
-
-func of(d outcome.Distribution) Distribution { return Distribution(d) }
 
 // MostReasons returns the reasons for which pods found no node, that of most pods
 // first.
