@@ -19,6 +19,11 @@ func Load(file string) (*internalconfig.KubeSchedulerConfiguration, error) {
 	if err != nil {
 		return nil, err
 	}
+	return Decode(file, raw)
+}
+
+// Decode does what Load does with what was read from a file already.
+func Decode(file string, raw []byte) (*internalconfig.KubeSchedulerConfiguration, error) {
 	obj, version, err := scheme.Codecs.UniversalDecoder().Decode(raw, nil, nil)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)

@@ -17,11 +17,12 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/version"
 )
 
-// The exit codes: for what was asked for rightly and could not be done, and for
-// what was given and makes no sense.
+// The exit codes: for what was asked for rightly and could not be done, for what
+// was given and makes no sense, and for what --fail-on says must not be.
 const (
 	exitFailure = 1
 	exitUsage   = 2
+	exitGate    = 3
 )
 
 func main() {
@@ -48,7 +49,7 @@ scheduler and before anything is changed.`,
 		},
 	}
 	version.AddFlag(cmd)
-	cmd.AddCommand(newScoreCommand(), newLoadCommand(), newSlackCommand(), newPlacementCommand(), newVersionCommand())
+	cmd.AddCommand(newScoreCommand(), newSimulateCommand(), newCompareCommand(), newRunCommand(), newLoadCommand(), newSlackCommand(), newPlacementCommand(), newVersionCommand())
 	return cmd
 }
 
@@ -72,6 +73,9 @@ func report(err error) int {
 	fmt.Fprintln(os.Stderr, "plimsoll:", strings.ReplaceAll(err.Error(), "\n", "; "))
 	if _, failed := errors.AsType[*failure](err); failed {
 		return exitFailure
+	}
+	if _, gate := errors.AsType[*condemned](err); gate {
+		return exitGate
 	}
 	return exitUsage
 }

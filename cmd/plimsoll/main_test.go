@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -9,6 +10,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	// Runs of a what-if go on in processes of their own, which are this program.
+	if len(os.Args) > 1 && os.Args[1] == runCommand {
+		main()
+	}
 	testscript.Main(m, map[string]func(){"plimsoll": main})
 }
 
@@ -34,5 +39,8 @@ func TestExitCode(t *testing.T) {
 	}
 	if got := report(errors.New("bad input")); got != 2 {
 		t.Errorf("exit code %d for bad input, want 2", got)
+	}
+	if got := report(&condemned{"limits ratio=2"}); got != 3 {
+		t.Errorf("exit code %d where --fail-on is true, want 3", got)
 	}
 }

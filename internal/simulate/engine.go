@@ -48,16 +48,22 @@ type Options struct {
 	// Now is the time that the age of the load is reckoned at; the present if
 	// zero.
 	Now time.Time
+	// Clock tells the time in place of Now where it moves on. It is asked by the
+	// goroutine that uses the engine.
+	Clock func() time.Time
 	// Further plugins that the configuration may name, beside those of
 	// Kubernetes and Plimsoll.
 	Further frameworkruntime.Registry
 }
 
-// Engine is a scheduler over a cluster that stands still.
+// Engine is a scheduler over a cluster that changes only by what the engine is
+// told. It belongs to one goroutine.
 type Engine struct {
 	scheduler *scheduler.Scheduler
 	snapshot  *internalcache.Snapshot
 	now       func() time.Time
+	// stores are what the profiles read load from.
+	stores []*load.Store
 	// position of each node in the cluster's list.
 	position map[string]int
 }
@@ -68,7 +74,15 @@ func New(ctx context.Context, cluster Cluster, options Options) (*Engine, error)
 	client := fake.NewClientset(append(missingNamespaces(cluster), cluster.Others...)...)
 	factory := informers.NewSharedInformerFactory(client, 0)
 	snapshot := internalcache.NewEmptySnapshot()
-	registry := plugins.RegistryWithLoad(options.store)
+	e := &Engine{snapshot: snapshot, now: options.clock(), position: make(map[string]int, len(cluster.Nodes))}
+	registry := plugins.RegistryWithLoad(func(maxAge time.Duration) (*load.Store, error) {
+		store := load.NewStore(maxAge, e.now)
+		e.stores = append(e.stores, store)
+		if options.Load == nil {
+			return store, nil
+		}
+		return store, store.Put(*options.Load)
+	})
 	if err := registry.Merge(options.Further); err != nil {
 		return nil, err
 	}
@@ -78,6 +92,7 @@ func New(ctx context.Context, cluster Cluster, options Options) (*Engine, error)
 		scheduler.WithComponentConfigVersion(options.Config.APIVersion),
 		scheduler.WithFrameworkOutOfTreeRegistry(registry),
 		scheduler.WithParallelism(options.Config.Parallelism),
+		scheduler.WithPercentageOfNodesToScore(options.Config.PercentageOfNodesToScore),
 		scheduler.WithNodeInfoSnapshot(snapshot),
 	)
 	if err != nil {
@@ -90,13 +105,12 @@ func New(ctx context.Context, cluster Cluster, options Options) (*Engine, error)
 		}
 	}
 	logger := klog.FromContext(ctx)
-	position := make(map[string]int, len(cluster.Nodes))
-	for i, node := range cluster.Nodes {
-		sched.Cache.AddNode(logger, node)
-		position[node.Name] = i
+	e.scheduler = sched
+	for _, node := range cluster.Nodes {
+		e.AddNode(ctx, node)
 	}
 	for _, pod := range cluster.Running {
-		if _, known := position[pod.Spec.NodeName]; !known {
+		if _, known := e.position[pod.Spec.NodeName]; !known {
 			continue
 		}
 		if err := sched.Cache.AddPod(logger, pod); err != nil {
@@ -106,21 +120,15 @@ func New(ctx context.Context, cluster Cluster, options Options) (*Engine, error)
 	if err := sched.Cache.UpdateSnapshot(logger, snapshot); err != nil {
 		return nil, err
 	}
-	return &Engine{scheduler: sched, snapshot: snapshot, now: options.clock(), position: position}, nil
-}
-
-// store makes the store that a profile reads load from.
-func (o Options) store(maxAge time.Duration) (*load.Store, error) {
-	store := load.NewStore(maxAge, o.clock())
-	if o.Load == nil {
-		return store, nil
-	}
-	return store, store.Put(*o.Load)
+	return e, nil
 }
 
 // clock returns what tells the time.
 func (o Options) clock() func() time.Time {
-	if o.Now.IsZero() {
+	switch {
+	case o.Clock != nil:
+		return o.Clock
+	case o.Now.IsZero():
 		return time.Now
 	}
 	return func() time.Time { return o.Now }

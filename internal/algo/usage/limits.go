@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/spec"
@@ -73,4 +74,16 @@ func times(amount int64, ratio float64) int64 {
 		return math.MaxInt64
 	}
 	return max(int64(product), amount)
+}
+
+// String is a text that ParseLimits reads as the same limits.
+func (l Limits) String() string {
+	text := fmt.Sprintf("cpu=%v,memory=%v", l.CPU, l.Memory)
+	if l.CPU == l.Memory {
+		text = fmt.Sprintf("ratio=%v", l.CPU)
+	}
+	if l.Unlimited > 0 {
+		text += fmt.Sprintf(",unlimited=%v", l.Unlimited)
+	}
+	return text
 }

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/profiles"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/replay"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/source"
+)
+
+// whatIfOptions are the flags of plimsoll simulate and plimsoll compare.
+type whatIfOptions struct {
+	profiles []string
+	files    []string
+	trace    string
+	generate string
+	pack     int
+	limits   string
+	usage    []string
+	metrics  string
+	tail     time.Duration
+	seed     uint64
+	seeds    int
+	failOn   string
+	output   string
+}
+
+// maxSeeds bounds how many runs there are of each kind, maxPack how many pods come
+// in a second.
+const (
+	maxSeeds = 1000
+	maxPack  = 1_000_000
+)
+
+// inputHelp is what both commands say on what they run over.
+const inputHelp = `The cluster comes from one of
+  -f FILES                      manifests, as kubectl get nodes,pods -A -o yaml prints them
+  --trace openb:NODES.csv,PODS.csv
+  --trace alibaba2018:DIR       optionally ,from=SECOND,to=SECOND,memory-gib=N
+  --generate nodes=N,pods=N     and shapes, replicas, fill, best-effort, over, life, ...
+
+What the input does not say is generated with the seed, and named as such in the
+answer: what pods use (--usage), and the limits of pods in traces (--limits).
+Profiles are files with a KubeSchedulerConfiguration, or ready-made: default,
+most-allocated, limits, allocatable-least, allocatable-most, low-risk,
+low-risk+limits.
+
+Ctrl-C ends the runs; what they have come to is shown, and marked.`
+
+func newSimulateCommand() *cobra.Command {
+	var o whatIfOptions
+	var profile string
+	cmd := &cobra.Command{
+		Use:   "simulate (-f FILES | --trace TRACE | --generate SPEC)",
+		Short: "Run a cluster through time with a profile of the scheduler",
+		Long: `Run a cluster through time with the code of the real scheduler, on a virtual
+clock, and show what comes of it.
+
+` + inputHelp,
+		Example: `  # A made-up cluster with the default profile.
+  plimsoll simulate --generate nodes=50,pods=1500
+
+  # Your cluster with your profile.
+  kubectl get nodes,pods -A -o yaml | plimsoll simulate -f - --profile scheduler.yaml`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.profiles = []string{profile}
+			return o.run(cmd)
+		},
+	}
+	cmd.Flags().StringVar(&profile, "profile", "default", "a ready-made profile, or a file with a KubeSchedulerConfiguration")
+	o.addFlags(cmd)
+	return cmd
+}
+
+func newCompareCommand() *cobra.Command {
+	var o whatIfOptions
+	cmd := &cobra.Command{
+		Use:   "compare --profile A --profile B... (-f FILES | --trace TRACE | --generate SPEC)",
+		Short: "Run a cluster through time with several profiles, and compare",
+		Long: `Run a cluster through time with several profiles of the scheduler, and show by
+how much the others differ from the first. With --seeds there is an interval to
+each difference: of the mean over seeds, at 95 %.
+
+` + inputHelp,
+		Example: `  # What would limits change, and is it more than chance?
+  plimsoll compare --profile default --profile limits --generate nodes=50,pods=1500 --seeds 10
+
+  # A gate for a pipeline: exit code 3 if the new profile overloads nodes for longer.
+  plimsoll compare --profile old.yaml --profile new.yaml -f cluster.yaml --seeds 10 \
+    --fail-on 'differences["new.yaml"].overloadMinutes.low > 0.0'
+
+  # Over limits and shapes of use.
+  plimsoll compare --profile default --profile low-risk --generate nodes=50,pods=1500 \
+    --limits ratio=1+2+4 --usage beta --usage bursts`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if len(o.profiles) < 2 {
+				return errors.New("--profile: want at least two to compare")
+			}
+			return o.run(cmd)
+		},
+	}
+	cmd.Flags().StringArrayVar(&o.profiles, "profile", nil, "a ready-made profile, or a file with a KubeSchedulerConfiguration; repeated, the first is the one compared with")
+	o.addFlags(cmd)
+	return cmd
+}
+
+func (o *whatIfOptions) addFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringArrayVarP(&o.files, "filename", "f", nil, "file or folder with manifests of nodes and pods, - for standard input; may be repeated")
+	flags.StringVar(&o.trace, "trace", "", "a trace: openb:NODES.csv,PODS.csv or alibaba2018:DIR")
+	flags.StringVar(&o.generate, "generate", "", "what to make up, such as nodes=500,pods=15000")
+	flags.IntVar(&o.pack, "pack", -1, "let the pods of a trace arrive so many to a second and never end, 0 for when the trace has them (default 1 for openb, whose own times never fill its cluster, 0 for others)")
+	flags.Lookup("pack").DefValue = "0" // which is not shown: the text says more
+	flags.StringVar(&o.limits, "limits", "ratio=2", "limits of pods without any, as multiples of their requests: ratio=1+2+4, memory=1, unlimited=0.1")
+	flags.StringArrayVar(&o.usage, "usage", []string{"beta"}, "what pods use: constant, beta, bimodal, bursts, lognormal, pareto or diurnal, with keys as in beta:mean=0.4,cv=0.6, or cpu=SHAPE;memory=SHAPE; may be repeated")
+	flags.StringVar(&o.metrics, "metrics", "interval=60,delay=60,window=900", "how load is measured, in seconds")
+	flags.DurationVar(&o.tail, "tail", time.Hour, "for how long a run goes on after the last pod has come")
+	flags.Uint64Var(&o.seed, "seed", 1, "what generated things are drawn by")
+	flags.IntVar(&o.seeds, "seeds", 1, "how many seeds, from that one on")
+	flags.StringVar(&o.failOn, "fail-on", "", "exit with code 3 if this expression in CEL is true, over profiles, differences, limits, usage and result")
+	flags.StringVarP(&o.output, "output", "o", "table", "table or json")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(profiles.Names, cobra.ShellCompDirectiveDefault))
+	_ = cmd.RegisterFlagCompletionFunc("usage", cobra.FixedCompletions(kindNames(), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
+	_ = cmd.RegisterFlagCompletionFunc("trace", cobra.FixedCompletions([]string{"openb:", "alibaba2018:"}, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
+}
+
+func kindNames() []string {
+	names := make([]string, len(usage.Kinds))
+	for i, kind := range usage.Kinds {
+		names[i] = string(kind)
+	}
+	return names
+}
+
+// validate says what is wrong with the flags by themselves.
+func (o *whatIfOptions) validate(cmd *cobra.Command) error {
+	if err := o.validateInput(cmd); err != nil {
+		return err
+	}
+	const step = replay.Step * time.Second
+	switch {
+	case o.output != "table" && o.output != "json":
+		return fmt.Errorf("--output: found %q, want table or json", o.output)
+	case o.seeds < 1 || o.seeds > maxSeeds:
+		return fmt.Errorf("--seeds: found %d, want a whole number from 1 to %d", o.seeds, maxSeeds)
+	case o.tail < step || o.tail > 30*24*time.Hour || o.tail%step != 0:
+		return fmt.Errorf("--tail: found %s, want whole minutes from 1m to 720h", o.tail)
+	}
+	return nil
+}
+
+// validateInput says what is wrong with what there is to run over.
+func (o *whatIfOptions) validateInput(cmd *cobra.Command) error {
+	packed := cmd.Flags().Changed("pack")
+	var given []string
+	for _, flag := range []string{"filename", "trace", "generate"} {
+		if cmd.Flags().Changed(flag) {
+			given = append(given, "--"+flag)
+		}
+	}
+	switch {
+	case len(given) == 0:
+		return errors.New("nothing to run over: want one of --filename, --trace and --generate")
+	case len(given) > 1:
+		return fmt.Errorf("%s: want one of them", strings.Join(given, ", "))
+	case cmd.Flags().Changed("limits") && len(o.files) > 0:
+		return errors.New("--limits: the pods of manifests have the limits that they declare; want it with --trace or --generate")
+	case packed && o.trace == "":
+		return errors.New("--pack: want it with --trace")
+	case packed && (o.pack < 0 || o.pack > maxPack):
+		return fmt.Errorf("--pack: found %d, want a whole number from 0 to %d", o.pack, maxPack)
+	}
+	return nil
+}
+
+// source returns what to read, with standard input in it.
+func (o *whatIfOptions) source(in io.Reader) (source.Spec, error) {
+	s := source.Spec{Files: o.files, Trace: o.trace, Generate: o.generate, Pack: o.pack}
+	if !slices.Contains(o.files, "-") {
+		return s, nil
+	}
+	var err error
+	s.Stdin, err = io.ReadAll(in)
+	return s, err
+}

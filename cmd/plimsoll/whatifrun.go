@@ -1,0 +1,270 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-k8s/plimsoll/api/config"
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/condition"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/job"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/profiles"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/replay"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/source"
+)
+
+// plan is what is to be run: jobs in the order of the scenarios, in these of the
+// profiles, in these of the seeds.
+type plan struct {
+	result result.Result
+	jobs   []job.Job
+	gate   *condition.Condition
+}
+
+func (o *whatIfOptions) run(cmd *cobra.Command) error {
+	warn := func(message string) { fmt.Fprintln(cmd.ErrOrStderr(), "plimsoll: warning:", message) }
+	if err := o.validate(cmd); err != nil {
+		return err
+	}
+	p, err := o.plan(cmd.Context(), cmd.InOrStdin(), warn)
+	if err != nil {
+		return err
+	}
+	bar := newProgress(cmd.ErrOrStderr(), len(p.jobs))
+	pool := job.Pool{Command: again, Processes: runtime.GOMAXPROCS(0), Progress: bar.show}
+	runs, err := pool.Run(cmd.Context(), p.jobs)
+	bar.end()
+	if err != nil {
+		return &failure{err}
+	}
+	if err := p.take(runs); err != nil {
+		return &failure{err}
+	}
+	if err := o.print(cmd.OutOrStdout(), &p.result); err != nil {
+		return &failure{err}
+	}
+	if p.result.Interrupted {
+		return errors.New("interrupted: what is shown is of the time until then, and marked")
+	}
+	return p.judge()
+}
+
+// texts are what the flags say that have a language of their own.
+type texts struct {
+	metrics replay.Metrics
+	limits  []usage.Limits
+	usage   []usage.Spec
+	gate    *condition.Condition
+}
+
+func (o *whatIfOptions) parse() (t texts, err error) {
+	if t.metrics, err = replay.ParseMetrics(o.metrics); err != nil {
+		return t, fmt.Errorf("--metrics: %w", err)
+	}
+	if t.limits, err = usage.ParseLimits(o.limits); err != nil {
+		return t, fmt.Errorf("--limits: %w", err)
+	}
+	for _, text := range o.usage {
+		spec, err := usage.Parse(text)
+		if err != nil {
+			return t, fmt.Errorf("--usage: %w", err)
+		}
+		t.usage = append(t.usage, spec)
+	}
+	if t.gate, err = condition.New(o.failOn); err != nil {
+		return t, fmt.Errorf("--fail-on: %w", err)
+	}
+	return t, nil
+}
+
+// plan reads all that is given, and finds what is wrong with it before anything
+// runs.
+func (o *whatIfOptions) plan(ctx context.Context, in io.Reader, warn func(string)) (*plan, error) {
+	t, err := o.parse()
+	if err != nil {
+		return nil, err
+	}
+	compared, err := readProfiles(ctx, o.profiles, warn)
+	if err != nil {
+		return nil, err
+	}
+	from, err := o.source(in)
+	if err != nil {
+		return nil, err
+	}
+	read, err := source.Open(from)
+	if err != nil {
+		return nil, err
+	}
+	for _, warning := range read.Warnings {
+		warn(warning)
+	}
+	input := read.Input(o.seed, t.limits[0])
+	if o.generate != "" && o.seeds > 1 {
+		input.Assumed = append(input.Assumed, "nodes and pods are generated anew with each seed; the numbers here are of the first")
+	}
+	p := &plan{gate: t.gate, result: result.Result{
+		APIVersion: result.APIVersion, Kind: result.Kind,
+		Source:  result.Source{Name: read.Name, Nodes: len(input.Nodes), Pods: len(input.Pods)},
+		Assumed: append(input.Assumed, fmt.Sprintf("what pods use is generated, with the seeds %d to %d", o.seed, o.seed+uint64(o.seeds)-1)),
+		Settings: result.Settings{
+			StepSeconds: replay.Step, TailSeconds: int64(o.tail.Seconds()), Level: result.Level,
+			Metrics: result.Metrics{IntervalSeconds: t.metrics.Interval, DelaySeconds: t.metrics.Delay, WindowSeconds: t.metrics.Window},
+		},
+	}}
+	for _, profile := range compared {
+		p.result.Profiles = append(p.result.Profiles, profile.Name)
+	}
+	for i := range o.seeds {
+		p.result.Seeds = append(p.result.Seeds, o.seed+uint64(i))
+	}
+	common := job.Job{Source: from, Metrics: t.metrics, Tail: p.result.Settings.TailSeconds}
+	for _, limits := range t.limits {
+		for _, use := range t.usage {
+			scenario := result.Scenario{Usage: use.String(), Profiles: []result.Profile{}}
+			if !read.HasLimits {
+				scenario.Limits = limits.String()
+			}
+			p.result.Scenarios = append(p.result.Scenarios, scenario)
+			common.Limits, common.Usage = limits, use
+			p.add(common, compared)
+		}
+	}
+	return p, nil
+}
+
+// add adds the jobs of a scenario.
+func (p *plan) add(common job.Job, compared []profiles.Profile) {
+	for _, profile := range compared {
+		for _, seed := range p.result.Seeds {
+			common.Profile, common.Seed = profile, seed
+			p.jobs = append(p.jobs, common)
+		}
+	}
+}
+
+// readProfiles reads profiles, and makes sure that a scheduler can be made of each.
+func readProfiles(ctx context.Context, names []string, warn func(string)) ([]profiles.Profile, error) {
+	var read []profiles.Profile
+	seen := map[string]bool{}
+	for _, name := range names {
+		if seen[name] {
+			return nil, fmt.Errorf("--profile: %s is there twice", name)
+		}
+		seen[name] = true
+		profile, err := profiles.Read(name)
+		if err != nil {
+			return nil, fmt.Errorf("--profile: %w", err)
+		}
+		cfg, err := profile.Config()
+		if err != nil {
+			return nil, fmt.Errorf("--profile: %w", err)
+		}
+		if warning := config.LegacyWarning(cfg.APIVersion); warning != "" {
+			warn(name + ": " + warning)
+		}
+		if len(cfg.Extenders) > 0 {
+			warn(name + ": its extenders are not asked")
+		}
+		trial, cancel := context.WithCancel(ctx)
+		_, err = simulate.New(trial, simulate.Cluster{}, simulate.Options{Config: cfg})
+		cancel()
+		if err != nil {
+			return nil, fmt.Errorf("--profile: %s: %w", name, err)
+		}
+		read = append(read, profile)
+	}
+	return read, nil
+}
+
+// take puts the runs where they belong, and compares.
+func (p *plan) take(runs []*result.Run) error {
+	for i := range p.result.Scenarios {
+		scenario := &p.result.Scenarios[i]
+		for _, name := range p.result.Profiles {
+			profile := result.Profile{Name: name, Runs: []result.Run{}}
+			for range p.result.Seeds {
+				run := runs[0]
+				runs = runs[1:]
+				if run != nil {
+					profile.Runs = append(profile.Runs, *run)
+				}
+				p.result.Interrupted = p.result.Interrupted || run == nil || run.Interrupted
+			}
+			scenario.Profiles = append(scenario.Profiles, profile)
+		}
+		if err := scenario.Compare(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *whatIfOptions) print(out io.Writer, r *result.Result) error {
+	if o.output == "json" {
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(r)
+	}
+	printResult(out, r)
+	return nil
+}
+
+// condemned is that the expression of --fail-on is true.
+type condemned struct{ scenario string }
+
+// Error says where it is.
+func (c *condemned) Error() string { return "--fail-on: true with " + c.scenario }
+
+// judge asks the condition of every scenario.
+func (p *plan) judge() error {
+	if p.gate == nil {
+		return nil
+	}
+	for i := range p.result.Scenarios {
+		is, err := p.gate.Holds(&p.result, i)
+		if err != nil {
+			return fmt.Errorf("--fail-on: %w", err)
+		}
+		if is {
+			return &condemned{describeScenario(&p.result.Scenarios[i])}
+		}
+	}
+	return nil
+}
+
+// runCommand is what a process is started with that runs one job.
+const runCommand = "run-one"
+
+func newRunCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    runCommand,
+		Short:  "Run the job on standard input (for plimsoll itself)",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return job.Serve(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	}
+}
+
+// again is this program, started to run a job.
+func again(ctx context.Context) *exec.Cmd {
+	program, err := os.Executable()
+	if err != nil {
+		program = os.Args[0]
+	}
+	cmd := exec.CommandContext(ctx, program, runCommand)
+	cmd.Args[0] = os.Args[0]
+	return cmd
+}

@@ -1,0 +1,119 @@
+package job
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/profiles"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/replay"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/source"
+)
+
+// The processes of these tests are this program.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "serve":
+			if err := Serve(context.Background(), os.Stdin, os.Stdout); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			os.Exit(0)
+		case "break":
+			fmt.Fprintln(os.Stderr, "out of luck")
+			os.Exit(7)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+func processes(argument string) func(context.Context) *exec.Cmd {
+	return func(ctx context.Context) *exec.Cmd { return exec.CommandContext(ctx, os.Args[0], argument) }
+}
+
+func jobs(t *testing.T, generate string, names ...string) []Job {
+	t.Helper()
+	use, err := usage.Parse("bursts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []Job
+	for _, name := range names {
+		profile, err := profiles.Read(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for seed := range uint64(2) {
+			list = append(list, Job{
+				Source: source.Spec{Generate: generate}, Profile: profile, Limits: usage.Limits{CPU: 2, Memory: 2}, Usage: use,
+				Metrics: replay.Metrics{Interval: 60, Delay: 60, Window: 900}, Tail: 600, Seed: seed,
+			})
+		}
+	}
+	return list
+}
+
+// Runs in processes of their own come to the same as runs in this one, in the
+// order of the jobs.
+func TestProcesses(t *testing.T) {
+	list := jobs(t, "nodes=10,pods=200,over=600,life=300", "default", "low-risk")
+	runs, err := Pool{Command: processes("serve"), Processes: 3}.Run(t.Context(), list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, job := range list {
+		want, err := job.Run(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(&want, runs[i]); diff != "" {
+			t.Errorf("job %d: %s", i, diff)
+		}
+	}
+}
+
+// When it is interrupted, the run that goes on is cut short, and those after it
+// are not begun.
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	// A pod a second: the run has some way to go when it is interrupted.
+	list := jobs(t, "nodes=200,pods=20000,over=20000", "default")
+	pool := Pool{Command: processes("serve"), Processes: 1, Progress: func(job int, done, total int64) {
+		if job != 0 || done <= 0 || done >= total {
+			t.Errorf("job %d has done %d of %d", job, done, total)
+		}
+		cancel()
+	}}
+	runs, err := pool.Run(ctx, list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if run := runs[0]; run == nil || !run.Interrupted || run.Scheduled == 0 || run.Outside == 0 {
+		t.Errorf("%+v, want a part of a run", run)
+	}
+	if runs[1] != nil {
+		t.Errorf("%+v, want none", runs[1])
+	}
+}
+
+func TestFailures(t *testing.T) {
+	list := jobs(t, "nodes=1", "default") // lacks pods
+	if _, err := (Pool{Command: processes("serve")}).Run(t.Context(), list); err == nil || !strings.Contains(err.Error(), "profile default, seed 0: --generate: pods") {
+		t.Errorf("%v, want what is wrong with the text", err)
+	}
+	if _, err := (Pool{Command: processes("break")}).Run(t.Context(), list); err == nil || !strings.Contains(err.Error(), "exit status 7) out of luck") {
+		t.Errorf("%v, want how it ended", err)
+	}
+	nowhere := func(ctx context.Context) *exec.Cmd { return exec.CommandContext(ctx, "/nowhere") }
+	if _, err := (Pool{Command: nowhere}).Run(t.Context(), list); err == nil || !strings.Contains(err.Error(), "starting a run") {
+		t.Errorf("%v, want that it did not start", err)
+	}
+}

@@ -1,0 +1,337 @@
+package replay
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/outcome"
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
+	"github.com/plimsoll-k8s/plimsoll/internal/noderes"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate"
+	"github.com/plimsoll-k8s/plimsoll/internal/trace"
+)
+
+// never is after every run.
+const never = math.MaxInt64
+
+// Outcome is what came of a run.
+type Outcome struct {
+	outcome.Result
+	// Scheduled is how many pods found a node, those that ran from the start not
+	// among them; Outside how many had not come when the run was interrupted.
+	Scheduled, Outside int
+	// Reasons are why pods found no node, each with how many pods it concerns.
+	Reasons map[string]int
+	// Seconds is for how long the cluster was looked at. Interrupted: that is not
+	// to the end.
+	Seconds     int64
+	Interrupted bool
+}
+
+// run is the state of a run.
+type run struct {
+	Input
+	Options
+	engine      *simulate.Engine
+	interrupted func() bool
+	// now is the second that it is. It is below 0 while load is measured that was
+	// there before the run began.
+	now, nextStep, horizon int64
+	// before is for how many steps that is.
+	before   int64
+	nodes    []node
+	byName   map[string]int32
+	booted   int // how many nodes have come up, in the order of boots
+	boots    []int32
+	pods     []pod
+	arrivals []int32 // pods in the order of arrival
+	arrived  int     // how many have come
+	ends     ends
+	queue    queue
+	load     *monitoring
+
+	evaluator outcome.Evaluator
+	scratch   []outcome.Pod
+	sums      outcome.Run
+	scheduled int
+}
+
+// node is a node as the run knows it.
+type node struct {
+	name string
+	up   bool
+	has  outcome.Node
+	// machineCPU in millicores; load is measured against the whole machine.
+	machineCPU float64
+	// free is what pods have not requested, slots how many more it takes.
+	free  trace.Amounts
+	slots int64
+	pods  []int32
+}
+
+// pod is where a pod is in its life.
+type pod struct {
+	cursor usage.Cursor
+	node   int32
+}
+
+// Run runs the input. If ctx ends before the run does, the outcome is of the time
+// until then, and says so.
+func Run(ctx context.Context, input Input, options Options) (Outcome, error) {
+	r := &run{Input: input, Options: options, byName: map[string]int32{}, load: newMonitoring(options.Metrics), interrupted: func() bool { return ctx.Err() != nil }}
+	// A scheduling cycle that is cut short finds fewer nodes than there are: what
+	// was begun is ended.
+	whole, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	if err := r.prepare(whole); err != nil {
+		return Outcome{}, err
+	}
+	for !r.interrupted() {
+		next := min(r.nextArrival(), r.nextBoot(), r.ends.next(), r.load.next(), r.nextStep)
+		if next >= r.horizon {
+			r.now = r.horizon
+			return r.outcome(false), nil
+		}
+		r.now = next
+		if err := r.second(whole); err != nil {
+			return Outcome{}, err
+		}
+	}
+	return r.outcome(true), nil
+}
+
+// prepare sets the scheduler up, and everything where it is at the start.
+func (r *run) prepare(ctx context.Context) error {
+	config := r.Config.DeepCopy()
+	config.Parallelism = 1
+	cluster := simulate.Cluster{Others: r.Others}
+	for i := range r.Nodes {
+		object := r.Nodes[i].Object
+		r.byName[object.Name] = int32(i)
+		r.nodes = append(r.nodes, newNode(object))
+		r.boots = append(r.boots, int32(i))
+		if r.Nodes[i].Boot <= 0 {
+			cluster.Nodes = append(cluster.Nodes, object)
+			r.nodes[i].up = true
+			r.booted++
+		}
+	}
+	slices.SortStableFunc(r.boots, func(a, b int32) int { return cmp.Compare(r.Nodes[a].Boot, r.Nodes[b].Boot) })
+	r.pods = make([]pod, len(r.Pods))
+	r.queue = newQueue()
+	last := int64(0)
+	for i := range r.Pods {
+		p := &r.Pods[i]
+		r.pods[i] = pod{cursor: r.Usage.Cursor(uint64(i), p.Group), node: -1}
+		if p.Object.Spec.NodeName == "" {
+			r.arrivals = append(r.arrivals, int32(i))
+			last = max(last, p.Arrival)
+			continue
+		}
+		on, ok := r.byName[p.Object.Spec.NodeName]
+		if !ok {
+			continue
+		}
+		cluster.Running = append(cluster.Running, p.Object)
+		r.place(int32(i), on, 0)
+	}
+	slices.SortStableFunc(r.arrivals, func(a, b int32) int { return cmp.Compare(r.Pods[a].Arrival, r.Pods[b].Arrival) })
+	r.horizon = (last+Step-1)/Step*Step + r.Tail
+	if len(cluster.Running) > 0 {
+		// What runs from the start has been measured when the first pod comes.
+		r.before = (r.Metrics.Window + r.Metrics.Delay + Step - 1) / Step
+		r.nextStep = -r.before * Step
+	}
+	var err error
+	r.engine, err = simulate.New(ctx, cluster, simulate.Options{Config: config, Clock: func() time.Time { return at(r.now) }})
+	return err
+}
+
+// newNode returns a node without pods.
+func newNode(object *v1.Node) node {
+	allocatable, capacity := object.Status.Allocatable, object.Status.Capacity
+	of := func(list v1.ResourceList, name v1.ResourceName) int64 {
+		quantity := list[name]
+		return noderes.NewResource(name).Amount(quantity)
+	}
+	n := node{
+		name: object.Name,
+		has: outcome.Node{
+			CPU: float64(of(allocatable, v1.ResourceCPU)), Memory: float64(of(allocatable, v1.ResourceMemory)),
+			MachineMemory: float64(max(of(capacity, v1.ResourceMemory), of(allocatable, v1.ResourceMemory))),
+		},
+		machineCPU: float64(max(of(capacity, v1.ResourceCPU), of(allocatable, v1.ResourceCPU))),
+		free:       trace.Amounts{CPU: of(allocatable, v1.ResourceCPU), Memory: of(allocatable, v1.ResourceMemory), GPU: of(allocatable, GPU)},
+		slots:      of(allocatable, v1.ResourcePods),
+	}
+	return n
+}
+
+// second lets happen what happens at this second.
+func (r *run) second(ctx context.Context) error {
+	if err := r.end(ctx); err != nil {
+		return err
+	}
+	r.boot(ctx)
+	if err := r.deliver(); err != nil {
+		return err
+	}
+	if err := r.retry(ctx); err != nil {
+		return err
+	}
+	for r.nextArrival() <= r.now && !r.interrupted() {
+		number := r.arrivals[r.arrived]
+		r.arrived++
+		if err := r.try(ctx, number); err != nil {
+			return err
+		}
+	}
+	if err := r.retry(ctx); err != nil {
+		return err
+	}
+	if r.now == r.nextStep && !r.interrupted() {
+		r.step()
+		r.nextStep += Step
+		if r.Progress != nil {
+			r.Progress(max(r.now, 0), r.horizon)
+		}
+	}
+	return nil
+}
+
+func (r *run) nextArrival() int64 {
+	if r.arrived == len(r.arrivals) {
+		return never
+	}
+	return r.Pods[r.arrivals[r.arrived]].Arrival
+}
+
+func (r *run) nextBoot() int64 {
+	if r.booted == len(r.boots) {
+		return never
+	}
+	return r.Nodes[r.boots[r.booted]].Boot
+}
+
+// boot brings nodes up.
+func (r *run) boot(ctx context.Context) {
+	for r.nextBoot() <= r.now {
+		number := r.boots[r.booted]
+		r.booted++
+		r.nodes[number].up = true
+		r.engine.AddNode(ctx, r.Nodes[number].Object)
+		r.queue.freed(r.Pods, &r.nodes[number])
+	}
+}
+
+// end takes the pods away that end.
+func (r *run) end(ctx context.Context) error {
+	for {
+		number, ok := r.ends.pop(r.now)
+		if !ok {
+			return nil
+		}
+		p, on := &r.Pods[number], &r.nodes[r.pods[number].node]
+		if err := r.engine.Remove(ctx, p.Object, on.name); err != nil {
+			return fmt.Errorf("pod %s/%s ends: %w", p.Object.Namespace, p.Object.Name, err)
+		}
+		i := slices.Index(on.pods, number)
+		on.pods = slices.Delete(on.pods, i, i+1)
+		on.give(p.Needs, 1)
+		r.queue.freed(r.Pods, on)
+	}
+}
+
+// deliver gives the scheduler the readings that arrive.
+func (r *run) deliver() error {
+	for {
+		reading, ok := r.load.arrived(r.now)
+		if !ok {
+			return nil
+		}
+		if err := r.engine.Measured(reading); err != nil {
+			return err
+		}
+	}
+}
+
+// place puts a pod on a node from a second on.
+func (r *run) place(number, on int32, second int64) {
+	p := &r.Pods[number]
+	r.pods[number].node = on
+	r.nodes[on].pods = append(r.nodes[on].pods, number)
+	r.nodes[on].give(p.Needs, -1)
+	if p.Runs != trace.Never {
+		r.ends.add(second+p.Runs, number)
+	}
+}
+
+// give gives back what so many pods had.
+func (n *node) give(amounts trace.Amounts, pods int64) {
+	n.free.CPU += pods * amounts.CPU
+	n.free.Memory += pods * amounts.Memory
+	n.free.GPU += pods * amounts.GPU
+	n.slots += pods
+}
+
+// step looks at what all pods use, works out what comes of it, and measures.
+func (r *run) step() {
+	measure := r.now%r.load.Interval == 0
+	var measured []string
+	at := r.now/Step + r.before
+	for i := range r.nodes {
+		n := &r.nodes[i]
+		if !n.up {
+			continue
+		}
+		r.scratch = r.scratch[:0]
+		for _, number := range n.pods {
+			p := &r.Pods[number]
+			cpu, memory := r.Usage.Next(&r.pods[number].cursor, at)
+			wants := p.Wants
+			wants.CPU, wants.Memory = cpu*p.CPU, memory*p.Memory
+			r.scratch = append(r.scratch, wants)
+		}
+		step, _, _ := r.evaluator.Step(n.has, r.scratch)
+		if r.now >= 0 {
+			r.sums.Node(i, n.has, len(n.pods), Step, step)
+		}
+		if measure {
+			r.load.measured(n.name, r.now, part(step.CPUGot, n.machineCPU), part(step.MemoryKept, n.has.MachineMemory))
+			measured = append(measured, n.name)
+		}
+	}
+	if r.now >= 0 {
+		r.sums.EndStep(Step)
+	}
+	if measure {
+		r.load.read(measured, r.now)
+	}
+}
+
+// part returns a as a part of b, 0 if there is nothing of b.
+func part(a, b float64) float64 {
+	if b <= 0 {
+		return 0
+	}
+	return a / b
+}
+
+// outcome returns what came of the run so far.
+func (r *run) outcome(interrupted bool) Outcome {
+	reasons := map[string]int{}
+	for _, number := range r.queue.waiting {
+		r.sums.Unschedulable(float64(max(r.now-r.Pods[number].Arrival, 0)))
+		reasons[r.queue.why[number]]++
+	}
+	return Outcome{
+		Result: r.sums.Result(), Scheduled: r.scheduled, Outside: len(r.arrivals) - r.arrived,
+		Reasons: reasons, Seconds: max(r.now, 0), Interrupted: interrupted,
+	}
+}

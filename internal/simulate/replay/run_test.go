@@ -1,0 +1,283 @@
+package replay
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/outcome"
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/profiles"
+	"github.com/plimsoll-k8s/plimsoll/internal/trace"
+	"github.com/plimsoll-k8s/plimsoll/internal/trace/generate"
+)
+
+const gib = 1 << 30
+
+// options are those of a run with a ready-made profile.
+func options(t *testing.T, profile, use string, seed uint64) Options {
+	t.Helper()
+	read, err := profiles.Read(profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := read.Config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := usage.Parse(use)
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, err := usage.New(spec, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Options{Config: config, Usage: model, Metrics: Metrics{Interval: 60, Delay: 60, Window: 900}, Tail: 600}
+}
+
+// machine is a node of a trace, and needs a pod of one.
+func machine(name string, cores, memory int64) trace.Node {
+	return trace.Node{Name: name, Capacity: trace.Amounts{CPU: cores * 1000, Memory: memory * gib}}
+}
+
+func needs(name string, cores, memory, arrival, end int64) trace.Pod {
+	return trace.Pod{Name: name, Request: trace.Amounts{CPU: cores * 1000, Memory: memory * gib}, Arrival: arrival, Start: arrival, End: end}
+}
+
+func outcomeOf(t *testing.T, input Input, o Options) Outcome {
+	t.Helper()
+	result, err := Run(t.Context(), input, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// Two nodes of 4 cores and 16 GiB, two pods of 2 cores and 4 GiB, limits twice
+// that; the default profile puts one on each. Both use 3 times what they request:
+// 6 cores wanted, 4 within the limit, as much as the node has. Memory: 12 GiB
+// wanted, 8 within the limit.
+//
+// After 60 seconds a third pod of 1 core and 4 GiB comes, with a limit of 2 cores and
+// 8 GiB. On its node 6 cores are then wanted within limits, 4 there: 2 cores are
+// missing; and 16 GiB of memory, just what there is.
+//
+// The run ends 600 s after the last pod came: at 660 s.
+func TestByHand(t *testing.T) {
+	cluster := &trace.Cluster{
+		Nodes: []trace.Node{machine("a", 4, 16), machine("b", 4, 16)},
+		Pods:  []trace.Pod{needs("p1", 2, 4, 0, trace.Never), needs("p2", 2, 4, 0, trace.Never), needs("p3", 1, 4, 60, trace.Never)},
+	}
+	o := options(t, "default", "constant:mean=3,max=4", 1)
+	got := outcomeOf(t, FromTrace(cluster, usage.Limits{CPU: 2, Memory: 2}, 1), o)
+	want := Outcome{
+		Result: outcome.Result{
+			// One node with limits of 4 cores all the time; one with 4 in the first minute
+			// and 6 for 10 minutes: (4 + 60) / 11 / 4.
+			CPULimitRatio:     outcome.Distribution{Mean: (1 + 64.0/44) / 2, P50: (1 + 64.0/44) / 2, P95: 1 + 0.95*20/44, Max: 64.0 / 44},
+			CPULimitRatioPeak: 1.5,
+			// 8 GiB of 16, and on the other 16 for 10 minutes.
+			MemoryLimitRatio:     outcome.Distribution{Mean: (0.5 + 10.5/11) / 2, P50: (0.5 + 10.5/11) / 2, P95: 0.5 + 0.95*5/11, Max: 10.5 / 11},
+			MemoryLimitRatioPeak: 1,
+			OverloadMinutes:      10, CPUOverloadMinutes: 10,
+			ThrottledCoreSeconds: 2 * 600,
+			LimitedCoreSeconds:   2*2*660 + 1*600,
+			NodesUsed:            2, NodesUsedPeak: 2,
+		},
+		Scheduled: 3, Reasons: map[string]int{}, Seconds: 660,
+	}
+	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(a)) })); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// One node of 4 cores. The first pod takes it whole until 100 s. Two more wait for
+// it, and of these the one that came first gets it: from 100 on for 50 s (what the
+// trace has it run for), and then the other.
+func TestPodsWaitForRoom(t *testing.T) {
+	cluster := &trace.Cluster{
+		Nodes: []trace.Node{machine("a", 4, 16)},
+		Pods: []trace.Pod{
+			needs("first", 4, 4, 0, 100), needs("second", 3, 4, 10, 60), needs("third", 3, 4, 20, 70),
+			needs("large", 5, 4, 30, 40), needs("larger", 6, 4, 30, 40),
+		},
+	}
+	got := outcomeOf(t, FromTrace(cluster, usage.Limits{CPU: 1, Memory: 1}, 1), options(t, "default", "constant:mean=1", 1))
+	if got.Scheduled != 3 || got.Unschedulable != 2 {
+		t.Errorf("%d scheduled, %d not; want 3 and 2", got.Scheduled, got.Unschedulable)
+	}
+	// 0, 90 and 130 s; and 630 s twice, from 30 until the end at 60 + 600.
+	if want := (0 + 90 + 130 + 2*630) / 5.0; got.PendingSeconds.Mean != want || got.PendingSeconds.Max != 630 {
+		t.Errorf("pending %+v, want a mean of %v", got.PendingSeconds, want)
+	}
+	if want := map[string]int{"Insufficient cpu": 2}; !cmp.Equal(got.Reasons, want) {
+		t.Errorf("reasons %v, want %v", got.Reasons, want)
+	}
+}
+
+// A pod that fits nowhere gets the node that boots at 300 s.
+func TestNodesBoot(t *testing.T) {
+	cluster := &trace.Cluster{
+		Nodes: []trace.Node{machine("a", 4, 16), machine("b", 8, 16)},
+		Pods:  []trace.Pod{needs("p", 8, 4, 0, trace.Never)},
+	}
+	input := FromTrace(cluster, usage.Limits{CPU: 1, Memory: 1}, 1)
+	input.Nodes[1].Boot = 300
+	got := outcomeOf(t, input, options(t, "default", "constant:mean=1", 1))
+	if got.Scheduled != 1 || got.PendingSeconds.Max != 300 || got.NodesUsedPeak != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// LowRiskOverCommitment on two nodes of 8 cores. Each has a pod that requests 2
+// cores and may use 8; that of a uses 4 all the time, that of b nothing, so that
+// only measured load can tell the nodes apart. A pod that
+// comes before the first reading has arrived sees two equal nodes and takes the
+// first; one that comes after it takes b.
+func TestMetricsAreLate(t *testing.T) {
+	for name, tc := range map[string]struct {
+		arrival int64
+		want    string
+	}{"before": {119, "a"}, "after": {180, "b"}} {
+		t.Run(name, func(t *testing.T) {
+			cluster := &trace.Cluster{
+				Nodes: []trace.Node{machine("a", 8, 64), machine("b", 8, 64)},
+				Pods:  []trace.Pod{needs("busy", 2, 1, 0, trace.Never), needs("idle", 2, 1, 0, trace.Never), needs("late", 1, 1, tc.arrival, trace.Never)},
+			}
+			input := FromTrace(cluster, usage.Limits{CPU: 4, Memory: 1}, 1)
+			input.Pods[1].CPU = 0
+			o := options(t, "low-risk", "cpu=constant:mean=2;memory=constant:mean=0.1", 1)
+			o.Metrics.Delay = 120
+			r := &recorder{}
+			o.Placed = r.placed
+			outcomeOf(t, input, o)
+			if got := r.nodes["late"]; got != tc.want {
+				t.Errorf("on %s, want %s (%v)", got, tc.want, r.nodes)
+			}
+		})
+	}
+}
+
+// A made-up cluster in which pods come, wait, and go gives the same bytes again
+// with every profile; and the profiles differ.
+func TestSameSeedSameBytes(t *testing.T) {
+	spec, err := generate.Parse("nodes=30,pods=900,fill=1.1,over=1800,life=900,best-effort=0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]string{}
+	for _, profile := range profiles.Names {
+		once := func(seed uint64) string {
+			input := FromTrace(spec.Cluster(seed), usage.Limits{CPU: 3, Memory: 2, Unlimited: 0.1}, seed)
+			raw, err := json.Marshal(outcomeOf(t, input, options(t, profile, "bursts:mean=0.8", seed)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(raw)
+		}
+		first := once(7)
+		if again := once(7); again != first {
+			t.Errorf("%s: the same seed gives\n%s and\n%s", profile, first, again)
+		}
+		if other := once(8); other == first {
+			t.Errorf("%s: another seed gives the same", profile)
+		}
+		if same, ok := seen[first]; ok {
+			t.Errorf("%s and %s come to the same", same, profile)
+		}
+		seen[first] = profile
+	}
+}
+
+// A run that is interrupted says what it has come to.
+func TestInterrupted(t *testing.T) {
+	cluster := &trace.Cluster{Nodes: []trace.Node{machine("a", 8, 64)}}
+	for i := range int64(10) {
+		cluster.Pods = append(cluster.Pods, needs(string(rune('a'+i)), 1, 1, i*100, trace.Never))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	o := options(t, "default", "constant:mean=1", 1)
+	o.Progress = func(done, total int64) {
+		if total != 900+600 {
+			t.Errorf("of %d seconds, want 1500", total)
+		}
+		if done == 300 {
+			cancel()
+		}
+	}
+	got, err := Run(ctx, FromTrace(cluster, usage.Limits{CPU: 1, Memory: 1}, 1), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Pods came at 0, 100, 200 and 300.
+	if !got.Interrupted || got.Seconds != 300 || got.Scheduled != 4 || got.Outside != 6 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// recorder notes where pods are placed.
+type recorder struct{ nodes map[string]string }
+
+func (r *recorder) placed(pod, node string) {
+	if r.nodes == nil {
+		r.nodes = map[string]string{}
+	}
+	r.nodes[pod] = node
+}
+
+func TestMonitoring(t *testing.T) {
+	m := newMonitoring(Metrics{Interval: 60, Delay: 90, Window: 120})
+	for i, cpu := range []float64{0.2, 0.4, 0.6, 0.8} {
+		second := int64(i) * 60
+		m.measured("a", second, cpu, 0.5)
+		m.read([]string{"a"}, second)
+	}
+	// The readings of 0, 60, 120 and 180 s arrive 90 s later.
+	for _, second := range []int64{90, 150, 210, 270} {
+		if next := m.next(); next != second {
+			t.Fatalf("the next one arrives at %d, want %d", next, second)
+		}
+		if _, ok := m.arrived(second - 1); ok {
+			t.Fatalf("arrived before %d", second)
+		}
+		reading, ok := m.arrived(second)
+		if !ok {
+			t.Fatalf("none has arrived at %d", second)
+		}
+		if second != 270 {
+			continue
+		}
+		// Over the 120 s until 180: 0.4, 0.6 and 0.8.
+		got := reading.Nodes["a"]
+		if math.Abs(got.CPU.Mean-0.6) > 1e-6 || math.Abs(got.CPU.StdDev-math.Sqrt(0.08/3)) > 1e-6 || got.Memory.StdDev > 1e-6 {
+			t.Errorf("%+v", got)
+		}
+	}
+	if m.next() != never {
+		t.Error("there is one more")
+	}
+}
+
+func TestEndsInOrder(t *testing.T) {
+	var e ends
+	for _, next := range []end{{30, 1}, {10, 3}, {30, 0}, {10, 2}, {20, 4}} {
+		e.add(next.second, next.pod)
+	}
+	var got []int32
+	for {
+		pod, ok := e.pop(29)
+		if !ok {
+			break
+		}
+		got = append(got, pod)
+	}
+	if want := []int32{2, 3, 4}; !slices.Equal(got, want) || e.next() != 30 {
+		t.Errorf("%v, then %d; want %v, then 30", got, e.next(), want)
+	}
+}

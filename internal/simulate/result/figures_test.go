@@ -1,0 +1,75 @@
+package result
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func scenario(t *testing.T, base, other []Run) *Scenario {
+	t.Helper()
+	s := &Scenario{Profiles: []Profile{{Name: "base", Runs: base}, {Name: "other", Runs: other}}}
+	if err := s.Compare(); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func run(seed uint64, victims int, interrupted bool) Run {
+	return Run{Seed: seed, Victims: victims, Interrupted: interrupted}
+}
+
+func TestCompare(t *testing.T) {
+	s := scenario(t, []Run{run(1, 5, false), run(2, 7, false), run(3, 9, false)}, []Run{run(1, 2, false), run(2, 4, false), run(3, 6, false)})
+	if got, want := s.Profiles[0].Figures["victims"], (Figure{Mean: 7}); !cmp.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	// Each pair differs by 3, so that the interval is that one value.
+	want := Figure{Mean: 4, Difference: &Difference{Mean: -3, Interval: &Interval{Low: -3, High: -3, Clear: true}, Less: 3}}
+	if got := s.Profiles[1].Figures["victims"]; !cmp.Equal(got, want) {
+		t.Errorf("%+v", cmp.Diff(want, got))
+	}
+	if got := s.Profiles[1].Figures["churn"].Difference; got.Interval.Clear || got.Equal != 3 {
+		t.Errorf("equal ones differ: %+v", got)
+	}
+}
+
+func TestCompareOneSeed(t *testing.T) {
+	s := scenario(t, []Run{run(1, 5, false)}, []Run{run(1, 6, false)})
+	if got, want := s.Profiles[1].Figures["victims"], (Figure{Mean: 6, Difference: &Difference{Mean: 1, More: 1}}); !cmp.Equal(got, want) {
+		t.Error(cmp.Diff(want, got))
+	}
+}
+
+// Runs that were cut short count only where there are no others, and never in a
+// difference.
+func TestCompareInterrupted(t *testing.T) {
+	s := scenario(t, []Run{run(1, 5, false), run(2, 1, true)}, []Run{run(1, 3, true)})
+	if got := s.Profiles[0].Figures["victims"].Mean; got != 5 {
+		t.Errorf("a mean of %v, want 5", got)
+	}
+	if got, want := s.Profiles[1].Figures["victims"], (Figure{Mean: 3}); !cmp.Equal(got, want) {
+		t.Error(cmp.Diff(want, got))
+	}
+	s = scenario(t, []Run{run(1, 5, false)}, nil)
+	if got := s.Profiles[1].Figures; len(got) != 0 {
+		t.Errorf("figures of no run: %v", got)
+	}
+}
+
+func TestMostReasons(t *testing.T) {
+	r := Run{Reasons: map[string]int{"b": 2, "a": 2, "c": 5}}
+	if got, want := r.MostReasons(), []string{"c", "a", "b"}; !cmp.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// What differs only by the order of additions does not differ.
+func TestCompareNoise(t *testing.T) {
+	third := 1.0 / 3
+	base := []Run{{Seed: 1, LimitedCoreSeconds: 3e5 * third}, {Seed: 2, LimitedCoreSeconds: 1e5}}
+	other := []Run{{Seed: 1, LimitedCoreSeconds: 3e5*third + 1e-10}, {Seed: 2, LimitedCoreSeconds: 1e5 + 1e-10}}
+	if got := scenario(t, base, other).Profiles[1].Figures["limitedCoreSeconds"].Difference; got.Equal != 2 || got.Interval.Clear {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,133 @@
+package source
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/replay"
+	"github.com/plimsoll-k8s/plimsoll/internal/trace"
+)
+
+// files are small traces in both layouts, and a manifest.
+var files = map[string]string{
+	"nodes.csv": "sn,cpu_milli,memory_mib,gpu,model\nn1,32000,65536,2,G1\n",
+	"pods.csv": "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n" +
+		"p1,1000,1024,1,500,G1,LS,Running,100,200,110\np2,1000,1024,0,0,,BE,Running,300,400,300\n",
+	"short.csv":                  "name,cpu_milli\np1,1\n",
+	"alibaba/machine_meta.csv":   "m_1,0,1,1,96,100,USING\n",
+	"alibaba/container_meta.csv": "c_1,m_1,0,app_1,started,400,800,1.56\n",
+	"bare/machine_meta.csv":      "m_1,0,1,1,96,100,USING\n",
+	"cluster.yaml": `apiVersion: v1
+kind: Node
+metadata: {name: n1}
+status: {allocatable: {cpu: "4", memory: 8Gi, pods: "10"}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: pending}
+spec: {containers: [{name: c, resources: {requests: {cpu: 1, memory: 1Gi}}}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: running}
+spec: {nodeName: n1, containers: [{name: c}]}
+`,
+}
+
+func folder(t *testing.T) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	for name, text := range files {
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func open(t *testing.T, s Spec) replay.Input {
+	t.Helper()
+	read, err := Open(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read.Input(1, usage.Limits{CPU: 2, Memory: 2})
+}
+
+// At its own times openb is spread thin: it is packed where nobody says otherwise,
+// and the answer says so.
+func TestOpenb(t *testing.T) {
+	folder(t)
+	packed := open(t, Spec{Trace: "openb:nodes.csv,pods.csv", Pack: -1})
+	if p := packed.Pods[1]; p.Arrival != 1 || p.Runs != trace.Never {
+		t.Errorf("packed: it comes at %d and runs for %d", p.Arrival, p.Runs)
+	}
+	if !slices.ContainsFunc(packed.Assumed, func(s string) bool { return strings.Contains(s, "1 to a second, and do not end") }) {
+		t.Errorf("packed, and nobody says so: %q", packed.Assumed)
+	}
+	real := open(t, Spec{Trace: "openb:nodes.csv,pods.csv", Pack: 0})
+	if p := real.Pods[1]; p.Arrival != 200 || p.Runs != 100 {
+		t.Errorf("it comes at %d and runs for %d", p.Arrival, p.Runs)
+	}
+	if p := real.Pods[0]; p.Wants.CPULimit != 2000 || p.Needs.GPU != 500 || p.Object.Spec.Affinity == nil {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestAlibaba(t *testing.T) {
+	folder(t)
+	input := open(t, Spec{Trace: "alibaba2018:alibaba,from=0,to=100,memory-gib=100", Pack: -1})
+	// 400 hundredths of a core, which the trace limits at 800; 1.56 % of 100 GiB.
+	if p := input.Pods[0]; p.Needs.CPU != 4000 || p.Wants.CPULimit != 8000 || p.Needs.Memory>>20 != 1597 {
+		t.Errorf("%+v", p)
+	}
+}
+
+// Pods of manifests have the limits that they declare, and those that have a node
+// run from the start.
+func TestManifests(t *testing.T) {
+	folder(t)
+	for _, spec := range []Spec{{Files: []string{"cluster.yaml"}}, {Files: []string{"-"}, Stdin: []byte(files["cluster.yaml"])}} {
+		input := open(t, spec)
+		if len(input.Pods) != 2 || input.Pods[0].Object.Name != "running" || input.Pods[1].Wants.CPULimit != 0 {
+			t.Errorf("%+v", input.Pods)
+		}
+		// It requests nothing.
+		if p := input.Pods[0]; p.CPU != 100 || p.Memory != 200<<20 {
+			t.Errorf("uses multiples of %v and %v", p.CPU, p.Memory)
+		}
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	folder(t)
+	for name, tc := range map[string]struct {
+		spec Spec
+		want string
+	}{
+		"unknown":        {Spec{Trace: "google:x"}, `--trace: found "google:x", want openb:NODES.csv,PODS.csv or alibaba2018:DIR`},
+		"one file":       {Spec{Trace: "openb:nodes.csv"}, `--trace: found "openb:nodes.csv", want openb:NODES.csv,PODS.csv`},
+		"no nodes":       {Spec{Trace: "openb:none.csv,pods.csv"}, "--trace: open none.csv: no such file or directory"},
+		"no pods":        {Spec{Trace: "openb:nodes.csv,none.csv"}, "--trace: open none.csv: no such file or directory"},
+		"short":          {Spec{Trace: "openb:nodes.csv,short.csv"}, "short.csv"},
+		"no folder":      {Spec{Trace: "alibaba2018:"}, "--trace: found no folder, want alibaba2018:DIR"},
+		"no machines":    {Spec{Trace: "alibaba2018:none"}, "--trace: open none/machine_meta.csv: no such file or directory"},
+		"only machines":  {Spec{Trace: "alibaba2018:bare"}, "--trace: bare: neither container_meta.csv nor batch_task.csv is there"},
+		"empty window":   {Spec{Trace: "alibaba2018:alibaba,from=9,to=9"}, `--trace: to: found "9", allowed: more than from`},
+		"unknown option": {Spec{Trace: "alibaba2018:alibaba,form=9"}, "--trace: form"},
+		"generate":       {Spec{Generate: "nodes=0,pods=1"}, `--generate: nodes: found "0", allowed: a whole number from 1 to`},
+		"manifest":       {Spec{Files: []string{"none.yaml"}}, "none.yaml: no such file or directory"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := Open(tc.spec); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%v, want %s", err, tc.want)
+			}
+		})
+	}
+}
