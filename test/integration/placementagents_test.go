@@ -1,0 +1,68 @@
+package integration
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// The agents of three member clusters, each a control plane of its own, tell the
+// hub how many cores are free, and that decides: in both versions of the document,
+// and again when pods have come.
+func TestPlacementByAgents(t *testing.T) {
+	h := startPlacementHub(t)
+	config, err := h.Config("test", "system:masters")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	agents := &fleetHub{config, h.client, kube, startNetwork(t, strings.TrimPrefix(config.Host, "https://"))}
+	for _, object := range example(t, "fleet.yaml") {
+		if object.GetKind() != "ManagedCluster" {
+			h.apply(t, object)
+		}
+	}
+	said, end := h.startController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false")
+	members := map[string]*hub{}
+	for i, cores := range []string{"4", "8", "16"} {
+		cluster := fmt.Sprint("cluster", i+1)
+		agents.accept(t, cluster)
+		h.patch(t, &clusterv1.ManagedCluster{ObjectMeta: runningPod(cluster, "", "0", "0").ObjectMeta}, map[string]any{
+			"metadata": map[string]any{"labels": map[string]any{clusterv1beta2.ClusterSetLabel: "fleet"}},
+		})
+		kubeconfig := filepath.Join(t.TempDir(), "hub")
+		agents.credentials(t, cluster, kubeconfig)
+		member, flags := startMember(t)
+		member.create(t, readyNode("node", cores, "64Gi", nil))
+		_, endAgent := member.startController(t, append(flags, "--cluster-name="+cluster, "--hub-kubeconfig="+kubeconfig)...)
+		defer endAgent()
+		members[cluster] = member
+	}
+	for _, version := range []string{"v1alpha1", "v1beta1"} {
+		placement := example(t, filepath.Join("6-addon-scores", "placement."+version+".yaml"))
+		h.apply(t, placement...)
+		h.awaitChosen(t, said, "free-cores", "cluster3")
+		// 15 of the 16 cores of cluster3 are requested.
+		members["cluster3"].create(t, runningPod("busy", "node", "15", "1Gi"))
+		began := time.Now()
+		h.awaitChosen(t, said, "free-cores", "cluster2")
+		t.Logf("%s: the decision followed %.1f s after the pod came; agents look every second", version, time.Since(began).Seconds())
+		if err := members["cluster3"].client.Delete(t.Context(), &v1.Pod{ObjectMeta: runningPod("busy", "", "0", "0").ObjectMeta}, client.GracePeriodSeconds(0)); err != nil {
+			t.Fatal(err)
+		}
+		h.awaitChosen(t, said, "free-cores", "cluster3")
+		h.forget(t, said, placement...)
+	}
+	end()
+}
