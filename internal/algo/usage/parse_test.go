@@ -75,12 +75,12 @@ func TestParseErrors(t *testing.T) {
 
 func TestParseLimits(t *testing.T) {
 	tests := map[string]string{
-		"ratio=2":                "[{2 2 0}]",
-		"ratio=1+1.5+2+4":        "[{1 1 0} {1.5 1.5 0} {2 2 0} {4 4 0}]",
-		"ratio=2,unlimited=0.25": "[{2 2 0.25}]",
-		"ratio=2+3,memory=1":     "[{2 1 0} {3 1 0}]",
-		"cpu=4,memory=1.5":       "[{4 1.5 0}]",
-		"unlimited=1":            "[{1 1 1}]",
+		"ratio=2":                "[ratio=2]",
+		"ratio=1+1.5+2+4":        "[ratio=1 ratio=1.5 ratio=2 ratio=4]",
+		"ratio=2,unlimited=0.25": "[ratio=2,unlimited=0.25]",
+		"ratio=2+3,memory=1":     "[cpu=2,memory=1 cpu=3,memory=1]",
+		"cpu=4,memory=1.5":       "[cpu=4,memory=1.5]",
+		"unlimited=1":            "[ratio=1,unlimited=1]",
 		"":                       `ratio: found "", allowed: numbers from 1 to 100 with + between them, unless cpu and memory are there`,
 		"cpu=2":                  `ratio: found "", allowed: numbers from 1 to 100 with + between them, unless cpu and memory are there`,
 		"ratio=0.5":              `ratio: found "0.5", allowed: numbers from 1 to 100 in rising order, with + between them`,
@@ -96,6 +96,11 @@ func TestParseLimits(t *testing.T) {
 			}
 			if got != want {
 				t.Errorf("%s, want %s", got, want)
+			}
+			for _, l := range limits {
+				if again, err := ParseLimits(l.String()); err != nil || len(again) != 1 || again[0] != l {
+					t.Errorf("%s is read as %v, %v", l, again, err)
+				}
 			}
 		})
 	}
