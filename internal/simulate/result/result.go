@@ -140,6 +140,9 @@ type Run struct {
 	CPULimitRatioPeak    float64      `json:"cpuLimitRatioPeak"`
 	MemoryLimitRatioPeak float64      `json:"memoryLimitRatioPeak"`
 	PendingSeconds       Distribution `json:"pendingSeconds"`
+
+	// Course is how the run went over time. The run with the first seed has it.
+	Course *replay.Course `json:"course,omitempty"`
 }
 
 // Distribution is what many values look like.
@@ -161,6 +164,7 @@ func OfRun(seed uint64, o replay.Outcome) Run {
 		NodesUsed: o.NodesUsed, NodesUsedPeak: o.NodesUsedPeak, Churn: o.Churn,
 		CPULimitRatio: of(o.CPULimitRatio), MemoryLimitRatio: of(o.MemoryLimitRatio), PendingSeconds: of(o.PendingSeconds),
 		CPULimitRatioPeak: o.CPULimitRatioPeak, MemoryLimitRatioPeak: o.MemoryLimitRatioPeak,
+		Course: o.Course,
 	}
 }
 
