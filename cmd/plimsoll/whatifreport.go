@@ -58,9 +58,13 @@ func writeReport(path string, force bool, r *result.Result) (err error) {
 	if force {
 		return os.Rename(file.Name(), path)
 	}
-	// Unlike a rename, a link does not replace what has come there meanwhile.
-	if err := os.Link(file.Name(), path); err != nil {
-		return err
+	// Unlike a rename, a link does not replace what has come there meanwhile. Not
+	// every file system has links.
+	switch err := os.Link(file.Name(), path); {
+	case err == nil:
+		return os.Remove(file.Name())
+	case errors.Is(err, fs.ErrExist):
+		return fmt.Errorf("%s has come there meanwhile", path)
 	}
-	return os.Remove(file.Name())
+	return os.Rename(file.Name(), path)
 }

@@ -21,7 +21,7 @@ type heatScale struct {
 // The most bins that eyes can tell apart, and the part of all values that the bins
 // are made for: few outliers share the last one.
 const (
-	maxBins = 9
+	maxBins = 12
 	inBins  = 0.995
 )
 
@@ -107,6 +107,9 @@ func (s heatScale) legend() []heatKey {
 // heatWidth is how wide a heatmap is, in pixels.
 const heatWidth = 300
 
+// gridPart is how many times as wide as the lines between them cells are.
+const gridPart = 8
+
 // cellSize returns how large the cells of so many nodes are: with few nodes each
 // can be seen by itself, and many still fit on a screen.
 func cellSize(nodes int) int {
@@ -159,7 +162,7 @@ func heatmap(s heatScale, title string, ratios []float64, nodes int) template.HT
 		}
 	}
 	run("none", "none", len(sorted), nodes)
-	d.WriteString(`<path class="grid" d="`)
+	d.f(`<path class="grid" stroke-width="%v" d="`, float64(size)/gridPart)
 	for i := 0; i <= columns; i++ {
 		d.f("M%d 0v%d", i*size, rows*size)
 	}

@@ -1,6 +1,7 @@
 package whatif
 
 import (
+	"cmp"
 	"math"
 	"strings"
 
@@ -86,6 +87,11 @@ var labels = func() map[string]string {
 // verdict is how one profile compares with the first.
 type verdict struct {
 	Profile, Base string
+	// Overload is by how much the time of overload differs, and whether that is
+	// clear.
+	Overload      string
+	OverloadIs    judgement
+	OverloadClass string
 	// Headline is on the time of overload, the figure that the others explain.
 	Headline string
 	Better   []string
@@ -124,6 +130,12 @@ func judgeProfile(base, other *result.Profile) verdict {
 	}
 	v.Unclear, v.Equal = counted[unclear], counted[equal]
 	v.Headline = headline(base.Figures, other.Figures)
+	is, was := other.Figures[overload].Difference, base.Figures[overload].Mean
+	v.OverloadIs = judge(overload, is, was)
+	v.OverloadClass = classes[v.OverloadIs]
+	if is != nil && v.OverloadIs != equal {
+		v.Overload = cmp.Or(percent(is.Mean, was), signed(is.Mean, differenceDecimals(is)))
+	}
 	switch {
 	case counted[unknown] == len(result.Figures):
 		v.Note = "No pair of runs went to its end, so that nothing can be compared."
@@ -143,35 +155,53 @@ func describe(label string, d *result.Difference, base float64) string {
 		text += " (" + part + ")"
 	}
 	if d.Interval != nil {
-		text += ", " + intervalText(d)
+		text += ", " + intervalText(d, differenceDecimals(d))
 	}
 	return text
 }
 
-func differenceDecimals(d *result.Difference) int {
+// valuesOf returns the mean of a difference and the ends of its interval.
+func valuesOf(d *result.Difference) []float64 {
 	if d.Interval == nil {
-		return decimals(d.Mean)
+		return []float64{d.Mean}
 	}
-	return decimals(d.Mean, d.Interval.Low, d.Interval.High)
+	return []float64{d.Mean, d.Interval.Low, d.Interval.High}
 }
 
-func intervalText(d *result.Difference) string {
-	digits := differenceDecimals(d)
+// differenceDecimals returns how many digits tell something of a difference.
+func differenceDecimals(d *result.Difference) int {
+	return distinct(d, decimals(valuesOf(d)...))
+}
+
+// distinct returns so many digits, or more if what is not zero looked as if it
+// were: it may decide what is clear.
+func distinct(d *result.Difference, digits int) int {
+	for _, v := range valuesOf(d) {
+		for v != 0 && digits < 2*maxDecimals && strings.Trim(number(v, digits), minus+"0.") == "" {
+			digits++
+		}
+	}
+	return digits
+}
+
+func intervalText(d *result.Difference, digits int) string {
 	return "[" + signed(d.Interval.Low, digits) + ", " + signed(d.Interval.High, digits) + "]"
 }
 
+// overload is the figure that the others explain.
+const overload = "overloadMinutes"
+
 // headline says in a sentence what becomes of overload.
 func headline(base, other map[string]result.Figure) string {
-	const name = "overloadMinutes"
-	was, ok := base[name]
-	is, both := other[name]
+	was, ok := base[overload]
+	is, both := other[overload]
 	if !ok || !both {
 		return ""
 	}
 	at := decimals(was.Mean, is.Mean)
 	values := number(is.Mean, at) + " node minutes instead of " + number(was.Mean, at)
 	d := is.Difference
-	switch judge(name, d, was.Mean) {
+	switch judge(overload, d, was.Mean) {
 	case better:
 		return "Nodes are overloaded for less time: " + values + describe(", a difference of", d, was.Mean) + "; this is clear."
 	case worse:

@@ -41,7 +41,7 @@ func most(values ...float64) float64 {
 	return highest
 }
 
-// niceStep returns a round number (1, 2 or 5 and a power of ten) of which at most
+// niceStep returns a round number (1, 2, 2.5 or 5 times a power of ten) of which at most
 // so many make up a span.
 func niceStep(span float64, parts int) float64 {
 	rough := span / float64(parts)
@@ -53,7 +53,7 @@ func niceStep(span float64, parts int) float64 {
 	if err != nil {
 		return 1
 	}
-	for _, factor := range []float64{1, 2, 5} {
+	for _, factor := range []float64{1, 2, 2.5, 5} {
 		if factor*power >= rough*(1-1e-9) {
 			return factor * power
 		}

@@ -165,6 +165,12 @@ func rows(s *result.Scenario) []row {
 		digits := decimals(means...)
 		was := s.Profiles[0].Figures[named.Name].Mean
 		line := whiskerScale(differences, was)
+		var apart []float64
+		for _, d := range differences {
+			if d != nil && !negligible(d, was) {
+				apart = append(apart, valuesOf(d)...)
+			}
+		}
 		for i := range s.Profiles {
 			p := &s.Profiles[i]
 			figure, ok := p.Figures[named.Name]
@@ -174,7 +180,7 @@ func rows(s *result.Scenario) []row {
 			}
 			r.Means = append(r.Means, mean)
 			if i > 0 {
-				r.Cells = append(r.Cells, newCell(p.Name, mean, named.Name, figure.Difference, was, line))
+				r.Cells = append(r.Cells, newCell(p.Name, mean, named.Name, figure.Difference, was, line, decimals(apart...)))
 			}
 		}
 		all = append(all, r)
@@ -182,7 +188,7 @@ func rows(s *result.Scenario) []row {
 	return all
 }
 
-func newCell(profile, mean, figure string, d *result.Difference, base float64, line scale) cell {
+func newCell(profile, mean, figure string, d *result.Difference, base float64, line scale, digits int) cell {
 	is := judge(figure, d, base)
 	c := cell{Profile: profile, Mean: mean, Verdict: is, Class: classes[is], Whisker: whisker(line, d, is)}
 	if d == nil {
@@ -192,10 +198,11 @@ func newCell(profile, mean, figure string, d *result.Difference, base float64, l
 		c.Difference = "0"
 		return c
 	}
-	c.Difference, c.Percent = signed(d.Mean, differenceDecimals(d)), percent(d.Mean, base)
+	digits = distinct(d, digits)
+	c.Difference, c.Percent = signed(d.Mean, digits), percent(d.Mean, base)
 	c.Seeds = fmt.Sprintf("%d / %d / %d", d.Less, d.Equal, d.More)
 	if d.Interval != nil {
-		c.Interval = intervalText(d)
+		c.Interval = intervalText(d, digits)
 	}
 	return c
 }
