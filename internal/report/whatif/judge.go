@@ -198,8 +198,7 @@ func headline(base, other map[string]result.Figure) string {
 	if !ok || !both {
 		return ""
 	}
-	at := decimals(was.Mean, is.Mean)
-	values := number(is.Mean, at) + " node minutes instead of " + number(was.Mean, at)
+	values := number(is.Mean, decimals(is.Mean)) + " node minutes instead of " + number(was.Mean, decimals(was.Mean))
 	d := is.Difference
 	switch judge(overload, d, was.Mean) {
 	case better:
@@ -214,7 +213,7 @@ func headline(base, other map[string]result.Figure) string {
 		if is.Mean == 0 {
 			return "No node is overloaded, with neither of the two."
 		}
-		return "Nodes are overloaded for as long as before: " + number(is.Mean, at) + " node minutes."
+		return "Nodes are overloaded for as long as before: " + number(is.Mean, decimals(is.Mean)) + " node minutes."
 	default:
 		return ""
 	}

@@ -75,14 +75,14 @@ func signed(v float64, decimals int) string {
 }
 
 // percent says how much a difference is of what it is a difference to, nothing if
-// that cannot be said.
+// that cannot be said, or is so much that it tells nothing.
 func percent(difference, of float64) string {
 	if of == 0 || !finite(difference) || !finite(of) {
 		return ""
 	}
 	part := 100 * difference / math.Abs(of)
 	switch {
-	case !finite(part) || difference == 0:
+	case !finite(part) || difference == 0 || math.Abs(part) > 999:
 		return ""
 	case math.Abs(part) < 10:
 		return signed(part, 1) + thin + "%"

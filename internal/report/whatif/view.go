@@ -155,14 +155,12 @@ func rows(s *result.Scenario) []row {
 	var all []row
 	for _, named := range result.Figures {
 		r := row{Name: named.Name, Label: strings.TrimSpace(named.Label), Part: strings.HasPrefix(named.Label, " ")}
-		var means []float64
 		var differences []*result.Difference
 		for i := range s.Profiles {
 			if figure, ok := s.Profiles[i].Figures[named.Name]; ok {
-				means, differences = append(means, figure.Mean), append(differences, figure.Difference)
+				differences = append(differences, figure.Difference)
 			}
 		}
-		digits := decimals(means...)
 		was := s.Profiles[0].Figures[named.Name].Mean
 		line := whiskerScale(differences, was)
 		var apart []float64
@@ -176,7 +174,7 @@ func rows(s *result.Scenario) []row {
 			figure, ok := p.Figures[named.Name]
 			mean := "–"
 			if ok {
-				mean = number(figure.Mean, digits)
+				mean = number(figure.Mean, decimals(figure.Mean))
 			}
 			r.Means = append(r.Means, mean)
 			if i > 0 {
