@@ -31,6 +31,8 @@ type whatIfOptions struct {
 	seeds    int
 	failOn   string
 	output   string
+	report   string
+	force    bool
 }
 
 // maxSeeds bounds how many runs there are of each kind, maxPack how many pods come
@@ -98,6 +100,10 @@ each difference: of the mean over seeds, at 95 %.
   plimsoll compare --profile old.yaml --profile new.yaml -f cluster.yaml --seeds 10 \
     --fail-on 'differences["new.yaml"].overloadMinutes.low > 0.0'
 
+  # A page to show to others.
+  plimsoll compare --profile default --profile low-risk --generate nodes=50,pods=1500 \
+    --seeds 10 --report report.html
+
   # Over limits and shapes of use.
   plimsoll compare --profile default --profile low-risk --generate nodes=50,pods=1500 \
     --limits ratio=1+2+4 --usage beta --usage bursts`,
@@ -128,8 +134,10 @@ func (o *whatIfOptions) addFlags(cmd *cobra.Command) {
 	flags.Uint64Var(&o.seed, "seed", 1, "what generated things are drawn by")
 	flags.IntVar(&o.seeds, "seeds", 1, "how many seeds, from that one on")
 	flags.StringVar(&o.failOn, "fail-on", "", "exit with code 3 if this expression in CEL is true, over profiles, differences, limits, usage and result")
-	flags.StringVarP(&o.output, "output", "o", "table", "table or json")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	flags.StringVarP(&o.output, "output", "o", "table", "table, json or html")
+	flags.StringVar(&o.report, "report", "", "also write a report to this file: HTML that needs no network")
+	flags.BoolVar(&o.force, "force", false, "with --report: replace the file if it is there")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "html"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(profiles.Names, cobra.ShellCompDirectiveDefault))
 	_ = cmd.RegisterFlagCompletionFunc("usage", cobra.FixedCompletions(kindNames(), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
 	_ = cmd.RegisterFlagCompletionFunc("trace", cobra.FixedCompletions([]string{"openb:", "alibaba2018:"}, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
@@ -150,14 +158,16 @@ func (o *whatIfOptions) validate(cmd *cobra.Command) error {
 	}
 	const step = replay.Step * time.Second
 	switch {
-	case o.output != "table" && o.output != "json":
-		return fmt.Errorf("--output: found %q, want table or json", o.output)
+	case o.output != "table" && o.output != "json" && o.output != "html":
+		return fmt.Errorf("--output: found %q, want table, json or html", o.output)
+	case o.force && o.report == "":
+		return errors.New("--force: want it with --report")
 	case o.seeds < 1 || o.seeds > maxSeeds:
 		return fmt.Errorf("--seeds: found %d, want a whole number from 1 to %d", o.seeds, maxSeeds)
 	case o.tail < step || o.tail > 30*24*time.Hour || o.tail%step != 0:
 		return fmt.Errorf("--tail: found %s, want whole minutes from 1m to 720h", o.tail)
 	}
-	return nil
+	return checkReport(o.report, o.force)
 }
 
 // validateInput says what is wrong with what there is to run over.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
+	"github.com/plimsoll-k8s/plimsoll/internal/report/whatif"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/condition"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/job"
@@ -52,6 +53,11 @@ func (o *whatIfOptions) run(cmd *cobra.Command) error {
 	}
 	if err := o.print(cmd.OutOrStdout(), &p.result); err != nil {
 		return &failure{err}
+	}
+	if o.report != "" {
+		if err := writeReport(o.report, o.force, &p.result); err != nil {
+			return &failure{err}
+		}
 	}
 	if p.result.Interrupted {
 		return errors.New("interrupted: what is shown is of the time until then, and marked")
@@ -146,8 +152,8 @@ func (o *whatIfOptions) plan(ctx context.Context, in io.Reader, warn func(string
 // add adds the jobs of a scenario.
 func (p *plan) add(common job.Job, compared []profiles.Profile) {
 	for _, profile := range compared {
-		for _, seed := range p.result.Seeds {
-			common.Profile, common.Seed = profile, seed
+		for i, seed := range p.result.Seeds {
+			common.Profile, common.Seed, common.Course = profile, seed, i == 0
 			p.jobs = append(p.jobs, common)
 		}
 	}
@@ -211,10 +217,13 @@ func (p *plan) take(runs []*result.Run) error {
 }
 
 func (o *whatIfOptions) print(out io.Writer, r *result.Result) error {
-	if o.output == "json" {
+	switch o.output {
+	case "json":
 		encoder := json.NewEncoder(out)
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(r)
+	case "html":
+		return whatif.Write(out, r)
 	}
 	printResult(out, r)
 	return nil

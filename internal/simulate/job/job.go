@@ -23,6 +23,8 @@ type Job struct {
 	Metrics replay.Metrics   `json:"metrics"`
 	Tail    int64            `json:"tail"`
 	Seed    uint64           `json:"seed"`
+	// Course: how the run goes over time is recorded.
+	Course bool `json:"course,omitempty"`
 }
 
 // Run runs the job in this process. If ctx ends before it does, the result is of
@@ -41,7 +43,7 @@ func (j Job) Run(ctx context.Context, progress func(done, total int64)) (result.
 		return result.Run{}, err
 	}
 	outcome, err := replay.Run(ctx, read.Input(j.Seed, j.Limits), replay.Options{
-		Config: config, Usage: model, Metrics: j.Metrics, Tail: j.Tail, Progress: progress,
+		Config: config, Usage: model, Metrics: j.Metrics, Tail: j.Tail, Course: j.Course, Progress: progress,
 	})
 	return runOf(j.Seed, outcome), err
 }
@@ -59,5 +61,6 @@ func runOf(seed uint64, o replay.Outcome) result.Run {
 		MemoryLimitRatio:  result.Distribution(o.MemoryLimitRatio),
 		PendingSeconds:    result.Distribution(o.PendingSeconds),
 		CPULimitRatioPeak: o.CPULimitRatioPeak, MemoryLimitRatioPeak: o.MemoryLimitRatioPeak,
+		Course: (*result.Course)(o.Course),
 	}
 }

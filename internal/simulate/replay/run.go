@@ -32,6 +32,8 @@ type Outcome struct {
 	// to the end.
 	Seconds     int64
 	Interrupted bool
+	// Course is how it went, if that was asked for.
+	Course *Course
 }
 
 // run is the state of a run.
@@ -60,6 +62,7 @@ type run struct {
 	scratch   []outcome.Pod
 	sums      outcome.Run
 	scheduled int
+	course    *course
 }
 
 // node is a node as the run knows it.
@@ -143,6 +146,9 @@ func (r *run) prepare(ctx context.Context) error {
 	}
 	slices.SortStableFunc(r.arrivals, func(a, b int32) int { return cmp.Compare(r.Pods[a].Arrival, r.Pods[b].Arrival) })
 	r.horizon = (last+Step-1)/Step*Step + r.Tail
+	if r.Options.Course {
+		r.course = newCourse(r.horizon)
+	}
 	if len(cluster.Running) > 0 {
 		// What runs from the start has been measured when the first pod comes.
 		r.before = (r.Metrics.Window + r.Metrics.Delay + Step - 1) / Step
@@ -301,6 +307,7 @@ func (r *run) step() {
 		step, _, _ := r.evaluator.Step(n.has, r.scratch)
 		if r.now >= 0 {
 			r.sums.Node(i, n.has, len(n.pods), Step, step)
+			r.course.node(n.has, len(n.pods), step)
 		}
 		if measure {
 			r.load.measured(n.name, r.now, part(step.CPUGot, n.machineCPU), part(step.MemoryKept, n.has.MachineMemory))
@@ -309,6 +316,7 @@ func (r *run) step() {
 	}
 	if r.now >= 0 {
 		r.sums.EndStep(Step)
+		r.course.endStep(r.now, len(r.queue.waiting))
 	}
 	if measure {
 		r.load.read(measured, r.now)
@@ -333,5 +341,6 @@ func (r *run) outcome(interrupted bool) Outcome {
 	return Outcome{
 		Result: r.sums.Result(), Scheduled: r.scheduled, Outside: len(r.arrivals) - r.arrived,
 		Reasons: reasons, Seconds: max(r.now, 0), Interrupted: interrupted,
+		Course: r.course.course(&r.sums),
 	}
 }

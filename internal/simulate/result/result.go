@@ -145,6 +145,9 @@ type Run struct {
 	CPULimitRatioPeak    float64      `json:"cpuLimitRatioPeak"`
 	MemoryLimitRatioPeak float64      `json:"memoryLimitRatioPeak"`
 	PendingSeconds       Distribution `json:"pendingSeconds"`
+
+	// Course is how the run went over time. The run with the first seed has it.
+	Course *Course `json:"course,omitempty"`
 }
 
 // Distribution is what many values look like.

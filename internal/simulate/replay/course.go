@@ -1,0 +1,119 @@
+package replay
+
+import (
+	"math"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/outcome"
+)
+
+// maxPoints is how many points a course has at most: as many as a chart can show
+// and a document can carry, however long the run is.
+const maxPoints = 240
+
+// Course is how a run went: what it looked like over time, and where its nodes
+// stood.
+type Course struct {
+	// EverySeconds is how far apart the points are. Point i is the mean over the
+	// steps from i times that on, up to the next point.
+	EverySeconds int64
+	// OverloadedNodes is how many nodes were short of CPU or memory.
+	OverloadedNodes []float64
+	// OvercommittedNodes is how many nodes had pods whose limits are more than the
+	// node has, of CPU or of memory: what may come to overload.
+	OvercommittedNodes []float64
+	// PendingPods is how many pods waited for a node.
+	PendingPods []float64
+	// NodesUsed is how many nodes had pods.
+	NodesUsed []float64
+	// CPULimitRatios and MemoryLimitRatios are of each node that had pods the limits
+	// over what it has, the mean over the time it had them, the highest first.
+	CPULimitRatios    []float64
+	MemoryLimitRatios []float64
+}
+
+// course records the course of a run. A nil one records nothing.
+type course struct {
+	every  int64
+	points []point
+	now    counts // of the step that is being looked at
+}
+
+// counts are what is counted in a step.
+type counts struct{ overloaded, overcommitted, pending, used float64 }
+
+// point is the sum of some steps.
+type point struct {
+	counts
+	steps float64
+}
+
+// newCourse returns a course of a run that goes to a second.
+func newCourse(horizon int64) *course {
+	steps := max(horizon/Step, 1)
+	return &course{every: (steps + maxPoints - 1) / maxPoints * Step}
+}
+
+// node takes in a step on a node that has so many pods.
+func (c *course) node(has outcome.Node, pods int, step outcome.Step) {
+	if c == nil || pods == 0 {
+		return
+	}
+	c.now.used++
+	if step.Overloaded() {
+		c.now.overloaded++
+	}
+	if step.CPULimits > has.CPU || step.MemoryLimits > has.Memory {
+		c.now.overcommitted++
+	}
+}
+
+// endStep ends the step of a second, in which so many pods waited.
+func (c *course) endStep(second int64, waiting int) {
+	if c == nil {
+		return
+	}
+	for int64(len(c.points)) <= second/c.every {
+		c.points = append(c.points, point{})
+	}
+	p := &c.points[second/c.every]
+	p.overloaded += c.now.overloaded
+	p.overcommitted += c.now.overcommitted
+	p.pending += float64(waiting)
+	p.used += c.now.used
+	p.steps++
+	c.now = counts{}
+}
+
+// course returns what was recorded, of nodes as they were summed up.
+func (c *course) course(sums *outcome.Run) *Course {
+	if c == nil {
+		return nil
+	}
+	cpu, memory := sums.LimitRatios()
+	return &Course{
+		EverySeconds:       c.every,
+		OverloadedNodes:    c.series(func(p *point) float64 { return p.overloaded }),
+		OvercommittedNodes: c.series(func(p *point) float64 { return p.overcommitted }),
+		PendingPods:        c.series(func(p *point) float64 { return p.pending }),
+		NodesUsed:          c.series(func(p *point) float64 { return p.used }),
+		CPULimitRatios:     rounded(cpu), MemoryLimitRatios: rounded(memory),
+	}
+}
+
+// series returns the means of one of the counts.
+func (c *course) series(of func(*point) float64) []float64 {
+	means := make([]float64, len(c.points))
+	for i := range c.points {
+		means[i] = part(of(&c.points[i]), c.points[i].steps)
+	}
+	return rounded(means)
+}
+
+// rounded keeps three decimals: more cannot be seen, and documents carry many.
+func rounded(values []float64) []float64 {
+	short := make([]float64, len(values))
+	for i, v := range values {
+		short[i] = math.Round(v*1000) / 1000
+	}
+	return short
+}

@@ -1,0 +1,72 @@
+package replay
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/outcome"
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
+	"github.com/plimsoll-k8s/plimsoll/internal/trace"
+)
+
+// Two nodes of 4 cores and 16 GiB; each gets a pod of 2 cores and 4 GiB, limits
+// twice that. At 60 s one gets a third of 1 core and 4 GiB, and has then 6 cores of
+// limits, all of which are wanted. The run ends at 660 s, after 11 steps. A pod of
+// 100 cores waits from 60 s on.
+func TestCourseByHand(t *testing.T) {
+	cluster := &trace.Cluster{
+		Nodes: []trace.Node{machine("a", 4, 16), machine("b", 4, 16), machine("gone", 0, 0)},
+		Pods: []trace.Pod{
+			needs("p1", 2, 4, 0, trace.Never), needs("p2", 2, 4, 0, trace.Never),
+			needs("p3", 1, 4, 60, trace.Never), needs("large", 100, 4, 60, trace.Never),
+		},
+	}
+	o := options(t, "default", "constant:mean=3,max=4", 1)
+	if got := outcomeOf(t, FromTrace(cluster, usage.Limits{CPU: 2, Memory: 2}, 1), o).Course; got != nil {
+		t.Errorf("%+v that nobody asked for", got)
+	}
+	o.Course = true
+	later := append([]float64{0}, slices.Repeat([]float64{1}, 10)...)
+	want := &Course{
+		EverySeconds: 60, OverloadedNodes: later, OvercommittedNodes: later, PendingPods: later,
+		NodesUsed: slices.Repeat([]float64{2}, 11),
+		// (4 + 10 x 6) / 11 of 4, (8 + 10 x 16) / 11 of 16
+		CPULimitRatios: []float64{1.455, 1}, MemoryLimitRatios: []float64{0.955, 0.5},
+	}
+	if diff := cmp.Diff(want, outcomeOf(t, FromTrace(cluster, usage.Limits{CPU: 2, Memory: 2}, 1), o).Course); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// However long a run is, its course has no more points than can be shown, and each
+// is a mean.
+func TestCourseOfLongRun(t *testing.T) {
+	const steps = 2*maxPoints + 1
+	c := newCourse(steps * Step)
+	if c.every != 3*Step {
+		t.Fatalf("every %d s, want %d", c.every, 3*Step)
+	}
+	has := outcome.Node{CPU: 4, Memory: 4}
+	for i := range int64(steps) {
+		if i%3 == 0 {
+			c.node(has, 1, outcome.Step{Victims: 1})
+		}
+		c.node(has, 1, outcome.Step{CPULimits: 4, MemoryLimits: 5})
+		c.node(has, 0, outcome.Step{})
+		c.endStep(i*Step, int(i%3))
+	}
+	got := c.course(&outcome.Run{})
+	points := (steps + 2) / 3
+	if len(got.NodesUsed) != points || points > maxPoints {
+		t.Fatalf("%d points, want %d, at most %d", len(got.NodesUsed), points, maxPoints)
+	}
+	if got.OverloadedNodes[1] != 0.333 || got.OvercommittedNodes[1] != 1 || got.PendingPods[1] != 1 || got.NodesUsed[1] != 1.333 {
+		t.Errorf("%v, %v, %v, %v", got.OverloadedNodes[1], got.OvercommittedNodes[1], got.PendingPods[1], got.NodesUsed[1])
+	}
+	// The last point is of one step, and not of three.
+	if last := got.OverloadedNodes[points-1]; last != 1 {
+		t.Errorf("%v at the end, want 1", last)
+	}
+}

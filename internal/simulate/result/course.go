@@ -1,0 +1,22 @@
+package result
+
+// Course is how a run went: what it looked like over time, and where its nodes
+// stood.
+type Course struct {
+	// EverySeconds is how far apart the points are. Point i is the mean over the
+	// steps from i times that on, up to the next point.
+	EverySeconds int64 `json:"everySeconds"`
+	// OverloadedNodes is how many nodes were short of CPU or memory.
+	OverloadedNodes []float64 `json:"overloadedNodes"`
+	// OvercommittedNodes is how many nodes had pods whose limits are more than the
+	// node has, of CPU or of memory: what may come to overload.
+	OvercommittedNodes []float64 `json:"overcommittedNodes"`
+	// PendingPods is how many pods waited for a node.
+	PendingPods []float64 `json:"pendingPods"`
+	// NodesUsed is how many nodes had pods.
+	NodesUsed []float64 `json:"nodesUsed"`
+	// CPULimitRatios and MemoryLimitRatios are of each node that had pods the limits
+	// over what it has, the mean over the time it had them, the highest first.
+	CPULimitRatios    []float64 `json:"cpuLimitRatios"`
+	MemoryLimitRatios []float64 `json:"memoryLimitRatios"`
+}
