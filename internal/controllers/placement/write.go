@@ -2,6 +2,7 @@ package placement
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -86,7 +87,9 @@ func (c *Controller) take(ctx context.Context, object *v1beta1.Placement, there 
 			}},
 		}
 		c.metrics.wrote("create")
-		if err := c.client.Create(ctx, decision); err != nil {
+		if err := c.client.Create(ctx, decision); apierrors.IsAlreadyExists(err) {
+			return c.makeRoom(ctx, object, client.ObjectKeyFromObject(decision), err)
+		} else if err != nil {
 			return err
 		}
 	}
@@ -102,6 +105,29 @@ func (c *Controller) take(ctx context.Context, object *v1beta1.Placement, there 
 		}
 	}
 	return nil
+}
+
+// makeRoom looks at what has the name of a PlacementDecision that could not be
+// created. If it is one that the cache has not heard of yet, exists is returned.
+// If it is one of the placement that has lost its label, so that nobody finds it,
+// it is deleted; the next try creates it. If it is somebody else's it is in the
+// way.
+func (c *Controller) makeRoom(ctx context.Context, object *v1beta1.Placement, key client.ObjectKey, exists error) error {
+	var there clusterv1beta1.PlacementDecision
+	if err := c.live.Get(ctx, key, &there); err != nil {
+		return err
+	}
+	if there.Labels[clusterv1beta1.PlacementLabel] == object.Name {
+		return exists
+	}
+	if !metav1.IsControlledBy(&there, object) {
+		return fmt.Errorf("PlacementDecision %s is there and not of this placement: delete or rename it", key.Name)
+	}
+	c.metrics.wrote("delete")
+	if err := c.client.Delete(ctx, &there, client.Preconditions{ResourceVersion: &there.ResourceVersion}); client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	return exists
 }
 
 // remove deletes the decisions of a placement that is gone. Where there is a
