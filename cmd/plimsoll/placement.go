@@ -259,51 +259,17 @@ func placementResultOf(verdict namedVerdict) placementResult {
 	return result
 }
 
+// printVerdict prints what comes of a placement for people.
 func printVerdict(out io.Writer, verdict namedVerdict) {
-	t := table.NewWriter()
-	t.SetOutputMirror(out)
-	t.SetStyle(table.StyleLight)
-	t.Style().Format.Header = text.FormatDefault
-	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, Align: text.AlignCenter}})
-	header := table.Row{verdict.key.String(), "chosen"}
-	if verdict.Policy != nil && verdict.Decision != nil {
-		names, weights := verdict.Policy.Prioritizers()
-		for i, name := range names {
-			header = append(header, fmt.Sprintf("%s x %d", name, weights[i]))
-		}
-	}
-	t.AppendHeader(append(header, "total", ""))
-	for _, standing := range verdict.Standings() {
-		chosen := ""
-		if standing.Chosen {
-			chosen = "yes"
-		}
-		row := table.Row{standing.Name, chosen}
-		if standing.Feasible {
-			for _, score := range standing.Scores {
-				cell := strconv.FormatInt(score.Score, 10)
-				if !score.HasData {
-					cell += " (no data)"
-				}
-				row = append(row, cell)
-			}
-			row = append(row, standing.Total)
-		} else {
-			for range len(header) - 1 {
-				row = append(row, "")
-			}
-		}
-		t.AppendRow(append(row, standing.Reason))
-	}
 	if verdict.Decision != nil {
-		t.Render()
+		printStandings(out, verdict)
 	} else {
 		fmt.Fprintf(out, "%s\n", verdict.key)
 	}
-	if verdict.Keep && len(verdict.before) > 0 {
+	switch {
+	case verdict.Keep && len(verdict.before) > 0:
 		fmt.Fprintf(out, "keeps %s\n", strings.Join(verdict.before, ", "))
-	}
-	if len(verdict.Groups) > 1 && !verdict.Keep {
+	case !verdict.Keep && len(verdict.Groups) > 1:
 		for i, group := range verdict.Groups {
 			var names []string
 			for _, choice := range group.Clusters {
@@ -318,4 +284,42 @@ func printVerdict(out io.Writer, verdict namedVerdict) {
 	if !verdict.RequeueAt.IsZero() {
 		fmt.Fprintf(out, "the answer may change by itself at %s\n", verdict.RequeueAt.UTC().Format(time.RFC3339))
 	}
+}
+
+// printStandings prints a row for each cluster, the best first.
+func printStandings(out io.Writer, verdict namedVerdict) {
+	t := table.NewWriter()
+	t.SetOutputMirror(out)
+	t.SetStyle(table.StyleLight)
+	t.Style().Format.Header = text.FormatDefault
+	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, Align: text.AlignCenter}})
+	header := table.Row{verdict.key.String(), "chosen"}
+	names, weights := verdict.Policy.Prioritizers()
+	for i, name := range names {
+		// On several lines: with all prioritizers the table is wide enough.
+		broken := strings.NewReplacer("Resource", "Resource\n", "/", "/\n").Replace(name)
+		header = append(header, fmt.Sprintf("%s\nx %d", broken, weights[i]))
+	}
+	t.AppendHeader(append(header, "total", ""))
+	for _, standing := range verdict.Standings() {
+		chosen := ""
+		if standing.Chosen {
+			chosen = "yes"
+		}
+		row := table.Row{standing.Name, chosen}
+		for _, score := range standing.Scores {
+			cell := strconv.FormatInt(score.Score, 10)
+			if !score.HasData {
+				cell += " (no data)"
+			}
+			row = append(row, cell)
+		}
+		if standing.Feasible {
+			row = append(row, standing.Total)
+		} else {
+			row = append(row, make(table.Row, len(names)+1)...)
+		}
+		t.AppendRow(append(row, standing.Reason))
+	}
+	t.Render()
 }

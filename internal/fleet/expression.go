@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/google/cel-go/cel"
@@ -54,8 +55,10 @@ func compileExpression(text string) (*expression, error) {
 		return nil, err
 	}
 	ast, issues := env.Compile(text)
-	if issues.Err() != nil {
-		return nil, issues.Err()
+	if err := issues.Err(); err != nil {
+		// The lines after the first draw the place.
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		return nil, errors.New(strings.TrimPrefix(first, "ERROR: <input>:"))
 	}
 	if t := ast.OutputType(); t != cel.BoolType && t != cel.DynType {
 		return nil, fmt.Errorf("is a %s, must be true or false", t)

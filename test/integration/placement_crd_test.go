@@ -49,6 +49,8 @@ type placementDocument struct {
 	Name string         `json:"name"`
 	Spec map[string]any `json:"spec"`
 	CRD  string         `json:"crd"`
+	// Validate is in the words of the controller.
+	Validate string `json:"validate"`
 }
 
 func placementDocuments(t *testing.T, file string) (out []placementDocument) {

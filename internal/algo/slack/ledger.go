@@ -1,5 +1,7 @@
 package slack
 
+import "slices"
+
 // Pod is what the ledger keeps of a pod.
 type Pod struct {
 	// Node that the pod is on; a pod without one does not count.
@@ -57,7 +59,9 @@ type account struct {
 	daemons Amounts
 	// requested is what the other pods request.
 	requested Amounts
-	pods      map[string]struct{}
+	// pods on the node: a hundred or so, so that a list is smaller than a map and
+	// not slower.
+	pods []string
 }
 
 // NewLedger returns an empty ledger.
@@ -73,7 +77,7 @@ func (l *Ledger) SetNode(name string, node Node) {
 		return
 	}
 	if a.InPool != node.InPool {
-		for id := range a.pods {
+		for _, id := range a.pods {
 			if a.InPool {
 				l.uncount(l.pods[id])
 			} else {
@@ -113,7 +117,7 @@ func (l *Ledger) SetPod(id string, pod Pod) {
 	}
 	l.pods[id] = pod
 	a := l.account(pod.Node)
-	a.pods[id] = struct{}{}
+	a.pods = append(a.pods, id)
 	if a.InPool {
 		l.count(pod)
 	}
@@ -144,7 +148,10 @@ func (l *Ledger) DeletePod(id string) {
 	}
 	l.offer(a)
 	delete(l.pods, id)
-	delete(a.pods, id)
+	i := slices.Index(a.pods, id)
+	last := len(a.pods) - 1
+	a.pods[i] = a.pods[last]
+	a.pods = a.pods[:last]
 	l.release(pod.Node, a)
 }
 
@@ -152,7 +159,7 @@ func (l *Ledger) DeletePod(id string) {
 func (l *Ledger) account(name string) *account {
 	a := l.nodes[name]
 	if a == nil {
-		a = &account{pods: map[string]struct{}{}}
+		a = &account{}
 		l.nodes[name] = a
 	}
 	return a

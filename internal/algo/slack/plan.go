@@ -1,9 +1,6 @@
 package slack
 
-import (
-	"fmt"
-	"math"
-)
+import "fmt"
 
 // Base is what a rate is a part of.
 type Base int
@@ -31,9 +28,10 @@ type Policy struct {
 	MaxPlaceholders int64
 }
 
-// MaxCount is how many placeholders there may be at all: what a number of
-// replicas can be in Kubernetes.
-const MaxCount = math.MaxInt32
+// MaxCount is how many placeholders there may be at all: twenty for each node of
+// the largest cluster that Kubernetes is made for. A pod of absurd size must not
+// make an autoscaler count to billions.
+const MaxCount = 100_000
 
 // left returns how many placeholders there may be beside the head.
 func (p Policy) left(head []Group) int64 {

@@ -138,7 +138,7 @@ func TestCompute(t *testing.T) {
 			nil,
 			Group{Amounts{1, gib}, MaxCount},
 			false,
-			[]string{"351843720888320000 placeholders are wanted, there cannot be more than 2147483647"},
+			[]string{"351843720888320000 placeholders are wanted, there cannot be more than 100000"},
 		},
 		// s = (16, 64)/80 = (0.2, 0.8): 40 wanted, 10 allowed. (1, 4) is the largest
 		// that may be: 8 do.

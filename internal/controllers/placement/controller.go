@@ -61,6 +61,11 @@ type Controller struct {
 	// and for reading while a change is taken in.
 	loading sync.RWMutex
 	loaded  bool
+
+	// scored are the times at which scores have been written, by placement: its
+	// status says so too, but the cache learns that later than it learns of the
+	// decisions.
+	scored sync.Map
 }
 
 // New returns a controller. live reads past the cache.

@@ -336,25 +336,30 @@ func TestTolerationEnds(t *testing.T) {
 }
 
 // Somebody takes the label off: nobody finds the decisions any more, and they are
-// made anew. What is not the placement's own stays, and is said to be in the way.
+// made anew beside what has their name, which stays as it is.
 func TestLabelIsLost(t *testing.T) {
-	h := newHub(t, AdoptAll, append(fleetOf("a"), asks(t, "p", byScoreless))...)
-	h.settled("p")
-	object := decisionOf("p", "p-decision-1")
-	h.change(object, func() { object.Labels = nil })
-	if result, err := h.reconcile("p"); err != nil || result.RequeueAfter != settle {
-		t.Errorf("%v, %v", result, err)
-	}
-	h.settled("p")
-	if got := h.slices("p"); !slices.Equal(got, []string{"p-decision-1 0: a"}) {
-		t.Errorf("%v", got)
-	}
-	h.change(object, func() { object.Labels, object.OwnerReferences = nil, nil })
-	if _, err := h.reconcile("p"); err == nil || !strings.Contains(err.Error(), "p-decision-1 is there and not of this placement") {
-		t.Errorf("%v", err)
-	}
-	if err := h.client.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-		t.Error(err)
+	for name, owned := range map[string]bool{"its own": true, "somebody else's": false} {
+		t.Run(name, func(t *testing.T) {
+			h := newHub(t, AdoptAll, append(fleetOf("a"), asks(t, "p", byScoreless))...)
+			h.settled("p")
+			object := decisionOf("p", "p-decision-1")
+			h.change(object, func() {
+				object.Labels = nil
+				if !owned {
+					object.OwnerReferences = nil
+				}
+			})
+			h.settled("p")
+			if got := h.slices("p"); !slices.Equal(got, []string{"p-decision-2 0: a"}) {
+				t.Errorf("%v", got)
+			}
+			if status, _ := h.status("p", satisfied); !slices.Equal(status.DecisionGroups[0].Decisions, []string{"p-decision-2"}) {
+				t.Errorf("%+v", status.DecisionGroups)
+			}
+			if err := h.client.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 

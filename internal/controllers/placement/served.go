@@ -1,10 +1,10 @@
 package placement
 
 import (
+	"cmp"
 	"context"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
@@ -32,9 +32,9 @@ type whenServed struct {
 func (w *whenServed) Start(ctx context.Context) error {
 	told := false
 	err := wait.PollUntilContextCancel(ctx, lookAgain, true, func(context.Context) (bool, error) {
-		missing, err := w.missing()
-		if err != nil || missing == "" {
-			return err == nil, nil //nolint:nilerr // asked again
+		missing := w.missing()
+		if missing == "" {
+			return true, nil
 		}
 		if !told {
 			log.FromContext(ctx).Info("Placements are not decided: this is no hub of Open Cluster Management, or not yet", "missing", missing)
@@ -48,23 +48,20 @@ func (w *whenServed) Start(ctx context.Context) error {
 	return w.controller.setUp(ctx, w.manager)
 }
 
-// missing returns a kind that is not served, if there is one.
-func (w *whenServed) missing() (string, error) {
+// missing returns a kind that is not served, or of which that is not known, if
+// there is one.
+func (w *whenServed) missing() string {
 	for _, object := range []runtime.Object{
 		&v1beta1.Placement{}, &clusterv1beta1.PlacementDecision{}, &clusterv1.ManagedCluster{},
 		&clusterv1beta2.ManagedClusterSet{}, &clusterv1beta2.ManagedClusterSetBinding{}, &clusterv1alpha1.AddOnPlacementScore{},
 	} {
 		kind, err := apiutil.GVKForObject(object, w.manager.GetScheme())
-		if err != nil {
-			return "", err
-		}
-		_, err = w.manager.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
-		if meta.IsNoMatchError(err) {
-			return kind.Kind, nil
+		if err == nil {
+			_, err = w.manager.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
 		}
 		if err != nil {
-			return "", err
+			return cmp.Or(kind.Kind, err.Error())
 		}
 	}
-	return "", nil
+	return ""
 }

@@ -55,15 +55,22 @@ func (c *Controller) whenChanged(read func(context.Context, client.ObjectKey) ([
 }
 
 // whenDecisionsChange queues the placement that they are of: somebody else may
-// have written them.
+// have written them. Mostly it was this controller, which goes on to write the
+// status: that is to be in the cache, too, when the placement is looked at again.
 func (c *Controller) whenDecisionsChange() handler.EventHandler {
-	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
-		name := object.GetLabels()[clusterv1beta1.PlacementLabel]
-		if name == "" {
-			return nil
+	take := func(object client.Object, q queue) {
+		if name := object.GetLabels()[clusterv1beta1.PlacementLabel]; name != "" {
+			q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: name}}, settle)
 		}
-		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: name}}}
-	})
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { take(e.Object, q) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			take(e.ObjectOld, q)
+			take(e.ObjectNew, q)
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { take(e.Object, q) },
+	}
 }
 
 func (c *Controller) readCluster(ctx context.Context, key client.ObjectKey) ([]types.NamespacedName, error) {

@@ -2,7 +2,7 @@ package placement
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,19 +29,40 @@ type outcome struct {
 	rewritten bool
 }
 
+// nameTaken is the name of a PlacementDecision that is not of the placement it is
+// named after: it was there before, or somebody has taken its label away.
+type nameTaken string
+
+func (n nameTaken) Error() string {
+	return "PlacementDecision " + string(n) + " is not labelled as one of the placement"
+}
+
 // write makes the PlacementDecisions be what a verdict says, with the fewest
 // writes, and such that no cluster that stays is missing between two of them.
 // again is when to look once more because scores alone have changed that must
 // not be written yet.
 func (c *Controller) write(ctx context.Context, object *v1beta1.Placement, there []clusterv1beta1.PlacementDecision, verdict *fleet.Verdict, now time.Time) (out outcome, again time.Duration, err error) {
-	before := slicesOf(there)
 	if verdict.Keep {
-		return outcome{slices: before}, 0, nil
+		return outcome{slices: slicesOf(there)}, 0, nil
 	}
-	out = outcome{slices: fleet.Layout(object.Name, before, verdict.Groups)}
+	var strangers []fleet.Slice
+	for {
+		out, again, err = c.writeBeside(ctx, object, there, strangers, verdict, now)
+		taken, ok := errors.AsType[nameTaken](err)
+		if !ok {
+			return out, again, err
+		}
+		strangers = append(strangers, fleet.Slice{Name: string(taken), Index: -1}) // of no group
+	}
+}
+
+// writeBeside writes beside PlacementDecisions whose names are not to be had.
+func (c *Controller) writeBeside(ctx context.Context, object *v1beta1.Placement, there []clusterv1beta1.PlacementDecision, strangers []fleet.Slice, verdict *fleet.Verdict, now time.Time) (out outcome, again time.Duration, err error) {
+	before := slicesOf(there)
+	out = outcome{slices: fleet.Layout(object.Name, append(strangers, before...), verdict.Groups)}
 	steps := fleet.Steps(before, out.slices, false)
 	if len(fleet.Steps(before, out.slices, true)) == 0 && len(steps) > 0 {
-		if again = untilScores(object, now); again > 0 {
+		if again = c.untilScores(object, now); again > 0 {
 			return out, again, nil
 		}
 	}
@@ -50,20 +71,29 @@ func (c *Controller) write(ctx context.Context, object *v1beta1.Placement, there
 			return out, 0, err
 		}
 	}
-	out.rewritten = len(steps) > 0
+	if out.rewritten = len(steps) > 0; out.rewritten {
+		c.scored.Store(client.ObjectKeyFromObject(object), now)
+	}
 	return out, 0, nil
 }
 
 // untilScores returns how long scores may not be written that choose no other
 // cluster.
-func untilScores(object *v1beta1.Placement, now time.Time) time.Duration {
+func (c *Controller) untilScores(object *v1beta1.Placement, now time.Time) time.Duration {
 	spec := object.Spec.DeepCopy()
 	spec.Default()
 	limit, err := time.ParseDuration(spec.ScoreRateLimit)
-	if err != nil || object.Status.LastScoreUpdateTime == nil {
+	if err != nil {
 		return 0
 	}
-	return object.Status.LastScoreUpdateTime.Add(limit).Sub(now)
+	var last time.Time
+	if written := object.Status.LastScoreUpdateTime; written != nil {
+		last = written.Time
+	}
+	if written, ok := c.scored.Load(client.ObjectKeyFromObject(object)); ok && written.(time.Time).After(last) {
+		last = written.(time.Time)
+	}
+	return last.Add(limit).Sub(now)
 }
 
 // take takes one step.
@@ -87,9 +117,7 @@ func (c *Controller) take(ctx context.Context, object *v1beta1.Placement, there 
 			}},
 		}
 		c.metrics.wrote("create")
-		if err := c.client.Create(ctx, decision); apierrors.IsAlreadyExists(err) {
-			return c.makeRoom(ctx, object, client.ObjectKeyFromObject(decision), err)
-		} else if err != nil {
+		if err := c.create(ctx, object.Name, decision); err != nil {
 			return err
 		}
 	}
@@ -107,33 +135,25 @@ func (c *Controller) take(ctx context.Context, object *v1beta1.Placement, there 
 	return nil
 }
 
-// makeRoom looks at what has the name of a PlacementDecision that could not be
-// created. If it is one that the cache has not heard of yet, exists is returned.
-// If it is one of the placement that has lost its label, so that nobody finds it,
-// it is deleted; the next try creates it. If it is somebody else's it is in the
-// way.
-func (c *Controller) makeRoom(ctx context.Context, object *v1beta1.Placement, key client.ObjectKey, exists error) error {
-	var there clusterv1beta1.PlacementDecision
-	if err := c.live.Get(ctx, key, &there); err != nil {
+// create creates a PlacementDecision of a placement; the error is nameTaken if
+// there is another one of its name, which nobody says is of this placement.
+func (c *Controller) create(ctx context.Context, placement string, decision *clusterv1beta1.PlacementDecision) error {
+	err := c.client.Create(ctx, decision)
+	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}
-	if there.Labels[clusterv1beta1.PlacementLabel] == object.Name {
-		return exists
+	var other clusterv1beta1.PlacementDecision
+	if c.live.Get(ctx, client.ObjectKeyFromObject(decision), &other) == nil && other.Labels[clusterv1beta1.PlacementLabel] != placement {
+		return nameTaken(decision.Name)
 	}
-	if !metav1.IsControlledBy(&there, object) {
-		return fmt.Errorf("PlacementDecision %s is there and not of this placement: delete or rename it", key.Name)
-	}
-	c.metrics.wrote("delete")
-	if err := c.client.Delete(ctx, &there, client.Preconditions{ResourceVersion: &there.ResourceVersion}); client.IgnoreNotFound(err) != nil {
-		return err
-	}
-	return exists
+	return err
 }
 
 // remove deletes the decisions of a placement that is gone. Where there is a
 // garbage collector, it does so, too. What the cache has heard is not enough to
 // delete by.
 func (c *Controller) remove(ctx context.Context, key types.NamespacedName) error {
+	c.scored.Delete(key)
 	there, err := c.decisions(ctx, key)
 	if err != nil || len(there) == 0 {
 		return err

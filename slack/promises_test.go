@@ -1,0 +1,41 @@
+package slack
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// The tests that docs/slack.md names beside its promises are there.
+func TestPromisesHaveTests(t *testing.T) {
+	docs, err := os.ReadFile("../docs/slack.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tests strings.Builder
+	for _, folder := range []string{".", "../internal/algo/slack", "../test/integration"} {
+		err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			raw, err := os.ReadFile(path)
+			tests.Write(raw)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	named := regexp.MustCompile("`((?:Test|Benchmark)[A-Za-z]+)`").FindAllStringSubmatch(string(docs), -1)
+	if len(named) < 15 {
+		t.Errorf("%d tests are named, want one for each promise", len(named))
+	}
+	for _, name := range named {
+		if !strings.Contains(tests.String(), "func "+name[1]+"(") {
+			t.Errorf("there is no %s", name[1])
+		}
+	}
+}

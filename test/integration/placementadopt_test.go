@@ -1,0 +1,394 @@
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+)
+
+// decideElsewhere writes the decisions of a placement as another controller does.
+func (h *hub) decideElsewhere(t *testing.T, placement string, clusters ...string) *clusterv1beta1.PlacementDecision {
+	t.Helper()
+	decision := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
+		Name: placement + "-decision-1", Namespace: team,
+		Labels: map[string]string{
+			clusterv1beta1.PlacementLabel: placement, clusterv1beta1.DecisionGroupIndexLabel: "0", clusterv1beta1.DecisionGroupNameLabel: "",
+		},
+	}}
+	h.create(t, decision)
+	decision.Status.Decisions = []clusterv1beta1.ClusterDecision{}
+	for _, cluster := range clusters {
+		decision.Status.Decisions = append(decision.Status.Decisions, clusterv1beta1.ClusterDecision{ClusterName: cluster})
+	}
+	if err := h.client.Status().Update(t.Context(), decision); err != nil {
+		t.Fatal(err)
+	}
+	return decision
+}
+
+// exactly returns a spec that ranks by these prioritizers and no others.
+func exactly(number int, weights map[string]int) map[string]any {
+	var configurations []any
+	for name, weight := range weights {
+		configurations = append(configurations, map[string]any{"name": name, "weight": int64(weight)})
+	}
+	return map[string]any{
+		"numberOfClusters":  int64(number),
+		"prioritizerPolicy": map[string]any{"mode": "Exact", "configurations": configurations},
+	}
+}
+
+// Of a hub with a controller of its own, those placements are taken that are
+// annotated, one by one; what they have counts as chosen before.
+func TestPlacementAdoption(t *testing.T) {
+	h := startFleetHub(t)
+	h.apply(t, example(t, "fleet.yaml")...)
+	// The other controller chose what would not be chosen here: by CPU the first two
+	// are cluster4 and cluster1.
+	for _, name := range []string{"theirs", "handed-over", "followed"} {
+		weights := map[string]int{"ResourceAllocatableCPU": 1, "Steady": 3}
+		if name == "followed" {
+			weights["Steady"] = 0
+		}
+		placement := placementIn(team, name, exactly(2, weights))
+		h.apply(t, placement)
+		h.decideElsewhere(t, name, "cluster3", "cluster5")
+	}
+	decisions := h.watchAll(t, decisionKind)
+	said, end := h.startController(t, "--controllers=placement", "--leader-elect=false")
+	// This one is ours from the beginning, and the control: it is decided.
+	ours := placementIn(team, "ours", exactly(1, map[string]int{"ResourceAllocatableCPU": 1}))
+	ours.SetAnnotations(map[string]string{clusterv1beta1.PlacementDisableAnnotation: "true"})
+	h.apply(t, ours)
+	h.awaitChosen(t, said, "ours", "cluster4")
+	hand := func(name, annotation string) {
+		h.patch(t, placementIn(team, name, nil), map[string]any{"metadata": map[string]any{"annotations": map[string]any{clusterv1beta1.PlacementDisableAnnotation: annotation}}})
+	}
+	for _, name := range []string{"theirs", "handed-over", "followed"} {
+		if history := decisions.history(t, name); len(history) > 0 {
+			t.Errorf("%s was written, which nobody has handed over: %v", name, history)
+		}
+	}
+	hand("handed-over", "true")
+	h.awaitChosen(t, said, "handed-over", "cluster3", "cluster5")
+	if history := decisions.history(t, "handed-over"); len(history) > 1 || len(history) == 1 && !slices.Equal(history[0].clusters, []string{"cluster3", "cluster5"}) {
+		t.Errorf("handed over with Steady of weight 3, and moved: %v", history)
+	}
+	hand("followed", "true")
+	h.awaitChosen(t, said, "followed", "cluster1", "cluster4")
+	// Back again: what happens to the fleet is not for us to follow.
+	hand("followed", "false")
+	h.apply(t, example(t, "changes/cluster2-grows.yaml")...)
+	h.awaitChosen(t, said, "ours", "cluster2")
+	h.awaitChosen(t, said, "followed", "cluster1", "cluster4")
+	var theirs v1beta1.Placement
+	if err := h.client.Get(t.Context(), client.ObjectKey{Namespace: team, Name: "theirs"}, &theirs); err != nil {
+		t.Fatal(err)
+	}
+	if len(theirs.Status.Conditions) > 0 || len(decisions.history(t, "theirs")) > 0 {
+		t.Errorf("theirs has been written: %+v, %v", theirs.Status, decisions.history(t, "theirs"))
+	}
+	end()
+}
+
+// A slip of the hand hurts nobody: decisions stay, and a condition names the
+// field.
+func TestPlacementMistakes(t *testing.T) {
+	h := startFleetHub(t)
+	h.apply(t, example(t, "fleet.yaml")...)
+	said, end := h.startController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false")
+	selecting := func(label string) map[string]any {
+		return map[string]any{"predicates": []any{map[string]any{"requiredClusterSelector": map[string]any{"labelSelector": map[string]any{"matchLabels": map[string]any{label: "fleet"}}}}}}
+	}
+	all := []string{"cluster1", "cluster2", "cluster3", "cluster4", "cluster5", "cluster6"}
+	const setLabel = "cluster.open-cluster-management.io/clusterset"
+	h.apply(t, placementIn(team, "typo", selecting(setLabel)), placementIn(team, "set", map[string]any{"clusterSets": []any{"fleet"}}))
+	h.awaitChosen(t, said, "typo", all...)
+	h.awaitChosen(t, said, "set", all...)
+	decisions := h.watchAll(t, decisionKind)
+
+	h.patch(t, placementIn(team, "typo", nil), map[string]any{"spec": selecting("cluster.open-cluster-management.io/cluster-set")})
+	message := h.awaitPlacement(t, said, "typo", clusterv1beta1.PlacementConditionMisconfigured, "MatchesNothing")
+	if !strings.Contains(message, "spec.predicates") {
+		t.Errorf("does not name the field: %s", message)
+	}
+	t.Logf("a typo in a selector: %s", message)
+	h.patch(t, placementIn(team, "set", nil), map[string]any{"spec": map[string]any{"clusterSets": []any{"fleeet"}}})
+	message = h.awaitPlacement(t, said, "set", clusterv1beta1.PlacementConditionMisconfigured, "MatchesNothing")
+	if !strings.Contains(message, "spec.clusterSets") || !strings.Contains(message, "fleeet") {
+		t.Errorf("does not name the field and the set: %s", message)
+	}
+	t.Logf("a typo in a set: %s", message)
+	h.apply(t, placementIn(team, "unbound", map[string]any{"clusterSets": []any{"elsewhere"}}))
+	message = h.awaitPlacement(t, said, "unbound", clusterv1beta1.PlacementConditionSatisfied, "NoIntersection")
+	if !strings.Contains(message, "spec.clusterSets: elsewhere") {
+		t.Errorf("does not name the field and the set: %s", message)
+	}
+	for _, name := range []string{"typo", "set"} {
+		if history := decisions.history(t, name); len(history) > 0 {
+			t.Errorf("%s lost its decisions: %v", name, history)
+		}
+	}
+	// Mended, it goes on.
+	spec := selecting(setLabel)
+	spec["numberOfClusters"] = int64(5)
+	h.patch(t, placementIn(team, "typo", nil), map[string]any{"spec": spec})
+	h.awaitPlacement(t, said, "typo", clusterv1beta1.PlacementConditionMisconfigured, "Succeedconfigured")
+	h.awaitPlacement(t, said, "typo", clusterv1beta1.PlacementConditionSatisfied, "AllDecisionsScheduled")
+	end()
+}
+
+// laxPlacementCRD is our CRD for placements with nothing that the API server
+// could refuse by, as a hub's may be.
+func laxPlacementCRD(t *testing.T) string {
+	t.Helper()
+	crd := readCRD(t, placementCRD)
+	for i := range crd.Spec.Versions {
+		crd.Spec.Versions[i].Schema.OpenAPIV3Schema = &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}
+	}
+	raw, err := yaml.Marshal(crd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "placements.yaml")
+	if err := os.WriteFile(path, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// What cannot be meant, and reaches the controller nevertheless, is told apart
+// from the rest, and the rest is decided.
+func TestPlacementBadInput(t *testing.T) {
+	h := startBareHub(t, append(ocmCRDs(t), laxPlacementCRD(t))...)
+	h.knowFleet(t)
+	h.apply(t, example(t, "fleet.yaml")...)
+	cel := func(expression string) map[string]any {
+		return map[string]any{"predicates": []any{map[string]any{"requiredClusterSelector": map[string]any{"celSelector": map[string]any{"celExpressions": []any{expression}}}}}}
+	}
+	ten := "[0,1,2,3,4,5,6,7,8,9]"
+	costly := "true"
+	for i := range 7 {
+		costly = fmt.Sprintf("%s.all(x%d, %s)", ten, i, costly)
+	}
+	bad := append(placementDocuments(t, "refused.yaml"),
+		placementDocument{Name: "CEL that does not compile", Spec: cel("managedCluster.metadata.name =="), Validate: "spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]"},
+		placementDocument{Name: "CEL that is not true or false", Spec: cel("1 + 1"), Validate: "spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]"},
+		placementDocument{Name: "CEL that costs too much", Spec: cel(costly), Validate: "costs more than"},
+	)
+	for i, d := range bad {
+		h.apply(t, placementIn(team, fmt.Sprint("bad-", i), d.Spec))
+	}
+	long := strings.Repeat("long-name-", 25) + "abc"
+	h.apply(t, placementIn(team, long, map[string]any{"numberOfClusters": int64(1)}))
+	said, end := h.startController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false")
+	h.apply(t, placementIn(team, "good", exactly(1, map[string]int{"ResourceAllocatableCPU": 1})))
+	h.awaitChosen(t, said, "good", "cluster4")
+	for i, d := range bad {
+		message := h.awaitPlacement(t, said, fmt.Sprint("bad-", i), clusterv1beta1.PlacementConditionMisconfigured, "Misconfigured")
+		if !strings.Contains(message, d.Validate) || !strings.HasPrefix(message, "spec.") {
+			t.Errorf("%s: %s, want %s", d.Name, message, d.Validate)
+		}
+	}
+	message := h.awaitPlacement(t, said, long, clusterv1beta1.PlacementConditionMisconfigured, "Misconfigured")
+	if !strings.Contains(message, "metadata.name") {
+		t.Errorf("a name of %d characters: %s", len(long), message)
+	}
+	var all clusterv1beta1.PlacementDecisionList
+	if err := h.client.List(t.Context(), &all); err != nil {
+		t.Fatal(err)
+	}
+	if len(all.Items) != 1 {
+		t.Errorf("%d PlacementDecisions, want that of the good one", len(all.Items))
+	}
+	t.Logf("%d bad ones beside a good one", len(bad)+1)
+	if strings.Contains(said.String(), "panic") {
+		t.Errorf("the controller panicked:\n%s", said)
+	}
+	end()
+}
+
+// Clusters that report nonsense come last.
+func TestPlacementOfClustersThatReportNonsense(t *testing.T) {
+	h := startFleetHub(t)
+	h.apply(t, example(t, "fleet.yaml")[:3]...)
+	cluster := func(name string, status map[string]any) *unstructured.Unstructured {
+		object := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster",
+			"metadata": map[string]any{"name": name, "labels": map[string]any{"cluster.open-cluster-management.io/clusterset": "fleet"}},
+			"spec":     map[string]any{"hubAcceptsClient": true},
+		}}
+		if status != nil {
+			object.Object["status"] = status
+		}
+		return object
+	}
+	amounts := func(cpu string) map[string]any { return map[string]any{"cpu": cpu, "memory": "1Gi"} }
+	h.apply(t,
+		cluster("a-missing", nil),
+		cluster("b-zero", map[string]any{"allocatable": amounts("0"), "capacity": amounts("0")}),
+		cluster("c-negative", map[string]any{"allocatable": amounts("-8"), "capacity": amounts("-8")}),
+		cluster("d-no-capacity", map[string]any{"allocatable": amounts("8")}),
+		cluster("e-good", map[string]any{"allocatable": amounts("2"), "capacity": amounts("16")}),
+		cluster("f-good", map[string]any{"allocatable": amounts("2"), "capacity": amounts("16")}),
+	)
+	said, end := h.startController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false")
+	h.apply(t, placementIn(team, "ratio", exactly(2, map[string]int{"ResourceRatioCPU": 1})), placementIn(team, "memory", exactly(2, map[string]int{"ResourceAllocatableMemory": 1})))
+	h.awaitChosen(t, said, "ratio", "e-good", "f-good")
+	// All that report memory have as much: the first by name.
+	h.awaitChosen(t, said, "memory", "b-zero", "c-negative")
+	end()
+}
+
+// Scores of add-ons count as long as they are valid and no longer.
+func TestPlacementScoresExpire(t *testing.T) {
+	h := startFleetHub(t)
+	h.apply(t, example(t, "fleet.yaml")...)
+	score := func(cluster string, value int, until string) *unstructured.Unstructured {
+		h.create(t, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cluster}})
+		status := map[string]any{"scores": []any{map[string]any{"name": "free", "value": int64(value)}}}
+		if until != "" {
+			status["validUntil"] = until
+		}
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "cluster.open-cluster-management.io/v1alpha1", "kind": "AddOnPlacementScore",
+			"metadata": map[string]any{"name": "plimsoll", "namespace": cluster}, "status": status,
+		}}
+	}
+	spec := map[string]any{"numberOfClusters": int64(1), "prioritizerPolicy": map[string]any{"mode": "Exact", "configurations": []any{
+		map[string]any{"scoreCoordinate": map[string]any{"type": "AddOn", "addOn": map[string]any{"resourceName": "plimsoll", "scoreName": "free"}}},
+	}}}
+	decisions := h.watchAll(t, decisionKind)
+	said, end := h.startController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false")
+	until := time.Now().Add(5 * time.Second).Truncate(time.Second)
+	h.apply(t, score("cluster1", 10, ""), score("cluster2", 80, until.UTC().Format(time.RFC3339)), score("cluster3", 90, "2020-01-01T00:00:00Z"), placementIn(team, "free", spec))
+	h.awaitChosen(t, said, "free", "cluster2")
+	h.awaitChosen(t, said, "free", "cluster1")
+	late := decisions.since(t, "free", "cluster1").Sub(until)
+	t.Logf("the decision changed %d ms after the score had expired", late.Milliseconds())
+	// It is valid to the end of the second.
+	if late < 0 || late > time.Second+promptly {
+		t.Errorf("the decision changed %s after the score had expired", late)
+	}
+	end()
+}
+
+// Flags that make no sense end the program with exit code 2 and one line that
+// says which.
+func TestControllerFlags(t *testing.T) {
+	run := func(args ...string) (out string, code int) {
+		cmd := exec.CommandContext(t.Context(), controller, args...)
+		raw, err := cmd.CombinedOutput()
+		if exit, failed := errors.AsType[*exec.ExitError](err); failed {
+			return string(raw), exit.ExitCode()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(raw), 0
+	}
+	help, code := run("--help")
+	for _, want := range []string{"--controllers", "--adopt", "annotated", "--leader-elect", "placement: on a hub"} {
+		if code != 0 || !strings.Contains(help, want) {
+			t.Errorf("--help, exit code %d, lacks %q:\n%s", code, want, help)
+		}
+	}
+	for flag, want := range map[string]string{
+		"--adopt=some":             `plimsoll-controller: --adopt: found "some", want annotated or all`,
+		"--controllers=placements": `plimsoll-controller: --controllers: found "placements", want slack or placement`,
+		"--adpot=all":              "plimsoll-controller: unknown flag: --adpot (see plimsoll-controller --help)",
+		"--leader-elect=perhaps":   `plimsoll-controller: invalid argument "perhaps" for "--leader-elect" flag`,
+		"placement":                `plimsoll-controller: unknown command "placement" for "plimsoll-controller"`,
+		"--kubeconfig=/nowhere":    "plimsoll-controller: --kubeconfig: no access to a cluster",
+	} {
+		if out, code := run(flag); code != 2 || !strings.HasPrefix(out, want) || strings.Count(out, "\n") != 1 {
+			t.Errorf("%s: exit code %d, want 2 and %q:\n%s", flag, code, want, out)
+		}
+	}
+}
+
+// Another client writes what it likes into decisions: in the end they are what
+// was decided, and nobody has to come to help.
+func TestPlacementConflictingWriter(t *testing.T) {
+	h := startFleetHub(t)
+	h.apply(t, example(t, "fleet.yaml")...)
+	// Somebody else has the name that the first PlacementDecision would have.
+	h.create(t, &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Name: "taken-decision-1", Namespace: team}})
+	said, end := h.startController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false")
+	h.apply(t, placementIn(team, "fought-over", exactly(2, map[string]int{"ResourceAllocatableCPU": 1})), placementIn(team, "taken", exactly(2, map[string]int{"ResourceAllocatableCPU": 1})))
+	h.awaitChosen(t, said, "fought-over", "cluster1", "cluster4")
+	t.Run("of status", func(t *testing.T) {
+		key := client.ObjectKey{Namespace: team, Name: "fought-over-decision-1"}
+		every := time.NewTicker(20 * time.Millisecond)
+		defer every.Stop()
+		var wrote, lost int
+		for range 200 {
+			<-every.C
+			var decision clusterv1beta1.PlacementDecision
+			if err := h.client.Get(t.Context(), key, &decision); err != nil {
+				t.Fatal(err)
+			}
+			decision.Status.Decisions = []clusterv1beta1.ClusterDecision{{ClusterName: "cluster5", Reason: "because"}}
+			if err := h.client.Status().Update(t.Context(), &decision); apierrors.IsConflict(err) {
+				lost++
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			wrote++
+		}
+		began := time.Now()
+		h.awaitChosen(t, said, "fought-over", "cluster1", "cluster4")
+		t.Logf("overwritten %d times (%d conflicts), right %d ms after the last one", wrote, lost, time.Since(began).Milliseconds())
+	})
+	t.Run("of labels", func(t *testing.T) {
+		there, err := h.slicesOf(t.Context(), "fought-over")
+		if err != nil || len(there) != 1 {
+			t.Fatal(there, err)
+		}
+		raw, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": nil}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := h.client.Patch(t.Context(), &there[0], client.RawPatch("application/merge-patch+json", raw)); err != nil {
+			t.Fatal(err)
+		}
+		h.awaitChosen(t, said, "fought-over", "cluster1", "cluster4")
+	})
+	t.Run("deletion", func(t *testing.T) {
+		there, err := h.slicesOf(t.Context(), "fought-over")
+		if err != nil || len(there) != 1 {
+			t.Fatal(there, err)
+		}
+		if err := h.client.Delete(t.Context(), &there[0]); err != nil {
+			t.Fatal(err)
+		}
+		h.awaitChosen(t, said, "fought-over", "cluster1", "cluster4")
+	})
+	t.Run("of a name", func(t *testing.T) { h.awaitChosen(t, said, "taken", "cluster1", "cluster4") })
+	eventually(t, "the status is not that of the decision", said, func(ctx context.Context) (bool, error) {
+		var placement v1beta1.Placement
+		err := h.client.Get(ctx, client.ObjectKey{Namespace: team, Name: "fought-over"}, &placement)
+		return meta.IsStatusConditionTrue(placement.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied), err
+	})
+	end()
+}

@@ -1,0 +1,127 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/api/meta"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+)
+
+// Many placements are created at once. PLIMSOLL_PLACEMENTS=10000 is the number
+// that counts.
+func TestPlacementBurst(t *testing.T) {
+	n, limit := 300, 2*time.Minute
+	if text, ok := os.LookupEnv("PLIMSOLL_PLACEMENTS"); ok {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+		limit = 20 * time.Minute
+	}
+	h, _ := startBigFleet(t, 50)
+	for i := range 50 {
+		h.apply(t, managedCluster(fmt.Sprintf("cluster-%04d", i), strconv.Itoa(1+i)))
+	}
+	metrics := fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	process, said, _ := h.launchController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false", "--metrics-bind-address="+metrics)
+	h.apply(t, placementIn(team, "first", map[string]any{"numberOfClusters": int64(1)}))
+	h.awaitPlacement(t, said, "first", clusterv1beta1.PlacementConditionSatisfied, "AllDecisionsScheduled")
+	before := writes(t, metrics)
+
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	changes, err := h.client.Watch(ctx, &v1beta1.PlacementList{}, client.InNamespace(team))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer changes.Stop()
+	began := time.Now()
+	var creators errgroup.Group
+	creators.SetLimit(16)
+	created := make(chan time.Duration, 1)
+	go func() {
+		for i := range n {
+			// Each has its own idea of what is good, so that they cannot all be content.
+			spec := map[string]any{"numberOfClusters": int64(1 + i%5), "prioritizerPolicy": map[string]any{"configurations": []any{
+				map[string]any{"name": "ResourceAllocatableCPU", "weight": int64(i % 3)},
+			}}}
+			creators.Go(func() error { return h.client.Create(ctx, placementIn(team, fmt.Sprint("burst-", i), spec)) })
+		}
+		if err := creators.Wait(); err != nil {
+			t.Error(err)
+			cancel()
+		}
+		created <- time.Since(began)
+	}()
+	decided := map[string]bool{}
+	for event := range changes.ResultChan() {
+		object, ok := event.Object.(*v1beta1.Placement)
+		if !ok {
+			t.Fatalf("%+v", event)
+		}
+		if meta.IsStatusConditionTrue(object.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied) && object.Name != "first" {
+			decided[object.Name] = true
+		}
+		if len(decided) == n {
+			break
+		}
+	}
+	took := time.Since(began)
+	if len(decided) < n {
+		t.Fatalf("%d of %d are decided after %s\n%s", len(decided), n, took, said)
+	}
+	t.Logf("%d placements were created in %.1f s and decided after %.1f s", n, (<-created).Seconds(), took.Seconds())
+	report := func(when string) map[string]float64 {
+		now := writes(t, metrics)
+		total := 0.0
+		for verb, count := range now {
+			now[verb] = count - before[verb]
+			total += now[verb]
+		}
+		t.Logf("%s: writes by verb %v, %.2f for each placement; peak memory of the controller %s", when, now, total/float64(n), peak(t, process.Pid))
+		return now
+	}
+	report("when all were decided")
+	// They come to rest: nobody chases anybody.
+	last := ""
+	eventually(t, "the controller goes on writing", said, func(context.Context) (bool, error) {
+		wait := time.NewTimer(2 * time.Second)
+		defer wait.Stop()
+		<-wait.C
+		is := last
+		last = fmt.Sprint(writes(t, metrics))
+		return is == last, nil
+	})
+	final := report("at rest")
+	if final["create"] != float64(n) {
+		t.Errorf("%v PlacementDecisions were created, want %d", final["create"], n)
+	}
+	if final["update"] > 3*float64(n) {
+		t.Errorf("PlacementDecisions were updated %v times, which is more than 3 times for each of %d placements", final["update"], n)
+	}
+}
+
+// writes returns how often the controller has written, by verb.
+func writes(t *testing.T, metrics string) map[string]float64 {
+	t.Helper()
+	out := map[string]float64{}
+	for line := range strings.Lines(scrape(t, metrics, "plimsoll_placement_writes_total{")) {
+		verb, value, _ := strings.Cut(strings.TrimSpace(strings.TrimPrefix(line, `plimsoll_placement_writes_total{verb="`)), `"} `)
+		count, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			t.Fatal(line, err)
+		}
+		out[verb] = count
+	}
+	return out
+}
