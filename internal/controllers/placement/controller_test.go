@@ -79,7 +79,7 @@ func TestEveryWriteFails(t *testing.T) {
 		names = append(names, fmt.Sprintf("c%03d", i))
 	}
 	const before = canaries + "\n" + `predicates: [{requiredClusterSelector: {labelSelector: {matchExpressions: [{key: new, operator: DoesNotExist}]}}}]`
-	const after = canaries + "\n" + `predicates: [{requiredClusterSelector: {labelSelector: {matchExpressions: [{key: old, operator: DoesNotExist}]}}}]`
+	after := strings.Replace(canaries, "{canary:", "{next:", 1) + "\n" + `predicates: [{requiredClusterSelector: {labelSelector: {matchExpressions: [{key: old, operator: DoesNotExist}]}}}]`
 	start := func(t *testing.T) *hub {
 		objects := append(fleetOf(names...), asks(t, "p", before))
 		for i, object := range objects[:270] {
@@ -89,19 +89,15 @@ func TestEveryWriteFails(t *testing.T) {
 				labels["new"] = ""
 			case i >= 240:
 				labels["old"] = ""
-			case i%2 == 0 && i < 200:
-				labels["canary"] = "1"
+			case i < 230: // some become canaries, some are no more
+				labels["canary"] = fmt.Sprint((i + 1) % 2)
+				labels["next"] = fmt.Sprint(min(1, i%4)) // three of four
 			}
 			object.SetLabels(labels)
 		}
 		h := newHub(t, AdoptAll, objects...)
 		h.settled("p")
 		h.respecify("p", after)
-		for i := 30; i < 230; i++ {
-			if i%10 < 4 { // some become canaries, some are no more
-				h.relabel(names[i], "canary", fmt.Sprint(i%2))
-			}
-		}
 		return h
 	}
 	h := start(t)
@@ -109,7 +105,7 @@ func TestEveryWriteFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	writes, wanted := h.writes, h.chosen("p")
-	if len(writes) < 6 || !slices.Equal(wanted, names[:240]) {
+	if !slices.Contains(writes, "create p-decision-4") || !slices.Contains(writes, "delete p-decision-3") || !slices.Equal(wanted, names[:240]) {
 		t.Fatalf("writes %v, %d clusters", writes, len(wanted))
 	}
 	decisions := schema.GroupResource{Resource: "placementdecisions"}
@@ -336,5 +332,55 @@ func TestTolerationEnds(t *testing.T) {
 	h.now = h.now.Add(40 * time.Second)
 	if result := h.settled("p"); result.RequeueAfter != 0 || !slices.Equal(h.chosen("p"), []string{"b"}) {
 		t.Errorf("%v, %v", result, h.chosen("p"))
+	}
+}
+
+// Somebody takes the label off: nobody finds the decisions any more, and they are
+// made anew beside what has their name, which stays as it is.
+func TestLabelIsLost(t *testing.T) {
+	for name, owned := range map[string]bool{"its own": true, "somebody else's": false} {
+		t.Run(name, func(t *testing.T) {
+			h := newHub(t, AdoptAll, append(fleetOf("a"), asks(t, "p", byScoreless))...)
+			h.settled("p")
+			object := decisionOf("p", "p-decision-1")
+			h.change(object, func() {
+				object.Labels = nil
+				if !owned {
+					object.OwnerReferences = nil
+				}
+			})
+			h.settled("p")
+			if got := h.slices("p"); !slices.Equal(got, []string{"p-decision-2 0: a"}) {
+				t.Errorf("%v", got)
+			}
+			if status, _ := h.status("p", satisfied); !slices.Equal(status.DecisionGroups[0].Decisions, []string{"p-decision-2"}) {
+				t.Errorf("%+v", status.DecisionGroups)
+			}
+			if err := h.client.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// The cache has not heard yet of what was created: it is looked at again, and
+// nothing is deleted.
+func TestCacheIsBehind(t *testing.T) {
+	h := newHub(t, AdoptAll, append(fleetOf("a"), asks(t, "p", byScoreless))...)
+	h.fail = func(write string) error {
+		if write == "create p-decision-1" {
+			h.fail = nil
+			if err := h.client.Create(t.Context(), decisionOf("p", "p-decision-1", "a")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return nil
+	}
+	if result, err := h.reconcile("p"); err != nil || result.RequeueAfter != settle || slices.Contains(h.writes, "delete p-decision-1") {
+		t.Errorf("%v, %v, %v", h.writes, result, err)
+	}
+	h.settled("p")
+	if got := h.slices("p"); !slices.Equal(got, []string{"p-decision-1 0: a"}) {
+		t.Errorf("%v", got)
 	}
 }
