@@ -36,7 +36,7 @@ import (
 const team = "team"
 
 // decisionKind is that of PlacementDecisions.
-var decisionKind = clusterv1beta1.SchemeGroupVersion.WithKind("PlacementDecision")
+var decisionKind = v1beta1.GroupVersion.WithKind("PlacementDecision")
 
 // startPlacementHub starts a hub with all that placements need.
 func startPlacementHub(t *testing.T) *hub {

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 )
 
 // managedCluster is a cluster of the set of the examples.
@@ -92,12 +94,12 @@ func TestPlacementControllerKilled(t *testing.T) {
 	h, names := startBigFleet(t, 250)
 	decisions := h.watchAll(t, decisionKind)
 	flags := []string{"--controllers=placement", "--adopt=all", "--leader-elect=false"}
-	process, said, ended := h.launchController(t, flags...)
+	process, _, ended := h.launchController(t, flags...)
 	wait := h.killAtFirst(t, process.Kill, ended)
 	h.apply(t, placementIn(team, "everywhere", map[string]any{}))
 	wait()
 	t.Logf("killed after %v", decisions.changes())
-	process, said, ended = h.launchController(t, flags...)
+	process, said, ended := h.launchController(t, flags...)
 	h.awaitChosen(t, said, "everywhere", names...)
 	before := len(decisions.changes())
 
@@ -252,7 +254,7 @@ func TestPlacementHeartbeats(t *testing.T) {
 		<-wait.C
 		return before == last, nil
 	})
-	decisions, placements := h.watchAll(t, decisionKind), h.watchAll(t, clusterv1beta1.SchemeGroupVersion.WithKind("Placement"))
+	decisions, placements := h.watchAll(t, decisionKind), h.watchAll(t, v1beta1.GroupVersion.WithKind("Placement"))
 	began := time.Now()
 	for i := range 1000 {
 		beat(6 + i)
