@@ -345,7 +345,7 @@ func Check(results []Result) error {
 		case r.Slack != nil:
 			return fmt.Errorf("%w: step %q of scenario %s: %s, want %s", ErrUnexpected, r.Slack.Step, r.Scenario, r.Summary(), r.Want)
 		case r.Fleet != nil:
-			return fmt.Errorf("%w: %s as %s, %s: %s, want %s within %s", ErrUnexpected, r.Fleet.Story, r.Profile, r.Fleet.Step, r.Summary(), r.Want, followsWithin)
+			return fmt.Errorf("%w: %s as %s, %s: %s, want %s", ErrUnexpected, r.Fleet.Story, r.Profile, r.Fleet.Step, r.Summary(), r.Want)
 		default:
 			return fmt.Errorf("%w: %s of scenario %s with %s is %s, want %s", ErrUnexpected, r.Pod, r.Scenario, r.Profile, r.Node, r.Want)
 		}
