@@ -110,6 +110,13 @@ Nothing is left behind.`,
 	return cmd
 }
 
+// controllers selects a scenario that is about a controller, if it has that name.
+func (s *selection) controllers(name string) bool {
+	s.slack = s.slack || name == demo.SlackScenario
+	s.fleet = s.fleet || name == demo.FleetScenario
+	return name == demo.SlackScenario || name == demo.FleetScenario
+}
+
 // selected returns the scenarios asked for, or what is wrong with the flags.
 func (o *options) selected() (selection, error) {
 	var out selection
@@ -126,12 +133,7 @@ func (o *options) selected() (selection, error) {
 		return selection{slices.DeleteFunc(slices.Clone(demo.Scenarios), unplayable), true, true}, nil
 	}
 	for _, name := range o.scenarios {
-		switch name {
-		case demo.SlackScenario:
-			out.slack = true
-			continue
-		case demo.FleetScenario:
-			out.fleet = true
+		if out.controllers(name) {
 			continue
 		}
 		i := slices.IndexFunc(demo.Scenarios, func(s demo.Scenario) bool { return s.Name == name })

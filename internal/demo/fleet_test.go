@@ -84,8 +84,10 @@ func stackOfOne(t *testing.T, d *Demo) {
 	}
 	best := view.Placements[0].Clusters[0]
 	parts := []report.LivePart{
-		{Prioritizer: "Balance", Weight: 1, Score: 100}, {Prioritizer: "Steady", Weight: 1, Score: 100},
-		{Prioritizer: "ResourceRatioCPU", Weight: 1, Score: 80}, {Prioritizer: "ResourceRatioMemory", Weight: 1, Score: 90},
+		{Prioritizer: "Balance", Weight: 1, Score: 100},
+		{Prioritizer: "Steady", Weight: 1, Score: 100},
+		{Prioritizer: "ResourceRatioCPU", Weight: 1, Score: 80},
+		{Prioritizer: "ResourceRatioMemory", Weight: 1, Score: 90},
 	}
 	if best.Name != "cluster6" || !slices.Equal(best.Parts, parts) {
 		t.Errorf("the best is %+v, want cluster6 with %v", best, parts)
