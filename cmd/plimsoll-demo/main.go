@@ -36,8 +36,8 @@ func main() {
 	os.Exit(exitCode(err))
 }
 
-// exitCode is 1 if a pod did not go where it was expected to, and 2 if the
-// demo could not be run as asked.
+// exitCode is 1 if a pod or a placement did not go where it was expected to, and
+// 2 if the demo could not be run as asked.
 func exitCode(err error) int {
 	switch {
 	case err == nil:
@@ -61,6 +61,7 @@ type options struct {
 type selection struct {
 	placement []demo.Scenario
 	slack     bool
+	fleet     bool
 }
 
 func newCommand() *cobra.Command {
@@ -70,18 +71,20 @@ func newCommand() *cobra.Command {
 		Short: "Watch a real scheduler place pods with and without Plimsoll",
 		Long: `Starts etcd, kube-apiserver and kube-scheduler with Plimsoll's plugins on
 127.0.0.1, runs small scenarios through the API, each with the default profile
-and with one of Plimsoll's, and tells where the pods went. In the last one,
-slack, the controller keeps room to spare on nodes that an autoscaler makes: a
-stand-in that is built in, or a real Karpenter with simulated machines, which is
-built from the project's folder. Then it leaves a cluster of simulated nodes to
-play with, a live page of it, and a kubeconfig, until it is interrupted. Nothing
-is left behind.`,
+and with one of Plimsoll's, and tells where the pods went. In slack the
+controller keeps room to spare on nodes that an autoscaler makes: a stand-in that
+is built in, or a real Karpenter with simulated machines, which is built from the
+project's folder. In fleet it decides placements over managed clusters, which are
+objects without clusters behind them. Then the demo leaves a cluster of simulated
+nodes to play with, a live page of it, and a kubeconfig, until it is interrupted.
+Nothing is left behind.`,
 		Example: `  plimsoll-demo
   plimsoll-demo --once -o json
   plimsoll-demo --scenario limits,risk-load
   plimsoll-demo --load prometheus
   plimsoll-demo --scenario slack
-  plimsoll-demo --scenario slack --autoscaler karpenter`,
+  plimsoll-demo --scenario slack --autoscaler karpenter
+  plimsoll-demo --scenario fleet`,
 		Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -91,7 +94,7 @@ is left behind.`,
 	for _, s := range demo.Scenarios {
 		names = append(names, s.Name)
 	}
-	names = append(names, demo.SlackScenario)
+	names = append(names, demo.SlackScenario, demo.FleetScenario)
 	version.AddFlag(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&o.once, "once", false, "end after the scenarios")
@@ -107,6 +110,13 @@ is left behind.`,
 	return cmd
 }
 
+// controllers selects a scenario that is about a controller, if it has that name.
+func (s *selection) controllers(name string) bool {
+	s.slack = s.slack || name == demo.SlackScenario
+	s.fleet = s.fleet || name == demo.FleetScenario
+	return name == demo.SlackScenario || name == demo.FleetScenario
+}
+
 // selected returns the scenarios asked for, or what is wrong with the flags.
 func (o *options) selected() (selection, error) {
 	var out selection
@@ -120,11 +130,10 @@ func (o *options) selected() (selection, error) {
 	}
 	unplayable := func(s demo.Scenario) bool { return o.load != demo.LoadService && s.NeedsService() }
 	if len(o.scenarios) == 0 {
-		return selection{slices.DeleteFunc(slices.Clone(demo.Scenarios), unplayable), true}, nil
+		return selection{slices.DeleteFunc(slices.Clone(demo.Scenarios), unplayable), true, true}, nil
 	}
 	for _, name := range o.scenarios {
-		if name == demo.SlackScenario {
-			out.slack = true
+		if out.controllers(name) {
 			continue
 		}
 		i := slices.IndexFunc(demo.Scenarios, func(s demo.Scenario) bool { return s.Name == name })
@@ -193,12 +202,19 @@ func (s selection) run(ctx context.Context, d *demo.Demo, say func(string)) ([]d
 	results, err := d.RunAll(ctx, s.placement, func(s demo.Scenario, results []demo.Result) {
 		say(fmt.Sprintf("scenario %s with %s: %s", s.Name, results[0].Profile, summary(results)))
 	})
-	if err != nil || !s.slack {
-		return results, err
+	if err == nil && s.slack {
+		say(fmt.Sprintf("scenario %s: starting the slack controller and an autoscaler (%s)", demo.SlackScenario, d.Autoscaler()))
+		var more []demo.Result
+		more, err = d.RunSlack(ctx, say)
+		results = append(results, more...)
 	}
-	say(fmt.Sprintf("scenario %s: starting the slack controller and an autoscaler (%s)", demo.SlackScenario, d.Autoscaler()))
-	more, err := d.RunSlack(ctx, say)
-	return append(results, more...), err
+	if err == nil && s.fleet {
+		say(fmt.Sprintf("scenario %s: starting the placement controller; the ManagedClusters are objects without clusters behind them", demo.FleetScenario))
+		var more []demo.Result
+		more, err = d.RunFleet(ctx, say)
+		results = append(results, more...)
+	}
+	return results, err
 }
 
 // stay leaves a cluster to play with until ctx ends.

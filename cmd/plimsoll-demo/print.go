@@ -35,6 +35,9 @@ func printResults(out io.Writer, format string, selected selection, results []de
 	if selected.slack {
 		printSlack(out, results, autoscaler)
 	}
+	if selected.fleet {
+		printFleet(out, results)
+	}
 	return nil
 }
 

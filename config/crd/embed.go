@@ -1,9 +1,21 @@
-// Package crd has Plimsoll's own CRDs, as they are installed in a cluster.
+// Package crd has the CRDs that Plimsoll needs, as they are installed in a
+// cluster.
 package crd
 
-import _ "embed"
+import "embed"
 
 // ResourceSlacks is the CRD of slack policies.
 //
 //go:embed plimsoll.dev_resourceslacks.yaml
 var ResourceSlacks []byte
+
+// Placements is our own CRD of placements, for hubs that have none.
+//
+//go:embed cluster.open-cluster-management.io_placements.yaml
+var Placements []byte
+
+// OCM are the CRDs of the types of Open Cluster Management that are used as they
+// are, for hubs that have none.
+//
+//go:embed ocm/*.yaml
+var OCM embed.FS

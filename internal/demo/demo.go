@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -49,6 +50,8 @@ type Demo struct {
 		sync.Mutex
 		results []Result
 	}
+	// hub is the control plane as the fleet scenario uses it, nil before.
+	hub   atomic.Pointer[hub]
 	stop  context.CancelFunc
 	ended chan error
 }
@@ -100,6 +103,10 @@ type Result struct {
 	// Slack is what a step of the slack scenario has come to: this is the result
 	// of that step, and not of a pod.
 	Slack *SlackState `json:"slack,omitempty"`
+	// Fleet is what a placement has come to in the fleet scenario: this is its
+	// result, and not that of a pod. Profile is the form that it is written in, Want
+	// are clusters.
+	Fleet *FleetStep `json:"fleet,omitempty"`
 }
 
 // Start starts everything. It ends with Stop, or with ctx. The caller's main
@@ -190,6 +197,10 @@ func (d *Demo) startScheduler(ctx context.Context) (*scheduler.Scheduler, error)
 // Stop ends everything and removes its files.
 func (d *Demo) Stop() {
 	d.stop()
+	if h := d.hub.Load(); h != nil {
+		h.stop()
+		<-h.ended
+	}
 	if d.cluster != nil {
 		// Asked to end: why it did does not matter.
 		<-d.ended //nolint:errcheck // a receive from a channel of errors, not a call
@@ -323,8 +334,8 @@ func (d *Demo) results() []Result {
 	return d.told.results
 }
 
-// ErrUnexpected is that a pod did not go where it was expected to.
-var ErrUnexpected = errors.New("a pod did not go where it was expected to")
+// ErrUnexpected is that a pod or a placement did not go where it was expected to.
+var ErrUnexpected = errors.New("not as expected")
 
 // Check returns ErrUnexpected with the first result that is not as expected.
 func Check(results []Result) error {
@@ -333,6 +344,8 @@ func Check(results []Result) error {
 		case r.OK:
 		case r.Slack != nil:
 			return fmt.Errorf("%w: step %q of scenario %s: %s, want %s", ErrUnexpected, r.Slack.Step, r.Scenario, r.Summary(), r.Want)
+		case r.Fleet != nil:
+			return fmt.Errorf("%w: %s as %s, %s: %s, want %s", ErrUnexpected, r.Fleet.Story, r.Profile, r.Fleet.Step, r.Summary(), r.Want)
 		default:
 			return fmt.Errorf("%w: %s of scenario %s with %s is %s, want %s", ErrUnexpected, r.Pod, r.Scenario, r.Profile, r.Node, r.Want)
 		}

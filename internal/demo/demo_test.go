@@ -52,6 +52,8 @@ func TestScenarios(t *testing.T) {
 		}
 	}
 	t.Run(SlackScenario, func(t *testing.T) { testSlack(t, d) })
+	// Its controller goes on until the context ends.
+	testFleet(t, d)
 }
 
 // With the stand-in the slack scenario comes to the same each time: 8 pods fill
@@ -104,8 +106,9 @@ func testSlack(t *testing.T, d *Demo) {
 func TestCheck(t *testing.T) {
 	pod := Result{Scenario: SlackScenario, Pod: "burst-1", Node: "general-9", Want: nodeThere}
 	step := Result{Scenario: SlackScenario, Want: "no more nodes", Slack: &SlackState{Step: "the same burst", Nodes: 4}}
+	placement := Result{Scenario: FleetScenario, Want: "cluster2, cluster4", Fleet: &FleetStep{Story: "3-follow", Placement: "follow"}}
 	good := Result{Scenario: SlackScenario, OK: true}
-	for _, bad := range []Result{pod, step} {
+	for _, bad := range []Result{pod, step, placement} {
 		if err := Check([]Result{good, bad, good}); !errors.Is(err, ErrUnexpected) || !strings.Contains(err.Error(), bad.Want) {
 			t.Errorf("%+v: %v", bad, err)
 		}

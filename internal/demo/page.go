@@ -77,7 +77,8 @@ func (d *Demo) view(ctx context.Context) (report.Live, error) {
 		view.Results = append(view.Results, viewResult(result))
 	}
 	view.Timeline = d.viewTimeline()
-	return view, nil
+	view.Fleet, err = d.viewFleet(ctx)
+	return view, err
 }
 
 func viewResult(r Result) report.LiveResult {
@@ -85,9 +86,12 @@ func viewResult(r Result) report.LiveResult {
 		Scenario: r.Scenario, Profile: r.Profile, Pod: r.Pod, Node: r.Node, Want: r.Want,
 		OK: r.OK, Ours: r.Profile != DefaultProfile && r.Profile != withoutSlack,
 	}
-	if r.Slack != nil {
+	switch {
+	case r.Fleet != nil:
+		out.Pod, out.Node = r.Fleet.Story+", "+r.Fleet.Step, r.Summary()
+	case r.Slack != nil:
 		out.Pod, out.Node = r.Slack.Step, r.Summary()
-	} else if r.Seconds > 0 {
+	case r.Seconds > 0:
 		out.Node = fmt.Sprintf("%s after %.2f s", r.Node, r.Seconds)
 	}
 	return out

@@ -41,13 +41,17 @@ var playgroundLoad = Feed{Nodes: map[string]load.Node{
 }}
 
 // Play leaves a cluster to play with: nodes under load, a few pods, and the
-// profiles at work on whatever comes, each decision explained.
+// profiles at work on whatever comes, each decision explained; and the placements
+// of the fleet scenario, where it was run.
 func (d *Demo) Play(ctx context.Context) error {
 	if err := d.watch(ctx); err != nil {
 		return err
 	}
 	if _, err := d.run(ctx, playground, playground.Profile); err != nil {
 		return fmt.Errorf("setting up the playground: %w", err)
+	}
+	if err := d.leaveFleet(ctx); err != nil {
+		return err
 	}
 	return d.feed.say(ctx, &playgroundLoad)
 }

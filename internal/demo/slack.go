@@ -293,7 +293,10 @@ func seconds(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds
 
 // Summary says in a line what the result is.
 func (r Result) Summary() string {
-	if r.Slack == nil {
+	switch {
+	case r.Fleet != nil:
+		return r.Fleet.summary()
+	case r.Slack == nil:
 		return r.Pod + " -> " + r.Node
 	}
 	s := r.Slack

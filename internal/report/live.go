@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-//go:embed live.html timeline.html
+//go:embed live.html timeline.html fleet.html
 var files embed.FS
 
 // Live is what the demo's page shows of a running cluster.
@@ -23,6 +23,8 @@ type Live struct {
 	Results   []LiveResult
 	// Timeline of the slack scenario, nil before it.
 	Timeline *LiveTimeline
+	// Fleet of managed clusters, nil before the fleet scenario.
+	Fleet *LiveFleet
 }
 
 // LiveNode is one node and the pods on it.
@@ -78,7 +80,9 @@ var live = template.Must(template.New("live.html").Funcs(template.FuncMap{
 	"plus":    func(a, b float64) float64 { return a + b },
 	"twice":   func(a float64) float64 { return 2 * a },
 	"chart":   draw,
-}).ParseFS(files, "live.html", "timeline.html"))
+	"stacks":  stacks,
+	"at":      func(place float64) string { return fmt.Sprintf("%.2f%%", place) },
+}).ParseFS(files, "live.html", "timeline.html", "fleet.html"))
 
 // WriteLive writes the page, everything from the cluster escaped.
 func WriteLive(w io.Writer, view Live) error { return live.Execute(w, view) }

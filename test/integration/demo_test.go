@@ -142,6 +142,59 @@ func runSlackDemo(t *testing.T, autoscaler string) {
 	}
 }
 
+// Placements of both forms choose the same clusters of a fleet; some follow its
+// changes, some stay.
+func TestDemoFleet(t *testing.T) {
+	stdout, stderr, exitCode := runDemo(t, "--once", "-o", "json", "--scenario", "fleet")
+	if exitCode != 0 {
+		t.Fatalf("exit code %d\n%s", exitCode, stderr)
+	}
+	var results []struct {
+		Scenario, Profile, Pod, Node, Want string
+		OK                                 bool
+		Fleet                              struct {
+			Story, Step, Placement string
+			Chosen                 []string
+			Seconds                float64
+		}
+	}
+	decoder := json.NewDecoder(strings.NewReader(stdout))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&results); err != nil {
+		t.Fatalf("%v in %s", err, stdout)
+	}
+	got := map[string][]string{}
+	for _, r := range results {
+		chosen := strings.Join(r.Fleet.Chosen, ", ")
+		if !r.OK || r.Scenario != "fleet" || r.Want != chosen {
+			t.Errorf("result %+v", r)
+		}
+		key := r.Profile + " " + r.Fleet.Placement
+		got[key] = append(got[key], chosen)
+	}
+	want := map[string][]string{
+		"largest-ratios": {"cluster2, cluster4, cluster6"},
+		"most-memory":    {"cluster3"},
+		"follow":         {"cluster3, cluster4", "cluster2, cluster4"},
+		"steady":         {"cluster1, cluster3, cluster4, cluster6", "cluster1, cluster3, cluster4, cluster6"},
+		"where-most-is":  {"cluster4", "cluster1", "cluster1", "cluster4"},
+		"where-it-was":   {"cluster4", "cluster4", "cluster4", "cluster4"},
+	}
+	for placement, chosen := range want {
+		for _, form := range []string{"v1alpha1", "v1beta1"} {
+			if key := form + " " + placement; !slices.Equal(got[key], chosen) {
+				t.Errorf("%s: %q, want %q", key, got[key], chosen)
+			}
+		}
+	}
+	if len(got) != 2*len(want) {
+		t.Errorf("placements %v", got)
+	}
+	if !strings.Contains(stderr, "objects without clusters behind them") {
+		t.Errorf("does not say what is simulated:\n%s", stderr)
+	}
+}
+
 func TestDemoBadInput(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
