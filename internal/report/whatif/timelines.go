@@ -3,6 +3,7 @@ package whatif
 import (
 	"fmt"
 	"html/template"
+	"strings"
 	"strconv"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
@@ -66,7 +67,8 @@ func overTime(s *result.Scenario) []chart {
 
 // overTimeOf draws one series.
 func overTimeOf(s *result.Scenario, line timeline, highest, longest float64) template.HTML {
-	description := "highest:"
+	var description strings.Builder
+	description.WriteString("highest:")
 	d := newDrawing(chartWidth, chartHeight, line.title+" over time, by profile", "")
 	y := newScale(0, highest, chartHeight-chartBottom, chartTop)
 	for _, t := range y.ticks(4) {
@@ -79,11 +81,11 @@ func overTimeOf(s *result.Scenario, line timeline, highest, longest float64) tem
 			continue
 		}
 		values := line.of(c)
-		description += fmt.Sprintf(" %s %s;", s.Profiles[i].Name, number(most(values...), decimals(most(values...))))
+		fmt.Fprintf(&description, " %s %s;", s.Profiles[i].Name, number(most(values...), decimals(most(values...))))
 		steps := longest / float64(max(c.EverySeconds, 1))
 		d.curve(lineClass(i), newScale(0, steps, chartLeft, chartWidth-chartRight), y, values)
 	}
-	d.f(`<desc>%v</desc>`, description)
+	d.f(`<desc>%v</desc>`, description.String())
 	return d.end()
 }
 

@@ -146,7 +146,7 @@ func (r *run) prepare(ctx context.Context) error {
 	}
 	slices.SortStableFunc(r.arrivals, func(a, b int32) int { return cmp.Compare(r.Pods[a].Arrival, r.Pods[b].Arrival) })
 	r.horizon = (last+Step-1)/Step*Step + r.Tail
-	if r.Options.Course {
+	if r.Course {
 		r.course = newCourse(r.horizon)
 	}
 	if len(cluster.Running) > 0 {
