@@ -3,8 +3,8 @@ package whatif
 import (
 	"fmt"
 	"html/template"
-	"strings"
 	"strconv"
+	"strings"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
