@@ -47,7 +47,9 @@ func TestPlacementBurst(t *testing.T) {
 	go func() {
 		for i := range n {
 			// Each has its own idea of what is good, so that they cannot all be content.
-			spec := map[string]any{"numberOfClusters": int64(1 + i%5), "prioritizerPolicy": map[string]any{"configurations": []any{
+			// New scores alone, of which there are many when all the others are balanced
+			// against, would be written a minute later: they choose nothing.
+			spec := map[string]any{"numberOfClusters": int64(1 + i%5), "scoreRateLimit": "1h", "prioritizerPolicy": map[string]any{"configurations": []any{
 				map[string]any{"name": "ResourceAllocatableCPU", "weight": int64(i % 3)},
 			}}}
 			creators.Go(func() error { return h.client.Create(ctx, placementIn(team, fmt.Sprint("burst-", i), spec)) })
