@@ -117,6 +117,16 @@ func (p *Policy) depends() (reads Aspect) {
 	return reads
 }
 
+// steady returns what a cluster gains by being chosen.
+func (p *Policy) steady() int64 {
+	for i := range p.prioritizers {
+		if p.prioritizers[i].Kind == placement.Steady {
+			return 100 * int64(p.prioritizers[i].Weight)
+		}
+	}
+	return 0
+}
+
 // hasExpressions reports whether anything is written in CEL.
 func (p *Policy) hasExpressions() bool {
 	for i := range p.predicates {

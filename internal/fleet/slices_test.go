@@ -313,3 +313,22 @@ func TestSliceOf(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// What was decided once is decided again with the same scores: being chosen adds
+// what Steady gives, and that is in the first scores already. Nothing is written
+// twice.
+func TestTheSecondDecisionWritesNothing(t *testing.T) {
+	for _, spec := range []string{
+		`{numberOfClusters: 2}`,
+		`{numberOfClusters: 2, prioritizerPolicy: {configurations: [{name: Steady, weight: 3}, {name: ResourceAllocatableCPU}]}}`,
+		`{numberOfClusters: 2, prioritizerPolicy: {mode: Exact, configurations: [{name: ResourceAllocatableCPU}]}}`,
+	} {
+		s := hub("a", "b", "c")
+		s.SetPlacement(asks(t, "p", spec))
+		first := Layout("p", nil, decide(t, s, "p").Groups)
+		second := Layout("p", first, decide(t, s, "p").Groups)
+		if steps := Steps(first, second, false); len(steps) > 0 {
+			t.Errorf("%s: %+v", spec, steps)
+		}
+	}
+}

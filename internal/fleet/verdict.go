@@ -53,7 +53,9 @@ type Group struct {
 	Clusters []Choice
 }
 
-// Choice is a chosen cluster and its total score.
+// Choice is a chosen cluster and its total score, as it is once it is chosen: with
+// what Steady gives it from then on. Else every new decision would be written
+// twice.
 type Choice struct {
 	Name  string
 	Score int64
@@ -259,7 +261,11 @@ func (v *Verdict) fill(policy *Policy, unbound []string) {
 	for _, group := range d.Groups {
 		out := Group{Name: group.Name}
 		for _, i := range group.Clusters {
-			out.Clusters = append(out.Clusters, Choice{v.Fleet[i].Name, d.Clusters[i].Total})
+			score := d.Clusters[i].Total
+			if !d.Clusters[i].Before {
+				score += policy.steady()
+			}
+			out.Clusters = append(out.Clusters, Choice{v.Fleet[i].Name, score})
 		}
 		v.Groups = append(v.Groups, out)
 	}
