@@ -48,6 +48,7 @@ func awaitSaid(t *testing.T, said fmt.Stringer, what string) {
 // Two clusters tell a hub what they have to spare, under no more rights than the
 // examples give them, and go on telling it whatever becomes of the hub.
 func TestAgent(t *testing.T) {
+	t.Parallel()
 	h := startFleetHub(t)
 	files := t.TempDir()
 	at := func(cluster string) string { return filepath.Join(files, cluster) }
@@ -272,6 +273,7 @@ func (h *fleetHub) rights(t *testing.T, member *hub, flags []string, at func(str
 
 // What makes no sense is said in one line that names the flag, with exit code 2.
 func TestAgentBadInput(t *testing.T) {
+	t.Parallel()
 	good, empty := write(t, "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c}}]\nclusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\n"), write(t, "")
 	all := func(more ...string) []string {
 		return append([]string{"--agent", "--cluster-name=a", "--kubeconfig=" + good, "--hub-kubeconfig=" + good}, more...)

@@ -39,6 +39,7 @@ func runDemo(t *testing.T, args ...string) (stdout, stderr string, exitCode int)
 }
 
 func TestDemoOnce(t *testing.T) {
+	t.Parallel()
 	stdout, stderr, exitCode := runDemo(t, "--once", "-o", "json", "--scenario", "limits")
 	if exitCode != 0 {
 		t.Fatalf("exit code %d\n%s", exitCode, stderr)
@@ -65,6 +66,7 @@ func TestDemoOnce(t *testing.T) {
 // Load comes from a real Prometheus server, which scrapes what node-exporters
 // would say. The pods go where they go with a load watcher.
 func TestDemoWithPrometheus(t *testing.T) {
+	t.Parallel()
 	stdout, stderr, exitCode := runDemo(t, "--once", "-o", "json", "--load", "prometheus", "--scenario", "risk-load")
 	if exitCode != 0 {
 		t.Fatalf("exit code %d\n%s", exitCode, stderr)
@@ -87,6 +89,7 @@ func TestDemoWithPrometheus(t *testing.T) {
 // With an autoscaler, a burst of pods waits for a node where no slack is kept,
 // and for nothing where it is.
 func TestDemoSlack(t *testing.T) {
+	t.Parallel()
 	for _, autoscaler := range []string{"stand-in", "karpenter"} {
 		t.Run(autoscaler, func(t *testing.T) { runSlackDemo(t, autoscaler) })
 	}
@@ -145,6 +148,7 @@ func runSlackDemo(t *testing.T, autoscaler string) {
 // Placements of both forms choose the same clusters of a fleet; some follow its
 // changes, some stay.
 func TestDemoFleet(t *testing.T) {
+	t.Parallel()
 	stdout, stderr, exitCode := runDemo(t, "--once", "-o", "json", "--scenario", "fleet")
 	if exitCode != 0 {
 		t.Fatalf("exit code %d\n%s", exitCode, stderr)
@@ -196,6 +200,7 @@ func TestDemoFleet(t *testing.T) {
 }
 
 func TestDemoBadInput(t *testing.T) {
+	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -235,6 +240,7 @@ func TestDemoWithoutTheFolder(t *testing.T) {
 
 // The demo stays, with its page, until it is interrupted.
 func TestDemoStays(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), demo, "--scenario", "limits")
 	cmd.Env = append(os.Environ(), "TMPDIR="+dir)

@@ -113,6 +113,7 @@ func (h *hub) scale(t *testing.T, said fmt.Stringer, replicas int32) []string {
 // burst that fits it binds to nodes that are there, the slack is refilled, and
 // when it is not wanted any more the nodes go.
 func TestSlackWithKarpenter(t *testing.T) {
+	t.Parallel()
 	source := karpenterSource(t)
 	crds, err := source.CRDs()
 	if err != nil {

@@ -119,6 +119,7 @@ func missing(path string, want, got any) (out []string) {
 // Documents apply in either version, read the same in both, and what cannot be
 // meant is refused in words that name the field.
 func TestPlacementCRD(t *testing.T) {
+	t.Parallel()
 	_, config, _ := startPlane(t, controlplane.Options{})
 	installCRDs(t, config, append(ourCRDs(t), ocmCRDs(t)...)...)
 	c := placementClient(t, config)
@@ -245,6 +246,7 @@ func createOthers(t *testing.T, c client.Client) {
 // On a hub with Open Cluster Management's own CRD, documents of its form apply,
 // and our type reads them and writes them back.
 func TestPlacementOnForeignHub(t *testing.T) {
+	t.Parallel()
 	_, config, _ := startPlane(t, controlplane.Options{})
 	installCRDs(t, config, filepath.Join(moduleFolder(t, "../..", "open-cluster-management.io/api"), ocmPlacementCRD))
 	c := placementClient(t, config)
@@ -299,6 +301,7 @@ func TestPlacementOnForeignHub(t *testing.T) {
 // Our CRD has all that Open Cluster Management's has, under the same names and
 // with the same defaults; both versions have one schema.
 func TestPlacementCRDIsASuperset(t *testing.T) {
+	t.Parallel()
 	ours, theirs := readCRD(t, placementCRD), readCRD(t, filepath.Join(moduleFolder(t, "../..", "open-cluster-management.io/api"), ocmPlacementCRD))
 	if diff := cmp.Diff(theirs.Spec.Names, ours.Spec.Names); diff != "" {
 		t.Error(diff)

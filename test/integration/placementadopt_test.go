@@ -61,6 +61,7 @@ func exactly(number int, weights map[string]int) map[string]any {
 // Of a hub with a controller of its own, those placements are taken that are
 // annotated, one by one; what they have counts as chosen before.
 func TestPlacementAdoption(t *testing.T) {
+	t.Parallel()
 	h := startPlacementHub(t)
 	h.apply(t, example(t, "fleet.yaml")...)
 	// The other controller chose what would not be chosen here: by CPU the first two
@@ -114,6 +115,7 @@ func TestPlacementAdoption(t *testing.T) {
 // A slip of the hand hurts nobody: decisions stay, and a condition names the
 // field.
 func TestPlacementMistakes(t *testing.T) {
+	t.Parallel()
 	h := startPlacementHub(t)
 	h.apply(t, example(t, "fleet.yaml")...)
 	said, end := h.startController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false")
@@ -180,6 +182,7 @@ func laxPlacementCRD(t *testing.T) string {
 // What cannot be meant, and reaches the controller nevertheless, is told apart
 // from the rest, and the rest is decided.
 func TestPlacementBadInput(t *testing.T) {
+	t.Parallel()
 	h := startBareHub(t, append(ocmCRDs(t), laxPlacementCRD(t))...)
 	h.knowFleet(t)
 	h.apply(t, example(t, "fleet.yaml")...)
@@ -230,6 +233,7 @@ func TestPlacementBadInput(t *testing.T) {
 
 // Clusters that report nonsense come last.
 func TestPlacementOfClustersThatReportNonsense(t *testing.T) {
+	t.Parallel()
 	h := startPlacementHub(t)
 	h.apply(t, example(t, "fleet.yaml")[:3]...)
 	cluster := func(name string, status map[string]any) *unstructured.Unstructured {
@@ -262,6 +266,7 @@ func TestPlacementOfClustersThatReportNonsense(t *testing.T) {
 
 // Scores of add-ons count as long as they are valid and no longer.
 func TestPlacementScoresExpire(t *testing.T) {
+	t.Parallel()
 	h := startPlacementHub(t)
 	h.apply(t, example(t, "fleet.yaml")...)
 	score := func(cluster string, value int, until string) *unstructured.Unstructured {
@@ -296,6 +301,7 @@ func TestPlacementScoresExpire(t *testing.T) {
 // Flags that make no sense end the program with exit code 2 and one line that
 // says which.
 func TestControllerFlags(t *testing.T) {
+	t.Parallel()
 	run := func(args ...string) (out string, code int) {
 		cmd := exec.CommandContext(t.Context(), controller, args...)
 		raw, err := cmd.CombinedOutput()
@@ -330,6 +336,7 @@ func TestControllerFlags(t *testing.T) {
 // Another client writes what it likes into decisions: in the end they are what
 // was decided, and nobody has to come to help.
 func TestPlacementConflictingWriter(t *testing.T) {
+	t.Parallel()
 	h := startPlacementHub(t)
 	h.apply(t, example(t, "fleet.yaml")...)
 	// Somebody else has the name that the first PlacementDecision would have.

@@ -18,6 +18,7 @@ import (
 // hub how many cores are free, and that decides: in both versions of the document,
 // and again when pods have come.
 func TestPlacementByAgents(t *testing.T) {
+	t.Parallel()
 	h := startPlacementHub(t)
 	config, err := h.Config("test", "system:masters")
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 // Many placements are created at once. PLIMSOLL_PLACEMENTS=10000 is the number
 // that counts.
 func TestPlacementBurst(t *testing.T) {
+	t.Parallel()
 	n, limit := 300, 2*time.Minute
 	if text, ok := os.LookupEnv("PLIMSOLL_PLACEMENTS"); ok {
 		var err error

@@ -91,6 +91,7 @@ func (h *hub) killAtFirst(t *testing.T, kill func() error, ended <-chan error) (
 // the first time, and when they are divided into groups. Started again it goes
 // on, and no cluster is missing in between.
 func TestPlacementControllerKilled(t *testing.T) {
+	t.Parallel()
 	h, names := startBigFleet(t, 250)
 	decisions := h.watchAll(t, decisionKind)
 	flags := []string{"--controllers=placement", "--adopt=all", "--leader-elect=false"}
@@ -127,6 +128,7 @@ func TestPlacementControllerKilled(t *testing.T) {
 // The API server is away for 10 s, in which the fleet changes. Nothing is lost,
 // and afterwards it is as it should be.
 func TestPlacementOutage(t *testing.T) {
+	t.Parallel()
 	h := startPlacementHub(t)
 	h.apply(t, example(t, "fleet.yaml")...)
 	decisions := h.watchAll(t, decisionKind)
@@ -173,6 +175,7 @@ func TestPlacementOutage(t *testing.T) {
 // Of two controllers one works. When it is killed the other one takes over, and
 // changes nothing that was right.
 func TestPlacementLeaderKilled(t *testing.T) {
+	t.Parallel()
 	h := startPlacementHub(t)
 	h.apply(t, example(t, "fleet.yaml")...)
 	flags := []string{"--controllers=placement", "--adopt=all"}
@@ -223,6 +226,7 @@ func (h *hub) leader(t *testing.T) string {
 // Heartbeats of clusters, of which there are many, write nothing and decide
 // nothing.
 func TestPlacementHeartbeats(t *testing.T) {
+	t.Parallel()
 	h := startPlacementHub(t)
 	h.apply(t, example(t, "fleet.yaml")...)
 	metrics := fmt.Sprintf("127.0.0.1:%d", freePort(t))

@@ -71,6 +71,7 @@ var stories = []story{
 
 // The stories of the examples, as a user would write them, in both versions.
 func TestPlacementStories(t *testing.T) {
+	t.Parallel()
 	h := startPlacementHub(t)
 	h.apply(t, example(t, "fleet.yaml")...)
 	said, end := h.startController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false")

@@ -193,6 +193,7 @@ func policyOf(name, rate string, change func(*v1alpha1.ResourceSlackSpec)) *v1al
 
 // The API server refuses what makes no sense, in words, and fills in defaults.
 func TestResourceSlackIsChecked(t *testing.T) {
+	t.Parallel()
 	h := startHub(t)
 	for name, tc := range map[string]struct {
 		policy *v1alpha1.ResourceSlack
@@ -223,6 +224,7 @@ func TestResourceSlackIsChecked(t *testing.T) {
 // buffers: it follows the pool, takes back nothing it should not, survives a
 // restart without a write, and cleans up.
 func TestSlackController(t *testing.T) {
+	t.Parallel()
 	h := startHub(t, buffersCRD(t))
 	for i := range 4 {
 		h.create(t, readyNode(fmt.Sprint("node-", i), "16", "64Gi", map[string]string{"pool": "general"}))
@@ -309,6 +311,7 @@ func TestSlackController(t *testing.T) {
 // Without the CRD of buffers the controller says so, and goes on when it comes;
 // the flag makes a policy where there is none.
 func TestSlackWithoutBuffers(t *testing.T) {
+	t.Parallel()
 	h := startHub(t)
 	h.create(t, readyNode("node", "16", "64Gi", nil))
 	h.create(t, runningPod("pod", "node", "2", "4Gi"))

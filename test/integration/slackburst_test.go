@@ -20,6 +20,7 @@ import (
 // that fits only in their place gets it at once; they are made anew and wait,
 // which is what an autoscaler adds nodes for.
 func TestSlackBurstPreemptsPlaceholders(t *testing.T) {
+	t.Parallel()
 	h := startHub(t)
 	for i := range 2 {
 		h.create(t, readyNode(fmt.Sprint("node-", i), "4", "16Gi", map[string]string{"pool": "general"}))

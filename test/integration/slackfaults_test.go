@@ -31,6 +31,7 @@ import (
 // Beside a good policy: a node that flaps, a pool that nobody is in, and amounts
 // that no computer has. The good one's objects are not written once.
 func TestSlackFaults(t *testing.T) {
+	t.Parallel()
 	h := startHub(t, buffersCRD(t))
 	for i := range 4 {
 		h.create(t, readyNode(fmt.Sprint("node-", i), "16", "64Gi", map[string]string{"pool": "general"}))
@@ -172,6 +173,7 @@ func (h *hub) overflow(t *testing.T, said fmt.Stringer) {
 // is deleted while no controller runs. The next one leaves nothing behind; there
 // is no garbage collector to do it.
 func TestSlackPolicyDeletedHalfWay(t *testing.T) {
+	t.Parallel()
 	h := startHub(t, buffersCRD(t))
 	h.create(t, readyNode("node-0", "16", "64Gi", map[string]string{"pool": "general"}))
 	h.create(t, readyNode("other-0", "16", "64Gi", map[string]string{"pool": "other"}))
@@ -322,6 +324,7 @@ func trash(name, policy string) *unstructured.Unstructured {
 // what says that it is ours is tidied away. PLIMSOLL_BROKEN=10000 is the number
 // that counts; it takes about two minutes on two cores.
 func TestSlackAmongBrokenObjects(t *testing.T) {
+	t.Parallel()
 	number := 2_000
 	if text, ok := os.LookupEnv("PLIMSOLL_BROKEN"); ok {
 		var err error

@@ -41,6 +41,7 @@ func mirrored(name, wants string, replicas int32) *appsv1.Deployment {
 // Annotated workloads have placeholders like their pods beside them; what
 // somebody else has made is left alone; and plimsoll slack status says how it is.
 func TestSlackMirrors(t *testing.T) {
+	t.Parallel()
 	h := startHub(t, buffersCRD(t))
 	status := func(args ...string) (string, error) {
 		out, err := exec.Command(plimsoll, append([]string{"slack", "status", "--kubeconfig", h.Kubeconfig}, args...)...).CombinedOutput()

@@ -214,6 +214,7 @@ func (h *hub) fill(t *testing.T, prefix string, pods, nodes int, node string) {
 // back. It deletes nothing that is wanted, and has made up for it within 30 s.
 // PLIMSOLL_OUTAGE=5m is the length of the outage that counts.
 func TestSlackOutage(t *testing.T) {
+	t.Parallel()
 	length := 20 * time.Second
 	if text, ok := os.LookupEnv("PLIMSOLL_OUTAGE"); ok {
 		var err error
