@@ -29,7 +29,11 @@ func (s *seats) of(group *Group) func(placeholder *v1.Pod, node string) bool {
 	if group.Mirror == nil {
 		return func(_ *v1.Pod, name string) bool {
 			spare := s.at(name)
-			return spare.InPool && holds(spare, size) && take(spare, size)
+			if !spare.InPool || !holds(spare, size) {
+				return false
+			}
+			take(spare, size)
+			return true
 		}
 	}
 	admitted := admits(group.Mirror)
@@ -47,7 +51,8 @@ func (s *seats) of(group *Group) func(placeholder *v1.Pod, node string) bool {
 			return false
 		}
 		anti.add(placeholder, node)
-		return take(spare, size)
+		take(spare, size)
+		return true
 	}
 }
 
@@ -67,11 +72,10 @@ func holds(spare *algo.Spare, size algo.Amounts) bool {
 	return spare.Usable && spare.Slots >= 1 && size.FitsIn(spare.Free)
 }
 
-// take takes it; it returns true.
-func take(spare *algo.Spare, size algo.Amounts) bool {
+// take takes it.
+func take(spare *algo.Spare, size algo.Amounts) {
 	spare.Free = spare.Free.Minus(size)
 	spare.Slots--
-	return true
 }
 
 // takeScalars takes what a placeholder requests beside CPU and memory, if it is

@@ -2,7 +2,6 @@ package slack
 
 import (
 	"maps"
-	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -156,5 +155,5 @@ func (t *Tracker) Room(plan Plan) int64 {
 			demands = append(demands, demand)
 		}
 	}
-	return t.ledger.Room(slices.Clip(demands))
+	return t.ledger.Room(demands)
 }

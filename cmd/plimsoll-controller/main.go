@@ -12,11 +12,11 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/placement"
+	"github.com/plimsoll-k8s/plimsoll/internal/kubeaccess"
 	"github.com/plimsoll-k8s/plimsoll/internal/version"
 )
 
@@ -158,9 +158,7 @@ func (o *options) complete() error {
 
 // config returns access to the cluster.
 func (o *options) config() (*rest.Config, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = o.kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	config, err := kubeaccess.Config(o.kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("--kubeconfig: no access to a cluster: %w", err)
 	}

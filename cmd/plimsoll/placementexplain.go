@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/clientcmd"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
@@ -19,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+	"github.com/plimsoll-k8s/plimsoll/internal/kubeaccess"
 	"github.com/plimsoll-k8s/plimsoll/internal/manager"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 )
@@ -61,9 +61,7 @@ func (o *explainOptions) run(ctx context.Context, name string, out io.Writer) er
 	if !ok || namespace == "" || placement == "" {
 		return fmt.Errorf("found %q, want NAMESPACE/NAME of a placement", name)
 	}
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = o.kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	config, err := kubeaccess.Config(o.kubeconfig)
 	if err != nil {
 		return fmt.Errorf("--kubeconfig: no access to a hub: %w", err)
 	}

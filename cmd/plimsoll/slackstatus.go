@@ -16,11 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/kubeaccess"
 )
 
 // slackStatusOptions are the flags of plimsoll slack status.
@@ -98,9 +98,7 @@ func (o *slackStatusOptions) run(ctx context.Context, names []string, out io.Wri
 
 // read returns what the cluster says of the policies, of all if none are named.
 func (o *slackStatusOptions) read(ctx context.Context, names []string) ([]slackStatusResult, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = o.kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	config, err := kubeaccess.Config(o.kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("--kubeconfig: no access to a cluster: %w", err)
 	}

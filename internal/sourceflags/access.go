@@ -11,9 +11,9 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	metricsclient "k8s.io/metrics/pkg/client/clientset/versioned"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/kubeaccess"
 	"github.com/plimsoll-k8s/plimsoll/load/cluster"
 	"github.com/plimsoll-k8s/plimsoll/load/provider"
 )
@@ -32,9 +32,7 @@ func (f *Flags) Access(ctx context.Context) (provider.Cluster, error) {
 	default:
 		return provider.Cluster{}, nil
 	}
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = f.kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	config, err := kubeaccess.Config(f.kubeconfig)
 	if err != nil {
 		return provider.Cluster{}, fmt.Errorf("--kubeconfig: no access to a cluster, which the provider %s needs: %w", f.provider.Type, err)
 	}
