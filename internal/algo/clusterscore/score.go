@@ -123,9 +123,13 @@ func slack(pools []Slack, r Resource) (value int32, wanted bool) {
 
 // balance compares what there is with what is claimed of it: 100 for no claims,
 // 0 where they are equal, -50 where twice as much is claimed, and never less
-// than -100. One of the two is more than 0.
+// than -100. One of the two is more than 0. Each step rounds the same way for
+// more and for less, which 100 x (have - claimed) / max does not.
 func balance(have, claimed float64) float64 {
-	return 100 * (have - claimed) / max(have, claimed)
+	if claimed <= have {
+		return 100 - 100*claimed/have
+	}
+	return 100*have/claimed - 100
 }
 
 // truncate returns the score toward zero, within its bounds.

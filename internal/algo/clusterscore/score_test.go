@@ -170,6 +170,16 @@ func TestScoresAreMonotone(t *testing.T) {
 	})
 }
 
+// Of next to nothing, 100 x (1e-13 - 2622) / 2622 comes to a hair more than -100
+// in floating point, and the same with 1147 limits to -100.
+func TestLessLimitsThanLimitsBeyondReason(t *testing.T) {
+	more := limitRoom(Sums{Allocatable: 1.1368683772161603e-13, Limits: 2622.0000000000073})
+	less := limitRoom(Sums{Allocatable: 1.1368683772161603e-13, Limits: 1147.1250000000032})
+	if less < more {
+		t.Errorf("limits shrank, and the room they leave fell from %d to %d", more, less)
+	}
+}
+
 func TestScoresDoNotDependOnSize(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawState(t)
