@@ -14,16 +14,9 @@ const kubernetesModule = "k8s.io/kubernetes"
 // String returns the version in one line, with that of the Kubernetes code
 // inside: v0.1.0 (commit 1234567, 2026-11-21; Kubernetes v1.37.1).
 func String() string {
-	version, kubernetes := Version, "unknown"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		if version == "" {
-			version = info.Main.Version
-		}
-		for _, module := range info.Deps {
-			if module.Path == kubernetesModule {
-				kubernetes = module.Version
-			}
-		}
+	version := Version
+	if info, ok := debug.ReadBuildInfo(); ok && version == "" {
+		version = info.Main.Version
 	}
 	if version == "" {
 		version = "(devel)"
@@ -32,5 +25,18 @@ func String() string {
 	if Commit != "" {
 		build = fmt.Sprintf("commit %s, %s; ", Commit, Date)
 	}
-	return fmt.Sprintf("%s (%sKubernetes %s)", version, build, kubernetes)
+	return fmt.Sprintf("%s (%sKubernetes %s)", version, build, Kubernetes())
+}
+
+// Kubernetes returns the version of the Kubernetes code inside: v1.37.1, or
+// unknown.
+func Kubernetes() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, module := range info.Deps {
+			if module.Path == kubernetesModule {
+				return module.Version
+			}
+		}
+	}
+	return "unknown"
 }

@@ -1,0 +1,159 @@
+package integration
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	v1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/doctor"
+)
+
+// examine examines a cluster as if so much time had passed.
+func examine(t *testing.T, config *rest.Config, later time.Duration) []doctor.Finding {
+	t.Helper()
+	cluster, err := doctor.New(config, "v1.37.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	findings, err := cluster.Examine(t.Context(), time.Now().Add(later))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return findings
+}
+
+// expectFinding fails unless there is a finding of a check and a level that says
+// something, with a fix unless it is ok.
+func expectFinding(t *testing.T, findings []doctor.Finding, check string, level doctor.Level, says string) {
+	t.Helper()
+	for _, f := range findings {
+		if f.Check == check && f.Level == level && strings.Contains(f.Message, says) {
+			if level != doctor.OK && f.Fix == "" {
+				t.Errorf("%+v does not say what to do", f)
+			}
+			return
+		}
+	}
+	t.Errorf("no finding of %q, %s, that says %q in %+v", check, level, says, findings)
+}
+
+// component returns a Deployment of the chart's with a container.
+func component(name string, container v1.Container) *appsv1.Deployment {
+	labels := map[string]string{"app.kubernetes.io/part-of": "plimsoll", "app.kubernetes.io/component": name}
+	container.Name = name
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: reserve, Name: "plimsoll-" + name, Labels: labels},
+		Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: v1.PodSpec{SchedulerName: "nobody", Containers: []v1.Container{container}}},
+		},
+	}
+}
+
+// A cluster in which everything is wrong that can be, and then less and less.
+func TestDoctor(t *testing.T) {
+	t.Parallel()
+	h := startBareHub(t)
+	config, err := h.Config("test", "system:masters")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	found := examine(t, config, 0)
+	expectFinding(t, found, "api server", doctor.OK, "Kubernetes v1.37.")
+	expectFinding(t, found, "clock", doctor.OK, "agree")
+	expectFinding(t, found, "nodes", doctor.Problem, "no nodes")
+	expectFinding(t, found, "components", doctor.Warning, "nothing of Plimsoll")
+	expectFinding(t, found, "definitions", doctor.Problem, "resourceslacks.plimsoll.dev is missing")
+	expectFinding(t, found, "placements", doctor.OK, "no hub")
+
+	installCRDs(t, config, ourCRDs(t)...)
+	buffers, err := karpenterSource(t).CRDs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	installCRDs(t, config, buffers...)
+	h.create(t, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "down"}})
+	h.create(t, component("controller", v1.Container{Image: "plimsoll-controller", Args: []string{"--controllers=slack,placement"}}))
+	h.create(t, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: reserve, Name: "plimsoll-controller", Labels: component("controller", v1.Container{}).Labels}})
+	h.create(t, component("load-watcher", v1.Container{Image: "load-watcher"}))
+	h.create(t, &v1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: reserve, Name: "load-watcher", Labels: component("load-watcher", v1.Container{}).Labels}, Spec: v1.ServiceSpec{Ports: []v1.ServicePort{{Port: 2020}}}})
+	rate := "10%"
+	policy := &v1alpha1.ResourceSlack{ObjectMeta: metav1.ObjectMeta{Name: "general"}, Spec: v1alpha1.ResourceSlackSpec{MinRate: rate}}
+	h.create(t, policy)
+	scaler := component("", v1.Container{Image: "registry.example/autoscaling/cluster-autoscaler:v1.37.0", Args: []string{"--capacity-buffer-controller-enabled"}})
+	scaler.Name, scaler.Labels = "cluster-autoscaler", nil
+	scaler.Spec.Template.Spec.Containers[0].Name = "cluster-autoscaler"
+	h.create(t, scaler)
+	h.create(t, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "forgotten"}, Spec: v1.PodSpec{SchedulerName: "plimsol", Containers: []v1.Container{{Name: "c", Image: "i"}}}})
+
+	found = examine(t, config, 5*time.Minute)
+	expectFinding(t, found, "nodes", doctor.Warning, "1 of 1 nodes are not ready: down")
+	expectFinding(t, found, "components", doctor.Problem, "plimsoll-controller: 0 of 1 replicas are ready")
+	expectFinding(t, found, "leaders", doctor.Problem, "has no holder")
+	expectFinding(t, found, "definitions", doctor.OK, "resourceslacks.plimsoll.dev is there")
+	expectFinding(t, found, "definitions", doctor.OK, "placements.cluster.open-cluster-management.io is there")
+	expectFinding(t, found, "definitions", doctor.Problem, "managedclusters.cluster.open-cluster-management.io is missing")
+	expectFinding(t, found, "schedulers", doctor.Problem, `"plimsol" in spec.schedulerName: default/forgotten`)
+	expectFinding(t, found, "load", doctor.Problem, "load-watcher plimsoll-system/load-watcher does not answer")
+	expectFinding(t, found, "slack", doctor.Problem, "policy general has no status")
+	expectFinding(t, found, "autoscaler", doctor.Problem, "without --capacity-buffer-pod-injection-enabled")
+
+	// An older CRD, a leader that is gone.
+	var definition apiextensionsv1.CustomResourceDefinition
+	definitions := definitionClient(t, config)
+	if err := definitions.Get(t.Context(), client.ObjectKey{Name: "resourceslacks.plimsoll.dev"}, &definition); err != nil {
+		t.Fatal(err)
+	}
+	delete(definition.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties, "granularity")
+	if err := definitions.Update(t.Context(), &definition); err != nil {
+		t.Fatal(err)
+	}
+	holder, seconds, renewed := "pod-1", int32(15), metav1.NowMicro()
+	lease := &coordinationv1.Lease{}
+	if err := h.client.Get(t.Context(), client.ObjectKey{Namespace: reserve, Name: "plimsoll-controller"}, lease); err != nil {
+		t.Fatal(err)
+	}
+	lease.Spec = coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, RenewTime: &renewed}
+	if err := h.client.Update(t.Context(), lease); err != nil {
+		t.Fatal(err)
+	}
+	found = examine(t, config, 5*time.Minute)
+	expectFinding(t, found, "definitions", doctor.Warning, "resourceslacks.plimsoll.dev is not that of this version")
+	expectFinding(t, found, "leaders", doctor.Problem, "was last renewed 5m")
+	expectFinding(t, examine(t, config, 0), "leaders", doctor.OK, "pod-1 leads")
+
+	// One without rights sees the version and nothing else, and is told so.
+	stranger, err := h.Config("stranger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found = examine(t, stranger, 0)
+	expectFinding(t, found, "nodes", doctor.Warning, "not looked at")
+	if slices.ContainsFunc(found, func(f doctor.Finding) bool { return f.Level == doctor.Problem }) {
+		t.Errorf("problems found without looking: %+v", found)
+	}
+}
+
+// definitionClient returns a client that knows CRDs.
+func definitionClient(t *testing.T, config *rest.Config) client.Client {
+	t.Helper()
+	c, err := client.New(config, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := apiextensionsv1.AddToScheme(c.Scheme()); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
