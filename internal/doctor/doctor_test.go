@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
@@ -31,7 +32,7 @@ func only(t *testing.T, x *examination, level Level) Finding {
 // it, one of 1.36 is older than a scheduler may be, one of 1.39 too new.
 func TestVersionSkew(t *testing.T) {
 	for said, want := range map[string]Level{
-		"v1.36.9": Warning, "v1.37.0": OK, "v1.37.4-gke.1200": OK, "v1.38.0": OK, "v1.39.0": Warning, "v2.0.0": Warning,
+		"v1.36.9": Warning, "v1.37.0": OK, "v1.37.4-gke.1200": OK, "v1.38.0": OK, "v0.0.0-master+$Format:%H$": OK, "v1.39.0": Warning, "v2.0.0": Warning,
 	} {
 		x := &examination{Cluster: &Cluster{own: "v1.37.1"}}
 		x.version.GitVersion = said
@@ -97,5 +98,18 @@ func TestLoad(t *testing.T) {
 		if f := only(t, x, c.want); !strings.Contains(f.Message, c.says) {
 			t.Errorf("%s: %q does not say %q", c.name, f.Message, c.says)
 		}
+	}
+}
+
+func TestUnreadyNodes(t *testing.T) {
+	node := func(name string, ready v1.ConditionStatus) *v1.Node {
+		return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1.NodeStatus{Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: ready}}}}
+	}
+	x := &examination{Cluster: &Cluster{kube: fake.NewClientset(node("a", v1.ConditionTrue), node("b", v1.ConditionUnknown), node("c", v1.ConditionFalse))}}
+	if err := x.readNodes(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if f := only(t, x, Warning); f.Message != "2 of 3 nodes are not ready: b, c" {
+		t.Error(f.Message)
 	}
 }

@@ -29,12 +29,14 @@ func (x *examination) server(context.Context) error {
 		return fmt.Errorf("the version of Kubernetes in this program: %w", err)
 	}
 	switch {
+	case theirs.Major() == 0:
+		x.ok("the API server is a development build, %s; the scheduler is built from Kubernetes %s", said, x.own)
 	case theirs.Major() != own.Major() || theirs.Minor() > own.Minor()+1:
 		x.add(Warning, fmt.Sprintf("the API server is %s; plimsoll-scheduler is built from Kubernetes %s, more than one minor version older", said, x.own), "take a newer release of Plimsoll")
 	case theirs.Minor() < own.Minor():
 		x.add(Warning, fmt.Sprintf("the API server is %s; plimsoll-scheduler is built from Kubernetes %s, and a scheduler must not be newer than its API server", said, x.own), "take the release of Plimsoll for this version, or upgrade the control plane; slack and placement work all the same")
 	default:
-		x.ok("Kubernetes %s; the scheduler is built from %s", said, x.own)
+		x.ok("Kubernetes %s; the scheduler is built from Kubernetes %s", said, x.own)
 	}
 	return nil
 }

