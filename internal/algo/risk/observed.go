@@ -72,6 +72,10 @@ func (o *Observed) Distance(d Distribution) float64 {
 		if d.shape == step && math.Abs(x-d.mean) < blur {
 			continue
 		}
+		// Where nothing was seen, the difference is largest at one of the ends.
+		if d.shape == beta && count == 0 && i < cells && o.counts[i+1] == 0 {
+			continue
+		}
 		farthest = max(farthest, math.Abs(float64(atMost)/float64(o.seen)-d.AtMost(x)))
 	}
 	return farthest

@@ -113,7 +113,7 @@ const (
 	cloudWidth   = 520.0
 	cloudHeight  = 340.0
 	cloudLeft    = 66.0
-	cloudRight   = 12.0
+	cloudRight   = 30.0
 	cloudTop     = 8.0
 	cloudBottom  = 44.0
 	cloudSamples = 50
@@ -187,7 +187,7 @@ func (d *drawing) dots(class string, at []place) {
 	d.f(`<path class="dot %v" d="M0 0`, class)
 	var last place
 	for _, p := range at {
-		d.f("m%d %dh0", p.x-last.x, p.y-last.y)
+		d.f("m%d %dz", p.x-last.x, p.y-last.y)
 		last = p
 	}
 	d.WriteString(`"/>`)
@@ -197,7 +197,7 @@ func (d *drawing) dots(class string, at []place) {
 const (
 	histogramWidth  = 200.0
 	histogramHeight = 110.0
-	histogramSide   = 8.0
+	histogramSide   = 12.0
 	histogramBottom = 18.0
 	histogramTop    = 4.0
 )

@@ -107,7 +107,7 @@ func newView(r *result.Result, k keep) view {
 		if k.charts {
 			addCourses(&s, &r.Scenarios[i], heat, r.Source.Nodes)
 		}
-		if k.use {
+		if i < k.use {
 			s.Use = useOf(&r.Scenarios[i])
 		}
 		if i < k.decisions {

@@ -29,20 +29,24 @@ type keep struct {
 	// courses and runs in the raw data, charts of courses on the page, raw data at
 	// all.
 	courses, runs, charts, raw bool
-	// use is what nodes used; decisions is in how many scenarios it is shown where
-	// pods went.
-	use       bool
-	decisions int
+	// use is in how many scenarios it is shown what nodes used, decisions in how many
+	// where pods went.
+	use, decisions int
 	// without names what is left out.
 	without string
 }
 
+// all is more scenarios than there are.
+const all = math.MaxInt
+
 // keeps are tried one after the other until the report is small enough.
 var keeps = []keep{
-	{courses: true, runs: true, charts: true, raw: true, use: true, decisions: math.MaxInt},
-	{runs: true, charts: true, raw: true, use: true, decisions: math.MaxInt, without: "The raw data is without what charts are drawn from and where pods went"},
-	{charts: true, raw: true, use: true, decisions: math.MaxInt, without: "The raw data is without its single runs"},
-	{charts: true, raw: true, use: true, decisions: 1, without: "Where pods went is shown in the first scenario only, and the raw data is without its single runs"},
+	{courses: true, runs: true, charts: true, raw: true, use: all, decisions: all},
+	{runs: true, charts: true, raw: true, use: all, decisions: all, without: "The raw data is without what charts are drawn from and where pods went"},
+	{charts: true, raw: true, use: all, decisions: all, without: "The raw data is without its single runs"},
+	{charts: true, raw: true, use: all, decisions: 4, without: "Where pods went is shown in the first four scenarios only, and the raw data is without its single runs"},
+	{charts: true, raw: true, use: all, decisions: 1, without: "Where pods went is shown in the first scenario only, and the raw data is without its single runs"},
+	{charts: true, raw: true, use: 1, decisions: 1, without: "What nodes used and where pods went is shown in the first scenario only, and the raw data is without its single runs"},
 	{charts: true, raw: true, without: "What nodes used, where pods went and the raw data of single runs are left out"},
 	{raw: true, without: "Charts, heatmaps, where pods went and the raw data of single runs are left out"},
 	{without: "Charts, heatmaps, where pods went and the raw data are left out"},

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,6 +16,9 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
+
+// fileName is that of what a test keeps.
+func fileName(t *testing.T) string { return strings.NewReplacer("/", "-", ",", "").Replace(t.Name()) }
 
 func write(t *testing.T, r *result.Result) string {
 	t.Helper()
@@ -24,7 +28,7 @@ func write(t *testing.T, r *result.Result) string {
 	}
 	// For those who want to look at it.
 	if folder := os.Getenv("PLIMSOLL_REPORTS"); folder != "" {
-		if err := os.WriteFile(folder+"/"+t.Name()+".html", b.Bytes(), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(folder, fileName(t)+".html"), b.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
