@@ -3,6 +3,7 @@ package whatif
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -25,7 +26,8 @@ type podProfile struct {
 	Totals           []string
 	Rows             []scoreRow
 	Reasons          []string
-	Note             string
+	// Nothing names the plugins that have nothing for any of the nodes.
+	Nothing, Note string
 }
 
 // scoreRow has the scores of one plugin, of the nodes in their order.
@@ -35,7 +37,10 @@ type scoreRow struct {
 }
 
 // scoreCell is a score as it counts, and how it came about.
-type scoreCell struct{ Weighted, From string }
+type scoreCell struct {
+	Raw, Score     int64
+	Weighted, From string
+}
 
 // whys say why a pod is shown.
 var whys = map[string]string{
@@ -164,17 +169,22 @@ func profileOf(profile string, is *result.Decision) podProfile {
 			rows[plugin.Name][i] = cellOf(plugin)
 		}
 	}
-	for name, cells := range rows {
-		v.Rows = append(v.Rows, scoreRow{name, cells})
+	var nothing []string
+	for _, name := range slices.Sorted(maps.Keys(rows)) {
+		if slices.ContainsFunc(rows[name], func(cell scoreCell) bool { return cell.Raw != 0 || cell.Score != 0 }) {
+			v.Rows = append(v.Rows, scoreRow{name, rows[name]})
+		} else {
+			nothing = append(nothing, name)
+		}
 	}
-	slices.SortFunc(v.Rows, func(a, b scoreRow) int { return strings.Compare(a.Plugin, b.Plugin) })
+	v.Nothing = strings.Join(nothing, ", ")
 	return v
 }
 
 // cellOf says how a score came about: raw, normalised if that changed it, and its
 // weight if that is not 1.
 func cellOf(p result.PluginScore) scoreCell {
-	cell := scoreCell{Weighted: count(int(p.Score * p.Weight))}
+	cell := scoreCell{Raw: p.Raw, Score: p.Score, Weighted: count(int(p.Score * p.Weight))}
 	var from []string
 	if p.Raw != p.Score {
 		from = append(from, count(int(p.Raw)), "→", count(int(p.Score)))

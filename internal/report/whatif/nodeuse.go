@@ -13,10 +13,16 @@ import (
 // useView is what nodes used: a cloud of dots for each profile and resource, how
 // far the nodes are from beta distributions, and histograms of some.
 type useView struct {
-	Clouds     []chart
+	Clouds     []cloudRow
 	Bands      []band
 	Distances  []distanceRow
 	Histograms []histogramRow
+}
+
+// cloudRow has the clouds of a resource.
+type cloudRow struct {
+	Resource string
+	Charts   []chart
 }
 
 // band is a range of distances from a beta distribution, of one colour.
@@ -53,13 +59,14 @@ var resourceUses = []struct {
 	of   func(*result.NodeUse) *result.ResourceUse
 }{
 	{"CPU", func(u *result.NodeUse) *result.ResourceUse { return &u.CPU }},
-	{"memory", func(u *result.NodeUse) *result.ResourceUse { return &u.Memory }},
+	{"Memory", func(u *result.NodeUse) *result.ResourceUse { return &u.Memory }},
 }
 
 // useOf returns the use of nodes in a scenario, nil if no run has recorded it.
 func useOf(s *result.Scenario) *useView {
 	v := &useView{Bands: bands}
 	for _, resource := range resourceUses {
+		clouds := cloudRow{Resource: resource.name}
 		for i := range s.Profiles {
 			p := &s.Profiles[i]
 			recorded := nodeUseOf(p)
@@ -67,13 +74,16 @@ func useOf(s *result.Scenario) *useView {
 				continue
 			}
 			use := resource.of(recorded)
-			v.Clouds = append(v.Clouds, chart{p.Name + ", " + resource.name, cloud(p.Name+", "+resource.name, use)})
+			clouds.Charts = append(clouds.Charts, chart{p.Name, cloud(resource.name+" with "+p.Name, use)})
 			v.Distances = append(v.Distances, distancesOf(p.Name, resource.name, use))
 			row := histogramRow{Profile: p.Name, Resource: resource.name}
 			for j := range use.Telling {
 				row.Nodes = append(row.Nodes, histogramOf(&use.Telling[j]))
 			}
 			v.Histograms = append(v.Histograms, row)
+		}
+		if len(clouds.Charts) > 0 {
+			v.Clouds = append(v.Clouds, clouds)
 		}
 	}
 	if len(v.Clouds) == 0 {
@@ -125,7 +135,7 @@ const mostDeviation = 0.5
 // cloud draws a dot for each node, its mean against its deviation, on a scale that
 // is the same in all reports; and the most that nodes of a mean can deviate.
 func cloud(title string, use *result.ResourceUse) template.HTML {
-	d := newDrawing(cloudWidth, cloudHeight, "mean and deviation of the nodes with "+title, fmt.Sprintf("%d nodes; how far they are from beta distributions is in the table", len(use.Means)))
+	d := newDrawing(cloudWidth, cloudHeight, "mean and deviation of nodes, "+title, fmt.Sprintf("%d nodes; how far they are from beta distributions is in the table", len(use.Means)))
 	x, y := newScale(0, 1, cloudLeft, cloudWidth-cloudRight), newScale(0, mostDeviation, cloudHeight-cloudBottom, cloudTop)
 	for _, t := range y.ticks(5) {
 		d.f(`<path class="g" d="M%v %vH%v"/><text class="e" x="%v" y="%v">%v</text>`, cloudLeft, y.at(t.value), cloudWidth-cloudRight, cloudLeft-10, y.at(t.value)+7, t.label)
