@@ -146,16 +146,7 @@ func profileOf(profile string, is *result.Decision) podProfile {
 	if is.Node != "" && len(is.Scores) == 0 {
 		v.Outcome = strings.Replace(v.Outcome, "it fitted", "when it was last looked at, it fitted", 1)
 	}
-	for i, reason := range is.Reasons {
-		if i == maxReasons {
-			break
-		}
-		text := shorten(reason.Reason, maxReason)
-		if reason.Filter != "" {
-			text = reason.Filter + ": " + text
-		}
-		v.Reasons = append(v.Reasons, count(reason.Nodes)+" nodes: "+text)
-	}
+	v.Reasons = reasonTexts(is.Reasons)
 	rows := map[string][]scoreCell{}
 	for i, score := range is.Scores {
 		v.Nodes, v.Totals = append(v.Nodes, shorten(score.Node, maxNode)), append(v.Totals, count(int(score.Total)))
@@ -179,6 +170,19 @@ func profileOf(profile string, is *result.Decision) podProfile {
 	}
 	v.Nothing = strings.Join(nothing, ", ")
 	return v
+}
+
+// reasonTexts says why the pod does not fit some nodes.
+func reasonTexts(reasons []result.NodesReason) []string {
+	var texts []string
+	for _, reason := range reasons[:min(len(reasons), maxReasons)] {
+		text := shorten(reason.Reason, maxReason)
+		if reason.Filter != "" {
+			text = reason.Filter + ": " + text
+		}
+		texts = append(texts, count(reason.Nodes)+" nodes: "+text)
+	}
+	return texts
 }
 
 // cellOf says how a score came about: raw, normalised if that changed it, and its

@@ -22,8 +22,8 @@ func rename(v reflect.Value, name func(string) string) {
 			rename(v.Elem(), name)
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			rename(v.Field(i), name)
+		for _, field := range v.Fields() {
+			rename(field, name)
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
