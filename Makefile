@@ -40,6 +40,11 @@ test-servers:
 	  sudo=$$(test "$$(id -u)" = 0 || echo sudo); \
 	  $$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends prometheus >/dev/null; } || { \
 	  echo "the tests want a Prometheus server: install it, so that 'prometheus' is in PATH"; exit 1; }
+	@command -v chromium >/dev/null || { \
+	  echo "== installing Chromium, in which the tests look at reports (Debian package chromium)"; \
+	  sudo=$$(test "$$(id -u)" = 0 || echo sudo); \
+	  $$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; } || { \
+	  echo "the tests want a browser: install Chromium, so that 'chromium' is in PATH"; exit 1; }
 	@echo "== building metrics-server, Karpenter and a client of load watchers, which the tests start (about 5 minutes the first time)"
 	@cd test/metricsserver && go build -o /dev/null sigs.k8s.io/metrics-server/cmd/metrics-server
 	@cd test/karpenter && go build -o /dev/null sigs.k8s.io/karpenter/kwok

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
@@ -25,9 +26,11 @@ type PodScores struct {
 // NodeScores are the scores of one node for one pod.
 type NodeScores struct {
 	Name string `json:"name"`
-	// Feasible: the node passed all filters. Reason is why it did not.
+	// Feasible: the node passed all filters. Reason is why it did not, Filter the
+	// plugin that says so, if it was one.
 	Feasible bool   `json:"feasible"`
 	Reason   string `json:"reason"`
+	Filter   string `json:"filter,omitempty"`
 	// Total is the sum over the plugins of score x weight.
 	Total int64 `json:"total"`
 	// Plugins by name; empty if the node is not feasible. A plugin that had
@@ -46,11 +49,15 @@ type PluginScore struct {
 
 // Score scores every node for a pod, with the profile of this scheduler name
 // (if it is empty, the only profile, or else the one that the pod asks for).
-// Unlike a scheduling cycle it leaves no node out to save time.
+// Unlike a scheduling cycle it leaves no node out to save time. It changes nothing:
+// what Schedule does after it is what it would have done.
 func (e *Engine) Score(ctx context.Context, pod *v1.Pod, schedulerName string) (PodScores, error) {
 	profile, err := e.profile(pod, schedulerName)
 	if err != nil {
 		return PodScores{}, fmt.Errorf("pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	if err := e.scheduler.Cache.UpdateSnapshot(klog.FromContext(ctx), e.snapshot); err != nil {
+		return PodScores{}, err
 	}
 	result, err := e.score(ctx, profile, pod)
 	if err != nil {
@@ -107,8 +114,8 @@ func (e *Engine) score(ctx context.Context, profile framework.Framework, pod *v1
 func filter(ctx context.Context, profile framework.Framework, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) ([]fwk.NodeInfo, []NodeScores, error) {
 	var feasible []fwk.NodeInfo
 	var infeasible []NodeScores
-	exclude := func(node fwk.NodeInfo, reason string) {
-		infeasible = append(infeasible, NodeScores{Name: node.Node().Name, Reason: reason, Plugins: map[string]PluginScore{}})
+	exclude := func(node fwk.NodeInfo, filter, reason string) {
+		infeasible = append(infeasible, NodeScores{Name: node.Node().Name, Reason: reason, Filter: filter, Plugins: map[string]PluginScore{}})
 	}
 	allowed, status, _ := profile.RunPreFilterPlugins(ctx, state, pod)
 	if !status.IsSuccess() {
@@ -116,13 +123,13 @@ func filter(ctx context.Context, profile framework.Framework, state fwk.CycleSta
 			return nil, nil, status.AsError()
 		}
 		for _, node := range nodes {
-			exclude(node, status.Message())
+			exclude(node, status.Plugin(), status.Message())
 		}
 		return nil, infeasible, nil
 	}
 	for _, node := range nodes {
 		if !allowed.AllNodes() && !allowed.NodeNames.Has(node.Node().Name) {
-			exclude(node, "node(s) didn't match what the pod asks for")
+			exclude(node, "", "node(s) didn't match what the pod asks for")
 			continue
 		}
 		status := profile.RunFilterPluginsWithNominatedPods(ctx, state, pod, node)
@@ -130,7 +137,7 @@ func filter(ctx context.Context, profile framework.Framework, state fwk.CycleSta
 		case status.IsSuccess():
 			feasible = append(feasible, node)
 		case status.IsRejected():
-			exclude(node, status.Message())
+			exclude(node, status.Plugin(), status.Message())
 		default:
 			return nil, nil, status.AsError()
 		}

@@ -46,6 +46,20 @@ func TestPicturesAreFinite(t *testing.T) {
 			EverySeconds:    rapid.Int64Range(0, 1e9).Draw(t, "every"),
 			OverloadedNodes: values.Draw(t, "overloaded"), PendingPods: values.Draw(t, "pending"),
 			CPULimitRatios: values.Draw(t, "cpu"), MemoryLimitRatios: values.Draw(t, "memory"),
+			RiskEverySeconds: rapid.Int64Range(0, 1e9).Draw(t, "risk every"),
+			MeanRisks:        values.Draw(t, "mean risk"), HighestRisks: values.Draw(t, "highest risk"),
+		}
+		used := result.ResourceUse{
+			Means: values.Draw(t, "means"), Deviations: values.Draw(t, "deviations"), Distances: values.Draw(t, "distances"),
+			Distance: result.Distribution{Max: anything().Draw(t, "max")},
+			Telling: []result.TellingNode{{
+				Mean: anything().Draw(t, "of one"), Alpha: anything().Draw(t, "alpha"), Beta: anything().Draw(t, "beta"),
+				Observed: values.Draw(t, "observed"), Fitted: values.Draw(t, "fitted"),
+			}},
+		}
+		decision := result.Decision{
+			CPURequest: anything().Draw(t, "cores"), MemoryLimit: anything().Draw(t, "bytes"), WaitedSeconds: rapid.Int64().Draw(t, "waited"),
+			Scores: []result.NodeScore{{Total: rapid.Int64().Draw(t, "total"), Plugins: []result.PluginScore{{Raw: rapid.Int64().Draw(t, "raw")}}}},
 		}
 		figure := func(name string) result.Figure {
 			return result.Figure{Mean: anything().Draw(t, name), Difference: &result.Difference{
@@ -53,13 +67,13 @@ func TestPicturesAreFinite(t *testing.T) {
 				Interval: &result.Interval{Low: anything().Draw(t, "from"), High: anything().Draw(t, "to"), Clear: rapid.Bool().Draw(t, "clear")},
 			}}
 		}
-		p := result.Profile{Name: "p", Figures: map[string]result.Figure{}, Runs: []result.Run{{Course: course}}}
+		p := result.Profile{Name: "p", Figures: map[string]result.Figure{}, Runs: []result.Run{{Course: course, NodeUse: &result.NodeUse{CPU: used, Memory: used}, Decisions: []result.Decision{decision}}}}
 		for _, named := range result.Figures {
 			p.Figures[named.Name] = figure(named.Name)
 		}
 		r := &result.Result{Profiles: []string{"p", "q"}, Source: result.Source{Nodes: 5}, Scenarios: []result.Scenario{{Profiles: []result.Profile{p, p}}}}
 		var b strings.Builder
-		if err := page.Execute(&b, newView(r, true)); err != nil {
+		if err := page.Execute(&b, newView(r, keeps[0])); err != nil {
 			t.Fatal(err)
 		}
 		if found := external.FindString(b.String()); found != "" {

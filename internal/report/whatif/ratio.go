@@ -13,6 +13,8 @@ const (
 	ratioLeft  = 14.0
 	ratioAxis  = 22.0
 	ratioName  = 13.0
+	// How many letters of a name fit, the widest ones.
+	ratioLetters = 40
 )
 
 // ratioResources are the resources of limit ratios, with the names of their
@@ -48,7 +50,7 @@ func ratioChart(s *result.Scenario, label, p50, p95, highest string, reach float
 	for i := range s.Profiles {
 		p := &s.Profiles[i]
 		top := float64(i) * rows
-		d.f(`<text x="%v" y="%v">%v</text>`, ratioLeft+2, top+ratioName, shorten(p.Name, 60))
+		d.f(`<text x="%v" y="%v">%v</text>`, ratioLeft+2, top+ratioName, shorten(p.Name, ratioLetters))
 		figure, ok := p.Figures[highest]
 		if !ok {
 			continue

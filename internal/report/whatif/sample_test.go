@@ -37,6 +37,8 @@ func sample(t *testing.T, scenarios, profiles, seeds, nodes int) *result.Result 
 				p.Runs = append(p.Runs, sampleRun(random, seed, j, nodes))
 			}
 			p.Runs[0].Course = sampleCourse(random, j, nodes)
+			p.Runs[0].NodeUse = &result.NodeUse{CPU: sampleUse(random, nodes, 0.35), Memory: sampleUse(random, nodes, 0.6)}
+			p.Runs[0].Decisions = sampleDecisions(random, j, nodes)
 			s.Profiles = append(s.Profiles, p)
 		}
 		if err := s.Compare(); err != nil {
@@ -77,7 +79,70 @@ func sampleCourse(random *rand.Rand, profile, nodes int) *result.Course {
 		c.CPULimitRatios = append(c.CPULimitRatios, math.Round(1000*(1+spread*random.NormFloat64()))/1000)
 		c.MemoryLimitRatios = append(c.MemoryLimitRatios, math.Round(1000*(0.7+spread*random.Float64()))/1000)
 	}
+	c.RiskEverySeconds = 240
+	for i := range 60 {
+		at := float64(i) / 60
+		c.MeanRisks = append(c.MeanRisks, math.Round(1000*at*(0.5-0.03*float64(profile)))/1000)
+		c.HighestRisks = append(c.HighestRisks, math.Round(1000*min(1, at*(1.5-0.1*float64(profile))))/1000)
+	}
 	slices.Sort(c.CPULimitRatios)
 	slices.Reverse(c.CPULimitRatios)
 	return c
+}
+
+func sampleUse(random *rand.Rand, nodes int, around float64) result.ResourceUse {
+	short := func(v float64) float64 { return math.Round(1000*min(max(v, 0), 1)) / 1000 }
+	var u result.ResourceUse
+	for range nodes - nodes/20 {
+		mean := short(around + 0.15*random.NormFloat64())
+		u.Means = append(u.Means, mean)
+		u.Deviations = append(u.Deviations, short(math.Sqrt(mean*(1-mean))*(0.2+0.1*random.Float64())))
+		u.Distances = append(u.Distances, short(0.12+0.06*random.NormFloat64()))
+	}
+	u.Distance = result.Distribution{Mean: 0.12, P50: 0.118, P95: 0.22, Max: slices.Max(u.Distances)}
+	for i, why := range []string{result.TypicalNode, result.BusiestNode, result.VaryingNode, result.UnlikeNode} {
+		node := result.TellingNode{
+			Node: fmt.Sprintf("node-%d %s", i, nasty), Why: []string{why}, Steps: 240, Mean: 0.4, Deviation: 0.12, Distance: 0.08,
+			Alpha: 6.27, Beta: 9.4, Observed: make([]float64, result.UseBins), Fitted: make([]float64, result.UseBins),
+		}
+		for j := range node.Observed {
+			off := (float64(j) + 0.5 - 8) / 2.4
+			node.Fitted[j] = short(0.166 * math.Exp(-off*off/2))
+			node.Observed[j] = short(node.Fitted[j] * (0.7 + 0.6*random.Float64()))
+		}
+		u.Telling = append(u.Telling, node)
+	}
+	return u
+}
+
+// samplePlugins are those of the default profile that score.
+var samplePlugins = []string{
+	"ImageLocality", "InterPodAffinity", "NodeAffinity", "NodeResourcesBalancedAllocation", "NodeResourcesFit",
+	"NodeResourcesLimits", "PodTopologySpread", "TaintToleration",
+}
+
+func sampleDecisions(random *rand.Rand, profile, nodes int) []result.Decision {
+	var all []result.Decision
+	for i := range 20 {
+		d := result.Decision{
+			Arrival: 1 + i*nodes/2, Why: result.SpreadPod, Pod: fmt.Sprintf("default/pod-%d %s", i, nasty),
+			CPURequest: 1500, CPULimit: 3000, MemoryRequest: 5 << 30, ArrivedSecond: int64(60 * i),
+			Nodes: nodes, Feasible: nodes - 10, Reasons: []result.NodesReason{{Filter: "NodeResourcesFit", Reason: "Insufficient cpu", Nodes: 8}, {Reason: nasty, Nodes: 2}},
+		}
+		for j := range 4 {
+			score := result.NodeScore{Node: fmt.Sprintf("node-%d", (7*i+j+i%3*profile)%nodes)}
+			for _, name := range samplePlugins {
+				plugin := result.PluginScore{Name: name, Raw: random.Int64N(4000) - 2000, Score: random.Int64N(101), Weight: 1 + random.Int64N(2)}
+				score.Plugins = append(score.Plugins, plugin)
+				score.Total += plugin.Score * plugin.Weight
+			}
+			d.Scores = append(d.Scores, score)
+		}
+		d.Node = d.Scores[0].Node
+		if i == 19 {
+			d.Why, d.Node, d.Scores, d.Feasible, d.WaitedSeconds = result.WaitedPod, "", nil, 0, 3600
+		}
+		all = append(all, d)
+	}
+	return all
 }

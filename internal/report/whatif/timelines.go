@@ -29,13 +29,20 @@ func lineClass(profile int) string { return "s" + strconv.Itoa(profile%maxLines)
 type timeline struct {
 	title string
 	of    func(*result.Course) []float64
+	every func(*result.Course) int64
 }
 
+func steps(c *result.Course) int64 { return c.EverySeconds }
+
+func risks(c *result.Course) int64 { return c.RiskEverySeconds }
+
 var timelines = []timeline{
-	{"Nodes overloaded", func(c *result.Course) []float64 { return c.OverloadedNodes }},
-	{"Nodes whose limits are more than they have", func(c *result.Course) []float64 { return c.OvercommittedNodes }},
-	{"Pods pending", func(c *result.Course) []float64 { return c.PendingPods }},
-	{"Nodes used", func(c *result.Course) []float64 { return c.NodesUsed }},
+	{"Nodes overloaded", func(c *result.Course) []float64 { return c.OverloadedNodes }, steps},
+	{"Nodes whose limits are more than they have", func(c *result.Course) []float64 { return c.OvercommittedNodes }, steps},
+	{"Risk of nodes, mean", func(c *result.Course) []float64 { return c.MeanRisks }, risks},
+	{"Risk of the node of highest risk", func(c *result.Course) []float64 { return c.HighestRisks }, risks},
+	{"Pods pending", func(c *result.Course) []float64 { return c.PendingPods }, steps},
+	{"Nodes used", func(c *result.Course) []float64 { return c.NodesUsed }, steps},
 }
 
 // chart is a picture with its title.
@@ -55,7 +62,7 @@ func overTime(s *result.Scenario) []chart {
 			if c := courseOf(&s.Profiles[i]); c != nil && len(line.of(c)) > 0 {
 				any = true
 				highest = most(append([]float64{highest}, line.of(c)...)...)
-				longest = max(longest, float64(len(line.of(c)))*float64(c.EverySeconds))
+				longest = max(longest, float64(len(line.of(c)))*float64(line.every(c)))
 			}
 		}
 		if any {
@@ -82,7 +89,7 @@ func overTimeOf(s *result.Scenario, line timeline, highest, longest float64) tem
 		}
 		values := line.of(c)
 		fmt.Fprintf(&description, " %s %s;", s.Profiles[i].Name, number(most(values...), decimals(most(values...))))
-		steps := longest / float64(max(c.EverySeconds, 1))
+		steps := longest / float64(max(line.every(c), 1))
 		d.curve(lineClass(i), newScale(0, steps, chartLeft, chartWidth-chartRight), y, values)
 	}
 	d.f(`<desc>%v</desc>`, description.String())

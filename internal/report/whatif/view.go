@@ -44,6 +44,10 @@ type scenario struct {
 	Lines      []lineKey
 	Pods       []podRow
 	CourseSeed string
+	// Use is what nodes used, Decisions where some pods went; none if that is left
+	// out.
+	Use       *useView
+	Decisions []podView
 }
 
 // row is a figure.
@@ -86,8 +90,8 @@ type podRow struct {
 // reason is why pods found no node.
 type reason struct{ Pods, Text string }
 
-// newView makes a view of a result, with charts or without.
-func newView(r *result.Result, charts bool) view {
+// newView makes a view of a result, with what is to be kept.
+func newView(r *result.Result, k keep) view {
 	v := view{
 		Result: r, Title: "What-if: " + strings.Join(r.Profiles, ", "),
 		Nodes: count(r.Source.Nodes), Pods: count(r.Source.Pods), SeedText: seedText(r.Seeds),
@@ -100,8 +104,14 @@ func newView(r *result.Result, charts bool) view {
 	heat, reach := newHeatScale(r), ratioReach(r)
 	for i := range r.Scenarios {
 		s := newScenario(&r.Scenarios[i], i, reach)
-		if charts {
+		if k.charts {
 			addCourses(&s, &r.Scenarios[i], heat, r.Source.Nodes)
+		}
+		if i < k.use {
+			s.Use = useOf(&r.Scenarios[i])
+		}
+		if i < k.decisions {
+			s.Decisions = podsBy(&r.Scenarios[i])
 		}
 		v.Scenarios = append(v.Scenarios, s)
 		if len(s.Heat) > 0 {

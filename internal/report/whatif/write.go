@@ -5,19 +5,20 @@ package whatif
 
 import (
 	"bytes"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"fmt"
 	"html/template"
 	"io"
+	"math"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
 
-//go:embed page.html
-var pageText string
+//go:embed page.html nodeuse.html decisions.html
+var files embed.FS
 
-var page = template.Must(template.New("page.html").Parse(pageText))
+var page = template.Must(template.ParseFS(files, "page.html", "nodeuse.html", "decisions.html"))
 
 // MaxSize is what a report takes at most, in bytes; what can be left out is left
 // out for it, and the report says so.
@@ -28,17 +29,27 @@ type keep struct {
 	// courses and runs in the raw data, charts of courses on the page, raw data at
 	// all.
 	courses, runs, charts, raw bool
+	// use is in how many scenarios it is shown what nodes used, decisions in how many
+	// where pods went.
+	use, decisions int
 	// without names what is left out.
 	without string
 }
 
+// all is more scenarios than there are.
+const all = math.MaxInt
+
 // keeps are tried one after the other until the report is small enough.
 var keeps = []keep{
-	{courses: true, runs: true, charts: true, raw: true},
-	{runs: true, charts: true, raw: true, without: "The raw data is without the courses that charts and heatmaps are drawn from"},
-	{charts: true, raw: true, without: "The raw data is without its single runs"},
-	{raw: true, without: "Charts over time, heatmaps and the raw data of single runs are left out"},
-	{without: "Charts over time, heatmaps and the raw data are left out"},
+	{courses: true, runs: true, charts: true, raw: true, use: all, decisions: all},
+	{runs: true, charts: true, raw: true, use: all, decisions: all, without: "The raw data is without what charts are drawn from and where pods went"},
+	{charts: true, raw: true, use: all, decisions: all, without: "The raw data is without its single runs"},
+	{charts: true, raw: true, use: all, decisions: 4, without: "Where pods went is shown in the first four scenarios only, and the raw data is without its single runs"},
+	{charts: true, raw: true, use: all, decisions: 1, without: "Where pods went is shown in the first scenario only, and the raw data is without its single runs"},
+	{charts: true, raw: true, use: 1, decisions: 1, without: "What nodes used and where pods went is shown in the first scenario only, and the raw data is without its single runs"},
+	{charts: true, raw: true, without: "What nodes used, where pods went and the raw data of single runs are left out"},
+	{raw: true, without: "Charts, heatmaps, where pods went and the raw data of single runs are left out"},
+	{without: "Charts, heatmaps, where pods went and the raw data are left out"},
 }
 
 // Write writes the report of a result.
@@ -49,7 +60,7 @@ func Write(w io.Writer, r *result.Result) error {
 func writeWithin(w io.Writer, r *result.Result, size int) error {
 	var made bytes.Buffer
 	for _, k := range keeps {
-		view := newView(r, k.charts)
+		view := newView(r, k)
 		if k.raw {
 			raw, err := rawData(r, k)
 			if err != nil {
@@ -86,7 +97,7 @@ func rawData(r *result.Result, k keep) (template.HTML, error) {
 			case !k.courses:
 				profile.Runs = append([]result.Run(nil), profile.Runs...)
 				for run := range profile.Runs {
-					profile.Runs[run].Course = nil
+					profile.Runs[run].Course, profile.Runs[run].NodeUse, profile.Runs[run].Decisions = nil, nil, nil
 				}
 			}
 			profiles[j] = profile

@@ -23,7 +23,7 @@ type Job struct {
 	Metrics replay.Metrics   `json:"metrics"`
 	Tail    int64            `json:"tail"`
 	Seed    uint64           `json:"seed"`
-	// Course: how the run goes over time is recorded.
+	// Course: how the run goes over time is recorded, with its nodes and decisions.
 	Course bool `json:"course,omitempty"`
 }
 
@@ -61,6 +61,6 @@ func runOf(seed uint64, o replay.Outcome) result.Run {
 		MemoryLimitRatio:  result.Distribution(o.MemoryLimitRatio),
 		PendingSeconds:    result.Distribution(o.PendingSeconds),
 		CPULimitRatioPeak: o.CPULimitRatioPeak, MemoryLimitRatioPeak: o.MemoryLimitRatioPeak,
-		Course: (*result.Course)(o.Course),
+		Course: (*result.Course)(o.Course), NodeUse: o.NodeUse, Decisions: o.Decisions,
 	}
 }

@@ -29,6 +29,11 @@ type Course struct {
 	// over what it has, the mean over the time it had them, the highest first.
 	CPULimitRatios    []float64
 	MemoryLimitRatios []float64
+	// MeanRisks and HighestRisks are the risk of the nodes that had pods, every
+	// RiskEverySeconds.
+	RiskEverySeconds int64
+	MeanRisks        []float64
+	HighestRisks     []float64
 }
 
 // course records the course of a run. A nil one records nothing.
@@ -36,6 +41,7 @@ type course struct {
 	every  int64
 	points []point
 	now    counts // of the step that is being looked at
+	risks  risks
 }
 
 // counts are what is counted in a step.
@@ -50,7 +56,10 @@ type point struct {
 // newCourse returns a course of a run that goes to a second.
 func newCourse(horizon int64) *course {
 	steps := max(horizon/Step, 1)
-	return &course{every: (steps + maxPoints - 1) / maxPoints * Step}
+	return &course{
+		every: (steps + maxPoints - 1) / maxPoints * Step,
+		risks: risks{every: (steps + maxRisks - 1) / maxRisks * Step},
+	}
 }
 
 // node takes in a step on a node that has so many pods.
@@ -97,6 +106,7 @@ func (c *course) course(sums *outcome.Run) *Course {
 		PendingPods:        c.series(func(p *point) float64 { return p.pending }),
 		NodesUsed:          c.series(func(p *point) float64 { return p.used }),
 		CPULimitRatios:     rounded(cpu), MemoryLimitRatios: rounded(memory),
+		RiskEverySeconds: c.risks.every, MeanRisks: rounded(c.risks.means), HighestRisks: rounded(c.risks.highest),
 	}
 }
 
@@ -113,7 +123,10 @@ func (c *course) series(of func(*point) float64) []float64 {
 func rounded(values []float64) []float64 {
 	short := make([]float64, len(values))
 	for i, v := range values {
-		short[i] = math.Round(v*1000) / 1000
+		short[i] = round(v)
 	}
 	return short
 }
+
+// round keeps three decimals of a value.
+func round(v float64) float64 { return math.Round(v*1000) / 1000 }

@@ -34,6 +34,12 @@ func TestCourseByHand(t *testing.T) {
 		NodesUsed: slices.Repeat([]float64{2}, 11),
 		// (4 + 10 x 6) / 11 of 4, (8 + 10 x 16) / 11 of 16
 		CPULimitRatios: []float64{1.455, 1}, MemoryLimitRatios: []float64{0.955, 0.5},
+		// All CPU is used and half of it requested: a load risk of 1, and half of that
+		// counts. With the third pod 6 cores are promised of 4, and 3 requested: a limit
+		// risk of 1 - (4-3)/(6-3), of which half counts, too.
+		RiskEverySeconds: 60,
+		MeanRisks:        append([]float64{0.5}, slices.Repeat([]float64{0.667}, 10)...),
+		HighestRisks:     append([]float64{0.5}, slices.Repeat([]float64{0.833}, 10)...),
 	}
 	if diff := cmp.Diff(want, outcomeOf(t, FromTrace(cluster, usage.Limits{CPU: 2, Memory: 2}, 1), o).Course); diff != "" {
 		t.Error(diff)

@@ -12,8 +12,10 @@ import (
 type monitoring struct {
 	Metrics
 	window *samples.Window
-	// due are the readings on their way, the oldest first.
-	due []load.Reading
+	// due are the readings on their way, the oldest first; newest is the last one,
+	// on its way or not.
+	due    []load.Reading
+	newest load.Reading
 }
 
 func newMonitoring(m Metrics) *monitoring {
@@ -39,7 +41,7 @@ func (m *monitoring) read(nodes []string, second int64) {
 			reading.Nodes[name] = node
 		}
 	}
-	m.due = append(m.due, reading)
+	m.due, m.newest = append(m.due, reading), reading
 }
 
 // next returns when the next reading arrives, never if there is none.

@@ -63,7 +63,10 @@ func (r *run) try(ctx context.Context, number int32) error {
 	if like, stuck := r.queue.stuck[p.Shape]; stuck {
 		r.queue.waiting = append(r.queue.waiting, number)
 		r.queue.why[number] = r.queue.why[like]
-		return nil
+		return r.decisions.stuck(ctx, r, number)
+	}
+	if err := r.decisions.before(ctx, r, number); err != nil {
+		return err
 	}
 	name, err := r.engine.Schedule(ctx, p.Object, "")
 	switch {
@@ -74,11 +77,12 @@ func (r *run) try(ctx context.Context, number int32) error {
 			r.queue.stuck[p.Shape] = number
 		}
 		r.queue.attracted = r.queue.attracted || attracted(p.Object)
-		return nil
+		return r.decisions.stuck(ctx, r, number)
 	case err != nil:
 		return err
 	}
 	delete(r.queue.why, number)
+	r.decisions.placed(r, number, name)
 	r.place(number, r.byName[name], r.now)
 	r.sums.Scheduled(float64(r.now - p.Arrival))
 	r.scheduled++

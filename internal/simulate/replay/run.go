@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
 	"github.com/plimsoll-k8s/plimsoll/internal/noderes"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/trace"
 )
 
@@ -32,8 +33,11 @@ type Outcome struct {
 	// to the end.
 	Seconds     int64
 	Interrupted bool
-	// Course is how it went, if that was asked for.
-	Course *Course
+	// Course is how it went, NodeUse what its nodes used, and Decisions where some of
+	// its pods went, if that was asked for.
+	Course    *Course
+	NodeUse   *result.NodeUse
+	Decisions []result.Decision
 }
 
 // run is the state of a run.
@@ -63,6 +67,8 @@ type run struct {
 	sums      outcome.Run
 	scheduled int
 	course    *course
+	use       nodeUse
+	decisions *decisions
 }
 
 // node is a node as the run knows it.
@@ -148,6 +154,8 @@ func (r *run) prepare(ctx context.Context) error {
 	r.horizon = (last+Step-1)/Step*Step + r.Tail
 	if r.Course {
 		r.course = newCourse(r.horizon)
+		r.use = newNodeUse(len(r.nodes))
+		r.decisions = newDecisions(r.Input, r.arrivals)
 	}
 	if len(cluster.Running) > 0 {
 		// What runs from the start has been measured when the first pod comes.
@@ -308,6 +316,7 @@ func (r *run) step() {
 		if r.now >= 0 {
 			r.sums.Node(i, n.has, len(n.pods), Step, step)
 			r.course.node(n.has, len(n.pods), step)
+			r.use.node(i, n.has, len(n.pods), step)
 		}
 		if measure {
 			r.load.measured(n.name, r.now, part(step.CPUGot, n.machineCPU), part(step.MemoryKept, n.has.MachineMemory))
@@ -320,6 +329,9 @@ func (r *run) step() {
 	}
 	if measure {
 		r.load.read(measured, r.now)
+	}
+	if r.course.risksDue(r.now) {
+		r.course.risks.add(r)
 	}
 }
 
@@ -341,6 +353,6 @@ func (r *run) outcome(interrupted bool) Outcome {
 	return Outcome{
 		Result: r.sums.Result(), Scheduled: r.scheduled, Outside: len(r.arrivals) - r.arrived,
 		Reasons: reasons, Seconds: max(r.now, 0), Interrupted: interrupted,
-		Course: r.course.course(&r.sums),
+		Course: r.course.course(&r.sums), NodeUse: r.use.result(r.nodes), Decisions: r.decisions.result(r),
 	}
 }

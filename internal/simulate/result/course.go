@@ -19,4 +19,11 @@ type Course struct {
 	// over what it has, the mean over the time it had them, the highest first.
 	CPULimitRatios    []float64 `json:"cpuLimitRatios"`
 	MemoryLimitRatios []float64 `json:"memoryLimitRatios"`
+	// MeanRisks and HighestRisks are the risk of the nodes that had pods, in [0, 1],
+	// as LowRiskOverCommitment with its default arguments reckons it, without another
+	// pod and with load up to that instant: the risk of limits and, once load has been
+	// measured, that of load. Value i is of i times RiskEverySeconds.
+	RiskEverySeconds int64     `json:"riskEverySeconds"`
+	MeanRisks        []float64 `json:"meanRisks"`
+	HighestRisks     []float64 `json:"highestRisks"`
 }

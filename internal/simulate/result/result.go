@@ -148,6 +148,10 @@ type Run struct {
 
 	// Course is how the run went over time. The run with the first seed has it.
 	Course *Course `json:"course,omitempty"`
+	// NodeUse is what its nodes used, Decisions where some of its pods went and why.
+	// The run with the first seed has them.
+	NodeUse   *NodeUse   `json:"nodeUse,omitempty"`
+	Decisions []Decision `json:"decisions,omitempty"`
 }
 
 // Distribution is what many values look like.

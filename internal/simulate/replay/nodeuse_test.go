@@ -1,0 +1,67 @@
+package replay
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/trace"
+)
+
+// Two nodes of 4 cores and 16 GiB. A pod of 2 cores uses 1 core and 2 of 4 GiB on
+// each, all the time; at 60 s a second one, of the same use, comes to one of them.
+// The run ends at 660 s, after 11 steps.
+func TestNodeUseByHand(t *testing.T) {
+	cluster := &trace.Cluster{
+		Nodes: []trace.Node{machine("a", 4, 16), machine("b", 4, 16), machine("idle", 1, 1)},
+		Pods: []trace.Pod{
+			needs("p1", 2, 4, 0, trace.Never), needs("p2", 2, 4, 0, trace.Never), needs("p3", 2, 4, 60, trace.Never),
+		},
+	}
+	o := options(t, "default", "constant:mean=0.5", 1)
+	o.Course = true
+	got := outcomeOf(t, FromTrace(cluster, usage.Limits{CPU: 2, Memory: 2}, 1), o).NodeUse
+	// One node is at 1/4 once and at 1/2 ten times: a mean of 5.25/11, a deviation of
+	// 1/4 sqrt(10)/11. The other one is at 1/4.
+	if diff := cmp.Diff([]float64{0.477, 0.25}, got.CPU.Means); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]float64{0.072, 0}, got.CPU.Deviations); diff != "" {
+		t.Error(diff)
+	}
+	// 1/8 once and 2/8 ten times.
+	if diff := cmp.Diff([]float64{0.239, 0.125}, got.Memory.Means); diff != "" {
+		t.Error(diff)
+	}
+	// The lower median is b; a has the highest of everything.
+	if len(got.CPU.Telling) != 2 {
+		t.Fatalf("%+v", got.CPU.Telling)
+	}
+	b, a := got.CPU.Telling[0], got.CPU.Telling[1]
+	if diff := cmp.Diff([]string{"b", "a"}, []string{b.Node, a.Node}); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{result.BusiestNode, result.VaryingNode, result.UnlikeNode}, a.Why); diff != "" {
+		t.Error(diff)
+	}
+	if a.Steps != 11 || a.Observed[4] != 0.091 || a.Observed[9] != 0.909 || a.Alpha <= 0 || a.Beta <= 0 || a.Distance <= 0.2 {
+		t.Errorf("%+v", a)
+	}
+	// What does not vary is no beta distribution, and as it was fitted.
+	if b.Alpha != 0 || b.Distance != 0 || b.Observed[4] != 1 || b.Fitted[4] != 1 {
+		t.Errorf("%+v", b)
+	}
+	if got.CPU.Distance.Max != got.CPU.Distance.P50*2 {
+		t.Errorf("%+v: the median of two is half of the one that is not 0", got.CPU.Distance)
+	}
+}
+
+func TestSignificant(t *testing.T) {
+	for v, want := range map[float64]float64{0: 0, 1.23456: 1.235, 12345.6: 12350, 0.000123456: 0.0001235} {
+		if got := significant(v); got < want*(1-1e-12) || got > want*(1+1e-12) {
+			t.Errorf("%v: %v, want %v", v, got, want)
+		}
+	}
+}
