@@ -149,7 +149,7 @@ var (
 		"status": in(fields{
 			"capacity": keep, "allocatable": keep, "declaredFeatures": keep,
 			"conditions": condition("Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"),
-			"images":     list(in(fields{"names": list(image), "sizeBytes": keep})),
+			"images":     list(in(fields{"names": list(text((*pseudonyms).nodeImage)), "sizeBytes": keep})),
 		}),
 	})
 )

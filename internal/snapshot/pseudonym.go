@@ -67,14 +67,19 @@ func (p *pseudonyms) name(kind, name string) string {
 	return kind + "-" + p.hash(kind, name)
 }
 
-// image returns the pseudonym of an image. Names that mean the same image to the
-// scheduler have the same one.
+// image returns the pseudonym of an image as a container names it. The scheduler looks
+// for the name with a tag among those that nodes have.
 func (p *pseudonyms) image(name string) string {
+	if name != "" && strings.LastIndex(name, ":") <= strings.LastIndex(name, "/") {
+		name += ":latest"
+	}
+	return p.nodeImage(name)
+}
+
+// nodeImage returns the pseudonym of an image as a node names it.
+func (p *pseudonyms) nodeImage(name string) string {
 	if name == "" {
 		return ""
-	}
-	if strings.LastIndex(name, ":") <= strings.LastIndex(name, "/") {
-		name += ":latest"
 	}
 	return "image-" + p.hash("image", name) + ":redacted"
 }
