@@ -25,16 +25,16 @@ type whatIfOptions struct {
 	trace      string
 	generate   string
 	pack       int
-	limits   string
-	usage    []string
-	metrics  string
-	tail     time.Duration
-	seed     uint64
-	seeds    int
-	failOn   string
-	output   string
-	report   string
-	force    bool
+	limits     string
+	usage      []string
+	metrics    string
+	tail       time.Duration
+	seed       uint64
+	seeds      int
+	failOn     string
+	output     string
+	report     string
+	force      bool
 }
 
 // maxSeeds bounds how many runs there are of each kind, maxPack how many pods come

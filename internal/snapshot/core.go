@@ -12,16 +12,16 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 // annotations that the scheduler or Plimsoll read, with what their values are.
 // Others are dropped, whatever is in them.
 var annotations = fields{
-	"plimsoll.dev/slack":                             keep,
-	"plimsoll.dev/slack-biggest":                     keep,
-	"kubernetes.io/config.mirror":                    text(func(p *pseudonyms, value string) string { return p.hash("uid", value) }),
-	"volume.kubernetes.io/selected-node":             named("node"),
-	"volume.beta.kubernetes.io/storage-class":        named("storageclass"),
-	"pv.kubernetes.io/bind-completed":                keep,
-	"pv.kubernetes.io/bound-by-controller":           keep,
-	"pv.kubernetes.io/provisioned-by":                keep,
-	"storageclass.kubernetes.io/is-default-class":    keep,
-	"storage.alpha.kubernetes.io/migrated-plugins":   keep,
+	"plimsoll.dev/slack":                                                 keep,
+	"plimsoll.dev/slack-biggest":                                         keep,
+	"kubernetes.io/config.mirror":                                        text(func(p *pseudonyms, value string) string { return p.hash("uid", value) }),
+	"volume.kubernetes.io/selected-node":                                 named("node"),
+	"volume.beta.kubernetes.io/storage-class":                            named("storageclass"),
+	"pv.kubernetes.io/bind-completed":                                    keep,
+	"pv.kubernetes.io/bound-by-controller":                               keep,
+	"pv.kubernetes.io/provisioned-by":                                    keep,
+	"storageclass.kubernetes.io/is-default-class":                        keep,
+	"storage.alpha.kubernetes.io/migrated-plugins":                       keep,
 	"cluster.open-cluster-management.io/experimental-scheduling-disable": keep,
 }
 

@@ -99,4 +99,3 @@ func reason(value any, p *pseudonyms) (any, bool) {
 	}
 	return value, true
 }
-

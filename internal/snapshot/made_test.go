@@ -267,4 +267,3 @@ func cluster(t *rapid.T) (*maker, load.Reading) {
 	}
 	return m, reading
 }
-

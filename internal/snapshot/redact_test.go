@@ -156,8 +156,10 @@ func TestPseudonyms(t *testing.T) {
 		{"an image without a tag is the latest", p.image("acme/web"), p.image("acme/web:latest")},
 		{"a registry's port is no tag", p.image("acme:5000/web"), p.image("acme:5000/web:latest")},
 		{"every address stays every address", p.address("0.0.0.0"), "0.0.0.0"},
-		{"a volume of two zones is of both", p.labelValue("topology.kubernetes.io/zone", "a__b"),
-			p.labelValue("topology.kubernetes.io/zone", "a") + "__" + p.labelValue("topology.kubernetes.io/zone", "b")},
+		{
+			"a volume of two zones is of both", p.labelValue("topology.kubernetes.io/zone", "a__b"),
+			p.labelValue("topology.kubernetes.io/zone", "a") + "__" + p.labelValue("topology.kubernetes.io/zone", "b"),
+		},
 	} {
 		if tc.got != tc.want {
 			t.Errorf("%s: %q, want %q", tc.what, tc.got, tc.want)

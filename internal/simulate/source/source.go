@@ -67,8 +67,8 @@ type Source struct {
 	// reschedule: all of the objects' pods come anew, pack of them a second.
 	reschedule bool
 	pack       int
-	cluster   *trace.Cluster
-	generated generate.Spec
+	cluster    *trace.Cluster
+	generated  generate.Spec
 }
 
 // Open reads. Errors name the flag or the file, and the line.
