@@ -139,7 +139,7 @@ metrics-server unless they say otherwise. A snapshot without load is one, too.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
-	o.live.add(cmd, "a KubeSchedulerConfiguration, whose LowRiskOverCommitment says where load is read from, unless --provider does")
+	o.add(cmd, "a KubeSchedulerConfiguration, whose LowRiskOverCommitment says where load is read from, unless --provider does")
 	flags := cmd.Flags()
 	flags.StringVarP(&o.output, "output", "o", "", "the file to write, a gzipped tar archive")
 	flags.BoolVar(&o.redact, "redact", false, "replace names by pseudonyms")

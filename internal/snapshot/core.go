@@ -58,7 +58,7 @@ func object(kind string, f fields) fields {
 		"creationTimestamp": keep, "deletionTimestamp": keep,
 		"labels": labels, "annotations": in(annotations), "ownerReferences": list(owner),
 	}
-	return f.plus(fields{"apiVersion": keep, "kind": keep, "metadata": in(metadata)})
+	return fields{"apiVersion": keep, "kind": keep, "metadata": in(metadata)}.plus(f)
 }
 
 // condition is what holds of an object; why is for people, and may name anything.

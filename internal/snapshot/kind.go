@@ -75,7 +75,7 @@ var Kinds = []*Kind{
 
 	{Folder: FolderHub, Group: ocmGroup, Versions: []string{"v1"}, Resource: "managedclusters", Kind: "ManagedCluster", rule: managedClusterRule},
 	{Folder: FolderHub, Group: ocmGroup, Versions: []string{"v1beta2"}, Resource: "managedclustersets", Kind: "ManagedClusterSet", rule: clusterSetRule},
-	{Folder: FolderHub, Group: ocmGroup, Versions: []string{"v1beta2"}, Resource: "managedclustersetbindings", Kind: "ManagedClusterSetBinding", rule: object("managedclustersetbinding", fields{
+	{Folder: FolderHub, Group: ocmGroup, Versions: []string{"v1beta2"}, Resource: "managedclustersetbindings", Kind: "ManagedClusterSetBinding", rule: object("managedclusterset", fields{ // a binding has the name of its set
 		"spec": in(fields{"clusterSet": named("managedclusterset")}),
 	})},
 	{Folder: FolderHub, Group: ocmGroup, Versions: []string{"v1alpha1"}, Resource: "addonplacementscores", Kind: "AddOnPlacementScore", rule: addOnScoreRule},

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
@@ -42,7 +43,7 @@ func (s *Snapshot) Redact(key []byte) (*Snapshot, error) {
 			out.Items = append(out.Items, item)
 		}
 		if left > 0 {
-			missing = append(missing[:len(missing):len(missing)], Missing{list.String(), fmt.Sprintf("%d with an expression in CEL, in which names cannot be replaced", left)})
+			missing = append(slices.Clip(missing), Missing{list.String(), fmt.Sprintf("%d with an expression in CEL, in which names cannot be replaced", left)})
 		}
 		lists = append(lists, out)
 	}

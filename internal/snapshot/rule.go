@@ -1,5 +1,7 @@
 package snapshot
 
+import "maps"
+
 // A rule says what is kept of a value in JSON, and which of the names in it become
 // pseudonyms. What no rule speaks of is dropped, so that a field that nobody
 // has thought of is never in a snapshot.
@@ -29,12 +31,8 @@ func (f fields) rule(value any, p *pseudonyms) (any, bool) {
 
 // plus returns the fields with more of them.
 func (f fields) plus(more fields) fields {
-	out := fields{}
-	for _, from := range []fields{f, more} {
-		for name, rule := range from {
-			out[name] = rule
-		}
-	}
+	out := maps.Clone(f)
+	maps.Copy(out, more)
 	return out
 }
 
