@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/kubeaccess"
+	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/snapshot"
 	"github.com/plimsoll-k8s/plimsoll/internal/snapshot/collect"
 	"github.com/plimsoll-k8s/plimsoll/internal/sourceflags"
@@ -103,6 +104,7 @@ func (l *live) readLoad(ctx context.Context, config *rest.Config, nodes []*v1.No
 type snapshotOptions struct {
 	live
 
+	files  []string
 	output string
 	redact bool
 	force  bool
@@ -127,7 +129,10 @@ throughout the snapshot, and another in the next one, so that a scheduler decide
 over it as over the cluster, and nobody can tell whose it is.
 
 The load is read as plimsoll load top reads it, with the same flags: from
-metrics-server unless they say otherwise. A snapshot without load is one, too.`,
+metrics-server unless they say otherwise. A snapshot without load is one, too.
+
+With -f the cluster is that of manifests, so that what kubectl has printed can be
+redacted.`,
 		Example: `  plimsoll snapshot -o s.tar.gz
   plimsoll compare --profile default --profile limits --snapshot s.tar.gz --reschedule
 
@@ -141,10 +146,14 @@ metrics-server unless they say otherwise. A snapshot without load is one, too.`,
 	}
 	o.add(cmd, "a KubeSchedulerConfiguration, whose LowRiskOverCommitment says where load is read from, unless --provider does")
 	flags := cmd.Flags()
+	flags.StringArrayVarP(&o.files, "filename", "f", nil, "take it of the nodes and pods in this file or folder with manifests, and ask no cluster; - for standard input; may be repeated")
 	flags.StringVarP(&o.output, "output", "o", "", "the file to write, a gzipped tar archive")
 	flags.BoolVar(&o.redact, "redact", false, "replace names by pseudonyms")
 	flags.BoolVar(&o.force, "force", false, "replace the file if it is there")
 	_ = cmd.MarkFlagFilename("output", "tar.gz", "tgz")
+	for _, flag := range []string{"kubeconfig", "provider", "config"} {
+		cmd.MarkFlagsMutuallyExclusive("filename", flag)
+	}
 	return cmd
 }
 
@@ -159,11 +168,10 @@ func (o *snapshotOptions) run(cmd *cobra.Command) error {
 	if err := file.check(); err != nil {
 		return err
 	}
-	read, err := o.read(cmd, nil, warnings(cmd.ErrOrStderr()))
+	taken, err := o.take(cmd)
 	if err != nil {
 		return err
 	}
-	taken := read.Snapshot
 	if o.redact {
 		key := make([]byte, 32)
 		_, _ = rand.Read(key) // never fails
@@ -179,6 +187,23 @@ func (o *snapshotOptions) run(cmd *cobra.Command) error {
 	}
 	printTaken(cmd.OutOrStdout(), o.output, taken)
 	return nil
+}
+
+// take takes the snapshot, of manifests or of a cluster that is asked.
+func (o *snapshotOptions) take(cmd *cobra.Command) (*snapshot.Snapshot, error) {
+	if len(o.files) == 0 {
+		read, err := o.read(cmd, nil, warnings(cmd.ErrOrStderr()))
+		if err != nil {
+			return nil, err
+		}
+		return read.Snapshot, nil
+	}
+	taken, err := snapshot.FromDocuments(time.Now(), manifest.Files(o.files, cmd.InOrStdin()))
+	if err != nil {
+		return nil, err
+	}
+	_, err = taken.Cluster() // which says what is wrong with it
+	return taken, err
 }
 
 // printTaken says what a snapshot has.
