@@ -16,8 +16,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
+	"github.com/plimsoll-k8s/plimsoll/internal/snapshot"
 	"github.com/plimsoll-k8s/plimsoll/internal/sourceflags"
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/load/provider"
 	"github.com/plimsoll-k8s/plimsoll/plugins/lowriskovercommitment"
 )
 
@@ -35,6 +37,7 @@ func newLoadCommand() *cobra.Command {
 // topOptions are the flags of plimsoll load top.
 type topOptions struct {
 	source    sourceflags.Flags
+	snapshot  string
 	config    string
 	scheduler string
 	sortBy    string
@@ -61,7 +64,10 @@ are samples enough.`,
   plimsoll load top --provider Prometheus --address http://localhost:9090 --selector 'cluster="prod"'
 
   # What a load-watcher service tells, again and again.
-  plimsoll load top --provider Service --address http://localhost:2020 --watch`,
+  plimsoll load top --provider Service --address http://localhost:2020 --watch
+
+  # What was known when a snapshot was taken.
+  plimsoll load top --snapshot s.tar.gz`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -69,6 +75,8 @@ are samples enough.`,
 	}
 	o.source.Add(cmd)
 	flags := cmd.Flags()
+	flags.StringVar(&o.snapshot, "snapshot", "", "show the load that is in a snapshot, as old as it was then")
+	_ = cmd.MarkFlagFilename("snapshot", "tar.gz", "tgz")
 	flags.StringVar(&o.config, "config", "", "a KubeSchedulerConfiguration, whose LowRiskOverCommitment says where load is read from, in place of --provider")
 	flags.StringVar(&o.scheduler, "scheduler-name", "", "the profile of that configuration (default the first that names a source)")
 	flags.StringVar(&o.sortBy, "sort-by", "cpu", "cpu, memory (the highest first) or name")
@@ -76,6 +84,9 @@ are samples enough.`,
 	flags.BoolVarP(&o.watch, "watch", "w", false, "read again and again until Ctrl-C")
 	flags.DurationVar(&o.interval, "interval", 15*time.Second, "time between two reads with --watch, at least 1s")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	for _, flag := range []string{"provider", "config", "kubeconfig", "watch"} {
+		cmd.MarkFlagsMutuallyExclusive("snapshot", flag)
+	}
 	_ = cmd.RegisterFlagCompletionFunc("sort-by", cobra.FixedCompletions([]string{"cpu", "memory", "name"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml", "json")
 	return cmd
@@ -124,10 +135,15 @@ func (o *topOptions) run(ctx context.Context, out, warnings io.Writer) error {
 	if err := o.validate(); err != nil {
 		return err
 	}
+	if o.snapshot != "" {
+		return o.showSnapshot(out, warnings)
+	}
 	if o.config != "" {
-		if err := o.useConfig(); err != nil {
+		chosen, err := sourceOf(o.config, o.scheduler)
+		if err != nil {
 			return err
 		}
+		o.source.Use(chosen)
 	}
 	access, err := o.source.Access(ctx)
 	if err != nil {
@@ -153,26 +169,45 @@ func (o *topOptions) run(ctx context.Context, out, warnings io.Writer) error {
 	}
 }
 
-// useConfig takes the source from a scheduler's configuration.
-func (o *topOptions) useConfig() error {
-	cfg, err := config.Load(o.config)
+// errNoSource is that a scheduler reads no load.
+var errNoSource = errors.New("no profile that names a source of load: want watcherAddress or metricProvider in the args of " + lowriskovercommitment.Name)
+
+// sourceOf returns the source of load of a scheduler's configuration, or of one
+// profile in it; errNoSource if there is none.
+func sourceOf(path, schedulerName string) (provider.Config, error) {
+	cfg, err := config.Load(path)
 	if err != nil {
-		return err
+		return provider.Config{}, err
 	}
 	for _, profile := range cfg.Profiles {
-		if o.scheduler != "" && profile.SchedulerName != o.scheduler {
+		if schedulerName != "" && profile.SchedulerName != schedulerName {
 			continue
 		}
 		for _, plugin := range profile.PluginConfig {
 			if args, ok := plugin.Args.(*config.LowRiskOverCommitmentArgs); ok {
 				if chosen, any := lowriskovercommitment.SourceConfig(args); any {
-					o.source.Use(chosen)
-					return nil
+					return chosen, nil
 				}
 			}
 		}
 	}
-	return fmt.Errorf("%s: no profile that names a source of load: want watcherAddress or metricProvider in the args of %s", o.config, lowriskovercommitment.Name)
+	return provider.Config{}, fmt.Errorf("%s: %w", path, errNoSource)
+}
+
+// showSnapshot shows the load of a snapshot.
+func (o *topOptions) showSnapshot(out, warnings io.Writer) error {
+	read, err := snapshot.Open(o.snapshot)
+	switch {
+	case err != nil:
+		return fmt.Errorf("--snapshot: %w", err)
+	case read.Load == nil:
+		return fmt.Errorf("--snapshot: %s: there is no load in it", o.snapshot)
+	}
+	now := read.About.Time
+	if read.Load.Time.After(now) {
+		now = read.Load.Time // which is read last
+	}
+	return o.print(*read.Load, now, out, warnings)
 }
 
 // show reads once and prints. An error means that something could not be read.
@@ -181,7 +216,13 @@ func (o *topOptions) show(ctx context.Context, source load.Source, out, warnings
 	if err != nil {
 		return &failure{fmt.Errorf("reading load from %s: %w", source, err)}
 	}
-	result := summarize(reading, time.Now())
+	return o.print(reading, time.Now(), out, warnings)
+}
+
+// print prints a reading as old as it is at a time. An error means that something
+// could not be read.
+func (o *topOptions) print(reading load.Reading, now time.Time, out, warnings io.Writer) error {
+	result := summarize(reading, now)
 	slices.SortFunc(result.Nodes, func(a, b topNode) int { return cmp.Or(o.compare(a, b), cmp.Compare(a.Name, b.Name)) })
 	if o.output == "json" {
 		encoder := json.NewEncoder(out)

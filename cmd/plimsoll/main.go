@@ -49,7 +49,7 @@ scheduler and before anything is changed.`,
 		},
 	}
 	version.AddFlag(cmd)
-	cmd.AddCommand(newScoreCommand(), newSimulateCommand(), newCompareCommand(), newRunCommand(), newLoadCommand(), newSlackCommand(), newPlacementCommand(), newDoctorCommand(), newVersionCommand())
+	cmd.AddCommand(newSnapshotCommand(), newScoreCommand(), newExplainCommand(), newSimulateCommand(), newCompareCommand(), newRunCommand(), newLoadCommand(), newSlackCommand(), newPlacementCommand(), newDoctorCommand(), newVersionCommand())
 	return cmd
 }
 

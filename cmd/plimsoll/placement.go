@@ -17,6 +17,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+	"github.com/plimsoll-k8s/plimsoll/internal/snapshot"
 )
 
 func newPlacementCommand() *cobra.Command {
@@ -32,7 +33,8 @@ func newPlacementCommand() *cobra.Command {
 
 // decideOptions are the flags of plimsoll placement decide.
 type decideOptions struct {
-	files  []string
+	input
+
 	now    string
 	output string
 }
@@ -40,7 +42,7 @@ type decideOptions struct {
 func newPlacementDecideCommand() *cobra.Command {
 	var o decideOptions
 	cmd := &cobra.Command{
-		Use:   "decide -f FILE_OR_DIR...",
+		Use:   "decide (-f FILE_OR_DIR... | --snapshot FILE)",
 		Short: "Decide placements over the clusters in manifests",
 		Long: `Decide placements over the clusters in manifests, as the placement controller would
 next: ManagedClusters, ManagedClusterSets, ManagedClusterSetBindings, Placements,
@@ -59,9 +61,8 @@ conditions say so.`,
 			return o.run(cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringArrayVarP(&o.files, "filename", "f", nil, "file or folder with manifests, - for standard input; may be repeated")
-	flags.StringVar(&o.now, "now", "", "time to decide at, as 2026-01-31T12:00:00Z: tolerations and scores end (default the present)")
+	o.add(cmd, "")
+	cmd.Flags().StringVar(&o.now, "now", "", "time to decide at, as 2026-01-31T12:00:00Z: tolerations and scores end (default that of the snapshot, or the present)")
 	addOutputFlag(cmd, &o.output)
 	return cmd
 }
@@ -119,17 +120,10 @@ func (o *decideOptions) run(in io.Reader, out, warnings io.Writer) error {
 	if o.output != "table" && o.output != "json" {
 		return fmt.Errorf("--output: found %q, want table or json", o.output)
 	}
-	if len(o.files) == 0 {
-		return fmt.Errorf("--filename: nothing given, want files or folders with manifests of placements and clusters")
+	if err := o.validate("placements and clusters"); err != nil {
+		return err
 	}
-	now := time.Now()
-	if o.now != "" {
-		var err error
-		if now, err = time.Parse(time.RFC3339, o.now); err != nil {
-			return fmt.Errorf("--now: found %q, want a time such as 2026-01-31T12:00:00Z", o.now)
-		}
-	}
-	hub, err := manifest.ReadHub(o.files, in)
+	hub, now, err := o.hub(in)
 	if err != nil {
 		return err
 	}
@@ -144,6 +138,34 @@ func (o *decideOptions) run(in io.Reader, out, warnings io.Writer) error {
 		}
 	}
 	return printVerdicts(out, o.output, verdicts)
+}
+
+// hub returns what there is to decide over, and at which time.
+func (o *decideOptions) hub(in io.Reader) (*manifest.Hub, time.Time, error) {
+	now := time.Now()
+	var read *snapshot.Snapshot
+	if o.snapshot != "" {
+		var err error
+		if read, err = snapshot.Open(o.snapshot); err != nil {
+			return nil, now, fmt.Errorf("--snapshot: %w", err)
+		}
+		now = read.About.Time
+	}
+	if o.now != "" {
+		var err error
+		if now, err = time.Parse(time.RFC3339, o.now); err != nil {
+			return nil, now, fmt.Errorf("--now: found %q, want a time such as 2026-01-31T12:00:00Z", o.now)
+		}
+	}
+	if read == nil {
+		hub, err := manifest.ReadHub(o.files, in)
+		return hub, now, err
+	}
+	hub, err := read.Hub()
+	if err != nil {
+		err = fmt.Errorf("--snapshot: %s: %w", o.snapshot, err)
+	}
+	return hub, now, err
 }
 
 // stateOf returns what a hub's manifests say.

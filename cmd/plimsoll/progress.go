@@ -49,3 +49,38 @@ func (p *progress) end() {
 		_ = p.bar.Finish()
 	}
 }
+
+// counter shows how much of something has been read, if somebody is looking.
+type counter struct {
+	bar  *progressbar.ProgressBar
+	kind string
+}
+
+// newCounter returns a counter: none if out is no terminal.
+func newCounter(out io.Writer) *counter {
+	c := &counter{}
+	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		c.bar = progressbar.NewOptions64(-1, progressbar.OptionSetWriter(out), progressbar.OptionClearOnFinish(), progressbar.OptionShowCount())
+	}
+	return c
+}
+
+// show shows how many objects of a kind have been read.
+func (c *counter) show(kind string, read, total int64) {
+	if c.bar == nil {
+		return
+	}
+	if kind != c.kind {
+		c.kind = kind
+		c.bar.Describe(kind)
+	}
+	c.bar.ChangeMax64(max(total, 1))
+	_ = c.bar.Set64(read) // a bar that cannot be drawn is none
+}
+
+// end takes it away.
+func (c *counter) end() {
+	if c.bar != nil {
+		_ = c.bar.Finish()
+	}
+}

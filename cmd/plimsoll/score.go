@@ -1,46 +1,36 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
-	"strings"
-	"time"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
-	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate"
-	"github.com/plimsoll-k8s/plimsoll/load"
-	"github.com/plimsoll-k8s/plimsoll/load/file"
 )
 
 // scoreOptions are the flags of plimsoll score.
 type scoreOptions struct {
-	files         []string
+	input
+	instant
+
 	config        string
 	schedulerName string
-	load          string
-	now           string
 	output        string
 }
 
 func newScoreCommand() *cobra.Command {
 	var o scoreOptions
 	cmd := &cobra.Command{
-		Use:   "score -f FILE_OR_DIR...",
+		Use:   "score (-f FILE_OR_DIR... | --snapshot FILE)",
 		Short: "Score every node for every pending pod, as the scheduler would",
 		Long: `Score every node for every pending pod with the code of the real scheduler.
 
-Nodes and pods come from manifests: pods with spec.nodeName run there, the
+Nodes and pods come from manifests or a snapshot: pods with spec.nodeName run there, the
 others are pending and are scored in the order of the files. Nothing is bound:
 each pod is scored as if it came alone. Where totals are equal the scheduler
 chooses at random; here the node given first is selected.
@@ -51,22 +41,23 @@ Plimsoll's at weight 1.`,
   kubectl get nodes,pods -A -o yaml | plimsoll score -f - --config scheduler.yaml
 
   # What load would change.
-  plimsoll score -f cluster/ --load load.json --now 2026-11-21T12:00:00Z -o json`,
+  plimsoll score -f cluster/ --load load.json --now 2026-11-21T12:00:00Z -o json
+
+  # As it was when the snapshot was taken, its load included.
+  plimsoll score --snapshot s.tar.gz --config scheduler.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.files = append(o.files, args...)
 			return o.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
+	o.input.add(cmd, " of nodes and pods")
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&o.files, "filename", "f", nil, "file or folder with manifests of nodes and pods, - for standard input; may be repeated")
 	flags.StringVar(&o.config, "config", "", "a KubeSchedulerConfiguration (v1, v1beta3 or v1beta2)")
 	flags.StringVar(&o.schedulerName, "scheduler-name", "", "the profile to score with (default the only one, or the one a pod names)")
-	flags.StringVar(&o.load, "load", "", "a file with the nodes' load, as a load watcher sends it")
-	flags.StringVar(&o.now, "now", "", "the time at which the age of the load is judged, as in 2026-11-21T12:00:00Z (default the present)")
+	o.instant.add(cmd)
 	flags.StringVarP(&o.output, "output", "o", "table", "table or json")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml", "json")
-	_ = cmd.MarkFlagFilename("load", "json")
 	return cmd
 }
 
@@ -75,44 +66,28 @@ type scoreResult struct {
 	Pods []simulate.PodScores `json:"pods"`
 }
 
-func (o *scoreOptions) run(ctx context.Context, in io.Reader, out, warnings io.Writer) error {
-	warn := func(message string) { fmt.Fprintln(warnings, "plimsoll: warning:", message) }
+func (o *scoreOptions) run(ctx context.Context, in io.Reader, out, errs io.Writer) error {
+	warn := warnings(errs)
 	if o.output != "table" && o.output != "json" {
 		return fmt.Errorf("--output: found %q, want table or json", o.output)
 	}
-	if len(o.files) == 0 {
-		return fmt.Errorf("--filename: nothing given, want files or folders with manifests of nodes and pods")
+	if err := o.validate("nodes and pods"); err != nil {
+		return err
 	}
-	now := time.Now()
-	if o.now != "" {
-		var err error
-		if now, err = time.Parse(time.RFC3339, o.now); err != nil {
-			return fmt.Errorf("--now: found %q, want a time like 2026-11-21T12:00:00Z", o.now)
-		}
-	}
-	cfg, err := o.configuration(warn)
+	cfg, err := configuration(o.config, warn)
 	if err != nil {
 		return err
 	}
-	reading, err := o.reading(ctx, now, warn)
+	is, err := o.read(ctx, in, o.instant, warn)
 	if err != nil {
 		return err
 	}
-	objects, err := manifest.Read(o.files, in)
-	if err != nil {
-		return err
-	}
-	for _, warning := range objects.Warnings {
-		warn(warning)
-	}
-	result, err := score(ctx, objects, simulate.Options{Config: cfg, Load: reading, Now: now}, o.schedulerName)
+	result, err := score(ctx, is, cfg, o.schedulerName)
 	if err != nil {
 		return err
 	}
 	if o.output == "json" {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(result)
+		return printJSON(out, result)
 	}
 	if len(result.Pods) == 0 {
 		warn("no pending pods in what was given: all have spec.nodeName")
@@ -123,12 +98,20 @@ func (o *scoreOptions) run(ctx context.Context, in io.Reader, out, warnings io.W
 	return nil
 }
 
-// configuration reads the scheduler's configuration.
-func (o *scoreOptions) configuration(warn func(string)) (*internalconfig.KubeSchedulerConfiguration, error) {
-	if o.config == "" {
+// printJSON prints an answer for programs.
+func printJSON(out io.Writer, answer any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(answer)
+}
+
+// configuration reads the scheduler's configuration, and returns that of score if
+// none is given.
+func configuration(path string, warn func(string)) (*internalconfig.KubeSchedulerConfiguration, error) {
+	if path == "" {
 		return simulate.DefaultConfig()
 	}
-	cfg, err := config.Load(o.config)
+	cfg, err := config.Load(path)
 	if err != nil {
 		return nil, err
 	}
@@ -138,38 +121,15 @@ func (o *scoreOptions) configuration(warn func(string)) (*internalconfig.KubeSch
 	return cfg, nil
 }
 
-// reading reads the load, nil if none is given.
-func (o *scoreOptions) reading(ctx context.Context, now time.Time, warn func(string)) (*load.Reading, error) {
-	if o.load == "" {
-		return nil, nil
-	}
-	reading, err := file.New(o.load).Read(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if reading.Rejected > 0 {
-		warn(fmt.Sprintf("%s: %d values are no sensible percentages and are left out", o.load, reading.Rejected))
-	}
-	age := now.Sub(reading.Time)
-	if age < -load.MaxAhead {
-		return nil, fmt.Errorf("%s: timestamp: the load is of %s, %s after the time it is judged at (--now)",
-			o.load, reading.Time.UTC().Format(time.RFC3339), -age.Round(time.Second))
-	}
-	if age > config.DefaultMaxLoadAge {
-		warn(fmt.Sprintf("%s: the load is %s old; unless maxLoadAge allows it, nodes are judged by limits only", o.load, age.Round(time.Second)))
-	}
-	return &reading, nil
-}
-
-func score(ctx context.Context, objects *manifest.Objects, options simulate.Options, schedulerName string) (scoreResult, error) {
+func score(ctx context.Context, is *situation, cfg *internalconfig.KubeSchedulerConfiguration, schedulerName string) (scoreResult, error) {
 	result := scoreResult{Pods: []simulate.PodScores{}}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	engine, err := simulate.New(ctx, simulate.Cluster{Nodes: objects.Nodes, Running: objects.Running, Others: objects.Others}, options)
+	engine, err := is.engine(ctx, cfg)
 	if err != nil {
 		return result, err
 	}
-	for _, pod := range objects.Pending {
+	for _, pod := range is.objects.Pending {
 		scores, err := engine.Score(ctx, pod, schedulerName)
 		if err != nil {
 			return result, err
@@ -179,100 +139,8 @@ func score(ctx context.Context, objects *manifest.Objects, options simulate.Opti
 	return result, nil
 }
 
-// printScores prints one table: the nodes, best first, and what the plugins
-// that tell them apart add to their totals.
-func printScores(out io.Writer, pod simulate.PodScores) {
-	fmt.Fprintf(out, "%s/%s -> %s\n", pod.Namespace, pod.Name, cmp.Or(pod.Selected, "no node"))
-	nodes := slices.Clone(pod.Nodes)
-	slices.SortStableFunc(nodes, func(a, b simulate.NodeScores) int {
-		if a.Feasible != b.Feasible {
-			return cmp.Compare(len(a.Reason), len(b.Reason)) // feasible nodes have none
-		}
-		return cmp.Compare(b.Total, a.Total)
-	})
-	telling, same := tellingPlugins(nodes)
-
-	t := table.NewWriter()
-	t.SetOutputMirror(out)
-	t.SetStyle(table.StyleLight)
-	t.Style().Format.Header = text.FormatDefault
-	header := table.Row{"node", "total"}
-	for _, name := range telling {
-		header = append(header, wrapName(name))
-	}
-	t.AppendHeader(append(header, "why not"))
-	for _, node := range nodes {
-		row := table.Row{node.Name, node.Total}
-		if !node.Feasible {
-			row[1] = "-"
-		}
-		for _, name := range telling {
-			row = append(row, describeScore(node.Plugins, name))
-		}
-		t.AppendRow(append(row, node.Reason))
-	}
-	t.SuppressEmptyColumns()
-	t.Render()
-	if len(same) > 0 {
-		fmt.Fprintln(out, "the same on every node:", strings.Join(same, ", "))
-	}
-	if reason := pod.Reason(pod.Selected); pod.Selected != "" {
-		fmt.Fprintln(out, reason)
-	}
-	fmt.Fprintln(out)
-}
-
-// tellingPlugins parts the plugins that score some nodes otherwise than others
-// from those that do not.
-func tellingPlugins(nodes []simulate.NodeScores) (telling, same []string) {
-	scores := map[string]map[int64]bool{}
-	for _, node := range nodes {
-		for name, plugin := range node.Plugins {
-			if scores[name] == nil {
-				scores[name] = map[int64]bool{}
-			}
-			scores[name][plugin.Score] = true
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(scores)) {
-		if len(scores[name]) > 1 {
-			telling = append(telling, name)
-		} else {
-			same = append(same, name)
-		}
-	}
-	return telling, same
-}
-
-// describeScore returns what a plugin said: its score, its weight unless that
-// is 1, and the raw score where it is another.
-func describeScore(plugins map[string]simulate.PluginScore, name string) string {
-	s, ok := plugins[name]
-	if !ok {
-		return "-"
-	}
-	description := fmt.Sprint(s.Score)
-	if s.Weight != 1 {
-		description += fmt.Sprintf(" x%d", s.Weight)
-	}
-	if s.Raw != s.Score {
-		description += fmt.Sprintf("\n(%d)", s.Raw)
-	}
-	return description
-}
-
-// wrapName breaks the long names of plugins where a word begins, so that a
-// table of them fits a terminal.
-func wrapName(name string) string {
-	var b strings.Builder
-	width := 0
-	for i, c := range name {
-		if i > 0 && c >= 'A' && c <= 'Z' && width >= 8 {
-			b.WriteByte('\n')
-			width = 0
-		}
-		b.WriteRune(c)
-		width++
-	}
-	return b.String()
+// engine returns the scheduler in this situation, until ctx ends.
+func (s *situation) engine(ctx context.Context, cfg *internalconfig.KubeSchedulerConfiguration) (*simulate.Engine, error) {
+	cluster := simulate.Cluster{Nodes: s.objects.Nodes, Running: s.objects.Running, Others: s.objects.Referred()}
+	return simulate.New(ctx, cluster, simulate.Options{Config: cfg, Load: s.load, Now: s.now})
 }

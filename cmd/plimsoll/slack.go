@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
-	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
@@ -35,7 +34,8 @@ func newSlackCommand() *cobra.Command {
 
 // slackPlanOptions are the flags of plimsoll slack plan.
 type slackPlanOptions struct {
-	files     []string
+	input
+
 	policy    string
 	rate      string
 	namespace string
@@ -45,12 +45,12 @@ type slackPlanOptions struct {
 func newSlackPlanCommand() *cobra.Command {
 	var o slackPlanOptions
 	cmd := &cobra.Command{
-		Use:   "plan -f FILE_OR_DIR...",
+		Use:   "plan (-f FILE_OR_DIR... | --snapshot FILE)",
 		Short: "Plan the placeholders that keep a rate of a cluster's load to spare",
 		Long: `Plan the placeholders that keep a rate of a cluster's load to spare, and room for
 its biggest pod, as the slack controller would if it began now. Nodes, pods and the
 workloads that want placeholders of their own (annotation plimsoll.dev/slack) come
-from manifests; nothing is changed.
+from manifests or a snapshot; nothing is changed.
 
 The plan is that of a policy (a ResourceSlack, --policy) or of the default one with
 --rate. With -o yaml it is printed as the objects that an autoscaler with
@@ -63,11 +63,11 @@ reasons say why, and -o json has "feasible".`,
   plimsoll slack plan -f cluster/ --policy policy.yaml -o yaml | kubectl apply -f -`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.files = append(o.files, args...)
-			return o.run(cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return o.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
+	o.add(cmd, " of nodes and pods")
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&o.files, "filename", "f", nil, "file or folder with manifests of nodes and pods, - for standard input; may be repeated")
 	flags.StringVar(&o.policy, "policy", "", "file with a ResourceSlack")
 	flags.StringVar(&o.rate, "rate", "", "the rate to keep to spare, such as 10% or 0.1; overrides the policy's (default "+v1alpha1.DefaultRate+")")
 	flags.StringVar(&o.namespace, "namespace", "plimsoll-system", "namespace of the objects of -o yaml")
@@ -102,31 +102,28 @@ type slackMirror struct {
 	slackPlaceholders
 }
 
-func (o *slackPlanOptions) run(in io.Reader, out, warnings io.Writer) error {
+func (o *slackPlanOptions) run(ctx context.Context, in io.Reader, out, errs io.Writer) error {
 	if !slices.Contains([]string{"table", "json", "yaml"}, o.output) {
 		return fmt.Errorf("--output: found %q, want table, json or yaml", o.output)
 	}
-	if len(o.files) == 0 {
-		return fmt.Errorf("--filename: nothing given, want files or folders with manifests of nodes and pods")
+	if err := o.validate("nodes and pods"); err != nil {
+		return err
 	}
 	policy, err := o.readPolicy()
 	if err != nil {
 		return err
 	}
-	objects, err := manifest.Read(o.files, in)
+	is, err := o.read(ctx, in, instant{}, warnings(errs))
 	if err != nil {
 		return err
 	}
-	for _, warning := range objects.Warnings {
-		fmt.Fprintln(warnings, "plimsoll: warning:", warning)
-	}
 	var workloads []slack.Workload
-	for _, object := range objects.Workloads {
+	for _, object := range is.objects.Workloads {
 		if w, ok := slack.WorkloadOf(object); ok {
 			workloads = append(workloads, w)
 		}
 	}
-	plan, err := slack.Compute(policy, objects.Nodes, objects.Running, workloads, time.Now())
+	plan, err := slack.Compute(policy, is.objects.Nodes, is.objects.Running, workloads, is.now)
 	if err != nil {
 		return err
 	}
@@ -136,7 +133,7 @@ func (o *slackPlanOptions) run(in io.Reader, out, warnings io.Writer) error {
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(resultOf(plan))
 	case "yaml":
-		return o.printObjects(out, warnings, policy, plan)
+		return o.printObjects(out, errs, policy, plan)
 	}
 	printPlan(out, plan)
 	return nil

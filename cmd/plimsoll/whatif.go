@@ -18,21 +18,23 @@ import (
 
 // whatIfOptions are the flags of plimsoll simulate and plimsoll compare.
 type whatIfOptions struct {
-	profiles []string
-	files    []string
-	trace    string
-	generate string
-	pack     int
-	limits   string
-	usage    []string
-	metrics  string
-	tail     time.Duration
-	seed     uint64
-	seeds    int
-	failOn   string
-	output   string
-	report   string
-	force    bool
+	profiles   []string
+	files      []string
+	snapshot   string
+	reschedule bool
+	trace      string
+	generate   string
+	pack       int
+	limits     string
+	usage      []string
+	metrics    string
+	tail       time.Duration
+	seed       uint64
+	seeds      int
+	failOn     string
+	output     string
+	report     string
+	force      bool
 }
 
 // maxSeeds bounds how many runs there are of each kind, maxPack how many pods come
@@ -45,6 +47,7 @@ const (
 // inputHelp is what both commands say on what they run over.
 const inputHelp = `The cluster comes from one of
   -f FILES                      manifests, as kubectl get nodes,pods -A -o yaml prints them
+  --snapshot FILE               what plimsoll snapshot has written
   --trace openb:NODES.csv,PODS.csv
   --trace alibaba2018:DIR       optionally ,from=SECOND,to=SECOND,memory-gib=N
   --generate nodes=N,pods=N     and shapes, replicas, fill, best-effort, over, life, ...
@@ -55,13 +58,17 @@ Profiles are files with a KubeSchedulerConfiguration, or ready-made: default,
 most-allocated, limits, allocatable-least, allocatable-most, low-risk,
 low-risk+limits.
 
+In a cluster that runs, most pods have a node, and only the others are to be placed.
+With --reschedule all of them come anew, so that profiles can differ in where they
+put them.
+
 Ctrl-C ends the runs; what they have come to is shown, and marked.`
 
 func newSimulateCommand() *cobra.Command {
 	var o whatIfOptions
 	var profile string
 	cmd := &cobra.Command{
-		Use:   "simulate (-f FILES | --trace TRACE | --generate SPEC)",
+		Use:   "simulate (-f FILES | --snapshot FILE | --trace TRACE | --generate SPEC)",
 		Short: "Run a cluster through time with a profile of the scheduler",
 		Long: `Run a cluster through time with the code of the real scheduler, on a virtual
 clock, and show what comes of it.
@@ -86,7 +93,7 @@ clock, and show what comes of it.
 func newCompareCommand() *cobra.Command {
 	var o whatIfOptions
 	cmd := &cobra.Command{
-		Use:   "compare --profile A --profile B... (-f FILES | --trace TRACE | --generate SPEC)",
+		Use:   "compare --profile A --profile B... (-f FILES | --snapshot FILE | --trace TRACE | --generate SPEC)",
 		Short: "Run a cluster through time with several profiles, and compare",
 		Long: `Run a cluster through time with several profiles of the scheduler, and show by
 how much the others differ from the first. With --seeds there is an interval to
@@ -99,6 +106,10 @@ each difference: of the mean over seeds, at 95 %.
   # A gate for a pipeline: exit code 3 if the new profile overloads nodes for longer.
   plimsoll compare --profile old.yaml --profile new.yaml -f cluster.yaml --seeds 10 \
     --fail-on 'differences["new.yaml"].overloadMinutes.low > 0.0'
+
+  # Where would the pods of your cluster be, had they come under another profile?
+  plimsoll snapshot -o s.tar.gz
+  plimsoll compare --profile default --profile limits --snapshot s.tar.gz --reschedule
 
   # A page to show to others.
   plimsoll compare --profile default --profile low-risk --generate nodes=50,pods=1500 \
@@ -123,9 +134,11 @@ each difference: of the mean over seeds, at 95 %.
 func (o *whatIfOptions) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&o.files, "filename", "f", nil, "file or folder with manifests of nodes and pods, - for standard input; may be repeated")
+	flags.StringVar(&o.snapshot, "snapshot", "", "a snapshot of a cluster, as plimsoll snapshot writes it")
+	flags.BoolVar(&o.reschedule, "reschedule", false, "with -f or --snapshot: let all pods come anew in the order of their creation, also those that have a node, but for those of DaemonSets and mirror pods")
 	flags.StringVar(&o.trace, "trace", "", "a trace: openb:NODES.csv,PODS.csv or alibaba2018:DIR")
 	flags.StringVar(&o.generate, "generate", "", "what to make up, such as nodes=500,pods=15000")
-	flags.IntVar(&o.pack, "pack", -1, "let the pods of a trace arrive so many to a second and never end, 0 for when the trace has them (default 1 for openb, whose own times never fill its cluster, 0 for others)")
+	flags.IntVar(&o.pack, "pack", -1, "let the pods of a trace arrive so many to a second and never end, 0 for when the trace has them (default 1 for openb, whose own times never fill its cluster, 0 for others); with --reschedule likewise, 0 for all at once (default 1)")
 	flags.Lookup("pack").DefValue = "0" // which is not shown: the text says more
 	flags.StringVar(&o.limits, "limits", "ratio=2", "limits of pods without any, as multiples of their requests: ratio=1+2+4, memory=1, unlimited=0.1")
 	flags.StringArrayVar(&o.usage, "usage", []string{"beta"}, "what pods use: constant, beta, bimodal, bursts, lognormal, pareto or diurnal, with keys as in beta:mean=0.4,cv=0.6, or cpu=SHAPE;memory=SHAPE; may be repeated")
@@ -138,6 +151,7 @@ func (o *whatIfOptions) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&o.report, "report", "", "also write a report to this file: HTML that needs no network")
 	flags.BoolVar(&o.force, "force", false, "with --report: replace the file if it is there")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "html"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.MarkFlagFilename("snapshot", "tar.gz", "tgz")
 	_ = cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(profiles.Names, cobra.ShellCompDirectiveDefault))
 	_ = cmd.RegisterFlagCompletionFunc("usage", cobra.FixedCompletions(kindNames(), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
 	_ = cmd.RegisterFlagCompletionFunc("trace", cobra.FixedCompletions([]string{"openb:", "alibaba2018:"}, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
@@ -167,36 +181,41 @@ func (o *whatIfOptions) validate(cmd *cobra.Command) error {
 	case o.tail < step || o.tail > 30*24*time.Hour || o.tail%step != 0:
 		return fmt.Errorf("--tail: found %s, want whole minutes from 1m to 720h", o.tail)
 	}
-	return checkReport(o.report, o.force)
+	return o.checkReport()
 }
 
 // validateInput says what is wrong with what there is to run over.
 func (o *whatIfOptions) validateInput(cmd *cobra.Command) error {
 	packed := cmd.Flags().Changed("pack")
 	var given []string
-	for _, flag := range []string{"filename", "trace", "generate"} {
+	for _, flag := range []string{"filename", "snapshot", "trace", "generate"} {
 		if cmd.Flags().Changed(flag) {
 			given = append(given, "--"+flag)
 		}
 	}
 	switch {
 	case len(given) == 0:
-		return errors.New("nothing to run over: want one of --filename, --trace and --generate")
+		return errors.New("nothing to run over: want one of --filename, --snapshot, --trace and --generate")
 	case len(given) > 1:
 		return fmt.Errorf("%s: want one of them", strings.Join(given, ", "))
-	case cmd.Flags().Changed("limits") && len(o.files) > 0:
+	case cmd.Flags().Changed("limits") && o.objects():
 		return errors.New("--limits: the pods of manifests have the limits that they declare; want it with --trace or --generate")
-	case packed && o.trace == "":
-		return errors.New("--pack: want it with --trace")
+	case o.reschedule && !o.objects():
+		return errors.New("--reschedule: the pods of traces come anew as it is; want it with --filename or --snapshot")
+	case packed && o.trace == "" && !o.reschedule:
+		return errors.New("--pack: want it with --trace or --reschedule")
 	case packed && (o.pack < 0 || o.pack > maxPack):
 		return fmt.Errorf("--pack: found %d, want a whole number from 0 to %d", o.pack, maxPack)
 	}
 	return nil
 }
 
+// objects reports whether what there is to run over is Kubernetes objects.
+func (o *whatIfOptions) objects() bool { return len(o.files) > 0 || o.snapshot != "" }
+
 // source returns what to read, with standard input in it.
 func (o *whatIfOptions) source(in io.Reader) (source.Spec, error) {
-	s := source.Spec{Files: o.files, Trace: o.trace, Generate: o.generate, Pack: o.pack}
+	s := source.Spec{Files: o.files, Snapshot: o.snapshot, Reschedule: o.reschedule, Trace: o.trace, Generate: o.generate, Pack: o.pack}
 	if !slices.Contains(o.files, "-") {
 		return s, nil
 	}

@@ -54,10 +54,8 @@ func (o *whatIfOptions) run(cmd *cobra.Command) error {
 	if err := o.print(cmd.OutOrStdout(), &p.result); err != nil {
 		return &failure{err}
 	}
-	if o.report != "" {
-		if err := writeReport(o.report, o.force, &p.result); err != nil {
-			return &failure{err}
-		}
+	if err := o.writeReport(&p.result); err != nil {
+		return &failure{err}
 	}
 	if p.result.Interrupted {
 		return errors.New("interrupted: what is shown is of the time until then, and marked")

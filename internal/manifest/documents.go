@@ -16,10 +16,19 @@ import (
 )
 
 // maxFileBytes bounds a file, so that a mistaken path does not fill memory.
-const maxFileBytes = 1 << 30
+var maxFileBytes int64 = 1 << 30 // which tests lower
 
 // extensions of the files that are read from a folder.
 var extensions = []string{".yaml", ".yml", ".json"}
+
+// Source calls each for documents in order. where names the document, as errors
+// do, and an error of each ends it.
+type Source func(each func(where string, document []byte) error) error
+
+// Files are the documents of files, as Documents has them.
+func Files(paths []string, stdin io.Reader) Source {
+	return func(each func(where string, document []byte) error) error { return Documents(paths, stdin, each) }
+}
 
 // Documents calls each for the documents in files, and in folders with all that is
 // in them, in order; "-" is standard input. where names the file and the number
@@ -72,9 +81,13 @@ func file(path string, each func(string, []byte) error) error {
 
 // stream reads the documents of one file.
 func stream(name string, in io.Reader, each func(string, []byte) error) error {
-	documents := yaml.NewYAMLReader(bufio.NewReader(io.LimitReader(in, maxFileBytes)))
+	bounded := &io.LimitedReader{R: in, N: maxFileBytes + 1}
+	documents := yaml.NewYAMLReader(bufio.NewReader(bounded))
 	for i := 1; ; i++ {
 		document, err := documents.Read()
+		if bounded.N <= 0 {
+			return fmt.Errorf("%s: larger than %d MiB, want at most that", name, maxFileBytes>>20)
+		}
 		if errors.Is(err, io.EOF) {
 			return nil
 		}

@@ -48,8 +48,13 @@ var hubKinds = map[string][]string{
 // ReadHub reads files, and folders with all that is in them; "-" is standard
 // input. Namespaces are passed over. Errors name the file and the document in it.
 func ReadHub(paths []string, stdin io.Reader) (*Hub, error) {
+	return ReadHubFrom(Files(paths, stdin))
+}
+
+// ReadHubFrom reads documents. Errors name them as the source does.
+func ReadHubFrom(source Source) (*Hub, error) {
 	r := &hubReader{seen: map[string]string{}}
-	if err := Documents(paths, stdin, r.document); err != nil {
+	if err := source(r.document); err != nil {
 		return nil, err
 	}
 	if len(r.hub.Placements) == 0 {

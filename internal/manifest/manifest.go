@@ -6,11 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -27,9 +30,10 @@ type Objects struct {
 	// Running pods have a node, Pending ones have none; pods that have ended
 	// are left out. Both in the order of the files.
 	Running, Pending []*v1.Pod
-	// Workloads are Deployments, ReplicaSets, StatefulSets and Jobs.
+	// Workloads are Deployments, ReplicaSets, StatefulSets, DaemonSets and Jobs.
 	Workloads []runtime.Object
-	// Others are what pods refer to: claims, volumes, classes, namespaces.
+	// Others are what else a scheduler looks at: claims, volumes, classes,
+	// namespaces, services, budgets.
 	Others []runtime.Object
 	// Warnings are about what was read but looks mistaken.
 	Warnings []string
@@ -37,15 +41,34 @@ type Objects struct {
 
 // kinds that a file may have.
 var kinds = []string{
-	"Node", "Pod", "Namespace", "PersistentVolume", "PersistentVolumeClaim", "StorageClass", "CSINode",
-	"Deployment", "ReplicaSet", "StatefulSet", "Job", "List",
+	"Node", "Pod", "Namespace", "PersistentVolume", "PersistentVolumeClaim", "StorageClass", "CSINode", "CSIDriver",
+	"CSIStorageCapacity", "VolumeAttachment", "PodDisruptionBudget", "PriorityClass", "Service", "ReplicationController",
+	"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "List",
+}
+
+// Referred are the objects beside nodes and pods that decide where pods go: the
+// others, and the workloads whose pods are spread.
+func (o *Objects) Referred() []runtime.Object {
+	referred := slices.Clone(o.Others)
+	for _, workload := range o.Workloads {
+		switch workload.(type) {
+		case *appsv1.ReplicaSet, *appsv1.StatefulSet:
+			referred = append(referred, workload)
+		}
+	}
+	return referred
 }
 
 // Read reads files, and folders with all that is in them. "-" is standard
 // input. Errors name the file and the document in it.
 func Read(paths []string, stdin io.Reader) (*Objects, error) {
+	return ReadFrom(Files(paths, stdin))
+}
+
+// ReadFrom reads documents. Errors name them as the source does.
+func ReadFrom(source Source) (*Objects, error) {
 	r := &reader{seen: map[string]string{}}
-	if err := Documents(paths, stdin, r.document); err != nil {
+	if err := source(r.document); err != nil {
 		return nil, err
 	}
 	if err := r.finish(); err != nil {
@@ -96,18 +119,13 @@ func (r *reader) object(where string, obj runtime.Object) error {
 		return r.once(where, "node", "", obj.Name)
 	case *v1.Pod:
 		return r.pod(where, obj)
-	case *v1.Namespace:
-		r.objects.Others = append(r.objects.Others, obj)
-		return r.once(where, "namespace", "", obj.Name)
-	case *appsv1.Deployment, *appsv1.ReplicaSet, *appsv1.StatefulSet, *batchv1.Job:
-		return r.workload(where, obj)
-	case *v1.PersistentVolume, *storagev1.StorageClass, *storagev1.CSINode:
-		r.objects.Others = append(r.objects.Others, obj)
-		return nil
-	case *v1.PersistentVolumeClaim:
-		obj.Namespace = orDefault(obj.Namespace)
-		r.objects.Others = append(r.objects.Others, obj)
-		return nil
+	case *appsv1.Deployment, *appsv1.ReplicaSet, *appsv1.StatefulSet, *appsv1.DaemonSet, *batchv1.Job:
+		return r.namespaced(where, obj, &r.objects.Workloads)
+	case *v1.PersistentVolumeClaim, *v1.Service, *v1.ReplicationController, *policyv1.PodDisruptionBudget, *storagev1.CSIStorageCapacity:
+		return r.namespaced(where, obj, &r.objects.Others)
+	case *v1.Namespace, *v1.PersistentVolume, *storagev1.StorageClass, *storagev1.CSINode, *storagev1.CSIDriver,
+		*storagev1.VolumeAttachment, *schedulingv1.PriorityClass:
+		return r.add(where, obj, &r.objects.Others)
 	}
 	return fmt.Errorf("found a %s, want one of %s", obj.GetObjectKind().GroupVersionKind().Kind, strings.Join(kinds, ", "))
 }
@@ -130,14 +148,29 @@ func (r *reader) pod(where string, pod *v1.Pod) error {
 	return r.once(where, "pod", pod.Namespace+"/", pod.Name)
 }
 
-func (r *reader) workload(where string, obj runtime.Object) error {
+// namespaced takes in an object of a namespace.
+func (r *reader) namespaced(where string, obj runtime.Object, to *[]runtime.Object) error {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
 		return err
 	}
 	accessor.SetNamespace(orDefault(accessor.GetNamespace()))
-	r.objects.Workloads = append(r.objects.Workloads, obj)
-	return r.once(where, strings.ToLower(fmt.Sprintf("%T", obj)[len("*v1."):]), accessor.GetNamespace()+"/", accessor.GetName())
+	return r.add(where, obj, to)
+}
+
+// add takes in an object.
+func (r *reader) add(where string, obj runtime.Object, to *[]runtime.Object) error {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return err
+	}
+	*to = append(*to, obj)
+	namespace := accessor.GetNamespace()
+	if namespace != "" {
+		namespace += "/"
+	}
+	kind := fmt.Sprintf("%T", obj)
+	return r.once(where, strings.ToLower(kind[strings.LastIndex(kind, ".")+1:]), namespace, accessor.GetName())
 }
 
 // once makes sure that an object has a name, and has it alone.

@@ -47,6 +47,22 @@ func (f *Flags) Access(ctx context.Context) (provider.Cluster, error) {
 	return provider.Cluster{Nodes: watchNodes(ctx, client), Metrics: metrics.MetricsV1beta1().NodeMetricses()}, nil
 }
 
+// AccessTo returns access to a cluster whose nodes are known: nothing is watched.
+func (f *Flags) AccessTo(config *rest.Config, nodes []*v1.Node) (provider.Cluster, error) {
+	metrics, err := metricsclient.NewForConfig(config)
+	if err != nil {
+		return provider.Cluster{}, err
+	}
+	machines := cluster.MachinesOf(nodes)
+	return provider.Cluster{
+		Nodes:   func() ([]cluster.Machine, error) { return machines, nil },
+		Metrics: metrics.MetricsV1beta1().NodeMetricses(),
+	}, nil
+}
+
+// Kubeconfig returns the file with access to the cluster, empty for the usual ways.
+func (f *Flags) Kubeconfig() string { return f.kubeconfig }
+
 // inCluster reports whether this runs in a pod that may ask the API server.
 func inCluster() bool {
 	_, err := rest.InClusterConfig()

@@ -32,23 +32,28 @@ func FromLister(nodes corelisters.NodeLister) Inventory {
 		if err != nil {
 			return nil, fmt.Errorf("listing nodes: %w", err)
 		}
-		machines := make([]Machine, 0, len(list))
-		for _, node := range list {
-			machine := Machine{
-				Name:   node.Name,
-				CPU:    node.Status.Capacity.Cpu().AsApproximateFloat64(),
-				Memory: node.Status.Capacity.Memory().AsApproximateFloat64(),
-			}
-			for _, address := range node.Status.Addresses {
-				machine.Addresses = append(machine.Addresses, address.Address)
-			}
-			if host := node.Labels[v1.LabelHostname]; host != "" {
-				machine.Addresses = append(machine.Addresses, host)
-			}
-			machines = append(machines, machine)
-		}
-		return machines, nil
+		return MachinesOf(list), nil
 	}
+}
+
+// MachinesOf returns what nodes are without their load.
+func MachinesOf(nodes []*v1.Node) []Machine {
+	machines := make([]Machine, 0, len(nodes))
+	for _, node := range nodes {
+		machine := Machine{
+			Name:   node.Name,
+			CPU:    node.Status.Capacity.Cpu().AsApproximateFloat64(),
+			Memory: node.Status.Capacity.Memory().AsApproximateFloat64(),
+		}
+		for _, address := range node.Status.Addresses {
+			machine.Addresses = append(machine.Addresses, address.Address)
+		}
+		if host := node.Labels[v1.LabelHostname]; host != "" {
+			machine.Addresses = append(machine.Addresses, host)
+		}
+		machines = append(machines, machine)
+	}
+	return machines
 }
 
 // Names finds nodes by what others call them.

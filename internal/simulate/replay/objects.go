@@ -21,7 +21,58 @@ const old = 24 * time.Hour
 // FromObjects makes a run of manifests: the pods that have a node run there from
 // the start, and the others all come at once, in their order. No pod ends.
 func FromObjects(objects *manifest.Objects) Input {
-	input := Input{Others: objects.Others, Assumed: []string{"the pods without a node come at once, in the order given, and no pod ends"}}
+	input := fromObjects(objects)
+	input.Assumed = append([]string{"the pods without a node come at once, in the order given, and no pod ends"}, input.Assumed...)
+	return input
+}
+
+// Rescheduled makes a run of manifests in which all pods come anew, in the order in
+// which they were created, pack of them a second, or all at once if that is 0. Pods
+// that belong to their node, those of DaemonSets and mirror pods, run there from the
+// start. No pod ends.
+func Rescheduled(objects *manifest.Objects, pack int) Input {
+	var anew []*v1.Pod
+	settled := *objects
+	settled.Running, settled.Pending = nil, nil
+	for _, pod := range objects.Running {
+		if ofItsNode(pod) {
+			settled.Running = append(settled.Running, pod)
+			continue
+		}
+		free := *pod
+		free.Spec.NodeName = ""
+		anew = append(anew, &free)
+	}
+	n := len(anew)
+	anew = append(anew, objects.Pending...)
+	slices.SortStableFunc(anew, func(a, b *v1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	settled.Pending = anew
+	input := fromObjects(&settled)
+	come := "all at once"
+	if pack > 0 {
+		come = fmt.Sprintf("%d to a second", pack)
+		for i := range anew {
+			input.Pods[len(settled.Running)+i].Arrival = int64(i / pack)
+		}
+	}
+	input.Assumed = append([]string{fmt.Sprintf(
+		"the %d pods that have a node are taken off it, but for %d of DaemonSets and mirror pods; with the %d that have none they come anew, in the order in which they were created, %s, and no pod ends",
+		len(objects.Running), len(settled.Running), len(anew)-n, come)}, input.Assumed...)
+	return input
+}
+
+// ofItsNode reports whether a pod can be nowhere else than where it is.
+func ofItsNode(pod *v1.Pod) bool {
+	_, mirror := pod.Annotations[v1.MirrorPodAnnotationKey]
+	return mirror || slices.ContainsFunc(pod.OwnerReferences, func(owner metav1.OwnerReference) bool {
+		return owner.Kind == "DaemonSet" || owner.Kind == "Node"
+	})
+}
+
+// fromObjects makes a run of the pods that have a node and those that have none, in
+// this order.
+func fromObjects(objects *manifest.Objects) Input {
+	input := Input{Others: objects.Referred()}
 	for _, node := range objects.Nodes {
 		input.Nodes = append(input.Nodes, Node{Object: node})
 	}

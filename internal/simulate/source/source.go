@@ -1,5 +1,5 @@
-// Package source reads what a what-if runs over: manifests, traces, or a text that
-// says what to make up.
+// Package source reads what a what-if runs over: manifests, snapshots, traces, or a
+// text that says what to make up.
 package source
 
 import (
@@ -12,35 +12,47 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/spec"
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/replay"
+	"github.com/plimsoll-k8s/plimsoll/internal/snapshot"
 	"github.com/plimsoll-k8s/plimsoll/internal/trace"
 	"github.com/plimsoll-k8s/plimsoll/internal/trace/alibaba2018"
 	"github.com/plimsoll-k8s/plimsoll/internal/trace/generate"
 	"github.com/plimsoll-k8s/plimsoll/internal/trace/openb"
 )
 
-// Spec names what to read. One of Files, Trace and Generate is there.
+// Spec names what to read. One of Files, Snapshot, Trace and Generate is there.
 type Spec struct {
 	// Files and folders with manifests; "-" stands for what was given as Stdin.
 	Files []string `json:"files,omitempty"`
 	Stdin []byte   `json:"stdin,omitempty"`
+	// Snapshot is a file that plimsoll snapshot has written.
+	Snapshot string `json:"snapshot,omitempty"`
+	// Reschedule: the pods of manifests and snapshots come anew, also those that
+	// have a node.
+	Reschedule bool `json:"reschedule,omitempty"`
 	// Trace is openb:NODES.csv,PODS.csv or alibaba2018:DIR with, after commas,
 	// from=SECOND, to=SECOND and memory-gib=N of the largest machine.
 	Trace string `json:"trace,omitempty"`
 	// Generate is a text as package generate reads it.
 	Generate string `json:"generate,omitempty"`
-	// Pack is how many pods of a trace arrive in a second, one after the other; 0
-	// for when the trace has them arrive, -1 for what is usual for it.
+	// Pack is how many pods of a trace, or of those that come anew, arrive in a second,
+	// one after the other; 0 for when the trace has them arrive, and for all at once
+	// where they come anew; -1 for what is usual.
 	Pack int `json:"pack"`
 }
 
 // openbPack is how many pods of openb arrive in a second where nobody says. At its
 // own times the trace never fills its cluster.
 const openbPack = 1
+
+// reschedulePack is how many pods come anew in a second where nobody says: so few
+// that the first of them have been measured while others still come.
+const reschedulePack = 1
 
 // Source is what was read.
 type Source struct {
@@ -51,9 +63,12 @@ type Source struct {
 	// HasLimits: what was read says which limits pods have.
 	HasLimits bool
 
-	objects   *manifest.Objects
-	cluster   *trace.Cluster
-	generated generate.Spec
+	objects *manifest.Objects
+	// reschedule: all of the objects' pods come anew, pack of them a second.
+	reschedule bool
+	pack       int
+	cluster    *trace.Cluster
+	generated  generate.Spec
 }
 
 // Open reads. Errors name the flag or the file, and the line.
@@ -64,7 +79,17 @@ func Open(s Spec) (*Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &Source{Name: "manifests: " + strings.Join(s.Files, ", "), Warnings: objects.Warnings, HasLimits: true, objects: objects}, nil
+		return fromObjects("manifests: "+strings.Join(s.Files, ", "), objects, s), nil
+	case s.Snapshot != "":
+		read, err := snapshot.Open(s.Snapshot)
+		if err != nil {
+			return nil, fmt.Errorf("--snapshot: %w", err)
+		}
+		objects, err := read.Cluster()
+		if err != nil {
+			return nil, fmt.Errorf("--snapshot: %s: %w", s.Snapshot, err)
+		}
+		return fromObjects(fmt.Sprintf("snapshot: %s, of %s", s.Snapshot, read.About.Time.Format(time.RFC3339)), objects, s), nil
 	case s.Generate != "":
 		generated, err := generate.Parse(s.Generate)
 		if err != nil {
@@ -95,10 +120,20 @@ func Open(s Spec) (*Source, error) {
 	return &Source{Name: "trace: " + s.Trace, cluster: cluster}, nil
 }
 
+// fromObjects returns a source of manifests.
+func fromObjects(name string, objects *manifest.Objects, s Spec) *Source {
+	if s.Pack < 0 {
+		s.Pack = reschedulePack
+	}
+	return &Source{Name: name, Warnings: objects.Warnings, HasLimits: true, objects: objects, reschedule: s.Reschedule, pack: s.Pack}
+}
+
 // Input returns what to run. Limits are for pods of which nobody knows any, and
 // what is generated depends on the seed.
 func (s *Source) Input(seed uint64, limits usage.Limits) replay.Input {
 	switch {
+	case s.objects != nil && s.reschedule:
+		return replay.Rescheduled(s.objects, s.pack)
 	case s.objects != nil:
 		return replay.FromObjects(s.objects)
 	case s.cluster != nil:

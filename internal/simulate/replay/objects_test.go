@@ -1,0 +1,62 @@
+package replay
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+)
+
+// Pods come anew in the order of their creation, but for those that belong to their
+// node.
+func TestRescheduled(t *testing.T) {
+	pod := func(name, node string, created int64, owner string) *v1.Pod {
+		p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", CreationTimestamp: metav1.NewTime(time.Unix(created, 0))}, Spec: v1.PodSpec{NodeName: node}}
+		if owner != "" {
+			p.OwnerReferences = []metav1.OwnerReference{{Kind: owner, Name: "o"}}
+		}
+		return p
+	}
+	mirror := pod("mirror", "a", 1, "")
+	mirror.Annotations = map[string]string{v1.MirrorPodAnnotationKey: "x"}
+	objects := &manifest.Objects{
+		Nodes:   []*v1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}},
+		Running: []*v1.Pod{pod("late", "a", 30, "ReplicaSet"), pod("daemon", "a", 1, "DaemonSet"), pod("static", "a", 1, "Node"), mirror, pod("early", "a", 10, "")},
+		Pending: []*v1.Pod{pod("waits", "", 20, ""), pod("waits-too", "", 10, "")},
+	}
+	for _, tc := range []struct {
+		pack int
+		want string
+	}{
+		{0, "daemon@a static@a mirror@a early+0 waits-too+0 waits+0 late+0"},
+		{1, "daemon@a static@a mirror@a early+0 waits-too+1 waits+2 late+3"},
+		{2, "daemon@a static@a mirror@a early+0 waits-too+0 waits+1 late+1"},
+	} {
+		input := Rescheduled(objects, tc.pack)
+		var got []string
+		for _, p := range input.Pods {
+			if node := p.Object.Spec.NodeName; node != "" {
+				got = append(got, p.Object.Name+"@"+node)
+			} else {
+				got = append(got, fmt.Sprintf("%s+%d", p.Object.Name, p.Arrival))
+			}
+		}
+		if strings.Join(got, " ") != tc.want {
+			t.Errorf("pack %d: %q, want %q", tc.pack, got, tc.want)
+		}
+		if !slices.ContainsFunc(input.Assumed, func(text string) bool {
+			return strings.HasPrefix(text, "the 5 pods that have a node are taken off it, but for 3 of DaemonSets and mirror pods; with the 2 that have none")
+		}) {
+			t.Errorf("pack %d: assumed %q", tc.pack, input.Assumed)
+		}
+	}
+	if objects.Running[0].Spec.NodeName != "a" {
+		t.Error("the objects given have changed")
+	}
+}

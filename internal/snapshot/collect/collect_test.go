@@ -1,0 +1,188 @@
+package collect
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/snapshot"
+)
+
+// api answers like an API server that has some objects, in pages of the size that is
+// asked for.
+type api struct {
+	mu sync.Mutex
+	// objects by path.
+	objects map[string][]string
+	// status that paths are answered with in place of objects.
+	status map[string]int
+	// expired is how often the second page of a path is gone.
+	expired map[string]int
+	// asked are the requests.
+	asked []string
+}
+
+func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	query := r.URL.Query()
+	a.asked = append(a.asked, r.Method+" "+r.URL.Path+" "+query.Get("limit")+" "+query.Get("continue"))
+	w.Header().Set("Content-Type", "application/json")
+	path := r.URL.Path
+	from := 0
+	_, _ = fmt.Sscan(query.Get("continue"), &from)
+	status := a.status[path]
+	if from > 0 && a.expired[path] > 0 {
+		a.expired[path]--
+		status = http.StatusGone
+	}
+	names, served := a.objects[path]
+	switch {
+	case path == "/version":
+		fmt.Fprint(w, `{"gitVersion":"v1.37.1"}`)
+		return
+	case status == 0 && !served:
+		status = http.StatusNotFound
+	}
+	if status != 0 {
+		reason := map[int]string{http.StatusNotFound: "NotFound", http.StatusForbidden: "Forbidden", http.StatusGone: "Expired"}[status]
+		w.WriteHeader(status)
+		fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d,"message":"no"}`, reason, status)
+		return
+	}
+	to := min(from+pageSize, len(names))
+	more := ""
+	if to < len(names) {
+		more = fmt.Sprint(to)
+	}
+	var items []map[string]any
+	for _, name := range names[from:to] {
+		items = append(items, map[string]any{"metadata": map[string]any{"name": name, "namespace": "default"}, "status": map[string]any{"addresses": []any{map[string]any{"type": "InternalIP", "address": "10.0.0.1"}}}})
+	}
+	_ = json.NewEncoder(w).Encode(map[string]any{"kind": "List", "apiVersion": "v1", "metadata": map[string]any{"continue": more}, "items": items})
+}
+
+func many(prefix string, n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("%s-%04d", prefix, n-i) // not in their order
+	}
+	return names
+}
+
+func serve(t *testing.T, a *api) *rest.Config {
+	t.Helper()
+	server := httptest.NewServer(a)
+	t.Cleanup(server.Close)
+	return &rest.Config{Host: server.URL}
+}
+
+const (
+	pods  = "/api/v1/pods"
+	nodes = "/api/v1/nodes"
+)
+
+func TestRead(t *testing.T) {
+	a := &api{
+		objects: map[string][]string{
+			pods: many("pod", 1201), nodes: many("node", 2), "/apis/apps/v1/replicasets": {"web"},
+			"/apis/autoscaling.x-k8s.io/v1alpha1/capacitybuffers": {"room"}, // the older version only
+		},
+		status:  map[string]int{"/api/v1/services": http.StatusForbidden},
+		expired: map[string]int{pods: 2},
+	}
+	var warned []string
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	read, err := Read(t.Context(), serve(t, a), Options{Warn: func(text string) { warned = append(warned, text) }, Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(read.List("pods")); n != 1201 {
+		t.Errorf("%d pods, want 1201", n)
+	}
+	if first := string(read.List("pods")[0]); !strings.Contains(first, `"pod-0001"`) {
+		t.Errorf("the first pod is %s, want them by name", first)
+	}
+	if n := len(read.List("capacitybuffers")); n != 1 {
+		t.Errorf("%d buffers, want that of the older version", n)
+	}
+	// Three pages; the second one was gone twice, and each time it began anew.
+	asked := slices.DeleteFunc(slices.Clone(a.asked), func(request string) bool { return !strings.HasPrefix(request, "GET "+pods+" ") })
+	want := []string{"GET /api/v1/pods 500 ", "GET /api/v1/pods 500 500", "GET /api/v1/pods 500 ", "GET /api/v1/pods 500 500", "GET /api/v1/pods 500 ", "GET /api/v1/pods 500 500", "GET /api/v1/pods 500 1000"}
+	if !slices.Equal(asked, want) {
+		t.Errorf("asked %q, want %q", asked, want)
+	}
+	for _, request := range a.asked {
+		if !strings.HasPrefix(request, "GET ") || strings.Contains(request, "secrets") || strings.Contains(request, "configmaps") {
+			t.Errorf("asked %s", request)
+		}
+	}
+	if len(read.Nodes) != 2 || len(read.Nodes[0].Status.Addresses) != 1 {
+		t.Errorf("nodes %v, want 2 with their addresses, which the source of load needs", read.Nodes)
+	}
+	if strings.Contains(string(read.List("nodes")[0]), "10.0.0.1") {
+		t.Error("addresses are in the snapshot")
+	}
+	if read.About.Kubernetes != "v1.37.1" || !read.About.Time.Equal(now) {
+		t.Errorf("about %+v", read.About)
+	}
+	missing := snapshot.Missing{What: "services", Why: "they may not be listed"}
+	if !slices.Contains(read.About.Missing, missing) || !slices.Contains(warned, "services: they may not be listed; the snapshot is without") {
+		t.Errorf("missing %v, warned %q, want services", read.About.Missing, warned)
+	}
+	// What Kubernetes itself does not have is missing without a warning.
+	if slices.ContainsFunc(warned, func(text string) bool { return strings.Contains(text, "placements") }) {
+		t.Errorf("warned %q of what clusters do without", warned)
+	}
+}
+
+func TestReadFails(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		api  *api
+		want string
+	}{
+		{"no pods", &api{objects: map[string][]string{nodes: {"a"}}, status: map[string]int{pods: http.StatusForbidden}}, "reading pods: "},
+		{"no nodes", &api{objects: map[string][]string{pods: {"a"}}, status: map[string]int{nodes: http.StatusForbidden}}, "reading nodes: "},
+		{"always gone", &api{objects: map[string][]string{pods: many("pod", 501), nodes: {"a"}}, expired: map[string]int{pods: attempts}}, "reading pods: "},
+		{"broken", &api{objects: map[string][]string{pods: {"a"}, nodes: {"a"}}, status: map[string]int{"/apis/apps/v1/replicasets": http.StatusBadRequest}}, "reading replicasets.apps: "},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := Read(t.Context(), serve(t, tc.api), Options{})
+			if err == nil || !strings.HasPrefix(err.Error(), tc.want) {
+				t.Errorf("error %v, want %s", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestReadEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	a := &api{objects: map[string][]string{pods: many("pod", 1001), nodes: {"a"}}}
+	_, err := Read(ctx, serve(t, a), Options{Progress: func(string, int64, int64) { cancel() }})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want that of the context", err)
+	}
+}
+
+func TestReadOnlyWhatIsWanted(t *testing.T) {
+	a := &api{objects: map[string][]string{pods: {"a"}, nodes: {"a"}}}
+	if _, err := Read(t.Context(), serve(t, a), Options{Folders: []string{snapshot.FolderCluster}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, request := range a.asked {
+		if strings.Contains(request, "placements") || strings.Contains(request, "podtemplates") {
+			t.Errorf("asked %s", request)
+		}
+	}
+}

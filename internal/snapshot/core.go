@@ -1,0 +1,166 @@
+package snapshot
+
+import (
+	"slices"
+	"strings"
+)
+
+// What is kept of the objects that a scheduler looks at.
+
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// annotations that the scheduler or Plimsoll read, with what their values are.
+// Others are dropped, whatever is in them.
+var annotations = fields{
+	"plimsoll.dev/slack":                                                 keep,
+	"plimsoll.dev/slack-biggest":                                         keep,
+	"kubernetes.io/config.mirror":                                        text(func(p *pseudonyms, value string) string { return p.hash("uid", value) }),
+	"volume.kubernetes.io/selected-node":                                 named("node"),
+	"volume.beta.kubernetes.io/storage-class":                            named("storageclass"),
+	"pv.kubernetes.io/bind-completed":                                    keep,
+	"pv.kubernetes.io/bound-by-controller":                               keep,
+	"pv.kubernetes.io/provisioned-by":                                    keep,
+	"storageclass.kubernetes.io/is-default-class":                        keep,
+	"storage.alpha.kubernetes.io/migrated-plugins":                       keep,
+	"cluster.open-cluster-management.io/experimental-scheduling-disable": keep,
+}
+
+var uid = text(func(p *pseudonyms, value string) string { return "uid-" + p.hash("uid", value) })
+
+// ownerKinds are the kinds of owners that the scheduler or Plimsoll know.
+var ownerKinds = []string{
+	"Pod", "Node", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob", "ReplicationController",
+	"CapacityBuffer", "ResourceSlack", "Placement",
+}
+
+// owner is a reference to the owner of an object. Of a kind that is not known not
+// even the kind is told.
+func owner(value any, p *pseudonyms) (any, bool) {
+	kept, ok := fields{"apiVersion": keep, "kind": keep, "name": keep, "uid": uid, "controller": keep}.rule(value, p)
+	if !ok || p == nil {
+		return kept, ok
+	}
+	out := kept.(map[string]any)
+	kind, _ := out["kind"].(string)
+	name, _ := out["name"].(string)
+	if !slices.Contains(ownerKinds, kind) {
+		out["apiVersion"], out["kind"] = "redacted/v1", "Owner"
+		kind = "Owner"
+	}
+	out["name"] = p.name(strings.ToLower(kind), name)
+	return out, true
+}
+
+// object is an object of a kind, in lower case.
+func object(kind string, f fields) fields {
+	metadata := fields{
+		"name": named(kind), "namespace": named("namespace"), "uid": uid,
+		"creationTimestamp": keep, "deletionTimestamp": keep,
+		"labels": labels, "annotations": in(annotations), "ownerReferences": list(owner),
+	}
+	return fields{"apiVersion": keep, "kind": keep, "metadata": in(metadata)}.plus(f)
+}
+
+// condition is what holds of an object; why is for people, and may name anything.
+func condition(types ...string) rule {
+	known := in(fields{"type": keep, "status": keep, "reason": keep, "lastTransitionTime": keep})
+	return list(func(value any, p *pseudonyms) (any, bool) {
+		kept, ok := known(value, p)
+		if !ok {
+			return nil, false
+		}
+		name, _ := kept.(map[string]any)["type"].(string)
+		return kept, slices.Contains(types, name)
+	})
+}
+
+var (
+	labelSelector = in(fields{"matchLabels": labels, "matchExpressions": list(requirement)})
+	matchFields   = list(in(fields{"key": keep, "operator": keep, "values": list(named("node"))}))
+	nodeTerm      = in(fields{"matchExpressions": list(requirement), "matchFields": matchFields})
+	nodeSelector  = in(fields{"nodeSelectorTerms": list(nodeTerm)})
+	key           = text((*pseudonyms).labelKey)
+
+	podTerm = in(fields{
+		"labelSelector": labelSelector, "namespaceSelector": labelSelector, "namespaces": list(named("namespace")),
+		"topologyKey": key, "matchLabelKeys": list(key), "mismatchLabelKeys": list(key),
+	})
+	podTerms = in(fields{
+		"requiredDuringSchedulingIgnoredDuringExecution":  list(podTerm),
+		"preferredDuringSchedulingIgnoredDuringExecution": list(in(fields{"weight": keep, "podAffinityTerm": podTerm})),
+	})
+	affinity = in(fields{
+		"nodeAffinity": in(fields{
+			"requiredDuringSchedulingIgnoredDuringExecution":  nodeSelector,
+			"preferredDuringSchedulingIgnoredDuringExecution": list(in(fields{"weight": keep, "preference": nodeTerm})),
+		}),
+		"podAffinity": podTerms, "podAntiAffinity": podTerms,
+	})
+	tolerations = list(keyed(fields{"operator": keep, "effect": keep, "tolerationSeconds": keep}))
+	spread      = list(in(fields{
+		"maxSkew": keep, "minDomains": keep, "whenUnsatisfiable": keep, "nodeAffinityPolicy": keep, "nodeTaintsPolicy": keep,
+		"topologyKey": key, "labelSelector": labelSelector, "matchLabelKeys": list(key),
+	}))
+	resources  = in(fields{"requests": keep, "limits": keep})
+	image      = text((*pseudonyms).image)
+	containers = list(in(fields{
+		"name": named("container"), "image": image, "resources": resources, "restartPolicy": keep,
+		"ports": list(in(fields{"containerPort": keep, "hostPort": keep, "protocol": keep, "hostIP": text((*pseudonyms).address)})),
+	}))
+	volumes = list(only(in(fields{
+		"name":                  named("volume"),
+		"persistentVolumeClaim": in(fields{"claimName": named("persistentvolumeclaim"), "readOnly": keep}),
+		"ephemeral":             in(fields{"volumeClaimTemplate": in(fields{"spec": in(claimSpec)})}),
+		"csi":                   in(fields{"driver": keep, "readOnly": keep}),
+		"gcePersistentDisk":     in(fields{"pdName": named("disk"), "readOnly": keep}),
+		"awsElasticBlockStore":  in(fields{"volumeID": named("disk"), "readOnly": keep}),
+		"azureDisk":             in(fields{"diskName": named("disk"), "diskURI": named("disk"), "readOnly": keep}),
+		"iscsi":                 in(fields{"targetPortal": named("disk"), "iqn": named("disk"), "lun": keep, "readOnly": keep}),
+		"rbd":                   in(fields{"monitors": list(named("disk")), "pool": named("disk"), "image": named("disk"), "readOnly": keep}),
+	}), "persistentVolumeClaim", "ephemeral", "csi", "gcePersistentDisk", "awsElasticBlockStore", "azureDisk", "iscsi", "rbd"))
+
+	podSpec = in(fields{
+		"nodeName": named("node"), "schedulerName": keep, "priority": keep, "priorityClassName": named("priorityclass"), "preemptionPolicy": keep,
+		"restartPolicy": keep, "hostNetwork": keep, "os": keep, "overhead": keep, "resources": resources,
+		"nodeSelector": labels, "affinity": affinity, "tolerations": tolerations, "topologySpreadConstraints": spread,
+		"schedulingGates": list(in(fields{"name": named("gate")})),
+		"containers":      containers, "initContainers": containers, "volumes": volumes,
+	})
+	template = in(fields{
+		"metadata": in(fields{"labels": labels, "annotations": in(annotations)}),
+		"spec":     podSpec,
+	})
+	statuses = list(in(fields{"name": named("container"), "resources": resources, "allocatedResources": keep, "ready": keep, "restartCount": keep, "started": keep}))
+
+	podRule = object("pod", fields{
+		"spec": podSpec,
+		"status": in(fields{
+			"phase": keep, "qosClass": keep, "startTime": keep, "nominatedNodeName": named("node"),
+			"conditions":        condition("PodScheduled", "Ready", "DisruptionTarget", "PodResizePending", "PodResizeInProgress"),
+			"containerStatuses": statuses, "initContainerStatuses": statuses, "resources": resources, "allocatedResources": keep,
+		}),
+	})
+
+	nodeRule = object("node", fields{
+		"spec": in(fields{
+			"unschedulable": keep,
+			"taints":        list(keyed(fields{"effect": keep, "timeAdded": keep})),
+		}),
+		"status": in(fields{
+			"capacity": keep, "allocatable": keep, "declaredFeatures": keep,
+			"conditions": condition("Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"),
+			"images":     list(in(fields{"names": list(text((*pseudonyms).nodeImage)), "sizeBytes": keep})),
+		}),
+	})
+)
+
+// workload is an object that makes pods.
+func workload(kind string) fields {
+	return object(kind, fields{
+		"spec": in(fields{
+			"replicas": keep, "selector": labelSelector, "template": template, "serviceName": named("service"),
+			"parallelism": keep, "completions": keep, "completionMode": keep, "suspend": keep,
+		}),
+		"status": in(fields{"replicas": keep, "readyReplicas": keep, "active": keep, "succeeded": keep, "conditions": condition("Complete", "Failed", "Suspended")}),
+	})
+}

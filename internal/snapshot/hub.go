@@ -1,0 +1,101 @@
+package snapshot
+
+// What is kept of the objects that placements are decided by.
+
+var (
+	clusterSelector = in(fields{
+		"labelSelector": labelSelector,
+		"claimSelector": in(fields{"matchExpressions": list(requirement)}),
+		"celSelector":   keep,
+	})
+	clusterTaint = keyed(fields{"effect": keep, "timeAdded": keep})
+)
+
+var managedClusterRule = object("managedcluster", fields{
+	"metadata": clusterMetadata,
+	"spec":     in(fields{"hubAcceptsClient": keep, "leaseDurationSeconds": keep, "taints": list(clusterTaint)}),
+	"status": in(fields{
+		"capacity": keep, "allocatable": keep, "version": keep,
+		"conditions":    condition("HubAcceptedManagedCluster", "ManagedClusterJoined", "ManagedClusterConditionAvailable"),
+		"clusterClaims": list(claim),
+	}),
+})
+
+// clusterMetadata has all annotations but copies of objects, as expressions may
+// read them; no pseudonyms can be made of those.
+func clusterMetadata(value any, p *pseudonyms) (any, bool) {
+	kept, ok := object("managedcluster", nil)["metadata"](value, p)
+	if !ok || p != nil {
+		return kept, ok
+	}
+	if all, ok := value.(map[string]any)["annotations"].(map[string]any); ok {
+		some := make(map[string]any, len(all))
+		for name, value := range all {
+			if name != lastApplied {
+				some[name] = value
+			}
+		}
+		kept.(map[string]any)["annotations"] = some
+	}
+	return kept, true
+}
+
+// claim is something that a cluster says of itself.
+func claim(value any, p *pseudonyms) (any, bool) {
+	kept, ok := fields{"name": keep, "value": keep}.rule(value, p)
+	if !ok || p == nil {
+		return kept, ok
+	}
+	name, _ := kept.(map[string]any)["name"].(string)
+	text, _ := kept.(map[string]any)["value"].(string)
+	return map[string]any{"name": p.labelKey(name), "value": p.labelValue(name, text)}, true
+}
+
+var clusterSetRule = object("managedclusterset", fields{
+	"spec": in(fields{"clusterSelector": in(fields{"selectorType": keep, "labelSelector": labelSelector})}),
+})
+
+var addOnScoreRule = object("addonplacementscore", fields{
+	"status": in(fields{"scores": list(in(fields{"name": named("score"), "value": keep})), "validUntil": keep}),
+})
+
+var placementRule = object("placement", fields{
+	"spec": in(fields{
+		"clusterSets":      list(named("managedclusterset")),
+		"numberOfClusters": keep, "sortBy": keep, "scoreRateLimit": keep,
+		"predicates": list(in(fields{"requiredClusterSelector": clusterSelector})),
+		"prioritizerPolicy": in(fields{
+			"mode": keep,
+			"configurations": list(in(fields{
+				"name": keep, "weight": keep,
+				"scoreCoordinate": in(fields{
+					"type": keep, "builtIn": keep,
+					"addOn": in(fields{"resourceName": named("addonplacementscore"), "scoreName": named("score")}),
+				}),
+			})),
+		}),
+		"spreadPolicy": in(fields{"spreadConstraints": list(in(fields{
+			"topologyKey": key, "topologyKeyType": keep, "maxSkew": keep, "whenUnsatisfiable": keep,
+		}))}),
+		"tolerations": tolerations,
+		"decisionStrategy": in(fields{"groupStrategy": in(fields{
+			"clustersPerDecisionGroup": keep,
+			"decisionGroups": list(in(fields{
+				"groupName":            text(func(p *pseudonyms, name string) string { return p.labelValue("", name) }),
+				"groupClusterSelector": clusterSelector,
+			})),
+		})}),
+	}),
+})
+
+var decisionRule = object("placementdecision", fields{
+	"status": in(fields{"decisions": list(in(fields{"clusterName": named("managedcluster"), "score": keep, "reason": reason}))}),
+})
+
+// reason is for people.
+func reason(value any, p *pseudonyms) (any, bool) {
+	if p != nil {
+		return "", true // a required field
+	}
+	return value, true
+}

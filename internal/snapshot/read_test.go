@@ -1,0 +1,260 @@
+package snapshot
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/plimsoll-k8s/plimsoll/load"
+)
+
+// small is a snapshot of two nodes, a pod and a kind that is missing.
+func small(t testing.TB) *Snapshot {
+	t.Helper()
+	pods, nodes := kindOf("Pod"), kindOf("Node")
+	item := func(kind *Kind, name string) json.RawMessage {
+		raw, err := kind.Trim(map[string]any{"metadata": map[string]any{"name": name}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return raw
+	}
+	s := New(instant, "v1.37.1", []List{
+		{Kind: pods, Items: []json.RawMessage{item(pods, "p")}},
+		{Kind: nodes, Items: []json.RawMessage{item(nodes, "a"), item(nodes, "b")}},
+	}, []Missing{{"resourceslacks.plimsoll.dev", "the API server does not have them"}})
+	s.SetLoad(load.Reading{Source: "Prometheus", Time: instant, Nodes: map[string]load.Node{"a": {CPU: load.Utilisation{Mean: 0.5, StdDev: 0.25}, HasCPU: true}}})
+	return s
+}
+
+func archiveOf(t testing.TB, s *Snapshot) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	if err := s.Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func TestReadReturnsWhatWasWritten(t *testing.T) {
+	want := small(t)
+	got, err := Read(bytes.NewReader(archiveOf(t, want)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want.About, got.About); diff != "" {
+		t.Errorf("about:\n%s", diff)
+	}
+	if diff := cmp.Diff(want.Load.Nodes, got.Load.Nodes); diff != "" {
+		t.Errorf("load:\n%s", diff)
+	}
+	if !bytes.Equal(archiveOf(t, want), archiveOf(t, got)) {
+		t.Error("written again, it has other bytes")
+	}
+	objects, err := got.Cluster()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(objects.Nodes) != 2 || len(objects.Pending) != 1 {
+		t.Errorf("%d nodes and %d pods, want 2 and 1", len(objects.Nodes), len(objects.Pending))
+	}
+}
+
+// Whatever the order in which maps are gone through: one snapshot, the same bytes.
+func TestTheSameSnapshotHasTheSameBytes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		made, reading := cluster(t)
+		var first []byte
+		for range 3 {
+			s, err := FromDocuments(instant, made.source)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.SetLoad(reading)
+			var out bytes.Buffer
+			if err := s.Write(&out); err != nil {
+				t.Fatal(err)
+			}
+			if first == nil {
+				first = out.Bytes()
+			}
+			if !bytes.Equal(first, out.Bytes()) {
+				t.Fatal("other bytes")
+			}
+		}
+	})
+}
+
+// entry is an entry of an archive that somebody else has made.
+type entry struct {
+	name, content string
+	kind          byte
+}
+
+func pack(t testing.TB, entries ...entry) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	zipped := gzip.NewWriter(&out)
+	archive := tar.NewWriter(zipped)
+	for _, e := range entries {
+		header := &tar.Header{Name: e.name, Typeflag: e.kind, Mode: 0o644, Size: int64(len(e.content))}
+		if e.kind == 0 {
+			header.Typeflag = tar.TypeReg
+		}
+		if header.Typeflag == tar.TypeSymlink || header.Typeflag == tar.TypeLink {
+			header.Linkname = "/etc/passwd"
+		}
+		if err := archive.WriteHeader(header); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := archive.Write([]byte(e.content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := archive.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := zipped.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+const (
+	about   = `{"apiVersion":"snapshot.plimsoll.dev/v1","kind":"Snapshot","time":"2026-11-21T12:00:00Z","files":[{"name":"cluster/nodes.json","objects":1}]}`
+	oneNode = `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Node","metadata":{"name":"a"}}]}`
+)
+
+func TestReadBadArchives(t *testing.T) {
+	whole := archiveOf(t, small(t))
+	first, nodes := entry{name: "snapshot.json", content: about}, entry{name: "cluster/nodes.json", content: oneNode}
+	tight := bounds{entries: 4, file: 10 << 10, total: 20 << 10}
+	blank := strings.Repeat(" ", 9<<10)
+	for _, tc := range []struct {
+		name    string
+		archive []byte
+		want    string
+	}{
+		{"nothing", nil, "not a snapshot, which is a gzipped tar archive: EOF"},
+		{"text", []byte("apiVersion: v1\nkind: List\n"), "not a snapshot, which is a gzipped tar archive: gzip: invalid header"},
+		{"truncated", whole[:len(whole)*2/3], "it ends in the middle"},
+		{"without its checksum", whole[:len(whole)-8], "not a whole snapshot: it ends in the middle"},
+		{"gzipped, no tar", gzipped(t, strings.Repeat("no tar ", 200)), "not a whole snapshot: archive/tar: invalid tar header"},
+		{"up", pack(t, first, entry{name: "../../etc/passwd"}), `"../../etc/passwd": leads out of the archive`},
+		{"up and down", pack(t, first, entry{name: "cluster/../snapshot.json"}), `"cluster/../snapshot.json": leads out of the archive`},
+		{"absolute", pack(t, first, entry{name: "/cluster/nodes.json"}), `"/cluster/nodes.json": leads out of the archive`},
+		{"backslashes", pack(t, first, entry{name: `..\nodes.json`}), `"..\\nodes.json": leads out of the archive`},
+		{"symbolic link", pack(t, first, entry{name: "cluster/nodes.json", kind: tar.TypeSymlink}), `"cluster/nodes.json": a link, a device or the like (type '2'), want files`},
+		{"hard link", pack(t, first, entry{name: "cluster/nodes.json", kind: tar.TypeLink}), `"cluster/nodes.json": a link, a device or the like (type '1'), want files`},
+		{"device", pack(t, first, entry{name: "cluster/nodes.json", kind: tar.TypeChar}), `"cluster/nodes.json": a link, a device or the like (type '3'), want files`},
+		{"pipe", pack(t, first, entry{name: "cluster/nodes.json", kind: tar.TypeFifo}), `"cluster/nodes.json": a link, a device or the like (type '6'), want files`},
+		{"twice", pack(t, first, nodes, entry{name: "./cluster/nodes.json", content: oneNode}), `"./cluster/nodes.json": there twice`},
+		{"unknown", pack(t, first, entry{name: "cluster/secrets.json"}), `"cluster/secrets.json": not a file that a snapshot has`},
+		{"many", pack(t, entry{name: "a/", kind: tar.TypeDir}, entry{name: "b/", kind: tar.TypeDir}, entry{name: "c/", kind: tar.TypeDir}, entry{name: "d/", kind: tar.TypeDir}, first), "more than 4 entries, which no snapshot has"},
+		{"large file", pack(t, first, entry{name: "cluster/nodes.json", content: blank + blank}), `"cluster/nodes.json": larger than 10240 bytes`},
+		{"bomb", pack(t, first, entry{name: "cluster/nodes.json", content: blank}, entry{name: "cluster/pods.json", content: blank}, entry{name: "load.json", content: blank}), "unpacks to more than 20480 bytes, want at most that"},
+		{"bomb after the archive", append(bytes.Clone(pack(t, first, nodes)), gzipped(t, strings.Repeat(" ", 30<<10))...), "unpacks to more than 20480 bytes, want at most that"},
+		{"no about", pack(t, nodes), "not a snapshot: snapshot.json is missing"},
+		{"about is text", pack(t, entry{name: "snapshot.json", content: "time: now"}), "snapshot.json: invalid character"},
+		{"a later version", pack(t, entry{name: "snapshot.json", content: `{"apiVersion":"snapshot.plimsoll.dev/v9","kind":"Snapshot"}`}), `snapshot.json: found kind "Snapshot" of apiVersion "snapshot.plimsoll.dev/v9", want Snapshot of snapshot.plimsoll.dev/v1`},
+		{"no time", pack(t, entry{name: "snapshot.json", content: `{"apiVersion":"snapshot.plimsoll.dev/v1","kind":"Snapshot"}`}), "snapshot.json: time: missing"},
+		{"a file is gone", pack(t, first), "cluster/nodes.json: missing, though snapshot.json names it"},
+		{"objects are gone", pack(t, first, entry{name: "cluster/nodes.json", content: `{"kind":"List","items":[]}`}), "cluster/nodes.json: found 0 objects, snapshot.json says 1"},
+		{"not a list", pack(t, first, entry{name: "cluster/nodes.json", content: `{"kind":"Node"}`}), `cluster/nodes.json: found kind "Node", want List`},
+		{"not JSON", pack(t, first, entry{name: "cluster/nodes.json", content: `{"kind":`}), "cluster/nodes.json: unexpected end of JSON input"},
+		{"load is not load", pack(t, first, nodes, entry{name: "load.json", content: `{}`}), "load.json: timestamp: found 0"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := tight.read(bytes.NewReader(tc.archive))
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want %s", err, tc.want)
+			}
+		})
+	}
+}
+
+// Somebody who packs a folder anew gets directories, and names that begin with a dot.
+func TestReadWhatTarPacks(t *testing.T) {
+	s, err := Read(bytes.NewReader(pack(t, entry{name: "./", kind: tar.TypeDir}, entry{name: "./snapshot.json", content: about},
+		entry{name: "./cluster/", kind: tar.TypeDir}, entry{name: "./cluster/nodes.json", content: oneNode})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(s.List("nodes")); n != 1 {
+		t.Errorf("%d nodes, want 1", n)
+	}
+}
+
+func gzipped(t testing.TB, text string) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	if _, err := w.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// Whatever is in an archive: it is read, or an error says what is wrong with it; what
+// was read can be written, redacted and read again.
+func FuzzRead(f *testing.F) {
+	for _, content := range []string{about, "", oneNode} {
+		f.Add("cluster/nodes.json", content, oneNode, byte(tar.TypeReg))
+	}
+	f.Add("../x", about, `{"kind":"List","items":[null,1,"x",{}]}`, byte(tar.TypeReg))
+	f.Add("hub/placements.json", about, oneNode, byte(tar.TypeSymlink))
+	f.Fuzz(func(t *testing.T, name, first, second string, kind byte) {
+		var out bytes.Buffer
+		zipped := gzip.NewWriter(&out)
+		archive := tar.NewWriter(zipped)
+		for _, e := range []entry{{"snapshot.json", first, tar.TypeReg}, {name, second, kind}, {"cluster/pods.json", second, tar.TypeReg}} {
+			if archive.WriteHeader(&tar.Header{Name: e.name, Typeflag: e.kind, Size: int64(len(e.content)), Mode: 0o644}) != nil {
+				return
+			}
+			if _, err := archive.Write([]byte(e.content)); err != nil {
+				return
+			}
+		}
+		if archive.Close() != nil || zipped.Close() != nil {
+			return
+		}
+		fuzzed(t, out.Bytes())
+	})
+}
+
+// FuzzReadBytes is the same for archives that are none.
+func FuzzReadBytes(f *testing.F) {
+	whole := archiveOf(f, small(f))
+	f.Add(whole)
+	f.Add(whole[:len(whole)/2])
+	f.Fuzz(fuzzed)
+}
+
+func fuzzed(t *testing.T, archive []byte) {
+	s, err := bounds{entries: 16, file: 1 << 20, total: 2 << 20}.read(bytes.NewReader(archive))
+	if err != nil {
+		if err.Error() == "" {
+			t.Error("an error that says nothing")
+		}
+		return
+	}
+	if _, err := s.Cluster(); err != nil && err.Error() == "" {
+		t.Error("an error that says nothing")
+	}
+	redacted, err := s.Redact([]byte("k"))
+	if err != nil {
+		return
+	}
+	if _, err := Read(bytes.NewReader(archiveOf(t, redacted))); err != nil {
+		t.Errorf("what was written cannot be read: %v", err)
+	}
+}

@@ -1,0 +1,35 @@
+package snapshot
+
+import "strings"
+
+// What is kept of the objects that slack is planned by.
+
+var slackRule = object("resourceslack", fields{
+	"spec": in(fields{
+		"minRate": keep, "base": keep, "granularity": keep, "coverBiggestPod": keep, "maxPlaceholders": keep, "backend": keep,
+		"pool":              in(fields{"nodeSelector": labels, "tolerations": tolerations}),
+		"priorityClassName": named("priorityclass"),
+	}),
+})
+
+var bufferRule = object("capacitybuffer", fields{
+	"spec": in(fields{
+		"replicas": keep, "percentage": keep, "limits": keep, "provisioningStrategy": keep,
+		"podTemplateRef": in(fields{"name": named("podtemplate")}),
+		"scalableRef":    target,
+	}),
+	"status": in(fields{"replicas": keep, "podTemplateRef": in(fields{"name": named("podtemplate")})}),
+})
+
+// target is what a buffer is to be as large as.
+func target(value any, p *pseudonyms) (any, bool) {
+	kept, ok := fields{"apiGroup": keep, "kind": keep, "name": keep}.rule(value, p)
+	if !ok || p == nil {
+		return kept, ok
+	}
+	out := kept.(map[string]any)
+	kind, _ := out["kind"].(string)
+	name, _ := out["name"].(string)
+	out["name"] = p.name(strings.ToLower(kind), name)
+	return out, true
+}

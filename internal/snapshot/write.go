@@ -1,0 +1,61 @@
+package snapshot
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"io"
+
+	"github.com/plimsoll-k8s/plimsoll/load/wire"
+)
+
+// The files beside the lists.
+const (
+	aboutFile = "snapshot.json"
+	loadFile  = "load.json"
+)
+
+// Write writes the snapshot as an archive. Nothing in it says when or by whom it was
+// written.
+func (s *Snapshot) Write(w io.Writer) error {
+	zipped := gzip.NewWriter(w)
+	archive := tar.NewWriter(zipped)
+	err := s.writeFiles(archive)
+	return errors.Join(err, archive.Close(), zipped.Close())
+}
+
+func (s *Snapshot) writeFiles(archive *tar.Writer) error {
+	about, err := json.MarshalIndent(s.About, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := writeFile(archive, aboutFile, append(about, '\n')); err != nil {
+		return err
+	}
+	if s.Load != nil {
+		var reading bytes.Buffer
+		if err := wire.Encode(&reading, *s.Load); err != nil {
+			return err
+		}
+		if err := writeFile(archive, loadFile, reading.Bytes()); err != nil {
+			return err
+		}
+	}
+	for _, list := range s.Lists {
+		if err := writeFile(archive, list.File(), list.encode()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeFile(archive *tar.Writer, name string, content []byte) error {
+	header := &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: int64(len(content)), Format: tar.FormatUSTAR}
+	if err := archive.WriteHeader(header); err != nil {
+		return err
+	}
+	_, err := archive.Write(content)
+	return err
+}

@@ -1,0 +1,351 @@
+package integration
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
+	v1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/controlplane"
+	scenarios "github.com/plimsoll-k8s/plimsoll/internal/demo"
+	"github.com/plimsoll-k8s/plimsoll/internal/snapshot"
+	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/load/wire"
+)
+
+// snapshotter is the user of the ServiceAccount that may only list.
+const snapshotter = "system:serviceaccount:default:plimsoll-snapshot"
+
+// allowSnapshots gives it the rights that the documentation says are enough, and
+// returns its kubeconfig.
+func allowSnapshots(t *testing.T, cp *controlplane.ControlPlane, client kubernetes.Interface) string {
+	t.Helper()
+	raw, err := os.ReadFile("../../examples/snapshot/rbac.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for document := range strings.SplitSeq(string(raw), "\n---\n") {
+		object, _, err := scheme.Codecs.UniversalDeserializer().Decode([]byte(document), nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch object := object.(type) {
+		case *rbacv1.ClusterRole:
+			for _, rule := range object.Rules {
+				if !slices.Equal(rule.Verbs, []string{"list"}) || slices.Contains(rule.Resources, "secrets") || slices.Contains(rule.Resources, "configmaps") {
+					t.Errorf("rule %v, want nothing but to list, and no secrets", rule)
+				}
+			}
+			_, err = client.RbacV1().ClusterRoles().Create(t.Context(), object, metav1.CreateOptions{})
+		case *rbacv1.ClusterRoleBinding:
+			_, err = client.RbacV1().ClusterRoleBindings().Create(t.Context(), object, metav1.CreateOptions{})
+		case *v1.ServiceAccount:
+			_, err = client.CoreV1().ServiceAccounts(object.Namespace).Create(t.Context(), object, metav1.CreateOptions{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return kubeconfigOf(t, cp, snapshotter, "system:serviceaccounts", "system:authenticated")
+}
+
+func kubeconfigOf(t *testing.T, cp *controlplane.ControlPlane, user string, groups ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := cp.WriteKubeconfig(path, user, groups...); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// runPlimsoll runs the command line.
+func runPlimsoll(t *testing.T, args ...string) (stdout, stderr string, exitCode int) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), plimsoll, args...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
+		t.Fatal(err)
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+func mustPlimsoll(t *testing.T, args ...string) (stdout, stderr string) {
+	t.Helper()
+	stdout, stderr, exitCode := runPlimsoll(t, args...)
+	if exitCode != 0 {
+		t.Fatalf("plimsoll %s: exit code %d\n%s", strings.Join(args, " "), exitCode, stderr)
+	}
+	return stdout, stderr
+}
+
+// loadFile is a file with the load of some nodes, as fresh as can be.
+func loadFile(t *testing.T, nodes map[string]load.Node) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := wire.Encode(&out, load.Reading{Source: "test", Time: time.Now(), Window: 15 * time.Minute, Nodes: nodes}); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "load.json")
+	if err := os.WriteFile(path, out.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// explanation is what explain says in JSON, as far as the tests look.
+type explanation struct {
+	Node, Selected, Reason string
+	Stays                  bool
+	Load                   *struct{ Source string }
+	Nodes                  []struct {
+		Name     string
+		Feasible bool
+		Total    int64
+	}
+}
+
+func explainPod(t *testing.T, pod string, args ...string) explanation {
+	t.Helper()
+	stdout, _ := mustPlimsoll(t, append([]string{"explain", "pod", pod, "-o", "json"}, args...)...)
+	var e explanation
+	if err := json.Unmarshal([]byte(stdout), &e); err != nil {
+		t.Fatalf("%v in %s", err, stdout)
+	}
+	return e
+}
+
+// many pods are more than two pages of a list.
+const manyPods = 1205
+
+// createManyPods creates nodes with pods, of which each has what must not be in a
+// snapshot, and waits until they run.
+func createManyPods(t *testing.T, client kubernetes.Interface, nodes int) {
+	t.Helper()
+	for i := range nodes {
+		createNode(t, client, fmt.Sprintf("node-%02d", i))
+	}
+	var group errgroup.Group
+	group.SetLimit(16)
+	for i := range manyPods {
+		group.Go(func() error {
+			pod := &v1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("pod-%04d", i), Labels: map[string]string{"app": "web"}, Annotations: map[string]string{"note": "hush"}},
+				Spec: v1.PodSpec{NodeName: fmt.Sprintf("node-%02d", i%nodes), Containers: []v1.Container{{
+					Name: "c", Image: "i", Args: []string{"hush"}, Env: []v1.EnvVar{{Name: "PASSWORD", Value: "hush"}},
+					Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("50m"), v1.ResourceMemory: resource.MustParse("16Mi")}},
+				}}},
+			}
+			_, err := client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{})
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the pods do not run", &output{}, func(ctx context.Context) (bool, error) {
+		list, err := client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{FieldSelector: "status.phase!=Running", Limit: 1})
+		return err == nil && len(list.Items) == 0, err
+	})
+}
+
+// A ServiceAccount that may only list takes a snapshot of more pods than fit two
+// pages. What is in it is the cluster, and the same each time; a scheduler decides
+// over it as over the cluster.
+func TestSnapshot(t *testing.T) {
+	t.Parallel()
+	cp, config, _ := startPlane(t, controlplane.Options{})
+	installCRDs(t, config, ourCRDs(t)...)
+	config.QPS = -1
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.CoreV1().Secrets("default").Create(t.Context(), &v1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "hush"}, StringData: map[string]string{"hush": "hush"}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	createManyPods(t, client, 12)
+	createPod(t, client, "waits", "", "", "1", "2")
+	kubeconfig := allowSnapshots(t, cp, client)
+	// Of the nodes with the fewest pods, 05 to 11, the first one is busy.
+	busy := loadFile(t, map[string]load.Node{"node-05": {CPU: load.Utilisation{Mean: 0.95, StdDev: 0.01}, HasCPU: true}})
+
+	dir := t.TempDir()
+	take := func(name string, args ...string) *snapshot.Snapshot {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		_, stderr := mustPlimsoll(t, append([]string{"snapshot", "-o", path, "--kubeconfig", kubeconfig, "--provider", "File", "--address", busy}, args...)...)
+		if strings.Contains(stderr, "warning") {
+			t.Errorf("%s: warnings:\n%s", name, stderr)
+		}
+		s, err := snapshot.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	first, second := take("first.tar.gz"), take("second.tar.gz")
+	if n := len(first.List("pods")); n != manyPods+1 {
+		t.Errorf("%d pods, want %d", n, manyPods+1)
+	}
+	if n := len(first.List("nodes")); n != 12 {
+		t.Errorf("%d nodes, want 12", n)
+	}
+	second.About.Time = first.About.Time
+	if a, b := bytesOf(t, first), bytesOf(t, second); !bytes.Equal(a, b) {
+		t.Errorf("the same cluster has other bytes:\n%s", cmp.Diff(first.About, second.About))
+	}
+	checkPrivacy(t, first, take("redacted.tar.gz", "--redact"))
+
+	// Live, over the snapshot, and by score: the same.
+	live := explainPod(t, "default/waits", "--kubeconfig", kubeconfig, "--provider", "File", "--address", busy)
+	restored := explainPod(t, "default/waits", "--snapshot", filepath.Join(dir, "first.tar.gz"))
+	if diff := cmp.Diff(live, restored); diff != "" {
+		t.Errorf("explained live and over the snapshot (-live +snapshot):\n%s", diff)
+	}
+	stdout, _ := mustPlimsoll(t, "score", "--snapshot", filepath.Join(dir, "first.tar.gz"), "-o", "json")
+	var scored struct{ Pods []explanation }
+	if err := json.Unmarshal([]byte(stdout), &scored); err != nil {
+		t.Fatal(err)
+	}
+	if len(scored.Pods) != 1 || scored.Pods[0].Selected != live.Selected || !cmp.Equal(scored.Pods[0].Nodes, live.Nodes) {
+		t.Errorf("score says %+v, explain %+v", scored.Pods, live)
+	}
+	if live.Selected != "node-06" || live.Load == nil {
+		t.Errorf("selected %s, want node-06, the first with the fewest pods that is not busy: %s", live.Selected, live.Reason)
+	}
+	checkRefusals(t, cp, kubeconfig, filepath.Join(dir, "first.tar.gz"))
+}
+
+func bytesOf(t *testing.T, s *snapshot.Snapshot) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	if err := s.Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// checkPrivacy makes sure that neither snapshot has secrets, and the redacted one no
+// names.
+func checkPrivacy(t *testing.T, plain, redacted *snapshot.Snapshot) {
+	t.Helper()
+	for _, list := range plain.Lists {
+		for _, item := range list.Items {
+			if bytes.Contains(item, []byte("hush")) || bytes.Contains(item, []byte("managedFields")) {
+				t.Fatalf("%s: has %s", list.File(), item)
+			}
+		}
+	}
+	for _, list := range redacted.Lists {
+		for _, item := range list.Items {
+			for _, name := range []string{"hush", `"pod-0`, `"node-0`, `"node-1`, `"web"`, `"waits"`} {
+				if bytes.Contains(item, []byte(name)) {
+					t.Fatalf("%s: has %s: %s", list.File(), name, item)
+				}
+			}
+		}
+	}
+	if !redacted.About.Redacted || plain.About.Redacted || len(redacted.List("pods")) != len(plain.List("pods")) {
+		t.Errorf("redacted %+v", redacted.About)
+	}
+}
+
+// checkRefusals makes sure that nothing is overwritten, and nothing left where a
+// snapshot cannot be taken.
+func checkRefusals(t *testing.T, cp *controlplane.ControlPlane, kubeconfig, taken string) {
+	t.Helper()
+	before, err := os.ReadFile(taken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, stderr, exitCode := runPlimsoll(t, "snapshot", "-o", taken, "--kubeconfig", kubeconfig)
+	if exitCode != 2 || !strings.Contains(stderr, "is there already; --force replaces it") {
+		t.Errorf("exit code %d, said %s", exitCode, stderr)
+	}
+	dir := t.TempDir()
+	nobody := kubeconfigOf(t, cp, "nobody")
+	_, stderr, exitCode = runPlimsoll(t, "snapshot", "-o", filepath.Join(dir, "s.tar.gz"), "--kubeconfig", nobody)
+	if exitCode != 1 || !strings.Contains(stderr, "reading pods: ") {
+		t.Errorf("exit code %d, said %s, want that pods may not be listed", exitCode, stderr)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v (%v)", left, err)
+	}
+	if after, err := os.ReadFile(taken); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the snapshot has changed (%v)", err)
+	}
+	_, stderr, exitCode = runPlimsoll(t, "explain", "pod", "default/wait", "--snapshot", taken)
+	if exitCode != 2 || !strings.Contains(stderr, "did you mean default/waits?") {
+		t.Errorf("exit code %d, said %s", exitCode, stderr)
+	}
+}
+
+// What the demo shows live in scenario limits, a what-if shows over a snapshot of the
+// demo's cluster: the default puts the pod on node1 (14 of 8 CPUs promised), and
+// NodeResourcesLimits on node2 (9 of 8, beside 10 of 8 on node1).
+func TestSnapshotOfTheDemo(t *testing.T) {
+	t.Parallel()
+	cp, _, client := startPlane(t, controlplane.Options{})
+	i := slices.IndexFunc(scenarios.Scenarios, func(s scenarios.Scenario) bool { return s.Name == "limits" })
+	scenario := scenarios.Scenarios[i]
+	for _, node := range scenario.Nodes {
+		createNode(t, client, node.Name)
+	}
+	arrival := scenario.Steps[0].Arrives
+	for _, pod := range append(slices.Clone(scenario.Running), arrival.Pod) {
+		createPod(t, client, pod.Name, pod.Node, "", pod.Request, pod.Limit)
+	}
+	kubeconfig := allowSnapshots(t, cp, client)
+	path := filepath.Join(t.TempDir(), "s.tar.gz")
+	mustPlimsoll(t, "snapshot", "-o", path, "--kubeconfig", kubeconfig)
+
+	for profile, want := range map[string]string{"default": arrival.WantDefault, "limits": arrival.Want} {
+		if got := explainPod(t, "default/"+arrival.Name, "--snapshot", path, "--profile", profile); got.Selected != want {
+			t.Errorf("with profile %s the pod goes to %s, want %s as in the demo: %s", profile, got.Selected, want, got.Reason)
+		}
+	}
+	stdout, _ := mustPlimsoll(t, "compare", "--profile", "default", "--profile", "limits", "--snapshot", path, "--tail", "1m", "-o", "json")
+	var result struct {
+		Scenarios []struct {
+			Profiles []struct {
+				Name string
+				Runs []struct {
+					Scheduled     int
+					CPULimitRatio struct{ Max float64 } `json:"cpuLimitRatio"`
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(stdout), &result); err != nil {
+		t.Fatal(err)
+	}
+	for n, want := range []float64{14.0 / 8, 10.0 / 8} {
+		if run := result.Scenarios[0].Profiles[n].Runs[0]; run.Scheduled != 1 || run.CPULimitRatio.Max != want {
+			t.Errorf("profile %s: %+v, want a limit ratio of %v", result.Scenarios[0].Profiles[n].Name, run, want)
+		}
+	}
+	// All anew: the five pods find a node each.
+	stdout, _ = mustPlimsoll(t, "simulate", "--snapshot", path, "--reschedule", "--tail", "1m", "-o", "json")
+	if !strings.Contains(stdout, `"scheduled": 5,`) || !strings.Contains(stdout, "the 4 pods that have a node are taken off it") {
+		t.Errorf("want 5 pods scheduled, and that 4 were taken off their nodes: %s", stdout)
+	}
+}
