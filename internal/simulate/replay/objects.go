@@ -21,7 +21,7 @@ const old = 24 * time.Hour
 // FromObjects makes a run of manifests: the pods that have a node run there from
 // the start, and the others all come at once, in their order. No pod ends.
 func FromObjects(objects *manifest.Objects) Input {
-	input := Input{Others: objects.Others, Assumed: []string{"the pods without a node come at once, in the order given, and no pod ends"}}
+	input := Input{Others: objects.Others, Workloads: objects.Workloads, Assumed: []string{"the pods without a node come at once, in the order given, and no pod ends"}}
 	for _, node := range objects.Nodes {
 		input.Nodes = append(input.Nodes, Node{Object: node})
 	}

@@ -23,6 +23,8 @@ type Options struct {
 	Metrics Metrics
 	// Tail is for how many seconds the run goes on after the last pod has come.
 	Tail int64
+	// Autoscaler adds and removes nodes, unless it is nil.
+	Autoscaler *Autoscaler
 	// Course: how the run goes over time is recorded.
 	Course bool
 	// Progress, if there is one, is called now and then with the seconds that have

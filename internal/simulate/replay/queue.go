@@ -79,9 +79,15 @@ func (r *run) try(ctx context.Context, number int32) error {
 		return err
 	}
 	delete(r.queue.why, number)
+	is := &r.pods[number]
+	is.waited += r.now - is.waits
+	if !is.placed {
+		r.scheduled++
+	}
+	if !is.found {
+		is.found, r.found = true, append(r.found, number)
+	}
 	r.place(number, r.byName[name], r.now)
-	r.sums.Scheduled(float64(r.now - p.Arrival))
-	r.scheduled++
 	if r.Placed != nil {
 		r.Placed(p.Object.Name, name)
 	}
