@@ -36,6 +36,8 @@ var timelines = []timeline{
 	{"Nodes whose limits are more than they have", func(c *result.Course) []float64 { return c.OvercommittedNodes }},
 	{"Pods pending", func(c *result.Course) []float64 { return c.PendingPods }},
 	{"Nodes used", func(c *result.Course) []float64 { return c.NodesUsed }},
+	{"Nodes there", func(c *result.Course) []float64 { return c.NodesThere }},
+	{"Part of the slack that is there", func(c *result.Course) []float64 { return c.SlackKept }},
 }
 
 // chart is a picture with its title.

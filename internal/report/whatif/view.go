@@ -153,7 +153,7 @@ func addCourses(s *scenario, from *result.Scenario, heat heatScale, nodes int) {
 // rows returns the figures of a scenario.
 func rows(s *result.Scenario) []row {
 	var all []row
-	for _, named := range result.Figures {
+	for _, named := range s.Shown() {
 		r := row{Name: named.Name, Label: strings.TrimSpace(named.Label), Part: strings.HasPrefix(named.Label, " ")}
 		var differences []*result.Difference
 		for i := range s.Profiles {

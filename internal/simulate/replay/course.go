@@ -25,6 +25,10 @@ type Course struct {
 	PendingPods []float64
 	// NodesUsed is how many nodes had pods.
 	NodesUsed []float64
+	// NodesThere is how many nodes there were, if an autoscaler makes them; SlackKept
+	// what part of the slack that it is to hold was there, if it holds any.
+	NodesThere []float64
+	SlackKept  []float64
 	// CPULimitRatios and MemoryLimitRatios are of each node that had pods the limits
 	// over what it has, the mean over the time it had them, the highest first.
 	CPULimitRatios    []float64
@@ -39,7 +43,7 @@ type course struct {
 }
 
 // counts are what is counted in a step.
-type counts struct{ overloaded, overcommitted, pending, used float64 }
+type counts struct{ overloaded, overcommitted, pending, used, there, kept float64 }
 
 // point is the sum of some steps.
 type point struct {
@@ -67,6 +71,13 @@ func (c *course) node(has outcome.Node, pods int, step outcome.Step) {
 	}
 }
 
+// scaled takes in how many nodes there are in a step, and what of the slack is kept.
+func (c *course) scaled(nodes int, kept float64) {
+	if c != nil {
+		c.now.there, c.now.kept = float64(nodes), kept
+	}
+}
+
 // endStep ends the step of a second, in which so many pods waited.
 func (c *course) endStep(second int64, waiting int) {
 	if c == nil {
@@ -80,17 +91,20 @@ func (c *course) endStep(second int64, waiting int) {
 	p.overcommitted += c.now.overcommitted
 	p.pending += float64(waiting)
 	p.used += c.now.used
+	p.there += c.now.there
+	p.kept += c.now.kept
 	p.steps++
 	c.now = counts{}
 }
 
-// course returns what was recorded, of nodes as they were summed up.
-func (c *course) course(sums *outcome.Run) *Course {
+// course returns what was recorded, of nodes as they were summed up, and with what
+// an autoscaler did.
+func (c *course) course(sums *outcome.Run, s *scaler) *Course {
 	if c == nil {
 		return nil
 	}
 	cpu, memory := sums.LimitRatios()
-	return &Course{
+	course := &Course{
 		EverySeconds:       c.every,
 		OverloadedNodes:    c.series(func(p *point) float64 { return p.overloaded }),
 		OvercommittedNodes: c.series(func(p *point) float64 { return p.overcommitted }),
@@ -98,6 +112,13 @@ func (c *course) course(sums *outcome.Run) *Course {
 		NodesUsed:          c.series(func(p *point) float64 { return p.used }),
 		CPULimitRatios:     rounded(cpu), MemoryLimitRatios: rounded(memory),
 	}
+	if s != nil {
+		course.NodesThere = c.series(func(p *point) float64 { return p.there })
+	}
+	if s != nil && s.slack != nil {
+		course.SlackKept = c.series(func(p *point) float64 { return p.kept })
+	}
+	return course
 }
 
 // series returns the means of one of the counts.

@@ -47,7 +47,7 @@ func TestParseErrors(t *testing.T) {
 		"nodes=3":                           `pods: found "", allowed: a whole number from 0 to 1000000`,
 		"nodes=0,pods=1":                    `nodes: found "0", allowed: a whole number from 1 to 100000`,
 		"nodes=1,pods=99999999999999999999": `pods: found "99999999999999999999", allowed: a whole number from 0 to 1000000`,
-		"nodes=1,pods=1,fill=3":             `fill: found "3", allowed: a number from 0.01 to 2`,
+		"nodes=1,pods=1,fill=101":           `fill: found "101", allowed: a number from 0.01 to 100`,
 		"nodes=1,pods=1,shapes=8":           `shapes: found "8", allowed: CORESxGIB with + between them, from 1x1 to 10000x131072`,
 		"nodes=1,pods=1,shapes=8x0":         `shapes: found "8x0", allowed: CORESxGIB with + between them, from 1x1 to 10000x131072`,
 		"nodes=1,pods=1,life=-1":            `life: found "-1", allowed: a whole number from 0 to 31536000`,
