@@ -151,23 +151,6 @@ func (s *scaler) next() int64 {
 	return s.due
 }
 
-// there returns how many nodes there are now, those that boot not among them, and
-// what part of the slack is kept.
-func (s *scaler) there(r *run) (nodes int, kept float64) {
-	if s == nil {
-		return 0, 0
-	}
-	for i := range r.nodes {
-		if r.nodes[i].up {
-			nodes++
-		}
-	}
-	if s.slack != nil {
-		kept = s.slack.kept.part
-	}
-	return nodes, kept
-}
-
 // why says what the autoscaler makes of a pod that waits.
 func (s *scaler) why(pod int32) string {
 	if s == nil {

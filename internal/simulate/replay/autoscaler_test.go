@@ -12,7 +12,7 @@ import (
 )
 
 // autoscaler returns one of some groups.
-func autoscaler(t *testing.T, groups ...string) *Autoscaler {
+func autoscaler(t testing.TB, groups ...string) *Autoscaler {
 	t.Helper()
 	spec, err := autoscale.Parse(groups)
 	if err != nil {

@@ -40,6 +40,8 @@ type course struct {
 	every  int64
 	points []point
 	now    counts // of the step that is being looked at
+	// scales: an autoscaler makes nodes; keeps: it keeps slack.
+	scales, keeps bool
 }
 
 // counts are what is counted in a step.
@@ -71,10 +73,20 @@ func (c *course) node(has outcome.Node, pods int, step outcome.Step) {
 	}
 }
 
-// scaled takes in how many nodes there are in a step, and what of the slack is kept.
-func (c *course) scaled(nodes int, kept float64) {
-	if c != nil {
-		c.now.there, c.now.kept = float64(nodes), kept
+// scaled takes in what an autoscaler has in a step: nodes, and a part of the slack
+// that it is to keep.
+func (c *course) scaled(r *run) {
+	if c == nil || r.scaler == nil {
+		return
+	}
+	c.scales, c.keeps = true, r.scaler.slack != nil
+	for i := range r.nodes {
+		if r.nodes[i].up {
+			c.now.there++
+		}
+	}
+	if c.keeps {
+		c.now.kept = r.scaler.slack.kept.part
 	}
 }
 
@@ -97,9 +109,8 @@ func (c *course) endStep(second int64, waiting int) {
 	c.now = counts{}
 }
 
-// course returns what was recorded, of nodes as they were summed up, and with what
-// an autoscaler did.
-func (c *course) course(sums *outcome.Run, s *scaler) *Course {
+// course returns what was recorded, of nodes as they were summed up.
+func (c *course) course(sums *outcome.Run) *Course {
 	if c == nil {
 		return nil
 	}
@@ -112,10 +123,10 @@ func (c *course) course(sums *outcome.Run, s *scaler) *Course {
 		NodesUsed:          c.series(func(p *point) float64 { return p.used }),
 		CPULimitRatios:     rounded(cpu), MemoryLimitRatios: rounded(memory),
 	}
-	if s != nil {
+	if c.scales {
 		course.NodesThere = c.series(func(p *point) float64 { return p.there })
 	}
-	if s != nil && s.slack != nil {
+	if c.keeps {
 		course.SlackKept = c.series(func(p *point) float64 { return p.kept })
 	}
 	return course

@@ -86,15 +86,15 @@ type kept struct {
 	least        float64
 }
 
-// look takes in what there is at a second.
-func (k *kept) look(now int64, plan slack.Plan, held []*v1.Pod) {
+// look takes in what there is at a second: the placeholders of a plan, and what they
+// need.
+func (k *kept) look(now int64, plan slack.Plan, held []*v1.Pod, needs []trace.Amounts) {
 	k.until(now)
 	var there trace.Amounts
-	for _, pod := range held {
+	for i, pod := range held {
 		if pod.Spec.NodeName != "" {
-			needs := requested(pod)
-			there.CPU += needs.CPU
-			there.Memory += needs.Memory
+			there.CPU += needs[i].CPU
+			there.Memory += needs[i].Memory
 		}
 	}
 	cpu, memory := noderes.CPU.Amount(plan.Target[v1.ResourceCPU]), noderes.Memory.Amount(plan.Target[v1.ResourceMemory])

@@ -364,7 +364,7 @@ func (r *run) step() {
 	}
 	if r.now >= 0 {
 		r.sums.EndStep(Step)
-		r.course.scaled(r.scaler.there(r))
+		r.course.scaled(r)
 		r.course.endStep(r.now, len(r.queue.waiting))
 	}
 	if measure {
@@ -401,6 +401,6 @@ func (r *run) outcome(interrupted bool) Outcome {
 	return Outcome{
 		Result: r.sums.Result(), Scheduled: r.scheduled, Outside: len(r.arrivals) - r.arrived,
 		Reasons: reasons, Seconds: max(r.now, 0), Interrupted: interrupted,
-		Course: r.course.course(&r.sums, r.scaler), Scaling: r.scaler.scaling(r),
+		Course: r.course.course(&r.sums), Scaling: r.scaler.scaling(r),
 	}
 }

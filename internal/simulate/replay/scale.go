@@ -66,7 +66,7 @@ func (l *look) scale() error {
 		return err
 	}
 	if p := l.scaler.slack; p != nil {
-		p.kept.look(l.now, l.plan, l.held)
+		p.kept.look(l.now, l.plan, l.held, l.needs)
 	}
 	hold, err := l.grow()
 	if err != nil {
