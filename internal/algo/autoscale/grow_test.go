@@ -274,7 +274,7 @@ func BenchmarkGrow(b *testing.B) {
 	}
 	groups := []Group{{Has: Amounts{16000, 64 << 30, 0, 110}, More: 1000, Cost: 1}, {Has: Amounts{64000, 256 << 30, 0, 110}, More: 1000, Cost: 4.1}}
 	for b.Loop() {
-		site := &fakeSite{on: map[int]int{}, rule: func(int, int) bool { return true }}
+		site := &fakeSite{t: b, on: map[int]int{}, rule: func(int, int) bool { return true }}
 		Grow(pods, nil, groups, site)
 	}
 }

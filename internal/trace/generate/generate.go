@@ -91,21 +91,29 @@ func Parse(text string) (Spec, error) {
 		Guaranteed: fields.Float("guaranteed", 0, 0, 1),
 		Over:       int64(fields.Int("over", 0, 0, year)),
 		Life:       int64(fields.Int("life", 0, 0, year)),
-		Bursts:     fields.Int("bursts", 0, 0, 10_000),
-		BurstShare: fields.Float("burst-share", 0.2, 0, 1),
 	}
+	s.MemoryFill = fields.Float("memory-fill", s.Fill, 0.01, 100)
+	s.Shapes = parseShapes(fields, "16x64+32x128+64x256")
+	s.readBursts(fields)
+	if s.BestEffort+s.Guaranteed > 1 {
+		fields.Fail("guaranteed", fmt.Sprint(s.Guaranteed), fmt.Sprintf("with best-effort, %v, at most 1", s.BestEffort))
+	}
+	return s, fields.Err()
+}
+
+// readBursts reads when pods come at once.
+func (s *Spec) readBursts(fields *spec.Fields) {
+	share := 0.0
+	if s.Bursts = fields.Int("bursts", 0, 0, 10_000); s.Bursts > 0 {
+		share = 0.2
+	}
+	s.BurstShare = fields.Float("burst-share", share, 0, 1)
 	switch {
 	case s.Bursts > 0 && s.Over == 0:
 		fields.Fail("bursts", fmt.Sprint(s.Bursts), "bursts of pods that come over some time: with over")
 	case s.Bursts == 0 && fields.Has("burst-share"):
 		fields.Fail("burst-share", fmt.Sprint(s.BurstShare), "a share of the pods with bursts")
 	}
-	s.MemoryFill = fields.Float("memory-fill", s.Fill, 0.01, 100)
-	s.Shapes = parseShapes(fields, "16x64+32x128+64x256")
-	if s.BestEffort+s.Guaranteed > 1 {
-		fields.Fail("guaranteed", fmt.Sprint(s.Guaranteed), fmt.Sprintf("with best-effort, %v, at most 1", s.BestEffort))
-	}
-	return s, fields.Err()
 }
 
 // parseShapes reads sizes of nodes.
