@@ -44,6 +44,7 @@ type scenario struct {
 	Lines      []lineKey
 	Pods       []podRow
 	CourseSeed string
+	Frontier   *frontier
 }
 
 // row is a figure.
@@ -100,6 +101,7 @@ func newView(r *result.Result, charts bool) view {
 	heat, reach := newHeatScale(r), ratioReach(r)
 	for i := range r.Scenarios {
 		s := newScenario(&r.Scenarios[i], i, reach)
+		s.Frontier = newFrontier(&r.Scenarios[i], &r.Settings)
 		if charts {
 			addCourses(&s, &r.Scenarios[i], heat, r.Source.Nodes)
 		}
