@@ -9,8 +9,8 @@ type rooms struct {
 	most   []Amounts // the root is at 1, leaf i at leaves + i
 }
 
-// add adds a node and returns its number.
-func (r *rooms) add(free Amounts) int {
+// add adds a node, which has the next number.
+func (r *rooms) add(free Amounts) {
 	if r.nodes == r.leaves {
 		grown := rooms{leaves: max(1, 2*r.leaves), nodes: r.nodes}
 		grown.most = make([]Amounts, 2*grown.leaves)
@@ -22,7 +22,6 @@ func (r *rooms) add(free Amounts) int {
 	}
 	r.nodes++
 	r.set(r.nodes-1, free)
-	return r.nodes - 1
 }
 
 // pop takes the last node away.

@@ -81,16 +81,6 @@ func (s *Shrinker) Next(now int64, in Shrink, site Site) []int {
 	return gone
 }
 
-// Due returns when the next node may go that nobody has needed until now, never if
-// there is none.
-func (s *Shrinker) Due(idle, never int64) int64 {
-	due := never
-	for _, from := range s.since {
-		due = min(due, from+idle)
-	}
-	return due
-}
-
 // moves is how many pods would have to move from a node, placeholders not among
 // them.
 func (in *Shrink) moves(node int) (moves int) {

@@ -3,6 +3,7 @@ package autoscale
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -197,10 +198,7 @@ func TestUnneededIsTheDumbOne(t *testing.T) {
 		for i := range in.Nodes {
 			in.Nodes[i].Utilisation = Utilisation(has.Minus(in.Nodes[i].Free), Amounts{8, 8, 0, 8})
 		}
-		before := map[int]int{}
-		for pod, node := range site.on {
-			before[pod] = node
-		}
+		before := maps.Clone(site.on)
 		got := in.unneeded(site)
 		if diff := gocmp.Diff(before, site.on); diff != "" {
 			t.Fatalf("the site has changed:\n%s", diff)

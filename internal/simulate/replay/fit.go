@@ -133,29 +133,36 @@ func without(pod *v1.Pod) *v1.Pod {
 // plain reports whether a pod asks for nothing but labels, taints, CPU, memory and
 // parts of GPUs, and no other pod must be apart from it.
 func (f *fit) plain(pod *v1.Pod) bool {
-	spec := &pod.Spec
-	if a := spec.Affinity; a != nil && (a.PodAffinity != nil && len(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 ||
-		a.PodAntiAffinity != nil && len(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0) {
-		return false
-	}
-	if spec.HostNetwork || len(spec.ResourceClaims) > 0 {
-		return false
-	}
 	spreads := func(c v1.TopologySpreadConstraint) bool { return c.WhenUnsatisfiable == v1.DoNotSchedule }
-	if slices.ContainsFunc(spec.TopologySpreadConstraints, spreads) || slices.ContainsFunc(spec.Volumes, bindsToNodes) {
+	repelled := func(s labels.Selector) bool { return s.Matches(labels.Set(pod.Labels)) }
+	if looksAtPods(pod.Spec.Affinity) || slices.ContainsFunc(pod.Spec.TopologySpreadConstraints, spreads) || slices.ContainsFunc(f.repelled, repelled) {
 		return false
 	}
-	for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {
-		if slices.ContainsFunc(container.Ports, func(p v1.ContainerPort) bool { return p.HostPort > 0 }) {
-			return false
-		}
+	if len(pod.Spec.ResourceClaims) > 0 || slices.ContainsFunc(pod.Spec.Volumes, bindsToNodes) || takesPorts(&pod.Spec) {
+		return false
 	}
 	for name, quantity := range noderes.Requests(pod) {
 		if name != v1.ResourceCPU && name != v1.ResourceMemory && name != GPU && !quantity.IsZero() {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(f.repelled, func(s labels.Selector) bool { return s.Matches(labels.Set(pod.Labels)) })
+	return true
+}
+
+// looksAtPods reports whether a pod has to be near other pods, or apart from them.
+func looksAtPods(a *v1.Affinity) bool {
+	return a != nil && (a.PodAffinity != nil && len(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 ||
+		a.PodAntiAffinity != nil && len(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0)
+}
+
+// takesPorts reports whether a pod takes ports of its node.
+func takesPorts(spec *v1.PodSpec) bool {
+	for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {
+		if slices.ContainsFunc(container.Ports, func(p v1.ContainerPort) bool { return p.HostPort > 0 }) {
+			return true
+		}
+	}
+	return spec.HostNetwork
 }
 
 // bindsToNodes reports whether a volume may be on some nodes only.

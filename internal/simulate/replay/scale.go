@@ -257,25 +257,16 @@ func (l *look) shrink(hold bool) error {
 	}
 	at := newSite(l.ctx, l.run)
 	at.nodes = l.places()
-	var numbers []int32 // of the pods
 	candidates := make([]bool, len(l.up))
 	for i, number := range l.up {
-		is, n := &s.nodes[number], &l.nodes[number]
-		node := autoscale.Node{Name: n.name, Group: is.group, Free: l.free[i]}
+		is := &s.nodes[number]
+		node := autoscale.Node{Name: l.nodes[number].name, Group: is.group, Free: l.free[i]}
 		if is.group != noGroup && in.Spare[is.group] > 0 {
 			node.Utilisation = autoscale.Utilisation(is.has.Minus(l.free[i]), is.has)
 			candidates[i] = node.Utilisation < in.Threshold
 		}
-		for _, pod := range n.pods {
-			if !candidates[i] || s.daemons[pod] {
-				continue
-			}
-			class := s.fit.classOf(l.run, pod)
-			node.Fixed = node.Fixed || stays(l.Pods[pod].Object)
-			node.Pods = append(node.Pods, len(in.Pods))
-			in.Pods = append(in.Pods, autoscale.Pod{Needs: needsOf(&l.Pods[pod]), Class: class})
-			at.pods = append(at.pods, candidate{object: unbound(l.Pods[pod].Object), class: class})
-			numbers = append(numbers, pod)
+		if candidates[i] {
+			l.movable(number, &node, &in, at)
 		}
 		in.Nodes = append(in.Nodes, node)
 	}
@@ -296,6 +287,20 @@ func (l *look) shrink(hold bool) error {
 		}
 	}
 	return nil
+}
+
+// movable adds the pods that would have to move from a node.
+func (l *look) movable(number int32, node *autoscale.Node, in *autoscale.Shrink, at *site) {
+	for _, pod := range l.nodes[number].pods {
+		if l.scaler.daemons[pod] {
+			continue
+		}
+		p, class := &l.Pods[pod], l.scaler.fit.classOf(l.run, pod)
+		node.Fixed = node.Fixed || stays(p.Object)
+		node.Pods = append(node.Pods, len(in.Pods))
+		in.Pods = append(in.Pods, autoscale.Pod{Needs: needsOf(p), Class: class})
+		at.pods = append(at.pods, candidate{object: unbound(p.Object), class: class})
+	}
 }
 
 // unbound returns a pod as one that looks for a node.

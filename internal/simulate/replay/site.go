@@ -51,13 +51,13 @@ func (s *site) Admits(pod, node int) bool {
 		return false
 	}
 	p, at := &s.pods[pod], &s.nodes[node]
-	ok := false
+	var ok bool
 	if p.class != 0 {
 		ok, s.err = s.run.scaler.fit.admits(s.ctx, p.class, at.kind)
-		return ok && s.err == nil
+	} else {
+		s.stage(at)
+		ok, s.err = s.run.engine.Fits(s.ctx, p.object, at.object.Name)
 	}
-	s.stage(at)
-	ok, s.err = s.run.engine.Fits(s.ctx, p.object, at.object.Name)
 	return ok && s.err == nil
 }
 

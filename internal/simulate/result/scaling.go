@@ -1,6 +1,10 @@
 package result
 
-import "github.com/plimsoll-k8s/plimsoll/internal/algo/bootstrap"
+import (
+	"slices"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/bootstrap"
+)
 
 // Autoscaler is what added and removed nodes.
 type Autoscaler struct {
@@ -49,7 +53,7 @@ var ofScaling = []Named{
 }
 
 // AllFigures are those that any run may have.
-func AllFigures() []Named { return append(Figures[:len(Figures):len(Figures)], ofScaling...) }
+func AllFigures() []Named { return slices.Concat(Figures, ofScaling) }
 
 // kept returns what of the slack was there, none if there was no policy.
 func (r *Run) kept() Slack {
@@ -74,7 +78,7 @@ func (s *Scenario) Shown() []Named {
 	case slack:
 		return AllFigures()
 	case scaled:
-		return append(Figures[:len(Figures):len(Figures)], ofScaling[:len(ofScaling)-2]...)
+		return slices.Concat(Figures, ofScaling[:len(ofScaling)-2])
 	}
 	return Figures
 }
