@@ -42,10 +42,10 @@ func runManifests(t *testing.T, a *Autoscaler, text string) (Outcome, map[string
 	return outcomeOf(t, FromObjects(objects), o), r.nodes
 }
 
-// Three nodes of a group, a quarter of each in use. Two have pods that must be apart,
-// which no other node would take both of; the port that the pod of the third has is
-// free on the others. So the third goes, and the two stay however idle they are: one
-// could move to where the other is not, but there is nothing left then.
+// Three nodes of a group, a quarter of each in use. a and b must be apart; the port of
+// the third pod is free on all others. Each node has one pod to move. The first goes:
+// a is not taken by web-1, which has b, but by web-2. Then b has nowhere to go, as web-2
+// is to have a; and web-2 is needed. Of two nodes with pods that must be apart none goes.
 func TestConstrainedPodsMove(t *testing.T) {
 	got, on := runManifests(t, autoscaler(t, "label=pool=web"),
 		poolNode("web-0")+poolNode("web-1")+poolNode("web-2")+
@@ -53,7 +53,6 @@ func TestConstrainedPodsMove(t *testing.T) {
 	if got.Scaling.NodesRemoved != 1 || got.Churn != 1 || got.Unschedulable != 0 {
 		t.Errorf("%+v, %d had to move, %v", got.Scaling, got.Churn, got.Reasons)
 	}
-	// a is the first that could go: to web-2, which then has 2 of 4 cores and stays.
 	if diff := cmp.Diff(map[string]string{"a": "web-2"}, on); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
