@@ -146,11 +146,15 @@ func frontierPicture(points []result.Point, costName string) template.HTML {
 		if p.PendingInterval != nil && p.CostInterval != nil {
 			d.f(`<path class="thin" d="M%v %vH%vM%v %vV%v"/>`, x.at(p.PendingInterval.Low), atY, x.at(p.PendingInterval.High), atX, y.at(p.CostInterval.Low), y.at(p.CostInterval.High))
 		}
-		label := p.Slack
+		label, under := p.Slack, 0.0
 		if len(names) > 1 {
 			label = fmt.Sprintf("%s, %s", shorten(of(p), 12), p.Slack)
+			under = 21 * float64(slices.Index(names, of(p))%2) // not where that of its neighbour is
 		}
-		d.f(`<circle class="half" cx="%v" cy="%v" r="4.5"/><text x="%v" y="%v">%v</text>`, atX, atY, atX+8, atY-6, shorten(label, 22))
+		d.f(`<text x="%v" y="%v">%v</text>`, atX+8, atY-6+under, shorten(label, 22))
+	}
+	for i := range points { // over all texts
+		d.f(`<circle class="half" cx="%v" cy="%v" r="4.5"/>`, x.at(points[i].Pending), y.at(points[i].Cost))
 	}
 	return d.end()
 }
