@@ -28,6 +28,9 @@ type whatIfOptions struct {
 	limits     string
 	usage      []string
 	metrics    string
+	// autoscaler has its groups, slack what it holds, one after the other.
+	autoscaler []string
+	slack      []string
 	tail       time.Duration
 	seed       uint64
 	seeds      int
@@ -50,7 +53,7 @@ const inputHelp = `The cluster comes from one of
   --snapshot FILE               what plimsoll snapshot has written
   --trace openb:NODES.csv,PODS.csv
   --trace alibaba2018:DIR       optionally ,from=SECOND,to=SECOND,memory-gib=N
-  --generate nodes=N,pods=N     and shapes, replicas, fill, best-effort, over, life, ...
+  --generate nodes=N,pods=N     and shapes, replicas, fill, best-effort, over, bursts, life, ...
 
 What the input does not say is generated with the seed, and named as such in the
 answer: what pods use (--usage), and the limits of pods in traces (--limits).
@@ -61,6 +64,8 @@ low-risk+limits.
 In a cluster that runs, most pods have a node, and only the others are to be placed.
 With --reschedule all of them come anew, so that profiles can differ in where they
 put them.
+
+` + scaleHelp + `
 
 Ctrl-C ends the runs; what they have come to is shown, and marked.`
 
@@ -78,10 +83,17 @@ clock, and show what comes of it.
   plimsoll simulate --generate nodes=50,pods=1500
 
   # Your cluster with your profile.
-  kubectl get nodes,pods -A -o yaml | plimsoll simulate -f - --profile scheduler.yaml`,
+  kubectl get nodes,pods -A -o yaml | plimsoll simulate -f - --profile scheduler.yaml
+
+  # Bursts of pods, an autoscaler, and 10 % of room to spare.
+  plimsoll simulate --generate nodes=10,pods=600,over=7200,bursts=6 \
+    --autoscaler shape=16x64,boot=120,cost=0.80 --slack 10%`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.profiles = []string{profile}
+			if len(o.slack) > 1 {
+				return fmt.Errorf("--slack: found %d, want one; plimsoll compare takes several", len(o.slack))
+			}
 			return o.run(cmd)
 		},
 	}
@@ -93,7 +105,7 @@ clock, and show what comes of it.
 func newCompareCommand() *cobra.Command {
 	var o whatIfOptions
 	cmd := &cobra.Command{
-		Use:   "compare --profile A --profile B... (-f FILES | --snapshot FILE | --trace TRACE | --generate SPEC)",
+		Use:   "compare (--profile A --profile B... | --slack A,B...) (-f FILES | --snapshot FILE | --trace TRACE | --generate SPEC)",
 		Short: "Run a cluster through time with several profiles, and compare",
 		Long: `Run a cluster through time with several profiles of the scheduler, and show by
 how much the others differ from the first. With --seeds there is an interval to
@@ -115,13 +127,20 @@ each difference: of the mean over seeds, at 95 %.
   plimsoll compare --profile default --profile low-risk --generate nodes=50,pods=1500 \
     --seeds 10 --report report.html
 
+  # What does slack cost, and how much less do pods wait?
+  plimsoll compare --slack 0%,5%,10%,20% --generate nodes=10,pods=600,over=7200,bursts=6 \
+    --autoscaler shape=16x64,boot=120,cost=0.80 --seeds 5
+
   # Over limits and shapes of use.
   plimsoll compare --profile default --profile low-risk --generate nodes=50,pods=1500 \
     --limits ratio=1+2+4 --usage beta --usage bursts`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if len(o.profiles) < 2 {
-				return errors.New("--profile: want at least two to compare")
+			if len(o.profiles) == 0 && len(o.slack) > 1 {
+				o.profiles = []string{"default"}
+			}
+			if len(o.profiles)*max(len(o.slack), 1) < 2 {
+				return errors.New("--profile: want at least two to compare, or --slack with at least two rates")
 			}
 			return o.run(cmd)
 		},
@@ -143,6 +162,7 @@ func (o *whatIfOptions) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&o.limits, "limits", "ratio=2", "limits of pods without any, as multiples of their requests: ratio=1+2+4, memory=1, unlimited=0.1")
 	flags.StringArrayVar(&o.usage, "usage", []string{"beta"}, "what pods use: constant, beta, bimodal, bursts, lognormal, pareto or diurnal, with keys as in beta:mean=0.4,cv=0.6, or cpu=SHAPE;memory=SHAPE; may be repeated")
 	flags.StringVar(&o.metrics, "metrics", "interval=60,delay=60,window=900", "how load is measured, in seconds")
+	o.addScaleFlags(cmd)
 	flags.DurationVar(&o.tail, "tail", time.Hour, "for how long a run goes on after the last pod has come")
 	flags.Uint64Var(&o.seed, "seed", 1, "what generated things are drawn by")
 	flags.IntVar(&o.seeds, "seeds", 1, "how many seeds, from that one on")
@@ -168,6 +188,9 @@ func kindNames() []string {
 // validate says what is wrong with the flags by themselves.
 func (o *whatIfOptions) validate(cmd *cobra.Command) error {
 	if err := o.validateInput(cmd); err != nil {
+		return err
+	}
+	if err := o.validateScale(); err != nil {
 		return err
 	}
 	const step = replay.Step * time.Second

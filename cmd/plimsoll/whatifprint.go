@@ -13,18 +13,22 @@ import (
 )
 
 // printResult prints a table for each scenario, and what is generated.
-func printResult(out io.Writer, r *result.Result) {
+func printResult(out io.Writer, r *result.Result) error {
 	fmt.Fprintf(out, "%s: %d nodes, %d pods, %d seeds\n", r.Source.Name, r.Source.Nodes, r.Source.Pods, len(r.Seeds))
 	for i := range r.Scenarios {
 		scenario := &r.Scenarios[i]
 		fmt.Fprintf(out, "\n%s\n", describeScenario(scenario))
 		printScenario(out, scenario, len(r.Seeds))
+		if err := printFrontier(out, scenario); err != nil {
+			return err
+		}
 		printReasons(out, scenario)
 	}
 	fmt.Fprintln(out, "\nassumed:")
 	for _, sentence := range r.Assumed {
 		fmt.Fprintln(out, "-", sentence)
 	}
+	return nil
 }
 
 // describeScenario says what a scenario is.
@@ -54,7 +58,7 @@ func printScenario(out io.Writer, s *result.Scenario, seeds int) {
 	}
 	t.AppendHeader(header)
 	t.SetColumnConfigs(columns)
-	for _, named := range result.Figures {
+	for _, named := range s.Shown() {
 		row := table.Row{named.Label}
 		for i := range s.Profiles {
 			figure, ok := s.Profiles[i].Figures[named.Name]

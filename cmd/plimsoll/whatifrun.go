@@ -25,11 +25,12 @@ import (
 )
 
 // plan is what is to be run: jobs in the order of the scenarios, in these of the
-// profiles, in these of the seeds.
+// columns, in these of the seeds.
 type plan struct {
-	result result.Result
-	jobs   []job.Job
-	gate   *condition.Condition
+	result  result.Result
+	columns []column
+	jobs    []job.Job
+	gate    *condition.Condition
 }
 
 func (o *whatIfOptions) run(cmd *cobra.Command) error {
@@ -102,6 +103,10 @@ func (o *whatIfOptions) plan(ctx context.Context, in io.Reader, warn func(string
 	if err != nil {
 		return nil, err
 	}
+	columns, err := o.columns(compared)
+	if err != nil {
+		return nil, err
+	}
 	from, err := o.source(in)
 	if err != nil {
 		return nil, err
@@ -117,7 +122,7 @@ func (o *whatIfOptions) plan(ctx context.Context, in io.Reader, warn func(string
 	if o.generate != "" && o.seeds > 1 {
 		input.Assumed = append(input.Assumed, "nodes and pods are generated anew with each seed; the numbers here are of the first")
 	}
-	p := &plan{gate: t.gate, result: result.Result{
+	p := &plan{gate: t.gate, columns: columns, result: result.Result{
 		APIVersion: result.APIVersion, Kind: result.Kind,
 		Source:  result.Source{Name: read.Name, Nodes: len(input.Nodes), Pods: len(input.Pods)},
 		Assumed: append(input.Assumed, fmt.Sprintf("what pods use is generated, with the seeds %d to %d", o.seed, o.seed+uint64(o.seeds)-1)),
@@ -126,8 +131,11 @@ func (o *whatIfOptions) plan(ctx context.Context, in io.Reader, warn func(string
 			Metrics: result.Metrics{IntervalSeconds: t.metrics.Interval, DelaySeconds: t.metrics.Delay, WindowSeconds: t.metrics.Window},
 		},
 	}}
-	for _, profile := range compared {
-		p.result.Profiles = append(p.result.Profiles, profile.Name)
+	if err := addAutoscaler(&p.result, columns, input.Nodes); err != nil {
+		return nil, err
+	}
+	for _, column := range columns {
+		p.result.Profiles = append(p.result.Profiles, column.name)
 	}
 	for i := range o.seeds {
 		p.result.Seeds = append(p.result.Seeds, o.seed+uint64(i))
@@ -141,17 +149,18 @@ func (o *whatIfOptions) plan(ctx context.Context, in io.Reader, warn func(string
 			}
 			p.result.Scenarios = append(p.result.Scenarios, scenario)
 			common.Limits, common.Usage = limits, use
-			p.add(common, compared)
+			p.add(common)
 		}
 	}
 	return p, nil
 }
 
 // add adds the jobs of a scenario.
-func (p *plan) add(common job.Job, compared []profiles.Profile) {
-	for _, profile := range compared {
+func (p *plan) add(common job.Job) {
+	for _, column := range p.columns {
 		for i, seed := range p.result.Seeds {
-			common.Profile, common.Seed, common.Course = profile, seed, i == 0
+			common.Profile, common.Autoscaler = column.profile, column.autoscaler
+			common.Seed, common.Course = seed, i == 0
 			p.jobs = append(p.jobs, common)
 		}
 	}
@@ -195,8 +204,8 @@ func readProfiles(ctx context.Context, names []string, warn func(string)) ([]pro
 func (p *plan) take(runs []*result.Run) error {
 	for i := range p.result.Scenarios {
 		scenario := &p.result.Scenarios[i]
-		for _, name := range p.result.Profiles {
-			profile := result.Profile{Name: name, Runs: []result.Run{}}
+		for _, column := range p.columns {
+			profile := result.Profile{Name: column.name, Slack: column.slack, Runs: []result.Run{}}
 			for range p.result.Seeds {
 				run := runs[0]
 				runs = runs[1:]
@@ -223,8 +232,7 @@ func (o *whatIfOptions) print(out io.Writer, r *result.Result) error {
 	case "html":
 		return whatif.Write(out, r)
 	}
-	printResult(out, r)
-	return nil
+	return printResult(out, r)
 }
 
 // condemned is that the expression of --fail-on is true.

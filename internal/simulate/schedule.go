@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
@@ -81,6 +82,9 @@ func (e *Engine) Schedule(ctx context.Context, pod *v1.Pod, schedulerName string
 	switch {
 	case errors.As(err, &fit):
 		return "", &unschedulable{pod, fit}
+	case errors.Is(err, scheduler.ErrNoNodesAvailable):
+		none := framework.Diagnosis{NodeToStatus: framework.NewDefaultNodeToStatus(), PreFilterMsg: err.Error()}
+		return "", &unschedulable{pod, &framework.FitError{Pod: pod, Diagnosis: none}}
 	case err != nil:
 		return "", fmt.Errorf("pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}

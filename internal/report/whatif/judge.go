@@ -29,6 +29,7 @@ const (
 var neutral = map[string]bool{
 	"nodesUsed": true, "nodesUsedPeak": true, "limitedCoreSeconds": true,
 	"cpuLimitRatioP50": true, "memoryLimitRatioP50": true,
+	"scaleUps": true, "nodesAdded": true, "nodesRemoved": true, "nodesPeak": true, "slackKept": true, "slackKeptLeast": true,
 }
 
 // judge says what a difference amounts to.
@@ -68,7 +69,7 @@ func negligible(d *result.Difference, base float64) bool {
 var labels = func() map[string]string {
 	all := map[string]string{}
 	whole := ""
-	for _, named := range result.Figures {
+	for _, named := range result.AllFigures() {
 		label := strings.TrimSpace(named.Label)
 		if strings.HasPrefix(named.Label, " ") {
 			head, unit, _ := strings.Cut(whole, ",")
@@ -108,7 +109,7 @@ type verdict struct {
 func judgeProfile(base, other *result.Profile) verdict {
 	v := verdict{Profile: other.Name, Base: base.Name}
 	counted := map[judgement]int{}
-	for _, named := range result.Figures {
+	for _, named := range result.AllFigures() {
 		figure, ok := other.Figures[named.Name]
 		if !ok {
 			counted[unknown]++
@@ -137,7 +138,7 @@ func judgeProfile(base, other *result.Profile) verdict {
 		v.Overload = cmp.Or(percent(is.Mean, was), signed(is.Mean, differenceDecimals(is)))
 	}
 	switch {
-	case counted[unknown] == len(result.Figures):
+	case counted[unknown] == len(result.AllFigures()):
 		v.Note = "No pair of runs went to its end, so that nothing can be compared."
 	case counted[unsure] > 0:
 		v.Note = "There is one pair of runs only: a difference may be chance. More seeds tell."

@@ -10,7 +10,7 @@ import (
 // settings says how the runs were made.
 func settings(r *result.Result) []setting {
 	s := r.Settings
-	return []setting{
+	lines := []setting{
 		{"Input", r.Source.Name},
 		{"Nodes, pods", count(r.Source.Nodes) + ", " + count(r.Source.Pods)},
 		{"Seeds", seedText(r.Seeds)},
@@ -20,6 +20,10 @@ func settings(r *result.Result) []setting {
 		{"Level of the intervals", number(100*s.Level, 0) + thin + "%, of the mean over seeds, by resampling pairs of runs with the same seed"},
 		{"Version of the document", r.APIVersion + " " + r.Kind},
 	}
+	if s.Autoscaler != nil {
+		lines = append(lines, setting{"Autoscaler, by group", strings.Join(s.Autoscaler.Groups, "; ")})
+	}
+	return lines
 }
 
 // shapeOf names what pods use without the numbers of it: bursts for

@@ -43,6 +43,8 @@ var timelines = []timeline{
 	{"Risk of the node of highest risk", func(c *result.Course) []float64 { return c.HighestRisks }, risks},
 	{"Pods pending", func(c *result.Course) []float64 { return c.PendingPods }, steps},
 	{"Nodes used", func(c *result.Course) []float64 { return c.NodesUsed }, steps},
+	{"Nodes there", func(c *result.Course) []float64 { return c.NodesThere }, steps},
+	{"Part of the slack that is there", func(c *result.Course) []float64 { return c.SlackKept }, steps},
 }
 
 // chart is a picture with its title.

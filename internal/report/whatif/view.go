@@ -48,6 +48,7 @@ type scenario struct {
 	// out.
 	Use       *useView
 	Decisions []podView
+	Frontier  *frontier
 }
 
 // row is a figure.
@@ -104,6 +105,7 @@ func newView(r *result.Result, k keep) view {
 	heat, reach := newHeatScale(r), ratioReach(r)
 	for i := range r.Scenarios {
 		s := newScenario(&r.Scenarios[i], i, reach)
+		s.Frontier = newFrontier(&r.Scenarios[i], &r.Settings)
 		if k.charts {
 			addCourses(&s, &r.Scenarios[i], heat, r.Source.Nodes)
 		}
@@ -163,7 +165,7 @@ func addCourses(s *scenario, from *result.Scenario, heat heatScale, nodes int) {
 // rows returns the figures of a scenario.
 func rows(s *result.Scenario) []row {
 	var all []row
-	for _, named := range result.Figures {
+	for _, named := range s.Shown() {
 		r := row{Name: named.Name, Label: strings.TrimSpace(named.Label), Part: strings.HasPrefix(named.Label, " ")}
 		var differences []*result.Difference
 		for i := range s.Profiles {

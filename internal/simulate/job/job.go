@@ -23,6 +23,8 @@ type Job struct {
 	Metrics replay.Metrics   `json:"metrics"`
 	Tail    int64            `json:"tail"`
 	Seed    uint64           `json:"seed"`
+	// Autoscaler of the nodes, nil for none.
+	Autoscaler *replay.Autoscaler `json:"autoscaler,omitempty"`
 	// Course: how the run goes over time is recorded, with its nodes and decisions.
 	Course bool `json:"course,omitempty"`
 }
@@ -43,7 +45,7 @@ func (j Job) Run(ctx context.Context, progress func(done, total int64)) (result.
 		return result.Run{}, err
 	}
 	outcome, err := replay.Run(ctx, read.Input(j.Seed, j.Limits), replay.Options{
-		Config: config, Usage: model, Metrics: j.Metrics, Tail: j.Tail, Course: j.Course, Progress: progress,
+		Config: config, Usage: model, Metrics: j.Metrics, Tail: j.Tail, Autoscaler: j.Autoscaler, Course: j.Course, Progress: progress,
 	})
 	return runOf(j.Seed, outcome), err
 }
@@ -62,5 +64,17 @@ func runOf(seed uint64, o replay.Outcome) result.Run {
 		PendingSeconds:    result.Distribution(o.PendingSeconds),
 		CPULimitRatioPeak: o.CPULimitRatioPeak, MemoryLimitRatioPeak: o.MemoryLimitRatioPeak,
 		Course: (*result.Course)(o.Course), NodeUse: o.NodeUse, Decisions: o.Decisions,
+		Scaling: scalingOf(o.Scaling),
+	}
+}
+
+// scalingOf returns what an autoscaler did, as a document has it.
+func scalingOf(s *replay.Scaling) *result.Scaling {
+	if s == nil {
+		return nil
+	}
+	return &result.Scaling{
+		Cost: s.Cost, NodeHours: s.NodeHours, Unpriced: s.Unpriced, ScaleUps: s.ScaleUps,
+		NodesAdded: s.NodesAdded, NodesRemoved: s.NodesRemoved, NodesPeak: s.NodesPeak, Slack: (*result.Slack)(s.Slack),
 	}
 }

@@ -25,6 +25,10 @@ type Course struct {
 	PendingPods []float64
 	// NodesUsed is how many nodes had pods.
 	NodesUsed []float64
+	// NodesThere is how many nodes there were, if an autoscaler makes them; SlackKept
+	// what part of the slack that it is to hold was there, if it holds any.
+	NodesThere []float64
+	SlackKept  []float64
 	// CPULimitRatios and MemoryLimitRatios are of each node that had pods the limits
 	// over what it has, the mean over the time it had them, the highest first.
 	CPULimitRatios    []float64
@@ -42,10 +46,12 @@ type course struct {
 	points []point
 	now    counts // of the step that is being looked at
 	risks  risks
+	// scales: an autoscaler makes nodes; keeps: it keeps slack.
+	scales, keeps bool
 }
 
 // counts are what is counted in a step.
-type counts struct{ overloaded, overcommitted, pending, used float64 }
+type counts struct{ overloaded, overcommitted, pending, used, there, kept float64 }
 
 // point is the sum of some steps.
 type point struct {
@@ -76,6 +82,23 @@ func (c *course) node(has outcome.Node, pods int, step outcome.Step) {
 	}
 }
 
+// scaled takes in what an autoscaler has in a step: nodes, and a part of the slack
+// that it is to keep.
+func (c *course) scaled(r *run) {
+	if c == nil || r.scaler == nil {
+		return
+	}
+	c.scales, c.keeps = true, r.scaler.slack != nil
+	for i := range r.nodes {
+		if r.nodes[i].up {
+			c.now.there++
+		}
+	}
+	if c.keeps {
+		c.now.kept = r.scaler.slack.kept.part
+	}
+}
+
 // endStep ends the step of a second, in which so many pods waited.
 func (c *course) endStep(second int64, waiting int) {
 	if c == nil {
@@ -89,6 +112,8 @@ func (c *course) endStep(second int64, waiting int) {
 	p.overcommitted += c.now.overcommitted
 	p.pending += float64(waiting)
 	p.used += c.now.used
+	p.there += c.now.there
+	p.kept += c.now.kept
 	p.steps++
 	c.now = counts{}
 }
@@ -99,7 +124,7 @@ func (c *course) course(sums *outcome.Run) *Course {
 		return nil
 	}
 	cpu, memory := sums.LimitRatios()
-	return &Course{
+	course := &Course{
 		EverySeconds:       c.every,
 		OverloadedNodes:    c.series(func(p *point) float64 { return p.overloaded }),
 		OvercommittedNodes: c.series(func(p *point) float64 { return p.overcommitted }),
@@ -108,6 +133,13 @@ func (c *course) course(sums *outcome.Run) *Course {
 		CPULimitRatios:     rounded(cpu), MemoryLimitRatios: rounded(memory),
 		RiskEverySeconds: c.risks.every, MeanRisks: rounded(c.risks.means), HighestRisks: rounded(c.risks.highest),
 	}
+	if c.scales {
+		course.NodesThere = c.series(func(p *point) float64 { return p.there })
+	}
+	if c.keeps {
+		course.SlackKept = c.series(func(p *point) float64 { return p.kept })
+	}
+	return course
 }
 
 // series returns the means of one of the counts.

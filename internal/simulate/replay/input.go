@@ -5,8 +5,8 @@
 //
 // Time is in whole seconds from the start of the run. At one second things happen
 // in this order: pods end, nodes come up, readings of load arrive, pods that wait
-// are tried again if anything has become free for them, pods arrive, and at the
-// end of that use is looked at.
+// are tried again if anything has become free for them, pods arrive, an autoscaler
+// adds and removes nodes, and at the end of that use is looked at.
 package replay
 
 import (
@@ -31,6 +31,8 @@ type Input struct {
 	Pods []Pod
 	// Others are what pods refer to: claims, volumes, classes, namespaces.
 	Others []runtime.Object
+	// Workloads are what pods belong to; some want slack of their own.
+	Workloads []runtime.Object
 	// Assumed says what had to be supposed or generated, a sentence each.
 	Assumed []string
 }

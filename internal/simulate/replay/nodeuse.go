@@ -10,7 +10,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
 
-// nodeUse is what nodes used in the steps in which they had pods. One of no nodes
+// nodeUse is what nodes used in the steps in which they had pods. The zero value
 // records nothing.
 type nodeUse struct{ cpu, memory []risk.Observed }
 
@@ -22,6 +22,9 @@ func newNodeUse(nodes int) nodeUse {
 func (u *nodeUse) node(number int, has outcome.Node, pods int, step outcome.Step) {
 	if u.cpu == nil || pods == 0 {
 		return
+	}
+	for number >= len(u.cpu) { // nodes that an autoscaler has added
+		u.cpu, u.memory = append(u.cpu, risk.Observed{}), append(u.memory, risk.Observed{})
 	}
 	u.cpu[number].Add(part(step.CPUGot, has.CPU))
 	u.memory[number].Add(part(step.MemoryKept, has.Memory))

@@ -72,7 +72,7 @@ func ofItsNode(pod *v1.Pod) bool {
 // fromObjects makes a run of the pods that have a node and those that have none, in
 // this order.
 func fromObjects(objects *manifest.Objects) Input {
-	input := Input{Others: objects.Referred()}
+	input := Input{Others: objects.Referred(), Workloads: objects.Workloads}
 	for _, node := range objects.Nodes {
 		input.Nodes = append(input.Nodes, Node{Object: node})
 	}

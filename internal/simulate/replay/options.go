@@ -23,6 +23,8 @@ type Options struct {
 	Metrics Metrics
 	// Tail is for how many seconds the run goes on after the last pod has come.
 	Tail int64
+	// Autoscaler adds and removes nodes, unless it is nil.
+	Autoscaler *Autoscaler
 	// Course: how the run goes over time is recorded, what its nodes use, and where
 	// some of its pods go. It does not change where they go.
 	Course bool

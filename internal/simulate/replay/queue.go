@@ -83,9 +83,15 @@ func (r *run) try(ctx context.Context, number int32) error {
 	}
 	delete(r.queue.why, number)
 	r.decisions.placed(r, number, name)
+	is := &r.pods[number]
+	is.waited += r.now - is.waits
+	if !is.placed {
+		r.scheduled++
+	}
+	if !is.found {
+		is.found, r.found = true, append(r.found, number)
+	}
 	r.place(number, r.byName[name], r.now)
-	r.sums.Scheduled(float64(r.now - p.Arrival))
-	r.scheduled++
 	if r.Placed != nil {
 		r.Placed(p.Object.Name, name)
 	}

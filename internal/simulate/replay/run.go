@@ -38,6 +38,8 @@ type Outcome struct {
 	Course    *Course
 	NodeUse   *result.NodeUse
 	Decisions []result.Decision
+	// Scaling is what an autoscaler did, nil without one.
+	Scaling *Scaling
 }
 
 // run is the state of a run.
@@ -66,9 +68,11 @@ type run struct {
 	scratch   []outcome.Pod
 	sums      outcome.Run
 	scheduled int
+	found     []int32 // the pods that the scheduler has found a node for
 	course    *course
 	use       nodeUse
 	decisions *decisions
+	scaler    *scaler // nil without one
 }
 
 // node is a node as the run knows it.
@@ -87,7 +91,22 @@ type node struct {
 // pod is where a pod is in its life.
 type pod struct {
 	cursor usage.Cursor
-	node   int32
+	// node that it is on, or nowhere.
+	node int32
+	// until is when it ends, while it is on a node.
+	until int64
+	// waits is since when it has waited for a node, and waited for how long it did
+	// before; placed: it has had one; found: the scheduler has found it one.
+	waits, waited int64
+	placed, found bool
+}
+
+// nowhere is where pods are that have no node.
+const nowhere = -1
+
+// newPod returns a pod that has no node.
+func newPod(use *usage.Model, number int32, p *Pod) pod {
+	return pod{cursor: use.Cursor(uint64(number), p.Group), node: nowhere, waits: p.Arrival}
 }
 
 // Run runs the input. If ctx ends before the run does, the outcome is of the time
@@ -102,7 +121,7 @@ func Run(ctx context.Context, input Input, options Options) (Outcome, error) {
 		return Outcome{}, err
 	}
 	for !r.interrupted() {
-		next := min(r.nextArrival(), r.nextBoot(), r.ends.next(), r.load.next(), r.nextStep)
+		next := min(r.nextArrival(), r.nextBoot(), r.ends.next(), r.load.next(), r.nextStep, r.scaler.next())
 		if next >= r.horizon {
 			r.now = r.horizon
 			return r.outcome(false), nil
@@ -120,6 +139,9 @@ func (r *run) prepare(ctx context.Context) error {
 	config := r.Config.DeepCopy()
 	config.Parallelism = 1
 	cluster := simulate.Cluster{Others: r.Others}
+	if err := r.addScaler(); err != nil {
+		return err
+	}
 	for i := range r.Nodes {
 		object := r.Nodes[i].Object
 		r.byName[object.Name] = int32(i)
@@ -137,7 +159,7 @@ func (r *run) prepare(ctx context.Context) error {
 	last := int64(0)
 	for i := range r.Pods {
 		p := &r.Pods[i]
-		r.pods[i] = pod{cursor: r.Usage.Cursor(uint64(i), p.Group), node: -1}
+		r.pods[i] = newPod(r.Usage, int32(i), p)
 		if p.Object.Spec.NodeName == "" {
 			r.arrivals = append(r.arrivals, int32(i))
 			last = max(last, p.Arrival)
@@ -164,7 +186,10 @@ func (r *run) prepare(ctx context.Context) error {
 	}
 	var err error
 	r.engine, err = simulate.New(ctx, cluster, simulate.Options{Config: config, Clock: func() time.Time { return at(r.now) }})
-	return err
+	if err != nil {
+		return err
+	}
+	return r.scaler.begin(ctx, r)
 }
 
 // newNode returns a node without pods.
@@ -192,7 +217,9 @@ func (r *run) second(ctx context.Context) error {
 	if err := r.end(ctx); err != nil {
 		return err
 	}
-	r.boot(ctx)
+	if err := r.boot(ctx); err != nil {
+		return err
+	}
 	if err := r.deliver(); err != nil {
 		return err
 	}
@@ -207,6 +234,9 @@ func (r *run) second(ctx context.Context) error {
 		}
 	}
 	if err := r.retry(ctx); err != nil {
+		return err
+	}
+	if err := r.scale(ctx); err != nil {
 		return err
 	}
 	if r.now == r.nextStep && !r.interrupted() {
@@ -234,14 +264,18 @@ func (r *run) nextBoot() int64 {
 }
 
 // boot brings nodes up.
-func (r *run) boot(ctx context.Context) {
+func (r *run) boot(ctx context.Context) error {
 	for r.nextBoot() <= r.now {
 		number := r.boots[r.booted]
 		r.booted++
 		r.nodes[number].up = true
 		r.engine.AddNode(ctx, r.Nodes[number].Object)
+		if err := r.addDaemons(ctx, number); err != nil {
+			return err
+		}
 		r.queue.freed(r.Pods, &r.nodes[number])
 	}
+	return nil
 }
 
 // end takes the pods away that end.
@@ -251,15 +285,28 @@ func (r *run) end(ctx context.Context) error {
 		if !ok {
 			return nil
 		}
-		p, on := &r.Pods[number], &r.nodes[r.pods[number].node]
-		if err := r.engine.Remove(ctx, p.Object, on.name); err != nil {
-			return fmt.Errorf("pod %s/%s ends: %w", p.Object.Namespace, p.Object.Name, err)
+		if r.pods[number].node == nowhere || r.pods[number].until > r.now {
+			continue // it had to move, and ends later
 		}
-		i := slices.Index(on.pods, number)
-		on.pods = slices.Delete(on.pods, i, i+1)
-		on.give(p.Needs, 1)
+		on := &r.nodes[r.pods[number].node]
+		if err := r.leave(ctx, number); err != nil {
+			return err
+		}
 		r.queue.freed(r.Pods, on)
 	}
+}
+
+// leave takes a pod off its node.
+func (r *run) leave(ctx context.Context, number int32) error {
+	p, on := &r.Pods[number], &r.nodes[r.pods[number].node]
+	if err := r.engine.Remove(ctx, p.Object, on.name); err != nil {
+		return fmt.Errorf("pod %s/%s ends: %w", p.Object.Namespace, p.Object.Name, err)
+	}
+	i := slices.Index(on.pods, number)
+	on.pods = slices.Delete(on.pods, i, i+1)
+	on.give(p.Needs, 1)
+	r.pods[number].node = nowhere
+	return nil
 }
 
 // deliver gives the scheduler the readings that arrive.
@@ -278,10 +325,11 @@ func (r *run) deliver() error {
 // place puts a pod on a node from a second on.
 func (r *run) place(number, on int32, second int64) {
 	p := &r.Pods[number]
-	r.pods[number].node = on
+	r.pods[number].node, r.pods[number].placed = on, true
 	r.nodes[on].pods = append(r.nodes[on].pods, number)
 	r.nodes[on].give(p.Needs, -1)
 	if p.Runs != trace.Never {
+		r.pods[number].until = second + p.Runs
 		r.ends.add(second+p.Runs, number)
 	}
 }
@@ -325,6 +373,7 @@ func (r *run) step() {
 	}
 	if r.now >= 0 {
 		r.sums.EndStep(Step)
+		r.course.scaled(r)
 		r.course.endStep(r.now, len(r.queue.waiting))
 	}
 	if measure {
@@ -346,13 +395,25 @@ func part(a, b float64) float64 {
 // outcome returns what came of the run so far.
 func (r *run) outcome(interrupted bool) Outcome {
 	reasons := map[string]int{}
+	waiting := make(map[int32]bool, len(r.queue.waiting))
 	for _, number := range r.queue.waiting {
-		r.sums.Unschedulable(float64(max(r.now-r.Pods[number].Arrival, 0)))
-		reasons[r.queue.why[number]]++
+		p := &r.pods[number]
+		waiting[number] = true
+		r.sums.Unschedulable(float64(p.waited + max(r.now-p.waits, 0)))
+		reasons[r.queue.why[number]+r.scaler.why(number)]++
+		if p.placed {
+			r.scheduled-- // it had a node once, and has none in the end
+		}
+	}
+	for _, number := range r.found {
+		if !waiting[number] {
+			r.sums.Scheduled(float64(r.pods[number].waited))
+		}
 	}
 	return Outcome{
 		Result: r.sums.Result(), Scheduled: r.scheduled, Outside: len(r.arrivals) - r.arrived,
 		Reasons: reasons, Seconds: max(r.now, 0), Interrupted: interrupted,
 		Course: r.course.course(&r.sums), NodeUse: r.use.result(r.nodes), Decisions: r.decisions.result(r),
+		Scaling: r.scaler.scaling(r),
 	}
 }

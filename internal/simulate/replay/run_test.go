@@ -19,7 +19,7 @@ import (
 const gib = 1 << 30
 
 // options are those of a run with a ready-made profile.
-func options(t *testing.T, profile, use string, seed uint64) Options {
+func options(t testing.TB, profile, use string, seed uint64) Options {
 	t.Helper()
 	read, err := profiles.Read(profile)
 	if err != nil {

@@ -15,6 +15,10 @@ type Course struct {
 	PendingPods []float64 `json:"pendingPods"`
 	// NodesUsed is how many nodes had pods.
 	NodesUsed []float64 `json:"nodesUsed"`
+	// NodesThere is how many nodes there were, if an autoscaler makes them; SlackKept
+	// what part of the slack that it is to hold was there, if it holds any.
+	NodesThere []float64 `json:"nodesThere,omitempty"`
+	SlackKept  []float64 `json:"slackKept,omitempty"`
 	// CPULimitRatios and MemoryLimitRatios are of each node that had pods the limits
 	// over what it has, the mean over the time it had them, the highest first.
 	CPULimitRatios    []float64 `json:"cpuLimitRatios"`

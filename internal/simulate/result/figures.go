@@ -23,7 +23,7 @@ type Named struct {
 	Of          func(*Run) float64
 }
 
-// Figures are all of them, in the order in which they are shown.
+// Figures are those that all runs have, in the order in which they are shown.
 var Figures = []Named{
 	{"overloadMinutes", "overload, node minutes", func(r *Run) float64 { return r.OverloadMinutes }},
 	{"cpuOverloadMinutes", "  of CPU", func(r *Run) float64 { return r.CPUOverloadMinutes }},
@@ -49,10 +49,11 @@ var Figures = []Named{
 // Compare works out the figures of all profiles from their runs, and how they
 // differ from those of the first.
 func (s *Scenario) Compare() error {
+	shown := s.Shown()
 	for i := range s.Profiles {
 		profile := &s.Profiles[i]
 		profile.Figures = map[string]Figure{}
-		for _, named := range Figures {
+		for _, named := range shown {
 			figure, ok, err := compare(named, s.Profiles[0].Runs, profile.Runs, i > 0)
 			if err != nil {
 				return err

@@ -53,6 +53,8 @@ type Settings struct {
 	Metrics     Metrics `json:"metrics"`
 	// Level of the intervals.
 	Level float64 `json:"level"`
+	// Autoscaler, if there was one.
+	Autoscaler *Autoscaler `json:"autoscaler,omitempty"`
 }
 
 // Metrics say how the scheduler got to know of load: how often it was measured, how
@@ -75,6 +77,9 @@ type Scenario struct {
 // Profile is what came of one profile in one scenario.
 type Profile struct {
 	Name string `json:"name"`
+	// Slack is how much of it an autoscaler holds: a rate such as 10%, or the name of
+	// a file with a policy; empty if nobody asked.
+	Slack string `json:"slack,omitempty"`
 	// Figures by name, as listed by Figures.
 	Figures map[string]Figure `json:"figures"`
 	// Runs in the order of the seeds.
@@ -145,6 +150,9 @@ type Run struct {
 	CPULimitRatioPeak    float64      `json:"cpuLimitRatioPeak"`
 	MemoryLimitRatioPeak float64      `json:"memoryLimitRatioPeak"`
 	PendingSeconds       Distribution `json:"pendingSeconds"`
+
+	// Scaling is what an autoscaler did, if there was one.
+	Scaling *Scaling `json:"scaling,omitempty"`
 
 	// Course is how the run went over time. The run with the first seed has it.
 	Course *Course `json:"course,omitempty"`

@@ -50,6 +50,10 @@ type Spec struct {
 	// Over is the time over which pods come, in seconds, 0 for all at once; Life how
 	// long they run on average, 0 for ever.
 	Over, Life int64
+	// Bursts is how many bursts there are in that time, evenly apart; BurstShare the
+	// share of the pods that come in one of them, all pods of a burst at once.
+	Bursts     int
+	BurstShare float64
 }
 
 // Parse reads a text. Nodes and pods have to be there.
@@ -58,14 +62,16 @@ type Spec struct {
 //	shapes      CORESxGIB with + between them; 16x64+32x128+64x256
 //	pods        0 to 1000000
 //	replicas    1 to 10000; 10
-//	fill        0.01 to 2; 0.7
-//	memory-fill 0.01 to 2; as fill
+//	fill        0.01 to 100; 0.7
+//	memory-fill 0.01 to 100; as fill
 //	cpu-cv      0 to 3; 0.8
 //	memory-cv   0 to 3; 0.4
 //	best-effort 0 to 1; 0
 //	guaranteed  0 to 1; 0
 //	over        seconds, 0 to 31536000; 0
 //	life        seconds, 0 to 31536000; 0
+//	bursts      0 to 10000; 0
+//	burst-share 0 to 1; 0.2
 func Parse(text string) (Spec, error) {
 	fields, err := spec.Parse(text)
 	if err != nil {
@@ -78,7 +84,7 @@ func Parse(text string) (Spec, error) {
 		Nodes:      fields.Int("nodes", 1, 1, trace.MaxNodes),
 		Pods:       fields.Int("pods", 0, 0, trace.MaxPods),
 		Replicas:   fields.Int("replicas", 10, 1, 10_000),
-		Fill:       fields.Float("fill", 0.7, 0.01, 2),
+		Fill:       fields.Float("fill", 0.7, 0.01, 100),
 		CPUCV:      fields.Float("cpu-cv", 0.8, 0, 3),
 		PerCoreCV:  fields.Float("memory-cv", 0.4, 0, 3),
 		BestEffort: fields.Float("best-effort", 0, 0, 1),
@@ -86,12 +92,28 @@ func Parse(text string) (Spec, error) {
 		Over:       int64(fields.Int("over", 0, 0, year)),
 		Life:       int64(fields.Int("life", 0, 0, year)),
 	}
-	s.MemoryFill = fields.Float("memory-fill", s.Fill, 0.01, 2)
+	s.MemoryFill = fields.Float("memory-fill", s.Fill, 0.01, 100)
 	s.Shapes = parseShapes(fields, "16x64+32x128+64x256")
+	s.readBursts(fields)
 	if s.BestEffort+s.Guaranteed > 1 {
 		fields.Fail("guaranteed", fmt.Sprint(s.Guaranteed), fmt.Sprintf("with best-effort, %v, at most 1", s.BestEffort))
 	}
 	return s, fields.Err()
+}
+
+// readBursts reads when pods come at once.
+func (s *Spec) readBursts(fields *spec.Fields) {
+	share := 0.0
+	if s.Bursts = fields.Int("bursts", 0, 0, 10_000); s.Bursts > 0 {
+		share = 0.2
+	}
+	s.BurstShare = fields.Float("burst-share", share, 0, 1)
+	switch {
+	case s.Bursts > 0 && s.Over == 0:
+		fields.Fail("bursts", fmt.Sprint(s.Bursts), "bursts of pods that come over some time: with over")
+	case s.Bursts == 0 && fields.Has("burst-share"):
+		fields.Fail("burst-share", fmt.Sprint(s.BurstShare), "a share of the pods with bursts")
+	}
 }
 
 // parseShapes reads sizes of nodes.
@@ -217,6 +239,10 @@ func (s Spec) pod(r *rand.Rand, number, of int, g group, least trace.Amounts) tr
 	}
 	if s.Over > 0 {
 		p.Arrival = r.Int64N(s.Over)
+	}
+	if s.Bursts > 0 && r.Float64() < s.BurstShare {
+		// Not at the ends: the first one meets pods that are there.
+		p.Arrival = s.Over * int64(1+r.IntN(s.Bursts)) / int64(1+s.Bursts)
 	}
 	p.Start = p.Arrival
 	if s.Life > 0 {

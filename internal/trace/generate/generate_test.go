@@ -47,12 +47,14 @@ func TestParseErrors(t *testing.T) {
 		"nodes=3":                           `pods: found "", allowed: a whole number from 0 to 1000000`,
 		"nodes=0,pods=1":                    `nodes: found "0", allowed: a whole number from 1 to 100000`,
 		"nodes=1,pods=99999999999999999999": `pods: found "99999999999999999999", allowed: a whole number from 0 to 1000000`,
-		"nodes=1,pods=1,fill=3":             `fill: found "3", allowed: a number from 0.01 to 2`,
+		"nodes=1,pods=1,bursts=2":           `bursts: found "2", allowed: bursts of pods that come over some time: with over`,
+		"nodes=1,pods=1,burst-share=0.5":    `burst-share: found "0.5", allowed: a share of the pods with bursts`,
+		"nodes=1,pods=1,fill=101":           `fill: found "101", allowed: a number from 0.01 to 100`,
 		"nodes=1,pods=1,shapes=8":           `shapes: found "8", allowed: CORESxGIB with + between them, from 1x1 to 10000x131072`,
 		"nodes=1,pods=1,shapes=8x0":         `shapes: found "8x0", allowed: CORESxGIB with + between them, from 1x1 to 10000x131072`,
 		"nodes=1,pods=1,life=-1":            `life: found "-1", allowed: a whole number from 0 to 31536000`,
 		"nodes=1,pods=1,best-effort=0.6,guaranteed=0.6": `guaranteed: found "0.6", allowed: with best-effort, 0.6, at most 1`,
-		"nodes=1,pods=1,seed=1":                         `seed: found "1", allowed: the keys nodes, pods, replicas, fill, cpu-cv, memory-cv, best-effort, guaranteed, over, life, memory-fill, shapes`,
+		"nodes=1,pods=1,seed=1":                         `seed: found "1", allowed: the keys nodes, pods, replicas, fill, cpu-cv, memory-cv, best-effort, guaranteed, over, life, memory-fill, shapes, bursts, burst-share`,
 	} {
 		t.Run(text, func(t *testing.T) {
 			if _, err := Parse(text); err == nil || err.Error() != want {
@@ -184,4 +186,26 @@ func BenchmarkCluster(b *testing.B) {
 	runtime.GC()
 	runtime.ReadMemStats(&without)
 	b.ReportMetric(float64(with.HeapAlloc-without.HeapAlloc)/(1<<20), "MiB")
+}
+
+// 4 bursts in 1000 s are at 200, 400, 600 and 800; about three in ten of the pods come
+// in one of them, and as many in each.
+func TestBursts(t *testing.T) {
+	spec, err := Parse("nodes=3,pods=4000,over=1000,bursts=4,burst-share=0.3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[int64]int{}
+	for _, p := range spec.Cluster(1).Pods {
+		counts[p.Arrival]++
+	}
+	for second, n := range counts {
+		if second%200 == 0 && second > 0 {
+			if n < 240 || n > 360 {
+				t.Errorf("%d pods at %d, want about 300", n, second)
+			}
+		} else if n > 20 {
+			t.Errorf("%d pods at %d, want about 3", n, second)
+		}
+	}
 }

@@ -1,0 +1,256 @@
+package replay
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/autoscale"
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
+	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+	"github.com/plimsoll-k8s/plimsoll/internal/trace"
+	"github.com/plimsoll-k8s/plimsoll/internal/trace/generate"
+)
+
+// autoscaler returns one of some groups.
+func autoscaler(t testing.TB, groups ...string) *Autoscaler {
+	t.Helper()
+	spec, err := autoscale.Parse(groups)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Autoscaler{Spec: spec}
+}
+
+// keeping adds a policy with a rate, and without room for the biggest pod.
+func (a *Autoscaler) keeping(rate string) *Autoscaler {
+	a.Slack = &v1alpha1.ResourceSlack{
+		ObjectMeta: metav1.ObjectMeta{Name: "slack"},
+		Spec:       v1alpha1.ResourceSlackSpec{MinRate: rate, CoverBiggestPod: new(false)},
+	}
+	a.Slack.Spec.Default()
+	return a
+}
+
+// scaledRun runs a cluster with an autoscaler.
+func scaledRun(t *testing.T, cluster *trace.Cluster, a *Autoscaler, tail int64) (Outcome, map[string]string) {
+	t.Helper()
+	o := options(t, "default", "constant:mean=0.5", 1)
+	o.Autoscaler, o.Tail = a, tail
+	r := &recorder{nodes: map[string]string{}}
+	o.Placed = r.placed
+	return outcomeOf(t, FromTrace(cluster, usage.Limits{CPU: 2, Memory: 2}, 1), o), r.nodes
+}
+
+// One node of 4 cores that 4 pods fill. At 605 s a burst of 4 more comes.
+//
+// Without slack the autoscaler sees them at 610 and makes a node, which is there at
+// 730: each has waited for 125 s. With a rate of 100 %, it has made a node for 4
+// placeholders at the start, and none of them waits; at 610 it makes another.
+func TestBurst(t *testing.T) {
+	cluster := &trace.Cluster{Nodes: []trace.Node{machine("first", 4, 16)}}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		cluster.Pods = append(cluster.Pods, needs(name, 1, 2, 0, trace.Never))
+	}
+	for _, name := range []string{"e", "f", "g", "h"} {
+		cluster.Pods = append(cluster.Pods, needs(name, 1, 2, 605, trace.Never))
+	}
+	const group = "shape=4x16,boot=120"
+	got, on := scaledRun(t, cluster, autoscaler(t, group), 3600)
+	if got.PendingSeconds.Max != 125 || got.PendingSeconds.Mean != 62.5 || on["e"] != "group-1-00001" {
+		t.Errorf("without slack: pending %+v, on %v", got.PendingSeconds, on)
+	}
+	// The run ends at 660 + 3600 s. The second node is there from 610 on.
+	want := Scaling{Cost: (4260 + 3650) / 3600.0, NodeHours: (4260 + 3650) / 3600.0, ScaleUps: 1, NodesAdded: 1, NodesPeak: 2}
+	if diff := cmp.Diff(want, *got.Scaling, cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-9 })); diff != "" {
+		t.Errorf("without slack: -want +got:\n%s", diff)
+	}
+	got, on = scaledRun(t, cluster, autoscaler(t, group).keeping("100%"), 3600)
+	if got.PendingSeconds.Max != 0 || on["e"] != "group-1-00001" {
+		t.Errorf("with slack: pending %+v, on %v", got.PendingSeconds, on)
+	}
+	// Of the 4260 s the slack is not there while the first node for it boots, and for
+	// 120 s after the burst has taken its place.
+	if want := (4260 - 240) / 4260.0; math.Abs(got.Scaling.Slack.Mean-want) > 1e-9 || got.Scaling.Slack.Least != 0 {
+		t.Errorf("slack kept %+v, want a mean of %v", got.Scaling.Slack, want)
+	}
+}
+
+// The numbers of the demo: 8 pods of a web service fill two nodes of 4 cores, a burst
+// of 4 comes, nodes take 3 s to boot, and the autoscaler looks at once. There it waits
+// for 3.0 to 3.4 s, and with slack of 50 % not at all; so it does here.
+func TestBurstOfTheDemo(t *testing.T) {
+	cluster := &trace.Cluster{}
+	for _, name := range []string{"w1", "w2", "w3", "w4", "w5", "w6", "w7", "w8"} {
+		cluster.Pods = append(cluster.Pods, needs(name, 1, 1, 0, trace.Never))
+	}
+	for _, name := range []string{"b1", "b2", "b3", "b4"} {
+		cluster.Pods = append(cluster.Pods, needs(name, 1, 1, 60, trace.Never))
+	}
+	const group = "shape=4x16,boot=3,interval=1"
+	got, on := scaledRun(t, cluster, autoscaler(t, group), 600)
+	if got.PendingSeconds.Max != 3 || on["b1"] != "group-1-00003" || got.Scaling.NodesAdded != 3 {
+		t.Errorf("without slack: pending %+v, on %v, %+v", got.PendingSeconds, on, got.Scaling)
+	}
+	got, on = scaledRun(t, cluster, autoscaler(t, group).keeping("50%"), 600)
+	// The web service has waited for its own first nodes: 8 of 12 for 3 s.
+	if got.PendingSeconds.Mean != 2 || got.PendingSeconds.Max != 3 || on["b1"] != "group-1-00003" {
+		t.Errorf("with slack: pending %+v, on %v", got.PendingSeconds, on)
+	}
+	// Afterwards 12 cores are requested and 6 more kept: 18 are 5 nodes of 4.
+	if got.Scaling.NodesAdded != 5 || got.Scaling.Slack.Mean < 0.98 {
+		t.Errorf("with slack: %+v %+v", got.Scaling, got.Scaling.Slack)
+	}
+}
+
+// One node is there and two are made, for 12 pods of 1 core on nodes of 4. The pods run
+// for 1000 s, those of the first node from 0 on, the others from 120 on; a and e do not
+// end. From 1120 on one of the two is empty, and the other has e, a quarter of it, for
+// which there is room beside a. 600 s later both go, and e moves.
+func TestNodesGo(t *testing.T) {
+	cluster := &trace.Cluster{Nodes: []trace.Node{machine("first", 4, 16)}}
+	for i := range 12 {
+		end := int64(1000)
+		if i == 0 || i == 4 {
+			end = trace.Never
+		}
+		cluster.Pods = append(cluster.Pods, needs(string(rune('a'+i)), 1, 2, 0, end))
+	}
+	const group = "shape=4x16,boot=120,after-add=0"
+	got, on := scaledRun(t, cluster, autoscaler(t, group), 7200)
+	if got.Scaling.NodesAdded != 2 || got.Scaling.NodesRemoved != 2 || math.Abs(got.Scaling.NodeHours-(2*1720+7200)/3600.0) > 1e-9 {
+		t.Errorf("%+v", got.Scaling)
+	}
+	if got.Churn != 1 || on["e"] != "first" || got.Scheduled != 12 || got.Unschedulable != 0 || got.PendingSeconds.Mean != 80 {
+		t.Errorf("%d pods had to move, e to %s, %d scheduled, pending %+v", got.Churn, on["e"], got.Scheduled, got.PendingSeconds)
+	}
+	// A pod that moves goes on with what is left of its time. a is to run for 3000 s
+	// and e for 5000, so that e ends at 5120. Looked at every 60 s there are nodes with
+	// pods: 1 until 60, 3 from 120 until 1080 (17 times), 2 from 1140 until 1680 (10), 1 from
+	// 1740 until 5100 (57): 2 + 51 + 20 + 57 over 120.
+	cluster.Pods[0].End, cluster.Pods[4].End = 3000, 5000
+	got, _ = scaledRun(t, cluster, autoscaler(t, group), 7200)
+	if got.Churn != 1 || math.Abs(got.NodesUsed-130/120.0) > 1e-9 {
+		t.Errorf("%d pods had to move, %v nodes used, want %v", got.Churn, got.NodesUsed, 130/120.0)
+	}
+	got, _ = scaledRun(t, cluster, autoscaler(t, group+",min=2"), 7200)
+	if got.Scaling.NodesAdded != 0 || got.Scaling.NodesRemoved != 0 || got.Scaling.NodesPeak != 3 || got.Churn != 0 {
+		t.Errorf("never fewer than two: %+v", got.Scaling)
+	}
+}
+
+// A rate beyond all reason makes as many placeholders as there may be.
+func TestAbsurdSlack(t *testing.T) {
+	cluster := &trace.Cluster{Nodes: []trace.Node{machine("first", 4, 16)}, Pods: []trace.Pod{needs("a", 1, 2, 0, trace.Never)}}
+	got, _ := scaledRun(t, cluster, autoscaler(t, "shape=64x256,max=100,interval=60,boot=60").keeping("9999"), 120)
+	if got.Scaling.NodesAdded != 100 || got.Scaling.Slack.Mean >= 1 || got.Unschedulable != 0 {
+		t.Errorf("%+v %+v", got.Scaling, got.Scaling.Slack)
+	}
+}
+
+// What cannot be done is said.
+func TestAutoscalerCannot(t *testing.T) {
+	one := func(cores int64) *trace.Cluster {
+		return &trace.Cluster{Nodes: []trace.Node{machine("first", 1, 1)}, Pods: []trace.Pod{needs("a", cores, 2, 0, trace.Never), needs("b", cores, 2, 0, trace.Never)}}
+	}
+	for name, tc := range map[string]struct {
+		cluster *trace.Cluster
+		group   string
+		reasons map[string]int
+	}{
+		"no nodes at all":    {&trace.Cluster{Pods: one(4).Pods}, "shape=4x16", map[string]int{}},
+		"too large":          {one(5), "shape=4x16", map[string]int{"Insufficient cpu, Insufficient memory; fits no node of the autoscaler's groups": 2}},
+		"none allowed":       {one(4), "shape=4x16,max=0", map[string]int{"Insufficient cpu, Insufficient memory; the groups whose nodes it fits have their most nodes": 2}},
+		"one allowed":        {one(4), "shape=4x16,max=1", map[string]int{"Insufficient cpu, Insufficient memory; the groups whose nodes it fits have their most nodes": 1}},
+		"boots for too long": {one(4), "shape=4x16,boot=86400", map[string]int{"Insufficient cpu, Insufficient memory; a node for it boots": 2}},
+		"absurdly large":     {one(1000000), "shape=10000x131072,max=100000", map[string]int{"Insufficient cpu, Insufficient memory; fits no node of the autoscaler's groups": 2}},
+		"no pods":            {&trace.Cluster{Nodes: one(1).Nodes}, "max=100000", map[string]int{}},
+		"at once":            {one(4), "shape=4x16,boot=0", map[string]int{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, rate := range []string{"", "0", "300%"} {
+				a := autoscaler(t, tc.group)
+				if rate != "" {
+					a.keeping(rate)
+				}
+				got, _ := scaledRun(t, tc.cluster, a, 600)
+				if diff := cmp.Diff(tc.reasons, got.Reasons); diff != "" {
+					t.Errorf("slack %q: reasons: -want +got:\n%s", rate, diff)
+				}
+			}
+		})
+	}
+	a := autoscaler(t, "max=3")
+	if err := CheckAutoscaler(a, nil); err == nil || err.Error() != "group-1: shape: found none, and no node of the input that takes pods to go by" {
+		t.Errorf("%v", err)
+	}
+}
+
+// With an autoscaler, too, the same input and seed give the same bytes, and the input
+// is what it was.
+func TestAutoscalerSameBytes(t *testing.T) {
+	spec, err := generate.Parse("nodes=3,shapes=16x64,fill=4,pods=400,over=3600,bursts=4,life=1200,best-effort=0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	input := FromTrace(spec.Cluster(7), usage.Limits{CPU: 2, Memory: 2}, 7)
+	before := len(input.Nodes) + len(input.Pods)
+	var first string
+	for range 2 {
+		o := options(t, "low-risk", "bursts:mean=0.8", 7)
+		o.Autoscaler, o.Course = autoscaler(t, "shape=16x64,idle=120,after-add=60", "name=big,shape=64x256,max=2").keeping("10%"), true
+		raw, err := json.Marshal(outcomeOf(t, input, o))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == "" {
+			first = string(raw)
+		}
+		if string(raw) != first {
+			t.Errorf("the same seed gives\n%s and\n%s", first, raw)
+		}
+	}
+	for i := range input.Pods {
+		if input.Pods[i].Object.Spec.NodeName != "" {
+			t.Fatal("the input has changed")
+		}
+	}
+	if before != len(input.Nodes)+len(input.Pods) {
+		t.Error("the input has changed")
+	}
+}
+
+// A cluster as a user has it: pods that must be apart, a daemon on each node, taints
+// and labels, and a node of the input that is of the group.
+func TestAutoscalerOfManifests(t *testing.T) {
+	objects, err := manifest.Read([]string{"testdata/autoscaled.yaml"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := options(t, "default", "constant:mean=0.5", 1)
+	o.Tail = 3600
+	o.Autoscaler = autoscaler(t, "name=web,label=pool=web,boot=60,max=4").keeping("0")
+	r := &recorder{}
+	o.Placed = r.placed
+	got := outcomeOf(t, FromObjects(objects), o)
+	// The node that is there has one of the three, the two others get a node each.
+	// The fourth tolerates nothing: the group's nodes have the taint of the one that
+	// they are like. The fifth needs what the daemon takes on every node.
+	want := map[string]string{"apart-1": "web-0", "apart-2": "web-00001", "apart-3": "web-00002"}
+	if diff := cmp.Diff(want, r.nodes); diff != "" {
+		t.Errorf("nodes: -want +got:\n%s", diff)
+	}
+	if got.Scaling.NodesAdded != 2 || got.Unschedulable != 2 {
+		t.Errorf("%+v, %v", got.Scaling, got.Reasons)
+	}
+	for reason := range got.Reasons {
+		if !strings.HasSuffix(reason, "; fits no node of the autoscaler's groups") {
+			t.Errorf("%q", reason)
+		}
+	}
+}
