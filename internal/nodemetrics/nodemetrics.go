@@ -11,6 +11,7 @@ package nodemetrics
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 
@@ -62,8 +63,10 @@ type cluster struct {
 	nodes   corev1listers.NodeLister
 	pods    corev1listers.PodLister
 	judges  map[string]Judge
-	// counted are the nodes as they were at the last scrape, by name.
+	// counted are the nodes as they were at the last scrape, by name; names are
+	// in order, so that sums of the same figures are the same.
 	counted map[string]*counted
+	names   []string
 }
 
 // counted is a node, the pods that were on it, and their sums.
@@ -119,7 +122,8 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	}
 	for _, resource := range []noderes.Resource{noderes.CPU, noderes.Memory} {
 		limits, without := histogram{bounds: limitBuckets}, 0.0
-		for _, node := range c.watched.counted {
+		for _, name := range c.watched.names {
+			node := c.watched.counted[name]
 			sum, allocatable := node.sums.Of(resource), resource.Allocatable(node.info)
 			if allocatable > 0 {
 				limits.add(float64(sum.FlooredLimit) / float64(allocatable))
@@ -134,7 +138,8 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	}
 	for profile, judge := range c.watched.judges {
 		risks := histogram{bounds: riskBuckets}
-		for _, node := range c.watched.counted {
+		for _, name := range c.watched.names {
+			node := c.watched.counted[name]
 			risks.add(judge.Risk(node.info, node.sums))
 		}
 		out <- risks.metric(riskRatio, profile)
@@ -167,7 +172,7 @@ func (c *cluster) count() error {
 		}
 		now[node.Name] = before
 	}
-	c.counted = now
+	c.counted, c.names = now, slices.Sorted(maps.Keys(now))
 	return nil
 }
 
