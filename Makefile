@@ -35,11 +35,11 @@ build: ## all programs, into bin/
 # The real servers that tests and the demo start.
 .PHONY: test-servers
 test-servers:
-	@command -v prometheus >/dev/null || { \
+	@command -v prometheus >/dev/null && command -v promtool >/dev/null || { \
 	  echo "== installing Prometheus, which the tests start (Debian package prometheus)"; \
 	  sudo=$$(test "$$(id -u)" = 0 || echo sudo); \
 	  $$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends prometheus >/dev/null; } || { \
-	  echo "the tests want a Prometheus server: install it, so that 'prometheus' is in PATH"; exit 1; }
+	  echo "the tests want a Prometheus server and its promtool: install them, so that 'prometheus' and 'promtool' are in PATH"; exit 1; }
 	@echo "== building metrics-server, Karpenter and a client of load watchers, which the tests start (about 5 minutes the first time)"
 	@cd test/metricsserver && go build -o /dev/null sigs.k8s.io/metrics-server/cmd/metrics-server
 	@cd test/karpenter && go build -o /dev/null sigs.k8s.io/karpenter/kwok
@@ -72,11 +72,12 @@ OCM        := open-cluster-management.io/api/cluster
 OCM_UNUSED := placements clusterclaims
 
 .PHONY: generate
-generate: ## the generated code and CRDs
+generate: ## the generated code, CRDs and dashboards
 	$(TOOL) controller-gen object crd paths=./api/... output:crd:artifacts:config=config/crd
 	go run ./internal/crdgen config/crd/cluster.open-cluster-management.io_placements.yaml
 	@rm -rf config/crd/ocm
 	$(TOOL) controller-gen crd:maxDescLen=0 $(foreach version,v1 v1beta2 v1beta1 v1alpha1,paths=$(OCM)/$(version)) output:crd:artifacts:config=config/crd/ocm
+	go run ./internal/dashboardgen charts/plimsoll/files/dashboards
 	@cd config/crd/ocm && rm $(OCM_UNUSED:%=cluster.open-cluster-management.io_%.yaml)
 
 .PHONY: lint
