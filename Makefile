@@ -29,8 +29,9 @@ demo: ## a real scheduler on a real control plane, with and without Plimsoll; en
 	@bin/plimsoll-demo $(ARGS)
 
 .PHONY: build
-build: ## all programs, into bin/
+build: ## all programs, into bin/, and the links that make plimsoll a plugin of kubectl
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+	@ln -sf plimsoll bin/kubectl-plimsoll && ln -sf plimsoll bin/kubectl_complete-plimsoll
 
 # The real servers that tests and the demo start.
 .PHONY: test-servers

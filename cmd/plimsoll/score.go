@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -30,7 +29,7 @@ type scoreOptions struct {
 	schedulerName string
 	load          string
 	now           string
-	output        string
+	output        output
 }
 
 func newScoreCommand() *cobra.Command {
@@ -63,22 +62,21 @@ Plimsoll's at weight 1.`,
 	flags.StringVar(&o.schedulerName, "scheduler-name", "", "the profile to score with (default the only one, or the one a pod names)")
 	flags.StringVar(&o.load, "load", "", "a file with the nodes' load, as a load watcher sends it")
 	flags.StringVar(&o.now, "now", "", "the time at which the age of the load is judged, as in 2026-11-21T12:00:00Z (default the present)")
-	flags.StringVarP(&o.output, "output", "o", "table", "table or json")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	o.output.add(cmd)
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml", "json")
 	_ = cmd.MarkFlagFilename("load", "json")
 	return cmd
 }
 
-// scoreResult is the answer in JSON.
+// scoreResult is the answer in JSON and YAML.
 type scoreResult struct {
 	Pods []simulate.PodScores `json:"pods"`
 }
 
 func (o *scoreOptions) run(ctx context.Context, in io.Reader, out, warnings io.Writer) error {
 	warn := func(message string) { fmt.Fprintln(warnings, "plimsoll: warning:", message) }
-	if o.output != "table" && o.output != "json" {
-		return fmt.Errorf("--output: found %q, want table or json", o.output)
+	if err := o.output.validate(); err != nil {
+		return err
 	}
 	if len(o.files) == 0 {
 		return fmt.Errorf("--filename: nothing given, want files or folders with manifests of nodes and pods")
@@ -109,18 +107,14 @@ func (o *scoreOptions) run(ctx context.Context, in io.Reader, out, warnings io.W
 	if err != nil {
 		return err
 	}
-	if o.output == "json" {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(result)
-	}
-	if len(result.Pods) == 0 {
-		warn("no pending pods in what was given: all have spec.nodeName")
-	}
-	for _, pod := range result.Pods {
-		printScores(out, pod)
-	}
-	return nil
+	return o.output.print(out, result, func(out io.Writer) {
+		if len(result.Pods) == 0 {
+			warn("no pending pods in what was given: all have spec.nodeName")
+		}
+		for _, pod := range result.Pods {
+			printScores(out, pod)
+		}
+	})
 }
 
 // configuration reads the scheduler's configuration.

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -39,7 +37,7 @@ type slackPlanOptions struct {
 	policy    string
 	rate      string
 	namespace string
-	output    string
+	output    output
 }
 
 func newSlackPlanCommand() *cobra.Command {
@@ -71,8 +69,7 @@ reasons say why, and -o json has "feasible".`,
 	flags.StringVar(&o.policy, "policy", "", "file with a ResourceSlack")
 	flags.StringVar(&o.rate, "rate", "", "the rate to keep to spare, such as 10% or 0.1; overrides the policy's (default "+v1alpha1.DefaultRate+")")
 	flags.StringVar(&o.namespace, "namespace", "plimsoll-system", "namespace of the objects of -o yaml")
-	flags.StringVarP(&o.output, "output", "o", "table", "table, json or yaml")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
+	o.output.add(cmd)
 	_ = cmd.MarkFlagFilename("policy", "yaml", "yml", "json")
 	return cmd
 }
@@ -103,8 +100,8 @@ type slackMirror struct {
 }
 
 func (o *slackPlanOptions) run(in io.Reader, out, warnings io.Writer) error {
-	if !slices.Contains([]string{"table", "json", "yaml"}, o.output) {
-		return fmt.Errorf("--output: found %q, want table, json or yaml", o.output)
+	if err := o.output.validate(); err != nil {
+		return err
 	}
 	if len(o.files) == 0 {
 		return fmt.Errorf("--filename: nothing given, want files or folders with manifests of nodes and pods")
@@ -130,16 +127,10 @@ func (o *slackPlanOptions) run(in io.Reader, out, warnings io.Writer) error {
 	if err != nil {
 		return err
 	}
-	switch o.output {
-	case "json":
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(resultOf(plan))
-	case "yaml":
+	if o.output.form == asYAML {
 		return o.printObjects(out, warnings, policy, plan)
 	}
-	printPlan(out, plan)
-	return nil
+	return o.output.print(out, resultOf(plan), func(out io.Writer) { printPlan(out, plan) })
 }
 
 // readPolicy returns the policy that the flags name.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -217,16 +216,10 @@ func (p *plan) take(runs []*result.Run) error {
 }
 
 func (o *whatIfOptions) print(out io.Writer, r *result.Result) error {
-	switch o.output {
-	case "json":
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(r)
-	case "html":
+	if o.output.form == asHTML {
 		return whatif.Write(out, r)
 	}
-	printResult(out, r)
-	return nil
+	return o.output.print(out, r, func(out io.Writer) { printResult(out, r) })
 }
 
 // condemned is that the expression of --fail-on is true.
