@@ -14,7 +14,7 @@ TOOL    := go tool -modfile=tools/go.mod
 
 # Tests of packages with goroutines of their own also run under the race
 # detector.
-RACE := ./load/... ./internal/noderes/... ./internal/fleet/... ./internal/controllers/... ./plugins/... ./slack/...
+RACE := ./load/... ./internal/noderes/... ./internal/nodemetrics/... ./internal/fleet/... ./internal/controllers/... ./plugins/... ./slack/...
 
 FUZZTIME ?= 10s
 
@@ -41,10 +41,11 @@ test-servers:
 	  sudo=$$(test "$$(id -u)" = 0 || echo sudo); \
 	  $$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends prometheus >/dev/null; } || { \
 	  echo "the tests want a Prometheus server and its promtool: install them, so that 'prometheus' and 'promtool' are in PATH"; exit 1; }
-	@echo "== building metrics-server, Karpenter and a client of load watchers, which the tests start (about 5 minutes the first time)"
+	@echo "== building metrics-server, Karpenter, kubectl and a client of load watchers, which the tests start (about 5 minutes the first time)"
 	@cd test/metricsserver && go build -o /dev/null sigs.k8s.io/metrics-server/cmd/metrics-server
 	@cd test/karpenter && go build -o /dev/null sigs.k8s.io/karpenter/kwok
 	@cd test/loadwatcher && go build -o /dev/null .
+	@cd test/kubectl && go build -o /dev/null .
 
 .PHONY: test
 test: test-servers ## all tests: unit, race, fuzz corpora, integration on the embedded control plane
@@ -90,7 +91,7 @@ verify: lint ## lint, and that what is generated is up to date
 	@before=$$(git status --porcelain; git diff); $(MAKE) --no-print-directory generate; go mod tidy; \
 	  after=$$(git status --porcelain; git diff); \
 	  if [ "$$before" != "$$after" ]; then echo "generated files or go.mod are not up to date; run 'make generate' and 'go mod tidy':"; git status --short; exit 1; fi
-	@for module in tools test/metricsserver test/loadwatcher test/karpenter; do (cd $$module && go mod verify >/dev/null) || exit 1; done
+	@for module in tools test/metricsserver test/loadwatcher test/karpenter test/kubectl; do (cd $$module && go mod verify >/dev/null) || exit 1; done
 
 .PHONY: fmt
 fmt: ## format the code

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,6 +13,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -112,10 +114,11 @@ func TestCollect(t *testing.T) {
 		t.Errorf("%d nodes of the other scheduler", n)
 	}
 	end()
-	for testutil.CollectAndCount(&c) > 0 {
-		if t.Context().Err() != nil {
-			t.Fatal("shown after its end")
-		}
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
+		return testutil.CollectAndCount(&c) == 0, nil
+	})
+	if err != nil {
+		t.Error("shown after its end")
 	}
 }
 
