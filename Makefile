@@ -14,7 +14,7 @@ TOOL    := go tool -modfile=tools/go.mod
 
 # Tests of packages with goroutines of their own also run under the race
 # detector.
-RACE := ./load/... ./internal/noderes/... ./internal/fleet/... ./internal/controllers/... ./plugins/... ./slack/...
+RACE := ./load/... ./internal/noderes/... ./internal/nodemetrics/... ./internal/fleet/... ./internal/controllers/... ./plugins/... ./slack/...
 
 FUZZTIME ?= 10s
 
@@ -29,26 +29,28 @@ demo: ## a real scheduler on a real control plane, with and without Plimsoll; en
 	@bin/plimsoll-demo $(ARGS)
 
 .PHONY: build
-build: ## all programs, into bin/
+build: ## all programs, into bin/, and the links that make plimsoll a plugin of kubectl
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+	@ln -sf plimsoll bin/kubectl-plimsoll && ln -sf plimsoll bin/kubectl_complete-plimsoll
 
 # The real servers that tests and the demo start.
 .PHONY: test-servers
 test-servers:
-	@command -v prometheus >/dev/null || { \
+	@command -v prometheus >/dev/null && command -v promtool >/dev/null || { \
 	  echo "== installing Prometheus, which the tests start (Debian package prometheus)"; \
 	  sudo=$$(test "$$(id -u)" = 0 || echo sudo); \
 	  $$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends prometheus >/dev/null; } || { \
-	  echo "the tests want a Prometheus server: install it, so that 'prometheus' is in PATH"; exit 1; }
+	  echo "the tests want a Prometheus server and its promtool: install them, so that 'prometheus' and 'promtool' are in PATH"; exit 1; }
 	@command -v chromium >/dev/null || { \
 	  echo "== installing Chromium, in which the tests look at reports (Debian package chromium)"; \
 	  sudo=$$(test "$$(id -u)" = 0 || echo sudo); \
 	  $$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; } || { \
 	  echo "the tests want a browser: install Chromium, so that 'chromium' is in PATH"; exit 1; }
-	@echo "== building metrics-server, Karpenter and a client of load watchers, which the tests start (about 5 minutes the first time)"
+	@echo "== building metrics-server, Karpenter, kubectl and a client of load watchers, which the tests start (about 5 minutes the first time)"
 	@cd test/metricsserver && go build -o /dev/null sigs.k8s.io/metrics-server/cmd/metrics-server
 	@cd test/karpenter && go build -o /dev/null sigs.k8s.io/karpenter/kwok
 	@cd test/loadwatcher && go build -o /dev/null .
+	@cd test/kubectl && go build -o /dev/null .
 
 .PHONY: test
 test: test-servers ## all tests: unit, race, fuzz corpora, integration on the embedded control plane
@@ -77,11 +79,12 @@ OCM        := open-cluster-management.io/api/cluster
 OCM_UNUSED := placements clusterclaims
 
 .PHONY: generate
-generate: ## the generated code and CRDs
+generate: ## the generated code, CRDs and dashboards
 	$(TOOL) controller-gen object crd paths=./api/... output:crd:artifacts:config=config/crd
 	go run ./internal/crdgen config/crd/cluster.open-cluster-management.io_placements.yaml
 	@rm -rf config/crd/ocm
 	$(TOOL) controller-gen crd:maxDescLen=0 $(foreach version,v1 v1beta2 v1beta1 v1alpha1,paths=$(OCM)/$(version)) output:crd:artifacts:config=config/crd/ocm
+	go run ./internal/dashboardgen charts/plimsoll/files/dashboards
 	@cd config/crd/ocm && rm $(OCM_UNUSED:%=cluster.open-cluster-management.io_%.yaml)
 
 .PHONY: lint
@@ -93,7 +96,7 @@ verify: lint ## lint, and that what is generated is up to date
 	@before=$$(git status --porcelain; git diff); $(MAKE) --no-print-directory generate; go mod tidy; \
 	  after=$$(git status --porcelain; git diff); \
 	  if [ "$$before" != "$$after" ]; then echo "generated files or go.mod are not up to date; run 'make generate' and 'go mod tidy':"; git status --short; exit 1; fi
-	@for module in tools test/metricsserver test/loadwatcher test/karpenter; do (cd $$module && go mod verify >/dev/null) || exit 1; done
+	@for module in tools test/metricsserver test/loadwatcher test/karpenter test/kubectl; do (cd $$module && go mod verify >/dev/null) || exit 1; done
 
 .PHONY: fmt
 fmt: ## format the code

@@ -124,7 +124,9 @@ func jitter() float64 { return 0.9 + 0.2*rand.Float64() }
 func (s *Store) read(ctx context.Context, source Source) (partial bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
+	began := time.Now()
 	reading, err := source.Read(ctx)
+	s.took(time.Since(began))
 	if err != nil {
 		s.failed(err)
 	} else if age := s.now().Sub(reading.Time); age > s.maxAge {

@@ -48,6 +48,32 @@ type Stats struct {
 	Lost map[Series]int
 	// Rejected are the values that were left out because they made no sense.
 	Rejected int
+	// Durations are how long reads took, those that failed included.
+	Durations Durations
+}
+
+// DurationBounds are the upper bounds by which Durations are counted.
+var DurationBounds = []time.Duration{
+	10 * time.Millisecond, 30 * time.Millisecond, 100 * time.Millisecond, 300 * time.Millisecond,
+	time.Second, 3 * time.Second, readTimeout,
+}
+
+// Durations count how long something took.
+type Durations struct {
+	Count int
+	Sum   time.Duration
+	// Within counts, for each of the DurationBounds, what took no longer.
+	Within [7]int
+}
+
+func (d *Durations) add(took time.Duration) {
+	d.Count++
+	d.Sum += took
+	for i, bound := range DurationBounds {
+		if took <= bound {
+			d.Within[i]++
+		}
+	}
 }
 
 // NewStore returns an empty store that shows no reading older than maxAge as
@@ -186,6 +212,13 @@ func carry(nodes, older map[string]Node, series Series) map[string]Node {
 		}
 	}
 	return out
+}
+
+// took counts how long a read took.
+func (s *Store) took(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stats.Durations.add(d)
 }
 
 // failed counts a read that brought no reading.

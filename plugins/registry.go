@@ -7,11 +7,17 @@
 package plugins
 
 import (
+	"context"
+	"sync"
 	"time"
 
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/component-base/metrics/legacyregistry"
+	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
 	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/nodemetrics"
 	"github.com/plimsoll-k8s/plimsoll/internal/noderes"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/plugins/lowriskovercommitment"
@@ -24,7 +30,13 @@ var Names = []string{noderesourcesallocatable.Name, noderesourceslimits.Name, lo
 
 // Registry returns the constructors of all plugins. Plugins made by them share
 // the sums per node and the reading of load: a registry is for one scheduler.
-func Registry() runtime.Registry { return registry(lowriskovercommitment.NewStores()) }
+func Registry() runtime.Registry {
+	registry := registry(lowriskovercommitment.NewStores())
+	for name, factory := range registry {
+		registry[name] = watched(factory)
+	}
+	return registry
+}
 
 // RegistryWithLoad returns the same with load from stores that make makes, given
 // how old load may be, in place of the sources that the plugins' arguments name.
@@ -40,6 +52,26 @@ func registry(stores *lowriskovercommitment.Stores) runtime.Registry {
 		lowriskovercommitment.Name:    lowriskovercommitment.NewShared(cache, stores),
 	}
 }
+
+// watched returns a constructor whose plugins' nodes are in the metrics of the
+// process.
+func watched(factory runtime.PluginFactory) runtime.PluginFactory {
+	return func(ctx context.Context, args apiruntime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+		plugin, err := factory(ctx, args, handle)
+		if informers := handle.SharedInformerFactory(); err == nil && informers != nil {
+			judge, _ := plugin.(nodemetrics.Judge)
+			collector().Watch(ctx, informers, handle.ProfileName(), judge)
+		}
+		return plugin, err
+	}
+}
+
+// collector has the metrics of the nodes, among those of the scheduler.
+var collector = sync.OnceValue(func() *nodemetrics.Collector {
+	c := &nodemetrics.Collector{}
+	legacyregistry.RawMustRegister(c)
+	return c
+})
 
 // Options returns the plugins as options of kube-scheduler's command.
 func Options() []app.Option {

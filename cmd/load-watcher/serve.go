@@ -55,7 +55,7 @@ func (o *options) serve(ctx context.Context, stderr io.Writer) error {
 	server := &http.Server{
 		Handler: service.New(service.Config{
 			Store: store, Source: source.String(), State: state, TokenFile: o.authToken,
-			Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
+			Registry: registry, Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
 		}),
 		ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 1 << 16,
 		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),

@@ -2,16 +2,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/doctor"
 	"github.com/plimsoll-k8s/plimsoll/internal/kubeaccess"
@@ -21,7 +18,7 @@ import (
 // doctorOptions are the flags of plimsoll doctor.
 type doctorOptions struct {
 	kubeconfig string
-	output     string
+	output     output
 	timeout    time.Duration
 }
 
@@ -47,22 +44,21 @@ The exit code is 1 if there is a problem.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "access to the cluster (default the pod's own, $KUBECONFIG or ~/.kube/config)")
-	flags.StringVarP(&o.output, "output", "o", "table", "table, json or yaml")
+	o.output.add(cmd)
 	flags.DurationVar(&o.timeout, "timeout", time.Minute, "how long all checks may take")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.MarkFlagFilename("kubeconfig")
 	return cmd
 }
 
 func (o *doctorOptions) run(ctx context.Context, out io.Writer) error {
-	if !slices.Contains([]string{"table", "json", "yaml"}, o.output) {
-		return fmt.Errorf("--output: found %q, want table, json or yaml", o.output)
+	if err := o.output.validate(); err != nil {
+		return err
 	}
 	config, err := kubeaccess.Config(o.kubeconfig)
 	if err != nil {
 		return fmt.Errorf("--kubeconfig: no access to a cluster: %w", err)
 	}
-	cluster, err := doctor.New(config, version.Kubernetes())
+	cluster, err := doctor.New(config, version.Get().Kubernetes)
 	if err != nil {
 		return fmt.Errorf("--kubeconfig: %w", err)
 	}
@@ -72,7 +68,7 @@ func (o *doctorOptions) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return &failure{err}
 	}
-	if err := o.print(out, findings); err != nil {
+	if err := o.output.print(out, findings, func(out io.Writer) { printFindings(out, findings) }); err != nil {
 		return err
 	}
 	problems := 0
@@ -87,20 +83,7 @@ func (o *doctorOptions) run(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-func (o *doctorOptions) print(out io.Writer, findings []doctor.Finding) error {
-	switch o.output {
-	case "json":
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(findings)
-	case "yaml":
-		raw, err := yaml.Marshal(findings)
-		if err != nil {
-			return err
-		}
-		_, err = out.Write(raw)
-		return err
-	}
+func printFindings(out io.Writer, findings []doctor.Finding) {
 	t := table.NewWriter()
 	t.SetOutputMirror(out)
 	t.SetStyle(table.StyleLight)
@@ -112,5 +95,4 @@ func (o *doctorOptions) print(out io.Writer, findings []doctor.Finding) error {
 		t.AppendRow(table.Row{f.Check, f.Level, f.Message, f.Fix})
 	}
 	t.Render()
-	return nil
 }

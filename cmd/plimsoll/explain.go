@@ -40,7 +40,7 @@ type explainPodOptions struct {
 
 	profile string
 	top     int
-	output  string
+	output  output
 }
 
 func newExplainPodCommand() *cobra.Command {
@@ -90,8 +90,7 @@ plimsoll load top reads it, with the same flags.`,
 	flags := cmd.Flags()
 	flags.StringVar(&o.profile, "profile", "", "a ready-made profile, or a file with a KubeSchedulerConfiguration, in place of --config")
 	flags.IntVar(&o.top, "top", 10, "how many of the nodes that the pod fits to show, the best; 0 for all")
-	flags.StringVarP(&o.output, "output", "o", "table", "table or json")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	o.output.add(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(profiles.Names, cobra.ShellCompDirectiveDefault))
 	for _, given := range []string{"filename", "snapshot"} {
 		for _, other := range []string{"provider", "kubeconfig"} {
@@ -104,9 +103,10 @@ plimsoll load top reads it, with the same flags.`,
 
 func (o *explainPodOptions) run(cmd *cobra.Command, name string) error {
 	warn := warnings(cmd.ErrOrStderr())
+	if err := o.output.validate(); err != nil {
+		return err
+	}
 	switch {
-	case o.output != "table" && o.output != "json":
-		return fmt.Errorf("--output: found %q, want table or json", o.output)
 	case o.top < 0:
 		return fmt.Errorf("--top: found %d, want at least 0", o.top)
 	case len(o.files) > 0 && o.snapshot != "":
@@ -130,11 +130,7 @@ func (o *explainPodOptions) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	if o.output == "json" {
-		return printJSON(cmd.OutOrStdout(), explained)
-	}
-	explained.print(cmd.OutOrStdout(), o.top)
-	return nil
+	return o.output.print(cmd.OutOrStdout(), explained, func(out io.Writer) { explained.print(out, o.top) })
 }
 
 // isLive reports whether a cluster is to be asked.

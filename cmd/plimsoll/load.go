@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -41,7 +40,7 @@ type topOptions struct {
 	config    string
 	scheduler string
 	sortBy    string
-	output    string
+	output    output
 	watch     bool
 	interval  time.Duration
 }
@@ -80,10 +79,9 @@ are samples enough.`,
 	flags.StringVar(&o.config, "config", "", "a KubeSchedulerConfiguration, whose LowRiskOverCommitment says where load is read from, in place of --provider")
 	flags.StringVar(&o.scheduler, "scheduler-name", "", "the profile of that configuration (default the first that names a source)")
 	flags.StringVar(&o.sortBy, "sort-by", "cpu", "cpu, memory (the highest first) or name")
-	flags.StringVarP(&o.output, "output", "o", "table", "table or json")
+	o.output.add(cmd)
 	flags.BoolVarP(&o.watch, "watch", "w", false, "read again and again until Ctrl-C")
 	flags.DurationVar(&o.interval, "interval", 15*time.Second, "time between two reads with --watch, at least 1s")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	for _, flag := range []string{"provider", "config", "kubeconfig", "watch"} {
 		cmd.MarkFlagsMutuallyExclusive("snapshot", flag)
 	}
@@ -92,7 +90,7 @@ are samples enough.`,
 	return cmd
 }
 
-// topResult is the answer in JSON.
+// topResult is the answer in JSON and YAML.
 type topResult struct {
 	Source string    `json:"source"`
 	Time   time.Time `json:"time"`
@@ -121,14 +119,12 @@ type topUtilisation struct {
 // validate says what is wrong with the flags that concern the output.
 func (o *topOptions) validate() error {
 	switch {
-	case o.output != "table" && o.output != "json":
-		return fmt.Errorf("--output: found %q, want table or json", o.output)
 	case o.sortBy != "cpu" && o.sortBy != "memory" && o.sortBy != "name":
 		return fmt.Errorf("--sort-by: found %q, want cpu, memory or name", o.sortBy)
 	case o.interval < time.Second:
 		return fmt.Errorf("--interval: found %s, want at least 1s", o.interval)
 	}
-	return nil
+	return o.output.validate()
 }
 
 func (o *topOptions) run(ctx context.Context, out, warnings io.Writer) error {
@@ -224,14 +220,11 @@ func (o *topOptions) show(ctx context.Context, source load.Source, out, warnings
 func (o *topOptions) print(reading load.Reading, now time.Time, out, warnings io.Writer) error {
 	result := summarize(reading, now)
 	slices.SortFunc(result.Nodes, func(a, b topNode) int { return cmp.Or(o.compare(a, b), cmp.Compare(a.Name, b.Name)) })
-	if o.output == "json" {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		if err := encoder.Encode(result); err != nil {
-			return err
-		}
-	} else {
-		result.print(out)
+	if o.watch && o.output.form == asYAML {
+		fmt.Fprintln(out, "---") // a document for each read
+	}
+	if err := o.output.print(out, result, result.print); err != nil {
+		return err
 	}
 	if result.Rejected > 0 || result.Stale > 0 {
 		fmt.Fprintf(warnings, "plimsoll: warning: left out: %d values that make no sense or belong to no node, %d nodes with old values only\n", result.Rejected, result.Stale)

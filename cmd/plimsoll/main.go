@@ -27,7 +27,9 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := newCommand().ExecuteContext(ctx)
+	cmd := newCommand()
+	cmd.SetArgs(as(cmd, os.Args[0], os.Args[1:]))
+	err := cmd.ExecuteContext(ctx)
 	stop()
 	os.Exit(report(err))
 }
@@ -51,18 +53,6 @@ scheduler and before anything is changed.`,
 	version.AddFlag(cmd)
 	cmd.AddCommand(newSnapshotCommand(), newScoreCommand(), newExplainCommand(), newSimulateCommand(), newCompareCommand(), newRunCommand(), newLoadCommand(), newSlackCommand(), newPlacementCommand(), newDoctorCommand(), newVersionCommand())
 	return cmd
-}
-
-func newVersionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), "plimsoll", version.String())
-			return err
-		},
-	}
 }
 
 // report prints an error on one line and returns the exit code.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -36,7 +35,7 @@ type decideOptions struct {
 	input
 
 	now    string
-	output string
+	output output
 }
 
 func newPlacementDecideCommand() *cobra.Command {
@@ -63,17 +62,11 @@ conditions say so.`,
 	}
 	o.add(cmd, "")
 	cmd.Flags().StringVar(&o.now, "now", "", "time to decide at, as 2026-01-31T12:00:00Z: tolerations and scores end (default that of the snapshot, or the present)")
-	addOutputFlag(cmd, &o.output)
+	o.output.add(cmd)
 	return cmd
 }
 
-// addOutputFlag adds -o of the placement commands.
-func addOutputFlag(cmd *cobra.Command, output *string) {
-	cmd.Flags().StringVarP(output, "output", "o", "table", "table or json")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
-}
-
-// placementsResult is the answer in JSON.
+// placementsResult is the answer in JSON and YAML.
 type placementsResult struct {
 	Placements []placementResult `json:"placements"`
 }
@@ -117,8 +110,8 @@ type conditionResult struct {
 }
 
 func (o *decideOptions) run(in io.Reader, out, warnings io.Writer) error {
-	if o.output != "table" && o.output != "json" {
-		return fmt.Errorf("--output: found %q, want table or json", o.output)
+	if err := o.output.validate(); err != nil {
+		return err
 	}
 	if err := o.validate("placements and clusters"); err != nil {
 		return err
@@ -137,7 +130,7 @@ func (o *decideOptions) run(in io.Reader, out, warnings io.Writer) error {
 			verdicts = append(verdicts, namedVerdict{key, verdict, chosenBefore(hub, key)})
 		}
 	}
-	return printVerdicts(out, o.output, verdicts)
+	return printVerdicts(out, &o.output, verdicts)
 }
 
 // hub returns what there is to decide over, and at which time.
@@ -228,23 +221,19 @@ type namedVerdict struct {
 }
 
 // printVerdicts prints all of them.
-func printVerdicts(out io.Writer, output string, verdicts []namedVerdict) error {
-	if output == "json" {
-		result := placementsResult{Placements: []placementResult{}}
-		for _, verdict := range verdicts {
-			result.Placements = append(result.Placements, placementResultOf(verdict))
-		}
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(result)
+func printVerdicts(out io.Writer, output *output, verdicts []namedVerdict) error {
+	result := placementsResult{Placements: []placementResult{}}
+	for _, verdict := range verdicts {
+		result.Placements = append(result.Placements, placementResultOf(verdict))
 	}
-	for i, verdict := range verdicts {
-		if i > 0 {
-			fmt.Fprintln(out)
+	return output.print(out, result, func(out io.Writer) {
+		for i, verdict := range verdicts {
+			if i > 0 {
+				fmt.Fprintln(out)
+			}
+			printVerdict(out, verdict)
 		}
-		printVerdict(out, verdict)
-	}
-	return nil
+	})
 }
 
 func placementResultOf(verdict namedVerdict) placementResult {

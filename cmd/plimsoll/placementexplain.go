@@ -26,7 +26,7 @@ import (
 // explainOptions are the flags of plimsoll placement explain.
 type explainOptions struct {
 	kubeconfig string
-	output     string
+	output     output
 	timeout    time.Duration
 }
 
@@ -48,14 +48,14 @@ what the hub says now; nothing is changed.`,
 	flags := cmd.Flags()
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "access to the hub (default the pod's own, $KUBECONFIG or ~/.kube/config)")
 	flags.DurationVar(&o.timeout, "timeout", 30*time.Second, "how long to wait for the API server")
-	addOutputFlag(cmd, &o.output)
+	o.output.add(cmd)
 	_ = cmd.MarkFlagFilename("kubeconfig")
 	return cmd
 }
 
 func (o *explainOptions) run(ctx context.Context, name string, out io.Writer) error {
-	if o.output != "table" && o.output != "json" {
-		return fmt.Errorf("--output: found %q, want table or json", o.output)
+	if err := o.output.validate(); err != nil {
+		return err
 	}
 	namespace, placement, ok := strings.Cut(name, "/")
 	if !ok || namespace == "" || placement == "" {
@@ -81,7 +81,7 @@ func (o *explainOptions) run(ctx context.Context, name string, out io.Writer) er
 	if !ok {
 		return &failure{fmt.Errorf("there is no placement %s", key)}
 	}
-	return printVerdicts(out, o.output, []namedVerdict{{key, verdict, chosenBefore(hub, key)}})
+	return printVerdicts(out, &o.output, []namedVerdict{{key, verdict, chosenBefore(hub, key)}})
 }
 
 // readLiveHub reads all that placements look at.

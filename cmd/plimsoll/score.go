@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -20,7 +18,7 @@ type scoreOptions struct {
 
 	config        string
 	schedulerName string
-	output        string
+	output        output
 }
 
 func newScoreCommand() *cobra.Command {
@@ -55,21 +53,20 @@ Plimsoll's at weight 1.`,
 	flags.StringVar(&o.config, "config", "", "a KubeSchedulerConfiguration (v1, v1beta3 or v1beta2)")
 	flags.StringVar(&o.schedulerName, "scheduler-name", "", "the profile to score with (default the only one, or the one a pod names)")
 	o.instant.add(cmd)
-	flags.StringVarP(&o.output, "output", "o", "table", "table or json")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	o.output.add(cmd)
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml", "json")
 	return cmd
 }
 
-// scoreResult is the answer in JSON.
+// scoreResult is the answer in JSON and YAML.
 type scoreResult struct {
 	Pods []simulate.PodScores `json:"pods"`
 }
 
 func (o *scoreOptions) run(ctx context.Context, in io.Reader, out, errs io.Writer) error {
 	warn := warnings(errs)
-	if o.output != "table" && o.output != "json" {
-		return fmt.Errorf("--output: found %q, want table or json", o.output)
+	if err := o.output.validate(); err != nil {
+		return err
 	}
 	if err := o.validate("nodes and pods"); err != nil {
 		return err
@@ -86,23 +83,14 @@ func (o *scoreOptions) run(ctx context.Context, in io.Reader, out, errs io.Write
 	if err != nil {
 		return err
 	}
-	if o.output == "json" {
-		return printJSON(out, result)
-	}
-	if len(result.Pods) == 0 {
-		warn("no pending pods in what was given: all have spec.nodeName")
-	}
-	for _, pod := range result.Pods {
-		printScores(out, pod)
-	}
-	return nil
-}
-
-// printJSON prints an answer for programs.
-func printJSON(out io.Writer, answer any) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(answer)
+	return o.output.print(out, result, func(out io.Writer) {
+		if len(result.Pods) == 0 {
+			warn("no pending pods in what was given: all have spec.nodeName")
+		}
+		for _, pod := range result.Pods {
+			printScores(out, pod)
+		}
+	})
 }
 
 // configuration reads the scheduler's configuration, and returns that of score if

@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -39,7 +37,7 @@ type slackPlanOptions struct {
 	policy    string
 	rate      string
 	namespace string
-	output    string
+	output    output
 }
 
 func newSlackPlanCommand() *cobra.Command {
@@ -71,8 +69,7 @@ reasons say why, and -o json has "feasible".`,
 	flags.StringVar(&o.policy, "policy", "", "file with a ResourceSlack")
 	flags.StringVar(&o.rate, "rate", "", "the rate to keep to spare, such as 10% or 0.1; overrides the policy's (default "+v1alpha1.DefaultRate+")")
 	flags.StringVar(&o.namespace, "namespace", "plimsoll-system", "namespace of the objects of -o yaml")
-	flags.StringVarP(&o.output, "output", "o", "table", "table, json or yaml")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
+	o.output.add(cmd)
 	_ = cmd.MarkFlagFilename("policy", "yaml", "yml", "json")
 	return cmd
 }
@@ -103,8 +100,8 @@ type slackMirror struct {
 }
 
 func (o *slackPlanOptions) run(ctx context.Context, in io.Reader, out, errs io.Writer) error {
-	if !slices.Contains([]string{"table", "json", "yaml"}, o.output) {
-		return fmt.Errorf("--output: found %q, want table, json or yaml", o.output)
+	if err := o.output.validate(); err != nil {
+		return err
 	}
 	if err := o.validate("nodes and pods"); err != nil {
 		return err
@@ -127,16 +124,10 @@ func (o *slackPlanOptions) run(ctx context.Context, in io.Reader, out, errs io.W
 	if err != nil {
 		return err
 	}
-	switch o.output {
-	case "json":
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(resultOf(plan))
-	case "yaml":
+	if o.output.form == asYAML {
 		return o.printObjects(out, errs, policy, plan)
 	}
-	printPlan(out, plan)
-	return nil
+	return o.output.print(out, resultOf(plan), func(out io.Writer) { printPlan(out, plan) })
 }
 
 // readPolicy returns the policy that the flags name.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/kubeaccess"
@@ -26,7 +24,7 @@ import (
 // slackStatusOptions are the flags of plimsoll slack status.
 type slackStatusOptions struct {
 	kubeconfig string
-	output     string
+	output     output
 	timeout    time.Duration
 }
 
@@ -47,9 +45,8 @@ in the way. The exit code is 1 if a policy is not ready.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "access to the cluster (default the pod's own, $KUBECONFIG or ~/.kube/config)")
-	flags.StringVarP(&o.output, "output", "o", "table", "table, json or yaml")
+	o.output.add(cmd)
 	flags.DurationVar(&o.timeout, "timeout", 30*time.Second, "how long to wait for the API server")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.MarkFlagFilename("kubeconfig")
 	return cmd
 }
@@ -63,8 +60,8 @@ type slackStatusResult struct {
 }
 
 func (o *slackStatusOptions) run(ctx context.Context, names []string, out io.Writer) error {
-	if !slices.Contains([]string{"table", "json", "yaml"}, o.output) {
-		return fmt.Errorf("--output: found %q, want table, json or yaml", o.output)
+	if err := o.output.validate(); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
@@ -72,20 +69,7 @@ func (o *slackStatusOptions) run(ctx context.Context, names []string, out io.Wri
 	if err != nil {
 		return err
 	}
-	switch o.output {
-	case "json":
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		err = encoder.Encode(results)
-	case "yaml":
-		var raw []byte
-		if raw, err = yaml.Marshal(results); err == nil {
-			_, err = out.Write(raw)
-		}
-	default:
-		printSlackStatus(out, results)
-	}
-	if err != nil {
+	if err := o.output.print(out, results, func(out io.Writer) { printSlackStatus(out, results) }); err != nil {
 		return err
 	}
 	for _, result := range results {

@@ -35,10 +35,13 @@ type whatIfOptions struct {
 	seed       uint64
 	seeds      int
 	failOn     string
-	output     string
+	output     output
 	report     string
 	force      bool
 }
+
+// asHTML is a form of the results that only these commands have.
+const asHTML = "html"
 
 // maxSeeds bounds how many runs there are of each kind, maxPack how many pods come
 // in a second.
@@ -167,10 +170,9 @@ func (o *whatIfOptions) addFlags(cmd *cobra.Command) {
 	flags.Uint64Var(&o.seed, "seed", 1, "what generated things are drawn by")
 	flags.IntVar(&o.seeds, "seeds", 1, "how many seeds, from that one on")
 	flags.StringVar(&o.failOn, "fail-on", "", "exit with code 3 if this expression in CEL is true, over profiles, differences, limits, usage and result")
-	flags.StringVarP(&o.output, "output", "o", "table", "table, json or html")
+	o.output.add(cmd, asHTML)
 	flags.StringVar(&o.report, "report", "", "also write a report to this file: HTML that needs no network")
 	flags.BoolVar(&o.force, "force", false, "with --report: replace the file if it is there")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "html"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.MarkFlagFilename("snapshot", "tar.gz", "tgz")
 	_ = cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(profiles.Names, cobra.ShellCompDirectiveDefault))
 	_ = cmd.RegisterFlagCompletionFunc("usage", cobra.FixedCompletions(kindNames(), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
@@ -187,6 +189,9 @@ func kindNames() []string {
 
 // validate says what is wrong with the flags by themselves.
 func (o *whatIfOptions) validate(cmd *cobra.Command) error {
+	if err := o.output.validate(); err != nil {
+		return err
+	}
 	if err := o.validateInput(cmd); err != nil {
 		return err
 	}
@@ -195,8 +200,6 @@ func (o *whatIfOptions) validate(cmd *cobra.Command) error {
 	}
 	const step = replay.Step * time.Second
 	switch {
-	case o.output != "table" && o.output != "json" && o.output != "html":
-		return fmt.Errorf("--output: found %q, want table, json or html", o.output)
 	case o.force && o.report == "":
 		return errors.New("--force: want it with --report")
 	case o.seeds < 1 || o.seeds > maxSeeds:

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -224,15 +223,13 @@ func (p *plan) take(runs []*result.Run) error {
 }
 
 func (o *whatIfOptions) print(out io.Writer, r *result.Result) error {
-	switch o.output {
-	case "json":
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(r)
-	case "html":
+	if o.output.form == asHTML {
 		return whatif.Write(out, r)
 	}
-	return printResult(out, r)
+	if o.output.form == asTable {
+		return printResult(out, r)
+	}
+	return o.output.print(out, r, nil)
 }
 
 // condemned is that the expression of --fail-on is true.

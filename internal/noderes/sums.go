@@ -102,6 +102,10 @@ func (s *Sums) Of(r Resource) Sum {
 	return Sum{}
 }
 
+// SumsOf returns the sums over the pods of a node, added up anew: for those who
+// look at a node now and then, where a Cache is for those who score it.
+func SumsOf(node fwk.NodeInfo) *Sums { return newSums(node, nil, false) }
+
 // newSums adds up the pods of a node. Amounts are taken from earlier sums of
 // the same node where a pod stands in the same place.
 func newSums(node fwk.NodeInfo, earlier *Sums, tentative bool) *Sums {

@@ -1,6 +1,9 @@
 package version
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
 
 // AddFlag gives a command the flag --version.
 func AddFlag(cmd *cobra.Command) {
@@ -8,5 +11,8 @@ func AddFlag(cmd *cobra.Command) {
 	cmd.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	// Kubernetes' own flag of this name, which its packages add to every
 	// command, tells the version of a component that was not told its version.
+	if theirs := pflag.Lookup("version"); theirs != nil {
+		theirs.Hidden = true // it would be in the help of every command below
+	}
 	cmd.Flags().Bool("version", false, "print the version and exit")
 }

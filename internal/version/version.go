@@ -3,6 +3,7 @@ package version
 
 import (
 	"fmt"
+	"runtime"
 	"runtime/debug"
 )
 
@@ -11,32 +12,44 @@ var Version, Commit, Date string
 
 const kubernetesModule = "k8s.io/kubernetes"
 
-// String returns the version in one line, with that of the Kubernetes code
-// inside: v0.1.0 (commit 1234567, 2026-11-21; Kubernetes v1.37.1).
-func String() string {
-	version := Version
-	if info, ok := debug.ReadBuildInfo(); ok && version == "" {
-		version = info.Main.Version
-	}
-	if version == "" {
-		version = "(devel)"
-	}
-	build := ""
-	if Commit != "" {
-		build = fmt.Sprintf("commit %s, %s; ", Commit, Date)
-	}
-	return fmt.Sprintf("%s (%sKubernetes %s)", version, build, Kubernetes())
+// Info is what is known of a build.
+type Info struct {
+	Version string `json:"version"`
+	// Commit and Date are absent where they were not set.
+	Commit string `json:"commit,omitempty"`
+	Date   string `json:"date,omitempty"`
+	// Kubernetes is the version of the Kubernetes code inside.
+	Kubernetes string `json:"kubernetes"`
+	// Go is that of the compiler, Platform what it was built for: linux/amd64.
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
 }
 
-// Kubernetes returns the version of the Kubernetes code inside: v1.37.1, or
-// unknown.
-func Kubernetes() string {
+// Get returns what is known of this build.
+func Get() Info {
+	is := Info{Version: Version, Commit: Commit, Date: Date, Kubernetes: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if info, ok := debug.ReadBuildInfo(); ok {
+		if is.Version == "" {
+			is.Version = info.Main.Version
+		}
 		for _, module := range info.Deps {
 			if module.Path == kubernetesModule {
-				return module.Version
+				is.Kubernetes = module.Version
 			}
 		}
 	}
-	return "unknown"
+	if is.Version == "" {
+		is.Version = "(devel)"
+	}
+	return is
+}
+
+// String returns the version in one line, with that of the Kubernetes code
+// inside: v0.1.0 (commit 1234567, 2026-11-21; Kubernetes v1.37.1).
+func String() string {
+	is, build := Get(), ""
+	if is.Commit != "" {
+		build = fmt.Sprintf("commit %s, %s; ", is.Commit, is.Date)
+	}
+	return fmt.Sprintf("%s (%sKubernetes %s)", is.Version, build, is.Kubernetes)
 }

@@ -20,6 +20,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
 )
@@ -34,6 +36,8 @@ type Config struct {
 	State *State
 	// Metrics answers /metrics.
 	Metrics http.Handler
+	// Registry gets the counts of what is asked; nil for none.
+	Registry prometheus.Registerer
 	// TokenFile has the bearer token that whoever asks must show, read anew for
 	// every request; everyone may ask if it is empty. Probes need no token.
 	TokenFile string
@@ -71,10 +75,10 @@ type Health struct {
 
 // New returns the service.
 func New(config Config) http.Handler {
-	s := &server{Config: config}
+	s, asked := &server{Config: config}, newRequests(config.Registry)
 	mux := http.NewServeMux()
-	mux.Handle("GET /watcher", s.authorized(s.watcher))
-	mux.Handle("GET /watcher/health", s.authorized(s.health))
+	mux.Handle("GET /watcher", asked.of("watcher", s.authorized(s.watcher)))
+	mux.Handle("GET /watcher/health", asked.of("health", s.authorized(s.health)))
 	mux.Handle("GET /metrics", s.authorized(config.Metrics.ServeHTTP))
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", s.ready)

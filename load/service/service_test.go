@@ -50,7 +50,7 @@ func (s *served) start(t *testing.T, tokenFile string) {
 	registry.MustRegister(collector)
 	s.Server = httptest.NewServer(New(Config{
 		Store: s.store, Source: "Test at nowhere", State: s.state, TokenFile: tokenFile,
-		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
+		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), Registry: registry,
 	}))
 	t.Cleanup(s.Close)
 }
@@ -221,6 +221,10 @@ func TestMetrics(t *testing.T) {
 	if err := s.store.Put(load.Reading{Time: noon.Add(-time.Second)}); err == nil {
 		t.Error("an older reading is taken")
 	}
+	for range 2 {
+		s.get(t, "/watcher", "")
+	}
+	s.get(t, "/watcher?host=nobody", "")
 	_, after := s.get(t, "/metrics", "")
 	after += "\n"
 	for metric, value := range map[string]string{
@@ -234,6 +238,10 @@ func TestMetrics(t *testing.T) {
 		`plimsoll_load_read_failures_total{reason="out_of_order",source="Test at nowhere"} 1`,
 		`plimsoll_load_read_failures_total{reason="timeout",source="Test at nowhere"} 0`,
 		`plimsoll_load_series_lost_total{series="CPU mean",source="Test at nowhere"} 0`,
+		`plimsoll_load_max_age_seconds{source="Test at nowhere"} 60`,
+		`plimsoll_load_watcher_requests_total{code="200",handler="watcher"} 2`,
+		`plimsoll_load_watcher_requests_total{code="404",handler="watcher"} 1`,
+		`plimsoll_load_watcher_request_duration_seconds_count{handler="watcher"} 3`,
 	} {
 		if !strings.Contains(after, want) {
 			t.Errorf("want %s in\n%s", want, after)

@@ -33,23 +33,25 @@ func (c *Collector) Watch(source string, store *load.Store) {
 }
 
 func describe(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc("plimsoll_load_"+name, help, append([]string{"source"}, labels...), nil)
+	return prometheus.NewDesc("plimsoll_load_"+name, "[ALPHA] "+help, append([]string{"source"}, labels...), nil)
 }
 
 var (
 	age      = describe("age_seconds", "Age of the newest reading of the load. Absent before the first one.")
+	maxAge   = describe("max_age_seconds", "Age from which on a reading is not used.")
 	degraded = describe("degraded", "1 if there is no load fresh enough to be used, else 0.")
 	nodes    = describe("nodes", "Nodes whose load is known and fresh.")
 	stale    = describe("nodes_stale", "Nodes that the source knows, but of which it has only old values.")
 	reads    = describe("reads_total", "Readings taken over.")
 	failures = describe("read_failures_total", "Reads that brought nothing, by reason.", "reason")
+	took     = describe("read_duration_seconds", "Time that reads took, those that failed included.")
 	lost     = describe("series_lost_total", "Series that a reading came without, by series.", "series")
 	rejected = describe("values_rejected_total", "Values left out because they make no sense or belong to no node.")
 )
 
 // Describe implements prometheus.Collector.
 func (c *Collector) Describe(out chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{age, degraded, nodes, stale, reads, failures, lost, rejected} {
+	for _, desc := range []*prometheus.Desc{age, maxAge, degraded, nodes, stale, reads, failures, took, lost, rejected} {
 		out <- desc
 	}
 }
@@ -69,6 +71,7 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 		if a, known := w.store.Age(); known {
 			gauge(age, a.Seconds())
 		}
+		gauge(maxAge, w.store.MaxAge().Seconds())
 		fresh, bad := w.store.Fresh(), 0.0
 		if fresh == nil {
 			bad = 1
@@ -79,6 +82,7 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 		stats := w.store.Stats()
 		counter(reads, stats.Reads)
 		counter(rejected, stats.Rejected)
+		out <- durations(stats.Durations, w.source)
 		for _, reason := range load.Reasons {
 			counter(failures, stats.Failures[reason], string(reason))
 		}
@@ -86,4 +90,13 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 			counter(lost, stats.Lost[series], string(series))
 		}
 	}
+}
+
+// durations returns how long the reads of a source took.
+func durations(d load.Durations, source string) prometheus.Metric {
+	buckets := make(map[float64]uint64, len(load.DurationBounds))
+	for i, bound := range load.DurationBounds {
+		buckets[bound.Seconds()] = uint64(d.Within[i])
+	}
+	return prometheus.MustNewConstHistogram(took, uint64(d.Count), d.Sum.Seconds(), buckets, source)
 }

@@ -123,6 +123,13 @@ func (pl *Plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, no
 	return risk.Score(max(cpu, memory)), nil
 }
 
+// Risk returns the risk of a node as it is, without a further pod, in [0, 1].
+func (pl *Plugin) Risk(node fwk.NodeInfo, sums *noderes.Sums) float64 {
+	c := &cycle{pending: &noderes.Pending{}, load: pl.load.Fresh()}
+	m := pl.remember(node, sums, c.load)
+	return max(pl.risk(&m.cpu, &pl.cpu, node, c), pl.risk(&m.memory, &pl.memory, node, c))
+}
+
 // ScoreExtensions returns nil: scores are not normalised.
 func (pl *Plugin) ScoreExtensions() fwk.ScoreExtensions { return nil }
 

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -72,7 +73,8 @@ func TestAgent(t *testing.T) {
 	source := write(t, fmt.Sprintf(loadOfExample, now, now-900, now))
 	saidOne, endOne := one.startController(t, append(flagsOne, "--cluster-name=cluster1", "--hub-kubeconfig="+at("cluster1"), "--load-provider=File", "--load-address="+source)...)
 	two.create(t, readyNode("only", "4", "16Gi", nil))
-	saidTwo, endTwo := two.startController(t, append(flagsTwo, "--cluster-name=cluster2", "--hub-kubeconfig="+at("cluster2"))...)
+	metrics := fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	saidTwo, endTwo := two.startController(t, append(flagsTwo, "--metrics-bind-address="+metrics, "--cluster-name=cluster2", "--hub-kubeconfig="+at("cluster2"))...)
 
 	example := map[string]int32{
 		"freeCPU": -12, "freeMemory": 0, "freeCores": -70, "freeGiB": -49, "limitRoomCPU": -20, "limitRoomMemory": 25,
@@ -172,6 +174,20 @@ func TestAgent(t *testing.T) {
 		h.credentials(t, "cluster2", at("cluster2"))
 		two.create(t, limited("quarter", "only", "1", "4Gi", "2", "8Gi"))
 		h.awaitScores(t, saidTwo, "cluster2", map[string]int32{"freeCPU": 50, "freeMemory": 50, "freeCores": -80, "freeGiB": -62, "limitRoomCPU": 50, "limitRoomMemory": 50})
+	})
+	t.Run("metrics", func(t *testing.T) {
+		served := scrape(t, metrics, "plimsoll_", "# ")
+		expectMetrics(t, served, "agent")
+		for _, line := range []string{`plimsoll_agent_score{score="freeCPU"} 50`, `plimsoll_agent_failures_total{reason="unreachable"} `, `plimsoll_agent_resources_foreign 0`} {
+			if !strings.Contains(served, line) {
+				t.Errorf("want %s in\n%s", line, served)
+			}
+		}
+		last := strings.TrimSpace(strings.TrimPrefix(scrape(t, metrics, "plimsoll_agent_last_report_timestamp_seconds"), "plimsoll_agent_last_report_timestamp_seconds"))
+		at, err := strconv.ParseFloat(last, 64)
+		if age := time.Since(time.UnixMilli(int64(1000 * at))); err != nil || age < 0 || age > time.Minute {
+			t.Errorf("the last report was %s ago (%s): %v", age, last, err)
+		}
 	})
 	endOne()
 	endTwo()

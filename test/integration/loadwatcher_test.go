@@ -181,6 +181,11 @@ func TestLoadWatcher(t *testing.T) {
 			}
 		}
 	})
+	served := scrape(t, fmt.Sprintf("127.0.0.1:%d", port), "plimsoll_", "# ")
+	expectMetrics(t, served, "load", "load-watcher")
+	if strings.Contains(served, `plimsoll_load_watcher_requests_total{code="200",handler="watcher"} 0`) {
+		t.Errorf("no request is counted:\n%s", served)
+	}
 	end()
 	if !strings.Contains(said.String(), `msg="load is read" nodes=3`) || !strings.Contains(said.String(), "shutting down") {
 		t.Errorf("said\n%s", said)

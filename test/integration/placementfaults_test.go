@@ -275,6 +275,12 @@ func TestPlacementHeartbeats(t *testing.T) {
 			t.Errorf("written: %s", change)
 		}
 	}
+	// The one change that counted was heard and written; the heartbeats were none.
+	served := scrape(t, metrics, "plimsoll_", "# ", "workqueue_depth")
+	expectMetrics(t, served, "placement")
+	if !strings.Contains(served, "\nplimsoll_placement_latency_seconds_count 5\n") || !strings.Contains(served, `workqueue_depth{controller="placement"`) {
+		t.Errorf("four placements and a change: want five delays, and the queue, in\n%s", served)
+	}
 	t.Logf("1000 heartbeats in %.1f s", took.Seconds())
 	end()
 }

@@ -270,6 +270,18 @@ func TestScheduler(t *testing.T) {
 		body, err := get(ctx, "/metrics")
 		return err == nil && strings.Contains(body, `plimsoll_load_nodes{source="the load watcher at `+watcher+`/watcher"} 2`), nil
 	})
+	// On calm the limits are 8 and the pod's, on hectic 6 and the pod's, of 8.
+	eventually(t, "metrics of the nodes are not as the pods", &log, func(ctx context.Context) (bool, error) {
+		body, err := get(ctx, "/metrics")
+		return err == nil && strings.Contains(body, `plimsoll_scheduler_node_limit_ratio_bucket{resource="cpu",le="1"} 1`) &&
+			strings.Contains(body, `plimsoll_scheduler_node_limit_ratio_count{resource="cpu"} 2`) &&
+			strings.Contains(body, `plimsoll_scheduler_node_risk_ratio_count{profile="trimaran"} 2`), nil
+	})
+	body, err := get(t.Context(), "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	expectMetrics(t, body, "scheduler", "load")
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

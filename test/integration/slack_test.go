@@ -236,7 +236,8 @@ func TestSlackController(t *testing.T) {
 	}
 	h.create(t, runningPod("stranger", "other", "30", "100Gi"))
 	suite := t // what a subtest starts for the others
-	said, end := h.startController(suite)
+	metrics := fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	said, end := h.startController(suite, "--controllers=slack", "--metrics-bind-address="+metrics)
 	general := func(s *v1alpha1.ResourceSlackSpec) { s.Pool.NodeSelector = map[string]string{"pool": "general"} }
 	h.create(t, policyOf("general", "10%", general))
 	// 10 % of (40, 80Gi) is (4, 8Gi): (1, 2Gi) for the biggest pod, 3 more like it.
@@ -246,6 +247,17 @@ func TestSlackController(t *testing.T) {
 	if s := policy.Status; s.Placeholders != 4 || s.Target.Cpu().String() != "4" || s.Available.Cpu().String() != "24" || s.Base.Memory().String() != "80Gi" {
 		t.Errorf("status %+v", s)
 	}
+	t.Run("metrics", func(t *testing.T) {
+		expectMetrics(t, scrape(t, metrics, "plimsoll_", "# "), "slack")
+		amounts := scrape(t, metrics, `plimsoll_slack_resource{amount="target",policy="general"`, `plimsoll_slack_resource{amount="available",policy="general",resource="cpu"`)
+		const want = `plimsoll_slack_resource{amount="available",policy="general",resource="cpu"} 24
+plimsoll_slack_resource{amount="target",policy="general",resource="cpu"} 4
+plimsoll_slack_resource{amount="target",policy="general",resource="memory"} 8.589934592e+09
+`
+		if amounts != want {
+			t.Errorf("found\n%s\nwant\n%s", amounts, want)
+		}
+	})
 
 	t.Run("more pods, more placeholders", func(t *testing.T) {
 		for i := range 20 {

@@ -162,7 +162,11 @@ func (a *Agent) report(ctx context.Context) error {
 	if reasonOf(err) == reasonUnreachable {
 		return err // nor would the rest get there, but it would take its time
 	}
-	return errors.Join(err, a.reportResources(ctx, capacity, allocatable))
+	if err := errors.Join(err, a.reportResources(ctx, capacity, allocatable)); err != nil {
+		return err
+	}
+	a.metrics.upToDate(a.now())
+	return nil
 }
 
 // reportScores writes scores that are new, or will soon have expired.

@@ -56,6 +56,7 @@ type Controller struct {
 	state    *fleet.State
 	metrics  *metrics
 	now      func() time.Time
+	delays   delays
 
 	// loading is held for writing while all there is is read for the first time,
 	// and for reading while a change is taken in.
@@ -100,7 +101,7 @@ func (c *Controller) setUp(ctx context.Context, m ctrl.Manager) error {
 	users := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
 	return ctrl.NewControllerManagedBy(m).
 		Named("placement").
-		For(&v1beta1.Placement{}, builder.WithPredicates(users)).
+		For(&v1beta1.Placement{}, builder.WithPredicates(users, c.delays.noting())).
 		Watches(&clusterv1.ManagedCluster{}, c.whenChanged(c.readCluster)).
 		Watches(&clusterv1beta2.ManagedClusterSet{}, c.whenChanged(c.readSet)).
 		Watches(&clusterv1beta2.ManagedClusterSetBinding{}, c.whenChanged(c.readBinding)).
@@ -118,9 +119,11 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := c.load(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
+	c.delays.decide(request.NamespacedName)
 	object := &v1beta1.Placement{}
 	err := c.client.Get(ctx, request.NamespacedName, object)
 	if apierrors.IsNotFound(err) || err == nil && object.DeletionTimestamp != nil && c.adopted(object) {
+		c.delays.done(request.NamespacedName)
 		c.state.DeletePlacement(request.NamespacedName)
 		return reconcile.Result{}, c.remove(ctx, request.NamespacedName)
 	}
@@ -132,6 +135,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	if !c.adopted(object) {
+		c.delays.done(request.NamespacedName)
 		c.state.SetForeign(request.NamespacedName, chosenIn(there))
 		return reconcile.Result{}, nil
 	}
@@ -159,6 +163,9 @@ func (c *Controller) carryOut(ctx context.Context, object *v1beta1.Placement, th
 	}
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("writing decisions: %w", err)
+	}
+	if since, changed := c.delays.done(client.ObjectKeyFromObject(object)); changed && written.rewritten {
+		c.metrics.waited(time.Since(since))
 	}
 	if again > 0 && (result.RequeueAfter == 0 || again < result.RequeueAfter) {
 		result.RequeueAfter = again

@@ -44,6 +44,7 @@ func (c *Controller) whenChanged(read func(context.Context, client.ObjectKey) ([
 			log.FromContext(ctx).Error(err, "Reading a change from the cache", "name", object.GetName())
 		}
 		for _, key := range keys {
+			c.delays.changed(key, time.Now())
 			q.AddAfter(reconcile.Request{NamespacedName: key}, settle)
 		}
 	}

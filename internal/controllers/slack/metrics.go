@@ -19,7 +19,7 @@ type metrics struct {
 
 func newMetrics(registry prometheus.Registerer) *metrics {
 	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "plimsoll", Subsystem: "slack", Name: name, Help: help}, append([]string{"policy"}, labels...))
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "plimsoll", Subsystem: "slack", Name: name, Help: "[ALPHA] " + help}, append([]string{"policy"}, labels...))
 	}
 	m := &metrics{
 		amounts:      gauge("resource", "Amounts of a policy, in cores and bytes: the base of the rate, the target, what the placeholders request in total, and what the pool has available beside its pods.", "amount", "resource"),
@@ -27,10 +27,10 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		placed:       gauge("placeholders_placed", "Placeholders that there is room for now."),
 		feasible:     gauge("feasible", "1 if what the policy wants can be held in placeholders, else 0."),
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: "plimsoll", Subsystem: "slack", Name: "writes_total", Help: "Objects written or deleted, by kind.",
+			Namespace: "plimsoll", Subsystem: "slack", Name: "writes_total", Help: "[ALPHA] Objects written or deleted, by kind.",
 		}, []string{"kind", "verb"}),
 		plans: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Namespace: "plimsoll", Subsystem: "slack", Name: "plan_duration_seconds", Help: "Time that plans took, without reading and writing.",
+			Namespace: "plimsoll", Subsystem: "slack", Name: "plan_duration_seconds", Help: "[ALPHA] Time that plans took, without reading and writing.",
 			Buckets: prometheus.ExponentialBuckets(1e-6, 4, 10),
 		}),
 	}

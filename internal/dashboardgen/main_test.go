@@ -1,0 +1,27 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// The files are what the code says.
+func TestFilesAreUpToDate(t *testing.T) {
+	folder := filepath.Join("..", "..", "charts", "plimsoll", "files", "dashboards")
+	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	if err != nil || len(files) != len(dashboards) {
+		t.Errorf("%d files for %d dashboards: %v", len(files), len(dashboards), err)
+	}
+	for _, d := range dashboards {
+		want, err := encode(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		is, err := os.ReadFile(filepath.Join(folder, d.name+".json"))
+		if err != nil || !bytes.Equal(is, want) {
+			t.Errorf("%s: make generate would change it: %v", d.name, err)
+		}
+	}
+}

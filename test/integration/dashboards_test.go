@@ -1,0 +1,106 @@
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/prometheusserver"
+	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/load/wire"
+)
+
+// A real Prometheus scrapes a load watcher, and every query of the dashboard Load
+// has an answer.
+func TestDashboardOfLoad(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "load.json")
+	var message strings.Builder
+	busy := load.Utilisation{Mean: 0.5, StdDev: 0.1}
+	if err := wire.Encode(&message, load.Reading{Time: time.Now(), Window: time.Minute, Nodes: map[string]load.Node{"a": {CPU: busy, HasCPU: true, Memory: busy, HasMemory: true}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(message.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	port, said, end := startLoadWatcher(t, "--provider=File", "--address="+file, "--poll-interval=1s")
+	address := fmt.Sprintf("127.0.0.1:%d", port)
+	server, err := prometheusserver.Start(t.Context(), []prometheusserver.Target{{Address: address, Path: "/metrics", Labels: map[string]string{"job": "load-watcher"}}}, 500*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	raw, err := os.ReadFile("../../charts/plimsoll/files/dashboards/load.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dashboard struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal(raw, &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	for _, panel := range dashboard.Panels {
+		for _, target := range panel.Targets {
+			asked++
+			query := strings.NewReplacer("$__rate_interval", "10s", "$job", "load-watcher").Replace(target.Expr)
+			eventually(t, panel.Title+": no answer to "+query, said, func(ctx context.Context) (bool, error) {
+				// Somebody asks for load all the time.
+				if err := get(ctx, "http://"+address+"/watcher", nil); err != nil {
+					return false, nil //nolint:nilerr // it may not have read load yet
+				}
+				var answer struct {
+					Data struct{ Result []struct{ Value [2]any } }
+				}
+				err := get(ctx, server.Address+"/api/v1/query?query="+url.QueryEscape(query), &answer)
+				if err != nil {
+					return false, err
+				}
+				for _, series := range answer.Data.Result {
+					if series.Value[1] != "NaN" {
+						return true, nil
+					}
+				}
+				return false, nil
+			})
+		}
+	}
+	if asked < 10 {
+		t.Errorf("%d queries found", asked)
+	}
+	end()
+}
+
+// get reads JSON, if there is something to read it into.
+func get(ctx context.Context, address string, into any) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	raw, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		return errors.Join(fmt.Errorf("%s: %s: %s", address, response.Status, raw), err)
+	}
+	if into == nil {
+		return nil
+	}
+	return json.Unmarshal(raw, into)
+}

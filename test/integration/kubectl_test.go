@@ -1,0 +1,52 @@
+package integration
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The real kubectl finds the program as a plugin, and asks it how to complete what
+// is typed.
+func TestPluginOfKubectl(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	kubectl := filepath.Join(dir, "kubectl")
+	build := exec.Command("go", "build", "-o", kubectl, ".")
+	build.Dir = "../kubectl"
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building kubectl: %v\n%s", err, out)
+	}
+	for _, name := range []string{"kubectl-plimsoll", "kubectl_complete-plimsoll"} {
+		if err := os.Symlink(plimsoll, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(args ...string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), kubectl, args...)
+		cmd.Env = append(os.Environ(), "PATH="+dir, "HOME="+dir, "KUBECONFIG=/nonexistent")
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+		return string(out)
+	}
+	if out := run("plimsoll", "score", "-f", "../../examples/limits"); !strings.Contains(out, " total ") {
+		t.Errorf("kubectl plimsoll score:\n%s", out)
+	}
+	if out := run("plimsoll", "slack", "plan", "--help"); !strings.Contains(out, "kubectl plimsoll slack plan -f FILE_OR_DIR...") {
+		t.Errorf("kubectl plimsoll slack plan --help:\n%s", out)
+	}
+	for line, want := range map[string]string{
+		"plimsoll ":                    "placement",
+		"plimsoll score -o ":           "yaml",
+		"plimsoll load top --sort-by ": "memory",
+	} {
+		if out := run(append([]string{"__complete"}, strings.Split(line, " ")...)...); !strings.Contains("\n"+out, "\n"+want) {
+			t.Errorf("kubectl %s completes to\n%s\nwant %s in it", line, out, want)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package integration
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+)
+
+// documented finds the rows of the tables in docs/metrics.md.
+var documented = regexp.MustCompile("(?m)^\\| `(plimsoll_[a-z_]+)` \\|")
+
+// expectMetrics checks that what a program tells at /metrics has every metric of
+// these sections of docs/metrics.md and none of another, and that their names and
+// types are as they should be.
+func expectMetrics(t *testing.T, body string, sections ...string) {
+	t.Helper()
+	raw, err := os.ReadFile("../../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, section := range sections {
+		_, rest, _ := strings.Cut(string(raw), "<!-- metrics of "+section+" -->\n")
+		part, _, ok := strings.Cut(rest, "<!-- end of "+section+" -->\n")
+		if !ok {
+			t.Fatalf("docs/metrics.md has no metrics of %s", section)
+		}
+		for _, row := range documented.FindAllStringSubmatch(part, -1) {
+			want = append(want, row[1])
+		}
+	}
+	var found []string
+	var ours strings.Builder
+	for line := range strings.Lines(body) {
+		name, isType := strings.CutPrefix(line, "# TYPE ")
+		name, _, _ = strings.Cut(name, " ")
+		if isType && strings.HasPrefix(name, "plimsoll_") {
+			found = append(found, name)
+		}
+		if strings.HasPrefix(strings.TrimPrefix(strings.TrimPrefix(line, "# HELP "), "# TYPE "), "plimsoll_") {
+			ours.WriteString(line)
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(found)
+	if !slices.Equal(found, want) {
+		t.Errorf("at /metrics\n%s\nin docs/metrics.md, %s\n%s", strings.Join(found, "\n"), strings.Join(sections, " and "), strings.Join(want, "\n"))
+	}
+	problems, err := promlint.New(strings.NewReader(ours.String())).Lint()
+	if err != nil {
+		t.Error(err)
+	}
+	for _, problem := range problems {
+		t.Errorf("%s: %s", problem.Metric, problem.Text)
+	}
+}

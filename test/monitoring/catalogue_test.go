@@ -1,0 +1,265 @@
+package monitoring
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/controllers/agent"
+	"github.com/plimsoll-k8s/plimsoll/internal/controllers/placement"
+	"github.com/plimsoll-k8s/plimsoll/internal/controllers/slack"
+	"github.com/plimsoll-k8s/plimsoll/internal/nodemetrics"
+	"github.com/plimsoll-k8s/plimsoll/internal/noderes"
+	"github.com/plimsoll-k8s/plimsoll/internal/schedtest"
+	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/load/service"
+	"github.com/plimsoll-k8s/plimsoll/load/telemetry"
+)
+
+// metric is a metric as a component registers it.
+type metric struct {
+	name, kind, help string
+	labels           []string
+}
+
+// section is a section of docs/metrics.md: who has the metrics, and those that
+// are registered there.
+type section struct {
+	name       string
+	collectors func(t *testing.T) []prometheus.Collector
+}
+
+// sections are all metrics of Plimsoll's own, where they are registered.
+var sections = []section{
+	{"scheduler", func(t *testing.T) []prometheus.Collector {
+		is := informers.NewSharedInformerFactory(nil, 0)
+		if err := is.Core().V1().Nodes().Informer().GetIndexer().Add(schedtest.Node("a", "cpu", "1", "memory", "1Gi")); err != nil {
+			t.Fatal(err)
+		}
+		c := &nodemetrics.Collector{}
+		c.Watch(t.Context(), is, v1.DefaultSchedulerName, safe{})
+		return []prometheus.Collector{c}
+	}},
+	{"load", func(t *testing.T) []prometheus.Collector {
+		store, c := load.NewStore(time.Hour, nil), &telemetry.Collector{}
+		if err := store.Put(load.Reading{Time: time.Now()}); err != nil {
+			t.Fatal(err)
+		}
+		c.Watch("test", store)
+		return []prometheus.Collector{c}
+	}},
+	{"load-watcher", registered(func(r prometheus.Registerer) {
+		service.New(service.Config{Store: load.NewStore(time.Hour, nil), State: &service.State{}, Metrics: http.NotFoundHandler(), Registry: r})
+	})},
+	{"slack", registered(func(r prometheus.Registerer) { slack.New(nil, nil, r, "") })},
+	{"placement", registered(func(r prometheus.Registerer) { placement.New(nil, nil, nil, r, placement.AdoptAll) })},
+	{"agent", registered(func(r prometheus.Registerer) { agent.New(agent.Options{Hub: &agent.Hub{}}, nil, r) })},
+}
+
+// safe judges every node to be safe.
+type safe struct{}
+
+func (safe) Risk(fwk.NodeInfo, *noderes.Sums) float64 { return 0 }
+
+// recorder keeps what is registered.
+type recorder struct{ collectors []prometheus.Collector }
+
+func (r *recorder) Register(c prometheus.Collector) error {
+	r.collectors = append(r.collectors, c)
+	return nil
+}
+
+func (r *recorder) MustRegister(cs ...prometheus.Collector) {
+	r.collectors = append(r.collectors, cs...)
+}
+func (r *recorder) Unregister(prometheus.Collector) bool { return false }
+
+func registered(make func(prometheus.Registerer)) func(*testing.T) []prometheus.Collector {
+	return func(*testing.T) []prometheus.Collector {
+		r := &recorder{}
+		make(r)
+		return r.collectors
+	}
+}
+
+// description takes the text apart that a Desc has for people: it tells its name
+// in no other way.
+var description = regexp.MustCompile(`^Desc\{fqName: "([^"]+)", help: "((?:[^"\\]|\\.)*)", unit: "[^"]*", constLabels: \{\}, variableLabels: \{([^}]*)\}`)
+
+// metricsOf returns the metrics of a section in the order of their names.
+func metricsOf(t *testing.T, s section) []metric {
+	t.Helper()
+	var out []metric
+	for _, collector := range s.collectors(t) {
+		kinds := kindsOf(t, collector)
+		descs := make(chan *prometheus.Desc, 100)
+		collector.Describe(descs)
+		close(descs)
+		for desc := range descs {
+			found := description.FindStringSubmatch(desc.String())
+			if found == nil {
+				t.Fatalf("%s: found %s", s.name, desc)
+			}
+			m := metric{name: found[1], help: found[2], kind: cmp.Or(kinds[""], kinds[found[1]])}
+			if found[3] != "" {
+				m.labels = strings.Split(found[3], ",")
+			}
+			if m.kind == "" {
+				t.Errorf("%s is described and not collected", m.name)
+			}
+			out = append(out, m)
+		}
+	}
+	slices.SortFunc(out, func(a, b metric) int { return cmp.Compare(a.name, b.name) })
+	return out
+}
+
+// kindsOf returns the kind of a collector's metrics by their names, or by "" if
+// all are of one.
+func kindsOf(t *testing.T, collector prometheus.Collector) map[string]string {
+	t.Helper()
+	switch collector.(type) {
+	case *prometheus.GaugeVec, prometheus.Gauge:
+		return map[string]string{"": "gauge"}
+	case *prometheus.CounterVec, prometheus.Counter:
+		return map[string]string{"": "counter"}
+	case *prometheus.HistogramVec, prometheus.Histogram:
+		return map[string]string{"": "histogram"}
+	}
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(collector)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]string{}
+	for _, family := range families {
+		kinds[family.GetName()] = strings.ToLower(family.GetType().String())
+	}
+	return kinds
+}
+
+// table returns the metrics as docs/metrics.md shows them.
+func table(metrics []metric) string {
+	var b strings.Builder
+	b.WriteString("| name | type | labels | meaning |\n|---|---|---|---|\n")
+	for _, m := range metrics {
+		labels := "–"
+		if len(m.labels) > 0 {
+			labels = "`" + strings.Join(m.labels, "`, `") + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", m.name, m.kind, labels, strings.TrimPrefix(m.help, "[ALPHA] "))
+	}
+	return b.String()
+}
+
+var update = flag.Bool("update", false, "write the metrics there are into docs/metrics.md")
+
+// docs/metrics.md has the metrics there are, and no others.
+func TestMetricsAreDocumented(t *testing.T) {
+	file := filepath.Join("..", "..", "docs", "metrics.md")
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(raw)
+	for _, s := range sections {
+		begin, end := "<!-- metrics of "+s.name+" -->\n", "<!-- end of "+s.name+" -->\n"
+		before, rest, ok := strings.Cut(text, begin)
+		is, after, ended := strings.Cut(rest, end)
+		if !ok || !ended {
+			t.Fatalf("docs/metrics.md has no part between %s and %s", begin, end)
+		}
+		want := table(metricsOf(t, s))
+		if is != want && !*update {
+			t.Errorf("docs/metrics.md says of %s\n%s\nwant (go test ./test/monitoring -update writes it)\n%s", s.name, is, want)
+		}
+		text = before + begin + want + end + after
+	}
+	if *update {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Names, types and texts are as Prometheus and Kubernetes have them.
+func TestMetricsFollowTheConventions(t *testing.T) {
+	var text strings.Builder
+	encoder := expfmt.NewEncoder(&text, expfmt.NewFormat(expfmt.TypeTextPlain))
+	for _, s := range sections {
+		for _, m := range metricsOf(t, s) {
+			if !strings.HasPrefix(m.name, "plimsoll_") || !strings.HasPrefix(m.help, "[ALPHA] ") {
+				t.Errorf("%s: %s: want a name that begins with plimsoll_ and a text that begins with the stability", m.name, m.help)
+			}
+			if err := encoder.Encode(&dto.MetricFamily{Name: &m.name, Help: &m.help, Type: typeOf(t, m), Metric: []*dto.Metric{sampleOf(m)}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	problems, err := promlint.New(strings.NewReader(text.String())).Lint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, problem := range problems {
+		t.Errorf("%s: %s", problem.Metric, problem.Text)
+	}
+}
+
+func typeOf(t *testing.T, m metric) *dto.MetricType {
+	t.Helper()
+	kind, ok := dto.MetricType_value[strings.ToUpper(m.kind)]
+	if !ok {
+		t.Fatalf("%s is a %q", m.name, m.kind)
+	}
+	return dto.MetricType(kind).Enum()
+}
+
+// sampleOf returns one sample of a metric.
+func sampleOf(m metric) *dto.Metric {
+	sample := &dto.Metric{}
+	for i := range m.labels {
+		sample.Label = append(sample.Label, &dto.LabelPair{Name: &m.labels[i], Value: new("x")})
+	}
+	switch m.kind {
+	case "gauge":
+		sample.Gauge = &dto.Gauge{Value: new(1.0)}
+	case "counter":
+		sample.Counter = &dto.Counter{Value: new(1.0)}
+	default:
+		sample.Histogram = &dto.Histogram{SampleCount: new(uint64(1)), SampleSum: new(1.0)}
+	}
+	return sample
+}
+
+// No component registers a metric twice, or one of another.
+func TestMetricsGoTogether(t *testing.T) {
+	names := map[string]string{}
+	for _, s := range sections {
+		for _, m := range metricsOf(t, s) {
+			if other, taken := names[m.name]; taken {
+				t.Errorf("%s is of %s and of %s", m.name, other, s.name)
+			}
+			names[m.name] = s.name
+		}
+	}
+	if len(names) < 30 {
+		t.Errorf("%d metrics found", len(names))
+	}
+}

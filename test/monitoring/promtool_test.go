@@ -1,0 +1,125 @@
+package monitoring
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// promtool runs Prometheus' own tool; without it the test fails.
+func promtool(t *testing.T, args ...string) string {
+	t.Helper()
+	program, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Fatalf("%v: install Prometheus' tools (on Debian and Ubuntu: apt-get install prometheus)", err)
+	}
+	out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput()
+	if err != nil {
+		t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// names of what is no metric: the words of PromQL that stand alone.
+var words = []string{"and", "or", "unless", "on", "ignoring", "by", "without", "group_left", "group_right", "bool", "offset", "sum", "max", "min", "avg", "count", "inf", "nan"}
+
+var (
+	quoted     = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+	matchers   = regexp.MustCompile(`\{[^}]*\}`)
+	durations  = regexp.MustCompile(`\[[^\]]*\]`)
+	groupings  = regexp.MustCompile(`\b(?:by|without|on|ignoring|group_left|group_right) ?\([^)]*\)`)
+	identifier = regexp.MustCompile(`[a-zA-Z_:][a-zA-Z0-9_:]*( ?\()?`)
+)
+
+// metricsIn returns the names of the metrics in a query: whatever is no string,
+// matcher, duration, list of labels, function or word.
+func metricsIn(query string) (names []string) {
+	for _, other := range []*regexp.Regexp{quoted, matchers, durations, groupings} {
+		query = other.ReplaceAllString(query, " ")
+	}
+	for _, found := range identifier.FindAllString(query, -1) {
+		if !strings.HasSuffix(found, "(") && !slices.Contains(words, found) {
+			names = append(names, found)
+		}
+	}
+	return names
+}
+
+func TestMetricsIn(t *testing.T) {
+	for query, want := range map[string]string{
+		`up == 0`: "up",
+		`1 - max by (le) (a_bucket{job=~"$job", x="up{y}", le=~"1|1.0"}) / max(b_count)`:           "a_bucket b_count",
+		`histogram_quantile(0.99, sum by (le, profile) (rate(c_bucket{job=~"$job"}[1h:5m]))) > 30`: "c_bucket",
+		`count(time() - max by (job) (d_seconds) > 300) or vector(0)`:                              "d_seconds",
+		`e and on (job, source) min by (job) (f) == 0`:                                             "e f",
+	} {
+		if got := strings.Join(metricsIn(query), " "); got != want {
+			t.Errorf("%s: %q, want %q", query, got, want)
+		}
+	}
+}
+
+// others are metrics of what Plimsoll's components are made from, and of
+// Prometheus itself.
+var others = map[string]string{
+	"up": "Prometheus",
+
+	"scheduler_pending_pods":                               "kube-scheduler",
+	"scheduler_schedule_attempts_total":                    "kube-scheduler",
+	"scheduler_scheduling_attempt_duration_seconds_bucket": "kube-scheduler",
+
+	"leader_election_master_status":             "client-go",
+	"workqueue_depth":                           "controller-runtime",
+	"workqueue_queue_duration_seconds_bucket":   "controller-runtime",
+	"controller_runtime_reconcile_errors_total": "controller-runtime",
+}
+
+// known returns the names of all series that there are.
+func known(t *testing.T) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	for name := range others {
+		names[name] = true
+	}
+	for _, s := range sections {
+		for _, m := range metricsOf(t, s) {
+			names[m.name] = true
+			if m.kind == "histogram" {
+				delete(names, m.name)
+				for _, suffix := range []string{"_bucket", "_count", "_sum"} {
+					names[m.name+suffix] = true
+				}
+			}
+		}
+	}
+	return names
+}
+
+// parse has Prometheus read queries: as recording rules, which is what it takes
+// without a server.
+func parse(t *testing.T, queries []string) {
+	t.Helper()
+	type rule struct {
+		Record string `json:"record"`
+		Expr   string `json:"expr"`
+	}
+	var rules []rule
+	for _, query := range queries {
+		rules = append(rules, rule{"query", query})
+	}
+	raw, err := yaml.Marshal(map[string]any{"groups": []any{map[string]any{"name": "queries", "rules": rules}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "queries.yaml")
+	if err := os.WriteFile(file, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	promtool(t, "check", "rules", "--lint=none", file)
+}
