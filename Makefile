@@ -71,13 +71,26 @@ bench: ## the benchmarks whose figures the README quotes
 OCM        := open-cluster-management.io/api/cluster
 OCM_UNUSED := placements clusterclaims
 
+# The rights in the chart are those that markers ask for, beside the code that
+# needs them: part=package.
+CHART_GENERATED := charts/plimsoll/generated
+RIGHTS := slack=internal/controllers/slack placement=internal/controllers/placement agent=internal/controllers/agent \
+  default-policy=cmd/plimsoll-controller nodes=internal/sourceflags node-metrics=load/metricsserver
+
 .PHONY: generate
-generate: ## the generated code and CRDs
+generate: ## the generated code, CRDs, and what the chart has of them
 	$(TOOL) controller-gen object crd paths=./api/... output:crd:artifacts:config=config/crd
 	go run ./internal/crdgen config/crd/cluster.open-cluster-management.io_placements.yaml
 	@rm -rf config/crd/ocm
 	$(TOOL) controller-gen crd:maxDescLen=0 $(foreach version,v1 v1beta2 v1beta1 v1alpha1,paths=$(OCM)/$(version)) output:crd:artifacts:config=config/crd/ocm
 	@cd config/crd/ocm && rm $(OCM_UNUSED:%=cluster.open-cluster-management.io_%.yaml)
+	@rm -rf $(CHART_GENERATED) && mkdir -p $(CHART_GENERATED)/crd/slack $(CHART_GENERATED)/crd/fleet $(CHART_GENERATED)/profiles
+	cp config/crd/plimsoll.dev_*.yaml $(CHART_GENERATED)/crd/slack
+	cp config/crd/cluster.*.yaml config/crd/ocm/*.yaml $(CHART_GENERATED)/crd/fleet
+	cp examples/profiles/*.yaml $(CHART_GENERATED)/profiles
+	@for right in $(RIGHTS); do \
+	  $(TOOL) controller-gen rbac:roleName=$${right%%=*},fileName=$${right%%=*}.yaml paths=./$${right#*=} output:rbac:dir=$(CHART_GENERATED)/rbac || exit 1; \
+	done
 
 .PHONY: lint
 lint: ## formatting, static checks and the import rules
