@@ -159,6 +159,7 @@ func TestChart(t *testing.T) {
 	cp, config, kube := startPlane(t, controlplane.Options{APIServerArgs: frontProxy(t)})
 	installCRDs(t, config, buffersCRD(t))
 	machines := startMachines(t, kube)
+	createNode(t, kube, "roomy") // those with kubelets have no seats for pods
 	startMetricsServer(t, cp, kube)
 	tool, err := helm.Build(t.Context(), "../..", t.TempDir())
 	if err != nil {
@@ -345,15 +346,17 @@ func (r *release) uninstall(t *testing.T, before map[string]bool, end func()) {
 	end()
 	r.helmed(t, "uninstall", "plimsoll")
 	var left []string
+	defer func() {
+		if t.Failed() {
+			t.Log("left:", strings.Join(left, "\n"))
+		}
+	}()
 	eventually(t, "more than CRDs is left", &output{}, func(context.Context) (bool, error) {
 		left = slices.DeleteFunc(r.added(t, before), func(object string) bool {
 			return strings.HasPrefix(object, "customresourcedefinitions.apiextensions.k8s.io ")
 		})
 		return len(left) == 0, nil
 	})
-	if t.Failed() {
-		t.Log(strings.Join(left, "\n"))
-	}
 	for _, name := range []string{"resourceslacks.plimsoll.dev", "placements.cluster.open-cluster-management.io"} {
 		if !r.inventory(t)["customresourcedefinitions.apiextensions.k8s.io "+name] {
 			t.Errorf("the CRD %s is gone, and with it what users have written", name)
