@@ -31,7 +31,7 @@ FUZZTIME ?= 10s
 
 .PHONY: help
 help: ## show this
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 .PHONY: demo
 demo: ## a real scheduler on a real control plane, with and without Plimsoll; ends with Ctrl-C
