@@ -4,7 +4,10 @@ go 1.26.3
 
 tool github.com/google/ko
 
-require github.com/spdx/tools-golang v0.5.7
+require (
+	github.com/google/go-containerregistry v0.21.7
+	github.com/spdx/tools-golang v0.5.7
+)
 
 require (
 	al.essio.dev/pkg/shellescape v1.6.0 // indirect
@@ -90,7 +93,6 @@ require (
 	github.com/golang-jwt/jwt/v4 v4.5.2 // indirect
 	github.com/google/certificate-transparency-go v1.3.3 // indirect
 	github.com/google/go-cmp v0.7.0 // indirect
-	github.com/google/go-containerregistry v0.21.7 // indirect
 	github.com/google/ko v0.19.1 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/grpc-ecosystem/grpc-gateway/v2 v2.29.0 // indirect
