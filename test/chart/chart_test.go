@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -283,4 +284,43 @@ func TestAgentRights(t *testing.T) {
 	if diff := cmp.Diff(find[rbacv1.Role](t, example, "Role", name).Rules, find[rbacv1.Role](t, objects, "Role", name).Rules); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// Dashboards and alert rules are whatever files there are, as they are: a dashboard
+// has braces of its own.
+func TestMonitoring(t *testing.T) {
+	t.Parallel()
+	other := *tool
+	other.Chart = filepath.Join(t.TempDir(), "plimsoll")
+	if err := os.CopyFS(other.Chart, os.DirFS(tool.Chart)); err != nil {
+		t.Fatal(err)
+	}
+	const dashboard, alerts = `{"title": "{{instance}} of $node"}`, "groups:\n- name: try\n  rules: [{alert: Try, expr: 'a{b=\"c\"} > 0', annotations: {summary: '{{ $labels.b }}'}}]\n"
+	for file, content := range map[string]string{"dashboards/try.json": dashboard, "alerts/try.yaml": alerts} {
+		path := filepath.Join(other.Chart, "files", file)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	objects, err := other.Template(t.Context(), valuesFile(t, "dashboards: {enabled: true}\nalerts: {enabled: true, labels: {prometheus: main}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := find[v1.ConfigMap](t, objects, "ConfigMap", "plimsoll-dashboard-try").Data["try.json"]; strings.TrimSpace(text) != dashboard {
+		t.Errorf("the dashboard is %s", text)
+	}
+	for _, object := range objects {
+		if object.GetKind() != "PrometheusRule" || object.GetName() != "plimsoll-try" {
+			continue
+		}
+		groups, _, _ := unstructured.NestedSlice(object.Object, "spec", "groups")
+		if len(groups) != 1 || !strings.Contains(fmt.Sprint(groups), "{{ $labels.b }}") || object.GetLabels()["prometheus"] != "main" {
+			t.Errorf("the rules are %v of %v", groups, object.GetLabels())
+		}
+		return
+	}
+	t.Error("there are no rules")
 }
