@@ -4,6 +4,7 @@ package version
 import (
 	"fmt"
 	"runtime/debug"
+	"strings"
 )
 
 // Version, Commit and Date are set by the linker in release builds.
@@ -12,25 +13,28 @@ var Version, Commit, Date string
 const kubernetesModule = "k8s.io/kubernetes"
 
 // String returns the version in one line, with that of the Kubernetes code
-// inside: v0.1.0 (commit 1234567, 2026-11-21; Kubernetes v1.37.1).
+// inside, if there is any: v0.1.0 (commit 1234567, 2026-11-21; Kubernetes v1.37.1).
 func String() string {
-	version, kubernetes := Version, "unknown"
+	version := Version
+	var details []string
+	if Commit != "" {
+		details = append(details, fmt.Sprintf("commit %s, %s", Commit, Date))
+	}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		if version == "" {
 			version = info.Main.Version
 		}
 		for _, module := range info.Deps {
 			if module.Path == kubernetesModule {
-				kubernetes = module.Version
+				details = append(details, "Kubernetes "+module.Version)
 			}
 		}
 	}
 	if version == "" {
 		version = "(devel)"
 	}
-	build := ""
-	if Commit != "" {
-		build = fmt.Sprintf("commit %s, %s; ", Commit, Date)
+	if len(details) == 0 {
+		return version
 	}
-	return fmt.Sprintf("%s (%sKubernetes %s)", version, build, kubernetes)
+	return fmt.Sprintf("%s (%s)", version, strings.Join(details, "; "))
 }
