@@ -147,6 +147,7 @@ func Deployments(policy *v1alpha1.ResourceSlack, plan Plan, namespace string) []
 		}
 		pod.Labels["plimsoll.dev/placeholder-group"] = group.Name
 		pod.Spec.PriorityClassName = cmp.Or(policy.Spec.PriorityClassName, PriorityClassName)
+		harmless(&pod.Spec)
 		meta := objectMeta(policy, group, namespace)
 		out = append(out, &appsv1.Deployment{
 			TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"}, ObjectMeta: meta,
@@ -158,4 +159,18 @@ func Deployments(policy *v1alpha1.ResourceSlack, plan Plan, namespace string) []
 		})
 	}
 	return out
+}
+
+// harmless makes a placeholder pass where the restricted pod security standard is
+// enforced: all it does is wait.
+func harmless(pod *v1.PodSpec) {
+	pod.AutomountServiceAccountToken = new(false)
+	pod.SecurityContext = &v1.PodSecurityContext{
+		RunAsNonRoot: new(true), RunAsUser: new(int64(65535)),
+		SeccompProfile: &v1.SeccompProfile{Type: v1.SeccompProfileTypeRuntimeDefault},
+	}
+	pod.Containers[0].SecurityContext = &v1.SecurityContext{
+		AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),
+		Capabilities: &v1.Capabilities{Drop: []v1.Capability{"ALL"}},
+	}
 }

@@ -55,6 +55,8 @@ func (o *options) serve(ctx context.Context, config *rest.Config) error {
 	return m.Start(ctx)
 }
 
+// +kubebuilder:rbac:groups=plimsoll.dev,resources=resourceslacks,verbs=create
+
 // makeDefault creates the default policy if it is not there.
 func (o *options) makeDefault(ctx context.Context, c client.Client) error {
 	policy := o.defaultPolicy.DeepCopy()

@@ -72,6 +72,8 @@ func inCluster() bool {
 // firstList bounds how long the first question for nodes waits for them.
 const firstList = 5 * time.Second
 
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=list;watch
+
 // watchNodes returns the nodes of a cluster, which are watched until ctx ends.
 func watchNodes(ctx context.Context, client kubernetes.Interface) cluster.Inventory {
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(strip))

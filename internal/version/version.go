@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 )
 
 // Version, Commit and Date are set by the linker in release builds.
@@ -18,8 +19,9 @@ type Info struct {
 	// Commit and Date are absent where they were not set.
 	Commit string `json:"commit,omitempty"`
 	Date   string `json:"date,omitempty"`
-	// Kubernetes is the version of the Kubernetes code inside.
-	Kubernetes string `json:"kubernetes"`
+	// Kubernetes is the version of the Kubernetes code inside, absent where there is
+	// none.
+	Kubernetes string `json:"kubernetes,omitempty"`
 	// Go is that of the compiler, Platform what it was built for: linux/amd64.
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
@@ -27,7 +29,7 @@ type Info struct {
 
 // Get returns what is known of this build.
 func Get() Info {
-	is := Info{Version: Version, Commit: Commit, Date: Date, Kubernetes: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	is := Info{Version: Version, Commit: Commit, Date: Date, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		if is.Version == "" {
 			is.Version = info.Main.Version
@@ -45,11 +47,18 @@ func Get() Info {
 }
 
 // String returns the version in one line, with that of the Kubernetes code
-// inside: v0.1.0 (commit 1234567, 2026-11-21; Kubernetes v1.37.1).
+// inside, if there is any: v0.1.0 (commit 1234567, 2026-11-21; Kubernetes v1.37.1).
 func String() string {
-	is, build := Get(), ""
+	is := Get()
+	var details []string
 	if is.Commit != "" {
-		build = fmt.Sprintf("commit %s, %s; ", is.Commit, is.Date)
+		details = append(details, fmt.Sprintf("commit %s, %s", is.Commit, is.Date))
 	}
-	return fmt.Sprintf("%s (%sKubernetes %s)", is.Version, build, is.Kubernetes)
+	if is.Kubernetes != "" {
+		details = append(details, "Kubernetes "+is.Kubernetes)
+	}
+	if len(details) == 0 {
+		return is.Version
+	}
+	return fmt.Sprintf("%s (%s)", is.Version, strings.Join(details, "; "))
 }

@@ -81,6 +81,8 @@ func New(config Config) (*Source, error) {
 // String names the source in messages.
 func (s *Source) String() string { return "the metrics API (metrics.k8s.io)" }
 
+// +kubebuilder:rbac:groups=metrics.k8s.io,resources=nodes,verbs=list
+
 // Read lists the metrics of all nodes and adds them to the samples kept.
 func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 	list, err := s.config.Metrics.List(ctx, metav1.ListOptions{})

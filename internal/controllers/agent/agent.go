@@ -92,11 +92,11 @@ func New(options Options, member dynamic.Interface, registry prometheus.Register
 	}
 }
 
-// Register makes a manager of the member cluster run the agent. Its cache should
-// be made with CacheOptions.
-//
 // +kubebuilder:rbac:groups="",resources=nodes;pods,verbs=get;list;watch
 // +kubebuilder:rbac:groups=plimsoll.dev,resources=resourceslacks,verbs=list
+
+// Register makes a manager of the member cluster run the agent. Its cache should
+// be made with CacheOptions.
 func (a *Agent) Register(ctx context.Context, m ctrl.Manager) error {
 	synced, err := a.observer.watch(ctx, m.GetCache())
 	if err != nil {

@@ -77,14 +77,14 @@ func New(c client.Client, live client.Reader, recorder events.EventRecorder, reg
 	}
 }
 
-// Register makes a manager run the controller, once the kinds that it watches are
-// served.
-//
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=managedclusters;managedclustersets;managedclustersetbindings;addonplacementscores;placements,verbs=get;list;watch
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=placements/status,verbs=patch
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=placementdecisions,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=placementdecisions/status,verbs=update
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// Register makes a manager run the controller, once the kinds that it watches are
+// served.
 func (c *Controller) Register(m ctrl.Manager) error {
 	return m.Add(&whenServed{m, c})
 }

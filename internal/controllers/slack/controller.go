@@ -71,18 +71,18 @@ func New(c client.Client, recorder events.EventRecorder, registry prometheus.Reg
 	}
 }
 
-// Register makes a manager run the controller.
-//
 // +kubebuilder:rbac:groups="",resources=nodes;pods,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=podtemplates,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=autoscaling.x-k8s.io,resources=capacitybuffers,verbs=get;list;watch;create;patch;delete
-// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;patch;delete
-// +kubebuilder:rbac:groups=apps,resources=replicasets;statefulsets,verbs=get;list;watch
+// +kubebuilder:rbac:groups=apps,resources=deployments;replicasets;statefulsets,verbs=get;list;watch
+// +kubebuilder:rbac:groups=apps,namespace=plimsoll-system,resources=deployments,verbs=create;patch;delete
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch
-// +kubebuilder:rbac:groups=scheduling.k8s.io,resources=priorityclasses,verbs=get;create;patch
+// +kubebuilder:rbac:groups=scheduling.k8s.io,resources=priorityclasses,resourceNames=plimsoll-placeholder,verbs=get;create;patch
 // +kubebuilder:rbac:groups=plimsoll.dev,resources=resourceslacks,verbs=get;list;watch
 // +kubebuilder:rbac:groups=plimsoll.dev,resources=resourceslacks/status,verbs=patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// Register makes a manager run the controller.
 func (c *Controller) Register(manager ctrl.Manager) error {
 	builder := ctrl.NewControllerManagedBy(manager).
 		Named("resourceslack").

@@ -1,0 +1,22 @@
+# The image of one program, PROGRAM, for any architecture that Go builds for:
+#
+#   docker buildx build --platform=linux/amd64,linux/arm64 --build-arg PROGRAM=plimsoll-scheduler .
+#
+# `make images` does so for all programs of the chart, with their version. The build
+# stage runs on the machine's own architecture and compiles for the other.
+ARG GO_VERSION=1.26
+FROM --platform=$BUILDPLATFORM golang:${GO_VERSION} AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN --mount=type=cache,target=/go/pkg/mod go mod download
+COPY . .
+ARG PROGRAM TARGETOS TARGETARCH VERSION COMMIT DATE
+RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
+    GOOS=$TARGETOS GOARCH=$TARGETARCH make bin/$PROGRAM VERSION="$VERSION" COMMIT="$COMMIT" DATE="$DATE" && mv bin/$PROGRAM /program
+
+FROM scratch
+# For sources of load and hubs that show certificates of public authorities.
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
+COPY --from=build /program /program
+USER 65532:65532
+ENTRYPOINT ["/program"]

@@ -1,0 +1,153 @@
+{{/*
+The Deployment of a component, which has also args, ports, probes (path and port), and
+maybe volumes, mounts and annotations of the pods.
+*/}}
+{{- define "plimsoll.deployment" }}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  {{- include "plimsoll.metadata" . | nindent 2 }}
+spec:
+  replicas: {{ .values.replicas }}
+  selector:
+    matchLabels:
+      {{- include "plimsoll.selector" . | nindent 6 }}
+  template:
+    metadata:
+      labels:
+        {{- merge (include "plimsoll.labels" . | fromYaml) .values.podLabels | toYaml | nindent 8 }}
+      {{- with merge (dict) .values.podAnnotations (.annotations | default dict) }}
+      annotations:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+    spec:
+      serviceAccountName: {{ include "plimsoll.account" . }}
+      {{- with .root.Values.image.pullSecrets }}
+      imagePullSecrets:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with .values.priorityClassName }}
+      priorityClassName: {{ . }}
+      {{- end }}
+      securityContext:
+        {{- toYaml .root.Values.podSecurityContext | nindent 8 }}
+      containers:
+      - name: {{ .name }}
+        image: {{ include "plimsoll.image" . | quote }}
+        imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+        args:
+          {{- concat .args .values.extraArgs | toYaml | nindent 10 }}
+        {{- with .values.extraEnv }}
+        env:
+          {{- toYaml . | nindent 10 }}
+        {{- end }}
+        ports:
+          {{- toYaml .ports | nindent 10 }}
+        livenessProbe:
+          {{- .liveness | toYaml | nindent 10 }}
+        readinessProbe:
+          {{- .readiness | toYaml | nindent 10 }}
+        resources:
+          {{- toYaml .values.resources | nindent 10 }}
+        securityContext:
+          {{- toYaml .root.Values.securityContext | nindent 10 }}
+        {{- with concat (.mounts | default list) .values.extraVolumeMounts }}
+        volumeMounts:
+          {{- toYaml . | nindent 10 }}
+        {{- end }}
+      {{- with concat (.volumes | default list) .values.extraVolumes }}
+      volumes:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with .values.nodeSelector }}
+      nodeSelector:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with .values.tolerations }}
+      tolerations:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with .values.affinity }}
+      affinity:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- $own := dict "matchLabels" (include "plimsoll.selector" . | fromYaml) }}
+      {{- with .values.topologySpreadConstraints }}
+      topologySpreadConstraints:
+        {{- range . }}
+        {{- list (merge (deepCopy .) (dict "labelSelector" $own)) | toYaml | nindent 8 }}
+        {{- end }}
+      {{- end }}
+{{- end }}
+
+{{/* The service account, and the PodDisruptionBudget. */}}
+{{- define "plimsoll.around" }}
+{{- if .values.serviceAccount.create }}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  name: {{ include "plimsoll.account" . }}
+  namespace: {{ .root.Release.Namespace }}
+  labels:
+    {{- include "plimsoll.labels" . | nindent 4 }}
+  {{- with .values.serviceAccount.annotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end }}
+{{- if .values.pdb.enabled }}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  {{- include "plimsoll.metadata" . | nindent 2 }}
+spec:
+  maxUnavailable: {{ .values.pdb.maxUnavailable }}
+  selector:
+    matchLabels:
+      {{- include "plimsoll.selector" . | nindent 6 }}
+{{- end }}
+{{- end }}
+
+{{/* A Service for the port that serves metrics, and its ServiceMonitor. */}}
+{{- define "plimsoll.metrics" }}
+---
+apiVersion: v1
+kind: Service
+metadata:
+  {{- include "plimsoll.metadata" . | nindent 2 }}
+spec:
+  selector:
+    {{- include "plimsoll.selector" . | nindent 4 }}
+  ports:
+  - name: {{ .metricsPort }}
+    port: {{ .metricsNumber }}
+    targetPort: {{ .metricsPort }}
+{{- with .root.Values.serviceMonitor }}
+{{- if .enabled }}
+---
+apiVersion: monitoring.coreos.com/v1
+kind: ServiceMonitor
+metadata:
+  {{- include "plimsoll.metadata" $ | nindent 2 }}
+    {{- with .labels }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+spec:
+  selector:
+    matchLabels:
+      {{- include "plimsoll.selector" $ | nindent 6 }}
+  endpoints:
+  - port: {{ $.metricsPort }}
+    interval: {{ .interval }}
+    {{- if eq $.metricsPort "https" }}
+    scheme: https
+    # The scheduler's certificate is of its own making; it asks who reads for a token.
+    tlsConfig: {insecureSkipVerify: true}
+    bearerTokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token
+    {{- end }}
+{{- end }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,36 @@
+{{/* Whether the scheduler reads load from this release's load-watcher. */}}
+{{- define "plimsoll.usesWatcher" -}}
+{{- if and .Values.loadWatcher.enabled (not .Values.scheduler.metricProvider) -}}true{{- end -}}
+{{- end -}}
+
+{{/* The scheduler's configuration: the text given, or one of ready-made profiles. */}}
+{{- define "plimsoll.configuration" -}}
+{{- $s := .Values.scheduler -}}
+{{- if $s.config -}}
+{{- $parsed := fromYaml $s.config -}}
+{{- if ne ($parsed.kind | default "") "KubeSchedulerConfiguration" -}}
+{{- fail (printf "scheduler.config: found kind %q, want the text of a KubeSchedulerConfiguration" ($parsed.kind | default "")) -}}
+{{- end -}}
+{{- $s.config -}}
+{{- else -}}
+{{- $profiles := list -}}
+{{- range $s.profiles -}}
+{{- $profile := index ($.Files.Get (printf "generated/profiles/%s.yaml" .use) | fromYaml).profiles 0 -}}
+{{- range $profile.pluginConfig -}}
+{{- if eq .name "LowRiskOverCommitment" -}}
+{{- $_ := unset .args "watcherAddress" -}}
+{{- if $s.metricProvider -}}
+{{- $_ := set .args "metricProvider" $s.metricProvider -}}
+{{- else if include "plimsoll.usesWatcher" $ -}}
+{{- $_ := set .args "watcherAddress" (printf "http://%s.%s:2020" (include "plimsoll.name" (dict "root" $ "name" "load-watcher")) $.Release.Namespace) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $profiles = append $profiles (set $profile "schedulerName" .schedulerName) -}}
+{{- end -}}
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+{{ toYaml $profiles }}
+{{- end -}}
+{{- end -}}

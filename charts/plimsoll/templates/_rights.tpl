@@ -1,0 +1,90 @@
+{{/*
+Rules of the files in generated/rbac that are named by parts, of one kind: ClusterRole
+for the whole cluster, Role for the release's namespace. They come from markers beside
+the code that needs them.
+*/}}
+{{- define "plimsoll.rules" -}}
+{{- $rules := list -}}
+{{- range $part := .parts -}}
+{{- range $.root.Files.Get (printf "generated/rbac/%s.yaml" $part) | splitList "---\n" -}}
+{{- $document := fromYaml . -}}
+{{- if eq ($document.kind | default "") $.kind -}}
+{{- $rules = concat $rules $document.rules -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- with $rules }}{{ toYaml . }}{{ end -}}
+{{- end -}}
+
+{{/*
+What a component may do: in the cluster by its parts, in its namespace by its parts, with
+its lease (if it has one), and about itself in events.
+*/}}
+{{- define "plimsoll.rights" }}
+{{- $subject := dict "kind" "ServiceAccount" "name" (include "plimsoll.account" .) "namespace" .root.Release.Namespace }}
+{{- with include "plimsoll.rules" (dict "root" .root "parts" .parts "kind" "ClusterRole") }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: {{ include "plimsoll.name" $ }}
+  labels:
+    {{- include "plimsoll.labels" $ | nindent 4 }}
+rules:
+  {{- nindent 2 . }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: {{ include "plimsoll.name" $ }}
+  labels:
+    {{- include "plimsoll.labels" $ | nindent 4 }}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: {{ include "plimsoll.name" $ }}}
+subjects:
+{{ list $subject | toYaml }}
+{{- end }}
+{{- $here := include "plimsoll.rules" (dict "root" .root "parts" .parts "kind" "Role") }}
+{{- if or .lease $here }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  {{- include "plimsoll.metadata" . | nindent 2 }}
+rules:
+  {{- with $here }}
+  {{- nindent 2 . }}
+  {{- end }}
+  {{- with .lease }}
+  - apiGroups: [coordination.k8s.io]
+    resources: [leases]
+    verbs: [create]
+  - apiGroups: [coordination.k8s.io]
+    resources: [leases]
+    resourceNames: [{{ . }}]
+    verbs: [get, update]
+  # Who leads is told in events.
+  - apiGroups: [events.k8s.io, ""]
+    resources: [events]
+    verbs: [create, patch]
+  {{- end }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  {{- include "plimsoll.metadata" . | nindent 2 }}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: {{ include "plimsoll.name" . }}}
+subjects:
+{{ list $subject | toYaml }}
+{{- end }}
+{{- with .lease }}
+---
+# It is here so that it goes when the release does; the one who leads fills it in.
+apiVersion: coordination.k8s.io/v1
+kind: Lease
+metadata:
+  name: {{ . }}
+  namespace: {{ $.root.Release.Namespace }}
+  labels:
+    {{- include "plimsoll.labels" $ | nindent 4 }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,80 @@
+// Package helm runs Helm over the project's chart. Its version is that of the
+// module in tools/helm, so the project's folder is needed.
+package helm
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+)
+
+// Helm is a built Helm.
+type Helm struct {
+	// Chart is the folder of the project's chart.
+	Chart   string
+	program string
+	// home is where it keeps what it remembers.
+	home string
+}
+
+// Build builds Helm, where that has not been done before, for the project in a
+// folder. What it remembers goes into the folder home.
+func Build(ctx context.Context, project, home string) (*Helm, error) {
+	// -n names the program that has been built, instead of running it.
+	command := exec.CommandContext(ctx, "go", "tool", "-modfile="+filepath.Join("tools", "helm", "go.mod"), "-n", "helm")
+	command.Dir = project
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	out, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("building Helm: %w\n%s", err, &stderr)
+	}
+	return &Helm{Chart: filepath.Join(project, "charts", "plimsoll"), program: strings.TrimSpace(string(out)), home: home}, nil
+}
+
+// Run runs Helm and returns what it prints. An error has what it complains of.
+func (h *Helm) Run(ctx context.Context, args ...string) (string, error) {
+	command := exec.CommandContext(ctx, h.program, args...)
+	for _, folder := range []string{"CACHE", "CONFIG", "DATA"} {
+		command.Env = append(command.Env, "HELM_"+folder+"_HOME="+filepath.Join(h.home, strings.ToLower(folder)))
+	}
+	command.Env = append(os.Environ(), command.Env...)
+	var stdout, stderr bytes.Buffer
+	command.Stdout, command.Stderr = &stdout, &stderr
+	if err := command.Run(); err != nil {
+		return stdout.String(), fmt.Errorf("helm %s: %w: %s%s", strings.Join(args, " "), err, &stdout, &stderr)
+	}
+	return stdout.String(), nil
+}
+
+// Template returns what the chart comes to for a release plimsoll in the
+// namespace plimsoll-system, with further arguments such as --set.
+func (h *Helm) Template(ctx context.Context, args ...string) ([]*unstructured.Unstructured, error) {
+	out, err := h.Run(ctx, append([]string{"template", "plimsoll", h.Chart, "--namespace=plimsoll-system"}, args...)...)
+	if err != nil {
+		return nil, err
+	}
+	return Objects(out)
+}
+
+// Objects returns the objects in a text of YAML documents.
+func Objects(text string) (objects []*unstructured.Unstructured, err error) {
+	err = manifest.Documents([]string{"-"}, strings.NewReader(text), func(where string, document []byte) error {
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(document, &object.Object); err != nil {
+			return fmt.Errorf("%s: %w\n%s", where, err, document)
+		}
+		objects = append(objects, object)
+		return nil
+	})
+	return objects, err
+}

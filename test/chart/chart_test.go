@@ -1,0 +1,326 @@
+// Package chart renders the Helm chart and holds it against what the project is:
+// its programs, its configuration, its other manifests, and its documentation.
+package chart
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/plimsoll-k8s/plimsoll/api/config"
+	"github.com/plimsoll-k8s/plimsoll/internal/helm"
+	"github.com/plimsoll-k8s/plimsoll/slack"
+)
+
+const project = "../.."
+
+var (
+	update = flag.Bool("update", false, "write the tables of docs/install.md")
+	tool   *helm.Helm
+	home   string
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	var err error
+	if home, err = os.MkdirTemp("", "plimsoll-helm-"); err == nil {
+		defer os.RemoveAll(home)
+		tool, err = helm.Build(context.Background(), project, home)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
+// valuesFile writes values to a file and returns the argument that names it.
+func valuesFile(t *testing.T, values string) string {
+	t.Helper()
+	// Not in the test's own folder, which is named after it: Helm takes a comma for
+	// the end of a name.
+	file, err := os.CreateTemp(home, "values-*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.WriteString(values); err != nil {
+		t.Fatal(err)
+	}
+	return "--values=" + file.Name()
+}
+
+// render returns what the chart comes to with values.
+func render(t *testing.T, values string) []*unstructured.Unstructured {
+	t.Helper()
+	objects, err := tool.Template(t.Context(), valuesFile(t, values))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects
+}
+
+const (
+	none = "scheduler: {enabled: false}\ncontroller: {enabled: false}\nloadWatcher: {enabled: false}\nagent: {enabled: false}\ncrds: {install: false}\n"
+	all  = `
+crds: {fleet: true}
+commonLabels: {team: platform}
+image: {registry: registry.example/plimsoll, tag: v1, pullSecrets: [{name: pull}]}
+networkPolicy: {enabled: true, metricsFrom: [{namespaceSelector: {}}], apiServerCIDRs: [192.0.2.1/32], loadSource: [{ports: [{port: 9090}]}]}
+serviceMonitor: {enabled: true, labels: {prometheus: main}}
+dashboards: {enabled: true}
+alerts: {enabled: true, labels: {prometheus: main}}
+scheduler:
+  profiles:
+  - {schedulerName: a, use: allocatable-least}
+  - {schedulerName: b, use: limits}
+  - {schedulerName: c, use: low-risk}
+  tolerations: [{operator: Exists}]
+  affinity: {nodeAffinity: {}}
+  nodeSelector: {kubernetes.io/os: linux}
+  priorityClassName: system-cluster-critical
+  podAnnotations: {a: b}
+  podLabels: {c: d}
+  extraArgs: [--v=2]
+  extraEnv: [{name: E, value: f}]
+  extraVolumes: [{name: g, emptyDir: {}}]
+  extraVolumeMounts: [{name: g, mountPath: /g}]
+  serviceAccount: {annotations: {h: i}}
+controller: {adopt: all, extraCapacityMinRate: 10%}
+loadWatcher: {provider: Prometheus, address: "http://prometheus.monitoring:9090"}
+agent: {enabled: true, clusterName: cluster1, hub: {secretName: hub}, load: {provider: KubernetesMetricsServer}}
+`
+)
+
+// alone returns values with one component.
+func alone(component, more string) string {
+	return strings.Replace(none, component+": {enabled: false}", component+": {enabled: true"+more+"}", 1)
+}
+
+// Helm itself finds nothing to complain of, whatever is on; and there is as much as
+// there should be.
+func TestRenders(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		values      string
+		deployments []string
+		kinds       map[string]int
+	}{
+		"as it is":          {"", []string{"controller", "load-watcher", "scheduler"}, map[string]int{"CustomResourceDefinition": 1, "Lease": 2, "PodDisruptionBudget": 3, "NetworkPolicy": 0, "ServiceMonitor": 0}},
+		"all":               {all, []string{"agent", "controller", "load-watcher", "scheduler"}, map[string]int{"CustomResourceDefinition": 7, "Lease": 3, "NetworkPolicy": 4, "ServiceMonitor": 4, "Secret": 0}},
+		"none":              {none, nil, map[string]int{"CustomResourceDefinition": 0, "Service": 0, "ClusterRole": 0}},
+		"the scheduler":     {alone("scheduler", ""), []string{"scheduler"}, map[string]int{"ClusterRole": 0, "ClusterRoleBinding": 2, "RoleBinding": 2, "ConfigMap": 1}},
+		"the controller":    {alone("controller", ""), []string{"controller"}, map[string]int{"PriorityClass": 1, "ConfigMap": 0}},
+		"placements only":   {alone("controller", ", controllers: [placement]"), []string{"controller"}, map[string]int{"PriorityClass": 0}},
+		"the load-watcher":  {alone("loadWatcher", ""), []string{"load-watcher"}, map[string]int{"Lease": 0, "Role": 0, "ClusterRole": 1}},
+		"the agent":         {alone("agent", ", clusterName: c, hub: {kubeconfig: k}"), []string{"agent"}, map[string]int{"Secret": 1, "ClusterRole": 1}},
+		"accounts of yours": {"scheduler: {serviceAccount: {create: false, name: mine}}", []string{"controller", "load-watcher", "scheduler"}, map[string]int{"ServiceAccount": 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := tool.Run(t.Context(), "lint", "--strict", tool.Chart, valuesFile(t, tc.values)); err != nil {
+				t.Error(err)
+			}
+			var deployments []string
+			kinds := map[string]int{}
+			for _, object := range render(t, tc.values) {
+				kinds[object.GetKind()]++
+				if object.GetKind() == "Deployment" {
+					deployments = append(deployments, strings.TrimPrefix(object.GetName(), "plimsoll-"))
+				}
+			}
+			slices.Sort(deployments)
+			if !slices.Equal(deployments, tc.deployments) {
+				t.Errorf("found %v, want %v", deployments, tc.deployments)
+			}
+			for kind, want := range tc.kinds {
+				if kinds[kind] != want {
+					t.Errorf("%s: found %d, want %d", kind, kinds[kind], want)
+				}
+			}
+		})
+	}
+}
+
+// A value that makes no sense is refused, by its name.
+func TestBadValues(t *testing.T) {
+	t.Parallel()
+	for values, want := range map[string]string{
+		"scheduler: {replica: 2}":                                "additional properties 'replica' not allowed",
+		"schedulers: {}":                                         "additional properties 'schedulers' not allowed",
+		"scheduler: {replicas: two}":                             "at '/scheduler/replicas': got string, want integer",
+		"scheduler: {replicas: -1}":                              "at '/scheduler/replicas'",
+		"scheduler: {profiles: []}":                              "at '/scheduler/profiles'",
+		"scheduler: {profiles: [{schedulerName: a, use: fast}]}": "value must be one of 'allocatable-least', 'limits', 'low-risk'",
+		"scheduler: {profiles: [{use: limits}]}":                 "missing property 'schedulerName'",
+		"scheduler: {config: 'kind: Pod'}":                       `scheduler.config: found kind "Pod", want the text of a KubeSchedulerConfiguration`,
+		"scheduler: {metricProvider: {address: 'http://p'}}":     "missing property 'type'",
+		"scheduler: {metricProvider: {type: Datadog}}":           "at '/scheduler/metricProvider/type'",
+		"scheduler: {extraArgs: [v=2]}":                          "at '/scheduler/extraArgs/0'",
+		"scheduler: {resources: {request: {cpu: 1}}}":            "additional properties 'request' not allowed",
+		"controller: {controllers: [slak]}":                      "value must be one of 'slack', 'placement'",
+		"controller: {adopt: some}":                              "value must be one of 'annotated', 'all'",
+		"loadWatcher: {provider: Prometheus}":                    "at '/loadWatcher/address'",
+		"loadWatcher: {maxAge: 5}":                               "at '/loadWatcher/maxAge'",
+		"loadWatcher: {maxAge: soon}":                            "at '/loadWatcher/maxAge'",
+		"loadWatcher: {image: {digest: latest}}":                 "at '/loadWatcher/image/digest'",
+		"agent: {enabled: true, hub: {secretName: s}}":           "agent.clusterName: want the name of this cluster on the hub",
+		"agent: {enabled: true, clusterName: A_b}":               "at '/agent/clusterName'",
+		"agent: {enabled: true, clusterName: c}":                 "agent.hub: want either secretName or kubeconfig",
+		"networkPolicy: {apiServerPorts: [99999]}":               "at '/networkPolicy/apiServerPorts/0'",
+		"image: {pullPolicy: Sometimes}":                         "at '/image/pullPolicy'",
+		"crds: {install: 'yes'}":                                 "at '/crds/install'",
+	} {
+		t.Run(values, func(t *testing.T) {
+			t.Parallel()
+			if _, err := tool.Template(t.Context(), valuesFile(t, values)); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("found %v, want %s", err, want)
+			}
+		})
+	}
+}
+
+// What the scheduler is given is what it takes, and reads load where it should.
+func TestSchedulerConfiguration(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ values, want string }{
+		"the load-watcher":           {"", "watcherAddress http://plimsoll-load-watcher.plimsoll-system:2020"},
+		"limits alone":               {"loadWatcher: {enabled: false}", "watcherAddress  metricProvider  "},
+		"another source":             {"scheduler: {metricProvider: {type: Prometheus, address: 'http://p:9090', tokenFile: /token}}", "watcherAddress  metricProvider Prometheus http://p:9090"},
+		"beside a load-watcher":      {"loadWatcher: {enabled: true}\nscheduler: {metricProvider: {type: KubernetesMetricsServer}}", "watcherAddress  metricProvider KubernetesMetricsServer "},
+		"another name":               {"fullnameOverride: deep", "watcherAddress http://deep-load-watcher.plimsoll-system:2020"},
+		"a configuration of its own": {"scheduler:\n  config: |\n    apiVersion: kubescheduler.config.k8s.io/v1\n    kind: KubeSchedulerConfiguration\n    profiles: [{schedulerName: own, pluginConfig: [{name: LowRiskOverCommitment, args: {watcherAddress: 'http://w:1'}}]}]\n", "watcherAddress http://w:1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, object := range render(t, tc.values) {
+				if object.GetKind() != "ConfigMap" {
+					continue
+				}
+				text, _, _ := unstructured.NestedString(object.Object, "data", "scheduler.yaml")
+				file := filepath.Join(t.TempDir(), "scheduler.yaml")
+				if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				read, err := config.Load(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, plugin := range read.Profiles[0].PluginConfig {
+					if args, ok := plugin.Args.(*config.LowRiskOverCommitmentArgs); ok {
+						got := fmt.Sprintf("watcherAddress %s metricProvider %s %s", args.WatcherAddress, args.MetricProvider.Type, args.MetricProvider.Address)
+						if !strings.Contains(got, tc.want) {
+							t.Errorf("found %s, want %s", got, tc.want)
+						}
+						return
+					}
+				}
+			}
+			t.Error("there is no configuration of LowRiskOverCommitment")
+		})
+	}
+}
+
+// find returns the object of a kind and name, as a type.
+func find[T any](t *testing.T, objects []*unstructured.Unstructured, kind, name string) T {
+	t.Helper()
+	var found T
+	for _, object := range objects {
+		if object.GetKind() == kind && object.GetName() == name {
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &found); err != nil {
+				t.Fatal(err)
+			}
+			return found
+		}
+	}
+	t.Fatalf("there is no %s %s", kind, name)
+	return found
+}
+
+// The priority class is the one that the controller would make.
+func TestPriorityClass(t *testing.T) {
+	t.Parallel()
+	want := *slack.PriorityClass()
+	got := find[schedulingv1.PriorityClass](t, render(t, ""), want.Kind, want.Name)
+	got.Labels = nil
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The agent may do what examples/placement/agent-member-rbac.yaml says, and that is
+// all.
+func TestAgentRights(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile(filepath.Join(project, "examples", "placement", "agent-member-rbac.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	example, err := helm.Objects(string(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects := render(t, all)
+	const name = "plimsoll-agent"
+	if diff := cmp.Diff(find[rbacv1.ClusterRole](t, example, "ClusterRole", name).Rules, find[rbacv1.ClusterRole](t, objects, "ClusterRole", name).Rules); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(find[rbacv1.Role](t, example, "Role", name).Rules, find[rbacv1.Role](t, objects, "Role", name).Rules); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Dashboards and alert rules are whatever files there are, as they are: a dashboard
+// has braces of its own.
+func TestMonitoring(t *testing.T) {
+	t.Parallel()
+	other := *tool
+	other.Chart = filepath.Join(t.TempDir(), "plimsoll")
+	if err := os.CopyFS(other.Chart, os.DirFS(tool.Chart)); err != nil {
+		t.Fatal(err)
+	}
+	const dashboard, alerts = `{"title": "{{instance}} of $node"}`, "groups:\n- name: try\n  rules: [{alert: Try, expr: 'a{b=\"c\"} > 0', annotations: {summary: '{{ $labels.b }}'}}]\n"
+	for file, content := range map[string]string{"dashboards/try.json": dashboard, "alerts/try.yaml": alerts} {
+		path := filepath.Join(other.Chart, "files", file)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	objects, err := other.Template(t.Context(), valuesFile(t, "dashboards: {enabled: true}\nalerts: {enabled: true, labels: {prometheus: main}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := find[v1.ConfigMap](t, objects, "ConfigMap", "plimsoll-dashboard-try").Data["try.json"]; strings.TrimSpace(text) != dashboard {
+		t.Errorf("the dashboard is %s", text)
+	}
+	for _, object := range objects {
+		if object.GetKind() != "PrometheusRule" || object.GetName() != "plimsoll-try" {
+			continue
+		}
+		groups, _, _ := unstructured.NestedSlice(object.Object, "spec", "groups")
+		if len(groups) != 1 || !strings.Contains(fmt.Sprint(groups), "{{ $labels.b }}") || object.GetLabels()["prometheus"] != "main" {
+			t.Errorf("the rules are %v of %v", groups, object.GetLabels())
+		}
+		return
+	}
+	t.Error("there are no rules")
+}

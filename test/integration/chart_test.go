@@ -1,0 +1,367 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	v1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/controlplane"
+	"github.com/plimsoll-k8s/plimsoll/internal/helm"
+	"github.com/plimsoll-k8s/plimsoll/slack"
+)
+
+// release is a chart that Helm has installed on a control plane.
+type release struct {
+	*hub
+	config *rest.Config
+	kube   *kubernetes.Clientset
+	helm   *helm.Helm
+	values string
+}
+
+// valuesOfAll turns on what a bare cluster can take: the kinds of the Prometheus
+// operator are not there.
+const valuesOfAll = `
+crds: {fleet: true}
+networkPolicy: {enabled: true, metricsFrom: [{namespaceSelector: {}}], apiServerCIDRs: [192.0.2.1/32], loadSource: [{ports: [{port: 9090}]}]}
+dashboards: {enabled: true}
+controller: {adopt: all, extraCapacityMinRate: 10%}
+agent: {enabled: true, clusterName: cluster1, hub: {kubeconfig: "the test has its own"}}
+`
+
+// helmed runs Helm against the control plane.
+func (r *release) helmed(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := r.helm.Run(t.Context(), append(args, "--kubeconfig="+r.Kubeconfig, "--namespace="+reserve)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// deployment returns a Deployment of the release.
+func (r *release) deployment(t *testing.T, component string) *appsv1.Deployment {
+	t.Helper()
+	deployment, err := r.kube.AppsV1().Deployments(reserve).Get(t.Context(), "plimsoll-"+component, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return deployment
+}
+
+// access returns what may be done under the service account of a component, with
+// a token such as its pods have, and a kubeconfig that says the same.
+func (r *release) access(t *testing.T, component string) (config *rest.Config, kubeconfig string) {
+	t.Helper()
+	account := r.deployment(t, component).Spec.Template.Spec.ServiceAccountName
+	request, err := r.kube.CoreV1().ServiceAccounts(reserve).CreateToken(t.Context(), account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	const name = "plimsoll"
+	err = clientcmd.WriteToFile(clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{name: {Server: r.config.Host, CertificateAuthorityData: r.config.CAData}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{name: {Token: request.Status.Token}},
+		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name}},
+		CurrentContext: name,
+	}, kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &rest.Config{Host: r.config.Host, TLSClientConfig: rest.TLSClientConfig{CAData: r.config.CAData}, BearerToken: request.Status.Token, QPS: -1}, kubeconfig
+}
+
+// start runs a component as its pods would, with the arguments of its Deployment;
+// those given come last, and so hold. It returns what it says, and how to end it.
+func (r *release) start(t *testing.T, component, program string, args ...string) (said *output, end func()) {
+	t.Helper()
+	said = &output{}
+	cmd := exec.Command(program, append(slices.Clone(r.deployment(t, component).Spec.Template.Spec.Containers[0].Args), args...)...)
+	cmd.Stderr = said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	return said, func() {
+		t.Helper()
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Errorf("%s ended with %v\n%s", component, err, said)
+			}
+		case <-time.After(30 * time.Second):
+			t.Errorf("%s does not end:\n%s", component, said)
+		}
+		for line := range strings.Lines(said.String()) {
+			if strings.Contains(line, "orbidden") {
+				t.Errorf("%s wants what it may not do: %s", component, line)
+			}
+		}
+	}
+}
+
+// schedulerFile writes the configuration of the release's scheduler, with the way
+// to the API server and the load-watcher that pods have of themselves.
+func (r *release) schedulerFile(t *testing.T, kubeconfig, watcher string) string {
+	t.Helper()
+	rendered, err := r.kube.CoreV1().ConfigMaps(reserve).Get(t.Context(), "plimsoll-scheduler", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const name = "http://plimsoll-load-watcher." + reserve + ":2020"
+	text := rendered.Data["scheduler.yaml"]
+	if strings.Count(text, name) != 1 {
+		t.Fatalf("the scheduler does not read %s:\n%s", name, text)
+	}
+	var configuration map[string]any
+	if err := yaml.Unmarshal([]byte(strings.ReplaceAll(text, name, watcher)), &configuration); err != nil {
+		t.Fatal(err)
+	}
+	configuration["clientConnection"] = map[string]any{"kubeconfig": kubeconfig}
+	raw, err := yaml.Marshal(configuration)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return write(t, string(raw))
+}
+
+// The chart, installed by Helm on a real API server in a namespace that enforces
+// the restricted pod security standard. Every component runs under its service
+// account, and does its job; what it has no business with is denied. An upgrade
+// changes what it says, and uninstalling leaves the CRDs.
+func TestChart(t *testing.T) {
+	t.Parallel()
+	cp, config, kube := startPlane(t, controlplane.Options{APIServerArgs: frontProxy(t)})
+	installCRDs(t, config, buffersCRD(t))
+	machines := startMachines(t, kube)
+	createNode(t, kube, "roomy") // those with kubelets have no seats for pods
+	startMetricsServer(t, cp, kube)
+	tool, err := helm.Build(t.Context(), "../..", t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &release{&hub{ControlPlane: cp}, config, kube, tool, write(t, valuesOfAll)}
+	r.knowFleet(t)
+	r.create(t, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: reserve, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}})
+	before := r.inventory(t)
+	if out := r.helmed(t, "install", "plimsoll", tool.Chart, "--values="+r.values); !strings.Contains(out, `"schedulerName": "plimsoll-scheduler"`) {
+		t.Errorf("the notes do not say how to go on:\n%s", out)
+	}
+	t.Run("restricted", r.podsAreRestricted)
+	t.Run("rights", r.rights)
+	end := r.run(t, machines)
+	t.Run("upgrade", r.upgrade)
+	t.Run("uninstall", func(t *testing.T) { r.uninstall(t, before, end) })
+}
+
+// podsAreRestricted: the pods of all Deployments are let in, and a privileged one
+// beside them is not.
+func (r *release) podsAreRestricted(t *testing.T) {
+	for _, component := range []string{"scheduler", "controller", "load-watcher", "agent"} {
+		var deployment *appsv1.Deployment
+		eventually(t, component+" has not all pods", &output{}, func(context.Context) (bool, error) {
+			deployment = r.deployment(t, component)
+			return deployment.Status.Replicas == *deployment.Spec.Replicas, nil
+		})
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: reserve, Name: "privileged"}, Spec: *deployment.Spec.Template.Spec.DeepCopy()}
+		pod.Spec.Containers[0].SecurityContext.Privileged = new(true)
+		pod.Spec.Containers[0].SecurityContext.AllowPrivilegeEscalation = nil
+		if err := r.client.Create(t.Context(), pod, client.DryRunAll); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "privileged") {
+			t.Errorf("a privileged %s: %v", component, err)
+		}
+	}
+}
+
+// run starts all components, and sees each do its job. It returns what ends them.
+func (r *release) run(t *testing.T, machines []*machine) (end func()) {
+	t.Helper()
+	_, watcherAccess := r.access(t, "load-watcher")
+	port := freePort(t)
+	watcher := fmt.Sprintf("http://127.0.0.1:%d", port)
+	watcherSaid, endWatcher := r.start(t, "load-watcher", loadWatcher, "--kubeconfig="+watcherAccess, fmt.Sprintf("--listen=127.0.0.1:%d", port), "--poll-interval=1s")
+
+	_, schedulerAccess := r.access(t, "scheduler")
+	schedulerSaid, endScheduler := r.start(t, "scheduler", scheduler, "--config="+r.schedulerFile(t, schedulerAccess, watcher), "--bind-address=127.0.0.1",
+		fmt.Sprintf("--secure-port=%d", freePort(t)), "--authentication-kubeconfig="+schedulerAccess, "--authorization-kubeconfig="+schedulerAccess)
+
+	_, controllerAccess := r.access(t, "controller")
+	controllerSaid, endController := r.start(t, "controller", controller, "--kubeconfig="+controllerAccess, "--metrics-bind-address=0", "--health-probe-bind-address=0")
+
+	// This cluster is its own hub: the agent's rights there are not the chart's.
+	fleet := &fleetHub{r.config, r.client, r.kube, startNetwork(t, strings.TrimPrefix(r.config.Host, "https://"))}
+	r.apply(t, example(t, "fleet.yaml")...)
+	r.create(t, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "cluster1"}})
+	createAll(t, r.client, agentHubRBAC, "\x00", "")
+	hubAccess := filepath.Join(t.TempDir(), "hub")
+	fleet.credentials(t, "cluster1", hubAccess)
+	_, agentAccess := r.access(t, "agent")
+	agentSaid, endAgent := r.start(t, "agent", controller, "--kubeconfig="+agentAccess, "--hub-kubeconfig="+hubAccess, "--interval=1s", "--metrics-bind-address=0", "--health-probe-bind-address=0")
+
+	t.Run("the scheduler places pods that name it", func(t *testing.T) {
+		createPod(t, r.kube, "try", "", "plimsoll-scheduler", "100m", "200m")
+		eventually(t, "the pod does not run", schedulerSaid, func(ctx context.Context) (bool, error) {
+			pod, err := r.kube.CoreV1().Pods("default").Get(ctx, "try", metav1.GetOptions{})
+			return err == nil && pod.Status.Phase == v1.PodRunning, err
+		})
+		lease, err := r.kube.CoordinationV1().Leases(reserve).Get(t.Context(), "plimsoll-scheduler", metav1.GetOptions{})
+		if err != nil || lease.Spec.HolderIdentity == nil || lease.Labels["app.kubernetes.io/managed-by"] != "Helm" {
+			t.Errorf("it does not lead by the lease of the release: %+v, %v", lease, err)
+		}
+	})
+	t.Run("the controller keeps slack", func(t *testing.T) { r.keepsSlack(t, machines, controllerSaid) })
+	t.Run("the controller decides placements", func(t *testing.T) {
+		r.apply(t, example(t, "1-largest-ratios/placement.v1beta1.yaml")...)
+		r.awaitChosen(t, controllerSaid, "largest-ratios", "cluster2", "cluster4", "cluster6")
+	})
+	t.Run("the agent reports", func(t *testing.T) {
+		eventually(t, "there are no scores", agentSaid, func(ctx context.Context) (bool, error) {
+			scores, until, err := fleet.scores(ctx, "cluster1")
+			return len(scores) > 0 && until.After(time.Now()), err
+		})
+	})
+	t.Run("the load-watcher reads the metrics API", func(t *testing.T) {
+		eventually(t, "there is no fresh load", watcherSaid, func(ctx context.Context) (bool, error) {
+			request, err := http.NewRequestWithContext(ctx, http.MethodGet, watcher+"/readyz", nil)
+			if err != nil {
+				return false, err
+			}
+			response, err := http.DefaultClient.Do(request)
+			if err != nil {
+				return false, nil
+			}
+			defer response.Body.Close()
+			return response.StatusCode == http.StatusOK, nil
+		})
+	})
+	return func() {
+		for _, end := range []func(){endAgent, endController, endScheduler, endWatcher} {
+			end()
+		}
+	}
+}
+
+// keepsSlack: the default policy becomes buffers, another one real pods (which are
+// restricted, too), and a workload in another namespace is mirrored there.
+func (r *release) keepsSlack(t *testing.T, machines []*machine, said *output) {
+	createPod(t, r.kube, "web", machines[4].name, "", "4", "8")
+	web := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", Annotations: map[string]string{v1alpha1.AnnotationSlack: "1"}}}
+	web.Spec.Replicas = new(int32(0))
+	web.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
+	web.Spec.Template = v1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}},
+		Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "i"}}},
+	}
+	r.create(t, web)
+	r.create(t, policyOf("real", "5%", func(s *v1alpha1.ResourceSlackSpec) { s.Backend = v1alpha1.BackendDeployment }))
+	eventually(t, "there is no buffer of the default policy", said, func(ctx context.Context) (bool, error) {
+		buffers, err := r.held(ctx, "CapacityBuffer", reserve, "default")
+		return buffers > 0, err
+	})
+	eventually(t, "the workload is not mirrored in its namespace", said, func(ctx context.Context) (bool, error) {
+		buffers, err := r.held(ctx, "CapacityBuffer", "default", "default")
+		return buffers > 0, err
+	})
+	eventually(t, "the placeholders of the other policy are not let in", said, func(ctx context.Context) (bool, error) {
+		pods, err := r.kube.CoreV1().Pods(reserve).List(ctx, metav1.ListOptions{LabelSelector: slack.PlaceholderLabel + "=real"})
+		return err == nil && len(pods.Items) > 0, err
+	})
+	var class schedulingv1.PriorityClass
+	if err := r.client.Get(t.Context(), client.ObjectKey{Name: slack.PriorityClassName}, &class); err != nil {
+		t.Fatal(err)
+	}
+	for _, manager := range class.ManagedFields {
+		if manager.Manager == "plimsoll-slack" {
+			t.Error("the priority class of the chart is not the one that the controller wants")
+		}
+	}
+}
+
+// upgrade changes a value, and leaves who leads alone.
+func (r *release) upgrade(t *testing.T) {
+	leader := func() string {
+		lease, err := r.kube.CoordinationV1().Leases(reserve).Get(t.Context(), "plimsoll-controller", metav1.GetOptions{})
+		if err != nil || lease.Spec.HolderIdentity == nil {
+			t.Fatal(lease, err)
+		}
+		return *lease.Spec.HolderIdentity
+	}
+	before := leader()
+	r.helmed(t, "upgrade", "plimsoll", r.helm.Chart, "--values="+r.values, "--set=controller.replicas=3", "--set=controller.extraArgs={--adopt=annotated}")
+	if got := r.deployment(t, "controller"); *got.Spec.Replicas != 3 || !slices.Contains(got.Spec.Template.Spec.Containers[0].Args, "--adopt=annotated") {
+		t.Errorf("the upgrade has not come through: %+v", got.Spec)
+	}
+	if after := leader(); after != before {
+		t.Errorf("%s leads, not %s", after, before)
+	}
+	_, err := r.helm.Run(t.Context(), "upgrade", "plimsoll", r.helm.Chart, "--values="+r.values, "--set=controller.replica=1", "--kubeconfig="+r.Kubeconfig, "--namespace="+reserve)
+	if err == nil || !strings.Contains(err.Error(), "replica") {
+		t.Errorf("an unknown value: %v", err)
+	}
+}
+
+// uninstall takes back what the controller holds by deleting the policies, ends
+// the components and uninstalls the release.
+func (r *release) uninstall(t *testing.T, before map[string]bool, end func()) {
+	if err := r.client.DeleteAllOf(t.Context(), &v1alpha1.ResourceSlack{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "placeholders are left", &output{}, func(ctx context.Context) (bool, error) {
+		left := 0
+		for _, kind := range []string{"CapacityBuffer", "PodTemplate", "Deployment"} {
+			for _, policy := range []string{"default", "real"} {
+				held, err := r.held(ctx, kind, "", policy)
+				if err != nil {
+					return false, err
+				}
+				left += held
+			}
+		}
+		return left == 0, nil
+	})
+	end()
+	r.helmed(t, "uninstall", "plimsoll")
+	var left []string
+	defer func() {
+		if t.Failed() {
+			t.Log("left:", strings.Join(left, "\n"))
+		}
+	}()
+	eventually(t, "more than CRDs is left", &output{}, func(context.Context) (bool, error) {
+		left = slices.DeleteFunc(r.added(t, before), func(object string) bool {
+			return strings.HasPrefix(object, "customresourcedefinitions.apiextensions.k8s.io ")
+		})
+		return len(left) == 0, nil
+	})
+	for _, name := range []string{"resourceslacks.plimsoll.dev", "placements.cluster.open-cluster-management.io"} {
+		if !r.inventory(t)["customresourcedefinitions.apiextensions.k8s.io "+name] {
+			t.Errorf("the CRD %s is gone, and with it what users have written", name)
+		}
+	}
+	// What was kept is taken over by the next release of the name.
+	r.helmed(t, "install", "plimsoll", r.helm.Chart, "--values="+r.values)
+}
