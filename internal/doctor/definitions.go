@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -50,15 +51,19 @@ func (x *examination) definitions(ctx context.Context) error {
 func (x *examination) controllers() []string {
 	var all []string
 	for _, d := range x.ofKind("controller") {
-		for _, container := range d.Spec.Template.Spec.Containers {
-			for _, argument := range container.Args {
-				if list, ok := strings.CutPrefix(argument, "--controllers="); ok {
-					all = append(all, strings.Split(list, ",")...)
-				}
-			}
-		}
+		all = append(all, controllersOf(d)...)
 	}
 	return all
+}
+
+// controllersOf returns what a controller is told to control.
+func controllersOf(d *appsv1.Deployment) []string {
+	for _, argument := range argumentsOf(d) {
+		if list, ok := strings.CutPrefix(argument, "--controllers="); ok {
+			return strings.Split(list, ",")
+		}
+	}
+	return []string{"slack", "placement"} // its default
 }
 
 // definition looks for one CRD. One of our own has to be as this version has it.

@@ -107,6 +107,7 @@ var checks = []struct {
 	{"nodes", (*examination).readNodes},
 	{"components", (*examination).readComponents},
 	{"leaders", (*examination).leaders},
+	{"rights", (*examination).rights},
 	{"definitions", (*examination).definitions},
 	{"schedulers", (*examination).schedulers},
 	{"load", (*examination).load},

@@ -101,6 +101,8 @@ func TestDoctor(t *testing.T) {
 	expectFinding(t, found, "nodes", doctor.OK, "1 nodes, all ready")
 	expectFinding(t, found, "components", doctor.Problem, "plimsoll-controller: 0 of 1 replicas are ready")
 	expectFinding(t, found, "leaders", doctor.Problem, "has no holder")
+	expectFinding(t, found, "rights", doctor.Problem, "plimsoll-system/default of plimsoll-controller may not get nodes;")
+	expectFinding(t, found, "rights", doctor.Problem, "create deployments.apps in plimsoll-system")
 	expectFinding(t, found, "definitions", doctor.OK, "resourceslacks.plimsoll.dev is there")
 	expectFinding(t, found, "definitions", doctor.OK, "placements.cluster.open-cluster-management.io is there")
 	expectFinding(t, found, "definitions", doctor.Problem, "managedclusters.cluster.open-cluster-management.io is missing")
