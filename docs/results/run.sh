@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The experiment of docs/results.md: runs everything, and makes pictures, tables and
-# the list of runs anew. About two hours of CPU.
+# the list of runs anew. It takes about two hours of CPU.
 #
 #   docs/results/run.sh FOLDER
 #
@@ -29,8 +29,17 @@ for file in $nodes $pods; do awk 'NR == 1 || NR % 4 == 2' "$openb/$file" >"$work
 
 run openb-quarter --trace "openb:quarter_$nodes,quarter_$pods" --limits ratio=1+1.5+2+4 "${usage[@]}" --seeds 10
 run 500 --generate nodes=500,pods=5000,fill=0.9,over=3600,guaranteed=0.3,best-effort=0.1 --limits ratio=1+1.5+2+4 "${usage[@]}" --seeds 10
-run 500-without-best-effort --generate nodes=500,pods=5000,fill=0.9,over=3600,guaranteed=0.3 --limits ratio=2+4 "${usage[@]}" --seeds 10
-run openb --trace "openb:$openb/$nodes,$openb/$pods" --limits ratio=2 --usage bursts:mean=0.7 --seeds 3
-run 5000 --generate nodes=5000,pods=50000,fill=0.9,over=3600,guaranteed=0.3,best-effort=0.1 --limits ratio=2 --usage bursts:mean=0.7 --seeds 3
+run 5000 --generate nodes=5000,pods=50000,fill=0.9,over=3600,guaranteed=0.3,best-effort=0.1 --limits ratio=2 --usage bursts:mean=0.7 --seeds 2
+run openb --trace "openb:$openb/$nodes,$openb/$pods" --limits ratio=2 --usage bursts:mean=0.7 --seeds 2
+
+# What the plugins' weights and arguments do, on a small cluster.
+profiles=(--profile default --profile limits --profile low-risk)
+for variant in limits-without-balance limits-beside low-risk-weight-1 low-risk-weight-10 low-risk-by-load low-risk-by-limits low-risk-window-1; do
+  cp "docs/results/profiles/$variant.yaml" "$work/$variant"
+  profiles+=(--profile "$variant")
+done
+small=nodes=60,pods=900,fill=0.9,over=3600,guaranteed=0.3
+run why --generate "$small" --limits ratio=2+4 "${usage[@]}" --seeds 10
+run why-best-effort --generate "$small,best-effort=0.1" --limits ratio=2+4 "${usage[@]}" --seeds 10
 
 go run ./internal/experiment docs/results "${results[@]}"
