@@ -1,5 +1,5 @@
 // Command experiment makes what docs/results.md shows of the results of plimsoll
-// compare: pictures, tables and all runs. Makefile, target results, says which
+// compare: pictures, tables and all runs. docs/results/run.sh says which
 // results these are.
 //
 //	experiment FOLDER NAME=RESULT.json...
@@ -27,7 +27,7 @@ var (
 		"overloadMinutes", "cpuOverloadMinutes", "memoryOverruns", "throttledCoreSeconds", "unschedulable", "nodesUsed",
 		"cpuLimitRatioP50", "cpuLimitRatioP95", "cpuLimitRatioMax", "memoryLimitRatioP95", "memoryLimitRatioMax",
 	}
-	drawn = []string{"overloadMinutes", "memoryOverruns", "cpuLimitRatioMax"}
+	drawn = []string{"overloadMinutes", "memoryOverruns", "unschedulable", "cpuLimitRatioMax"}
 )
 
 // experiment is one result and its name.
@@ -105,7 +105,7 @@ func read(argument string) (*experiment, error) {
 
 // tables writes the page of tables.
 func tables(w *bytes.Buffer, all []*experiment) error {
-	w.WriteString("# Tables of the experiment\n\nMade by `make results`. Means over seeds; **bold** is clearly better than the first profile (its 95 %\ninterval of the paired differences does not hold 0), _italic_ clearly worse, \\* clearly different where\nneither less nor more is better. [results.md](../results.md) says what was run and what it means.\n")
+	w.WriteString("# Tables of the experiment\n\nMade by `docs/results/run.sh`. Means over seeds; **bold** is clearly better than the first profile (its 95 %\ninterval of the paired differences does not hold 0), _italic_ clearly worse, \\* clearly different where\nneither less nor more is better. [results.md](../results.md) says what was run and what it means.\n")
 	for _, e := range all {
 		fmt.Fprintf(w, "\n## %s\n\n%d nodes, %d pods, %s.\n", e.name, e.Source.Nodes, e.Source.Pods, count(len(e.Seeds), "seed"))
 		tally(w, e)
