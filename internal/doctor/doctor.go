@@ -135,7 +135,7 @@ func (c *Cluster) Examine(ctx context.Context, now time.Time) ([]Finding, error)
 		case ctx.Err() != nil:
 			return x.findings, ctx.Err()
 		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-			x.add(Warning, "not looked at: "+err.Error(), "run plimsoll doctor with the rights of the ClusterRole view and of listing nodes, leases, webhooks' and custom resources; docs/troubleshooting.md lists them")
+			x.add(Warning, "not looked at: "+err.Error(), "run plimsoll doctor with the rights that docs/doctor.md lists")
 		case err != nil:
 			x.add(Warning, "not looked at: "+err.Error(), "")
 		case len(x.findings) == before:
