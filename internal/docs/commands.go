@@ -1,0 +1,174 @@
+package docs
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Programs are those whose command lines are looked for.
+var Programs = []string{
+	"plimsoll", "plimsoll-scheduler", "plimsoll-controller", "plimsoll-demo", "load-watcher",
+	"make", "helm", "kubectl",
+}
+
+// Command is a command in a page: one program with its arguments, as a shell would
+// start it.
+type Command struct {
+	// Page and Line are where it stands.
+	Page string
+	Line int
+	// Words are the program and its arguments. kubectl with the plugin is
+	// plimsoll. What another command would print is "printed" in them.
+	Words []string
+	// Inline is that it stands in a sentence, where it may be cut short.
+	Inline bool
+	// Shown is that what it prints stands below it, so that it is run and
+	// compared (TestDocumentation).
+	Shown bool
+}
+
+// String returns the place and the command.
+func (c Command) String() string {
+	return fmt.Sprintf("%s:%d: %s", c.Page, c.Line, strings.Join(c.Words, " "))
+}
+
+var (
+	program = `(?:` + strings.Join(Programs, "|") + `)`
+	// starts finds the lines of a block that have a program where a command can
+	// begin.
+	starts = regexp.MustCompile(`(?:^|[|;(] ?|^until |^\w+=\S+ )` + program + ` +\S|^` + program + `$`)
+	spans  = regexp.MustCompile("`([^`]+)`")
+	inline = regexp.MustCompile(`^(?:` + program + ` +|.* \| ` + program + ` +)\S`)
+)
+
+// Commands returns the commands in the blocks and sentences of a page. A line that
+// begins as a command and that no shell can read is an error.
+func (p Page) Commands() (commands []Command, err error) {
+	all := p.lines()
+	for i := 0; i < len(all); i++ {
+		l := all[i]
+		switch l.kind {
+		case prose:
+			for _, span := range spans.FindAllStringSubmatch(l.text, -1) {
+				if !inline.MatchString(span[1]) {
+					continue
+				}
+				found, err := p.parse(span[1], Command{Line: l.number, Inline: true})
+				if err != nil {
+					return nil, err
+				}
+				commands = append(commands, found...)
+			}
+		case indented, fenced:
+			if !p.isShell(l) {
+				continue
+			}
+			text := strings.TrimSpace(l.text)
+			for strings.HasSuffix(text, "\\") && i+1 < len(all) {
+				i++
+				text += "\n" + strings.TrimSpace(all[i].text)
+			}
+			shown := false
+			if l.info == "console" {
+				if text, shown = strings.CutPrefix(text, "$ "); !shown {
+					continue // what was printed
+				}
+			}
+			if !starts.MatchString(text) {
+				continue
+			}
+			found, err := p.parse(text, Command{Line: l.number, Shown: shown})
+			if err != nil {
+				return nil, err
+			}
+			commands = append(commands, found...)
+		}
+	}
+	return commands, nil
+}
+
+// isShell says whether a line of a block can be a command: not in blocks of other
+// languages, and of the pages that are made of the programs' help only where the
+// examples are.
+func (p Page) isShell(l line) bool {
+	if strings.HasPrefix(p.File, "docs/cli/") && l.section != "Examples" {
+		return false
+	}
+	return slices.Contains([]string{"", "console", "sh", "bash", "shell"}, l.info)
+}
+
+// parse returns the commands of the programs in a line, each like the one given.
+func (p Page) parse(text string, like Command) (commands []Command, err error) {
+	like.Page = p.File
+	file, err := syntax.NewParser().Parse(strings.NewReader(text), p.File)
+	if err != nil {
+		return nil, fmt.Errorf("%s:%d: no shell can read %q: %w", p.File, like.Line, text, err)
+	}
+	config := &expand.Config{CmdSubst: func(out io.Writer, _ *syntax.CmdSubst) error {
+		_, err := io.WriteString(out, "printed")
+		return err
+	}}
+	syntax.Walk(file, func(node syntax.Node) bool {
+		call, ok := node.(*syntax.CallExpr)
+		if !ok || err != nil || len(call.Args) == 0 {
+			return err == nil
+		}
+		var found Command
+		found, err = expandCall(config, call, like)
+		if err == nil && slices.Contains(Programs, found.Words[0]) {
+			commands = append(commands, found)
+		}
+		return err == nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s:%d: %q: %w", p.File, like.Line, text, err)
+	}
+	return commands, nil
+}
+
+func expandCall(config *expand.Config, call *syntax.CallExpr, like Command) (Command, error) {
+	for _, word := range call.Args {
+		// Not Fields: <(...) and * are none of ours, and stay.
+		if len(word.Parts) == 1 {
+			if _, ok := word.Parts[0].(*syntax.ProcSubst); ok {
+				like.Words = append(like.Words, "printed")
+				continue
+			}
+		}
+		text, err := expand.Literal(config, word)
+		if err != nil {
+			return Command{}, err
+		}
+		like.Words = append(like.Words, text)
+	}
+	if len(like.Words) > 1 && like.Words[0] == "kubectl" && like.Words[1] == "plimsoll" {
+		like.Words = like.Words[1:]
+	}
+	return like, nil
+}
+
+// Of returns the commands of one program in the pages of the project in a folder.
+func Of(project, program string) (commands []Command, err error) {
+	pages, err := Pages(project)
+	if err != nil {
+		return nil, err
+	}
+	for _, page := range pages {
+		found, err := page.Commands()
+		if err != nil {
+			return nil, err
+		}
+		for _, command := range found {
+			if command.Words[0] == program {
+				commands = append(commands, command)
+			}
+		}
+	}
+	return commands, nil
+}
