@@ -92,11 +92,14 @@ ManagedCluster (docs/agent.md).`,
 		},
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			klog.SetOutput(os.Stderr)
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			if err := errors.Join(o.complete(), o.agent.complete(cmd.Flags(), &o)); err != nil {
 				return &usageError{err}
 			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			klog.SetOutput(os.Stderr)
 			config, err := o.config()
 			if err != nil {
 				return &usageError{err}

@@ -55,6 +55,8 @@ type options struct {
 	load       string
 	autoscaler string
 	scenarios  []string
+	// selected are the scenarios that these flags ask for.
+	selected selection
 }
 
 // selection is which scenarios are run.
@@ -86,6 +88,10 @@ Nothing is left behind.`,
   plimsoll-demo --scenario slack --autoscaler karpenter
   plimsoll-demo --scenario fleet`,
 		Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
+		PreRunE: func(*cobra.Command, []string) (err error) {
+			o.selected, err = o.selection()
+			return err
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -117,8 +123,8 @@ func (s *selection) controllers(name string) bool {
 	return name == demo.SlackScenario || name == demo.FleetScenario
 }
 
-// selected returns the scenarios asked for, or what is wrong with the flags.
-func (o *options) selected() (selection, error) {
+// selection returns the scenarios asked for, or what is wrong with the flags.
+func (o *options) selection() (selection, error) {
 	var out selection
 	switch {
 	case o.output != "table" && o.output != "json":
@@ -152,10 +158,6 @@ func (o *options) selected() (selection, error) {
 }
 
 func (o *options) run(ctx context.Context, out, progress io.Writer) (err error) {
-	selected, err := o.selected()
-	if err != nil {
-		return err
-	}
 	// Before anything is started: the port may be taken.
 	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", o.port))
 	if err != nil {
@@ -179,14 +181,14 @@ func (o *options) run(ctx context.Context, out, progress io.Writer) (err error) 
 		d.ServePage(ctx, listener)
 		say("live page: http://" + listener.Addr().String())
 	}
-	results, err := selected.run(ctx, d, say)
+	results, err := o.selected.run(ctx, d, say)
 	switch {
 	case ctx.Err() != nil:
 		return errInterrupted
 	case err != nil:
 		return err
 	}
-	if err := printResults(out, o.output, selected, results, d.Autoscaler()); err != nil {
+	if err := printResults(out, o.output, o.selected, results, d.Autoscaler()); err != nil {
 		return err
 	}
 	if !o.once {

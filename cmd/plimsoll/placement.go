@@ -50,7 +50,7 @@ placement is decided as if the others stayed as they are. Nothing is changed.
 
 The exit code is 0 also where a placement cannot be satisfied or makes no sense; the
 conditions say so.`,
-		Example: `  plimsoll placement decide -f examples/placement/ratios
+		Example: `  plimsoll placement decide -f examples/placement/prioritizers
 
   # What would a changed placement choose on this hub?
   kubectl get managedclusters,managedclustersets,managedclustersetbindings,placementdecisions,addonplacementscores -A -o yaml > hub.yaml

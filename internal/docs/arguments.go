@@ -41,6 +41,7 @@ func (c Command) Check(program *cobra.Command) (*cobra.Command, error) {
 		return found, err
 	}
 	began := false
+	program.InitDefaultCompletionCmd(args...) // to be held, too
 	hold(program, &began)
 	program.SetArgs(args)
 	program.SetOut(io.Discard)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -151,6 +152,12 @@ func expandCall(config *expand.Config, call *syntax.CallExpr, like Command) (Com
 		like.Words = like.Words[1:]
 	}
 	return like, nil
+}
+
+// Examples returns the commands in the examples of a program's help, which is
+// called page in errors.
+func Examples(page string, program *cobra.Command) ([]Command, error) {
+	return Page{page, "```\n" + program.Example + "\n```"}.Commands()
 }
 
 // Of returns the commands of one program in the pages of the project in a folder.

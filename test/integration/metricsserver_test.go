@@ -282,6 +282,15 @@ func TestMetricsServer(t *testing.T) {
 		t.Errorf("read %s ago: %+v", age, reading)
 	}
 
+	// So people see it.
+	access := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := cp.WriteKubeconfig(access, user); err != nil {
+		t.Fatal(err)
+	}
+	if table, _ := mustPlimsoll(t, "load", "top", "--kubeconfig", access); strings.Count(table, metricsserver.Type) != len(machines) {
+		t.Errorf("plimsoll load top:\n%s", table)
+	}
+
 	changing, silent, others := machines[0], machines[4], machines[1:4]
 	before := *changing
 	changing.use(0.9, 0.2)
