@@ -3,23 +3,21 @@ package docs
 import (
 	"fmt"
 	"io"
+	"regexp"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
 
-// placeholders are the words that readers replace, and what they might put there.
-var placeholders = map[string]string{
-	"NAME": "name", "--cluster-name=NAME": "--cluster-name=name", "NAMESPACE/NAME": "namespace/name", "--config=FILE": "--config=scheduler.yaml",
-}
+// placeholder finds the words that readers replace. In small letters they are what
+// readers might put there.
+var placeholder = regexp.MustCompile(`\b(?:NAME|NAMESPACE)\b`)
 
 // Arguments are the command's arguments, with what readers would put in the place
 // of words in capitals.
 func (c Command) Arguments() (args []string) {
 	for _, word := range c.Words[1:] {
-		if real, ok := placeholders[word]; ok {
-			word = real
-		}
-		args = append(args, word)
+		args = append(args, placeholder.ReplaceAllStringFunc(word, strings.ToLower))
 	}
 	return args
 }

@@ -24,6 +24,9 @@ type Command struct {
 	// Page and Line are where it stands.
 	Page string
 	Line int
+	// Shell is the whole line that it stands in, with everything before and behind
+	// it, and with what readers would put in the place of words in capitals.
+	Shell string
 	// Words are the program and its arguments. kubectl with the plugin is
 	// plimsoll. What another command would print is "printed" in them.
 	Words []string
@@ -106,7 +109,7 @@ func (p Page) isShell(l line) bool {
 
 // parse returns the commands of the programs in a line, each like the one given.
 func (p Page) parse(text string, like Command) (commands []Command, err error) {
-	like.Page = p.File
+	like.Page, like.Shell = p.File, placeholder.ReplaceAllStringFunc(text, strings.ToLower)
 	file, err := syntax.NewParser().Parse(strings.NewReader(text), p.File)
 	if err != nil {
 		return nil, fmt.Errorf("%s:%d: no shell can read %q: %w", p.File, like.Line, text, err)
