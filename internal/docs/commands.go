@@ -55,46 +55,58 @@ var (
 // begins as a command and that no shell can read is an error.
 func (p Page) Commands() (commands []Command, err error) {
 	all := p.lines()
-	for i := 0; i < len(all); i++ {
-		l := all[i]
+	for i, l := range all {
+		var found []Command
 		switch l.kind {
 		case prose:
-			for _, span := range spans.FindAllStringSubmatch(l.text, -1) {
-				if !inline.MatchString(span[1]) {
-					continue
-				}
-				found, err := p.parse(span[1], Command{Line: l.number, Inline: true})
-				if err != nil {
-					return nil, err
-				}
-				commands = append(commands, found...)
-			}
+			found, err = p.inSentence(l)
 		case indented, fenced:
-			if !p.isShell(l) {
-				continue
+			if continues := i > 0 && strings.HasSuffix(all[i-1].text, "\\"); !continues && p.isShell(l) {
+				found, err = p.inBlock(all, i)
 			}
-			text := strings.TrimSpace(l.text)
-			for strings.HasSuffix(text, "\\") && i+1 < len(all) {
-				i++
-				text += "\n" + strings.TrimSpace(all[i].text)
-			}
-			shown := false
-			if l.info == "console" {
-				if text, shown = strings.CutPrefix(text, "$ "); !shown {
-					continue // what was printed
-				}
-			}
-			if !starts.MatchString(text) {
-				continue
-			}
-			found, err := p.parse(text, Command{Line: l.number, Shown: shown})
-			if err != nil {
-				return nil, err
-			}
-			commands = append(commands, found...)
 		}
+		if err != nil {
+			return nil, err
+		}
+		commands = append(commands, found...)
 	}
 	return commands, nil
+}
+
+// inSentence returns the commands between the backquotes of a line.
+func (p Page) inSentence(l line) (commands []Command, err error) {
+	for _, span := range spans.FindAllStringSubmatch(l.text, -1) {
+		if !inline.MatchString(span[1]) {
+			continue
+		}
+		found, err := p.parse(span[1], Command{Line: l.number, Inline: true})
+		if err != nil {
+			return nil, err
+		}
+		commands = append(commands, found...)
+	}
+	return commands, nil
+}
+
+// inBlock returns the commands in a line of a block, and in those that continue it.
+func (p Page) inBlock(all []line, i int) ([]Command, error) {
+	l := all[i]
+	text := strings.TrimSpace(l.text)
+	// TestDocumentation runs what a block begins with.
+	shown := l.info == "console" && all[i-1].kind == fence && strings.HasPrefix(text, "$ plimsoll ")
+	if l.info == "console" {
+		typed := false
+		if text, typed = strings.CutPrefix(text, "$ "); !typed {
+			return nil, nil // what was printed
+		}
+	}
+	for ; strings.HasSuffix(text, "\\") && i+1 < len(all); i++ {
+		text += "\n" + strings.TrimSpace(all[i+1].text)
+	}
+	if !starts.MatchString(text) {
+		return nil, nil
+	}
+	return p.parse(text, Command{Line: l.number, Shown: shown})
 }
 
 // isShell says whether a line of a block can be a command: not in blocks of other
