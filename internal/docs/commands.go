@@ -64,6 +64,7 @@ func (p Page) Commands() (commands []Command, err error) {
 			if continues := i > 0 && strings.HasSuffix(all[i-1].text, "\\"); !continues && p.isShell(l) {
 				found, err = p.inBlock(all, i)
 			}
+		default: // no command is in headings
 		}
 		if err != nil {
 			return nil, err
@@ -95,7 +96,7 @@ func (p Page) inBlock(all []line, i int) ([]Command, error) {
 	// TestDocumentation runs what a block begins with.
 	shown := l.info == "console" && all[i-1].kind == fence && strings.HasPrefix(text, "$ plimsoll ")
 	if l.info == "console" {
-		typed := false
+		var typed bool
 		if text, typed = strings.CutPrefix(text, "$ "); !typed {
 			return nil, nil // what was printed
 		}
