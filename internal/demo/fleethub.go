@@ -39,9 +39,12 @@ func placementFile(folder, form string) string { return folder + "/placement." +
 // hub is the control plane as a hub of managed clusters.
 type hub struct {
 	api client.Client
-	// known is what the placement controller has heard of.
-	known client.Reader
-	// stop ends the placement controller, ended is closed when it has ended.
+	// heard waits until the placement controller has heard of all clusters.
+	heard func(context.Context, *hub) error
+	// probes is how many have been sent.
+	probes int
+	// stop ends the placement controller, if it is the demo's; ended is closed when
+	// it has ended.
 	stop  context.CancelFunc
 	ended chan struct{}
 }
@@ -116,14 +119,18 @@ func (h *hub) chosen(ctx context.Context, placement string) ([]string, error) {
 
 // settle waits until the placement controller has heard of all clusters as they
 // are.
-func (h *hub) settle(ctx context.Context) error {
+func (h *hub) settle(ctx context.Context) error { return h.heard(ctx, h) }
+
+// awaitCache settles with a placement controller in this process, by what it
+// knows.
+func (h *hub) awaitCache(ctx context.Context, known client.Reader) error {
 	return h.await(ctx, "the placement controller to hear of all clusters", func(ctx context.Context) (bool, error) {
-		var is, known clusterv1.ManagedClusterList
-		if err := errors.Join(h.api.List(ctx, &is), h.known.List(ctx, &known)); err != nil {
+		var is, heard clusterv1.ManagedClusterList
+		if err := errors.Join(h.api.List(ctx, &is), known.List(ctx, &heard)); err != nil {
 			return false, err
 		}
 		versions := map[string]string{}
-		for _, cluster := range known.Items {
+		for _, cluster := range heard.Items {
 			versions[cluster.Name] = cluster.ResourceVersion
 		}
 		return !slices.ContainsFunc(is.Items, func(c clusterv1.ManagedCluster) bool { return versions[c.Name] != c.ResourceVersion }), nil
@@ -141,7 +148,7 @@ func (h *hub) remove(ctx context.Context, placements []string) error {
 	}
 	return h.await(ctx, "decisions to go", func(ctx context.Context) (bool, error) {
 		all, err := h.decisions(ctx)
-		return len(all) == 0, err
+		return !slices.ContainsFunc(placements, func(name string) bool { return len(all[name]) > 0 }), err
 	})
 }
 
