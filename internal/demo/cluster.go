@@ -19,8 +19,8 @@ const namespace = v1.NamespaceDefault
 // the question whether the scheduler has heard of everything.
 type cluster struct {
 	client kubernetes.Interface
-	// heard waits until the scheduler has heard of everything.
-	heard func(context.Context, *cluster) error
+	// scheduler is nil where it is in another process.
+	scheduler *scheduler.Scheduler
 	// probes is how many have been sent.
 	probes int
 }
@@ -126,16 +126,16 @@ func (c *cluster) state(ctx context.Context) ([]*v1.Node, []*v1.Pod, error) {
 // settle waits until the scheduler has heard of every node and of every bound
 // pod, and of nothing else, so that what comes next meets the state it is
 // meant to meet.
-func (c *cluster) settle(ctx context.Context) error { return c.heard(ctx, c) }
-
-// awaitCache settles with a scheduler in this process, by what it knows.
-func (c *cluster) awaitCache(ctx context.Context, scheduler *scheduler.Scheduler) error {
+func (c *cluster) settle(ctx context.Context) error {
+	if c.scheduler == nil {
+		return c.probe(ctx)
+	}
 	return c.await(ctx, "the scheduler to hear of all nodes and pods", func(ctx context.Context) (bool, error) {
 		nodes, pods, err := c.state(ctx)
 		if err != nil {
 			return false, err
 		}
-		known := scheduler.Cache.Dump()
+		known := c.scheduler.Cache.Dump()
 		if len(known.Nodes) != len(nodes) {
 			return false, nil
 		}

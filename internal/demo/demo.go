@@ -162,7 +162,7 @@ func Start(ctx context.Context, options Options) (_ *Demo, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting the scheduler: %w", err)
 	}
-	d.cluster = &cluster{client: client, heard: func(ctx context.Context, c *cluster) error { return c.awaitCache(ctx, sched) }}
+	d.cluster = &cluster{client: client, scheduler: sched}
 	return d, nil
 }
 
@@ -230,10 +230,12 @@ func (d *Demo) Stop() {
 	}
 }
 
-// Kubeconfig returns the file by which kubectl reaches the control plane.
+// Kubeconfig returns the file by which kubectl reaches the control plane that Start
+// has started.
 func (d *Demo) Kubeconfig() string { return d.plane.Kubeconfig }
 
-// Ended is closed when the control plane has ended, asked to or not.
+// Ended is closed when the control plane that Start has started has ended, asked to
+// or not.
 func (d *Demo) Ended() <-chan struct{} { return d.plane.Exited() }
 
 // Run runs a scenario with one profile, on nodes of its own.

@@ -39,8 +39,9 @@ func placementFile(folder, form string) string { return folder + "/placement." +
 // hub is the control plane as a hub of managed clusters.
 type hub struct {
 	api client.Client
-	// heard waits until the placement controller has heard of all clusters.
-	heard func(context.Context, *hub) error
+	// known is what the placement controller has heard of, nil where it is in
+	// another process.
+	known client.Reader
 	// probes is how many have been sent.
 	probes int
 	// stop ends the placement controller, if it is the demo's; ended is closed when
@@ -119,22 +120,25 @@ func (h *hub) chosen(ctx context.Context, placement string) ([]string, error) {
 
 // settle waits until the placement controller has heard of all clusters as they
 // are.
-func (h *hub) settle(ctx context.Context) error { return h.heard(ctx, h) }
+func (h *hub) settle(ctx context.Context) error {
+	if h.known == nil {
+		return h.probe(ctx)
+	}
+	return h.await(ctx, "the placement controller to hear of all clusters", h.knows)
+}
 
-// awaitCache settles with a placement controller in this process, by what it
-// knows.
-func (h *hub) awaitCache(ctx context.Context, known client.Reader) error {
-	return h.await(ctx, "the placement controller to hear of all clusters", func(ctx context.Context) (bool, error) {
-		var is, heard clusterv1.ManagedClusterList
-		if err := errors.Join(h.api.List(ctx, &is), known.List(ctx, &heard)); err != nil {
-			return false, err
-		}
-		versions := map[string]string{}
-		for _, cluster := range heard.Items {
-			versions[cluster.Name] = cluster.ResourceVersion
-		}
-		return !slices.ContainsFunc(is.Items, func(c clusterv1.ManagedCluster) bool { return versions[c.Name] != c.ResourceVersion }), nil
-	})
+// knows reports whether a placement controller in this process has heard of all
+// clusters as they are.
+func (h *hub) knows(ctx context.Context) (bool, error) {
+	var is, known clusterv1.ManagedClusterList
+	if err := errors.Join(h.api.List(ctx, &is), h.known.List(ctx, &known)); err != nil {
+		return false, err
+	}
+	versions := map[string]string{}
+	for _, cluster := range known.Items {
+		versions[cluster.Name] = cluster.ResourceVersion
+	}
+	return !slices.ContainsFunc(is.Items, func(c clusterv1.ManagedCluster) bool { return versions[c.Name] != c.ResourceVersion }), nil
 }
 
 // remove deletes placements of the team, and waits until their decisions have

@@ -31,7 +31,7 @@ func Attach(installed Installed) (*Demo, error) {
 	}
 	return &Demo{
 		access: installed.Access, feed: installed.Load, config: installed.Scheduler, decisions: &decisions{},
-		cluster: &cluster{client: kube, heard: sendPod}, stop: func() {},
+		cluster: &cluster{client: kube}, stop: func() {},
 	}, nil
 }
 
@@ -39,5 +39,5 @@ func Attach(installed Installed) (*Demo, error) {
 func installedHub(api client.Client) *hub {
 	ended := make(chan struct{})
 	close(ended)
-	return &hub{api: api, heard: sendPlacement, stop: func() {}, ended: ended}
+	return &hub{api: api, stop: func() {}, ended: ended}
 }

@@ -19,12 +19,12 @@ import (
 // are probed.
 const probeKey = "plimsoll.dev/probe"
 
-// sendPod settles with a scheduler in another process: it hears of the nodes in
+// probe settles with a scheduler in another process: it hears of the nodes in
 // the order of their changes, and so of the pods. A pod that comes last, for a
 // node that comes last, is bound when it has heard of all others. No other pod
 // may go to that node, and both are gone afterwards. Nodes are never called alike:
 // the pod might be bound to one that was there before.
-func sendPod(ctx context.Context, c *cluster) error {
+func (c *cluster) probe(ctx context.Context) error {
 	c.probes++
 	name := fmt.Sprintf("probe-%d", c.probes)
 	node := Node{Name: name, CPU: "1"}.object()
@@ -51,11 +51,11 @@ func sendPod(ctx context.Context, c *cluster) error {
 	return c.client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{})
 }
 
-// sendPlacement settles with a placement controller in another process: all
+// probe settles with a placement controller in another process: all
 // clusters are given a label, of which it hears after what has changed of them
 // before. A placement for clusters with that label has all of them then; it is
 // gone afterwards.
-func sendPlacement(ctx context.Context, h *hub) error {
+func (h *hub) probe(ctx context.Context) error {
 	h.probes++
 	value := fmt.Sprint(h.probes)
 	var clusters clusterv1.ManagedClusterList

@@ -97,10 +97,7 @@ func (d *Demo) startPlacement(ctx context.Context, api client.Client, fail conte
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(ctx)
-	h := &hub{
-		api: api, stop: stop, ended: make(chan struct{}),
-		heard: func(ctx context.Context, h *hub) error { return h.awaitCache(ctx, m.GetCache()) },
-	}
+	h := &hub{api: api, known: m.GetCache(), stop: stop, ended: make(chan struct{})}
 	go func() {
 		defer close(h.ended)
 		defer stop()
