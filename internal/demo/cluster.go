@@ -18,8 +18,11 @@ const namespace = v1.NamespaceDefault
 // cluster is the control plane as the demo uses it: through the API, but for
 // the question whether the scheduler has heard of everything.
 type cluster struct {
-	client    kubernetes.Interface
+	client kubernetes.Interface
+	// scheduler is nil where it is in another process.
 	scheduler *scheduler.Scheduler
+	// probes is how many have been sent.
+	probes int
 }
 
 // resources returns a list with what is declared.
@@ -124,6 +127,9 @@ func (c *cluster) state(ctx context.Context) ([]*v1.Node, []*v1.Pod, error) {
 // pod, and of nothing else, so that what comes next meets the state it is
 // meant to meet.
 func (c *cluster) settle(ctx context.Context) error {
+	if c.scheduler == nil {
+		return c.probe(ctx)
+	}
 	return c.await(ctx, "the scheduler to hear of all nodes and pods", func(ctx context.Context) (bool, error) {
 		nodes, pods, err := c.state(ctx)
 		if err != nil {

@@ -19,6 +19,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 	"k8s.io/kubernetes/pkg/scheduler"
 	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
@@ -36,9 +37,12 @@ var profiles string
 
 // Demo is a control plane with a scheduler and a load watcher.
 type Demo struct {
-	plane     *controlplane.ControlPlane
+	// plane is nil where the cluster is somebody else's.
+	plane *controlplane.ControlPlane
+	// access may do everything in the cluster.
+	access    *rest.Config
 	cluster   *cluster
-	feed      feed
+	feed      LoadFeed
 	config    *internalconfig.KubeSchedulerConfiguration
 	decisions *decisions
 	timeline  timeline
@@ -56,15 +60,20 @@ type Demo struct {
 	ended chan error
 }
 
-// feed is where the scheduler reads load from.
+// LoadFeed is where the scheduler reads load from.
+type LoadFeed interface {
+	// Say changes the load, nil for none, and returns when the scheduler has
+	// surely taken it in.
+	Say(ctx context.Context, load *Feed) error
+	// Reading returns the load as the scheduler knows it, nothing if it knows none.
+	Reading(ctx context.Context) load.Reading
+}
+
+// feed is a source of the demo's own.
 type feed interface {
+	LoadFeed
 	// source returns the arguments of LowRiskOverCommitment that name it.
 	source() string
-	// say changes the load, nil for none, and returns when the scheduler has
-	// surely taken it in.
-	say(ctx context.Context, load *Feed) error
-	// reading returns the load as the scheduler knows it.
-	reading(ctx context.Context) load.Reading
 }
 
 // The sources of load that the demo can be run with.
@@ -126,15 +135,11 @@ func Start(ctx context.Context, options Options) (_ *Demo, err error) {
 		}
 		d.real = &realAutoscaler{source: source}
 	}
-	if options.Load == LoadPrometheus {
-		options.Progress("starting Prometheus")
-		d.feed, err = startPrometheus(ctx)
-	} else {
-		d.feed, err = startWatcher(ctx)
-	}
+	source, err := startFeed(ctx, options)
 	if err != nil {
 		return nil, fmt.Errorf("starting the source of load: %w", err)
 	}
+	d.feed = source
 	options.Progress("starting etcd and kube-apiserver")
 	if d.plane, err = controlplane.Start(ctx, controlplane.Options{}); err != nil {
 		return nil, err
@@ -145,16 +150,15 @@ func Start(ctx context.Context, options Options) (_ *Demo, err error) {
 			return nil, err
 		}
 	}
-	clientConfig, err := d.plane.Config("plimsoll-demo", "system:masters")
-	if err != nil {
+	if d.access, err = d.plane.Config("plimsoll-demo", "system:masters"); err != nil {
 		return nil, err
 	}
-	client, err := kubernetes.NewForConfig(clientConfig)
+	client, err := kubernetes.NewForConfig(d.access)
 	if err != nil {
 		return nil, err
 	}
 	options.Progress("starting kube-scheduler with Plimsoll's plugins")
-	sched, err := d.startScheduler(ctx)
+	sched, err := d.startScheduler(ctx, source.source())
 	if err != nil {
 		return nil, fmt.Errorf("starting the scheduler: %w", err)
 	}
@@ -162,15 +166,31 @@ func Start(ctx context.Context, options Options) (_ *Demo, err error) {
 	return d, nil
 }
 
+// startFeed starts the source of load that was asked for, until ctx ends.
+func startFeed(ctx context.Context, options Options) (feed, error) {
+	if options.Load == LoadPrometheus {
+		options.Progress("starting Prometheus")
+		return startPrometheus(ctx)
+	}
+	return startWatcher(ctx)
+}
+
+// Profiles returns the configuration of a scheduler that can play the scenarios:
+// it has the profiles that they name. Load is read from a source, which is given
+// as the arguments of LowRiskOverCommitment that name it, and counts up to an age.
+func Profiles(source string, maxLoadAge time.Duration) string {
+	return strings.NewReplacer("LOAD_SOURCE", source, "MAX_LOAD_AGE", maxLoadAge.String()).Replace(profiles)
+}
+
 // startScheduler writes the scheduler's configuration and starts it, as the
 // user that a cluster's scheduler is.
-func (d *Demo) startScheduler(ctx context.Context) (*scheduler.Scheduler, error) {
+func (d *Demo) startScheduler(ctx context.Context, source string) (*scheduler.Scheduler, error) {
 	kubeconfig := filepath.Join(d.plane.Dir, "scheduler.kubeconfig")
 	if err := d.plane.WriteKubeconfig(kubeconfig, "system:kube-scheduler"); err != nil {
 		return nil, err
 	}
 	file := filepath.Join(d.plane.Dir, "scheduler.yaml")
-	content := strings.ReplaceAll(profiles, "LOAD_SOURCE", d.feed.source()) +
+	content := Profiles(source, maxLoadAge) +
 		fmt.Sprintf("clientConnection: {kubeconfig: %q, qps: 1000, burst: 2000}\n", kubeconfig)
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		return nil, err
@@ -201,7 +221,7 @@ func (d *Demo) Stop() {
 		h.stop()
 		<-h.ended
 	}
-	if d.cluster != nil {
+	if d.plane != nil && d.cluster != nil {
 		// Asked to end: why it did does not matter.
 		<-d.ended //nolint:errcheck // a receive from a channel of errors, not a call
 	}
@@ -210,10 +230,12 @@ func (d *Demo) Stop() {
 	}
 }
 
-// Kubeconfig returns the file by which kubectl reaches the control plane.
+// Kubeconfig returns the file by which kubectl reaches the control plane that Start
+// has started.
 func (d *Demo) Kubeconfig() string { return d.plane.Kubeconfig }
 
-// Ended is closed when the control plane has ended, asked to or not.
+// Ended is closed when the control plane that Start has started has ended, asked to
+// or not.
 func (d *Demo) Ended() <-chan struct{} { return d.plane.Exited() }
 
 // Run runs a scenario with one profile, on nodes of its own.
@@ -257,7 +279,7 @@ func (d *Demo) run(ctx context.Context, s Scenario, profile string) ([]Result, e
 			}
 		default: // Load, or none where LoadStops
 			if profile == s.Profile {
-				if err := d.feed.say(ctx, step.Load); err != nil {
+				if err := d.feed.Say(ctx, step.Load); err != nil {
 					return results, err
 				}
 			}
@@ -299,7 +321,7 @@ func (d *Demo) foretell(ctx context.Context, pod *v1.Pod) (simulate.PodScores, e
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var reading *load.Reading
-	if last := d.feed.reading(ctx); !last.Time.IsZero() {
+	if last := d.feed.Reading(ctx); !last.Time.IsZero() {
 		reading = &last
 	}
 	engine, err := simulate.New(ctx, simulate.Cluster{Nodes: nodes, Running: pods}, simulate.Options{Config: d.config, Load: reading})

@@ -51,6 +51,7 @@ func TestScenarios(t *testing.T) {
 			})
 		}
 	}
+	t.Run("probe", func(t *testing.T) { testProbe(t, d) })
 	t.Run(SlackScenario, func(t *testing.T) { testSlack(t, d) })
 	// Its controller goes on until the context ends.
 	testFleet(t, d)

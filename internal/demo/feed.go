@@ -53,7 +53,7 @@ func (w *watcher) answer(response http.ResponseWriter, _ *http.Request) {
 		http.Error(response, "no load is known", http.StatusServiceUnavailable)
 		return
 	}
-	message, err := w.feed.message(time.Now())
+	message, err := w.feed.Encode(time.Now())
 	if err != nil {
 		http.Error(response, err.Error(), http.StatusInternalServerError)
 		return
@@ -65,8 +65,8 @@ func (w *watcher) answer(response http.ResponseWriter, _ *http.Request) {
 	_, _ = response.Write(message)
 }
 
-// message returns the feed as it is sent.
-func (f *Feed) message(now time.Time) ([]byte, error) {
+// Encode returns the feed as a load-watcher service sends it.
+func (f *Feed) Encode(now time.Time) ([]byte, error) {
 	if f.Message != "" {
 		return []byte(strings.Replace(f.Message, "%d", fmt.Sprint(now.Unix()), 1)), nil
 	}
@@ -75,9 +75,9 @@ func (f *Feed) message(now time.Time) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// say changes the feed, nil for none, and returns when the scheduler has
+// Say changes the feed, nil for none, and returns when the scheduler has
 // surely taken it in.
-func (w *watcher) say(ctx context.Context, feed *Feed) error {
+func (w *watcher) Say(ctx context.Context, feed *Feed) error {
 	w.mu.Lock()
 	w.feed = feed
 	w.mu.Unlock()
@@ -90,7 +90,7 @@ func (w *watcher) say(ctx context.Context, feed *Feed) error {
 	if feed != nil {
 		return nil
 	}
-	stale := time.NewTimer(time.Until(w.reading(ctx).Time.Add(maxLoadAge + 100*time.Millisecond)))
+	stale := time.NewTimer(time.Until(w.Reading(ctx).Time.Add(maxLoadAge + 100*time.Millisecond)))
 	defer stale.Stop()
 	select {
 	case <-stale.C:
@@ -114,8 +114,8 @@ func (w *watcher) awaitServed(ctx context.Context) error {
 	}
 }
 
-// reading returns what the watcher said last.
-func (w *watcher) reading(context.Context) load.Reading {
+// Reading returns what the watcher said last.
+func (w *watcher) Reading(context.Context) load.Reading {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.last

@@ -42,6 +42,7 @@ func testFleet(t *testing.T, d *Demo) {
 	if median := times[len(times)/2]; median > followsWithin.Seconds() {
 		t.Errorf("decisions took %v s", times)
 	}
+	testFleetProbe(t, d.hub.Load())
 	stackOfOne(t, d)
 	if err := d.leaveFleet(t.Context()); err != nil {
 		t.Fatal(err)

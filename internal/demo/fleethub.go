@@ -39,9 +39,13 @@ func placementFile(folder, form string) string { return folder + "/placement." +
 // hub is the control plane as a hub of managed clusters.
 type hub struct {
 	api client.Client
-	// known is what the placement controller has heard of.
+	// known is what the placement controller has heard of, nil where it is in
+	// another process.
 	known client.Reader
-	// stop ends the placement controller, ended is closed when it has ended.
+	// probes is how many have been sent.
+	probes int
+	// stop ends the placement controller, if it is the demo's; ended is closed when
+	// it has ended.
 	stop  context.CancelFunc
 	ended chan struct{}
 }
@@ -117,17 +121,24 @@ func (h *hub) chosen(ctx context.Context, placement string) ([]string, error) {
 // settle waits until the placement controller has heard of all clusters as they
 // are.
 func (h *hub) settle(ctx context.Context) error {
-	return h.await(ctx, "the placement controller to hear of all clusters", func(ctx context.Context) (bool, error) {
-		var is, known clusterv1.ManagedClusterList
-		if err := errors.Join(h.api.List(ctx, &is), h.known.List(ctx, &known)); err != nil {
-			return false, err
-		}
-		versions := map[string]string{}
-		for _, cluster := range known.Items {
-			versions[cluster.Name] = cluster.ResourceVersion
-		}
-		return !slices.ContainsFunc(is.Items, func(c clusterv1.ManagedCluster) bool { return versions[c.Name] != c.ResourceVersion }), nil
-	})
+	if h.known == nil {
+		return h.probe(ctx)
+	}
+	return h.await(ctx, "the placement controller to hear of all clusters", h.knows)
+}
+
+// knows reports whether a placement controller in this process has heard of all
+// clusters as they are.
+func (h *hub) knows(ctx context.Context) (bool, error) {
+	var is, known clusterv1.ManagedClusterList
+	if err := errors.Join(h.api.List(ctx, &is), h.known.List(ctx, &known)); err != nil {
+		return false, err
+	}
+	versions := map[string]string{}
+	for _, cluster := range known.Items {
+		versions[cluster.Name] = cluster.ResourceVersion
+	}
+	return !slices.ContainsFunc(is.Items, func(c clusterv1.ManagedCluster) bool { return versions[c.Name] != c.ResourceVersion }), nil
 }
 
 // remove deletes placements of the team, and waits until their decisions have
@@ -141,7 +152,7 @@ func (h *hub) remove(ctx context.Context, placements []string) error {
 	}
 	return h.await(ctx, "decisions to go", func(ctx context.Context) (bool, error) {
 		all, err := h.decisions(ctx)
-		return len(all) == 0, err
+		return !slices.ContainsFunc(placements, func(name string) bool { return len(all[name]) > 0 }), err
 	})
 }
 

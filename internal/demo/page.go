@@ -52,7 +52,7 @@ func (d *Demo) view(ctx context.Context) (report.Live, error) {
 		return report.Live{}, err
 	}
 	view := report.Live{Kubeconfig: d.Kubeconfig(), Time: time.Now().Format(time.TimeOnly)}
-	reading := d.feed.reading(ctx)
+	reading := d.feed.Reading(ctx)
 	fresh := time.Since(reading.Time) <= maxLoadAge
 	for _, node := range nodes {
 		var on []*v1.Pod

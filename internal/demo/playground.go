@@ -53,7 +53,7 @@ func (d *Demo) Play(ctx context.Context) error {
 	if err := d.leaveFleet(ctx); err != nil {
 		return err
 	}
-	return d.feed.say(ctx, &playgroundLoad)
+	return d.feed.Say(ctx, &playgroundLoad)
 }
 
 // watch explains the decisions on pods that did not come from a scenario. The

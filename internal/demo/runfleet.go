@@ -33,15 +33,22 @@ func (d *Demo) runFleet(ctx context.Context, say func(string)) ([]Result, error)
 	if err := d.cluster.clear(ctx); err != nil {
 		return nil, err
 	}
-	api, err := d.installFleet(ctx)
+	if d.plane != nil {
+		if err := d.installFleet(ctx); err != nil {
+			return nil, err
+		}
+	}
+	api, err := client.New(d.access, client.Options{Scheme: manager.Scheme()})
 	if err != nil {
 		return nil, err
 	}
 	playing, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	h, err := d.startPlacement(ctx, api, fail)
-	if err != nil {
-		return nil, err
+	h := installedHub(api)
+	if d.plane != nil {
+		if h, err = d.startPlacement(ctx, api, fail); err != nil {
+			return nil, err
+		}
 	}
 	d.hub.Store(h)
 	if err := h.apply(playing, fleetFile); err != nil {
@@ -55,28 +62,21 @@ func (d *Demo) runFleet(ctx context.Context, say func(string)) ([]Result, error)
 	return run.results, err
 }
 
-// installFleet installs the CRDs, and returns a client for everything.
-func (d *Demo) installFleet(ctx context.Context) (client.Client, error) {
-	config, err := d.plane.Config("plimsoll-demo", "system:masters")
-	if err != nil {
-		return nil, err
-	}
+// installFleet installs the CRDs.
+func (d *Demo) installFleet(ctx context.Context) error {
 	manifests := [][]byte{crd.Placements}
 	files, err := fs.Glob(crd.OCM, "ocm/*.yaml")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, file := range files {
 		manifest, err := crd.OCM.ReadFile(file)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		manifests = append(manifests, manifest)
 	}
-	if err := controlplane.InstallCRDs(ctx, config, manifests...); err != nil {
-		return nil, err
-	}
-	return client.New(config, client.Options{Scheme: manager.Scheme()})
+	return controlplane.InstallCRDs(ctx, d.access, manifests...)
 }
 
 // startPlacement runs the placement controller, for all placements, until ctx or

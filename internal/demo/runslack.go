@@ -46,7 +46,12 @@ func (d *Demo) runSlack(ctx context.Context, say func(string)) ([]Result, error)
 	if err := d.cluster.clear(ctx); err != nil {
 		return nil, err
 	}
-	api, err := d.installSlack(ctx)
+	if d.plane != nil {
+		if err := d.installSlack(ctx); err != nil {
+			return nil, err
+		}
+	}
+	api, err := client.New(d.access, client.Options{Scheme: manager.Scheme()})
 	if err != nil {
 		return nil, err
 	}
@@ -57,15 +62,18 @@ func (d *Demo) runSlack(ctx context.Context, say func(string)) ([]Result, error)
 	return results, d.cluster.clear(ctx)
 }
 
-// playSlack plays the scenario with a controller and an autoscaler, which have
-// ended when it returns. If one of them ends before, the scenario fails.
+// playSlack plays the scenario with a controller, where none is installed, and an
+// autoscaler, which have ended when it returns. If one of them ends before, the
+// scenario fails.
 func (d *Demo) playSlack(ctx context.Context, api client.Client, say func(string)) ([]Result, error) {
 	ctx, fail := context.WithCancelCause(ctx)
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer fail(nil)
-	if err := d.startController(ctx, &running, fail); err != nil {
-		return nil, err
+	if d.plane != nil {
+		if err := d.startController(ctx, &running, fail); err != nil {
+			return nil, err
+		}
 	}
 	autoscaler, err := d.startAutoscaler(ctx, api)
 	if err != nil {
@@ -83,27 +91,20 @@ func (d *Demo) playSlack(ctx context.Context, api client.Client, say func(string
 	return run.results, err
 }
 
-// installSlack installs the CRDs and the namespace, and returns a client for
-// everything.
-func (d *Demo) installSlack(ctx context.Context) (client.Client, error) {
-	config, err := d.plane.Config("plimsoll-demo", "system:masters")
-	if err != nil {
-		return nil, err
-	}
+// installSlack installs the CRDs and the namespace.
+func (d *Demo) installSlack(ctx context.Context) error {
 	manifests := [][]byte{standInBuffers}
 	if d.real != nil {
+		var err error
 		if manifests, err = d.real.crds(); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	if err := controlplane.InstallCRDs(ctx, config, append(manifests, crd.ResourceSlacks)...); err != nil {
-		return nil, err
+	if err := controlplane.InstallCRDs(ctx, d.access, append(manifests, crd.ResourceSlacks)...); err != nil {
+		return err
 	}
-	api, err := client.New(config, client.Options{Scheme: manager.Scheme()})
-	if err != nil {
-		return nil, err
-	}
-	return api, api.Create(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: reserve}})
+	_, err := d.cluster.client.CoreV1().Namespaces().Create(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: reserve}}, metav1.CreateOptions{})
+	return err
 }
 
 // startController runs the slack controller until ctx ends; if it ends before,

@@ -71,8 +71,8 @@ func (s *scraped) source() string {
 	return fmt.Sprintf("metricProvider: {type: Prometheus, address: %q, window: %s, step: 1s, rateWindow: %s}", s.server.Address, loadWindow, rateWindow)
 }
 
-// reading returns what the server says now, nothing if it cannot be asked.
-func (s *scraped) reading(ctx context.Context) load.Reading {
+// Reading returns what the server says now, nothing if it cannot be asked.
+func (s *scraped) Reading(ctx context.Context) load.Reading {
 	reading, err := s.own.Read(ctx)
 	if err != nil {
 		return load.Reading{}
@@ -80,9 +80,9 @@ func (s *scraped) reading(ctx context.Context) load.Reading {
 	return reading
 }
 
-// say makes the machines have a load, or fall silent, and waits until the
+// Say makes the machines have a load, or fall silent, and waits until the
 // server's answers and the scheduler's reading say so.
-func (s *scraped) say(ctx context.Context, feed *Feed) error {
+func (s *scraped) Say(ctx context.Context, feed *Feed) error {
 	for _, name := range s.said {
 		s.exporter.Remove(name)
 	}
@@ -101,7 +101,7 @@ func (s *scraped) say(ctx context.Context, feed *Feed) error {
 		s.said = append(s.said, name)
 	}
 	err := await(ctx, scrapedInterval, patience, "Prometheus to tell the load", func(ctx context.Context) (bool, error) {
-		return near(s.reading(ctx), feed.Nodes), nil
+		return near(s.Reading(ctx), feed.Nodes), nil
 	})
 	if err != nil {
 		return err

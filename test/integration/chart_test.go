@@ -50,6 +50,20 @@ controller: {adopt: all, extraCapacityMinRate: 10%}
 agent: {enabled: true, clusterName: cluster1, hub: {kubeconfig: "the test has its own"}}
 `
 
+// newRelease makes the namespace of a release with these values, which enforces the
+// restricted pod security standard; the release is not installed yet.
+func newRelease(t *testing.T, cp *controlplane.ControlPlane, config *rest.Config, kube *kubernetes.Clientset, values string) *release {
+	t.Helper()
+	tool, err := helm.Build(t.Context(), "../..", t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &release{&hub{ControlPlane: cp}, config, kube, tool, write(t, values)}
+	r.knowFleet(t)
+	r.create(t, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: reserve, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}})
+	return r
+}
+
 // helmed runs Helm against the control plane.
 func (r *release) helmed(t *testing.T, args ...string) string {
 	t.Helper()
@@ -150,6 +164,36 @@ func (r *release) schedulerFile(t *testing.T, kubeconfig, watcher string) string
 	return write(t, string(raw))
 }
 
+// startWatcher starts the load-watcher, and returns its address, what it says, and
+// how to end it.
+func (r *release) startWatcher(t *testing.T, args ...string) (address string, said *output, end func()) {
+	t.Helper()
+	_, kubeconfig := r.access(t, "load-watcher")
+	listen := fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	said, end = r.start(t, "load-watcher", loadWatcher, append([]string{"--kubeconfig=" + kubeconfig, "--listen=" + listen}, args...)...)
+	return "http://" + listen, said, end
+}
+
+// startScheduler starts the scheduler, for which the load-watcher is at an address.
+// It returns the file of its configuration and its port, what it says, and how to
+// end it.
+func (r *release) startScheduler(t *testing.T, watcher string) (file string, port int, said *output, end func()) {
+	t.Helper()
+	_, kubeconfig := r.access(t, "scheduler")
+	file, port = r.schedulerFile(t, kubeconfig, watcher), freePort(t)
+	said, end = r.start(t, "scheduler", scheduler, "--config="+file, "--bind-address=127.0.0.1",
+		fmt.Sprintf("--secure-port=%d", port), "--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig)
+	return file, port, said, end
+}
+
+// startController starts the controller, and returns what it says, and how to end
+// it.
+func (r *release) startController(t *testing.T) (said *output, end func()) {
+	t.Helper()
+	_, kubeconfig := r.access(t, "controller")
+	return r.start(t, "controller", controller, "--kubeconfig="+kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=0")
+}
+
 // The chart, installed by Helm on a real API server in a namespace that enforces
 // the restricted pod security standard. Every component runs under its service
 // account, and does its job; what it has no business with is denied. An upgrade
@@ -161,15 +205,9 @@ func TestChart(t *testing.T) {
 	machines := startMachines(t, kube)
 	createNode(t, kube, "roomy") // those with kubelets have no seats for pods
 	startMetricsServer(t, cp, kube)
-	tool, err := helm.Build(t.Context(), "../..", t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &release{&hub{ControlPlane: cp}, config, kube, tool, write(t, valuesOfAll)}
-	r.knowFleet(t)
-	r.create(t, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: reserve, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}})
+	r := newRelease(t, cp, config, kube, valuesOfAll)
 	before := r.inventory(t)
-	if out := r.helmed(t, "install", "plimsoll", tool.Chart, "--values="+r.values); !strings.Contains(out, `"schedulerName": "plimsoll-scheduler"`) {
+	if out := r.helmed(t, "install", "plimsoll", r.helm.Chart, "--values="+r.values); !strings.Contains(out, `"schedulerName": "plimsoll-scheduler"`) {
 		t.Errorf("the notes do not say how to go on:\n%s", out)
 	}
 	t.Run("restricted", r.podsAreRestricted)
@@ -200,17 +238,9 @@ func (r *release) podsAreRestricted(t *testing.T) {
 // run starts all components, and sees each do its job. It returns what ends them.
 func (r *release) run(t *testing.T, machines []*machine) (end func()) {
 	t.Helper()
-	_, watcherAccess := r.access(t, "load-watcher")
-	port := freePort(t)
-	watcher := fmt.Sprintf("http://127.0.0.1:%d", port)
-	watcherSaid, endWatcher := r.start(t, "load-watcher", loadWatcher, "--kubeconfig="+watcherAccess, fmt.Sprintf("--listen=127.0.0.1:%d", port), "--poll-interval=1s")
-
-	_, schedulerAccess := r.access(t, "scheduler")
-	schedulerSaid, endScheduler := r.start(t, "scheduler", scheduler, "--config="+r.schedulerFile(t, schedulerAccess, watcher), "--bind-address=127.0.0.1",
-		fmt.Sprintf("--secure-port=%d", freePort(t)), "--authentication-kubeconfig="+schedulerAccess, "--authorization-kubeconfig="+schedulerAccess)
-
-	_, controllerAccess := r.access(t, "controller")
-	controllerSaid, endController := r.start(t, "controller", controller, "--kubeconfig="+controllerAccess, "--metrics-bind-address=0", "--health-probe-bind-address=0")
+	watcher, watcherSaid, endWatcher := r.startWatcher(t, "--poll-interval=1s")
+	_, _, schedulerSaid, endScheduler := r.startScheduler(t, watcher)
+	controllerSaid, endController := r.startController(t)
 
 	// This cluster is its own hub: the agent's rights there are not the chart's.
 	fleet := &fleetHub{r.config, r.client, r.kube, startNetwork(t, strings.TrimPrefix(r.config.Host, "https://"))}

@@ -180,6 +180,34 @@ func createPod(t *testing.T, client kubernetes.Interface, name, node, schedulerN
 	}
 }
 
+// schedulerPages returns what reads the pages that a scheduler serves on a port, as
+// one who may.
+func schedulerPages(t *testing.T, config *rest.Config, port int) func(ctx context.Context, path string) (string, error) {
+	t.Helper()
+	admin, err := tls.X509KeyPair(config.CertData, config.KeyData)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(ctx context.Context, path string) (string, error) {
+		transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{admin}}}
+		defer transport.CloseIdleConnections()
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d%s", port, path), nil)
+		if err != nil {
+			return "", err
+		}
+		response, err := (&http.Client{Transport: transport}).Do(request)
+		if err != nil {
+			return "", err
+		}
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		if response.StatusCode != http.StatusOK {
+			return "", fmt.Errorf("%s: %s", response.Status, body)
+		}
+		return string(body), err
+	}
+}
+
 // The program as a cluster runs it: leader election, health, metrics, load from
 // a service over HTTP, and an orderly end.
 func TestScheduler(t *testing.T) {
@@ -213,28 +241,7 @@ func TestScheduler(t *testing.T) {
 	go func() { ended <- cmd.Wait() }()
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
 
-	admin, err := tls.X509KeyPair(config.CertData, config.KeyData)
-	if err != nil {
-		t.Fatal(err)
-	}
-	get := func(ctx context.Context, path string) (string, error) {
-		transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{admin}}}
-		defer transport.CloseIdleConnections()
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d%s", port, path), nil)
-		if err != nil {
-			return "", err
-		}
-		response, err := (&http.Client{Transport: transport}).Do(request)
-		if err != nil {
-			return "", err
-		}
-		defer response.Body.Close()
-		body, err := io.ReadAll(response.Body)
-		if response.StatusCode != http.StatusOK {
-			return "", fmt.Errorf("%s: %s", response.Status, body)
-		}
-		return string(body), err
-	}
+	get := schedulerPages(t, config, port)
 	eventually(t, "the scheduler is not ready", &log, func(ctx context.Context) (bool, error) {
 		_, err := get(ctx, "/readyz")
 		return err == nil, nil
