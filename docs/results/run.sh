@@ -23,7 +23,7 @@ run() { # NAME ARGUMENTS...
   results+=("$1=$work/$1.json")
 }
 
-# Every fourth node and every fourth pod: the whole trace takes 18 s a run.
+# Every fourth node and every fourth pod: the whole trace takes 15 s a run.
 nodes=openb_node_list_all_node.csv pods=openb_pod_list_default.csv
 for file in $nodes $pods; do awk 'NR == 1 || NR % 4 == 2' "$openb/$file" >"$work/quarter_$file"; done
 
