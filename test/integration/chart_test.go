@@ -27,6 +27,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/controlplane"
+	"github.com/plimsoll-k8s/plimsoll/internal/doctor"
 	"github.com/plimsoll-k8s/plimsoll/internal/helm"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
@@ -288,10 +289,34 @@ func (r *release) run(t *testing.T, machines []*machine) (end func()) {
 			return response.StatusCode == http.StatusOK, nil
 		})
 	})
+	t.Run("the doctor finds no fault with rights and leaders", r.doctorAgrees)
 	return func() {
 		for _, end := range []func(){endAgent, endController, endScheduler, endWatcher} {
 			end()
 		}
+	}
+}
+
+// doctorAgrees: what plimsoll doctor wants components to be allowed is what the
+// chart allows them, and it sees who leads.
+func (r *release) doctorAgrees(t *testing.T) {
+	held, led := 0, 0
+	for _, f := range examine(t, r.config, 0) {
+		switch f.Check {
+		case "rights", "leaders", "definitions":
+			if f.Level != doctor.OK {
+				t.Errorf("%s: %s: %s", f.Check, f.Level, f.Message)
+			}
+		}
+		switch f.Check {
+		case "rights":
+			held++
+		case "leaders":
+			led++
+		}
+	}
+	if held != 4 || led != 3 {
+		t.Errorf("rights of %d components and %d leaders, want 4 and 3", held, led)
 	}
 }
 
