@@ -37,7 +37,7 @@ func TestPluginOfKubectl(t *testing.T) {
 	if out := run("plimsoll", "score", "-f", "../../examples/limits"); !strings.Contains(out, " total ") {
 		t.Errorf("kubectl plimsoll score:\n%s", out)
 	}
-	if out := run("plimsoll", "slack", "plan", "--help"); !strings.Contains(out, "kubectl plimsoll slack plan -f FILE_OR_DIR...") {
+	if out := run("plimsoll", "slack", "plan", "--help"); !strings.Contains(out, "kubectl plimsoll slack plan (") {
 		t.Errorf("kubectl plimsoll slack plan --help:\n%s", out)
 	}
 	for line, want := range map[string]string{
