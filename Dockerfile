@@ -7,11 +7,12 @@
 ARG GO_VERSION=1.26
 FROM --platform=$BUILDPLATFORM golang:${GO_VERSION} AS build
 WORKDIR /src
+ENV GOMODCACHE=/cache/modules GOCACHE=/cache/build
 COPY go.mod go.sum ./
-RUN --mount=type=cache,target=/go/pkg/mod go mod download
+RUN --mount=type=cache,target=/cache/modules go mod download
 COPY . .
 ARG PROGRAM TARGETOS TARGETARCH VERSION COMMIT DATE
-RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
+RUN --mount=type=cache,target=/cache/modules --mount=type=cache,target=/cache/build \
     GOOS=$TARGETOS GOARCH=$TARGETARCH make bin/$PROGRAM VERSION="$VERSION" COMMIT="$COMMIT" DATE="$DATE" && mv bin/$PROGRAM /program
 
 FROM scratch

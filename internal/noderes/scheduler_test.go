@@ -100,7 +100,8 @@ func podsOf(node fwk.NodeInfo) []*v1.Pod {
 	return pods
 }
 
-// drawOf draws one of some, and gives up the step if there are none.
+// drawOf draws one of some. If there are none, the step does not apply, and rapid
+// draws another: its Skip ends the step, and no test is skipped.
 func drawOf[T any](t *rapid.T, label string, some []T) T {
 	if len(some) == 0 {
 		t.Skip("no " + label)
@@ -176,7 +177,7 @@ func TestCacheUnderTheScheduler(t *testing.T) {
 			},
 			"take the last pod of the group off": func(t *rapid.T) {
 				if len(s.tried) == 0 {
-					t.Skip("no pod")
+					t.Skip("no pod") // the step, as in drawOf
 				}
 				s.forgetLast(t)
 			},
