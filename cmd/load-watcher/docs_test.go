@@ -9,20 +9,14 @@ import (
 // Every command line of the service in the documentation and in its own help is
 // one that it takes.
 func TestDocumentedCommands(t *testing.T) {
-	commands, err := docs.Of("../..", name)
+	taken, err := docs.TakenBy("../..", name, newCommand)
 	if err != nil {
 		t.Fatal(err)
 	}
-	examples, err := docs.Examples(name+" --help", newCommand())
-	if err != nil {
-		t.Fatal(err)
+	if taken.Pages < 2 || taken.Examples != 3 {
+		t.Errorf("%d commands and %d examples found", taken.Pages, taken.Examples)
 	}
-	if len(commands) < 2 || len(examples) != 3 {
-		t.Errorf("%d commands and %d examples found", len(commands), len(examples))
-	}
-	for _, command := range append(commands, examples...) {
-		if _, err := command.Check(newCommand()); err != nil {
-			t.Errorf("%s: %v", command, err)
-		}
+	for _, wrong := range taken.Wrong {
+		t.Error(wrong)
 	}
 }
