@@ -127,7 +127,7 @@ OCM_UNUSED := placements clusterclaims
 # needs them: part=package.
 CHART_GENERATED := charts/plimsoll/generated
 RIGHTS := slack=internal/controllers/slack placement=internal/controllers/placement agent=internal/controllers/agent \
-  default-policy=cmd/plimsoll-controller nodes=internal/sourceflags node-metrics=load/metricsserver
+  default-policy=cmd/plimsoll-controller nodes=load/flags node-metrics=load/metricsserver
 
 .PHONY: generate
 generate: ## the generated code, CRDs, dashboards, and what the chart has of them

@@ -7,10 +7,10 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/nodemetrics"
-	"github.com/plimsoll-k8s/plimsoll/internal/noderes"
-	"github.com/plimsoll-k8s/plimsoll/internal/schedtest"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/nodemetrics"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
 )
 
 // The risk in the metrics is the one in the scores, without a pod on top.

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"pgregory.net/rapid"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/schedtest"
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
 )
 
 // draw draws a cluster of nodes with CPU, each with the pods of one container

@@ -17,8 +17,8 @@ import (
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
 	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/nodemetrics"
-	"github.com/plimsoll-k8s/plimsoll/internal/noderes"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/nodemetrics"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/plugins/lowriskovercommitment"
 	"github.com/plimsoll-k8s/plimsoll/plugins/noderesourcesallocatable"

@@ -18,9 +18,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
-	"github.com/plimsoll-k8s/plimsoll/internal/schedtest"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
+	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
 )
 
 var oneNode = schedtest.Cluster{Nodes: []*v1.Node{schedtest.Node("a", "cpu", "8", "memory", "32Gi")}, Pods: []*v1.Pod{schedtest.CPU("1", "a", "4", "12")}}

@@ -8,8 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
-	"github.com/plimsoll-k8s/plimsoll/internal/schedtest"
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
 )
 
 func cpuLoad(mean, deviation float64) load.Node {

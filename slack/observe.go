@@ -16,7 +16,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	algo "github.com/plimsoll-k8s/plimsoll/internal/algo/slack"
-	"github.com/plimsoll-k8s/plimsoll/internal/noderes"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 )
 
 // PlaceholderLabel is on placeholder pods; its value is the policy's name.

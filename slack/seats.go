@@ -4,7 +4,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	algo "github.com/plimsoll-k8s/plimsoll/internal/algo/slack"
-	"github.com/plimsoll-k8s/plimsoll/internal/noderes"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 )
 
 // seats are the nodes of one iteration, as placeholders take what real pods

@@ -15,15 +15,15 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/sourceflags"
 	"github.com/plimsoll-k8s/plimsoll/internal/version"
+	"github.com/plimsoll-k8s/plimsoll/load/flags"
 )
 
 const name = "load-watcher"
 
 // options are the flags.
 type options struct {
-	source       sourceflags.Flags
+	source       flags.Flags
 	listen       string
 	pollInterval time.Duration
 	maxAge       time.Duration

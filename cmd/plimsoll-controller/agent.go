@@ -24,8 +24,8 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/agent"
-	"github.com/plimsoll-k8s/plimsoll/internal/sourceflags"
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/load/flags"
 	"github.com/plimsoll-k8s/plimsoll/load/telemetry"
 )
 
@@ -44,7 +44,7 @@ type agentOptions struct {
 	interval      time.Duration
 	validFor      time.Duration
 	resources     string
-	load          sourceflags.Flags
+	load          flags.Flags
 }
 
 // add adds the flags to a command.

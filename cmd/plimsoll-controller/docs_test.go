@@ -3,13 +3,13 @@ package main
 import (
 	"testing"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/docs"
+	"github.com/plimsoll-k8s/plimsoll/test/support/doccheck"
 )
 
 // Every command line of the controller in the documentation and in its own help is
 // one that it takes.
 func TestDocumentedCommands(t *testing.T) {
-	taken, err := docs.TakenBy("../..", name, newCommand)
+	taken, err := doccheck.TakenBy("../..", name, newCommand)
 	if err != nil {
 		t.Fatal(err)
 	}

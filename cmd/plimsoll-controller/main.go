@@ -16,7 +16,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/placement"
-	"github.com/plimsoll-k8s/plimsoll/internal/kubeaccess"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/internal/version"
 )
 
@@ -161,7 +161,7 @@ func (o *options) complete() error {
 
 // config returns access to the cluster.
 func (o *options) config() (*rest.Config, error) {
-	config, err := kubeaccess.Config(o.kubeconfig)
+	config, err := kube.Config(o.kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("--kubeconfig: no access to a cluster: %w", err)
 	}

@@ -15,14 +15,14 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/placement"
+	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/slack"
-	"github.com/plimsoll-k8s/plimsoll/internal/manager"
 )
 
 // serve runs the controllers until ctx ends.
 func (o *options) serve(ctx context.Context, config *rest.Config) error {
 	ctrl.SetLogger(klog.NewKlogr())
-	m, err := manager.New(config, ctrl.Options{
+	m, err := setup.New(config, ctrl.Options{
 		LeaderElection:   o.leaderElect,
 		LeaderElectionID: name, LeaderElectionNamespace: o.namespace,
 		LeaderElectionReleaseOnCancel: true,

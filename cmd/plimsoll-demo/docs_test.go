@@ -4,17 +4,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/docs"
+	"github.com/plimsoll-k8s/plimsoll/test/support/doccheck"
 )
 
 // Every command line of the demo in the documentation (make demo ARGS='...') and in
 // its own help is one that it takes.
 func TestDocumentedCommands(t *testing.T) {
-	made, err := docs.Of("../..", "make")
+	made, err := doccheck.Of("../..", "make")
 	if err != nil {
 		t.Fatal(err)
 	}
-	commands, err := docs.Examples("plimsoll-demo --help", newCommand())
+	commands, err := doccheck.Examples("plimsoll-demo --help", newCommand())
 	if err != nil {
 		t.Fatal(err)
 	}

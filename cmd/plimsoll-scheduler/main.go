@@ -9,14 +9,14 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"
 	_ "k8s.io/component-base/metrics/prometheus/version"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/kubescheduler"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/command"
 )
 
 func main() {
 	const name = "plimsoll-scheduler"
-	err := cli.RunNoErrOutput(kubescheduler.NewCommand(name))
+	err := cli.RunNoErrOutput(command.NewCommand(name))
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 	}
-	os.Exit(kubescheduler.ExitCode(err))
+	os.Exit(command.ExitCode(err))
 }

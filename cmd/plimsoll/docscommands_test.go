@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/docs"
+	"github.com/plimsoll-k8s/plimsoll/test/support/doccheck"
 )
 
 // integrated are the commands that ask a cluster, or a source of load, and the
@@ -57,7 +57,7 @@ func TestDocumentedCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	commands, err := docs.Of(project, "plimsoll")
+	commands, err := doccheck.Of(project, "plimsoll")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/doctor"
-	"github.com/plimsoll-k8s/plimsoll/internal/kubeaccess"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/internal/version"
 )
 
@@ -54,7 +54,7 @@ func (o *doctorOptions) run(ctx context.Context, out io.Writer) error {
 	if err := o.output.validate(); err != nil {
 		return err
 	}
-	config, err := kubeaccess.Config(o.kubeconfig)
+	config, err := kube.Config(o.kubeconfig)
 	if err != nil {
 		return fmt.Errorf("--kubeconfig: no access to a cluster: %w", err)
 	}

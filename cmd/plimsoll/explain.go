@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/kubeaccess"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/profiles"
 	"github.com/plimsoll-k8s/plimsoll/internal/snapshot"
@@ -208,7 +208,7 @@ const (
 )
 
 func (o *explainPodOptions) livePodNames(ctx context.Context) []string {
-	config, err := kubeaccess.Config(o.source.Kubeconfig())
+	config, err := kube.Config(o.source.Kubeconfig())
 	if err != nil {
 		return nil
 	}

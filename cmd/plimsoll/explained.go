@@ -13,7 +13,7 @@ import (
 	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
@@ -54,12 +54,12 @@ type explainedNode struct {
 	CPU    *topUtilisation `json:"cpu"`
 	Memory *topUtilisation `json:"memory"`
 
-	scores simulate.NodeScores
+	scores engine.NodeScores
 }
 
 // explainedPlugin is what a plugin says of a node: Weighted is Score x Weight.
 type explainedPlugin struct {
-	simulate.PluginScore
+	engine.PluginScore
 
 	Weighted int64 `json:"weighted"`
 }
@@ -149,7 +149,7 @@ func commonPrefix(a, b string) int {
 	return n
 }
 
-func explainNode(node simulate.NodeScores, reading *load.Reading) explainedNode {
+func explainNode(node engine.NodeScores, reading *load.Reading) explainedNode {
 	e := explainedNode{Name: node.Name, Feasible: node.Feasible, Reason: node.Reason, Total: node.Total, Plugins: map[string]explainedPlugin{}, scores: node}
 	for name, plugin := range node.Plugins {
 		e.Plugins[name] = explainedPlugin{plugin, plugin.Score * plugin.Weight}
@@ -168,7 +168,7 @@ func explainNode(node simulate.NodeScores, reading *load.Reading) explainedNode 
 }
 
 // conclude says what comes of it.
-func (e *explained) conclude(scores simulate.PodScores, pod *v1.Pod) {
+func (e *explained) conclude(scores engine.PodScores, pod *v1.Pod) {
 	total := func(name string) int64 {
 		i := slices.IndexFunc(e.Nodes, func(n explainedNode) bool { return n.Name == name && n.Feasible })
 		if i < 0 {
@@ -269,7 +269,7 @@ func busy(u *topUtilisation) string {
 
 // describeWeighted returns what a plugin said: its raw score, the normalised one,
 // and what that is by its weight.
-func describeWeighted(s simulate.PluginScore) string {
+func describeWeighted(s engine.PluginScore) string {
 	description := fmt.Sprint(s.Score)
 	if s.Weight != 1 {
 		description += fmt.Sprintf(" x%d = %d", s.Weight, s.Score*s.Weight)

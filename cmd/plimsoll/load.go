@@ -16,8 +16,8 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/internal/snapshot"
-	"github.com/plimsoll-k8s/plimsoll/internal/sourceflags"
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/load/flags"
 	"github.com/plimsoll-k8s/plimsoll/load/provider"
 	"github.com/plimsoll-k8s/plimsoll/plugins/lowriskovercommitment"
 )
@@ -35,7 +35,7 @@ func newLoadCommand() *cobra.Command {
 
 // topOptions are the flags of plimsoll load top.
 type topOptions struct {
-	source    sourceflags.Flags
+	source    flags.Flags
 	snapshot  string
 	config    string
 	scheduler string

@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
-	"github.com/plimsoll-k8s/plimsoll/internal/kubeaccess"
-	"github.com/plimsoll-k8s/plimsoll/internal/manager"
+	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 )
 
@@ -61,11 +61,11 @@ func (o *explainOptions) run(ctx context.Context, name string, out io.Writer) er
 	if !ok || namespace == "" || placement == "" {
 		return fmt.Errorf("found %q, want NAMESPACE/NAME of a placement", name)
 	}
-	config, err := kubeaccess.Config(o.kubeconfig)
+	config, err := kube.Config(o.kubeconfig)
 	if err != nil {
 		return fmt.Errorf("--kubeconfig: no access to a hub: %w", err)
 	}
-	c, err := client.New(config, client.Options{Scheme: manager.Scheme()})
+	c, err := client.New(config, client.Options{Scheme: setup.Scheme()})
 	if err != nil {
 		return fmt.Errorf("--kubeconfig: %w", err)
 	}

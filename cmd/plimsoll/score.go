@@ -8,7 +8,7 @@ import (
 	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
 )
 
 // scoreOptions are the flags of plimsoll score.
@@ -60,7 +60,7 @@ Plimsoll's at weight 1.`,
 
 // scoreResult is the answer in JSON and YAML.
 type scoreResult struct {
-	Pods []simulate.PodScores `json:"pods"`
+	Pods []engine.PodScores `json:"pods"`
 }
 
 func (o *scoreOptions) run(ctx context.Context, in io.Reader, out, errs io.Writer) error {
@@ -97,7 +97,7 @@ func (o *scoreOptions) run(ctx context.Context, in io.Reader, out, errs io.Write
 // none is given.
 func configuration(path string, warn func(string)) (*internalconfig.KubeSchedulerConfiguration, error) {
 	if path == "" {
-		return simulate.DefaultConfig()
+		return engine.DefaultConfig()
 	}
 	cfg, err := config.Load(path)
 	if err != nil {
@@ -110,7 +110,7 @@ func configuration(path string, warn func(string)) (*internalconfig.KubeSchedule
 }
 
 func score(ctx context.Context, is *situation, cfg *internalconfig.KubeSchedulerConfiguration, schedulerName string) (scoreResult, error) {
-	result := scoreResult{Pods: []simulate.PodScores{}}
+	result := scoreResult{Pods: []engine.PodScores{}}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	engine, err := is.engine(ctx, cfg)
@@ -128,7 +128,7 @@ func score(ctx context.Context, is *situation, cfg *internalconfig.KubeScheduler
 }
 
 // engine returns the scheduler in this situation, until ctx ends.
-func (s *situation) engine(ctx context.Context, cfg *internalconfig.KubeSchedulerConfiguration) (*simulate.Engine, error) {
-	cluster := simulate.Cluster{Nodes: s.objects.Nodes, Running: s.objects.Running, Others: s.objects.Referred()}
-	return simulate.New(ctx, cluster, simulate.Options{Config: cfg, Load: s.load, Now: s.now})
+func (s *situation) engine(ctx context.Context, cfg *internalconfig.KubeSchedulerConfiguration) (*engine.Engine, error) {
+	cluster := engine.Cluster{Nodes: s.objects.Nodes, Running: s.objects.Running, Others: s.objects.Referred()}
+	return engine.New(ctx, cluster, engine.Options{Config: cfg, Load: s.load, Now: s.now})
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
 )
 
 // printScores prints one table: the nodes, best first, and what the plugins
 // that tell them apart add to their totals.
-func printScores(out io.Writer, pod simulate.PodScores) {
+func printScores(out io.Writer, pod engine.PodScores) {
 	fmt.Fprintf(out, "%s/%s -> %s\n", pod.Namespace, pod.Name, cmp.Or(pod.Selected, "no node"))
 	scoreTable{nodes: bestFirst(pod.Nodes), all: pod.Nodes, cell: describeScore}.render(out)
 	if reason := pod.Reason(pod.Selected); pod.Selected != "" {
@@ -26,9 +26,9 @@ func printScores(out io.Writer, pod simulate.PodScores) {
 }
 
 // bestFirst returns the nodes that the pod fits, the best first, and then the others.
-func bestFirst(nodes []simulate.NodeScores) []simulate.NodeScores {
+func bestFirst(nodes []engine.NodeScores) []engine.NodeScores {
 	nodes = slices.Clone(nodes)
-	slices.SortStableFunc(nodes, func(a, b simulate.NodeScores) int {
+	slices.SortStableFunc(nodes, func(a, b engine.NodeScores) int {
 		if a.Feasible != b.Feasible {
 			return cmp.Compare(len(a.Reason), len(b.Reason)) // feasible nodes have none
 		}
@@ -40,9 +40,9 @@ func bestFirst(nodes []simulate.NodeScores) []simulate.NodeScores {
 // scoreTable is nodes with their scores for one pod.
 type scoreTable struct {
 	// nodes to show, of all that there are.
-	nodes, all []simulate.NodeScores
+	nodes, all []engine.NodeScores
 	// cell returns what a plugin said.
-	cell func(simulate.PluginScore) string
+	cell func(engine.PluginScore) string
 	// more columns after the total, and what is in them.
 	more []string
 	say  func(node string) []string
@@ -90,7 +90,7 @@ func (s scoreTable) render(out io.Writer) {
 
 // tellingPlugins parts the plugins that score some nodes otherwise than others
 // from those that do not.
-func tellingPlugins(nodes []simulate.NodeScores) (telling, same []string) {
+func tellingPlugins(nodes []engine.NodeScores) (telling, same []string) {
 	scores := map[string]map[int64]bool{}
 	for _, node := range nodes {
 		for name, plugin := range node.Plugins {
@@ -112,7 +112,7 @@ func tellingPlugins(nodes []simulate.NodeScores) (telling, same []string) {
 
 // describeScore returns what a plugin said: its score, its weight unless that
 // is 1, and the raw score where it is another.
-func describeScore(s simulate.PluginScore) string {
+func describeScore(s engine.PluginScore) string {
 	description := fmt.Sprint(s.Score)
 	if s.Weight != 1 {
 		description += fmt.Sprintf(" x%d", s.Weight)

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
-	"github.com/plimsoll-k8s/plimsoll/internal/kubeaccess"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 )
 
 // slackStatusOptions are the flags of plimsoll slack status.
@@ -82,7 +82,7 @@ func (o *slackStatusOptions) run(ctx context.Context, names []string, out io.Wri
 
 // read returns what the cluster says of the policies, of all if none are named.
 func (o *slackStatusOptions) read(ctx context.Context, names []string) ([]slackStatusResult, error) {
-	config, err := kubeaccess.Config(o.kubeconfig)
+	config, err := kube.Config(o.kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("--kubeconfig: no access to a cluster: %w", err)
 	}

@@ -12,17 +12,17 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/kubeaccess"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/snapshot"
 	"github.com/plimsoll-k8s/plimsoll/internal/snapshot/collect"
-	"github.com/plimsoll-k8s/plimsoll/internal/sourceflags"
 	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/load/flags"
 )
 
 // live is a cluster that is asked, and the source of its load.
 type live struct {
-	source        sourceflags.Flags
+	source        flags.Flags
 	config        string
 	schedulerName string
 }
@@ -43,7 +43,7 @@ func (l *live) read(cmd *cobra.Command, folders []string, warn func(string)) (*c
 	if err := l.useConfig(cmd); err != nil {
 		return nil, err
 	}
-	config, err := kubeaccess.Config(l.source.Kubeconfig())
+	config, err := kube.Config(l.source.Kubeconfig())
 	if err != nil {
 		return nil, fmt.Errorf("--kubeconfig: no access to a cluster: %w", err)
 	}

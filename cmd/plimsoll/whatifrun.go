@@ -14,8 +14,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
 	"github.com/plimsoll-k8s/plimsoll/internal/report/whatif"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/condition"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/job"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/profiles"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/replay"
@@ -189,7 +189,7 @@ func readProfiles(ctx context.Context, names []string, warn func(string)) ([]pro
 			warn(name + ": its extenders are not asked")
 		}
 		trial, cancel := context.WithCancel(ctx)
-		_, err = simulate.New(trial, simulate.Cluster{}, simulate.Options{Config: cfg})
+		_, err = engine.New(trial, engine.Cluster{}, engine.Options{Config: cfg})
 		cancel()
 		if err != nil {
 			return nil, fmt.Errorf("--profile: %s: %w", name, err)

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/karpenter"
+	"github.com/plimsoll-k8s/plimsoll/internal/embedded/karpenter"
 )
 
 // The autoscalers that the slack scenario can be run with.

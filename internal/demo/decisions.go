@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
 )
 
 // keptDecisions is how many of the last decisions are remembered.
@@ -19,7 +19,7 @@ type Decision struct {
 	Profile  string
 	// Node, or Pending.
 	Node   string
-	Scores simulate.PodScores
+	Scores engine.PodScores
 }
 
 // Reason says in words why.

@@ -25,10 +25,10 @@ import (
 	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
-	"github.com/plimsoll-k8s/plimsoll/internal/controlplane"
-	"github.com/plimsoll-k8s/plimsoll/internal/karpenter"
-	"github.com/plimsoll-k8s/plimsoll/internal/kubescheduler"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate"
+	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
+	"github.com/plimsoll-k8s/plimsoll/internal/embedded/karpenter"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/command"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
@@ -204,7 +204,7 @@ func (d *Demo) startScheduler(ctx context.Context, source string) (*scheduler.Sc
 	opts.SecureServing.BindPort = 0 // nobody asks for its metrics here
 	started := make(chan *scheduler.Scheduler, 1)
 	go func() {
-		d.ended <- kubescheduler.Run(ctx, opts, func(s *scheduler.Scheduler) { started <- s })
+		d.ended <- command.Run(ctx, opts, func(s *scheduler.Scheduler) { started <- s })
 	}()
 	select {
 	case sched := <-started:
@@ -312,10 +312,10 @@ func (d *Demo) arrive(ctx context.Context, s Scenario, profile string, a Arrival
 }
 
 // foretell scores a pod over the cluster as it is now.
-func (d *Demo) foretell(ctx context.Context, pod *v1.Pod) (simulate.PodScores, error) {
+func (d *Demo) foretell(ctx context.Context, pod *v1.Pod) (engine.PodScores, error) {
 	nodes, pods, err := d.cluster.state(ctx)
 	if err != nil {
-		return simulate.PodScores{}, err
+		return engine.PodScores{}, err
 	}
 	pods = slices.DeleteFunc(pods, func(p *v1.Pod) bool { return p.Namespace == pod.Namespace && p.Name == pod.Name })
 	ctx, cancel := context.WithCancel(ctx)
@@ -324,11 +324,11 @@ func (d *Demo) foretell(ctx context.Context, pod *v1.Pod) (simulate.PodScores, e
 	if last := d.feed.Reading(ctx); !last.Time.IsZero() {
 		reading = &last
 	}
-	engine, err := simulate.New(ctx, simulate.Cluster{Nodes: nodes, Running: pods}, simulate.Options{Config: d.config, Load: reading})
+	scheduler, err := engine.New(ctx, engine.Cluster{Nodes: nodes, Running: pods}, engine.Options{Config: d.config, Load: reading})
 	if err != nil {
-		return simulate.PodScores{}, err
+		return engine.PodScores{}, err
 	}
-	return engine.Score(ctx, pod, pod.Spec.SchedulerName)
+	return scheduler.Score(ctx, pod, pod.Spec.SchedulerName)
 }
 
 // RunAll runs scenarios, each with the default profile and with its own, and

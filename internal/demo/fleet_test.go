@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/report"
+	"github.com/plimsoll-k8s/plimsoll/internal/demo/page"
 )
 
 // The stories go as their files tell, in both forms; then the page shows for each
@@ -84,7 +84,7 @@ func stackOfOne(t *testing.T, d *Demo) {
 		t.Errorf("totals %v, want %v", totals, wantTotals)
 	}
 	best := view.Placements[0].Clusters[0]
-	parts := []report.LivePart{
+	parts := []page.LivePart{
 		{Prioritizer: "Balance", Weight: 1, Score: 100},
 		{Prioritizer: "Steady", Weight: 1, Score: 100},
 		{Prioritizer: "ResourceRatioCPU", Weight: 1, Score: 80},

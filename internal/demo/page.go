@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/noderes"
-	"github.com/plimsoll-k8s/plimsoll/internal/report"
+	"github.com/plimsoll-k8s/plimsoll/internal/demo/page"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
@@ -28,13 +28,13 @@ func (d *Demo) ServePage(ctx context.Context, listener net.Listener) {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
-		var page bytes.Buffer
-		if err := report.WriteLive(&page, view); err != nil {
+		var body bytes.Buffer
+		if err := page.WriteLive(&body, view); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_, _ = page.WriteTo(w)
+		_, _ = body.WriteTo(w)
 	})
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	go func() { _ = server.Serve(listener) }()
@@ -42,16 +42,16 @@ func (d *Demo) ServePage(ctx context.Context, listener net.Listener) {
 }
 
 // view collects what the page shows.
-func (d *Demo) view(ctx context.Context) (report.Live, error) {
+func (d *Demo) view(ctx context.Context) (page.Live, error) {
 	nodes, bound, err := d.cluster.state(ctx)
 	if err != nil {
-		return report.Live{}, err
+		return page.Live{}, err
 	}
 	pods, err := d.cluster.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName="})
 	if err != nil {
-		return report.Live{}, err
+		return page.Live{}, err
 	}
-	view := report.Live{Kubeconfig: d.Kubeconfig(), Time: time.Now().Format(time.TimeOnly)}
+	view := page.Live{Kubeconfig: d.Kubeconfig(), Time: time.Now().Format(time.TimeOnly)}
 	reading := d.feed.Reading(ctx)
 	fresh := time.Since(reading.Time) <= maxLoadAge
 	for _, node := range nodes {
@@ -81,8 +81,8 @@ func (d *Demo) view(ctx context.Context) (report.Live, error) {
 	return view, err
 }
 
-func viewResult(r Result) report.LiveResult {
-	out := report.LiveResult{
+func viewResult(r Result) page.LiveResult {
+	out := page.LiveResult{
 		Scenario: r.Scenario, Profile: r.Profile, Pod: r.Pod, Node: r.Node, Want: r.Want,
 		OK: r.OK, Ours: r.Profile != DefaultProfile && r.Profile != withoutSlack,
 	}
@@ -98,28 +98,28 @@ func viewResult(r Result) report.LiveResult {
 }
 
 // viewTimeline returns how the slack scenario goes, nil before it.
-func (d *Demo) viewTimeline() *report.LiveTimeline {
+func (d *Demo) viewTimeline() *page.LiveTimeline {
 	title, points, marks := d.timeline.all()
 	if len(points) == 0 {
 		return nil
 	}
-	out := &report.LiveTimeline{Title: "Autoscaler: " + title, Unit: "CPUs"}
+	out := &page.LiveTimeline{Title: "Autoscaler: " + title, Unit: "CPUs"}
 	for _, p := range points {
-		out.Points = append(out.Points, report.TimelinePoint{
+		out.Points = append(out.Points, page.TimelinePoint{
 			Seconds: p.after.Seconds(), Target: p.target, Available: p.available, Nodes: p.nodes, Waiting: p.waiting,
 		})
 	}
 	for _, m := range marks {
-		out.Marks = append(out.Marks, report.TimelineMark{Seconds: m.after.Seconds(), Text: m.text})
+		out.Marks = append(out.Marks, page.TimelineMark{Seconds: m.after.Seconds(), Text: m.text})
 	}
 	return out
 }
 
 // viewNode sums up a node as the plugins do.
-func viewNode(node *v1.Node, pods []*v1.Pod, measured load.Node) report.LiveNode {
+func viewNode(node *v1.Node, pods []*v1.Pod, measured load.Node) page.LiveNode {
 	info := framework.NewNodeInfo(pods...)
 	info.SetNode(node)
-	out := report.LiveNode{Name: node.Name}
+	out := page.LiveNode{Name: node.Name}
 	bar := func(r noderes.Resource, u load.Utilisation, has bool) {
 		var sum noderes.Sum
 		for _, pod := range pods {
@@ -130,7 +130,7 @@ func viewNode(node *v1.Node, pods []*v1.Pod, measured load.Node) report.LiveNode
 		limit := sum.Limit + sum.PartialLimit
 		fraction := func(amount int64) float64 { return float64(amount) / float64(max(allocatable, 1)) }
 		u = u.OfAllocatable(float64(r.Capacity(info)), float64(allocatable))
-		out.Bars = append(out.Bars, report.LiveBar{
+		out.Bars = append(out.Bars, page.LiveBar{
 			Resource: string(r.Name()), Allocatable: format(r, allocatable),
 			Request: format(r, sum.Request), RequestFraction: fraction(sum.Request),
 			Limit: format(r, limit), LimitFraction: fraction(limit), UnboundedPods: sum.Unbounded,
@@ -154,13 +154,13 @@ func format(r noderes.Resource, amount int64) string {
 	return resource.NewQuantity(amount, resource.BinarySI).String()
 }
 
-func viewDecision(d Decision) report.LiveDecision {
-	out := report.LiveDecision{
+func viewDecision(d Decision) page.LiveDecision {
+	out := page.LiveDecision{
 		Time: d.Time.Format(time.TimeOnly), Scenario: d.Scenario, Profile: d.Profile,
 		Pod: d.Scores.Name, Node: d.Node, Reason: d.Reason(),
 	}
 	for _, node := range d.Scores.Nodes {
-		score := report.LiveScore{Node: node.Name, Total: node.Total, Chosen: node.Name == d.Node}
+		score := page.LiveScore{Node: node.Name, Total: node.Total, Chosen: node.Name == d.Node}
 		if !node.Feasible {
 			score.Detail = "does not fit"
 		}

@@ -13,8 +13,8 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/config/crd"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/placement"
-	"github.com/plimsoll-k8s/plimsoll/internal/controlplane"
-	"github.com/plimsoll-k8s/plimsoll/internal/manager"
+	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
+	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 )
 
 // RunFleet runs the fleet scenario, on the control plane as a hub. It can be run
@@ -38,7 +38,7 @@ func (d *Demo) runFleet(ctx context.Context, say func(string)) ([]Result, error)
 			return nil, err
 		}
 	}
-	api, err := client.New(d.access, client.Options{Scheme: manager.Scheme()})
+	api, err := client.New(d.access, client.Options{Scheme: setup.Scheme()})
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (d *Demo) startPlacement(ctx context.Context, api client.Client, fail conte
 	if err != nil {
 		return nil, err
 	}
-	m, err := manager.New(config, ctrl.Options{
+	m, err := setup.New(config, ctrl.Options{
 		Metrics: metricsserver.Options{BindAddress: "0"}, // nobody asks for them here
 	})
 	if err != nil {

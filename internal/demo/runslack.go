@@ -15,9 +15,9 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/plimsoll-k8s/plimsoll/config/crd"
+	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/slack"
-	"github.com/plimsoll-k8s/plimsoll/internal/controlplane"
-	"github.com/plimsoll-k8s/plimsoll/internal/manager"
+	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 )
 
 // reserve is the namespace of placeholders.
@@ -51,7 +51,7 @@ func (d *Demo) runSlack(ctx context.Context, say func(string)) ([]Result, error)
 			return nil, err
 		}
 	}
-	api, err := client.New(d.access, client.Options{Scheme: manager.Scheme()})
+	api, err := client.New(d.access, client.Options{Scheme: setup.Scheme()})
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (d *Demo) startController(ctx context.Context, running *sync.WaitGroup, fai
 	if err != nil {
 		return err
 	}
-	m, err := manager.New(config, ctrl.Options{
+	m, err := setup.New(config, ctrl.Options{
 		Metrics: metricsserver.Options{BindAddress: "0"}, // nobody asks for them here
 	})
 	if err != nil {

@@ -13,11 +13,11 @@ import (
 
 	"k8s.io/component-base/metrics/legacyregistry"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/nodeexporter"
-	"github.com/plimsoll-k8s/plimsoll/internal/prometheusserver"
+	"github.com/plimsoll-k8s/plimsoll/internal/embedded/nodeexporter"
+	"github.com/plimsoll-k8s/plimsoll/internal/embedded/prometheus"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
-	"github.com/plimsoll-k8s/plimsoll/load/prometheus"
+	loadprometheus "github.com/plimsoll-k8s/plimsoll/load/prometheus"
 )
 
 // Far shorter than a cluster needs, so that the demo need not wait.
@@ -33,9 +33,9 @@ const (
 // wants.
 type scraped struct {
 	exporter *nodeexporter.Exporter
-	server   *prometheusserver.Server
+	server   *prometheus.Server
 	// own reads what the scheduler reads, to know when it is there.
-	own  *prometheus.Source
+	own  *loadprometheus.Source
 	said []string
 }
 
@@ -49,18 +49,18 @@ func startPrometheus(ctx context.Context) (*scraped, error) {
 	machines := &http.Server{Handler: s.exporter, ReadHeaderTimeout: 5 * time.Second}
 	go func() { _ = machines.Serve(listener) }()
 	context.AfterFunc(ctx, func() { _ = machines.Close() })
-	var targets []prometheusserver.Target
+	var targets []prometheus.Target
 	for _, scenario := range append(slices.Clip(Scenarios), playground) {
 		for _, node := range scenario.Nodes {
-			targets = append(targets, prometheusserver.Target{
+			targets = append(targets, prometheus.Target{
 				Address: listener.Addr().String(), Path: "/" + node.Name, Labels: map[string]string{"instance": node.Name + ":9100"},
 			})
 		}
 	}
-	if s.server, err = prometheusserver.Start(ctx, targets, scrapeInterval); err != nil {
+	if s.server, err = prometheus.Start(ctx, targets, scrapeInterval); err != nil {
 		return nil, err
 	}
-	s.own, err = prometheus.New(prometheus.Config{
+	s.own, err = loadprometheus.New(loadprometheus.Config{
 		Endpoint: endpoint.Config{Address: s.server.Address}, Window: loadWindow, Step: time.Second, RateWindow: rateWindow,
 	})
 	return s, err

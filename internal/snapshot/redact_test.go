@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
@@ -22,11 +22,11 @@ import (
 func decisions(t *rapid.T, objects *manifest.Objects, reading *load.Reading) []string {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	config, err := simulate.DefaultConfig()
+	config, err := engine.DefaultConfig()
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine, err := simulate.New(ctx, simulate.Cluster{Nodes: objects.Nodes, Running: objects.Running, Others: objects.Referred()}, simulate.Options{Config: config, Load: reading, Now: instant})
+	engine, err := engine.New(ctx, engine.Cluster{Nodes: objects.Nodes, Running: objects.Running, Others: objects.Referred()}, engine.Options{Config: config, Load: reading, Now: instant})
 	if err != nil {
 		t.Fatal(err)
 	}

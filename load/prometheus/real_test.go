@@ -11,8 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/nodeexporter"
-	"github.com/plimsoll-k8s/plimsoll/internal/prometheusserver"
+	"github.com/plimsoll-k8s/plimsoll/internal/embedded/nodeexporter"
+	prometheusserver "github.com/plimsoll-k8s/plimsoll/internal/embedded/prometheus"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/cluster"
 	"github.com/plimsoll-k8s/plimsoll/load/endpoint"

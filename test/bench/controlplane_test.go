@@ -18,8 +18,8 @@ import (
 	"k8s.io/component-base/configz"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/controlplane"
-	"github.com/plimsoll-k8s/plimsoll/internal/kubescheduler"
+	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/command"
 )
 
 func TestMain(m *testing.M) {
@@ -148,7 +148,7 @@ func scheduleAll(b *testing.B, client kubernetes.Interface, kubeconfig string, b
 	opts := options.NewOptions()
 	opts.ConfigFile, opts.SecureServing.BindPort = file, 0
 	ended := make(chan error, 1)
-	go func() { ended <- kubescheduler.Run(ctx, opts, nil) }()
+	go func() { ended <- command.Run(ctx, opts, nil) }()
 	select {
 	case <-count.done:
 	case err := <-ended:

@@ -21,7 +21,7 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
@@ -79,10 +79,10 @@ var configurations = map[string]string{
 
 // newEngine returns a scheduler over 5,000 nodes with 30 pods each, all of them
 // measured.
-func newEngine(b *testing.B, plugins string) *simulate.Engine {
+func newEngine(b *testing.B, plugins string) *engine.Engine {
 	b.Helper()
 	const nodes, podsPerNode = 5000, 30
-	cluster := simulate.Cluster{}
+	cluster := engine.Cluster{}
 	reading := &load.Reading{Time: time.Now(), Nodes: map[string]load.Node{}}
 	for i := range nodes {
 		node := newNode(i)
@@ -108,7 +108,7 @@ func newEngine(b *testing.B, plugins string) *simulate.Engine {
 	for _, name := range []string{"Nothing1", "Nothing2", "Nothing3"} {
 		further[name] = func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) { return nothing{name}, nil }
 	}
-	e, err := simulate.New(b.Context(), cluster, simulate.Options{Config: cfg, Load: reading, Now: reading.Time, Further: further})
+	e, err := engine.New(b.Context(), cluster, engine.Options{Config: cfg, Load: reading, Now: reading.Time, Further: further})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func newEngine(b *testing.B, plugins string) *simulate.Engine {
 // filtered and scored.
 func BenchmarkScheduler(b *testing.B) {
 	const rounds, podsPerRound = 40, 100
-	engines, took := map[string]*simulate.Engine{}, map[string]time.Duration{}
+	engines, took := map[string]*engine.Engine{}, map[string]time.Duration{}
 	names := slices.Sorted(maps.Keys(configurations))
 	for _, name := range names {
 		engines[name] = newEngine(b, configurations[name])

@@ -7,14 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/docs"
+	"github.com/plimsoll-k8s/plimsoll/test/support/doccheck"
 )
 
 // What the documentation tells Helm to install, Helm renders: the values are
 // there and make sense. Everything else about these commands (TestChart in
 // test/integration installs, upgrades and uninstalls) takes a cluster.
 func TestDocumentedCommands(t *testing.T) {
-	commands, err := docs.Of(project, "helm")
+	commands, err := doccheck.Of(project, "helm")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,10 +26,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
-	"github.com/plimsoll-k8s/plimsoll/internal/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/internal/doctor"
-	"github.com/plimsoll-k8s/plimsoll/internal/helm"
+	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/slack"
+	"github.com/plimsoll-k8s/plimsoll/test/support/helm"
 )
 
 // release is a chart that Helm has installed on a control plane.

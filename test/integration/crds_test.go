@@ -9,8 +9,8 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/controlplane"
-	"github.com/plimsoll-k8s/plimsoll/internal/karpenter"
+	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
+	"github.com/plimsoll-k8s/plimsoll/internal/embedded/karpenter"
 )
 
 // installCRDs installs the CRDs in files, and waits until they are served.

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/prometheusserver"
+	"github.com/plimsoll-k8s/plimsoll/internal/embedded/prometheus"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
 )
@@ -34,7 +34,7 @@ func TestDashboardOfLoad(t *testing.T) {
 	}
 	port, said, end := startLoadWatcher(t, "--provider=File", "--address="+file, "--poll-interval=1s")
 	address := fmt.Sprintf("127.0.0.1:%d", port)
-	server, err := prometheusserver.Start(t.Context(), []prometheusserver.Target{{Address: address, Path: "/metrics", Labels: map[string]string{"job": "load-watcher"}}}, 500*time.Millisecond)
+	server, err := prometheus.Start(t.Context(), []prometheus.Target{{Address: address, Path: "/metrics", Labels: map[string]string{"job": "load-watcher"}}}, 500*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}

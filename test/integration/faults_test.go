@@ -21,7 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/controlplane"
+	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 )
 
 // faultyConfig is a scheduler that reads a faulty Prometheus server.

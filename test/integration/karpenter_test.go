@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
-	"github.com/plimsoll-k8s/plimsoll/internal/karpenter"
+	"github.com/plimsoll-k8s/plimsoll/internal/embedded/karpenter"
 )
 
 // start runs a program until the end of the test.

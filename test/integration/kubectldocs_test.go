@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/controlplane"
-	"github.com/plimsoll-k8s/plimsoll/internal/docs"
+	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
+	"github.com/plimsoll-k8s/plimsoll/test/support/doccheck"
 )
 
 // elsewhere are the lines of the documentation with kubectl that are not run here,
@@ -34,7 +34,7 @@ const granted = `
 // kubectl on a real API server, on which nothing of Plimsoll is before.
 func TestDocumentedKubectl(t *testing.T) {
 	t.Parallel()
-	commands, err := docs.Of("../..", "kubectl")
+	commands, err := doccheck.Of("../..", "kubectl")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/nodeexporter"
-	"github.com/plimsoll-k8s/plimsoll/internal/prometheusserver"
+	"github.com/plimsoll-k8s/plimsoll/internal/embedded/nodeexporter"
+	"github.com/plimsoll-k8s/plimsoll/internal/embedded/prometheus"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
 	"github.com/plimsoll-k8s/plimsoll/load/remote"
@@ -32,14 +32,14 @@ func scrapeMachines(t *testing.T) string {
 	exporter := nodeexporter.New(4 * time.Second)
 	machines := httptest.NewServer(exporter)
 	t.Cleanup(machines.Close)
-	var targets []prometheusserver.Target
+	var targets []prometheus.Target
 	for name, mean := range map[string]float64{"node-1": 0.25, "node-2": 0.5, "node-3": 0.75} {
 		exporter.Set(name, load.Node{CPU: load.Utilisation{Mean: mean}, Memory: load.Utilisation{Mean: 1 - mean}})
-		targets = append(targets, prometheusserver.Target{
+		targets = append(targets, prometheus.Target{
 			Address: strings.TrimPrefix(machines.URL, "http://"), Path: "/" + name, Labels: map[string]string{"instance": "10.0.0." + name[5:] + ":9100"},
 		})
 	}
-	server, err := prometheusserver.Start(t.Context(), targets, 200*time.Millisecond)
+	server, err := prometheus.Start(t.Context(), targets, 200*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}

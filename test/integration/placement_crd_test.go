@@ -24,7 +24,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
-	"github.com/plimsoll-k8s/plimsoll/internal/controlplane"
+	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 )
 
 // placementCRD is the file of our own CRD, ocmPlacementCRD that of Open Cluster

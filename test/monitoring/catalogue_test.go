@@ -24,12 +24,12 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/agent"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/placement"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/slack"
-	"github.com/plimsoll-k8s/plimsoll/internal/nodemetrics"
-	"github.com/plimsoll-k8s/plimsoll/internal/noderes"
-	"github.com/plimsoll-k8s/plimsoll/internal/schedtest"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/nodemetrics"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/service"
 	"github.com/plimsoll-k8s/plimsoll/load/telemetry"
+	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
 )
 
 // metric is a metric as a component registers it.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/clusterscore"
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/risk"
-	"github.com/plimsoll-k8s/plimsoll/internal/noderes"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
 )
 
 // Every ready-made profile is listed, and a scheduler can be made of it.
@@ -29,7 +29,7 @@ func TestReady(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		if _, err := simulate.New(t.Context(), simulate.Cluster{}, simulate.Options{Config: config}); err != nil {
+		if _, err := engine.New(t.Context(), engine.Cluster{}, engine.Options{Config: config}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

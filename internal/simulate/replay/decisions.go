@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/trace"
 )
@@ -44,7 +44,7 @@ type decision struct {
 	why    string
 	trials int
 	// scores are those of a trial that goes on.
-	scores *simulate.PodScores
+	scores *engine.PodScores
 	// found is what is to be kept of the last trial.
 	found  result.Decision
 	placed int64
@@ -192,7 +192,7 @@ func (d *decisions) result(r *run) []result.Decision {
 
 // reasonsOf counts the reasons for which nodes were left out, that of most nodes
 // first.
-func reasonsOf(scores *simulate.PodScores) []result.NodesReason {
+func reasonsOf(scores *engine.PodScores) []result.NodesReason {
 	counts := map[result.NodesReason]int{}
 	for i := range scores.Nodes {
 		if n := &scores.Nodes[i]; !n.Feasible {
@@ -212,20 +212,20 @@ func reasonsOf(scores *simulate.PodScores) []result.NodesReason {
 
 // scoresOf returns the scores of the node that was chosen and of the best others,
 // of equal ones the first in the input.
-func scoresOf(scores *simulate.PodScores, chosen string) []result.NodeScore {
-	var feasible []*simulate.NodeScores
+func scoresOf(scores *engine.PodScores, chosen string) []result.NodeScore {
+	var feasible []*engine.NodeScores
 	for i := range scores.Nodes {
 		if scores.Nodes[i].Feasible {
 			feasible = append(feasible, &scores.Nodes[i])
 		}
 	}
-	rank := func(n *simulate.NodeScores) int64 {
+	rank := func(n *engine.NodeScores) int64 {
 		if n.Name == chosen {
 			return -1
 		}
 		return 0
 	}
-	slices.SortStableFunc(feasible, func(a, b *simulate.NodeScores) int {
+	slices.SortStableFunc(feasible, func(a, b *engine.NodeScores) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(b.Total, a.Total))
 	})
 	kept := []result.NodeScore{}

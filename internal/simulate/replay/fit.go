@@ -11,15 +11,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/noderes"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
 )
 
 // fit knows which pods may be on which nodes. Most pods are plain: beside room they
 // ask for labels and taints only, so that the scheduler's filters are asked once
 // for all pods of a class and all nodes of a kind.
 type fit struct {
-	engine *simulate.Engine
+	engine *engine.Engine
 	// classes and kinds have numbers from 1; examples has a pod or node of each.
 	classes, kinds map[string]int
 	pods           []*v1.Pod

@@ -11,7 +11,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/outcome"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
-	"github.com/plimsoll-k8s/plimsoll/internal/noderes"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 	"github.com/plimsoll-k8s/plimsoll/internal/trace"
 )
 

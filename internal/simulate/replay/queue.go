@@ -6,7 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
 )
 
 // queue has the pods that fit no node, the one that came first at the front.
@@ -70,9 +70,9 @@ func (r *run) try(ctx context.Context, number int32) error {
 	}
 	name, err := r.engine.Schedule(ctx, p.Object, "")
 	switch {
-	case errors.Is(err, simulate.ErrUnschedulable):
+	case errors.Is(err, engine.ErrUnschedulable):
 		r.queue.waiting = append(r.queue.waiting, number)
-		r.queue.why[number] = simulate.Reasons(err)
+		r.queue.why[number] = engine.Reasons(err)
 		if p.Shape != 0 {
 			r.queue.stuck[p.Shape] = number
 		}

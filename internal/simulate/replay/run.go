@@ -12,8 +12,8 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/outcome"
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
-	"github.com/plimsoll-k8s/plimsoll/internal/noderes"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/trace"
 )
@@ -46,7 +46,7 @@ type Outcome struct {
 type run struct {
 	Input
 	Options
-	engine      *simulate.Engine
+	engine      *engine.Engine
 	interrupted func() bool
 	// now is the second that it is. It is below 0 while load is measured that was
 	// there before the run began.
@@ -138,7 +138,7 @@ func Run(ctx context.Context, input Input, options Options) (Outcome, error) {
 func (r *run) prepare(ctx context.Context) error {
 	config := r.Config.DeepCopy()
 	config.Parallelism = 1
-	cluster := simulate.Cluster{Others: r.Others}
+	cluster := engine.Cluster{Others: r.Others}
 	if err := r.addScaler(); err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ func (r *run) prepare(ctx context.Context) error {
 		r.nextStep = -r.before * Step
 	}
 	var err error
-	r.engine, err = simulate.New(ctx, cluster, simulate.Options{Config: config, Clock: func() time.Time { return at(r.now) }})
+	r.engine, err = engine.New(ctx, cluster, engine.Options{Config: config, Clock: func() time.Time { return at(r.now) }})
 	if err != nil {
 		return err
 	}

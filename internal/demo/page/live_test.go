@@ -1,0 +1,38 @@
+package page
+
+import (
+	"strings"
+	"testing"
+)
+
+// What comes from the cluster is text, whatever it looks like; bars are cut
+// where the axis ends.
+func TestWriteLive(t *testing.T) {
+	const evil = `<script>alert("x")</script>`
+	bar := LiveBar{Resource: "cpu", Allocatable: "8", Request: "4", RequestFraction: 0.5, Limit: "40", LimitFraction: 5, HasLoad: true, LoadMean: 0.25, LoadStdDev: 0.05}
+	var page strings.Builder
+	err := WriteLive(&page, Live{
+		Kubeconfig: evil, Nodes: []LiveNode{{Name: evil, Bars: []LiveBar{bar}, Pods: []string{evil}}}, Pending: []string{evil},
+		Decisions: []LiveDecision{{Pod: evil, Reason: evil, Scores: []LiveScore{{Node: evil, Detail: evil}}}},
+		Results:   []LiveResult{{Pod: evil, Want: evil}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(page.String(), "<script>"); got != 1 {
+		t.Errorf("%d scripts in the page, want its own only", got)
+	}
+	// The axis is twice what is allocatable: half of it requested is a quarter
+	// of the bar, five times of it in limits are all of the bar and an arrow.
+	for _, want := range []string{
+		`class="request" style="width:25.00%"`, `class="limit" style="width:100.00%"`, `class="over"`,
+		`left:10.00%;width:5.00%`, `request 4 (50 %), limit 40 (500 %), load 25 % &#177; 5 %`,
+	} {
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+	if err := WriteLive(&page, Live{}); err != nil {
+		t.Errorf("an empty view: %v", err)
+	}
+}

@@ -1,0 +1,166 @@
+package page
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// LiveTimeline is how the slack of a cluster went. Times are seconds from the
+// start, in order; amounts are in one unit.
+type LiveTimeline struct {
+	// Title says what it shows, Unit is that of the amounts.
+	Title, Unit string
+	Points      []TimelinePoint
+	Marks       []TimelineMark
+}
+
+// TimelinePoint is the state from one time until the next point.
+type TimelinePoint struct {
+	Seconds, Target, Available float64
+	// Nodes there are, and pods Waiting for one.
+	Nodes, Waiting int
+}
+
+// TimelineMark is something that happened.
+type TimelineMark struct {
+	Seconds float64
+	Text    string
+}
+
+// The drawing, in its own units: two plots over one axis of time, and a row for
+// the numbers of the marks above them.
+const (
+	chartLeft, chartRight  = 44.0, 940.0
+	discWidth              = 20.0
+	amountTop, amountFloor = 30.0, 190.0
+	nodesTop, nodesFloor   = 214.0, 254.0
+	chartWidth             = chartRight + 16
+	chartHeight            = nodesFloor + 24
+)
+
+// chart is a timeline as it is drawn.
+type chart struct {
+	LiveTimeline
+	Width, Height, Left, Right float64
+	AmountTop, AmountFloor     float64
+	NodesTop, NodesFloor       float64
+	// Available is an area, Target and Nodes are lines: paths of SVG.
+	Available, Target, Nodes string
+	// Waiting are the times at which pods had no node.
+	Waiting []span
+	// Grid are lines of equal amounts, NodeGrid of numbers of nodes, Times marks of
+	// the axis of time.
+	Grid, NodeGrid, Times []tick
+	// Numbers are the marks.
+	Numbers []number
+	// Last is the state at the end.
+	Last TimelinePoint
+}
+
+// span is a part of the axis of time.
+type span struct{ X, Width float64 }
+
+// tick is a place on an axis and what is written there.
+type tick struct {
+	At    float64
+	Label string
+}
+
+// number is a mark: Disc is where its number is drawn, as near to it as the ones
+// before leave room for.
+type number struct {
+	At, Disc float64
+	Label    string
+}
+
+// draw lays a timeline out, nil if there is nothing to draw.
+func draw(timeline *LiveTimeline) *chart {
+	if timeline == nil || len(timeline.Points) < 2 {
+		return nil
+	}
+	points := timeline.Points
+	c := &chart{
+		LiveTimeline: *timeline, Width: chartWidth, Height: chartHeight, Left: chartLeft, Right: chartRight,
+		AmountTop: amountTop, AmountFloor: amountFloor, NodesTop: nodesTop, NodesFloor: nodesFloor, Last: points[len(points)-1],
+	}
+	amount, nodes := 1.0, 1.0
+	for _, p := range points {
+		amount, nodes = max(amount, p.Target, p.Available), max(nodes, float64(p.Nodes))
+	}
+	amountStep, nodeStep, timeStep := step(amount, 4), step(nodes, 3), step(c.Last.Seconds, 10)
+	end := max(c.Last.Seconds, timeStep)
+	x := func(seconds float64) float64 { return chartLeft + (chartRight-chartLeft)*min(max(seconds/end, 0), 1) }
+	amount, nodes = math.Ceil(amount/amountStep)*amountStep, math.Ceil(nodes/nodeStep)*nodeStep
+	onAmount, onNodes := scale(amountTop, amountFloor, amount), scale(nodesTop, nodesFloor, nodes)
+	c.Available = stairs(points, x, func(p TimelinePoint) float64 { return onAmount(p.Available) }) +
+		fmt.Sprintf("V%.1fH%.1fZ", amountFloor, x(points[0].Seconds))
+	c.Target = stairs(points, x, func(p TimelinePoint) float64 { return onAmount(p.Target) })
+	c.Nodes = stairs(points, x, func(p TimelinePoint) float64 { return onNodes(float64(p.Nodes)) })
+	c.Grid = ticks(amount, amountStep, onAmount)
+	c.NodeGrid = ticks(nodes, nodeStep, onNodes)
+	c.Times = ticks(end, timeStep, x)
+	left := 0.0
+	for i, mark := range timeline.Marks {
+		at := x(mark.Seconds)
+		left = max(left, at)
+		c.Numbers = append(c.Numbers, number{at, left, fmt.Sprint(i + 1)})
+		left += discWidth
+	}
+	c.Waiting = waiting(points, x)
+	return c
+}
+
+// stairs returns a path that keeps each value until the next point.
+func stairs(points []TimelinePoint, x func(float64) float64, y func(TimelinePoint) float64) string {
+	var path strings.Builder
+	fmt.Fprintf(&path, "M%.1f %.1f", x(points[0].Seconds), y(points[0]))
+	for _, p := range points[1:] {
+		fmt.Fprintf(&path, "H%.1fV%.1f", x(p.Seconds), y(p))
+	}
+	return path.String()
+}
+
+// waiting returns when pods waited, times that follow one another as one.
+func waiting(points []TimelinePoint, x func(float64) float64) []span {
+	var out []span
+	for i, p := range points[:len(points)-1] {
+		if p.Waiting == 0 {
+			continue
+		}
+		from, to := x(p.Seconds), x(points[i+1].Seconds)
+		if i > 0 && points[i-1].Waiting > 0 {
+			out[len(out)-1].Width = to - out[len(out)-1].X
+			continue
+		}
+		out = append(out, span{from, to - from})
+	}
+	return out
+}
+
+// scale returns where a value is drawn between the place of most and that of
+// nothing.
+func scale(top, floor, most float64) func(float64) float64 {
+	return func(value float64) float64 { return floor - (floor-top)*min(max(value/most, 0), 1) }
+}
+
+// step returns a round distance of which about so many make up the whole.
+func step(whole float64, number int) float64 {
+	raw := max(whole, 1) / float64(number)
+	magnitude := math.Pow(10, math.Floor(math.Log10(max(raw, 1))))
+	for _, factor := range []float64{1, 2, 5, 10} {
+		if magnitude*factor >= raw {
+			return magnitude * factor
+		}
+	}
+	return 10 * magnitude
+}
+
+// ticks returns the multiples of a step up to a value.
+func ticks(most, step float64, at func(float64) float64) []tick {
+	var out []tick
+	for value := 0.0; value <= most; value += step {
+		out = append(out, tick{at(value), fmt.Sprint(value)})
+	}
+	return out
+}

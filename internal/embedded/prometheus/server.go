@@ -1,0 +1,180 @@
+// Package prometheus runs a real Prometheus server on 127.0.0.1, for tests
+// and the demo.
+package prometheus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/embedded/subprocess"
+)
+
+// Variable is the environment variable with the path of the server, where it
+// is not the one that PATH finds.
+const Variable = "PLIMSOLL_PROMETHEUS"
+
+// Target is something to scrape.
+type Target struct {
+	// Address is its host and port, Path where its metrics are.
+	Address, Path string
+	// Labels of all its series.
+	Labels map[string]string
+}
+
+// Server is a running Prometheus server.
+type Server struct {
+	// Address is its URL.
+	Address string
+	dir     string
+	process *subprocess.Process
+}
+
+// startTimeout bounds the time until the server is ready; it takes about one
+// second.
+const startTimeout = 30 * time.Second
+
+// Find returns the path of the server, or an error that says how to get it.
+func Find() (string, error) {
+	name := os.Getenv(Variable)
+	if name == "" {
+		name = "prometheus"
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return "", fmt.Errorf("%w: install Prometheus (on Debian and Ubuntu: apt-get install prometheus) or name the program in %s", err, Variable)
+	}
+	return path, nil
+}
+
+// Start starts a server that scrapes the targets in that interval, and waits
+// until it is ready. It ends with ctx, or with Stop.
+func Start(ctx context.Context, targets []Target, interval time.Duration) (_ *Server, err error) {
+	program, err := Find()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "plimsoll-prometheus-")
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{dir: dir}
+	defer func() {
+		if err != nil {
+			s.Stop()
+		}
+	}()
+	config := filepath.Join(dir, "prometheus.yaml")
+	if err := writeConfig(config, targets, interval); err != nil {
+		return nil, err
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	s.Address = fmt.Sprintf("http://127.0.0.1:%d", port)
+	if err := s.start(program, config, port); err != nil {
+		return nil, err
+	}
+	context.AfterFunc(ctx, s.Stop)
+	return s, s.await(ctx)
+}
+
+func (s *Server) start(program, config string, port int) error {
+	log, err := os.Create(filepath.Join(s.dir, "log"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	command := exec.Command(program,
+		"--config.file="+config, "--storage.tsdb.path="+filepath.Join(s.dir, "data"),
+		fmt.Sprintf("--web.listen-address=127.0.0.1:%d", port), "--query.lookback-delta=1m")
+	command.Stdout, command.Stderr = log, log
+	s.process, err = subprocess.Start(command)
+	return err
+}
+
+// await returns when the server says that it is ready.
+func (s *Server) await(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Address+"/-/ready", nil)
+		if err != nil {
+			return err
+		}
+		if response, err := http.DefaultClient.Do(request); err == nil {
+			response.Body.Close()
+			if response.StatusCode == http.StatusOK {
+				return nil
+			}
+		}
+		select {
+		case <-ticker.C:
+		case <-s.process.Exited():
+			log, _ := os.ReadFile(filepath.Join(s.dir, "log"))
+			return fmt.Errorf("prometheus ended; its log:\n%s", log)
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for Prometheus: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// Stop ends the server and removes its files. It may be called more than once.
+func (s *Server) Stop() {
+	if s.process != nil {
+		s.process.Stop()
+	}
+	_ = os.RemoveAll(s.dir)
+}
+
+func freePort() (int, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer listener.Close()
+	address, ok := listener.Addr().(*net.TCPAddr)
+	if !ok {
+		return 0, errors.New("a TCP listener without a TCP address")
+	}
+	return address.Port, nil
+}
+
+// writeConfig writes the server's configuration.
+func writeConfig(path string, targets []Target, interval time.Duration) error {
+	type static struct {
+		Targets []string          `json:"targets"`
+		Labels  map[string]string `json:"labels"`
+	}
+	type job struct {
+		Name   string   `json:"job_name"`
+		Static []static `json:"static_configs"`
+	}
+	jobs := []job{{Name: "node-exporter", Static: []static{}}}
+	for _, target := range targets {
+		labels := map[string]string{"__metrics_path__": target.Path}
+		maps.Copy(labels, target.Labels)
+		jobs[0].Static = append(jobs[0].Static, static{[]string{target.Address}, labels})
+	}
+	text := fmt.Sprintf("%dms", interval.Milliseconds())
+	raw, err := yaml.Marshal(map[string]any{
+		"global":         map[string]string{"scrape_interval": text, "scrape_timeout": text},
+		"scrape_configs": jobs,
+	})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, raw, 0o600)
+}

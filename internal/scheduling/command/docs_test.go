@@ -1,0 +1,25 @@
+package command
+
+import (
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/doccheck"
+)
+
+// Every command line of the scheduler in the documentation and in its own help is
+// one that it takes.
+func TestDocumentedCommands(t *testing.T) {
+	const name = "plimsoll-scheduler"
+	taken, err := doccheck.TakenBy("../../..", name, func() *cobra.Command { return NewCommand(name) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if taken.Pages < 1 || taken.Examples != 2 {
+		t.Errorf("%d commands and %d examples found", taken.Pages, taken.Examples)
+	}
+	for _, wrong := range taken.Wrong {
+		t.Error(wrong)
+	}
+}

@@ -1,0 +1,114 @@
+package engine
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plimsoll-k8s/plimsoll/api/config"
+	"github.com/plimsoll-k8s/plimsoll/load"
+)
+
+// lowRiskOnly is a profile in which nothing but the risk decides.
+const lowRiskOnly = `apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+parallelism: 1
+profiles:
+- plugins:
+    score: {disabled: [{name: "*"}], enabled: [{name: LowRiskOverCommitment, weight: 1}]}
+  pluginConfig: [{name: LowRiskOverCommitment, args: {riskLimitWeight: 0, countRecentPods: %t}}]
+`
+
+// burst schedules 100 pods that all come before the load is measured again, and
+// returns how many each of ten nodes of 16 cores got. Each node has one pod that
+// requests what the node uses.
+func burst(t *testing.T, countRecent bool, cpu func(i int) load.Utilisation, running func(i int) string, request string) map[string]int {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "scheduler.yaml")
+	if err := os.WriteFile(path, fmt.Appendf(nil, lowRiskOnly, countRecent), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := config.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	reading := &load.Reading{Time: now.Add(-20 * time.Second), Window: 15 * time.Minute, Nodes: map[string]load.Node{}}
+	var cluster Cluster
+	for i := range 10 {
+		name := fmt.Sprintf("node-%d", i)
+		cluster.Nodes = append(cluster.Nodes, node(name, "16"))
+		old := pod("old-"+name, name, running(i), "16")
+		old.UID = types.UID(old.Name)
+		old.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: metav1.NewTime(now.Add(-time.Hour))}}
+		cluster.Running = append(cluster.Running, old)
+		reading.Nodes[name] = load.Node{CPU: cpu(i), HasCPU: true}
+	}
+	e := engine(t, cluster, Options{Config: cfg, Load: reading, Now: now})
+	got := map[string]int{}
+	for i := range 100 {
+		p := pod(fmt.Sprintf("burst-%d", i), "", request, "16")
+		p.UID = types.UID(p.Name)
+		if request == "0" {
+			p.Spec.Containers[0].Resources = v1.ResourceRequirements{} // nothing, which is not the same to kube-scheduler
+		}
+		name, err := e.Schedule(t.Context(), p, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[name]++
+	}
+	return got
+}
+
+func most(counts map[string]int) (most int) {
+	for _, n := range counts {
+		most = max(most, n)
+	}
+	return most
+}
+
+// Equal nodes that use what is requested: a pod that has just come adds its
+// request at once and its use only with the next measurement, so that its node
+// looks safer than the others. Counted at its request it changes nothing.
+func TestABurstSpreadsOverEqualNodes(t *testing.T) {
+	cpu := func(int) load.Utilisation { return load.Utilisation{Mean: 0.3, StdDev: 0.05} }
+	running := func(int) string { return "4800m" } // 30 % of 16 cores
+	with, without := burst(t, true, cpu, running, "500m"), burst(t, false, cpu, running, "500m")
+	t.Logf("pods per node, recent pods counted: %v; not counted: %v", with, without)
+	// 500m more requested than used, of 16 cores: after 22 pods the node is full.
+	if most(without) < 20 {
+		t.Errorf("not counted: at most %d pods on a node, want them piled up", most(without))
+	}
+	if len(with) != 10 || most(with) > 14 {
+		t.Errorf("counted: %d nodes, at most %d pods on one; want all ten, at most 14", len(with), most(with))
+	}
+}
+
+// One node looks idle, and pods come that request nothing. They count as
+// kube-scheduler counts them, 100m each: (0.3 - 0.05) x 16 cores are 40 pods
+// until the node is as loaded as the nine others, and the remaining 60 go to
+// all ten in turn: 46 and 6 each.
+func TestABurstOfBestEffortPodsDoesNotFillTheIdleNode(t *testing.T) {
+	cpu := func(i int) load.Utilisation {
+		if i == 0 {
+			return load.Utilisation{Mean: 0.05, StdDev: 0.03}
+		}
+		return load.Utilisation{Mean: 0.3, StdDev: 0.03}
+	}
+	running := func(int) string { return "4" } // 25 %
+	with, without := burst(t, true, cpu, running, "0"), burst(t, false, cpu, running, "0")
+	t.Logf("pods per node, recent pods counted: %v; not counted: %v", with, without)
+	if without["node-0"] != 100 {
+		t.Errorf("not counted: %d pods on the idle node, want all", without["node-0"])
+	}
+	if n := with["node-0"]; n < 43 || n > 49 || len(with) != 10 {
+		t.Errorf("counted: %d pods on the idle node, %d nodes; want about 46, and all ten", n, len(with))
+	}
+}

@@ -1,0 +1,158 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/load"
+)
+
+func node(name, cpu string) *v1.Node {
+	amounts := v1.ResourceList{
+		v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse("64Gi"), v1.ResourcePods: resource.MustParse("110"),
+	}
+	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1.NodeStatus{Capacity: amounts, Allocatable: amounts}}
+}
+
+func pod(name, node, request, limit string) *v1.Pod {
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: "uid-" + "of-" + "pod"},
+		Spec: v1.PodSpec{NodeName: node, SchedulerName: v1.DefaultSchedulerName, Containers: []v1.Container{{
+			Name: "c", Resources: v1.ResourceRequirements{
+				Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse(request)},
+				Limits:   v1.ResourceList{v1.ResourceCPU: resource.MustParse(limit)},
+			},
+		}}},
+	}
+}
+
+func engine(t *testing.T, cluster Cluster, options Options) *Engine {
+	t.Helper()
+	if options.Config == nil {
+		cfg, err := DefaultConfig()
+		if err != nil {
+			t.Fatal(err)
+		}
+		options.Config = cfg
+	}
+	e, err := New(t.Context(), cluster, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func TestScore(t *testing.T) {
+	running := pod("running", "b", "1", "8")
+	running.UID = "running"
+	e := engine(t, Cluster{Nodes: []*v1.Node{node("c", "1"), node("b", "8"), node("a", "8")}, Running: []*v1.Pod{running}}, Options{})
+	scores, err := e.Score(t.Context(), pod("p", "", "2", "4"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if scores.Selected != "a" {
+		t.Errorf("selected %s, want a", scores.Selected)
+	}
+	var order []string
+	for _, n := range scores.Nodes {
+		order = append(order, n.Name)
+		total := int64(0)
+		for _, s := range n.Plugins {
+			total += s.Score * s.Weight
+		}
+		if total != n.Total {
+			t.Errorf("%s: the plugins add up to %d, the total is %d", n.Name, total, n.Total)
+		}
+	}
+	if got := strings.Join(order, " "); got != "c b a" {
+		t.Errorf("order %s, want that of the cluster", got)
+	}
+	if c := scores.Nodes[0]; c.Feasible || c.Reason != "Insufficient cpu" || len(c.Plugins) != 0 {
+		t.Errorf("a node that is too small: %+v", c)
+	}
+	// cpu: (8 - 4) x 100 / 8 = 50; memory: the pod declares no limit and is
+	// reckoned with all there is, (64 - 64) x 100 / 64 = 0. On b: (8 - 12) x
+	// 100 / 8 = -50, and (64 - 128) x 100 / 64 = -100.
+	for name, want := range map[string]PluginScore{"a": {50, 100, 1}, "b": {-150, 0, 1}} {
+		for _, n := range scores.Nodes {
+			if n.Name == name && n.Plugins["NodeResourcesLimits"] != want {
+				t.Errorf("%s: %+v, want %+v", name, n.Plugins["NodeResourcesLimits"], want)
+			}
+		}
+	}
+}
+
+func TestScoreJudgesTheAgeOfLoad(t *testing.T) {
+	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	reading := &load.Reading{Time: at, Nodes: map[string]load.Node{"a": {CPU: load.Utilisation{Mean: 0.9}, HasCPU: true}}}
+	for name, tc := range map[string]struct {
+		now  time.Time
+		want string
+	}{"fresh": {at.Add(5 * time.Minute), "b"}, "stale": {at.Add(5*time.Minute + time.Second), "a"}} {
+		t.Run(name, func(t *testing.T) {
+			e := engine(t, Cluster{Nodes: []*v1.Node{node("a", "8"), node("b", "8")}}, Options{Load: reading, Now: tc.now})
+			scores, err := e.Score(t.Context(), pod("p", "", "2", "2"), "")
+			if err != nil || scores.Selected != tc.want {
+				t.Errorf("selected %s, want %s (%v)", scores.Selected, tc.want, err)
+			}
+		})
+	}
+}
+
+func TestScoreFitsNowhere(t *testing.T) {
+	e := engine(t, Cluster{Nodes: []*v1.Node{node("a", "1"), node("b", "1")}}, Options{})
+	scores, err := e.Score(t.Context(), pod("p", "", "2", "2"), "")
+	if err != nil || scores.Selected != "" || len(scores.Nodes) != 2 {
+		t.Errorf("%+v, %v", scores, err)
+	}
+	if got, want := scores.Reason(""), "It fits no node: Insufficient cpu on 2 of 2."; got != want {
+		t.Errorf("reason %q, want %q", got, want)
+	}
+}
+
+func TestScoreUnknownProfile(t *testing.T) {
+	e := engine(t, Cluster{Nodes: []*v1.Node{node("a", "1")}}, Options{})
+	_, err := e.Score(t.Context(), pod("p", "", "1", "1"), "other")
+	if want := `pod default/p: no profile for scheduler name "other"; there is default-scheduler`; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+func TestReason(t *testing.T) {
+	scores := func(a, b int64) PodScores {
+		plugins := func(score int64) map[string]PluginScore {
+			return map[string]PluginScore{"P": {Raw: -score, Score: score, Weight: 2}, "Q": {Score: 7, Weight: 1}}
+		}
+		return PodScores{Nodes: []NodeScores{
+			{Name: "a", Feasible: true, Total: 2*a + 7, Plugins: plugins(a)},
+			{Name: "b", Feasible: true, Total: 2*b + 7, Plugins: plugins(b)},
+			{Name: "c", Reason: "too small"},
+		}}
+	}
+	only := scores(1, 2)
+	only.Nodes = only.Nodes[1:]
+	tests := map[string]struct {
+		scores       PodScores
+		chosen, want string
+	}{
+		"one is better": {scores(100, 40), "a", "a scores 207, b scores 87: P +120 (-100 against -40)."},
+		"equal":         {scores(40, 40), "b", "b and a score 87 alike; one of them is taken at random."},
+		"the only one":  {only, "b", "b is the only node that it fits."},
+		"not bound":     {scores(1, 2), "", "It is not bound, though b would take it."},
+		"overtaken":     {scores(40, 100), "a", "a scores 87, b scores 207: P -120 (-40 against -100). Pods that came at the same time have changed the scores since."},
+		"there is none": {PodScores{}, "", "It fits no node: there are no nodes."},
+		"fits none":     {PodScores{Nodes: []NodeScores{{Name: "c", Reason: "too small"}}}, "", "It fits no node: too small on 1 of 1."},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.scores.Reason(tc.chosen); got != tc.want {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,216 @@
+package doccheck
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const project = "../../.."
+
+// All links in the pages, pictures included, lead to files that are there, and to
+// headings that are in them.
+func TestLinks(t *testing.T) {
+	pages, err := Pages(project)
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := 0
+	for _, page := range pages {
+		for _, link := range page.Links() {
+			links++
+			if err := link.Broken(project, pages); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if links < 100 {
+		t.Errorf("%d links in %d pages", links, len(pages))
+	}
+}
+
+// Every page can be reached from the index, and the index from the README.
+func TestEveryPageIsLinked(t *testing.T) {
+	pages, err := Pages(project)
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := map[string][]Link{}
+	for _, page := range pages {
+		links[page.File] = page.Links()
+	}
+	reached := map[string]bool{}
+	var visit func(file string)
+	visit = func(file string) {
+		if reached[file] {
+			return
+		}
+		reached[file] = true
+		for _, link := range links[file] {
+			visit(link.File)
+		}
+	}
+	visit("docs/index.md")
+	for _, page := range pages {
+		if !reached[page.File] {
+			t.Errorf("no way leads from docs/index.md to %s", page.File)
+		}
+	}
+}
+
+var target = regexp.MustCompile(`(?m)^([a-z-]+):[^=]`)
+
+// What the pages make can be made.
+func TestMakeTargets(t *testing.T) {
+	makefile, err := os.ReadFile(filepath.Join(project, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	targets := map[string]bool{}
+	for _, found := range target.FindAllStringSubmatch(string(makefile), -1) {
+		targets[found[1]] = true
+	}
+	commands, err := Of(project, "make")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(commands) < 10 {
+		t.Errorf("%d commands found", len(commands))
+	}
+	for _, command := range commands {
+		for _, word := range command.Words[1:] {
+			name, _, variable := strings.Cut(word, "=")
+			if variable && !strings.Contains(string(makefile), "$("+name+")") || !variable && !targets[word] {
+				t.Errorf("%s: the Makefile has no %s", command, word)
+			}
+		}
+	}
+}
+
+// theirs are the files that users of kubectl have made in a step before.
+var theirs = map[string]bool{
+	"-":             true, // from a pipe
+	"plimsoll.yaml": true, // by helm template, in the line above
+}
+
+// The files that kubectl is given are there.
+func TestFilesForKubectl(t *testing.T) {
+	commands, err := Of(project, "kubectl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := 0
+	for _, command := range commands {
+		for i, word := range command.Words[1:] {
+			if word != "-f" {
+				continue
+			}
+			files++
+			file := command.Words[i+2]
+			if _, err := os.Stat(filepath.Join(project, file)); err != nil && !theirs[file] {
+				t.Errorf("%s: there is no %s", command, file)
+			}
+		}
+	}
+	if files < 4 {
+		t.Errorf("%d files found", files)
+	}
+}
+
+func TestAnchors(t *testing.T) {
+	page := Page{Text: "# A title, with `code`\n\n## Twice\n\n## Twice\n\n```\n# a comment\n```\n## All pods anew: `--reschedule`\n### See [it](x.md)\n#none\n## snake_case -- dashes\n"}
+	want := map[string]bool{
+		"a-title-with-code": true, "twice": true, "twice-1": true, "all-pods-anew---reschedule": true,
+		"see-it": true, "snake_case----dashes": true,
+	}
+	if diff := cmp.Diff(want, page.Anchors()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestBrokenLinks(t *testing.T) {
+	pages := []Page{
+		{"docs/a.md", "[there](b.md) [here](#first) ![](none.png)\n# First\n[out](../../x) [no](b.md#no) `[code](gone)` [web](https://example.com/x)\n\n    [block](gone)\n"},
+		{"docs/b.md", "# B\n"},
+	}
+	folder := t.TempDir()
+	if err := os.Mkdir(filepath.Join(folder, "docs"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range pages {
+		if err := os.WriteFile(filepath.Join(folder, page.File), []byte(page.Text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	for _, link := range pages[0].Links() {
+		if err := link.Broken(folder, pages); err != nil {
+			got = append(got, err.Error())
+		}
+	}
+	want := []string{
+		"docs/a.md:1: a link leads to docs/none.png, which is not there",
+		"docs/a.md:3: a link leads out of the project: ../x",
+		"docs/a.md:3: a link leads to docs/b.md#no, and there is no such heading",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestCommands(t *testing.T) {
+	page := Page{File: "docs/p.md", Text: strings.Join([]string{
+		"See `plimsoll slack status`, `kubectl get pods -o yaml | kubectl plimsoll score -f -`; `plimsoll` alone is none.", // 1
+		"", //
+		"    plimsoll compare --fail-on 'a[\"b\"] > 0' \\",          // 3
+		"      --seeds 5 | jq .x > out",                             //
+		"    A=b make demo ARGS='--once -o json'      # a comment",  // 5
+		"    source <(plimsoll completion bash)",                    // 6
+		"    until plimsoll slack status x; do sleep 5; done",       // 7
+		"    helm install --set image.tag=$(git describe --always)", // 8
+		"    plimsolls are none",                                    // 9
+		"",
+		"```console", // 11
+		"$ plimsoll version",
+		"plimsoll v1",
+		"```",
+		"```yaml", // 15
+		"plimsoll score: none",
+		"```",
+		"- plimsoll in a list is none",
+		"    load-watcher", // no empty line before: it belongs to the list
+		"",
+		"    load-watcher", // 21
+	}, "\n")}
+	commands, err := page.Commands()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range commands {
+		got = append(got, fmt.Sprintf("%d %q inline=%t shown=%t", c.Line, c.Words, c.Inline, c.Shown))
+	}
+	want := []string{
+		`1 ["plimsoll" "slack" "status"] inline=true shown=false`,
+		`1 ["kubectl" "get" "pods" "-o" "yaml"] inline=true shown=false`,
+		`1 ["plimsoll" "score" "-f" "-"] inline=true shown=false`,
+		`3 ["plimsoll" "compare" "--fail-on" "a[\"b\"] > 0" "--seeds" "5"] inline=false shown=false`,
+		`5 ["make" "demo" "ARGS=--once -o json"] inline=false shown=false`,
+		`6 ["plimsoll" "completion" "bash"] inline=false shown=false`,
+		`7 ["plimsoll" "slack" "status" "x"] inline=false shown=false`,
+		`8 ["helm" "install" "--set" "image.tag=printed"] inline=false shown=false`,
+		`12 ["plimsoll" "version"] inline=false shown=true`,
+		`21 ["load-watcher"] inline=false shown=false`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if _, err := (Page{File: "p.md", Text: "\n    plimsoll score 'open\n"}).Commands(); err == nil || !strings.HasPrefix(err.Error(), `p.md:2: no shell can read "plimsoll score 'open"`) {
+		t.Errorf("an open quote: %v", err)
+	}
+}
