@@ -1,9 +1,9 @@
-// Package load knows how busy nodes are. A Source reads the utilisation of all
+// Package load knows how busy nodes are. A Source reads the utilization of all
 // nodes from somewhere, a Store keeps the newest reading, and those who need it
 // (a scheduler plugin, for every node of every pod) look at an immutable
 // Snapshot without waiting for anything.
 //
-// Utilisation is a fraction of the capacity of the whole machine, with its mean
+// Utilization is a fraction of the capacity of the whole machine, with its mean
 // and standard deviation over a window of time. A Store never shows a reading
 // that is older than it is told to: of stale load nothing is known.
 package load
@@ -15,14 +15,14 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/risk"
 )
 
-// Utilisation of one resource of one node: Mean and StdDev, as fractions of
+// Utilization of one resource of one node: Mean and StdDev, as fractions of
 // the machine's capacity in [0, 1].
-type Utilisation = risk.Load
+type Utilization = risk.Load
 
 // Node is the load of one node. A resource that nothing is known of has its
 // Has field unset.
 type Node struct {
-	CPU, Memory       Utilisation
+	CPU, Memory       Utilization
 	HasCPU, HasMemory bool
 }
 

@@ -16,7 +16,7 @@ type clock struct{ at time.Time }
 func (c *clock) now() time.Time { return c.at }
 
 func readingAt(at time.Time) Reading {
-	return Reading{Source: "Test", Time: at, Nodes: map[string]Node{"node": {HasCPU: true, CPU: Utilisation{Mean: 0.5}}}}
+	return Reading{Source: "Test", Time: at, Nodes: map[string]Node{"node": {HasCPU: true, CPU: Utilization{Mean: 0.5}}}}
 }
 
 func TestPut(t *testing.T) {
@@ -141,7 +141,7 @@ func TestStoreIsSafeForConcurrentUse(t *testing.T) {
 			mean := float64(i) / readings
 			err := store.Put(Reading{
 				Time:  noon.Add(time.Duration(i) * time.Millisecond),
-				Nodes: map[string]Node{"a": {CPU: Utilisation{Mean: mean}}, "b": {CPU: Utilisation{Mean: mean}}},
+				Nodes: map[string]Node{"a": {CPU: Utilization{Mean: mean}}, "b": {CPU: Utilization{Mean: mean}}},
 			})
 			if err != nil {
 				t.Error(err)

@@ -33,7 +33,7 @@ func newBench(tb testing.TB, name string, nodes, podsPerNode int) *bench {
 	for i := range nodes {
 		node := fmt.Sprintf("node-%04d", i)
 		cluster.Nodes = append(cluster.Nodes, schedtest.Node(node, "cpu", "256", "memory", "1Ti"))
-		u := load.Utilisation{Mean: 0.1 + 0.001*float64(i%300), StdDev: 0.02}
+		u := load.Utilization{Mean: 0.1 + 0.001*float64(i%300), StdDev: 0.02}
 		measured[node] = load.Node{CPU: u, HasCPU: true, Memory: u, HasMemory: true}
 		for j := range podsPerNode {
 			cluster.Pods = append(cluster.Pods, schedtest.Pod(fmt.Sprint(node, "-", j), node,
@@ -123,7 +123,7 @@ func BenchmarkScoreWhileLoadArrives(b *testing.B) {
 	for i := range readings {
 		readings[i] = map[string]load.Node{}
 		for n := range nodes {
-			u := load.Utilisation{Mean: 0.1 + 0.001*float64((n+i)%300), StdDev: 0.02}
+			u := load.Utilization{Mean: 0.1 + 0.001*float64((n+i)%300), StdDev: 0.02}
 			readings[i][fmt.Sprintf("node-%04d", n)] = load.Node{CPU: u, HasCPU: true, Memory: u, HasMemory: true}
 		}
 	}

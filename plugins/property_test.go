@@ -128,7 +128,7 @@ func FuzzScoresAreInRange(f *testing.F) {
 			Nodes: []*v1.Node{odd, empty, schedtest.Node("plain", "cpu", "8", "memory", "32Gi")},
 			Pods:  []*v1.Pod{pod("1", "odd"), pod("2", "odd"), pod("3", "plain"), pod("4", "empty")},
 		}
-		node := load.Node{CPU: load.Utilisation{Mean: mean, StdDev: deviation}, HasCPU: true, Memory: load.Utilisation{Mean: deviation, StdDev: mean}, HasMemory: true}
+		node := load.Node{CPU: load.Utilization{Mean: mean, StdDev: deviation}, HasCPU: true, Memory: load.Utilization{Mean: deviation, StdDev: mean}, HasMemory: true}
 		measured := map[string]load.Node{"odd": node, "empty": node, "plain": node}
 		for _, name := range Names {
 			scores, err := schedtest.Run(t, withLoad(measured, 0), schedtest.Plugin{Name: name}, cluster, pod("p", ""))

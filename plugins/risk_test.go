@@ -13,7 +13,7 @@ import (
 )
 
 func cpuLoad(mean, deviation float64) load.Node {
-	return load.Node{CPU: load.Utilisation{Mean: mean, StdDev: deviation}, HasCPU: true}
+	return load.Node{CPU: load.Utilization{Mean: mean, StdDev: deviation}, HasCPU: true}
 }
 
 func TestLowRiskOverCommitment(t *testing.T) {

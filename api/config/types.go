@@ -84,7 +84,7 @@ type MetricProvider struct {
 	// Step is the time between the points that they are made of, for Prometheus
 	// and SignalFx; 1m if left out.
 	Step metav1.Duration `json:"step,omitzero"`
-	// RateWindow is what Prometheus averages a point of CPU utilisation over, at
+	// RateWindow is what Prometheus averages a point of CPU utilization over, at
 	// least twice the time between two scrapes; 5m if left out.
 	RateWindow metav1.Duration `json:"rateWindow,omitzero"`
 	// NodeLabel is the label of Prometheus' series that has the node's name. If

@@ -51,8 +51,8 @@ type explainedNode struct {
 	Total   int64                      `json:"total"`
 	Plugins map[string]explainedPlugin `json:"plugins"`
 	// CPU and Memory are how busy the node is, null where that is not known.
-	CPU    *topUtilisation `json:"cpu"`
-	Memory *topUtilisation `json:"memory"`
+	CPU    *topUtilization `json:"cpu"`
+	Memory *topUtilization `json:"memory"`
 
 	scores engine.NodeScores
 }
@@ -159,10 +159,10 @@ func explainNode(node engine.NodeScores, reading *load.Reading) explainedNode {
 	}
 	busy := reading.Nodes[node.Name]
 	if busy.HasCPU {
-		e.CPU = &topUtilisation{busy.CPU.Mean, busy.CPU.StdDev}
+		e.CPU = &topUtilization{busy.CPU.Mean, busy.CPU.StdDev}
 	}
 	if busy.HasMemory {
-		e.Memory = &topUtilisation{busy.Memory.Mean, busy.Memory.StdDev}
+		e.Memory = &topUtilization{busy.Memory.Mean, busy.Memory.StdDev}
 	}
 	return e
 }
@@ -260,7 +260,7 @@ func (e *explained) table(shown, feasible []explainedNode) scoreTable {
 	return t
 }
 
-func busy(u *topUtilisation) string {
+func busy(u *topUtilization) string {
 	if u == nil {
 		return "-"
 	}

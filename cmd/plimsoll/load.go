@@ -106,12 +106,12 @@ type topResult struct {
 
 type topNode struct {
 	Name   string          `json:"name"`
-	CPU    *topUtilisation `json:"cpu"`
-	Memory *topUtilisation `json:"memory"`
+	CPU    *topUtilization `json:"cpu"`
+	Memory *topUtilization `json:"memory"`
 }
 
-// topUtilisation is in fractions of the machine's capacity.
-type topUtilisation struct {
+// topUtilization is in fractions of the machine's capacity.
+type topUtilization struct {
 	Mean   float64 `json:"mean"`
 	StdDev float64 `json:"stdDev"`
 }
@@ -243,7 +243,7 @@ func (o *topOptions) print(reading load.Reading, now time.Time, out, warnings io
 
 // compare orders two nodes, the busier one first.
 func (o *topOptions) compare(a, b topNode) int {
-	mean := func(u *topUtilisation) float64 {
+	mean := func(u *topUtilization) float64 {
 		if u == nil {
 			return -1
 		}
@@ -267,10 +267,10 @@ func summarize(reading load.Reading, now time.Time) topResult {
 		node := reading.Nodes[name]
 		top := topNode{Name: name}
 		if node.HasCPU {
-			top.CPU = &topUtilisation{node.CPU.Mean, node.CPU.StdDev}
+			top.CPU = &topUtilization{node.CPU.Mean, node.CPU.StdDev}
 		}
 		if node.HasMemory {
-			top.Memory = &topUtilisation{node.Memory.Mean, node.Memory.StdDev}
+			top.Memory = &topUtilization{node.Memory.Mean, node.Memory.StdDev}
 		}
 		result.Nodes = append(result.Nodes, top)
 	}
@@ -292,7 +292,7 @@ func (r *topResult) print(out io.Writer) {
 	age := time.Duration(r.AgeSeconds * float64(time.Second)).Round(time.Second)
 	for _, node := range r.Nodes {
 		row := table.Row{node.Name}
-		for _, u := range []*topUtilisation{node.CPU, node.Memory} {
+		for _, u := range []*topUtilization{node.CPU, node.Memory} {
 			if u == nil {
 				row = append(row, "-", "-")
 				continue

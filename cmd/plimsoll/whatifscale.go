@@ -23,7 +23,7 @@ import (
 const scaleHelp = `With --autoscaler nodes come and go: one for each group of equal nodes, with
 shape=CORESxGIB, min, max, boot (seconds), cost (per hour), label=KEY=VALUE, gpus,
 gpu-model and name; and in one of them interval, idle, after-add (seconds) and
-utilisation, which are about the autoscaler as a whole. --slack is how much room it
+utilization, which are about the autoscaler as a whole. --slack is how much room it
 keeps to spare for the next pods: a rate of what pods request, or a file with a
 ResourceSlack; 0% is none at all.`
 

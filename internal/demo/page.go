@@ -120,7 +120,7 @@ func viewNode(node *v1.Node, pods []*v1.Pod, measured load.Node) page.LiveNode {
 	info := framework.NewNodeInfo(pods...)
 	info.SetNode(node)
 	out := page.LiveNode{Name: node.Name}
-	bar := func(r noderes.Resource, u load.Utilisation, has bool) {
+	bar := func(r noderes.Resource, u load.Utilization, has bool) {
 		var sum noderes.Sum
 		for _, pod := range pods {
 			amounts := noderes.NewPod(pod)

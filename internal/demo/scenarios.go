@@ -70,7 +70,7 @@ type Arrival struct {
 	WantDefault, Want string
 }
 
-// Feed is what the load watcher says: utilisation by node, or a message as it
+// Feed is what the load watcher says: utilization by node, or a message as it
 // is sent.
 type Feed struct {
 	Nodes map[string]load.Node
@@ -85,8 +85,8 @@ func arrives(pod Pod, wantDefault, want string) Step {
 // busy is a load with the same memory everywhere, so that CPU decides.
 func busy(cpuMean, cpuDeviation float64) load.Node {
 	return load.Node{
-		CPU: load.Utilisation{Mean: cpuMean, StdDev: cpuDeviation}, HasCPU: true,
-		Memory: load.Utilisation{Mean: 0.2, StdDev: 0.01}, HasMemory: true,
+		CPU: load.Utilization{Mean: cpuMean, StdDev: cpuDeviation}, HasCPU: true,
+		Memory: load.Utilization{Mean: 0.2, StdDev: 0.01}, HasMemory: true,
 	}
 }
 

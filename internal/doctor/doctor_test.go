@@ -68,7 +68,7 @@ func encoded(t *testing.T, at time.Time, nodes ...string) []byte {
 	t.Helper()
 	reading := load.Reading{Source: "test", Time: at, Window: 15 * time.Minute, Nodes: map[string]load.Node{}}
 	for _, name := range nodes {
-		reading.Nodes[name] = load.Node{CPU: load.Utilisation{Mean: 0.4, StdDev: 0.1}, HasCPU: true}
+		reading.Nodes[name] = load.Node{CPU: load.Utilization{Mean: 0.4, StdDev: 0.1}, HasCPU: true}
 	}
 	var b bytes.Buffer
 	if err := wire.Encode(&b, reading); err != nil {

@@ -247,7 +247,7 @@ func cluster(t *rapid.T) (*maker, load.Reading) {
 	reading := load.Reading{Source: "Prometheus", Time: instant, Window: 15 * time.Minute, Nodes: map[string]load.Node{}}
 	for i := range rapid.IntRange(2, 5).Draw(t, "nodes") {
 		m.node(i)
-		u := load.Utilisation{Mean: rapid.Float64Range(0, 0.9).Draw(t, "mean"), StdDev: 0.1}
+		u := load.Utilization{Mean: rapid.Float64Range(0, 0.9).Draw(t, "mean"), StdDev: 0.1}
 		reading.Nodes[m.nodes[i]] = load.Node{CPU: u, Memory: u, HasCPU: true, HasMemory: true}
 	}
 	for _, namespace := range namespaces {

@@ -29,7 +29,7 @@ func small(t testing.TB) *Snapshot {
 		{Kind: pods, Items: []json.RawMessage{item(pods, "p")}},
 		{Kind: nodes, Items: []json.RawMessage{item(nodes, "a"), item(nodes, "b")}},
 	}, []Missing{{"resourceslacks.plimsoll.dev", "the API server does not have them"}})
-	s.SetLoad(load.Reading{Source: "Prometheus", Time: instant, Nodes: map[string]load.Node{"a": {CPU: load.Utilisation{Mean: 0.5, StdDev: 0.25}, HasCPU: true}}})
+	s.SetLoad(load.Reading{Source: "Prometheus", Time: instant, Nodes: map[string]load.Node{"a": {CPU: load.Utilization{Mean: 0.5, StdDev: 0.25}, HasCPU: true}}})
 	return s
 }
 

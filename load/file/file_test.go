@@ -40,7 +40,7 @@ func TestRead(t *testing.T) {
 		}
 		want := load.Reading{
 			Time:  time.Unix(int64(seconds), 0),
-			Nodes: map[string]load.Node{"node-1": {CPU: load.Utilisation{Mean: 0.4}, HasCPU: true}},
+			Nodes: map[string]load.Node{"node-1": {CPU: load.Utilization{Mean: 0.4}, HasCPU: true}},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)

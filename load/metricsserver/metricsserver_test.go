@@ -127,8 +127,8 @@ func TestRead(t *testing.T) {
 
 func node(cpu, cpuDeviation, memory, memoryDeviation float64) load.Node {
 	return load.Node{
-		CPU: load.Utilisation{Mean: cpu, StdDev: cpuDeviation}, HasCPU: true,
-		Memory: load.Utilisation{Mean: memory, StdDev: memoryDeviation}, HasMemory: true,
+		CPU: load.Utilization{Mean: cpu, StdDev: cpuDeviation}, HasCPU: true,
+		Memory: load.Utilization{Mean: memory, StdDev: memoryDeviation}, HasMemory: true,
 	}
 }
 

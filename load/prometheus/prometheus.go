@@ -59,7 +59,7 @@ type Config struct {
 	Window time.Duration
 	// Step is the time between the points that they are made of; 1m if 0.
 	Step time.Duration
-	// RateWindow is what a point of CPU utilisation is averaged over, at least
+	// RateWindow is what a point of CPU utilization is averaged over, at least
 	// twice the time between two scrapes; 5m if 0.
 	RateWindow time.Duration
 	// Nodes are the nodes of the cluster, to find them by address. Without them,

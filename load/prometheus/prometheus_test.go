@@ -70,7 +70,7 @@ func TestRead(t *testing.T) {
 	all := func(value any) func(string) string {
 		return func(string) string { return list(sample(node1, value)) }
 	}
-	half := load.Utilisation{Mean: 0.5, StdDev: 0.5}
+	half := load.Utilization{Mean: 0.5, StdDev: 0.5}
 	tests := map[string]struct {
 		answer func(query string) string
 		want   map[string]load.Node
@@ -84,10 +84,10 @@ func TestRead(t *testing.T) {
 			func(query string) string {
 				return list(sample(node1, map[string]float64{"cpu_mean": 0.1, "cpu_std": 0.02, "memory_mean": 0.3, "memory_std": 0.04}[query]))
 			},
-			map[string]load.Node{"node-1": {CPU: load.Utilisation{Mean: 0.1, StdDev: 0.02}, Memory: load.Utilisation{Mean: 0.3, StdDev: 0.04}, HasCPU: true, HasMemory: true}},
+			map[string]load.Node{"node-1": {CPU: load.Utilization{Mean: 0.1, StdDev: 0.02}, Memory: load.Utilization{Mean: 0.3, StdDev: 0.04}, HasCPU: true, HasMemory: true}},
 			0, nil, "",
 		},
-		"a little over one":   {all(1.02), map[string]load.Node{"node-1": {CPU: load.Utilisation{Mean: 1, StdDev: 1}, Memory: load.Utilisation{Mean: 1, StdDev: 1}, HasCPU: true, HasMemory: true}}, 0, nil, ""},
+		"a little over one":   {all(1.02), map[string]load.Node{"node-1": {CPU: load.Utilization{Mean: 1, StdDev: 1}, Memory: load.Utilization{Mean: 1, StdDev: 1}, HasCPU: true, HasMemory: true}}, 0, nil, ""},
 		"a little under zero": {all(-0.001), map[string]load.Node{"node-1": {HasCPU: true, HasMemory: true}}, 0, nil, ""},
 		"percent":             {all(43), nil, 0, nil, "all values are outside [0, 1], such as 43: want fractions of the node's capacity"},
 		"negative":            {all(-0.5), nil, 0, nil, "such as -0.5"},

@@ -29,8 +29,8 @@ const (
 // have.
 func told(i int) load.Node {
 	return load.Node{
-		CPU: load.Utilisation{Mean: 0.2 + 0.01*float64(i), StdDev: 0.002 * float64(i)}, HasCPU: true,
-		Memory: load.Utilisation{Mean: 0.8 - 0.01*float64(i), StdDev: 0.1 - 0.002*float64(i)}, HasMemory: true,
+		CPU: load.Utilization{Mean: 0.2 + 0.01*float64(i), StdDev: 0.002 * float64(i)}, HasCPU: true,
+		Memory: load.Utilization{Mean: 0.8 - 0.01*float64(i), StdDev: 0.1 - 0.002*float64(i)}, HasMemory: true,
 	}
 }
 

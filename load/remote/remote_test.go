@@ -90,7 +90,7 @@ func TestRead(t *testing.T) {
 	}
 	want := load.Reading{
 		Source: "Test", Time: time.Unix(1795239886, 0), Window: 15 * time.Minute,
-		Nodes: map[string]load.Node{"node-1": {CPU: load.Utilisation{Mean: 0.4}, HasCPU: true}},
+		Nodes: map[string]load.Node{"node-1": {CPU: load.Utilization{Mean: 0.4}, HasCPU: true}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

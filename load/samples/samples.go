@@ -14,7 +14,7 @@ import (
 // MaxPerNode.
 const MaxPerNode = 64
 
-// Sample is the utilisation of a node at one instant, as fractions of the
+// Sample is the utilization of a node at one instant, as fractions of the
 // machine's capacity in [0, 1].
 type Sample struct {
 	CPU, Memory float64
@@ -118,7 +118,7 @@ func (w *Window) Load(node string) (load.Node, bool) {
 		memorySquares += (float64(s.memory) - memory) * (float64(s.memory) - memory)
 	}
 	return load.Node{
-		CPU: load.Utilisation{Mean: cpu, StdDev: math.Sqrt(cpuSquares / n)}, HasCPU: true,
-		Memory: load.Utilisation{Mean: memory, StdDev: math.Sqrt(memorySquares / n)}, HasMemory: true,
+		CPU: load.Utilization{Mean: cpu, StdDev: math.Sqrt(cpuSquares / n)}, HasCPU: true,
+		Memory: load.Utilization{Mean: memory, StdDev: math.Sqrt(memorySquares / n)}, HasMemory: true,
 	}, true
 }

@@ -82,9 +82,9 @@ func (s *served) get(t *testing.T, path, authorization string) (int, string) {
 }
 
 var nodes = map[string]load.Node{
-	"a":           {CPU: load.Utilisation{Mean: 0.5, StdDev: 0.25}, HasCPU: true, Memory: load.Utilisation{Mean: 0.75, StdDev: 0.125}, HasMemory: true},
-	`x"} or up{`:  {CPU: load.Utilisation{Mean: 0.125}, HasCPU: true},
-	"only-memory": {Memory: load.Utilisation{Mean: 0.25}, HasMemory: true},
+	"a":           {CPU: load.Utilization{Mean: 0.5, StdDev: 0.25}, HasCPU: true, Memory: load.Utilization{Mean: 0.75, StdDev: 0.125}, HasMemory: true},
+	`x"} or up{`:  {CPU: load.Utilization{Mean: 0.125}, HasCPU: true},
+	"only-memory": {Memory: load.Utilization{Mean: 0.25}, HasMemory: true},
 }
 
 // Our own client reads what we serve.

@@ -219,7 +219,7 @@ func forMetric(name string, answer http.HandlerFunc) func(http.ResponseWriter, *
 
 func TestOneMetricFails(t *testing.T) {
 	const said = `v1/timeserieswindow: status 500 Internal Server Error: {"code":500,"message":"oops","type":"error"}`
-	u := load.Utilisation{Mean: 0.2}
+	u := load.Utilization{Mean: 0.2}
 	tests := map[string]struct {
 		metric string
 		node   load.Node
@@ -308,7 +308,7 @@ func TestPages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		u := load.Utilisation{Mean: 0.3, StdDev: 0.1}
+		u := load.Utilization{Mean: 0.3, StdDev: 0.1}
 		if diff := cmp.Diff(load.Node{CPU: u, HasCPU: true, Memory: u, HasMemory: true}, got.Nodes["node-2499"], closeTo); diff != "" || len(got.Nodes) != 2500 || got.Rejected != 0 {
 			t.Errorf("%d nodes, %d rejected, node-2499: %s", len(got.Nodes), got.Rejected, diff)
 		}

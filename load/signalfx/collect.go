@@ -29,7 +29,7 @@ type part struct {
 
 // summary is what the samples of one series come to.
 type summary struct {
-	load.Utilisation
+	load.Utilization
 	// newest is the time of the newest one, zero if none makes sense.
 	newest time.Time
 }
@@ -50,7 +50,7 @@ func collect(data map[string]samples, hosts map[string]string, resolve func(stri
 			p.rejected++
 			continue
 		}
-		series, rejected := summarise(data[id], limits)
+		series, rejected := summarize(data[id], limits)
 		p.rejected += rejected
 		if series.newest.After(p.nodes[node].newest) {
 			p.nodes[node] = series
@@ -65,10 +65,10 @@ func collect(data map[string]samples, hosts map[string]string, resolve func(stri
 	return p
 }
 
-// summarise returns the mean and the population's standard deviation of samples,
+// summarize returns the mean and the population's standard deviation of samples,
 // as fractions, and how many of them make no sense. More than 100 percent are
 // 100.
-func summarise(list samples, limits limits) (summary, int) {
+func summarize(list samples, limits limits) (summary, int) {
 	start, end := limits.start.UnixMilli(), limits.end.UnixMilli()
 	sensible := func(s sample) bool {
 		return s.value >= 0 && !math.IsInf(s.value, 1) && s.at >= start && s.at <= end
@@ -97,8 +97,8 @@ func summarise(list samples, limits limits) (summary, int) {
 	}
 	deviation := math.Sqrt(squares / float64(n))
 	// Rounding may lead out of what is possible, by the last digit.
-	utilisation := load.Utilisation{Mean: min(mean/100, 1), StdDev: min(deviation/100, 0.5)}
-	return summary{Utilisation: utilisation, newest: time.UnixMilli(newest)}, rejected
+	utilization := load.Utilization{Mean: min(mean/100, 1), StdDev: min(deviation/100, 0.5)}
+	return summary{Utilization: utilization, newest: time.UnixMilli(newest)}, rejected
 }
 
 // add puts a metric's part into a reading.
@@ -107,9 +107,9 @@ func (m *metric) add(reading *load.Reading, p part) {
 	for name, series := range p.nodes {
 		node := reading.Nodes[name]
 		if m.mean == load.CPUMean {
-			node.CPU, node.HasCPU = series.Utilisation, true
+			node.CPU, node.HasCPU = series.Utilization, true
 		} else {
-			node.Memory, node.HasMemory = series.Utilisation, true
+			node.Memory, node.HasMemory = series.Utilization, true
 		}
 		reading.Nodes[name] = node
 		if series.newest.After(reading.Time) {

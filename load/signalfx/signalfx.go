@@ -66,7 +66,7 @@ type Config struct {
 	// https://api.us1.signalfx.com. Its TokenHeader, MaxBytes and Example are set
 	// by New.
 	Endpoint endpoint.Config
-	// CPUMetric and MemoryMetric are the names of the metrics of utilisation, in
+	// CPUMetric and MemoryMetric are the names of the metrics of utilization, in
 	// percent of the machine's capacity, 0 to 100; cpu.utilization and
 	// memory.utilization if empty.
 	CPUMetric, MemoryMetric string
@@ -144,7 +144,7 @@ func setDefault[T comparable](field *T, value T) {
 // allowed.
 func (c *Config) check() error {
 	for _, name := range []struct{ field, value string }{{"cpuMetric", c.CPUMetric}, {"memoryMetric", c.MemoryMetric}} {
-		// With a wildcard, other metrics would be taken for utilisation.
+		// With a wildcard, other metrics would be taken for utilization.
 		if !utf8.ValidString(name.value) || utf8.RuneCountInString(name.value) > maxMetricName || strings.TrimSpace(name.value) == "" ||
 			strings.ContainsFunc(name.value, func(r rune) bool { return r == '*' || unicode.IsControl(r) }) {
 			return fmt.Errorf("%s: found %q, want the name of one metric, without wildcards and of at most %d characters", name.field, name.value, maxMetricName)

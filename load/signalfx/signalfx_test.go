@@ -128,10 +128,10 @@ func TestRead(t *testing.T) {
 		Source: "SignalFx", Time: noon.Add(-time.Minute), Window: 15 * time.Minute,
 		Nodes: map[string]load.Node{
 			"node-1": {
-				CPU: load.Utilisation{Mean: 0.4, StdDev: math.Sqrt(800.0/3) / 100}, HasCPU: true,
-				Memory: load.Utilisation{Mean: 0.6, StdDev: 0.1}, HasMemory: true,
+				CPU: load.Utilization{Mean: 0.4, StdDev: math.Sqrt(800.0/3) / 100}, HasCPU: true,
+				Memory: load.Utilization{Mean: 0.6, StdDev: 0.1}, HasMemory: true,
 			},
-			"node-2": {CPU: load.Utilisation{Mean: 0.125}, HasCPU: true},
+			"node-2": {CPU: load.Utilization{Mean: 0.125}, HasCPU: true},
 		},
 		Lost: map[load.Series]error{},
 	}
@@ -143,7 +143,7 @@ func TestRead(t *testing.T) {
 // What single nodes may send, beside a good one with the memory 10.
 func TestNodes(t *testing.T) {
 	mean := func(mean, deviation float64) map[string]load.Node {
-		return map[string]load.Node{"node-1": {CPU: load.Utilisation{Mean: mean, StdDev: deviation}, HasCPU: true}}
+		return map[string]load.Node{"node-1": {CPU: load.Utilization{Mean: mean, StdDev: deviation}, HasCPU: true}}
 	}
 	raw := func(points ...any) []fakeSeries {
 		return []fakeSeries{{id: "c1", metric: cpu, dimensions: map[string]any{"host": "node-1"}, points: points}}
@@ -189,12 +189,12 @@ func TestNodes(t *testing.T) {
 		}, want: mean(0.2, 0)},
 		"the first of two series as new":        {series: []fakeSeries{host("c", cpu, "node-1", 30), host("a", cpu, "node-1", 10), host("b", cpu, "node-1", 20)}, want: mean(0.1, 0)},
 		"a series without sense beside another": {series: []fakeSeries{host("a", cpu, "node-1", -1), host("b", cpu, "node-1", 20)}, want: mean(0.2, 0), rejected: 1},
-		"stale, but not its memory":             {series: append(raw(at(9*time.Minute, 10)), host("m1", memory, "node-1", 30)), want: map[string]load.Node{"node-1": {Memory: load.Utilisation{Mean: 0.3}, HasMemory: true}}},
+		"stale, but not its memory":             {series: append(raw(at(9*time.Minute, 10)), host("m1", memory, "node-1", 30)), want: map[string]load.Node{"node-1": {Memory: load.Utilization{Mean: 0.3}, HasMemory: true}}},
 		"stale in both":                         {series: append(raw(at(9*time.Minute, 10)), fakeSeries{id: "m1", metric: memory, dimensions: map[string]any{"host": "node-1"}, points: []any{at(8*time.Minute, 1)}}), stale: 1},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			good := load.Node{CPU: load.Utilisation{Mean: 0.1}, HasCPU: true, Memory: load.Utilisation{Mean: 0.1}, HasMemory: true}
+			good := load.Node{CPU: load.Utilization{Mean: 0.1}, HasCPU: true, Memory: load.Utilization{Mean: 0.1}, HasMemory: true}
 			series := append([]fakeSeries{host("goodc", cpu, "good", 10), host("goodm", memory, "good", 10)}, tc.series...)
 			if tc.newest > time.Minute { // the good node would be newer
 				series[0].points, series[1].points = []any{at(tc.newest, 10)}, []any{at(tc.newest, 10)}
@@ -233,7 +233,7 @@ func TestWindowBegins(t *testing.T) {
 			}
 			// The window is from 11:59:20 to 12:00:20, so of the samples of 11:59 and
 			// 12:00: (20+40)/2 = 30, sqrt((10^2+10^2)/2) = 10.
-			want := map[string]load.Node{"node-1": {CPU: load.Utilisation{Mean: 0.3, StdDev: 0.1}, HasCPU: true}}
+			want := map[string]load.Node{"node-1": {CPU: load.Utilization{Mean: 0.3, StdDev: 0.1}, HasCPU: true}}
 			if diff := cmp.Diff(want, got.Nodes, closeTo); diff != "" || got.Rejected != 1 {
 				t.Errorf("%s%d rejected, want 1", diff, got.Rejected)
 			}
@@ -247,7 +247,7 @@ func TestHosts(t *testing.T) {
 		host("m1", memory, "10.0.0.1", 10), host("m2", memory, "node-2.example.org", 20),
 	}
 	node := func(percent float64) load.Node {
-		u := load.Utilisation{Mean: percent / 100}
+		u := load.Utilization{Mean: percent / 100}
 		return load.Node{CPU: u, HasCPU: true, Memory: u, HasMemory: true}
 	}
 	failure := errors.New("listing nodes: no cluster")
@@ -257,7 +257,7 @@ func TestHosts(t *testing.T) {
 		rejected int
 		wantErr  string
 	}{
-		"as they are": {nil, map[string]load.Node{"10.0.0.1": node(10), "node-2.example.org": node(20), "elsewhere": {CPU: load.Utilisation{Mean: 0.3}, HasCPU: true}}, 0, ""},
+		"as they are": {nil, map[string]load.Node{"10.0.0.1": node(10), "node-2.example.org": node(20), "elsewhere": {CPU: load.Utilization{Mean: 0.3}, HasCPU: true}}, 0, ""},
 		"by a function": {func(c *Config) {
 			c.Resolve = func(host string) (string, bool) { return "the node " + host, strings.HasPrefix(host, "node") }
 		}, map[string]load.Node{"the node node-2.example.org": node(20)}, 3, ""},

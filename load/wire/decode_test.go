@@ -25,7 +25,7 @@ func TestDecode(t *testing.T) {
 	}
 	want := load.Reading{
 		Source: "Prometheus", Time: time.Unix(1795239886, 0), Window: 15 * time.Minute,
-		Nodes: map[string]load.Node{"node-1": {CPU: load.Utilisation{Mean: 0.4}, HasCPU: true}},
+		Nodes: map[string]load.Node{"node-1": {CPU: load.Utilization{Mean: 0.4}, HasCPU: true}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -34,7 +34,7 @@ func TestDecode(t *testing.T) {
 
 func TestDecodeMetrics(t *testing.T) {
 	cpu := func(mean, stdDev float64) *load.Node {
-		return &load.Node{CPU: load.Utilisation{Mean: mean, StdDev: stdDev}, HasCPU: true}
+		return &load.Node{CPU: load.Utilization{Mean: mean, StdDev: stdDev}, HasCPU: true}
 	}
 	tests := map[string]struct {
 		metrics string
@@ -50,11 +50,11 @@ func TestDecodeMetrics(t *testing.T) {
 		},
 		"cpu and memory": {
 			`{"type": "CPU", "operator": "AVG", "value": 40}, {"type": "Memory", "operator": "AVG", "value": 60}`,
-			&load.Node{CPU: load.Utilisation{Mean: 0.4}, Memory: load.Utilisation{Mean: 0.6}, HasCPU: true, HasMemory: true}, 0,
+			&load.Node{CPU: load.Utilization{Mean: 0.4}, Memory: load.Utilization{Mean: 0.6}, HasCPU: true, HasMemory: true}, 0,
 		},
 		"memory only": {
 			`{"type": "Memory", "operator": "AVG", "value": 60}`,
-			&load.Node{Memory: load.Utilisation{Mean: 0.6}, HasMemory: true}, 0,
+			&load.Node{Memory: load.Utilization{Mean: 0.6}, HasMemory: true}, 0,
 		},
 		"the latest value only": {`{"type": "CPU", "operator": "Latest", "value": 70}`, cpu(0.7, 0), 0},
 		"no operator":           {`{"type": "CPU", "value": 70}`, cpu(0.7, 0), 0},
@@ -81,7 +81,7 @@ func TestDecodeMetrics(t *testing.T) {
 		"an object":          {`{"type": "CPU", "operator": "AVG", "value": {"ratio": 40}}`, nil, 1},
 		"one bad value of two": {
 			`{"type": "CPU", "operator": "AVG", "value": NaN}, {"type": "Memory", "operator": "AVG", "value": 60}`,
-			&load.Node{Memory: load.Utilisation{Mean: 0.6}, HasMemory: true}, 1,
+			&load.Node{Memory: load.Utilization{Mean: 0.6}, HasMemory: true}, 1,
 		},
 		"a bad average and a good latest value": {
 			`{"type": "CPU", "operator": "AVG", "value": NaN}, {"type": "CPU", "operator": "Latest", "value": 70}`, cpu(0.7, 0), 1,

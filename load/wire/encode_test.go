@@ -15,9 +15,9 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
-func drawUtilisation(t *rapid.T, label string) load.Utilisation {
+func drawUtilization(t *rapid.T, label string) load.Utilization {
 	fraction := rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(0, 1), rapid.Just(1.0))
-	return load.Utilisation{Mean: fraction.Draw(t, label), StdDev: fraction.Draw(t, label+"StdDev")}
+	return load.Utilization{Mean: fraction.Draw(t, label), StdDev: fraction.Draw(t, label+"StdDev")}
 }
 
 func drawReading(t *rapid.T) load.Reading {
@@ -25,10 +25,10 @@ func drawReading(t *rapid.T) load.Reading {
 	node := rapid.Custom(func(t *rapid.T) load.Node {
 		var n load.Node
 		if n.HasCPU = rapid.Bool().Draw(t, "hasCPU"); n.HasCPU {
-			n.CPU = drawUtilisation(t, "cpu")
+			n.CPU = drawUtilization(t, "cpu")
 		}
 		if n.HasMemory = rapid.Bool().Draw(t, "hasMemory"); n.HasMemory {
-			n.Memory = drawUtilisation(t, "memory")
+			n.Memory = drawUtilization(t, "memory")
 		}
 		return n
 	})
@@ -73,9 +73,9 @@ func TestEncode(t *testing.T) {
 	reading := load.Reading{
 		Source: "Test", Time: time.Unix(1000, 0), Window: time.Minute,
 		Nodes: map[string]load.Node{
-			"b": {Memory: load.Utilisation{Mean: 0.5, StdDev: 0.25}, HasMemory: true},
+			"b": {Memory: load.Utilization{Mean: 0.5, StdDev: 0.25}, HasMemory: true},
 			// what makes no sense is left out
-			"a": {CPU: load.Utilisation{Mean: math.NaN()}, HasCPU: true},
+			"a": {CPU: load.Utilization{Mean: math.NaN()}, HasCPU: true},
 		},
 	}
 	var got strings.Builder
@@ -93,7 +93,7 @@ func TestEncode(t *testing.T) {
 }
 
 func makesSense(node load.Node) bool {
-	within := func(u load.Utilisation) bool { return u.Valid() && u.Mean <= 1 && u.StdDev <= 1 }
+	within := func(u load.Utilization) bool { return u.Valid() && u.Mean <= 1 && u.StdDev <= 1 }
 	return (node.HasCPU || node.HasMemory) && within(node.CPU) && within(node.Memory)
 }
 
@@ -141,7 +141,7 @@ func FuzzDecode(f *testing.F) {
 func encoded(b *testing.B, n int) []byte {
 	reading := load.Reading{Source: "Bench", Time: time.Unix(1000, 0), Window: time.Minute, Nodes: map[string]load.Node{}}
 	for i := range n {
-		u := load.Utilisation{Mean: float64(i) / float64(n), StdDev: 0.1}
+		u := load.Utilization{Mean: float64(i) / float64(n), StdDev: 0.1}
 		reading.Nodes[fmt.Sprintf("node-%04d.example.com", i)] = load.Node{CPU: u, Memory: u, HasCPU: true, HasMemory: true}
 	}
 	var message bytes.Buffer

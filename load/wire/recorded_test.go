@@ -25,14 +25,14 @@ func TestDecodeARecordedAnswer(t *testing.T) {
 		t.Errorf("at %s over %s from %s, rejected %d", reading.Time, reading.Window, reading.Source, reading.Rejected)
 	}
 	want := map[string]load.Node{
-		"node-1": {CPU: load.Utilisation{Mean: 0.3863, StdDev: 0.0203}, Memory: load.Utilisation{Mean: 0.5524, StdDev: 0.0057}},
-		"node-2": {CPU: load.Utilisation{Mean: 0.0516, StdDev: 0.0278}, Memory: load.Utilisation{Mean: 0.2010, StdDev: 0.0055}},
-		"node-3": {CPU: load.Utilisation{Mean: 0.8987, StdDev: 0.0304}, Memory: load.Utilisation{Mean: 0.7512, StdDev: 0.0039}},
+		"node-1": {CPU: load.Utilization{Mean: 0.3863, StdDev: 0.0203}, Memory: load.Utilization{Mean: 0.5524, StdDev: 0.0057}},
+		"node-2": {CPU: load.Utilization{Mean: 0.0516, StdDev: 0.0278}, Memory: load.Utilization{Mean: 0.2010, StdDev: 0.0055}},
+		"node-3": {CPU: load.Utilization{Mean: 0.8987, StdDev: 0.0304}, Memory: load.Utilization{Mean: 0.7512, StdDev: 0.0039}},
 	}
 	if len(reading.Nodes) != len(want) {
 		t.Errorf("%d nodes, want %d", len(reading.Nodes), len(want))
 	}
-	near := func(a, b load.Utilisation) bool {
+	near := func(a, b load.Utilization) bool {
 		return math.Abs(a.Mean-b.Mean) < 0.0001 && math.Abs(a.StdDev-b.StdDev) < 0.0001
 	}
 	for name, node := range want {

@@ -125,8 +125,8 @@ func Decode(r io.Reader) (load.Reading, error) {
 	reading := load.Reading{Source: m.Source, Time: time.Unix(at, 0), Nodes: make(map[string]load.Node, len(m.Data.NodeMetricsMap))}
 	reading.Window = m.Window.length()
 	for name, node := range m.Data.NodeMetricsMap {
-		cpu, hasCPU := utilisation(node.Metrics, typeCPU, &reading.Rejected)
-		memory, hasMemory := utilisation(node.Metrics, typeMemory, &reading.Rejected)
+		cpu, hasCPU := utilization(node.Metrics, typeCPU, &reading.Rejected)
+		memory, hasMemory := utilization(node.Metrics, typeMemory, &reading.Rejected)
 		if hasCPU || hasMemory {
 			reading.Nodes[name] = load.Node{CPU: cpu, Memory: memory, HasCPU: hasCPU, HasMemory: hasMemory}
 		}
@@ -134,8 +134,8 @@ func Decode(r io.Reader) (load.Reading, error) {
 	return reading, nil
 }
 
-// utilisation picks the figures of one resource out of a node's metrics.
-func utilisation(metrics []metric, resource string, rejected *int) (load.Utilisation, bool) {
+// utilization picks the figures of one resource out of a node's metrics.
+func utilization(metrics []metric, resource string, rejected *int) (load.Utilization, bool) {
 	var average, latest, deviation float64
 	var hasAverage, hasLatest bool
 	for _, m := range metrics {
@@ -162,9 +162,9 @@ func utilisation(metrics []metric, resource string, rejected *int) (load.Utilisa
 		}
 	}
 	if hasAverage {
-		return load.Utilisation{Mean: average, StdDev: deviation}, true
+		return load.Utilization{Mean: average, StdDev: deviation}, true
 	}
-	return load.Utilisation{Mean: latest}, hasLatest
+	return load.Utilization{Mean: latest}, hasLatest
 }
 
 // Encode writes a reading as one message, nodes in the order of their names.
@@ -177,7 +177,7 @@ func Encode(w io.Writer, reading load.Reading) error {
 	for _, name := range slices.Sorted(maps.Keys(reading.Nodes)) {
 		node := reading.Nodes[name]
 		out := nodeMetrics{Metrics: []metric{}, Tags: map[string]any{}}
-		add := func(resource string, u load.Utilisation, has bool) {
+		add := func(resource string, u load.Utilization, has bool) {
 			if !has || !u.Valid() {
 				return
 			}

@@ -61,7 +61,7 @@ func (pl *Plugin) judge(node fwk.NodeInfo, judged *judged, sums *noderes.Sums, s
 		unbounded: sum.Unbounded > 0,
 		byPod:     sum.Request == 0,
 	}
-	var measured load.Utilisation
+	var measured load.Utilization
 	measured, n.measured = judged.measured(snapshot, node)
 	if n.measured && !n.byPod {
 		n.loadRisk = pl.loadRisk(n.with(noderes.Amount{}), node, judged, measured)
@@ -70,7 +70,7 @@ func (pl *Plugin) judge(node fwk.NodeInfo, judged *judged, sums *noderes.Sums, s
 }
 
 // loadRisk returns the load risk of a resource of a node.
-func (pl *Plugin) loadRisk(r risk.Resource, node fwk.NodeInfo, judged *judged, measured load.Utilisation) float64 {
+func (pl *Plugin) loadRisk(r risk.Resource, node fwk.NodeInfo, judged *judged, measured load.Utilization) float64 {
 	r.Machine, r.Idle = float64(judged.Capacity(node)), judged.idle
 	return r.LoadRisk(measured, pl.window)
 }

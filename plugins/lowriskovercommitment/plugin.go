@@ -50,13 +50,13 @@ type judged struct {
 
 // measured returns the load of the resource on a node, and whether it can be
 // reckoned with.
-func (j *judged) measured(snapshot *load.Snapshot, node fwk.NodeInfo) (load.Utilisation, bool) {
+func (j *judged) measured(snapshot *load.Snapshot, node fwk.NodeInfo) (load.Utilization, bool) {
 	all, _ := snapshot.Node(node.Node().Name)
-	utilisation, known := all.CPU, all.HasCPU
+	utilization, known := all.CPU, all.HasCPU
 	if j.Resource == noderes.Memory {
-		utilisation, known = all.Memory, all.HasMemory
+		utilization, known = all.Memory, all.HasMemory
 	}
-	return utilisation, known && utilisation.Valid()
+	return utilization, known && utilization.Valid()
 }
 
 var (

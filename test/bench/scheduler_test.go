@@ -88,8 +88,8 @@ func newEngine(b *testing.B, plugins string) *engine.Engine {
 		node := newNode(i)
 		cluster.Nodes = append(cluster.Nodes, node)
 		reading.Nodes[node.Name] = load.Node{
-			CPU: load.Utilisation{Mean: 0.2 + 0.1*float64(i%6), StdDev: 0.05}, HasCPU: true,
-			Memory: load.Utilisation{Mean: 0.3, StdDev: 0.02 + 0.01*float64(i%5)}, HasMemory: true,
+			CPU: load.Utilization{Mean: 0.2 + 0.1*float64(i%6), StdDev: 0.05}, HasCPU: true,
+			Memory: load.Utilization{Mean: 0.3, StdDev: 0.02 + 0.01*float64(i%5)}, HasMemory: true,
 		}
 		for j := range podsPerNode {
 			cluster.Running = append(cluster.Running, newPod(i*podsPerNode+j, node.Name))

@@ -131,7 +131,7 @@ type fileFeed struct {
 // start writes the file until the test ends, at first with a node that nobody has.
 func (f *fileFeed) start(t *testing.T) {
 	t.Helper()
-	f.feed = &scenarios.Feed{Nodes: map[string]load.Node{"none": {CPU: load.Utilisation{Mean: 0.5}, HasCPU: true}}}
+	f.feed = &scenarios.Feed{Nodes: map[string]load.Node{"none": {CPU: load.Utilization{Mean: 0.5}, HasCPU: true}}}
 	if err := f.write(); err != nil {
 		t.Fatal(err)
 	}

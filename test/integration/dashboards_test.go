@@ -25,7 +25,7 @@ func TestDashboardOfLoad(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "load.json")
 	var message strings.Builder
-	busy := load.Utilisation{Mean: 0.5, StdDev: 0.1}
+	busy := load.Utilization{Mean: 0.5, StdDev: 0.1}
 	if err := wire.Encode(&message, load.Reading{Time: time.Now(), Window: time.Minute, Nodes: map[string]load.Node{"a": {CPU: busy, HasCPU: true, Memory: busy, HasMemory: true}}}); err != nil {
 		t.Fatal(err)
 	}

@@ -235,7 +235,7 @@ func steady(node load.Node, m *machine) bool {
 // another. Where a fraction p of them is of the other, which lies d from the
 // one, the mean is p d away from the one, (1 - p) d from the other, and the
 // variance is p (1 - p) d²: the product of both.
-func between(got load.Utilisation, from, to float64) bool {
+func between(got load.Utilization, from, to float64) bool {
 	variance := (got.Mean - from) * (to - got.Mean)
 	return variance > 1e-4 && near(got.StdDev, math.Sqrt(variance))
 }

@@ -219,8 +219,8 @@ func TestScheduler(t *testing.T) {
 	createPod(t, client, "a", "hectic", "", "4", "6")
 	createPod(t, client, "b", "calm", "", "4", "8")
 	watcher, asked := serveLoad(t, map[string]load.Node{
-		"hectic": {CPU: load.Utilisation{Mean: 0.8, StdDev: 0.05}, HasCPU: true},
-		"calm":   {CPU: load.Utilisation{Mean: 0.2, StdDev: 0.05}, HasCPU: true},
+		"hectic": {CPU: load.Utilization{Mean: 0.8, StdDev: 0.05}, HasCPU: true},
+		"calm":   {CPU: load.Utilization{Mean: 0.2, StdDev: 0.05}, HasCPU: true},
 	})
 
 	port := freePort(t)

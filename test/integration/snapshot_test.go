@@ -186,7 +186,7 @@ func TestSnapshot(t *testing.T) {
 	createPod(t, client, "waits", "", "", "1", "2")
 	kubeconfig := allowSnapshots(t, cp, client)
 	// Of the nodes with the fewest pods, 05 to 11, the first one is busy.
-	busy := loadFile(t, map[string]load.Node{"node-05": {CPU: load.Utilisation{Mean: 0.95, StdDev: 0.01}, HasCPU: true}})
+	busy := loadFile(t, map[string]load.Node{"node-05": {CPU: load.Utilization{Mean: 0.95, StdDev: 0.01}, HasCPU: true}})
 
 	dir := t.TempDir()
 	take := func(name string, args ...string) *snapshot.Snapshot {

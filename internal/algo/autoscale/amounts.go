@@ -68,11 +68,11 @@ func (a Amounts) part(of Amounts) float64 {
 	return largest
 }
 
-// Utilisation of a node: of what it has beside its daemons the part that its pods
+// Utilization of a node: of what it has beside its daemons the part that its pods
 // request, that of CPU or of memory, whichever is larger; of a node with GPUs that
 // of its GPUs. This is Cluster Autoscaler's rule; it also counts daemons unless it is
 // told not to (--ignore-daemonsets-utilization).
-func Utilisation(requested, has Amounts) float64 {
+func Utilization(requested, has Amounts) float64 {
 	if has[GPU] > 0 {
 		return float64(requested[GPU]) / float64(has[GPU])
 	}

@@ -13,8 +13,8 @@ type Node struct {
 	// Free is what nothing on the node has requested; a node that takes no pods has
 	// none.
 	Free Amounts
-	// Utilisation of the node.
-	Utilisation float64
+	// Utilization of the node.
+	Utilization float64
 	// Pods and placeholders that would have to be put elsewhere, the daemons not
 	// among them.
 	Pods []int
@@ -42,7 +42,7 @@ type Shrink struct {
 	Pods  []Pod
 	// Spare is how many nodes a group may lose.
 	Spare []int
-	// Threshold is the utilisation under which a node may not be needed, Idle for how
+	// Threshold is the utilization under which a node may not be needed, Idle for how
 	// many seconds it must not have been.
 	Threshold float64
 	Idle      int64
@@ -51,7 +51,7 @@ type Shrink struct {
 }
 
 // Next returns the nodes that go at a second. A node is not needed if it is one of
-// a group, its utilisation is under the threshold, and all that is on it fits on
+// a group, its utilization is under the threshold, and all that is on it fits on
 // other nodes: on those that are needed, and together with what comes from the other
 // nodes that are not. Nodes from which fewer pods have to move come first. The site
 // has the nodes given, with their pods, and is as it was when Next returns.
@@ -97,7 +97,7 @@ func (in *Shrink) moves(node int) (moves int) {
 func (in *Shrink) unneeded(site Site) []int {
 	var candidates []int
 	for i := range in.Nodes {
-		if n := &in.Nodes[i]; n.Group >= 0 && !n.Fixed && in.Spare[n.Group] > 0 && n.Utilisation < in.Threshold {
+		if n := &in.Nodes[i]; n.Group >= 0 && !n.Fixed && in.Spare[n.Group] > 0 && n.Utilization < in.Threshold {
 			candidates = append(candidates, i)
 		}
 	}
@@ -105,7 +105,7 @@ func (in *Shrink) unneeded(site Site) []int {
 		return nil
 	}
 	slices.SortStableFunc(candidates, func(a, b int) int {
-		return cmp.Or(cmp.Compare(in.moves(a), in.moves(b)), cmp.Compare(in.Nodes[a].Utilisation, in.Nodes[b].Utilisation))
+		return cmp.Or(cmp.Compare(in.moves(a), in.moves(b)), cmp.Compare(in.Nodes[a].Utilization, in.Nodes[b].Utilization))
 	})
 	p := newPacking(in.Pods, site)
 	for i := range in.Nodes {

@@ -24,7 +24,7 @@ func cluster(t *testing.T, nodes ...[]int64) (Shrink, *fakeSite) {
 			node.Free = node.Free.Minus(pod.Needs)
 			in.Pods = append(in.Pods, pod)
 		}
-		node.Utilisation = Utilisation(cores(4, 0).Minus(node.Free), cores(4, 0))
+		node.Utilization = Utilization(cores(4, 0).Minus(node.Free), cores(4, 0))
 		in.Nodes = append(in.Nodes, node)
 		site.groups = append(site.groups, 0)
 	}
@@ -120,7 +120,7 @@ func TestShrinkerTakesTheTime(t *testing.T) {
 	}
 }
 
-func TestUtilisation(t *testing.T) {
+func TestUtilization(t *testing.T) {
 	for _, tc := range []struct {
 		requested, has Amounts
 		want           float64
@@ -130,7 +130,7 @@ func TestUtilisation(t *testing.T) {
 		{Amounts{4000, 8, 500, 5}, Amounts{4000, 8, 2000, 10}, 0.25}, // GPUs alone
 		{Amounts{1000, 1, 0, 0}, Amounts{}, 0},
 	} {
-		if got := Utilisation(tc.requested, tc.has); got != tc.want {
+		if got := Utilization(tc.requested, tc.has); got != tc.want {
 			t.Errorf("%v of %v: %v, want %v", tc.requested, tc.has, got, tc.want)
 		}
 	}
@@ -145,12 +145,12 @@ func dumbly(in Shrink, rule func(pod, group int) bool) (unneeded []int) {
 		order = append(order, i)
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(in.moves(a), in.moves(b)), cmp.Compare(in.Nodes[a].Utilisation, in.Nodes[b].Utilisation))
+		return cmp.Or(cmp.Compare(in.moves(a), in.moves(b)), cmp.Compare(in.Nodes[a].Utilization, in.Nodes[b].Utilization))
 	})
 	spare, took := slices.Clone(in.Spare), map[int]bool{}
 	for _, node := range order {
 		n := in.Nodes[node]
-		if n.Group < 0 || n.Fixed || n.Utilisation >= in.Threshold || spare[n.Group] == 0 || took[node] {
+		if n.Group < 0 || n.Fixed || n.Utilization >= in.Threshold || spare[n.Group] == 0 || took[node] {
 			continue
 		}
 		left := slices.Clone(free)
@@ -196,7 +196,7 @@ func TestUnneededIsTheDumbOne(t *testing.T) {
 			in.Nodes[node].Free = in.Nodes[node].Free.Minus(pods[pod].Needs) // less than nothing, it may be
 		}
 		for i := range in.Nodes {
-			in.Nodes[i].Utilisation = Utilisation(has.Minus(in.Nodes[i].Free), Amounts{8, 8, 0, 8})
+			in.Nodes[i].Utilization = Utilization(has.Minus(in.Nodes[i].Free), Amounts{8, 8, 0, 8})
 		}
 		before := maps.Clone(site.on)
 		got := in.unneeded(site)

@@ -52,8 +52,8 @@ type Loop struct {
 	Idle int64 `json:"idle"`
 	// AfterAdd is for how long no node goes after one was added, in seconds.
 	AfterAdd int64 `json:"afterAdd"`
-	// Utilisation is the one under which a node may not be needed.
-	Utilisation float64 `json:"utilisation"`
+	// Utilization is the one under which a node may not be needed.
+	Utilization float64 `json:"utilisation"`
 	// Priced: groups say what their nodes cost. If none does, each node costs 1.
 	Priced bool `json:"priced"`
 }
@@ -66,7 +66,7 @@ const (
 	defaultInterval    = 10
 	defaultIdle        = 600
 	defaultAfterAdd    = 600
-	defaultUtilisation = 0.5
+	defaultUtilization = 0.5
 	defaultBoot        = 120
 	defaultMax         = 1000
 )
@@ -106,7 +106,7 @@ var (
 //	after-add   seconds without any going after one was added, 0 to 86400; 600
 //	utilisation under which a node may not be needed, 0 to 1; 0.5
 func Parse(texts []string) (Spec, error) {
-	s := Spec{Loop: Loop{Interval: defaultInterval, Idle: defaultIdle, AfterAdd: defaultAfterAdd, Utilisation: defaultUtilisation}}
+	s := Spec{Loop: Loop{Interval: defaultInterval, Idle: defaultIdle, AfterAdd: defaultAfterAdd, Utilization: defaultUtilization}}
 	if len(texts) > maxGroups {
 		return s, fmt.Errorf("found %d groups, allowed: %d", len(texts), maxGroups)
 	}
@@ -148,7 +148,7 @@ func (s *Spec) readLoop(fields *spec.Fields, said map[string]bool) {
 	l.Interval = int64(fields.Int("interval", int(l.Interval), 1, maxTime))
 	l.Idle = int64(fields.Int("idle", int(l.Idle), 0, maxTime))
 	l.AfterAdd = int64(fields.Int("after-add", int(l.AfterAdd), 0, maxTime))
-	l.Utilisation = fields.Float("utilisation", l.Utilisation, 0, 1)
+	l.Utilization = fields.Float("utilisation", l.Utilization, 0, 1)
 }
 
 // readGroup reads what is about a group.
@@ -222,7 +222,7 @@ func (s Spec) Texts() []string {
 		}
 		if i == 0 {
 			l := s.Loop
-			fmt.Fprintf(&b, ",interval=%d,idle=%d,after-add=%d,utilisation=%s", l.Interval, l.Idle, l.AfterAdd, strconv.FormatFloat(math.Abs(l.Utilisation), 'g', -1, 64))
+			fmt.Fprintf(&b, ",interval=%d,idle=%d,after-add=%d,utilisation=%s", l.Interval, l.Idle, l.AfterAdd, strconv.FormatFloat(math.Abs(l.Utilization), 'g', -1, 64))
 		}
 		texts[i] = b.String()
 	}

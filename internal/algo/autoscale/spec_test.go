@@ -17,7 +17,7 @@ func TestParse(t *testing.T) {
 			{Name: "group-1", Shape: Shape{Cores: 16, GiB: 64}, Max: 100, Boot: 90, Cost: 0.8},
 			{Name: "gpu", Shape: Shape{Cores: 8, GiB: 32, GPUs: 4}, GPUModel: "T4", Label: "pool=gpu", Min: 1, Max: 5, Boot: 120, Cost: 3},
 		},
-		Loop: Loop{Interval: 30, Idle: 600, AfterAdd: 600, Utilisation: 0.4, Priced: true},
+		Loop: Loop{Interval: 30, Idle: 600, AfterAdd: 600, Utilization: 0.4, Priced: true},
 	}
 	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Error(diff)

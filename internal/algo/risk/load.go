@@ -6,7 +6,7 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// Load is the utilisation of one resource over a window of time: its mean and
+// Load is the utilization of one resource over a window of time: its mean and
 // its standard deviation, as fractions (1 is fully used).
 type Load struct {
 	Mean   float64
@@ -53,7 +53,7 @@ const (
 	twoPointConcentration = 1e-6
 )
 
-// Distribution is a distribution of utilisation on [0, 1]. The zero value is a
+// Distribution is a distribution of utilization on [0, 1]. The zero value is a
 // load that is always 0.
 type Distribution struct {
 	shape       shape

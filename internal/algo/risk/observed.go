@@ -2,10 +2,10 @@ package risk
 
 import "math"
 
-// cells is how many parts of equal width utilisation is counted in.
+// cells is how many parts of equal width utilization is counted in.
 const cells = 200
 
-// Observed is what has been seen of a utilisation: its mean and deviation, and how
+// Observed is what has been seen of a utilization: its mean and deviation, and how
 // often it was where. The zero value has seen nothing. Its size does not grow with
 // what is seen.
 type Observed struct {

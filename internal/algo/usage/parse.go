@@ -23,7 +23,7 @@ const (
 // Defaults of each resource, where a text does not say.
 //
 // Those of memory are fitted to a public trace (Alibaba cluster-trace-v2026-GenAI:
-// the memory utilisation of 166 pods, a sample a minute for a day): the mean is
+// the memory utilization of 166 pods, a sample a minute for a day): the mean is
 // 0.487, the deviation 0.564 means, 0.97 of the variance is between pods, pods
 // correlate by 0.3 in the rest, and what changes lasts for about an hour. Over
 // [0, 1] a beta of these figures is 0.10 away from the trace at most in

@@ -68,7 +68,7 @@ func (e *Exporter) Remove(name string) {
 }
 
 // amplitude returns how far a load swings.
-func amplitude(u load.Utilisation) float64 {
+func amplitude(u load.Utilization) float64 {
 	return min(u.StdDev*math.Sqrt2, u.Mean, 1-u.Mean)
 }
 

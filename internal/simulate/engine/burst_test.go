@@ -28,7 +28,7 @@ profiles:
 // burst schedules 100 pods that all come before the load is measured again, and
 // returns how many each of ten nodes of 16 cores got. Each node has one pod that
 // requests what the node uses.
-func burst(t *testing.T, countRecent bool, cpu func(i int) load.Utilisation, running func(i int) string, request string) map[string]int {
+func burst(t *testing.T, countRecent bool, cpu func(i int) load.Utilization, running func(i int) string, request string) map[string]int {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "scheduler.yaml")
 	if err := os.WriteFile(path, fmt.Appendf(nil, lowRiskOnly, countRecent), 0o600); err != nil {
@@ -78,7 +78,7 @@ func most(counts map[string]int) (most int) {
 // request at once and its use only with the next measurement, so that its node
 // looks safer than the others. Counted at its request it changes nothing.
 func TestABurstSpreadsOverEqualNodes(t *testing.T) {
-	cpu := func(int) load.Utilisation { return load.Utilisation{Mean: 0.3, StdDev: 0.05} }
+	cpu := func(int) load.Utilization { return load.Utilization{Mean: 0.3, StdDev: 0.05} }
 	running := func(int) string { return "4800m" } // 30 % of 16 cores
 	with, without := burst(t, true, cpu, running, "500m"), burst(t, false, cpu, running, "500m")
 	t.Logf("pods per node, recent pods counted: %v; not counted: %v", with, without)
@@ -96,11 +96,11 @@ func TestABurstSpreadsOverEqualNodes(t *testing.T) {
 // until the node is as loaded as the nine others, and the remaining 60 go to
 // all ten in turn: 46 and 6 each.
 func TestABurstOfBestEffortPodsDoesNotFillTheIdleNode(t *testing.T) {
-	cpu := func(i int) load.Utilisation {
+	cpu := func(i int) load.Utilization {
 		if i == 0 {
-			return load.Utilisation{Mean: 0.05, StdDev: 0.03}
+			return load.Utilization{Mean: 0.05, StdDev: 0.03}
 		}
-		return load.Utilisation{Mean: 0.3, StdDev: 0.03}
+		return load.Utilization{Mean: 0.3, StdDev: 0.03}
 	}
 	running := func(int) string { return "4" } // 25 %
 	with, without := burst(t, true, cpu, running, "0"), burst(t, false, cpu, running, "0")

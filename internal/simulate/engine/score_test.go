@@ -89,7 +89,7 @@ func TestScore(t *testing.T) {
 
 func TestScoreJudgesTheAgeOfLoad(t *testing.T) {
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	reading := &load.Reading{Time: at, Nodes: map[string]load.Node{"a": {CPU: load.Utilisation{Mean: 0.9}, HasCPU: true}}}
+	reading := &load.Reading{Time: at, Nodes: map[string]load.Node{"a": {CPU: load.Utilization{Mean: 0.9}, HasCPU: true}}}
 	for name, tc := range map[string]struct {
 		now  time.Time
 		want string

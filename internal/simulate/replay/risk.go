@@ -57,7 +57,7 @@ func add(to *risk.Resource, request, limit float64) {
 
 // combined returns the risk of a resource: of limits alone while its load is not
 // known.
-func combined(of risk.Resource, measured load.Utilisation, known bool) float64 {
+func combined(of risk.Resource, measured load.Utilization, known bool) float64 {
 	if !known || !measured.Valid() {
 		return of.LimitRisk()
 	}

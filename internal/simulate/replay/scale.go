@@ -249,7 +249,7 @@ func (r *run) order(group int) {
 func (l *look) shrink(hold bool) error {
 	s := l.scaler
 	in := autoscale.Shrink{
-		Threshold: s.Loop.Utilisation, Idle: s.Loop.Idle,
+		Threshold: s.Loop.Utilization, Idle: s.Loop.Idle,
 		Hold: hold || s.added > -never && l.now-s.added < s.Loop.AfterAdd,
 	}
 	for i := range s.groups {
@@ -262,8 +262,8 @@ func (l *look) shrink(hold bool) error {
 		is := &s.nodes[number]
 		node := autoscale.Node{Name: l.nodes[number].name, Group: is.group, Free: l.free[i]}
 		if is.group != noGroup && in.Spare[is.group] > 0 {
-			node.Utilisation = autoscale.Utilisation(is.has.Minus(l.free[i]), is.has)
-			candidates[i] = node.Utilisation < in.Threshold
+			node.Utilization = autoscale.Utilization(is.has.Minus(l.free[i]), is.has)
+			candidates[i] = node.Utilization < in.Threshold
 		}
 		if candidates[i] {
 			l.movable(number, &node, &in, at)
