@@ -1,7 +1,6 @@
-# What can be done here. Everything needs Go and nothing else; what the targets
-# use beyond it, they build (golangci-lint, controller-gen, Helm, ko: see tools); only
-# images wants Docker.
-# A first build of the Kubernetes parts takes about 5 minutes on 2 cores.
+# All targets need Go and build the other tools that they use (golangci-lint, controller-gen,
+# Helm, ko: see tools); only images needs Docker.
+# The first build of the Kubernetes packages takes about 5 minutes on 2 cores.
 
 SHELL := /bin/bash -o pipefail
 .DEFAULT_GOAL := help
@@ -13,34 +12,33 @@ VERSION_PACKAGE := github.com/plimsoll-k8s/plimsoll/internal/version
 LDFLAGS := -s -w -buildid= -X $(VERSION_PACKAGE).Version=$(VERSION) -X $(VERSION_PACKAGE).Commit=$(COMMIT) -X $(VERSION_PACKAGE).Date=$(DATE)
 TOOL    := go tool -modfile=tools/go.mod
 
-# Static programs that depend on the sources alone: not on the folder, nor on what
-# git says of it beyond the three variables above.
+# Static programs that depend only on the sources and the three variables above, not on the
+# folder or the state of git.
 BUILD    := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
 PROGRAMS := $(notdir $(wildcard cmd/*))
-# The programs that have images, and what these are called: REGISTRY/program:TAG.
+# The programs that have images, named REGISTRY/program:TAG.
 IMAGES   := plimsoll-scheduler plimsoll-controller load-watcher
 REGISTRY ?= plimsoll-k8s
 TAG      ?= $(VERSION)
 PLATFORMS ?= linux/amd64,linux/arm64
 
-# Tests of packages with goroutines of their own also run under the race
-# detector.
+# The tests of packages that start goroutines also run under the race detector.
 RACE := ./load/... ./internal/noderes/... ./internal/nodemetrics/... ./internal/fleet/... ./internal/controllers/... ./plugins/... ./slack/...
 
 FUZZTIME ?= 10s
 
 .PHONY: help
-help: ## show this
+help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 .PHONY: demo
-demo: ## a real scheduler on a real control plane, with and without Plimsoll; ends with Ctrl-C
+demo: ## run the scenarios on an embedded control plane, with and without Plimsoll; stop with Ctrl-C
 	@echo "building the demo (about 5 minutes the first time) ..."
 	@go build -ldflags '$(LDFLAGS)' -o bin/plimsoll-demo ./cmd/plimsoll-demo
 	@bin/plimsoll-demo $(ARGS)
 
 .PHONY: build
-build: ## all programs, into bin/, and the links that make plimsoll a plugin of kubectl
+build: ## build all programs into bin/, with the links that make plimsoll a kubectl plugin
 	$(BUILD) -o bin/ ./cmd/...
 	@ln -sf plimsoll bin/kubectl-plimsoll && ln -sf plimsoll bin/kubectl_complete-plimsoll
 
@@ -49,47 +47,47 @@ $(PROGRAMS:%=bin/%): bin/%:
 	$(BUILD) -o $@ ./cmd/$*
 
 .PHONY: images
-images: ## images of the programs, with Docker; ARGS=--push pushes them to REGISTRY
+images: ## build the images with Docker; ARGS=--push pushes them to REGISTRY
 	@for program in $(IMAGES); do \
 	  docker buildx build --platform=$(PLATFORMS) --build-arg PROGRAM=$$program --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) --build-arg DATE=$(DATE) \
 	    --tag $(REGISTRY)/$$program:$(TAG) $(ARGS) . || exit 1; \
 	done
 
 .PHONY: ko
-ko: ## the same with ko, without Docker, pushed to REGISTRY; ARGS are flags of ko build
+ko: ## build the images with ko, without Docker, and push them to REGISTRY; ARGS are flags of ko build
 	VERSION=$(VERSION) COMMIT=$(COMMIT) DATE=$(DATE) KO_DOCKER_REPO=$(REGISTRY) \
 	  go tool -modfile=tools/release/go.mod ko build --base-import-paths --platform=$(PLATFORMS) --tags=$(TAG) $(ARGS) $(IMAGES:%=./cmd/%)
 
 .PHONY: sbom
-sbom: build ## bills of materials of all programs (SPDX, JSON), into dist/
+sbom: build ## write the bills of materials of all programs to dist/ (SPDX, JSON)
 	@mkdir -p dist && cd tools/release && go build -o ../../dist/.sbom ./sbom
 	@for program in $(PROGRAMS); do dist/.sbom bin/$$program $(VERSION) $(DATE) > dist/$$program.spdx.json || exit 1; done; rm dist/.sbom; ls dist/*.spdx.json
 
-# The second build is in another folder and with an empty cache, so that nothing of
-# the first is in it; for load-watcher that takes about 3 minutes.
+# The second build runs in another folder with an empty cache, so that it reuses nothing of the
+# first; for load-watcher it takes about 3 minutes.
 REPRODUCE ?= load-watcher
 .PHONY: reproducible
-reproducible: ## that two builds of REPRODUCE (load-watcher) give the same bytes
+reproducible: ## check that two builds of REPRODUCE (load-watcher) are identical
 	@other=$$(mktemp -d) && trap "rm -rf $$other" EXIT && \
 	  mkdir $$other/sources && git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t $$other/sources && \
 	  $(MAKE) --no-print-directory bin/$(REPRODUCE) && \
 	  GOCACHE=$$other/cache $(MAKE) --no-print-directory -C $$other/sources bin/$(REPRODUCE) VERSION=$(VERSION) COMMIT=$(COMMIT) DATE=$(DATE) && \
-	  sha256sum bin/$(REPRODUCE) $$other/sources/bin/$(REPRODUCE) && cmp bin/$(REPRODUCE) $$other/sources/bin/$(REPRODUCE) && echo "the same bytes"
+	  sha256sum bin/$(REPRODUCE) $$other/sources/bin/$(REPRODUCE) && cmp bin/$(REPRODUCE) $$other/sources/bin/$(REPRODUCE) && echo "identical"
 
-# The real servers that tests and the demo start.
+# The real servers that the tests and the demo start.
 .PHONY: test-servers
 test-servers:
 	@command -v prometheus >/dev/null && command -v promtool >/dev/null || { \
 	  echo "== installing Prometheus, which the tests start (Debian package prometheus)"; \
 	  sudo=$$(test "$$(id -u)" = 0 || echo sudo); \
 	  $$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends prometheus >/dev/null; } || { \
-	  echo "the tests want a Prometheus server and its promtool: install them, so that 'prometheus' and 'promtool' are in PATH"; exit 1; }
+	  echo "the tests need a Prometheus server: install prometheus and promtool and add them to PATH"; exit 1; }
 	@command -v chromium >/dev/null || { \
-	  echo "== installing Chromium, in which the tests look at reports (Debian package chromium)"; \
+	  echo "== installing Chromium, in which the tests open reports (Debian package chromium)"; \
 	  sudo=$$(test "$$(id -u)" = 0 || echo sudo); \
 	  $$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; } || { \
-	  echo "the tests want a browser: install Chromium, so that 'chromium' is in PATH"; exit 1; }
-	@echo "== building Helm, metrics-server, Karpenter, kubectl and a client of load watchers, which the tests start (about 7 minutes the first time)"
+	  echo "the tests need a browser: install chromium and add it to PATH"; exit 1; }
+	@echo "== building Helm, metrics-server, Karpenter, kubectl and a load-watcher client, which the tests start (about 7 minutes the first time)"
 	@go tool -modfile=tools/helm/go.mod -n helm >/dev/null
 	@cd test/metricsserver && go build -o /dev/null sigs.k8s.io/metrics-server/cmd/metrics-server
 	@cd test/karpenter && go build -o /dev/null sigs.k8s.io/karpenter/kwok
@@ -97,7 +95,7 @@ test-servers:
 	@cd test/kubectl && go build -o /dev/null .
 
 .PHONY: test
-test: test-servers ## all tests: unit, race, fuzz corpora, integration on the embedded control plane
+test: test-servers ## run all tests: unit, race, fuzz corpora, integration on the embedded control plane
 	@echo "== tests (a first build of the Kubernetes parts takes about 5 minutes on 2 cores)"
 	go test -timeout 30m ./...
 	cd tools/release && go test -timeout 20m ./...
@@ -105,7 +103,7 @@ test: test-servers ## all tests: unit, race, fuzz corpora, integration on the em
 	go test -race -timeout 20m $(RACE)
 
 .PHONY: fuzz
-fuzz: ## every fuzz target for FUZZTIME (10s)
+fuzz: ## run every fuzz target for FUZZTIME (10s)
 	@for package in $$(go list ./...); do \
 	  for target in $$(go test -list '^Fuzz' $$package | grep '^Fuzz'); do \
 	    echo "== $$package $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$package || exit 1; \
@@ -113,24 +111,23 @@ fuzz: ## every fuzz target for FUZZTIME (10s)
 	done
 
 .PHONY: bench
-bench: ## the benchmarks whose figures the README quotes
+bench: ## run the benchmarks of docs/benchmarks.md
 	go test -run '^$$' -bench . -benchmem ./internal/algo/... ./internal/fleet/... ./load/... ./plugins/... ./slack/...
 	go test -run '^$$' -bench . -benchtime 1x -timeout 30m ./test/bench/...
 
-# The types of Open Cluster Management that Plimsoll uses as they are get CRDs
-# without texts, for hubs that have none. Of the packages, two types are left out:
-# there is a Placement of our own, and nothing here reads claims as objects.
+# CRDs of Open Cluster Management, without descriptions, for hubs that lack them. Two types are
+# left out: Placement, which this project defines itself, and ClusterClaim, which it does not read.
 OCM        := open-cluster-management.io/api/cluster
 OCM_UNUSED := placements clusterclaims
 
-# The rights in the chart are those that markers ask for, beside the code that
-# needs them: part=package.
+# The RBAC rules of the chart come from the markers beside the code that needs them:
+# component=package.
 CHART_GENERATED := charts/plimsoll/generated
 RIGHTS := slack=internal/controllers/slack placement=internal/controllers/placement agent=internal/controllers/agent \
   default-policy=cmd/plimsoll-controller nodes=load/flags node-metrics=load/metricsserver
 
 .PHONY: generate
-generate: ## the generated code, CRDs, dashboards, and what the chart has of them
+generate: ## regenerate code, CRDs, RBAC, dashboards and the architecture diagram
 	$(TOOL) controller-gen object crd paths=./api/... output:crd:artifacts:config=config/crd
 	go run ./internal/crdgen config/crd/cluster.open-cluster-management.io_placements.yaml
 	@rm -rf config/crd/ocm
@@ -145,15 +142,20 @@ generate: ## the generated code, CRDs, dashboards, and what the chart has of the
 	  $(TOOL) controller-gen rbac:roleName=$${right%%=*},fileName=$${right%%=*}.yaml paths=./$${right#*=} output:rbac:dir=$(CHART_GENERATED)/rbac || exit 1; \
 	done
 
+# The files whose language is checked: not those generated from others' types or published data.
+PROSE := '*.go' '*.md' '*.yaml' '*.yml' '*.tpl' '*.html' '*.sh' '*.txt' '*.txtar' Makefile Dockerfile \
+  ':!config/crd/ocm' ':!charts/plimsoll/generated' ':!hack/languagelint'
+
 .PHONY: lint
-lint: ## formatting, static checks and the import rules
+lint: ## check formatting, import rules, language and common mistakes
 	$(TOOL) golangci-lint run ./...
+	@git ls-files -z -- $(PROSE) | xargs -0 go run ./hack/languagelint
 
 .PHONY: verify
-verify: lint ## lint, and that what is generated is up to date
+verify: lint ## run lint and check that generated files are up to date
 	@before=$$(git status --porcelain; git diff); $(MAKE) --no-print-directory generate; go mod tidy; \
 	  after=$$(git status --porcelain; git diff); \
-	  if [ "$$before" != "$$after" ]; then echo "generated files or go.mod are not up to date; run 'make generate' and 'go mod tidy':"; git status --short; exit 1; fi
+	  if [ "$$before" != "$$after" ]; then echo "generated files or go.mod are out of date; run 'make generate' and 'go mod tidy':"; git status --short; exit 1; fi
 	@for module in tools tools/helm tools/release test/metricsserver test/loadwatcher test/karpenter test/kubectl; do (cd $$module && go mod verify >/dev/null) || exit 1; done
 
 .PHONY: fmt
