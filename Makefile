@@ -23,7 +23,7 @@ TAG      ?= $(VERSION)
 PLATFORMS ?= linux/amd64,linux/arm64
 
 # The tests of packages that start goroutines also run under the race detector.
-RACE := ./load/... ./internal/noderes/... ./internal/nodemetrics/... ./internal/fleet/... ./internal/controllers/... ./plugins/... ./slack/...
+RACE := ./load/... ./internal/scheduling/... ./internal/fleet/... ./internal/controllers/... ./plugins/... ./slack/...
 
 FUZZTIME ?= 10s
 
@@ -129,10 +129,11 @@ RIGHTS := slack=internal/controllers/slack placement=internal/controllers/placem
 .PHONY: generate
 generate: ## regenerate code, CRDs, RBAC, dashboards and the architecture diagram
 	$(TOOL) controller-gen object crd paths=./api/... output:crd:artifacts:config=config/crd
-	go run ./internal/crdgen config/crd/cluster.open-cluster-management.io_placements.yaml
+	go run ./hack/crdgen config/crd/cluster.open-cluster-management.io_placements.yaml
 	@rm -rf config/crd/ocm
 	$(TOOL) controller-gen crd:maxDescLen=0 $(foreach version,v1 v1beta2 v1beta1 v1alpha1,paths=$(OCM)/$(version)) output:crd:artifacts:config=config/crd/ocm
-	go run ./internal/dashboardgen charts/plimsoll/files/dashboards
+	go run ./hack/dashboardgen charts/plimsoll/files/dashboards
+	go run ./hack/importgraph docs/ARCHITECTURE.md
 	@cd config/crd/ocm && rm $(OCM_UNUSED:%=cluster.open-cluster-management.io_%.yaml)
 	@rm -rf $(CHART_GENERATED) && mkdir -p $(CHART_GENERATED)/crd/slack $(CHART_GENERATED)/crd/fleet $(CHART_GENERATED)/profiles
 	cp config/crd/plimsoll.dev_*.yaml $(CHART_GENERATED)/crd/slack

@@ -42,4 +42,4 @@ small=nodes=60,pods=900,fill=0.9,over=3600,guaranteed=0.3
 run why --generate "$small" --limits ratio=2+4 "${usage[@]}" --seeds 10
 run why-best-effort --generate "$small,best-effort=0.1" --limits ratio=2+4 "${usage[@]}" --seeds 10
 
-go run ./internal/experiment docs/results "${results[@]}"
+go run ./hack/results docs/results "${results[@]}"
