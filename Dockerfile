@@ -2,8 +2,8 @@
 #
 #   docker buildx build --platform=linux/amd64,linux/arm64 --build-arg PROGRAM=plimsoll-scheduler .
 #
-# `make images` does so for all programs of the chart, with their version. The build
-# stage runs on the machine's own architecture and compiles for the other.
+# `make images` does this for all programs of the chart, with their version. The build stage runs
+# on the architecture of the build machine and cross-compiles.
 ARG GO_VERSION=1.26
 FROM --platform=$BUILDPLATFORM golang:${GO_VERSION} AS build
 WORKDIR /src
@@ -16,7 +16,7 @@ RUN --mount=type=cache,target=/cache/modules --mount=type=cache,target=/cache/bu
     GOOS=$TARGETOS GOARCH=$TARGETARCH make bin/$PROGRAM VERSION="$VERSION" COMMIT="$COMMIT" DATE="$DATE" && mv bin/$PROGRAM /program
 
 FROM scratch
-# For sources of load and hubs that show certificates of public authorities.
+# For load sources and hubs whose certificates are signed by public authorities.
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=build /program /program
 USER 65532:65532
