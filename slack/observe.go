@@ -9,21 +9,18 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	algo "github.com/plimsoll-k8s/plimsoll/internal/algo/slack"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 )
 
 // PlaceholderLabel is on placeholder pods; its value is the policy's name.
 const PlaceholderLabel = "plimsoll.dev/placeholder"
-
-// controlPlaneLabel is on nodes that are not for everybody's pods.
-const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
 
 // unreadyGrace is how long a node that is not ready is still reckoned with, so
 // that one which comes and goes does not make placeholders come and go.
@@ -46,10 +43,7 @@ func observeNode(node *v1.Node, pool v1alpha1.Pool, now time.Time) algo.Node {
 // and no taint that they do not tolerate. Taints that say how the node is doing
 // do not count.
 func InPool(node *v1.Node, pool v1alpha1.Pool) bool {
-	if _, controlPlane := node.Labels[controlPlaneLabel]; controlPlane {
-		return false
-	}
-	if !labels.SelectorFromSet(pool.NodeSelector).Matches(labels.Set(node.Labels)) {
+	if facts.IsControlPlane(node) || !labels.SelectorFromSet(pool.NodeSelector).Matches(labels.Set(node.Labels)) {
 		return false
 	}
 	_, untolerated := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, pool.Tolerations, func(taint *v1.Taint) bool {
@@ -79,13 +73,11 @@ func isDrain(key string) bool {
 // nothing of itself is one of a manifest.
 func usable(node *v1.Node, now time.Time) bool {
 	drained := slices.ContainsFunc(node.Spec.Taints, func(taint v1.Taint) bool { return isDrain(taint.Key) })
-	if node.Spec.Unschedulable || node.DeletionTimestamp != nil || drained {
+	if !facts.IsSchedulable(node) || drained {
 		return false
 	}
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == v1.NodeReady {
-			return condition.Status == v1.ConditionTrue || now.Sub(condition.LastTransitionTime.Time) < unreadyGrace
-		}
+	if ready := facts.ReadyCondition(node); ready != nil {
+		return ready.Status == v1.ConditionTrue || now.Sub(ready.LastTransitionTime.Time) < unreadyGrace
 	}
 	return len(node.Status.Conditions) == 0
 }
@@ -93,22 +85,13 @@ func usable(node *v1.Node, now time.Time) bool {
 // observePod returns a pod as the planner sees it. Pods that have ended, and
 // placeholders, are on no node to it.
 func observePod(pod *v1.Pod) algo.Pod {
-	if pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed || pod.Labels[PlaceholderLabel] != "" {
+	if facts.IsFinished(pod) || pod.Labels[PlaceholderLabel] != "" {
 		return algo.Pod{}
 	}
 	return algo.Pod{
-		Node: pod.Spec.NodeName, Requests: requestsOf(pod), Daemon: isDaemon(pod),
+		Node: pod.Spec.NodeName, Requests: requestsOf(pod), Daemon: facts.IsNodeBound(pod),
 		OptedOut: pod.Annotations[v1alpha1.AnnotationBiggest] == v1alpha1.BiggestIgnore,
 	}
-}
-
-// isDaemon reports whether a pod comes with its node.
-func isDaemon(pod *v1.Pod) bool {
-	if _, mirror := pod.Annotations[v1.MirrorPodAnnotationKey]; mirror {
-		return true
-	}
-	owner := metav1.GetControllerOf(pod)
-	return owner != nil && owner.Kind == "DaemonSet"
 }
 
 // requestsOf returns what a pod requests, as the scheduler counts it.

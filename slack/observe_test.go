@@ -11,6 +11,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	algo "github.com/plimsoll-k8s/plimsoll/internal/algo/slack"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
 const gib = 1 << 30
@@ -119,8 +120,8 @@ func TestObserveNode(t *testing.T) {
 		"without the label":                {web, []change{func(n *v1.Node) { n.Labels = nil }}, false, true},
 		"one label of two":                 {v1alpha1.Pool{NodeSelector: map[string]string{"pool": "web", "disk": "ssd"}}, nil, false, true},
 		"any node where nothing is asked":  {all, []change{label("pool", "db")}, true, true},
-		"control plane":                    {all, []change{label(controlPlaneLabel, "")}, false, true},
-		"control plane that is tolerated":  {anything, []change{label(controlPlaneLabel, ""), taint(controlPlaneLabel, "", noSchedule)}, false, true},
+		"control plane":                    {all, []change{label(facts.ControlPlaneLabel, "")}, false, true},
+		"control plane that is tolerated":  {anything, []change{label(facts.ControlPlaneLabel, ""), taint(facts.ControlPlaneLabel, "", noSchedule)}, false, true},
 		"a taint that keeps pods away":     {web, []change{taint("dedicated", "web", noSchedule)}, false, true},
 		"a taint that drives pods away":    {web, []change{taint("dedicated", "web", noExecute)}, false, true},
 		"an autoscaler takes it away":      {web, []change{taint("karpenter.sh/disrupted", "", noSchedule)}, true, false},

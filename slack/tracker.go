@@ -8,6 +8,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	algo "github.com/plimsoll-k8s/plimsoll/internal/algo/slack"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
 // Tracker follows the pool of one policy as nodes and pods come and go, told one
@@ -68,12 +69,10 @@ func (t *Tracker) DeleteNode(name string) {
 }
 
 // SetPod takes a pod in.
-func (t *Tracker) SetPod(pod *v1.Pod) { t.ledger.SetPod(podID(pod), observePod(pod)) }
+func (t *Tracker) SetPod(pod *v1.Pod) { t.ledger.SetPod(facts.Name(pod), observePod(pod)) }
 
 // DeletePod forgets a pod.
-func (t *Tracker) DeletePod(pod *v1.Pod) { t.ledger.DeletePod(podID(pod)) }
-
-func podID(pod *v1.Pod) string { return pod.Namespace + "/" + pod.Name }
+func (t *Tracker) DeletePod(pod *v1.Pod) { t.ledger.DeletePod(facts.Name(pod)) }
 
 // SetWorkloads takes over which workloads the policy is to mirror; they are
 // those that Governs gives it.

@@ -10,11 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/dynamic"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -24,6 +21,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/agent"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/flags"
 	"github.com/plimsoll-k8s/plimsoll/load/telemetry"
@@ -110,10 +108,8 @@ func (o *options) serveAgent(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return &usageError{err}
 	}
-	scheme := runtime.NewScheme()
-	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	m, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme:           scheme,
+		Scheme:           kube.Scheme(),
 		LeaderElection:   o.leaderElect,
 		LeaderElectionID: name + "-agent", LeaderElectionNamespace: o.namespace,
 		LeaderElectionReleaseOnCancel: true,

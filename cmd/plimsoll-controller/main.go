@@ -163,7 +163,7 @@ func (o *options) complete() error {
 func (o *options) config() (*rest.Config, error) {
 	config, err := kube.Config(o.kubeconfig)
 	if err != nil {
-		return nil, fmt.Errorf("--kubeconfig: no access to a cluster: %w", err)
+		return nil, err
 	}
 	config.UserAgent = name
 	// The API server knows how much it can take, and is fair: with a limit of its

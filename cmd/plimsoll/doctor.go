@@ -56,7 +56,7 @@ func (o *doctorOptions) run(ctx context.Context, out io.Writer) error {
 	}
 	config, err := kube.Config(o.kubeconfig)
 	if err != nil {
-		return fmt.Errorf("--kubeconfig: no access to a cluster: %w", err)
+		return err
 	}
 	cluster, err := doctor.New(config, version.Get().Kubernetes)
 	if err != nil {

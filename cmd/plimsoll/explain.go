@@ -16,6 +16,7 @@ import (
 	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/profiles"
 	"github.com/plimsoll-k8s/plimsoll/internal/snapshot"
@@ -224,7 +225,7 @@ func (o *explainPodOptions) livePodNames(ctx context.Context) []string {
 	}
 	var names []string
 	for i := range pods.Items {
-		names = append(names, pods.Items[i].Namespace+"/"+pods.Items[i].Name)
+		names = append(names, facts.Name(&pods.Items[i]))
 	}
 	return names
 }
@@ -233,7 +234,7 @@ func (o *explainPodOptions) livePodNames(ctx context.Context) []string {
 func podNames(objects *manifest.Objects) []string {
 	var names []string
 	for _, pod := range slices.Concat(objects.Running, objects.Pending) {
-		names = append(names, pod.Namespace+"/"+pod.Name)
+		names = append(names, facts.Name(pod))
 	}
 	slices.Sort(names)
 	return names

@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
-	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 )
@@ -63,9 +62,9 @@ func (o *explainOptions) run(ctx context.Context, name string, out io.Writer) er
 	}
 	config, err := kube.Config(o.kubeconfig)
 	if err != nil {
-		return fmt.Errorf("--kubeconfig: no access to a hub: %w", err)
+		return err
 	}
-	c, err := client.New(config, client.Options{Scheme: setup.Scheme()})
+	c, err := client.New(config, client.Options{Scheme: kube.Scheme()})
 	if err != nil {
 		return fmt.Errorf("--kubeconfig: %w", err)
 	}

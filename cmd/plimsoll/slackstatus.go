@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
@@ -84,13 +83,9 @@ func (o *slackStatusOptions) run(ctx context.Context, names []string, out io.Wri
 func (o *slackStatusOptions) read(ctx context.Context, names []string) ([]slackStatusResult, error) {
 	config, err := kube.Config(o.kubeconfig)
 	if err != nil {
-		return nil, fmt.Errorf("--kubeconfig: no access to a cluster: %w", err)
-	}
-	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		return nil, err
 	}
-	c, err := client.New(config, client.Options{Scheme: scheme})
+	c, err := client.New(config, client.Options{Scheme: kube.Scheme()})
 	if err != nil {
 		return nil, fmt.Errorf("--kubeconfig: %w", err)
 	}

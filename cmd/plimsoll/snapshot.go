@@ -45,7 +45,7 @@ func (l *live) read(cmd *cobra.Command, folders []string, warn func(string)) (*c
 	}
 	config, err := kube.Config(l.source.Kubeconfig())
 	if err != nil {
-		return nil, fmt.Errorf("--kubeconfig: no access to a cluster: %w", err)
+		return nil, err
 	}
 	bar := newCounter(cmd.ErrOrStderr())
 	read, err := collect.Read(cmd.Context(), config, collect.Options{Folders: folders, Warn: warn, Progress: bar.show})

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/kubernetes/pkg/scheduler"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
 // namespace that the demo's pods are in.
@@ -116,7 +118,7 @@ func (c *cluster) state(ctx context.Context) ([]*v1.Node, []*v1.Pod, error) {
 	}
 	var bound []*v1.Pod
 	for i := range pods.Items {
-		if pod := &pods.Items[i]; pod.Spec.NodeName != "" && pod.Status.Phase != v1.PodSucceeded && pod.Status.Phase != v1.PodFailed {
+		if pod := &pods.Items[i]; facts.OccupiesNode(pod) {
 			bound = append(bound, pod)
 		}
 	}

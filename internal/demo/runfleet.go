@@ -15,6 +15,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/placement"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 )
 
 // RunFleet runs the fleet scenario, on the control plane as a hub. It can be run
@@ -38,7 +39,7 @@ func (d *Demo) runFleet(ctx context.Context, say func(string)) ([]Result, error)
 			return nil, err
 		}
 	}
-	api, err := client.New(d.access, client.Options{Scheme: setup.Scheme()})
+	api, err := client.New(d.access, client.Options{Scheme: kube.Scheme()})
 	if err != nil {
 		return nil, err
 	}

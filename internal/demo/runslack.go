@@ -18,6 +18,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/slack"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 )
 
 // reserve is the namespace of placeholders.
@@ -51,7 +52,7 @@ func (d *Demo) runSlack(ctx context.Context, say func(string)) ([]Result, error)
 			return nil, err
 		}
 	}
-	api, err := client.New(d.access, client.Options{Scheme: setup.Scheme()})
+	api, err := client.New(d.access, client.Options{Scheme: kube.Scheme()})
 	if err != nil {
 		return nil, err
 	}

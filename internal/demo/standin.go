@@ -16,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
@@ -131,7 +132,7 @@ func (s *standIn) observe(ctx context.Context) (nodes []*observed, waiting []roo
 	})
 	for i := range podList.Items {
 		pod := &podList.Items[i]
-		if pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed {
+		if facts.IsFinished(pod) {
 			continue
 		}
 		if n := byName[pod.Spec.NodeName]; n != nil {

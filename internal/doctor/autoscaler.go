@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
@@ -41,7 +42,7 @@ func (x *examination) autoscaler(ctx context.Context) error {
 		buffer := &list.Items[i]
 		conditions, _, err := unstructured.NestedSlice(buffer.Object, "status", "conditions")
 		if err == nil && len(conditions) == 0 && x.now.Sub(buffer.GetCreationTimestamp().Time) > unanswered {
-			silent = append(silent, buffer.GetNamespace()+"/"+buffer.GetName())
+			silent = append(silent, facts.Name(buffer))
 		}
 	}
 	if err := x.autoscalerFlags(ctx); err != nil {
@@ -71,7 +72,7 @@ func (x *examination) autoscalerFlags(ctx context.Context) error {
 
 // flagsOf judges the flags of one Deployment, if it is an autoscaler.
 func (x *examination) flagsOf(d *appsv1.Deployment) {
-	name := d.Namespace + "/" + d.Name
+	name := facts.Name(d)
 	for _, c := range d.Spec.Template.Spec.Containers {
 		words := append(slices.Clone(c.Command), c.Args...)
 		for _, variable := range c.Env {

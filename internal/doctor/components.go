@@ -3,13 +3,14 @@ package doctor
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
 // The labels by which what the chart installs is known.
@@ -36,7 +37,7 @@ func (x *examination) readNodes(ctx context.Context) error {
 	}
 	var unready []string
 	for i := range x.nodes {
-		if !isReady(&x.nodes[i]) {
+		if facts.ReadyStatus(&x.nodes[i]) != v1.ConditionTrue {
 			unready = append(unready, x.nodes[i].Name)
 		}
 	}
@@ -49,12 +50,6 @@ func (x *examination) readNodes(ctx context.Context) error {
 		x.ok("%d nodes, all ready", len(x.nodes))
 	}
 	return nil
-}
-
-func isReady(node *v1.Node) bool {
-	return slices.ContainsFunc(node.Status.Conditions, func(c v1.NodeCondition) bool {
-		return c.Type == v1.NodeReady && c.Status == v1.ConditionTrue
-	})
 }
 
 // some lists a few names, and how many more there are.
@@ -84,7 +79,7 @@ func (x *examination) readComponents(ctx context.Context) error {
 		if d.Spec.Replicas != nil {
 			want = *d.Spec.Replicas
 		}
-		name := d.Namespace + "/" + d.Name
+		name := facts.Name(d)
 		switch {
 		case want == 0:
 			x.add(Warning, name+" is scaled to 0", fmt.Sprintf("kubectl scale -n %s deployment %s --replicas 1", d.Namespace, d.Name))
@@ -135,7 +130,7 @@ func (x *examination) leaders(ctx context.Context) error {
 	}
 	for i := range list.Items {
 		lease := &list.Items[i]
-		name := lease.Namespace + "/" + lease.Name
+		name := facts.Name(lease)
 		fix := fmt.Sprintf("kubectl logs -n %s -l %s,%s=%s: a replica that cannot reach the API server, or may not write the lease, does not lead", lease.Namespace, partOf, component, lease.Labels[component])
 		if lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" || lease.Spec.RenewTime == nil {
 			x.add(Problem, "nobody leads: lease "+name+" has no holder", fix)

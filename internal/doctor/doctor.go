@@ -12,16 +12,14 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/kubernetes"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 )
 
 // Level is how bad a finding is.
@@ -57,17 +55,11 @@ type Cluster struct {
 // New returns a cluster to examine. Nothing is asked of it yet. The version is that
 // of Kubernetes which the scheduler is built from.
 func New(config *rest.Config, kubernetesVersion string) (*Cluster, error) {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return nil, err
-		}
-	}
-	kube, err := kubernetes.NewForConfig(config)
+	clientset, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
 	}
-	c, err := client.New(config, client.Options{Scheme: scheme})
+	c, err := client.New(config, client.Options{Scheme: kube.Scheme()})
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +71,7 @@ func New(config *rest.Config, kubernetesVersion string) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Cluster{kube: kube, client: c, http: transport, host: address.String(), own: kubernetesVersion}, nil
+	return &Cluster{kube: clientset, client: c, http: transport, host: address.String(), own: kubernetesVersion}, nil
 }
 
 // examination is one examination of a cluster.

@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
 )
 
@@ -38,7 +39,7 @@ func (x *examination) load(ctx context.Context) error {
 
 // watcher asks one.
 func (x *examination) watcher(ctx context.Context, service *v1.Service) error {
-	name := service.Namespace + "/" + service.Name
+	name := facts.Name(service)
 	if len(service.Spec.Ports) == 0 {
 		return nil
 	}

@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
 // placements looks for placements that are misconfigured, and for clusters that
@@ -30,7 +32,7 @@ func (x *examination) placements(ctx context.Context) error {
 
 // placement judges one placement by its conditions.
 func (x *examination) placement(p *unstructured.Unstructured) {
-	name := p.GetNamespace() + "/" + p.GetName()
+	name := facts.Name(p)
 	conditions, _, _ := unstructured.NestedSlice(p.Object, "status", "conditions") // what is no list has none
 	for _, c := range conditions {
 		condition, ok := c.(map[string]any)

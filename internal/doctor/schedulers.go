@@ -9,6 +9,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
 // unseenFor is how long a pod may wait without any scheduler having said a word
@@ -32,7 +34,7 @@ func (x *examination) schedulers(ctx context.Context) error {
 			pod := &list.Items[i]
 			waiting++
 			if x.now.Sub(pod.CreationTimestamp.Time) > unseenFor && len(pod.Spec.SchedulingGates) == 0 && !wasTried(pod) {
-				unseen[pod.Spec.SchedulerName] = append(unseen[pod.Spec.SchedulerName], pod.Namespace+"/"+pod.Name)
+				unseen[pod.Spec.SchedulerName] = append(unseen[pod.Spec.SchedulerName], facts.Name(pod))
 			}
 		}
 		if options.Continue = list.Continue; options.Continue == "" {

@@ -21,6 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	defaults "k8s.io/kubernetes/pkg/apis/core/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
 // Objects are what a cluster is made of, as far as a scheduler looks.
@@ -133,13 +135,13 @@ func (r *reader) object(where string, obj runtime.Object) error {
 func (r *reader) pod(where string, pod *v1.Pod) error {
 	pod.Namespace = orDefault(pod.Namespace)
 	if pod.UID == "" {
-		pod.UID = types.UID(pod.Namespace + "/" + pod.Name)
+		pod.UID = types.UID(facts.Name(pod))
 	}
 	// As the API server does: above all, a limit without a request is also the
 	// request.
 	defaults.SetObjectDefaults_Pod(pod)
 	switch {
-	case pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed:
+	case facts.IsFinished(pod):
 	case pod.Spec.NodeName != "":
 		r.objects.Running = append(r.objects.Running, pod)
 	default:

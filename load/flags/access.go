@@ -34,7 +34,7 @@ func (f *Flags) Access(ctx context.Context) (provider.Cluster, error) {
 	}
 	config, err := kube.Config(f.kubeconfig)
 	if err != nil {
-		return provider.Cluster{}, fmt.Errorf("--kubeconfig: no access to a cluster, which the provider %s needs: %w", f.provider.Type, err)
+		return provider.Cluster{}, fmt.Errorf("provider %s: %w", f.provider.Type, err)
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/provider"
 )
@@ -26,8 +27,7 @@ type Flags struct {
 // metrics-server, which needs no address.
 func (f *Flags) Add(cmd *cobra.Command) {
 	f.add(cmd, provider.MetricsServer, "")
-	cmd.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "access to the cluster (default the pod's own, $KUBECONFIG or ~/.kube/config)")
-	_ = cmd.MarkFlagFilename("kubeconfig")
+	kube.AddFlag(cmd, &f.kubeconfig, "cluster")
 	cmd.Flags().SortFlags = false
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/doctor"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 )
 
 // examine examines a cluster as if so much time had passed.
@@ -150,11 +151,8 @@ func TestDoctor(t *testing.T) {
 // definitionClient returns a client that knows CRDs.
 func definitionClient(t *testing.T, config *rest.Config) client.Client {
 	t.Helper()
-	c, err := client.New(config, client.Options{})
+	c, err := client.New(config, client.Options{Scheme: kube.Scheme()})
 	if err != nil {
-		t.Fatal(err)
-	}
-	if err := apiextensionsv1.AddToScheme(c.Scheme()); err != nil {
 		t.Fatal(err)
 	}
 	return c

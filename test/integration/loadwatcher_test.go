@@ -262,7 +262,7 @@ func TestLoadWatcherBadInput(t *testing.T) {
 		{[]string{"--provider=Prometheus", "--address=p:9090"}, `--address "p:9090": want a URL like http://prometheus.monitoring:9090`},
 		{[]string{"--provider=Prometheus", "--address=http://p", "--node-label=a b"}, `--node-label: found "a b", want the name of a label such as node`},
 		{[]string{"--provider=File", "--address=/a", "--step=1m"}, "--step: has no meaning for a provider of type File"},
-		{[]string{"--kubeconfig=/nonexistent"}, "--kubeconfig: no access to a cluster, which the provider KubernetesMetricsServer needs: stat /nonexistent: no such file or directory"},
+		{[]string{"--kubeconfig=/nonexistent"}, "provider KubernetesMetricsServer: --kubeconfig: no access to a cluster: stat /nonexistent: no such file or directory"},
 		{[]string{"--poll-interval=1ms"}, "--poll-interval: found 1ms, want at least 1s"},
 		{[]string{"--max-age=1s"}, "--max-age: found 1s, want at least --poll-interval, 30s"},
 		{[]string{"--tls-cert-file=a"}, "--tls-cert-file, --tls-private-key-file: want both or none"},

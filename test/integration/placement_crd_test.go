@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	v1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,6 +24,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 )
 
 // placementCRD is the file of our own CRD, ocmPlacementCRD that of Open Cluster
@@ -78,11 +78,9 @@ func placementOf(version, name string, spec map[string]any) *unstructured.Unstru
 // placementClient returns a client that refuses fields that a CRD does not know.
 func placementClient(t *testing.T, config *rest.Config) client.Client {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{v1.AddToScheme, clusterv1.Install, clusterv1beta2.Install, clusterv1alpha1.Install, v1alpha1.AddToScheme, v1beta1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
+	scheme := kube.Scheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
 	}
 	c, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {

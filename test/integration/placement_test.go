@@ -29,7 +29,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
-	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 )
 
 // team is the namespace of the examples' placements.
@@ -54,7 +54,7 @@ func (h *hub) knowFleet(t *testing.T) {
 		t.Fatal(err)
 	}
 	config.QPS = -1
-	if h.client, err = client.NewWithWatch(config, client.Options{Scheme: setup.Scheme()}); err != nil {
+	if h.client, err = client.NewWithWatch(config, client.Options{Scheme: kube.Scheme()}); err != nil {
 		t.Fatal(err)
 	}
 }

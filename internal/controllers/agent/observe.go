@@ -15,6 +15,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/clusterscore"
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/risk"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/slack"
@@ -123,21 +124,19 @@ func (o *observer) setPod(pod *v1.Pod) {
 	counted := podOf(pod)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.ledger.SetPod(podID(pod), counted)
+	o.ledger.SetPod(facts.Name(pod), counted)
 }
 
 func (o *observer) deletePod(pod *v1.Pod) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.ledger.DeletePod(podID(pod))
+	o.ledger.DeletePod(facts.Name(pod))
 }
-
-func podID(pod *v1.Pod) string { return pod.Namespace + "/" + pod.Name }
 
 // isOpen reports whether a pod without tolerations may be put on a node. A node
 // without conditions, which only a manifest or a test has, counts as ready.
 func isOpen(node *v1.Node) bool {
-	if node.Spec.Unschedulable || node.DeletionTimestamp != nil {
+	if !facts.IsSchedulable(node) {
 		return false
 	}
 	for _, taint := range node.Spec.Taints {
@@ -145,18 +144,14 @@ func isOpen(node *v1.Node) bool {
 			return false
 		}
 	}
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == v1.NodeReady {
-			return condition.Status == v1.ConditionTrue
-		}
-	}
-	return true
+	ready := facts.ReadyCondition(node)
+	return ready == nil || ready.Status == v1.ConditionTrue
 }
 
 // podOf returns a pod as the ledger counts it. Pods that have ended are on no
 // node, nor are placeholders of resource slack: they give way to any other.
 func podOf(pod *v1.Pod) (out clusterscore.Pod) {
-	if pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed || pod.Labels[slack.PlaceholderLabel] != "" {
+	if facts.IsFinished(pod) || pod.Labels[slack.PlaceholderLabel] != "" {
 		return out
 	}
 	out.Node = pod.Spec.NodeName

@@ -11,12 +11,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
-	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,6 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 )
 
 // hub is an API server, with faults if wanted, and the controller over it.
@@ -49,12 +47,6 @@ type hub struct {
 func newHub(t *testing.T, adopt Adopt, objects ...client.Object) *hub {
 	t.Helper()
 	h := &hub{T: t, adopt: adopt, now: time.Unix(1_795_239_886, 0)}
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, clusterv1.Install, clusterv1beta2.Install, v1beta1.AddToScheme, clusterv1alpha1.Install} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
 	set := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
 	set.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.LabelSelector, LabelSelector: &metav1.LabelSelector{}}
 	binding := &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web"}}
@@ -74,7 +66,7 @@ func newHub(t *testing.T, adopt Adopt, objects ...client.Object) *hub {
 		}
 		return err
 	}
-	h.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(objects, set, binding)...).
+	h.client = fake.NewClientBuilder().WithScheme(kube.Scheme()).WithObjects(append(objects, set, binding)...).
 		WithStatusSubresource(&v1beta1.Placement{}, &clusterv1beta1.PlacementDecision{}).
 		WithIndex(&clusterv1beta1.PlacementDecision{}, ofPlacement, func(o client.Object) []string {
 			return []string{o.GetLabels()[clusterv1beta1.PlacementLabel]}

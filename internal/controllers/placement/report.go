@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 )
 
@@ -63,20 +64,19 @@ func (c *Controller) tell(object *v1beta1.Placement, status *clusterv1beta1.Plac
 	if before := object.Status.NumberOfSelectedClusters; before != status.NumberOfSelectedClusters {
 		c.recorder.Eventf(object, nil, v1.EventTypeNormal, "DecisionUpdate", "Decide", "%d clusters are chosen, before it were %d", status.NumberOfSelectedClusters, before)
 	}
-	for _, condition := range status.Conditions {
-		before := meta.FindStatusCondition(object.Status.Conditions, condition.Type)
-		if before != nil && before.Status == condition.Status && before.Reason == condition.Reason {
-			continue
-		}
-		// One of the conditions is good when it is false.
-		good := (condition.Status == metav1.ConditionTrue) != (condition.Type == clusterv1beta1.PlacementConditionMisconfigured)
-		if before == nil && good {
-			continue
-		}
-		kind := v1.EventTypeNormal
-		if !good {
-			kind = v1.EventTypeWarning
-		}
-		c.recorder.Eventf(object, nil, kind, condition.Reason, condition.Type, "%s", condition.Message)
+	setup.RecordConditions(c.recorder, object, object.Status.Conditions, status.Conditions, eventType)
+}
+
+// eventType returns the type of the event for a changed condition, "" for none: a
+// new placement without problems only reports its decisions.
+func eventType(before, after *metav1.Condition) string {
+	// PlacementMisconfigured is the condition that is False in a healthy placement.
+	healthy := (after.Status == metav1.ConditionTrue) != (after.Type == clusterv1beta1.PlacementConditionMisconfigured)
+	switch {
+	case !healthy:
+		return v1.EventTypeWarning
+	case before == nil:
+		return ""
 	}
+	return v1.EventTypeNormal
 }

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 )
 
@@ -158,12 +159,7 @@ func (c *Controller) remove(ctx context.Context, key types.NamespacedName) error
 	if err != nil || len(there) == 0 {
 		return err
 	}
-	var placement v1beta1.Placement
-	err = c.live.Get(ctx, key, &placement)
-	switch {
-	case err == nil && placement.DeletionTimestamp == nil:
-		return nil // it is back, and its event comes
-	case err != nil && (!apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)):
+	if gone, err := setup.IsGone(ctx, c.live, key, &v1beta1.Placement{}); err != nil || !gone {
 		return err
 	}
 	for i := range there {

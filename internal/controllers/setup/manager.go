@@ -1,52 +1,57 @@
-// Package setup sets up what controllers run in: types, caches and the way to
-// the API server are the same for the program and for the demo.
+// Package setup has what controllers share: the manager with its caches and its
+// connection to the API server, events from conditions, and the check that an
+// object is gone.
 package setup
 
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
-	clusterv1 "open-cluster-management.io/api/cluster/v1"
-	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
-	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
-	"github.com/plimsoll-k8s/plimsoll/internal/controllers/slack"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 )
 
-// Scheme returns the types that controllers read and write.
-func Scheme() *runtime.Scheme {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, v1alpha1.AddToScheme,
-		v1beta1.AddToScheme, clusterv1.Install, clusterv1alpha1.Install, clusterv1beta2.Install,
-	} {
-		utilruntime.Must(add(scheme))
-	}
-	return scheme
-}
-
-// New returns a manager without controllers. The options' scheme and cache are
-// set.
+// New returns a manager without controllers. It sets the scheme and the cache of
+// the options.
 func New(config *rest.Config, options ctrl.Options) (ctrl.Manager, error) {
-	informers, err := patientClient(config)
+	informers, err := retryDialClient(config)
 	if err != nil {
 		return nil, err
 	}
-	options.Scheme = Scheme()
+	options.Scheme = kube.Scheme()
 	options.Cache = cache.Options{
 		HTTPClient: informers, DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
-			&appsv1.Deployment{}: {Transform: slack.Slim}, &appsv1.ReplicaSet{}: {Transform: slack.Slim},
-			&appsv1.StatefulSet{}: {Transform: slack.Slim}, &batchv1.Job{}: {Transform: slack.Slim},
+			&appsv1.Deployment{}: {Transform: stripFields}, &appsv1.ReplicaSet{}: {Transform: stripFields},
+			&appsv1.StatefulSet{}: {Transform: stripFields}, &batchv1.Job{}: {Transform: stripFields},
 		},
 	}
 	return ctrl.NewManager(config, options)
+}
+
+// stripFields removes from a workload, before it is cached, the fields that are
+// only read from workloads with the slack annotation.
+func stripFields(object any) (any, error) {
+	if o, ok := object.(client.Object); ok {
+		o.SetManagedFields(nil)
+		if _, annotated := o.GetAnnotations()[v1alpha1.AnnotationSlack]; annotated {
+			return object, nil
+		}
+	}
+	switch o := object.(type) {
+	case *appsv1.Deployment:
+		o.Annotations, o.Spec.Template, o.Status = nil, v1.PodTemplateSpec{}, appsv1.DeploymentStatus{}
+	case *appsv1.ReplicaSet:
+		o.Annotations, o.Spec.Template, o.Status = nil, v1.PodTemplateSpec{}, appsv1.ReplicaSetStatus{}
+	case *appsv1.StatefulSet:
+		o.Annotations, o.Spec, o.Status = nil, appsv1.StatefulSetSpec{}, appsv1.StatefulSetStatus{}
+	case *batchv1.Job:
+		o.Annotations, o.Spec.Template, o.Status = nil, v1.PodTemplateSpec{}, batchv1.JobStatus{}
+	}
+	return object, nil
 }

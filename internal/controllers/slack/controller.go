@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
@@ -301,14 +302,6 @@ func changed(before, after client.Object) bool {
 	if !ok || !also {
 		return true
 	}
-	ready := func(n *v1.Node) v1.ConditionStatus {
-		for _, condition := range n.Status.Conditions {
-			if condition.Type == v1.NodeReady {
-				return condition.Status
-			}
-		}
-		return ""
-	}
-	return ready(old) != ready(node) || old.Spec.Unschedulable != node.Spec.Unschedulable ||
+	return facts.ReadyStatus(old) != facts.ReadyStatus(node) || old.Spec.Unschedulable != node.Spec.Unschedulable ||
 		fmt.Sprint(old.Spec.Taints, old.Labels, old.Status.Allocatable, old.DeletionTimestamp) != fmt.Sprint(node.Spec.Taints, node.Labels, node.Status.Allocatable, node.DeletionTimestamp)
 }

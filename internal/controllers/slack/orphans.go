@@ -4,9 +4,7 @@ import (
 	"context"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -17,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
@@ -74,24 +73,10 @@ func (c *Controller) remove(ctx context.Context, policy string) error {
 	if len(policy) > v1alpha1.MaxNameLength {
 		return nil // it was never held
 	}
-	if gone, err := c.gone(ctx, policy); err != nil || !gone {
+	object := &unstructured.Unstructured{} // unstructured objects are not cached
+	object.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))
+	if gone, err := setup.IsGone(ctx, c.client, client.ObjectKey{Name: policy}, object); err != nil || !gone {
 		return err
 	}
 	return c.prune(ctx, policy, nil)
-}
-
-// gone reports whether the API server itself says that a policy is not there:
-// what a cache has heard is not enough to delete by. Nor is an API server that
-// does not know of policies at all.
-func (c *Controller) gone(ctx context.Context, name string) (bool, error) {
-	policy := &unstructured.Unstructured{} // such are not read from the cache
-	policy.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))
-	err := c.client.Get(ctx, client.ObjectKey{Name: name}, policy)
-	switch {
-	case err == nil:
-		return policy.GetDeletionTimestamp() != nil, nil
-	case apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
-		return true, nil
-	}
-	return false, err
 }

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
 )
 
 // Reasons of conditions.
@@ -110,17 +111,12 @@ func (c *Controller) write(ctx context.Context, policy *v1alpha1.ResourceSlack, 
 	if err := c.client.Status().Patch(ctx, changed, client.MergeFrom(policy)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("patching status: %w", err)
 	}
-	for _, condition := range status.Conditions {
-		before := meta.FindStatusCondition(policy.Status.Conditions, condition.Type)
-		if before != nil && before.Status == condition.Status && before.Reason == condition.Reason {
-			continue
+	setup.RecordConditions(c.recorder, policy, policy.Status.Conditions, status.Conditions, func(_, after *metav1.Condition) string {
+		if after.Status != metav1.ConditionTrue {
+			return v1.EventTypeWarning
 		}
-		kind := v1.EventTypeNormal
-		if condition.Status != metav1.ConditionTrue {
-			kind = v1.EventTypeWarning
-		}
-		c.recorder.Eventf(policy, nil, kind, condition.Reason, condition.Type, "%s", condition.Message)
-	}
+		return v1.EventTypeNormal
+	})
 	return nil
 }
 

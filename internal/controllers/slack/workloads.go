@@ -7,7 +7,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -41,28 +40,6 @@ func indexAnnotated(object client.Object) []string {
 		return []string{"true"}
 	}
 	return nil
-}
-
-// Slim takes out of a workload that is not annotated, on its way into a cache,
-// what nobody asks for then.
-func Slim(object any) (any, error) {
-	if o, ok := object.(client.Object); ok {
-		o.SetManagedFields(nil)
-		if _, annotated := o.GetAnnotations()[v1alpha1.AnnotationSlack]; annotated {
-			return object, nil
-		}
-	}
-	switch o := object.(type) {
-	case *appsv1.Deployment:
-		o.Annotations, o.Spec.Template, o.Status = nil, v1.PodTemplateSpec{}, appsv1.DeploymentStatus{}
-	case *appsv1.ReplicaSet:
-		o.Annotations, o.Spec.Template, o.Status = nil, v1.PodTemplateSpec{}, appsv1.ReplicaSetStatus{}
-	case *appsv1.StatefulSet:
-		o.Annotations, o.Spec, o.Status = nil, appsv1.StatefulSetSpec{}, appsv1.StatefulSetStatus{}
-	case *batchv1.Job:
-		o.Annotations, o.Spec.Template, o.Status = nil, v1.PodTemplateSpec{}, batchv1.JobStatus{}
-	}
-	return object, nil
 }
 
 // workloads returns those that want to be mirrored.

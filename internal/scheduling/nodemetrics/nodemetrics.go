@@ -25,6 +25,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 )
 
@@ -159,8 +160,7 @@ func (c *cluster) count() error {
 	}
 	byNode := make(map[string][]*v1.Pod, len(nodes))
 	for _, pod := range pods {
-		ended := pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
-		if pod.Spec.NodeName != "" && !ended {
+		if facts.OccupiesNode(pod) {
 			byNode[pod.Spec.NodeName] = append(byNode[pod.Spec.NodeName], pod)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/autoscale"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
@@ -81,7 +82,7 @@ func (r *run) addScaler() error {
 	}
 	r.scaler = s
 	for i := range r.Pods {
-		if isDaemon(r.Pods[i].Object) {
+		if facts.IsNodeBound(r.Pods[i].Object) {
 			s.daemons[int32(i)] = true
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/trace"
@@ -177,7 +178,7 @@ func (d *decisions) result(r *run) []result.Decision {
 			continue // it has not come
 		}
 		p, is := &r.Pods[number], kept.found
-		is.Arrival, is.Why, is.Pod = d.numbers[number], kept.why, p.Object.Namespace+"/"+p.Object.Name
+		is.Arrival, is.Why, is.Pod = d.numbers[number], kept.why, facts.Name(p.Object)
 		is.CPURequest, is.CPULimit = p.Wants.CPURequest, p.Wants.CPULimit
 		is.MemoryRequest, is.MemoryLimit = p.Wants.MemoryRequest, p.Wants.MemoryLimit
 		is.ArrivedSecond, is.WaitedSeconds = p.Arrival, max(r.now-p.Arrival, 0)

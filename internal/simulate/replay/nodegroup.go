@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/autoscale"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 	"github.com/plimsoll-k8s/plimsoll/internal/trace"
 )
@@ -74,8 +75,7 @@ func (g *group) model(nodes []Node) *v1.Node {
 	for _, want := range []bool{false, true} { // counts first, then the first of the most
 		for i := range nodes {
 			node := nodes[i].Object
-			_, controlPlane := node.Labels["node-role.kubernetes.io/control-plane"]
-			if controlPlane || node.Spec.Unschedulable || g.Label != "" && !g.labelled(node) {
+			if facts.IsControlPlane(node) || node.Spec.Unschedulable || g.Label != "" && !g.labelled(node) {
 				continue
 			}
 			shape := amountsOf(node.Status.Allocatable)
@@ -191,15 +191,6 @@ func (g *group) takeDaemons(pods []Pod, daemons map[int32]bool) {
 			g.has = g.has.Minus(needsOf(&pods[i]))
 		}
 	}
-}
-
-// isDaemon reports whether a pod comes with its node.
-func isDaemon(pod *v1.Pod) bool {
-	if _, mirror := pod.Annotations[v1.MirrorPodAnnotationKey]; mirror {
-		return true
-	}
-	owner := metav1.GetControllerOfNoCopy(pod)
-	return owner != nil && owner.Kind == "DaemonSet"
 }
 
 // stays reports whether a pod does not want to be moved.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core/v1/helper/qos"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/outcome"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 	"github.com/plimsoll-k8s/plimsoll/internal/trace"
@@ -35,7 +36,7 @@ func Rescheduled(objects *manifest.Objects, pack int) Input {
 	settled := *objects
 	settled.Running, settled.Pending = nil, nil
 	for _, pod := range objects.Running {
-		if ofItsNode(pod) {
+		if facts.IsNodeBound(pod) {
 			settled.Running = append(settled.Running, pod)
 			continue
 		}
@@ -61,14 +62,6 @@ func Rescheduled(objects *manifest.Objects, pack int) Input {
 	return input
 }
 
-// ofItsNode reports whether a pod can be nowhere else than where it is.
-func ofItsNode(pod *v1.Pod) bool {
-	_, mirror := pod.Annotations[v1.MirrorPodAnnotationKey]
-	return mirror || slices.ContainsFunc(pod.OwnerReferences, func(owner metav1.OwnerReference) bool {
-		return owner.Kind == "DaemonSet" || owner.Kind == "Node"
-	})
-}
-
 // fromObjects makes a run of the pods that have a node and those that have none, in
 // this order.
 func fromObjects(objects *manifest.Objects) Input {
@@ -80,7 +73,7 @@ func fromObjects(objects *manifest.Objects) Input {
 	for _, pod := range slices.Concat(objects.Running, objects.Pending) {
 		p := podOf(pod)
 		bare = bare || p.Wants.CPURequest == 0 || p.Wants.MemoryRequest == 0
-		group := pod.Namespace + "/" + pod.Name
+		group := facts.Name(pod)
 		for _, owner := range pod.OwnerReferences {
 			group = string(owner.UID)
 		}

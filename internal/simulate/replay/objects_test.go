@@ -19,7 +19,7 @@ func TestRescheduled(t *testing.T) {
 	pod := func(name, node string, created int64, owner string) *v1.Pod {
 		p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", CreationTimestamp: metav1.NewTime(time.Unix(created, 0))}, Spec: v1.PodSpec{NodeName: node}}
 		if owner != "" {
-			p.OwnerReferences = []metav1.OwnerReference{{Kind: owner, Name: "o"}}
+			p.OwnerReferences = []metav1.OwnerReference{{Kind: owner, Name: "o", Controller: new(true)}}
 		}
 		return p
 	}

@@ -17,7 +17,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func TestPatientWaitsForWhoCannotBeReached(t *testing.T) {
+func TestRetryDial(t *testing.T) {
 	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 	for name, tc := range map[string]struct {
 		err  error
@@ -31,7 +31,7 @@ func TestPatientWaitsForWhoCannotBeReached(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tries := 0
-			p := patient{roundTrip(func(*http.Request) (*http.Response, error) {
+			p := retryDial{roundTrip(func(*http.Request) (*http.Response, error) {
 				if tries++; tries < 3 {
 					return nil, tc.err
 				}
@@ -52,7 +52,7 @@ func TestPatientWaitsForWhoCannotBeReached(t *testing.T) {
 	}
 	t.Run("given up", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		p := patient{roundTrip(func(*http.Request) (*http.Response, error) {
+		p := retryDial{roundTrip(func(*http.Request) (*http.Response, error) {
 			cancel()
 			return nil, refused
 		}), time.Hour}

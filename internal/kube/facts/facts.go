@@ -1,0 +1,64 @@
+// Package facts answers questions about pods and nodes that several packages
+// ask, such as whether a pod has finished.
+package facts
+
+import (
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ControlPlaneLabel is the label of control-plane nodes, with any value.
+const ControlPlaneLabel = "node-role.kubernetes.io/control-plane"
+
+// IsFinished reports whether a pod has ended: it no longer uses its node.
+func IsFinished(pod *v1.Pod) bool {
+	return pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
+}
+
+// OccupiesNode reports whether a pod is bound to a node and has not finished.
+func OccupiesNode(pod *v1.Pod) bool { return pod.Spec.NodeName != "" && !IsFinished(pod) }
+
+// IsNodeBound reports whether a pod belongs to its node and cannot run on
+// another one: a mirror pod, or a pod controlled by a DaemonSet or a Node.
+func IsNodeBound(pod *v1.Pod) bool {
+	if _, mirror := pod.Annotations[v1.MirrorPodAnnotationKey]; mirror {
+		return true
+	}
+	owner := metav1.GetControllerOfNoCopy(pod)
+	return owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node")
+}
+
+// IsControlPlane reports whether a node is a control-plane node.
+func IsControlPlane(node *v1.Node) bool {
+	_, found := node.Labels[ControlPlaneLabel]
+	return found
+}
+
+// IsSchedulable reports whether a node is neither cordoned nor being deleted.
+func IsSchedulable(node *v1.Node) bool {
+	return !node.Spec.Unschedulable && node.DeletionTimestamp == nil
+}
+
+// ReadyCondition returns the Ready condition of a node, nil if the node does not
+// report one.
+func ReadyCondition(node *v1.Node) *v1.NodeCondition {
+	for i := range node.Status.Conditions {
+		if condition := &node.Status.Conditions[i]; condition.Type == v1.NodeReady {
+			return condition
+		}
+	}
+	return nil
+}
+
+// ReadyStatus returns the status of the Ready condition of a node, "" if the node
+// does not report one.
+func ReadyStatus(node *v1.Node) v1.ConditionStatus {
+	if ready := ReadyCondition(node); ready != nil {
+		return ready.Status
+	}
+	return ""
+}
+
+// Name returns NAMESPACE/NAME of an object, which identifies it among objects of
+// its kind.
+func Name(object metav1.Object) string { return object.GetNamespace() + "/" + object.GetName() }

@@ -1,0 +1,27 @@
+package kube
+
+import (
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
+
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+)
+
+// Scheme returns a new scheme with every type that Plimsoll reads or writes: those
+// of Kubernetes, CRDs, ResourceSlack, and those of Open Cluster Management.
+func Scheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme,
+		v1beta1.AddToScheme, clusterv1.Install, clusterv1alpha1.Install, clusterv1beta2.Install,
+	} {
+		utilruntime.Must(add(scheme))
+	}
+	return scheme
+}
