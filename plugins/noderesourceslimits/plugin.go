@@ -19,6 +19,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/allocation"
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/saturate"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 )
 
@@ -92,7 +93,7 @@ func (pl *Plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, no
 		allocatable := r.Allocatable(node)
 		sum := sums.Of(r.Resource)
 		sum.Add(pending.Of(r.Resource))
-		raw = allocation.Add(raw, allocation.Headroom(allocatable, sum.LimitWithDefault(r.defaultLimit, allocatable), r.weight))
+		raw = saturate.Add(raw, allocation.Headroom(allocatable, sum.LimitWithDefault(r.defaultLimit, allocatable), r.weight))
 	}
 	return raw, nil
 }

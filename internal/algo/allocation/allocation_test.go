@@ -106,7 +106,7 @@ func amounts() *rapid.Generator[int64] {
 	)
 }
 
-func saturate(n *big.Int) int64 {
+func clamp(n *big.Int) int64 {
 	if n.IsInt64() && n.Int64() != math.MinInt64 {
 		return n.Int64()
 	}
@@ -135,19 +135,10 @@ func TestAgainstBigIntegers(t *testing.T) {
 		if allocatable > 0 {
 			n := new(big.Int).Sub(big.NewInt(allocatable), big.NewInt(limits))
 			n.Mul(n, big.NewInt(100*w))
-			want = saturate(n.Quo(n, big.NewInt(allocatable)))
+			want = clamp(n.Quo(n, big.NewInt(allocatable)))
 		}
 		if got := Headroom(allocatable, limits, w); got != want {
 			t.Fatalf("Headroom(%d, %d, %d) = %d, want %d", allocatable, limits, w, got, want)
-		}
-
-		a, b := rapid.Int64().Draw(t, "a"), rapid.Int64().Draw(t, "b")
-		exact := new(big.Int).Add(big.NewInt(a), big.NewInt(b))
-		switch got := Add(a, b); {
-		case exact.IsInt64() && got != exact.Int64(),
-			!exact.IsInt64() && exact.Sign() > 0 && got != math.MaxInt64,
-			!exact.IsInt64() && exact.Sign() < 0 && got != math.MinInt64:
-			t.Fatalf("Add(%d, %d) = %d, want %s", a, b, got, exact)
 		}
 	})
 }

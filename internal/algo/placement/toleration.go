@@ -1,6 +1,10 @@
 package placement
 
-import "math"
+import (
+	"math"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/saturate"
+)
 
 // Forever is the instant that never comes: the end of what does not end.
 const Forever int64 = math.MaxInt64
@@ -48,7 +52,7 @@ func (t *Toleration) end(taint *Taint) int64 {
 	if t.Seconds == nil || taint.Effect == NoSelectIfNew {
 		return Forever
 	}
-	return addSaturated(taint.Added, *t.Seconds)
+	return saturate.Add(taint.Added, *t.Seconds)
 }
 
 // toleratedUntil returns the instant at which the last of the tolerations of a
@@ -86,16 +90,4 @@ func (r *Request) repelled(c *Cluster, chosen bool) (by int32, avoided bool, unt
 		}
 	}
 	return -1, avoided, until
-}
-
-// addSaturated returns a + b, or the end of int64 that it passes.
-func addSaturated(a, b int64) int64 {
-	sum := a + b
-	switch {
-	case a > 0 && b > 0 && sum < 0:
-		return math.MaxInt64
-	case a < 0 && b < 0 && sum >= 0:
-		return math.MinInt64
-	}
-	return sum
 }

@@ -8,10 +8,7 @@
 // plans follow one another without unrest.
 package slack
 
-import (
-	"math"
-	"math/bits"
-)
+import "github.com/plimsoll-k8s/plimsoll/internal/algo/saturate"
 
 // The resources that are planned, as indexes of Amounts.
 const (
@@ -29,11 +26,7 @@ type Amounts [resources]int64
 // Plus returns the sum, at most the largest number there is.
 func (a Amounts) Plus(b Amounts) Amounts {
 	for r := range a {
-		if a[r] > math.MaxInt64-b[r] {
-			a[r] = math.MaxInt64
-		} else {
-			a[r] += b[r]
-		}
+		a[r] = saturate.Add(a[r], b[r])
 	}
 	return a
 }
@@ -49,7 +42,7 @@ func (a Amounts) Minus(b Amounts) Amounts {
 // Times returns n times the amounts, at most the largest number there is.
 func (a Amounts) Times(n int64) Amounts {
 	for r := range a {
-		a[r] = mulDiv(a[r], n, 1)
+		a[r] = saturate.Multiply(a[r], n)
 	}
 	return a
 }
@@ -113,31 +106,7 @@ func (a Amounts) share(rate int64) Amounts {
 }
 
 // Share returns rate millionths of a number, both at least 0, rounded up.
-func Share(number, rate int64) int64 { return mulDivUp(number, rate, Millionth) }
-
-// mulDiv returns a x b / c, rounded down, at most the largest number there is;
-// a and b are at least 0, c at least 1.
-func mulDiv(a, b, c int64) int64 {
-	high, low := bits.Mul64(uint64(a), uint64(b))
-	if high >= uint64(c) {
-		return math.MaxInt64
-	}
-	quotient, _ := bits.Div64(high, low, uint64(c))
-	return int64(min(quotient, math.MaxInt64))
-}
-
-// mulDivUp is mulDiv, rounded up.
-func mulDivUp(a, b, c int64) int64 {
-	high, low := bits.Mul64(uint64(a), uint64(b))
-	if high >= uint64(c) {
-		return math.MaxInt64
-	}
-	quotient, rest := bits.Div64(high, low, uint64(c))
-	if rest > 0 {
-		quotient++
-	}
-	return int64(min(quotient, math.MaxInt64))
-}
+func Share(number, rate int64) int64 { return saturate.MulDivUp(number, rate, Millionth) }
 
 // divUp returns a / b, rounded up; b is at least 1.
 func divUp(a, b int64) int64 {

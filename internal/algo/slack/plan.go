@@ -1,6 +1,10 @@
 package slack
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/saturate"
+)
 
 // Base is what a rate is a part of.
 type Base int
@@ -236,14 +240,14 @@ func (p *Plan) smoothSize(bound Amounts) Amounts {
 	}
 	var size Amounts
 	for r := range size {
-		size[r] = mulDivUp(p.rem[r], bound[lead], p.rem[lead])
+		size[r] = saturate.MulDivUp(p.rem[r], bound[lead], p.rem[lead])
 	}
 	return size
 }
 
 // ratioLess reports whether a/b < c/d; b and d are at least 1.
 func ratioLess(a, b, c, d int64) bool {
-	return mulDiv(a, Millionth, b) < mulDiv(c, Millionth, d)
+	return saturate.MulDiv(a, Millionth, b) < saturate.MulDiv(c, Millionth, d)
 }
 
 // settle sums up, and says what is missing or over.

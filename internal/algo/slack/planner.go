@@ -1,6 +1,10 @@
 package slack
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/saturate"
+)
 
 // DefaultCoolDown is how long less has to be wanted before a plan shrinks, in
 // seconds.
@@ -112,7 +116,7 @@ func drifted(before, now Amounts) bool {
 		if apart < 0 {
 			apart = -apart
 		}
-		if apart > 0 && mulDiv(apart, 5, 1) >= max(before[r], now[r]) {
+		if apart > 0 && saturate.Multiply(apart, 5) >= max(before[r], now[r]) {
 			return true
 		}
 	}

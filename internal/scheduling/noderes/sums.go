@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/allocation"
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/saturate"
 )
 
 // Sum adds up what the pods of a node ask of one resource.
@@ -27,14 +27,14 @@ type Sum struct {
 
 // Add takes one more pod in.
 func (s *Sum) Add(a Amount) {
-	s.Request = allocation.Add(s.Request, a.Request)
-	s.FlooredLimit = allocation.Add(s.FlooredLimit, max(a.Limit, a.Request))
+	s.Request = saturate.Add(s.Request, a.Request)
+	s.FlooredLimit = saturate.Add(s.FlooredLimit, max(a.Limit, a.Request))
 	if a.Unbounded {
-		s.PartialLimit = allocation.Add(s.PartialLimit, a.Limit)
+		s.PartialLimit = saturate.Add(s.PartialLimit, a.Limit)
 		s.Unbounded++
 		return
 	}
-	s.Limit = allocation.Add(s.Limit, a.Limit)
+	s.Limit = saturate.Add(s.Limit, a.Limit)
 }
 
 // LimitWithDefault returns the sum of the limits of all pods, where an
@@ -45,9 +45,9 @@ func (s *Sum) LimitWithDefault(byDefault, allocatable int64) int64 {
 		return s.Limit
 	}
 	if byDefault == 0 {
-		return allocation.Add(s.Limit, allocation.Multiply(s.Unbounded, allocatable))
+		return saturate.Add(s.Limit, saturate.Multiply(s.Unbounded, allocatable))
 	}
-	return allocation.Add(allocation.Add(s.Limit, s.PartialLimit), allocation.Multiply(s.Unbounded, byDefault))
+	return saturate.Add(saturate.Add(s.Limit, s.PartialLimit), saturate.Multiply(s.Unbounded, byDefault))
 }
 
 type namedSum struct {
