@@ -4,13 +4,15 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/risk"
 )
 
 // The defaults of the arguments; see the fields.
 const (
 	DefaultAllocatableCPUWeight int64 = 1 << 20
-	DefaultSmoothingWindowSize  int64 = 5
-	DefaultRiskLimitWeight            = 0.5
+	DefaultSmoothingWindowSize  int64 = risk.DefaultWindow
+	DefaultRiskLimitWeight            = risk.DefaultLimitWeight
 	DefaultPollInterval               = 30 * time.Second
 	DefaultMaxLoadAge                 = 5 * time.Minute
 )

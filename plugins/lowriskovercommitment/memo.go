@@ -95,5 +95,5 @@ func (pl *Plugin) risk(n *nodeRisk, judged *judged, node fwk.NodeInfo, c *cycle)
 		measured, _ := judged.measured(c.load, node)
 		loadRisk = pl.loadRisk(r, node, judged, measured)
 	}
-	return risk.Combine(limitRisk, loadRisk, judged.limitWeight)
+	return risk.Model{LimitWeight: judged.limitWeight}.Combine(limitRisk, loadRisk)
 }

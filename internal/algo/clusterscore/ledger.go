@@ -186,10 +186,6 @@ type Load struct {
 	Known [resources]bool
 }
 
-// samples is how many samples the deviations are taken to be smoothed over, as
-// plugin LowRiskOverCommitment does by default.
-const samples = 5
-
 // LoadRisk returns how likely the pods of the cluster are to use more than they
 // request, in [0, 1]: of each resource the mean of the nodes' load risks (see
 // risk.Resource.LoadRisk) by allocatable amount, over the nodes whose load is
@@ -211,7 +207,7 @@ func (l *Ledger) LoadRisk(load func(node string) Load) (highest float64, known b
 			}
 			allocatable := float64(a.Allocatable[r])
 			measured[r] += allocatable
-			weighted[r] += allocatable * a.claims(Resource(r)).LoadRisk(is.Of[r], samples)
+			weighted[r] += allocatable * a.claims(Resource(r)).LoadRisk(is.Of[r], risk.DefaultWindow)
 		}
 	}
 	for r, sums := range l.Sums() {
@@ -224,13 +220,12 @@ func (l *Ledger) LoadRisk(load func(node string) Load) (highest float64, known b
 
 // claims returns what is asked of one resource of the node.
 func (a *account) claims(r Resource) risk.Resource {
-	idle := risk.IdleCPU
+	newResource := risk.NewCPU
 	if r == Memory {
-		idle = risk.IdleMemory
+		newResource = risk.NewMemory
 	}
-	return risk.Resource{
-		Capacity: float64(a.Allocatable[r]), Machine: float64(max(a.Machine[r], a.Allocatable[r])),
-		Requests: a.asked[r].requests.float(), Limits: a.asked[r].limits.float(),
-		Unbounded: a.asked[r].unbounded > 0, Idle: idle,
-	}
+	out := newResource(float64(a.Allocatable[r]), float64(a.Machine[r]))
+	out.Requests, out.Limits = a.asked[r].requests.float(), a.asked[r].limits.float()
+	out.Unbounded = a.asked[r].unbounded > 0
+	return out
 }

@@ -27,11 +27,11 @@ func TestObserved(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	// Values between two bins are in the lower one, 0 in the first.
-	got := observe(0, 0.2, 0.25, 0.3, 1, 1, 1, 7).Shares(4)
+	got := observe(0, 0.2, 0.25, 0.3, 1, 1, 1, 7).Histogram(4)
 	if diff := cmp.Diff([]float64{3.0 / 8, 1.0 / 8, 0, 4.0 / 8}, got); diff != "" {
 		t.Error(diff)
 	}
-	if o := (&Observed{}); o.Load() != (Load{}) || o.Seen() != 0 || o.Distance(Fit(Load{0.5, 0.1}, 1)) != 0 {
+	if o := (&Observed{}); o.Load() != (Load{}) || o.Count() != 0 || o.Distance(Fit(Load{0.5, 0.1}, 1)) != 0 {
 		t.Error("there is something where nothing was seen")
 	}
 }
@@ -74,7 +74,7 @@ func TestObservedAgainstSortedValues(t *testing.T) {
 			t.Fatalf("%+v, want %v and %v", got, mean, deviation)
 		}
 		var sum float64
-		for _, share := range o.Shares(20) {
+		for _, share := range o.Histogram(20) {
 			sum += share
 		}
 		if !near(sum, 1, 1e-9) {
@@ -92,10 +92,10 @@ func TestObservedAgainstSortedValues(t *testing.T) {
 			n := float64(len(values))
 			farthest = max(farthest, math.Abs(float64(i+1)/n-exact.CDF(v)), math.Abs(float64(i)/n-exact.CDF(v)))
 		}
-		for _, share := range fitted.Shares(cells) {
+		for _, share := range fitted.Histogram(cells) {
 			steepest = max(steepest, share)
 		}
-		for _, share := range o.Shares(cells) {
+		for _, share := range o.Histogram(cells) {
 			fullest = max(fullest, share)
 		}
 		got := o.Distance(fitted)
@@ -124,7 +124,7 @@ func TestDistanceTellsShapesApart(t *testing.T) {
 
 func TestSharesOfDistribution(t *testing.T) {
 	// Beta(2, 2): F(x) = 3x^2 - 2x^3: 0.15625, 0.5, 0.84375, 1.
-	got := Fit(Load{0.5, math.Sqrt(0.05)}, 1).Shares(4)
+	got := Fit(Load{0.5, math.Sqrt(0.05)}, 1).Histogram(4)
 	if diff := cmp.Diff([]float64{0.15625, 0.34375, 0.34375, 0.15625}, got, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
 		t.Error(diff)
 	}

@@ -1,59 +1,101 @@
-// Package risk says how much a node risks by taking a pod: the arithmetic of
-// the LowRiskOverCommitment plugin, without Kubernetes.
+// Package risk estimates how much a node is overcommitted: the arithmetic of the
+// LowRiskOverCommitment plugin, without Kubernetes.
 //
-// Two things can go wrong where limits exceed requests. The pods may be
-// promised more than the node has (limit risk: what the limits say), and they
-// may use more than they asked for (load risk: what the measured load says,
-// under a beta distribution fitted to its mean and deviation). Both are in
-// [0, 1], for each resource by itself; a node is as risky as its riskiest
-// resource.
+// Two things can go wrong if limits exceed requests. The limits may exceed what the node can
+// provide (limit risk), and the pods may use more than they request (load risk, estimated from a
+// beta distribution fitted to the measured mean and standard deviation). Both are in [0, 1], for
+// each resource separately; the risk of a node is that of its riskiest resource.
 //
-// Source of the model: the LowRiskOverCommitment plugin of the Kubernetes
-// scheduler plugins, from which it differs as docs/plugins says.
+// The model is that of the LowRiskOverCommitment plugin of kubernetes-sigs/scheduler-plugins;
+// docs/plugins/lowriskovercommitment.md lists the differences.
 package risk
 
 import "math"
 
-// What a node without any requests may use of its allocatable amount before
-// its load counts as overuse. The system, the kubelet and the agents of a
-// machine that runs nothing else use a few percent of its CPU and, on small
-// machines, up to a quarter of its memory. Without an allowance the idlest node
-// looks as risky as an overrun one to a pod that asks for little or nothing.
+// The idle utilization: the fraction of its allocatable amount that a node without any requests may
+// use before its load counts as overuse. The operating system, the kubelet and node agents use a few
+// percent of the CPU and, on small nodes, up to a quarter of the memory. Without this allowance an
+// idle node would look as risky as an overloaded one to a pod with small or no requests.
 const (
 	IdleCPU    = 0.1
 	IdleMemory = 0.25
 )
 
-// Resource is one resource of one node and what is asked of it, all in one
-// unit.
+// The defaults of the Model.
+const (
+	DefaultWindow      = 5
+	DefaultLimitWeight = 0.5
+)
+
+// Model holds the parameters that turn limit risk and load risk into one risk.
+type Model struct {
+	// Window is the number of samples that measured deviations are averaged over, at least 1.
+	Window float64
+	// LimitWeight is the weight of limit risk, in [0, 1]; load risk has the rest.
+	LimitWeight float64
+}
+
+// DefaultModel has the default parameters of the LowRiskOverCommitment plugin.
+var DefaultModel = Model{Window: DefaultWindow, LimitWeight: DefaultLimitWeight}
+
+// Resource is one resource of one node with the requests and limits of its pods, all in one unit.
 type Resource struct {
-	// Capacity is what the node lets pods have: its allocatable amount.
+	// Capacity is the allocatable amount of the node.
 	Capacity float64
-	// Machine is what the whole machine has; load is measured against it.
+	// Machine is the capacity of the whole machine. Load is a fraction of it.
 	Machine float64
-	// Requests and Limits are the sums over the pods already on the node, each
-	// pod's limit taken at least as high as its request.
+	// Requests and Limits are the sums over the pods on the node. The limit of a pod counts as at
+	// least its request.
 	Requests, Limits float64
-	// Unbounded: one of these pods has a container without a limit.
+	// Unbounded is set if one of these pods has a container without a limit.
 	Unbounded bool
 	// PodRequest, PodLimit and PodUnbounded are the same for the pending pod.
 	PodRequest, PodLimit float64
 	PodUnbounded         bool
-	// Recent is what pods on the node are expected to use that came too late for
-	// the measured load to have it.
+	// Recent is the expected use of pods that arrived too late to be included in the measured load.
 	Recent float64
-	// Idle is the fraction of the capacity that a node without requests may use:
-	// IdleCPU or IdleMemory.
+	// Idle is the idle utilization: IdleCPU or IdleMemory.
 	Idle float64
 }
 
-// LimitRisk returns how much of what the limits promise beyond the requests
-// the node could not deliver, if it took the pod:
+// NewCPU returns the CPU of a node. A machine has at least the allocatable amount.
+func NewCPU(allocatable, machine float64) Resource {
+	return Resource{Capacity: allocatable, Machine: max(machine, allocatable), Idle: IdleCPU}
+}
+
+// NewMemory returns the memory of a node. A machine has at least the allocatable amount.
+func NewMemory(allocatable, machine float64) Resource {
+	return Resource{Capacity: allocatable, Machine: max(machine, allocatable), Idle: IdleMemory}
+}
+
+// AddPod adds the request and the limit of a pod to those on the node.
+func (r *Resource) AddPod(request, limit float64, unbounded bool) {
+	r.Requests += request
+	r.Limits += max(limit, request)
+	r.Unbounded = r.Unbounded || unbounded
+}
+
+// Risk returns the risk of a resource under a measured load. If the load is unknown or invalid, it
+// is the limit risk.
+func (m Model) Risk(r Resource, load Load, known bool) float64 {
+	if !known || !load.Valid() {
+		return r.LimitRisk()
+	}
+	return m.Combine(r.LimitRisk(), r.LoadRisk(load, m.Window))
+}
+
+// Combine returns the weighted mean of limit risk and load risk.
+func (m Model) Combine(limitRisk, loadRisk float64) float64 {
+	return m.LimitWeight*limitRisk + (1-m.LimitWeight)*loadRisk
+}
+
+// LimitRisk returns the fraction of the limits beyond the requests that the node could not provide
+// with the pending pod:
 //
 //	request = requests with the pod, at most the capacity
 //	limit   = limits with the pod; at least the capacity if a pod is unbounded
 //	excess  = limit - request, allowed = min(limit, capacity) - request
-//	risk    = 1 - allowed / excess, 0 where there is no excess
+//	risk    = 1 - allowed / excess, 0 if there is no excess
 func (r Resource) LimitRisk() float64 {
 	request := min(r.Requests+r.PodRequest, r.Capacity)
 	limit := r.Limits + r.PodLimit
@@ -68,27 +110,26 @@ func (r Resource) LimitRisk() float64 {
 	return 1 - allowed/excess
 }
 
-// LoadRisk returns the probability that the pods on the node use more than
-// they requested, given that their limits hold. Load is measured against the
-// whole machine; window is the number of samples its deviation was smoothed
-// over, at least 1. What recent pods will use moves the mean up: without it a
-// node that has just been given pods looks safer with each of them, since their
-// requests count at once and their use does not.
+// LoadRisk returns the probability that the pods on the node use more than they request, given that
+// they stay within their limits. Load is a fraction of the whole machine; window is the number of
+// samples that its deviation is averaged over, at least 1.
 //
-// The threshold is the requests of the pods on the node; where they request
-// nothing it is the request of the pending pod, and no less than the idle
-// allowance. The bound is their limits, where all are bounded and together
-// under the capacity.
+// The expected use of recent pods is added to the mean. Otherwise a node would look safer with each
+// new pod, because requests count immediately and use does not.
+//
+// The threshold is the requests of the pods on the node. If they request nothing, it is the request
+// of the pending pod, and at least the idle utilization. The bound is the sum of the limits, if all
+// pods are bounded and the sum is less than the capacity.
 func (r Resource) LoadRisk(load Load, window float64) float64 {
 	if r.Recent > 0 && r.Machine > 0 {
 		load.Mean = min(load.Mean+r.Recent/r.Machine, 1)
 	}
-	return Fit(load.OfAllocatable(r.Machine, r.Capacity), window).Overuse(r.claims())
+	threshold, bound := r.thresholdAndBound()
+	return Fit(load.relativeTo(r.Machine, r.Capacity), window).overuse(threshold, bound)
 }
 
-// claims returns the threshold and the bound of LoadRisk, as fractions of the
-// capacity.
-func (r Resource) claims() (threshold, bound float64) {
+// thresholdAndBound returns the threshold and the bound of LoadRisk, as fractions of the capacity.
+func (r Resource) thresholdAndBound() (threshold, bound float64) {
 	if r.Capacity <= 0 {
 		return 0, 1
 	}
@@ -103,15 +144,8 @@ func (r Resource) claims() (threshold, bound float64) {
 	return min(threshold, 1), bound
 }
 
-// Combine weighs the two risks: limitWeight of the one and the rest of the
-// other, limitWeight in [0, 1].
-func Combine(limitRisk, loadRisk, limitWeight float64) float64 {
-	return limitWeight*limitRisk + (1-limitWeight)*loadRisk
-}
-
-// Score turns the risk of a node into its score, 100 for none and 0 for
-// certain, rounded to the nearest integer. What is not a number is taken as
-// the highest risk.
+// Score converts the risk of a node into its score: 100 for risk 0, 0 for risk 1, rounded to the
+// nearest integer. NaN counts as the highest risk.
 func Score(risk float64) int64 {
 	if math.IsNaN(risk) {
 		return 0

@@ -171,7 +171,7 @@ func TestOveruseFallsWithTheThreshold(t *testing.T) {
 		low := rapid.Float64Range(0, 1).Draw(t, "low")
 		high := rapid.Float64Range(low, 1).Draw(t, "high")
 		bound := rapid.Float64Range(high, 1).Draw(t, "bound")
-		if a, b := d.Overuse(low, bound), d.Overuse(high, bound); a < b-1e-9 {
+		if a, b := d.overuse(low, bound), d.overuse(high, bound); a < b-1e-9 {
 			t.Fatalf("%+v: overuse of %v is %v, of %v it is %v", d, low, a, high, b)
 		}
 	})
@@ -188,7 +188,7 @@ func TestIdleEmptyNodeIsNeverWorse(t *testing.T) {
 		idleLoad := Load{rapid.Float64Range(0, 0.02).Draw(t, "idleMean"), rapid.Float64Range(0, 0.004).Draw(t, "idleStdDev")}
 		weight := rapid.Float64Range(0, 1).Draw(t, "weight")
 		score := func(r Resource, l Load) int64 {
-			return Score(Combine(r.LimitRisk(), r.LoadRisk(l, 5), weight))
+			return Score(Model{5, weight}.Combine(r.LimitRisk(), r.LoadRisk(l, 5)))
 		}
 		if a, b := score(idle, idleLoad), score(busy, busyLoad); a < b {
 			t.Fatalf("idle %+v scores %d, busy %+v scores %d", idle, a, busy, b)
@@ -220,7 +220,7 @@ func TestFitAgainstOracle(t *testing.T) {
 			t.Fatalf("moments of %+v are not those asked for", oracle)
 		}
 		x := rapid.Float64Range(0, 1).Draw(t, "x")
-		if got, want := d.AtMost(x), oracle.CDF(x); !near(got, want, 1e-9) {
+		if got, want := d.CDF(x), oracle.CDF(x); !near(got, want, 1e-9) {
 			t.Fatalf("F(%v) = %v, want %v", x, got, want)
 		}
 		if oracle.Alpha < 1.5 || oracle.Beta < 1.5 {
@@ -232,8 +232,8 @@ func TestFitAgainstOracle(t *testing.T) {
 			a, b := x*float64(i)/steps, x*float64(i+1)/steps
 			integral += (oracle.Prob(a) + oracle.Prob(b)) / 2 * (b - a)
 		}
-		if !near(d.AtMost(x), integral, 2e-3) {
-			t.Fatalf("F(%v) = %v, the density integrates to %v", x, d.AtMost(x), integral)
+		if !near(d.CDF(x), integral, 2e-3) {
+			t.Fatalf("F(%v) = %v, the density integrates to %v", x, d.CDF(x), integral)
 		}
 	})
 }
@@ -242,13 +242,13 @@ func TestFitAgainstOracle(t *testing.T) {
 func TestFitIsContinuousAtItsLimits(t *testing.T) {
 	for _, mean := range []float64{0.1, 0.5, 0.9} {
 		nearlyStep := Fit(Load{mean, 1e-4}, 1)
-		if nearlyStep.shape != beta || nearlyStep.AtMost(mean-0.01) > 1e-9 || nearlyStep.AtMost(mean+0.01) < 1-1e-9 {
+		if nearlyStep.shape != beta || nearlyStep.CDF(mean-0.01) > 1e-9 || nearlyStep.CDF(mean+0.01) < 1-1e-9 {
 			t.Errorf("mean %v: a deviation of 1e-4 is not nearly a step: %+v", mean, nearlyStep)
 		}
 		most := math.Sqrt(mean * (1 - mean))
 		nearlyTwo, two := Fit(Load{mean, most * (1 - 1e-6)}, 1), Fit(Load{mean, most}, 1)
-		if nearlyTwo.shape != beta || two.shape != twoPoint || !near(nearlyTwo.AtMost(0.5), two.AtMost(0.5), 1e-3) {
-			t.Errorf("mean %v: F(0.5) jumps from %v to %v", mean, nearlyTwo.AtMost(0.5), two.AtMost(0.5))
+		if nearlyTwo.shape != beta || two.shape != twoPoint || !near(nearlyTwo.CDF(0.5), two.CDF(0.5), 1e-3) {
+			t.Errorf("mean %v: F(0.5) jumps from %v to %v", mean, nearlyTwo.CDF(0.5), two.CDF(0.5))
 		}
 	}
 }
@@ -259,7 +259,7 @@ func FuzzScoreIsInRange(f *testing.F) {
 	f.Add(1e-300, 1e300, 1e300, 1e300, 1e300, 1e300, 1e300, 1e300, 1e300, 1.0)
 	f.Fuzz(func(t *testing.T, capacity, machine, requests, limits, podRequest, podLimit, mean, stdDev, window, weight float64) {
 		r := Resource{Capacity: capacity, Machine: machine, Requests: requests, Limits: limits, PodRequest: podRequest, PodLimit: podLimit}
-		if got := Score(Combine(r.LimitRisk(), r.LoadRisk(Load{mean, stdDev}, window), weight)); got < 0 || got > 100 {
+		if got := Score(Model{window, weight}.Combine(r.LimitRisk(), r.LoadRisk(Load{mean, stdDev}, window))); got < 0 || got > 100 {
 			t.Errorf("score %d", got)
 		}
 	})
@@ -283,6 +283,6 @@ func Example() {
 	// varying by a tenth, is over the four requested cores about half the time.
 	r := Resource{Capacity: 8, Machine: 8, Requests: 4, Limits: 12, PodRequest: 1, PodLimit: 2}
 	limit, load := r.LimitRisk(), r.LoadRisk(Load{Mean: 0.5, StdDev: 0.1}, 5)
-	fmt.Printf("limit risk %.3f, load risk %.3f, score %d\n", limit, load, Score(Combine(limit, load, 0.5)))
+	fmt.Printf("limit risk %.3f, load risk %.3f, score %d\n", limit, load, Score(DefaultModel.Combine(limit, load)))
 	// Output: limit risk 0.667, load risk 0.500, score 42
 }

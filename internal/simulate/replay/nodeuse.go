@@ -43,7 +43,7 @@ func useOf(observed []risk.Observed, nodes []node) result.ResourceUse {
 	var used []int // numbers of the nodes that had pods
 	var means, deviations, distances []float64
 	for i := range observed {
-		if observed[i].Seen() == 0 {
+		if observed[i].Count() == 0 {
 			continue
 		}
 		load := observed[i].Load()
@@ -81,10 +81,10 @@ func tellingNode(name, why string, observed *risk.Observed) result.TellingNode {
 	fitted := risk.Fit(load, 1)
 	alpha, beta := fitted.Parameters()
 	return result.TellingNode{
-		Node: name, Why: []string{why}, Steps: observed.Seen(),
+		Node: name, Why: []string{why}, Steps: observed.Count(),
 		Mean: round(load.Mean), Deviation: round(load.StdDev), Distance: round(observed.Distance(fitted)),
 		Alpha: significant(alpha), Beta: significant(beta),
-		Observed: rounded(observed.Shares(result.UseBins)), Fitted: rounded(fitted.Shares(result.UseBins)),
+		Observed: rounded(observed.Histogram(result.UseBins)), Fitted: rounded(fitted.Histogram(result.UseBins)),
 	}
 }
 

@@ -1,10 +1,6 @@
 package replay
 
-import (
-	"github.com/plimsoll-k8s/plimsoll/api/config"
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/risk"
-	"github.com/plimsoll-k8s/plimsoll/load"
-)
+import "github.com/plimsoll-k8s/plimsoll/internal/algo/risk"
 
 // maxRisks is how often in a run the risk of all nodes is worked out, at most: an
 // integral for each node and resource, which takes as long as scoring a pod.
@@ -37,29 +33,12 @@ func (s *risks) add(r *run) {
 
 // riskOf returns the risk of a node: that of its riskier resource.
 func (r *run) riskOf(n *node) float64 {
-	cpu := risk.Resource{Capacity: n.has.CPU, Machine: n.machineCPU, Idle: risk.IdleCPU}
-	memory := risk.Resource{Capacity: n.has.Memory, Machine: n.has.MachineMemory, Idle: risk.IdleMemory}
+	cpu, memory := risk.NewCPU(n.has.CPU, n.machineCPU), risk.NewMemory(n.has.Memory, n.has.MachineMemory)
 	for _, number := range n.pods {
 		p := &r.Pods[number].Wants
-		add(&cpu, p.CPURequest, p.CPULimit)
-		add(&memory, p.MemoryRequest, p.MemoryLimit)
+		cpu.AddPod(p.CPURequest, p.CPULimit, p.CPULimit == 0)
+		memory.AddPod(p.MemoryRequest, p.MemoryLimit, p.MemoryLimit == 0)
 	}
 	measured := r.load.newest.Nodes[n.name]
-	return max(combined(cpu, measured.CPU, measured.HasCPU), combined(memory, measured.Memory, measured.HasMemory))
-}
-
-// add adds what a pod asks for to a resource of its node. A limit of 0 is none.
-func add(to *risk.Resource, request, limit float64) {
-	to.Requests += request
-	to.Limits += max(limit, request)
-	to.Unbounded = to.Unbounded || limit == 0
-}
-
-// combined returns the risk of a resource: of limits alone while its load is not
-// known.
-func combined(of risk.Resource, measured load.Utilization, known bool) float64 {
-	if !known || !measured.Valid() {
-		return of.LimitRisk()
-	}
-	return risk.Combine(of.LimitRisk(), of.LoadRisk(measured, float64(config.DefaultSmoothingWindowSize)), config.DefaultRiskLimitWeight)
+	return max(risk.DefaultModel.Risk(cpu, measured.CPU, measured.HasCPU), risk.DefaultModel.Risk(memory, measured.Memory, measured.HasMemory))
 }
