@@ -129,7 +129,7 @@ func viewNode(node *v1.Node, pods []*v1.Pod, measured load.Node) page.LiveNode {
 		allocatable := r.Allocatable(info)
 		limit := sum.Limit + sum.PartialLimit
 		fraction := func(amount int64) float64 { return float64(amount) / float64(max(allocatable, 1)) }
-		u = u.OfAllocatable(float64(r.Capacity(info)), float64(allocatable))
+		u = u.RelativeTo(float64(r.Capacity(info)), float64(allocatable))
 		out.Bars = append(out.Bars, page.LiveBar{
 			Resource: string(r.Name()), Allocatable: format(r, allocatable),
 			Request: format(r, sum.Request), RequestFraction: fraction(sum.Request),

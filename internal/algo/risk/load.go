@@ -18,9 +18,9 @@ func (l Load) Valid() bool {
 	return l.Mean >= 0 && l.StdDev >= 0 && !math.IsInf(l.Mean, 1) && !math.IsInf(l.StdDev, 1)
 }
 
-// relativeTo converts fractions of the whole machine into fractions of its allocatable amount, at
+// RelativeTo converts fractions of the whole machine into fractions of its allocatable amount, at
 // most 1. If nothing is allocatable, the load is 1.
-func (l Load) relativeTo(machine, allocatable float64) Load {
+func (l Load) RelativeTo(machine, allocatable float64) Load {
 	if allocatable <= 0 {
 		return Load{Mean: 1}
 	}

@@ -125,7 +125,7 @@ func (r Resource) LoadRisk(load Load, window float64) float64 {
 		load.Mean = min(load.Mean+r.Recent/r.Machine, 1)
 	}
 	threshold, bound := r.thresholdAndBound()
-	return Fit(load.relativeTo(r.Machine, r.Capacity), window).overuse(threshold, bound)
+	return Fit(load.RelativeTo(r.Machine, r.Capacity), window).overuse(threshold, bound)
 }
 
 // thresholdAndBound returns the threshold and the bound of LoadRisk, as fractions of the capacity.
