@@ -2,10 +2,8 @@ package integration
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -21,6 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
 // loadOfExample is of the nodes of the example in docs/agent.md: on one of them
@@ -38,11 +38,11 @@ func limited(name, node, cpu, memory, cpuLimit, memoryLimit string) *v1.Pod {
 	return pod
 }
 
-// awaitSaid waits until a program has said something.
-func awaitSaid(t *testing.T, said fmt.Stringer, what string) {
+// awaitLog waits until the log of a program contains a text.
+func awaitLog(t *testing.T, log fmt.Stringer, text string) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("%q was not said", what), said, func(context.Context) (bool, error) {
-		return strings.Contains(said.String(), what), nil
+	eventually.True(t, fmt.Sprintf("%q was not logged", text), log, func(context.Context) (bool, error) {
+		return strings.Contains(log.String(), text), nil
 	})
 }
 
@@ -70,11 +70,11 @@ func TestAgent(t *testing.T) {
 	one.create(t, limited("db", "b", "3", "24Gi", "4", "24Gi"))
 	one.create(t, limited("agent", "b", "0", "0", "", ""))
 	now := time.Now().Unix()
-	source := write(t, fmt.Sprintf(loadOfExample, now, now-900, now))
-	saidOne, endOne := one.startController(t, append(flagsOne, "--cluster-name=cluster1", "--hub-kubeconfig="+at("cluster1"), "--load-provider=File", "--load-address="+source)...)
+	source := writeFile(t, fmt.Sprintf(loadOfExample, now, now-900, now))
+	agentOne := one.startController(t, append(flagsOne, "--cluster-name=cluster1", "--hub-kubeconfig="+at("cluster1"), "--load-provider=File", "--load-address="+source)...)
 	two.create(t, readyNode("only", "4", "16Gi", nil))
-	metrics := fmt.Sprintf("127.0.0.1:%d", freePort(t))
-	saidTwo, endTwo := two.startController(t, append(flagsTwo, "--metrics-bind-address="+metrics, "--cluster-name=cluster2", "--hub-kubeconfig="+at("cluster2"))...)
+	metrics := fmt.Sprintf("127.0.0.1:%d", program.FreePort(t))
+	agentTwo := two.startController(t, append(flagsTwo, "--metrics-bind-address="+metrics, "--cluster-name=cluster2", "--hub-kubeconfig="+at("cluster2"))...)
 
 	example := map[string]int32{
 		"freeCPU": -12, "freeMemory": 0, "freeCores": -70, "freeGiB": -49, "limitRoomCPU": -20, "limitRoomMemory": 25,
@@ -85,18 +85,18 @@ func TestAgent(t *testing.T) {
 	half := map[string]int32{"freeCPU": 0, "freeMemory": 0, "freeCores": -84, "freeGiB": -68, "limitRoomCPU": 0, "limitRoomMemory": 0}
 
 	t.Run("scores and resources", func(t *testing.T) {
-		h.awaitScores(t, saidOne, "cluster1", example)
-		h.awaitScores(t, saidTwo, "cluster2", empty)
-		h.awaitResources(t, saidOne, "cluster1", "cpu=80/80 memory=576Gi/576Gi pods=330/330")
-		h.awaitResources(t, saidTwo, "cluster2", "cpu=4/4 memory=16Gi/16Gi pods=110/110")
+		h.awaitScores(t, agentOne, "cluster1", example)
+		h.awaitScores(t, agentTwo, "cluster2", empty)
+		h.awaitResources(t, agentOne, "cluster1", "cpu=80/80 memory=576Gi/576Gi pods=330/330")
+		h.awaitResources(t, agentTwo, "cluster2", "cpu=4/4 memory=16Gi/16Gi pods=110/110")
 	})
 	t.Run("pods come and go, nodes are cordoned", func(t *testing.T) {
 		two.create(t, limited("half", "only", "2", "8Gi", "4", "16Gi"))
-		t.Log("a pod is in the scores after", h.awaitScores(t, saidTwo, "cluster2", half))
+		t.Log("a pod is in the scores after", h.awaitScores(t, agentTwo, "cluster2", half))
 		if err := two.client.Delete(t.Context(), runningPod("half", "", "0", "0"), client.GracePeriodSeconds(0)); err != nil {
 			t.Fatal(err)
 		}
-		h.awaitScores(t, saidTwo, "cluster2", empty)
+		h.awaitScores(t, agentTwo, "cluster2", empty)
 		var special v1.Node
 		if err := one.client.Get(t.Context(), client.ObjectKey{Name: "special"}, &special); err != nil {
 			t.Fatal(err)
@@ -105,7 +105,7 @@ func TestAgent(t *testing.T) {
 		if err := one.client.Update(t.Context(), &special); err != nil {
 			t.Fatal(err)
 		}
-		h.awaitResources(t, saidOne, "cluster1", "cpu=16/80 memory=64Gi/576Gi pods=220/330")
+		h.awaitResources(t, agentOne, "cluster1", "cpu=16/80 memory=64Gi/576Gi pods=220/330")
 	})
 	t.Run("slack", func(t *testing.T) {
 		policy := policyOf("general", "10%", nil)
@@ -119,45 +119,45 @@ func TestAgent(t *testing.T) {
 		}
 		with := map[string]int32{"slackCPU": -50, "slackMemory": 50}
 		maps.Copy(with, example)
-		h.awaitScores(t, saidOne, "cluster1", with)
+		h.awaitScores(t, agentOne, "cluster1", with)
 		if err := one.client.Delete(t.Context(), policy); err != nil {
 			t.Fatal(err)
 		}
-		h.awaitScores(t, saidOne, "cluster1", example)
+		h.awaitScores(t, agentOne, "cluster1", example)
 	})
 	t.Run("what somebody removes on the hub comes back", func(t *testing.T) {
 		score := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: "cluster2", Name: "plimsoll"}}
 		if err := h.client.Delete(t.Context(), score); err != nil {
 			t.Fatal(err)
 		}
-		h.awaitScores(t, saidTwo, "cluster2", empty)
+		h.awaitScores(t, agentTwo, "cluster2", empty)
 	})
 	t.Run("the hub is away", func(t *testing.T) {
-		h.network.cut()
-		awaitSaid(t, saidTwo, "the hub cannot be reached")
+		h.proxy.Disconnect()
+		awaitLog(t, agentTwo, "the hub cannot be reached")
 		two.create(t, limited("half", "only", "2", "8Gi", "4", "16Gi"))
-		eventually(t, "scores of a cluster that is not heard of do not expire", saidTwo, func(ctx context.Context) (bool, error) {
+		eventually.True(t, "scores of a cluster that is not heard of do not expire", agentTwo, func(ctx context.Context) (bool, error) {
 			_, until, err := h.scores(ctx, "cluster2")
 			return until.Before(time.Now()), err
 		})
-		h.network.mend(t)
-		took := h.awaitScores(t, saidTwo, "cluster2", half)
+		h.proxy.Reconnect(t)
+		took := h.awaitScores(t, agentTwo, "cluster2", half)
 		if t.Log("the hub has the newest scores after", took); took > 30*time.Second {
 			t.Errorf("it takes %s", took)
 		}
-		awaitSaid(t, saidTwo, "Reporting goes on")
+		awaitLog(t, agentTwo, "Reporting goes on")
 	})
 	t.Run("the hub says nothing, and old connections lead nowhere", func(t *testing.T) {
-		before := strings.Count(saidTwo.String(), "the hub cannot be reached")
-		h.network.swallow(true)
-		eventually(t, "the silence of the hub is not noticed", saidTwo, func(context.Context) (bool, error) {
-			return strings.Count(saidTwo.String(), "the hub cannot be reached") > before, nil
+		before := strings.Count(agentTwo.String(), "the hub cannot be reached")
+		h.proxy.DropData()
+		eventually.True(t, "the silence of the hub is not noticed", agentTwo, func(context.Context) (bool, error) {
+			return strings.Count(agentTwo.String(), "the hub cannot be reached") > before, nil
 		})
 		if err := two.client.Delete(t.Context(), runningPod("half", "", "0", "0"), client.GracePeriodSeconds(0)); err != nil {
 			t.Fatal(err)
 		}
-		h.network.swallow(false)
-		took := h.awaitScores(t, saidTwo, "cluster2", empty)
+		h.proxy.ForwardData()
+		took := h.awaitScores(t, agentTwo, "cluster2", empty)
 		if t.Log("the hub has the newest scores after", took); took > 30*time.Second {
 			t.Errorf("it takes %s", took)
 		}
@@ -167,13 +167,13 @@ func TestAgent(t *testing.T) {
 		if err := h.client.Delete(t.Context(), account); err != nil {
 			t.Fatal(err)
 		}
-		awaitSaid(t, saidTwo, "which have expired or been revoked: put new ones there, they are read at once")
+		awaitLog(t, agentTwo, "which have expired or been revoked: put new ones there, they are read at once")
 		if err := h.client.Create(t.Context(), &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "cluster2", Name: "plimsoll-agent"}}); err != nil {
 			t.Fatal(err)
 		}
 		h.credentials(t, "cluster2", at("cluster2"))
 		two.create(t, limited("quarter", "only", "1", "4Gi", "2", "8Gi"))
-		h.awaitScores(t, saidTwo, "cluster2", map[string]int32{"freeCPU": 50, "freeMemory": 50, "freeCores": -80, "freeGiB": -62, "limitRoomCPU": 50, "limitRoomMemory": 50})
+		h.awaitScores(t, agentTwo, "cluster2", map[string]int32{"freeCPU": 50, "freeMemory": 50, "freeCores": -80, "freeGiB": -62, "limitRoomCPU": 50, "limitRoomMemory": 50})
 	})
 	t.Run("metrics", func(t *testing.T) {
 		served := scrape(t, metrics, "plimsoll_", "# ")
@@ -189,20 +189,20 @@ func TestAgent(t *testing.T) {
 			t.Errorf("the last report was %s ago (%s): %v", age, last, err)
 		}
 	})
-	endOne()
-	endTwo()
+	agentOne.Stop(t)
+	agentTwo.Stop(t)
 	// The example of the member's rights has all that the agent does there.
-	if strings.Contains(saidOne.String(), "orbidden") {
-		t.Error(saidOne)
+	if strings.Contains(agentOne.String(), "orbidden") {
+		t.Error(agentOne)
 	}
 	if err := two.client.Delete(t.Context(), runningPod("quarter", "", "0", "0"), client.GracePeriodSeconds(0)); err != nil {
 		t.Fatal(err)
 	}
 	t.Run("a restart goes on", func(t *testing.T) {
 		two.create(t, limited("half", "only", "2", "8Gi", "4", "16Gi"))
-		said, end := two.startController(t, append(flagsTwo, "--cluster-name=cluster2", "--hub-kubeconfig="+at("cluster2"))...)
-		h.awaitScores(t, said, "cluster2", half)
-		end()
+		agent := two.startController(t, append(flagsTwo, "--cluster-name=cluster2", "--hub-kubeconfig="+at("cluster2"))...)
+		h.awaitScores(t, agent, "cluster2", half)
+		agent.Stop(t)
 	})
 	t.Run("what somebody else reports is left alone", func(t *testing.T) { h.reportedByOthers(t, two, flagsTwo, at) })
 	t.Run("rights", func(t *testing.T) { h.rights(t, two, flagsTwo, at) })
@@ -210,7 +210,7 @@ func TestAgent(t *testing.T) {
 
 // reportedByOthers has the agent of Open Cluster Management report a cluster's
 // resources first.
-func (h *fleetHub) reportedByOthers(t *testing.T, member *hub, flags []string, at func(string) string) {
+func (h *fleetHub) reportedByOthers(t *testing.T, member *testCluster, flags []string, at func(string) string) {
 	h.accept(t, "cluster3")
 	h.credentials(t, "cluster3", at("cluster3"))
 	managed := &clusterv1.ManagedCluster{}
@@ -224,16 +224,16 @@ func (h *fleetHub) reportedByOthers(t *testing.T, member *hub, flags []string, a
 		t.Fatal(err)
 	}
 	flags = append(flags, "--cluster-name=cluster3", "--hub-kubeconfig="+at("cluster3"))
-	said, end := member.startController(t, flags...)
-	awaitSaid(t, said, `reported by somebody else and left to them" cluster="cluster3"`)
+	agent := member.startController(t, flags...)
+	awaitLog(t, agent, `reported by somebody else and left to them" cluster="cluster3"`)
 	if got, err := h.resources(t.Context(), "cluster3"); err != nil || got != "cpu=7/7 memory=7Gi/7Gi pods=0/0" {
 		t.Error(got, err)
 	}
-	eventually(t, "there are no scores", said, func(ctx context.Context) (bool, error) {
+	eventually.True(t, "there are no scores", agent, func(ctx context.Context) (bool, error) {
 		scores, _, err := h.scores(ctx, "cluster3")
 		return len(scores) > 0, err
 	})
-	end()
+	agent.Stop(t)
 	// One that has the resources to itself until another agent comes: that one's are
 	// not written over.
 	managed = &clusterv1.ManagedCluster{}
@@ -244,20 +244,20 @@ func (h *fleetHub) reportedByOthers(t *testing.T, member *hub, flags []string, a
 	if err := h.client.Status().Update(t.Context(), managed, client.FieldOwner("registration")); err != nil {
 		t.Fatal(err)
 	}
-	said, end = member.startController(t, append(flags, "--cluster-name=cluster2", "--hub-kubeconfig="+at("cluster2"))...)
-	awaitSaid(t, said, `reported by somebody else and left to them" cluster="cluster2"`)
+	agent = member.startController(t, append(flags, "--cluster-name=cluster2", "--hub-kubeconfig="+at("cluster2"))...)
+	awaitLog(t, agent, `reported by somebody else and left to them" cluster="cluster2"`)
 	if got, err := h.resources(t.Context(), "cluster2"); err != nil || got != "cpu=3/4 memory=16Gi/16Gi pods=110/110" {
 		t.Error(got, err)
 	}
-	end()
-	said, end = member.startController(t, append(flags, "--report-resources=always")...)
-	h.awaitResources(t, said, "cluster3", "cpu=4/4 memory=16Gi/16Gi pods=110/110")
-	end()
+	agent.Stop(t)
+	agent = member.startController(t, append(flags, "--report-resources=always")...)
+	h.awaitResources(t, agent, "cluster3", "cpu=4/4 memory=16Gi/16Gi pods=110/110")
+	agent.Stop(t)
 }
 
 // rights tries what an agent may not do, and an agent that has not been given
 // what it needs.
-func (h *fleetHub) rights(t *testing.T, member *hub, flags []string, at func(string) string) {
+func (h *fleetHub) rights(t *testing.T, member *testCluster, flags []string, at func(string) string) {
 	c := placementClient(t, h.credentials(t, "cluster2", at("cluster2")))
 	mine := clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: "cluster2", Name: "plimsoll"}}
 	theirs, another := mine, mine
@@ -282,15 +282,15 @@ func (h *fleetHub) rights(t *testing.T, member *hub, flags []string, at func(str
 		}
 	}
 	// Who takes the name of another cluster is told so, and goes on trying.
-	said, end := member.startController(t, append(flags, "--cluster-name=cluster1", "--hub-kubeconfig="+at("cluster2"))...)
-	awaitSaid(t, said, `is \"cluster1\" the cluster's name there, and has examples/placement/agent-hub-rbac.yaml been applied for it?`)
-	end()
+	agent := member.startController(t, append(flags, "--cluster-name=cluster1", "--hub-kubeconfig="+at("cluster2"))...)
+	awaitLog(t, agent, `is \"cluster1\" the cluster's name there, and has examples/placement/agent-hub-rbac.yaml been applied for it?`)
+	agent.Stop(t)
 }
 
-// What makes no sense is said in one line that names the flag, with exit code 2.
+// Invalid flags are reported in one line that names the flag, with exit code 2.
 func TestAgentBadInput(t *testing.T) {
 	t.Parallel()
-	good, empty := write(t, "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c}}]\nclusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\n"), write(t, "")
+	good, empty := writeFile(t, "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c}}]\nclusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\n"), writeFile(t, "")
 	all := func(more ...string) []string {
 		return append([]string{"--agent", "--cluster-name=a", "--kubeconfig=" + good, "--hub-kubeconfig=" + good}, more...)
 	}
@@ -309,10 +309,9 @@ func TestAgentBadInput(t *testing.T) {
 		`--load-address "": want a URL`:                      all("--load-provider=Prometheus"),
 		"--load-provider: found \"\"":                        all("--load-window=3m"),
 	} {
-		out, err := exec.Command(controller, args...).CombinedOutput()
-		exit, _ := errors.AsType[*exec.ExitError](err)
-		if exit == nil || exit.ExitCode() != 2 || strings.Count(string(out), "\n") != 1 || !strings.HasPrefix(string(out), "plimsoll-controller: "+want) {
-			t.Errorf("%v: %v, want %q\n%s", args, err, want, out)
+		_, stderr, exitCode := program.Run(t, binaries.controller, args...)
+		if exitCode != 2 || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "plimsoll-controller: "+want) {
+			t.Errorf("%v: exit code %d, want %q\n%s", args, exitCode, want, stderr)
 		}
 	}
 }

@@ -6,12 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,6 +27,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
+	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/tcpproxy"
 )
 
 const (
@@ -39,17 +38,17 @@ const (
 
 // fleetHub is a hub that agents report to, by way of something that can be cut.
 type fleetHub struct {
-	config  *rest.Config
-	client  client.Client
-	kube    *kubernetes.Clientset
-	network *network
+	config *rest.Config
+	client client.Client
+	kube   *kubernetes.Clientset
+	proxy  *tcpproxy.Proxy
 }
 
 func startFleetHub(t *testing.T) *fleetHub {
 	t.Helper()
-	_, config, kube := startPlane(t, controlplane.Options{})
-	installCRDs(t, config, append(ourCRDs(t), ocmCRDs(t)...)...)
-	return &fleetHub{config, placementClient(t, config), kube, startNetwork(t, strings.TrimPrefix(config.Host, "https://"))}
+	_, config, kube := startControlPlane(t, controlplane.Options{})
+	installCRDs(t, config, append(projectCRDs(t), ocmCRDs(t)...)...)
+	return &fleetHub{config, placementClient(t, config), kube, tcpproxy.Start(t, strings.TrimPrefix(config.Host, "https://"))}
 }
 
 // accept makes a cluster one of the hub's, and gives its agent what the example
@@ -99,7 +98,7 @@ func (h *fleetHub) credentials(t *testing.T, cluster, path string) *rest.Config 
 	const name = "hub"
 	// Under another name first: the agent never sees half a file.
 	err = clientcmd.WriteToFile(clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{name: {Server: "https://" + h.network.address, CertificateAuthorityData: h.config.CAData}},
+		Clusters:       map[string]*clientcmdapi.Cluster{name: {Server: "https://" + h.proxy.Address(), CertificateAuthorityData: h.config.CAData}},
 		AuthInfos:      map[string]*clientcmdapi.AuthInfo{name: {Token: request.Status.Token}},
 		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name}},
 		CurrentContext: name,
@@ -131,7 +130,7 @@ func (h *fleetHub) scores(ctx context.Context, cluster string) (map[string]int32
 
 // awaitScores waits until a cluster has just these scores, valid, and returns how
 // long that took.
-func (h *fleetHub) awaitScores(t *testing.T, said fmt.Stringer, cluster string, want map[string]int32) time.Duration {
+func (h *fleetHub) awaitScores(t *testing.T, log fmt.Stringer, cluster string, want map[string]int32) time.Duration {
 	t.Helper()
 	var got map[string]int32
 	defer func() {
@@ -140,7 +139,7 @@ func (h *fleetHub) awaitScores(t *testing.T, said fmt.Stringer, cluster string, 
 		}
 	}()
 	began := time.Now()
-	eventually(t, "the scores of "+cluster+" are not as wanted", said, func(ctx context.Context) (bool, error) {
+	eventually.True(t, "the scores of "+cluster+" are not as wanted", log, func(ctx context.Context) (bool, error) {
 		var until time.Time
 		var err error
 		got, until, err = h.scores(ctx, cluster)
@@ -151,7 +150,7 @@ func (h *fleetHub) awaitScores(t *testing.T, said fmt.Stringer, cluster string, 
 
 // awaitResources waits until the ManagedCluster of a cluster has these amounts,
 // written as resource=allocatable/capacity.
-func (h *fleetHub) awaitResources(t *testing.T, said fmt.Stringer, cluster, want string) {
+func (h *fleetHub) awaitResources(t *testing.T, log fmt.Stringer, cluster, want string) {
 	t.Helper()
 	var got string
 	defer func() {
@@ -159,7 +158,7 @@ func (h *fleetHub) awaitResources(t *testing.T, said fmt.Stringer, cluster, want
 			t.Logf("resources of %s: %s, want %s", cluster, got, want)
 		}
 	}()
-	eventually(t, "the resources of "+cluster+" are not as wanted", said, func(ctx context.Context) (bool, error) {
+	eventually.True(t, "the resources of "+cluster+" are not as wanted", log, func(ctx context.Context) (bool, error) {
 		var err error
 		got, err = h.resources(ctx, cluster)
 		return got == want, err
@@ -181,117 +180,13 @@ func (h *fleetHub) resources(ctx context.Context, cluster string) (string, error
 
 // startMember starts a cluster, and returns it with the flags of an agent that
 // may do in it what the example says.
-func startMember(t *testing.T) (*hub, []string) {
+func startMember(t *testing.T) (*testCluster, []string) {
 	t.Helper()
-	member := startHub(t)
+	member := startCluster(t)
 	createAll(t, member.client, agentMemberRBAC, "\x00", "")
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := member.WriteKubeconfig(kubeconfig, "system:serviceaccount:"+reserve+":plimsoll-agent"); err != nil {
+	if err := member.WriteKubeconfig(kubeconfig, "system:serviceaccount:"+systemNamespace+":plimsoll-agent"); err != nil {
 		t.Fatal(err)
 	}
 	return member, []string{"--agent", "--interval=1s", "--kubeconfig=" + kubeconfig}
-}
-
-// network forwards connections to a server until it is cut, and again when it is
-// mended.
-type network struct {
-	address, server string
-
-	mu       sync.Mutex
-	listener net.Listener
-	open     map[net.Conn]struct{}
-	// hole is set where what connections carry is lost.
-	hole    *atomic.Bool
-	running sync.WaitGroup
-}
-
-// intoHole is a connection into which nothing goes any more once the hole is set.
-type intoHole struct {
-	net.Conn
-	hole *atomic.Bool
-}
-
-func (c intoHole) Write(p []byte) (int, error) {
-	if c.hole.Load() {
-		return len(p), nil
-	}
-	return c.Conn.Write(p)
-}
-
-// swallow loses what is sent, or lets connections through that are made from now
-// on; those that there are stay lost, as behind a router that has forgotten them.
-func (n *network) swallow(lose bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if lose {
-		n.hole.Store(true)
-		return
-	}
-	n.hole = &atomic.Bool{}
-}
-
-func startNetwork(t *testing.T, server string) *network {
-	t.Helper()
-	n := &network{address: "127.0.0.1:0", server: server, open: map[net.Conn]struct{}{}, hole: &atomic.Bool{}}
-	n.mend(t)
-	t.Cleanup(func() {
-		n.cut()
-		n.running.Wait()
-	})
-	return n
-}
-
-// mend lets connections through, at the same address as before.
-func (n *network) mend(t *testing.T) {
-	t.Helper()
-	listener, err := net.Listen("tcp", n.address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n.mu.Lock()
-	n.listener, n.address = listener, listener.Addr().String()
-	n.mu.Unlock()
-	n.running.Go(func() {
-		for {
-			in, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			n.running.Go(func() { n.forward(in) })
-		}
-	})
-}
-
-func (n *network) forward(in net.Conn) {
-	out, err := net.Dial("tcp", n.server)
-	if err != nil {
-		in.Close()
-		return
-	}
-	n.mu.Lock()
-	n.open[in], n.open[out] = struct{}{}, struct{}{}
-	hole := n.hole
-	n.mu.Unlock()
-	var both sync.WaitGroup
-	for _, way := range [][2]net.Conn{{in, out}, {out, in}} {
-		both.Go(func() {
-			_, _ = io.Copy(intoHole{way[0], hole}, way[1])
-			_ = way[0].Close()
-		})
-	}
-	both.Wait()
-	n.mu.Lock()
-	delete(n.open, in)
-	delete(n.open, out)
-	n.mu.Unlock()
-}
-
-// cut ends all connections, and refuses new ones.
-func (n *network) cut() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.listener.Close()
-	for connection := range n.open {
-		connection.Close()
-	}
 }

@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -29,12 +27,15 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/doctor"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/slack"
+	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 	"github.com/plimsoll-k8s/plimsoll/test/support/helm"
+	"github.com/plimsoll-k8s/plimsoll/test/support/program"
+	"github.com/plimsoll-k8s/plimsoll/test/support/tcpproxy"
 )
 
 // release is a chart that Helm has installed on a control plane.
 type release struct {
-	*hub
+	*testCluster
 	config *rest.Config
 	kube   *kubernetes.Clientset
 	helm   *helm.Helm
@@ -59,16 +60,15 @@ func newRelease(t *testing.T, cp *controlplane.ControlPlane, config *rest.Config
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &release{&hub{ControlPlane: cp}, config, kube, tool, write(t, values)}
-	r.knowFleet(t)
-	r.create(t, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: reserve, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}})
+	r := &release{&testCluster{cp, adminClient(t, config)}, config, kube, tool, writeFile(t, values)}
+	r.create(t, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: systemNamespace, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}})
 	return r
 }
 
 // helmed runs Helm against the control plane.
 func (r *release) helmed(t *testing.T, args ...string) string {
 	t.Helper()
-	out, err := r.helm.Run(t.Context(), append(args, "--kubeconfig="+r.Kubeconfig, "--namespace="+reserve)...)
+	out, err := r.helm.Run(t.Context(), append(args, "--kubeconfig="+r.Kubeconfig, "--namespace="+systemNamespace)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func (r *release) helmed(t *testing.T, args ...string) string {
 // deployment returns a Deployment of the release.
 func (r *release) deployment(t *testing.T, component string) *appsv1.Deployment {
 	t.Helper()
-	deployment, err := r.kube.AppsV1().Deployments(reserve).Get(t.Context(), "plimsoll-"+component, metav1.GetOptions{})
+	deployment, err := r.kube.AppsV1().Deployments(systemNamespace).Get(t.Context(), "plimsoll-"+component, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func (r *release) deployment(t *testing.T, component string) *appsv1.Deployment 
 func (r *release) access(t *testing.T, component string) (config *rest.Config, kubeconfig string) {
 	t.Helper()
 	account := r.deployment(t, component).Spec.Template.Spec.ServiceAccountName
-	request, err := r.kube.CoreV1().ServiceAccounts(reserve).CreateToken(t.Context(), account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	request, err := r.kube.CoreV1().ServiceAccounts(systemNamespace).CreateToken(t.Context(), account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,47 +108,39 @@ func (r *release) access(t *testing.T, component string) (config *rest.Config, k
 	return &rest.Config{Host: r.config.Host, TLSClientConfig: rest.TLSClientConfig{CAData: r.config.CAData}, BearerToken: request.Status.Token, QPS: -1}, kubeconfig
 }
 
-// start runs a component as its pods would, with the arguments of its Deployment;
-// those given come last, and so hold. It returns what it says, and how to end it.
-func (r *release) start(t *testing.T, component, program string, args ...string) (said *output, end func()) {
+// releaseComponent is a running component of a release.
+type releaseComponent struct {
+	*program.Process
+	name string
+}
+
+// stop stops the component, and fails the test if it has been denied an access.
+func (c releaseComponent) stop(t *testing.T) {
 	t.Helper()
-	said = &output{}
-	cmd := exec.Command(program, append(slices.Clone(r.deployment(t, component).Spec.Template.Spec.Containers[0].Args), args...)...)
-	cmd.Stderr = said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	return said, func() {
-		t.Helper()
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		select {
-		case err := <-ended:
-			if err != nil {
-				t.Errorf("%s ended with %v\n%s", component, err, said)
-			}
-		case <-time.After(30 * time.Second):
-			t.Errorf("%s does not end:\n%s", component, said)
-		}
-		for line := range strings.Lines(said.String()) {
-			if strings.Contains(line, "orbidden") {
-				t.Errorf("%s wants what it may not do: %s", component, line)
-			}
+	c.Stop(t)
+	for line := range strings.Lines(c.String()) {
+		if strings.Contains(line, "orbidden") {
+			t.Errorf("%s lacks a permission: %s", c.name, line)
 		}
 	}
+}
+
+// start runs a component as its pods would, with the arguments of its Deployment and further ones,
+// which override them.
+func (r *release) start(t *testing.T, name, path string, args ...string) releaseComponent {
+	t.Helper()
+	return releaseComponent{program.Start(t, path, append(slices.Clone(r.deployment(t, name).Spec.Template.Spec.Containers[0].Args), args...)...), name}
 }
 
 // schedulerFile writes the configuration of the release's scheduler, with the way
 // to the API server and the load-watcher that pods have of themselves.
 func (r *release) schedulerFile(t *testing.T, kubeconfig, watcher string) string {
 	t.Helper()
-	rendered, err := r.kube.CoreV1().ConfigMaps(reserve).Get(t.Context(), "plimsoll-scheduler", metav1.GetOptions{})
+	rendered, err := r.kube.CoreV1().ConfigMaps(systemNamespace).Get(t.Context(), "plimsoll-scheduler", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	const name = "http://plimsoll-load-watcher." + reserve + ":2020"
+	const name = "http://plimsoll-load-watcher." + systemNamespace + ":2020"
 	text := rendered.Data["scheduler.yaml"]
 	if strings.Count(text, name) != 1 {
 		t.Fatalf("the scheduler does not read %s:\n%s", name, text)
@@ -162,37 +154,33 @@ func (r *release) schedulerFile(t *testing.T, kubeconfig, watcher string) string
 	if err != nil {
 		t.Fatal(err)
 	}
-	return write(t, string(raw))
+	return writeFile(t, string(raw))
 }
 
-// startWatcher starts the load-watcher, and returns its address, what it says, and
-// how to end it.
-func (r *release) startWatcher(t *testing.T, args ...string) (address string, said *output, end func()) {
+// startWatcher starts the load-watcher and returns its address.
+func (r *release) startWatcher(t *testing.T, args ...string) (address string, watcher releaseComponent) {
 	t.Helper()
 	_, kubeconfig := r.access(t, "load-watcher")
-	listen := fmt.Sprintf("127.0.0.1:%d", freePort(t))
-	said, end = r.start(t, "load-watcher", loadWatcher, append([]string{"--kubeconfig=" + kubeconfig, "--listen=" + listen}, args...)...)
-	return "http://" + listen, said, end
+	listen := fmt.Sprintf("127.0.0.1:%d", program.FreePort(t))
+	return "http://" + listen, r.start(t, "load-watcher", binaries.loadWatcher, append([]string{"--kubeconfig=" + kubeconfig, "--listen=" + listen}, args...)...)
 }
 
-// startScheduler starts the scheduler, for which the load-watcher is at an address.
-// It returns the file of its configuration and its port, what it says, and how to
-// end it.
-func (r *release) startScheduler(t *testing.T, watcher string) (file string, port int, said *output, end func()) {
+// startScheduler starts the scheduler with the address of the load-watcher, and returns its
+// configuration file and its port.
+func (r *release) startScheduler(t *testing.T, watcher string) (file string, port int, scheduler releaseComponent) {
 	t.Helper()
 	_, kubeconfig := r.access(t, "scheduler")
-	file, port = r.schedulerFile(t, kubeconfig, watcher), freePort(t)
-	said, end = r.start(t, "scheduler", scheduler, "--config="+file, "--bind-address=127.0.0.1",
+	file, port = r.schedulerFile(t, kubeconfig, watcher), program.FreePort(t)
+	scheduler = r.start(t, "scheduler", binaries.scheduler, "--config="+file, "--bind-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", port), "--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig)
-	return file, port, said, end
+	return file, port, scheduler
 }
 
-// startController starts the controller, and returns what it says, and how to end
-// it.
-func (r *release) startController(t *testing.T) (said *output, end func()) {
+// startController starts the controller.
+func (r *release) startController(t *testing.T) releaseComponent {
 	t.Helper()
 	_, kubeconfig := r.access(t, "controller")
-	return r.start(t, "controller", controller, "--kubeconfig="+kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=0")
+	return r.start(t, "controller", binaries.controller, "--kubeconfig="+kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=0")
 }
 
 // The chart, installed by Helm on a real API server in a namespace that enforces
@@ -201,7 +189,7 @@ func (r *release) startController(t *testing.T) (said *output, end func()) {
 // changes what it says, and uninstalling leaves the CRDs.
 func TestChart(t *testing.T) {
 	t.Parallel()
-	cp, config, kube := startPlane(t, controlplane.Options{APIServerArgs: frontProxy(t)})
+	cp, config, kube := startControlPlane(t, controlplane.Options{APIServerArgs: frontProxy(t)})
 	installCRDs(t, config, buffersCRD(t))
 	machines := startMachines(t, kube)
 	createNode(t, kube, "roomy") // those with kubelets have no seats for pods
@@ -223,11 +211,11 @@ func TestChart(t *testing.T) {
 func (r *release) podsAreRestricted(t *testing.T) {
 	for _, component := range []string{"scheduler", "controller", "load-watcher", "agent"} {
 		var deployment *appsv1.Deployment
-		eventually(t, component+" has not all pods", &output{}, func(context.Context) (bool, error) {
+		eventually.True(t, component+" has not all pods", nil, func(context.Context) (bool, error) {
 			deployment = r.deployment(t, component)
 			return deployment.Status.Replicas == *deployment.Spec.Replicas, nil
 		})
-		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: reserve, Name: "privileged"}, Spec: *deployment.Spec.Template.Spec.DeepCopy()}
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "privileged"}, Spec: *deployment.Spec.Template.Spec.DeepCopy()}
 		pod.Spec.Containers[0].SecurityContext.Privileged = new(true)
 		pod.Spec.Containers[0].SecurityContext.AllowPrivilegeEscalation = nil
 		if err := r.client.Create(t.Context(), pod, client.DryRunAll); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "privileged") {
@@ -239,45 +227,45 @@ func (r *release) podsAreRestricted(t *testing.T) {
 // run starts all components, and sees each do its job. It returns what ends them.
 func (r *release) run(t *testing.T, machines []*machine) (end func()) {
 	t.Helper()
-	watcher, watcherSaid, endWatcher := r.startWatcher(t, "--poll-interval=1s")
-	_, _, schedulerSaid, endScheduler := r.startScheduler(t, watcher)
-	controllerSaid, endController := r.startController(t)
+	address, watcher := r.startWatcher(t, "--poll-interval=1s")
+	_, _, scheduler := r.startScheduler(t, address)
+	controller := r.startController(t)
 
 	// This cluster is its own hub: the agent's rights there are not the chart's.
-	fleet := &fleetHub{r.config, r.client, r.kube, startNetwork(t, strings.TrimPrefix(r.config.Host, "https://"))}
+	fleet := &fleetHub{r.config, r.client, r.kube, tcpproxy.Start(t, strings.TrimPrefix(r.config.Host, "https://"))}
 	r.apply(t, example(t, "fleet.yaml")...)
 	r.create(t, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "cluster1"}})
 	createAll(t, r.client, agentHubRBAC, "\x00", "")
 	hubAccess := filepath.Join(t.TempDir(), "hub")
 	fleet.credentials(t, "cluster1", hubAccess)
 	_, agentAccess := r.access(t, "agent")
-	agentSaid, endAgent := r.start(t, "agent", controller, "--kubeconfig="+agentAccess, "--hub-kubeconfig="+hubAccess, "--interval=1s", "--metrics-bind-address=0", "--health-probe-bind-address=0")
+	agent := r.start(t, "agent", binaries.controller, "--kubeconfig="+agentAccess, "--hub-kubeconfig="+hubAccess, "--interval=1s", "--metrics-bind-address=0", "--health-probe-bind-address=0")
 
 	t.Run("the scheduler places pods that name it", func(t *testing.T) {
 		createPod(t, r.kube, "try", "", "plimsoll-scheduler", "100m", "200m")
-		eventually(t, "the pod does not run", schedulerSaid, func(ctx context.Context) (bool, error) {
+		eventually.True(t, "the pod does not run", scheduler, func(ctx context.Context) (bool, error) {
 			pod, err := r.kube.CoreV1().Pods("default").Get(ctx, "try", metav1.GetOptions{})
 			return err == nil && pod.Status.Phase == v1.PodRunning, err
 		})
-		lease, err := r.kube.CoordinationV1().Leases(reserve).Get(t.Context(), "plimsoll-scheduler", metav1.GetOptions{})
+		lease, err := r.kube.CoordinationV1().Leases(systemNamespace).Get(t.Context(), "plimsoll-scheduler", metav1.GetOptions{})
 		if err != nil || lease.Spec.HolderIdentity == nil || lease.Labels["app.kubernetes.io/managed-by"] != "Helm" {
 			t.Errorf("it does not lead by the lease of the release: %+v, %v", lease, err)
 		}
 	})
-	t.Run("the controller keeps slack", func(t *testing.T) { r.keepsSlack(t, machines, controllerSaid) })
+	t.Run("the controller keeps slack", func(t *testing.T) { r.keepsSlack(t, machines, controller) })
 	t.Run("the controller decides placements", func(t *testing.T) {
 		r.apply(t, example(t, "1-largest-ratios/placement.v1beta1.yaml")...)
-		r.awaitChosen(t, controllerSaid, "largest-ratios", "cluster2", "cluster4", "cluster6")
+		r.awaitChosen(t, controller, "largest-ratios", "cluster2", "cluster4", "cluster6")
 	})
 	t.Run("the agent reports", func(t *testing.T) {
-		eventually(t, "there are no scores", agentSaid, func(ctx context.Context) (bool, error) {
+		eventually.True(t, "there are no scores", agent, func(ctx context.Context) (bool, error) {
 			scores, until, err := fleet.scores(ctx, "cluster1")
 			return len(scores) > 0 && until.After(time.Now()), err
 		})
 	})
 	t.Run("the load-watcher reads the metrics API", func(t *testing.T) {
-		eventually(t, "there is no fresh load", watcherSaid, func(ctx context.Context) (bool, error) {
-			request, err := http.NewRequestWithContext(ctx, http.MethodGet, watcher+"/readyz", nil)
+		eventually.True(t, "there is no fresh load", watcher, func(ctx context.Context) (bool, error) {
+			request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/readyz", nil)
 			if err != nil {
 				return false, err
 			}
@@ -291,8 +279,9 @@ func (r *release) run(t *testing.T, machines []*machine) (end func()) {
 	})
 	t.Run("the doctor finds no fault with rights and leaders", r.doctorAgrees)
 	return func() {
-		for _, end := range []func(){endAgent, endController, endScheduler, endWatcher} {
-			end()
+		t.Helper()
+		for _, c := range []releaseComponent{agent, controller, scheduler, watcher} {
+			c.stop(t)
 		}
 	}
 }
@@ -322,7 +311,7 @@ func (r *release) doctorAgrees(t *testing.T) {
 
 // keepsSlack: the default policy becomes buffers, another one real pods (which are
 // restricted, too), and a workload in another namespace is mirrored there.
-func (r *release) keepsSlack(t *testing.T, machines []*machine, said *output) {
+func (r *release) keepsSlack(t *testing.T, machines []*machine, log fmt.Stringer) {
 	createPod(t, r.kube, "web", machines[4].name, "", "4", "8")
 	web := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", Annotations: map[string]string{v1alpha1.AnnotationSlack: "1"}}}
 	web.Spec.Replicas = new(int32(0))
@@ -333,16 +322,16 @@ func (r *release) keepsSlack(t *testing.T, machines []*machine, said *output) {
 	}
 	r.create(t, web)
 	r.create(t, policyOf("real", "5%", func(s *v1alpha1.ResourceSlackSpec) { s.Backend = v1alpha1.BackendDeployment }))
-	eventually(t, "there is no buffer of the default policy", said, func(ctx context.Context) (bool, error) {
-		buffers, err := r.held(ctx, "CapacityBuffer", reserve, "default")
+	eventually.True(t, "there is no buffer of the default policy", log, func(ctx context.Context) (bool, error) {
+		buffers, err := r.held(ctx, "CapacityBuffer", systemNamespace, "default")
 		return buffers > 0, err
 	})
-	eventually(t, "the workload is not mirrored in its namespace", said, func(ctx context.Context) (bool, error) {
+	eventually.True(t, "the workload is not mirrored in its namespace", log, func(ctx context.Context) (bool, error) {
 		buffers, err := r.held(ctx, "CapacityBuffer", "default", "default")
 		return buffers > 0, err
 	})
-	eventually(t, "the placeholders of the other policy are not let in", said, func(ctx context.Context) (bool, error) {
-		pods, err := r.kube.CoreV1().Pods(reserve).List(ctx, metav1.ListOptions{LabelSelector: slack.PlaceholderLabel + "=real"})
+	eventually.True(t, "the placeholders of the other policy are not let in", log, func(ctx context.Context) (bool, error) {
+		pods, err := r.kube.CoreV1().Pods(systemNamespace).List(ctx, metav1.ListOptions{LabelSelector: slack.PlaceholderLabel + "=real"})
 		return err == nil && len(pods.Items) > 0, err
 	})
 	var class schedulingv1.PriorityClass
@@ -359,7 +348,7 @@ func (r *release) keepsSlack(t *testing.T, machines []*machine, said *output) {
 // upgrade changes a value, and leaves who leads alone.
 func (r *release) upgrade(t *testing.T) {
 	leader := func() string {
-		lease, err := r.kube.CoordinationV1().Leases(reserve).Get(t.Context(), "plimsoll-controller", metav1.GetOptions{})
+		lease, err := r.kube.CoordinationV1().Leases(systemNamespace).Get(t.Context(), "plimsoll-controller", metav1.GetOptions{})
 		if err != nil || lease.Spec.HolderIdentity == nil {
 			t.Fatal(lease, err)
 		}
@@ -373,7 +362,7 @@ func (r *release) upgrade(t *testing.T) {
 	if after := leader(); after != before {
 		t.Errorf("%s leads, not %s", after, before)
 	}
-	_, err := r.helm.Run(t.Context(), "upgrade", "plimsoll", r.helm.Chart, "--values="+r.values, "--set=controller.replica=1", "--kubeconfig="+r.Kubeconfig, "--namespace="+reserve)
+	_, err := r.helm.Run(t.Context(), "upgrade", "plimsoll", r.helm.Chart, "--values="+r.values, "--set=controller.replica=1", "--kubeconfig="+r.Kubeconfig, "--namespace="+systemNamespace)
 	if err == nil || !strings.Contains(err.Error(), "replica") {
 		t.Errorf("an unknown value: %v", err)
 	}
@@ -385,7 +374,7 @@ func (r *release) uninstall(t *testing.T, before map[string]bool, end func()) {
 	if err := r.client.DeleteAllOf(t.Context(), &v1alpha1.ResourceSlack{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "placeholders are left", &output{}, func(ctx context.Context) (bool, error) {
+	eventually.True(t, "placeholders are left", nil, func(ctx context.Context) (bool, error) {
 		left := 0
 		for _, kind := range []string{"CapacityBuffer", "PodTemplate", "Deployment"} {
 			for _, policy := range []string{"default", "real"} {
@@ -406,7 +395,7 @@ func (r *release) uninstall(t *testing.T, before map[string]bool, end func()) {
 			t.Log("left:", strings.Join(left, "\n"))
 		}
 	}()
-	eventually(t, "more than CRDs is left", &output{}, func(context.Context) (bool, error) {
+	eventually.True(t, "more than CRDs is left", nil, func(context.Context) (bool, error) {
 		left = slices.DeleteFunc(r.added(t, before), func(object string) bool {
 			return strings.HasPrefix(object, "customresourcedefinitions.apiextensions.k8s.io ")
 		})

@@ -17,18 +17,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/slack"
+	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 )
 
 // deniedToAll is what no component may do: verb, resource with group, namespace
 // or "*", and maybe a name.
 var deniedToAll = []string{
-	"get secrets " + reserve, "list secrets *", "get secrets kube-system", "create secrets " + reserve,
-	"create pods default", "create pods " + reserve, "create pods/exec default", "update pods default",
+	"get secrets " + systemNamespace, "list secrets *", "get secrets kube-system", "create secrets " + systemNamespace,
+	"create pods default", "create pods " + systemNamespace, "create pods/exec default", "update pods default",
 	"delete nodes *", "patch nodes *", "update nodes *", "get nodes/proxy *", "delete namespaces *",
 	"create clusterroles.rbac.authorization.k8s.io *", "escalate clusterroles.rbac.authorization.k8s.io *", "bind clusterroles.rbac.authorization.k8s.io *",
-	"create rolebindings.rbac.authorization.k8s.io " + reserve, "impersonate users *", "create serviceaccounts/token " + reserve,
+	"create rolebindings.rbac.authorization.k8s.io " + systemNamespace, "impersonate users *", "create serviceaccounts/token " + systemNamespace,
 	"create deployments.apps default", "delete deployments.apps default", "create daemonsets.apps kube-system",
-	"update configmaps kube-system", "create configmaps " + reserve, "delete leases.coordination.k8s.io " + reserve,
+	"update configmaps kube-system", "create configmaps " + systemNamespace, "delete leases.coordination.k8s.io " + systemNamespace,
 	"create validatingwebhookconfigurations.admissionregistration.k8s.io *", "patch customresourcedefinitions.apiextensions.k8s.io *",
 	"delete resourceslacks.plimsoll.dev *", "update placements.cluster.open-cluster-management.io team",
 	"patch managedclusters/status.cluster.open-cluster-management.io *",
@@ -38,20 +39,20 @@ var deniedToAll = []string{
 // or they themselves elsewhere, may.
 var grants = map[string]struct{ allowed, denied []string }{
 	"scheduler": {
-		[]string{"create pods/binding default", "list nodes *", "update leases.coordination.k8s.io " + reserve + " plimsoll-scheduler", "get configmaps kube-system extension-apiserver-authentication"},
-		[]string{"update leases.coordination.k8s.io " + reserve + " plimsoll-controller", "list nodes.metrics.k8s.io *", "list resourceslacks.plimsoll.dev *", "create podtemplates default", "get configmaps kube-system coredns"},
+		[]string{"create pods/binding default", "list nodes *", "update leases.coordination.k8s.io " + systemNamespace + " plimsoll-scheduler", "get configmaps kube-system extension-apiserver-authentication"},
+		[]string{"update leases.coordination.k8s.io " + systemNamespace + " plimsoll-controller", "list nodes.metrics.k8s.io *", "list resourceslacks.plimsoll.dev *", "create podtemplates default", "get configmaps kube-system coredns"},
 	},
 	"controller": {
-		[]string{"create podtemplates default", "patch capacitybuffers.autoscaling.x-k8s.io default", "create deployments.apps " + reserve, "patch priorityclasses.scheduling.k8s.io * plimsoll-placeholder", "create placementdecisions.cluster.open-cluster-management.io team", "create resourceslacks.plimsoll.dev *", "update leases.coordination.k8s.io " + reserve + " plimsoll-controller"},
-		[]string{"update leases.coordination.k8s.io " + reserve + " plimsoll-scheduler", "update leases.coordination.k8s.io kube-system plimsoll-controller", "patch priorityclasses.scheduling.k8s.io * system-node-critical", "create pods/binding default", "delete pods default", "patch resourceslacks.plimsoll.dev *", "patch statefulsets.apps default", "delete jobs.batch default"},
+		[]string{"create podtemplates default", "patch capacitybuffers.autoscaling.x-k8s.io default", "create deployments.apps " + systemNamespace, "patch priorityclasses.scheduling.k8s.io * plimsoll-placeholder", "create placementdecisions.cluster.open-cluster-management.io team", "create resourceslacks.plimsoll.dev *", "update leases.coordination.k8s.io " + systemNamespace + " plimsoll-controller"},
+		[]string{"update leases.coordination.k8s.io " + systemNamespace + " plimsoll-scheduler", "update leases.coordination.k8s.io kube-system plimsoll-controller", "patch priorityclasses.scheduling.k8s.io * system-node-critical", "create pods/binding default", "delete pods default", "patch resourceslacks.plimsoll.dev *", "patch statefulsets.apps default", "delete jobs.batch default"},
 	},
 	"load-watcher": {
 		[]string{"list nodes *", "watch nodes *", "list nodes.metrics.k8s.io *"},
-		[]string{"list pods *", "list pods.metrics.k8s.io *", "create events default", "create leases.coordination.k8s.io " + reserve, "get configmaps " + reserve, "list services *"},
+		[]string{"list pods *", "list pods.metrics.k8s.io *", "create events default", "create leases.coordination.k8s.io " + systemNamespace, "get configmaps " + systemNamespace, "list services *"},
 	},
 	"agent": {
-		[]string{"watch pods *", "list nodes *", "list resourceslacks.plimsoll.dev *", "update leases.coordination.k8s.io " + reserve + " plimsoll-controller-agent"},
-		[]string{"update leases.coordination.k8s.io " + reserve + " plimsoll-controller", "list nodes.metrics.k8s.io *", "create podtemplates default", "create addonplacementscores.cluster.open-cluster-management.io cluster1", "delete pods default", "get configmaps " + reserve},
+		[]string{"watch pods *", "list nodes *", "list resourceslacks.plimsoll.dev *", "update leases.coordination.k8s.io " + systemNamespace + " plimsoll-controller-agent"},
+		[]string{"update leases.coordination.k8s.io " + systemNamespace + " plimsoll-controller", "list nodes.metrics.k8s.io *", "create podtemplates default", "create addonplacementscores.cluster.open-cluster-management.io cluster1", "delete pods default", "get configmaps " + systemNamespace},
 	},
 }
 
@@ -66,7 +67,7 @@ func (r *release) rights(t *testing.T) {
 			}
 			// The authorizer hears of new bindings a moment later.
 			for _, action := range grant.allowed {
-				eventually(t, "it may not "+action, &output{}, func(ctx context.Context) (bool, error) { return may(ctx, t, as, action), nil })
+				eventually.True(t, "it may not "+action, nil, func(ctx context.Context) (bool, error) { return may(ctx, t, as, action), nil })
 			}
 			for _, action := range slices.Concat(deniedToAll, grant.denied) {
 				if may(t.Context(), t, as, action) {
@@ -74,7 +75,7 @@ func (r *release) rights(t *testing.T) {
 				}
 			}
 			// Not by what the API server says of it, but by what it does.
-			if _, err := as.CoreV1().Secrets(reserve).List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+			if _, err := as.CoreV1().Secrets(systemNamespace).List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 				t.Errorf("secrets: %v", err)
 			}
 			if err := as.CoreV1().Nodes().Delete(t.Context(), "node-0", metav1.DeleteOptions{}); !apierrors.IsForbidden(err) {

@@ -21,6 +21,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
+	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 )
 
 // scenarioLoadAge is how old load may be in the scenarios: it is dated in whole
@@ -34,7 +35,7 @@ const scenarioLoadAge = 10 * time.Second
 func valuesOfScenarios(t *testing.T, loadFile string) string {
 	t.Helper()
 	elsewhere := map[string]any{"node-role.kubernetes.io/control-plane": ""}
-	profiles := scenarios.Profiles("watcherAddress: http://plimsoll-load-watcher."+reserve+":2020", scenarioLoadAge)
+	profiles := scenarios.Profiles("watcherAddress: http://plimsoll-load-watcher."+systemNamespace+":2020", scenarioLoadAge)
 	values, err := yaml.Marshal(map[string]any{
 		"crds":       map[string]any{"fleet": true},
 		"scheduler":  map[string]any{"config": profiles, "nodeSelector": elsewhere},
@@ -55,20 +56,20 @@ func valuesOfScenarios(t *testing.T, loadFile string) string {
 // the demo comes to what it comes to there.
 func TestChartRunsTheScenarios(t *testing.T) {
 	t.Parallel()
-	cp, access, kube := startPlane(t, controlplane.Options{})
+	cp, access, kube := startControlPlane(t, controlplane.Options{})
 	installCRDs(t, access, buffersCRD(t))
 	feed := &fileFeed{path: filepath.Join(t.TempDir(), "load.json")}
 	r := newRelease(t, cp, access, kube, valuesOfScenarios(t, feed.path))
 	r.helmed(t, "install", "plimsoll", r.helm.Chart, "--values="+r.values)
 
 	feed.start(t)
-	watcher, _, endWatcher := r.startWatcher(t)
-	file, port, schedulerSaid, endScheduler := r.startScheduler(t, watcher)
-	controllerSaid, endController := r.startController(t)
-	feed.watcher, feed.pages = watcher, schedulerPages(t, access, port)
-	for component, said := range map[string]*output{"scheduler": schedulerSaid, "controller": controllerSaid} {
-		eventually(t, "the "+component+" does not lead", said, func(ctx context.Context) (bool, error) {
-			lease, err := kube.CoordinationV1().Leases(reserve).Get(ctx, "plimsoll-"+component, metav1.GetOptions{})
+	address, watcher := r.startWatcher(t)
+	file, port, scheduler := r.startScheduler(t, address)
+	controller := r.startController(t)
+	feed.watcher, feed.pages = address, schedulerPages(t, access, port)
+	for _, c := range []releaseComponent{scheduler, controller} {
+		eventually.True(t, c.name+" is not the leader", c, func(ctx context.Context) (bool, error) {
+			lease, err := kube.CoordinationV1().Leases(systemNamespace).Get(ctx, "plimsoll-"+c.name, metav1.GetOptions{})
 			return err == nil && lease.Spec.HolderIdentity != nil && *lease.Spec.HolderIdentity != "", nil
 		})
 	}
@@ -110,10 +111,10 @@ func TestChartRunsTheScenarios(t *testing.T) {
 		check(t, results, err)
 	})
 	if t.Failed() {
-		t.Logf("the scheduler said:\n%s\nthe controller said:\n%s", schedulerSaid, controllerSaid)
+		t.Logf("scheduler log:\n%s\ncontroller log:\n%s", scheduler, controller)
 	}
-	for _, end := range []func(){endController, endScheduler, endWatcher} {
-		end()
+	for _, c := range []releaseComponent{controller, scheduler, watcher} {
+		c.stop(t)
 	}
 }
 

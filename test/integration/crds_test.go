@@ -29,8 +29,8 @@ func installCRDs(t *testing.T, config *rest.Config, files ...string) {
 	}
 }
 
-// ourCRDs are the files of our own CRDs.
-func ourCRDs(t *testing.T) []string {
+// projectCRDs are the files of our own CRDs.
+func projectCRDs(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("../../config/crd/*.yaml")
 	if err != nil || len(files) == 0 {

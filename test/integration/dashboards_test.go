@@ -17,6 +17,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/prometheus"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
+	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 )
 
 // A real Prometheus scrapes a load watcher, and every query of the dashboard Load
@@ -32,7 +33,7 @@ func TestDashboardOfLoad(t *testing.T) {
 	if err := os.WriteFile(file, []byte(message.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	port, said, end := startLoadWatcher(t, "--provider=File", "--address="+file, "--poll-interval=1s")
+	port, watcher := startLoadWatcher(t, "--provider=File", "--address="+file, "--poll-interval=1s")
 	address := fmt.Sprintf("127.0.0.1:%d", port)
 	server, err := prometheus.Start(t.Context(), []prometheus.Target{{Address: address, Path: "/metrics", Labels: map[string]string{"job": "load-watcher"}}}, 500*time.Millisecond)
 	if err != nil {
@@ -57,7 +58,7 @@ func TestDashboardOfLoad(t *testing.T) {
 		for _, target := range panel.Targets {
 			asked++
 			query := strings.NewReplacer("$__rate_interval", "10s", "$job", "load-watcher").Replace(target.Expr)
-			eventually(t, panel.Title+": no answer to "+query, said, func(ctx context.Context) (bool, error) {
+			eventually.True(t, panel.Title+": no answer to "+query, watcher, func(ctx context.Context) (bool, error) {
 				// Somebody asks for load all the time.
 				if err := get(ctx, "http://"+address+"/watcher", nil); err != nil {
 					return false, nil //nolint:nilerr // it may not have read load yet
@@ -81,7 +82,7 @@ func TestDashboardOfLoad(t *testing.T) {
 	if asked < 10 {
 		t.Errorf("%d queries found", asked)
 	}
-	end()
+	watcher.Stop(t)
 }
 
 // get reads JSON, if there is something to read it into.

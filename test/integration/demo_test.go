@@ -2,9 +2,7 @@ package integration
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -16,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
 // runDemo runs the demo in a temporary directory of its own, and makes sure
@@ -23,19 +23,13 @@ import (
 func runDemo(t *testing.T, args ...string) (stdout, stderr string, exitCode int) {
 	t.Helper()
 	dir := t.TempDir()
-	var out, errs bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), demo, args...)
+	cmd := exec.CommandContext(t.Context(), binaries.demo, args...)
 	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	err := cmd.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
-	}
+	stdout, stderr, exitCode = program.RunCommand(t, cmd)
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v (%v)\n%s", left, err, &errs)
+		t.Errorf("left behind: %v (%v)\n%s", left, err, stderr)
 	}
-	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+	return stdout, stderr, exitCode
 }
 
 func TestDemoOnce(t *testing.T) {
@@ -242,7 +236,7 @@ func TestDemoWithoutTheFolder(t *testing.T) {
 func TestDemoStays(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), demo, "--scenario", "limits")
+	cmd := exec.CommandContext(t.Context(), binaries.demo, "--scenario", "limits")
 	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {

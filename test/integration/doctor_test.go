@@ -53,7 +53,7 @@ func component(name string, container v1.Container) *appsv1.Deployment {
 	labels := map[string]string{"app.kubernetes.io/part-of": "plimsoll", "app.kubernetes.io/component": name}
 	container.Name = name
 	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Namespace: reserve, Name: "plimsoll-" + name, Labels: labels},
+		ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "plimsoll-" + name, Labels: labels},
 		Spec: appsv1.DeploymentSpec{
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: v1.PodSpec{SchedulerName: "nobody", Containers: []v1.Container{container}}},
@@ -64,7 +64,7 @@ func component(name string, container v1.Container) *appsv1.Deployment {
 // A cluster in which everything is wrong that can be, and then less and less.
 func TestDoctor(t *testing.T) {
 	t.Parallel()
-	h := startBareHub(t)
+	h := startClusterWithCRDs(t)
 	config, err := h.Config("test", "system:masters")
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func TestDoctor(t *testing.T) {
 	expectFinding(t, found, "definitions", doctor.Problem, "resourceslacks.plimsoll.dev is missing")
 	expectFinding(t, found, "placements", doctor.OK, "no hub")
 
-	installCRDs(t, config, ourCRDs(t)...)
+	installCRDs(t, config, projectCRDs(t)...)
 	buffers, err := karpenterSource(t).CRDs()
 	if err != nil {
 		t.Fatal(err)
@@ -86,9 +86,9 @@ func TestDoctor(t *testing.T) {
 	installCRDs(t, config, buffers...)
 	h.create(t, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}})
 	h.create(t, component("controller", v1.Container{Image: "plimsoll-controller", Args: []string{"--controllers=slack,placement"}}))
-	h.create(t, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: reserve, Name: "plimsoll-controller", Labels: component("controller", v1.Container{}).Labels}})
+	h.create(t, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "plimsoll-controller", Labels: component("controller", v1.Container{}).Labels}})
 	h.create(t, component("load-watcher", v1.Container{Image: "load-watcher"}))
-	h.create(t, &v1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: reserve, Name: "load-watcher", Labels: component("load-watcher", v1.Container{}).Labels}, Spec: v1.ServiceSpec{Ports: []v1.ServicePort{{Port: 2020}}}})
+	h.create(t, &v1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "load-watcher", Labels: component("load-watcher", v1.Container{}).Labels}, Spec: v1.ServiceSpec{Ports: []v1.ServicePort{{Port: 2020}}}})
 	rate := "10%"
 	policy := &v1alpha1.ResourceSlack{ObjectMeta: metav1.ObjectMeta{Name: "general"}, Spec: v1alpha1.ResourceSlackSpec{MinRate: rate}}
 	h.create(t, policy)
@@ -124,7 +124,7 @@ func TestDoctor(t *testing.T) {
 	}
 	holder, seconds, renewed := "pod-1", int32(15), metav1.NowMicro()
 	lease := &coordinationv1.Lease{}
-	if err := h.client.Get(t.Context(), client.ObjectKey{Namespace: reserve, Name: "plimsoll-controller"}, lease); err != nil {
+	if err := h.client.Get(t.Context(), client.ObjectKey{Namespace: systemNamespace, Name: "plimsoll-controller"}, lease); err != nil {
 		t.Fatal(err)
 	}
 	lease.Spec = coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, RenewTime: &renewed}

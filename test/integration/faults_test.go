@@ -8,9 +8,6 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -18,10 +15,11 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
+	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
 // faultyConfig is a scheduler that reads a faulty Prometheus server.
@@ -55,11 +53,8 @@ func samples(at time.Time, values map[string]string) string {
 // the scheduler starts and schedules as fast as without one, by limits, and
 // says in its log what is wrong.
 func TestSchedulerSurvivesFaultsOfItsSource(t *testing.T) {
-	cp, _, client := startPlane(t, controlplane.Options{})
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := cp.WriteKubeconfig(kubeconfig, "system:kube-scheduler"); err != nil {
-		t.Fatal(err)
-	}
+	cp, _, client := startControlPlane(t, controlplane.Options{})
+	kubeconfig := kubeconfigOf(t, cp, "system:kube-scheduler")
 	createNode(t, client, "eager")
 	createNode(t, client, "modest")
 	// Limits of 12 of 8 on eager, of 6 on modest.
@@ -186,24 +181,12 @@ func serveFault(t *testing.T, handler http.HandlerFunc) string {
 // until the scheduler had bound another pod, which was there before it.
 func schedule(t *testing.T, client kubernetes.Interface, name, config, want, says string) (time.Duration, fmt.Stringer) {
 	t.Helper()
-	said := &output{}
 	createPod(t, client, "first-"+name, "", name, "10m", "10m")
-	file := filepath.Join(t.TempDir(), "scheduler.yaml")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(scheduler, "--config="+file, "--secure-port=0")
-	cmd.Stderr = said
 	began := time.Now()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	}()
+	process := program.Start(t, binaries.scheduler, "--config="+writeFile(t, config), "--secure-port=0")
+	defer process.Kill()
 	bound := func(name string) (node string) {
-		eventually(t, name+" is not scheduled", said, func(ctx context.Context) (bool, error) {
+		eventually.True(t, name+" is not scheduled", process, func(ctx context.Context) (bool, error) {
 			pod, err := client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
 			if err == nil {
 				node = pod.Spec.NodeName
@@ -214,20 +197,17 @@ func schedule(t *testing.T, client kubernetes.Interface, name, config, want, say
 	}
 	bound("first-" + name)
 	took := time.Since(began)
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
-		return strings.Contains(said.String(), says), nil
+	eventually.TrueWithin(t, 20*time.Second, 20*time.Millisecond, fmt.Sprintf("%q was not logged", says), process, func(context.Context) (bool, error) {
+		return strings.Contains(process.String(), says), nil
 	})
-	if err != nil {
-		t.Errorf("the log does not say %q:\n%s", says, said)
-	}
 	createPod(t, client, "second-"+name, "", name, "10m", "10m")
 	if node := bound("second-" + name); node != want {
-		t.Errorf("the pod is on %s, want %s\n%s", node, want, said)
+		t.Errorf("the pod is on %s, want %s\n%s", node, want, process)
 	}
 	for _, pod := range []string{"first-" + name, "second-" + name} {
 		if err := client.CoreV1().Pods(v1.NamespaceDefault).Delete(t.Context(), pod, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
 			t.Error(err)
 		}
 	}
-	return took, said
+	return took, process
 }

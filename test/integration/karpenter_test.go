@@ -3,7 +3,6 @@ package integration
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -19,43 +18,29 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/karpenter"
+	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
-// start runs a program until the end of the test.
-func start(t *testing.T, program string, args ...string) *output {
-	t.Helper()
-	said := &output{}
-	cmd := exec.Command(program, args...)
-	cmd.Stdout, cmd.Stderr = said, said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	return said
-}
-
 // startKarpenter builds Karpenter with its simulated provider and runs it.
-func (h *hub) startKarpenter(t *testing.T, source *karpenter.Source) *output {
+func (h *testCluster) startKarpenter(t *testing.T, source *karpenter.Source) *program.Output {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "karpenter")
+	path := filepath.Join(t.TempDir(), "karpenter")
 	t.Log("building Karpenter (about 2 minutes the first time)")
-	if err := source.Build(t.Context(), program); err != nil {
+	if err := source.Build(t.Context(), path); err != nil {
 		t.Fatal(err)
 	}
-	said := &output{}
-	process, err := karpenter.Start(karpenter.Options{Program: program, Kubeconfig: h.Kubeconfig, Namespace: reserve, Log: said})
+	log := &program.Output{}
+	process, err := karpenter.Start(karpenter.Options{Program: path, Kubeconfig: h.Kubeconfig, Namespace: systemNamespace, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(process.Stop)
-	return said
+	return log
 }
 
 // nodes returns the names of the pool's nodes.
-func (h *hub) nodes(ctx context.Context) ([]string, error) {
+func (h *testCluster) nodes(ctx context.Context) ([]string, error) {
 	var list v1.NodeList
 	err := h.client.List(ctx, &list, client.MatchingLabels{"pool": "general"})
 	var names []string
@@ -67,7 +52,7 @@ func (h *hub) nodes(ctx context.Context) ([]string, error) {
 
 // scale makes a deployment of pods of 1 CPU and 1Gi have so many, and waits until
 // they run. It returns the nodes they run on.
-func (h *hub) scale(t *testing.T, said fmt.Stringer, replicas int32) []string {
+func (h *testCluster) scale(t *testing.T, log fmt.Stringer, replicas int32) []string {
 	t.Helper()
 	labels := map[string]string{"app": "web"}
 	requests := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1"), v1.ResourceMemory: resource.MustParse("1Gi")}
@@ -93,7 +78,7 @@ func (h *hub) scale(t *testing.T, said fmt.Stringer, replicas int32) []string {
 		}
 	}
 	var on []string
-	eventually(t, fmt.Sprintf("%d pods do not run", replicas), said, func(ctx context.Context) (bool, error) {
+	eventually.True(t, fmt.Sprintf("%d pods do not run", replicas), log, func(ctx context.Context) (bool, error) {
 		var pods v1.PodList
 		if err := h.client.List(ctx, &pods, client.MatchingLabels(labels)); err != nil {
 			return false, err
@@ -119,9 +104,9 @@ func TestSlackWithKarpenter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := startHub(t, crds...)
+	h := startCluster(t, crds...)
 	autoscaler := h.startKarpenter(t, source)
-	start(t, scheduler, "--config="+write(t, fmt.Sprintf("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nleaderElection: {leaderElect: false}\nclientConnection: {kubeconfig: %q}\n", h.Kubeconfig)), "--secure-port=0")
+	h.startDefaultScheduler(t)
 	pool, err := karpenter.Pool("4", 0)
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +115,7 @@ func TestSlackWithKarpenter(t *testing.T) {
 		h.create(t, object)
 	}
 	h.scale(t, autoscaler, 6)
-	said, end := h.startController(t)
+	controller := h.startController(t)
 	before, err := h.nodes(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +140,7 @@ func TestSlackWithKarpenter(t *testing.T) {
 	}
 	policy := h.awaitCondition(t, autoscaler, "general", v1alpha1.ConditionReady, "Held")
 	if policy.Status.Target.Cpu().Cmp(resource.MustParse("10")) < 0 {
-		eventually(t, "the slack is not refilled", autoscaler, func(ctx context.Context) (bool, error) {
+		eventually.True(t, "the slack is not refilled", autoscaler, func(ctx context.Context) (bool, error) {
 			err := h.client.Get(ctx, client.ObjectKey{Name: "general"}, policy)
 			return policy.Status.Target.Cpu().Cmp(resource.MustParse("10")) >= 0 && policy.Status.Available.Cpu().Cmp(*policy.Status.Total.Cpu()) >= 0, err
 		})
@@ -173,7 +158,7 @@ func TestSlackWithKarpenter(t *testing.T) {
 	if err := h.client.Update(t.Context(), policy); err != nil {
 		t.Fatal(err)
 	}
-	h.awaitBuffers(t, said, map[string]string{"general-head": "1 x 1 1Gi"})
+	h.awaitBuffers(t, controller, map[string]string{"general-head": "1 x 1 1Gi"})
 	var last []string
 	err = wait.PollUntilContextTimeout(t.Context(), time.Second, 3*time.Minute, true, func(ctx context.Context) (bool, error) {
 		var err error
@@ -187,11 +172,11 @@ func TestSlackWithKarpenter(t *testing.T) {
 	if err := h.client.Delete(t.Context(), policy); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "something is left of the policy", said, func(ctx context.Context) (bool, error) {
+	eventually.True(t, "something is left of the policy", controller, func(ctx context.Context) (bool, error) {
 		var templates v1.PodTemplateList
-		err := h.client.List(ctx, &templates, client.InNamespace(reserve))
+		err := h.client.List(ctx, &templates, client.InNamespace(systemNamespace))
 		return len(templates.Items) == 0, err
 	})
 	t.Logf("nodes before the policy %d, with it %d, after the burst %d, at the end %d", len(before), len(with), len(most), len(last))
-	end()
+	controller.Stop(t)
 }

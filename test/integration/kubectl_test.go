@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
 // The real kubectl finds the program as a plugin, and asks it how to complete what
@@ -14,13 +16,11 @@ func TestPluginOfKubectl(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	kubectl := filepath.Join(dir, "kubectl")
-	build := exec.Command("go", "build", "-o", kubectl, ".")
-	build.Dir = "../kubectl"
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building kubectl: %v\n%s", err, out)
+	if err := program.Build(t.Context(), "../kubectl", kubectl, "."); err != nil {
+		t.Fatal(err)
 	}
 	for _, name := range []string{"kubectl-plimsoll", "kubectl_complete-plimsoll"} {
-		if err := os.Symlink(plimsoll, filepath.Join(dir, name)); err != nil {
+		if err := os.Symlink(binaries.plimsoll, filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/test/support/doccheck"
+	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
 // elsewhere are the lines of the documentation with kubectl that are not run here,
@@ -58,7 +59,7 @@ func TestDocumentedKubectl(t *testing.T) {
 	if len(lines) < 15 {
 		t.Errorf("%d lines found", len(lines))
 	}
-	cp, config, _ := startPlane(t, controlplane.Options{})
+	cp, config, _ := startControlPlane(t, controlplane.Options{})
 	installCRDs(t, config, buffersCRD(t))
 	run := inReadersFolder(t, cp)
 	// The pages are for different readers: what one says first is what another
@@ -86,13 +87,11 @@ func TestDocumentedKubectl(t *testing.T) {
 func inReadersFolder(t *testing.T, cp *controlplane.ControlPlane) func(line string) (string, error) {
 	t.Helper()
 	folder, programs := t.TempDir(), t.TempDir()
-	build := exec.Command("go", "build", "-o", filepath.Join(programs, "kubectl"), ".")
-	build.Dir = "../kubectl"
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building kubectl: %v\n%s", err, out)
+	if err := program.Build(t.Context(), "../kubectl", filepath.Join(programs, "kubectl"), "."); err != nil {
+		t.Fatal(err)
 	}
 	for _, name := range []string{"plimsoll", "kubectl-plimsoll"} {
-		if err := os.Symlink(plimsoll, filepath.Join(programs, name)); err != nil {
+		if err := os.Symlink(binaries.plimsoll, filepath.Join(programs, name)); err != nil {
 			t.Fatal(err)
 		}
 	}

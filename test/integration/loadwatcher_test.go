@@ -1,12 +1,11 @@
 package integration
 
 import (
-	"bytes"
 	"context"
+	"crypto/x509"
 	"encoding/json"
-	"errors"
+	"encoding/pem"
 	"fmt"
-	"io"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -14,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -23,6 +21,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
 	"github.com/plimsoll-k8s/plimsoll/load/remote"
+	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
 // scrapeMachines starts a real Prometheus server that scrapes three machines, and
@@ -47,33 +47,11 @@ func scrapeMachines(t *testing.T) string {
 	return server.Address
 }
 
-// startLoadWatcher starts the service and returns its port, what it says, and
-// how to end it in an orderly way.
-func startLoadWatcher(t *testing.T, args ...string) (port int, said *output, end func()) {
+// startLoadWatcher starts the service and returns its port.
+func startLoadWatcher(t *testing.T, args ...string) (port int, watcher *program.Process) {
 	t.Helper()
-	port, said = freePort(t), &output{}
-	cmd := exec.Command(loadWatcher, append(args, fmt.Sprintf("--listen=127.0.0.1:%d", port))...)
-	cmd.Stderr = said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	return port, said, func() {
-		t.Helper()
-		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
-		select {
-		case err := <-ended:
-			if err != nil {
-				t.Errorf("ended with %v\n%s", err, said)
-			}
-		case <-time.After(20 * time.Second):
-			t.Errorf("does not end:\n%s", said)
-		}
-	}
+	port = program.FreePort(t)
+	return port, program.Start(t, binaries.loadWatcher, append(args, fmt.Sprintf("--listen=127.0.0.1:%d", port))...)
 }
 
 // From a real Prometheus through our service to our client, to that of others,
@@ -81,7 +59,7 @@ func startLoadWatcher(t *testing.T, args ...string) (port int, said *output, end
 func TestLoadWatcher(t *testing.T) {
 	prometheus := scrapeMachines(t)
 	flags := []string{"--provider=Prometheus", "--address=" + prometheus, "--window=4s", "--step=1s", "--rate-window=1s"}
-	port, said, end := startLoadWatcher(t, append(flags, "--poll-interval=1s")...)
+	port, watcher := startLoadWatcher(t, append(flags, "--poll-interval=1s")...)
 	address := fmt.Sprintf("http://127.0.0.1:%d", port)
 	source, err := remote.New(endpoint.Config{Address: address})
 	if err != nil {
@@ -95,7 +73,7 @@ func TestLoadWatcher(t *testing.T) {
 		}
 		return ok
 	}
-	eventually(t, "our client does not read what the machines do", said, func(ctx context.Context) (bool, error) {
+	eventually.True(t, "our client does not read what the machines do", watcher, func(ctx context.Context) (bool, error) {
 		var err error
 		reading, err = source.Read(ctx)
 		means := map[string]float64{}
@@ -110,10 +88,8 @@ func TestLoadWatcher(t *testing.T) {
 
 	t.Run("the client of others", func(t *testing.T) {
 		client := filepath.Join(t.TempDir(), "client")
-		build := exec.Command("go", "build", "-o", client, ".")
-		build.Dir = "../loadwatcher"
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("building the client: %v\n%s", err, out)
+		if err := program.Build(t.Context(), "../loadwatcher", client, "."); err != nil {
+			t.Fatal(err)
 		}
 		out, err := exec.CommandContext(t.Context(), client, address).Output()
 		if err != nil {
@@ -153,15 +129,15 @@ func TestLoadWatcher(t *testing.T) {
 		for name, args := range map[string][]string{
 			"from Prometheus":  flags,
 			"from the service": {"--provider=Service", "--address=" + address},
-			"as a scheduler": {"--config=" + write(t, "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n"+
+			"as a scheduler": {"--config=" + writeFile(t, "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n"+
 				"- pluginConfig: [{name: LowRiskOverCommitment, args: {metricProvider: {type: Prometheus, address: '"+prometheus+"', window: 4s, step: 1s, rateWindow: 1s}}}]\n")},
 		} {
-			table, err := exec.CommandContext(t.Context(), plimsoll, append([]string{"load", "top"}, args...)...).CombinedOutput()
-			if err != nil || !strings.Contains(string(table), "3 nodes; means and deviations over 4s") ||
-				strings.Index(string(table), "node-3") > strings.Index(string(table), "node-1") {
-				t.Errorf("%s: %v\n%s", name, err, table)
+			table, stderr, exitCode := runPlimsoll(t, append([]string{"load", "top"}, args...)...)
+			if exitCode != 0 || !strings.Contains(table+stderr, "3 nodes; means and deviations over 4s") ||
+				strings.Index(table, "node-3") > strings.Index(table, "node-1") {
+				t.Errorf("%s: exit code %d\n%s%s", name, exitCode, table, stderr)
 			}
-			raw, err := exec.CommandContext(t.Context(), plimsoll, append([]string{"load", "top", "-o", "json"}, args...)...).Output()
+			raw, _ := mustPlimsoll(t, append([]string{"load", "top", "-o", "json"}, args...)...)
 			var got struct {
 				Source string
 				Nodes  []struct {
@@ -169,7 +145,7 @@ func TestLoadWatcher(t *testing.T) {
 					CPU  struct{ Mean float64 }
 				}
 			}
-			if err := errors.Join(err, json.Unmarshal(raw, &got)); err != nil {
+			if err := json.Unmarshal([]byte(raw), &got); err != nil {
 				t.Fatalf("%s: %v in %s", name, err, raw)
 			}
 			means := map[string]float64{}
@@ -186,9 +162,9 @@ func TestLoadWatcher(t *testing.T) {
 	if strings.Contains(served, `plimsoll_load_watcher_requests_total{code="200",handler="watcher"} 0`) {
 		t.Errorf("no request is counted:\n%s", served)
 	}
-	end()
-	if !strings.Contains(said.String(), `msg="load is read" nodes=3`) || !strings.Contains(said.String(), "shutting down") {
-		t.Errorf("said\n%s", said)
+	watcher.Stop(t)
+	if !strings.Contains(watcher.String(), `msg="load is read" nodes=3`) || !strings.Contains(watcher.String(), "shutting down") {
+		t.Errorf("log:\n%s", watcher)
 	}
 }
 
@@ -206,7 +182,7 @@ func TestLoadWatcherWithTLSAndToken(t *testing.T) {
 	cert, key := selfSigned(t)
 	certFile, keyFile, token := file("cert", cert), file("key", key), file("token", "secret")
 	feed := file("load.json", fmt.Sprintf(`{"timestamp":%d,"window":{"duration":"15m"},"source":"Test","data":{"NodeMetricsMap":{"a":{"metrics":[{"type":"CPU","operator":"AVG","value":40}]}}}}`, time.Now().Unix()))
-	port, said, end := startLoadWatcher(t, "--provider=File", "--address="+feed, "--tls-cert-file="+certFile, "--tls-private-key-file="+keyFile, "--auth-token-file="+token)
+	port, watcher := startLoadWatcher(t, "--provider=File", "--address="+feed, "--tls-cert-file="+certFile, "--tls-private-key-file="+keyFile, "--auth-token-file="+token)
 	address := fmt.Sprintf("https://127.0.0.1:%d", port)
 	read := func(config endpoint.Config) error {
 		config.Address = address
@@ -217,7 +193,7 @@ func TestLoadWatcherWithTLSAndToken(t *testing.T) {
 		_, err = source.Read(t.Context())
 		return err
 	}
-	eventually(t, "the load is not served", said, func(context.Context) (bool, error) {
+	eventually.True(t, "the load is not served", watcher, func(context.Context) (bool, error) {
 		return read(endpoint.Config{CAFile: certFile, TokenFile: token}) == nil, nil
 	})
 	if err := read(endpoint.Config{CAFile: certFile}); load.ReasonOf(err) != load.Denied {
@@ -229,16 +205,14 @@ func TestLoadWatcherWithTLSAndToken(t *testing.T) {
 	if err := read(endpoint.Config{TokenFile: token}); load.ReasonOf(err) != load.Untrusted {
 		t.Errorf("without the authority: %v", err)
 	}
-	out, err := exec.CommandContext(t.Context(), plimsoll, "load", "top", "--provider=Service", "--address="+address, "--ca-file="+certFile, "--token-file="+token).CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "40.0") {
-		t.Errorf("%v\n%s", err, out)
+	if out, _ := mustPlimsoll(t, "load", "top", "--provider=Service", "--address="+address, "--ca-file="+certFile, "--token-file="+token); !strings.Contains(out, "40.0") {
+		t.Error(out)
 	}
-	out, err = exec.CommandContext(t.Context(), plimsoll, "load", "top", "--provider=Service", "--address="+address, "--ca-file="+certFile).CombinedOutput()
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(string(out), "want the service's bearer token") {
-		t.Errorf("%v\n%s", err, out)
+	_, stderr, exitCode := runPlimsoll(t, "load", "top", "--provider=Service", "--address="+address, "--ca-file="+certFile)
+	if exitCode != 1 || !strings.Contains(stderr, "want the service's bearer token") {
+		t.Errorf("exit code %d\n%s", exitCode, stderr)
 	}
-	end()
+	watcher.Stop(t)
 }
 
 // selfSigned returns a certificate of 127.0.0.1 and its key.
@@ -248,7 +222,12 @@ func selfSigned(t *testing.T) (cert, key string) {
 	server.StartTLS()
 	defer server.Close()
 	pair := server.TLS.Certificates[0]
-	return encodePair(t, pair)
+	raw, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]})),
+		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}))
 }
 
 func TestLoadWatcherBadInput(t *testing.T) {
@@ -270,15 +249,12 @@ func TestLoadWatcherBadInput(t *testing.T) {
 		{[]string{"--provider=File", "--address=/a", "--listen=127.0.0.1:99999"}, "--listen: listen tcp: address 99999: invalid port"},
 		{[]string{"now"}, `unknown command "now" for "load-watcher"`},
 	} {
-		var said bytes.Buffer
-		cmd := exec.CommandContext(t.Context(), loadWatcher, tc.args...)
+		cmd := exec.CommandContext(t.Context(), binaries.loadWatcher, tc.args...)
 		cmd.Env = append(os.Environ(), "KUBECONFIG=", "HOME=/nonexistent")
-		cmd.Stdout, cmd.Stderr = io.Discard, &said
-		err := cmd.Run()
-		var exit *exec.ExitError
-		lines := strings.Split(strings.TrimSpace(said.String()), "\n")
-		if !errors.As(err, &exit) || exit.ExitCode() != 2 || len(lines) != 1 || lines[0] != "load-watcher: "+tc.want {
-			t.Errorf("%v: %v\n%s\nwant\n%s", tc.args, err, &said, tc.want)
+		_, stderr, exitCode := program.RunCommand(t, cmd)
+		lines := strings.Split(strings.TrimSpace(stderr), "\n")
+		if exitCode != 2 || len(lines) != 1 || lines[0] != "load-watcher: "+tc.want {
+			t.Errorf("%v: exit code %d\n%s\nwant\n%s", tc.args, exitCode, stderr, tc.want)
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package integration
 
 import (
+	"io"
+	"net/http"
 	"os"
 	"regexp"
 	"slices"
@@ -57,4 +59,29 @@ func expectMetrics(t *testing.T, body string, sections ...string) {
 	for _, problem := range problems {
 		t.Errorf("%s: %s", problem.Metric, problem.Text)
 	}
+}
+
+// scrape returns the lines of a program's metrics that begin with one of these prefixes.
+func scrape(t *testing.T, address string, prefixes ...string) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	raw, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for line := range strings.Lines(string(raw)) {
+		if slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(line, prefix) }) {
+			out = append(out, line)
+		}
+	}
+	return strings.Join(out, "")
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"net"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -25,6 +24,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/cluster"
 	"github.com/plimsoll-k8s/plimsoll/load/metricsserver"
+	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
 const (
@@ -76,47 +77,30 @@ func startMachines(t *testing.T, client kubernetes.Interface) []*machine {
 	return machines
 }
 
-// startMetricsServer builds metrics-server, starts it and registers it with the
-// API server. It returns how to stop it, and its log.
-func startMetricsServer(t *testing.T, cp *controlplane.ControlPlane, client kubernetes.Interface) (stop func(), log *output) {
+// startMetricsServer builds metrics-server, starts it and registers it with the API server.
+func startMetricsServer(t *testing.T, cp *controlplane.ControlPlane, client kubernetes.Interface) *program.Process {
 	t.Helper()
-	dir, port := t.TempDir(), freePort(t)
-	program := filepath.Join(dir, "metrics-server")
+	dir, port := t.TempDir(), program.FreePort(t)
+	path := filepath.Join(dir, "metrics-server")
 	t.Log("building metrics-server, which takes about 2 minutes the first time")
-	build := exec.CommandContext(t.Context(), "go", "build", "-C", "../metricsserver", "-o", program, "sigs.k8s.io/metrics-server/cmd/metrics-server")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building metrics-server: %v\n%s", err, out)
+	if err := program.Build(t.Context(), "../metricsserver", path, "sigs.k8s.io/metrics-server/cmd/metrics-server"); err != nil {
+		t.Fatal(err)
 	}
-	log = &output{}
 	// It does not start without.
-	eventually(t, "the API server does not publish how it authenticates", log, func(ctx context.Context) (bool, error) {
+	eventually.True(t, "the API server does not publish how it authenticates", nil, func(ctx context.Context) (bool, error) {
 		published, err := client.CoreV1().ConfigMaps("kube-system").Get(ctx, "extension-apiserver-authentication", metav1.GetOptions{})
 		return err == nil && published.Data["requestheader-client-ca-file"] != "", nil
 	})
-	cmd := exec.Command(program, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port), "--cert-dir="+dir,
+	server := program.Start(t, path, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port), "--cert-dir="+dir,
 		"--kubeconfig="+cp.Kubeconfig, "--authentication-kubeconfig="+cp.Kubeconfig, "--authorization-kubeconfig="+cp.Kubeconfig,
 		"--kubelet-insecure-tls", "--kubelet-use-node-status-port", "--kubelet-preferred-address-types=InternalIP",
 		"--kubelet-request-timeout=5s", "--metric-resolution="+scrapeEvery.String())
-	cmd.Stderr = log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		_ = cmd.Wait()
-		close(ended)
-	}()
-	stop = func() {
-		_ = cmd.Process.Kill()
-		<-ended
-	}
-	t.Cleanup(stop)
 	// An APIService that is not there at the first try is tried again ever more
 	// rarely.
-	eventually(t, "metrics-server does not listen", log, func(context.Context) (bool, error) {
+	eventually.True(t, "metrics-server does not listen", server, func(context.Context) (bool, error) {
 		select {
-		case <-ended:
-			return false, errors.New("it ended")
+		case <-server.Exited():
+			return false, errors.New("it exited")
 		default:
 		}
 		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
@@ -126,7 +110,7 @@ func startMetricsServer(t *testing.T, cp *controlplane.ControlPlane, client kube
 		return err == nil, nil
 	})
 	register(t, client, port)
-	return stop, log
+	return server
 }
 
 // register lets the API server pass requests for the metrics API on to a port
@@ -243,7 +227,7 @@ func between(got load.Utilization, from, to float64) bool {
 // A real metrics-server behind the API server scrapes five kubelets. What is
 // read is what the kubelets were told to do.
 func TestMetricsServer(t *testing.T) {
-	cp, _, client := startPlane(t, controlplane.Options{APIServerArgs: frontProxy(t)})
+	cp, _, client := startControlPlane(t, controlplane.Options{APIServerArgs: frontProxy(t)})
 	machines := startMachines(t, client)
 	const user = "system:kube-scheduler"
 	source := newMetricsSource(t, cp, user)
@@ -253,13 +237,12 @@ func TestMetricsServer(t *testing.T) {
 			return err != nil && load.ReasonOf(err) == reason && strings.Contains(err.Error(), hint)
 		}
 	}
-	nothing := &output{}
-	readUntil(t, "without the right to read", source, nothing, failed(load.Denied, "the right to list nodes of metrics.k8s.io"))
+	readUntil(t, "without the right to read", source, nil, failed(load.Denied, "the right to list nodes of metrics.k8s.io"))
 	allowMetrics(t, client, user)
-	readUntil(t, "without metrics-server", source, nothing, failed(load.Unreachable, "is metrics-server installed?"))
+	readUntil(t, "without metrics-server", source, nil, failed(load.Unreachable, "is metrics-server installed?"))
 
-	stop, log := startMetricsServer(t, cp, client)
-	readUntil(t, "not all nodes are read", source, log, func(reading load.Reading, err error) bool {
+	server := startMetricsServer(t, cp, client)
+	readUntil(t, "not all nodes are read", source, server, func(reading load.Reading, err error) bool {
 		// The API server takes a while to find metrics-server, which has no rate
 		// before its second scrape.
 		if reason := load.ReasonOf(err); err != nil && reason != load.Unreachable && reason != load.Empty {
@@ -296,7 +279,7 @@ func TestMetricsServer(t *testing.T) {
 	changing.use(0.9, 0.2)
 	silent.kubelet.stop()
 	moved := false
-	readUntil(t, "the load of node-0 is not followed, or node-4 does not become stale", source, log, func(reading load.Reading, err error) bool {
+	readUntil(t, "the load of node-0 is not followed, or node-4 does not become stale", source, server, func(reading load.Reading, err error) bool {
 		if err != nil {
 			t.Errorf("a reading fails: %v", err)
 			return true
@@ -315,6 +298,6 @@ func TestMetricsServer(t *testing.T) {
 		return moved && !known && steady(node, changing) || t.Failed()
 	})
 
-	stop()
-	readUntil(t, "without a running metrics-server", source, log, failed(load.Unreachable, "is metrics-server running?"))
+	server.Kill()
+	readUntil(t, "without a running metrics-server", source, server, failed(load.Unreachable, "is metrics-server running?"))
 }

@@ -118,8 +118,8 @@ func missing(path string, want, got any) (out []string) {
 // meant is refused in words that name the field.
 func TestPlacementCRD(t *testing.T) {
 	t.Parallel()
-	_, config, _ := startPlane(t, controlplane.Options{})
-	installCRDs(t, config, append(ourCRDs(t), ocmCRDs(t)...)...)
+	_, config, _ := startControlPlane(t, controlplane.Options{})
+	installCRDs(t, config, append(projectCRDs(t), ocmCRDs(t)...)...)
 	c := placementClient(t, config)
 	for i, d := range placementDocuments(t, "accepted.yaml") {
 		for _, version := range []string{"v1alpha1", "v1beta1"} {
@@ -245,7 +245,7 @@ func createOthers(t *testing.T, c client.Client) {
 // and our type reads them and writes them back.
 func TestPlacementOnForeignHub(t *testing.T) {
 	t.Parallel()
-	_, config, _ := startPlane(t, controlplane.Options{})
+	_, config, _ := startControlPlane(t, controlplane.Options{})
 	installCRDs(t, config, filepath.Join(moduleFolder(t, "../..", "open-cluster-management.io/api"), ocmPlacementCRD))
 	c := placementClient(t, config)
 	placement := placementOf("v1beta1", "foreign", map[string]any{

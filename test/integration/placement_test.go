@@ -8,11 +8,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -29,7 +27,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
-	"github.com/plimsoll-k8s/plimsoll/internal/kube"
+	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 )
 
 // team is the namespace of the examples' placements.
@@ -39,24 +37,9 @@ const team = "team"
 var decisionKind = v1beta1.GroupVersion.WithKind("PlacementDecision")
 
 // startPlacementHub starts a hub with all that placements need.
-func startPlacementHub(t *testing.T) *hub {
+func startPlacementHub(t *testing.T) *testCluster {
 	t.Helper()
-	h := startHub(t, ocmCRDs(t)...)
-	h.knowFleet(t)
-	return h
-}
-
-// knowFleet makes the hub's client know the types of placements.
-func (h *hub) knowFleet(t *testing.T) {
-	t.Helper()
-	config, err := h.Config("test", "system:masters")
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.QPS = -1
-	if h.client, err = client.NewWithWatch(config, client.Options{Scheme: kube.Scheme()}); err != nil {
-		t.Fatal(err)
-	}
+	return startCluster(t, ocmCRDs(t)...)
 }
 
 // example returns the objects in a file of examples/placement.
@@ -92,7 +75,7 @@ func objectsIn(t *testing.T, raw []byte) (objects []*unstructured.Unstructured) 
 
 // apply creates the objects that there are not, and writes what they say of
 // status: for a managed cluster its agent does.
-func (h *hub) apply(t *testing.T, objects ...*unstructured.Unstructured) {
+func (h *testCluster) apply(t *testing.T, objects ...*unstructured.Unstructured) {
 	t.Helper()
 	for _, object := range objects {
 		object = object.DeepCopy()
@@ -110,7 +93,7 @@ func (h *hub) apply(t *testing.T, objects ...*unstructured.Unstructured) {
 
 // patch merges something into an object, or into a part of it that is written
 // apart.
-func (h *hub) patch(t *testing.T, object client.Object, change map[string]any, subresource ...string) {
+func (h *testCluster) patch(t *testing.T, object client.Object, change map[string]any, subresource ...string) {
 	t.Helper()
 	raw, err := json.Marshal(change)
 	if err != nil {
@@ -135,12 +118,12 @@ type moment struct {
 
 // history returns what a placement had after each change that a witness of
 // PlacementDecisions has seen, where that was something else than before.
-func (w *witness) history(t *testing.T, placement string) (history []moment) {
+func (w *changeRecorder) history(t *testing.T, placement string) (history []moment) {
 	t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	there := map[string][]string{}
-	for i, event := range w.seen {
+	for i, event := range w.events {
 		object, ok := event.Object.(*unstructured.Unstructured)
 		if !ok {
 			t.Fatal(event)
@@ -158,16 +141,16 @@ func (w *witness) history(t *testing.T, placement string) (history []moment) {
 		}
 		now := slices.Sorted(maps.Keys(setOf(there)))
 		if len(history) == 0 && len(now) > 0 || len(history) > 0 && !slices.Equal(now, history[len(history)-1].clusters) {
-			history = append(history, moment{w.at[i], now})
+			history = append(history, moment{w.times[i], now})
 		}
 	}
 	return history
 }
 
 // since returns when a placement came to have just these clusters, which it has.
-func (w *witness) since(t *testing.T, placement string, clusters ...string) (at time.Time) {
+func (w *changeRecorder) since(t *testing.T, placement string, clusters ...string) (at time.Time) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("nobody saw %s have %v", placement, clusters), &output{}, func(context.Context) (bool, error) {
+	eventually.True(t, fmt.Sprintf("nobody saw %s have %v", placement, clusters), nil, func(context.Context) (bool, error) {
 		history := w.history(t, placement)
 		if len(history) == 0 || !slices.Equal(history[len(history)-1].clusters, clusters) {
 			return false, nil
@@ -198,7 +181,7 @@ func clustersIn(decisions ...clusterv1beta1.PlacementDecision) (clusters []strin
 }
 
 // slicesOf returns the PlacementDecisions of a placement.
-func (h *hub) slicesOf(ctx context.Context, placement string) ([]clusterv1beta1.PlacementDecision, error) {
+func (h *testCluster) slicesOf(ctx context.Context, placement string) ([]clusterv1beta1.PlacementDecision, error) {
 	var list clusterv1beta1.PlacementDecisionList
 	err := h.client.List(ctx, &list, client.InNamespace(team), client.MatchingLabels{clusterv1beta1.PlacementLabel: placement})
 	return list.Items, err
@@ -206,7 +189,7 @@ func (h *hub) slicesOf(ctx context.Context, placement string) ([]clusterv1beta1.
 
 // awaitChosen waits until a placement has just these clusters and its status says
 // so, and returns it.
-func (h *hub) awaitChosen(t *testing.T, said fmt.Stringer, placement string, clusters ...string) *v1beta1.Placement {
+func (h *testCluster) awaitChosen(t *testing.T, log fmt.Stringer, placement string, clusters ...string) *v1beta1.Placement {
 	t.Helper()
 	var got []string
 	object := &v1beta1.Placement{}
@@ -215,7 +198,7 @@ func (h *hub) awaitChosen(t *testing.T, said fmt.Stringer, placement string, clu
 			t.Logf("%s has %v, want %v; status %+v", placement, got, clusters, object.Status)
 		}
 	}()
-	eventually(t, placement+" is not decided as it should be", said, func(ctx context.Context) (bool, error) {
+	eventually.True(t, placement+" is not decided as it should be", log, func(ctx context.Context) (bool, error) {
 		there, err := h.slicesOf(ctx, placement)
 		if err != nil {
 			return false, err
@@ -234,7 +217,7 @@ func (h *hub) awaitChosen(t *testing.T, said fmt.Stringer, placement string, clu
 
 // awaitPlacement waits until a placement has a condition with a reason, and
 // returns its message.
-func (h *hub) awaitPlacement(t *testing.T, said fmt.Stringer, placement, condition, reason string) string {
+func (h *testCluster) awaitPlacement(t *testing.T, log fmt.Stringer, placement, condition, reason string) string {
 	t.Helper()
 	var object v1beta1.Placement
 	defer func() {
@@ -243,7 +226,7 @@ func (h *hub) awaitPlacement(t *testing.T, said fmt.Stringer, placement, conditi
 		}
 	}()
 	var message string
-	eventually(t, fmt.Sprintf("%s of %s is not %s", condition, placement, reason), said, func(ctx context.Context) (bool, error) {
+	eventually.True(t, fmt.Sprintf("%s of %s is not %s", condition, placement, reason), log, func(ctx context.Context) (bool, error) {
 		object = v1beta1.Placement{}
 		if err := h.client.Get(ctx, client.ObjectKey{Namespace: team, Name: placement}, &object); err != nil {
 			return false, err
@@ -259,13 +242,13 @@ func (h *hub) awaitPlacement(t *testing.T, said fmt.Stringer, placement, conditi
 }
 
 // forget deletes placements, and waits until their decisions have gone, too.
-func (h *hub) forget(t *testing.T, said fmt.Stringer, placements ...*unstructured.Unstructured) {
+func (h *testCluster) forget(t *testing.T, log fmt.Stringer, placements ...*unstructured.Unstructured) {
 	t.Helper()
 	for _, placement := range placements {
 		if err := h.client.Delete(t.Context(), placement); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "decisions of "+placement.GetName()+" are left", said, func(ctx context.Context) (bool, error) {
+		eventually.True(t, "decisions of "+placement.GetName()+" are left", log, func(ctx context.Context) (bool, error) {
 			there, err := h.slicesOf(ctx, placement.GetName())
 			return len(there) == 0, err
 		})
@@ -276,41 +259,11 @@ func (h *hub) forget(t *testing.T, said fmt.Stringer, placements ...*unstructure
 const settled = 200 * time.Millisecond
 
 // clustersOfStatus returns how many clusters a placement has, as its status says.
-func clustersOfStatus(t *testing.T, h *hub, placement string) int {
+func clustersOfStatus(t *testing.T, h *testCluster, placement string) int {
 	t.Helper()
 	var object v1beta1.Placement
 	if err := h.client.Get(t.Context(), client.ObjectKey{Namespace: team, Name: placement}, &object); err != nil {
 		t.Fatal(err)
 	}
 	return int(object.Status.NumberOfSelectedClusters)
-}
-
-// listFrom are the options of a watch that sees what came after a version.
-func listFrom(version string) *metav1.ListOptions {
-	return &metav1.ListOptions{ResourceVersion: version}
-}
-
-// scrape returns the metrics that a program tells, those of these names.
-func scrape(t *testing.T, address string, names ...string) string {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/metrics", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	raw, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out []string
-	for line := range strings.Lines(string(raw)) {
-		if slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(line, name) }) {
-			out = append(out, line)
-		}
-	}
-	return strings.Join(out, "")
 }

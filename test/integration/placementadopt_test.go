@@ -3,10 +3,8 @@ package integration
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,10 +22,12 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
 // decideElsewhere writes the decisions of a placement as another controller does.
-func (h *hub) decideElsewhere(t *testing.T, placement string, clusters ...string) *clusterv1beta1.PlacementDecision {
+func (h *testCluster) decideElsewhere(t *testing.T, placement string, clusters ...string) *clusterv1beta1.PlacementDecision {
 	t.Helper()
 	decision := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
 		Name: placement + "-decision-1", Namespace: team,
@@ -75,13 +75,13 @@ func TestPlacementAdoption(t *testing.T) {
 		h.apply(t, placement)
 		h.decideElsewhere(t, name, "cluster3", "cluster5")
 	}
-	decisions := h.watchAll(t, decisionKind)
-	said, end := h.startController(t, "--controllers=placement", "--leader-elect=false")
+	decisions := h.recordChanges(t, decisionKind)
+	controller := h.startController(t, "--controllers=placement", "--leader-elect=false")
 	// This one is ours from the beginning, and the control: it is decided.
 	ours := placementIn(team, "ours", exactly(1, map[string]int{"ResourceAllocatableCPU": 1}))
 	ours.SetAnnotations(map[string]string{clusterv1beta1.PlacementDisableAnnotation: "true"})
 	h.apply(t, ours)
-	h.awaitChosen(t, said, "ours", "cluster4")
+	h.awaitChosen(t, controller, "ours", "cluster4")
 	hand := func(name, annotation string) {
 		h.patch(t, placementIn(team, name, nil), map[string]any{"metadata": map[string]any{"annotations": map[string]any{clusterv1beta1.PlacementDisableAnnotation: annotation}}})
 	}
@@ -91,17 +91,17 @@ func TestPlacementAdoption(t *testing.T) {
 		}
 	}
 	hand("handed-over", "true")
-	h.awaitChosen(t, said, "handed-over", "cluster3", "cluster5")
+	h.awaitChosen(t, controller, "handed-over", "cluster3", "cluster5")
 	if history := decisions.history(t, "handed-over"); len(history) > 1 || len(history) == 1 && !slices.Equal(history[0].clusters, []string{"cluster3", "cluster5"}) {
 		t.Errorf("handed over with Steady of weight 3, and moved: %v", history)
 	}
 	hand("followed", "true")
-	h.awaitChosen(t, said, "followed", "cluster1", "cluster4")
+	h.awaitChosen(t, controller, "followed", "cluster1", "cluster4")
 	// Back again: what happens to the fleet is not for us to follow.
 	hand("followed", "false")
 	h.apply(t, example(t, "changes/cluster2-grows.yaml")...)
-	h.awaitChosen(t, said, "ours", "cluster2")
-	h.awaitChosen(t, said, "followed", "cluster1", "cluster4")
+	h.awaitChosen(t, controller, "ours", "cluster2")
+	h.awaitChosen(t, controller, "followed", "cluster1", "cluster4")
 	var theirs v1beta1.Placement
 	if err := h.client.Get(t.Context(), client.ObjectKey{Namespace: team, Name: "theirs"}, &theirs); err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func TestPlacementAdoption(t *testing.T) {
 	if len(theirs.Status.Conditions) > 0 || len(decisions.history(t, "theirs")) > 0 {
 		t.Errorf("theirs has been written: %+v, %v", theirs.Status, decisions.history(t, "theirs"))
 	}
-	end()
+	controller.Stop(t)
 }
 
 // A slip of the hand hurts nobody: decisions stay, and a condition names the
@@ -118,31 +118,31 @@ func TestPlacementMistakes(t *testing.T) {
 	t.Parallel()
 	h := startPlacementHub(t)
 	h.apply(t, example(t, "fleet.yaml")...)
-	said, end := h.startController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false")
+	controller := h.startController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false")
 	selecting := func(label string) map[string]any {
 		return map[string]any{"predicates": []any{map[string]any{"requiredClusterSelector": map[string]any{"labelSelector": map[string]any{"matchLabels": map[string]any{label: "fleet"}}}}}}
 	}
 	all := []string{"cluster1", "cluster2", "cluster3", "cluster4", "cluster5", "cluster6"}
 	const setLabel = "cluster.open-cluster-management.io/clusterset"
 	h.apply(t, placementIn(team, "typo", selecting(setLabel)), placementIn(team, "set", map[string]any{"clusterSets": []any{"fleet"}}))
-	h.awaitChosen(t, said, "typo", all...)
-	h.awaitChosen(t, said, "set", all...)
-	decisions := h.watchAll(t, decisionKind)
+	h.awaitChosen(t, controller, "typo", all...)
+	h.awaitChosen(t, controller, "set", all...)
+	decisions := h.recordChanges(t, decisionKind)
 
 	h.patch(t, placementIn(team, "typo", nil), map[string]any{"spec": selecting("cluster.open-cluster-management.io/cluster-set")})
-	message := h.awaitPlacement(t, said, "typo", clusterv1beta1.PlacementConditionMisconfigured, "MatchesNothing")
+	message := h.awaitPlacement(t, controller, "typo", clusterv1beta1.PlacementConditionMisconfigured, "MatchesNothing")
 	if !strings.Contains(message, "spec.predicates") {
 		t.Errorf("does not name the field: %s", message)
 	}
 	t.Logf("a typo in a selector: %s", message)
 	h.patch(t, placementIn(team, "set", nil), map[string]any{"spec": map[string]any{"clusterSets": []any{"fleeet"}}})
-	message = h.awaitPlacement(t, said, "set", clusterv1beta1.PlacementConditionMisconfigured, "MatchesNothing")
+	message = h.awaitPlacement(t, controller, "set", clusterv1beta1.PlacementConditionMisconfigured, "MatchesNothing")
 	if !strings.Contains(message, "spec.clusterSets") || !strings.Contains(message, "fleeet") {
 		t.Errorf("does not name the field and the set: %s", message)
 	}
 	t.Logf("a typo in a set: %s", message)
 	h.apply(t, placementIn(team, "unbound", map[string]any{"clusterSets": []any{"elsewhere"}}))
-	message = h.awaitPlacement(t, said, "unbound", clusterv1beta1.PlacementConditionSatisfied, "NoIntersection")
+	message = h.awaitPlacement(t, controller, "unbound", clusterv1beta1.PlacementConditionSatisfied, "NoIntersection")
 	if !strings.Contains(message, "spec.clusterSets: elsewhere") {
 		t.Errorf("does not name the field and the set: %s", message)
 	}
@@ -155,9 +155,9 @@ func TestPlacementMistakes(t *testing.T) {
 	spec := selecting(setLabel)
 	spec["numberOfClusters"] = int64(5)
 	h.patch(t, placementIn(team, "typo", nil), map[string]any{"spec": spec})
-	h.awaitPlacement(t, said, "typo", clusterv1beta1.PlacementConditionMisconfigured, "Succeedconfigured")
-	h.awaitPlacement(t, said, "typo", clusterv1beta1.PlacementConditionSatisfied, "AllDecisionsScheduled")
-	end()
+	h.awaitPlacement(t, controller, "typo", clusterv1beta1.PlacementConditionMisconfigured, "Succeedconfigured")
+	h.awaitPlacement(t, controller, "typo", clusterv1beta1.PlacementConditionSatisfied, "AllDecisionsScheduled")
+	controller.Stop(t)
 }
 
 // laxPlacementCRD is our CRD for placements with nothing that the API server
@@ -183,8 +183,7 @@ func laxPlacementCRD(t *testing.T) string {
 // from the rest, and the rest is decided.
 func TestPlacementBadInput(t *testing.T) {
 	t.Parallel()
-	h := startBareHub(t, append(ocmCRDs(t), laxPlacementCRD(t))...)
-	h.knowFleet(t)
+	h := startClusterWithCRDs(t, append(ocmCRDs(t), laxPlacementCRD(t))...)
 	h.apply(t, example(t, "fleet.yaml")...)
 	cel := func(expression string) map[string]any {
 		return map[string]any{"predicates": []any{map[string]any{"requiredClusterSelector": map[string]any{"celSelector": map[string]any{"celExpressions": []any{expression}}}}}}
@@ -204,16 +203,16 @@ func TestPlacementBadInput(t *testing.T) {
 	}
 	long := strings.Repeat("long-name-", 25) + "abc"
 	h.apply(t, placementIn(team, long, map[string]any{"numberOfClusters": int64(1)}))
-	said, end := h.startController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false")
+	controller := h.startController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false")
 	h.apply(t, placementIn(team, "good", exactly(1, map[string]int{"ResourceAllocatableCPU": 1})))
-	h.awaitChosen(t, said, "good", "cluster4")
+	h.awaitChosen(t, controller, "good", "cluster4")
 	for i, d := range bad {
-		message := h.awaitPlacement(t, said, fmt.Sprint("bad-", i), clusterv1beta1.PlacementConditionMisconfigured, "Misconfigured")
+		message := h.awaitPlacement(t, controller, fmt.Sprint("bad-", i), clusterv1beta1.PlacementConditionMisconfigured, "Misconfigured")
 		if !strings.Contains(message, d.Validate) || !strings.HasPrefix(message, "spec.") {
 			t.Errorf("%s: %s, want %s", d.Name, message, d.Validate)
 		}
 	}
-	message := h.awaitPlacement(t, said, long, clusterv1beta1.PlacementConditionMisconfigured, "Misconfigured")
+	message := h.awaitPlacement(t, controller, long, clusterv1beta1.PlacementConditionMisconfigured, "Misconfigured")
 	if !strings.Contains(message, "metadata.name") {
 		t.Errorf("a name of %d characters: %s", len(long), message)
 	}
@@ -225,10 +224,10 @@ func TestPlacementBadInput(t *testing.T) {
 		t.Errorf("%d PlacementDecisions, want that of the good one", len(all.Items))
 	}
 	t.Logf("%d bad ones beside a good one", len(bad)+1)
-	if strings.Contains(said.String(), "panic") {
-		t.Errorf("the controller panicked:\n%s", said)
+	if strings.Contains(controller.String(), "panic") {
+		t.Errorf("the controller panicked:\n%s", controller)
 	}
-	end()
+	controller.Stop(t)
 }
 
 // Clusters that report nonsense come last.
@@ -256,12 +255,12 @@ func TestPlacementOfClustersThatReportNonsense(t *testing.T) {
 		cluster("e-good", map[string]any{"allocatable": amounts("2"), "capacity": amounts("16")}),
 		cluster("f-good", map[string]any{"allocatable": amounts("2"), "capacity": amounts("16")}),
 	)
-	said, end := h.startController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false")
+	controller := h.startController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false")
 	h.apply(t, placementIn(team, "ratio", exactly(2, map[string]int{"ResourceRatioCPU": 1})), placementIn(team, "memory", exactly(2, map[string]int{"ResourceAllocatableMemory": 1})))
-	h.awaitChosen(t, said, "ratio", "e-good", "f-good")
+	h.awaitChosen(t, controller, "ratio", "e-good", "f-good")
 	// All that report memory have as much: the first by name.
-	h.awaitChosen(t, said, "memory", "b-zero", "c-negative")
-	end()
+	h.awaitChosen(t, controller, "memory", "b-zero", "c-negative")
+	controller.Stop(t)
 }
 
 // Scores of add-ons count as long as they are valid and no longer.
@@ -283,19 +282,19 @@ func TestPlacementScoresExpire(t *testing.T) {
 	spec := map[string]any{"numberOfClusters": int64(1), "prioritizerPolicy": map[string]any{"mode": "Exact", "configurations": []any{
 		map[string]any{"scoreCoordinate": map[string]any{"type": "AddOn", "addOn": map[string]any{"resourceName": "plimsoll", "scoreName": "free"}}},
 	}}}
-	decisions := h.watchAll(t, decisionKind)
-	said, end := h.startController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false")
+	decisions := h.recordChanges(t, decisionKind)
+	controller := h.startController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false")
 	until := time.Now().Add(5 * time.Second).Truncate(time.Second)
 	h.apply(t, score("cluster1", 10, ""), score("cluster2", 80, until.UTC().Format(time.RFC3339)), score("cluster3", 90, "2020-01-01T00:00:00Z"), placementIn(team, "free", spec))
-	h.awaitChosen(t, said, "free", "cluster2")
-	h.awaitChosen(t, said, "free", "cluster1")
+	h.awaitChosen(t, controller, "free", "cluster2")
+	h.awaitChosen(t, controller, "free", "cluster1")
 	late := decisions.since(t, "free", "cluster1").Sub(until)
 	t.Logf("the decision changed %d ms after the score had expired", late.Milliseconds())
 	// It is valid to the end of the second.
 	if late < 0 || late > time.Second+promptly {
 		t.Errorf("the decision changed %s after the score had expired", late)
 	}
-	end()
+	controller.Stop(t)
 }
 
 // Flags that make no sense end the program with exit code 2 and one line that
@@ -303,15 +302,8 @@ func TestPlacementScoresExpire(t *testing.T) {
 func TestControllerFlags(t *testing.T) {
 	t.Parallel()
 	run := func(args ...string) (out string, code int) {
-		cmd := exec.CommandContext(t.Context(), controller, args...)
-		raw, err := cmd.CombinedOutput()
-		if exit, failed := errors.AsType[*exec.ExitError](err); failed {
-			return string(raw), exit.ExitCode()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(raw), 0
+		stdout, stderr, code := program.Run(t, binaries.controller, args...)
+		return stdout + stderr, code
 	}
 	help, code := run("--help")
 	for _, want := range []string{"--controllers", "--adopt", "annotated", "--leader-elect", "placement: on a hub"} {
@@ -341,9 +333,9 @@ func TestPlacementConflictingWriter(t *testing.T) {
 	h.apply(t, example(t, "fleet.yaml")...)
 	// Somebody else has the name that the first PlacementDecision would have.
 	h.create(t, &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Name: "taken-decision-1", Namespace: team}})
-	said, end := h.startController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false")
+	controller := h.startController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false")
 	h.apply(t, placementIn(team, "fought-over", exactly(2, map[string]int{"ResourceAllocatableCPU": 1})), placementIn(team, "taken", exactly(2, map[string]int{"ResourceAllocatableCPU": 1})))
-	h.awaitChosen(t, said, "fought-over", "cluster1", "cluster4")
+	h.awaitChosen(t, controller, "fought-over", "cluster1", "cluster4")
 	t.Run("of status", func(t *testing.T) {
 		key := client.ObjectKey{Namespace: team, Name: "fought-over-decision-1"}
 		every := time.NewTicker(20 * time.Millisecond)
@@ -364,7 +356,7 @@ func TestPlacementConflictingWriter(t *testing.T) {
 			wrote++
 		}
 		began := time.Now()
-		h.awaitChosen(t, said, "fought-over", "cluster1", "cluster4")
+		h.awaitChosen(t, controller, "fought-over", "cluster1", "cluster4")
 		t.Logf("overwritten %d times (%d conflicts), right %d ms after the last one", wrote, lost, time.Since(began).Milliseconds())
 	})
 	t.Run("of labels", func(t *testing.T) {
@@ -379,7 +371,7 @@ func TestPlacementConflictingWriter(t *testing.T) {
 		if err := h.client.Patch(t.Context(), &there[0], client.RawPatch("application/merge-patch+json", raw)); err != nil {
 			t.Fatal(err)
 		}
-		h.awaitChosen(t, said, "fought-over", "cluster1", "cluster4")
+		h.awaitChosen(t, controller, "fought-over", "cluster1", "cluster4")
 	})
 	t.Run("deletion", func(t *testing.T) {
 		there, err := h.slicesOf(t.Context(), "fought-over")
@@ -389,13 +381,13 @@ func TestPlacementConflictingWriter(t *testing.T) {
 		if err := h.client.Delete(t.Context(), &there[0]); err != nil {
 			t.Fatal(err)
 		}
-		h.awaitChosen(t, said, "fought-over", "cluster1", "cluster4")
+		h.awaitChosen(t, controller, "fought-over", "cluster1", "cluster4")
 	})
-	t.Run("of a name", func(t *testing.T) { h.awaitChosen(t, said, "taken", "cluster1", "cluster4") })
-	eventually(t, "the status is not that of the decision", said, func(ctx context.Context) (bool, error) {
+	t.Run("of a name", func(t *testing.T) { h.awaitChosen(t, controller, "taken", "cluster1", "cluster4") })
+	eventually.True(t, "the status is not that of the decision", controller, func(ctx context.Context) (bool, error) {
 		var placement v1beta1.Placement
 		err := h.client.Get(ctx, client.ObjectKey{Namespace: team, Name: "fought-over"}, &placement)
 		return meta.IsStatusConditionTrue(placement.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied), err
 	})
-	end()
+	controller.Stop(t)
 }

@@ -15,6 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
 // Many placements are created at once. PLIMSOLL_PLACEMENTS=10000 is the number
@@ -33,10 +35,10 @@ func TestPlacementBurst(t *testing.T) {
 	for i := range 50 {
 		h.apply(t, managedCluster(fmt.Sprintf("cluster-%04d", i), strconv.Itoa(1+i)))
 	}
-	metrics := fmt.Sprintf("127.0.0.1:%d", freePort(t))
-	process, said, _ := h.launchController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false", "--metrics-bind-address="+metrics)
+	metrics := fmt.Sprintf("127.0.0.1:%d", program.FreePort(t))
+	controller := h.startController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false", "--metrics-bind-address="+metrics)
 	h.apply(t, placementIn(team, "first", map[string]any{"numberOfClusters": int64(1)}))
-	h.awaitPlacement(t, said, "first", clusterv1beta1.PlacementConditionSatisfied, "AllDecisionsScheduled")
+	h.awaitPlacement(t, controller, "first", clusterv1beta1.PlacementConditionSatisfied, "AllDecisionsScheduled")
 	before := writes(t, metrics)
 
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -85,7 +87,7 @@ func TestPlacementBurst(t *testing.T) {
 	}
 	took := time.Since(began)
 	if len(decided) < n {
-		t.Fatalf("%d of %d are decided after %s\n%s", len(decided), n, took, said)
+		t.Fatalf("%d of %d are decided after %s\n%s", len(decided), n, took, controller)
 	}
 	t.Logf("%d placements were created in %.1f s and decided after %.1f s", n, (<-created).Seconds(), took.Seconds())
 	report := func(when string) map[string]float64 {
@@ -95,13 +97,13 @@ func TestPlacementBurst(t *testing.T) {
 			now[verb] = count - before[verb]
 			total += now[verb]
 		}
-		t.Logf("%s: writes by verb %v, %.2f for each placement; peak memory of the controller %s", when, now, total/float64(n), peak(t, process.Pid))
+		t.Logf("%s: writes by verb %v, %.2f for each placement; peak memory of the controller %s", when, now, total/float64(n), controller.PeakMemory(t))
 		return now
 	}
 	report("when all were decided")
 	// They come to rest: nobody chases anybody.
 	last := ""
-	eventually(t, "the controller goes on writing", said, func(context.Context) (bool, error) {
+	eventually.True(t, "the controller goes on writing", controller, func(context.Context) (bool, error) {
 		wait := time.NewTimer(2 * time.Second)
 		defer wait.Stop()
 		<-wait.C

@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
 // managedCluster is a cluster of the set of the examples.
@@ -29,7 +31,7 @@ func managedCluster(name, cpu string) *unstructured.Unstructured {
 }
 
 // startBigFleet starts a hub with so many clusters, and returns their names.
-func startBigFleet(t *testing.T, n int) (h *hub, names []string) {
+func startBigFleet(t *testing.T, n int) (h *testCluster, names []string) {
 	t.Helper()
 	h = startPlacementHub(t)
 	h.apply(t, example(t, "fleet.yaml")[:3]...)
@@ -42,7 +44,7 @@ func startBigFleet(t *testing.T, n int) (h *hub, names []string) {
 
 // onceThere checks that clusters which a placement has had once, and has in the
 // end, it had all the time in between.
-func (w *witness) onceThere(t *testing.T, placement string) {
+func (w *changeRecorder) onceThere(t *testing.T, placement string) {
 	t.Helper()
 	history := w.history(t, placement)
 	last := setOf(map[string][]string{"": history[len(history)-1].clusters})
@@ -60,13 +62,13 @@ func (w *witness) onceThere(t *testing.T, placement string) {
 
 // killAtFirst returns what ends a process without warning as soon as a change of
 // PlacementDecisions is seen.
-func (h *hub) killAtFirst(t *testing.T, kill func() error, ended <-chan error) (wait func()) {
+func (h *testCluster) killAtFirst(t *testing.T, kill func()) (wait func()) {
 	t.Helper()
 	var list clusterv1beta1.PlacementDecisionList
 	if err := h.client.List(t.Context(), &list); err != nil {
 		t.Fatal(err)
 	}
-	changes, err := h.client.Watch(t.Context(), &clusterv1beta1.PlacementDecisionList{}, &client.ListOptions{Raw: listFrom(list.ResourceVersion)})
+	changes, err := h.client.Watch(t.Context(), &clusterv1beta1.PlacementDecisionList{}, watchFrom(list.ResourceVersion))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,10 +79,7 @@ func (h *hub) killAtFirst(t *testing.T, kill func() error, ended <-chan error) (
 			if event.Type == watch.Bookmark {
 				continue
 			}
-			if err := kill(); err != nil {
-				t.Fatal(err)
-			}
-			<-ended
+			kill()
 			return
 		}
 		t.Fatal("nothing was written")
@@ -93,24 +92,24 @@ func (h *hub) killAtFirst(t *testing.T, kill func() error, ended <-chan error) (
 func TestPlacementControllerKilled(t *testing.T) {
 	t.Parallel()
 	h, names := startBigFleet(t, 250)
-	decisions := h.watchAll(t, decisionKind)
+	decisions := h.recordChanges(t, decisionKind)
 	flags := []string{"--controllers=placement", "--adopt=all", "--leader-elect=false"}
-	process, _, ended := h.launchController(t, flags...)
-	wait := h.killAtFirst(t, process.Kill, ended)
+	controller := h.startController(t, flags...)
+	wait := h.killAtFirst(t, controller.Kill)
 	h.apply(t, placementIn(team, "everywhere", map[string]any{}))
 	wait()
 	t.Logf("killed after %v", decisions.changes())
-	process, said, ended := h.launchController(t, flags...)
-	h.awaitChosen(t, said, "everywhere", names...)
+	controller = h.startController(t, flags...)
+	h.awaitChosen(t, controller, "everywhere", names...)
 	before := len(decisions.changes())
 
-	wait = h.killAtFirst(t, process.Kill, ended)
+	wait = h.killAtFirst(t, controller.Kill)
 	h.patch(t, placementIn(team, "everywhere", nil), map[string]any{"spec": map[string]any{"decisionStrategy": map[string]any{"groupStrategy": map[string]any{"clustersPerDecisionGroup": int64(60)}}}})
 	wait()
 	t.Logf("killed after %v", decisions.changes()[before:])
-	_, said, _ = h.launchController(t, flags...)
-	h.awaitChosen(t, said, "everywhere", names...)
-	eventually(t, "there are not five groups", said, func(ctx context.Context) (bool, error) {
+	controller = h.startController(t, flags...)
+	h.awaitChosen(t, controller, "everywhere", names...)
+	eventually.True(t, "there are not five groups", controller, func(ctx context.Context) (bool, error) {
 		there, err := h.slicesOf(ctx, "everywhere")
 		sizes := map[string]int{}
 		for _, slice := range there {
@@ -131,16 +130,16 @@ func TestPlacementOutage(t *testing.T) {
 	t.Parallel()
 	h := startPlacementHub(t)
 	h.apply(t, example(t, "fleet.yaml")...)
-	decisions := h.watchAll(t, decisionKind)
-	cable, kubeconfig := h.startCable(t)
-	said, restarts := h.keepController(t, "--kubeconfig="+kubeconfig, "--controllers=placement", "--adopt=all", "--leader-elect=false")
+	decisions := h.recordChanges(t, decisionKind)
+	proxy, kubeconfig := h.startProxy(t)
+	log, restarts := h.superviseController(t, "--kubeconfig="+kubeconfig, "--controllers=placement", "--adopt=all", "--leader-elect=false")
 	h.apply(t, placementIn(team, "everywhere", map[string]any{}), placementIn(team, "follow", exactly(2, map[string]int{"ResourceAllocatableCPU": 1})), placementIn(team, "doomed", map[string]any{}))
 	all := []string{"cluster1", "cluster2", "cluster3", "cluster4", "cluster5", "cluster6"}
-	h.awaitChosen(t, said, "everywhere", all...)
-	h.awaitChosen(t, said, "doomed", all...)
-	h.awaitChosen(t, said, "follow", "cluster1", "cluster4")
+	h.awaitChosen(t, log, "everywhere", all...)
+	h.awaitChosen(t, log, "doomed", all...)
+	h.awaitChosen(t, log, "follow", "cluster1", "cluster4")
 	before := len(decisions.changes())
-	cable.cut()
+	proxy.Disconnect()
 	h.apply(t, example(t, "changes/cluster2-grows.yaml")...)
 	h.apply(t, managedCluster("cluster7", "90"), placementIn(team, "new", map[string]any{"numberOfClusters": int64(1)}))
 	for _, gone := range []client.Object{managedCluster("cluster5", "0"), placementIn(team, "doomed", nil)} {
@@ -155,11 +154,11 @@ func TestPlacementOutage(t *testing.T) {
 	if seen := decisions.changes()[before:]; len(seen) > 0 {
 		t.Errorf("written while the API server was away: %v", seen)
 	}
-	cable.mend(t)
+	proxy.Reconnect(t)
 	back := time.Now()
-	h.awaitChosen(t, said, "follow", "cluster2", "cluster7")
-	h.awaitChosen(t, said, "everywhere", "cluster1", "cluster2", "cluster3", "cluster4", "cluster6", "cluster7")
-	eventually(t, "new and doomed are not as they should be", said, func(ctx context.Context) (bool, error) {
+	h.awaitChosen(t, log, "follow", "cluster2", "cluster7")
+	h.awaitChosen(t, log, "everywhere", "cluster1", "cluster2", "cluster3", "cluster4", "cluster6", "cluster7")
+	eventually.True(t, "new and doomed are not as they should be", log, func(ctx context.Context) (bool, error) {
 		there, err := h.slicesOf(ctx, "new")
 		left, err2 := h.slicesOf(ctx, "doomed")
 		return err == nil && len(clustersIn(there...)) == 1 && len(left) == 0, err2
@@ -168,7 +167,7 @@ func TestPlacementOutage(t *testing.T) {
 	decisions.onceThere(t, "everywhere")
 	decisions.onceThere(t, "follow")
 	if restarts.Load() > 0 {
-		t.Errorf("the controller ended:\n%s", said)
+		t.Errorf("the controller ended:\n%s", log)
 	}
 }
 
@@ -179,7 +178,7 @@ func TestPlacementLeaderKilled(t *testing.T) {
 	h := startPlacementHub(t)
 	h.apply(t, example(t, "fleet.yaml")...)
 	flags := []string{"--controllers=placement", "--adopt=all"}
-	process, said, ended := h.launchController(t, flags...)
+	controller := h.startController(t, flags...)
 	// Balance and Steady have a say: the order in which placements are decided would
 	// show.
 	var placements []string
@@ -188,20 +187,17 @@ func TestPlacementLeaderKilled(t *testing.T) {
 		h.apply(t, placementIn(team, placements[i], map[string]any{"numberOfClusters": int64(2)}))
 	}
 	h.apply(t, placementIn(team, "follow", exactly(2, map[string]int{"ResourceAllocatableCPU": 1})))
-	h.awaitChosen(t, said, "follow", "cluster1", "cluster4")
+	h.awaitChosen(t, controller, "follow", "cluster1", "cluster4")
 	for _, name := range placements {
-		h.awaitPlacement(t, said, name, clusterv1beta1.PlacementConditionSatisfied, "AllDecisionsScheduled")
+		h.awaitPlacement(t, controller, name, clusterv1beta1.PlacementConditionSatisfied, "AllDecisionsScheduled")
 	}
-	other, end := h.startController(t, flags...)
+	other := h.startController(t, flags...)
 	// Settled, and so only scores are left to write, after a minute.
 	holder := h.leader(t)
-	decisions := h.watchAll(t, decisionKind)
-	if err := process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	<-ended
+	decisions := h.recordChanges(t, decisionKind)
+	controller.Kill()
 	killed := time.Now()
-	eventually(t, "nobody takes over", other, func(context.Context) (bool, error) { return h.leader(t) != holder, nil })
+	eventually.True(t, "nobody takes over", other, func(context.Context) (bool, error) { return h.leader(t) != holder, nil })
 	h.apply(t, example(t, "changes/cluster2-grows.yaml")...)
 	h.awaitChosen(t, other, "follow", "cluster2", "cluster4")
 	t.Logf("the other one had taken over %.1f s after the first was killed", time.Since(killed).Seconds())
@@ -210,14 +206,14 @@ func TestPlacementLeaderKilled(t *testing.T) {
 			t.Errorf("%s moved: %v", name, history)
 		}
 	}
-	end()
+	controller.Stop(t)
 }
 
 // leader returns who holds the lease of the controllers.
-func (h *hub) leader(t *testing.T) string {
+func (h *testCluster) leader(t *testing.T) string {
 	t.Helper()
 	var lease coordinationv1.Lease
-	if err := h.client.Get(t.Context(), client.ObjectKey{Namespace: reserve, Name: "plimsoll-controller"}, &lease); err != nil {
+	if err := h.client.Get(t.Context(), client.ObjectKey{Namespace: systemNamespace, Name: "plimsoll-controller"}, &lease); err != nil {
 		t.Fatal(err)
 	}
 	return *lease.Spec.HolderIdentity
@@ -229,14 +225,14 @@ func TestPlacementHeartbeats(t *testing.T) {
 	t.Parallel()
 	h := startPlacementHub(t)
 	h.apply(t, example(t, "fleet.yaml")...)
-	metrics := fmt.Sprintf("127.0.0.1:%d", freePort(t))
-	said, end := h.startController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false", "--metrics-bind-address="+metrics)
+	metrics := fmt.Sprintf("127.0.0.1:%d", program.FreePort(t))
+	controller := h.startController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false", "--metrics-bind-address="+metrics)
 	expression := map[string]any{"predicates": []any{map[string]any{"requiredClusterSelector": map[string]any{"celSelector": map[string]any{"celExpressions": []any{"managedCluster.metadata.name != 'cluster1'"}}}}}}
 	h.apply(t, placementIn(team, "ratio", exactly(2, map[string]int{"ResourceRatioCPU": 1})), placementIn(team, "plain", map[string]any{}), placementIn(team, "expression", expression), placementIn(team, "follow", exactly(1, map[string]int{"ResourceAllocatableCPU": 1})))
-	h.awaitChosen(t, said, "follow", "cluster4")
-	h.awaitChosen(t, said, "ratio", "cluster1", "cluster6")
-	h.awaitChosen(t, said, "plain", "cluster1", "cluster2", "cluster3", "cluster4", "cluster5", "cluster6")
-	h.awaitChosen(t, said, "expression", "cluster2", "cluster3", "cluster4", "cluster5", "cluster6")
+	h.awaitChosen(t, controller, "follow", "cluster4")
+	h.awaitChosen(t, controller, "ratio", "cluster1", "cluster6")
+	h.awaitChosen(t, controller, "plain", "cluster1", "cluster2", "cluster3", "cluster4", "cluster5", "cluster6")
+	h.awaitChosen(t, controller, "expression", "cluster2", "cluster3", "cluster4", "cluster5", "cluster6")
 	beat := func(i int) {
 		cluster := managedCluster(fmt.Sprint("cluster", 1+i%6), "0")
 		h.patch(t, cluster, map[string]any{"status": map[string]any{"conditions": []any{map[string]any{
@@ -250,7 +246,7 @@ func TestPlacementHeartbeats(t *testing.T) {
 		beat(i)
 	}
 	before := ""
-	eventually(t, "the controller does not come to rest", said, func(context.Context) (bool, error) {
+	eventually.True(t, "the controller does not come to rest", controller, func(context.Context) (bool, error) {
 		last := before
 		before = scrape(t, metrics, "controller_runtime_reconcile_total", "plimsoll_placement_writes_total")
 		wait := time.NewTimer(3 * settled)
@@ -258,7 +254,7 @@ func TestPlacementHeartbeats(t *testing.T) {
 		<-wait.C
 		return before == last, nil
 	})
-	decisions, placements := h.watchAll(t, decisionKind), h.watchAll(t, v1beta1.GroupVersion.WithKind("Placement"))
+	decisions, placements := h.recordChanges(t, decisionKind), h.recordChanges(t, v1beta1.GroupVersion.WithKind("Placement"))
 	began := time.Now()
 	for i := range 1000 {
 		beat(6 + i)
@@ -269,7 +265,7 @@ func TestPlacementHeartbeats(t *testing.T) {
 	}
 	// What counts is heard behind them.
 	h.apply(t, example(t, "changes/cluster2-grows.yaml")...)
-	h.awaitChosen(t, said, "follow", "cluster2")
+	h.awaitChosen(t, controller, "follow", "cluster2")
 	for _, change := range append(decisions.changes(), placements.changes()...) {
 		if !slices.Contains([]string{"follow", "follow-decision-1"}, strings.Fields(change)[1]) {
 			t.Errorf("written: %s", change)
@@ -282,5 +278,5 @@ func TestPlacementHeartbeats(t *testing.T) {
 		t.Errorf("four placements and a change: want five delays, and the queue, in\n%s", served)
 	}
 	t.Logf("1000 heartbeats in %.1f s", took.Seconds())
-	end()
+	controller.Stop(t)
 }

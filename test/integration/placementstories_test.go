@@ -74,11 +74,11 @@ func TestPlacementStories(t *testing.T) {
 	t.Parallel()
 	h := startPlacementHub(t)
 	h.apply(t, example(t, "fleet.yaml")...)
-	said, end := h.startController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false")
+	controller := h.startController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false")
 	for _, s := range stories {
 		scores := map[string]map[string]int64{}
 		for _, version := range []string{"v1alpha1", "v1beta1"} {
-			if !t.Run(s.name+" in "+version, func(t *testing.T) { scores[version] = h.tell(t, said, s, version) }) {
+			if !t.Run(s.name+" in "+version, func(t *testing.T) { scores[version] = h.tell(t, controller, s, version) }) {
 				t.FailNow() // the others would find what this one left
 			}
 		}
@@ -86,14 +86,14 @@ func TestPlacementStories(t *testing.T) {
 			t.Errorf("%s: the scores of the versions differ: %s", s.name, diff)
 		}
 	}
-	end()
+	controller.Stop(t)
 }
 
 // tell makes a story happen and undoes it. It returns the scores of the first
 // decisions where there is one placement alone: of several the first one that is
 // decided is not balanced against the others.
-func (h *hub) tell(t *testing.T, said fmt.Stringer, s story, version string) map[string]int64 {
-	decisions := h.watchAll(t, decisionKind)
+func (h *testCluster) tell(t *testing.T, log fmt.Stringer, s story, version string) map[string]int64 {
+	decisions := h.recordChanges(t, decisionKind)
 	var placements []*unstructured.Unstructured
 	for _, folder := range s.folders {
 		placements = append(placements, example(t, filepath.Join(folder, "placement."+version+".yaml"))...)
@@ -108,7 +108,7 @@ func (h *hub) tell(t *testing.T, said fmt.Stringer, s story, version string) map
 	want := map[string][][]string{}
 	scores := map[string]int64{}
 	for name, clusters := range s.want {
-		object := h.awaitChosen(t, said, name, clusters...)
+		object := h.awaitChosen(t, log, name, clusters...)
 		if c := meta.FindStatusCondition(object.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied); c.Status != metav1.ConditionTrue {
 			t.Errorf("%s: %+v", name, c)
 		}
@@ -129,7 +129,7 @@ func (h *hub) tell(t *testing.T, said fmt.Stringer, s story, version string) map
 		began := time.Now()
 		h.apply(t, objects...)
 		for name, clusters := range change.want {
-			h.awaitChosen(t, said, name, clusters...)
+			h.awaitChosen(t, log, name, clusters...)
 			want[name] = append(want[name], clusters)
 			took := decisions.since(t, name, clusters...).Sub(began)
 			t.Logf("%s: %s has %v %d ms later", change.file, name, clusters, took.Milliseconds())
@@ -138,7 +138,7 @@ func (h *hub) tell(t *testing.T, said fmt.Stringer, s story, version string) map
 			}
 		}
 	}
-	h.forget(t, said, placements...)
+	h.forget(t, log, placements...)
 	for name, clusters := range want {
 		var got [][]string
 		for _, moment := range decisions.history(t, name) {

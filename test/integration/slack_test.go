@@ -3,99 +3,21 @@ package integration
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
-	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
-	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/slack"
+	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
-
-const reserve = "plimsoll-system"
-
-// hub is a control plane with our CRDs and a client for everything.
-type hub struct {
-	*controlplane.ControlPlane
-	client client.WithWatch
-}
-
-func startHub(t *testing.T, crds ...string) *hub {
-	t.Helper()
-	return startBareHub(t, append(ourCRDs(t), crds...)...)
-}
-
-// startBareHub starts a hub with these CRDs and no others.
-func startBareHub(t *testing.T, crds ...string) *hub {
-	t.Helper()
-	cp, config, _ := startPlane(t, controlplane.Options{})
-	installCRDs(t, config, crds...)
-	c, err := client.NewWithWatch(config, client.Options{Scheme: kube.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := &hub{cp, c}
-	h.create(t, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: reserve}})
-	return h
-}
-
-func (h *hub) create(t *testing.T, object client.Object) {
-	t.Helper()
-	if err := h.client.Create(t.Context(), object); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// startController starts the controller, and returns what it says and how to end
-// it in an orderly way.
-func (h *hub) startController(t *testing.T, args ...string) (said *output, end func()) {
-	t.Helper()
-	process, said, ended := h.launchController(t, args...)
-	return said, func() {
-		t.Helper()
-		_ = process.Signal(syscall.SIGTERM)
-		select {
-		case err := <-ended:
-			if err != nil {
-				t.Errorf("ended with %v\n%s", err, said)
-			}
-		case <-time.After(30 * time.Second):
-			t.Errorf("does not end:\n%s", said)
-		}
-	}
-}
-
-// launchController starts the controller, and returns the process, what it says
-// and how it ended.
-func (h *hub) launchController(t *testing.T, args ...string) (process *os.Process, said *output, ended <-chan error) {
-	t.Helper()
-	said = &output{}
-	cmd := h.controllerCommand(t.Context(), args...)
-	cmd.Stderr = said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	waited := make(chan error, 1)
-	go func() { waited <- cmd.Wait() }()
-	return cmd.Process, said, waited
-}
-
-// controllerCommand is the controller on the hub, until ctx ends.
-func (h *hub) controllerCommand(ctx context.Context, args ...string) *exec.Cmd {
-	return exec.CommandContext(ctx, controller, append([]string{"--kubeconfig=" + h.Kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=0"}, args...)...)
-}
 
 // buffersCRD is the file of the CRD of buffers.
 func buffersCRD(t *testing.T) string {
@@ -105,7 +27,7 @@ func buffersCRD(t *testing.T) string {
 
 // buffers returns the replicas of all buffers by name, and the requests of their
 // templates.
-func (h *hub) buffers(ctx context.Context) (map[string]string, error) {
+func (h *testCluster) buffers(ctx context.Context) (map[string]string, error) {
 	var list unstructured.UnstructuredList
 	list.SetGroupVersionKind(slack.CapacityBufferVersion.WithKind("CapacityBufferList"))
 	if err := h.client.List(ctx, &list); err != nil {
@@ -128,7 +50,7 @@ func (h *hub) buffers(ctx context.Context) (map[string]string, error) {
 }
 
 // awaitBuffers waits until there are just these buffers.
-func (h *hub) awaitBuffers(t *testing.T, said fmt.Stringer, want map[string]string) {
+func (h *testCluster) awaitBuffers(t *testing.T, log fmt.Stringer, want map[string]string) {
 	t.Helper()
 	var got map[string]string
 	defer func() {
@@ -136,7 +58,7 @@ func (h *hub) awaitBuffers(t *testing.T, said fmt.Stringer, want map[string]stri
 			t.Logf("buffers %v, want %v", got, want)
 		}
 	}()
-	eventually(t, fmt.Sprintf("the buffers are not %v", want), said, func(ctx context.Context) (bool, error) {
+	eventually.True(t, fmt.Sprintf("the buffers are not %v", want), log, func(ctx context.Context) (bool, error) {
 		var err error
 		got, err = h.buffers(ctx)
 		return err == nil && fmt.Sprint(got) == fmt.Sprint(want), nil
@@ -145,7 +67,7 @@ func (h *hub) awaitBuffers(t *testing.T, said fmt.Stringer, want map[string]stri
 
 // awaitCondition waits until a policy has a condition with a reason, and returns
 // the policy.
-func (h *hub) awaitCondition(t *testing.T, said fmt.Stringer, policy, condition, reason string) *v1alpha1.ResourceSlack {
+func (h *testCluster) awaitCondition(t *testing.T, log fmt.Stringer, policy, condition, reason string) *v1alpha1.ResourceSlack {
 	t.Helper()
 	got := &v1alpha1.ResourceSlack{}
 	defer func() {
@@ -153,7 +75,7 @@ func (h *hub) awaitCondition(t *testing.T, said fmt.Stringer, policy, condition,
 			t.Logf("status of %s: %+v", policy, got.Status)
 		}
 	}()
-	eventually(t, fmt.Sprintf("%s is not %s", condition, reason), said, func(ctx context.Context) (bool, error) {
+	eventually.True(t, fmt.Sprintf("%s is not %s", condition, reason), log, func(ctx context.Context) (bool, error) {
 		if err := h.client.Get(ctx, client.ObjectKey{Name: policy}, got); err != nil {
 			return false, client.IgnoreNotFound(err)
 		}
@@ -161,19 +83,6 @@ func (h *hub) awaitCondition(t *testing.T, said fmt.Stringer, policy, condition,
 		return c != nil && c.Reason == reason && c.ObservedGeneration == got.Generation, nil
 	})
 	return got
-}
-
-func readyNode(name, cpu, memory string, labels map[string]string) *v1.Node {
-	amounts := v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse(memory), v1.ResourcePods: resource.MustParse("110")}
-	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Status: v1.NodeStatus{Capacity: amounts, Allocatable: amounts}}
-}
-
-func runningPod(name, node, cpu, memory string) *v1.Pod {
-	requests := v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse(memory)}
-	return &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
-		Spec:       v1.PodSpec{NodeName: node, Containers: []v1.Container{{Name: "c", Image: "i", Resources: v1.ResourceRequirements{Requests: requests}}}},
-	}
 }
 
 func policyOf(name, rate string, change func(*v1alpha1.ResourceSlackSpec)) *v1alpha1.ResourceSlack {
@@ -187,7 +96,7 @@ func policyOf(name, rate string, change func(*v1alpha1.ResourceSlackSpec)) *v1al
 // The API server refuses what makes no sense, in words, and fills in defaults.
 func TestResourceSlackIsChecked(t *testing.T) {
 	t.Parallel()
-	h := startHub(t)
+	h := startCluster(t)
 	for name, tc := range map[string]struct {
 		policy *v1alpha1.ResourceSlack
 		want   string
@@ -218,7 +127,7 @@ func TestResourceSlackIsChecked(t *testing.T) {
 // restart without a write, and cleans up.
 func TestSlackController(t *testing.T) {
 	t.Parallel()
-	h := startHub(t, buffersCRD(t))
+	h := startCluster(t, buffersCRD(t))
 	for i := range 4 {
 		h.create(t, readyNode(fmt.Sprint("node-", i), "16", "64Gi", map[string]string{"pool": "general"}))
 	}
@@ -229,14 +138,14 @@ func TestSlackController(t *testing.T) {
 	}
 	h.create(t, runningPod("stranger", "other", "30", "100Gi"))
 	suite := t // what a subtest starts for the others
-	metrics := fmt.Sprintf("127.0.0.1:%d", freePort(t))
-	said, end := h.startController(suite, "--controllers=slack", "--metrics-bind-address="+metrics)
+	metrics := fmt.Sprintf("127.0.0.1:%d", program.FreePort(t))
+	controller := h.startController(suite, "--controllers=slack", "--metrics-bind-address="+metrics)
 	general := func(s *v1alpha1.ResourceSlackSpec) { s.Pool.NodeSelector = map[string]string{"pool": "general"} }
 	h.create(t, policyOf("general", "10%", general))
 	// 10 % of (40, 80Gi) is (4, 8Gi): (1, 2Gi) for the biggest pod, 3 more like it.
 	want := map[string]string{"general-head": "1 x 1 2Gi", "general-rate": "3 x 1 2Gi"}
-	h.awaitBuffers(t, said, want)
-	policy := h.awaitCondition(t, said, "general", v1alpha1.ConditionReady, "Held")
+	h.awaitBuffers(t, controller, want)
+	policy := h.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Held")
 	if s := policy.Status; s.Placeholders != 4 || s.Target.Cpu().String() != "4" || s.Available.Cpu().String() != "24" || s.Base.Memory().String() != "80Gi" {
 		t.Errorf("status %+v", s)
 	}
@@ -256,9 +165,9 @@ plimsoll_slack_resource{amount="target",policy="general",resource="memory"} 8.58
 		for i := range 20 {
 			h.create(t, runningPod(fmt.Sprint("more-", i), fmt.Sprint("node-", i%4), "1", "2Gi"))
 		}
-		h.awaitBuffers(t, said, map[string]string{"general-head": "1 x 1 2Gi", "general-rate": "5 x 1 2Gi"})
+		h.awaitBuffers(t, controller, map[string]string{"general-head": "1 x 1 2Gi", "general-rate": "5 x 1 2Gi"})
 		// Of 64 cores 60 are taken: 4 are to spare, 6 are wanted.
-		h.awaitCondition(t, said, "general", v1alpha1.ConditionReady, "Provisioning")
+		h.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Provisioning")
 	})
 	t.Run("a restart writes nothing", func(t *testing.T) {
 		versions := func() (out string) {
@@ -266,7 +175,7 @@ plimsoll_slack_resource{amount="target",policy="general",resource="memory"} 8.58
 				buffer := &unstructured.Unstructured{}
 				buffer.SetGroupVersionKind(slack.CapacityBufferVersion.WithKind("CapacityBuffer"))
 				var template v1.PodTemplate
-				key := client.ObjectKey{Namespace: reserve, Name: name}
+				key := client.ObjectKey{Namespace: systemNamespace, Name: name}
 				if err := h.client.Get(t.Context(), key, buffer); err != nil {
 					t.Fatal(err)
 				}
@@ -278,50 +187,50 @@ plimsoll_slack_resource{amount="target",policy="general",resource="memory"} 8.58
 			return out
 		}
 		before := versions()
-		end()
+		controller.Stop(t)
 		// Half the pods go meanwhile: less is wanted, but not yet for long enough.
 		for i := range 20 {
 			if err := h.client.Delete(t.Context(), runningPod(fmt.Sprint("more-", i), "", "1", "1"), client.GracePeriodSeconds(0)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		said, end = h.startController(suite)
-		h.awaitCondition(t, said, "general", v1alpha1.ConditionReady, "Held")
+		controller = h.startController(suite)
+		h.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Held")
 		if after := versions(); after != before {
 			t.Errorf("versions %s, before the restart %s", after, before)
 		}
 	})
 	t.Run("another policy on the same nodes", func(t *testing.T) {
 		h.create(t, policyOf("everything", "5%", nil))
-		h.awaitCondition(t, said, "everything", v1alpha1.ConditionReady, "PoolsOverlap")
+		h.awaitCondition(t, controller, "everything", v1alpha1.ConditionReady, "PoolsOverlap")
 		if err := h.client.Delete(t.Context(), policyOf("everything", "", nil)); err != nil {
 			t.Fatal(err)
 		}
-		h.awaitBuffers(t, said, map[string]string{"general-head": "1 x 1 2Gi", "general-rate": "5 x 1 2Gi"})
+		h.awaitBuffers(t, controller, map[string]string{"general-head": "1 x 1 2Gi", "general-rate": "5 x 1 2Gi"})
 	})
 	t.Run("a policy that is gone", func(t *testing.T) {
 		if err := h.client.Delete(t.Context(), policyOf("general", "", nil)); err != nil {
 			t.Fatal(err)
 		}
-		h.awaitBuffers(t, said, map[string]string{})
-		eventually(t, "templates are left", said, func(ctx context.Context) (bool, error) {
+		h.awaitBuffers(t, controller, map[string]string{})
+		eventually.True(t, "templates are left", controller, func(ctx context.Context) (bool, error) {
 			var templates v1.PodTemplateList
-			err := h.client.List(ctx, &templates, client.InNamespace(reserve))
+			err := h.client.List(ctx, &templates, client.InNamespace(systemNamespace))
 			return len(templates.Items) == 0, err
 		})
 	})
-	end()
+	controller.Stop(t)
 }
 
 // Without the CRD of buffers the controller says so, and goes on when it comes;
 // the flag makes a policy where there is none.
 func TestSlackWithoutBuffers(t *testing.T) {
 	t.Parallel()
-	h := startHub(t)
+	h := startCluster(t)
 	h.create(t, readyNode("node", "16", "64Gi", nil))
 	h.create(t, runningPod("pod", "node", "2", "4Gi"))
-	said, end := h.startController(t, "--extra-capacity-min-rate=20%")
-	policy := h.awaitCondition(t, said, "default", v1alpha1.ConditionReady, "CapacityBufferMissing")
+	controller := h.startController(t, "--extra-capacity-min-rate=20%")
+	policy := h.awaitCondition(t, controller, "default", v1alpha1.ConditionReady, "CapacityBufferMissing")
 	if policy.Spec.MinRate != "20%" {
 		t.Errorf("policy %+v", policy.Spec)
 	}
@@ -330,13 +239,13 @@ func TestSlackWithoutBuffers(t *testing.T) {
 	if err := h.client.Update(t.Context(), policy); err != nil {
 		t.Fatal(err)
 	}
-	h.awaitCondition(t, said, "default", v1alpha1.ConditionReady, "Held")
+	h.awaitCondition(t, controller, "default", v1alpha1.ConditionReady, "Held")
 	// The pods of the deployment are real ones; the control plane's own
 	// controllers make them.
-	eventually(t, "there are no placeholder pods", said, func(ctx context.Context) (bool, error) {
+	eventually.True(t, "there are no placeholder pods", controller, func(ctx context.Context) (bool, error) {
 		var pods v1.PodList
-		err := h.client.List(ctx, &pods, client.InNamespace(reserve), client.MatchingLabels{slack.PlaceholderLabel: "default"})
+		err := h.client.List(ctx, &pods, client.InNamespace(systemNamespace), client.MatchingLabels{slack.PlaceholderLabel: "default"})
 		return len(pods.Items) == 1 && *pods.Items[0].Spec.Priority == -10, err
 	})
-	end()
+	controller.Stop(t)
 }

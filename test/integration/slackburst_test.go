@@ -14,6 +14,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/slack"
+	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 )
 
 // Without an autoscaler that holds buffers, placeholders are real pods. A burst
@@ -21,16 +22,16 @@ import (
 // which is what an autoscaler adds nodes for.
 func TestSlackBurstPreemptsPlaceholders(t *testing.T) {
 	t.Parallel()
-	h := startHub(t)
+	h := startCluster(t)
 	for i := range 2 {
 		h.create(t, readyNode(fmt.Sprint("node-", i), "4", "16Gi", map[string]string{"pool": "general"}))
 	}
 	// With asynchronous preemption, which is on by default, kube-scheduler 1.37.1 now
 	// and then leaves a pod of the burst waiting for more than a minute although the
 	// placeholders it had pushed out are gone; without it that has not been seen.
-	watcher := start(t, scheduler, "--config="+write(t, fmt.Sprintf("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nleaderElection: {leaderElect: false}\nclientConnection: {kubeconfig: %q}\n", h.Kubeconfig)), "--secure-port=0", "--feature-gates=SchedulerAsyncPreemption=false")
+	watcher := h.startDefaultScheduler(t, "--feature-gates=SchedulerAsyncPreemption=false")
 	h.scale(t, watcher, 5)
-	said, end := h.startController(t)
+	controller := h.startController(t)
 	// 60 % of 5 x (1, 1Gi) is (3, 3Gi): (1, 1Gi) for the biggest pod, 2 more like it.
 	// 5 pods and 3 placeholders are all that the 8 cores hold.
 	h.create(t, policyOf("general", "60%", func(s *v1alpha1.ResourceSlackSpec) {
@@ -38,8 +39,8 @@ func TestSlackBurstPreemptsPlaceholders(t *testing.T) {
 		s.Backend = v1alpha1.BackendDeployment
 		s.Granularity = new(int32(4))
 	}))
-	h.awaitPlaceholders(t, said, 3, 0)
-	pods := h.watchAll(t, v1.SchemeGroupVersion.WithKind("Pod"))
+	h.awaitPlaceholders(t, controller, 3, 0)
+	pods := h.recordChanges(t, v1.SchemeGroupVersion.WithKind("Pod"))
 
 	defer func() {
 		if !t.Failed() {
@@ -57,8 +58,8 @@ func TestSlackBurstPreemptsPlaceholders(t *testing.T) {
 	t.Logf("the burst of 3 ran %.2f s after it was asked for", time.Since(began).Seconds())
 	// 60 % of 8 are 4.8: 5 placeholders of (1, 1Gi) or a little less, none of which
 	// has room.
-	h.awaitPlaceholders(t, said, 0, 5)
-	h.awaitCondition(t, said, "general", v1alpha1.ConditionReady, "Provisioning")
+	h.awaitPlaceholders(t, controller, 0, 5)
+	h.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Provisioning")
 	if list := h.placeholders(t.Context(), t); len(list) > 0 {
 		for _, pod := range list {
 			if *pod.Spec.Priority != -10 || *pod.Spec.PreemptionPolicy != v1.PreemptNever || pod.Spec.PriorityClassName != slack.PriorityClassName {
@@ -69,7 +70,7 @@ func TestSlackBurstPreemptsPlaceholders(t *testing.T) {
 	created, preempted := map[string]time.Time{}, 0
 	pods.mu.Lock()
 	defer pods.mu.Unlock()
-	for i, event := range pods.seen {
+	for i, event := range pods.events {
 		pod, ok := event.Object.(*unstructured.Unstructured)
 		if !ok {
 			t.Fatal(event)
@@ -91,10 +92,10 @@ func TestSlackBurstPreemptsPlaceholders(t *testing.T) {
 			t.Errorf("%s has priority %d", name, priority)
 		}
 		if event.Type == watch.Added {
-			created[name] = pods.at[i]
+			created[name] = pods.times[i]
 		}
 		if node, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName"); node != "" && !created[name].IsZero() {
-			took := pods.at[i].Sub(created[name])
+			took := pods.times[i].Sub(created[name])
 			t.Logf("%s was bound %.0f ms after its creation", name, float64(took.Microseconds())/1000)
 			if took > 10*time.Second {
 				t.Errorf("%s was bound %s after its creation", name, took)
@@ -105,14 +106,14 @@ func TestSlackBurstPreemptsPlaceholders(t *testing.T) {
 	if len(created) != 3 || preempted != 3 {
 		t.Errorf("%d pods were created and %d placeholders preempted, want 3 and 3", len(created), preempted)
 	}
-	end()
+	controller.Stop(t)
 }
 
 // placeholders returns the placeholder pods.
-func (h *hub) placeholders(ctx context.Context, t *testing.T) []v1.Pod {
+func (h *testCluster) placeholders(ctx context.Context, t *testing.T) []v1.Pod {
 	t.Helper()
 	var list v1.PodList
-	if err := h.client.List(ctx, &list, client.InNamespace(reserve), client.HasLabels{slack.PlaceholderLabel}); err != nil {
+	if err := h.client.List(ctx, &list, client.InNamespace(systemNamespace), client.HasLabels{slack.PlaceholderLabel}); err != nil {
 		t.Error(err)
 	}
 	return list.Items
@@ -120,7 +121,7 @@ func (h *hub) placeholders(ctx context.Context, t *testing.T) []v1.Pod {
 
 // awaitPlaceholders waits until so many placeholders run and so many others have
 // been found to have no room.
-func (h *hub) awaitPlaceholders(t *testing.T, said fmt.Stringer, running, waiting int) {
+func (h *testCluster) awaitPlaceholders(t *testing.T, log fmt.Stringer, running, waiting int) {
 	t.Helper()
 	var run, wait int
 	defer func() {
@@ -128,7 +129,7 @@ func (h *hub) awaitPlaceholders(t *testing.T, said fmt.Stringer, running, waitin
 			t.Logf("%d run and %d wait", run, wait)
 		}
 	}()
-	eventually(t, fmt.Sprintf("there are not %d that run and %d that wait", running, waiting), said, func(ctx context.Context) (bool, error) {
+	eventually.True(t, fmt.Sprintf("there are not %d that run and %d that wait", running, waiting), log, func(ctx context.Context) (bool, error) {
 		run, wait = 0, 0
 		for _, pod := range h.placeholders(ctx, t) {
 			if pod.Status.Phase == v1.PodRunning && pod.DeletionTimestamp == nil {

@@ -26,26 +26,27 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/slack"
+	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 )
 
 // Beside a good policy: a node that flaps, a pool that nobody is in, and amounts
 // that no computer has. The good one's objects are not written once.
 func TestSlackFaults(t *testing.T) {
 	t.Parallel()
-	h := startHub(t, buffersCRD(t))
+	h := startCluster(t, buffersCRD(t))
 	for i := range 4 {
 		h.create(t, readyNode(fmt.Sprint("node-", i), "16", "64Gi", map[string]string{"pool": "general"}))
 	}
 	h.fill(t, "pod-", 40, 4, "node-")
 	suite := t
-	said, end := h.startController(suite)
+	controller := h.startController(suite)
 	h.create(t, policyOf("general", "10%", inPool("general")))
 	good := map[string]string{"general-head": "1 x 1 2Gi", "general-rate": "3 x 1 2Gi"}
-	h.awaitBuffers(t, said, good)
-	h.awaitCondition(t, said, "general", v1alpha1.ConditionReady, "Held")
-	buffers := h.watchAll(suite, slack.CapacityBufferVersion.WithKind("CapacityBuffer"))
-	templates := h.watchAll(suite, v1.SchemeGroupVersion.WithKind("PodTemplate"))
-	policies := h.watchAll(suite, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))
+	h.awaitBuffers(t, controller, good)
+	h.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Held")
+	buffers := h.recordChanges(suite, slack.CapacityBufferVersion.WithKind("CapacityBuffer"))
+	templates := h.recordChanges(suite, v1.SchemeGroupVersion.WithKind("PodTemplate"))
+	policies := h.recordChanges(suite, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))
 
 	t.Run("a node that flaps", func(t *testing.T) {
 		every := time.NewTicker(time.Second)
@@ -62,11 +63,11 @@ func TestSlackFaults(t *testing.T) {
 	})
 	t.Run("a pool without nodes", func(t *testing.T) {
 		h.create(t, policyOf("nowhere", "10%", inPool("nowhere")))
-		policy := h.awaitCondition(t, said, "nowhere", v1alpha1.ConditionFeasible, "NotFeasible")
+		policy := h.awaitCondition(t, controller, "nowhere", v1alpha1.ConditionFeasible, "NotFeasible")
 		if c := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionFeasible); !strings.Contains(c.Message, "no node of the pool is usable") {
 			t.Errorf("says %q", c.Message)
 		}
-		h.awaitCondition(t, said, "nowhere", v1alpha1.ConditionReady, "NotFeasible")
+		h.awaitCondition(t, controller, "nowhere", v1alpha1.ConditionReady, "NotFeasible")
 		// A slip of the hand in a policy that holds something.
 		if err := h.client.Get(t.Context(), client.ObjectKey{Name: "general"}, policy); err != nil {
 			t.Fatal(err)
@@ -75,7 +76,7 @@ func TestSlackFaults(t *testing.T) {
 		if err := h.client.Update(t.Context(), policy); err != nil {
 			t.Fatal(err)
 		}
-		h.awaitCondition(t, said, "general", v1alpha1.ConditionFeasible, "NotFeasible")
+		h.awaitCondition(t, controller, "general", v1alpha1.ConditionFeasible, "NotFeasible")
 		policy.Spec.Pool.NodeSelector["pool"] = "general"
 		if err := h.client.Get(t.Context(), client.ObjectKey{Name: "general"}, policy); err != nil {
 			t.Fatal(err)
@@ -84,30 +85,30 @@ func TestSlackFaults(t *testing.T) {
 		if err := h.client.Update(t.Context(), policy); err != nil {
 			t.Fatal(err)
 		}
-		h.awaitCondition(t, said, "general", v1alpha1.ConditionReady, "Held")
+		h.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Held")
 	})
-	for _, w := range []*witness{buffers, templates} {
+	for _, w := range []*changeRecorder{buffers, templates} {
 		if seen := w.changes(); len(seen) > 0 {
 			t.Errorf("written: %v", seen)
 		}
 	}
-	t.Run("amounts that overflow", func(t *testing.T) { h.overflow(t, said) })
-	h.awaitCondition(t, said, "general", v1alpha1.ConditionReady, "Held")
-	for _, w := range []*witness{buffers, templates} {
+	t.Run("amounts that overflow", func(t *testing.T) { h.overflow(t, controller) })
+	h.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Held")
+	for _, w := range []*changeRecorder{buffers, templates} {
 		for _, change := range w.changes() {
 			if strings.Contains(change, " general-") {
 				t.Errorf("the good policy's objects were written: %v", change)
 			}
 		}
 	}
-	if strings.Contains(said.String(), "panic") {
-		t.Errorf("the controller panicked:\n%s", said)
+	if strings.Contains(controller.String(), "panic") {
+		t.Errorf("the controller panicked:\n%s", controller)
 	}
-	end()
+	controller.Stop(t)
 }
 
 // setReady does what a node's kubelet, or who watches over it, does.
-func (h *hub) setReady(t *testing.T, node string, status v1.ConditionStatus) {
+func (h *testCluster) setReady(t *testing.T, node string, status v1.ConditionStatus) {
 	t.Helper()
 	now := metav1.Now()
 	patch, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": []v1.NodeCondition{
@@ -123,7 +124,7 @@ func (h *hub) setReady(t *testing.T, node string, status v1.ConditionStatus) {
 }
 
 // overflow has nodes, pods and policies whose sums no integer holds.
-func (h *hub) overflow(t *testing.T, said fmt.Stringer) {
+func (h *testCluster) overflow(t *testing.T, log fmt.Stringer) {
 	const huge = "9223372036854775807"
 	h.create(t, readyNode("vast", huge, "8Ei", map[string]string{"pool": "vast"}))
 	h.create(t, runningPod("vast-0", "vast", huge, "1Ei"))
@@ -143,7 +144,7 @@ func (h *hub) overflow(t *testing.T, said fmt.Stringer) {
 	h.create(t, policyOf("tiny-pods", "9999.999999", deployment))
 	for _, name := range []string{"vast", "tiny", "tiny-pods"} {
 		policy := &v1alpha1.ResourceSlack{}
-		eventually(t, name+" has no conditions", said, func(ctx context.Context) (bool, error) {
+		eventually.True(t, name+" has no conditions", log, func(ctx context.Context) (bool, error) {
 			err := h.client.Get(ctx, client.ObjectKey{Name: name}, policy)
 			return len(policy.Status.Conditions) == 3, err
 		})
@@ -154,7 +155,7 @@ func (h *hub) overflow(t *testing.T, said fmt.Stringer) {
 			t.Errorf("%s: status %+v", name, s)
 		}
 	}
-	h.awaitCondition(t, said, "tiny", v1alpha1.ConditionFeasible, "NotFeasible")
+	h.awaitCondition(t, log, "tiny", v1alpha1.ConditionFeasible, "NotFeasible")
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(slack.CapacityBufferVersion.WithKind("CapacityBufferList"))
 	if err := h.client.List(t.Context(), list); err != nil {
@@ -174,7 +175,7 @@ func (h *hub) overflow(t *testing.T, said fmt.Stringer) {
 // is no garbage collector to do it.
 func TestSlackPolicyDeletedHalfWay(t *testing.T) {
 	t.Parallel()
-	h := startHub(t, buffersCRD(t))
+	h := startCluster(t, buffersCRD(t))
 	h.create(t, readyNode("node-0", "16", "64Gi", map[string]string{"pool": "general"}))
 	h.create(t, readyNode("other-0", "16", "64Gi", map[string]string{"pool": "other"}))
 	h.fill(t, "pod-", 10, 1, "node-")
@@ -186,16 +187,13 @@ func TestSlackPolicyDeletedHalfWay(t *testing.T) {
 	}
 	defer changes.Stop()
 	h.create(t, policyOf("general", "50%", inPool("general")))
-	process, said, ended := h.launchController(t, "--leader-elect=false")
+	controller := h.startController(t, "--leader-elect=false")
 	for event := range changes.ResultChan() {
 		if event.Type == watch.Added {
 			break
 		}
 	}
-	if err := process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	<-ended
+	controller.Kill()
 	if err := h.client.Delete(t.Context(), policyOf("general", "", nil)); err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +203,7 @@ func TestSlackPolicyDeletedHalfWay(t *testing.T) {
 			at := strings.LastIndex(kind, "/")
 			list.SetAPIVersion(kind[:at])
 			list.SetKind(kind[at+1:])
-			if err := h.client.List(ctx, list, client.InNamespace(reserve)); err != nil {
+			if err := h.client.List(ctx, list, client.InNamespace(systemNamespace)); err != nil {
 				return append(names, err.Error())
 			}
 			for i := range list.Items {
@@ -217,19 +215,19 @@ func TestSlackPolicyDeletedHalfWay(t *testing.T) {
 	there := left(t.Context())
 	t.Logf("left by the controller that was killed: %v", there)
 	if len(there) == 0 {
-		t.Fatalf("nothing\n%s", said)
+		t.Fatalf("nothing\n%s", controller)
 	}
 	// Somebody else's, of whom the controller knows nothing.
-	stranger := &v1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Name: "stranger", Namespace: reserve}, Template: v1.PodTemplateSpec{Spec: runningPod("", "", "1", "1Gi").Spec}}
+	stranger := &v1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Name: "stranger", Namespace: systemNamespace}, Template: v1.PodTemplateSpec{Spec: runningPod("", "", "1", "1Gi").Spec}}
 	h.create(t, stranger)
 	// Another policy, which was there all the time.
 	h.create(t, policyOf("other", "0", inPool("other")))
-	said, end := h.startController(t)
-	eventually(t, "something is left of the policy", said, func(ctx context.Context) (bool, error) {
+	controller = h.startController(t)
+	eventually.True(t, "something is left of the policy", controller, func(ctx context.Context) (bool, error) {
 		there = left(ctx)
 		return fmt.Sprint(there) == "[PodTemplate other-head PodTemplate stranger CapacityBuffer other-head]", nil
 	})
-	end()
+	controller.Stop(t)
 }
 
 // lax writes our CRD as one that checks nothing but types.
@@ -314,7 +312,7 @@ func trash(name, policy string) *unstructured.Unstructured {
 	buffer := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"podTemplateRef": map[string]any{"name": "nothing"}, "replicas": int64(1_000_000)}}}
 	buffer.SetGroupVersionKind(slack.CapacityBufferVersion.WithKind("CapacityBuffer"))
 	buffer.SetName(name)
-	buffer.SetNamespace(reserve)
+	buffer.SetNamespace(systemNamespace)
 	buffer.SetLabels(map[string]string{slack.PlaceholderLabel: policy})
 	return buffer
 }
@@ -332,7 +330,7 @@ func TestSlackAmongBrokenObjects(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h := startBareHub(t, lax(t), buffersCRD(t))
+	h := startClusterWithCRDs(t, lax(t), buffersCRD(t))
 	h.create(t, readyNode("node-0", "64", "256Gi", map[string]string{"pool": "general"}))
 	h.fill(t, "pod-", 40, 1, "node-")
 	began := time.Now()
@@ -354,7 +352,7 @@ func TestSlackAmongBrokenObjects(t *testing.T) {
 		name := fmt.Sprint("good-garbage-", i)
 		h.create(t, trash(name, "good"))
 		h.create(t, &v1.PodTemplate{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: reserve, Labels: map[string]string{slack.PlaceholderLabel: "good"}},
+			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: systemNamespace, Labels: map[string]string{slack.PlaceholderLabel: "good"}},
 			Template:   v1.PodTemplateSpec{Spec: runningPod("", "", "1", "2Gi").Spec},
 		})
 	}
@@ -366,17 +364,17 @@ func TestSlackAmongBrokenObjects(t *testing.T) {
 	h.create(t, elsewhere)
 	t.Logf("%d broken objects created in %.1f s", number, time.Since(began).Seconds())
 
-	buffers := h.watchAll(t, slack.CapacityBufferVersion.WithKind("CapacityBuffer"))
+	buffers := h.recordChanges(t, slack.CapacityBufferVersion.WithKind("CapacityBuffer"))
 	began = time.Now()
-	process, said, _ := h.launchController(t, "--leader-elect=false")
+	controller := h.startController(t, "--leader-elect=false")
 	h.create(t, policyOf("good", "10%", inPool("general")))
-	h.awaitCondition(t, said, "good", v1alpha1.ConditionReady, "Held")
+	h.awaitCondition(t, controller, "good", v1alpha1.ConditionReady, "Held")
 	t.Logf("the good policy was held %.1f s after the start", time.Since(began).Seconds())
 	// Lists of this length are not to be asked for all the time.
 	rarely := func(what string, condition func(context.Context) (bool, error)) {
 		t.Helper()
 		if err := wait.PollUntilContextTimeout(t.Context(), 2*time.Second, 3*time.Minute, true, condition); err != nil {
-			t.Fatalf("%s: %v\n%.5000s", what, err, said)
+			t.Fatalf("%s: %v\n%.5000s", what, err, controller)
 		}
 	}
 	var policies int
@@ -401,7 +399,7 @@ func TestSlackAmongBrokenObjects(t *testing.T) {
 		got = fmt.Sprint(names)
 		return got == want, err
 	})
-	t.Logf("the trash was gone %.1f s after the start, the controller had %s at most", time.Since(began).Seconds(), peak(t, process.Pid))
+	t.Logf("the trash was gone %.1f s after the start, the controller had %s at most", time.Since(began).Seconds(), controller.PeakMemory(t))
 	for _, change := range buffers.changes() {
 		if !strings.HasPrefix(change, "DELETED ") && change != "ADDED good-head" && change != "ADDED good-rate" {
 			t.Errorf("a buffer was written: %s", change)
@@ -415,9 +413,9 @@ func TestSlackAmongBrokenObjects(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	h.awaitCondition(t, said, "good", v1alpha1.ConditionReady, "Held")
-	if strings.Contains(said.String(), "panic") || strings.Contains(said.String(), "Reconciler error") {
-		t.Errorf("the controller ran into an error:\n%.5000s", said)
+	h.awaitCondition(t, controller, "good", v1alpha1.ConditionReady, "Held")
+	if strings.Contains(controller.String(), "panic") || strings.Contains(controller.String(), "Reconciler error") {
+		t.Errorf("the controller ran into an error:\n%.5000s", controller)
 	}
 }
 
@@ -432,19 +430,4 @@ func told(t *testing.T, policy v1alpha1.ResourceSlack) bool {
 		t.Errorf("%s: %s %q, want %s", policy.Name, ready.Reason, ready.Message, says)
 	}
 	return true
-}
-
-// peak returns the most memory that a process has had resident.
-func peak(t *testing.T, pid int) string {
-	t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(status)) {
-		if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			return strings.TrimSpace(value)
-		}
-	}
-	return "an unknown amount"
 }

@@ -3,7 +3,6 @@ package integration
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -15,6 +14,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/slack"
+	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 )
 
 // mirrored is a Deployment of a name in the namespace default that wants slack.
@@ -42,26 +42,26 @@ func mirrored(name, wants string, replicas int32) *appsv1.Deployment {
 // somebody else has made is left alone; and plimsoll slack status says how it is.
 func TestSlackMirrors(t *testing.T) {
 	t.Parallel()
-	h := startHub(t, buffersCRD(t))
-	status := func(args ...string) (string, error) {
-		out, err := exec.Command(plimsoll, append([]string{"slack", "status", "--kubeconfig", h.Kubeconfig}, args...)...).CombinedOutput()
-		return string(out), err
+	h := startCluster(t, buffersCRD(t))
+	status := func(args ...string) (out string, exitCode int) {
+		stdout, stderr, exitCode := runPlimsoll(t, append([]string{"slack", "status", "--kubeconfig", h.Kubeconfig}, args...)...)
+		return stdout + stderr, exitCode
 	}
-	if out, err := status(); err == nil || !strings.Contains(out, "has no policies of kind ResourceSlack") {
-		t.Errorf("without policies: %v\n%s", err, out)
+	if out, exitCode := status(); exitCode == 0 || !strings.Contains(out, "has no policies of kind ResourceSlack") {
+		t.Errorf("without policies: exit code %d\n%s", exitCode, out)
 	}
 	h.create(t, readyNode("node", "16", "64Gi", nil))
 	h.create(t, mirrored("web", "20%", 10))
 	policy := policyOf("general", "0", nil)
 	h.create(t, policy)
-	if out, err := status("general"); err == nil || !strings.Contains(out, "is plimsoll-controller running?") {
-		t.Errorf("without a controller: %v\n%s", err, out)
+	if out, exitCode := status("general"); exitCode == 0 || !strings.Contains(out, "is plimsoll-controller running?") {
+		t.Errorf("without a controller: exit code %d\n%s", exitCode, out)
 	}
-	said, end := h.startController(t)
+	controller := h.startController(t)
 	// The workload's placeholders are named after it. Its own pods have no node, as
 	// there is no scheduler: of the rate there is nothing to hold.
-	name := "web-deployment-" + suffixOf(t, h, said)
-	h.awaitBuffers(t, said, map[string]string{name: "2 x 2 1Gi"})
+	name := "web-deployment-" + suffixOf(t, h, controller)
+	h.awaitBuffers(t, controller, map[string]string{name: "2 x 2 1Gi"})
 	var template v1.PodTemplate
 	if err := h.client.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: name}, &template); err != nil {
 		t.Fatal(err)
@@ -70,9 +70,9 @@ func TestSlackMirrors(t *testing.T) {
 	if spec.Affinity == nil || spec.Affinity.PodAntiAffinity == nil || len(spec.Tolerations) != 1 || template.Template.Labels["app"] != "web" {
 		t.Errorf("not like the workload's pods: %+v", spec)
 	}
-	h.awaitCondition(t, said, "general", v1alpha1.ConditionReady, "Held")
-	if out, err := status(); err != nil || !strings.Contains(out, "room for 2") || !strings.Contains(out, "general Ready: true (Held)") {
-		t.Errorf("%v\n%s", err, out)
+	h.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Held")
+	if out, exitCode := status(); exitCode != 0 || !strings.Contains(out, "room for 2") || !strings.Contains(out, "general Ready: true (Held)") {
+		t.Errorf("exit code %d\n%s", exitCode, out)
 	}
 
 	t.Run("scaled up", func(t *testing.T) {
@@ -80,32 +80,32 @@ func TestSlackMirrors(t *testing.T) {
 		if err := h.client.Update(t.Context(), scaled); err != nil {
 			t.Fatal(err)
 		}
-		h.awaitBuffers(t, said, map[string]string{name: "5 x 2 1Gi"})
+		h.awaitBuffers(t, controller, map[string]string{name: "5 x 2 1Gi"})
 	})
-	t.Run("a mistake is said, and the rest is held", func(t *testing.T) {
+	t.Run("an invalid annotation is reported and does not affect the others", func(t *testing.T) {
 		h.create(t, mirrored("typo", "twenty", 1))
-		got := h.awaitCondition(t, said, "general", v1alpha1.ConditionFeasible, "NotFeasible")
+		got := h.awaitCondition(t, controller, "general", v1alpha1.ConditionFeasible, "NotFeasible")
 		if !strings.Contains(fmt.Sprint(got.Status.Conditions), `Deployment default/typo: annotation plimsoll.dev/slack: found "twenty"`) {
 			t.Errorf("conditions %v", got.Status.Conditions)
 		}
-		h.awaitBuffers(t, said, map[string]string{name: "5 x 2 1Gi"})
-		if out, err := status(); err == nil || !strings.Contains(out, "twenty") {
-			t.Errorf("%v\n%s", err, out)
+		h.awaitBuffers(t, controller, map[string]string{name: "5 x 2 1Gi"})
+		if out, exitCode := status(); exitCode == 0 || !strings.Contains(out, "twenty") {
+			t.Errorf("exit code %d\n%s", exitCode, out)
 		}
 		if err := h.client.Delete(t.Context(), mirrored("typo", "", 1)); err != nil {
 			t.Fatal(err)
 		}
-		h.awaitCondition(t, said, "general", v1alpha1.ConditionFeasible, "Planned")
+		h.awaitCondition(t, controller, "general", v1alpha1.ConditionFeasible, "Planned")
 	})
 	t.Run("somebody else's buffer of the name", func(t *testing.T) {
-		h.create(t, &v1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Name: "general-head", Namespace: reserve}, Template: template.Template})
+		h.create(t, &v1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Name: "general-head", Namespace: systemNamespace}, Template: template.Template})
 		h.create(t, runningPod("pod", "node", "1", "1Gi"))
-		got := h.awaitCondition(t, said, "general", v1alpha1.ConditionReady, "NameTaken")
+		got := h.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "NameTaken")
 		if !strings.Contains(fmt.Sprint(got.Status.Conditions), "PodTemplate plimsoll-system/general-head is not of Plimsoll's making") {
 			t.Errorf("conditions %v", got.Status.Conditions)
 		}
 		var theirs v1.PodTemplate
-		if err := h.client.Get(t.Context(), client.ObjectKey{Namespace: reserve, Name: "general-head"}, &theirs); err != nil || theirs.Labels[slack.PlaceholderLabel] != "" {
+		if err := h.client.Get(t.Context(), client.ObjectKey{Namespace: systemNamespace, Name: "general-head"}, &theirs); err != nil || theirs.Labels[slack.PlaceholderLabel] != "" {
 			t.Errorf("%v, labels %v", err, theirs.Labels)
 		}
 		for _, object := range []client.Object{&theirs, runningPod("pod", "", "1", "1")} {
@@ -113,7 +113,7 @@ func TestSlackMirrors(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		h.awaitCondition(t, said, "general", v1alpha1.ConditionReady, "Held")
+		h.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Held")
 	})
 	t.Run("the annotation goes, and so do they", func(t *testing.T) {
 		plain := mirrored("web", "", 10)
@@ -122,16 +122,16 @@ func TestSlackMirrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Room for the biggest pod that there was is held until it has cooled down.
-		h.awaitBuffers(t, said, map[string]string{"general-head": "1 x 1 1Gi"})
+		h.awaitBuffers(t, controller, map[string]string{"general-head": "1 x 1 1Gi"})
 	})
-	end()
+	controller.Stop(t)
 }
 
 // suffixOf waits for the first buffer in the namespace default and returns the
 // last word of its name.
-func suffixOf(t *testing.T, h *hub, said fmt.Stringer) (suffix string) {
+func suffixOf(t *testing.T, h *testCluster, log fmt.Stringer) (suffix string) {
 	t.Helper()
-	eventually(t, "there is no buffer", said, func(ctx context.Context) (bool, error) {
+	eventually.True(t, "there is no buffer", log, func(ctx context.Context) (bool, error) {
 		var list unstructured.UnstructuredList
 		list.SetGroupVersionKind(slack.CapacityBufferVersion.WithKind("CapacityBufferList"))
 		if err := h.client.List(ctx, &list, client.InNamespace("default")); err != nil || len(list.Items) == 0 {

@@ -4,15 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
@@ -27,7 +24,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/internal/snapshot"
 	"github.com/plimsoll-k8s/plimsoll/load"
-	"github.com/plimsoll-k8s/plimsoll/load/wire"
+	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 )
 
 // snapshotter is the user of the ServiceAccount that may only list.
@@ -64,51 +61,6 @@ func allowSnapshots(t *testing.T, cp *controlplane.ControlPlane, client kubernet
 		}
 	}
 	return kubeconfigOf(t, cp, snapshotter, "system:serviceaccounts", "system:authenticated")
-}
-
-func kubeconfigOf(t *testing.T, cp *controlplane.ControlPlane, user string, groups ...string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := cp.WriteKubeconfig(path, user, groups...); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-// runPlimsoll runs the command line.
-func runPlimsoll(t *testing.T, args ...string) (stdout, stderr string, exitCode int) {
-	t.Helper()
-	var out, errs bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), plimsoll, args...)
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	err := cmd.Run()
-	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
-		t.Fatal(err)
-	}
-	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
-}
-
-func mustPlimsoll(t *testing.T, args ...string) (stdout, stderr string) {
-	t.Helper()
-	stdout, stderr, exitCode := runPlimsoll(t, args...)
-	if exitCode != 0 {
-		t.Fatalf("plimsoll %s: exit code %d\n%s", strings.Join(args, " "), exitCode, stderr)
-	}
-	return stdout, stderr
-}
-
-// loadFile is a file with the load of some nodes, as fresh as can be.
-func loadFile(t *testing.T, nodes map[string]load.Node) string {
-	t.Helper()
-	var out bytes.Buffer
-	if err := wire.Encode(&out, load.Reading{Source: "test", Time: time.Now(), Window: 15 * time.Minute, Nodes: nodes}); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "load.json")
-	if err := os.WriteFile(path, out.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 // explanation is what explain says in JSON, as far as the tests look.
@@ -161,7 +113,7 @@ func createManyPods(t *testing.T, client kubernetes.Interface, nodes int) {
 	if err := group.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the pods do not run", &output{}, func(ctx context.Context) (bool, error) {
+	eventually.True(t, "the pods do not run", nil, func(ctx context.Context) (bool, error) {
 		list, err := client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{FieldSelector: "status.phase!=Running", Limit: 1})
 		return err == nil && len(list.Items) == 0, err
 	})
@@ -172,8 +124,8 @@ func createManyPods(t *testing.T, client kubernetes.Interface, nodes int) {
 // over it as over the cluster.
 func TestSnapshot(t *testing.T) {
 	t.Parallel()
-	cp, config, _ := startPlane(t, controlplane.Options{})
-	installCRDs(t, config, ourCRDs(t)...)
+	cp, config, _ := startControlPlane(t, controlplane.Options{})
+	installCRDs(t, config, projectCRDs(t)...)
 	config.QPS = -1
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -304,7 +256,7 @@ func checkRefusals(t *testing.T, cp *controlplane.ControlPlane, kubeconfig, take
 // NodeResourcesLimits on node2 (9 of 8, beside 10 of 8 on node1).
 func TestSnapshotOfTheDemo(t *testing.T) {
 	t.Parallel()
-	cp, _, client := startPlane(t, controlplane.Options{})
+	cp, _, client := startControlPlane(t, controlplane.Options{})
 	i := slices.IndexFunc(scenarios.Scenarios, func(s scenarios.Scenario) bool { return s.Name == "limits" })
 	scenario := scenarios.Scenarios[i]
 	for _, node := range scenario.Nodes {

@@ -16,8 +16,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 )
 
 func TestMain(m *testing.M) {
@@ -45,13 +46,6 @@ func start(t *testing.T) (*ControlPlane, kubernetes.Interface) {
 	return cp, client
 }
 
-func eventually(t *testing.T, what string, condition func(context.Context) (bool, error)) {
-	t.Helper()
-	if err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 30*time.Second, true, condition); err != nil {
-		t.Fatalf("%s: %v", what, err)
-	}
-}
-
 var template = v1.PodTemplateSpec{
 	ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "a"}},
 	Spec:       v1.PodSpec{NodeName: "node", Containers: []v1.Container{{Name: "c", Image: "i"}}},
@@ -64,7 +58,7 @@ func TestWorkloads(t *testing.T) {
 	if _, err := client.CoreV1().Nodes().Create(ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the node is not Ready", func(ctx context.Context) (bool, error) {
+	eventually.True(t, "the node is not Ready", nil, func(ctx context.Context) (bool, error) {
 		node, err := client.CoreV1().Nodes().Get(ctx, "node", metav1.GetOptions{})
 		return err == nil && len(node.Status.Conditions) == 1 && node.Status.Conditions[0].Status == v1.ConditionTrue, err
 	})
@@ -77,7 +71,7 @@ func TestWorkloads(t *testing.T) {
 	if _, err := client.AppsV1().Deployments("default").Create(ctx, deployment, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the deployment is not available", func(ctx context.Context) (bool, error) {
+	eventually.True(t, "the deployment is not available", nil, func(ctx context.Context) (bool, error) {
 		d, err := client.AppsV1().Deployments("default").Get(ctx, "d", metav1.GetOptions{})
 		return err == nil && d.Status.AvailableReplicas == two, err
 	})
@@ -88,7 +82,7 @@ func TestWorkloads(t *testing.T) {
 	if _, err := client.BatchV1().Jobs("default").Create(ctx, job, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the job is not complete", func(ctx context.Context) (bool, error) {
+	eventually.True(t, "the job is not complete", nil, func(ctx context.Context) (bool, error) {
 		j, err := client.BatchV1().Jobs("default").Get(ctx, "j", metav1.GetOptions{})
 		return err == nil && j.Status.CompletionTime != nil, err
 	})
@@ -101,7 +95,7 @@ func TestWorkloads(t *testing.T) {
 	if err := client.CoreV1().Pods("default").Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a deleted pod stays", func(ctx context.Context) (bool, error) {
+	eventually.True(t, "a deleted pod stays", nil, func(ctx context.Context) (bool, error) {
 		_, err := client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
 		return apierrors.IsNotFound(err), nil
 	})
@@ -123,7 +117,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 			}
 			stop(cp)
 			<-cp.Exited()
-			eventually(t, "the directory stays", func(context.Context) (bool, error) {
+			eventually.True(t, "the directory stays", nil, func(context.Context) (bool, error) {
 				_, err := os.Stat(cp.Dir)
 				return errors.Is(err, fs.ErrNotExist), nil
 			})

@@ -1,0 +1,147 @@
+// Package program builds and runs programs for tests.
+package program
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// stopTimeout is how long a process may take to exit after SIGTERM.
+const stopTimeout = 30 * time.Second
+
+// Build builds packages of the Go module in a folder. As with go build -o, output is the path of
+// the program, or a folder for several of them.
+func Build(ctx context.Context, module, output string, packages ...string) error {
+	build := exec.CommandContext(ctx, "go", append([]string{"build", "-C", module, "-o", output}, packages...)...)
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("building %v in %s: %w\n%s", packages, module, err, out)
+	}
+	return nil
+}
+
+// Run runs a program to its end.
+func Run(t testing.TB, path string, args ...string) (stdout, stderr string, exitCode int) {
+	t.Helper()
+	return RunCommand(t, exec.CommandContext(t.Context(), path, args...))
+}
+
+// RunCommand runs a command to its end. The command must not have an output yet.
+func RunCommand(t testing.TB, cmd *exec.Cmd) (stdout, stderr string, exitCode int) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
+		t.Fatal(err)
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+// Output collects the output of a process and can be read while the process writes it. The zero
+// value is ready to use.
+type Output struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (o *Output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buffer.Write(p)
+}
+
+// String returns the output so far.
+func (o *Output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buffer.String()
+}
+
+// Process is a running program. Its String method returns what the program has written to its
+// standard output and standard error so far.
+type Process struct {
+	Output
+
+	name    string
+	process *os.Process
+	exited  chan struct{}
+	err     error // set when exited is closed
+}
+
+// Start starts a program, which is killed at the end of the test.
+func Start(t testing.TB, path string, args ...string) *Process {
+	t.Helper()
+	cmd := exec.Command(path, args...)
+	p := &Process{name: cmd.Args[0], exited: make(chan struct{})}
+	cmd.Stdout, cmd.Stderr = &p.Output, &p.Output
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p.process = cmd.Process
+	go func() {
+		p.err = cmd.Wait()
+		close(p.exited)
+	}()
+	t.Cleanup(p.Kill)
+	return p
+}
+
+// Kill kills the process, unless it has exited, and waits for it.
+func (p *Process) Kill() {
+	_ = p.process.Kill()
+	<-p.exited
+}
+
+// Exited returns a channel that is closed when the process has exited.
+func (p *Process) Exited() <-chan struct{} { return p.exited }
+
+// Stop sends SIGTERM and fails the test unless the process then exits with code 0.
+func (p *Process) Stop(t testing.TB) {
+	t.Helper()
+	_ = p.process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.exited:
+		if p.err != nil {
+			t.Errorf("%s exited with %v\n%s", p.name, p.err, p)
+		}
+	case <-time.After(stopTimeout):
+		t.Errorf("%s did not exit within %s of SIGTERM\n%s", p.name, stopTimeout, p)
+	}
+}
+
+// FreePort returns a TCP port of 127.0.0.1 that was free at the time of the call.
+func FreePort(t testing.TB) int {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+// PeakMemory returns the largest resident memory of the process so far, such as "51200 kB".
+func (p *Process) PeakMemory(t testing.TB) string {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(status)) {
+		if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	return "an unknown amount"
+}
