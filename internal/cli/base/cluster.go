@@ -1,0 +1,25 @@
+package base
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/kube"
+)
+
+// Cluster is the flags --kubeconfig and --timeout of a command that reads a live cluster.
+type Cluster struct {
+	Timeout    time.Duration
+	kubeconfig string
+}
+
+// AddFlags adds the flags. name is what help texts call the cluster, such as "hub".
+func (c *Cluster) AddFlags(cmd *cobra.Command, name string, timeout time.Duration) {
+	kube.AddFlag(cmd, &c.kubeconfig, name)
+	cmd.Flags().DurationVar(&c.Timeout, "timeout", timeout, "maximum time to wait for the "+name)
+}
+
+// Config returns access to the cluster.
+func (c *Cluster) Config() (*rest.Config, error) { return kube.Config(c.kubeconfig) }

@@ -1,0 +1,83 @@
+// Package base is what all commands share: exit codes, output, tables, new files and progress.
+package base
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes of the programs.
+const (
+	// ExitFailure: the input is valid, but the operation failed or found a problem.
+	ExitFailure = 1
+	// ExitUsage: a flag, an argument or a file is invalid.
+	ExitUsage = 2
+	// ExitCondition: the condition of --fail-on is true.
+	ExitCondition = 3
+)
+
+// exitError is an error with the exit code of the program.
+type exitError struct {
+	error
+	code int
+}
+
+// Unwrap returns the error without its exit code.
+func (e *exitError) Unwrap() error { return e.error }
+
+// WithExitCode returns an error with an exit code.
+func WithExitCode(code int, err error) error { return &exitError{err, code} }
+
+// Failure returns an error with the exit code ExitFailure.
+func Failure(err error) error { return WithExitCode(ExitFailure, err) }
+
+// UsageError returns an error with the exit code ExitUsage.
+func UsageError(err error) error { return WithExitCode(ExitUsage, err) }
+
+// ExitCode returns the exit code of an error: 0 for none, and otherwise for an error without one.
+func ExitCode(err error, otherwise int) int {
+	if err == nil {
+		return 0
+	}
+	if coded, ok := errors.AsType[*exitError](err); ok {
+		return coded.code
+	}
+	return otherwise
+}
+
+// Report prints an error on one line and returns the exit code; see ExitCode.
+func Report(program string, err error, otherwise int) int {
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %s\n", program, strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; "))
+	}
+	return ExitCode(err, otherwise)
+}
+
+// RunService runs the command of a service and returns the exit code. Errors of flags and
+// arguments have the code ExitUsage, all others ExitFailure unless they say so themselves.
+func RunService(ctx context.Context, cmd *cobra.Command) int {
+	return Report(cmd.Name(), cmd.ExecuteContext(ctx), ExitFailure)
+}
+
+// ConfigureService sets how a command of a service treats errors: arguments and invalid flags are
+// usage errors, and so is what validate returns.
+func ConfigureService(cmd *cobra.Command, validate func(*cobra.Command) error) {
+	cmd.SilenceUsage, cmd.SilenceErrors = true, true
+	cmd.Args = func(cmd *cobra.Command, args []string) error { return usageOrNil(cobra.NoArgs(cmd, args)) }
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return usageOrNil(validate(cmd)) }
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return UsageError(fmt.Errorf("%w (see %s --help)", err, cmd.Name()))
+	})
+}
+
+func usageOrNil(err error) error {
+	if err == nil {
+		return nil
+	}
+	return UsageError(err)
+}

@@ -1,0 +1,77 @@
+package base
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+)
+
+// The output formats that commands have in common.
+const (
+	FormatTable = "table"
+	FormatJSON  = "json"
+	FormatYAML  = "yaml"
+)
+
+// Output is the flag --output of a command.
+type Output struct {
+	// Format is the value of the flag.
+	Format  string
+	formats []string
+}
+
+// AddFlag adds the flag to a command. The command prints the additional formats itself.
+func (o *Output) AddFlag(cmd *cobra.Command, additional ...string) {
+	o.formats = append([]string{FormatTable, FormatJSON, FormatYAML}, additional...)
+	cmd.Flags().StringVarP(&o.Format, "output", "o", FormatTable, o.choice())
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(o.formats, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// choice returns the formats as text: table, json or yaml.
+func (o *Output) choice() string {
+	last := len(o.formats) - 1
+	return strings.Join(o.formats[:last], ", ") + " or " + o.formats[last]
+}
+
+// Validate returns an error if the command does not have the format.
+func (o *Output) Validate() error {
+	if !slices.Contains(o.formats, o.Format) {
+		return fmt.Errorf("--output: found %q, want %s", o.Format, o.choice())
+	}
+	return nil
+}
+
+// Print prints a result as JSON or YAML, which have the same fields, or else calls table.
+func (o *Output) Print(out io.Writer, result any, table func(io.Writer)) error {
+	switch o.Format {
+	case FormatJSON:
+		return WriteJSON(out, result)
+	case FormatYAML:
+		raw, err := yaml.Marshal(result)
+		if err == nil {
+			_, err = out.Write(raw)
+		}
+		return err
+	}
+	table(out)
+	return nil
+}
+
+// WriteJSON writes a value as indented JSON.
+func WriteJSON(out io.Writer, value any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}
+
+// Warnings returns a function that prints warnings, each on one line.
+func Warnings(out io.Writer) func(string) {
+	return func(message string) {
+		fmt.Fprintln(out, "plimsoll: warning:", strings.ReplaceAll(message, "\n", "; "))
+	}
+}

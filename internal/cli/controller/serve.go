@@ -1,0 +1,67 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	runtimemanager "sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/controllers/placement"
+	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
+	"github.com/plimsoll-k8s/plimsoll/internal/controllers/slack"
+)
+
+// serve runs the controllers until ctx ends.
+func (o *options) serve(ctx context.Context, config *rest.Config) error {
+	ctrl.SetLogger(klog.NewKlogr())
+	m, err := setup.New(config, ctrl.Options{
+		LeaderElection:   o.leaderElect,
+		LeaderElectionID: name, LeaderElectionNamespace: o.namespace,
+		LeaderElectionReleaseOnCancel: true,
+		Metrics:                       metricsserver.Options{BindAddress: o.metrics},
+		HealthProbeBindAddress:        o.probes,
+	})
+	if err != nil {
+		return err
+	}
+	if slices.Contains(o.controllers, slackController) {
+		if err := slack.New(m.GetClient(), m.GetEventRecorder(name), metrics.Registry, o.namespace).Register(m); err != nil {
+			return err
+		}
+	}
+	if slices.Contains(o.controllers, placementController) {
+		if err := placement.New(m.GetClient(), m.GetAPIReader(), m.GetEventRecorder(name), metrics.Registry, placement.Adopt(o.adopt)).Register(m); err != nil {
+			return err
+		}
+	}
+	if o.defaultPolicy != nil {
+		if err := m.Add(runtimemanager.RunnableFunc(func(ctx context.Context) error { return o.makeDefault(ctx, m.GetClient()) })); err != nil {
+			return err
+		}
+	}
+	for _, add := range []func(string, healthz.Checker) error{m.AddHealthzCheck, m.AddReadyzCheck} {
+		if err := add("ping", healthz.Ping); err != nil {
+			return err
+		}
+	}
+	return m.Start(ctx)
+}
+
+// +kubebuilder:rbac:groups=plimsoll.dev,resources=resourceslacks,verbs=create
+
+// makeDefault creates the default policy if it is not there.
+func (o *options) makeDefault(ctx context.Context, c client.Client) error {
+	policy := o.defaultPolicy.DeepCopy()
+	if err := c.Create(ctx, policy); client.IgnoreAlreadyExists(err) != nil {
+		return fmt.Errorf("making the default policy: %w", err)
+	}
+	return nil
+}

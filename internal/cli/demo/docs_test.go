@@ -1,0 +1,42 @@
+package demo
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/doccheck"
+)
+
+// Every command line of the demo in the documentation (make demo ARGS='...') and in
+// its own help is one that it takes.
+func TestDocumentedCommands(t *testing.T) {
+	made, err := doccheck.Of("../../..", "make")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands, err := doccheck.Examples("plimsoll-demo --help", newCommand())
+	if err != nil {
+		t.Fatal(err)
+	}
+	demos := 0
+	for _, command := range made {
+		if command.Words[1] != "demo" {
+			continue
+		}
+		demos++
+		words := []string{"plimsoll-demo"}
+		for _, word := range command.Words[2:] {
+			words = append(words, strings.Fields(strings.TrimPrefix(word, "ARGS="))...)
+		}
+		command.Words = words
+		commands = append(commands, command)
+	}
+	if demos < 6 || len(commands) != demos+7 {
+		t.Errorf("%d times make demo, and %d examples", demos, len(commands)-demos)
+	}
+	for _, command := range commands {
+		if _, err := command.Check(newCommand()); err != nil {
+			t.Errorf("%s: %v", command, err)
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package demo
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/internal/demo"
+)
+
+// summary says where the pods of one run went.
+func summary(results []demo.Result) string {
+	var parts []string
+	for _, r := range results {
+		parts = append(parts, r.Summary())
+	}
+	return strings.Join(parts, ", ")
+}
+
+// printResults prints what all scenarios have come to.
+func printResults(out io.Writer, format string, selected selection, results []demo.Result, autoscaler string) error {
+	if format == "json" {
+		return base.WriteJSON(out, results)
+	}
+	if len(selected.placement) > 0 {
+		printPlacement(out, selected.placement, results)
+	}
+	if selected.slack {
+		printSlack(out, results, autoscaler)
+	}
+	if selected.fleet {
+		printFleet(out, results)
+	}
+	return nil
+}
+
+// verdict says whether something is as expected.
+func verdict(ok bool) string {
+	if ok {
+		return "ok"
+	}
+	return "NOT AS EXPECTED"
+}
+
+// printPlacement prints each pod with the default profile beside ours.
+func printPlacement(out io.Writer, scenarios []demo.Scenario, results []demo.Result) {
+	find := func(scenario, profile, pod string) demo.Result {
+		i := slices.IndexFunc(results, func(r demo.Result) bool {
+			return r.Scenario == scenario && r.Profile == profile && r.Pod == pod
+		})
+		return results[i]
+	}
+	t := base.NewTable(out, "scenario", "pod", "default profile", "with Plimsoll", "expected", "")
+	for i, s := range scenarios {
+		if i > 0 {
+			t.AppendSeparator()
+		}
+		for _, step := range s.Steps {
+			if step.Arrives == nil {
+				continue
+			}
+			byDefault, ours := find(s.Name, demo.DefaultProfile, step.Arrives.Name), find(s.Name, s.Profile, step.Arrives.Name)
+			t.AppendRow(table.Row{s.Name, ours.Pod, byDefault.Node, ours.Node, byDefault.Want + " / " + ours.Want, verdict(byDefault.OK && ours.OK)})
+		}
+	}
+	t.SetColumnConfigs([]table.ColumnConfig{{Number: 1, AutoMerge: true}})
+	t.Render()
+	for _, s := range scenarios {
+		fmt.Fprintf(out, "%s: %s (%s)\n", s.Name, s.Shows, s.Profile)
+	}
+}
+
+// printSlack prints the steps of the slack scenario. A step with pods that went
+// elsewhere than expected is not as expected itself.
+func printSlack(out io.Writer, results []demo.Result, autoscaler string) {
+	t := base.NewTable(out, demo.SlackScenario, "what happens", "target CPU", "available", "placeholders", "nodes", "slowest pod", "expected", "")
+	podsOK, want := true, []string{}
+	for _, r := range results {
+		switch {
+		case r.Scenario != demo.SlackScenario:
+		case r.Slack == nil: // a pod of the burst that the next step is about
+			podsOK, want = podsOK && r.OK, []string{r.Want}
+		default:
+			waited := ""
+			if r.Slack.Seconds > 0 {
+				waited = fmt.Sprintf("%.2f s", r.Slack.Seconds)
+			}
+			s := r.Slack
+			t.AppendRow(table.Row{r.Profile, s.Step, s.Target, s.Available, s.Placeholders, s.Nodes, waited, strings.Join(append(want, r.Want), ", "), verdict(podsOK && r.OK)})
+			podsOK, want = true, nil
+		}
+	}
+	t.SetColumnConfigs(append(base.RightAligned(3, 4, 5, 6, 7), table.ColumnConfig{Number: 1, AutoMerge: true}))
+	t.Render()
+	fmt.Fprintf(out, "%s: %s\nautoscaler: %s\n", demo.SlackScenario, demo.SlackShows, autoscaler)
+}

@@ -1,0 +1,95 @@
+// Package doctor has the command that examines Plimsoll in a cluster.
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/internal/doctor"
+	"github.com/plimsoll-k8s/plimsoll/internal/version"
+)
+
+// options are the flags of plimsoll doctor.
+type options struct {
+	cluster base.Cluster
+	output  base.Output
+}
+
+// NewCommand returns the command plimsoll doctor.
+func NewCommand() *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check Plimsoll in a cluster, and show how to fix problems",
+		Long: `Check Plimsoll in a cluster: versions, clocks, the components of Plimsoll and their
+leaders, rights, CRDs, whether the load is fresh and covers all nodes, whether an
+autoscaler serves the buffers of slack policies, and the conditions of policies and
+placements. Each finding says how to fix it. The cluster is not changed.
+
+The exit code is 1 if there is a problem.`,
+		Example: `  plimsoll doctor
+
+  # Print findings other than "ok" as JSON.
+  plimsoll doctor -o json | jq '.[] | select(.level != "ok")'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.run(cmd.Context(), cmd.OutOrStdout())
+		},
+	}
+	o.cluster.AddFlags(cmd, "cluster", time.Minute)
+	o.output.AddFlag(cmd)
+	return cmd
+}
+
+func (o *options) run(ctx context.Context, out io.Writer) error {
+	if err := o.output.Validate(); err != nil {
+		return err
+	}
+	config, err := o.cluster.Config()
+	if err != nil {
+		return err
+	}
+	cluster, err := doctor.New(config, version.Get().Kubernetes)
+	if err != nil {
+		return fmt.Errorf("--kubeconfig: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.cluster.Timeout)
+	defer cancel()
+	findings, err := cluster.Examine(ctx, time.Now())
+	if err != nil {
+		return base.Failure(err)
+	}
+	if err := o.output.Print(out, findings, func(out io.Writer) { printFindings(out, findings) }); err != nil {
+		return err
+	}
+	problems := 0
+	for _, f := range findings {
+		if f.Level == doctor.Problem {
+			problems++
+		}
+	}
+	if problems > 0 {
+		return base.Failure(fmt.Errorf("problems: %d", problems))
+	}
+	return nil
+}
+
+func printFindings(out io.Writer, findings []doctor.Finding) {
+	t := base.NewTable(out, "check", "", "finding", "what to do")
+	t.Style().Options.SeparateRows = true
+	t.SetColumnConfigs([]table.ColumnConfig{
+		{Number: 3, WidthMax: 60, WidthMaxEnforcer: text.WrapSoft},
+		{Number: 4, WidthMax: 50, WidthMaxEnforcer: text.WrapSoft},
+	})
+	for _, f := range findings {
+		t.AppendRow(table.Row{f.Check, f.Level, f.Message, f.Fix})
+	}
+	t.Render()
+}

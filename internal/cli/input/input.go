@@ -1,0 +1,184 @@
+// Package input reads what commands work on: manifests, snapshots or a live cluster, the load of
+// its nodes, and configuration files.
+package input
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-k8s/plimsoll/api/config"
+	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+	"github.com/plimsoll-k8s/plimsoll/internal/snapshot"
+	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/load/file"
+)
+
+// Objects are the flags --filename and --snapshot, one of which gives the objects.
+type Objects struct {
+	Files    []string
+	Snapshot string
+}
+
+// AddFlags adds the flags. of completes the description of the manifests, such as " of nodes".
+func (o *Objects) AddFlags(cmd *cobra.Command, of string) {
+	cmd.Flags().StringArrayVarP(&o.Files, "filename", "f", nil, "file or directory with manifests"+of+", - for standard input; may be repeated")
+	AddSnapshotFlag(cmd, &o.Snapshot, "snapshot of a cluster, written by plimsoll snapshot")
+}
+
+// AddSnapshotFlag adds the flag --snapshot.
+func AddSnapshotFlag(cmd *cobra.Command, path *string, usage string) {
+	cmd.Flags().StringVar(path, "snapshot", "", usage)
+	_ = cmd.MarkFlagFilename("snapshot", "tar.gz", "tgz")
+}
+
+// Given reports whether one of the flags is set.
+func (o *Objects) Given() bool { return len(o.Files) > 0 || o.Snapshot != "" }
+
+// Validate returns an error unless exactly one of the flags is set. kinds are the objects that the
+// command needs.
+func (o *Objects) Validate(kinds string) error {
+	if !o.Given() {
+		return fmt.Errorf("--filename: nothing given, want files or directories with manifests of %s, or a --snapshot", kinds)
+	}
+	return o.ValidateExclusive()
+}
+
+// ValidateExclusive returns an error if both flags are set.
+func (o *Objects) ValidateExclusive() error {
+	if len(o.Files) > 0 && o.Snapshot != "" {
+		return errors.New("--filename, --snapshot: want one of them")
+	}
+	return nil
+}
+
+// ClusterState is the state of a cluster at a point in time.
+type ClusterState struct {
+	Objects *manifest.Objects
+	// Load is nil if the load is unknown.
+	Load *load.Reading
+	Now  time.Time
+}
+
+// Instant is the flags --load and --now.
+type Instant struct{ Load, Now string }
+
+// AddFlags adds the flags.
+func (i *Instant) AddFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&i.Load, "load", "", "file with the load of the nodes, in the format of a load watcher (default the load in the snapshot)")
+	flags.StringVar(&i.Now, "now", "", "time from which the age of the load is computed, such as 2026-11-21T12:00:00Z (default the time of the snapshot, or the current time)")
+	_ = cmd.MarkFlagFilename("load", "json")
+}
+
+// ParseNow returns the time in the flag --now, and otherwise if the flag is empty.
+func ParseNow(text string, otherwise time.Time) (time.Time, error) {
+	if text == "" {
+		return otherwise, nil
+	}
+	now, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return now, fmt.Errorf("--now: found %q, want a time such as 2026-11-21T12:00:00Z", text)
+	}
+	return now, nil
+}
+
+// Read reads the objects and the load. Manifests may come from standard input, in.
+func (o *Objects) Read(ctx context.Context, in io.Reader, at Instant, warn func(string)) (*ClusterState, error) {
+	s := &ClusterState{}
+	now, err := ParseNow(at.Now, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	if o.Snapshot == "" {
+		s.Now = now
+		if s.Objects, err = manifest.Read(o.Files, in); err != nil {
+			return nil, err
+		}
+	} else if err := s.readSnapshot(o.Snapshot, at); err != nil {
+		return nil, err
+	}
+	for _, warning := range s.Objects.Warnings {
+		warn(warning)
+	}
+	loadFile := o.Snapshot
+	if at.Load != "" {
+		loadFile = at.Load
+		reading, err := file.New(at.Load).Read(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s.Load = &reading
+	}
+	return s, s.validateLoad(loadFile, warn)
+}
+
+func (s *ClusterState) readSnapshot(path string, at Instant) error {
+	read, err := OpenSnapshot(path)
+	if err != nil {
+		return err
+	}
+	if s.Objects, err = read.Cluster(); err != nil {
+		return fmt.Errorf("--snapshot: %s: %w", path, err)
+	}
+	s.Load = read.Load
+	s.Now, err = ParseNow(at.Now, SnapshotTime(read))
+	return err
+}
+
+// OpenSnapshot opens the snapshot in the flag --snapshot.
+func OpenSnapshot(path string) (*snapshot.Snapshot, error) {
+	read, err := snapshot.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("--snapshot: %w", err)
+	}
+	return read, nil
+}
+
+// SnapshotTime returns the time at which a snapshot was complete. The load is read last.
+func SnapshotTime(s *snapshot.Snapshot) time.Time {
+	if s.Load != nil && s.Load.Time.After(s.About.Time) {
+		return s.Load.Time
+	}
+	return s.About.Time
+}
+
+// validateLoad warns about invalid and old load, and returns an error for load from the future.
+func (s *ClusterState) validateLoad(path string, warn func(string)) error {
+	if s.Load == nil {
+		return nil
+	}
+	if s.Load.Rejected > 0 {
+		warn(fmt.Sprintf("%s: ignored %d values that are not valid percentages", path, s.Load.Rejected))
+	}
+	age := s.Now.Sub(s.Load.Time)
+	if age < -load.MaxAhead {
+		return fmt.Errorf("%s: timestamp: the load is from %s, %s after --now",
+			path, s.Load.Time.UTC().Format(time.RFC3339), -age.Round(time.Second))
+	}
+	if age > config.DefaultMaxLoadAge {
+		warn(fmt.Sprintf("%s: the load is %s old; nodes are scored by limits only unless maxLoadAge allows it", path, age.Round(time.Second)))
+	}
+	return nil
+}
+
+// Utilization is the utilization of a resource of a node, in fractions of its capacity.
+type Utilization struct {
+	Mean   float64 `json:"mean"`
+	StdDev float64 `json:"stdDev"`
+}
+
+// UtilizationOf returns the utilization of a node, nil for what is unknown.
+func UtilizationOf(node load.Node) (cpu, memory *Utilization) {
+	if node.HasCPU {
+		cpu = &Utilization{node.CPU.Mean, node.CPU.StdDev}
+	}
+	if node.HasMemory {
+		memory = &Utilization{node.Memory.Mean, node.Memory.StdDev}
+	}
+	return cpu, memory
+}

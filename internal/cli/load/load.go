@@ -1,0 +1,259 @@
+// Package load has the commands that show the load of nodes.
+package load
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
+	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/load/flags"
+)
+
+// NewCommand returns the command plimsoll load.
+func NewCommand() *cobra.Command {
+	return base.NewGroup("load", "Show the load that nodes are scored by", newTopCommand())
+}
+
+// topOptions are the flags of plimsoll load top.
+type topOptions struct {
+	source    flags.Flags
+	snapshot  string
+	scheduler input.Scheduler
+	sortBy    string
+	output    base.Output
+	watch     bool
+	interval  time.Duration
+}
+
+// Values of --sort-by.
+const (
+	sortByCPU    = "cpu"
+	sortByMemory = "memory"
+	sortByName   = "name"
+)
+
+func newTopCommand() *cobra.Command {
+	var o topOptions
+	cmd := &cobra.Command{
+		Use:   "top",
+		Short: "Show the load of all nodes as a scheduler reads it",
+		Long: `Show the load of all nodes as a scheduler reads it: mean and standard deviation of
+CPU and memory in percent of the node's capacity, the age of the data and its source.
+The exit code is 1 if part of the load cannot be read.
+
+metrics-server only reports current usage: a deviation is shown with --watch, once
+there are enough samples.`,
+		Example: `  # Read the load from the source that a scheduler is configured for.
+  plimsoll load top --config scheduler.yaml
+
+  # Read the load from Prometheus, with a selector in all queries.
+  plimsoll load top --provider Prometheus --address http://localhost:9090 --selector 'cluster="prod"'
+
+  # Read the load from a load watcher, repeatedly.
+  plimsoll load top --provider Service --address http://localhost:2020 --watch
+
+  # Show the load in a snapshot.
+  plimsoll load top --snapshot s.tar.gz`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	o.source.Add(cmd)
+	input.AddSnapshotFlag(cmd, &o.snapshot, "show the load in a snapshot; its age is that at the time of the snapshot")
+	o.scheduler.AddFlags(cmd, "file with a KubeSchedulerConfiguration; the arguments of LowRiskOverCommitment select the source, in place of --provider", "profile in that configuration (default the first with a source)")
+	flags := cmd.Flags()
+	flags.StringVar(&o.sortBy, "sort-by", sortByCPU, "cpu, memory (highest first) or name")
+	o.output.AddFlag(cmd)
+	flags.BoolVarP(&o.watch, "watch", "w", false, "read repeatedly until interrupted")
+	flags.DurationVar(&o.interval, "interval", 15*time.Second, "time between reads with --watch, at least 1s")
+	for _, flag := range []string{"provider", "config", "kubeconfig", "watch"} {
+		cmd.MarkFlagsMutuallyExclusive("snapshot", flag)
+	}
+	_ = cmd.RegisterFlagCompletionFunc("sort-by", cobra.FixedCompletions([]string{sortByCPU, sortByMemory, sortByName}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// topResult is the result in JSON and YAML.
+type topResult struct {
+	Source string    `json:"source"`
+	Time   time.Time `json:"time"`
+	// AgeSeconds and WindowSeconds are those of the reading.
+	AgeSeconds    float64   `json:"ageSeconds"`
+	WindowSeconds float64   `json:"windowSeconds"`
+	Nodes         []topNode `json:"nodes"`
+	// Rejected is the number of invalid values, Stale the number of nodes with outdated values only.
+	Rejected int `json:"rejected"`
+	Stale    int `json:"stale"`
+	// Lost has the error of each series that could not be read.
+	Lost map[string]string `json:"lost,omitempty"`
+}
+
+// topNode is the load of a node, null for what is unknown.
+type topNode struct {
+	Name   string             `json:"name"`
+	CPU    *input.Utilization `json:"cpu"`
+	Memory *input.Utilization `json:"memory"`
+}
+
+func (o *topOptions) validate() error {
+	switch {
+	case o.sortBy != sortByCPU && o.sortBy != sortByMemory && o.sortBy != sortByName:
+		return fmt.Errorf("--sort-by: found %q, want cpu, memory or name", o.sortBy)
+	case o.interval < time.Second:
+		return fmt.Errorf("--interval: found %s, want at least 1s", o.interval)
+	}
+	return o.output.Validate()
+}
+
+func (o *topOptions) run(ctx context.Context, out, errOut io.Writer) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	warn := base.Warnings(errOut)
+	if o.snapshot != "" {
+		return o.printSnapshot(out, warn)
+	}
+	if o.scheduler.Config != "" {
+		source, err := o.scheduler.LoadSource()
+		if err != nil {
+			return err
+		}
+		o.source.Use(source)
+	}
+	access, err := o.source.Access(ctx)
+	if err != nil {
+		return err
+	}
+	source, err := o.source.Source(access)
+	if err != nil {
+		return err
+	}
+	for {
+		err := o.readAndPrint(ctx, source, out, warn)
+		if !o.watch || ctx.Err() != nil {
+			return err
+		}
+		if err != nil {
+			warn(err.Error())
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(o.interval):
+		}
+	}
+}
+
+// printSnapshot prints the load in a snapshot.
+func (o *topOptions) printSnapshot(out io.Writer, warn func(string)) error {
+	read, err := input.OpenSnapshot(o.snapshot)
+	switch {
+	case err != nil:
+		return err
+	case read.Load == nil:
+		return fmt.Errorf("--snapshot: %s has no load", o.snapshot)
+	}
+	return o.print(*read.Load, input.SnapshotTime(read), out, warn)
+}
+
+// readAndPrint reads once and prints. It returns an error if part of the load could not be read.
+func (o *topOptions) readAndPrint(ctx context.Context, source load.Source, out io.Writer, warn func(string)) error {
+	reading, err := source.Read(ctx)
+	if err != nil {
+		return base.Failure(fmt.Errorf("reading load from %s: %w", source, err))
+	}
+	return o.print(reading, time.Now(), out, warn)
+}
+
+// print prints a reading with its age at a time. It returns an error if part of the load could not
+// be read.
+func (o *topOptions) print(reading load.Reading, now time.Time, out io.Writer, warn func(string)) error {
+	result := newTopResult(reading, now)
+	slices.SortFunc(result.Nodes, func(a, b topNode) int { return cmp.Or(o.compare(a, b), cmp.Compare(a.Name, b.Name)) })
+	if o.watch && o.output.Format == base.FormatYAML {
+		fmt.Fprintln(out, "---") // one document per read
+	}
+	if err := o.output.Print(out, result, result.print); err != nil {
+		return err
+	}
+	if result.Rejected > 0 || result.Stale > 0 {
+		warn(fmt.Sprintf("ignored %d values that are invalid or belong to no node, and %d nodes with outdated values only", result.Rejected, result.Stale))
+	}
+	if len(reading.Lost) == 0 {
+		return nil
+	}
+	var errs []error
+	for _, series := range load.AllSeries {
+		if err := reading.Lost[series]; err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", series, err))
+		}
+	}
+	return base.Failure(errors.Join(errs...))
+}
+
+// compare orders two nodes, the one with the higher utilization first.
+func (o *topOptions) compare(a, b topNode) int {
+	mean := func(u *input.Utilization) float64 {
+		if u == nil {
+			return -1
+		}
+		return u.Mean
+	}
+	switch o.sortBy {
+	case sortByCPU:
+		return cmp.Compare(mean(b.CPU), mean(a.CPU))
+	case sortByMemory:
+		return cmp.Compare(mean(b.Memory), mean(a.Memory))
+	}
+	return 0
+}
+
+func newTopResult(reading load.Reading, now time.Time) topResult {
+	result := topResult{
+		Source: reading.Source, Time: reading.Time.UTC(), AgeSeconds: now.Sub(reading.Time).Round(time.Millisecond).Seconds(),
+		WindowSeconds: reading.Window.Seconds(), Nodes: []topNode{}, Rejected: reading.Rejected, Stale: reading.Stale,
+	}
+	for _, name := range slices.Sorted(maps.Keys(reading.Nodes)) {
+		node := topNode{Name: name}
+		node.CPU, node.Memory = input.UtilizationOf(reading.Nodes[name])
+		result.Nodes = append(result.Nodes, node)
+	}
+	for series, err := range reading.Lost {
+		if result.Lost == nil {
+			result.Lost = map[string]string{}
+		}
+		result.Lost[string(series)] = err.Error()
+	}
+	return result
+}
+
+func (r *topResult) print(out io.Writer) {
+	t := base.NewTable(out, "node", "CPU %", "deviation", "memory %", "deviation", "age", "source")
+	age := time.Duration(r.AgeSeconds * float64(time.Second)).Round(time.Second)
+	for _, node := range r.Nodes {
+		row := table.Row{node.Name}
+		for _, u := range []*input.Utilization{node.CPU, node.Memory} {
+			if u == nil {
+				row = append(row, "-", "-")
+				continue
+			}
+			row = append(row, fmt.Sprintf("%.1f", 100*u.Mean), fmt.Sprintf("%.1f", 100*u.StdDev))
+		}
+		t.AppendRow(append(row, age, r.Source))
+	}
+	t.SetColumnConfigs(base.RightAligned(2, 3, 4, 5, 6))
+	t.Render()
+	fmt.Fprintf(out, "%d nodes; means and deviations over %s\n", len(r.Nodes), time.Duration(r.WindowSeconds*float64(time.Second)))
+}

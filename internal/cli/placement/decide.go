@@ -1,0 +1,103 @@
+// Package placement has the commands that decide placements and explain decisions.
+package placement
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
+	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+)
+
+// NewCommand returns the command plimsoll placement.
+func NewCommand() *cobra.Command {
+	return base.NewGroup("placement", "Decide placements, and explain their decisions", newDecideCommand(), newExplainCommand())
+}
+
+// decideOptions are the flags of plimsoll placement decide.
+type decideOptions struct {
+	objects input.Objects
+	now     string
+	output  base.Output
+}
+
+func newDecideCommand() *cobra.Command {
+	var o decideOptions
+	cmd := &cobra.Command{
+		Use:   "decide (-f FILE_OR_DIR... | --snapshot FILE)",
+		Short: "Decide placements over the clusters in manifests",
+		Long: `Decide placements over the clusters in manifests, as the placement controller would:
+ManagedClusters, ManagedClusterSets, ManagedClusterSetBindings, Placements and
+AddOnPlacementScores; PlacementDecisions are the previous decisions. Each placement is
+decided as if all others kept their decisions. The hub is not changed.
+
+The exit code is 0 even if a placement is invalid or cannot be satisfied: its
+conditions are printed.`,
+		Example: `  plimsoll placement decide -f examples/placement/prioritizers
+
+  # Decide a changed placement over the clusters of this hub.
+  kubectl get managedclusters,managedclustersets,managedclustersetbindings,placementdecisions,addonplacementscores -A -o yaml > hub.yaml
+  plimsoll placement decide -f hub.yaml -f placement.yaml -o json`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.objects.Files = append(o.objects.Files, args...)
+			return o.run(cmd.InOrStdin(), cmd.OutOrStdout(), base.Warnings(cmd.ErrOrStderr()))
+		},
+	}
+	o.objects.AddFlags(cmd, "")
+	cmd.Flags().StringVar(&o.now, "now", "", "time of the decision, such as 2026-01-31T12:00:00Z, for tolerations and scores that expire (default the time of the snapshot, or the current time)")
+	o.output.AddFlag(cmd)
+	return cmd
+}
+
+func (o *decideOptions) run(in io.Reader, out io.Writer, warn func(string)) error {
+	if err := o.output.Validate(); err != nil {
+		return err
+	}
+	if err := o.objects.Validate("placements and clusters"); err != nil {
+		return err
+	}
+	hub, now, err := o.readHub(in)
+	if err != nil {
+		return err
+	}
+	for _, warning := range hub.Warnings {
+		warn(warning)
+	}
+	state := stateOf(hub)
+	var outcomes []outcome
+	for _, key := range state.Placements() {
+		if verdict, ok := state.Preview(key, now); ok {
+			outcomes = append(outcomes, outcome{key, verdict, chosenBefore(hub, key)})
+		}
+	}
+	return printOutcomes(out, &o.output, outcomes)
+}
+
+// readHub returns the objects of the hub and the time of the decision.
+func (o *decideOptions) readHub(in io.Reader) (*manifest.Hub, time.Time, error) {
+	if o.objects.Snapshot == "" {
+		now, err := input.ParseNow(o.now, time.Now())
+		if err != nil {
+			return nil, now, err
+		}
+		hub, err := manifest.ReadHub(o.objects.Files, in)
+		return hub, now, err
+	}
+	read, err := input.OpenSnapshot(o.objects.Snapshot)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	now, err := input.ParseNow(o.now, read.About.Time)
+	if err != nil {
+		return nil, now, err
+	}
+	hub, err := read.Hub()
+	if err != nil {
+		err = fmt.Errorf("--snapshot: %s: %w", o.objects.Snapshot, err)
+	}
+	return hub, now, err
+}

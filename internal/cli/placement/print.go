@@ -1,0 +1,179 @@
+package placement
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
+)
+
+// outcome is the result of evaluating a placement.
+type outcome struct {
+	key types.NamespacedName
+	*fleet.Verdict
+	// before are the previous decisions.
+	before []string
+}
+
+// placementsResult is the result in JSON and YAML.
+type placementsResult struct {
+	Placements []placementResult `json:"placements"`
+}
+
+// placementResult is the outcome of one placement.
+type placementResult struct {
+	Namespace  string            `json:"namespace"`
+	Name       string            `json:"name"`
+	Decisions  []string          `json:"decisions"`
+	Groups     []groupResult     `json:"groups"`
+	Clusters   []clusterResult   `json:"clusters"`
+	Conditions []conditionResult `json:"conditions"`
+	// RequeueAt is when the outcome may change although no object changes.
+	RequeueAt *time.Time `json:"requeueAt"`
+}
+
+type groupResult struct {
+	Name     string   `json:"name"`
+	Index    int      `json:"index"`
+	Clusters []string `json:"clusters"`
+}
+
+type clusterResult struct {
+	Name     string                       `json:"name"`
+	Feasible bool                         `json:"feasible"`
+	Reason   string                       `json:"reason"`
+	Total    int64                        `json:"total"`
+	Scores   map[string]prioritizerResult `json:"scores"`
+}
+
+type prioritizerResult struct {
+	Score  int64 `json:"score"`
+	Weight int32 `json:"weight"`
+}
+
+type conditionResult struct {
+	Type    string `json:"type"`
+	Status  string `json:"status"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// printOutcomes prints the outcomes of all placements.
+func printOutcomes(out io.Writer, output *base.Output, outcomes []outcome) error {
+	result := placementsResult{Placements: []placementResult{}}
+	for i := range outcomes {
+		result.Placements = append(result.Placements, outcomes[i].result())
+	}
+	return output.Print(out, result, func(out io.Writer) {
+		for i := range outcomes {
+			if i > 0 {
+				fmt.Fprintln(out)
+			}
+			outcomes[i].print(out)
+		}
+	})
+}
+
+// result returns the outcome for JSON and YAML.
+func (o *outcome) result() placementResult {
+	result := placementResult{
+		Namespace: o.key.Namespace, Name: o.key.Name,
+		Decisions: []string{}, Groups: []groupResult{}, Clusters: []clusterResult{}, Conditions: []conditionResult{},
+	}
+	if o.Keep {
+		result.Decisions = append(result.Decisions, o.before...)
+	} else {
+		for i, group := range o.Groups {
+			g := groupResult{Name: group.Name, Index: i, Clusters: []string{}}
+			for _, choice := range group.Clusters {
+				g.Clusters = append(g.Clusters, choice.Name)
+			}
+			result.Decisions = append(result.Decisions, g.Clusters...)
+			result.Groups = append(result.Groups, g)
+		}
+	}
+	for _, standing := range o.Standings() {
+		c := clusterResult{Name: standing.Name, Feasible: standing.Feasible, Reason: standing.Reason, Total: standing.Total, Scores: map[string]prioritizerResult{}}
+		for _, score := range standing.Scores {
+			c.Scores[score.Name] = prioritizerResult{score.Score, score.Weight}
+		}
+		result.Clusters = append(result.Clusters, c)
+	}
+	for _, c := range o.Conditions {
+		result.Conditions = append(result.Conditions, conditionResult{c.Type, string(c.Status), c.Reason, c.Message})
+	}
+	if !o.RequeueAt.IsZero() {
+		at := o.RequeueAt.UTC()
+		result.RequeueAt = &at
+	}
+	return result
+}
+
+// print prints the outcome as text.
+func (o *outcome) print(out io.Writer) {
+	if o.Decision != nil {
+		o.printClusters(out)
+	} else {
+		fmt.Fprintf(out, "%s\n", o.key)
+	}
+	switch {
+	case o.Keep && len(o.before) > 0:
+		fmt.Fprintf(out, "keeps %s\n", strings.Join(o.before, ", "))
+	case !o.Keep && len(o.Groups) > 1:
+		for i, group := range o.Groups {
+			var names []string
+			for _, choice := range group.Clusters {
+				names = append(names, choice.Name)
+			}
+			fmt.Fprintf(out, "group %d %s: %s\n", i, group.Name, strings.Join(names, ", "))
+		}
+	}
+	for _, c := range o.Conditions {
+		fmt.Fprintf(out, "%s: %s (%s) %s\n", c.Type, strings.ToLower(string(c.Status)), c.Reason, c.Message)
+	}
+	if !o.RequeueAt.IsZero() {
+		fmt.Fprintf(out, "to be evaluated again at %s\n", o.RequeueAt.UTC().Format(time.RFC3339))
+	}
+}
+
+// printClusters prints a row for each cluster, the best first.
+func (o *outcome) printClusters(out io.Writer) {
+	header := table.Row{o.key.String(), "chosen"}
+	names, weights := o.Policy.Prioritizers()
+	for i, name := range names {
+		// Break long names, so that the table fits a terminal.
+		wrapped := strings.NewReplacer("Resource", "Resource\n", "/", "/\n").Replace(name)
+		header = append(header, fmt.Sprintf("%s\nx %d", wrapped, weights[i]))
+	}
+	t := base.NewTable(out, append(header, "total", "")...)
+	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, Align: text.AlignCenter}})
+	for _, standing := range o.Standings() {
+		chosen := ""
+		if standing.Chosen {
+			chosen = "yes"
+		}
+		row := table.Row{standing.Name, chosen}
+		for _, score := range standing.Scores {
+			cell := strconv.FormatInt(score.Score, 10)
+			if !score.HasData {
+				cell += " (no data)"
+			}
+			row = append(row, cell)
+		}
+		if standing.Feasible {
+			row = append(row, standing.Total)
+		} else {
+			row = append(row, make(table.Row, len(names)+1)...)
+		}
+		t.AppendRow(append(row, standing.Reason))
+	}
+	t.Render()
+}

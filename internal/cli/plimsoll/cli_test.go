@@ -1,0 +1,208 @@
+package plimsoll
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/yaml"
+)
+
+// run runs the program as it would under a name, and returns what it prints.
+func run(t *testing.T, program string, args ...string) string {
+	t.Helper()
+	var out bytes.Buffer
+	cmd := newCommand()
+	cmd.SetOut(&out)
+	cmd.SetErr(&bytes.Buffer{})
+	cmd.SetArgs(adaptToKubectl(cmd, program, args))
+	if err := cmd.ExecuteContext(t.Context()); err != nil {
+		t.Fatalf("%s %s: %v", program, strings.Join(args, " "), err)
+	}
+	return out.String()
+}
+
+// walk calls visit for every command that users see.
+func walk(cmd *cobra.Command, visit func(*cobra.Command)) {
+	visit(cmd)
+	for _, below := range cmd.Commands() {
+		if below.IsAvailableCommand() && below.Name() != "completion" {
+			walk(below, visit)
+		}
+	}
+}
+
+// Every command that prints results does so as a table, as JSON and as YAML, says
+// so in its help, and refuses what is none of them.
+func TestOutputEverywhere(t *testing.T) {
+	with := 0
+	walk(newCommand(), func(cmd *cobra.Command) {
+		flag := cmd.Flags().Lookup("output")
+		if flag == nil {
+			if !cmd.HasSubCommands() {
+				t.Errorf("%s has no --output", cmd.CommandPath())
+			}
+			return
+		}
+		if cmd.Name() == "snapshot" {
+			return // its output is a file
+		}
+		with++
+		if !strings.HasPrefix(flag.Usage, "table, json") || !strings.Contains(flag.Usage, "yaml") || flag.Shorthand != "o" || flag.DefValue != "table" {
+			t.Errorf("%s: -%s %s (default %s)", cmd.CommandPath(), flag.Shorthand, flag.Usage, flag.DefValue)
+		}
+	})
+	if with < 11 {
+		t.Errorf("%d commands with --output", with)
+	}
+}
+
+// JSON and YAML have the same fields.
+func TestYAMLIsTheJSON(t *testing.T) {
+	t.Chdir("../../..")
+	for _, args := range [][]string{
+		{"version"},
+		{"score", "-f", "examples/limits"},
+		{"placement", "decide", "-f", "examples/placement/prioritizers"},
+		{"load", "top", "--provider=File", "--address=examples/low-risk/load.json"},
+		{"compare", "--profile=default", "--profile=limits", "--generate=nodes=2,pods=5", "--tail=1m"},
+	} {
+		var asIs, read any
+		if err := json.Unmarshal([]byte(run(t, "plimsoll", append(args, "-o", "json")...)), &asIs); err != nil {
+			t.Fatal(err)
+		}
+		if err := yaml.Unmarshal([]byte(run(t, "plimsoll", append(args, "-o", "yaml")...)), &read); err != nil {
+			t.Fatal(err)
+		}
+		// Load has got older between the two.
+		older := cmpopts.IgnoreMapEntries(func(key string, _ any) bool { return key == "ageSeconds" })
+		if diff := cmp.Diff(asIs, read, older); diff != "" || asIs == nil {
+			t.Errorf("%v: -json +yaml\n%s", args, diff)
+		}
+	}
+}
+
+// What a flag may be can be completed, and a command that completes nothing does
+// not offer files in its place.
+func TestCompletion(t *testing.T) {
+	for line, want := range map[string]string{
+		"score --output ":      "table json yaml :4",
+		"compare -o ":          "table json yaml html :4",
+		"load top --sort-by ":  "cpu memory name :4",
+		"load top --provider ": "Prometheus KubernetesMetricsServer SignalFx Service File :4",
+		"placement ":           "decide explain :4",
+		"simulate --trace ":    "openb: alibaba2018: :6",
+		"completion ":          "bash fish powershell zsh :4",
+	} {
+		args := strings.Split(line, " ")
+		lines := strings.Split(strings.TrimSpace(run(t, completionName, args...)), "\n")
+		for i := range lines {
+			lines[i], _, _ = strings.Cut(lines[i], "\t")
+		}
+		if got := strings.Join(lines, " "); got != want {
+			t.Errorf("%s: %s, want %s", line, got, want)
+		}
+	}
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		if script := run(t, "plimsoll", "completion", shell); !strings.Contains(script, "plimsoll") {
+			t.Errorf("%s: %s", shell, script)
+		}
+	}
+}
+
+// choice finds a list of values at the beginning of a flag's help: a, b or c.
+var choice = regexp.MustCompile(`^[a-zA-Z]+(, [a-zA-Z]+)* or [a-zA-Z]+\b`)
+
+// Every flag whose help names what it may be can be completed.
+func TestEveryChoiceIsCompleted(t *testing.T) {
+	walk(newCommand(), func(cmd *cobra.Command) {
+		cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+			_, completes := cmd.GetFlagCompletionFunc(flag.Name)
+			if flag.Value.Type() == "string" && choice.MatchString(flag.Usage) && !completes {
+				t.Errorf("%s --%s: %s: cannot be completed", cmd.CommandPath(), flag.Name, flag.Usage)
+			}
+		})
+	})
+}
+
+// As a plugin the program shows what users of kubectl type; under its own name it
+// does not.
+func TestPluginOfKubectl(t *testing.T) {
+	help := run(t, "/usr/local/bin/kubectl-plimsoll", "slack", "status", "--help")
+	for _, want := range []string{"\n  kubectl plimsoll slack status [POLICY...]", "until kubectl plimsoll slack status general"} {
+		if !strings.Contains(help, want) {
+			t.Errorf("no %q in\n%s", want, help)
+		}
+	}
+	if help := run(t, "plimsoll", "slack", "status", "--help"); strings.Contains(help, "kubectl plimsoll") {
+		t.Error(help)
+	}
+	if got := run(t, `kubectl-plimsoll.exe`, "version"); !strings.HasPrefix(got, "plimsoll ") {
+		t.Error(got)
+	}
+}
+
+// docs/cli has a page for each command, as its help is.
+func TestPagesOfCommands(t *testing.T) {
+	folder, there := filepath.Join("..", "..", "..", "docs", "cli"), t.TempDir()
+	cmd := newCommand()
+	walk(cmd, func(cmd *cobra.Command) { cmd.DisableAutoGenTag = true })
+	cmd.InitDefaultCompletionCmd()
+	if err := doc.GenMarkdownTree(cmd, there); err != nil {
+		t.Fatal(err)
+	}
+	want, is := pages(t, there), pages(t, folder)
+	if diff := cmp.Diff(want, is); diff != "" && !*update {
+		t.Fatalf("docs/cli is not what the commands say (go test ./internal/cli/plimsoll -run Pages -update writes it): -want +is\n%s", diff)
+	}
+	if !*update {
+		return
+	}
+	if err := os.RemoveAll(folder); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(folder, os.DirFS(there)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// pages returns the pages in a folder by name.
+func pages(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[filepath.Base(file)] = string(raw)
+	}
+	return out
+}
+
+// docs/cli.md has every command, with a link to its page.
+func TestEveryCommandIsListed(t *testing.T) {
+	raw, err := os.ReadFile("../../../docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	walk(newCommand(), func(cmd *cobra.Command) {
+		page := strings.ReplaceAll(cmd.CommandPath(), " ", "_") + ".md"
+		if !cmd.HasSubCommands() && !strings.Contains(string(raw), "| [`"+cmd.CommandPath()+"`](cli/"+page+") | "+cmd.Short+" |\n") {
+			t.Errorf("docs/cli.md lacks\n| [`%s`](cli/%s) | %s |", cmd.CommandPath(), page, cmd.Short)
+		}
+	})
+}

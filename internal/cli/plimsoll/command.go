@@ -1,0 +1,56 @@
+// Package plimsoll is the command plimsoll, which is also a plugin of kubectl.
+package plimsoll
+
+import (
+	"context"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/doctor"
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/load"
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/placement"
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/score"
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/slack"
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/snapshot"
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/whatif"
+	"github.com/plimsoll-k8s/plimsoll/internal/version"
+)
+
+// Run runs the command with the arguments of the process and returns the exit code.
+func Run(ctx context.Context) int {
+	cmd := newCommand()
+	cmd.SetArgs(adaptToKubectl(cmd, os.Args[0], os.Args[1:]))
+	return report(cmd.ExecuteContext(ctx))
+}
+
+// report prints an error and returns the exit code. Errors are usage errors unless they say
+// otherwise.
+func report(err error) int { return base.Report("plimsoll", err, base.ExitUsage) }
+
+// newCommand returns the root command with all subcommands.
+func newCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "plimsoll",
+		Short: "Scheduling by limits and load, slack and placement for Kubernetes",
+		Long: `Plimsoll shows how schedulers with its plugins score nodes, simulates changes before
+they are made, and inspects slack, placements and load.`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		PersistentPreRun: func(*cobra.Command, []string) {
+			// The logs of the scheduler's code are not part of the output.
+			klog.LogToStderr(false)
+			klog.SetOutput(io.Discard)
+		},
+	}
+	version.AddFlag(cmd)
+	cmd.AddCommand(
+		snapshot.NewCommand(), score.NewScoreCommand(), score.NewExplainCommand(),
+		whatif.NewSimulateCommand(), whatif.NewCompareCommand(), whatif.NewRunCommand(),
+		load.NewCommand(), slack.NewCommand(), placement.NewCommand(), doctor.NewCommand(), newVersionCommand(),
+	)
+	return cmd
+}

@@ -1,0 +1,145 @@
+package plimsoll
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/api/config"
+	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/load/cluster"
+	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
+	"github.com/plimsoll-k8s/plimsoll/load/metricsserver"
+	"github.com/plimsoll-k8s/plimsoll/load/prometheus"
+	"github.com/plimsoll-k8s/plimsoll/load/provider"
+	"github.com/plimsoll-k8s/plimsoll/plugins/lowriskovercommitment"
+)
+
+var update = flag.Bool("update", false, "write what the commands in the documentation print into it")
+
+// Every command in the documentation prints what the documentation says: a
+// block that begins with "$ plimsoll" is run in the project's folder.
+func TestDocumentation(t *testing.T) {
+	t.Chdir("../../..")
+	var files []string
+	for _, pattern := range []string{"docs/plugins/*.md", "docs/*.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
+	}
+	run := 0
+	for _, file := range append(files, "README.md") {
+		t.Run(file, func(t *testing.T) {
+			before, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			after, commands := runCommands(t, string(before))
+			run += commands
+			if after == string(before) {
+				return
+			}
+			if !*update {
+				t.Fatalf("%s does not say what its commands print (go test ./internal/cli/plimsoll -update writes it); they print\n%s", file, after)
+			}
+			if err := os.WriteFile(file, []byte(after), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if run < 5 {
+		t.Errorf("%d commands found, want those of the three plugins, of slack and of the README", run)
+	}
+}
+
+// runCommands returns the text with the output of its commands as it is, and
+// how many commands there are.
+func runCommands(t *testing.T, text string) (string, int) {
+	t.Helper()
+	const open, end = "```console\n$ plimsoll ", "\n```"
+	var out strings.Builder
+	for commands := 0; ; commands++ {
+		before, rest, found := strings.Cut(text, open)
+		out.WriteString(before)
+		if !found {
+			return out.String(), commands
+		}
+		block, after, found := strings.Cut(rest, end)
+		if !found {
+			t.Fatalf("a block without an end: %s", rest)
+		}
+		command, _, _ := strings.Cut(block, "\n")
+		var printed bytes.Buffer
+		cmd := newCommand()
+		cmd.SetOut(&printed)
+		cmd.SetArgs(strings.Fields(command))
+		if err := cmd.ExecuteContext(t.Context()); err != nil {
+			t.Fatalf("plimsoll %s: %v", command, err)
+		}
+		out.WriteString(open + command + "\n" + strings.TrimRight(printed.String(), "\n") + end)
+		text = after
+	}
+}
+
+// Every configuration in the documentation can be copied: it is read without
+// an error, and names a source of load that can be made.
+func TestDocumentedConfigurations(t *testing.T) {
+	t.Setenv(provider.SignalFxTokenVariable, "")
+	text, err := os.ReadFile("../../../docs/load.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(text), "```yaml\n")[1:]
+	if len(blocks) < len(provider.Types) {
+		t.Errorf("%d configurations, want one for each of %v", len(blocks), provider.Types)
+	}
+	access := provider.Cluster{Nodes: func() ([]cluster.Machine, error) { return nil, nil }, Metrics: noMetrics{}}
+	for _, block := range blocks {
+		block, _, _ = strings.Cut(block, "```")
+		file := filepath.Join(t.TempDir(), "scheduler.yaml")
+		if err := os.WriteFile(file, []byte(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cfg, err := config.Load(file)
+		if err != nil {
+			t.Errorf("%v in\n%s", err, block)
+			continue
+		}
+		for _, plugin := range cfg.Profiles[0].PluginConfig {
+			args, ok := plugin.Args.(*config.LowRiskOverCommitmentArgs)
+			if !ok {
+				continue
+			}
+			chosen, any := lowriskovercommitment.SourceConfig(args)
+			if _, err := provider.New(chosen, access); !any || err != nil {
+				t.Errorf("%v in\n%s", err, block)
+			}
+		}
+	}
+}
+
+type noMetrics struct{ metricsserver.Lister }
+
+// The queries in the documentation are those that are sent.
+func TestDocumentedQueries(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/load.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := prometheus.New(prometheus.Config{Endpoint: endpoint.Config{Address: "http://p"}, NodeLabel: "node"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, series := range load.AllSeries {
+		for _, query := range source.Asked(series) {
+			if !strings.Contains(string(text), "\n    "+query+"\n") {
+				t.Errorf("%s: docs/load.md lacks\n    %s", series, query)
+			}
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package plimsoll
+
+import (
+	"io"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+	"github.com/plimsoll-k8s/plimsoll/internal/snapshot"
+	"github.com/plimsoll-k8s/plimsoll/load/file"
+)
+
+// The snapshot among the examples is that of the cluster among them: -update takes it
+// anew.
+func TestExampleSnapshot(t *testing.T) {
+	t.Chdir("../../..")
+	const path = "examples/snapshot/low-risk.tar.gz"
+	reading, err := file.New("examples/low-risk/load.json").Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := snapshot.FromDocuments(reading.Time.Add(30*time.Second), manifest.Files([]string{"examples/low-risk/cluster.yaml"}, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want.SetLoad(reading)
+	if *update {
+		if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		if err := (base.NewFile{Path: path, Mode: 0o644}).Write(func(out io.Writer) error { return want.Write(out) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := snapshot.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want.About, got.About); diff != "" {
+		t.Errorf("%s is not of the example (go test ./internal/cli/plimsoll -run ExampleSnapshot -update):\n%s", path, diff)
+	}
+	for _, list := range want.Lists {
+		if diff := cmp.Diff(list.Items, got.List(list.Resource)); diff != "" {
+			t.Errorf("%s: %s (go test ./internal/cli/plimsoll -run ExampleSnapshot -update):\n%s", path, list.File(), diff)
+		}
+	}
+	if diff := cmp.Diff(want.Load.Nodes, got.Load.Nodes); diff != "" {
+		t.Errorf("%s: load:\n%s", path, diff)
+	}
+}

@@ -1,0 +1,53 @@
+package plimsoll
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/whatif"
+)
+
+func TestMain(m *testing.M) {
+	// Runs of a what-if go on in processes of their own, which are this program.
+	if len(os.Args) > 1 && os.Args[1] == whatif.RunCommand {
+		main()
+	}
+	testscript.Main(m, map[string]func(){"plimsoll": main})
+}
+
+// main runs the command as cmd/plimsoll does.
+func main() { os.Exit(Run(context.Background())) }
+
+// The scripts are what a user types, and what comes of it.
+func TestScripts(t *testing.T) {
+	examples, err := filepath.Abs("../../../examples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		// The worked examples of the documentation are run as they stand there.
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("EXAMPLES", examples)
+			return nil
+		},
+	})
+}
+
+func TestExitCode(t *testing.T) {
+	if got := report(nil); got != 0 {
+		t.Errorf("exit code %d without an error", got)
+	}
+	if got := report(errors.New("bad input")); got != 2 {
+		t.Errorf("exit code %d for bad input, want 2", got)
+	}
+	if got := report(base.WithExitCode(base.ExitCondition, errors.New("limits ratio=2"))); got != 3 {
+		t.Errorf("exit code %d where --fail-on is true, want 3", got)
+	}
+}

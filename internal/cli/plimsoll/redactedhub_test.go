@@ -1,0 +1,93 @@
+package plimsoll
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+	"github.com/plimsoll-k8s/plimsoll/internal/snapshot"
+)
+
+// The placements of the examples choose the same clusters over a snapshot of the hub,
+// and the clusters that stand for them over a redacted one.
+func TestPlacementsOverSnapshots(t *testing.T) {
+	stories, err := filepath.Glob("../../../examples/placement/[1-6]-*")
+	if err != nil || len(stories) == 0 {
+		t.Fatal(stories, err)
+	}
+	for _, story := range stories {
+		t.Run(filepath.Base(story), func(t *testing.T) {
+			files := []string{filepath.Join(story, "placement.v1beta1.yaml"), "../../../examples/placement/fleet.yaml"}
+			now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+			plain, err := snapshot.FromDocuments(now, manifest.Files(files, nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			redacted, err := plain.Redact([]byte("key"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			args := []string{"--now", now.Format(time.RFC3339)}
+			for _, file := range files {
+				args = append(args, "-f", file)
+			}
+			want := chosen(t, args...)
+			for name, s := range map[string]*snapshot.Snapshot{"plain": plain, "redacted": redacted} {
+				path := filepath.Join(t.TempDir(), name)
+				if err := (base.NewFile{Path: path, Mode: 0o600}).Write(s.Write); err != nil {
+					t.Fatal(err)
+				}
+				if got := chosen(t, "--snapshot", path); !slices.Equal(got, want) {
+					t.Errorf("%s: chosen %q, want %q", name, got, want)
+				}
+			}
+		})
+	}
+}
+
+// chosen returns the clusters that placements choose, by their place among all
+// clusters in the order of names.
+func chosen(t *testing.T, args ...string) []string {
+	t.Helper()
+	var out bytes.Buffer
+	cmd := newCommand()
+	cmd.SetOut(&out)
+	cmd.SetErr(&out)
+	cmd.SetArgs(append([]string{"placement", "decide", "-o", "json"}, args...))
+	if err := cmd.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var result struct {
+		Placements []struct {
+			Decisions []string
+			Clusters  []struct{ Name string }
+		}
+	}
+	if err := json.Unmarshal(out.Bytes(), &result); err != nil {
+		t.Fatalf("%v in %s", err, &out)
+	}
+	var names []string
+	for _, placement := range result.Placements {
+		for _, cluster := range placement.Clusters {
+			names = append(names, cluster.Name)
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	var all []string
+	for _, placement := range result.Placements {
+		places := []int{}
+		for _, name := range placement.Decisions {
+			places = append(places, slices.Index(names, name))
+		}
+		all = append(all, fmt.Sprint(places))
+	}
+	slices.Sort(all)
+	return all
+}

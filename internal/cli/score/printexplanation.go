@@ -1,0 +1,118 @@
+package score
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
+)
+
+// print prints the best feasible nodes, why the others are infeasible, and the reason of the
+// result. top limits the number of nodes; the node of the pod is always printed.
+func (e *explanation) print(out io.Writer, top int) {
+	fmt.Fprintf(out, "%s/%s, %s\n", e.Namespace, e.Name, e.location())
+	feasible, infeasible := e.partition()
+	shown := feasible
+	if top > 0 && len(shown) > top {
+		shown = slices.Clone(shown[:top])
+		if i := slices.IndexFunc(feasible[top:], func(n explainedNode) bool { return n.Name == e.Node }); i >= 0 {
+			shown = append(shown, feasible[top+i])
+		}
+	}
+	if len(shown) > 0 {
+		e.table(shown, feasible).render(out)
+	}
+	if more := len(feasible) - len(shown); more > 0 {
+		fmt.Fprintf(out, "and %d more that it fits (--top)\n", more)
+	}
+	for _, line := range infeasible {
+		fmt.Fprintln(out, line)
+	}
+	if e.Load != nil {
+		fmt.Fprintf(out, "load: mean ± deviation over %s, from %s, %s old\n", seconds(e.Load.WindowSeconds), e.Load.Source, seconds(e.Load.AgeSeconds))
+	} else {
+		fmt.Fprintln(out, "load: not known")
+	}
+	fmt.Fprintln(out, e.Reason)
+}
+
+func seconds(s float64) time.Duration {
+	return time.Duration(s * float64(time.Second)).Round(time.Second)
+}
+
+// location returns where the pod is.
+func (e *explanation) location() string {
+	if e.Node == "" {
+		return "which has no node"
+	}
+	return "on " + e.Node
+}
+
+// maxNames is the number of names that one line lists.
+const maxNames = 5
+
+// partition returns the feasible nodes, the highest total first, and a line for each reason why
+// other nodes are infeasible.
+func (e *explanation) partition() (feasible []explainedNode, infeasible []string) {
+	names := map[string][]string{}
+	for _, node := range e.Nodes {
+		if node.Feasible {
+			feasible = append(feasible, node)
+		} else {
+			names[node.Reason] = append(names[node.Reason], node.Name)
+		}
+	}
+	slices.SortStableFunc(feasible, func(a, b explainedNode) int { return cmp.Compare(b.Total, a.Total) })
+	reasons := slices.SortedFunc(maps.Keys(names), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(names[b]), len(names[a])), cmp.Compare(a, b))
+	})
+	for _, reason := range reasons {
+		infeasible = append(infeasible, fmt.Sprintf("out, %d: %s: %s", len(names[reason]), reason, facts.Abbreviate(names[reason], maxNames, ", ")))
+	}
+	return feasible, infeasible
+}
+
+// table returns the table of some of the feasible nodes.
+func (e *explanation) table(shown, feasible []explainedNode) scoreTable {
+	t := scoreTable{pluginCell: formatWeighted}
+	for _, node := range shown {
+		t.nodes = append(t.nodes, node.scores)
+	}
+	for _, node := range feasible {
+		t.all = append(t.all, node.scores)
+	}
+	if e.Load == nil {
+		return t
+	}
+	t.extraColumns = []string{"CPU %", "memory %"}
+	t.extraCells = func(name string) []string {
+		i := slices.IndexFunc(e.Nodes, func(n explainedNode) bool { return n.Name == name })
+		return []string{formatUtilization(e.Nodes[i].CPU), formatUtilization(e.Nodes[i].Memory)}
+	}
+	return t
+}
+
+func formatUtilization(u *input.Utilization) string {
+	if u == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f ± %.0f", 100*u.Mean, 100*u.StdDev)
+}
+
+// formatWeighted returns the raw score of a plugin, the normalized score, and the weighted one.
+func formatWeighted(s engine.PluginScore) string {
+	text := fmt.Sprint(s.Score)
+	if s.Weight != 1 {
+		text += fmt.Sprintf(" x%d = %d", s.Weight, s.Score*s.Weight)
+	}
+	if s.Raw != s.Score {
+		text = fmt.Sprintf("%d ->\n%s", s.Raw, text)
+	}
+	return text
+}

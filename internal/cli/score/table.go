@@ -1,0 +1,135 @@
+package score
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
+)
+
+// printScores prints the scores of all nodes for one pod, the best node first.
+func printScores(out io.Writer, pod engine.PodScores) {
+	fmt.Fprintf(out, "%s/%s -> %s\n", pod.Namespace, pod.Name, cmp.Or(pod.Selected, "no node"))
+	scoreTable{nodes: bestFirst(pod.Nodes), all: pod.Nodes, pluginCell: formatScore}.render(out)
+	if reason := pod.Reason(pod.Selected); pod.Selected != "" {
+		fmt.Fprintln(out, reason)
+	}
+	fmt.Fprintln(out)
+}
+
+// bestFirst returns the feasible nodes, the highest total first, followed by the others.
+func bestFirst(nodes []engine.NodeScores) []engine.NodeScores {
+	nodes = slices.Clone(nodes)
+	slices.SortStableFunc(nodes, func(a, b engine.NodeScores) int {
+		if a.Feasible != b.Feasible {
+			return cmp.Compare(len(a.Reason), len(b.Reason)) // the reason of feasible nodes is empty
+		}
+		return cmp.Compare(b.Total, a.Total)
+	})
+	return nodes
+}
+
+// scoreTable is a table of the scores of nodes for one pod. It has a column for each plugin whose
+// scores differ between nodes.
+type scoreTable struct {
+	// nodes are the rows. all decides which plugins differ.
+	nodes, all []engine.NodeScores
+	// pluginCell formats the score of a plugin.
+	pluginCell func(engine.PluginScore) string
+	// extraColumns follow the total; extraCells returns their cells for a node.
+	extraColumns []string
+	extraCells   func(node string) []string
+}
+
+func (s scoreTable) render(out io.Writer) {
+	differing, equal := partitionPlugins(s.all)
+	header := table.Row{"node", "total"}
+	for _, name := range s.extraColumns {
+		header = append(header, name)
+	}
+	for _, name := range differing {
+		header = append(header, wrapName(name))
+	}
+	t := base.NewTable(out, append(header, "why not")...)
+	for _, node := range s.nodes {
+		row := table.Row{node.Name, node.Total}
+		if !node.Feasible {
+			row[1] = "-"
+		}
+		if s.extraCells != nil {
+			for _, cell := range s.extraCells(node.Name) {
+				row = append(row, cell)
+			}
+		}
+		for _, name := range differing {
+			if plugin, ok := node.Plugins[name]; ok {
+				row = append(row, s.pluginCell(plugin))
+			} else {
+				row = append(row, "-")
+			}
+		}
+		t.AppendRow(append(row, node.Reason))
+	}
+	t.SuppressEmptyColumns()
+	t.Render()
+	if len(equal) > 0 {
+		fmt.Fprintln(out, "the same on every node:", strings.Join(equal, ", "))
+	}
+}
+
+// partitionPlugins separates the plugins whose scores differ between nodes from those whose scores
+// are equal.
+func partitionPlugins(nodes []engine.NodeScores) (differing, equal []string) {
+	scores := map[string]map[int64]bool{}
+	for _, node := range nodes {
+		for name, plugin := range node.Plugins {
+			if scores[name] == nil {
+				scores[name] = map[int64]bool{}
+			}
+			scores[name][plugin.Score] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(scores)) {
+		if len(scores[name]) > 1 {
+			differing = append(differing, name)
+		} else {
+			equal = append(equal, name)
+		}
+	}
+	return differing, equal
+}
+
+// formatScore returns the score of a plugin, its weight unless that is 1, and the raw score if
+// normalization changed it.
+func formatScore(s engine.PluginScore) string {
+	text := fmt.Sprint(s.Score)
+	if s.Weight != 1 {
+		text += fmt.Sprintf(" x%d", s.Weight)
+	}
+	if s.Raw != s.Score {
+		text += fmt.Sprintf("\n(%d)", s.Raw)
+	}
+	return text
+}
+
+// wrapName breaks the long name of a plugin between words, so that tables fit a terminal.
+func wrapName(name string) string {
+	var b strings.Builder
+	width := 0
+	for i, c := range name {
+		if i > 0 && c >= 'A' && c <= 'Z' && width >= 8 {
+			b.WriteByte('\n')
+			width = 0
+		}
+		b.WriteRune(c)
+		width++
+	}
+	return b.String()
+}

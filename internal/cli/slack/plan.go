@@ -1,0 +1,200 @@
+// Package slack has the commands that plan slack and show its status.
+package slack
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	v1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
+	"github.com/plimsoll-k8s/plimsoll/slack"
+)
+
+// NewCommand returns the command plimsoll slack.
+func NewCommand() *cobra.Command {
+	return base.NewGroup("slack", "Plan slack, and show its status", newPlanCommand(), newStatusCommand())
+}
+
+// planOptions are the flags of plimsoll slack plan.
+type planOptions struct {
+	objects   input.Objects
+	policy    string
+	rate      string
+	namespace string
+	output    base.Output
+}
+
+func newPlanCommand() *cobra.Command {
+	var o planOptions
+	cmd := &cobra.Command{
+		Use:   "plan (-f FILE_OR_DIR... | --snapshot FILE)",
+		Short: "Plan the placeholders for a rate of a cluster's requests",
+		Long: `Plan the placeholders that reserve capacity for a rate of the requests in a cluster
+and for its biggest pod, as a newly started slack controller would. Nodes, pods and
+workloads with placeholders of their own (annotation plimsoll.dev/slack) are read from
+manifests or a snapshot. The cluster is not changed.
+
+The policy is a ResourceSlack (--policy), or the default one with --rate. With -o yaml,
+the plan is printed as the objects for an autoscaler with CapacityBuffers. The exit
+code is 0 even if the plan is not feasible: the reasons are printed, and -o json has
+the field "feasible".`,
+		Example: `  # Plan slack for 10 % of the requests.
+  kubectl get nodes,pods,deployments,statefulsets -A -o yaml | plimsoll slack plan -f - --rate 10%
+
+  # Create the objects of a policy.
+  plimsoll slack plan -f cluster/ --policy policy.yaml -o yaml | kubectl apply -f -`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.objects.Files = append(o.objects.Files, args...)
+			return o.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), base.Warnings(cmd.ErrOrStderr()))
+		},
+	}
+	o.objects.AddFlags(cmd, " of nodes and pods")
+	flags := cmd.Flags()
+	flags.StringVar(&o.policy, "policy", "", "file with a ResourceSlack")
+	flags.StringVar(&o.rate, "rate", "", "rate of the requests to reserve, such as 10% or 0.1; replaces that of the policy (default "+v1alpha1.DefaultRate+")")
+	flags.StringVar(&o.namespace, "namespace", "plimsoll-system", "namespace of the objects with -o yaml")
+	o.output.AddFlag(cmd)
+	_ = cmd.MarkFlagFilename("policy", "yaml", "yml", "json")
+	return cmd
+}
+
+// planResult is the result in JSON.
+type planResult struct {
+	Policy       string          `json:"policy"`
+	Base         v1.ResourceList `json:"base"`
+	Target       v1.ResourceList `json:"target"`
+	Head         []placeholders  `json:"head"`
+	Placeholders placeholders    `json:"placeholders"`
+	Mirrors      []mirror        `json:"mirrors,omitempty"`
+	Total        v1.ResourceList `json:"total"`
+	Feasible     bool            `json:"feasible"`
+	Reasons      []string        `json:"reasons"`
+}
+
+// placeholders is a number of equal placeholders.
+type placeholders struct {
+	Requests v1.ResourceList `json:"requests"`
+	Count    int64           `json:"count"`
+}
+
+// mirror is the placeholders of a workload.
+type mirror struct {
+	Workload string `json:"workload"`
+	placeholders
+}
+
+func (o *planOptions) run(ctx context.Context, in io.Reader, out io.Writer, warn func(string)) error {
+	if err := o.output.Validate(); err != nil {
+		return err
+	}
+	if err := o.objects.Validate("nodes and pods"); err != nil {
+		return err
+	}
+	policy, err := input.SlackPolicy(o.policy, o.rate)
+	if err != nil {
+		return err
+	}
+	state, err := o.objects.Read(ctx, in, input.Instant{}, warn)
+	if err != nil {
+		return err
+	}
+	var workloads []slack.Workload
+	for _, object := range state.Objects.Workloads {
+		if w, ok := slack.WorkloadOf(object); ok {
+			workloads = append(workloads, w)
+		}
+	}
+	plan, err := slack.Compute(policy, state.Objects.Nodes, state.Objects.Running, workloads, state.Now)
+	if err != nil {
+		return err
+	}
+	if o.output.Format == base.FormatYAML {
+		return o.printObjects(out, warn, policy, plan)
+	}
+	return o.output.Print(out, newPlanResult(plan), func(out io.Writer) { printPlan(out, plan) })
+}
+
+func newPlanResult(plan slack.Plan) planResult {
+	result := planResult{
+		Policy: plan.Policy, Base: plan.Base, Target: plan.Target, Total: plan.Total,
+		Feasible: plan.Feasible, Reasons: append([]string{}, plan.Reasons...),
+		Head: []placeholders{}, Placeholders: placeholders{Requests: v1.ResourceList{}},
+	}
+	for _, group := range plan.Groups {
+		p := placeholders{group.Requests, group.Count}
+		switch {
+		case group.Head:
+			result.Head = append(result.Head, p)
+		case group.Mirror != nil:
+			result.Mirrors = append(result.Mirrors, mirror{group.Mirror.String(), p})
+		default:
+			result.Placeholders = p
+		}
+	}
+	return result
+}
+
+// printObjects prints the objects for an autoscaler with CapacityBuffers.
+func (o *planOptions) printObjects(out io.Writer, warn func(string), policy *v1alpha1.ResourceSlack, plan slack.Plan) error {
+	for _, reason := range plan.Reasons {
+		warn(reason)
+	}
+	if policy.Spec.Backend != v1alpha1.BackendCapacityBuffer {
+		return fmt.Errorf("--output: only the controller creates the objects of backend %s, want table or json", policy.Spec.Backend)
+	}
+	templates, buffers := slack.Objects(policy, plan, o.namespace)
+	var documents []string
+	for i := range templates {
+		for _, object := range []any{templates[i], buffers[i].Object} {
+			raw, err := yaml.Marshal(object)
+			if err != nil {
+				return err
+			}
+			documents = append(documents, string(raw))
+		}
+	}
+	_, err := io.WriteString(out, strings.Join(documents, "---\n"))
+	return err
+}
+
+func printPlan(out io.Writer, plan slack.Plan) {
+	t := base.NewTable(out, plan.Policy, "count", "CPU", "memory")
+	appendRow := func(name string, count any, list v1.ResourceList) {
+		t.AppendRow([]any{name, count, list.Cpu().String(), formatMemory(list)})
+	}
+	appendRow("base", "", plan.Base)
+	appendRow("target", "", plan.Target)
+	t.AppendSeparator()
+	for _, group := range plan.Groups {
+		name := "placeholders"
+		switch {
+		case group.Head:
+			name = "for the biggest pod"
+		case group.Mirror != nil:
+			name = "like " + group.Mirror.String()
+		}
+		appendRow(name, group.Count, group.Requests)
+	}
+	t.AppendSeparator()
+	appendRow("total", "", plan.Total)
+	t.SetColumnConfigs(base.RightAligned(2, 3, 4))
+	t.Render()
+	if !plan.Feasible {
+		fmt.Fprintln(out, "not feasible:")
+	}
+	for _, reason := range plan.Reasons {
+		fmt.Fprintln(out, reason)
+	}
+}
+
+// formatMemory returns the memory of a list in MiB, rounded up.
+func formatMemory(list v1.ResourceList) string {
+	return fmt.Sprintf("%dMi", (list.Memory().Value()+1<<20-1)>>20)
+}

@@ -1,0 +1,149 @@
+package slack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube"
+)
+
+// statusOptions are the flags of plimsoll slack status.
+type statusOptions struct {
+	cluster base.Cluster
+	output  base.Output
+}
+
+func newStatusCommand() *cobra.Command {
+	var o statusOptions
+	cmd := &cobra.Command{
+		Use:   "status [POLICY...]",
+		Short: "Show the status of slack policies",
+		Long: `Show the target of each slack policy, how much slack the cluster has, and why a
+policy is not ready. The exit code is 1 if a policy is not ready.`,
+		Example: `  plimsoll slack status
+
+  # Wait until a policy is ready.
+  until plimsoll slack status general; do sleep 5; done`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.run(cmd.Context(), args, cmd.OutOrStdout())
+		},
+	}
+	o.cluster.AddFlags(cmd, "cluster", 30*time.Second)
+	o.output.AddFlag(cmd)
+	return cmd
+}
+
+// statusResult is the status of one policy in JSON and YAML.
+type statusResult struct {
+	Policy string                       `json:"policy"`
+	Rate   string                       `json:"rate"`
+	Ready  bool                         `json:"ready"`
+	Status v1alpha1.ResourceSlackStatus `json:"status"`
+}
+
+func (o *statusOptions) run(ctx context.Context, names []string, out io.Writer) error {
+	if err := o.output.Validate(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.cluster.Timeout)
+	defer cancel()
+	results, err := o.read(ctx, names)
+	if err != nil {
+		return err
+	}
+	if err := o.output.Print(out, results, func(out io.Writer) { printStatus(out, results) }); err != nil {
+		return err
+	}
+	for _, result := range results {
+		if !result.Ready {
+			return base.Failure(fmt.Errorf("policy %s is not ready: %s", result.Policy, readyMessage(result.Status)))
+		}
+	}
+	return nil
+}
+
+// read returns the status of the named policies, or of all policies if there are no names.
+func (o *statusOptions) read(ctx context.Context, names []string) ([]statusResult, error) {
+	config, err := o.cluster.Config()
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.New(config, client.Options{Scheme: kube.Scheme()})
+	if err != nil {
+		return nil, fmt.Errorf("--kubeconfig: %w", err)
+	}
+	var list v1alpha1.ResourceSlackList
+	if err := c.List(ctx, &list); err != nil {
+		if meta.IsNoMatchError(err) {
+			return nil, base.Failure(errors.New("the cluster has no ResourceSlacks: install the CRD (kubectl apply -f config/crd)"))
+		}
+		return nil, base.Failure(fmt.Errorf("listing policies: %w", err))
+	}
+	results := []statusResult{}
+	for _, policy := range list.Items {
+		if len(names) == 0 || slices.Contains(names, policy.Name) {
+			ready := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionReady)
+			results = append(results, statusResult{
+				Policy: policy.Name, Rate: policy.Spec.MinRate, Status: policy.Status,
+				Ready: ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == policy.Generation,
+			})
+		}
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(results, func(r statusResult) bool { return r.Policy == name }) {
+			return nil, base.Failure(fmt.Errorf("policy %q not found", name))
+		}
+	}
+	if len(results) == 0 {
+		return nil, base.Failure(errors.New("the cluster has no policies of kind ResourceSlack"))
+	}
+	return results, nil
+}
+
+// readyMessage returns the reason and message of the condition Ready.
+func readyMessage(status v1alpha1.ResourceSlackStatus) string {
+	ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
+	if ready == nil {
+		return "no controller has observed it (is plimsoll-controller running?)"
+	}
+	return ready.Reason + ": " + ready.Message
+}
+
+func printStatus(out io.Writer, results []statusResult) {
+	t := base.NewTable(out, "policy", "rate", "", "CPU", "memory", "placeholders", "ready")
+	for _, r := range results {
+		t.AppendSeparator()
+		s, ready := r.Status, "no"
+		if r.Ready {
+			ready = "yes"
+		}
+		t.AppendRow(table.Row{r.Policy, r.Rate, "base", s.Base.Cpu(), formatMemory(s.Base), "", ready})
+		t.AppendRow(table.Row{"", "", "target", s.Target.Cpu(), formatMemory(s.Target), "", ""})
+		t.AppendRow(table.Row{"", "", "held", s.Total.Cpu(), formatMemory(s.Total), s.Placeholders, ""})
+		t.AppendRow(table.Row{"", "", "available", s.Available.Cpu(), formatMemory(s.Available), fmt.Sprintf("%d fit", s.Placed), ""})
+	}
+	t.SetColumnConfigs(base.RightAligned(2, 4, 5, 6))
+	t.Render()
+	for _, r := range results {
+		for _, condition := range r.Status.Conditions {
+			fmt.Fprintf(out, "%s %s: %s (%s)\n", r.Policy, condition.Type, strings.ToLower(string(condition.Status)), condition.Reason)
+			fmt.Fprintf(out, "  %s\n", condition.Message)
+		}
+		if len(r.Status.Conditions) == 0 {
+			fmt.Fprintf(out, "%s: %s\n", r.Policy, readyMessage(r.Status))
+		}
+	}
+}

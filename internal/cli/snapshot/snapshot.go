@@ -1,0 +1,137 @@
+// Package snapshot has the command that takes a snapshot of a cluster.
+package snapshot
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
+	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+	"github.com/plimsoll-k8s/plimsoll/internal/snapshot"
+)
+
+// options are the flags of plimsoll snapshot.
+type options struct {
+	live   input.LiveCluster
+	files  []string
+	output string
+	redact bool
+	force  bool
+}
+
+// NewCommand returns the command plimsoll snapshot.
+func NewCommand() *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:   "snapshot -o FILE",
+		Short: "Write a snapshot of a cluster, as input of other commands",
+		Long: `Write a snapshot of a cluster: the objects that scheduling, slack and placements
+depend on, and the load of the nodes. The cluster is not changed; objects are listed
+in pages. Except for pods and nodes, objects that cannot be listed or do not exist are
+skipped with a warning.
+
+Secrets and ConfigMaps are not read. Of other objects, only the fields that Plimsoll
+uses are written: no environment variables, arguments, addresses, managed fields or
+unrelated annotations. With --redact, names are replaced by pseudonyms: names of nodes,
+pods, namespaces and all other objects, images, and label keys and values, except for
+well-known label keys. Pseudonyms are consistent within a snapshot and differ between
+snapshots, so that scheduling decisions stay the same but the cluster cannot be
+identified.
+
+The load is read as by plimsoll load top, with the same flags: from metrics-server by
+default. If the load cannot be read, the snapshot is written without it.
+
+With -f, the objects are read from manifests instead, for example to redact the output
+of kubectl.`,
+		Example: `  plimsoll snapshot -o s.tar.gz
+  plimsoll compare --profile default --profile limits --snapshot s.tar.gz --reschedule
+
+  # Replace names by pseudonyms, and read the load from the source of this scheduler.
+  plimsoll snapshot -o s.tar.gz --redact --config scheduler.yaml
+
+  # Use another cluster, and load from Prometheus.
+  plimsoll snapshot -o s.tar.gz --kubeconfig other.yaml --provider Prometheus --address http://localhost:9090`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	o.live.AddFlags(cmd, "file with a KubeSchedulerConfiguration; the arguments of LowRiskOverCommitment select the source of load unless --provider is set")
+	flags := cmd.Flags()
+	flags.StringArrayVarP(&o.files, "filename", "f", nil, "file or directory with manifests of nodes and pods to use instead of a cluster, - for standard input; may be repeated")
+	flags.StringVarP(&o.output, "output", "o", "", "file to write, a gzipped tar archive")
+	flags.BoolVar(&o.redact, "redact", false, "replace names by pseudonyms")
+	flags.BoolVar(&o.force, "force", false, "replace an existing file")
+	_ = cmd.MarkFlagFilename("output", "tar.gz", "tgz")
+	for _, flag := range []string{"kubeconfig", "provider", "config"} {
+		cmd.MarkFlagsMutuallyExclusive("filename", flag)
+	}
+	return cmd
+}
+
+// fileMode makes a snapshot readable by its owner only: it has details of the cluster.
+const fileMode = 0o600
+
+func (o *options) run(cmd *cobra.Command) error {
+	if o.output == "" {
+		return errors.New("--output: nothing given, want the file to write, such as s.tar.gz")
+	}
+	file := base.NewFile{Flag: "--output", Path: o.output, Force: o.force, Mode: fileMode}
+	if err := file.Check(); err != nil {
+		return err
+	}
+	s, err := o.read(cmd)
+	if err != nil {
+		return err
+	}
+	if o.redact {
+		key := make([]byte, 32)
+		_, _ = rand.Read(key) // never fails
+		if s, err = s.Redact(key); err != nil {
+			return base.Failure(err)
+		}
+	}
+	if cmd.Context().Err() != nil {
+		return base.Failure(errors.New("interrupted"))
+	}
+	if err := file.Write(s.Write); err != nil {
+		return base.Failure(err)
+	}
+	printSummary(cmd.OutOrStdout(), o.output, s)
+	return nil
+}
+
+// read returns a snapshot of manifests or of a live cluster.
+func (o *options) read(cmd *cobra.Command) (*snapshot.Snapshot, error) {
+	if len(o.files) == 0 {
+		read, err := o.live.Read(cmd, nil, base.Warnings(cmd.ErrOrStderr()))
+		if err != nil {
+			return nil, err
+		}
+		return read.Snapshot, nil
+	}
+	s, err := snapshot.FromDocuments(time.Now(), manifest.Files(o.files, cmd.InOrStdin()))
+	if err != nil {
+		return nil, err
+	}
+	_, err = s.Cluster() // validates the objects
+	return s, err
+}
+
+// printSummary prints what a snapshot contains.
+func printSummary(out io.Writer, path string, s *snapshot.Snapshot) {
+	fmt.Fprintf(out, "%s: %d nodes, %d pods", path, len(s.List("nodes")), len(s.List("pods")))
+	if s.Load == nil {
+		fmt.Fprint(out, ", no load")
+	} else {
+		fmt.Fprintf(out, ", load of %d nodes", len(s.Load.Nodes))
+	}
+	if s.About.Redacted {
+		fmt.Fprint(out, "; names are pseudonyms")
+	}
+	fmt.Fprintln(out)
+}

@@ -1,0 +1,165 @@
+package whatif
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/autoscale"
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/profiles"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/replay"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
+)
+
+// scaleHelp is what both commands say on autoscalers.
+const scaleHelp = `With --autoscaler nodes come and go: one for each group of equal nodes, with
+shape=CORESxGIB, min, max, boot (seconds), cost (per hour), label=KEY=VALUE, gpus,
+gpu-model and name; and in one of them interval, idle, after-add (seconds) and
+utilization, which are about the autoscaler as a whole. --slack is how much room it
+keeps to spare for the next pods: a rate of what pods request, or a file with a
+ResourceSlack; 0% is none at all.`
+
+// addScaleFlags adds the flags that are about autoscalers.
+func (o *whatIfOptions) addScaleFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringArrayVar(&o.autoscaler, "autoscaler", nil, "a group of nodes that an autoscaler makes more or fewer of, such as shape=16x64,max=100,boot=120,cost=0.80; may be repeated")
+	flags.StringSliceVar(&o.slack, "slack", nil, "with --autoscaler: the slack that it holds, a rate such as 10% or a file with a ResourceSlack; plimsoll compare takes several, such as 0%,5%,10%")
+	_ = cmd.RegisterFlagCompletionFunc("autoscaler", cobra.FixedCompletions([]string{"shape=", "max=", "boot=", "cost="}, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
+	_ = cmd.RegisterFlagCompletionFunc("slack", cobra.FixedCompletions([]string{"0%", "5%", "10%", "20%"}, cobra.ShellCompDirectiveDefault))
+}
+
+// column is what is compared with others: a profile, with so much slack.
+type column struct {
+	name, slack string
+	profile     profiles.Profile
+	autoscaler  *replay.Autoscaler
+}
+
+// validateScale says what is wrong with the flags that are about autoscalers.
+func (o *whatIfOptions) validateScale() error {
+	if len(o.slack) > 0 && len(o.autoscaler) == 0 {
+		return errors.New("--slack: want it with --autoscaler, which holds it")
+	}
+	for i, text := range o.slack {
+		if slices.Contains(o.slack[:i], text) {
+			return fmt.Errorf("--slack: %s is there twice", text)
+		}
+	}
+	return nil
+}
+
+// columns returns what is to be compared: every profile with every slack.
+func (o *whatIfOptions) columns(compared []profiles.Profile) ([]column, error) {
+	var columns []column
+	if len(o.autoscaler) == 0 {
+		for _, profile := range compared {
+			columns = append(columns, column{name: profile.Name, profile: profile})
+		}
+		return columns, nil
+	}
+	spec, err := autoscale.Parse(o.autoscaler)
+	if err != nil {
+		return nil, fmt.Errorf("--autoscaler: %w", err)
+	}
+	policies := make([]*v1alpha1.ResourceSlack, len(o.slack))
+	for i, text := range o.slack {
+		if policies[i], err = slackOf(text); err != nil {
+			return nil, err
+		}
+	}
+	for _, profile := range compared {
+		if len(o.slack) == 0 {
+			columns = append(columns, column{name: profile.Name, profile: profile, autoscaler: &replay.Autoscaler{Spec: spec}})
+		}
+		for i, text := range o.slack {
+			columns = append(columns, column{profile.Name + ", slack " + text, text, profile, &replay.Autoscaler{Spec: spec, Slack: policies[i]}})
+		}
+	}
+	return columns, nil
+}
+
+// slackOf returns the policy that a text is about, nil for none.
+func slackOf(text string) (*v1alpha1.ResourceSlack, error) {
+	rate, err := v1alpha1.ParseRate(text)
+	path := ""
+	switch {
+	case err == nil && rate == 0:
+		return nil, nil
+	case err != nil:
+		path, text = text, ""
+	}
+	policy, err := input.SlackPolicy(path, text)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("--slack: found %q, want a rate such as 10%% or 0.1, at least 0, or a file with a %s", path, v1alpha1.Kind)
+	case err != nil:
+		return nil, fmt.Errorf("--slack: %w", err)
+	}
+	return policy, nil
+}
+
+// addAutoscaler says in the result what the autoscaler is, and finds out what is
+// wrong with it for an input.
+func addAutoscaler(r *result.Result, columns []column, nodes []replay.Node) error {
+	first := columns[0].autoscaler
+	if first == nil {
+		return nil
+	}
+	none := false
+	for _, c := range columns {
+		if err := replay.CheckAutoscaler(c.autoscaler, nodes); err != nil {
+			return fmt.Errorf("--autoscaler: %w", err)
+		}
+		none = none || c.slack != "" && c.autoscaler.Slack == nil
+	}
+	r.Settings.Autoscaler = &result.Autoscaler{Groups: first.Texts(), Priced: first.Loop.Priced}
+	for _, text := range r.Settings.Autoscaler.Groups {
+		r.Assumed = append(r.Assumed, "an autoscaler makes and removes nodes: "+strings.ReplaceAll(text, ",", ", "))
+	}
+	if unpriced := replay.Unpriced(first.Spec, nodes); unpriced > 0 {
+		r.Assumed = append(r.Assumed, fmt.Sprintf("%d nodes of the input cost nothing: they are of no group, and no group's nodes are like them", unpriced))
+	}
+	if !first.Loop.Priced {
+		r.Assumed = append(r.Assumed, "a node costs 1 an hour, as no group says what its nodes cost")
+	}
+	if none {
+		r.Assumed = append(r.Assumed, "slack of 0% is none at all: no room is kept for the biggest pod either")
+	}
+	return nil
+}
+
+// printFrontier prints what slack costs and what it saves.
+func printFrontier(out io.Writer, s *result.Scenario) error {
+	points, err := s.Frontier()
+	if err != nil || len(points) == 0 {
+		return err
+	}
+	t := base.NewTable(out, "what slack costs and saves", "cost", "pending, mean s", "pending, p95 s", "slack kept")
+	t.SetColumnConfigs(base.RightAligned(2, 3, 4, 5))
+	for _, p := range points {
+		kept := "-"
+		if p.Kept > 0 {
+			kept = fmt.Sprintf("%.0f %%", 100*p.Kept)
+		}
+		t.AppendRow(table.Row{p.Name, number(p.Cost) + around(p.CostInterval), number(p.Pending) + around(p.PendingInterval), number(p.P95), kept})
+	}
+	t.Render()
+	return nil
+}
+
+// around says where a mean is.
+func around(in *result.Interval) string {
+	if in == nil {
+		return ""
+	}
+	return fmt.Sprintf(" [%s, %s]", number(in.Low), number(in.High))
+}
