@@ -126,8 +126,8 @@ func tally(w *bytes.Buffer, e *experiment) {
 		fmt.Fprintf(w, " %s |", name)
 	}
 	w.WriteString("\n|---|" + strings.Repeat("---:|", len(e.Profiles)-1) + "\n")
-	for _, named := range result.Figures {
-		if !slices.Contains(tabled, named.Name) || named.Name == "nodesUsed" || named.Name == "cpuLimitRatioP50" {
+	for _, named := range result.CommonFigures() {
+		if !slices.Contains(tabled, named.Name) || named.Direction == result.Neutral {
 			continue
 		}
 		fmt.Fprintf(w, "| %s |", whatif.FigureLabel(named.Name))
@@ -150,7 +150,7 @@ func count(n int, of string) string {
 func listRuns(w *bytes.Buffer, all []*experiment) error {
 	out := csv.NewWriter(w)
 	head := []string{"experiment", "limits", "usage", "profile", "seed"}
-	for _, named := range result.Figures {
+	for _, named := range result.CommonFigures() {
 		head = append(head, named.Name)
 	}
 	if err := out.Write(head); err != nil {
@@ -164,8 +164,8 @@ func listRuns(w *bytes.Buffer, all []*experiment) error {
 					run := &s.Profiles[j].Runs[k]
 					_, usage, _ := strings.Cut(whatif.ScenarioLabel(s), ", ")
 					row := []string{e.name, s.Limits, usage, s.Profiles[j].Name, strconv.FormatUint(run.Seed, 10)}
-					for _, named := range result.Figures {
-						row = append(row, strconv.FormatFloat(named.Of(run), 'g', 5, 64))
+					for _, named := range result.CommonFigures() {
+						row = append(row, strconv.FormatFloat(named.Value(run), 'g', 5, 64))
 					}
 					if err := out.Write(row); err != nil {
 						return err

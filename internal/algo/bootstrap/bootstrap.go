@@ -23,16 +23,16 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Resamples is how many are drawn. The ends of the interval then move by about a
+// resampleCount is how many are drawn. The ends of the interval then move by about a
 // hundredth of its width from one seed to another.
-const Resamples = 10_000
+const resampleCount = 10_000
 
 // Why there is no interval.
 var (
-	ErrUnpaired  = errors.New("the two series have different lengths")
-	ErrTooFew    = errors.New("an interval needs at least two pairs")
-	ErrLevel     = errors.New("the level has to be between 0 and 1")
-	ErrNotFinite = errors.New("a value is not a finite number")
+	errUnpaired  = errors.New("the two series have different lengths")
+	errTooFew    = errors.New("an interval needs at least two pairs")
+	errLevel     = errors.New("the level has to be between 0 and 1")
+	errNotFinite = errors.New("a value is not a finite number")
 )
 
 // Interval is what the differences b - a are like.
@@ -48,9 +48,9 @@ type Interval struct {
 // Pairs returns how many pairs there were.
 func (i Interval) Pairs() int { return i.Less + i.Equal + i.More }
 
-// Clear reports whether 0 is outside the interval: the difference is more than
+// ExcludesZero reports whether 0 is outside the interval: the difference is more than
 // chance, at the level.
-func (i Interval) Clear() bool { return i.Low > 0 || i.High < 0 }
+func (i Interval) ExcludesZero() bool { return i.Low > 0 || i.High < 0 }
 
 // Paired returns the interval of the mean of b[i] - a[i] at a level such as 0.95.
 // The resamples are drawn with the seed: the same input gives the same interval.
@@ -59,18 +59,18 @@ func (i Interval) Clear() bool { return i.Low > 0 || i.High < 0 }
 func Paired(a, b []float64, level float64, seed uint64) (Interval, error) {
 	switch {
 	case len(a) != len(b):
-		return Interval{}, fmt.Errorf("%w: %d and %d", ErrUnpaired, len(a), len(b))
+		return Interval{}, fmt.Errorf("%w: %d and %d", errUnpaired, len(a), len(b))
 	case len(a) < 2:
-		return Interval{}, fmt.Errorf("%w: there are %d", ErrTooFew, len(a))
+		return Interval{}, fmt.Errorf("%w: there are %d", errTooFew, len(a))
 	case !(level > 0 && level < 1):
-		return Interval{}, fmt.Errorf("%w: %v", ErrLevel, level)
+		return Interval{}, fmt.Errorf("%w: %v", errLevel, level)
 	}
 	result := Interval{Level: level}
 	differences := make([]float64, len(a))
 	for i := range a {
 		d := b[i] - a[i]
 		if math.IsNaN(d) || math.IsInf(d, 0) {
-			return Interval{}, fmt.Errorf("%w: pair %d is %v and %v", ErrNotFinite, i, a[i], b[i])
+			return Interval{}, fmt.Errorf("%w: pair %d is %v and %v", errNotFinite, i, a[i], b[i])
 		}
 		differences[i] = d
 		switch {
@@ -118,7 +118,7 @@ func interval(values []float64, centre, level float64, seed uint64) (low, high f
 // resample returns the means of resamples, in rising order.
 func resample(values []float64, seed uint64) []float64 {
 	r, n := rand.New(rand.NewPCG(seed, 0)), len(values)
-	means := make([]float64, Resamples)
+	means := make([]float64, resampleCount)
 	for i := range means {
 		var sum float64
 		for range n {
@@ -138,7 +138,7 @@ func bias(means []float64, centre float64) float64 {
 	below, _ := slices.BinarySearch(means, centre-tolerance)
 	upTo, _ := slices.BinarySearch(means, centre+tolerance)
 	part := (float64(below) + float64(upTo)) / 2 / float64(len(means))
-	return distuv.UnitNormal.Quantile(min(max(part, 0.5/Resamples), 1-0.5/Resamples))
+	return distuv.UnitNormal.Quantile(min(max(part, 0.5/resampleCount), 1-0.5/resampleCount))
 }
 
 // acceleration is a sixth of the skewness of what the mean is when each value is

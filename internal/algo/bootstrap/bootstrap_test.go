@@ -63,7 +63,7 @@ func TestBias(t *testing.T) {
 
 // The means of all resamples there are of four values, by counting them out, are
 // what those drawn are like.
-func TestResamplesAreThoseThereAre(t *testing.T) {
+func TestResamples(t *testing.T) {
 	values := []float64{-1, 0, 2, 7}
 	var all []float64
 	for i := range 256 {
@@ -82,8 +82,8 @@ func TestResamplesAreThoseThereAre(t *testing.T) {
 				found++
 			}
 		}
-		if !near(there/256, found/Resamples, 0.02) {
-			t.Errorf("%v of the means are up to %v, of all there are %v", found/Resamples, x, there/256)
+		if !near(there/256, found/resampleCount, 0.02) {
+			t.Errorf("%v of the means are up to %v, of all there are %v", found/resampleCount, x, there/256)
 		}
 	}
 }
@@ -102,7 +102,7 @@ func TestNormalTheory(t *testing.T) {
 	}
 	half := 1.966 * math.Sqrt(squares/399/400) // t of 399 degrees
 	got, err := Paired(zeros(400), b, 0.95, 1)
-	if err != nil || !near(got.Low, sum/400-half, 0.06*half) || !near(got.High, sum/400+half, 0.06*half) || !got.Clear() {
+	if err != nil || !near(got.Low, sum/400-half, 0.06*half) || !near(got.High, sum/400+half, 0.06*half) || !got.ExcludesZero() {
 		t.Errorf("%+v, %v, want %v +- %v", got, err, sum/400, half)
 	}
 }
@@ -153,14 +153,14 @@ func TestErrors(t *testing.T) {
 		level float64
 		want  error
 	}{
-		"lengths":   {zeros(2), zeros(3), 0.95, ErrUnpaired},
-		"one":       {zeros(1), zeros(1), 0.95, ErrTooFew},
-		"none":      {nil, nil, 0.95, ErrTooFew},
-		"level 0":   {zeros(3), zeros(3), 0, ErrLevel},
-		"level 95":  {zeros(3), zeros(3), 95, ErrLevel},
-		"level NaN": {zeros(3), zeros(3), math.NaN(), ErrLevel},
-		"NaN":       {zeros(2), []float64{1, math.NaN()}, 0.95, ErrNotFinite},
-		"Inf":       {zeros(2), []float64{1, math.Inf(1)}, 0.95, ErrNotFinite},
+		"lengths":   {zeros(2), zeros(3), 0.95, errUnpaired},
+		"one":       {zeros(1), zeros(1), 0.95, errTooFew},
+		"none":      {nil, nil, 0.95, errTooFew},
+		"level 0":   {zeros(3), zeros(3), 0, errLevel},
+		"level 95":  {zeros(3), zeros(3), 95, errLevel},
+		"level NaN": {zeros(3), zeros(3), math.NaN(), errLevel},
+		"NaN":       {zeros(2), []float64{1, math.NaN()}, 0.95, errNotFinite},
+		"Inf":       {zeros(2), []float64{1, math.Inf(1)}, 0.95, errNotFinite},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := Paired(tc.a, tc.b, tc.level, 1); !errors.Is(err, tc.want) {

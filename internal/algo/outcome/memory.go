@@ -1,19 +1,19 @@
 package outcome
 
-// Class is the Kubernetes QoS class of a pod.
+// Class is the QoS class of a pod.
 type Class uint8
 
-// The classes, in the order in which memory is taken from them.
+// The QoS classes, in the order in which pods are killed.
 const (
-	// BestEffort pods request and limit nothing.
+	// BestEffort pods have no requests and no limits.
 	BestEffort Class = iota
-	// Burstable pods are neither of the others.
+	// Burstable pods are in neither of the other classes.
 	Burstable
-	// Guaranteed pods request CPU and memory, and limit both at the request.
+	// Guaranteed pods have requests for CPU and memory, and limits equal to them.
 	Guaranteed
 )
 
-// ClassOf returns the class of a pod of one container; a limit of 0 is none.
+// ClassOf returns the class of a pod with one container; a limit of 0 is no limit.
 func ClassOf(cpuRequest, cpuLimit, memoryRequest, memoryLimit float64) Class {
 	switch {
 	case cpuRequest == 0 && cpuLimit == 0 && memoryRequest == 0 && memoryLimit == 0:
@@ -24,17 +24,18 @@ func ClassOf(cpuRequest, cpuLimit, memoryRequest, memoryLimit float64) Class {
 	return Burstable
 }
 
-// Scores that the kubelet sets (pkg/kubelet/qos/policy.go), in thousandths of
-// the memory of the machine.
+// Values of oom_score_adj that the kubelet sets (pkg/kubelet/qos/policy.go), in
+// thousandths of the machine's memory. Those of burstable pods are strictly between
+// the other two.
 const (
 	guaranteedAdjustment = -997
 	bestEffortAdjustment = 1000
-	// burstable pods are between the two, and never at either.
-	leastBurstable, mostBurstable = 3, 999
+	minBurstable         = 3
+	maxBurstable         = 999
 )
 
-// OOMScoreAdjustment returns the oom_score_adj that the kubelet gives to a pod of
-// one container on a machine of so much memory:
+// OOMScoreAdjustment returns the oom_score_adj that the kubelet sets for a pod with
+// one container:
 //
 //	BestEffort 1000, Guaranteed -997,
 //	Burstable  1000 - 1000 request / machine, rounded up, within [3, 999]
@@ -49,14 +50,14 @@ func OOMScoreAdjustment(class Class, memoryRequest, machine float64) int {
 	default: // Burstable
 	}
 	if machine <= 0 {
-		return leastBurstable
+		return minBurstable
 	}
-	part := min(1000*(memoryRequest/machine), 1000)
-	return min(max(bestEffortAdjustment-int(part), leastBurstable), mostBurstable)
+	thousandths := min(1000*(memoryRequest/machine), 1000)
+	return min(max(bestEffortAdjustment-int(thousandths), minBurstable), maxBurstable)
 }
 
-// badness is what the kernel ranks by when memory is out (mm/oom_kill.c): what a
-// process holds and its adjustment, in bytes here.
+// badness returns the kernel's rank of a pod when memory is out (mm/oom_kill.c), in
+// bytes: the memory that it uses and its adjustment.
 func badness(pod *Pod, machine float64) float64 {
-	return memoryOf(pod) + float64(OOMScoreAdjustment(pod.Class, pod.MemoryRequest, machine))/1000*machine
+	return memoryUse(pod) + float64(OOMScoreAdjustment(pod.Class, pod.MemoryRequest, machine))/1000*machine
 }

@@ -76,7 +76,7 @@ func TestShareIsFair(t *testing.T) {
 		want := rapid.SliceOfN(amount, 0, 60).Draw(t, "want")
 		weight := make([]float64, len(want))
 		for i := range weight {
-			weight[i] = max(amount.Draw(t, "weight"), leastWeight)
+			weight[i] = max(amount.Draw(t, "weight"), minWeight)
 		}
 		capacity := amount.Draw(t, "capacity")
 		got, rest := make([]float64, len(want)), make([]int32, len(want))
@@ -160,14 +160,14 @@ func TestStep(t *testing.T) {
 		"nobody": {nil, Step{}, []float64{}, []int{}},
 		"all fits": {
 			[]Pod{{CPURequest: 1000, MemoryRequest: gib, CPU: 1500, Memory: 2 * gib, Class: Burstable}},
-			Step{CPUWanted: 1500, CPUGot: 1500, MemoryWanted: 2 * gib, MemoryKept: 2 * gib, CPULimits: 1000, MemoryLimits: gib},
+			Step{CPUDemand: 1500, CPUGranted: 1500, MemoryDemand: 2 * gib, MemoryKept: 2 * gib, CPULimits: 1000, MemoryLimits: gib},
 			[]float64{1500},
 			[]int{},
 		},
 		// the pod wants 3000 and 5 GiB, and is held at 2000 and 4 GiB by its limits
 		"limits hold": {
 			[]Pod{{CPURequest: 1000, CPULimit: 2000, MemoryRequest: 2 * gib, MemoryLimit: 4 * gib, CPU: 3000, Memory: 5 * gib, Class: Burstable}},
-			Step{CPUWanted: 2000, CPUGot: 2000, ThrottledByLimit: 1000, MemoryWanted: 4 * gib, MemoryKept: 4 * gib, CPULimits: 2000, MemoryLimits: 4 * gib},
+			Step{CPUDemand: 2000, CPUGranted: 2000, ThrottledByLimit: 1000, MemoryDemand: 4 * gib, MemoryKept: 4 * gib, CPULimits: 2000, MemoryLimits: 4 * gib},
 			[]float64{2000},
 			[]int{},
 		},
@@ -175,14 +175,14 @@ func TestStep(t *testing.T) {
 		// 3000; 2000 are missing
 		"by requests": {
 			[]Pod{{CPURequest: 1000, CPU: 3000}, {CPURequest: 3000, CPU: 3000}},
-			Step{CPUWanted: 6000, CPUGot: 4000, ThrottledByNode: 2000, CPULimits: 4000},
+			Step{CPUDemand: 6000, CPUGranted: 4000, ThrottledByNode: 2000, CPULimits: 4000},
 			[]float64{1000, 3000},
 			[]int{},
 		},
 		// weights 1.953125 and 1998.046875: of 4000 these get 3.90625 and 3996.09375
 		"a pod without a request gets next to nothing": {
 			[]Pod{{CPU: 5000}, {CPURequest: 1998.046875, CPU: 5000}},
-			Step{CPUWanted: 10000, CPUGot: 4000, ThrottledByNode: 6000, CPULimits: 1998.046875},
+			Step{CPUDemand: 10000, CPUGranted: 4000, ThrottledByNode: 6000, CPULimits: 1998.046875},
 			[]float64{3.90625, 3996.09375},
 			[]int{},
 		},
@@ -195,7 +195,7 @@ func TestStep(t *testing.T) {
 				{Memory: gib, Class: BestEffort},
 				{MemoryRequest: 2 * gib, Memory: 7 * gib, Class: Burstable},
 			},
-			Step{MemoryWanted: 12 * gib, MemoryKept: 5 * gib, MemoryLimits: 6 * gib, Victims: 1},
+			Step{MemoryDemand: 12 * gib, MemoryKept: 5 * gib, MemoryLimits: 6 * gib, Victims: 1},
 			[]float64{0, 0, 0},
 			[]int{2},
 		},
@@ -207,20 +207,20 @@ func TestStep(t *testing.T) {
 				{MemoryRequest: 5 * gib, Memory: 5 * gib, Class: Burstable},
 				{Memory: 2 * gib, Class: BestEffort},
 			},
-			Step{MemoryWanted: 13 * gib, MemoryKept: 6 * gib, MemoryLimits: 11 * gib, Victims: 2},
+			Step{MemoryDemand: 13 * gib, MemoryKept: 6 * gib, MemoryLimits: 11 * gib, Victims: 2},
 			[]float64{0, 0, 0},
 			[]int{2, 1},
 		},
 		// equally bad: the first
 		"equal pods": {
 			[]Pod{{Memory: 6 * gib, Class: BestEffort}, {Memory: 6 * gib, Class: BestEffort}},
-			Step{MemoryWanted: 12 * gib, MemoryKept: 6 * gib, Victims: 1},
+			Step{MemoryDemand: 12 * gib, MemoryKept: 6 * gib, Victims: 1},
 			[]float64{0, 0},
 			[]int{0},
 		},
 		"a pod too large for the node": {
 			[]Pod{{Memory: 16 * gib, Class: Guaranteed, MemoryRequest: 16 * gib}, {Class: BestEffort}},
-			Step{MemoryWanted: 16 * gib, MemoryKept: 0, MemoryLimits: 16 * gib, Victims: 1},
+			Step{MemoryDemand: 16 * gib, MemoryKept: 0, MemoryLimits: 16 * gib, Victims: 1},
 			[]float64{0, 0},
 			[]int{0},
 		},
@@ -265,14 +265,14 @@ func TestStepProperties(t *testing.T) {
 		if step != fresh || !slices.Equal(got, freshGot) || !slices.Equal(victims, freshVictims) {
 			t.Fatalf("%+v %v %v, anew %+v %v %v", step, got, victims, fresh, freshGot, freshVictims)
 		}
-		if step.MemoryKept > node.Memory || step.CPUGot > node.CPU*(1+1e-12) || step.CPUGot > step.CPUWanted*(1+1e-12) {
+		if step.MemoryKept > node.Memory || step.CPUGranted > node.CPU*(1+1e-12) || step.CPUGranted > step.CPUDemand*(1+1e-12) {
 			t.Fatalf("%+v on %+v", step, node)
 		}
 		var kept, last float64
 		if len(victims) > 0 {
 			v := &pods[victims[len(victims)-1]]
 			last = badness(v, node.MachineMemory)
-			if step.MemoryKept+memoryOf(v) <= node.Memory {
+			if step.MemoryKept+memoryUse(v) <= node.Memory {
 				t.Fatalf("victim %v dies in vain", victims)
 			}
 		}
@@ -280,8 +280,8 @@ func TestStepProperties(t *testing.T) {
 			if slices.Contains(victims, i) {
 				continue
 			}
-			kept += memoryOf(&pods[i])
-			if len(victims) > 0 && memoryOf(&pods[i]) > 0 && badness(&pods[i], node.MachineMemory) > last {
+			kept += memoryUse(&pods[i])
+			if len(victims) > 0 && memoryUse(&pods[i]) > 0 && badness(&pods[i], node.MachineMemory) > last {
 				t.Fatalf("pod %d is worse than the last victim of %v", i, victims)
 			}
 		}
@@ -328,16 +328,16 @@ func BenchmarkStep(b *testing.B) {
 		b.Run(fmt.Sprintf("%s/5000x30", tc.name), func(b *testing.B) {
 			pods, node := cluster(5000, 30), Node{CPU: tc.cpu, Memory: tc.memory, MachineMemory: tc.memory}
 			var e Evaluator
-			var run Run
+			var totals Totals
 			b.ReportAllocs()
 			for b.Loop() {
 				for n := range pods {
 					step, _, _ := e.Step(node, pods[n])
-					run.Node(n, node, len(pods[n]), 60, step)
+					totals.AddStep(n, node, len(pods[n]), 60, step)
 				}
-				run.EndStep(60)
+				totals.EndStep(60)
 			}
-			b.ReportMetric(run.Result().OverloadMinutes/(run.elapsed/60)/5000, "overloaded")
+			b.ReportMetric(totals.Result().OverloadMinutes/(totals.elapsed/60)/5000, "overloaded")
 		})
 	}
 }

@@ -1,27 +1,26 @@
 package outcome
 
 // share divides the CPU of a node among pods by weight, as the kernel's fair
-// scheduler does: in proportion to weight, none gets more than it wants, and what
-// one leaves goes to the others (water-filling, max-min fairness). It writes what
-// each pod gets into got, and returns the level: what a pod that does not get all
-// it wants gets per weight, 0 if every pod gets all. rest is scratch, as long as
-// want.
+// scheduler does (water-filling, weighted max-min fairness): in proportion to the
+// weights, no pod gets more than its demand, and what a pod leaves is divided among
+// the others. It stores the CPU of each pod in granted, and returns the level: the
+// CPU per weight of a pod that does not get its demand, 0 if every pod does. rest is
+// a buffer as long as demand.
 //
-// Each round gives all they want to the pods that want no more than the level at
-// which the rest of the CPU would be divided among those that are left. Giving
-// them less than their share only lifts the level, so that what was decided
-// stays right; a round that decides nothing is the last. Rounds are few: a
-// handful for any mix of pods, and never more than pods.
-func share(capacity float64, want, weight, got []float64, rest []int32) float64 {
-	var wanted, weights float64
+// Each round grants the demand of the pods whose demand is at most their share of
+// the remaining CPU. This can only raise the level, so that earlier rounds remain
+// correct; a round that grants nothing is the last. There are few rounds for any mix
+// of pods, and never more than pods.
+func share(capacity float64, demand, weight, granted []float64, rest []int32) float64 {
+	var total, weights float64
 	rest = rest[:0]
-	for i := range want {
-		wanted += want[i]
-		got[i] = want[i]
+	for i := range demand {
+		total += demand[i]
+		granted[i] = demand[i]
 		weights += weight[i]
 		rest = append(rest, int32(i))
 	}
-	if wanted <= capacity {
+	if total <= capacity {
 		return 0
 	}
 	left := max(capacity, 0)
@@ -29,26 +28,26 @@ func share(capacity float64, want, weight, got []float64, rest []int32) float64 
 		level := left / weights
 		kept := rest[:0]
 		for _, i := range rest {
-			if want[i] <= level*weight[i] {
-				left -= want[i]
+			if demand[i] <= level*weight[i] {
+				left -= demand[i]
 			} else {
 				kept = append(kept, i)
 			}
 		}
 		if len(kept) == len(rest) {
 			for _, i := range rest {
-				got[i] = level * weight[i]
+				granted[i] = level * weight[i]
 			}
 			return level
 		}
-		// Sums anew: differences would lose digits to what is gone. What rounding
-		// leaves below 0 is nothing.
+		// Weights are summed anew, as differences lose digits. What is below 0 is
+		// rounding.
 		rest, left, weights = kept, max(left, 0), 0
 		for _, i := range rest {
 			weights += weight[i]
 		}
 		if len(rest) == 0 {
-			return level // only rounding made the demand more than the capacity
+			return level // The demand exceeded the capacity only by rounding.
 		}
 	}
 }

@@ -54,8 +54,8 @@ func printScenario(out io.Writer, s *result.Scenario, seeds int) {
 	}
 	t := base.NewTable(out, header...)
 	t.SetColumnConfigs(base.RightAligned(columns...))
-	for _, named := range s.Shown() {
-		row := table.Row{named.Label}
+	for _, named := range s.Definitions() {
+		row := table.Row{rowLabel(named)}
 		for i := range s.Profiles {
 			figure, ok := s.Profiles[i].Figures[named.Name]
 			if !ok {
@@ -101,7 +101,7 @@ func differenceText(d *result.Difference) string {
 		return signed(d.Mean)
 	}
 	mark := ""
-	if d.Interval.Clear {
+	if d.Interval.ExcludesZero {
 		mark = " *"
 	}
 	return fmt.Sprintf("%s [%s, %s]%s", signed(d.Mean), signed(d.Interval.Low), signed(d.Interval.High), mark)
@@ -144,4 +144,12 @@ func printReasons(out io.Writer, s *result.Scenario) {
 		}
 		fmt.Fprintf(out, "unschedulable with %s, seed %d: %s\n", profile.Name, profile.Runs[0].Seed, strings.Join(parts, "; "))
 	}
+}
+
+// rowLabel returns the title of a figure, indented if it is a part of the one before it.
+func rowLabel(d result.Definition) string {
+	if d.Detail {
+		return "  " + d.Title()
+	}
+	return d.Title()
 }

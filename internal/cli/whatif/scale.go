@@ -147,10 +147,10 @@ func printFrontier(out io.Writer, s *result.Scenario) error {
 	t.SetColumnConfigs(base.RightAligned(2, 3, 4, 5))
 	for _, p := range points {
 		kept := "-"
-		if p.Kept > 0 {
-			kept = fmt.Sprintf("%.0f %%", 100*p.Kept)
+		if p.SlackKept > 0 {
+			kept = fmt.Sprintf("%.0f %%", 100*p.SlackKept)
 		}
-		t.AppendRow(table.Row{p.Name, number(p.Cost) + around(p.CostInterval), number(p.Pending) + around(p.PendingInterval), number(p.P95), kept})
+		t.AppendRow(table.Row{p.Name, number(p.Cost) + around(p.CostInterval), number(p.Pending) + around(p.PendingInterval), number(p.PendingP95), kept})
 	}
 	t.Render()
 	return nil

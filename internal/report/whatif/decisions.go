@@ -95,7 +95,7 @@ func podOf(s *result.Scenario, arrival int, decisions []*result.Decision) podVie
 		nodes[is.Node] = true
 		v.Profiles = append(v.Profiles, profileOf(s.Profiles[i].Name, is))
 	}
-	v.Pod, v.Asks, v.Came, v.Why = shorten(first.Pod, 2*maxNode), asks(first), "came at "+duration(first.ArrivedSecond), whys[first.Why]
+	v.Pod, v.Asks, v.Came, v.Why = shorten(first.Pod, 2*maxNode), asks(first), "came at "+duration(first.ArrivedSecond), whys[first.Selection]
 	v.Differ = len(nodes) > 1
 	switch {
 	case v.Differ && nodes[""]:

@@ -26,17 +26,18 @@ var dotColours = []string{"#000000", "#e69f00", "#0072b2", "#cc79a7", "#009e73",
 // is more than chance. Figures that are counts of what goes wrong, which differ by
 // orders of magnitude, are on a scale of powers of ten that begins at 0.
 func Dots(r *result.Result, figure string) (string, error) {
-	label, ok := labels[figure]
+	definition, ok := result.FigureByName(figure)
 	if !ok {
 		return "", fmt.Errorf("figure: found %q, want one of those of a result", figure)
 	}
+	label := definition.Title()
 	height := dotsHead + dotsRow*float64(len(r.Scenarios)) + dotsFoot
 	d := &drawing{}
 	d.f(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %v %v" width="%v" height="%v" role="img" font-family="sans-serif" font-size="12">`, dotsWidth, height, dotsWidth, height)
 	d.f(`<title>%v</title><rect width="100%%" height="100%%" fill="#fff"/>`, label)
 	d.f(`<text x="%v" y="18" font-size="14" font-weight="bold">%v</text>`, dotsLabels, label)
 	dotsLegend(d, r.Profiles)
-	axis := dotsAxis(r, figure)
+	axis := dotsAxis(r, definition)
 	bottom := height - dotsFoot
 	for _, tick := range axis.ticks() {
 		x := axis.at(tick.value)
@@ -45,7 +46,7 @@ func Dots(r *result.Result, figure string) (string, error) {
 	for i := range r.Scenarios {
 		y := dotsHead + dotsRow*(float64(i)+0.5)
 		d.f(`<text x="%v" y="%v" text-anchor="end">%v</text><path d="M%v %vH%v" stroke="#eee"/>`, dotsLabels-12, y+4, ScenarioLabel(&r.Scenarios[i]), dotsLabels, y, dotsWidth-20)
-		dotsOf(d, &r.Scenarios[i], figure, axis, y)
+		dotsOf(d, &r.Scenarios[i], definition, axis, y)
 	}
 	d.WriteString("</svg>\n")
 	return d.String(), nil
@@ -67,10 +68,10 @@ func dotsLegend(d *drawing, profiles []string) {
 }
 
 // dotsOf draws a row.
-func dotsOf(d *drawing, s *result.Scenario, figure string, axis dotsScale, y float64) {
+func dotsOf(d *drawing, s *result.Scenario, figure result.Definition, axis dotsScale, y float64) {
 	base := 0.0
 	for i := range s.Profiles {
-		value, ok := s.Profiles[i].Figures[figure]
+		value, ok := s.Profiles[i].Figures[figure.Name]
 		if !ok {
 			continue
 		}
@@ -96,24 +97,17 @@ type dotsScale struct {
 	powers bool
 }
 
-// countsOfHarm are the figures that are told by powers of ten.
-var countsOfHarm = map[string]bool{
-	"overloadMinutes": true, "cpuOverloadMinutes": true, "memoryOverloadMinutes": true,
-	"throttledCoreSeconds": true, "limitedCoreSeconds": true, "memoryOverruns": true, "victims": true,
-	"unschedulable": true, "pendingSecondsMean": true, "pendingSecondsP95": true, "churn": true,
-}
-
 // dotsAxis returns the scale that all means of a figure are on.
-func dotsAxis(r *result.Result, figure string) dotsScale {
+func dotsAxis(r *result.Result, figure result.Definition) dotsScale {
 	low, high := math.Inf(1), math.Inf(-1)
 	for i := range r.Scenarios {
 		for j := range r.Scenarios[i].Profiles {
-			if value, ok := r.Scenarios[i].Profiles[j].Figures[figure]; ok && finite(value.Mean) {
+			if value, ok := r.Scenarios[i].Profiles[j].Figures[figure.Name]; ok && finite(value.Mean) {
 				low, high = min(low, value.Mean), max(high, value.Mean)
 			}
 		}
 	}
-	if countsOfHarm[figure] {
+	if figure.Scale == result.Logarithmic {
 		return dotsScale{newScale(0, math.Log10(1+max(high, 1)), dotsLabels, dotsWidth-30), true}
 	}
 	margin := (high - low) * 0.05

@@ -42,7 +42,7 @@ func TestScaleIsFinite(t *testing.T) {
 func TestPicturesAreFinite(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(anything(), 0, 30)
-		course := &result.Course{
+		course := &result.TimeSeries{
 			EverySeconds:    rapid.Int64Range(0, 1e9).Draw(t, "every"),
 			OverloadedNodes: values.Draw(t, "overloaded"), PendingPods: values.Draw(t, "pending"),
 			CPULimitRatios: values.Draw(t, "cpu"), MemoryLimitRatios: values.Draw(t, "memory"),
@@ -52,7 +52,7 @@ func TestPicturesAreFinite(t *testing.T) {
 		used := result.ResourceUse{
 			Means: values.Draw(t, "means"), Deviations: values.Draw(t, "deviations"), Distances: values.Draw(t, "distances"),
 			Distance: result.Distribution{Max: anything().Draw(t, "max")},
-			Telling: []result.TellingNode{{
+			Notable: []result.NotableNode{{
 				Mean: anything().Draw(t, "of one"), Alpha: anything().Draw(t, "alpha"), Beta: anything().Draw(t, "beta"),
 				Observed: values.Draw(t, "observed"), Fitted: values.Draw(t, "fitted"),
 			}},
@@ -64,11 +64,11 @@ func TestPicturesAreFinite(t *testing.T) {
 		figure := func(name string) result.Figure {
 			return result.Figure{Mean: anything().Draw(t, name), Difference: &result.Difference{
 				Mean: anything().Draw(t, "mean"), More: 1,
-				Interval: &result.Interval{Low: anything().Draw(t, "from"), High: anything().Draw(t, "to"), Clear: rapid.Bool().Draw(t, "clear")},
+				Interval: &result.Interval{Low: anything().Draw(t, "from"), High: anything().Draw(t, "to"), ExcludesZero: rapid.Bool().Draw(t, "clear")},
 			}}
 		}
-		p := result.Profile{Name: "p", Figures: map[string]result.Figure{}, Runs: []result.Run{{Course: course, NodeUse: &result.NodeUse{CPU: used, Memory: used}, Decisions: []result.Decision{decision}}}}
-		for _, named := range result.Figures {
+		p := result.Profile{Name: "p", Figures: map[string]result.Figure{}, Runs: []result.Run{{TimeSeries: course, NodeUse: &result.NodeUse{CPU: used, Memory: used}, Decisions: []result.Decision{decision}}}}
+		for _, named := range result.CommonFigures() {
 			p.Figures[named.Name] = figure(named.Name)
 		}
 		r := &result.Result{Profiles: []string{"p", "q"}, Source: result.Source{Nodes: 5}, Scenarios: []result.Scenario{{Profiles: []result.Profile{p, p}}}}
@@ -100,7 +100,7 @@ func TestHeatmapIsAsLargeAsItsNodes(t *testing.T) {
 func TestHeatScaleChangesAtTheLine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ratios := rapid.SliceOfN(rapid.Float64Range(0, 8), 1, 50).Draw(t, "ratios")
-		r := &result.Result{Scenarios: []result.Scenario{{Profiles: []result.Profile{{Runs: []result.Run{{Course: &result.Course{CPULimitRatios: ratios}}}}}}}}
+		r := &result.Result{Scenarios: []result.Scenario{{Profiles: []result.Profile{{Runs: []result.Run{{TimeSeries: &result.TimeSeries{CPULimitRatios: ratios}}}}}}}}
 		s := newHeatScale(r)
 		if s.bins < 1 || s.bins > maxBins {
 			t.Fatalf("%+v", s)

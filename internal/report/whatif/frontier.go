@@ -60,10 +60,10 @@ func newFrontier(s *result.Scenario, settings *result.Settings) *frontier {
 		row := frontierRow{
 			Name: p.Name, Cost: number(p.Cost, decimals(costs...)), Pending: number(p.Pending, decimals(pending...)),
 			CostInterval: between(p.CostInterval, decimals(costs...)), PendingInterval: between(p.PendingInterval, decimals(pending...)),
-			P95: number(p.P95, min(decimals(p.P95), 1)), Kept: "–",
+			P95: number(p.PendingP95, min(decimals(p.PendingP95), 1)), Kept: "–",
 		}
-		if p.Kept > 0 {
-			row.Kept = number(100*p.Kept, 0) + thin + "%"
+		if p.SlackKept > 0 {
+			row.Kept = number(100*p.SlackKept, 0) + thin + "%"
 		}
 		f.Rows = append(f.Rows, row)
 	}
@@ -81,7 +81,7 @@ func between(in *result.Interval, digits int) string {
 
 // span returns the least and the most of what is to be seen of points, with a
 // margin; it begins at 0 if that is not far away.
-func span(points []result.Point, of func(*result.Point) (float64, *result.Interval)) (low, high float64) {
+func span(points []result.FrontierPoint, of func(*result.FrontierPoint) (float64, *result.Interval)) (low, high float64) {
 	for i := range points {
 		v, in := of(&points[i])
 		values := []float64{v}
@@ -107,11 +107,11 @@ func span(points []result.Point, of func(*result.Point) (float64, *result.Interv
 }
 
 // frontierPicture draws what nodes cost against how long pods waited.
-func frontierPicture(points []result.Point, costName string) template.HTML {
+func frontierPicture(points []result.FrontierPoint, costName string) template.HTML {
 	d := newDrawing(frontierWidth, frontierHeight, costName+" against seconds that pods waited, by slack", "the figures are in the table")
-	low, high := span(points, func(p *result.Point) (float64, *result.Interval) { return p.Pending, p.PendingInterval })
+	low, high := span(points, func(p *result.FrontierPoint) (float64, *result.Interval) { return p.Pending, p.PendingInterval })
 	x := newScale(low, high, frontierLeft, frontierWidth-frontierRight)
-	low, high = span(points, func(p *result.Point) (float64, *result.Interval) { return p.Cost, p.CostInterval })
+	low, high = span(points, func(p *result.FrontierPoint) (float64, *result.Interval) { return p.Cost, p.CostInterval })
 	y := newScale(low, high, frontierHeight-frontierBottom, frontierTop)
 	for _, t := range y.ticks(5) {
 		d.f(`<path class="g" d="M%v %vH%v"/><text class="e" x="%v" y="%v">%v</text>`, frontierLeft, y.at(t.value), frontierWidth-frontierRight, frontierLeft-6, y.at(t.value)+4, t.label)
@@ -123,7 +123,7 @@ func frontierPicture(points []result.Point, costName string) template.HTML {
 	d.f(`<text x="2" y="%v">%v</text>`, frontierTop-3, costName)
 	// One line for each profile, in the order in which slack was asked for.
 	var names []string
-	of := func(p *result.Point) string { return strings.TrimSuffix(p.Name, ", slack "+p.Slack) }
+	of := func(p *result.FrontierPoint) string { return strings.TrimSuffix(p.Name, ", slack "+p.Slack) }
 	for i := range points {
 		if !slices.Contains(names, of(&points[i])) {
 			names = append(names, of(&points[i]))

@@ -23,7 +23,7 @@ func withSlack(t *testing.T, r *result.Result, names ...string) {
 			p.Slack = names[j]
 			for k := range p.Runs {
 				p.Runs[k].PendingSeconds.Mean = 100 - 10*float64(j) + float64(k)
-				p.Runs[k].Scaling = &result.Scaling{Cost: 20 + float64(j) + 0.1*float64(k), NodeHours: 40, Slack: &result.Slack{Mean: 0.5}}
+				p.Runs[k].Scaling = &result.Scaling{Cost: 20 + float64(j) + 0.1*float64(k), NodeHours: 40, Slack: &result.SlackKept{Mean: 0.5}}
 			}
 		}
 		if err := s.Compare(); err != nil {
@@ -73,9 +73,9 @@ func TestFrontierIsFinite(t *testing.T) {
 			}
 			return &result.Interval{Low: figure.Draw(t, "low"), High: figure.Draw(t, "high")}
 		})
-		var points []result.Point
+		var points []result.FrontierPoint
 		for i := range rapid.IntRange(2, 6).Draw(t, "points") {
-			points = append(points, result.Point{
+			points = append(points, result.FrontierPoint{
 				Name: "p, slack " + fmt.Sprint(i), Slack: fmt.Sprint(i), Cost: figure.Draw(t, "cost"), Pending: figure.Draw(t, "pending"),
 				CostInterval: interval.Draw(t, "of cost"), PendingInterval: interval.Draw(t, "of pending"),
 			})

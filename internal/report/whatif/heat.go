@@ -173,10 +173,10 @@ func heatmap(s heatScale, title string, ratios []float64, nodes int) template.HT
 }
 
 // courseOf returns the course of the run that has one.
-func courseOf(p *result.Profile) *result.Course {
+func courseOf(p *result.Profile) *result.TimeSeries {
 	for i := range p.Runs {
-		if p.Runs[i].Course != nil {
-			return p.Runs[i].Course
+		if p.Runs[i].TimeSeries != nil {
+			return p.Runs[i].TimeSeries
 		}
 	}
 	return nil

@@ -23,17 +23,8 @@ const (
 	unknown   judgement = "no pair"
 )
 
-// neutral are the figures of which neither less nor more is better by itself:
-// fewer nodes cost less and leave less room, and what a pod's own limit holds back
-// is not the scheduler's doing.
-var neutral = map[string]bool{
-	"nodesUsed": true, "nodesUsedPeak": true, "limitedCoreSeconds": true,
-	"cpuLimitRatioP50": true, "memoryLimitRatioP50": true,
-	"scaleUps": true, "nodesAdded": true, "nodesRemoved": true, "nodesPeak": true, "slackKept": true, "slackKeptLeast": true,
-}
-
 // judge says what a difference amounts to.
-func judge(name string, d *result.Difference, base float64) judgement {
+func judge(figure result.Definition, d *result.Difference, base float64) judgement {
 	switch {
 	case d == nil || !finite(d.Mean):
 		return unknown
@@ -41,9 +32,9 @@ func judge(name string, d *result.Difference, base float64) judgement {
 		return equal
 	case d.Interval == nil:
 		return unsure
-	case !d.Interval.Clear:
+	case !d.Interval.ExcludesZero:
 		return unclear
-	case neutral[name]:
+	case figure.Direction == result.Neutral:
 		return different
 	case d.Mean < 0:
 		return better
@@ -63,27 +54,6 @@ func negligible(d *result.Difference, base float64) bool {
 	}
 	return reach <= rounding*math.Abs(base)
 }
-
-// labels of the figures, each of which can stand by itself: figures that are part
-// of another one are indented in a table and say there only of what they are.
-var labels = func() map[string]string {
-	all := map[string]string{}
-	whole := ""
-	for _, named := range result.AllFigures() {
-		label := strings.TrimSpace(named.Label)
-		if strings.HasPrefix(named.Label, " ") {
-			head, unit, _ := strings.Cut(whole, ",")
-			label = head + " " + label
-			if unit != "" {
-				label += "," + unit
-			}
-		} else {
-			whole = label
-		}
-		all[named.Name] = label
-	}
-	return all
-}()
 
 // verdict is how one profile compares with the first.
 type verdict struct {
@@ -109,16 +79,16 @@ type verdict struct {
 func judgeProfile(base, other *result.Profile) verdict {
 	v := verdict{Profile: other.Name, Base: base.Name}
 	counted := map[judgement]int{}
-	for _, named := range result.AllFigures() {
+	for _, named := range result.Figures {
 		figure, ok := other.Figures[named.Name]
 		if !ok {
 			counted[unknown]++
 			continue
 		}
 		was := base.Figures[named.Name].Mean
-		is := judge(named.Name, figure.Difference, was)
+		is := judge(named, figure.Difference, was)
 		counted[is]++
-		text := describe(labels[named.Name], figure.Difference, was)
+		text := describe(named.Title(), figure.Difference, was)
 		switch is {
 		case better:
 			v.Better = append(v.Better, text)
@@ -132,13 +102,13 @@ func judgeProfile(base, other *result.Profile) verdict {
 	v.Unclear, v.Equal = counted[unclear], counted[equal]
 	v.Headline = headline(base.Figures, other.Figures)
 	is, was := other.Figures[overload].Difference, base.Figures[overload].Mean
-	v.OverloadIs = judge(overload, is, was)
+	v.OverloadIs = judge(overloadFigure, is, was)
 	v.OverloadClass = classes[v.OverloadIs]
 	if is != nil && v.OverloadIs != equal {
 		v.Overload = cmp.Or(percent(is.Mean, was), signed(is.Mean, differenceDecimals(is)))
 	}
 	switch {
-	case counted[unknown] == len(result.AllFigures()):
+	case counted[unknown] == len(result.Figures):
 		v.Note = "No pair of runs went to its end, so that nothing can be compared."
 	case counted[unsure] > 0:
 		v.Note = "There is one pair of runs only: a difference may be chance. More seeds tell."
@@ -189,8 +159,10 @@ func intervalText(d *result.Difference, digits int) string {
 	return "[" + signed(d.Interval.Low, digits) + ", " + signed(d.Interval.High, digits) + "]"
 }
 
-// overload is the figure that the others explain.
+// overload is the name of the figure that the others explain.
 const overload = "overloadMinutes"
+
+var overloadFigure, _ = result.FigureByName(overload)
 
 // headline says in a sentence what becomes of overload.
 func headline(base, other map[string]result.Figure) string {
@@ -201,7 +173,7 @@ func headline(base, other map[string]result.Figure) string {
 	}
 	values := number(is.Mean, decimals(is.Mean)) + " node minutes instead of " + number(was.Mean, decimals(was.Mean))
 	d := is.Difference
-	switch judge(overload, d, was.Mean) {
+	switch judge(overloadFigure, d, was.Mean) {
 	case better:
 		return "Nodes are overloaded for less time: " + values + describe(", a difference of", d, was.Mean) + "; this is clear."
 	case worse:

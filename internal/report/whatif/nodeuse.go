@@ -77,8 +77,8 @@ func useOf(s *result.Scenario) *useView {
 			clouds.Charts = append(clouds.Charts, chart{p.Name, cloud(resource.name+" with "+p.Name, use)})
 			v.Distances = append(v.Distances, distancesOf(p.Name, resource.name, use))
 			row := histogramRow{Profile: p.Name, Resource: resource.name}
-			for j := range use.Telling {
-				row.Nodes = append(row.Nodes, histogramOf(&use.Telling[j]))
+			for j := range use.Notable {
+				row.Nodes = append(row.Nodes, histogramOf(&use.Notable[j]))
 			}
 			v.Histograms = append(v.Histograms, row)
 		}
@@ -217,9 +217,9 @@ const maxNode = 40
 
 // histogramOf draws what a node used as bars, and the beta distribution of its mean
 // and deviation as a line around the bars that it would have.
-func histogramOf(n *result.TellingNode) histogram {
+func histogramOf(n *result.NotableNode) histogram {
 	h := histogram{
-		Node: shorten(n.Node, maxNode), Why: strings.Join(n.Why, ", "),
+		Node: shorten(n.Node, maxNode), Why: strings.Join(n.Reasons, ", "),
 		Figures: fmt.Sprintf("mean %s, deviation %s, distance %s", number(n.Mean, maxDecimals), number(n.Deviation, maxDecimals), number(n.Distance, maxDecimals)),
 	}
 	fit := "no beta distribution: it does not vary, or as much as it can"

@@ -36,7 +36,7 @@ func TestNumber(t *testing.T) {
 
 func TestJudge(t *testing.T) {
 	interval := func(mean, low, high float64) *result.Difference {
-		return &result.Difference{Mean: mean, Less: 1, More: 1, Interval: &result.Interval{Low: low, High: high, Clear: low > 0 || high < 0}}
+		return &result.Difference{Mean: mean, Less: 1, More: 1, Interval: &result.Interval{Low: low, High: high, ExcludesZero: low > 0 || high < 0}}
 	}
 	for name, tc := range map[string]struct {
 		figure string
@@ -54,7 +54,8 @@ func TestJudge(t *testing.T) {
 		"nothing to compare with":  {"victims", nil, 10, unknown},
 		"more of what was nothing": {"victims", interval(3, 2, 4), 0, worse},
 	} {
-		if got := judge(tc.figure, tc.d, tc.base); got != tc.want {
+		figure, _ := result.FigureByName(tc.figure)
+		if got := judge(figure, tc.d, tc.base); got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)
 		}
 	}
@@ -62,17 +63,17 @@ func TestJudge(t *testing.T) {
 
 // An end of an interval that decides what is clear is not shown as zero.
 func TestEndsOfIntervals(t *testing.T) {
-	d := &result.Difference{Mean: -0.06, Interval: &result.Interval{Low: -0.1, High: -0.0004, Clear: true}}
+	d := &result.Difference{Mean: -0.06, Interval: &result.Interval{Low: -0.1, High: -0.0004, ExcludesZero: true}}
 	if got, want := intervalText(d, differenceDecimals(d)), "["+minus+"0.1000, "+minus+"0.0004]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
 
-func TestLabelsStandByThemselves(t *testing.T) {
+func TestFigureLabels(t *testing.T) {
 	for name, want := range map[string]string{
-		"overloadMinutes": "overload, node minutes", "cpuOverloadMinutes": "overload of CPU, node minutes", "victims": "pods killed by them",
+		"overloadMinutes": "overload, node minutes", "cpuOverloadMinutes": "CPU overload, node minutes", "victims": "pods killed by memory overruns",
 	} {
-		if got := labels[name]; got != want {
+		if got := FigureLabel(name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}

@@ -13,12 +13,12 @@ import (
 // is clearly better than the first profile's, in italics where it is clearly worse,
 // and with a star where it clearly differs and neither is better.
 func WriteSweep(w io.Writer, r *result.Result, figure string) error {
-	label, ok := labels[figure]
+	definition, ok := result.FigureByName(figure)
 	if !ok {
 		return fmt.Errorf("figure: found %q, want one of those of a result", figure)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "| %s |", label)
+	fmt.Fprintf(&b, "| %s |", definition.Title())
 	for _, name := range r.Profiles {
 		fmt.Fprintf(&b, " %s |", name)
 	}
@@ -30,7 +30,7 @@ func WriteSweep(w io.Writer, r *result.Result, figure string) error {
 		for j := range s.Profiles {
 			figures := s.Profiles[j].Figures[figure]
 			text := number(figures.Mean, decimals(figures.Mean))
-			switch judge(figure, figures.Difference, base) {
+			switch judge(definition, figures.Difference, base) {
 			case better:
 				text = "**" + text + "**"
 			case worse:
@@ -51,11 +51,12 @@ func WriteSweep(w io.Writer, r *result.Result, figure string) error {
 // clearly better than that one's, clearly worse, and neither.
 func Tally(r *result.Result, figure string) []Count {
 	counts := make([]Count, len(r.Profiles)-1)
+	definition, _ := result.FigureByName(figure)
 	for i := range counts {
 		counts[i].Profile = r.Profiles[i+1]
 		for j := range r.Scenarios {
 			s := &r.Scenarios[j]
-			switch judge(figure, s.Profiles[i+1].Figures[figure].Difference, s.Profiles[0].Figures[figure].Mean) {
+			switch judge(definition, s.Profiles[i+1].Figures[figure].Difference, s.Profiles[0].Figures[figure].Mean) {
 			case better:
 				counts[i].Better++
 			case worse:
@@ -75,4 +76,7 @@ type Count struct {
 }
 
 // FigureLabel says for people what a figure of this name is, with its unit.
-func FigureLabel(figure string) string { return labels[figure] }
+func FigureLabel(figure string) string {
+	definition, _ := result.FigureByName(figure)
+	return definition.Title()
+}

@@ -20,7 +20,7 @@ func swept(t *testing.T) *result.Result {
 	for name, minutes := range map[string][]float64{"a": {10, 10, 10, 10}, "b": {1, 1, 1, 1}, "c": {100, 100, 100, 100}, "d": {9, 11, 9, 11}} {
 		p := result.Profile{Name: name}
 		for seed, m := range minutes {
-			p.Runs = append(p.Runs, result.Run{Seed: uint64(seed), OverloadMinutes: m, NodesUsed: m})
+			p.Runs = append(p.Runs, result.Run{Seed: uint64(seed), Outcome: result.Outcome{OverloadMinutes: m, NodesUsed: m}})
 		}
 		s.Profiles = append(s.Profiles, p)
 	}

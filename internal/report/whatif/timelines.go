@@ -28,23 +28,23 @@ func lineClass(profile int) string { return "s" + strconv.Itoa(profile%maxLines)
 // timeline is one of the series of a course.
 type timeline struct {
 	title string
-	of    func(*result.Course) []float64
-	every func(*result.Course) int64
+	of    func(*result.TimeSeries) []float64
+	every func(*result.TimeSeries) int64
 }
 
-func steps(c *result.Course) int64 { return c.EverySeconds }
+func steps(c *result.TimeSeries) int64 { return c.EverySeconds }
 
-func risks(c *result.Course) int64 { return c.RiskEverySeconds }
+func risks(c *result.TimeSeries) int64 { return c.RiskEverySeconds }
 
 var timelines = []timeline{
-	{"Nodes overloaded", func(c *result.Course) []float64 { return c.OverloadedNodes }, steps},
-	{"Nodes whose limits are more than they have", func(c *result.Course) []float64 { return c.OvercommittedNodes }, steps},
-	{"Risk of nodes, mean", func(c *result.Course) []float64 { return c.MeanRisks }, risks},
-	{"Risk of the node of highest risk", func(c *result.Course) []float64 { return c.HighestRisks }, risks},
-	{"Pods pending", func(c *result.Course) []float64 { return c.PendingPods }, steps},
-	{"Nodes used", func(c *result.Course) []float64 { return c.NodesUsed }, steps},
-	{"Nodes there", func(c *result.Course) []float64 { return c.NodesThere }, steps},
-	{"Part of the slack that is there", func(c *result.Course) []float64 { return c.SlackKept }, steps},
+	{"Nodes overloaded", func(c *result.TimeSeries) []float64 { return c.OverloadedNodes }, steps},
+	{"Nodes whose limits are more than they have", func(c *result.TimeSeries) []float64 { return c.OvercommittedNodes }, steps},
+	{"Risk of nodes, mean", func(c *result.TimeSeries) []float64 { return c.MeanRisks }, risks},
+	{"Risk of the node of highest risk", func(c *result.TimeSeries) []float64 { return c.HighestRisks }, risks},
+	{"Pods pending", func(c *result.TimeSeries) []float64 { return c.PendingPods }, steps},
+	{"Nodes used", func(c *result.TimeSeries) []float64 { return c.NodesUsed }, steps},
+	{"Nodes there", func(c *result.TimeSeries) []float64 { return c.Nodes }, steps},
+	{"Part of the slack that is there", func(c *result.TimeSeries) []float64 { return c.SlackKept }, steps},
 }
 
 // chart is a picture with its title.

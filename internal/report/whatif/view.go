@@ -155,7 +155,7 @@ func addCourses(s *scenario, from *result.Scenario, heat heatScale, nodes int) {
 			heatmap(heat, "memory limit ratio of the nodes with "+p.Name, c.MemoryLimitRatios, nodes),
 		})
 		for run := range p.Runs {
-			if p.Runs[run].Course != nil {
+			if p.Runs[run].TimeSeries != nil {
 				s.CourseSeed = fmt.Sprint(p.Runs[run].Seed)
 			}
 		}
@@ -165,8 +165,8 @@ func addCourses(s *scenario, from *result.Scenario, heat heatScale, nodes int) {
 // rows returns the figures of a scenario.
 func rows(s *result.Scenario) []row {
 	var all []row
-	for _, named := range s.Shown() {
-		r := row{Name: named.Name, Label: strings.TrimSpace(named.Label), Part: strings.HasPrefix(named.Label, " ")}
+	for _, named := range s.Definitions() {
+		r := row{Name: named.Name, Label: named.Title(), Part: named.Detail}
 		var differences []*result.Difference
 		for i := range s.Profiles {
 			if figure, ok := s.Profiles[i].Figures[named.Name]; ok {
@@ -190,7 +190,7 @@ func rows(s *result.Scenario) []row {
 			}
 			r.Means = append(r.Means, mean)
 			if i > 0 {
-				r.Cells = append(r.Cells, newCell(p.Name, mean, named.Name, figure.Difference, was, line, decimals(apart...)))
+				r.Cells = append(r.Cells, newCell(p.Name, mean, named, figure.Difference, was, line, decimals(apart...)))
 			}
 		}
 		all = append(all, r)
@@ -198,7 +198,7 @@ func rows(s *result.Scenario) []row {
 	return all
 }
 
-func newCell(profile, mean, figure string, d *result.Difference, base float64, line scale, digits int) cell {
+func newCell(profile, mean string, figure result.Definition, d *result.Difference, base float64, line scale, digits int) cell {
 	is := judge(figure, d, base)
 	c := cell{Profile: profile, Mean: mean, Verdict: is, Class: classes[is], Whisker: whisker(line, d, is)}
 	if d == nil {
@@ -231,7 +231,7 @@ func podsOf(p *result.Profile) podRow {
 	cut := 0
 	for i := range p.Runs {
 		run := &p.Runs[i]
-		scheduled, unschedulable, outside = append(scheduled, float64(run.Scheduled)), append(unschedulable, float64(run.Unschedulable)), append(outside, float64(run.Outside))
+		scheduled, unschedulable, outside = append(scheduled, float64(run.Scheduled)), append(unschedulable, float64(run.Unschedulable)), append(outside, float64(run.NotArrived))
 		mean, p50 = append(mean, run.PendingSeconds.Mean), append(p50, run.PendingSeconds.P50)
 		p95, highest = append(p95, run.PendingSeconds.P95), append(highest, run.PendingSeconds.Max)
 		if run.Interrupted {

@@ -97,7 +97,7 @@ func rawData(r *result.Result, k keep) (template.HTML, error) {
 			case !k.courses:
 				profile.Runs = append([]result.Run(nil), profile.Runs...)
 				for run := range profile.Runs {
-					profile.Runs[run].Course, profile.Runs[run].NodeUse, profile.Runs[run].Decisions = nil, nil, nil
+					profile.Runs[run].TimeSeries, profile.Runs[run].NodeUse, profile.Runs[run].Decisions = nil, nil, nil
 				}
 			}
 			profiles[j] = profile

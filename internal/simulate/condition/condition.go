@@ -104,7 +104,7 @@ func (c *Condition) Holds(r *result.Result, scenario int) (bool, error) {
 func differenceOf(d *result.Difference) map[string]any {
 	fields := map[string]any{"mean": d.Mean}
 	if d.Interval != nil {
-		fields["low"], fields["high"], fields["clear"] = d.Interval.Low, d.Interval.High, d.Interval.Clear
+		fields["low"], fields["high"], fields["clear"] = d.Interval.Low, d.Interval.High, d.Interval.ExcludesZero
 	}
 	return fields
 }

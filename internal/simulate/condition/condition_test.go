@@ -15,7 +15,7 @@ func two(t *testing.T) *result.Result {
 	s := &r.Scenarios[0]
 	for i, name := range r.Profiles {
 		s.Profiles = append(s.Profiles, result.Profile{Name: name, Runs: []result.Run{
-			{Seed: 1, OverloadMinutes: float64(1 + 3*i)}, {Seed: 2, OverloadMinutes: float64(2 + 3*i)},
+			{Seed: 1, Outcome: result.Outcome{OverloadMinutes: float64(1 + 3*i)}}, {Seed: 2, Outcome: result.Outcome{OverloadMinutes: float64(2 + 3*i)}},
 		}})
 	}
 	if err := s.Compare(); err != nil {

@@ -44,37 +44,9 @@ func (j Job) Run(ctx context.Context, progress func(done, total int64)) (result.
 	if err != nil {
 		return result.Run{}, err
 	}
-	outcome, err := replay.Run(ctx, read.Input(j.Seed, j.Limits), replay.Options{
+	run, err := replay.Run(ctx, read.Input(j.Seed, j.Limits), replay.Options{
 		Config: config, Usage: model, Metrics: j.Metrics, Tail: j.Tail, Autoscaler: j.Autoscaler, Course: j.Course, Progress: progress,
 	})
-	return runOf(j.Seed, outcome), err
-}
-
-// runOf returns what came of a run with a seed, as a document has it.
-func runOf(seed uint64, o replay.Outcome) result.Run {
-	return result.Run{
-		Seed: seed, Seconds: o.Seconds, Interrupted: o.Interrupted,
-		Scheduled: o.Scheduled, Unschedulable: o.Unschedulable, Outside: o.Outside, Reasons: o.Reasons,
-		OverloadMinutes: o.OverloadMinutes, CPUOverloadMinutes: o.CPUOverloadMinutes, MemoryOverloadMinutes: o.MemoryOverloadMinutes,
-		ThrottledCoreSeconds: o.ThrottledCoreSeconds, LimitedCoreSeconds: o.LimitedCoreSeconds,
-		MemoryOverruns: o.MemoryOverruns, Victims: o.Victims,
-		NodesUsed: o.NodesUsed, NodesUsedPeak: o.NodesUsedPeak, Churn: o.Churn,
-		CPULimitRatio:     result.Distribution(o.CPULimitRatio),
-		MemoryLimitRatio:  result.Distribution(o.MemoryLimitRatio),
-		PendingSeconds:    result.Distribution(o.PendingSeconds),
-		CPULimitRatioPeak: o.CPULimitRatioPeak, MemoryLimitRatioPeak: o.MemoryLimitRatioPeak,
-		Course: (*result.Course)(o.Course), NodeUse: o.NodeUse, Decisions: o.Decisions,
-		Scaling: scalingOf(o.Scaling),
-	}
-}
-
-// scalingOf returns what an autoscaler did, as a document has it.
-func scalingOf(s *replay.Scaling) *result.Scaling {
-	if s == nil {
-		return nil
-	}
-	return &result.Scaling{
-		Cost: s.Cost, NodeHours: s.NodeHours, Unpriced: s.Unpriced, ScaleUps: s.ScaleUps,
-		NodesAdded: s.NodesAdded, NodesRemoved: s.NodesRemoved, NodesPeak: s.NodesPeak, Slack: (*result.Slack)(s.Slack),
-	}
+	run.Seed = j.Seed
+	return run, err
 }

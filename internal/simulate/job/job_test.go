@@ -96,7 +96,7 @@ func TestInterrupted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if run := runs[0]; run == nil || !run.Interrupted || run.Scheduled == 0 || run.Outside == 0 {
+	if run := runs[0]; run == nil || !run.Interrupted || run.Scheduled == 0 || run.NotArrived == 0 {
 		t.Errorf("%+v, want a part of a run", run)
 	}
 	if runs[1] != nil {

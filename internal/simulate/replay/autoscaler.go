@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/autoscale"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
@@ -34,7 +35,7 @@ type scaler struct {
 	due, added int64
 	// fates of the pods that waited when it last looked.
 	fates map[int32]autoscale.Fate
-	done  Scaling
+	done  result.Scaling
 }
 
 // scaled is a node as the autoscaler knows it.
@@ -65,7 +66,6 @@ func (r *run) addScaler() error {
 		return err
 	}
 	s := &scaler{Autoscaler: *r.Autoscaler, groups: groups, daemons: map[int32]bool{}, fates: map[int32]autoscale.Fate{}, added: -never}
-	s.done.Priced = s.Loop.Priced
 	if s.Slack != nil {
 		if s.slack, err = newPlaceholders(s.Slack, r.Workloads); err != nil {
 			return err
@@ -168,25 +168,8 @@ func (s *scaler) why(pod int32) string {
 	return ""
 }
 
-// Scaling is what an autoscaler did.
-type Scaling struct {
-	// Cost of the nodes, from when they were made on, in what the groups say that an
-	// hour of theirs costs; without prices each node costs 1 an hour. Unpriced are
-	// the nodes of the input whose price nobody knows: they cost nothing.
-	Cost     float64
-	Priced   bool
-	Unpriced int
-	// NodeHours are those of all nodes.
-	NodeHours float64
-	// ScaleUps is how often nodes were added, NodesAdded how many, NodesRemoved how
-	// many were taken away, NodesPeak how many there were at most.
-	ScaleUps, NodesAdded, NodesRemoved, NodesPeak int
-	// Slack is nil without a policy.
-	Slack *Slack
-}
-
 // scaling returns what the autoscaler did.
-func (s *scaler) scaling(r *run) *Scaling {
+func (s *scaler) scaling(r *run) *result.Scaling {
 	if s == nil {
 		return nil
 	}

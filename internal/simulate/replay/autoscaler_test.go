@@ -13,6 +13,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/autoscale"
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/trace"
 	"github.com/plimsoll-k8s/plimsoll/internal/trace/generate"
 )
@@ -38,7 +39,7 @@ func (a *Autoscaler) keeping(rate string) *Autoscaler {
 }
 
 // scaledRun runs a cluster with an autoscaler.
-func scaledRun(t *testing.T, cluster *trace.Cluster, a *Autoscaler, tail int64) (Outcome, map[string]string) {
+func scaledRun(t *testing.T, cluster *trace.Cluster, a *Autoscaler, tail int64) (result.Run, map[string]string) {
 	t.Helper()
 	o := options(t, "default", "constant:mean=0.5", 1)
 	o.Autoscaler, o.Tail = a, tail
@@ -66,7 +67,7 @@ func TestBurst(t *testing.T) {
 		t.Errorf("without slack: pending %+v, on %v", got.PendingSeconds, on)
 	}
 	// The run ends at 660 + 3600 s. The second node is there from 610 on.
-	want := Scaling{Cost: (4260 + 3650) / 3600.0, NodeHours: (4260 + 3650) / 3600.0, ScaleUps: 1, NodesAdded: 1, NodesPeak: 2}
+	want := result.Scaling{Cost: (4260 + 3650) / 3600.0, NodeHours: (4260 + 3650) / 3600.0, ScaleUps: 1, NodesAdded: 1, NodesPeak: 2}
 	if diff := cmp.Diff(want, *got.Scaling, cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-9 })); diff != "" {
 		t.Errorf("without slack: -want +got:\n%s", diff)
 	}
@@ -76,7 +77,7 @@ func TestBurst(t *testing.T) {
 	}
 	// Of the 4260 s the slack is not there while the first node for it boots, and for
 	// 120 s after the burst has taken its place.
-	if want := (4260 - 240) / 4260.0; math.Abs(got.Scaling.Slack.Mean-want) > 1e-9 || got.Scaling.Slack.Least != 0 {
+	if want := (4260 - 240) / 4260.0; math.Abs(got.Scaling.Slack.Mean-want) > 1e-9 || got.Scaling.Slack.Min != 0 {
 		t.Errorf("slack kept %+v, want a mean of %v", got.Scaling.Slack, want)
 	}
 }

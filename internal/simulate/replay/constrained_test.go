@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
 
 // poolNode is a node of 4 cores of the pool web.
@@ -29,7 +30,7 @@ func podOn(name, node, app, spec string) string {
 	return fmt.Sprintf("apiVersion: v1\nkind: Pod\nmetadata: {name: %s, labels: {app: %s}}\nspec: {nodeName: %q, %s}\n---\n", name, app, node, spec)
 }
 
-func runManifests(t *testing.T, a *Autoscaler, text string) (Outcome, map[string]string) {
+func runManifests(t *testing.T, a *Autoscaler, text string) (result.Run, map[string]string) {
 	t.Helper()
 	objects, err := manifest.Read([]string{"-"}, strings.NewReader(text))
 	if err != nil {

@@ -4,41 +4,12 @@ import (
 	"math"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/outcome"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
 
 // maxPoints is how many points a course has at most: as many as a chart can show
 // and a document can carry, however long the run is.
 const maxPoints = 240
-
-// Course is how a run went: what it looked like over time, and where its nodes
-// stood.
-type Course struct {
-	// EverySeconds is how far apart the points are. Point i is the mean over the
-	// steps from i times that on, up to the next point.
-	EverySeconds int64
-	// OverloadedNodes is how many nodes were short of CPU or memory.
-	OverloadedNodes []float64
-	// OvercommittedNodes is how many nodes had pods whose limits are more than the
-	// node has, of CPU or of memory: what may come to overload.
-	OvercommittedNodes []float64
-	// PendingPods is how many pods waited for a node.
-	PendingPods []float64
-	// NodesUsed is how many nodes had pods.
-	NodesUsed []float64
-	// NodesThere is how many nodes there were, if an autoscaler makes them; SlackKept
-	// what part of the slack that it is to hold was there, if it holds any.
-	NodesThere []float64
-	SlackKept  []float64
-	// CPULimitRatios and MemoryLimitRatios are of each node that had pods the limits
-	// over what it has, the mean over the time it had them, the highest first.
-	CPULimitRatios    []float64
-	MemoryLimitRatios []float64
-	// MeanRisks and HighestRisks are the risk of the nodes that had pods, every
-	// RiskEverySeconds.
-	RiskEverySeconds int64
-	MeanRisks        []float64
-	HighestRisks     []float64
-}
 
 // course records the course of a run. A nil one records nothing.
 type course struct {
@@ -119,12 +90,12 @@ func (c *course) endStep(second int64, waiting int) {
 }
 
 // course returns what was recorded, of nodes as they were summed up.
-func (c *course) course(sums *outcome.Run) *Course {
+func (c *course) course(sums *outcome.Totals) *result.TimeSeries {
 	if c == nil {
 		return nil
 	}
 	cpu, memory := sums.LimitRatios()
-	course := &Course{
+	course := &result.TimeSeries{
 		EverySeconds:       c.every,
 		OverloadedNodes:    c.series(func(p *point) float64 { return p.overloaded }),
 		OvercommittedNodes: c.series(func(p *point) float64 { return p.overcommitted }),
@@ -134,7 +105,7 @@ func (c *course) course(sums *outcome.Run) *Course {
 		RiskEverySeconds: c.risks.every, MeanRisks: rounded(c.risks.means), HighestRisks: rounded(c.risks.highest),
 	}
 	if c.scales {
-		course.NodesThere = c.series(func(p *point) float64 { return p.there })
+		course.Nodes = c.series(func(p *point) float64 { return p.there })
 	}
 	if c.keeps {
 		course.SlackKept = c.series(func(p *point) float64 { return p.kept })

@@ -8,6 +8,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/outcome"
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/trace"
 )
 
@@ -24,12 +25,12 @@ func TestCourseByHand(t *testing.T) {
 		},
 	}
 	o := options(t, "default", "constant:mean=3,max=4", 1)
-	if got := outcomeOf(t, FromTrace(cluster, usage.Limits{CPU: 2, Memory: 2}, 1), o).Course; got != nil {
+	if got := outcomeOf(t, FromTrace(cluster, usage.Limits{CPU: 2, Memory: 2}, 1), o).TimeSeries; got != nil {
 		t.Errorf("%+v that nobody asked for", got)
 	}
 	o.Course = true
 	later := append([]float64{0}, slices.Repeat([]float64{1}, 10)...)
-	want := &Course{
+	want := &result.TimeSeries{
 		EverySeconds: 60, OverloadedNodes: later, OvercommittedNodes: later, PendingPods: later,
 		NodesUsed: slices.Repeat([]float64{2}, 11),
 		// (4 + 10 x 6) / 11 of 4, (8 + 10 x 16) / 11 of 16
@@ -41,7 +42,7 @@ func TestCourseByHand(t *testing.T) {
 		MeanRisks:        append([]float64{0.5}, slices.Repeat([]float64{0.667}, 10)...),
 		HighestRisks:     append([]float64{0.5}, slices.Repeat([]float64{0.833}, 10)...),
 	}
-	if diff := cmp.Diff(want, outcomeOf(t, FromTrace(cluster, usage.Limits{CPU: 2, Memory: 2}, 1), o).Course); diff != "" {
+	if diff := cmp.Diff(want, outcomeOf(t, FromTrace(cluster, usage.Limits{CPU: 2, Memory: 2}, 1), o).TimeSeries); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -63,7 +64,7 @@ func TestCourseOfLongRun(t *testing.T) {
 		c.node(has, 0, outcome.Step{})
 		c.endStep(i*Step, int(i%3))
 	}
-	got := c.course(&outcome.Run{})
+	got := c.course(&outcome.Totals{})
 	points := (steps + 2) / 3
 	if len(got.NodesUsed) != points || points > maxPoints {
 		t.Fatalf("%d points, want %d, at most %d", len(got.NodesUsed), points, maxPoints)

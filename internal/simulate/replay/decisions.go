@@ -147,7 +147,7 @@ func (k *decision) try(ctx context.Context, r *run, number int32) error {
 		return err
 	}
 	k.trials++
-	k.scores, k.found.TriedSecond = &scores, r.now
+	k.scores, k.found.AttemptSecond = &scores, r.now
 	return nil
 }
 
@@ -178,7 +178,7 @@ func (d *decisions) result(r *run) []result.Decision {
 			continue // it has not come
 		}
 		p, is := &r.Pods[number], kept.found
-		is.Arrival, is.Why, is.Pod = d.numbers[number], kept.why, facts.Name(p.Object)
+		is.Arrival, is.Selection, is.Pod = d.numbers[number], kept.why, facts.Name(p.Object)
 		is.CPURequest, is.CPULimit = p.Wants.CPURequest, p.Wants.CPULimit
 		is.MemoryRequest, is.MemoryLimit = p.Wants.MemoryRequest, p.Wants.MemoryLimit
 		is.ArrivedSecond, is.WaitedSeconds = p.Arrival, max(r.now-p.Arrival, 0)

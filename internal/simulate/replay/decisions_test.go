@@ -17,12 +17,12 @@ import (
 
 // placements returns where the pods of a run go, in the order in which they do, and
 // its outcome without what is recorded.
-func placements(t *testing.T, input Input, o Options) ([]string, Outcome) {
+func placements(t *testing.T, input Input, o Options) ([]string, result.Run) {
 	t.Helper()
 	var all []string
 	o.Placed = func(pod, node string) { all = append(all, pod+" "+node) }
 	got := outcomeOf(t, input, o)
-	got.Course, got.NodeUse, got.Decisions = nil, nil, nil
+	got.TimeSeries, got.NodeUse, got.Decisions = nil, nil, nil
 	return all, got
 }
 
@@ -82,7 +82,7 @@ func TestDecisionsByHand(t *testing.T) {
 		if is.Arrival != i+1 || is.Nodes != 3 || is.Node != nodes.nodes[cluster.Pods[i].Name] {
 			t.Errorf("%+v", is)
 		}
-		if i < 8 && (is.WaitedSeconds != 0 || is.Feasible == 0 || is.Scores[0].Node != is.Node || is.TriedSecond != int64(i)) {
+		if i < 8 && (is.WaitedSeconds != 0 || is.Feasible == 0 || is.Scores[0].Node != is.Node || is.AttemptSecond != int64(i)) {
 			t.Errorf("%+v", is)
 		}
 		for _, score := range is.Scores {
@@ -103,7 +103,7 @@ func TestDecisionsByHand(t *testing.T) {
 	}
 	// It comes at 60 s, when pods are everywhere, and gets c at 300 s.
 	waits := decisions[8]
-	if waits.Node != "c" || waits.WaitedSeconds != 240 || waits.TriedSecond != 300 || waits.Feasible != 1 || len(waits.Scores) != 1 || waits.Why != result.LargePod {
+	if waits.Node != "c" || waits.WaitedSeconds != 240 || waits.AttemptSecond != 300 || waits.Feasible != 1 || len(waits.Scores) != 1 || waits.Selection != result.LargePod {
 		t.Errorf("%+v", waits)
 	}
 	if diff := cmp.Diff([]result.NodesReason{{Filter: "NodeResourcesFit", Reason: "Insufficient cpu", Nodes: 2}}, waits.Reasons); diff != "" {
@@ -130,7 +130,7 @@ func TestDecisionsOfTheSamePods(t *testing.T) {
 		var chosen []int
 		waited := 0
 		for _, is := range outcomeOf(t, FromTrace(spec.Cluster(3), usage.Limits{CPU: 2, Memory: 2}, 3), o).Decisions {
-			if is.Why == result.WaitedPod {
+			if is.Selection == result.WaitedPod {
 				waited++
 			} else {
 				chosen = append(chosen, is.Arrival)
@@ -165,7 +165,7 @@ func TestManyTrials(t *testing.T) {
 	o := options(t, "default", "constant:mean=0.5", 1)
 	o.Course, o.Tail = true, 4800
 	got := outcomeOf(t, input, o).Decisions[1]
-	if got.Node != "a" || got.WaitedSeconds != 3999 || len(got.Scores) != 0 || got.Feasible != 0 || got.TriedSecond >= 600 {
+	if got.Node != "a" || got.WaitedSeconds != 3999 || len(got.Scores) != 0 || got.Feasible != 0 || got.AttemptSecond >= 600 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -26,7 +26,7 @@ func (u *nodeUse) node(number int, has outcome.Node, pods int, step outcome.Step
 	for number >= len(u.cpu) { // nodes that an autoscaler has added
 		u.cpu, u.memory = append(u.cpu, risk.Observed{}), append(u.memory, risk.Observed{})
 	}
-	u.cpu[number].Add(part(step.CPUGot, has.CPU))
+	u.cpu[number].Add(part(step.CPUGranted, has.CPU))
 	u.memory[number].Add(part(step.MemoryKept, has.Memory))
 }
 
@@ -52,36 +52,36 @@ func useOf(observed []risk.Observed, nodes []node) result.ResourceUse {
 		distances = append(distances, observed[i].Distance(risk.Fit(load, 1)))
 	}
 	use := result.ResourceUse{
-		Means: rounded(means), Deviations: rounded(deviations), Distances: rounded(distances), Telling: []result.TellingNode{},
-		Distance: result.Distribution(outcome.Describe(slices.Clone(distances))),
+		Means: rounded(means), Deviations: rounded(deviations), Distances: rounded(distances), Notable: []result.NotableNode{},
+		Distance: outcome.Describe(slices.Clone(distances)),
 	}
 	if len(used) == 0 {
 		return use
 	}
 	tell := func(why string, at int) {
 		name := nodes[used[at]].name
-		for i := range use.Telling {
-			if use.Telling[i].Node == name {
-				use.Telling[i].Why = append(use.Telling[i].Why, why)
+		for i := range use.Notable {
+			if use.Notable[i].Node == name {
+				use.Notable[i].Reasons = append(use.Notable[i].Reasons, why)
 				return
 			}
 		}
-		use.Telling = append(use.Telling, tellingNode(name, why, &observed[used[at]]))
+		use.Notable = append(use.Notable, notableNode(name, why, &observed[used[at]]))
 	}
 	tell(result.TypicalNode, medianAt(means))
 	tell(result.BusiestNode, highestAt(means))
-	tell(result.VaryingNode, highestAt(deviations))
-	tell(result.UnlikeNode, highestAt(distances))
+	tell(result.MostVariableNode, highestAt(deviations))
+	tell(result.WorstFitNode, highestAt(distances))
 	return use
 }
 
-// tellingNode describes one node.
-func tellingNode(name, why string, observed *risk.Observed) result.TellingNode {
+// notableNode describes one node.
+func notableNode(name, why string, observed *risk.Observed) result.NotableNode {
 	load := observed.Load()
 	fitted := risk.Fit(load, 1)
 	alpha, beta := fitted.Parameters()
-	return result.TellingNode{
-		Node: name, Why: []string{why}, Steps: observed.Count(),
+	return result.NotableNode{
+		Node: name, Reasons: []string{why}, Steps: observed.Count(),
 		Mean: round(load.Mean), Deviation: round(load.StdDev), Distance: round(observed.Distance(fitted)),
 		Alpha: significant(alpha), Beta: significant(beta),
 		Observed: rounded(observed.Histogram(result.UseBins)), Fitted: rounded(fitted.Histogram(result.UseBins)),

@@ -36,14 +36,14 @@ func TestNodeUseByHand(t *testing.T) {
 		t.Error(diff)
 	}
 	// The lower median is b; a has the highest of everything.
-	if len(got.CPU.Telling) != 2 {
-		t.Fatalf("%+v", got.CPU.Telling)
+	if len(got.CPU.Notable) != 2 {
+		t.Fatalf("%+v", got.CPU.Notable)
 	}
-	b, a := got.CPU.Telling[0], got.CPU.Telling[1]
+	b, a := got.CPU.Notable[0], got.CPU.Notable[1]
 	if diff := cmp.Diff([]string{"b", "a"}, []string{b.Node, a.Node}); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{result.BusiestNode, result.VaryingNode, result.UnlikeNode}, a.Why); diff != "" {
+	if diff := cmp.Diff([]string{result.BusiestNode, result.MostVariableNode, result.WorstFitNode}, a.Reasons); diff != "" {
 		t.Error(diff)
 	}
 	if a.Steps != 11 || a.Observed[4] != 0.091 || a.Observed[9] != 0.909 || a.Alpha <= 0 || a.Beta <= 0 || a.Distance <= 0.2 {

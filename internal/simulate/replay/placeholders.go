@@ -8,6 +8,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/trace"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
@@ -65,15 +66,6 @@ func requested(pod *v1.Pod) trace.Amounts {
 	return trace.Amounts{CPU: of(v1.ResourceCPU), Memory: of(v1.ResourceMemory), GPU: of(GPU)}
 }
 
-// Slack is what of a policy's target was there: placeholders that are on nodes, as
-// a part of the target, that of CPU or of memory, whichever is smaller; never more
-// than 1.
-type Slack struct {
-	// Mean over the time in which there was a target. Least from when all of it was
-	// there for the first time; 0 if that never was.
-	Mean, Least float64
-}
-
 // kept adds up what is kept over time.
 type kept struct {
 	// part is what was there when the autoscaler last looked, at a second.
@@ -125,6 +117,6 @@ func (k *kept) until(now int64) {
 	k.since = now
 }
 
-func (k *kept) slack() *Slack {
-	return &Slack{Mean: part(k.sum, k.seconds), Least: k.least}
+func (k *kept) slack() *result.SlackKept {
+	return &result.SlackKept{Mean: part(k.sum, k.seconds), Min: k.least}
 }

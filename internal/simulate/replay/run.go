@@ -21,27 +21,6 @@ import (
 // never is after every run.
 const never = math.MaxInt64
 
-// Outcome is what came of a run.
-type Outcome struct {
-	outcome.Result
-	// Scheduled is how many pods found a node, those that ran from the start not
-	// among them; Outside how many had not come when the run was interrupted.
-	Scheduled, Outside int
-	// Reasons are why pods found no node, each with how many pods it concerns.
-	Reasons map[string]int
-	// Seconds is for how long the cluster was looked at. Interrupted: that is not
-	// to the end.
-	Seconds     int64
-	Interrupted bool
-	// Course is how it went, NodeUse what its nodes used, and Decisions where some of
-	// its pods went, if that was asked for.
-	Course    *Course
-	NodeUse   *result.NodeUse
-	Decisions []result.Decision
-	// Scaling is what an autoscaler did, nil without one.
-	Scaling *Scaling
-}
-
 // run is the state of a run.
 type run struct {
 	Input
@@ -66,7 +45,7 @@ type run struct {
 
 	evaluator outcome.Evaluator
 	scratch   []outcome.Pod
-	sums      outcome.Run
+	sums      outcome.Totals
 	scheduled int
 	found     []int32 // the pods that the scheduler has found a node for
 	course    *course
@@ -111,14 +90,14 @@ func newPod(use *usage.Model, number int32, p *Pod) pod {
 
 // Run runs the input. If ctx ends before the run does, the outcome is of the time
 // until then, and says so.
-func Run(ctx context.Context, input Input, options Options) (Outcome, error) {
+func Run(ctx context.Context, input Input, options Options) (result.Run, error) {
 	r := &run{Input: input, Options: options, byName: map[string]int32{}, load: newMonitoring(options.Metrics), interrupted: func() bool { return ctx.Err() != nil }}
 	// A scheduling cycle that is cut short finds fewer nodes than there are: what
 	// was begun is ended.
 	whole, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	if err := r.prepare(whole); err != nil {
-		return Outcome{}, err
+		return result.Run{}, err
 	}
 	for !r.interrupted() {
 		next := min(r.nextArrival(), r.nextBoot(), r.ends.next(), r.load.next(), r.nextStep, r.scaler.next())
@@ -128,7 +107,7 @@ func Run(ctx context.Context, input Input, options Options) (Outcome, error) {
 		}
 		r.now = next
 		if err := r.second(whole); err != nil {
-			return Outcome{}, err
+			return result.Run{}, err
 		}
 	}
 	return r.outcome(true), nil
@@ -362,12 +341,12 @@ func (r *run) step() {
 		}
 		step, _, _ := r.evaluator.Step(n.has, r.scratch)
 		if r.now >= 0 {
-			r.sums.Node(i, n.has, len(n.pods), Step, step)
+			r.sums.AddStep(i, n.has, len(n.pods), Step, step)
 			r.course.node(n.has, len(n.pods), step)
 			r.use.node(i, n.has, len(n.pods), step)
 		}
 		if measure {
-			r.load.measured(n.name, r.now, part(step.CPUGot, n.machineCPU), part(step.MemoryKept, n.has.MachineMemory))
+			r.load.measured(n.name, r.now, part(step.CPUGranted, n.machineCPU), part(step.MemoryKept, n.has.MachineMemory))
 			measured = append(measured, n.name)
 		}
 	}
@@ -393,13 +372,13 @@ func part(a, b float64) float64 {
 }
 
 // outcome returns what came of the run so far.
-func (r *run) outcome(interrupted bool) Outcome {
+func (r *run) outcome(interrupted bool) result.Run {
 	reasons := map[string]int{}
 	waiting := make(map[int32]bool, len(r.queue.waiting))
 	for _, number := range r.queue.waiting {
 		p := &r.pods[number]
 		waiting[number] = true
-		r.sums.Unschedulable(float64(p.waited + max(r.now-p.waits, 0)))
+		r.sums.AddUnschedulable(float64(p.waited + max(r.now-p.waits, 0)))
 		reasons[r.queue.why[number]+r.scaler.why(number)]++
 		if p.placed {
 			r.scheduled-- // it had a node once, and has none in the end
@@ -407,13 +386,13 @@ func (r *run) outcome(interrupted bool) Outcome {
 	}
 	for _, number := range r.found {
 		if !waiting[number] {
-			r.sums.Scheduled(float64(r.pods[number].waited))
+			r.sums.AddScheduled(float64(r.pods[number].waited))
 		}
 	}
-	return Outcome{
-		Result: r.sums.Result(), Scheduled: r.scheduled, Outside: len(r.arrivals) - r.arrived,
+	return result.Run{
+		Outcome: r.sums.Result(), Scheduled: r.scheduled, NotArrived: len(r.arrivals) - r.arrived,
 		Reasons: reasons, Seconds: max(r.now, 0), Interrupted: interrupted,
-		Course: r.course.course(&r.sums), NodeUse: r.use.result(r.nodes), Decisions: r.decisions.result(r),
+		TimeSeries: r.course.course(&r.sums), NodeUse: r.use.result(r.nodes), Decisions: r.decisions.result(r),
 		Scaling: r.scaler.scaling(r),
 	}
 }

@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/outcome"
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/profiles"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/trace"
 	"github.com/plimsoll-k8s/plimsoll/internal/trace/generate"
 )
@@ -49,13 +49,13 @@ func needs(name string, cores, memory, arrival, end int64) trace.Pod {
 	return trace.Pod{Name: name, Request: trace.Amounts{CPU: cores * 1000, Memory: memory * gib}, Arrival: arrival, Start: arrival, End: end}
 }
 
-func outcomeOf(t *testing.T, input Input, o Options) Outcome {
+func outcomeOf(t *testing.T, input Input, o Options) result.Run {
 	t.Helper()
-	result, err := Run(t.Context(), input, o)
+	run, err := Run(t.Context(), input, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return result
+	return run
 }
 
 // Two nodes of 4 cores and 16 GiB, two pods of 2 cores and 4 GiB, limits twice
@@ -75,14 +75,14 @@ func TestByHand(t *testing.T) {
 	}
 	o := options(t, "default", "constant:mean=3,max=4", 1)
 	got := outcomeOf(t, FromTrace(cluster, usage.Limits{CPU: 2, Memory: 2}, 1), o)
-	want := Outcome{
-		Result: outcome.Result{
+	want := result.Run{
+		Outcome: result.Outcome{
 			// One node with limits of 4 cores all the time; one with 4 in the first minute
 			// and 6 for 10 minutes: (4 + 60) / 11 / 4.
-			CPULimitRatio:     outcome.Distribution{Mean: (1 + 64.0/44) / 2, P50: (1 + 64.0/44) / 2, P95: 1 + 0.95*20/44, Max: 64.0 / 44},
+			CPULimitRatio:     result.Distribution{Mean: (1 + 64.0/44) / 2, P50: (1 + 64.0/44) / 2, P95: 1 + 0.95*20/44, Max: 64.0 / 44},
 			CPULimitRatioPeak: 1.5,
 			// 8 GiB of 16, and on the other 16 for 10 minutes.
-			MemoryLimitRatio:     outcome.Distribution{Mean: (0.5 + 10.5/11) / 2, P50: (0.5 + 10.5/11) / 2, P95: 0.5 + 0.95*5/11, Max: 10.5 / 11},
+			MemoryLimitRatio:     result.Distribution{Mean: (0.5 + 10.5/11) / 2, P50: (0.5 + 10.5/11) / 2, P95: 0.5 + 0.95*5/11, Max: 10.5 / 11},
 			MemoryLimitRatioPeak: 1,
 			OverloadMinutes:      10, CPUOverloadMinutes: 10,
 			ThrottledCoreSeconds: 2 * 600,
@@ -216,7 +216,7 @@ func TestInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Pods came at 0, 100, 200 and 300.
-	if !got.Interrupted || got.Seconds != 300 || got.Scheduled != 4 || got.Outside != 6 {
+	if !got.Interrupted || got.Seconds != 300 || got.Scheduled != 4 || got.NotArrived != 6 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -334,7 +334,7 @@ func (r *run) remove(ctx context.Context, number int32) error {
 		r.queue.waiting = append(r.queue.waiting, pod)
 		r.queue.why[pod] = "its node was taken away"
 		r.queue.changed = true
-		r.sums.Moved()
+		r.sums.AddEviction()
 	}
 	n.up = false
 	delete(r.byName, n.name)

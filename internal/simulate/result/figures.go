@@ -1,143 +1,203 @@
 package result
 
-import (
-	"math"
+import "slices"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/bootstrap"
+// Direction is the direction in which a figure improves.
+type Direction uint8
+
+// The directions. A figure is neutral if neither more nor less is better by itself:
+// fewer nodes cost less but leave less capacity, and CPU withheld by a pod's own
+// limit does not depend on the scheduler.
+const (
+	LowerIsBetter Direction = iota
+	Neutral
 )
 
-// Level of the intervals.
-const Level = 0.95
+// Scale is the scale on which a figure is drawn.
+type Scale uint8
 
-// seedOfIntervals draws the resamples; it is not one of the seeds of runs.
-const seedOfIntervals = 1
+// The scales. Counts of harm, which differ by orders of magnitude, are logarithmic.
+const (
+	Linear Scale = iota
+	Logarithmic
+)
 
-// noise is how far two figures lie apart, as a part of them, that differ only in
-// the order in which they were added up.
-const noise = 1e-9
+// Requirement states which runs have a figure.
+type Requirement uint8
 
-// Named is a figure that runs are compared by.
-type Named struct {
-	// Name in documents, Label for people, with the unit.
-	Name, Label string
-	Of          func(*Run) float64
+// The requirements.
+const (
+	AnyRun Requirement = iota
+	WithAutoscaler
+	WithSlack
+)
+
+// Definition defines a figure by which runs are compared.
+type Definition struct {
+	// Name in documents.
+	Name string
+	// Label for people, and the unit of the values, empty for a plain count.
+	Label, Unit string
+	// Detail is set if the figure is a part of the preceding one.
+	Detail    bool
+	Direction Direction
+	Scale     Scale
+	Requires  Requirement
+	// Value returns the figure of a run that meets the requirement.
+	Value func(*Run) float64
 }
 
-// Figures are those that all runs have, in the order in which they are shown.
-var Figures = []Named{
-	{"overloadMinutes", "overload, node minutes", func(r *Run) float64 { return r.OverloadMinutes }},
-	{"cpuOverloadMinutes", "  of CPU", func(r *Run) float64 { return r.CPUOverloadMinutes }},
-	{"memoryOverloadMinutes", "  of memory", func(r *Run) float64 { return r.MemoryOverloadMinutes }},
-	{"throttledCoreSeconds", "throttled by nodes, core seconds", func(r *Run) float64 { return r.ThrottledCoreSeconds }},
-	{"limitedCoreSeconds", "held by own limits, core seconds", func(r *Run) float64 { return r.LimitedCoreSeconds }},
-	{"memoryOverruns", "memory overruns", func(r *Run) float64 { return float64(r.MemoryOverruns) }},
-	{"victims", "pods killed by them", func(r *Run) float64 { return float64(r.Victims) }},
-	{"unschedulable", "unschedulable pods", func(r *Run) float64 { return float64(r.Unschedulable) }},
-	{"nodesUsed", "nodes used, mean", func(r *Run) float64 { return r.NodesUsed }},
-	{"nodesUsedPeak", "nodes used, most", func(r *Run) float64 { return float64(r.NodesUsedPeak) }},
-	{"cpuLimitRatioP50", "CPU limit ratio, p50", func(r *Run) float64 { return r.CPULimitRatio.P50 }},
-	{"cpuLimitRatioP95", "CPU limit ratio, p95", func(r *Run) float64 { return r.CPULimitRatio.P95 }},
-	{"cpuLimitRatioMax", "CPU limit ratio, max", func(r *Run) float64 { return r.CPULimitRatio.Max }},
-	{"memoryLimitRatioP50", "memory limit ratio, p50", func(r *Run) float64 { return r.MemoryLimitRatio.P50 }},
-	{"memoryLimitRatioP95", "memory limit ratio, p95", func(r *Run) float64 { return r.MemoryLimitRatio.P95 }},
-	{"memoryLimitRatioMax", "memory limit ratio, max", func(r *Run) float64 { return r.MemoryLimitRatio.Max }},
-	{"pendingSecondsMean", "pending, mean seconds", func(r *Run) float64 { return r.PendingSeconds.Mean }},
-	{"pendingSecondsP95", "pending, p95 seconds", func(r *Run) float64 { return r.PendingSeconds.P95 }},
-	{"churn", "pods that had to move", func(r *Run) float64 { return float64(r.Churn) }},
+// Title returns the label with its unit.
+func (d *Definition) Title() string {
+	if d.Unit == "" {
+		return d.Label
+	}
+	return d.Label + ", " + d.Unit
 }
 
-// Compare works out the figures of all profiles from their runs, and how they
-// differ from those of the first.
-func (s *Scenario) Compare() error {
-	shown := s.Shown()
+// Figures defines all figures in display order.
+var Figures = []Definition{
+	{
+		Name: "overloadMinutes", Label: "overload", Unit: "node minutes", Scale: Logarithmic,
+		Value: func(r *Run) float64 { return r.OverloadMinutes },
+	},
+	{
+		Name: "cpuOverloadMinutes", Label: "CPU overload", Unit: "node minutes", Detail: true, Scale: Logarithmic,
+		Value: func(r *Run) float64 { return r.CPUOverloadMinutes },
+	},
+	{
+		Name: "memoryOverloadMinutes", Label: "memory overload", Unit: "node minutes", Detail: true, Scale: Logarithmic,
+		Value: func(r *Run) float64 { return r.MemoryOverloadMinutes },
+	},
+	{
+		Name: "throttledCoreSeconds", Label: "throttled by nodes", Unit: "core seconds", Scale: Logarithmic,
+		Value: func(r *Run) float64 { return r.ThrottledCoreSeconds },
+	},
+	{
+		Name: "limitedCoreSeconds", Label: "throttled by limits", Unit: "core seconds", Direction: Neutral, Scale: Logarithmic,
+		Value: func(r *Run) float64 { return r.LimitedCoreSeconds },
+	},
+	{
+		Name: "memoryOverruns", Label: "memory overruns", Scale: Logarithmic,
+		Value: func(r *Run) float64 { return float64(r.MemoryOverruns) },
+	},
+	{
+		Name: "victims", Label: "pods killed by memory overruns", Scale: Logarithmic,
+		Value: func(r *Run) float64 { return float64(r.Victims) },
+	},
+	{
+		Name: "unschedulable", Label: "unschedulable pods", Scale: Logarithmic,
+		Value: func(r *Run) float64 { return float64(r.Unschedulable) },
+	},
+	{
+		Name: "nodesUsed", Label: "nodes used", Unit: "mean", Direction: Neutral,
+		Value: func(r *Run) float64 { return r.NodesUsed },
+	},
+	{
+		Name: "nodesUsedPeak", Label: "nodes used", Unit: "peak", Direction: Neutral,
+		Value: func(r *Run) float64 { return float64(r.NodesUsedPeak) },
+	},
+	{
+		Name: "cpuLimitRatioP50", Label: "CPU limit ratio", Unit: "p50", Direction: Neutral,
+		Value: func(r *Run) float64 { return r.CPULimitRatio.P50 },
+	},
+	{
+		Name: "cpuLimitRatioP95", Label: "CPU limit ratio", Unit: "p95",
+		Value: func(r *Run) float64 { return r.CPULimitRatio.P95 },
+	},
+	{
+		Name: "cpuLimitRatioMax", Label: "CPU limit ratio", Unit: "max",
+		Value: func(r *Run) float64 { return r.CPULimitRatio.Max },
+	},
+	{
+		Name: "memoryLimitRatioP50", Label: "memory limit ratio", Unit: "p50", Direction: Neutral,
+		Value: func(r *Run) float64 { return r.MemoryLimitRatio.P50 },
+	},
+	{
+		Name: "memoryLimitRatioP95", Label: "memory limit ratio", Unit: "p95",
+		Value: func(r *Run) float64 { return r.MemoryLimitRatio.P95 },
+	},
+	{
+		Name: "memoryLimitRatioMax", Label: "memory limit ratio", Unit: "max",
+		Value: func(r *Run) float64 { return r.MemoryLimitRatio.Max },
+	},
+	{
+		Name: "pendingSecondsMean", Label: "pending", Unit: "mean seconds", Scale: Logarithmic,
+		Value: func(r *Run) float64 { return r.PendingSeconds.Mean },
+	},
+	{
+		Name: "pendingSecondsP95", Label: "pending", Unit: "p95 seconds", Scale: Logarithmic,
+		Value: func(r *Run) float64 { return r.PendingSeconds.P95 },
+	},
+	{
+		Name: "churn", Label: "rescheduled pods", Scale: Logarithmic,
+		Value: func(r *Run) float64 { return float64(r.Churn) },
+	},
+	{
+		Name: "cost", Label: "cost of nodes", Requires: WithAutoscaler,
+		Value: func(r *Run) float64 { return r.Scaling.Cost },
+	},
+	{
+		Name: "nodeHours", Label: "node hours", Requires: WithAutoscaler,
+		Value: func(r *Run) float64 { return r.Scaling.NodeHours },
+	},
+	{
+		Name: "scaleUps", Label: "scale-ups", Direction: Neutral, Requires: WithAutoscaler,
+		Value: func(r *Run) float64 { return float64(r.Scaling.ScaleUps) },
+	},
+	{
+		Name: "nodesAdded", Label: "nodes added", Direction: Neutral, Requires: WithAutoscaler,
+		Value: func(r *Run) float64 { return float64(r.Scaling.NodesAdded) },
+	},
+	{
+		Name: "nodesRemoved", Label: "nodes removed", Direction: Neutral, Requires: WithAutoscaler,
+		Value: func(r *Run) float64 { return float64(r.Scaling.NodesRemoved) },
+	},
+	{
+		Name: "nodesPeak", Label: "nodes", Unit: "peak", Direction: Neutral, Requires: WithAutoscaler,
+		Value: func(r *Run) float64 { return float64(r.Scaling.NodesPeak) },
+	},
+	{
+		Name: "slackKept", Label: "slack available", Unit: "mean fraction", Direction: Neutral, Requires: WithSlack,
+		Value: func(r *Run) float64 { return r.slackKept().Mean },
+	},
+	{
+		Name: "slackKeptLeast", Label: "slack available", Unit: "min fraction", Direction: Neutral, Requires: WithSlack,
+		Value: func(r *Run) float64 { return r.slackKept().Min },
+	},
+}
+
+// CommonFigures returns the definitions of the figures that every run has.
+func CommonFigures() []Definition { return figuresUpTo(AnyRun) }
+
+// figuresUpTo returns the definitions with no more than a requirement.
+func figuresUpTo(met Requirement) []Definition {
+	return slices.DeleteFunc(slices.Clone(Figures), func(d Definition) bool { return d.Requires > met })
+}
+
+// FigureByName returns the definition of a figure, and whether it exists.
+func FigureByName(name string) (Definition, bool) {
+	i := slices.IndexFunc(Figures, func(d Definition) bool { return d.Name == name })
+	if i < 0 {
+		return Definition{}, false
+	}
+	return Figures[i], true
+}
+
+// Definitions returns the figures that the runs of a scenario have, in display
+// order.
+func (s *Scenario) Definitions() []Definition {
+	met := AnyRun
 	for i := range s.Profiles {
-		profile := &s.Profiles[i]
-		profile.Figures = map[string]Figure{}
-		for _, named := range shown {
-			figure, ok, err := compare(named, s.Profiles[0].Runs, profile.Runs, i > 0)
-			if err != nil {
-				return err
-			}
-			if ok {
-				profile.Figures[named.Name] = figure
+		for j := range s.Profiles[i].Runs {
+			switch scaling := s.Profiles[i].Runs[j].Scaling; {
+			case scaling == nil:
+			case scaling.Slack == nil:
+				met = max(met, WithAutoscaler)
+			default:
+				met = WithSlack
 			}
 		}
 	}
-	return nil
-}
-
-// compare returns a figure, and whether there is any run to have it from.
-func compare(named Named, base, runs []Run, differs bool) (Figure, bool, error) {
-	counted := func(interrupted bool) []float64 {
-		var values []float64
-		for i := range runs {
-			if runs[i].Interrupted == interrupted {
-				values = append(values, named.Of(&runs[i]))
-			}
-		}
-		return values
-	}
-	values := counted(false)
-	if len(values) == 0 {
-		values = counted(true)
-	}
-	if len(values) == 0 {
-		return Figure{}, false, nil
-	}
-	figure := Figure{Mean: mean(values)}
-	if !differs {
-		return figure, true, nil
-	}
-	// Pairs of which both went to their end.
-	var a, b []float64
-	for i := range runs {
-		for j := range base {
-			if runs[i].Seed == base[j].Seed && !runs[i].Interrupted && !base[j].Interrupted {
-				of, other := named.Of(&base[j]), named.Of(&runs[i])
-				if math.Abs(other-of) <= noise*math.Abs(of) {
-					other = of
-				}
-				a, b = append(a, of), append(b, other)
-			}
-		}
-	}
-	difference, err := differenceOf(a, b)
-	figure.Difference = difference
-	return figure, true, err
-}
-
-// differenceOf returns the difference of pairs, nil if there are none.
-func differenceOf(a, b []float64) (*Difference, error) {
-	if len(a) == 0 {
-		return nil, nil
-	}
-	d := &Difference{Mean: mean(b) - mean(a)}
-	for i := range a {
-		switch {
-		case b[i] < a[i]:
-			d.Less++
-		case b[i] > a[i]:
-			d.More++
-		default:
-			d.Equal++
-		}
-	}
-	if len(a) < 2 {
-		return d, nil
-	}
-	interval, err := bootstrap.Paired(a, b, Level, seedOfIntervals)
-	if err != nil {
-		return nil, err
-	}
-	d.Mean = interval.Mean
-	d.Interval = &Interval{Low: interval.Low, High: interval.High, Clear: interval.Clear()}
-	return d, nil
-}
-
-func mean(values []float64) float64 {
-	var sum float64
-	for _, v := range values {
-		sum += v
-	}
-	return sum / float64(len(values))
+	return figuresUpTo(met)
 }

@@ -1,55 +1,53 @@
 package result
 
 // NodeUse is what the nodes of a run used in the steps in which they had pods, and
-// how near that comes to the beta distributions that LowRiskOverCommitment takes
-// it for.
+// how well the beta distributions of LowRiskOverCommitment fit it.
 type NodeUse struct {
 	CPU    ResourceUse `json:"cpu"`
 	Memory ResourceUse `json:"memory"`
 }
 
-// ResourceUse is the use of one resource, as fractions of what nodes have for pods.
+// ResourceUse is the use of one resource, as fractions of allocatable.
 type ResourceUse struct {
-	// Means, Deviations and Distances are of each node that had pods, in the order
-	// of the input: mean and standard deviation over its steps, and how far its
-	// values are from the beta distribution of that mean and deviation (the largest
-	// difference of the two cumulative distributions, in [0, 1]).
+	// Means, Deviations and Distances have a value for each node with pods, in the
+	// order of the input: mean and standard deviation over its steps, and the
+	// Kolmogorov distance of its values from the fitted beta distribution, in [0, 1].
 	Means      []float64 `json:"means"`
 	Deviations []float64 `json:"deviations"`
 	Distances  []float64 `json:"distances"`
-	// Distance is the distribution of these distances over nodes.
+	// Distance summarizes the distances over nodes.
 	Distance Distribution `json:"distance"`
-	// Telling are nodes that are worth a look.
-	Telling []TellingNode `json:"telling"`
+	// Notable are nodes with histograms.
+	Notable []NotableNode `json:"telling"`
 }
 
-// Why a node is worth a look.
+// Reasons why a node is notable.
 const (
-	TypicalNode = "typical"      // of the nodes the one of median mean
-	BusiestNode = "busiest"      // of the highest mean
-	VaryingNode = "most varying" // of the highest deviation
-	UnlikeNode  = "least like a beta"
+	TypicalNode      = "typical"           // median mean
+	BusiestNode      = "busiest"           // highest mean
+	MostVariableNode = "most varying"      // highest deviation
+	WorstFitNode     = "least like a beta" // highest distance
 )
 
-// UseBins is how many bins of equal width the histograms of use have.
+// UseBins is the number of bins of equal width in histograms of use.
 const UseBins = 20
 
-// TellingNode is the use of one node.
-type TellingNode struct {
+// NotableNode is the use of one node.
+type NotableNode struct {
 	Node string `json:"node"`
-	// Why it is shown, one or more of the constants.
-	Why []string `json:"why"`
-	// Steps is how many values there are.
+	// Reasons has one or more of the constants.
+	Reasons []string `json:"why"`
+	// Steps is the number of values.
 	Steps     int     `json:"steps"`
 	Mean      float64 `json:"mean"`
 	Deviation float64 `json:"deviation"`
 	Distance  float64 `json:"distance"`
-	// Alpha and Beta of the beta distribution, both 0 if use does not vary, or
-	// varies as much as it can.
+	// Alpha and Beta of the fitted distribution, both 0 if the use does not vary or
+	// varies as much as possible.
 	Alpha float64 `json:"alpha"`
 	Beta  float64 `json:"beta"`
-	// Observed are the parts of the values in each bin from 0 to 1, Fitted what the
-	// distribution says.
+	// Observed is the fraction of values in each bin from 0 to 1, Fitted that of the
+	// distribution.
 	Observed []float64 `json:"observed"`
 	Fitted   []float64 `json:"fitted"`
 }

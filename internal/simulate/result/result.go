@@ -1,15 +1,18 @@
-// Package result is what a what-if answers: a document with a version, for
-// programs, for gates and for reports. Nothing in it depends on when or how fast it
-// was made: the same input and seeds give the same bytes.
+// Package result defines the document that a what-if produces for programs, gates
+// and reports, and the figures by which runs are compared. The document does not
+// depend on when or how fast it was produced: the same input and seeds give the
+// same bytes.
 package result
 
 import (
 	"cmp"
 	"maps"
 	"slices"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/outcome"
 )
 
-// The version of the document. Fields are added to it and neither removed nor
+// Version and kind of the document. Fields may be added; no field is removed or
 // given another meaning.
 const (
 	APIVersion = "whatif.plimsoll.dev/v1"
@@ -20,158 +23,132 @@ const (
 type Result struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	// Source is what was run.
+	// Source is the simulated cluster.
 	Source Source `json:"source"`
-	// Assumed is what had to be supposed or generated, a sentence each.
+	// Assumed lists everything that was assumed or generated, one sentence each.
 	Assumed []string `json:"assumed"`
 	// Settings of the runs.
 	Settings Settings `json:"settings"`
-	// Profiles by name; the first is the one that the others are compared with.
+	// Profiles are the names of the compared profiles; the first is the baseline.
 	Profiles []string `json:"profiles"`
 	// Seeds of the runs: run i of every profile has seed i.
 	Seeds []uint64 `json:"seeds"`
-	// Scenarios are the combinations of limits and use.
+	// Scenarios are the combinations of limits and usage.
 	Scenarios []Scenario `json:"scenarios"`
-	// Interrupted: some runs do not go to their end, or were not begun.
+	// Interrupted is set if at least one run did not complete or did not start.
 	Interrupted bool `json:"interrupted"`
 }
 
-// Source is what was run.
+// Source describes the simulated cluster.
 type Source struct {
 	Name string `json:"name"`
-	// Nodes and Pods of the first seed.
+	// Nodes and Pods are counted with the first seed.
 	Nodes int `json:"nodes"`
 	Pods  int `json:"pods"`
 }
 
 // Settings of the runs.
 type Settings struct {
-	// StepSeconds is how often use is looked at, TailSeconds for how long runs go on
-	// after the last pod has come.
+	// StepSeconds is the interval at which usage is evaluated; TailSeconds is how long
+	// a run continues after the last pod has arrived.
 	StepSeconds int64   `json:"stepSeconds"`
 	TailSeconds int64   `json:"tailSeconds"`
 	Metrics     Metrics `json:"metrics"`
-	// Level of the intervals.
+	// Level is the confidence level of the intervals.
 	Level float64 `json:"level"`
-	// Autoscaler, if there was one.
+	// Autoscaler is nil without one.
 	Autoscaler *Autoscaler `json:"autoscaler,omitempty"`
 }
 
-// Metrics say how the scheduler got to know of load: how often it was measured, how
-// old a reading was when it arrived, and what its means and deviations were over.
+// Metrics describes the load measurements that the scheduler receives: their
+// interval, the delay until they arrive, and the window of means and deviations.
 type Metrics struct {
 	IntervalSeconds int64 `json:"intervalSeconds"`
 	DelaySeconds    int64 `json:"delaySeconds"`
 	WindowSeconds   int64 `json:"windowSeconds"`
 }
 
-// Scenario is one combination of limits and use.
+// Scenario is one combination of limits and usage.
 type Scenario struct {
-	// Limits is what pods without limits got, empty if that was not asked; Usage
-	// what pods use, in full.
+	// Limits are those given to pods without limits, empty if the source has limits.
+	// Usage is the complete specification of what pods use.
 	Limits   string    `json:"limits"`
 	Usage    string    `json:"usage"`
 	Profiles []Profile `json:"profiles"`
 }
 
-// Profile is what came of one profile in one scenario.
+// Profile has the results of one profile in one scenario.
 type Profile struct {
 	Name string `json:"name"`
-	// Slack is how much of it an autoscaler holds: a rate such as 10%, or the name of
-	// a file with a policy; empty if nobody asked.
+	// Slack is the slack that the autoscaler maintains: a rate such as 10%, or the
+	// name of a file with a policy; empty if none was requested.
 	Slack string `json:"slack,omitempty"`
-	// Figures by name, as listed by Figures.
+	// Figures by the names in Figures.
 	Figures map[string]Figure `json:"figures"`
 	// Runs in the order of the seeds.
 	Runs []Run `json:"runs"`
 }
 
-// Figure is one figure over all seeds.
+// Figure is the value of one figure over all seeds.
 type Figure struct {
-	// Mean over the runs that went to their end or, if none did, over those that
-	// were interrupted.
+	// Mean over the completed runs or, if none completed, over the interrupted ones.
 	Mean float64 `json:"mean"`
-	// Difference to the first profile.
+	// Difference from the baseline profile, nil for the baseline itself.
 	Difference *Difference `json:"difference,omitempty"`
 }
 
-// Difference of a figure to that of the first profile, run by run with the same
-// seeds.
+// Difference compares a figure with that of the baseline profile, run by run with
+// the same seeds.
 type Difference struct {
 	Mean float64 `json:"mean"`
-	// Low and High are where the mean is at the level of the settings; there is
-	// none with fewer than two seeds.
+	// Interval is the confidence interval of the mean, nil with fewer than two seeds.
 	Interval *Interval `json:"interval,omitempty"`
-	// Less, Equal and More count the seeds with which the figure is less than,
-	// equal to, and more than that of the first profile.
+	// Less, Equal and More count the seeds with which the figure is less than, equal
+	// to, and more than that of the baseline.
 	Less  int `json:"less"`
 	Equal int `json:"equal"`
 	More  int `json:"more"`
 }
 
-// Interval is where a mean is.
+// Interval is the confidence interval of a mean.
 type Interval struct {
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
-	// Clear: 0 is not in it.
-	Clear bool `json:"clear"`
+	// ExcludesZero is set if 0 is outside the interval: the difference is significant.
+	ExcludesZero bool `json:"clear"`
 }
 
-// Run is what came of one run. Package internal/algo/outcome says what its figures
-// mean.
+// Outcome has the sums and distributions of a run; Distribution summarizes values.
+type (
+	Outcome      = outcome.Result
+	Distribution = outcome.Distribution
+)
+
+// Run is the result of one run.
 type Run struct {
 	Seed uint64 `json:"seed"`
-	// Seconds of the cluster's life that were looked at. Interrupted: it was to be
-	// longer.
+	// Seconds is the simulated time. Interrupted is set if the run did not complete.
 	Seconds     int64 `json:"seconds"`
 	Interrupted bool  `json:"interrupted"`
-	// Scheduled pods found a node, unschedulable ones did not; Outside had not come
-	// when the run was interrupted.
-	Scheduled     int `json:"scheduled"`
-	Unschedulable int `json:"unschedulable"`
-	Outside       int `json:"outside"`
-	// Reasons for which pods found no node, with how many there are of each.
+	// Scheduled counts the pods that were placed by the scheduler and not evicted
+	// again without finding another node. NotArrived counts the pods that had not
+	// arrived when the run was interrupted.
+	Scheduled  int `json:"scheduled"`
+	NotArrived int `json:"outside"`
+	// Reasons counts unschedulable pods by reason.
 	Reasons map[string]int `json:"reasons"`
 
-	OverloadMinutes       float64 `json:"overloadMinutes"`
-	CPUOverloadMinutes    float64 `json:"cpuOverloadMinutes"`
-	MemoryOverloadMinutes float64 `json:"memoryOverloadMinutes"`
-	ThrottledCoreSeconds  float64 `json:"throttledCoreSeconds"`
-	LimitedCoreSeconds    float64 `json:"limitedCoreSeconds"`
-	MemoryOverruns        int     `json:"memoryOverruns"`
-	Victims               int     `json:"victims"`
-	NodesUsed             float64 `json:"nodesUsed"`
-	NodesUsedPeak         int     `json:"nodesUsedPeak"`
-	Churn                 int     `json:"churn"`
+	Outcome
 
-	CPULimitRatio    Distribution `json:"cpuLimitRatio"`
-	MemoryLimitRatio Distribution `json:"memoryLimitRatio"`
-	// The highest limit ratio of any node at any time.
-	CPULimitRatioPeak    float64      `json:"cpuLimitRatioPeak"`
-	MemoryLimitRatioPeak float64      `json:"memoryLimitRatioPeak"`
-	PendingSeconds       Distribution `json:"pendingSeconds"`
-
-	// Scaling is what an autoscaler did, if there was one.
+	// Scaling is nil without an autoscaler.
 	Scaling *Scaling `json:"scaling,omitempty"`
-
-	// Course is how the run went over time. The run with the first seed has it.
-	Course *Course `json:"course,omitempty"`
-	// NodeUse is what its nodes used, Decisions where some of its pods went and why.
-	// The run with the first seed has them.
-	NodeUse   *NodeUse   `json:"nodeUse,omitempty"`
-	Decisions []Decision `json:"decisions,omitempty"`
+	// TimeSeries, NodeUse and Decisions are recorded in the run with the first seed.
+	TimeSeries *TimeSeries `json:"course,omitempty"`
+	NodeUse    *NodeUse    `json:"nodeUse,omitempty"`
+	Decisions  []Decision  `json:"decisions,omitempty"`
 }
 
-// Distribution is what many values look like.
-type Distribution struct {
-	Mean float64 `json:"mean"`
-	P50  float64 `json:"p50"`
-	P95  float64 `json:"p95"`
-	Max  float64 `json:"max"`
-}
-
-// MostReasons returns the reasons for which pods found no node, that of most pods
-// first.
+// MostReasons returns the reasons for unschedulable pods, the most frequent first.
 func (r *Run) MostReasons() []string {
 	return slices.SortedFunc(maps.Keys(r.Reasons), func(a, b string) int {
 		return cmp.Or(cmp.Compare(r.Reasons[b], r.Reasons[a]), cmp.Compare(a, b))

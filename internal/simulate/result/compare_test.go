@@ -16,7 +16,7 @@ func scenario(t *testing.T, base, other []Run) *Scenario {
 }
 
 func run(seed uint64, victims int, interrupted bool) Run {
-	return Run{Seed: seed, Victims: victims, Interrupted: interrupted}
+	return Run{Seed: seed, Interrupted: interrupted, Outcome: Outcome{Victims: victims}}
 }
 
 func TestCompare(t *testing.T) {
@@ -25,11 +25,11 @@ func TestCompare(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	// Each pair differs by 3, so that the interval is that one value.
-	want := Figure{Mean: 4, Difference: &Difference{Mean: -3, Interval: &Interval{Low: -3, High: -3, Clear: true}, Less: 3}}
+	want := Figure{Mean: 4, Difference: &Difference{Mean: -3, Interval: &Interval{Low: -3, High: -3, ExcludesZero: true}, Less: 3}}
 	if got := s.Profiles[1].Figures["victims"]; !cmp.Equal(got, want) {
 		t.Errorf("%+v", cmp.Diff(want, got))
 	}
-	if got := s.Profiles[1].Figures["churn"].Difference; got.Interval.Clear || got.Equal != 3 {
+	if got := s.Profiles[1].Figures["churn"].Difference; got.Interval.ExcludesZero || got.Equal != 3 {
 		t.Errorf("equal ones differ: %+v", got)
 	}
 }
@@ -67,9 +67,9 @@ func TestMostReasons(t *testing.T) {
 // What differs only by the order of additions does not differ.
 func TestCompareNoise(t *testing.T) {
 	third := 1.0 / 3
-	base := []Run{{Seed: 1, LimitedCoreSeconds: 3e5 * third}, {Seed: 2, LimitedCoreSeconds: 1e5}}
-	other := []Run{{Seed: 1, LimitedCoreSeconds: 3e5*third + 1e-10}, {Seed: 2, LimitedCoreSeconds: 1e5 + 1e-10}}
-	if got := scenario(t, base, other).Profiles[1].Figures["limitedCoreSeconds"].Difference; got.Equal != 2 || got.Interval.Clear {
+	base := []Run{{Seed: 1, Outcome: Outcome{LimitedCoreSeconds: 3e5 * third}}, {Seed: 2, Outcome: Outcome{LimitedCoreSeconds: 1e5}}}
+	other := []Run{{Seed: 1, Outcome: Outcome{LimitedCoreSeconds: 3e5*third + 1e-10}}, {Seed: 2, Outcome: Outcome{LimitedCoreSeconds: 1e5 + 1e-10}}}
+	if got := scenario(t, base, other).Profiles[1].Figures["limitedCoreSeconds"].Difference; got.Equal != 2 || got.Interval.ExcludesZero {
 		t.Errorf("%+v", got)
 	}
 }

@@ -6,23 +6,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestRun(t *testing.T) {
-	var r Run
+func TestTotals(t *testing.T) {
+	var r Totals
 	node := Node{CPU: 4000, Memory: 8 * gib}
 	// A step of a minute: node 0 is promised 8000 of 4000 and short of 500, node 1
 	// promised 2000 and out of memory, node 2 empty.
-	r.Node(0, node, 3, 60, Step{CPULimits: 8000, MemoryLimits: 8 * gib, ThrottledByNode: 500, ThrottledByLimit: 100})
-	r.Node(1, node, 2, 60, Step{CPULimits: 2000, MemoryLimits: 16 * gib, Victims: 2})
-	r.Node(2, node, 0, 60, Step{})
+	r.AddStep(0, node, 3, 60, Step{CPULimits: 8000, MemoryLimits: 8 * gib, ThrottledByNode: 500, ThrottledByLimit: 100})
+	r.AddStep(1, node, 2, 60, Step{CPULimits: 2000, MemoryLimits: 16 * gib, Victims: 2})
+	r.AddStep(2, node, 0, 60, Step{})
 	r.EndStep(60)
 	// Half a minute: node 0 is promised 4000 and out of both, the others are empty.
-	r.Node(0, node, 1, 30, Step{CPULimits: 4000, MemoryLimits: 4 * gib, ThrottledByNode: 1000, Victims: 1})
+	r.AddStep(0, node, 1, 30, Step{CPULimits: 4000, MemoryLimits: 4 * gib, ThrottledByNode: 1000, Victims: 1})
 	r.EndStep(30)
 	for _, seconds := range []float64{0, 0, 10, 30} {
-		r.Scheduled(seconds)
+		r.AddScheduled(seconds)
 	}
-	r.Unschedulable(60)
-	r.Moved()
+	r.AddUnschedulable(60)
+	r.AddEviction()
 	want := Result{
 		// node 0: (2 x 60 + 1 x 30) / 90 = 5/3, node 1: 0.5; the mean 13/12, the median too,
 		// p95 0.5 + 0.95 x 7/6
@@ -48,7 +48,7 @@ func TestRun(t *testing.T) {
 	if diff := cmp.Diff(want, r.Result(), cmp.Comparer(near)); diff != "" {
 		t.Errorf("the second time: %s", diff)
 	}
-	if got := new(Run).Result(); got != (Result{}) {
+	if got := new(Totals).Result(); got != (Result{}) {
 		t.Errorf("an empty run: %+v", got)
 	}
 }
@@ -57,7 +57,7 @@ func TestQuantile(t *testing.T) {
 	values := []float64{1, 2, 4, 8}
 	// at 3p: 0.5 is at 1.5, between 2 and 4
 	for p, want := range map[float64]float64{0: 1, 0.5: 3, 1: 8, 1.0 / 3: 2, 0.9: 4 + 0.7*4} {
-		if got := Quantile(values, p); !near(got, want) {
+		if got := quantile(values, p); !near(got, want) {
 			t.Errorf("quantile %v is %v, want %v", p, got, want)
 		}
 	}

@@ -8,7 +8,10 @@ import (
 
 // scaledRun is a run that cost so much and in which pods waited so long.
 func scaledRun(seed uint64, cost, pending float64) Run {
-	return Run{Seed: seed, PendingSeconds: Distribution{Mean: pending, P95: 2 * pending}, Scaling: &Scaling{Cost: cost, Slack: &Slack{Mean: 0.5}}}
+	return Run{
+		Seed: seed, Outcome: Outcome{PendingSeconds: Distribution{Mean: pending, P95: 2 * pending}},
+		Scaling: &Scaling{Cost: cost, Slack: &SlackKept{Mean: 0.5}},
+	}
 }
 
 // Costs of 10 and 12, waits of 30 and 30 s; and then an interrupted run, which does
@@ -26,9 +29,9 @@ func TestFrontier(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Point{
-		{Name: "a", Slack: "0%", Cost: 11, Pending: 30, P95: 60, Kept: 0.5, CostInterval: got[0].CostInterval, PendingInterval: &Interval{Low: 30, High: 30, Clear: true}},
-		{Name: "b", Slack: "5%", Cost: 20, Pending: 3, P95: 6, Kept: 0.5},
+	want := []FrontierPoint{
+		{Name: "a", Slack: "0%", Cost: 11, Pending: 30, PendingP95: 60, SlackKept: 0.5, CostInterval: got[0].CostInterval, PendingInterval: &Interval{Low: 30, High: 30, ExcludesZero: true}},
+		{Name: "b", Slack: "5%", Cost: 20, Pending: 3, PendingP95: 6, SlackKept: 0.5},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -44,21 +47,21 @@ func TestFrontier(t *testing.T) {
 
 // Figures of autoscalers are shown where there was one, those of slack where there
 // was a policy, and Compare has all that are shown.
-func TestShown(t *testing.T) {
+func TestDefinitions(t *testing.T) {
 	scaled := Run{Seed: 1, Scaling: &Scaling{Cost: 7}}
 	for name, tc := range map[string]struct {
 		runs []Run
 		want int
 	}{
-		"none":       {[]Run{{Seed: 1}}, len(Figures)},
-		"autoscaler": {[]Run{scaled}, len(Figures) + 6},
-		"slack":      {[]Run{scaledRun(1, 7, 1)}, len(AllFigures())},
+		"none":       {[]Run{{Seed: 1}}, len(CommonFigures())},
+		"autoscaler": {[]Run{scaled}, len(CommonFigures()) + 6},
+		"slack":      {[]Run{scaledRun(1, 7, 1)}, len(Figures)},
 	} {
 		s := &Scenario{Profiles: []Profile{{Runs: tc.runs}}}
 		if err := s.Compare(); err != nil {
 			t.Fatal(err)
 		}
-		if got := len(s.Shown()); got != tc.want || len(s.Profiles[0].Figures) != tc.want {
+		if got := len(s.Definitions()); got != tc.want || len(s.Profiles[0].Figures) != tc.want {
 			t.Errorf("%s: %d figures shown and %d there, want %d", name, got, len(s.Profiles[0].Figures), tc.want)
 		}
 		if cost, ok := s.Profiles[0].Figures["cost"]; ok != (name != "none") || ok && cost.Mean != 7 {
