@@ -18,6 +18,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
 	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
@@ -96,7 +97,7 @@ func TestLoadFromAFile(t *testing.T) {
 	if err := os.WriteFile(file, now(t), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	args := &config.LowRiskOverCommitmentArgs{MetricProvider: config.MetricProvider{Type: config.MetricProviderFile, Address: file}}
+	args := &config.LowRiskOverCommitmentArgs{MetricProvider: metricprovider.Config{Type: metricprovider.File, Address: file}}
 	awaitScore(t, t.Context(), func() (framework.Framework, fwk.NodeInfo) {
 		f, snapshot, err := schedtest.New(t.Context(), Registry(), schedtest.Plugin{Name: "LowRiskOverCommitment", Args: args}, oneNode)
 		if err != nil {

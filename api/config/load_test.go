@@ -17,6 +17,8 @@ import (
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
+
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 )
 
 // configFile writes a KubeSchedulerConfiguration and returns its path. head is
@@ -116,7 +118,7 @@ func TestLoad(t *testing.T) {
 				},
 				"LowRiskOverCommitment": &LowRiskOverCommitmentArgs{
 					SmoothingWindowSize: new(int64(5)), RiskLimitWeight: new(0.5), RiskLimitWeights: map[string]float64{"cpu": 0},
-					MetricProvider: MetricProvider{Type: "File", Address: "/var/load.json"},
+					MetricProvider: metricprovider.Config{Type: "File", Address: "/var/load.json"},
 					PollInterval:   seconds(60), MaxLoadAge: seconds(300), CountRecentPods: new(true),
 				},
 				"NodeResourcesFit": &internalconfig.NodeResourcesFitArgs{ScoringStrategy: &internalconfig.ScoringStrategy{

@@ -10,6 +10,8 @@ package config
 import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 )
 
 // Mode says which nodes NodeResourcesAllocatable prefers.
@@ -58,66 +60,6 @@ type NodeResourcesLimitsArgs struct {
 	DefaultLimits map[string]resource.Quantity `json:"defaultLimits,omitempty"`
 }
 
-// MetricProvider says where load is read from. What a type has no use for must
-// be left out.
-type MetricProvider struct {
-	// Type of the provider; see MetricProviderTypes.
-	Type string `json:"type,omitempty"`
-	// Address of the provider: a URL for Prometheus and SignalFx, the path of the
-	// file for File; none for KubernetesMetricsServer.
-	Address string `json:"address,omitempty"`
-	// Token is the bearer token to show; prefer TokenFile, which keeps it out of
-	// the configuration.
-	Token string `json:"token,omitempty"`
-	// TokenFile is a file with the token, read anew for every request.
-	TokenFile string `json:"tokenFile,omitempty"`
-	// CAFile has the certificates that the provider's is checked with; those of
-	// the system if left out.
-	CAFile string `json:"caFile,omitempty"`
-	// CertFile and KeyFile have the certificate to show to the provider.
-	CertFile string `json:"certFile,omitempty"`
-	KeyFile  string `json:"keyFile,omitempty"`
-	// InsecureSkipVerify turns off the check of the provider's certificate.
-	InsecureSkipVerify bool `json:"insecureSkipVerify,omitempty"`
-	// Window is what means and deviations are over, at least 1s; 15m if left out.
-	Window metav1.Duration `json:"window,omitzero"`
-	// Step is the time between the points that they are made of, for Prometheus
-	// and SignalFx; 1m if left out.
-	Step metav1.Duration `json:"step,omitzero"`
-	// RateWindow is what Prometheus averages a point of CPU utilization over, at
-	// least twice the time between two scrapes; 5m if left out.
-	RateWindow metav1.Duration `json:"rateWindow,omitzero"`
-	// NodeLabel is the label of Prometheus' series that has the node's name. If
-	// left out, node, nodename and kubernetes_node are tried, then the host of
-	// instance is looked up among the nodes' addresses.
-	NodeLabel string `json:"nodeLabel,omitempty"`
-	// Selector is put into every selector of the default queries to Prometheus,
-	// such as cluster="prod".
-	Selector string `json:"selector,omitempty"`
-	// Queries are PromQL expressions in place of the default ones.
-	Queries MetricQueries `json:"queries,omitzero"`
-	// CPUMetric and MemoryMetric are the names of SignalFx's metrics in percent;
-	// cpu.utilization and memory.utilization if left out.
-	CPUMetric    string `json:"cpuMetric,omitempty"`
-	MemoryMetric string `json:"memoryMetric,omitempty"`
-	// HostDimension is the dimension of SignalFx's series that names the host;
-	// host if left out.
-	HostDimension string `json:"hostDimension,omitempty"`
-	// Filter are further terms of the query to SignalFx, such as
-	// kubernetes_cluster:"prod".
-	Filter string `json:"filter,omitempty"`
-}
-
-// MetricQueries are PromQL expressions. Each has one sample for every node, a
-// fraction of the machine's capacity in [0, 1]. One that is left out is asked
-// for in the default way.
-type MetricQueries struct {
-	CPUAvg    string `json:"cpuAvg,omitempty"`
-	CPUStd    string `json:"cpuStd,omitempty"`
-	MemoryAvg string `json:"memoryAvg,omitempty"`
-	MemoryStd string `json:"memoryStd,omitempty"`
-}
-
 // LowRiskOverCommitmentArgs are the arguments of LowRiskOverCommitment.
 //
 // +kubebuilder:object:root=true
@@ -135,7 +77,7 @@ type LowRiskOverCommitmentArgs struct {
 	// Without it and without a metric provider, only limits are judged.
 	WatcherAddress string `json:"watcherAddress,omitempty"`
 	// MetricProvider is read in the scheduler itself, in place of a service.
-	MetricProvider MetricProvider `json:"metricProvider,omitzero"`
+	MetricProvider metricprovider.Config `json:"metricProvider,omitzero"`
 	// PollInterval is the time between two reads of the load, at least 100ms;
 	// 30s if left out.
 	PollInterval *metav1.Duration `json:"pollInterval,omitempty"`

@@ -13,31 +13,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 )
 
 // MaxWeight is the largest weight a resource may have.
 const MaxWeight = math.MaxInt32
-
-// The types of metric provider.
-const (
-	// MetricProviderPrometheus is a Prometheus server.
-	MetricProviderPrometheus = "Prometheus"
-	// MetricProviderMetricsServer is the metrics API of the scheduler's cluster.
-	MetricProviderMetricsServer = "KubernetesMetricsServer"
-	// MetricProviderSignalFx is Splunk Observability Cloud.
-	MetricProviderSignalFx = "SignalFx"
-	// MetricProviderService is a load-watcher service, as WatcherAddress, with
-	// credentials.
-	MetricProviderService = "Service"
-	// MetricProviderFile is a file in the load-watcher's wire format.
-	MetricProviderFile = "File"
-)
-
-// exampleService is the address of a service, as messages show it.
-const exampleService = "http://load-watcher.kube-system:2020"
-
-// MetricProviderTypes are the types of metric provider that there are.
-var MetricProviderTypes = []string{MetricProviderPrometheus, MetricProviderMetricsServer, MetricProviderSignalFx, MetricProviderService, MetricProviderFile}
 
 var (
 	// loadResources are the resources that load is measured of.
@@ -100,29 +81,26 @@ func (a *LowRiskOverCommitmentArgs) Validate() error {
 			fmt.Sprintf("must be at least pollInterval, %s, or load would be too old between two reads", a.PollInterval.Duration)))
 	}
 	if a.WatcherAddress != "" {
-		errs = append(errs, validateURL(field.NewPath("watcherAddress"), a.WatcherAddress, exampleService)...)
-		if a.MetricProvider != (MetricProvider{}) {
+		errs = append(errs, validateURL(field.NewPath("watcherAddress"), a.WatcherAddress, metricprovider.ExampleAddress(metricprovider.Service))...)
+		if a.MetricProvider != (metricprovider.Config{}) {
 			errs = append(errs, field.Forbidden(field.NewPath("metricProvider"), "may not be given together with watcherAddress: load has one source"))
 		}
 	}
-	return append(errs, a.MetricProvider.validate(field.NewPath("metricProvider"))...).ToAggregate()
+	return append(errs, validateMetricProvider(field.NewPath("metricProvider"), a.MetricProvider)...).ToAggregate()
 }
 
-func (p MetricProvider) validate(path *field.Path) field.ErrorList {
+func validateMetricProvider(path *field.Path, p metricprovider.Config) field.ErrorList {
 	var errs field.ErrorList
+	example := metricprovider.ExampleAddress(p.Type)
 	switch {
-	case p == MetricProvider{}:
+	case p == metricprovider.Config{}:
 		return nil
-	case !slices.Contains(MetricProviderTypes, p.Type):
-		errs = append(errs, field.NotSupported(path.Child("type"), p.Type, MetricProviderTypes))
-	case p.Type == MetricProviderFile && !filepath.IsAbs(p.Address):
+	case !slices.Contains(metricprovider.Types, p.Type):
+		errs = append(errs, field.NotSupported(path.Child("type"), p.Type, metricprovider.Types))
+	case p.Type == metricprovider.File && !filepath.IsAbs(p.Address):
 		errs = append(errs, field.Invalid(path.Child("address"), p.Address, "must be the absolute path of a file"))
-	case p.Type == MetricProviderPrometheus:
-		errs = append(errs, validateURL(path.Child("address"), p.Address, "http://prometheus.monitoring:9090")...)
-	case p.Type == MetricProviderService:
-		errs = append(errs, validateURL(path.Child("address"), p.Address, exampleService)...)
-	case p.Type == MetricProviderSignalFx:
-		errs = append(errs, validateURL(path.Child("address"), p.Address, "https://api.us1.signalfx.com")...)
+	case example != "":
+		errs = append(errs, validateURL(path.Child("address"), p.Address, example)...)
 	}
 	if p.Token != "" && p.TokenFile != "" {
 		errs = append(errs, field.Forbidden(path.Child("token"), "may not be given together with tokenFile"))

@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 )
 
 const (
@@ -105,7 +107,7 @@ func TestValidateLowRiskOverCommitmentArgs(t *testing.T) {
 		wantURL  = ": must be a URL like http://load-watcher.kube-system:2020"
 		wantType = `: supported values: "Prometheus", "KubernetesMetricsServer", "SignalFx", "Service", "File"`
 	)
-	file := MetricProvider{Type: "File", Address: "/var/load.json"}
+	file := metricprovider.Config{Type: "File", Address: "/var/load.json"}
 	tests := map[string]struct {
 		args args
 		want string
@@ -133,21 +135,21 @@ func TestValidateLowRiskOverCommitmentArgs(t *testing.T) {
 		"a service, a path":         {args{WatcherAddress: "/watcher"}, `watcherAddress: Invalid value: "/watcher"` + wantURL},
 		"a service, not a URL":      {args{WatcherAddress: "http://load watcher"}, `watcherAddress: Invalid value: "http://load watcher"` + wantURL},
 		"a file":                    {args{MetricProvider: file}, ""},
-		"a file, relative":          {args{MetricProvider: MetricProvider{Type: "File", Address: "load.json"}}, `metricProvider.address: Invalid value: "load.json": must be the absolute path of a file`},
-		"a file, no path":           {args{MetricProvider: MetricProvider{Type: "File"}}, `metricProvider.address: Invalid value: "": must be the absolute path of a file`},
-		"Prometheus":                {args{MetricProvider: MetricProvider{Type: "Prometheus", Address: "http://prometheus:9090"}}, ""},
-		"Prometheus, no scheme":     {args{MetricProvider: MetricProvider{Type: "Prometheus", Address: "p:9090"}}, `metricProvider.address: Invalid value: "p:9090": must be a URL like http://prometheus.monitoring:9090`},
-		"SignalFx, no address":      {args{MetricProvider: MetricProvider{Type: "SignalFx"}}, `metricProvider.address: Invalid value: "": must be a URL like https://api.us1.signalfx.com`},
-		"a provider, a service":     {args{MetricProvider: MetricProvider{Type: "Service", Address: "load-watcher"}}, `metricProvider.address: Invalid value: "load-watcher"` + wantURL},
-		"metrics-server":            {args{MetricProvider: MetricProvider{Type: "KubernetesMetricsServer"}}, ""},
-		"an unknown provider":       {args{MetricProvider: MetricProvider{Type: "Datadog"}}, `metricProvider.type: Unsupported value: "Datadog"` + wantType},
-		"a provider without a type": {args{MetricProvider: MetricProvider{InsecureSkipVerify: true}}, `metricProvider.type: Unsupported value: ""` + wantType},
+		"a file, relative":          {args{MetricProvider: metricprovider.Config{Type: "File", Address: "load.json"}}, `metricProvider.address: Invalid value: "load.json": must be the absolute path of a file`},
+		"a file, no path":           {args{MetricProvider: metricprovider.Config{Type: "File"}}, `metricProvider.address: Invalid value: "": must be the absolute path of a file`},
+		"Prometheus":                {args{MetricProvider: metricprovider.Config{Type: "Prometheus", Address: "http://prometheus:9090"}}, ""},
+		"Prometheus, no scheme":     {args{MetricProvider: metricprovider.Config{Type: "Prometheus", Address: "p:9090"}}, `metricProvider.address: Invalid value: "p:9090": must be a URL like http://prometheus.monitoring:9090`},
+		"SignalFx, no address":      {args{MetricProvider: metricprovider.Config{Type: "SignalFx"}}, `metricProvider.address: Invalid value: "": must be a URL like https://api.us1.signalfx.com`},
+		"a provider, a service":     {args{MetricProvider: metricprovider.Config{Type: "Service", Address: "load-watcher"}}, `metricProvider.address: Invalid value: "load-watcher"` + wantURL},
+		"metrics-server":            {args{MetricProvider: metricprovider.Config{Type: "KubernetesMetricsServer"}}, ""},
+		"an unknown provider":       {args{MetricProvider: metricprovider.Config{Type: "Datadog"}}, `metricProvider.type: Unsupported value: "Datadog"` + wantType},
+		"a provider without a type": {args{MetricProvider: metricprovider.Config{InsecureSkipVerify: true}}, `metricProvider.type: Unsupported value: ""` + wantType},
 		"a service and a provider": {
 			args{WatcherAddress: "http://load-watcher:2020", MetricProvider: file},
 			"metricProvider: Forbidden: may not be given together with watcherAddress: load has one source",
 		},
 		"two tokens": {
-			args{MetricProvider: MetricProvider{Type: "File", Address: "/var/load.json", Token: "a", TokenFile: "/var/token"}},
+			args{MetricProvider: metricprovider.Config{Type: "File", Address: "/var/load.json", Token: "a", TokenFile: "/var/token"}},
 			"metricProvider.token: Forbidden: may not be given together with tokenFile",
 		},
 		"all that is wrong at once": {

@@ -11,12 +11,13 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-base/metrics/legacyregistry"
 
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/nodeexporter"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/prometheus"
 	"github.com/plimsoll-k8s/plimsoll/load"
-	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
 	loadprometheus "github.com/plimsoll-k8s/plimsoll/load/prometheus"
 )
 
@@ -60,9 +61,10 @@ func startPrometheus(ctx context.Context) (*scraped, error) {
 	if s.server, err = prometheus.Start(ctx, targets, scrapeInterval); err != nil {
 		return nil, err
 	}
-	s.own, err = loadprometheus.New(loadprometheus.Config{
-		Endpoint: endpoint.Config{Address: s.server.Address}, Window: loadWindow, Step: time.Second, RateWindow: rateWindow,
-	})
+	s.own, err = loadprometheus.New(metricprovider.Config{
+		Address: s.server.Address,
+		Window:  metav1.Duration{Duration: loadWindow}, Step: metav1.Duration{Duration: time.Second}, RateWindow: metav1.Duration{Duration: rateWindow},
+	}, nil)
 	return s, err
 }
 

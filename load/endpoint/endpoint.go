@@ -20,29 +20,17 @@ import (
 	"sync"
 	"time"
 
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
-// Config says where a server is and how to talk to it.
-type Config struct {
-	// Address is the URL of the server, http or https.
-	Address string
-	// Example is an address that error messages show.
-	Example string
-	// Token is shown to the server; TokenFile is a file that has it, read anew
-	// for every request.
-	Token, TokenFile string
-	// TokenHeader is the header that the token goes into; Authorization, as a
-	// bearer token, if empty.
+// Options are properties of a server that its users do not configure.
+type Options struct {
+	// Type is the type of metric provider, for error messages.
+	Type string
+	// TokenHeader is the header for the token; Authorization, as a bearer token, if empty.
 	TokenHeader string
-	// CAFile has the certificates that the server's is checked with; those of the
-	// system if empty.
-	CAFile string
-	// CertFile and KeyFile have the certificate to show to the server.
-	CertFile, KeyFile string
-	// InsecureSkipVerify turns off the check of the server's certificate.
-	InsecureSkipVerify bool
-	// MaxBytes is the largest answer, unpacked.
+	// MaxBytes is the size of the largest response, uncompressed.
 	MaxBytes int64
 }
 
@@ -59,16 +47,17 @@ const connectTimeout = 10 * time.Second
 
 // New returns the server that the configuration describes. Files are read when
 // they are needed, so that one that comes later is no error.
-func New(config Config) (*Endpoint, error) {
+func New(config metricprovider.Config, options Options) (*Endpoint, error) {
+	example := metricprovider.ExampleAddress(options.Type)
 	u, err := url.Parse(config.Address)
 	if err != nil {
 		if parse, ok := errors.AsType[*url.Error](err); ok {
 			err = parse.Err // without the address, which may have a password
 		}
-		return nil, fmt.Errorf("address: not a URL: %w; want one like %s", err, config.Example)
+		return nil, fmt.Errorf("address: not a URL: %w; want one like %s", err, example)
 	}
 	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fmt.Errorf("address %q: want a URL like %s", u.Redacted(), config.Example)
+		return nil, fmt.Errorf("address %q: want a URL like %s", u.Redacted(), example)
 	}
 	if config.Token != "" && config.TokenFile != "" {
 		return nil, errors.New("token: may not be given together with tokenFile")
@@ -76,7 +65,7 @@ func New(config Config) (*Endpoint, error) {
 	if (config.CertFile == "") != (config.KeyFile == "") {
 		return nil, errors.New("certFile, keyFile: want both or none")
 	}
-	g := &guard{config: config, user: u.User}
+	g := &guard{config: config, options: options, user: u.User}
 	public := *u
 	public.User = nil
 	return &Endpoint{URL: &public, client: &http.Client{Transport: g, CheckRedirect: checkRedirect}}, nil
@@ -112,8 +101,9 @@ func checkRedirect(r *http.Request, via []*http.Request) error {
 
 // guard sends requests with credentials and looks at what comes back.
 type guard struct {
-	config Config
-	user   *url.Userinfo
+	config  metricprovider.Config
+	options Options
+	user    *url.Userinfo
 
 	mu        sync.Mutex
 	transport *http.Transport
@@ -138,7 +128,7 @@ func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
 		response.Body.Close()
 		return nil, err
 	}
-	response.Body = &bounded{body: response.Body, left: g.config.MaxBytes, limit: g.config.MaxBytes}
+	response.Body = &bounded{body: response.Body, left: g.options.MaxBytes, limit: g.options.MaxBytes}
 	return response, nil
 }
 
@@ -210,8 +200,8 @@ func (g *guard) authorize(request *http.Request) error {
 	switch {
 	case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r == 0x7f }):
 		return errors.New("the token has blanks or control characters in it")
-	case token != "" && g.config.TokenHeader != "":
-		request.Header.Set(g.config.TokenHeader, token)
+	case token != "" && g.options.TokenHeader != "":
+		request.Header.Set(g.options.TokenHeader, token)
 	case token != "":
 		request.Header.Set("Authorization", "Bearer "+token)
 	case g.user != nil:

@@ -23,16 +23,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
 const maxBytes = 1 << 20
 
+var testOptions = Options{Type: metricprovider.Prometheus, MaxBytes: maxBytes}
+
 // get asks a server once.
-func get(t *testing.T, config Config) (string, error) {
+func get(t *testing.T, config metricprovider.Config) (string, error) {
 	t.Helper()
-	config.MaxBytes = maxBytes
-	e, err := New(config)
+	e, err := New(config, testOptions)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,23 +75,22 @@ func write(t *testing.T, content string) string {
 
 func TestNewErrors(t *testing.T) {
 	tests := map[string]struct {
-		config Config
+		config metricprovider.Config
 		want   string
 	}{
-		"no address":          {Config{}, `address "": want a URL like http://server:1`},
-		"no scheme":           {Config{Address: "server:9090"}, `address "server:9090": want a URL like http://server:1`},
-		"another scheme":      {Config{Address: "ftp://server"}, `address "ftp://server": want a URL like http://server:1`},
-		"a password in it":    {Config{Address: "ftp://me:secret@server"}, `address "ftp://me:xxxxx@server": want a URL like http://server:1`},
-		"not a URL":           {Config{Address: "http://me:secret@server name"}, `address: not a URL: invalid character " " in host name; want one like http://server:1`},
-		"a query":             {Config{Address: "http://server?a=b"}, `address "http://server?a=b": want a URL like http://server:1`},
-		"two tokens":          {Config{Address: "http://server", Token: "a", TokenFile: "b"}, "token: may not be given together with tokenFile"},
-		"half a certificate":  {Config{Address: "http://server", CertFile: "a"}, "certFile, keyFile: want both or none"},
-		"the other half only": {Config{Address: "http://server", KeyFile: "a"}, "certFile, keyFile: want both or none"},
+		"no address":          {metricprovider.Config{}, `address "": want a URL like http://prometheus.monitoring:9090`},
+		"no scheme":           {metricprovider.Config{Address: "server:9090"}, `address "server:9090": want a URL like http://prometheus.monitoring:9090`},
+		"another scheme":      {metricprovider.Config{Address: "ftp://server"}, `address "ftp://server": want a URL like http://prometheus.monitoring:9090`},
+		"a password in it":    {metricprovider.Config{Address: "ftp://me:secret@server"}, `address "ftp://me:xxxxx@server": want a URL like http://prometheus.monitoring:9090`},
+		"not a URL":           {metricprovider.Config{Address: "http://me:secret@server name"}, `address: not a URL: invalid character " " in host name; want one like http://prometheus.monitoring:9090`},
+		"a query":             {metricprovider.Config{Address: "http://server?a=b"}, `address "http://server?a=b": want a URL like http://prometheus.monitoring:9090`},
+		"two tokens":          {metricprovider.Config{Address: "http://server", Token: "a", TokenFile: "b"}, "token: may not be given together with tokenFile"},
+		"half a certificate":  {metricprovider.Config{Address: "http://server", CertFile: "a"}, "certFile, keyFile: want both or none"},
+		"the other half only": {metricprovider.Config{Address: "http://server", KeyFile: "a"}, "certFile, keyFile: want both or none"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			tc.config.Example = "http://server:1"
-			if _, err := New(tc.config); err == nil || err.Error() != tc.want {
+			if _, err := New(tc.config, testOptions); err == nil || err.Error() != tc.want {
 				t.Errorf("error %v, want %s", err, tc.want)
 			}
 		})
@@ -103,15 +104,14 @@ func TestCredentials(t *testing.T) {
 	})
 	withUser := strings.Replace(server.URL, "http://", "http://me:secret@", 1)
 	tests := map[string]struct {
-		config Config
+		config metricprovider.Config
 		want   string
 	}{
-		"none":                {Config{Address: server.URL}, "||"},
-		"a token":             {Config{Address: server.URL, Token: "abc"}, "Bearer abc||"},
-		"from a file":         {Config{Address: server.URL, TokenFile: write(t, " abc\n")}, "Bearer abc||"},
-		"in a header":         {Config{Address: server.URL, Token: "abc", TokenHeader: "X-Token"}, "|abc|"},
-		"a user":              {Config{Address: withUser}, "|me|secret"},
-		"a token over a user": {Config{Address: withUser, Token: "abc"}, "Bearer abc||"},
+		"none":                {metricprovider.Config{Address: server.URL}, "||"},
+		"a token":             {metricprovider.Config{Address: server.URL, Token: "abc"}, "Bearer abc||"},
+		"from a file":         {metricprovider.Config{Address: server.URL, TokenFile: write(t, " abc\n")}, "Bearer abc||"},
+		"a user":              {metricprovider.Config{Address: withUser}, "|me|secret"},
+		"a token over a user": {metricprovider.Config{Address: withUser, Token: "abc"}, "Bearer abc||"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -120,13 +120,25 @@ func TestCredentials(t *testing.T) {
 			}
 		})
 	}
+	t.Run("in a header", func(t *testing.T) {
+		options := testOptions
+		options.TokenHeader = "X-Token"
+		e, err := New(metricprovider.Config{Address: server.URL, Token: "abc"}, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.CloseIdle()
+		if got, err := ask(t, e); err != nil || !strings.Contains(got, "|abc|") {
+			t.Errorf("%q, %v; want %q", got, err, "|abc|")
+		}
+	})
 }
 
 // A token file is read for every request.
 func TestTokenIsRotated(t *testing.T) {
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Header.Get("Authorization")) })
 	path := write(t, "old")
-	e, err := New(Config{Address: server.URL, TokenFile: path, MaxBytes: maxBytes})
+	e, err := New(metricprovider.Config{Address: server.URL, TokenFile: path}, testOptions)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,13 +185,13 @@ func TestRedirects(t *testing.T) {
 		"/again": "the server redirects without end",
 	} {
 		to = target
-		_, err := get(t, Config{Address: server.URL, Token: "secret"})
+		_, err := get(t, metricprovider.Config{Address: server.URL, Token: "secret"})
 		if load.ReasonOf(err) != load.Redirected || !strings.Contains(err.Error(), want) {
 			t.Errorf("to %s: %v, want %s", target, err, want)
 		}
 	}
 	to = "/new"
-	if got, err := get(t, Config{Address: server.URL, Token: "secret"}); err != nil || got != "Bearer secret" {
+	if got, err := get(t, metricprovider.Config{Address: server.URL, Token: "secret"}); err != nil || got != "Bearer secret" {
 		t.Errorf("on the same server: %q, %v", got, err)
 	}
 }
@@ -212,7 +224,7 @@ func TestRefusals(t *testing.T) {
 				w.Header().Set("Retry-After", tc.retryAfter)
 				http.Error(w, "so it is", tc.status)
 			})
-			_, err := get(t, Config{Address: server.URL})
+			_, err := get(t, metricprovider.Config{Address: server.URL})
 			var refused *load.Error
 			if !errors.As(err, &refused) || refused.Reason != tc.want || !strings.HasSuffix(err.Error(), ": so it is") {
 				t.Fatalf("%v (%s), want %s", err, load.ReasonOf(err), tc.want)
@@ -255,7 +267,7 @@ func TestLargeAnswers(t *testing.T) {
 				defer close(done)
 				handler(w, r)
 			})
-			_, err := get(t, Config{Address: server.URL})
+			_, err := get(t, metricprovider.Config{Address: server.URL})
 			if load.ReasonOf(err) != load.TooLarge || err.Error() != "the answer is larger than 1 MiB" {
 				t.Error(err)
 			}
@@ -264,7 +276,7 @@ func TestLargeAnswers(t *testing.T) {
 		})
 	}
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(zeros) })
-	if got, err := get(t, Config{Address: server.URL}); err != nil || len(got) != maxBytes {
+	if got, err := get(t, metricprovider.Config{Address: server.URL}); err != nil || len(got) != maxBytes {
 		t.Errorf("just as much as may be: %d bytes, %v", len(got), err)
 	}
 }
@@ -348,28 +360,28 @@ func TestCertificates(t *testing.T) {
 	open, old, closed := start(good, tls.NoClientCert), start(expired, tls.NoClientCert), start(good, tls.RequireAndVerifyClientCert)
 	ca := write(t, ours.pem)
 	tests := map[string]struct {
-		config Config
+		config metricprovider.Config
 		want   string
 		err    string
 	}{
-		"trusted":                         {Config{Address: open, CAFile: ca}, "in", ""},
-		"not trusted":                     {Config{Address: open}, "", "certificate signed by unknown authority"},
-		"not trusted, with a token":       {Config{Address: open, Token: "a"}, "", "certificate signed by unknown authority"},
-		"another authority":               {Config{Address: open, CAFile: write(t, theirs.pem)}, "", "certificate signed by unknown authority"},
-		"unchecked":                       {Config{Address: open, InsecureSkipVerify: true}, "in", ""},
-		"unchecked, with a token":         {Config{Address: open, InsecureSkipVerify: true, Token: "a"}, "inBearer a", ""},
-		"expired":                         {Config{Address: old, CAFile: ca}, "", "certificate has expired"},
-		"expired, unchecked":              {Config{Address: old, InsecureSkipVerify: true}, "in", ""},
-		"the client's":                    {Config{Address: closed, CAFile: ca, CertFile: certFile, KeyFile: keyFile}, "inme", ""},
-		"no certificate of the client":    {Config{Address: closed, CAFile: ca}, "", "certificate required"},
-		"a strange one of the client":     {Config{Address: closed, CAFile: ca, CertFile: strangeCert, KeyFile: strangeKey}, "", "tls: "},
-		"no file of the client's":         {Config{Address: closed, CAFile: ca, CertFile: "/nowhere", KeyFile: keyFile}, "", "certFile, keyFile: open /nowhere"},
-		"no file of the authority":        {Config{Address: open, CAFile: "/nowhere"}, "", "caFile: open /nowhere"},
-		"a file without an authority":     {Config{Address: open, CAFile: write(t, "nothing")}, "", "has no PEM certificate"},
-		"plain HTTP to a server with TLS": {Config{Address: strings.Replace(open, "https", "http", 1)}, "HTTP request to an HTTPS server", ""},
-		"TLS to a server with plain HTTP": {Config{Address: strings.Replace(serve(t, func(http.ResponseWriter, *http.Request) {}).URL, "http", "https", 1)}, "", "server gave HTTP response to HTTPS client"},
-		"nobody is there":                 {Config{Address: "http://127.0.0.1:1"}, "", "connection refused"},
-		"a host that does not exist":      {Config{Address: "http://nowhere.invalid"}, "", "nowhere.invalid"},
+		"trusted":                         {metricprovider.Config{Address: open, CAFile: ca}, "in", ""},
+		"not trusted":                     {metricprovider.Config{Address: open}, "", "certificate signed by unknown authority"},
+		"not trusted, with a token":       {metricprovider.Config{Address: open, Token: "a"}, "", "certificate signed by unknown authority"},
+		"another authority":               {metricprovider.Config{Address: open, CAFile: write(t, theirs.pem)}, "", "certificate signed by unknown authority"},
+		"unchecked":                       {metricprovider.Config{Address: open, InsecureSkipVerify: true}, "in", ""},
+		"unchecked, with a token":         {metricprovider.Config{Address: open, InsecureSkipVerify: true, Token: "a"}, "inBearer a", ""},
+		"expired":                         {metricprovider.Config{Address: old, CAFile: ca}, "", "certificate has expired"},
+		"expired, unchecked":              {metricprovider.Config{Address: old, InsecureSkipVerify: true}, "in", ""},
+		"the client's":                    {metricprovider.Config{Address: closed, CAFile: ca, CertFile: certFile, KeyFile: keyFile}, "inme", ""},
+		"no certificate of the client":    {metricprovider.Config{Address: closed, CAFile: ca}, "", "certificate required"},
+		"a strange one of the client":     {metricprovider.Config{Address: closed, CAFile: ca, CertFile: strangeCert, KeyFile: strangeKey}, "", "tls: "},
+		"no file of the client's":         {metricprovider.Config{Address: closed, CAFile: ca, CertFile: "/nowhere", KeyFile: keyFile}, "", "certFile, keyFile: open /nowhere"},
+		"no file of the authority":        {metricprovider.Config{Address: open, CAFile: "/nowhere"}, "", "caFile: open /nowhere"},
+		"a file without an authority":     {metricprovider.Config{Address: open, CAFile: write(t, "nothing")}, "", "has no PEM certificate"},
+		"plain HTTP to a server with TLS": {metricprovider.Config{Address: strings.Replace(open, "https", "http", 1)}, "HTTP request to an HTTPS server", ""},
+		"TLS to a server with plain HTTP": {metricprovider.Config{Address: strings.Replace(serve(t, func(http.ResponseWriter, *http.Request) {}).URL, "http", "https", 1)}, "", "server gave HTTP response to HTTPS client"},
+		"nobody is there":                 {metricprovider.Config{Address: "http://127.0.0.1:1"}, "", "connection refused"},
+		"a host that does not exist":      {metricprovider.Config{Address: "http://nowhere.invalid"}, "", "nowhere.invalid"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -384,7 +396,7 @@ func TestCertificates(t *testing.T) {
 	}
 	t.Run("the authority changes", func(t *testing.T) {
 		path := write(t, theirs.pem)
-		e, err := New(Config{Address: open, CAFile: path, MaxBytes: maxBytes})
+		e, err := New(metricprovider.Config{Address: open, CAFile: path}, testOptions)
 		if err != nil {
 			t.Fatal(err)
 		}

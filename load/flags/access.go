@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 	metricsclient "k8s.io/metrics/pkg/client/clientset/versioned"
 
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/load/cluster"
 	"github.com/plimsoll-k8s/plimsoll/load/provider"
@@ -23,9 +24,9 @@ import (
 // which is where a kubeconfig is named or this runs in a pod. Nodes are watched
 // until ctx ends.
 func (f *Flags) Access(ctx context.Context) (provider.Cluster, error) {
-	switch f.provider.Type {
-	case provider.MetricsServer:
-	case provider.Prometheus, provider.SignalFx:
+	switch f.config.Type {
+	case metricprovider.MetricsServer:
+	case metricprovider.Prometheus, metricprovider.SignalFx:
 		if f.kubeconfig == "" && !inCluster() {
 			return provider.Cluster{}, nil
 		}
@@ -34,7 +35,7 @@ func (f *Flags) Access(ctx context.Context) (provider.Cluster, error) {
 	}
 	config, err := kube.Config(f.kubeconfig)
 	if err != nil {
-		return provider.Cluster{}, fmt.Errorf("provider %s: %w", f.provider.Type, err)
+		return provider.Cluster{}, fmt.Errorf("provider %s: %w", f.config.Type, err)
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {

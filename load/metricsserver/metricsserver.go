@@ -16,13 +16,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/cluster"
 	"github.com/plimsoll-k8s/plimsoll/load/samples"
 )
-
-// Type is the name of this provider in configurations.
-const Type = "KubernetesMetricsServer"
 
 // The defaults of a configuration.
 const (
@@ -99,7 +97,7 @@ func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 	}
 	s.window.Retain(func(node string) bool { _, known := capacity[node]; return known })
 	now := s.config.Now()
-	reading := load.Reading{Source: Type, Window: s.config.Window, Nodes: make(map[string]load.Node, len(list.Items))}
+	reading := load.Reading{Source: metricprovider.MetricsServer, Window: s.config.Window, Nodes: make(map[string]load.Node, len(list.Items))}
 	for i := range list.Items {
 		metrics := &list.Items[i]
 		sample, good := fractions(metrics, capacity[metrics.Name])

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/cluster"
-	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
 )
 
 // One poll of 5,000 nodes, found by their addresses, into a store. The server's
@@ -30,10 +30,7 @@ func BenchmarkPoll5000Nodes(b *testing.B) {
 	body := []byte(`{"status":"success","data":{"resultType":"vector","result":` + list(rows...) + `}}`)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(body) }))
 	defer server.Close()
-	source, err := New(Config{
-		Endpoint: endpoint.Config{Address: server.URL},
-		Nodes:    func() ([]cluster.Machine, error) { return machines, nil },
-	})
+	source, err := New(metricprovider.Config{Address: server.URL}, func() ([]cluster.Machine, error) { return machines, nil })
 	if err != nil {
 		b.Fatal(err)
 	}

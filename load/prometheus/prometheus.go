@@ -21,55 +21,30 @@ import (
 	promv1 "github.com/prometheus/client_golang/api/prometheus/v1"
 	"github.com/prometheus/common/model"
 
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/cluster"
 	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
 )
 
-// Type is the name of this provider in configurations.
-const Type = "Prometheus"
-
-// The defaults of a configuration.
+// The defaults of the configuration.
 const (
-	DefaultWindow     = 15 * time.Minute
-	DefaultStep       = time.Minute
-	DefaultRateWindow = 5 * time.Minute
+	defaultWindow     = 15 * time.Minute
+	defaultStep       = time.Minute
+	defaultRateWindow = 5 * time.Minute
 )
 
-// MaxBytes is the largest answer to one query; 5,000 nodes take about 1 MiB.
-const MaxBytes = 32 << 20
+// maxBytes is the size of the largest response to one query; that for 5,000 nodes has about 1 MiB.
+const maxBytes = 32 << 20
 
 // notFraction is where a value is no rounding of 1 any more, but a percentage
 // or a number of cores.
 const notFraction = 1.5
 
-// Config says which server to ask for what.
-type Config struct {
-	// Endpoint is the server: http://prometheus.monitoring:9090.
-	Endpoint endpoint.Config
-	// Queries in place of the ones known here.
-	Queries Queries
-	// NodeLabel is the label that has the node's name. If empty, the labels node,
-	// nodename and kubernetes_node are tried, then the host of instance.
-	NodeLabel model.LabelName
-	// Selector is put into every selector of the known queries, such as
-	// cluster="prod" where one server has the series of many clusters.
-	Selector string
-	// Window is what means and deviations are over; 15m if 0.
-	Window time.Duration
-	// Step is the time between the points that they are made of; 1m if 0.
-	Step time.Duration
-	// RateWindow is what a point of CPU utilization is averaged over, at least
-	// twice the time between two scrapes; 5m if 0.
-	RateWindow time.Duration
-	// Nodes are the nodes of the cluster, to find them by address. Without them,
-	// node-exporter's own node_uname_info says which node has which address.
-	Nodes cluster.Inventory
-}
-
 // Source is a Prometheus server.
 type Source struct {
-	config Config
+	config metricprovider.Config
+	nodes  cluster.Inventory
 	server *endpoint.Endpoint
 	api    promv1.API
 	// preferred is the alternative of each series that had an answer last.
@@ -78,21 +53,23 @@ type Source struct {
 
 var labelName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 
-// New returns the server of a configuration, or an error that names the field.
-func New(config Config) (*Source, error) {
-	setDefault(&config.Window, DefaultWindow)
-	setDefault(&config.Step, min(DefaultStep, config.Window))
-	setDefault(&config.RateWindow, min(DefaultRateWindow, config.Window))
+// New returns the source of a configuration, or an error that names the field. nodes are the nodes of
+// the cluster, which series with addresses are matched with; without them, the metric
+// node_uname_info of node-exporter maps addresses to nodes.
+func New(config metricprovider.Config, nodes cluster.Inventory) (*Source, error) {
+	window, step, rateWindow := &config.Window.Duration, &config.Step.Duration, &config.RateWindow.Duration
+	setDefault(window, defaultWindow)
+	setDefault(step, min(defaultStep, *window))
+	setDefault(rateWindow, min(defaultRateWindow, *window))
 	switch {
-	case config.Window < time.Second || config.Step < time.Second || config.RateWindow < time.Second:
-		return nil, fmt.Errorf("window %s, step %s, rateWindow %s: want at least 1s each", config.Window, config.Step, config.RateWindow)
-	case config.Step > config.Window:
-		return nil, fmt.Errorf("step: found %s, want at most the window, %s", config.Step, config.Window)
-	case config.NodeLabel != "" && !labelName.MatchString(string(config.NodeLabel)):
+	case *window < time.Second || *step < time.Second || *rateWindow < time.Second:
+		return nil, fmt.Errorf("window %s, step %s, rateWindow %s: want at least 1s each", *window, *step, *rateWindow)
+	case *step > *window:
+		return nil, fmt.Errorf("step: found %s, want at most the window, %s", *step, *window)
+	case config.NodeLabel != "" && !labelName.MatchString(config.NodeLabel):
 		return nil, fmt.Errorf("nodeLabel: found %q, want the name of a label such as node", config.NodeLabel)
 	}
-	config.Endpoint.Example, config.Endpoint.MaxBytes = "http://prometheus.monitoring:9090", MaxBytes
-	server, err := endpoint.New(config.Endpoint)
+	server, err := endpoint.New(config, endpoint.Options{Type: metricprovider.Prometheus, MaxBytes: maxBytes})
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +77,7 @@ func New(config Config) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Source{config: config, server: server, api: promv1.NewAPI(client)}, nil
+	return &Source{config: config, nodes: nodes, server: server, api: promv1.NewAPI(client)}, nil
 }
 
 func setDefault(d *time.Duration, value time.Duration) {
@@ -113,7 +90,7 @@ func setDefault(d *time.Duration, value time.Duration) {
 func (s *Source) String() string { return "Prometheus at " + s.server.URL.String() }
 
 // Asked returns the queries for a series, the preferred one first.
-func (s *Source) Asked(series load.Series) []string { return s.config.alternatives(series) }
+func (s *Source) Asked(series load.Series) []string { return alternatives(&s.config, series) }
 
 // Read asks for all series.
 func (s *Source) Read(ctx context.Context) (load.Reading, error) {
@@ -128,7 +105,7 @@ func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 		asking.Go(func() { answers[i], errs[i] = s.ask(ctx, i, series) })
 	}
 	asking.Wait()
-	reading := load.Reading{Source: Type, Window: s.config.Window, Nodes: map[string]load.Node{}, Lost: map[load.Series]error{}}
+	reading := load.Reading{Source: metricprovider.Prometheus, Window: s.config.Window.Duration, Nodes: map[string]load.Node{}, Lost: map[load.Series]error{}}
 	for i, series := range load.AllSeries {
 		if errs[i] == nil {
 			errs[i] = s.add(&reading, series, answers[i], names)
@@ -158,7 +135,7 @@ func cause(cpu, memory error) error {
 
 // ask returns the answer to the query for a series.
 func (s *Source) ask(ctx context.Context, i int, series load.Series) (model.Vector, error) {
-	alternatives := s.config.alternatives(series)
+	alternatives := alternatives(&s.config, series)
 	first := int(s.preferred[i].Load())
 	for n := range alternatives {
 		n = (first + n) % len(alternatives)
@@ -271,11 +248,11 @@ func (s *Source) names(ctx context.Context) (names, error) {
 	if s.config.NodeLabel != "" {
 		return names{}, nil
 	}
-	if s.config.Nodes != nil {
-		machines, err := s.config.Nodes()
+	if s.nodes != nil {
+		machines, err := s.nodes()
 		return names{Names: cluster.NamesOf(machines)}, err
 	}
-	vector, err := s.query(ctx, fmt.Sprintf("max by (instance, nodename) (%s)", s.config.selector("node_uname_info")))
+	vector, err := s.query(ctx, fmt.Sprintf("max by (instance, nodename) (%s)", selector(&s.config, "node_uname_info")))
 	if err != nil {
 		return names{}, err
 	}
@@ -289,7 +266,7 @@ func (s *Source) names(ctx context.Context) (names, error) {
 // node returns the node that a series belongs to.
 func (s *Source) node(metric model.Metric, names names) (string, bool) {
 	if s.config.NodeLabel != "" {
-		name := string(metric[s.config.NodeLabel])
+		name := string(metric[model.LabelName(s.config.NodeLabel)])
 		return name, name != ""
 	}
 	for _, label := range nodeLabels {

@@ -12,10 +12,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/cluster"
-	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
 )
 
 // server answers queries from a table; the real one is in another test.
@@ -44,11 +45,11 @@ func serve(t *testing.T, answer func(query string) string) *server {
 }
 
 // own are queries with names of their own, which the table goes by.
-var own = Queries{CPUMean: "cpu_mean", CPUStdDev: "cpu_std", MemoryMean: "memory_mean", MemoryStdDev: "memory_std"}
+var own = metricprovider.Queries{CPUAvg: "cpu_mean", CPUStd: "cpu_std", MemoryAvg: "memory_mean", MemoryStd: "memory_std"}
 
-func newSource(t *testing.T, config Config) *Source {
+func newSource(t *testing.T, config metricprovider.Config, nodes cluster.Inventory) *Source {
 	t.Helper()
-	s, err := New(config)
+	s, err := New(config, nodes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +129,7 @@ func TestRead(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := newSource(t, Config{Endpoint: endpoint.Config{Address: serve(t, tc.answer).URL}, Queries: own})
+			s := newSource(t, metricprovider.Config{Address: serve(t, tc.answer).URL, Queries: own}, nil)
 			got, err := s.Read(t.Context())
 			if tc.wantErr != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
@@ -164,36 +165,37 @@ func TestWhichNode(t *testing.T) {
 	}
 	tests := map[string]struct {
 		labels string
-		config Config
+		config metricprovider.Config
+		nodes  cluster.Inventory
 		want   string // none is ""
 	}{
-		"its name":                         {`"node":"node-1"`, Config{Nodes: inventory}, "node-1"},
-		"its name under another label":     {`"kubernetes_node":"node-1"`, Config{Nodes: inventory}, "node-1"},
-		"the label of the configuration":   {`"node":"x","host":"node-1"`, Config{NodeLabel: "host"}, "node-1"},
-		"without that label":               {`"node":"node-1"`, Config{NodeLabel: "host"}, ""},
-		"address and port":                 {`"instance":"10.0.0.1:9100"`, Config{Nodes: inventory}, "node-1"},
-		"an IPv6 address and port":         {`"instance":"[fd00::1]:9100"`, Config{Nodes: inventory}, "node-1"},
-		"an address":                       {`"instance":"10.0.0.2"`, Config{Nodes: inventory}, "node-2"},
-		"a name and port":                  {`"instance":"node-1:9100"`, Config{Nodes: inventory}, "node-1"},
-		"a host name":                      {`"instance":"node-1.internal:9100"`, Config{Nodes: inventory}, "node-1"},
-		"a longer name":                    {`"instance":"node-2.example.com:9100"`, Config{Nodes: inventory}, "node-2"},
-		"an address of two nodes":          {`"instance":"10.0.0.9:9100"`, Config{Nodes: inventory}, ""},
-		"a stranger":                       {`"instance":"192.0.2.1:9100"`, Config{Nodes: inventory}, ""},
-		"a stranger by name":               {`"node":"stranger"`, Config{Nodes: inventory}, ""},
-		"an address, told by the exporter": {`"instance":"10.0.0.7:9100"`, Config{}, "node-7"},
-		"a name, nodes not known":          {`"instance":"node-1:9100"`, Config{}, "node-1"},
-		"nothing to go by":                 {`"job":"a"`, Config{}, ""},
+		"its name":                         {`"node":"node-1"`, metricprovider.Config{}, inventory, "node-1"},
+		"its name under another label":     {`"kubernetes_node":"node-1"`, metricprovider.Config{}, inventory, "node-1"},
+		"the label of the configuration":   {`"node":"x","host":"node-1"`, metricprovider.Config{NodeLabel: "host"}, nil, "node-1"},
+		"without that label":               {`"node":"node-1"`, metricprovider.Config{NodeLabel: "host"}, nil, ""},
+		"address and port":                 {`"instance":"10.0.0.1:9100"`, metricprovider.Config{}, inventory, "node-1"},
+		"an IPv6 address and port":         {`"instance":"[fd00::1]:9100"`, metricprovider.Config{}, inventory, "node-1"},
+		"an address":                       {`"instance":"10.0.0.2"`, metricprovider.Config{}, inventory, "node-2"},
+		"a name and port":                  {`"instance":"node-1:9100"`, metricprovider.Config{}, inventory, "node-1"},
+		"a host name":                      {`"instance":"node-1.internal:9100"`, metricprovider.Config{}, inventory, "node-1"},
+		"a longer name":                    {`"instance":"node-2.example.com:9100"`, metricprovider.Config{}, inventory, "node-2"},
+		"an address of two nodes":          {`"instance":"10.0.0.9:9100"`, metricprovider.Config{}, inventory, ""},
+		"a stranger":                       {`"instance":"192.0.2.1:9100"`, metricprovider.Config{}, inventory, ""},
+		"a stranger by name":               {`"node":"stranger"`, metricprovider.Config{}, inventory, ""},
+		"an address, told by the exporter": {`"instance":"10.0.0.7:9100"`, metricprovider.Config{}, nil, "node-7"},
+		"a name, nodes not known":          {`"instance":"node-1:9100"`, metricprovider.Config{}, nil, "node-1"},
+		"nothing to go by":                 {`"job":"a"`, metricprovider.Config{}, nil, ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			tc.config.Queries = own
-			tc.config.Endpoint.Address = serve(t, func(query string) string {
+			tc.config.Address = serve(t, func(query string) string {
 				if strings.Contains(query, "node_uname_info") {
 					return list(sample(`"instance":"10.0.0.7:9100","nodename":"node-7"`, 1))
 				}
 				return list(sample(tc.labels, 0.5), sample(`"node":"node-3","host":"node-3"`, 0.5))
 			}).URL
-			got, err := newSource(t, tc.config).Read(t.Context())
+			got, err := newSource(t, tc.config, tc.nodes).Read(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -204,7 +206,7 @@ func TestWhichNode(t *testing.T) {
 		})
 	}
 	t.Run("the nodes cannot be listed", func(t *testing.T) {
-		s := newSource(t, Config{Endpoint: endpoint.Config{Address: "http://127.0.0.1:1"}, Nodes: func() ([]cluster.Machine, error) { return nil, errors.New("no") }})
+		s := newSource(t, metricprovider.Config{Address: "http://127.0.0.1:1"}, func() ([]cluster.Machine, error) { return nil, errors.New("no") })
 		if _, err := s.Read(t.Context()); err == nil || err.Error() != "no" {
 			t.Error(err)
 		}
@@ -221,7 +223,7 @@ func TestAlternatives(t *testing.T) {
 		}
 		return list(sample(`"instance":"node-1:9100"`, 0.5))
 	})
-	source := newSource(t, Config{Endpoint: endpoint.Config{Address: s.URL}})
+	source := newSource(t, metricprovider.Config{Address: s.URL}, nil)
 	for i, want := range []struct {
 		recorded bool
 		queries  int
@@ -235,7 +237,7 @@ func TestAlternatives(t *testing.T) {
 }
 
 func TestQueries(t *testing.T) {
-	s := newSource(t, Config{Endpoint: endpoint.Config{Address: "http://p"}, NodeLabel: "node", Selector: `cluster="prod"`})
+	s := newSource(t, metricprovider.Config{Address: "http://p", NodeLabel: "node", Selector: `cluster="prod"`}, nil)
 	want := []string{
 		`max by (node) (avg_over_time(instance:node_cpu_utilisation:rate5m{cluster="prod"}[15m]) and instance:node_cpu_utilisation:rate5m{cluster="prod"})`,
 		`(1 - avg by (node) (sum without (mode) (rate(node_cpu_seconds_total{mode=~"idle|iowait|steal",cluster="prod"}[15m])))) and (1 - avg by (node) (sum without (mode) (rate(node_cpu_seconds_total{mode=~"idle|iowait|steal",cluster="prod"}[5m]))))`,
@@ -243,7 +245,7 @@ func TestQueries(t *testing.T) {
 	if diff := cmp.Diff(want, s.Asked(load.CPUMean)); diff != "" {
 		t.Error(diff)
 	}
-	s = newSource(t, Config{Endpoint: endpoint.Config{Address: "http://p"}})
+	s = newSource(t, metricprovider.Config{Address: "http://p"}, nil)
 	const memory = `1 - max by (instance, node, nodename, kubernetes_node) (node_memory_MemAvailable_bytes) / max by (instance, node, nodename, kubernetes_node) (node_memory_MemTotal_bytes)`
 	want = []string{
 		`max by (instance, node, nodename, kubernetes_node) (stddev_over_time(instance:node_memory_utilisation:ratio[15m]) and instance:node_memory_utilisation:ratio)`,
@@ -256,21 +258,21 @@ func TestQueries(t *testing.T) {
 
 func TestNewErrors(t *testing.T) {
 	tests := map[string]struct {
-		config Config
+		config metricprovider.Config
 		want   string
 	}{
-		"address":     {Config{}, `address "": want a URL like http://prometheus.monitoring:9090`},
-		"window":      {Config{Window: time.Millisecond}, "window 1ms, step 1ms, rateWindow 1ms: want at least 1s each"},
-		"step":        {Config{Window: time.Minute, Step: time.Hour}, "step: found 1h0m0s, want at most the window, 1m0s"},
-		"label":       {Config{NodeLabel: "a b"}, `nodeLabel: found "a b", want the name of a label such as node`},
-		"label, code": {Config{NodeLabel: `a) or up by (b`}, `nodeLabel: found "a) or up by (b", want the name of a label such as node`},
+		"address":     {metricprovider.Config{}, `address "": want a URL like http://prometheus.monitoring:9090`},
+		"window":      {metricprovider.Config{Window: metav1.Duration{Duration: time.Millisecond}}, "window 1ms, step 1ms, rateWindow 1ms: want at least 1s each"},
+		"step":        {metricprovider.Config{Window: metav1.Duration{Duration: time.Minute}, Step: metav1.Duration{Duration: time.Hour}}, "step: found 1h0m0s, want at most the window, 1m0s"},
+		"label":       {metricprovider.Config{NodeLabel: "a b"}, `nodeLabel: found "a b", want the name of a label such as node`},
+		"label, code": {metricprovider.Config{NodeLabel: `a) or up by (b`}, `nodeLabel: found "a) or up by (b", want the name of a label such as node`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			if name != "address" {
-				tc.config.Endpoint.Address = "http://p"
+				tc.config.Address = "http://p"
 			}
-			if _, err := New(tc.config); err == nil || err.Error() != tc.want {
+			if _, err := New(tc.config, nil); err == nil || err.Error() != tc.want {
 				t.Errorf("error %v, want %s", err, tc.want)
 			}
 		})
@@ -307,7 +309,7 @@ func TestFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(tc.handler)
 			defer server.Close()
-			s := newSource(t, Config{Endpoint: endpoint.Config{Address: server.URL}, Queries: own})
+			s := newSource(t, metricprovider.Config{Address: server.URL, Queries: own}, nil)
 			reading, err := s.Read(t.Context())
 			if err == nil || load.ReasonOf(err) != tc.reason || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%v (%s), want %s (%s)", err, load.ReasonOf(err), tc.want, tc.reason)
@@ -325,13 +327,13 @@ func TestFaults(t *testing.T) {
 		defer server.Close()
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
-		_, err := newSource(t, Config{Endpoint: endpoint.Config{Address: server.URL}}).Read(ctx)
+		_, err := newSource(t, metricprovider.Config{Address: server.URL}, nil).Read(ctx)
 		if load.ReasonOf(err) != load.Timeout {
 			t.Error(err)
 		}
 	})
 	t.Run("nobody is there", func(t *testing.T) {
-		_, err := newSource(t, Config{Endpoint: endpoint.Config{Address: "http://127.0.0.1:1"}}).Read(t.Context())
+		_, err := newSource(t, metricprovider.Config{Address: "http://127.0.0.1:1"}, nil).Read(t.Context())
 		if load.ReasonOf(err) != load.Unreachable {
 			t.Error(err)
 		}
@@ -345,7 +347,7 @@ func TestFaults(t *testing.T) {
 			fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":%s}}`, list(sample(`"node":"node-1"`, 0.5)))
 		}))
 		defer server.Close()
-		reading, err := newSource(t, Config{Endpoint: endpoint.Config{Address: server.URL}}).Read(t.Context())
+		reading, err := newSource(t, metricprovider.Config{Address: server.URL}, nil).Read(t.Context())
 		if err != nil || len(reading.Nodes) != 1 {
 			t.Error(err)
 		}

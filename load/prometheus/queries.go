@@ -3,30 +3,25 @@ package prometheus
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/prometheus/common/model"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
-// Queries are PromQL expressions, one for each series. Each returns one sample
-// for every node, as a fraction of the machine's capacity in [0, 1]. One that
-// is left out is asked for in the way this package knows.
-type Queries struct {
-	CPUMean, CPUStdDev, MemoryMean, MemoryStdDev string
-}
-
-func (q Queries) of(series load.Series) string {
+// configured returns the query of the configuration for a series, empty if there is none.
+func configured(queries metricprovider.Queries, series load.Series) string {
 	switch series {
 	case load.CPUMean:
-		return q.CPUMean
+		return queries.CPUAvg
 	case load.CPUStdDev:
-		return q.CPUStdDev
+		return queries.CPUStd
 	case load.MemoryMean:
-		return q.MemoryMean
+		return queries.MemoryAvg
 	default:
-		return q.MemoryStdDev
+		return queries.MemoryStd
 	}
 }
 
@@ -45,11 +40,11 @@ const instanceLabel model.LabelName = "instance"
 // node-exporter. Its recording rules are used where they exist, since they save
 // the server most of the work. "and" drops nodes of which only the past is
 // known: a window still averages what an exporter said before it went away.
-func (c *Config) alternatives(series load.Series) []string {
-	if own := c.Queries.of(series); own != "" {
+func alternatives(c *metricprovider.Config, series load.Series) []string {
+	if own := configured(c.Queries, series); own != "" {
 		return []string{own}
 	}
-	by := string(c.NodeLabel)
+	by := c.NodeLabel
 	if by == "" {
 		by = string(instanceLabel)
 		for _, label := range nodeLabels {
@@ -59,15 +54,15 @@ func (c *Config) alternatives(series load.Series) []string {
 	window, step, rate := promDuration(c.Window), promDuration(c.Step), promDuration(c.RateWindow)
 	idle := func(over string) string {
 		return fmt.Sprintf("1 - avg by (%s) (sum without (mode) (rate(%s[%s])))", by,
-			c.selector("node_cpu_seconds_total", `mode=~"idle|iowait|steal"`), over)
+			selector(c, "node_cpu_seconds_total", `mode=~"idle|iowait|steal"`), over)
 	}
 	memory := fmt.Sprintf("1 - max by (%s) (%s) / max by (%s) (%s)",
-		by, c.selector("node_memory_MemAvailable_bytes"), by, c.selector("node_memory_MemTotal_bytes"))
+		by, selector(c, "node_memory_MemAvailable_bytes"), by, selector(c, "node_memory_MemTotal_bytes"))
 	over := func(function, expression string) string {
 		return fmt.Sprintf("%s((%s)[%s:%s]) and (%s)", function, expression, window, step, expression)
 	}
 	recorded := func(function, rule string) string {
-		return fmt.Sprintf("max by (%s) (%s(%s[%s]) and %s)", by, function, c.selector(rule), window, c.selector(rule))
+		return fmt.Sprintf("max by (%s) (%s(%s[%s]) and %s)", by, function, selector(c, rule), window, selector(c, rule))
 	}
 	const cpuRule, memoryRule = "instance:node_cpu_utilisation:rate5m", "instance:node_memory_utilisation:ratio"
 	switch series {
@@ -83,7 +78,7 @@ func (c *Config) alternatives(series load.Series) []string {
 }
 
 // selector returns a metric with its matchers and those of the configuration.
-func (c *Config) selector(metric string, matchers ...string) string {
+func selector(c *metricprovider.Config, metric string, matchers ...string) string {
 	if c.Selector != "" {
 		matchers = append(matchers, c.Selector)
 	}
@@ -93,4 +88,4 @@ func (c *Config) selector(metric string, matchers ...string) string {
 	return metric + "{" + strings.Join(matchers, ",") + "}"
 }
 
-func promDuration(d time.Duration) string { return model.Duration(d).String() }
+func promDuration(d metav1.Duration) string { return model.Duration(d.Duration).String() }

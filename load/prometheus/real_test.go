@@ -9,15 +9,22 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/nodeexporter"
 	prometheusserver "github.com/plimsoll-k8s/plimsoll/internal/embedded/prometheus"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/cluster"
-	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
 	"github.com/plimsoll-k8s/plimsoll/load/prometheus"
 )
+
+// settings are the arguments of prometheus.New.
+type settings struct {
+	metricprovider.Config
+	nodes cluster.Inventory
+}
 
 const (
 	period     = 10 * time.Second
@@ -65,21 +72,23 @@ func TestRealPrometheus(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer real.Stop()
-	source := func(change func(*prometheus.Config)) *prometheus.Source {
+	source := func(change func(*settings)) *prometheus.Source {
 		t.Helper()
-		config := prometheus.Config{
-			Endpoint: endpoint.Config{Address: real.Address},
-			Window:   window, Step: time.Second, RateWindow: rateWindow,
-			Nodes: func() ([]cluster.Machine, error) { return machines, nil },
+		s := settings{
+			Config: metricprovider.Config{
+				Address: real.Address,
+				Window:  metav1.Duration{Duration: window}, Step: metav1.Duration{Duration: time.Second}, RateWindow: metav1.Duration{Duration: rateWindow},
+			},
+			nodes: func() ([]cluster.Machine, error) { return machines, nil },
 		}
-		change(&config)
-		source, err := prometheus.New(config)
+		change(&s)
+		source, err := prometheus.New(s.Config, s.nodes)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return source
 	}
-	asShipped := source(func(*prometheus.Config) {})
+	asShipped := source(func(*settings) {})
 	// The window is full when the deviation over it is what it should be. Of a load that
 	// does not change it is 0 only if for a whole window no scrape was late, for which a
 	// busy machine takes its time.
@@ -94,17 +103,17 @@ func TestRealPrometheus(t *testing.T) {
 	if age := time.Since(reading.Time); age > 5*time.Second || age < -time.Second || reading.Window != window || reading.Source != "Prometheus" {
 		t.Errorf("read %s ago over %s from %s", age, reading.Window, reading.Source)
 	}
-	for name, change := range map[string]func(*prometheus.Config){
-		"without knowing the nodes": func(c *prometheus.Config) { c.Nodes = nil },
-		"one cluster of several":    func(c *prometheus.Config) { c.Nodes, c.Selector = nil, `cluster="prod"` },
-		"own queries": func(c *prometheus.Config) {
+	for name, change := range map[string]func(*settings){
+		"without knowing the nodes": func(c *settings) { c.nodes = nil },
+		"one cluster of several":    func(c *settings) { c.nodes, c.Selector = nil, `cluster="prod"` },
+		"own queries": func(c *settings) {
 			c.NodeLabel = "nodename"
 			const joined = `* on (instance, cluster) group_left(nodename) node_uname_info`
-			c.Queries = prometheus.Queries{
-				CPUMean:    `(1 - avg by (instance, cluster) (sum without (mode) (rate(node_cpu_seconds_total{mode=~"idle|iowait"}[20s])))) ` + joined,
-				MemoryMean: `avg_over_time((1 - node_memory_MemAvailable_bytes / node_memory_MemTotal_bytes)[20s:1s]) ` + joined,
-				CPUStdDev:  `stddev_over_time((1 - avg by (instance, cluster) (sum without (mode) (rate(node_cpu_seconds_total{mode=~"idle|iowait"}[2s]))))[20s:1s]) ` + joined,
-				MemoryStdDev: `stddev_over_time((1 - node_memory_MemAvailable_bytes / node_memory_MemTotal_bytes)[20s:1s]) ` +
+			c.Queries = metricprovider.Queries{
+				CPUAvg:    `(1 - avg by (instance, cluster) (sum without (mode) (rate(node_cpu_seconds_total{mode=~"idle|iowait"}[20s])))) ` + joined,
+				MemoryAvg: `avg_over_time((1 - node_memory_MemAvailable_bytes / node_memory_MemTotal_bytes)[20s:1s]) ` + joined,
+				CPUStd:    `stddev_over_time((1 - avg by (instance, cluster) (sum without (mode) (rate(node_cpu_seconds_total{mode=~"idle|iowait"}[2s]))))[20s:1s]) ` + joined,
+				MemoryStd: `stddev_over_time((1 - node_memory_MemAvailable_bytes / node_memory_MemTotal_bytes)[20s:1s]) ` +
 					joined,
 			}
 		},
@@ -124,7 +133,7 @@ func TestRealPrometheus(t *testing.T) {
 		})
 	}
 	t.Run("a query that is wrong loses its own series", func(t *testing.T) {
-		reading, err := source(func(c *prometheus.Config) { c.Queries.CPUStdDev = "stddev_over_time(" }).Read(t.Context())
+		reading, err := source(func(c *settings) { c.Queries.CPUStd = "stddev_over_time(" }).Read(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,5 +1,4 @@
-// Package provider makes sources of load from what a configuration says, for
-// the scheduler, the load-watcher service and the command line alike.
+// Package provider constructs load sources from their configuration.
 package provider
 
 import (
@@ -7,15 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"time"
 
-	"github.com/prometheus/common/model"
-
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/cluster"
-	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
 	"github.com/plimsoll-k8s/plimsoll/load/file"
 	"github.com/plimsoll-k8s/plimsoll/load/metricsserver"
 	"github.com/plimsoll-k8s/plimsoll/load/prometheus"
@@ -23,116 +18,59 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load/signalfx"
 )
 
-// The types of provider.
-const (
-	Prometheus    = prometheus.Type
-	MetricsServer = metricsserver.Type
-	SignalFx      = "SignalFx"
-	// Service is a load-watcher service.
-	Service = "Service"
-	// File is a file in the wire format of load-watcher services.
-	File = "File"
-)
-
-// Types are the types of provider that there are.
-var Types = []string{Prometheus, MetricsServer, SignalFx, Service, File}
-
-// SignalFxTokenVariable is the environment variable with the token for
-// SignalFx, where the configuration has none.
+// SignalFxTokenVariable is the environment variable with the token for SignalFx. It is used if the
+// configuration has no token.
 const SignalFxTokenVariable = "SIGNALFX_TOKEN"
 
-// Config says where load is read from. What a type has no use for must be left
-// empty.
-type Config struct {
-	// Type of the provider, one of Types.
-	Type string
-	// Endpoint is the server; of a File, its address is the path.
-	Endpoint endpoint.Config
-	// Window is what means and deviations are over, where the provider lets one
-	// choose; 15m if 0.
-	Window time.Duration
-	// Step and RateWindow: see prometheus.Config. SignalFx takes Step as its
-	// resolution.
-	Step, RateWindow time.Duration
-	// NodeLabel, Selector and Queries: see prometheus.Config.
-	NodeLabel, Selector string
-	Queries             prometheus.Queries
-	// CPUMetric, MemoryMetric, HostDimension and Filter: see signalfx.Config.
-	CPUMetric, MemoryMetric, HostDimension, Filter string
-}
-
-// Cluster is access to a cluster, for providers that have a use for it. Either
-// may be nil.
+// Cluster is access to a cluster, for the types that need it. Either field may be nil.
 type Cluster struct {
-	Nodes   cluster.Inventory
+	// Nodes are the nodes of the cluster.
+	Nodes cluster.Inventory
+	// Metrics is the client of the metrics API.
 	Metrics metricsserver.Lister
 }
 
+// constructors are the constructors of the sources, by type.
+var constructors = map[string]func(metricprovider.Config, Cluster) (load.Source, error){
+	metricprovider.Prometheus: func(config metricprovider.Config, access Cluster) (load.Source, error) {
+		return prometheus.New(config, access.Nodes)
+	},
+	metricprovider.MetricsServer: func(config metricprovider.Config, access Cluster) (load.Source, error) {
+		return metricsserver.New(metricsserver.Config{Metrics: access.Metrics, Nodes: access.Nodes, Window: config.Window.Duration})
+	},
+	metricprovider.SignalFx: newSignalFx,
+	metricprovider.Service: func(config metricprovider.Config, _ Cluster) (load.Source, error) {
+		return remote.New(config)
+	},
+	metricprovider.File: newFile,
+}
+
 // New returns the source of a configuration, or an error that names the field.
-func New(config Config, access Cluster) (load.Source, error) {
-	if !slices.Contains(Types, config.Type) {
-		return nil, fmt.Errorf("type: found %q, want one of %s", config.Type, strings.Join(Types, ", "))
+func New(config metricprovider.Config, access Cluster) (load.Source, error) {
+	construct, known := constructors[config.Type]
+	if !known {
+		return nil, fmt.Errorf("type: found %q, want one of %s", config.Type, strings.Join(metricprovider.Types, ", "))
 	}
-	if err := config.checkUnused(); err != nil {
-		return nil, err
+	if field, found := config.UnusedField(); found {
+		return nil, fmt.Errorf("%s: not used by type %s: only by %s", field.Name, config.Type, strings.Join(field.Types, ", "))
 	}
-	switch config.Type {
-	case Prometheus:
-		return prometheus.New(prometheus.Config{
-			Endpoint: config.Endpoint, Queries: config.Queries, NodeLabel: model.LabelName(config.NodeLabel), Selector: config.Selector,
-			Window: config.Window, Step: config.Step, RateWindow: config.RateWindow, Nodes: access.Nodes,
-		})
-	case MetricsServer:
-		return metricsserver.New(metricsserver.Config{Metrics: access.Metrics, Nodes: access.Nodes, Window: config.Window})
-	case SignalFx:
-		return newSignalFx(config, access)
-	case Service:
-		return remote.New(config.Endpoint)
-	default:
-		if config.Endpoint.Address == "" {
-			return nil, errors.New("address: want the path of a file")
-		}
-		path, err := filepath.Abs(config.Endpoint.Address)
-		return file.New(path), err
-	}
+	return construct(config, access)
 }
 
-func newSignalFx(config Config, access Cluster) (load.Source, error) {
-	if config.Endpoint.Token == "" && config.Endpoint.TokenFile == "" {
-		config.Endpoint.Token = strings.TrimSpace(os.Getenv(SignalFxTokenVariable))
-		if config.Endpoint.Token == "" {
-			return nil, fmt.Errorf("token: SignalFx wants one, by tokenFile or by the environment variable %s", SignalFxTokenVariable)
+func newSignalFx(config metricprovider.Config, access Cluster) (load.Source, error) {
+	if config.Token == "" && config.TokenFile == "" {
+		config.Token = strings.TrimSpace(os.Getenv(SignalFxTokenVariable))
+		if config.Token == "" {
+			return nil, fmt.Errorf("tokenFile: required for SignalFx, or set the environment variable %s", SignalFxTokenVariable)
 		}
 	}
-	return signalfx.New(signalfx.Config{
-		Endpoint: config.Endpoint, CPUMetric: config.CPUMetric, MemoryMetric: config.MemoryMetric,
-		HostDimension: config.HostDimension, Filter: config.Filter, Window: config.Window, Resolution: config.Step,
-		Nodes: access.Nodes,
-	})
+	return signalfx.New(config, access.Nodes)
 }
 
-// checkUnused refuses what the type of provider would silently ignore.
-func (c *Config) checkUnused() error {
-	isServer := c.Type == Prometheus || c.Type == SignalFx || c.Type == Service
-	credentials := c.Endpoint
-	credentials.Address = ""
-	for _, field := range []struct {
-		name     string
-		set, may bool
-	}{
-		{"address", c.Endpoint.Address != "", c.Type != MetricsServer},
-		{"token, tokenFile, caFile, certFile, keyFile, insecureSkipVerify", credentials != endpoint.Config{}, isServer},
-		{"window", c.Window != 0, c.Type != Service && c.Type != File},
-		{"step", c.Step != 0, c.Type == Prometheus || c.Type == SignalFx},
-		{"rateWindow", c.RateWindow != 0, c.Type == Prometheus},
-		{"nodeLabel", c.NodeLabel != "", c.Type == Prometheus},
-		{"selector", c.Selector != "", c.Type == Prometheus},
-		{"queries", c.Queries != prometheus.Queries{}, c.Type == Prometheus},
-		{"cpuMetric, memoryMetric, hostDimension, filter", c.CPUMetric+c.MemoryMetric+c.HostDimension+c.Filter != "", c.Type == SignalFx},
-	} {
-		if field.set && !field.may {
-			return fmt.Errorf("%s: has no meaning for a provider of type %s", field.name, c.Type)
-		}
+func newFile(config metricprovider.Config, _ Cluster) (load.Source, error) {
+	if config.Address == "" {
+		return nil, errors.New("address: required: the path of the file")
 	}
-	return nil
+	path, err := filepath.Abs(config.Address)
+	return file.New(path), err
 }

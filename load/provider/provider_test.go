@@ -2,6 +2,8 @@ package provider
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,9 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load/cluster"
-	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
-	"github.com/plimsoll-k8s/plimsoll/load/prometheus"
 )
 
 type noMetrics struct{}
@@ -22,31 +23,30 @@ func (noMetrics) List(context.Context, metav1.ListOptions) (*metricsv1beta1.Node
 
 func TestNew(t *testing.T) {
 	t.Setenv(SignalFxTokenVariable, "")
-	at := func(address string) endpoint.Config { return endpoint.Config{Address: address} }
 	access := Cluster{Nodes: func() ([]cluster.Machine, error) { return nil, nil }, Metrics: noMetrics{}}
 	tests := map[string]struct {
-		config Config
+		config metricprovider.Config
 		access Cluster
 		want   string // the source's name, or the error
 	}{
-		"Prometheus":               {Config{Type: Prometheus, Endpoint: at("http://p:9090/sub/")}, Cluster{}, "Prometheus at http://p:9090/sub/"},
-		"Prometheus, a password":   {Config{Type: Prometheus, Endpoint: at("http://me:secret@p:9090")}, Cluster{}, "Prometheus at http://p:9090"},
-		"metrics-server":           {Config{Type: MetricsServer, Window: time.Minute}, access, "the metrics API (metrics.k8s.io)"},
-		"metrics-server, nowhere":  {Config{Type: MetricsServer}, Cluster{}, "metrics-server: wants access to a cluster, for its metrics and its nodes"},
-		"SignalFx":                 {Config{Type: SignalFx, Endpoint: endpoint.Config{Address: "https://api.us1.signalfx.com", Token: "a"}, Step: time.Minute}, Cluster{}, "SignalFx at https://api.us1.signalfx.com"},
-		"SignalFx, no token":       {Config{Type: SignalFx, Endpoint: at("https://api.us1.signalfx.com")}, Cluster{}, "token: SignalFx wants one, by tokenFile or by the environment variable SIGNALFX_TOKEN"},
-		"a service":                {Config{Type: Service, Endpoint: at("http://load-watcher:2020")}, Cluster{}, "the load watcher at http://load-watcher:2020/watcher"},
-		"a file":                   {Config{Type: File, Endpoint: at("/var/load.json")}, Cluster{}, "the file /var/load.json"},
-		"a file, no path":          {Config{Type: File}, Cluster{}, "address: want the path of a file"},
-		"no type":                  {Config{}, Cluster{}, `type: found "", want one of Prometheus, KubernetesMetricsServer, SignalFx, Service, File`},
-		"another type":             {Config{Type: "Datadog"}, Cluster{}, `type: found "Datadog", want one of`},
-		"an address of none":       {Config{Type: MetricsServer, Endpoint: at("http://p")}, access, "address: has no meaning for a provider of type KubernetesMetricsServer"},
-		"a token for a file":       {Config{Type: File, Endpoint: endpoint.Config{Address: "/a", Token: "b"}}, Cluster{}, "token, tokenFile, caFile, certFile, keyFile, insecureSkipVerify: has no meaning for a provider of type File"},
-		"a window of a service":    {Config{Type: Service, Endpoint: at("http://p"), Window: time.Minute}, Cluster{}, "window: has no meaning for a provider of type Service"},
-		"a step of metrics-server": {Config{Type: MetricsServer, Step: time.Minute}, access, "step: has no meaning for a provider of type KubernetesMetricsServer"},
-		"a label for SignalFx":     {Config{Type: SignalFx, Endpoint: at("https://s"), NodeLabel: "a"}, Cluster{}, "nodeLabel: has no meaning for a provider of type SignalFx"},
-		"queries for a service":    {Config{Type: Service, Endpoint: at("http://p"), Queries: prometheus.Queries{CPUMean: "a"}}, Cluster{}, "queries: has no meaning for a provider of type Service"},
-		"a filter for Prometheus":  {Config{Type: Prometheus, Endpoint: at("http://p"), Filter: "a"}, Cluster{}, "cpuMetric, memoryMetric, hostDimension, filter: has no meaning for a provider of type Prometheus"},
+		"Prometheus":               {metricprovider.Config{Type: metricprovider.Prometheus, Address: "http://p:9090/sub/"}, Cluster{}, "Prometheus at http://p:9090/sub/"},
+		"Prometheus, a password":   {metricprovider.Config{Type: metricprovider.Prometheus, Address: "http://me:secret@p:9090"}, Cluster{}, "Prometheus at http://p:9090"},
+		"metrics-server":           {metricprovider.Config{Type: metricprovider.MetricsServer, Window: metav1.Duration{Duration: time.Minute}}, access, "the metrics API (metrics.k8s.io)"},
+		"metrics-server, nowhere":  {metricprovider.Config{Type: metricprovider.MetricsServer}, Cluster{}, "metrics-server: wants access to a cluster, for its metrics and its nodes"},
+		"SignalFx":                 {metricprovider.Config{Type: metricprovider.SignalFx, Address: "https://api.us1.signalfx.com", Token: "a", Step: metav1.Duration{Duration: time.Minute}}, Cluster{}, "SignalFx at https://api.us1.signalfx.com"},
+		"SignalFx, no token":       {metricprovider.Config{Type: metricprovider.SignalFx, Address: "https://api.us1.signalfx.com"}, Cluster{}, "tokenFile: required for SignalFx, or set the environment variable SIGNALFX_TOKEN"},
+		"a service":                {metricprovider.Config{Type: metricprovider.Service, Address: "http://load-watcher:2020"}, Cluster{}, "the load watcher at http://load-watcher:2020/watcher"},
+		"a file":                   {metricprovider.Config{Type: metricprovider.File, Address: "/var/load.json"}, Cluster{}, "the file /var/load.json"},
+		"a file, no path":          {metricprovider.Config{Type: metricprovider.File}, Cluster{}, "address: required: the path of the file"},
+		"no type":                  {metricprovider.Config{}, Cluster{}, `type: found "", want one of Prometheus, KubernetesMetricsServer, SignalFx, Service, File`},
+		"another type":             {metricprovider.Config{Type: "Datadog"}, Cluster{}, `type: found "Datadog", want one of`},
+		"an address of none":       {metricprovider.Config{Type: metricprovider.MetricsServer, Address: "http://p"}, access, "address: not used by type KubernetesMetricsServer: only by Prometheus, SignalFx, Service, File"},
+		"a token for a file":       {metricprovider.Config{Type: metricprovider.File, Address: "/a", Token: "b"}, Cluster{}, "token: not used by type File: only by Prometheus, SignalFx, Service"},
+		"a window of a service":    {metricprovider.Config{Type: metricprovider.Service, Address: "http://p", Window: metav1.Duration{Duration: time.Minute}}, Cluster{}, "window: not used by type Service: only by Prometheus, KubernetesMetricsServer, SignalFx"},
+		"a step of metrics-server": {metricprovider.Config{Type: metricprovider.MetricsServer, Step: metav1.Duration{Duration: time.Minute}}, access, "step: not used by type KubernetesMetricsServer: only by Prometheus, SignalFx"},
+		"a label for SignalFx":     {metricprovider.Config{Type: metricprovider.SignalFx, Address: "https://s", NodeLabel: "a"}, Cluster{}, "nodeLabel: not used by type SignalFx: only by Prometheus"},
+		"queries for a service":    {metricprovider.Config{Type: metricprovider.Service, Address: "http://p", Queries: metricprovider.Queries{CPUAvg: "a"}}, Cluster{}, "queries.cpuAvg: not used by type Service: only by Prometheus"},
+		"a filter for Prometheus":  {metricprovider.Config{Type: metricprovider.Prometheus, Address: "http://p", Filter: "a"}, Cluster{}, "filter: not used by type Prometheus: only by SignalFx"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -62,6 +62,11 @@ func TestNew(t *testing.T) {
 			}
 		})
 	}
+	t.Run("every type has a constructor", func(t *testing.T) {
+		if got, want := slices.Sorted(maps.Keys(constructors)), slices.Sorted(slices.Values(metricprovider.Types)); !slices.Equal(got, want) {
+			t.Errorf("constructors for %v, want %v", got, want)
+		}
+	})
 	t.Run("SignalFx, a token of the environment", func(t *testing.T) {
 		t.Setenv(SignalFxTokenVariable, "secret")
 		if _, err := New(tests["SignalFx, no token"].config, Cluster{}); err != nil {

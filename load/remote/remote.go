@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
@@ -21,9 +22,8 @@ type Source struct {
 
 // New returns the service at an address such as http://load-watcher:2020, with
 // credentials and certificates as the configuration says.
-func New(config endpoint.Config) (*Source, error) {
-	config.Example, config.MaxBytes = "http://load-watcher.kube-system:2020", wire.MaxBytes
-	server, err := endpoint.New(config)
+func New(config metricprovider.Config) (*Source, error) {
+	server, err := endpoint.New(config, endpoint.Options{Type: metricprovider.Service, MaxBytes: wire.MaxBytes})
 	if err != nil {
 		return nil, err
 	}

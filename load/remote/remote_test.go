@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
-	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
 )
 
 const message = `{"timestamp": 1795239886, "window": {"duration": "15m"}, "source": "Test", "data": {"NodeMetricsMap": {
@@ -29,7 +29,7 @@ func serve(t *testing.T, handler http.HandlerFunc) *httptest.Server {
 
 func newSource(t *testing.T, address string) *Source {
 	t.Helper()
-	source, err := New(endpoint.Config{Address: address})
+	source, err := New(metricprovider.Config{Address: address})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestNew(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			source, err := New(endpoint.Config{Address: tc.address})
+			source, err := New(metricprovider.Config{Address: tc.address})
 			if tc.wantErr != "" {
 				wantError(t, err, tc.wantErr)
 				return

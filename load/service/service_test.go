@@ -17,8 +17,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
-	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
 	"github.com/plimsoll-k8s/plimsoll/load/remote"
 	"github.com/plimsoll-k8s/plimsoll/load/telemetry"
 )
@@ -91,7 +91,7 @@ var nodes = map[string]load.Node{
 func TestOurClientReadsOurService(t *testing.T) {
 	s := serve(t)
 	s.put(t, nodes)
-	source, err := remote.New(endpoint.Config{Address: s.URL})
+	source, err := remote.New(metricprovider.Config{Address: s.URL})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 )
 
 // BenchmarkRead reads 5,000 nodes with 15 samples of both metrics from a server
@@ -44,7 +44,7 @@ func BenchmarkRead(b *testing.B) {
 		_, _ = w.Write(answer[r.URL.Path])
 	}))
 	defer server.Close()
-	source, err := New(Config{Endpoint: endpoint.Config{Address: server.URL}})
+	source, err := New(metricprovider.Config{Address: server.URL}, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

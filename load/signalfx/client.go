@@ -47,7 +47,7 @@ func (s *Source) samples(ctx context.Context, m *metric, start, end time.Time) (
 		"startMs": {strconv.FormatInt(start.UnixMilli(), 10)},
 		// The reference spells it endMS, and most who use it endMs.
 		"endMs": {endMs}, "endMS": {endMs},
-		"resolution": {strconv.FormatInt(s.config.Resolution.Milliseconds(), 10)},
+		"resolution": {strconv.FormatInt(s.config.Step.Milliseconds(), 10)},
 	})
 	if err != nil {
 		return nil, err

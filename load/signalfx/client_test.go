@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
@@ -26,8 +27,8 @@ func TestRequests(t *testing.T) {
 		series[i].dimensions["cluster"] = "a + b"
 	}
 	f := newFake(t, series...)
-	source := f.source(t, func(c *Config) {
-		c.CPUMetric, c.Filter, c.Window, c.Resolution = `cpu "all"`, `cluster:"a + b"`, time.Hour, 5*time.Minute
+	source := f.source(t, func(c *metricprovider.Config) {
+		c.CPUMetric, c.Filter, c.Window, c.Step = `cpu "all"`, `cluster:"a + b"`, seconds(3600), seconds(300)
 	})
 	source.now = func() time.Time { return noon.Add(2 * time.Minute) }
 	if _, err := source.read(t.Context(), source.metrics[0], mustResolve(t, source), source.now()); err != nil {
@@ -57,7 +58,7 @@ func TestBasePath(t *testing.T) {
 	f := newFake(t, host("c1", cpu, "node-1", 10))
 	server := httptest.NewServer(http.StripPrefix("/splunk", f))
 	defer server.Close()
-	source := f.source(t, func(c *Config) { c.Endpoint.Address = server.URL + "/splunk/" })
+	source := f.source(t, func(c *metricprovider.Config) { c.Address = server.URL + "/splunk/" })
 	got, err := source.Read(t.Context())
 	if err != nil || len(got.Nodes) != 1 {
 		t.Errorf("%d nodes, %v", len(got.Nodes), err)
@@ -160,7 +161,7 @@ func TestTooLarge(t *testing.T) {
 	f := newFake(t)
 	f.intercept = func(w http.ResponseWriter, _ *http.Request) bool {
 		blanks := []byte(strings.Repeat(" ", 1<<20))
-		for range MaxBytes>>20 + 2 {
+		for range maxBytes>>20 + 2 {
 			if _, err := w.Write(blanks); err != nil {
 				break
 			}
@@ -273,7 +274,7 @@ func TestTokenRotated(t *testing.T) {
 		}
 	}
 	f := newFake(t, host("c1", cpu, "node-1", 10))
-	source := f.source(t, func(c *Config) { c.Endpoint.Token, c.Endpoint.TokenFile = "", file })
+	source := f.source(t, func(c *metricprovider.Config) { c.Token, c.TokenFile = "", file })
 	write("first")
 	f.token = "first"
 	if _, err := source.Read(t.Context()); err != nil {

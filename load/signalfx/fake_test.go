@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 )
 
 // noon is when the tests read. It is a mark of every resolution.
@@ -74,13 +74,13 @@ func newFake(tb testing.TB, series ...fakeSeries) *fake {
 }
 
 // source returns a source that reads the fake at noon.
-func (f *fake) source(tb testing.TB, change func(*Config)) *Source {
+func (f *fake) source(tb testing.TB, change func(*metricprovider.Config)) *Source {
 	tb.Helper()
-	config := Config{Endpoint: endpoint.Config{Address: f.URL, Token: fakeToken}}
+	config := metricprovider.Config{Address: f.URL, Token: fakeToken}
 	if change != nil {
 		change(&config)
 	}
-	source, err := New(config)
+	source, err := New(config, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}

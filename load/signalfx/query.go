@@ -1,6 +1,10 @@
 package signalfx
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
+)
 
 // escaper puts a backslash before what would end a quoted value.
 var escaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
@@ -10,10 +14,10 @@ var escaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 //	sf_metric:"cpu.utilization" AND host:* AND (kubernetes_cluster:"prod")
 //
 // Names are in quotes, so that nothing in them is taken for a word of the query.
-func (c *Config) query(metric string) string {
-	query := `sf_metric:"` + escaper.Replace(metric) + `" AND ` + c.HostDimension + `:*`
+func query(c *metricprovider.Config, metric string) string {
+	terms := `sf_metric:"` + escaper.Replace(metric) + `" AND ` + c.HostDimension + `:*`
 	if c.Filter != "" {
-		query += " AND (" + c.Filter + ")"
+		terms += " AND (" + c.Filter + ")"
 	}
-	return query
+	return terms
 }

@@ -26,29 +26,27 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/cluster"
 	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
 )
 
-// Type is the name of this provider in configurations.
-const Type = "SignalFx"
-
-// The defaults of a configuration.
+// The defaults of the configuration.
 const (
-	DefaultCPUMetric     = "cpu.utilization"
-	DefaultMemoryMetric  = "memory.utilization"
-	DefaultHostDimension = "host"
-	DefaultWindow        = 15 * time.Minute
-	DefaultResolution    = time.Minute
+	defaultCPUMetric     = "cpu.utilization"
+	defaultMemoryMetric  = "memory.utilization"
+	defaultHostDimension = "host"
+	defaultWindow        = 15 * time.Minute
+	defaultResolution    = time.Minute
 )
 
-// Resolutions are the times between two samples that the service keeps.
-var Resolutions = []time.Duration{time.Second, time.Minute, 5 * time.Minute, time.Hour}
+// resolutions are the times between two samples that the service stores.
+var resolutions = []time.Duration{time.Second, time.Minute, 5 * time.Minute, time.Hour}
 
-// MaxBytes is the largest answer. The samples of one metric of 5,000 nodes take
+// maxBytes is the size of the largest response. The samples of one metric of 5,000 nodes take
 // about 2 MiB at the defaults, and 60 times that at a resolution of 1s.
-const MaxBytes = 64 << 20
+const maxBytes = 64 << 20
 
 const (
 	// tokenHeader is where the service wants its token.
@@ -60,39 +58,10 @@ const (
 	maxMetricName = 256
 )
 
-// Config says which metrics to read, and from where.
-type Config struct {
-	// Endpoint is the API, of the realm that the organization is in:
-	// https://api.us1.signalfx.com. Its TokenHeader, MaxBytes and Example are set
-	// by New.
-	Endpoint endpoint.Config
-	// CPUMetric and MemoryMetric are the names of the metrics of utilization, in
-	// percent of the machine's capacity, 0 to 100; cpu.utilization and
-	// memory.utilization if empty.
-	CPUMetric, MemoryMetric string
-	// HostDimension is the dimension that has the name of the host; host if empty.
-	HostDimension string
-	// Filter are further terms of the query, which a series must match too, such
-	// as kubernetes_cluster:"prod". Optional, but needed where an organization has
-	// the hosts of several clusters and nothing else tells them apart.
-	Filter string
-	// Resolve returns the node that a host is, and false if it is none; it is
-	// called by two goroutines at once. Nodes are those of the cluster, to find
-	// hosts among by name and address. With neither of them, a host's name is the
-	// node's; both together are an error.
-	Resolve func(host string) (node string, ok bool)
-	Nodes   cluster.Inventory
-	// Window is what means and deviations are over, at least the Resolution; 15m
-	// if 0. It begins where a sample of the service does, and so is longer by up
-	// to one Resolution.
-	Window time.Duration
-	// Resolution is the time between two samples, one of Resolutions; 1m if 0.
-	Resolution time.Duration
-}
-
 // Source is a SignalFx organization.
 type Source struct {
-	config  Config
+	config  metricprovider.Config
+	nodes   cluster.Inventory
 	server  *endpoint.Endpoint
 	metrics [2]*metric
 	now     func() time.Time
@@ -111,25 +80,26 @@ type metric struct {
 // OpenTelemetry, as in host.name.
 var dimensionName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,127}$`)
 
-// New returns the source of a configuration, or an error that names the field.
-func New(config Config) (*Source, error) {
-	setDefault(&config.CPUMetric, DefaultCPUMetric)
-	setDefault(&config.MemoryMetric, DefaultMemoryMetric)
-	setDefault(&config.HostDimension, DefaultHostDimension)
-	setDefault(&config.Window, DefaultWindow)
-	setDefault(&config.Resolution, DefaultResolution)
+// New returns the source of a configuration, or an error that names the field. nodes are the nodes of
+// the cluster, which hosts are matched with by name and address; without them, the name of a host
+// is the name of its node. The step of the configuration is the resolution of the samples.
+func New(config metricprovider.Config, nodes cluster.Inventory) (*Source, error) {
+	setDefault(&config.CPUMetric, defaultCPUMetric)
+	setDefault(&config.MemoryMetric, defaultMemoryMetric)
+	setDefault(&config.HostDimension, defaultHostDimension)
+	setDefault(&config.Window.Duration, defaultWindow)
+	setDefault(&config.Step.Duration, defaultResolution)
 	config.Filter = strings.TrimSpace(config.Filter)
-	if err := config.check(); err != nil {
+	if err := validate(&config); err != nil {
 		return nil, err
 	}
-	config.Endpoint.Example, config.Endpoint.TokenHeader, config.Endpoint.MaxBytes = "https://api.us1.signalfx.com", tokenHeader, MaxBytes
-	server, err := endpoint.New(config.Endpoint)
+	server, err := endpoint.New(config, endpoint.Options{Type: metricprovider.SignalFx, TokenHeader: tokenHeader, MaxBytes: maxBytes})
 	if err != nil {
 		return nil, err
 	}
-	return &Source{config: config, server: server, now: time.Now, metrics: [2]*metric{
-		{name: config.CPUMetric, query: config.query(config.CPUMetric), mean: load.CPUMean, deviation: load.CPUStdDev},
-		{name: config.MemoryMetric, query: config.query(config.MemoryMetric), mean: load.MemoryMean, deviation: load.MemoryStdDev},
+	return &Source{config: config, nodes: nodes, server: server, now: time.Now, metrics: [2]*metric{
+		{name: config.CPUMetric, query: query(&config, config.CPUMetric), mean: load.CPUMean, deviation: load.CPUStdDev},
+		{name: config.MemoryMetric, query: query(&config, config.MemoryMetric), mean: load.MemoryMean, deviation: load.MemoryStdDev},
 	}}, nil
 }
 
@@ -140,9 +110,8 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-// check returns an error that names a field, what was found and what is
-// allowed.
-func (c *Config) check() error {
+// validate returns an error that names a field, the value found and the values allowed.
+func validate(c *metricprovider.Config) error {
 	for _, name := range []struct{ field, value string }{{"cpuMetric", c.CPUMetric}, {"memoryMetric", c.MemoryMetric}} {
 		// With a wildcard, other metrics would be taken for utilization.
 		if !utf8.ValidString(name.value) || utf8.RuneCountInString(name.value) > maxMetricName || strings.TrimSpace(name.value) == "" ||
@@ -155,12 +124,10 @@ func (c *Config) check() error {
 		return fmt.Errorf("cpuMetric, memoryMetric: found %q for both, want two metrics", c.CPUMetric)
 	case !dimensionName.MatchString(c.HostDimension):
 		return fmt.Errorf("hostDimension: found %q, want the name of a dimension such as host or host.name", c.HostDimension)
-	case c.Resolve != nil && c.Nodes != nil:
-		return errors.New("resolve, nodes: found both, want one of them or none")
-	case !slices.Contains(Resolutions, c.Resolution):
-		return fmt.Errorf("resolution: found %s, want one of 1s, 1m, 5m, 1h", c.Resolution)
-	case c.Window < c.Resolution:
-		return fmt.Errorf("window: found %s, want at least the resolution, %s", c.Window, c.Resolution)
+	case !slices.Contains(resolutions, c.Step.Duration):
+		return fmt.Errorf("step: found %s, want one of 1s, 1m, 5m, 1h", c.Step.Duration)
+	case c.Window.Duration < c.Step.Duration:
+		return fmt.Errorf("window: found %s, want at least the step, %s", c.Window.Duration, c.Step.Duration)
 	}
 	return nil
 }
@@ -183,7 +150,7 @@ func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 		asking.Go(func() { parts[i], errs[i] = s.read(ctx, m, resolve, now) })
 	}
 	asking.Wait()
-	reading := load.Reading{Source: Type, Window: s.config.Window, Nodes: map[string]load.Node{}, Lost: map[load.Series]error{}}
+	reading := load.Reading{Source: metricprovider.SignalFx, Window: s.config.Window.Duration, Nodes: map[string]load.Node{}, Lost: map[load.Series]error{}}
 	for i, m := range s.metrics {
 		if errs[i] != nil {
 			reading.Lost[m.mean], reading.Lost[m.deviation] = errs[i], errs[i]
@@ -213,11 +180,8 @@ func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 
 // resolver returns how to find the node that a host is.
 func (s *Source) resolver() (func(string) (string, bool), error) {
-	switch {
-	case s.config.Resolve != nil:
-		return s.config.Resolve, nil
-	case s.config.Nodes != nil:
-		machines, err := s.config.Nodes()
+	if s.nodes != nil {
+		machines, err := s.nodes()
 		return cluster.NamesOf(machines).Resolve, err
 	}
 	return func(host string) (string, bool) { return host, true }, nil
@@ -227,13 +191,13 @@ func (s *Source) resolver() (func(string) (string, bool), error) {
 func (s *Source) read(ctx context.Context, m *metric, resolve func(string) (string, bool), now time.Time) (part, error) {
 	// The service puts samples where its resolution has its marks. Without this,
 	// the first one of every series would be before the window.
-	start := now.Add(-s.config.Window).Truncate(s.config.Resolution)
+	start := now.Add(-s.config.Window.Duration).Truncate(s.config.Step.Duration)
 	data, err := s.samples(ctx, m, start, now)
 	if err != nil {
 		return part{}, err
 	}
 	if len(data) == 0 {
-		return part{}, &load.Error{Reason: load.Empty, Err: fmt.Errorf("no series has samples of the last %s for the query %s; %s", s.config.Window, m.query, s.advice(m))}
+		return part{}, &load.Error{Reason: load.Empty, Err: fmt.Errorf("no series has samples of the last %s for the query %s; %s", s.config.Window.Duration, m.query, s.advice(m))}
 	}
 	hosts, err := s.hosts(ctx, m, data, now)
 	if err != nil {
@@ -249,13 +213,13 @@ func (s *Source) read(ctx context.Context, m *metric, resolve func(string) (stri
 	case p.foreign == len(data):
 		err = &load.Error{Reason: load.Empty, Err: fmt.Errorf("none of the %d series for the query %s belongs to a node; %s", len(data), m.query, s.advice(m))}
 	default:
-		err = &load.Error{Reason: load.Invalid, Err: fmt.Errorf("no sample for the query %s makes sense: want percent, 0 to 100, of the last %s", m.query, s.config.Window)}
+		err = &load.Error{Reason: load.Invalid, Err: fmt.Errorf("no sample for the query %s makes sense: want percent, 0 to 100, of the last %s", m.query, s.config.Window.Duration)}
 	}
 	return part{}, err
 }
 
 // staleAfter is the age from which on a node's newest sample is an old one.
-func (s *Source) staleAfter() time.Duration { return max(3*s.config.Resolution, minStale) }
+func (s *Source) staleAfter() time.Duration { return max(3*s.config.Step.Duration, minStale) }
 
 // advice says what to look at where nothing was found.
 func (s *Source) advice(m *metric) string {

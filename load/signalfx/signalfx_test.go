@@ -10,15 +10,16 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/cluster"
-	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
 )
 
 const (
-	cpu    = DefaultCPUMetric
-	memory = DefaultMemoryMetric
+	cpu    = defaultCPUMetric
+	memory = defaultMemoryMetric
 )
 
 // closeTo compares figures up to the last digits.
@@ -39,45 +40,44 @@ func wantError(t *testing.T, err error, reason load.Reason, want string) {
 	}
 }
 
+func seconds(n int) metav1.Duration { return metav1.Duration{Duration: time.Duration(n) * time.Second} }
+
 func TestNew(t *testing.T) {
 	const address = "https://api.us1.signalfx.com"
-	resolve := func(host string) (string, bool) { return host, true }
 	nodes := func() ([]cluster.Machine, error) { return nil, nil }
 	metric := func(field, found string) string {
 		return fmt.Sprintf("%s: found %q, want the name of one metric, without wildcards and of at most 256 characters", field, found)
 	}
 	tests := map[string]struct {
-		config  Config
+		config  metricprovider.Config
 		wantErr string
 	}{
-		"nothing but an address": {Config{}, ""},
-		"all of it": {Config{
+		"nothing but an address": {metricprovider.Config{}, ""},
+		"all of it": {metricprovider.Config{
 			CPUMetric: "system.cpu.utilization", MemoryMetric: "a \"b\"", HostDimension: "host.name", Filter: `cluster:"a"`,
-			Resolve: resolve, Window: time.Hour, Resolution: 5 * time.Minute,
+			Window: seconds(3600), Step: seconds(300),
 		}, ""},
-		"every second":         {Config{Window: time.Second, Resolution: time.Second}, ""},
-		"the nodes":            {Config{Nodes: nodes}, ""},
-		"a wildcard":           {Config{CPUMetric: "cpu.*"}, metric("cpuMetric", "cpu.*")},
-		"two lines":            {Config{MemoryMetric: "a\nb"}, metric("memoryMetric", "a\nb")},
-		"a blank":              {Config{CPUMetric: " "}, metric("cpuMetric", " ")},
-		"not UTF-8":            {Config{CPUMetric: "\xff"}, metric("cpuMetric", "\xff")},
-		"256 characters":       {Config{CPUMetric: strings.Repeat("ä", 256)}, ""},
-		"257 characters":       {Config{CPUMetric: strings.Repeat("a", 257)}, metric("cpuMetric", strings.Repeat("a", 257))},
-		"one metric for both":  {Config{CPUMetric: "a", MemoryMetric: "a"}, `cpuMetric, memoryMetric: found "a" for both, want two metrics`},
-		"a dimension of words": {Config{HostDimension: "host OR a"}, `hostDimension: found "host OR a", want the name of a dimension such as host or host.name`},
-		"two ways to a node":   {Config{Resolve: resolve, Nodes: nodes}, "resolve, nodes: found both, want one of them or none"},
-		"two minutes":          {Config{Resolution: 2 * time.Minute}, "resolution: found 2m0s, want one of 1s, 1m, 5m, 1h"},
-		"a negative one":       {Config{Resolution: -time.Minute}, "resolution: found -1m0s, want one of 1s, 1m, 5m, 1h"},
-		"a short window":       {Config{Window: time.Second}, "window: found 1s, want at least the resolution, 1m0s"},
-		"a negative window":    {Config{Window: -time.Hour}, "window: found -1h0m0s, want at least the resolution, 1m0s"},
-		"a bad address":        {Config{Endpoint: endpoint.Config{Address: "api.signalfx.com"}}, `address "api.signalfx.com": want a URL like https://api.us1.signalfx.com`},
+		"every second":         {metricprovider.Config{Window: seconds(1), Step: seconds(1)}, ""},
+		"a wildcard":           {metricprovider.Config{CPUMetric: "cpu.*"}, metric("cpuMetric", "cpu.*")},
+		"two lines":            {metricprovider.Config{MemoryMetric: "a\nb"}, metric("memoryMetric", "a\nb")},
+		"a blank":              {metricprovider.Config{CPUMetric: " "}, metric("cpuMetric", " ")},
+		"not UTF-8":            {metricprovider.Config{CPUMetric: "\xff"}, metric("cpuMetric", "\xff")},
+		"256 characters":       {metricprovider.Config{CPUMetric: strings.Repeat("ä", 256)}, ""},
+		"257 characters":       {metricprovider.Config{CPUMetric: strings.Repeat("a", 257)}, metric("cpuMetric", strings.Repeat("a", 257))},
+		"one metric for both":  {metricprovider.Config{CPUMetric: "a", MemoryMetric: "a"}, `cpuMetric, memoryMetric: found "a" for both, want two metrics`},
+		"a dimension of words": {metricprovider.Config{HostDimension: "host OR a"}, `hostDimension: found "host OR a", want the name of a dimension such as host or host.name`},
+		"two minutes":          {metricprovider.Config{Step: seconds(120)}, "step: found 2m0s, want one of 1s, 1m, 5m, 1h"},
+		"a negative one":       {metricprovider.Config{Step: seconds(-60)}, "step: found -1m0s, want one of 1s, 1m, 5m, 1h"},
+		"a short window":       {metricprovider.Config{Window: seconds(1)}, "window: found 1s, want at least the step, 1m0s"},
+		"a negative window":    {metricprovider.Config{Window: seconds(-3600)}, "window: found -1h0m0s, want at least the step, 1m0s"},
+		"a bad address":        {metricprovider.Config{Address: "api.signalfx.com"}, `address "api.signalfx.com": want a URL like https://api.us1.signalfx.com`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if tc.config.Endpoint.Address == "" {
-				tc.config.Endpoint.Address = address
+			if tc.config.Address == "" {
+				tc.config.Address = address
 			}
-			source, err := New(tc.config)
+			source, err := New(tc.config, nodes)
 			if tc.wantErr != "" {
 				wantError(t, err, load.Invalid, tc.wantErr)
 				return
@@ -94,18 +94,18 @@ func TestNew(t *testing.T) {
 
 func TestQuery(t *testing.T) {
 	tests := map[string]struct {
-		config Config
+		config metricprovider.Config
 		metric string
 		want   string
 	}{
-		"a metric":    {Config{HostDimension: "host"}, "cpu.utilization", `sf_metric:"cpu.utilization" AND host:*`},
-		"a filter":    {Config{HostDimension: "host", Filter: `a:"b" OR a:"c"`}, "cpu", `sf_metric:"cpu" AND host:* AND (a:"b" OR a:"c")`},
-		"quotes":      {Config{HostDimension: "host.name"}, `a" OR "b`, `sf_metric:"a\" OR \"b" AND host.name:*`},
-		"a backslash": {Config{HostDimension: "host"}, `a\`, `sf_metric:"a\\" AND host:*`},
+		"a metric":    {metricprovider.Config{HostDimension: "host"}, "cpu.utilization", `sf_metric:"cpu.utilization" AND host:*`},
+		"a filter":    {metricprovider.Config{HostDimension: "host", Filter: `a:"b" OR a:"c"`}, "cpu", `sf_metric:"cpu" AND host:* AND (a:"b" OR a:"c")`},
+		"quotes":      {metricprovider.Config{HostDimension: "host.name"}, `a" OR "b`, `sf_metric:"a\" OR \"b" AND host.name:*`},
+		"a backslash": {metricprovider.Config{HostDimension: "host"}, `a\`, `sf_metric:"a\\" AND host:*`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := tc.config.query(tc.metric); got != tc.want {
+			if got := query(&tc.config, tc.metric); got != tc.want {
 				t.Errorf("%s\nwant %s", got, tc.want)
 			}
 		})
@@ -221,11 +221,11 @@ func TestNodes(t *testing.T) {
 // Samples are at the marks of the resolution: the first one of the window counts
 // whenever the read is, and none before it.
 func TestWindowBegins(t *testing.T) {
-	for _, resolution := range Resolutions {
+	for _, resolution := range resolutions {
 		t.Run(resolution.String(), func(t *testing.T) {
 			s := host("c1", cpu, "node-1")
 			s.points = []any{at(2*resolution, 90), at(resolution, 20), at(0, 40)}
-			source := newFake(t, s).source(t, func(c *Config) { c.Resolution, c.Window = resolution, resolution })
+			source := newFake(t, s).source(t, func(c *metricprovider.Config) { c.Step.Duration, c.Window.Duration = resolution, resolution })
 			source.now = func() time.Time { return noon.Add(resolution / 3) }
 			got, err := source.Read(t.Context())
 			if err != nil {
@@ -252,30 +252,22 @@ func TestHosts(t *testing.T) {
 	}
 	failure := errors.New("listing nodes: no cluster")
 	tests := map[string]struct {
-		change   func(*Config)
+		nodes    cluster.Inventory
 		want     map[string]load.Node
 		rejected int
 		wantErr  string
 	}{
 		"as they are": {nil, map[string]load.Node{"10.0.0.1": node(10), "node-2.example.org": node(20), "elsewhere": {CPU: load.Utilization{Mean: 0.3}, HasCPU: true}}, 0, ""},
-		"by a function": {func(c *Config) {
-			c.Resolve = func(host string) (string, bool) { return "the node " + host, strings.HasPrefix(host, "node") }
-		}, map[string]load.Node{"the node node-2.example.org": node(20)}, 3, ""},
-		"by a function that is not sure": {func(c *Config) {
-			c.Resolve = func(host string) (string, bool) { return strings.TrimPrefix(host, "elsewhere"), true }
-		}, map[string]load.Node{"10.0.0.1": node(10), "node-2.example.org": node(20)}, 1, ""},
-		"among the nodes": {func(c *Config) {
-			c.Nodes = func() ([]cluster.Machine, error) {
-				return []cluster.Machine{{Name: "node-1", Addresses: []string{"10.0.0.1"}}, {Name: "node-2"}}, nil
-			}
+		"among the nodes": {func() ([]cluster.Machine, error) {
+			return []cluster.Machine{{Name: "node-1", Addresses: []string{"10.0.0.1"}}, {Name: "node-2"}}, nil
 		}, map[string]load.Node{"node-1": node(10), "node-2": node(20)}, 1, ""},
-		"without the nodes": {func(c *Config) {
-			c.Nodes = func() ([]cluster.Machine, error) { return nil, failure }
-		}, nil, 0, failure.Error()},
+		"without the nodes": {func() ([]cluster.Machine, error) { return nil, failure }, nil, 0, failure.Error()},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := newFake(t, series...).source(t, tc.change).Read(t.Context())
+			source := newFake(t, series...).source(t, nil)
+			source.nodes = tc.nodes
+			got, err := source.Read(t.Context())
 			if tc.wantErr != "" {
 				wantError(t, err, load.Invalid, tc.wantErr)
 				return
@@ -296,7 +288,7 @@ func TestEmpty(t *testing.T) {
 	old.points = []any{at(9*time.Minute, 10)}
 	tests := map[string]struct {
 		series []fakeSeries
-		change func(*Config)
+		change func(*metricprovider.Config)
 		reason load.Reason
 		want   string
 	}{
@@ -306,12 +298,12 @@ func TestEmpty(t *testing.T) {
 		},
 		"none in the filter": {
 			[]fakeSeries{host("c1", cpu, "node-1", 10)},
-			func(c *Config) { c.Filter = ` cluster:"b" ` }, load.Empty,
+			func(c *metricprovider.Config) { c.Filter = ` cluster:"b" ` }, load.Empty,
 			"no series has samples of the last 15m0s for the query " + query + ` AND (cluster:"b"); check the name of the metric cpu.utilization, the dimension host and the filter cluster:"b"`,
 		},
 		"no nodes": {
 			[]fakeSeries{host("c1", cpu, "node-1", 10)},
-			func(c *Config) { c.Resolve = func(string) (string, bool) { return "", false } }, load.Empty,
+			nil, load.Empty,
 			"none of the 1 series for the query " + query + " belongs to a node; check the name of the metric cpu.utilization and the dimension host",
 		},
 		"all old":       {[]fakeSeries{old}, nil, load.Empty, "the newest samples of all 1 nodes for the query " + query + " are older than 5m0s"},
@@ -321,6 +313,9 @@ func TestEmpty(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t, append(tc.series, host("m1", memory, "node-1", 10))...)
 			source := f.source(t, tc.change)
+			if name == "no nodes" {
+				source.nodes = func() ([]cluster.Machine, error) { return []cluster.Machine{{Name: "other"}}, nil }
+			}
 			_, err := source.read(t.Context(), source.metrics[0], mustResolve(t, source), noon)
 			wantError(t, err, tc.reason, tc.want)
 		})

@@ -12,10 +12,9 @@ import (
 	metricsclient "k8s.io/metrics/pkg/client/clientset/versioned"
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/cluster"
-	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
-	"github.com/plimsoll-k8s/plimsoll/load/prometheus"
 	"github.com/plimsoll-k8s/plimsoll/load/provider"
 	"github.com/plimsoll-k8s/plimsoll/load/telemetry"
 )
@@ -30,7 +29,7 @@ type Stores struct {
 
 type storeKey struct {
 	watcherAddress       string
-	provider             config.MetricProvider
+	provider             metricprovider.Config
 	pollInterval, maxAge time.Duration
 }
 
@@ -96,22 +95,11 @@ var collector = sync.OnceValue(func() *telemetry.Collector {
 
 // SourceConfig returns the source that the arguments name, and false if they
 // name none.
-func SourceConfig(args *config.LowRiskOverCommitmentArgs) (provider.Config, bool) {
+func SourceConfig(args *config.LowRiskOverCommitmentArgs) (metricprovider.Config, bool) {
 	if args.WatcherAddress != "" {
-		return provider.Config{Type: provider.Service, Endpoint: endpoint.Config{Address: args.WatcherAddress}}, true
+		return metricprovider.Config{Type: metricprovider.Service, Address: args.WatcherAddress}, true
 	}
-	p := args.MetricProvider
-	return provider.Config{
-		Type: p.Type,
-		Endpoint: endpoint.Config{
-			Address: p.Address, Token: p.Token, TokenFile: p.TokenFile,
-			CAFile: p.CAFile, CertFile: p.CertFile, KeyFile: p.KeyFile, InsecureSkipVerify: p.InsecureSkipVerify,
-		},
-		Window: p.Window.Duration, Step: p.Step.Duration, RateWindow: p.RateWindow.Duration,
-		NodeLabel: p.NodeLabel, Selector: p.Selector,
-		Queries:   prometheus.Queries{CPUMean: p.Queries.CPUAvg, CPUStdDev: p.Queries.CPUStd, MemoryMean: p.Queries.MemoryAvg, MemoryStdDev: p.Queries.MemoryStd},
-		CPUMetric: p.CPUMetric, MemoryMetric: p.MemoryMetric, HostDimension: p.HostDimension, Filter: p.Filter,
-	}, p != config.MetricProvider{}
+	return args.MetricProvider, args.MetricProvider != metricprovider.Config{}
 }
 
 // newSource returns the source that the arguments name, nil if they name none.
@@ -140,7 +128,7 @@ func accessTo(handle fwk.Handle, providerType string) (provider.Cluster, error) 
 	if factory := handle.SharedInformerFactory(); factory != nil {
 		access.Nodes = cluster.FromLister(factory.Core().V1().Nodes().Lister())
 	}
-	if providerType == provider.MetricsServer && handle.KubeConfig() != nil {
+	if providerType == metricprovider.MetricsServer && handle.KubeConfig() != nil {
 		client, err := metricsclient.NewForConfig(handle.KubeConfig())
 		if err != nil {
 			return access, fmt.Errorf("metricProvider: %w", err)

@@ -16,10 +16,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/nodeexporter"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/prometheus"
 	"github.com/plimsoll-k8s/plimsoll/load"
-	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
 	"github.com/plimsoll-k8s/plimsoll/load/remote"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
@@ -61,7 +61,7 @@ func TestLoadWatcher(t *testing.T) {
 	flags := []string{"--provider=Prometheus", "--address=" + prometheus, "--window=4s", "--step=1s", "--rate-window=1s"}
 	port, watcher := startLoadWatcher(t, append(flags, "--poll-interval=1s")...)
 	address := fmt.Sprintf("http://127.0.0.1:%d", port)
-	source, err := remote.New(endpoint.Config{Address: address})
+	source, err := remote.New(metricprovider.Config{Address: address})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestLoadWatcherWithTLSAndToken(t *testing.T) {
 	feed := file("load.json", fmt.Sprintf(`{"timestamp":%d,"window":{"duration":"15m"},"source":"Test","data":{"NodeMetricsMap":{"a":{"metrics":[{"type":"CPU","operator":"AVG","value":40}]}}}}`, time.Now().Unix()))
 	port, watcher := startLoadWatcher(t, "--provider=File", "--address="+feed, "--tls-cert-file="+certFile, "--tls-private-key-file="+keyFile, "--auth-token-file="+token)
 	address := fmt.Sprintf("https://127.0.0.1:%d", port)
-	read := func(config endpoint.Config) error {
+	read := func(config metricprovider.Config) error {
 		config.Address = address
 		source, err := remote.New(config)
 		if err != nil {
@@ -194,15 +194,15 @@ func TestLoadWatcherWithTLSAndToken(t *testing.T) {
 		return err
 	}
 	eventually.True(t, "the load is not served", watcher, func(context.Context) (bool, error) {
-		return read(endpoint.Config{CAFile: certFile, TokenFile: token}) == nil, nil
+		return read(metricprovider.Config{CAFile: certFile, TokenFile: token}) == nil, nil
 	})
-	if err := read(endpoint.Config{CAFile: certFile}); load.ReasonOf(err) != load.Denied {
+	if err := read(metricprovider.Config{CAFile: certFile}); load.ReasonOf(err) != load.Denied {
 		t.Errorf("without the token: %v", err)
 	}
-	if err := read(endpoint.Config{CAFile: certFile, Token: "guess"}); load.ReasonOf(err) != load.Denied {
+	if err := read(metricprovider.Config{CAFile: certFile, Token: "guess"}); load.ReasonOf(err) != load.Denied {
 		t.Errorf("with a wrong token: %v", err)
 	}
-	if err := read(endpoint.Config{TokenFile: token}); load.ReasonOf(err) != load.Untrusted {
+	if err := read(metricprovider.Config{TokenFile: token}); load.ReasonOf(err) != load.Untrusted {
 		t.Errorf("without the authority: %v", err)
 	}
 	if out, _ := mustPlimsoll(t, "load", "top", "--provider=Service", "--address="+address, "--ca-file="+certFile, "--token-file="+token); !strings.Contains(out, "40.0") {

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	metricsclient "k8s.io/metrics/pkg/client/clientset/versioned"
 
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/cluster"
@@ -261,7 +262,7 @@ func TestMetricsServer(t *testing.T) {
 	}
 	// The API tells times in whole seconds.
 	if age := time.Since(reading.Time); age < 0 || age > scrapeEvery+2*time.Second || reading.Window != metricsWindow ||
-		reading.Source != metricsserver.Type || reading.Rejected != 0 || reading.Stale != 0 {
+		reading.Source != metricprovider.MetricsServer || reading.Rejected != 0 || reading.Stale != 0 {
 		t.Errorf("read %s ago: %+v", age, reading)
 	}
 
@@ -270,7 +271,7 @@ func TestMetricsServer(t *testing.T) {
 	if err := cp.WriteKubeconfig(access, user); err != nil {
 		t.Fatal(err)
 	}
-	if table, _ := mustPlimsoll(t, "load", "top", "--kubeconfig", access); strings.Count(table, metricsserver.Type) != len(machines) {
+	if table, _ := mustPlimsoll(t, "load", "top", "--kubeconfig", access); strings.Count(table, metricprovider.MetricsServer) != len(machines) {
 		t.Errorf("plimsoll load top:\n%s", table)
 	}
 

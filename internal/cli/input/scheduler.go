@@ -8,8 +8,8 @@ import (
 	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
-	"github.com/plimsoll-k8s/plimsoll/load/provider"
 	"github.com/plimsoll-k8s/plimsoll/plugins/lowriskovercommitment"
 )
 
@@ -43,10 +43,10 @@ func (s *Scheduler) Read(warn func(string)) (*internalconfig.KubeSchedulerConfig
 var ErrNoLoadSource = errors.New("no profile configures a load source: want watcherAddress or metricProvider in the args of " + lowriskovercommitment.Name)
 
 // LoadSource returns the load source of the first profile that configures one, or ErrNoLoadSource.
-func (s *Scheduler) LoadSource() (provider.Config, error) {
+func (s *Scheduler) LoadSource() (metricprovider.Config, error) {
 	cfg, err := config.Load(s.Config)
 	if err != nil {
-		return provider.Config{}, err
+		return metricprovider.Config{}, err
 	}
 	for _, profile := range cfg.Profiles {
 		if s.Name != "" && profile.SchedulerName != s.Name {
@@ -60,5 +60,5 @@ func (s *Scheduler) LoadSource() (provider.Config, error) {
 			}
 		}
 	}
-	return provider.Config{}, fmt.Errorf("%s: %w", s.Config, ErrNoLoadSource)
+	return metricprovider.Config{}, fmt.Errorf("%s: %w", s.Config, ErrNoLoadSource)
 }

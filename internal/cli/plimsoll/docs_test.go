@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/cluster"
-	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
 	"github.com/plimsoll-k8s/plimsoll/load/metricsserver"
 	"github.com/plimsoll-k8s/plimsoll/load/prometheus"
 	"github.com/plimsoll-k8s/plimsoll/load/provider"
@@ -95,8 +95,8 @@ func TestDocumentedConfigurations(t *testing.T) {
 		t.Fatal(err)
 	}
 	blocks := strings.Split(string(text), "```yaml\n")[1:]
-	if len(blocks) < len(provider.Types) {
-		t.Errorf("%d configurations, want one for each of %v", len(blocks), provider.Types)
+	if len(blocks) < len(metricprovider.Types) {
+		t.Errorf("%d configurations, want one for each of %v", len(blocks), metricprovider.Types)
 	}
 	access := provider.Cluster{Nodes: func() ([]cluster.Machine, error) { return nil, nil }, Metrics: noMetrics{}}
 	for _, block := range blocks {
@@ -131,7 +131,7 @@ func TestDocumentedQueries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := prometheus.New(prometheus.Config{Endpoint: endpoint.Config{Address: "http://p"}, NodeLabel: "node"})
+	source, err := prometheus.New(metricprovider.Config{Address: "http://p", NodeLabel: "node"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

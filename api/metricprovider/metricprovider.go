@@ -1,0 +1,200 @@
+// Package metricprovider describes where the load of nodes is read from: the types of metric
+// provider and the fields of their configuration. Plugin arguments and command-line flags have
+// these fields, so that each is described once.
+package metricprovider
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// The types of metric provider.
+const (
+	// Prometheus is a Prometheus server, or another server with its query API.
+	Prometheus = "Prometheus"
+	// MetricsServer is the metrics API of the cluster.
+	MetricsServer = "KubernetesMetricsServer"
+	// SignalFx is Splunk Observability Cloud.
+	SignalFx = "SignalFx"
+	// Service is a load-watcher service.
+	Service = "Service"
+	// File is a file in the wire format of load-watcher services.
+	File = "File"
+)
+
+// Types are the types of metric provider, in the order of the documentation.
+var Types = []string{Prometheus, MetricsServer, SignalFx, Service, File}
+
+// exampleAddresses are valid addresses of the types that are HTTP servers.
+var exampleAddresses = map[string]string{
+	Prometheus: "http://prometheus.monitoring:9090",
+	SignalFx:   "https://api.us1.signalfx.com",
+	Service:    "http://load-watcher.kube-system:2020",
+}
+
+// ExampleAddress returns a valid address of an HTTP server of the type, empty if the type is not
+// an HTTP server.
+func ExampleAddress(providerType string) string { return exampleAddresses[providerType] }
+
+// Config configures a metric provider. Fields that the type does not use must be empty; see Fields.
+type Config struct {
+	// Type is one of Types.
+	Type string `json:"type,omitempty"`
+	// Address is the URL of the server, or the path of a File.
+	Address string `json:"address,omitempty"`
+	// Token is the bearer token. Prefer TokenFile, which keeps the token out of the configuration.
+	Token string `json:"token,omitempty"`
+	// TokenFile is a file with the token, read for every request.
+	TokenFile string `json:"tokenFile,omitempty"`
+	// CAFile contains the certificate authorities that the server's certificate is verified with;
+	// those of the system if empty.
+	CAFile string `json:"caFile,omitempty"`
+	// CertFile and KeyFile contain the client certificate and its key.
+	CertFile string `json:"certFile,omitempty"`
+	KeyFile  string `json:"keyFile,omitempty"`
+	// InsecureSkipVerify disables the verification of the server's certificate.
+	InsecureSkipVerify bool `json:"insecureSkipVerify,omitempty"`
+	// Window is the time that means and standard deviations cover, at least 1s; 15m if 0.
+	Window metav1.Duration `json:"window,omitzero"`
+	// Step is the time between two samples in the window; 1m if 0. SignalFx calls it resolution.
+	Step metav1.Duration `json:"step,omitzero"`
+	// RateWindow is the range of rate() for CPU samples, at least twice the scrape interval; 5m if 0.
+	RateWindow metav1.Duration `json:"rateWindow,omitzero"`
+	// NodeLabel is the label with the node's name. If empty, the labels node, nodename and
+	// kubernetes_node are tried, then the host of the label instance.
+	NodeLabel string `json:"nodeLabel,omitempty"`
+	// Selector is added to every selector of the default queries, such as cluster="prod".
+	Selector string `json:"selector,omitempty"`
+	// Queries replace the default queries.
+	Queries Queries `json:"queries,omitzero"`
+	// CPUMetric and MemoryMetric are metrics of utilization in percent of the node's capacity;
+	// cpu.utilization and memory.utilization if empty.
+	CPUMetric    string `json:"cpuMetric,omitempty"`
+	MemoryMetric string `json:"memoryMetric,omitempty"`
+	// HostDimension is the dimension with the host's name; host if empty.
+	HostDimension string `json:"hostDimension,omitempty"`
+	// Filter contains further terms of the query, such as kubernetes_cluster:"prod". It is needed
+	// where an organization contains hosts of several clusters.
+	Filter string `json:"filter,omitempty"`
+}
+
+// Queries are PromQL expressions. Each returns one sample per node, a fraction of the node's
+// capacity in [0, 1]. The default query replaces an empty one.
+type Queries struct {
+	CPUAvg    string `json:"cpuAvg,omitempty"`
+	CPUStd    string `json:"cpuStd,omitempty"`
+	MemoryAvg string `json:"memoryAvg,omitempty"`
+	MemoryStd string `json:"memoryStd,omitempty"`
+}
+
+// Field describes one field of Config.
+type Field struct {
+	// Name is the name in JSON and YAML.
+	Name string
+	// Flag is the name of the command-line flag, empty if the field has none.
+	Flag string
+	// Usage is the help text of the flag.
+	Usage string
+	// Types are the types of metric provider that use the field.
+	Types []string
+	// Value returns the address of the field: a *string, *bool or *metav1.Duration.
+	Value func(*Config) any
+}
+
+var (
+	servers         = []string{Prometheus, SignalFx, Service}
+	prometheusOnly  = []string{Prometheus}
+	signalFxOnly    = []string{SignalFx}
+	withSampleSteps = []string{Prometheus, SignalFx}
+)
+
+// Fields are the fields of Config, in the order of the documentation.
+var Fields = []Field{
+	{"type", "provider", "where load is read from: " + strings.Join(Types, ", "), Types, func(c *Config) any { return &c.Type }},
+	{
+		"address", "address", "URL of the provider, or path of a File",
+		[]string{Prometheus, SignalFx, Service, File}, func(c *Config) any { return &c.Address },
+	},
+	{"token", "", "", servers, func(c *Config) any { return &c.Token }},
+	{
+		"tokenFile", "token-file", "file with the bearer token for the provider, read for every request",
+		servers, func(c *Config) any { return &c.TokenFile },
+	},
+	{
+		"caFile", "ca-file", "certificate authorities that verify the provider's certificate (default those of the system)",
+		servers, func(c *Config) any { return &c.CAFile },
+	},
+	{"certFile", "cert-file", "client certificate for the provider", servers, func(c *Config) any { return &c.CertFile }},
+	{"keyFile", "key-file", "key of the client certificate", servers, func(c *Config) any { return &c.KeyFile }},
+	{
+		"insecureSkipVerify", "insecure-skip-verify", "do not verify the provider's certificate",
+		servers, func(c *Config) any { return &c.InsecureSkipVerify },
+	},
+	{
+		"window", "window", "time that means and standard deviations cover (default 15m)",
+		[]string{Prometheus, MetricsServer, SignalFx}, func(c *Config) any { return &c.Window },
+	},
+	{
+		"step", "step", "Prometheus, SignalFx: time between two samples in the window (default 1m)",
+		withSampleSteps, func(c *Config) any { return &c.Step },
+	},
+	{
+		"rateWindow", "rate-window", "Prometheus: range of rate() for CPU samples, at least twice the scrape interval (default 5m)",
+		prometheusOnly, func(c *Config) any { return &c.RateWindow },
+	},
+	{
+		"nodeLabel", "node-label", "Prometheus: label with the node's name (default node, nodename, kubernetes_node, or the host of instance)",
+		prometheusOnly, func(c *Config) any { return &c.NodeLabel },
+	},
+	{
+		"selector", "selector", `Prometheus: added to every selector of the default queries, such as cluster="prod"`,
+		prometheusOnly, func(c *Config) any { return &c.Selector },
+	},
+	{
+		"queries.cpuAvg", "query-cpu-avg", "Prometheus: query for the mean of CPU utilization, one fraction of capacity per node",
+		prometheusOnly, func(c *Config) any { return &c.Queries.CPUAvg },
+	},
+	{
+		"queries.cpuStd", "query-cpu-std", "Prometheus: query for the standard deviation of CPU utilization",
+		prometheusOnly, func(c *Config) any { return &c.Queries.CPUStd },
+	},
+	{
+		"queries.memoryAvg", "query-memory-avg", "Prometheus: query for the mean of memory utilization",
+		prometheusOnly, func(c *Config) any { return &c.Queries.MemoryAvg },
+	},
+	{
+		"queries.memoryStd", "query-memory-std", "Prometheus: query for the standard deviation of memory utilization",
+		prometheusOnly, func(c *Config) any { return &c.Queries.MemoryStd },
+	},
+	{
+		"cpuMetric", "cpu-metric", "SignalFx: metric of CPU utilization in percent (default cpu.utilization)",
+		signalFxOnly, func(c *Config) any { return &c.CPUMetric },
+	},
+	{
+		"memoryMetric", "memory-metric", "SignalFx: metric of memory utilization in percent (default memory.utilization)",
+		signalFxOnly, func(c *Config) any { return &c.MemoryMetric },
+	},
+	{
+		"hostDimension", "host-dimension", "SignalFx: dimension with the host's name (default host)",
+		signalFxOnly, func(c *Config) any { return &c.HostDimension },
+	},
+	{
+		"filter", "filter", `SignalFx: further terms of the query, such as kubernetes_cluster:"prod"`,
+		signalFxOnly, func(c *Config) any { return &c.Filter },
+	},
+}
+
+// UnusedField returns the first field of the configuration that is set and that its type does not
+// use, and whether there is one.
+func (c Config) UnusedField() (Field, bool) {
+	i := slices.IndexFunc(Fields, func(f Field) bool {
+		return !slices.Contains(f.Types, c.Type) && !reflect.ValueOf(f.Value(&c)).Elem().IsZero()
+	})
+	if i < 0 {
+		return Field{}, false
+	}
+	return Fields[i], true
+}

@@ -1,0 +1,40 @@
+package flags
+
+import (
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-k8s/plimsoll/load/provider"
+)
+
+// Errors name the flags, with their prefix.
+func TestSourceErrors(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		want string
+	}{
+		"address":      {[]string{"--load-provider=Service"}, `--load-address "": want a URL like http://load-watcher.kube-system:2020`},
+		"type":         {[]string{"--load-provider=Datadog"}, `--load-provider: found "Datadog", want one of Prometheus, KubernetesMetricsServer, SignalFx, Service, File`},
+		"not used":     {[]string{"--load-provider=File", "--load-address=/a", "--load-query-cpu-avg=up"}, "--load-query-cpu-avg: not used by type File: only by Prometheus"},
+		"two fields":   {[]string{"--load-provider=Service", "--load-address=http://a", "--load-key-file=/key"}, "--load-cert-file, --load-key-file: want both or none"},
+		"rate window":  {[]string{"--load-provider=Prometheus", "--load-address=http://a", "--load-rate-window=1ms"}, "--load-window 15m0s, step 1m0s, --load-rate-window 1ms: want at least 1s each"},
+		"invalid step": {[]string{"--load-provider=SignalFx", "--load-address=http://a", "--load-token-file=/a", "--load-step=2s"}, "--load-step: found 2s, want one of 1s, 1m, 5m, 1h"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var f Flags
+			cmd := &cobra.Command{}
+			f.AddOptional(cmd, "load-")
+			if f.Chosen() {
+				t.Error("a source is chosen without flags")
+			}
+			if err := cmd.ParseFlags(tc.args); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.Source(provider.Cluster{}); err == nil || err.Error() != tc.want {
+				t.Errorf("error %v, want %s", err, tc.want)
+			}
+		})
+	}
+}
