@@ -1,6 +1,6 @@
-// Package controller is the command plimsoll-controller. It keeps resource slack, which is capacity
-// reserved for future pods, and decides placements. As an agent, it reports about its cluster to a
-// hub.
+// Package controller is the command plimsoll-controller. It maintains resource slack, which is
+// capacity reserved for future pods, and decides placements. As an agent, it reports about its
+// cluster to a hub.
 package controller
 
 import (
@@ -21,6 +21,12 @@ import (
 
 const name = "plimsoll-controller"
 
+// Names of the controllers.
+const (
+	slackController     = "slack"
+	placementController = "placement"
+)
+
 // options are the flags.
 type options struct {
 	kubeconfig    string
@@ -40,33 +46,33 @@ func NewCommand() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Use:   name,
-		Short: "Keep resource slack, decide placements, or report about a cluster to a hub",
-		Long: `slack: keep room to spare for the next pods, as policies of kind ResourceSlack want
-it: placeholders that an autoscaler with CapacityBuffers holds (Cluster Autoscaler,
-Karpenter), or real pods that give way to any other. Its CRD
-(config/crd/plimsoll.dev_resourceslacks.yaml) must be installed.
+		Short: "Maintain resource slack, decide placements, or report about a cluster to a hub",
+		Long: `slack: reserve capacity for future pods as ResourceSlacks specify, with placeholders
+for an autoscaler that supports CapacityBuffers (Cluster Autoscaler, Karpenter) or with
+pods of low priority. The CRD (config/crd/plimsoll.dev_resourceslacks.yaml) must be
+installed.
 
-placement: on a hub of Open Cluster Management, or one with its CRDs, choose managed
-clusters for Placements. It waits until the CRDs are there.
+placement: select managed clusters for Placements, on a hub of Open Cluster Management
+or a cluster with its CRDs. The controller waits until the CRDs exist.
 
 The namespace must exist.
 
-With --agent it does nothing of that: it tells a hub about the cluster that it runs in,
-in the scores of an AddOnPlacementScore "plimsoll" and in the status of the
-ManagedCluster (docs/agent.md).`,
-		Example: `  # In a cluster, with a policy of 10 % if there is none.
+With --agent, the controllers do not run. The agent reports about its cluster to a hub,
+in the AddOnPlacementScore "plimsoll" and in the status of the ManagedCluster
+(docs/agent.md).`,
+		Example: `  # Run in a cluster, and create a default policy with a rate of 10 %.
   plimsoll-controller --extra-capacity-min-rate=10%
 
-  # On a hub, for all placements: there is no other controller for them.
+  # Run on a hub without another placement controller, for all placements.
   plimsoll-controller --controllers=placement --adopt=all
 
-  # On trial, from outside.
+  # Run outside the cluster.
   plimsoll-controller --kubeconfig ~/.kube/config --leader-elect=false
 
-  # In a member cluster, reporting to its hub.
+  # Run as an agent in a member cluster.
   plimsoll-controller --agent --cluster-name=cluster1 --hub-kubeconfig=/etc/hub/kubeconfig
 
-  # The same with the risk of the measured load.
+  # Run as an agent that also reports the risk of the measured load.
   plimsoll-controller --agent --cluster-name=cluster1 --hub-kubeconfig=/etc/hub/kubeconfig \
     --load-provider=KubernetesMetricsServer`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -84,29 +90,24 @@ ManagedCluster (docs/agent.md).`,
 	base.ConfigureService(cmd, func(cmd *cobra.Command) error {
 		return errors.Join(o.complete(), o.agent.complete(cmd.Flags(), &o))
 	})
-	flags := cmd.Flags()
 	kube.AddFlag(cmd, &o.kubeconfig, "cluster")
-	flags.StringVar(&o.namespace, "namespace", "plimsoll-system", "namespace of templates, buffers, deployments and the leader's lease")
-	flags.StringVar(&o.metrics, "metrics-bind-address", ":8080", "address of /metrics, 0 for none")
-	flags.StringVar(&o.probes, "health-probe-bind-address", ":8081", "address of /healthz and /readyz, 0 for none")
-	flags.BoolVar(&o.leaderElect, "leader-elect", true, "only one of several controllers works at a time")
-	flags.StringVar(&o.defaultRate, "extra-capacity-min-rate", "", "make a policy \"default\" for all nodes with this rate, such as 10%, if it is not there (default none)")
-	flags.StringSliceVar(&o.controllers, "controllers", []string{slackController, placementController}, "what to do: slack, placement")
-	flags.StringVar(&o.adopt, "adopt", string(placement.AdoptAnnotated), "which placements to decide: annotated (with cluster.open-cluster-management.io/experimental-scheduling-disable=true, which takes them from the hub's own controller) or all")
-	_ = cmd.RegisterFlagCompletionFunc("controllers", cobra.FixedCompletions([]string{slackController, placementController}, cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("adopt", cobra.FixedCompletions([]string{string(placement.AdoptAnnotated), string(placement.AdoptAll)}, cobra.ShellCompDirectiveNoFileComp))
-	o.agent.add(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&o.namespace, "namespace", "plimsoll-system", "namespace of templates, buffers, deployments and the leader election lease")
+	flags.StringVar(&o.metrics, "metrics-bind-address", ":8080", "address of /metrics, 0 to disable")
+	flags.StringVar(&o.probes, "health-probe-bind-address", ":8081", "address of /healthz and /readyz, 0 to disable")
+	flags.BoolVar(&o.leaderElect, "leader-elect", true, "elect a leader, so that only one of several replicas is active")
+	flags.StringVar(&o.defaultRate, "extra-capacity-min-rate", "", "create the policy \"default\" for all nodes with this rate, such as 10%, if it does not exist (default none)")
+	flags.StringSliceVar(&o.controllers, "controllers", []string{slackController, placementController}, "controllers to run: slack, placement")
+	flags.StringVar(&o.adopt, "adopt", string(placement.AdoptAnnotated), "placements to decide: annotated "+
+		"(with cluster.open-cluster-management.io/experimental-scheduling-disable=true, which the hub's own controller ignores) or all")
+	base.CompleteWith(cmd, "controllers", slackController, placementController)
+	base.CompleteWith(cmd, "adopt", string(placement.AdoptAnnotated), string(placement.AdoptAll))
+	o.agent.addFlags(cmd)
 	version.AddFlag(cmd)
 	return cmd
 }
 
-// The controllers there are.
-const (
-	slackController     = "slack"
-	placementController = "placement"
-)
-
-// complete checks the flags and works out the default policy.
+// complete validates the flags and creates the default policy.
 func (o *options) complete() error {
 	for _, controller := range o.controllers {
 		if controller != slackController && controller != placementController {
@@ -136,8 +137,7 @@ func (o *options) config() (*rest.Config, error) {
 		return nil, err
 	}
 	config.UserAgent = name
-	// The API server knows how much it can take, and is fair: with a limit of its
-	// own the controller would be slow where there is much to do.
+	// The API server limits its clients fairly; a limit in the client would only delay large updates.
 	config.QPS = -1
 	return config, nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
 
-// printResult prints a table for each scenario, and what is generated.
+// printResult prints a table for each scenario, and the assumptions.
 func printResult(out io.Writer, r *result.Result) error {
 	fmt.Fprintf(out, "%s: %d nodes, %d pods, %d seeds\n", r.Source.Name, r.Source.Nodes, r.Source.Pods, len(r.Seeds))
 	for i := range r.Scenarios {
@@ -31,7 +31,7 @@ func printResult(out io.Writer, r *result.Result) error {
 	return nil
 }
 
-// describeScenario says what a scenario is.
+// describeScenario returns the limits and usage of a scenario.
 func describeScenario(s *result.Scenario) string {
 	if s.Limits == "" {
 		return "usage " + s.Usage
@@ -39,12 +39,11 @@ func describeScenario(s *result.Scenario) string {
 	return "limits " + s.Limits + ", usage " + s.Usage
 }
 
-// printScenario prints the figures of a scenario: those of each profile, and by
-// how much they differ from those of the first one.
+// printScenario prints the figures of each profile, and their differences from the first profile.
 func printScenario(out io.Writer, s *result.Scenario, seeds int) {
 	header, columns := table.Row{"mean over seeds"}, []int{}
 	for i := range s.Profiles {
-		header = append(header, nameOf(&s.Profiles[i], seeds))
+		header = append(header, profileLabel(&s.Profiles[i], seeds))
 		if i > 0 {
 			header = append(header, "difference")
 		}
@@ -61,54 +60,55 @@ func printScenario(out io.Writer, s *result.Scenario, seeds int) {
 			if !ok {
 				row = append(row, "-")
 			} else {
-				row = append(row, number(figure.Mean))
+				row = append(row, formatNumber(figure.Mean))
 			}
 			if i > 0 {
-				row = append(row, differenceText(figure.Difference))
+				row = append(row, formatDifference(figure.Difference))
 			}
 		}
 		t.AppendRow(row)
 	}
 	t.Render()
 	if len(s.Profiles) > 1 {
-		fmt.Fprintln(out, "difference to", s.Profiles[0].Name+": mean [95 % interval over seeds]; * is more than chance")
+		fmt.Fprintln(out, "difference from", s.Profiles[0].Name+": mean [95 % interval over seeds]; * is significant")
 	}
 }
 
-// nameOf returns the name of a profile, and marks what was cut short.
-func nameOf(p *result.Profile, seeds int) string {
-	cut, missing := 0, seeds-len(p.Runs)
+// profileLabel returns the name of a profile, and how many of its runs are incomplete.
+func profileLabel(p *result.Profile, seeds int) string {
+	interrupted, notStarted := 0, seeds-len(p.Runs)
 	for i := range p.Runs {
 		if p.Runs[i].Interrupted {
-			cut++
+			interrupted++
 		}
 	}
 	name := p.Name
-	if cut > 0 {
-		name += fmt.Sprintf(" (%d of %d runs interrupted)", cut, seeds)
+	if interrupted > 0 {
+		name += fmt.Sprintf(" (%d of %d runs interrupted)", interrupted, seeds)
 	}
-	if missing > 0 {
-		name += fmt.Sprintf(" (%d of %d runs not begun)", missing, seeds)
+	if notStarted > 0 {
+		name += fmt.Sprintf(" (%d of %d runs not started)", notStarted, seeds)
 	}
 	return name
 }
 
-func differenceText(d *result.Difference) string {
+// formatDifference returns a difference, its confidence interval and whether it is significant.
+func formatDifference(d *result.Difference) string {
 	switch {
 	case d == nil:
 		return "-"
 	case d.Interval == nil:
-		return signed(d.Mean)
+		return formatSigned(d.Mean)
 	}
 	mark := ""
 	if d.Interval.ExcludesZero {
 		mark = " *"
 	}
-	return fmt.Sprintf("%s [%s, %s]%s", signed(d.Mean), signed(d.Interval.Low), signed(d.Interval.High), mark)
+	return fmt.Sprintf("%s [%s, %s]%s", formatSigned(d.Mean), formatSigned(d.Interval.Low), formatSigned(d.Interval.High), mark)
 }
 
-// number returns a figure with as many digits as tell something.
-func number(v float64) string {
+// formatNumber returns a number with about three significant digits.
+func formatNumber(v float64) string {
 	digits := 2
 	switch size := math.Abs(v); {
 	case size >= 1000 || v == math.Trunc(v):
@@ -119,9 +119,9 @@ func number(v float64) string {
 	return fmt.Sprintf("%.*f", digits, v)
 }
 
-// signed returns a difference with its sign. What rounds to nothing has none.
-func signed(v float64) string {
-	text := number(v)
+// formatSigned returns a number with its sign, and "0" if it rounds to zero.
+func formatSigned(v float64) string {
+	text := formatNumber(v)
 	switch {
 	case strings.Trim(text, "-0.") == "":
 		return "0"
@@ -131,7 +131,7 @@ func signed(v float64) string {
 	return text
 }
 
-// printReasons says why pods found no node, of the first seed.
+// printReasons prints why pods were unschedulable in the run with the first seed.
 func printReasons(out io.Writer, s *result.Scenario) {
 	for i := range s.Profiles {
 		profile := &s.Profiles[i]
@@ -152,4 +152,31 @@ func rowLabel(d result.Definition) string {
 		return "  " + d.Title()
 	}
 	return d.Title()
+}
+
+// printFrontier prints the cost of slack and the pending time of pods.
+func printFrontier(out io.Writer, s *result.Scenario) error {
+	points, err := s.Frontier()
+	if err != nil || len(points) == 0 {
+		return err
+	}
+	t := base.NewTable(out, "cost and effect of slack", "cost", "pending, mean s", "pending, p95 s", "slack kept")
+	t.SetColumnConfigs(base.RightAligned(2, 3, 4, 5))
+	for _, p := range points {
+		kept := "-"
+		if p.SlackKept > 0 {
+			kept = fmt.Sprintf("%.0f %%", 100*p.SlackKept)
+		}
+		t.AppendRow(table.Row{p.Name, formatNumber(p.Cost) + formatInterval(p.CostInterval), formatNumber(p.Pending) + formatInterval(p.PendingInterval), formatNumber(p.PendingP95), kept})
+	}
+	t.Render()
+	return nil
+}
+
+// formatInterval returns the confidence interval of a mean.
+func formatInterval(in *result.Interval) string {
+	if in == nil {
+		return ""
+	}
+	return fmt.Sprintf(" [%s, %s]", formatNumber(in.Low), formatNumber(in.High))
 }

@@ -8,15 +8,15 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
 
-// reportMode lets others read a report: it is made to be shown.
+// reportMode makes a report readable by everybody: it is written to be shared.
 const reportMode = 0o644
 
-// reportFile returns the file of a report.
+// reportFile returns the file in --report.
 func (o *whatIfOptions) reportFile() base.NewFile {
 	return base.NewFile{Flag: "--report", Path: o.report, Force: o.force, Mode: reportMode}
 }
 
-// checkReport says before anything runs why a report could not be written.
+// checkReport returns an error if the report cannot be written, before any run.
 func (o *whatIfOptions) checkReport() error {
 	if o.report == "" {
 		return nil
@@ -24,7 +24,7 @@ func (o *whatIfOptions) checkReport() error {
 	return o.reportFile().Check()
 }
 
-// writeReport writes the report, if one is wanted.
+// writeReport writes the report if --report is set.
 func (o *whatIfOptions) writeReport(r *result.Result) error {
 	if o.report == "" {
 		return nil

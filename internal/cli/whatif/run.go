@@ -224,7 +224,7 @@ func (p *plan) take(runs []*result.Run) error {
 }
 
 func (o *whatIfOptions) print(out io.Writer, r *result.Result) error {
-	if o.output.Format == asHTML {
+	if o.output.Format == formatHTML {
 		return whatifreport.Write(out, r)
 	}
 	if o.output.Format == base.FormatTable {

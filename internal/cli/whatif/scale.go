@@ -3,38 +3,35 @@ package whatif
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"slices"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/autoscale"
-	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/profiles"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/replay"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
 
-// scaleHelp is what both commands say on autoscalers.
-const scaleHelp = `With --autoscaler nodes come and go: one for each group of equal nodes, with
-shape=CORESxGIB, min, max, boot (seconds), cost (per hour), label=KEY=VALUE, gpus,
-gpu-model and name; and in one of them interval, idle, after-add (seconds) and
-utilization, which are about the autoscaler as a whole. --slack is how much room it
-keeps to spare for the next pods: a rate of what pods request, or a file with a
-ResourceSlack; 0% is none at all.`
+// scaleHelp is the help text on autoscalers of both commands.
+const scaleHelp = `With --autoscaler, nodes are added and removed. Repeat it for each group of equal
+nodes, with shape=CORESxGIB, min, max, boot (seconds), cost (per hour),
+label=KEY=VALUE, gpus, gpu-model and name. One of the groups may have interval, idle,
+after-add (seconds) and utilization, which configure the autoscaler. --slack is the
+capacity that it reserves for future pods: a rate of the requests, or a file with a
+ResourceSlack; 0% is no slack.`
 
-// addScaleFlags adds the flags that are about autoscalers.
+// addScaleFlags adds the flags of autoscalers.
 func (o *whatIfOptions) addScaleFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringArrayVar(&o.autoscaler, "autoscaler", nil, "a group of nodes that an autoscaler makes more or fewer of, such as shape=16x64,max=100,boot=120,cost=0.80; may be repeated")
-	flags.StringSliceVar(&o.slack, "slack", nil, "with --autoscaler: the slack that it holds, a rate such as 10% or a file with a ResourceSlack; plimsoll compare takes several, such as 0%,5%,10%")
-	_ = cmd.RegisterFlagCompletionFunc("autoscaler", cobra.FixedCompletions([]string{"shape=", "max=", "boot=", "cost="}, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
-	_ = cmd.RegisterFlagCompletionFunc("slack", cobra.FixedCompletions([]string{"0%", "5%", "10%", "20%"}, cobra.ShellCompDirectiveDefault))
+	flags.StringArrayVar(&o.autoscaler, "autoscaler", nil, "group of nodes that an autoscaler scales, such as shape=16x64,max=100,boot=120,cost=0.80; may be repeated")
+	flags.StringSliceVar(&o.slack, "slack", nil, "with --autoscaler: slack to reserve, a rate such as 10% or a file with a ResourceSlack; plimsoll compare accepts several, such as 0%,5%,10%")
+	completeWith(cmd, "autoscaler", cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace, "shape=", "max=", "boot=", "cost=")
+	completeWith(cmd, "slack", cobra.ShellCompDirectiveDefault, "0%", "5%", "10%", "20%")
 }
 
 // column is what is compared with others: a profile, with so much slack.
@@ -44,14 +41,14 @@ type column struct {
 	autoscaler  *replay.Autoscaler
 }
 
-// validateScale says what is wrong with the flags that are about autoscalers.
+// validateScale returns an error for invalid flags of autoscalers.
 func (o *whatIfOptions) validateScale() error {
 	if len(o.slack) > 0 && len(o.autoscaler) == 0 {
-		return errors.New("--slack: want it with --autoscaler, which holds it")
+		return errors.New("--slack: want it with --autoscaler")
 	}
 	for i, text := range o.slack {
 		if slices.Contains(o.slack[:i], text) {
-			return fmt.Errorf("--slack: %s is there twice", text)
+			return fmt.Errorf("--slack: found %s twice", text)
 		}
 	}
 	return nil
@@ -135,31 +132,4 @@ func addAutoscaler(r *result.Result, columns []column, nodes []replay.Node) erro
 		r.Assumed = append(r.Assumed, "slack of 0% is none at all: no room is kept for the biggest pod either")
 	}
 	return nil
-}
-
-// printFrontier prints what slack costs and what it saves.
-func printFrontier(out io.Writer, s *result.Scenario) error {
-	points, err := s.Frontier()
-	if err != nil || len(points) == 0 {
-		return err
-	}
-	t := base.NewTable(out, "what slack costs and saves", "cost", "pending, mean s", "pending, p95 s", "slack kept")
-	t.SetColumnConfigs(base.RightAligned(2, 3, 4, 5))
-	for _, p := range points {
-		kept := "-"
-		if p.SlackKept > 0 {
-			kept = fmt.Sprintf("%.0f %%", 100*p.SlackKept)
-		}
-		t.AppendRow(table.Row{p.Name, number(p.Cost) + around(p.CostInterval), number(p.Pending) + around(p.PendingInterval), number(p.PendingP95), kept})
-	}
-	t.Render()
-	return nil
-}
-
-// around says where a mean is.
-func around(in *result.Interval) string {
-	if in == nil {
-		return ""
-	}
-	return fmt.Sprintf(" [%s, %s]", number(in.Low), number(in.High))
 }

@@ -1,3 +1,4 @@
+// Package whatif has the commands that simulate clusters: simulate and compare.
 package whatif
 
 import (
@@ -12,6 +13,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/profiles"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/replay"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/source"
@@ -29,7 +31,7 @@ type whatIfOptions struct {
 	limits     string
 	usage      []string
 	metrics    string
-	// autoscaler has its groups, slack what it holds, one after the other.
+	// autoscaler has one entry for each group of nodes.
 	autoscaler []string
 	slack      []string
 	tail       time.Duration
@@ -41,37 +43,37 @@ type whatIfOptions struct {
 	force      bool
 }
 
-// asHTML is a form of the results that only these commands have.
-const asHTML = "html"
+// formatHTML is an output format that only these commands have.
+const formatHTML = "html"
 
-// maxSeeds bounds how many runs there are of each kind, maxPack how many pods come
-// in a second.
 const (
+	// maxSeeds is the maximum of --seeds.
 	maxSeeds = 1000
-	maxPack  = 1_000_000
+	// maxPack is the maximum of --pack, in pods per second.
+	maxPack = 1_000_000
 )
 
-// inputHelp is what both commands say on what they run over.
-const inputHelp = `The cluster comes from one of
-  -f FILES                      manifests, as kubectl get nodes,pods -A -o yaml prints them
-  --snapshot FILE               what plimsoll snapshot has written
+// inputHelp is the help text on the input of both commands.
+const inputHelp = `The input is one of
+  -f FILES                      manifests, as printed by kubectl get nodes,pods -A -o yaml
+  --snapshot FILE               written by plimsoll snapshot
   --trace openb:NODES.csv,PODS.csv
   --trace alibaba2018:DIR       optionally ,from=SECOND,to=SECOND,memory-gib=N
   --generate nodes=N,pods=N     and shapes, replicas, fill, best-effort, over, bursts, life, ...
 
-What the input does not say is generated with the seed, and named as such in the
-answer: what pods use (--usage), and the limits of pods in traces (--limits).
-Profiles are files with a KubeSchedulerConfiguration, or ready-made: default,
+Data that the input does not have is generated from the seed and listed as such in the
+result: the usage of pods (--usage), and the limits of pods in traces (--limits).
+Profiles are files with a KubeSchedulerConfiguration or built-in: default,
 most-allocated, limits, allocatable-least, allocatable-most, low-risk,
 low-risk+limits.
 
-In a cluster that runs, most pods have a node, and only the others are to be placed.
-With --reschedule all of them come anew, so that profiles can differ in where they
-put them.
+In the manifests of a running cluster, most pods have a node, and only the others are
+scheduled. With --reschedule all pods are scheduled again, so that profiles can place
+them differently.
 
 ` + scaleHelp + `
 
-Ctrl-C ends the runs; what they have come to is shown, and marked.`
+If interrupted (Ctrl-C), the command prints the results so far and marks them.`
 
 // NewSimulateCommand returns the command plimsoll simulate.
 func NewSimulateCommand() *cobra.Command {
@@ -79,30 +81,30 @@ func NewSimulateCommand() *cobra.Command {
 	var profile string
 	cmd := &cobra.Command{
 		Use:   "simulate (-f FILES | --snapshot FILE | --trace TRACE | --generate SPEC)",
-		Short: "Run a cluster through time with a profile of the scheduler",
-		Long: `Run a cluster through time with the code of the real scheduler, on a virtual
-clock, and show what comes of it.
+		Short: "Simulate a cluster with one scheduler profile",
+		Long: `Simulate a cluster over time with the code of kube-scheduler, on a virtual clock, and
+show the outcome.
 
 ` + inputHelp,
-		Example: `  # A made-up cluster with the default profile.
+		Example: `  # Simulate a generated cluster with the default profile.
   plimsoll simulate --generate nodes=50,pods=1500
 
-  # Your cluster with your profile.
+  # Simulate a live cluster with the profile in scheduler.yaml.
   kubectl get nodes,pods -A -o yaml | plimsoll simulate -f - --profile scheduler.yaml
 
-  # Bursts of pods, an autoscaler, and 10 % of room to spare.
+  # Simulate bursts of pods, an autoscaler, and 10 % slack.
   plimsoll simulate --generate nodes=10,pods=600,over=7200,bursts=6 \
     --autoscaler shape=16x64,boot=120,cost=0.80 --slack 10%`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.profiles = []string{profile}
 			if len(o.slack) > 1 {
-				return fmt.Errorf("--slack: found %d, want one; plimsoll compare takes several", len(o.slack))
+				return fmt.Errorf("--slack: found %d values, want one; plimsoll compare accepts several", len(o.slack))
 			}
 			return o.run(cmd)
 		},
 	}
-	cmd.Flags().StringVar(&profile, "profile", "default", "a ready-made profile, or a file with a KubeSchedulerConfiguration")
+	cmd.Flags().StringVar(&profile, "profile", "default", "built-in profile, or file with a KubeSchedulerConfiguration")
 	o.addFlags(cmd)
 	return cmd
 }
@@ -112,32 +114,32 @@ func NewCompareCommand() *cobra.Command {
 	var o whatIfOptions
 	cmd := &cobra.Command{
 		Use:   "compare (--profile A --profile B... | --slack A,B...) (-f FILES | --snapshot FILE | --trace TRACE | --generate SPEC)",
-		Short: "Run a cluster through time with several profiles, and compare",
-		Long: `Run a cluster through time with several profiles of the scheduler, and show by
-how much the others differ from the first. With --seeds there is an interval to
-each difference: of the mean over seeds, at 95 %.
+		Short: "Simulate a cluster with several scheduler profiles, and compare them",
+		Long: `Simulate a cluster over time with several scheduler profiles, and show how the others
+differ from the first. With --seeds, each difference has a 95 % confidence interval of
+its mean over the seeds.
 
 ` + inputHelp,
-		Example: `  # What would limits change, and is it more than chance?
+		Example: `  # Compare two profiles, and show whether the differences are significant.
   plimsoll compare --profile default --profile limits --generate nodes=50,pods=1500 --seeds 10
 
-  # A gate for a pipeline: exit code 3 if the new profile overloads nodes for longer.
+  # Fail a pipeline with exit code 3 if the new profile overloads nodes for longer.
   plimsoll compare --profile old.yaml --profile new.yaml -f cluster.yaml --seeds 10 \
     --fail-on 'differences["new.yaml"].overloadMinutes.low > 0.0'
 
-  # Where would the pods of your cluster be, had they come under another profile?
+  # Schedule all pods of a live cluster again with another profile.
   plimsoll snapshot -o s.tar.gz
   plimsoll compare --profile default --profile limits --snapshot s.tar.gz --reschedule
 
-  # A page to show to others.
+  # Write an HTML report.
   plimsoll compare --profile default --profile low-risk --generate nodes=50,pods=1500 \
     --seeds 10 --report report.html
 
-  # What does slack cost, and how much less do pods wait?
+  # Compare the cost of slack with the pending time of pods.
   plimsoll compare --slack 0%,5%,10%,20% --generate nodes=10,pods=600,over=7200,bursts=6 \
     --autoscaler shape=16x64,boot=120,cost=0.80 --seeds 5
 
-  # Over limits and shapes of use.
+  # Compare with several limits and usage shapes.
   plimsoll compare --profile default --profile low-risk --generate nodes=50,pods=1500 \
     --limits ratio=1+2+4 --usage beta --usage bursts`,
 		Args: cobra.NoArgs,
@@ -151,35 +153,42 @@ each difference: of the mean over seeds, at 95 %.
 			return o.run(cmd)
 		},
 	}
-	cmd.Flags().StringArrayVar(&o.profiles, "profile", nil, "a ready-made profile, or a file with a KubeSchedulerConfiguration; repeated, the first is the one compared with")
+	cmd.Flags().StringArrayVar(&o.profiles, "profile", nil, "built-in profile, or file with a KubeSchedulerConfiguration; repeat it, the first is the baseline")
 	o.addFlags(cmd)
 	return cmd
 }
 
 func (o *whatIfOptions) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&o.files, "filename", "f", nil, "file or folder with manifests of nodes and pods, - for standard input; may be repeated")
-	flags.StringVar(&o.snapshot, "snapshot", "", "a snapshot of a cluster, as plimsoll snapshot writes it")
-	flags.BoolVar(&o.reschedule, "reschedule", false, "with -f or --snapshot: let all pods come anew in the order of their creation, also those that have a node, but for those of DaemonSets and mirror pods")
-	flags.StringVar(&o.trace, "trace", "", "a trace: openb:NODES.csv,PODS.csv or alibaba2018:DIR")
-	flags.StringVar(&o.generate, "generate", "", "what to make up, such as nodes=500,pods=15000")
-	flags.IntVar(&o.pack, "pack", -1, "let the pods of a trace arrive so many to a second and never end, 0 for when the trace has them (default 1 for openb, whose own times never fill its cluster, 0 for others); with --reschedule likewise, 0 for all at once (default 1)")
-	flags.Lookup("pack").DefValue = "0" // which is not shown: the text says more
-	flags.StringVar(&o.limits, "limits", "ratio=2", "limits of pods without any, as multiples of their requests: ratio=1+2+4, memory=1, unlimited=0.1")
-	flags.StringArrayVar(&o.usage, "usage", []string{"beta"}, "what pods use: constant, beta, bimodal, bursts, lognormal, pareto or diurnal, with keys as in beta:mean=0.4,cv=0.6, or cpu=SHAPE;memory=SHAPE; may be repeated")
-	flags.StringVar(&o.metrics, "metrics", "interval=60,delay=60,window=900", "how load is measured, in seconds")
+	flags.StringArrayVarP(&o.files, "filename", "f", nil, "file or directory with manifests of nodes and pods, - for standard input; may be repeated")
+	input.AddSnapshotFlag(cmd, &o.snapshot, "snapshot of a cluster, written by plimsoll snapshot")
+	flags.BoolVar(&o.reschedule, "reschedule", false, "with -f or --snapshot: schedule all pods again in the order of their creation, "+
+		"also those that have a node, except for mirror pods and pods of DaemonSets")
+	flags.StringVar(&o.trace, "trace", "", "trace: openb:NODES.csv,PODS.csv or alibaba2018:DIR")
+	flags.StringVar(&o.generate, "generate", "", "cluster to generate, such as nodes=500,pods=15000")
+	flags.IntVar(&o.pack, "pack", -1, "number of pods of a trace that arrive per second and never finish, 0 for the times in the trace "+
+		"(default 1 for openb, whose own times never fill its cluster, 0 for others); with --reschedule, number of pods per second, 0 for all at once (default 1)")
+	flags.Lookup("pack").DefValue = "0" // not printed: the usage states the defaults
+	flags.StringVar(&o.limits, "limits", "ratio=2", "limits of pods without limits, as multiples of their requests: ratio=1+2+4, memory=1, unlimited=0.1")
+	flags.StringArrayVar(&o.usage, "usage", []string{"beta"}, "usage of pods: constant, beta, bimodal, bursts, lognormal, pareto or diurnal, "+
+		"with parameters as in beta:mean=0.4,cv=0.6, or cpu=SHAPE;memory=SHAPE; may be repeated")
+	flags.StringVar(&o.metrics, "metrics", "interval=60,delay=60,window=900", "measurement of the load, in seconds")
 	o.addScaleFlags(cmd)
-	flags.DurationVar(&o.tail, "tail", time.Hour, "for how long a run goes on after the last pod has come")
-	flags.Uint64Var(&o.seed, "seed", 1, "what generated things are drawn by")
-	flags.IntVar(&o.seeds, "seeds", 1, "how many seeds, from that one on")
-	flags.StringVar(&o.failOn, "fail-on", "", "exit with code 3 if this expression in CEL is true, over profiles, differences, limits, usage and result")
-	o.output.AddFlag(cmd, asHTML)
-	flags.StringVar(&o.report, "report", "", "also write a report to this file: HTML that needs no network")
-	flags.BoolVar(&o.force, "force", false, "with --report: replace the file if it is there")
-	_ = cmd.MarkFlagFilename("snapshot", "tar.gz", "tgz")
-	_ = cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(profiles.Names, cobra.ShellCompDirectiveDefault))
-	_ = cmd.RegisterFlagCompletionFunc("usage", cobra.FixedCompletions(kindNames(), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
-	_ = cmd.RegisterFlagCompletionFunc("trace", cobra.FixedCompletions([]string{"openb:", "alibaba2018:"}, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
+	flags.DurationVar(&o.tail, "tail", time.Hour, "simulated time after the arrival of the last pod")
+	flags.Uint64Var(&o.seed, "seed", 1, "first seed of generated data")
+	flags.IntVar(&o.seeds, "seeds", 1, "number of seeds")
+	flags.StringVar(&o.failOn, "fail-on", "", "exit with code 3 if this CEL expression over profiles, differences, limits, usage and result is true")
+	o.output.AddFlag(cmd, formatHTML)
+	flags.StringVar(&o.report, "report", "", "also write a self-contained HTML report to this file")
+	flags.BoolVar(&o.force, "force", false, "with --report: replace an existing file")
+	completeWith(cmd, "profile", cobra.ShellCompDirectiveDefault, profiles.Names...)
+	completeWith(cmd, "usage", cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace, kindNames()...)
+	completeWith(cmd, "trace", cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace, "openb:", "alibaba2018:")
+}
+
+// completeWith sets the completion of a flag.
+func completeWith(cmd *cobra.Command, flag string, directive cobra.ShellCompDirective, values ...string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, directive))
 }
 
 func kindNames() []string {
@@ -190,7 +199,7 @@ func kindNames() []string {
 	return names
 }
 
-// validate says what is wrong with the flags by themselves.
+// validate returns an error for an invalid flag or combination of flags.
 func (o *whatIfOptions) validate(cmd *cobra.Command) error {
 	if err := o.output.Validate(); err != nil {
 		return err
@@ -213,9 +222,9 @@ func (o *whatIfOptions) validate(cmd *cobra.Command) error {
 	return o.checkReport()
 }
 
-// validateInput says what is wrong with what there is to run over.
+// validateInput returns an error unless exactly one input is given, with flags that fit it.
 func (o *whatIfOptions) validateInput(cmd *cobra.Command) error {
-	packed := cmd.Flags().Changed("pack")
+	packSet := cmd.Flags().Changed("pack")
 	var given []string
 	for _, flag := range []string{"filename", "snapshot", "trace", "generate"} {
 		if cmd.Flags().Changed(flag) {
@@ -224,25 +233,25 @@ func (o *whatIfOptions) validateInput(cmd *cobra.Command) error {
 	}
 	switch {
 	case len(given) == 0:
-		return errors.New("nothing to run over: want one of --filename, --snapshot, --trace and --generate")
+		return errors.New("no input: want one of --filename, --snapshot, --trace and --generate")
 	case len(given) > 1:
 		return fmt.Errorf("%s: want one of them", strings.Join(given, ", "))
-	case cmd.Flags().Changed("limits") && o.objects():
-		return errors.New("--limits: the pods of manifests have the limits that they declare; want it with --trace or --generate")
-	case o.reschedule && !o.objects():
-		return errors.New("--reschedule: the pods of traces come anew as it is; want it with --filename or --snapshot")
-	case packed && o.trace == "" && !o.reschedule:
+	case cmd.Flags().Changed("limits") && o.hasObjects():
+		return errors.New("--limits: the limits of pods are those in the manifests; want it with --trace or --generate")
+	case o.reschedule && !o.hasObjects():
+		return errors.New("--reschedule: all pods of traces are scheduled anyway; want it with --filename or --snapshot")
+	case packSet && o.trace == "" && !o.reschedule:
 		return errors.New("--pack: want it with --trace or --reschedule")
-	case packed && (o.pack < 0 || o.pack > maxPack):
+	case packSet && (o.pack < 0 || o.pack > maxPack):
 		return fmt.Errorf("--pack: found %d, want a whole number from 0 to %d", o.pack, maxPack)
 	}
 	return nil
 }
 
-// objects reports whether what there is to run over is Kubernetes objects.
-func (o *whatIfOptions) objects() bool { return len(o.files) > 0 || o.snapshot != "" }
+// hasObjects reports whether the input is Kubernetes objects.
+func (o *whatIfOptions) hasObjects() bool { return len(o.files) > 0 || o.snapshot != "" }
 
-// source returns what to read, with standard input in it.
+// source returns the input, including the content of standard input if it is read.
 func (o *whatIfOptions) source(in io.Reader) (source.Spec, error) {
 	s := source.Spec{Files: o.files, Snapshot: o.snapshot, Reschedule: o.reschedule, Trace: o.trace, Generate: o.generate, Pack: o.pack}
 	if !slices.Contains(o.files, "-") {
