@@ -10,122 +10,116 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 )
 
-// Loop is the slack of one policy inside an autoscaler's loop. Every iteration
-// calls Next and appends what it returns to the pods that wait; the ones with a
-// node stay where the autoscaler had put them. It is not safe for concurrent
-// use.
+// Loop computes the placeholders of one policy in each iteration of an autoscaler. The autoscaler
+// calls Next and appends the placeholders without a node to its pending pods; those with a node stay
+// where the autoscaler put them. It is not safe for concurrent use.
 type Loop struct {
 	tracker   *Tracker
 	namespace string
 	// pods are those of the last iteration.
-	pods map[types.NamespacedName]*seen
-	turn int
+	pods      map[types.NamespacedName]*observedPod
+	iteration int
 }
 
-// seen is a pod as an iteration has seen it. A pod that is the same object, with
-// the same version and node, is not read again.
-type seen struct {
+// observedPod is a pod in the iteration that observed it last. A pod that is the same object, with
+// the same version, node and phase, is not read again.
+type observedPod struct {
 	pod           *v1.Pod
 	version, node string
 	phase         v1.PodPhase
-	turn          int
+	iteration     int
 }
 
-func (s *seen) changed(pod *v1.Pod) bool {
-	return s.pod != pod || s.version != pod.ResourceVersion || s.node != pod.Spec.NodeName || s.phase != pod.Status.Phase
+func (o *observedPod) isChanged(pod *v1.Pod) bool {
+	return o.pod != pod || o.version != pod.ResourceVersion || o.node != pod.Spec.NodeName || o.phase != pod.Status.Phase
 }
 
-// NewLoop returns the loop of a policy. Placeholders of the rate seem to be in
-// the namespace, those of workloads in that of the workload. An error is one of
-// the policy.
+// NewLoop returns the loop of a policy. Placeholders of the rate are in the namespace, those that
+// mirror a workload are in the workload's namespace. It returns an error if the policy is invalid.
 func NewLoop(policy *v1alpha1.ResourceSlack, namespace string) (*Loop, error) {
 	tracker, err := NewTracker(policy)
 	if err != nil {
 		return nil, err
 	}
-	return &Loop{tracker: tracker, namespace: namespace, pods: map[types.NamespacedName]*seen{}}, nil
+	return &Loop{tracker: tracker, namespace: namespace, pods: map[types.NamespacedName]*observedPod{}}, nil
 }
 
-// SetWorkloads takes over which workloads the policy is to mirror; they are
-// those that Governs gives it.
+// SetWorkloads sets the workloads that the policy mirrors. GoverningPolicy selects the policy of a
+// workload.
 func (l *Loop) SetWorkloads(workloads []Workload) { l.tracker.SetWorkloads(workloads) }
 
-// Next returns the placeholders of an iteration, and the plan they come from.
-// placed are those of the last iteration with spec.nodeName set to the node
-// that the autoscaler had put them on, if any. Those whose node is gone, or no
-// longer has room for them beside its real pods, or may no longer have them
-// (selectors, taints, a real pod that they must be apart from), have no node any
-// more; so have new ones. The others stay: same name, UID and node. Placeholders
-// beyond those wanted go from the highest index down. A node should be of one
-// policy's pool: the placeholders of others are not reckoned with.
+// Next returns the placeholders of an iteration, and their plan. Nodes and pods are all nodes and
+// pods of the cluster. Placed are the placeholders of the last iteration, with spec.nodeName set to
+// the node that the autoscaler put them on.
 //
-// Nodes and pods are all that there are. Objects that are the same as in the
-// last iteration, as those of an informer's cache are, are not read again; a pod
-// that was changed in place, without a new resource version, is not seen to have
-// changed unless its node or phase has.
+// A placeholder keeps its name, UID and node for as long as it is in the plan. It loses its node if
+// the node is deleted, has no capacity left after its pods, or is no longer permitted by node
+// selectors, taints or required anti-affinity. New placeholders have no node. Placeholders are
+// removed from the highest index down. A node should be in the pool of one policy only: the
+// placeholders of other policies are not subtracted from its capacity.
+//
+// Objects that are the same as in the last iteration, such as those of an informer's cache, are not
+// read again: a pod that was modified in place without a new resource version is only seen to have
+// changed if its node or phase has.
 func (l *Loop) Next(nodes []*v1.Node, pods []*v1.Pod, placed []*v1.Pod, now time.Time) ([]*v1.Pod, Plan) {
-	l.follow(nodes, pods, now)
+	l.observe(nodes, pods, now)
 	plan := l.tracker.Next(now)
-	return l.keep(plan, placed, pods), plan
+	return l.placeholders(plan, placed, pods), plan
 }
 
-// follow tells the tracker what has changed since the last iteration.
-func (l *Loop) follow(nodes []*v1.Node, pods []*v1.Pod, now time.Time) {
-	l.turn++
-	there := make(map[string]bool, len(nodes))
+// observe passes the changes since the last iteration to the tracker.
+func (l *Loop) observe(nodes []*v1.Node, pods []*v1.Pod, now time.Time) {
+	l.iteration++
+	existing := make(map[string]bool, len(nodes))
 	for _, node := range nodes {
-		there[node.Name] = true
+		existing[node.Name] = true
 		l.tracker.SetNode(node, now)
 	}
 	for name := range l.tracker.nodes {
-		if !there[name] {
+		if !existing[name] {
 			l.tracker.DeleteNode(name)
 		}
 	}
 	distinct := 0
 	for _, pod := range pods {
 		key := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
-		was := l.pods[key]
-		if was == nil {
-			was = &seen{}
-			l.pods[key] = was
+		observed := l.pods[key]
+		if observed == nil {
+			observed = &observedPod{}
+			l.pods[key] = observed
 		}
-		if was.turn != l.turn {
+		if observed.iteration != l.iteration {
 			distinct++
 		}
-		if was.turn = l.turn; was.changed(pod) {
-			was.pod, was.version, was.node, was.phase = pod, pod.ResourceVersion, pod.Spec.NodeName, pod.Status.Phase
+		if observed.iteration = l.iteration; observed.isChanged(pod) {
+			observed.pod, observed.version, observed.node, observed.phase = pod, pod.ResourceVersion, pod.Spec.NodeName, pod.Status.Phase
 			l.tracker.SetPod(pod)
 		}
 	}
 	if len(l.pods) == distinct {
-		return // each of them has been seen
+		return // no pod was deleted
 	}
-	for key, was := range l.pods {
-		if was.turn != l.turn {
+	for key, observed := range l.pods {
+		if observed.iteration != l.iteration {
 			delete(l.pods, key)
-			l.tracker.DeletePod(was.pod)
+			l.tracker.DeletePod(observed.pod)
 		}
 	}
 }
 
-// keep returns the placeholders of a plan. Those that were placed keep their
-// node where they may.
-func (l *Loop) keep(plan Plan, placed, pods []*v1.Pod) []*v1.Pod {
-	at := make(map[string]string, len(placed))
-	for _, pod := range placed {
-		at[pod.Name] = pod.Spec.NodeName
-	}
-	seats := l.newSeats(pods)
+// placeholders returns the placeholders of a plan. Placed ones keep their node if possible.
+func (l *Loop) placeholders(plan Plan, placed, pods []*v1.Pod) []*v1.Pod {
+	nodes := nodesByName(placed)
+	capacity := newNodeCapacity(l.tracker, pods)
 	var out []*v1.Pod
-	// In the order of the plan: where real pods have left room for some only, the
-	// first ones stay.
+	// In the order of the plan: the first placeholders keep their node if pods leave capacity for some
+	// of them only.
 	for i := range plan.Groups {
 		group := &plan.Groups[i]
-		keeps := seats.of(group)
+		assign := capacity.assigner(group)
 		for index := range group.Count {
-			placeholder := pod(l.tracker.policy, *group, index, l.namespace)
-			if node := at[placeholder.Name]; node != "" && keeps(placeholder, node) {
+			placeholder := placeholderPod(l.tracker.policy, *group, index, l.namespace)
+			if node := nodes[placeholder.Name]; node != "" && assign(placeholder, node) {
 				placeholder.Spec.NodeName = node
 			}
 			out = append(out, placeholder)
@@ -134,16 +128,22 @@ func (l *Loop) keep(plan Plan, placed, pods []*v1.Pod) []*v1.Pod {
 	return out
 }
 
-// PushedOut returns the names of those that had a node and have none, or
-// another one, any more.
-func PushedOut(before, after []*v1.Pod) []string {
-	now := make(map[string]string, len(after))
-	for _, pod := range after {
-		now[pod.Name] = pod.Spec.NodeName
+// nodesByName returns the nodes of pods by the names of the pods.
+func nodesByName(pods []*v1.Pod) map[string]string {
+	nodes := make(map[string]string, len(pods))
+	for _, pod := range pods {
+		nodes[pod.Name] = pod.Spec.NodeName
 	}
+	return nodes
+}
+
+// Displaced returns the sorted names of the placeholders that had a node and are no longer on it.
+// Placeholders that are not in after are not included.
+func Displaced(before, after []*v1.Pod) []string {
+	nodes := nodesByName(after)
 	var names []string
 	for _, pod := range before {
-		if node, still := now[pod.Name]; still && pod.Spec.NodeName != "" && node != pod.Spec.NodeName {
+		if node, exists := nodes[pod.Name]; exists && pod.Spec.NodeName != "" && node != pod.Spec.NodeName {
 			names = append(names, pod.Name)
 		}
 	}

@@ -114,7 +114,7 @@ func TestPlaceholderStaysWhereItWas(t *testing.T) {
 				t.Errorf("iteration %d: %s has the UID %s, had %s", i, got[j].Name, got[j].UID, first[j].UID)
 			}
 		}
-		if out := PushedOut(placed, got); len(out) > 0 {
+		if out := Displaced(placed, got); len(out) > 0 {
 			t.Errorf("iteration %d: %v are pushed out", i, out)
 		}
 		placed = got
@@ -132,7 +132,7 @@ func TestPlaceholdersPushedOutByRealPodsAreDetached(t *testing.T) {
 	real := append(base, newPod("e", "n1", "2", "8Gi"), newPod("f", "n2", "4", "16Gi"))
 	got, _ = loop.Next(nodes, real, placed, noon.Add(10*time.Second))
 	wantWhere(t, got[:4], "web-rate-0=n1", "web-rate-1=", "web-rate-2=n1", "web-rate-3=")
-	if diff := cmp.Diff([]string{"web-rate-1", "web-rate-3"}, PushedOut(placed, got)); diff != "" {
+	if diff := cmp.Diff([]string{"web-rate-1", "web-rate-3"}, Displaced(placed, got)); diff != "" {
 		t.Errorf("pushed out: -want +got:\n%s", diff)
 	}
 	// Where a real pod has ended, there is room once more.
@@ -160,7 +160,7 @@ func TestSurplusGoesFromTheHighestIndex(t *testing.T) {
 		got, _ = loop.Next(nodes, four[:2], placed, noon.Add(it.after))
 		wantWhere(t, got, it.want...)
 		// To go is not to be pushed out: nobody has to find another node for them.
-		if out := PushedOut(placed, got); len(out) > 0 {
+		if out := Displaced(placed, got); len(out) > 0 {
 			t.Errorf("after %s: %v are pushed out", it.after, out)
 		}
 		placed = got
@@ -195,7 +195,7 @@ func TestNodeThatGoesAwayDetachesItsPlaceholders(t *testing.T) {
 			got, _ = loop.Next(after, pods, placed, noon)
 			// With a smaller node, placeholders are smaller and more.
 			wantWhere(t, got[:3], "web-rate-0=", "web-rate-1=n2", "web-rate-2=")
-			if diff := cmp.Diff([]string{"web-rate-0", "web-rate-2"}, PushedOut(placed, got)); diff != "" {
+			if diff := cmp.Diff([]string{"web-rate-0", "web-rate-2"}, Displaced(placed, got)); diff != "" {
 				t.Errorf("pushed out: -want +got:\n%s", diff)
 			}
 		})
@@ -287,7 +287,7 @@ func TestPushedOut(t *testing.T) {
 	}
 	before := named(map[string]string{"stays": "a", "detached": "a", "moved": "a", "gone": "a", "waits": "", "found": ""})
 	after := named(map[string]string{"stays": "a", "detached": "", "moved": "b", "waits": "", "found": "a", "new": ""})
-	if got := fmt.Sprint(PushedOut(before, after)); got != "[detached moved]" {
+	if got := fmt.Sprint(Displaced(before, after)); got != "[detached moved]" {
 		t.Errorf("%s, want [detached moved]", got)
 	}
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 )
 
-// addMirrors appends the groups of workloads to a plan. count is told how many
-// each one wants and returns how many it gets. What maxPlaceholders leaves after
-// the rate goes to them in their order.
+// addMirrors appends the groups that mirror workloads to a plan, in a fixed order, as far as
+// maxPlaceholders permits. Count returns the number of placeholders of a workload, given the number
+// that it requests.
 func (p *Plan) addMirrors(policy *v1alpha1.ResourceSlack, workloads []Workload, count func(w Workload, wanted int64) int64) {
 	workloads = slices.SortedFunc(slices.Values(workloads), Workload.compare)
-	left := int64(-1)
+	limit := int64(-1) // none
 	if policy.Spec.MaxPlaceholders != nil {
-		left = int64(*policy.Spec.MaxPlaceholders) - p.placeholders()
+		limit = int64(*policy.Spec.MaxPlaceholders) - p.placeholders()
 	}
 	for i := range workloads {
 		w := &workloads[i]
@@ -28,23 +28,23 @@ func (p *Plan) addMirrors(policy *v1alpha1.ResourceSlack, workloads []Workload, 
 			continue
 		}
 		group := Group{Name: w.groupName(), Requests: requestsOfTemplate(&w.Template), Count: count(*w, wanted), Mirror: w}
-		if left >= 0 && group.Count > left {
+		if limit >= 0 && group.Count > limit {
 			p.Feasible = false
-			p.Reasons = append(p.Reasons, fmt.Sprintf("%s wants %d placeholders, maxPlaceholders leaves %d for it", w, group.Count, left))
-			group.Count = left
+			p.Reasons = append(p.Reasons, fmt.Sprintf("%s requires %d placeholders, maxPlaceholders permits %d more", w, group.Count, limit))
+			group.Count = limit
 		}
 		if group.Count == 0 {
 			continue
 		}
-		if left >= 0 {
-			left -= group.Count
+		if limit >= 0 {
+			limit -= group.Count
 		}
 		p.Groups = append(p.Groups, group)
-		p.Total = plus(p.Total, group.Requests, group.Count)
+		p.Total = addTimes(p.Total, group.Requests, group.Count)
 	}
 }
 
-// placeholders returns how many there are.
+// placeholders returns the number of placeholders.
 func (p *Plan) placeholders() (sum int64) {
 	for _, group := range p.Groups {
 		sum += group.Count
@@ -52,23 +52,23 @@ func (p *Plan) placeholders() (sum int64) {
 	return sum
 }
 
-// requestsOfTemplate returns what a pod of the template requests, of everything.
-// The API server lets a limit be the request, too, where a container has none; it
-// does so for pods, not for templates.
+// requestsOfTemplate returns the requests of a pod of the template. A limit without a request counts
+// as the request: the API server sets this default for pods, not for templates.
 func requestsOfTemplate(template *v1.PodTemplateSpec) v1.ResourceList {
 	spec := template.Spec.DeepCopy()
 	for _, containers := range [][]v1.Container{spec.Containers, spec.InitContainers} {
 		for i := range containers {
-			limitsAreRequests(&containers[i].Resources)
+			defaultRequests(&containers[i].Resources)
 		}
 	}
 	if spec.Resources != nil {
-		limitsAreRequests(spec.Resources)
+		defaultRequests(spec.Resources)
 	}
 	return resource.PodRequests(&v1.Pod{Spec: *spec}, resource.PodResourcesOptions{})
 }
 
-func limitsAreRequests(resources *v1.ResourceRequirements) {
+// defaultRequests sets missing requests to the limits.
+func defaultRequests(resources *v1.ResourceRequirements) {
 	for name, limit := range resources.Limits {
 		if _, ok := resources.Requests[name]; !ok {
 			if resources.Requests == nil {
@@ -79,20 +79,20 @@ func limitsAreRequests(resources *v1.ResourceRequirements) {
 	}
 }
 
-// mirrorTemplate returns a pod that is to a scheduler as those of the workload
-// are: what it requests, where it may run and beside whom. It runs nothing of
-// theirs, and shares nothing with them.
+// mirrorTemplate returns a template whose pods are scheduled like those of the workload: it has their
+// requests, node selection, affinity, topology spread constraints, host ports and priority, but not
+// their containers. It shares no memory with the workload.
 func mirrorTemplate(policy *v1alpha1.ResourceSlack, group Group) v1.PodTemplateSpec {
-	theirs := group.Mirror.Template.DeepCopy()
-	t := template(policy, Group{Name: group.Name, Requests: group.Requests})
-	t.Labels = theirs.Labels
+	workload := group.Mirror.Template.DeepCopy()
+	t := podTemplate(policy, Group{Name: group.Name, Requests: group.Requests})
+	t.Labels = workload.Labels
 	if t.Labels == nil {
 		t.Labels = map[string]string{}
 	}
 	t.Labels[PlaceholderLabel] = policy.Name
 	container := &t.Spec.Containers[0]
 	for name, quantity := range group.Requests {
-		// Devices and huge pages are had whole or not at all.
+		// Extended resources and huge pages cannot be overcommitted: requests must equal limits.
 		if name != v1.ResourceCPU && name != v1.ResourceMemory && name != v1.ResourceEphemeralStorage {
 			if container.Resources.Limits == nil {
 				container.Resources.Limits = v1.ResourceList{}
@@ -100,16 +100,16 @@ func mirrorTemplate(policy *v1alpha1.ResourceSlack, group Group) v1.PodTemplateS
 			container.Resources.Limits[name] = quantity.DeepCopy()
 		}
 	}
-	container.Ports = hostPorts(theirs)
-	t.Spec.NodeSelector = theirs.Spec.NodeSelector
-	t.Spec.Affinity = theirs.Spec.Affinity
-	t.Spec.Tolerations = theirs.Spec.Tolerations
-	t.Spec.TopologySpreadConstraints = theirs.Spec.TopologySpreadConstraints
-	t.Spec.PriorityClassName = theirs.Spec.PriorityClassName
+	container.Ports = hostPorts(workload)
+	t.Spec.NodeSelector = workload.Spec.NodeSelector
+	t.Spec.Affinity = workload.Spec.Affinity
+	t.Spec.Tolerations = workload.Spec.Tolerations
+	t.Spec.TopologySpreadConstraints = workload.Spec.TopologySpreadConstraints
+	t.Spec.PriorityClassName = workload.Spec.PriorityClassName
 	return t
 }
 
-// hostPorts returns the ports by which pods keep each other off a node.
+// hostPorts returns the host ports of a template, which exclude other pods with the same ones.
 func hostPorts(template *v1.PodTemplateSpec) []v1.ContainerPort {
 	var ports []v1.ContainerPort
 	for _, container := range template.Spec.Containers {
@@ -125,15 +125,14 @@ func hostPorts(template *v1.PodTemplateSpec) []v1.ContainerPort {
 	return ports
 }
 
-// seenFrom makes the terms of a pod's affinities that are about the pods of its
-// own namespace be about those of both, for a placeholder in another one.
-func seenFrom(affinity *v1.Affinity, own, placeholders string) {
-	widen := func(term *v1.PodAffinityTerm) {
+// addNamespace adds a namespace to the pod affinity terms that include the workload's namespace.
+func addNamespace(affinity *v1.Affinity, workload, added string) {
+	extend := func(term *v1.PodAffinityTerm) {
 		if len(term.Namespaces) == 0 && term.NamespaceSelector == nil {
-			term.Namespaces = []string{own}
+			term.Namespaces = []string{workload}
 		}
-		if slices.Contains(term.Namespaces, own) && !slices.Contains(term.Namespaces, placeholders) {
-			term.Namespaces = append(term.Namespaces, placeholders)
+		if slices.Contains(term.Namespaces, workload) && !slices.Contains(term.Namespaces, added) {
+			term.Namespaces = append(term.Namespaces, added)
 		}
 	}
 	var required [][]v1.PodAffinityTerm
@@ -148,27 +147,27 @@ func seenFrom(affinity *v1.Affinity, own, placeholders string) {
 	}
 	for _, terms := range required {
 		for i := range terms {
-			widen(&terms[i])
+			extend(&terms[i])
 		}
 	}
 	for _, terms := range preferred {
 		for i := range terms {
-			widen(&terms[i].PodAffinityTerm)
+			extend(&terms[i].PodAffinityTerm)
 		}
 	}
 }
 
-// plus returns a list with n times another one added.
-func plus(list, more v1.ResourceList, n int64) v1.ResourceList {
+// addTimes returns the sum of a list and n times another list.
+func addTimes(list, added v1.ResourceList, n int64) v1.ResourceList {
 	sum := list.DeepCopy()
 	if sum == nil {
 		sum = v1.ResourceList{}
 	}
-	for name, quantity := range more {
+	for name, quantity := range added {
 		quantity = quantity.DeepCopy()
 		quantity.Mul(n)
-		if there, ok := sum[name]; ok {
-			quantity.Add(there)
+		if before, ok := sum[name]; ok {
+			quantity.Add(before)
 		}
 		sum[name] = quantity
 	}

@@ -73,7 +73,7 @@ func TestMirrorsAreBounded(t *testing.T) {
 		t.Errorf("%d placeholders, feasible %t; want 5 and not", plan.placeholders(), plan.Feasible)
 	}
 	reasons := strings.Join(plan.Reasons, "\n")
-	for _, want := range []string{"Deployment shop/zoo wants 4 placeholders, maxPlaceholders leaves 2 for it", `Deployment shop/web: annotation plimsoll.dev/slack: found "many"`} {
+	for _, want := range []string{"Deployment shop/zoo requires 4 placeholders, maxPlaceholders permits 2 more", `Deployment shop/web: annotation plimsoll.dev/slack: invalid value "many"`} {
 		if !strings.Contains(reasons, want) {
 			t.Errorf("reasons %q, want %q", reasons, want)
 		}
@@ -95,7 +95,7 @@ func TestMirrorIsAsItsWorkloadToAScheduler(t *testing.T) {
 	})
 	policy := newPolicy("0")
 	plan := mirrorsOf(t, policy, w)
-	templates, buffers := Objects(policy, plan, "slack")
+	templates, buffers := capacityBuffers(policy, plan, "slack")
 	if len(templates) != 1 || len(buffers) != 1 {
 		t.Fatalf("%d templates, %d buffers", len(templates), len(buffers))
 	}
@@ -136,11 +136,11 @@ func TestMirrorIsAsItsWorkloadToAScheduler(t *testing.T) {
 func TestMirrorAsDeployment(t *testing.T) {
 	w := newWorkload("2", antiAffine, func(s *v1.PodSpec) { s.PriorityClassName = "important" })
 	policy := newPolicy("0", func(s *v1alpha1.ResourceSlackSpec) { s.Backend = v1alpha1.BackendDeployment })
-	deployments := Deployments(policy, mirrorsOf(t, policy, w), "slack")
-	if len(deployments) != 1 || deployments[0].Namespace != "slack" || *deployments[0].Spec.Replicas != 2 {
-		t.Fatalf("deployments %+v", deployments)
+	got := deployments(policy, mirrorsOf(t, policy, w), "slack")
+	if len(got) != 1 || got[0].Namespace != "slack" || *got[0].Spec.Replicas != 2 {
+		t.Fatalf("got %+v", got)
 	}
-	spec := deployments[0].Spec.Template.Spec
+	spec := got[0].Spec.Template.Spec
 	term := spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0]
 	if fmt.Sprint(term.Namespaces) != "[shop slack]" {
 		t.Errorf("the anti-affinity is about namespaces %v", term.Namespaces)
@@ -264,7 +264,7 @@ func TestRoomForPlaceholders(t *testing.T) {
 		s.NodeSelector = map[string]string{"disk": "ssd"}
 		s.Containers[0].Resources.Requests = list("2", "1Gi")
 	})})
-	if room := tracker.Room(tracker.Next(noon)); room != 1 {
+	if room := tracker.Placeable(tracker.Next(noon)); room != 1 {
 		t.Errorf("room for %d, want 1", room)
 	}
 }

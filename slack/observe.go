@@ -1,7 +1,3 @@
-// Package slack keeps room to spare for the next pods, as placeholders that an
-// autoscaler treats like pods that wait. It turns nodes, pods and policies of
-// Kubernetes into what the planner reckons with, and its plans into objects;
-// Loop is all of that for autoscalers that are built from source.
 package slack
 
 import (
@@ -19,61 +15,63 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 )
 
-// PlaceholderLabel is on placeholder pods; its value is the policy's name.
-const PlaceholderLabel = "plimsoll.dev/placeholder"
-
-// unreadyGrace is how long a node that is not ready is still reckoned with, so
-// that one which comes and goes does not make placeholders come and go.
+// unreadyGrace is the time for which a node that became not ready remains usable, so that
+// placeholders do not change with a node whose readiness flaps.
 const unreadyGrace = time.Minute
 
-// observeNode returns a node as the planner sees it at a time.
+// observeNode returns the planner's view of a node at a time.
 func observeNode(node *v1.Node, pool v1alpha1.Pool, now time.Time) algo.Node {
 	allocatable := amountsOf(node.Status.Allocatable)
 	return algo.Node{
 		InPool: InPool(node, pool),
-		// A node that has nothing, as before its kubelet has said what it has, would
-		// make the average node smaller, and placeholders many.
-		Usable:      usable(node, now) && !allocatable.IsZero(),
+		// A node without allocatable resources, whose kubelet has not reported them yet, would reduce
+		// the size of the average node and increase the number of placeholders.
+		Usable:      isUsable(node, now) && !allocatable.IsZero(),
 		Allocatable: allocatable,
 		Slots:       node.Status.Allocatable.Pods().Value(),
 	}
 }
 
-// InPool reports whether pods of the pool may run on a node: it has the labels,
-// and no taint that they do not tolerate. Taints that say how the node is doing
-// do not count.
+// InPool reports whether pods of the pool may run on a node: it is not a control-plane node, has the
+// labels of the node selector, and no taint that is not tolerated. Taints that describe the state of
+// the node are ignored.
 func InPool(node *v1.Node, pool v1alpha1.Pool) bool {
 	if facts.IsControlPlane(node) || !labels.SelectorFromSet(pool.NodeSelector).Matches(labels.Set(node.Labels)) {
 		return false
 	}
-	_, untolerated := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, pool.Tolerations, func(taint *v1.Taint) bool {
-		return taint.Effect != v1.TaintEffectPreferNoSchedule && !isCondition(taint.Key)
+	return toleratesTaints(node, pool.Tolerations)
+}
+
+// toleratesTaints reports whether tolerations match the taints of a node. Taints that prefer no
+// scheduling or describe the state of the node are ignored.
+func toleratesTaints(node *v1.Node, tolerations []v1.Toleration) bool {
+	_, untolerated := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, tolerations, func(taint *v1.Taint) bool {
+		return taint.Effect != v1.TaintEffectPreferNoSchedule && !isStateTaint(taint.Key)
 	}, true)
 	return !untolerated
 }
 
-// isCondition reports whether a taint says how a node is doing, and not what it
-// is for.
-func isCondition(key string) bool {
+// isStateTaint reports whether a taint describes the state of a node rather than its purpose.
+func isStateTaint(key string) bool {
 	switch key {
 	case v1.TaintNodeNotReady, v1.TaintNodeUnreachable, v1.TaintNodeUnschedulable, v1.TaintNodeMemoryPressure,
 		v1.TaintNodeDiskPressure, v1.TaintNodePIDPressure, v1.TaintNodeNetworkUnavailable, v1.TaintNodeOutOfService:
 		return true
 	}
-	return isDrain(key)
+	return isScaleDownTaint(key)
 }
 
-// isDrain reports whether an autoscaler puts a taint on nodes that it is about
-// to take away: Cluster Autoscaler, Karpenter.
-func isDrain(key string) bool {
+// isScaleDownTaint reports whether Cluster Autoscaler or Karpenter adds a taint to nodes that it is
+// about to delete.
+func isScaleDownTaint(key string) bool {
 	return key == "ToBeDeletedByClusterAutoscaler" || key == "karpenter.sh/disrupted"
 }
 
-// usable reports whether placeholders can be put on a node. A node that tells
-// nothing of itself is one of a manifest.
-func usable(node *v1.Node, now time.Time) bool {
-	drained := slices.ContainsFunc(node.Spec.Taints, func(taint v1.Taint) bool { return isDrain(taint.Key) })
-	if !facts.IsSchedulable(node) || drained {
+// isUsable reports whether placeholders can be put on a node. A node without conditions, such as one
+// of a manifest, counts as ready.
+func isUsable(node *v1.Node, now time.Time) bool {
+	scaledDown := slices.ContainsFunc(node.Spec.Taints, func(taint v1.Taint) bool { return isScaleDownTaint(taint.Key) })
+	if !facts.IsSchedulable(node) || scaledDown {
 		return false
 	}
 	if ready := facts.ReadyCondition(node); ready != nil {
@@ -82,8 +80,8 @@ func usable(node *v1.Node, now time.Time) bool {
 	return len(node.Status.Conditions) == 0
 }
 
-// observePod returns a pod as the planner sees it. Pods that have ended, and
-// placeholders, are on no node to it.
+// observePod returns the planner's view of a pod. Finished pods and placeholders have no node, and so
+// are not counted.
 func observePod(pod *v1.Pod) algo.Pod {
 	if facts.IsFinished(pod) || pod.Labels[PlaceholderLabel] != "" {
 		return algo.Pod{}
@@ -94,12 +92,12 @@ func observePod(pod *v1.Pod) algo.Pod {
 	}
 }
 
-// requestsOf returns what a pod requests, as the scheduler counts it.
+// requestsOf returns the requests of a pod, computed as kube-scheduler does.
 func requestsOf(pod *v1.Pod) algo.Amounts {
 	return amountsOf(noderes.Requests(pod))
 }
 
-// amountsOf returns what a list has.
+// amountsOf returns the CPU and memory of a list.
 func amountsOf(list v1.ResourceList) algo.Amounts {
 	return algo.Amounts{algo.CPU: max(0, noderes.CPU.Amount(list[v1.ResourceCPU])), algo.Memory: max(0, noderes.Memory.Amount(list[v1.ResourceMemory]))}
 }

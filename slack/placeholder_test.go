@@ -88,7 +88,7 @@ spec:
 )
 
 func TestObjects(t *testing.T) {
-	templates, buffers := Objects(dedicatedPolicy(), twoGroups(), "slack")
+	templates, buffers := capacityBuffers(dedicatedPolicy(), twoGroups(), "slack")
 	if len(templates) != 2 || len(buffers) != 2 {
 		t.Fatalf("%d templates and %d buffers, want 2 and 2", len(templates), len(buffers))
 	}
@@ -120,8 +120,8 @@ func TestObjects(t *testing.T) {
 // Whoever compares what is there with what is wanted must find no difference
 // where there is none.
 func TestObjectsAreTheSameTwice(t *testing.T) {
-	templates, buffers := Objects(dedicatedPolicy(), twoGroups(), "slack")
-	againTemplates, againBuffers := Objects(dedicatedPolicy(), twoGroups(), "slack")
+	templates, buffers := capacityBuffers(dedicatedPolicy(), twoGroups(), "slack")
+	againTemplates, againBuffers := capacityBuffers(dedicatedPolicy(), twoGroups(), "slack")
 	if diff := cmp.Diff(templates, againTemplates); diff != "" {
 		t.Errorf("templates: -first +second:\n%s", diff)
 	}
@@ -148,7 +148,7 @@ func TestObjectsHaveAnOwnerOnlyWithUID(t *testing.T) {
 		if uid == "" {
 			policy.UID, want = "", nil
 		}
-		templates, buffers := Objects(policy, twoGroups(), "slack")
+		templates, buffers := capacityBuffers(policy, twoGroups(), "slack")
 		for i := range templates {
 			if diff := cmp.Diff(want, templates[i].OwnerReferences); diff != "" {
 				t.Errorf("UID %q: template %d: -want +got:\n%s", uid, i, diff)
@@ -166,12 +166,12 @@ func TestObjectsHaveAnOwnerOnlyWithUID(t *testing.T) {
 // All nodes of a cluster, and no priority: nothing is written of either.
 func TestObjectsOfAPlainPolicy(t *testing.T) {
 	policy := newPolicy("10%", func(s *v1alpha1.ResourceSlackSpec) { s.Pool = v1alpha1.Pool{} })
-	templates, _ := Objects(policy, twoGroups(), "slack")
+	templates, _ := capacityBuffers(policy, twoGroups(), "slack")
 	spec := templates[0].Template.Spec
 	if spec.NodeSelector != nil || spec.Tolerations != nil || spec.PriorityClassName != "" {
 		t.Errorf("selector %v, tolerations %v, priority class %q, want none", spec.NodeSelector, spec.Tolerations, spec.PriorityClassName)
 	}
-	if templates, buffers := Objects(policy, Plan{Policy: "web"}, "slack"); len(templates)+len(buffers) > 0 {
+	if templates, buffers := capacityBuffers(policy, Plan{Policy: "web"}, "slack"); len(templates)+len(buffers) > 0 {
 		t.Errorf("of no groups: %d templates, %d buffers", len(templates), len(buffers))
 	}
 }
@@ -179,7 +179,7 @@ func TestObjectsOfAPlainPolicy(t *testing.T) {
 // What the planner counts with is what the placeholder would request.
 func TestPlaceholderRequestsItsGroup(t *testing.T) {
 	for _, group := range twoGroups().Groups {
-		got := requestsOf(pod(dedicatedPolicy(), group, 3, "slack"))
+		got := requestsOf(placeholderPod(dedicatedPolicy(), group, 3, "slack"))
 		if want := amountsOf(group.Requests); got != want {
 			t.Errorf("%s: %v, want %v", group.Name, got, want)
 		}
@@ -192,7 +192,7 @@ func TestObjectsShareNothing(t *testing.T) {
 	policy := newPolicy("10%")
 	before := policy.DeepCopy()
 	plan := Plan{Policy: "web", Groups: []Group{{Name: "web-head", Requests: list("1", "1Gi"), Count: 1}, {Name: "web-rate", Requests: list("1", "1Gi"), Count: 2}}}
-	templates, _ := Objects(policy, plan, "slack")
+	templates, _ := capacityBuffers(policy, plan, "slack")
 	templates[0].Template.Spec.NodeSelector["zone"] = "a"
 	templates[0].Template.Spec.Containers[0].Resources.Requests["cpu"] = list("7", "1Gi")["cpu"]
 	if diff := cmp.Diff(before, policy); diff != "" {

@@ -11,19 +11,19 @@ import (
 	algo "github.com/plimsoll-k8s/plimsoll/internal/algo/slack"
 )
 
-// Plan is which placeholders a policy comes to.
+// Plan states which placeholders a policy requires.
 type Plan struct {
-	// Policy is the policy's name.
+	// Policy is the name of the policy.
 	Policy string
-	// Base is what the rate is a part of, Target what of it is to be held, Total
-	// what the placeholders request together.
+	// Base is the amount that the rate refers to, Target the part of it to hold, and Total the sum of
+	// the requests of all placeholders.
 	Base, Target, Total v1.ResourceList
-	// Groups are equal placeholders: for the biggest pod first, then the rest of the
-	// rate, then those of workloads, which come on top of it.
+	// Groups are groups of equal placeholders: for the biggest pod, then for the rest of the rate, then
+	// those that mirror workloads, which are not part of the rate.
 	Groups []Group
-	// Feasible: the groups of the rate are at least the Target, there is room for
-	// the biggest pod, and workloads have what they want. Reasons say why not, or
-	// what is held beyond the target.
+	// Feasible reports whether the groups of the rate reach Target, the biggest pod is covered, and all
+	// workloads have the placeholders that they request. Reasons say why not, or by how much a feasible
+	// plan exceeds the target.
 	Feasible bool
 	Reasons  []string
 }
@@ -32,19 +32,19 @@ type Plan struct {
 type Group struct {
 	// Name of the group, unique in the cluster.
 	Name string
-	// Head: for the biggest pod.
+	// Head reports whether the group covers the biggest pod.
 	Head bool
-	// Requests of one placeholder, and how many there are.
+	// Requests are those of one placeholder.
 	Requests v1.ResourceList
-	Count    int64
-	// Mirror is the workload whose pods the placeholders are like, nil for those of
-	// the rate.
+	// Count is the number of placeholders.
+	Count int64
+	// Mirror is the workload that the placeholders mirror, nil for placeholders of the rate.
 	Mirror *Workload
 }
 
-// Compute returns the plan of a policy for a cluster as it stands, without
-// regard to what was held before; workloads are those that it is to mirror. The
-// policy's defaults are filled in. An error is one of the policy.
+// Compute returns the plan of a policy for the current state of a cluster, without placeholders that
+// are held already. Workloads are those that the policy mirrors. Defaults of the policy are applied.
+// It returns an error if the policy is invalid.
 func Compute(policy *v1alpha1.ResourceSlack, nodes []*v1.Node, pods []*v1.Pod, workloads []Workload, now time.Time) (Plan, error) {
 	tracker, err := NewTracker(policy)
 	if err != nil {
@@ -60,14 +60,14 @@ func Compute(policy *v1alpha1.ResourceSlack, nodes []*v1.Node, pods []*v1.Pod, w
 	return tracker.Next(now), nil
 }
 
-// policyOf returns a policy as the planner sees it.
+// policyOf returns a policy in the terms of the planner.
 func policyOf(resource *v1alpha1.ResourceSlack) (algo.Policy, error) {
 	spec := &resource.Spec
 	if err := spec.Validate(); err != nil {
 		return algo.Policy{}, err
 	}
 	if len(resource.Name) > v1alpha1.MaxNameLength {
-		return algo.Policy{}, fmt.Errorf("metadata.name: found %d characters, at most %d are allowed: the names of placeholders are made of it", len(resource.Name), v1alpha1.MaxNameLength)
+		return algo.Policy{}, fmt.Errorf("metadata.name: invalid length %d: must be at most %d characters: labels and names of placeholders contain it", len(resource.Name), v1alpha1.MaxNameLength)
 	}
 	rate, err := v1alpha1.ParseRate(spec.MinRate)
 	if err != nil {
@@ -83,20 +83,19 @@ func policyOf(resource *v1alpha1.ResourceSlack) (algo.Policy, error) {
 	return policy, nil
 }
 
-// The last words of the names of groups.
+// Suffixes of the names of groups.
 const (
 	headSuffix = "-head"
 	rateSuffix = "-rate"
 )
 
-// planOf returns a plan of the planner in the terms of Kubernetes.
+// planOf returns a plan of the planner in the terms of the API.
 func planOf(name string, plan algo.Plan) Plan {
 	out := Plan{
 		Policy: name, Base: listOf(plan.Base), Target: listOf(plan.Target), Total: listOf(plan.Total),
 		Feasible: plan.Feasible, Reasons: plan.Reasons,
 	}
-	// Whatever policies are called, no two groups have the same name: the last word
-	// is the group's, all before it the policy's.
+	// Group names are unique: the suffix identifies the group, the part before it the policy.
 	for i, head := range plan.Head {
 		group := Group{Name: name + headSuffix, Head: true, Requests: listOf(head.Size), Count: head.Count}
 		if i > 0 {
@@ -110,7 +109,7 @@ func planOf(name string, plan algo.Plan) Plan {
 	return out
 }
 
-// listOf returns amounts as Kubernetes writes them.
+// listOf returns amounts as a resource list.
 func listOf(a algo.Amounts) v1.ResourceList {
 	return v1.ResourceList{
 		v1.ResourceCPU:    *resource.NewMilliQuantity(a[algo.CPU], resource.DecimalSI),

@@ -113,7 +113,7 @@ func TestCompute(t *testing.T) {
 			policy: newPolicy("10%"), nodes: large,
 			pods: append(podsOf(4, large, "p", "1", "4Gi"), newPod("db", "web-0", "12", "48Gi")),
 			base: list("20", "80Gi"), target: list("2", "8Gi"), total: list("12", "48Gi"),
-			groups: []Group{head("12", "48Gi")}, reasonContains: "room for the biggest pod is 10000m CPU and 40960 MiB more",
+			groups: []Group{head("12", "48Gi")}, reasonContains: "placeholders exceed the target by 10000m CPU and 40960Mi memory: they cover the biggest pod",
 		},
 		// Base = 2 x (1, 4) of the two that run; the others are on no node, or will be
 		// on none in a moment. Target 100 % = (2, 8), head (1, 4), 1 of (1, 4).
@@ -139,17 +139,17 @@ func TestCompute(t *testing.T) {
 			pods: []*v1.Pod{newPod("p", "cpu-0", "12", "2Gi"), newPod("q", "memory-0", "1", "48Gi")},
 			base: list("13", "50Gi"), target: list("0", "0"), total: list("13", "50Gi"),
 			groups:         []Group{head("12", "2Gi"), {Name: "web-head2", Head: true, Requests: list("1", "48Gi"), Count: 1}},
-			reasonContains: "room for the biggest pod is 13000m CPU and 51200 MiB more",
+			reasonContains: "placeholders exceed the target by 13000m CPU and 51200Mi memory: they cover the biggest pod",
 		},
 		// Target 100 % of (8, 32), s = (1, 4): 8 wanted, 3 allowed.
 		"more than maxPlaceholders": {
 			policy: newPolicy("100%", uncovered, maxPlaceholders(3)), nodes: large, pods: podsOf(4, large, "p", "1", "4Gi"),
 			base: list("8", "32Gi"), target: list("8", "32Gi"), total: list("3", "12Gi"),
-			groups: []Group{rest(3, "1", "4Gi")}, infeasible: true, reasonContains: "8 placeholders are wanted, maxPlaceholders allows 3",
+			groups: []Group{rest(3, "1", "4Gi")}, infeasible: true, reasonContains: "8 placeholders are required, maxPlaceholders is 3",
 		},
 		"an empty cluster": {
 			policy: newPolicy("10%"), base: list("0", "0"), target: list("0", "0"), total: list("0", "0"),
-			infeasible: true, reasonContains: "no node of the pool is usable",
+			infeasible: true, reasonContains: "the pool has no usable nodes",
 		},
 	}
 	for name, tc := range tests {

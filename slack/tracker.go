@@ -11,50 +11,50 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
-// Tracker follows the pool of one policy as nodes and pods come and go, told one
-// change at a time, and plans for it. It is not safe for concurrent use.
+// Tracker tracks the pool of one policy, one change of a node or pod at a time, and computes its
+// plans. It is not safe for concurrent use.
 type Tracker struct {
-	policy    *v1alpha1.ResourceSlack
-	wanted    algo.Policy
-	ledger    *algo.Ledger
-	planner   *algo.Planner
-	nodes     map[string]*v1.Node
-	workloads []Workload
-	// mirrors are what is held for workloads, by the names of the groups.
-	mirrors map[string]*mirror
+	policy *v1alpha1.ResourceSlack
+	// algoPolicy is policy in the terms of the planner.
+	algoPolicy algo.Policy
+	ledger     *algo.Ledger
+	planner    *algo.Planner
+	nodes      map[string]*v1.Node
+	workloads  []Workload
+	// mirrors are the numbers of placeholders that mirror workloads, by group name.
+	mirrors map[string]*mirrorCount
 }
 
-// mirror is what is held for a workload.
-type mirror struct {
-	algo.Slowly
-	// annotation that the workload had; a new one is to take effect at once.
+// mirrorCount is the number of placeholders of one workload.
+type mirrorCount struct {
+	algo.DampedCount
+	// annotation is that of the workload. A changed annotation takes effect at once.
 	annotation string
 }
 
-// NewTracker returns a tracker of an empty pool. An error is one of the policy.
+// NewTracker returns a tracker of an empty pool. It returns an error if the policy is invalid.
 func NewTracker(policy *v1alpha1.ResourceSlack) (*Tracker, error) {
-	t := &Tracker{ledger: algo.NewLedger(), planner: algo.NewPlanner(), nodes: map[string]*v1.Node{}, mirrors: map[string]*mirror{}}
+	t := &Tracker{ledger: algo.NewLedger(), planner: algo.NewPlanner(), nodes: map[string]*v1.Node{}, mirrors: map[string]*mirrorCount{}}
 	return t, t.SetPolicy(policy)
 }
 
-// SetPolicy takes a changed policy over. If its pool is another one, all nodes
-// must be set again. After an error the policy is the one before.
+// SetPolicy replaces the policy. If its pool changed, all nodes must be set again. If the policy is
+// invalid, SetPolicy returns an error and the previous policy remains.
 func (t *Tracker) SetPolicy(policy *v1alpha1.ResourceSlack) error {
 	policy = policy.DeepCopy()
 	policy.Spec.Default()
-	wanted, err := policyOf(policy)
+	algoPolicy, err := policyOf(policy)
 	if err != nil {
 		return err
 	}
-	t.policy, t.wanted = policy, wanted
+	t.policy, t.algoPolicy = policy, algoPolicy
 	return nil
 }
 
-// Policy returns the policy, with its defaults.
+// Policy returns the policy with its defaults.
 func (t *Tracker) Policy() *v1alpha1.ResourceSlack { return t.policy }
 
-// SetNode takes a node in, as it is at a time; it returns whether the node is of
-// the pool.
+// SetNode adds or updates a node as it is at a time. It reports whether the node is in the pool.
 func (t *Tracker) SetNode(node *v1.Node, now time.Time) bool {
 	observed := observeNode(node, t.policy.Spec.Pool, now)
 	t.ledger.SetNode(node.Name, observed)
@@ -62,25 +62,24 @@ func (t *Tracker) SetNode(node *v1.Node, now time.Time) bool {
 	return observed.InPool
 }
 
-// DeleteNode forgets a node.
+// DeleteNode removes a node.
 func (t *Tracker) DeleteNode(name string) {
 	t.ledger.DeleteNode(name)
 	delete(t.nodes, name)
 }
 
-// SetPod takes a pod in.
+// SetPod adds or updates a pod.
 func (t *Tracker) SetPod(pod *v1.Pod) { t.ledger.SetPod(facts.Name(pod), observePod(pod)) }
 
-// DeletePod forgets a pod.
+// DeletePod removes a pod.
 func (t *Tracker) DeletePod(pod *v1.Pod) { t.ledger.DeletePod(facts.Name(pod)) }
 
-// SetWorkloads takes over which workloads the policy is to mirror; they are
-// those that Governs gives it.
+// SetWorkloads sets the workloads that the policy mirrors. GoverningPolicy selects the policy of a
+// workload.
 func (t *Tracker) SetWorkloads(workloads []Workload) { t.workloads = workloads }
 
-// Resume makes the tracker go on from groups that are held already, such as by
-// a controller before it was restarted. Groups that it would never have made
-// itself are not among them.
+// Resume sets the groups that are held already, such as those of a controller before it was
+// restarted. Groups with names that the tracker does not use are ignored.
 func (t *Tracker) Resume(groups []Group) {
 	var head []algo.Group
 	var rest algo.Group
@@ -92,67 +91,66 @@ func (t *Tracker) Resume(groups []Group) {
 		case t.policy.Name + headSuffix, t.policy.Name + headSuffix + "2":
 			head = append(head, held)
 		default:
-			if !IsMirror(group.Name) {
+			if !IsMirrorName(group.Name) {
 				continue
 			}
-			m := &mirror{}
-			m.Hold(group.Count)
-			t.mirrors[group.Name] = m
+			count := &mirrorCount{}
+			count.Set(group.Count)
+			t.mirrors[group.Name] = count
 		}
 	}
 	if len(head) > 0 || rest.Count > 0 {
-		t.planner.Resume(t.wanted, head, rest)
+		t.planner.Resume(t.algoPolicy, head, rest)
 	}
 }
 
 // Next returns the plan at a time.
 func (t *Tracker) Next(now time.Time) Plan {
-	plan := planOf(t.policy.Name, t.planner.Next(t.ledger.Pool(), t.wanted, now.Unix()))
-	seen := make(map[string]bool, len(t.workloads))
+	plan := planOf(t.policy.Name, t.planner.Next(t.ledger.Pool(), t.algoPolicy, now.Unix()))
+	current := make(map[string]bool, len(t.workloads))
 	plan.addMirrors(t.policy, t.workloads, func(w Workload, wanted int64) int64 {
 		name := w.groupName()
-		seen[name] = true
-		m := t.mirrors[name]
-		if m == nil {
-			m = &mirror{annotation: w.Slack}
-			t.mirrors[name] = m
+		current[name] = true
+		count := t.mirrors[name]
+		if count == nil {
+			count = &mirrorCount{annotation: w.Slack}
+			t.mirrors[name] = count
 		}
-		if m.annotation != w.Slack {
-			if m.annotation != "" { // which is not known after Resume
-				m.Hold(wanted)
+		if count.annotation != w.Slack {
+			if count.annotation != "" { // unknown after Resume
+				count.Set(wanted)
 			}
-			m.annotation = w.Slack
+			count.annotation = w.Slack
 		}
-		return m.Next(wanted, now.Unix(), t.planner.CoolDown)
+		return count.Next(wanted, now.Unix(), t.planner.CoolDown)
 	})
-	// What is not wanted any more has nothing to cool down.
-	maps.DeleteFunc(t.mirrors, func(name string, _ *mirror) bool { return !seen[name] })
+	// There is no cool-down for workloads that are no longer mirrored.
+	maps.DeleteFunc(t.mirrors, func(name string, _ *mirrorCount) bool { return !current[name] })
 	return plan
 }
 
-// Free returns what the pool's usable nodes have beside their pods.
+// Free returns the capacity that the pods of the pool's usable nodes leave free.
 func (t *Tracker) Free() v1.ResourceList { return listOf(t.ledger.Pool().Free) }
 
-// Room returns how many of a plan's placeholders have room on the nodes that
-// there are now, at least: it looks at CPU, memory, pod slots, selectors and
-// taints, and puts the placeholders in an order that is good, not always the
-// best.
-func (t *Tracker) Room(plan Plan) int64 {
+// Placeable returns how many of a plan's placeholders fit the current nodes, at least. It considers
+// CPU, memory, the maximum number of pods, node selectors and taints. The order in which it places
+// placeholders is not always optimal.
+func (t *Tracker) Placeable(plan Plan) int64 {
 	demands := make([]algo.Demand, 0, len(plan.Groups))
-	// The ones that may not be anywhere first.
-	for _, ofWorkload := range []bool{true, false} {
+	// Place the placeholders that mirror workloads first: they may have fewer nodes to choose from.
+	for _, mirrors := range []bool{true, false} {
 		for i := range plan.Groups {
 			group := &plan.Groups[i]
-			if (group.Mirror != nil) != ofWorkload {
+			if (group.Mirror != nil) != mirrors {
 				continue
 			}
 			demand := algo.Demand{Group: algo.Group{Size: amountsOf(group.Requests), Count: group.Count}}
-			if ofWorkload {
-				allowed := admits(group.Mirror)
-				demand.Allowed = func(node string) bool { return allowed(t.nodes[node]) }
+			if mirrors {
+				matches := nodeMatches(group.Mirror)
+				demand.Allowed = func(node string) bool { return matches(t.nodes[node]) }
 			}
 			demands = append(demands, demand)
 		}
 	}
-	return t.ledger.Room(demands)
+	return t.ledger.Place(demands)
 }

@@ -19,22 +19,23 @@ import (
 	algo "github.com/plimsoll-k8s/plimsoll/internal/algo/slack"
 )
 
-// Workload is a set of equal pods that wants placeholders like them: a mirror.
+// Workload is a set of equal pods that is mirrored: placeholders with the same requests and
+// scheduling constraints are held for it.
 type Workload struct {
 	// Kind is Deployment, ReplicaSet, StatefulSet or Job.
 	Kind, Namespace, Name string
-	// Slack is the value of the annotation: a number of placeholders, or a
-	// percentage of Replicas.
+	// Slack is the value of annotation plimsoll.dev/slack: a number of placeholders or a percentage of
+	// Replicas.
 	Slack string
-	// Replicas are the pods that are wanted of it.
+	// Replicas is the desired number of pods.
 	Replicas int64
-	// Template of its pods.
+	// Template is the template of the pods.
 	Template v1.PodTemplateSpec
 }
 
-// WorkloadOf returns what an object wants mirrored. ok is false where it wants
-// nothing: it is of another kind or not annotated, it has ended, or it only has
-// its annotation from a Deployment that it belongs to.
+// WorkloadOf returns the workload of an object. It returns false if the object is not to be mirrored:
+// it has another kind, no annotation, is finished or being deleted, or has the annotation of the
+// Deployment that controls it.
 func WorkloadOf(object runtime.Object) (_ Workload, ok bool) {
 	w := Workload{}
 	var meta *metav1.ObjectMeta
@@ -47,7 +48,7 @@ func WorkloadOf(object runtime.Object) (_ Workload, ok bool) {
 	case *appsv1.StatefulSet:
 		w.Kind, meta, w.Template, replicas = "StatefulSet", &object.ObjectMeta, object.Spec.Template, cmp.Or(object.Spec.Replicas, replicas)
 	case *batchv1.Job:
-		if hasEnded(object) {
+		if isFinished(object) {
 			return w, false
 		}
 		w.Kind, meta, w.Template, replicas = "Job", &object.ObjectMeta, object.Spec.Template, cmp.Or(object.Spec.Parallelism, replicas)
@@ -64,13 +65,14 @@ func WorkloadOf(object runtime.Object) (_ Workload, ok bool) {
 	return w, true
 }
 
-func hasEnded(job *batchv1.Job) bool {
+// isFinished reports whether a Job is complete or failed.
+func isFinished(job *batchv1.Job) bool {
 	return slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
 		return (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == v1.ConditionTrue
 	})
 }
 
-// String names the workload for people.
+// String returns the workload in the form "Deployment namespace/name".
 func (w Workload) String() string { return fmt.Sprintf("%s %s/%s", w.Kind, w.Namespace, w.Name) }
 
 // compare orders workloads by namespace, kind and name.
@@ -78,13 +80,13 @@ func (w Workload) compare(other Workload) int {
 	return cmp.Or(strings.Compare(w.Namespace, other.Namespace), strings.Compare(w.Kind, other.Kind), strings.Compare(w.Name, other.Name))
 }
 
-// aCount is how the annotation gives a number.
-var aCount = regexp.MustCompile(`^[0-9]{1,4}$`)
+// countPattern matches an annotation with a number of placeholders.
+var countPattern = regexp.MustCompile(`^[0-9]{1,4}$`)
 
-// Placeholders returns how many the workload wants: a percentage of its replicas
-// is rounded up. An error says what is wrong with the annotation.
+// Placeholders returns the number of placeholders that the workload requests. A percentage of its
+// replicas is rounded up. It returns an error if the annotation is invalid.
 func (w Workload) Placeholders() (int64, error) {
-	if aCount.MatchString(w.Slack) {
+	if countPattern.MatchString(w.Slack) {
 		return strconv.ParseInt(w.Slack, 10, 64)
 	}
 	if strings.HasSuffix(w.Slack, "%") {
@@ -92,36 +94,36 @@ func (w Workload) Placeholders() (int64, error) {
 			return algo.Share(w.Replicas, rate), nil
 		}
 	}
-	return 0, fmt.Errorf("%s: annotation %s: found %q, want a number of placeholders up to 9999 or a percentage of its replicas, such as 2 or 20%%", w, v1alpha1.AnnotationSlack, w.Slack)
+	return 0, fmt.Errorf("%s: annotation %s: invalid value %q: must be a number of placeholders up to 9999 or a percentage of the replicas, such as 2 or 20%%", w, v1alpha1.AnnotationSlack, w.Slack)
 }
 
-// Governs returns which of the policies holds the placeholders of a workload:
-// the one whose pool the pods are bound to by the most labels, or else the first.
-// Policies are sorted by name; it is -1 where there are none.
-func Governs(policies []*v1alpha1.ResourceSlack, w Workload) int {
+// GoverningPolicy returns the index of the policy that holds the placeholders of a workload: the one
+// whose node selector has the most labels among those that the node selector of the pods includes,
+// or the first. Policies must be sorted by name. It returns -1 if there are no policies.
+func GoverningPolicy(policies []*v1alpha1.ResourceSlack, w Workload) int {
 	best, labels := min(0, len(policies)-1), -1
 	for i, policy := range policies {
 		selector := policy.Spec.Pool.NodeSelector
-		bound := true
+		included := true
 		for name, value := range selector {
-			there, ok := w.Template.Spec.NodeSelector[name]
-			bound = bound && ok && there == value
+			podValue, ok := w.Template.Spec.NodeSelector[name]
+			included = included && ok && podValue == value
 		}
-		if bound && len(selector) > labels {
+		if included && len(selector) > labels {
 			best, labels = i, len(selector)
 		}
 	}
 	return best
 }
 
-// aMirror is what the names of groups of workloads end in.
-var aMirror = regexp.MustCompile(`-(deployment|replicaset|statefulset|job)-[0-9a-f]{8}$`)
+// mirrorName matches the names of groups that mirror workloads.
+var mirrorName = regexp.MustCompile(`-(deployment|replicaset|statefulset|job)-[0-9a-f]{8}$`)
 
-// IsMirror reports whether a group has the name of one for a workload.
-func IsMirror(group string) bool { return aMirror.MatchString(group) }
+// IsMirrorName reports whether a name is that of a group that mirrors a workload.
+func IsMirrorName(group string) bool { return mirrorName.MatchString(group) }
 
-// groupName returns a name for the placeholders that no other workload's have,
-// in any namespace, and that can be a label.
+// groupName returns the name of the workload's group of placeholders. It is unique in the cluster and
+// a valid label value.
 func (w Workload) groupName() string {
 	hash := fnv.New32a()
 	fmt.Fprintf(hash, "%s/%s/%s", w.Kind, w.Namespace, w.Name)

@@ -86,7 +86,7 @@ func TestPlaceholdersOfAWorkload(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "-1", "two", "1.5", "10000", "NaN", "-5%", "%", "1e3", "20 %", "99999%", "0x2"} {
-		if n, err := newWorkload(bad).Placeholders(); err == nil || !strings.Contains(err.Error(), "Deployment shop/web: annotation plimsoll.dev/slack: found ") {
+		if n, err := newWorkload(bad).Placeholders(); err == nil || !strings.Contains(err.Error(), "Deployment shop/web: annotation plimsoll.dev/slack: invalid value ") {
 			t.Errorf("%q: %d, %v; want an error that names workload and annotation", bad, n, err)
 		}
 	}
@@ -117,15 +117,15 @@ func TestGoverns(t *testing.T) {
 		"bound elsewhere":       {on(map[string]string{"pool": "web", "zone": "west"}), 2},
 		"bound to no pool ours": {on(map[string]string{"pool": "gpu"}), 1},
 	} {
-		if got := Governs(policies, tc.workload); got != tc.want {
+		if got := GoverningPolicy(policies, tc.workload); got != tc.want {
 			t.Errorf("%s: policy %d, want %d", name, got, tc.want)
 		}
 	}
 	// Whoever there is holds them, rather than nobody.
-	if got := Governs(policies[:1], on(nil)); got != 0 {
+	if got := GoverningPolicy(policies[:1], on(nil)); got != 0 {
 		t.Errorf("of one policy: %d, want 0", got)
 	}
-	if got := Governs(nil, on(nil)); got != -1 {
+	if got := GoverningPolicy(nil, on(nil)); got != -1 {
 		t.Errorf("of none: %d, want -1", got)
 	}
 }

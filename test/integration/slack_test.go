@@ -103,8 +103,8 @@ func TestResourceSlackIsChecked(t *testing.T) {
 	}{
 		"negative":    {policyOf("a", "-5%", nil), "spec.minRate"},
 		"no number":   {policyOf("a", "NaN", nil), "spec.minRate"},
-		"over":        {policyOf("a", "100%", func(s *v1alpha1.ResourceSlackSpec) { s.Base = v1alpha1.BaseAllocatable }), "minRate must be under 100% where base is Allocatable"},
-		"over, plain": {policyOf("a", "1.0", func(s *v1alpha1.ResourceSlackSpec) { s.Base = v1alpha1.BaseAllocatable }), "minRate must be under 100% where base is Allocatable"},
+		"over":        {policyOf("a", "100%", func(s *v1alpha1.ResourceSlackSpec) { s.Base = v1alpha1.BaseAllocatable }), "minRate must be less than 100% if base is Allocatable"},
+		"over, plain": {policyOf("a", "1.0", func(s *v1alpha1.ResourceSlackSpec) { s.Base = v1alpha1.BaseAllocatable }), "minRate must be less than 100% if base is Allocatable"},
 		"granularity": {policyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) { s.Granularity = new(int32(0)) }), "spec.granularity"},
 		"maximum":     {policyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) { s.MaxPlaceholders = new(int32(0)) }), "spec.maxPlaceholders"},
 		"base":        {policyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) { s.Base = "Used" }), `supported values: "Requested", "Allocatable"`},

@@ -64,7 +64,7 @@ func TestSlackFaults(t *testing.T) {
 	t.Run("a pool without nodes", func(t *testing.T) {
 		h.create(t, policyOf("nowhere", "10%", inPool("nowhere")))
 		policy := h.awaitCondition(t, controller, "nowhere", v1alpha1.ConditionFeasible, "NotFeasible")
-		if c := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionFeasible); !strings.Contains(c.Message, "no node of the pool is usable") {
+		if c := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionFeasible); !strings.Contains(c.Message, "the pool has no usable nodes") {
 			t.Errorf("says %q", c.Message)
 		}
 		h.awaitCondition(t, controller, "nowhere", v1alpha1.ConditionReady, "NotFeasible")
@@ -277,7 +277,7 @@ var brokenPolicies = []struct {
 	{"spec.minRate", func(p *v1alpha1.ResourceSlack) { p.Spec.MinRate = "NaN" }},
 	{"spec.minRate", func(p *v1alpha1.ResourceSlack) { p.Spec.MinRate = "-5%" }},
 	{"spec.minRate", func(p *v1alpha1.ResourceSlack) { p.Spec.MinRate = "" }},
-	{"under 100%", func(p *v1alpha1.ResourceSlack) { p.Spec.MinRate, p.Spec.Base = "100%", v1alpha1.BaseAllocatable }},
+	{"less than 100%", func(p *v1alpha1.ResourceSlack) { p.Spec.MinRate, p.Spec.Base = "100%", v1alpha1.BaseAllocatable }},
 	{"spec.granularity", func(p *v1alpha1.ResourceSlack) { p.Spec.Granularity = new(int32(0)) }},
 	{"spec.maxPlaceholders", func(p *v1alpha1.ResourceSlack) { p.Spec.MaxPlaceholders = new(int32(-1)) }},
 	{"spec.base", func(p *v1alpha1.ResourceSlack) { p.Spec.Base = "Used" }},

@@ -101,7 +101,7 @@ func TestSlackMirrors(t *testing.T) {
 		h.create(t, &v1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Name: "general-head", Namespace: systemNamespace}, Template: template.Template})
 		h.create(t, runningPod("pod", "node", "1", "1Gi"))
 		got := h.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "NameTaken")
-		if !strings.Contains(fmt.Sprint(got.Status.Conditions), "PodTemplate plimsoll-system/general-head is not of Plimsoll's making") {
+		if !strings.Contains(fmt.Sprint(got.Status.Conditions), "PodTemplate plimsoll-system/general-head exists, is not managed by Plimsoll") {
 			t.Errorf("conditions %v", got.Status.Conditions)
 		}
 		var theirs v1.PodTemplate

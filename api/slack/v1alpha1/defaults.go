@@ -1,12 +1,13 @@
 package v1alpha1
 
-// The defaults of a policy; the CRD has the same.
 const (
+	// DefaultGranularity is the default of spec.granularity, as in the CRD.
 	DefaultGranularity = 5
-	DefaultRate        = "10%"
+	// DefaultRate is the rate of command "plimsoll slack plan" without a policy.
+	DefaultRate = "10%"
 )
 
-// Default fills in what is left out, as the API server does.
+// Default sets the defaults of missing fields, as the API server does.
 func (s *ResourceSlackSpec) Default() {
 	if s.Base == "" {
 		s.Base = BaseRequested

@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// AddToScheme registers the types.
+// AddToScheme adds the types to a scheme.
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion, &ResourceSlack{}, &ResourceSlackList{})
 	metav1.AddToGroupVersion(s, GroupVersion)

@@ -1,5 +1,5 @@
-// Package v1alpha1 has the type ResourceSlack of group plimsoll.dev: how much
-// room a pool of nodes keeps to spare for the next pods.
+// Package v1alpha1 contains the type ResourceSlack of API group plimsoll.dev: the spare capacity that
+// a pool of nodes keeps for the next pods.
 //
 // +kubebuilder:object:generate=true
 // +groupName=plimsoll.dev
@@ -11,60 +11,62 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupVersion of the types.
+// GroupVersion is the group and version of the types.
 var GroupVersion = schema.GroupVersion{Group: "plimsoll.dev", Version: "v1alpha1"}
 
-// Kind of the type.
+// Kind is the kind of ResourceSlack.
 const Kind = "ResourceSlack"
 
 // Annotations of workloads and pods.
 const (
-	// AnnotationSlack on a Deployment, ReplicaSet, StatefulSet or Job: placeholders
-	// like its pods are held, so many ("2") or a percentage of its replicas ("20%").
+	// AnnotationSlack on a Deployment, ReplicaSet, StatefulSet or Job requests placeholders that mirror
+	// its pods: a number ("2") or a percentage of its replicas ("20%").
 	AnnotationSlack = "plimsoll.dev/slack"
-	// AnnotationBiggest with the value "ignore" on a pod: it does not define the
-	// biggest pod. For databases, whose like does not come at once.
+	// AnnotationBiggest with the value BiggestIgnore on a pod excludes it from the biggest pod. Use it for
+	// large pods that are rarely created, such as databases.
 	AnnotationBiggest = "plimsoll.dev/slack-biggest"
-	// BiggestIgnore is that value.
+	// BiggestIgnore is the value of AnnotationBiggest.
 	BiggestIgnore = "ignore"
 )
 
-// MaxNameLength is how long the name of a policy may be: labels and names of
-// placeholders are made of it.
+// MaxNameLength is the maximum length of the name of a policy. Labels and names of placeholders
+// contain it.
 const MaxNameLength = 50
 
-// Base is what a rate is a part of.
+// Base selects the amounts that a rate refers to.
 //
 // +kubebuilder:validation:Enum=Requested;Allocatable
 type Base string
 
 const (
-	// BaseRequested: what the pods of the pool request.
+	// BaseRequested selects the requests of the pods of the pool.
 	BaseRequested Base = "Requested"
-	// BaseAllocatable: what the nodes of the pool have for pods, those included
-	// that the slack itself brings.
+	// BaseAllocatable selects the allocatable resources of the nodes of the pool, including nodes that the
+	// slack itself adds.
 	BaseAllocatable Base = "Allocatable"
 )
 
-// Backend is how placeholders are held.
+// Backend selects how placeholders are held.
 //
 // +kubebuilder:validation:Enum=CapacityBuffer;Deployment
 type Backend string
 
 const (
-	// BackendCapacityBuffer: inside the autoscaler, as CapacityBuffer objects.
+	// BackendCapacityBuffer holds placeholders inside the autoscaler, as CapacityBuffer objects.
 	BackendCapacityBuffer Backend = "CapacityBuffer"
-	// BackendDeployment: real pause pods of low priority, for autoscalers without
-	// buffers.
+	// BackendDeployment runs pause pods of low priority, for autoscalers without capacity buffers.
 	BackendDeployment Backend = "Deployment"
 )
 
-// ResourceSlack is a policy for one pool of nodes.
+// Backends lists the valid backends.
+var Backends = []Backend{BackendCapacityBuffer, BackendDeployment}
+
+// ResourceSlack is the slack policy of one pool of nodes.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,shortName=slack
 // +kubebuilder:subresource:status
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 50",message="metadata.name must have at most 50 characters: the names of placeholders are made of it"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 50",message="metadata.name must have at most 50 characters: labels and names of placeholders contain it"
 // +kubebuilder:printcolumn:name="Rate",type=string,JSONPath=`.spec.minRate`
 // +kubebuilder:printcolumn:name="Base CPU",type=string,JSONPath=`.status.base.cpu`
 // +kubebuilder:printcolumn:name="Target CPU",type=string,JSONPath=`.status.target.cpu`
@@ -75,112 +77,121 @@ const (
 type ResourceSlack struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// Spec is what is wanted.
+	// Spec is the desired slack.
 	Spec ResourceSlackSpec `json:"spec"`
-	// Status is what there is.
+	// Status is the observed slack.
 	Status ResourceSlackStatus `json:"status,omitzero"`
 }
 
-// ResourceSlackSpec is what is wanted.
+// ResourceSlackSpec is the desired slack.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.base) || self.base != 'Allocatable' || (self.minRate.endsWith('%') ? double(self.minRate.split('%')[0]) < 100.0 : double(self.minRate) < 1.0)",message="minRate must be under 100% where base is Allocatable: the nodes that the slack brings count themselves"
+// +kubebuilder:validation:XValidation:rule="!has(self.base) || self.base != 'Allocatable' || (self.minRate.endsWith('%') ? double(self.minRate.split('%')[0]) < 100.0 : double(self.minRate) < 1.0)",message="minRate must be less than 100% if base is Allocatable: the base includes the nodes that the slack adds"
 type ResourceSlackSpec struct {
-	// MinRate is the part of the base to keep to spare, at least 0, in millionths at
-	// the finest: 10% or 0.1. 0 keeps room for the biggest pod only.
+	// MinRate is the share of the base to hold as slack, at least 0, such as 10% or 0.1. The smallest unit
+	// is one millionth. 0 holds capacity for the biggest pod only.
 	//
 	// +kubebuilder:validation:Pattern=`^[0-9]{1,4}(\.[0-9]{1,6}|(\.[0-9]{1,4})?%)?$`
 	MinRate string `json:"minRate"`
-	// Base is what the rate is a part of; Requested if left out.
+	// Base selects the amounts that the rate refers to. The default is Requested.
 	//
 	// +kubebuilder:default=Requested
 	// +optional
 	Base Base `json:"base,omitempty"`
-	// Granularity is how many placeholders an average node would hold, in [1,
-	// 100]; 5 if left out.
+	// Granularity is the number of placeholders that fit an average node, from 1 to 100. The default is
+	// 5.
 	//
 	// +kubebuilder:default=5
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	// +optional
 	Granularity *int32 `json:"granularity,omitempty"`
-	// CoverBiggestPod keeps room for a pod as big as any of the pool's; true if
-	// left out.
+	// CoverBiggestPod holds capacity for a pod as large as the biggest pod of the pool. The default is
+	// true.
 	//
 	// +kubebuilder:default=true
 	// +optional
 	CoverBiggestPod *bool `json:"coverBiggestPod,omitempty"`
-	// Pool says which nodes it is about; all but control-plane nodes if left out.
+	// Pool selects the nodes. The default is all nodes except control-plane nodes.
 	//
 	// +optional
 	Pool Pool `json:"pool,omitzero"`
-	// MaxPlaceholders bounds the number of placeholders, at least 1; no bound if
-	// left out. Those of the rate come before those of workloads.
+	// MaxPlaceholders is the maximum number of placeholders, at least 1. The default is no maximum.
+	// Placeholders of the rate take precedence over those that mirror workloads.
 	//
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	MaxPlaceholders *int32 `json:"maxPlaceholders,omitempty"`
-	// Backend is how placeholders are held; CapacityBuffer if left out.
+	// Backend selects how placeholders are held. The default is CapacityBuffer.
 	//
 	// +kubebuilder:default=CapacityBuffer
 	// +optional
 	Backend Backend `json:"backend,omitempty"`
-	// PriorityClassName of the placeholders. Its value must be in [-10, -1]: real
-	// pods come first, and autoscalers drop what is lower.
+	// PriorityClassName is the PriorityClass of the placeholders. Its value must be from -10 to -1: other
+	// pods have a higher priority, and autoscalers ignore pods with a lower one.
 	//
 	// +optional
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 }
 
-// Pool is a part of the nodes of a cluster.
+// Pool selects nodes of a cluster.
 type Pool struct {
-	// NodeSelector has labels that the nodes have.
+	// NodeSelector contains labels that the nodes must have.
 	//
 	// +optional
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
-	// Tolerations of taints of the nodes; nodes with other taints that keep pods
-	// away are not of the pool.
+	// Tolerations must match the NoSchedule and NoExecute taints of the nodes. Nodes with other such
+	// taints are not in the pool.
 	//
 	// +optional
 	Tolerations []v1.Toleration `json:"tolerations,omitempty"`
 }
 
-// Conditions of a ResourceSlack.
+// Types of the conditions of a ResourceSlack.
 const (
-	// ConditionReady: the slack that is wanted is there.
+	// ConditionReady reports whether the desired slack is available.
 	ConditionReady = "Ready"
-	// ConditionFeasible: what is wanted can be held in placeholders.
+	// ConditionFeasible reports whether placeholders can hold the desired slack.
 	ConditionFeasible = "Feasible"
-	// ConditionProvisioned: the autoscaler has made room for the placeholders.
+	// ConditionProvisioned reports whether the nodes have capacity for all placeholders.
 	ConditionProvisioned = "Provisioned"
 )
 
-// ResourceSlackStatus is what there is.
+// ResourceSlackStatus is the observed slack.
 type ResourceSlackStatus struct {
-	// ObservedGeneration is that of the spec that the status is about.
+	// ObservedGeneration is the generation of the spec that the status refers to.
 	//
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Base is what the rate is a part of, Target what of it is to be spare, Total
-	// what the placeholders request together, Available what is spare now.
+	// Base is the amount that the rate refers to.
 	//
 	// +optional
 	Base v1.ResourceList `json:"base,omitempty"`
+	// Target is the part of the base to hold as slack.
+	//
 	// +optional
 	Target v1.ResourceList `json:"target,omitempty"`
+	// Total is the sum of the requests of all placeholders.
+	//
 	// +optional
 	Total v1.ResourceList `json:"total,omitempty"`
+	// Available is the capacity that the pods of the pool leave free on its usable nodes.
+	//
 	// +optional
 	Available v1.ResourceList `json:"available,omitempty"`
-	// Placeholders is the number of them, Mirrored how many of these are like the
-	// pods of workloads, Placed how many have room now, and Requests what one of the
-	// equal ones of the rate requests.
+	// Placeholders is the number of placeholders.
 	//
 	// +optional
 	Placeholders int64 `json:"placeholders,omitempty"`
+	// Mirrored is the number of placeholders that mirror workloads.
+	//
 	// +optional
 	Mirrored int64 `json:"mirrored,omitempty"`
+	// Placed is the number of placeholders that fit the nodes of the pool now.
+	//
 	// +optional
 	Placed int64 `json:"placed,omitempty"`
+	// Requests are the requests of one of the equal placeholders of the rate.
+	//
 	// +optional
 	Requests v1.ResourceList `json:"requests,omitempty"`
 	// Conditions are Ready, Feasible and Provisioned.
@@ -191,11 +202,12 @@ type ResourceSlackStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// ResourceSlackList is a list of them.
+// ResourceSlackList is a list of ResourceSlacks.
 //
 // +kubebuilder:object:root=true
 type ResourceSlackList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
-	Items           []ResourceSlack `json:"items"`
+	// Items are the policies.
+	Items []ResourceSlack `json:"items"`
 }

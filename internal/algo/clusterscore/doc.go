@@ -1,18 +1,14 @@
-// Package clusterscore scores a whole cluster by what the sum of its
-// allocatable amounts cannot say: what requests leave free, what limits promise,
-// how likely the measured load is to get over the requests, and how much of the
-// slack that is wanted is there. An agent in the cluster publishes the scores
-// for the placement of workloads onto clusters.
+// Package clusterscore scores a cluster by properties that the sum of its allocatable resources does
+// not show: free resources after requests, overcommitment by limits, the risk that measured load
+// exceeds requests, and the available slack. An agent in the cluster publishes the scores for the
+// placement of workloads onto clusters.
 //
-// Every score is an integer in [-100, 100], the bigger the better, and a
-// function of the one cluster alone: the scores of two clusters of any size can
-// be compared, and a cluster that joins or leaves the fleet does not move those
-// of the others. Where there is nothing to make a score of it is absent, and
-// never something in the middle.
+// Every score is an integer in [-100, 100], higher is better, and a function of the one cluster
+// alone: scores of clusters of any size can be compared, and a cluster that joins or leaves the
+// fleet does not change those of the others. A score without data is absent rather than medium.
 //
-// Only nodes that a pod without tolerations may be put on count, and the pods on
-// them. What is not a whole number is truncated toward zero, as in the scores of
-// Open Cluster Management.
+// Only nodes that accept a pod without tolerations count, with the pods on them. Scores are
+// truncated toward zero, as in Open Cluster Management.
 package clusterscore
 
 // Resource is an index into amounts.
@@ -26,5 +22,5 @@ const (
 	resources
 )
 
-// Amounts are what there is of every resource, in [0, MaxInt64].
+// Amounts is an amount of each resource in [0, math.MaxInt64].
 type Amounts [resources]int64

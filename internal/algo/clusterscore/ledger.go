@@ -1,176 +1,143 @@
 package clusterscore
 
 import (
-	"maps"
-	"slices"
-
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/ledger"
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/risk"
 )
 
-// Node is what the ledger keeps of a node.
+// Node is the part of a node that the ledger counts.
 type Node struct {
-	// Counted: a pod without tolerations may be put on the node.
-	Counted bool
-	// Allocatable is what pods may have on the node, Machine what the machine has;
-	// load is measured against it.
+	// Schedulable reports whether the node accepts a pod without tolerations. Other nodes do not count.
+	Schedulable bool
+	// Allocatable is the capacity for pods. Machine is the capacity of the machine, which load is
+	// measured against.
 	Allocatable, Machine Amounts
 }
 
-// Pod is what the ledger keeps of a pod.
+// Pod is the part of a pod that the ledger counts.
 type Pod struct {
-	// Node that the pod is on. A pod without one does not count.
+	// Node is the name of the pod's node. A pod without a node is not counted.
 	Node string
-	// Requests of the pod, and its Limits, which are at least these.
+	// Requests and Limits are those of the pod. Limits below Requests count as Requests.
 	Requests, Limits Amounts
-	// Unbounded: a container of the pod has no limit of the resource, so that the
-	// pod may use all that the node has.
+	// Unbounded reports whether a container of the pod has no limit of the resource.
 	Unbounded [resources]bool
 }
 
-// Ledger keeps count of a cluster, told one change at a time. A change takes a
-// few map entries, whatever else there is. It is not safe for concurrent use.
+// NodeName implements ledger.Pod.
+func (p Pod) NodeName() string { return p.Node }
+
+// account is a node and the pods on it.
+type account = ledger.Account[Node, Pod, nodeSums]
+
+// nodeSums are the sums over the pods on one node.
+type nodeSums [resources]struct {
+	requests, limits total
+	unbounded        int
+	// counted is the contribution of the node to the sums of the cluster.
+	counted contribution
+}
+
+// contribution is the contribution of one node to the sums of its cluster.
+type contribution struct{ allocatable, free, limits int64 }
+
+// Ledger counts the nodes of a cluster and the pods on them, one change at a time. The cost of a
+// change does not depend on the size of the cluster. It is not safe for concurrent use.
 type Ledger struct {
-	nodes map[string]*account
-	pods  map[string]Pod
-	sums  [resources]struct{ allocatable, free, limits total }
+	ledger *ledger.Ledger[Node, Pod, nodeSums]
+	sums   [resources]struct{ allocatable, free, limits total }
 }
-
-// account is what is known of one node.
-type account struct {
-	Node
-	// known: the node itself is, and not only pods that are on it.
-	known bool
-	pods  int
-	asked [resources]struct {
-		requests, limits total
-		unbounded        int
-	}
-	// share is what the node has in the sums.
-	share [resources]share
-}
-
-// share is what a node adds to the sums of its cluster.
-type share struct{ allocatable, free, limits int64 }
 
 // NewLedger returns an empty ledger.
 func NewLedger() *Ledger {
-	return &Ledger{nodes: map[string]*account{}, pods: map[string]Pod{}}
-}
-
-// SetNode takes a node in, or what has become of it. A node that is the same as
-// before costs a comparison.
-func (l *Ledger) SetNode(name string, node Node) {
-	if a := l.nodes[name]; a != nil && a.known && a.Node == node {
-		return
-	}
-	l.change(name, func(a *account) { a.Node, a.known = node, true })
-}
-
-// DeleteNode forgets a node. Pods on it are remembered until they are deleted.
-func (l *Ledger) DeleteNode(name string) {
-	if a := l.nodes[name]; a == nil || !a.known {
-		return
-	}
-	l.change(name, func(a *account) { a.Node, a.known = Node{}, false })
-}
-
-// SetPod takes a pod in, or what has become of it.
-func (l *Ledger) SetPod(id string, pod Pod) {
-	before, there := l.pods[id]
-	switch {
-	case there && before == pod:
-		return
-	case there:
-		l.DeletePod(id)
-	}
-	if pod.Node == "" {
-		return
-	}
-	l.pods[id] = pod
-	l.change(pod.Node, func(a *account) {
-		a.pods++
-		for r := range a.asked {
-			a.asked[r].requests.add(pod.Requests[r])
-			a.asked[r].limits.add(max(pod.Limits[r], pod.Requests[r]))
-			if pod.Unbounded[r] {
-				a.asked[r].unbounded++
-			}
-		}
+	l := &Ledger{}
+	l.ledger = ledger.New(ledger.Hooks[Node, Pod, nodeSums]{
+		NodeChanged: func(a *account, _ Node) { l.update(a) },
+		PodAdded:    l.podAdded,
+		PodRemoved:  l.podRemoved,
 	})
+	return l
 }
 
-// DeletePod forgets a pod.
-func (l *Ledger) DeletePod(id string) {
-	pod, there := l.pods[id]
-	if !there {
-		return
-	}
-	delete(l.pods, id)
-	l.change(pod.Node, func(a *account) {
-		a.pods--
-		for r := range a.asked {
-			a.asked[r].requests.sub(pod.Requests[r])
-			a.asked[r].limits.sub(max(pod.Limits[r], pod.Requests[r]))
-			if pod.Unbounded[r] {
-				a.asked[r].unbounded--
-			}
+// SetNode adds or updates a node.
+func (l *Ledger) SetNode(name string, node Node) { l.ledger.SetNode(name, node) }
+
+// DeleteNode removes a node. The pods on it remain, and count again if the node is set again.
+func (l *Ledger) DeleteNode(name string) { l.ledger.DeleteNode(name) }
+
+// SetPod adds or updates the pod with an ID.
+func (l *Ledger) SetPod(id string, pod Pod) { l.ledger.SetPod(id, pod) }
+
+// DeletePod removes a pod.
+func (l *Ledger) DeletePod(id string) { l.ledger.DeletePod(id) }
+
+func (l *Ledger) podAdded(a *account, pod Pod) {
+	for r := range a.Sums {
+		sums := &a.Sums[r]
+		sums.requests.add(pod.Requests[r])
+		sums.limits.add(max(pod.Limits[r], pod.Requests[r]))
+		if pod.Unbounded[r] {
+			sums.unbounded++
 		}
-	})
+	}
+	l.update(a)
 }
 
-// change changes an account, and the sums with it.
-func (l *Ledger) change(name string, f func(*account)) {
-	a := l.nodes[name]
-	if a == nil {
-		a = &account{}
-		l.nodes[name] = a
+func (l *Ledger) podRemoved(a *account, pod Pod) {
+	for r := range a.Sums {
+		sums := &a.Sums[r]
+		sums.requests.subtract(pod.Requests[r])
+		sums.limits.subtract(max(pod.Limits[r], pod.Requests[r]))
+		if pod.Unbounded[r] {
+			sums.unbounded--
+		}
 	}
-	f(a)
+	l.update(a)
+}
+
+// update replaces the contribution of an account to the sums of the cluster.
+func (l *Ledger) update(a *account) {
 	for r := range l.sums {
-		sums, before, after := &l.sums[r], a.share[r], a.shareOf(Resource(r))
-		sums.allocatable.sub(before.allocatable)
+		sums, before, after := &l.sums[r], a.Sums[r].counted, contributionOf(a, Resource(r))
+		sums.allocatable.subtract(before.allocatable)
 		sums.allocatable.add(after.allocatable)
-		sums.free.sub(before.free)
+		sums.free.subtract(before.free)
 		sums.free.add(after.free)
-		sums.limits.sub(before.limits)
+		sums.limits.subtract(before.limits)
 		sums.limits.add(after.limits)
-		a.share[r] = after
-	}
-	if !a.known && a.pods == 0 {
-		delete(l.nodes, name)
+		a.Sums[r].counted = after
 	}
 }
 
-// shareOf returns what the account adds to the sums.
-func (a *account) shareOf(r Resource) share {
-	if !a.Counted {
-		return share{}
+// contributionOf returns the contribution of an account to the sums of the cluster.
+func contributionOf(a *account, r Resource) contribution {
+	if !a.Node.Schedulable {
+		return contribution{}
 	}
-	s := share{
-		allocatable: a.Allocatable[r],
-		free:        max(0, a.Allocatable[r]-a.asked[r].requests.amount()),
-		limits:      a.asked[r].limits.amount(),
+	c := contribution{
+		allocatable: a.Node.Allocatable[r],
+		free:        max(0, a.Node.Allocatable[r]-a.Sums[r].requests.amount()),
+		limits:      a.Sums[r].limits.amount(),
 	}
-	if a.asked[r].unbounded > 0 {
-		s.limits = max(s.limits, s.allocatable)
+	if a.Sums[r].unbounded > 0 {
+		c.limits = max(c.limits, c.allocatable)
 	}
-	return s
+	return c
 }
 
-// Sums are those over the nodes of a cluster that count, in the unit of the
-// resource.
+// Sums are sums over the schedulable nodes of a cluster, in the unit of the resource.
 type Sums struct {
-	// Allocatable is what pods may have.
+	// Allocatable is the capacity for pods.
 	Allocatable float64
-	// Free is what the requests of the pods leave of it, node by node: a node that
-	// is overfull takes nothing from the others.
+	// Free is the capacity that requests leave free. It is at least 0 for each node: an overcommitted
+	// node does not reduce the free capacity of others.
 	Free float64
-	// Limits is what the pods may use; on a node with an unbounded pod, at least
-	// all that is allocatable.
+	// Limits are the limits of the pods; for a node with an unbounded pod at least its allocatable
+	// amount.
 	Limits float64
 }
 
-// Sums returns the sums as they are now.
+// Sums returns the current sums.
 func (l *Ledger) Sums() (out [resources]Sums) {
 	for r := range l.sums {
 		out[r] = Sums{l.sums[r].allocatable.float(), l.sums[r].free.float(), l.sums[r].limits.float()}
@@ -178,36 +145,35 @@ func (l *Ledger) Sums() (out [resources]Sums) {
 	return out
 }
 
-// Load is what is measured on a node.
+// Load is the measured load of a node.
 type Load struct {
-	// Of each resource, as fractions of the machine.
-	Of [resources]risk.Load
-	// Known says of which.
+	// Load is the load of each resource as a fraction of the machine.
+	Load [resources]risk.Load
+	// Known reports for each resource whether its load was measured.
 	Known [resources]bool
 }
 
-// LoadRisk returns how likely the pods of the cluster are to use more than they
-// request, in [0, 1]: of each resource the mean of the nodes' load risks (see
-// risk.Resource.LoadRisk) by allocatable amount, over the nodes whose load is
-// known, and of the resources the riskier one. A resource of which the load of
-// less than half of the allocatable amount is known does not count; where none
-// does, known is false.
+// LoadRisk returns the probability in [0, 1] that the pods of the cluster use more than they
+// request: for each resource the mean of the load risks of the nodes with known load (see
+// risk.Resource.LoadRisk), weighted by allocatable amount, and of these the highest. A resource is
+// skipped if the load of less than half of its allocatable amount is known. Known is false if all
+// resources are skipped.
 func (l *Ledger) LoadRisk(load func(node string) Load) (highest float64, known bool) {
 	var measured, weighted [resources]float64
-	// In order, since the sums of floats depend on it.
-	for _, name := range slices.Sorted(maps.Keys(l.nodes)) {
-		a := l.nodes[name]
-		if !a.Counted {
+	// The order of the nodes matters: sums of floats depend on it.
+	for _, name := range l.ledger.Names() {
+		a := l.ledger.Account(name)
+		if !a.Node.Schedulable {
 			continue
 		}
-		is := load(name)
+		loads := load(name)
 		for r := range measured {
-			if !is.Known[r] || !is.Of[r].Valid() || a.Allocatable[r] == 0 {
+			if !loads.Known[r] || !loads.Load[r].Valid() || a.Node.Allocatable[r] == 0 {
 				continue
 			}
-			allocatable := float64(a.Allocatable[r])
+			allocatable := float64(a.Node.Allocatable[r])
 			measured[r] += allocatable
-			weighted[r] += allocatable * a.claims(Resource(r)).LoadRisk(is.Of[r], risk.DefaultWindow)
+			weighted[r] += allocatable * riskOf(a, Resource(r)).LoadRisk(loads.Load[r], risk.DefaultWindow)
 		}
 	}
 	for r, sums := range l.Sums() {
@@ -218,14 +184,14 @@ func (l *Ledger) LoadRisk(load func(node string) Load) (highest float64, known b
 	return highest, known
 }
 
-// claims returns what is asked of one resource of the node.
-func (a *account) claims(r Resource) risk.Resource {
+// riskOf returns the risk model of one resource of a node.
+func riskOf(a *account, r Resource) risk.Resource {
 	newResource := risk.NewCPU
 	if r == Memory {
 		newResource = risk.NewMemory
 	}
-	out := newResource(float64(a.Allocatable[r]), float64(a.Machine[r]))
-	out.Requests, out.Limits = a.asked[r].requests.float(), a.asked[r].limits.float()
-	out.Unbounded = a.asked[r].unbounded > 0
+	out := newResource(float64(a.Node.Allocatable[r]), float64(a.Node.Machine[r]))
+	out.Requests, out.Limits = a.Sums[r].requests.float(), a.Sums[r].limits.float()
+	out.Unbounded = a.Sums[r].unbounded > 0
 	return out
 }

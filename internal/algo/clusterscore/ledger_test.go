@@ -18,7 +18,7 @@ func recount(nodes map[string]Node, pods map[string]Pod) (out [resources][3]*big
 			out[r][i] = new(big.Int)
 		}
 		for name, node := range nodes {
-			if !node.Counted {
+			if !node.Schedulable {
 				continue
 			}
 			requests, limits, unbounded := new(big.Int), new(big.Int), false
@@ -92,22 +92,22 @@ func TestLedgerIsARecount(t *testing.T) {
 		for name := range nodes {
 			l.DeleteNode(name)
 		}
-		if len(l.nodes) != 0 || len(l.pods) != 0 {
-			t.Fatalf("%d nodes and %d pods are left", len(l.nodes), len(l.pods))
+		if !l.ledger.Empty() {
+			t.Fatal("accounts or pods are left after all were deleted")
 		}
 	})
 }
 
 func TestLoadRisk(t *testing.T) {
 	l := NewLedger()
-	l.SetNode("a", Node{Counted: true, Allocatable: Amounts{8000, 8000}, Machine: Amounts{8000, 8000}})
-	l.SetNode("b", Node{Counted: true, Allocatable: Amounts{24000, 8000}, Machine: Amounts{24000, 8000}})
+	l.SetNode("a", Node{Schedulable: true, Allocatable: Amounts{8000, 8000}, Machine: Amounts{8000, 8000}})
+	l.SetNode("b", Node{Schedulable: true, Allocatable: Amounts{24000, 8000}, Machine: Amounts{24000, 8000}})
 	l.SetNode("aside", Node{Allocatable: Amounts{8000, 8000}, Machine: Amounts{8000, 8000}})
 	for _, node := range []string{"a", "b", "aside"} {
 		l.SetPod("pod-"+node, Pod{Node: node, Requests: Amounts{2000, 4000}, Limits: Amounts{8000, 8000}})
 	}
 	steady := func(cpu, memory float64) Load {
-		return Load{Of: [resources]risk.Load{{Mean: cpu}, {Mean: memory}}, Known: [resources]bool{true, true}}
+		return Load{Load: [resources]risk.Load{{Mean: cpu}, {Mean: memory}}, Known: [resources]bool{true, true}}
 	}
 	none := Load{}
 	for name, tc := range map[string]struct {
@@ -125,7 +125,7 @@ func TestLoadRisk(t *testing.T) {
 		"of one only":             {map[string]Load{"a": steady(0.9, 0.1), "b": none}, 0, true},
 		"of a node not counted":   {map[string]Load{"aside": steady(0.9, 0.9)}, 0, false},
 		"what is not a load":      {map[string]Load{"a": steady(math.NaN(), -1), "b": steady(-1, math.Inf(1))}, 0, false},
-		"CPU alone is known of b": {map[string]Load{"b": {Of: steady(0.9, 0).Of, Known: [resources]bool{CPU: true}}}, 1, true},
+		"CPU alone is known of b": {map[string]Load{"b": {Load: steady(0.9, 0).Load, Known: [resources]bool{CPU: true}}}, 1, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, known := l.LoadRisk(func(node string) Load { return tc.loads[node] })
@@ -154,7 +154,7 @@ func BenchmarkPodComesAndGoes(b *testing.B) {
 // The load of 5,000 nodes, once in an interval.
 func BenchmarkLoadRisk(b *testing.B) {
 	l := large(5000)
-	load := Load{Of: [resources]risk.Load{{Mean: 0.4, StdDev: 0.1}, {Mean: 0.5, StdDev: 0.1}}, Known: [resources]bool{true, true}}
+	load := Load{Load: [resources]risk.Load{{Mean: 0.4, StdDev: 0.1}, {Mean: 0.5, StdDev: 0.1}}, Known: [resources]bool{true, true}}
 	for b.Loop() {
 		l.LoadRisk(func(string) Load { return load })
 	}
@@ -163,7 +163,7 @@ func BenchmarkLoadRisk(b *testing.B) {
 func large(nodes int) *Ledger {
 	l := NewLedger()
 	for i := range nodes {
-		l.SetNode(fmt.Sprint("node-", i), Node{Counted: true, Allocatable: Amounts{32000, 128 << 30}, Machine: Amounts{32000, 132 << 30}})
+		l.SetNode(fmt.Sprint("node-", i), Node{Schedulable: true, Allocatable: Amounts{32000, 128 << 30}, Machine: Amounts{32000, 132 << 30}})
 	}
 	for i := range 30 * nodes {
 		l.SetPod(fmt.Sprint("pod-", i), Pod{Node: fmt.Sprint("node-", i%nodes), Requests: Amounts{500, 1 << 30}, Limits: Amounts{1000, 2 << 30}})

@@ -71,7 +71,7 @@ func TestSlack(t *testing.T) {
 func TestExample(t *testing.T) {
 	l := NewLedger()
 	for _, name := range []string{"a", "b"} {
-		l.SetNode(name, Node{Counted: true, Allocatable: Amounts{8 * cores, 32 * gib}})
+		l.SetNode(name, Node{Schedulable: true, Allocatable: Amounts{8 * cores, 32 * gib}})
 	}
 	l.SetNode("tainted", Node{Allocatable: Amounts{64 * cores, 512 * gib}})
 	l.SetPod("web", Pod{Node: "a", Requests: Amounts{6 * cores, 8 * gib}, Limits: Amounts{12 * cores, 16 * gib}})

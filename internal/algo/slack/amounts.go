@@ -1,77 +1,79 @@
-// Package slack plans placeholders: how many pods of which size have to be held
-// in reserve so that a pool of nodes has a rate of its load to spare, and room
-// for its biggest pod. It is the arithmetic of the slack controller and of the
-// library for autoscalers, without Kubernetes.
+// Package slack plans placeholders: pods that reserve a share of the load of a pool of nodes, and
+// capacity for its biggest pod. It is the arithmetic of the slack controller and of the library for
+// autoscalers, and does not depend on Kubernetes.
 //
-// A Ledger keeps count of a pool as nodes and pods come and go, Compute works
-// out a plan in one pass over the shapes of pods and nodes, and a Planner makes
-// plans follow one another without unrest.
+// A Ledger counts the pool as nodes and pods change. A Planner computes successive plans that
+// change rarely.
 package slack
 
-import "github.com/plimsoll-k8s/plimsoll/internal/algo/saturate"
+import (
+	"fmt"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/saturate"
+)
 
 // The resources that are planned, as indexes of Amounts.
 const (
-	// CPU in millicores.
+	// CPU is in millicores.
 	CPU = iota
-	// Memory in bytes.
+	// Memory is in bytes.
 	Memory
-	// resources is how many there are.
+	// resources is the number of resources.
 	resources
 )
 
-// Amounts are how much there is of each resource, at least 0.
+// Amounts is an amount of each resource, not negative.
 type Amounts [resources]int64
 
-// Plus returns the sum, at most the largest number there is.
-func (a Amounts) Plus(b Amounts) Amounts {
+// Add returns the sum, saturated at math.MaxInt64.
+func (a Amounts) Add(b Amounts) Amounts {
 	for r := range a {
 		a[r] = saturate.Add(a[r], b[r])
 	}
 	return a
 }
 
-// Minus returns what is left, at least 0.
-func (a Amounts) Minus(b Amounts) Amounts {
+// Subtract returns the difference, at least 0.
+func (a Amounts) Subtract(b Amounts) Amounts {
 	for r := range a {
 		a[r] = max(0, a[r]-b[r])
 	}
 	return a
 }
 
-// Times returns n times the amounts, at most the largest number there is.
-func (a Amounts) Times(n int64) Amounts {
+// Multiply returns n times the amounts, saturated at math.MaxInt64.
+func (a Amounts) Multiply(n int64) Amounts {
 	for r := range a {
 		a[r] = saturate.Multiply(a[r], n)
 	}
 	return a
 }
 
-// Over returns the amounts divided by n, which is at least 1, rounded up.
-func (a Amounts) Over(n int64) Amounts {
+// DivideUp returns the amounts divided by n, rounded up; n is at least 1.
+func (a Amounts) DivideUp(n int64) Amounts {
 	for r := range a {
 		a[r] = divUp(a[r], n)
 	}
 	return a
 }
 
-// Least returns the smaller amount of each resource.
-func (a Amounts) Least(b Amounts) Amounts {
+// Min returns the smaller amount of each resource.
+func (a Amounts) Min(b Amounts) Amounts {
 	for r := range a {
 		a[r] = min(a[r], b[r])
 	}
 	return a
 }
 
-// Most returns the larger amount of each resource.
-func (a Amounts) Most(b Amounts) Amounts {
+// Max returns the larger amount of each resource.
+func (a Amounts) Max(b Amounts) Amounts {
 	for r := range a {
 		a[r] = max(a[r], b[r])
 	}
 	return a
 }
 
-// FitsIn reports whether there is at least as much of every resource.
+// FitsIn reports whether no amount exceeds that of the other.
 func (a Amounts) FitsIn(b Amounts) bool {
 	for r := range a {
 		if a[r] > b[r] {
@@ -81,8 +83,13 @@ func (a Amounts) FitsIn(b Amounts) bool {
 	return true
 }
 
-// IsZero reports whether there is nothing of anything.
+// IsZero reports whether all amounts are zero.
 func (a Amounts) IsZero() bool { return a == Amounts{} }
+
+// String returns amounts in the form "1500m CPU and 2048Mi memory".
+func (a Amounts) String() string {
+	return fmt.Sprintf("%dm CPU and %dMi memory", a[CPU], divUp(a[Memory], mebibyte))
+}
 
 // less orders amounts, by CPU first.
 func (a Amounts) less(b Amounts) bool {
@@ -94,10 +101,10 @@ func (a Amounts) less(b Amounts) bool {
 	return false
 }
 
-// Millionth is the unit of rates: 100,000 are 10 %.
+// Millionth is the unit of rates: a rate of 100,000 is 10%.
 const Millionth = 1_000_000
 
-// share returns rate millionths of the amounts, rounded up.
+// share returns a rate of the amounts, rounded up.
 func (a Amounts) share(rate int64) Amounts {
 	for r := range a {
 		a[r] = Share(a[r], rate)
@@ -105,7 +112,7 @@ func (a Amounts) share(rate int64) Amounts {
 	return a
 }
 
-// Share returns rate millionths of a number, both at least 0, rounded up.
+// Share returns a rate of a number, rounded up. Both are not negative.
 func Share(number, rate int64) int64 { return saturate.MulDivUp(number, rate, Millionth) }
 
 // divUp returns a / b, rounded up; b is at least 1.

@@ -1,260 +1,211 @@
 package slack
 
-import "slices"
+import "github.com/plimsoll-k8s/plimsoll/internal/algo/ledger"
 
-// Pod is what the ledger keeps of a pod.
+// Pod is the part of a pod that the ledger counts.
 type Pod struct {
-	// Node that the pod is on; a pod without one does not count.
+	// Node is the name of the pod's node. A pod without a node is not counted.
 	Node string
-	// Requests of the pod.
+	// Requests are the resource requests of the pod.
 	Requests Amounts
-	// Daemon pods come with their node: they take from what it has for others,
-	// and nobody needs room for another one.
+	// Daemon reports whether the pod runs on every node. Daemon pods reduce the capacity of their
+	// node and are not part of the requests that slack is computed from.
 	Daemon bool
-	// OptedOut pods count, but do not define the biggest pod.
+	// OptedOut reports whether the pod is ignored when the biggest pod is determined.
 	OptedOut bool
 }
 
-// Node is what the ledger keeps of a node.
+// NodeName implements ledger.Pod.
+func (p Pod) NodeName() string { return p.Node }
+
+// Node is the part of a node that the ledger counts.
 type Node struct {
-	// InPool: pods on the node are pods of the pool.
+	// InPool reports whether the node and its pods are in the pool.
 	InPool bool
-	// Usable: placeholders can be put there. A node that is cordoned, not ready or
-	// being deleted is not.
+	// Usable reports whether placeholders can be put on the node. A node that is cordoned, not ready
+	// or being deleted is not usable.
 	Usable bool
-	// Allocatable is what the node has for pods, Slots how many of them it takes.
+	// Allocatable is the capacity for pods, Slots the maximum number of pods.
 	Allocatable Amounts
 	Slots       int64
 }
 
-// MaxAmount is the most that one pod or node counts with: 16 TiB of memory, 17
-// billion cores. The sums of half a million of them do not overflow.
+// MaxAmount is the highest amount that one pod or node is counted with: 16 TiB of memory or 17
+// billion cores. Sums over 500,000 of them do not overflow.
 const MaxAmount = 1 << 44
 
-var most = Amounts{MaxAmount, MaxAmount}
+var maxAmounts = Amounts{MaxAmount, MaxAmount}
 
-// Ledger keeps count of a pool of nodes and of the pods on them, told one change
-// at a time. What it knows takes a few map entries for a change and does not
-// depend on how much else there is. It is not safe for concurrent use.
-type Ledger struct {
-	nodes map[string]*account
-	pods  map[string]Pod
+// account is a node and the pods on it.
+type account = ledger.Account[Node, Pod, podSums]
 
-	// Of the pool, kept as things change:
-	requested   Amounts // of pods that are no daemons
-	allocatable Amounts // of usable nodes
-	free        Amounts // what usable nodes have beside all their pods
-	usable      int
-	// podShapes count pods by requests that may define the biggest, nodeShapes
-	// usable nodes by what they have for others than daemons.
-	podShapes, nodeShapes map[Amounts]int
-	// names of the known nodes in order, nil where they have to be sorted anew.
-	names []string
+// podSums are the requests of the pods on one node.
+type podSums struct{ daemons, others Amounts }
+
+// sumFor returns the sum that a pod is counted in.
+func (s *podSums) sumFor(pod Pod) *Amounts {
+	if pod.Daemon {
+		return &s.daemons
+	}
+	return &s.others
 }
 
-// account is what is known of one node.
-type account struct {
-	Node
-	known   bool
-	daemons Amounts
-	// requested is what the other pods request.
+// Ledger counts the nodes of a pool and the pods on them, one change at a time. The cost of a
+// change does not depend on the size of the cluster. It is not safe for concurrent use.
+type Ledger struct {
+	ledger *ledger.Ledger[Node, Pod, podSums]
+
+	// requested is the sum of the requests of pods of the pool, without daemon pods.
 	requested Amounts
-	// pods on the node: a hundred or so, so that a list is smaller than a map and
-	// not slower.
-	pods []string
+	// allocatable and free are sums over the usable nodes of the pool; usable is their number.
+	allocatable, free Amounts
+	usable            int
+	// podShapes counts the pods that may be the biggest by their requests, nodeShapes the usable
+	// nodes by their capacity after daemon pods.
+	podShapes, nodeShapes map[Amounts]int
 }
 
 // NewLedger returns an empty ledger.
 func NewLedger() *Ledger {
-	return &Ledger{nodes: map[string]*account{}, pods: map[string]Pod{}, podShapes: map[Amounts]int{}, nodeShapes: map[Amounts]int{}}
+	l := &Ledger{podShapes: map[Amounts]int{}, nodeShapes: map[Amounts]int{}}
+	l.ledger = ledger.New(ledger.Hooks[Node, Pod, podSums]{NodeChanged: l.nodeChanged, PodAdded: l.podAdded, PodRemoved: l.podRemoved})
+	return l
 }
 
-// SetNode takes a node in, or what has become of it.
+// SetNode adds or updates a node.
 func (l *Ledger) SetNode(name string, node Node) {
-	node.Allocatable = node.Allocatable.Least(most)
-	a := l.account(name)
-	if a.known && a.Node == node {
-		return
-	}
-	if a.InPool != node.InPool {
-		for _, id := range a.pods {
-			if a.InPool {
-				l.uncount(l.pods[id])
-			} else {
-				l.count(l.pods[id])
-			}
-		}
-	}
-	l.withdraw(a)
-	if !a.known {
-		l.names = nil
-	}
-	a.Node, a.known = node, true
-	l.offer(a)
+	node.Allocatable = node.Allocatable.Min(maxAmounts)
+	l.ledger.SetNode(name, node)
 }
 
-// DeleteNode forgets a node. Its pods are remembered, and count again when the
-// node is back.
-func (l *Ledger) DeleteNode(name string) {
-	if a, ok := l.nodes[name]; ok && a.known {
-		l.SetNode(name, Node{})
-		a.known, l.names = false, nil
-		l.release(name, a)
-	}
-}
+// DeleteNode removes a node. The pods on it remain, and count again if the node is set again.
+func (l *Ledger) DeleteNode(name string) { l.ledger.DeleteNode(name) }
 
-// SetPod takes a pod in, or what has become of it; id names it for ever.
+// SetPod adds or updates the pod with an ID.
 func (l *Ledger) SetPod(id string, pod Pod) {
-	pod.Requests = pod.Requests.Least(most)
-	if old, ok := l.pods[id]; ok {
-		if old == pod {
-			return
+	pod.Requests = pod.Requests.Min(maxAmounts)
+	l.ledger.SetPod(id, pod)
+}
+
+// DeletePod removes a pod.
+func (l *Ledger) DeletePod(id string) { l.ledger.DeletePod(id) }
+
+func (l *Ledger) nodeChanged(a *account, before Node) {
+	if before.InPool != a.Node.InPool {
+		count := l.uncountPod
+		if a.Node.InPool {
+			count = l.countPod
 		}
-		l.DeletePod(id)
+		l.ledger.PodsOf(a, count)
 	}
-	if pod.Node == "" {
-		return
-	}
-	l.pods[id] = pod
-	a := l.account(pod.Node)
-	a.pods = append(a.pods, id)
-	if a.InPool {
-		l.count(pod)
-	}
-	l.withdraw(a)
-	if pod.Daemon {
-		a.daemons = a.daemons.Plus(pod.Requests)
-	} else {
-		a.requested = a.requested.Plus(pod.Requests)
-	}
-	l.offer(a)
+	l.removeCapacity(before, a.Sums)
+	l.addCapacity(a.Node, a.Sums)
 }
 
-// DeletePod forgets a pod.
-func (l *Ledger) DeletePod(id string) {
-	pod, ok := l.pods[id]
-	if !ok {
-		return
+func (l *Ledger) podAdded(a *account, pod Pod) {
+	if a.Node.InPool {
+		l.countPod(pod)
 	}
-	a := l.nodes[pod.Node]
-	if a.InPool {
-		l.uncount(pod)
-	}
-	l.withdraw(a)
-	if pod.Daemon {
-		a.daemons = a.daemons.Minus(pod.Requests)
-	} else {
-		a.requested = a.requested.Minus(pod.Requests)
-	}
-	l.offer(a)
-	delete(l.pods, id)
-	i := slices.Index(a.pods, id)
-	last := len(a.pods) - 1
-	a.pods[i] = a.pods[last]
-	a.pods = a.pods[:last]
-	l.release(pod.Node, a)
+	l.removeCapacity(a.Node, a.Sums)
+	sum := a.Sums.sumFor(pod)
+	*sum = sum.Add(pod.Requests)
+	l.addCapacity(a.Node, a.Sums)
 }
 
-// account returns the account of a node, made if need be.
-func (l *Ledger) account(name string) *account {
-	a := l.nodes[name]
-	if a == nil {
-		a = &account{}
-		l.nodes[name] = a
+func (l *Ledger) podRemoved(a *account, pod Pod) {
+	if a.Node.InPool {
+		l.uncountPod(pod)
 	}
-	return a
+	l.removeCapacity(a.Node, a.Sums)
+	sum := a.Sums.sumFor(pod)
+	*sum = sum.Subtract(pod.Requests)
+	l.addCapacity(a.Node, a.Sums)
 }
 
-// release drops an account that nothing is in.
-func (l *Ledger) release(name string, a *account) {
-	if !a.known && len(a.pods) == 0 {
-		delete(l.nodes, name)
-	}
-}
-
-// count adds a pod of the pool.
-func (l *Ledger) count(pod Pod) {
+// countPod adds a pod of the pool to the sums of the pool.
+func (l *Ledger) countPod(pod Pod) {
 	if pod.Daemon {
 		return
 	}
-	l.requested = l.requested.Plus(pod.Requests)
+	l.requested = l.requested.Add(pod.Requests)
 	if !pod.OptedOut {
 		l.podShapes[pod.Requests]++
 	}
 }
 
-// uncount takes it out again.
-func (l *Ledger) uncount(pod Pod) {
+// uncountPod reverses countPod.
+func (l *Ledger) uncountPod(pod Pod) {
 	if pod.Daemon {
 		return
 	}
-	l.requested = l.requested.Minus(pod.Requests)
+	l.requested = l.requested.Subtract(pod.Requests)
 	if !pod.OptedOut {
-		drop(l.podShapes, pod.Requests)
+		decrement(l.podShapes, pod.Requests)
 	}
 }
 
-// free returns what the node has beside all its pods.
-func (a *account) free() Amounts { return a.Allocatable.Minus(a.daemons).Minus(a.requested) }
+// freeOf returns the capacity of a node that its pods leave free.
+func freeOf(node Node, pods podSums) Amounts {
+	return node.Allocatable.Subtract(pods.daemons).Subtract(pods.others)
+}
 
-// offer adds what a node has for placeholders.
-func (l *Ledger) offer(a *account) {
-	if !a.InPool || !a.Usable {
+// addCapacity adds a node to the sums over the usable nodes of the pool.
+func (l *Ledger) addCapacity(node Node, pods podSums) {
+	if !node.InPool || !node.Usable {
 		return
 	}
 	l.usable++
-	l.allocatable = l.allocatable.Plus(a.Allocatable)
-	l.free = l.free.Plus(a.free())
-	l.nodeShapes[a.Allocatable.Minus(a.daemons)]++
+	l.allocatable = l.allocatable.Add(node.Allocatable)
+	l.free = l.free.Add(freeOf(node, pods))
+	l.nodeShapes[node.Allocatable.Subtract(pods.daemons)]++
 }
 
-// withdraw takes it away again.
-func (l *Ledger) withdraw(a *account) {
-	if !a.InPool || !a.Usable {
+// removeCapacity reverses addCapacity.
+func (l *Ledger) removeCapacity(node Node, pods podSums) {
+	if !node.InPool || !node.Usable {
 		return
 	}
 	l.usable--
-	l.allocatable = l.allocatable.Minus(a.Allocatable)
-	l.free = l.free.Minus(a.free())
-	drop(l.nodeShapes, a.Allocatable.Minus(a.daemons))
+	l.allocatable = l.allocatable.Subtract(node.Allocatable)
+	l.free = l.free.Subtract(freeOf(node, pods))
+	decrement(l.nodeShapes, node.Allocatable.Subtract(pods.daemons))
 }
 
-func drop(shapes map[Amounts]int, shape Amounts) {
+func decrement(shapes map[Amounts]int, shape Amounts) {
 	if shapes[shape]--; shapes[shape] <= 0 {
 		delete(shapes, shape)
 	}
 }
 
-// Pool is what a plan is made from.
+// Pool is the input of a plan.
 type Pool struct {
-	// Requested is the sum of the pods' requests, daemons excepted; Allocatable
-	// that of the usable nodes.
-	Requested, Allocatable Amounts
-	// Free is what usable nodes have beside all their pods, and so what is to spare.
-	Free Amounts
-	// Nodes is the number of usable nodes.
-	Nodes int
-	// Widest has the most of each resource that a pod requests. WidestCPU and
-	// WidestMemory are the real pods that request the most of one, and of those
-	// the most of the other. All are zero where there are no pods.
-	Widest, WidestCPU, WidestMemory Amounts
-	// Shapes are what usable nodes have for others than daemons: all that no other
-	// shape has more of everything than, in a fixed order.
+	// Requested is the sum of the requests of all pods, without daemon pods.
+	Requested Amounts
+	// Allocatable is the sum over the usable nodes, Free the part that their pods leave free, and
+	// Nodes the number of usable nodes.
+	Allocatable, Free Amounts
+	Nodes             int
+	// MaxPodRequests is the highest request of any pod for each resource. LargestByCPU and
+	// LargestByMemory are the requests of the pods that request the most of one resource, and among
+	// those the most of the other. All are zero if there are no pods.
+	MaxPodRequests, LargestByCPU, LargestByMemory Amounts
+	// Shapes are the capacities of usable nodes after daemon pods, without those that another shape
+	// exceeds in all resources, in a fixed order.
 	Shapes []Amounts
 }
 
-// Pool returns what there is now: one pass over the shapes of pods and nodes.
+// Pool returns the current pool, in one pass over the shapes of pods and nodes.
 func (l *Ledger) Pool() Pool {
 	p := Pool{Requested: l.requested, Allocatable: l.allocatable, Free: l.free, Nodes: l.usable}
 	for shape := range l.podShapes {
-		p.Widest = p.Widest.Most(shape)
-		if p.WidestCPU.less(shape) {
-			p.WidestCPU = shape
+		p.MaxPodRequests = p.MaxPodRequests.Max(shape)
+		if p.LargestByCPU.less(shape) {
+			p.LargestByCPU = shape
 		}
-		if shape[Memory] > p.WidestMemory[Memory] || shape[Memory] == p.WidestMemory[Memory] && shape[CPU] > p.WidestMemory[CPU] {
-			p.WidestMemory = shape
+		if shape[Memory] > p.LargestByMemory[Memory] || shape[Memory] == p.LargestByMemory[Memory] && shape[CPU] > p.LargestByMemory[CPU] {
+			p.LargestByMemory = shape
 		}
 	}
-	p.Shapes = widest(l.nodeShapes)
+	p.Shapes = maximalShapes(l.nodeShapes)
 	return p
 }

@@ -34,29 +34,29 @@ func count(nodes map[string]Node, pods map[string]Pod) Pool {
 				continue
 			}
 			if pod.Daemon {
-				left = left.Minus(pod.Requests)
+				left = left.Subtract(pod.Requests)
 				continue
 			}
-			used = used.Plus(pod.Requests)
-			p.Requested = p.Requested.Plus(pod.Requests)
+			used = used.Add(pod.Requests)
+			p.Requested = p.Requested.Add(pod.Requests)
 			if !pod.OptedOut {
-				p.Widest = p.Widest.Most(pod.Requests)
-				if p.WidestCPU.less(pod.Requests) {
-					p.WidestCPU = pod.Requests
+				p.MaxPodRequests = p.MaxPodRequests.Max(pod.Requests)
+				if p.LargestByCPU.less(pod.Requests) {
+					p.LargestByCPU = pod.Requests
 				}
-				if r := pod.Requests; r[Memory] > p.WidestMemory[Memory] || r[Memory] == p.WidestMemory[Memory] && r[CPU] > p.WidestMemory[CPU] {
-					p.WidestMemory = r
+				if r := pod.Requests; r[Memory] > p.LargestByMemory[Memory] || r[Memory] == p.LargestByMemory[Memory] && r[CPU] > p.LargestByMemory[CPU] {
+					p.LargestByMemory = r
 				}
 			}
 		}
 		if node.Usable {
 			p.Nodes++
-			p.Allocatable = p.Allocatable.Plus(node.Allocatable)
-			p.Free = p.Free.Plus(left.Minus(used))
+			p.Allocatable = p.Allocatable.Add(node.Allocatable)
+			p.Free = p.Free.Add(left.Subtract(used))
 			shapes[left]++
 		}
 	}
-	p.Shapes = widest(shapes)
+	p.Shapes = maximalShapes(shapes)
 	return p
 }
 
@@ -99,7 +99,7 @@ func TestLedgerIsACountOfWhatThereIs(t *testing.T) {
 		for name := range nodes {
 			l.DeleteNode(name)
 		}
-		if len(l.nodes)+len(l.pods)+len(l.podShapes)+len(l.nodeShapes) > 0 || l.usable != 0 || !l.requested.IsZero() || !l.free.IsZero() || !l.allocatable.IsZero() {
+		if !l.ledger.Empty() || len(l.podShapes)+len(l.nodeShapes) > 0 || l.usable != 0 || !l.requested.IsZero() || !l.free.IsZero() || !l.allocatable.IsZero() {
 			t.Fatalf("left over: %+v", l)
 		}
 	})
@@ -150,7 +150,7 @@ func BenchmarkLedger(b *testing.B) {
 	b.Run("plan", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			Compute(l.Pool(), usual)
+			compute(l.Pool(), usual)
 		}
 	})
 	b.Run("pod comes and goes", func(b *testing.B) {
@@ -162,7 +162,7 @@ func BenchmarkLedger(b *testing.B) {
 	b.Run("from scratch", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			Compute(big().Pool(), usual)
+			compute(big().Pool(), usual)
 		}
 	})
 }

@@ -6,39 +6,39 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/saturate"
 )
 
-// Base is what a rate is a part of.
+// Base selects the amounts that a rate refers to.
 type Base int
 
 const (
-	// Requested: what pods request.
+	// Requested selects the requests of pods.
 	Requested Base = iota
-	// Allocatable: what usable nodes have. The nodes that the slack itself brings
-	// are among them, so that the rate must be under 1.
+	// Allocatable selects the allocatable amounts of usable nodes. Nodes that the slack itself adds are
+	// included, so the rate must be below 1.
 	Allocatable
 )
 
 const mebibyte = 1 << 20
 
-// Policy is how much slack is wanted.
+// Policy states how much slack is wanted.
 type Policy struct {
-	// Rate in millionths of the base, at least 0.
+	// Rate is in millionths of the base and not negative.
 	Rate int64
+	// Base selects the amounts that Rate refers to.
 	Base Base
-	// Granularity is how many placeholders an average node would hold, at least 1.
+	// Granularity is the number of placeholders that fit an average node, at least 1.
 	Granularity int64
-	// CoverBiggest keeps room for a pod as big as any.
+	// CoverBiggest adds placeholders as large as the biggest pod.
 	CoverBiggest bool
-	// MaxPlaceholders bounds the number of placeholders; MaxCount does if 0.
+	// MaxPlaceholders limits the number of placeholders. 0 selects MaxCount.
 	MaxPlaceholders int64
 }
 
-// MaxCount is how many placeholders there may be at all: twenty for each node of
-// the largest cluster that Kubernetes is made for. A pod of absurd size must not
-// make an autoscaler count to billions.
+// MaxCount is the maximum number of placeholders: twenty for each node of the largest cluster that
+// Kubernetes supports. It bounds the work of an autoscaler if a pod requests an absurd amount.
 const MaxCount = 100_000
 
-// left returns how many placeholders there may be beside the head.
-func (p Policy) left(head []Group) int64 {
+// maxRest returns the maximum number of placeholders after the head.
+func (p Policy) maxRest(head []Group) int64 {
 	if p.MaxPlaceholders == 0 {
 		return MaxCount - int64(len(head))
 	}
@@ -47,52 +47,60 @@ func (p Policy) left(head []Group) int64 {
 
 // Group is a number of equal placeholders.
 type Group struct {
-	Size  Amounts
+	// Size is the requests of one placeholder.
+	Size Amounts
+	// Count is the number of placeholders.
 	Count int64
 }
 
-// total returns what the group requests together.
-func (g Group) total() Amounts { return g.Size.Times(g.Count) }
+// total returns the sum of the requests of the group.
+func (g Group) total() Amounts { return g.Size.Multiply(g.Count) }
 
-// Plan is which placeholders to hold.
+// totalOf returns the sum of the requests of all groups.
+func totalOf(groups []Group) (sum Amounts) {
+	for _, group := range groups {
+		sum = sum.Add(group.total())
+	}
+	return sum
+}
+
+// Plan states which placeholders to hold.
 type Plan struct {
-	// Base is what the rate is a part of, Target what of it is to be held.
+	// Base is the amount that the rate refers to, Target the part of it to hold.
 	Base, Target Amounts
-	// Head are placeholders for the biggest pod, one or two groups of one; Rest
-	// are the equal ones that make up the target with it.
+	// Head are the placeholders for the biggest pod: at most two groups of one placeholder. Rest are
+	// the equal placeholders that complete the target.
 	Head []Group
 	Rest Group
-	// Total is what all placeholders request together.
+	// Total is the sum of the requests of all placeholders.
 	Total Amounts
-	// Feasible: Total is at least the Target and there is room for the biggest
-	// pod, as wanted; or else Reasons say why not. Reasons also say what the plan
-	// holds beyond the target.
+	// Feasible reports whether Total reaches Target and the biggest pod is covered, as the policy
+	// wants. Reasons say why not, or by how much a feasible plan exceeds the target.
 	Feasible bool
 	Reasons  []string
 
-	// bound is the largest size that Rest could have, and pitch the size it would
-	// have if their number need not be whole. Pitch changes smoothly with the
-	// pool: a Planner goes by it.
-	bound, pitch Amounts
-	// rem is what Rest has to make up.
-	rem Amounts
+	// maxSize is the largest size that Rest may have. idealSize is the size that Rest would have if
+	// its number were not an integer; it changes continuously with the pool.
+	maxSize, idealSize Amounts
+	// remainder is the part of the target that Rest must reach.
+	remainder Amounts
 }
 
-// Compute returns the plan for a pool:
+// compute returns the plan for a pool:
 //
 //	E    = rate x base, rounded up
-//	H    = one placeholder as large as (most CPU, most memory) of the pods if that
-//	       fits a node, else the one or two real biggest pods
+//	H    = one placeholder of the size (highest CPU, highest memory) of the pods if that fits a
+//	       node, otherwise one for each of the one or two biggest pods
 //	rem  = max(0, E - H)
-//	s    = min(average allocatable / granularity, biggest pod), shrunk to what one
-//	       node has where it fits none
+//	s    = min(average allocatable / granularity, biggest pod), reduced to the capacity of one
+//	       node if it fits none
 //	N    = max over the resources of ceil(rem / s)
 //	size = ceil(rem / N)
 //
-// Every placeholder fits a node of the pool in all resources together, none is
-// larger than the biggest pod, and the sum is at least E; where that cannot be,
-// the plan is the nearest to it and says so.
-func Compute(pool Pool, policy Policy) Plan {
+// Every placeholder fits a node of the pool in all resources at the same time, none is larger than
+// the biggest pod, and the sum is at least E. If that is impossible, the plan comes as close as
+// possible and its reasons say so.
+func compute(pool Pool, policy Policy) Plan {
 	plan := Plan{Feasible: true, Base: pool.Requested}
 	if policy.Base == Allocatable {
 		plan.Base = pool.Allocatable
@@ -100,147 +108,139 @@ func Compute(pool Pool, policy Policy) Plan {
 	plan.Target = plan.Base.share(policy.Rate)
 	if pool.Nodes == 0 {
 		if policy.Rate > 0 || policy.CoverBiggest {
-			plan.fail("no node of the pool is usable: nothing can be told of the size of placeholders")
+			plan.fail("the pool has no usable nodes: the size of placeholders cannot be determined")
 		}
 		return plan
 	}
 	if policy.CoverBiggest {
-		plan.cover(pool)
+		plan.addHead(pool)
 	}
-	head := plan.headTotal()
-	plan.rem = plan.Target.Minus(head)
-	plan.fill(pool, policy)
-	plan.settle()
+	plan.remainder = plan.Target.Subtract(totalOf(plan.Head))
+	plan.addRest(pool, policy)
+	plan.finish()
 	return plan
 }
 
-// fail notes why the plan is not what was asked for.
+// fail marks the plan as not feasible for a reason.
 func (p *Plan) fail(format string, args ...any) {
 	p.Feasible = false
 	p.Reasons = append(p.Reasons, fmt.Sprintf(format, args...))
 }
 
-// cover sets the head.
-func (p *Plan) cover(pool Pool) {
-	if pool.Widest.IsZero() {
-		return // no pods, or none that define the biggest
-	}
-	if fitsOne(pool.Widest, pool.Shapes) {
-		p.Head = []Group{{pool.Widest, 1}}
+// addHead adds the placeholders for the biggest pod.
+func (p *Plan) addHead(pool Pool) {
+	if pool.MaxPodRequests.IsZero() {
 		return
 	}
-	biggest := []Amounts{pool.WidestCPU}
-	if pool.WidestMemory != pool.WidestCPU {
-		biggest = append(biggest, pool.WidestMemory)
+	if fitsAny(pool.MaxPodRequests, pool.Shapes) {
+		p.Head = []Group{{pool.MaxPodRequests, 1}}
+		return
+	}
+	biggest := []Amounts{pool.LargestByCPU}
+	if pool.LargestByMemory != pool.LargestByCPU {
+		biggest = append(biggest, pool.LargestByMemory)
 	}
 	for _, size := range biggest {
-		if !fitsOne(size, pool.Shapes) {
-			p.fail("a pod of %s fits no usable node of the pool: no room is held for it", size)
+		if !fitsAny(size, pool.Shapes) {
+			p.fail("a pod that requests %s does not fit any usable node of the pool: no placeholder covers it", size)
 			continue
 		}
 		p.Head = append(p.Head, Group{size, 1})
 	}
 }
 
-func (p *Plan) headTotal() Amounts {
-	var sum Amounts
-	for _, group := range p.Head {
-		sum = sum.Plus(group.total())
-	}
-	return sum
-}
-
-// fill sets the rest of the placeholders.
-func (p *Plan) fill(pool Pool, policy Policy) {
-	if p.rem.IsZero() {
+// addRest adds the placeholders for the remainder.
+func (p *Plan) addRest(pool Pool, policy Policy) {
+	if p.remainder.IsZero() {
 		return
 	}
-	average := pool.Allocatable.Over(int64(pool.Nodes))
-	p.bound = p.largest(pool, average.Over(max(policy.Granularity, 1)))
-	left := policy.left(p.Head)
-	if p.number(p.bound) > left {
-		// Fewer and larger ones, as large as may be.
-		p.bound = p.largest(pool, average)
+	average := pool.Allocatable.DivideUp(int64(pool.Nodes))
+	p.maxSize = p.limitSize(pool, average.DivideUp(max(policy.Granularity, 1)))
+	limit := policy.maxRest(p.Head)
+	if p.countOf(p.maxSize) > limit {
+		// Fewer placeholders, as large as allowed.
+		p.maxSize = p.limitSize(pool, average)
 	}
-	n := p.number(p.bound)
+	n := p.countOf(p.maxSize)
 	if n == 0 {
-		return // nothing of what is missing can be held
+		return // no placeholder can have any of the remainder
 	}
-	p.pitch = p.smoothSize(p.bound)
-	if n > left {
+	p.idealSize = p.continuousSize(p.maxSize)
+	if n > limit {
+		wanted := uint64(n) + uint64(len(p.Head))
 		if policy.MaxPlaceholders > 0 {
-			p.fail("%d placeholders are wanted, maxPlaceholders allows %d", uint64(n)+uint64(len(p.Head)), policy.MaxPlaceholders)
+			p.fail("%d placeholders are required, maxPlaceholders is %d", wanted, policy.MaxPlaceholders)
 		} else {
-			p.fail("%d placeholders are wanted, there cannot be more than %d: the pods are many times as large as the nodes, or the rate is", uint64(n)+uint64(len(p.Head)), int64(MaxCount))
+			p.fail("%d placeholders are required, at most %d are supported: the rate, or the pods compared with the nodes, are too large", wanted, int64(MaxCount))
 		}
-		if left > 0 {
-			p.Rest = Group{p.bound, left}
+		if limit > 0 {
+			p.Rest = Group{p.maxSize, limit}
 		}
 		return
 	}
 	p.Rest = Group{Count: n}
-	for r := range p.rem {
-		p.Rest.Size[r] = min(divUp(p.rem[r], n), p.bound[r])
+	for r := range p.remainder {
+		p.Rest.Size[r] = min(divUp(p.remainder[r], n), p.maxSize[r])
 	}
-	// A whole number of MiB reads better, where it may be.
-	if whole := divUp(p.Rest.Size[Memory], mebibyte) * mebibyte; whole <= p.bound[Memory] {
-		p.Rest.Size[Memory] = whole
+	// Round memory up to MiB if allowed.
+	if rounded := divUp(p.Rest.Size[Memory], mebibyte) * mebibyte; rounded <= p.maxSize[Memory] {
+		p.Rest.Size[Memory] = rounded
 	}
 }
 
-// largest returns the largest size that a placeholder may have: wished, but no
-// larger than the biggest pod, and such that it fits one node.
-func (p *Plan) largest(pool Pool, wished Amounts) Amounts {
-	s := wished
-	if !pool.Widest.IsZero() {
-		s = s.Least(pool.Widest)
+// limitSize returns the largest size of a placeholder that does not exceed the given size and the
+// biggest pod, and fits a node. It has only resources of the remainder.
+func (p *Plan) limitSize(pool Pool, size Amounts) Amounts {
+	if !pool.MaxPodRequests.IsZero() {
+		size = size.Min(pool.MaxPodRequests)
 	}
-	for r := range s {
-		if p.rem[r] == 0 {
-			s[r] = 0 // nothing of it is missing
+	for r := range size {
+		if p.remainder[r] == 0 {
+			size[r] = 0
 		}
 	}
-	if fitsOne(s, pool.Shapes) {
-		return s
+	if fitsAny(size, pool.Shapes) {
+		return size
 	}
-	// The shape that makes do with the fewest placeholders; the first of equals.
+	// Use the first shape that needs the fewest placeholders.
 	best, fewest := Amounts{}, int64(0)
 	for _, shape := range pool.Shapes {
-		if cut := s.Least(shape); !cut.IsZero() {
-			if n := p.number(cut); n > 0 && (fewest == 0 || n < fewest) {
-				best, fewest = cut, n
+		if reduced := size.Min(shape); !reduced.IsZero() {
+			if n := p.countOf(reduced); n > 0 && (fewest == 0 || n < fewest) {
+				best, fewest = reduced, n
 			}
 		}
 	}
 	return best
 }
 
-// number returns how many placeholders of a size make up what is missing; what
-// a size has nothing of is not made up. It is 0 if none does.
-func (p *Plan) number(size Amounts) int64 {
+// countOf returns how many placeholders of a size reach the remainder in the resources of the size,
+// 0 if the size is zero.
+func (p *Plan) countOf(size Amounts) int64 {
 	var n int64
 	for r := range size {
 		if size[r] > 0 {
-			n = max(n, divUp(p.rem[r], size[r]))
+			n = max(n, divUp(p.remainder[r], size[r]))
 		}
 	}
 	return n
 }
 
-// smoothSize returns rem / max(1, the largest rem / bound).
-func (p *Plan) smoothSize(bound Amounts) Amounts {
-	lead := -1
-	for r := range bound {
-		if bound[r] > 0 && p.rem[r] > bound[r] && (lead < 0 || ratioLess(p.rem[lead], bound[lead], p.rem[r], bound[r])) {
-			lead = r
+// continuousSize returns remainder / max(1, the highest remainder / maxSize of any resource).
+func (p *Plan) continuousSize(maxSize Amounts) Amounts {
+	highest := -1
+	for r := range maxSize {
+		if maxSize[r] > 0 && p.remainder[r] > maxSize[r] &&
+			(highest < 0 || ratioLess(p.remainder[highest], maxSize[highest], p.remainder[r], maxSize[r])) {
+			highest = r
 		}
 	}
-	if lead < 0 {
-		return p.rem
+	if highest < 0 {
+		return p.remainder
 	}
 	var size Amounts
 	for r := range size {
-		size[r] = saturate.MulDivUp(p.rem[r], bound[lead], p.rem[lead])
+		size[r] = saturate.MulDivUp(p.remainder[r], maxSize[highest], p.remainder[highest])
 	}
 	return size
 }
@@ -250,26 +250,21 @@ func ratioLess(a, b, c, d int64) bool {
 	return saturate.MulDiv(a, Millionth, b) < saturate.MulDiv(c, Millionth, d)
 }
 
-// settle sums up, and says what is missing or over.
-func (p *Plan) settle() {
-	p.Total = p.headTotal().Plus(p.Rest.total())
+// finish sets Total, and the reasons that follow from it.
+func (p *Plan) finish() {
+	p.Total = totalOf(p.Head).Add(p.Rest.total())
 	for r, name := range [resources]string{"CPU", "memory"} {
 		if p.Total[r] < p.Target[r] && p.Rest.Size[r] == 0 {
-			p.fail("%s is missing that no placeholder can have: no pod that may define the biggest requests any, or no node has any", name)
+			p.fail("placeholders cannot hold %s: no pod that may be the biggest requests it, or no usable node has any", name)
 		}
 	}
-	// Less than a hundredth is rounding.
-	over := p.Total.Minus(p.Target)
-	if !over.FitsIn(p.Target.Over(100)) && p.Feasible {
-		if len(p.Head) > 0 && p.rem.IsZero() {
-			p.Reasons = append(p.Reasons, fmt.Sprintf("room for the biggest pod is %s more than the rate asks for", over))
-		} else {
-			p.Reasons = append(p.Reasons, fmt.Sprintf("whole placeholders, and room for the biggest pod, are %s more than the rate asks for", over))
-		}
+	excess := p.Total.Subtract(p.Target)
+	if excess.FitsIn(p.Target.DivideUp(100)) || !p.Feasible {
+		return // up to 1% is rounding
 	}
-}
-
-// String writes amounts for people: 1500m CPU and 2048 MiB.
-func (a Amounts) String() string {
-	return fmt.Sprintf("%dm CPU and %d MiB", a[CPU], divUp(a[Memory], mebibyte))
+	cause := "they are of equal size and cover the biggest pod"
+	if len(p.Head) > 0 && p.remainder.IsZero() {
+		cause = "they cover the biggest pod"
+	}
+	p.Reasons = append(p.Reasons, fmt.Sprintf("placeholders exceed the target by %s: %s", excess, cause))
 }

@@ -74,7 +74,7 @@ func TestCompute(t *testing.T) {
 			[]Group{{cores(2, 2), 1}},
 			Group{},
 			true,
-			[]string{"room for the biggest pod is 1000m CPU and 1024 MiB more than the rate asks for"},
+			[]string{"placeholders exceed the target by 1000m CPU and 1024Mi memory: they cover the biggest pod"},
 		},
 		// Most CPU 12 with 2 GiB, most memory 48 GiB with 1 CPU, and a node has (10,
 		// 64) or (16, 32): (12, 48) fits neither, the two pods fit one each.
@@ -84,7 +84,7 @@ func TestCompute(t *testing.T) {
 			[]Group{{cores(12, 2), 1}, {cores(1, 48), 1}},
 			Group{},
 			true,
-			[]string{"more than the rate"},
+			[]string{"placeholders exceed the target by"},
 		},
 		// No cover: E = (8, 32), s = (1, 4): N = 8.
 		"without the biggest pod": {
@@ -110,7 +110,7 @@ func TestCompute(t *testing.T) {
 			nil,
 			Group{},
 			false,
-			[]string{"no node of the pool is usable: nothing can be told of the size of placeholders"},
+			[]string{"the pool has no usable nodes: the size of placeholders cannot be determined"},
 		},
 		"no nodes, nothing wanted": {poolOf(nil, cores(1, 1)), Policy{Granularity: 5}, nil, Group{}, true, nil},
 		// rem = (8, 0) where no pod requests memory; its placeholders have none.
@@ -128,7 +128,7 @@ func TestCompute(t *testing.T) {
 			nil,
 			Group{cores(1, 4), 4},
 			false,
-			[]string{"8 placeholders are wanted, maxPlaceholders allows 4"},
+			[]string{"8 placeholders are required, maxPlaceholders is 4"},
 		},
 		// Pods of 2^44 on a node of (0.001, 1): E = 10,000 times as much, in placeholders
 		// of 1m. There may be MaxCount.
@@ -138,7 +138,7 @@ func TestCompute(t *testing.T) {
 			nil,
 			Group{Amounts{1, gib}, MaxCount},
 			false,
-			[]string{"351843720888320000 placeholders are wanted, there cannot be more than 100000"},
+			[]string{"351843720888320000 placeholders are required, at most 100000 are supported"},
 		},
 		// s = (16, 64)/80 = (0.2, 0.8): 40 wanted, 10 allowed. (1, 4) is the largest
 		// that may be: 8 do.
@@ -157,12 +157,12 @@ func TestCompute(t *testing.T) {
 			nil,
 			Group{Amounts{1112, 3687 << 20}, 9},
 			false,
-			[]string{"a pod of 20000m CPU and 4096 MiB fits no usable node of the pool: no room is held for it"},
+			[]string{"a pod that requests 20000m CPU and 4096Mi memory does not fit any usable node of the pool: no placeholder covers it"},
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := Compute(tc.pool, tc.policy)
+			got := compute(tc.pool, tc.policy)
 			if name == "a pod that fits no node" {
 				got.Head = nil // the real biggest by memory, which fits; see the promise
 			}
@@ -226,8 +226,8 @@ func checkPromise(t *rapid.T, plan Plan, pool Pool, policy Policy) {
 		if !fits {
 			t.Fatalf("a placeholder of %v fits no node of %v", g.Size, pool.Shapes)
 		}
-		if !pool.Widest.IsZero() && !g.Size.FitsIn(pool.Widest) {
-			t.Fatalf("a placeholder of %v is larger than the biggest pod, %v", g.Size, pool.Widest)
+		if !pool.MaxPodRequests.IsZero() && !g.Size.FitsIn(pool.MaxPodRequests) {
+			t.Fatalf("a placeholder of %v is larger than the biggest pod, %v", g.Size, pool.MaxPodRequests)
 		}
 		if g.Size.IsZero() || g.Count < 1 {
 			t.Fatalf("a group of nothing: %v", g)
@@ -262,9 +262,9 @@ func TestPlanKeepsItsPromise(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		_, pool := drawPool(t)
 		policy := drawPolicy(t)
-		plan := Compute(pool, policy)
+		plan := compute(pool, policy)
 		checkPromise(t, plan, pool, policy)
-		if again := Compute(pool, policy); !reflect.DeepEqual(plan, again) {
+		if again := compute(pool, policy); !reflect.DeepEqual(plan, again) {
 			t.Fatalf("the same again: %v, %v", plan, again)
 		}
 	})

@@ -6,161 +6,144 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/saturate"
 )
 
-// DefaultCoolDown is how long less has to be wanted before a plan shrinks, in
-// seconds.
+// DefaultCoolDown is the default of Planner.CoolDown in seconds.
 const DefaultCoolDown = 600
 
-// Planner makes plans follow one another without unrest. An autoscaler drops
-// its placeholders for a moment when their template changes, and takes nodes
-// away when there are fewer: so the size of placeholders stays while it drifts
-// and wastes less than a fifth, more are held at once, and fewer only when fewer
-// have been wanted for a while. It is not safe for concurrent use.
+// Planner computes successive plans that change rarely. An autoscaler drops placeholders for a
+// moment when their template changes, and removes nodes when there are fewer. Therefore the size
+// of placeholders stays the same while its ideal size drifts by, and it wastes, less than a fifth;
+// capacity grows at once and shrinks after a cool-down. It is not safe for concurrent use.
 type Planner struct {
-	// CoolDown in seconds.
+	// CoolDown is the number of seconds for which less capacity must have been wanted before a plan
+	// shrinks.
 	CoolDown int64
 
-	held   held
-	policy Policy
-	// lessSince is when less than what is held came to be wanted, in seconds; it
-	// counts only while waiting.
-	lessSince int64
-	waiting   bool
+	current  heldGroups
+	policy   Policy
+	decrease cooldown
 }
 
-// held is what is held at present.
-type held struct {
+// heldGroups are the groups of a plan.
+type heldGroups struct {
 	head []Group
 	rest Group
-	// pitch of the plan that the size is from.
-	pitch Amounts
+	// idealSize is that of the plan that determined the size of rest.
+	idealSize Amounts
 }
 
-// NewPlanner returns a planner that holds nothing yet.
+// NewPlanner returns a planner that holds no placeholders.
 func NewPlanner() *Planner { return &Planner{CoolDown: DefaultCoolDown} }
 
-// Resume makes the planner go on from what another one held by a policy, such
-// as before a restart: the groups of its last plan.
+// Resume sets the groups that are held for a policy, such as those of the last plan before a
+// restart.
 func (p *Planner) Resume(policy Policy, head []Group, rest Group) {
 	p.policy = policy
-	p.held = held{slices.Clone(head), rest, rest.Size}
-	p.waiting = false
+	p.current = heldGroups{slices.Clone(head), rest, rest.Size}
+	p.decrease = cooldown{}
 }
 
-// Next returns the plan for a pool as it is at a time, in seconds. Given the
-// same pools and times it returns the same plans.
+// Next returns the plan for a pool at a time in seconds. Equal sequences of pools and times give
+// equal plans.
 func (p *Planner) Next(pool Pool, policy Policy, now int64) Plan {
-	plan := Compute(pool, policy)
-	wanted := p.stick(plan, pool, policy)
-	// A new policy is to take effect at once, but for one whose pool is empty: that
-	// may be a slip of the hand.
-	same := policy == p.policy || pool.Nodes == 0
+	plan := compute(pool, policy)
+	wanted := p.keepSize(plan, pool, policy)
+	// A changed policy takes effect at once, unless its pool is empty: an empty pool is probably a
+	// selector typo.
+	unchanged := policy == p.policy || pool.Nodes == 0
 	p.policy = policy
-	if same && p.smaller(wanted, pool) {
-		if !p.waiting {
-			p.waiting, p.lessSince = true, now
-		}
-		if now-p.lessSince < p.CoolDown {
-			return plan.with(p.held)
-		}
+	if unchanged && p.shrinks(wanted, pool) && !p.decrease.isOver(now, p.CoolDown) {
+		return plan.withGroups(p.current)
 	}
-	p.waiting = false
-	p.held = wanted
-	return plan.with(wanted)
+	p.decrease = cooldown{}
+	p.current = wanted
+	return plan.withGroups(wanted)
 }
 
-// with returns the plan with what is held in place of what it computed.
-func (p Plan) with(h held) Plan {
-	p.Head, p.Rest = h.head, h.rest
+// withGroups returns the plan with other groups.
+func (p Plan) withGroups(groups heldGroups) Plan {
+	p.Head, p.Rest = groups.head, groups.rest
 	var reasons []string
 	if !p.Feasible {
 		reasons = p.Reasons
 	}
 	p.Reasons = slices.Clone(reasons)
-	p.settle()
+	p.finish()
 	return p
 }
 
-// stick returns what is wanted: the plan, in placeholders of the size held
-// where that will do.
-func (p *Planner) stick(plan Plan, pool Pool, policy Policy) held {
-	fresh := held{plan.Head, plan.Rest, plan.pitch}
-	size := p.held.rest.Size
-	if p.held.rest.Count == 0 || plan.Rest.Count == 0 || !p.allowed(size, pool) || drifted(p.held.pitch, plan.pitch) {
-		return fresh
+// keepSize returns the groups of a plan, with placeholders of the current size if it is still good
+// enough.
+func (p *Planner) keepSize(plan Plan, pool Pool, policy Policy) heldGroups {
+	computed := heldGroups{plan.Head, plan.Rest, plan.idealSize}
+	size := p.current.rest.Size
+	if p.current.rest.Count == 0 || plan.Rest.Count == 0 || !isAllowed(size, pool) || hasDrifted(p.current.idealSize, plan.idealSize) {
+		return computed
 	}
 	for r := range size {
 		if plan.Rest.Size[r] > 0 && size[r] == 0 {
-			return fresh // something is missing that the size has nothing of
+			return computed
 		}
 	}
-	n := plan.number(size)
-	if n > policy.left(plan.Head) {
-		return fresh
+	n := plan.countOf(size)
+	if n > policy.maxRest(plan.Head) || isWasteful(size.Multiply(n), plan.Rest.total(), plan.remainder) {
+		return computed
 	}
-	if wasteful(size.Times(n), plan.Rest.total(), plan.rem) {
-		return fresh
-	}
-	return held{plan.Head, Group{size, n}, p.held.pitch}
+	return heldGroups{plan.Head, Group{size, n}, p.current.idealSize}
 }
 
-// allowed reports whether placeholders of a size may be held: they fit a node,
-// and are no larger than the biggest pod.
-func (p *Planner) allowed(size Amounts, pool Pool) bool {
-	return fitsOne(size, pool.Shapes) && (pool.Widest.IsZero() || size.FitsIn(pool.Widest))
+// isAllowed reports whether a size fits a node and does not exceed the biggest pod.
+func isAllowed(size Amounts, pool Pool) bool {
+	return fitsAny(size, pool.Shapes) && (pool.MaxPodRequests.IsZero() || size.FitsIn(pool.MaxPodRequests))
 }
 
-// drifted reports whether two sizes are a fifth or more apart in any resource.
-func drifted(before, now Amounts) bool {
+// hasDrifted reports whether two sizes differ by a fifth or more in any resource.
+func hasDrifted(before, now Amounts) bool {
 	for r := range before {
-		apart := before[r] - now[r]
-		if apart < 0 {
-			apart = -apart
-		}
-		if apart > 0 && saturate.Multiply(apart, 5) >= max(before[r], now[r]) {
+		difference := max(before[r], now[r]) - min(before[r], now[r])
+		if difference > 0 && saturate.Multiply(difference, 5) >= max(before[r], now[r]) {
 			return true
 		}
 	}
 	return false
 }
 
-// wasteful reports whether a total holds a fifth more than what is missing of
-// every resource, and more than the fresh plan.
-func wasteful(total, fresh, rem Amounts) bool {
-	more := false
+// isWasteful reports whether a total exceeds the remainder by a fifth, and the computed total, in
+// every resource of the remainder.
+func isWasteful(total, computed, remainder Amounts) bool {
+	wasteful := false
 	for r := range total {
-		if rem[r] == 0 {
+		if remainder[r] == 0 {
 			continue
 		}
-		if total[r]-rem[r] < rem[r]/5 || total[r] <= fresh[r] {
+		if total[r]-remainder[r] < remainder[r]/5 || total[r] <= computed[r] {
 			return false
 		}
-		more = true
+		wasteful = true
 	}
-	return more
+	return wasteful
 }
 
-// smaller reports whether what is wanted is less than what is held, in some
-// resource, while what is held still may be held and covers all that is wanted.
-func (p *Planner) smaller(wanted held, pool Pool) bool {
-	now, then := p.held.total(), wanted.total()
-	if !then.FitsIn(now) || p.held.equal(wanted) {
+// shrinks reports whether the wanted groups have less capacity than the current ones, and the
+// current ones remain allowed and cover all that is wanted.
+func (p *Planner) shrinks(wanted heldGroups, pool Pool) bool {
+	if !wanted.total().FitsIn(p.current.total()) || p.current.equal(wanted) {
 		return false
 	}
 	if pool.Nodes == 0 {
-		return true // of which nothing can be told; they may be back in a moment
+		return true // whether the groups fit is not known
 	}
-	if p.held.rest.Count > 0 && !p.allowed(p.held.rest.Size, pool) {
+	if p.current.rest.Count > 0 && !isAllowed(p.current.rest.Size, pool) {
 		return false
 	}
-	for _, group := range p.held.head {
-		if !fitsOne(group.Size, pool.Shapes) {
+	for _, group := range p.current.head {
+		if !fitsAny(group.Size, pool.Shapes) {
 			return false
 		}
 	}
-	return covers(p.held.head, wanted.head)
+	return covers(p.current.head, wanted.head)
 }
 
-// covers reports whether there is room in some group for each of the others'.
+// covers reports whether each of the others fits one of the groups.
 func covers(groups, others []Group) bool {
 	for _, other := range others {
 		if !slices.ContainsFunc(groups, func(g Group) bool { return other.Size.FitsIn(g.Size) }) {
@@ -170,15 +153,11 @@ func covers(groups, others []Group) bool {
 	return true
 }
 
-func (h held) equal(other held) bool {
-	return h.rest == other.rest && slices.Equal(h.head, other.head)
+func (g heldGroups) equal(other heldGroups) bool {
+	return g.rest == other.rest && slices.Equal(g.head, other.head)
 }
 
-// total returns what is held together.
-func (h held) total() Amounts {
-	sum := h.rest.total()
-	for _, group := range h.head {
-		sum = sum.Plus(group.total())
-	}
-	return sum
+// total returns the sum of the requests of all placeholders.
+func (g heldGroups) total() Amounts {
+	return totalOf(g.head).Add(g.rest.total())
 }

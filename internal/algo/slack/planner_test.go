@@ -91,7 +91,7 @@ func TestPlannerDropsWhatDoesNotFit(t *testing.T) {
 	pool := poolOf(map[Amounts]int{cores(4, 16): 30}, times(30, cores(2, 8))...)
 	got := p.Next(pool, usual, 1)
 	for _, g := range append(got.Head, got.Rest) {
-		if !fitsOne(g.Size, pool.Shapes) {
+		if !fitsAny(g.Size, pool.Shapes) {
 			t.Errorf("%v is held, and fits no node", g)
 		}
 	}
@@ -145,12 +145,12 @@ func TestPlannerKeepsThePromise(t *testing.T) {
 // checkHeld checks the promise of a plan that may hold more than is wanted: a
 // biggest pod that is gone may still have its room.
 func checkHeld(t *rapid.T, plan Plan, pool Pool, policy Policy) {
-	fresh := Compute(pool, policy)
+	fresh := compute(pool, policy)
 	if plan.Feasible != fresh.Feasible {
 		t.Fatalf("feasible %t, computed %t", plan.Feasible, fresh.Feasible)
 	}
 	for _, g := range append(append([]Group{}, plan.Head...), plan.Rest) {
-		if g.Count > 0 && !fitsOne(g.Size, pool.Shapes) {
+		if g.Count > 0 && !fitsAny(g.Size, pool.Shapes) {
 			t.Fatalf("%v fits no node", g)
 		}
 	}

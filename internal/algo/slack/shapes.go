@@ -2,10 +2,9 @@ package slack
 
 import "slices"
 
-// widest returns the shapes that no other shape has at least as much of
-// everything as, from the one with the most CPU to the one with the least. What
-// fits a node of the pool fits one of these.
-func widest(shapes map[Amounts]int) []Amounts {
+// maximalShapes returns the shapes that no other shape exceeds in all resources, by descending CPU.
+// Amounts that fit any shape fit one of these.
+func maximalShapes(shapes map[Amounts]int) []Amounts {
 	all := make([]Amounts, 0, len(shapes))
 	for shape := range shapes {
 		all = append(all, shape)
@@ -19,8 +18,8 @@ func widest(shapes map[Amounts]int) []Amounts {
 		}
 		return 0
 	})
-	// With two resources, one pass over the sorted shapes finds them: CPU falls,
-	// so that a shape adds something only if it has more memory than all before.
+	// CPU does not increase from one shape to the next: a shape is maximal if it has more memory than
+	// all shapes before it.
 	out := all[:0]
 	memory := int64(-1)
 	for _, shape := range all {
@@ -32,8 +31,7 @@ func widest(shapes map[Amounts]int) []Amounts {
 	return slices.Clip(out)
 }
 
-// fitsOne reports whether the amounts fit one of the shapes, in all resources
-// together.
-func fitsOne(a Amounts, shapes []Amounts) bool {
+// fitsAny reports whether one of the shapes has enough of all resources.
+func fitsAny(a Amounts, shapes []Amounts) bool {
 	return slices.ContainsFunc(shapes, a.FitsIn)
 }

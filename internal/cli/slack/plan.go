@@ -146,21 +146,23 @@ func (o *planOptions) printObjects(out io.Writer, warn func(string), policy *v1a
 	for _, reason := range plan.Reasons {
 		warn(reason)
 	}
-	if policy.Spec.Backend != v1alpha1.BackendCapacityBuffer {
-		return fmt.Errorf("--output: only the controller creates the objects of backend %s, want table or json", policy.Spec.Backend)
+	backend := slack.BackendOf(policy)
+	if !backend.Virtual {
+		return fmt.Errorf("--output: only the controller creates the objects of backend %s, want table or json", backend.Name)
 	}
-	templates, buffers := slack.Objects(policy, plan, o.namespace)
+	objects, err := backend.Objects(policy, plan, o.namespace)
+	if err != nil {
+		return err
+	}
 	var documents []string
-	for i := range templates {
-		for _, object := range []any{templates[i], buffers[i].Object} {
-			raw, err := yaml.Marshal(object)
-			if err != nil {
-				return err
-			}
-			documents = append(documents, string(raw))
+	for _, object := range objects {
+		raw, err := yaml.Marshal(object.Object)
+		if err != nil {
+			return err
 		}
+		documents = append(documents, string(raw))
 	}
-	_, err := io.WriteString(out, strings.Join(documents, "---\n"))
+	_, err = io.WriteString(out, strings.Join(documents, "---\n"))
 	return err
 }
 

@@ -104,7 +104,7 @@ func (o *observer) setNode(node *v1.Node) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.ledger.SetNode(node.Name, clusterscore.Node{
-		Counted: isOpen(node), Allocatable: amountsOf(node.Status.Allocatable), Machine: amountsOf(node.Status.Capacity),
+		Schedulable: isOpen(node), Allocatable: amountsOf(node.Status.Allocatable), Machine: amountsOf(node.Status.Capacity),
 	})
 	is := nodeResources{node.Status.Capacity, node.Status.Allocatable, node.Spec.Unschedulable}
 	if before, known := o.nodes[node.Name]; !known || !before.equals(is) {
@@ -181,7 +181,7 @@ func (o *observer) state(pools []clusterscore.Slack, store *load.Store) clusters
 		state.LoadRisk, state.LoadKnown = o.ledger.LoadRisk(func(name string) clusterscore.Load {
 			node, _ := fresh.Node(name)
 			return clusterscore.Load{
-				Of:    [...]risk.Load{clusterscore.CPU: node.CPU, clusterscore.Memory: node.Memory},
+				Load:  [...]risk.Load{clusterscore.CPU: node.CPU, clusterscore.Memory: node.Memory},
 				Known: [...]bool{clusterscore.CPU: node.HasCPU, clusterscore.Memory: node.HasMemory},
 			}
 		})

@@ -1,5 +1,5 @@
-// Package slack keeps the placeholders of ResourceSlack policies: it watches
-// nodes and pods, plans, and writes what the backend wants.
+// Package slack reconciles ResourceSlack policies: it watches nodes, pods and workloads, computes
+// plans, and writes the objects that hold the placeholders.
 package slack
 
 import (
@@ -29,21 +29,20 @@ import (
 )
 
 const (
-	// settle is how long changes of pods and nodes are gathered before the next
-	// plan.
-	settle = time.Second
-	// recheck is the time between two plans where nothing happens: a node's grace
-	// may be over, or a cool-down.
-	recheck = 30 * time.Second
-	// workers is how many policies are looked at at the same time: most of it is
-	// waiting for the API server.
+	// batchPeriod is the time for which changes of pods and nodes are collected before the next plan.
+	batchPeriod = time.Second
+	// resyncPeriod is the time between two plans without changes: a cool-down, or the grace period of a
+	// node that is not ready, may have ended.
+	resyncPeriod = 30 * time.Second
+	// workers is the number of policies that are reconciled at the same time. They mostly wait for the
+	// API server.
 	workers = 4
-	// longestWait bounds the time to the next try of what fails again and again: an
-	// API server that was away for long is not to be waited for when it is back.
-	longestWait = 10 * time.Second
+	// maxBackoff limits the time to the next attempt, so that an API server is used soon after a long
+	// outage.
+	maxBackoff = 10 * time.Second
 )
 
-// Controller reconciles policies.
+// Controller reconciles ResourceSlack policies.
 type Controller struct {
 	client    client.Client
 	recorder  events.EventRecorder
@@ -51,24 +50,26 @@ type Controller struct {
 	now       func() time.Time
 
 	mu       sync.Mutex
-	trackers map[string]*tracked
+	trackers map[string]*policyTracker
 	metrics  *metrics
 }
 
-// tracked is what is known of one policy.
-type tracked struct {
+// policyTracker is the tracker of one policy.
+type policyTracker struct {
 	*slack.Tracker
+	// generation is that of the policy that the tracker has.
 	generation int64
-	// empty: no node is of the pool. Only the one who plans knows.
-	empty bool
+	// poolEmpty reports whether the last observation found no nodes in the pool. Only the worker that
+	// reconciles the policy uses it.
+	poolEmpty bool
 }
 
-// New returns a controller that writes into the namespace, and into those of
-// workloads that want to be mirrored. Its metrics are in the registry.
+// New returns a controller that writes to the namespace, and to the namespaces of workloads that are
+// mirrored. It registers its metrics with the registry.
 func New(c client.Client, recorder events.EventRecorder, registry prometheus.Registerer, namespace string) *Controller {
 	return &Controller{
 		client: c, recorder: recorder, namespace: namespace, now: time.Now,
-		trackers: map[string]*tracked{}, metrics: newMetrics(registry),
+		trackers: map[string]*policyTracker{}, metrics: newMetrics(registry),
 	}
 }
 
@@ -83,65 +84,68 @@ func New(c client.Client, recorder events.EventRecorder, registry prometheus.Reg
 // +kubebuilder:rbac:groups=plimsoll.dev,resources=resourceslacks/status,verbs=patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Register makes a manager run the controller.
+// Register adds the controller to a manager.
 func (c *Controller) Register(manager ctrl.Manager) error {
 	builder := ctrl.NewControllerManagedBy(manager).
 		Named("resourceslack").
 		For(&v1alpha1.ResourceSlack{}).
-		Watches(&v1.Node{}, c.whenNodesChange()).
-		Watches(&v1.Pod{}, c.whenPodsChange()).
-		WatchesRawSource(source.Func(c.findOrphans)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](100*time.Millisecond, longestWait)})
+		Watches(&v1.Node{}, c.nodeHandler()).
+		Watches(&v1.Pod{}, c.podHandler()).
+		WatchesRawSource(source.Func(c.enqueueOrphans)).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: workers,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](100*time.Millisecond, maxBackoff),
+		})
 	for _, kind := range workloadKinds() {
-		if err := manager.GetFieldIndexer().IndexField(context.Background(), kind.object, annotated, indexAnnotated); err != nil {
+		if err := manager.GetFieldIndexer().IndexField(context.Background(), kind.object, annotatedIndex, indexAnnotated); err != nil {
 			return err
 		}
-		builder.Watches(kind.object, c.whenWorkloadsChange())
+		builder.Watches(kind.object, c.workloadHandler())
 	}
 	return builder.Complete(c)
 }
 
-// Reconcile makes the cluster have the placeholders of one policy.
+// Reconcile writes the objects and the status of one policy.
 func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	policy := &v1alpha1.ResourceSlack{}
 	err := c.client.Get(ctx, request.NamespacedName, policy)
 	if apierrors.IsNotFound(err) || err == nil && policy.DeletionTimestamp != nil {
-		c.forget(request.Name)
-		c.metrics.forget(request.Name)
-		return reconcile.Result{}, c.remove(ctx, request.Name)
+		c.deleteTracker(request.Name)
+		c.metrics.deletePolicy(request.Name)
+		return reconcile.Result{}, c.deleteObjects(ctx, request.Name)
 	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	t, err := c.track(ctx, policy)
-	if m, ok := errors.AsType[mistake](err); ok {
-		// What was held before stays.
-		return reconcile.Result{}, c.reportInvalid(ctx, policy, m)
+	t, err := c.trackerOf(ctx, policy)
+	if invalid, ok := errors.AsType[invalidPolicyError](err); ok {
+		return reconcile.Result{}, c.reportInvalid(ctx, policy, invalid)
 	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	is, err := c.observe(ctx, t)
+	observed, err := c.observe(ctx, t)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	is.applyErr = c.apply(ctx, t, is.plan)
-	if is.applyErr != nil && !meta.IsNoMatchError(is.applyErr) && !isForeign(is.applyErr) {
-		return reconcile.Result{}, is.applyErr
+	observed.applyErr = c.apply(ctx, t, observed.plan)
+	if observed.applyErr != nil && !meta.IsNoMatchError(observed.applyErr) && !isUnmanaged(observed.applyErr) {
+		return reconcile.Result{}, observed.applyErr
 	}
-	c.metrics.report(policy.Name, is)
-	if err := c.report(ctx, policy, is); err != nil {
+	c.metrics.recordPolicy(policy.Name, observed)
+	if err := c.report(ctx, policy, observed); err != nil {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{RequeueAfter: recheck}, nil
+	return reconcile.Result{RequeueAfter: resyncPeriod}, nil
 }
 
-// mistake is an error of a policy, which the user has to mend, and no fault.
-type mistake struct{ error }
+// invalidPolicyError is returned for an invalid policy, which the user must correct. Retrying does
+// not help.
+type invalidPolicyError struct{ error }
 
-// track returns the tracker of a policy, made from all pods there are if it is
-// new.
-func (c *Controller) track(ctx context.Context, policy *v1alpha1.ResourceSlack) (*tracked, error) {
+// trackerOf returns the tracker of a policy. A new tracker resumes from the existing objects of the
+// policy and starts with all pods of the cache.
+func (c *Controller) trackerOf(ctx context.Context, policy *v1alpha1.ResourceSlack) (*policyTracker, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if t := c.trackers[policy.Name]; t != nil {
@@ -149,21 +153,21 @@ func (c *Controller) track(ctx context.Context, policy *v1alpha1.ResourceSlack) 
 			return t, nil
 		}
 		if err := t.SetPolicy(policy); err != nil {
-			return nil, mistake{err}
+			return nil, invalidPolicyError{err}
 		}
 		t.generation = policy.Generation
 		return t, nil
 	}
 	tracker, err := slack.NewTracker(policy)
 	if err != nil {
-		return nil, mistake{err}
+		return nil, invalidPolicyError{err}
 	}
-	held, err := c.held(ctx, policy.Name)
+	groups, err := c.existingGroups(ctx, policy.Name)
 	if err != nil {
 		return nil, err
 	}
-	if len(held) > 0 {
-		tracker.Resume(held)
+	if len(groups) > 0 {
+		tracker.Resume(groups)
 	}
 	var pods v1.PodList
 	if err := c.client.List(ctx, &pods, client.UnsafeDisableDeepCopy); err != nil {
@@ -172,75 +176,73 @@ func (c *Controller) track(ctx context.Context, policy *v1alpha1.ResourceSlack) 
 	for i := range pods.Items {
 		tracker.SetPod(&pods.Items[i])
 	}
-	t := &tracked{Tracker: tracker, generation: policy.Generation}
+	t := &policyTracker{Tracker: tracker, generation: policy.Generation}
 	c.trackers[policy.Name] = t
 	return t, nil
 }
 
-// state is what is known of a policy's pool at one time.
-type state struct {
+// observation is the state of a policy and its pool at one time.
+type observation struct {
 	plan slack.Plan
-	// free is what the pool has to spare, room how many of the plan's placeholders
-	// have a place in it.
-	free v1.ResourceList
-	room int64
-	// overlap is the name of another policy with a node of this pool, if there is
-	// one.
+	// free is the free capacity of the pool, placeable the number of placeholders of the plan that fit
+	// it.
+	free      v1.ResourceList
+	placeable int64
+	// overlap is the name of another policy that selects a node of the pool, empty if there is none.
 	overlap string
-	// applyErr is why the plan could not be written, if that is for the user to
-	// mend.
+	// applyErr is the error that prevented the plan from being written, if the user must resolve it.
 	applyErr error
 }
 
-// observe plans, over the nodes and workloads as they are now.
-func (c *Controller) observe(ctx context.Context, t *tracked) (is state, err error) {
+// observe computes the plan for the current nodes and workloads.
+func (c *Controller) observe(ctx context.Context, t *policyTracker) (o observation, err error) {
 	var nodes v1.NodeList
 	if err := c.client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
-		return is, err
+		return o, err
 	}
 	var policies v1alpha1.ResourceSlackList
 	if err := c.client.List(ctx, &policies); err != nil {
-		return is, err
+		return o, err
 	}
 	workloads, err := c.workloads(ctx)
 	if err != nil {
-		return is, err
+		return o, err
 	}
 	now := c.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t.empty = true
+	t.poolEmpty = true
 	for i := range nodes.Items {
 		if !t.SetNode(&nodes.Items[i], now) {
 			continue
 		}
-		t.empty = false
-		if is.overlap != "" {
+		t.poolEmpty = false
+		if o.overlap != "" {
 			continue
 		}
 		for name, other := range c.trackers {
-			if other != t && slack.InPool(&nodes.Items[i], other.Policy().Spec.Pool) && (is.overlap == "" || name < is.overlap) {
-				is.overlap = name
+			if other != t && slack.InPool(&nodes.Items[i], other.Policy().Spec.Pool) && (o.overlap == "" || name < o.overlap) {
+				o.overlap = name
 			}
 		}
 	}
 	t.SetWorkloads(governedBy(t.Policy().Name, policies.Items, workloads))
-	began := time.Now()
-	is.plan = t.Next(now)
-	c.metrics.planned(time.Since(began))
-	is.free, is.room = t.Free(), t.Room(is.plan)
-	return is, nil
+	start := time.Now()
+	o.plan = t.Next(now)
+	c.metrics.recordPlan(time.Since(start))
+	o.free, o.placeable = t.Free(), t.Placeable(o.plan)
+	return o, nil
 }
 
-// forget drops what is known of a policy that is gone.
-func (c *Controller) forget(name string) {
+// deleteTracker deletes the tracker of a deleted policy.
+func (c *Controller) deleteTracker(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.trackers, name)
 }
 
-// all calls f for every tracker and returns the policies' names.
-func (c *Controller) all(f func(*slack.Tracker)) (names []string) {
+// eachTracker calls f with each tracker and returns the names of the policies.
+func (c *Controller) eachTracker(f func(*slack.Tracker)) (names []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for name, t := range c.trackers {
@@ -252,18 +254,18 @@ func (c *Controller) all(f func(*slack.Tracker)) (names []string) {
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// enqueue makes policies be looked at when changes have settled.
+// enqueue enqueues policies after batchPeriod.
 func enqueue(q queue, names []string) {
 	for _, name := range names {
-		q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKey{Name: name}}, settle)
+		q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKey{Name: name}}, batchPeriod)
 	}
 }
 
-// whenPodsChange keeps the trackers' counts.
-func (c *Controller) whenPodsChange() handler.EventHandler {
+// podHandler returns a handler that updates pods in all trackers.
+func (c *Controller) podHandler() handler.EventHandler {
 	set := func(object client.Object, q queue) {
 		if pod, ok := object.(*v1.Pod); ok {
-			enqueue(q, c.all(func(t *slack.Tracker) { t.SetPod(pod) }))
+			enqueue(q, c.eachTracker(func(t *slack.Tracker) { t.SetPod(pod) }))
 		}
 	}
 	return handler.Funcs{
@@ -271,37 +273,37 @@ func (c *Controller) whenPodsChange() handler.EventHandler {
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { set(e.ObjectNew, q) },
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
 			if pod, ok := e.Object.(*v1.Pod); ok {
-				enqueue(q, c.all(func(t *slack.Tracker) { t.DeletePod(pod) }))
+				enqueue(q, c.eachTracker(func(t *slack.Tracker) { t.DeletePod(pod) }))
 			}
 		},
 	}
 }
 
-// whenNodesChange forgets nodes that are gone; the others are looked at with
-// every plan.
-func (c *Controller) whenNodesChange() handler.EventHandler {
-	touch := func(q queue) { enqueue(q, c.all(func(*slack.Tracker) {})) }
+// nodeHandler returns a handler that deletes nodes from all trackers. Every plan reads all nodes, so
+// that other changes only enqueue the policies.
+func (c *Controller) nodeHandler() handler.EventHandler {
+	enqueueAll := func(q queue) { enqueue(q, c.eachTracker(func(*slack.Tracker) {})) }
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, _ event.CreateEvent, q queue) { touch(q) },
+		CreateFunc: func(_ context.Context, _ event.CreateEvent, q queue) { enqueueAll(q) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
-			if changed(e.ObjectOld, e.ObjectNew) {
-				touch(q)
+			if isChanged(e.ObjectOld, e.ObjectNew) {
+				enqueueAll(q)
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
-			enqueue(q, c.all(func(t *slack.Tracker) { t.DeleteNode(e.Object.GetName()) }))
+			enqueue(q, c.eachTracker(func(t *slack.Tracker) { t.DeleteNode(e.Object.GetName()) }))
 		},
 	}
 }
 
-// changed reports whether a node changed in what a plan looks at; heartbeats do
-// not.
-func changed(before, after client.Object) bool {
-	old, ok := before.(*v1.Node)
-	node, also := after.(*v1.Node)
-	if !ok || !also {
+// isChanged reports whether a node changed in a way that affects plans. Heartbeats do not.
+func isChanged(before, after client.Object) bool {
+	old, oldOK := before.(*v1.Node)
+	node, nodeOK := after.(*v1.Node)
+	if !oldOK || !nodeOK {
 		return true
 	}
 	return facts.ReadyStatus(old) != facts.ReadyStatus(node) || old.Spec.Unschedulable != node.Spec.Unschedulable ||
-		fmt.Sprint(old.Spec.Taints, old.Labels, old.Status.Allocatable, old.DeletionTimestamp) != fmt.Sprint(node.Spec.Taints, node.Labels, node.Status.Allocatable, node.DeletionTimestamp)
+		fmt.Sprint(old.Spec.Taints, old.Labels, old.Status.Allocatable, old.DeletionTimestamp) !=
+			fmt.Sprint(node.Spec.Taints, node.Labels, node.Status.Allocatable, node.DeletionTimestamp)
 }

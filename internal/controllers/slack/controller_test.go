@@ -39,7 +39,7 @@ func TestChangedIsWhatAPlanLooksAt(t *testing.T) {
 		"allocatable":   {func(n *v1.Node) { n.Status.Allocatable["cpu"] = resource.MustParse("3") }, true},
 		"going":         {func(n *v1.Node) { n.DeletionTimestamp = &metav1.Time{Time: time.Unix(5, 0)} }, true},
 	} {
-		if got := changed(node(func(*v1.Node) {}), node(tc.change)); got != tc.want {
+		if got := isChanged(node(func(*v1.Node) {}), node(tc.change)); got != tc.want {
 			t.Errorf("%s: changed %t, want %t", name, got, tc.want)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// metrics are what the controller tells of itself and of its policies.
+// metrics are the metrics of the controller and its policies.
 type metrics struct {
 	amounts      *prometheus.GaugeVec
 	placeholders *prometheus.GaugeVec
@@ -22,15 +22,15 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "plimsoll", Subsystem: "slack", Name: name, Help: "[ALPHA] " + help}, append([]string{"policy"}, labels...))
 	}
 	m := &metrics{
-		amounts:      gauge("resource", "Amounts of a policy, in cores and bytes: the base of the rate, the target, what the placeholders request in total, and what the pool has available beside its pods.", "amount", "resource"),
-		placeholders: gauge("placeholders", "Placeholders that are wanted: for the biggest pod (head), for the rate, and like the pods of workloads (mirror).", "of"),
-		placed:       gauge("placeholders_placed", "Placeholders that there is room for now."),
-		feasible:     gauge("feasible", "1 if what the policy wants can be held in placeholders, else 0."),
+		amounts:      gauge("resource", "Amounts of a policy in cores and bytes: the base of the rate, the target, the total requests of placeholders, and the free capacity of the pool (available).", "amount", "resource"),
+		placeholders: gauge("placeholders", "Number of placeholders: for the biggest pod (head), for the rate (rate), and those that mirror workloads (mirror).", "of"),
+		placed:       gauge("placeholders_placed", "Number of placeholders that fit the nodes of the pool now."),
+		feasible:     gauge("feasible", "1 if placeholders can hold the slack that the policy requires, otherwise 0."),
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: "plimsoll", Subsystem: "slack", Name: "writes_total", Help: "[ALPHA] Objects written or deleted, by kind.",
+			Namespace: "plimsoll", Subsystem: "slack", Name: "writes_total", Help: "[ALPHA] Number of objects applied or deleted, by kind.",
 		}, []string{"kind", "verb"}),
 		plans: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Namespace: "plimsoll", Subsystem: "slack", Name: "plan_duration_seconds", Help: "[ALPHA] Time that plans took, without reading and writing.",
+			Namespace: "plimsoll", Subsystem: "slack", Name: "plan_duration_seconds", Help: "[ALPHA] Duration of the computation of a plan, without reading and writing objects.",
 			Buckets: prometheus.ExponentialBuckets(1e-6, 4, 10),
 		}),
 	}
@@ -38,41 +38,41 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 	return m
 }
 
-// report tells of one policy.
-func (m *metrics) report(policy string, is state) {
-	for amount, list := range map[string]v1.ResourceList{"base": is.plan.Base, "target": is.plan.Target, "total": is.plan.Total, "available": is.free} {
+// recordPolicy sets the metrics of one policy.
+func (m *metrics) recordPolicy(policy string, o observation) {
+	for amount, list := range map[string]v1.ResourceList{"base": o.plan.Base, "target": o.plan.Target, "total": o.plan.Total, "available": o.free} {
 		m.amounts.WithLabelValues(policy, amount, "cpu").Set(list.Cpu().AsApproximateFloat64())
 		m.amounts.WithLabelValues(policy, amount, "memory").Set(list.Memory().AsApproximateFloat64())
 	}
-	of := map[string]int64{"head": 0, "rate": 0, "mirror": 0}
-	for _, group := range is.plan.Groups {
+	counts := map[string]int64{"head": 0, "rate": 0, "mirror": 0}
+	for _, group := range o.plan.Groups {
 		switch {
 		case group.Head:
-			of["head"] += group.Count
+			counts["head"] += group.Count
 		case group.Mirror != nil:
-			of["mirror"] += group.Count
+			counts["mirror"] += group.Count
 		default:
-			of["rate"] += group.Count
+			counts["rate"] += group.Count
 		}
 	}
-	for name, n := range of {
+	for name, n := range counts {
 		m.placeholders.WithLabelValues(policy, name).Set(float64(n))
 	}
-	m.placed.WithLabelValues(policy).Set(float64(is.room))
+	m.placed.WithLabelValues(policy).Set(float64(o.placeable))
 	feasible := 0.0
-	if is.plan.Feasible {
+	if o.plan.Feasible {
 		feasible = 1
 	}
 	m.feasible.WithLabelValues(policy).Set(feasible)
 }
 
-// forget drops what was told of a policy that is gone.
-func (m *metrics) forget(policy string) {
+// deletePolicy deletes the metrics of a deleted policy.
+func (m *metrics) deletePolicy(policy string) {
 	for _, gauge := range []*prometheus.GaugeVec{m.amounts, m.placeholders, m.placed, m.feasible} {
 		gauge.DeletePartialMatch(prometheus.Labels{"policy": policy})
 	}
 }
 
-func (m *metrics) wrote(kind, verb string) { m.writes.WithLabelValues(kind, verb).Inc() }
+func (m *metrics) recordWrite(kind, verb string) { m.writes.WithLabelValues(kind, verb).Inc() }
 
-func (m *metrics) planned(d time.Duration) { m.plans.Observe(d.Seconds()) }
+func (m *metrics) recordPlan(d time.Duration) { m.plans.Observe(d.Seconds()) }

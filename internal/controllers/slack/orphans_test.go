@@ -31,7 +31,7 @@ func controllerOf(t *testing.T, faults interceptor.Funcs, objects ...client.Obje
 	t.Helper()
 	builder := fake.NewClientBuilder().WithScheme(kube.Scheme()).WithObjects(objects...).WithStatusSubresource(&v1alpha1.ResourceSlack{}).WithInterceptorFuncs(faults)
 	for _, kind := range workloadKinds() {
-		builder.WithIndex(kind.object, annotated, indexAnnotated)
+		builder.WithIndex(kind.object, annotatedIndex, indexAnnotated)
 	}
 	return New(builder.Build(), events.NewFakeRecorder(100), prometheus.NewRegistry(), here)
 }

@@ -14,14 +14,14 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
+	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
-// Reasons of conditions.
+// Reasons of conditions, in addition to slack.Backend.UnavailableReason.
 const (
 	reasonHeld          = "Held"
 	reasonInvalid       = "InvalidPolicy"
 	reasonNameTaken     = "NameTaken"
-	reasonNoBuffers     = "CapacityBufferMissing"
 	reasonNotFeasible   = "NotFeasible"
 	reasonPlanned       = "Planned"
 	reasonPoolsOverlap  = "PoolsOverlap"
@@ -30,20 +30,20 @@ const (
 	reasonNothingWanted = "NothingWanted"
 )
 
-// reportInvalid says what is wrong with a policy. What was held before stays.
-func (c *Controller) reportInvalid(ctx context.Context, policy *v1alpha1.ResourceSlack, problem error) error {
+// reportInvalid reports that a policy is invalid. Existing placeholders remain.
+func (c *Controller) reportInvalid(ctx context.Context, policy *v1alpha1.ResourceSlack, invalid error) error {
 	status := policy.Status.DeepCopy()
-	set(status, policy, v1alpha1.ConditionFeasible, false, reasonInvalid, problem.Error())
-	set(status, policy, v1alpha1.ConditionReady, false, reasonInvalid, problem.Error())
-	return c.write(ctx, policy, status)
+	setCondition(status, policy, v1alpha1.ConditionFeasible, false, reasonInvalid, invalid.Error())
+	setCondition(status, policy, v1alpha1.ConditionReady, false, reasonInvalid, invalid.Error())
+	return c.writeStatus(ctx, policy, status)
 }
 
-// report writes what a plan has come to.
-func (c *Controller) report(ctx context.Context, policy *v1alpha1.ResourceSlack, is state) error {
+// report writes the status of a policy after an observation.
+func (c *Controller) report(ctx context.Context, policy *v1alpha1.ResourceSlack, o observation) error {
 	status := policy.Status.DeepCopy()
-	plan := is.plan
-	status.Base, status.Target, status.Total, status.Available = plan.Base, plan.Target, plan.Total, is.free
-	status.Placeholders, status.Mirrored, status.Placed, status.Requests = 0, 0, is.room, nil
+	plan := o.plan
+	status.Base, status.Target, status.Total, status.Available = plan.Base, plan.Target, plan.Total, o.free
+	status.Placeholders, status.Mirrored, status.Placed, status.Requests = 0, 0, o.placeable, nil
 	for _, group := range plan.Groups {
 		status.Placeholders += group.Count
 		switch {
@@ -53,45 +53,46 @@ func (c *Controller) report(ctx context.Context, policy *v1alpha1.ResourceSlack,
 			status.Requests = group.Requests
 		}
 	}
-	reasons := summary(plan.Reasons)
-	numbers := fmt.Sprintf("%s are wanted, %d placeholders hold %s, there is room for %d of them and %s are to spare",
-		amounts(plan.Target), status.Placeholders, amounts(plan.Total), is.room, amounts(is.free))
+	reasons := joinReasons(plan.Reasons)
+	summary := fmt.Sprintf("target %s: %d placeholders request %s, %d of them fit, %s are free",
+		format(plan.Target), status.Placeholders, format(plan.Total), o.placeable, format(o.free))
 	if plan.Feasible {
-		set(status, policy, v1alpha1.ConditionFeasible, true, reasonPlanned, cmp.Or(reasons, numbers))
+		setCondition(status, policy, v1alpha1.ConditionFeasible, true, reasonPlanned, cmp.Or(reasons, summary))
 	} else {
-		set(status, policy, v1alpha1.ConditionFeasible, false, reasonNotFeasible, reasons)
+		setCondition(status, policy, v1alpha1.ConditionFeasible, false, reasonNotFeasible, reasons)
 	}
-	provisioned := is.room >= status.Placeholders
+	provisioned := o.placeable >= status.Placeholders
 	switch {
 	case status.Placeholders == 0:
-		set(status, policy, v1alpha1.ConditionProvisioned, true, reasonNothingWanted, numbers)
+		setCondition(status, policy, v1alpha1.ConditionProvisioned, true, reasonNothingWanted, summary)
 	case provisioned:
-		set(status, policy, v1alpha1.ConditionProvisioned, true, reasonAvailable, numbers)
+		setCondition(status, policy, v1alpha1.ConditionProvisioned, true, reasonAvailable, summary)
 	default:
-		set(status, policy, v1alpha1.ConditionProvisioned, false, reasonProvisioning, numbers)
+		setCondition(status, policy, v1alpha1.ConditionProvisioned, false, reasonProvisioning, summary)
 	}
 	switch {
-	case isForeign(is.applyErr):
-		set(status, policy, v1alpha1.ConditionReady, false, reasonNameTaken, is.applyErr.Error())
-	case is.applyErr != nil:
-		set(status, policy, v1alpha1.ConditionReady, false, reasonNoBuffers,
-			"the cluster has no CapacityBuffers (autoscaling.x-k8s.io/v1beta1): turn them on in the autoscaler, or use backend Deployment")
-	case is.overlap != "":
-		set(status, policy, v1alpha1.ConditionReady, false, reasonPoolsOverlap, fmt.Sprintf("policy %s has nodes of this pool, too: their slack is reckoned twice", is.overlap))
+	case isUnmanaged(o.applyErr):
+		setCondition(status, policy, v1alpha1.ConditionReady, false, reasonNameTaken, o.applyErr.Error())
+	case o.applyErr != nil:
+		backend := slack.BackendOf(policy)
+		setCondition(status, policy, v1alpha1.ConditionReady, false, backend.UnavailableReason, backend.UnavailableMessage)
+	case o.overlap != "":
+		setCondition(status, policy, v1alpha1.ConditionReady, false, reasonPoolsOverlap,
+			fmt.Sprintf("policy %s selects nodes of the same pool: the free capacity of these nodes counts for both policies", o.overlap))
 	case !plan.Feasible:
-		set(status, policy, v1alpha1.ConditionReady, false, reasonNotFeasible, reasons)
+		setCondition(status, policy, v1alpha1.ConditionReady, false, reasonNotFeasible, reasons)
 	case !provisioned:
-		set(status, policy, v1alpha1.ConditionReady, false, reasonProvisioning, numbers)
+		setCondition(status, policy, v1alpha1.ConditionReady, false, reasonProvisioning, summary)
 	default:
-		set(status, policy, v1alpha1.ConditionReady, true, reasonHeld, numbers)
+		setCondition(status, policy, v1alpha1.ConditionReady, true, reasonHeld, summary)
 	}
-	return c.write(ctx, policy, status)
+	return c.writeStatus(ctx, policy, status)
 }
 
-// set sets a condition.
-func set(status *v1alpha1.ResourceSlackStatus, policy *v1alpha1.ResourceSlack, condition string, is bool, reason, message string) {
+// setCondition sets a condition for the current generation of the policy.
+func setCondition(status *v1alpha1.ResourceSlackStatus, policy *v1alpha1.ResourceSlack, condition string, isTrue bool, reason, message string) {
 	value := metav1.ConditionFalse
-	if is {
+	if isTrue {
 		value = metav1.ConditionTrue
 	}
 	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
@@ -99,9 +100,9 @@ func set(status *v1alpha1.ResourceSlackStatus, policy *v1alpha1.ResourceSlack, c
 	})
 }
 
-// write writes a status unless it is there, and an event where a condition
-// changed.
-func (c *Controller) write(ctx context.Context, policy *v1alpha1.ResourceSlack, status *v1alpha1.ResourceSlackStatus) error {
+// writeStatus writes a changed status, and records an event for each condition whose status or
+// reason changed.
+func (c *Controller) writeStatus(ctx context.Context, policy *v1alpha1.ResourceSlack, status *v1alpha1.ResourceSlackStatus) error {
 	status.ObservedGeneration = policy.Generation
 	if equality.Semantic.DeepEqual(policy.Status, *status) {
 		return nil
@@ -120,16 +121,18 @@ func (c *Controller) write(ctx context.Context, policy *v1alpha1.ResourceSlack, 
 	return nil
 }
 
-// summary joins reasons, the first ones if there are many: a message has an end.
-func summary(reasons []string) string {
-	const most = 5
-	if len(reasons) > most {
-		return fmt.Sprintf("%s; and %d more", strings.Join(reasons[:most], "; "), len(reasons)-most)
+// maxReasons is the number of reasons in a message.
+const maxReasons = 5
+
+// joinReasons joins the first reasons, and the number of the remaining ones.
+func joinReasons(reasons []string) string {
+	if len(reasons) > maxReasons {
+		return fmt.Sprintf("%s; and %d more", strings.Join(reasons[:maxReasons], "; "), len(reasons)-maxReasons)
 	}
 	return strings.Join(reasons, "; ")
 }
 
-// amounts writes a list for people.
-func amounts(list v1.ResourceList) string {
-	return fmt.Sprintf("%s CPU and %dMi", list.Cpu(), (list.Memory().Value()+1<<20-1)>>20)
+// format returns a list in the form "1500m CPU and 2048Mi memory".
+func format(list v1.ResourceList) string {
+	return fmt.Sprintf("%s CPU and %dMi memory", list.Cpu(), (list.Memory().Value()+1<<20-1)>>20)
 }

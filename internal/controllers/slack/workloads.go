@@ -17,7 +17,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
-// workloadKinds are those whose pods can be mirrored.
+// workloadKinds returns the kinds of workloads that can be mirrored.
 func workloadKinds() []workloadKind {
 	return []workloadKind{
 		{&appsv1.Deployment{}, &appsv1.DeploymentList{}},
@@ -32,9 +32,10 @@ type workloadKind struct {
 	list   client.ObjectList
 }
 
-// annotated is the index of the workloads that are.
-const annotated = "annotated"
+// annotatedIndex is the name of the index of workloads with the annotation.
+const annotatedIndex = "annotated"
 
+// indexAnnotated returns the index values of a workload.
 func indexAnnotated(object client.Object) []string {
 	if _, ok := object.GetAnnotations()[v1alpha1.AnnotationSlack]; ok {
 		return []string{"true"}
@@ -42,10 +43,10 @@ func indexAnnotated(object client.Object) []string {
 	return nil
 }
 
-// workloads returns those that want to be mirrored.
+// workloads returns the workloads that are mirrored.
 func (c *Controller) workloads(ctx context.Context) (all []slack.Workload, err error) {
 	for _, kind := range workloadKinds() {
-		if err := c.client.List(ctx, kind.list, client.MatchingFields{annotated: "true"}); err != nil {
+		if err := c.client.List(ctx, kind.list, client.MatchingFields{annotatedIndex: "true"}); err != nil {
 			return nil, err
 		}
 		err := meta.EachListItem(kind.list, func(object runtime.Object) error {
@@ -61,33 +62,33 @@ func (c *Controller) workloads(ctx context.Context) (all []slack.Workload, err e
 	return all, nil
 }
 
-// whenWorkloadsChange makes all policies be looked at when one changes that is
-// annotated, or was.
-func (c *Controller) whenWorkloadsChange() handler.EventHandler {
-	touch := func(q queue, objects ...client.Object) {
+// workloadHandler returns a handler that enqueues all policies if a workload has or had the
+// annotation.
+func (c *Controller) workloadHandler() handler.EventHandler {
+	enqueueAll := func(q queue, objects ...client.Object) {
 		if slices.ContainsFunc(objects, func(o client.Object) bool { return indexAnnotated(o) != nil }) {
-			enqueue(q, c.all(func(*slack.Tracker) {}))
+			enqueue(q, c.eachTracker(func(*slack.Tracker) {}))
 		}
 	}
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { touch(q, e.Object) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { touch(q, e.ObjectOld, e.ObjectNew) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { touch(q, e.Object) },
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { enqueueAll(q, e.Object) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { enqueueAll(q, e.ObjectOld, e.ObjectNew) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { enqueueAll(q, e.Object) },
 	}
 }
 
 // governedBy returns the workloads whose placeholders a policy holds.
 func governedBy(policy string, policies []v1alpha1.ResourceSlack, workloads []slack.Workload) []slack.Workload {
-	var alive []*v1alpha1.ResourceSlack
+	var active []*v1alpha1.ResourceSlack
 	for i := range policies {
 		if policies[i].DeletionTimestamp == nil {
-			alive = append(alive, &policies[i])
+			active = append(active, &policies[i])
 		}
 	}
-	slices.SortFunc(alive, func(a, b *v1alpha1.ResourceSlack) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(active, func(a, b *v1alpha1.ResourceSlack) int { return strings.Compare(a.Name, b.Name) })
 	var governed []slack.Workload
 	for _, w := range workloads {
-		if i := slack.Governs(alive, w); i >= 0 && alive[i].Name == policy {
+		if i := slack.GoverningPolicy(active, w); i >= 0 && active[i].Name == policy {
 			governed = append(governed, w)
 		}
 	}

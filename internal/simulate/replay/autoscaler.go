@@ -197,7 +197,7 @@ func (s *scaler) scaling(r *run) *result.Scaling {
 // workloads returns those that want placeholders of their own.
 func workloads(objects []runtime.Object, policy *v1alpha1.ResourceSlack) (wanted []slack.Workload) {
 	for _, object := range objects {
-		if w, ok := slack.WorkloadOf(object); ok && slack.Governs([]*v1alpha1.ResourceSlack{policy}, w) == 0 {
+		if w, ok := slack.WorkloadOf(object); ok && slack.GoverningPolicy([]*v1alpha1.ResourceSlack{policy}, w) == 0 {
 			wanted = append(wanted, w)
 		}
 	}

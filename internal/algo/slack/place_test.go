@@ -42,14 +42,14 @@ func TestRoom(t *testing.T) {
 			2,
 		},
 	} {
-		if got := tc.ledger.Room(tc.demands); got != tc.want {
+		if got := tc.ledger.Place(tc.demands); got != tc.want {
 			t.Errorf("%s: room for %d, want %d", name, got, tc.want)
 		}
 	}
 }
 
 // most is how many placeholders there is room for at most, by trying everything.
-func mostRoom(nodes []Spare, demands []Demand) int64 {
+func mostRoom(nodes []NodeCapacity, demands []Demand) int64 {
 	if len(demands) == 0 {
 		return 0
 	}
@@ -61,9 +61,9 @@ func mostRoom(nodes []Spare, demands []Demand) int64 {
 	left := append([]Demand{first}, others...)
 	best := mostRoom(nodes, left) // this one has no room
 	for i := range nodes {
-		if nodes[i].takes(first.Size) > 0 {
+		if nodes[i].count(first.Size) > 0 {
 			before := nodes[i]
-			nodes[i].take(first.Size, 1)
+			nodes[i].assign(first.Size, 1)
 			best = max(best, 1+mostRoom(nodes, left))
 			nodes[i] = before
 		}
@@ -80,24 +80,24 @@ func TestRoomAgainstTryingEverything(t *testing.T) {
 			return Amounts{rapid.Int64Range(0, 6).Draw(t, name+" cpu"), rapid.Int64Range(0, 6).Draw(t, name+" memory")}
 		}
 		var free []Amounts
-		var nodes []Spare
+		var nodes []NodeCapacity
 		slots := rapid.Int64Range(0, 4).Draw(t, "slots")
 		for range rapid.IntRange(0, 3).Draw(t, "nodes") {
 			f := small("free")
-			free, nodes = append(free, f), append(nodes, Spare{true, true, f, slots})
+			free, nodes = append(free, f), append(nodes, NodeCapacity{true, true, f, slots})
 		}
 		ledger := roomLedger(slots, free...)
 		rest := Demand{Group: Group{small("rest"), rapid.Int64Range(0, 4).Draw(t, "count")}}
-		if got, want := ledger.Room([]Demand{rest}), mostRoom(nodes, []Demand{rest}); got != want {
+		if got, want := ledger.Place([]Demand{rest}), mostRoom(nodes, []Demand{rest}); got != want {
 			t.Fatalf("%v on %v: room for %d, want %d", rest, free, got, want)
 		}
 		// With one before it, it tells whether there is room for all.
 		demands := []Demand{{Group: Group{small("head"), 1}}, rest}
-		if got, want := ledger.Room(demands), mostRoom(nodes, demands); got > want || (got == 1+rest.Count) != (want == 1+rest.Count) {
+		if got, want := ledger.Place(demands), mostRoom(nodes, demands); got > want || (got == 1+rest.Count) != (want == 1+rest.Count) {
 			t.Fatalf("%v on %v: room for %d, there is %d", demands, free, got, want)
 		}
 		mixed := []Demand{{Group: Group{small("other"), 2}}, demands[0], rest}
-		if got, want := ledger.Room(mixed), mostRoom(nodes, mixed); got > want {
+		if got, want := ledger.Place(mixed), mostRoom(nodes, mixed); got > want {
 			t.Fatalf("%v on %v: room for %d, there is %d", mixed, free, got, want)
 		}
 	})
@@ -105,8 +105,8 @@ func TestRoomAgainstTryingEverything(t *testing.T) {
 
 // Heights of a number that rises at once and falls ten seconds after less came to
 // be wanted.
-func TestSlowly(t *testing.T) {
-	var s Slowly
+func TestDampedCount(t *testing.T) {
+	var s DampedCount
 	for _, step := range []struct{ now, wanted, want int64 }{
 		{0, 3, 3}, {1, 5, 5}, {2, 4, 5}, {11, 2, 5}, {12, 2, 2}, {13, 1, 2}, {14, 2, 2}, {15, 1, 2}, {24, 1, 2}, {25, 0, 0}, {26, 9, 9},
 	} {
@@ -123,6 +123,6 @@ func BenchmarkRoom(b *testing.B) {
 	}
 	demands := []Demand{{Group: Group{cores(4, 16), 1}}, {Group: Group{cores(1, 4), 3000}}}
 	for b.Loop() {
-		l.Room(demands)
+		l.Place(demands)
 	}
 }

@@ -1,0 +1,133 @@
+package slack
+
+import "math"
+
+// Demand is a number of equal placeholders to be placed on nodes.
+type Demand struct {
+	Group
+	// Allowed reports whether the placeholders may be on a node; nil allows the nodes of the pool.
+	Allowed func(node string) bool
+}
+
+// NodeCapacity is the capacity left on a node.
+type NodeCapacity struct {
+	// InPool and Usable are those of the node.
+	InPool, Usable bool
+	// Free is the free capacity, Slots the number of pods that can be added.
+	Free  Amounts
+	Slots int64
+}
+
+// NodeCapacity returns the capacity that the pods of a node leave, none for an unknown node.
+func (l *Ledger) NodeCapacity(name string) NodeCapacity {
+	a := l.ledger.Account(name)
+	if a == nil || !a.Known {
+		return NodeCapacity{}
+	}
+	return NodeCapacity{a.Node.InPool, a.Node.Usable, freeOf(a.Node, a.Sums), a.Node.Slots - int64(a.NumPods())}
+}
+
+// Place returns how many placeholders of the demands fit the nodes at the same time. Demands are
+// placed in order. The number for a single demand is exact. Each earlier demand is placed where it
+// costs the last demand the least, which is not always optimal.
+func (l *Ledger) Place(demands []Demand) (placed int64) {
+	names := l.ledger.Names()
+	nodes := make([]NodeCapacity, len(names))
+	for i, name := range names {
+		nodes[i] = l.NodeCapacity(name)
+	}
+	for i, demand := range demands {
+		var last Amounts // zero for the last demand itself
+		if i+1 < len(demands) {
+			last = demands[len(demands)-1].Size
+		}
+		placed += place(candidates(names, nodes, demand), demand, last)
+	}
+	return placed
+}
+
+// place places a demand and returns how many placeholders were placed: first where placeholders of
+// the size last lose no capacity, then where they lose the least.
+func place(candidates []*NodeCapacity, demand Demand, last Amounts) (placed int64) {
+	for _, node := range candidates {
+		for placed < demand.Count && node.count(demand.Size) > 0 && node.loss(demand.Size, last) == 0 {
+			n := int64(1)
+			if last.IsZero() {
+				n = min(node.count(demand.Size), demand.Count-placed)
+			}
+			node.assign(demand.Size, n)
+			placed += n
+		}
+	}
+	for placed < demand.Count {
+		var best *NodeCapacity
+		leastLoss := int64(math.MaxInt64)
+		for _, node := range candidates {
+			if loss := node.loss(demand.Size, last); node.count(demand.Size) > 0 && loss < leastLoss {
+				best, leastLoss = node, loss
+			}
+		}
+		if best == nil {
+			return placed
+		}
+		n := int64(1)
+		if demand.Count > 2 {
+			// Fill the node: one placeholder at a time would cost placeholders x nodes.
+			n = min(best.count(demand.Size), demand.Count-placed)
+		}
+		best.assign(demand.Size, n)
+		placed += n
+	}
+	return placed
+}
+
+// candidates returns the nodes that a placeholder of a demand may be on and fits.
+func candidates(names []string, nodes []NodeCapacity, demand Demand) []*NodeCapacity {
+	out := make([]*NodeCapacity, 0, len(nodes))
+	for i := range nodes {
+		node := &nodes[i]
+		if !node.Usable || node.count(demand.Size) == 0 {
+			continue
+		}
+		if demand.Allowed == nil && node.InPool || demand.Allowed != nil && demand.Allowed(names[i]) {
+			out = append(out, node)
+		}
+	}
+	return out
+}
+
+// Assign assigns one placeholder to the node and reports whether it fits.
+func (c *NodeCapacity) Assign(size Amounts) bool {
+	if !c.Usable || c.count(size) == 0 {
+		return false
+	}
+	c.assign(size, 1)
+	return true
+}
+
+// count returns how many placeholders of a size fit.
+func (c *NodeCapacity) count(size Amounts) int64 {
+	n := max(0, c.Slots)
+	for r := range size {
+		if size[r] > 0 {
+			n = min(n, c.Free[r]/size[r])
+		}
+	}
+	return n
+}
+
+// assign subtracts n placeholders of a size.
+func (c *NodeCapacity) assign(size Amounts, n int64) {
+	c.Free = c.Free.Subtract(size.Multiply(n))
+	c.Slots -= n
+}
+
+// loss returns how many fewer placeholders of the size other fit after one of size is assigned.
+func (c *NodeCapacity) loss(size, other Amounts) int64 {
+	if other.IsZero() {
+		return 0
+	}
+	after := *c
+	after.assign(size, 1)
+	return c.count(other) - after.count(other)
+}

@@ -1,0 +1,94 @@
+package slack
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+)
+
+// Backend describes how the placeholders of a policy are held in a cluster.
+type Backend struct {
+	// Name is the value of spec.backend.
+	Name v1alpha1.Backend
+	// Virtual reports whether placeholders exist only inside the autoscaler, which must support
+	// the objects. Other backends create pods.
+	Virtual bool
+	// Kinds lists the objects of a policy in the order in which they are deleted.
+	Kinds []ObjectKind
+	// UnavailableReason and UnavailableMessage are reported in condition Ready if the API server
+	// does not serve Kinds.
+	UnavailableReason, UnavailableMessage string
+
+	objects func(policy *v1alpha1.ResourceSlack, plan Plan, namespace string) []runtime.Object
+	groups  func(objects []unstructured.Unstructured) ([]Group, error)
+}
+
+// ObjectKind is a kind of object that a backend writes.
+type ObjectKind struct {
+	schema.GroupVersionKind
+	// OneNamespace reports whether all objects of the kind are in the controller's namespace. Of
+	// other kinds, the objects that mirror a workload are in the workload's namespace.
+	OneNamespace bool
+}
+
+// Backends returns all backends.
+func Backends() []*Backend { return []*Backend{capacityBufferBackend, deploymentBackend} }
+
+// BackendOf returns the backend of a policy. An empty or unknown name selects CapacityBuffer.
+func BackendOf(policy *v1alpha1.ResourceSlack) *Backend {
+	for _, backend := range Backends() {
+		if backend.Name == policy.Spec.Backend {
+			return backend
+		}
+	}
+	return capacityBufferBackend
+}
+
+// Objects returns the objects that hold the placeholders of a plan, in the order in which they
+// must be written. Objects are in the given namespace, except that virtual placeholders that
+// mirror a workload are in the workload's namespace. Equal plans give equal objects.
+func (b *Backend) Objects(policy *v1alpha1.ResourceSlack, plan Plan, namespace string) ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	for _, object := range b.objects(policy, plan, namespace) {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+		if err != nil {
+			return nil, fmt.Errorf("backend %s: %w", b.Name, err)
+		}
+		delete(content, "status")
+		removeNulls(content)
+		out = append(out, &unstructured.Unstructured{Object: content})
+	}
+	return out, nil
+}
+
+// Groups returns the groups of placeholders that existing objects of the backend hold. Backends
+// that cannot read their objects return none: a restarted controller then applies its first plan
+// at once, without a cool-down.
+func (b *Backend) Groups(objects []unstructured.Unstructured) ([]Group, error) {
+	if b.groups == nil {
+		return nil, nil
+	}
+	return b.groups(objects)
+}
+
+// removeNulls removes fields that are null: server-side apply would own them.
+func removeNulls(object map[string]any) {
+	for name, value := range object {
+		switch value := value.(type) {
+		case nil:
+			delete(object, name)
+		case map[string]any:
+			removeNulls(value)
+		case []any:
+			for _, item := range value {
+				if m, ok := item.(map[string]any); ok {
+					removeNulls(m)
+				}
+			}
+		}
+	}
+}

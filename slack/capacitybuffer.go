@@ -1,0 +1,104 @@
+package slack
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+)
+
+// CapacityBufferVersion is the API of autoscalers that hold placeholders.
+var CapacityBufferVersion = schema.GroupVersion{Group: "autoscaling.x-k8s.io", Version: "v1beta1"}
+
+// CapacityBufferKind is the kind of the objects that tell an autoscaler to hold placeholders.
+var CapacityBufferKind = CapacityBufferVersion.WithKind("CapacityBuffer")
+
+// capacityBufferBackend holds placeholders inside the autoscaler. Each group is a CapacityBuffer
+// and the PodTemplate that it refers to.
+var capacityBufferBackend = &Backend{
+	Name:    v1alpha1.BackendCapacityBuffer,
+	Virtual: true,
+	Kinds: []ObjectKind{
+		{GroupVersionKind: CapacityBufferKind},
+		{GroupVersionKind: v1.SchemeGroupVersion.WithKind("PodTemplate")},
+	},
+	UnavailableReason: "CapacityBufferMissing",
+	UnavailableMessage: fmt.Sprintf("the API server does not serve %s of %s: enable capacity buffers in the autoscaler, or set backend: %s",
+		CapacityBufferKind.Kind, CapacityBufferVersion, v1alpha1.BackendDeployment),
+	objects: func(policy *v1alpha1.ResourceSlack, plan Plan, namespace string) []runtime.Object {
+		templates, buffers := capacityBuffers(policy, plan, namespace)
+		var out []runtime.Object
+		for i := range templates {
+			out = append(out, templates[i], buffers[i])
+		}
+		return out
+	},
+	groups: capacityBufferGroups,
+}
+
+// capacityBuffers returns a template and a buffer for each group of a plan.
+func capacityBuffers(policy *v1alpha1.ResourceSlack, plan Plan, namespace string) ([]*v1.PodTemplate, []*unstructured.Unstructured) {
+	var templates []*v1.PodTemplate
+	var buffers []*unstructured.Unstructured
+	for _, group := range plan.Groups {
+		meta := objectMeta(policy, group, group.namespaceOr(namespace))
+		templates = append(templates, &v1.PodTemplate{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PodTemplate"},
+			ObjectMeta: meta, Template: podTemplate(policy, group),
+		})
+		buffer := &unstructured.Unstructured{Object: map[string]any{
+			"spec": map[string]any{
+				"podTemplateRef": map[string]any{"name": group.Name},
+				// All autoscalers honor replicas; they differ in the strategies that they support.
+				"replicas": group.Count,
+			},
+		}}
+		buffer.SetGroupVersionKind(CapacityBufferKind)
+		buffer.SetName(meta.Name)
+		buffer.SetNamespace(meta.Namespace)
+		buffer.SetLabels(meta.Labels)
+		buffer.SetOwnerReferences(meta.OwnerReferences)
+		buffers = append(buffers, buffer)
+	}
+	return templates, buffers
+}
+
+// capacityBufferGroups returns the groups of existing buffers, sorted by name. A buffer without
+// its template is skipped: it is written again.
+func capacityBufferGroups(objects []unstructured.Unstructured) ([]Group, error) {
+	requests := map[string]v1.ResourceList{}
+	for i := range objects {
+		if objects[i].GetKind() != "PodTemplate" {
+			continue
+		}
+		var template v1.PodTemplate
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(objects[i].Object, &template); err != nil {
+			return nil, fmt.Errorf("PodTemplate %s/%s: %w", template.Namespace, template.Name, err)
+		}
+		if containers := template.Template.Spec.Containers; len(containers) > 0 {
+			requests[template.Namespace+"/"+template.Name] = containers[0].Resources.Requests
+		}
+	}
+	var groups []Group
+	for i := range objects {
+		buffer := &objects[i]
+		list, hasTemplate := requests[buffer.GetNamespace()+"/"+buffer.GetName()]
+		if buffer.GetKind() != CapacityBufferKind.Kind || !hasTemplate {
+			continue
+		}
+		replicas, _, err := unstructured.NestedInt64(buffer.Object, "spec", "replicas")
+		if err != nil {
+			return nil, fmt.Errorf("CapacityBuffer %s/%s: %w", buffer.GetNamespace(), buffer.GetName(), err)
+		}
+		groups = append(groups, Group{Name: buffer.GetName(), Requests: list, Count: replicas})
+	}
+	slices.SortFunc(groups, func(a, b Group) int { return strings.Compare(a.Name, b.Name) })
+	return groups, nil
+}

@@ -1,0 +1,90 @@
+package slack
+
+import (
+	"cmp"
+	"math"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+)
+
+// groupLabel selects the pods of one group of placeholders. Its value is the group's name.
+const groupLabel = "plimsoll.dev/placeholder-group"
+
+// PriorityClassName is the name of the PriorityClass that the controller creates for policies
+// with backend Deployment that name none.
+const PriorityClassName = "plimsoll-placeholder"
+
+// deploymentBackend runs placeholders as pods that any other pod preempts, for autoscalers without
+// capacity buffers.
+var deploymentBackend = &Backend{
+	Name:  v1alpha1.BackendDeployment,
+	Kinds: []ObjectKind{{GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("Deployment"), OneNamespace: true}},
+	objects: func(policy *v1alpha1.ResourceSlack, plan Plan, namespace string) []runtime.Object {
+		var out []runtime.Object
+		if policy.Spec.PriorityClassName == "" && len(plan.Groups) > 0 {
+			out = append(out, PriorityClass())
+		}
+		for _, deployment := range deployments(policy, plan, namespace) {
+			out = append(out, deployment)
+		}
+		return out
+	},
+}
+
+// PriorityClass returns the PriorityClass PriorityClassName. Its pods are preempted by all others
+// and preempt none. -10 is the lowest priority for which Cluster Autoscaler adds nodes.
+func PriorityClass() *schedulingv1.PriorityClass {
+	return &schedulingv1.PriorityClass{
+		TypeMeta:         metav1.TypeMeta{APIVersion: "scheduling.k8s.io/v1", Kind: "PriorityClass"},
+		ObjectMeta:       metav1.ObjectMeta{Name: PriorityClassName},
+		Value:            -10,
+		Description:      "Placeholders of resource slack: any other pod preempts them.",
+		PreemptionPolicy: new(v1.PreemptNever),
+	}
+}
+
+// deployments returns a Deployment for each group of a plan, all in the given namespace.
+// Placeholders that mirror a workload are not in the workload's namespace, where Services would
+// send them requests. Affinity terms about the workload's namespace therefore name both
+// namespaces; topology spread constraints count placeholders only. The priority is not the
+// workload's.
+func deployments(policy *v1alpha1.ResourceSlack, plan Plan, namespace string) []*appsv1.Deployment {
+	var out []*appsv1.Deployment
+	for _, group := range plan.Groups {
+		pod := podTemplate(policy, group)
+		if group.Mirror != nil {
+			addNamespace(pod.Spec.Affinity, group.Mirror.Namespace, namespace)
+		}
+		pod.Labels[groupLabel] = group.Name
+		pod.Spec.PriorityClassName = cmp.Or(policy.Spec.PriorityClassName, PriorityClassName)
+		restrictPodSecurity(&pod.Spec)
+		out = append(out, &appsv1.Deployment{
+			TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"}, ObjectMeta: objectMeta(policy, group, namespace),
+			Spec: appsv1.DeploymentSpec{
+				Replicas: new(int32(min(group.Count, math.MaxInt32))),
+				Selector: &metav1.LabelSelector{MatchLabels: map[string]string{groupLabel: group.Name}},
+				Template: pod,
+			},
+		})
+	}
+	return out
+}
+
+// restrictPodSecurity makes a placeholder conform to the restricted Pod Security Standard.
+func restrictPodSecurity(pod *v1.PodSpec) {
+	pod.AutomountServiceAccountToken = new(false)
+	pod.SecurityContext = &v1.PodSecurityContext{
+		RunAsNonRoot: new(true), RunAsUser: new(int64(65535)),
+		SeccompProfile: &v1.SeccompProfile{Type: v1.SeccompProfileTypeRuntimeDefault},
+	}
+	pod.Containers[0].SecurityContext = &v1.SecurityContext{
+		AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),
+		Capabilities: &v1.Capabilities{Drop: []v1.Capability{"ALL"}},
+	}
+}

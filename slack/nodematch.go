@@ -1,0 +1,80 @@
+package slack
+
+import (
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+)
+
+// nodeMatches returns a function that reports whether the node selector, node affinity and
+// tolerations of a workload permit a node. Taints that describe the state of a node are ignored:
+// isUsable evaluates them.
+func nodeMatches(w *Workload) func(*v1.Node) bool {
+	required := nodeaffinity.GetRequiredNodeAffinity(&v1.Pod{Spec: w.Template.Spec})
+	return func(node *v1.Node) bool {
+		matches, err := required.Match(node) // an invalid affinity matches no node, as in kube-scheduler
+		return err == nil && matches && toleratesTaints(node, w.Template.Spec.Tolerations)
+	}
+}
+
+// antiAffinity is the required pod anti-affinity of a workload.
+type antiAffinity struct {
+	terms []antiAffinityTerm
+}
+
+type antiAffinityTerm struct {
+	topologyKey string
+	inNamespace func(string) bool
+	selector    labels.Selector
+	// occupied has the values of the topology key of nodes with a matching pod.
+	occupied map[string]bool
+}
+
+// newAntiAffinity returns the anti-affinity of a workload. Namespace selectors match all
+// namespaces, because the labels of namespaces are not known: placeholders may then avoid too many
+// pods, never too few.
+func newAntiAffinity(w *Workload) *antiAffinity {
+	affinity := w.Template.Spec.Affinity
+	if affinity == nil || affinity.PodAntiAffinity == nil {
+		return &antiAffinity{}
+	}
+	a := &antiAffinity{}
+	for _, term := range affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
+		selector, err := metav1.LabelSelectorAsSelector(term.LabelSelector)
+		if err != nil {
+			continue // the API server rejects such pods
+		}
+		namespaces := map[string]bool{}
+		for _, namespace := range term.Namespaces {
+			namespaces[namespace] = true
+		}
+		if len(namespaces) == 0 && term.NamespaceSelector == nil {
+			namespaces[w.Namespace] = true
+		}
+		a.terms = append(a.terms, antiAffinityTerm{
+			topologyKey: term.TopologyKey, selector: selector, occupied: map[string]bool{},
+			inNamespace: func(namespace string) bool { return term.NamespaceSelector != nil || namespaces[namespace] },
+		})
+	}
+	return a
+}
+
+// add adds a pod on a node.
+func (a *antiAffinity) add(pod *v1.Pod, node *v1.Node) {
+	for _, term := range a.terms {
+		if value, ok := node.Labels[term.topologyKey]; ok && term.inNamespace(pod.Namespace) && term.selector.Matches(labels.Set(pod.Labels)) {
+			term.occupied[value] = true
+		}
+	}
+}
+
+// permits reports whether the anti-affinity permits a node.
+func (a *antiAffinity) permits(node *v1.Node) bool {
+	for _, term := range a.terms {
+		if value, ok := node.Labels[term.topologyKey]; ok && term.occupied[value] {
+			return false
+		}
+	}
+	return true
+}
