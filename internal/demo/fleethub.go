@@ -17,9 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
-	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
-	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
@@ -93,23 +91,15 @@ func (h *hub) decisions(ctx context.Context) (map[string][]string, error) {
 	if err := h.api.List(ctx, &list, client.InNamespace(team)); err != nil {
 		return nil, err
 	}
-	return chosenIn(list.Items), nil
-}
-
-// chosenIn returns the clusters of each placement that decisions of a namespace
-// are of, by name.
-func chosenIn(decisions []clusterv1beta1.PlacementDecision) map[string][]string {
-	chosen := map[string][]string{}
-	for _, slice := range decisions {
-		of := slice.Labels[clusterv1beta1.PlacementLabel]
-		for _, decision := range slice.Status.Decisions {
-			chosen[of] = append(chosen[of], decision.ClusterName)
-		}
+	var objects fleet.Objects
+	for i := range list.Items {
+		objects.Decisions = append(objects.Decisions, &list.Items[i])
 	}
-	for _, clusters := range chosen {
-		slices.Sort(clusters)
+	selected := map[string][]string{}
+	for key, clusters := range objects.Selected() {
+		selected[key.Name] = clusters
 	}
-	return chosen
+	return selected, nil
 }
 
 // chosen returns the clusters that a placement of the team has, by name.
@@ -170,45 +160,15 @@ type standing struct {
 
 // standings returns how the fleet stands for each placement, by name.
 func (h *hub) standings(ctx context.Context) ([]standing, error) {
-	var clusters clusterv1.ManagedClusterList
-	var sets clusterv1beta2.ManagedClusterSetList
-	var bindings clusterv1beta2.ManagedClusterSetBindingList
-	var scores clusterv1alpha1.AddOnPlacementScoreList
-	var placements v1beta1.PlacementList
-	var decisions clusterv1beta1.PlacementDecisionList
-	for _, list := range []client.ObjectList{&clusters, &sets, &bindings, &scores, &placements, &decisions} {
-		if err := h.api.List(ctx, list); err != nil {
-			return nil, err
-		}
+	objects, err := fleet.Read(func(list fleet.ObjectList) error { return h.api.List(ctx, list) })
+	if err != nil {
+		return nil, err
 	}
-	state := fleet.NewState()
-	for i := range scores.Items {
-		state.SetScores(&scores.Items[i])
-	}
-	for i := range clusters.Items {
-		state.SetCluster(&clusters.Items[i])
-	}
-	for i := range sets.Items {
-		state.SetSet(&sets.Items[i])
-	}
-	for i := range bindings.Items {
-		state.SetBinding(&bindings.Items[i])
-	}
-	byNamespace := map[string][]clusterv1beta1.PlacementDecision{}
-	for _, decision := range decisions.Items {
-		byNamespace[decision.Namespace] = append(byNamespace[decision.Namespace], decision)
-	}
-	chosen := map[types.NamespacedName][]string{}
-	for i := range placements.Items {
-		key := client.ObjectKeyFromObject(&placements.Items[i])
-		chosen[key] = chosenIn(byNamespace[key.Namespace])[key.Name]
-		state.SetPlacement(&placements.Items[i])
-		state.Resume(key, chosen[key], 0)
-	}
+	state, selected := objects.State(nil), objects.Selected()
 	var out []standing
 	for _, key := range state.Placements() {
 		if verdict, ok := state.Preview(key, time.Now()); ok {
-			out = append(out, standing{key, chosen[key], verdict})
+			out = append(out, standing{key, selected[key], verdict})
 		}
 	}
 	return out, nil

@@ -10,24 +10,15 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	clusterv1 "open-cluster-management.io/api/cluster/v1"
-	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
-	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
-	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 	kubejson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
-	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 )
 
 // Hub is what a hub of managed clusters has, as far as placements look.
 type Hub struct {
-	Clusters   []*clusterv1.ManagedCluster
-	Sets       []*clusterv1beta2.ManagedClusterSet
-	Bindings   []*clusterv1beta2.ManagedClusterSetBinding
-	Scores     []*clusterv1alpha1.AddOnPlacementScore
-	Placements []*v1beta1.Placement
-	Decisions  []*clusterv1beta1.PlacementDecision
+	fleet.Objects
 	// Warnings are about what was read but looks mistaken.
 	Warnings []string
 }

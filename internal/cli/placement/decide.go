@@ -67,11 +67,11 @@ func (o *decideOptions) run(in io.Reader, out io.Writer, warn func(string)) erro
 	for _, warning := range hub.Warnings {
 		warn(warning)
 	}
-	state := stateOf(hub)
+	state, selected := hub.State(nil), hub.Selected()
 	var outcomes []outcome
 	for _, key := range state.Placements() {
 		if verdict, ok := state.Preview(key, now); ok {
-			outcomes = append(outcomes, outcome{key, verdict, chosenBefore(hub, key)})
+			outcomes = append(outcomes, outcome{key, verdict, selected[key]})
 		}
 	}
 	return printOutcomes(out, &o.output, outcomes)

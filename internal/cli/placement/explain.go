@@ -11,16 +11,11 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
-	clusterv1 "open-cluster-management.io/api/cluster/v1"
-	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
-	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
-	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
-	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 )
 
 // explainOptions are the flags of plimsoll placement explain.
@@ -71,41 +66,22 @@ func (o *explainOptions) run(ctx context.Context, arg string, out io.Writer) err
 	if err != nil {
 		return base.Failure(err)
 	}
-	state := stateOf(hub)
 	key := types.NamespacedName{Namespace: namespace, Name: name}
-	verdict, ok := state.Preview(key, time.Now())
+	verdict, ok := hub.State(nil).Preview(key, time.Now())
 	if !ok {
 		return base.Failure(fmt.Errorf("placement %s not found", key))
 	}
-	return printOutcomes(out, &o.output, []outcome{{key, verdict, chosenBefore(hub, key)}})
+	return printOutcomes(out, &o.output, []outcome{{key, verdict, hub.Selected()[key]}})
 }
 
 // readLiveHub reads the objects of a hub that placements are decided by.
-func readLiveHub(ctx context.Context, c client.Client) (*manifest.Hub, error) {
-	var clusters clusterv1.ManagedClusterList
-	var sets clusterv1beta2.ManagedClusterSetList
-	var bindings clusterv1beta2.ManagedClusterSetBindingList
-	var scores clusterv1alpha1.AddOnPlacementScoreList
-	var placements v1beta1.PlacementList
-	var decisions clusterv1beta1.PlacementDecisionList
-	for _, list := range []client.ObjectList{&clusters, &sets, &bindings, &scores, &placements, &decisions} {
-		err := c.List(ctx, list)
-		if meta.IsNoMatchError(err) {
-			return nil, errors.New("the cluster is not a hub: it has no ManagedClusters or Placements of cluster.open-cluster-management.io")
-		}
-		if err != nil {
-			return nil, fmt.Errorf("reading the hub: %w", err)
-		}
+func readLiveHub(ctx context.Context, c client.Client) (*fleet.Objects, error) {
+	objects, err := fleet.Read(func(list fleet.ObjectList) error { return c.List(ctx, list) })
+	switch {
+	case meta.IsNoMatchError(err):
+		return nil, errors.New("the cluster is not a hub: it has no ManagedClusters or Placements of cluster.open-cluster-management.io")
+	case err != nil:
+		return nil, fmt.Errorf("reading the hub: %w", err)
 	}
-	return &manifest.Hub{
-		Clusters: pointers(clusters.Items), Sets: pointers(sets.Items), Bindings: pointers(bindings.Items), Scores: pointers(scores.Items),
-		Placements: pointers(placements.Items), Decisions: pointers(decisions.Items),
-	}, nil
-}
-
-func pointers[T any](items []T) (out []*T) {
-	for i := range items {
-		out = append(out, &items[i])
-	}
-	return out
+	return objects, nil
 }

@@ -136,10 +136,10 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	if !c.adopted(object) {
 		c.delays.done(request.NamespacedName)
-		c.state.SetForeign(request.NamespacedName, chosenIn(there))
+		c.state.SetForeign(request.NamespacedName, fleet.ClustersIn(there))
 		return reconcile.Result{}, nil
 	}
-	c.takeIn(object, there)
+	c.state.AddPlacement(object, fleet.ClustersIn(there))
 	began := time.Now()
 	now := c.now()
 	verdict, ok := c.state.Decide(request.NamespacedName, now)

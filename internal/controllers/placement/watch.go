@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 )
 
@@ -128,78 +127,13 @@ func (c *Controller) load(ctx context.Context) error {
 	if c.loaded {
 		return nil
 	}
-	var clusters clusterv1.ManagedClusterList
-	var sets clusterv1beta2.ManagedClusterSetList
-	var bindings clusterv1beta2.ManagedClusterSetBindingList
-	var scores clusterv1alpha1.AddOnPlacementScoreList
-	var placements v1beta1.PlacementList
-	for _, list := range []client.ObjectList{&clusters, &sets, &bindings, &scores, &placements} {
-		if err := c.client.List(ctx, list); err != nil {
-			return err
-		}
+	objects, err := fleet.Read(func(list fleet.ObjectList) error { return c.client.List(ctx, list) })
+	if err != nil {
+		return err
 	}
-	// All is read before any is taken in: what goes between two tries nobody would
-	// tell of.
-	there := make([][]clusterv1beta1.PlacementDecision, len(placements.Items))
-	for i := range placements.Items {
-		var err error
-		if there[i], err = c.decisions(ctx, client.ObjectKeyFromObject(&placements.Items[i])); err != nil {
-			return err
-		}
-	}
-	for i := range scores.Items {
-		c.state.SetScores(&scores.Items[i])
-	}
-	for i := range clusters.Items {
-		c.state.SetCluster(&clusters.Items[i])
-	}
-	for i := range sets.Items {
-		c.state.SetSet(&sets.Items[i])
-	}
-	for i := range bindings.Items {
-		c.state.SetBinding(&bindings.Items[i])
-	}
-	for i := range placements.Items {
-		if object := &placements.Items[i]; c.adopted(object) {
-			c.takeIn(object, there[i])
-		} else {
-			c.state.SetForeign(client.ObjectKeyFromObject(object), chosenIn(there[i]))
-		}
-	}
+	c.state = objects.State(c.adopted)
 	c.loaded = true
 	return nil
-}
-
-// takeIn makes the state know a placement, and what it had before it was first
-// decided here.
-func (c *Controller) takeIn(object *v1beta1.Placement, there []clusterv1beta1.PlacementDecision) {
-	key := client.ObjectKeyFromObject(object)
-	if c.state.SetPlacement(object) {
-		c.state.Resume(key, chosenIn(there), decidedBy(object))
-	}
-}
-
-// chosenIn returns the clusters in PlacementDecisions.
-func chosenIn(there []clusterv1beta1.PlacementDecision) (clusters []string) {
-	for i := range there {
-		for _, decision := range there[i].Status.Decisions {
-			if decision.ClusterName != "" {
-				clusters = append(clusters, decision.ClusterName)
-			}
-		}
-	}
-	return clusters
-}
-
-// decidedBy returns the generation of the spec that the decisions of a placement
-// came of, as its status says.
-func decidedBy(object *v1beta1.Placement) int64 {
-	for _, condition := range object.Status.Conditions {
-		if condition.Type == clusterv1beta1.PlacementConditionSatisfied {
-			return condition.ObservedGeneration
-		}
-	}
-	return 0
 }
 
 // slicesOf returns PlacementDecisions as the fleet lays them out.

@@ -1,0 +1,143 @@
+package fleet
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
+
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+)
+
+// Objects are the objects of a hub that decisions depend on.
+type Objects struct {
+	Clusters   []*clusterv1.ManagedCluster
+	Sets       []*clusterv1beta2.ManagedClusterSet
+	Bindings   []*clusterv1beta2.ManagedClusterSetBinding
+	Scores     []*clusterv1alpha1.AddOnPlacementScore
+	Placements []*v1beta1.Placement
+	Decisions  []*clusterv1beta1.PlacementDecision
+}
+
+// ObjectList is a list of objects of the API.
+type ObjectList interface {
+	metav1.ListInterface
+	runtime.Object
+}
+
+// Read returns the objects of a hub. list fills a list with all objects of its kind.
+func Read(list func(ObjectList) error) (*Objects, error) {
+	var clusters clusterv1.ManagedClusterList
+	var sets clusterv1beta2.ManagedClusterSetList
+	var bindings clusterv1beta2.ManagedClusterSetBindingList
+	var scores clusterv1alpha1.AddOnPlacementScoreList
+	var placements v1beta1.PlacementList
+	var decisions clusterv1beta1.PlacementDecisionList
+	for _, l := range []ObjectList{&clusters, &sets, &bindings, &scores, &placements, &decisions} {
+		if err := list(l); err != nil {
+			return nil, err
+		}
+	}
+	return &Objects{
+		Clusters: pointers(clusters.Items), Sets: pointers(sets.Items), Bindings: pointers(bindings.Items),
+		Scores: pointers(scores.Items), Placements: pointers(placements.Items), Decisions: pointers(decisions.Items),
+	}, nil
+}
+
+func pointers[T any](items []T) []*T {
+	out := make([]*T, len(items))
+	for i := range items {
+		out[i] = &items[i]
+	}
+	return out
+}
+
+// State returns the state of the hub with these objects. Placements that decides
+// does not accept are decided by another controller, as are those of which only
+// the decisions are known; a nil decides accepts all placements.
+func (o *Objects) State(decides func(*v1beta1.Placement) bool) *State {
+	s := NewState()
+	for _, object := range o.Scores {
+		s.SetScores(object)
+	}
+	for _, object := range o.Clusters {
+		s.SetCluster(object)
+	}
+	for _, object := range o.Sets {
+		s.SetSet(object)
+	}
+	for _, object := range o.Bindings {
+		s.SetBinding(object)
+	}
+	selected := o.Selected()
+	for _, object := range o.Placements {
+		key := types.NamespacedName{Namespace: object.Namespace, Name: object.Name}
+		if decides == nil || decides(object) {
+			s.AddPlacement(object, selected[key])
+		} else {
+			s.SetForeign(key, selected[key])
+		}
+		delete(selected, key)
+	}
+	for key, clusters := range selected { // the order does not matter
+		s.SetForeign(key, clusters)
+	}
+	return s
+}
+
+// Selected returns the names of the clusters in the decisions of each placement,
+// sorted.
+func (o *Objects) Selected() map[types.NamespacedName][]string {
+	selected := map[types.NamespacedName][]string{}
+	for _, decision := range o.Decisions {
+		if name := decision.Labels[clusterv1beta1.PlacementLabel]; name != "" {
+			key := types.NamespacedName{Namespace: decision.Namespace, Name: name}
+			selected[key] = append(selected[key], clustersIn(decision)...)
+		}
+	}
+	for key, clusters := range selected {
+		selected[key] = sorted(clusters)
+	}
+	return selected
+}
+
+// ClustersIn returns the names of the clusters in PlacementDecisions.
+func ClustersIn(decisions []clusterv1beta1.PlacementDecision) (clusters []string) {
+	for i := range decisions {
+		clusters = append(clusters, clustersIn(&decisions[i])...)
+	}
+	return clusters
+}
+
+func clustersIn(decision *clusterv1beta1.PlacementDecision) (clusters []string) {
+	for _, d := range decision.Status.Decisions {
+		if d.ClusterName != "" {
+			clusters = append(clusters, d.ClusterName)
+		}
+	}
+	return clusters
+}
+
+// AddPlacement adds a placement or its new spec. Its PlacementDecisions have the
+// clusters given, which matters until the placement is first decided here.
+func (s *State) AddPlacement(object *v1beta1.Placement, clusters []string) {
+	if !s.SetPlacement(object) {
+		return
+	}
+	key := types.NamespacedName{Namespace: object.Namespace, Name: object.Name}
+	s.Resume(key, clusters, decidedGeneration(object))
+}
+
+// decidedGeneration returns the generation of the spec that the decisions of a
+// placement were made for, as its status reports it; 0 if it does not.
+func decidedGeneration(object *v1beta1.Placement) int64 {
+	for _, condition := range object.Status.Conditions {
+		if condition.Type == clusterv1beta1.PlacementConditionSatisfied {
+			return condition.ObservedGeneration
+		}
+	}
+	return 0
+}

@@ -1,0 +1,57 @@
+package fleet
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
+
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+)
+
+// decisionOf returns a PlacementDecision of a placement in namespace ns.
+func decisionOf(placement, name string, clusters ...string) *clusterv1beta1.PlacementDecision {
+	object := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
+	if placement != "" {
+		object.Labels = map[string]string{clusterv1beta1.PlacementLabel: placement}
+	}
+	for _, cluster := range clusters {
+		object.Status.Decisions = append(object.Status.Decisions, clusterv1beta1.ClusterDecision{ClusterName: cluster})
+	}
+	return object
+}
+
+// State counts the decisions of all placements, and decides only the accepted ones.
+func TestObjectsState(t *testing.T) {
+	ours, others := asks(t, "p", ""), asks(t, "q", "")
+	ours.Status.Conditions = []metav1.Condition{{Type: clusterv1beta1.PlacementConditionSatisfied, ObservedGeneration: 3}}
+	objects := &Objects{
+		Clusters:   []*clusterv1.ManagedCluster{managed("a", "set=web"), managed("b", "set=web")},
+		Sets:       []*clusterv1beta2.ManagedClusterSet{bySet("web")},
+		Bindings:   []*clusterv1beta2.ManagedClusterSetBinding{binding("ns", "web")},
+		Placements: []*v1beta1.Placement{ours, others},
+		Decisions: []*clusterv1beta1.PlacementDecision{
+			decisionOf("p", "p-1", "b", ""), decisionOf("p", "p-2", "a", "b"), decisionOf("q", "q-1", "b"),
+			decisionOf("unknown", "unknown-1", "b"), decisionOf("", "unlabeled", "a"),
+		},
+	}
+	s := objects.State(func(object *v1beta1.Placement) bool { return object.Name == "p" })
+	if got, want := s.Placements(), []types.NamespacedName{keyOf("p")}; !slices.Equal(got, want) {
+		t.Errorf("Placements() = %v, want %v", got, want)
+	}
+	// a: p; b: p, q and unknown.
+	if got, want := fmt.Sprint(s.counts), "[1 3]"; got != want {
+		t.Errorf("decisions per cluster %s, want %s", got, want)
+	}
+	if got := s.placements[keyOf("p")].good; got != 3 {
+		t.Errorf("decisions of p are of generation %d, want 3", got)
+	}
+	if got, want := objects.State(nil).Placements(), []types.NamespacedName{keyOf("p"), keyOf("q")}; !slices.Equal(got, want) {
+		t.Errorf("all accepted: Placements() = %v, want %v", got, want)
+	}
+}
