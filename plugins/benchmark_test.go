@@ -14,7 +14,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
 )
 
-// bench is a plugin and nodes to score.
+// bench is a plugin with nodes to score.
 type bench struct {
 	plugin fwk.ScorePlugin
 	nodes  []fwk.NodeInfo
@@ -23,9 +23,8 @@ type bench struct {
 	store  *load.Store
 }
 
-// newBench returns nodes with so many pods each, all of them measured, with
-// limits under what is allocatable, so that four beta distributions have to be
-// evaluated for a node.
+// newBench returns a bench of measured nodes with a number of pods each. Limits are less than the
+// allocatable amounts, so that a node needs four evaluations of a beta distribution.
 func newBench(tb testing.TB, name string, nodes, podsPerNode int) *bench {
 	tb.Helper()
 	var cluster schedtest.Cluster
@@ -37,7 +36,7 @@ func newBench(tb testing.TB, name string, nodes, podsPerNode int) *bench {
 		measured[node] = load.Node{CPU: u, HasCPU: true, Memory: u, HasMemory: true}
 		for j := range podsPerNode {
 			cluster.Pods = append(cluster.Pods, schedtest.Pod(fmt.Sprint(node, "-", j), node,
-				amounts("cpu", "250m", "memory", "1Gi"), amounts("cpu", "1", "memory", "2Gi")))
+				schedtest.Amounts("cpu", "250m", "memory", "1Gi"), schedtest.Amounts("cpu", "1", "memory", "2Gi")))
 		}
 	}
 	snapshot := cache.NewSnapshot(cluster.Pods, cluster.Nodes)
@@ -64,7 +63,7 @@ func newBench(tb testing.TB, name string, nodes, podsPerNode int) *bench {
 	return b
 }
 
-// handle is a framework over another snapshot.
+// handle is a framework handle with another snapshot.
 type handle struct {
 	fwk.Handle
 	snapshot *cache.Snapshot
@@ -78,11 +77,11 @@ func (b *bench) score(tb testing.TB, i int) {
 	}
 }
 
-// BenchmarkScore is the time to score a node: one node over and over, with few
-// and with many pods, and 5,000 nodes in turn, which do not stay in the cache of
-// the processor; and a node that has just changed.
+// BenchmarkScore measures the score of one node with few and with many pods, of 5,000 nodes in turn,
+// which exceed the cache of the processor, and of a node that changed since its last score.
 func BenchmarkScore(b *testing.B) {
-	for _, name := range Names {
+	for _, plugin := range All {
+		name := plugin.Name
 		for _, size := range []struct{ nodes, pods int }{{1, 10}, {1, 110}, {1, 250}, {5000, 30}} {
 			b.Run(fmt.Sprintf("%s/nodes=%d/pods=%d", name, size.nodes, size.pods), func(b *testing.B) {
 				bench := newBench(b, name, size.nodes, size.pods)
@@ -104,8 +103,9 @@ func BenchmarkScore(b *testing.B) {
 	}
 }
 
-func TestScoringAllocatesNothing(t *testing.T) {
-	for _, name := range Names {
+func TestScoreAllocations(t *testing.T) {
+	for _, plugin := range All {
+		name := plugin.Name
 		bench := newBench(t, name, 3, 20)
 		i := 0
 		if got := testing.AllocsPerRun(300, func() { bench.score(t, i); i++ }); got != 0 {
@@ -114,9 +114,8 @@ func TestScoringAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkScoreWhileLoadArrives is the time to score a node of 5,000, each pod
-// with the newest load, while a new reading with other figures comes in ten
-// times a second, and while none does. The ratio is what the swaps cost.
+// BenchmarkScoreWhileLoadArrives measures the score of 5,000 nodes in turn while ten new readings per
+// second arrive, and without new readings. The ratio is the cost of new readings.
 func BenchmarkScoreWhileLoadArrives(b *testing.B) {
 	const nodes, pods = 5000, 30
 	readings := make([]map[string]load.Node, 2)
@@ -128,8 +127,7 @@ func BenchmarkScoreWhileLoadArrives(b *testing.B) {
 		}
 	}
 	bench := newBench(b, "LowRiskOverCommitment", nodes, pods)
-	// measure scores all nodes over and over for two seconds, and returns the
-	// nanoseconds that one score took.
+	// measure scores all nodes repeatedly for two seconds, and returns the nanoseconds per score.
 	measure := func(swapping bool) float64 {
 		began, scores, next := time.Now(), 0, time.Now()
 		for i := 0; time.Since(began) < 2*time.Second; i++ {

@@ -16,8 +16,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
 )
 
-// draw draws a cluster of nodes with CPU, each with the pods of one container
-// that are listed under its name, a pending pod, and load.
+// draw draws a cluster of nodes with pods of one container, a pending pod, and load.
 func draw(t *rapid.T) (schedtest.Cluster, *v1.Pod, map[string]load.Node) {
 	var cluster schedtest.Cluster
 	measured := map[string]load.Node{}
@@ -36,17 +35,18 @@ func draw(t *rapid.T) (schedtest.Cluster, *v1.Pod, map[string]load.Node) {
 			cluster.Pods = append(cluster.Pods, pod(fmt.Sprint(name, "-", j), name))
 		}
 		if rapid.Bool().Draw(t, "measured") {
-			measured[name] = cpuLoad(rapid.Float64Range(0, 1.2).Draw(t, "mean"), rapid.Float64Range(0, 0.5).Draw(t, "deviation"))
+			measured[name] = schedtest.CPULoad(rapid.Float64Range(0, 1.2).Draw(t, "mean"), rapid.Float64Range(0, 0.5).Draw(t, "deviation"))
 		}
 	}
 	return cluster, pod("pending", ""), measured
 }
 
-// Users enable plugins for score alone: then the scores are the same.
-func TestScoreOnlyScoresTheSame(t *testing.T) {
+// A plugin that is enabled for score only, without PreScore, gives the same scores.
+func TestScoresWithoutPreScore(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		cluster, pod, measured := draw(rt)
-		for _, name := range Names {
+		for _, plugin := range All {
+			name := plugin.Name
 			with, err := schedtest.Run(t, withLoad(measured, 0), schedtest.Plugin{Name: name}, cluster, pod)
 			if err != nil {
 				rt.Fatal(err)
@@ -59,8 +59,7 @@ func TestScoreOnlyScoresTheSame(t *testing.T) {
 	})
 }
 
-// The oracle works the raw scores of the two plugins that deal in whole numbers
-// out of the manifests, with numbers of any size.
+// The oracle computes the raw scores of the two integer plugins from the manifests, with big integers.
 func TestRawScoresAgainstOracle(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		cluster, pod, _ := draw(rt)
@@ -87,8 +86,8 @@ func TestRawScoresAgainstOracle(t *testing.T) {
 	})
 }
 
-// headroom is (allocatable - limits) x 100 / allocatable, where a pod without a
-// limit counts with all there is.
+// headroom returns (allocatable - limits) x 100 / allocatable; a pod without a limit counts with the
+// allocatable amount.
 func headroom(node string, allocatable int64, name v1.ResourceName, cluster schedtest.Cluster, pending *v1.Pod) int64 {
 	left := big.NewInt(allocatable)
 	for _, pod := range append(slices.Clip(cluster.Pods), pending) {
@@ -106,8 +105,8 @@ func headroom(node string, allocatable int64, name v1.ResourceName, cluster sche
 	return left.Quo(left, big.NewInt(allocatable)).Int64()
 }
 
-// Whatever nodes, pods and load say, every plugin scores, in [0, 100].
-func FuzzScoresAreInRange(f *testing.F) {
+// Every plugin returns a score in [0, 100] for any nodes, pods and load.
+func FuzzScoreRange(f *testing.F) {
 	f.Add(int64(8000), int64(32<<30), int64(1000), int64(4000), 0.5, 0.1)
 	f.Add(int64(0), int64(0), int64(0), int64(0), math.NaN(), math.Inf(1))
 	f.Add(int64(-1), int64(math.MaxInt64), int64(math.MaxInt64), int64(math.MaxInt64), -1.0, -1.0)
@@ -130,7 +129,8 @@ func FuzzScoresAreInRange(f *testing.F) {
 		}
 		node := load.Node{CPU: load.Utilization{Mean: mean, StdDev: deviation}, HasCPU: true, Memory: load.Utilization{Mean: deviation, StdDev: mean}, HasMemory: true}
 		measured := map[string]load.Node{"odd": node, "empty": node, "plain": node}
-		for _, name := range Names {
+		for _, plugin := range All {
+			name := plugin.Name
 			scores, err := schedtest.Run(t, withLoad(measured, 0), schedtest.Plugin{Name: name}, cluster, pod("p", ""))
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)

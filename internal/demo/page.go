@@ -124,7 +124,7 @@ func viewNode(node *v1.Node, pods []*v1.Pod, measured load.Node) page.LiveNode {
 		var sum noderes.Sum
 		for _, pod := range pods {
 			amounts := noderes.NewPod(pod)
-			sum.Add(amounts.Of(r))
+			sum.Add(amounts.Get(r))
 		}
 		allocatable := r.Allocatable(info)
 		limit := sum.Limit + sum.PartialLimit

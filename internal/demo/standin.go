@@ -222,7 +222,7 @@ func inPool(spec *v1.PodSpec) bool {
 // taken returns what a pod takes of a node.
 func taken(pod *v1.Pod) room {
 	p := noderes.NewPod(pod)
-	return room{p.Of(noderes.CPU).Request, p.Of(noderes.Memory).Request, 1}
+	return room{p.Get(noderes.CPU).Request, p.Get(noderes.Memory).Request, 1}
 }
 
 // roomOf returns what a node has.

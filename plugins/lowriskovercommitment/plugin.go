@@ -1,14 +1,12 @@
-// Package lowriskovercommitment scores nodes by how little they risk: how much
-// of what limits promise beyond requests the node could not deliver, and how
-// probable its measured load makes it that pods use more than they requested.
-// Both are worked out for CPU and for memory as package internal/algo/risk
-// says; the riskier resource decides:
+// Package lowriskovercommitment scores nodes by their risk of overcommitment: the fraction of the
+// limits beyond the requests that the node could not provide (limit risk), and the probability, given
+// its measured load, that pods use more than they request (load risk). Both are computed for CPU and
+// for memory by package internal/algo/risk; the riskier resource decides:
 //
 //	risk  = w x limit risk + (1 - w) x load risk
 //	score = round(100 x (1 - risk))
 //
-// The score needs no normalising. Of a node without fresh load only the limit
-// risk counts.
+// Scores are not normalized. For a node without fresh load the risk is the limit risk.
 package lowriskovercommitment
 
 import (
@@ -21,136 +19,136 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/risk"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/nodemetrics"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shared"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
-// Name of the plugin in the scheduler's configuration.
+// Name is the name of the plugin in the scheduler configuration.
 const Name = "LowRiskOverCommitment"
 
-// cycleKey is where the load that a cycle reckons with stands in its state.
+// cycleKey is the key of the plugin's data in the cycle state.
 const cycleKey fwk.StateKey = "plimsoll.dev/" + Name
 
-// Plugin scores nodes. It does not change once made.
-type Plugin struct {
-	window      float64
-	cpu, memory judged
+// plugin implements the score plugin. It is immutable.
+type plugin struct {
+	cpu, memory resourceConfig
 	countRecent bool
 	load        *load.Store
-	cache       *noderes.Cache
+	sums        *noderes.Cache
+	results     noderes.Slot[nodeResult]
 	nodes       fwk.SharedLister
 }
 
-// judged is a resource, how much its limits count against its load, and what
-// of it an idle node may use.
-type judged struct {
+// resourceConfig configures the evaluation of one resource.
+type resourceConfig struct {
 	noderes.Resource
-	limitWeight, idle float64
+	model       risk.Model
+	newResource func(allocatable, machine float64) risk.Resource
+	utilization func(load.Node) (load.Utilization, bool)
 }
 
-// measured returns the load of the resource on a node, and whether it can be
-// reckoned with.
-func (j *judged) measured(snapshot *load.Snapshot, node fwk.NodeInfo) (load.Utilization, bool) {
+// measured returns the load of the resource on a node, and whether it is known and valid.
+func (r *resourceConfig) measured(snapshot *load.Snapshot, node fwk.NodeInfo) (load.Utilization, bool) {
 	all, _ := snapshot.Node(node.Node().Name)
-	utilization, known := all.CPU, all.HasCPU
-	if j.Resource == noderes.Memory {
-		utilization, known = all.Memory, all.HasMemory
-	}
+	utilization, known := r.utilization(all)
 	return utilization, known && utilization.Valid()
 }
 
 var (
-	_ fwk.PreScorePlugin = &Plugin{}
-	_ fwk.ScorePlugin    = &Plugin{}
-	_ fwk.SignPlugin     = &Plugin{}
+	_ fwk.PreScorePlugin        = &plugin{}
+	_ fwk.ScorePlugin           = &plugin{}
+	_ fwk.SignPlugin            = &plugin{}
+	_ nodemetrics.RiskEvaluator = &plugin{}
 )
 
-// New returns the plugin with these arguments, a
-// *config.LowRiskOverCommitmentArgs or nil for the defaults. Until ctx ends it
-// reads load from the source that the arguments name.
+// New returns the plugin. obj is a *config.LowRiskOverCommitmentArgs, or nil for the defaults. Until
+// ctx is done, the plugin reads load from the source that the arguments configure.
 func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-	return NewShared(noderes.NewCache(), NewStores())(ctx, obj, handle)
-}
-
-// NewShared returns a constructor of plugins that share a cache of sums with
-// other plugins of the same scheduler, and the reading of load with each other.
-func NewShared(cache *noderes.Cache, stores *Stores) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
-	return func(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-		args, err := config.Arguments[config.LowRiskOverCommitmentArgs](obj)
-		if err != nil {
-			return nil, fmt.Errorf("args of %s: %w", Name, err)
-		}
-		store, err := stores.get(ctx, args, handle)
-		if err != nil {
-			return nil, fmt.Errorf("args of %s: %w", Name, err)
-		}
-		return &Plugin{
-			window: float64(*args.SmoothingWindowSize),
-			cpu:    judged{noderes.CPU, args.LimitWeight(v1.ResourceCPU), risk.IdleCPU},
-			memory: judged{noderes.Memory, args.LimitWeight(v1.ResourceMemory), risk.IdleMemory},
-			load:   store,
-
-			countRecent: *args.CountRecentPods,
-
-			cache: cache,
-			nodes: handle.SnapshotSharedLister(),
-		}, nil
+	args, err := config.Arguments[config.LowRiskOverCommitmentArgs](obj)
+	if err != nil {
+		return nil, fmt.Errorf("args of %s: %w", Name, err)
 	}
+	state := shared.Of(handle)
+	store, err := state.LoadStore(ctx, shared.LoadConfigOf(args), handle)
+	if err != nil {
+		return nil, fmt.Errorf("args of %s: %w", Name, err)
+	}
+	model := func(name v1.ResourceName) risk.Model {
+		return risk.Model{Window: float64(*args.SmoothingWindowSize), LimitWeight: args.LimitWeight(name)}
+	}
+	return &plugin{
+		cpu: resourceConfig{
+			noderes.CPU, model(v1.ResourceCPU), risk.NewCPU,
+			func(n load.Node) (load.Utilization, bool) { return n.CPU, n.HasCPU },
+		},
+		memory: resourceConfig{
+			noderes.Memory, model(v1.ResourceMemory), risk.NewMemory,
+			func(n load.Node) (load.Utilization, bool) { return n.Memory, n.HasMemory },
+		},
+		countRecent: *args.CountRecentPods,
+		load:        store,
+		sums:        state.Sums,
+		results:     noderes.NewSlot[nodeResult](state.Sums),
+		nodes:       handle.SnapshotSharedLister(),
+	}, nil
 }
 
 // Name returns the name of the plugin.
-func (pl *Plugin) Name() string { return Name }
+func (pl *plugin) Name() string { return Name }
 
-// SignPod adds requests and limits to a pod's signature.
-func (pl *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
+// SignPod adds requests and limits to the signature of a pod.
+func (pl *plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
 	return noderes.Sign(pod), nil
 }
 
-// PreScore reads the pending pod's requests and limits, and settles which load
-// all nodes of this cycle are judged by.
-func (pl *Plugin) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) *fwk.Status {
-	pl.begin(state, pod)
+// PreScore computes the requests and limits of the pending pod, and selects the reading of load that
+// the cycle uses for all nodes.
+func (pl *plugin) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) *fwk.Status {
+	pl.cycleData(state, pod)
 	return nil
 }
 
 // Score returns the score of a node.
-func (pl *Plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
-	c := pl.begin(state, pod)
-	sums := pl.cache.Sums(node, pl.nodes, c.pending.InGroup)
-	m := pl.remember(node, sums, c.load)
-	cpu := pl.risk(&m.cpu, &pl.cpu, node, c)
-	memory := pl.risk(&m.memory, &pl.memory, node, c)
-	return risk.Score(max(cpu, memory)), nil
+func (pl *plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
+	c := pl.cycleData(state, pod)
+	sums := pl.sums.Sums(node, pl.nodes, c.pending.InGroup)
+	result := pl.results.Get(sums)
+	if result == nil || result.load != c.load || result.node != node.Node() {
+		result = pl.evaluate(node, sums, c.load)
+		pl.results.Set(sums, result)
+	}
+	return risk.Score(pl.risk(result, node, c)), nil
 }
 
-// Risk returns the risk of a node as it is, without a further pod, in [0, 1].
-func (pl *Plugin) Risk(node fwk.NodeInfo, sums *noderes.Sums) float64 {
-	c := &cycle{pending: &noderes.Pending{}, load: pl.load.Fresh()}
-	m := pl.remember(node, sums, c.load)
-	return max(pl.risk(&m.cpu, &pl.cpu, node, c), pl.risk(&m.memory, &pl.memory, node, c))
+// Risk returns the risk of a node without a further pod, in [0, 1].
+func (pl *plugin) Risk(node fwk.NodeInfo, sums *noderes.Sums) float64 {
+	c := &cycleData{pending: &noderes.Pending{}, load: pl.load.Fresh()}
+	return pl.risk(pl.evaluate(node, sums, c.load), node, c)
 }
 
-// ScoreExtensions returns nil: scores are not normalised.
-func (pl *Plugin) ScoreExtensions() fwk.ScoreExtensions { return nil }
+// ScoreExtensions returns nil: scores are not normalized.
+func (pl *plugin) ScoreExtensions() fwk.ScoreExtensions { return nil }
 
-// cycle is what one scheduling cycle reckons with.
-type cycle struct {
+// cycleData is the data of one scheduling cycle.
+type cycleData struct {
 	pending *noderes.Pending
 	load    *load.Snapshot
 }
 
-// Clone returns the same state, which does not change.
-func (c *cycle) Clone() fwk.StateData { return c }
+// Clone returns the same data, which is immutable.
+func (c *cycleData) Clone() fwk.StateData { return c }
 
-// begin returns the cycle's state, worked out by the first who asks: PreScore,
-// or Score where the profile enables the plugin for score alone.
-func (pl *Plugin) begin(state fwk.CycleState, pod *v1.Pod) *cycle {
+// cycleData returns the data of the cycle. The first caller computes it: PreScore, or Score if the
+// profile enables the plugin for score only.
+func (pl *plugin) cycleData(state fwk.CycleState, pod *v1.Pod) *cycleData {
 	if data, err := state.Read(cycleKey); err == nil {
-		if c, ok := data.(*cycle); ok {
+		if c, ok := data.(*cycleData); ok {
 			return c
 		}
 	}
-	c := &cycle{pending: pl.cache.Pending(state, pod, pl.nodes), load: pl.load.Fresh()}
+	c := &cycleData{pending: pl.sums.Pending(state, pod, pl.nodes), load: pl.load.Fresh()}
 	state.Write(cycleKey, c)
 	return c
 }

@@ -9,48 +9,45 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
-// amounts are of the two resources that load is measured of: millicores and
-// bytes.
+// amounts are amounts of the two measured resources, in millicores and bytes.
 type amounts struct{ cpu, memory float64 }
 
-// unmeasured returns what the pods of a node that came too late for a reading
-// will use beside it: their requests, or what kube-scheduler takes a container
-// to use that requests nothing. Load is an average of the past. Of a pod that
-// came in the middle of the reading's window it has a part; the rest is added.
+// unmeasured returns the expected use of pods that a reading of load does not include: their requests,
+// or kube-scheduler's default for containers without requests. Load is an average over a window; of a
+// pod that arrived during the window, the missing fraction is added.
 func unmeasured(node fwk.NodeInfo, reading load.Reading) amounts {
 	var sum amounts
 	for _, info := range node.GetPods() {
-		share := missing(info.GetPod(), reading.Time, reading.Window)
-		if share == 0 {
+		fraction := missingFraction(info.GetPod(), reading.Time, reading.Window)
+		if fraction == 0 {
 			continue
 		}
 		pod := info.CalculateResource()
-		sum.cpu += share * float64(pod.Non0CPU)
-		sum.memory += share * float64(pod.Non0Mem)
+		sum.cpu += fraction * float64(pod.Non0CPU)
+		sum.memory += fraction * float64(pod.Non0Mem)
 	}
 	return sum
 }
 
-// missing returns the part of the window that ended at an instant in which the
-// pod was not on its node, in [0, 1].
-func missing(pod *v1.Pod, end time.Time, window time.Duration) float64 {
-	came, known := arrival(pod)
+// missingFraction returns the fraction of a window, given by its end and its length, during which the
+// pod was not yet on its node, in [0, 1].
+func missingFraction(pod *v1.Pod, end time.Time, window time.Duration) float64 {
+	arrival, known := arrivalTime(pod)
 	switch {
 	case !known:
 		return 0
-	case came.IsZero(), !came.Before(end.Truncate(time.Second)): // API times are whole seconds
+	case arrival.IsZero(), !arrival.Before(end.Truncate(time.Second)): // API times are whole seconds
 		return 1
 	case window <= 0:
 		return 0
 	}
-	return min(max(1-end.Sub(came).Seconds()/window.Seconds(), 0), 1)
+	return min(max(1-end.Sub(arrival).Seconds()/window.Seconds(), 0), 1)
 }
 
-// arrival returns when a pod came to its node: zero for one that the scheduler
-// has just placed, of which the API server knows nothing yet. It is unknown of
-// pods that never were pending in a cluster, such as those of a hand-written
-// manifest.
-func arrival(pod *v1.Pod) (at time.Time, known bool) {
+// arrivalTime returns the time at which a pod was bound to its node. It is zero for a pod that the
+// scheduler has assumed and not yet bound. It is unknown for pods that were never pending, such as
+// those of a hand-written manifest.
+func arrivalTime(pod *v1.Pod) (arrival time.Time, known bool) {
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == v1.PodScheduled && c.Status == v1.ConditionTrue {
 			return c.LastTransitionTime.Time, !c.LastTransitionTime.IsZero()

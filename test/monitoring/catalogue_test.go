@@ -53,7 +53,7 @@ var sections = []section{
 			t.Fatal(err)
 		}
 		c := &nodemetrics.Collector{}
-		c.Watch(t.Context(), is, v1.DefaultSchedulerName, safe{})
+		c.Watch(t.Context(), is, v1.DefaultSchedulerName, noRisk{})
 		return []prometheus.Collector{c}
 	}},
 	{"load", func(t *testing.T) []prometheus.Collector {
@@ -72,10 +72,10 @@ var sections = []section{
 	{"agent", registered(func(r prometheus.Registerer) { agent.New(agent.Options{Hub: &agent.Hub{}}, nil, r) })},
 }
 
-// safe judges every node to be safe.
-type safe struct{}
+// noRisk evaluates every node to risk 0.
+type noRisk struct{}
 
-func (safe) Risk(fwk.NodeInfo, *noderes.Sums) float64 { return 0 }
+func (noRisk) Risk(fwk.NodeInfo, *noderes.Sums) float64 { return 0 }
 
 // recorder keeps what is registered.
 type recorder struct{ collectors []prometheus.Collector }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shared"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
 	"github.com/plimsoll-k8s/plimsoll/plugins/lowriskovercommitment"
 )
@@ -54,7 +55,7 @@ func (s *Scheduler) LoadSource() (metricprovider.Config, error) {
 		}
 		for _, plugin := range profile.PluginConfig {
 			if args, ok := plugin.Args.(*config.LowRiskOverCommitmentArgs); ok {
-				if source, ok := lowriskovercommitment.SourceConfig(args); ok {
+				if source, ok := shared.LoadConfigOf(args).Source(); ok {
 					return source, nil
 				}
 			}

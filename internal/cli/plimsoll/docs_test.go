@@ -10,12 +10,12 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shared"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/cluster"
 	"github.com/plimsoll-k8s/plimsoll/load/metricsserver"
 	"github.com/plimsoll-k8s/plimsoll/load/prometheus"
 	"github.com/plimsoll-k8s/plimsoll/load/provider"
-	"github.com/plimsoll-k8s/plimsoll/plugins/lowriskovercommitment"
 )
 
 var update = flag.Bool("update", false, "write what the commands in the documentation print into it")
@@ -115,7 +115,7 @@ func TestDocumentedConfigurations(t *testing.T) {
 			if !ok {
 				continue
 			}
-			chosen, any := lowriskovercommitment.SourceConfig(args)
+			chosen, any := shared.LoadConfigOf(args).Source()
 			if _, err := provider.New(chosen, access); !any || err != nil {
 				t.Errorf("%v in\n%s", err, block)
 			}

@@ -157,7 +157,7 @@ func podOf(pod *v1.Pod) (out clusterscore.Pod) {
 	out.Node = pod.Spec.NodeName
 	amounts := noderes.NewPod(pod)
 	for i, r := range []noderes.Resource{clusterscore.CPU: noderes.CPU, clusterscore.Memory: noderes.Memory} {
-		amount := amounts.Of(r)
+		amount := amounts.Get(r)
 		out.Requests[i], out.Limits[i], out.Unbounded[i] = amount.Request, amount.Limit, amount.Unbounded
 	}
 	return out

@@ -1,11 +1,12 @@
-// Package command is the complete kube-scheduler (every in-tree plugin,
-// flag, metric and health check) with Plimsoll's plugins registered.
+// Package command is the complete kube-scheduler, with all in-tree plugins, flags, metrics and health
+// checks, and Plimsoll's plugins registered.
 package command
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apiserver/pkg/server"
@@ -22,33 +23,31 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/plugins"
 )
 
-// StartError is what keeps the scheduler from starting: flags, configuration,
-// or an address that cannot be listened on.
+// StartError is an error that prevents the scheduler from starting: an invalid flag or configuration,
+// or an address that is in use.
 type StartError struct{ err error }
 
+// Error returns the message of the cause.
 func (e *StartError) Error() string { return e.err.Error() }
 
-// Unwrap returns the reason.
+// Unwrap returns the cause.
 func (e *StartError) Unwrap() error { return e.err }
 
-// NewCommand returns the scheduler as a command of that name.
+// NewCommand returns the scheduler as a command with a name.
 func NewCommand(name string) *cobra.Command {
 	opts := options.NewOptions()
 	cmd := &cobra.Command{
 		Use:   name,
 		Short: "kube-scheduler with Plimsoll's plugins",
-		Long: `The complete Kubernetes scheduler with three more Score plugins, to be enabled in
-the profiles of its configuration:
+		Long: `The complete Kubernetes scheduler with additional Score plugins. Enable them in the
+profiles of the scheduler configuration:
 
-  NodeResourcesAllocatable  by how much a node has: fill small nodes first, or gather on large ones
-  NodeResourcesLimits       by what limits leave free: oversubscribe evenly and as little as can be
-  LowRiskOverCommitment     by the risk that limits and measured load make out
-
+` + pluginList() + `
 Configuration files of versions v1beta2 and v1beta3 are read as v1.`,
-		Example: `  # As a second scheduler beside the cluster's own; pods choose it by spec.schedulerName.
+		Example: `  # Run a second scheduler; pods select it with spec.schedulerName.
   ` + name + ` --config=scheduler.yaml --leader-elect-resource-name=` + name + `
 
-  # What the configuration comes to, with all defaults.
+  # Print the effective configuration with all defaults.
   ` + name + ` --config=scheduler.yaml --write-config-to=/dev/stdout`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if err := cobra.NoArgs(cmd, args); err != nil {
@@ -75,34 +74,42 @@ Configuration files of versions v1beta2 and v1beta3 are read as v1.`,
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		return &StartError{fmt.Errorf("%w (see %s --help)", err, name)}
 	})
-	sets := *opts.Flags
-	for _, set := range sets.FlagSets {
+	flagSets := *opts.Flags
+	for _, set := range flagSets.FlagSets {
 		cmd.Flags().AddFlagSet(set)
 	}
 	version.AddFlag(cmd)
 	columns, _, _ := term.TerminalSize(cmd.OutOrStdout())
-	setHelp(cmd, sets, columns)
+	setHelp(cmd, flagSets, columns)
 	return cmd
 }
 
-// setHelp prints flags by section, after the description and the examples.
-func setHelp(cmd *cobra.Command, sets cliflag.NamedFlagSets, columns int) {
+// pluginList returns one line of help per plugin.
+func pluginList() string {
+	var b strings.Builder
+	for _, plugin := range plugins.All {
+		fmt.Fprintf(&b, "  %-24s  %s\n", plugin.Name, plugin.Description)
+	}
+	return b.String()
+}
+
+// setHelp makes the help print flags by section, after the description and the examples.
+func setHelp(cmd *cobra.Command, flagSets cliflag.NamedFlagSets, columns int) {
 	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		out := cmd.OutOrStdout()
 		fmt.Fprintf(out, "%s\n\nUsage:\n  %s [flags]\n\nExamples:\n%s\n", cmd.Long, cmd.Use, cmd.Example)
-		cliflag.PrintSections(out, sets, columns)
+		cliflag.PrintSections(out, flagSets, columns)
 	})
 }
 
-// Run runs the scheduler until ctx ends. What keeps it from starting is
-// returned as a *StartError, with nothing left running. started, if given, is
-// called with the scheduler when it is set up.
+// Run runs the scheduler until ctx is done. If the scheduler cannot start, it returns a *StartError
+// and leaves nothing running. started, if not nil, is called with the scheduler after its setup.
 func Run(ctx context.Context, opts *options.Options, started func(*scheduler.Scheduler)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if opts.ConfigFile != "" {
-		// It is read again below. Here every error is told with the name of the
-		// file, before anything is started.
+		// app.Setup reads the file again. Load reports every error with the name of the file, before
+		// anything is started.
 		cfg, err := config.Load(opts.ConfigFile)
 		if err != nil {
 			return &StartError{err}
@@ -120,13 +127,13 @@ func Run(ctx context.Context, opts *options.Options, started func(*scheduler.Sch
 	}
 	err = app.Run(ctx, completed, sched)
 	if ctx.Err() != nil {
-		return nil // asked to end; the scheduler calls every end an error
+		return nil // a requested shutdown; app.Run returns an error even then
 	}
 	return err
 }
 
-// ExitCode returns the exit code for an error of the command: 2 for what keeps
-// it from starting, 1 for what ended it later.
+// ExitCode returns the exit code for an error of the command: 2 if the scheduler could not start, 1
+// if it failed later.
 func ExitCode(err error) int {
 	var start *StartError
 	switch {

@@ -1,12 +1,10 @@
-// Package nodemetrics shows how deep the nodes of a scheduler's cluster are
-// loaded, as Prometheus metrics: by limits, and by risk. They are distributions
-// over the nodes, with no series per node or pod, so that a cluster of 5,000
-// nodes has as many series as one of 5.
+// Package nodemetrics exposes the limit ratio and the risk of a cluster's nodes as Prometheus
+// metrics. The metrics are distributions over the nodes, without series per node or pod, so their
+// number does not depend on the size of the cluster.
 //
-// The figures are worked out on each scrape from the scheduler's informers, and
-// not from the sums that its plugins keep: those are of the last pod that a node
-// was scored for, and a full node is scored for none. Scoring knows nothing of
-// this package.
+// The values are computed on each scrape from the scheduler's informers. The sums that the plugins
+// cache are not used: they are only current for nodes that were scored recently, and full nodes are
+// not scored.
 package nodemetrics
 
 import (
@@ -29,12 +27,12 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 )
 
-// Judge says how risky a node is, in [0, 1], as it is.
-type Judge interface {
+// RiskEvaluator returns the risk of a node without a further pod, in [0, 1].
+type RiskEvaluator interface {
 	Risk(node fwk.NodeInfo, sums *noderes.Sums) float64
 }
 
-// limitBuckets are multiples of what a node has; riskBuckets are risks.
+// limitBuckets are multiples of the allocatable amount; riskBuckets are risks.
 var (
 	limitBuckets = []float64{0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 2.5, 3, 4, 6, 8}
 	riskBuckets  = []float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1}
@@ -42,52 +40,55 @@ var (
 
 var (
 	limitRatio = prometheus.NewDesc("plimsoll_scheduler_node_limit_ratio",
-		"[ALPHA] Nodes by the limits of their pods over what is allocatable, now. A pod counts with the limits it declares, and no less than it requests. The count is that of the nodes; it does not grow with time.",
+		"[ALPHA] Current distribution of the nodes by the sum of their pods' limits, as a multiple of the allocatable amount. "+
+			"The limit of a pod counts as at least its request. The count is the number of nodes and does not increase over time.",
 		[]string{"resource"}, nil)
 	unbounded = prometheus.NewDesc("plimsoll_scheduler_nodes_unbounded",
-		"[ALPHA] Nodes with a pod that has no limit, which may use all there is.", []string{"resource"}, nil)
+		"[ALPHA] Number of nodes with at least one pod without a limit.", []string{"resource"}, nil)
 	riskRatio = prometheus.NewDesc("plimsoll_scheduler_node_risk_ratio",
-		"[ALPHA] Nodes by the risk that LowRiskOverCommitment of a profile sees in them, now and without a further pod, from 0 to 1. The count is that of the nodes; it does not grow with time.",
+		"[ALPHA] Current distribution of the nodes by their risk according to the LowRiskOverCommitment plugin of a profile, from 0 to 1. "+
+			"The count is the number of nodes and does not increase over time.",
 		[]string{"profile"}, nil)
 )
 
-// Collector has the metrics of one cluster, that of the scheduler which was
-// watched last. The zero value is good.
+// Collector exposes the metrics of one cluster: that of the scheduler which was watched last. The
+// zero value is ready to use.
 type Collector struct {
 	mu      sync.Mutex
 	watched *cluster
 }
 
-// cluster is what a scheduler knows of its nodes, and those who judge them.
+// cluster holds the informers of a scheduler and the evaluators of its profiles.
 type cluster struct {
 	factory informers.SharedInformerFactory
 	nodes   corev1listers.NodeLister
 	pods    corev1listers.PodLister
-	judges  map[string]Judge
-	// counted are the nodes as they were at the last scrape, by name; names are
-	// in order, so that sums of the same figures are the same.
-	counted map[string]*counted
-	names   []string
+	// evaluators by profile.
+	evaluators map[string]RiskEvaluator
+	// states are the nodes at the last scrape, by name. names are sorted, so that sums of the same
+	// values are identical.
+	states map[string]*nodeState
+	names  []string
 }
 
-// counted is a node, the pods that were on it, and their sums.
-type counted struct {
+// nodeState is a node with its pods and their sums.
+type nodeState struct {
 	node *v1.Node
 	pods map[types.UID]*v1.Pod
 	info fwk.NodeInfo
 	sums *noderes.Sums
 }
 
-// Watch shows the nodes of a scheduler's informers until ctx ends, in place of
-// those shown before. It may be called for each of its plugins; where there is a
-// judge, its risks are shown as those of a profile.
-func (c *Collector) Watch(ctx context.Context, factory informers.SharedInformerFactory, profile string, judge Judge) {
+// Watch exposes the nodes of a scheduler's informers until ctx is done, in place of those of a
+// previous scheduler. It may be called for each plugin of the scheduler. If evaluator is not nil, the
+// risks that it returns are exposed for the profile.
+func (c *Collector) Watch(ctx context.Context, factory informers.SharedInformerFactory, profile string, evaluator RiskEvaluator) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.watched == nil || c.watched.factory != factory {
 		watched := &cluster{
 			factory: factory, nodes: factory.Core().V1().Nodes().Lister(), pods: factory.Core().V1().Pods().Lister(),
-			judges: map[string]Judge{}, counted: map[string]*counted{},
+			evaluators: map[string]RiskEvaluator{}, states: map[string]*nodeState{},
 		}
 		c.watched = watched
 		context.AfterFunc(ctx, func() {
@@ -98,8 +99,8 @@ func (c *Collector) Watch(ctx context.Context, factory informers.SharedInformerF
 			}
 		})
 	}
-	if judge != nil {
-		c.watched.judges[profile] = judge
+	if evaluator != nil {
+		c.watched.evaluators[profile] = evaluator
 	}
 }
 
@@ -117,39 +118,39 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	if c.watched == nil {
 		return
 	}
-	if err := c.watched.count(); err != nil {
-		klog.ErrorS(err, "Counting nodes for the metrics") // informers answer from memory
+	if err := c.watched.update(); err != nil {
+		klog.ErrorS(err, "Could not list nodes and pods for the metrics") // informers read from memory
 		return
 	}
 	for _, resource := range []noderes.Resource{noderes.CPU, noderes.Memory} {
-		limits, without := histogram{bounds: limitBuckets}, 0.0
+		limits, unboundedNodes := histogram{bounds: limitBuckets}, 0.0
 		for _, name := range c.watched.names {
-			node := c.watched.counted[name]
-			sum, allocatable := node.sums.Of(resource), resource.Allocatable(node.info)
+			node := c.watched.states[name]
+			sum, allocatable := node.sums.Get(resource), resource.Allocatable(node.info)
 			if allocatable > 0 {
 				limits.add(float64(sum.FlooredLimit) / float64(allocatable))
 			}
 			if sum.Unbounded > 0 {
-				without++
+				unboundedNodes++
 			}
 		}
 		name := string(resource.Name())
 		out <- limits.metric(limitRatio, name)
-		out <- prometheus.MustNewConstMetric(unbounded, prometheus.GaugeValue, without, name)
+		out <- prometheus.MustNewConstMetric(unbounded, prometheus.GaugeValue, unboundedNodes, name)
 	}
-	for profile, judge := range c.watched.judges {
+	for profile, evaluator := range c.watched.evaluators {
 		risks := histogram{bounds: riskBuckets}
 		for _, name := range c.watched.names {
-			node := c.watched.counted[name]
-			risks.add(judge.Risk(node.info, node.sums))
+			node := c.watched.states[name]
+			risks.add(evaluator.Risk(node.info, node.sums))
 		}
 		out <- risks.metric(riskRatio, profile)
 	}
 }
 
-// count brings the nodes up to date. Only those on which something has changed
-// since the last scrape are added up.
-func (c *cluster) count() error {
+// update lists the nodes and pods. Sums are only computed for nodes that changed since the last
+// scrape.
+func (c *cluster) update() error {
 	nodes, err := c.nodes.List(labels.Everything())
 	if err != nil {
 		return err
@@ -164,36 +165,36 @@ func (c *cluster) count() error {
 			byNode[pod.Spec.NodeName] = append(byNode[pod.Spec.NodeName], pod)
 		}
 	}
-	now := make(map[string]*counted, len(nodes))
+	states := make(map[string]*nodeState, len(nodes))
 	for _, node := range nodes {
-		before, pods := c.counted[node.Name], byNode[node.Name]
-		if before == nil || !before.describes(node, pods) {
-			before = newCounted(node, pods)
+		state, pods := c.states[node.Name], byNode[node.Name]
+		if state == nil || !state.isCurrent(node, pods) {
+			state = newNodeState(node, pods)
 		}
-		now[node.Name] = before
+		states[node.Name] = state
 	}
-	c.counted, c.names = now, slices.Sorted(maps.Keys(now))
+	c.states, c.names = states, slices.Sorted(maps.Keys(states))
 	return nil
 }
 
-func newCounted(node *v1.Node, pods []*v1.Pod) *counted {
+func newNodeState(node *v1.Node, pods []*v1.Pod) *nodeState {
 	info := framework.NewNodeInfo(pods...)
 	info.SetNode(node)
-	c := &counted{node: node, pods: make(map[types.UID]*v1.Pod, len(pods)), info: info, sums: noderes.SumsOf(info)}
+	s := &nodeState{node: node, pods: make(map[types.UID]*v1.Pod, len(pods)), info: info, sums: noderes.NewSums(info)}
 	for _, pod := range pods {
-		c.pods[pod.UID] = pod
+		s.pods[pod.UID] = pod
 	}
-	return c
+	return s
 }
 
-// describes reports whether node and pods are the objects that were counted.
-// Informers replace objects that change.
-func (c *counted) describes(node *v1.Node, pods []*v1.Pod) bool {
-	return c.node == node && len(c.pods) == len(pods) &&
-		!slices.ContainsFunc(pods, func(pod *v1.Pod) bool { return c.pods[pod.UID] != pod })
+// isCurrent reports whether node and pods are the same objects. Informers replace an object when it
+// changes.
+func (s *nodeState) isCurrent(node *v1.Node, pods []*v1.Pod) bool {
+	return s.node == node && len(s.pods) == len(pods) &&
+		!slices.ContainsFunc(pods, func(pod *v1.Pod) bool { return s.pods[pod.UID] != pod })
 }
 
-// histogram counts values that are no greater than each bound.
+// histogram counts the values up to each bound.
 type histogram struct {
 	bounds []float64
 	counts map[float64]uint64

@@ -84,7 +84,7 @@ func TestCollect(t *testing.T) {
 		}
 	}
 	gauges := func(cpu, memory int) string {
-		return fmt.Sprintf("# HELP plimsoll_scheduler_nodes_unbounded [ALPHA] Nodes with a pod that has no limit, which may use all there is.\n# TYPE plimsoll_scheduler_nodes_unbounded gauge\nplimsoll_scheduler_nodes_unbounded{resource=\"cpu\"} %d\nplimsoll_scheduler_nodes_unbounded{resource=\"memory\"} %d\n", cpu, memory)
+		return fmt.Sprintf("# HELP plimsoll_scheduler_nodes_unbounded [ALPHA] Number of nodes with at least one pod without a limit.\n# TYPE plimsoll_scheduler_nodes_unbounded gauge\nplimsoll_scheduler_nodes_unbounded{resource=\"cpu\"} %d\nplimsoll_scheduler_nodes_unbounded{resource=\"memory\"} %d\n", cpu, memory)
 	}
 	// No pod declares memory: all may use any amount, on a and on b.
 	expect("unbounded", "plimsoll_scheduler_nodes_unbounded", gauges(1, 2))

@@ -8,90 +8,89 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// Cache keeps the sums of every node of one scheduler, so that a plugin reads
-// them in constant time however many pods a node has. All plugins of a
-// scheduler may share one; it is safe for concurrent use. Reading takes no lock
-// and allocates nothing; what has changed on a node is added up by the first
-// who asks.
+// Cache keeps the sums of every node of one scheduler, so that a plugin reads them in constant time
+// whatever the number of pods. All plugins of a scheduler may share one. It is safe for concurrent
+// use: reading takes no lock and allocates nothing; the sums of a changed node are computed by its
+// first reader.
 //
-// Sums come from the NodeInfo at hand and never from an informer: an informer
-// leads or lags the pods that the scheduler has assumed.
+// Sums are computed from the NodeInfo passed by the caller and never from an informer, which may be
+// ahead of or behind the pods that the scheduler has assumed.
 type Cache struct {
-	// slots has one entry per node. The map is replaced, never changed.
-	slots atomic.Pointer[map[string]*atomic.Pointer[Sums]]
-	// replacing serialises those who replace the map.
+	// nodes has one entry per node. The map is replaced, never changed.
+	nodes atomic.Pointer[map[string]*atomic.Pointer[Sums]]
+	// replacing serializes the replacement of the map.
 	replacing sync.Mutex
+	// slotCount is the number of reserved slots.
+	slotCount atomic.Int32
 }
 
 // NewCache returns an empty cache.
 func NewCache() *Cache {
 	c := &Cache{}
-	c.slots.Store(&map[string]*atomic.Pointer[Sums]{})
+	c.nodes.Store(&map[string]*atomic.Pointer[Sums]{})
 	return c
 }
 
-// Sums returns the sums over the pods of the node. all is the snapshot that
-// the node is from; the cache learns from it which nodes there are. inGroup
-// says that the scheduler is trying out a group of pods.
+// Sums returns the sums over the pods of a node. all is the snapshot that contains the node; nodes
+// that are new in it are added to the cache. inGroup is set while the scheduler evaluates a group of
+// pods.
 func (c *Cache) Sums(node fwk.NodeInfo, all fwk.SharedLister, inGroup bool) *Sums {
-	slot, ok := (*c.slots.Load())[node.Node().Name]
+	entry, ok := (*c.nodes.Load())[node.Node().Name]
 	if !ok {
-		slot = c.addNodes(node, all)
+		entry = c.addNodes(node, all)
 	}
-	sums := slot.Load()
-	if sums != nil && sums.describes(node) {
+	sums := entry.Load()
+	if sums != nil && sums.isCurrent(node) {
 		return sums
 	}
-	sums = newSums(node, sums, inGroup)
-	slot.Store(sums)
+	sums = newSums(node, sums, inGroup, int(c.slotCount.Load()))
+	entry.Store(sums)
 	return sums
 }
 
-// forget drops the sums of nodes that are gone, if there are any. It costs
-// next to nothing where there are none.
-func (c *Cache) forget(all fwk.SharedLister) {
+// dropDeletedNodes drops the sums of nodes that are missing from the snapshot. If no node is missing,
+// it costs a comparison.
+func (c *Cache) dropDeletedNodes(all fwk.SharedLister) {
 	nodes, err := all.NodeInfos().List()
-	if err != nil || len(nodes) >= len(*c.slots.Load()) {
+	if err != nil || len(nodes) >= len(*c.nodes.Load()) {
 		return
 	}
 	c.replace(nodes)
 }
 
-// addNodes makes room for all nodes of the snapshot at once, so that a start
-// with n nodes does not cost n copies of the map.
+// addNodes adds all nodes of the snapshot at once, so that starting with n nodes does not copy the
+// map n times. It returns the entry of the node.
 func (c *Cache) addNodes(node fwk.NodeInfo, all fwk.SharedLister) *atomic.Pointer[Sums] {
 	nodes, err := all.NodeInfos().List()
 	if err != nil {
-		nodes = nil // there is still the node at hand
+		nodes = nil // add only the given node
 	}
-	slots := c.replace(append(slices.Clip(nodes), node))
-	return slots[node.Node().Name]
+	entries := c.replace(append(slices.Clip(nodes), node))
+	return entries[node.Node().Name]
 }
 
-// replace puts a map in place that has just these nodes, keeping what is
-// known of them.
+// replace replaces the map by one with exactly these nodes. Existing entries are kept.
 func (c *Cache) replace(nodes []fwk.NodeInfo) map[string]*atomic.Pointer[Sums] {
 	c.replacing.Lock()
 	defer c.replacing.Unlock()
-	old := *c.slots.Load()
-	slots := make(map[string]*atomic.Pointer[Sums], len(nodes))
-	// New slots stand side by side: those of 5,000 nodes stay in a processor's
-	// cache, where they would not if each were alone.
+	old := *c.nodes.Load()
+	entries := make(map[string]*atomic.Pointer[Sums], len(nodes))
+	// Allocate new entries in one block: those of 5,000 nodes then stay in the cache of the processor.
 	block := make([]atomic.Pointer[Sums], len(nodes))
 	for i, node := range nodes {
 		if node.Node() == nil {
-			continue // pods are known on it, the node itself is not
+			continue // the node was deleted, its pods were not
 		}
 		name := node.Node().Name
-		if slot, ok := old[name]; ok {
-			slots[name] = slot
+		if entry, ok := old[name]; ok {
+			entries[name] = entry
 		} else {
-			slots[name] = &block[i]
+			entries[name] = &block[i]
 		}
 	}
-	c.slots.Store(&slots)
-	return slots
+	c.nodes.Store(&entries)
+	return entries
 }
 
 // Len returns the number of nodes in the cache.
-func (c *Cache) Len() int { return len(*c.slots.Load()) }
+func (c *Cache) Len() int { return len(*c.nodes.Load()) }

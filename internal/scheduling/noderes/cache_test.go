@@ -32,8 +32,8 @@ func nodeWith(name string, pods ...*v1.Pod) *framework.NodeInfo {
 	return info
 }
 
-// podAsking is a pod of one container that requests millicores.
-func podAsking(name string, cpu int64) *v1.Pod {
+// podRequesting is a pod of one container that requests millicores.
+func podRequesting(name string, cpu int64) *v1.Pod {
 	requests := v1.ResourceList{v1.ResourceCPU: *resource.NewMilliQuantity(cpu, resource.DecimalSI)}
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)},
@@ -45,14 +45,14 @@ func podAsking(name string, cpu int64) *v1.Pod {
 func numbered(n int) *lister {
 	l := &lister{}
 	for i := range n {
-		l.nodes = append(l.nodes, nodeWith(fmt.Sprint("node-", i), podAsking(fmt.Sprint("pod-", i), int64(i))))
+		l.nodes = append(l.nodes, nodeWith(fmt.Sprint("node-", i), podRequesting(fmt.Sprint("pod-", i), int64(i))))
 	}
 	return l
 }
 
 func (c *Cache) names() []string {
 	var names []string
-	for name := range *c.slots.Load() {
+	for name := range *c.nodes.Load() {
 		names = append(names, name)
 	}
 	slices.Sort(names)
@@ -96,24 +96,24 @@ func TestCacheKnowsTheNodesThereAre(t *testing.T) {
 	failing := &lister{err: errors.New("no list")}
 	cache.Pending(framework.NewCycleState(), &v1.Pod{}, failing)
 	known("node-2")
-	if got := cache.Sums(all.nodes[1], failing, false).Of(CPU).Request; got != 1 {
+	if got := cache.Sums(all.nodes[1], failing, false).Get(CPU).Request; got != 1 {
 		t.Errorf("without a list: %d, want 1", got)
 	}
-	if got := cache.Sums(all.nodes[2], &lister{}, false).Of(CPU).Request; got != 2 {
+	if got := cache.Sums(all.nodes[2], &lister{}, false).Get(CPU).Request; got != 2 {
 		t.Errorf("with an empty list: %d, want 2", got)
 	}
 }
 
 // Sums that were handed out do not change, whatever becomes of the node.
 func TestSumsHandedOutStay(t *testing.T) {
-	node := nodeWith("node", podAsking("a", 100))
+	node := nodeWith("node", podRequesting("a", 100))
 	all, cache := &lister{nodes: []fwk.NodeInfo{node}}, NewCache()
 	before := cache.Sums(node, all, false)
-	node.AddPod(podAsking("b", 50))
-	if after := cache.Sums(node, all, false).Of(CPU).Request; after != 150 {
+	node.AddPod(podRequesting("b", 50))
+	if after := cache.Sums(node, all, false).Get(CPU).Request; after != 150 {
 		t.Errorf("after: %d, want 150", after)
 	}
-	if got := before.Of(CPU).Request; got != 100 {
+	if got := before.Get(CPU).Request; got != 100 {
 		t.Errorf("before: %d, want 100", got)
 	}
 }
@@ -121,12 +121,12 @@ func TestSumsHandedOutStay(t *testing.T) {
 // The scheduler overwrites a NodeInfo with another: the same pointer, perhaps
 // the same number of pods.
 func TestCacheOfANodeOverwrittenInPlace(t *testing.T) {
-	node := nodeWith("node", podAsking("a", 100), podAsking("last", 1))
+	node := nodeWith("node", podRequesting("a", 100), podRequesting("last", 1))
 	all, cache := &lister{nodes: []fwk.NodeInfo{node}}, NewCache()
 	cache.Sums(node, all, false)
 	last := node.Pods[1].GetPod()
-	*node = *nodeWith("node", podAsking("b", 700), last)
-	if got := cache.Sums(node, all, false).Of(CPU).Request; got != 701 {
+	*node = *nodeWith("node", podRequesting("b", 700), last)
+	if got := cache.Sums(node, all, false).Get(CPU).Request; got != 701 {
 		t.Errorf("%d, want 701", got)
 	}
 }
@@ -149,7 +149,7 @@ func TestCacheIsSafeForConcurrentUse(t *testing.T) {
 		running.Go(func() {
 			for range 50 {
 				for i, node := range all.nodes {
-					if got := cache.Sums(node, all, i%2 == 0).Of(CPU).Request; got != int64(i) {
+					if got := cache.Sums(node, all, i%2 == 0).Get(CPU).Request; got != int64(i) {
 						t.Errorf("node %d: %d", i, got)
 					}
 				}
@@ -169,7 +169,7 @@ func TestReadingTheCacheAllocatesNothing(t *testing.T) {
 	for _, inGroup := range []bool{false, true} {
 		allocations := testing.AllocsPerRun(100, func() {
 			for _, node := range all.nodes {
-				cache.Sums(node, all, inGroup).Of(Memory)
+				cache.Sums(node, all, inGroup).Get(Memory)
 			}
 		})
 		if allocations != 0 {
@@ -181,7 +181,7 @@ func TestReadingTheCacheAllocatesNothing(t *testing.T) {
 func BenchmarkSums(b *testing.B) {
 	var pods []*v1.Pod
 	for i := range 100 {
-		pods = append(pods, podAsking(fmt.Sprint("pod-", i), int64(i)))
+		pods = append(pods, podRequesting(fmt.Sprint("pod-", i), int64(i)))
 	}
 	node := nodeWith("node", pods...)
 	all, cache := &lister{nodes: []fwk.NodeInfo{node}}, NewCache()

@@ -5,24 +5,23 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// pendingKey is where the amounts of the pending pod stand in its cycle.
+// pendingKey is the key of the pending pod's amounts in the cycle state.
 const pendingKey fwk.StateKey = "plimsoll.dev/pending-pod"
 
-// Pending is the pod that is being scheduled.
+// Pending holds the amounts of the pod that is being scheduled.
 type Pending struct {
 	Pod
-	// InGroup: the scheduler is trying out a group of pods, and takes pods on
-	// and off nodes without telling.
+	// InGroup is set while the scheduler evaluates a group of pods: it then adds pods to nodes and
+	// removes them without changing the generation of the node.
 	InGroup bool
 }
 
-// Clone returns the same state, which does not change.
+// Clone returns the same state, which is immutable.
 func (p *Pending) Clone() fwk.StateData { return p }
 
-// Pending returns what the pending pod asks for. It is worked out once in a
-// scheduling cycle: in PreScore, or by the first Score where a profile enables
-// a plugin for score alone and no PreScore runs. all is the snapshot of the
-// cycle; with it, the cache forgets nodes that are gone.
+// Pending returns the amounts of the pending pod. They are computed once per scheduling cycle: in
+// PreScore, or in the first Score if a profile enables a plugin for score only. all is the snapshot
+// of the cycle; nodes that are missing from it are dropped from the cache.
 func (c *Cache) Pending(state fwk.CycleState, pod *v1.Pod, all fwk.SharedLister) *Pending {
 	if data, err := state.Read(pendingKey); err == nil {
 		if pending, ok := data.(*Pending); ok {
@@ -31,20 +30,20 @@ func (c *Cache) Pending(state fwk.CycleState, pod *v1.Pod, all fwk.SharedLister)
 	}
 	pending := &Pending{Pod: NewPod(pod), InGroup: state.IsPodGroupSchedulingCycle()}
 	state.Write(pendingKey, pending)
-	c.forget(all)
+	c.dropDeletedNodes(all)
 	return pending
 }
 
-// signKey names the fragment of a pod's signature that all plugins share.
+// signKey is the key of the signature fragment that all plugins share.
 const signKey = "plimsoll.dev/v1.Pod.Spec.RequestsAndLimits()"
 
-// Sign returns what a pod asks for as part of its signature: pods with the
-// same signature get the same scores.
+// Sign returns the requests and limits of a pod as a fragment of its signature. Pods with the same
+// signature get the same scores.
 func Sign(pod *v1.Pod) []fwk.SignFragment {
 	p := NewPod(pod)
 	amounts := map[string]Amount{}
 	for _, r := range []Resource{CPU, Memory, EphemeralStorage} {
-		amounts[string(r.name)] = p.Of(r)
+		amounts[string(r.name)] = p.Get(r)
 	}
 	for _, s := range p.scalars {
 		amounts[string(s.name)] = s.Amount

@@ -11,17 +11,17 @@ import (
 func TestPendingIsWorkedOutOnceInACycle(t *testing.T) {
 	cache, all := NewCache(), &lister{}
 	state := framework.NewCycleState()
-	first := cache.Pending(state, podAsking("a", 100), all)
-	if got := first.Of(CPU); got != (Amount{Request: 100, Unbounded: true}) || first.InGroup {
+	first := cache.Pending(state, podRequesting("a", 100), all)
+	if got := first.Get(CPU); got != (Amount{Request: 100, Unbounded: true}) || first.InGroup {
 		t.Errorf("%+v, in a group: %t", got, first.InGroup)
 	}
-	if cache.Pending(state, podAsking("a", 100), all) != first {
+	if cache.Pending(state, podRequesting("a", 100), all) != first {
 		t.Error("worked out again in the same cycle")
 	}
-	if cache.Pending(state.Clone(), podAsking("a", 100), all) != first {
+	if cache.Pending(state.Clone(), podRequesting("a", 100), all) != first {
 		t.Error("worked out again in a copy of the cycle")
 	}
-	if got := cache.Pending(framework.NewCycleState(), podAsking("b", 200), all).Of(CPU).Request; got != 200 {
+	if got := cache.Pending(framework.NewCycleState(), podRequesting("b", 200), all).Get(CPU).Request; got != 200 {
 		t.Errorf("in the next cycle: %d, want 200", got)
 	}
 }
@@ -29,7 +29,7 @@ func TestPendingIsWorkedOutOnceInACycle(t *testing.T) {
 func TestPendingOfAGroup(t *testing.T) {
 	state := framework.NewCycleState()
 	state.SetPodGroupSchedulingCycle(framework.NewCycleState())
-	if !NewCache().Pending(state, podAsking("a", 100), &lister{}).InGroup {
+	if !NewCache().Pending(state, podRequesting("a", 100), &lister{}).InGroup {
 		t.Error("the group is not noticed")
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/allocation"
 )
 
-// Normalize spreads raw scores over [0, 100], the lowest to 0 and the highest
-// to 100. Equal scores all become 0: nothing tells the nodes apart.
+// Normalize scales raw scores linearly to [0, 100], the lowest to 0 and the highest to 100. If all
+// scores are equal, they become 0.
 func Normalize(scores fwk.NodeScoreList) {
 	if len(scores) == 0 {
 		return

@@ -8,61 +8,60 @@ import (
 	"k8s.io/component-helpers/resource"
 )
 
-// podOptions are those of the scheduler's own accounting: what a container
-// was resized to counts as soon as the kubelet has agreed to it.
+// podOptions are the options of the scheduler's own accounting: the new size of a resized container
+// counts as soon as the kubelet has accepted it.
 var podOptions = resource.PodResourcesOptions{
 	UseStatusResources: true,
 	InPlacePodLevelResourcesVerticalScalingEnabled: true,
 }
 
-// Amount is what a pod asks of one resource.
+// Amount holds the request and the limit of a pod for one resource.
 type Amount struct {
-	// Request is reserved for the pod, Limit the most it may use, as far as it
-	// declares one. Both are the larger of what its containers sum up to and
-	// what its init containers need, with overhead.
+	// Request is the amount reserved for the pod. Limit is the sum of the declared limits. Both are
+	// the larger of the sum over the containers and the maximum of the init containers, plus overhead.
 	Request, Limit int64
-	// Unbounded: a container declares no limit, so that the pod may use all the
-	// node has, whatever Limit says. So it is of CPU, memory and ephemeral
-	// storage only: of huge pages and devices a container gets what it asks for.
+	// Unbounded is set if a container declares no limit, so that the pod may use the whole node,
+	// whatever Limit is. It is only set for CPU, memory and ephemeral storage: a container cannot
+	// use more huge pages or devices than it requests.
 	Unbounded bool
 }
 
-type named struct {
+type namedAmount struct {
 	name v1.ResourceName
 	Amount
 }
 
-// Pod is what a pod asks of every resource.
+// Pod holds the amounts of a pod for every resource.
 type Pod struct {
 	cpu, memory, ephemeralStorage Amount
-	// scalars are sorted by name, and few.
-	scalars []named
+	// scalars are the amounts of the other resources, sorted by name.
+	scalars []namedAmount
 }
 
-// Requests returns what a pod requests of every resource.
+// Requests returns the requests of a pod for every resource.
 func Requests(pod *v1.Pod) v1.ResourceList { return resource.PodRequests(pod, podOptions) }
 
-// NewPod reads the amounts of a pod.
+// NewPod returns the amounts of a pod.
 func NewPod(pod *v1.Pod) Pod {
 	var p Pod
 	requests, limits := Requests(pod), resource.PodLimits(pod, podOptions)
 	for name, quantity := range requests {
 		r := NewResource(name)
-		p.at(r).Request = r.Amount(quantity)
+		p.entry(r).Request = r.Amount(quantity)
 	}
 	for name, quantity := range limits {
 		r := NewResource(name)
-		p.at(r).Limit = r.Amount(quantity)
+		p.entry(r).Limit = r.Amount(quantity)
 	}
 	for _, r := range []Resource{CPU, Memory, EphemeralStorage} {
-		p.at(r).Unbounded = unbounded(pod, r)
+		p.entry(r).Unbounded = isUnbounded(pod, r)
 	}
-	slices.SortFunc(p.scalars, func(a, b named) int { return strings.Compare(string(a.name), string(b.name)) })
+	slices.SortFunc(p.scalars, func(a, b namedAmount) int { return strings.Compare(string(a.name), string(b.name)) })
 	return p
 }
 
-// Of returns what the pod asks of one resource.
-func (p *Pod) Of(r Resource) Amount {
+// Get returns the amount of one resource.
+func (p *Pod) Get(r Resource) Amount {
 	switch r.kind {
 	case cpu:
 		return p.cpu
@@ -80,8 +79,8 @@ func (p *Pod) Of(r Resource) Amount {
 	return Amount{}
 }
 
-// at returns the place of one resource, made if need be.
-func (p *Pod) at(r Resource) *Amount {
+// entry returns a pointer to the amount of one resource, which it adds if it is missing.
+func (p *Pod) entry(r Resource) *Amount {
 	switch r.kind {
 	case cpu:
 		return &p.cpu
@@ -96,22 +95,21 @@ func (p *Pod) at(r Resource) *Amount {
 			return &p.scalars[i].Amount
 		}
 	}
-	p.scalars = append(p.scalars, named{name: r.name})
+	p.scalars = append(p.scalars, namedAmount{name: r.name})
 	return &p.scalars[len(p.scalars)-1].Amount
 }
 
-// unbounded reports whether nothing holds the pod's use of the resource:
-// neither a limit of the pod nor one of every container. A limit of zero is
-// none, as it is to the kubelet.
-func unbounded(pod *v1.Pod, r Resource) bool {
-	if resource.IsSupportedPodLevelResource(r.name) && pod.Spec.Resources != nil && declares(pod.Spec.Resources.Limits, r.name) {
+// isUnbounded reports whether neither the pod nor every one of its containers declares a limit for
+// the resource. A limit of 0 counts as none, as in the kubelet.
+func isUnbounded(pod *v1.Pod, r Resource) bool {
+	if resource.IsSupportedPodLevelResource(r.name) && pod.Spec.Resources != nil && hasLimit(pod.Spec.Resources.Limits, r.name) {
 		return false
 	}
-	lacksLimit := func(c v1.Container) bool { return !declares(c.Resources.Limits, r.name) }
+	lacksLimit := func(c v1.Container) bool { return !hasLimit(c.Resources.Limits, r.name) }
 	return slices.ContainsFunc(pod.Spec.Containers, lacksLimit) || slices.ContainsFunc(pod.Spec.InitContainers, lacksLimit)
 }
 
-func declares(limits v1.ResourceList, name v1.ResourceName) bool {
+func hasLimit(limits v1.ResourceList, name v1.ResourceName) bool {
 	quantity, ok := limits[name]
 	return ok && quantity.Sign() > 0
 }

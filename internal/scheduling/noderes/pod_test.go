@@ -186,7 +186,7 @@ func TestNewPod(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pod := NewPod(&v1.Pod{Spec: tc.spec})
 			for name, want := range tc.want {
-				if got := pod.Of(NewResource(name)); got != want {
+				if got := pod.Get(NewResource(name)); got != want {
 					t.Errorf("%s: %+v, want %+v", name, got, want)
 				}
 			}
@@ -219,7 +219,7 @@ func TestNewPodBeingResized(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			spec := v1.PodSpec{Containers: containers(container(amounts("cpu", tc.request), amounts("cpu", tc.limit)))}
 			pod := NewPod(&v1.Pod{Spec: spec, Status: tc.status})
-			if got := pod.Of(CPU); got != tc.want {
+			if got := pod.Get(CPU); got != tc.want {
 				t.Errorf("cpu: %+v, want %+v", got, tc.want)
 			}
 		})
@@ -232,7 +232,7 @@ func TestNewPodAgainstItsLife(t *testing.T) {
 		pod := drawPod(t)
 		amounts, life := NewPod(pod), recountSpecs([]*v1.Pod{pod})
 		for _, name := range resourceNames {
-			got := amounts.Of(NewResource(name))
+			got := amounts.Get(NewResource(name))
 			var sum Sum
 			sum.Add(got)
 			if sum != life[name] {

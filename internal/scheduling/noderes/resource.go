@@ -1,8 +1,7 @@
-// Package noderes turns Kubernetes' nodes and pods into plain amounts, and
-// keeps the sums of them per node. It is the only place where quantities are
-// converted: CPU into millicores, everything else into its base unit, all as
-// int64 in [0, MaxInt64]. Quantities beyond that saturate, negative ones count
-// as 0.
+// Package noderes converts the resources of Kubernetes nodes and pods to integers, and keeps their
+// sums per node. It is the only place where quantities are converted: CPU to millicores, everything
+// else to its base unit, all as int64 in [0, MaxInt64]. Larger quantities saturate; negative ones
+// count as 0.
 package noderes
 
 import (
@@ -13,8 +12,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// Resource names a resource so that its amounts are found without comparing
-// strings where they are looked up for every node.
+// Resource identifies a resource. Amounts of the common resources are found without comparing
+// strings.
 type Resource struct {
 	kind kind
 	name v1.ResourceName
@@ -29,7 +28,7 @@ const (
 	ephemeralStorage
 )
 
-// NewResource returns the resource of that name.
+// NewResource returns the resource with a name.
 func NewResource(name v1.ResourceName) Resource {
 	switch name {
 	case v1.ResourceCPU:
@@ -43,18 +42,17 @@ func NewResource(name v1.ResourceName) Resource {
 	}
 }
 
-// The resources that a container without a limit may use any amount of.
+// The resources that a container without a limit may use without bound.
 var (
 	CPU              = NewResource(v1.ResourceCPU)
 	Memory           = NewResource(v1.ResourceMemory)
 	EphemeralStorage = NewResource(v1.ResourceEphemeralStorage)
 )
 
-// Name returns the name of the resource, as in a pod's requests.
+// Name returns the name of the resource, as in the requests of a pod.
 func (r Resource) Name() v1.ResourceName { return r.name }
 
-// Allocatable returns how much of the resource pods may have on the node, 0
-// if the node has none.
+// Allocatable returns the allocatable amount of a node, 0 if it lacks the resource.
 func (r Resource) Allocatable(node fwk.NodeInfo) int64 {
 	allocatable := node.GetAllocatable()
 	amount := int64(0)
@@ -71,8 +69,8 @@ func (r Resource) Allocatable(node fwk.NodeInfo) int64 {
 	return max(amount, 0)
 }
 
-// Capacity returns how much of the resource the whole machine has, or what is
-// allocatable if the node does not say or says less.
+// Capacity returns the capacity of a node: at least the allocatable amount, also if the node does not
+// report a capacity.
 func (r Resource) Capacity(node fwk.NodeInfo) int64 {
 	allocatable := r.Allocatable(node)
 	quantity, ok := node.Node().Status.Capacity[r.name]
@@ -82,17 +80,17 @@ func (r Resource) Capacity(node fwk.NodeInfo) int64 {
 	return max(r.Amount(quantity), allocatable)
 }
 
-// Amount converts a quantity of the resource into its unit.
+// Amount converts a quantity of the resource to its unit.
 func (r Resource) Amount(quantity resource.Quantity) int64 {
-	// Compared before it is converted: a conversion that overflows wraps.
-	most := int64(math.MaxInt64)
+	// Compare before the conversion: a conversion that overflows wraps around.
+	largest := int64(math.MaxInt64)
 	if r.kind == cpu {
-		most /= 1000
+		largest /= 1000
 	}
 	switch {
 	case quantity.Sign() <= 0:
 		return 0
-	case quantity.CmpInt64(most) > 0:
+	case quantity.CmpInt64(largest) > 0:
 		return math.MaxInt64
 	case r.kind == cpu:
 		return quantity.MilliValue()

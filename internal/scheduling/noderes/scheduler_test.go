@@ -79,7 +79,7 @@ func (s *scheduler) check(t *rapid.T, c *Cache) {
 		pods := podsOf(node)
 		want := recountSpecs(pods)
 		for _, name := range resourceNames {
-			if got := sums.Of(NewResource(name)); got != want[name] {
+			if got := sums.Get(NewResource(name)); got != want[name] {
 				for _, pod := range pods {
 					t.Log(describe(pod))
 				}
@@ -191,7 +191,7 @@ func TestCacheUnderTheScheduler(t *testing.T) {
 // and the generation says that nothing happened.
 func TestCacheWhileGroupsAreTriedOut(t *testing.T) {
 	pod := func(name string, request int64) *framework.PodInfo {
-		pod := podAsking(name, request)
+		pod := podRequesting(name, request)
 		pod.Spec.NodeName = "node"
 		info, err := framework.NewPodInfo(pod)
 		if err != nil {
@@ -223,7 +223,7 @@ func TestCacheWhileGroupsAreTriedOut(t *testing.T) {
 		if node.GetGeneration() != generation {
 			t.Fatal("the scheduler no longer hides a group that it tries out; this test proves nothing")
 		}
-		if got := cache.Sums(node, snapshot, true).Of(CPU).Request; got != tc.want {
+		if got := cache.Sums(node, snapshot, true).Get(CPU).Request; got != tc.want {
 			t.Errorf("with %d pods: %d, want %d", len(tc.group), got, tc.want)
 		}
 		for _, info := range slices.Backward(tc.group) {
@@ -233,7 +233,7 @@ func TestCacheWhileGroupsAreTriedOut(t *testing.T) {
 		}
 	}
 	// The group is over, and pods are scheduled one by one again.
-	if got := cache.Sums(node, snapshot, false).Of(CPU).Request; got != 0 {
+	if got := cache.Sums(node, snapshot, false).Get(CPU).Request; got != 0 {
 		t.Errorf("after the groups: %d, want 0", got)
 	}
 }

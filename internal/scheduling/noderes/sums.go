@@ -11,21 +11,20 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/saturate"
 )
 
-// Sum adds up what the pods of a node ask of one resource.
+// Sum holds the sums over the pods of a node for one resource.
 type Sum struct {
 	// Request is the sum of the requests.
 	Request int64
-	// Limit is the sum of the limits of the bounded pods; PartialLimit that of
-	// what the unbounded ones declare all the same.
+	// Limit is the sum of the limits of the bounded pods; PartialLimit is the sum of the limits that
+	// unbounded pods declare for some of their containers.
 	Limit, PartialLimit int64
-	// FlooredLimit is the sum over all pods of the declared limit, taken at
-	// least as high as the request.
+	// FlooredLimit is the sum over all pods of the larger of declared limit and request.
 	FlooredLimit int64
 	// Unbounded is the number of unbounded pods.
 	Unbounded int64
 }
 
-// Add takes one more pod in.
+// Add adds the amount of a pod.
 func (s *Sum) Add(a Amount) {
 	s.Request = saturate.Add(s.Request, a.Request)
 	s.FlooredLimit = saturate.Add(s.FlooredLimit, max(a.Limit, a.Request))
@@ -37,17 +36,16 @@ func (s *Sum) Add(a Amount) {
 	s.Limit = saturate.Add(s.Limit, a.Limit)
 }
 
-// LimitWithDefault returns the sum of the limits of all pods, where an
-// unbounded pod counts with what it does declare and byDefault on top; or with
-// all that is allocatable if byDefault is 0.
-func (s *Sum) LimitWithDefault(byDefault, allocatable int64) int64 {
+// LimitWithDefault returns the sum of the limits of all pods. An unbounded pod counts with its
+// declared limits plus defaultLimit, or with the allocatable amount if defaultLimit is 0.
+func (s *Sum) LimitWithDefault(defaultLimit, allocatable int64) int64 {
 	if s.Unbounded == 0 {
 		return s.Limit
 	}
-	if byDefault == 0 {
+	if defaultLimit == 0 {
 		return saturate.Add(s.Limit, saturate.Multiply(s.Unbounded, allocatable))
 	}
-	return saturate.Add(saturate.Add(s.Limit, s.PartialLimit), saturate.Multiply(s.Unbounded, byDefault))
+	return saturate.Add(saturate.Add(s.Limit, s.PartialLimit), saturate.Multiply(s.Unbounded, defaultLimit))
 }
 
 type namedSum struct {
@@ -55,36 +53,35 @@ type namedSum struct {
 	Sum
 }
 
-// Sums are the sums over the pods of one node, at one instant. They do not
-// change once made, but for the memo.
+// Sums holds the sums over the pods of one node at one time. It is immutable, except for the values
+// of its slots.
 type Sums struct {
-	// What every score reads comes first, to be had in few cache lines.
+	// The fields that every score reads come first, so that they share few cache lines.
 
 	generation int64
 	count      int
-	// tentative: made while the scheduler tried out a group of pods, so that
-	// other pods may stand under the same generation.
+	// tentative is set if the sums were computed while the scheduler evaluated a group of pods:
+	// other pods may be on the node under the same generation.
 	tentative bool
-	// Memo is for a plugin to keep what it has worked out from these sums. It
-	// says itself what else it holds for; who finds another's works its own out.
-	// All that is kept is of one type.
-	Memo atomic.Value
+	// slots are the values of the reserved slots; up to two of them are stored in place.
+	slots   []atomic.Value
+	inPlace [2]atomic.Value
 
 	cpu, memory, ephemeralStorage Sum
 	scalars                       []namedSum
 
-	// pods are the node's pods in the order of its NodeInfo, with their amounts:
-	// what has not changed place is not read again.
-	pods []summedPod
+	// pods are the pods of the node in the order of its NodeInfo, with their amounts. The amounts of
+	// a pod that keeps its position are not computed again.
+	pods []podAmounts
 }
 
-type summedPod struct {
+type podAmounts struct {
 	pod     *v1.Pod
 	amounts Pod
 }
 
-// Of returns the sum of one resource.
-func (s *Sums) Of(r Resource) Sum {
+// Get returns the sum for one resource.
+func (s *Sums) Get(r Resource) Sum {
 	switch r.kind {
 	case cpu:
 		return s.cpu
@@ -102,21 +99,25 @@ func (s *Sums) Of(r Resource) Sum {
 	return Sum{}
 }
 
-// SumsOf returns the sums over the pods of a node, added up anew: for those who
-// look at a node now and then, where a Cache is for those who score it.
-func SumsOf(node fwk.NodeInfo) *Sums { return newSums(node, nil, false) }
+// NewSums computes the sums over the pods of a node, without a cache and without slots.
+func NewSums(node fwk.NodeInfo) *Sums { return newSums(node, nil, false, 0) }
 
-// newSums adds up the pods of a node. Amounts are taken from earlier sums of
-// the same node where a pod stands in the same place.
-func newSums(node fwk.NodeInfo, earlier *Sums, tentative bool) *Sums {
+// newSums computes the sums over the pods of a node. The amounts of pods are copied from previous
+// sums of the node where a pod has the same position.
+func newSums(node fwk.NodeInfo, previous *Sums, tentative bool, slots int) *Sums {
 	infos := node.GetPods()
-	s := &Sums{generation: node.GetGeneration(), count: len(infos), tentative: tentative, pods: make([]summedPod, len(infos))}
+	s := &Sums{generation: node.GetGeneration(), count: len(infos), tentative: tentative, pods: make([]podAmounts, len(infos))}
+	if slots <= len(s.inPlace) {
+		s.slots = s.inPlace[:slots]
+	} else {
+		s.slots = make([]atomic.Value, slots)
+	}
 	for i, info := range infos {
 		pod := info.GetPod()
-		if earlier != nil && i < len(earlier.pods) && earlier.pods[i].pod == pod {
-			s.pods[i] = earlier.pods[i]
+		if previous != nil && i < len(previous.pods) && previous.pods[i].pod == pod {
+			s.pods[i] = previous.pods[i]
 		} else {
-			s.pods[i] = summedPod{pod, NewPod(pod)}
+			s.pods[i] = podAmounts{pod, NewPod(pod)}
 		}
 		amounts := &s.pods[i].amounts
 		s.cpu.Add(amounts.cpu)
@@ -129,6 +130,7 @@ func newSums(node fwk.NodeInfo, earlier *Sums, tentative bool) *Sums {
 	return s
 }
 
+// scalar returns a pointer to the sum for a resource, which it adds if it is missing.
 func (s *Sums) scalar(name v1.ResourceName) *Sum {
 	i, found := slices.BinarySearchFunc(s.scalars, name, func(a namedSum, name v1.ResourceName) int {
 		return strings.Compare(string(a.name), string(name))
@@ -139,17 +141,17 @@ func (s *Sums) scalar(name v1.ResourceName) *Sum {
 	return &s.scalars[i].Sum
 }
 
-// describes reports whether the sums are those of the node as it is now.
+// isCurrent reports whether the sums are those of the node in its present state.
 //
-// The scheduler overwrites its NodeInfos in place, so that a pointer proves
-// nothing. Whenever pods come or go the generation changes; but while the
-// scheduler tries out a group of pods it puts the old generation back, and only
-// ever adds pods to those that were there. Sums made outside of that hold for
-// their generation and number of pods. Of tentative ones every pod is compared.
-func (s *Sums) describes(node fwk.NodeInfo) bool {
+// The scheduler overwrites its NodeInfos in place, so comparing pointers is not enough. Adding or
+// removing pods changes the generation; but while the scheduler evaluates a group of pods it restores
+// the previous generation, and only adds pods to those already on the node. Sums computed outside a
+// group are therefore identified by generation and number of pods. For tentative sums every pod is
+// compared.
+func (s *Sums) isCurrent(node fwk.NodeInfo) bool {
 	infos := node.GetPods()
 	if s.generation != node.GetGeneration() || s.count != len(infos) {
 		return false
 	}
-	return !s.tentative || slices.EqualFunc(s.pods, infos, func(a summedPod, b fwk.PodInfo) bool { return a.pod == b.GetPod() })
+	return !s.tentative || slices.EqualFunc(s.pods, infos, func(a podAmounts, b fwk.PodInfo) bool { return a.pod == b.GetPod() })
 }

@@ -13,8 +13,8 @@ import (
 func DefaultConfig() (*internalconfig.KubeSchedulerConfiguration, error) {
 	weight := int32(1)
 	var score configv1.PluginSet
-	for _, name := range plugins.Names {
-		score.Enabled = append(score.Enabled, configv1.Plugin{Name: name, Weight: &weight})
+	for _, plugin := range plugins.All {
+		score.Enabled = append(score.Enabled, configv1.Plugin{Name: plugin.Name, Weight: &weight})
 	}
 	external := &configv1.KubeSchedulerConfiguration{
 		Profiles: []configv1.KubeSchedulerProfile{{Plugins: &configv1.Plugins{MultiPoint: score}}},

@@ -96,7 +96,7 @@ func fromObjects(objects *manifest.Objects) Input {
 // that it was read from.
 func podOf(pod *v1.Pod) Pod {
 	amounts := noderes.NewPod(pod)
-	cpu, memory := amounts.Of(noderes.CPU), amounts.Of(noderes.Memory)
+	cpu, memory := amounts.Get(noderes.CPU), amounts.Get(noderes.Memory)
 	shifted := *pod
 	shifted.Status = v1.PodStatus{Phase: pod.Status.Phase, QOSClass: pod.Status.QOSClass, ContainerStatuses: pod.Status.ContainerStatuses, InitContainerStatuses: pod.Status.InitContainerStatuses}
 	shifted.CreationTimestamp = metav1.NewTime(Epoch)

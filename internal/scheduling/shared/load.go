@@ -1,0 +1,127 @@
+package shared
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	metricsclient "k8s.io/metrics/pkg/client/clientset/versioned"
+
+	"github.com/plimsoll-k8s/plimsoll/api/config"
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
+	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/load/cluster"
+	"github.com/plimsoll-k8s/plimsoll/load/provider"
+	"github.com/plimsoll-k8s/plimsoll/load/telemetry"
+)
+
+// LoadConfig is the part of a plugin's arguments that configures where load is read from.
+type LoadConfig struct {
+	// WatcherAddress is the URL of a load-watcher service. At most one of it and Provider is set.
+	WatcherAddress string
+	// Provider is the metric provider that the scheduler reads itself.
+	Provider metricprovider.Config
+	// PollInterval is the time between two reads. Readings older than MaxAge do not count.
+	PollInterval, MaxAge time.Duration
+}
+
+// LoadConfigOf returns the load configuration in the arguments of LowRiskOverCommitment.
+func LoadConfigOf(args *config.LowRiskOverCommitmentArgs) LoadConfig {
+	return LoadConfig{args.WatcherAddress, args.MetricProvider, args.PollInterval.Duration, args.MaxLoadAge.Duration}
+}
+
+// Source returns the configuration of the load source, and whether there is one.
+func (c LoadConfig) Source() (source metricprovider.Config, configured bool) {
+	if c.WatcherAddress != "" {
+		return metricprovider.Config{Type: metricprovider.Service, Address: c.WatcherAddress}, true
+	}
+	return c.Provider, c.Provider != metricprovider.Config{}
+}
+
+// LoadStore returns the store of load for a configuration. Plugins with the same configuration share
+// one store. It is filled until ctx is done.
+func (s *State) LoadStore(ctx context.Context, c LoadConfig, h fwk.Handle) (*load.Store, error) {
+	if s.newStore != nil {
+		return s.newStore(c.MaxAge)
+	}
+	source, err := newSource(c, h)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if store, ok := s.stores[c]; ok {
+		return store, nil
+	}
+	store := load.NewStore(c.MaxAge, nil)
+	s.stores[c] = store
+	logger := klog.FromContext(ctx).WithName("load")
+	if source == nil {
+		logger.Info("No load source is configured (watcherAddress or metricProvider): nodes are scored by limits only")
+		return store, nil
+	}
+	loadCollector().Watch(source.String(), store)
+	go store.Run(ctx, source, c.PollInterval, func(state load.State) { logState(logger, source, store, state) })
+	return store, nil
+}
+
+// logState logs a change of the state of a load store.
+func logState(logger klog.Logger, source load.Source, store *load.Store, state load.State) {
+	switch {
+	case state.Degraded:
+		logger.Error(state.Err, "No fresh load: nodes are scored by limits only", "maxLoadAge", store.MaxAge())
+	case state.Partial:
+		logger.Error(state.Err, "Some load series could not be read: their previous values are used up to maxLoadAge", "maxLoadAge", store.MaxAge())
+	case state.Err != nil:
+		logger.Error(state.Err, "Load could not be read: the previous reading is used up to maxLoadAge", "maxLoadAge", store.MaxAge())
+	default:
+		logger.Info("Reading load", "source", source.String(), "nodes", len(store.Fresh().Reading().Nodes))
+	}
+}
+
+// loadCollector exposes the state of all stores of the process among the metrics of the scheduler.
+var loadCollector = sync.OnceValue(func() *telemetry.Collector {
+	c := &telemetry.Collector{}
+	legacyregistry.RawMustRegister(c)
+	return c
+})
+
+// newSource returns the configured load source, or nil if there is none. Errors name the argument.
+func newSource(c LoadConfig, h fwk.Handle) (load.Source, error) {
+	chosen, configured := c.Source()
+	if !configured {
+		return nil, nil
+	}
+	access, err := clusterAccess(h, chosen.Type)
+	if err != nil {
+		return nil, err
+	}
+	source, err := provider.New(chosen, access)
+	switch {
+	case err != nil && c.WatcherAddress != "":
+		return nil, fmt.Errorf("watcherAddress: %w", err)
+	case err != nil:
+		return nil, fmt.Errorf("metricProvider.%w", err)
+	}
+	return source, nil
+}
+
+// clusterAccess returns the access of the scheduler to its own cluster.
+func clusterAccess(h fwk.Handle, providerType string) (provider.Cluster, error) {
+	var access provider.Cluster
+	if factory := h.SharedInformerFactory(); factory != nil {
+		access.Nodes = cluster.FromLister(factory.Core().V1().Nodes().Lister())
+	}
+	if providerType == metricprovider.MetricsServer && h.KubeConfig() != nil {
+		client, err := metricsclient.NewForConfig(h.KubeConfig())
+		if err != nil {
+			return access, fmt.Errorf("metricProvider: %w", err)
+		}
+		access.Metrics = client.MetricsV1beta1().NodeMetricses()
+	}
+	return access, nil
+}

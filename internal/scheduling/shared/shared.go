@@ -1,0 +1,76 @@
+// Package shared holds the state that the score plugins of one scheduler share: the sums per node,
+// the stores of load, and the metrics of the nodes. It is passed to the constructors of the plugins
+// with the framework handle, so that a plugin has the same constructor alone and with others.
+package shared
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/component-base/metrics/legacyregistry"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/nodemetrics"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
+	"github.com/plimsoll-k8s/plimsoll/load"
+)
+
+// State is the state that the plugins of one scheduler share.
+type State struct {
+	// Sums are the sums per node.
+	Sums *noderes.Cache
+
+	// newStore, if set, provides load in place of the sources that the arguments configure.
+	newStore func(maxAge time.Duration) (*load.Store, error)
+	mu       sync.Mutex
+	stores   map[LoadConfig]*load.Store
+}
+
+// New returns the state of a scheduler that reads load from the configured sources.
+func New() *State {
+	return &State{Sums: noderes.NewCache(), stores: map[LoadConfig]*load.Store{}}
+}
+
+// NewWithLoad returns the state of a scheduler whose stores of load are created by newStore, given
+// the age up to which load counts. The configured sources are ignored.
+func NewWithLoad(newStore func(maxAge time.Duration) (*load.Store, error)) *State {
+	return &State{Sums: noderes.NewCache(), newStore: newStore}
+}
+
+// handle is a framework handle that carries the state.
+type handle struct {
+	fwk.Handle
+	state *State
+}
+
+// Of returns the state that the handle carries, or a new state for a plugin that is used alone.
+func Of(h fwk.Handle) *State {
+	if h, ok := h.(handle); ok {
+		return h.state
+	}
+	return New()
+}
+
+// Share returns a plugin constructor that passes the state to the plugin. If the scheduler has
+// informers and reads load from the configured sources, its nodes are exposed in the metrics of the
+// process, with the risk if the plugin evaluates it.
+func (s *State) Share(factory runtime.PluginFactory) runtime.PluginFactory {
+	return func(ctx context.Context, args apiruntime.Object, h fwk.Handle) (fwk.Plugin, error) {
+		plugin, err := factory(ctx, args, handle{h, s})
+		if informers := h.SharedInformerFactory(); err == nil && s.newStore == nil && informers != nil {
+			evaluator, _ := plugin.(nodemetrics.RiskEvaluator)
+			nodeCollector().Watch(ctx, informers, h.ProfileName(), evaluator)
+		}
+		return plugin, err
+	}
+}
+
+// nodeCollector exposes the nodes of the scheduler among its metrics.
+var nodeCollector = sync.OnceValue(func() *nodemetrics.Collector {
+	c := &nodemetrics.Collector{}
+	legacyregistry.RawMustRegister(c)
+	return c
+})

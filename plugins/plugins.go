@@ -1,0 +1,74 @@
+// Package plugins registers Plimsoll's score plugins with a kube-scheduler:
+//
+//	command := app.NewSchedulerCommand(plugins.Options()...)
+//
+// The constructor of each plugin is in its own package.
+package plugins
+
+import (
+	"time"
+
+	"k8s.io/kubernetes/cmd/kube-scheduler/app"
+	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shared"
+	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/plugins/lowriskovercommitment"
+	"github.com/plimsoll-k8s/plimsoll/plugins/noderesourcesallocatable"
+	"github.com/plimsoll-k8s/plimsoll/plugins/noderesourceslimits"
+)
+
+// Plugin describes one score plugin.
+type Plugin struct {
+	// Name of the plugin in the scheduler configuration.
+	Name string
+	// Description says in one line how the plugin scores nodes.
+	Description string
+
+	factory runtime.PluginFactory
+}
+
+// All lists the plugins in the order of the documentation.
+var All = []Plugin{
+	{
+		noderesourcesallocatable.Name, "by allocatable amount: fill small nodes first, or pack large ones",
+		noderesourcesallocatable.New,
+	},
+	{
+		noderesourceslimits.Name, "by the amount that limits leave free: spread limits evenly",
+		noderesourceslimits.New,
+	},
+	{
+		lowriskovercommitment.Name, "by the risk of overcommitment, from limits and measured load",
+		lowriskovercommitment.New,
+	},
+}
+
+// Registry returns the constructors of all plugins. Plugins created by them share the sums per node
+// and the readings of load, so a registry is for one scheduler.
+func Registry() runtime.Registry { return registry(shared.New()) }
+
+// RegistryWithLoad returns the constructors of all plugins for a scheduler whose load comes from
+// stores created by newStore, in place of the sources that the plugins' arguments configure. newStore
+// is passed the age up to which load counts.
+func RegistryWithLoad(newStore func(maxAge time.Duration) (*load.Store, error)) runtime.Registry {
+	return registry(shared.NewWithLoad(newStore))
+}
+
+func registry(state *shared.State) runtime.Registry {
+	registry := make(runtime.Registry, len(All))
+	for _, plugin := range All {
+		registry[plugin.Name] = state.Share(plugin.factory)
+	}
+	return registry
+}
+
+// Options returns the plugins as options of the kube-scheduler command.
+func Options() []app.Option {
+	registry := Registry()
+	options := make([]app.Option, 0, len(All))
+	for _, plugin := range All {
+		options = append(options, app.WithPlugin(plugin.Name, registry[plugin.Name]))
+	}
+	return options
+}

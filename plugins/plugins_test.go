@@ -1,0 +1,65 @@
+package plugins
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+
+	"github.com/plimsoll-k8s/plimsoll/api/config"
+	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
+)
+
+var oneNode = schedtest.Cluster{
+	Nodes: []*v1.Node{schedtest.Node("a", "cpu", "8", "memory", "32Gi")},
+	Pods:  []*v1.Pod{schedtest.CPU("1", "a", "4", "12")},
+}
+
+// withLoad returns the plugins with a reading of load of that age, or without load if nodes is nil.
+func withLoad(nodes map[string]load.Node, age time.Duration) frameworkruntime.Registry {
+	return RegistryWithLoad(schedtest.WithLoad(nodes, age))
+}
+
+// The scheduler batches equal pods only if every plugin of a profile signs them.
+func TestPodsAreSigned(t *testing.T) {
+	for _, plugin := range All {
+		name := plugin.Name
+		f, _, err := schedtest.New(t.Context(), Registry(), schedtest.Plugin{Name: name}, oneNode)
+		if err != nil {
+			t.Fatal(err)
+		}
+		signature := func(pod *v1.Pod) string { return string(f.SignPod(t.Context(), pod)) }
+		same, twin, other := schedtest.CPU("1", "", "1", "2"), schedtest.CPU("2", "", "1", "2"), schedtest.CPU("3", "", "1", "3")
+		if signature(same) == "" || signature(same) != signature(twin) {
+			t.Errorf("%s: signatures of equal pods are %q and %q", name, signature(same), signature(twin))
+		}
+		// The score of NodeResourcesAllocatable does not depend on the pod.
+		if differs := signature(same) != signature(other); differs == (name == "NodeResourcesAllocatable") {
+			t.Errorf("%s: pods with other limits: signatures differ: %v", name, differs)
+		}
+	}
+}
+
+// Invalid arguments are an error of the constructor that names the field.
+func TestInvalidArguments(t *testing.T) {
+	tests := map[string]struct {
+		plugin schedtest.Plugin
+		want   string
+	}{
+		"limits":           {schedtest.Plugin{Name: "NodeResourcesLimits", Args: &config.NodeResourcesLimitsArgs{Resources: []config.ResourceWeight{{Name: "cpus"}}}}, "args of NodeResourcesLimits: resources[0].name"},
+		"allocatable":      {schedtest.Plugin{Name: "NodeResourcesAllocatable", Args: &config.NodeResourcesAllocatableArgs{Mode: "Best"}}, "args of NodeResourcesAllocatable: mode"},
+		"risk":             {schedtest.Plugin{Name: "LowRiskOverCommitment", Args: &config.LowRiskOverCommitmentArgs{SmoothingWindowSize: new(int64)}}, "args of LowRiskOverCommitment: smoothingWindowSize"},
+		"another plugin's": {schedtest.Plugin{Name: "LowRiskOverCommitment", Args: &config.NodeResourcesLimitsArgs{}}, "args of LowRiskOverCommitment: want *config.LowRiskOverCommitmentArgs, got *config.NodeResourcesLimitsArgs"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := schedtest.New(t.Context(), Registry(), tc.plugin, schedtest.Cluster{})
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
