@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/report/svg"
 )
 
 // LiveFleet is how managed clusters stand for placements.
@@ -113,17 +115,16 @@ func newStack(placement LivePlacement) stack {
 			s.key(part)
 		}
 	}
-	distance := step(most-least, 5)
+	distance := svg.IntegerStep(most-least, 5)
 	least, most = math.Floor(least/distance)*distance, math.Ceil(most/distance)*distance
 	if least == most {
 		most = distance
 	}
-	at := func(value float64) float64 { return 100 * (value - least) / (most - least) }
-	s.Zero = at(0)
-	for i := range int(math.Round((most-least)/distance)) + 1 {
-		value := least + float64(i)*distance
-		tick := stackTick{At: at(value), Label: fmt.Sprint(value), Anchor: "middle"}
-		switch value {
+	axis := svg.NewScale(least, most, 0, 100)
+	s.Zero = axis.At(0)
+	for _, t := range axis.Multiples(distance) {
+		tick := stackTick{At: axis.At(t.Value), Label: fmt.Sprint(t.Value), Anchor: "middle"}
+		switch t.Value {
 		case least:
 			tick.Anchor = "start"
 		case most:
@@ -132,7 +133,7 @@ func newStack(placement LivePlacement) stack {
 		s.Ticks = append(s.Ticks, tick)
 	}
 	for _, cluster := range placement.Clusters {
-		s.Rows = append(s.Rows, stackRow{cluster, s.pieces(cluster.Parts, at), at(float64(cluster.Total))})
+		s.Rows = append(s.Rows, stackRow{cluster, s.pieces(cluster.Parts, axis), axis.At(float64(cluster.Total))})
 	}
 	return s
 }
@@ -175,7 +176,7 @@ func (s *stack) colour(prioritizer string) int {
 
 // pieces lays parts side by side: what adds from zero to the right, what takes
 // away from zero to the left.
-func (s *stack) pieces(parts []LivePart, at func(float64) float64) (out []stackPiece) {
+func (s *stack) pieces(parts []LivePart, axis svg.Scale) (out []stackPiece) {
 	left, right := 0.0, 0.0
 	for _, part := range parts {
 		value := part.value()
@@ -189,7 +190,7 @@ func (s *stack) pieces(parts []LivePart, at func(float64) float64) (out []stackP
 		} else {
 			right += value
 		}
-		piece := stackPiece{Colour: s.colour(part.Prioritizer), From: at(from), Width: at(from+math.Abs(value)) - at(from)}
+		piece := stackPiece{Colour: s.colour(part.Prioritizer), From: axis.At(from), Width: axis.At(from+math.Abs(value)) - axis.At(from)}
 		piece.Mid = piece.From + piece.Width/2
 		piece.Title = fmt.Sprintf("%s: %d x %d = %+.0f", part.Prioritizer, part.Weight, part.Score, value)
 		if part.NoData {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/report/svg"
 )
 
 // LiveTimeline is how the slack of a cluster went. Times are seconds from the
@@ -88,21 +90,18 @@ func draw(timeline *LiveTimeline) *chart {
 	for _, p := range points {
 		amount, nodes = max(amount, p.Target, p.Available), max(nodes, float64(p.Nodes))
 	}
-	amountStep, nodeStep, timeStep := step(amount, 4), step(nodes, 3), step(c.Last.Seconds, 10)
-	end := max(c.Last.Seconds, timeStep)
-	x := func(seconds float64) float64 { return chartLeft + (chartRight-chartLeft)*min(max(seconds/end, 0), 1) }
-	amount, nodes = math.Ceil(amount/amountStep)*amountStep, math.Ceil(nodes/nodeStep)*nodeStep
-	onAmount, onNodes := scale(amountTop, amountFloor, amount), scale(nodesTop, nodesFloor, nodes)
-	c.Available = stairs(points, x, func(p TimelinePoint) float64 { return onAmount(p.Available) }) +
-		fmt.Sprintf("V%.1fH%.1fZ", amountFloor, x(points[0].Seconds))
-	c.Target = stairs(points, x, func(p TimelinePoint) float64 { return onAmount(p.Target) })
-	c.Nodes = stairs(points, x, func(p TimelinePoint) float64 { return onNodes(float64(p.Nodes)) })
-	c.Grid = ticks(amount, amountStep, onAmount)
-	c.NodeGrid = ticks(nodes, nodeStep, onNodes)
-	c.Times = ticks(end, timeStep, x)
+	amountStep, nodeStep, timeStep := svg.IntegerStep(amount, 4), svg.IntegerStep(nodes, 3), svg.IntegerStep(c.Last.Seconds, 10)
+	x := svg.NewScale(0, max(c.Last.Seconds, timeStep), chartLeft, chartRight)
+	amounts := svg.NewScale(0, math.Ceil(amount/amountStep)*amountStep, amountFloor, amountTop)
+	counts := svg.NewScale(0, math.Ceil(nodes/nodeStep)*nodeStep, nodesFloor, nodesTop)
+	c.Available = stairs(points, x, func(p TimelinePoint) float64 { return amounts.At(p.Available) }) +
+		fmt.Sprintf("V%.1fH%.1fZ", amountFloor, x.At(points[0].Seconds))
+	c.Target = stairs(points, x, func(p TimelinePoint) float64 { return amounts.At(p.Target) })
+	c.Nodes = stairs(points, x, func(p TimelinePoint) float64 { return counts.At(float64(p.Nodes)) })
+	c.Grid, c.NodeGrid, c.Times = ticks(amounts, amountStep), ticks(counts, nodeStep), ticks(x, timeStep)
 	left := 0.0
 	for i, mark := range timeline.Marks {
-		at := x(mark.Seconds)
+		at := x.At(mark.Seconds)
 		left = max(left, at)
 		c.Numbers = append(c.Numbers, number{at, left, fmt.Sprint(i + 1)})
 		left += discWidth
@@ -112,23 +111,23 @@ func draw(timeline *LiveTimeline) *chart {
 }
 
 // stairs returns a path that keeps each value until the next point.
-func stairs(points []TimelinePoint, x func(float64) float64, y func(TimelinePoint) float64) string {
+func stairs(points []TimelinePoint, x svg.Scale, y func(TimelinePoint) float64) string {
 	var path strings.Builder
-	fmt.Fprintf(&path, "M%.1f %.1f", x(points[0].Seconds), y(points[0]))
+	fmt.Fprintf(&path, "M%.1f %.1f", x.At(points[0].Seconds), y(points[0]))
 	for _, p := range points[1:] {
-		fmt.Fprintf(&path, "H%.1fV%.1f", x(p.Seconds), y(p))
+		fmt.Fprintf(&path, "H%.1fV%.1f", x.At(p.Seconds), y(p))
 	}
 	return path.String()
 }
 
 // waiting returns when pods waited, times that follow one another as one.
-func waiting(points []TimelinePoint, x func(float64) float64) []span {
+func waiting(points []TimelinePoint, x svg.Scale) []span {
 	var out []span
 	for i, p := range points[:len(points)-1] {
 		if p.Waiting == 0 {
 			continue
 		}
-		from, to := x(p.Seconds), x(points[i+1].Seconds)
+		from, to := x.At(p.Seconds), x.At(points[i+1].Seconds)
 		if i > 0 && points[i-1].Waiting > 0 {
 			out[len(out)-1].Width = to - out[len(out)-1].X
 			continue
@@ -138,29 +137,11 @@ func waiting(points []TimelinePoint, x func(float64) float64) []span {
 	return out
 }
 
-// scale returns where a value is drawn between the place of most and that of
-// nothing.
-func scale(top, floor, most float64) func(float64) float64 {
-	return func(value float64) float64 { return floor - (floor-top)*min(max(value/most, 0), 1) }
-}
-
-// step returns a round distance of which about so many make up the whole.
-func step(whole float64, number int) float64 {
-	raw := max(whole, 1) / float64(number)
-	magnitude := math.Pow(10, math.Floor(math.Log10(max(raw, 1))))
-	for _, factor := range []float64{1, 2, 5, 10} {
-		if magnitude*factor >= raw {
-			return magnitude * factor
-		}
-	}
-	return 10 * magnitude
-}
-
-// ticks returns the multiples of a step up to a value.
-func ticks(most, step float64, at func(float64) float64) []tick {
+// ticks returns the multiples of a step within a scale.
+func ticks(scale svg.Scale, step float64) []tick {
 	var out []tick
-	for value := 0.0; value <= most; value += step {
-		out = append(out, tick{at(value), fmt.Sprint(value)})
+	for _, t := range scale.Multiples(step) {
+		out = append(out, tick{scale.At(t.Value), fmt.Sprint(t.Value)})
 	}
 	return out
 }

@@ -46,16 +46,6 @@ func TestDrawTimes(t *testing.T) {
 	}
 }
 
-func TestStep(t *testing.T) {
-	for _, tc := range []struct{ whole, number, want float64 }{
-		{0, 4, 1}, {3, 4, 1}, {5, 4, 2}, {12, 4, 5}, {31, 10, 5}, {90, 10, 10}, {170, 10, 20}, {4000, 4, 1000},
-	} {
-		if got := step(tc.whole, int(tc.number)); got != tc.want {
-			t.Errorf("%v in %v: steps of %v, want %v", tc.whole, tc.number, got, tc.want)
-		}
-	}
-}
-
 // The text of marks and titles is text.
 func TestTimelineIsEscaped(t *testing.T) {
 	const evil = `</svg><script>alert("x")</script>`

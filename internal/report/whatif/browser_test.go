@@ -24,59 +24,57 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
 
-// chromium is Debian's name of the browser; `make test` installs it.
+// chromium is the browser's binary as packaged by Debian. `make test` installs it.
 const chromium = "chromium"
 
-// patience is how long a page may take to be read and drawn, on a busy machine.
-const patience = 3 * time.Minute
+// pageTimeout is the largest time to load and render a page, on a busy machine.
+const pageTimeout = 3 * time.Minute
 
-// facts are what a page looks like to a browser.
-type facts struct {
-	// Overflow is by how many pixels the page is wider than its window.
+// layout is the result of testdata/layout.js: properties of a rendered page.
+type layout struct {
+	// Overflow is the number of pixels by which the page is wider than its window.
 	Overflow int `json:"overflow"`
-	// Wide names what makes it so.
+	// Wide has the elements that are wider than the window.
 	Wide []string `json:"wide"`
-	// Scripts and Handlers are elements and attributes that could run something;
-	// Live is whether something has.
-	Scripts  int  `json:"scripts"`
-	Handlers int  `json:"handlers"`
-	Live     bool `json:"live"`
-	// Pictures is how many there are. Empty ones have no size, Cut ones have text
-	// outside of them, Overlapping ones text over text.
-	Pictures    int      `json:"pictures"`
+	// Scripts and Handlers are the numbers of script elements and event handlers.
+	Scripts  int `json:"scripts"`
+	Handlers int `json:"handlers"`
+	// Executed is true if a script of the page ran.
+	Executed bool `json:"executed"`
+	// Drawings is the number of SVG elements. Those in Empty have no size, in Clipped
+	// text outside of the drawing, and in Overlapping text over other text.
+	Drawings    int      `json:"drawings"`
 	Empty       []string `json:"empty"`
-	Cut         []string `json:"cut"`
+	Clipped     []string `json:"clipped"`
 	Overlapping []string `json:"overlapping"`
-	// Faint texts have too little contrast to be read (under 4.5 to 1, the level AA
-	// of WCAG 2.2).
-	Faint []string `json:"faint"`
+	// LowContrast has texts with a contrast below 4.5 to 1, the level AA of WCAG 2.2.
+	LowContrast []string `json:"lowContrast"`
 }
 
-//go:embed testdata/facts.js
-var readFacts string
+//go:embed testdata/layout.js
+var layoutScript string
 
-// browser starts a browser that reaches no network, and ends with the test.
-func browser(t *testing.T) context.Context {
+// startBrowser starts a browser without network access that is stopped at the end of the test.
+func startBrowser(t *testing.T) context.Context {
 	t.Helper()
 	path, err := exec.LookPath(chromium)
 	if err != nil {
-		t.Fatalf("%v: the tests of the report want a browser; `make test` installs it", err)
+		t.Fatalf("%v: the tests of the report need a browser, which `make test` installs", err)
 	}
 	profile := filepath.Join(t.TempDir(), "profile")
-	// What a browser does by itself is not to outlive the test either.
 	ctx, cancel := chromedp.NewContext(context.Background(), chromedp.WithAllocatorOptions(
 		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.UserDataDir(profile),
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND"),
 	))
 	t.Cleanup(func() {
-		ending, done := context.WithTimeout(ctx, patience)
+		stopCtx, done := context.WithTimeout(ctx, pageTimeout)
 		defer done()
-		if err := chromedp.Cancel(ending); err != nil {
-			t.Error("the browser does not end:", err)
+		if err := chromedp.Cancel(stopCtx); err != nil {
+			t.Error("stopping the browser:", err)
 		}
 		cancel()
-		if left := processesOf(t, profile); len(left) > 0 {
-			t.Errorf("processes of the browser stay: %q", left)
+		if running := processesOf(t, profile); len(running) > 0 {
+			t.Errorf("processes of the browser are still running: %q", running)
 		}
 	})
 	if err := chromedp.Do(ctx); err != nil {
@@ -85,35 +83,35 @@ func browser(t *testing.T) context.Context {
 	return ctx
 }
 
-// processesOf returns the commands that name a folder.
+// processesOf returns the command lines of the processes that name a folder.
 func processesOf(t *testing.T, folder string) []string {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []string
+	var commands []string
 	for _, file := range files {
 		command, err := os.ReadFile(file)
-		if err == nil && bytes.Contains(command, []byte(folder)) { // else it has ended
-			all = append(all, strings.ReplaceAll(string(command), "\x00", " "))
+		if err == nil && bytes.Contains(command, []byte(folder)) { // Otherwise the process has ended.
+			commands = append(commands, strings.ReplaceAll(string(command), "\x00", " "))
 		}
 	}
-	return all
+	return commands
 }
 
-// window is how a page is looked at.
+// window is the size and the color scheme of a browser window.
 type window struct {
 	name   string
 	width  int64
 	scheme string
 }
 
-// windows are all of them. The dark ones differ in colours alone, so that one page
-// of each kind tells.
+// windows has the windows to test with. The dark ones differ only in colors and are tested with one
+// report.
 var windows = []window{{"wide", 1280, "light"}, {"narrow", 400, "light"}, {"dark", 1280, "dark"}, {"narrow-dark", 400, "dark"}}
 
-// open opens a page in a window, with all its details.
+// open opens a page in a window.
 func (w window) open(ctx context.Context, address string) error {
 	return chromedp.Do(ctx,
 		chromedp.EmulateViewport(w.width, 900),
@@ -127,48 +125,48 @@ func (w window) open(ctx context.Context, address string) error {
 	)
 }
 
-// requests are what a page asks for.
+// requests records the requests of a page.
 type requests struct {
-	mu  sync.Mutex
-	all []string
+	mu   sync.Mutex
+	urls []string
 }
 
-// listen notes from now on what is asked for in a tab.
+// listen starts to record the requests of a tab.
 func (r *requests) listen(tab context.Context) error {
 	return chromedp.Listen(tab, func(event any) {
 		if sent, ok := event.(*network.EventRequestWillBeSent); ok {
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			r.all = append(r.all, sent.Request.URL)
+			r.urls = append(r.urls, sent.Request.URL)
 		}
 	})
 }
 
-// list returns what was asked for.
+// list returns the URLs of the requests.
 func (r *requests) list() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.all)
+	return slices.Clone(r.urls)
 }
 
-// look returns what the page looks like with all its details open.
-func look(ctx context.Context) (facts, error) {
-	return chromedp.Run(ctx, chromedp.Evaluate[facts](readFacts))
+// readLayout opens all details of the page and returns its layout.
+func readLayout(ctx context.Context) (layout, error) {
+	return chromedp.Run(ctx, chromedp.Evaluate[layout](layoutScript))
 }
 
-// Reports in a real browser: nothing runs, nothing is loaded, every picture has a
-// size and texts that can be read, and nothing is wider than the window, of a
-// computer or of a telephone, in daylight and in the dark.
+// TestInBrowser renders reports in a browser: nothing is executed or loaded, every drawing has a size
+// and legible texts, and nothing is wider than the window, on a desktop and on a phone, with light and
+// dark colors.
 func TestInBrowser(t *testing.T) {
-	ctx := browser(t)
+	ctx := startBrowser(t)
 	for name, r := range map[string]*result.Result{
 		"20 nodes":      sample(t, 2, 3, 5, 20),
 		"1,500 nodes":   sample(t, 2, 6, 3, 1500),
-		"hostile names": named(t, hostile[2]+hostile[0]),
-		"long names":    named(t, strings.Repeat("long-name-", 20)),
-		"wide names":    named(t, strings.Repeat("W", 120)),
+		"hostile names": resultWithPrefix(t, hostile[2]+hostile[0]),
+		"long names":    resultWithPrefix(t, strings.Repeat("long-name-", 20)),
+		"wide names":    resultWithPrefix(t, strings.Repeat("W", 120)),
 		"one profile":   sample(t, 1, 1, 1, 3),
-		"empty":         {Profiles: []string{"a", "b"}, Scenarios: []result.Scenario{{Profiles: []result.Profile{{Name: "a"}, {Name: "b"}}}}},
+		"empty":         emptyResult(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "report.html")
@@ -176,53 +174,55 @@ func TestInBrowser(t *testing.T) {
 				t.Fatal(err)
 			}
 			address := (&url.URL{Scheme: "file", Path: file}).String()
-			looked := windows
+			tested := windows
 			if name != "20 nodes" {
-				looked = windows[:2]
+				tested = windows[:2]
 			}
-			for _, w := range looked {
+			for _, w := range tested {
 				t.Run(w.name, func(t *testing.T) { w.check(t, ctx, address) })
 			}
 		})
 	}
 }
 
-// check opens a page and says what is wrong with it.
+// check opens a page and checks its layout, its console and its requests.
 func (w window) check(t *testing.T, ctx context.Context, address string) {
 	tab, closeTab := chromedp.NewContext(ctx)
 	defer closeTab()
 	messages := chromedp.Console(tab)
-	var asked requests
-	if err := asked.listen(tab); err != nil {
+	var requested requests
+	if err := requested.listen(tab); err != nil {
 		t.Fatal(err)
 	}
-	limited, cancel := context.WithTimeout(tab, patience)
+	limited, cancel := context.WithTimeout(tab, pageTimeout)
 	defer cancel()
 	if err := w.open(limited, address); err != nil {
 		t.Fatal(err)
 	}
-	shot, err := chromedp.Run(limited, chromedp.FullScreenshot(100))
+	screenshot, err := chromedp.Run(limited, chromedp.FullScreenshot(100))
 	if err != nil {
 		t.Fatal(err)
 	}
-	keepPicture(t, shot)
-	picture, err := png.Decode(bytes.NewReader(shot))
-	if err != nil || picture.Bounds().Dx() != int(w.width) {
-		t.Errorf("a screenshot of %v, want one %d wide (%v)", picture.Bounds(), w.width, err)
+	keepScreenshot(t, screenshot)
+	image, err := png.Decode(bytes.NewReader(screenshot))
+	if err != nil || image.Bounds().Dx() != int(w.width) {
+		t.Errorf("a screenshot of %v, want one %d wide (%v)", image.Bounds(), w.width, err)
 	}
-	got, err := look(limited)
+	got, err := readLayout(limited)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Pictures == 0 {
-		t.Error("there are no pictures")
+	if got.Drawings == 0 {
+		t.Error("the page has no drawings")
 	}
-	want := facts{Pictures: got.Pictures, Wide: []string{}, Empty: []string{}, Cut: []string{}, Overlapping: []string{}, Faint: []string{}}
+	want := layout{
+		Drawings: got.Drawings, Wide: []string{}, Empty: []string{}, Clipped: []string{}, Overlapping: []string{}, LowContrast: []string{},
+	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)
 	}
-	// The page has said all that it had to say before this.
-	const end = "that was all"
+	// The marker follows all messages of the page.
+	const end = "end of messages"
 	if _, err := chromedp.Run(limited, chromedp.Evaluate[chromedp.Void](`console.log("`+end+`")`)); err != nil {
 		t.Fatal(err)
 	}
@@ -233,48 +233,48 @@ func (w window) check(t *testing.T, ctx context.Context, address string) {
 		if message.Text == end {
 			break
 		}
-		t.Error("the console says:", message)
+		t.Error("message in the console:", message)
 	}
-	if got := asked.list(); !slices.Equal(got, []string{address}) {
-		t.Errorf("asked for %q, want the page alone", got)
+	if got := requested.list(); !slices.Equal(got, []string{address}) {
+		t.Errorf("requested %q, want only the page", got)
 	}
 }
 
-// keepPicture keeps a screenshot for those who want to look at it.
-func keepPicture(t *testing.T, picture []byte) {
+// keepScreenshot writes a screenshot to the folder in PLIMSOLL_REPORTS for visual inspection.
+func keepScreenshot(t *testing.T, screenshot []byte) {
 	t.Helper()
 	if folder := os.Getenv("PLIMSOLL_REPORTS"); folder != "" {
-		if err := os.WriteFile(filepath.Join(folder, fileName(t)+".png"), picture, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(folder, fileName(t)+".png"), screenshot, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// The facts find what is wrong: a page on which everything is.
-func TestFactsFindFaults(t *testing.T) {
+// TestLayoutFindsFaults checks that the layout script finds each fault in a page that has all of them.
+func TestLayoutFindsFaults(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "bad.html")
 	if err := os.WriteFile(file, []byte(`<!doctype html><html><body style="background:#fff">
-<script>window.live=1</script><p onclick="x()" style="color:#ccc">faint</p>
+<script>window.executed=1</script><p onclick="x()" style="color:#ccc">faint</p>
 <svg width="0" height="0"></svg><svg viewBox="0 0 100 20" width="100" height="20"><text x="0" y="15">one</text><text x="2" y="15">two</text><text x="95" y="15">three</text></svg>
 <details><summary>s</summary><div style="width:3000px">wide</div></details><img src="nowhere.png" alt=""></body></html>`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ctx := browser(t)
-	limited, cancel := context.WithTimeout(ctx, patience)
+	ctx := startBrowser(t)
+	limited, cancel := context.WithTimeout(ctx, pageTimeout)
 	defer cancel()
-	var asked requests
-	if err := asked.listen(ctx); err != nil {
+	var requested requests
+	if err := requested.listen(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if err := windows[0].open(limited, (&url.URL{Scheme: "file", Path: file}).String()); err != nil {
 		t.Fatal(err)
 	}
-	got, err := look(limited)
+	got, err := readLayout(limited)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Overflow < 1000 || len(got.Wide) == 0 || got.Scripts != 1 || got.Handlers != 1 || !got.Live || len(asked.list()) != 2 ||
-		got.Pictures != 2 || len(got.Empty) != 1 || len(got.Cut) != 1 || len(got.Overlapping) != 1 || len(got.Faint) != 1 {
-		t.Errorf("%+v, asked for %q", got, asked.list())
+	if got.Overflow < 1000 || len(got.Wide) == 0 || got.Scripts != 1 || got.Handlers != 1 || !got.Executed || len(requested.list()) != 2 ||
+		got.Drawings != 2 || len(got.Empty) != 1 || len(got.Clipped) != 1 || len(got.Overlapping) != 1 || len(got.LowContrast) != 1 {
+		t.Errorf("%+v, requested %q", got, requested.list())
 	}
 }

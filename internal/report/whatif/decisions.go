@@ -7,72 +7,71 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/report/number"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
 
-// podView is where a pod went with each profile.
+// podView shows the decisions for a pod with each profile.
 type podView struct {
-	Arrival, Pod, Asks, Came, Why string
-	// Where says in a word whether profiles differ.
-	Where    string
-	Differ   bool
-	Profiles []podProfile
+	Arrival, Pod, Resources, Arrived, Selection string
+	// Placement summarizes on which nodes the profiles place the pod.
+	Placement string
+	// Differs is true if the profiles place the pod differently.
+	Differs  bool
+	Profiles []podDecision
 }
 
-// podProfile is where a pod went with one profile, and why.
-type podProfile struct {
+// podDecision shows the decision for a pod with one profile.
+type podDecision struct {
 	Profile, Outcome string
 	Nodes            []string
 	Totals           []string
 	Rows             []scoreRow
 	Reasons          []string
-	// Nothing names the plugins that have nothing for any of the nodes.
-	Nothing, Note string
+	// ZeroPlugins names the plugins that score all nodes 0.
+	ZeroPlugins string
+	Note        string
 }
 
-// scoreRow has the scores of one plugin, of the nodes in their order.
+// scoreRow has the scores of one plugin for each node.
 type scoreRow struct {
 	Plugin string
 	Cells  []scoreCell
 }
 
-// scoreCell is a score as it counts, and how it came about.
+// scoreCell is the weighted score of a plugin for a node and its derivation.
 type scoreCell struct {
-	Raw, Score     int64
-	Weighted, From string
+	Raw, Score           int64
+	Weighted, Derivation string
 }
 
-// whys say why a pod is shown.
-var whys = map[string]string{
+// selections describes why a pod is shown.
+var selections = map[string]string{
 	result.SpreadPod: "", result.LargePod: "one of the largest", result.WaitedPod: "one of the first that had to wait",
 }
 
-// podsBy returns the decisions of a scenario by pod, in the order in which they came.
-func podsBy(s *result.Scenario) []podView {
-	byArrival := map[int][]*result.Decision{} // with nil for the profiles that do not have it
+// podViews returns the recorded decisions of a scenario by pod, in the order of arrival.
+func podViews(s *result.Scenario) []podView {
+	byArrival := map[int][]*result.Decision{} // By profile, nil if it did not record the pod.
 	for i := range s.Profiles {
-		for j := range decisionsOf(&s.Profiles[i]) {
-			is := &decisionsOf(&s.Profiles[i])[j]
-			if byArrival[is.Arrival] == nil {
-				byArrival[is.Arrival] = make([]*result.Decision, len(s.Profiles))
+		decisions := recordedDecisions(&s.Profiles[i])
+		for j := range decisions {
+			d := &decisions[j]
+			if byArrival[d.Arrival] == nil {
+				byArrival[d.Arrival] = make([]*result.Decision, len(s.Profiles))
 			}
-			byArrival[is.Arrival][i] = is
+			byArrival[d.Arrival][i] = d
 		}
 	}
-	var arrivals []int
-	for arrival := range byArrival {
-		arrivals = append(arrivals, arrival)
+	var views []podView
+	for _, arrival := range slices.Sorted(maps.Keys(byArrival)) {
+		views = append(views, newPodView(s, arrival, byArrival[arrival]))
 	}
-	slices.Sort(arrivals)
-	var all []podView
-	for _, arrival := range arrivals {
-		all = append(all, podOf(s, arrival, byArrival[arrival]))
-	}
-	return all
+	return views
 }
 
-// decisionsOf returns the decisions of the run that recorded them.
-func decisionsOf(p *result.Profile) []result.Decision {
+// recordedDecisions returns the decisions of the run of a profile that recorded them.
+func recordedDecisions(p *result.Profile) []result.Decision {
 	for i := range p.Runs {
 		if len(p.Runs[i].Decisions) > 0 {
 			return p.Runs[i].Decisions
@@ -81,123 +80,127 @@ func decisionsOf(p *result.Profile) []result.Decision {
 	return nil
 }
 
-// podOf returns what became of one pod with each profile.
-func podOf(s *result.Scenario, arrival int, decisions []*result.Decision) podView {
-	v := podView{Arrival: count(arrival)}
+// newPodView returns the view of the decisions for a pod, one for each profile or nil.
+func newPodView(s *result.Scenario, arrival int, decisions []*result.Decision) podView {
+	v := podView{Arrival: number.Count(arrival)}
 	var first *result.Decision
 	nodes := map[string]bool{}
-	for i, is := range decisions {
-		if is == nil {
-			v.Profiles = append(v.Profiles, podProfile{Profile: s.Profiles[i].Name, Note: "Not among the pods that were recorded with this profile."})
+	for i, d := range decisions {
+		if d == nil {
+			v.Profiles = append(v.Profiles, podDecision{Profile: s.Profiles[i].Name, Note: "This profile did not record the pod."})
 			continue
 		}
-		first = cmp.Or(first, is)
-		nodes[is.Node] = true
-		v.Profiles = append(v.Profiles, profileOf(s.Profiles[i].Name, is))
+		first = cmp.Or(first, d)
+		nodes[d.Node] = true
+		v.Profiles = append(v.Profiles, newPodDecision(s.Profiles[i].Name, d))
 	}
-	v.Pod, v.Asks, v.Came, v.Why = shorten(first.Pod, 2*maxNode), asks(first), "came at "+duration(first.ArrivedSecond), whys[first.Selection]
-	v.Differ = len(nodes) > 1
+	v.Pod, v.Resources = shorten(first.Pod, 2*maxNameLength), resourcesText(first)
+	v.Arrived, v.Selection = "arrived at "+number.Duration(first.ArrivedSecond), selections[first.Why]
+	v.Differs = len(nodes) > 1
 	switch {
-	case v.Differ && nodes[""]:
-		v.Where = "a node with some profiles, none with others"
-	case v.Differ:
-		v.Where = fmt.Sprintf("%d different nodes", len(nodes))
+	case v.Differs && nodes[""]:
+		v.Placement = "placed by some profiles, unschedulable with others"
+	case v.Differs:
+		v.Placement = fmt.Sprintf("%d different nodes", len(nodes))
 	case nodes[""]:
-		v.Where = "no node"
+		v.Placement = "unschedulable"
 	case len(s.Profiles) > 1 && !slices.Contains(decisions, nil):
-		v.Where = "the same node with all"
+		v.Placement = "the same node with all profiles"
 	default:
-		v.Where = "on " + shorten(first.Node, maxNode)
+		v.Placement = "on " + shorten(first.Node, maxNameLength)
 	}
 	return v
 }
 
-// asks says what a pod requests, and what it may use.
-func asks(is *result.Decision) string {
+// resourcesText formats the requests and limits of a pod.
+func resourcesText(d *result.Decision) string {
 	limit := func(v float64, text string) string {
 		if v == 0 {
 			return "no limit"
 		}
 		return "limit " + text
 	}
-	return "CPU " + cores(is.CPURequest) + ", " + limit(is.CPULimit, cores(is.CPULimit)) +
-		"; memory " + gibibytes(is.MemoryRequest) + ", " + limit(is.MemoryLimit, gibibytes(is.MemoryLimit))
+	return "CPU " + coresText(d.CPURequest) + ", " + limit(d.CPULimit, coresText(d.CPULimit)) +
+		"; memory " + gibibytesText(d.MemoryRequest) + ", " + limit(d.MemoryLimit, gibibytesText(d.MemoryLimit))
 }
 
-func cores(millicores float64) string { return number(millicores/1000, decimals(millicores/1000)) }
+func coresText(millicores float64) string { return number.Auto(millicores / 1000) }
 
-func gibibytes(bytes float64) string {
+func gibibytesText(bytes float64) string {
 	gib := bytes / (1 << 30)
-	return number(gib, min(decimals(gib), 2)) + thin + "GiB"
+	return number.Format(gib, min(number.Decimals(gib), 2)) + number.ThinSpace + "GiB"
 }
 
-// profileOf says where a pod went with one profile.
-func profileOf(profile string, is *result.Decision) podProfile {
-	v := podProfile{Profile: profile}
-	waited := ""
-	if is.WaitedSeconds > 0 {
-		waited = " after " + duration(is.WaitedSeconds)
-	}
-	v.Outcome = "on " + shorten(is.Node, maxNode) + waited
-	if is.Node == "" {
-		v.Outcome = "no node" + waited
-	}
-	v.Outcome += fmt.Sprintf("; it fitted %s of %s nodes", count(is.Feasible), count(is.Nodes))
-	if is.Node != "" && len(is.Scores) == 0 {
-		v.Outcome = strings.Replace(v.Outcome, "it fitted", "when it was last looked at, it fitted", 1)
-	}
-	v.Reasons = reasonTexts(is.Reasons)
+// newPodDecision returns the view of a decision.
+func newPodDecision(profile string, d *result.Decision) podDecision {
+	v := podDecision{Profile: profile, Outcome: outcomeText(d), Reasons: reasonTexts(d.Reasons)}
 	rows := map[string][]scoreCell{}
-	for i, score := range is.Scores {
-		v.Nodes, v.Totals = append(v.Nodes, shorten(score.Node, maxNode)), append(v.Totals, count(int(score.Total)))
-		if i > 0 && score.Total > is.Scores[0].Total {
-			v.Note = "A node that scores higher was not among those that kube-scheduler looked at."
+	for i, score := range d.Scores {
+		v.Nodes, v.Totals = append(v.Nodes, shorten(score.Node, maxNameLength)), append(v.Totals, number.Count(int(score.Total)))
+		if i > 0 && score.Total > d.Scores[0].Total {
+			v.Note = "kube-scheduler did not score all nodes: a node with a higher score was not among them."
 		}
 		for _, plugin := range score.Plugins {
 			if rows[plugin.Name] == nil {
-				rows[plugin.Name] = make([]scoreCell, len(is.Scores))
+				rows[plugin.Name] = make([]scoreCell, len(d.Scores))
 			}
-			rows[plugin.Name][i] = cellOf(plugin)
+			rows[plugin.Name][i] = newScoreCell(plugin)
 		}
 	}
-	var nothing []string
+	var zero []string
 	for _, name := range slices.Sorted(maps.Keys(rows)) {
 		if slices.ContainsFunc(rows[name], func(cell scoreCell) bool { return cell.Raw != 0 || cell.Score != 0 }) {
 			v.Rows = append(v.Rows, scoreRow{name, rows[name]})
 		} else {
-			nothing = append(nothing, name)
+			zero = append(zero, name)
 		}
 	}
-	v.Nothing = strings.Join(nothing, ", ")
+	v.ZeroPlugins = strings.Join(zero, ", ")
 	return v
 }
 
-// reasonTexts says why the pod does not fit some nodes.
+// outcomeText describes the outcome of a decision.
+func outcomeText(d *result.Decision) string {
+	text := "on " + shorten(d.Node, maxNameLength)
+	if d.Node == "" {
+		text = "unschedulable"
+	}
+	if d.WaitedSeconds > 0 {
+		text += " after " + number.Duration(d.WaitedSeconds)
+	}
+	text += fmt.Sprintf("; %s of %s nodes were feasible", number.Count(d.Feasible), number.Count(d.Nodes))
+	if d.Node != "" && len(d.Scores) == 0 {
+		text += " in the last recorded attempt"
+	}
+	return text
+}
+
+// reasonTexts describes why the pod does not fit nodes.
 func reasonTexts(reasons []result.NodesReason) []string {
 	var texts []string
 	for _, reason := range reasons[:min(len(reasons), maxReasons)] {
-		text := shorten(reason.Reason, maxReason)
+		text := shorten(reason.Reason, maxReasonLength)
 		if reason.Filter != "" {
 			text = reason.Filter + ": " + text
 		}
-		texts = append(texts, count(reason.Nodes)+" nodes: "+text)
+		texts = append(texts, number.Count(reason.Nodes)+" nodes: "+text)
 	}
 	return texts
 }
 
-// cellOf says how a score came about: raw, normalised if that changed it, and its
-// weight if that is not 1.
-func cellOf(p result.PluginScore) scoreCell {
-	cell := scoreCell{Raw: p.Raw, Score: p.Score, Weighted: count(int(p.Score * p.Weight))}
-	var from []string
+// newScoreCell returns the cell of a score. Its derivation has the raw score if normalization changed
+// it, and the weight if it is not 1.
+func newScoreCell(p result.PluginScore) scoreCell {
+	cell := scoreCell{Raw: p.Raw, Score: p.Score, Weighted: number.Count(int(p.Score * p.Weight))}
+	var derivation []string
 	if p.Raw != p.Score {
-		from = append(from, count(int(p.Raw)), "→", count(int(p.Score)))
+		derivation = append(derivation, number.Count(int(p.Raw)), "→", number.Count(int(p.Score)))
 	} else if p.Weight != 1 {
-		from = append(from, count(int(p.Score)))
+		derivation = append(derivation, number.Count(int(p.Score)))
 	}
 	if p.Weight != 1 {
-		from = append(from, "×", count(int(p.Weight)))
+		derivation = append(derivation, "×", number.Count(int(p.Weight)))
 	}
-	cell.From = strings.Join(from, thin)
+	cell.Derivation = strings.Join(derivation, number.ThinSpace)
 	return cell
 }

@@ -1,32 +1,27 @@
 package whatif
 
 import (
-	_ "embed"
 	"fmt"
 	"html/template"
 	"slices"
 	"strings"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/report/number"
+	"github.com/plimsoll-k8s/plimsoll/internal/report/svg"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
 
-//go:embed frontier.html
-var frontierText string
-
-// The page shows a frontier where it says {{template "frontier"}}.
-var _ = template.Must(page.New("frontier").Parse(frontierText))
-
-// The size of the picture of a frontier.
+// Dimensions of the chart of a frontier.
 const (
 	frontierWidth  = 520.0
 	frontierHeight = 300.0
 	frontierLeft   = 62.0
-	frontierRight  = 70.0
+	frontierRight  = frontierWidth - 70
 	frontierTop    = 14.0
-	frontierBottom = 40.0
+	frontierBottom = frontierHeight - 40
 )
 
-// frontier is what slack costs and what it saves.
+// frontier shows the cost of nodes against the time that pods are pending, by slack.
 type frontier struct {
 	CostName  string
 	Intervals bool
@@ -34,17 +29,17 @@ type frontier struct {
 	Rows      []frontierRow
 }
 
-// frontierRow is a profile with so much slack.
+// frontierRow is a profile with an amount of slack.
 type frontierRow struct {
 	Name                                         string
 	Cost, CostInterval, Pending, PendingInterval string
 	P95, Kept                                    string
 }
 
-// newFrontier makes the frontier of a scenario, nil if there is none.
+// newFrontier returns the frontier of a scenario, or nil if it has none.
 func newFrontier(s *result.Scenario, settings *result.Settings) *frontier {
 	points, err := s.Frontier()
-	if err != nil || len(points) == 0 { // an interval fails of numbers only that are none
+	if err != nil || len(points) == 0 { // Intervals of numbers that are not finite are errors.
 		return nil
 	}
 	f := &frontier{CostName: "node hours"}
@@ -56,39 +51,41 @@ func newFrontier(s *result.Scenario, settings *result.Settings) *frontier {
 		f.Intervals = f.Intervals || p.CostInterval != nil
 		costs, pending = append(costs, p.Cost), append(pending, p.Pending)
 	}
+	costDecimals, pendingDecimals := number.Decimals(costs...), number.Decimals(pending...)
 	for _, p := range points {
 		row := frontierRow{
-			Name: p.Name, Cost: number(p.Cost, decimals(costs...)), Pending: number(p.Pending, decimals(pending...)),
-			CostInterval: between(p.CostInterval, decimals(costs...)), PendingInterval: between(p.PendingInterval, decimals(pending...)),
-			P95: number(p.PendingP95, min(decimals(p.PendingP95), 1)), Kept: "–",
+			Name: p.Name,
+			Cost: number.Format(p.Cost, costDecimals), CostInterval: rangeText(p.CostInterval, costDecimals),
+			Pending: number.Format(p.Pending, pendingDecimals), PendingInterval: rangeText(p.PendingInterval, pendingDecimals),
+			P95: number.Format(p.P95, min(number.Decimals(p.P95), 1)), Kept: number.None,
 		}
-		if p.SlackKept > 0 {
-			row.Kept = number(100*p.SlackKept, 0) + thin + "%"
+		if p.Kept > 0 {
+			row.Kept = number.Format(100*p.Kept, 0) + number.ThinSpace + "%"
 		}
 		f.Rows = append(f.Rows, row)
 	}
-	f.SVG = frontierPicture(points, f.CostName)
+	f.SVG = frontierChart(points, f.CostName)
 	return f
 }
 
-// between says where a mean is.
-func between(in *result.Interval, digits int) string {
+// rangeText formats an interval as "low to high", nil as an empty string.
+func rangeText(in *result.Interval, decimals int) string {
 	if in == nil {
 		return ""
 	}
-	return number(in.Low, digits) + " to " + number(in.High, digits)
+	return number.Format(in.Low, decimals) + " to " + number.Format(in.High, decimals)
 }
 
-// span returns the least and the most of what is to be seen of points, with a
-// margin; it begins at 0 if that is not far away.
-func span(points []result.FrontierPoint, of func(*result.FrontierPoint) (float64, *result.Interval)) (low, high float64) {
+// axisRange returns the range of an axis that shows the points with their intervals and a margin. It
+// starts at 0 if that is close.
+func axisRange(points []result.Point, of func(*result.Point) (float64, *result.Interval)) (low, high float64) {
 	for i := range points {
 		v, in := of(&points[i])
 		values := []float64{v}
 		if in != nil {
 			values = append(values, in.Low, in.High)
 		}
-		values = slices.DeleteFunc(values, func(v float64) bool { return !finite(v) })
+		values = slices.DeleteFunc(values, func(v float64) bool { return !number.IsFinite(v) })
 		for _, v := range values {
 			if i == 0 && high == 0 {
 				low, high = v, v
@@ -106,55 +103,51 @@ func span(points []result.FrontierPoint, of func(*result.FrontierPoint) (float64
 	return low - margin, high + margin
 }
 
-// frontierPicture draws what nodes cost against how long pods waited.
-func frontierPicture(points []result.FrontierPoint, costName string) template.HTML {
-	d := newDrawing(frontierWidth, frontierHeight, costName+" against seconds that pods waited, by slack", "the figures are in the table")
-	low, high := span(points, func(p *result.FrontierPoint) (float64, *result.Interval) { return p.Pending, p.PendingInterval })
-	x := newScale(low, high, frontierLeft, frontierWidth-frontierRight)
-	low, high = span(points, func(p *result.FrontierPoint) (float64, *result.Interval) { return p.Cost, p.CostInterval })
-	y := newScale(low, high, frontierHeight-frontierBottom, frontierTop)
-	for _, t := range y.ticks(5) {
-		d.f(`<path class="g" d="M%v %vH%v"/><text class="e" x="%v" y="%v">%v</text>`, frontierLeft, y.at(t.value), frontierWidth-frontierRight, frontierLeft-6, y.at(t.value)+4, t.label)
-	}
-	for _, t := range x.ticks(6) {
-		d.f(`<path class="g" d="M%v %vV%v"/><text class="m" x="%v" y="%v">%v</text>`, x.at(t.value), frontierTop, frontierHeight-frontierBottom, x.at(t.value), frontierHeight-frontierBottom+15, t.label)
-	}
-	d.f(`<text class="m" x="%v" y="%v">pending, mean seconds</text>`, (frontierLeft+frontierWidth-frontierRight)/2, frontierHeight-6)
-	d.f(`<text x="2" y="%v">%v</text>`, frontierTop-3, costName)
-	// One line for each profile, in the order in which slack was asked for.
+// frontierChart draws the cost of nodes against the mean time that pods are pending.
+func frontierChart(points []result.Point, costName string) template.HTML {
+	d := svg.New(frontierWidth, frontierHeight, costName+" against pending seconds, by slack", "the table has the numbers")
+	low, high := axisRange(points, func(p *result.Point) (float64, *result.Interval) { return p.Pending, p.PendingInterval })
+	x := svg.NewScale(low, high, frontierLeft, frontierRight)
+	low, high = axisRange(points, func(p *result.Point) (float64, *result.Interval) { return p.Cost, p.CostInterval })
+	y := svg.NewScale(low, high, frontierBottom, frontierTop)
+	d.YAxis(y.Ticks(5), y, frontierLeft, frontierRight, 6, 4)
+	d.XAxis(x.Ticks(6), x, frontierTop, frontierBottom, frontierBottom+15)
+	d.Printf(`<text class="middle" x="%v" y="%v">pending, mean seconds</text>`, (frontierLeft+frontierRight)/2, frontierHeight-6)
+	d.Printf(`<text x="2" y="%v">%v</text>`, frontierTop-3, costName)
+	// A line connects the points of a profile in the order of the slack options.
+	profiles := map[string][]*result.Point{}
 	var names []string
-	of := func(p *result.FrontierPoint) string { return strings.TrimSuffix(p.Name, ", slack "+p.Slack) }
 	for i := range points {
-		if !slices.Contains(names, of(&points[i])) {
-			names = append(names, of(&points[i]))
+		name := profileName(&points[i])
+		if profiles[name] == nil {
+			names = append(names, name)
 		}
+		profiles[name] = append(profiles[name], &points[i])
 	}
-	for number, name := range names {
-		command := "M"
-		d.f(`<path class="%v" d="`, lineClass(number))
-		for i := range points {
-			if of(&points[i]) == name {
-				d.f("%v%v %v", command, x.at(points[i].Pending), y.at(points[i].Cost))
-				command = "L"
-			}
-		}
-		d.WriteString(`"/>`)
+	for i, name := range names {
+		line := profiles[name]
+		d.Line(lineClass(i), len(line),
+			func(i int) float64 { return x.At(line[i].Pending) }, func(i int) float64 { return y.At(line[i].Cost) })
 	}
 	for i := range points {
 		p := &points[i]
-		atX, atY := x.at(p.Pending), y.at(p.Cost)
-		if p.PendingInterval != nil && p.CostInterval != nil {
-			d.f(`<path class="thin" d="M%v %vH%vM%v %vV%v"/>`, x.at(p.PendingInterval.Low), atY, x.at(p.PendingInterval.High), atX, y.at(p.CostInterval.Low), y.at(p.CostInterval.High))
+		atX, atY := x.At(p.Pending), y.At(p.Cost)
+		if pending, cost := p.PendingInterval, p.CostInterval; pending != nil && cost != nil {
+			d.Printf(`<path class="thin" d="M%v %vH%vM%v %vV%v"/>`,
+				x.At(pending.Low), atY, x.At(pending.High), atX, y.At(cost.Low), y.At(cost.High))
 		}
-		label, under := p.Slack, 0.0
+		label, drop := p.Slack, 0.0
 		if len(names) > 1 {
-			label = fmt.Sprintf("%s, %s", shorten(of(p), 12), p.Slack)
-			under = 21 * float64(slices.Index(names, of(p))%2) // not where that of its neighbour is
+			label = fmt.Sprintf("%s, %s", shorten(profileName(p), 12), p.Slack)
+			drop = 21 * float64(slices.Index(names, profileName(p))%2) // Avoid the label of a neighbor.
 		}
-		d.f(`<text x="%v" y="%v">%v</text>`, atX+8, atY-6+under, shorten(label, 22))
+		d.Printf(`<text x="%v" y="%v">%v</text>`, atX+8, atY-6+drop, shorten(label, 22))
 	}
-	for i := range points { // over all texts
-		d.f(`<circle class="half" cx="%v" cy="%v" r="4.5"/>`, x.at(points[i].Pending), y.at(points[i].Cost))
+	for i := range points { // Above all labels.
+		d.Printf(`<circle class="point" cx="%v" cy="%v" r="4.5"/>`, x.At(points[i].Pending), y.At(points[i].Cost))
 	}
-	return d.end()
+	return d.End()
 }
+
+// profileName returns the name of a point's profile without its slack.
+func profileName(p *result.Point) string { return strings.TrimSuffix(p.Name, ", slack "+p.Slack) }

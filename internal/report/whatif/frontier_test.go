@@ -2,20 +2,20 @@ package whatif
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/report/number"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
 
-// withSlack makes every profile of a sample one with an autoscaler and so much slack,
-// each of which costs 1 more and saves 10 s.
-func withSlack(t *testing.T, r *result.Result, names ...string) {
+// addSlack adds an autoscaler with an amount of slack to each profile of a result. Each profile costs 1
+// more than the one before and pods wait 10 s less.
+func addSlack(t *testing.T, r *result.Result, names ...string) {
 	t.Helper()
-	r.Settings.Autoscaler = &result.Autoscaler{Groups: []string{"name=" + nasty}, Priced: true}
+	r.Settings.Autoscaler = &result.Autoscaler{Groups: []string{"name=" + markup}, Priced: true}
 	for i := range r.Scenarios {
 		s := &r.Scenarios[i]
 		for j := range s.Profiles {
@@ -23,7 +23,9 @@ func withSlack(t *testing.T, r *result.Result, names ...string) {
 			p.Slack = names[j]
 			for k := range p.Runs {
 				p.Runs[k].PendingSeconds.Mean = 100 - 10*float64(j) + float64(k)
-				p.Runs[k].Scaling = &result.Scaling{Cost: 20 + float64(j) + 0.1*float64(k), NodeHours: 40, Slack: &result.SlackKept{Mean: 0.5}}
+				p.Runs[k].Scaling = &result.Scaling{
+					Cost: 20 + float64(j) + 0.1*float64(k), NodeHours: 40, Slack: &result.Slack{Mean: 0.5},
+				}
 			}
 		}
 		if err := s.Compare(); err != nil {
@@ -32,41 +34,45 @@ func withSlack(t *testing.T, r *result.Result, names ...string) {
 	}
 }
 
-// Of 20, 20.1 and 20.2 the mean is 20.1; pods wait for 100, 101 and 102 s.
+// TestFrontier checks a frontier whose first point has costs of 20, 20.1 and 20.2 and pending times of
+// 100, 101 and 102 s.
 func TestFrontier(t *testing.T) {
 	r := sample(t, 1, 2, 3, 10)
-	withSlack(t, r, "0%", nasty)
+	addSlack(t, r, "0%", markup)
 	page := write(t, r)
 	read := text(t, page)
-	for _, want := range []string{"What slack costs, and what it saves", "cost of nodes", "20.10", "20.00 to 20.20", "101", "91", nasty, "50" + thin + "%", "Autoscaler, by group", "slack kept, mean part"} {
+	for _, want := range []string{
+		"Cost and benefit of slack", "cost of nodes", "20.10", "20.00 to 20.20", "101", "91", markup,
+		"50" + number.ThinSpace + "%", "Autoscaler node groups", "slack kept, mean part",
+	} {
 		if !strings.Contains(read, want) {
-			t.Errorf("%q is not there", want)
+			t.Errorf("the report lacks %q", want)
 		}
 	}
 	if found := external.FindString(page); found != "" {
 		t.Errorf("found %q", found)
 	}
 	if again := write(t, r); again != page {
-		t.Error("the same result gives other bytes")
+		t.Error("the report of the same result has different bytes")
 	}
 }
 
-// Who asks for no slack, or for one only, sees nothing of it.
+// TestNoFrontier checks that a result without slack, or with one amount of it, has no frontier.
 func TestNoFrontier(t *testing.T) {
 	r := sample(t, 1, 2, 3, 10)
-	if read := text(t, write(t, r)); strings.Contains(read, "What slack costs") || strings.Contains(read, "slack kept") || strings.Contains(read, "Autoscaler") {
-		t.Error("without an autoscaler there is something about slack")
+	if read := text(t, write(t, r)); strings.Contains(read, "Cost and benefit of slack") || strings.Contains(read, "slack kept") || strings.Contains(read, "Autoscaler") {
+		t.Error("a report without an autoscaler mentions slack")
 	}
-	withSlack(t, r, "10%", "")
-	if read := text(t, write(t, r)); strings.Contains(read, "What slack costs") || !strings.Contains(read, "slack kept, mean part") {
-		t.Error("one slack has a frontier, or no figures")
+	addSlack(t, r, "10%", "")
+	if read := text(t, write(t, r)); strings.Contains(read, "Cost and benefit of slack") || !strings.Contains(read, "slack kept, mean part") {
+		t.Error("a report with one amount of slack has a frontier, or lacks the figures of slack")
 	}
 }
 
-// Whatever the figures are, all that is drawn is finite and in the picture.
+// TestFrontierIsFinite checks that all coordinates are finite, whatever the figures.
 func TestFrontierIsFinite(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		figure := rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{0, -1, 1, math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, math.SmallestNonzeroFloat64}))
+		figure := anyFloat()
 		interval := rapid.Custom(func(t *rapid.T) *result.Interval {
 			if rapid.Bool().Draw(t, "one seed") {
 				return nil
@@ -75,12 +81,13 @@ func TestFrontierIsFinite(t *testing.T) {
 		})
 		var points []result.FrontierPoint
 		for i := range rapid.IntRange(2, 6).Draw(t, "points") {
-			points = append(points, result.FrontierPoint{
-				Name: "p, slack " + fmt.Sprint(i), Slack: fmt.Sprint(i), Cost: figure.Draw(t, "cost"), Pending: figure.Draw(t, "pending"),
+			points = append(points, result.Point{
+				Name: "p, slack " + fmt.Sprint(i), Slack: fmt.Sprint(i),
+				Cost: figure.Draw(t, "cost"), Pending: figure.Draw(t, "pending"),
 				CostInterval: interval.Draw(t, "of cost"), PendingInterval: interval.Draw(t, "of pending"),
 			})
 		}
-		drawn := string(frontierPicture(points, "cost"))
+		drawn := string(frontierChart(points, "cost"))
 		if strings.Contains(drawn, "NaN") || strings.Contains(drawn, "Inf") || strings.Count(drawn, "<circle") != len(points) {
 			t.Fatal(drawn)
 		}

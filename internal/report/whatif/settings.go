@@ -4,51 +4,53 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/report/number"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
 
-// settings says how the runs were made.
+// setting is a setting of the runs.
+type setting struct{ Name, Value string }
+
+// settings returns the settings of the runs.
 func settings(r *result.Result) []setting {
 	s := r.Settings
-	lines := []setting{
+	list := []setting{
 		{"Input", r.Source.Name},
-		{"Nodes, pods", count(r.Source.Nodes) + ", " + count(r.Source.Pods)},
+		{"Nodes, pods", number.Count(r.Source.Nodes) + ", " + number.Count(r.Source.Pods)},
 		{"Seeds", seedText(r.Seeds)},
-		{"Use is looked at", "every " + duration(s.StepSeconds)},
-		{"After the last pod has come", "runs go on for " + duration(s.TailSeconds)},
-		{"Load is measured", fmt.Sprintf("every %s, arrives %s later, is averaged over %s", duration(s.Metrics.IntervalSeconds), duration(s.Metrics.DelaySeconds), duration(s.Metrics.WindowSeconds))},
-		{"Level of the intervals", number(100*s.Level, 0) + thin + "%, of the mean over seeds, by resampling pairs of runs with the same seed"},
+		{"Usage changes", "every " + number.Duration(s.StepSeconds)},
+		{"Runs continue after the last arrival for", number.Duration(s.TailSeconds)},
+		{"Load is measured", fmt.Sprintf("every %s, is available %s later, is averaged over %s",
+			number.Duration(s.Metrics.IntervalSeconds), number.Duration(s.Metrics.DelaySeconds), number.Duration(s.Metrics.WindowSeconds))},
+		{"Confidence intervals", number.Format(100*s.Level, 0) + number.ThinSpace +
+			"%, of the mean over seeds, by bootstrapping pairs of runs with the same seed"},
 		{"Version of the document", r.APIVersion + " " + r.Kind},
 	}
 	if s.Autoscaler != nil {
-		lines = append(lines, setting{"Autoscaler, by group", strings.Join(s.Autoscaler.Groups, "; ")})
+		list = append(list, setting{"Autoscaler node groups", strings.Join(s.Autoscaler.Groups, "; ")})
 	}
-	return lines
+	return list
 }
 
-// shapeOf names what pods use without the numbers of it: bursts for
-// cpu=bursts:...;memory=bursts:..., and as it is what cannot be read like that.
-func shapeOf(usage string) string {
-	var shapes []string
+// usageShape returns a usage without its parameters, such as "bursts" for
+// cpu=bursts:...;memory=bursts:..., or the usage itself if it has another form.
+func usageShape(usage string) string {
+	var resources, shapes []string
 	for part := range strings.SplitSeq(usage, ";") {
 		resource, shape, ok := strings.Cut(part, "=")
 		if !ok || strings.Contains(resource, ":") {
 			return shorten(usage, 60)
 		}
 		shape, _, _ = strings.Cut(shape, ":")
-		shapes = append(shapes, resource+" "+shape)
+		resources, shapes = append(resources, resource+" "+shape), append(shapes, shape)
 	}
-	if len(shapes) == 2 {
-		_, first, _ := strings.Cut(shapes[0], " ")
-		_, second, _ := strings.Cut(shapes[1], " ")
-		if first == second {
-			return first
-		}
+	if len(shapes) == 2 && shapes[0] == shapes[1] {
+		return shapes[0]
 	}
-	return strings.Join(shapes, ", ")
+	return strings.Join(resources, ", ")
 }
 
-// seedText says which seeds there are.
+// seedText describes the seeds.
 func seedText(seeds []uint64) string {
 	switch len(seeds) {
 	case 0:
@@ -59,23 +61,24 @@ func seedText(seeds []uint64) string {
 	return fmt.Sprintf("%d, from %d to %d", len(seeds), seeds[0], seeds[len(seeds)-1])
 }
 
-// cutText says how many runs are not whole.
-func cutText(r *result.Result) string {
-	cut, missing, all := 0, 0, 0
+// incompleteText describes how many runs are interrupted or missing, empty if none is.
+func incompleteText(r *result.Result) string {
+	interrupted, missing, total := 0, 0, 0
 	for i := range r.Scenarios {
 		for j := range r.Scenarios[i].Profiles {
 			runs := r.Scenarios[i].Profiles[j].Runs
-			all += len(r.Seeds)
+			total += len(r.Seeds)
 			missing += max(len(r.Seeds)-len(runs), 0)
 			for k := range runs {
 				if runs[k].Interrupted {
-					cut++
+					interrupted++
 				}
 			}
 		}
 	}
-	if cut+missing == 0 && !r.Interrupted {
+	if interrupted+missing == 0 && !r.Interrupted {
 		return ""
 	}
-	return fmt.Sprintf("Of %d runs, %d were interrupted and %d not begun. Figures are of whole runs where a profile has any, and differences of whole pairs only.", all, cut, missing)
+	return fmt.Sprintf("Of %d runs, %d were interrupted and %d did not start. Means use interrupted runs only where a profile "+
+		"has no others; differences use completed pairs only.", total, interrupted, missing)
 }

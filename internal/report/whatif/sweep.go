@@ -5,17 +5,18 @@ import (
 	"io"
 	"strings"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/report/number"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
 
-// WriteSweep writes one figure of a result as a table in Markdown: a row for each
-// scenario, a column for each profile with the mean over the seeds, bold where it
-// is clearly better than the first profile's, in italics where it is clearly worse,
-// and with a star where it clearly differs and neither is better.
+// WriteSweep writes a figure as a Markdown table: a row for each scenario and a column for each
+// profile with the mean over the seeds, bold if it is clearly better than that of the first profile,
+// italic if it is clearly worse, and with an asterisk if it clearly differs but has no better
+// direction.
 func WriteSweep(w io.Writer, r *result.Result, figure string) error {
-	definition, ok := result.FigureByName(figure)
-	if !ok {
-		return fmt.Errorf("figure: found %q, want one of those of a result", figure)
+	label, err := FigureLabel(figure)
+	if err != nil {
+		return err
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "| %s |", definition.Title())
@@ -28,9 +29,9 @@ func WriteSweep(w io.Writer, r *result.Result, figure string) error {
 		fmt.Fprintf(&b, "| %s |", ScenarioLabel(s))
 		base := s.Profiles[0].Figures[figure].Mean
 		for j := range s.Profiles {
-			figures := s.Profiles[j].Figures[figure]
-			text := number(figures.Mean, decimals(figures.Mean))
-			switch judge(definition, figures.Difference, base) {
+			f := s.Profiles[j].Figures[figure]
+			text := number.Auto(f.Mean)
+			switch assess(figure, f.Difference, base) {
 			case better:
 				text = "**" + text + "**"
 			case worse:
@@ -43,12 +44,18 @@ func WriteSweep(w io.Writer, r *result.Result, figure string) error {
 		}
 		b.WriteByte('\n')
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err = io.WriteString(w, b.String())
 	return err
 }
 
-// Tally counts in how many scenarios a figure of each profile but the first is
-// clearly better than that one's, clearly worse, and neither.
+// Count has the numbers of scenarios in which a figure of a profile is clearly better than that of
+// the first profile, clearly worse, and neither.
+type Count struct {
+	Profile                string
+	Better, Neither, Worse int
+}
+
+// Tally counts the verdicts on a figure over the scenarios for each profile but the first.
 func Tally(r *result.Result, figure string) []Count {
 	counts := make([]Count, len(r.Profiles)-1)
 	definition, _ := result.FigureByName(figure)
@@ -56,7 +63,7 @@ func Tally(r *result.Result, figure string) []Count {
 		counts[i].Profile = r.Profiles[i+1]
 		for j := range r.Scenarios {
 			s := &r.Scenarios[j]
-			switch judge(definition, s.Profiles[i+1].Figures[figure].Difference, s.Profiles[0].Figures[figure].Mean) {
+			switch assess(figure, s.Profiles[i+1].Figures[figure].Difference, s.Profiles[0].Figures[figure].Mean) {
 			case better:
 				counts[i].Better++
 			case worse:
@@ -69,14 +76,11 @@ func Tally(r *result.Result, figure string) []Count {
 	return counts
 }
 
-// Count is what Tally counts of one profile.
-type Count struct {
-	Profile                string
-	Better, Neither, Worse int
-}
-
-// FigureLabel says for people what a figure of this name is, with its unit.
-func FigureLabel(figure string) string {
-	definition, _ := result.FigureByName(figure)
-	return definition.Title()
+// FigureLabel returns the label of a figure with its unit.
+func FigureLabel(figure string) (string, error) {
+	label, ok := labels[figure]
+	if !ok {
+		return "", fmt.Errorf("figure: invalid value %q: must be the name of a figure in a result, such as overloadMinutes", figure)
+	}
+	return label, nil
 }

@@ -10,38 +10,29 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
 
-// swept has one scenario in which b is better, c worse and d no different.
+// sweep returns a result with one scenario, in which b is better than a, c worse and d not different:
 //
 //	a:  10 overload minutes with each of four seeds
 //	b:   1 with each; c: 100 with each; d: 9, 11, 9, 11
-func swept(t *testing.T) *result.Result {
+func sweep(t *testing.T) *result.Result {
 	t.Helper()
 	s := result.Scenario{Limits: "ratio=2", Usage: "cpu=bursts:mean=0.7;memory=beta:mean=0.5"}
-	for name, minutes := range map[string][]float64{"a": {10, 10, 10, 10}, "b": {1, 1, 1, 1}, "c": {100, 100, 100, 100}, "d": {9, 11, 9, 11}} {
-		p := result.Profile{Name: name}
+	order := []string{"a", "b", "c", "d"}
+	for i, minutes := range [][]float64{{10, 10, 10, 10}, {1, 1, 1, 1}, {100, 100, 100, 100}, {9, 11, 9, 11}} {
+		p := result.Profile{Name: order[i]}
 		for seed, m := range minutes {
 			p.Runs = append(p.Runs, result.Run{Seed: uint64(seed), Outcome: result.Outcome{OverloadMinutes: m, NodesUsed: m}})
 		}
 		s.Profiles = append(s.Profiles, p)
 	}
-	order := []string{"a", "b", "c", "d"}
-	var sorted []result.Profile
-	for _, name := range order {
-		for _, p := range s.Profiles {
-			if p.Name == name {
-				sorted = append(sorted, p)
-			}
-		}
-	}
-	s.Profiles = sorted
 	if err := s.Compare(); err != nil {
 		t.Fatal(err)
 	}
 	return &result.Result{Profiles: order, Scenarios: []result.Scenario{s}}
 }
 
-func TestSweepSaysWhatIsBetterAndWorse(t *testing.T) {
-	r := swept(t)
+func TestWriteSweep(t *testing.T) {
+	r := sweep(t)
 	var b strings.Builder
 	if err := WriteSweep(&b, r, "overloadMinutes"); err != nil {
 		t.Fatal(err)
@@ -55,15 +46,15 @@ func TestSweepSaysWhatIsBetterAndWorse(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(b.String(), `| 10 | 1\* | 100\* | 10 |`) {
-		t.Errorf("a figure of which neither less nor more is better: %s", b.String())
+		t.Errorf("a figure without a better direction: %s", b.String())
 	}
 	if err := WriteSweep(&b, r, "speed"); err == nil || !strings.Contains(err.Error(), `"speed"`) {
-		t.Errorf("a figure that is none: %v", err)
+		t.Errorf("an unknown figure: %v", err)
 	}
 }
 
 func TestTally(t *testing.T) {
-	got := Tally(swept(t), "overloadMinutes")
+	got := Tally(sweep(t), "overloadMinutes")
 	want := []Count{{"b", 1, 0, 0}, {"c", 0, 0, 1}, {"d", 0, 1, 0}}
 	if len(got) != len(want) {
 		t.Fatalf("got %v", got)
@@ -75,18 +66,18 @@ func TestTally(t *testing.T) {
 	}
 }
 
-// A dot for each profile but the first, filled where the difference is clear.
+// TestDots checks that there is a dot for each profile but the first, filled if the difference is clear.
 func TestDots(t *testing.T) {
-	r := swept(t)
-	r.Profiles[1] = nasty
-	picture, err := Dots(r, "overloadMinutes")
+	r := sweep(t)
+	r.Profiles[1] = markup
+	drawing, err := Dots(r, "overloadMinutes")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(picture, "<script") {
+	if strings.Contains(drawing, "<script") {
 		t.Error("a name is not escaped")
 	}
-	decoder, dots, filled := xml.NewDecoder(strings.NewReader(picture)), 0, 0
+	decoder, dots, filled := xml.NewDecoder(strings.NewReader(drawing)), 0, 0
 	for {
 		token, err := decoder.Token()
 		if errors.Is(err, io.EOF) {
@@ -101,7 +92,7 @@ func TestDots(t *testing.T) {
 				attributes[a.Name.Local] = a.Value
 			}
 			if attributes["fill-opacity"] == "" {
-				continue // of the legend
+				continue // A dot of the legend.
 			}
 			dots++
 			if attributes["fill"] != "none" {
@@ -113,6 +104,6 @@ func TestDots(t *testing.T) {
 		t.Errorf("%d dots, %d filled: want 3 and 2", dots, filled)
 	}
 	if _, err := Dots(r, "speed"); err == nil {
-		t.Error("a figure that is none is drawn")
+		t.Error("an unknown figure is drawn")
 	}
 }

@@ -1,75 +1,74 @@
 package whatif
 
 import (
-	"cmp"
 	"fmt"
 	"html/template"
-	"slices"
 	"strings"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/report/number"
+	"github.com/plimsoll-k8s/plimsoll/internal/report/svg"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
 
-// view is what the page shows.
+// view is the data of page.html.
 type view struct {
 	*result.Result
 	Title, Nodes, Pods string
 	SeedText           string
-	Compared           bool
-	Others             int
-	Settings           []setting
-	Scenarios          []scenario
-	Legend             []heatKey
-	// Cut says how many runs are not whole, nothing if all are.
-	Cut     string
-	Without string
-	Raw     template.HTML
+	// Compared is true if there are several profiles, Others the number of those after the first.
+	Compared  bool
+	Others    int
+	Settings  []setting
+	Scenarios []scenario
+	Legend    []heatKey
+	// Incomplete describes how many runs are missing or interrupted, if any.
+	Incomplete string
+	// Omitted describes what the report omits to limit its size, if anything.
+	Omitted string
+	RawData template.HTML
 }
 
-// setting is a line on how the runs were made.
-type setting struct{ Name, Value string }
-
-// scenario is one combination of limits and use.
+// scenario is one combination of limits and usage.
 type scenario struct {
 	ID            int
 	Name          string
 	Limits, Usage string
-	// Shape is what pods use in a word or two.
-	Shape      string
-	Verdicts   []verdict
-	Rows       []row
-	Ratios     []chart
-	Heat       []heatRow
-	Charts     []chart
-	Lines      []lineKey
-	Pods       []podRow
-	CourseSeed string
-	// Use is what nodes used, Decisions where some pods went; none if that is left
-	// out.
-	Use       *useView
-	Decisions []podView
-	Frontier  *frontier
+	// UsageShape is Usage without its parameters.
+	UsageShape  string
+	Comparisons []comparison
+	Rows        []figureRow
+	Ratios      []chart
+	Heatmaps    []heatmapRow
+	Charts      []chart
+	Lines       []lineKey
+	Pods        []podsRow
+	// RecordedSeed is the seed of the run that the charts show.
+	RecordedSeed string
+	NodeUse      *nodeUseView
+	Decisions    []podView
+	Frontier     *frontier
 }
 
-// row is a figure.
-type row struct {
+// figureRow shows a figure for all profiles.
+type figureRow struct {
 	Name, Label string
-	Part        bool
-	Means       []string
-	Cells       []cell
+	// Part is true if the figure is a part of the one above.
+	Part  bool
+	Means []string
+	Cells []figureCell
 }
 
-// cell compares a figure of a profile with that of the first.
-type cell struct {
+// figureCell compares a figure of a profile with that of the first.
+type figureCell struct {
 	Profile, Mean, Difference, Percent, Interval string
-	Verdict                                      judgement
+	Verdict                                      verdict
 	Class                                        string
 	Seeds                                        string
 	Whisker                                      template.HTML
 }
 
-// heatRow has the heatmaps of a profile.
-type heatRow struct {
+// heatmapRow has the heatmaps of a profile.
+type heatmapRow struct {
 	Profile     string
 	CPU, Memory template.HTML
 }
@@ -77,201 +76,147 @@ type heatRow struct {
 // lineKey is an entry of the legend of the charts over time.
 type lineKey struct{ Class, Name string }
 
-// podRow says what became of the pods with a profile.
-type podRow struct {
-	Profile                  string
-	Scheduled, Unschedulable string
-	Outside                  string
-	Mean, P50, P95, Max      string
-	Runs, Cut                string
-	Reasons                  []reason
-	More                     int
-}
-
-// reason is why pods found no node.
-type reason struct{ Pods, Text string }
-
-// newView makes a view of a result, with what is to be kept.
-func newView(r *result.Result, k keep) view {
+// newView returns the view of a result with the given detail, without its raw data.
+func newView(r *result.Result, d detail) view {
 	v := view{
 		Result: r, Title: "What-if: " + strings.Join(r.Profiles, ", "),
-		Nodes: count(r.Source.Nodes), Pods: count(r.Source.Pods), SeedText: seedText(r.Seeds),
-		Compared: len(r.Profiles) > 1, Others: max(len(r.Profiles)-1, 1), Cut: cutText(r),
+		Nodes: number.Count(r.Source.Nodes), Pods: number.Count(r.Source.Pods), SeedText: seedText(r.Seeds),
+		Compared: len(r.Profiles) > 1, Others: max(len(r.Profiles)-1, 1), Incomplete: incompleteText(r),
 		Settings: settings(r),
 	}
 	if len(r.Profiles) > 1 {
-		v.Title = "What-if: " + strings.Join(r.Profiles[1:], ", ") + " against " + r.Profiles[0]
+		v.Title = "What-if: " + strings.Join(r.Profiles[1:], ", ") + " compared with " + r.Profiles[0]
 	}
-	heat, reach := newHeatScale(r), ratioReach(r)
+	heat, ratioMax := newHeatScale(r), maxRatio(r)
 	for i := range r.Scenarios {
-		s := newScenario(&r.Scenarios[i], i, reach)
+		s := newScenario(&r.Scenarios[i], i, ratioMax)
 		s.Frontier = newFrontier(&r.Scenarios[i], &r.Settings)
-		if k.charts {
-			addCourses(&s, &r.Scenarios[i], heat, r.Source.Nodes)
+		if d.charts {
+			s.addCharts(&r.Scenarios[i], heat, r.Source.Nodes)
 		}
-		if i < k.use {
-			s.Use = useOf(&r.Scenarios[i])
+		if i < d.nodeUse {
+			s.NodeUse = newNodeUseView(&r.Scenarios[i])
 		}
-		if i < k.decisions {
-			s.Decisions = podsBy(&r.Scenarios[i])
+		if i < d.decisions {
+			s.Decisions = podViews(&r.Scenarios[i])
 		}
 		v.Scenarios = append(v.Scenarios, s)
-		if len(s.Heat) > 0 {
+		if len(s.Heatmaps) > 0 {
 			v.Legend = heat.legend()
 		}
 	}
 	return v
 }
 
-// newScenario makes the view of a scenario without what is drawn of courses.
-func newScenario(from *result.Scenario, number int, reach float64) scenario {
-	s := scenario{ID: number + 1, Limits: from.Limits, Usage: from.Usage, Shape: shapeOf(from.Usage), Rows: rows(from)}
-	s.Name = fmt.Sprintf("Scenario %d", number+1)
+// newScenario returns the view of a scenario without its optional parts.
+func newScenario(from *result.Scenario, index int, ratioMax float64) scenario {
+	s := scenario{
+		ID: index + 1, Name: fmt.Sprintf("Scenario %d", index+1),
+		Limits: from.Limits, Usage: from.Usage, UsageShape: usageShape(from.Usage), Rows: figureRows(from),
+	}
 	for i := range from.Profiles {
 		if i > 0 {
-			s.Verdicts = append(s.Verdicts, judgeProfile(&from.Profiles[0], &from.Profiles[i]))
+			s.Comparisons = append(s.Comparisons, compare(&from.Profiles[0], &from.Profiles[i]))
 		}
-		s.Pods = append(s.Pods, podsOf(&from.Profiles[i]))
+		s.Pods = append(s.Pods, newPodsRow(&from.Profiles[i]))
 	}
-	for _, resource := range ratioResources {
-		s.Ratios = append(s.Ratios, chart{resource.label, ratioChart(from, resource.label, resource.p50, resource.p95, resource.max, reach)})
+	for _, r := range ratioResources {
+		s.Ratios = append(s.Ratios, chart{r.label, r.chart(from, ratioMax)})
 	}
 	return s
 }
 
-// addCourses adds what is drawn of courses.
-func addCourses(s *scenario, from *result.Scenario, heat heatScale, nodes int) {
-	s.Charts = overTime(from)
+// addCharts adds the charts over time and the heatmaps.
+func (s *scenario) addCharts(from *result.Scenario, heat heatScale, nodes int) {
+	s.Charts = timeCharts(from)
 	for i := range from.Profiles {
 		p := &from.Profiles[i]
-		c := courseOf(p)
-		if c == nil {
+		run := recordedRun(p)
+		if run == nil {
 			continue
 		}
 		s.Lines = append(s.Lines, lineKey{lineClass(i), p.Name})
-		s.Heat = append(s.Heat, heatRow{
+		s.Heatmaps = append(s.Heatmaps, heatmapRow{
 			p.Name,
-			heatmap(heat, "CPU limit ratio of the nodes with "+p.Name, c.CPULimitRatios, nodes),
-			heatmap(heat, "memory limit ratio of the nodes with "+p.Name, c.MemoryLimitRatios, nodes),
+			heatmap(heat, "CPU limit ratio of the nodes with "+p.Name, run.Course.CPULimitRatios, nodes),
+			heatmap(heat, "memory limit ratio of the nodes with "+p.Name, run.Course.MemoryLimitRatios, nodes),
 		})
-		for run := range p.Runs {
-			if p.Runs[run].TimeSeries != nil {
-				s.CourseSeed = fmt.Sprint(p.Runs[run].Seed)
-			}
-		}
+		s.RecordedSeed = fmt.Sprint(run.Seed)
 	}
 }
 
-// rows returns the figures of a scenario.
-func rows(s *result.Scenario) []row {
-	var all []row
-	for _, named := range s.Definitions() {
-		r := row{Name: named.Name, Label: named.Title(), Part: named.Detail}
+// recordedRun returns the run of a profile that has time series, or nil.
+func recordedRun(p *result.Profile) *result.Run {
+	for i := range p.Runs {
+		if p.Runs[i].Course != nil {
+			return &p.Runs[i]
+		}
+	}
+	return nil
+}
+
+// timeSeries returns the time series of a profile, or nil.
+func timeSeries(p *result.Profile) *result.Course {
+	if run := recordedRun(p); run != nil {
+		return run.Course
+	}
+	return nil
+}
+
+// figureRows returns the figures of a scenario.
+func figureRows(s *result.Scenario) []figureRow {
+	var rows []figureRow
+	for _, figure := range s.Shown() {
+		row := figureRow{Name: figure.Name, Label: strings.TrimSpace(figure.Label), Part: strings.HasPrefix(figure.Label, " ")}
+		base := s.Profiles[0].Figures[figure.Name].Mean
 		var differences []*result.Difference
+		var shown []float64
 		for i := range s.Profiles {
-			if figure, ok := s.Profiles[i].Figures[named.Name]; ok {
-				differences = append(differences, figure.Difference)
+			f, ok := s.Profiles[i].Figures[figure.Name]
+			if !ok {
+				continue
+			}
+			differences = append(differences, f.Difference)
+			if f.Difference != nil && !negligible(f.Difference, base) {
+				shown = append(shown, meanAndInterval(f.Difference)...)
 			}
 		}
-		was := s.Profiles[0].Figures[named.Name].Mean
-		line := whiskerScale(differences, was)
-		var apart []float64
-		for _, d := range differences {
-			if d != nil && !negligible(d, was) {
-				apart = append(apart, valuesOf(d)...)
-			}
-		}
+		scale, decimals := whiskerScale(differences, base), number.Decimals(shown...)
 		for i := range s.Profiles {
 			p := &s.Profiles[i]
-			figure, ok := p.Figures[named.Name]
-			mean := "–"
+			f, ok := p.Figures[figure.Name]
+			mean := number.None
 			if ok {
-				mean = number(figure.Mean, decimals(figure.Mean))
+				mean = number.Auto(f.Mean)
 			}
-			r.Means = append(r.Means, mean)
+			row.Means = append(row.Means, mean)
 			if i > 0 {
-				r.Cells = append(r.Cells, newCell(p.Name, mean, named, figure.Difference, was, line, decimals(apart...)))
+				cell := newFigureCell(figure.Name, f.Difference, base, scale, decimals)
+				cell.Profile, cell.Mean = p.Name, mean
+				row.Cells = append(row.Cells, cell)
 			}
 		}
-		all = append(all, r)
+		rows = append(rows, row)
 	}
-	return all
+	return rows
 }
 
-func newCell(profile, mean string, figure result.Definition, d *result.Difference, base float64, line scale, digits int) cell {
-	is := judge(figure, d, base)
-	c := cell{Profile: profile, Mean: mean, Verdict: is, Class: classes[is], Whisker: whisker(line, d, is)}
+// newFigureCell returns the cell of a difference.
+func newFigureCell(figure string, d *result.Difference, base float64, scale svg.Scale, decimals int) figureCell {
+	v := assess(figure, d, base)
+	c := figureCell{Verdict: v, Class: classes[v], Whisker: whisker(scale, d, v)}
 	if d == nil {
 		return c
 	}
-	if is == equal {
+	if v == equal {
 		c.Difference = "0"
 		return c
 	}
-	digits = distinct(d, digits)
-	c.Difference, c.Percent = signed(d.Mean, digits), percent(d.Mean, base)
+	decimals = enoughDecimals(d, decimals)
+	c.Difference, c.Percent = number.Signed(d.Mean, decimals), number.Percent(d.Mean, base)
 	c.Seeds = fmt.Sprintf("%d / %d / %d", d.Less, d.Equal, d.More)
 	if d.Interval != nil {
-		c.Interval = intervalText(d, digits)
+		c.Interval = intervalText(d, decimals)
 	}
 	return c
-}
-
-// maxReasons is how many reasons are shown; there are as many as the input makes.
-const (
-	maxReasons = 8
-	maxReason  = 300
-)
-
-// podsOf says what became of the pods with a profile, over all its runs.
-func podsOf(p *result.Profile) podRow {
-	row := podRow{Profile: p.Name, Runs: count(len(p.Runs))}
-	var scheduled, unschedulable, outside, mean, p50, p95, highest []float64
-	reasons := map[string]int{}
-	cut := 0
-	for i := range p.Runs {
-		run := &p.Runs[i]
-		scheduled, unschedulable, outside = append(scheduled, float64(run.Scheduled)), append(unschedulable, float64(run.Unschedulable)), append(outside, float64(run.NotArrived))
-		mean, p50 = append(mean, run.PendingSeconds.Mean), append(p50, run.PendingSeconds.P50)
-		p95, highest = append(p95, run.PendingSeconds.P95), append(highest, run.PendingSeconds.Max)
-		if run.Interrupted {
-			cut++
-		}
-		for reason, pods := range run.Reasons {
-			reasons[reason] += pods
-		}
-	}
-	row.Scheduled, row.Unschedulable, row.Outside = meanText(scheduled), meanText(unschedulable), meanText(outside)
-	row.Mean, row.P50, row.P95, row.Max = meanText(mean), meanText(p50), meanText(p95), meanText(highest)
-	if cut > 0 {
-		row.Cut = fmt.Sprintf("%d interrupted", cut)
-	}
-	row.Reasons, row.More = mostReasons(reasons)
-	return row
-}
-
-// mostReasons returns the reasons of most pods, and how many more there are.
-func mostReasons(reasons map[string]int) ([]reason, int) {
-	var all []string
-	for text := range reasons {
-		all = append(all, text)
-	}
-	slices.SortFunc(all, func(a, b string) int { return cmp.Or(cmp.Compare(reasons[b], reasons[a]), cmp.Compare(a, b)) })
-	var shown []reason
-	for _, text := range all[:min(len(all), maxReasons)] {
-		shown = append(shown, reason{count(reasons[text]), shorten(text, maxReason)})
-	}
-	return shown, len(all) - len(shown)
-}
-
-func meanText(values []float64) string {
-	if len(values) == 0 {
-		return "–"
-	}
-	var sum float64
-	for _, v := range values {
-		sum += v
-	}
-	mean := sum / float64(len(values))
-	return number(mean, min(decimals(mean), 1))
 }

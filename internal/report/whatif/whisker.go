@@ -4,60 +4,54 @@ import (
 	"html/template"
 	"math"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/report/number"
+	"github.com/plimsoll-k8s/plimsoll/internal/report/svg"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
 
-// The size of a dot with its whisker.
+// Dimensions of a dot with its whisker.
 const (
 	whiskerWidth  = 150.0
 	whiskerHeight = 18.0
 	whiskerMargin = 6.0
 )
 
-// whiskerScale returns the scale of one figure: around zero, and as wide as the
-// widest of the differences that are more than rounding.
-func whiskerScale(differences []*result.Difference, base float64) scale {
-	var reach float64
+// whiskerScale returns the scale of the differences of a figure: symmetric around 0, and wide enough
+// for all that are not negligible.
+func whiskerScale(differences []*result.Difference, base float64) svg.Scale {
+	var largest float64
 	for _, d := range differences {
 		if d == nil || negligible(d, base) {
 			continue
 		}
-		reach = most(reach, math.Abs(d.Mean))
-		if d.Interval != nil {
-			reach = most(reach, math.Abs(d.Interval.Low), math.Abs(d.Interval.High))
+		for _, v := range meanAndInterval(d) {
+			largest = svg.Max(largest, math.Abs(v))
 		}
 	}
-	return newScale(-reach, reach, whiskerMargin, whiskerWidth-whiskerMargin)
-}
-
-// around returns the place of a value on a scale around zero. Without any
-// difference the scale has no width, and everything is at its middle.
-func around(s scale, v float64) float64 {
-	if s.low >= 0 {
-		return (s.start + s.stop) / 2
+	if largest == 0 || !number.IsFinite(2*largest) {
+		largest = 1
 	}
-	return s.at(v)
+	return svg.NewScale(-largest, largest, whiskerMargin, whiskerWidth-whiskerMargin)
 }
 
-// classes of what is drawn, by what it amounts to.
-var classes = map[judgement]string{better: "better", worse: "worse", different: "differs"}
+// classes has the CSS classes of the verdicts that are highlighted.
+var classes = map[verdict]string{better: "better", worse: "worse", different: "differs"}
 
-// whisker draws a difference as a dot and its interval as a line. The figures are
-// beside it in the table, so that it says nothing to those who are read to.
-func whisker(s scale, d *result.Difference, is judgement) template.HTML {
-	g := &drawing{}
+// whisker draws a difference as a dot and its interval as a line. It is hidden from screen readers:
+// the table has the numbers.
+func whisker(scale svg.Scale, d *result.Difference, v verdict) template.HTML {
+	g := svg.NewHidden(whiskerWidth, whiskerHeight, "whisker "+classes[v])
 	middle := whiskerHeight / 2
-	g.f(`<svg class="w %v" viewBox="0 0 %v %v" width="%v" height="%v" aria-hidden="true">`, classes[is], whiskerWidth, whiskerHeight, whiskerWidth, whiskerHeight)
-	g.f(`<path class="z" d="M%v 0V%v"/>`, around(s, 0), whiskerHeight)
-	if d == nil || !finite(d.Mean) {
-		return g.end()
+	g.Printf(`<path class="zero" d="M%v 0V%v"/>`, scale.At(0), whiskerHeight)
+	if d == nil || !number.IsFinite(d.Mean) {
+		return g.End()
 	}
-	if is == equal {
+	if v == equal {
 		d = &result.Difference{}
 	}
 	if d.Interval != nil {
-		g.f(`<path class="l" d="M%v %vH%v"/>`, around(s, d.Interval.Low), middle, around(s, d.Interval.High))
+		g.Printf(`<path class="interval" d="M%v %vH%v"/>`, scale.At(d.Interval.Low), middle, scale.At(d.Interval.High))
 	}
-	g.f(`<circle cx="%v" cy="%v" r="4"/>`, around(s, d.Mean), middle)
-	return g.end()
+	g.Printf(`<circle cx="%v" cy="%v" r="4"/>`, scale.At(d.Mean), middle)
+	return g.End()
 }

@@ -1,6 +1,5 @@
-// Package whatif turns the result of a what-if into a report: one HTML file that
-// needs no network and no scripts, to be kept, sent and printed. The same result
-// gives the same bytes.
+// Package whatif writes the report of a what-if: one HTML file that needs neither a network nor
+// scripts and that can be archived, sent and printed. The same result gives the same bytes.
 package whatif
 
 import (
@@ -15,41 +14,57 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
 
-//go:embed page.html nodeuse.html decisions.html
+//go:embed page.html frontier.html nodeuse.html decisions.html
 var files embed.FS
 
-var page = template.Must(template.ParseFS(files, "page.html", "nodeuse.html", "decisions.html"))
+var page = template.Must(template.New("page.html").ParseFS(files, "*.html"))
 
-// MaxSize is what a report takes at most, in bytes; what can be left out is left
-// out for it, and the report says so.
+// MaxSize is the largest size of a report in bytes. Optional parts are omitted to stay within it,
+// and the report states which.
 const MaxSize = 5 << 20
 
-// keep says what a report has beside its verdicts and tables.
-type keep struct {
-	// courses and runs in the raw data, charts of courses on the page, raw data at
-	// all.
-	courses, runs, charts, raw bool
-	// use is in how many scenarios it is shown what nodes used, decisions in how many
-	// where pods went.
-	use, decisions int
-	// without names what is left out.
-	without string
+// detail selects the optional parts of a report.
+type detail struct {
+	// rawData includes the result as JSON, runs its single runs, and timeSeries what
+	// charts, node usage and decisions are drawn from.
+	rawData, runs, timeSeries bool
+	// charts includes the charts over time and the heatmaps.
+	charts bool
+	// nodeUse and decisions are the numbers of scenarios with node usage and with pod decisions.
+	nodeUse, decisions int
+	// omitted describes what is omitted.
+	omitted string
 }
 
-// all is more scenarios than there are.
-const all = math.MaxInt
+// allScenarios is larger than any number of scenarios.
+const allScenarios = math.MaxInt
 
-// keeps are tried one after the other until the report is small enough.
-var keeps = []keep{
-	{courses: true, runs: true, charts: true, raw: true, use: all, decisions: all},
-	{runs: true, charts: true, raw: true, use: all, decisions: all, without: "The raw data is without what charts are drawn from and where pods went"},
-	{charts: true, raw: true, use: all, decisions: all, without: "The raw data is without its single runs"},
-	{charts: true, raw: true, use: all, decisions: 4, without: "Where pods went is shown in the first four scenarios only, and the raw data is without its single runs"},
-	{charts: true, raw: true, use: all, decisions: 1, without: "Where pods went is shown in the first scenario only, and the raw data is without its single runs"},
-	{charts: true, raw: true, use: 1, decisions: 1, without: "What nodes used and where pods went is shown in the first scenario only, and the raw data is without its single runs"},
-	{charts: true, raw: true, without: "What nodes used, where pods went and the raw data of single runs are left out"},
-	{raw: true, without: "Charts, heatmaps, where pods went and the raw data of single runs are left out"},
-	{without: "Charts, heatmaps, where pods went and the raw data are left out"},
+// details are the levels of detail, from all to the least. Write uses the first that fits.
+var details = []detail{
+	{timeSeries: true, runs: true, charts: true, rawData: true, nodeUse: allScenarios, decisions: allScenarios},
+	{
+		runs: true, charts: true, rawData: true, nodeUse: allScenarios, decisions: allScenarios,
+		omitted: "The raw data omits time series, node usage and pod decisions",
+	},
+	{
+		charts: true, rawData: true, nodeUse: allScenarios, decisions: allScenarios,
+		omitted: "The raw data omits single runs",
+	},
+	{
+		charts: true, rawData: true, nodeUse: allScenarios, decisions: 4,
+		omitted: "Pod decisions are shown for the first four scenarios only; the raw data omits single runs",
+	},
+	{
+		charts: true, rawData: true, nodeUse: allScenarios, decisions: 1,
+		omitted: "Pod decisions are shown for the first scenario only; the raw data omits single runs",
+	},
+	{
+		charts: true, rawData: true, nodeUse: 1, decisions: 1,
+		omitted: "Node usage and pod decisions are shown for the first scenario only; the raw data omits single runs",
+	},
+	{charts: true, rawData: true, omitted: "Node usage, pod decisions and the raw data of single runs are omitted"},
+	{rawData: true, omitted: "Charts, heatmaps, pod decisions and the raw data of single runs are omitted"},
+	{omitted: "Charts, heatmaps, pod decisions and the raw data are omitted"},
 }
 
 // Write writes the report of a result.
@@ -57,44 +72,46 @@ func Write(w io.Writer, r *result.Result) error {
 	return writeWithin(w, r, MaxSize)
 }
 
-func writeWithin(w io.Writer, r *result.Result, size int) error {
-	var made bytes.Buffer
-	for _, k := range keeps {
-		view := newView(r, k)
-		if k.raw {
-			raw, err := rawData(r, k)
+// writeWithin writes the report with the highest level of detail whose size is at most maxSize, or
+// with the lowest level if none is.
+func writeWithin(w io.Writer, r *result.Result, maxSize int) error {
+	var report bytes.Buffer
+	for _, d := range details {
+		view := newView(r, d)
+		if d.rawData {
+			raw, err := rawData(r, d)
 			if err != nil {
 				return err
 			}
-			view.Raw = raw
+			view.RawData = raw
 		}
-		if k.without != "" {
-			view.Without = k.without + ", to keep the report small: -o json has everything."
+		if d.omitted != "" {
+			view.Omitted = d.omitted + " to limit the size of the report. Run with -o json for the complete result."
 		}
-		made.Reset()
-		if err := page.Execute(&made, view); err != nil {
+		report.Reset()
+		if err := page.Execute(&report, view); err != nil {
 			return fmt.Errorf("writing the report: %w", err)
 		}
-		if made.Len() <= size {
+		if report.Len() <= maxSize {
 			break
 		}
 	}
-	_, err := w.Write(made.Bytes())
+	_, err := w.Write(report.Bytes())
 	return err
 }
 
-// rawData returns the result as JSON, without what is not to be kept.
-func rawData(r *result.Result, k keep) (template.HTML, error) {
-	short := *r
-	short.Scenarios = make([]result.Scenario, len(r.Scenarios))
+// rawData returns the result as JSON with the given detail.
+func rawData(r *result.Result, d detail) (template.HTML, error) {
+	reduced := *r
+	reduced.Scenarios = make([]result.Scenario, len(r.Scenarios))
 	for i := range r.Scenarios {
-		short.Scenarios[i] = r.Scenarios[i]
+		reduced.Scenarios[i] = r.Scenarios[i]
 		profiles := make([]result.Profile, len(r.Scenarios[i].Profiles))
 		for j, profile := range r.Scenarios[i].Profiles {
 			switch {
-			case !k.runs:
+			case !d.runs:
 				profile.Runs = []result.Run{}
-			case !k.courses:
+			case !d.timeSeries:
 				profile.Runs = append([]result.Run(nil), profile.Runs...)
 				for run := range profile.Runs {
 					profile.Runs[run].TimeSeries, profile.Runs[run].NodeUse, profile.Runs[run].Decisions = nil, nil, nil
@@ -102,13 +119,12 @@ func rawData(r *result.Result, k keep) (template.HTML, error) {
 			}
 			profiles[j] = profile
 		}
-		short.Scenarios[i].Profiles = profiles
+		reduced.Scenarios[i].Profiles = profiles
 	}
-	raw, err := json.Marshal(short)
+	raw, err := json.Marshal(reduced)
 	if err != nil {
-		return "", fmt.Errorf("the raw data of the report: %w", err)
+		return "", fmt.Errorf("encoding the raw data of the report: %w", err)
 	}
-	// Marshal writes <, > and & as \u003c and so on: no markup can be in it, and
-	// quotes, which are many, may stay as they are in text.
+	// Marshal escapes <, > and &, so the JSON contains no markup. Quotes need no escaping in text.
 	return template.HTML(raw), nil
 }

@@ -17,16 +17,25 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
 
-// fileName is that of what a test keeps.
+// fileName returns the name of the files that a test keeps.
 func fileName(t *testing.T) string { return strings.NewReplacer("/", "-", ",", "").Replace(t.Name()) }
 
+// emptyResult returns a result with two profiles and without runs.
+func emptyResult() *result.Result {
+	return &result.Result{
+		Profiles:  []string{"a", "b"},
+		Scenarios: []result.Scenario{{Profiles: []result.Profile{{Name: "a"}, {Name: "b"}}}},
+	}
+}
+
+// write returns the report of a result.
 func write(t *testing.T, r *result.Result) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := Write(&b, r); err != nil {
 		t.Fatal(err)
 	}
-	// For those who want to look at it.
+	// Keep the report for visual inspection.
 	if folder := os.Getenv("PLIMSOLL_REPORTS"); folder != "" {
 		if err := os.WriteFile(filepath.Join(folder, fileName(t)+".html"), b.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
@@ -35,8 +44,8 @@ func write(t *testing.T, r *result.Result) string {
 	return b.String()
 }
 
-// text reads a page to its end, as strictly as if it were XML, and returns the text
-// of it. Every element that is begun is ended.
+// text returns the text of a report. It fails unless the report is well-formed XML without scripts,
+// event handlers and external references.
 func text(t *testing.T, page string) string {
 	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(page))
@@ -54,10 +63,11 @@ func text(t *testing.T, page string) string {
 			b.Write(v)
 		case xml.StartElement:
 			if v.Name.Local == "script" {
-				t.Error("there is a script")
+				t.Error("the report has a script")
 			}
 			for _, a := range v.Attr {
-				if strings.HasPrefix(a.Name.Local, "on") || a.Name.Local == "src" || a.Name.Local == "href" && !strings.HasPrefix(a.Value, "#") {
+				external := a.Name.Local == "src" || a.Name.Local == "href" && !strings.HasPrefix(a.Value, "#")
+				if strings.HasPrefix(a.Name.Local, "on") || external {
 					t.Errorf("<%s %s=%q>", v.Name.Local, a.Name.Local, a.Value)
 				}
 			}
@@ -68,8 +78,8 @@ func text(t *testing.T, page string) string {
 
 var external = regexp.MustCompile(`(?i)https?:|url\(|@import|<link|<script|NaN|Inf\b|ZgotmplZ`)
 
-// The page of a large cluster: everything is there, nothing comes from elsewhere,
-// what the input says is text, the size is bounded, and it is the same again.
+// TestLarge checks the report of a large cluster: it is complete, has no external references, its size
+// is bounded, and the same result gives the same bytes.
 func TestLarge(t *testing.T) {
 	r := sample(t, 4, 7, 5, 1500)
 	page := write(t, r)
@@ -81,37 +91,40 @@ func TestLarge(t *testing.T) {
 		t.Errorf("found %q", found)
 	}
 	read := text(t, page)
-	for _, named := range result.CommonFigures() {
-		if !strings.Contains(read, named.Title()) {
-			t.Errorf("%s is not there", named.Title())
+	for _, named := range result.Figures {
+		if !strings.Contains(read, strings.TrimSpace(named.Label)) {
+			t.Errorf("the report lacks %s", named.Label)
 		}
 	}
 	for _, want := range append(slices.Clone(r.Profiles), r.Assumed...) {
 		if !strings.Contains(read, want) {
-			t.Errorf("%q is not there", want)
+			t.Errorf("the report lacks %q", want)
 		}
 	}
-	for _, want := range []string{"Insufficient cpu", "Clearly better", "Clearly worse", "interval", "ratio=4", "usage cpu bursts, memory beta", "In short", "Nodes overloaded", "seeds: 5, from 1 to 5"} {
+	for _, want := range []string{
+		"Insufficient cpu", "Clearly better", "Clearly worse", "interval", "ratio=4", "usage cpu bursts, memory beta",
+		"Summary", "Overloaded nodes", "seeds: 5, from 1 to 5",
+	} {
 		if !strings.Contains(read, want) {
-			t.Errorf("%q is not there", want)
+			t.Errorf("the report lacks %q", want)
 		}
 	}
 	if again := write(t, r); again != page {
-		t.Error("the same result gives other bytes")
+		t.Error("the report of the same result has different bytes")
 	}
-	// What is seen is all there; of what it is drawn from some is left out.
-	for _, title := range []string{"Every node", "Over time", "What nodes use, and the beta distribution", "Where pods went, and why"} {
+	// All charts are present; the raw data that they are drawn from is omitted.
+	for _, title := range []string{"Limit ratio of each node", "Over time", "Node utilization and the beta distribution", "Pod decisions</h3>"} {
 		if n := strings.Count(page, title); n != len(r.Scenarios) {
-			t.Errorf("%q is there %d times, want it in every scenario", title, n)
+			t.Errorf("%d times %q, want it in every scenario", n, title)
 		}
 	}
-	if !strings.Contains(page, keeps[1].without) {
-		t.Error("it does not say what is left out")
+	if !strings.Contains(page, details[1].omitted) {
+		t.Error("the report does not state what it omits")
 	}
 }
 
-// The largest what-if that the documentation speaks of: its report is whole but for
-// raw data and for where pods went, which it still has for the first scenario.
+// TestLargest checks the report of the largest what-if in the documentation: it omits only raw data and
+// the pod decisions of all but the first scenario.
 func TestLargest(t *testing.T) {
 	r := sample(t, 12, 6, 10, 1500)
 	page := write(t, r)
@@ -119,15 +132,15 @@ func TestLargest(t *testing.T) {
 	if len(page) > MaxSize {
 		t.Errorf("%d bytes, want at most %d", len(page), MaxSize)
 	}
-	if n := strings.Count(page, "What nodes use, and the beta distribution"); n != 12 {
-		t.Errorf("what nodes use is there %d times, want it in every scenario", n)
+	if n := strings.Count(page, "Node utilization and the beta distribution"); n != 12 {
+		t.Errorf("%d times node utilization, want it in every scenario", n)
 	}
-	if !strings.Contains(page, "Where pods went, and why") {
-		t.Error("it is nowhere shown where pods went")
+	if !strings.Contains(page, "Pod decisions</h3>") {
+		t.Error("the report has no pod decisions")
 	}
 }
 
-// Raw data is the whole result.
+// TestRawData checks that the raw data is the complete result.
 func TestRawData(t *testing.T) {
 	r := sample(t, 1, 2, 3, 40)
 	page := write(t, r)
@@ -142,8 +155,8 @@ func TestRawData(t *testing.T) {
 	}
 }
 
-// What does not fit is left out, the least important first, and the page says so.
-func TestLeftOut(t *testing.T) {
+// TestWriteWithin checks that a report omits parts, the least important first, to fit into a size.
+func TestWriteWithin(t *testing.T) {
 	r := sample(t, 2, 3, 4, 1500)
 	last := math.MaxInt
 	for _, size := range []int{5 << 20, 300 << 10, 200 << 10, 120 << 10, 100 << 10} {
@@ -156,29 +169,30 @@ func TestLeftOut(t *testing.T) {
 		if b.Len() > size || b.Len() > last {
 			t.Errorf("%d bytes, want at most %d", b.Len(), size)
 		}
-		if said := strings.Contains(b.String(), "to keep the report small"); said != (size < 5<<20) {
-			t.Errorf("within %d it says that something is left out: %v", size, said)
+		if stated := strings.Contains(b.String(), "to limit the size of the report"); stated != (size < 5<<20) {
+			t.Errorf("within %d: states that it omits something: %t", size, stated)
 		}
 		last = b.Len()
 	}
 }
 
-// One profile is shown as it is, without differences.
-func TestSimulate(t *testing.T) {
+// TestOneProfile checks that the report of one profile has no verdicts.
+func TestOneProfile(t *testing.T) {
 	read := text(t, write(t, sample(t, 1, 1, 1, 10)))
 	if strings.Contains(read, "verdict") || strings.Contains(read, "Clearly") {
-		t.Error("there is a verdict on nothing")
+		t.Error("the report has a verdict")
 	}
 }
 
-// With one seed there is no verdict, and the page says why.
+// TestOneSeed checks that the report of one seed has no verdicts and states why.
 func TestOneSeed(t *testing.T) {
 	read := text(t, write(t, sample(t, 1, 2, 1, 10)))
 	if !strings.Contains(read, "a difference may be chance") || strings.Contains(read, "Clearly") {
-		t.Error("one seed is taken for certain")
+		t.Error("the report has verdicts on one seed")
 	}
 }
 
+// TestInterrupted checks that the report states which runs are incomplete.
 func TestInterrupted(t *testing.T) {
 	r := sample(t, 1, 2, 3, 10)
 	r.Interrupted = true
@@ -189,15 +203,15 @@ func TestInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := text(t, write(t, r))
-	for _, want := range []string{"Interrupted.", "Of 6 runs, 1 were interrupted and 3 not begun", "1 interrupted", "No pair of runs went to its end"} {
+	for _, want := range []string{"Interrupted.", "Of 6 runs, 1 were interrupted and 3 did not start", "1 interrupted", "No pair of runs with the same seed completed"} {
 		if !strings.Contains(read, want) {
-			t.Errorf("%q is not there", want)
+			t.Errorf("the report lacks %q", want)
 		}
 	}
 }
 
-// A result without anything gives a page, too.
+// TestEmpty checks that empty results have reports.
 func TestEmpty(t *testing.T) {
 	text(t, write(t, &result.Result{}))
-	text(t, write(t, &result.Result{Profiles: []string{"a", "b"}, Scenarios: []result.Scenario{{Profiles: []result.Profile{{Name: "a"}, {Name: "b"}}}}}))
+	text(t, write(t, emptyResult()))
 }

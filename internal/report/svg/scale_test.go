@@ -1,0 +1,52 @@
+package svg
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/report/number"
+)
+
+// anyFloat generates numbers of all sizes, including NaN and infinities.
+func anyFloat() *rapid.Generator[float64] {
+	return rapid.OneOf(
+		rapid.Float64(), rapid.Float64Range(-10, 10), rapid.Float64Range(0, 3),
+		rapid.SampledFrom([]float64{
+			0, 1, math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, -math.MaxFloat64,
+			math.SmallestNonzeroFloat64, math.Copysign(0, -1),
+		}),
+	)
+}
+
+// TestScaleIsFinite checks that all coordinates are finite and within the scale, whatever the values.
+func TestScaleIsFinite(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		low, high := anyFloat().Draw(t, "low"), anyFloat().Draw(t, "high")
+		for _, s := range []Scale{NewScale(low, high, 10, 110), NewLogScale(high, 10, 110)} {
+			if at := s.At(anyFloat().Draw(t, "value")); !(at >= 10 && at <= 110) {
+				t.Fatalf("%+v: %v", s, at)
+			}
+			ticks := s.Ticks(rapid.IntRange(1, 10).Draw(t, "parts"))
+			if len(ticks) > maxTicks {
+				t.Fatalf("%d ticks", len(ticks))
+			}
+			for _, tick := range ticks {
+				if !number.IsFinite(tick.Value) {
+					t.Fatalf("%+v", ticks)
+				}
+			}
+		}
+	})
+}
+
+func TestIntegerStep(t *testing.T) {
+	for _, tc := range []struct{ span, parts, want float64 }{
+		{0, 4, 1}, {3, 4, 1}, {5, 4, 2}, {12, 4, 5}, {31, 10, 5}, {90, 10, 10}, {170, 10, 20}, {4000, 4, 1000},
+	} {
+		if got := IntegerStep(tc.span, int(tc.parts)); got != tc.want {
+			t.Errorf("%v in %v parts: steps of %v, want %v", tc.span, tc.parts, got, tc.want)
+		}
+	}
+}
