@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -17,15 +16,25 @@ import (
 
 var (
 	// tabledFigures are the figures with tables.
-	tabledFigures = []string{
+	tabledFigures = figures(
 		"overloadMinutes", "cpuOverloadMinutes", "memoryOverruns", "throttledCoreSeconds", "unschedulable", "nodesUsed",
 		"cpuLimitRatioP50", "cpuLimitRatioP95", "cpuLimitRatioMax", "memoryLimitRatioP95", "memoryLimitRatioMax",
-	}
+	)
 	// drawnFigures are the figures with charts.
-	drawnFigures = []string{"overloadMinutes", "memoryOverruns", "unschedulable", "cpuLimitRatioMax"}
-	// untalliedFigures are the figures with tables that have no better direction.
-	untalliedFigures = []string{"nodesUsed", "cpuLimitRatioP50"}
+	drawnFigures = figures("overloadMinutes", "memoryOverruns", "unschedulable", "cpuLimitRatioMax")
 )
+
+// figures returns the definitions of figures.
+func figures(names ...string) []result.Definition {
+	definitions := make([]result.Definition, len(names))
+	for i, name := range names {
+		var ok bool
+		if definitions[i], ok = result.FigureByName(name); !ok {
+			panic("unknown figure " + name)
+		}
+	}
+	return definitions
+}
 
 // experiment is the result of a comparison and its name.
 type experiment struct {
@@ -46,11 +55,8 @@ func generate(folder string, arguments []string) error {
 		}
 		experiments = append(experiments, e)
 		for _, figure := range drawnFigures {
-			chart, err := whatif.Dots(&e.Result, figure)
-			if err != nil {
-				return err
-			}
-			if err := os.WriteFile(filepath.Join(folder, e.name+"-"+figure+".svg"), []byte(chart), 0o644); err != nil {
+			file := filepath.Join(folder, e.name+"-"+figure.Name+".svg")
+			if err := os.WriteFile(file, []byte(whatif.Dots(&e.Result, figure)), 0o644); err != nil {
 				return err
 			}
 		}
@@ -103,9 +109,7 @@ has no better direction. For the setup and the interpretation, see [results.md](
 			seeds = fmt.Sprintf("%d seeds", n)
 		}
 		fmt.Fprintf(w, "\n## %s\n\n%d nodes, %d pods, %s.\n", e.name, e.Source.Nodes, e.Source.Pods, seeds)
-		if err := writeTally(w, e); err != nil {
-			return err
-		}
+		writeTally(w, e)
 		for _, figure := range tabledFigures {
 			w.WriteByte('\n')
 			if err := whatif.WriteSweep(w, &e.Result, figure); err != nil {
@@ -118,34 +122,29 @@ has no better direction. For the setup and the interpretation, see [results.md](
 
 // writeTally writes a table of the number of scenarios in which each profile is better, neither and
 // worse.
-func writeTally(w *bytes.Buffer, e *experiment) error {
+func writeTally(w *bytes.Buffer, e *experiment) {
 	fmt.Fprintf(w, "\n| scenarios better / neither / worse, of %d |", len(e.Scenarios))
 	for _, name := range e.Profiles[1:] {
 		fmt.Fprintf(w, " %s |", name)
 	}
 	w.WriteString("\n|---|" + strings.Repeat("---:|", len(e.Profiles)-1) + "\n")
-	for _, figure := range result.Figures {
-		if !slices.Contains(tabledFigures, figure.Name) || slices.Contains(untalliedFigures, figure.Name) {
+	for _, figure := range tabledFigures {
+		if figure.Direction == result.Neutral {
 			continue
 		}
-		label, err := whatif.FigureLabel(figure.Name)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(w, "| %s |", label)
-		for _, c := range whatif.Tally(&e.Result, figure.Name) {
+		fmt.Fprintf(w, "| %s |", figure.Title())
+		for _, c := range whatif.Tally(&e.Result, figure) {
 			fmt.Fprintf(w, " %d / %d / %d |", c.Better, c.Neither, c.Worse)
 		}
 		w.WriteByte('\n')
 	}
-	return nil
 }
 
 // writeRuns writes all figures of all runs as CSV.
 func writeRuns(w *bytes.Buffer, experiments []*experiment) error {
 	out := csv.NewWriter(w)
 	header := []string{"experiment", "limits", "usage", "profile", "seed"}
-	for _, figure := range result.Figures {
+	for _, figure := range result.CommonFigures() {
 		header = append(header, figure.Name)
 	}
 	if err := out.Write(header); err != nil {
@@ -159,8 +158,8 @@ func writeRuns(w *bytes.Buffer, experiments []*experiment) error {
 				for k := range s.Profiles[j].Runs {
 					run := &s.Profiles[j].Runs[k]
 					row := []string{e.name, s.Limits, usage, s.Profiles[j].Name, strconv.FormatUint(run.Seed, 10)}
-					for _, figure := range result.Figures {
-						row = append(row, strconv.FormatFloat(figure.Of(run), 'g', 5, 64))
+					for _, figure := range result.CommonFigures() {
+						row = append(row, strconv.FormatFloat(figure.Value(run), 'g', 5, 64))
 					}
 					if err := out.Write(row); err != nil {
 						return err

@@ -25,16 +25,8 @@ const (
 	noPair     verdict = "no pair"
 )
 
-// neutral has the figures without a better direction: fewer nodes cost less but leave less capacity,
-// and a scheduler does not control what a pod's own limit throttles.
-var neutral = map[string]bool{
-	"nodesUsed": true, "nodesUsedPeak": true, "limitedCoreSeconds": true,
-	"cpuLimitRatioP50": true, "memoryLimitRatioP50": true,
-	"scaleUps": true, "nodesAdded": true, "nodesRemoved": true, "nodesPeak": true, "slackKept": true, "slackKeptLeast": true,
-}
-
 // assess returns the verdict on a difference of a figure to the mean of the first profile.
-func assess(figure string, d *result.Difference, base float64) verdict {
+func assess(figure result.Definition, d *result.Difference, base float64) verdict {
 	switch {
 	case d == nil || !number.IsFinite(d.Mean):
 		return noPair
@@ -42,9 +34,9 @@ func assess(figure string, d *result.Difference, base float64) verdict {
 		return equal
 	case d.Interval == nil:
 		return singlePair
-	case !d.Interval.Clear:
+	case !d.Interval.ExcludesZero:
 		return unclear
-	case neutral[figure]:
+	case figure.Direction == result.Neutral:
 		return different
 	case d.Mean < 0:
 		return better
@@ -63,27 +55,6 @@ func negligible(d *result.Difference, base float64) bool {
 	}
 	return largest <= rounding*math.Abs(base)
 }
-
-// labels has a complete label for each figure. In tables, parts of a figure are indented and have
-// short labels.
-var labels = func() map[string]string {
-	all := map[string]string{}
-	total := ""
-	for _, figure := range result.AllFigures() {
-		label := strings.TrimSpace(figure.Label)
-		if strings.HasPrefix(figure.Label, " ") {
-			name, unit, _ := strings.Cut(total, ",")
-			label = name + " " + label
-			if unit != "" {
-				label += "," + unit
-			}
-		} else {
-			total = label
-		}
-		all[figure.Name] = label
-	}
-	return all
-}()
 
 // comparison compares a profile with the first one.
 type comparison struct {
@@ -105,22 +76,22 @@ type comparison struct {
 }
 
 // overload is the figure that headlines are about.
-const overload = "overloadMinutes"
+var overload, _ = result.FigureByName("overloadMinutes")
 
 // compare compares a profile with the first one.
 func compare(base, other *result.Profile) comparison {
 	c := comparison{Profile: other.Name, Base: base.Name}
 	figures := map[verdict]int{}
-	for _, figure := range result.AllFigures() {
+	for _, figure := range result.Figures {
 		f, ok := other.Figures[figure.Name]
 		if !ok {
 			figures[noPair]++
 			continue
 		}
 		mean := base.Figures[figure.Name].Mean
-		v := assess(figure.Name, f.Difference, mean)
+		v := assess(figure, f.Difference, mean)
 		figures[v]++
-		text := labels[figure.Name] + differenceText(f.Difference, mean)
+		text := figure.Title() + differenceText(f.Difference, mean)
 		switch v {
 		case better:
 			c.Better = append(c.Better, text)
@@ -133,14 +104,14 @@ func compare(base, other *result.Profile) comparison {
 	}
 	c.Unclear, c.Equal = figures[unclear], figures[equal]
 	c.Headline = headline(base.Figures, other.Figures)
-	d, mean := other.Figures[overload].Difference, base.Figures[overload].Mean
+	d, mean := other.Figures[overload.Name].Difference, base.Figures[overload.Name].Mean
 	c.OverloadVerdict = assess(overload, d, mean)
 	c.OverloadClass = classes[c.OverloadVerdict]
 	if d != nil && c.OverloadVerdict != equal {
 		c.Overload = cmp.Or(number.Percent(d.Mean, mean), number.Signed(d.Mean, differenceDecimals(d)))
 	}
 	switch {
-	case figures[noPair] == len(result.AllFigures()):
+	case figures[noPair] == len(result.Figures):
 		c.Note = "No pair of runs with the same seed completed: there is nothing to compare."
 	case figures[singlePair] > 0:
 		c.Note = "There is only one pair of runs: a difference may be chance. Run with more seeds for confidence intervals."
@@ -194,8 +165,8 @@ func intervalText(d *result.Difference, decimals int) string {
 
 // headline compares the overload time of two profiles in a sentence.
 func headline(base, other map[string]result.Figure) string {
-	before, ok := base[overload]
-	after, both := other[overload]
+	before, ok := base[overload.Name]
+	after, both := other[overload.Name]
 	if !ok || !both {
 		return ""
 	}

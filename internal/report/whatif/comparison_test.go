@@ -7,9 +7,19 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
 
+// figure returns the definition of a figure.
+func figure(t *testing.T, name string) result.Definition {
+	t.Helper()
+	definition, ok := result.FigureByName(name)
+	if !ok {
+		t.Fatalf("no figure %q", name)
+	}
+	return definition
+}
+
 func TestAssess(t *testing.T) {
 	interval := func(mean, low, high float64) *result.Difference {
-		return &result.Difference{Mean: mean, Less: 1, More: 1, Interval: &result.Interval{Low: low, High: high, Clear: low > 0 || high < 0}}
+		return &result.Difference{Mean: mean, Less: 1, More: 1, Interval: &result.Interval{Low: low, High: high, ExcludesZero: low > 0 || high < 0}}
 	}
 	for name, tc := range map[string]struct {
 		figure string
@@ -27,7 +37,7 @@ func TestAssess(t *testing.T) {
 		"no pair":               {"victims", nil, 10, noPair},
 		"base of 0":             {"victims", interval(3, 2, 4), 0, worse},
 	} {
-		if got := assess(tc.figure, tc.d, tc.base); got != tc.want {
+		if got := assess(figure(t, tc.figure), tc.d, tc.base); got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)
 		}
 	}
@@ -36,7 +46,7 @@ func TestAssess(t *testing.T) {
 // TestIntervalEndsAreNotZero checks that the end of an interval that decides whether a difference is
 // clear is not rounded to 0.
 func TestIntervalEndsAreNotZero(t *testing.T) {
-	d := &result.Difference{Mean: -0.06, Interval: &result.Interval{Low: -0.1, High: -0.0004, Clear: true}}
+	d := &result.Difference{Mean: -0.06, Interval: &result.Interval{Low: -0.1, High: -0.0004, ExcludesZero: true}}
 	if got, want := intervalText(d, differenceDecimals(d)), "["+number.Minus+"0.1000, "+number.Minus+"0.0004]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -44,11 +54,12 @@ func TestIntervalEndsAreNotZero(t *testing.T) {
 
 func TestFigureLabel(t *testing.T) {
 	for name, want := range map[string]string{
-		"overloadMinutes": "overload, node minutes", "cpuOverloadMinutes": "overload of CPU, node minutes",
-		"victims": "pods killed by them",
+		"overloadMinutes": "overload, node minutes", "cpuOverloadMinutes": "CPU overload, node minutes",
+		"victims": "pods killed by memory overruns",
 	} {
-		if got, err := FigureLabel(name); err != nil || got != want {
-			t.Errorf("%s: %q, %v, want %q", name, got, err, want)
+		definition := figure(t, name)
+		if got := definition.Title(); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
 }

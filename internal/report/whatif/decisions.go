@@ -95,7 +95,7 @@ func newPodView(s *result.Scenario, arrival int, decisions []*result.Decision) p
 		v.Profiles = append(v.Profiles, newPodDecision(s.Profiles[i].Name, d))
 	}
 	v.Pod, v.Resources = shorten(first.Pod, 2*maxNameLength), resourcesText(first)
-	v.Arrived, v.Selection = "arrived at "+number.Duration(first.ArrivedSecond), selections[first.Why]
+	v.Arrived, v.Selection = "arrived at "+number.Duration(first.ArrivedSecond), selections[first.Selection]
 	v.Differs = len(nodes) > 1
 	switch {
 	case v.Differs && nodes[""]:

@@ -21,22 +21,11 @@ const (
 // dotColors are the colors of the profiles. They can be distinguished with any color vision.
 var dotColors = []string{"#000000", "#e69f00", "#0072b2", "#cc79a7", "#009e73", "#d55e00", "#56b4e9", "#8c6d31"}
 
-// logFigures are shown on a logarithmic scale: counts of undesired events, which differ by orders of
-// magnitude between scenarios.
-var logFigures = map[string]bool{
-	"overloadMinutes": true, "cpuOverloadMinutes": true, "memoryOverloadMinutes": true,
-	"throttledCoreSeconds": true, "limitedCoreSeconds": true, "memoryOverruns": true, "victims": true,
-	"unschedulable": true, "pendingSecondsMean": true, "pendingSecondsP95": true, "churn": true,
-}
-
 // Dots returns a dot plot of a figure as the content of an SVG file: a row for each scenario with a
 // dot for each profile at its mean over the seeds. The first profile is a vertical stroke. A dot is
 // filled if the difference to the first profile is clear.
-func Dots(r *result.Result, figure string) (string, error) {
-	label, err := FigureLabel(figure)
-	if err != nil {
-		return "", err
-	}
+func Dots(r *result.Result, figure result.Definition) string {
+	label := figure.Title()
 	bottom := dotsTop + dotsRow*float64(len(r.Scenarios))
 	d := svg.NewFile(dotsWidth, bottom+dotsFoot, label)
 	d.Printf(`<text x="%v" y="18" font-size="14" font-weight="bold">%v</text>`, dotsLeft, label)
@@ -53,7 +42,7 @@ func Dots(r *result.Result, figure string) (string, error) {
 		d.Printf(`<path d="M%v %vH%v" stroke="#eee"/>`, dotsLeft, y, dotsWidth-20)
 		drawDotsRow(d, &r.Scenarios[i], figure, scale, y)
 	}
-	return string(d.End()) + "\n", nil
+	return string(d.End()) + "\n"
 }
 
 // drawDotsLegend draws the colors of the profiles.
@@ -72,7 +61,7 @@ func drawDotsLegend(d *svg.Drawing, profiles []string) {
 }
 
 // drawDotsRow draws the dots of a scenario.
-func drawDotsRow(d *svg.Drawing, s *result.Scenario, figure string, scale svg.Scale, y float64) {
+func drawDotsRow(d *svg.Drawing, s *result.Scenario, figure result.Definition, scale svg.Scale, y float64) {
 	base := 0.0
 	for i := range s.Profiles {
 		value, ok := s.Profiles[i].Figures[figure.Name]
@@ -96,16 +85,16 @@ func drawDotsRow(d *svg.Drawing, s *result.Scenario, figure string, scale svg.Sc
 }
 
 // dotsScale returns the scale of a figure for all scenarios and profiles.
-func dotsScale(r *result.Result, figure string) svg.Scale {
+func dotsScale(r *result.Result, figure result.Definition) svg.Scale {
 	low, high := math.Inf(1), math.Inf(-1)
 	for i := range r.Scenarios {
 		for j := range r.Scenarios[i].Profiles {
-			if value, ok := r.Scenarios[i].Profiles[j].Figures[figure]; ok && number.IsFinite(value.Mean) {
+			if value, ok := r.Scenarios[i].Profiles[j].Figures[figure.Name]; ok && number.IsFinite(value.Mean) {
 				low, high = min(low, value.Mean), max(high, value.Mean)
 			}
 		}
 	}
-	if logFigures[figure] {
+	if figure.Scale == result.Logarithmic {
 		return svg.NewLogScale(max(high, 1), dotsLeft, dotsWidth-30)
 	}
 	margin := (high - low) * 0.05

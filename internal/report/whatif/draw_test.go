@@ -28,7 +28,7 @@ func anyFloat() *rapid.Generator[float64] {
 func TestReportIsFinite(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(anyFloat(), 0, 30)
-		course := &result.Course{
+		course := &result.TimeSeries{
 			EverySeconds:    rapid.Int64Range(0, 1e9).Draw(t, "every"),
 			OverloadedNodes: values.Draw(t, "overloaded"), PendingPods: values.Draw(t, "pending"),
 			CPULimitRatios: values.Draw(t, "cpu"), MemoryLimitRatios: values.Draw(t, "memory"),
@@ -38,7 +38,7 @@ func TestReportIsFinite(t *testing.T) {
 		used := result.ResourceUse{
 			Means: values.Draw(t, "means"), Deviations: values.Draw(t, "deviations"), Distances: values.Draw(t, "distances"),
 			Distance: result.Distribution{Max: anyFloat().Draw(t, "max")},
-			Telling: []result.TellingNode{{
+			Notable: []result.NotableNode{{
 				Mean: anyFloat().Draw(t, "of one"), Alpha: anyFloat().Draw(t, "alpha"), Beta: anyFloat().Draw(t, "beta"),
 				Observed: values.Draw(t, "observed"), Fitted: values.Draw(t, "fitted"),
 			}},
@@ -50,12 +50,12 @@ func TestReportIsFinite(t *testing.T) {
 		figure := func(name string) result.Figure {
 			return result.Figure{Mean: anyFloat().Draw(t, name), Difference: &result.Difference{
 				Mean: anyFloat().Draw(t, "mean"), More: 1,
-				Interval: &result.Interval{Low: anyFloat().Draw(t, "from"), High: anyFloat().Draw(t, "to"), Clear: rapid.Bool().Draw(t, "clear")},
+				Interval: &result.Interval{Low: anyFloat().Draw(t, "from"), High: anyFloat().Draw(t, "to"), ExcludesZero: rapid.Bool().Draw(t, "clear")},
 			}}
 		}
-		run := result.Run{Course: course, NodeUse: &result.NodeUse{CPU: used, Memory: used}, Decisions: []result.Decision{decision}}
+		run := result.Run{TimeSeries: course, NodeUse: &result.NodeUse{CPU: used, Memory: used}, Decisions: []result.Decision{decision}}
 		p := result.Profile{Name: "p", Figures: map[string]result.Figure{}, Runs: []result.Run{run}}
-		for _, named := range result.Figures {
+		for _, named := range result.CommonFigures() {
 			p.Figures[named.Name] = figure(named.Name)
 		}
 		r := &result.Result{
@@ -105,7 +105,7 @@ func TestHeatmapArea(t *testing.T) {
 func TestHeatScaleSplitsAtOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ratios := rapid.SliceOfN(rapid.Float64Range(0, 8), 1, 50).Draw(t, "ratios")
-		profile := result.Profile{Runs: []result.Run{{Course: &result.Course{CPULimitRatios: ratios}}}}
+		profile := result.Profile{Runs: []result.Run{{TimeSeries: &result.TimeSeries{CPULimitRatios: ratios}}}}
 		r := &result.Result{Scenarios: []result.Scenario{{Profiles: []result.Profile{profile}}}}
 		s := newHeatScale(r)
 		if s.bins < 1 || s.bins > maxBins {

@@ -57,10 +57,10 @@ func newFrontier(s *result.Scenario, settings *result.Settings) *frontier {
 			Name: p.Name,
 			Cost: number.Format(p.Cost, costDecimals), CostInterval: rangeText(p.CostInterval, costDecimals),
 			Pending: number.Format(p.Pending, pendingDecimals), PendingInterval: rangeText(p.PendingInterval, pendingDecimals),
-			P95: number.Format(p.P95, min(number.Decimals(p.P95), 1)), Kept: number.None,
+			P95: number.Format(p.PendingP95, min(number.Decimals(p.PendingP95), 1)), Kept: number.None,
 		}
-		if p.Kept > 0 {
-			row.Kept = number.Format(100*p.Kept, 0) + number.ThinSpace + "%"
+		if p.SlackKept > 0 {
+			row.Kept = number.Format(100*p.SlackKept, 0) + number.ThinSpace + "%"
 		}
 		f.Rows = append(f.Rows, row)
 	}
@@ -78,7 +78,7 @@ func rangeText(in *result.Interval, decimals int) string {
 
 // axisRange returns the range of an axis that shows the points with their intervals and a margin. It
 // starts at 0 if that is close.
-func axisRange(points []result.Point, of func(*result.Point) (float64, *result.Interval)) (low, high float64) {
+func axisRange(points []result.FrontierPoint, of func(*result.FrontierPoint) (float64, *result.Interval)) (low, high float64) {
 	for i := range points {
 		v, in := of(&points[i])
 		values := []float64{v}
@@ -104,18 +104,18 @@ func axisRange(points []result.Point, of func(*result.Point) (float64, *result.I
 }
 
 // frontierChart draws the cost of nodes against the mean time that pods are pending.
-func frontierChart(points []result.Point, costName string) template.HTML {
+func frontierChart(points []result.FrontierPoint, costName string) template.HTML {
 	d := svg.New(frontierWidth, frontierHeight, costName+" against pending seconds, by slack", "the table has the numbers")
-	low, high := axisRange(points, func(p *result.Point) (float64, *result.Interval) { return p.Pending, p.PendingInterval })
+	low, high := axisRange(points, func(p *result.FrontierPoint) (float64, *result.Interval) { return p.Pending, p.PendingInterval })
 	x := svg.NewScale(low, high, frontierLeft, frontierRight)
-	low, high = axisRange(points, func(p *result.Point) (float64, *result.Interval) { return p.Cost, p.CostInterval })
+	low, high = axisRange(points, func(p *result.FrontierPoint) (float64, *result.Interval) { return p.Cost, p.CostInterval })
 	y := svg.NewScale(low, high, frontierBottom, frontierTop)
 	d.YAxis(y.Ticks(5), y, frontierLeft, frontierRight, 6, 4)
 	d.XAxis(x.Ticks(6), x, frontierTop, frontierBottom, frontierBottom+15)
 	d.Printf(`<text class="middle" x="%v" y="%v">pending, mean seconds</text>`, (frontierLeft+frontierRight)/2, frontierHeight-6)
 	d.Printf(`<text x="2" y="%v">%v</text>`, frontierTop-3, costName)
 	// A line connects the points of a profile in the order of the slack options.
-	profiles := map[string][]*result.Point{}
+	profiles := map[string][]*result.FrontierPoint{}
 	var names []string
 	for i := range points {
 		name := profileName(&points[i])
@@ -150,4 +150,6 @@ func frontierChart(points []result.Point, costName string) template.HTML {
 }
 
 // profileName returns the name of a point's profile without its slack.
-func profileName(p *result.Point) string { return strings.TrimSuffix(p.Name, ", slack "+p.Slack) }
+func profileName(p *result.FrontierPoint) string {
+	return strings.TrimSuffix(p.Name, ", slack "+p.Slack)
+}

@@ -24,7 +24,7 @@ func addSlack(t *testing.T, r *result.Result, names ...string) {
 			for k := range p.Runs {
 				p.Runs[k].PendingSeconds.Mean = 100 - 10*float64(j) + float64(k)
 				p.Runs[k].Scaling = &result.Scaling{
-					Cost: 20 + float64(j) + 0.1*float64(k), NodeHours: 40, Slack: &result.Slack{Mean: 0.5},
+					Cost: 20 + float64(j) + 0.1*float64(k), NodeHours: 40, Slack: &result.SlackKept{Mean: 0.5},
 				}
 			}
 		}
@@ -43,7 +43,7 @@ func TestFrontier(t *testing.T) {
 	read := text(t, page)
 	for _, want := range []string{
 		"Cost and benefit of slack", "cost of nodes", "20.10", "20.00 to 20.20", "101", "91", markup,
-		"50" + number.ThinSpace + "%", "Autoscaler node groups", "slack kept, mean part",
+		"50" + number.ThinSpace + "%", "Autoscaler node groups", "slack available, mean fraction",
 	} {
 		if !strings.Contains(read, want) {
 			t.Errorf("the report lacks %q", want)
@@ -64,7 +64,7 @@ func TestNoFrontier(t *testing.T) {
 		t.Error("a report without an autoscaler mentions slack")
 	}
 	addSlack(t, r, "10%", "")
-	if read := text(t, write(t, r)); strings.Contains(read, "Cost and benefit of slack") || !strings.Contains(read, "slack kept, mean part") {
+	if read := text(t, write(t, r)); strings.Contains(read, "Cost and benefit of slack") || !strings.Contains(read, "slack available, mean fraction") {
 		t.Error("a report with one amount of slack has a frontier, or lacks the figures of slack")
 	}
 }
@@ -81,7 +81,7 @@ func TestFrontierIsFinite(t *testing.T) {
 		})
 		var points []result.FrontierPoint
 		for i := range rapid.IntRange(2, 6).Draw(t, "points") {
-			points = append(points, result.Point{
+			points = append(points, result.FrontierPoint{
 				Name: "p, slack " + fmt.Sprint(i), Slack: fmt.Sprint(i),
 				Cost: figure.Draw(t, "cost"), Pending: figure.Draw(t, "pending"),
 				CostInterval: interval.Draw(t, "of cost"), PendingInterval: interval.Draw(t, "of pending"),

@@ -53,8 +53,8 @@ type histogramRow struct {
 
 // histogram shows the utilization of a node.
 type histogram struct {
-	Node, Why, Figures string
-	SVG                template.HTML
+	Node, Reasons, Figures string
+	SVG                    template.HTML
 }
 
 // resourceUses has the resources whose utilization is recorded.
@@ -81,8 +81,8 @@ func newNodeUseView(s *result.Scenario) *nodeUseView {
 			plots.Charts = append(plots.Charts, chart{p.Name, scatterPlot(resource.name+" with "+p.Name, use)})
 			v.Distances = append(v.Distances, newDistanceRow(p.Name, resource.name, use))
 			row := histogramRow{Profile: p.Name, Resource: resource.name}
-			for j := range use.Telling {
-				row.Nodes = append(row.Nodes, newHistogram(&use.Telling[j]))
+			for j := range use.Notable {
+				row.Nodes = append(row.Nodes, newHistogram(&use.Notable[j]))
 			}
 			v.Histograms = append(v.Histograms, row)
 		}
@@ -206,8 +206,8 @@ const maxNameLength = 40
 
 // newHistogram draws the utilization of a node as bars, and the beta distribution of the same mean
 // and standard deviation as the outline of the bars that it predicts.
-func newHistogram(n *result.TellingNode) histogram {
-	h := histogram{Node: shorten(n.Node, maxNameLength), Why: strings.Join(n.Why, ", ")}
+func newHistogram(n *result.NotableNode) histogram {
+	h := histogram{Node: shorten(n.Node, maxNameLength), Reasons: strings.Join(n.Reasons, ", ")}
 	text := func(v float64) string { return number.Format(v, number.MaxDecimals) }
 	h.Figures = fmt.Sprintf("mean %s, deviation %s, distance %s; ", text(n.Mean), text(n.Deviation), text(n.Distance))
 	if n.Alpha > 0 && n.Beta > 0 {

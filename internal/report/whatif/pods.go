@@ -14,7 +14,7 @@ import (
 type podsRow struct {
 	Profile                  string
 	Scheduled, Unschedulable string
-	Outside                  string
+	NotArrived               string
 	Mean, P50, P95, Max      string
 	Runs, Interrupted        string
 	Reasons                  []reason
@@ -49,7 +49,7 @@ func newPodsRow(p *result.Profile) podsRow {
 		Profile: p.Name, Runs: number.Count(len(p.Runs)),
 		Scheduled:     mean(func(r *result.Run) float64 { return float64(r.Scheduled) }),
 		Unschedulable: mean(func(r *result.Run) float64 { return float64(r.Unschedulable) }),
-		Outside:       mean(func(r *result.Run) float64 { return float64(r.Outside) }),
+		NotArrived:    mean(func(r *result.Run) float64 { return float64(r.NotArrived) }),
 		Mean:          mean(func(r *result.Run) float64 { return r.PendingSeconds.Mean }),
 		P50:           mean(func(r *result.Run) float64 { return r.PendingSeconds.P50 }),
 		P95:           mean(func(r *result.Run) float64 { return r.PendingSeconds.P95 }),

@@ -39,7 +39,7 @@ func sample(t *testing.T, scenarios, profiles, seeds, nodes int) *result.Result 
 			for _, seed := range r.Seeds {
 				p.Runs = append(p.Runs, sampleRun(random, seed, j, nodes))
 			}
-			p.Runs[0].Course = sampleTimeSeries(random, j, nodes)
+			p.Runs[0].TimeSeries = sampleTimeSeries(random, j, nodes)
 			p.Runs[0].NodeUse = &result.NodeUse{CPU: sampleUse(random, nodes, 0.35), Memory: sampleUse(random, nodes, 0.6)}
 			p.Runs[0].Decisions = sampleDecisions(random, j, nodes)
 			s.Profiles = append(s.Profiles, p)
@@ -56,20 +56,23 @@ func sampleRun(random *rand.Rand, seed uint64, profile, nodes int) result.Run {
 	shift := 1 + 0.03*float64(profile%3) - 0.02*float64(profile%2)
 	jitter := func(scale float64) float64 { return scale * shift * (0.95 + 0.1*random.Float64()) }
 	return result.Run{
-		Seed: seed, Seconds: 7200, Scheduled: 8*nodes - 40, Unschedulable: 40,
-		Reasons:         map[string]int{"Insufficient cpu": 30, markup: 10},
-		OverloadMinutes: jitter(1234), CPUOverloadMinutes: jitter(900), MemoryOverloadMinutes: jitter(334),
-		ThrottledCoreSeconds: jitter(123456), LimitedCoreSeconds: 5e6,
-		MemoryOverruns: int(jitter(200)), Victims: int(jitter(420)),
-		NodesUsed: jitter(float64(nodes) / 2), NodesUsedPeak: nodes,
-		CPULimitRatio:    result.Distribution{Mean: 1, P50: jitter(1.1), P95: jitter(1.6), Max: jitter(2.3)},
-		MemoryLimitRatio: result.Distribution{Mean: 1, P50: jitter(0.7), P95: jitter(0.9), Max: jitter(1.2)},
-		PendingSeconds:   result.Distribution{Mean: jitter(3), P95: jitter(40), Max: jitter(900)},
+		Seed: seed, Seconds: 7200, Scheduled: 8*nodes - 40,
+		Reasons: map[string]int{"Insufficient cpu": 30, markup: 10},
+		Outcome: result.Outcome{
+			Unschedulable:   40,
+			OverloadMinutes: jitter(1234), CPUOverloadMinutes: jitter(900), MemoryOverloadMinutes: jitter(334),
+			ThrottledCoreSeconds: jitter(123456), LimitedCoreSeconds: 5e6,
+			MemoryOverruns: int(jitter(200)), Victims: int(jitter(420)),
+			NodesUsed: jitter(float64(nodes) / 2), NodesUsedPeak: nodes,
+			CPULimitRatio:    result.Distribution{Mean: 1, P50: jitter(1.1), P95: jitter(1.6), Max: jitter(2.3)},
+			MemoryLimitRatio: result.Distribution{Mean: 1, P50: jitter(0.7), P95: jitter(0.9), Max: jitter(1.2)},
+			PendingSeconds:   result.Distribution{Mean: jitter(3), P95: jitter(40), Max: jitter(900)},
+		},
 	}
 }
 
-func sampleTimeSeries(random *rand.Rand, profile, nodes int) *result.Course {
-	c := &result.Course{EverySeconds: 60}
+func sampleTimeSeries(random *rand.Rand, profile, nodes int) *result.TimeSeries {
+	c := &result.TimeSeries{EverySeconds: 60}
 	for i := range 240 {
 		at := float64(i) / 240
 		wave := 1 + math.Sin(12*at+float64(profile)/3)
@@ -104,9 +107,9 @@ func sampleUse(random *rand.Rand, nodes int, around float64) result.ResourceUse 
 		u.Distances = append(u.Distances, short(0.12+0.06*random.NormFloat64()))
 	}
 	u.Distance = result.Distribution{Mean: 0.12, P50: 0.118, P95: 0.22, Max: slices.Max(u.Distances)}
-	for i, why := range []string{result.TypicalNode, result.BusiestNode, result.VaryingNode, result.UnlikeNode} {
-		node := result.TellingNode{
-			Node: fmt.Sprintf("node-%d %s", i, markup), Why: []string{why}, Steps: 240, Mean: 0.4, Deviation: 0.12, Distance: 0.08,
+	for i, why := range []string{result.TypicalNode, result.BusiestNode, result.MostVariableNode, result.WorstFitNode} {
+		node := result.NotableNode{
+			Node: fmt.Sprintf("node-%d %s", i, markup), Reasons: []string{why}, Steps: 240, Mean: 0.4, Deviation: 0.12, Distance: 0.08,
 			Alpha: 6.27, Beta: 9.4, Observed: make([]float64, result.UseBins), Fitted: make([]float64, result.UseBins),
 		}
 		for j := range node.Observed {
@@ -129,7 +132,7 @@ func sampleDecisions(random *rand.Rand, profile, nodes int) []result.Decision {
 	var all []result.Decision
 	for i := range 20 {
 		d := result.Decision{
-			Arrival: 1 + i*nodes/2, Why: result.SpreadPod, Pod: fmt.Sprintf("default/pod-%d %s", i, markup),
+			Arrival: 1 + i*nodes/2, Selection: result.SpreadPod, Pod: fmt.Sprintf("default/pod-%d %s", i, markup),
 			CPURequest: 1500, CPULimit: 3000, MemoryRequest: 5 << 30, ArrivedSecond: int64(60 * i),
 			Nodes: nodes, Feasible: nodes - 10,
 			Reasons: []result.NodesReason{

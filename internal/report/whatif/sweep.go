@@ -13,13 +13,9 @@ import (
 // profile with the mean over the seeds, bold if it is clearly better than that of the first profile,
 // italic if it is clearly worse, and with an asterisk if it clearly differs but has no better
 // direction.
-func WriteSweep(w io.Writer, r *result.Result, figure string) error {
-	label, err := FigureLabel(figure)
-	if err != nil {
-		return err
-	}
+func WriteSweep(w io.Writer, r *result.Result, figure result.Definition) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "| %s |", definition.Title())
+	fmt.Fprintf(&b, "| %s |", figure.Title())
 	for _, name := range r.Profiles {
 		fmt.Fprintf(&b, " %s |", name)
 	}
@@ -27,9 +23,9 @@ func WriteSweep(w io.Writer, r *result.Result, figure string) error {
 	for i := range r.Scenarios {
 		s := &r.Scenarios[i]
 		fmt.Fprintf(&b, "| %s |", ScenarioLabel(s))
-		base := s.Profiles[0].Figures[figure].Mean
+		base := s.Profiles[0].Figures[figure.Name].Mean
 		for j := range s.Profiles {
-			f := s.Profiles[j].Figures[figure]
+			f := s.Profiles[j].Figures[figure.Name]
 			text := number.Auto(f.Mean)
 			switch assess(figure, f.Difference, base) {
 			case better:
@@ -44,7 +40,7 @@ func WriteSweep(w io.Writer, r *result.Result, figure string) error {
 		}
 		b.WriteByte('\n')
 	}
-	_, err = io.WriteString(w, b.String())
+	_, err := io.WriteString(w, b.String())
 	return err
 }
 
@@ -56,14 +52,13 @@ type Count struct {
 }
 
 // Tally counts the verdicts on a figure over the scenarios for each profile but the first.
-func Tally(r *result.Result, figure string) []Count {
+func Tally(r *result.Result, figure result.Definition) []Count {
 	counts := make([]Count, len(r.Profiles)-1)
-	definition, _ := result.FigureByName(figure)
 	for i := range counts {
 		counts[i].Profile = r.Profiles[i+1]
 		for j := range r.Scenarios {
 			s := &r.Scenarios[j]
-			switch assess(figure, s.Profiles[i+1].Figures[figure].Difference, s.Profiles[0].Figures[figure].Mean) {
+			switch assess(figure, s.Profiles[i+1].Figures[figure.Name].Difference, s.Profiles[0].Figures[figure.Name].Mean) {
 			case better:
 				counts[i].Better++
 			case worse:
@@ -74,13 +69,4 @@ func Tally(r *result.Result, figure string) []Count {
 		}
 	}
 	return counts
-}
-
-// FigureLabel returns the label of a figure with its unit.
-func FigureLabel(figure string) (string, error) {
-	label, ok := labels[figure]
-	if !ok {
-		return "", fmt.Errorf("figure: invalid value %q: must be the name of a figure in a result, such as overloadMinutes", figure)
-	}
-	return label, nil
 }

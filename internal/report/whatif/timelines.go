@@ -30,23 +30,23 @@ func lineClass(profile int) string { return "s" + strconv.Itoa(profile%lineClass
 // series is a time series with its chart's title. The values are interval seconds apart.
 type series struct {
 	title    string
-	values   func(*result.Course) []float64
-	interval func(*result.Course) int64
+	values   func(*result.TimeSeries) []float64
+	interval func(*result.TimeSeries) int64
 }
 
-func stepSeconds(c *result.Course) int64 { return c.EverySeconds }
+func stepSeconds(c *result.TimeSeries) int64 { return c.EverySeconds }
 
-func riskSeconds(c *result.Course) int64 { return c.RiskEverySeconds }
+func riskSeconds(c *result.TimeSeries) int64 { return c.RiskEverySeconds }
 
 var allSeries = []series{
-	{"Overloaded nodes", func(c *result.Course) []float64 { return c.OverloadedNodes }, stepSeconds},
-	{"Nodes with limits above allocatable", func(c *result.Course) []float64 { return c.OvercommittedNodes }, stepSeconds},
-	{"Risk, mean of the nodes", func(c *result.Course) []float64 { return c.MeanRisks }, riskSeconds},
-	{"Risk, highest of the nodes", func(c *result.Course) []float64 { return c.HighestRisks }, riskSeconds},
-	{"Pending pods", func(c *result.Course) []float64 { return c.PendingPods }, stepSeconds},
-	{"Nodes with pods", func(c *result.Course) []float64 { return c.NodesUsed }, stepSeconds},
-	{"Nodes", func(c *result.Course) []float64 { return c.NodesThere }, stepSeconds},
-	{"Available slack, fraction of the target", func(c *result.Course) []float64 { return c.SlackKept }, stepSeconds},
+	{"Overloaded nodes", func(c *result.TimeSeries) []float64 { return c.OverloadedNodes }, stepSeconds},
+	{"Nodes with limits above allocatable", func(c *result.TimeSeries) []float64 { return c.OvercommittedNodes }, stepSeconds},
+	{"Risk, mean of the nodes", func(c *result.TimeSeries) []float64 { return c.MeanRisks }, riskSeconds},
+	{"Risk, highest of the nodes", func(c *result.TimeSeries) []float64 { return c.HighestRisks }, riskSeconds},
+	{"Pending pods", func(c *result.TimeSeries) []float64 { return c.PendingPods }, stepSeconds},
+	{"Nodes with pods", func(c *result.TimeSeries) []float64 { return c.NodesUsed }, stepSeconds},
+	{"Nodes", func(c *result.TimeSeries) []float64 { return c.Nodes }, stepSeconds},
+	{"Available slack, fraction of the target", func(c *result.TimeSeries) []float64 { return c.SlackKept }, stepSeconds},
 }
 
 // chart is a drawing with its title.

@@ -138,8 +138,8 @@ func (s *scenario) addCharts(from *result.Scenario, heat heatScale, nodes int) {
 		s.Lines = append(s.Lines, lineKey{lineClass(i), p.Name})
 		s.Heatmaps = append(s.Heatmaps, heatmapRow{
 			p.Name,
-			heatmap(heat, "CPU limit ratio of the nodes with "+p.Name, run.Course.CPULimitRatios, nodes),
-			heatmap(heat, "memory limit ratio of the nodes with "+p.Name, run.Course.MemoryLimitRatios, nodes),
+			heatmap(heat, "CPU limit ratio of the nodes with "+p.Name, run.TimeSeries.CPULimitRatios, nodes),
+			heatmap(heat, "memory limit ratio of the nodes with "+p.Name, run.TimeSeries.MemoryLimitRatios, nodes),
 		})
 		s.RecordedSeed = fmt.Sprint(run.Seed)
 	}
@@ -148,7 +148,7 @@ func (s *scenario) addCharts(from *result.Scenario, heat heatScale, nodes int) {
 // recordedRun returns the run of a profile that has time series, or nil.
 func recordedRun(p *result.Profile) *result.Run {
 	for i := range p.Runs {
-		if p.Runs[i].Course != nil {
+		if p.Runs[i].TimeSeries != nil {
 			return &p.Runs[i]
 		}
 	}
@@ -156,9 +156,9 @@ func recordedRun(p *result.Profile) *result.Run {
 }
 
 // timeSeries returns the time series of a profile, or nil.
-func timeSeries(p *result.Profile) *result.Course {
+func timeSeries(p *result.Profile) *result.TimeSeries {
 	if run := recordedRun(p); run != nil {
-		return run.Course
+		return run.TimeSeries
 	}
 	return nil
 }
@@ -166,8 +166,8 @@ func timeSeries(p *result.Profile) *result.Course {
 // figureRows returns the figures of a scenario.
 func figureRows(s *result.Scenario) []figureRow {
 	var rows []figureRow
-	for _, figure := range s.Shown() {
-		row := figureRow{Name: figure.Name, Label: strings.TrimSpace(figure.Label), Part: strings.HasPrefix(figure.Label, " ")}
+	for _, figure := range s.Definitions() {
+		row := figureRow{Name: figure.Name, Label: figure.Title(), Part: figure.Detail}
 		base := s.Profiles[0].Figures[figure.Name].Mean
 		var differences []*result.Difference
 		var shown []float64
@@ -191,7 +191,7 @@ func figureRows(s *result.Scenario) []figureRow {
 			}
 			row.Means = append(row.Means, mean)
 			if i > 0 {
-				cell := newFigureCell(figure.Name, f.Difference, base, scale, decimals)
+				cell := newFigureCell(figure, f.Difference, base, scale, decimals)
 				cell.Profile, cell.Mean = p.Name, mean
 				row.Cells = append(row.Cells, cell)
 			}
@@ -202,7 +202,7 @@ func figureRows(s *result.Scenario) []figureRow {
 }
 
 // newFigureCell returns the cell of a difference.
-func newFigureCell(figure string, d *result.Difference, base float64, scale svg.Scale, decimals int) figureCell {
+func newFigureCell(figure result.Definition, d *result.Difference, base float64, scale svg.Scale, decimals int) figureCell {
 	v := assess(figure, d, base)
 	c := figureCell{Verdict: v, Class: classes[v], Whisker: whisker(scale, d, v)}
 	if d == nil {

@@ -91,9 +91,9 @@ func TestLarge(t *testing.T) {
 		t.Errorf("found %q", found)
 	}
 	read := text(t, page)
-	for _, named := range result.Figures {
-		if !strings.Contains(read, strings.TrimSpace(named.Label)) {
-			t.Errorf("the report lacks %s", named.Label)
+	for _, named := range result.CommonFigures() {
+		if !strings.Contains(read, named.Title()) {
+			t.Errorf("the report lacks %s", named.Title())
 		}
 	}
 	for _, want := range append(slices.Clone(r.Profiles), r.Assumed...) {
