@@ -2,6 +2,7 @@ package slack
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -73,6 +74,11 @@ func (b *Backend) Groups(objects []unstructured.Unstructured) ([]Group, error) {
 		return nil, nil
 	}
 	return b.groups(objects)
+}
+
+// Writes reports whether the backend writes objects of a kind.
+func (b *Backend) Writes(kind schema.GroupVersionKind) bool {
+	return slices.ContainsFunc(b.Kinds, func(k ObjectKind) bool { return k.GroupVersionKind == kind })
 }
 
 // removeNulls removes fields that are null: server-side apply would own them.

@@ -24,7 +24,7 @@ const unanswered = 2 * time.Minute
 // autoscaler looks whether one keeps the buffers of the policies: by what it says of
 // them and, where its Deployment is to be seen, by its flags.
 func (x *examination) autoscaler(ctx context.Context) error {
-	if !slices.ContainsFunc(x.policies, func(p v1alpha1.ResourceSlack) bool { return slices.ContainsFunc(slack.BackendOf(&p).Kinds, func(k slack.ObjectKind) bool { return k.GroupVersionKind == slack.CapacityBufferKind }) }) {
+	if !slices.ContainsFunc(x.policies, func(p v1alpha1.ResourceSlack) bool { return slack.BackendOf(&p).Writes(slack.CapacityBufferKind) }) {
 		x.ok("no policy needs an autoscaler's buffers")
 		return nil
 	}

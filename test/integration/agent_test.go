@@ -134,7 +134,7 @@ func TestAgent(t *testing.T) {
 	})
 	t.Run("the hub is away", func(t *testing.T) {
 		h.proxy.Disconnect()
-		awaitLog(t, agentTwo, "the hub cannot be reached")
+		awaitLog(t, agentTwo, "the hub is unreachable")
 		two.create(t, limited("half", "only", "2", "8Gi", "4", "16Gi"))
 		eventually.True(t, "scores of a cluster that is not heard of do not expire", agentTwo, func(ctx context.Context) (bool, error) {
 			_, until, err := h.scores(ctx, "cluster2")
@@ -145,13 +145,13 @@ func TestAgent(t *testing.T) {
 		if t.Log("the hub has the newest scores after", took); took > 30*time.Second {
 			t.Errorf("it takes %s", took)
 		}
-		awaitLog(t, agentTwo, "Reporting goes on")
+		awaitLog(t, agentTwo, "Report succeeded again")
 	})
 	t.Run("the hub says nothing, and old connections lead nowhere", func(t *testing.T) {
-		before := strings.Count(agentTwo.String(), "the hub cannot be reached")
+		before := strings.Count(agentTwo.String(), "the hub is unreachable")
 		h.proxy.DropData()
 		eventually.True(t, "the silence of the hub is not noticed", agentTwo, func(context.Context) (bool, error) {
-			return strings.Count(agentTwo.String(), "the hub cannot be reached") > before, nil
+			return strings.Count(agentTwo.String(), "the hub is unreachable") > before, nil
 		})
 		if err := two.client.Delete(t.Context(), runningPod("half", "", "0", "0"), client.GracePeriodSeconds(0)); err != nil {
 			t.Fatal(err)
@@ -225,7 +225,7 @@ func (h *fleetHub) reportedByOthers(t *testing.T, member *testCluster, flags []s
 	}
 	flags = append(flags, "--cluster-name=cluster3", "--hub-kubeconfig="+at("cluster3"))
 	agent := member.startController(t, flags...)
-	awaitLog(t, agent, `reported by somebody else and left to them" cluster="cluster3"`)
+	awaitLog(t, agent, `the agent does not" cluster="cluster3"`)
 	if got, err := h.resources(t.Context(), "cluster3"); err != nil || got != "cpu=7/7 memory=7Gi/7Gi pods=0/0" {
 		t.Error(got, err)
 	}
@@ -245,7 +245,7 @@ func (h *fleetHub) reportedByOthers(t *testing.T, member *testCluster, flags []s
 		t.Fatal(err)
 	}
 	agent = member.startController(t, append(flags, "--cluster-name=cluster2", "--hub-kubeconfig="+at("cluster2"))...)
-	awaitLog(t, agent, `reported by somebody else and left to them" cluster="cluster2"`)
+	awaitLog(t, agent, `the agent does not" cluster="cluster2"`)
 	if got, err := h.resources(t.Context(), "cluster2"); err != nil || got != "cpu=3/4 memory=16Gi/16Gi pods=110/110" {
 		t.Error(got, err)
 	}

@@ -2,64 +2,62 @@ package clusterscore
 
 import "math"
 
-// The names of the scores. In their formulas A is what the nodes of the cluster
-// let pods have, F what requests leave free of it, L what limits promise.
+// Names of the scores. In their formulas A is the sum of the allocatable amounts of the nodes, F the
+// part that requests leave free, and L the sum of the limits of the pods.
 const (
-	// FreeCPU and FreeMemory are which part is free: 200 x (F/A - 0.5).
+	// FreeCPU and FreeMemory score the free fraction: 200 x (F/A - 0.5).
 	FreeCPU    = "freeCPU"
 	FreeMemory = "freeMemory"
-	// FreeCores and FreeGiB are how much is free, ten points for each doubling:
-	// 10 x log2(1 + F) - 100, F in cores and in GiB.
+	// FreeCores and FreeGiB score the free amount, ten points for each doubling:
+	// 10 x log2(1 + F) - 100, with F in cores or GiB.
 	FreeCores = "freeCores"
 	FreeGiB   = "freeGiB"
-	// LimitRoomCPU and LimitRoomMemory are what limits leave, below 0 where they
-	// promise more than there is: 100 x (A - L) / max(A, L).
+	// LimitRoomCPU and LimitRoomMemory score the amount that limits leave, negative if limits exceed
+	// the allocatable amount: 100 x (A - L) / max(A, L).
 	LimitRoomCPU    = "limitRoomCPU"
 	LimitRoomMemory = "limitRoomMemory"
-	// LowLoadRisk is how unlikely pods are to use more than they request:
-	// 200 x (0.5 - load risk). Absent without measured load.
+	// LowLoadRisk scores the probability that pods do not use more than they request:
+	// 200 x (0.5 - load risk). It is absent without measured load.
 	LowLoadRisk = "lowLoadRisk"
-	// SlackCPU and SlackMemory are what is to spare against what is wanted, below 0
-	// where it is less: 100 x (S - T) / max(S, T), and of several pools the mean by
-	// what each wants. Absent where no slack is wanted.
+	// SlackCPU and SlackMemory score the available slack S against the target T, negative if it is
+	// less: 100 x (S - T) / max(S, T). The score of several pools is the mean weighted by their
+	// targets. It is absent if all targets are 0.
 	SlackCPU    = "slackCPU"
 	SlackMemory = "slackMemory"
 )
 
-// Names are all scores, in the order in which they are reported.
+// Names lists the names of all scores in the order in which they are reported.
 var Names = []string{FreeCPU, FreeMemory, FreeCores, FreeGiB, LimitRoomCPU, LimitRoomMemory, LowLoadRisk, SlackCPU, SlackMemory}
 
 // Score is one score of the cluster.
 type Score struct {
 	// Name is one of Names.
 	Name string
-	// Value in [-100, 100].
+	// Value is in [-100, 100].
 	Value int32
 }
 
-// Slack is what one pool of nodes has to spare, and what it is to have.
+// Slack is the available slack of one pool of nodes, and its target.
 type Slack struct{ Available, Target Amounts }
 
-// State is what a cluster is scored by.
+// State is the state that a cluster is scored by.
 type State struct {
-	// Sums over its nodes.
+	// Sums are those over the nodes.
 	Sums [resources]Sums
-	// LoadRisk in [0, 1], if LoadKnown.
+	// LoadRisk is in [0, 1]. It is ignored unless LoadKnown is set.
 	LoadRisk  float64
 	LoadKnown bool
-	// Slack of its pools.
+	// Slack is that of all pools.
 	Slack []Slack
 }
 
-// cores and gib are how much of CPU and memory make a unit of the scores by
-// amount.
+// cores and gib are the units of FreeCores and FreeGiB.
 const (
 	cores = 1000
 	gib   = 1 << 30
 )
 
-// Scores returns the scores of a cluster, in the order of Names; without those
-// that there is nothing to make of.
+// Scores returns the scores of a cluster in the order of Names, without those that are absent.
 func Scores(s State) []Score {
 	cpu, memory := s.Sums[CPU], s.Sums[Memory]
 	out := []Score{
@@ -74,30 +72,29 @@ func Scores(s State) []Score {
 		out = append(out, Score{LowLoadRisk, fraction(1-s.LoadRisk, 1)})
 	}
 	for r, name := range [resources]string{SlackCPU, SlackMemory} {
-		if value, wanted := slack(s.Slack, Resource(r)); wanted {
+		if value, ok := slack(s.Slack, Resource(r)); ok {
 			out = append(out, Score{name, value})
 		}
 	}
 	return out
 }
 
-// fraction returns -100 for nothing of the whole and 100 for all of it; -100
-// where the whole is nothing.
-func fraction(part, whole float64) int32 {
-	if !(whole > 0) {
+// fraction returns a score from -100 for none of the total to 100 for all of it, and -100 if the
+// total is 0.
+func fraction(part, total float64) int32 {
+	if !(total > 0) {
 		return -100
 	}
-	return truncate((200*part - 100*whole) / whole)
+	return truncate((200*part - 100*total) / total)
 }
 
-// doublings returns -100 for nothing, and ten more for each doubling of 1 plus
-// the amount: 100 from a million on.
+// doublings returns -100 for an amount of 0, and ten more for each doubling of 1 plus the amount: 100
+// from an amount of about one million.
 func doublings(amount float64) int32 {
 	return truncate(10*math.Log2(1+max(amount, 0)) - 100)
 }
 
-// limitRoom returns the balance of what there is and what limits promise; -100
-// where there is nothing.
+// limitRoom returns the balance of allocatable amounts and limits, -100 if nothing is allocatable.
 func limitRoom(s Sums) int32 {
 	if !(s.Allocatable > 0) {
 		return -100
@@ -105,9 +102,9 @@ func limitRoom(s Sums) int32 {
 	return truncate(balance(s.Allocatable, s.Limits))
 }
 
-// slack returns the mean of the pools' balances by what they want, and whether
-// any wants something.
-func slack(pools []Slack, r Resource) (value int32, wanted bool) {
+// slack returns the mean of the pools' balances, weighted by their targets. It returns false if all
+// targets are 0.
+func slack(pools []Slack, r Resource) (value int32, ok bool) {
 	var sum, weights float64
 	for _, pool := range pools {
 		if target := float64(pool.Target[r]); target > 0 {
@@ -121,16 +118,15 @@ func slack(pools []Slack, r Resource) (value int32, wanted bool) {
 	return truncate(sum / weights), true
 }
 
-// balance compares what there is with what is claimed of it: 100 for no claims,
-// 0 where they are equal, -50 where twice as much is claimed, and never less
-// than -100. One of the two is more than 0. Each step rounds the same way for
-// more and for less, which 100 x (have - claimed) / max does not.
-func balance(have, claimed float64) float64 {
-	if claimed <= have {
-		return 100 - 100*claimed/have
+// balance returns 100 if nothing of an amount is used, 0 if all is used, -50 if twice the amount is
+// used, and at least -100. One of the two must be positive. Unlike 100 x (available - used) / max,
+// it rounds in the same direction for both signs.
+func balance(available, used float64) float64 {
+	if used <= available {
+		return 100 - 100*used/available
 	}
-	return 100*have/claimed - 100
+	return 100*available/used - 100
 }
 
-// truncate returns the score toward zero, within its bounds.
+// truncate truncates a score toward zero and limits it to [-100, 100].
 func truncate(score float64) int32 { return int32(min(max(score, -100), 100)) }

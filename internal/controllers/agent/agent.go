@@ -1,5 +1,5 @@
-// Package agent tells a hub about the cluster that it runs in: scores for the
-// placement of workloads, and what the nodes have, where nobody else tells that.
+// Package agent reports the cluster that it runs in to a hub: scores for the placement of workloads,
+// and the resources of the nodes unless another component reports them.
 package agent
 
 import (
@@ -24,35 +24,32 @@ import (
 )
 
 const (
-	// firstPause and longestPause bound the time from a failed report to the next
-	// attempt. With the timeout of a request and jitter, a hub that is back has the
-	// newest report within 30 s.
-	firstPause   = time.Second
-	longestPause = 15 * time.Second
-	// resync is the time after which resources are reported again though they are
-	// the same: somebody may have changed or removed them on the hub, or have
-	// stopped reporting them.
-	resync = 10 * time.Minute
+	// minBackoff and maxBackoff limit the time from a failed report to the next attempt. With the
+	// timeout of a request and jitter, a hub has the newest report within 30 seconds after an outage.
+	minBackoff = time.Second
+	maxBackoff = 15 * time.Second
+	// resyncPeriod is the time after which unchanged resources are reported again: another client may
+	// have changed or removed them on the hub, or have stopped reporting them.
+	resyncPeriod = 10 * time.Minute
 )
 
-// Options say what an agent reports, and where.
+// Options configure an agent.
 type Options struct {
-	// Cluster is the name of the cluster on the hub, and of its namespace there.
+	// Cluster is the name of the cluster, and of its namespace, on the hub.
 	Cluster string
-	// Hub gives access to the hub.
+	// Hub is the hub to report to.
 	Hub *Hub
 	// Interval is the time between two reports, at least 1 s.
 	Interval time.Duration
-	// ValidFor is how long the scores hold if no report follows, at least twice the
-	// interval.
+	// ValidFor is the time for which scores are valid if no report follows, at least twice Interval.
 	ValidFor time.Duration
-	// Resources says when the cluster's resources are reported.
+	// Resources states when the resources of the cluster are reported.
 	Resources ReportResources
-	// Load is what is measured, nil if nothing is.
+	// Load is the measured load of the nodes. It is optional.
 	Load *load.Store
 }
 
-// Agent reports about one cluster.
+// Agent reports one cluster.
 type Agent struct {
 	options  Options
 	observer *observer
@@ -60,43 +57,43 @@ type Agent struct {
 	hub      receiver
 	metrics  *metrics
 	now      func() time.Time
-	// synced say whether all nodes and pods that there were have been counted.
+	// synced report whether the initial nodes and pods have been counted.
 	synced []toolscache.InformerSynced
-	sent   sent
-	// told is what kind of failure was logged last.
-	told string
+	last   report
+	// loggedReason is the reason of the failure that was logged last, empty after a success.
+	loggedReason string
 }
 
-// receiver is what takes reports.
+// receiver receives the reports of one cluster.
 type receiver interface {
-	scores(ctx context.Context, scores []clusterscore.Score, validUntil time.Time) error
-	resources(ctx context.Context, capacity, allocatable v1.ResourceList, force bool) error
+	writeScores(ctx context.Context, scores []clusterscore.Score, validUntil time.Time) error
+	writeResources(ctx context.Context, capacity, allocatable v1.ResourceList, force bool) error
 }
 
-// sent is what the hub has.
-type sent struct {
+// report is what the hub has received last.
+type report struct {
 	scores                []clusterscore.Score
 	validUntil            time.Time
 	capacity, allocatable v1.ResourceList
 	resourcesAt           time.Time
-	// foreign: resources are somebody else's.
-	foreign bool
+	// unmanaged reports whether another client owns the resources.
+	unmanaged bool
 }
 
-// New returns an agent that asks the member's API server for policies of
-// resource slack. Its metrics are in the registry.
+// New returns an agent that lists slack policies with the client of the member cluster. It registers
+// its metrics with the registry.
 func New(options Options, member dynamic.Interface, registry prometheus.Registerer) *Agent {
 	return &Agent{
 		options: options, observer: newObserver(), policies: &policies{client: member},
-		hub: options.Hub.of(options.Cluster), metrics: newMetrics(registry), now: time.Now,
+		hub: options.Hub.cluster(options.Cluster), metrics: newMetrics(registry), now: time.Now,
 	}
 }
 
 // +kubebuilder:rbac:groups="",resources=nodes;pods,verbs=get;list;watch
 // +kubebuilder:rbac:groups=plimsoll.dev,resources=resourceslacks,verbs=list
 
-// Register makes a manager of the member cluster run the agent. Its cache should
-// be made with CacheOptions.
+// Register adds the agent to a manager of the member cluster, whose cache should be created with
+// CacheOptions.
 func (a *Agent) Register(ctx context.Context, m ctrl.Manager) error {
 	synced, err := a.observer.watch(ctx, m.GetCache())
 	if err != nil {
@@ -119,115 +116,111 @@ func (a *Agent) run(ctx context.Context) error {
 			return nil
 		case <-timer.C:
 		}
-		err := a.report(ctx)
+		err := a.reportAll(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
-		a.tell(err)
+		a.logChange(err)
 		if err == nil {
 			failures = 0
-			timer.Reset(scaled(a.options.Interval, 0.05))
+			timer.Reset(withJitter(a.options.Interval, 0.05))
 			continue
 		}
 		failures++
-		timer.Reset(scaled(backOff(failures, a.options.Interval), 0.2))
+		timer.Reset(withJitter(backoff(failures, a.options.Interval), 0.2))
 	}
 }
 
-// backOff returns the pause after so many failures in a row. It is no longer than
-// the interval, after which there may be something new to report.
-func backOff(failures int, interval time.Duration) time.Duration {
-	pause := firstPause << min(failures-1, 10)
-	return min(pause, longestPause, interval)
+// backoff returns the pause after a number of consecutive failures. It does not exceed the interval,
+// after which there may be a new report.
+func backoff(failures int, interval time.Duration) time.Duration {
+	pause := minBackoff << min(failures-1, 10)
+	return min(pause, maxBackoff, interval)
 }
 
-// scaled returns a duration with so much of jitter to either side, so that the
-// agents of many clusters do not come at once.
-func scaled(d time.Duration, jitter float64) time.Duration {
+// withJitter returns a duration changed at random by at most the fraction jitter, so that the agents
+// of many clusters do not report at the same time.
+func withJitter(d time.Duration, jitter float64) time.Duration {
 	return time.Duration(float64(d) * (1 + jitter*(2*rand.Float64()-1)))
 }
 
-// report tells the hub what it does not know yet.
-func (a *Agent) report(ctx context.Context) error {
-	// What is reported of a cluster that does not answer is old: it is not
-	// refreshed, and its scores expire.
+// reportAll writes the scores and resources that the hub does not have.
+func (a *Agent) reportAll(ctx context.Context) error {
+	// If the API server of the cluster does not answer, the state is outdated: the scores expire.
 	pools, err := a.policies.list(ctx)
 	if err != nil {
 		return err
 	}
 	scores := clusterscore.Scores(a.observer.state(pools, a.options.Load))
 	capacity, allocatable := a.observer.resources()
-	a.metrics.scored(scores)
+	a.metrics.recordScores(scores)
 	err = a.reportScores(ctx, scores)
 	if reasonOf(err) == reasonUnreachable {
-		return err // nor would the rest get there, but it would take its time
+		return err // the next request would time out, too
 	}
 	if err := errors.Join(err, a.reportResources(ctx, capacity, allocatable)); err != nil {
 		return err
 	}
-	a.metrics.upToDate(a.now())
+	a.metrics.recordReport(a.now())
 	return nil
 }
 
-// reportScores writes scores that are new, or will soon have expired.
+// reportScores writes scores that changed or expire soon.
 func (a *Agent) reportScores(ctx context.Context, scores []clusterscore.Score) error {
 	now := a.now()
-	if slices.Equal(scores, a.sent.scores) && a.sent.validUntil.Sub(now) > a.options.ValidFor/2 {
+	if slices.Equal(scores, a.last.scores) && a.last.validUntil.Sub(now) > a.options.ValidFor/2 {
 		return nil
 	}
 	validUntil := now.Add(a.options.ValidFor)
-	if err := a.hub.scores(ctx, scores, validUntil); err != nil {
+	if err := a.hub.writeScores(ctx, scores, validUntil); err != nil {
 		return err
 	}
-	a.sent.scores, a.sent.validUntil = scores, validUntil
-	a.metrics.wrote(scoreKind, validUntil)
+	a.last.scores, a.last.validUntil = scores, validUntil
+	a.metrics.recordWrite(scoreKind, validUntil)
 	return nil
 }
 
-// reportResources writes resources that are new, or have not been written for
-// long.
+// reportResources writes resources that changed or were written longer than resyncPeriod ago.
 func (a *Agent) reportResources(ctx context.Context, capacity, allocatable v1.ResourceList) error {
 	if a.options.Resources == Never {
 		return nil
 	}
 	now := a.now()
-	same := equality.Semantic.DeepEqual(capacity, a.sent.capacity) && equality.Semantic.DeepEqual(allocatable, a.sent.allocatable)
-	if (same || a.sent.foreign) && now.Sub(a.sent.resourcesAt) < resync {
+	same := equality.Semantic.DeepEqual(capacity, a.last.capacity) && equality.Semantic.DeepEqual(allocatable, a.last.allocatable)
+	if (same || a.last.unmanaged) && now.Sub(a.last.resourcesAt) < resyncPeriod {
 		return nil
 	}
-	err := a.hub.resources(ctx, capacity, allocatable, a.options.Resources == Always)
+	err := a.hub.writeResources(ctx, capacity, allocatable, a.options.Resources == Always)
 	if owner, ok := errors.AsType[*ownedError](err); ok {
-		// Somebody else reports them, and does so as well: that is no failure.
-		if !a.sent.foreign {
-			klog.InfoS("The resources of the cluster are reported by somebody else and left to them", "cluster", a.options.Cluster, "details", owner.Error())
+		if !a.last.unmanaged {
+			klog.InfoS("Another client reports the resources of the cluster, the agent does not", "cluster", a.options.Cluster, "details", owner.Error())
 		}
-		a.metrics.yielded(true)
-		a.sent.foreign, a.sent.resourcesAt = true, now
+		a.metrics.recordUnmanaged(true)
+		a.last.unmanaged, a.last.resourcesAt = true, now
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	a.metrics.yielded(false)
-	a.sent.foreign, a.sent.capacity, a.sent.allocatable, a.sent.resourcesAt = false, capacity, allocatable, now
-	a.metrics.wrote(clusterKind, time.Time{})
+	a.metrics.recordUnmanaged(false)
+	a.last.unmanaged, a.last.capacity, a.last.allocatable, a.last.resourcesAt = false, capacity, allocatable, now
+	a.metrics.recordWrite(clusterKind, time.Time{})
 	return nil
 }
 
-// tell logs when reporting begins to fail, fails in another way, or is well
-// again, and not for every attempt.
-func (a *Agent) tell(err error) {
+// logChange logs an error when its reason changes, and the first success after a failure.
+func (a *Agent) logChange(err error) {
 	reason := reasonOf(err)
 	if err != nil {
-		a.metrics.failed(reason)
+		a.metrics.recordFailure(reason)
 	}
 	switch {
-	case reason == a.told:
+	case reason == a.loggedReason:
 	case err != nil:
-		line := errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))
-		klog.ErrorS(line, "Reporting fails and is tried again", "cluster", a.options.Cluster, "reason", reason)
-	case a.told != "":
-		klog.InfoS("Reporting goes on", "cluster", a.options.Cluster)
+		oneLine := errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))
+		klog.ErrorS(oneLine, "Report failed, retrying", "cluster", a.options.Cluster, "reason", reason)
+	case a.loggedReason != "":
+		klog.InfoS("Report succeeded again", "cluster", a.options.Cluster)
 	}
-	a.told = reason
+	a.loggedReason = reason
 }

@@ -28,7 +28,7 @@ const (
 	ScoreName = "plimsoll"
 	// fieldOwner owns the fields that the agent writes.
 	fieldOwner = "plimsoll-agent"
-	// requestTimeout bounds a request.
+	// requestTimeout limits the duration of a request.
 	requestTimeout = 8 * time.Second
 	scoreKind      = "AddOnPlacementScore"
 	clusterKind    = "ManagedCluster"
@@ -41,40 +41,40 @@ var (
 	clusterResource = clusterVersion.WithResource("managedclusters")
 )
 
-// ReportResources says when allocatable and capacity are written into the
-// ManagedCluster's status.
+// ReportResources states when allocatable and capacity are written to the status of the
+// ManagedCluster.
 type ReportResources string
 
 const (
-	// Auto: if nobody else has written them.
+	// Auto writes them unless another client has.
 	Auto ReportResources = "auto"
-	// Always: whoever else writes them.
+	// Always writes them even if another client has.
 	Always ReportResources = "always"
-	// Never: somebody else does.
+	// Never does not write them.
 	Never ReportResources = "never"
 )
 
-// Hub is access to a hub by a kubeconfig, which is read again as it changes. It
-// is not safe for concurrent use.
+// Hub accesses a hub with a kubeconfig file, which is read again when it changes. It is not safe for
+// concurrent use.
 type Hub struct {
 	path, userAgent string
-	// raw is the kubeconfig that the client is made from.
+	// raw is the kubeconfig of the client.
 	raw    []byte
 	client dynamic.Interface
 	// connections are those of the client.
 	connections *connrotation.Dialer
 }
 
-// NewHub returns access to a hub. An error is one of the file; the hub itself is
-// not asked yet.
+// NewHub returns the hub of a kubeconfig file. It returns an error if the file is invalid, and does
+// not connect to the hub.
 func NewHub(path, userAgent string) (*Hub, error) {
 	h := &Hub{path: path, userAgent: userAgent}
 	_, err := h.connect()
 	return h, err
 }
 
-// connect returns a client by the kubeconfig as it is now. Files that it names
-// (tokens, certificates) are read by the client itself as they change.
+// connect returns a client for the current kubeconfig. The client itself reads files that the
+// kubeconfig refers to (tokens, certificates) when they change.
 func (h *Hub) connect() (dynamic.Interface, error) {
 	raw, err := os.ReadFile(h.path)
 	if err != nil {
@@ -98,8 +98,7 @@ func (h *Hub) connect() (dynamic.Interface, error) {
 	return client, nil
 }
 
-// config returns what the kubeconfig says; nothing takes its place if it is
-// empty.
+// config returns the configuration of the kubeconfig, without defaults for an empty file.
 func (h *Hub) config() (*rest.Config, error) {
 	rules := clientcmd.ClientConfigLoadingRules{ExplicitPath: h.path}
 	kubeconfig, err := rules.Load()
@@ -114,30 +113,29 @@ func (h *Hub) config() (*rest.Config, error) {
 	return config, nil
 }
 
-// disconnect makes the next request use a new connection: the old one may lead
-// nowhere, or have been made with credentials that are no longer good. Closing
-// those that are idle is not enough: one over which a request has just been given
-// up is not idle yet.
+// disconnect closes all connections: they may be broken or use credentials that are no longer valid.
+// Closing idle connections is not sufficient: a connection whose request has just timed out is not
+// idle yet.
 func (h *Hub) disconnect() {
 	if h.connections != nil {
 		h.connections.CloseAll()
 	}
 }
 
-// of returns what takes the reports of a cluster.
-func (h *Hub) of(cluster string) receiver { return &place{h, cluster} }
+// cluster returns the receiver of the reports of a cluster.
+func (h *Hub) cluster(name string) receiver { return &hubCluster{h, name} }
 
-// place is where the reports of one cluster go on a hub.
-type place struct {
+// hubCluster writes the objects of one cluster on a hub.
+type hubCluster struct {
 	hub     *Hub
 	cluster string
 }
 
-// scores makes the cluster's AddOnPlacementScore have these scores.
-func (p *place) scores(ctx context.Context, scores []clusterscore.Score, validUntil time.Time) error {
-	client, err := p.hub.connect()
+// writeScores writes the scores to the AddOnPlacementScore of the cluster.
+func (c *hubCluster) writeScores(ctx context.Context, scores []clusterscore.Score, validUntil time.Time) error {
+	client, err := c.hub.connect()
 	if err != nil {
-		return p.explain(err, scoreKind)
+		return c.explain(err, scoreKind)
 	}
 	items := make([]any, len(scores))
 	for i, score := range scores {
@@ -147,44 +145,43 @@ func (p *place) scores(ctx context.Context, scores []clusterscore.Score, validUn
 		return &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": scoreVersion.String(),
 			"kind":       scoreKind,
-			"metadata":   map[string]any{"name": ScoreName, "namespace": p.cluster},
+			"metadata":   map[string]any{"name": ScoreName, "namespace": c.cluster},
 		}}
 	}
 	status := object()
 	status.Object["status"] = map[string]any{"scores": items, "validUntil": validUntil.UTC().Format(time.RFC3339)}
-	in, options := client.Resource(scoreResource).Namespace(p.cluster), metav1.ApplyOptions{FieldManager: fieldOwner, Force: true}
-	_, err = in.ApplyStatus(ctx, ScoreName, status, options)
+	scoresClient, options := client.Resource(scoreResource).Namespace(c.cluster), metav1.ApplyOptions{FieldManager: fieldOwner, Force: true}
+	_, err = scoresClient.ApplyStatus(ctx, ScoreName, status, options)
 	if apierrors.IsNotFound(err) {
-		if _, err = in.Apply(ctx, ScoreName, object(), options); err == nil {
-			_, err = in.ApplyStatus(ctx, ScoreName, status, options)
+		if _, err = scoresClient.Apply(ctx, ScoreName, object(), options); err == nil {
+			_, err = scoresClient.ApplyStatus(ctx, ScoreName, status, options)
 		}
 	}
-	return p.explain(err, scoreKind)
+	return c.explain(err, scoreKind)
 }
 
-// resources makes the cluster's ManagedCluster have these amounts. Unless forced,
-// amounts that somebody else has written are left alone: that is an ownedError.
-// Who has written what, the hub keeps with the object.
-func (p *place) resources(ctx context.Context, capacity, allocatable v1.ResourceList, force bool) error {
-	client, err := p.hub.connect()
+// writeResources writes the amounts to the status of the ManagedCluster. Unless force is set, it
+// returns an ownedError if another field manager has written them.
+func (c *hubCluster) writeResources(ctx context.Context, capacity, allocatable v1.ResourceList, force bool) error {
+	client, err := c.hub.connect()
 	if err != nil {
-		return p.explain(err, clusterKind)
+		return c.explain(err, clusterKind)
 	}
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": clusterVersion.String(),
 		"kind":       clusterKind,
-		"metadata":   map[string]any{"name": p.cluster},
-		"status":     map[string]any{"capacity": written(capacity), "allocatable": written(allocatable)},
+		"metadata":   map[string]any{"name": c.cluster},
+		"status":     map[string]any{"capacity": toStrings(capacity), "allocatable": toStrings(allocatable)},
 	}}
-	_, err = client.Resource(clusterResource).ApplyStatus(ctx, p.cluster, object, metav1.ApplyOptions{FieldManager: fieldOwner, Force: force})
+	_, err = client.Resource(clusterResource).ApplyStatus(ctx, c.cluster, object, metav1.ApplyOptions{FieldManager: fieldOwner, Force: force})
 	if apierrors.IsConflict(err) && !force {
 		return &ownedError{err}
 	}
-	return p.explain(err, clusterKind)
+	return c.explain(err, clusterKind)
 }
 
-// written returns a list as it stands in an object.
-func written(list v1.ResourceList) map[string]any {
+// toStrings returns a list in the form that unstructured objects have.
+func toStrings(list v1.ResourceList) map[string]any {
 	out := make(map[string]any, len(list))
 	for name, quantity := range list {
 		out[string(name)] = quantity.String()

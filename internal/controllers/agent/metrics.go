@@ -9,12 +9,12 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/clusterscore"
 )
 
-// metrics are what the agent tells of itself.
+// metrics are the metrics of the agent.
 type metrics struct {
 	score      *prometheus.GaugeVec
 	reported   prometheus.Gauge
 	validUntil prometheus.Gauge
-	foreign    prometheus.Gauge
+	unmanaged  prometheus.Gauge
 	writes     *prometheus.CounterVec
 	failures   *prometheus.CounterVec
 }
@@ -28,18 +28,19 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: "[ALPHA] " + help}, []string{label})
 	}
 	m := &metrics{
-		score:      prometheus.NewGaugeVec(gauge("score", "Scores of the cluster, in [-100, 100]."), []string{"score"}),
-		reported:   prometheus.NewGauge(gauge("last_report_timestamp_seconds", "When the agent last knew that the hub has what it would say: it was written, or is the same. 0 before the first time.")),
-		validUntil: prometheus.NewGauge(gauge("valid_until_timestamp_seconds", "Until when the scores that the hub has are valid.")),
-		foreign:    prometheus.NewGauge(gauge("resources_foreign", "1 if somebody else reports the cluster's resources, else 0.")),
-		writes:     counter("writes_total", "Reports that the hub has taken, by kind.", "kind"),
-		failures:   counter("failures_total", "Reports that failed, by reason.", "reason"),
+		score:      prometheus.NewGaugeVec(gauge("score", "Scores of the cluster, from -100 to 100."), []string{"score"}),
+		reported:   prometheus.NewGauge(gauge("last_report_timestamp_seconds", "Time of the last successful report, or of the last check that found the hub up to date. 0 before the first report.")),
+		validUntil: prometheus.NewGauge(gauge("valid_until_timestamp_seconds", "Time until which the scores on the hub are valid.")),
+		unmanaged:  prometheus.NewGauge(gauge("resources_foreign", "1 if another client reports the resources of the cluster, otherwise 0.")),
+		writes:     counter("writes_total", "Number of successful reports, by kind.", "kind"),
+		failures:   counter("failures_total", "Number of failed reports, by reason.", "reason"),
 	}
-	registry.MustRegister(m.score, m.reported, m.validUntil, m.foreign, m.writes, m.failures)
+	registry.MustRegister(m.score, m.reported, m.validUntil, m.unmanaged, m.writes, m.failures)
 	return m
 }
 
-func (m *metrics) scored(scores []clusterscore.Score) {
+// recordScores sets the scores and deletes those that are absent.
+func (m *metrics) recordScores(scores []clusterscore.Score) {
 	for _, name := range clusterscore.Names {
 		i := slices.IndexFunc(scores, func(s clusterscore.Score) bool { return s.Name == name })
 		if i < 0 {
@@ -50,21 +51,23 @@ func (m *metrics) scored(scores []clusterscore.Score) {
 	}
 }
 
-func (m *metrics) wrote(kind string, validUntil time.Time) {
+// recordWrite counts a successful report. Reports of resources have no validUntil.
+func (m *metrics) recordWrite(kind string, validUntil time.Time) {
 	m.writes.WithLabelValues(kind).Inc()
 	if !validUntil.IsZero() {
 		m.validUntil.Set(float64(validUntil.Unix()))
 	}
 }
 
-// upToDate notes that the hub knew everything at an instant.
-func (m *metrics) upToDate(at time.Time) { m.reported.Set(float64(at.UnixMilli()) / 1000) }
+// recordReport sets the time at which the hub was up to date.
+func (m *metrics) recordReport(at time.Time) { m.reported.Set(float64(at.UnixMilli()) / 1000) }
 
-func (m *metrics) yielded(foreign bool) {
-	m.foreign.Set(0)
-	if foreign {
-		m.foreign.Set(1)
+// recordUnmanaged sets whether another client reports the resources.
+func (m *metrics) recordUnmanaged(unmanaged bool) {
+	m.unmanaged.Set(0)
+	if unmanaged {
+		m.unmanaged.Set(1)
 	}
 }
 
-func (m *metrics) failed(reason string) { m.failures.WithLabelValues(reason).Inc() }
+func (m *metrics) recordFailure(reason string) { m.failures.WithLabelValues(reason).Inc() }

@@ -21,8 +21,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
-// CacheOptions are those of the member cluster's cache: pods that have a node and
-// have not ended, and of pods and nodes only what counts.
+// CacheOptions returns the options of the cache of the member cluster: it has pods that have a node
+// and are not finished, and only the fields of pods and nodes that the agent uses.
 func CacheOptions() cache.Options {
 	return cache.Options{ByObject: map[client.Object]cache.ByObject{
 		&v1.Pod{}: {
@@ -31,23 +31,23 @@ func CacheOptions() cache.Options {
 				fields.OneTermNotEqualSelector("status.phase", string(v1.PodSucceeded)),
 				fields.OneTermNotEqualSelector("status.phase", string(v1.PodFailed)),
 			),
-			Transform: slim,
+			Transform: stripFields,
 		},
-		&v1.Node{}: {Transform: slim},
+		&v1.Node{}: {Transform: stripFields},
 	}}
 }
 
-// observer counts nodes and pods, told one change at a time.
+// observer counts nodes and pods, one change at a time.
 type observer struct {
 	mu     sync.Mutex
 	ledger *clusterscore.Ledger
 	nodes  map[string]nodeResources
-	// capacity and allocatable are the sums of the nodes', made anew where stale.
+	// capacity and allocatable are the sums over the nodes. They are computed again if stale.
 	capacity, allocatable v1.ResourceList
 	stale                 bool
 }
 
-// nodeResources are what the ManagedCluster counts of a node.
+// nodeResources is the contribution of a node to the resources of the ManagedCluster.
 type nodeResources struct {
 	capacity, allocatable v1.ResourceList
 	cordoned              bool
@@ -61,16 +61,16 @@ func newObserver() *observer {
 	return &observer{ledger: clusterscore.NewLedger(), nodes: map[string]nodeResources{}, stale: true}
 }
 
-// watch makes the observer follow the nodes and pods of a cache, and returns what
-// says whether those that there were have been counted.
+// watch adds handlers for the nodes and pods of a cache, and returns functions that report whether
+// the initial objects have been counted.
 func (o *observer) watch(ctx context.Context, informers cache.Informers) ([]toolscache.InformerSynced, error) {
 	var synced []toolscache.InformerSynced
 	for _, kind := range []struct {
 		object      client.Object
 		set, remove func(any)
 	}{
-		{&v1.Node{}, onto(o.setNode), onto(o.deleteNode)},
-		{&v1.Pod{}, onto(o.setPod), onto(o.deletePod)},
+		{&v1.Node{}, handlerOf(o.setNode), handlerOf(o.deleteNode)},
+		{&v1.Pod{}, handlerOf(o.setPod), handlerOf(o.deletePod)},
 	} {
 		informer, err := informers.GetInformer(ctx, kind.object, cache.BlockUntilSynced(false))
 		if err != nil {
@@ -87,12 +87,12 @@ func (o *observer) watch(ctx context.Context, informers cache.Informers) ([]tool
 	return synced, nil
 }
 
-// onto returns a handler of events about one type, for which what was missed
-// while the watch was broken is deleted as it was last seen.
-func onto[T any](f func(T)) func(any) {
+// handlerOf returns an event handler for objects of one type. An object that was deleted while the
+// watch was interrupted is passed in its last known state.
+func handlerOf[T any](f func(T)) func(any) {
 	return func(object any) {
-		if gone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
-			object = gone.Obj
+		if deleted, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
+			object = deleted.Obj
 		}
 		if typed, ok := object.(T); ok {
 			f(typed)
@@ -104,11 +104,11 @@ func (o *observer) setNode(node *v1.Node) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.ledger.SetNode(node.Name, clusterscore.Node{
-		Schedulable: isOpen(node), Allocatable: amountsOf(node.Status.Allocatable), Machine: amountsOf(node.Status.Capacity),
+		Schedulable: acceptsPods(node), Allocatable: amountsOf(node.Status.Allocatable), Machine: amountsOf(node.Status.Capacity),
 	})
-	is := nodeResources{node.Status.Capacity, node.Status.Allocatable, node.Spec.Unschedulable}
-	if before, known := o.nodes[node.Name]; !known || !before.equals(is) {
-		o.nodes[node.Name], o.stale = is, true
+	resources := nodeResources{node.Status.Capacity, node.Status.Allocatable, node.Spec.Unschedulable}
+	if before, known := o.nodes[node.Name]; !known || !before.equals(resources) {
+		o.nodes[node.Name], o.stale = resources, true
 	}
 }
 
@@ -133,9 +133,9 @@ func (o *observer) deletePod(pod *v1.Pod) {
 	o.ledger.DeletePod(facts.Name(pod))
 }
 
-// isOpen reports whether a pod without tolerations may be put on a node. A node
-// without conditions, which only a manifest or a test has, counts as ready.
-func isOpen(node *v1.Node) bool {
+// acceptsPods reports whether a node accepts a pod without tolerations. A node without conditions,
+// such as one of a manifest, counts as ready.
+func acceptsPods(node *v1.Node) bool {
 	if !facts.IsSchedulable(node) {
 		return false
 	}
@@ -148,8 +148,8 @@ func isOpen(node *v1.Node) bool {
 	return ready == nil || ready.Status == v1.ConditionTrue
 }
 
-// podOf returns a pod as the ledger counts it. Pods that have ended are on no
-// node, nor are placeholders of resource slack: they give way to any other.
+// podOf returns the part of a pod that the ledger counts. Finished pods and placeholders, which any
+// other pod preempts, are not counted: they have no node.
 func podOf(pod *v1.Pod) (out clusterscore.Pod) {
 	if facts.IsFinished(pod) || pod.Labels[slack.PlaceholderLabel] != "" {
 		return out
@@ -169,7 +169,7 @@ func amountsOf(list v1.ResourceList) clusterscore.Amounts {
 	}
 }
 
-// state returns what the cluster is scored by now.
+// state returns the state that the cluster is scored by.
 func (o *observer) state(pools []clusterscore.Slack, store *load.Store) clusterscore.State {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -189,15 +189,14 @@ func (o *observer) state(pools []clusterscore.Slack, store *load.Store) clusters
 	return state
 }
 
-// resources returns what all nodes have, and what of it pods may have on those
-// that are not cordoned: as the agent of Open Cluster Management counts them.
-// The lists are not to be changed.
+// resources returns the capacity of all nodes, and the allocatable resources of those that are not
+// cordoned, as the agent of Open Cluster Management does. The caller must not change the lists.
 func (o *observer) resources() (capacity, allocatable v1.ResourceList) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.stale {
 		o.capacity, o.allocatable, o.stale = v1.ResourceList{}, v1.ResourceList{}, false
-		// In order: the first quantity decides how a sum is written.
+		// The order of the nodes matters: the first quantity determines the format of a sum.
 		for _, name := range slices.Sorted(maps.Keys(o.nodes)) {
 			node := o.nodes[name]
 			addTo(o.capacity, node.capacity)

@@ -38,7 +38,7 @@ func pod(name, on string) *v1.Pod {
 	}
 }
 
-func TestOpenNodes(t *testing.T) {
+func TestAcceptsPods(t *testing.T) {
 	condition := func(status v1.ConditionStatus) func(*v1.Node) {
 		return func(n *v1.Node) {
 			n.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeMemoryPressure, Status: v1.ConditionFalse}, {Type: v1.NodeReady, Status: status}}
@@ -51,79 +51,79 @@ func TestOpenNodes(t *testing.T) {
 		change func(*v1.Node)
 		want   bool
 	}{
-		"says nothing of itself": {nil, true},
+		"no conditions":          {nil, true},
 		"ready":                  {condition(v1.ConditionTrue), true},
 		"not ready":              {condition(v1.ConditionFalse), false},
-		"not heard of":           {condition(v1.ConditionUnknown), false},
+		"unknown":                {condition(v1.ConditionUnknown), false},
 		"cordoned":               {func(n *v1.Node) { n.Spec.Unschedulable = true }, false},
 		"being deleted":          {func(n *v1.Node) { n.DeletionTimestamp = &metav1.Time{} }, false},
-		"keeps pods away":        {taint(v1.TaintEffectNoSchedule), false},
-		"evicts pods":            {taint(v1.TaintEffectNoExecute), false},
-		"would rather have none": {taint(v1.TaintEffectPreferNoSchedule), true},
+		"NoSchedule taint":       {taint(v1.TaintEffectNoSchedule), false},
+		"NoExecute taint":        {taint(v1.TaintEffectNoExecute), false},
+		"PreferNoSchedule taint": {taint(v1.TaintEffectPreferNoSchedule), true},
 	} {
-		if got := isOpen(slimNode(node("n", tc.change))); got != tc.want {
-			t.Errorf("%s: %v", name, got)
+		if got := acceptsPods(stripNode(node("n", tc.change))); got != tc.want {
+			t.Errorf("%s: acceptsPods() = %t, want %t", name, got, tc.want)
 		}
 	}
 }
 
 func TestPods(t *testing.T) {
-	ended, placeholder, started := pod("p", "n"), pod("p", "n"), pod("p", "n")
-	ended.Status.Phase = v1.PodSucceeded
+	finished, placeholder, resized := pod("p", "n"), pod("p", "n"), pod("p", "n")
+	finished.Status.Phase = v1.PodSucceeded
 	placeholder.Labels = map[string]string{slack.PlaceholderLabel: "general"}
 	always := v1.ContainerRestartPolicyAlways
-	started.Spec.InitContainers = []v1.Container{{Name: "sidecar", RestartPolicy: &always, Resources: v1.ResourceRequirements{Requests: list("1", "1Gi")}}}
-	started.Spec.Overhead = list("500m", "1Gi")
-	started.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "c", Resources: &v1.ResourceRequirements{Requests: list("2", "4Gi")}}}
+	resized.Spec.InitContainers = []v1.Container{{Name: "sidecar", RestartPolicy: &always, Resources: v1.ResourceRequirements{Requests: list("1", "1Gi")}}}
+	resized.Spec.Overhead = list("500m", "1Gi")
+	resized.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "c", Resources: &v1.ResourceRequirements{Requests: list("2", "4Gi")}}}
 	for name, tc := range map[string]struct {
 		pod  *v1.Pod
 		want clusterscore.Pod
 	}{
-		"ended":       {ended, clusterscore.Pod{}},
+		"finished":    {finished, clusterscore.Pod{}},
 		"placeholder": {placeholder, clusterscore.Pod{}},
 		"running":     {pod("p", "n"), clusterscore.Pod{Node: "n", Requests: clusterscore.Amounts{1000, 4 << 30}, Limits: clusterscore.Amounts{2000, 8 << 30}}},
 		// requests: resized to 2 cores, sidecar 1, overhead 0.5; limits: the sidecar has none
-		"with a sidecar, resized": {started, clusterscore.Pod{
+		"with a sidecar, resized": {resized, clusterscore.Pod{
 			Node: "n", Requests: clusterscore.Amounts{3500, 6 << 30}, Limits: clusterscore.Amounts{2500, 9 << 30}, Unbounded: [2]bool{true, true},
 		}},
 	} {
-		if got := podOf(slimPod(tc.pod)); got != tc.want {
+		if got := podOf(stripPod(tc.pod)); got != tc.want {
 			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
 		}
-		if got, want := noderes.Requests(slimPod(tc.pod)), noderes.Requests(tc.pod); !got.Cpu().Equal(*want.Cpu()) {
-			t.Errorf("%s: requests of the slim pod %v, want %v", name, got, want)
+		if got, want := noderes.Requests(stripPod(tc.pod)), noderes.Requests(tc.pod); !got.Cpu().Equal(*want.Cpu()) {
+			t.Errorf("%s: requests of the stripped pod %v, want %v", name, got, want)
 		}
 	}
 }
 
 func TestResources(t *testing.T) {
 	o := newObserver()
-	written := func() string {
+	sums := func() string {
 		capacity, allocatable := o.resources()
 		return fmt.Sprintf("%s %s of %s %s, gpu %s", allocatable.Cpu(), allocatable.Memory(), capacity.Cpu(), capacity.Memory(), allocatable.Name("gpu", resource.DecimalSI))
 	}
-	set, remove := onto(o.setNode), onto(o.deleteNode)
+	set, remove := handlerOf(o.setNode), handlerOf(o.deleteNode)
 	set(node("b", nil))
 	set(node("a", func(n *v1.Node) { n.Status.Allocatable["gpu"] = resource.MustParse("8") }))
-	if got := written(); got != "6 24Gi of 8 32Gi, gpu 8" {
+	if got := sums(); got != "6 24Gi of 8 32Gi, gpu 8" {
 		t.Error(got)
 	}
 	set(node("b", func(n *v1.Node) { n.Spec.Unschedulable = true }))
-	if got := written(); got != "3 12Gi of 8 32Gi, gpu 8" {
+	if got := sums(); got != "3 12Gi of 8 32Gi, gpu 8" {
 		t.Error(got)
 	}
 	// A heartbeat changes nothing.
 	o.resources()
 	set(node("b", func(n *v1.Node) { n.Spec.Unschedulable, n.ResourceVersion = true, "2" }))
 	if o.stale {
-		t.Error("a node that has not changed makes the sums stale")
+		t.Error("an unchanged node makes the sums stale")
 	}
 	remove(toolscache.DeletedFinalStateUnknown{Key: "a", Obj: node("a", nil)})
-	if got := written(); got != "0 0 of 4 16Gi, gpu 0" {
+	if got := sums(); got != "0 0 of 4 16Gi, gpu 0" {
 		t.Error(got)
 	}
 	remove(node("b", nil))
-	if got := written(); got != "0 0 of 0 0, gpu 0" {
+	if got := sums(); got != "0 0 of 0 0, gpu 0" {
 		t.Error(got)
 	}
 }

@@ -14,17 +14,15 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/clusterscore"
 )
 
-// policies reads the policies of resource slack in the member cluster. They are
-// few, and there may be no such type: they are asked for with every report, and
-// the answer says, too, that the cluster's API server is there.
+// policies lists the slack policies of the member cluster for every report. They are few, their CRD
+// may not be installed, and the request also shows that the API server answers.
 type policies struct {
 	client dynamic.Interface
-	// refused: that they may not be read has been logged.
-	refused bool
+	// forbidden reports whether the last request was denied, which is logged once.
+	forbidden bool
 }
 
-// list returns the slack of every policy that has been planned for. An error is
-// that the API server does not answer.
+// list returns the slack of all policies. It returns an error if the API server does not answer.
 func (p *policies) list(ctx context.Context) ([]clusterscore.Slack, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -33,18 +31,18 @@ func (p *policies) list(ctx context.Context) ([]clusterscore.Slack, error) {
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case apierrors.IsForbidden(err):
-		if !p.refused {
-			klog.ErrorS(err, "The scores of slack are left out: policies may not be listed. Apply examples/placement/agent-member-rbac.yaml")
+		if !p.forbidden {
+			klog.ErrorS(err, "Listing slack policies is forbidden, the slack scores are omitted: apply examples/placement/agent-member-rbac.yaml")
 		}
-		p.refused = true
+		p.forbidden = true
 		return nil, nil
 	case err != nil:
-		return nil, &reportError{reason: reasonMember, err: fmt.Errorf("the API server of this cluster does not answer, nothing is reported: %w", err)}
+		return nil, &reportError{reason: reasonMember, err: fmt.Errorf("listing slack policies of the cluster failed, nothing is reported: %w", err)}
 	}
-	p.refused = false
+	p.forbidden = false
 	var typed v1alpha1.ResourceSlackList
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.UnstructuredContent(), &typed); err != nil {
-		return nil, &reportError{reason: reasonMember, err: fmt.Errorf("policies of resource slack: %w", err)}
+		return nil, &reportError{reason: reasonMember, err: fmt.Errorf("decoding slack policies: %w", err)}
 	}
 	out := make([]clusterscore.Slack, 0, len(typed.Items))
 	for i := range typed.Items {

@@ -8,26 +8,26 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
-// slim leaves of nodes and pods what is counted: a cache of 150,000 pods is
-// mostly what is not.
-func slim(object any) (any, error) {
+// stripFields is a cache transform that removes the fields of nodes and pods that the agent does not
+// use.
+func stripFields(object any) (any, error) {
 	switch object := object.(type) {
 	case *v1.Node:
-		return slimNode(object), nil
+		return stripNode(object), nil
 	case *v1.Pod:
-		return slimPod(object), nil
+		return stripPod(object), nil
 	}
 	return object, nil
 }
 
-// identity is what a cache needs of an object.
+// identity returns the metadata that a cache needs.
 func identity(meta *metav1.ObjectMeta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name: meta.Name, Namespace: meta.Namespace, UID: meta.UID, ResourceVersion: meta.ResourceVersion, DeletionTimestamp: meta.DeletionTimestamp,
 	}
 }
 
-func slimNode(node *v1.Node) *v1.Node {
+func stripNode(node *v1.Node) *v1.Node {
 	out := &v1.Node{
 		ObjectMeta: identity(&node.ObjectMeta),
 		Spec:       v1.NodeSpec{Unschedulable: node.Spec.Unschedulable, Taints: node.Spec.Taints},
@@ -39,26 +39,26 @@ func slimNode(node *v1.Node) *v1.Node {
 	return out
 }
 
-func slimPod(pod *v1.Pod) *v1.Pod {
+func stripPod(pod *v1.Pod) *v1.Pod {
 	out := &v1.Pod{
 		ObjectMeta: identity(&pod.ObjectMeta),
 		Spec: v1.PodSpec{
 			NodeName: pod.Spec.NodeName, Overhead: pod.Spec.Overhead, Resources: pod.Spec.Resources,
-			Containers: slimContainers(pod.Spec.Containers), InitContainers: slimContainers(pod.Spec.InitContainers),
+			Containers: stripContainers(pod.Spec.Containers), InitContainers: stripContainers(pod.Spec.InitContainers),
 		},
 		Status: v1.PodStatus{
 			Phase: pod.Status.Phase, Conditions: resizeConditions(pod.Status.Conditions), Resources: pod.Status.Resources,
 			AllocatedResources: pod.Status.AllocatedResources,
-			ContainerStatuses:  slimStatuses(pod.Status.ContainerStatuses), InitContainerStatuses: slimStatuses(pod.Status.InitContainerStatuses),
+			ContainerStatuses:  stripStatuses(pod.Status.ContainerStatuses), InitContainerStatuses: stripStatuses(pod.Status.InitContainerStatuses),
 		},
 	}
-	if of, ok := pod.Labels[slack.PlaceholderLabel]; ok {
-		out.Labels = map[string]string{slack.PlaceholderLabel: of}
+	if policy, ok := pod.Labels[slack.PlaceholderLabel]; ok {
+		out.Labels = map[string]string{slack.PlaceholderLabel: policy}
 	}
 	return out
 }
 
-func slimContainers(containers []v1.Container) []v1.Container {
+func stripContainers(containers []v1.Container) []v1.Container {
 	out := make([]v1.Container, len(containers))
 	for i := range containers {
 		c := &containers[i]
@@ -67,8 +67,8 @@ func slimContainers(containers []v1.Container) []v1.Container {
 	return out
 }
 
-// slimStatuses keeps what a container was resized to.
-func slimStatuses(statuses []v1.ContainerStatus) (out []v1.ContainerStatus) {
+// stripStatuses keeps the resources of resized containers.
+func stripStatuses(statuses []v1.ContainerStatus) (out []v1.ContainerStatus) {
 	for i := range statuses {
 		if s := &statuses[i]; s.Resources != nil || s.AllocatedResources != nil {
 			out = append(out, v1.ContainerStatus{Name: s.Name, Resources: s.Resources, AllocatedResources: s.AllocatedResources})
@@ -77,6 +77,7 @@ func slimStatuses(statuses []v1.ContainerStatus) (out []v1.ContainerStatus) {
 	return out
 }
 
+// resizeConditions keeps the condition of a pending resize.
 func resizeConditions(conditions []v1.PodCondition) (out []v1.PodCondition) {
 	for _, condition := range conditions {
 		if condition.Type == v1.PodResizePending {

@@ -1,0 +1,153 @@
+package slack
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+)
+
+// TestBackends checks that each backend of the API has an implementation and the other way round.
+func TestBackends(t *testing.T) {
+	var names []v1alpha1.Backend
+	for _, backend := range Backends() {
+		names = append(names, backend.Name)
+		if got := BackendOf(newPolicy("10%", func(s *v1alpha1.ResourceSlackSpec) { s.Backend = backend.Name })); got != backend {
+			t.Errorf("BackendOf(%s) = %s", backend.Name, got.Name)
+		}
+	}
+	if diff := cmp.Diff(v1alpha1.Backends, names); diff != "" {
+		t.Errorf("backends: -API +implemented:\n%s", diff)
+	}
+	if got := BackendOf(&v1alpha1.ResourceSlack{}).Name; got != v1alpha1.BackendCapacityBuffer {
+		t.Errorf("backend of a policy without defaults: %s", got)
+	}
+}
+
+// TestBackendObjects checks the objects of each backend: each template before its buffer, the
+// PriorityClass before the Deployments, no status, and no nulls.
+func TestBackendObjects(t *testing.T) {
+	for name, tc := range map[string]struct {
+		backend v1alpha1.Backend
+		change  func(*v1alpha1.ResourceSlackSpec)
+		want    []string
+	}{
+		"capacity buffers": {
+			v1alpha1.BackendCapacityBuffer, func(*v1alpha1.ResourceSlackSpec) {},
+			[]string{"PodTemplate slack/web-head", "CapacityBuffer slack/web-head", "PodTemplate slack/web", "CapacityBuffer slack/web"},
+		},
+		"deployments": {
+			v1alpha1.BackendDeployment, func(*v1alpha1.ResourceSlackSpec) {},
+			[]string{"PriorityClass /plimsoll-placeholder", "Deployment slack/web-head", "Deployment slack/web"},
+		},
+		"deployments with a priority class": {
+			v1alpha1.BackendDeployment, func(s *v1alpha1.ResourceSlackSpec) { s.PriorityClassName = "low" },
+			[]string{"Deployment slack/web-head", "Deployment slack/web"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			policy := newPolicy("10%", func(s *v1alpha1.ResourceSlackSpec) { s.Backend = tc.backend }, tc.change)
+			objects, err := BackendOf(policy).Objects(policy, twoGroups(), "slack")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, object := range objects {
+				got = append(got, object.GetKind()+" "+object.GetNamespace()+"/"+object.GetName())
+				if _, ok := object.Object["status"]; ok {
+					t.Errorf("%s has a status", object.GetName())
+				}
+				if path := nullIn(object.Object); path != "" {
+					t.Errorf("%s: %s is null", object.GetName(), path)
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// nullIn returns the path of a field that is null, empty if there is none.
+func nullIn(object map[string]any) string {
+	for name, value := range object {
+		switch value := value.(type) {
+		case nil:
+			return name
+		case map[string]any:
+			if path := nullIn(value); path != "" {
+				return name + "." + path
+			}
+		}
+	}
+	return ""
+}
+
+// TestCapacityBufferGroups checks that the groups of a plan are read back from its objects in any
+// order, and that a buffer without its template is skipped.
+func TestCapacityBufferGroups(t *testing.T) {
+	policy := newPolicy("10%")
+	objects, err := BackendOf(policy).Objects(policy, twoGroups(), "slack")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []unstructured.Unstructured
+	for _, object := range objects {
+		list = append(list, *object)
+	}
+	slices.Reverse(list)
+	groups, err := BackendOf(policy).Groups(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type held struct {
+		Name, CPU, Memory string
+		Count             int64
+	}
+	read := func(groups []Group) (out []held) {
+		for _, group := range groups {
+			out = append(out, held{group.Name, group.Requests.Cpu().String(), group.Requests.Memory().String(), group.Count})
+		}
+		return out
+	}
+	want := twoGroups().Groups
+	slices.SortFunc(want, func(a, b Group) int {
+		if a.Name < b.Name {
+			return -1
+		}
+		return 1
+	})
+	if diff := cmp.Diff(read(want), read(groups)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	// list[3] is the template of the head.
+	if groups, err := BackendOf(policy).Groups(list[:3]); err != nil || len(groups) != 1 || groups[0].Name != "web" {
+		t.Errorf("without the template of the head: %v, %v", read(groups), err)
+	}
+	broken := list[0].DeepCopy()
+	broken.Object["spec"].(map[string]any)["replicas"] = "many"
+	if _, err := BackendOf(policy).Groups([]unstructured.Unstructured{*broken, list[1]}); err == nil {
+		t.Error("replicas that are not a number: no error")
+	}
+}
+
+// TestDeploymentGroups checks that Deployments are not resumed from.
+func TestDeploymentGroups(t *testing.T) {
+	object := unstructured.Unstructured{Object: map[string]any{"kind": "Deployment", "metadata": map[string]any{"name": "web-rate"}}}
+	if groups, err := deploymentBackend.Groups([]unstructured.Unstructured{object}); err != nil || groups != nil {
+		t.Errorf("groups %v, error %v", groups, err)
+	}
+}
+
+// TestRemoveNulls checks that nulls are removed at any depth and nothing else is.
+func TestRemoveNulls(t *testing.T) {
+	object := map[string]any{"a": nil, "b": map[string]any{"c": nil, "d": int64(0)}, "e": []any{map[string]any{"f": nil, "g": ""}, "h"}}
+	removeNulls(object)
+	want := map[string]any{"b": map[string]any{"d": int64(0)}, "e": []any{map[string]any{"g": ""}, "h"}}
+	if diff := cmp.Diff(want, object); diff != "" {
+		t.Error(diff)
+	}
+}
