@@ -163,7 +163,7 @@ func TestLoadWatcher(t *testing.T) {
 		t.Errorf("no request is counted:\n%s", served)
 	}
 	watcher.Stop(t)
-	if !strings.Contains(watcher.String(), `msg="load is read" nodes=3`) || !strings.Contains(watcher.String(), "shutting down") {
+	if !strings.Contains(watcher.String(), `msg="read load" nodes=3`) || !strings.Contains(watcher.String(), "shutting down") {
 		t.Errorf("log:\n%s", watcher)
 	}
 }

@@ -13,3 +13,8 @@ func NewGroup(use, short string, subcommands ...*cobra.Command) *cobra.Command {
 	cmd.AddCommand(subcommands...)
 	return cmd
 }
+
+// CompleteWith sets the values that complete a flag.
+func CompleteWith(cmd *cobra.Command, flag string, values ...string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+}

@@ -29,7 +29,7 @@ type Output struct {
 func (o *Output) AddFlag(cmd *cobra.Command, additional ...string) {
 	o.formats = append([]string{FormatTable, FormatJSON, FormatYAML}, additional...)
 	cmd.Flags().StringVarP(&o.Format, "output", "o", FormatTable, o.choice())
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(o.formats, cobra.ShellCompDirectiveNoFileComp))
+	CompleteWith(cmd, "output", o.formats...)
 }
 
 // choice returns the formats as text: table, json or yaml.

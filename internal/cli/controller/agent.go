@@ -15,10 +15,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/agent"
@@ -28,11 +26,10 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load/telemetry"
 )
 
-// loadPrefix is before the names of the flags that choose a source of load.
+// loadPrefix is the prefix of the flags that select a load source.
 const loadPrefix = "load-"
 
-// agentFlags are the flags that have a meaning with --agent only, beside those
-// of the source of load.
+// agentFlags are the flags that require --agent, in addition to those of the load source.
 var agentFlags = []string{"cluster-name", "hub-kubeconfig", "interval", "valid-for", "report-resources"}
 
 // agentOptions are the flags of the agent.
@@ -46,31 +43,31 @@ type agentOptions struct {
 	load          flags.Flags
 }
 
-// add adds the flags to a command.
-func (a *agentOptions) add(cmd *cobra.Command) {
+// addFlags adds the flags to a command.
+func (a *agentOptions) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.BoolVar(&a.enabled, "agent", false, "report to a hub about this cluster, and do nothing else")
+	flags.BoolVar(&a.enabled, "agent", false, "report about this cluster to a hub instead of running controllers")
 	flags.StringVar(&a.cluster, "cluster-name", "", "agent: name of this cluster on the hub")
-	flags.StringVar(&a.hubKubeconfig, "hub-kubeconfig", "", "agent: access to the hub, read again as it changes")
-	flags.DurationVar(&a.interval, "interval", 30*time.Second, "agent: time between two reports, at least 1s")
-	flags.DurationVar(&a.validFor, "valid-for", 0, "agent: how long scores hold if no report follows, at least twice the interval (default three times the interval)")
-	flags.StringVar(&a.resources, "report-resources", string(agent.Auto), "agent: write the nodes' resources into the status of the ManagedCluster: auto (if nobody else has), always, never")
-	_ = cmd.RegisterFlagCompletionFunc("report-resources", cobra.FixedCompletions([]string{string(agent.Auto), string(agent.Always), string(agent.Never)}, cobra.ShellCompDirectiveNoFileComp))
+	flags.StringVar(&a.hubKubeconfig, "hub-kubeconfig", "", "agent: kubeconfig file of the hub, reloaded when it changes")
+	flags.DurationVar(&a.interval, "interval", 30*time.Second, "agent: time between reports, at least 1s")
+	flags.DurationVar(&a.validFor, "valid-for", 0, "agent: validity of a report's scores, at least twice the interval (default three times the interval)")
+	flags.StringVar(&a.resources, "report-resources", string(agent.Auto), "agent: report the resources of the nodes in the status of the ManagedCluster: auto (unless another agent does), always, never")
+	base.CompleteWith(cmd, "report-resources", string(agent.Auto), string(agent.Always), string(agent.Never))
 	_ = cmd.MarkFlagFilename("hub-kubeconfig")
 	a.load.AddOptional(cmd, loadPrefix)
 }
 
-// complete fills in what was not given, and says what is wrong.
+// complete sets defaults and validates the flags.
 func (a *agentOptions) complete(flags *pflag.FlagSet, o *options) error {
 	if !a.enabled {
-		var pointless []string
+		var unusable []string
 		flags.Visit(func(flag *pflag.Flag) {
 			if slices.Contains(agentFlags, flag.Name) || strings.HasPrefix(flag.Name, loadPrefix) {
-				pointless = append(pointless, "--"+flag.Name)
+				unusable = append(unusable, "--"+flag.Name)
 			}
 		})
-		if len(pointless) > 0 {
-			return fmt.Errorf("%s: only with --agent", strings.Join(pointless, ", "))
+		if len(unusable) > 0 {
+			return fmt.Errorf("%s: only with --agent", strings.Join(unusable, ", "))
 		}
 		return nil
 	}
@@ -80,7 +77,7 @@ func (a *agentOptions) complete(flags *pflag.FlagSet, o *options) error {
 	}
 	switch {
 	case o.defaultRate != "":
-		return errors.New("--extra-capacity-min-rate: not with --agent, which keeps no slack")
+		return errors.New("--extra-capacity-min-rate: not with --agent, which does not maintain slack")
 	case a.cluster == "":
 		return errors.New("--cluster-name: want the name of this cluster on the hub")
 	case len(validation.IsDNS1123Label(a.cluster)) > 0:
@@ -109,15 +106,9 @@ func (o *options) serveAgent(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return base.UsageError(err)
 	}
-	m, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme:           kube.Scheme(),
-		LeaderElection:   o.leaderElect,
-		LeaderElectionID: name + "-agent", LeaderElectionNamespace: o.namespace,
-		LeaderElectionReleaseOnCancel: true,
-		Metrics:                       metricsserver.Options{BindAddress: o.metrics},
-		HealthProbeBindAddress:        o.probes,
-		Cache:                         agent.CacheOptions(),
-	})
+	managerOptions := o.managerOptions(name + "-agent")
+	managerOptions.Scheme, managerOptions.Cache = kube.Scheme(), agent.CacheOptions()
+	m, err := ctrl.NewManager(config, managerOptions)
 	if err != nil {
 		return err
 	}
@@ -136,15 +127,10 @@ func (o *options) serveAgent(ctx context.Context, config *rest.Config) error {
 	if err := agent.New(options, member, metrics.Registry).Register(ctx, m); err != nil {
 		return err
 	}
-	for _, add := range []func(string, healthz.Checker) error{m.AddHealthzCheck, m.AddReadyzCheck} {
-		if err := add("ping", healthz.Ping); err != nil {
-			return err
-		}
-	}
-	return m.Start(ctx)
+	return start(ctx, m)
 }
 
-// source returns the source of load, nil if none was chosen.
+// source returns the load source, nil if none is selected.
 func (a *agentOptions) source(ctx context.Context) (load.Source, error) {
 	if !a.load.Chosen() {
 		return nil, nil
@@ -156,11 +142,11 @@ func (a *agentOptions) source(ctx context.Context) (load.Source, error) {
 	return a.load.Source(access)
 }
 
-// maxLoadAge is how old load may be and still be scored.
+// maxLoadAge is the maximum age of load that is scored.
 const maxLoadAge = 5 * time.Minute
 
-// readLoad makes a manager read the source once in an interval, on the replica
-// that reports.
+// readLoad adds a runnable to the manager that reads the source at each interval. It runs on the
+// leader only.
 func (a *agentOptions) readLoad(m ctrl.Manager, source load.Source) (*load.Store, error) {
 	store, collector := load.NewStore(max(maxLoadAge, 2*a.interval), nil), &telemetry.Collector{}
 	collector.Watch(source.String(), store)
@@ -171,11 +157,11 @@ func (a *agentOptions) readLoad(m ctrl.Manager, source load.Source) (*load.Store
 		store.Run(ctx, source, a.interval, func(state load.State) {
 			switch {
 			case state.Degraded:
-				klog.ErrorS(state.Err, "There is no fresh load: its score is left out", "maxAge", store.MaxAge())
+				klog.ErrorS(state.Err, "No fresh load, its score is not reported", "maxAge", store.MaxAge())
 			case state.Err != nil:
-				klog.ErrorS(state.Err, "Load cannot be read, or only part of it; what was known is used until it is too old", "maxAge", store.MaxAge())
+				klog.ErrorS(state.Err, "Failed to read all load, using the previous reading until it is too old", "maxAge", store.MaxAge())
 			default:
-				klog.InfoS("Load is read", "nodes", len(store.Fresh().Reading().Nodes))
+				klog.InfoS("Read load", "nodes", len(store.Fresh().Reading().Nodes))
 			}
 		})
 		return nil

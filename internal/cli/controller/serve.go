@@ -22,13 +22,7 @@ import (
 // serve runs the controllers until ctx ends.
 func (o *options) serve(ctx context.Context, config *rest.Config) error {
 	ctrl.SetLogger(klog.NewKlogr())
-	m, err := setup.New(config, ctrl.Options{
-		LeaderElection:   o.leaderElect,
-		LeaderElectionID: name, LeaderElectionNamespace: o.namespace,
-		LeaderElectionReleaseOnCancel: true,
-		Metrics:                       metricsserver.Options{BindAddress: o.metrics},
-		HealthProbeBindAddress:        o.probes,
-	})
+	m, err := setup.New(config, o.managerOptions(name))
 	if err != nil {
 		return err
 	}
@@ -43,10 +37,15 @@ func (o *options) serve(ctx context.Context, config *rest.Config) error {
 		}
 	}
 	if o.defaultPolicy != nil {
-		if err := m.Add(runtimemanager.RunnableFunc(func(ctx context.Context) error { return o.makeDefault(ctx, m.GetClient()) })); err != nil {
+		if err := m.Add(runtimemanager.RunnableFunc(func(ctx context.Context) error { return o.createDefaultPolicy(ctx, m.GetClient()) })); err != nil {
 			return err
 		}
 	}
+	return start(ctx, m)
+}
+
+// start starts a manager with its health probes.
+func start(ctx context.Context, m ctrl.Manager) error {
 	for _, add := range []func(string, healthz.Checker) error{m.AddHealthzCheck, m.AddReadyzCheck} {
 		if err := add("ping", healthz.Ping); err != nil {
 			return err
@@ -55,13 +54,24 @@ func (o *options) serve(ctx context.Context, config *rest.Config) error {
 	return m.Start(ctx)
 }
 
+// managerOptions returns the options of a manager with a leader election lease of a name.
+func (o *options) managerOptions(lease string) ctrl.Options {
+	return ctrl.Options{
+		LeaderElection:   o.leaderElect,
+		LeaderElectionID: lease, LeaderElectionNamespace: o.namespace,
+		LeaderElectionReleaseOnCancel: true,
+		Metrics:                       metricsserver.Options{BindAddress: o.metrics},
+		HealthProbeBindAddress:        o.probes,
+	}
+}
+
 // +kubebuilder:rbac:groups=plimsoll.dev,resources=resourceslacks,verbs=create
 
-// makeDefault creates the default policy if it is not there.
-func (o *options) makeDefault(ctx context.Context, c client.Client) error {
+// createDefaultPolicy creates the default policy if it does not exist.
+func (o *options) createDefaultPolicy(ctx context.Context, c client.Client) error {
 	policy := o.defaultPolicy.DeepCopy()
 	if err := c.Create(ctx, policy); client.IgnoreAlreadyExists(err) != nil {
-		return fmt.Errorf("making the default policy: %w", err)
+		return fmt.Errorf("creating the default policy: %w", err)
 	}
 	return nil
 }

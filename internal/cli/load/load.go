@@ -81,7 +81,7 @@ there are enough samples.`,
 	for _, flag := range []string{"provider", "config", "kubeconfig", "watch"} {
 		cmd.MarkFlagsMutuallyExclusive("snapshot", flag)
 	}
-	_ = cmd.RegisterFlagCompletionFunc("sort-by", cobra.FixedCompletions([]string{sortByCPU, sortByMemory, sortByName}, cobra.ShellCompDirectiveNoFileComp))
+	base.CompleteWith(cmd, "sort-by", sortByCPU, sortByMemory, sortByName)
 	return cmd
 }
 

@@ -35,24 +35,24 @@ func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   name,
 		Short: "Serve the load of a cluster's nodes",
-		Long: `Read the load of a cluster's nodes from one source and serve it to schedulers
-and others, in the wire format of load-watcher services:
+		Long: `Read the load of a cluster's nodes from one source and serve it to schedulers and
+other clients, in the wire format of load-watcher services:
 
   GET /watcher             mean and deviation of CPU and memory of all nodes
-  GET /watcher?host=NAME   those of one node
-  GET /watcher/health      where load is from, how old it is, what is wrong
-  GET /readyz, /livez      for probes; ready is who has fresh load
-  GET /metrics             for Prometheus
+  GET /watcher?host=NAME   mean and deviation of CPU and memory of one node
+  GET /watcher/health      source and age of the load, and errors
+  GET /readyz, /livez      probes; ready if the load is fresh
+  GET /metrics             metrics for Prometheus
 
-Load that is older than --max-age is not served.`,
-		Example: `  # From metrics-server, in the cluster itself.
+Load older than --max-age is not served.`,
+		Example: `  # Read from metrics-server, in the cluster.
   load-watcher
 
-  # From Prometheus, with a token and a private authority.
+  # Read from Prometheus, with a token and a private certificate authority.
   load-watcher --provider=Prometheus --address=https://prometheus.monitoring:9090 \
     --token-file=/var/run/secrets/token --ca-file=/etc/prometheus/ca.crt
 
-  # Over TLS, to those who show a token.
+  # Serve over TLS, to clients with a token.
   load-watcher --tls-cert-file=tls.crt --tls-private-key-file=tls.key --auth-token-file=token`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			klog.SetOutput(os.Stderr)
@@ -63,11 +63,11 @@ Load that is older than --max-age is not served.`,
 	o.source.Add(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&o.listen, "listen", ":2020", "address to serve on")
-	flags.DurationVar(&o.pollInterval, "poll-interval", 30*time.Second, "time between two reads of the source, at least 1s")
-	flags.DurationVar(&o.maxAge, "max-age", 5*time.Minute, "how old load may be and still be served, at least --poll-interval")
-	flags.StringVar(&o.tlsCertFile, "tls-cert-file", "", "certificate to serve with, read anew as it changes")
-	flags.StringVar(&o.tlsKeyFile, "tls-private-key-file", "", "key of that certificate")
-	flags.StringVar(&o.authToken, "auth-token-file", "", "file with the bearer token that whoever asks must show, read anew as it changes (default anyone may ask)")
+	flags.DurationVar(&o.pollInterval, "poll-interval", 30*time.Second, "time between reads of the source, at least 1s")
+	flags.DurationVar(&o.maxAge, "max-age", 5*time.Minute, "maximum age of load that is served, at least --poll-interval")
+	flags.StringVar(&o.tlsCertFile, "tls-cert-file", "", "file with the server certificate, reloaded when it changes")
+	flags.StringVar(&o.tlsKeyFile, "tls-private-key-file", "", "file with the key of that certificate")
+	flags.StringVar(&o.authToken, "auth-token-file", "", "file with the bearer token that clients must send, reloaded when it changes (default no authentication)")
 	for _, name := range []string{"tls-cert-file", "tls-private-key-file", "auth-token-file"} {
 		_ = cmd.MarkFlagFilename(name)
 	}
@@ -75,7 +75,7 @@ Load that is older than --max-age is not served.`,
 	return cmd
 }
 
-// validate says what is wrong with the flags that concern the service.
+// validate returns an error for an invalid flag of the service.
 func (o *options) validate() error {
 	switch {
 	case o.pollInterval < time.Second:

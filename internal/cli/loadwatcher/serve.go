@@ -23,11 +23,10 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load/telemetry"
 )
 
-// shutdownTimeout bounds how long answers under way may take at the end.
+// shutdownTimeout is how long open requests may take during shutdown.
 const shutdownTimeout = 10 * time.Second
 
-// serve reads load and serves it until ctx ends. What keeps it from starting
-// is a usage error.
+// serve reads load and serves it until ctx ends. Errors before it serves are usage errors.
 func (o *options) serve(ctx context.Context, stderr io.Writer) error {
 	logger := slog.New(slog.NewTextHandler(stderr, nil))
 	ctx, cancel := context.WithCancel(ctx)
@@ -41,7 +40,7 @@ func (o *options) serve(ctx context.Context, stderr io.Writer) error {
 		return base.UsageError(err)
 	}
 	for _, path := range []string{o.authToken, o.tlsCertFile, o.tlsKeyFile} {
-		if err := readable(path); err != nil {
+		if err := checkReadable(path); err != nil {
 			return base.UsageError(err)
 		}
 	}
@@ -72,12 +71,12 @@ func (o *options) serve(ctx context.Context, stderr io.Writer) error {
 	}
 	logger.Info("serving load", "version", version.String(), "source", source.String(), "address", listener.Addr().String(),
 		"tls", o.tlsCertFile != "", "token", o.authToken != "")
-	reading := make(chan struct{})
+	readerDone := make(chan struct{})
 	go func() {
-		defer close(reading)
+		defer close(readerDone)
 		store.Run(ctx, source, o.pollInterval, func(s load.State) {
 			state.Set(s)
-			report(logger, store, s)
+			logState(logger, store, s)
 		})
 	}()
 	served := make(chan error, 1)
@@ -88,32 +87,32 @@ func (o *options) serve(ctx context.Context, stderr io.Writer) error {
 	case <-ctx.Done():
 	}
 	logger.Info("shutting down")
-	ending, stop := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+	shutdownCtx, stop := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer stop()
-	err = server.Shutdown(ending)
-	<-reading
+	err = server.Shutdown(shutdownCtx)
+	<-readerDone
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("answers still under way after %s were cut off", shutdownTimeout)
+		return fmt.Errorf("requests still open after %s were aborted", shutdownTimeout)
 	}
 	return err
 }
 
-// report logs how reading goes; it is called when that changes.
-func report(logger *slog.Logger, store *load.Store, state load.State) {
+// logState logs the state of reading. It is called when the state changes.
+func logState(logger *slog.Logger, store *load.Store, state load.State) {
 	switch {
 	case state.Degraded:
-		logger.Error("there is no fresh load: nothing is served", "maxAge", store.MaxAge(), "error", state.Err)
+		logger.Error("no fresh load, serving none", "maxAge", store.MaxAge(), "error", state.Err)
 	case state.Partial:
-		logger.Warn("part of the load cannot be read; what was known of it is served until it is too old", "error", state.Err)
+		logger.Warn("failed to read part of the load, serving the previous values until they are too old", "error", state.Err)
 	case state.Err != nil:
-		logger.Warn("load cannot be read; the last reading is served until it is too old", "maxAge", store.MaxAge(), "error", state.Err)
+		logger.Warn("failed to read load, serving the previous reading until it is too old", "maxAge", store.MaxAge(), "error", state.Err)
 	default:
-		logger.Info("load is read", "nodes", len(store.Fresh().Reading().Nodes))
+		logger.Info("read load", "nodes", len(store.Fresh().Reading().Nodes))
 	}
 }
 
-// readable returns an error if there is a path and its file cannot be read.
-func readable(path string) error {
+// checkReadable returns an error if a file cannot be read. The path may be empty.
+func checkReadable(path string) error {
 	if path == "" {
 		return nil
 	}
