@@ -5,14 +5,14 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// AddFlag gives a command the flag --version.
+// AddFlag adds the flag --version to a command.
 func AddFlag(cmd *cobra.Command) {
 	cmd.Version = String()
 	cmd.SetVersionTemplate("{{.Name}} {{.Version}}\n")
-	// Kubernetes' own flag of this name, which its packages add to every
-	// command, tells the version of a component that was not told its version.
-	if theirs := pflag.Lookup("version"); theirs != nil {
-		theirs.Hidden = true // it would be in the help of every command below
+	// Packages of Kubernetes register a global flag of this name, which would appear in the help of
+	// all subcommands.
+	if global := pflag.Lookup("version"); global != nil {
+		global.Hidden = true
 	}
 	cmd.Flags().Bool("version", false, "print the version and exit")
 }

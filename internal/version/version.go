@@ -1,4 +1,4 @@
-// Package version says which build this is.
+// Package version describes the build of a program.
 package version
 
 import (
@@ -13,52 +13,51 @@ var Version, Commit, Date string
 
 const kubernetesModule = "k8s.io/kubernetes"
 
-// Info is what is known of a build.
+// Info describes a build.
 type Info struct {
 	Version string `json:"version"`
-	// Commit and Date are absent where they were not set.
+	// Commit and Date are empty if the linker did not set them.
 	Commit string `json:"commit,omitempty"`
 	Date   string `json:"date,omitempty"`
-	// Kubernetes is the version of the Kubernetes code inside, absent where there is
-	// none.
+	// Kubernetes is the version of the Kubernetes module, empty if the program does not use it.
 	Kubernetes string `json:"kubernetes,omitempty"`
-	// Go is that of the compiler, Platform what it was built for: linux/amd64.
+	// Go is the version of the compiler. Platform is the target, such as linux/amd64.
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
 
-// Get returns what is known of this build.
+// Get returns a description of this build.
 func Get() Info {
-	is := Info{Version: Version, Commit: Commit, Date: Date, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	build := Info{Version: Version, Commit: Commit, Date: Date, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if info, ok := debug.ReadBuildInfo(); ok {
-		if is.Version == "" {
-			is.Version = info.Main.Version
+		if build.Version == "" {
+			build.Version = info.Main.Version
 		}
 		for _, module := range info.Deps {
 			if module.Path == kubernetesModule {
-				is.Kubernetes = module.Version
+				build.Kubernetes = module.Version
 			}
 		}
 	}
-	if is.Version == "" {
-		is.Version = "(devel)"
+	if build.Version == "" {
+		build.Version = "(devel)"
 	}
-	return is
+	return build
 }
 
-// String returns the version in one line, with that of the Kubernetes code
-// inside, if there is any: v0.1.0 (commit 1234567, 2026-11-21; Kubernetes v1.37.1).
+// String returns the version in one line, such as
+// v0.1.0 (commit 1234567, 2026-11-21; Kubernetes v1.37.1).
 func String() string {
-	is := Get()
+	build := Get()
 	var details []string
-	if is.Commit != "" {
-		details = append(details, fmt.Sprintf("commit %s, %s", is.Commit, is.Date))
+	if build.Commit != "" {
+		details = append(details, fmt.Sprintf("commit %s, %s", build.Commit, build.Date))
 	}
-	if is.Kubernetes != "" {
-		details = append(details, "Kubernetes "+is.Kubernetes)
+	if build.Kubernetes != "" {
+		details = append(details, "Kubernetes "+build.Kubernetes)
 	}
 	if len(details) == 0 {
-		return is.Version
+		return build.Version
 	}
-	return fmt.Sprintf("%s (%s)", is.Version, strings.Join(details, "; "))
+	return fmt.Sprintf("%s (%s)", build.Version, strings.Join(details, "; "))
 }

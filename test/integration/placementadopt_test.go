@@ -312,8 +312,8 @@ func TestControllerFlags(t *testing.T) {
 		}
 	}
 	for flag, want := range map[string]string{
-		"--adopt=some":             `plimsoll-controller: --adopt: found "some", want annotated or all`,
-		"--controllers=placements": `plimsoll-controller: --controllers: found "placements", want slack or placement`,
+		"--adopt=some":             `plimsoll-controller: --adopt: invalid value "some": must be annotated or all`,
+		"--controllers=placements": `plimsoll-controller: --controllers: invalid value "placements": must be slack or placement`,
 		"--adpot=all":              "plimsoll-controller: unknown flag: --adpot (see plimsoll-controller --help)",
 		"--leader-elect=perhaps":   `plimsoll-controller: invalid argument "perhaps" for "--leader-elect" flag`,
 		"placement":                `plimsoll-controller: unknown command "placement" for "plimsoll-controller"`,

@@ -81,3 +81,12 @@ func usageOrNil(err error) error {
 	}
 	return UsageError(err)
 }
+
+// InvalidValue returns the error of a flag with a value that is not allowed.
+func InvalidValue(flag string, value any, allowed string) error {
+	format := "--%s: invalid value %v: must be %s"
+	if _, ok := value.(string); ok {
+		format = "--%s: invalid value %q: must be %s"
+	}
+	return fmt.Errorf(format, flag, value, allowed)
+}

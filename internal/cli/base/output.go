@@ -41,7 +41,7 @@ func (o *Output) choice() string {
 // Validate returns an error if the command does not have the format.
 func (o *Output) Validate() error {
 	if !slices.Contains(o.formats, o.Format) {
-		return fmt.Errorf("--output: found %q, want %s", o.Format, o.choice())
+		return InvalidValue("output", o.Format, o.choice())
 	}
 	return nil
 }

@@ -67,7 +67,7 @@ func (a *agentOptions) complete(flags *pflag.FlagSet, o *options) error {
 			}
 		})
 		if len(unusable) > 0 {
-			return fmt.Errorf("%s: only with --agent", strings.Join(unusable, ", "))
+			return fmt.Errorf("%s: requires --agent", strings.Join(unusable, ", "))
 		}
 		return nil
 	}
@@ -79,17 +79,17 @@ func (a *agentOptions) complete(flags *pflag.FlagSet, o *options) error {
 	case o.defaultRate != "":
 		return errors.New("--extra-capacity-min-rate: not with --agent, which does not maintain slack")
 	case a.cluster == "":
-		return errors.New("--cluster-name: want the name of this cluster on the hub")
+		return errors.New("--cluster-name: required: the name of this cluster on the hub")
 	case len(validation.IsDNS1123Label(a.cluster)) > 0:
-		return fmt.Errorf("--cluster-name: found %q, want the name of a namespace: %s", a.cluster, validation.IsDNS1123Label(a.cluster)[0])
+		return base.InvalidValue("cluster-name", a.cluster, "the name of a namespace: "+validation.IsDNS1123Label(a.cluster)[0])
 	case a.hubKubeconfig == "":
-		return errors.New("--hub-kubeconfig: want a file with access to the hub")
+		return errors.New("--hub-kubeconfig: required: the kubeconfig file of the hub")
 	case a.interval < time.Second:
-		return fmt.Errorf("--interval: found %s, want at least 1s", a.interval)
+		return base.InvalidValue("interval", a.interval, "at least 1s")
 	case a.validFor < 2*a.interval:
-		return fmt.Errorf("--valid-for: found %s, want at least twice --interval, %s", a.validFor, 2*a.interval)
+		return base.InvalidValue("valid-for", a.validFor, fmt.Sprintf("at least twice --interval, %s", 2*a.interval))
 	case !slices.Contains([]string{string(agent.Auto), string(agent.Always), string(agent.Never)}, a.resources):
-		return fmt.Errorf("--report-resources: found %q, want auto, always or never", a.resources)
+		return base.InvalidValue("report-resources", a.resources, "auto, always or never")
 	}
 	return nil
 }

@@ -111,11 +111,11 @@ in the AddOnPlacementScore "plimsoll" and in the status of the ManagedCluster
 func (o *options) complete() error {
 	for _, controller := range o.controllers {
 		if controller != slackController && controller != placementController {
-			return fmt.Errorf("--controllers: found %q, want %s or %s", controller, slackController, placementController)
+			return base.InvalidValue("controllers", controller, slackController+" or "+placementController)
 		}
 	}
 	if o.adopt != string(placement.AdoptAnnotated) && o.adopt != string(placement.AdoptAll) {
-		return fmt.Errorf("--adopt: found %q, want %s or %s", o.adopt, placement.AdoptAnnotated, placement.AdoptAll)
+		return base.InvalidValue("adopt", o.adopt, fmt.Sprintf("%s or %s", placement.AdoptAnnotated, placement.AdoptAll))
 	}
 	if o.defaultRate == "" {
 		return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/snapshot"
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -43,7 +44,7 @@ func (o *Objects) Given() bool { return len(o.Files) > 0 || o.Snapshot != "" }
 // command needs.
 func (o *Objects) Validate(kinds string) error {
 	if !o.Given() {
-		return fmt.Errorf("--filename: nothing given, want files or directories with manifests of %s, or a --snapshot", kinds)
+		return fmt.Errorf("--filename: required: files or directories with manifests of %s, or a --snapshot", kinds)
 	}
 	return o.ValidateExclusive()
 }
@@ -51,7 +52,7 @@ func (o *Objects) Validate(kinds string) error {
 // ValidateExclusive returns an error if both flags are set.
 func (o *Objects) ValidateExclusive() error {
 	if len(o.Files) > 0 && o.Snapshot != "" {
-		return errors.New("--filename, --snapshot: want one of them")
+		return errors.New("--filename, --snapshot: only one of them may be set")
 	}
 	return nil
 }
@@ -82,7 +83,7 @@ func ParseNow(text string, otherwise time.Time) (time.Time, error) {
 	}
 	now, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return now, fmt.Errorf("--now: found %q, want a time such as 2026-11-21T12:00:00Z", text)
+		return now, base.InvalidValue("now", text, "a time such as 2026-11-21T12:00:00Z")
 	}
 	return now, nil
 }

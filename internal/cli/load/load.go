@@ -110,9 +110,9 @@ type topNode struct {
 func (o *topOptions) validate() error {
 	switch {
 	case o.sortBy != sortByCPU && o.sortBy != sortByMemory && o.sortBy != sortByName:
-		return fmt.Errorf("--sort-by: found %q, want cpu, memory or name", o.sortBy)
+		return base.InvalidValue("sort-by", o.sortBy, "cpu, memory or name")
 	case o.interval < time.Second:
-		return fmt.Errorf("--interval: found %s, want at least 1s", o.interval)
+		return base.InvalidValue("interval", o.interval, "at least 1s")
 	}
 	return o.output.Validate()
 }

@@ -79,13 +79,13 @@ Load older than --max-age is not served.`,
 func (o *options) validate() error {
 	switch {
 	case o.pollInterval < time.Second:
-		return fmt.Errorf("--poll-interval: found %s, want at least 1s", o.pollInterval)
+		return base.InvalidValue("poll-interval", o.pollInterval, "at least 1s")
 	case o.maxAge < o.pollInterval:
-		return fmt.Errorf("--max-age: found %s, want at least --poll-interval, %s", o.maxAge, o.pollInterval)
+		return base.InvalidValue("max-age", o.maxAge, fmt.Sprintf("at least --poll-interval, %s", o.pollInterval))
 	case (o.tlsCertFile == "") != (o.tlsKeyFile == ""):
-		return errors.New("--tls-cert-file, --tls-private-key-file: want both or none")
+		return errors.New("--tls-cert-file, --tls-private-key-file: must be set together")
 	case o.listen == "":
-		return errors.New("--listen: want an address such as :2020")
+		return base.InvalidValue("listen", o.listen, "an address such as :2020")
 	}
 	return nil
 }

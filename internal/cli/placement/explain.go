@@ -50,7 +50,7 @@ func (o *explainOptions) run(ctx context.Context, arg string, out io.Writer) err
 	}
 	namespace, name, ok := strings.Cut(arg, "/")
 	if !ok || namespace == "" || name == "" {
-		return fmt.Errorf("found %q, want a placement: NAMESPACE/NAME", arg)
+		return fmt.Errorf("invalid argument %q: must be NAMESPACE/NAME of a placement", arg)
 	}
 	config, err := o.hub.Config()
 	if err != nil {

@@ -43,7 +43,7 @@ func TestInterrupted(t *testing.T) {
 			t.Errorf("error %v, want that it was interrupted", err)
 		}
 		if output == "table" {
-			if !strings.Contains(out.String(), "default (2 of 2 runs not begun)") {
+			if !strings.Contains(out.String(), "default (2 of 2 runs not started)") {
 				t.Errorf("not marked:\n%s", out.String())
 			}
 			continue

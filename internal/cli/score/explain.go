@@ -67,7 +67,7 @@ with the same flags.`,
   plimsoll explain pod shop/web-7d4b9c-x2x8p --snapshot s.tar.gz -o json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return fmt.Errorf("found %d arguments, want a pod: NAMESPACE/NAME", len(args))
+				return fmt.Errorf("found %d arguments: must be one, NAMESPACE/NAME of a pod", len(args))
 			}
 			return nil
 		},
@@ -122,10 +122,10 @@ func (o *explainOptions) run(cmd *cobra.Command, arg string) error {
 
 func (o *explainOptions) validate() error {
 	if o.top < 0 {
-		return fmt.Errorf("--top: found %d, want at least 0", o.top)
+		return base.InvalidValue("top", o.top, "at least 0")
 	}
 	if !o.objects.Given() && (o.instant.Load != "" || o.instant.Now != "") {
-		return errors.New("--load, --now: want them with --filename or --snapshot")
+		return errors.New("--load, --now: require --filename or --snapshot")
 	}
 	if err := o.objects.ValidateExclusive(); err != nil {
 		return err
@@ -140,7 +140,7 @@ func parsePodName(text string) (namespace, name string, err error) {
 		namespace, name = v1.NamespaceDefault, text
 	}
 	if namespace == "" || name == "" || strings.Contains(name, "/") {
-		return "", "", fmt.Errorf("found %q, want a pod: NAMESPACE/NAME", text)
+		return "", "", fmt.Errorf("invalid argument %q: must be NAMESPACE/NAME of a pod", text)
 	}
 	return namespace, name, nil
 }

@@ -175,17 +175,17 @@ func (e *explanation) setReason(scores engine.PodScores, pod *v1.Pod) {
 	switch {
 	case e.Node == "" && e.Selected == "":
 	case e.Node == "":
-		e.Reason = fmt.Sprintf("It would go to %s: ", e.Selected)
+		e.Reason = fmt.Sprintf("The scheduler would select %s: ", e.Selected)
 	case e.Selected == "":
-		e.Reason = fmt.Sprintf("It is on %s, where it would not get again: ", e.Node)
+		e.Reason = fmt.Sprintf("It is on %s, which is not feasible now: ", e.Node)
 	case total(e.Node) == total(e.Selected):
 		e.Stays, subject = true, e.Node
-		e.Reason = fmt.Sprintf("It is on %s, and could go there again: ", e.Node)
+		e.Reason = fmt.Sprintf("It is on %s, which has the highest total, like others: ", e.Node)
 		if e.Node == e.Selected {
-			e.Reason = fmt.Sprintf("It is on %s, and would go there again: ", e.Node)
+			e.Reason = fmt.Sprintf("It is on %s, which would be selected again: ", e.Node)
 		}
 	default:
-		e.Reason = fmt.Sprintf("It is on %s, and would now go to %s: ", e.Node, e.Selected)
+		e.Reason = fmt.Sprintf("It is on %s, and %s would be selected now: ", e.Node, e.Selected)
 	}
 	why := scores.Reason(subject)
 	if e.Reason != "" && !strings.HasPrefix(why, subject+" ") {
@@ -193,6 +193,6 @@ func (e *explanation) setReason(scores engine.PodScores, pod *v1.Pod) {
 	}
 	e.Reason += why
 	if gates := len(pod.Spec.SchedulingGates); gates > 0 && pod.Spec.NodeName == "" {
-		e.Reason += fmt.Sprintf(" It has %d scheduling gates, and is not tried until they are gone.", gates)
+		e.Reason += fmt.Sprintf(" It has %d scheduling gates, and is not scheduled until they are removed.", gates)
 	}
 }

@@ -29,7 +29,7 @@ func (e *explanation) print(out io.Writer, top int) {
 		e.table(shown, feasible).render(out)
 	}
 	if more := len(feasible) - len(shown); more > 0 {
-		fmt.Fprintf(out, "and %d more that it fits (--top)\n", more)
+		fmt.Fprintf(out, "and %d more feasible nodes (--top)\n", more)
 	}
 	for _, line := range infeasible {
 		fmt.Fprintln(out, line)
@@ -37,7 +37,7 @@ func (e *explanation) print(out io.Writer, top int) {
 	if e.Load != nil {
 		fmt.Fprintf(out, "load: mean ± deviation over %s, from %s, %s old\n", seconds(e.Load.WindowSeconds), e.Load.Source, seconds(e.Load.AgeSeconds))
 	} else {
-		fmt.Fprintln(out, "load: not known")
+		fmt.Fprintln(out, "load: unknown")
 	}
 	fmt.Fprintln(out, e.Reason)
 }
@@ -73,7 +73,7 @@ func (e *explanation) partition() (feasible []explainedNode, infeasible []string
 		return cmp.Or(cmp.Compare(len(names[b]), len(names[a])), cmp.Compare(a, b))
 	})
 	for _, reason := range reasons {
-		infeasible = append(infeasible, fmt.Sprintf("out, %d: %s: %s", len(names[reason]), reason, facts.Abbreviate(names[reason], maxNames, ", ")))
+		infeasible = append(infeasible, fmt.Sprintf("infeasible, %d: %s: %s", len(names[reason]), reason, facts.Abbreviate(names[reason], maxNames, ", ")))
 	}
 	return feasible, infeasible
 }

@@ -148,7 +148,7 @@ func (o *planOptions) printObjects(out io.Writer, warn func(string), policy *v1a
 	}
 	backend := slack.BackendOf(policy)
 	if !backend.Virtual {
-		return fmt.Errorf("--output: only the controller creates the objects of backend %s, want table or json", backend.Name)
+		return base.InvalidValue("output", o.output.Format, fmt.Sprintf("table or json: only the controller creates the objects of backend %s", backend.Name))
 	}
 	objects, err := backend.Objects(policy, plan, o.namespace)
 	if err != nil {

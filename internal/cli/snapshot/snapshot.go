@@ -78,7 +78,7 @@ const fileMode = 0o600
 
 func (o *options) run(cmd *cobra.Command) error {
 	if o.output == "" {
-		return errors.New("--output: nothing given, want the file to write, such as s.tar.gz")
+		return errors.New("--output: required: the file to write, such as s.tar.gz")
 	}
 	file := base.NewFile{Flag: "--output", Path: o.output, Force: o.force, Mode: fileMode}
 	if err := file.Check(); err != nil {

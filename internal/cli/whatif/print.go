@@ -160,7 +160,7 @@ func printFrontier(out io.Writer, s *result.Scenario) error {
 	if err != nil || len(points) == 0 {
 		return err
 	}
-	t := base.NewTable(out, "cost and effect of slack", "cost", "pending, mean s", "pending, p95 s", "slack kept")
+	t := base.NewTable(out, "cost and benefit of slack", "cost", "pending, mean s", "pending, p95 s", "slack kept")
 	t.SetColumnConfigs(base.RightAligned(2, 3, 4, 5))
 	for _, p := range points {
 		kept := "-"

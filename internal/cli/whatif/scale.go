@@ -11,6 +11,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/autoscale"
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/profiles"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/replay"
@@ -44,7 +45,7 @@ type column struct {
 // validateScale returns an error for invalid flags of autoscalers.
 func (o *whatIfOptions) validateScale() error {
 	if len(o.slack) > 0 && len(o.autoscaler) == 0 {
-		return errors.New("--slack: want it with --autoscaler")
+		return errors.New("--slack: requires --autoscaler")
 	}
 	for i, text := range o.slack {
 		if slices.Contains(o.slack[:i], text) {
@@ -97,7 +98,7 @@ func slackOf(text string) (*v1alpha1.ResourceSlack, error) {
 	policy, err := input.SlackPolicy(path, text)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("--slack: found %q, want a rate such as 10%% or 0.1, at least 0, or a file with a %s", path, v1alpha1.Kind)
+		return nil, base.InvalidValue("slack", path, "a rate such as 10% or 0.1, at least 0, or a file with a "+v1alpha1.Kind)
 	case err != nil:
 		return nil, fmt.Errorf("--slack: %w", err)
 	}

@@ -99,7 +99,7 @@ show the outcome.
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.profiles = []string{profile}
 			if len(o.slack) > 1 {
-				return fmt.Errorf("--slack: found %d values, want one; plimsoll compare accepts several", len(o.slack))
+				return fmt.Errorf("--slack: found %d values: must be one; plimsoll compare accepts several", len(o.slack))
 			}
 			return o.run(cmd)
 		},
@@ -148,7 +148,7 @@ its mean over the seeds.
 				o.profiles = []string{"default"}
 			}
 			if len(o.profiles)*max(len(o.slack), 1) < 2 {
-				return errors.New("--profile: want at least two to compare, or --slack with at least two rates")
+				return errors.New("--profile: must be set at least twice, or --slack to at least two rates")
 			}
 			return o.run(cmd)
 		},
@@ -213,11 +213,11 @@ func (o *whatIfOptions) validate(cmd *cobra.Command) error {
 	const step = replay.Step * time.Second
 	switch {
 	case o.force && o.report == "":
-		return errors.New("--force: want it with --report")
+		return errors.New("--force: requires --report")
 	case o.seeds < 1 || o.seeds > maxSeeds:
-		return fmt.Errorf("--seeds: found %d, want a whole number from 1 to %d", o.seeds, maxSeeds)
+		return base.InvalidValue("seeds", o.seeds, fmt.Sprintf("between 1 and %d", maxSeeds))
 	case o.tail < step || o.tail > 30*24*time.Hour || o.tail%step != 0:
-		return fmt.Errorf("--tail: found %s, want whole minutes from 1m to 720h", o.tail)
+		return base.InvalidValue("tail", o.tail, "a multiple of 1m between 1m and 720h")
 	}
 	return o.checkReport()
 }
@@ -233,17 +233,17 @@ func (o *whatIfOptions) validateInput(cmd *cobra.Command) error {
 	}
 	switch {
 	case len(given) == 0:
-		return errors.New("no input: want one of --filename, --snapshot, --trace and --generate")
+		return errors.New("no input: one of --filename, --snapshot, --trace and --generate is required")
 	case len(given) > 1:
-		return fmt.Errorf("%s: want one of them", strings.Join(given, ", "))
+		return fmt.Errorf("%s: only one of them may be set", strings.Join(given, ", "))
 	case cmd.Flags().Changed("limits") && o.hasObjects():
-		return errors.New("--limits: the limits of pods are those in the manifests; want it with --trace or --generate")
+		return errors.New("--limits: requires --trace or --generate: the limits of other input are those in the manifests")
 	case o.reschedule && !o.hasObjects():
-		return errors.New("--reschedule: all pods of traces are scheduled anyway; want it with --filename or --snapshot")
+		return errors.New("--reschedule: requires --filename or --snapshot: all pods of other input are scheduled anyway")
 	case packSet && o.trace == "" && !o.reschedule:
-		return errors.New("--pack: want it with --trace or --reschedule")
+		return errors.New("--pack: requires --trace or --reschedule")
 	case packSet && (o.pack < 0 || o.pack > maxPack):
-		return fmt.Errorf("--pack: found %d, want a whole number from 0 to %d", o.pack, maxPack)
+		return base.InvalidValue("pack", o.pack, fmt.Sprintf("between 0 and %d", maxPack))
 	}
 	return nil
 }
