@@ -4,12 +4,11 @@ import (
 	"errors"
 	"fmt"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/json"
 )
 
-// pluginArgs is what the arguments of every plugin can do.
+// pluginArgs is implemented by the arguments of every plugin.
 type pluginArgs[T any] interface {
 	*T
 	runtime.Object
@@ -17,11 +16,10 @@ type pluginArgs[T any] interface {
 	Validate() error
 }
 
-// Arguments returns the arguments of a plugin with their defaults filled in,
-// or what is wrong with them. obj is what the scheduler framework passes to the
-// plugin's constructor: the arguments themselves, nil if there are none, or
-// undecoded JSON in schedulers that read their configuration without this
-// package's registration. obj is not changed.
+// Arguments returns the arguments of a plugin with their defaults, or an error if they are invalid.
+// obj is the object that the scheduler framework passes to the constructor of the plugin: the
+// arguments, nil if there are none, or undecoded JSON in a scheduler whose configuration scheme does
+// not include this package. obj is not modified.
 func Arguments[T any, P pluginArgs[T]](obj runtime.Object) (*T, error) {
 	args := P(new(T))
 	switch given := obj.(type) {
@@ -45,11 +43,9 @@ func Arguments[T any, P pluginArgs[T]](obj runtime.Object) (*T, error) {
 	return args, nil
 }
 
-// LimitWeight returns how much the limits of a resource count against its
-// load, in [0, 1].
-func (a *LowRiskOverCommitmentArgs) LimitWeight(resource v1.ResourceName) float64 {
-	if weight, ok := a.RiskLimitWeights[string(resource)]; ok {
-		return weight
+// setDefault sets a field that is nil.
+func setDefault[T any](field **T, value T) {
+	if *field == nil {
+		*field = &value
 	}
-	return *a.RiskLimitWeight
 }

@@ -24,15 +24,15 @@ func TestArguments(t *testing.T) {
 			unknown(`{"defaultLimits": {"cpu": "500m"}}`),
 			&NodeResourcesLimitsArgs{Resources: []ResourceWeight{cpu, memory}, DefaultLimits: map[string]resource.Quantity{"cpu": resource.MustParse("500m")}}, "",
 		},
-		"undecoded, nothing set":      {unknown(`{}`), &NodeResourcesLimitsArgs{Resources: []ResourceWeight{cpu, memory}}, ""},
+		"undecoded, empty":            {unknown(`{}`), &NodeResourcesLimitsArgs{Resources: []ResourceWeight{cpu, memory}}, ""},
 		"undecoded, an unknown field": {unknown(`{"resources": [], "defaultLimit": {}}`), nil, `unknown field "defaultLimit"`},
 		"undecoded, of another type": {
 			unknown(`{"resources": "cpu"}`), nil,
 			"json: cannot unmarshal string into Go struct field NodeResourcesLimitsArgs.resources of type []config.ResourceWeight",
 		},
-		"undecoded, not valid": {unknown(`{"resources": [{"name": "cpu", "weight": 0}]}`), nil, "resources[0].weight: Invalid value: 0: " + allowedWeights},
-		"decoded, not valid":   {&NodeResourcesLimitsArgs{Resources: []ResourceWeight{cpu, cpu}}, nil, `resources[1].name: Duplicate value: "cpu"`},
-		"of another plugin":    {&NodeResourcesAllocatableArgs{}, nil, "want *config.NodeResourcesLimitsArgs, got *config.NodeResourcesAllocatableArgs"},
+		"undecoded, invalid": {unknown(`{"resources": [{"name": "cpu", "weight": 0}]}`), nil, "resources[0].weight: Invalid value: 0: " + allowedWeights},
+		"decoded, invalid":   {&NodeResourcesLimitsArgs{Resources: []ResourceWeight{cpu, cpu}}, nil, `resources[1].name: Duplicate value: "cpu"`},
+		"another plugin's":   {&NodeResourcesAllocatableArgs{}, nil, "want *config.NodeResourcesLimitsArgs, got *config.NodeResourcesAllocatableArgs"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -48,14 +48,13 @@ func TestArguments(t *testing.T) {
 				t.Errorf("error:\n%s\nwant:\n%s", message, tc.wantErr)
 			}
 			if diff := cmp.Diff(before, tc.given); diff != "" {
-				t.Errorf("the given object was changed: %s", diff)
+				t.Errorf("the given object was modified: %s", diff)
 			}
 		})
 	}
 }
 
-// The plugin's own copy can be changed without changing what was given, which
-// other profiles may share.
+// Changing the returned arguments does not change the given ones, which profiles may share.
 func TestArgumentsAreACopy(t *testing.T) {
 	given := &LowRiskOverCommitmentArgs{RiskLimitWeights: map[string]float64{"cpu": 0.1}, RiskLimitWeight: new(0.2)}
 	args, err := Arguments[LowRiskOverCommitmentArgs](given)

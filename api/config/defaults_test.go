@@ -23,7 +23,7 @@ func TestDefault(t *testing.T) {
 			&NodeResourcesAllocatableArgs{},
 			&NodeResourcesAllocatableArgs{Mode: Least, Resources: []ResourceWeight{{"cpu", new(int64(1048576))}, {"memory", new(int64(1))}}},
 		},
-		"NodeResourcesAllocatable, a weight left out": {
+		"NodeResourcesAllocatable without a weight": {
 			&NodeResourcesAllocatableArgs{Mode: Most, Resources: []ResourceWeight{{"cpu", nil}, {"nvidia.com/gpu", new(int64(7))}}},
 			&NodeResourcesAllocatableArgs{Mode: Most, Resources: []ResourceWeight{{"cpu", new(int64(1))}, {"nvidia.com/gpu", new(int64(7))}}},
 		},
@@ -31,7 +31,7 @@ func TestDefault(t *testing.T) {
 			&NodeResourcesLimitsArgs{},
 			&NodeResourcesLimitsArgs{Resources: []ResourceWeight{{"cpu", new(int64(1))}, {"memory", new(int64(1))}}},
 		},
-		"NodeResourcesLimits, an empty list": {
+		"NodeResourcesLimits with an empty list": {
 			&NodeResourcesLimitsArgs{Resources: []ResourceWeight{}, DefaultLimits: map[string]resource.Quantity{"cpu": resource.MustParse("2")}},
 			&NodeResourcesLimitsArgs{
 				Resources:     []ResourceWeight{{"cpu", new(int64(1))}, {"memory", new(int64(1))}},
@@ -42,7 +42,7 @@ func TestDefault(t *testing.T) {
 			&LowRiskOverCommitmentArgs{},
 			&LowRiskOverCommitmentArgs{SmoothingWindowSize: new(int64(5)), RiskLimitWeight: new(0.5), PollInterval: seconds(30), MaxLoadAge: seconds(300), CountRecentPods: new(true)},
 		},
-		"LowRiskOverCommitment, all set": {
+		"LowRiskOverCommitment with all fields": {
 			&LowRiskOverCommitmentArgs{
 				SmoothingWindowSize: new(int64(1)), RiskLimitWeight: new(0.0), RiskLimitWeights: map[string]float64{"cpu": 1},
 				WatcherAddress: "http://load-watcher:2020", PollInterval: seconds(1), MaxLoadAge: seconds(2), CountRecentPods: new(false),
@@ -60,17 +60,17 @@ func TestDefault(t *testing.T) {
 				t.Error(diff)
 			}
 			if err := tc.given.Validate(); err != nil {
-				t.Errorf("not valid: %v", err)
+				t.Errorf("invalid: %v", err)
 			}
 			tc.given.Default()
 			if diff := cmp.Diff(tc.want, tc.given); diff != "" {
-				t.Errorf("once more makes a difference: %s", diff)
+				t.Errorf("setting the defaults again changes the arguments: %s", diff)
 			}
 		})
 	}
 }
 
-// Arguments do not share what the defaults point to.
+// Arguments do not share pointers to defaults.
 func TestDefaultsAreNotShared(t *testing.T) {
 	var a, b LowRiskOverCommitmentArgs
 	a.Default()
@@ -81,7 +81,7 @@ func TestDefaultsAreNotShared(t *testing.T) {
 	d.Default()
 	*c.Resources[0].Weight = 99
 	if *b.SmoothingWindowSize != 5 || *b.RiskLimitWeight != 0.5 || *b.PollInterval != *seconds(30) || *d.Resources[0].Weight != 1 {
-		t.Errorf("changed with other arguments: %+v, %+v", b, d)
+		t.Errorf("other arguments were changed: %+v, %+v", b, d)
 	}
 }
 

@@ -11,17 +11,15 @@ import (
 	internalv1 "k8s.io/kubernetes/pkg/scheduler/apis/config/v1"
 )
 
-// legacyVersions are versions of the scheduler's configuration that Kubernetes
-// no longer reads and that files with these plugins are still written in.
-// They are read as v1; those who read them say so, with LegacyWarning.
+// legacyVersions are the versions of the scheduler configuration that Kubernetes no longer reads.
+// Files of these versions are read as v1; LegacyWarning returns the warning about it.
 var legacyVersions = []schema.GroupVersion{
 	{Group: configv1.GroupName, Version: "v1beta2"},
 	{Group: configv1.GroupName, Version: "v1beta3"},
 }
 
-// LegacyKubeSchedulerConfiguration is a KubeSchedulerConfiguration of version
-// v1beta2 or v1beta3: that of v1, and two addresses that went away with
-// v1beta2 and mean nothing any more.
+// LegacyKubeSchedulerConfiguration is a KubeSchedulerConfiguration of version v1beta2 or v1beta3: that
+// of v1, plus two addresses of v1beta2 that have no effect.
 //
 // +kubebuilder:object:root=true
 type LegacyKubeSchedulerConfiguration struct {
@@ -32,8 +30,8 @@ type LegacyKubeSchedulerConfiguration struct {
 	MetricsBindAddress *string `json:"metricsBindAddress,omitempty"`
 }
 
-// addLegacyToScheme registers the legacy versions of the configuration and of
-// the arguments of the in-tree plugins.
+// addLegacyToScheme registers the legacy versions of the configuration and of the arguments of in-tree
+// plugins.
 func addLegacyToScheme(s *runtime.Scheme) error {
 	const kind = "KubeSchedulerConfiguration"
 	for _, version := range legacyVersions {
@@ -55,13 +53,13 @@ func addLegacyToScheme(s *runtime.Scheme) error {
 		})
 }
 
-// LegacyWarning returns what to tell the owner of a configuration of that
-// version, nothing if there is nothing to tell.
+// LegacyWarning returns the warning about a configuration of a legacy version, or an empty string for
+// other versions.
 func LegacyWarning(apiVersion string) string {
 	for _, version := range legacyVersions {
 		if version.String() == apiVersion {
-			return fmt.Sprintf("the scheduler configuration is of %s, which Kubernetes no longer serves, and is read as %s; "+
-				"please change its apiVersion, and remove healthzBindAddress and metricsBindAddress, which have no effect",
+			return fmt.Sprintf("scheduler configuration: apiVersion %s is not served by Kubernetes and is read as %s: "+
+				"change apiVersion, and remove healthzBindAddress and metricsBindAddress, which have no effect",
 				apiVersion, configv1.SchemeGroupVersion)
 		}
 	}

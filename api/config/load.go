@@ -10,10 +10,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 )
 
-// Load reads a KubeSchedulerConfiguration from a file, of v1 or of a legacy
-// version, with all defaults. Unlike kube-scheduler itself it also checks the
-// arguments of Plimsoll's plugins, before anything is started with them.
-// Errors name the file and the field.
+// Load reads a KubeSchedulerConfiguration of v1 or of a legacy version from a file, with all defaults.
+// Unlike kube-scheduler it also validates the arguments of Plimsoll's plugins, before anything is
+// started. Errors name the file and the field.
 func Load(file string) (*internalconfig.KubeSchedulerConfiguration, error) {
 	raw, err := os.ReadFile(file)
 	if err != nil {
@@ -22,7 +21,7 @@ func Load(file string) (*internalconfig.KubeSchedulerConfiguration, error) {
 	return Decode(file, raw)
 }
 
-// Decode does what Load does with what was read from a file already.
+// Decode is Load for the content of a file.
 func Decode(file string, raw []byte) (*internalconfig.KubeSchedulerConfiguration, error) {
 	obj, version, err := scheme.Codecs.UniversalDecoder().Decode(raw, nil, nil)
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 )
 
-// configFile writes a KubeSchedulerConfiguration and returns its path. head is
-// what stands beside the profiles, plugins the rest of the only profile.
+// configFile writes a KubeSchedulerConfiguration and returns its path. head contains the fields before
+// the profiles, plugins the rest of the only profile.
 func configFile(t *testing.T, version, head, plugins string) string {
 	t.Helper()
 	text := "apiVersion: kubescheduler.config.k8s.io/" + version + "\nkind: KubeSchedulerConfiguration\n" + head
@@ -41,8 +41,7 @@ func writeConfig(t *testing.T, text string) string {
 	return path
 }
 
-// loadBoth reads a file as kube-scheduler does and as Plimsoll does, which is to be
-// the same.
+// loadBoth reads a file with Load and with kube-scheduler, and compares the results.
 func loadBoth(t *testing.T, path string) *internalconfig.KubeSchedulerConfiguration {
 	t.Helper()
 	cfg, err := Load(path)
@@ -54,7 +53,7 @@ func loadBoth(t *testing.T, path string) *internalconfig.KubeSchedulerConfigurat
 		t.Fatalf("kube-scheduler cannot read it: %v", err)
 	}
 	if diff := cmp.Diff(theirs, cfg); diff != "" {
-		t.Errorf("kube-scheduler reads it otherwise: %s", diff)
+		t.Errorf("kube-scheduler reads a different configuration: %s", diff)
 	}
 	return cfg
 }
@@ -73,8 +72,8 @@ func argsOf(t *testing.T, cfg *internalconfig.KubeSchedulerConfiguration, plugin
 	return configs[i].Args
 }
 
-// everyPlugin has arguments of all plugins, and of one in-tree plugin. %s is
-// the place of a version and kind, which only some write.
+// everyPlugin has the arguments of all plugins and of one in-tree plugin. %s is replaced by apiVersion
+// and kind, which are optional.
 const everyPlugin = `  pluginConfig:
   - name: NodeResourcesAllocatable
     args: {%s mode: Most, resources: [{name: cpu, weight: 2}, {name: nvidia.com/gpu}]}
@@ -134,7 +133,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// A plugin that is enabled and has no arguments is given the defaults.
+// An enabled plugin without arguments gets the defaults.
 func TestLoadDefaults(t *testing.T) {
 	for _, version := range []string{"v1", "v1beta3", "v1beta2"} {
 		t.Run(version, func(t *testing.T) {
@@ -150,7 +149,7 @@ func TestLoadDefaults(t *testing.T) {
 				t.Error(diff)
 			}
 			if cfg.Parallelism != 16 || !cfg.LeaderElection.LeaderElect || len(cfg.Profiles[0].Plugins.MultiPoint.Enabled) == 0 {
-				t.Errorf("the scheduler's own defaults are missing: %+v", cfg)
+				t.Errorf("the defaults of the scheduler are missing: %+v", cfg)
 			}
 		})
 	}
@@ -170,7 +169,7 @@ func TestLoadErrors(t *testing.T) {
 			"v1", "", plugin("NodeResourcesAllocatable", "modus: Most"),
 			"strict decoding error: " + where + `strict decoding error: decoding args for plugin NodeResourcesAllocatable: strict decoding error: unknown field "modus"`,
 		},
-		"an unknown field further in, of v1beta3": {
+		"an unknown nested field, in v1beta3": {
 			"v1beta3", "", plugin("NodeResourcesLimits", "resources: [{name: cpu, wait: 1}]"),
 			"strict decoding error: " + where + `strict decoding error: decoding args for plugin NodeResourcesLimits: strict decoding error: unknown field "resources[0].wait"`,
 		},
@@ -185,7 +184,7 @@ func TestLoadErrors(t *testing.T) {
 		"an unknown field of the configuration, in v1beta2": {
 			"v1beta2", "healthBindAddress: x\n", "", `strict decoding error: unknown field "healthBindAddress"`,
 		},
-		"an address that went away with v1": {
+		"an address that v1 does not have": {
 			"v1", "healthzBindAddress: x\n", "", `strict decoding error: unknown field "healthzBindAddress"`,
 		},
 		"a field of another type": {
@@ -196,15 +195,15 @@ func TestLoadErrors(t *testing.T) {
 			"v1", "", plugin("NodeResourcesLimits", "apiVersion: kubescheduler.config.k8s.io/v1, kind: LowRiskOverCommitmentArgs"),
 			where + "args for plugin NodeResourcesLimits were not of type NodeResourcesLimitsArgs.kubescheduler.config.k8s.io, got LowRiskOverCommitmentArgs.kubescheduler.config.k8s.io",
 		},
-		"arguments that are not valid": {
+		"invalid arguments": {
 			"v1", "", plugin("LowRiskOverCommitment", "riskLimitWeight: 7"),
 			"profiles[0].pluginConfig[0].args of LowRiskOverCommitment: riskLimitWeight: Invalid value: 7: must be in [0, 1]",
 		},
-		"arguments that are not valid, in v1beta2": {
+		"invalid arguments, in v1beta2": {
 			"v1beta2", "", "  pluginConfig: [{name: NodeResourcesLimits}, {name: NodeResourcesAllocatable, args: {mode: Leest}}]\n",
 			`profiles[0].pluginConfig[1].args of NodeResourcesAllocatable: mode: Unsupported value: "Leest": supported values: "Least", "Most"`,
 		},
-		"a scheduler that is not valid": {
+		"invalid scheduler fields": {
 			"v1", "parallelism: -1\npodInitialBackoffSeconds: 5\npodMaxBackoffSeconds: 1\n", "",
 			"[parallelism: Invalid value: -1: should be an integer value greater than zero, podMaxBackoffSeconds: Invalid value: 1: must be greater than or equal to PodInitialBackoffSeconds]",
 		},
@@ -229,7 +228,7 @@ func TestLoadOtherFiles(t *testing.T) {
 			"apiVersion: kubescheduler.config.k8s.io/v1beta1\nkind: KubeSchedulerConfiguration\n",
 			`no kind "KubeSchedulerConfiguration" is registered for version "kubescheduler.config.k8s.io/v1beta1" in scheme`,
 		},
-		"nothing":       {"", "Object 'Kind' is missing in ''"},
+		"empty":         {"", "Object 'Kind' is missing in ''"},
 		"not yaml":      {"a: b: c", "yaml: "},
 		"not an object": {"[]", "json: cannot unmarshal array"},
 	}
@@ -247,8 +246,7 @@ func TestLoadOtherFiles(t *testing.T) {
 	}
 }
 
-// A configuration of any version is written as v1 (--write-config-to), and
-// reads back as what it was.
+// A configuration of any version is written as v1 (--write-config-to) and can be read again.
 func TestEncode(t *testing.T) {
 	info, ok := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), runtime.ContentTypeYAML)
 	if !ok {
@@ -274,12 +272,12 @@ func TestEncode(t *testing.T) {
     name: NodeResourcesAllocatable
 `
 			if !strings.HasPrefix(string(text), "apiVersion: kubescheduler.config.k8s.io/v1\n") || !strings.Contains(string(text), want) {
-				t.Errorf("written as\n%s\nwant in it\n%s", text, want)
+				t.Errorf("written:\n%s\nwant it to contain:\n%s", text, want)
 			}
 			again := loadBoth(t, writeConfig(t, string(text)))
 			cfg.TypeMeta, again.TypeMeta = metav1.TypeMeta{}, metav1.TypeMeta{}
 			if diff := cmp.Diff(cfg, again); diff != "" {
-				t.Errorf("reads back otherwise: %s", diff)
+				t.Errorf("differs when read again: %s", diff)
 			}
 		})
 	}
@@ -288,8 +286,8 @@ func TestEncode(t *testing.T) {
 func TestLegacyWarning(t *testing.T) {
 	for _, version := range []string{"v1beta2", "v1beta3"} {
 		version = "kubescheduler.config.k8s.io/" + version
-		want := "the scheduler configuration is of " + version + ", which Kubernetes no longer serves, and is read as kubescheduler.config.k8s.io/v1; " +
-			"please change its apiVersion, and remove healthzBindAddress and metricsBindAddress, which have no effect"
+		want := "scheduler configuration: apiVersion " + version + " is not served by Kubernetes and is read as kubescheduler.config.k8s.io/v1: " +
+			"change apiVersion, and remove healthzBindAddress and metricsBindAddress, which have no effect"
 		if got := LegacyWarning(version); got != want {
 			t.Errorf("%s: %q, want %q", version, got, want)
 		}

@@ -10,10 +10,9 @@ import (
 	internalv1 "k8s.io/kubernetes/pkg/scheduler/apis/config/v1"
 )
 
-// args are the arguments of all plugins. One Go type serves every version of
-// the configuration, the internal one included, so that nothing has to be
-// converted.
-func args() []runtime.Object {
+// allArgs returns the arguments of all plugins. One Go type is used for every version of the
+// configuration, including the internal one, so no conversion is needed.
+func allArgs() []runtime.Object {
 	return []runtime.Object{
 		&NodeResourcesAllocatableArgs{},
 		&NodeResourcesLimitsArgs{},
@@ -21,25 +20,24 @@ func args() []runtime.Object {
 	}
 }
 
-// AddToScheme registers the arguments of all plugins, with their defaults, in
-// every version of the scheduler's configuration.
-func AddToScheme(s *runtime.Scheme) error {
+// addToScheme registers the arguments of all plugins, with their defaults, in every version of the
+// scheduler configuration.
+func addToScheme(s *runtime.Scheme) error {
 	versions := append([]schema.GroupVersion{configv1.SchemeGroupVersion, internalconfig.SchemeGroupVersion}, legacyVersions...)
 	for _, version := range versions {
-		s.AddKnownTypes(version, args()...)
+		s.AddKnownTypes(version, allArgs()...)
 	}
-	for _, obj := range args() {
+	for _, obj := range allArgs() {
 		s.AddTypeDefaultingFunc(obj, func(obj any) { obj.(interface{ Default() }).Default() })
 	}
 	return nil
 }
 
-// kube-scheduler reads its configuration through these schemes, and nowhere
-// lets a plugin say where its arguments are to be found: like the in-tree
-// plugins, ours register when they are imported.
+// init registers the arguments with the schemes that kube-scheduler decodes its configuration with.
+// kube-scheduler has no other way to register the arguments of out-of-tree plugins.
 func init() {
 	for _, s := range []*runtime.Scheme{scheme.Scheme, internalv1.GetPluginArgConversionScheme()} {
-		utilruntime.Must(AddToScheme(s))
+		utilruntime.Must(addToScheme(s))
 	}
 	utilruntime.Must(addLegacyToScheme(scheme.Scheme))
 }

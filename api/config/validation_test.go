@@ -16,8 +16,7 @@ const (
 	allowedWeights = "must be in [1, 2147483647]"
 )
 
-// checkArgs fills in the defaults and compares what is said to be wrong; ""
-// is nothing.
+// checkArgs sets the defaults and compares the error of the validation; "" is none.
 func checkArgs[T any, P pluginArgs[T]](t *testing.T, args T, want string) {
 	t.Helper()
 	P(&args).Default()
@@ -38,32 +37,32 @@ func TestValidateNodeResourcesAllocatableArgs(t *testing.T) {
 		args NodeResourcesAllocatableArgs
 		want string
 	}{
-		"nothing":              {NodeResourcesAllocatableArgs{}, ""},
+		"no fields":            {NodeResourcesAllocatableArgs{}, ""},
 		"most":                 {NodeResourcesAllocatableArgs{Mode: Most}, ""},
 		"another mode":         {NodeResourcesAllocatableArgs{Mode: "Leest"}, `mode: Unsupported value: "Leest": supported values: "Least", "Most"`},
-		"mode in small":        {NodeResourcesAllocatableArgs{Mode: "most"}, `mode: Unsupported value: "most": supported values: "Least", "Most"`},
-		"the least weight":     {weighted("cpu", 1), ""},
-		"the greatest weight":  {weighted("cpu", math.MaxInt32), ""},
-		"no weight":            {weighted("cpu", 0), "resources[0].weight: Invalid value: 0: " + allowedWeights},
+		"mode in lower case":   {NodeResourcesAllocatableArgs{Mode: "most"}, `mode: Unsupported value: "most": supported values: "Least", "Most"`},
+		"smallest weight":      {weighted("cpu", 1), ""},
+		"largest weight":       {weighted("cpu", math.MaxInt32), ""},
+		"weight 0":             {weighted("cpu", 0), "resources[0].weight: Invalid value: 0: " + allowedWeights},
 		"a negative weight":    {weighted("cpu", -1), "resources[0].weight: Invalid value: -1: " + allowedWeights},
-		"a weight too great":   {weighted("cpu", math.MaxInt32+1), "resources[0].weight: Invalid value: 2147483648: " + allowedWeights},
+		"weight too large":     {weighted("cpu", math.MaxInt32+1), "resources[0].weight: Invalid value: 2147483648: " + allowedWeights},
 		"ephemeral storage":    {weighted("ephemeral-storage", 1), ""},
 		"huge pages":           {weighted("hugepages-2Mi", 1), ""},
 		"a device":             {weighted("nvidia.com/gpu", 1), ""},
 		"no name":              {weighted("", 1), `resources[0].name: Invalid value: "": ` + allowedNames},
-		"a name in capitals":   {weighted("CPU", 1), `resources[0].name: Invalid value: "CPU": ` + allowedNames},
-		"a name misspelt":      {weighted("memroy", 1), `resources[0].name: Invalid value: "memroy": ` + allowedNames},
+		"name in upper case":   {weighted("CPU", 1), `resources[0].name: Invalid value: "CPU": ` + allowedNames},
+		"misspelled name":      {weighted("memroy", 1), `resources[0].name: Invalid value: "memroy": ` + allowedNames},
 		"pods":                 {weighted("pods", 1), `resources[0].name: Invalid value: "pods": ` + allowedNames},
 		"huge pages, no size":  {weighted("hugepages-", 1), `resources[0].name: Invalid value: "hugepages-": ` + allowedNames},
 		"kubernetes.io":        {weighted("kubernetes.io/gpu", 1), `resources[0].name: Invalid value: "kubernetes.io/gpu": ` + allowedNames},
 		"within kubernetes.io": {weighted("requests.kubernetes.io/gpu", 1), `resources[0].name: Invalid value: "requests.kubernetes.io/gpu": ` + allowedNames},
-		"not a name at all":    {weighted("nvidia.com/gpu!", 1), `resources[0].name: Invalid value: "nvidia.com/gpu!": ` + allowedNames},
+		"invalid character":    {weighted("nvidia.com/gpu!", 1), `resources[0].name: Invalid value: "nvidia.com/gpu!": ` + allowedNames},
 		"two slashes":          {weighted("nvidia.com/gpu/0", 1), `resources[0].name: Invalid value: "nvidia.com/gpu/0": ` + allowedNames},
 		"a resource twice": {
 			NodeResourcesAllocatableArgs{Resources: []ResourceWeight{{Name: "cpu"}, {Name: "memory"}, {Name: "cpu"}}},
 			`resources[2].name: Duplicate value: "cpu"`,
 		},
-		"all that is wrong at once": {
+		"several errors": {
 			NodeResourcesAllocatableArgs{Mode: "Both", Resources: []ResourceWeight{{Name: "cpu"}, {Name: "disk", Weight: new(int64(0))}}},
 			`[resources[1].name: Invalid value: "disk": ` + allowedNames + `, resources[1].weight: Invalid value: 0: ` + allowedWeights +
 				`, mode: Unsupported value: "Both": supported values: "Least", "Most"]`,
@@ -82,7 +81,7 @@ func TestValidateNodeResourcesLimitsArgs(t *testing.T) {
 		args NodeResourcesLimitsArgs
 		want string
 	}{
-		"nothing":           {NodeResourcesLimitsArgs{}, ""},
+		"no fields":         {NodeResourcesLimitsArgs{}, ""},
 		"cpu":               {byDefault("cpu", "500m"), ""},
 		"ephemeral storage": {byDefault("ephemeral-storage", "10Gi"), ""},
 		"a device":          {byDefault("nvidia.com/gpu", "1"), `defaultLimits: Unsupported value: "nvidia.com/gpu": supported values: "cpu", "memory", "ephemeral-storage"`},
@@ -112,47 +111,47 @@ func TestValidateLowRiskOverCommitmentArgs(t *testing.T) {
 		args args
 		want string
 	}{
-		"nothing":                   {args{}, ""},
-		"a window of one":           {args{SmoothingWindowSize: new(int64(1))}, ""},
-		"a window of none":          {args{SmoothingWindowSize: new(int64(0))}, "smoothingWindowSize: Invalid value: 0: must be at least 1"},
-		"a negative window":         {args{SmoothingWindowSize: new(int64(-5))}, "smoothingWindowSize: Invalid value: -5: must be at least 1"},
-		"limits do not count":       {args{RiskLimitWeight: new(0.0)}, ""},
-		"only limits count":         {args{RiskLimitWeight: new(1.0)}, ""},
-		"a negative weight":         {args{RiskLimitWeight: new(-0.1)}, "riskLimitWeight: Invalid value: -0.1: must be in [0, 1]"},
-		"a weight over one":         {args{RiskLimitWeight: new(1.1)}, "riskLimitWeight: Invalid value: 1.1: must be in [0, 1]"},
-		"a weight that is none":     {args{RiskLimitWeight: new(math.NaN())}, "riskLimitWeight: Invalid value: NaN: must be in [0, 1]"},
-		"a weight for cpu":          {weights("cpu", 0.3), ""},
-		"a weight for another":      {weights("nvidia.com/gpu", 0.3), `riskLimitWeights: Unsupported value: "nvidia.com/gpu": supported values: "cpu", "memory"`},
-		"a weight for memory, over": {weights("memory", 2), "riskLimitWeights[memory]: Invalid value: 2: must be in [0, 1]"},
-		"polled too often":          {args{PollInterval: duration(99 * time.Millisecond)}, `pollInterval: Invalid value: "99ms": must be at least 100ms`},
-		"polled without end":        {args{PollInterval: duration(0)}, `pollInterval: Invalid value: "0s": must be at least 100ms`},
-		"polled as often as may be": {args{PollInterval: duration(100 * time.Millisecond)}, ""},
-		"load that ages too soon":   {args{MaxLoadAge: duration(999 * time.Millisecond)}, `maxLoadAge: Invalid value: "999ms": must be at least 1s`},
-		"load older than a poll":    {args{MaxLoadAge: duration(time.Minute), PollInterval: duration(2 * time.Minute)}, `maxLoadAge: Invalid value: "1m0s": must be at least pollInterval, 2m0s, or load would be too old between two reads`},
-		"load of a negative age":    {args{MaxLoadAge: duration(-time.Minute)}, `maxLoadAge: Invalid value: "-1m0s": must be at least 1s`},
-		"a service":                 {args{WatcherAddress: "https://load-watcher:2020/"}, ""},
-		"a service, no scheme":      {args{WatcherAddress: "load-watcher:2020"}, `watcherAddress: Invalid value: "load-watcher:2020"` + wantURL},
-		"a service, a path":         {args{WatcherAddress: "/watcher"}, `watcherAddress: Invalid value: "/watcher"` + wantURL},
-		"a service, not a URL":      {args{WatcherAddress: "http://load watcher"}, `watcherAddress: Invalid value: "http://load watcher"` + wantURL},
-		"a file":                    {args{MetricProvider: file}, ""},
-		"a file, relative":          {args{MetricProvider: metricprovider.Config{Type: "File", Address: "load.json"}}, `metricProvider.address: Invalid value: "load.json": must be the absolute path of a file`},
-		"a file, no path":           {args{MetricProvider: metricprovider.Config{Type: "File"}}, `metricProvider.address: Invalid value: "": must be the absolute path of a file`},
-		"Prometheus":                {args{MetricProvider: metricprovider.Config{Type: "Prometheus", Address: "http://prometheus:9090"}}, ""},
-		"Prometheus, no scheme":     {args{MetricProvider: metricprovider.Config{Type: "Prometheus", Address: "p:9090"}}, `metricProvider.address: Invalid value: "p:9090": must be a URL like http://prometheus.monitoring:9090`},
-		"SignalFx, no address":      {args{MetricProvider: metricprovider.Config{Type: "SignalFx"}}, `metricProvider.address: Invalid value: "": must be a URL like https://api.us1.signalfx.com`},
-		"a provider, a service":     {args{MetricProvider: metricprovider.Config{Type: "Service", Address: "load-watcher"}}, `metricProvider.address: Invalid value: "load-watcher"` + wantURL},
-		"metrics-server":            {args{MetricProvider: metricprovider.Config{Type: "KubernetesMetricsServer"}}, ""},
-		"an unknown provider":       {args{MetricProvider: metricprovider.Config{Type: "Datadog"}}, `metricProvider.type: Unsupported value: "Datadog"` + wantType},
-		"a provider without a type": {args{MetricProvider: metricprovider.Config{InsecureSkipVerify: true}}, `metricProvider.type: Unsupported value: ""` + wantType},
+		"no fields":                       {args{}, ""},
+		"window 1":                        {args{SmoothingWindowSize: new(int64(1))}, ""},
+		"window 0":                        {args{SmoothingWindowSize: new(int64(0))}, "smoothingWindowSize: Invalid value: 0: must be at least 1"},
+		"a negative window":               {args{SmoothingWindowSize: new(int64(-5))}, "smoothingWindowSize: Invalid value: -5: must be at least 1"},
+		"limit weight 0":                  {args{RiskLimitWeight: new(0.0)}, ""},
+		"limit weight 1":                  {args{RiskLimitWeight: new(1.0)}, ""},
+		"a negative weight":               {args{RiskLimitWeight: new(-0.1)}, "riskLimitWeight: Invalid value: -0.1: must be in [0, 1]"},
+		"a weight over one":               {args{RiskLimitWeight: new(1.1)}, "riskLimitWeight: Invalid value: 1.1: must be in [0, 1]"},
+		"weight NaN":                      {args{RiskLimitWeight: new(math.NaN())}, "riskLimitWeight: Invalid value: NaN: must be in [0, 1]"},
+		"a weight for cpu":                {weights("cpu", 0.3), ""},
+		"weight for another resource":     {weights("nvidia.com/gpu", 0.3), `riskLimitWeights: Unsupported value: "nvidia.com/gpu": supported values: "cpu", "memory"`},
+		"weight for memory over one":      {weights("memory", 2), "riskLimitWeights[memory]: Invalid value: 2: must be in [0, 1]"},
+		"poll interval too short":         {args{PollInterval: duration(99 * time.Millisecond)}, `pollInterval: Invalid value: "99ms": must be at least 100ms`},
+		"poll interval 0":                 {args{PollInterval: duration(0)}, `pollInterval: Invalid value: "0s": must be at least 100ms`},
+		"shortest poll interval":          {args{PollInterval: duration(100 * time.Millisecond)}, ""},
+		"maximum age too short":           {args{MaxLoadAge: duration(999 * time.Millisecond)}, `maxLoadAge: Invalid value: "999ms": must be at least 1s`},
+		"maximum age below poll interval": {args{MaxLoadAge: duration(time.Minute), PollInterval: duration(2 * time.Minute)}, `maxLoadAge: Invalid value: "1m0s": must be at least pollInterval (2m0s)`},
+		"negative maximum age":            {args{MaxLoadAge: duration(-time.Minute)}, `maxLoadAge: Invalid value: "-1m0s": must be at least 1s`},
+		"a service":                       {args{WatcherAddress: "https://load-watcher:2020/"}, ""},
+		"a service, no scheme":            {args{WatcherAddress: "load-watcher:2020"}, `watcherAddress: Invalid value: "load-watcher:2020"` + wantURL},
+		"a service, a path":               {args{WatcherAddress: "/watcher"}, `watcherAddress: Invalid value: "/watcher"` + wantURL},
+		"a service, not a URL":            {args{WatcherAddress: "http://load watcher"}, `watcherAddress: Invalid value: "http://load watcher"` + wantURL},
+		"a file":                          {args{MetricProvider: file}, ""},
+		"a file, relative":                {args{MetricProvider: metricprovider.Config{Type: "File", Address: "load.json"}}, `metricProvider.address: Invalid value: "load.json": must be the absolute path of a file`},
+		"a file, no path":                 {args{MetricProvider: metricprovider.Config{Type: "File"}}, `metricProvider.address: Invalid value: "": must be the absolute path of a file`},
+		"Prometheus":                      {args{MetricProvider: metricprovider.Config{Type: "Prometheus", Address: "http://prometheus:9090"}}, ""},
+		"Prometheus, no scheme":           {args{MetricProvider: metricprovider.Config{Type: "Prometheus", Address: "p:9090"}}, `metricProvider.address: Invalid value: "p:9090": must be a URL like http://prometheus.monitoring:9090`},
+		"SignalFx, no address":            {args{MetricProvider: metricprovider.Config{Type: "SignalFx"}}, `metricProvider.address: Invalid value: "": must be a URL like https://api.us1.signalfx.com`},
+		"provider of type Service":        {args{MetricProvider: metricprovider.Config{Type: "Service", Address: "load-watcher"}}, `metricProvider.address: Invalid value: "load-watcher"` + wantURL},
+		"metrics-server":                  {args{MetricProvider: metricprovider.Config{Type: "KubernetesMetricsServer"}}, ""},
+		"an unknown provider":             {args{MetricProvider: metricprovider.Config{Type: "Datadog"}}, `metricProvider.type: Unsupported value: "Datadog"` + wantType},
+		"a provider without a type":       {args{MetricProvider: metricprovider.Config{InsecureSkipVerify: true}}, `metricProvider.type: Unsupported value: ""` + wantType},
 		"a service and a provider": {
 			args{WatcherAddress: "http://load-watcher:2020", MetricProvider: file},
-			"metricProvider: Forbidden: may not be given together with watcherAddress: load has one source",
+			"metricProvider: Forbidden: must not be set together with watcherAddress",
 		},
 		"two tokens": {
 			args{MetricProvider: metricprovider.Config{Type: "File", Address: "/var/load.json", Token: "a", TokenFile: "/var/token"}},
-			"metricProvider.token: Forbidden: may not be given together with tokenFile",
+			"metricProvider.token: Forbidden: must not be set together with tokenFile",
 		},
-		"all that is wrong at once": {
+		"several errors": {
 			args{SmoothingWindowSize: new(int64(0)), RiskLimitWeights: map[string]float64{"memory": -1, "disk": 7}},
 			`[smoothingWindowSize: Invalid value: 0: must be at least 1, riskLimitWeights: Unsupported value: "disk": supported values: "cpu", "memory", ` +
 				`riskLimitWeights[disk]: Invalid value: 7: must be in [0, 1], riskLimitWeights[memory]: Invalid value: -1: must be in [0, 1]]`,

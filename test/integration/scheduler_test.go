@@ -103,7 +103,7 @@ func TestScheduler(t *testing.T) {
 		_, err := get(ctx, "/readyz")
 		return err == nil, nil
 	})
-	if !strings.Contains(process.String(), "v1beta3, which Kubernetes no longer serves") {
+	if !strings.Contains(process.String(), "v1beta3 is not served by Kubernetes") {
 		t.Errorf("no warning of the old version in the log:\n%s", process)
 	}
 	eventually.True(t, "there is no leader", process, func(ctx context.Context) (bool, error) {

@@ -1,0 +1,70 @@
+package config
+
+import (
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
+)
+
+// The defaults of the arguments of plugins that read load.
+const (
+	DefaultPollInterval = 30 * time.Second
+	DefaultMaxLoadAge   = 5 * time.Minute
+)
+
+// validateLoadSource validates the arguments of a plugin that reads load.
+func validateLoadSource(watcherAddress string, provider metricprovider.Config, pollInterval, maxLoadAge time.Duration) field.ErrorList {
+	var errs field.ErrorList
+	if pollInterval < 100*time.Millisecond {
+		errs = append(errs, field.Invalid(field.NewPath("pollInterval"), pollInterval.String(), "must be at least 100ms"))
+	}
+	path := field.NewPath("maxLoadAge")
+	switch {
+	case maxLoadAge < time.Second:
+		errs = append(errs, field.Invalid(path, maxLoadAge.String(), "must be at least 1s"))
+	case maxLoadAge < pollInterval:
+		errs = append(errs, field.Invalid(path, maxLoadAge.String(), fmt.Sprintf("must be at least pollInterval (%s)", pollInterval)))
+	}
+	path = field.NewPath("metricProvider")
+	if watcherAddress != "" {
+		example := metricprovider.ExampleAddress(metricprovider.Service)
+		errs = append(errs, validateURL(field.NewPath("watcherAddress"), watcherAddress, example)...)
+		if provider != (metricprovider.Config{}) {
+			errs = append(errs, field.Forbidden(path, "must not be set together with watcherAddress"))
+		}
+	}
+	return append(errs, validateMetricProvider(path, provider)...)
+}
+
+func validateMetricProvider(path *field.Path, p metricprovider.Config) field.ErrorList {
+	var errs field.ErrorList
+	example := metricprovider.ExampleAddress(p.Type)
+	switch {
+	case p == metricprovider.Config{}:
+		return nil
+	case !slices.Contains(metricprovider.Types, p.Type):
+		errs = append(errs, field.NotSupported(path.Child("type"), p.Type, metricprovider.Types))
+	case p.Type == metricprovider.File && !filepath.IsAbs(p.Address):
+		errs = append(errs, field.Invalid(path.Child("address"), p.Address, "must be the absolute path of a file"))
+	case example != "":
+		errs = append(errs, validateURL(path.Child("address"), p.Address, example)...)
+	}
+	if p.Token != "" && p.TokenFile != "" {
+		errs = append(errs, field.Forbidden(path.Child("token"), "must not be set together with tokenFile"))
+	}
+	return errs
+}
+
+func validateURL(path *field.Path, address, example string) field.ErrorList {
+	u, err := url.Parse(address)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		return field.ErrorList{field.Invalid(path, address, "must be a URL like "+example)}
+	}
+	return nil
+}
