@@ -10,9 +10,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
-// The real kubectl finds the program as a plugin, and asks it how to complete what
-// is typed.
-func TestPluginOfKubectl(t *testing.T) {
+// kubectl runs plimsoll as a plugin, and calls it for completion.
+func TestKubectlPlugin(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	kubectl := filepath.Join(dir, "kubectl")
@@ -46,7 +45,7 @@ func TestPluginOfKubectl(t *testing.T) {
 		"plimsoll load top --sort-by ": "memory",
 	} {
 		if out := run(append([]string{"__complete"}, strings.Split(line, " ")...)...); !strings.Contains("\n"+out, "\n"+want) {
-			t.Errorf("kubectl %s completes to\n%s\nwant %s in it", line, out, want)
+			t.Errorf("completion of kubectl %s:\n%s\nwant %s", line, out, want)
 		}
 	}
 }

@@ -12,15 +12,15 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
-// elsewhere are the lines of the documentation with kubectl that are not run here,
-// and why.
-var elsewhere = map[string]string{
-	"kubectl apply --server-side -f plimsoll.yaml":                                        "what helm template has printed; TestChart installs it",
-	"kubectl create clusterrole node-metrics --verb=list --resource=nodes.metrics.k8s.io": "kubectl asks for the resource, which wants metrics-server; TestMetricsServer gives the same right",
+// skipped are the command lines with kubectl in the documentation that are not run here, with the
+// reasons.
+var skipped = map[string]string{
+	"kubectl apply --server-side -f plimsoll.yaml":                                        "the output of helm template; TestChart installs it",
+	"kubectl create clusterrole node-metrics --verb=list --resource=nodes.metrics.k8s.io": "the resource requires metrics-server; TestMetricsServer creates the same right",
 }
 
-// granted is what the documentation takes for granted: objects by the names that it uses.
-const granted = `
+// assumed are objects that the documentation assumes, by the names that it uses.
+const assumed = `
 {apiVersion: v1, kind: List, items: [
 {apiVersion: v1, kind: Namespace, metadata: {name: name}},
 {apiVersion: v1, kind: Namespace, metadata: {name: namespace}},
@@ -31,8 +31,7 @@ const granted = `
 {apiVersion: cluster.open-cluster-management.io/v1beta1, kind: Placement, metadata: {name: name, namespace: namespace}, spec: {}}]}
 `
 
-// Every line of the documentation with kubectl does what it says, with the real
-// kubectl on a real API server, on which nothing of Plimsoll is before.
+// All command lines with kubectl in the documentation succeed on an API server without Plimsoll.
 func TestDocumentedKubectl(t *testing.T) {
 	t.Parallel()
 	commands, err := doccheck.Of("../..", "kubectl")
@@ -47,44 +46,44 @@ func TestDocumentedKubectl(t *testing.T) {
 			continue
 		}
 		known[line] = true
-		if _, other := elsewhere[line]; !other {
+		if _, skip := skipped[line]; !skip {
 			lines = append(lines, line)
 		}
 	}
-	for line := range elsewhere {
+	for line := range skipped {
 		if !known[line] {
-			t.Errorf("the documentation has no %q", line)
+			t.Errorf("the documentation does not contain %q", line)
 		}
 	}
 	if len(lines) < 15 {
-		t.Errorf("%d lines found", len(lines))
+		t.Errorf("found %d lines", len(lines))
 	}
 	cp, config, _ := startControlPlane(t, controlplane.Options{})
 	installCRDs(t, config, buffersCRD(t))
-	run := inReadersFolder(t, cp)
-	// The pages are for different readers: what one says first is what another
-	// takes for granted. So lines are tried until those that are left all fail.
-	lines = append(lines, "kubectl apply -f granted.yaml")
+	run := readerShell(t, cp)
+	// Lines depend on other lines, also on other pages: repeat those that fail until all remaining
+	// lines fail.
+	lines = append(lines, "kubectl apply -f assumed.yaml")
 	for {
-		var failed, said []string
+		var failed, messages []string
 		for _, line := range lines {
 			if out, err := run(line); err != nil {
-				failed, said = append(failed, line), append(said, line+"\n"+out+err.Error())
+				failed, messages = append(failed, line), append(messages, line+"\n"+out+err.Error())
 			}
 		}
 		if len(failed) == 0 {
 			return
 		}
 		if len(failed) == len(lines) {
-			t.Fatalf("these fail:\n%s", strings.Join(said, "\n"))
+			t.Fatalf("these lines fail:\n%s", strings.Join(messages, "\n"))
 		}
 		lines = failed
 	}
 }
 
-// inReadersFolder returns what runs a line in a folder like that of a reader: with
-// the project's manifests, files of their own, and kubectl with the plugin in PATH.
-func inReadersFolder(t *testing.T, cp *controlplane.ControlPlane) func(line string) (string, error) {
+// readerShell returns a function that runs a line in a directory as readers have it: with the
+// manifests of the project, files of their own, and kubectl with the plugin in PATH.
+func readerShell(t *testing.T, cp *controlplane.ControlPlane) func(line string) (string, error) {
 	t.Helper()
 	folder, programs := t.TempDir(), t.TempDir()
 	if err := program.Build(t.Context(), "../kubectl", filepath.Join(programs, "kubectl"), "."); err != nil {
@@ -100,19 +99,19 @@ func inReadersFolder(t *testing.T, cp *controlplane.ControlPlane) func(line stri
 			t.Fatal(err)
 		}
 	}
-	for name, is := range map[string]string{
+	for name, source := range map[string]string{
 		"scheduler.yaml": "profiles/limits.yaml", "policy.yaml": "slack/policy.yaml", "cluster/cluster.yaml": "slack/cluster.yaml",
 		"placement.yaml": "placement/prioritizers/placement.yaml",
 	} {
 		if err := os.MkdirAll(filepath.Join(folder, filepath.Dir(name)), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Link(filepath.Join(folder, "examples", is), filepath.Join(folder, name)); err != nil {
+		if err := os.Link(filepath.Join(folder, "examples", source), filepath.Join(folder, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for name, is := range map[string]string{"granted.yaml": granted, "kubeconfig": "of a hub"} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(is), 0o600); err != nil {
+	for name, content := range map[string]string{"assumed.yaml": assumed, "kubeconfig": "of a hub"} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// run runs the program as it would under a name, and returns what it prints.
+// run runs the command under the name of a program, and returns its output.
 func run(t *testing.T, program string, args ...string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -31,20 +31,19 @@ func run(t *testing.T, program string, args ...string) string {
 	return out.String()
 }
 
-// walk calls visit for every command that users see.
+// walk calls visit for each visible command.
 func walk(cmd *cobra.Command, visit func(*cobra.Command)) {
 	visit(cmd)
-	for _, below := range cmd.Commands() {
-		if below.IsAvailableCommand() && below.Name() != "completion" {
-			walk(below, visit)
+	for _, subcommand := range cmd.Commands() {
+		if subcommand.IsAvailableCommand() && subcommand.Name() != "completion" {
+			walk(subcommand, visit)
 		}
 	}
 }
 
-// Every command that prints results does so as a table, as JSON and as YAML, says
-// so in its help, and refuses what is none of them.
-func TestOutputEverywhere(t *testing.T) {
-	with := 0
+// Each command that prints results has the flag --output with table, json and yaml.
+func TestOutputFlag(t *testing.T) {
+	commands := 0
 	walk(newCommand(), func(cmd *cobra.Command) {
 		flag := cmd.Flags().Lookup("output")
 		if flag == nil {
@@ -54,20 +53,20 @@ func TestOutputEverywhere(t *testing.T) {
 			return
 		}
 		if cmd.Name() == "snapshot" {
-			return // its output is a file
+			return // --output is a file
 		}
-		with++
+		commands++
 		if !strings.HasPrefix(flag.Usage, "table, json") || !strings.Contains(flag.Usage, "yaml") || flag.Shorthand != "o" || flag.DefValue != "table" {
 			t.Errorf("%s: -%s %s (default %s)", cmd.CommandPath(), flag.Shorthand, flag.Usage, flag.DefValue)
 		}
 	})
-	if with < 11 {
-		t.Errorf("%d commands with --output", with)
+	if commands < 11 {
+		t.Errorf("%d commands with --output", commands)
 	}
 }
 
 // JSON and YAML have the same fields.
-func TestYAMLIsTheJSON(t *testing.T) {
+func TestYAMLEqualsJSON(t *testing.T) {
 	t.Chdir("../../..")
 	for _, args := range [][]string{
 		{"version"},
@@ -76,23 +75,22 @@ func TestYAMLIsTheJSON(t *testing.T) {
 		{"load", "top", "--provider=File", "--address=examples/low-risk/load.json"},
 		{"compare", "--profile=default", "--profile=limits", "--generate=nodes=2,pods=5", "--tail=1m"},
 	} {
-		var asIs, read any
-		if err := json.Unmarshal([]byte(run(t, "plimsoll", append(args, "-o", "json")...)), &asIs); err != nil {
+		var fromJSON, fromYAML any
+		if err := json.Unmarshal([]byte(run(t, "plimsoll", append(args, "-o", "json")...)), &fromJSON); err != nil {
 			t.Fatal(err)
 		}
-		if err := yaml.Unmarshal([]byte(run(t, "plimsoll", append(args, "-o", "yaml")...)), &read); err != nil {
+		if err := yaml.Unmarshal([]byte(run(t, "plimsoll", append(args, "-o", "yaml")...)), &fromYAML); err != nil {
 			t.Fatal(err)
 		}
-		// Load has got older between the two.
-		older := cmpopts.IgnoreMapEntries(func(key string, _ any) bool { return key == "ageSeconds" })
-		if diff := cmp.Diff(asIs, read, older); diff != "" || asIs == nil {
+		// The load is older in the second run.
+		ignoreAge := cmpopts.IgnoreMapEntries(func(key string, _ any) bool { return key == "ageSeconds" })
+		if diff := cmp.Diff(fromJSON, fromYAML, ignoreAge); diff != "" || fromJSON == nil {
 			t.Errorf("%v: -json +yaml\n%s", args, diff)
 		}
 	}
 }
 
-// What a flag may be can be completed, and a command that completes nothing does
-// not offer files in its place.
+// The values of flags are completed, and files are not offered where they are not accepted.
 func TestCompletion(t *testing.T) {
 	for line, want := range map[string]string{
 		"score --output ":      "table json yaml :4",
@@ -119,24 +117,23 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// choice finds a list of values at the beginning of a flag's help: a, b or c.
+// choice matches a list of values at the beginning of a flag's usage: a, b or c.
 var choice = regexp.MustCompile(`^[a-zA-Z]+(, [a-zA-Z]+)* or [a-zA-Z]+\b`)
 
-// Every flag whose help names what it may be can be completed.
-func TestEveryChoiceIsCompleted(t *testing.T) {
+// Each flag whose usage lists its values has a completion.
+func TestChoicesAreCompleted(t *testing.T) {
 	walk(newCommand(), func(cmd *cobra.Command) {
 		cmd.Flags().VisitAll(func(flag *pflag.Flag) {
 			_, completes := cmd.GetFlagCompletionFunc(flag.Name)
 			if flag.Value.Type() == "string" && choice.MatchString(flag.Usage) && !completes {
-				t.Errorf("%s --%s: %s: cannot be completed", cmd.CommandPath(), flag.Name, flag.Usage)
+				t.Errorf("%s --%s: %s: no completion", cmd.CommandPath(), flag.Name, flag.Usage)
 			}
 		})
 	})
 }
 
-// As a plugin the program shows what users of kubectl type; under its own name it
-// does not.
-func TestPluginOfKubectl(t *testing.T) {
+// The help says "kubectl plimsoll" if the command runs as a plugin, and only then.
+func TestKubectlPlugin(t *testing.T) {
 	help := run(t, "/usr/local/bin/kubectl-plimsoll", "slack", "status", "--help")
 	for _, want := range []string{"\n  kubectl plimsoll slack status [POLICY...]", "until kubectl plimsoll slack status general"} {
 		if !strings.Contains(help, want) {
@@ -151,18 +148,18 @@ func TestPluginOfKubectl(t *testing.T) {
 	}
 }
 
-// docs/cli has a page for each command, as its help is.
-func TestPagesOfCommands(t *testing.T) {
-	folder, there := filepath.Join("..", "..", "..", "docs", "cli"), t.TempDir()
+// docs/cli has a page for each command, generated from its help.
+func TestPages(t *testing.T) {
+	folder, generated := filepath.Join("..", "..", "..", "docs", "cli"), t.TempDir()
 	cmd := newCommand()
 	walk(cmd, func(cmd *cobra.Command) { cmd.DisableAutoGenTag = true })
 	cmd.InitDefaultCompletionCmd()
-	if err := doc.GenMarkdownTree(cmd, there); err != nil {
+	if err := doc.GenMarkdownTree(cmd, generated); err != nil {
 		t.Fatal(err)
 	}
-	want, is := pages(t, there), pages(t, folder)
-	if diff := cmp.Diff(want, is); diff != "" && !*update {
-		t.Fatalf("docs/cli is not what the commands say (go test ./internal/cli/plimsoll -run Pages -update writes it): -want +is\n%s", diff)
+	want, got := pages(t, generated), pages(t, folder)
+	if diff := cmp.Diff(want, got); diff != "" && !*update {
+		t.Fatalf("docs/cli is outdated (go test ./internal/cli/plimsoll -run Pages -update writes it): -want +got\n%s", diff)
 	}
 	if !*update {
 		return
@@ -170,12 +167,12 @@ func TestPagesOfCommands(t *testing.T) {
 	if err := os.RemoveAll(folder); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.CopyFS(folder, os.DirFS(there)); err != nil {
+	if err := os.CopyFS(folder, os.DirFS(generated)); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// pages returns the pages in a folder by name.
+// pages returns the pages in a directory by name.
 func pages(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*.md"))
@@ -193,8 +190,8 @@ func pages(t *testing.T, folder string) map[string]string {
 	return out
 }
 
-// docs/cli.md has every command, with a link to its page.
-func TestEveryCommandIsListed(t *testing.T) {
+// docs/cli.md lists each command with a link to its page.
+func TestCommandsAreListed(t *testing.T) {
 	raw, err := os.ReadFile("../../../docs/cli.md")
 	if err != nil {
 		t.Fatal(err)

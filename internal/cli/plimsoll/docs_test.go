@@ -18,10 +18,10 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load/provider"
 )
 
-var update = flag.Bool("update", false, "write what the commands in the documentation print into it")
+var update = flag.Bool("update", false, "update the output of commands in the documentation")
 
-// Every command in the documentation prints what the documentation says: a
-// block that begins with "$ plimsoll" is run in the project's folder.
+// Commands in the documentation print the documented output. A block that begins with
+// "$ plimsoll" runs in the root directory of the project.
 func TestDocumentation(t *testing.T) {
 	t.Chdir("../../..")
 	var files []string
@@ -45,7 +45,7 @@ func TestDocumentation(t *testing.T) {
 				return
 			}
 			if !*update {
-				t.Fatalf("%s does not say what its commands print (go test ./internal/cli/plimsoll -update writes it); they print\n%s", file, after)
+				t.Fatalf("%s has outdated output (go test ./internal/cli/plimsoll -update writes it), want\n%s", file, after)
 			}
 			if err := os.WriteFile(file, []byte(after), 0o600); err != nil {
 				t.Fatal(err)
@@ -53,12 +53,11 @@ func TestDocumentation(t *testing.T) {
 		})
 	}
 	if run < 5 {
-		t.Errorf("%d commands found, want those of the three plugins, of slack and of the README", run)
+		t.Errorf("found %d commands, want those of the three plugins, of slack and of the README", run)
 	}
 }
 
-// runCommands returns the text with the output of its commands as it is, and
-// how many commands there are.
+// runCommands returns the text with the current output of its commands, and the number of commands.
 func runCommands(t *testing.T, text string) (string, int) {
 	t.Helper()
 	const open, end = "```console\n$ plimsoll ", "\n```"
@@ -71,7 +70,7 @@ func runCommands(t *testing.T, text string) (string, int) {
 		}
 		block, after, found := strings.Cut(rest, end)
 		if !found {
-			t.Fatalf("a block without an end: %s", rest)
+			t.Fatalf("block without end: %s", rest)
 		}
 		command, _, _ := strings.Cut(block, "\n")
 		var printed bytes.Buffer
@@ -86,8 +85,7 @@ func runCommands(t *testing.T, text string) (string, int) {
 	}
 }
 
-// Every configuration in the documentation can be copied: it is read without
-// an error, and names a source of load that can be made.
+// Each configuration in docs/load.md is valid and selects a load source.
 func TestDocumentedConfigurations(t *testing.T) {
 	t.Setenv(provider.SignalFxTokenVariable, "")
 	text, err := os.ReadFile("../../../docs/load.md")
@@ -125,7 +123,7 @@ func TestDocumentedConfigurations(t *testing.T) {
 
 type noMetrics struct{ metricsserver.Lister }
 
-// The queries in the documentation are those that are sent.
+// docs/load.md has the queries that are sent to Prometheus.
 func TestDocumentedQueries(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/load.md")
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/doccheck"
 )
 
-// integrated are the commands that ask a cluster, or a source of load, and the
-// integration test that runs each over real ones.
+// integrated maps each command that reads a cluster or a load source to the integration test that
+// runs it.
 var integrated = map[string]string{
 	"plimsoll doctor":            "TestPlimsollOnAHub",
 	"plimsoll explain pod":       "TestSnapshot",
@@ -27,7 +27,7 @@ var integrated = map[string]string{
 	"plimsoll snapshot":          "TestSnapshot",
 }
 
-// files stand where the documentation has files that its readers have.
+// files maps the files of readers in the documentation to files of the project.
 var files = map[string]string{
 	"cluster.yaml":         "examples/limits/cluster.yaml",
 	"cluster/cluster.yaml": "examples/low-risk/cluster.yaml",
@@ -42,17 +42,14 @@ var files = map[string]string{
 	"placement.yaml":       "examples/placement/prioritizers/placement.yaml",
 }
 
-// piped is what comes out of kubectl get.
+// piped is used as the output of kubectl get.
 const piped = "examples/limits/cluster.yaml"
 
-// names are those of objects in the documentation, and those of objects in
-// these files.
+// names maps names of objects in the documentation to names of objects in these files.
 var names = map[string]string{"shop/web-7d4b9c-x2x8p": "default/pod3"}
 
-// Every command line of the program in the documentation is one that it takes:
-// the command is there, and so are its flags, with these values. What it is to do
-// is done, over the files above, unless it asks a cluster: that is for an
-// integration test.
+// Each command line in the documentation is valid. Those that do not read a cluster are also run,
+// over the files above; the others must be run by an integration test.
 func TestDocumentedCommands(t *testing.T) {
 	project, err := filepath.Abs("../../..")
 	if err != nil {
@@ -63,7 +60,7 @@ func TestDocumentedCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	integration := integrationTests(t, project)
-	readersFolder(t, project)
+	changeToReaderDir(t, project)
 	checked, done := 0, map[string]bool{}
 	for _, command := range commands {
 		checked++
@@ -73,12 +70,12 @@ func TestDocumentedCommands(t *testing.T) {
 			continue
 		}
 		switch {
-		case command.Shown: // TestDocumentation runs it
-		case asksACluster(cmd):
+		case command.Shown: // run by TestDocumentation
+		case readsCluster(cmd):
 			if test := integrated[cmd.CommandPath()]; !runs(integration[test], cmd.CommandPath()) {
-				t.Errorf("%s: it asks a cluster, and no integration test runs %q (%q is to)", command, cmd.CommandPath(), test)
+				t.Errorf("%s reads a cluster, and no integration test runs %q (expected: %q)", command, cmd.CommandPath(), test)
 			}
-		case command.Inline && !hasInput(cmd) || slices.Contains(command.Words, "..."): // cut short
+		case command.Inline && !hasInput(cmd) || slices.Contains(command.Words, "..."): // abbreviated
 		default:
 			args := command.Arguments()
 			if key := strings.Join(args, " "); done[key] {
@@ -86,42 +83,42 @@ func TestDocumentedCommands(t *testing.T) {
 			} else {
 				done[key] = true
 			}
-			if err := perform(t, filepath.Join(project, piped), args); err != nil {
+			if err := runCommand(t, filepath.Join(project, piped), args); err != nil {
 				t.Errorf("%s: %v", command, err)
 			}
 		}
 	}
 	if checked < 80 || len(done) < 20 {
-		t.Errorf("%d commands checked, %d of them run", checked, len(done))
+		t.Errorf("checked %d commands, %d of them ran", checked, len(done))
 	}
 	for path := range integrated {
 		if cmd, _, err := newCommand().Find(strings.Fields(path)[1:]); err != nil || cmd.CommandPath() != path {
-			t.Errorf("there is no command %q", path)
+			t.Errorf("command %q not found", path)
 		}
 	}
 }
 
-// readersFolder changes to a folder that is like those of readers: with the
-// project's examples, and files of their own.
-func readersFolder(t *testing.T, project string) {
+// changeToReaderDir changes to a directory as readers have it: with the examples of the project and
+// files of their own.
+func changeToReaderDir(t *testing.T, project string) {
 	t.Helper()
 	folder := t.TempDir()
 	if err := os.CopyFS(filepath.Join(folder, "examples"), os.DirFS(filepath.Join(project, "examples"))); err != nil {
 		t.Fatal(err)
 	}
 	t.Chdir(folder)
-	for name, is := range files {
+	for name, source := range files {
 		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Link(filepath.FromSlash(is), name); err != nil {
+		if err := os.Link(filepath.FromSlash(source), name); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// perform runs the program, with what kubectl may print on its standard input.
-func perform(t *testing.T, input string, args []string) error {
+// runCommand runs the command with the file input as standard input.
+func runCommand(t *testing.T, input string, args []string) error {
 	t.Helper()
 	in, err := os.Open(input)
 	if err != nil {
@@ -134,10 +131,10 @@ func perform(t *testing.T, input string, args []string) error {
 		}
 	}
 	if args[0] == "compare" || args[0] == "simulate" {
-		// Two seeds: more are the same again, and take as long each.
+		// Two seeds suffice; each takes as long as the others.
 		args = append(args, "--seeds", "2")
 	}
-	// What is written is not written over.
+	// Existing files are not replaced.
 	if err := os.RemoveAll("report.html"); err != nil {
 		t.Fatal(err)
 	}
@@ -149,21 +146,20 @@ func perform(t *testing.T, input string, args []string) error {
 	cmd.SetArgs(args)
 	err = cmd.ExecuteContext(t.Context())
 	if base.ExitCode(err, base.ExitUsage) == base.ExitCondition {
-		return nil // an answer, too
+		return nil // --fail-on is true
 	}
 	if err == nil && out.Len() == 0 {
-		return errors.New("nothing was printed")
+		return errors.New("no output")
 	}
 	return err
 }
 
-// asksACluster says whether a command that has taken its arguments would ask a
-// cluster or a source of load.
-func asksACluster(cmd *cobra.Command) bool {
+// readsCluster reports whether a command with parsed flags reads a cluster or a load source.
+func readsCluster(cmd *cobra.Command) bool {
 	return cmd.Flags().Lookup("kubeconfig") != nil && !hasInput(cmd)
 }
 
-// hasInput says whether a command was told where its input is.
+// hasInput reports whether a flag of a command sets its input.
 func hasInput(cmd *cobra.Command) bool {
 	for _, name := range []string{"filename", "snapshot", "generate", "trace"} {
 		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Changed {
@@ -173,7 +169,7 @@ func hasInput(cmd *cobra.Command) bool {
 	return false
 }
 
-// integrationTests returns the files of integration tests by the tests in them.
+// integrationTests returns the source files of integration tests by the names of the tests.
 func integrationTests(t *testing.T, project string) map[string]string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(project, "test", "integration", "*_test.go"))
@@ -194,7 +190,7 @@ func integrationTests(t *testing.T, project string) map[string]string {
 	return tests
 }
 
-// runs says whether the source of a test has a command as a list of words.
+// runs reports whether the source of a test contains a command as a list of words.
 func runs(source, path string) bool {
 	words := strings.Fields(path)[1:]
 	return strings.Contains(source, `"`+strings.Join(words, `", "`)+`"`)

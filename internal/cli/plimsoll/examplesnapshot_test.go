@@ -14,8 +14,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load/file"
 )
 
-// The snapshot among the examples is that of the cluster among them: -update takes it
-// anew.
+// The example snapshot has the objects and the load of the example cluster. -update writes it.
 func TestExampleSnapshot(t *testing.T) {
 	t.Chdir("../../..")
 	const path = "examples/snapshot/low-risk.tar.gz"
@@ -41,7 +40,7 @@ func TestExampleSnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want.About, got.About); diff != "" {
-		t.Errorf("%s is not of the example (go test ./internal/cli/plimsoll -run ExampleSnapshot -update):\n%s", path, diff)
+		t.Errorf("%s is outdated (go test ./internal/cli/plimsoll -run ExampleSnapshot -update):\n%s", path, diff)
 	}
 	for _, list := range want.Lists {
 		if diff := cmp.Diff(list.Items, got.List(list.Resource)); diff != "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
 
-// interrupting is an input after which the user wants no more.
+// interrupting is an input that cancels a context at its end.
 type interrupting struct {
 	io.Reader
 	cancel context.CancelFunc
@@ -27,8 +27,8 @@ func (i interrupting) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// What was interrupted is shown and marked, in a table and in JSON; it is an error,
-// of exit code 2, and no gate is asked.
+// Results of interrupted runs are printed and marked, in a table and in JSON. The exit code is 2, and
+// the condition of --fail-on is not evaluated.
 func TestInterrupted(t *testing.T) {
 	for _, output := range []string{"table", "json"} {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -40,7 +40,7 @@ func TestInterrupted(t *testing.T) {
 		cmd.SetArgs([]string{"compare", "--profile", "default", "--profile", "limits", "-f", "-", "--seeds", "2", "-o", output, "--fail-on", "true"})
 		err := cmd.ExecuteContext(ctx)
 		if err == nil || !strings.HasPrefix(err.Error(), "interrupted: ") || report(err) != base.ExitUsage {
-			t.Errorf("error %v, want that it was interrupted", err)
+			t.Errorf("error %v, want interrupted", err)
 		}
 		if output == "table" {
 			if !strings.Contains(out.String(), "default (2 of 2 runs not started)") {

@@ -14,7 +14,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// Runs of a what-if go on in processes of their own, which are this program.
+	// The jobs of a simulation run in processes of this program.
 	if len(os.Args) > 1 && os.Args[1] == whatif.RunCommand {
 		main()
 	}
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 // main runs the command as cmd/plimsoll does.
 func main() { os.Exit(Run(context.Background())) }
 
-// The scripts are what a user types, and what comes of it.
+// The scripts run command lines and check their output.
 func TestScripts(t *testing.T) {
 	examples, err := filepath.Abs("../../../examples")
 	if err != nil {
@@ -32,7 +32,7 @@ func TestScripts(t *testing.T) {
 	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
-		// The worked examples of the documentation are run as they stand there.
+		// The scripts use the examples of the documentation.
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("EXAMPLES", examples)
 			return nil

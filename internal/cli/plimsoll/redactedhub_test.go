@@ -14,16 +14,16 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/snapshot"
 )
 
-// The placements of the examples choose the same clusters over a snapshot of the hub,
-// and the clusters that stand for them over a redacted one.
+// The example placements select the same clusters from a snapshot of the hub, and the clusters with
+// their pseudonyms from a redacted one.
 func TestPlacementsOverSnapshots(t *testing.T) {
-	stories, err := filepath.Glob("../../../examples/placement/[1-6]-*")
-	if err != nil || len(stories) == 0 {
-		t.Fatal(stories, err)
+	examples, err := filepath.Glob("../../../examples/placement/[1-6]-*")
+	if err != nil || len(examples) == 0 {
+		t.Fatal(examples, err)
 	}
-	for _, story := range stories {
-		t.Run(filepath.Base(story), func(t *testing.T) {
-			files := []string{filepath.Join(story, "placement.v1beta1.yaml"), "../../../examples/placement/fleet.yaml"}
+	for _, example := range examples {
+		t.Run(filepath.Base(example), func(t *testing.T) {
+			files := []string{filepath.Join(example, "placement.v1beta1.yaml"), "../../../examples/placement/fleet.yaml"}
 			now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 			plain, err := snapshot.FromDocuments(now, manifest.Files(files, nil))
 			if err != nil {
@@ -37,23 +37,23 @@ func TestPlacementsOverSnapshots(t *testing.T) {
 			for _, file := range files {
 				args = append(args, "-f", file)
 			}
-			want := chosen(t, args...)
+			want := selected(t, args...)
 			for name, s := range map[string]*snapshot.Snapshot{"plain": plain, "redacted": redacted} {
 				path := filepath.Join(t.TempDir(), name)
 				if err := (base.NewFile{Path: path, Mode: 0o600}).Write(s.Write); err != nil {
 					t.Fatal(err)
 				}
-				if got := chosen(t, "--snapshot", path); !slices.Equal(got, want) {
-					t.Errorf("%s: chosen %q, want %q", name, got, want)
+				if got := selected(t, "--snapshot", path); !slices.Equal(got, want) {
+					t.Errorf("%s: selected %q, want %q", name, got, want)
 				}
 			}
 		})
 	}
 }
 
-// chosen returns the clusters that placements choose, by their place among all
-// clusters in the order of names.
-func chosen(t *testing.T, args ...string) []string {
+// selected returns the clusters that placements select, by their indexes in the sorted names of all
+// clusters.
+func selected(t *testing.T, args ...string) []string {
 	t.Helper()
 	var out bytes.Buffer
 	cmd := newCommand()
@@ -82,11 +82,11 @@ func chosen(t *testing.T, args ...string) []string {
 	names = slices.Compact(names)
 	var all []string
 	for _, placement := range result.Placements {
-		places := []int{}
+		indexes := []int{}
 		for _, name := range placement.Decisions {
-			places = append(places, slices.Index(names, name))
+			indexes = append(indexes, slices.Index(names, name))
 		}
-		all = append(all, fmt.Sprint(places))
+		all = append(all, fmt.Sprint(indexes))
 	}
 	slices.Sort(all)
 	return all

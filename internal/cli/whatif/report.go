@@ -8,7 +8,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
 
-// reportMode makes a report readable by everybody: it is written to be shared.
+// reportMode makes a report readable by all users: it is written to be shared.
 const reportMode = 0o644
 
 // reportFile returns the file in --report.
