@@ -52,14 +52,8 @@ func (x *examination) readNodes(ctx context.Context) error {
 	return nil
 }
 
-// some lists a few names, and how many more there are.
-func some(names []string) string {
-	const few = 3
-	if len(names) <= few {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
-}
+// some joins the first names, and the number of the remaining ones.
+func some(names []string) string { return facts.Abbreviate(names, 3, ", ") }
 
 // readComponents finds the Deployments of Plimsoll, and whether they run.
 func (x *examination) readComponents(ctx context.Context) error {

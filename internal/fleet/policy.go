@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/placement"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
 // MaxNameLength is how long the name of a placement may be: it is the value of a
@@ -230,9 +230,5 @@ func problems(errs field.ErrorList) string {
 	for _, err := range errs {
 		all = append(all, err.Error())
 	}
-	const most = 5
-	if len(all) > most {
-		all = append(all[:most], fmt.Sprintf("and %d more", len(all)-most))
-	}
-	return strings.Join(all, "; ")
+	return facts.Abbreviate(all, 5, "; ")
 }

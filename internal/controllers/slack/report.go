@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
@@ -125,12 +125,7 @@ func (c *Controller) writeStatus(ctx context.Context, policy *v1alpha1.ResourceS
 const maxReasons = 5
 
 // joinReasons joins the first reasons, and the number of the remaining ones.
-func joinReasons(reasons []string) string {
-	if len(reasons) > maxReasons {
-		return fmt.Sprintf("%s; and %d more", strings.Join(reasons[:maxReasons], "; "), len(reasons)-maxReasons)
-	}
-	return strings.Join(reasons, "; ")
-}
+func joinReasons(reasons []string) string { return facts.Abbreviate(reasons, maxReasons, "; ") }
 
 // format returns a list in the form "1500m CPU and 2048Mi memory".
 func format(list v1.ResourceList) string {
