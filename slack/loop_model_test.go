@@ -188,7 +188,7 @@ func (m *model) checkRoom(t *rapid.T, kept map[string]load) {
 
 // Whatever happens to nodes and pods, and wherever the autoscaler puts
 // placeholders, they stay exactly where there is room for them.
-func TestLoopIsTheDumbModel(t *testing.T) {
+func TestLoopMatchesModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		policy := newPolicy(rapid.SampledFrom([]string{"0", "10%", "50%", "1.5"}).Draw(t, "rate"), granularity(rapid.Int32Range(1, 8).Draw(t, "granularity")))
 		if rapid.Bool().Draw(t, "of what is allocatable") {

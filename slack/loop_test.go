@@ -87,7 +87,7 @@ func TestEqualPlaceholdersHaveOneOwner(t *testing.T) {
 	}
 }
 
-func TestPlaceholderStaysWhereItWas(t *testing.T) {
+func TestPlaceholderKeepsNode(t *testing.T) {
 	nodes := nodesOf(4, "n", "4", "16Gi")
 	loop := newLoop(t)
 	base := []*v1.Pod{one("a", "n0"), one("b", "n0"), one("c", "n1")}
@@ -121,7 +121,7 @@ func TestPlaceholderStaysWhereItWas(t *testing.T) {
 	}
 }
 
-func TestPlaceholdersPushedOutByRealPodsAreDetached(t *testing.T) {
+func TestDisplacedPlaceholdersLoseTheirNode(t *testing.T) {
 	nodes := nodesOf(3, "n", "4", "16Gi")
 	loop := newLoop(t)
 	base := []*v1.Pod{one("a", "n0"), one("b", "n0"), one("c", "n0"), one("d", "n0")}
@@ -141,7 +141,7 @@ func TestPlaceholdersPushedOutByRealPodsAreDetached(t *testing.T) {
 	wantWhere(t, got[:4], "web-rate-0=n1", "web-rate-1=n2", "web-rate-2=n1", "web-rate-3=")
 }
 
-func TestSurplusGoesFromTheHighestIndex(t *testing.T) {
+func TestPlaceholdersAreRemovedFromHighestIndex(t *testing.T) {
 	nodes := nodesOf(2, "n", "4", "16Gi")
 	loop := newLoop(t)
 	four := podsOf(4, nodes[:1], "p", "1", "4Gi")
@@ -170,7 +170,7 @@ func TestSurplusGoesFromTheHighestIndex(t *testing.T) {
 	wantWhere(t, got, "web-rate-0=", "web-rate-1=n1", "web-rate-2=", "web-rate-3=")
 }
 
-func TestNodeThatGoesAwayDetachesItsPlaceholders(t *testing.T) {
+func TestPlaceholdersOfDeletedNodeLoseTheirNode(t *testing.T) {
 	tests := map[string]func(*v1.Node){
 		"removed":                 nil,
 		"cordoned":                cordoned,
@@ -202,7 +202,7 @@ func TestNodeThatGoesAwayDetachesItsPlaceholders(t *testing.T) {
 	}
 }
 
-func TestNodesWithoutAFreePodSlotHoldNone(t *testing.T) {
+func TestNodeAtMaxPodsHoldsNoPlaceholder(t *testing.T) {
 	// Room for three pods: a real one and a daemon are there, others have ended.
 	few := func(n *v1.Node) { n.Status.Allocatable[v1.ResourcePods] = resource.MustParse("3") }
 	nodes := append(nodesOf(1, "n", "64", "256Gi"), newNode("few", "64", "256Gi", few))
@@ -218,7 +218,7 @@ func TestNodesWithoutAFreePodSlotHoldNone(t *testing.T) {
 	wantWhere(t, got, "web-rate-0=", "web-rate-1=n0", "web-rate-2=", "web-rate-3=")
 }
 
-func TestRoomForOneOfTwoTheFirstStays(t *testing.T) {
+func TestFirstPlaceholderKeepsNode(t *testing.T) {
 	nodes := nodesOf(2, "n", "4", "16Gi")
 	loop := newLoop(t)
 	pods := podsOf(4, nodes[:1], "p", "1", "4Gi")
@@ -278,7 +278,7 @@ func TestLoopKeepsItsPolicy(t *testing.T) {
 	}
 }
 
-func TestPushedOut(t *testing.T) {
+func TestDisplaced(t *testing.T) {
 	named := func(where map[string]string) (pods []*v1.Pod) {
 		for name, node := range where {
 			pods = append(pods, one(name, node))

@@ -36,7 +36,7 @@ func mirrorsOf(t *testing.T, policy *v1alpha1.ResourceSlack, workloads ...Worklo
 	return plan
 }
 
-func TestMirrorsComeOnTopOfTheRate(t *testing.T) {
+func TestMirrorsAreAddedToTheRate(t *testing.T) {
 	nodes := nodesOf(2, "n", "4", "16Gi")
 	// Four pods of (1, 4): 100 % of it is four placeholders, one for the biggest.
 	pods := podsOf(2, nodes, "p", "1", "4Gi")
@@ -82,7 +82,7 @@ func TestMirrorsAreBounded(t *testing.T) {
 
 // R8, R9, S7: a mirror goes where the pods of its workload may go, and not where
 // they may not. It runs nothing of theirs.
-func TestMirrorIsAsItsWorkloadToAScheduler(t *testing.T) {
+func TestMirrorIsScheduledLikeItsWorkload(t *testing.T) {
 	w := newWorkload("2", antiAffine, gpu, func(s *v1.PodSpec) {
 		s.NodeSelector = map[string]string{"disk": "ssd"}
 		s.Tolerations = []v1.Toleration{{Key: "gpu", Operator: v1.TolerationOpExists}}
@@ -155,7 +155,7 @@ func TestMirrorAsDeployment(t *testing.T) {
 
 // More at once, fewer after the cool-down; another annotation takes effect at
 // once; and a restart goes on from what is held.
-func TestMirrorsCountSlowlyDown(t *testing.T) {
+func TestMirrorsShrinkAfterCoolDown(t *testing.T) {
 	tracker, err := NewTracker(newPolicy("0"))
 	if err != nil {
 		t.Fatal(err)
@@ -251,7 +251,7 @@ func gpuPod(name, node string) *v1.Pod {
 
 // Room is reckoned placeholder by placeholder, and for mirrors only where they
 // may be.
-func TestRoomForPlaceholders(t *testing.T) {
+func TestPlaceable(t *testing.T) {
 	tracker, err := NewTracker(newPolicy("0"))
 	if err != nil {
 		t.Fatal(err)

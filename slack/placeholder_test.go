@@ -119,7 +119,7 @@ func TestObjects(t *testing.T) {
 
 // Whoever compares what is there with what is wanted must find no difference
 // where there is none.
-func TestObjectsAreTheSameTwice(t *testing.T) {
+func TestObjectsAreDeterministic(t *testing.T) {
 	templates, buffers := capacityBuffers(dedicatedPolicy(), twoGroups(), "slack")
 	againTemplates, againBuffers := capacityBuffers(dedicatedPolicy(), twoGroups(), "slack")
 	if diff := cmp.Diff(templates, againTemplates); diff != "" {
@@ -188,7 +188,7 @@ func TestPlaceholderRequestsItsGroup(t *testing.T) {
 
 // Whoever gets objects may change them: they share nothing with the policy, the
 // plan or each other.
-func TestObjectsShareNothing(t *testing.T) {
+func TestObjectsShareNoMemory(t *testing.T) {
 	policy := newPolicy("10%")
 	before := policy.DeepCopy()
 	plan := Plan{Policy: "web", Groups: []Group{{Name: "web-head", Requests: list("1", "1Gi"), Count: 1}, {Name: "web-rate", Requests: list("1", "1Gi"), Count: 2}}}

@@ -30,7 +30,7 @@ func firstPublished(nodes []*v1.Node, granularity int64) v1.ResourceList {
 
 // The table in docs/slack.md of what is reserved, as percentages of what pods
 // request, is what the planner computes.
-func TestReservedAgainstTheFormulaAsFirstPublished(t *testing.T) {
+func TestReservedAmountsInDocs(t *testing.T) {
 	clusters := []struct {
 		name  string
 		nodes []*v1.Node

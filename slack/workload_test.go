@@ -92,7 +92,7 @@ func TestPlaceholdersOfAWorkload(t *testing.T) {
 	}
 }
 
-func TestGoverns(t *testing.T) {
+func TestGoverningPolicy(t *testing.T) {
 	policy := func(name string, selector map[string]string) *v1alpha1.ResourceSlack {
 		p := newPolicy("10%", func(s *v1alpha1.ResourceSlackSpec) { s.Pool.NodeSelector = selector })
 		p.Name = name

@@ -46,7 +46,7 @@ func recount(nodes map[string]Node, pods map[string]Pod) (out [resources][3]*big
 	return out
 }
 
-func TestLedgerIsARecount(t *testing.T) {
+func TestLedgerMatchesRecount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		amount := rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(0, 100), rapid.Int64Range(0, math.MaxInt64))
 		amounts := func(label string) (a Amounts) {
@@ -138,7 +138,7 @@ func TestLoadRisk(t *testing.T) {
 
 // A change costs the same in a cluster of 5,000 nodes with 150,000 pods as in a
 // small one.
-func BenchmarkPodComesAndGoes(b *testing.B) {
+func BenchmarkAddAndDeletePod(b *testing.B) {
 	for _, nodes := range []int{10, 5000} {
 		b.Run(fmt.Sprint(nodes, " nodes"), func(b *testing.B) {
 			l := large(nodes)

@@ -62,7 +62,7 @@ func count(nodes map[string]Node, pods map[string]Pod) Pool {
 
 // However nodes and pods come, change and go, in whatever order, the ledger has
 // what a count of what is there has, and nothing of what is gone.
-func TestLedgerIsACountOfWhatThereIs(t *testing.T) {
+func TestLedgerMatchesRecount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l, nodes, pods := NewLedger(), map[string]Node{}, map[string]Pod{}
 		for range rapid.IntRange(1, 60).Draw(t, "events") {
@@ -107,7 +107,7 @@ func TestLedgerIsACountOfWhatThereIs(t *testing.T) {
 
 // A daemon that asks for more than its node has leaves nothing, and when it goes
 // the node has what it had.
-func TestDaemonLargerThanItsNode(t *testing.T) {
+func TestDaemonPodLargerThanNode(t *testing.T) {
 	l := NewLedger()
 	l.SetNode("a", Node{true, true, cores(4, 16), 110})
 	l.SetPod("d", Pod{Node: "a", Requests: cores(8, 4), Daemon: true})

@@ -16,7 +16,7 @@ func roomLedger(slots int64, free ...Amounts) *Ledger {
 	return l
 }
 
-func TestRoom(t *testing.T) {
+func TestPlace(t *testing.T) {
 	only := func(name string) func(string) bool { return func(node string) bool { return node == name } }
 	for name, tc := range map[string]struct {
 		ledger  *Ledger
@@ -74,7 +74,7 @@ func mostRoom(nodes []NodeCapacity, demands []Demand) int64 {
 // One demand is counted exactly, one placeholder before it costs no more than it
 // must, so that it is known whether all have room, and nothing is ever counted
 // that has none.
-func TestRoomAgainstTryingEverything(t *testing.T) {
+func TestPlaceAgainstExhaustiveSearch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		small := func(name string) Amounts {
 			return Amounts{rapid.Int64Range(0, 6).Draw(t, name+" cpu"), rapid.Int64Range(0, 6).Draw(t, name+" memory")}
@@ -116,7 +116,7 @@ func TestDampedCount(t *testing.T) {
 	}
 }
 
-func BenchmarkRoom(b *testing.B) {
+func BenchmarkPlace(b *testing.B) {
 	l := NewLedger()
 	for n := range 5000 {
 		l.SetNode(fmt.Sprint("node-", n), Node{true, true, cores(float64(n%16), float64(n%64)), 110})

@@ -258,7 +258,7 @@ func checkPromise(t *rapid.T, plan Plan, pool Pool, policy Policy) {
 	}
 }
 
-func TestPlanKeepsItsPromise(t *testing.T) {
+func TestPlanInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		_, pool := drawPool(t)
 		policy := drawPolicy(t)

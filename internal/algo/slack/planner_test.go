@@ -50,7 +50,7 @@ func TestPlannerGrowsAtOnceAndShrinksLater(t *testing.T) {
 
 // A new policy whose pool is empty may be a slip of the hand: what is held stays
 // for as long as if nodes had gone.
-func TestPlannerWaitsWhereTheNewPoolIsEmpty(t *testing.T) {
+func TestPlannerKeepsGroupsIfNewPoolIsEmpty(t *testing.T) {
 	p := NewPlanner()
 	p.Next(tenOf(100), restOnly, 0)
 	half := restOnly
@@ -85,7 +85,7 @@ func TestPlannerKeepsTheSize(t *testing.T) {
 }
 
 // What does not fit any more goes at once.
-func TestPlannerDropsWhatDoesNotFit(t *testing.T) {
+func TestPlannerReplacesGroupsThatDoNotFit(t *testing.T) {
 	p := NewPlanner()
 	p.Next(poolOf(map[Amounts]int{cores(64, 256): 3}, times(30, cores(8, 32))...), usual, 0)
 	pool := poolOf(map[Amounts]int{cores(4, 16): 30}, times(30, cores(2, 8))...)
@@ -98,7 +98,7 @@ func TestPlannerDropsWhatDoesNotFit(t *testing.T) {
 }
 
 // Nodes that are all gone for a moment are no reason to drop everything.
-func TestPlannerWaitsForNodes(t *testing.T) {
+func TestPlannerKeepsGroupsWithoutNodes(t *testing.T) {
 	p := NewPlanner()
 	before := p.Next(tenOf(100), usual, 0)
 	l := NewLedger()
@@ -124,7 +124,7 @@ func TestPlannerResumes(t *testing.T) {
 }
 
 // Whatever happens to the pool, what is held keeps the promise, at once.
-func TestPlannerKeepsThePromise(t *testing.T) {
+func TestPlannerInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, q, now := NewPlanner(), NewPlanner(), int64(0)
 		policy := drawPolicy(t)

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestChangedIsWhatAPlanLooksAt(t *testing.T) {
+func TestIsChanged(t *testing.T) {
 	node := func(change func(*v1.Node)) *v1.Node {
 		n := &v1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"pool": "general", "zone": "x"}},

@@ -43,7 +43,7 @@ func template(policy string) *v1.PodTemplate {
 
 // What is deleted of a policy that is not in the cache depends on what the API
 // server says of it, and on nothing else.
-func TestNothingIsDeletedOnHearsay(t *testing.T) {
+func TestDeletionIsConfirmed(t *testing.T) {
 	policies := schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: "resourceslacks"}
 	for name, tc := range map[string]struct {
 		says    error // the API server itself; nil: the policy is there
@@ -82,7 +82,7 @@ func TestNothingIsDeletedOnHearsay(t *testing.T) {
 
 // A fault is not the user's mistake: it is tried again, and the policy is not
 // said to be wrong.
-func TestFaultIsNoMistake(t *testing.T) {
+func TestFaultsAndInvalidPolicies(t *testing.T) {
 	away := true
 	faults := interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 		if _, pods := list.(*v1.PodList); pods && away {
