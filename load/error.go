@@ -14,52 +14,57 @@ type Reason string
 
 // The kinds of failure.
 const (
-	// Unreachable: no connection.
+	// Unreachable: no connection to the server.
 	Unreachable Reason = "unreachable"
-	// Timeout: no answer in time.
+	// Timeout: no response in time.
 	Timeout Reason = "timeout"
-	// Untrusted: the certificate of the server, or of the client, is not good.
+	// Untrusted: the certificate of the server or of the client is not accepted.
 	Untrusted Reason = "certificate"
-	// Denied: the server does not let us in, or the token cannot be read.
+	// Denied: the server denied access, or the token cannot be read.
 	Denied Reason = "denied"
-	// Throttled: the server asks for fewer reads.
+	// Throttled: the server limits the rate of requests.
 	Throttled Reason = "throttled"
-	// ServerError: the server says that it failed.
+	// ServerError: the server responded with an internal error.
 	ServerError Reason = "server"
-	// Redirected: the server points to another host.
+	// Redirected: the server redirected to another host.
 	Redirected Reason = "redirected"
-	// TooLarge: the answer is larger than anything that makes sense.
+	// TooLarge: the response exceeds the size limit.
 	TooLarge Reason = "too_large"
-	// Invalid: the answer is not what was asked for.
+	// Invalid: the response cannot be decoded, or is not the one expected.
 	Invalid Reason = "invalid"
-	// Empty: the answer has no node in it.
+	// Empty: the response contains no node.
 	Empty Reason = "empty"
-	// Future: the reading is ahead of this clock.
+	// Future: the time of the reading is ahead of the local clock.
 	Future Reason = "future"
-	// OutOfOrder: the reading is older than the one before.
+	// OutOfOrder: the reading is older than the previous one.
 	OutOfOrder Reason = "out_of_order"
-	// TooOld: the reading is older than may be used.
+	// TooOld: the reading is older than the maximum age.
 	TooOld Reason = "too_old"
 )
 
 // Reasons are all kinds of failure.
-var Reasons = []Reason{Unreachable, Timeout, Untrusted, Denied, Throttled, ServerError, Redirected, TooLarge, Invalid, Empty, Future, OutOfOrder, TooOld}
-
-// Error is a failure to read, of a kind.
-type Error struct {
-	Reason Reason
-	// RetryAfter is how long the server asks to be left alone, 0 if it does not.
-	RetryAfter time.Duration
-	Err        error
+var Reasons = []Reason{
+	Unreachable, Timeout, Untrusted, Denied, Throttled, ServerError, Redirected, TooLarge, Invalid, Empty, Future, OutOfOrder, TooOld,
 }
 
+// Error is a failed read.
+type Error struct {
+	// Reason is the kind of failure.
+	Reason Reason
+	// RetryAfter is the time to wait before the next read, as the server requested; 0 if it did not.
+	RetryAfter time.Duration
+	// Err is the cause.
+	Err error
+}
+
+// Error implements error.
 func (e *Error) Error() string { return e.Err.Error() }
 
-// Unwrap returns what happened.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// ReasonOf returns the kind of a failure. Where no *Error says it, it is told
-// from the errors of the standard library.
+// ReasonOf returns the kind of a failure: that of an *Error, or the one derived from an error of the
+// standard library.
 func ReasonOf(err error) Reason {
 	var typed *Error
 	var unverified *tls.CertificateVerificationError
@@ -75,7 +80,7 @@ func ReasonOf(err error) Reason {
 		return Untrusted
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return Timeout
-	case errors.As(err, &network) && network.Op == "remote error": // a TLS alert: the server does not like our certificate
+	case errors.As(err, &network) && network.Op == "remote error": // a TLS alert: the server rejected the client certificate
 		return Untrusted
 	case errors.As(err, &network), errors.As(err, &lookup):
 		return Unreachable
@@ -83,7 +88,7 @@ func ReasonOf(err error) Reason {
 	return Invalid
 }
 
-// retryAfter returns how long the server asked to be left alone.
+// retryAfter returns the time to wait before the next read, as the server requested; 0 if it did not.
 func retryAfter(err error) time.Duration {
 	if typed, ok := errors.AsType[*Error](err); ok {
 		return typed.RetryAfter

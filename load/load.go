@@ -1,11 +1,9 @@
-// Package load knows how busy nodes are. A Source reads the utilization of all
-// nodes from somewhere, a Store keeps the newest reading, and those who need it
-// (a scheduler plugin, for every node of every pod) look at an immutable
-// Snapshot without waiting for anything.
+// Package load provides the measured load of nodes. A Source reads the utilization of all nodes, a
+// Store keeps the newest reading, and its users (a scheduler plugin, for every node of every pod)
+// read an immutable Snapshot without locks.
 //
-// Utilization is a fraction of the capacity of the whole machine, with its mean
-// and standard deviation over a window of time. A Store never shows a reading
-// that is older than it is told to: of stale load nothing is known.
+// Utilization is a fraction of the node's capacity, with the mean and the standard deviation over a
+// window of time. A Store does not return readings that are older than its maximum age.
 package load
 
 import (
@@ -15,22 +13,29 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/risk"
 )
 
-// Utilization of one resource of one node: Mean and StdDev, as fractions of
-// the machine's capacity in [0, 1].
-type Utilization = risk.Load
+// Utilization is the utilization of one resource of one node, as fractions of the node's capacity
+// in [0, 1].
+type Utilization struct {
+	// Mean is the mean over the window.
+	Mean float64
+	// StdDev is the population standard deviation over the window.
+	StdDev float64
+}
 
-// Node is the load of one node. A resource that nothing is known of has its
-// Has field unset.
+// Valid reports whether both values are finite and not negative.
+func (u Utilization) Valid() bool { return risk.Load(u).Valid() }
+
+// Node is the load of one node. HasCPU and HasMemory report whether the load of the resource is known.
 type Node struct {
 	CPU, Memory       Utilization
 	HasCPU, HasMemory bool
 }
 
-// Series is one figure of one resource, of all nodes: what a source asks for
-// at once, and may fail to get while it gets the others.
+// Series is one statistic of one resource for all nodes. A source may fail to read one series and
+// still read the others.
 type Series string
 
-// The series that there are.
+// The series of a reading.
 const (
 	CPUMean      Series = "CPU mean"
 	CPUStdDev    Series = "CPU deviation"
@@ -41,47 +46,44 @@ const (
 // AllSeries are the series in the order of the documentation.
 var AllSeries = []Series{CPUMean, CPUStdDev, MemoryMean, MemoryStdDev}
 
-// Reading is what a source knew of all nodes at one time.
+// Reading is the load of all nodes at one time.
 type Reading struct {
-	// Source names where the reading is from, for people: Prometheus.
+	// Source is the display name of the source, such as Prometheus.
 	Source string
-	// Time is when the reading was taken, the end of its window.
+	// Time is the end of the window.
 	Time time.Time
-	// Window is the time that means and deviations are over.
+	// Window is the time that means and standard deviations cover.
 	Window time.Duration
-	// Nodes by name.
+	// Nodes is the load by node name.
 	Nodes map[string]Node
-	// Rejected is the number of values that made no sense (not a number,
-	// negative, infinite) or belong to no node, and were left out.
+	// Rejected is the number of values that were ignored because they are invalid (not a number,
+	// negative, infinite) or belong to no node.
 	Rejected int
-	// Stale is the number of nodes that the source knows, but of which it has
-	// only old values; they are not among the Nodes.
+	// Stale is the number of nodes that the source has only old values for. They are not in Nodes.
 	Stale int
-	// Lost are the series that could not be read, and why. A Store shows those
-	// of the reading before in their place, as long as they are fresh.
+	// Lost are the errors of the series that could not be read. A Store replaces them with those of
+	// earlier readings while these are fresh.
 	Lost map[Series]error
 }
 
 // Source reads the load of all nodes.
 type Source interface {
-	// Read returns a new reading. It ends when ctx does. An error loses this
-	// reading only; an *Error says of which kind it is.
+	// Read returns a new reading. It returns when ctx is done. An *Error states the kind of failure.
 	Read(ctx context.Context) (Reading, error)
-	// String names the source and its address in messages.
+	// String returns the name and the address of the source, for messages.
 	String() string
 }
 
-// Snapshot is a reading that does not change any more. A nil Snapshot is valid
-// and knows no nodes.
+// Snapshot is an immutable reading. A nil Snapshot is valid and contains no nodes.
 type Snapshot struct {
 	reading Reading
-	// until is the last instant at which all of it is fresh.
-	until time.Time
-	// rest is what is left from then on, nil if nothing is.
-	rest *Snapshot
+	// freshUntil is the last time at which all series of the reading are fresh.
+	freshUntil time.Time
+	// fallback contains the series that are fresh for longer, nil if there are none.
+	fallback *Snapshot
 }
 
-// Node returns the load of a node, and whether anything is known of it.
+// Node returns the load of a node, and whether it is known.
 func (s *Snapshot) Node(name string) (Node, bool) {
 	if s == nil {
 		return Node{}, false
@@ -90,8 +92,7 @@ func (s *Snapshot) Node(name string) (Node, bool) {
 	return node, ok
 }
 
-// Reading returns the reading itself, which must not be changed; that of a nil
-// Snapshot is empty.
+// Reading returns the reading, which callers must not modify. That of a nil Snapshot is empty.
 func (s *Snapshot) Reading() Reading {
 	if s == nil {
 		return Reading{}

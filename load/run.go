@@ -9,41 +9,41 @@ import (
 )
 
 const (
-	// readTimeout bounds one read of a source.
+	// readTimeout is the longest duration of one read.
 	readTimeout = 10 * time.Second
-	// maxPause is the longest pause after failures, unless the interval is longer
-	// or the server asks for more.
-	maxPause = 2 * time.Minute
-	// maxRetryAfter bounds how long a server may ask to be left alone.
+	// maxBackoff is the longest interval between reads after failures, unless the configured
+	// interval is longer or the server requests more.
+	maxBackoff = 2 * time.Minute
+	// maxRetryAfter is the longest wait that a server can request.
 	maxRetryAfter = 10 * time.Minute
 )
 
-// State is how reading goes, as told to those who log it.
+// State is the state of reading a source.
 type State struct {
-	// Err is why the last read brought nothing, or not everything; nil if all is
-	// well.
+	// Err is the error of the last read, nil if all series were read.
 	Err error
-	// Partial is set where the read brought something beside the error.
+	// Partial is set if the last read returned some series and lost others.
 	Partial bool
-	// Degraded is set where nothing fresh is left to show.
+	// Degraded is set if the store has no fresh load.
 	Degraded bool
 }
 
-// Run reads the source at once and then every interval, until ctx ends. After
-// failures it waits longer each time, up to two minutes, with some jitter so
-// that many readers do not come back at once, and as long as the server asks
-// for. report is called after the first read, and then when reading begins to fail, fails in another way
-// (nothing instead of something), gets well, or when what the store shows
-// becomes too old or fresh again; not for every read. It is called from Run's
-// goroutine.
+// equivalent reports whether the two states differ at most in the text of the error.
+func (s State) equivalent(other State) bool {
+	return (s.Err != nil) == (other.Err != nil) && s.Partial == other.Partial && s.Degraded == other.Degraded
+}
+
+// Run reads the source at once and then every interval, until ctx is done. After failures the
+// interval grows exponentially up to two minutes, with jitter, and is at least the time that the
+// server requested. report is called after the first read and then on every state transition, not
+// for every read, from Run's goroutine.
 func (s *Store) Run(ctx context.Context, source Source, interval time.Duration, report func(State)) {
-	var told State
-	first := true
-	tell := func(state State) {
-		if first || (told.Err != nil) != (state.Err != nil) || told.Partial != state.Partial || told.Degraded != state.Degraded {
+	var reported *State
+	update := func(state State) {
+		if reported == nil || !reported.equivalent(state) {
 			report(state)
 		}
-		told, first = state, false
+		reported = &state
 	}
 	failures := 0
 	timer := time.NewTimer(time.Hour)
@@ -59,13 +59,13 @@ func (s *Store) Run(ctx context.Context, source Source, interval time.Duration, 
 		} else {
 			failures = 0
 		}
-		tell(State{Err: err, Partial: partial, Degraded: s.Fresh() == nil})
-		next := began.Add(s.pause(interval, failures, retryAfter(err)))
-		if expiry := s.expiry(); !told.Degraded && expiry.Before(next) {
+		update(State{Err: err, Partial: partial, Degraded: s.Fresh() == nil})
+		next := began.Add(s.backoff(interval, failures, retryAfter(err)))
+		if expiry := s.expiry(); !reported.Degraded && expiry.Before(next) {
 			if !sleep(ctx, timer, expiry) {
 				return
 			}
-			tell(State{Err: told.Err, Partial: told.Partial, Degraded: s.Fresh() == nil})
+			update(State{Err: err, Partial: partial, Degraded: s.Fresh() == nil})
 		}
 		if !sleep(ctx, timer, next) {
 			return
@@ -73,7 +73,7 @@ func (s *Store) Run(ctx context.Context, source Source, interval time.Duration, 
 	}
 }
 
-// sleep waits until an instant, and returns false if ctx ends before.
+// sleep waits until the given time. It returns false if ctx is done earlier.
 func sleep(ctx context.Context, timer *time.Timer, until time.Time) bool {
 	timer.Reset(time.Until(until))
 	select {
@@ -84,54 +84,55 @@ func sleep(ctx context.Context, timer *time.Timer, until time.Time) bool {
 	}
 }
 
-// expiry returns the first instant at which nothing is fresh any more.
+// expiry returns the first time at which no series is fresh.
 func (s *Store) expiry() time.Time {
-	return s.current.Load().lastUntil().Add(time.Nanosecond)
+	return s.current.Load().lastFresh().Add(time.Nanosecond)
 }
 
-// lastUntil returns the last instant at which anything of the snapshot is fresh.
-func (s *Snapshot) lastUntil() time.Time {
+// lastFresh returns the last time at which any series of the snapshot is fresh.
+func (s *Snapshot) lastFresh() time.Time {
 	if s == nil {
 		return time.Time{}
 	}
-	for s.rest != nil {
-		s = s.rest
+	for s.fallback != nil {
+		s = s.fallback
 	}
-	return s.until
+	return s.freshUntil
 }
 
-// pause returns the time from the beginning of one read to the next.
-func (s *Store) pause(interval time.Duration, failures int, asked time.Duration) time.Duration {
+// backoff returns the time from the start of one read to the start of the next. requested is the
+// time to wait that the server requested.
+func (s *Store) backoff(interval time.Duration, failures int, requested time.Duration) time.Duration {
 	if failures == 0 {
-		return max(interval, min(asked, maxRetryAfter))
+		return max(interval, min(requested, maxRetryAfter))
 	}
-	most := max(interval, min(maxPause, s.maxAge/2))
-	pause := interval
+	limit := max(interval, min(maxBackoff, s.maxAge/2))
+	backoff := interval
 	for range failures - 1 {
-		if pause = 2 * pause; pause >= most {
-			pause = most
+		if backoff = 2 * backoff; backoff >= limit {
+			backoff = limit
 			break
 		}
 	}
-	return max(time.Duration(float64(pause)*s.jitter()), min(asked, maxRetryAfter))
+	return max(time.Duration(float64(backoff)*s.jitter()), min(requested, maxRetryAfter))
 }
 
-// jitter returns a factor between 0.9 and 1.1.
+// jitter returns a random factor in [0.9, 1.1).
 func jitter() float64 { return 0.9 + 0.2*rand.Float64() }
 
-// read reads once. Where the error is partial, a reading was taken over all the
-// same.
+// read reads the source once. It returns true together with an error if some series were read and
+// stored, and others lost.
 func (s *Store) read(ctx context.Context, source Source) (partial bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	began := time.Now()
 	reading, err := source.Read(ctx)
-	s.took(time.Since(began))
+	s.recordDuration(time.Since(began))
 	if err != nil {
-		s.failed(err)
+		s.recordFailure(err)
 	} else if age := s.now().Sub(reading.Time); age > s.maxAge {
-		err = &Error{Reason: TooOld, Err: fmt.Errorf("reading is %s old, older than %s is not used", age.Round(time.Second), s.maxAge)}
-		s.failed(err)
+		err = &Error{Reason: TooOld, Err: fmt.Errorf("reading is %s old, maximum age is %s", age.Round(time.Second), s.maxAge)}
+		s.recordFailure(err)
 	} else if err = s.Put(reading); err == nil && len(reading.Lost) > 0 {
 		partial, err = true, lostError(reading)
 	}
@@ -141,7 +142,7 @@ func (s *Store) read(ctx context.Context, source Source) (partial bool, err erro
 	return false, nil
 }
 
-// lostError says which series were lost, in the order of AllSeries.
+// lostError returns the errors of the lost series, in the order of AllSeries.
 func lostError(reading Reading) error {
 	var errs []error
 	for _, series := range AllSeries {

@@ -133,7 +133,7 @@ func TestRunReportsReadingsFromTheFuture(t *testing.T) {
 			t.Error("the first reading is not kept")
 		}
 	})
-	equal(t, "reports", reports, []string{"0s: <nil>", "1s: reading load from a test: reading is 2m0s ahead of this clock, at most 1m0s is allowed"})
+	equal(t, "reports", reports, []string{"0s: <nil>", "1s: reading load from a test: reading is 2m0s ahead of the local clock, maximum is 1m0s"})
 }
 
 // A source that does not answer is given up, and asked again.
@@ -186,7 +186,7 @@ func TestRunReportsAReadingThatIsTooOld(t *testing.T) {
 	equal(t, "reports", got, []string{
 		"0s: <nil>",
 		"1h0m0.000000001s: <nil> (degraded)",
-		"1h20m0s: reading load from a test: reading is 1h20m0s old, older than 1h0m0s is not used (degraded)",
+		"1h20m0s: reading load from a test: reading is 1h20m0s old, maximum age is 1h0m0s (degraded)",
 	})
 }
 

@@ -9,75 +9,77 @@ import (
 	"time"
 )
 
-// MaxAhead is how far in the future a reading may be, for clocks that differ.
-// What is further ahead would look fresh for longer than it is.
+// MaxAhead is the largest accepted difference of a reading's time ahead of the local clock. A reading
+// further ahead would be considered fresh for too long.
 const MaxAhead = time.Minute
 
-// Store keeps the newest reading. It is safe for concurrent use: one goroutine
-// writes (Run, or whoever calls Put), any number read, and reading takes no
-// lock. It holds one reading and, of series that the newest one lost, those of
-// the reading before: two maps of the nodes, whatever happens.
+// Store keeps the newest reading. It is safe for concurrent use: one goroutine writes (Run, or the
+// caller of Put), any number read without locks. It contains one reading and, for series that the
+// newest reading lost, those of the previous readings: at most two maps of the nodes.
 type Store struct {
 	current atomic.Pointer[Snapshot]
 	maxAge  time.Duration
 	now     func() time.Time
-	// jitter returns what a pause after a failure is multiplied by.
+	// jitter returns the factor of the interval after a failure.
 	jitter func() float64
 
-	// last is what is known, with its times; it belongs to the writer.
-	last known
+	// latest is the newest load of each series. Only the writer uses it.
+	latest latestSeries
 
 	mu    sync.Mutex
 	stats Stats
 }
 
-// known is the last reading and the times that its series are of.
-type known struct {
+// latestSeries is the newest load of each series, with the time of each.
+type latestSeries struct {
 	nodes map[string]Node
 	times map[Series]time.Time
-	at    time.Time
+	// at is the time of the newest reading.
+	at time.Time
 }
 
-// Stats count what a store has seen since it was made.
+// Stats are counters since the creation of a store.
 type Stats struct {
-	// Reads are the readings that were taken over.
+	// Reads is the number of readings stored.
 	Reads int
-	// Failures are the reads that brought nothing new, by reason.
+	// Failures is the number of failed reads, by reason.
 	Failures map[Reason]int
-	// Lost are the series that a reading came without, by series.
+	// Lost is the number of readings without a series, by series.
 	Lost map[Series]int
-	// Rejected are the values that were left out because they made no sense.
+	// Rejected is the number of invalid values that were ignored.
 	Rejected int
-	// Durations are how long reads took, those that failed included.
+	// Durations are the durations of all reads, failed ones included.
 	Durations Durations
 }
 
-// DurationBounds are the upper bounds by which Durations are counted.
+// DurationBounds are the upper bounds of the buckets of Durations.
 var DurationBounds = []time.Duration{
 	10 * time.Millisecond, 30 * time.Millisecond, 100 * time.Millisecond, 300 * time.Millisecond,
 	time.Second, 3 * time.Second, readTimeout,
 }
 
-// Durations count how long something took.
+// Durations is a histogram of durations.
 type Durations struct {
+	// Count is the number of durations.
 	Count int
-	Sum   time.Duration
-	// Within counts, for each of the DurationBounds, what took no longer.
+	// Sum is the sum of the durations.
+	Sum time.Duration
+	// Within is the number of durations up to each of DurationBounds.
 	Within [7]int
 }
 
-func (d *Durations) add(took time.Duration) {
+func (d *Durations) add(duration time.Duration) {
 	d.Count++
-	d.Sum += took
+	d.Sum += duration
 	for i, bound := range DurationBounds {
-		if took <= bound {
+		if duration <= bound {
 			d.Within[i]++
 		}
 	}
 }
 
-// NewStore returns an empty store that shows no reading older than maxAge as
-// now tells the time; time.Now if now is nil.
+// NewStore returns an empty store that returns no reading older than maxAge. now is the clock;
+// time.Now if nil.
 func NewStore(maxAge time.Duration, now func() time.Time) *Store {
 	if now == nil {
 		now = time.Now
@@ -85,27 +87,25 @@ func NewStore(maxAge time.Duration, now func() time.Time) *Store {
 	return &Store{maxAge: maxAge, now: now, jitter: jitter, stats: Stats{Failures: map[Reason]int{}, Lost: map[Series]int{}}}
 }
 
-// Fresh returns the newest reading, or what of it is still fresh; nil if there
-// is none or it is older than the store's bound.
+// Fresh returns the fresh series of the newest reading, nil if there are none.
 func (s *Store) Fresh() *Snapshot {
 	snapshot := s.current.Load()
 	if snapshot == nil {
 		return nil
 	}
-	for now := s.now(); snapshot != nil && now.After(snapshot.until); {
-		snapshot = snapshot.rest
+	for now := s.now(); snapshot != nil && now.After(snapshot.freshUntil); {
+		snapshot = snapshot.fallback
 	}
 	return snapshot
 }
 
-// Last returns the newest reading however old it is, nil if there is none. It
-// is for those who tell how old.
+// Last returns the newest reading whatever its age, nil if there is none.
 func (s *Store) Last() *Snapshot { return s.current.Load() }
 
-// MaxAge returns how old a reading may be and still be shown.
+// MaxAge returns the maximum age of the readings that Fresh returns.
 func (s *Store) MaxAge() time.Duration { return s.maxAge }
 
-// Age returns how old the newest reading is, and whether there is one.
+// Age returns the age of the newest reading, and whether there is one.
 func (s *Store) Age() (time.Duration, bool) {
 	snapshot := s.current.Load()
 	if snapshot == nil {
@@ -114,7 +114,7 @@ func (s *Store) Age() (time.Duration, bool) {
 	return s.now().Sub(snapshot.reading.Time), true
 }
 
-// Stats returns what the store has seen.
+// Stats returns a copy of the counters.
 func (s *Store) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,9 +123,9 @@ func (s *Store) Stats() Stats {
 	return stats
 }
 
-// Put takes a reading over, unless it is from the future or older than the one
-// there is. The reading must not be changed afterwards. In place of series that
-// it lost, those of the reading before are shown until they are too old.
+// Put stores a reading, unless its time is in the future or before that of the previous reading.
+// Callers must not modify the reading afterwards. Series that the reading lost are replaced by those
+// of the previous readings while these are fresh.
 func (s *Store) Put(reading Reading) error {
 	err := s.put(reading)
 	s.mu.Lock()
@@ -145,52 +145,52 @@ func (s *Store) Put(reading Reading) error {
 func (s *Store) put(reading Reading) error {
 	now := s.now()
 	if ahead := reading.Time.Sub(now); ahead > MaxAhead {
-		return &Error{Reason: Future, Err: fmt.Errorf("reading is %s ahead of this clock, at most %s is allowed", ahead.Round(time.Second), MaxAhead)}
+		return &Error{Reason: Future, Err: fmt.Errorf("reading is %s ahead of the local clock, maximum is %s", ahead.Round(time.Second), MaxAhead)}
 	}
-	if reading.Time.Before(s.last.at) {
-		return &Error{Reason: OutOfOrder, Err: fmt.Errorf("reading is %s older than the one before", s.last.at.Sub(reading.Time).Round(time.Second))}
+	if reading.Time.Before(s.latest.at) {
+		age := s.latest.at.Sub(reading.Time).Round(time.Second)
+		return &Error{Reason: OutOfOrder, Err: fmt.Errorf("reading is %s older than the previous one", age)}
 	}
-	next := known{nodes: reading.Nodes, times: map[Series]time.Time{}, at: reading.Time}
+	next := latestSeries{nodes: reading.Nodes, times: map[Series]time.Time{}, at: reading.Time}
 	var carried []Series
 	for _, series := range AllSeries {
-		if !reading.lost(series) {
+		if !reading.hasLost(series) {
 			next.times[series] = reading.Time
-		} else if old, ok := s.last.times[series]; ok && !now.After(old.Add(s.maxAge)) {
+		} else if old, ok := s.latest.times[series]; ok && !now.After(old.Add(s.maxAge)) {
 			next.times[series] = old
 			carried = append(carried, series)
 		}
 	}
-	snapshot := &Snapshot{reading: reading, until: reading.Time.Add(s.maxAge)}
-	// What stays fresh longest is put in first: when the others are too old, the
-	// snapshots before them are what is left.
+	snapshot := &Snapshot{reading: reading, freshUntil: reading.Time.Add(s.maxAge)}
+	// The series that is fresh for the longest time is added first: the snapshot without the others
+	// is the fallback when these expire.
 	slices.SortStableFunc(carried, func(a, b Series) int { return next.times[b].Compare(next.times[a]) })
 	for _, series := range carried {
-		with := reading
-		with.Nodes = carry(snapshot.reading.Nodes, s.last.nodes, series)
-		snapshot = &Snapshot{reading: with, until: next.times[series].Add(s.maxAge), rest: snapshot}
+		extended := reading
+		extended.Nodes = addSeries(snapshot.reading.Nodes, s.latest.nodes, series)
+		snapshot = &Snapshot{reading: extended, freshUntil: next.times[series].Add(s.maxAge), fallback: snapshot}
 	}
 	next.nodes = snapshot.reading.Nodes
-	s.last = next
+	s.latest = next
 	s.current.Store(snapshot)
 	return nil
 }
 
-// lost reports whether the reading came without a series. A deviation is of no
-// use without its mean.
-func (r *Reading) lost(series Series) bool {
+// hasLost reports whether the reading lost a series. A standard deviation is lost with its mean.
+func (r *Reading) hasLost(series Series) bool {
 	_, lost := r.Lost[series]
 	switch series {
 	case CPUStdDev:
-		return lost || r.lost(CPUMean)
+		return lost || r.hasLost(CPUMean)
 	case MemoryStdDev:
-		return lost || r.lost(MemoryMean)
+		return lost || r.hasLost(MemoryMean)
 	default:
 		return lost
 	}
 }
 
-// carry returns the nodes with one series taken from older ones.
-func carry(nodes, older map[string]Node, series Series) map[string]Node {
+// addSeries returns a copy of nodes with one series of the older nodes.
+func addSeries(nodes, older map[string]Node, series Series) map[string]Node {
 	out := maps.Clone(nodes)
 	if out == nil {
 		out = map[string]Node{}
@@ -214,15 +214,15 @@ func carry(nodes, older map[string]Node, series Series) map[string]Node {
 	return out
 }
 
-// took counts how long a read took.
-func (s *Store) took(d time.Duration) {
+// recordDuration counts the duration of a read.
+func (s *Store) recordDuration(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stats.Durations.add(d)
 }
 
-// failed counts a read that brought no reading.
-func (s *Store) failed(err error) {
+// recordFailure counts a failed read.
+func (s *Store) recordFailure(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stats.Failures[ReasonOf(err)]++

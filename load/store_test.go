@@ -29,10 +29,10 @@ func TestPut(t *testing.T) {
 		"the first":             {[]time.Duration{-time.Minute}, ""},
 		"a newer one":           {[]time.Duration{-time.Minute, 0}, ""},
 		"the same again":        {[]time.Duration{-time.Minute, -time.Minute}, ""},
-		"an older one":          {[]time.Duration{0, -90 * time.Second}, "reading is 1m30s older than the one before"},
+		"an older one":          {[]time.Duration{0, -90 * time.Second}, "reading is 1m30s older than the previous one"},
 		"a clock a little fast": {[]time.Duration{time.Minute}, ""},
-		"from the future":       {[]time.Duration{61 * time.Second}, "reading is 1m1s ahead of this clock, at most 1m0s is allowed"},
-		"a year from now":       {[]time.Duration{0, 365 * 24 * time.Hour}, "reading is 8760h0m0s ahead of this clock, at most 1m0s is allowed"},
+		"from the future":       {[]time.Duration{61 * time.Second}, "reading is 1m1s ahead of the local clock, maximum is 1m0s"},
+		"a year from now":       {[]time.Duration{0, 365 * 24 * time.Hour}, "reading is 8760h0m0s ahead of the local clock, maximum is 1m0s"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/risk"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/page"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -129,12 +130,12 @@ func viewNode(node *v1.Node, pods []*v1.Pod, measured load.Node) page.LiveNode {
 		allocatable := r.Allocatable(info)
 		limit := sum.Limit + sum.PartialLimit
 		fraction := func(amount int64) float64 { return float64(amount) / float64(max(allocatable, 1)) }
-		u = u.RelativeTo(float64(r.Capacity(info)), float64(allocatable))
+		relative := risk.Load(u).RelativeTo(float64(r.Capacity(info)), float64(allocatable))
 		out.Bars = append(out.Bars, page.LiveBar{
 			Resource: string(r.Name()), Allocatable: format(r, allocatable),
 			Request: format(r, sum.Request), RequestFraction: fraction(sum.Request),
 			Limit: format(r, limit), LimitFraction: fraction(limit), UnboundedPods: sum.Unbounded,
-			HasLoad: has, LoadMean: u.Mean, LoadStdDev: u.StdDev,
+			HasLoad: has, LoadMean: relative.Mean, LoadStdDev: relative.StdDev,
 		})
 	}
 	bar(noderes.CPU, measured.CPU, measured.HasCPU)

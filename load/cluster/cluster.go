@@ -1,5 +1,4 @@
-// Package cluster tells sources of load what nodes there are: under which
-// addresses others know them, and how much they have.
+// Package cluster provides the nodes of a cluster to load sources: their addresses and capacities.
 package cluster
 
 import (
@@ -14,18 +13,20 @@ import (
 
 // Machine is a node without its load.
 type Machine struct {
+	// Name is the name of the node.
 	Name string
-	// Addresses are its IP addresses and host names.
+	// Addresses are the IP addresses and host names.
 	Addresses []string
-	// CPU is its capacity in cores, Memory in bytes.
-	CPU, Memory float64
+	// CPU is the capacity in cores.
+	CPU float64
+	// Memory is the capacity in bytes.
+	Memory float64
 }
 
-// Inventory returns the nodes that there are now. A nil Inventory is one that
-// nobody has.
+// Inventory returns the current nodes. A nil Inventory means that the nodes are unknown.
 type Inventory func() ([]Machine, error)
 
-// FromLister returns the nodes that a lister has, which is that of an informer.
+// FromLister returns the inventory of a lister.
 func FromLister(nodes corelisters.NodeLister) Inventory {
 	return func() ([]Machine, error) {
 		list, err := nodes.List(labels.Everything())
@@ -36,7 +37,7 @@ func FromLister(nodes corelisters.NodeLister) Inventory {
 	}
 }
 
-// MachinesOf returns what nodes are without their load.
+// MachinesOf returns the machines of nodes.
 func MachinesOf(nodes []*v1.Node) []Machine {
 	machines := make([]Machine, 0, len(nodes))
 	for _, node := range nodes {
@@ -56,9 +57,9 @@ func MachinesOf(nodes []*v1.Node) []Machine {
 	return machines
 }
 
-// Names finds nodes by what others call them.
+// Names maps hosts to nodes.
 type Names struct {
-	// nodes by name and by address; the value is empty where two nodes claim one.
+	// nodes are node names by name and address. The value is empty if several nodes have the address.
 	nodes map[string]string
 }
 
@@ -67,22 +68,22 @@ func NamesOf(machines []Machine) Names {
 	names := Names{nodes: make(map[string]string, 3*len(machines))}
 	for _, machine := range machines {
 		for _, address := range machine.Addresses {
-			if other, taken := names.nodes[address]; taken && other != machine.Name {
+			if other, found := names.nodes[address]; found && other != machine.Name {
 				names.nodes[address] = ""
 				continue
 			}
 			names.nodes[address] = machine.Name
 		}
 	}
-	// A node's own name is always its own.
+	// The name of a node takes precedence over the addresses of others.
 	for _, machine := range machines {
 		names.nodes[machine.Name] = machine.Name
 	}
 	return names
 }
 
-// Resolve returns the node that a host is: by name, address, or the first part
-// of a full domain name. Where no nodes are known, every host is one.
+// Resolve returns the node of a host, by name, address, or the first label of a domain name, and
+// whether there is one. If the nodes are unknown, the host itself is the node.
 func (n Names) Resolve(host string) (string, bool) {
 	if n.nodes == nil {
 		return host, host != ""
@@ -97,7 +98,7 @@ func (n Names) Resolve(host string) (string, bool) {
 	return "", false
 }
 
-// Host returns the host of host:port, or all of it where it has no port.
+// Host returns the host of host:port, or the argument if it has no port.
 func Host(instance string) string {
 	if host, _, err := net.SplitHostPort(instance); err == nil {
 		return host

@@ -1,7 +1,6 @@
-// Package endpoint is an HTTP client for one server whose answers are not
-// trusted more than needed: credentials go to that server and nowhere else,
-// and an answer that is too large, too slow or from elsewhere is an error, not
-// a problem. Tokens and certificates are read from their files as they change.
+// Package endpoint is an HTTP client for one server. It sends credentials to that server only, and
+// returns an error if a response is too large, too slow or redirected to another host. Changes of token
+// and certificate files take effect without a restart.
 package endpoint
 
 import (
@@ -34,33 +33,33 @@ type Options struct {
 	MaxBytes int64
 }
 
-// Endpoint is a server.
+// Endpoint is a client for one server.
 type Endpoint struct {
-	// URL is where it is, without a user and password.
+	// URL is the URL of the server, without user and password.
 	URL    *url.URL
 	client *http.Client
 }
 
-// connectTimeout bounds the time to a connection, and from a request to the
-// beginning of its answer.
+// connectTimeout is the longest time to establish a connection, and from a request to the first byte of
+// its response.
 const connectTimeout = 10 * time.Second
 
-// New returns the server that the configuration describes. Files are read when
-// they are needed, so that one that comes later is no error.
+// New returns the endpoint of a configuration. Files are read when they are needed: they need not exist
+// yet.
 func New(config metricprovider.Config, options Options) (*Endpoint, error) {
 	example := metricprovider.ExampleAddress(options.Type)
 	u, err := url.Parse(config.Address)
 	if err != nil {
 		if parse, ok := errors.AsType[*url.Error](err); ok {
-			err = parse.Err // without the address, which may have a password
+			err = parse.Err // without the address, which may contain a password
 		}
-		return nil, fmt.Errorf("address: not a URL: %w; want one like %s", err, example)
+		return nil, fmt.Errorf("address: invalid URL: %w; want a URL like %s", err, example)
 	}
 	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
 		return nil, fmt.Errorf("address %q: want a URL like %s", u.Redacted(), example)
 	}
 	if config.Token != "" && config.TokenFile != "" {
-		return nil, errors.New("token: may not be given together with tokenFile")
+		return nil, errors.New("token: not allowed together with tokenFile")
 	}
 	if (config.CertFile == "") != (config.KeyFile == "") {
 		return nil, errors.New("certFile, keyFile: want both or none")
@@ -71,35 +70,34 @@ func New(config metricprovider.Config, options Options) (*Endpoint, error) {
 	return &Endpoint{URL: &public, client: &http.Client{Transport: g, CheckRedirect: checkRedirect}}, nil
 }
 
-// Client returns the client for requests to the server.
+// Client returns the HTTP client.
 func (e *Endpoint) Client() *http.Client { return e.client }
 
-// Do sends a request. A refusal of the server is returned without the address
-// around it, which whoever asks puts there anyway.
+// Do sends a request. An *load.Error is returned without the URL that http.Client adds, because callers
+// add the address of the source.
 func (e *Endpoint) Do(request *http.Request) (*http.Response, error) {
 	response, err := e.client.Do(request)
-	if refused, ok := errors.AsType[*load.Error](err); ok {
-		return nil, refused
+	if loadErr, ok := errors.AsType[*load.Error](err); ok {
+		return nil, loadErr
 	}
 	return response, err
 }
 
-// CloseIdle closes connections that are not in use.
+// CloseIdle closes idle connections.
 func (e *Endpoint) CloseIdle() { e.client.CloseIdleConnections() }
 
-// checkRedirect follows the server where it stays the same one: scheme and
-// host.
+// checkRedirect returns an error for redirects to another scheme or host, and for more than three.
 func checkRedirect(r *http.Request, via []*http.Request) error {
 	switch first := via[0].URL; {
 	case r.URL.Host != first.Host || r.URL.Scheme != first.Scheme:
-		return &load.Error{Reason: load.Redirected, Err: fmt.Errorf("the server redirects to another one, %s://%s", r.URL.Scheme, r.URL.Host)}
+		return &load.Error{Reason: load.Redirected, Err: fmt.Errorf("redirect to another server: %s://%s", r.URL.Scheme, r.URL.Host)}
 	case len(via) > 3:
-		return &load.Error{Reason: load.Redirected, Err: errors.New("the server redirects without end")}
+		return &load.Error{Reason: load.Redirected, Err: errors.New("too many redirects")}
 	}
 	return nil
 }
 
-// guard sends requests with credentials and looks at what comes back.
+// guard is an http.RoundTripper that adds credentials to requests and checks responses.
 type guard struct {
 	config  metricprovider.Config
 	options Options
@@ -124,15 +122,15 @@ func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := refusal(response); err != nil {
+	if err := statusError(response); err != nil {
 		response.Body.Close()
 		return nil, err
 	}
-	response.Body = &bounded{body: response.Body, left: g.options.MaxBytes, limit: g.options.MaxBytes}
+	response.Body = &boundedBody{body: response.Body, left: g.options.MaxBytes, limit: g.options.MaxBytes}
 	return response, nil
 }
 
-// CloseIdleConnections closes connections that are not in use.
+// CloseIdleConnections closes idle connections.
 func (g *guard) CloseIdleConnections() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -141,7 +139,7 @@ func (g *guard) CloseIdleConnections() {
 	}
 }
 
-// current returns the transport, made anew if the trusted certificates changed.
+// current returns the transport, a new one if the certificate authorities changed.
 func (g *guard) current() (*http.Transport, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -155,15 +153,15 @@ func (g *guard) current() (*http.Transport, error) {
 	if g.transport != nil && bytes.Equal(roots, g.roots) {
 		return g.transport, nil
 	}
-	settings := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: g.config.InsecureSkipVerify} //nolint:gosec // the user's choice
+	tlsConfig := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: g.config.InsecureSkipVerify} //nolint:gosec // as configured
 	if roots != nil {
-		settings.RootCAs = x509.NewCertPool()
-		if !settings.RootCAs.AppendCertsFromPEM(roots) {
+		tlsConfig.RootCAs = x509.NewCertPool()
+		if !tlsConfig.RootCAs.AppendCertsFromPEM(roots) {
 			return nil, fmt.Errorf("caFile: %s has no PEM certificate", g.config.CAFile)
 		}
 	}
 	if g.config.CertFile != "" {
-		settings.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		tlsConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			pair, err := tls.LoadX509KeyPair(g.config.CertFile, g.config.KeyFile)
 			if err != nil {
 				return nil, fmt.Errorf("certFile, keyFile: %w", err)
@@ -177,14 +175,14 @@ func (g *guard) current() (*http.Transport, error) {
 	dialer := &net.Dialer{Timeout: connectTimeout}
 	g.roots = roots
 	g.transport = &http.Transport{
-		Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, TLSClientConfig: settings, ForceAttemptHTTP2: true,
+		Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, TLSClientConfig: tlsConfig, ForceAttemptHTTP2: true,
 		TLSHandshakeTimeout: connectTimeout, ResponseHeaderTimeout: connectTimeout, IdleConnTimeout: time.Minute,
 		MaxIdleConnsPerHost: 4, MaxResponseHeaderBytes: 1 << 20,
 	}
 	return g.transport, nil
 }
 
-// authorize puts the credentials into a request.
+// authorize adds the credentials to a request.
 func (g *guard) authorize(request *http.Request) error {
 	token := g.config.Token
 	if g.config.TokenFile != "" {
@@ -199,7 +197,7 @@ func (g *guard) authorize(request *http.Request) error {
 	}
 	switch {
 	case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r == 0x7f }):
-		return errors.New("the token has blanks or control characters in it")
+		return errors.New("the token contains spaces or control characters")
 	case token != "" && g.options.TokenHeader != "":
 		request.Header.Set(g.options.TokenHeader, token)
 	case token != "":
@@ -211,13 +209,12 @@ func (g *guard) authorize(request *http.Request) error {
 	return nil
 }
 
-// refusal returns the error that the status of an answer means, nil if whoever
-// asked is to look at it.
-func refusal(response *http.Response) error {
+// statusError returns the error for the status of a response, nil if the caller handles the status.
+func statusError(response *http.Response) error {
 	var reason load.Reason
 	switch code := response.StatusCode; {
 	case code == http.StatusUnauthorized, code == http.StatusForbidden && response.Request.Method == http.MethodGet:
-		// Whoever may not POST a query may still GET it, which the client tries.
+		// After a forbidden POST, the Prometheus client tries GET.
 		reason = load.Denied
 	case code == http.StatusTooManyRequests, code == http.StatusServiceUnavailable && response.Header.Get("Retry-After") != "":
 		reason = load.Throttled
@@ -231,7 +228,8 @@ func refusal(response *http.Response) error {
 	return &load.Error{Reason: reason, RetryAfter: retryAfter(response.Header.Get("Retry-After"), time.Now()), Err: err}
 }
 
-// retryAfter reads the header of that name: seconds, or a date.
+// retryAfter returns the wait that a Retry-After header requests, in seconds or as a date; 0 if it is
+// invalid.
 func retryAfter(header string, now time.Time) time.Duration {
 	if seconds, err := strconv.ParseInt(header, 10, 32); err == nil {
 		return max(0, time.Duration(seconds)*time.Second)
@@ -242,24 +240,24 @@ func retryAfter(header string, now time.Time) time.Duration {
 	return 0
 }
 
-// bounded is a body that ends in an error when it is too large.
-type bounded struct {
+// boundedBody is a response body that returns an error beyond its limit.
+type boundedBody struct {
 	body        io.ReadCloser
 	left, limit int64
 }
 
 // Read implements io.Reader.
-func (b *bounded) Read(p []byte) (int, error) {
+func (b *boundedBody) Read(p []byte) (int, error) {
 	if int64(len(p)) > b.left+1 {
 		p = p[:b.left+1]
 	}
 	n, err := b.body.Read(p)
 	if int64(n) > b.left {
-		return 0, &load.Error{Reason: load.TooLarge, Err: fmt.Errorf("the answer is larger than %d MiB", b.limit>>20)}
+		return 0, &load.Error{Reason: load.TooLarge, Err: fmt.Errorf("response is larger than %d MiB", b.limit>>20)}
 	}
 	b.left -= int64(n)
 	return n, err
 }
 
 // Close implements io.Closer.
-func (b *bounded) Close() error { return b.body.Close() }
+func (b *boundedBody) Close() error { return b.body.Close() }

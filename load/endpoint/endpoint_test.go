@@ -82,9 +82,9 @@ func TestNewErrors(t *testing.T) {
 		"no scheme":           {metricprovider.Config{Address: "server:9090"}, `address "server:9090": want a URL like http://prometheus.monitoring:9090`},
 		"another scheme":      {metricprovider.Config{Address: "ftp://server"}, `address "ftp://server": want a URL like http://prometheus.monitoring:9090`},
 		"a password in it":    {metricprovider.Config{Address: "ftp://me:secret@server"}, `address "ftp://me:xxxxx@server": want a URL like http://prometheus.monitoring:9090`},
-		"not a URL":           {metricprovider.Config{Address: "http://me:secret@server name"}, `address: not a URL: invalid character " " in host name; want one like http://prometheus.monitoring:9090`},
+		"not a URL":           {metricprovider.Config{Address: "http://me:secret@server name"}, `address: invalid URL: invalid character " " in host name; want a URL like http://prometheus.monitoring:9090`},
 		"a query":             {metricprovider.Config{Address: "http://server?a=b"}, `address "http://server?a=b": want a URL like http://prometheus.monitoring:9090`},
-		"two tokens":          {metricprovider.Config{Address: "http://server", Token: "a", TokenFile: "b"}, "token: may not be given together with tokenFile"},
+		"two tokens":          {metricprovider.Config{Address: "http://server", Token: "a", TokenFile: "b"}, "token: not allowed together with tokenFile"},
 		"half a certificate":  {metricprovider.Config{Address: "http://server", CertFile: "a"}, "certFile, keyFile: want both or none"},
 		"the other half only": {metricprovider.Config{Address: "http://server", KeyFile: "a"}, "certFile, keyFile: want both or none"},
 	}
@@ -151,7 +151,7 @@ func TestTokenIsRotated(t *testing.T) {
 			t.Errorf("%q, %v", got, err)
 		}
 	}
-	for content, want := range map[string]string{"": "is empty", " \n": "is empty", "a\nb": "blanks or control characters"} {
+	for content, want := range map[string]string{"": "is empty", " \n": "is empty", "a\nb": "spaces or control characters"} {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -180,9 +180,9 @@ func TestRedirects(t *testing.T) {
 		http.Redirect(w, r, to, http.StatusTemporaryRedirect)
 	})
 	for target, want := range map[string]string{
-		elsewhere.URL: "the server redirects to another one, " + elsewhere.URL,
-		strings.Replace(server.URL, "http:", "https:", 1): "the server redirects to another one, https:",
-		"/again": "the server redirects without end",
+		elsewhere.URL: "redirect to another server: " + elsewhere.URL,
+		strings.Replace(server.URL, "http:", "https:", 1): "redirect to another server: https:",
+		"/again": "too many redirects",
 	} {
 		to = target
 		_, err := get(t, metricprovider.Config{Address: server.URL, Token: "secret"})
@@ -268,7 +268,7 @@ func TestLargeAnswers(t *testing.T) {
 				handler(w, r)
 			})
 			_, err := get(t, metricprovider.Config{Address: server.URL})
-			if load.ReasonOf(err) != load.TooLarge || err.Error() != "the answer is larger than 1 MiB" {
+			if load.ReasonOf(err) != load.TooLarge || err.Error() != "response is larger than 1 MiB" {
 				t.Error(err)
 			}
 			server.CloseClientConnections()

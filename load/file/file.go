@@ -1,6 +1,5 @@
-// Package file reads load from a file in the format of package wire. The file
-// is read anew every time, so that whatever writes it need not tell anyone;
-// replace it by renaming, so that it is never read half-written.
+// Package file reads load from a file in the format of package wire. Every read opens the file. Write
+// a new file and rename it, so that an incomplete file is never read.
 package file
 
 import (
@@ -12,15 +11,15 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
 )
 
-// Source is a file.
+// Source reads a file.
 type Source struct {
 	path string
 }
 
-// New returns the file of that path.
+// New returns the source of a path.
 func New(path string) *Source { return &Source{path} }
 
-// String names the file in messages.
+// String returns the path of the file, for messages.
 func (s *Source) String() string { return "the file " + s.path }
 
 // Read reads the file.

@@ -58,9 +58,9 @@ func TestReadErrors(t *testing.T) {
 		want string
 	}{
 		"missing":   {func(*testing.T, string) {}, "open %[1]s: no such file or directory"},
-		"empty":     {func(t *testing.T, path string) { write(t, path, "") }, "%[1]s: not a load-watcher message: unexpected end of JSON input"},
-		"malformed": {func(t *testing.T, path string) { write(t, path, "{\n x}") }, "%[1]s: not a load-watcher message: line 2, column 2: invalid character 'x' looking for beginning of object key string"},
-		"undated":   {func(t *testing.T, path string) { write(t, path, messageAt(0)) }, "%[1]s: timestamp: found 0, want the time of the reading in Unix seconds"},
+		"empty":     {func(t *testing.T, path string) { write(t, path, "") }, "%[1]s: decoding load-watcher message: unexpected end of JSON input"},
+		"malformed": {func(t *testing.T, path string) { write(t, path, "{\n x}") }, "%[1]s: decoding load-watcher message: line 2, column 2: invalid character 'x' looking for beginning of object key string"},
+		"undated":   {func(t *testing.T, path string) { write(t, path, messageAt(0)) }, "%[1]s: timestamp: found 0, want Unix seconds"},
 		"a folder": {func(t *testing.T, path string) {
 			if err := os.Mkdir(path, 0o700); err != nil {
 				t.Fatal(err)

@@ -19,10 +19,9 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load/provider"
 )
 
-// Access returns access to the cluster, as far as the source has a use for it:
-// metrics-server needs one; others find nodes by address where there is one,
-// which is where a kubeconfig is named or this runs in a pod. Nodes are watched
-// until ctx ends.
+// Access returns the access to the cluster that the source needs. metrics-server requires it;
+// Prometheus and SignalFx match addresses with nodes if --kubeconfig is set or the process runs in a
+// pod. Nodes are watched until ctx is done.
 func (f *Flags) Access(ctx context.Context) (provider.Cluster, error) {
 	switch f.config.Type {
 	case metricprovider.MetricsServer:
@@ -48,7 +47,7 @@ func (f *Flags) Access(ctx context.Context) (provider.Cluster, error) {
 	return provider.Cluster{Nodes: watchNodes(ctx, client), Metrics: metrics.MetricsV1beta1().NodeMetricses()}, nil
 }
 
-// AccessTo returns access to a cluster whose nodes are known: nothing is watched.
+// AccessTo returns the access to a cluster with the given nodes, without watching them.
 func (f *Flags) AccessTo(config *rest.Config, nodes []*v1.Node) (provider.Cluster, error) {
 	metrics, err := metricsclient.NewForConfig(config)
 	if err != nil {
@@ -61,43 +60,43 @@ func (f *Flags) AccessTo(config *rest.Config, nodes []*v1.Node) (provider.Cluste
 	}, nil
 }
 
-// Kubeconfig returns the file with access to the cluster, empty for the usual ways.
+// Kubeconfig returns the kubeconfig file, empty for the default access.
 func (f *Flags) Kubeconfig() string { return f.kubeconfig }
 
-// inCluster reports whether this runs in a pod that may ask the API server.
+// inCluster reports whether the process runs in a pod with access to the API server.
 func inCluster() bool {
 	_, err := rest.InClusterConfig()
 	return err == nil
 }
 
-// firstList bounds how long the first question for nodes waits for them.
-const firstList = 5 * time.Second
+// syncTimeout is the longest wait for the first list of nodes.
+const syncTimeout = 5 * time.Second
 
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=list;watch
 
-// watchNodes returns the nodes of a cluster, which are watched until ctx ends.
+// watchNodes returns the nodes of a cluster, which are watched until ctx is done.
 func watchNodes(ctx context.Context, client kubernetes.Interface) cluster.Inventory {
-	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(strip))
+	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(stripFields))
 	nodes := factory.Core().V1().Nodes()
 	lister, informer := nodes.Lister(), nodes.Informer()
 	factory.Start(ctx.Done())
 	started := time.Now()
 	list := cluster.FromLister(lister)
 	return func() ([]cluster.Machine, error) {
-		waiting, cancel := context.WithDeadline(ctx, started.Add(firstList))
+		syncCtx, cancel := context.WithDeadline(ctx, started.Add(syncTimeout))
 		defer cancel()
 		if !informer.HasSynced() {
-			factory.WaitForCacheSync(waiting.Done())
+			factory.WaitForCacheSync(syncCtx.Done())
 		}
 		if !informer.HasSynced() {
-			return nil, errors.New("the nodes of the cluster are not known yet; is the API server up, may nodes be listed and watched?")
+			return nil, errors.New("nodes are not synced yet: check that the API server is reachable and that RBAC permits list and watch of nodes")
 		}
 		return list()
 	}
 }
 
-// strip leaves of a node what sources of load need.
-func strip(obj any) (any, error) {
+// stripFields removes the fields of a node that load sources do not use.
+func stripFields(obj any) (any, error) {
 	node, ok := obj.(*v1.Node)
 	if !ok {
 		return obj, nil

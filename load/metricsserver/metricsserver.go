@@ -1,7 +1,6 @@
-// Package metricsserver reads load from the metrics API of Kubernetes, which
-// metrics-server provides. The API has only the present; mean and deviation are
-// over the samples that came in the last while, so that they say more the
-// longer the source runs.
+// Package metricsserver reads load from the metrics API of Kubernetes, which metrics-server provides. The
+// API returns current values only: means and standard deviations are computed from the samples that this
+// process has read.
 package metricsserver
 
 import (
@@ -22,35 +21,35 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load/samples"
 )
 
-// The defaults of a configuration.
+// The defaults of the configuration.
 const (
-	DefaultWindow = 15 * time.Minute
-	// DefaultMaxAge is how old a node's newest sample may be. Of a kubelet that
-	// does not answer metrics-server tells nothing; a scrape or two that fail are
-	// no reason to forget the node.
-	DefaultMaxAge = 3 * time.Minute
+	defaultWindow = 15 * time.Minute
+	// defaultMaxAge is the maximum age of a node's newest sample. It allows for some failed scrapes:
+	// metrics-server omits the nodes whose kubelet does not respond.
+	defaultMaxAge = 3 * time.Minute
 )
 
-// Lister lists the metrics of nodes: NodeMetricses() of k8s.io/metrics.
+// Lister lists the metrics of nodes. NodeMetricses() of k8s.io/metrics implements it.
 type Lister interface {
+	// List returns the metrics of all nodes.
 	List(ctx context.Context, options metav1.ListOptions) (*metricsv1beta1.NodeMetricsList, error)
 }
 
-// Config says where metrics come from.
+// Config configures a source.
 type Config struct {
-	// Metrics of the nodes.
+	// Metrics is the client of the metrics API.
 	Metrics Lister
-	// Nodes have the capacity that usage is a fraction of.
+	// Nodes are the nodes of the cluster; usage is a fraction of their capacity.
 	Nodes cluster.Inventory
-	// Window is what means and deviations are over; 15m if 0.
+	// Window is the time that means and standard deviations cover; 15m if 0.
 	Window time.Duration
-	// MaxAge is how old the newest sample of a node may be; 3m if 0.
+	// MaxAge is the maximum age of a node's newest sample; 3m if 0.
 	MaxAge time.Duration
 	// Now is the clock; time.Now if nil.
 	Now func() time.Time
 }
 
-// Source is the metrics API. It is for one reader.
+// Source reads the metrics API. It is not safe for concurrent use.
 type Source struct {
 	config Config
 	window *samples.Window
@@ -59,16 +58,16 @@ type Source struct {
 // New returns the source of a configuration.
 func New(config Config) (*Source, error) {
 	if config.Metrics == nil || config.Nodes == nil {
-		return nil, errors.New("metrics-server: wants access to a cluster, for its metrics and its nodes")
+		return nil, errors.New("metrics-server: requires access to a cluster, for its metrics and nodes")
 	}
 	if config.Window == 0 {
-		config.Window = DefaultWindow
+		config.Window = defaultWindow
 	}
 	if config.Window < time.Second {
 		return nil, fmt.Errorf("window: found %s, want at least 1s", config.Window)
 	}
 	if config.MaxAge == 0 {
-		config.MaxAge = DefaultMaxAge
+		config.MaxAge = defaultMaxAge
 	}
 	if config.Now == nil {
 		config.Now = time.Now
@@ -76,12 +75,12 @@ func New(config Config) (*Source, error) {
 	return &Source{config: config, window: samples.New(config.Window)}, nil
 }
 
-// String names the source in messages.
+// String returns the name of the source, for messages.
 func (s *Source) String() string { return "the metrics API (metrics.k8s.io)" }
 
 // +kubebuilder:rbac:groups=metrics.k8s.io,resources=nodes,verbs=list
 
-// Read lists the metrics of all nodes and adds them to the samples kept.
+// Read lists the metrics of all nodes and adds them to the window of samples.
 func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 	list, err := s.config.Metrics.List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -100,9 +99,9 @@ func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 	reading := load.Reading{Source: metricprovider.MetricsServer, Window: s.config.Window, Nodes: make(map[string]load.Node, len(list.Items))}
 	for i := range list.Items {
 		metrics := &list.Items[i]
-		sample, good := fractions(metrics, capacity[metrics.Name])
+		sample, valid := fractions(metrics, capacity[metrics.Name])
 		at := metrics.Timestamp.Time
-		if !good || at.After(now.Add(load.MaxAhead)) {
+		if !valid || at.After(now.Add(load.MaxAhead)) {
 			reading.Rejected++
 			continue
 		}
@@ -124,13 +123,13 @@ func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 	}
 	if len(reading.Nodes) == 0 {
 		return load.Reading{}, &load.Error{Reason: load.Empty, Err: fmt.Errorf(
-			"no node has fresh metrics: %d listed, %d of them without sense or of no known node, %d older than %s", len(list.Items), reading.Rejected, reading.Stale, s.config.MaxAge)}
+			"no node has fresh metrics: %d listed, %d of them invalid or of unknown nodes, %d older than %s",
+			len(list.Items), reading.Rejected, reading.Stale, s.config.MaxAge)}
 	}
 	return reading, nil
 }
 
-// fractions returns the usage of a node as fractions of what it has, and
-// whether it makes sense.
+// fractions returns the usage of a node as fractions of its capacity, and whether it is valid.
 func fractions(metrics *metricsv1beta1.NodeMetrics, machine cluster.Machine) (samples.Sample, bool) {
 	usedCPU, hasCPU := metrics.Usage[v1.ResourceCPU]
 	usedMemory, hasMemory := metrics.Usage[v1.ResourceMemory]
@@ -142,17 +141,17 @@ func fractions(metrics *metricsv1beta1.NodeMetrics, machine cluster.Machine) (sa
 	return samples.Sample{CPU: min(cpu, 1), Memory: min(memory, 1)}, true
 }
 
-// describe says what the API server's error comes from.
+// describe returns an error of the API server with its reason and a likely cause.
 func describe(err error) error {
 	seconds, _ := apierrors.SuggestsClientDelay(err)
 	failure := &load.Error{Reason: load.ReasonOf(err), RetryAfter: time.Duration(seconds) * time.Second, Err: err}
 	switch {
 	case apierrors.IsNotFound(err):
-		failure.Reason, failure.Err = load.Unreachable, fmt.Errorf("%w; is metrics-server installed?", err)
+		failure.Reason, failure.Err = load.Unreachable, fmt.Errorf("%w: check that metrics-server is installed", err)
 	case apierrors.IsServiceUnavailable(err):
-		failure.Reason, failure.Err = load.Unreachable, fmt.Errorf("%w; is metrics-server running?", err)
+		failure.Reason, failure.Err = load.Unreachable, fmt.Errorf("%w: check that metrics-server is running", err)
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-		failure.Reason, failure.Err = load.Denied, fmt.Errorf("%w; reading load takes the right to list nodes of metrics.k8s.io", err)
+		failure.Reason, failure.Err = load.Denied, fmt.Errorf("%w: RBAC must permit list of nodes in the group metrics.k8s.io", err)
 	case apierrors.IsTooManyRequests(err):
 		failure.Reason = load.Throttled
 	case apierrors.IsInternalError(err):

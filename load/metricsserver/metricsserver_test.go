@@ -115,12 +115,12 @@ func TestRead(t *testing.T) {
 		if diff := cmp.Diff(step.want, got.Nodes, near); diff != "" {
 			t.Errorf("%s: %s", step.what, diff)
 		}
-		if got.Rejected != step.rejected || got.Stale != step.stale || got.Window != DefaultWindow {
+		if got.Rejected != step.rejected || got.Stale != step.stale || got.Window != defaultWindow {
 			t.Errorf("%s: rejected %d, stale %d, window %s", step.what, got.Rejected, got.Stale, got.Window)
 		}
 	}
 	now = noon.Add(time.Hour)
-	if _, err := s.Read(t.Context()); load.ReasonOf(err) != load.Empty || !strings.Contains(err.Error(), "no node has fresh metrics: 2 listed, 0 of them without sense or of no known node, 2 older than 3m0s") {
+	if _, err := s.Read(t.Context()); load.ReasonOf(err) != load.Empty || !strings.Contains(err.Error(), "no node has fresh metrics: 2 listed, 0 of them invalid or of unknown nodes, 2 older than 3m0s") {
 		t.Error(err)
 	}
 }
@@ -139,9 +139,9 @@ func TestErrors(t *testing.T) {
 		reason load.Reason
 		want   string
 	}{
-		"not installed":       {apierrors.NewNotFound(nodes, ""), load.Unreachable, "is metrics-server installed?"},
-		"installed, not up":   {apierrors.NewServiceUnavailable("the server is currently unable to handle the request"), load.Unreachable, "is metrics-server running?"},
-		"not allowed":         {apierrors.NewForbidden(nodes, "", errors.New("no")), load.Denied, "the right to list nodes of metrics.k8s.io"},
+		"not installed":       {apierrors.NewNotFound(nodes, ""), load.Unreachable, "check that metrics-server is installed"},
+		"installed, not up":   {apierrors.NewServiceUnavailable("the server is currently unable to handle the request"), load.Unreachable, "check that metrics-server is running"},
+		"not allowed":         {apierrors.NewForbidden(nodes, "", errors.New("no")), load.Denied, "list of nodes in the group metrics.k8s.io"},
 		"too many requests":   {apierrors.NewTooManyRequests("slow down", 7), load.Throttled, "slow down"},
 		"an internal error":   {apierrors.NewInternalError(errors.New("boom")), load.ServerError, "boom"},
 		"a timeout":           {apierrors.NewTimeoutError("late", 0), load.Timeout, "late"},

@@ -1,8 +1,8 @@
-// Package prometheus reads load from a Prometheus server, or from anything
-// else that answers its queries: Thanos, Mimir, VictoriaMetrics.
+// Package prometheus reads load from a Prometheus server, or from another server with its query API, such
+// as Thanos, Mimir and VictoriaMetrics.
 //
-// A read is one query for each series, of all nodes at once and evaluated at
-// the server's own time. One that fails loses its own series only.
+// A read sends one query per series for all nodes, evaluated at the time of the server. A failed query
+// loses its own series only.
 package prometheus
 
 import (
@@ -37,17 +37,17 @@ const (
 // maxBytes is the size of the largest response to one query; that for 5,000 nodes has about 1 MiB.
 const maxBytes = 32 << 20
 
-// notFraction is where a value is no rounding of 1 any more, but a percentage
-// or a number of cores.
-const notFraction = 1.5
+// maxFraction is the largest value that is accepted as a fraction near 1. Larger ones are probably
+// percentages or numbers of cores.
+const maxFraction = 1.5
 
-// Source is a Prometheus server.
+// Source reads a Prometheus server.
 type Source struct {
 	config metricprovider.Config
 	nodes  cluster.Inventory
 	server *endpoint.Endpoint
 	api    promv1.API
-	// preferred is the alternative of each series that had an answer last.
+	// preferred is the index of the query that returned data last, for each series.
 	preferred [4]atomic.Int32
 }
 
@@ -62,12 +62,16 @@ func New(config metricprovider.Config, nodes cluster.Inventory) (*Source, error)
 	setDefault(step, min(defaultStep, *window))
 	setDefault(rateWindow, min(defaultRateWindow, *window))
 	switch {
-	case *window < time.Second || *step < time.Second || *rateWindow < time.Second:
-		return nil, fmt.Errorf("window %s, step %s, rateWindow %s: want at least 1s each", *window, *step, *rateWindow)
+	case *window < time.Second:
+		return nil, fmt.Errorf("window: found %s, want at least 1s", *window)
+	case *step < time.Second:
+		return nil, fmt.Errorf("step: found %s, want at least 1s", *step)
+	case *rateWindow < time.Second:
+		return nil, fmt.Errorf("rateWindow: found %s, want at least 1s", *rateWindow)
 	case *step > *window:
 		return nil, fmt.Errorf("step: found %s, want at most the window, %s", *step, *window)
 	case config.NodeLabel != "" && !labelName.MatchString(config.NodeLabel):
-		return nil, fmt.Errorf("nodeLabel: found %q, want the name of a label such as node", config.NodeLabel)
+		return nil, fmt.Errorf("nodeLabel: found %q, want a label name such as node", config.NodeLabel)
 	}
 	server, err := endpoint.New(config, endpoint.Options{Type: metricprovider.Prometheus, MaxBytes: maxBytes})
 	if err != nil {
@@ -86,55 +90,59 @@ func setDefault(d *time.Duration, value time.Duration) {
 	}
 }
 
-// String names the server in messages.
+// String returns the URL of the server, for messages.
 func (s *Source) String() string { return "Prometheus at " + s.server.URL.String() }
 
-// Asked returns the queries for a series, the preferred one first.
-func (s *Source) Asked(series load.Series) []string { return alternatives(&s.config, series) }
+// Queries returns the queries for a series, the preferred one first. The first that returns data is
+// used.
+func (s *Source) Queries(series load.Series) []string { return alternatives(&s.config, series) }
 
-// Read asks for all series.
+// Read queries all series.
 func (s *Source) Read(ctx context.Context) (load.Reading, error) {
-	names, err := s.names(ctx)
+	names, err := s.nodeNames(ctx)
 	if err != nil {
 		return load.Reading{}, err
 	}
-	var answers [4]model.Vector
+	var vectors [4]model.Vector
 	var errs [4]error
-	var asking sync.WaitGroup
+	var group sync.WaitGroup
 	for i, series := range load.AllSeries {
-		asking.Go(func() { answers[i], errs[i] = s.ask(ctx, i, series) })
+		group.Go(func() { vectors[i], errs[i] = s.querySeries(ctx, i, series) })
 	}
-	asking.Wait()
-	reading := load.Reading{Source: metricprovider.Prometheus, Window: s.config.Window.Duration, Nodes: map[string]load.Node{}, Lost: map[load.Series]error{}}
+	group.Wait()
+	reading := load.Reading{
+		Source: metricprovider.Prometheus, Window: s.config.Window.Duration,
+		Nodes: map[string]load.Node{}, Lost: map[load.Series]error{},
+	}
 	for i, series := range load.AllSeries {
 		if errs[i] == nil {
-			errs[i] = s.add(&reading, series, answers[i], names)
+			errs[i] = s.add(&reading, series, vectors[i], names)
 		}
 		if errs[i] != nil {
 			reading.Lost[series] = errs[i]
 		}
 	}
 	if errs[0] != nil && errs[2] != nil {
-		return load.Reading{}, cause(errs[0], errs[2])
+		return load.Reading{}, joinErrors(errs[0], errs[2])
 	}
 	for name, node := range reading.Nodes {
 		if !node.HasCPU && !node.HasMemory {
-			delete(reading.Nodes, name) // a deviation of nothing
+			delete(reading.Nodes, name) // it has standard deviations only
 		}
 	}
 	return reading, nil
 }
 
-// cause returns one error for two, which mostly are the same.
-func cause(cpu, memory error) error {
+// joinErrors returns one error for both resources: only the first if they have the same reason.
+func joinErrors(cpu, memory error) error {
 	if cpu.Error() == memory.Error() || load.ReasonOf(cpu) == load.ReasonOf(memory) && load.ReasonOf(cpu) != load.Invalid {
 		return cpu
 	}
 	return errors.Join(cpu, memory)
 }
 
-// ask returns the answer to the query for a series.
-func (s *Source) ask(ctx context.Context, i int, series load.Series) (model.Vector, error) {
+// querySeries returns the result of the first query for a series that returns data.
+func (s *Source) querySeries(ctx context.Context, i int, series load.Series) (model.Vector, error) {
 	alternatives := alternatives(&s.config, series)
 	first := int(s.preferred[i].Load())
 	for n := range alternatives {
@@ -148,46 +156,47 @@ func (s *Source) ask(ctx context.Context, i int, series load.Series) (model.Vect
 			return vector, nil
 		}
 	}
-	return nil, &load.Error{Reason: load.Empty, Err: fmt.Errorf("no series answer the query %s; is node-exporter scraped, do the labels match?", alternatives[len(alternatives)-1])}
+	return nil, &load.Error{Reason: load.Empty, Err: fmt.Errorf(
+		"query %s: no data: check that node-exporter is scraped and that the labels match", alternatives[len(alternatives)-1])}
 }
 
 func (s *Source) query(ctx context.Context, query string) (model.Vector, error) {
 	value, _, err := s.api.Query(ctx, query, time.Time{})
-	var refused *load.Error
-	var failed *promv1.Error
+	var loadErr *load.Error
+	var apiErr *promv1.Error
 	switch {
-	case errors.As(err, &refused):
-		return nil, refused
-	case errors.As(err, &failed) && (failed.Type == promv1.ErrBadData || failed.Type == promv1.ErrExec):
-		return nil, fmt.Errorf("query %s: %s", query, failed.Msg)
+	case errors.As(err, &loadErr):
+		return nil, loadErr
+	case errors.As(err, &apiErr) && (apiErr.Type == promv1.ErrBadData || apiErr.Type == promv1.ErrExec):
+		return nil, fmt.Errorf("query %s: %s", query, apiErr.Msg)
 	case err != nil:
 		return nil, err
 	}
 	vector, ok := value.(model.Vector)
 	if !ok {
-		return nil, fmt.Errorf("query %s: the answer is a %s, want a vector with one sample for every node", query, value.Type())
+		return nil, fmt.Errorf("query %s: found result of type %s, want a vector with one sample per node", query, value.Type())
 	}
 	return vector, nil
 }
 
-// add puts the samples of a series into a reading.
-func (s *Source) add(reading *load.Reading, series load.Series, vector model.Vector, names names) error {
+// add adds the samples of a series to a reading.
+func (s *Source) add(reading *load.Reading, series load.Series, vector model.Vector, names nodeNames) error {
 	slices.SortFunc(vector, func(a, b *model.Sample) int { return compareMetrics(a.Metric, b.Metric) })
-	taken, strange := 0, math.NaN()
+	accepted, outOfRange := 0, math.NaN()
 	for _, sample := range vector {
 		name, known := s.node(sample.Metric, names)
 		value := float64(sample.Value)
 		if value < 0 && value > -0.01 {
-			value = 0 // a counter read a moment apart from another
+			value = 0 // counters are not read at exactly the same time
 		}
-		if !known || !(value >= 0 && value <= notFraction) {
+		if !known || !(value >= 0 && value <= maxFraction) {
 			reading.Rejected++
 			if known {
-				strange = value
+				outOfRange = value
 			}
 			continue
 		}
-		taken++
+		accepted++
 		if at := sample.Timestamp.Time(); reading.Time.IsZero() || at.Before(reading.Time) {
 			reading.Time = at
 		}
@@ -196,16 +205,16 @@ func (s *Source) add(reading *load.Reading, series load.Series, vector model.Vec
 		reading.Nodes[name] = node
 	}
 	switch {
-	case taken > 0:
+	case accepted > 0:
 		return nil
-	case !math.IsNaN(strange):
-		return fmt.Errorf("all values are outside [0, 1], such as %v: want fractions of the node's capacity", strange)
+	case !math.IsNaN(outOfRange):
+		return fmt.Errorf("all values are outside [0, 1], such as %v: want fractions of the node's capacity", outOfRange)
 	}
-	return &load.Error{Reason: load.Empty, Err: fmt.Errorf("none of the %d series belongs to a node, such as %s; set nodeLabel to the label that has the node's name", len(vector), example(vector))}
+	return &load.Error{Reason: load.Empty, Err: fmt.Errorf(
+		"none of the %d series belongs to a node, for example %s: set nodeLabel to the label with the node's name", len(vector), example(vector))}
 }
 
-// set puts a value into a node. Of two series of the same node, the higher one
-// counts.
+// set sets a value of a node. If several series belong to the node, the highest value is used.
 func set(node *load.Node, series load.Series, value float64) {
 	switch series {
 	case load.CPUMean:
@@ -236,35 +245,35 @@ func example(vector model.Vector) string {
 	return vector[0].Metric.String()
 }
 
-// names say which node a host is.
-type names struct {
+// nodeNames maps hosts to nodes.
+type nodeNames struct {
 	cluster.Names
-	// byHost are the names that hosts give themselves; nil if nobody asked.
+	// byHost are the node names that node-exporter exports, by host; nil if the nodes are known.
 	byHost map[string]string
 }
 
-// names returns what is known of the names of nodes.
-func (s *Source) names(ctx context.Context) (names, error) {
+// nodeNames returns the mapping of hosts to nodes.
+func (s *Source) nodeNames(ctx context.Context) (nodeNames, error) {
 	if s.config.NodeLabel != "" {
-		return names{}, nil
+		return nodeNames{}, nil
 	}
 	if s.nodes != nil {
 		machines, err := s.nodes()
-		return names{Names: cluster.NamesOf(machines)}, err
+		return nodeNames{Names: cluster.NamesOf(machines)}, err
 	}
 	vector, err := s.query(ctx, fmt.Sprintf("max by (instance, nodename) (%s)", selector(&s.config, "node_uname_info")))
 	if err != nil {
-		return names{}, err
+		return nodeNames{}, err
 	}
 	byHost := make(map[string]string, len(vector))
 	for _, sample := range vector {
 		byHost[cluster.Host(string(sample.Metric[instanceLabel]))] = string(sample.Metric["nodename"])
 	}
-	return names{byHost: byHost}, nil
+	return nodeNames{byHost: byHost}, nil
 }
 
-// node returns the node that a series belongs to.
-func (s *Source) node(metric model.Metric, names names) (string, bool) {
+// node returns the node that a series belongs to, and whether there is one.
+func (s *Source) node(metric model.Metric, names nodeNames) (string, bool) {
 	if s.config.NodeLabel != "" {
 		name := string(metric[model.LabelName(s.config.NodeLabel)])
 		return name, name != ""

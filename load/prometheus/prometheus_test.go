@@ -94,7 +94,7 @@ func TestRead(t *testing.T) {
 		"negative":            {all(-0.5), nil, 0, nil, "such as -0.5"},
 		"infinite":            {all("+Inf"), nil, 0, nil, "such as +Inf"},
 		"not a number":        {all("NaN"), nil, 0, nil, "belongs to a node"},
-		"no series":           {func(string) string { return "[]" }, nil, 0, nil, "no series answer the query cpu_mean"},
+		"no series":           {func(string) string { return "[]" }, nil, 0, nil, "no data: check that node-exporter is scrapedcpu_mean"},
 		"series of no node":   {func(string) string { return list(sample(`"pod":"a"`, 0.5)) }, nil, 0, nil, `none of the 1 series belongs to a node, such as {pod="a"}; set nodeLabel`},
 		"one lying node": {func(string) string {
 			return list(sample(node1, 0.5), sample(`"node":"liar"`, "NaN"), sample(`"node":"boaster"`, 7000))
@@ -124,7 +124,7 @@ func TestRead(t *testing.T) {
 				}
 				return list(sample(node1, 0.5))
 			},
-			nil, 0, nil, "no series answer the query cpu_mean",
+			nil, 0, nil, "no data: check that node-exporter is scrapedcpu_mean",
 		},
 	}
 	for name, tc := range tests {
@@ -242,7 +242,7 @@ func TestQueries(t *testing.T) {
 		`max by (node) (avg_over_time(instance:node_cpu_utilisation:rate5m{cluster="prod"}[15m]) and instance:node_cpu_utilisation:rate5m{cluster="prod"})`,
 		`(1 - avg by (node) (sum without (mode) (rate(node_cpu_seconds_total{mode=~"idle|iowait|steal",cluster="prod"}[15m])))) and (1 - avg by (node) (sum without (mode) (rate(node_cpu_seconds_total{mode=~"idle|iowait|steal",cluster="prod"}[5m]))))`,
 	}
-	if diff := cmp.Diff(want, s.Asked(load.CPUMean)); diff != "" {
+	if diff := cmp.Diff(want, s.Queries(load.CPUMean)); diff != "" {
 		t.Error(diff)
 	}
 	s = newSource(t, metricprovider.Config{Address: "http://p"}, nil)
@@ -251,7 +251,7 @@ func TestQueries(t *testing.T) {
 		`max by (instance, node, nodename, kubernetes_node) (stddev_over_time(instance:node_memory_utilisation:ratio[15m]) and instance:node_memory_utilisation:ratio)`,
 		`stddev_over_time((` + memory + `)[15m:1m]) and (` + memory + `)`,
 	}
-	if diff := cmp.Diff(want, s.Asked(load.MemoryStdDev)); diff != "" {
+	if diff := cmp.Diff(want, s.Queries(load.MemoryStdDev)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -262,10 +262,10 @@ func TestNewErrors(t *testing.T) {
 		want   string
 	}{
 		"address":     {metricprovider.Config{}, `address "": want a URL like http://prometheus.monitoring:9090`},
-		"window":      {metricprovider.Config{Window: metav1.Duration{Duration: time.Millisecond}}, "window 1ms, step 1ms, rateWindow 1ms: want at least 1s each"},
+		"window":      {metricprovider.Config{Window: metav1.Duration{Duration: time.Millisecond}}, "window: found 1ms, want at least 1s"},
 		"step":        {metricprovider.Config{Window: metav1.Duration{Duration: time.Minute}, Step: metav1.Duration{Duration: time.Hour}}, "step: found 1h0m0s, want at most the window, 1m0s"},
-		"label":       {metricprovider.Config{NodeLabel: "a b"}, `nodeLabel: found "a b", want the name of a label such as node`},
-		"label, code": {metricprovider.Config{NodeLabel: `a) or up by (b`}, `nodeLabel: found "a) or up by (b", want the name of a label such as node`},
+		"label":       {metricprovider.Config{NodeLabel: "a b"}, `nodeLabel: found "a b", want a label name such as node`},
+		"label, code": {metricprovider.Config{NodeLabel: `a) or up by (b`}, `nodeLabel: found "a) or up by (b", want a label name such as node`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -302,7 +302,7 @@ func TestFaults(t *testing.T) {
 		"a scalar": {func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, `{"status":"success","data":{"resultType":"scalar","result":[1,"2"]}}`)
 		}, load.Invalid, "the answer is a scalar, want a vector"},
-		"a million series":    {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, million) }, load.TooLarge, "the answer is larger than 32 MiB"},
+		"a million series":    {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, million) }, load.TooLarge, "response is larger than 32 MiB"},
 		"no data in the data": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"status":"success"}`) }, load.Invalid, ""},
 	}
 	for name, tc := range tests {

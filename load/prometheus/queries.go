@@ -25,24 +25,22 @@ func configured(queries metricprovider.Queries, series load.Series) string {
 	}
 }
 
-// nodeLabels are labels that name the node a series belongs to, in the order in
-// which they are looked at.
+// nodeLabels are the labels that can contain the name of the node, in the order of preference.
 var nodeLabels = []model.LabelName{"node", "nodename", "kubernetes_node"}
 
 // instanceLabel is the address that Prometheus scraped.
 const instanceLabel model.LabelName = "instance"
 
-// alternatives returns the queries for a series, the one to prefer first; the
-// first that has an answer is used.
+// alternatives returns the queries for a series in the order of preference; the first that returns data is
+// used.
 //
-// CPU in use is what is not idle, waiting for I/O or stolen, memory in use what
-// is not available to new programs: the definitions of the monitoring mixin of
-// node-exporter. Its recording rules are used where they exist, since they save
-// the server most of the work. "and" drops nodes of which only the past is
-// known: a window still averages what an exporter said before it went away.
+// CPU in use is neither idle, iowait nor steal; memory in use is not available for new programs. These are
+// the definitions of the monitoring mixin of node-exporter. Its recording rules are preferred, because
+// they cost the server less. The operator "and" removes nodes without current samples, which a window
+// would still include.
 func alternatives(c *metricprovider.Config, series load.Series) []string {
-	if own := configured(c.Queries, series); own != "" {
-		return []string{own}
+	if query := configured(c.Queries, series); query != "" {
+		return []string{query}
 	}
 	by := c.NodeLabel
 	if by == "" {
@@ -77,7 +75,7 @@ func alternatives(c *metricprovider.Config, series load.Series) []string {
 	}
 }
 
-// selector returns a metric with its matchers and those of the configuration.
+// selector returns a metric with its matchers and the selector of the configuration.
 func selector(c *metricprovider.Config, metric string, matchers ...string) string {
 	if c.Selector != "" {
 		matchers = append(matchers, c.Selector)

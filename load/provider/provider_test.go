@@ -32,7 +32,7 @@ func TestNew(t *testing.T) {
 		"Prometheus":               {metricprovider.Config{Type: metricprovider.Prometheus, Address: "http://p:9090/sub/"}, Cluster{}, "Prometheus at http://p:9090/sub/"},
 		"Prometheus, a password":   {metricprovider.Config{Type: metricprovider.Prometheus, Address: "http://me:secret@p:9090"}, Cluster{}, "Prometheus at http://p:9090"},
 		"metrics-server":           {metricprovider.Config{Type: metricprovider.MetricsServer, Window: metav1.Duration{Duration: time.Minute}}, access, "the metrics API (metrics.k8s.io)"},
-		"metrics-server, nowhere":  {metricprovider.Config{Type: metricprovider.MetricsServer}, Cluster{}, "metrics-server: wants access to a cluster, for its metrics and its nodes"},
+		"metrics-server, nowhere":  {metricprovider.Config{Type: metricprovider.MetricsServer}, Cluster{}, "metrics-server: requires access to a cluster, for its metrics and nodes"},
 		"SignalFx":                 {metricprovider.Config{Type: metricprovider.SignalFx, Address: "https://api.us1.signalfx.com", Token: "a", Step: metav1.Duration{Duration: time.Minute}}, Cluster{}, "SignalFx at https://api.us1.signalfx.com"},
 		"SignalFx, no token":       {metricprovider.Config{Type: metricprovider.SignalFx, Address: "https://api.us1.signalfx.com"}, Cluster{}, "tokenFile: required for SignalFx, or set the environment variable SIGNALFX_TOKEN"},
 		"a service":                {metricprovider.Config{Type: metricprovider.Service, Address: "http://load-watcher:2020"}, Cluster{}, "the load watcher at http://load-watcher:2020/watcher"},

@@ -14,14 +14,14 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
 )
 
-// Source is a load-watcher service.
+// Source reads a load-watcher service.
 type Source struct {
 	url    string
 	server *endpoint.Endpoint
 }
 
-// New returns the service at an address such as http://load-watcher:2020, with
-// credentials and certificates as the configuration says.
+// New returns the source of a configuration, whose address is that of the service, such as
+// http://load-watcher:2020.
 func New(config metricprovider.Config) (*Source, error) {
 	server, err := endpoint.New(config, endpoint.Options{Type: metricprovider.Service, MaxBytes: wire.MaxBytes})
 	if err != nil {
@@ -34,10 +34,10 @@ func New(config metricprovider.Config) (*Source, error) {
 	return &Source{url: u.String(), server: server}, nil
 }
 
-// String names the service in messages.
+// String returns the URL of the service, for messages.
 func (s *Source) String() string { return "the load watcher at " + s.url }
 
-// Read gets the load of all nodes.
+// Read requests the load of all nodes.
 func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, nil)
 	if err != nil {

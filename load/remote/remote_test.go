@@ -58,7 +58,7 @@ func TestNew(t *testing.T) {
 		"no scheme":          {"load-watcher:2020", "", `address "load-watcher:2020"` + want},
 		"another scheme":     {"ftp://load-watcher", "", `address "ftp://load-watcher"` + want},
 		"no host":            {"http://", "", `address "http:"` + want},
-		"not a URL":          {"http://load watcher", "", `address: not a URL: invalid character " " in host name; want one like http://load-watcher.kube-system:2020`},
+		"not a URL":          {"http://load watcher", "", `address: invalid URL: invalid character " " in host name; want a URL like http://load-watcher.kube-system:2020`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -124,7 +124,7 @@ func TestReadErrors(t *testing.T) {
 		},
 		"a page": {
 			func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") },
-			"not a load-watcher message: line 1, column 1: invalid character '<' looking for beginning of value",
+			"decoding load-watcher message: line 1, column 1: invalid character '<' looking for beginning of value",
 		},
 		"too much": {
 			func(w http.ResponseWriter, _ *http.Request) {
@@ -135,7 +135,7 @@ func TestReadErrors(t *testing.T) {
 					}
 				}
 			},
-			"the answer is larger than 64 MiB",
+			"response is larger than 64 MiB",
 		},
 		"cut off": {
 			func(w http.ResponseWriter, _ *http.Request) {
@@ -177,11 +177,11 @@ func TestRedirects(t *testing.T) {
 	})
 	t.Run("to another host", func(t *testing.T) {
 		err := redirect(t, func(string) string { return elsewhere.URL + "/new" })
-		wantError(t, err, "the server redirects to another one, "+elsewhere.URL)
+		wantError(t, err, "redirect to another server: "+elsewhere.URL)
 	})
 	t.Run("without end", func(t *testing.T) {
 		err := redirect(t, func(self string) string { return self + "/again" })
-		wantError(t, err, "the server redirects without end")
+		wantError(t, err, "too many redirects")
 	})
 }
 

@@ -1,5 +1,5 @@
-// Package samples keeps what sources say that know only the present, and works
-// out the mean and deviation over a window of time.
+// Package samples computes the mean and the standard deviation over a window of time, for sources
+// that only return current values.
 package samples
 
 import (
@@ -9,77 +9,74 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
-// MaxPerNode is the most samples that are kept of a node. Where more come
-// within a window, the time between two that are kept is the window's over
-// MaxPerNode.
-const MaxPerNode = 64
+// maxPerNode is the largest number of samples stored per node. If a window has more samples, the time
+// between two stored ones is the length of the window divided by maxPerNode.
+const maxPerNode = 64
 
-// Sample is the utilization of a node at one instant, as fractions of the
-// machine's capacity in [0, 1].
+// Sample is the utilization of a node at one time, as fractions of the node's capacity in [0, 1].
 type Sample struct {
 	CPU, Memory float64
 }
 
-// Window keeps the samples of the last while. It belongs to one goroutine, and
-// holds at most MaxPerNode samples of 16 bytes of a node.
+// Window stores the samples of a sliding window, at most maxPerNode of 16 bytes per node. It is not
+// safe for concurrent use.
 type Window struct {
 	length time.Duration
-	nodes  map[string]*ring
+	nodes  map[string]*history
 }
 
-// ring holds samples in the order of their times.
-type ring struct {
-	samples []stamped
+// history is the samples of one node, in the order of their times.
+type history struct {
+	samples []timedSample
 	newest  time.Time
 }
 
-// stamped is a sample with its time. Single precision is finer than a millionth
-// of the capacity, and the sums are made in double.
-type stamped struct {
+// timedSample is a sample with its time. Single precision is finer than a millionth of the capacity;
+// sums have double precision.
+type timedSample struct {
 	at          int64 // Unix milliseconds
 	cpu, memory float32
 }
 
-// New returns a window of that length.
+// New returns an empty window of a length.
 func New(length time.Duration) *Window {
-	return &Window{length: length, nodes: map[string]*ring{}}
+	return &Window{length: length, nodes: map[string]*history{}}
 }
 
-// Add takes a sample in and returns whether it is a new one: one that is not
-// newer than the last of its node is not.
+// Add stores a sample of a node. It returns false, and ignores the sample, if it is not newer than the
+// newest one of the node.
 func (w *Window) Add(node string, at time.Time, sample Sample) bool {
-	r := w.nodes[node]
-	if r == nil {
-		r = &ring{}
-		w.nodes[node] = r
+	h := w.nodes[node]
+	if h == nil {
+		h = &history{}
+		w.nodes[node] = h
 	}
-	if !at.After(r.newest) {
+	if !at.After(h.newest) {
 		return false
 	}
-	r.newest = at
-	next := stamped{at.UnixMilli(), float32(sample.CPU), float32(sample.Memory)}
-	if n := len(r.samples); n > 1 && next.at-r.samples[n-2].at < w.length.Milliseconds()/MaxPerNode {
-		r.samples[n-1] = next
+	h.newest = at
+	next := timedSample{at.UnixMilli(), float32(sample.CPU), float32(sample.Memory)}
+	if n := len(h.samples); n > 1 && next.at-h.samples[n-2].at < w.length.Milliseconds()/maxPerNode {
+		h.samples[n-1] = next
 	} else {
-		r.samples = append(r.samples, next)
+		h.samples = append(h.samples, next)
 	}
-	r.drop(at.Add(-w.length))
+	h.drop(at.Add(-w.length))
 	return true
 }
 
-// drop forgets what is before an instant, and the oldest where there are too
-// many.
-func (r *ring) drop(before time.Time) {
+// drop removes the samples before a time, and the oldest ones if there are too many.
+func (h *history) drop(before time.Time) {
 	oldest, n := before.UnixMilli(), 0
-	for n < len(r.samples)-1 && (r.samples[n].at < oldest || len(r.samples)-n > MaxPerNode) {
+	for n < len(h.samples)-1 && (h.samples[n].at < oldest || len(h.samples)-n > maxPerNode) {
 		n++
 	}
 	if n > 0 {
-		r.samples = append(r.samples[:0], r.samples[n:]...)
+		h.samples = append(h.samples[:0], h.samples[n:]...)
 	}
 }
 
-// Retain forgets the nodes that keep says no to.
+// Retain removes the nodes for which keep returns false.
 func (w *Window) Retain(keep func(node string) bool) {
 	for node := range w.nodes {
 		if !keep(node) {
@@ -88,32 +85,30 @@ func (w *Window) Retain(keep func(node string) bool) {
 	}
 }
 
-// Newest returns the time of the newest sample of a node, zero if there is
-// none.
+// Newest returns the time of the newest sample of a node, zero if there is none.
 func (w *Window) Newest(node string) time.Time {
-	if r := w.nodes[node]; r != nil {
-		return r.newest
+	if h := w.nodes[node]; h != nil {
+		return h.newest
 	}
 	return time.Time{}
 }
 
-// Load returns the mean and the deviation of a node over the window that ends
-// with its newest sample, and whether there is any. The deviation of a single
-// sample is 0.
+// Load returns the load of a node over the window that ends with its newest sample, and whether there
+// is a sample. The standard deviation of a single sample is 0.
 func (w *Window) Load(node string) (load.Node, bool) {
-	r := w.nodes[node]
-	if r == nil || len(r.samples) == 0 {
+	h := w.nodes[node]
+	if h == nil || len(h.samples) == 0 {
 		return load.Node{}, false
 	}
-	n := float64(len(r.samples))
+	n := float64(len(h.samples))
 	var cpu, memory float64
-	for _, s := range r.samples {
+	for _, s := range h.samples {
 		cpu += float64(s.cpu)
 		memory += float64(s.memory)
 	}
 	cpu, memory = cpu/n, memory/n
 	var cpuSquares, memorySquares float64
-	for _, s := range r.samples {
+	for _, s := range h.samples {
 		cpuSquares += (float64(s.cpu) - cpu) * (float64(s.cpu) - cpu)
 		memorySquares += (float64(s.memory) - memory) * (float64(s.memory) - memory)
 	}

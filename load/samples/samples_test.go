@@ -114,7 +114,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		w.Add("node", noon.Add(time.Duration(i)*time.Second), Sample{CPU: float64(i)})
 	}
 	r := w.nodes["node"]
-	if len(r.samples) > MaxPerNode+1 || cap(r.samples) > 4*MaxPerNode || r.samples[len(r.samples)-1].cpu != 9999 {
+	if len(r.samples) > maxPerNode+1 || cap(r.samples) > 4*maxPerNode || r.samples[len(r.samples)-1].cpu != 9999 {
 		t.Errorf("%d samples, room for %d, the last is %v", len(r.samples), cap(r.samples), r.samples[len(r.samples)-1].cpu)
 	}
 	if span := r.samples[len(r.samples)-1].at - r.samples[0].at; span < (14 * time.Minute).Milliseconds() {
@@ -129,7 +129,7 @@ func BenchmarkMemory(b *testing.B) {
 		runtime.GC()
 		runtime.ReadMemStats(&before)
 		w := New(15 * time.Minute)
-		for i := range 2 * MaxPerNode {
+		for i := range 2 * maxPerNode {
 			for n := range 5000 {
 				w.Add(names[n], noon.Add(time.Duration(i)*15*time.Second), Sample{0.5, 0.5})
 			}

@@ -7,23 +7,23 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// requests count who asks for load, and how long the answers take.
-type requests struct {
+// requestMetrics are the metrics of requests.
+type requestMetrics struct {
 	total     *prometheus.CounterVec
 	durations *prometheus.HistogramVec
 }
 
-// newRequests returns counts that are in the registry, if there is one.
-func newRequests(registry prometheus.Registerer) *requests {
+// newRequestMetrics returns metrics, registered with the registry if it is not nil.
+func newRequestMetrics(registry prometheus.Registerer) *requestMetrics {
 	const namespace, subsystem = "plimsoll", "load_watcher"
-	r := &requests{
+	r := &requestMetrics{
 		total: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: namespace, Subsystem: subsystem, Name: "requests_total",
-			Help: "[ALPHA] Requests answered, by what was asked for (watcher, health) and HTTP status code.",
+			Help: "[ALPHA] Requests, by handler (watcher, health) and HTTP status code.",
 		}, []string{"handler", "code"}),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: namespace, Subsystem: subsystem, Name: "request_duration_seconds",
-			Help: "[ALPHA] Time that answers took.", Buckets: prometheus.ExponentialBuckets(1e-4, 4, 8),
+			Help: "[ALPHA] Duration of requests.", Buckets: prometheus.ExponentialBuckets(1e-4, 4, 8),
 		}, []string{"handler"}),
 	}
 	if registry != nil {
@@ -32,8 +32,9 @@ func newRequests(registry prometheus.Registerer) *requests {
 	return r
 }
 
-// of counts what a handler answers.
-func (r *requests) of(handler string, next http.Handler) http.Handler {
-	of := prometheus.Labels{"handler": handler}
-	return promhttp.InstrumentHandlerCounter(r.total.MustCurryWith(of), promhttp.InstrumentHandlerDuration(r.durations.MustCurryWith(of), next))
+// instrument returns a handler that counts the requests of next.
+func (r *requestMetrics) instrument(handler string, next http.Handler) http.Handler {
+	labels := prometheus.Labels{"handler": handler}
+	return promhttp.InstrumentHandlerCounter(r.total.MustCurryWith(labels),
+		promhttp.InstrumentHandlerDuration(r.durations.MustCurryWith(labels), next))
 }

@@ -1,11 +1,11 @@
-// Package service answers questions about load over HTTP, in the wire format
-// of load-watcher services:
+// Package service serves load over HTTP, in the wire format of load-watcher services:
 //
-//	GET /watcher             the load of all nodes
-//	GET /watcher?host=NAME   that of one node
-//	GET /watcher/health      whether load is fresh, where it is from, and what is wrong
-//	GET /metrics             the same for Prometheus
-//	GET /readyz, /livez      whether load is fresh, whether the service runs
+//	GET /watcher             load of all nodes
+//	GET /watcher?host=NAME   load of one node
+//	GET /watcher/health      source, age and freshness of the load, and the last error
+//	GET /metrics             metrics for Prometheus
+//	GET /readyz              200 if load is fresh
+//	GET /livez               200
 package service
 
 import (
@@ -26,30 +26,30 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
 )
 
-// Config says what a service serves.
+// Config configures a service.
 type Config struct {
-	// Store has the load.
+	// Store contains the load.
 	Store *load.Store
-	// Source names where the store is filled from: load.Source's String.
+	// Source is the name of the source, for messages: load.Source's String.
 	Source string
-	// State is how reading goes; see load.State.
+	// State is the state of reading the source.
 	State *State
-	// Metrics answers /metrics.
+	// Metrics handles /metrics.
 	Metrics http.Handler
-	// Registry gets the counts of what is asked; nil for none.
+	// Registry registers the metrics of requests; they are not registered if it is nil.
 	Registry prometheus.Registerer
-	// TokenFile has the bearer token that whoever asks must show, read anew for
-	// every request; everyone may ask if it is empty. Probes need no token.
+	// TokenFile contains the bearer token that clients must present, read for every request; no token
+	// is required if it is empty. Probes need no token.
 	TokenFile string
 }
 
-// State keeps how reading goes, for the health of the service.
+// State is the current load.State, safe for concurrent use. The zero value is ready to use.
 type State struct{ current atomic.Pointer[load.State] }
 
-// Set takes the state over.
+// Set replaces the state.
 func (s *State) Set(state load.State) { s.current.Store(&state) }
 
-// get returns the state, that of a good start if there is none.
+// get returns the state, one without errors before the first Set.
 func (s *State) get() load.State {
 	if state := s.current.Load(); state != nil {
 		return *state
@@ -57,46 +57,47 @@ func (s *State) get() load.State {
 	return load.State{}
 }
 
-// Health is the answer of /watcher/health.
-type Health struct {
-	// Status is ok, partial (some series cannot be read) or degraded (there is no
-	// fresh load).
+// health is the response of /watcher/health.
+type health struct {
+	// Status is ok, partial (some series cannot be read) or degraded (no fresh load).
 	Status string `json:"status"`
 	Source string `json:"source"`
-	// Nodes whose load is known and fresh.
+	// Nodes is the number of nodes with fresh load.
 	Nodes int `json:"nodes"`
-	// AgeSeconds of the newest reading, absent if there is none.
+	// AgeSeconds is the age of the newest reading, absent if there is none.
 	AgeSeconds *float64 `json:"ageSeconds,omitempty"`
-	// MaxAgeSeconds is the age from which on load is not served.
+	// MaxAgeSeconds is the maximum age of load that is served.
 	MaxAgeSeconds float64 `json:"maxAgeSeconds"`
-	// Error of the last read, absent if it went well.
+	// Error is the error of the last read, absent if it succeeded.
 	Error string `json:"error,omitempty"`
 }
 
-// New returns the service.
+// New returns the handler of a service.
 func New(config Config) http.Handler {
-	s, asked := &server{Config: config}, newRequests(config.Registry)
+	s, requests := &server{Config: config}, newRequestMetrics(config.Registry)
 	mux := http.NewServeMux()
-	mux.Handle("GET /watcher", asked.of("watcher", s.authorized(s.watcher)))
-	mux.Handle("GET /watcher/health", asked.of("health", s.authorized(s.health)))
+	mux.Handle("GET /watcher", requests.instrument("watcher", s.authorized(s.serveLoad)))
+	mux.Handle("GET /watcher/health", requests.instrument("health", s.authorized(s.serveHealth)))
 	mux.Handle("GET /metrics", s.authorized(config.Metrics.ServeHTTP))
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	mux.HandleFunc("GET /readyz", s.ready)
+	mux.HandleFunc("GET /readyz", s.serveReady)
 	return mux
 }
 
+// server is the state of a service.
 type server struct {
 	Config
-	// encoded is the answer for all nodes, made once for a snapshot.
-	encoded atomic.Pointer[encoded]
+	// cached is the response for all nodes of the newest snapshot.
+	cached atomic.Pointer[cachedResponse]
 }
 
-type encoded struct {
+// cachedResponse is the encoded reading of a snapshot.
+type cachedResponse struct {
 	snapshot *load.Snapshot
 	message  []byte
 }
 
-// authorized lets requests through that show the token.
+// authorized calls next for requests with the token.
 func (s *server) authorized(next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.TokenFile == "" {
@@ -106,34 +107,33 @@ func (s *server) authorized(next http.HandlerFunc) http.Handler {
 		want, err := os.ReadFile(s.TokenFile)
 		want = bytes.TrimSpace(want)
 		if err != nil || len(want) == 0 {
-			http.Error(w, "the service cannot read the token that it is to check", http.StatusInternalServerError)
+			http.Error(w, "the service cannot read its token file", http.StatusInternalServerError)
 			return
 		}
 		got, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		// Hashes are of one length, so that the comparison takes the same time
-		// whatever is shown.
+		// Hashes have equal lengths, so that the duration of the comparison reveals nothing.
 		a, b := sha256.Sum256([]byte(got)), sha256.Sum256(want)
 		if subtle.ConstantTimeCompare(a[:], b[:]) != 1 {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="load-watcher"`)
-			http.Error(w, "want the service's bearer token in the header Authorization", http.StatusUnauthorized)
+			http.Error(w, "bearer token required in the header Authorization", http.StatusUnauthorized)
 			return
 		}
 		next(w, r)
 	})
 }
 
-// watcher tells the load of all nodes or of one.
-func (s *server) watcher(w http.ResponseWriter, r *http.Request) {
+// serveLoad responds with the load of all nodes or of one.
+func (s *server) serveLoad(w http.ResponseWriter, r *http.Request) {
 	snapshot := s.Store.Fresh()
 	if snapshot == nil {
-		http.Error(w, s.why(), http.StatusServiceUnavailable)
+		http.Error(w, s.unavailable(), http.StatusServiceUnavailable)
 		return
 	}
 	message, err := s.message(snapshot)
 	if host := r.URL.Query().Get("host"); host != "" {
 		node, known := snapshot.Node(host)
 		if !known {
-			http.Error(w, fmt.Sprintf("no load is known of a node %q", host), http.StatusNotFound)
+			http.Error(w, fmt.Sprintf("node %q: no load known", host), http.StatusNotFound)
 			return
 		}
 		one := snapshot.Reading()
@@ -148,14 +148,14 @@ func (s *server) watcher(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(message)
 }
 
-// message returns the answer for all nodes.
+// message returns the encoded load of all nodes.
 func (s *server) message(snapshot *load.Snapshot) ([]byte, error) {
-	if e := s.encoded.Load(); e != nil && e.snapshot == snapshot {
-		return e.message, nil
+	if c := s.cached.Load(); c != nil && c.snapshot == snapshot {
+		return c.message, nil
 	}
 	message, err := encode(snapshot.Reading())
 	if err == nil {
-		s.encoded.Store(&encoded{snapshot, message})
+		s.cached.Store(&cachedResponse{snapshot, message})
 	}
 	return message, err
 }
@@ -166,31 +166,30 @@ func encode(reading load.Reading) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// health tells how reading goes; its status is 503 where there is no fresh
-// load.
-func (s *server) health(w http.ResponseWriter, _ *http.Request) {
+// serveHealth responds with the health; the status is 503 if there is no fresh load.
+func (s *server) serveHealth(w http.ResponseWriter, _ *http.Request) {
 	fresh, state := s.Store.Fresh(), s.State.get()
-	health := Health{Status: "ok", Source: s.Source, Nodes: len(fresh.Reading().Nodes), MaxAgeSeconds: s.Store.MaxAge().Seconds()}
+	answer := health{Status: "ok", Source: s.Source, Nodes: len(fresh.Reading().Nodes), MaxAgeSeconds: s.Store.MaxAge().Seconds()}
 	if age, known := s.Store.Age(); known {
 		seconds := age.Round(time.Millisecond).Seconds()
-		health.AgeSeconds = &seconds
+		answer.AgeSeconds = &seconds
 	}
 	if state.Err != nil {
-		health.Error = state.Err.Error()
+		answer.Error = state.Err.Error()
 	}
 	w.Header().Set("Content-Type", "application/json")
 	switch {
 	case fresh == nil:
-		health.Status = "degraded"
+		answer.Status = "degraded"
 		w.WriteHeader(http.StatusServiceUnavailable)
 	case state.Partial:
-		health.Status = "partial"
+		answer.Status = "partial"
 	}
-	_ = json.NewEncoder(w).Encode(health)
+	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// ready tells whether there is fresh load.
-func (s *server) ready(w http.ResponseWriter, _ *http.Request) {
+// serveReady responds with 200 if there is fresh load, else 503.
+func (s *server) serveReady(w http.ResponseWriter, _ *http.Request) {
 	if s.Store.Fresh() == nil {
 		http.Error(w, "no fresh load", http.StatusServiceUnavailable)
 		return
@@ -198,17 +197,17 @@ func (s *server) ready(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "ok")
 }
 
-// why says why there is no fresh load.
-func (s *server) why() string {
+// unavailable returns the reason why there is no fresh load.
+func (s *server) unavailable() string {
 	age, known := s.Store.Age()
 	err := s.State.get().Err
 	switch {
 	case err != nil && known:
-		return fmt.Sprintf("the newest load is %s old, older than %s is not served: %v", age.Round(time.Second), s.Store.MaxAge(), err)
+		return fmt.Sprintf("load is %s old, maximum age is %s: %v", age.Round(time.Second), s.Store.MaxAge(), err)
 	case err != nil:
 		return err.Error()
 	case known:
-		return fmt.Sprintf("the newest load is %s old, older than %s is not served", age.Round(time.Second), s.Store.MaxAge())
+		return fmt.Sprintf("load is %s old, maximum age is %s", age.Round(time.Second), s.Store.MaxAge())
 	}
-	return "no load has been read yet from " + s.Source
+	return "no load read yet from " + s.Source
 }

@@ -107,7 +107,7 @@ func TestOurClientReadsOurService(t *testing.T) {
 
 func TestWatcher(t *testing.T) {
 	s := serve(t)
-	if code, body := s.get(t, "/watcher", ""); code != 503 || body != "no load has been read yet from Test at nowhere" {
+	if code, body := s.get(t, "/watcher", ""); code != 503 || body != "no load read yet from Test at nowhere" {
 		t.Errorf("at the start: %d %s", code, body)
 	}
 	s.state.Set(load.State{Err: errors.New("connection refused"), Degraded: true})
@@ -131,7 +131,7 @@ func TestWatcher(t *testing.T) {
 	}
 	s.now = noon.Add(61 * time.Second)
 	s.state.Set(load.State{Err: errors.New("connection refused"), Degraded: true})
-	if code, body := s.get(t, "/watcher", ""); code != 503 || body != "the newest load is 1m1s old, older than 1m0s is not served: connection refused" {
+	if code, body := s.get(t, "/watcher", ""); code != 503 || body != "load is 1m1s old, maximum age is 1m0s: connection refused" {
 		t.Errorf("too old: %d %s", code, body)
 	}
 	// What was encoded for one reading is not served for the next.
@@ -146,10 +146,10 @@ func TestWatcher(t *testing.T) {
 
 func TestHealth(t *testing.T) {
 	s := serve(t)
-	check := func(what string, wantCode int, want Health) {
+	check := func(what string, wantCode int, want health) {
 		t.Helper()
 		code, body := s.get(t, "/watcher/health", "")
-		var got Health
+		var got health
 		if err := json.Unmarshal([]byte(body), &got); err != nil {
 			t.Fatal(err)
 		}
@@ -163,15 +163,15 @@ func TestHealth(t *testing.T) {
 			t.Errorf("%s: ready %d, live %d", what, ready, live)
 		}
 	}
-	check("at the start", 503, Health{Status: "degraded"})
+	check("at the start", 503, health{Status: "degraded"})
 	s.put(t, nodes)
-	check("with load", 200, Health{Status: "ok", Nodes: 3, AgeSeconds: new(0.0)})
+	check("with load", 200, health{Status: "ok", Nodes: 3, AgeSeconds: new(0.0)})
 	s.now = noon.Add(1500 * time.Millisecond)
 	s.state.Set(load.State{Err: errors.New("no memory"), Partial: true})
-	check("with a part", 200, Health{Status: "partial", Nodes: 3, AgeSeconds: new(1.5), Error: "no memory"})
+	check("with a part", 200, health{Status: "partial", Nodes: 3, AgeSeconds: new(1.5), Error: "no memory"})
 	s.now = noon.Add(2 * time.Minute)
 	s.state.Set(load.State{Err: errors.New("boom"), Degraded: true})
-	check("too old", 503, Health{Status: "degraded", AgeSeconds: new(120.0), Error: "boom"})
+	check("too old", 503, health{Status: "degraded", AgeSeconds: new(120.0), Error: "boom"})
 }
 
 func TestToken(t *testing.T) {

@@ -21,31 +21,31 @@ const (
 )
 
 const (
-	// maxSeries is the most that the service shows of what matches a query. So
-	// many are asked for at once: the reference has no smaller limit, and it does
-	// not have the offset of a page for this endpoint, which clients use all the
-	// same.
+	// maxSeries is the largest number of series that the service returns for a query, and the size of a
+	// page. The API reference documents no smaller limit, and no offset for this endpoint, though
+	// clients use one.
 	maxSeries = 10000
-	// maxPages ends the list of a server that has always one more page.
+	// maxPages is the largest number of pages read.
 	maxPages = 100
-	// refreshAfter is the age at which a catalog is read anew.
+	// refreshAfter is the age at which a catalog is read again.
 	refreshAfter = 10 * time.Minute
 )
 
-// catalog is what series a metric has.
+// catalog is the list of the series of a metric.
 type catalog struct {
-	// hosts by the ids of series; empty for a series that nothing is known of.
+	// hosts are the hosts by series ID; empty for a series that is not listed.
 	hosts map[string]string
-	at    time.Time
+	// at is the time at which the list was read.
+	at time.Time
 }
 
-// samples returns the samples of a metric, by the ids of series.
+// samples requests the samples of a metric, by series ID.
 func (s *Source) samples(ctx context.Context, m *metric, start, end time.Time) (map[string]samples, error) {
 	endMs := strconv.FormatInt(end.UnixMilli(), 10)
 	raw, err := s.get(ctx, windowPath, url.Values{
 		"query":   {m.query},
 		"startMs": {strconv.FormatInt(start.UnixMilli(), 10)},
-		// The reference spells it endMS, and most who use it endMs.
+		// The API reference has endMS, most clients send endMs.
 		"endMs": {endMs}, "endMS": {endMs},
 		"resolution": {strconv.FormatInt(s.config.Step.Milliseconds(), 10)},
 	})
@@ -55,8 +55,7 @@ func (s *Source) samples(ctx context.Context, m *metric, start, end time.Time) (
 	return decodeWindow(raw)
 }
 
-// hosts returns the hosts of series by their ids, of which there is one for
-// every series in data.
+// hosts returns the hosts by series ID, with an entry for every series in data.
 func (s *Source) hosts(ctx context.Context, m *metric, data map[string]samples, now time.Time) (map[string]string, error) {
 	if known := m.catalog.Load(); known != nil && now.Sub(known.at) < refreshAfter && known.covers(data) {
 		return known.hosts, nil
@@ -65,7 +64,7 @@ func (s *Source) hosts(ctx context.Context, m *metric, data map[string]samples, 
 	if err != nil {
 		return nil, err
 	}
-	// What has samples but is not listed is not asked for again at every read.
+	// Series with samples that are not listed must not cause a request in every read.
 	for id := range data {
 		if _, listed := hosts[id]; !listed {
 			hosts[id] = ""
@@ -75,6 +74,7 @@ func (s *Source) hosts(ctx context.Context, m *metric, data map[string]samples, 
 	return hosts, nil
 }
 
+// covers reports whether the catalog contains all series in data.
 func (c *catalog) covers(data map[string]samples) bool {
 	for id := range data {
 		if _, known := c.hosts[id]; !known {
@@ -84,8 +84,8 @@ func (c *catalog) covers(data map[string]samples) bool {
 	return true
 }
 
-// list asks for what series a metric has, page by page, and returns the hosts
-// by the ids of series. A page that has nothing new is the last one.
+// list requests the series of a metric, page by page, and returns the hosts by series ID. A page without
+// new series is the last one.
 func (s *Source) list(ctx context.Context, m *metric) (map[string]string, error) {
 	hosts := map[string]string{}
 	for page, seen := 0, 0; page < maxPages; page++ {
@@ -110,19 +110,20 @@ func (s *Source) list(ctx context.Context, m *metric) (map[string]string, error)
 		}
 		seen += len(answer.Results)
 		if answer.IsPartialCount || answer.Count > maxSeries || seen > maxSeries {
-			return nil, &load.Error{Reason: load.Invalid, Err: fmt.Errorf("more than %d series match the query %s, and the service shows no more of them: narrow it with the filter", maxSeries, m.query)}
+			return nil, &load.Error{Reason: load.Invalid, Err: fmt.Errorf(
+				"query %s: more than %d series match, the service returns no more: restrict the query with the filter", m.query, maxSeries)}
 		}
 		if seen >= answer.Count || len(hosts) == before {
 			return hosts, nil
 		}
 	}
-	return nil, &load.Error{Reason: load.Invalid, Err: fmt.Errorf("the list of series for the query %s has no end: %d pages", m.query, maxPages)}
+	return nil, &load.Error{Reason: load.Invalid, Err: fmt.Errorf("query %s: more than %d pages of series", m.query, maxPages)}
 }
 
-// get asks for something and returns the whole answer.
+// get requests a path of the API and returns the response body.
 func (s *Source) get(ctx context.Context, path string, parameters url.Values) ([]byte, error) {
 	u := s.server.URL.JoinPath(path)
-	// A blank that is written as + is a plus to some servers.
+	// Some servers do not decode + as a space.
 	u.RawQuery = strings.ReplaceAll(parameters.Encode(), "+", "%20")
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
@@ -132,7 +133,7 @@ func (s *Source) get(ctx context.Context, path string, parameters url.Values) ([
 	response, err := s.server.Do(request)
 	if err != nil {
 		if failed, ok := errors.AsType[*url.Error](err); ok {
-			err = failed.Err // without the whole query
+			err = failed.Err // without the URL
 		}
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

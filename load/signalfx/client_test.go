@@ -127,18 +127,18 @@ func TestFaults(t *testing.T) {
 			windowPath, http.NotFound, load.Invalid, 0,
 			`v1/timeserieswindow: status 404 Not Found: 404 page not found`,
 		},
-		"an empty answer":  {windowPath, say(""), load.Invalid, 0, "v1/timeserieswindow: not an answer of the API: unexpected end of JSON input"},
-		"broken JSON":      {windowPath, say(`{"data":{"a":[[1,2]`), load.Invalid, 0, "v1/timeserieswindow: not an answer of the API: unexpected end of JSON input"},
-		"broken series":    {seriesPath, say(`{"results":[`), load.Invalid, 0, "v2/metrictimeseries: not an answer of the API: unexpected end of JSON input"},
-		"a page of HTML":   {seriesPath, say("<html>"), load.Invalid, 0, "v2/metrictimeseries: not an answer of the API: invalid character '<' looking for beginning of value"},
-		"data of a list":   {windowPath, say(`{"data":[]}`), load.Invalid, 0, "v1/timeserieswindow: not an answer of the API: json: cannot unmarshal array into Go struct field .data of type map[string]signalfx.samples"},
-		"no data":          {windowPath, say(`{"code":200,"errors":[]}`), load.Invalid, 0, "v1/timeserieswindow: not an answer of the API, it has none of what was asked for"},
-		"no series":        {seriesPath, say(`{"count":1}`), load.Invalid, 0, "v2/metrictimeseries: not an answer of the API, it has none of what was asked for"},
-		"an error in 200":  {windowPath, say(`{"data":{"a":[[1,2]]},"errors":["too many series", {"code":7}]}`), load.Invalid, 0, `v1/timeserieswindow: the service says "too many series; {\"code\":7}"`},
-		"a message in 200": {windowPath, say(`{"message":"Your role doesn't let you perform this action."}`), load.Invalid, 0, `v1/timeserieswindow: the service says "Your role doesn't let you perform this action."`},
-		"a code in 200":    {windowPath, say(`{"code":500,"message":"oops","data":{}}`), load.Invalid, 0, `v1/timeserieswindow: the service says "oops"`},
-		"a type in 200":    {seriesPath, say(`{"type":"error","message":"oops","results":[]}`), load.Invalid, 0, `v2/metrictimeseries: the service says "oops"`},
-		"a long error":     {windowPath, say(`{"errors":["` + strings.Repeat("ä", 1000) + `"]}`), load.Invalid, 0, `v1/timeserieswindow: the service says "` + strings.Repeat("ä", 100) + `..."`},
+		"an empty answer":  {windowPath, say(""), load.Invalid, 0, "v1/timeserieswindow: not a response of the API: unexpected end of JSON input"},
+		"broken JSON":      {windowPath, say(`{"data":{"a":[[1,2]`), load.Invalid, 0, "v1/timeserieswindow: not a response of the API: unexpected end of JSON input"},
+		"broken series":    {seriesPath, say(`{"results":[`), load.Invalid, 0, "v2/metrictimeseries: not a response of the API: unexpected end of JSON input"},
+		"a page of HTML":   {seriesPath, say("<html>"), load.Invalid, 0, "v2/metrictimeseries: not a response of the API: invalid character '<' looking for beginning of value"},
+		"data of a list":   {windowPath, say(`{"data":[]}`), load.Invalid, 0, "v1/timeserieswindow: not a response of the API: json: cannot unmarshal array into Go struct field .data of type map[string]signalfx.samples"},
+		"no data":          {windowPath, say(`{"code":200,"errors":[]}`), load.Invalid, 0, "v1/timeserieswindow: not a response of the API: the requested data is missing"},
+		"no series":        {seriesPath, say(`{"count":1}`), load.Invalid, 0, "v2/metrictimeseries: not a response of the API: the requested data is missing"},
+		"an error in 200":  {windowPath, say(`{"data":{"a":[[1,2]]},"errors":["too many series", {"code":7}]}`), load.Invalid, 0, `v1/timeserieswindow: error response: "too many series; {\"code\":7}"`},
+		"a message in 200": {windowPath, say(`{"message":"Your role doesn't let you perform this action."}`), load.Invalid, 0, `v1/timeserieswindow: error response: "Your role doesn't let you perform this action."`},
+		"a code in 200":    {windowPath, say(`{"code":500,"message":"oops","data":{}}`), load.Invalid, 0, `v1/timeserieswindow: error response: "oops"`},
+		"a type in 200":    {seriesPath, say(`{"type":"error","message":"oops","results":[]}`), load.Invalid, 0, `v2/metrictimeseries: error response: "oops"`},
+		"a long error":     {windowPath, say(`{"errors":["` + strings.Repeat("ä", 1000) + `"]}`), load.Invalid, 0, `v1/timeserieswindow: error response: "` + strings.Repeat("ä", 100) + `..."`},
 		"a cut connection": {windowPath, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			fmt.Fprint(w, `{"data":`)
@@ -169,7 +169,7 @@ func TestTooLarge(t *testing.T) {
 		return true
 	}
 	_, err := f.source(t, nil).get(t.Context(), windowPath, nil)
-	wantError(t, err, load.TooLarge, "v1/timeserieswindow: the answer is larger than 64 MiB")
+	wantError(t, err, load.TooLarge, "v1/timeserieswindow: response is larger than 64 MiB")
 }
 
 func TestHang(t *testing.T) {
@@ -201,7 +201,7 @@ func TestRedirect(t *testing.T) {
 		return true
 	}
 	_, err := f.source(t, nil).Read(t.Context())
-	wantError(t, err, load.Redirected, "v1/timeserieswindow: the server redirects to another one, "+other.URL)
+	wantError(t, err, load.Redirected, "v1/timeserieswindow: redirect to another server: "+other.URL)
 	if asked.Load() > 0 {
 		t.Error("the other server was asked")
 	}
@@ -369,7 +369,7 @@ func TestCatalog(t *testing.T) {
 // Servers that list series without end, or lie about how many there are.
 func TestEndlessPages(t *testing.T) {
 	const query = `sf_metric:"cpu.utilization" AND host:*`
-	const tooMany = "more than 10000 series match the query " + query + ", and the service shows no more of them: narrow it with the filter"
+	const tooMany = "query " + query + ": more than 10000 series match, the service returns no more: restrict the query with the filter"
 	one := func(id int) string {
 		return fmt.Sprintf(`{"id":"c%d","metric":"cpu.utilization","dimensions":{"host":"node-%d"}}`, id, id)
 	}
@@ -384,7 +384,7 @@ func TestEndlessPages(t *testing.T) {
 		"series of other metrics": {func(int) string { return `{"count":9000,"results":[{"id":"x","metric":"disk.utilization"}]}` }, 1, ""},
 		"a new one on every page": {
 			func(n int) string { return `{"count":9000,"results":[` + one(n) + `]}` }, maxPages,
-			"the list of series for the query " + query + " has no end: 100 pages",
+			"query " + query + ": more than 100 pages of series",
 		},
 		"a new thousand on every page": {func(n int) string {
 			all := make([]string, 1000)

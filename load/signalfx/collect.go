@@ -9,36 +9,36 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
-// limits are the times of samples that count.
+// limits are the accepted times of samples.
 type limits struct {
-	// start and end are the first and the last.
+	// start and end are the bounds of the window.
 	start, end time.Time
-	// fresh is the first that the newest sample of a node may have.
+	// fresh is the earliest accepted time of a node's newest sample.
 	fresh time.Time
 }
 
-// part is what one metric says.
-type part struct {
+// metricResult is the utilization of nodes from one metric.
+type metricResult struct {
 	nodes map[string]summary
-	// stale are the nodes that it has only old samples of.
+	// stale are the nodes with old samples only.
 	stale []string
-	// rejected is the number of samples without sense, and of the series that
-	// belong to no node, which are foreign.
-	rejected, foreign int
+	// unmatched is the number of series that belong to no node.
+	unmatched int
+	// rejected is the number of invalid samples and unmatched series.
+	rejected int
 }
 
-// summary is what the samples of one series come to.
+// summary is the utilization from the samples of one series.
 type summary struct {
 	load.Utilization
-	// newest is the time of the newest one, zero if none makes sense.
+	// newest is the time of the newest valid sample, zero if there is none.
 	newest time.Time
 }
 
-// collect works out the load of nodes from the samples of series. Of two series
-// of the same node, the one with the newer sample counts; of two that are as
-// new, the one whose id comes first.
-func collect(data map[string]samples, hosts map[string]string, resolve func(string) (string, bool), limits limits) part {
-	p := part{nodes: make(map[string]summary, len(data))}
+// collect computes the utilization of nodes from the samples of series. If several series belong to a
+// node, the one with the newest sample is used, and of these the first by series ID.
+func collect(data map[string]samples, hosts map[string]string, resolve func(string) (string, bool), limits limits) metricResult {
+	result := metricResult{nodes: make(map[string]summary, len(data))}
 	for _, id := range slices.Sorted(maps.Keys(data)) {
 		host := hosts[id]
 		node, known := "", false
@@ -46,38 +46,37 @@ func collect(data map[string]samples, hosts map[string]string, resolve func(stri
 			node, known = resolve(host)
 		}
 		if !known || node == "" {
-			p.foreign++
-			p.rejected++
+			result.unmatched++
+			result.rejected++
 			continue
 		}
 		series, rejected := summarize(data[id], limits)
-		p.rejected += rejected
-		if series.newest.After(p.nodes[node].newest) {
-			p.nodes[node] = series
+		result.rejected += rejected
+		if series.newest.After(result.nodes[node].newest) {
+			result.nodes[node] = series
 		}
 	}
-	for node, series := range p.nodes {
+	for node, series := range result.nodes {
 		if series.newest.Before(limits.fresh) {
-			p.stale = append(p.stale, node)
-			delete(p.nodes, node)
+			result.stale = append(result.stale, node)
+			delete(result.nodes, node)
 		}
 	}
-	return p
+	return result
 }
 
-// summarize returns the mean and the population's standard deviation of samples,
-// as fractions, and how many of them make no sense. More than 100 percent are
-// 100.
+// summarize returns the mean and the population standard deviation of samples, as fractions, and the number
+// of invalid samples. Values over 100 percent count as 100.
 func summarize(list samples, limits limits) (summary, int) {
 	start, end := limits.start.UnixMilli(), limits.end.UnixMilli()
-	sensible := func(s sample) bool {
+	isValid := func(s sample) bool {
 		return s.value >= 0 && !math.IsInf(s.value, 1) && s.at >= start && s.at <= end
 	}
 	var sum float64
 	var newest int64
 	n := 0
 	for _, s := range list {
-		if sensible(s) {
+		if isValid(s) {
 			n++
 			sum += min(s.value, 100)
 			newest = max(newest, s.at)
@@ -90,21 +89,21 @@ func summarize(list samples, limits limits) (summary, int) {
 	mean := sum / float64(n)
 	var squares float64
 	for _, s := range list {
-		if sensible(s) {
+		if isValid(s) {
 			difference := min(s.value, 100) - mean
 			squares += difference * difference
 		}
 	}
 	deviation := math.Sqrt(squares / float64(n))
-	// Rounding may lead out of what is possible, by the last digit.
+	// Rounding errors may exceed the valid range.
 	utilization := load.Utilization{Mean: min(mean/100, 1), StdDev: min(deviation/100, 0.5)}
 	return summary{Utilization: utilization, newest: time.UnixMilli(newest)}, rejected
 }
 
-// add puts a metric's part into a reading.
-func (m *metric) add(reading *load.Reading, p part) {
-	reading.Rejected += p.rejected
-	for name, series := range p.nodes {
+// add adds the result of the metric to a reading.
+func (m *metric) add(reading *load.Reading, result metricResult) {
+	reading.Rejected += result.rejected
+	for name, series := range result.nodes {
 		node := reading.Nodes[name]
 		if m.mean == load.CPUMean {
 			node.CPU, node.HasCPU = series.Utilization, true

@@ -11,23 +11,22 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
-// maxQuoted bounds what an error says of what the service said, in bytes.
+// maxQuoted is the length of the longest message of the service that an error quotes, in bytes.
 const maxQuoted = 200
 
-// complaint is what an answer has when it is none. By the reference, it comes
-// with another status than 200; users tell of some that come with 200, when
-// requests follow each other too soon.
-type complaint struct {
+// apiError is the content of an error response. According to the API reference, its status is not 200;
+// users report some with 200, when requests are too frequent.
+type apiError struct {
 	Code    int               `json:"code"`
 	Type    string            `json:"type"`
 	Message string            `json:"message"`
 	Errors  []json.RawMessage `json:"errors"`
 }
 
-// err returns the complaint as an error. An answer that lacks what was asked for
-// is one too.
-func (c *complaint) err(path string, lacks bool) error {
-	said := c.Message
+// err returns the error of a response, nil if there is none. noData is set if the response does not
+// contain the requested data, which is an error.
+func (c *apiError) err(path string, noData bool) error {
+	message := c.Message
 	if len(c.Errors) > 0 {
 		texts := make([]string, len(c.Errors))
 		for i, raw := range c.Errors {
@@ -35,38 +34,38 @@ func (c *complaint) err(path string, lacks bool) error {
 				texts[i] = string(raw)
 			}
 		}
-		said = strings.Join(texts, "; ")
+		message = strings.Join(texts, "; ")
 	}
-	if len(said) > maxQuoted {
-		said = strings.ToValidUTF8(said[:maxQuoted], "") + "..."
+	if len(message) > maxQuoted {
+		message = strings.ToValidUTF8(message[:maxQuoted], "") + "..."
 	}
 	switch {
-	case len(c.Errors) > 0, c.Code >= 400, c.Type == "error", lacks && said != "":
-		return invalid("%s: the service says %q", path, said)
-	case lacks:
-		return invalid("%s: not an answer of the API, it has none of what was asked for", path)
+	case len(c.Errors) > 0, c.Code >= 400, c.Type == "error", noData && message != "":
+		return invalid("%s: error response: %q", path, message)
+	case noData:
+		return invalid("%s: not a response of the API: the requested data is missing", path)
 	}
 	return nil
 }
 
+// invalid returns a load.Error with the reason Invalid.
 func invalid(format string, args ...any) error {
 	return &load.Error{Reason: load.Invalid, Err: fmt.Errorf(format, args...)}
 }
 
-// samples of one series, in the order in which they were sent.
+// samples are the samples of one series, in the order of the response.
 type samples []sample
 
 // sample is one value at one time.
 type sample struct {
-	// at is in Unix milliseconds.
+	// at is the time in Unix milliseconds.
 	at int64
-	// value is in percent; not a number if none was sent.
+	// value is in percent; NaN if it is not a number.
 	value float64
 }
 
-// UnmarshalJSON reads [[time, value], ...]. It does not fail: what is no list
-// of samples is one sample without sense, so that one series does not take all
-// others with it.
+// UnmarshalJSON decodes [[time, value], ...]. It does not fail, so that an invalid series does not
+// invalidate the others: it decodes anything but a list as one invalid sample.
 func (s *samples) UnmarshalJSON(raw []byte) error {
 	var list []sample
 	if json.Unmarshal(raw, &list) != nil {
@@ -76,8 +75,7 @@ func (s *samples) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// UnmarshalJSON reads [time, value]. It does not fail: what is none is a sample
-// without sense.
+// UnmarshalJSON decodes [time, value]. It does not fail: it decodes anything else as an invalid sample.
 func (s *sample) UnmarshalJSON(raw []byte) error {
 	*s = sample{value: math.NaN()}
 	inner, opened := bytes.CutPrefix(raw, []byte("["))
@@ -89,7 +87,7 @@ func (s *sample) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// number returns a number of JSON, not a number for anything else.
+// number returns a JSON number, NaN for anything else.
 func number(raw []byte) float64 {
 	value, err := strconv.ParseFloat(string(bytes.TrimSpace(raw)), 64)
 	if err != nil {
@@ -98,30 +96,30 @@ func number(raw []byte) float64 {
 	return value
 }
 
-// decodeWindow reads an answer of timeserieswindow.
+// decodeWindow decodes a response of timeserieswindow.
 func decodeWindow(raw []byte) (map[string]samples, error) {
-	var answer struct {
-		complaint
+	var response struct {
+		apiError
 		Data map[string]samples `json:"data"`
 	}
-	if err := json.Unmarshal(raw, &answer); err != nil {
-		return nil, invalid("%s: not an answer of the API: %w", windowPath, err)
+	if err := json.Unmarshal(raw, &response); err != nil {
+		return nil, invalid("%s: not a response of the API: %w", windowPath, err)
 	}
-	if err := answer.err(windowPath, answer.Data == nil); err != nil {
+	if err := response.err(windowPath, response.Data == nil); err != nil {
 		return nil, err
 	}
-	return answer.Data, nil
+	return response.Data, nil
 }
 
-// seriesAnswer is an answer of metrictimeseries.
-type seriesAnswer struct {
-	complaint
-	// Count is how many series match, of all pages and at most maxSeries.
+// seriesResponse is a response of metrictimeseries.
+type seriesResponse struct {
+	apiError
+	// Count is the number of matching series on all pages, at most maxSeries.
 	Count int `json:"count"`
-	// IsPartialCount: there are more than maxSeries.
+	// IsPartialCount is set if more than maxSeries series match.
 	IsPartialCount bool `json:"isPartialCount"`
-	// Results are those of this page. The reference does not list their id, which
-	// is what the samples of a series are found by.
+	// Results are the series of this page. The API reference does not document the field id, which
+	// identifies the samples of a series.
 	Results []struct {
 		ID         string         `json:"id"`
 		Metric     string         `json:"metric"`
@@ -129,14 +127,14 @@ type seriesAnswer struct {
 	} `json:"results"`
 }
 
-// decodeSeries reads an answer of metrictimeseries.
-func decodeSeries(raw []byte) (*seriesAnswer, error) {
-	answer := &seriesAnswer{}
-	if err := json.Unmarshal(raw, answer); err != nil {
-		return nil, invalid("%s: not an answer of the API: %w", seriesPath, err)
+// decodeSeries decodes a response of metrictimeseries.
+func decodeSeries(raw []byte) (*seriesResponse, error) {
+	response := &seriesResponse{}
+	if err := json.Unmarshal(raw, response); err != nil {
+		return nil, invalid("%s: not a response of the API: %w", seriesPath, err)
 	}
-	if err := answer.err(seriesPath, answer.Results == nil); err != nil {
+	if err := response.err(seriesPath, response.Results == nil); err != nil {
 		return nil, err
 	}
-	return answer, nil
+	return response, nil
 }

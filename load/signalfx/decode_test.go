@@ -77,8 +77,8 @@ func FuzzDecode(f *testing.F) {
 		}
 		l := limits{start: noon.Add(-15 * time.Minute), end: noon.Add(time.Minute), fresh: noon.Add(-5 * time.Minute)}
 		p := collect(data, hosts, func(host string) (string, bool) { return host, true }, l)
-		if p.rejected > total+len(data) || p.foreign > len(data) || len(p.nodes)+len(p.stale)+p.foreign > len(data) {
-			t.Errorf("%d rejected, %d foreign, %d nodes and %d stale ones of %d samples in %d series", p.rejected, p.foreign, len(p.nodes), len(p.stale), total, len(data))
+		if p.rejected > total+len(data) || p.unmatched > len(data) || len(p.nodes)+len(p.stale)+p.unmatched > len(data) {
+			t.Errorf("%d rejected, %d unmatched, %d nodes and %d stale ones of %d samples in %d series", p.rejected, p.unmatched, len(p.nodes), len(p.stale), total, len(data))
 		}
 		for name, node := range p.nodes {
 			if !(node.Mean >= 0 && node.Mean <= 1 && node.StdDev >= 0 && node.StdDev <= 0.5) || name == "" || node.newest.Before(l.fresh) || node.newest.After(l.end) {

@@ -6,14 +6,14 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 )
 
-// escaper puts a backslash before what would end a quoted value.
+// escaper escapes the characters that would end a quoted value.
 var escaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
-// query returns the words that the series of a metric are searched with:
+// query returns the search query for the series of a metric:
 //
 //	sf_metric:"cpu.utilization" AND host:* AND (kubernetes_cluster:"prod")
 //
-// Names are in quotes, so that nothing in them is taken for a word of the query.
+// The name of the metric is quoted, so that it cannot contain operators.
 func query(c *metricprovider.Config, metric string) string {
 	terms := `sf_metric:"` + escaper.Replace(metric) + `" AND ` + c.HostDimension + `:*`
 	if c.Filter != "" {

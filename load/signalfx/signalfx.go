@@ -1,16 +1,15 @@
-// Package signalfx reads load from SignalFx, which is Splunk Observability
-// Cloud, over two endpoints of its public REST API:
+// Package signalfx reads load from SignalFx (Splunk Observability Cloud), with two endpoints of its public
+// REST API:
 //
-//	GET {api}/v1/timeserieswindow    the samples of a window of time, by the ids of their series
-//	GET {api}/v2/metrictimeseries    what series there are, and of which host each of them is
+//	GET {api}/v1/timeserieswindow    samples of a window of time, by series ID
+//	GET {api}/v2/metrictimeseries    the list of series with their hosts
 //
-// Both are asked with a token in the header X-SF-TOKEN: an organization's access
-// token with the scope API, or a session token. The service shows at most 10,000
-// series to one query; where more match, a read is an error, not a part of them.
+// Requests have a token in the header X-SF-TOKEN: an organization's access token with the scope API, or a
+// session token. The service returns at most 10,000 series per query; if more match, the read fails.
 //
-// A read is one request for the samples of each metric. What series there are is
-// asked when it is not known yet, when an unknown one shows up, and every ten
-// minutes. A metric that fails loses its own two series of figures only.
+// A read sends one request for the samples of each metric. It requests the list of series first, when
+// samples of an unlisted series appear, and every ten minutes. If the requests for a metric fail, only the
+// series of that metric are lost.
 package signalfx
 
 import (
@@ -44,21 +43,20 @@ const (
 // resolutions are the times between two samples that the service stores.
 var resolutions = []time.Duration{time.Second, time.Minute, 5 * time.Minute, time.Hour}
 
-// maxBytes is the size of the largest response. The samples of one metric of 5,000 nodes take
-// about 2 MiB at the defaults, and 60 times that at a resolution of 1s.
+// maxBytes is the size of the largest response. The samples of one metric for 5,000 nodes have about 2 MiB
+// at the default resolution, and 60 times that at a resolution of 1s.
 const maxBytes = 64 << 20
 
 const (
-	// tokenHeader is where the service wants its token.
+	// tokenHeader is the header for the token.
 	tokenHeader = "X-SF-TOKEN"
-	// minStale is the least age at which a node's newest sample is an old one:
-	// samples come to the service with a delay.
+	// minStale is the smallest age at which a node is stale; samples reach the service with a delay.
 	minStale = 5 * time.Minute
-	// maxMetricName is the longest name of a metric, in characters.
+	// maxMetricName is the length of the longest name of a metric, in characters.
 	maxMetricName = 256
 )
 
-// Source is a SignalFx organization.
+// Source reads the metrics of a SignalFx organization.
 type Source struct {
 	config  metricprovider.Config
 	nodes   cluster.Inventory
@@ -67,17 +65,16 @@ type Source struct {
 	now     func() time.Time
 }
 
-// metric is one of the two that are read.
+// metric is a metric of CPU or memory utilization.
 type metric struct {
 	name, query string
-	// mean and deviation are what is lost when it cannot be read.
-	mean, deviation load.Series
-	// catalog is what series it was last seen to have, nil if never.
+	// mean and stdDev are the series of the metric.
+	mean, stdDev load.Series
+	// catalog is the last list of the series of the metric, nil before the first.
 	catalog atomic.Pointer[catalog]
 }
 
-// dimensionName is what names of dimensions look like; dots are those of
-// OpenTelemetry, as in host.name.
+// dimensionName matches the names of dimensions. OpenTelemetry uses dots, as in host.name.
 var dimensionName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,127}$`)
 
 // New returns the source of a configuration, or an error that names the field. nodes are the nodes of
@@ -98,11 +95,12 @@ func New(config metricprovider.Config, nodes cluster.Inventory) (*Source, error)
 		return nil, err
 	}
 	return &Source{config: config, nodes: nodes, server: server, now: time.Now, metrics: [2]*metric{
-		{name: config.CPUMetric, query: query(&config, config.CPUMetric), mean: load.CPUMean, deviation: load.CPUStdDev},
-		{name: config.MemoryMetric, query: query(&config, config.MemoryMetric), mean: load.MemoryMean, deviation: load.MemoryStdDev},
+		{name: config.CPUMetric, query: query(&config, config.CPUMetric), mean: load.CPUMean, stdDev: load.CPUStdDev},
+		{name: config.MemoryMetric, query: query(&config, config.MemoryMetric), mean: load.MemoryMean, stdDev: load.MemoryStdDev},
 	}}, nil
 }
 
+// setDefault sets a field that is zero to a value.
 func setDefault[T comparable](field *T, value T) {
 	var zero T
 	if *field == zero {
@@ -113,10 +111,11 @@ func setDefault[T comparable](field *T, value T) {
 // validate returns an error that names a field, the value found and the values allowed.
 func validate(c *metricprovider.Config) error {
 	for _, name := range []struct{ field, value string }{{"cpuMetric", c.CPUMetric}, {"memoryMetric", c.MemoryMetric}} {
-		// With a wildcard, other metrics would be taken for utilization.
+		// A wildcard could match other metrics.
 		if !utf8.ValidString(name.value) || utf8.RuneCountInString(name.value) > maxMetricName || strings.TrimSpace(name.value) == "" ||
 			strings.ContainsFunc(name.value, func(r rune) bool { return r == '*' || unicode.IsControl(r) }) {
-			return fmt.Errorf("%s: found %q, want the name of one metric, without wildcards and of at most %d characters", name.field, name.value, maxMetricName)
+			return fmt.Errorf("%s: found %q, want the name of one metric without wildcards, at most %d characters",
+				name.field, name.value, maxMetricName)
 		}
 	}
 	switch {
@@ -132,43 +131,45 @@ func validate(c *metricprovider.Config) error {
 	return nil
 }
 
-// String names the source in messages.
+// String returns the URL of the API, for messages.
 func (s *Source) String() string { return "SignalFx at " + s.server.URL.String() }
 
-// Read gets the samples of both metrics. The reading is as old as its newest
-// sample.
+// Read requests the samples of both metrics. The time of the reading is that of its newest sample.
 func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 	resolve, err := s.resolver()
 	if err != nil {
 		return load.Reading{}, err
 	}
 	now := s.now()
-	var parts [2]part
+	var results [2]metricResult
 	var errs [2]error
-	var asking sync.WaitGroup
+	var group sync.WaitGroup
 	for i, m := range s.metrics {
-		asking.Go(func() { parts[i], errs[i] = s.read(ctx, m, resolve, now) })
+		group.Go(func() { results[i], errs[i] = s.read(ctx, m, resolve, now) })
 	}
-	asking.Wait()
-	reading := load.Reading{Source: metricprovider.SignalFx, Window: s.config.Window.Duration, Nodes: map[string]load.Node{}, Lost: map[load.Series]error{}}
+	group.Wait()
+	reading := load.Reading{
+		Source: metricprovider.SignalFx, Window: s.config.Window.Duration,
+		Nodes: map[string]load.Node{}, Lost: map[load.Series]error{},
+	}
 	for i, m := range s.metrics {
 		if errs[i] != nil {
-			reading.Lost[m.mean], reading.Lost[m.deviation] = errs[i], errs[i]
+			reading.Lost[m.mean], reading.Lost[m.stdDev] = errs[i], errs[i]
 			continue
 		}
-		m.add(&reading, parts[i])
+		m.add(&reading, results[i])
 	}
 	if errs[0] != nil && errs[1] != nil {
-		return load.Reading{}, bothLost(errs[0], errs[1])
+		return load.Reading{}, joinErrors(errs[0], errs[1])
 	}
-	// A sample that is ahead of this clock does not make the others newer, nor the
-	// next reading older than this one.
+	// A sample ahead of the local clock must not make the reading newer than it is, nor later readings
+	// out of order.
 	if reading.Time.After(now) {
 		reading.Time = now
 	}
 	stale := map[string]bool{}
-	for _, part := range parts {
-		for _, node := range part.stale {
+	for _, result := range results {
+		for _, node := range result.stale {
 			if _, fresh := reading.Nodes[node]; !fresh {
 				stale[node] = true
 			}
@@ -178,7 +179,7 @@ func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 	return reading, nil
 }
 
-// resolver returns how to find the node that a host is.
+// resolver returns the function that maps a host to its node.
 func (s *Source) resolver() (func(string) (string, bool), error) {
 	if s.nodes != nil {
 		machines, err := s.nodes()
@@ -187,41 +188,45 @@ func (s *Source) resolver() (func(string) (string, bool), error) {
 	return func(host string) (string, bool) { return host, true }, nil
 }
 
-// read returns what a metric says of all nodes.
-func (s *Source) read(ctx context.Context, m *metric, resolve func(string) (string, bool), now time.Time) (part, error) {
-	// The service puts samples where its resolution has its marks. Without this,
-	// the first one of every series would be before the window.
+// read returns the utilization of all nodes from one metric.
+func (s *Source) read(ctx context.Context, m *metric, resolve func(string) (string, bool), now time.Time) (metricResult, error) {
+	// Times of samples are multiples of the resolution. Without truncation, the first sample of every
+	// series would be before the window.
 	start := now.Add(-s.config.Window.Duration).Truncate(s.config.Step.Duration)
 	data, err := s.samples(ctx, m, start, now)
 	if err != nil {
-		return part{}, err
+		return metricResult{}, err
 	}
 	if len(data) == 0 {
-		return part{}, &load.Error{Reason: load.Empty, Err: fmt.Errorf("no series has samples of the last %s for the query %s; %s", s.config.Window.Duration, m.query, s.advice(m))}
+		return metricResult{}, &load.Error{Reason: load.Empty, Err: fmt.Errorf(
+			"query %s: no samples in the last %s: %s", m.query, s.config.Window.Duration, s.advice(m))}
 	}
 	hosts, err := s.hosts(ctx, m, data, now)
 	if err != nil {
-		return part{}, err
+		return metricResult{}, err
 	}
-	p := collect(data, hosts, resolve, limits{start: start, end: now.Add(load.MaxAhead), fresh: now.Add(-s.staleAfter())})
-	if len(p.nodes) > 0 {
-		return p, nil
+	result := collect(data, hosts, resolve, limits{start: start, end: now.Add(load.MaxAhead), fresh: now.Add(-s.staleAfter())})
+	if len(result.nodes) > 0 {
+		return result, nil
 	}
 	switch {
-	case len(p.stale) > 0:
-		err = &load.Error{Reason: load.Empty, Err: fmt.Errorf("the newest samples of all %d nodes for the query %s are older than %s", len(p.stale), m.query, s.staleAfter())}
-	case p.foreign == len(data):
-		err = &load.Error{Reason: load.Empty, Err: fmt.Errorf("none of the %d series for the query %s belongs to a node; %s", len(data), m.query, s.advice(m))}
+	case len(result.stale) > 0:
+		err = &load.Error{Reason: load.Empty, Err: fmt.Errorf(
+			"query %s: the newest samples of all %d nodes are older than %s", m.query, len(result.stale), s.staleAfter())}
+	case result.unmatched == len(data):
+		err = &load.Error{Reason: load.Empty, Err: fmt.Errorf(
+			"query %s: none of the %d series belongs to a node: %s", m.query, len(data), s.advice(m))}
 	default:
-		err = &load.Error{Reason: load.Invalid, Err: fmt.Errorf("no sample for the query %s makes sense: want percent, 0 to 100, of the last %s", m.query, s.config.Window.Duration)}
+		err = &load.Error{Reason: load.Invalid, Err: fmt.Errorf(
+			"query %s: no valid samples: want percent, 0 to 100, in the last %s", m.query, s.config.Window.Duration)}
 	}
-	return part{}, err
+	return metricResult{}, err
 }
 
-// staleAfter is the age from which on a node's newest sample is an old one.
+// staleAfter returns the age of its newest sample at which a node is stale.
 func (s *Source) staleAfter() time.Duration { return max(3*s.config.Step.Duration, minStale) }
 
-// advice says what to look at where nothing was found.
+// advice returns the settings to check if no data was found.
 func (s *Source) advice(m *metric) string {
 	if s.config.Filter == "" {
 		return fmt.Sprintf("check the name of the metric %s and the dimension %s", m.name, s.config.HostDimension)
@@ -229,9 +234,9 @@ func (s *Source) advice(m *metric) string {
 	return fmt.Sprintf("check the name of the metric %s, the dimension %s and the filter %s", m.name, s.config.HostDimension, s.config.Filter)
 }
 
-// bothLost returns one error for two, which mostly are the same. Of two, the one
-// comes first, and so decides, that asks for the longer rest.
-func bothLost(cpu, memory error) error {
+// joinErrors returns one error for both metrics: only the first if their texts are equal. The one that
+// requests the longer wait is first, because it determines the reason and the wait.
+func joinErrors(cpu, memory error) error {
 	first, second := cpu, memory
 	if retryAfter(memory) > retryAfter(cpu) {
 		first, second = memory, cpu
@@ -242,6 +247,7 @@ func bothLost(cpu, memory error) error {
 	return fmt.Errorf("%w; %w", first, second)
 }
 
+// retryAfter returns the time to wait that the server requested, 0 if it did not.
 func retryAfter(err error) time.Duration {
 	if typed, ok := errors.AsType[*load.Error](err); ok {
 		return typed.RetryAfter

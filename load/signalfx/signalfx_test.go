@@ -46,7 +46,7 @@ func TestNew(t *testing.T) {
 	const address = "https://api.us1.signalfx.com"
 	nodes := func() ([]cluster.Machine, error) { return nil, nil }
 	metric := func(field, found string) string {
-		return fmt.Sprintf("%s: found %q, want the name of one metric, without wildcards and of at most 256 characters", field, found)
+		return fmt.Sprintf("%s: found %q, want the name of one metric without wildcards, at most 256 characters", field, found)
 	}
 	tests := map[string]struct {
 		config  metricprovider.Config
@@ -294,20 +294,20 @@ func TestEmpty(t *testing.T) {
 	}{
 		"no series": {
 			nil, nil, load.Empty,
-			"no series has samples of the last 15m0s for the query " + query + "; check the name of the metric cpu.utilization and the dimension host",
+			"query " + query + ": no samples in the last 15m0s: check the name of the metric cpu.utilization and the dimension host",
 		},
 		"none in the filter": {
 			[]fakeSeries{host("c1", cpu, "node-1", 10)},
 			func(c *metricprovider.Config) { c.Filter = ` cluster:"b" ` }, load.Empty,
-			"no series has samples of the last 15m0s for the query " + query + ` AND (cluster:"b"); check the name of the metric cpu.utilization, the dimension host and the filter cluster:"b"`,
+			"query " + query + ` AND (cluster:"b"): no samples in the last 15m0s: check the name of the metric cpu.utilization, the dimension host and the filter cluster:"b"`,
 		},
 		"no nodes": {
 			[]fakeSeries{host("c1", cpu, "node-1", 10)},
 			nil, load.Empty,
-			"none of the 1 series for the query " + query + " belongs to a node; check the name of the metric cpu.utilization and the dimension host",
+			"query " + query + ": none of the 1 series belongs to a node: check the name of the metric cpu.utilization and the dimension host",
 		},
-		"all old":       {[]fakeSeries{old}, nil, load.Empty, "the newest samples of all 1 nodes for the query " + query + " are older than 5m0s"},
-		"without sense": {[]fakeSeries{host("c1", cpu, "node-1", -1)}, nil, load.Invalid, "no sample for the query " + query + " makes sense: want percent, 0 to 100, of the last 15m0s"},
+		"all old":       {[]fakeSeries{old}, nil, load.Empty, "query " + query + ": the newest samples of all 1 nodes are older than 5m0s"},
+		"without sense": {[]fakeSeries{host("c1", cpu, "node-1", -1)}, nil, load.Invalid, "query " + query + ": no valid samples: want percent, 0 to 100, in the last 15m0s"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

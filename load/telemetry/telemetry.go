@@ -1,5 +1,5 @@
-// Package telemetry shows how reading load goes, as Prometheus metrics. Each
-// scrape looks at the stores; nothing is counted twice.
+// Package telemetry exports the state of load stores as Prometheus metrics. Every scrape reads the
+// stores.
 package telemetry
 
 import (
@@ -11,47 +11,48 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
-// Collector has the metrics of stores. The zero value is good.
+// Collector collects the metrics of stores. The zero value is ready to use.
 type Collector struct {
 	mu     sync.Mutex
-	stores []watched
+	stores []watchedStore
 }
 
-type watched struct {
+// watchedStore is a store with the label value of its source.
+type watchedStore struct {
 	source string
 	store  *load.Store
 }
 
-// Watch adds a store, which is read from a source of that name. Of stores with
-// the same name, the first counts.
+// Watch adds the store of a source. A second store with the same source is ignored.
 func (c *Collector) Watch(source string, store *load.Store) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !slices.ContainsFunc(c.stores, func(w watched) bool { return w.source == source }) {
-		c.stores = append(c.stores, watched{source, store})
+	if !slices.ContainsFunc(c.stores, func(w watchedStore) bool { return w.source == source }) {
+		c.stores = append(c.stores, watchedStore{source, store})
 	}
 }
 
+// describe returns the description of a metric with the label source and further labels.
 func describe(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("plimsoll_load_"+name, "[ALPHA] "+help, append([]string{"source"}, labels...), nil)
 }
 
 var (
-	age      = describe("age_seconds", "Age of the newest reading of the load. Absent before the first one.")
-	maxAge   = describe("max_age_seconds", "Age from which on a reading is not used.")
-	degraded = describe("degraded", "1 if there is no load fresh enough to be used, else 0.")
-	nodes    = describe("nodes", "Nodes whose load is known and fresh.")
-	stale    = describe("nodes_stale", "Nodes that the source knows, but of which it has only old values.")
-	reads    = describe("reads_total", "Readings taken over.")
-	failures = describe("read_failures_total", "Reads that brought nothing, by reason.", "reason")
-	took     = describe("read_duration_seconds", "Time that reads took, those that failed included.")
-	lost     = describe("series_lost_total", "Series that a reading came without, by series.", "series")
-	rejected = describe("values_rejected_total", "Values left out because they make no sense or belong to no node.")
+	age      = describe("age_seconds", "Age of the newest reading. Absent before the first reading.")
+	maxAge   = describe("max_age_seconds", "Maximum age of a reading that is used.")
+	degraded = describe("degraded", "1 if there is no fresh load, else 0.")
+	nodes    = describe("nodes", "Nodes with fresh load.")
+	stale    = describe("nodes_stale", "Nodes that the source has only old values for.")
+	reads    = describe("reads_total", "Readings stored.")
+	failures = describe("read_failures_total", "Failed reads, by reason.", "reason")
+	duration = describe("read_duration_seconds", "Duration of reads, failed ones included.")
+	lost     = describe("series_lost_total", "Readings without a series, by series.", "series")
+	rejected = describe("values_rejected_total", "Values ignored because they are invalid or belong to no node.")
 )
 
 // Describe implements prometheus.Collector.
 func (c *Collector) Describe(out chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{age, maxAge, degraded, nodes, stale, reads, failures, took, lost, rejected} {
+	for _, desc := range []*prometheus.Desc{age, maxAge, degraded, nodes, stale, reads, failures, duration, lost, rejected} {
 		out <- desc
 	}
 }
@@ -61,28 +62,28 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	c.mu.Lock()
 	stores := slices.Clone(c.stores)
 	c.mu.Unlock()
-	for _, w := range stores {
+	for _, watched := range stores {
 		gauge := func(desc *prometheus.Desc, value float64) {
-			out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, w.source)
+			out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, watched.source)
 		}
 		counter := func(desc *prometheus.Desc, value int, labels ...string) {
-			out <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(value), append([]string{w.source}, labels...)...)
+			out <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(value), append([]string{watched.source}, labels...)...)
 		}
-		if a, known := w.store.Age(); known {
+		if a, known := watched.store.Age(); known {
 			gauge(age, a.Seconds())
 		}
-		gauge(maxAge, w.store.MaxAge().Seconds())
-		fresh, bad := w.store.Fresh(), 0.0
+		gauge(maxAge, watched.store.MaxAge().Seconds())
+		fresh, isDegraded := watched.store.Fresh(), 0.0
 		if fresh == nil {
-			bad = 1
+			isDegraded = 1
 		}
-		gauge(degraded, bad)
+		gauge(degraded, isDegraded)
 		gauge(nodes, float64(len(fresh.Reading().Nodes)))
 		gauge(stale, float64(fresh.Reading().Stale))
-		stats := w.store.Stats()
+		stats := watched.store.Stats()
 		counter(reads, stats.Reads)
 		counter(rejected, stats.Rejected)
-		out <- durations(stats.Durations, w.source)
+		out <- histogram(stats.Durations, watched.source)
 		for _, reason := range load.Reasons {
 			counter(failures, stats.Failures[reason], string(reason))
 		}
@@ -92,11 +93,11 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// durations returns how long the reads of a source took.
-func durations(d load.Durations, source string) prometheus.Metric {
+// histogram returns the durations of the reads of a source.
+func histogram(d load.Durations, source string) prometheus.Metric {
 	buckets := make(map[float64]uint64, len(load.DurationBounds))
 	for i, bound := range load.DurationBounds {
 		buckets[bound.Seconds()] = uint64(d.Within[i])
 	}
-	return prometheus.MustNewConstHistogram(took, uint64(d.Count), d.Sum.Seconds(), buckets, source)
+	return prometheus.MustNewConstHistogram(duration, uint64(d.Count), d.Sum.Seconds(), buckets, source)
 }

@@ -1,5 +1,5 @@
-// Package wire is the format in which load-watcher services pass load on:
-// JSON, times in Unix seconds, values in percent of the node's capacity.
+// Package wire encodes and decodes the JSON format of load-watcher services. Times are in Unix seconds,
+// values in percent of the node's capacity.
 //
 //	{"timestamp": 1795239886,
 //	 "window": {"duration": "15m", "start": 1795238986, "end": 1795239886},
@@ -24,7 +24,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
-// MaxBytes is the most that is read of a message; 5,000 nodes take about 3 MiB.
+// MaxBytes is the size of the largest message; one with 5,000 nodes has about 3 MiB.
 const MaxBytes = 64 << 20
 
 // The types and operators of a metric.
@@ -50,7 +50,7 @@ type window struct {
 	End      int64  `json:"end"`
 }
 
-// length returns how long the window is, 0 if the message does not say.
+// length returns the length of the window, 0 if the message does not contain it.
 func (w window) length() time.Duration {
 	if d, err := time.ParseDuration(w.Duration); err == nil && d >= 0 {
 		return d
@@ -83,10 +83,10 @@ type metric struct {
 	Value    *percent `json:"value"`
 }
 
-// percent is a value that may not be a number, in any of the spellings that
-// services have been seen to send.
+// percent is a value in percent. It is NaN if the message has anything but a number.
 type percent float64
 
+// UnmarshalJSON implements json.Unmarshaler. It does not fail.
 func (p *percent) UnmarshalJSON(raw []byte) error {
 	var value float64
 	if err := json.Unmarshal(raw, &value); err != nil {
@@ -96,9 +96,8 @@ func (p *percent) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Decode reads a message. A single value that makes no sense is left out and
-// counted in the reading; one over 100 counts as 100. Of a node that sends no
-// average, the latest value is taken, without a deviation.
+// Decode reads a message. Invalid values are ignored and counted in the reading; values over 100 count
+// as 100. Nodes without an average have the latest value, without a standard deviation.
 func Decode(r io.Reader) (load.Reading, error) {
 	raw, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
 	if err != nil {
@@ -107,7 +106,7 @@ func Decode(r io.Reader) (load.Reading, error) {
 	if len(raw) > MaxBytes {
 		return load.Reading{}, fmt.Errorf("message is larger than %d MiB", MaxBytes>>20)
 	}
-	quoted := quoteNotNumbers(raw)
+	quoted := quoteNonNumbers(raw)
 	var m message
 	if err := json.Unmarshal(quoted, &m); err != nil {
 		return load.Reading{}, describe(err, raw, quoted)
@@ -118,9 +117,9 @@ func Decode(r io.Reader) (load.Reading, error) {
 	}
 	switch {
 	case at <= 0 || at > math.MaxInt32*4:
-		return load.Reading{}, fmt.Errorf("timestamp: found %d, want the time of the reading in Unix seconds", at)
+		return load.Reading{}, fmt.Errorf("timestamp: found %d, want Unix seconds", at)
 	case m.Data.NodeMetricsMap == nil:
-		return load.Reading{}, errors.New("data.NodeMetricsMap: missing, want the metrics by node name")
+		return load.Reading{}, errors.New("data.NodeMetricsMap: required")
 	}
 	reading := load.Reading{Source: m.Source, Time: time.Unix(at, 0), Nodes: make(map[string]load.Node, len(m.Data.NodeMetricsMap))}
 	reading.Window = m.Window.length()
@@ -134,7 +133,8 @@ func Decode(r io.Reader) (load.Reading, error) {
 	return reading, nil
 }
 
-// utilization picks the figures of one resource out of a node's metrics.
+// utilization returns the utilization of one resource from the metrics of a node, and whether there is
+// one. It adds the number of invalid values to rejected.
 func utilization(metrics []metric, resource string, rejected *int) (load.Utilization, bool) {
 	var average, latest, deviation float64
 	var hasAverage, hasLatest bool
@@ -167,7 +167,7 @@ func utilization(metrics []metric, resource string, rejected *int) (load.Utiliza
 	return load.Utilization{Mean: latest}, hasLatest
 }
 
-// Encode writes a reading as one message, nodes in the order of their names.
+// Encode writes a reading as one message, with the nodes sorted by name.
 func Encode(w io.Writer, reading load.Reading) error {
 	m := message{
 		Timestamp: reading.Time.Unix(), Source: reading.Source,
@@ -193,8 +193,8 @@ func Encode(w io.Writer, reading load.Reading) error {
 	return json.NewEncoder(w).Encode(m)
 }
 
-// shortDuration writes a duration without parts that are zero, as in 15m: other
-// services write it so, and their clients may compare it.
+// shortDuration formats a duration without trailing zero units, such as 15m. Other services use this
+// format, and clients may compare it.
 func shortDuration(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
@@ -206,10 +206,9 @@ func shortDuration(d time.Duration) string {
 	return text
 }
 
-// quoteNotNumbers puts quotes around a bare NaN or Infinity, which JSON does
-// not know and some services write, so that one such value does not take all
-// others with it.
-func quoteNotNumbers(raw []byte) []byte {
+// quoteNonNumbers quotes bare NaN and Infinity, which some services send and JSON does not allow, so that
+// the message can be decoded.
+func quoteNonNumbers(raw []byte) []byte {
 	if !bytes.Contains(raw, []byte("NaN")) && !bytes.Contains(raw, []byte("Inf")) {
 		return raw
 	}
@@ -223,7 +222,7 @@ func quoteNotNumbers(raw []byte) []byte {
 		case c == '"':
 			inString = !inString
 		case !inString && (c == 'N' || c == 'I' || c == '+' || c == '-'):
-			if word := notNumber(raw[i:]); word != "" {
+			if word := nonNumber(raw[i:]); word != "" {
 				out = append(out, '"')
 				out = append(out, word...)
 				out = append(out, '"')
@@ -236,7 +235,8 @@ func quoteNotNumbers(raw []byte) []byte {
 	return out
 }
 
-func notNumber(raw []byte) string {
+// nonNumber returns the prefix that is NaN or Infinity, empty if there is none.
+func nonNumber(raw []byte) string {
 	for _, word := range []string{"NaN", "Infinity", "-Infinity", "+Infinity", "-Inf", "+Inf", "Inf"} {
 		if bytes.HasPrefix(raw, []byte(word)) {
 			return word
@@ -245,8 +245,8 @@ func notNumber(raw []byte) string {
 	return ""
 }
 
-// describe says where in the message, as it was sent, an error of the JSON
-// decoder is; quoted is the message that the decoder saw.
+// describe adds line and column of the message raw to an error of the JSON decoder, which decoded
+// quoted.
 func describe(err error, raw, quoted []byte) error {
 	var syntax *json.SyntaxError
 	var wrongType *json.UnmarshalTypeError
@@ -258,22 +258,22 @@ func describe(err error, raw, quoted []byte) error {
 		offset = wrongType.Offset
 	}
 	if offset < 1 || offset > int64(len(quoted)) {
-		return fmt.Errorf("not a load-watcher message: %w", err)
+		return fmt.Errorf("decoding load-watcher message: %w", err)
 	}
-	before := raw[:sentOffset(raw, quoted, int(offset)-1)]
+	before := raw[:rawOffset(raw, quoted, int(offset)-1)]
 	line := bytes.Count(before, []byte("\n")) + 1
 	column := len(before) - bytes.LastIndexByte(before, '\n')
-	return fmt.Errorf("not a load-watcher message: line %d, column %d: %w", line, column, err)
+	return fmt.Errorf("decoding load-watcher message: line %d, column %d: %w", line, column, err)
 }
 
-// sentOffset returns where in raw the byte stands that is at an offset of
-// quoted, which is raw with some quotes put in.
-func sentOffset(raw, quoted []byte, offset int) int {
-	sent := 0
+// rawOffset returns the offset in raw of the byte at an offset in quoted, which is raw with added
+// quotes.
+func rawOffset(raw, quoted []byte, offset int) int {
+	position := 0
 	for i := range offset {
-		if sent < len(raw) && quoted[i] == raw[sent] {
-			sent++
+		if position < len(raw) && quoted[i] == raw[position] {
+			position++
 		}
 	}
-	return min(sent, len(raw))
+	return min(position, len(raw))
 }

@@ -50,10 +50,10 @@ type resourceConfig struct {
 }
 
 // measured returns the load of the resource on a node, and whether it is known and valid.
-func (r *resourceConfig) measured(snapshot *load.Snapshot, node fwk.NodeInfo) (load.Utilization, bool) {
+func (r *resourceConfig) measured(snapshot *load.Snapshot, node fwk.NodeInfo) (risk.Load, bool) {
 	all, _ := snapshot.Node(node.Node().Name)
 	utilization, known := r.utilization(all)
-	return utilization, known && utilization.Valid()
+	return risk.Load(utilization), known && utilization.Valid()
 }
 
 var (

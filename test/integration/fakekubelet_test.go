@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// resourceMetrics is what a kubelet serves of itself and of its pods under
-// /metrics/resource, each value with the time at which it was measured.
+// resourceMetrics is the response of a kubelet to /metrics/resource, each value with the time of its
+// measurement.
 const resourceMetrics = `# HELP container_cpu_usage_seconds_total [STABLE] Cumulative cpu time consumed by the container in core-seconds
 # TYPE container_cpu_usage_seconds_total counter
 container_cpu_usage_seconds_total{container="c",namespace="default",pod="p"} %[1]v %[3]d
@@ -38,8 +38,7 @@ node_memory_working_set_bytes %[2]v %[3]d
 resource_scrape_error 0
 `
 
-// fakeKubelet serves the resource metrics of a node that uses as much as it is
-// told to.
+// fakeKubelet serves the resource metrics of a node with configurable usage.
 type fakeKubelet struct {
 	server *httptest.Server
 
@@ -49,10 +48,10 @@ type fakeKubelet struct {
 	at            time.Time
 }
 
-// startKubelet starts a kubelet that tells of so many cores and bytes in use.
+// startKubelet starts a kubelet of a node that uses the given cores and bytes.
 func startKubelet(t *testing.T, cores, memory float64) *fakeKubelet {
 	t.Helper()
-	// A counter at 0 is one that metrics-server takes for missing.
+	// metrics-server ignores counters that are 0.
 	k := &fakeKubelet{cores: cores, memory: memory, used: 1000, at: time.Now().Truncate(time.Millisecond)}
 	k.server = httptest.NewTLSServer(k)
 	t.Cleanup(k.stop)
@@ -65,14 +64,15 @@ func (k *fakeKubelet) port() int32 {
 	return int32(k.server.Listener.Addr().(*net.TCPAddr).Port)
 }
 
-// use changes what is used, from the last scrape on: a rate between two scrapes
-// is of the load before or of the load after, and never a mixture.
+// use changes the usage since the last scrape, so that the rate between two scrapes is that of the old or
+// of the new usage, not of both.
 func (k *fakeKubelet) use(cores, memory float64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.cores, k.memory = cores, memory
 }
 
+// ServeHTTP implements http.Handler.
 func (k *fakeKubelet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path != "/metrics/resource" {
 		http.NotFound(w, r)
@@ -80,8 +80,7 @@ func (k *fakeKubelet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	// Times in the text are in milliseconds; the counter is that of the very
-	// same instant, so that the rate has no error.
+	// Times in the response are in milliseconds. The counter has the same time, so that the rate is exact.
 	now := time.Now().Truncate(time.Millisecond)
 	k.used += k.cores * now.Sub(k.at).Seconds()
 	k.at = now
@@ -89,9 +88,8 @@ func (k *fakeKubelet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, resourceMetrics, k.used, k.memory, now.UnixMilli())
 }
 
-// frontProxy makes the certificate by which a server behind the API server
-// knows it, and returns the flags that kube-apiserver wants for it. It signs
-// itself: nobody else has to be known.
+// frontProxy creates the self-signed client certificate of the aggregation layer, and returns the flags of
+// kube-apiserver for it.
 func frontProxy(t *testing.T) []string {
 	t.Helper()
 	const name = "front-proxy-client"

@@ -22,7 +22,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
-// faultyConfig is a scheduler that reads a faulty Prometheus server.
+// faultyConfig configures a scheduler that reads load from a faulty Prometheus server.
 const faultyConfig = `apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 leaderElection: {leaderElect: false}
@@ -40,8 +40,8 @@ profiles:
       metricProvider: {type: Prometheus, address: %q, nodeLabel: node%s}
 `
 
-// samples returns the answer to any query: one sample for each node.
-func samples(at time.Time, values map[string]string) string {
+// queryResult returns the response to any query: one sample per node.
+func queryResult(at time.Time, values map[string]string) string {
 	var result []string
 	for node, value := range values {
 		result = append(result, fmt.Sprintf(`{"metric":{"node":%q},"value":[%.3f,%q]}`, node, float64(at.UnixMilli())/1000, value))
@@ -49,33 +49,32 @@ func samples(at time.Time, values map[string]string) string {
 	return `{"status":"success","data":{"resultType":"vector","result":[` + strings.Join(result, ",") + `]}}`
 }
 
-// By limits modest is the better node, by load eager would be. In every fault
-// the scheduler starts and schedules as fast as without one, by limits, and
-// says in its log what is wrong.
+// TestSchedulerSurvivesFaultsOfItsSource checks that with every fault of its load source the scheduler
+// starts and schedules as fast as without one, by limits only, and logs the fault. By limits node modest
+// is better, by load node eager.
 func TestSchedulerSurvivesFaultsOfItsSource(t *testing.T) {
 	cp, _, client := startControlPlane(t, controlplane.Options{})
 	kubeconfig := kubeconfigOf(t, cp, "system:kube-scheduler")
 	createNode(t, client, "eager")
 	createNode(t, client, "modest")
-	// Limits of 12 of 8 on eager, of 6 on modest.
+	// Of 8 CPUs, limits are 12 on eager and 6 on modest.
 	createPod(t, client, "a", "eager", "", "4", "12")
 	createPod(t, client, "b", "modest", "", "4", "6")
 
-	// told answers with these means, and small deviations, by a clock that is so
-	// far ahead.
-	told := func(ahead time.Duration, means map[string]string) http.HandlerFunc {
+	// respond returns the given means and small standard deviations, with a clock that is ahead.
+	respond := func(ahead time.Duration, means map[string]string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			values := means
 			if strings.Contains(r.FormValue("query"), "stddev_over_time") {
 				values = map[string]string{"eager": "0.01", "modest": "0.01"}
 			}
-			fmt.Fprint(w, samples(time.Now().Add(ahead), values))
+			fmt.Fprint(w, queryResult(time.Now().Add(ahead), values))
 		}
 	}
 	means := map[string]string{"eager": "0.01", "modest": "0.99"}
-	healthy := told(0, means)
+	healthy := respond(0, means)
 	zeros := make([]byte, 1<<20)
-	pour := func(w io.Writer) {
+	writeGigabyte := func(w io.Writer) {
 		for range 1 << 10 {
 			if _, err := w.Write(zeros); err != nil {
 				return
@@ -84,24 +83,24 @@ func TestSchedulerSurvivesFaultsOfItsSource(t *testing.T) {
 	}
 	var reads, elsewhere atomic.Int64
 	other := serveFault(t, func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) })
-	million := samples(time.Now(), map[string]string{"a": "0.5"})
+	million := queryResult(time.Now(), map[string]string{"a": "0.5"})
 	million = strings.Replace(million, `{"metric"`, strings.Repeat(`{"metric":{"node":"a"},"value":[1,"1"]},`, 1_000_000)+`{"metric"`, 1)
 	tests := []struct {
 		name    string
-		handler http.HandlerFunc // nil: nobody listens
-		args    string           // of the provider
+		handler http.HandlerFunc // nil: nothing listens
+		args    string           // further arguments of the metric provider
 		tls     bool
 		want    string // node
-		says    string // in the log
+		log     string
 	}{
-		{"healthy", healthy, "", false, "eager", "Load is read"},
+		{"healthy", healthy, "", false, "eager", "Reading load"},
 		{"down-at-start", nil, "", false, "modest", "connection refused"},
 		{"down-later", func(w http.ResponseWriter, r *http.Request) {
 			if reads.Add(1) > 20 {
 				panic(http.ErrAbortHandler)
 			}
 			healthy(w, r)
-		}, "", false, "modest", "There is no fresh load"},
+		}, "", false, "modest", "No fresh load"},
 		{"hangs", func(_ http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			<-r.Context().Done()
@@ -111,26 +110,26 @@ func TestSchedulerSurvivesFaultsOfItsSource(t *testing.T) {
 			w.Header().Set("Retry-After", "60")
 			http.Error(w, "slow down", http.StatusTooManyRequests)
 		}, "", false, "modest", "status 429 Too Many Requests: slow down"},
-		{"redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other, http.StatusTemporaryRedirect) }, ", token: secret", false, "modest", "redirects to another one"},
-		{"gigabyte", func(w http.ResponseWriter, _ *http.Request) { pour(w) }, "", false, "modest", "the answer is larger than 32 MiB"},
+		{"redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other, http.StatusTemporaryRedirect) }, ", token: secret", false, "modest", "redirect to another server"},
+		{"gigabyte", func(w http.ResponseWriter, _ *http.Request) { writeGigabyte(w) }, "", false, "modest", "response is larger than 32 MiB"},
 		{"gzip-bomb", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
 			packer := gzip.NewWriter(w)
-			pour(packer)
+			writeGigabyte(packer)
 			_ = packer.Close()
-		}, "", false, "modest", "the answer is larger than 32 MiB"},
-		{"million-series", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, million) }, "", false, "modest", "the answer is larger than 32 MiB"},
-		{"not-numbers", told(0, map[string]string{"eager": "NaN", "modest": "+Inf"}), "", false, "modest", "want fractions of the node's capacity"},
-		{"negative-and-over", told(0, map[string]string{"eager": "-3", "modest": "250"}), "", false, "modest", "want fractions of the node's capacity"},
-		{"one-liar", told(0, map[string]string{"eager": "0.01", "modest": "NaN"}), "", false, "modest", "Load is read"},
-		{"clock-ahead", told(10*time.Minute, means), "", false, "modest", "ahead of this clock"},
-		{"clock-behind", told(-10*time.Minute, means), "", false, "modest", "older than 2s is not used"},
+		}, "", false, "modest", "response is larger than 32 MiB"},
+		{"million-series", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, million) }, "", false, "modest", "response is larger than 32 MiB"},
+		{"not-numbers", respond(0, map[string]string{"eager": "NaN", "modest": "+Inf"}), "", false, "modest", "want fractions of the node's capacity"},
+		{"negative-and-over", respond(0, map[string]string{"eager": "-3", "modest": "250"}), "", false, "modest", "want fractions of the node's capacity"},
+		{"one-invalid-value", respond(0, map[string]string{"eager": "0.01", "modest": "NaN"}), "", false, "modest", "Reading load"},
+		{"clock-ahead", respond(10*time.Minute, means), "", false, "modest", "ahead of the local clock"},
+		{"clock-behind", respond(-10*time.Minute, means), "", false, "modest", "maximum age is 2s"},
 		{"no-token", healthy, ", tokenFile: /nonexistent/token", false, "modest", "tokenFile: open /nonexistent/token"},
 		{"untrusted", healthy, "", true, "modest", "certificate signed by unknown authority"},
 		{"wrong-scheme", healthy, "", false, "modest", "server gave HTTP response to HTTPS client"},
-		{"strange-name", told(0, map[string]string{`x"} or up{`: "0.5", "eager": "0.01", "modest": "0.99"}), "", false, "eager", "Load is read"},
+		{"unknown-node-name", respond(0, map[string]string{`x"} or up{`: "0.5", "eager": "0.01", "modest": "0.99"}), "", false, "eager", "Reading load"},
 	}
-	var usual time.Duration
+	var healthyDuration time.Duration
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			address := "http://127.0.0.1:1"
@@ -147,23 +146,24 @@ func TestSchedulerSurvivesFaultsOfItsSource(t *testing.T) {
 			if tc.name == "wrong-scheme" {
 				address = strings.Replace(address, "http:", "https:", 1)
 			}
-			took, said := schedule(t, client, tc.name, fmt.Sprintf(faultyConfig, kubeconfig, tc.name, address, tc.args), tc.want, tc.says)
-			if usual == 0 {
-				usual = took
+			config := fmt.Sprintf(faultyConfig, kubeconfig, tc.name, address, tc.args)
+			duration, process := schedule(t, client, tc.name, config, tc.want, tc.log)
+			if healthyDuration == 0 {
+				healthyDuration = duration
 			}
-			t.Logf("scheduled %.1f s after the start", took.Seconds())
-			if took > usual+5*time.Second {
-				t.Errorf("scheduled %s after the start, usual are %s\n%s", took, usual, said)
+			t.Logf("scheduled %.1f s after the start", duration.Seconds())
+			if duration > healthyDuration+5*time.Second {
+				t.Errorf("scheduled %s after the start, without a fault %s\n%s", duration, healthyDuration, process)
 			}
 		})
 	}
 	if elsewhere.Load() > 0 {
-		t.Error("the token went to another host")
+		t.Error("the token was sent to another host")
 	}
 }
 
-// serveFault serves what does not read its requests to the end, and may never
-// answer: connections are cut off at the end.
+// serveFault starts a server whose handler may leave requests unread and unanswered. It closes open
+// connections when the test ends.
 func serveFault(t *testing.T, handler http.HandlerFunc) string {
 	t.Helper()
 	server := httptest.NewUnstartedServer(handler)
@@ -176,10 +176,9 @@ func serveFault(t *testing.T, handler http.HandlerFunc) string {
 	return server.URL
 }
 
-// schedule starts a scheduler, waits until its log says something, lets a pod
-// arrive and looks where it goes. It returns how long it took from the start
-// until the scheduler had bound another pod, which was there before it.
-func schedule(t *testing.T, client kubernetes.Interface, name, config, want, says string) (time.Duration, fmt.Stringer) {
+// schedule starts a scheduler, waits until it has logged a text, creates a pod and checks its node. It
+// returns the time from the start until a pod that existed before was bound.
+func schedule(t *testing.T, client kubernetes.Interface, name, config, want, log string) (time.Duration, fmt.Stringer) {
 	t.Helper()
 	createPod(t, client, "first-"+name, "", name, "10m", "10m")
 	began := time.Now()
@@ -196,9 +195,9 @@ func schedule(t *testing.T, client kubernetes.Interface, name, config, want, say
 		return node
 	}
 	bound("first-" + name)
-	took := time.Since(began)
-	eventually.TrueWithin(t, 20*time.Second, 20*time.Millisecond, fmt.Sprintf("%q was not logged", says), process, func(context.Context) (bool, error) {
-		return strings.Contains(process.String(), says), nil
+	duration := time.Since(began)
+	eventually.TrueWithin(t, 20*time.Second, 20*time.Millisecond, fmt.Sprintf("%q was not logged", log), process, func(context.Context) (bool, error) {
+		return strings.Contains(process.String(), log), nil
 	})
 	createPod(t, client, "second-"+name, "", name, "10m", "10m")
 	if node := bound("second-" + name); node != want {
@@ -209,5 +208,5 @@ func schedule(t *testing.T, client kubernetes.Interface, name, config, want, say
 			t.Error(err)
 		}
 	}
-	return took, process
+	return duration, process
 }

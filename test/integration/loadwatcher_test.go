@@ -25,8 +25,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
-// scrapeMachines starts a real Prometheus server that scrapes three machines, and
-// returns its address.
+// scrapeMachines starts a real Prometheus server that scrapes three machines, and returns its address.
 func scrapeMachines(t *testing.T) string {
 	t.Helper()
 	exporter := nodeexporter.New(4 * time.Second)
@@ -47,15 +46,15 @@ func scrapeMachines(t *testing.T) string {
 	return server.Address
 }
 
-// startLoadWatcher starts the service and returns its port.
+// startLoadWatcher starts load-watcher and returns its port and process.
 func startLoadWatcher(t *testing.T, args ...string) (port int, watcher *program.Process) {
 	t.Helper()
 	port = program.FreePort(t)
 	return port, program.Start(t, binaries.loadWatcher, append(args, fmt.Sprintf("--listen=127.0.0.1:%d", port))...)
 }
 
-// From a real Prometheus through our service to our client, to that of others,
-// and to people.
+// TestLoadWatcher reads the load of a real Prometheus server through load-watcher, with the client of
+// Plimsoll, another client, and the command line.
 func TestLoadWatcher(t *testing.T) {
 	prometheus := scrapeMachines(t)
 	flags := []string{"--provider=Prometheus", "--address=" + prometheus, "--window=4s", "--step=1s", "--rate-window=1s"}
@@ -66,27 +65,27 @@ func TestLoadWatcher(t *testing.T) {
 		t.Fatal(err)
 	}
 	var reading load.Reading
-	right := func(means map[string]float64) bool {
+	isExpected := func(means map[string]float64) bool {
 		ok := len(means) == 3
 		for name, want := range map[string]float64{"node-1": 0.25, "node-2": 0.5, "node-3": 0.75} {
 			ok = ok && math.Abs(means[name]-want) < 0.02
 		}
 		return ok
 	}
-	eventually.True(t, "our client does not read what the machines do", watcher, func(ctx context.Context) (bool, error) {
+	eventually.True(t, "the client does not read the load of the machines", watcher, func(ctx context.Context) (bool, error) {
 		var err error
 		reading, err = source.Read(ctx)
 		means := map[string]float64{}
 		for name, node := range reading.Nodes {
 			means[name] = node.CPU.Mean
 		}
-		return err == nil && right(means), nil
+		return err == nil && isExpected(means), nil
 	})
 	if reading.Source != "Prometheus" || reading.Window != 4*time.Second || time.Since(reading.Time) > 10*time.Second {
 		t.Errorf("from %s over %s at %s", reading.Source, reading.Window, reading.Time)
 	}
 
-	t.Run("the client of others", func(t *testing.T) {
+	t.Run("another client", func(t *testing.T) {
 		client := filepath.Join(t.TempDir(), "client")
 		if err := program.Build(t.Context(), "../loadwatcher", client, "."); err != nil {
 			t.Fatal(err)
@@ -95,7 +94,7 @@ func TestLoadWatcher(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var understood struct {
+		var decoded struct {
 			Window struct{ Duration string }
 			Source string
 			Data   struct {
@@ -107,11 +106,11 @@ func TestLoadWatcher(t *testing.T) {
 				}
 			}
 		}
-		if err := json.Unmarshal(out, &understood); err != nil {
+		if err := json.Unmarshal(out, &decoded); err != nil {
 			t.Fatalf("%v in %s", err, out)
 		}
 		means := map[string]float64{}
-		for name, node := range understood.Data.NodeMetricsMap {
+		for name, node := range decoded.Data.NodeMetricsMap {
 			if len(node.Metrics) != 4 {
 				t.Errorf("%s has %d metrics, want 4", name, len(node.Metrics))
 			}
@@ -121,11 +120,11 @@ func TestLoadWatcher(t *testing.T) {
 				}
 			}
 		}
-		if !right(means) || understood.Source != "Prometheus" || understood.Window.Duration != "4s" {
-			t.Errorf("understood %s", out)
+		if !isExpected(means) || decoded.Source != "Prometheus" || decoded.Window.Duration != "4s" {
+			t.Errorf("decoded %s", out)
 		}
 	})
-	t.Run("people", func(t *testing.T) {
+	t.Run("command line", func(t *testing.T) {
 		for name, args := range map[string][]string{
 			"from Prometheus":  flags,
 			"from the service": {"--provider=Service", "--address=" + address},
@@ -152,7 +151,7 @@ func TestLoadWatcher(t *testing.T) {
 			for _, node := range got.Nodes {
 				means[node.Name] = node.CPU.Mean
 			}
-			if !right(means) || got.Source != "Prometheus" {
+			if !isExpected(means) || got.Source != "Prometheus" {
 				t.Errorf("%s: %s", name, raw)
 			}
 		}
@@ -168,8 +167,8 @@ func TestLoadWatcher(t *testing.T) {
 	}
 }
 
-// Over TLS, to those who show the token; and the scheduler's provider Service is
-// among them.
+// TestLoadWatcherWithTLSAndToken checks that load-watcher serves clients with the token over TLS, among
+// them the metric provider Service.
 func TestLoadWatcherWithTLSAndToken(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, content string) string {
@@ -209,13 +208,13 @@ func TestLoadWatcherWithTLSAndToken(t *testing.T) {
 		t.Error(out)
 	}
 	_, stderr, exitCode := runPlimsoll(t, "load", "top", "--provider=Service", "--address="+address, "--ca-file="+certFile)
-	if exitCode != 1 || !strings.Contains(stderr, "want the service's bearer token") {
+	if exitCode != 1 || !strings.Contains(stderr, "bearer token required") {
 		t.Errorf("exit code %d\n%s", exitCode, stderr)
 	}
 	watcher.Stop(t)
 }
 
-// selfSigned returns a certificate of 127.0.0.1 and its key.
+// selfSigned returns a certificate for 127.0.0.1 and its key.
 func selfSigned(t *testing.T) (cert, key string) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())
@@ -239,8 +238,8 @@ func TestLoadWatcherBadInput(t *testing.T) {
 		{[]string{"--provider=Datadog"}, `--provider: found "Datadog", want one of Prometheus, KubernetesMetricsServer, SignalFx, Service, File`},
 		{[]string{"--provider=Prometheus"}, `--address "": want a URL like http://prometheus.monitoring:9090`},
 		{[]string{"--provider=Prometheus", "--address=p:9090"}, `--address "p:9090": want a URL like http://prometheus.monitoring:9090`},
-		{[]string{"--provider=Prometheus", "--address=http://p", "--node-label=a b"}, `--node-label: found "a b", want the name of a label such as node`},
-		{[]string{"--provider=File", "--address=/a", "--step=1m"}, "--step: has no meaning for a provider of type File"},
+		{[]string{"--provider=Prometheus", "--address=http://p", "--node-label=a b"}, `--node-label: found "a b", want a label name such as node`},
+		{[]string{"--provider=File", "--address=/a", "--step=1m"}, "--step: not used by type File: only by Prometheus, SignalFx"},
 		{[]string{"--kubeconfig=/nonexistent"}, "provider KubernetesMetricsServer: --kubeconfig: no access to a cluster: stat /nonexistent: no such file or directory"},
 		{[]string{"--poll-interval=1ms"}, "--poll-interval: invalid value 1ms: must be at least 1s"},
 		{[]string{"--max-age=1s"}, "--max-age: invalid value 1s: must be at least --poll-interval, 30s"},

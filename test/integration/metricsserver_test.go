@@ -30,15 +30,15 @@ import (
 )
 
 const (
-	// scrapeEvery is the least that metrics-server takes.
-	scrapeEvery = 10 * time.Second
-	// metricsWindow holds three samples.
+	// scrapeInterval is the shortest that metrics-server allows.
+	scrapeInterval = 10 * time.Second
+	// metricsWindow contains three samples.
 	metricsWindow = 25 * time.Second
-	// metricsMaxAge bears one scrape that is late.
-	metricsMaxAge = 2 * scrapeEvery
+	// metricsMaxAge allows one late scrape.
+	metricsMaxAge = 2 * scrapeInterval
 )
 
-// machine is a node with a kubelet of its own, and the load that it has.
+// machine is a node with its kubelet and load.
 type machine struct {
 	name          string
 	cores, memory int64
@@ -47,7 +47,7 @@ type machine struct {
 	memoryUsed    float64
 }
 
-// use tells the kubelet how much of the machine is used.
+// use sets the utilization of the machine.
 func (m *machine) use(cpu, memory float64) {
 	m.cpuUsed, m.memoryUsed = cpu, memory
 	m.kubelet.use(cpu*float64(m.cores), math.Round(memory*float64(m.memory)))
@@ -66,7 +66,7 @@ func startMachines(t *testing.T, client kubernetes.Interface) []*machine {
 		}
 		node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.name}, Status: v1.NodeStatus{
 			Capacity: quantities(m.cores, m.memory),
-			// Less than the capacity, which is what load is a fraction of.
+			// Load is a fraction of the capacity, not of the allocatable resources.
 			Allocatable:     quantities(m.cores-1, m.memory/2),
 			Addresses:       []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: "127.0.0.1"}},
 			DaemonEndpoints: v1.NodeDaemonEndpoints{KubeletEndpoint: v1.DaemonEndpoint{Port: m.kubelet.port()}},
@@ -87,17 +87,16 @@ func startMetricsServer(t *testing.T, cp *controlplane.ControlPlane, client kube
 	if err := program.Build(t.Context(), "../metricsserver", path, "sigs.k8s.io/metrics-server/cmd/metrics-server"); err != nil {
 		t.Fatal(err)
 	}
-	// It does not start without.
-	eventually.True(t, "the API server does not publish how it authenticates", nil, func(ctx context.Context) (bool, error) {
+	// metrics-server requires it at start.
+	eventually.True(t, "the API server does not publish its authentication configuration", nil, func(ctx context.Context) (bool, error) {
 		published, err := client.CoreV1().ConfigMaps("kube-system").Get(ctx, "extension-apiserver-authentication", metav1.GetOptions{})
 		return err == nil && published.Data["requestheader-client-ca-file"] != "", nil
 	})
 	server := program.Start(t, path, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port), "--cert-dir="+dir,
 		"--kubeconfig="+cp.Kubeconfig, "--authentication-kubeconfig="+cp.Kubeconfig, "--authorization-kubeconfig="+cp.Kubeconfig,
 		"--kubelet-insecure-tls", "--kubelet-use-node-status-port", "--kubelet-preferred-address-types=InternalIP",
-		"--kubelet-request-timeout=5s", "--metric-resolution="+scrapeEvery.String())
-	// An APIService that is not there at the first try is tried again ever more
-	// rarely.
+		"--kubelet-request-timeout=5s", "--metric-resolution="+scrapeInterval.String())
+	// The API server retries an APIService that is unavailable at first with a growing interval.
 	eventually.True(t, "metrics-server does not listen", server, func(context.Context) (bool, error) {
 		select {
 		case <-server.Exited():
@@ -114,9 +113,8 @@ func startMetricsServer(t *testing.T, cp *controlplane.ControlPlane, client kube
 	return server
 }
 
-// register lets the API server pass requests for the metrics API on to a port
-// of this machine. In a cluster the service has a selector; without a network
-// of services only a name that everybody can resolve leads anywhere.
+// register makes the API server forward requests for the metrics API to a local port. In a cluster the
+// service has a selector; without a service network, it needs an external name that resolves.
 func register(t *testing.T, client kubernetes.Interface, port int) {
 	t.Helper()
 	service := &v1.Service{ObjectMeta: metav1.ObjectMeta{Name: "metrics-server"}, Spec: v1.ServiceSpec{
@@ -135,7 +133,7 @@ func register(t *testing.T, client kubernetes.Interface, port int) {
 	}
 }
 
-// allowMetrics gives a user the right that reading load takes.
+// allowMetrics permits a user to read load.
 func allowMetrics(t *testing.T, client kubernetes.Interface, user string) {
 	t.Helper()
 	meta := metav1.ObjectMeta{Name: "read-load"}
@@ -155,8 +153,7 @@ func allowMetrics(t *testing.T, client kubernetes.Interface, user string) {
 	}
 }
 
-// newMetricsSource returns the source for a user with the rights of a
-// scheduler.
+// newMetricsSource returns the source with the permissions of a user.
 func newMetricsSource(t *testing.T, cp *controlplane.ControlPlane, user string) *metricsserver.Source {
 	t.Helper()
 	config, err := cp.Config(user)
@@ -189,8 +186,7 @@ func newMetricsSource(t *testing.T, cp *controlplane.ControlPlane, user string) 
 	return source
 }
 
-// readUntil reads every half second until a reading, or the failure to get
-// one, is what is waited for.
+// readUntil reads every half second until done returns true for the reading or its error.
 func readUntil(t *testing.T, what string, source load.Source, log fmt.Stringer, done func(load.Reading, error) bool) {
 	t.Helper()
 	var reading load.Reading
@@ -204,29 +200,26 @@ func readUntil(t *testing.T, what string, source load.Source, log fmt.Stringer, 
 	}
 }
 
-// near allows for what a sample goes through: single precision in the window
-// (6e-8 of the value), and rates in whole nanocores. The kubelets' counters and
-// times fit each other exactly.
+// near reports whether a value is the expected one, within the errors of single precision in the window
+// (6e-8 of the value) and of rates in whole nanocores. The counters and times of the kubelets are exact.
 func near(got, want float64) bool { return math.Abs(got-want) < 1e-6 }
 
-// steady says whether a node has a machine's load, and has had no other within
-// the window.
+// steady reports whether a node has the load of a machine during the whole window.
 func steady(node load.Node, m *machine) bool {
 	return node.HasCPU && node.HasMemory && near(node.CPU.Mean, m.cpuUsed) && near(node.CPU.StdDev, 0) &&
 		near(node.Memory.Mean, m.memoryUsed) && near(node.Memory.StdDev, 0)
 }
 
-// between says whether the samples of a window are some of one load and some of
-// another. Where a fraction p of them is of the other, which lies d from the
-// one, the mean is p d away from the one, (1 - p) d from the other, and the
-// variance is p (1 - p) d²: the product of both.
+// between reports whether a window contains samples of two loads. If a fraction p of them has the second
+// load, which differs by d from the first, the mean differs by p d from the first and by (1 - p) d from the
+// second, and the variance is their product p (1 - p) d².
 func between(got load.Utilization, from, to float64) bool {
 	variance := (got.Mean - from) * (to - got.Mean)
 	return variance > 1e-4 && near(got.StdDev, math.Sqrt(variance))
 }
 
-// A real metrics-server behind the API server scrapes five kubelets. What is
-// read is what the kubelets were told to do.
+// TestMetricsServer reads the load of five kubelets from a real metrics-server behind the API server, and
+// compares it with their usage.
 func TestMetricsServer(t *testing.T) {
 	cp, _, client := startControlPlane(t, controlplane.Options{APIServerArgs: frontProxy(t)})
 	machines := startMachines(t, client)
@@ -238,14 +231,13 @@ func TestMetricsServer(t *testing.T) {
 			return err != nil && load.ReasonOf(err) == reason && strings.Contains(err.Error(), hint)
 		}
 	}
-	readUntil(t, "without the right to read", source, nil, failed(load.Denied, "the right to list nodes of metrics.k8s.io"))
+	readUntil(t, "without permission", source, nil, failed(load.Denied, "list of nodes in the group metrics.k8s.io"))
 	allowMetrics(t, client, user)
-	readUntil(t, "without metrics-server", source, nil, failed(load.Unreachable, "is metrics-server installed?"))
+	readUntil(t, "without metrics-server", source, nil, failed(load.Unreachable, "check that metrics-server is installed"))
 
 	server := startMetricsServer(t, cp, client)
 	readUntil(t, "not all nodes are read", source, server, func(reading load.Reading, err error) bool {
-		// The API server takes a while to find metrics-server, which has no rate
-		// before its second scrape.
+		// The API server needs some time to reach metrics-server, which has no rate before its second scrape.
 		if reason := load.ReasonOf(err); err != nil && reason != load.Unreachable && reason != load.Empty {
 			t.Errorf("failed to read as %s: %v", reason, err)
 		}
@@ -260,13 +252,12 @@ func TestMetricsServer(t *testing.T) {
 			t.Errorf("%s: %+v, want CPU %.2f and memory %.2f", m.name, node, m.cpuUsed, m.memoryUsed)
 		}
 	}
-	// The API tells times in whole seconds.
-	if age := time.Since(reading.Time); age < 0 || age > scrapeEvery+2*time.Second || reading.Window != metricsWindow ||
+	// Times in the API are in whole seconds.
+	if age := time.Since(reading.Time); age < 0 || age > scrapeInterval+2*time.Second || reading.Window != metricsWindow ||
 		reading.Source != metricprovider.MetricsServer || reading.Rejected != 0 || reading.Stale != 0 {
 		t.Errorf("read %s ago: %+v", age, reading)
 	}
 
-	// So people see it.
 	access := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := cp.WriteKubeconfig(access, user); err != nil {
 		t.Fatal(err)
@@ -280,7 +271,7 @@ func TestMetricsServer(t *testing.T) {
 	changing.use(0.9, 0.2)
 	silent.kubelet.stop()
 	moved := false
-	readUntil(t, "the load of node-0 is not followed, or node-4 does not become stale", source, server, func(reading load.Reading, err error) bool {
+	readUntil(t, "the load of node-0 is not updated, or node-4 does not become stale", source, server, func(reading load.Reading, err error) bool {
 		if err != nil {
 			t.Errorf("a reading fails: %v", err)
 			return true
@@ -300,5 +291,5 @@ func TestMetricsServer(t *testing.T) {
 	})
 
 	server.Kill()
-	readUntil(t, "without a running metrics-server", source, server, failed(load.Unreachable, "is metrics-server running?"))
+	readUntil(t, "without a running metrics-server", source, server, failed(load.Unreachable, "check that metrics-server is running"))
 }

@@ -1,6 +1,6 @@
-// Command loadwatcher is a client as others have it: it asks a service with the
-// client of github.com/paypal/load-watcher and prints what that understood. It
-// is in a module of its own, since it wants old versions of Kubernetes' modules.
+// Command loadwatcher reads a load-watcher service with the client of github.com/paypal/load-watcher and
+// prints the decoded response. It is a separate module, because that client requires old versions of the
+// Kubernetes modules.
 package main
 
 import (

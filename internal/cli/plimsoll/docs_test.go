@@ -134,7 +134,7 @@ func TestDocumentedQueries(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, series := range load.AllSeries {
-		for _, query := range source.Asked(series) {
+		for _, query := range source.Queries(series) {
 			if !strings.Contains(string(text), "\n    "+query+"\n") {
 				t.Errorf("%s: docs/load.md lacks\n    %s", series, query)
 			}

@@ -181,7 +181,7 @@ func (o *observer) state(pools []clusterscore.Slack, store *load.Store) clusters
 		state.LoadRisk, state.LoadKnown = o.ledger.LoadRisk(func(name string) clusterscore.Load {
 			node, _ := fresh.Node(name)
 			return clusterscore.Load{
-				Load:  [...]risk.Load{clusterscore.CPU: node.CPU, clusterscore.Memory: node.Memory},
+				Load:  [...]risk.Load{clusterscore.CPU: risk.Load(node.CPU), clusterscore.Memory: risk.Load(node.Memory)},
 				Known: [...]bool{clusterscore.CPU: node.HasCPU, clusterscore.Memory: node.HasMemory},
 			}
 		})

@@ -40,5 +40,5 @@ func (r *run) riskOf(n *node) float64 {
 		memory.AddPod(p.MemoryRequest, p.MemoryLimit, p.MemoryLimit == 0)
 	}
 	measured := r.load.newest.Nodes[n.name]
-	return max(risk.DefaultModel.Risk(cpu, measured.CPU, measured.HasCPU), risk.DefaultModel.Risk(memory, measured.Memory, measured.HasMemory))
+	return max(risk.DefaultModel.Risk(cpu, risk.Load(measured.CPU), measured.HasCPU), risk.DefaultModel.Risk(memory, risk.Load(measured.Memory), measured.HasMemory))
 }
