@@ -1,101 +1,101 @@
-// Package trace is the neutral form of what a what-if runs over: the nodes of a
-// cluster and the pods that come to it, without Kubernetes. Packages below read
-// it from public traces or generate it.
+// Package trace represents the input of a what-if without Kubernetes types: the nodes of a cluster and
+// the pods that arrive over time. Its subpackages read public traces and generate clusters.
 package trace
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 )
 
-// Never is the second at which pods end that do not.
+// Never is the end of pods that do not end.
 const Never = math.MaxInt64
 
-// Bounds of what a trace may have. Sums over all nodes or pods stay far from
-// what a number can hold, and so does the memory that a trace takes.
+// Bounds of a trace. With them, sums over all nodes or pods cannot overflow, and the memory of a trace
+// is limited.
 const (
 	MaxNodes = 100_000
 	MaxPods  = 1_000_000
-	// MaxCPU of a node or pod, in millicores: a million cores.
+	// MaxCPU is the largest CPU of a node or pod in millicores: a million cores.
 	MaxCPU = 1_000_000_000
-	// MaxMemory of a node or pod, in bytes: a pebibyte.
+	// MaxMemory is the largest memory of a node or pod in bytes: a pebibyte.
 	MaxMemory = 1 << 50
-	// MaxGPU of a node or pod, in thousandths of a device: a thousand devices.
+	// MaxGPU is the largest GPU of a node or pod in thousandths of a device: a thousand devices.
 	MaxGPU = 1_000_000
-	// MaxSecond is the last point in time, so that nanoseconds fit in 64 bits.
+	// MaxSecond is the latest time. As nanoseconds it fits in 64 bits.
 	MaxSecond = 1 << 32
-	// MaxName is how long a name may be, in bytes.
+	// MaxName is the largest length of a name in bytes.
 	MaxName = 253
 )
 
-// Amounts are how much there is of each resource, at least 0.
+// Amounts has a non-negative amount of each resource.
 type Amounts struct {
 	CPU    int64 // millicores
 	Memory int64 // bytes
 	GPU    int64 // thousandths of a device
 }
 
-// IsZero reports whether there is nothing of anything.
+// IsZero reports whether all amounts are 0.
 func (a Amounts) IsZero() bool { return a == Amounts{} }
 
-// Class is what a trace says about how a pod wants to be served.
+// Class is the class of service of a pod in a trace.
 type Class uint8
 
-// The classes. What Kubernetes makes of a pod follows from its requests and
-// limits; a class is a hint for those who make up what the trace leaves out.
+// The classes. The QoS class in Kubernetes follows from requests and limits; a class in a trace is a
+// hint for generating values that the trace lacks.
 const (
-	// Unclassed: the trace does not say.
+	// Unclassed pods have no class in the trace.
 	Unclassed Class = iota
-	// BestEffort pods take what is left.
+	// BestEffort pods use capacity that others leave unused.
 	BestEffort
-	// Burstable pods use more than they request when they can.
+	// Burstable pods use more than their requests if capacity is available.
 	Burstable
-	// Guaranteed pods have what they request, and no more.
+	// Guaranteed pods have limits equal to their requests.
 	Guaranteed
-	// LatencySensitive pods serve someone who waits.
+	// LatencySensitive pods serve interactive requests.
 	LatencySensitive
 )
 
 // Node is a machine.
 type Node struct {
 	Name string
-	// Capacity is what it has for pods.
+	// Capacity is the node's allocatable resources.
 	Capacity Amounts
-	// GPUModel is which devices it has, empty if none or unknown.
+	// GPUModel is the model of the node's devices, empty if it has none or if unknown.
 	GPUModel string
-	// Zone is where it stands, empty if unknown.
+	// Zone is the failure domain, empty if unknown.
 	Zone string
 }
 
-// Pod is something that wants to run.
+// Pod is a pod.
 type Pod struct {
 	Name string
-	// Group is what the pod belongs to with others of its kind: a deployment, a job.
+	// Group identifies pods of the same workload, such as a deployment or a job.
 	Group string
-	// Request is what it asks for.
+	// Request is the pod's request.
 	Request Amounts
-	// Limit is what it may use at most. HasLimit says whether the trace has it: if
-	// so, an amount of 0 is no limit; if not, it has to be made up.
+	// Limit is the pod's limit if the trace has it (HasLimit): an amount of 0 is no limit. Limits
+	// that a trace does not have are generated.
 	Limit    Amounts
 	HasLimit bool
-	// Nominal is what the use of the pod is reckoned from where that is not its
-	// request: best-effort pods request nothing and use something all the same.
+	// Nominal is the base of the pod's usage if that is not its request: best-effort pods have
+	// usage without requests.
 	Nominal Amounts
 	Class   Class
-	// GPUModels are the devices it can run on, any if empty.
+	// GPUModels are the models that the pod can run on, any if empty.
 	GPUModels []string
-	// Arrival is the second at which it comes; Start the second at which the trace
-	// has it start, or Arrival where it never did; End the second at which it goes,
-	// or Never. Arrival <= Start <= End.
+	// Arrival is the second at which the pod is created, Start the second at which it starts in the
+	// trace (Arrival if it never does), and End the second at which it terminates, or Never.
+	// Arrival <= Start <= End.
 	Arrival, Start, End int64
-	// Node is where the trace has it run, empty if unknown. It says nothing about
-	// where it has to run.
+	// Node is the node on which the pod runs in the trace, empty if unknown. It does not constrain
+	// scheduling.
 	Node string
 }
 
-// Runs returns for how many seconds the pod runs once it has started, or Never.
+// Runs returns the number of seconds from the start to the end of the pod, or Never.
 func (p *Pod) Runs() int64 {
 	if p.End == Never {
 		return Never
@@ -103,7 +103,7 @@ func (p *Pod) Runs() int64 {
 	return p.End - p.Start
 }
 
-// UsedFrom returns the amounts that the use of the pod is reckoned from.
+// UsedFrom returns the base of the pod's usage: Nominal or, if that is zero, its request.
 func (p *Pod) UsedFrom() Amounts {
 	if p.Nominal.IsZero() {
 		return p.Request
@@ -111,31 +111,23 @@ func (p *Pod) UsedFrom() Amounts {
 	return p.Nominal
 }
 
-// Cluster is a whole trace.
+// Cluster is a trace.
 type Cluster struct {
 	Nodes []Node
-	// Pods in the order of their arrival, those of one second in that of the trace.
+	// Pods are ordered by arrival. Pods that arrive in the same second keep the order of the trace.
 	Pods []Pod
-	// Assumed says what had to be supposed or generated, a sentence each.
+	// Assumed describes assumptions and generated values, a sentence each.
 	Assumed []string
-	// Skipped counts what was left out, by reason.
+	// Skipped counts omitted records by reason.
 	Skipped map[string]int
 }
 
-// Sort puts the pods in the order of their arrival.
+// Sort orders the pods by arrival.
 func (c *Cluster) Sort() {
-	slices.SortStableFunc(c.Pods, func(a, b Pod) int {
-		switch {
-		case a.Arrival < b.Arrival:
-			return -1
-		case a.Arrival > b.Arrival:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(c.Pods, func(a, b Pod) int { return cmp.Compare(a.Arrival, b.Arrival) })
 }
 
-// Skip counts something that is left out.
+// Skip counts an omitted record.
 func (c *Cluster) Skip(reason string) {
 	if c.Skipped == nil {
 		c.Skipped = map[string]int{}
@@ -143,7 +135,7 @@ func (c *Cluster) Skip(reason string) {
 	c.Skipped[reason]++
 }
 
-// Rebase moves all times so that the first pod arrives at 0.
+// Rebase shifts all times so that the first pod arrives at second 0.
 func (c *Cluster) Rebase() {
 	if len(c.Pods) == 0 {
 		return
@@ -161,19 +153,18 @@ func (c *Cluster) Rebase() {
 	}
 }
 
-// Pack makes all pods arrive one after the other, so many to a second, and never
-// end. A trace whose pods are few at any one time fills its cluster like this.
-// perSecond is at least 1.
+// Pack makes a number of pods arrive in each second and removes their ends, so that a trace with few
+// concurrent pods fills its cluster. perSecond must be at least 1.
 func (c *Cluster) Pack(perSecond int) {
 	for i := range c.Pods {
 		second := int64(i / perSecond)
 		c.Pods[i].Arrival, c.Pods[i].Start, c.Pods[i].End = second, second, Never
 	}
-	c.Assumed = append(c.Assumed, fmt.Sprintf("all pods arrive one after the other, %d to a second, and do not end", perSecond))
+	c.Assumed = append(c.Assumed, fmt.Sprintf("%d pods arrive per second in the order of the trace, and do not end", perSecond))
 }
 
-// ValidName reports whether a name is one that a trace may have: up to MaxName
-// letters, digits and any of . _ - = + /. Markup and control characters are not.
+// ValidName reports whether a name has 1 to MaxName letters, digits and . _ - = + / only. Markup and
+// control characters are invalid.
 func ValidName(name string) bool {
 	if name == "" || len(name) > MaxName {
 		return false

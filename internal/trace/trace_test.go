@@ -26,17 +26,22 @@ func names(c *Cluster) (list []string) {
 }
 
 func TestSortRebasePack(t *testing.T) {
-	c := &Cluster{Pods: []Pod{{Name: "b", Arrival: 9, Start: 10, End: Never}, {Name: "a", Arrival: 7, Start: 7, End: 12}, {Name: "c", Arrival: 9, Start: 9, End: 9}}}
+	c := &Cluster{Pods: []Pod{
+		{Name: "b", Arrival: 9, Start: 10, End: Never}, {Name: "a", Arrival: 7, Start: 7, End: 12},
+		{Name: "c", Arrival: 9, Start: 9, End: 9},
+	}}
 	c.Sort()
 	if got := names(c); !slices.Equal(got, []string{"a", "b", "c"}) {
 		t.Errorf("the order is %v", got)
 	}
 	c.Rebase()
-	if a, b := c.Pods[0], c.Pods[1]; a.Arrival != 0 || a.End != 5 || a.Runs() != 5 || b.Arrival != 2 || b.Start != 3 || b.End != Never || b.Runs() != Never {
+	a, b := c.Pods[0], c.Pods[1]
+	if a.Arrival != 0 || a.End != 5 || a.Runs() != 5 || b.Arrival != 2 || b.Start != 3 || b.End != Never || b.Runs() != Never {
 		t.Errorf("%+v", c.Pods)
 	}
 	c.Pack(2)
-	if a, b, last := c.Pods[0], c.Pods[1], c.Pods[2]; a.Arrival != 0 || b.Arrival != 0 || last.Arrival != 1 || a.End != Never || len(c.Assumed) != 1 {
+	a, b = c.Pods[0], c.Pods[1]
+	if last := c.Pods[2]; a.Arrival != 0 || b.Arrival != 0 || last.Arrival != 1 || a.End != Never || len(c.Assumed) != 1 {
 		t.Errorf("%+v, assumed %v", c.Pods, c.Assumed)
 	}
 	new(Cluster).Rebase()

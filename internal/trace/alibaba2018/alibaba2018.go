@@ -1,11 +1,10 @@
-// Package alibaba2018 reads traces in the layout of Alibaba's cluster-trace-v2018:
-// machines, the containers of services, and batch tasks with, where they are
-// given, their instances.
+// Package alibaba2018 reads traces in the format of Alibaba's cluster-trace-v2018: machines, containers
+// of services, and batch tasks with, optionally, their instances.
 //
-// The published files are large (fourteen million tasks, over a thousand million
-// instances), so that a window of time is read; tasks and instances outside
-// of it take no memory. What was there before the window is there when it opens. CPU is in hundredths of a core. Memory is in hundredths of the largest
-// machine's, whose size the trace does not say: it has to be supposed.
+// The published files are large (14 million tasks, more than a billion instances). Only a time window
+// is read, and tasks and instances outside of it take no memory. Pods that start before the window
+// arrive at its start. CPU is in hundredths of a core. Memory is in hundredths of that of the largest
+// machine, whose size the trace does not have and which is an option.
 package alibaba2018
 
 import (
@@ -18,41 +17,40 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/trace/table"
 )
 
-// DefaultMachineMemory is what the largest machine is supposed to have: 512 GiB,
-// about what others of that time with 96 cores had.
+// DefaultMachineMemory is the default memory of the largest machine: 512 GiB, typical for machines of
+// the same age with 96 cores.
 const DefaultMachineMemory = 512 << 30
 
-// File is a file and what to call it in errors.
+// File is a file and its name in errors.
 type File struct {
 	Name   string
 	Source io.Reader
 }
 
-// Files are those of a trace. Machines are needed, and containers or tasks.
-// Instances, if given, are the pods in place of one for each that a task counts:
-// with times of their own and the requests of their task.
+// Files are the files of a trace. Machines are required, and so are containers or tasks. Without
+// instances, a task is read as the number of pods that it counts. With instances, these are the pods,
+// with their own times and the requests of their task.
 type Files struct {
 	Machines                     File
 	Containers, Tasks, Instances *File
 }
 
-// Options say what to read.
+// Options select what is read.
 type Options struct {
-	// From and To are the window, in seconds: what ends by From or comes at To or
-	// later is left out. A To of 0 is the end.
+	// From and To are the window in seconds: pods that end at From or earlier, or that arrive at To
+	// or later, are skipped. A To of 0 is the end of the trace.
 	From, To int64
-	// MachineMemory is what the largest machine has, in bytes; 0 is
-	// DefaultMachineMemory.
+	// MachineMemory is the memory of the largest machine in bytes. 0 is DefaultMachineMemory.
 	MachineMemory int64
-	// MaxPods bounds how many pods are read, at most trace.MaxPods; 0 is that.
+	// MaxPods limits the number of pods. 0 is trace.MaxPods, the largest value.
 	MaxPods int
 }
 
-// reading is the state of one Read.
-type reading struct {
-	Options
+// reader is the state of a call of Read.
+type reader struct {
+	options Options
 	cluster *trace.Cluster
-	// tasks are the requests of the tasks, for their instances.
+	// tasks has the requests of the tasks.
 	tasks map[string]trace.Amounts
 }
 
@@ -67,14 +65,19 @@ func Read(files Files, options Options) (*trace.Cluster, error) {
 	if options.MaxPods == 0 || options.MaxPods > trace.MaxPods {
 		options.MaxPods = trace.MaxPods
 	}
-	if options.From < 0 || options.From >= options.To || options.MachineMemory < 1 || options.MachineMemory > trace.MaxMemory || options.MaxPods < 0 {
-		return nil, fmt.Errorf("alibaba2018: %+v: allowed: 0 <= From < To, MachineMemory from 1 to %d, MaxPods at least 0", options, int64(trace.MaxMemory))
+	validMemory := options.MachineMemory >= 1 && options.MachineMemory <= trace.MaxMemory
+	if options.From < 0 || options.From >= options.To || !validMemory || options.MaxPods < 0 {
+		return nil, fmt.Errorf("alibaba2018: invalid options %+v: must have 0 <= From < To, MachineMemory from 1 to %d, MaxPods at least 0",
+			options, int64(trace.MaxMemory))
 	}
-	d := &reading{Options: options, cluster: &trace.Cluster{}, tasks: map[string]trace.Amounts{}}
+	d := &reader{options: options, cluster: &trace.Cluster{}, tasks: map[string]trace.Amounts{}}
 	steps := []struct {
 		file *File
 		read func(File) error
-	}{{&files.Machines, d.machines}, {files.Containers, d.containers}, {files.Tasks, func(f File) error { return d.readTasks(f, files.Instances == nil) }}, {files.Instances, d.instances}}
+	}{
+		{&files.Machines, d.readMachines}, {files.Containers, d.readContainers},
+		{files.Tasks, func(f File) error { return d.readTasks(f, files.Instances == nil) }}, {files.Instances, d.readInstances},
+	}
 	for _, step := range steps {
 		if step.file == nil {
 			continue
@@ -86,27 +89,28 @@ func Read(files Files, options Options) (*trace.Cluster, error) {
 	c := d.cluster
 	for i := range c.Pods {
 		p := &c.Pods[i]
-		p.Arrival, p.Start = max(p.Arrival, d.From), max(p.Start, d.From)
+		p.Arrival, p.Start = max(p.Arrival, options.From), max(p.Start, options.From)
 	}
 	c.Sort()
 	c.Rebase()
-	c.Assumed = append(c.Assumed, fmt.Sprintf("the largest machine has %d GiB of memory, which the trace does not say", d.MachineMemory>>30))
+	c.Assumed = append(
+		c.Assumed, fmt.Sprintf("the largest machine has %d GiB of memory, which is not in the trace", options.MachineMemory>>30),
+	)
 	return c, nil
 }
 
-// cpu turns hundredths of a core into millicores.
+// cpu returns a column in hundredths of a core as millicores.
 func cpu(r *table.Reader, column int) int64 {
 	return int64(math.Round(r.Number(column, 0, trace.MaxCPU/10) * 10))
 }
 
-// memory turns hundredths of the largest machine into bytes.
-func (d *reading) memory(r *table.Reader, column int) int64 {
-	return int64(math.Round(r.Number(column, 0, 100) / 100 * float64(d.MachineMemory)))
+// memory returns a column in hundredths of the largest machine's memory as bytes.
+func (d *reader) memory(r *table.Reader, column int) int64 {
+	return int64(math.Round(r.Number(column, 0, 100) / 100 * float64(d.options.MachineMemory)))
 }
 
-// machines reads each machine once: what its first row says. The others of it are
-// events of its life.
-func (d *reading) machines(file File) error {
+// readMachines reads the first row of each machine. Further rows are events in the life of the machine.
+func (d *reader) readMachines(file File) error {
 	r, seen := table.New(file.Name, file.Source, machineColumns), map[string]bool{}
 	for r.Next() {
 		name := r.Name(machineID)
@@ -117,7 +121,7 @@ func (d *reading) machines(file File) error {
 		seen[name] = true
 		node := trace.Node{
 			Name:     name,
-			Capacity: trace.Amounts{CPU: r.Whole(machineCPU, 1, trace.MaxCPU/1000) * 1000, Memory: d.memory(r, machineMemory)},
+			Capacity: trace.Amounts{CPU: r.Int(machineCPU, 1, trace.MaxCPU/1000) * 1000, Memory: d.memory(r, machineMemory)},
 		}
 		if r.Text(machineDomain1) != "" {
 			node.Zone = r.Name(machineDomain1)
@@ -126,12 +130,12 @@ func (d *reading) machines(file File) error {
 			r.Fail(machineMemory, "a number above 0 and up to 100")
 		}
 		if len(d.cluster.Nodes) == trace.MaxNodes {
-			return &table.Error{File: file.Name, Line: r.Line(), Found: "one more machine", Allowed: fmt.Sprintf("at most %d", trace.MaxNodes)}
+			return table.TooMany(r, "machines", trace.MaxNodes)
 		}
 		d.cluster.Nodes = append(d.cluster.Nodes, node)
 	}
 	if r.Err() == nil && len(d.cluster.Nodes) == 0 {
-		return &table.Error{File: file.Name, Found: "no machine", Allowed: "at least one"}
+		return &table.Error{File: file.Name, Found: "no machines", Allowed: "at least one"}
 	}
 	return r.Err()
 }
@@ -144,35 +148,35 @@ const (
 	skipState  = "a row of a container that had stopped"
 )
 
-// add takes a pod in.
-func (d *reading) add(r *table.Reader, file string, p trace.Pod) error {
-	if err := d.room(r, file, 1); err != nil {
+// add adds a pod.
+func (d *reader) add(r *table.Reader, file string, p trace.Pod) error {
+	if err := d.checkPods(r, file, 1); err != nil {
 		return err
 	}
 	d.cluster.Pods = append(d.cluster.Pods, p)
 	return nil
 }
 
-// room is an error if there is none for so many pods more.
-func (d *reading) room(r *table.Reader, file string, count int64) error {
-	if count > int64(d.MaxPods-len(d.cluster.Pods)) {
+// checkPods returns an error if a number of further pods exceeds the limit.
+func (d *reader) checkPods(r *table.Reader, file string, count int64) error {
+	if count > int64(d.options.MaxPods-len(d.cluster.Pods)) {
 		return &table.Error{
 			File: file, Line: r.Line(), Found: fmt.Sprintf("%d pods after %d", count, len(d.cluster.Pods)),
-			Allowed: fmt.Sprintf("at most %d in all: choose a smaller window", d.MaxPods),
+			Allowed: fmt.Sprintf("at most %d in total: select a smaller window", d.options.MaxPods),
 		}
 	}
 	return nil
 }
 
-// outside reports whether something lies outside of the window.
-func (d *reading) outside(start, end int64) bool {
-	return end <= d.From && end > start || start >= d.To
+// outside reports whether an interval is outside of the window.
+func (d *reader) outside(start, end int64) bool {
+	return end <= d.options.From && end > start || start >= d.options.To
 }
 
-// containers reads each container once. Its first row says when it comes and what
-// it requests; a later one with the status stopped says when it goes.
-func (d *reading) containers(file File) error {
-	r, at := table.New(file.Name, file.Source, containerColumns), map[string]int{}
+// readContainers reads containers. The first row of a container has its arrival and its resources, a
+// later row with the status stopped has its end.
+func (d *reader) readContainers(file File) error {
+	r, pods := table.New(file.Name, file.Source, containerColumns), map[string]int{}
 	first := len(d.cluster.Pods)
 	for r.Next() {
 		name, second := r.Name(containerID), r.Second(containerTime, 0, "")
@@ -182,8 +186,8 @@ func (d *reading) containers(file File) error {
 		default:
 			r.Fail(containerStatus, "started, allocated, unknown or stopped")
 		}
-		if i, ok := at[name]; ok {
-			d.follow(r, i, second, status)
+		if i, ok := pods[name]; ok {
+			d.updateContainer(r, i, second, status)
 			continue
 		}
 		p := trace.Pod{
@@ -198,7 +202,7 @@ func (d *reading) containers(file File) error {
 		if status == "stopped" {
 			p.End = second
 		}
-		at[name] = len(d.cluster.Pods)
+		pods[name] = len(d.cluster.Pods)
 		if err := d.add(r, file.Name, p); err != nil && r.Err() == nil {
 			return err
 		}
@@ -207,21 +211,21 @@ func (d *reading) containers(file File) error {
 	return r.Err()
 }
 
-// follow takes in a later row of a container.
-func (d *reading) follow(r *table.Reader, i int, second int64, status string) {
+// updateContainer processes a later row of a container.
+func (d *reader) updateContainer(r *table.Reader, i int, second int64, status string) {
 	p := &d.cluster.Pods[i]
 	switch {
 	case p.End != trace.Never:
 		d.cluster.Skip(skipState)
-	case second < p.Arrival && second != 0: // 0: some time outside of the trace
-		r.Fail(containerTime, fmt.Sprintf("at least %d, when the container came, or 0", p.Arrival))
+	case second < p.Arrival && second != 0: // 0 is a time outside of the trace.
+		r.Fail(containerTime, fmt.Sprintf("at least %d, the arrival of the container, or 0", p.Arrival))
 	case status == "stopped" && second != 0:
 		p.End = second
 	}
 }
 
-// prune drops what turned out to lie outside of the window.
-func (d *reading) prune(first int) {
+// prune removes the pods from an index on that are outside of the window.
+func (d *reader) prune(first int) {
 	kept := d.cluster.Pods[:first]
 	for _, p := range d.cluster.Pods[first:] {
 		if d.outside(p.Arrival, p.End) {
@@ -233,14 +237,14 @@ func (d *reading) prune(first int) {
 	d.cluster.Pods = kept
 }
 
-// readTasks reads tasks: as pods, one for each instance that they count, or only
-// for what their instances request.
-func (d *reading) readTasks(file File, asPods bool) error {
+// readTasks reads the requests of tasks and, if asPods is set, a pod for each instance that a task
+// counts.
+func (d *reader) readTasks(file File, asPods bool) error {
 	r := table.New(file.Name, file.Source, taskColumns)
 	for r.Next() {
 		name := key(r.Name(taskJob), r.Name(taskName))
 		start, end := times(r, taskStart, taskEnd)
-		count := r.Whole(taskInstances, 0, 1e9)
+		count := r.Int(taskInstances, 0, 1e9)
 		planned := r.Text(taskCPU) != "" && r.Text(taskMemory) != ""
 		switch {
 		case d.outside(start, end):
@@ -255,15 +259,15 @@ func (d *reading) readTasks(file File, asPods bool) error {
 			break
 		}
 		if _, ok := d.tasks[name]; ok {
-			r.Fail(taskName, "each task of a job once")
+			r.Fail(taskName, "unique within the job")
 			break
 		}
 		if len(d.tasks) == trace.MaxPods {
-			return &table.Error{File: file.Name, Line: r.Line(), Found: "one more task", Allowed: fmt.Sprintf("at most %d: a smaller window", trace.MaxPods)}
+			return table.TooMany(r, "tasks in the window", trace.MaxPods)
 		}
 		d.tasks[name] = request
 		if asPods {
-			if err := d.room(r, file.Name, count); err != nil {
+			if err := d.checkPods(r, file.Name, count); err != nil {
 				return err
 			}
 		}
@@ -280,8 +284,8 @@ func (d *reading) readTasks(file File, asPods bool) error {
 	return r.Err()
 }
 
-// instances reads what the tasks were made of.
-func (d *reading) instances(file File) error {
+// readInstances reads the instances of tasks as pods.
+func (d *reader) readInstances(file File) error {
 	r, names := table.New(file.Name, file.Source, instanceColumns), map[string]bool{}
 	for r.Next() {
 		task := key(r.Name(instanceJob), r.Name(instanceTask))
@@ -295,13 +299,16 @@ func (d *reading) instances(file File) error {
 			d.cluster.Skip(skipTask)
 			continue
 		}
-		// An instance that was tried again has a row for each try.
-		name := fmt.Sprintf("%s/%s/%d", task, r.Name(instanceName), r.Whole(instanceSeq, 0, math.MaxInt32))
+		// A retried instance has a row for each attempt.
+		name := fmt.Sprintf("%s/%s/%d", task, r.Name(instanceName), r.Int(instanceSeq, 0, math.MaxInt32))
 		if names[name] {
-			r.Fail(instanceName, "each try of an instance of a task once")
+			r.Fail(instanceName, "unique for each attempt of an instance of a task")
 		}
 		names[name] = true
-		p := trace.Pod{Name: name, Group: strings.Clone(task), Request: request, Class: trace.BestEffort, Arrival: start, Start: start, End: end}
+		p := trace.Pod{
+			Name: name, Group: strings.Clone(task), Request: request, Class: trace.BestEffort,
+			Arrival: start, Start: start, End: end,
+		}
 		if r.Text(instanceMachine) != "" {
 			p.Node = r.Name(instanceMachine)
 		}
@@ -312,8 +319,8 @@ func (d *reading) instances(file File) error {
 	return r.Err()
 }
 
-// times returns when something starts and ends. An end of 0 or nothing is after
-// the time of the trace.
+// times returns the start and the end of a task or an instance. An end that is 0 or empty is after the
+// end of the trace.
 func times(r *table.Reader, startColumn, endColumn int) (start, end int64) {
 	start = r.Second(startColumn, 0, "")
 	if text := r.Text(endColumn); text == "" || text == "0" {
@@ -322,5 +329,5 @@ func times(r *table.Reader, startColumn, endColumn int) (start, end int64) {
 	return start, r.Second(endColumn, start, "the start_time, or 0")
 }
 
-// key names a task: its name is unique within its job.
+// key returns the key of a task. Its name is unique within its job.
 func key(job, task string) string { return job + "/" + task }

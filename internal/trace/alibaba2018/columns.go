@@ -1,7 +1,7 @@
 package alibaba2018
 
-// The columns of the files, which have no headers, in the order of the published
-// schema (cluster-trace-v2018, schema.txt).
+// The columns of the files in the order of the published schema (cluster-trace-v2018, schema.txt). The
+// files have no headers.
 
 const (
 	machineID = iota

@@ -1,11 +1,10 @@
-// Package generate makes up clusters: nodes of a few shapes, and pods in groups
-// of equal ones, from a short text and a seed.
+// Package generate generates clusters with nodes of a few shapes and groups of equal pods, from a
+// specification and a seed.
 //
 //	nodes=500,pods=15000
 //	nodes=100,shapes=16x64+64x256,pods=3000,fill=0.8,over=3600,life=600
 //
-// The same text and seed make the same cluster, byte for byte, on one
-// architecture.
+// The same specification and seed give the same cluster, byte for byte, on the same architecture.
 package generate
 
 import (
@@ -21,45 +20,41 @@ import (
 
 const gibibyte = 1 << 30
 
-// Shape is a size of node.
+// Shape is the size of a node.
 type Shape struct {
 	Cores, GiB int
 }
 
-// Spec is what to make. The defaults of how requests vary are the figures of the
-// openb trace: a deviation of 0.8 means of CPU, and of 0.4 means of memory per
-// core.
+// Spec specifies a cluster. The default coefficients of variation are those of the openb trace.
 type Spec struct {
-	// Nodes is how many there are, Shapes their sizes, in turn.
+	// Nodes is the number of nodes. They have the Shapes in turn.
 	Nodes  int
 	Shapes []Shape
-	// Pods is how many come, Replicas how many of them belong to a group, on
-	// average; those of a group are equal.
+	// Pods is the number of pods, Replicas the mean number of pods in a group. The pods of a group
+	// are equal.
 	Pods, Replicas int
-	// Fill is the CPU and MemoryFill the memory that all pods that are there at a
-	// time request, as parts of what all nodes have; best-effort pods count with what
-	// their use is reckoned from. It comes out lower where many pods are as large as
-	// they may be: half of the smallest node.
+	// Fill and MemoryFill are the CPU and the memory that concurrent pods request, as fractions of
+	// the capacity of all nodes. Best-effort pods count with their nominal amounts. Requests are
+	// limited to half of the smallest node, which may lower the actual fractions.
 	Fill, MemoryFill float64
-	// CPUCV is the deviation of CPU requests over their mean, PerCoreCV that of the
-	// memory per core.
+	// CPUCV and PerCoreCV are the coefficients of variation of CPU requests and of memory per core.
 	CPUCV, PerCoreCV float64
-	// BestEffort is the share of groups whose pods request nothing, Guaranteed that
-	// of groups whose pods are to have limits at their requests.
+	// BestEffort and Guaranteed are the fractions of groups whose pods have no requests and whose
+	// pods have limits equal to their requests.
 	BestEffort, Guaranteed float64
-	// Over is the time over which pods come, in seconds, 0 for all at once; Life how
-	// long they run on average, 0 for ever.
+	// Over is the time in seconds during which pods arrive, 0 for all at once. Life is the mean run
+	// time of pods in seconds, 0 for pods that do not end.
 	Over, Life int64
-	// Bursts is how many bursts there are in that time, evenly apart; BurstShare the
-	// share of the pods that come in one of them, all pods of a burst at once.
+	// Bursts is the number of bursts, at equal intervals within Over. BurstShare is the fraction of
+	// pods that arrive in bursts, all pods of a burst at once.
 	Bursts     int
 	BurstShare float64
 }
 
-// Parse reads a text. Nodes and pods have to be there.
+// Parse parses a specification. Nodes and pods are required.
 //
 //	nodes       1 to 100000
-//	shapes      CORESxGIB with + between them; 16x64+32x128+64x256
+//	shapes      CORESxGIB separated by +; 16x64+32x128+64x256
 //	pods        0 to 1000000
 //	replicas    1 to 10000; 10
 //	fill        0.01 to 100; 0.7
@@ -101,7 +96,7 @@ func Parse(text string) (Spec, error) {
 	return s, fields.Err()
 }
 
-// readBursts reads when pods come at once.
+// readBursts reads the fields of bursts.
 func (s *Spec) readBursts(fields *spec.Fields) {
 	share := 0.0
 	if s.Bursts = fields.Int("bursts", 0, 0, 10_000); s.Bursts > 0 {
@@ -110,22 +105,22 @@ func (s *Spec) readBursts(fields *spec.Fields) {
 	s.BurstShare = fields.Float("burst-share", share, 0, 1)
 	switch {
 	case s.Bursts > 0 && s.Over == 0:
-		fields.Fail("bursts", fmt.Sprint(s.Bursts), "bursts of pods that come over some time: with over")
+		fields.Fail("bursts", fmt.Sprint(s.Bursts), "0 without over")
 	case s.Bursts == 0 && fields.Has("burst-share"):
-		fields.Fail("burst-share", fmt.Sprint(s.BurstShare), "a share of the pods with bursts")
+		fields.Fail("burst-share", fmt.Sprint(s.BurstShare), "absent without bursts")
 	}
 }
 
-// parseShapes reads sizes of nodes.
-func parseShapes(fields *spec.Fields, otherwise string) []Shape {
-	text := fields.Text("shapes", otherwise)
+// parseShapes reads the sizes of nodes.
+func parseShapes(fields *spec.Fields, defaultShapes string) []Shape {
+	text := fields.Text("shapes", defaultShapes)
 	var shapes []Shape
 	for part := range strings.SplitSeq(text, "+") {
 		cores, gib, ok := strings.Cut(strings.TrimSpace(part), "x")
 		c, err1 := strconv.Atoi(cores)
 		g, err2 := strconv.Atoi(gib)
 		if !ok || err1 != nil || err2 != nil || c < 1 || c > 10_000 || g < 1 || g > 1<<17 {
-			fields.Fail("shapes", text, "CORESxGIB with + between them, from 1x1 to 10000x131072")
+			fields.Fail("shapes", text, "CORESxGIB separated by +, from 1x1 to 10000x131072")
 			return nil
 		}
 		shapes = append(shapes, Shape{c, g})
@@ -133,31 +128,31 @@ func parseShapes(fields *spec.Fields, otherwise string) []Shape {
 	return shapes
 }
 
-// group is a number of equal pods.
+// group is a group of equal pods.
 type group struct {
 	cpu, memory float64 // millicores and bytes, before scaling
 	class       trace.Class
 }
 
-// Cluster makes the cluster of a specification that Parse returned.
+// Cluster generates the cluster of a valid specification.
 func (s Spec) Cluster(seed uint64) *trace.Cluster {
 	c := &trace.Cluster{
 		Nodes:   make([]trace.Node, s.Nodes),
 		Pods:    make([]trace.Pod, s.Pods),
 		Assumed: []string{fmt.Sprintf("nodes and pods are generated with the seed %d", seed)},
 	}
-	var capacity, least trace.Amounts
+	var capacity, smallest trace.Amounts
 	for i := range c.Nodes {
 		shape := s.Shapes[i%len(s.Shapes)]
 		amounts := trace.Amounts{CPU: int64(shape.Cores) * 1000, Memory: int64(shape.GiB) * gibibyte}
 		c.Nodes[i] = trace.Node{Name: fmt.Sprintf("node-%05d", i), Capacity: amounts}
 		capacity.CPU += amounts.CPU
 		capacity.Memory += amounts.Memory
-		if i == 0 || amounts.CPU < least.CPU {
-			least.CPU = amounts.CPU
+		if i == 0 || amounts.CPU < smallest.CPU {
+			smallest.CPU = amounts.CPU
 		}
-		if i == 0 || amounts.Memory < least.Memory {
-			least.Memory = amounts.Memory
+		if i == 0 || amounts.Memory < smallest.Memory {
+			smallest.Memory = amounts.Memory
 		}
 	}
 	r := rand.New(rand.NewPCG(seed, 0x706c696d736f6c6c))
@@ -165,19 +160,19 @@ func (s Spec) Cluster(seed uint64) *trace.Cluster {
 	for i := range groups {
 		groups[i] = s.group(r)
 	}
-	of := make([]int32, s.Pods)
-	for i := range of {
-		of[i] = int32(r.IntN(len(groups)))
+	groupOf := make([]int32, s.Pods)
+	for i := range groupOf {
+		groupOf[i] = int32(r.IntN(len(groups)))
 	}
-	s.scale(groups, of, capacity)
+	s.scale(groups, groupOf, capacity)
 	for i := range c.Pods {
-		c.Pods[i] = s.pod(r, i, int(of[i]), groups[of[i]], least)
+		c.Pods[i] = s.pod(r, i, int(groupOf[i]), groups[groupOf[i]], smallest)
 	}
 	c.Sort()
 	return c
 }
 
-// group draws what the pods of a group are like.
+// group generates a group.
 func (s Spec) group(r *rand.Rand) group {
 	g := group{cpu: lognormal(r, s.CPUCV)}
 	g.memory = g.cpu * lognormal(r, s.PerCoreCV)
@@ -192,42 +187,43 @@ func (s Spec) group(r *rand.Rand) group {
 	return g
 }
 
-// lognormal draws a number with the mean 1 and a deviation.
+// lognormal returns a random number of a log-normal distribution with mean 1 and a coefficient of
+// variation.
 func lognormal(r *rand.Rand, cv float64) float64 {
 	variance := math.Log1p(cv * cv)
 	return math.Exp(math.Sqrt(variance)*r.NormFloat64() - variance/2)
 }
 
-// scale makes the requests of the pods that are there at a time what they have to
-// be together.
-func (s Spec) scale(groups []group, of []int32, capacity trace.Amounts) {
+// scale scales the requests of the groups so that concurrent pods request the specified fractions of
+// the capacity. groupOf has the group of each pod.
+func (s Spec) scale(groups []group, groupOf []int32, capacity trace.Amounts) {
 	var cpu, memory float64
-	for _, g := range of {
+	for _, g := range groupOf {
 		cpu, memory = cpu+groups[g].cpu, memory+groups[g].memory
 	}
-	// Pods that live shorter than they come for are there together only in part.
-	there := 1.0
+	// If pods run for less time than they arrive for, only a part of them is concurrent.
+	concurrent := 1.0
 	if s.Life > 0 && s.Life < s.Over {
-		there = float64(s.Life) / float64(s.Over)
+		concurrent = float64(s.Life) / float64(s.Over)
 	}
 	for i := range groups {
-		groups[i].cpu *= s.Fill * float64(capacity.CPU) / (cpu * there)
-		groups[i].memory *= s.MemoryFill * float64(capacity.Memory) / (memory * there)
+		groups[i].cpu *= s.Fill * float64(capacity.CPU) / (cpu * concurrent)
+		groups[i].memory *= s.MemoryFill * float64(capacity.Memory) / (memory * concurrent)
 	}
 }
 
-// pod makes a pod of a group. None is larger than half of the smallest node, so
-// that each fits somewhere; requests are whole hundredths of a core and MiB.
-func (s Spec) pod(r *rand.Rand, number, of int, g group, least trace.Amounts) trace.Pod {
+// pod generates a pod of a group. Requests are multiples of 10 millicores and of a MiB, and at most half
+// of the smallest node, so that every pod fits a node.
+func (s Spec) pod(r *rand.Rand, number, groupNumber int, g group, smallest trace.Amounts) trace.Pod {
 	p := trace.Pod{
 		Name:  fmt.Sprintf("pod-%06d", number),
-		Group: fmt.Sprintf("group-%05d", of),
+		Group: fmt.Sprintf("group-%05d", groupNumber),
 		Class: g.class,
 		End:   trace.Never,
 	}
 	size := trace.Amounts{
-		CPU:    int64(min(max(math.Round(g.cpu/10), 1)*10, float64(least.CPU/2))),
-		Memory: int64(min(max(math.Round(g.memory/(1<<20)), 1)*(1<<20), float64(least.Memory/2))),
+		CPU:    int64(min(max(math.Round(g.cpu/10), 1)*10, float64(smallest.CPU/2))),
+		Memory: int64(min(max(math.Round(g.memory/(1<<20)), 1)*(1<<20), float64(smallest.Memory/2))),
 	}
 	if g.class == trace.BestEffort {
 		p.Nominal, p.HasLimit = size, true
@@ -241,7 +237,7 @@ func (s Spec) pod(r *rand.Rand, number, of int, g group, least trace.Amounts) tr
 		p.Arrival = r.Int64N(s.Over)
 	}
 	if s.Bursts > 0 && r.Float64() < s.BurstShare {
-		// Not at the ends: the first one meets pods that are there.
+		// Bursts are not at the ends, so that the first one adds to existing pods.
 		p.Arrival = s.Over * int64(1+r.IntN(s.Bursts)) / int64(1+s.Bursts)
 	}
 	p.Start = p.Arrival

@@ -12,8 +12,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/trace"
 )
 
-// made reads a text that has to be right.
-func made(t testing.TB, text string, seed uint64) *trace.Cluster {
+// generated returns the cluster of a valid specification.
+func generated(t testing.TB, text string, seed uint64) *trace.Cluster {
 	t.Helper()
 	s, err := Parse(text)
 	if err != nil {
@@ -47,11 +47,11 @@ func TestParseErrors(t *testing.T) {
 		"nodes=3":                           `pods: found "", allowed: a whole number from 0 to 1000000`,
 		"nodes=0,pods=1":                    `nodes: found "0", allowed: a whole number from 1 to 100000`,
 		"nodes=1,pods=99999999999999999999": `pods: found "99999999999999999999", allowed: a whole number from 0 to 1000000`,
-		"nodes=1,pods=1,bursts=2":           `bursts: found "2", allowed: bursts of pods that come over some time: with over`,
-		"nodes=1,pods=1,burst-share=0.5":    `burst-share: found "0.5", allowed: a share of the pods with bursts`,
+		"nodes=1,pods=1,bursts=2":           `bursts: found "2", allowed: 0 without over`,
+		"nodes=1,pods=1,burst-share=0.5":    `burst-share: found "0.5", allowed: absent without bursts`,
 		"nodes=1,pods=1,fill=101":           `fill: found "101", allowed: a number from 0.01 to 100`,
-		"nodes=1,pods=1,shapes=8":           `shapes: found "8", allowed: CORESxGIB with + between them, from 1x1 to 10000x131072`,
-		"nodes=1,pods=1,shapes=8x0":         `shapes: found "8x0", allowed: CORESxGIB with + between them, from 1x1 to 10000x131072`,
+		"nodes=1,pods=1,shapes=8":           `shapes: found "8", allowed: CORESxGIB separated by +, from 1x1 to 10000x131072`,
+		"nodes=1,pods=1,shapes=8x0":         `shapes: found "8x0", allowed: CORESxGIB separated by +, from 1x1 to 10000x131072`,
 		"nodes=1,pods=1,life=-1":            `life: found "-1", allowed: a whole number from 0 to 31536000`,
 		"nodes=1,pods=1,best-effort=0.6,guaranteed=0.6": `guaranteed: found "0.6", allowed: with best-effort, 0.6, at most 1`,
 		"nodes=1,pods=1,seed=1":                         `seed: found "1", allowed: the keys nodes, pods, replicas, fill, cpu-cv, memory-cv, best-effort, guaranteed, over, life, memory-fill, shapes, bursts, burst-share`,
@@ -65,7 +65,7 @@ func TestParseErrors(t *testing.T) {
 }
 
 func TestFill(t *testing.T) {
-	c := made(t, "nodes=300,pods=9000,fill=0.8,memory-fill=0.6", 1)
+	c := generated(t, "nodes=300,pods=9000,fill=0.8,memory-fill=0.6", 1)
 	var have, want trace.Amounts
 	for _, n := range c.Nodes {
 		have.CPU, have.Memory = have.CPU+n.Capacity.CPU, have.Memory+n.Capacity.Memory
@@ -77,34 +77,34 @@ func TestFill(t *testing.T) {
 	}
 	cpu, memory := float64(want.CPU)/float64(have.CPU), float64(want.Memory)/float64(have.Memory)
 	if math.Abs(cpu-0.8) > 0.01 || math.Abs(memory-0.6) > 0.02 {
-		t.Errorf("%v of CPU and %v of memory, want 0.8 and 0.6", cpu, memory)
+		t.Errorf("CPU fill %v and memory fill %v, want 0.8 and 0.6", cpu, memory)
 	}
 	mean := sum / 9000
 	if cv := math.Sqrt(squares/9000-mean*mean) / mean; math.Abs(cv-0.8) > 0.1 {
-		t.Errorf("CPU varies by %v, want 0.8", cv)
+		t.Errorf("coefficient of variation of CPU %v, want 0.8", cv)
 	}
 }
 
-// Pods that live for a tenth of the time over which they come are there together
-// by a tenth.
-func TestFillOfThoseThatAreThere(t *testing.T) {
-	c := made(t, "nodes=300,pods=30000,fill=0.5,over=10000,life=1000", 1)
-	var have, there float64
+// TestFillOfConcurrentPods checks the fill of pods that run for a tenth of the time over which they
+// arrive.
+func TestFillOfConcurrentPods(t *testing.T) {
+	c := generated(t, "nodes=300,pods=30000,fill=0.5,over=10000,life=1000", 1)
+	var capacity, requested float64
 	for _, n := range c.Nodes {
-		have += float64(n.Capacity.CPU)
+		capacity += float64(n.Capacity.CPU)
 	}
 	for _, p := range c.Pods {
 		if p.Arrival <= 8000 && p.End > 8000 {
-			there += float64(p.Request.CPU)
+			requested += float64(p.Request.CPU)
 		}
 	}
-	if got := there / have; math.Abs(got-0.5) > 0.03 {
-		t.Errorf("%v is requested at a time, want 0.5", got)
+	if got := requested / capacity; math.Abs(got-0.5) > 0.03 {
+		t.Errorf("fill %v, want 0.5", got)
 	}
 }
 
-// Whatever is asked for: it is there, it fits, it is the same for the same seed,
-// and pods of a group are alike.
+// TestClusterProperties checks that a cluster has the specified numbers of nodes and pods, that every
+// pod fits a node, that the pods of a group are equal, and that the same seed gives the same cluster.
 func TestClusterProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := fmt.Sprintf("nodes=%d,pods=%d,shapes=%dx%d+8x32,replicas=%d,fill=%v,cpu-cv=%v,best-effort=%v,guaranteed=%v,over=%d,life=%d",
@@ -124,21 +124,22 @@ func TestClusterProperties(t *testing.T) {
 		if len(c.Nodes) != s.Nodes || len(c.Pods) != s.Pods {
 			t.Fatalf("%d nodes, %d pods", len(c.Nodes), len(c.Pods))
 		}
-		least := c.Nodes[0].Capacity
+		smallest := c.Nodes[0].Capacity
 		for _, n := range c.Nodes {
-			least.CPU, least.Memory = min(least.CPU, n.Capacity.CPU), min(least.Memory, n.Capacity.Memory)
+			smallest.CPU, smallest.Memory = min(smallest.CPU, n.Capacity.CPU), min(smallest.Memory, n.Capacity.Memory)
 		}
 		groups, last := map[string]trace.Pod{}, int64(0)
 		for _, p := range c.Pods {
 			size := p.UsedFrom()
-			if size.CPU < 10 || size.CPU > least.CPU/2 || size.Memory < 1<<20 || size.Memory > least.Memory/2 {
-				t.Fatalf("%+v on nodes from %+v", p, least)
+			if size.CPU < 10 || size.CPU > smallest.CPU/2 || size.Memory < 1<<20 || size.Memory > smallest.Memory/2 {
+				t.Fatalf("%+v on nodes from %+v", p, smallest)
 			}
 			if p.Arrival < last || p.Start != p.Arrival || p.End <= p.Start || (p.Class == trace.BestEffort) != p.Request.IsZero() {
 				t.Fatalf("%+v after second %d", p, last)
 			}
 			last = p.Arrival
-			if other, ok := groups[p.Group]; ok && (other.Request != p.Request || other.Nominal != p.Nominal || other.Limit != p.Limit || other.Class != p.Class) {
+			other, ok := groups[p.Group]
+			if ok && (other.Request != p.Request || other.Nominal != p.Nominal || other.Limit != p.Limit || other.Class != p.Class) {
 				t.Fatalf("%+v and %+v", other, p)
 			}
 			groups[p.Group] = p
@@ -147,9 +148,9 @@ func TestClusterProperties(t *testing.T) {
 }
 
 func TestSeedsDiffer(t *testing.T) {
-	a, b := made(t, "nodes=1,pods=100", 1), made(t, "nodes=1,pods=100", 2)
+	a, b := generated(t, "nodes=1,pods=100", 1), generated(t, "nodes=1,pods=100", 2)
 	if cmp.Equal(a.Pods, b.Pods) {
-		t.Error("two seeds, the same pods")
+		t.Error("different seeds give the same pods")
 	}
 }
 
@@ -168,7 +169,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// 5,000 nodes and 150,000 pods, and what holding them takes.
+// BenchmarkCluster generates 5,000 nodes and 150,000 pods and measures their memory.
 func BenchmarkCluster(b *testing.B) {
 	s, err := Parse("nodes=5000,pods=150000")
 	if err != nil {
@@ -188,8 +189,8 @@ func BenchmarkCluster(b *testing.B) {
 	b.ReportMetric(float64(with.HeapAlloc-without.HeapAlloc)/(1<<20), "MiB")
 }
 
-// 4 bursts in 1000 s are at 200, 400, 600 and 800; about three in ten of the pods come
-// in one of them, and as many in each.
+// TestBursts checks that 4 bursts in 1000 s are at 200, 400, 600 and 800 s, and that each has a quarter
+// of the 30 % of pods that arrive in bursts.
 func TestBursts(t *testing.T) {
 	spec, err := Parse("nodes=3,pods=4000,over=1000,bursts=4,burst-share=0.3")
 	if err != nil {
@@ -202,10 +203,10 @@ func TestBursts(t *testing.T) {
 	for second, n := range counts {
 		if second%200 == 0 && second > 0 {
 			if n < 240 || n > 360 {
-				t.Errorf("%d pods at %d, want about 300", n, second)
+				t.Errorf("%d pods at second %d, want about 300", n, second)
 			}
 		} else if n > 20 {
-			t.Errorf("%d pods at %d, want about 3", n, second)
+			t.Errorf("%d pods at second %d, want about 3", n, second)
 		}
 	}
 }

@@ -1,14 +1,12 @@
-// Package openb reads the openb trace: nodes and pods of a production cluster
-// with GPUs (Alibaba cluster-trace-gpu-v2023), as published, one file for each
-// and with headers. It has requests and times, no limits and no use.
+// Package openb reads the openb trace in its published form: the nodes and pods of a production cluster
+// with GPUs (Alibaba cluster-trace-gpu-v2023), in a file each with a header. The trace has requests and
+// times but neither limits nor usage.
 //
-// Its classes BE and LS are of a scheduler other than Kubernetes': pods of both
-// have requests. Its times spread 8,152 pods over five months, so that few are
-// there at once; trace.Cluster.Pack makes them fill the cluster.
+// Its classes BE and LS are not QoS classes of Kubernetes: pods of both have requests. Its 8,152 pods
+// are spread over five months, so that few run at once; trace.Cluster.Pack fills the cluster with them.
 package openb
 
 import (
-	"fmt"
 	"io"
 	"strings"
 
@@ -18,7 +16,7 @@ import (
 
 const mebibyte = 1 << 20
 
-// Columns of nodes.
+// Columns of the file of nodes.
 const (
 	nodeName = iota
 	nodeCPU
@@ -29,7 +27,7 @@ const (
 
 var nodeColumns = []string{"sn", "cpu_milli", "memory_mib", "gpu", "model"}
 
-// Columns of pods.
+// Columns of the file of pods.
 const (
 	podName = iota
 	podCPU
@@ -49,7 +47,7 @@ var podColumns = []string{
 	"creation_time", "deletion_time", "scheduled_time",
 }
 
-// classes of the trace.
+// classes has the classes of the trace.
 var classes = map[string]trace.Class{
 	"":           trace.Unclassed,
 	"BE":         trace.BestEffort,
@@ -59,7 +57,7 @@ var classes = map[string]trace.Class{
 	"LS":         trace.LatencySensitive,
 }
 
-// Read reads both files. The names are for errors.
+// Read reads the files of nodes and pods. Errors name the files.
 func Read(nodeFile string, nodes io.Reader, podFile string, pods io.Reader) (*trace.Cluster, error) {
 	c := &trace.Cluster{}
 	var err error
@@ -74,20 +72,20 @@ func Read(nodeFile string, nodes io.Reader, podFile string, pods io.Reader) (*tr
 	return c, nil
 }
 
-// ReadNodes reads the list of nodes.
+// ReadNodes reads the file of nodes.
 func ReadNodes(file string, source io.Reader) ([]trace.Node, error) {
 	var nodes []trace.Node
 	r, names := table.NewWithHeader(file, source, nodeColumns), table.Unique{}
 	for r.Next() {
 		if len(nodes) == trace.MaxNodes {
-			return nil, &table.Error{File: file, Line: r.Line(), Found: "one more node", Allowed: fmt.Sprintf("at most %d", trace.MaxNodes)}
+			return nil, table.TooMany(r, "nodes", trace.MaxNodes)
 		}
 		nodes = append(nodes, trace.Node{
 			Name: names.Name(r, nodeName),
 			Capacity: trace.Amounts{
-				CPU:    r.Whole(nodeCPU, 1, trace.MaxCPU),
-				Memory: r.Whole(nodeMemory, 1, trace.MaxMemory/mebibyte) * mebibyte,
-				GPU:    r.Whole(nodeGPU, 0, trace.MaxGPU/1000) * 1000,
+				CPU:    r.Int(nodeCPU, 1, trace.MaxCPU),
+				Memory: r.Int(nodeMemory, 1, trace.MaxMemory/mebibyte) * mebibyte,
+				GPU:    r.Int(nodeGPU, 0, trace.MaxGPU/1000) * 1000,
 			},
 			GPUModel: model(r, nodeModel),
 		})
@@ -96,18 +94,18 @@ func ReadNodes(file string, source io.Reader) ([]trace.Node, error) {
 		return nil, err
 	}
 	if len(nodes) == 0 {
-		return nil, &table.Error{File: file, Found: "no node", Allowed: "at least one"}
+		return nil, &table.Error{File: file, Found: "no nodes", Allowed: "at least one"}
 	}
 	return nodes, nil
 }
 
-// ReadPods reads the list of pods, in the order of the file.
+// ReadPods reads the file of pods and keeps its order.
 func ReadPods(file string, source io.Reader) ([]trace.Pod, error) {
 	var pods []trace.Pod
 	r, names := table.NewWithHeader(file, source, podColumns), table.Unique{}
 	for r.Next() {
 		if len(pods) == trace.MaxPods {
-			return nil, &table.Error{File: file, Line: r.Line(), Found: "one more pod", Allowed: fmt.Sprintf("at most %d", trace.MaxPods)}
+			return nil, table.TooMany(r, "pods", trace.MaxPods)
 		}
 		pods = append(pods, readPod(r, names))
 	}
@@ -121,43 +119,43 @@ func readPod(r *table.Reader, names table.Unique) trace.Pod {
 	p := trace.Pod{
 		Name: names.Name(r, podName),
 		Request: trace.Amounts{
-			CPU:    r.Whole(podCPU, 0, trace.MaxCPU),
-			Memory: r.Whole(podMemory, 0, trace.MaxMemory/mebibyte) * mebibyte,
-			// A pod with one device may share it, and then says how much of it it wants.
-			GPU: r.Whole(podGPUs, 0, trace.MaxGPU/1000) * r.Whole(podGPUMilli, 0, 1000),
+			CPU:    r.Int(podCPU, 0, trace.MaxCPU),
+			Memory: r.Int(podMemory, 0, trace.MaxMemory/mebibyte) * mebibyte,
+			// A pod with one device may request a part of it.
+			GPU: r.Int(podGPUs, 0, trace.MaxGPU/1000) * r.Int(podGPUMilli, 0, 1000),
 		},
 		Arrival: r.Second(podCreation, 0, ""),
 		End:     trace.Never,
 	}
 	class, ok := classes[r.Text(podQoS)]
 	if !ok {
-		r.Fail(podQoS, "BE, LS, BestEffort, Burstable, Guaranteed or nothing")
+		r.Fail(podQoS, "BE, LS, BestEffort, Burstable, Guaranteed or empty")
 	}
 	p.Class = class
 	if r.Text(podGPUSpec) != "" {
 		for name := range strings.SplitSeq(r.Text(podGPUSpec), "|") {
 			if !trace.ValidName(name) {
-				r.Fail(podGPUSpec, "names of devices, with | between them")
+				r.Fail(podGPUSpec, "names of GPU models separated by |")
 			}
 			p.GPUModels = append(p.GPUModels, strings.Clone(name))
 		}
 	}
 	p.Start = p.Arrival
 	if r.Text(podScheduled) != "" {
-		p.Start = r.Second(podScheduled, p.Arrival, "the creation_time, or nothing")
+		p.Start = r.Second(podScheduled, p.Arrival, "the creation_time, or empty")
 	}
 	if r.Text(podDeletion) != "" {
-		p.End = r.Second(podDeletion, p.Start, "the creation_time and the scheduled_time, or nothing")
+		p.End = r.Second(podDeletion, p.Start, "the creation_time and the scheduled_time, or empty")
 	}
 	switch r.Text(podPhase) {
 	case "Pending", "Running", "Succeeded", "Failed", "Unknown", "":
 	default:
-		r.Fail(podPhase, "Pending, Running, Succeeded, Failed, Unknown or nothing")
+		r.Fail(podPhase, "Pending, Running, Succeeded, Failed, Unknown or empty")
 	}
 	return p
 }
 
-// model returns the name of a device, or nothing.
+// model returns a column that must be empty or the name of a GPU model.
 func model(r *table.Reader, column int) string {
 	if r.Text(column) == "" {
 		return ""

@@ -36,9 +36,12 @@ func TestRead(t *testing.T) {
 			{Name: "a", Capacity: trace.Amounts{CPU: 32000, Memory: 1 << 30}},
 			{Name: "b", Capacity: trace.Amounts{CPU: 96000, Memory: 2 << 30, GPU: 8000}, GPUModel: "G2"},
 		},
-		// in the order of their coming, from 0
+		// By arrival, from second 0.
 		Pods: []trace.Pod{
-			{Name: "never-placed", Request: trace.Amounts{CPU: 1000, Memory: 256 << 20, GPU: 460}, Class: trace.BestEffort, GPUModels: []string{"V100M16", "V100M32"}, End: 20},
+			{
+				Name: "never-placed", Request: trace.Amounts{CPU: 1000, Memory: 256 << 20, GPU: 460}, Class: trace.BestEffort,
+				GPUModels: []string{"V100M16", "V100M32"}, End: 20,
+			},
 			{Name: "stays", Request: trace.Amounts{GPU: 2000}, Class: trace.Guaranteed, End: trace.Never},
 			{Name: "late", Request: trace.Amounts{CPU: 2000, Memory: 512 << 20}, Class: trace.LatencySensitive, Arrival: 50, Start: 60, End: 300},
 		},
@@ -54,22 +57,70 @@ func TestRead(t *testing.T) {
 func TestErrors(t *testing.T) {
 	const node, pod = "a,1000,1024,0,\n", "p,100,100,0,0,,LS,Running,5,9,7\n"
 	for name, tc := range map[string]struct{ nodes, pods, want string }{
-		"no nodes":               {nodeHeader, podHeader + pod, "nodes.csv: found no node, allowed: at least one"},
-		"files mixed up":         {podHeader + pod, nodeHeader + node, `nodes.csv, line 1: found the column "name", allowed: each once of sn, cpu_milli, memory_mib, gpu, model`},
-		"node twice":             {nodeHeader + node + node, podHeader, `nodes.csv, line 3, column sn: found "a", allowed: each once; it is in line 2`},
-		"node without CPU":       {nodeHeader + "a,0,1024,0,\n", podHeader, `nodes.csv, line 2, column cpu_milli: found "0", allowed: a whole number from 1 to 1000000000`},
-		"overflow":               {nodeHeader + "a,1,9223372036854775807,0,\n", podHeader, `nodes.csv, line 2, column memory_mib: found "9223372036854775807", allowed: a whole number from 1 to 1073741824`},
-		"script":                 {nodeHeader + "a,1,1,1,<script>\n", podHeader, `nodes.csv, line 2, column model: found "<script>", allowed: a name of 1 to 253 letters, digits and . _ - = + /`},
-		"pod twice":              {nodeHeader + node, podHeader + pod + pod, `pods.csv, line 3, column name: found "p", allowed: each once; it is in line 2`},
-		"cut off":                {nodeHeader + node, podHeader + pod + "q,100,100,0,0,,LS,Runn", "pods.csv, line 3: found 8 columns, allowed: 11: name, cpu_milli, memory_mib, num_gpu, gpu_milli, gpu_spec, qos, pod_phase, creation_time, deletion_time, scheduled_time"},
-		"negative time":          {nodeHeader + node, podHeader + "p,100,100,0,0,,LS,Running,-5,9,7\n", `pods.csv, line 2, column creation_time: found "-5", allowed: a whole number from 0 to 4294967296`},
-		"ends before it comes":   {nodeHeader + node, podHeader + "p,100,100,0,0,,LS,Running,5,4,\n", `pods.csv, line 2, column deletion_time: found "4", allowed: at least 5, the creation_time and the scheduled_time, or nothing`},
-		"ends before it starts":  {nodeHeader + node, podHeader + "p,100,100,0,0,,LS,Running,5,6,7\n", `pods.csv, line 2, column deletion_time: found "6", allowed: at least 7, the creation_time and the scheduled_time, or nothing`},
-		"starts before it comes": {nodeHeader + node, podHeader + "p,100,100,0,0,,LS,Running,5,9,4\n", `pods.csv, line 2, column scheduled_time: found "4", allowed: at least 5, the creation_time, or nothing`},
-		"too much of a device":   {nodeHeader + node, podHeader + "p,100,100,1,1001,,LS,Running,5,9,7\n", `pods.csv, line 2, column gpu_milli: found "1001", allowed: a whole number from 0 to 1000`},
-		"a class nobody knows":   {nodeHeader + node, podHeader + "p,100,100,0,0,,XX,Running,5,9,7\n", `pods.csv, line 2, column qos: found "XX", allowed: BE, LS, BestEffort, Burstable, Guaranteed or nothing`},
-		"a phase nobody knows":   {nodeHeader + node, podHeader + "p,100,100,0,0,,LS,Walking,5,9,7\n", `pods.csv, line 2, column pod_phase: found "Walking", allowed: Pending, Running, Succeeded, Failed, Unknown or nothing`},
-		"a device that is none":  {nodeHeader + node, podHeader + "p,100,100,1,100,T4|,LS,Running,5,9,7\n", `pods.csv, line 2, column gpu_spec: found "T4|", allowed: names of devices, with | between them`},
+		"no nodes": {
+			nodeHeader, podHeader + pod,
+			"nodes.csv: found no nodes, want at least one",
+		},
+		"files mixed up": {
+			podHeader + pod, nodeHeader + node,
+			`nodes.csv, line 1: found the column "name", want each of these once: sn, cpu_milli, memory_mib, gpu, model`,
+		},
+		"node twice": {
+			nodeHeader + node + node, podHeader,
+			`nodes.csv, line 3, column sn: invalid value "a": must be unique: it is also in line 2`,
+		},
+		"node without CPU": {
+			nodeHeader + "a,0,1024,0,\n", podHeader,
+			`nodes.csv, line 2, column cpu_milli: invalid value "0": must be an integer from 1 to 1000000000`,
+		},
+		"overflow": {
+			nodeHeader + "a,1,9223372036854775807,0,\n", podHeader,
+			`nodes.csv, line 2, column memory_mib: invalid value "9223372036854775807": must be an integer from 1 to 1073741824`,
+		},
+		"script": {
+			nodeHeader + "a,1,1,1,<script>\n", podHeader,
+			`nodes.csv, line 2, column model: invalid value "<script>": must be a name of 1 to 253 letters, digits and . _ - = + /`,
+		},
+		"pod twice": {
+			nodeHeader + node, podHeader + pod + pod,
+			`pods.csv, line 3, column name: invalid value "p": must be unique: it is also in line 2`,
+		},
+		"cut off": {
+			nodeHeader + node, podHeader + pod + "q,100,100,0,0,,LS,Runn",
+			"pods.csv, line 3: found 8 columns, want 11: name, cpu_milli, memory_mib, num_gpu, gpu_milli, gpu_spec, qos, pod_phase, creation_time, deletion_time, scheduled_time",
+		},
+		"negative time": {
+			nodeHeader + node, podHeader + "p,100,100,0,0,,LS,Running,-5,9,7\n",
+			`pods.csv, line 2, column creation_time: invalid value "-5": must be an integer from 0 to 4294967296`,
+		},
+		"ends before creation": {
+			nodeHeader + node, podHeader + "p,100,100,0,0,,LS,Running,5,4,\n",
+			`pods.csv, line 2, column deletion_time: invalid value "4": must be at least 5, the creation_time and the scheduled_time, or empty`,
+		},
+		"ends before it starts": {
+			nodeHeader + node, podHeader + "p,100,100,0,0,,LS,Running,5,6,7\n",
+			`pods.csv, line 2, column deletion_time: invalid value "6": must be at least 7, the creation_time and the scheduled_time, or empty`,
+		},
+		"starts before creation": {
+			nodeHeader + node, podHeader + "p,100,100,0,0,,LS,Running,5,9,4\n",
+			`pods.csv, line 2, column scheduled_time: invalid value "4": must be at least 5, the creation_time, or empty`,
+		},
+		"too much of a device": {
+			nodeHeader + node, podHeader + "p,100,100,1,1001,,LS,Running,5,9,7\n",
+			`pods.csv, line 2, column gpu_milli: invalid value "1001": must be an integer from 0 to 1000`,
+		},
+		"unknown class": {
+			nodeHeader + node, podHeader + "p,100,100,0,0,,XX,Running,5,9,7\n",
+			`pods.csv, line 2, column qos: invalid value "XX": must be BE, LS, BestEffort, Burstable, Guaranteed or empty`,
+		},
+		"unknown phase": {
+			nodeHeader + node, podHeader + "p,100,100,0,0,,LS,Walking,5,9,7\n",
+			`pods.csv, line 2, column pod_phase: invalid value "Walking": must be Pending, Running, Succeeded, Failed, Unknown or empty`,
+		},
+		"invalid device": {
+			nodeHeader + node, podHeader + "p,100,100,1,100,T4|,LS,Running,5,9,7\n",
+			`pods.csv, line 2, column gpu_spec: invalid value "T4|": must be names of GPU models separated by |`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := read(tc.nodes, tc.pods); err == nil || err.Error() != tc.want {
@@ -85,12 +136,12 @@ func TestBounds(t *testing.T) {
 	for i := range trace.MaxNodes + 1 {
 		fmt.Fprintf(&b, "n%d,1000,1024,0,\n", i)
 	}
-	if _, err := ReadNodes("nodes.csv", &b); err == nil || err.Error() != "nodes.csv, line 100002: found one more node, allowed: at most 100000" {
+	if _, err := ReadNodes("nodes.csv", &b); err == nil || err.Error() != "nodes.csv, line 100002: found more than 100000 nodes, want at most that" {
 		t.Errorf("error %v", err)
 	}
 }
 
-// write is the other way round.
+// write returns pods in the format of the file.
 func write(pods []trace.Pod) string {
 	var b strings.Builder
 	b.WriteString(podHeader)
@@ -110,8 +161,8 @@ func write(pods []trace.Pod) string {
 	return b.String()
 }
 
-// What is written is what is read.
-func TestReadsWhatIsWritten(t *testing.T) {
+// TestRoundTrip checks that ReadPods returns the pods that were written.
+func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pods := make([]trace.Pod, rapid.IntRange(1, 20).Draw(t, "pods"))
 		for i := range pods {
@@ -177,11 +228,14 @@ func FuzzReadNodes(f *testing.F) {
 	})
 }
 
-// As many pods as the public trace has.
+// BenchmarkReadPods reads as many pods as the public trace has.
 func BenchmarkReadPods(b *testing.B) {
 	pods := make([]trace.Pod, 8152)
 	for i := range pods {
-		pods[i] = trace.Pod{Name: fmt.Sprintf("openb-pod-%04d", i), Class: trace.LatencySensitive, Request: trace.Amounts{CPU: 12000, Memory: 16 << 30, GPU: 460}, Arrival: int64(i) * 1000, Start: int64(i) * 1000, End: int64(i)*1000 + 5000}
+		pods[i] = trace.Pod{
+			Name: fmt.Sprintf("openb-pod-%04d", i), Class: trace.LatencySensitive, Request: trace.Amounts{CPU: 12000, Memory: 16 << 30, GPU: 460},
+			Arrival: int64(i) * 1000, Start: int64(i) * 1000, End: int64(i)*1000 + 5000,
+		}
 	}
 	text := write(pods)
 	b.SetBytes(int64(len(text)))

@@ -2,16 +2,16 @@ package table
 
 import "fmt"
 
-// Error is something wrong in a file.
+// Error is an invalid value in a file, or an error of reading it.
 type Error struct {
 	File string
-	// Line from 1, or 0 where it is about the whole file; Column by its name, or
-	// empty where it is about the whole line.
+	// Line is counted from 1. It is 0 if the error is about the file, and Column is empty if it is
+	// about the line.
 	Line   int
 	Column string
-	// Found is what is there, Allowed what may be.
+	// Found is the invalid value, Allowed describes valid ones.
 	Found, Allowed string
-	// Err is the error of reading, if that is what went wrong.
+	// Err is the error of reading.
 	Err error
 }
 
@@ -27,17 +27,25 @@ func (e *Error) Error() string {
 	if e.Err != nil {
 		return fmt.Sprintf("%s: %v", where, e.Err)
 	}
-	return fmt.Sprintf("%s: found %s, allowed: %s", where, e.Found, e.Allowed)
+	if e.Column != "" {
+		return fmt.Sprintf("%s: invalid value %s: must be %s", where, e.Found, e.Allowed)
+	}
+	return fmt.Sprintf("%s: found %s, want %s", where, e.Found, e.Allowed)
+}
+
+// TooMany returns the error of a row that exceeds a number of objects.
+func TooMany(r *Reader, objects string, limit int) *Error {
+	return &Error{File: r.file, Line: r.line, Found: fmt.Sprintf("more than %d %s", limit, objects), Allowed: "at most that"}
 }
 
 // Unwrap returns the error of reading.
 func (e *Error) Unwrap() error { return e.Err }
 
-// quote makes what was found fit to be shown.
+// quote quotes a value and truncates it if it is long.
 func quote(text string) string {
-	const most = 60
-	if len(text) > most {
-		text = text[:most] + "..."
+	const length = 60
+	if len(text) > length {
+		text = text[:length] + "..."
 	}
 	return fmt.Sprintf("%q", text)
 }

@@ -1,6 +1,5 @@
-// Package table reads the comma-separated files of traces row by row, in memory
-// that does not depend on how long they are, and says what is wrong with file,
-// line, column, what was found and what is allowed.
+// Package table reads the CSV files of traces row by row in constant memory. Errors name the file, the
+// line, the column, the invalid value and the valid ones.
 package table
 
 import (
@@ -16,26 +15,25 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/trace"
 )
 
-// maxRow is how long a row may be, in bytes.
+// maxRow is the largest length of a row in bytes.
 const maxRow = 64 << 10
 
-// errRow is told of a row that does not end.
-var errRow = fmt.Errorf("a row is longer than %d bytes", maxRow)
+// errRow is the error of rows that are too long.
+var errRow = fmt.Errorf("the row exceeds %d bytes", maxRow)
 
-// Reader reads the rows of a file. The first thing wrong ends it.
+// Reader reads the rows of a file up to the first error.
 type Reader struct {
 	file    string
 	csv     *csv.Reader
 	source  *meter
 	columns []string
-	index   []int // where each column is in a row
+	index   []int // of each column in a row
 	row     []string
 	line    int
 	err     error
 }
 
-// New returns a reader of a file with these columns in this order and without a
-// header.
+// New returns a reader of a file without a header, with the columns in the given order.
 func New(file string, source io.Reader, columns []string) *Reader {
 	r := &Reader{file: file, source: &meter{source: source}, columns: columns, index: make([]int, len(columns))}
 	for i := range columns {
@@ -43,12 +41,11 @@ func New(file string, source io.Reader, columns []string) *Reader {
 	}
 	r.csv = csv.NewReader(r.source)
 	r.csv.ReuseRecord = true
-	r.csv.FieldsPerRecord = -1 // counted here, to say what is allowed
+	r.csv.FieldsPerRecord = -1 // Next checks the number, to name the columns in errors.
 	return r
 }
 
-// NewWithHeader returns a reader of a file whose first row names these columns,
-// in any order.
+// NewWithHeader returns a reader of a file whose first row names the columns, in any order.
 func NewWithHeader(file string, source io.Reader, columns []string) *Reader {
 	r := New(file, source, columns)
 	header, ok := r.read()
@@ -59,25 +56,27 @@ func NewWithHeader(file string, source io.Reader, columns []string) *Reader {
 		return r
 	}
 	header = slices.Clone(header)
-	header[0] = strings.TrimPrefix(header[0], "\ufeff") // some editors mark UTF-8 so
+	header[0] = strings.TrimPrefix(header[0], "\ufeff") // The byte order mark of some editors.
 	for i, name := range header {
 		if !slices.Contains(columns, name) || slices.Index(header, name) < i {
-			r.err = &Error{File: file, Line: r.line, Found: "the column " + quote(name), Allowed: "each once of " + strings.Join(columns, ", ")}
+			r.err = &Error{
+				File: file, Line: r.line, Found: "the column " + quote(name), Allowed: "each of these once: " + strings.Join(columns, ", "),
+			}
 			return r
 		}
 	}
 	for i, name := range columns {
 		if r.index[i] = slices.Index(header, name); r.index[i] < 0 {
-			r.err = &Error{File: file, Line: r.line, Found: "no column " + name, Allowed: "each once of " + strings.Join(columns, ", ")}
+			r.err = &Error{File: file, Line: r.line, Found: "no column " + name, Allowed: "each of these once: " + strings.Join(columns, ", ")}
 			return r
 		}
 	}
 	return r
 }
 
-// read reads a row of any length.
+// read reads a row with any number of columns.
 func (r *Reader) read() ([]string, bool) {
-	r.source.since = 0
+	r.source.row = 0
 	row, err := r.csv.Read()
 	if err == io.EOF {
 		return nil, false
@@ -94,7 +93,7 @@ func (r *Reader) read() ([]string, bool) {
 	return row, true
 }
 
-// Next goes to the next row, and reports whether there is one.
+// Next advances to the next row and reports whether there is one.
 func (r *Reader) Next() bool {
 	if r.err != nil {
 		return false
@@ -114,24 +113,23 @@ func (r *Reader) Next() bool {
 	return true
 }
 
-// Err returns what was wrong first, nil if the file was read to its end.
+// Err returns the first error, or nil if the file was read completely.
 func (r *Reader) Err() error { return r.err }
 
-// Line returns the line of the row, from 1.
+// Line returns the line of the row, counted from 1.
 func (r *Reader) Line() int { return r.line }
 
-// Fail notes that a column of this row is not what it may be. The first thing
-// noted counts.
+// Fail records an invalid value in a column of the row. Only the first error is kept.
 func (r *Reader) Fail(column int, allowed string) {
 	if r.err == nil {
 		r.err = &Error{File: r.file, Line: r.line, Column: r.columns[column], Found: quote(r.Text(column)), Allowed: allowed}
 	}
 }
 
-// Text returns a column as it is. It must be cloned to be kept.
+// Text returns a column. The string is valid until the next call of Next.
 func (r *Reader) Text(column int) string { return r.row[r.index[column]] }
 
-// Name returns a column that has to be a name of a trace.
+// Name returns a column that must be a valid name.
 func (r *Reader) Name(column int) string {
 	name := r.Text(column)
 	if !trace.ValidName(name) {
@@ -140,22 +138,21 @@ func (r *Reader) Name(column int) string {
 	return strings.Clone(name)
 }
 
-// Whole returns a column that has to be a whole number in [low, high]. It may be
-// written with zeros after a decimal point.
-func (r *Reader) Whole(column int, low, high int64) int64 {
+// Int returns a column that must be an integer in [low, high]. A fraction of zeros is allowed.
+func (r *Reader) Int(column int, low, high int64) int64 {
 	text := r.Text(column)
 	if head, zeros, ok := strings.Cut(text, "."); ok && head != "" && zeros != "" && strings.Trim(zeros, "0") == "" {
 		text = head
 	}
 	value, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || value < low || value > high {
-		r.Fail(column, fmt.Sprintf("a whole number from %d to %d", low, high))
+		r.Fail(column, fmt.Sprintf("an integer from %d to %d", low, high))
 		return low
 	}
 	return value
 }
 
-// Number returns a column that has to be a number in [low, high].
+// Number returns a column that must be a number in [low, high].
 func (r *Reader) Number(column int, low, high float64) float64 {
 	value, err := strconv.ParseFloat(r.Text(column), 64)
 	if err != nil || math.IsNaN(value) || value < low || value > high {
@@ -165,42 +162,42 @@ func (r *Reader) Number(column int, low, high float64) float64 {
 	return value
 }
 
-// Second returns a column that has to be a point in time at or after another, in
-// seconds; why says what the other is.
-func (r *Reader) Second(column int, least int64, why string) int64 {
-	value := r.Whole(column, 0, trace.MaxSecond)
-	if value < least {
-		r.Fail(column, fmt.Sprintf("at least %d, %s", least, why))
-		return least
+// Second returns a column that must be a time in seconds, at least the given one, which the description
+// names.
+func (r *Reader) Second(column int, earliest int64, description string) int64 {
+	value := r.Int(column, 0, trace.MaxSecond)
+	if value < earliest {
+		r.Fail(column, fmt.Sprintf("at least %d, %s", earliest, description))
+		return earliest
 	}
 	return value
 }
 
-// Unique sees to it that names come once.
+// Unique has the lines of names that must be unique.
 type Unique map[string]int32
 
-// Name returns a column that has to be a name that did not come before.
+// Name returns a column that must be a valid name that is not in an earlier row.
 func (u Unique) Name(r *Reader, column int) string {
 	name := r.Name(column)
-	if before, ok := u[name]; ok {
-		r.Fail(column, fmt.Sprintf("each once; it is in line %d", before))
+	if line, ok := u[name]; ok {
+		r.Fail(column, fmt.Sprintf("unique: it is also in line %d", line))
 	}
 	u[name] = int32(min(r.line, math.MaxInt32))
 	return name
 }
 
-// meter reads from a source, and fails if one row takes too much of it.
+// meter limits the bytes that are read for one row.
 type meter struct {
 	source io.Reader
-	since  int
+	row    int // bytes since the start of the row
 }
 
 // Read implements io.Reader.
 func (m *meter) Read(p []byte) (int, error) {
-	if m.since > maxRow {
+	if m.row > maxRow {
 		return 0, errRow
 	}
 	n, err := m.source.Read(p)
-	m.since += n
+	m.row += n
 	return n, err
 }

@@ -17,11 +17,11 @@ type row struct {
 	share float64
 }
 
-// read reads all rows.
+// read returns all rows.
 func read(r *Reader) (rows []row, err error) {
 	names := Unique{}
 	for r.Next() {
-		rows = append(rows, row{names.Name(r, 0), r.Whole(1, 0, 100), r.Number(2, 0, 1)})
+		rows = append(rows, row{names.Name(r, 0), r.Int(1, 0, 100), r.Number(2, 0, 1)})
 	}
 	return rows, r.Err()
 }
@@ -32,10 +32,11 @@ func TestRead(t *testing.T) {
 		"in order":         NewWithHeader("f", strings.NewReader("name,count,share\na,1,0.5\nb,100,0\n"), columns),
 		"in another order": NewWithHeader("f", strings.NewReader("share,name,count\n0.5,a,1\n0,b,100"), columns),
 		"without a header": New("f", strings.NewReader("a,1,0.5\nb,100.0,0e9\n"), columns),
-		"of Windows":       NewWithHeader("f", strings.NewReader("\ufeffname,count,share\r\na,1,0.5\r\nb,100,0\r\n"), columns),
+		"from Windows":     NewWithHeader("f", strings.NewReader("\ufeffname,count,share\r\na,1,0.5\r\nb,100,0\r\n"), columns),
 		"quoted":           New("f", strings.NewReader("\"a\",\"1\",0.5\n\nb,100,0\n"), columns),
-		"a byte at a time": New("f", iotest.OneByteReader(strings.NewReader("a,1,0.5\nb,100,0\n")), columns),
-		"many short rows":  New("f", strings.NewReader(strings.Repeat("\n", maxRow/2)+"a,1,0.5\n"+strings.Repeat("\n", maxRow/2)+"b,100,0\n"), columns),
+		"byte by byte":     New("f", iotest.OneByteReader(strings.NewReader("a,1,0.5\nb,100,0\n")), columns),
+		"many short rows": New("f", strings.NewReader(
+			strings.Repeat("\n", maxRow/2)+"a,1,0.5\n"+strings.Repeat("\n", maxRow/2)+"b,100,0\n"), columns),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if rows, err := read(r); err != nil || !slices.Equal(rows, want) {
@@ -45,26 +46,28 @@ func TestRead(t *testing.T) {
 	}
 }
 
+const header = "name,count,share\n"
+
 func TestErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                                         "f: found an empty file, allowed: a header with the columns name, count, share",
-		"name,count\n":                                             "f, line 1: found no column share, allowed: each once of name, count, share",
-		"name,count,share,extra\n":                                 `f, line 1: found the column "extra", allowed: each once of name, count, share`,
-		"name,count,share,name\n":                                  `f, line 1: found the column "name", allowed: each once of name, count, share`,
-		"name,count,share\na,1\n":                                  "f, line 2: found 2 columns, allowed: 3: name, count, share",
-		"name,count,share\na,1,1\nb,1,1,":                          "f, line 3: found 4 columns, allowed: 3: name, count, share",
-		"name,count,share\na,-1,1\n":                               `f, line 2, column count: found "-1", allowed: a whole number from 0 to 100`,
-		"name,count,share\na,1.5,1\n":                              `f, line 2, column count: found "1.5", allowed: a whole number from 0 to 100`,
-		"name,count,share\na,.0,1\n":                               `f, line 2, column count: found ".0", allowed: a whole number from 0 to 100`,
-		"name,count,share\na,99999999999999999999,1\n":             `f, line 2, column count: found "99999999999999999999", allowed: a whole number from 0 to 100`,
-		"name,count,share\na,1,NaN\n":                              `f, line 2, column share: found "NaN", allowed: a number from 0 to 1`,
-		"name,count,share\na,1,\n":                                 `f, line 2, column share: found "", allowed: a number from 0 to 1`,
-		"name,count,share\n<script>,1,1\n":                         `f, line 2, column name: found "<script>", allowed: a name of 1 to 253 letters, digits and . _ - = + /`,
-		"name,count,share\na,1,1\nb,1,1\na,1,1\n":                  `f, line 4, column name: found "a", allowed: each once; it is in line 2`,
-		"name,count,share\na,1,1\nb,x,y\n":                         `f, line 3, column count: found "x", allowed: a whole number from 0 to 100`,
-		"name,count,share\na,\"1,1\nb,1,1\n":                       `f, line 3: extraneous or missing " in quoted-field`,
-		"name,count,share\na\"b,1,1\n":                             `f, line 2: bare " in non-quoted-field`,
-		"name,count,share\na,1," + strings.Repeat("9", 100) + "\n": `f, line 2, column share: found "` + strings.Repeat("9", 60) + `...", allowed: a number from 0 to 1`,
+		"":                                    "f: found an empty file, want a header with the columns name, count, share",
+		"name,count\n":                        "f, line 1: found no column share, want each of these once: name, count, share",
+		"name,count,share,extra\n":            `f, line 1: found the column "extra", want each of these once: name, count, share`,
+		"name,count,share,name\n":             `f, line 1: found the column "name", want each of these once: name, count, share`,
+		header + "a,1\n":                      "f, line 2: found 2 columns, want 3: name, count, share",
+		header + "a,1,1\nb,1,1,":              "f, line 3: found 4 columns, want 3: name, count, share",
+		header + "a,-1,1\n":                   `f, line 2, column count: invalid value "-1": must be an integer from 0 to 100`,
+		header + "a,1.5,1\n":                  `f, line 2, column count: invalid value "1.5": must be an integer from 0 to 100`,
+		header + "a,.0,1\n":                   `f, line 2, column count: invalid value ".0": must be an integer from 0 to 100`,
+		header + "a,99999999999999999999,1\n": `f, line 2, column count: invalid value "99999999999999999999": must be an integer from 0 to 100`,
+		header + "a,1,NaN\n":                  `f, line 2, column share: invalid value "NaN": must be a number from 0 to 1`,
+		header + "a,1,\n":                     `f, line 2, column share: invalid value "": must be a number from 0 to 1`,
+		header + "<script>,1,1\n":             `f, line 2, column name: invalid value "<script>": must be a name of 1 to 253 letters, digits and . _ - = + /`,
+		header + "a,1,1\nb,1,1\na,1,1\n":      `f, line 4, column name: invalid value "a": must be unique: it is also in line 2`,
+		header + "a,1,1\nb,x,y\n":             `f, line 3, column count: invalid value "x": must be an integer from 0 to 100`,
+		header + "a,\"1,1\nb,1,1\n":           `f, line 3: extraneous or missing " in quoted-field`,
+		header + "a\"b,1,1\n":                 `f, line 2: bare " in non-quoted-field`,
+		header + "a,1," + strings.Repeat("9", 100) + "\n": `f, line 2, column share: invalid value "` + strings.Repeat("9", 60) + `...": must be a number from 0 to 1`,
 	} {
 		t.Run(text[:min(len(text), 40)], func(t *testing.T) {
 			if _, err := read(NewWithHeader("f", strings.NewReader(text), columns)); err == nil || err.Error() != want {
@@ -85,7 +88,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestRowsEnd(t *testing.T) {
+func TestRowLengthIsLimited(t *testing.T) {
 	for name, start := range map[string]string{"plain": "", "quoted": "\""} {
 		t.Run(name, func(t *testing.T) {
 			source := &endless{}
@@ -97,10 +100,10 @@ func TestRowsEnd(t *testing.T) {
 	}
 }
 
-func TestFaultsOfReading(t *testing.T) {
-	fault := errors.New("the disk is gone")
+func TestReadErrors(t *testing.T) {
+	fault := errors.New("disk failure")
 	_, err := read(New("f", io.MultiReader(strings.NewReader("a,1,1\n"), iotest.ErrReader(fault)), columns))
-	if !errors.Is(err, fault) || err.Error() != "f, line 2: the disk is gone" {
+	if !errors.Is(err, fault) || err.Error() != "f, line 2: disk failure" {
 		t.Errorf("error %v", err)
 	}
 	if problem := (*Error)(nil); !errors.As(err, &problem) || problem.File != "f" {
