@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A few lines of YAML that stand for billions of values are refused.
-func TestReadBombs(t *testing.T) {
+// TestReadAliasBomb checks that a few lines of YAML that expand to billions of values are rejected.
+func TestReadAliasBomb(t *testing.T) {
 	var aliases strings.Builder
 	aliases.WriteString("apiVersion: v1\nkind: Node\na: &a [x, x, x, x, x, x, x, x, x, x]\n")
 	for c := 'b'; c <= 'k'; c++ {
@@ -19,21 +19,22 @@ func TestReadBombs(t *testing.T) {
 		"hub":     second(ReadHub([]string{path}, nil)),
 	} {
 		if err == nil || !strings.HasPrefix(err.Error(), path+", document 1: ") || !strings.Contains(err.Error(), "excessive aliasing") {
-			t.Errorf("%s: error %v, want one of the aliases, that names the file", name, err)
+			t.Errorf("%s: error %v, want one about aliasing that names the file", name, err)
 		}
 	}
 }
 
+// second returns its second argument.
 func second[T any](_ T, err error) error { return err }
 
-// What is too large is told, and not cut off.
-func TestReadIsBounded(t *testing.T) {
-	bound := maxFileBytes
-	t.Cleanup(func() { maxFileBytes = bound })
+// TestReadLimitsFiles checks that files above the limit are rejected and not truncated.
+func TestReadLimitsFiles(t *testing.T) {
+	limit := maxFileBytes
+	t.Cleanup(func() { maxFileBytes = limit })
 	maxFileBytes = 1 << 20
 	large := node + "# " + strings.Repeat("x", 1<<20)
-	if _, err := Read([]string{"-"}, strings.NewReader(large)); err == nil || err.Error() != "standard input: larger than 1 MiB, want at most that" {
-		t.Errorf("error %v, want that standard input is too large", err)
+	if _, err := Read([]string{"-"}, strings.NewReader(large)); err == nil || err.Error() != "standard input: exceeds the limit of 1 MiB" {
+		t.Errorf("error %v, want that standard input exceeds the limit", err)
 	}
 	fits := node + "# " + strings.Repeat("x", 1<<20-len(node)-2)
 	if _, err := Read([]string{"-"}, strings.NewReader(fits)); err != nil {
@@ -41,16 +42,17 @@ func TestReadIsBounded(t *testing.T) {
 	}
 }
 
-// Every object has its name alone, also those that pods only refer to.
-func TestReadTwice(t *testing.T) {
+// TestReadDuplicates checks that names must be unique for all kinds.
+func TestReadDuplicates(t *testing.T) {
 	for kind, head := range map[string]string{
-		"persistentvolume p": "apiVersion: v1\nkind: PersistentVolume\n", "persistentvolumeclaim default/p": "apiVersion: v1\nkind: PersistentVolumeClaim\n",
-		"service default/p": "apiVersion: v1\nkind: Service\n", "priorityclass p": "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\n",
+		"persistentvolume p":              "apiVersion: v1\nkind: PersistentVolume\n",
+		"persistentvolumeclaim default/p": "apiVersion: v1\nkind: PersistentVolumeClaim\n",
+		"service default/p":               "apiVersion: v1\nkind: Service\n", "priorityclass p": "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\n",
 		"daemonset default/p": "apiVersion: apps/v1\nkind: DaemonSet\n",
 	} {
 		one := head + "metadata: {name: p}\n---\n"
 		_, err := Read([]string{"-"}, strings.NewReader(node+"---\n"+one+one))
-		want := fmt.Sprintf("standard input, document 3: %s is there twice, first in standard input, document 2", kind)
+		want := fmt.Sprintf("standard input, document 3: duplicate %s, first defined in standard input, document 2", kind)
 		if err == nil || err.Error() != want {
 			t.Errorf("error %v, want %s", err, want)
 		}

@@ -15,24 +15,24 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// maxFileBytes bounds a file, so that a mistaken path does not fill memory.
-var maxFileBytes int64 = 1 << 30 // which tests lower
+// maxFileBytes is the largest size of a file. Tests lower it.
+var maxFileBytes int64 = 1 << 30
 
-// extensions of the files that are read from a folder.
+// extensions has the extensions of the files that are read from a folder.
 var extensions = []string{".yaml", ".yml", ".json"}
 
-// Source calls each for documents in order. where names the document, as errors
-// do, and an error of each ends it.
+// Source calls each for every document in order and stops at the first error. where is the location of
+// the document for errors.
 type Source func(each func(where string, document []byte) error) error
 
-// Files are the documents of files, as Documents has them.
+// Files returns the documents of files, see Documents.
 func Files(paths []string, stdin io.Reader) Source {
 	return func(each func(where string, document []byte) error) error { return Documents(paths, stdin, each) }
 }
 
-// Documents calls each for the documents in files, and in folders with all that is
-// in them, in order; "-" is standard input. where names the file and the number
-// of the document in it, as errors do. Empty documents are passed over.
+// Documents calls each for the documents in files and, recursively, in folders, in order. "-" is standard
+// input. where and errors name the file and the number of the document in it. Empty documents are
+// skipped.
 func Documents(paths []string, stdin io.Reader, each func(where string, document []byte) error) error {
 	for _, path := range paths {
 		if path == "-" {
@@ -48,6 +48,7 @@ func Documents(paths []string, stdin io.Reader, each func(where string, document
 	return nil
 }
 
+// fileOrFolder reads the documents of a file, or of all files in a folder.
 func fileOrFolder(path string, each func(string, []byte) error) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -70,6 +71,7 @@ func fileOrFolder(path string, each func(string, []byte) error) error {
 	return err
 }
 
+// file reads the documents of a file.
 func file(path string, each func(string, []byte) error) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -79,14 +81,14 @@ func file(path string, each func(string, []byte) error) error {
 	return stream(path, f, each)
 }
 
-// stream reads the documents of one file.
+// stream reads the documents of a stream.
 func stream(name string, in io.Reader, each func(string, []byte) error) error {
 	bounded := &io.LimitedReader{R: in, N: maxFileBytes + 1}
 	documents := yaml.NewYAMLReader(bufio.NewReader(bounded))
 	for i := 1; ; i++ {
 		document, err := documents.Read()
 		if bounded.N <= 0 {
-			return fmt.Errorf("%s: larger than %d MiB, want at most that", name, maxFileBytes>>20)
+			return fmt.Errorf("%s: exceeds the limit of %d MiB", name, maxFileBytes>>20)
 		}
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -104,6 +106,7 @@ func stream(name string, in io.Reader, each func(string, []byte) error) error {
 	}
 }
 
+// dropComments returns a document without lines of comments and separators.
 func dropComments(document []byte) []byte {
 	var kept []byte
 	for line := range bytes.Lines(document) {

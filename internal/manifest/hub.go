@@ -16,17 +16,16 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 )
 
-// Hub is what a hub of managed clusters has, as far as placements look.
+// Hub has the objects of a hub that affect placements.
 type Hub struct {
 	fleet.Objects
-	// Warnings are about what was read but looks mistaken.
+	// Warnings describe suspicious input, such as unknown fields.
 	Warnings []string
 }
 
 const clusterGroup = "cluster.open-cluster-management.io/"
 
-// hubKinds that a file may have, with the versions whose documents apply
-// unchanged.
+// hubKinds has the kinds that a file may have, with the supported versions.
 var hubKinds = map[string][]string{
 	"ManagedCluster":           {"v1"},
 	"ManagedClusterSet":        {"v1beta2"},
@@ -36,29 +35,31 @@ var hubKinds = map[string][]string{
 	"PlacementDecision":        {"v1beta1"},
 }
 
-// ReadHub reads files, and folders with all that is in them; "-" is standard
-// input. Namespaces are passed over. Errors name the file and the document in it.
+// ReadHub reads the objects of a hub from files and folders, see Documents. Namespaces are skipped.
 func ReadHub(paths []string, stdin io.Reader) (*Hub, error) {
 	return ReadHubFrom(Files(paths, stdin))
 }
 
-// ReadHubFrom reads documents. Errors name them as the source does.
+// ReadHubFrom reads the objects of a hub from documents.
 func ReadHubFrom(source Source) (*Hub, error) {
 	r := &hubReader{seen: map[string]string{}}
 	if err := source(r.document); err != nil {
 		return nil, err
 	}
 	if len(r.hub.Placements) == 0 {
-		return nil, errors.New("no placements in what was given, want at least one")
+		return nil, errors.New("found no placements in the input, want at least one")
 	}
 	return &r.hub, nil
 }
 
+// hubReader reads the objects of a hub.
 type hubReader struct {
-	hub  Hub
+	hub Hub
+	// seen has the location of each object by kind and name.
 	seen map[string]string
 }
 
+// document reads a document, which may be a List.
 func (r *hubReader) document(where string, raw []byte) error {
 	asJSON, err := yaml.YAMLToJSONStrict(raw)
 	if err != nil {
@@ -101,7 +102,7 @@ func (r *hubReader) document(where string, raw []byte) error {
 	return add(r, where, asJSON, &r.hub.Decisions)
 }
 
-// allowedHubKinds lists them for people.
+// allowedHubKinds returns the kinds with their versions for errors.
 func allowedHubKinds() string {
 	var all []string
 	for kind, versions := range hubKinds {
@@ -137,7 +138,7 @@ func add[T any, P interface {
 	}
 	key := fmt.Sprintf("%s %s/%s", kind, object.GetNamespace(), object.GetName())
 	if first, ok := r.seen[key]; ok {
-		return fmt.Errorf("%s is there twice, first in %s", key, first)
+		return fmt.Errorf("duplicate %s, first defined in %s", key, first)
 	}
 	r.seen[key] = where
 	*to = append(*to, object)

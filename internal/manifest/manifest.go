@@ -1,5 +1,5 @@
-// Package manifest reads Kubernetes objects from files as users have them:
-// YAML or JSON, several documents in a file, Lists, folders of files.
+// Package manifest reads Kubernetes objects from YAML and JSON files with one or several documents, Lists,
+// and folders of files.
 package manifest
 
 import (
@@ -25,31 +25,29 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
-// Objects are what a cluster is made of, as far as a scheduler looks.
+// Objects has the objects of a cluster that affect scheduling, in the order of the files.
 type Objects struct {
-	// Nodes in the order of the files.
 	Nodes []*v1.Node
-	// Running pods have a node, Pending ones have none; pods that have ended
-	// are left out. Both in the order of the files.
+	// Running pods have a node, Pending pods have none. Finished pods are omitted.
 	Running, Pending []*v1.Pod
 	// Workloads are Deployments, ReplicaSets, StatefulSets, DaemonSets and Jobs.
 	Workloads []runtime.Object
-	// Others are what else a scheduler looks at: claims, volumes, classes,
-	// namespaces, services, budgets.
+	// Others are the remaining objects, such as claims, volumes, classes, namespaces, services and
+	// disruption budgets.
 	Others []runtime.Object
-	// Warnings are about what was read but looks mistaken.
+	// Warnings describe suspicious input, such as unknown fields.
 	Warnings []string
 }
 
-// kinds that a file may have.
+// kinds has the kinds that a file may have.
 var kinds = []string{
 	"Node", "Pod", "Namespace", "PersistentVolume", "PersistentVolumeClaim", "StorageClass", "CSINode", "CSIDriver",
 	"CSIStorageCapacity", "VolumeAttachment", "PodDisruptionBudget", "PriorityClass", "Service", "ReplicationController",
 	"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "List",
 }
 
-// Referred are the objects beside nodes and pods that decide where pods go: the
-// others, and the workloads whose pods are spread.
+// Referred returns the objects other than nodes and pods that a scheduler reads: Others, and the workloads
+// whose pods are spread by default.
 func (o *Objects) Referred() []runtime.Object {
 	referred := slices.Clone(o.Others)
 	for _, workload := range o.Workloads {
@@ -61,13 +59,12 @@ func (o *Objects) Referred() []runtime.Object {
 	return referred
 }
 
-// Read reads files, and folders with all that is in them. "-" is standard
-// input. Errors name the file and the document in it.
+// Read reads the objects of a cluster from files and folders, see Documents.
 func Read(paths []string, stdin io.Reader) (*Objects, error) {
 	return ReadFrom(Files(paths, stdin))
 }
 
-// ReadFrom reads documents. Errors name them as the source does.
+// ReadFrom reads the objects of a cluster from documents.
 func ReadFrom(source Source) (*Objects, error) {
 	r := &reader{seen: map[string]string{}}
 	if err := source(r.document); err != nil {
@@ -79,15 +76,17 @@ func ReadFrom(source Source) (*Objects, error) {
 	return &r.objects, nil
 }
 
+// reader reads the objects of a cluster.
 type reader struct {
 	objects Objects
-	// seen is where an object was found first, by kind and name.
+	// seen has the location of each object by kind and name.
 	seen map[string]string
 }
 
-// strict tells of fields that Kubernetes does not know.
+// strict decodes objects and reports unknown fields.
 var strict = serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
 
+// document reads a document.
 func (r *reader) document(where string, raw []byte) error {
 	obj, _, err := strict.Decode(raw, nil, nil)
 	if runtime.IsStrictDecodingError(err) && obj != nil {
@@ -101,6 +100,7 @@ func (r *reader) document(where string, raw []byte) error {
 	return r.object(where, obj)
 }
 
+// object adds an object or the items of a list.
 func (r *reader) object(where string, obj runtime.Object) error {
 	if list, ok := obj.(*v1.List); ok {
 		for i, item := range list.Items {
@@ -118,7 +118,7 @@ func (r *reader) object(where string, obj runtime.Object) error {
 	case *v1.Node:
 		defaults.SetObjectDefaults_Node(obj)
 		r.objects.Nodes = append(r.objects.Nodes, obj)
-		return r.once(where, "node", "", obj.Name)
+		return r.requireUnique(where, "node", "", obj.Name)
 	case *v1.Pod:
 		return r.pod(where, obj)
 	case *appsv1.Deployment, *appsv1.ReplicaSet, *appsv1.StatefulSet, *appsv1.DaemonSet, *batchv1.Job:
@@ -137,8 +137,7 @@ func (r *reader) pod(where string, pod *v1.Pod) error {
 	if pod.UID == "" {
 		pod.UID = types.UID(facts.Name(pod))
 	}
-	// As the API server does: above all, a limit without a request is also the
-	// request.
+	// The defaults of the API server: most notably, a limit without a request is also the request.
 	defaults.SetObjectDefaults_Pod(pod)
 	switch {
 	case facts.IsFinished(pod):
@@ -147,10 +146,10 @@ func (r *reader) pod(where string, pod *v1.Pod) error {
 	default:
 		r.objects.Pending = append(r.objects.Pending, pod)
 	}
-	return r.once(where, "pod", pod.Namespace+"/", pod.Name)
+	return r.requireUnique(where, "pod", pod.Namespace+"/", pod.Name)
 }
 
-// namespaced takes in an object of a namespace.
+// namespaced adds a namespaced object.
 func (r *reader) namespaced(where string, obj runtime.Object, to *[]runtime.Object) error {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
@@ -160,7 +159,7 @@ func (r *reader) namespaced(where string, obj runtime.Object, to *[]runtime.Obje
 	return r.add(where, obj, to)
 }
 
-// add takes in an object.
+// add adds an object.
 func (r *reader) add(where string, obj runtime.Object, to *[]runtime.Object) error {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
@@ -172,36 +171,37 @@ func (r *reader) add(where string, obj runtime.Object, to *[]runtime.Object) err
 		namespace += "/"
 	}
 	kind := fmt.Sprintf("%T", obj)
-	return r.once(where, strings.ToLower(kind[strings.LastIndex(kind, ".")+1:]), namespace, accessor.GetName())
+	return r.requireUnique(where, strings.ToLower(kind[strings.LastIndex(kind, ".")+1:]), namespace, accessor.GetName())
 }
 
-// once makes sure that an object has a name, and has it alone.
-func (r *reader) once(where, kind, namespace, name string) error {
+// requireUnique returns an error unless an object has a name that no other has.
+func (r *reader) requireUnique(where, kind, namespace, name string) error {
 	if name == "" {
 		return fmt.Errorf("a %s without metadata.name", kind)
 	}
 	key := kind + " " + namespace + name
 	if first, ok := r.seen[key]; ok {
-		return fmt.Errorf("%s is there twice, first in %s", key, first)
+		return fmt.Errorf("duplicate %s, first defined in %s", key, first)
 	}
 	r.seen[key] = where
 	return nil
 }
 
-// finish checks what can only be checked when all is read.
+// finish checks the complete set of objects.
 func (r *reader) finish() error {
 	if len(r.objects.Nodes) == 0 {
-		return errors.New("no nodes in what was given; scoring needs the nodes' manifests too (kubectl get nodes,pods -A -o yaml)")
+		return errors.New("found no nodes in the input, want at least one (export with kubectl get nodes,pods -A -o yaml)")
 	}
 	for _, pod := range r.objects.Running {
 		if _, ok := r.seen["node "+pod.Spec.NodeName]; !ok {
 			r.objects.Warnings = append(r.objects.Warnings, fmt.Sprintf(
-				"pod %s/%s runs on node %s, which is not in what was given; it does not count", pod.Namespace, pod.Name, pod.Spec.NodeName))
+				"pod %s/%s is ignored: its node %s is not in the input", pod.Namespace, pod.Name, pod.Spec.NodeName))
 		}
 	}
 	return nil
 }
 
+// orDefault returns the namespace, or "default" if it is empty.
 func orDefault(namespace string) string {
 	if namespace == "" {
 		return v1.NamespaceDefault

@@ -9,6 +9,7 @@ import (
 
 const node = "apiVersion: v1\nkind: Node\nmetadata: {name: node-1}\n"
 
+// pod returns the manifest of a pod.
 func pod(name, nodeName string) string {
 	return "apiVersion: v1\nkind: Pod\nmetadata: {name: " + name + "}\nspec: {nodeName: \"" + nodeName + "\", containers: [{name: c}]}\n"
 }
@@ -55,8 +56,8 @@ status: {capacity: {cpu: "4"}, cpus: 3}
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("read %s, want %s", got, want)
 	}
-	// As the API server does: a limit without a request is also the request,
-	// and what is not said to be allocatable is the capacity.
+	// The defaults of the API server: a limit without a request is also the request, and a node
+	// without allocatable resources has its capacity.
 	if got := objects.Pending[1].Spec.Containers[0].Resources.Requests.Cpu().String(); got != "2" {
 		t.Errorf("request %s, want 2", got)
 	}
@@ -64,7 +65,7 @@ status: {capacity: {cpu: "4"}, cpus: 3}
 		t.Errorf("allocatable %s, want 4", got)
 	}
 	warnings := strings.Join(objects.Warnings, "\n")
-	for _, want := range []string{`unknown field "status.cpus"`, "other/e runs on node gone"} {
+	for _, want := range []string{`unknown field "status.cpus"`, "other/e is ignored: its node gone"} {
 		if !strings.Contains(warnings, want) {
 			t.Errorf("warnings %q lack %q", warnings, want)
 		}
@@ -73,7 +74,9 @@ status: {capacity: {cpu: "4"}, cpus: 3}
 
 func TestReadFoldersAndStandardInput(t *testing.T) {
 	dir := t.TempDir()
-	for name, content := range map[string]string{"b.yaml": node, "sub/a.json": `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"}}`, "README.md": "not a manifest"} {
+	for name, content := range map[string]string{
+		"b.yaml": node, "sub/a.json": `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"}}`, "README.md": "not a manifest",
+	} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
@@ -90,16 +93,20 @@ func TestReadFoldersAndStandardInput(t *testing.T) {
 
 func TestReadErrors(t *testing.T) {
 	tests := map[string]struct{ content, want string }{
-		"another kind":    {node + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}", "document 2: found a ConfigMap, want one of Node, Pod"},
-		"unknown kind":    {"apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: c}", `document 1: no kind "Thing" is registered`},
-		"no kind":         {"metadata: {name: c}", "want one of Node, Pod"},
-		"not YAML":        {"a: [", "document 1: "},
-		"wrong type":      {"apiVersion: v1\nkind: Node\nmetadata: {name: [1]}", "document 1: "},
-		"bad quantity":    {"apiVersion: v1\nkind: Node\nmetadata: {name: node-1}\nstatus: {allocatable: {cpu: many}}", "document 1: "},
-		"no name":         {"apiVersion: v1\nkind: Node\nmetadata: {}", "document 1: a node without metadata.name"},
-		"twice":           {node + "---\n" + node, "document 2: node node-1 is there twice, first in "},
-		"no nodes":        {pod("p", ""), "no nodes"},
-		"item of a list":  {"apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Secret, metadata: {name: s}}", "document 1: item 1: found a Secret"},
+		"ignored kind": {
+			node + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}", "document 2: found a ConfigMap, want one of Node, Pod",
+		},
+		"unknown kind": {"apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: c}", `document 1: no kind "Thing" is registered`},
+		"no kind":      {"metadata: {name: c}", "want one of Node, Pod"},
+		"not YAML":     {"a: [", "document 1: "},
+		"wrong type":   {"apiVersion: v1\nkind: Node\nmetadata: {name: [1]}", "document 1: "},
+		"bad quantity": {"apiVersion: v1\nkind: Node\nmetadata: {name: node-1}\nstatus: {allocatable: {cpu: many}}", "document 1: "},
+		"no name":      {"apiVersion: v1\nkind: Node\nmetadata: {}", "document 1: a node without metadata.name"},
+		"duplicate":    {node + "---\n" + node, "document 2: duplicate node node-1, first defined in "},
+		"no nodes":     {pod("p", ""), "found no nodes"},
+		"item of a list": {
+			"apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Secret, metadata: {name: s}}", "document 1: item 1: found a Secret",
+		},
 		"an empty object": {"{}", "want one of Node, Pod"},
 	}
 	for name, tc := range tests {
@@ -110,12 +117,12 @@ func TestReadErrors(t *testing.T) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
 			if err != nil && name != "no nodes" && !strings.HasPrefix(err.Error(), path) {
-				t.Errorf("error %v does not begin with the file", err)
+				t.Errorf("error %v does not start with the file", err)
 			}
 		})
 	}
 	if _, err := Read([]string{filepath.Join(t.TempDir(), "none.yaml")}, nil); err == nil || !strings.Contains(err.Error(), "none.yaml") {
-		t.Errorf("a file that is not there: %v", err)
+		t.Errorf("a missing file: %v", err)
 	}
 	if _, err := Read([]string{t.TempDir()}, nil); err == nil || !strings.Contains(err.Error(), "no files ending in .yaml") {
 		t.Errorf("a folder without manifests: %v", err)

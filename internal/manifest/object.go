@@ -8,8 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// EachObject calls each for the objects in documents as they are, of whatever kind;
-// those of Lists one by one.
+// EachObject calls each for every object of any kind in documents, and for each item of Lists.
 func EachObject(source Source, each func(object map[string]any) error) error {
 	return source(func(_ string, document []byte) error {
 		asJSON, err := yaml.YAMLToJSONStrict(document)

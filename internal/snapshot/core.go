@@ -5,16 +5,18 @@ import (
 	"strings"
 )
 
-// What is kept of the objects that a scheduler looks at.
+// The rules for objects that affect scheduling.
 
+// lastApplied is the annotation with which kubectl stores copies of objects.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// annotations that the scheduler or Plimsoll read, with what their values are.
-// Others are dropped, whatever is in them.
+// annotations has the rules for annotations that kube-scheduler or Plimsoll read. Others are dropped.
 var annotations = fields{
-	"plimsoll.dev/slack":                                                 keep,
-	"plimsoll.dev/slack-biggest":                                         keep,
-	"kubernetes.io/config.mirror":                                        text(func(p *pseudonyms, value string) string { return p.hash("uid", value) }),
+	"plimsoll.dev/slack":         keep,
+	"plimsoll.dev/slack-biggest": keep,
+	"kubernetes.io/config.mirror": text(
+		func(p *pseudonyms, value string) string { return p.hash("uid", value) },
+	),
 	"volume.kubernetes.io/selected-node":                                 named("node"),
 	"volume.beta.kubernetes.io/storage-class":                            named("storageclass"),
 	"pv.kubernetes.io/bind-completed":                                    keep,
@@ -25,16 +27,16 @@ var annotations = fields{
 	"cluster.open-cluster-management.io/experimental-scheduling-disable": keep,
 }
 
+// uid replaces UIDs by pseudonyms.
 var uid = text(func(p *pseudonyms, value string) string { return "uid-" + p.hash("uid", value) })
 
-// ownerKinds are the kinds of owners that the scheduler or Plimsoll know.
+// ownerKinds has the kinds of owners that kube-scheduler or Plimsoll know.
 var ownerKinds = []string{
 	"Pod", "Node", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob", "ReplicationController",
 	"CapacityBuffer", "ResourceSlack", "Placement",
 }
 
-// owner is a reference to the owner of an object. Of a kind that is not known not
-// even the kind is told.
+// owner is the rule for owner references. It hides kinds that are not in ownerKinds.
 func owner(value any, p *pseudonyms) (any, bool) {
 	kept, ok := fields{"apiVersion": keep, "kind": keep, "name": keep, "uid": uid, "controller": keep}.rule(value, p)
 	if !ok || p == nil {
@@ -51,7 +53,7 @@ func owner(value any, p *pseudonyms) (any, bool) {
 	return out, true
 }
 
-// object is an object of a kind, in lower case.
+// object returns the rules for an object of a kind (in lower case): its metadata and further fields.
 func object(kind string, f fields) fields {
 	metadata := fields{
 		"name": named(kind), "namespace": named("namespace"), "uid": uid,
@@ -61,7 +63,8 @@ func object(kind string, f fields) fields {
 	return fields{"apiVersion": keep, "kind": keep, "metadata": in(metadata)}.plus(f)
 }
 
-// condition is what holds of an object; why is for people, and may name anything.
+// condition returns the rule for conditions. It keeps the given types and drops messages, which may
+// contain any names.
 func condition(types ...string) rule {
 	known := in(fields{"type": keep, "status": keep, "reason": keep, "lastTransitionTime": keep})
 	return list(func(value any, p *pseudonyms) (any, bool) {
@@ -130,7 +133,13 @@ var (
 		"metadata": in(fields{"labels": labels, "annotations": in(annotations)}),
 		"spec":     podSpec,
 	})
-	statuses = list(in(fields{"name": named("container"), "resources": resources, "allocatedResources": keep, "ready": keep, "restartCount": keep, "started": keep}))
+	statuses = list(
+		in(
+			fields{
+				"name": named("container"), "resources": resources, "allocatedResources": keep, "ready": keep, "restartCount": keep, "started": keep,
+			},
+		),
+	)
 
 	podRule = object("pod", fields{
 		"spec": podSpec,
@@ -154,13 +163,23 @@ var (
 	})
 )
 
-// workload is an object that makes pods.
+// workload returns the rules for an object that creates pods.
 func workload(kind string) fields {
 	return object(kind, fields{
 		"spec": in(fields{
 			"replicas": keep, "selector": labelSelector, "template": template, "serviceName": named("service"),
 			"parallelism": keep, "completions": keep, "completionMode": keep, "suspend": keep,
 		}),
-		"status": in(fields{"replicas": keep, "readyReplicas": keep, "active": keep, "succeeded": keep, "conditions": condition("Complete", "Failed", "Suspended")}),
+		"status": in(
+			fields{
+				"replicas": keep, "readyReplicas": keep, "active": keep, "succeeded": keep, "conditions": condition("Complete", "Failed", "Suspended"),
+			},
+		),
 	})
 }
+
+var replicationControllerRule = object("replicationcontroller", fields{
+	"spec": in(fields{"replicas": keep, "selector": labels, "template": template}),
+})
+
+var priorityClassRule = object("priorityclass", fields{"value": keep, "globalDefault": keep, "preemptionPolicy": keep})

@@ -1,6 +1,6 @@
 package snapshot
 
-// What is kept of the objects that placements are decided by.
+// The rules for objects that affect placements.
 
 var (
 	clusterSelector = in(fields{
@@ -21,26 +21,26 @@ var managedClusterRule = object("managedcluster", fields{
 	}),
 })
 
-// clusterMetadata has all annotations but copies of objects, as expressions may
-// read them; no pseudonyms can be made of those.
+// clusterMetadata is the rule for the metadata of clusters. Unless names are replaced, it keeps all
+// annotations except copies of objects, because CEL expressions may read them.
 func clusterMetadata(value any, p *pseudonyms) (any, bool) {
 	kept, ok := object("managedcluster", nil)["metadata"](value, p)
 	if !ok || p != nil {
 		return kept, ok
 	}
 	if all, ok := value.(map[string]any)["annotations"].(map[string]any); ok {
-		some := make(map[string]any, len(all))
+		annotations := make(map[string]any, len(all))
 		for name, value := range all {
 			if name != lastApplied {
-				some[name] = value
+				annotations[name] = value
 			}
 		}
-		kept.(map[string]any)["annotations"] = some
+		kept.(map[string]any)["annotations"] = annotations
 	}
 	return kept, true
 }
 
-// claim is something that a cluster says of itself.
+// claim is the rule for cluster claims.
 func claim(value any, p *pseudonyms) (any, bool) {
 	kept, ok := fields{"name": keep, "value": keep}.rule(value, p)
 	if !ok || p == nil {
@@ -53,6 +53,11 @@ func claim(value any, p *pseudonyms) (any, bool) {
 
 var clusterSetRule = object("managedclusterset", fields{
 	"spec": in(fields{"clusterSelector": in(fields{"selectorType": keep, "labelSelector": labelSelector})}),
+})
+
+// bindingRule has the rules for bindings, which have the name of their set.
+var bindingRule = object("managedclusterset", fields{
+	"spec": in(fields{"clusterSet": named("managedclusterset")}),
 })
 
 var addOnScoreRule = object("addonplacementscore", fields{
@@ -92,10 +97,10 @@ var decisionRule = object("placementdecision", fields{
 	"status": in(fields{"decisions": list(in(fields{"clusterName": named("managedcluster"), "score": keep, "reason": reason}))}),
 })
 
-// reason is for people.
+// reason is the rule for the reason of a decision, which may contain any names.
 func reason(value any, p *pseudonyms) (any, bool) {
 	if p != nil {
-		return "", true // a required field
+		return "", true // The field is required.
 	}
 	return value, true
 }

@@ -14,36 +14,36 @@ import (
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 )
 
-// pseudonyms are what names are replaced by: the same name by the same pseudonym,
-// wherever it is. They are made of a key that is kept nowhere.
+// pseudonyms replaces names by pseudonyms. A name has the same pseudonym everywhere. Pseudonyms are
+// derived from a key that is not stored.
 type pseudonyms struct {
 	key []byte
-	// numeric are the keys of labels and taints that something compares as numbers.
+	// numeric has the keys of labels and taints whose values are compared as numbers.
 	numeric map[string]bool
-	// claims are the names of claims that Kubernetes makes up from the name of a pod
-	// and of one of its volumes.
+	// claims has the names of the claims of ephemeral volumes, which Kubernetes derives from the
+	// names of the pod and the volume.
 	claims map[string]string
-	// clusters are the managed clusters. Their pseudonyms have the order of their
-	// names, which decides where scores are equal.
+	// clusters has the pseudonyms of managed clusters. They keep the order of the names, which
+	// breaks ties between scores.
 	clusters map[string]string
 }
 
-// pseudonymBytes are enough that no two names get the same pseudonym: of a
-// million names two do with a chance of one in 30 million.
+// pseudonymBytes is the length of hashes. For a million names, the probability of a collision is one in
+// 30 million.
 const pseudonymBytes = 8
 
-// lower is what names of objects may consist of.
+// lower encodes hashes with characters that names of objects may have.
 var lower = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
+// hash returns the pseudonym of a name of a kind, without a prefix.
 func (p *pseudonyms) hash(kind, name string) string {
 	mac := hmac.New(sha256.New, p.key)
 	fmt.Fprintf(mac, "%s\x00%s", kind, name)
 	return lower.EncodeToString(mac.Sum(nil)[:pseudonymBytes])
 }
 
-// ordinary names say nothing about whose cluster it is, and mean something to
-// Kubernetes.
-var ordinary = map[string][]string{
+// standardNames has names with a meaning in Kubernetes. They do not identify a cluster and are kept.
+var standardNames = map[string][]string{
 	"namespace":         {v1.NamespaceDefault, "kube-system", "kube-public", "kube-node-lease"},
 	"priorityclass":     {"system-cluster-critical", "system-node-critical"},
 	"managedclusterset": {"default", "global"},
@@ -51,11 +51,11 @@ var ordinary = map[string][]string{
 
 // name returns the pseudonym of the name of an object.
 func (p *pseudonyms) name(kind, name string) string {
-	if name == "" || slices.Contains(ordinary[kind], name) {
+	if name == "" || slices.Contains(standardNames[kind], name) {
 		return name
 	}
 	switch kind {
-	case "managedcluster", "namespace": // a cluster's namespace has its name
+	case "managedcluster", "namespace": // The namespace of a cluster has its name.
 		if pseudonym, ok := p.clusters[name]; ok {
 			return pseudonym
 		}
@@ -67,8 +67,8 @@ func (p *pseudonyms) name(kind, name string) string {
 	return kind + "-" + p.hash(kind, name)
 }
 
-// image returns the pseudonym of an image as a container names it. The scheduler looks
-// for the name with a tag among those that nodes have.
+// image returns the pseudonym of the image of a container. The default tag is added, because
+// kube-scheduler compares it with the images of nodes, which have tags.
 func (p *pseudonyms) image(name string) string {
 	if name != "" && strings.LastIndex(name, ":") <= strings.LastIndex(name, "/") {
 		name += ":latest"
@@ -76,7 +76,7 @@ func (p *pseudonyms) image(name string) string {
 	return p.nodeImage(name)
 }
 
-// nodeImage returns the pseudonym of an image as a node names it.
+// nodeImage returns the pseudonym of an image of a node.
 func (p *pseudonyms) nodeImage(name string) string {
 	if name == "" {
 		return ""
@@ -84,8 +84,7 @@ func (p *pseudonyms) nodeImage(name string) string {
 	return "image-" + p.hash("image", name) + ":redacted"
 }
 
-// address returns the pseudonym of an address, but for those that mean all or this
-// machine.
+// address returns the pseudonym of an IP address. Wildcard and loopback addresses are kept.
 func (p *pseudonyms) address(ip string) string {
 	if ip == "" || ip == "0.0.0.0" || ip == "::" || ip == "127.0.0.1" || ip == "::1" {
 		return ip
@@ -96,8 +95,7 @@ func (p *pseudonyms) address(ip string) string {
 	return fmt.Sprintf("fd00::%x:%x:%x:%x", sum[0:2], sum[2:4], sum[4:6], sum[6:8])
 }
 
-// standardKeys are keys of labels, taints and annotations that Kubernetes and
-// Plimsoll give a meaning to.
+// standardKeys has keys of labels, taints and annotations with a meaning in Kubernetes or Plimsoll.
 var standardKeys = []string{
 	v1.LabelHostname, v1.LabelOSStable, v1.LabelArchStable, v1.LabelMetadataName,
 	"beta.kubernetes.io/os", "beta.kubernetes.io/arch", v1.LabelInstanceType, v1.LabelInstanceTypeStable, v1.LabelWindowsBuild,
@@ -115,26 +113,25 @@ var standardKeys = []string{
 	clusterv1beta2.ClusterSetLabel, clusterv1beta1.PlacementLabel, clusterv1beta1.DecisionGroupNameLabel, clusterv1beta1.DecisionGroupIndexLabel,
 }
 
-// ourDomain is that of the labels and annotations that Plimsoll itself has.
-const ourDomain = "plimsoll.dev/"
+// plimsollPrefix is the prefix of the labels and annotations of Plimsoll.
+const plimsollPrefix = "plimsoll.dev/"
 
-// labelKey returns the pseudonym of a key of labels or taints; those that everybody
-// has stay.
+// labelKey returns the pseudonym of the key of a label or a taint. Standard keys are kept.
 func (p *pseudonyms) labelKey(key string) string {
-	if key == "" || slices.Contains(standardKeys, key) || strings.HasPrefix(key, ourDomain) {
+	if key == "" || slices.Contains(standardKeys, key) || strings.HasPrefix(key, plimsollPrefix) {
 		return key
 	}
 	return "key-" + p.hash("key", key)
 }
 
-// zones separates the zones of a volume that is in several.
-const zones = "__"
+// zoneSeparator separates the zones of a volume with several zones.
+const zoneSeparator = "__"
 
-// integer is what can be compared as a number.
+// integer matches values that can be compared as numbers.
 var integer = regexp.MustCompile(`^-?[0-9]+$`)
 
-// labelValue returns the pseudonym of the value of a label or a taint. Where the
-// value is the name of something, it is the pseudonym of that.
+// labelValue returns the pseudonym of the value of a label or a taint. If the value is the name of an
+// object, it is the pseudonym of that name.
 func (p *pseudonyms) labelValue(key, value string) string {
 	switch {
 	case value == "":
@@ -154,17 +151,17 @@ func (p *pseudonyms) labelValue(key, value string) string {
 	case clusterv1beta1.DecisionGroupIndexLabel:
 		return value
 	case v1.LabelTopologyZone, v1.LabelFailureDomainBetaZone, v1.LabelTopologyRegion, v1.LabelFailureDomainBetaRegion:
-		parts := strings.Split(value, zones)
+		parts := strings.Split(value, zoneSeparator)
 		for i, part := range parts {
 			parts[i] = "value-" + p.hash("value", part)
 		}
-		return strings.Join(parts, zones)
+		return strings.Join(parts, zoneSeparator)
 	}
 	return "value-" + p.hash("value", value)
 }
 
-// number numbers the managed clusters in the order of their names.
-func (p *pseudonyms) number(clusters []string) {
+// numberClusters sets the pseudonyms of managed clusters, in the order of their names.
+func (p *pseudonyms) numberClusters(clusters []string) {
 	slices.Sort(clusters)
 	p.clusters = make(map[string]string, len(clusters))
 	for i, name := range clusters {

@@ -16,17 +16,18 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
 )
 
-// bounds of what is read, so that no archive, however small, fills memory.
-type bounds struct {
-	// entries of the archive; bytes of one of them, and of all, unpacked.
+// limits bounds the memory that an archive takes when it is unpacked.
+type limits struct {
+	// entries is the largest number of entries, file and total the largest sizes in bytes of an
+	// entry and of all entries.
 	entries     int
 	file, total int64
 }
 
-// A cluster of 5,000 nodes and 150,000 pods takes about 250 MiB.
-var usual = bounds{entries: 256, file: 1 << 30, total: 2 << 30}
+// defaultLimits leaves a margin: a cluster of 5,000 nodes and 150,000 pods takes about 250 MiB.
+var defaultLimits = limits{entries: 256, file: 1 << 30, total: 2 << 30}
 
-// Open reads a file. Errors name it, and the entry of the archive.
+// Open reads a snapshot from a file. Errors name the file and the entry of the archive.
 func Open(name string) (*Snapshot, error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -43,10 +44,11 @@ func Open(name string) (*Snapshot, error) {
 	return s, nil
 }
 
-// Read reads an archive.
-func Read(r io.Reader) (*Snapshot, error) { return usual.read(r) }
+// Read reads a snapshot from an archive.
+func Read(r io.Reader) (*Snapshot, error) { return defaultLimits.read(r) }
 
-func (b bounds) read(r io.Reader) (*Snapshot, error) {
+// read reads a snapshot within the limits.
+func (b limits) read(r io.Reader) (*Snapshot, error) {
 	files, err := b.unpack(r)
 	if err != nil {
 		return nil, err
@@ -75,19 +77,19 @@ func (b bounds) read(r io.Reader) (*Snapshot, error) {
 	return s, s.check()
 }
 
-// unpack returns the content of all files by name.
-func (b bounds) unpack(r io.Reader) (map[string][]byte, error) {
+// unpack returns the contents of all files by name.
+func (b limits) unpack(r io.Reader) (map[string][]byte, error) {
 	zipped, err := gzip.NewReader(r)
 	if err != nil {
-		return nil, fmt.Errorf("not a snapshot, which is a gzipped tar archive: %w", err)
+		return nil, fmt.Errorf("not a snapshot: not a gzipped tar archive: %w", err)
 	}
 	limited := &io.LimitedReader{R: zipped, N: b.total + 1}
-	ended := func(err error) error {
+	explain := func(err error) error {
 		switch {
 		case limited.N <= 0:
-			return fmt.Errorf("unpacks to more than %s, want at most that", mebibytes(b.total))
+			return fmt.Errorf("unpacked size exceeds the limit of %s", mebibytes(b.total))
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			return errors.New("it ends in the middle")
+			return errors.New("truncated")
 		}
 		return err
 	}
@@ -99,10 +101,10 @@ func (b bounds) unpack(r io.Reader) (map[string][]byte, error) {
 			break
 		}
 		if err != nil {
-			return nil, fmt.Errorf("not a whole snapshot: %w", ended(err))
+			return nil, fmt.Errorf("incomplete snapshot: %w", explain(err))
 		}
 		if entries > b.entries {
-			return nil, fmt.Errorf("more than %d entries, which no snapshot has", b.entries)
+			return nil, fmt.Errorf("archive has more than %d entries", b.entries)
 		}
 		name, ok, err := b.entry(header, files)
 		if err != nil {
@@ -111,48 +113,49 @@ func (b bounds) unpack(r io.Reader) (map[string][]byte, error) {
 		if !ok {
 			continue
 		}
-		// Not as large as the header says: what is not there takes no memory.
+		// ReadAll allocates memory for the actual content, whatever size the header claims.
 		content, err := io.ReadAll(archive)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, ended(err))
+			return nil, fmt.Errorf("%s: %w", name, explain(err))
 		}
 		files[name] = content
 	}
-	// What follows the archive holds the checksum of all.
+	// The checksum is at the end of the compressed data.
 	if _, err := io.Copy(io.Discard, limited); err != nil || limited.N <= 0 {
-		return nil, fmt.Errorf("not a whole snapshot: %w", ended(err))
+		return nil, fmt.Errorf("incomplete snapshot: %w", explain(err))
 	}
 	return files, nil
 }
 
-// entry returns the name of a file that is to be read, and whether the entry is one.
-func (b bounds) entry(header *tar.Header, files map[string][]byte) (string, bool, error) {
+// entry returns the name of the file of an entry, and false if the entry has no content.
+func (b limits) entry(header *tar.Header, files map[string][]byte) (string, bool, error) {
 	name := path.Clean(header.Name)
 	switch header.Typeflag {
 	case tar.TypeXGlobalHeader:
 		return "", false, nil
 	case tar.TypeReg, tar.TypeDir:
 	default:
-		return "", false, fmt.Errorf("%q: a link, a device or the like (type %q), want files", header.Name, header.Typeflag)
+		return "", false, fmt.Errorf("%q: unsupported entry type %q: must be a file or a directory", header.Name, header.Typeflag)
 	}
 	if path.IsAbs(name) || strings.Contains(header.Name, `\`) || slices.Contains(strings.Split(header.Name, "/"), "..") {
-		return "", false, fmt.Errorf("%q: leads out of the archive", header.Name)
+		return "", false, fmt.Errorf("%q: path leads out of the archive", header.Name)
 	}
 	if header.Typeflag == tar.TypeDir {
 		return "", false, nil
 	}
 	known := name == aboutFile || name == loadFile || slices.ContainsFunc(Kinds, func(kind *Kind) bool { return kind.File() == name })
-	switch _, twice := files[name]; {
+	switch _, duplicate := files[name]; {
 	case !known:
-		return "", false, fmt.Errorf("%q: not a file that a snapshot has", header.Name)
-	case twice:
-		return "", false, fmt.Errorf("%q: there twice", header.Name)
+		return "", false, fmt.Errorf("%q: unknown file", header.Name)
+	case duplicate:
+		return "", false, fmt.Errorf("%q: duplicate file", header.Name)
 	case header.Size > b.file:
-		return "", false, fmt.Errorf("%q: larger than %s", header.Name, mebibytes(b.file))
+		return "", false, fmt.Errorf("%q: exceeds the limit of %s", header.Name, mebibytes(b.file))
 	}
 	return name, true, nil
 }
 
+// mebibytes formats a size.
 func mebibytes(n int64) string {
 	if n < 1<<20 {
 		return fmt.Sprintf("%d bytes", n)
@@ -160,6 +163,7 @@ func mebibytes(n int64) string {
 	return fmt.Sprintf("%d MiB", n>>20)
 }
 
+// readAbout reads the description of the snapshot.
 func (s *Snapshot) readAbout(content []byte) error {
 	if content == nil {
 		return fmt.Errorf("not a snapshot: %s is missing", aboutFile)
@@ -169,13 +173,16 @@ func (s *Snapshot) readAbout(content []byte) error {
 	}
 	switch {
 	case s.About.Kind != AboutKind || s.About.APIVersion != APIVersion:
-		return fmt.Errorf("%s: found kind %q of apiVersion %q, want %s of %s", aboutFile, s.About.Kind, s.About.APIVersion, AboutKind, APIVersion)
+		return fmt.Errorf(
+			"%s: found kind %q of apiVersion %q, want kind %s of apiVersion %s", aboutFile, s.About.Kind, s.About.APIVersion, AboutKind, APIVersion,
+		)
 	case s.About.Time.IsZero():
-		return fmt.Errorf("%s: time: missing, want the instant that the snapshot is of", aboutFile)
+		return fmt.Errorf("%s: time: required value", aboutFile)
 	}
 	return nil
 }
 
+// readLoad reads the load.
 func (s *Snapshot) readLoad(content []byte) error {
 	if content == nil {
 		return nil
@@ -188,6 +195,7 @@ func (s *Snapshot) readLoad(content []byte) error {
 	return nil
 }
 
+// read reads a v1 List.
 func (l *List) read(content []byte) error {
 	var list struct {
 		Kind  string            `json:"kind"`
@@ -203,26 +211,26 @@ func (l *List) read(content []byte) error {
 	return nil
 }
 
-// check compares what is there with what the snapshot says of itself.
+// check compares the files with the list of files in the description.
 func (s *Snapshot) check() error {
-	said := map[string]int{}
+	expected := map[string]int{}
 	for _, file := range s.About.Files {
-		said[file.Name] = file.Objects
+		expected[file.Name] = file.Objects
 	}
 	for _, list := range s.Lists {
-		objects, ok := said[list.File()]
+		objects, ok := expected[list.File()]
 		if !ok || objects != len(list.Items) {
-			return fmt.Errorf("%s: found %d objects, %s says %d", list.File(), len(list.Items), aboutFile, objects)
+			return fmt.Errorf("%s: found %d objects, %s lists %d", list.File(), len(list.Items), aboutFile, objects)
 		}
-		delete(said, list.File())
+		delete(expected, list.File())
 	}
 	for _, file := range s.About.Files {
-		if _, missing := said[file.Name]; missing {
-			return fmt.Errorf("%s: missing, though %s names it", file.Name, aboutFile)
+		if _, missing := expected[file.Name]; missing {
+			return fmt.Errorf("%s: missing, but listed in %s", file.Name, aboutFile)
 		}
 	}
 	if s.About.Load != nil && s.Load == nil {
-		return fmt.Errorf("%s: missing, though %s says there is load", loadFile, aboutFile)
+		return fmt.Errorf("%s: missing, but %s describes it", loadFile, aboutFile)
 	}
 	return nil
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
-// small is a snapshot of two nodes, a pod and a kind that is missing.
-func small(t testing.TB) *Snapshot {
+// smallSnapshot returns a snapshot with two nodes, a pod and a missing kind.
+func smallSnapshot(t testing.TB) *Snapshot {
 	t.Helper()
 	pods, nodes := kindOf("Pod"), kindOf("Node")
 	item := func(kind *Kind, name string) json.RawMessage {
@@ -28,11 +28,16 @@ func small(t testing.TB) *Snapshot {
 	s := New(instant, "v1.37.1", []List{
 		{Kind: pods, Items: []json.RawMessage{item(pods, "p")}},
 		{Kind: nodes, Items: []json.RawMessage{item(nodes, "a"), item(nodes, "b")}},
-	}, []Missing{{"resourceslacks.plimsoll.dev", "the API server does not have them"}})
-	s.SetLoad(load.Reading{Source: "Prometheus", Time: instant, Nodes: map[string]load.Node{"a": {CPU: load.Utilization{Mean: 0.5, StdDev: 0.25}, HasCPU: true}}})
+	}, []Missing{{"resourceslacks.plimsoll.dev", "not served by the API server"}})
+	s.SetLoad(
+		load.Reading{
+			Source: "Prometheus", Time: instant, Nodes: map[string]load.Node{"a": {CPU: load.Utilization{Mean: 0.5, StdDev: 0.25}, HasCPU: true}},
+		},
+	)
 	return s
 }
 
+// archiveOf returns the archive of a snapshot.
 func archiveOf(t testing.TB, s *Snapshot) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -42,8 +47,8 @@ func archiveOf(t testing.TB, s *Snapshot) []byte {
 	return out.Bytes()
 }
 
-func TestReadReturnsWhatWasWritten(t *testing.T) {
-	want := small(t)
+func TestRoundTrip(t *testing.T) {
+	want := smallSnapshot(t)
 	got, err := Read(bytes.NewReader(archiveOf(t, want)))
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +60,7 @@ func TestReadReturnsWhatWasWritten(t *testing.T) {
 		t.Errorf("load:\n%s", diff)
 	}
 	if !bytes.Equal(archiveOf(t, want), archiveOf(t, got)) {
-		t.Error("written again, it has other bytes")
+		t.Error("the second archive has different bytes")
 	}
 	objects, err := got.Cluster()
 	if err != nil {
@@ -66,13 +71,13 @@ func TestReadReturnsWhatWasWritten(t *testing.T) {
 	}
 }
 
-// Whatever the order in which maps are gone through: one snapshot, the same bytes.
-func TestTheSameSnapshotHasTheSameBytes(t *testing.T) {
+// TestWriteIsDeterministic checks that the same snapshot gives the same bytes.
+func TestWriteIsDeterministic(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		made, reading := cluster(t)
+		generated, reading := cluster(t)
 		var first []byte
 		for range 3 {
-			s, err := FromDocuments(instant, made.source)
+			s, err := FromDocuments(instant, generated.source)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -85,18 +90,19 @@ func TestTheSameSnapshotHasTheSameBytes(t *testing.T) {
 				first = out.Bytes()
 			}
 			if !bytes.Equal(first, out.Bytes()) {
-				t.Fatal("other bytes")
+				t.Fatal("different bytes")
 			}
 		}
 	})
 }
 
-// entry is an entry of an archive that somebody else has made.
+// entry is an entry of an archive.
 type entry struct {
 	name, content string
 	kind          byte
 }
 
+// pack returns an archive with the entries.
 func pack(t testing.TB, entries ...entry) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -132,43 +138,90 @@ const (
 )
 
 func TestReadBadArchives(t *testing.T) {
-	whole := archiveOf(t, small(t))
+	complete := archiveOf(t, smallSnapshot(t))
 	first, nodes := entry{name: "snapshot.json", content: about}, entry{name: "cluster/nodes.json", content: oneNode}
-	tight := bounds{entries: 4, file: 10 << 10, total: 20 << 10}
+	tight := limits{entries: 4, file: 10 << 10, total: 20 << 10}
 	blank := strings.Repeat(" ", 9<<10)
 	for _, tc := range []struct {
 		name    string
 		archive []byte
 		want    string
 	}{
-		{"nothing", nil, "not a snapshot, which is a gzipped tar archive: EOF"},
-		{"text", []byte("apiVersion: v1\nkind: List\n"), "not a snapshot, which is a gzipped tar archive: gzip: invalid header"},
-		{"truncated", whole[:len(whole)*2/3], "it ends in the middle"},
-		{"without its checksum", whole[:len(whole)-8], "not a whole snapshot: it ends in the middle"},
-		{"gzipped, no tar", gzipped(t, strings.Repeat("no tar ", 200)), "not a whole snapshot: archive/tar: invalid tar header"},
-		{"up", pack(t, first, entry{name: "../../etc/passwd"}), `"../../etc/passwd": leads out of the archive`},
-		{"up and down", pack(t, first, entry{name: "cluster/../snapshot.json"}), `"cluster/../snapshot.json": leads out of the archive`},
-		{"absolute", pack(t, first, entry{name: "/cluster/nodes.json"}), `"/cluster/nodes.json": leads out of the archive`},
-		{"backslashes", pack(t, first, entry{name: `..\nodes.json`}), `"..\\nodes.json": leads out of the archive`},
-		{"symbolic link", pack(t, first, entry{name: "cluster/nodes.json", kind: tar.TypeSymlink}), `"cluster/nodes.json": a link, a device or the like (type '2'), want files`},
-		{"hard link", pack(t, first, entry{name: "cluster/nodes.json", kind: tar.TypeLink}), `"cluster/nodes.json": a link, a device or the like (type '1'), want files`},
-		{"device", pack(t, first, entry{name: "cluster/nodes.json", kind: tar.TypeChar}), `"cluster/nodes.json": a link, a device or the like (type '3'), want files`},
-		{"pipe", pack(t, first, entry{name: "cluster/nodes.json", kind: tar.TypeFifo}), `"cluster/nodes.json": a link, a device or the like (type '6'), want files`},
-		{"twice", pack(t, first, nodes, entry{name: "./cluster/nodes.json", content: oneNode}), `"./cluster/nodes.json": there twice`},
-		{"unknown", pack(t, first, entry{name: "cluster/secrets.json"}), `"cluster/secrets.json": not a file that a snapshot has`},
-		{"many", pack(t, entry{name: "a/", kind: tar.TypeDir}, entry{name: "b/", kind: tar.TypeDir}, entry{name: "c/", kind: tar.TypeDir}, entry{name: "d/", kind: tar.TypeDir}, first), "more than 4 entries, which no snapshot has"},
-		{"large file", pack(t, first, entry{name: "cluster/nodes.json", content: blank + blank}), `"cluster/nodes.json": larger than 10240 bytes`},
-		{"bomb", pack(t, first, entry{name: "cluster/nodes.json", content: blank}, entry{name: "cluster/pods.json", content: blank}, entry{name: "load.json", content: blank}), "unpacks to more than 20480 bytes, want at most that"},
-		{"bomb after the archive", append(bytes.Clone(pack(t, first, nodes)), gzipped(t, strings.Repeat(" ", 30<<10))...), "unpacks to more than 20480 bytes, want at most that"},
-		{"no about", pack(t, nodes), "not a snapshot: snapshot.json is missing"},
-		{"about is text", pack(t, entry{name: "snapshot.json", content: "time: now"}), "snapshot.json: invalid character"},
-		{"a later version", pack(t, entry{name: "snapshot.json", content: `{"apiVersion":"snapshot.plimsoll.dev/v9","kind":"Snapshot"}`}), `snapshot.json: found kind "Snapshot" of apiVersion "snapshot.plimsoll.dev/v9", want Snapshot of snapshot.plimsoll.dev/v1`},
-		{"no time", pack(t, entry{name: "snapshot.json", content: `{"apiVersion":"snapshot.plimsoll.dev/v1","kind":"Snapshot"}`}), "snapshot.json: time: missing"},
-		{"a file is gone", pack(t, first), "cluster/nodes.json: missing, though snapshot.json names it"},
-		{"objects are gone", pack(t, first, entry{name: "cluster/nodes.json", content: `{"kind":"List","items":[]}`}), "cluster/nodes.json: found 0 objects, snapshot.json says 1"},
-		{"not a list", pack(t, first, entry{name: "cluster/nodes.json", content: `{"kind":"Node"}`}), `cluster/nodes.json: found kind "Node", want List`},
+		{"empty", nil, "not a snapshot: not a gzipped tar archive: EOF"},
+		{"text", []byte("apiVersion: v1\nkind: List\n"), "not a snapshot: not a gzipped tar archive: gzip: invalid header"},
+		{"truncated", complete[:len(complete)*2/3], "truncated"},
+		{"without its checksum", complete[:len(complete)-8], "incomplete snapshot: truncated"},
+		{"gzipped, no tar", gzipped(t, strings.Repeat("no tar ", 200)), "incomplete snapshot: archive/tar: invalid tar header"},
+		{"parent folder", pack(t, first, entry{name: "../../etc/passwd"}), `"../../etc/passwd": path leads out of the archive`},
+		{
+			"parent folder inside", pack(t, first, entry{name: "cluster/../snapshot.json"}),
+			`"cluster/../snapshot.json": path leads out of the archive`,
+		},
+		{"absolute", pack(t, first, entry{name: "/cluster/nodes.json"}), `"/cluster/nodes.json": path leads out of the archive`},
+		{"backslashes", pack(t, first, entry{name: `..\nodes.json`}), `"..\\nodes.json": path leads out of the archive`},
+		{
+			"symbolic link", pack(t, first, entry{name: "cluster/nodes.json", kind: tar.TypeSymlink}),
+			`"cluster/nodes.json": unsupported entry type '2': must be a file or a directory`,
+		},
+		{
+			"hard link", pack(t, first, entry{name: "cluster/nodes.json", kind: tar.TypeLink}),
+			`"cluster/nodes.json": unsupported entry type '1': must be a file or a directory`,
+		},
+		{
+			"device", pack(t, first, entry{name: "cluster/nodes.json", kind: tar.TypeChar}),
+			`"cluster/nodes.json": unsupported entry type '3': must be a file or a directory`,
+		},
+		{
+			"pipe", pack(t, first, entry{name: "cluster/nodes.json", kind: tar.TypeFifo}),
+			`"cluster/nodes.json": unsupported entry type '6': must be a file or a directory`,
+		},
+		{"duplicate", pack(t, first, nodes, entry{name: "./cluster/nodes.json", content: oneNode}), `"./cluster/nodes.json": duplicate file`},
+		{"unknown", pack(t, first, entry{name: "cluster/secrets.json"}), `"cluster/secrets.json": unknown file`},
+		{
+			"many entries",
+			pack(
+				t, entry{name: "a/", kind: tar.TypeDir}, entry{name: "b/", kind: tar.TypeDir}, entry{name: "c/", kind: tar.TypeDir},
+				entry{name: "d/", kind: tar.TypeDir}, first,
+			),
+			"archive has more than 4 entries",
+		},
+		{
+			"large file", pack(t, first, entry{name: "cluster/nodes.json", content: blank + blank}),
+			`"cluster/nodes.json": exceeds the limit of 10240 bytes`,
+		},
+		{
+			"bomb",
+			pack(
+				t, first, entry{name: "cluster/nodes.json", content: blank}, entry{name: "cluster/pods.json", content: blank},
+				entry{name: "load.json", content: blank},
+			),
+			"unpacked size exceeds the limit of 20480 bytes",
+		},
+		{
+			"bomb after the archive", append(bytes.Clone(pack(t, first, nodes)), gzipped(t, strings.Repeat(" ", 30<<10))...),
+			"unpacked size exceeds the limit of 20480 bytes",
+		},
+		{"no description", pack(t, nodes), "not a snapshot: snapshot.json is missing"},
+		{"description is text", pack(t, entry{name: "snapshot.json", content: "time: now"}), "snapshot.json: invalid character"},
+		{
+			"a later version", pack(t, entry{name: "snapshot.json", content: `{"apiVersion":"snapshot.plimsoll.dev/v9","kind":"Snapshot"}`}),
+			`snapshot.json: found kind "Snapshot" of apiVersion "snapshot.plimsoll.dev/v9", want kind Snapshot of apiVersion snapshot.plimsoll.dev/v1`,
+		},
+		{
+			"no time", pack(t, entry{name: "snapshot.json", content: `{"apiVersion":"snapshot.plimsoll.dev/v1","kind":"Snapshot"}`}),
+			"snapshot.json: time: required value",
+		},
+		{"missing file", pack(t, first), "cluster/nodes.json: missing, but listed in snapshot.json"},
+		{
+			"missing objects", pack(t, first, entry{name: "cluster/nodes.json", content: `{"kind":"List","items":[]}`}),
+			"cluster/nodes.json: found 0 objects, snapshot.json lists 1",
+		},
+		{
+			"not a list", pack(t, first, entry{name: "cluster/nodes.json", content: `{"kind":"Node"}`}),
+			`cluster/nodes.json: found kind "Node", want List`,
+		},
 		{"not JSON", pack(t, first, entry{name: "cluster/nodes.json", content: `{"kind":`}), "cluster/nodes.json: unexpected end of JSON input"},
-		{"load is not load", pack(t, first, nodes, entry{name: "load.json", content: `{}`}), "load.json: timestamp: found 0"},
+		{"invalid load", pack(t, first, nodes, entry{name: "load.json", content: `{}`}), "load.json: timestamp: found 0"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := tight.read(bytes.NewReader(tc.archive))
@@ -179,8 +232,9 @@ func TestReadBadArchives(t *testing.T) {
 	}
 }
 
-// Somebody who packs a folder anew gets directories, and names that begin with a dot.
-func TestReadWhatTarPacks(t *testing.T) {
+// TestReadRepackedArchive checks that an archive may have directories and names that start with "./",
+// as those that tar creates from an unpacked snapshot.
+func TestReadRepackedArchive(t *testing.T) {
 	s, err := Read(bytes.NewReader(pack(t, entry{name: "./", kind: tar.TypeDir}, entry{name: "./snapshot.json", content: about},
 		entry{name: "./cluster/", kind: tar.TypeDir}, entry{name: "./cluster/nodes.json", content: oneNode})))
 	if err != nil {
@@ -191,6 +245,7 @@ func TestReadWhatTarPacks(t *testing.T) {
 	}
 }
 
+// gzipped returns a compressed text.
 func gzipped(t testing.TB, text string) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -204,8 +259,8 @@ func gzipped(t testing.TB, text string) []byte {
 	return out.Bytes()
 }
 
-// Whatever is in an archive: it is read, or an error says what is wrong with it; what
-// was read can be written, redacted and read again.
+// FuzzRead checks that reading any archive succeeds or returns an error with a message, and that a
+// snapshot that was read can be redacted, written and read again.
 func FuzzRead(f *testing.F) {
 	for _, content := range []string{about, "", oneNode} {
 		f.Add("cluster/nodes.json", content, oneNode, byte(tar.TypeReg))
@@ -227,34 +282,35 @@ func FuzzRead(f *testing.F) {
 		if archive.Close() != nil || zipped.Close() != nil {
 			return
 		}
-		fuzzed(t, out.Bytes())
+		checkRead(t, out.Bytes())
 	})
 }
 
-// FuzzReadBytes is the same for archives that are none.
+// FuzzReadBytes is FuzzRead for arbitrary bytes.
 func FuzzReadBytes(f *testing.F) {
-	whole := archiveOf(f, small(f))
-	f.Add(whole)
-	f.Add(whole[:len(whole)/2])
-	f.Fuzz(fuzzed)
+	complete := archiveOf(f, smallSnapshot(f))
+	f.Add(complete)
+	f.Add(complete[:len(complete)/2])
+	f.Fuzz(checkRead)
 }
 
-func fuzzed(t *testing.T, archive []byte) {
-	s, err := bounds{entries: 16, file: 1 << 20, total: 2 << 20}.read(bytes.NewReader(archive))
+// checkRead reads an archive and checks the result.
+func checkRead(t *testing.T, archive []byte) {
+	s, err := limits{entries: 16, file: 1 << 20, total: 2 << 20}.read(bytes.NewReader(archive))
 	if err != nil {
 		if err.Error() == "" {
-			t.Error("an error that says nothing")
+			t.Error("an error without a message")
 		}
 		return
 	}
 	if _, err := s.Cluster(); err != nil && err.Error() == "" {
-		t.Error("an error that says nothing")
+		t.Error("an error without a message")
 	}
 	redacted, err := s.Redact([]byte("k"))
 	if err != nil {
 		return
 	}
 	if _, err := Read(bytes.NewReader(archiveOf(t, redacted))); err != nil {
-		t.Errorf("what was written cannot be read: %v", err)
+		t.Errorf("reading the redacted snapshot: %v", err)
 	}
 }

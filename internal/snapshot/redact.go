@@ -8,31 +8,30 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
-// Redact returns the snapshot with pseudonyms in place of names: of namespaces,
-// nodes, pods and all other objects, of images, and of labels' values and keys but
-// for those keys that everybody has. A name has one pseudonym throughout, so that
-// selectors, affinities, owners and topologies say what they said. Pseudonyms are made with the
-// key; whoever has it can try names out, so that it is to be random, and forgotten.
+// Redact returns the snapshot with pseudonyms in place of the names of objects and images and of the
+// values and keys of labels, except standard keys. A name has the same pseudonym everywhere, so that
+// selectors, affinities, owners and topologies keep their meaning. Pseudonyms are derived from the key,
+// with which names can be guessed and verified: it must be random and must not be stored.
 //
-// What stays: amounts, times, priorities, resource names, names of schedulers and of
-// drivers of volumes, and the order of objects.
+// Amounts, times, priorities, names of resources, schedulers and volume drivers, and the order of objects
+// are kept.
 func (s *Snapshot) Redact(key []byte) (*Snapshot, error) {
 	p := &pseudonyms{key: key, numeric: map[string]bool{}, claims: map[string]string{}}
-	if err := p.lookAt(s); err != nil {
+	if err := p.prepare(s); err != nil {
 		return nil, err
 	}
 	missing := s.About.Missing
 	var lists []List
 	for _, list := range s.Lists {
 		out := List{Kind: list.Kind}
-		left := 0
+		omitted := 0
 		for i, item := range list.Items {
 			var object map[string]any
 			if err := json.Unmarshal(item, &object); err != nil {
 				return nil, fmt.Errorf("%s, item %d: %w", list.File(), i+1, err)
 			}
-			if has(object, "celSelector") {
-				left++
+			if hasSelector(object, "celSelector") {
+				omitted++
 				continue
 			}
 			kept, _ := list.rule.rule(object, p)
@@ -42,8 +41,9 @@ func (s *Snapshot) Redact(key []byte) (*Snapshot, error) {
 			}
 			out.Items = append(out.Items, item)
 		}
-		if left > 0 {
-			missing = append(slices.Clip(missing), Missing{list.String(), fmt.Sprintf("%d with an expression in CEL, in which names cannot be replaced", left)})
+		if omitted > 0 {
+			why := fmt.Sprintf("%d have a CEL expression, in which names cannot be replaced", omitted)
+			missing = append(slices.Clip(missing), Missing{list.String(), why})
 		}
 		lists = append(lists, out)
 	}
@@ -60,9 +60,8 @@ func (s *Snapshot) Redact(key []byte) (*Snapshot, error) {
 	return redacted, nil
 }
 
-// lookAt finds what has to be known of all objects before the first name is
-// replaced.
-func (p *pseudonyms) lookAt(s *Snapshot) error {
+// prepare collects the information about all objects that is required to replace names.
+func (p *pseudonyms) prepare(s *Snapshot) error {
 	var clusters []string
 	for _, list := range s.Lists {
 		for i, item := range list.Items {
@@ -79,7 +78,7 @@ func (p *pseudonyms) lookAt(s *Snapshot) error {
 			if err := json.Unmarshal(item, &all); err != nil {
 				return fmt.Errorf("%s, item %d: %w", list.File(), i+1, err)
 			}
-			p.compared(all)
+			p.collectNumeric(all)
 			switch list.Kind.Kind {
 			case "ManagedCluster", "Pod":
 				if err := json.Unmarshal(item, &object); err != nil {
@@ -97,16 +96,16 @@ func (p *pseudonyms) lookAt(s *Snapshot) error {
 			}
 		}
 	}
-	p.number(clusters)
+	p.numberClusters(clusters)
 	return nil
 }
 
-// compared notes the keys of labels and taints that are compared as numbers.
-func (p *pseudonyms) compared(value any) {
+// collectNumeric records the keys of labels and taints that are compared as numbers.
+func (p *pseudonyms) collectNumeric(value any) {
 	switch value := value.(type) {
 	case []any:
 		for _, item := range value {
-			p.compared(item)
+			p.collectNumeric(item)
 		}
 	case map[string]any:
 		if operator := value["operator"]; operator == "Gt" || operator == "Lt" {
@@ -115,17 +114,17 @@ func (p *pseudonyms) compared(value any) {
 			}
 		}
 		for _, field := range value {
-			p.compared(field)
+			p.collectNumeric(field)
 		}
 	}
 }
 
-// has reports whether there is a field of this name anywhere that says something.
-func has(value any, name string) bool {
+// hasSelector reports whether a value has, at any depth, a non-empty object in a field with the name.
+func hasSelector(value any, name string) bool {
 	switch value := value.(type) {
 	case []any:
 		for _, item := range value {
-			if has(item, name) {
+			if hasSelector(item, name) {
 				return true
 			}
 		}
@@ -134,7 +133,7 @@ func has(value any, name string) bool {
 			if selector, ok := value.(map[string]any); ok && field == name && len(selector) > 0 {
 				return true
 			}
-			if has(value, name) {
+			if hasSelector(value, name) {
 				return true
 			}
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
-// decisions are the scores of all nodes for all pending pods, without any names.
+// decisions returns the scores of all nodes for all pending pods, without names.
 func decisions(t *rapid.T, objects *manifest.Objects, reading *load.Reading) []string {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -26,7 +26,8 @@ func decisions(t *rapid.T, objects *manifest.Objects, reading *load.Reading) []s
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine, err := engine.New(ctx, engine.Cluster{Nodes: objects.Nodes, Running: objects.Running, Others: objects.Referred()}, engine.Options{Config: config, Load: reading, Now: instant})
+	cluster := engine.Cluster{Nodes: objects.Nodes, Running: objects.Running, Others: objects.Referred()}
+	engine, err := engine.New(ctx, cluster, engine.Options{Config: config, Load: reading, Now: instant})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,14 +42,15 @@ func decisions(t *rapid.T, objects *manifest.Objects, reading *load.Reading) []s
 			if err != nil {
 				t.Fatal(err)
 			}
-			out = append(out, fmt.Sprintf("pod %d, node %d: selected %t, feasible %t, total %d, %s", i, j, node.Name == scores.Selected, node.Feasible, node.Total, plugins))
+			out = append(out, fmt.Sprintf("pod %d, node %d: selected %t, feasible %t, total %d, %s",
+				i, j, node.Name == scores.Selected, node.Feasible, node.Total, plugins))
 		}
 	}
 	return out
 }
 
-// through returns a snapshot as it comes out of an archive.
-func through(t interface{ Fatal(...any) }, s *Snapshot) (*Snapshot, []byte) {
+// roundTrip writes and reads a snapshot. It returns the snapshot and all its contents.
+func roundTrip(t interface{ Fatal(...any) }, s *Snapshot) (*Snapshot, []byte) {
 	var archive bytes.Buffer
 	if err := s.Write(&archive); err != nil {
 		t.Fatal(err)
@@ -57,33 +59,33 @@ func through(t interface{ Fatal(...any) }, s *Snapshot) (*Snapshot, []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []byte
+	var content []byte
 	for _, list := range read.Lists {
-		all = append(all, list.encode()...)
+		content = append(content, list.encode()...)
 	}
 	about, err := json.Marshal(read.About)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(read.Load.Nodes)) {
-		all = append(all, name...)
+		content = append(content, name...)
 	}
-	return read, append(all, about...)
+	return read, append(content, about...)
 }
 
-// A scheduler decides over a snapshot, and over a redacted one, as over the cluster
-// itself; a snapshot has nothing that is nobody's business, and a redacted one no
+// TestSnapshotPreservesDecisions checks that scheduling decisions for a snapshot and for a redacted
+// snapshot are those for the cluster itself, that no snapshot has secrets, and that a redacted one has no
 // names.
-func TestDecisionsAreThoseOfTheCluster(t *testing.T) {
+func TestSnapshotPreservesDecisions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		made, reading := cluster(t)
-		whole, err := manifest.ReadFrom(made.source)
+		generated, reading := cluster(t)
+		complete, err := manifest.ReadFrom(generated.source)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := decisions(t, whole, &reading)
+		want := decisions(t, complete, &reading)
 
-		plain, err := FromDocuments(instant, made.source)
+		plain, err := FromDocuments(instant, generated.source)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +95,7 @@ func TestDecisionsAreThoseOfTheCluster(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, s := range map[string]*Snapshot{"plain": plain, "redacted": redacted} {
-			read, content := through(t, s)
+			read, content := roundTrip(t, s)
 			objects, err := read.Cluster()
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
@@ -104,21 +106,21 @@ func TestDecisionsAreThoseOfTheCluster(t *testing.T) {
 			if diff := cmp.Diff(want, decisions(t, objects, read.Load)); diff != "" {
 				t.Errorf("%s: decisions differ (-cluster +snapshot):\n%s", name, diff)
 			}
-			if bytes.Contains(content, []byte(hush)) {
-				t.Errorf("%s: has what is nobody's business", name)
+			if bytes.Contains(content, []byte(secret)) {
+				t.Errorf("%s: has secrets", name)
 			}
-			if found := bytes.Contains(content, []byte(acme)); found == (name == "redacted") {
+			if found := bytes.Contains(content, []byte(private)); found == (name == "redacted") {
 				t.Errorf("%s: has names: %t", name, found)
 			}
 		}
 	})
 }
 
-// With one key the pseudonyms are the same, with another they are others.
-func TestPseudonymsAreOfTheKey(t *testing.T) {
+// TestPseudonymsDependOnKey checks that pseudonyms depend on the key only.
+func TestPseudonymsDependOnKey(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		made, reading := cluster(t)
-		plain, err := FromDocuments(instant, made.source)
+		generated, reading := cluster(t)
+		plain, err := FromDocuments(instant, generated.source)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,45 +130,47 @@ func TestPseudonymsAreOfTheKey(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, content := through(t, redacted)
+			_, content := roundTrip(t, redacted)
 			return string(content)
 		}
 		if first, again := archive("a"), archive("a"); first != again {
-			t.Error("the same key gives other pseudonyms")
+			t.Error("the same key gives different pseudonyms")
 		}
 		if archive("a") == archive("b") {
-			t.Error("another key gives the same pseudonyms")
+			t.Error("different keys give the same pseudonyms")
 		}
 	})
 }
 
 func TestPseudonyms(t *testing.T) {
 	p := &pseudonyms{key: []byte("k"), numeric: map[string]bool{"slots": true}}
-	p.number([]string{"b", "a"})
-	for _, tc := range []struct{ what, got, want string }{
-		{"a node's host name is its name", p.labelValue("kubernetes.io/hostname", "n1"), p.name("node", "n1")},
-		{"a namespace's label is its name", p.labelValue("kubernetes.io/metadata.name", "shop"), p.name("namespace", "shop")},
-		{"the default namespace stays", p.name("namespace", "default"), "default"},
-		{"clusters keep their order", p.name("managedcluster", "b"), "managedcluster-000002"},
-		{"a cluster's namespace has its name", p.name("namespace", "b"), "managedcluster-000002"},
-		{"a standard key stays", p.labelKey("topology.kubernetes.io/zone"), "topology.kubernetes.io/zone"},
-		{"a role that somebody made up does not", strings.TrimRight(p.labelKey("node-role.kubernetes.io/pay"), lowerLetters), "key-"},
-		{"what is compared as a number stays", p.labelValue("slots", "7"), "7"},
-		{"no value stays none", p.labelValue("any", ""), ""},
-		{"an image without a tag is the latest", p.image("acme/web"), p.image("acme/web:latest")},
-		{"a registry's port is no tag", p.image("acme:5000/web"), p.image("acme:5000/web:latest")},
-		{"every address stays every address", p.address("0.0.0.0"), "0.0.0.0"},
+	p.numberClusters([]string{"b", "a"})
+	for _, tc := range []struct{ name, got, want string }{
+		{"the hostname label is the name of the node", p.labelValue("kubernetes.io/hostname", "n1"), p.name("node", "n1")},
 		{
-			"a volume of two zones is of both", p.labelValue("topology.kubernetes.io/zone", "a__b"),
+			"the metadata.name label is the name of the namespace", p.labelValue("kubernetes.io/metadata.name", "shop"), p.name("namespace", "shop"),
+		},
+		{"the default namespace is kept", p.name("namespace", "default"), "default"},
+		{"clusters keep their order", p.name("managedcluster", "b"), "managedcluster-000002"},
+		{"the namespace of a cluster has its name", p.name("namespace", "b"), "managedcluster-000002"},
+		{"a standard key is kept", p.labelKey("topology.kubernetes.io/zone"), "topology.kubernetes.io/zone"},
+		{"a custom role is replaced", strings.TrimRight(p.labelKey("node-role.kubernetes.io/pay"), lowerLetters), "key-"},
+		{"a value that is compared as a number is kept", p.labelValue("slots", "7"), "7"},
+		{"an empty value is kept", p.labelValue("any", ""), ""},
+		{"an image without a tag has the tag latest", p.image("acme/web"), p.image("acme/web:latest")},
+		{"the port of a registry is not a tag", p.image("acme:5000/web"), p.image("acme:5000/web:latest")},
+		{"the wildcard address is kept", p.address("0.0.0.0"), "0.0.0.0"},
+		{
+			"a volume of two zones has both", p.labelValue("topology.kubernetes.io/zone", "a__b"),
 			p.labelValue("topology.kubernetes.io/zone", "a") + "__" + p.labelValue("topology.kubernetes.io/zone", "b"),
 		},
 	} {
 		if tc.got != tc.want {
-			t.Errorf("%s: %q, want %q", tc.what, tc.got, tc.want)
+			t.Errorf("%s: %q, want %q", tc.name, tc.got, tc.want)
 		}
 	}
 	if p.labelValue("other", "7") == "7" {
-		t.Error("what nobody compares as a number stays")
+		t.Error("a number that is not compared as a number is kept")
 	}
 }
 

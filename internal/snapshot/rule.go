@@ -2,17 +2,17 @@ package snapshot
 
 import "maps"
 
-// A rule says what is kept of a value in JSON, and which of the names in it become
-// pseudonyms. What no rule speaks of is dropped, so that a field that nobody
-// has thought of is never in a snapshot.
+// rule selects what is kept of a JSON value and replaces names unless p is nil. It returns false if
+// nothing is kept. Fields without a rule are dropped, so that a snapshot has no unknown fields.
 type rule func(value any, p *pseudonyms) (any, bool)
 
-// keep keeps a value as it is.
+// keep keeps a value unchanged.
 func keep(value any, _ *pseudonyms) (any, bool) { return value, true }
 
-// fields keeps the fields of an object that have a rule.
+// fields has the rules for the fields of an object.
 type fields map[string]rule
 
+// rule applies the rules to the fields of an object.
 func (f fields) rule(value any, p *pseudonyms) (any, bool) {
 	object, ok := value.(map[string]any)
 	if !ok {
@@ -29,17 +29,17 @@ func (f fields) rule(value any, p *pseudonyms) (any, bool) {
 	return out, true
 }
 
-// plus returns the fields with more of them.
+// plus returns the rules with further ones.
 func (f fields) plus(more fields) fields {
 	out := maps.Clone(f)
 	maps.Copy(out, more)
 	return out
 }
 
-// in is an object with these fields.
+// in returns the rule for an object with the fields.
 func in(f fields) rule { return f.rule }
 
-// list keeps of a list what a rule keeps of its items.
+// list returns the rule for a list whose items have a rule.
 func list(item rule) rule {
 	return func(value any, p *pseudonyms) (any, bool) {
 		items, ok := value.([]any)
@@ -56,15 +56,15 @@ func list(item rule) rule {
 	}
 }
 
-// only keeps an object if a rule leaves one of these fields in it.
-func only(of rule, needed ...string) rule {
+// only returns a rule that keeps an object if the given rule keeps at least one of the fields.
+func only(item rule, required ...string) rule {
 	return func(value any, p *pseudonyms) (any, bool) {
-		kept, ok := of(value, p)
+		kept, ok := item(value, p)
 		if !ok {
 			return nil, false
 		}
-		for _, name := range needed {
-			if _, there := kept.(map[string]any)[name]; there {
+		for _, name := range required {
+			if _, ok := kept.(map[string]any)[name]; ok {
 				return kept, true
 			}
 		}
@@ -72,7 +72,7 @@ func only(of rule, needed ...string) rule {
 	}
 }
 
-// text keeps a text, as a pseudonym where there are any.
+// text returns the rule for a string with a pseudonym.
 func text(pseudonym func(*pseudonyms, string) string) rule {
 	return func(value any, p *pseudonyms) (any, bool) {
 		text, ok := value.(string)
@@ -86,12 +86,12 @@ func text(pseudonym func(*pseudonyms, string) string) rule {
 	}
 }
 
-// named is the name of an object of a kind, in lower case.
+// named returns the rule for the name of an object of a kind (in lower case).
 func named(kind string) rule {
 	return text(func(p *pseudonyms, name string) string { return p.name(kind, name) })
 }
 
-// labels is a map of labels.
+// labels is the rule for labels.
 func labels(value any, p *pseudonyms) (any, bool) {
 	object, ok := value.(map[string]any)
 	if !ok || p == nil {
@@ -105,7 +105,7 @@ func labels(value any, p *pseudonyms) (any, bool) {
 	return out, true
 }
 
-// requirement is a term of a selector: a key, an operator and values.
+// requirement is the rule for a requirement of a selector: a key, an operator and values.
 func requirement(value any, p *pseudonyms) (any, bool) {
 	object, ok := value.(map[string]any)
 	if !ok || p == nil {
@@ -127,8 +127,7 @@ func requirement(value any, p *pseudonyms) (any, bool) {
 	return out, true
 }
 
-// keyed is an object with a key and a value that belongs to it: a taint or a
-// toleration.
+// keyed returns the rule for an object with a key and a value, such as a taint or a toleration.
 func keyed(f fields) rule {
 	return func(value any, p *pseudonyms) (any, bool) {
 		object, ok := value.(map[string]any)

@@ -2,7 +2,7 @@ package snapshot
 
 import "strings"
 
-// What is kept of the objects that slack is planned by.
+// The rules for objects that affect slack planning.
 
 var slackRule = object("resourceslack", fields{
 	"spec": in(fields{
@@ -21,7 +21,7 @@ var bufferRule = object("capacitybuffer", fields{
 	"status": in(fields{"replicas": keep, "podTemplateRef": in(fields{"name": named("podtemplate")})}),
 })
 
-// target is what a buffer is to be as large as.
+// target is the rule for the scalable object of a buffer.
 func target(value any, p *pseudonyms) (any, bool) {
 	kept, ok := fields{"apiGroup": keep, "kind": keep, "name": keep}.rule(value, p)
 	if !ok || p == nil {

@@ -1,13 +1,12 @@
-// Package snapshot is a cluster in one file: what a scheduler looks at, what slack is
-// planned by, what placements are decided by, and the load of the nodes, all of one
-// instant. Of each object only those fields are there that one of them reads; above
-// all no secret, no environment and no arguments of a container.
+// Package snapshot stores a cluster in a file: the objects that affect scheduling, slack planning and
+// placement, and the load of the nodes, at one time. Objects have only the fields that these read, and
+// thus no secrets, environment variables or arguments of containers.
 //
 // A file is a gzipped tar archive:
 //
-//	snapshot.json           what it is: About
-//	load.json               the load, as load watchers send it (package load/wire)
-//	cluster/nodes.json      a v1 List for each kind that there is
+//	snapshot.json           the description of the snapshot (About)
+//	load.json               the load in the format of load watchers (package load/wire)
+//	cluster/nodes.json      a v1 List for each kind
 //	cluster/pods.json       ...
 //	slack/...  hub/...
 //
@@ -26,38 +25,38 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
-// What About says of itself. A later version may have more fields, but none that
-// mean something else.
+// APIVersion and AboutKind identify the format. Later releases may add fields but do not change the meaning
+// of existing ones.
 const (
 	APIVersion = "snapshot.plimsoll.dev/v1"
 	AboutKind  = "Snapshot"
 )
 
-// About says what a snapshot is.
+// About describes a snapshot.
 type About struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	// Time is the instant that it is of: when reading it began.
+	// Time is the time at which reading the cluster started.
 	Time time.Time `json:"time"`
-	// Kubernetes is the version of the API server, empty if that is not known.
+	// Kubernetes is the version of the API server, empty if unknown.
 	Kubernetes string `json:"kubernetes"`
-	// Redacted: names are pseudonyms.
+	// Redacted is true if names are replaced by pseudonyms.
 	Redacted bool `json:"redacted"`
-	// Files that there are, with how many objects each has.
+	// Files lists the files of objects.
 	Files []File `json:"files"`
-	// Load says what load.json is, nil if there is none.
+	// Load describes load.json, nil if there is none.
 	Load *Load `json:"load"`
-	// Missing is what could not be had, and why.
+	// Missing lists what could not be read.
 	Missing []Missing `json:"missing"`
 }
 
-// File says what is in a file of an archive.
+// File describes a file of objects.
 type File struct {
 	Name    string `json:"name"`
 	Objects int    `json:"objects"`
 }
 
-// Load says where the load is from.
+// Load describes the load of the nodes.
 type Load struct {
 	Source        string    `json:"source"`
 	Time          time.Time `json:"time"`
@@ -65,32 +64,32 @@ type Load struct {
 	Nodes         int       `json:"nodes"`
 }
 
-// Missing is something that is not in a snapshot.
+// Missing describes what a snapshot lacks and why.
 type Missing struct {
 	What string `json:"what"`
 	Why  string `json:"why"`
 }
 
-// Snapshot is a cluster.
+// Snapshot is a cluster at one time.
 type Snapshot struct {
 	About About
-	// Lists of objects, in the order of Kinds; a kind that could not be read has none.
+	// Lists has the objects by kind in the order of Kinds. Kinds that could not be read are absent.
 	Lists []List
-	// Load of the nodes, nil if nothing is known.
+	// Load is the load of the nodes, nil if unknown.
 	Load *load.Reading
 }
 
-// List is the objects of one kind, in JSON.
+// List has the objects of a kind as JSON.
 type List struct {
 	*Kind
 	Items []json.RawMessage
 }
 
-// New returns a snapshot of an instant, which says itself what it consists of.
-func New(at time.Time, kubernetes string, lists []List, missing []Missing) *Snapshot {
+// New returns a snapshot with its description.
+func New(now time.Time, kubernetes string, lists []List, missing []Missing) *Snapshot {
 	s := &Snapshot{
 		About: About{
-			APIVersion: APIVersion, Kind: AboutKind, Time: at.UTC().Truncate(time.Second), Kubernetes: kubernetes,
+			APIVersion: APIVersion, Kind: AboutKind, Time: now.UTC().Truncate(time.Second), Kubernetes: kubernetes,
 			Files: []File{}, Missing: append([]Missing{}, missing...),
 		},
 		Lists: lists,
@@ -101,14 +100,14 @@ func New(at time.Time, kubernetes string, lists []List, missing []Missing) *Snap
 	return s
 }
 
-// SetLoad adds the load.
+// SetLoad sets the load and its description.
 func (s *Snapshot) SetLoad(reading load.Reading) {
 	reading.Time = reading.Time.UTC().Truncate(time.Second)
 	s.Load = &reading
 	s.About.Load = &Load{Source: reading.Source, Time: reading.Time, WindowSeconds: reading.Window.Seconds(), Nodes: len(reading.Nodes)}
 }
 
-// Trim returns what a snapshot has of an object of this kind.
+// Trim returns the fields of an object that a snapshot keeps.
 func (k *Kind) Trim(object map[string]any) (json.RawMessage, error) {
 	kept, _ := k.rule.rule(object, nil)
 	out := kept.(map[string]any)
@@ -119,9 +118,8 @@ func (k *Kind) Trim(object map[string]any) (json.RawMessage, error) {
 	return json.Marshal(out)
 }
 
-// FromDocuments makes a snapshot of manifests: what it would have of a cluster with
-// these objects, in their order. Kinds that snapshots do not have are passed over.
-func FromDocuments(at time.Time, source manifest.Source) (*Snapshot, error) {
+// FromDocuments returns a snapshot of the objects in manifests, in their order. Other kinds are skipped.
+func FromDocuments(now time.Time, source manifest.Source) (*Snapshot, error) {
 	lists := map[*Kind]*List{}
 	err := manifest.EachObject(source, func(object map[string]any) error {
 		name, _ := object["kind"].(string)
@@ -141,27 +139,27 @@ func FromDocuments(at time.Time, source manifest.Source) (*Snapshot, error) {
 	}
 	var ordered []List
 	for _, kind := range Kinds {
-		if list := lists[kind]; list != nil || kind.Needed {
+		if list := lists[kind]; list != nil || kind.Required {
 			if list == nil {
 				list = &List{Kind: kind}
 			}
 			ordered = append(ordered, *list)
 		}
 	}
-	return New(at, "", ordered, nil), nil
+	return New(now, "", ordered, nil), nil
 }
 
-// Cluster returns what a scheduler looks at.
+// Cluster returns the objects that affect scheduling.
 func (s *Snapshot) Cluster() (*manifest.Objects, error) {
 	return manifest.ReadFrom(s.documents(FolderCluster))
 }
 
-// Hub returns what placements are decided by.
+// Hub returns the objects that affect placements.
 func (s *Snapshot) Hub() (*manifest.Hub, error) {
 	return manifest.ReadHubFrom(s.documents(FolderHub))
 }
 
-// documents returns the objects of one folder in JSON, in their order.
+// documents returns the objects of a folder.
 func (s *Snapshot) documents(folder string) manifest.Source {
 	return func(each func(where string, document []byte) error) error {
 		for _, list := range s.Lists {
@@ -179,7 +177,7 @@ func (s *Snapshot) documents(folder string) manifest.Source {
 	}
 }
 
-// List returns the objects of a kind by its name in the API, nil if there are none.
+// List returns the objects of the kind with a resource name, such as "pods".
 func (s *Snapshot) List(resource string) []json.RawMessage {
 	i := slices.IndexFunc(s.Lists, func(list List) bool { return list.Resource == resource })
 	if i < 0 {
@@ -188,7 +186,7 @@ func (s *Snapshot) List(resource string) []json.RawMessage {
 	return s.Lists[i].Items
 }
 
-// encode writes the list as a v1 List, an object to a line.
+// encode returns the list as a v1 List with an object per line.
 func (l *List) encode() []byte {
 	var out bytes.Buffer
 	out.WriteString(`{"apiVersion":"v1","kind":"List","items":[`)

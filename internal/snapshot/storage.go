@@ -1,7 +1,7 @@
 package snapshot
 
-// What is kept of volumes and of what is said about them. Handles, servers, paths
-// and parameters are not: the scheduler does not look at them.
+// The rules for volumes and related objects. Servers, paths and parameters are dropped: kube-scheduler does
+// not read them.
 
 var claimSpec = fields{
 	"accessModes": keep, "resources": resources, "volumeMode": keep, "selector": labelSelector,
@@ -19,7 +19,7 @@ var volumeRule = object("persistentvolume", fields{
 		"storageClassName": named("storageclass"),
 		"claimRef":         in(fields{"kind": keep, "namespace": named("namespace"), "name": named("persistentvolumeclaim"), "uid": uid}),
 		"nodeAffinity":     in(fields{"required": nodeSelector}),
-		// Volumes of one driver with one handle count once.
+		// Volumes with the same driver and handle count once.
 		"csi":                  in(fields{"driver": keep, "volumeHandle": named("disk")}),
 		"gcePersistentDisk":    in(fields{"pdName": named("disk")}),
 		"awsElasticBlockStore": in(fields{"volumeID": named("disk")}),
@@ -39,13 +39,13 @@ var csiNodeRule = object("node", fields{
 	}))}),
 })
 
-// driverNamed keeps the name of a driver: volumes, classes and nodes name it, and it
-// says which software it is, not whose cluster.
-func driverNamed(f fields) fields {
+// withDriverName returns the rules for an object that has the name of a driver. The name is kept: it
+// identifies the software, not the cluster.
+func withDriverName(f fields) fields {
 	return f.plus(fields{"apiVersion": keep, "kind": keep, "metadata": in(fields{"name": keep, "uid": uid, "creationTimestamp": keep})})
 }
 
-var csiDriverRule = driverNamed(fields{
+var csiDriverRule = withDriverName(fields{
 	"spec": in(fields{"attachRequired": keep, "storageCapacity": keep, "volumeLifecycleModes": keep, "podInfoOnMount": keep}),
 })
 

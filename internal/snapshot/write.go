@@ -11,14 +11,13 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
 )
 
-// The files beside the lists.
+// The names of the files other than lists of objects.
 const (
 	aboutFile = "snapshot.json"
 	loadFile  = "load.json"
 )
 
-// Write writes the snapshot as an archive. Nothing in it says when or by whom it was
-// written.
+// Write writes the snapshot as an archive. The archive has neither the time of writing nor an owner.
 func (s *Snapshot) Write(w io.Writer) error {
 	zipped := gzip.NewWriter(w)
 	archive := tar.NewWriter(zipped)
@@ -26,6 +25,7 @@ func (s *Snapshot) Write(w io.Writer) error {
 	return errors.Join(err, archive.Close(), zipped.Close())
 }
 
+// writeFiles writes all files.
 func (s *Snapshot) writeFiles(archive *tar.Writer) error {
 	about, err := json.MarshalIndent(s.About, "", "  ")
 	if err != nil {
@@ -51,6 +51,7 @@ func (s *Snapshot) writeFiles(archive *tar.Writer) error {
 	return nil
 }
 
+// writeFile writes a file.
 func writeFile(archive *tar.Writer, name string, content []byte) error {
 	header := &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: int64(len(content)), Format: tar.FormatUSTAR}
 	if err := archive.WriteHeader(header); err != nil {

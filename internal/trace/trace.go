@@ -160,7 +160,7 @@ func (c *Cluster) Pack(perSecond int) {
 		second := int64(i / perSecond)
 		c.Pods[i].Arrival, c.Pods[i].Start, c.Pods[i].End = second, second, Never
 	}
-	c.Assumed = append(c.Assumed, fmt.Sprintf("%d pods arrive per second in the order of the trace, and do not end", perSecond))
+	c.Assumed = append(c.Assumed, fmt.Sprintf("pods arrive in the order of the trace at %d per second, and do not end", perSecond))
 }
 
 // ValidName reports whether a name has 1 to MaxName letters, digits and . _ - = + / only. Markup and

@@ -1,4 +1,4 @@
-// Package collect reads a cluster into a snapshot. It lists, and does nothing else.
+// Package collect reads a cluster into a snapshot. It only lists objects.
 package collect
 
 import (
@@ -22,53 +22,53 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/snapshot"
 )
 
-// pageSize is how many objects are asked for at a time: few enough that no answer
-// is a burden to the API server.
+// pageSize is the number of objects per request, small enough to limit the load of the API server.
 const pageSize = 500
 
-// attempts to read a kind whose list goes stale while it is being read.
+// attempts is the number of attempts to read a list that expires while it is being read.
 const attempts = 5
 
-// Options say what is read.
+// Options select what is read.
 type Options struct {
-	// Folders of the archive to read for, all of them if nil.
+	// Folders are the folders of the archive whose kinds are read, all if nil.
 	Folders []string
-	// Progress, if there is one, is called with how many objects of a kind have been
-	// read, and how many there are as far as that is known.
+	// Progress, if set, is called with the number of objects of a kind that were read and the total
+	// as far as it is known.
 	Progress func(kind string, read, total int64)
-	// Warn, if there is one, is told what could not be read.
+	// Warn, if set, is called with a message for each kind that could not be read.
 	Warn func(string)
-	// Now tells the time; time.Now if nil.
+	// Now returns the time. The default is time.Now.
 	Now func() time.Time
 }
 
-// Cluster is what was read.
+// Cluster is the result of reading a cluster.
 type Cluster struct {
 	*snapshot.Snapshot
-	// Nodes with what sources of load want to know, which is not in the snapshot.
+	// Nodes are complete objects: load sources read fields that a snapshot does not have.
 	Nodes []*v1.Node
 }
 
-// Read reads a cluster. Kinds that are not there or may not be listed are missing in
-// the snapshot, which says so; without pods and nodes there is none.
+// Read reads a cluster. The snapshot lists kinds that are not served or that may not be listed as missing.
+// Reading fails without pods and nodes.
 func Read(ctx context.Context, config *rest.Config, options Options) (*Cluster, error) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, err
 	}
-	about, err := discovery.NewDiscoveryClientForConfig(config)
+	version, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, err
 	}
-	return read(ctx, client, about, options)
+	return read(ctx, client, version, options)
 }
 
-func read(ctx context.Context, client dynamic.Interface, about discovery.ServerVersionInterface, options Options) (*Cluster, error) {
+// read implements Read.
+func read(ctx context.Context, client dynamic.Interface, version discovery.ServerVersionInterface, options Options) (*Cluster, error) {
 	c := &collector{client: client, Options: options}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	at := c.Now()
+	now := c.Now()
 	var lists []snapshot.List
 	for _, kind := range snapshot.Kinds {
 		if c.Folders != nil && !slices.Contains(c.Folders, kind.Folder) {
@@ -78,21 +78,22 @@ func read(ctx context.Context, client dynamic.Interface, about discovery.ServerV
 		switch why := unavailable(err); {
 		case err == nil:
 			lists = append(lists, snapshot.List{Kind: kind, Items: items})
-		case why == "" || kind.Needed:
+		case why == "" || kind.Required:
 			return nil, fmt.Errorf("reading %s: %w", kind, err)
 		default:
-			c.lacks(kind.String(), why, kind.Folder == snapshot.FolderCluster)
+			c.addMissing(kind.String(), why, kind.Folder == snapshot.FolderCluster)
 		}
 	}
-	version := ""
-	if info, err := about.ServerVersion(); err != nil {
-		c.lacks("the version of the API server", "it does not tell", true)
+	kubernetes := ""
+	if info, err := version.ServerVersion(); err != nil {
+		c.addMissing("the version of the API server", "it could not be read", true)
 	} else {
-		version = info.GitVersion
+		kubernetes = info.GitVersion
 	}
-	return &Cluster{snapshot.New(at, version, lists, c.missing), c.nodes}, ctx.Err()
+	return &Cluster{snapshot.New(now, kubernetes, lists, c.missing), c.nodes}, ctx.Err()
 }
 
+// collector is the state of a call of Read.
 type collector struct {
 	Options
 	client  dynamic.Interface
@@ -100,21 +101,22 @@ type collector struct {
 	nodes   []*v1.Node
 }
 
-// lacks notes that something is missing. That an API server has no other kinds than
-// Kubernetes' own is not worth a warning.
-func (c *collector) lacks(what, why string, warn bool) {
+// addMissing records that something is missing. Unless warn is set, kinds that are not served cause no
+// warning.
+func (c *collector) addMissing(what, why string, warn bool) {
 	c.missing = append(c.missing, snapshot.Missing{What: what, Why: why})
 	if c.Warn != nil && (warn || why != notServed) {
-		c.Warn(fmt.Sprintf("%s: %s; the snapshot is without", what, why))
+		c.Warn(fmt.Sprintf("%s: %s; missing in the snapshot", what, why))
 	}
 }
 
+// Reasons for missing kinds.
 const (
-	notServed = "the API server does not have them"
-	forbidden = "they may not be listed"
+	notServed = "not served by the API server"
+	forbidden = "listing is forbidden"
 )
 
-// unavailable returns why a kind is not to be had, empty for other errors.
+// unavailable returns the reason if an error means that a kind is missing, else an empty string.
 func unavailable(err error) string {
 	switch {
 	case apierrors.IsNotFound(err):
@@ -125,7 +127,7 @@ func unavailable(err error) string {
 	return ""
 }
 
-// kind reads all objects of a kind, in the first version that is served.
+// kind reads all objects of a kind in the first version that is served.
 func (c *collector) kind(ctx context.Context, kind *snapshot.Kind) (items []json.RawMessage, err error) {
 	for _, version := range kind.Versions {
 		resource := schema.GroupVersionResource{Group: kind.Group, Version: version, Resource: kind.Resource}
@@ -142,13 +144,13 @@ func (c *collector) kind(ctx context.Context, kind *snapshot.Kind) (items []json
 	return nil, err
 }
 
-// item is an object and where it belongs.
+// item is an object with its sort key.
 type item struct {
 	namespace, name string
 	raw             json.RawMessage
 }
 
-// pages reads all pages of a list, in the order of namespaces and names.
+// pages reads all pages of a list and sorts the objects by namespace and name.
 func (c *collector) pages(ctx context.Context, kind *snapshot.Kind, resource schema.GroupVersionResource) ([]json.RawMessage, error) {
 	var items []item
 	var nodes []*v1.Node
@@ -184,7 +186,7 @@ func (c *collector) pages(ctx context.Context, kind *snapshot.Kind, resource sch
 			break
 		}
 		if len(page.Items) == 0 {
-			return nil, errors.New("the API server has sent an empty page that is not the last")
+			return nil, errors.New("the API server returned an empty page that is not the last")
 		}
 	}
 	slices.SortFunc(items, func(a, b item) int { return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name)) })

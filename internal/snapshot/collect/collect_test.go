@@ -18,25 +18,24 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/snapshot"
 )
 
-// api answers like an API server that has some objects, in pages of the size that is
-// asked for.
+// api is an API server that serves objects in pages.
 type api struct {
 	mu sync.Mutex
 	// objects by path.
 	objects map[string][]string
-	// status that paths are answered with in place of objects.
+	// status has the status codes of paths that fail.
 	status map[string]int
-	// expired is how often the second page of a path is gone.
+	// expired is the number of times that the second page of a path has expired.
 	expired map[string]int
-	// asked are the requests.
-	asked []string
+	// requests has the requests.
+	requests []string
 }
 
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	query := r.URL.Query()
-	a.asked = append(a.asked, r.Method+" "+r.URL.Path+" "+query.Get("limit")+" "+query.Get("continue"))
+	a.requests = append(a.requests, r.Method+" "+r.URL.Path+" "+query.Get("limit")+" "+query.Get("continue"))
 	w.Header().Set("Content-Type", "application/json")
 	path := r.URL.Path
 	from := 0
@@ -67,15 +66,21 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	var items []map[string]any
 	for _, name := range names[from:to] {
-		items = append(items, map[string]any{"metadata": map[string]any{"name": name, "namespace": "default"}, "status": map[string]any{"addresses": []any{map[string]any{"type": "InternalIP", "address": "10.0.0.1"}}}})
+		items = append(items, map[string]any{
+			"metadata": map[string]any{"name": name, "namespace": "default"},
+			"status":   map[string]any{"addresses": []any{map[string]any{"type": "InternalIP", "address": "10.0.0.1"}}},
+		})
 	}
-	_ = json.NewEncoder(w).Encode(map[string]any{"kind": "List", "apiVersion": "v1", "metadata": map[string]any{"continue": more}, "items": items})
+	_ = json.NewEncoder(w).Encode(
+		map[string]any{"kind": "List", "apiVersion": "v1", "metadata": map[string]any{"continue": more}, "items": items},
+	)
 }
 
+// many returns names in descending order.
 func many(prefix string, n int) []string {
 	names := make([]string, n)
 	for i := range names {
-		names[i] = fmt.Sprintf("%s-%04d", prefix, n-i) // not in their order
+		names[i] = fmt.Sprintf("%s-%04d", prefix, n-i)
 	}
 	return names
 }
@@ -96,14 +101,16 @@ func TestRead(t *testing.T) {
 	a := &api{
 		objects: map[string][]string{
 			pods: many("pod", 1201), nodes: many("node", 2), "/apis/apps/v1/replicasets": {"web"},
-			"/apis/autoscaling.x-k8s.io/v1alpha1/capacitybuffers": {"room"}, // the older version only
+			"/apis/autoscaling.x-k8s.io/v1alpha1/capacitybuffers": {"buffer"}, // Only the older version is served.
 		},
 		status:  map[string]int{"/api/v1/services": http.StatusForbidden},
 		expired: map[string]int{pods: 2},
 	}
-	var warned []string
+	var warnings []string
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	read, err := Read(t.Context(), serve(t, a), Options{Warn: func(text string) { warned = append(warned, text) }, Now: func() time.Time { return now }})
+	read, err := Read(
+		t.Context(), serve(t, a), Options{Warn: func(text string) { warnings = append(warnings, text) }, Now: func() time.Time { return now }},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,38 +118,41 @@ func TestRead(t *testing.T) {
 		t.Errorf("%d pods, want 1201", n)
 	}
 	if first := string(read.List("pods")[0]); !strings.Contains(first, `"pod-0001"`) {
-		t.Errorf("the first pod is %s, want them by name", first)
+		t.Errorf("the first pod is %s, want pods sorted by name", first)
 	}
 	if n := len(read.List("capacitybuffers")); n != 1 {
-		t.Errorf("%d buffers, want that of the older version", n)
+		t.Errorf("%d buffers, want the one of the older version", n)
 	}
-	// Three pages; the second one was gone twice, and each time it began anew.
-	asked := slices.DeleteFunc(slices.Clone(a.asked), func(request string) bool { return !strings.HasPrefix(request, "GET "+pods+" ") })
-	want := []string{"GET /api/v1/pods 500 ", "GET /api/v1/pods 500 500", "GET /api/v1/pods 500 ", "GET /api/v1/pods 500 500", "GET /api/v1/pods 500 ", "GET /api/v1/pods 500 500", "GET /api/v1/pods 500 1000"}
-	if !slices.Equal(asked, want) {
-		t.Errorf("asked %q, want %q", asked, want)
+	// Three pages; the second one expired twice, and each time reading restarted.
+	requests := slices.DeleteFunc(slices.Clone(a.requests), func(request string) bool { return !strings.HasPrefix(request, "GET "+pods+" ") })
+	want := []string{
+		"GET /api/v1/pods 500 ", "GET /api/v1/pods 500 500", "GET /api/v1/pods 500 ", "GET /api/v1/pods 500 500", "GET /api/v1/pods 500 ",
+		"GET /api/v1/pods 500 500", "GET /api/v1/pods 500 1000",
 	}
-	for _, request := range a.asked {
+	if !slices.Equal(requests, want) {
+		t.Errorf("requests %q, want %q", requests, want)
+	}
+	for _, request := range a.requests {
 		if !strings.HasPrefix(request, "GET ") || strings.Contains(request, "secrets") || strings.Contains(request, "configmaps") {
-			t.Errorf("asked %s", request)
+			t.Errorf("unexpected request %s", request)
 		}
 	}
 	if len(read.Nodes) != 2 || len(read.Nodes[0].Status.Addresses) != 1 {
-		t.Errorf("nodes %v, want 2 with their addresses, which the source of load needs", read.Nodes)
+		t.Errorf("nodes %v, want 2 with their addresses, which load sources read", read.Nodes)
 	}
 	if strings.Contains(string(read.List("nodes")[0]), "10.0.0.1") {
-		t.Error("addresses are in the snapshot")
+		t.Error("the snapshot has addresses")
 	}
 	if read.About.Kubernetes != "v1.37.1" || !read.About.Time.Equal(now) {
 		t.Errorf("about %+v", read.About)
 	}
-	missing := snapshot.Missing{What: "services", Why: "they may not be listed"}
-	if !slices.Contains(read.About.Missing, missing) || !slices.Contains(warned, "services: they may not be listed; the snapshot is without") {
-		t.Errorf("missing %v, warned %q, want services", read.About.Missing, warned)
+	missing := snapshot.Missing{What: "services", Why: "listing is forbidden"}
+	if !slices.Contains(read.About.Missing, missing) || !slices.Contains(warnings, "services: listing is forbidden; missing in the snapshot") {
+		t.Errorf("missing %v, warnings %q, want services", read.About.Missing, warnings)
 	}
-	// What Kubernetes itself does not have is missing without a warning.
-	if slices.ContainsFunc(warned, func(text string) bool { return strings.Contains(text, "placements") }) {
-		t.Errorf("warned %q of what clusters do without", warned)
+	// Kinds that are not part of Kubernetes are missing without a warning.
+	if slices.ContainsFunc(warnings, func(text string) bool { return strings.Contains(text, "placements") }) {
+		t.Errorf("warnings %q about optional kinds", warnings)
 	}
 }
 
@@ -154,8 +164,17 @@ func TestReadFails(t *testing.T) {
 	}{
 		{"no pods", &api{objects: map[string][]string{nodes: {"a"}}, status: map[string]int{pods: http.StatusForbidden}}, "reading pods: "},
 		{"no nodes", &api{objects: map[string][]string{pods: {"a"}}, status: map[string]int{nodes: http.StatusForbidden}}, "reading nodes: "},
-		{"always gone", &api{objects: map[string][]string{pods: many("pod", 501), nodes: {"a"}}, expired: map[string]int{pods: attempts}}, "reading pods: "},
-		{"broken", &api{objects: map[string][]string{pods: {"a"}, nodes: {"a"}}, status: map[string]int{"/apis/apps/v1/replicasets": http.StatusBadRequest}}, "reading replicasets.apps: "},
+		{
+			"always expired", &api{objects: map[string][]string{pods: many("pod", 501), nodes: {"a"}}, expired: map[string]int{pods: attempts}},
+			"reading pods: ",
+		},
+		{
+			"broken",
+			&api{
+				objects: map[string][]string{pods: {"a"}, nodes: {"a"}}, status: map[string]int{"/apis/apps/v1/replicasets": http.StatusBadRequest},
+			},
+			"reading replicasets.apps: ",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := Read(t.Context(), serve(t, tc.api), Options{})
@@ -166,7 +185,7 @@ func TestReadFails(t *testing.T) {
 	}
 }
 
-func TestReadEndsWithItsContext(t *testing.T) {
+func TestReadCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	a := &api{objects: map[string][]string{pods: many("pod", 1001), nodes: {"a"}}}
 	_, err := Read(ctx, serve(t, a), Options{Progress: func(string, int64, int64) { cancel() }})
@@ -175,14 +194,14 @@ func TestReadEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestReadOnlyWhatIsWanted(t *testing.T) {
+func TestReadFolders(t *testing.T) {
 	a := &api{objects: map[string][]string{pods: {"a"}, nodes: {"a"}}}
 	if _, err := Read(t.Context(), serve(t, a), Options{Folders: []string{snapshot.FolderCluster}}); err != nil {
 		t.Fatal(err)
 	}
-	for _, request := range a.asked {
+	for _, request := range a.requests {
 		if strings.Contains(request, "placements") || strings.Contains(request, "podtemplates") {
-			t.Errorf("asked %s", request)
+			t.Errorf("unexpected request %s", request)
 		}
 	}
 }
