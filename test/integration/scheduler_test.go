@@ -23,8 +23,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
-// legacyConfig is what users of these plugins have: a version that is no
-// longer served, the plugin enabled under score alone, everything else off.
+// legacyConfig is a typical configuration of existing users: a version that is no longer served, and the
+// plugin enabled for score only with all other score plugins disabled.
 const legacyConfig = `apiVersion: kubescheduler.config.k8s.io/v1beta3
 kind: KubeSchedulerConfiguration
 leaderElection: {leaderElect: true}
@@ -49,8 +49,7 @@ profiles:
       enabled: [{name: NodeResourcesLimits}]
 `
 
-// schedulerPages returns what reads the pages that a scheduler serves on a port, as
-// one who may.
+// schedulerPages returns a function that reads pages of a scheduler's secure port as an administrator.
 func schedulerPages(t *testing.T, config *rest.Config, port int) func(ctx context.Context, path string) (string, error) {
 	t.Helper()
 	admin, err := tls.X509KeyPair(config.CertData, config.KeyData)
@@ -77,23 +76,22 @@ func schedulerPages(t *testing.T, config *rest.Config, port int) func(ctx contex
 	}
 }
 
-// The program as a cluster runs it: leader election, health, metrics, load from
-// a service over HTTP, and an orderly end.
+// The program as in a cluster: leader election, health, metrics, load from a service, and a clean exit.
 func TestScheduler(t *testing.T) {
 	cp, config, client := startControlPlane(t, controlplane.Options{})
 	for _, name := range []string{"hectic", "calm"} {
 		createNode(t, client, name)
 	}
-	// Same requests; on calm the limits are higher, on hectic the load is.
+	// Same requests; calm has the higher limits, hectic the higher load.
 	createPod(t, client, "a", "hectic", "", "4", "6")
 	createPod(t, client, "b", "calm", "", "4", "8")
-	watcher, asked := serveLoad(t, map[string]load.Node{
+	watcher, requests := serveLoad(t, map[string]load.Node{
 		"hectic": {CPU: load.Utilization{Mean: 0.8, StdDev: 0.05}, HasCPU: true},
 		"calm":   {CPU: load.Utilization{Mean: 0.2, StdDev: 0.05}, HasCPU: true},
 	})
 
 	port := program.FreePort(t)
-	// Under the rights of a cluster's own scheduler, and no more.
+	// With the rights of the default scheduler only.
 	kubeconfig := kubeconfigOf(t, cp, "system:kube-scheduler")
 	process := program.Start(t, binaries.scheduler, "--config="+writeFile(t, fmt.Sprintf(legacyConfig, kubeconfig, watcher)),
 		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port),
@@ -104,15 +102,15 @@ func TestScheduler(t *testing.T) {
 		return err == nil, nil
 	})
 	if !strings.Contains(process.String(), "v1beta3 is not served by Kubernetes") {
-		t.Errorf("no warning of the old version in the log:\n%s", process)
+		t.Errorf("the log has no warning about the legacy version:\n%s", process)
 	}
-	eventually.True(t, "there is no leader", process, func(ctx context.Context) (bool, error) {
+	eventually.True(t, "no leader was elected", process, func(ctx context.Context) (bool, error) {
 		lease, err := client.CoordinationV1().Leases("kube-system").Get(ctx, "kube-scheduler", metav1.GetOptions{})
 		return err == nil && lease.Spec.HolderIdentity != nil && *lease.Spec.HolderIdentity != "", nil
 	})
 
-	eventually.True(t, "the load is not read", process, func(context.Context) (bool, error) {
-		return asked.Load() >= 2, nil // the reader asks again when it has dealt with the answer before
+	eventually.True(t, "load is not read", process, func(context.Context) (bool, error) {
+		return requests.Load() >= 2, nil // the second request shows that the first response was processed
 	})
 	for name, tc := range map[string]struct{ schedulerName, want string }{
 		"by-load": {"trimaran", "calm"}, "by-limits": {"limits", "hectic"},
@@ -134,8 +132,8 @@ func TestScheduler(t *testing.T) {
 		body, err := get(ctx, "/metrics")
 		return err == nil && strings.Contains(body, `plimsoll_load_nodes{source="the load watcher at `+watcher+`/watcher"} 2`), nil
 	})
-	// On calm the limits are 8 and the pod's, on hectic 6 and the pod's, of 8.
-	eventually.True(t, "metrics of the nodes are not as the pods", process, func(ctx context.Context) (bool, error) {
+	// The limits are 8.1 of 8 on one node and 6.1 of 8 on the other.
+	eventually.True(t, "metrics of the nodes do not match the pods", process, func(ctx context.Context) (bool, error) {
 		body, err := get(ctx, "/metrics")
 		return err == nil && strings.Contains(body, `plimsoll_scheduler_node_limit_ratio_bucket{resource="cpu",le="1"} 1`) &&
 			strings.Contains(body, `plimsoll_scheduler_node_limit_ratio_count{resource="cpu"} 2`) &&
@@ -149,11 +147,10 @@ func TestScheduler(t *testing.T) {
 	process.Stop(t)
 }
 
-// serveLoad is a load-watcher service; it returns its address, and how often it
-// has been asked.
+// serveLoad starts a load-watcher service and returns its address and its number of requests.
 func serveLoad(t *testing.T, nodes map[string]load.Node) (string, *atomic.Int64) {
 	t.Helper()
-	asked := &atomic.Int64{}
+	requests := &atomic.Int64{}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -163,46 +160,45 @@ func serveLoad(t *testing.T, nodes map[string]load.Node) (string, *atomic.Int64)
 			http.NotFound(w, r)
 			return
 		}
-		asked.Add(1)
+		requests.Add(1)
 		_ = wire.Encode(w, load.Reading{Source: "test", Time: time.Now(), Window: 15 * time.Minute, Nodes: nodes})
 	})}
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = server.Close() })
-	return "http://" + listener.Addr().String(), asked
+	return "http://" + listener.Addr().String(), requests
 }
 
-// Bad input is one line on standard error that says where and what is allowed,
-// and exit code 2.
-func TestSchedulerBadInput(t *testing.T) {
+// Invalid input causes exit code 2 and one line on standard error, with the place and the allowed values.
+func TestSchedulerInvalidInput(t *testing.T) {
 	args := func(plugin, args string) string {
 		return "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n" +
 			"- pluginConfig: [{name: " + plugin + ", args: {" + args + "}}]\n"
 	}
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer taken.Close()
+	defer listener.Close()
 	tests := map[string]struct {
 		config string
 		flags  []string
 		want   string
 	}{
-		"unknown field":     {args("LowRiskOverCommitment", "riskLimitWeigth: 1"), nil, `unknown field "riskLimitWeigth"`},
-		"weight over 1":     {args("LowRiskOverCommitment", "riskLimitWeight: 1.5"), nil, "riskLimitWeight: Invalid value: 1.5: must be in [0, 1]"},
-		"window 0":          {args("LowRiskOverCommitment", "smoothingWindowSize: 0"), nil, "smoothingWindowSize: Invalid value: 0: must be at least 1"},
-		"provider":          {args("LowRiskOverCommitment", "metricProvider: {type: Datadog}"), nil, `metricProvider.type: Unsupported value: "Datadog": supported values: "Prometheus", "KubernetesMetricsServer"`},
-		"resource name":     {args("NodeResourcesLimits", "resources: [{name: cpus}]"), nil, `resources[0].name: Invalid value: "cpus": must be cpu, memory`},
-		"weight 0":          {args("NodeResourcesLimits", "resources: [{name: cpu, weight: 0}]"), nil, "resources[0].weight: Invalid value: 0: must be in [1, 2147483647]"},
-		"weight negative":   {args("NodeResourcesAllocatable", "resources: [{name: cpu, weight: -1}]"), nil, "resources[0].weight: Invalid value: -1"},
-		"weight huge":       {args("NodeResourcesAllocatable", "resources: [{name: cpu, weight: 9223372036854775807}]"), nil, "must be in [1, 2147483647]"},
-		"duplicate":         {args("NodeResourcesAllocatable", "resources: [{name: cpu}, {name: cpu}]"), nil, `resources[1].name: Duplicate value: "cpu"`},
-		"mode":              {args("NodeResourcesAllocatable", "mode: Best"), nil, `mode: Unsupported value: "Best": supported values: "Least", "Most"`},
-		"not YAML":          {"a: [", nil, "yaml"},
-		"no such file":      {"", []string{"--config=/nonexistent/scheduler.yaml"}, "open /nonexistent/scheduler.yaml: no such file or directory"},
-		"unknown flag":      {"", []string{"--no-such-flag"}, "unknown flag: --no-such-flag"},
-		"argument":          {"", []string{"now"}, `unknown command "now"`},
-		"the port is taken": {"", []string{fmt.Sprintf("--secure-port=%d", taken.Addr().(*net.TCPAddr).Port), "--bind-address=127.0.0.1", "--master=http://127.0.0.1:1"}, "bind: address already in use"},
+		"unknown field":   {args("LowRiskOverCommitment", "riskLimitWeigth: 1"), nil, `unknown field "riskLimitWeigth"`},
+		"weight over 1":   {args("LowRiskOverCommitment", "riskLimitWeight: 1.5"), nil, "riskLimitWeight: Invalid value: 1.5: must be in [0, 1]"},
+		"window 0":        {args("LowRiskOverCommitment", "smoothingWindowSize: 0"), nil, "smoothingWindowSize: Invalid value: 0: must be at least 1"},
+		"provider":        {args("LowRiskOverCommitment", "metricProvider: {type: Datadog}"), nil, `metricProvider.type: Unsupported value: "Datadog": supported values: "Prometheus", "KubernetesMetricsServer"`},
+		"resource name":   {args("NodeResourcesLimits", "resources: [{name: cpus}]"), nil, `resources[0].name: Invalid value: "cpus": must be cpu, memory`},
+		"weight 0":        {args("NodeResourcesLimits", "resources: [{name: cpu, weight: 0}]"), nil, "resources[0].weight: Invalid value: 0: must be in [1, 2147483647]"},
+		"weight negative": {args("NodeResourcesAllocatable", "resources: [{name: cpu, weight: -1}]"), nil, "resources[0].weight: Invalid value: -1"},
+		"weight huge":     {args("NodeResourcesAllocatable", "resources: [{name: cpu, weight: 9223372036854775807}]"), nil, "must be in [1, 2147483647]"},
+		"duplicate":       {args("NodeResourcesAllocatable", "resources: [{name: cpu}, {name: cpu}]"), nil, `resources[1].name: Duplicate value: "cpu"`},
+		"mode":            {args("NodeResourcesAllocatable", "mode: Best"), nil, `mode: Unsupported value: "Best": supported values: "Least", "Most"`},
+		"not YAML":        {"a: [", nil, "yaml"},
+		"no such file":    {"", []string{"--config=/nonexistent/scheduler.yaml"}, "open /nonexistent/scheduler.yaml: no such file or directory"},
+		"unknown flag":    {"", []string{"--no-such-flag"}, "unknown flag: --no-such-flag"},
+		"argument":        {"", []string{"now"}, `unknown command "now"`},
+		"port in use":     {"", []string{fmt.Sprintf("--secure-port=%d", listener.Addr().(*net.TCPAddr).Port), "--bind-address=127.0.0.1", "--master=http://127.0.0.1:1"}, "bind: address already in use"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -217,10 +213,10 @@ func TestSchedulerBadInput(t *testing.T) {
 			lines := strings.Split(strings.TrimSpace(stderr), "\n")
 			last := lines[len(lines)-1]
 			if !strings.HasPrefix(last, "plimsoll-scheduler: ") || !strings.Contains(last, tc.want) {
-				t.Errorf("said %q, want %q", last, tc.want)
+				t.Errorf("last line %q, want %q", last, tc.want)
 			}
 			if tc.config != "" && len(lines) > 1 {
-				t.Errorf("said more than one line:\n%s", stderr)
+				t.Errorf("more than one line:\n%s", stderr)
 			}
 		})
 	}

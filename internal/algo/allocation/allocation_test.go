@@ -33,7 +33,7 @@ func TestMean(t *testing.T) {
 		"the default weights": {[]weighted{{4000, 1 << 20}, {16 << 30, 1}}, 20383},
 		// (2^31 x max + 2^31 x max) / 2^32 = max
 		"the largest amounts": {[]weighted{{math.MaxInt64, 1 << 31}, {math.MaxInt64, 1 << 31}}, math.MaxInt64},
-		// negative amounts are no amounts: (1 x 0 + 1 x 8) / 2 = 4
+		// negative amounts count as 0: (1 x 0 + 1 x 8) / 2 = 4
 		"a negative amount": {[]weighted{{-5, 1}, {8, 1}}, 4},
 	}
 	for name, tc := range tests {
@@ -53,15 +53,15 @@ func TestHeadroom(t *testing.T) {
 		// (8 - 14) x 100 / 8 = -75
 		"oversubscribed": {8000, 14000, 1, -75},
 		// (8 - 9) x 100 / 8 = -12.5, toward zero
-		"a little oversubscribed": {8000, 9000, 1, -12},
+		"slightly oversubscribed": {8000, 9000, 1, -12},
 		// 2 x (8 - 9) x 100 / 8 = -25: the weight comes before the truncation
 		"weight two": {8000, 9000, 2, -25},
 		// (8 - 2) x 100 / 8 = 75
-		"room left": {8000, 2000, 1, 75},
+		"capacity left": {8000, 2000, 1, 75},
 		// (8 - 8) x 100 / 8 = 0
-		"exactly full":  {8000, 8000, 1, 0},
-		"nothing there": {0, 4000, 1, 0},
-		"not sensible":  {-1, 4000, 1, 0},
+		"exactly full":         {8000, 8000, 1, 0},
+		"nothing allocatable":  {0, 4000, 1, 0},
+		"negative allocatable": {-1, 4000, 1, 0},
 		// (1 - max) x 100 / 1 does not fit
 		"saturates": {1, math.MaxInt64, 1, -math.MaxInt64},
 	}
@@ -82,11 +82,11 @@ func TestScale(t *testing.T) {
 		"the lowest":  {-75, -75, -12, 0},
 		"the highest": {-12, -75, -12, 100},
 		// (-40 + 75) x 100 / 63 = 55.5
-		"between":        {-40, -75, -12, 55},
-		"all equal":      {7, 7, 7, 0},
-		"the whole line": {0, math.MinInt64, math.MaxInt64, 50},
-		"below":          {-80, -75, -12, 0},
-		"above":          {0, -75, -12, 100},
+		"between":                  {-40, -75, -12, 55},
+		"all equal":                {7, 7, 7, 0},
+		"the whole range of int64": {0, math.MinInt64, math.MaxInt64, 50},
+		"below":                    {-80, -75, -12, 0},
+		"above":                    {0, -75, -12, 100},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -97,7 +97,7 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// amounts favours the ends of the range, where arithmetic breaks.
+// amounts prefers the ends of the range, where arithmetic overflows.
 func amounts() *rapid.Generator[int64] {
 	return rapid.OneOf(
 		rapid.Int64Range(0, 1<<20),
@@ -113,7 +113,7 @@ func clamp(n *big.Int) int64 {
 	return int64(n.Sign()) * math.MaxInt64
 }
 
-// The oracle computes with numbers of any size.
+// The oracle computes with big integers.
 func TestAgainstBigIntegers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		weight := rapid.Int64Range(1, math.MaxInt32)
@@ -143,7 +143,7 @@ func TestAgainstBigIntegers(t *testing.T) {
 	})
 }
 
-// Scaled scores stay in range and keep the order of the raw ones.
+// Scaled scores are in range and keep the order of the raw scores.
 func TestScaleKeepsOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		raws := rapid.SliceOfN(rapid.Int64(), 2, 20).Draw(t, "raws")
@@ -158,7 +158,7 @@ func TestScaleKeepsOrder(t *testing.T) {
 			}
 		}
 		if lowest != highest && Scale(highest, lowest, highest) != MaxScore {
-			t.Fatalf("the highest of %v does not score %d", raws, MaxScore)
+			t.Fatalf("the highest of %v does not get score %d", raws, MaxScore)
 		}
 	})
 }

@@ -32,7 +32,7 @@ func TestObserved(t *testing.T) {
 		t.Error(diff)
 	}
 	if o := (&Observed{}); o.Load() != (Load{}) || o.Count() != 0 || o.Distance(Fit(Load{0.5, 0.1}, 1)) != 0 {
-		t.Error("there is something where nothing was seen")
+		t.Error("an empty Observed is not zero")
 	}
 }
 
@@ -44,12 +44,12 @@ func TestDistance(t *testing.T) {
 		want float64
 	}{
 		// Beta(1, 1): F(x) = x. All values at 0.3: at 0.3 it is 1 - 0.3.
-		"one value against a uniform one": {slices.Repeat([]float64{0.3}, 9), uniform, 0.7},
+		"one value and a uniform distribution": {slices.Repeat([]float64{0.3}, 9), uniform, 0.7},
 		// Half at 0 and half at 1: at 0 it is 0.5 - 0, just below 1 it is 0.995 - 0.5.
-		"two values":              {[]float64{0, 1}, uniform, 0.5},
-		"a step on its value":     {slices.Repeat([]float64{0.3}, 9), Fit(Load{0.3, 0}, 1), 0},
-		"a step beside its value": {slices.Repeat([]float64{0.3}, 9), Fit(Load{0.4, 0}, 1), 1},
-		// The most that a mean of 0.5 can vary is just that: half at 0, half at 1.
+		"two values":               {[]float64{0, 1}, uniform, 0.5},
+		"a step at the value":      {slices.Repeat([]float64{0.3}, 9), Fit(Load{0.3, 0}, 1), 0},
+		"a step next to the value": {slices.Repeat([]float64{0.3}, 9), Fit(Load{0.4, 0}, 1), 1},
+		// The largest variance for a mean of 0.5: half at 0, half at 1.
 		"two points": {[]float64{0, 1}, Fit(Load{0.5, 0.5}, 1), 0},
 	}
 	for name, tc := range tests {
@@ -61,12 +61,11 @@ func TestDistance(t *testing.T) {
 	}
 }
 
-// Against gonum's mean and deviation, and against the exact distance of a sorted
-// sample: the grid finds at most that, and no less than what a cell can hide.
+// The oracle is gonum for mean and deviation, and the exact distance of a sorted sample: the distance on
+// the grid is at most the exact one, and differs from it at most by the content of a cell.
 func TestObservedAgainstSortedValues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		// Millionths: what is nearer to the edge of a cell than rounding may be on
-		// either side of it.
+		// Millionths: a value closer to the edge of a cell could be rounded to either side.
 		values := rapid.SliceOfN(rapid.Map(rapid.IntRange(0, 1e6), func(i int) float64 { return float64(i) / 1e6 }), 2, 300).Draw(t, "values")
 		o := observe(values...)
 		mean, deviation := stat.PopMeanStdDev(values, nil)
@@ -74,11 +73,11 @@ func TestObservedAgainstSortedValues(t *testing.T) {
 			t.Fatalf("%+v, want %v and %v", got, mean, deviation)
 		}
 		var sum float64
-		for _, share := range o.Histogram(20) {
-			sum += share
+		for _, fraction := range o.Histogram(20) {
+			sum += fraction
 		}
 		if !near(sum, 1, 1e-9) {
-			t.Fatalf("shares add up to %v", sum)
+			t.Fatalf("fractions add up to %v", sum)
 		}
 		fitted := Fit(o.Load(), 1)
 		alpha, beta := fitted.Parameters()
@@ -92,11 +91,11 @@ func TestObservedAgainstSortedValues(t *testing.T) {
 			n := float64(len(values))
 			farthest = max(farthest, math.Abs(float64(i+1)/n-exact.CDF(v)), math.Abs(float64(i)/n-exact.CDF(v)))
 		}
-		for _, share := range fitted.Histogram(cells) {
-			steepest = max(steepest, share)
+		for _, fraction := range fitted.Histogram(cells) {
+			steepest = max(steepest, fraction)
 		}
-		for _, share := range o.Histogram(cells) {
-			fullest = max(fullest, share)
+		for _, fraction := range o.Histogram(cells) {
+			fullest = max(fullest, fraction)
 		}
 		got := o.Distance(fitted)
 		if got > farthest+1e-6 || got < farthest-steepest-fullest-1e-6 || got > 1 {
@@ -105,24 +104,24 @@ func TestObservedAgainstSortedValues(t *testing.T) {
 	})
 }
 
-// A sample of a beta distribution is near it, one of two humps is not.
-func TestDistanceTellsShapesApart(t *testing.T) {
+// A sample of a beta distribution is close to it; a bimodal sample is not.
+func TestDistanceOfShapes(t *testing.T) {
 	of := distuv.Beta{Alpha: 2, Beta: 5}
-	var like, humps Observed
+	var like, bimodal Observed
 	for i := range 1000 {
 		p := (float64(i) + 0.5) / 1000
 		like.Add(of.Quantile(p))
-		humps.Add(0.15 + 0.6*math.Round(p) + 0.02*p)
+		bimodal.Add(0.15 + 0.6*math.Round(p) + 0.02*p)
 	}
 	if got := like.Distance(Fit(like.Load(), 1)); got > 0.005 {
-		t.Errorf("a beta is %v from itself", got)
+		t.Errorf("a beta sample has distance %v", got)
 	}
-	if got := humps.Distance(Fit(humps.Load(), 1)); got < 0.2 {
-		t.Errorf("two humps are only %v from a beta", got)
+	if got := bimodal.Distance(Fit(bimodal.Load(), 1)); got < 0.2 {
+		t.Errorf("a bimodal sample has distance %v only", got)
 	}
 }
 
-func TestSharesOfDistribution(t *testing.T) {
+func TestHistogramOfDistribution(t *testing.T) {
 	// Beta(2, 2): F(x) = 3x^2 - 2x^3: 0.15625, 0.5, 0.84375, 1.
 	got := Fit(Load{0.5, math.Sqrt(0.05)}, 1).Histogram(4)
 	if diff := cmp.Diff([]float64{0.15625, 0.34375, 0.34375, 0.15625}, got, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
@@ -130,7 +129,7 @@ func TestSharesOfDistribution(t *testing.T) {
 	}
 }
 
-func TestObservingAllocatesNothing(t *testing.T) {
+func TestObservedAllocations(t *testing.T) {
 	var o Observed
 	if n := testing.AllocsPerRun(100, func() { o.Add(0.4) }); n != 0 {
 		t.Errorf("%v allocations", n)

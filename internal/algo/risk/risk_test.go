@@ -17,14 +17,14 @@ func TestLimitRisk(t *testing.T) {
 		want     float64
 	}{
 		// request 4+1 = 5, limit 12+2 = 14, excess 9, allowed 8-5 = 3: 1 - 3/9
-		"more promised than there is": {Resource{Capacity: 8, Requests: 4, Limits: 12, PodRequest: 1, PodLimit: 2}, 2.0 / 3},
+		"limits above the capacity": {Resource{Capacity: 8, Requests: 4, Limits: 12, PodRequest: 1, PodLimit: 2}, 2.0 / 3},
 		// request 5, limit 7, excess 2, allowed 7-5 = 2: 1 - 2/2
-		"all promises can be kept": {Resource{Capacity: 8, Requests: 4, Limits: 5, PodRequest: 1, PodLimit: 2}, 0},
+		"limits within the capacity": {Resource{Capacity: 8, Requests: 4, Limits: 5, PodRequest: 1, PodLimit: 2}, 0},
 		// request 5, limit 5, excess 0
 		"guaranteed pods only": {Resource{Capacity: 8, Requests: 4, Limits: 4, PodRequest: 1, PodLimit: 1}, 0},
 		// request min(10, 8) = 8, limit 20, excess 12, allowed 0
 		"requests above the capacity": {Resource{Capacity: 8, Requests: 9, Limits: 18, PodRequest: 1, PodLimit: 2}, 1},
-		// request 1, limit max(2, 8) = 8, excess 7, allowed 7: nothing promised beyond the node
+		// request 1, limit max(2, 8) = 8, excess 7, allowed 7: 0
 		"an unbounded pod on the node": {Resource{Capacity: 8, Unbounded: true, PodRequest: 1, PodLimit: 2}, 0},
 		// request 4, limit max(10+0, 8) = 10, excess 6, allowed 4: 1 - 4/6
 		"an unbounded pending pod": {Resource{Capacity: 8, Requests: 4, Limits: 10, PodUnbounded: true}, 1.0 / 3},
@@ -53,18 +53,18 @@ func TestLoadRisk(t *testing.T) {
 	}{
 		// mean 0.5, variance 0.05: concentration 0.25/0.05 - 1 = 4, Beta(2, 2).
 		// F(x) = 3x^2 - 2x^3: F(0.25) = 0.15625, bound 1: 1 - 0.15625
-		"a beta of two and two": {
+		"Beta(2, 2)": {
 			Resource{Capacity: 8, Machine: 8, Requests: 2, Limits: 8},
 			Load{0.5, math.Sqrt(0.01)},
 			window, 0.84375,
 		},
 		// the same with limits of 4 in 8: F(0.5) = 0.5, 1 - 0.15625/0.5
-		"limits hold the load": {
+		"limits bound the load": {
 			Resource{Capacity: 8, Machine: 8, Requests: 2, Limits: 4},
 			Load{0.5, math.Sqrt(0.01)},
 			window, 0.6875,
 		},
-		// an unbounded pod lifts the bound to 1 again
+		// an unbounded pod: bound 1
 		"an unbounded pod": {
 			Resource{Capacity: 8, Machine: 8, Requests: 2, Limits: 4, Unbounded: true},
 			Load{0.5, math.Sqrt(0.01)},
@@ -76,24 +76,23 @@ func TestLoadRisk(t *testing.T) {
 			Load{0.5, math.Sqrt(1.0 / 12)},
 			1, 0.7,
 		},
-		// 0.4 of a machine of 10 is 0.5 of the 8 that pods may have, and
-		// sqrt(0.01) of the machine times 10/8 is a variance of 0.015625;
-		// without deviation the step at 0.5 is over a quarter of it
-		"allocatable is less than the machine": {
+		// 0.4 of a machine of 10 is 0.5 of the allocatable 8; without deviation the step at 0.5 is above the
+		// threshold 3.9/8 = 0.4875
+		"allocatable less than the machine": {
 			Resource{Capacity: 8, Machine: 10, Requests: 3.9, Limits: 16},
 			Load{0.4, 0},
 			window, 1,
 		},
-		"the load does not vary, under the requests": {Resource{Capacity: 8, Machine: 8, Requests: 5, Limits: 8}, Load{0.5, 0}, window, 0},
-		"the load does not vary, over the requests":  {Resource{Capacity: 8, Machine: 8, Requests: 3, Limits: 8}, Load{0.5, 0}, window, 1},
-		"certainly over the limits":                  {Resource{Capacity: 8, Machine: 8, Requests: 1, Limits: 2}, Load{0.5, 0}, window, 1},
-		// the variance is bounded by 0.3 x 0.7: nothing with 0.7, everything with 0.3
+		"no deviation, below the requests": {Resource{Capacity: 8, Machine: 8, Requests: 5, Limits: 8}, Load{0.5, 0}, window, 0},
+		"no deviation, above the requests": {Resource{Capacity: 8, Machine: 8, Requests: 3, Limits: 8}, Load{0.5, 0}, window, 1},
+		"certainly above the limits":       {Resource{Capacity: 8, Machine: 8, Requests: 1, Limits: 2}, Load{0.5, 0}, window, 1},
+		// the variance is limited to 0.3 x 0.7: load 0 with probability 0.7, 1 with 0.3
 		"all or nothing":         {Resource{Capacity: 8, Machine: 8, Requests: 4, Limits: 8}, Load{0.3, 1}, window, 0.3},
-		"no load, no claims":     {Resource{Capacity: 8, Machine: 8, PodUnbounded: true}, Load{0, 0}, window, 0},
-		"busy, no claims":        {Resource{Capacity: 8, Machine: 8, PodUnbounded: true, Idle: IdleMemory}, Load{0.4, 0}, window, 1},
-		"full, no claims":        {Resource{Capacity: 8, Machine: 8, PodUnbounded: true}, Load{1, 0}, window, 1},
-		"idle, no claims":        {Resource{Capacity: 8, Machine: 8, PodUnbounded: true, Idle: IdleCPU}, Load{0.03, 0}, window, 0},
-		"idle, a small claim":    {Resource{Capacity: 8, Machine: 8, PodRequest: 0.1, PodLimit: 0.2, Idle: IdleCPU}, Load{0.03, 0}, window, 0},
+		"no load, no requests":   {Resource{Capacity: 8, Machine: 8, PodUnbounded: true}, Load{0, 0}, window, 0},
+		"busy, no requests":      {Resource{Capacity: 8, Machine: 8, PodUnbounded: true, Idle: IdleMemory}, Load{0.4, 0}, window, 1},
+		"full, no requests":      {Resource{Capacity: 8, Machine: 8, PodUnbounded: true}, Load{1, 0}, window, 1},
+		"idle, no requests":      {Resource{Capacity: 8, Machine: 8, PodUnbounded: true, Idle: IdleCPU}, Load{0.03, 0}, window, 0},
+		"idle, a small request":  {Resource{Capacity: 8, Machine: 8, PodRequest: 0.1, PodLimit: 0.2, Idle: IdleCPU}, Load{0.03, 0}, window, 0},
 		"guaranteed pods":        {Resource{Capacity: 8, Machine: 8, Requests: 4, Limits: 4}, Load{0.5, 0.1}, window, 0},
 		"no capacity, some load": {Resource{Machine: 8}, Load{0.5, 0.1}, window, 1},
 	}
@@ -114,8 +113,8 @@ func TestScore(t *testing.T) {
 	}
 }
 
-// drawResource draws a resource that a scheduler could meet: limits at least
-// the requests, and the machine at least the capacity.
+// drawResource draws a valid resource: limits are at least the requests, and the machine is at least the
+// capacity.
 func drawResource(t *rapid.T) Resource {
 	capacity := rapid.Float64Range(1, 1e13).Draw(t, "capacity")
 	fraction := func(label string, most float64) float64 {
@@ -152,8 +151,8 @@ func TestRisksAreProbabilities(t *testing.T) {
 	})
 }
 
-// More limit on the node is never less limit risk.
-func TestLimitRiskGrowsWithLimits(t *testing.T) {
+// Increasing the limits on a node never decreases the limit risk.
+func TestLimitRiskIncreasesWithLimits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawResource(t)
 		more := r
@@ -164,8 +163,8 @@ func TestLimitRiskGrowsWithLimits(t *testing.T) {
 	})
 }
 
-// More requests covering the same load are never more overuse.
-func TestOveruseFallsWithTheThreshold(t *testing.T) {
+// Increasing the threshold never increases the probability of overuse.
+func TestOveruseDecreasesWithThreshold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := Fit(drawLoad(t), rapid.Float64Range(1, 20).Draw(t, "window"))
 		low := rapid.Float64Range(0, 1).Draw(t, "low")
@@ -177,7 +176,7 @@ func TestOveruseFallsWithTheThreshold(t *testing.T) {
 	})
 }
 
-// A node that is idle and empty looks no worse than a busy one, to any pod.
+// An idle, empty node never scores less than a busy node, for any pod.
 func TestIdleEmptyNodeIsNeverWorse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		busy := drawResource(t)
@@ -196,8 +195,8 @@ func TestIdleEmptyNodeIsNeverWorse(t *testing.T) {
 	})
 }
 
-// A node that best-effort pods keep busy does not look safe.
-func TestNodeBusyWithBestEffortPodsIsNotSafe(t *testing.T) {
+// A node that is busy with best-effort pods has a high load risk.
+func TestLoadRiskOfBestEffortPods(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := Resource{Capacity: 8, Machine: 8, Unbounded: true, PodUnbounded: true, Idle: IdleMemory}
 		load := Load{rapid.Float64Range(0.5, 1).Draw(t, "mean"), rapid.Float64Range(0, 0.1).Draw(t, "stdDev")}
@@ -207,8 +206,8 @@ func TestNodeBusyWithBestEffortPodsIsNotSafe(t *testing.T) {
 	})
 }
 
-// The oracle is the beta distribution of another package, and the integral of
-// its density by the trapezoid rule where that is smooth.
+// The oracle is the beta distribution of gonum, and the integral of its density by the trapezoid rule
+// where the density is smooth.
 func TestFitAgainstOracle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		mean := rapid.Float64Range(0.05, 0.95).Draw(t, "mean")
@@ -217,7 +216,7 @@ func TestFitAgainstOracle(t *testing.T) {
 		d := Fit(Load{mean, stdDev}, 1)
 		oracle := distuv.Beta{Alpha: mean * concentration, Beta: (1 - mean) * concentration}
 		if !near(oracle.Mean(), mean, 1e-9) || !near(oracle.StdDev(), stdDev, 1e-9) {
-			t.Fatalf("moments of %+v are not those asked for", oracle)
+			t.Fatalf("%+v has other moments", oracle)
 		}
 		x := rapid.Float64Range(0, 1).Draw(t, "x")
 		if got, want := d.CDF(x), oracle.CDF(x); !near(got, want, 1e-9) {
@@ -238,12 +237,12 @@ func TestFitAgainstOracle(t *testing.T) {
 	})
 }
 
-// The limits of the family join it without a jump.
-func TestFitIsContinuousAtItsLimits(t *testing.T) {
+// The limit cases continue the family of distributions without a jump.
+func TestFitIsContinuous(t *testing.T) {
 	for _, mean := range []float64{0.1, 0.5, 0.9} {
 		nearlyStep := Fit(Load{mean, 1e-4}, 1)
 		if nearlyStep.shape != beta || nearlyStep.CDF(mean-0.01) > 1e-9 || nearlyStep.CDF(mean+0.01) < 1-1e-9 {
-			t.Errorf("mean %v: a deviation of 1e-4 is not nearly a step: %+v", mean, nearlyStep)
+			t.Errorf("mean %v: a deviation of 1e-4 is not close to a step: %+v", mean, nearlyStep)
 		}
 		most := math.Sqrt(mean * (1 - mean))
 		nearlyTwo, two := Fit(Load{mean, most * (1 - 1e-6)}, 1), Fit(Load{mean, most}, 1)

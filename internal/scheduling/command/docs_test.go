@@ -8,8 +8,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/doccheck"
 )
 
-// Every command line of the scheduler in the documentation and in its own help is
-// one that it takes.
+// The scheduler accepts every command line in the documentation and in its help.
 func TestDocumentedCommands(t *testing.T) {
 	const name = "plimsoll-scheduler"
 	taken, err := doccheck.TakenBy("../../..", name, func() *cobra.Command { return NewCommand(name) })

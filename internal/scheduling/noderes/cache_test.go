@@ -15,7 +15,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// lister is a snapshot that only lists its nodes.
+// lister is a snapshot that can only list its nodes.
 type lister struct {
 	fwk.SharedLister
 	fwk.NodeInfoLister
@@ -32,7 +32,7 @@ func nodeWith(name string, pods ...*v1.Pod) *framework.NodeInfo {
 	return info
 }
 
-// podRequesting is a pod of one container that requests millicores.
+// podRequesting returns a pod with one container that requests CPU in millicores.
 func podRequesting(name string, cpu int64) *v1.Pod {
 	requests := v1.ResourceList{v1.ResourceCPU: *resource.NewMilliQuantity(cpu, resource.DecimalSI)}
 	return &v1.Pod{
@@ -41,7 +41,7 @@ func podRequesting(name string, cpu int64) *v1.Pod {
 	}
 }
 
-// numbered returns n nodes with one pod each; that of node i requests i.
+// numbered returns n nodes with one pod each; the pod of node i requests i millicores.
 func numbered(n int) *lister {
 	l := &lister{}
 	for i := range n {
@@ -59,7 +59,7 @@ func (c *Cache) names() []string {
 	return names
 }
 
-func TestCacheKnowsTheNodesThereAre(t *testing.T) {
+func TestCacheHasTheNodesOfTheSnapshot(t *testing.T) {
 	all := numbered(3)
 	cache := NewCache()
 	newCycle := func(nodes ...fwk.NodeInfo) *lister {
@@ -67,45 +67,45 @@ func TestCacheKnowsTheNodesThereAre(t *testing.T) {
 		cache.Pending(framework.NewCycleState(), &v1.Pod{}, l)
 		return l
 	}
-	known := func(want ...string) {
+	expect := func(want ...string) {
 		t.Helper()
 		if got := cache.names(); !slices.Equal(got, want) || cache.Len() != len(want) {
 			t.Errorf("nodes %v, want %v", got, want)
 		}
 	}
 	newCycle(all.nodes...)
-	known()
-	// The first node asked for makes room for all of them.
+	expect()
+	// The first node adds all nodes of the snapshot.
 	cache.Sums(all.nodes[1], all, false)
-	known("node-0", "node-1", "node-2")
-	// A node is gone: the next cycle forgets it, what is known of others stays.
+	expect("node-0", "node-1", "node-2")
+	// A node was deleted: the next cycle drops it and keeps the sums of the others.
 	kept := cache.Sums(all.nodes[0], all, false)
 	two := newCycle(all.nodes[0], all.nodes[2])
-	known("node-0", "node-2")
+	expect("node-0", "node-2")
 	if cache.Sums(all.nodes[0], two, false) != kept {
-		t.Error("sums of a node that stayed were added up again")
+		t.Error("sums of an unchanged node were computed again")
 	}
-	// One goes and one comes: there are never more than in the snapshot.
+	// One node was deleted and one added: the cache never has more nodes than the snapshot.
 	swapped := newCycle(all.nodes[0], all.nodes[1])
 	cache.Sums(all.nodes[1], swapped, false)
-	known("node-0", "node-1")
-	// Pods of a node that is not known as one are no reason to stumble.
+	expect("node-0", "node-1")
+	// A NodeInfo without a node, which still has pods, is skipped.
 	cache.Sums(all.nodes[2], &lister{nodes: []fwk.NodeInfo{framework.NewNodeInfo(), all.nodes[2]}}, false)
-	known("node-2")
-	// Nor is a snapshot that cannot be listed, nor one without the node at hand.
+	expect("node-2")
+	// A snapshot that cannot be listed, or lacks the given node, is no error.
 	failing := &lister{err: errors.New("no list")}
 	cache.Pending(framework.NewCycleState(), &v1.Pod{}, failing)
-	known("node-2")
+	expect("node-2")
 	if got := cache.Sums(all.nodes[1], failing, false).Get(CPU).Request; got != 1 {
-		t.Errorf("without a list: %d, want 1", got)
+		t.Errorf("snapshot without a list: %d, want 1", got)
 	}
 	if got := cache.Sums(all.nodes[2], &lister{}, false).Get(CPU).Request; got != 2 {
-		t.Errorf("with an empty list: %d, want 2", got)
+		t.Errorf("snapshot with an empty list: %d, want 2", got)
 	}
 }
 
-// Sums that were handed out do not change, whatever becomes of the node.
-func TestSumsHandedOutStay(t *testing.T) {
+// Returned sums do not change when the node changes.
+func TestReturnedSumsAreImmutable(t *testing.T) {
 	node := nodeWith("node", podRequesting("a", 100))
 	all, cache := &lister{nodes: []fwk.NodeInfo{node}}, NewCache()
 	before := cache.Sums(node, all, false)
@@ -118,9 +118,8 @@ func TestSumsHandedOutStay(t *testing.T) {
 	}
 }
 
-// The scheduler overwrites a NodeInfo with another: the same pointer, perhaps
-// the same number of pods.
-func TestCacheOfANodeOverwrittenInPlace(t *testing.T) {
+// The scheduler overwrites a NodeInfo in place: same pointer, possibly the same number of pods.
+func TestNodeOverwrittenInPlace(t *testing.T) {
 	node := nodeWith("node", podRequesting("a", 100), podRequesting("last", 1))
 	all, cache := &lister{nodes: []fwk.NodeInfo{node}}, NewCache()
 	cache.Sums(node, all, false)
@@ -131,8 +130,8 @@ func TestCacheOfANodeOverwrittenInPlace(t *testing.T) {
 	}
 }
 
-// Sums stay right while nodes come and go under those who read them.
-func TestCacheIsSafeForConcurrentUse(t *testing.T) {
+// Sums are correct while nodes are added and deleted concurrently.
+func TestCacheConcurrently(t *testing.T) {
 	all := numbered(64)
 	half := &lister{nodes: all.nodes[:32]}
 	cache := NewCache()
@@ -163,7 +162,7 @@ func TestCacheIsSafeForConcurrentUse(t *testing.T) {
 	}
 }
 
-func TestReadingTheCacheAllocatesNothing(t *testing.T) {
+func TestCacheAllocations(t *testing.T) {
 	all := numbered(100)
 	cache := NewCache()
 	for _, inGroup := range []bool{false, true} {
@@ -193,7 +192,7 @@ func BenchmarkSums(b *testing.B) {
 			}
 		})
 	}
-	b.Run("a new generation of a hundred pods", func(b *testing.B) {
+	b.Run("new generation with 100 pods", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			node.Generation++

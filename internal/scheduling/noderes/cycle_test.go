@@ -8,7 +8,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-func TestPendingIsWorkedOutOnceInACycle(t *testing.T) {
+func TestPendingIsComputedOncePerCycle(t *testing.T) {
 	cache, all := NewCache(), &lister{}
 	state := framework.NewCycleState()
 	first := cache.Pending(state, podRequesting("a", 100), all)
@@ -16,10 +16,10 @@ func TestPendingIsWorkedOutOnceInACycle(t *testing.T) {
 		t.Errorf("%+v, in a group: %t", got, first.InGroup)
 	}
 	if cache.Pending(state, podRequesting("a", 100), all) != first {
-		t.Error("worked out again in the same cycle")
+		t.Error("computed again in the same cycle")
 	}
 	if cache.Pending(state.Clone(), podRequesting("a", 100), all) != first {
-		t.Error("worked out again in a copy of the cycle")
+		t.Error("computed again in a clone of the cycle state")
 	}
 	if got := cache.Pending(framework.NewCycleState(), podRequesting("b", 200), all).Get(CPU).Request; got != 200 {
 		t.Errorf("in the next cycle: %d, want 200", got)
@@ -30,12 +30,11 @@ func TestPendingOfAGroup(t *testing.T) {
 	state := framework.NewCycleState()
 	state.SetPodGroupSchedulingCycle(framework.NewCycleState())
 	if !NewCache().Pending(state, podRequesting("a", 100), &lister{}).InGroup {
-		t.Error("the group is not noticed")
+		t.Error("InGroup is not set")
 	}
 }
 
-// Pods with the same signature get the same scores, so that it has to tell
-// apart all that scores depend on.
+// Pods with the same signature get the same scores, so the signature has all amounts that scores depend on.
 func TestSign(t *testing.T) {
 	pod := func(requests, limits v1.ResourceList) *v1.Pod {
 		return &v1.Pod{Spec: v1.PodSpec{Containers: containers(container(requests, limits))}}
@@ -45,12 +44,12 @@ func TestSign(t *testing.T) {
 		pod  *v1.Pod
 		same bool
 	}{
-		"the same amounts, written otherwise": {pod(amounts("cpu", "1000m", "memory", "1024Mi"), amounts("cpu", "2000m", "nvidia.com/gpu", "1")), true},
-		"another request":                     {pod(amounts("cpu", "1100m", "memory", "1Gi"), amounts("cpu", "2", "nvidia.com/gpu", "1")), false},
-		"another limit":                       {pod(amounts("cpu", "1", "memory", "1Gi"), amounts("cpu", "3", "nvidia.com/gpu", "1")), false},
-		"another device":                      {pod(amounts("cpu", "1", "memory", "1Gi"), amounts("cpu", "2", "amd.com/gpu", "1")), false},
-		"a limit of zero":                     {pod(amounts("cpu", "1", "memory", "1Gi"), amounts("cpu", "2", "nvidia.com/gpu", "1", "memory", "0")), true},
-		"one container has no limit": {&v1.Pod{Spec: v1.PodSpec{Containers: containers(
+		"same amounts in other units": {pod(amounts("cpu", "1000m", "memory", "1024Mi"), amounts("cpu", "2000m", "nvidia.com/gpu", "1")), true},
+		"another request":             {pod(amounts("cpu", "1100m", "memory", "1Gi"), amounts("cpu", "2", "nvidia.com/gpu", "1")), false},
+		"another limit":               {pod(amounts("cpu", "1", "memory", "1Gi"), amounts("cpu", "3", "nvidia.com/gpu", "1")), false},
+		"another device":              {pod(amounts("cpu", "1", "memory", "1Gi"), amounts("cpu", "2", "amd.com/gpu", "1")), false},
+		"a limit of zero":             {pod(amounts("cpu", "1", "memory", "1Gi"), amounts("cpu", "2", "nvidia.com/gpu", "1", "memory", "0")), true},
+		"a container without a limit": {&v1.Pod{Spec: v1.PodSpec{Containers: containers(
 			container(amounts("cpu", "1", "memory", "1Gi"), amounts("cpu", "2", "nvidia.com/gpu", "1")), container(nil, nil))}}, false},
 	}
 	for name, tc := range tests {

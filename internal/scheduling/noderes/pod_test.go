@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// amounts makes a resource list of names and quantities in turn.
+// amounts returns a resource list from pairs of name and quantity.
 func amounts(pairs ...string) v1.ResourceList {
 	list := v1.ResourceList{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -18,12 +18,12 @@ func amounts(pairs ...string) v1.ResourceList {
 	return list
 }
 
-// container is one that requests and may use amounts.
+// container returns a container with requests and limits.
 func container(requests, limits v1.ResourceList) v1.Container {
 	return v1.Container{Name: "main", Resources: v1.ResourceRequirements{Requests: requests, Limits: limits}}
 }
 
-// sidecar is an init container that stays.
+// sidecar returns a restartable init container.
 func sidecar(c v1.Container) v1.Container {
 	always := v1.ContainerRestartPolicyAlways
 	c.RestartPolicy = &always
@@ -35,7 +35,7 @@ func containers(c ...v1.Container) []v1.Container { return c }
 func TestNewPod(t *testing.T) {
 	tests := map[string]struct {
 		spec v1.PodSpec
-		// want has what is of interest; what it lacks is not looked at.
+		// want has the amounts to compare; other resources are ignored.
 		want map[v1.ResourceName]Amount
 	}{
 		// 500m + 250m = 750m, limits 1 + 2 = 3; memory 1 Gi + 2 Gi, one of two with a limit
@@ -51,22 +51,22 @@ func TestNewPod(t *testing.T) {
 			},
 		},
 		// the larger of 100m + 200m and 1; limits the larger of 1 + 1 and 3
-		"an init container that needs more": {
+		"an init container with larger amounts": {
 			v1.PodSpec{
 				InitContainers: containers(container(amounts("cpu", "1"), amounts("cpu", "3"))),
 				Containers:     containers(container(amounts("cpu", "100m"), amounts("cpu", "1")), container(amounts("cpu", "200m"), amounts("cpu", "1"))),
 			},
 			map[v1.ResourceName]Amount{"cpu": {Request: 1000, Limit: 3000}},
 		},
-		// init containers run one after the other: max(400m, 300m), not 700m
-		"init containers that need less": {
+		// init containers run sequentially: max(400m, 300m), not 700m
+		"init containers with smaller amounts": {
 			v1.PodSpec{
 				InitContainers: containers(container(amounts("cpu", "400m"), amounts("cpu", "400m")), container(amounts("cpu", "300m"), amounts("cpu", "300m"))),
 				Containers:     containers(container(amounts("cpu", "500m"), amounts("cpu", "500m"))),
 			},
 			map[v1.ResourceName]Amount{"cpu": {Request: 500, Limit: 500}},
 		},
-		// a sidecar stays: 200m + 500m = 700m, limits 1 + 1 = 2
+		// a sidecar runs with the containers: 200m + 500m = 700m, limits 1 + 1 = 2
 		"a sidecar": {
 			v1.PodSpec{
 				InitContainers: containers(sidecar(container(amounts("cpu", "200m"), amounts("cpu", "1")))),
@@ -74,8 +74,8 @@ func TestNewPod(t *testing.T) {
 			},
 			map[v1.ResourceName]Amount{"cpu": {Request: 700, Limit: 2000}},
 		},
-		// the init container runs beside the sidecar before it, 200m + 900m, but not
-		// beside the one after it: max(1100m, 200m + 300m + 500m) = 1100m;
+		// the init container runs with the sidecar before it, 200m + 900m, but not
+		// with the one after it: max(1100m, 200m + 300m + 500m) = 1100m;
 		// limits max(1 + 2, 1 + 1 + 1) = 3
 		"an init container between two sidecars": {
 			v1.PodSpec{
@@ -99,8 +99,8 @@ func TestNewPod(t *testing.T) {
 				"memory": {Request: 1<<30 + 64<<20, Unbounded: true},
 			},
 		},
-		// the pod holds what its containers do not; ephemeral storage has no limit of the pod
-		"limits of the pod": {
+		// the pod-level limit bounds cpu and memory; ephemeral storage has no pod-level limit
+		"pod-level limits": {
 			v1.PodSpec{
 				Resources:  &v1.ResourceRequirements{Requests: amounts("cpu", "1"), Limits: amounts("cpu", "2", "memory", "1Gi", "ephemeral-storage", "1Gi")},
 				Containers: containers(container(amounts("cpu", "500m"), nil), container(nil, nil)),
@@ -111,15 +111,15 @@ func TestNewPod(t *testing.T) {
 				"ephemeral-storage": {Unbounded: true},
 			},
 		},
-		// max(2 of the containers, 3 of the pod) is not it: the pod's own limit decides
-		"a limit of the pod under those of its containers": {
+		// the pod-level limit overrides the sum of 4 over the containers
+		"a pod-level limit below those of the containers": {
 			v1.PodSpec{
 				Resources:  &v1.ResourceRequirements{Limits: amounts("cpu", "1")},
 				Containers: containers(container(nil, amounts("cpu", "2")), container(nil, amounts("cpu", "2"))),
 			},
 			map[v1.ResourceName]Amount{"cpu": {Limit: 1000}},
 		},
-		"requests of the pod, no limit": {
+		"pod-level requests without a limit": {
 			v1.PodSpec{
 				Resources:  &v1.ResourceRequirements{Requests: amounts("cpu", "1")},
 				Containers: containers(container(nil, nil)),
@@ -141,11 +141,11 @@ func TestNewPod(t *testing.T) {
 			v1.PodSpec{Containers: containers(container(nil, nil))},
 			map[v1.ResourceName]Amount{"cpu": {Unbounded: true}, "memory": {Unbounded: true}, "ephemeral-storage": {Unbounded: true}, gpu: {}},
 		},
-		"a limit of zero is none": {
+		"a limit of zero": {
 			v1.PodSpec{Containers: containers(container(nil, amounts("cpu", "0", "memory", "1Gi")))},
 			map[v1.ResourceName]Amount{"cpu": {Unbounded: true}, "memory": {Limit: 1 << 30}},
 		},
-		"a limit of the pod of zero is none": {
+		"a pod-level limit of zero": {
 			v1.PodSpec{
 				Resources:  &v1.ResourceRequirements{Limits: amounts("cpu", "0")},
 				Containers: containers(container(nil, nil)),
@@ -153,7 +153,7 @@ func TestNewPod(t *testing.T) {
 			map[v1.ResourceName]Amount{"cpu": {Unbounded: true}},
 		},
 		// 2 + 1 devices; 64 Mi of huge pages in one container of two
-		"devices and huge pages are never unbounded": {
+		"devices and huge pages": {
 			v1.PodSpec{Containers: containers(
 				container(amounts("nvidia.com/gpu", "2", "hugepages-2Mi", "64Mi"), amounts("nvidia.com/gpu", "2", "hugepages-2Mi", "64Mi")),
 				container(amounts("nvidia.com/gpu", "1"), amounts("nvidia.com/gpu", "1")),
@@ -162,12 +162,12 @@ func TestNewPod(t *testing.T) {
 			map[v1.ResourceName]Amount{gpu: {Request: 3, Limit: 3}, hugePages: {Request: 64 << 20, Limit: 64 << 20}},
 		},
 		// 9E is 9 x 10^18: 9 x 10^21 millicores do not fit
-		"a huge amount of cpu": {
+		"cpu that saturates": {
 			v1.PodSpec{Containers: containers(container(amounts("cpu", "9E"), amounts("cpu", "9E")))},
 			map[v1.ResourceName]Amount{"cpu": {Request: math.MaxInt64, Limit: math.MaxInt64}},
 		},
 		// 8 x 10^18 + 8 x 10^18 bytes do not fit
-		"containers that are huge together": {
+		"a sum that saturates": {
 			v1.PodSpec{Containers: containers(
 				container(amounts("memory", "8E", "cpu", "8E"), amounts("memory", "8E", "cpu", "8E")),
 				container(amounts("memory", "8E", "cpu", "8E"), amounts("memory", "8E", "cpu", "8E")),
@@ -177,7 +177,7 @@ func TestNewPod(t *testing.T) {
 				"cpu":    {Request: math.MaxInt64, Limit: math.MaxInt64},
 			},
 		},
-		"negative amounts count as none": {
+		"negative amounts": {
 			v1.PodSpec{Containers: containers(container(amounts("cpu", "-1", "memory", "-1Gi", "nvidia.com/gpu", "-1"), amounts("cpu", "-2", "memory", "-1Gi")))},
 			map[v1.ResourceName]Amount{"cpu": {Unbounded: true}, "memory": {Unbounded: true}, gpu: {}},
 		},
@@ -194,7 +194,7 @@ func TestNewPod(t *testing.T) {
 	}
 }
 
-func TestNewPodBeingResized(t *testing.T) {
+func TestNewPodDuringResize(t *testing.T) {
 	status := func(allocated, limits string) v1.PodStatus {
 		return v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{{
 			Name: "main", AllocatedResources: amounts("cpu", allocated),
@@ -208,12 +208,12 @@ func TestNewPodBeingResized(t *testing.T) {
 		status         v1.PodStatus
 		want           Amount
 	}{
-		// the kubelet still has 2 and 4 of it, though it asks for 1 and 2: the larger counts
-		"down, not yet agreed to": {"1", "2", status("2", "4"), Amount{Request: 2000, Limit: 4000}},
-		// 3 and 4 are asked for, 1 and 2 are had: the larger counts
-		"up, not yet agreed to": {"3", "4", status("1", "2"), Amount{Request: 3000, Limit: 4000}},
-		// the node never has 30: what was agreed to counts
-		"up, impossible": {"30", "40", infeasible, Amount{Request: 1000, Limit: 2000}},
+		// the kubelet has allocated 2 and 4, the spec has 1 and 2: the larger counts
+		"down, not yet accepted": {"1", "2", status("2", "4"), Amount{Request: 2000, Limit: 4000}},
+		// the spec has 3 and 4, the kubelet has allocated 1 and 2: the larger counts
+		"up, not yet accepted": {"3", "4", status("1", "2"), Amount{Request: 3000, Limit: 4000}},
+		// infeasible: the allocated amount counts
+		"up, infeasible": {"30", "40", infeasible, Amount{Request: 1000, Limit: 2000}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -226,17 +226,17 @@ func TestNewPodBeingResized(t *testing.T) {
 	}
 }
 
-// The oracle looks at a pod at every moment of its life.
-func TestNewPodAgainstItsLife(t *testing.T) {
+// The oracle computes the amounts at each phase of the pod.
+func TestNewPodAgainstOracle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pod := drawPod(t)
-		amounts, life := NewPod(pod), recountSpecs([]*v1.Pod{pod})
+		amounts, oracle := NewPod(pod), recountSpecs([]*v1.Pod{pod})
 		for _, name := range resourceNames {
 			got := amounts.Get(NewResource(name))
 			var sum Sum
 			sum.Add(got)
-			if sum != life[name] {
-				t.Fatalf("%s: amounts %+v make %+v, want %+v\n%s", name, got, sum, life[name], describe(pod))
+			if sum != oracle[name] {
+				t.Fatalf("%s: amounts %+v make %+v, want %+v\n%s", name, got, sum, oracle[name], describe(pod))
 			}
 		}
 	})

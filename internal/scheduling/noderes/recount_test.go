@@ -13,13 +13,13 @@ import (
 
 const gpu, hugePages v1.ResourceName = "nvidia.com/gpu", "hugepages-2Mi"
 
-// resourceNames are those that drawn pods ask for.
+// resourceNames are the resources of drawn pods.
 var resourceNames = []v1.ResourceName{"cpu", "memory", "ephemeral-storage", gpu, hugePages}
 
-// podsDrawn makes the names of drawn pods differ.
+// podsDrawn makes the names of drawn pods unique.
 var podsDrawn int
 
-// drawPod draws any pod, small amounts in their base units.
+// drawPod draws a pod with small amounts in base units.
 func drawPod(t *rapid.T) *v1.Pod {
 	drawContainer := func(t *rapid.T) v1.Container {
 		c := v1.Container{Resources: v1.ResourceRequirements{Requests: v1.ResourceList{}, Limits: v1.ResourceList{}}}
@@ -35,7 +35,7 @@ func drawPod(t *rapid.T) *v1.Pod {
 	spec := v1.PodSpec{Containers: rapid.SliceOfN(rapid.Custom(drawContainer), 1, 3).Draw(t, "containers")}
 	for range rapid.IntRange(0, 3).Draw(t, "initContainers") {
 		c := drawContainer(t)
-		if rapid.Bool().Draw(t, "stays") {
+		if rapid.Bool().Draw(t, "isSidecar") {
 			always := v1.ContainerRestartPolicyAlways
 			c.RestartPolicy = &always
 		}
@@ -52,8 +52,8 @@ func drawPod(t *rapid.T) *v1.Pod {
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}, Spec: spec}
 }
 
-// recountSpecs is the dumb second implementation: the sums over pods, straight from
-// their specs, for small amounts. It knows nothing of Kubernetes' own helpers.
+// recountSpecs is the oracle: a simple second implementation of the sums over pods, for small amounts,
+// without the helpers of Kubernetes.
 func recountSpecs(pods []*v1.Pod) map[v1.ResourceName]Sum {
 	sums := map[v1.ResourceName]Sum{}
 	for _, pod := range pods {
@@ -69,7 +69,7 @@ func recountSpecs(pods []*v1.Pod) map[v1.ResourceName]Sum {
 			}
 			sum.Request += request
 			sum.FlooredLimit += max(limit, request)
-			if mayUseAnything(pod, name) {
+			if lacksLimit(pod, name) {
 				sum.PartialLimit += limit
 				sum.Unbounded++
 			} else {
@@ -81,19 +81,18 @@ func recountSpecs(pods []*v1.Pod) map[v1.ResourceName]Sum {
 	return sums
 }
 
-// need returns the most that a pod needs at any moment: while each of its init
-// containers runs, beside the sidecars started before it, and then while all
-// of its containers do. What the pod itself declares comes before all that.
+// need returns the largest amount of a pod in any phase: while each init container runs with the
+// sidecars started before it, and while all containers run. A pod-level amount overrides it.
 func need(pod *v1.Pod, name v1.ResourceName, list func(v1.ResourceRequirements) v1.ResourceList) int64 {
 	if pod.Spec.Resources != nil && (name == v1.ResourceCPU || name == v1.ResourceMemory || strings.HasPrefix(string(name), "hugepages-")) {
 		if n, has := amountOf(list(*pod.Spec.Resources), name); has {
 			return n
 		}
 	}
-	most, sidecars := int64(0), int64(0)
+	largest, sidecars := int64(0), int64(0)
 	for _, c := range pod.Spec.InitContainers {
 		n, _ := amountOf(list(c.Resources), name)
-		most = max(most, sidecars+n)
+		largest = max(largest, sidecars+n)
 		if c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
 			sidecars += n
 		}
@@ -103,10 +102,10 @@ func need(pod *v1.Pod, name v1.ResourceName, list func(v1.ResourceRequirements) 
 		n, _ := amountOf(list(c.Resources), name)
 		all += n
 	}
-	return max(most, all)
+	return max(largest, all)
 }
 
-func mayUseAnything(pod *v1.Pod, name v1.ResourceName) bool {
+func lacksLimit(pod *v1.Pod, name v1.ResourceName) bool {
 	switch name {
 	case v1.ResourceCPU, v1.ResourceMemory:
 		if pod.Spec.Resources != nil {
@@ -118,8 +117,8 @@ func mayUseAnything(pod *v1.Pod, name v1.ResourceName) bool {
 	default:
 		return false
 	}
-	for _, some := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for _, c := range some {
+	for _, containers := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for _, c := range containers {
 			if n, _ := amountOf(c.Resources.Limits, name); n <= 0 {
 				return true
 			}
@@ -136,12 +135,12 @@ func amountOf(list v1.ResourceList, name v1.ResourceName) (int64, bool) {
 	return quantity.Value(), has
 }
 
-// describe prints what a pod asks for, for a failed test.
+// describe returns the requests and limits of a pod, for test failures.
 func describe(pod *v1.Pod) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: overhead %s, pod %s", pod.Name, printed(pod.Spec.Overhead), requirements(pod.Spec.Resources))
+	fmt.Fprintf(&b, "%s: overhead %s, pod %s", pod.Name, format(pod.Spec.Overhead), requirements(pod.Spec.Resources))
 	for _, c := range pod.Spec.InitContainers {
-		fmt.Fprintf(&b, "\n  init (stays: %t) %s", c.RestartPolicy != nil, requirements(&c.Resources))
+		fmt.Fprintf(&b, "\n  init (sidecar: %t) %s", c.RestartPolicy != nil, requirements(&c.Resources))
 	}
 	for _, c := range pod.Spec.Containers {
 		fmt.Fprintf(&b, "\n  %s", requirements(&c.Resources))
@@ -153,10 +152,10 @@ func requirements(r *v1.ResourceRequirements) string {
 	if r == nil {
 		return "none"
 	}
-	return fmt.Sprintf("requests %s limits %s", printed(r.Requests), printed(r.Limits))
+	return fmt.Sprintf("requests %s limits %s", format(r.Requests), format(r.Limits))
 }
 
-func printed(list v1.ResourceList) string {
+func format(list v1.ResourceList) string {
 	var parts []string
 	for _, name := range resourceNames {
 		if quantity, has := list[name]; has {

@@ -16,23 +16,23 @@ func TestAmount(t *testing.T) {
 		quantity string
 		want     int64
 	}{
-		"cores":             {"cpu", "2", 2000},
-		"millicores":        {"cpu", "1500m", 1500},
-		"a little cpu":      {"cpu", "1n", 1},
-		"kibibytes":         {"memory", "3Ki", 3072},
-		"half a byte":       {"memory", "500m", 1},
-		"storage":           {"ephemeral-storage", "1G", 1e9},
-		"devices":           {gpu, "4", 4},
-		"nothing":           {"cpu", "0", 0},
-		"negative cpu":      {"cpu", "-1", 0},
-		"negative memory":   {"memory", "-1Gi", 0},
-		"a little negative": {"cpu", "-1m", 0},
-		// 9223372036854775 cores are 9223372036854775000 millicores, the last that fit
-		"the most cpu that fits": {"cpu", "9223372036854775", 9223372036854775000},
-		"one core more":          {"cpu", "9223372036854776", math.MaxInt64},
-		"9E of cpu":              {"cpu", "9E", math.MaxInt64},
-		"8E of memory":           {"memory", "8E", 8e18},
-		// 2^63 bytes are one too many; the parser of quantities already stops there
+		"cores":               {"cpu", "2", 2000},
+		"millicores":          {"cpu", "1500m", 1500},
+		"nanocores round up":  {"cpu", "1n", 1},
+		"kibibytes":           {"memory", "3Ki", 3072},
+		"half a byte":         {"memory", "500m", 1},
+		"storage":             {"ephemeral-storage", "1G", 1e9},
+		"devices":             {gpu, "4", 4},
+		"nothing":             {"cpu", "0", 0},
+		"negative cpu":        {"cpu", "-1", 0},
+		"negative memory":     {"memory", "-1Gi", 0},
+		"negative millicores": {"cpu", "-1m", 0},
+		// 9223372036854775 cores are 9223372036854775000 millicores, the largest number that fits
+		"largest cpu":   {"cpu", "9223372036854775", 9223372036854775000},
+		"one core more": {"cpu", "9223372036854776", math.MaxInt64},
+		"9E of cpu":     {"cpu", "9E", math.MaxInt64},
+		"8E of memory":  {"memory", "8E", 8e18},
+		// 2^63 bytes do not fit; the parser of quantities already saturates
 		"8Ei of memory": {"memory", "8Ei", math.MaxInt64},
 	}
 	for name, tc := range tests {
@@ -53,10 +53,10 @@ func TestAllocatableAndCapacity(t *testing.T) {
 	tests := map[v1.ResourceName]struct{ allocatable, capacity int64 }{
 		"cpu":    {7500, 8000},
 		"memory": {15 << 30, 16 << 30},
-		// the node does not say how large the machine is
+		// the node reports no capacity
 		"ephemeral-storage": {10 << 30, 10 << 30},
 		hugePages:           {1 << 30, 1 << 30},
-		// the machine says that it has less than it gives
+		// the node reports less capacity than allocatable
 		gpu:                  {2, 2},
 		"example.com/dongle": {0, 0},
 	}
@@ -70,7 +70,7 @@ func TestAllocatableAndCapacity(t *testing.T) {
 				t.Errorf("capacity %d, want %d", got, want.capacity)
 			}
 			if r.Name() != name {
-				t.Errorf("named %s", r.Name())
+				t.Errorf("name %s", r.Name())
 			}
 		})
 	}
@@ -83,7 +83,7 @@ func TestNormalize(t *testing.T) {
 		"all equal": {[]int64{-7, -7, -7}, []int64{0, 0, 0}},
 		// (-40 + 75) x 100 / 63 = 55.5
 		"between the lowest and the highest": {[]int64{-12, -75, -40}, []int64{100, 0, 55}},
-		"the whole line":                     {[]int64{math.MinInt64, 0, math.MaxInt64}, []int64{0, 50, 100}},
+		"the whole range of int64":           {[]int64{math.MinInt64, 0, math.MaxInt64}, []int64{0, 50, 100}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -17,20 +17,19 @@ import (
 	"pgregory.net/rapid"
 )
 
-// scheduler is the part of the real one that keeps nodes and pods: its cache,
-// the snapshot that every cycle begins with, and the trying out of groups of
-// pods on the snapshot.
+// scheduler is the part of kube-scheduler that keeps nodes and pods: its cache, the snapshot of each
+// cycle, and the evaluation of groups of pods on the snapshot.
 type scheduler struct {
 	log      klog.Logger
 	cache    schedulercache.Cache
 	snapshot *schedulercache.Snapshot
 	nodes    map[string]*v1.Node
 	running  []*v1.Pod
-	// tried are the pods of a group that stand on the snapshot only.
-	tried []*v1.Pod
+	// assumed are the pods of a group, which are in the snapshot only.
+	assumed []*v1.Pod
 
-	// Two caches of sums: one is asked about every node after every step, the
-	// other now and then, so that it finds several changes at once.
+	// Two caches of sums: eager is read after every step, lazy only sometimes, so that it finds several
+	// changes at once.
 	eager, lazy *Cache
 }
 
@@ -43,9 +42,9 @@ func newScheduler(ctx context.Context) *scheduler {
 	}
 }
 
-// beginCycle takes a snapshot; a group that was being tried out is over.
+// beginCycle removes the pods of a group and updates the snapshot.
 func (s *scheduler) beginCycle(t *rapid.T) {
-	for len(s.tried) > 0 {
+	for len(s.assumed) > 0 {
 		s.forgetLast(t)
 	}
 	if err := s.cache.UpdateSnapshot(s.log, s.snapshot); err != nil {
@@ -60,11 +59,11 @@ func (s *scheduler) beginCycle(t *rapid.T) {
 }
 
 func (s *scheduler) forgetLast(t *rapid.T) {
-	last := len(s.tried) - 1
-	if err := s.snapshot.ForgetPod(s.log, s.tried[last]); err != nil {
+	last := len(s.assumed) - 1
+	if err := s.snapshot.ForgetPod(s.log, s.assumed[last]); err != nil {
 		t.Fatal(err)
 	}
-	s.tried = s.tried[:last]
+	s.assumed = s.assumed[:last]
 }
 
 func (s *scheduler) list() []fwk.NodeInfo {
@@ -72,10 +71,10 @@ func (s *scheduler) list() []fwk.NodeInfo {
 	return nodes
 }
 
-// check asks a cache about every node of the snapshot.
+// check compares the sums of every node of the snapshot with those of the oracle.
 func (s *scheduler) check(t *rapid.T, c *Cache) {
 	for _, node := range s.list() {
-		sums := c.Sums(node, s.snapshot, len(s.tried) > 0)
+		sums := c.Sums(node, s.snapshot, len(s.assumed) > 0)
 		pods := podsOf(node)
 		want := recountSpecs(pods)
 		for _, name := range resourceNames {
@@ -100,24 +99,23 @@ func podsOf(node fwk.NodeInfo) []*v1.Pod {
 	return pods
 }
 
-// drawOf draws one of some. If there are none, the step does not apply, and rapid
-// draws another: its Skip ends the step, and no test is skipped.
-func drawOf[T any](t *rapid.T, label string, some []T) T {
-	if len(some) == 0 {
+// drawFrom draws one of the items. Without items it calls Skip, which makes rapid draw another step; no
+// test is skipped.
+func drawFrom[T any](t *rapid.T, label string, items []T) T {
+	if len(items) == 0 {
 		t.Skip("no " + label)
 	}
-	return rapid.SampledFrom(some).Draw(t, label)
+	return rapid.SampledFrom(items).Draw(t, label)
 }
 
-// Whatever the scheduler does to its nodes, sums are those of the pods that
-// stand on them.
-func TestCacheUnderTheScheduler(t *testing.T) {
+// Sums are correct after any sequence of operations of the scheduler.
+func TestCacheWithScheduler(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		s := newScheduler(ctx)
 		names := 0
-		nodeName := func(t *rapid.T) string { return drawOf(t, "node", slices.Sorted(maps.Keys(s.nodes))) }
+		nodeName := func(t *rapid.T) string { return drawFrom(t, "node", slices.Sorted(maps.Keys(s.nodes))) }
 		rt.Repeat(map[string]func(*rapid.T){
 			"add node": func(*rapid.T) {
 				names++
@@ -127,7 +125,7 @@ func TestCacheUnderTheScheduler(t *testing.T) {
 					s.cache.AddNode(s.log, node)
 				}
 			},
-			"delete node, its pods stay a while": func(t *rapid.T) {
+			"delete node, keep its pods": func(t *rapid.T) {
 				name := nodeName(t)
 				if err := s.cache.RemoveNode(s.log, s.nodes[name]); err != nil {
 					t.Fatal(err)
@@ -147,7 +145,7 @@ func TestCacheUnderTheScheduler(t *testing.T) {
 				s.running = append(s.running, pod)
 			},
 			"replace pod": func(t *rapid.T) {
-				old := drawOf(t, "pod", s.running)
+				old := drawFrom(t, "pod", s.running)
 				pod := drawPod(t)
 				pod.Name, pod.UID, pod.Spec.NodeName = old.Name, old.UID, old.Spec.NodeName
 				if err := s.cache.UpdatePod(s.log, old, pod); err != nil {
@@ -156,16 +154,16 @@ func TestCacheUnderTheScheduler(t *testing.T) {
 				s.running[slices.Index(s.running, old)] = pod
 			},
 			"remove pod": func(t *rapid.T) {
-				pod := drawOf(t, "pod", s.running)
+				pod := drawFrom(t, "pod", s.running)
 				if err := s.cache.RemovePod(s.log, pod); err != nil {
 					t.Fatal(err)
 				}
 				s.running = slices.DeleteFunc(s.running, func(p *v1.Pod) bool { return p == pod })
 			},
 			"begin a cycle": s.beginCycle,
-			"try a pod of a group": func(t *rapid.T) {
+			"add a pod of a group": func(t *rapid.T) {
 				pod := drawPod(t)
-				pod.Spec.NodeName = drawOf(t, "node", s.list()).Node().Name
+				pod.Spec.NodeName = drawFrom(t, "node", s.list()).Node().Name
 				info, err := framework.NewPodInfo(pod)
 				if err != nil {
 					t.Fatal(err)
@@ -173,23 +171,22 @@ func TestCacheUnderTheScheduler(t *testing.T) {
 				if err := s.snapshot.AssumePod(info); err != nil {
 					t.Fatal(err)
 				}
-				s.tried = append(s.tried, pod)
+				s.assumed = append(s.assumed, pod)
 			},
-			"take the last pod of the group off": func(t *rapid.T) {
-				if len(s.tried) == 0 {
-					t.Skip("no pod") // the step, as in drawOf
+			"remove the last pod of the group": func(t *rapid.T) {
+				if len(s.assumed) == 0 {
+					t.Skip("no pod") // the step, as in drawFrom
 				}
 				s.forgetLast(t)
 			},
-			"ask now and then": func(t *rapid.T) { s.check(t, s.lazy) },
-			"":                 func(t *rapid.T) { s.check(t, s.eager) },
+			"check the lazy cache": func(t *rapid.T) { s.check(t, s.lazy) },
+			"":                     func(t *rapid.T) { s.check(t, s.eager) },
 		})
 	})
 }
 
-// Two groups of pods, one after the other: the same number, the same pod last,
-// and the generation says that nothing happened.
-func TestCacheWhileGroupsAreTriedOut(t *testing.T) {
+// Two groups of pods in sequence with the same number of pods, the same last pod and the same generation.
+func TestCacheWithPodGroups(t *testing.T) {
 	pod := func(name string, request int64) *framework.PodInfo {
 		pod := podRequesting(name, request)
 		pod.Spec.NodeName = "node"
@@ -221,7 +218,7 @@ func TestCacheWhileGroupsAreTriedOut(t *testing.T) {
 			}
 		}
 		if node.GetGeneration() != generation {
-			t.Fatal("the scheduler no longer hides a group that it tries out; this test proves nothing")
+			t.Fatal("the scheduler changes the generation for a group: the test does not cover the case")
 		}
 		if got := cache.Sums(node, snapshot, true).Get(CPU).Request; got != tc.want {
 			t.Errorf("with %d pods: %d, want %d", len(tc.group), got, tc.want)
@@ -232,7 +229,7 @@ func TestCacheWhileGroupsAreTriedOut(t *testing.T) {
 			}
 		}
 	}
-	// The group is over, and pods are scheduled one by one again.
+	// Without a group.
 	if got := cache.Sums(node, snapshot, false).Get(CPU).Request; got != 0 {
 		t.Errorf("after the groups: %d, want 0", got)
 	}
