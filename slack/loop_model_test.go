@@ -15,10 +15,10 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 )
 
-// load is CPU in millicores, memory in bytes and a number of pods.
+// load is CPU in millicores, memory in bytes and the number of pods.
 type load [3]int64
 
-// loadOf adds up a pod the dumb way: all pods here have one container.
+// loadOf returns the load of a pod with one container.
 func loadOf(pod *v1.Pod) load {
 	requests := pod.Spec.Containers[0].Resources.Requests
 	return load{requests.Cpu().MilliValue(), requests.Memory().Value(), 1}
@@ -31,26 +31,25 @@ func (l load) plus(other load) load {
 	return l
 }
 
-// holds reports whether there is room for one more pod beside those that are
-// there. Like the scheduler, it does not ask for what the pod does not request.
-func (l load) holds(there, more load) bool {
+// fits reports whether a pod fits in addition to the used load. Like the scheduler, it ignores resources
+// that the pod does not request.
+func (l load) fits(used, pod load) bool {
 	for i := range l {
-		if more[i] > 0 && there[i]+more[i] > l[i] {
+		if pod[i] > 0 && used[i]+pod[i] > l[i] {
 			return false
 		}
 	}
 	return true
 }
 
-// model is a cluster as somebody would reckon with it who has all the time of
-// the world.
+// model is an independent implementation that counts everything in each iteration.
 type model struct {
 	nodes map[string]*v1.Node
 	pods  map[string]*v1.Pod
 }
 
-// room returns what a node has, and whether placeholders may be on it at all.
-func (m *model) room(name string) (load, bool) {
+// capacity returns the capacity of a node, and whether placeholders may be on it.
+func (m *model) capacity(name string) (load, bool) {
 	n, ok := m.nodes[name]
 	if !ok || n.Spec.Unschedulable || len(n.Spec.Taints) > 0 || n.Labels["pool"] != "web" {
 		return load{}, false
@@ -58,8 +57,8 @@ func (m *model) room(name string) (load, bool) {
 	return load{n.Status.Allocatable.Cpu().MilliValue(), n.Status.Allocatable.Memory().Value(), n.Status.Allocatable.Pods().Value()}, true
 }
 
-// real returns what the real pods on a node request.
-func (m *model) real(name string) (sum load) {
+// used returns the requests of the pods on a node, without placeholders.
+func (m *model) used(name string) (sum load) {
 	for _, p := range m.pods {
 		if p.Spec.NodeName == name && p.Status.Phase == v1.PodRunning && p.Labels[PlaceholderLabel] == "" {
 			sum = sum.plus(loadOf(p))
@@ -68,8 +67,8 @@ func (m *model) real(name string) (sum load) {
 	return sum
 }
 
-// change makes nodes and pods come, change and go. Real pods come whether or
-// not there is room: a scheduler puts them where placeholders are.
+// change adds, changes and deletes nodes and pods. Pods may exceed a node: a scheduler puts them where
+// placeholders are.
 func (m *model) change(t *rapid.T) {
 	for range rapid.IntRange(0, 8).Draw(t, "changes") {
 		name := fmt.Sprint("node-", rapid.IntRange(0, 4).Draw(t, "node"))
@@ -90,7 +89,7 @@ func (m *model) change(t *rapid.T) {
 	}
 }
 
-// lists returns what an autoscaler would list, by name.
+// lists returns nodes and pods sorted by name.
 func (m *model) lists() (nodes []*v1.Node, pods []*v1.Pod) {
 	for _, name := range slices.Sorted(maps.Keys(m.nodes)) {
 		nodes = append(nodes, m.nodes[name])
@@ -101,11 +100,11 @@ func (m *model) lists() (nodes []*v1.Node, pods []*v1.Pod) {
 	return nodes, pods
 }
 
-// autoscale puts placeholders without a node on any with room, or leaves them.
+// autoscale puts some placeholders without a node on nodes that they fit.
 func (m *model) autoscale(t *rapid.T, placeholders []*v1.Pod) (placed []*v1.Pod) {
 	used := map[string]load{}
 	for name := range m.nodes {
-		used[name] = m.real(name)
+		used[name] = m.used(name)
 	}
 	for _, p := range placeholders {
 		used[p.Spec.NodeName] = used[p.Spec.NodeName].plus(loadOf(p))
@@ -116,7 +115,7 @@ func (m *model) autoscale(t *rapid.T, placeholders []*v1.Pod) (placed []*v1.Pod)
 			first := rapid.IntRange(0, 6).Draw(t, "first node to try")
 			for i := first; i < 5; i++ {
 				name := fmt.Sprint("node-", i)
-				if room, ok := m.room(name); ok && room.holds(used[name], loadOf(p)) {
+				if capacity, ok := m.capacity(name); ok && capacity.fits(used[name], loadOf(p)) {
 					p.Spec.NodeName, used[name] = name, used[name].plus(loadOf(p))
 					break
 				}
@@ -127,9 +126,9 @@ func (m *model) autoscale(t *rapid.T, placeholders []*v1.Pod) (placed []*v1.Pod)
 	return placed
 }
 
-// check holds what Next returned against the cluster.
+// check compares the result of Next with the model.
 func (m *model) check(t *rapid.T, plan Plan, before, after []*v1.Pod) {
-	// Which there are follows from the plan: each name once, in its order.
+	// The placeholders are those of the plan, each name once, in order.
 	var names, got []string
 	for _, group := range plan.Groups {
 		for i := range group.Count {
@@ -142,56 +141,55 @@ func (m *model) check(t *rapid.T, plan Plan, before, after []*v1.Pod) {
 		unique[p.Name] = true
 	}
 	if diff := cmp.Diff(names, got); diff != "" || len(unique) != len(got) {
-		t.Fatalf("placeholders are not those of the plan, once each:\n%s", diff)
+		t.Fatalf("placeholders differ from the plan:\n%s", diff)
 	}
-	was := map[string]string{}
+	previous := map[string]string{}
 	for _, p := range before {
-		was[p.Name] = p.Spec.NodeName
+		previous[p.Name] = p.Spec.NodeName
 	}
 	kept := map[string]load{}
 	for _, p := range after {
 		name, node := p.Name, p.Spec.NodeName
-		if node != "" && node != was[name] {
-			t.Fatalf("%s is on %q, was on %q", name, node, was[name])
+		if node != "" && node != previous[name] {
+			t.Fatalf("%s is on %q, previously on %q", name, node, previous[name])
 		}
-		old := was[name]
+		old := previous[name]
 		if old == "" {
 			continue
 		}
-		room, ok := m.room(old)
-		fits := ok && room.holds(m.real(old).plus(kept[old]), loadOf(p))
+		capacity, ok := m.capacity(old)
+		fits := ok && capacity.fits(m.used(old).plus(kept[old]), loadOf(p))
 		if fits != (node != "") {
-			t.Fatalf("%s of %v was on %s, which has %v (%t), real %v and kept %v before it: it is on %q", name, loadOf(p), old, room, ok, m.real(old), kept[old], node)
+			t.Fatalf("%s of %v was on %s with capacity %v (%t), pods %v and placeholders %v: it is on %q", name, loadOf(p), old, capacity, ok, m.used(old), kept[old], node)
 		}
 		if node != "" {
 			kept[node] = kept[node].plus(loadOf(p))
 		}
 	}
-	m.checkRoom(t, kept)
+	m.checkCapacity(t, kept)
 }
 
-// checkRoom checks that no node has more than it can hold, but for what real
-// pods have brought about: of that, nothing is kept.
-func (m *model) checkRoom(t *rapid.T, kept map[string]load) {
+// checkCapacity checks that placeholders do not exceed the capacity of any node.
+func (m *model) checkCapacity(t *rapid.T, kept map[string]load) {
 	for node, sum := range kept {
-		room, ok := m.room(node)
+		capacity, ok := m.capacity(node)
 		if !ok {
-			t.Fatalf("placeholders of %v are kept on %s, which is not there for them", sum, node)
+			t.Fatalf("placeholders of %v are on %s, which is not usable", sum, node)
 		}
-		for i, real := range m.real(node) {
-			if sum[i] > 0 && real+sum[i] > room[i] {
-				t.Fatalf("%s has %v, real pods of %v and placeholders of %v: too much of resource %d", node, room, m.real(node), sum, i)
+		for i, used := range m.used(node) {
+			if sum[i] > 0 && used+sum[i] > capacity[i] {
+				t.Fatalf("%s has capacity %v, pods of %v and placeholders of %v: resource %d is exceeded", node, capacity, m.used(node), sum, i)
 			}
 		}
 	}
 }
 
-// Whatever happens to nodes and pods, and wherever the autoscaler puts
-// placeholders, they stay exactly where there is room for them.
+// TestLoopMatchesModel checks for random changes of nodes and pods that placeholders keep their node
+// exactly if they still fit it.
 func TestLoopMatchesModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		policy := newPolicy(rapid.SampledFrom([]string{"0", "10%", "50%", "1.5"}).Draw(t, "rate"), granularity(rapid.Int32Range(1, 8).Draw(t, "granularity")))
-		if rapid.Bool().Draw(t, "of what is allocatable") {
+		if rapid.Bool().Draw(t, "base Allocatable") {
 			policy.Spec.Base, policy.Spec.MinRate = v1alpha1.BaseAllocatable, "40%"
 		}
 		policy.Spec.CoverBiggestPod = new(rapid.Bool().Draw(t, "cover"))
@@ -218,20 +216,20 @@ func TestLoopMatchesModel(t *testing.T) {
 			nodes, pods := m.lists()
 			after, plan := loop.Next(nodes, pods, placed, now)
 			m.check(t, plan, placed, after)
-			// In another order of everything, the same comes of it.
+			// The order of nodes, pods and placeholders does not matter.
 			slices.Reverse(nodes)
 			slices.Reverse(pods)
 			again, planAgain := twin.Next(nodes, pods, rapid.Permutation(placed).Draw(t, "placed"), now)
 			if diff := cmp.Diff(after, again) + cmp.Diff(plan, planAgain); diff != "" {
-				t.Fatalf("the same again: -first +second:\n%s", diff)
+				t.Fatalf("result depends on the order: -first +second:\n%s", diff)
 			}
 			placed = m.autoscale(t, after)
 		}
 	})
 }
 
-// An iteration of a large cluster: 5,000 nodes with 30 pods each, a tenth of
-// what they request to spare, in placeholders that all have a node.
+// BenchmarkLoopNext measures an iteration of 5,000 nodes with 30 pods each and a rate of 10%, with all
+// placeholders placed.
 func BenchmarkLoopNext(b *testing.B) {
 	var nodes []*v1.Node
 	var pods []*v1.Pod
@@ -253,7 +251,7 @@ func BenchmarkLoopNext(b *testing.B) {
 		b.Fatal(err)
 	}
 	placed, plan := loop.Next(nodes, pods, nil, noon)
-	// One after the other: each node has some cores to spare.
+	// Distribute the placeholders: each node has some free cores.
 	for i, p := range placed {
 		p.Spec.NodeName = nodes[i%len(nodes)].Name
 	}
@@ -265,7 +263,7 @@ func BenchmarkLoopNext(b *testing.B) {
 		var after []*v1.Pod
 		after, _ = loop.Next(nodes, pods, placed, noon)
 		if len(after) != len(placed) {
-			b.Fatalf("%d placeholders, were %d", len(after), len(placed))
+			b.Fatalf("%d placeholders, want %d", len(after), len(placed))
 		}
 		placed = after
 	}

@@ -14,19 +14,19 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 )
 
-// antiAffine keeps pods with app=web off each other's nodes.
+// antiAffine adds required anti-affinity to pods with app=web on the same node.
 func antiAffine(s *v1.PodSpec) {
 	s.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{
 		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}, TopologyKey: v1.LabelHostname,
 	}}}}
 }
 
-// gpu makes pods want one device.
+// gpu adds a limit of one device.
 func gpu(s *v1.PodSpec) {
 	s.Containers[0].Resources.Limits = v1.ResourceList{"example.com/gpu": resource.MustParse("1")}
 }
 
-// mirrorsOf computes the plan of a policy of rate 0 for workloads.
+// mirrorsOf returns the plan of a policy for workloads in a cluster without pods.
 func mirrorsOf(t *testing.T, policy *v1alpha1.ResourceSlack, workloads ...Workload) Plan {
 	t.Helper()
 	plan, err := Compute(policy, nodesOf(1, "n", "4", "16Gi"), nil, workloads, noon)
@@ -38,7 +38,7 @@ func mirrorsOf(t *testing.T, policy *v1alpha1.ResourceSlack, workloads ...Worklo
 
 func TestMirrorsAreAddedToTheRate(t *testing.T) {
 	nodes := nodesOf(2, "n", "4", "16Gi")
-	// Four pods of (1, 4): 100 % of it is four placeholders, one for the biggest.
+	// Four pods of (1, 4): 100% is four placeholders, one of them for the biggest pod.
 	pods := podsOf(2, nodes, "p", "1", "4Gi")
 	other := newWorkload("1")
 	other.Name = "api"
@@ -48,11 +48,11 @@ func TestMirrorsAreAddedToTheRate(t *testing.T) {
 	}
 	var got []string
 	for _, group := range plan.Groups {
-		of := "rate"
+		purpose := "rate"
 		if group.Mirror != nil {
-			of = group.Mirror.String()
+			purpose = group.Mirror.String()
 		}
-		got = append(got, fmt.Sprintf("%d x %s/%s of %s", group.Count, group.Requests.Cpu(), group.Requests.Memory(), of))
+		got = append(got, fmt.Sprintf("%d x %s/%s of %s", group.Count, group.Requests.Cpu(), group.Requests.Memory(), purpose))
 	}
 	want := []string{"1 x 1/4Gi of rate", "3 x 1/4Gi of rate", "1 x 1/4Gi of Deployment shop/api", "2 x 1/4Gi of Deployment shop/web"}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -64,13 +64,13 @@ func TestMirrorsAreAddedToTheRate(t *testing.T) {
 	}
 }
 
-// maxPlaceholders bounds all of them, and says whom it cuts short.
+// TestMirrorsAreBounded checks that maxPlaceholders includes mirrors, and that reasons name the workload.
 func TestMirrorsAreBounded(t *testing.T) {
 	second := newWorkload("4")
 	second.Name = "zoo"
 	plan := mirrorsOf(t, newPolicy("0", maxPlaceholders(5)), second, newWorkload("3"), newWorkload("many", func(*v1.PodSpec) {}))
 	if plan.placeholders() != 5 || plan.Feasible {
-		t.Errorf("%d placeholders, feasible %t; want 5 and not", plan.placeholders(), plan.Feasible)
+		t.Errorf("%d placeholders, feasible %t; want 5, false", plan.placeholders(), plan.Feasible)
 	}
 	reasons := strings.Join(plan.Reasons, "\n")
 	for _, want := range []string{"Deployment shop/zoo requires 4 placeholders, maxPlaceholders permits 2 more", `Deployment shop/web: annotation plimsoll.dev/slack: invalid value "many"`} {
@@ -80,8 +80,8 @@ func TestMirrorsAreBounded(t *testing.T) {
 	}
 }
 
-// R8, R9, S7: a mirror goes where the pods of its workload may go, and not where
-// they may not. It runs nothing of theirs.
+// TestMirrorIsScheduledLikeItsWorkload checks that a mirror has all scheduling constraints of its workload
+// but none of its containers, volumes and service account.
 func TestMirrorIsScheduledLikeItsWorkload(t *testing.T) {
 	w := newWorkload("2", antiAffine, gpu, func(s *v1.PodSpec) {
 		s.NodeSelector = map[string]string{"disk": "ssd"}
@@ -100,18 +100,18 @@ func TestMirrorIsScheduledLikeItsWorkload(t *testing.T) {
 		t.Fatalf("%d templates, %d buffers", len(templates), len(buffers))
 	}
 	if templates[0].Namespace != "shop" || buffers[0].GetNamespace() != "shop" {
-		t.Errorf("in namespaces %s and %s, want that of the workload", templates[0].Namespace, buffers[0].GetNamespace())
+		t.Errorf("namespaces %s and %s, want shop", templates[0].Namespace, buffers[0].GetNamespace())
 	}
 	got := templates[0].Template
-	theirs := w.Template.Spec
-	if diff := cmp.Diff([]any{theirs.NodeSelector, theirs.Affinity, theirs.Tolerations, theirs.TopologySpreadConstraints, theirs.PriorityClassName},
+	workload := w.Template.Spec
+	if diff := cmp.Diff([]any{workload.NodeSelector, workload.Affinity, workload.Tolerations, workload.TopologySpreadConstraints, workload.PriorityClassName},
 		[]any{got.Spec.NodeSelector, got.Spec.Affinity, got.Spec.Tolerations, got.Spec.TopologySpreadConstraints, got.Spec.PriorityClassName}); diff != "" {
 		t.Error(diff)
 	}
 	if got.Labels["app"] != "web" || got.Labels[PlaceholderLabel] != "web" {
 		t.Errorf("labels %v", got.Labels)
 	}
-	// CPU 1 + 0.5 (a limit is a request), memory max(4 + 1, 8 to begin with).
+	// CPU: 1 + 0.5, the limit of the second container; memory: max(4 + 1, init container 8).
 	requests := got.Spec.Containers[0].Resources.Requests
 	if len(got.Spec.Containers) != 1 || requests.Cpu().String() != "1500m" || requests.Memory().String() != "8Gi" {
 		t.Errorf("containers %+v", got.Spec.Containers)
@@ -120,19 +120,18 @@ func TestMirrorIsScheduledLikeItsWorkload(t *testing.T) {
 		t.Errorf("limits %v, want one device", got.Spec.Containers[0].Resources.Limits)
 	}
 	if ports := got.Spec.Containers[0].Ports; len(ports) != 1 || ports[0].HostPort != 9100 {
-		t.Errorf("ports %v, want the one of the host", ports)
+		t.Errorf("ports %v, want the host port only", ports)
 	}
 	if got.Spec.ServiceAccountName != "" || got.Spec.Volumes != nil || got.Spec.Containers[0].Image != pauseImage || got.Spec.Containers[0].Command != nil {
-		t.Errorf("runs something of the workload's: %+v", got.Spec)
+		t.Errorf("template has containers, volumes or the service account of the workload: %+v", got.Spec)
 	}
-	// S4: of one owner, the policy.
 	if owners := buffers[0].GetOwnerReferences(); len(owners) != 1 || owners[0].UID != policy.UID {
-		t.Errorf("owners %v", owners)
+		t.Errorf("owners %v, want the policy", owners)
 	}
 }
 
-// Real placeholder pods are not in the workload's namespace, where services would
-// find them, and keep away from the workload's pods all the same.
+// TestMirrorAsDeployment checks that pods that mirror a workload are in the namespace of the controller,
+// with anti-affinity to both namespaces.
 func TestMirrorAsDeployment(t *testing.T) {
 	w := newWorkload("2", antiAffine, func(s *v1.PodSpec) { s.PriorityClassName = "important" })
 	policy := newPolicy("0", func(s *v1alpha1.ResourceSlackSpec) { s.Backend = v1alpha1.BackendDeployment })
@@ -143,18 +142,18 @@ func TestMirrorAsDeployment(t *testing.T) {
 	spec := got[0].Spec.Template.Spec
 	term := spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0]
 	if fmt.Sprint(term.Namespaces) != "[shop slack]" {
-		t.Errorf("the anti-affinity is about namespaces %v", term.Namespaces)
+		t.Errorf("anti-affinity has namespaces %v, want shop and slack", term.Namespaces)
 	}
 	if spec.PriorityClassName != PriorityClassName {
-		t.Errorf("priority class %s: pods of the workload would not push it out", spec.PriorityClassName)
+		t.Errorf("priority class %s: pods of the workload would not preempt it", spec.PriorityClassName)
 	}
 	if len(w.Template.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].Namespaces) > 0 {
-		t.Error("the workload's own template was changed")
+		t.Error("the template of the workload was changed")
 	}
 }
 
-// More at once, fewer after the cool-down; another annotation takes effect at
-// once; and a restart goes on from what is held.
+// TestMirrorsShrinkAfterCoolDown checks that mirrors increase at once and decrease after the cool-down,
+// that a changed annotation takes effect at once, and that a tracker resumes from existing mirrors.
 func TestMirrorsShrinkAfterCoolDown(t *testing.T) {
 	tracker, err := NewTracker(newPolicy("0"))
 	if err != nil {
@@ -176,7 +175,7 @@ func TestMirrorsShrinkAfterCoolDown(t *testing.T) {
 		workload Workload
 		want     int64
 	}{
-		{0, scaled("20%", 10), 4}, // held before the restart
+		{0, scaled("20%", 10), 4}, // resumed
 		{599 * time.Second, scaled("20%", 10), 4},
 		{600 * time.Second, scaled("20%", 10), 2},
 		{601 * time.Second, scaled("20%", 50), 10},
@@ -189,12 +188,12 @@ func TestMirrorsShrinkAfterCoolDown(t *testing.T) {
 		}
 	}
 	if count(605*time.Second, scaled("3", 1)) != 3 || count(606*time.Second) != 0 {
-		t.Error("a workload that is gone is held for")
+		t.Error("a deleted workload has placeholders")
 	}
 }
 
-// In an autoscaler's loop a mirror stays where its workload's pods may be, and
-// leaves when one of them comes that it has to be apart from.
+// TestLoopKeepsMirrors checks that mirrors keep their node exactly if the scheduling constraints of the
+// workload permit it.
 func TestLoopKeepsMirrors(t *testing.T) {
 	hostname := func(n *v1.Node) { n.Labels[v1.LabelHostname] = n.Name }
 	devices := func(n *v1.Node) { n.Status.Allocatable["example.com/gpu"] = resource.MustParse("1") }
@@ -202,23 +201,23 @@ func TestLoopKeepsMirrors(t *testing.T) {
 	web := func(name, node string) *v1.Pod {
 		return newPod(name, node, "1", "4Gi", func(p *v1.Pod) { p.Namespace, p.Labels = "shop", map[string]string{"app": "web"} })
 	}
-	type at = map[string]string
+	type nodeByName = map[string]string
 	names := func(w Workload) []string {
 		return []string{w.groupName() + "-0", w.groupName() + "-1"}
 	}
 	for name, tc := range map[string]struct {
-		workload Workload
-		pods     []*v1.Pod
-		on, want [2]string
+		workload     Workload
+		pods         []*v1.Pod
+		placed, want [2]string
 	}{
-		"stay":                         {newWorkload("2"), nil, [2]string{"n0", "n0"}, [2]string{"n0", "n0"}},
-		"not beside each other":        {newWorkload("2", antiAffine), nil, [2]string{"n0", "n0"}, [2]string{"n0", ""}},
-		"not beside a pod of theirs":   {newWorkload("2", antiAffine), []*v1.Pod{web("w", "n1")}, [2]string{"n0", "n1"}, [2]string{"n0", ""}},
-		"a stranger does not matter":   {newWorkload("2", antiAffine), []*v1.Pod{one("w", "n1")}, [2]string{"n0", "n1"}, [2]string{"n0", "n1"}},
-		"one device each":              {newWorkload("2", gpu), nil, [2]string{"n0", "n0"}, [2]string{"n0", ""}},
-		"no device there":              {newWorkload("2", gpu), nil, [2]string{"n0", "bare"}, [2]string{"n0", ""}},
-		"a real pod has the device":    {newWorkload("2", gpu), []*v1.Pod{gpuPod("w", "n1")}, [2]string{"n0", "n1"}, [2]string{"n0", ""}},
-		"a selector that does not fit": {newWorkload("2", func(s *v1.PodSpec) { s.NodeSelector = at{"zone": "x"} }), nil, [2]string{"n0", "n1"}, [2]string{"", ""}},
+		"unconstrained":               {newWorkload("2"), nil, [2]string{"n0", "n0"}, [2]string{"n0", "n0"}},
+		"anti-affinity to each other": {newWorkload("2", antiAffine), nil, [2]string{"n0", "n0"}, [2]string{"n0", ""}},
+		"anti-affinity to a pod":      {newWorkload("2", antiAffine), []*v1.Pod{web("w", "n1")}, [2]string{"n0", "n1"}, [2]string{"n0", ""}},
+		"a pod of another namespace":  {newWorkload("2", antiAffine), []*v1.Pod{smallPod("w", "n1")}, [2]string{"n0", "n1"}, [2]string{"n0", "n1"}},
+		"one device each":             {newWorkload("2", gpu), nil, [2]string{"n0", "n0"}, [2]string{"n0", ""}},
+		"node without devices":        {newWorkload("2", gpu), nil, [2]string{"n0", "bare"}, [2]string{"n0", ""}},
+		"a pod uses the device":       {newWorkload("2", gpu), []*v1.Pod{gpuPod("w", "n1")}, [2]string{"n0", "n1"}, [2]string{"n0", ""}},
+		"node selector":               {newWorkload("2", func(s *v1.PodSpec) { s.NodeSelector = nodeByName{"zone": "x"} }), nil, [2]string{"n0", "n1"}, [2]string{"", ""}},
 	} {
 		loop, err := NewLoop(newPolicy("0"), "slack")
 		if err != nil {
@@ -227,17 +226,17 @@ func TestLoopKeepsMirrors(t *testing.T) {
 		loop.SetWorkloads([]Workload{tc.workload})
 		first, _ := loop.Next(nodes, nil, nil, noon)
 		id := names(tc.workload)
-		placed := put(first, at{id[0]: tc.on[0], id[1]: tc.on[1]})
+		placed := place(first, nodeByName{id[0]: tc.placed[0], id[1]: tc.placed[1]})
 		got, _ := loop.Next(nodes, tc.pods, placed, noon.Add(time.Second))
 		want := []string{id[0] + "=" + tc.want[0], id[1] + "=" + tc.want[1]}
-		if tc.pods != nil && len(got) == 3 { // room for the biggest pod, beside them
+		if tc.pods != nil && len(got) == 3 { // the first one covers the biggest pod
 			got = got[1:]
 		}
-		if diff := cmp.Diff(want, where(got)); diff != "" {
+		if diff := cmp.Diff(want, assignments(got)); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", name, diff)
 		}
 		if got[0].Namespace != "shop" {
-			t.Errorf("%s: in namespace %s, want the workload's", name, got[0].Namespace)
+			t.Errorf("%s: namespace %s, want shop", name, got[0].Namespace)
 		}
 	}
 }
@@ -249,8 +248,7 @@ func gpuPod(name, node string) *v1.Pod {
 	})
 }
 
-// Room is reckoned placeholder by placeholder, and for mirrors only where they
-// may be.
+// TestPlaceable checks that placeholders are counted node by node, and mirrors only on nodes that match.
 func TestPlaceable(t *testing.T) {
 	tracker, err := NewTracker(newPolicy("0"))
 	if err != nil {
@@ -259,12 +257,12 @@ func TestPlaceable(t *testing.T) {
 	for _, node := range append(nodesOf(2, "n", "2", "64Gi"), newNode("ssd", "2", "64Gi", label("pool", "db"), label("disk", "ssd"))) {
 		tracker.SetNode(node, noon)
 	}
-	// Placeholders of 2 CPUs each, three of them: on ssd there is room for one.
+	// Three placeholders of 2 CPUs: node ssd fits one.
 	tracker.SetWorkloads([]Workload{newWorkload("3", func(s *v1.PodSpec) {
 		s.NodeSelector = map[string]string{"disk": "ssd"}
 		s.Containers[0].Resources.Requests = list("2", "1Gi")
 	})})
-	if room := tracker.Placeable(tracker.Next(noon)); room != 1 {
-		t.Errorf("room for %d, want 1", room)
+	if got := tracker.Placeable(tracker.Next(noon)); got != 1 {
+		t.Errorf("%d placeholders fit, want 1", got)
 	}
 }

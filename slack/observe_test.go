@@ -16,15 +16,15 @@ import (
 
 const gib = 1 << 30
 
-// noon is the time of all tests, so that none depends on the clock.
+// noon is the time of all tests.
 var noon = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
-// list makes a list of CPU and memory, such as 500m and 1Gi.
+// list returns a list of CPU and memory, such as 500m and 1Gi.
 func list(cpu, memory string) v1.ResourceList {
 	return v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse(memory)}
 }
 
-// newNode makes a node that is ready and takes 110 pods.
+// newNode returns a ready node that supports 110 pods.
 func newNode(name, cpu, memory string, changes ...func(*v1.Node)) *v1.Node {
 	node := &v1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"pool": "web"}},
@@ -40,7 +40,7 @@ func newNode(name, cpu, memory string, changes ...func(*v1.Node)) *v1.Node {
 	return node
 }
 
-// newPod makes a pod with one container that runs on a node.
+// newPod returns a running pod with one container on a node.
 func newPod(name, node, cpu, memory string, changes ...func(*v1.Pod)) *v1.Pod {
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
@@ -70,7 +70,7 @@ func cordoned(n *v1.Node) {
 
 func deleting(n *v1.Node) { n.DeletionTimestamp = new(metav1.NewTime(noon)) }
 
-// readySince sets the condition Ready as it has been for so long.
+// readySince sets condition Ready with the time since its last transition.
 func readySince(status v1.ConditionStatus, since time.Duration) func(*v1.Node) {
 	return conditions(v1.NodeCondition{Type: v1.NodeReady, Status: status, LastTransitionTime: metav1.NewTime(noon.Add(-since))})
 }
@@ -119,19 +119,19 @@ func TestObserveNode(t *testing.T) {
 		"another value of the label":       {web, []change{label("pool", "db")}, false, true},
 		"without the label":                {web, []change{func(n *v1.Node) { n.Labels = nil }}, false, true},
 		"one label of two":                 {v1alpha1.Pool{NodeSelector: map[string]string{"pool": "web", "disk": "ssd"}}, nil, false, true},
-		"any node where nothing is asked":  {all, []change{label("pool", "db")}, true, true},
+		"any node without a node selector": {all, []change{label("pool", "db")}, true, true},
 		"control plane":                    {all, []change{label(facts.ControlPlaneLabel, "")}, false, true},
-		"control plane that is tolerated":  {anything, []change{label(facts.ControlPlaneLabel, ""), taint(facts.ControlPlaneLabel, "", noSchedule)}, false, true},
-		"a taint that keeps pods away":     {web, []change{taint("dedicated", "web", noSchedule)}, false, true},
-		"a taint that drives pods away":    {web, []change{taint("dedicated", "web", noExecute)}, false, true},
-		"an autoscaler takes it away":      {web, []change{taint("karpenter.sh/disrupted", "", noSchedule)}, true, false},
-		"another one does":                 {web, []change{taint("ToBeDeletedByClusterAutoscaler", "1", noSchedule)}, true, false},
-		"a taint that is only a wish":      {web, []change{taint("dedicated", "web", prefer)}, true, true},
-		"a taint that is tolerated":        {dedicated, []change{taint("dedicated", "web", noSchedule)}, true, true},
+		"tolerated control plane":          {anything, []change{label(facts.ControlPlaneLabel, ""), taint(facts.ControlPlaneLabel, "", noSchedule)}, false, true},
+		"NoSchedule taint":                 {web, []change{taint("dedicated", "web", noSchedule)}, false, true},
+		"NoExecute taint":                  {web, []change{taint("dedicated", "web", noExecute)}, false, true},
+		"removed by Karpenter":             {web, []change{taint("karpenter.sh/disrupted", "", noSchedule)}, true, false},
+		"removed by Cluster Autoscaler":    {web, []change{taint("ToBeDeletedByClusterAutoscaler", "1", noSchedule)}, true, false},
+		"PreferNoSchedule taint":           {web, []change{taint("dedicated", "web", prefer)}, true, true},
+		"tolerated taint":                  {dedicated, []change{taint("dedicated", "web", noSchedule)}, true, true},
 		"tolerated with another value":     {dedicated, []change{taint("dedicated", "db", noSchedule)}, false, true},
 		"tolerated with another effect":    {dedicated, []change{taint("dedicated", "web", noExecute)}, false, true},
 		"one tolerated, one not":           {dedicated, []change{taint("dedicated", "web", noSchedule), taint("gpu", "", noSchedule)}, false, true},
-		"anything is tolerated":            {anything, []change{taint("gpu", "", noSchedule), taint("dedicated", "db", noExecute)}, true, true},
+		"all taints tolerated":             {anything, []change{taint("gpu", "", noSchedule), taint("dedicated", "db", noExecute)}, true, true},
 		"cordoned":                         {web, []change{cordoned}, true, false},
 		"deleting":                         {web, []change{deleting}, true, false},
 		"not ready for 59 s":               {web, []change{readySince(v1.ConditionFalse, 59*time.Second)}, true, true},
@@ -141,11 +141,9 @@ func TestObserveNode(t *testing.T) {
 		"ready for a second":               {web, []change{readySince(v1.ConditionTrue, time.Second)}, true, true},
 		"cordoned, not ready for a second": {web, []change{cordoned, readySince(v1.ConditionFalse, time.Second)}, true, false},
 		"no conditions, as in a manifest":  {web, []change{conditions()}, true, true},
-		// It has told something, but not that it is ready.
-		"conditions, but none of being ready": {web, []change{conditions(v1.NodeCondition{Type: v1.NodeMemoryPressure, Status: v1.ConditionFalse})}, true, false},
+		"conditions without Ready":         {web, []change{conditions(v1.NodeCondition{Type: v1.NodeMemoryPressure, Status: v1.ConditionFalse})}, true, false},
 	}
-	// Taints that come and go with a node's health must not take it out of its
-	// pool, whatever their effect: its pods are pods of the pool still.
+	// Taints that describe the state of a node do not remove it from its pool, with any effect.
 	for _, key := range []string{
 		v1.TaintNodeNotReady, v1.TaintNodeUnreachable, v1.TaintNodeUnschedulable, v1.TaintNodeMemoryPressure,
 		v1.TaintNodeDiskPressure, v1.TaintNodePIDPressure, v1.TaintNodeNetworkUnavailable, v1.TaintNodeOutOfService,
@@ -167,12 +165,12 @@ func TestObserveNode(t *testing.T) {
 	}
 }
 
-// A node that does not say what it has, or less than nothing, has nothing.
-func TestObserveNodeWithoutAmounts(t *testing.T) {
-	silent := newNode("a", "1", "1Gi", func(n *v1.Node) { n.Status.Allocatable = nil })
-	for _, node := range []*v1.Node{silent, newNode("b", "-1", "-1Gi")} {
+// TestObserveNodeWithoutAllocatable checks that missing and negative amounts count as 0.
+func TestObserveNodeWithoutAllocatable(t *testing.T) {
+	unreported := newNode("a", "1", "1Gi", func(n *v1.Node) { n.Status.Allocatable = nil })
+	for _, node := range []*v1.Node{unreported, newNode("b", "-1", "-1Gi")} {
 		if got := observeNode(node, v1alpha1.Pool{}, noon).Allocatable; !got.IsZero() {
-			t.Errorf("node %s has %v, want nothing", node.Name, got)
+			t.Errorf("node %s has %v, want 0", node.Name, got)
 		}
 	}
 }
@@ -180,26 +178,26 @@ func TestObserveNodeWithoutAmounts(t *testing.T) {
 func TestObservePod(t *testing.T) {
 	type change = func(*v1.Pod)
 	plain := algo.Pod{Node: "a", Requests: algo.Amounts{500, gib}}
-	daemon, optedOut, waiting := plain, plain, plain
-	daemon.Daemon, optedOut.OptedOut, waiting.Node = true, true, ""
+	daemon, optedOut, pending := plain, plain, plain
+	daemon.Daemon, optedOut.OptedOut, pending.Node = true, true, ""
 	tests := map[string]struct {
 		changes []change
 		want    algo.Pod
 	}{
-		"running":                           {nil, plain},
-		"starting on its node":              {[]change{phase(v1.PodPending)}, plain},
-		"waiting for a node":                {[]change{phase(v1.PodPending), func(p *v1.Pod) { p.Spec.NodeName = "" }}, waiting},
-		"on its way out, still there":       {[]change{func(p *v1.Pod) { p.DeletionTimestamp = new(metav1.NewTime(noon)) }}, plain},
-		"succeeded":                         {[]change{phase(v1.PodSucceeded)}, algo.Pod{}},
-		"failed":                            {[]change{phase(v1.PodFailed)}, algo.Pod{}},
-		"of a manifest on its node":         {[]change{annotated(v1.MirrorPodAnnotationKey, "")}, daemon},
-		"of a DaemonSet":                    {[]change{ownedBy("DaemonSet", true)}, daemon},
-		"of a DaemonSet that has ended":     {[]change{ownedBy("DaemonSet", true), phase(v1.PodFailed)}, algo.Pod{}},
-		"owned, not run, by a DaemonSet":    {[]change{ownedBy("DaemonSet", false)}, plain},
-		"of a ReplicaSet":                   {[]change{ownedBy("ReplicaSet", true)}, plain},
-		"placeholder":                       {[]change{placeholderOf("web")}, algo.Pod{}},
-		"opted out":                         {[]change{annotated("plimsoll.dev/slack-biggest", "ignore")}, optedOut},
-		"opted out in a word that is wrong": {[]change{annotated("plimsoll.dev/slack-biggest", "no")}, plain},
+		"running":                            {nil, plain},
+		"starting":                           {[]change{phase(v1.PodPending)}, plain},
+		"pending":                            {[]change{phase(v1.PodPending), func(p *v1.Pod) { p.Spec.NodeName = "" }}, pending},
+		"terminating":                        {[]change{func(p *v1.Pod) { p.DeletionTimestamp = new(metav1.NewTime(noon)) }}, plain},
+		"succeeded":                          {[]change{phase(v1.PodSucceeded)}, algo.Pod{}},
+		"failed":                             {[]change{phase(v1.PodFailed)}, algo.Pod{}},
+		"mirror pod":                         {[]change{annotated(v1.MirrorPodAnnotationKey, "")}, daemon},
+		"of a DaemonSet":                     {[]change{ownedBy("DaemonSet", true)}, daemon},
+		"finished pod of a DaemonSet":        {[]change{ownedBy("DaemonSet", true), phase(v1.PodFailed)}, algo.Pod{}},
+		"owned, not controlled by DaemonSet": {[]change{ownedBy("DaemonSet", false)}, plain},
+		"of a ReplicaSet":                    {[]change{ownedBy("ReplicaSet", true)}, plain},
+		"placeholder":                        {[]change{placeholderOf("web")}, algo.Pod{}},
+		"opted out":                          {[]change{annotated("plimsoll.dev/slack-biggest", "ignore")}, optedOut},
+		"annotation with another value":      {[]change{annotated("plimsoll.dev/slack-biggest", "no")}, plain},
 		// CPU: max(init 2, 0.5 + 0.5) + overhead 0.25 = 2.25; memory: max(1, 1 + 2) +
 		// 0.5 = 3.5 GiB.
 		"init containers and overhead": {

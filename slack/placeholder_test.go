@@ -12,7 +12,7 @@ import (
 	algo "github.com/plimsoll-k8s/plimsoll/internal/algo/slack"
 )
 
-// twoGroups is a plan with a head and a rest.
+// twoGroups returns a plan with a head and a group of the rate.
 func twoGroups() Plan {
 	return Plan{Policy: "web", Feasible: true, Groups: []Group{
 		{Name: "web-head", Head: true, Requests: list("2", "8Gi"), Count: 1},
@@ -20,7 +20,7 @@ func twoGroups() Plan {
 	}}
 }
 
-// dedicatedPolicy is a policy that says all that placeholders take over.
+// dedicatedPolicy returns a policy with all fields that placeholders have.
 func dedicatedPolicy() *v1alpha1.ResourceSlack {
 	return newPolicy("10%", func(s *v1alpha1.ResourceSlackSpec) {
 		s.Pool.Tolerations = []v1.Toleration{{Key: "dedicated", Operator: v1.TolerationOpEqual, Value: "web", Effect: v1.TaintEffectNoSchedule}}
@@ -101,7 +101,7 @@ func TestObjects(t *testing.T) {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	}
-	// In the order of the groups, each buffer with the template of its group.
+	// Templates and buffers are in the order of the groups.
 	for i, group := range twoGroups().Groups {
 		spec := buffers[i].Object["spec"].(map[string]any)
 		want := map[string]any{"podTemplateRef": map[string]any{"name": group.Name}, "replicas": group.Count}
@@ -117,28 +117,26 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// Whoever compares what is there with what is wanted must find no difference
-// where there is none.
+// TestObjectsAreDeterministic checks that equal plans give equal objects.
 func TestObjectsAreDeterministic(t *testing.T) {
 	templates, buffers := capacityBuffers(dedicatedPolicy(), twoGroups(), "slack")
-	againTemplates, againBuffers := capacityBuffers(dedicatedPolicy(), twoGroups(), "slack")
-	if diff := cmp.Diff(templates, againTemplates); diff != "" {
+	secondTemplates, secondBuffers := capacityBuffers(dedicatedPolicy(), twoGroups(), "slack")
+	if diff := cmp.Diff(templates, secondTemplates); diff != "" {
 		t.Errorf("templates: -first +second:\n%s", diff)
 	}
-	if diff := cmp.Diff(buffers, againBuffers); diff != "" {
+	if diff := cmp.Diff(buffers, secondBuffers); diff != "" {
 		t.Errorf("buffers: -first +second:\n%s", diff)
 	}
-	// Clients copy objects; unstructured ones panic where they hold what JSON has
-	// not.
+	// DeepCopy of an unstructured object panics if it has types that JSON does not have.
 	for _, buffer := range buffers {
 		if diff := cmp.Diff(buffer, buffer.DeepCopy()); diff != "" {
-			t.Errorf("a copy: %s", diff)
+			t.Errorf("copy differs: %s", diff)
 		}
 	}
 }
 
-// A policy from a file has no UID, and the API server refuses references without
-// one.
+// TestObjectsHaveAnOwnerOnlyWithUID checks policies from files, which have no UID. The API server rejects
+// owner references without one.
 func TestObjectsHaveAnOwnerOnlyWithUID(t *testing.T) {
 	policy := dedicatedPolicy()
 	want := []metav1.OwnerReference{{
@@ -157,14 +155,14 @@ func TestObjectsHaveAnOwnerOnlyWithUID(t *testing.T) {
 				t.Errorf("UID %q: buffer %d: -want +got:\n%s", uid, i, diff)
 			}
 			if _, ok := buffers[i].Object["metadata"].(map[string]any)["ownerReferences"]; ok != (want != nil) {
-				t.Errorf("UID %q: buffer %d has the field: %t", uid, i, ok)
+				t.Errorf("UID %q: buffer %d has field ownerReferences: %t", uid, i, ok)
 			}
 		}
 	}
 }
 
-// All nodes of a cluster, and no priority: nothing is written of either.
-func TestObjectsOfAPlainPolicy(t *testing.T) {
+// TestObjectsOfAMinimalPolicy checks that unset fields of the policy are not set in the template.
+func TestObjectsOfAMinimalPolicy(t *testing.T) {
 	policy := newPolicy("10%", func(s *v1alpha1.ResourceSlackSpec) { s.Pool = v1alpha1.Pool{} })
 	templates, _ := capacityBuffers(policy, twoGroups(), "slack")
 	spec := templates[0].Template.Spec
@@ -172,11 +170,11 @@ func TestObjectsOfAPlainPolicy(t *testing.T) {
 		t.Errorf("selector %v, tolerations %v, priority class %q, want none", spec.NodeSelector, spec.Tolerations, spec.PriorityClassName)
 	}
 	if templates, buffers := capacityBuffers(policy, Plan{Policy: "web"}, "slack"); len(templates)+len(buffers) > 0 {
-		t.Errorf("of no groups: %d templates, %d buffers", len(templates), len(buffers))
+		t.Errorf("plan without groups: %d templates, %d buffers", len(templates), len(buffers))
 	}
 }
 
-// What the planner counts with is what the placeholder would request.
+// TestPlaceholderRequestsItsGroup checks that the requests of a placeholder pod are those of its group.
 func TestPlaceholderRequestsItsGroup(t *testing.T) {
 	for _, group := range twoGroups().Groups {
 		got := requestsOf(placeholderPod(dedicatedPolicy(), group, 3, "slack"))
@@ -186,8 +184,8 @@ func TestPlaceholderRequestsItsGroup(t *testing.T) {
 	}
 }
 
-// Whoever gets objects may change them: they share nothing with the policy, the
-// plan or each other.
+// TestObjectsShareNoMemory checks that objects can be changed without changing the policy, the plan or
+// each other.
 func TestObjectsShareNoMemory(t *testing.T) {
 	policy := newPolicy("10%")
 	before := policy.DeepCopy()
@@ -199,17 +197,17 @@ func TestObjectsShareNoMemory(t *testing.T) {
 		t.Error(diff)
 	}
 	if _, zone := templates[1].Template.Spec.NodeSelector["zone"]; zone || plan.Groups[0].Requests.Cpu().String() != "1" {
-		t.Error("another template, or the plan, has changed with the first")
+		t.Error("changing a template changed another one, or the plan")
 	}
 }
 
-// No two policies have groups of one name, whatever they are called.
+// TestGroupNamesAreUnique checks that no two policies have groups of the same name.
 func TestGroupNamesAreUnique(t *testing.T) {
 	seen := map[string]string{}
 	for _, policy := range []string{"web", "web-head", "web-rate", "web-head2", "web-head-rate"} {
 		for _, group := range planOf(policy, algo.Plan{Head: []algo.Group{{Count: 1}, {Count: 1}}, Rest: algo.Group{Count: 1}}).Groups {
-			if other, taken := seen[group.Name]; taken {
-				t.Errorf("%s is a group of %s and of %s", group.Name, other, policy)
+			if other, exists := seen[group.Name]; exists {
+				t.Errorf("%s is a group of both %s and %s", group.Name, other, policy)
 			}
 			seen[group.Name] = policy
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 )
 
-// newPolicy makes a policy for the nodes with the label pool=web.
+// newPolicy returns a policy for the nodes with label pool=web.
 func newPolicy(rate string, changes ...func(*v1alpha1.ResourceSlackSpec)) *v1alpha1.ResourceSlack {
 	policy := &v1alpha1.ResourceSlack{
 		ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "1234"},
@@ -38,7 +38,7 @@ func ofAllocatable(s *v1alpha1.ResourceSlackSpec) { s.Base = v1alpha1.BaseAlloca
 
 func uncovered(s *v1alpha1.ResourceSlackSpec) { s.CoverBiggestPod = new(false) }
 
-// nodesOf makes nodes named prefix0, prefix1 and so on.
+// nodesOf returns nodes with the names prefix0, prefix1 and so on.
 func nodesOf(n int, prefix, cpu, memory string, changes ...func(*v1.Node)) (nodes []*v1.Node) {
 	for i := range n {
 		nodes = append(nodes, newNode(fmt.Sprint(prefix, i), cpu, memory, changes...))
@@ -46,7 +46,7 @@ func nodesOf(n int, prefix, cpu, memory string, changes ...func(*v1.Node)) (node
 	return nodes
 }
 
-// podsOf makes n pods on each of the nodes.
+// podsOf returns n pods on each of the nodes.
 func podsOf(n int, nodes []*v1.Node, name, cpu, memory string, changes ...func(*v1.Pod)) (pods []*v1.Pod) {
 	for _, node := range nodes {
 		for i := range n {
@@ -75,15 +75,15 @@ func TestCompute(t *testing.T) {
 		infeasible     bool
 		reasonContains string
 	}{
-		// Of web only: base = 20 x (1, 4) = (20, 80), target 20 % = (4, 16), head (1, 4),
+		// Pool web only: base = 20 x (1, 4) = (20, 80), target 20% = (4, 16), head (1, 4),
 		// missing (3, 12). s = min((16, 64)/5, (1, 4)) = (1, 4): 3 of them.
-		"a pool beside other nodes": {
+		"a pool and other nodes": {
 			policy: newPolicy("20%"), nodes: slices.Concat(database, large),
 			pods: slices.Concat(podsOf(10, large, "p", "1", "4Gi"), podsOf(1, database, "q", "32", "128Gi")),
 			base: list("20", "80Gi"), target: list("4", "16Gi"), total: list("4", "16Gi"),
 			groups: []Group{head("1", "4Gi"), rest(3, "1", "4Gi")},
 		},
-		// Base = 2 x (2, 8), without 2 x (1, 4) of daemons: (4, 16); target 100 % =
+		// Base = 2 x (2, 8), without 2 x (1, 4) of daemons: (4, 16); target 100% =
 		// (4, 16), head (2, 8), missing (2, 8). s = min((4, 16)/5 = (0.8, 3.2), (2, 8)):
 		// ceil(2/0.8) = 3 of (2, 8)/3 = (0.667, 2731 MiB), rounded up.
 		"DaemonSets are not in the base": {
@@ -92,48 +92,46 @@ func TestCompute(t *testing.T) {
 			base: list("4", "16Gi"), target: list("4", "16Gi"), total: list("4001m", "16385Mi"),
 			groups: []Group{head("2", "8Gi"), rest(3, "667m", "2731Mi")},
 		},
-		// Base = 2 x (4, 16), target 75 % = (6, 24). One placeholder to a node would be
-		// (4, 16), but daemons leave (3, 12): 2 of them. No pod defines the biggest.
-		"DaemonSets take from what a node has for others": {
+		// Base = 2 x (4, 16), target 75% = (6, 24). One placeholder per node would be (4, 16), but daemon
+		// pods leave (3, 12): 2 placeholders. There is no biggest pod.
+		"DaemonSets reduce the capacity of nodes": {
 			policy: newPolicy("75%", ofAllocatable, granularity(1)), nodes: small,
 			pods: podsOf(1, small, "d", "1", "4Gi", ownedBy("DaemonSet", true)),
 			base: list("8", "32Gi"), target: list("6", "24Gi"), total: list("6", "24Gi"),
 			groups: []Group{rest(2, "3", "12Gi")},
 		},
-		// Base = 8 x (1, 4) + (12, 48) = (20, 80), target 10 % = (2, 8), head (1, 4),
-		// missing (1, 4), which is as large as may be: 1 of it.
+		// Base = 8 x (1, 4) + (12, 48) = (20, 80), target 10% = (2, 8), head (1, 4),
+		// missing (1, 4), the maximum size: 1 placeholder.
 		"a database that opted out": {
 			policy: newPolicy("10%"), nodes: large,
 			pods: append(podsOf(4, large, "p", "1", "4Gi"), newPod("db", "web-0", "12", "48Gi", annotated(v1alpha1.AnnotationBiggest, v1alpha1.BiggestIgnore))),
 			base: list("20", "80Gi"), target: list("2", "8Gi"), total: list("2", "8Gi"),
 			groups: []Group{head("1", "4Gi"), rest(1, "1", "4Gi")},
 		},
-		// The same base and target, but the head is (12, 48) and more than all of it.
+		// The same base and target, but the head of (12, 48) exceeds the target.
 		"a database that did not opt out": {
 			policy: newPolicy("10%"), nodes: large,
 			pods: append(podsOf(4, large, "p", "1", "4Gi"), newPod("db", "web-0", "12", "48Gi")),
 			base: list("20", "80Gi"), target: list("2", "8Gi"), total: list("12", "48Gi"),
 			groups: []Group{head("12", "48Gi")}, reasonContains: "placeholders exceed the target by 10000m CPU and 40960Mi memory: they cover the biggest pod",
 		},
-		// Base = 2 x (1, 4) of the two that run; the others are on no node, or will be
-		// on none in a moment. Target 100 % = (2, 8), head (1, 4), 1 of (1, 4).
-		"pods that have ended, wait, or are placeholders": {
+		// Base = 2 x (1, 4) of the running pods. Target 100% = (2, 8), head (1, 4), 1 of (1, 4).
+		"finished pods, pending pods and placeholders": {
 			policy: newPolicy("100%", granularity(4)), nodes: small,
 			pods: slices.Concat(podsOf(1, small, "p", "1", "4Gi"), podsOf(1, small, "done", "2", "8Gi", phase(v1.PodSucceeded)),
 				podsOf(1, small, "held", "3", "12Gi", placeholderOf("web")), []*v1.Pod{newPod("waits", "", "4", "16Gi", phase(v1.PodPending))}),
 			base: list("2", "8Gi"), target: list("2", "8Gi"), total: list("2", "8Gi"),
 			groups: []Group{head("1", "4Gi"), rest(1, "1", "4Gi")},
 		},
-		// A cordoned node has pods, but nothing to offer: base = (16, 64) of the other
-		// one, target 50 % = (8, 32). s = min((16, 64)/2, (2, 8)) = (2, 8): 4 of them.
+		// A cordoned node has pods, but no capacity: base = (16, 64) of the other node, target 50% = (8, 32). s = min((16, 64)/2, (2, 8)) = (2, 8): 4 of them.
 		"a cordoned node": {
 			policy: newPolicy("50%", ofAllocatable, uncovered, granularity(2)), nodes: append(nodesOf(1, "old-", "16", "64Gi", cordoned), large[0]),
 			pods: []*v1.Pod{newPod("p", "old-0", "2", "8Gi")},
 			base: list("16", "64Gi"), target: list("8", "32Gi"), total: list("8", "32Gi"),
 			groups: []Group{rest(4, "2", "8Gi")},
 		},
-		// The most CPU, 12, and the most memory, 48 GiB, fit no node together, but the
-		// two pods do. Target 0: the two heads only.
+		// No node fits the highest CPU, 12, and the highest memory, 48 GiB, but each pod fits a node.
+		// Target 0: the two heads only.
 		"two heads": {
 			policy: newPolicy("0"), nodes: append(nodesOf(1, "cpu-", "16", "8Gi"), newNode("memory-0", "2", "64Gi")),
 			pods: []*v1.Pod{newPod("p", "cpu-0", "12", "2Gi"), newPod("q", "memory-0", "1", "48Gi")},
@@ -141,7 +139,7 @@ func TestCompute(t *testing.T) {
 			groups:         []Group{head("12", "2Gi"), {Name: "web-head2", Head: true, Requests: list("1", "48Gi"), Count: 1}},
 			reasonContains: "placeholders exceed the target by 13000m CPU and 51200Mi memory: they cover the biggest pod",
 		},
-		// Target 100 % of (8, 32), s = (1, 4): 8 wanted, 3 allowed.
+		// Target 100% of (8, 32), s = (1, 4): 8 required, maximum 3.
 		"more than maxPlaceholders": {
 			policy: newPolicy("100%", uncovered, maxPlaceholders(3)), nodes: large, pods: podsOf(4, large, "p", "1", "4Gi"),
 			base: list("8", "32Gi"), target: list("8", "32Gi"), total: list("3", "12Gi"),
@@ -166,7 +164,7 @@ func TestCompute(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
-			// The defaults are filled in in a copy.
+			// Defaults are applied to a copy.
 			if diff := cmp.Diff(before, tc.policy); diff != "" {
 				t.Errorf("the policy was changed: -before +after:\n%s", diff)
 			}
@@ -174,8 +172,8 @@ func TestCompute(t *testing.T) {
 	}
 }
 
-// The time decides whether a node that is not ready is reckoned with.
-func TestComputeAtATime(t *testing.T) {
+// TestComputeWithUnreadyNode checks that a node that is not ready counts for one minute.
+func TestComputeWithUnreadyNode(t *testing.T) {
 	node := newNode("a", "10", "40Gi", readySince(v1.ConditionFalse, 0))
 	policy := newPolicy("10%", ofAllocatable)
 	for after, want := range map[int64]string{59: "10", 60: "0"} {
@@ -194,38 +192,38 @@ func TestBadPolicies(t *testing.T) {
 	tests := map[string]struct {
 		rate    string
 		changes []change
-		// fields that the error names, and no others.
+		// fields are the fields that the error names.
 		fields []string
 	}{
-		"a rate under 0":                    {"-10%", nil, []string{"spec.minRate"}},
-		"a rate of minus 0":                 {"-0", nil, []string{"spec.minRate"}},
-		"a rate with a plus":                {"+10%", nil, []string{"spec.minRate"}},
-		"a rate that is no number":          {"NaN", nil, []string{"spec.minRate"}},
-		"a rate without end":                {"Inf", nil, []string{"spec.minRate"}},
-		"a rate with an exponent":           {"1e3", nil, []string{"spec.minRate"}},
-		"a rate in hexadecimal":             {"0x10", nil, []string{"spec.minRate"}},
-		"a rate with a space":               {"10 %", nil, []string{"spec.minRate"}},
-		"a rate with a comma":               {"0,1", nil, []string{"spec.minRate"}},
-		"a rate with two signs":             {"10%%", nil, []string{"spec.minRate"}},
-		"a rate without a number":           {"%", nil, []string{"spec.minRate"}},
-		"a rate that begins with its dot":   {".1", nil, []string{"spec.minRate"}},
-		"a rate and a line":                 {"10%\n", nil, []string{"spec.minRate"}},
-		"no rate":                           {"", nil, []string{"spec.minRate"}},
-		"all of what is allocatable":        {"100%", []change{ofAllocatable}, []string{"spec.minRate"}},
-		"all of it, as a number":            {"1", []change{ofAllocatable}, []string{"spec.minRate"}},
-		"more than all of it":               {"1000%", []change{ofAllocatable}, []string{"spec.minRate"}},
-		"granularity 0":                     {"10%", []change{granularity(0)}, []string{"spec.granularity"}},
-		"granularity 101":                   {"10%", []change{granularity(101)}, []string{"spec.granularity"}},
-		"granularity under 0":               {"10%", []change{granularity(-1)}, []string{"spec.granularity"}},
-		"maxPlaceholders 0":                 {"10%", []change{maxPlaceholders(0)}, []string{"spec.maxPlaceholders"}},
-		"maxPlaceholders under 0":           {"10%", []change{maxPlaceholders(-5)}, []string{"spec.maxPlaceholders"}},
-		"an unknown base":                   {"10%", []change{func(s *v1alpha1.ResourceSlackSpec) { s.Base = "Used" }}, []string{"spec.base"}},
-		"an unknown backend":                {"10%", []change{func(s *v1alpha1.ResourceSlackSpec) { s.Backend = "Job" }}, []string{"spec.backend"}},
-		"several, all of which are named":   {"x", []change{granularity(0), maxPlaceholders(0)}, []string{"spec.granularity", "spec.maxPlaceholders", "spec.minRate"}},
-		"the least":                         {"0", []change{granularity(1), maxPlaceholders(1)}, nil},
-		"the most":                          {"9999.999999%", []change{granularity(100)}, nil},
-		"nearly all of what is allocatable": {"99.9999%", []change{ofAllocatable}, nil},
-		"more than all that is requested":   {"200%", nil, nil},
+		"negative rate":                 {"-10%", nil, []string{"spec.minRate"}},
+		"a rate of minus 0":             {"-0", nil, []string{"spec.minRate"}},
+		"a rate with a plus":            {"+10%", nil, []string{"spec.minRate"}},
+		"a rate that is not a number":   {"NaN", nil, []string{"spec.minRate"}},
+		"an infinite rate":              {"Inf", nil, []string{"spec.minRate"}},
+		"a rate with an exponent":       {"1e3", nil, []string{"spec.minRate"}},
+		"a rate in hexadecimal":         {"0x10", nil, []string{"spec.minRate"}},
+		"a rate with a space":           {"10 %", nil, []string{"spec.minRate"}},
+		"a rate with a comma":           {"0,1", nil, []string{"spec.minRate"}},
+		"a rate with two signs":         {"10%%", nil, []string{"spec.minRate"}},
+		"a rate without a number":       {"%", nil, []string{"spec.minRate"}},
+		"a rate that starts with a dot": {".1", nil, []string{"spec.minRate"}},
+		"a rate with a newline":         {"10%\n", nil, []string{"spec.minRate"}},
+		"no rate":                       {"", nil, []string{"spec.minRate"}},
+		"100% of allocatable":           {"100%", []change{ofAllocatable}, []string{"spec.minRate"}},
+		"1 of allocatable":              {"1", []change{ofAllocatable}, []string{"spec.minRate"}},
+		"more than 100% of allocatable": {"1000%", []change{ofAllocatable}, []string{"spec.minRate"}},
+		"granularity 0":                 {"10%", []change{granularity(0)}, []string{"spec.granularity"}},
+		"granularity 101":               {"10%", []change{granularity(101)}, []string{"spec.granularity"}},
+		"negative granularity":          {"10%", []change{granularity(-1)}, []string{"spec.granularity"}},
+		"maxPlaceholders 0":             {"10%", []change{maxPlaceholders(0)}, []string{"spec.maxPlaceholders"}},
+		"negative maxPlaceholders":      {"10%", []change{maxPlaceholders(-5)}, []string{"spec.maxPlaceholders"}},
+		"an unknown base":               {"10%", []change{func(s *v1alpha1.ResourceSlackSpec) { s.Base = "Used" }}, []string{"spec.base"}},
+		"an unknown backend":            {"10%", []change{func(s *v1alpha1.ResourceSlackSpec) { s.Backend = "Job" }}, []string{"spec.backend"}},
+		"several errors":                {"x", []change{granularity(0), maxPlaceholders(0)}, []string{"spec.granularity", "spec.maxPlaceholders", "spec.minRate"}},
+		"minimum values":                {"0", []change{granularity(1), maxPlaceholders(1)}, nil},
+		"maximum values":                {"9999.999999%", []change{granularity(100)}, nil},
+		"less than 100% of allocatable": {"99.9999%", []change{ofAllocatable}, nil},
+		"more than 100% of requests":    {"200%", nil, nil},
 	}
 	names := regexp.MustCompile(`spec\.[a-zA-Z]+`)
 	for name, tc := range tests {
@@ -233,9 +231,9 @@ func TestBadPolicies(t *testing.T) {
 			policy := newPolicy(tc.rate, tc.changes...)
 			_, computeErr := Compute(policy, nil, nil, nil, noon)
 			_, loopErr := NewLoop(policy, "default")
-			for who, err := range map[string]error{"Compute": computeErr, "NewLoop": loopErr} {
+			for caller, err := range map[string]error{"Compute": computeErr, "NewLoop": loopErr} {
 				if (err != nil) != (tc.fields != nil) {
-					t.Fatalf("%s: %v, want an error of %v", who, err, tc.fields)
+					t.Fatalf("%s: error %v, want fields %v", caller, err, tc.fields)
 				}
 				if err == nil {
 					continue
@@ -243,7 +241,7 @@ func TestBadPolicies(t *testing.T) {
 				got := names.FindAllString(err.Error(), -1)
 				slices.Sort(got)
 				if diff := cmp.Diff(tc.fields, got); diff != "" {
-					t.Errorf("%s: %v: fields -want +got:\n%s", who, err, diff)
+					t.Errorf("%s: %v: fields -want +got:\n%s", caller, err, diff)
 				}
 			}
 		})

@@ -13,7 +13,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 )
 
-// annotatedMeta is that of an object that wants slack.
+// annotatedMeta returns the metadata of an object with the annotation.
 func annotatedMeta(slack string, owners ...metav1.OwnerReference) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name: "web", Namespace: "shop", OwnerReferences: owners,
@@ -21,7 +21,7 @@ func annotatedMeta(slack string, owners ...metav1.OwnerReference) metav1.ObjectM
 	}
 }
 
-// newWorkload is a Deployment shop/web of ten pods of (1, 4).
+// newWorkload returns Deployment shop/web of ten pods of (1, 4).
 func newWorkload(slack string, changes ...func(*v1.PodSpec)) Workload {
 	w := Workload{Kind: "Deployment", Namespace: "shop", Name: "web", Slack: slack, Replicas: 10}
 	w.Template.Labels = map[string]string{"app": "web"}
@@ -36,24 +36,24 @@ func TestWorkloadOf(t *testing.T) {
 	by := func(kind string) metav1.OwnerReference {
 		return metav1.OwnerReference{Kind: kind, Name: "web", Controller: new(true)}
 	}
-	ended := batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: v1.ConditionTrue}}}
+	finished := batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: v1.ConditionTrue}}}
 	for name, tc := range map[string]struct {
 		object   runtime.Object
-		want     string // empty: nothing is wanted
+		want     string // empty if not mirrored
 		replicas int64
 	}{
-		"deployment":                    {&appsv1.Deployment{ObjectMeta: annotatedMeta("2"), Spec: appsv1.DeploymentSpec{Replicas: new(int32(7))}}, "Deployment shop/web", 7},
-		"one replica if not said":       {&appsv1.Deployment{ObjectMeta: annotatedMeta("2")}, "Deployment shop/web", 1},
-		"scaled to zero":                {&appsv1.StatefulSet{ObjectMeta: annotatedMeta("2"), Spec: appsv1.StatefulSetSpec{Replicas: new(int32(0))}}, "StatefulSet shop/web", 0},
-		"replica set of its own":        {&appsv1.ReplicaSet{ObjectMeta: annotatedMeta("2"), Spec: appsv1.ReplicaSetSpec{Replicas: new(int32(3))}}, "ReplicaSet shop/web", 3},
-		"replica set of a rollout":      {&appsv1.ReplicaSet{ObjectMeta: annotatedMeta("2", by("Rollout"))}, "ReplicaSet shop/web", 1},
-		"replica set of a deployment":   {&appsv1.ReplicaSet{ObjectMeta: annotatedMeta("2", by("Deployment"))}, "", 0},
-		"job":                           {&batchv1.Job{ObjectMeta: annotatedMeta("2"), Spec: batchv1.JobSpec{Parallelism: new(int32(4))}}, "Job shop/web", 4},
-		"job that has ended":            {&batchv1.Job{ObjectMeta: annotatedMeta("2"), Status: ended}, "", 0},
-		"not annotated":                 {&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web"}}, "", 0},
-		"being deleted":                 {&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.AnnotationSlack: "2"}, DeletionTimestamp: &metav1.Time{}}}, "", 0},
-		"another kind":                  {&appsv1.DaemonSet{ObjectMeta: annotatedMeta("2")}, "", 0},
-		"a negative number of replicas": {&appsv1.ReplicaSet{ObjectMeta: annotatedMeta("2"), Spec: appsv1.ReplicaSetSpec{Replicas: new(int32(-3))}}, "ReplicaSet shop/web", 0},
+		"deployment":                  {&appsv1.Deployment{ObjectMeta: annotatedMeta("2"), Spec: appsv1.DeploymentSpec{Replicas: new(int32(7))}}, "Deployment shop/web", 7},
+		"default replicas":            {&appsv1.Deployment{ObjectMeta: annotatedMeta("2")}, "Deployment shop/web", 1},
+		"scaled to zero":              {&appsv1.StatefulSet{ObjectMeta: annotatedMeta("2"), Spec: appsv1.StatefulSetSpec{Replicas: new(int32(0))}}, "StatefulSet shop/web", 0},
+		"replica set without owner":   {&appsv1.ReplicaSet{ObjectMeta: annotatedMeta("2"), Spec: appsv1.ReplicaSetSpec{Replicas: new(int32(3))}}, "ReplicaSet shop/web", 3},
+		"replica set of a rollout":    {&appsv1.ReplicaSet{ObjectMeta: annotatedMeta("2", by("Rollout"))}, "ReplicaSet shop/web", 1},
+		"replica set of a deployment": {&appsv1.ReplicaSet{ObjectMeta: annotatedMeta("2", by("Deployment"))}, "", 0},
+		"job":                         {&batchv1.Job{ObjectMeta: annotatedMeta("2"), Spec: batchv1.JobSpec{Parallelism: new(int32(4))}}, "Job shop/web", 4},
+		"finished job":                {&batchv1.Job{ObjectMeta: annotatedMeta("2"), Status: finished}, "", 0},
+		"not annotated":               {&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web"}}, "", 0},
+		"being deleted":               {&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.AnnotationSlack: "2"}, DeletionTimestamp: &metav1.Time{}}}, "", 0},
+		"another kind":                {&appsv1.DaemonSet{ObjectMeta: annotatedMeta("2")}, "", 0},
+		"negative replicas":           {&appsv1.ReplicaSet{ObjectMeta: annotatedMeta("2"), Spec: appsv1.ReplicaSetSpec{Replicas: new(int32(-3))}}, "ReplicaSet shop/web", 0},
 	} {
 		w, ok := WorkloadOf(tc.object)
 		if ok != (tc.want != "") || ok && (w.String() != tc.want || w.Replicas != tc.replicas || w.Slack != "2") {
@@ -74,7 +74,7 @@ func TestPlaceholdersOfAWorkload(t *testing.T) {
 		{"9999", 1, 9999},
 		{"20%", 10, 2},
 		{"20%", 0, 0},
-		// 20 % of 11 is 2.2; 28 % of 25 is 7 and no float above it.
+		// 20% of 11 is 2.2; 28% of 25 is exactly 7, which floats would round up to 8.
 		{"20%", 11, 3},
 		{"28%", 25, 7},
 		{"0.5%", 10, 1},
@@ -87,7 +87,7 @@ func TestPlaceholdersOfAWorkload(t *testing.T) {
 	}
 	for _, bad := range []string{"", "-1", "two", "1.5", "10000", "NaN", "-5%", "%", "1e3", "20 %", "99999%", "0x2"} {
 		if n, err := newWorkload(bad).Placeholders(); err == nil || !strings.Contains(err.Error(), "Deployment shop/web: annotation plimsoll.dev/slack: invalid value ") {
-			t.Errorf("%q: %d, %v; want an error that names workload and annotation", bad, n, err)
+			t.Errorf("%q: %d, error %v; want an error that names the workload and the annotation", bad, n, err)
 		}
 	}
 }
@@ -104,33 +104,32 @@ func TestGoverningPolicy(t *testing.T) {
 		policy("c-web", map[string]string{"pool": "web"}),
 		policy("d-web-east", map[string]string{"pool": "web", "zone": "east"}),
 	}
-	on := func(selector map[string]string) Workload {
+	withSelector := func(selector map[string]string) Workload {
 		return newWorkload("1", func(s *v1.PodSpec) { s.NodeSelector = selector })
 	}
 	for name, tc := range map[string]struct {
 		workload Workload
 		want     int
 	}{
-		"bound to nothing":      {on(nil), 1},
-		"bound to a pool":       {on(map[string]string{"pool": "web"}), 2},
-		"bound more narrowly":   {on(map[string]string{"pool": "web", "zone": "east", "disk": "ssd"}), 3},
-		"bound elsewhere":       {on(map[string]string{"pool": "web", "zone": "west"}), 2},
-		"bound to no pool ours": {on(map[string]string{"pool": "gpu"}), 1},
+		"no node selector":      {withSelector(nil), 1},
+		"selector of a pool":    {withSelector(map[string]string{"pool": "web"}), 2},
+		"narrower selector":     {withSelector(map[string]string{"pool": "web", "zone": "east", "disk": "ssd"}), 3},
+		"another zone":          {withSelector(map[string]string{"pool": "web", "zone": "west"}), 2},
+		"pool without a policy": {withSelector(map[string]string{"pool": "gpu"}), 1},
 	} {
 		if got := GoverningPolicy(policies, tc.workload); got != tc.want {
 			t.Errorf("%s: policy %d, want %d", name, got, tc.want)
 		}
 	}
-	// Whoever there is holds them, rather than nobody.
-	if got := GoverningPolicy(policies[:1], on(nil)); got != 0 {
-		t.Errorf("of one policy: %d, want 0", got)
+	if got := GoverningPolicy(policies[:1], withSelector(nil)); got != 0 {
+		t.Errorf("single policy: %d, want 0", got)
 	}
-	if got := GoverningPolicy(nil, on(nil)); got != -1 {
-		t.Errorf("of none: %d, want -1", got)
+	if got := GoverningPolicy(nil, withSelector(nil)); got != -1 {
+		t.Errorf("no policies: %d, want -1", got)
 	}
 }
 
-// No two workloads have a group of one name, and it can be the value of a label.
+// TestWorkloadGroupNames checks that group names are unique and valid label values.
 func TestWorkloadGroupNames(t *testing.T) {
 	seen := map[string]string{}
 	for _, kind := range []string{"Deployment", "StatefulSet"} {
@@ -138,8 +137,8 @@ func TestWorkloadGroupNames(t *testing.T) {
 			for _, name := range []string{"web", "web-2", strings.Repeat("x", 253), strings.Repeat("x", 252), strings.Repeat("x", 39) + ".y", "a.b"} {
 				w := Workload{Kind: kind, Namespace: namespace, Name: name}
 				group := w.groupName()
-				if other, taken := seen[group]; taken {
-					t.Errorf("%s is a group of %s and of %s", group, other, w)
+				if other, exists := seen[group]; exists {
+					t.Errorf("%s is a group of both %s and %s", group, other, w)
 				}
 				if len(group) > 63 || strings.Contains(group, ".") {
 					t.Errorf("%s has %d characters, or a dot", group, len(group))

@@ -11,7 +11,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/risk"
 )
 
-// recount adds up a cluster from scratch, in numbers without end.
+// recount computes the sums of a cluster with big integers.
 func recount(nodes map[string]Node, pods map[string]Pod) (out [resources][3]*big.Int) {
 	for r := range out {
 		for i := range out[r] {
@@ -29,9 +29,9 @@ func recount(nodes map[string]Node, pods map[string]Pod) (out [resources][3]*big
 					unbounded = unbounded || pod.Unbounded[r]
 				}
 			}
-			allocatable, most := big.NewInt(node.Allocatable[r]), big.NewInt(math.MaxInt64)
-			if limits.Cmp(most) > 0 {
-				limits = most
+			allocatable, limit := big.NewInt(node.Allocatable[r]), big.NewInt(math.MaxInt64)
+			if limits.Cmp(limit) > 0 {
+				limits = limit
 			}
 			if unbounded && limits.Cmp(allocatable) < 0 {
 				limits = allocatable
@@ -80,9 +80,9 @@ func TestLedgerMatchesRecount(t *testing.T) {
 		want := recount(nodes, pods)
 		for r, sums := range l.sums {
 			for i, got := range []total{sums.allocatable, sums.free, sums.limits} {
-				is := new(big.Int).Add(new(big.Int).Lsh(new(big.Int).SetUint64(got.hi), 64), new(big.Int).SetUint64(got.lo))
-				if is.Cmp(want[r][i]) != 0 {
-					t.Fatalf("resource %d: sum %d is %s, want %s", r, i, is, want[r][i])
+				sum := new(big.Int).Add(new(big.Int).Lsh(new(big.Int).SetUint64(got.hi), 64), new(big.Int).SetUint64(got.lo))
+				if sum.Cmp(want[r][i]) != 0 {
+					t.Fatalf("resource %d: sum %d is %s, want %s", r, i, sum, want[r][i])
 				}
 			}
 		}
@@ -102,8 +102,8 @@ func TestLoadRisk(t *testing.T) {
 	l := NewLedger()
 	l.SetNode("a", Node{Schedulable: true, Allocatable: Amounts{8000, 8000}, Machine: Amounts{8000, 8000}})
 	l.SetNode("b", Node{Schedulable: true, Allocatable: Amounts{24000, 8000}, Machine: Amounts{24000, 8000}})
-	l.SetNode("aside", Node{Allocatable: Amounts{8000, 8000}, Machine: Amounts{8000, 8000}})
-	for _, node := range []string{"a", "b", "aside"} {
+	l.SetNode("tainted", Node{Allocatable: Amounts{8000, 8000}, Machine: Amounts{8000, 8000}})
+	for _, node := range []string{"a", "b", "tainted"} {
 		l.SetPod("pod-"+node, Pod{Node: node, Requests: Amounts{2000, 4000}, Limits: Amounts{8000, 8000}})
 	}
 	steady := func(cpu, memory float64) Load {
@@ -115,17 +115,17 @@ func TestLoadRisk(t *testing.T) {
 		risk  float64
 		known bool
 	}{
-		"no load":         {nil, 0, false},
-		"calm everywhere": {map[string]Load{"a": steady(0.1, 0.1), "b": steady(0.05, 0.1)}, 0, true},
-		// CPU: (8 x 1 + 24 x 0) / 32 = 0.25, memory calm
-		"one quarter is over its requests": {map[string]Load{"a": steady(0.9, 0.1), "b": steady(0.05, 0.1)}, 0.25, true},
+		"no load":        {nil, 0, false},
+		"low everywhere": {map[string]Load{"a": steady(0.1, 0.1), "b": steady(0.05, 0.1)}, 0, true},
+		// CPU: (8 x 1 + 24 x 0) / 32 = 0.25, memory low
+		"a quarter of CPU exceeds requests": {map[string]Load{"a": steady(0.9, 0.1), "b": steady(0.05, 0.1)}, 0.25, true},
 		// memory: (8 x 0 + 8 x 1) / 16
-		"half of the memory": {map[string]Load{"a": steady(0.9, 0.1), "b": steady(0.05, 0.9)}, 0.5, true},
-		// CPU is known of 8 in 32, which is too little; memory of 8 in 16
-		"of one only":             {map[string]Load{"a": steady(0.9, 0.1), "b": none}, 0, true},
-		"of a node not counted":   {map[string]Load{"aside": steady(0.9, 0.9)}, 0, false},
-		"what is not a load":      {map[string]Load{"a": steady(math.NaN(), -1), "b": steady(-1, math.Inf(1))}, 0, false},
-		"CPU alone is known of b": {map[string]Load{"b": {Load: steady(0.9, 0).Load, Known: [resources]bool{CPU: true}}}, 1, true},
+		"half of memory exceeds requests": {map[string]Load{"a": steady(0.9, 0.1), "b": steady(0.05, 0.9)}, 0.5, true},
+		// CPU is known for 8 of 32, which is too little; memory for 8 of 16.
+		"known for one node":     {map[string]Load{"a": steady(0.9, 0.1), "b": none}, 0, true},
+		"only a tainted node":    {map[string]Load{"tainted": steady(0.9, 0.9)}, 0, false},
+		"invalid loads":          {map[string]Load{"a": steady(math.NaN(), -1), "b": steady(-1, math.Inf(1))}, 0, false},
+		"only CPU of b is known": {map[string]Load{"b": {Load: steady(0.9, 0).Load, Known: [resources]bool{CPU: true}}}, 1, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, known := l.LoadRisk(func(node string) Load { return tc.loads[node] })
@@ -136,8 +136,7 @@ func TestLoadRisk(t *testing.T) {
 	}
 }
 
-// A change costs the same in a cluster of 5,000 nodes with 150,000 pods as in a
-// small one.
+// BenchmarkAddAndDeletePod measures a change in clusters of 10 and 5,000 nodes.
 func BenchmarkAddAndDeletePod(b *testing.B) {
 	for _, nodes := range []int{10, 5000} {
 		b.Run(fmt.Sprint(nodes, " nodes"), func(b *testing.B) {
@@ -151,7 +150,7 @@ func BenchmarkAddAndDeletePod(b *testing.B) {
 	}
 }
 
-// The load of 5,000 nodes, once in an interval.
+// BenchmarkLoadRisk measures the load risk of 5,000 nodes.
 func BenchmarkLoadRisk(b *testing.B) {
 	l := large(5000)
 	load := Load{Load: [resources]risk.Load{{Mean: 0.4, StdDev: 0.1}, {Mean: 0.5, StdDev: 0.1}}, Known: [resources]bool{true, true}}
@@ -160,6 +159,7 @@ func BenchmarkLoadRisk(b *testing.B) {
 	}
 }
 
+// large returns a ledger of nodes with 30 pods each.
 func large(nodes int) *Ledger {
 	l := NewLedger()
 	for i := range nodes {

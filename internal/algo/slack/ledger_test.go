@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// recount makes a ledger anew from what there is.
-func recount(nodes map[string]Node, pods map[string]Pod) *Ledger {
+// newLedgerOf returns a new ledger with nodes and pods.
+func newLedgerOf(nodes map[string]Node, pods map[string]Pod) *Ledger {
 	l := NewLedger()
 	for name, node := range nodes {
 		l.SetNode(name, node)
@@ -20,8 +20,8 @@ func recount(nodes map[string]Node, pods map[string]Pod) *Ledger {
 	return l
 }
 
-// count adds up a pool the slow way, without a ledger.
-func count(nodes map[string]Node, pods map[string]Pod) Pool {
+// recount computes the pool without a ledger.
+func recount(nodes map[string]Node, pods map[string]Pod) Pool {
 	var p Pool
 	shapes := map[Amounts]int{}
 	for name, node := range nodes {
@@ -60,8 +60,8 @@ func count(nodes map[string]Node, pods map[string]Pod) Pool {
 	return p
 }
 
-// However nodes and pods come, change and go, in whatever order, the ledger has
-// what a count of what is there has, and nothing of what is gone.
+// TestLedgerMatchesRecount checks for random changes of nodes and pods that the ledger equals a recount,
+// does not depend on the order of changes, and is empty after all are deleted.
 func TestLedgerMatchesRecount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l, nodes, pods := NewLedger(), map[string]Node{}, map[string]Pod{}
@@ -85,12 +85,12 @@ func TestLedgerMatchesRecount(t *testing.T) {
 				delete(nodes, name)
 				l.DeleteNode(name)
 			}
-			want := count(nodes, pods)
+			want := recount(nodes, pods)
 			if got := l.Pool(); !reflect.DeepEqual(got, want) {
 				t.Fatalf("%+v\nwant\n%+v", got, want)
 			}
-			if again := recount(nodes, pods).Pool(); !reflect.DeepEqual(again, want) {
-				t.Fatalf("in another order: %+v\nwant\n%+v", again, want)
+			if fresh := newLedgerOf(nodes, pods).Pool(); !reflect.DeepEqual(fresh, want) {
+				t.Fatalf("new ledger: %+v\nwant\n%+v", fresh, want)
 			}
 		}
 		for id := range pods {
@@ -100,29 +100,28 @@ func TestLedgerMatchesRecount(t *testing.T) {
 			l.DeleteNode(name)
 		}
 		if !l.ledger.Empty() || len(l.podShapes)+len(l.nodeShapes) > 0 || l.usable != 0 || !l.requested.IsZero() || !l.free.IsZero() || !l.allocatable.IsZero() {
-			t.Fatalf("left over: %+v", l)
+			t.Fatalf("not empty: %+v", l)
 		}
 	})
 }
 
-// A daemon that asks for more than its node has leaves nothing, and when it goes
-// the node has what it had.
+// TestDaemonPodLargerThanNode checks that a daemon pod that requests more than its node leaves no capacity,
+// and that its deletion restores the capacity.
 func TestDaemonPodLargerThanNode(t *testing.T) {
 	l := NewLedger()
 	l.SetNode("a", Node{true, true, cores(4, 16), 110})
 	l.SetPod("d", Pod{Node: "a", Requests: cores(8, 4), Daemon: true})
 	if got := l.Pool().Shapes; !reflect.DeepEqual(got, []Amounts{cores(0, 12)}) {
-		t.Errorf("with it %v", got)
+		t.Errorf("with the daemon pod: %v", got)
 	}
 	l.DeletePod("d")
 	if got := l.Pool().Shapes; !reflect.DeepEqual(got, []Amounts{cores(4, 16)}) {
-		t.Errorf("without it %v", got)
+		t.Errorf("without the daemon pod: %v", got)
 	}
 }
 
-// bigNodes and bigPods name 5,000 nodes and 150,000 pods, as the objects do that
-// a ledger is told of.
-var bigNodes, bigPods = func() (nodes [5000]string, pods [150_000]string) {
+// nodeNames and podIDs are those of 5,000 nodes and 150,000 pods.
+var nodeNames, podIDs = func() (nodes [5000]string, pods [150_000]string) {
 	for n := range nodes {
 		nodes[n] = fmt.Sprint("node-", n)
 	}
@@ -132,28 +131,28 @@ var bigNodes, bigPods = func() (nodes [5000]string, pods [150_000]string) {
 	return nodes, pods
 }()
 
-// big is a ledger of them, with pods of a hundred shapes.
-func big() *Ledger {
+// largeLedger returns a ledger of them, with pods of one hundred shapes.
+func largeLedger() *Ledger {
 	l := NewLedger()
-	for n, name := range bigNodes {
+	for n, name := range nodeNames {
 		l.SetNode(name, Node{true, true, cores(float64(16*(1+n%4)), float64(64*(1+n%4))), 110})
 		for p := range 30 {
 			i := n*30 + p
-			l.SetPod(bigPods[i], Pod{Node: name, Requests: cores(0.1+0.01*float64(i%50), 0.25+0.05*float64(i%20)), Daemon: p < 3})
+			l.SetPod(podIDs[i], Pod{Node: name, Requests: cores(0.1+0.01*float64(i%50), 0.25+0.05*float64(i%20)), Daemon: p < 3})
 		}
 	}
 	return l
 }
 
 func BenchmarkLedger(b *testing.B) {
-	l := big()
+	l := largeLedger()
 	b.Run("plan", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			compute(l.Pool(), usual)
 		}
 	})
-	b.Run("pod comes and goes", func(b *testing.B) {
+	b.Run("add and delete pod", func(b *testing.B) {
 		for b.Loop() {
 			l.SetPod("new", Pod{Node: "node-7", Requests: cores(0.3, 1)})
 			l.DeletePod("new")
@@ -162,7 +161,7 @@ func BenchmarkLedger(b *testing.B) {
 	b.Run("from scratch", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			compute(big().Pool(), usual)
+			compute(largeLedger().Pool(), usual)
 		}
 	})
 }

@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// roomLedger has usable nodes n0, n1, ... of the pool with so much free.
-func roomLedger(slots int64, free ...Amounts) *Ledger {
+// ledgerWithFree returns a ledger of usable nodes n0, n1, ... of the pool with free amounts.
+func ledgerWithFree(slots int64, free ...Amounts) *Ledger {
 	l := NewLedger()
 	for i, f := range free {
 		l.SetNode(fmt.Sprint("n", i), Node{InPool: true, Usable: true, Allocatable: f, Slots: slots})
@@ -25,55 +25,54 @@ func TestPlace(t *testing.T) {
 	}{
 		"no nodes": {NewLedger(), []Demand{{Group: Group{cores(1, 1), 3}}}, 0},
 		// floor(4/1.5) + floor(2/1.5) = 2 + 1.
-		"piece by piece": {roomLedger(9, cores(4, 16), cores(2, 16)), []Demand{{Group: Group{cores(1.5, 1), 5}}}, 3},
-		// 3 CPUs in sum, and no node has 2.
-		"not in sum": {roomLedger(9, cores(1, 16), cores(1, 16), cores(1, 16)), []Demand{{Group: Group{cores(2, 1), 1}}}, 0},
-		"slots":      {roomLedger(2, cores(16, 64)), []Demand{{Group: Group{cores(1, 1), 5}}}, 2},
-		// The head of 3 takes 1 place from the rest on n0 (4 -> 1 of size 2: 2 -> 0 is 2)
-		// and 1 on n1 (3 -> 0: 1 -> 0). On n1 it is, and 2 of the rest stay.
-		"the head where it costs least": {
-			roomLedger(9, cores(4, 64), cores(3, 64)),
+		"node by node": {ledgerWithFree(9, cores(4, 16), cores(2, 16)), []Demand{{Group: Group{cores(1.5, 1), 5}}}, 3},
+		// 3 CPUs in total, but no node has 2.
+		"not by total": {ledgerWithFree(9, cores(1, 16), cores(1, 16), cores(1, 16)), []Demand{{Group: Group{cores(2, 1), 1}}}, 0},
+		"slots":        {ledgerWithFree(2, cores(16, 64)), []Demand{{Group: Group{cores(1, 1), 5}}}, 2},
+		// The head of 3 costs two placeholders of size 2 on n0 (4 -> 1) and one on n1 (3 -> 0): it is
+		// placed on n1, and both others fit n0.
+		"head where the loss is least": {
+			ledgerWithFree(9, cores(4, 64), cores(3, 64)),
 			[]Demand{{Group: Group{cores(3, 1), 1}}, {Group: Group{cores(2, 1), 2}}},
 			3,
 		},
-		"only there": {
-			roomLedger(9, cores(4, 64), cores(4, 64)),
+		"allowed node": {
+			ledgerWithFree(9, cores(4, 64), cores(4, 64)),
 			[]Demand{{Group: Group{cores(3, 1), 2}, Allowed: only("n1")}, {Group: Group{cores(4, 1), 1}}},
 			2,
 		},
 	} {
 		if got := tc.ledger.Place(tc.demands); got != tc.want {
-			t.Errorf("%s: room for %d, want %d", name, got, tc.want)
+			t.Errorf("%s: %d placed, want %d", name, got, tc.want)
 		}
 	}
 }
 
-// most is how many placeholders there is room for at most, by trying everything.
-func mostRoom(nodes []NodeCapacity, demands []Demand) int64 {
+// placeExhaustively returns the maximum number of placeholders that fit, by exhaustive search.
+func placeExhaustively(nodes []NodeCapacity, demands []Demand) int64 {
 	if len(demands) == 0 {
 		return 0
 	}
 	first, others := demands[0], demands[1:]
 	if first.Count == 0 {
-		return mostRoom(nodes, others)
+		return placeExhaustively(nodes, others)
 	}
 	first.Count--
-	left := append([]Demand{first}, others...)
-	best := mostRoom(nodes, left) // this one has no room
+	remaining := append([]Demand{first}, others...)
+	best := placeExhaustively(nodes, remaining) // this placeholder is not placed
 	for i := range nodes {
 		if nodes[i].count(first.Size) > 0 {
 			before := nodes[i]
 			nodes[i].assign(first.Size, 1)
-			best = max(best, 1+mostRoom(nodes, left))
+			best = max(best, 1+placeExhaustively(nodes, remaining))
 			nodes[i] = before
 		}
 	}
 	return best
 }
 
-// One demand is counted exactly, one placeholder before it costs no more than it
-// must, so that it is known whether all have room, and nothing is ever counted
-// that has none.
+// TestPlaceAgainstExhaustiveSearch checks that a single demand is counted exactly, that with one placeholder
+// before it the result tells whether all fit, and that the result is never too high.
 func TestPlaceAgainstExhaustiveSearch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		small := func(name string) Amounts {
@@ -86,31 +85,30 @@ func TestPlaceAgainstExhaustiveSearch(t *testing.T) {
 			f := small("free")
 			free, nodes = append(free, f), append(nodes, NodeCapacity{true, true, f, slots})
 		}
-		ledger := roomLedger(slots, free...)
+		ledger := ledgerWithFree(slots, free...)
 		rest := Demand{Group: Group{small("rest"), rapid.Int64Range(0, 4).Draw(t, "count")}}
-		if got, want := ledger.Place([]Demand{rest}), mostRoom(nodes, []Demand{rest}); got != want {
-			t.Fatalf("%v on %v: room for %d, want %d", rest, free, got, want)
+		if got, want := ledger.Place([]Demand{rest}), placeExhaustively(nodes, []Demand{rest}); got != want {
+			t.Fatalf("%v on %v: %d placed, want %d", rest, free, got, want)
 		}
-		// With one before it, it tells whether there is room for all.
+		// With one placeholder before it.
 		demands := []Demand{{Group: Group{small("head"), 1}}, rest}
-		if got, want := ledger.Place(demands), mostRoom(nodes, demands); got > want || (got == 1+rest.Count) != (want == 1+rest.Count) {
-			t.Fatalf("%v on %v: room for %d, there is %d", demands, free, got, want)
+		if got, want := ledger.Place(demands), placeExhaustively(nodes, demands); got > want || (got == 1+rest.Count) != (want == 1+rest.Count) {
+			t.Fatalf("%v on %v: %d placed, at most %d fit", demands, free, got, want)
 		}
 		mixed := []Demand{{Group: Group{small("other"), 2}}, demands[0], rest}
-		if got, want := ledger.Place(mixed), mostRoom(nodes, mixed); got > want {
-			t.Fatalf("%v on %v: room for %d, there is %d", mixed, free, got, want)
+		if got, want := ledger.Place(mixed), placeExhaustively(nodes, mixed); got > want {
+			t.Fatalf("%v on %v: %d placed, at most %d fit", mixed, free, got, want)
 		}
 	})
 }
 
-// Heights of a number that rises at once and falls ten seconds after less came to
-// be wanted.
+// TestDampedCount checks a number with a cool-down of ten seconds.
 func TestDampedCount(t *testing.T) {
-	var s DampedCount
+	var c DampedCount
 	for _, step := range []struct{ now, wanted, want int64 }{
 		{0, 3, 3}, {1, 5, 5}, {2, 4, 5}, {11, 2, 5}, {12, 2, 2}, {13, 1, 2}, {14, 2, 2}, {15, 1, 2}, {24, 1, 2}, {25, 0, 0}, {26, 9, 9},
 	} {
-		if got := s.Next(step.wanted, step.now, 10); got != step.want {
+		if got := c.Next(step.wanted, step.now, 10); got != step.want {
 			t.Errorf("at %d, wanted %d: %d, want %d", step.now, step.wanted, got, step.want)
 		}
 	}

@@ -12,10 +12,10 @@ import (
 
 const gib = 1 << 30
 
-// cores makes amounts of cores and GiB.
+// cores returns amounts of cores and GiB.
 func cores(cpu, memory float64) Amounts { return Amounts{int64(cpu * 1000), int64(memory * gib)} }
 
-// poolOf returns a pool of so many nodes of each size, and these pods on them.
+// poolOf returns a pool of nodes, given their number by size, with pods.
 func poolOf(nodes map[Amounts]int, pods ...Amounts) Pool {
 	l := NewLedger()
 	i := 0
@@ -31,6 +31,7 @@ func poolOf(nodes map[Amounts]int, pods ...Amounts) Pool {
 	return l.Pool()
 }
 
+// times returns n equal amounts.
 func times(n int, a Amounts) (all []Amounts) {
 	for range n {
 		all = append(all, a)
@@ -38,6 +39,7 @@ func times(n int, a Amounts) (all []Amounts) {
 	return all
 }
 
+// usual is a policy of 10%.
 var usual = Policy{Rate: 100_000, Granularity: 5, CoverBiggest: true}
 
 func TestCompute(t *testing.T) {
@@ -47,11 +49,11 @@ func TestCompute(t *testing.T) {
 		policy Policy
 		head   []Group
 		rest   Group
-		// feasible, and a part of each reason.
+		// reasons are parts of the reasons.
 		feasible bool
 		reasons  []string
 	}{
-		// E = 10 % of 80 x (1, 4) = (8, 32). H = (1, 4), rem = (7, 28).
+		// E = 10% of 80 x (1, 4) = (8, 32). H = (1, 4), rem = (7, 28).
 		// s = min((16, 64)/5 = (3.2, 12.8), (1, 4)) = (1, 4): N = 7, size (1, 4).
 		"equal pods": {
 			poolOf(tenNodes, times(80, cores(1, 4))...), usual,
@@ -59,7 +61,7 @@ func TestCompute(t *testing.T) {
 			Group{cores(1, 4), 7},
 			true, nil,
 		},
-		// E = 10 % of 40 x (2, 4) + (8, 8) = (8.8, 16.8). H = (8, 8), rem = (0.8, 8.8).
+		// E = 10% of 40 x (2, 4) + (8, 8) = (8.8, 16.8). H = (8, 8), rem = (0.8, 8.8).
 		// s = min((3.2, 12.8), (8, 8)) = (3.2, 8): N = max(1, ceil(8.8/8)) = 2,
 		// size (0.4, 4.4).
 		"a big pod": {
@@ -68,17 +70,17 @@ func TestCompute(t *testing.T) {
 			Group{Amounts{400, 4506 << 20}, 2},
 			true, nil, // 4.4 GiB, rounded up
 		},
-		// E = 10 % of (10, 10) = (1, 1), less than the biggest pod: head only.
-		"the biggest pod is more than the rate": {
+		// E = 10% of (10, 10) = (1, 1), less than the biggest pod: head only.
+		"biggest pod larger than the target": {
 			poolOf(tenNodes, times(5, cores(2, 2))...), usual,
 			[]Group{{cores(2, 2), 1}},
 			Group{},
 			true,
 			[]string{"placeholders exceed the target by 1000m CPU and 1024Mi memory: they cover the biggest pod"},
 		},
-		// Most CPU 12 with 2 GiB, most memory 48 GiB with 1 CPU, and a node has (10,
-		// 64) or (16, 32): (12, 48) fits neither, the two pods fit one each.
-		// E = 10 % of (13, 50) = (1.3, 5): no rest.
+		// The pods request (12, 2) and (1, 48), the nodes have (10, 64) and (16, 32): (12, 48) fits neither,
+		// each pod fits one.
+		// E = 10% of (13, 50) = (1.3, 5): no rest.
 		"mixed shapes": {
 			poolOf(map[Amounts]int{cores(10, 64): 1, cores(16, 32): 1}, cores(12, 2), cores(1, 48)), usual,
 			[]Group{{cores(12, 2), 1}, {cores(1, 48), 1}},
@@ -94,8 +96,8 @@ func TestCompute(t *testing.T) {
 			Group{cores(1, 4), 8},
 			true, nil,
 		},
-		// E = 10 % of (160, 640) = (16, 64); s = (3.2, 12.8), no pods: N = 5.
-		"of what is allocatable, no pods": {
+		// E = 10% of (160, 640) = (16, 64); s = (3.2, 12.8), no pods: N = 5.
+		"base Allocatable, no pods": {
 			poolOf(tenNodes),
 			Policy{Rate: 100_000, Base: Allocatable, Granularity: 5, CoverBiggest: true},
 			nil,
@@ -112,8 +114,8 @@ func TestCompute(t *testing.T) {
 			false,
 			[]string{"the pool has no usable nodes: the size of placeholders cannot be determined"},
 		},
-		"no nodes, nothing wanted": {poolOf(nil, cores(1, 1)), Policy{Granularity: 5}, nil, Group{}, true, nil},
-		// rem = (8, 0) where no pod requests memory; its placeholders have none.
+		"no nodes, rate 0": {poolOf(nil, cores(1, 1)), Policy{Granularity: 5}, nil, Group{}, true, nil},
+		// rem = (8, 0): no pod requests memory, and neither do placeholders.
 		"one resource only": {
 			poolOf(tenNodes, times(80, cores(1, 0))...),
 			Policy{Rate: 100_000, Granularity: 5},
@@ -121,7 +123,7 @@ func TestCompute(t *testing.T) {
 			Group{cores(1, 0), 8},
 			true, nil,
 		},
-		// 8 wanted, 4 allowed: as large as may be is (1, 4), the biggest pod.
+		// 8 required, maximum 4: the maximum size is (1, 4), the biggest pod.
 		"too many": {
 			poolOf(tenNodes, times(80, cores(1, 4))...),
 			Policy{Rate: 100_000, Granularity: 5, MaxPlaceholders: 4},
@@ -130,9 +132,9 @@ func TestCompute(t *testing.T) {
 			false,
 			[]string{"8 placeholders are required, maxPlaceholders is 4"},
 		},
-		// Pods of 2^44 on a node of (0.001, 1): E = 10,000 times as much, in placeholders
-		// of 1m. There may be MaxCount.
-		"more than can be counted": {
+		// Pods of 2^44 on a node of (0.001, 1): E = 10,000 times as much, in placeholders of 1m, at most
+		// MaxCount.
+		"more than MaxCount": {
 			poolOf(map[Amounts]int{{1, gib}: 1}, Amounts{MaxAmount, gib}, Amounts{MaxAmount, gib}),
 			Policy{Rate: 10_000 * Millionth, Granularity: 1},
 			nil,
@@ -140,16 +142,15 @@ func TestCompute(t *testing.T) {
 			false,
 			[]string{"351843720888320000 placeholders are required, at most 100000 are supported"},
 		},
-		// s = (16, 64)/80 = (0.2, 0.8): 40 wanted, 10 allowed. (1, 4) is the largest
-		// that may be: 8 do.
-		"fewer and larger": {
+		// s = (16, 64)/80 = (0.2, 0.8): 40 required, maximum 10. The maximum size (1, 4) needs 8.
+		"fewer, larger placeholders": {
 			poolOf(tenNodes, times(80, cores(1, 4))...),
 			Policy{Rate: 100_000, Granularity: 80, MaxPlaceholders: 10},
 			nil,
 			Group{cores(1, 4), 8},
 			true, nil,
 		},
-		// A pod of (20, 4) has outlived its node: no room for its like, but E = 10 %
+		// No node fits the pod of (20, 4): it is not covered, but E = 10%
 		// of (100, 324) = (10, 32.4) can be held. s = (3.2, 4), N = max(4, 9) = 9,
 		// size (10/9, 3.6).
 		"a pod that fits no node": {
@@ -164,7 +165,7 @@ func TestCompute(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := compute(tc.pool, tc.policy)
 			if name == "a pod that fits no node" {
-				got.Head = nil // the real biggest by memory, which fits; see the promise
+				got.Head = nil // the biggest pod by memory fits; TestPlanInvariants checks it
 			}
 			if !reflect.DeepEqual(got.Head, tc.head) || got.Rest != tc.rest || got.Feasible != tc.feasible || len(got.Reasons) != len(tc.reasons) {
 				t.Errorf("head %v, rest %v, feasible %t: %q; want %v, %v, %t: %q", got.Head, got.Rest, got.Feasible, got.Reasons, tc.head, tc.rest, tc.feasible, tc.reasons)
@@ -179,9 +180,9 @@ func TestCompute(t *testing.T) {
 	}
 }
 
-// drawAmounts draws amounts that are not all nice.
-func drawAmounts(t *rapid.T, what string, most Amounts) Amounts {
-	return Amounts{rapid.Int64Range(0, most[CPU]).Draw(t, what+" CPU"), rapid.Int64Range(0, most[Memory]).Draw(t, what+" memory")}
+// drawAmounts draws amounts up to a maximum.
+func drawAmounts(t *rapid.T, label string, limit Amounts) Amounts {
+	return Amounts{rapid.Int64Range(0, limit[CPU]).Draw(t, label+" CPU"), rapid.Int64Range(0, limit[Memory]).Draw(t, label+" memory")}
 }
 
 func drawPool(t *rapid.T) (*Ledger, Pool) {
@@ -210,8 +211,8 @@ func drawPolicy(t *rapid.T) Policy {
 	}
 }
 
-// checkPromise checks what every plan promises.
-func checkPromise(t *rapid.T, plan Plan, pool Pool, policy Policy) {
+// checkInvariants checks the invariants of every plan.
+func checkInvariants(t *rapid.T, plan Plan, pool Pool, policy Policy) {
 	groups := append([]Group{}, plan.Head...)
 	if plan.Rest.Count > 0 {
 		groups = append(groups, plan.Rest)
@@ -224,13 +225,13 @@ func checkPromise(t *rapid.T, plan Plan, pool Pool, policy Policy) {
 			fits = fits || g.Size[CPU] <= shape[CPU] && g.Size[Memory] <= shape[Memory]
 		}
 		if !fits {
-			t.Fatalf("a placeholder of %v fits no node of %v", g.Size, pool.Shapes)
+			t.Fatalf("a placeholder of %v does not fit any node of %v", g.Size, pool.Shapes)
 		}
 		if !pool.MaxPodRequests.IsZero() && !g.Size.FitsIn(pool.MaxPodRequests) {
 			t.Fatalf("a placeholder of %v is larger than the biggest pod, %v", g.Size, pool.MaxPodRequests)
 		}
 		if g.Size.IsZero() || g.Count < 1 {
-			t.Fatalf("a group of nothing: %v", g)
+			t.Fatalf("empty group: %v", g)
 		}
 		count += g.Count
 		for r := range total {
@@ -238,10 +239,10 @@ func checkPromise(t *rapid.T, plan Plan, pool Pool, policy Policy) {
 		}
 	}
 	if total != plan.Total {
-		t.Fatalf("total %v, the groups add up to %v", plan.Total, total)
+		t.Fatalf("total %v, sum of the groups %v", plan.Total, total)
 	}
 	for r := range total {
-		// ceil(rate x base), in floating point to be another way
+		// ceil(rate x base), in floating point as an independent computation
 		want := math.Ceil(float64(plan.Base[r]) * float64(policy.Rate) / Millionth * (1 - 1e-12))
 		if float64(plan.Target[r]) < want || float64(plan.Target[r]) > want*(1+1e-9)+1 {
 			t.Fatalf("target %d, want %v", plan.Target[r], want)
@@ -251,10 +252,10 @@ func checkPromise(t *rapid.T, plan Plan, pool Pool, policy Policy) {
 		}
 	}
 	if policy.MaxPlaceholders > 1 && count > policy.MaxPlaceholders {
-		t.Fatalf("%d placeholders, at most %d are allowed", count, policy.MaxPlaceholders)
+		t.Fatalf("%d placeholders, maximum %d", count, policy.MaxPlaceholders)
 	}
 	if !plan.Feasible && len(plan.Reasons) == 0 {
-		t.Fatal("not feasible, and no reason")
+		t.Fatal("not feasible without a reason")
 	}
 }
 
@@ -263,9 +264,9 @@ func TestPlanInvariants(t *testing.T) {
 		_, pool := drawPool(t)
 		policy := drawPolicy(t)
 		plan := compute(pool, policy)
-		checkPromise(t, plan, pool, policy)
-		if again := compute(pool, policy); !reflect.DeepEqual(plan, again) {
-			t.Fatalf("the same again: %v, %v", plan, again)
+		checkInvariants(t, plan, pool, policy)
+		if second := compute(pool, policy); !reflect.DeepEqual(plan, second) {
+			t.Fatalf("different plans for the same pool: %v, %v", plan, second)
 		}
 	})
 }

@@ -7,14 +7,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// tenOf returns ten nodes of 16 cores and 64 GiB with so many pods of 1 core and
-// 4 GiB.
+// tenOf returns ten nodes of 16 cores and 64 GiB with a number of pods of 1 core and 4 GiB.
 func tenOf(pods int) Pool {
 	return poolOf(map[Amounts]int{cores(16, 64): 10}, times(pods, cores(1, 4))...)
 }
 
-// Without a head, so that the rest is the whole of the rate: N pods at 10 % are
-// N / 10 placeholders of (1, 4).
+// restOnly is a policy of 10% without a head: N pods need N / 10 placeholders of (1, 4).
 var restOnly = Policy{Rate: 100_000, Granularity: 5}
 
 func TestPlannerGrowsAtOnceAndShrinksLater(t *testing.T) {
@@ -25,10 +23,10 @@ func TestPlannerGrowsAtOnceAndShrinksLater(t *testing.T) {
 		want int64 // placeholders
 	}{
 		{0, 100, 10},
-		{1, 120, 12},   // more at once
-		{2, 100, 12},   // less has to be wanted for ten minutes
-		{300, 80, 12},  // still less
-		{400, 130, 13}, // more once again: the ten minutes begin anew
+		{1, 120, 12},   // grows at once
+		{2, 100, 12},   // the cool-down starts
+		{300, 80, 12},  // still in the cool-down
+		{400, 130, 13}, // grows: the cool-down is reset
 		{500, 100, 13},
 		{1099, 100, 13},
 		{1100, 100, 10},
@@ -40,16 +38,16 @@ func TestPlannerGrowsAtOnceAndShrinksLater(t *testing.T) {
 			t.Errorf("at %d with %d pods: %v, want %d of (1, 4)", step.at, step.pods, got.Rest, step.want)
 		}
 	}
-	// A new policy does not wait.
+	// A changed policy takes effect at once.
 	half := restOnly
 	half.Rate = 50_000
 	if got := p.Next(tenOf(100), half, 1102); got.Rest.Count != 5 {
-		t.Errorf("half the rate: %v, want 5", got.Rest)
+		t.Errorf("half the rate: %v, want 5 placeholders", got.Rest)
 	}
 }
 
-// A new policy whose pool is empty may be a slip of the hand: what is held stays
-// for as long as if nodes had gone.
+// TestPlannerKeepsGroupsIfNewPoolIsEmpty checks that a changed policy with an empty pool, probably a
+// selector typo, keeps the groups for the cool-down.
 func TestPlannerKeepsGroupsIfNewPoolIsEmpty(t *testing.T) {
 	p := NewPlanner()
 	p.Next(tenOf(100), restOnly, 0)
@@ -64,27 +62,27 @@ func TestPlannerKeepsGroupsIfNewPoolIsEmpty(t *testing.T) {
 	}
 }
 
-// The size of placeholders stays while pods come and go, and only their number
-// follows.
+// TestPlannerKeepsTheSize checks that the number of placeholders follows the number of pods, with a
+// constant size.
 func TestPlannerKeepsTheSize(t *testing.T) {
 	p := NewPlanner()
-	// E = (10.3, 41.2): 11 placeholders of (0.94, 3.75) would do; it is the pitch
-	// that stays, and the first size with it.
+	// E = (10.3, 41.2): 11 placeholders of (0.94, 3.75). The ideal size is (1, 4) for any number of pods,
+	// so the first size is kept.
 	first := p.Next(tenOf(103), restOnly, 0).Rest
 	for pods := 104; pods < 160; pods++ {
 		got := p.Next(tenOf(pods), restOnly, int64(pods)).Rest
 		if got.Size != first.Size {
-			t.Fatalf("%d pods: %v, the first size was %v", pods, got.Size, first.Size)
+			t.Fatalf("%d pods: size %v, first size %v", pods, got.Size, first.Size)
 		}
 	}
-	// Nodes four times as small, of 4 and 16: s = (0.8, 3.2), a fifth less than (1, 4).
+	// Smaller nodes of (4, 16): s = (0.8, 3.2), a fifth less than (1, 4).
 	small := poolOf(map[Amounts]int{cores(4, 16): 40}, times(160, cores(1, 4))...)
 	if got := p.Next(small, restOnly, 1000).Rest; got.Size == first.Size {
-		t.Errorf("nodes four times as small: %v, as before", got.Size)
+		t.Errorf("smaller nodes: size %v did not change", got.Size)
 	}
 }
 
-// What does not fit any more goes at once.
+// TestPlannerReplacesGroupsThatDoNotFit checks that groups that no longer fit a node are replaced at once.
 func TestPlannerReplacesGroupsThatDoNotFit(t *testing.T) {
 	p := NewPlanner()
 	p.Next(poolOf(map[Amounts]int{cores(64, 256): 3}, times(30, cores(8, 32))...), usual, 0)
@@ -92,12 +90,12 @@ func TestPlannerReplacesGroupsThatDoNotFit(t *testing.T) {
 	got := p.Next(pool, usual, 1)
 	for _, g := range append(got.Head, got.Rest) {
 		if !fitsAny(g.Size, pool.Shapes) {
-			t.Errorf("%v is held, and fits no node", g)
+			t.Errorf("%v does not fit any node", g)
 		}
 	}
 }
 
-// Nodes that are all gone for a moment are no reason to drop everything.
+// TestPlannerKeepsGroupsWithoutNodes checks that the groups are kept for the cool-down if no node is usable.
 func TestPlannerKeepsGroupsWithoutNodes(t *testing.T) {
 	p := NewPlanner()
 	before := p.Next(tenOf(100), usual, 0)
@@ -105,25 +103,25 @@ func TestPlannerKeepsGroupsWithoutNodes(t *testing.T) {
 	l.SetNode("node-0", Node{InPool: true, Allocatable: cores(16, 64)})
 	l.SetPod("pod", Pod{Node: "node-0", Requests: cores(1, 4)})
 	if got := p.Next(l.Pool(), usual, 1); got.Rest != before.Rest || !reflect.DeepEqual(got.Head, before.Head) {
-		t.Errorf("%v and %v, want what was there: %v and %v", got.Head, got.Rest, before.Head, before.Rest)
+		t.Errorf("head %v and rest %v, want %v and %v", got.Head, got.Rest, before.Head, before.Rest)
 	}
 	if got := p.Next(l.Pool(), usual, 601); got.Rest.Count != 0 {
 		t.Errorf("after ten minutes: %v", got.Rest)
 	}
 }
 
-// A planner that goes on where another ended does as that one would have done.
+// TestPlannerResumes checks that a planner that resumes from the groups of another one returns the same plan.
 func TestPlannerResumes(t *testing.T) {
 	a, b := NewPlanner(), NewPlanner()
 	plan := a.Next(tenOf(103), restOnly, 0)
 	b.Resume(restOnly, plan.Head, plan.Rest)
 	x, y := a.Next(tenOf(110), restOnly, 1), b.Next(tenOf(110), restOnly, 1)
 	if x.Rest != y.Rest {
-		t.Errorf("%v, after a restart %v", x.Rest, y.Rest)
+		t.Errorf("%v, after Resume %v", x.Rest, y.Rest)
 	}
 }
 
-// Whatever happens to the pool, what is held keeps the promise, at once.
+// TestPlannerInvariants checks the invariants of successive plans for random pools.
 func TestPlannerInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, q, now := NewPlanner(), NewPlanner(), int64(0)
@@ -135,30 +133,30 @@ func TestPlannerInvariants(t *testing.T) {
 			if pool.Nodes > 0 {
 				checkHeld(t, plan, pool, policy)
 			}
-			if again := q.Next(pool, policy, now); !reflect.DeepEqual(plan, again) {
-				t.Fatalf("the same again: %+v\n%+v", plan, again)
+			if second := q.Next(pool, policy, now); !reflect.DeepEqual(plan, second) {
+				t.Fatalf("different plans for the same pools: %+v\n%+v", plan, second)
 			}
 		}
 	})
 }
 
-// checkHeld checks the promise of a plan that may hold more than is wanted: a
-// biggest pod that is gone may still have its room.
+// checkHeld checks the invariants of a plan that may hold more than required, such as the head for a
+// deleted pod.
 func checkHeld(t *rapid.T, plan Plan, pool Pool, policy Policy) {
-	fresh := compute(pool, policy)
-	if plan.Feasible != fresh.Feasible {
-		t.Fatalf("feasible %t, computed %t", plan.Feasible, fresh.Feasible)
+	computed := compute(pool, policy)
+	if plan.Feasible != computed.Feasible {
+		t.Fatalf("feasible %t, computed %t", plan.Feasible, computed.Feasible)
 	}
 	for _, g := range append(append([]Group{}, plan.Head...), plan.Rest) {
 		if g.Count > 0 && !fitsAny(g.Size, pool.Shapes) {
-			t.Fatalf("%v fits no node", g)
+			t.Fatalf("%v does not fit any node", g)
 		}
 	}
-	if plan.Feasible && !fresh.Target.FitsIn(plan.Total) {
-		t.Fatalf("total %v is less than the target %v", plan.Total, fresh.Target)
+	if plan.Feasible && !computed.Target.FitsIn(plan.Total) {
+		t.Fatalf("total %v is less than the target %v", plan.Total, computed.Target)
 	}
-	if !covers(plan.Head, fresh.Head) {
-		t.Fatalf("head %v does not cover %v", plan.Head, fresh.Head)
+	if !covers(plan.Head, computed.Head) {
+		t.Fatalf("head %v does not cover %v", plan.Head, computed.Head)
 	}
 	if policy.MaxPlaceholders > 1 && plan.Rest.Count+int64(len(plan.Head)) > policy.MaxPlaceholders {
 		t.Fatalf("%d placeholders, at most %d", plan.Rest.Count+int64(len(plan.Head)), policy.MaxPlaceholders)

@@ -28,7 +28,7 @@ func TestIsChanged(t *testing.T) {
 		change func(*v1.Node)
 		want   bool
 	}{
-		"nothing":       {func(*v1.Node) {}, false},
+		"no change":     {func(*v1.Node) {}, false},
 		"a heartbeat":   {func(n *v1.Node) { n.Status.Conditions[1].LastHeartbeatTime = metav1.NewTime(time.Unix(99, 0)) }, false},
 		"images":        {func(n *v1.Node) { n.Status.Images = []v1.ContainerImage{{SizeBytes: 1}} }, false},
 		"an annotation": {func(n *v1.Node) { n.Annotations = map[string]string{"a": "b"} }, false},
@@ -37,33 +37,33 @@ func TestIsChanged(t *testing.T) {
 		"a label":       {func(n *v1.Node) { n.Labels["pool"] = "other" }, true},
 		"a taint":       {func(n *v1.Node) { n.Spec.Taints = []v1.Taint{{Key: "a", Effect: v1.TaintEffectNoSchedule}} }, true},
 		"allocatable":   {func(n *v1.Node) { n.Status.Allocatable["cpu"] = resource.MustParse("3") }, true},
-		"going":         {func(n *v1.Node) { n.DeletionTimestamp = &metav1.Time{Time: time.Unix(5, 0)} }, true},
+		"deleting":      {func(n *v1.Node) { n.DeletionTimestamp = &metav1.Time{Time: time.Unix(5, 0)} }, true},
 	} {
 		if got := isChanged(node(func(*v1.Node) {}), node(tc.change)); got != tc.want {
-			t.Errorf("%s: changed %t, want %t", name, got, tc.want)
+			t.Errorf("%s: isChanged() = %t, want %t", name, got, tc.want)
 		}
 	}
 }
 
-// An object that has more than is wanted is as wanted; one that lacks or differs
-// in anything is not.
+// TestContains checks that an object with additional fields contains the desired one, and that one with
+// missing or different fields does not.
 func TestContains(t *testing.T) {
 	type m = map[string]any
-	wanted := m{"spec": m{"replicas": int64(3), "list": []any{m{"name": "a"}, "b"}}}
+	desired := m{"spec": m{"replicas": int64(3), "list": []any{m{"name": "a"}, "b"}}}
 	for name, tc := range map[string]struct {
-		there any
-		want  bool
+		existing any
+		want     bool
 	}{
-		"the same":        {m{"spec": m{"replicas": int64(3), "list": []any{m{"name": "a"}, "b"}}}, true},
-		"more":            {m{"status": m{}, "spec": m{"x": 1, "replicas": int64(3), "list": []any{m{"name": "a", "y": 2}, "b"}}}, true},
-		"another number":  {m{"spec": m{"replicas": int64(4), "list": []any{m{"name": "a"}, "b"}}}, false},
-		"a number less":   {m{"spec": m{"list": []any{m{"name": "a"}, "b"}}}, false},
-		"a longer list":   {m{"spec": m{"replicas": int64(3), "list": []any{m{"name": "a"}, "b", "c"}}}, false},
-		"another element": {m{"spec": m{"replicas": int64(3), "list": []any{m{"name": "z"}, "b"}}}, false},
-		"nothing":         {nil, false},
+		"equal":          {m{"spec": m{"replicas": int64(3), "list": []any{m{"name": "a"}, "b"}}}, true},
+		"more fields":    {m{"status": m{}, "spec": m{"x": 1, "replicas": int64(3), "list": []any{m{"name": "a", "y": 2}, "b"}}}, true},
+		"other number":   {m{"spec": m{"replicas": int64(4), "list": []any{m{"name": "a"}, "b"}}}, false},
+		"missing number": {m{"spec": m{"list": []any{m{"name": "a"}, "b"}}}, false},
+		"a longer list":  {m{"spec": m{"replicas": int64(3), "list": []any{m{"name": "a"}, "b", "c"}}}, false},
+		"other element":  {m{"spec": m{"replicas": int64(3), "list": []any{m{"name": "z"}, "b"}}}, false},
+		"no change":      {nil, false},
 	} {
-		if got := contains(tc.there, wanted); got != tc.want {
-			t.Errorf("%s: %t, want %t", name, got, tc.want)
+		if got := contains(tc.existing, desired); got != tc.want {
+			t.Errorf("%s: contains() = %t, want %t", name, got, tc.want)
 		}
 	}
 }

@@ -24,38 +24,39 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
-const here = "plimsoll-system"
+// testNamespace is the namespace of the controller.
+const testNamespace = "plimsoll-system"
 
-// controllerOf returns a controller over objects, with faults.
+// controllerOf returns a controller with a fake client that has objects, and interceptors.
 func controllerOf(t *testing.T, faults interceptor.Funcs, objects ...client.Object) *Controller {
 	t.Helper()
 	builder := fake.NewClientBuilder().WithScheme(kube.Scheme()).WithObjects(objects...).WithStatusSubresource(&v1alpha1.ResourceSlack{}).WithInterceptorFuncs(faults)
 	for _, kind := range workloadKinds() {
 		builder.WithIndex(kind.object, annotatedIndex, indexAnnotated)
 	}
-	return New(builder.Build(), events.NewFakeRecorder(100), prometheus.NewRegistry(), here)
+	return New(builder.Build(), events.NewFakeRecorder(100), prometheus.NewRegistry(), testNamespace)
 }
 
-// template is one that says it is of a policy.
+// template returns a template with the label of a policy.
 func template(policy string) *v1.PodTemplate {
-	return &v1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Name: policy + "-head", Namespace: here, Labels: map[string]string{slack.PlaceholderLabel: policy}}}
+	return &v1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Name: policy + "-head", Namespace: testNamespace, Labels: map[string]string{slack.PlaceholderLabel: policy}}}
 }
 
-// What is deleted of a policy that is not in the cache depends on what the API
-// server says of it, and on nothing else.
+// TestDeletionIsConfirmed checks that the objects of a policy that is not in the cache are deleted only if
+// the API server confirms that the policy does not exist.
 func TestDeletionIsConfirmed(t *testing.T) {
 	policies := schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: "resourceslacks"}
 	for name, tc := range map[string]struct {
-		says    error // the API server itself; nil: the policy is there
-		deleted bool
-		fails   bool
+		response error // of the API server; nil if the policy exists
+		deleted  bool
+		fails    bool
 	}{
-		"it is gone":                  {apierrors.NewNotFound(policies, "web"), true, false},
-		"it is there":                 {nil, false, false},
-		"the server is away":          {errors.New("connection refused"), false, true},
-		"the server is starting":      {apierrors.NewServiceUnavailable("starting"), false, true},
-		"the server knows of no such": {apierrors.NewGenericServerResponse(http.StatusNotFound, "get", policies, "web", "404 page not found", 0, true), false, true},
-		"nobody may ask":              {apierrors.NewForbidden(policies, "web", errors.New("no")), false, true},
+		"deleted":            {apierrors.NewNotFound(policies, "web"), true, false},
+		"exists":             {nil, false, false},
+		"server unreachable": {errors.New("connection refused"), false, true},
+		"server starting":    {apierrors.NewServiceUnavailable("starting"), false, true},
+		"CRD not served":     {apierrors.NewGenericServerResponse(http.StatusNotFound, "get", policies, "web", "404 page not found", 0, true), false, true},
+		"forbidden":          {apierrors.NewForbidden(policies, "web", errors.New("no")), false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			faults := interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
@@ -63,7 +64,7 @@ func TestDeletionIsConfirmed(t *testing.T) {
 				case *v1alpha1.ResourceSlack: // from the cache
 					return apierrors.NewNotFound(policies, key.Name)
 				case *unstructured.Unstructured:
-					return tc.says
+					return tc.response
 				}
 				return c.Get(ctx, key, object, options...)
 			}}
@@ -74,18 +75,18 @@ func TestDeletionIsConfirmed(t *testing.T) {
 			}
 			owners, err := c.owners(t.Context())
 			if err != nil || owners.Has("web") == tc.deleted || !owners.Has("other") {
-				t.Errorf("objects are left of %v, %v", owners, err)
+				t.Errorf("owners of remaining objects: %v, error %v", owners, err)
 			}
 		})
 	}
 }
 
-// A fault is not the user's mistake: it is tried again, and the policy is not
-// said to be wrong.
+// TestFaultsAndInvalidPolicies checks that a failing request is retried and does not change the status, and
+// that an invalid policy does.
 func TestFaultsAndInvalidPolicies(t *testing.T) {
-	away := true
+	unavailable := true
 	faults := interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
-		if _, pods := list.(*v1.PodList); pods && away {
+		if _, pods := list.(*v1.PodList); pods && unavailable {
 			return errors.New("connection refused")
 		}
 		return c.List(ctx, list, options...)
@@ -93,7 +94,7 @@ func TestFaultsAndInvalidPolicies(t *testing.T) {
 	good := &v1alpha1.ResourceSlack{ObjectMeta: metav1.ObjectMeta{Name: "good"}, Spec: v1alpha1.ResourceSlackSpec{MinRate: "10%"}}
 	bad := &v1alpha1.ResourceSlack{ObjectMeta: metav1.ObjectMeta{Name: "bad"}, Spec: v1alpha1.ResourceSlackSpec{MinRate: "-10%"}}
 	c := controllerOf(t, faults, good, bad)
-	ask := func(name string) (*v1alpha1.ResourceSlack, error) {
+	reconcileNamed := func(name string) (*v1alpha1.ResourceSlack, error) {
 		t.Helper()
 		key := client.ObjectKey{Name: name}
 		_, err := c.Reconcile(t.Context(), reconcile.Request{NamespacedName: key})
@@ -103,12 +104,12 @@ func TestFaultsAndInvalidPolicies(t *testing.T) {
 		}
 		return policy, err
 	}
-	if policy, err := ask("good"); err == nil || !strings.Contains(err.Error(), "connection refused") || len(policy.Status.Conditions) > 0 {
+	if policy, err := reconcileNamed("good"); err == nil || !strings.Contains(err.Error(), "connection refused") || len(policy.Status.Conditions) > 0 {
 		t.Errorf("error %v, conditions %v", err, policy.Status.Conditions)
 	}
-	away = false
+	unavailable = false
 	for name, want := range map[string]string{"good": reasonNotFeasible, "bad": reasonInvalid} {
-		policy, err := ask(name)
+		policy, err := reconcileNamed(name)
 		if err != nil || len(policy.Status.Conditions) == 0 || policy.Status.Conditions[0].Reason != want {
 			t.Errorf("%s: error %v, conditions %v, want %s", name, err, policy.Status.Conditions, want)
 		}

@@ -210,7 +210,7 @@ func TestObserve(t *testing.T) {
 			[]string{"Feasible=False NotFeasible", "Provisioned=True Available", "Ready=False NotFeasible"}, `Deployment shop/api: annotation plimsoll.dev/slack: invalid value "lots"`,
 		},
 		"an object of the name exists": {
-			append(webPool(), &v1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Name: "web-head", Namespace: here}}), newPolicy("web", "web"), nil,
+			append(webPool(), &v1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Name: "web-head", Namespace: testNamespace}}), newPolicy("web", "web"), nil,
 			[]string{"Feasible=True Planned", "Provisioned=True Available", "Ready=False NameTaken"}, "PodTemplate plimsoll-system/web-head exists, is not managed by Plimsoll",
 		},
 		"deployments": {
@@ -314,7 +314,7 @@ func TestPrune(t *testing.T) {
 			func(t *testing.T, c *Controller, _ *v1alpha1.ResourceSlack) {
 				for _, template := range []*v1.PodTemplate{
 					{ObjectMeta: metav1.ObjectMeta{Name: "web-rate2", Namespace: "shop", Labels: map[string]string{slack.PlaceholderLabel: "web"}}},
-					{ObjectMeta: metav1.ObjectMeta{Name: "unlabeled", Namespace: here}},
+					{ObjectMeta: metav1.ObjectMeta{Name: "unlabeled", Namespace: testNamespace}},
 				} {
 					if err := c.client.Create(t.Context(), template); err != nil {
 						t.Fatal(err)
@@ -346,7 +346,7 @@ func TestPrune(t *testing.T) {
 			if name != "objects of others" {
 				return
 			}
-			for _, key := range []client.ObjectKey{{Namespace: "shop", Name: "web-rate2"}, {Namespace: here, Name: "unlabeled"}} {
+			for _, key := range []client.ObjectKey{{Namespace: "shop", Name: "web-rate2"}, {Namespace: testNamespace, Name: "unlabeled"}} {
 				if err := c.client.Get(t.Context(), key, &v1.PodTemplate{}); err != nil {
 					t.Errorf("%s was deleted: %v", key, err)
 				}
@@ -394,7 +394,7 @@ func TestRestart(t *testing.T) {
 		}
 	}
 	// Two pods remain: 50% is (1, 4Gi), the placeholder for the biggest pod.
-	second := New(first.client, events.NewFakeRecorder(100), prometheus.NewRegistry(), here)
+	second := New(first.client, events.NewFakeRecorder(100), prometheus.NewRegistry(), testNamespace)
 	now := time.Now()
 	second.now = func() time.Time { return now }
 	for _, step := range []struct {
@@ -415,7 +415,7 @@ func TestApplyWritesMissingFields(t *testing.T) {
 	reconcileOnce(t, c, "web")
 	buffer := &unstructured.Unstructured{}
 	buffer.SetGroupVersionKind(slack.CapacityBufferKind)
-	key := client.ObjectKey{Namespace: here, Name: "web-rate"}
+	key := client.ObjectKey{Namespace: testNamespace, Name: "web-rate"}
 	if err := c.client.Get(t.Context(), key, buffer); err != nil {
 		t.Fatal(err)
 	}

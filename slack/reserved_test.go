@@ -11,9 +11,9 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 )
 
-// firstPublished is the formula that the plan grew out of: as many placeholders
-// as there are nodes times granularity, each as large as the average node over
-// granularity. The rate does not come into it, nor what pods there are.
+// firstPublished returns the total of the formula as first published: as many placeholders as nodes
+// times granularity, each of the size of an average node divided by granularity. It depends neither on
+// the rate nor on the pods.
 func firstPublished(nodes []*v1.Node, granularity int64) v1.ResourceList {
 	var cpu, memory int64
 	for _, node := range nodes {
@@ -28,8 +28,7 @@ func firstPublished(nodes []*v1.Node, granularity int64) v1.ResourceList {
 	}
 }
 
-// The table in docs/slack.md of what is reserved, as percentages of what pods
-// request, is what the planner computes.
+// TestReservedAmountsInDocs checks the table of reserved capacity in docs/slack.md.
 func TestReservedAmountsInDocs(t *testing.T) {
 	clusters := []struct {
 		name  string
@@ -43,8 +42,8 @@ func TestReservedAmountsInDocs(t *testing.T) {
 	small, large := nodesOf(30, "s", "8", "32Gi"), nodesOf(3, "l", "64", "256Gi")
 	clusters[1].nodes = append(small, large...)
 	clusters[1].pods = append(podsOf(6, small, "web", "1", "2Gi"), podsOf(5, large, "batch", "8", "40Gi")...)
-	// 2 x (4, 32), 2 x (16, 64) and one of (32, 64), and pods of all kinds: the biggest
-	// is a sixth of what all request.
+	// 2 x (4, 32), 2 x (16, 64) and one of (32, 64), with different pods: the biggest
+	// has a sixth of all requests.
 	narrow, middle, wide := nodesOf(2, "n", "4", "32Gi"), nodesOf(2, "m", "16", "64Gi"), nodesOf(1, "c", "32", "64Gi")
 	clusters[2].nodes = append(append(narrow, middle...), wide...)
 	clusters[2].pods = append(append(podsOf(2, narrow, "cache", "500m", "12Gi"), podsOf(12, middle, "web", "1", "4Gi")...), podsOf(3, wide, "compute", "9", "10Gi")...)
@@ -77,6 +76,6 @@ func TestReservedAmountsInDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(docs), table) {
-		t.Errorf("docs/slack.md has another table than\n%s", table)
+		t.Errorf("docs/slack.md does not contain the table\n%s", table)
 	}
 }
