@@ -8,12 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// patience bounds every wait for the cluster.
-const patience = 30 * time.Second
+// Timeout bounds each wait for the cluster.
+const Timeout = 30 * time.Second
 
-// await waits for a condition, which is asked about in an interval.
-func await(ctx context.Context, interval, patience time.Duration, what string, condition wait.ConditionWithContextFunc) error {
-	if err := wait.PollUntilContextTimeout(ctx, interval, patience, true, condition); err != nil {
+// Await polls a condition until it is true. If it does not become true within the timeout, the
+// error says what Await was waiting for; if ctx ends, the error is its cause.
+func Await(ctx context.Context, interval, timeout time.Duration, what string, condition wait.ConditionWithContextFunc) error {
+	if err := wait.PollUntilContextTimeout(ctx, interval, timeout, true, condition); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

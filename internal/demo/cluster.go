@@ -2,6 +2,9 @@ package demo
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -14,20 +17,35 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
-// namespace that the demo's pods are in.
-const namespace = v1.NamespaceDefault
+// Namespace is the namespace of the demo's pods.
+const Namespace = v1.NamespaceDefault
 
-// cluster is the control plane as the demo uses it: through the API, but for
-// the question whether the scheduler has heard of everything.
-type cluster struct {
-	client kubernetes.Interface
-	// scheduler is nil where it is in another process.
-	scheduler *scheduler.Scheduler
-	// probes is how many have been sent.
-	probes int
+// ProbeKey is the key of the taint of probe nodes and of the label of probed clusters.
+const ProbeKey = "plimsoll.dev/probe"
+
+// Node is a simulated node. The memory is 64Gi if empty.
+type Node struct {
+	Name, CPU, Memory string
 }
 
-// resources returns a list with what is declared.
+// Pod is a pod of one container. Empty amounts are not declared.
+type Pod struct {
+	Name string
+	// Node is the node of a pod that runs from the start.
+	Node                       string
+	Request, Limit             string // CPU
+	MemoryRequest, MemoryLimit string
+}
+
+// Cluster is the cluster with the operations that the demos need.
+type Cluster struct {
+	Client kubernetes.Interface
+
+	scheduler *scheduler.Scheduler // nil if it runs in another process
+	probes    int                  // number of probes so far
+}
+
+// resources returns a list of the amounts that are not empty.
 func resources(cpu, memory string) v1.ResourceList {
 	list := v1.ResourceList{}
 	if cpu != "" {
@@ -39,8 +57,8 @@ func resources(cpu, memory string) v1.ResourceList {
 	return list
 }
 
-// object returns the node as the API knows it.
-func (n Node) object() *v1.Node {
+// Object returns the node as an API object.
+func (n Node) Object() *v1.Node {
 	memory := n.Memory
 	if memory == "" {
 		memory = "64Gi"
@@ -53,10 +71,10 @@ func (n Node) object() *v1.Node {
 	}
 }
 
-// object returns the pod as the API knows it, for a scheduler of that name.
-func (p Pod) object(schedulerName string) *v1.Pod {
+// Object returns the pod as an API object for a scheduler profile.
+func (p Pod) Object(schedulerName string) *v1.Pod {
 	return &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: Namespace},
 		Spec: v1.PodSpec{
 			NodeName: p.Node, SchedulerName: schedulerName,
 			Containers: []v1.Container{{
@@ -69,31 +87,34 @@ func (p Pod) object(schedulerName string) *v1.Pod {
 	}
 }
 
-func (c *cluster) createNode(ctx context.Context, n Node) error {
-	_, err := c.client.CoreV1().Nodes().Create(ctx, n.object(), metav1.CreateOptions{})
+// CreateNode creates a node.
+func (c *Cluster) CreateNode(ctx context.Context, n Node) error {
+	_, err := c.Client.CoreV1().Nodes().Create(ctx, n.Object(), metav1.CreateOptions{})
 	return err
 }
 
-func (c *cluster) createPod(ctx context.Context, p Pod, schedulerName string) (*v1.Pod, error) {
-	return c.client.CoreV1().Pods(namespace).Create(ctx, p.object(schedulerName), metav1.CreateOptions{})
+// CreatePod creates a pod for a scheduler profile.
+func (c *Cluster) CreatePod(ctx context.Context, p Pod, schedulerName string) error {
+	_, err := c.Client.CoreV1().Pods(Namespace).Create(ctx, p.Object(schedulerName), metav1.CreateOptions{})
+	return err
 }
 
-// deletePod deletes a pod, at once.
-func (c *cluster) deletePod(ctx context.Context, name string) error {
-	return c.client.CoreV1().Pods(namespace).Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
+// DeletePod deletes a pod without a grace period.
+func (c *Cluster) DeletePod(ctx context.Context, name string) error {
+	return c.Client.CoreV1().Pods(Namespace).Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
 }
 
-// outcome waits until a pod is bound, and returns the node, or found not to
-// fit, and returns Pending.
-func (c *cluster) outcome(ctx context.Context, name string) (string, error) {
+// AwaitScheduled waits until a pod is bound, and returns its node, or until it is unschedulable, and
+// returns Pending.
+func (c *Cluster) AwaitScheduled(ctx context.Context, name string) (string, error) {
 	var outcome string
 	err := c.await(ctx, "pod "+name+" to be scheduled", func(ctx context.Context) (bool, error) {
-		pod, err := c.client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+		pod, err := c.Client.CoreV1().Pods(Namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return false, err
 		}
 		outcome = pod.Spec.NodeName
-		if unschedulable(pod) {
+		if IsUnschedulable(pod) {
 			outcome = Pending
 		}
 		return outcome != "", nil
@@ -101,14 +122,20 @@ func (c *cluster) outcome(ctx context.Context, name string) (string, error) {
 	return outcome, err
 }
 
-// state returns all nodes, and the pods that have one, in the order of their
-// names.
-func (c *cluster) state(ctx context.Context) ([]*v1.Node, []*v1.Pod, error) {
-	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+// IsUnschedulable reports whether the scheduler has found no node for a pod.
+func IsUnschedulable(pod *v1.Pod) bool {
+	return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool {
+		return c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse && c.Reason == v1.PodReasonUnschedulable
+	})
+}
+
+// State returns all nodes and all bound pods, sorted by name.
+func (c *Cluster) State(ctx context.Context) ([]*v1.Node, []*v1.Pod, error) {
+	nodes, err := c.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, nil, err
 	}
-	pods, err := c.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	pods, err := c.Client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -125,49 +152,101 @@ func (c *cluster) state(ctx context.Context) ([]*v1.Node, []*v1.Pod, error) {
 	return nodeList, bound, nil
 }
 
-// settle waits until the scheduler has heard of every node and of every bound
-// pod, and of nothing else, so that what comes next meets the state it is
-// meant to meet.
-func (c *cluster) settle(ctx context.Context) error {
+// WaitingPods returns the pods that have no node.
+func (c *Cluster) WaitingPods(ctx context.Context) ([]v1.Pod, error) {
+	pods, err := c.Client.CoreV1().Pods(Namespace).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName="})
+	if err != nil {
+		return nil, err
+	}
+	return pods.Items, nil
+}
+
+// Settle waits until the scheduler has observed all nodes and bound pods and no others, so that its
+// next decision is about the present state.
+func (c *Cluster) Settle(ctx context.Context) error {
 	if c.scheduler == nil {
 		return c.probe(ctx)
 	}
-	return c.await(ctx, "the scheduler to hear of all nodes and pods", func(ctx context.Context) (bool, error) {
-		nodes, pods, err := c.state(ctx)
-		if err != nil {
-			return false, err
-		}
-		known := c.scheduler.Cache.Dump()
-		if len(known.Nodes) != len(nodes) {
-			return false, nil
-		}
-		want, have := len(pods), 0
-		for _, node := range nodes {
-			info, ok := known.Nodes[node.Name]
-			if !ok || info.Node() == nil {
-				return false, nil
-			}
-			have += len(info.Pods)
-		}
-		return want == have, nil
-	})
+	return c.await(ctx, "the scheduler to observe all nodes and pods", c.isObserved)
 }
 
-// clear removes all nodes and pods.
-func (c *cluster) clear(ctx context.Context) error {
+// isObserved reports whether a scheduler in this process has observed all nodes and bound pods and
+// no others.
+func (c *Cluster) isObserved(ctx context.Context) (bool, error) {
+	nodes, pods, err := c.State(ctx)
+	if err != nil {
+		return false, err
+	}
+	want := map[string]int{}
+	for _, node := range nodes {
+		want[node.Name] = 0
+	}
+	for _, pod := range pods {
+		want[pod.Spec.NodeName]++
+	}
+	return maps.Equal(want, c.ObservedPods()), nil
+}
+
+// ObservedPods returns the number of pods on each node that a scheduler in this process has
+// observed. A node that it knows from its pods only has -1.
+func (c *Cluster) ObservedPods() map[string]int {
+	count := map[string]int{}
+	for name, info := range c.scheduler.Cache.Dump().Nodes {
+		count[name] = len(info.Pods)
+		if info.Node() == nil {
+			count[name] = -1
+		}
+	}
+	return count
+}
+
+// probe is Settle for a scheduler in another process. The scheduler observes nodes in the order of
+// their changes, and so it does pods: when it has bound a pod that was created last to a node that
+// was created last, it has observed all others. A taint keeps other pods off the probe node. Each
+// probe node has a name of its own, or the pod might be bound to a cached earlier one.
+func (c *Cluster) probe(ctx context.Context) error {
+	c.probes++
+	name := fmt.Sprintf("probe-%d", c.probes)
+	node := Node{Name: name, CPU: "1"}.Object()
+	node.Spec.Taints = []v1.Taint{{Key: ProbeKey, Effect: v1.TaintEffectNoSchedule}}
+	if _, err := c.Client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	pod := Pod{Name: name}.Object(DefaultProfile)
+	pod.Spec.NodeSelector = map[string]string{v1.LabelHostname: name}
+	pod.Spec.Tolerations = []v1.Toleration{{Key: ProbeKey, Operator: v1.TolerationOpExists}}
+	if _, err := c.Client.CoreV1().Pods(Namespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	err := c.await(ctx, "the scheduler to bind the probe pod", func(ctx context.Context) (bool, error) {
+		pod, err := c.Client.CoreV1().Pods(Namespace).Get(ctx, name, metav1.GetOptions{})
+		return err == nil && pod.Spec.NodeName != "", err
+	})
+	if err != nil {
+		return err
+	}
+	if err := c.DeletePod(ctx, name); err != nil {
+		return err
+	}
+	return c.Client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{})
+}
+
+// Clear deletes all nodes and pods.
+func (c *Cluster) Clear(ctx context.Context) error {
 	force := metav1.DeleteOptions{GracePeriodSeconds: new(int64)}
-	// Pending pods go first, or they would be bound where others make room.
-	for _, which := range []string{"spec.nodeName=", ""} {
-		if err := c.client.CoreV1().Pods(namespace).DeleteCollection(ctx, force, metav1.ListOptions{FieldSelector: which}); err != nil {
+	// Pending pods first: otherwise they would be bound when others are deleted.
+	for _, selector := range []string{"spec.nodeName=", ""} {
+		if err := c.Client.CoreV1().Pods(Namespace).DeleteCollection(ctx, force, metav1.ListOptions{FieldSelector: selector}); err != nil {
 			return err
 		}
 	}
-	if err := c.client.CoreV1().Nodes().DeleteCollection(ctx, force, metav1.ListOptions{}); err != nil {
+	if err := c.Client.CoreV1().Nodes().DeleteCollection(ctx, force, metav1.ListOptions{}); err != nil {
 		return err
 	}
-	return c.settle(ctx)
+	return c.Settle(ctx)
 }
 
-func (c *cluster) await(ctx context.Context, what string, condition wait.ConditionWithContextFunc) error {
-	return await(ctx, 10*time.Millisecond, patience, what, condition)
+// await polls a condition frequently, up to Timeout.
+func (c *Cluster) await(ctx context.Context, what string, condition wait.ConditionWithContextFunc) error {
+	return Await(ctx, 10*time.Millisecond, Timeout, what, condition)
 }

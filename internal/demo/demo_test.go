@@ -1,8 +1,10 @@
-package demo
+package demo_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -11,6 +13,9 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/demo"
+	"github.com/plimsoll-k8s/plimsoll/internal/demo/node"
+	"github.com/plimsoll-k8s/plimsoll/internal/demo/slack"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 )
 
@@ -20,52 +25,113 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Every scenario goes as it is told, through the real API server and the real
-// scheduler; and what the what-if foretold is what came of it.
-func TestScenarios(t *testing.T) {
-	d, err := Start(t.Context(), Options{Load: LoadService, Autoscaler: AutoscalerStandIn, Log: io.Discard, Progress: func(string) {}})
+// TestDemos runs all scenarios of the three demos in one environment.
+func TestDemos(t *testing.T) {
+	load, err := node.StartLoad(t.Context(), node.LoadService, func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(d.Stop)
-	for _, s := range Scenarios {
-		for _, profile := range []string{DefaultProfile, s.Profile} {
-			t.Run(s.Name+"/"+profile, func(t *testing.T) {
-				results, err := d.Run(t.Context(), s, profile)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := Check(results); err != nil {
-					t.Error(err)
-				}
-				for i, decision := range d.decisions.all()[:len(results)] {
-					r := results[len(results)-1-i]
-					foretold := decision.Scores.Selected
-					if foretold == "" {
-						foretold = Pending
-					}
-					if r.Want != Any && foretold != r.Node {
-						t.Errorf("%s: foretold %s, came to %s: %s", r.Pod, foretold, r.Node, decision.Reason())
-					}
-				}
-			})
+	env, err := demo.Start(t.Context(), demo.Options{LoadArguments: load.Arguments(), Progress: func(string) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(env.Stop)
+	nodes := node.New(env, load)
+	for _, s := range node.Scenarios {
+		for _, profile := range []string{demo.DefaultProfile, s.Profile} {
+			t.Run(s.Name+"/"+profile, func(t *testing.T) { testScenario(t, nodes, s, profile) })
 		}
 	}
-	t.Run("probe", func(t *testing.T) { testProbe(t, d) })
-	t.Run(SlackScenario, func(t *testing.T) { testSlack(t, d) })
-	// Its controller goes on until the context ends.
-	testFleet(t, d)
+	t.Run("settle", func(t *testing.T) { testSettle(t, env) })
+	t.Run(slack.Scenario, func(t *testing.T) { testSlack(t, slack.New(env, nil, io.Discard)) })
+	// Not a subtest: the placement controller runs until the context of the test ends.
+	testFleet(t, env, nodes)
 }
 
-// With the stand-in the slack scenario comes to the same each time: 8 pods fill
-// two nodes of 4. 50 % of 8 are 4, one more node, which the burst of 4 takes; 50
-// % of 12 are 6, two more. 25 % of 8 are 2, one node.
-func testSlack(t *testing.T, d *Demo) {
-	results, err := d.RunSlack(t.Context(), func(text string) { t.Log(text) })
+// testScenario expects the results of a scenario, with the real API server and scheduler, and that
+// the what-if engine has predicted them.
+func testScenario(t *testing.T, nodes *node.Demo, s node.Scenario, profile string) {
+	results, err := nodes.Run(t.Context(), s, profile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Check(results); err != nil {
+	if err := demo.Check(results); err != nil {
+		t.Error(err)
+	}
+	for i, decision := range nodes.Decisions()[:len(results)] {
+		r := results[len(results)-1-i]
+		predicted := decision.Scores.Selected
+		if predicted == "" {
+			predicted = demo.Pending
+		}
+		if r.Want != demo.Any && predicted != r.Node {
+			t.Errorf("%s: predicted %s, is on %s: %s", r.Pod, predicted, r.Node, decision.Reason())
+		}
+	}
+}
+
+// testSettle expects that when Settle of an attached environment returns, the scheduler has observed
+// all nodes and pods and no deleted ones, and that the probe is deleted.
+func testSettle(t *testing.T, env *demo.Environment) {
+	ctx := t.Context()
+	if err := env.Clear(ctx); err != nil {
+		t.Fatal(err)
+	}
+	attached, err := demo.Attach(env.Access, env.Scheduler)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		name := fmt.Sprintf("node-%d", i)
+		if err := env.CreateNode(ctx, demo.Node{Name: name, CPU: "8"}); err != nil {
+			t.Fatal(err)
+		}
+		if i > 0 {
+			if err := env.DeletePod(ctx, fmt.Sprintf("pod-%d-0", i-1)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for j := range 3 {
+			if err := env.CreatePod(ctx, demo.Pod{Name: fmt.Sprintf("pod-%d-%d", i, j), Node: name, Request: "1"}, demo.DefaultProfile); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := attached.Settle(ctx); err != nil {
+			t.Fatal(err)
+		}
+		observed := env.ObservedPods() // at once: what is observed later does not count
+		nodes, pods, err := env.State(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// One pod of each earlier node is deleted: 2 x i + 3 are left.
+		if len(nodes) != i+1 || len(pods) != 2*i+3 {
+			t.Fatalf("%d nodes and %d pods after %s", len(nodes), len(pods), name)
+		}
+		want := map[string]int{}
+		for _, pod := range pods {
+			want[pod.Spec.NodeName]++
+		}
+		// The deletion of the probe node need not be observed yet.
+		maps.DeleteFunc(observed, func(name string, _ int) bool { return strings.HasPrefix(name, "probe-") })
+		if !maps.Equal(observed, want) {
+			t.Errorf("after %s the scheduler has observed %v, want %v", name, observed, want)
+		}
+	}
+	if err := env.Clear(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// testSlack expects the same states with the stand-in each time: 8 pods fill two nodes of 4 CPUs. The
+// slack of 50 % of 8 is 4, one more node, which the burst of 4 fills; 50 % of 12 is 6, two more. 25 %
+// of 8 is 2, one node.
+func testSlack(t *testing.T, d *slack.Demo) {
+	results, err := d.Run(t.Context(), func(text string) { t.Log(text) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := demo.Check(results); err != nil {
 		t.Error(err)
 	}
 	type step struct {
@@ -87,34 +153,33 @@ func testSlack(t *testing.T, d *Demo) {
 		{"0", "0", 0, 3}, // the burst without slack
 		{"4", "4", 4, 3}, // the policy
 		{"4", "0", 4, 3}, // the burst with slack
-		{"6", "8", 6, 5}, // refilled
-		{"4", "8", 6, 4}, // the burst is gone
-		{"2", "4", 2, 3}, // the smaller policy
+		{"6", "8", 6, 5}, // the slack is refilled
+		{"4", "8", 6, 4}, // the burst is deleted
+		{"2", "4", 2, 3}, // the policy with a lower rate
 	}
 	if !slices.Equal(steps, want) {
 		t.Errorf("steps %v, want %v", steps, want)
 	}
-	without, with := waited[withoutSlack], waited[withSlack]
-	if len(without) != burstPods || len(with) != burstPods || slices.Max(with) >= slices.Min(without) {
-		t.Errorf("pods waited %v without slack, %v with it", without, with)
+	without, with := waited[slack.WithoutSlack], waited[slack.WithSlack]
+	if len(without) != 4 || len(with) != 4 || slices.Max(with) >= slices.Min(without) {
+		t.Errorf("pods waited %v without slack, %v with slack", without, with)
 	}
-	if _, points, marks := d.timeline.all(); len(points) < 20 || len(marks) < 5 {
-		t.Errorf("a timeline of %d points and %d marks", len(points), len(marks))
+	if view := d.View(); len(view.Points) < 20 || len(view.Marks) < 5 {
+		t.Errorf("a timeline of %d points and %d marks", len(view.Points), len(view.Marks))
 	}
 }
 
-// A step that is not as expected fails the demo as a pod does.
 func TestCheck(t *testing.T) {
-	pod := Result{Scenario: SlackScenario, Pod: "burst-1", Node: "general-9", Want: nodeThere}
-	step := Result{Scenario: SlackScenario, Want: "no more nodes", Slack: &SlackState{Step: "the same burst", Nodes: 4}}
-	placement := Result{Scenario: FleetScenario, Want: "cluster2, cluster4", Fleet: &FleetStep{Story: "3-follow", Placement: "follow"}}
-	good := Result{Scenario: SlackScenario, OK: true}
-	for _, bad := range []Result{pod, step, placement} {
-		if err := Check([]Result{good, bad, good}); !errors.Is(err, ErrUnexpected) || !strings.Contains(err.Error(), bad.Want) {
+	pod := demo.Result{Scenario: slack.Scenario, Pod: "burst-1", Node: "general-9", Want: "an existing node"}
+	step := demo.Result{Scenario: slack.Scenario, Want: "no more nodes", Slack: &demo.SlackStep{Step: "the same burst", Nodes: 4}}
+	placement := demo.Result{Scenario: "fleet", Want: "cluster2, cluster4", Fleet: &demo.FleetStep{Story: "3-follow", Placement: "follow"}}
+	good := demo.Result{Scenario: slack.Scenario, OK: true}
+	for _, bad := range []demo.Result{pod, step, placement} {
+		if err := demo.Check([]demo.Result{good, bad, good}); !errors.Is(err, demo.ErrUnexpected) || !strings.Contains(err.Error(), bad.Want) {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}
-	if err := Check([]Result{good}); err != nil {
+	if err := demo.Check([]demo.Result{good}); err != nil {
 		t.Error(err)
 	}
 }

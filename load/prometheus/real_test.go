@@ -41,6 +41,11 @@ func told(i int) load.Node {
 	}
 }
 
+// simulated returns a load as the exporter takes it.
+func simulated(n load.Node) nodeexporter.Load {
+	return nodeexporter.Load{CPU: nodeexporter.Utilization(n.CPU), Memory: nodeexporter.Utilization(n.Memory)}
+}
+
 // A real Prometheus scrapes 50 machines, in the ways in which common stacks
 // name them. What a read returns is what the machines were told to do.
 func TestRealPrometheus(t *testing.T) {
@@ -51,7 +56,7 @@ func TestRealPrometheus(t *testing.T) {
 	var machines []cluster.Machine
 	for i := range 50 {
 		name, address := fmt.Sprintf("node-%02d", i), fmt.Sprintf("10.0.0.%d", i)
-		exporter.Set(name, told(i))
+		exporter.Set(name, simulated(told(i)))
 		labels := map[string]string{"instance": address + ":9100", "cluster": "prod"}
 		switch i % 3 {
 		case 1:
@@ -63,7 +68,7 @@ func TestRealPrometheus(t *testing.T) {
 		machines = append(machines, cluster.Machine{Name: name, Addresses: []string{address}})
 	}
 	// A machine that is none of this cluster's.
-	exporter.Set("stranger", told(0))
+	exporter.Set("stranger", simulated(told(0)))
 	targets = append(targets, prometheusserver.Target{
 		Address: strings.TrimPrefix(server.URL, "http://"), Path: "/stranger", Labels: map[string]string{"instance": "192.0.2.1:9100", "cluster": "test"},
 	})

@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -17,7 +18,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
-	scenarios "github.com/plimsoll-k8s/plimsoll/internal/demo"
+	"github.com/plimsoll-k8s/plimsoll/internal/demo"
+	"github.com/plimsoll-k8s/plimsoll/internal/demo/fleet"
+	"github.com/plimsoll-k8s/plimsoll/internal/demo/node"
+	slackdemo "github.com/plimsoll-k8s/plimsoll/internal/demo/slack"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
@@ -35,7 +39,7 @@ const scenarioLoadAge = 10 * time.Second
 func valuesOfScenarios(t *testing.T, loadFile string) string {
 	t.Helper()
 	elsewhere := map[string]any{"node-role.kubernetes.io/control-plane": ""}
-	profiles := scenarios.Profiles("watcherAddress: http://plimsoll-load-watcher."+systemNamespace+":2020", scenarioLoadAge)
+	profiles := demo.Profiles("watcherAddress: http://plimsoll-load-watcher."+systemNamespace+":2020", scenarioLoadAge)
 	values, err := yaml.Marshal(map[string]any{
 		"crds":       map[string]any{"fleet": true},
 		"scheduler":  map[string]any{"config": profiles, "nodeSelector": elsewhere},
@@ -51,9 +55,8 @@ func valuesOfScenarios(t *testing.T, loadFile string) string {
 	return string(values)
 }
 
-// The chart, installed by Helm, with all components as processes under their
-// service accounts and with their arguments and configuration: every scenario of
-// the demo comes to what it comes to there.
+// TestChartRunsTheScenarios installs the chart with Helm and runs all components as processes with their
+// service accounts, arguments and configuration. Each scenario of the demo has the same results as there.
 func TestChartRunsTheScenarios(t *testing.T) {
 	t.Parallel()
 	cp, access, kube := startControlPlane(t, controlplane.Options{})
@@ -77,12 +80,12 @@ func TestChartRunsTheScenarios(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := scenarios.Attach(scenarios.Installed{Access: access, Scheduler: configuration, Load: feed})
+	env, err := demo.Attach(access, configuration)
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	check := func(t *testing.T, results []scenarios.Result, err error) {
+	check := func(t *testing.T, results []demo.Result, err error) {
 		t.Helper()
 		for _, result := range results {
 			t.Log(result.Profile, result.Summary())
@@ -90,24 +93,25 @@ func TestChartRunsTheScenarios(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := scenarios.Check(results); err != nil || len(results) == 0 {
+		if err := demo.Check(results); err != nil || len(results) == 0 {
 			t.Errorf("%d results: %v", len(results), err)
 		}
 	}
-	for _, s := range scenarios.Scenarios {
-		for _, profile := range []string{scenarios.DefaultProfile, s.Profile} {
+	nodes := node.New(env, feed)
+	for _, s := range node.Scenarios {
+		for _, profile := range []string{demo.DefaultProfile, s.Profile} {
 			t.Run(s.Name+"/"+profile, func(t *testing.T) {
-				results, err := d.Run(t.Context(), s, profile)
+				results, err := nodes.Run(t.Context(), s, profile)
 				check(t, results, err)
 			})
 		}
 	}
-	t.Run(scenarios.SlackScenario, func(t *testing.T) {
-		results, err := d.RunSlack(t.Context(), func(text string) { t.Log(text) })
+	t.Run(slackdemo.Scenario, func(t *testing.T) {
+		results, err := slackdemo.New(env, nil, io.Discard).Run(t.Context(), func(text string) { t.Log(text) })
 		check(t, results, err)
 	})
-	t.Run(scenarios.FleetScenario, func(t *testing.T) {
-		results, err := d.RunFleet(t.Context(), func(string) {})
+	t.Run(fleet.Scenario, func(t *testing.T) {
+		results, err := fleet.New(env).Run(t.Context(), func(string) {})
 		check(t, results, err)
 	})
 	if t.Failed() {
@@ -118,21 +122,21 @@ func TestChartRunsTheScenarios(t *testing.T) {
 	}
 }
 
-// fileFeed is load in a file, which is written anew all the time, as a monitoring
-// system would; the load-watcher reads it, and the scheduler reads that.
+// fileFeed is a load source: it writes a file repeatedly, as a monitoring system would. The
+// load-watcher reads the file, and the scheduler reads the load-watcher.
 type fileFeed struct {
 	path, watcher string
-	// pages reads the scheduler's.
+	// pages reads a page of the scheduler.
 	pages func(ctx context.Context, path string) (string, error)
 
 	mu   sync.Mutex
-	feed *scenarios.Feed
+	feed *node.Measurements
 }
 
-// start writes the file until the test ends, at first with a node that nobody has.
+// start writes the file until the end of the test, at first with the load of an unknown node.
 func (f *fileFeed) start(t *testing.T) {
 	t.Helper()
-	f.feed = &scenarios.Feed{Nodes: map[string]load.Node{"none": {CPU: load.Utilization{Mean: 0.5}, HasCPU: true}}}
+	f.feed = &node.Measurements{Nodes: map[string]load.Node{"none": {CPU: load.Utilization{Mean: 0.5}, HasCPU: true}}}
 	if err := f.write(); err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +161,7 @@ func (f *fileFeed) start(t *testing.T) {
 	t.Cleanup(func() { cancel(); <-ended })
 }
 
-// write replaces the file by what the load is now; none leaves it as it is.
+// write replaces the file with the present load. Without load it keeps the file.
 func (f *fileFeed) write() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -174,12 +178,11 @@ func (f *fileFeed) write() error {
 	return os.Rename(f.path+".new", f.path)
 }
 
-// Say changes the load, and waits until the load-watcher serves it and the
-// scheduler has read that; without load, until the scheduler counts on none.
-func (f *fileFeed) Say(ctx context.Context, feed *scenarios.Feed) error {
+// Set implements node.LoadSource.
+func (f *fileFeed) Set(ctx context.Context, feed *node.Measurements) error {
 	f.mu.Lock()
 	f.feed = feed
-	said := time.Now()
+	changed := time.Now()
 	f.mu.Unlock()
 	if feed == nil {
 		return f.await(ctx, "load to be too old", func(ctx context.Context) (bool, error) {
@@ -187,9 +190,9 @@ func (f *fileFeed) Say(ctx context.Context, feed *scenarios.Feed) error {
 			return degraded == 1, err
 		})
 	}
-	// What was written before is of the same second at most.
+	// Earlier messages have a timestamp of the same second at most.
 	err := f.await(ctx, "the load-watcher to serve the load", func(ctx context.Context) (bool, error) {
-		return f.Reading(ctx).Time.Unix() > said.Unix(), nil
+		return f.Reading(ctx).Time.Unix() > changed.Unix(), nil
 	})
 	if err != nil {
 		return err
@@ -199,14 +202,14 @@ func (f *fileFeed) Say(ctx context.Context, feed *scenarios.Feed) error {
 	if err != nil {
 		return err
 	}
-	// One read may have been under way.
+	// The first of two reads may have begun before the change.
 	return f.await(ctx, "the scheduler to read the load", func(ctx context.Context) (bool, error) {
 		now, err := f.metric(ctx, reads)
 		return now >= before+2, err
 	})
 }
 
-// Reading returns what the load-watcher serves, nothing if that is nothing.
+// Reading implements node.LoadSource.
 func (f *fileFeed) Reading(ctx context.Context) load.Reading {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, f.watcher+"/watcher", nil)
 	if err != nil {
@@ -224,7 +227,7 @@ func (f *fileFeed) Reading(ctx context.Context) load.Reading {
 	return reading
 }
 
-// metric returns a metric of the scheduler's, which has one source of load.
+// metric returns a metric of the scheduler, which has one load source.
 func (f *fileFeed) metric(ctx context.Context, name string) (float64, error) {
 	page, err := f.pages(ctx, "/metrics")
 	if err != nil {
@@ -238,6 +241,7 @@ func (f *fileFeed) metric(ctx context.Context, name string) (float64, error) {
 	return 0, fmt.Errorf("the scheduler has no metric %s", name)
 }
 
+// await polls a condition for up to a minute.
 func (f *fileFeed) await(ctx context.Context, what string, condition wait.ConditionWithContextFunc) error {
 	if err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, condition); err != nil {
 		return fmt.Errorf("waiting for %s: %w", what, err)

@@ -33,7 +33,7 @@ func scrapeMachines(t *testing.T) string {
 	t.Cleanup(machines.Close)
 	var targets []prometheus.Target
 	for name, mean := range map[string]float64{"node-1": 0.25, "node-2": 0.5, "node-3": 0.75} {
-		exporter.Set(name, load.Node{CPU: load.Utilization{Mean: mean}, Memory: load.Utilization{Mean: 1 - mean}})
+		exporter.Set(name, nodeexporter.Load{CPU: nodeexporter.Utilization{Mean: mean}, Memory: nodeexporter.Utilization{Mean: 1 - mean}})
 		targets = append(targets, prometheus.Target{
 			Address: strings.TrimPrefix(machines.URL, "http://"), Path: "/" + name, Labels: map[string]string{"instance": "10.0.0." + name[5:] + ":9100"},
 		})

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	scenarios "github.com/plimsoll-k8s/plimsoll/internal/demo"
+	"github.com/plimsoll-k8s/plimsoll/internal/demo/node"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/internal/snapshot"
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -257,12 +257,12 @@ func checkRefusals(t *testing.T, cp *controlplane.ControlPlane, kubeconfig, take
 func TestSnapshotOfTheDemo(t *testing.T) {
 	t.Parallel()
 	cp, _, client := startControlPlane(t, controlplane.Options{})
-	i := slices.IndexFunc(scenarios.Scenarios, func(s scenarios.Scenario) bool { return s.Name == "limits" })
-	scenario := scenarios.Scenarios[i]
-	for _, node := range scenario.Nodes {
-		createNode(t, client, node.Name)
+	i := slices.IndexFunc(node.Scenarios, func(s node.Scenario) bool { return s.Name == "limits" })
+	scenario := node.Scenarios[i]
+	for _, n := range scenario.Nodes {
+		createNode(t, client, n.Name)
 	}
-	arrival := scenario.Steps[0].Arrives
+	arrival := scenario.Steps[0].Create
 	for _, pod := range append(slices.Clone(scenario.Running), arrival.Pod) {
 		createPod(t, client, pod.Name, pod.Node, "", pod.Request, pod.Limit)
 	}

@@ -20,6 +20,10 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
+	"github.com/plimsoll-k8s/plimsoll/internal/demo/fleet"
+	"github.com/plimsoll-k8s/plimsoll/internal/demo/node"
+	"github.com/plimsoll-k8s/plimsoll/internal/demo/page"
+	"github.com/plimsoll-k8s/plimsoll/internal/demo/slack"
 	"github.com/plimsoll-k8s/plimsoll/internal/version"
 )
 
@@ -47,7 +51,7 @@ type options struct {
 
 // selection is which scenarios are run.
 type selection struct {
-	placement []demo.Scenario
+	placement []node.Scenario
 	slack     bool
 	fleet     bool
 }
@@ -83,19 +87,19 @@ Nothing is left behind.`,
 		},
 	}
 	var names []string
-	for _, s := range demo.Scenarios {
+	for _, s := range node.Scenarios {
 		names = append(names, s.Name)
 	}
-	names = append(names, demo.SlackScenario, demo.FleetScenario)
+	names = append(names, slack.Scenario, fleet.Scenario)
 	version.AddFlag(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&o.once, "once", false, "end after the scenarios")
 	flags.StringVarP(&o.output, "output", "o", "table", "table or json")
 	flags.IntVar(&o.port, "port", 0, "port of the live page on 127.0.0.1 (default any that is free)")
-	flags.StringVar(&o.load, "load", demo.LoadService, "where the scheduler reads load from: service (a load watcher of the demo's) or prometheus (a real server, which must be installed)")
-	_ = cmd.RegisterFlagCompletionFunc("load", cobra.FixedCompletions([]string{demo.LoadService, demo.LoadPrometheus}, cobra.ShellCompDirectiveNoFileComp))
-	flags.StringVar(&o.autoscaler, "autoscaler", demo.AutoscalerStandIn, "what makes the nodes of the slack scenario: stand-in (a small loop of the demo's) or karpenter (a real one with simulated machines, built from the project's folder; its metrics port is open on all addresses)")
-	_ = cmd.RegisterFlagCompletionFunc("autoscaler", cobra.FixedCompletions([]string{demo.AutoscalerStandIn, demo.AutoscalerKarpenter}, cobra.ShellCompDirectiveNoFileComp))
+	flags.StringVar(&o.load, "load", node.LoadService, "where the scheduler reads load from: service (a load watcher of the demo's) or prometheus (a real server, which must be installed)")
+	_ = cmd.RegisterFlagCompletionFunc("load", cobra.FixedCompletions([]string{node.LoadService, node.LoadPrometheus}, cobra.ShellCompDirectiveNoFileComp))
+	flags.StringVar(&o.autoscaler, "autoscaler", slack.StandIn, "what makes the nodes of the slack scenario: stand-in (a small loop of the demo's) or karpenter (a real one with simulated machines, built from the project's folder; its metrics port is open on all addresses)")
+	_ = cmd.RegisterFlagCompletionFunc("autoscaler", cobra.FixedCompletions([]string{slack.StandIn, slack.Karpenter}, cobra.ShellCompDirectiveNoFileComp))
 	flags.StringSliceVar(&o.scenarios, "scenario", nil, "only these: "+strings.Join(names, ", "))
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("scenario", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
@@ -104,9 +108,9 @@ Nothing is left behind.`,
 
 // controllers selects a scenario that is about a controller, if it has that name.
 func (s *selection) controllers(name string) bool {
-	s.slack = s.slack || name == demo.SlackScenario
-	s.fleet = s.fleet || name == demo.FleetScenario
-	return name == demo.SlackScenario || name == demo.FleetScenario
+	s.slack = s.slack || name == slack.Scenario
+	s.fleet = s.fleet || name == fleet.Scenario
+	return name == slack.Scenario || name == fleet.Scenario
 }
 
 // selection returns the scenarios asked for, or what is wrong with the flags.
@@ -115,30 +119,30 @@ func (o *options) selection() (selection, error) {
 	switch {
 	case o.output != "table" && o.output != "json":
 		return out, fmt.Errorf("--output: found %q, want table or json", o.output)
-	case o.load != demo.LoadService && o.load != demo.LoadPrometheus:
-		return out, fmt.Errorf("--load: found %q, want %s or %s", o.load, demo.LoadService, demo.LoadPrometheus)
-	case o.autoscaler != demo.AutoscalerStandIn && o.autoscaler != demo.AutoscalerKarpenter:
-		return out, fmt.Errorf("--autoscaler: found %q, want %s or %s", o.autoscaler, demo.AutoscalerStandIn, demo.AutoscalerKarpenter)
+	case o.load != node.LoadService && o.load != node.LoadPrometheus:
+		return out, fmt.Errorf("--load: found %q, want %s or %s", o.load, node.LoadService, node.LoadPrometheus)
+	case o.autoscaler != slack.StandIn && o.autoscaler != slack.Karpenter:
+		return out, fmt.Errorf("--autoscaler: found %q, want %s or %s", o.autoscaler, slack.StandIn, slack.Karpenter)
 	}
-	unplayable := func(s demo.Scenario) bool { return o.load != demo.LoadService && s.NeedsService() }
+	unplayable := func(s node.Scenario) bool { return o.load != node.LoadService && s.NeedsService() }
 	if len(o.scenarios) == 0 {
-		return selection{slices.DeleteFunc(slices.Clone(demo.Scenarios), unplayable), true, true}, nil
+		return selection{slices.DeleteFunc(slices.Clone(node.Scenarios), unplayable), true, true}, nil
 	}
 	for _, name := range o.scenarios {
 		if out.controllers(name) {
 			continue
 		}
-		i := slices.IndexFunc(demo.Scenarios, func(s demo.Scenario) bool { return s.Name == name })
+		i := slices.IndexFunc(node.Scenarios, func(s node.Scenario) bool { return s.Name == name })
 		if i < 0 {
 			return out, fmt.Errorf("--scenario: there is no %q (see --help)", name)
 		}
-		if unplayable(demo.Scenarios[i]) {
-			return out, fmt.Errorf("--scenario: %s is about the messages of a load watcher and wants --load %s", name, demo.LoadService)
+		if unplayable(node.Scenarios[i]) {
+			return out, fmt.Errorf("--scenario: %s is about the messages of a load watcher and wants --load %s", name, node.LoadService)
 		}
-		out.placement = append(out.placement, demo.Scenarios[i])
+		out.placement = append(out.placement, node.Scenarios[i])
 	}
-	if o.autoscaler != demo.AutoscalerStandIn && !out.slack {
-		return out, fmt.Errorf("--autoscaler: only the scenario %s has an autoscaler", demo.SlackScenario)
+	if o.autoscaler != slack.StandIn && !out.slack {
+		return out, fmt.Errorf("--autoscaler: only the scenario %s has an autoscaler", slack.Scenario)
 	}
 	return out, nil
 }
@@ -158,67 +162,32 @@ func (o *options) run(ctx context.Context, out, progress io.Writer) (err error) 
 	}
 	defer func() { closeLogs(log, err, say) }()
 
-	d, err := demo.Start(ctx, demo.Options{Load: o.load, Autoscaler: o.autoscaler, Log: log, Progress: say})
+	d, err := o.start(ctx, log, say)
 	if err != nil {
 		return err
 	}
-	defer d.Stop()
+	defer d.stop()
 	if !o.once {
-		d.ServePage(ctx, listener)
+		page.Serve(ctx, listener, d.view)
 		say("live page: http://" + listener.Addr().String())
 	}
-	results, err := o.selected.run(ctx, d, say)
+	err = d.run(ctx, o.selected, say)
 	switch {
 	case ctx.Err() != nil:
 		return errInterrupted
 	case err != nil:
 		return err
 	}
-	if err := printResults(out, o.output, o.selected, results, d.Autoscaler()); err != nil {
+	results := d.results.All()
+	if err := printResults(out, o.output, o.selected, results, d.slack.Autoscaler()); err != nil {
 		return err
 	}
 	if !o.once {
-		if err := stay(ctx, d, say); err != nil {
+		if err := d.stay(ctx, say); err != nil {
 			return err
 		}
 	}
 	return demo.Check(results)
-}
-
-// run runs the scenarios.
-func (s selection) run(ctx context.Context, d *demo.Demo, say func(string)) ([]demo.Result, error) {
-	results, err := d.RunAll(ctx, s.placement, func(s demo.Scenario, results []demo.Result) {
-		say(fmt.Sprintf("scenario %s with %s: %s", s.Name, results[0].Profile, summary(results)))
-	})
-	if err == nil && s.slack {
-		say(fmt.Sprintf("scenario %s: starting the slack controller and an autoscaler (%s)", demo.SlackScenario, d.Autoscaler()))
-		var more []demo.Result
-		more, err = d.RunSlack(ctx, say)
-		results = append(results, more...)
-	}
-	if err == nil && s.fleet {
-		say(fmt.Sprintf("scenario %s: starting the placement controller; the ManagedClusters are objects without clusters behind them", demo.FleetScenario))
-		var more []demo.Result
-		more, err = d.RunFleet(ctx, say)
-		results = append(results, more...)
-	}
-	return results, err
-}
-
-// stay leaves a cluster to play with until ctx ends.
-func stay(ctx context.Context, d *demo.Demo, say func(string)) error {
-	if err := d.Play(ctx); err != nil {
-		return err
-	}
-	say("the cluster stays until Ctrl-C; look at the live page, or use kubectl (all nodes are simulated):\n\n" +
-		"  export KUBECONFIG=" + d.Kubeconfig() + "\n")
-	// The control plane ends with ctx, too.
-	<-d.Ended()
-	if ctx.Err() == nil {
-		return errors.New("the control plane has ended")
-	}
-	say("stopped")
-	return nil
 }
 
 // errInterrupted is that the user had enough before the scenarios were through.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
+	"github.com/plimsoll-k8s/plimsoll/internal/demo/node"
+	"github.com/plimsoll-k8s/plimsoll/internal/demo/slack"
 )
 
 // summary says where the pods of one run went.
@@ -47,7 +49,7 @@ func verdict(ok bool) string {
 }
 
 // printPlacement prints each pod with the default profile beside ours.
-func printPlacement(out io.Writer, scenarios []demo.Scenario, results []demo.Result) {
+func printPlacement(out io.Writer, scenarios []node.Scenario, results []demo.Result) {
 	find := func(scenario, profile, pod string) demo.Result {
 		i := slices.IndexFunc(results, func(r demo.Result) bool {
 			return r.Scenario == scenario && r.Profile == profile && r.Pod == pod
@@ -60,10 +62,10 @@ func printPlacement(out io.Writer, scenarios []demo.Scenario, results []demo.Res
 			t.AppendSeparator()
 		}
 		for _, step := range s.Steps {
-			if step.Arrives == nil {
+			if step.Create == nil {
 				continue
 			}
-			byDefault, ours := find(s.Name, demo.DefaultProfile, step.Arrives.Name), find(s.Name, s.Profile, step.Arrives.Name)
+			byDefault, ours := find(s.Name, demo.DefaultProfile, step.Create.Name), find(s.Name, s.Profile, step.Create.Name)
 			t.AppendRow(table.Row{s.Name, ours.Pod, byDefault.Node, ours.Node, byDefault.Want + " / " + ours.Want, verdict(byDefault.OK && ours.OK)})
 		}
 	}
@@ -77,11 +79,11 @@ func printPlacement(out io.Writer, scenarios []demo.Scenario, results []demo.Res
 // printSlack prints the steps of the slack scenario. A step with pods that went
 // elsewhere than expected is not as expected itself.
 func printSlack(out io.Writer, results []demo.Result, autoscaler string) {
-	t := base.NewTable(out, demo.SlackScenario, "what happens", "target CPU", "available", "placeholders", "nodes", "slowest pod", "expected", "")
+	t := base.NewTable(out, slack.Scenario, "what happens", "target CPU", "available", "placeholders", "nodes", "slowest pod", "expected", "")
 	podsOK, want := true, []string{}
 	for _, r := range results {
 		switch {
-		case r.Scenario != demo.SlackScenario:
+		case r.Scenario != slack.Scenario:
 		case r.Slack == nil: // a pod of the burst that the next step is about
 			podsOK, want = podsOK && r.OK, []string{r.Want}
 		default:
@@ -96,5 +98,5 @@ func printSlack(out io.Writer, results []demo.Result, autoscaler string) {
 	}
 	t.SetColumnConfigs(append(base.RightAligned(3, 4, 5, 6, 7), table.ColumnConfig{Number: 1, AutoMerge: true}))
 	t.Render()
-	fmt.Fprintf(out, "%s: %s\nautoscaler: %s\n", demo.SlackScenario, demo.SlackShows, autoscaler)
+	fmt.Fprintf(out, "%s: %s\nautoscaler: %s\n", slack.Scenario, slack.Shows, autoscaler)
 }

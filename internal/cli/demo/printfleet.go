@@ -9,12 +9,13 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
+	"github.com/plimsoll-k8s/plimsoll/internal/demo/fleet"
 )
 
 // printFleet prints the steps of the fleet scenario, the forms of a placement
 // beside each other.
 func printFleet(out io.Writer, results []demo.Result) {
-	t := base.NewTable(out, append(append([]any{demo.FleetScenario, "what happens", "placement"}, forms()...), "expected", "decided after", "")...)
+	t := base.NewTable(out, append(append([]any{fleet.Scenario, "what happens", "placement"}, forms()...), "expected", "decided after", "")...)
 	type step struct{ story, step, placement string }
 	of := func(r demo.Result) step { return step{r.Fleet.Story, r.Fleet.Step, r.Fleet.Placement} }
 	byForm := map[step]map[string]demo.Result{}
@@ -41,7 +42,7 @@ func printFleet(out io.Writer, results []demo.Result) {
 		last = s
 		row, want, took, ok := table.Row{s.story, happens, s.placement}, "", "stays", true
 		var times []string
-		for _, form := range demo.PlacementForms {
+		for _, form := range fleet.Versions {
 			r := byForm[s][form]
 			row, want, ok = append(row, shortened(strings.Join(r.Fleet.Chosen, ", "))), shortened(r.Want), ok && r.OK
 			if r.Fleet.Seconds > 0 {
@@ -55,12 +56,12 @@ func printFleet(out io.Writer, results []demo.Result) {
 	}
 	t.SetColumnConfigs([]table.ColumnConfig{{Number: 1, AutoMerge: true}})
 	t.Render()
-	fmt.Fprintf(out, "%s: %s\n", demo.FleetScenario, demo.FleetShows)
+	fmt.Fprintf(out, "%s: %s\n", fleet.Scenario, fleet.Shows)
 }
 
 // forms returns the forms as headers.
 func forms() (out []any) {
-	for _, form := range demo.PlacementForms {
+	for _, form := range fleet.Versions {
 		out = append(out, form)
 	}
 	return out

@@ -8,56 +8,55 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/report/svg"
 )
 
-// LiveFleet is how managed clusters stand for placements.
+// LiveFleet is the ranking of the clusters of a fleet for each placement.
 type LiveFleet struct {
 	Placements []LivePlacement
 }
 
-// LivePlacement is how clusters stand for one placement, the best first.
+// LivePlacement is the ranking for one placement, best cluster first.
 type LivePlacement struct {
 	Name string
-	// Says is what its condition says.
-	Says     string
+	// Message is the message of its condition.
+	Message  string
 	Clusters []LiveCluster
 }
 
-// LiveCluster is how one cluster stands.
+// LiveCluster is one cluster in a ranking.
 type LiveCluster struct {
 	Name   string
 	Chosen bool
-	// Out says why it could not be chosen; else Total is the sum of its parts.
-	Out   string
-	Total int64
-	Parts []LivePart
+	// Reason says why the cluster cannot be selected. If it is empty, Total is the sum of the parts.
+	Reason string
+	Total  int64
+	Parts  []LivePart
 }
 
-// LivePart is what one prioritizer adds: its weight times its score.
+// LivePart is the contribution of one prioritizer: its weight times its score.
 type LivePart struct {
 	Prioritizer string
 	Weight      int32
 	Score       int64
-	// NoData: it knows nothing of the cluster and gives its worst score.
+	// NoData means that the prioritizer has no data on the cluster and gives its worst score.
 	NoData bool
 }
 
-// value returns what the part adds.
+// value returns the contribution to the total.
 func (p LivePart) value() float64 { return float64(p.Weight) * float64(p.Score) }
 
-// stack is a placement as it is drawn: a bar for each cluster, over one axis.
-// Places are percent of the axis, so that a bar can be of any width and its text
-// stays as large as other text.
+// stack is the chart of a placement: one stacked bar for each cluster over a common axis.
+// Positions are in percent of the axis, so that the chart scales with the page but its text does not.
 type stack struct {
 	LivePlacement
 	Keys []stackKey
 	Rows []stackRow
-	// Zero is where nothing is, Ticks are marks of the axis.
+	// Zero is the position of 0.
 	Zero  float64
 	Ticks []stackTick
 }
 
-// stackKey says which prioritizer has a colour.
+// stackKey is an entry of the legend.
 type stackKey struct {
-	Colour      int
+	Color       int
 	Prioritizer string
 	Weight      int32
 }
@@ -66,38 +65,37 @@ type stackKey struct {
 type stackRow struct {
 	LiveCluster
 	Pieces []stackPiece
-	// Sum is where the total is on the axis.
+	// Sum is the position of the total.
 	Sum float64
 }
 
-// stackPiece is a part as it is drawn.
+// stackPiece is a segment of a bar.
 type stackPiece struct {
-	Colour           int
+	Color            int
 	From, Width, Mid float64
-	// Label is written on it, where there is room; Title says all.
+	// Label is the text on the segment, empty if the segment is too narrow. Title is its tooltip.
 	Label, Title string
 }
 
-// stackTick is a mark of the axis; Anchor is which end of its label is there.
+// stackTick is a tick of the axis. Anchor is the text-anchor of its label.
 type stackTick struct {
 	At            float64
 	Label, Anchor string
 }
 
-// known are prioritizers that have a colour of their own; others, the scores of
-// add-ons, share the ones that follow.
-var known = []string{
+// ownColor are the prioritizers with a color of their own. The others, scores of add-ons, share
+// otherColors further colors.
+var ownColor = []string{
 	"Balance", "Steady", "ResourceRatioCPU", "ResourceRatioMemory", "ResourceAllocatableCPU", "ResourceAllocatableMemory",
 }
 
 const (
-	otherColours = 3
-	// labelRoom is how much of the axis, in percent, a label takes in a bar as
-	// narrow as that of a phone.
-	labelRoom = 16.0
+	otherColors = 3
+	// labelWidth is the width of a label in percent of the axis on the screen of a phone.
+	labelWidth = 16.0
 )
 
-// stacks lays the placements of a fleet out.
+// stacks returns the charts of a fleet.
 func stacks(fleet *LiveFleet) (out []stack) {
 	for _, placement := range fleet.Placements {
 		out = append(out, newStack(placement))
@@ -105,14 +103,15 @@ func stacks(fleet *LiveFleet) (out []stack) {
 	return out
 }
 
+// newStack returns the chart of a placement.
 func newStack(placement LivePlacement) stack {
 	s := stack{LivePlacement: placement}
 	least, most := 0.0, 0.0
 	for _, cluster := range placement.Clusters {
-		left, right := reach(cluster.Parts)
+		left, right := extent(cluster.Parts)
 		least, most = min(least, left), max(most, right)
 		for _, part := range cluster.Parts {
-			s.key(part)
+			s.addKey(part)
 		}
 	}
 	distance := svg.IntegerStep(most-least, 5)
@@ -138,8 +137,8 @@ func newStack(placement LivePlacement) stack {
 	return s
 }
 
-// reach returns how far parts go to the left and to the right.
-func reach(parts []LivePart) (left, right float64) {
+// extent returns the sums of the negative and of the positive parts.
+func extent(parts []LivePart) (left, right float64) {
 	for _, part := range parts {
 		left += min(part.value(), 0)
 		right += max(part.value(), 0)
@@ -147,35 +146,35 @@ func reach(parts []LivePart) (left, right float64) {
 	return left, right
 }
 
-// key gives the prioritizer of a part a colour, if it has none yet.
-func (s *stack) key(part LivePart) {
-	if s.colour(part.Prioritizer) >= 0 {
+// addKey adds the prioritizer of a part to the legend, unless it is there already.
+func (s *stack) addKey(part LivePart) {
+	if s.color(part.Prioritizer) >= 0 {
 		return
 	}
-	colour := slices.Index(known, part.Prioritizer)
-	if colour < 0 {
+	color := slices.Index(ownColor, part.Prioritizer)
+	if color < 0 {
 		others := 0
 		for _, k := range s.Keys {
-			if k.Colour >= len(known) {
+			if k.Color >= len(ownColor) {
 				others++
 			}
 		}
-		colour = len(known) + others%otherColours
+		color = len(ownColor) + others%otherColors
 	}
-	s.Keys = append(s.Keys, stackKey{colour, part.Prioritizer, part.Weight})
+	s.Keys = append(s.Keys, stackKey{color, part.Prioritizer, part.Weight})
 }
 
-// colour returns that of a prioritizer, -1 if it has none.
-func (s *stack) colour(prioritizer string) int {
+// color returns the color of a prioritizer, -1 if it is not in the legend.
+func (s *stack) color(prioritizer string) int {
 	i := slices.IndexFunc(s.Keys, func(k stackKey) bool { return k.Prioritizer == prioritizer })
 	if i < 0 {
 		return -1
 	}
-	return s.Keys[i].Colour
+	return s.Keys[i].Color
 }
 
-// pieces lays parts side by side: what adds from zero to the right, what takes
-// away from zero to the left.
+// pieces returns the segments of a bar: positive parts to the right of zero, negative parts to the
+// left.
 func (s *stack) pieces(parts []LivePart, axis svg.Scale) (out []stackPiece) {
 	left, right := 0.0, 0.0
 	for _, part := range parts {
@@ -190,13 +189,13 @@ func (s *stack) pieces(parts []LivePart, axis svg.Scale) (out []stackPiece) {
 		} else {
 			right += value
 		}
-		piece := stackPiece{Colour: s.colour(part.Prioritizer), From: axis.At(from), Width: axis.At(from+math.Abs(value)) - axis.At(from)}
+		piece := stackPiece{Color: s.color(part.Prioritizer), From: axis.At(from), Width: axis.At(from+math.Abs(value)) - axis.At(from)}
 		piece.Mid = piece.From + piece.Width/2
 		piece.Title = fmt.Sprintf("%s: %d x %d = %+.0f", part.Prioritizer, part.Weight, part.Score, value)
 		if part.NoData {
 			piece.Title += " (no data)"
 		}
-		if piece.Width >= labelRoom {
+		if piece.Width >= labelWidth {
 			piece.Label = fmt.Sprintf("%+.0f", value)
 		}
 		out = append(out, piece)

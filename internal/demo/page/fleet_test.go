@@ -17,7 +17,7 @@ func TestNewStack(t *testing.T) {
 		{Name: "a", Total: 300, Parts: parts(100, 100, 0)},
 		{Name: "b", Total: 50, Parts: parts(50, -20, -40)},
 		{Name: "c", Total: -60, Parts: parts(0, 20, 100)},
-		{Name: "d", Out: "its taint"},
+		{Name: "d", Reason: "its taint"},
 	}})
 	want := [][]stackPiece{
 		{
@@ -72,17 +72,17 @@ func TestNewStackStaysOnTheAxis(t *testing.T) {
 	}
 }
 
-// Prioritizers have colours of their own, wherever they are; add-ons beyond the
-// colours there are share them.
-func TestStackColours(t *testing.T) {
+// Prioritizers have colors of their own, wherever they are; add-ons beyond the
+// colors there are share them.
+func TestStackColors(t *testing.T) {
 	parts := []LivePart{{Prioritizer: "Steady"}, {Prioritizer: "w"}, {Prioritizer: "x"}, {Prioritizer: "y"}, {Prioritizer: "z"}}
 	s := newStack(LivePlacement{Clusters: []LiveCluster{{Parts: parts}, {Parts: parts}}})
-	var colours []int
+	var colors []int
 	for _, key := range s.Keys {
-		colours = append(colours, key.Colour)
+		colors = append(colors, key.Color)
 	}
-	if want := []int{1, 6, 7, 8, 6}; !reflect.DeepEqual(colours, want) {
-		t.Errorf("colours %v, want %v", colours, want)
+	if want := []int{1, 6, 7, 8, 6}; !reflect.DeepEqual(colors, want) {
+		t.Errorf("colors %v, want %v", colors, want)
 	}
 }
 
@@ -92,9 +92,9 @@ func TestFleetIsEscaped(t *testing.T) {
 	const evil = `"></svg><script>alert("x")</script>`
 	var page strings.Builder
 	err := WriteLive(&page, Live{Fleet: &LiveFleet{Placements: []LivePlacement{
-		{Name: evil, Says: evil, Clusters: []LiveCluster{
+		{Name: evil, Message: evil, Clusters: []LiveCluster{
 			{Name: evil, Chosen: true, Total: 100, Parts: []LivePart{{evil, 1, 100, true}}},
-			{Name: "b", Out: evil},
+			{Name: "b", Reason: evil},
 		}},
 		{Name: "misconfigured"},
 	}}})
@@ -113,7 +113,7 @@ func TestFleetIsEscaped(t *testing.T) {
 		}
 	}
 	page.Reset()
-	if err := WriteLive(&page, Live{Fleet: &LiveFleet{}}); err != nil || !strings.Contains(page.String(), "no placements at the moment") {
+	if err := WriteLive(&page, Live{Fleet: &LiveFleet{}}); err != nil || !strings.Contains(page.String(), "no placements") {
 		t.Errorf("without placements: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-// Package page turns results into pages that people read.
+// Package page serves the live page of the demo.
 package page
 
 import (
@@ -11,31 +11,31 @@ import (
 //go:embed live.html timeline.html fleet.html
 var files embed.FS
 
-// Live is what the demo's page shows of a running cluster.
+// Live is the content of the live page.
 type Live struct {
-	// Kubeconfig by which kubectl reaches the cluster.
+	// Kubeconfig is the path of a kubeconfig for the cluster.
 	Kubeconfig string
-	// Time of this view, as shown.
+	// Time is the time of this view.
 	Time      string
 	Nodes     []LiveNode
 	Pending   []string
 	Decisions []LiveDecision
 	Results   []LiveResult
-	// Timeline of the slack scenario, nil before it.
+	// Timeline is the timeline of the slack scenario, nil before it has run.
 	Timeline *LiveTimeline
-	// Fleet of managed clusters, nil before the fleet scenario.
+	// Fleet is nil before the fleet scenario has run.
 	Fleet *LiveFleet
 }
 
-// LiveNode is one node and the pods on it.
+// LiveNode is a node and its pods.
 type LiveNode struct {
 	Name string
 	Bars []LiveBar
 	Pods []string
 }
 
-// LiveBar is one resource of a node. Amounts are text; fractions are of the
-// allocatable amount and may exceed 1.
+// LiveBar is a resource of a node. Amounts are texts. Fractions are fractions of the allocatable
+// amount and may exceed 1.
 type LiveBar struct {
 	Resource, Allocatable string
 	Request, Limit        string
@@ -46,13 +46,13 @@ type LiveBar struct {
 	UnboundedPods         int64
 }
 
-// LiveDecision is where the scheduler took a pod, and why.
+// LiveDecision is the decision of the scheduler on a pod and its reason.
 type LiveDecision struct {
 	Time, Scenario, Profile, Pod, Node, Reason string
 	Scores                                     []LiveScore
 }
 
-// LiveScore is the total of one node for a pod, or why it was left out.
+// LiveScore is the total score of a node for a pod, or the reason why the pod does not fit.
 type LiveScore struct {
 	Node, Detail string
 	Total        int64
@@ -61,16 +61,15 @@ type LiveScore struct {
 
 // LiveResult is a row of the table of scenarios.
 type LiveResult struct {
-	Scenario, Shows, Profile, Pod, Node, Want string
-	OK, Ours                                  bool
+	Scenario, Profile, Pod, Node, Want string
+	OK, Ours                           bool
 }
 
-// axis is how many times the allocatable amount the bars have room for; what
-// is longer is cut.
+// axis is the length of the bars in multiples of the allocatable amount. Longer bars are cut.
 const axis = 2.0
 
 var live = template.Must(template.New("live.html").Funcs(template.FuncMap{
-	// width turns a fraction of the allocatable amount into percent of the bar.
+	// width returns a fraction of the allocatable amount as percent of the bar.
 	"width": func(fraction float64) template.CSS {
 		return template.CSS(fmt.Sprintf("%.2f%%", 100*min(max(fraction, 0), axis)/axis))
 	},
@@ -84,5 +83,5 @@ var live = template.Must(template.New("live.html").Funcs(template.FuncMap{
 	"at":      func(place float64) string { return fmt.Sprintf("%.2f%%", place) },
 }).ParseFS(files, "live.html", "timeline.html", "fleet.html"))
 
-// WriteLive writes the page, everything from the cluster escaped.
+// WriteLive writes the page. All texts are escaped.
 func WriteLive(w io.Writer, view Live) error { return live.Execute(w, view) }

@@ -8,30 +8,30 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/report/svg"
 )
 
-// LiveTimeline is how the slack of a cluster went. Times are seconds from the
-// start, in order; amounts are in one unit.
+// LiveTimeline is the slack of a cluster over time. Times are seconds from the start, in ascending
+// order.
 type LiveTimeline struct {
-	// Title says what it shows, Unit is that of the amounts.
+	// Unit is the unit of the amounts.
 	Title, Unit string
 	Points      []TimelinePoint
 	Marks       []TimelineMark
 }
 
-// TimelinePoint is the state from one time until the next point.
+// TimelinePoint is the state from a time until the next point.
 type TimelinePoint struct {
 	Seconds, Target, Available float64
-	// Nodes there are, and pods Waiting for one.
+	// Waiting is the number of pods without a node.
 	Nodes, Waiting int
 }
 
-// TimelineMark is something that happened.
+// TimelineMark is an event.
 type TimelineMark struct {
 	Seconds float64
 	Text    string
 }
 
-// The drawing, in its own units: two plots over one axis of time, and a row for
-// the numbers of the marks above them.
+// Layout of the chart in SVG units: two plots over one time axis, and a row with the numbers of the
+// marks above them.
 const (
 	chartLeft, chartRight  = 44.0, 940.0
 	discWidth              = 20.0
@@ -41,42 +41,41 @@ const (
 	chartHeight            = nodesFloor + 24
 )
 
-// chart is a timeline as it is drawn.
+// chart is the chart of a timeline.
 type chart struct {
 	LiveTimeline
 	Width, Height, Left, Right float64
 	AmountTop, AmountFloor     float64
 	NodesTop, NodesFloor       float64
-	// Available is an area, Target and Nodes are lines: paths of SVG.
+	// Available is the SVG path of an area, Target and Nodes are those of lines.
 	Available, Target, Nodes string
-	// Waiting are the times at which pods had no node.
+	// Waiting are the periods in which pods had no node.
 	Waiting []span
-	// Grid are lines of equal amounts, NodeGrid of numbers of nodes, Times marks of
-	// the axis of time.
+	// Grid are the ticks of the amounts, NodeGrid those of the nodes, Times those of the time axis.
 	Grid, NodeGrid, Times []tick
 	// Numbers are the marks.
 	Numbers []number
-	// Last is the state at the end.
+	// Last is the last state.
 	Last TimelinePoint
 }
 
-// span is a part of the axis of time.
+// span is a period on the time axis.
 type span struct{ X, Width float64 }
 
-// tick is a place on an axis and what is written there.
+// tick is a position on an axis and its label.
 type tick struct {
 	At    float64
 	Label string
 }
 
-// number is a mark: Disc is where its number is drawn, as near to it as the ones
-// before leave room for.
+// number is the number of a mark. Disc is its position: that of the mark, or further right if it
+// would overlap the previous number.
 type number struct {
 	At, Disc float64
 	Label    string
 }
 
-// draw lays a timeline out, nil if there is nothing to draw.
+// draw returns the chart of a timeline, nil if it has fewer than two points.
 func draw(timeline *LiveTimeline) *chart {
 	if timeline == nil || len(timeline.Points) < 2 {
 		return nil
@@ -110,7 +109,7 @@ func draw(timeline *LiveTimeline) *chart {
 	return c
 }
 
-// stairs returns a path that keeps each value until the next point.
+// stairs returns a path in which each value is constant until the next point.
 func stairs(points []TimelinePoint, x svg.Scale, y func(TimelinePoint) float64) string {
 	var path strings.Builder
 	fmt.Fprintf(&path, "M%.1f %.1f", x.At(points[0].Seconds), y(points[0]))
@@ -120,7 +119,7 @@ func stairs(points []TimelinePoint, x svg.Scale, y func(TimelinePoint) float64) 
 	return path.String()
 }
 
-// waiting returns when pods waited, times that follow one another as one.
+// waiting returns the periods in which pods waited.
 func waiting(points []TimelinePoint, x svg.Scale) []span {
 	var out []span
 	for i, p := range points[:len(points)-1] {

@@ -1,9 +1,8 @@
-// Package nodeexporter plays the node-exporters of many machines, for tests and
-// the demo: it serves the metrics of node-exporter that load is worked out from,
-// of machines that do what they are told.
+// Package nodeexporter simulates the node-exporters of machines with a given load, for tests and the
+// demo. It serves the metrics of node-exporter from which load is computed.
 //
-// A machine's load swings around its mean like a sine. The counters are exact
-// integrals of that, whenever they are scraped.
+// The load of a machine is a sine around its mean. The counters are exact integrals of it at the time
+// of each scrape.
 package nodeexporter
 
 import (
@@ -12,17 +11,21 @@ import (
 	"net/http"
 	"sync"
 	"time"
-
-	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
-// The machine that is played.
+// Size of a machine.
 const (
 	cores       = 4
 	memoryBytes = 16 << 30
 )
 
-// Exporter serves the metrics of every machine under /NAME.
+// Load is the load of a machine.
+type Load struct{ CPU, Memory Utilization }
+
+// Utilization is the utilization of a resource as a fraction of its capacity.
+type Utilization struct{ Mean, StdDev float64 }
+
+// Exporter serves the metrics of each machine under /NAME.
 type Exporter struct {
 	period time.Duration
 
@@ -30,24 +33,22 @@ type Exporter struct {
 	machines map[string]*machine
 }
 
-// machine is one machine since it was last told what to do.
+// machine is a machine since its load was set.
 type machine struct {
-	load  load.Node
+	load  Load
 	since time.Time
-	// idle is the time that all cores together had been idle until then, in
-	// seconds; total the time they had run.
+	// idle is the idle time of all cores before that, total their whole time, in seconds.
 	idle, total float64
 }
 
-// New returns an exporter without machines, whose loads swing with that period.
+// New returns an exporter without machines. Loads are sines with this period.
 func New(period time.Duration) *Exporter {
 	return &Exporter{period: period, machines: map[string]*machine{}}
 }
 
-// Set makes a machine have a load from now on, a new machine if there is none
-// of that name. A deviation is honoured as far as mean - sqrt(2) x deviation is
-// at least 0, and the sum at most 1.
-func (e *Exporter) Set(name string, load load.Node) {
+// Set sets the load of a machine from now on and creates the machine if it does not exist. The
+// standard deviation is limited so that mean - sqrt(2) x deviation is at least 0 and the sum at most 1.
+func (e *Exporter) Set(name string, load Load) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := time.Now()
@@ -60,26 +61,25 @@ func (e *Exporter) Set(name string, load load.Node) {
 	m.load, m.since = load, now
 }
 
-// Remove makes a machine fall silent.
+// Remove removes a machine.
 func (e *Exporter) Remove(name string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.machines, name)
 }
 
-// amplitude returns how far a load swings.
-func amplitude(u load.Utilization) float64 {
+// amplitude returns the amplitude of the sine.
+func amplitude(u Utilization) float64 {
 	return min(u.StdDev*math.Sqrt2, u.Mean, 1-u.Mean)
 }
 
-// phase returns where in the swing an instant is, in radians.
+// phase returns the phase of the sine at a time, in radians.
 func (e *Exporter) phase(t time.Time) float64 {
 	return 2 * math.Pi * float64(t.UnixNano()%int64(e.period)) / float64(e.period)
 }
 
-// counters returns the idle and the whole time of a machine's cores.
-//
-//	the integral of mean + a sin(2 pi t / P) is mean t - a P / (2 pi) cos(2 pi t / P)
+// counters returns the idle time and the whole time of a machine's cores. The integral of
+// mean + a sin(2 pi t / P) is mean t - a P / (2 pi) cos(2 pi t / P).
 func (e *Exporter) counters(m *machine, now time.Time) (idle, total float64) {
 	elapsed := now.Sub(m.since).Seconds()
 	swing := amplitude(m.load.CPU) * e.period.Seconds() / (2 * math.Pi) * (math.Cos(e.phase(m.since)) - math.Cos(e.phase(now)))
@@ -87,7 +87,7 @@ func (e *Exporter) counters(m *machine, now time.Time) (idle, total float64) {
 	return m.idle + cores*(elapsed-used), m.total + cores*elapsed
 }
 
-// ServeHTTP answers a scrape.
+// ServeHTTP implements http.Handler.
 func (e *Exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := r.URL.Path[1:]
 	now := time.Now()
@@ -106,8 +106,7 @@ func (e *Exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4")
 	fmt.Fprintln(w, "# TYPE node_cpu_seconds_total counter")
 	for cpu := range cores {
-		// A machine that is busy is not all in one mode, and one that is idle not
-		// all in idle.
+		// Used time and idle time are each spread over two modes.
 		fmt.Fprintf(w, "node_cpu_seconds_total{cpu=\"%d\",mode=\"idle\"} %.9f\n", cpu, idle/cores*0.95)
 		fmt.Fprintf(w, "node_cpu_seconds_total{cpu=\"%d\",mode=\"iowait\"} %.9f\n", cpu, idle/cores*0.05)
 		fmt.Fprintf(w, "node_cpu_seconds_total{cpu=\"%d\",mode=\"user\"} %.9f\n", cpu, (total-idle)/cores*0.7)

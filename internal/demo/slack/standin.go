@@ -1,4 +1,4 @@
-package demo
+package slack
 
 import (
 	"cmp"
@@ -16,55 +16,57 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
-// The pace of the stand-in.
 const (
-	standInTick = 200 * time.Millisecond
-	// standInQuiet is how long nobody must want a node before it is taken away.
-	standInQuiet = time.Second
+	// standInInterval is the interval of the passes of the stand-in.
+	standInInterval = 200 * time.Millisecond
+	// standInIdleTime is how long a node must be idle before it is removed.
+	standInIdleTime = time.Second
 )
 
-// standIn is a built-in stand-in for an autoscaler: one shape of nodes, packed
-// first-fit with the pods that do not fit and the placeholders of all buffers.
-// It knows requests and node selectors, and nothing else that a real one knows;
-// --autoscaler karpenter runs a real one.
+// standIn is a simple autoscaler. It adds nodes of one shape for the unschedulable pods and for the
+// placeholders of all buffers, packed first-fit by requests, and respects node selectors only.
+// --autoscaler karpenter runs a real autoscaler.
 type standIn struct {
 	client client.Client
-	// booting are nodes that come, with the time at which they do.
+	// booting are the nodes that are not created yet, in the order of their ready times.
 	booting []bootingNode
-	made    int
-	// idleSince is since when nobody wants a node.
+	// added is the number of nodes added so far.
+	added int
+	// idleSince is the time since which a node has been idle.
 	idleSince map[string]time.Time
 }
 
+// bootingNode is a node that will be created at its ready time.
 type bootingNode struct {
 	name  string
 	ready time.Time
 }
 
-// run works until ctx ends.
+// run runs passes until ctx ends.
 func (s *standIn) run(ctx context.Context) {
 	s.idleSince = map[string]time.Time{}
-	ticker := time.NewTicker(standInTick)
+	ticker := time.NewTicker(standInInterval)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case now := <-ticker.C:
-			if err := s.step(ctx, now); err != nil && ctx.Err() == nil {
-				klog.FromContext(ctx).Error(err, "The stand-in for an autoscaler tries again")
+			if err := s.pass(ctx, now); err != nil && ctx.Err() == nil {
+				klog.FromContext(ctx).Error(err, "The pass of the stand-in autoscaler failed and will be retried")
 			}
 		}
 	}
 }
 
-// step looks at the cluster once and does what is due.
-func (s *standIn) step(ctx context.Context, now time.Time) error {
+// pass observes the cluster once and adds or removes nodes.
+func (s *standIn) pass(ctx context.Context, now time.Time) error {
 	if err := s.boot(ctx, now); err != nil {
 		return err
 	}
@@ -82,14 +84,14 @@ func (s *standIn) step(ctx context.Context, now time.Time) error {
 			machines = append(machines, n.machine)
 		}
 	}
-	shape := roomOf(Node{CPU: nodeCPU, Memory: nodeMemory}.object().Status.Allocatable)
+	shape := amountsOf(demo.Node{CPU: nodeCPU, Memory: nodeMemory}.Object().Status.Allocatable)
 	for _, b := range s.booting {
 		machines = append(machines, machine{name: b.name, free: shape})
 	}
 	result := pack(machines, shape, append(waiting, placeholders...))
-	for range result.more {
-		s.made++
-		s.booting = append(s.booting, bootingNode{fmt.Sprintf("general-%d", s.made), now.Add(nodeBootTime)})
+	for range result.added {
+		s.added++
+		s.booting = append(s.booting, bootingNode{fmt.Sprintf("general-%d", s.added), now.Add(nodeBootTime)})
 	}
 	return s.retire(ctx, nodes, result.idle, now)
 }
@@ -97,7 +99,7 @@ func (s *standIn) step(ctx context.Context, now time.Time) error {
 // boot creates the nodes that have booted.
 func (s *standIn) boot(ctx context.Context, now time.Time) error {
 	for len(s.booting) > 0 && !now.Before(s.booting[0].ready) {
-		node := Node{Name: s.booting[0].name, CPU: nodeCPU, Memory: nodeMemory}.object()
+		node := demo.Node{Name: s.booting[0].name, CPU: nodeCPU, Memory: nodeMemory}.Object()
 		maps.Copy(node.Labels, poolLabels)
 		if err := s.client.Create(ctx, node); client.IgnoreAlreadyExists(err) != nil {
 			return err
@@ -107,27 +109,26 @@ func (s *standIn) boot(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// observed is a node and what is left of it.
-type observed struct {
+// observedNode is a node and its free amounts.
+type observedNode struct {
 	*v1.Node
 	machine
 }
 
-// observe returns the nodes of the pool, the oldest first, and what the pods
-// want that the scheduler has found no room for.
-func (s *standIn) observe(ctx context.Context) (nodes []*observed, waiting []room, err error) {
+// observe returns the nodes of the pool, oldest first, and the requests of the unschedulable pods.
+func (s *standIn) observe(ctx context.Context) (nodes []*observedNode, waiting []amounts, err error) {
 	var nodeList v1.NodeList
 	var podList v1.PodList
 	if err := errors.Join(s.client.List(ctx, &nodeList, client.MatchingLabels(poolLabels)), s.client.List(ctx, &podList)); err != nil {
 		return nil, nil, err
 	}
-	byName := map[string]*observed{}
+	byName := map[string]*observedNode{}
 	for i := range nodeList.Items {
 		node := &nodeList.Items[i]
-		n := &observed{node, machine{name: node.Name, free: roomOf(node.Status.Allocatable)}}
+		n := &observedNode{node, machine{name: node.Name, free: amountsOf(node.Status.Allocatable)}}
 		nodes, byName[node.Name] = append(nodes, n), n
 	}
-	slices.SortFunc(nodes, func(a, b *observed) int {
+	slices.SortFunc(nodes, func(a, b *observedNode) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
 	})
 	for i := range podList.Items {
@@ -136,22 +137,22 @@ func (s *standIn) observe(ctx context.Context) (nodes []*observed, waiting []roo
 			continue
 		}
 		if n := byName[pod.Spec.NodeName]; n != nil {
-			n.free, n.busy = n.free.minus(taken(pod)), true
-		} else if unschedulable(pod) && inPool(&pod.Spec) {
-			waiting = append(waiting, taken(pod))
+			n.free, n.hasPods = n.free.minus(requestsOf(pod)), true
+		} else if demo.IsUnschedulable(pod) && selectsPool(&pod.Spec) {
+			waiting = append(waiting, requestsOf(pod))
 		}
 	}
 	return nodes, waiting, nil
 }
 
-// placeholders returns what the placeholders of all buffers want.
-func (s *standIn) placeholders(ctx context.Context) ([]room, error) {
+// placeholders returns the requests of the placeholders of all buffers.
+func (s *standIn) placeholders(ctx context.Context) ([]amounts, error) {
 	var buffers unstructured.UnstructuredList
 	buffers.SetGroupVersionKind(slack.CapacityBufferVersion.WithKind("CapacityBufferList"))
 	if err := s.client.List(ctx, &buffers); err != nil {
 		return nil, err
 	}
-	var out []room
+	var out []amounts
 	for _, buffer := range buffers.Items {
 		name, _, nameErr := unstructured.NestedString(buffer.Object, "spec", "podTemplateRef", "name")
 		replicas, _, replicasErr := unstructured.NestedInt64(buffer.Object, "spec", "replicas")
@@ -162,23 +163,23 @@ func (s *standIn) placeholders(ctx context.Context) ([]room, error) {
 		if err := s.client.Get(ctx, client.ObjectKey{Namespace: buffer.GetNamespace(), Name: name}, &template); err != nil {
 			return nil, err
 		}
-		if !inPool(&template.Template.Spec) {
+		if !selectsPool(&template.Template.Spec) {
 			continue
 		}
 		for range replicas {
-			out = append(out, taken(&v1.Pod{Spec: template.Template.Spec}))
+			out = append(out, requestsOf(&v1.Pod{Spec: template.Template.Spec}))
 		}
 	}
 	return out, nil
 }
 
-// retire cordons the nodes that nobody has wanted for a while, and deletes them
-// when they are looked at again; a pod that came meanwhile keeps its node.
-func (s *standIn) retire(ctx context.Context, nodes []*observed, idle []string, now time.Time) error {
+// retire cordons the nodes that have been idle for long enough and deletes them in the next pass. A
+// cordoned node to which a pod has been bound in the meantime is uncordoned.
+func (s *standIn) retire(ctx context.Context, nodes []*observedNode, idle []string, now time.Time) error {
 	for _, n := range nodes {
-		since, known := s.idleSince[n.Name]
+		since, isIdle := s.idleSince[n.Name]
 		switch {
-		case n.Spec.Unschedulable && n.busy:
+		case n.Spec.Unschedulable && n.hasPods:
 			delete(s.idleSince, n.Name)
 			if err := s.setUnschedulable(ctx, n.Node, false); err != nil {
 				return err
@@ -190,9 +191,9 @@ func (s *standIn) retire(ctx context.Context, nodes []*observed, idle []string, 
 			}
 		case !slices.Contains(idle, n.Name):
 			delete(s.idleSince, n.Name)
-		case !known:
+		case !isIdle:
 			s.idleSince[n.Name] = now
-		case now.Sub(since) >= standInQuiet:
+		case now.Sub(since) >= standInIdleTime:
 			if err := s.setUnschedulable(ctx, n.Node, true); err != nil {
 				return err
 			}
@@ -201,31 +202,25 @@ func (s *standIn) retire(ctx context.Context, nodes []*observed, idle []string, 
 	return nil
 }
 
+// setUnschedulable cordons or uncordons a node.
 func (s *standIn) setUnschedulable(ctx context.Context, node *v1.Node, unschedulable bool) error {
 	changed := node.DeepCopy()
 	changed.Spec.Unschedulable = unschedulable
 	return s.client.Patch(ctx, changed, client.MergeFrom(node))
 }
 
-// unschedulable reports whether the scheduler has found no room for a pod.
-func unschedulable(pod *v1.Pod) bool {
-	return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool {
-		return c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse && c.Reason == v1.PodReasonUnschedulable
-	})
-}
-
-// inPool reports whether a pod may run on the pool's nodes.
-func inPool(spec *v1.PodSpec) bool {
+// selectsPool reports whether the node selector of a pod matches the nodes of the pool.
+func selectsPool(spec *v1.PodSpec) bool {
 	return labels.SelectorFromSet(spec.NodeSelector).Matches(labels.Set(poolLabels))
 }
 
-// taken returns what a pod takes of a node.
-func taken(pod *v1.Pod) room {
+// requestsOf returns the requests of a pod.
+func requestsOf(pod *v1.Pod) amounts {
 	p := noderes.NewPod(pod)
-	return room{p.Get(noderes.CPU).Request, p.Get(noderes.Memory).Request, 1}
+	return amounts{p.Get(noderes.CPU).Request, p.Get(noderes.Memory).Request, 1}
 }
 
-// roomOf returns what a node has.
-func roomOf(list v1.ResourceList) room {
-	return room{noderes.CPU.Amount(list[v1.ResourceCPU]), noderes.Memory.Amount(list[v1.ResourceMemory]), list.Pods().Value()}
+// amountsOf returns the resources of a node.
+func amountsOf(list v1.ResourceList) amounts {
+	return amounts{noderes.CPU.Amount(list[v1.ResourceCPU]), noderes.Memory.Amount(list[v1.ResourceMemory]), list.Pods().Value()}
 }

@@ -1,37 +1,38 @@
-package demo
+package node
 
 import (
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
 )
 
-// keptDecisions is how many of the last decisions are remembered.
+// keptDecisions is the number of recent decisions that are kept.
 const keptDecisions = 30
 
-// Decision is where the scheduler took a pod, and the scores for it, worked out
-// by the what-if over the cluster as it was just before.
+// Decision is the decision of the scheduler on a pod, and the scores of the nodes, computed by the
+// what-if engine for the cluster just before the decision.
 type Decision struct {
 	Time     time.Time
 	Scenario string
 	Profile  string
-	// Node, or Pending.
+	// Node is the selected node, or demo.Pending.
 	Node   string
 	Scores engine.PodScores
 }
 
-// Reason says in words why.
+// Reason explains the decision.
 func (d Decision) Reason() string {
 	node := d.Node
-	if node == Pending {
+	if node == demo.Pending {
 		node = ""
 	}
 	return d.Scores.Reason(node)
 }
 
-// decisions are the last ones, newest first.
+// decisions are the most recent decisions, newest first.
 type decisions struct {
 	mu   sync.Mutex
 	list []Decision

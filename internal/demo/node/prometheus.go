@@ -1,4 +1,4 @@
-package demo
+package node
 
 import (
 	"context"
@@ -15,38 +15,39 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
+	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/nodeexporter"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/prometheus"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	loadprometheus "github.com/plimsoll-k8s/plimsoll/load/prometheus"
 )
 
-// Far shorter than a cluster needs, so that the demo need not wait.
+// Intervals of the Prometheus server, much shorter than in a cluster, so that the demo does not wait.
 const (
 	scrapeInterval = 200 * time.Millisecond
 	loadWindow     = 4 * time.Second
 	rateWindow     = time.Second
-	// scrapedInterval is that of asking whether something has come through.
-	scrapedInterval = 50 * time.Millisecond
+	// pollInterval is the interval of polling the server and the scheduler for a change.
+	pollInterval = 50 * time.Millisecond
 )
 
-// scraped is a Prometheus server that scrapes machines which do what a scenario
-// wants.
-type scraped struct {
+// prometheusSource is a Prometheus server that scrapes simulated machines with the load of a scenario.
+type prometheusSource struct {
 	exporter *nodeexporter.Exporter
 	server   *prometheus.Server
-	// own reads what the scheduler reads, to know when it is there.
-	own  *loadprometheus.Source
-	said []string
+	// reader reads what the scheduler reads.
+	reader *loadprometheus.Source
+	// loaded are the names of the machines that have a load.
+	loaded []string
 }
 
-// startPrometheus starts the server and the machines until ctx ends.
-func startPrometheus(ctx context.Context) (*scraped, error) {
+// startPrometheus starts the server and the machines, which run until ctx ends.
+func startPrometheus(ctx context.Context) (*prometheusSource, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	s := &scraped{exporter: nodeexporter.New(loadWindow)}
+	s := &prometheusSource{exporter: nodeexporter.New(loadWindow)}
 	machines := &http.Server{Handler: s.exporter, ReadHeaderTimeout: 5 * time.Second}
 	go func() { _ = machines.Serve(listener) }()
 	context.AfterFunc(ctx, func() { _ = machines.Close() })
@@ -61,49 +62,48 @@ func startPrometheus(ctx context.Context) (*scraped, error) {
 	if s.server, err = prometheus.Start(ctx, targets, scrapeInterval); err != nil {
 		return nil, err
 	}
-	s.own, err = loadprometheus.New(metricprovider.Config{
+	s.reader, err = loadprometheus.New(metricprovider.Config{
 		Address: s.server.Address,
 		Window:  metav1.Duration{Duration: loadWindow}, Step: metav1.Duration{Duration: time.Second}, RateWindow: metav1.Duration{Duration: rateWindow},
 	}, nil)
 	return s, err
 }
 
-// source returns the arguments of LowRiskOverCommitment that name the server.
-func (s *scraped) source() string {
+// Arguments implements OwnSource.
+func (s *prometheusSource) Arguments() string {
 	return fmt.Sprintf("metricProvider: {type: Prometheus, address: %q, window: %s, step: 1s, rateWindow: %s}", s.server.Address, loadWindow, rateWindow)
 }
 
-// Reading returns what the server says now, nothing if it cannot be asked.
-func (s *scraped) Reading(ctx context.Context) load.Reading {
-	reading, err := s.own.Read(ctx)
+// Reading implements LoadSource.
+func (s *prometheusSource) Reading(ctx context.Context) load.Reading {
+	reading, err := s.reader.Read(ctx)
 	if err != nil {
 		return load.Reading{}
 	}
 	return reading
 }
 
-// Say makes the machines have a load, or fall silent, and waits until the
-// server's answers and the scheduler's reading say so.
-func (s *scraped) Say(ctx context.Context, feed *Feed) error {
-	for _, name := range s.said {
+// Set implements LoadSource.
+func (s *prometheusSource) Set(ctx context.Context, load *Measurements) error {
+	for _, name := range s.loaded {
 		s.exporter.Remove(name)
 	}
-	s.said = nil
-	if feed == nil {
-		return await(ctx, scrapedInterval, patience, "the load to become too old", func(ctx context.Context) (bool, error) {
+	s.loaded = nil
+	if load == nil {
+		return demo.Await(ctx, pollInterval, demo.Timeout, "the load to become too old", func(ctx context.Context) (bool, error) {
 			degraded, err := schedulerMetric("plimsoll_load_degraded")
 			return degraded == 1, err
 		})
 	}
-	if feed.Message != "" {
-		return errors.New("a message of a load watcher cannot be told through Prometheus")
+	if load.Message != "" {
+		return errors.New("the Prometheus source cannot report a message of a load-watcher service")
 	}
-	for name, node := range feed.Nodes {
-		s.exporter.Set(name, node)
-		s.said = append(s.said, name)
+	for name, node := range load.Nodes {
+		s.exporter.Set(name, nodeexporter.Load{CPU: nodeexporter.Utilization(node.CPU), Memory: nodeexporter.Utilization(node.Memory)})
+		s.loaded = append(s.loaded, name)
 	}
-	err := await(ctx, scrapedInterval, patience, "Prometheus to tell the load", func(ctx context.Context) (bool, error) {
-		return near(s.Reading(ctx), feed.Nodes), nil
+	err := demo.Await(ctx, pollInterval, demo.Timeout, "Prometheus to return the load", func(ctx context.Context) (bool, error) {
+		return isNear(s.Reading(ctx), load.Nodes), nil
 	})
 	if err != nil {
 		return err
@@ -112,17 +112,16 @@ func (s *scraped) Say(ctx context.Context, feed *Feed) error {
 	if err != nil {
 		return err
 	}
-	// One read may have been under way.
-	return await(ctx, scrapedInterval, patience, "the scheduler to read the load", func(ctx context.Context) (bool, error) {
+	// The first of two reads may have begun before the change.
+	return demo.Await(ctx, pollInterval, demo.Timeout, "the scheduler to read the load", func(ctx context.Context) (bool, error) {
 		now, err := schedulerMetric("plimsoll_load_reads_total")
 		return now >= before+2, err
 	})
 }
 
-// near reports whether a reading has just these nodes with these means, and
-// something like their deviations: a point of CPU is an average, and so are
-// they.
-func near(reading load.Reading, want map[string]load.Node) bool {
+// isNear reports whether a reading has exactly these nodes with about these means and standard
+// deviations. CPU samples are averages over the rate window, which lowers their deviation.
+func isNear(reading load.Reading, want map[string]load.Node) bool {
 	if len(reading.Nodes) != len(want) || len(reading.Lost) > 0 {
 		return false
 	}
@@ -136,9 +135,8 @@ func near(reading load.Reading, want map[string]load.Node) bool {
 	return true
 }
 
-// schedulerMetric returns one of the scheduler's own metrics of its reading of
-// Prometheus, as of the store that was made last; the scheduler runs in this
-// process.
+// schedulerMetric returns a metric of the scheduler, which runs in this process, about its reading of
+// Prometheus.
 func schedulerMetric(name string) (float64, error) {
 	families, err := legacyregistry.DefaultGatherer.Gather()
 	if err != nil {
@@ -156,5 +154,5 @@ func schedulerMetric(name string) (float64, error) {
 			}
 		}
 	}
-	return 0, fmt.Errorf("the scheduler has no metric %s of Prometheus", name)
+	return 0, fmt.Errorf("the scheduler has no metric %s for Prometheus", name)
 }

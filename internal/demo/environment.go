@@ -1,0 +1,168 @@
+// Package demo has what the demos of node scheduling, slack and placements share: the cluster that
+// they run in, and their results.
+package demo
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
+	"k8s.io/kubernetes/pkg/scheduler"
+	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	ctrl "sigs.k8s.io/controller-runtime"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/plimsoll-k8s/plimsoll/api/config"
+	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
+	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/command"
+)
+
+// MaxLoadAge is how long the demo's scheduler uses load data: much shorter than in a cluster, so
+// that the demo does not wait.
+const MaxLoadAge = 2 * time.Second
+
+//go:embed profiles.yaml
+var profiles string
+
+// Environment is the cluster that the demos run in.
+type Environment struct {
+	*Cluster
+	// Access has administrator rights in the cluster.
+	Access *rest.Config
+	// Scheduler is the configuration of the cluster's scheduler.
+	Scheduler *internalconfig.KubeSchedulerConfiguration
+
+	plane           *controlplane.ControlPlane // nil if the cluster is external
+	stop            context.CancelFunc
+	schedulerExited chan error
+}
+
+// Options configure Start.
+type Options struct {
+	// LoadArguments are the arguments of LowRiskOverCommitment that name the load source.
+	LoadArguments string
+	// Progress is called with a message before each step.
+	Progress func(string)
+}
+
+// Start starts a control plane and a scheduler with the plugins. They run until Stop is called or
+// ctx ends. The caller's main must call controlplane.RunIfChild first.
+func Start(ctx context.Context, options Options) (_ *Environment, err error) {
+	ctx, stop := context.WithCancel(ctx)
+	e := &Environment{stop: stop, schedulerExited: make(chan error, 1)}
+	defer func() {
+		if err != nil {
+			e.Stop()
+		}
+	}()
+	options.Progress("starting etcd and kube-apiserver")
+	if e.plane, err = controlplane.Start(ctx, controlplane.Options{}); err != nil {
+		return nil, err
+	}
+	if e.Access, err = e.plane.Config("plimsoll-demo", "system:masters"); err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(e.Access)
+	if err != nil {
+		return nil, err
+	}
+	options.Progress("starting kube-scheduler with Plimsoll's plugins")
+	scheduler, err := e.startScheduler(ctx, options.LoadArguments)
+	if err != nil {
+		return nil, fmt.Errorf("starting the scheduler: %w", err)
+	}
+	e.Cluster = &Cluster{Client: client, scheduler: scheduler}
+	return e, nil
+}
+
+// Attach returns the environment of a cluster in which the scheduler, with the profiles of
+// Profiles, and for the slack and fleet demos also the CRDs and controllers are already installed.
+// The demos delete all nodes of the cluster and all pods of the default namespace. Probes tell when
+// the scheduler and the controllers have observed all changes, because their caches are out of reach.
+func Attach(access *rest.Config, scheduler *internalconfig.KubeSchedulerConfiguration) (*Environment, error) {
+	client, err := kubernetes.NewForConfig(access)
+	if err != nil {
+		return nil, err
+	}
+	return &Environment{Cluster: &Cluster{Client: client}, Access: access, Scheduler: scheduler, stop: func() {}}, nil
+}
+
+// Profiles returns the configuration of a scheduler with the profiles of the node scenarios.
+// The scheduler reads load from the source that loadArguments, arguments of LowRiskOverCommitment,
+// name.
+func Profiles(loadArguments string, maxLoadAge time.Duration) string {
+	return strings.NewReplacer("LOAD_SOURCE", loadArguments, "MAX_LOAD_AGE", maxLoadAge.String()).Replace(profiles)
+}
+
+// startScheduler writes the scheduler's configuration and starts it as the user
+// system:kube-scheduler.
+func (e *Environment) startScheduler(ctx context.Context, loadArguments string) (*scheduler.Scheduler, error) {
+	kubeconfig := filepath.Join(e.plane.Dir, "scheduler.kubeconfig")
+	if err := e.plane.WriteKubeconfig(kubeconfig, "system:kube-scheduler"); err != nil {
+		return nil, err
+	}
+	file := filepath.Join(e.plane.Dir, "scheduler.yaml")
+	content := Profiles(loadArguments, MaxLoadAge) +
+		fmt.Sprintf("clientConnection: {kubeconfig: %q, qps: 1000, burst: 2000}\n", kubeconfig)
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		return nil, err
+	}
+	var err error
+	if e.Scheduler, err = config.Load(file); err != nil {
+		return nil, err
+	}
+	opts := options.NewOptions()
+	opts.ConfigFile = file
+	opts.SecureServing.BindPort = 0 // do not serve metrics
+	started := make(chan *scheduler.Scheduler, 1)
+	go func() {
+		e.schedulerExited <- command.Run(ctx, opts, func(s *scheduler.Scheduler) { started <- s })
+	}()
+	select {
+	case s := <-started:
+		return s, nil
+	case err := <-e.schedulerExited:
+		return nil, err
+	}
+}
+
+// Stop stops the control plane and the scheduler and removes their files.
+func (e *Environment) Stop() {
+	e.stop()
+	if e.plane == nil {
+		return
+	}
+	if e.Cluster != nil {
+		<-e.schedulerExited //nolint:errcheck // a receive from a channel of errors, not a call
+	}
+	e.plane.Stop()
+}
+
+// IsExternal reports whether the cluster was attached and not started.
+func (e *Environment) IsExternal() bool { return e.plane == nil }
+
+// Dir returns the directory of the control plane, which is removed when it stops.
+func (e *Environment) Dir() string { return e.plane.Dir }
+
+// Kubeconfig returns the path of a kubeconfig with administrator rights.
+func (e *Environment) Kubeconfig() string { return e.plane.Kubeconfig }
+
+// Exited returns a channel that is closed when the control plane has exited.
+func (e *Environment) Exited() <-chan struct{} { return e.plane.Exited() }
+
+// NewManager returns a controller manager for the cluster. It does not serve metrics.
+func (e *Environment) NewManager() (ctrl.Manager, error) {
+	access, err := e.plane.Config("plimsoll-controller", "system:masters")
+	if err != nil {
+		return nil, err
+	}
+	return setup.New(access, ctrl.Options{Metrics: metricsserver.Options{BindAddress: "0"}})
+}

@@ -1,0 +1,138 @@
+// Package fleet is the demo of placements: the placement controller selects clusters of a simulated
+// fleet for the placements in examples/placement.
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plimsoll-k8s/plimsoll/config/crd"
+	"github.com/plimsoll-k8s/plimsoll/internal/controllers/placement"
+	"github.com/plimsoll-k8s/plimsoll/internal/demo"
+	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube"
+)
+
+// Demo runs the fleet scenario in an environment.
+type Demo struct {
+	env *demo.Environment
+	hub atomic.Pointer[Hub] // nil before the scenario
+	// stop stops the placement controller, which closes exited. Both are nil before it is started.
+	stop   context.CancelFunc
+	exited chan struct{}
+}
+
+// New returns the demo for an environment.
+func New(env *demo.Environment) *Demo { return &Demo{env: env} }
+
+// Hub returns the hub, nil before the scenario has run.
+func (d *Demo) Hub() *Hub { return d.hub.Load() }
+
+// Run clears the cluster and runs the scenario, at most once for an environment. It calls progress
+// after each step. The placement controller runs until Stop is called or ctx ends.
+func (d *Demo) Run(ctx context.Context, progress func(string)) ([]demo.Result, error) {
+	results, err := d.run(ctx, progress)
+	if err != nil {
+		return results, fmt.Errorf("scenario %s: %w", Scenario, err)
+	}
+	return results, nil
+}
+
+func (d *Demo) run(ctx context.Context, progress func(string)) ([]demo.Result, error) {
+	if err := d.env.Clear(ctx); err != nil {
+		return nil, err
+	}
+	api, err := client.New(d.env.Access, client.Options{Scheme: kube.Scheme()})
+	if err != nil {
+		return nil, err
+	}
+	running, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	hub := NewHub(api, nil)
+	if !d.env.IsExternal() {
+		if err := d.install(ctx); err != nil {
+			return nil, err
+		}
+		if hub.cache, err = d.startController(ctx, fail); err != nil {
+			return nil, err
+		}
+	}
+	d.hub.Store(hub)
+	if err := hub.Apply(running, fleetFile); err != nil {
+		return nil, err
+	}
+	if err := hub.Settle(running); err != nil {
+		return nil, err
+	}
+	r := &run{Hub: hub, progress: progress}
+	err = r.runStories(running)
+	return r.results, err
+}
+
+// Stop stops the placement controller, if it has been started.
+func (d *Demo) Stop() {
+	if d.stop != nil {
+		d.stop()
+		<-d.exited
+	}
+}
+
+// install installs the CRDs.
+func (d *Demo) install(ctx context.Context) error {
+	manifests := [][]byte{crd.Placements}
+	files, err := fs.Glob(crd.OCM, "ocm/*.yaml")
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		manifest, err := crd.OCM.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		manifests = append(manifests, manifest)
+	}
+	return controlplane.InstallCRDs(ctx, d.env.Access, manifests...)
+}
+
+// startController starts the placement controller for all placements and returns its cache. If the
+// controller exits before it is stopped, it calls fail.
+func (d *Demo) startController(ctx context.Context, fail context.CancelCauseFunc) (client.Reader, error) {
+	m, err := d.env.NewManager()
+	if err != nil {
+		return nil, err
+	}
+	recorder := m.GetEventRecorder("plimsoll-controller")
+	if err := placement.New(m.GetClient(), m.GetAPIReader(), recorder, prometheus.NewRegistry(), placement.AdoptAll).Register(m); err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	d.stop, d.exited = stop, make(chan struct{})
+	go func() {
+		defer close(d.exited)
+		defer stop()
+		if err := m.Start(ctx); ctx.Err() == nil {
+			fail(errors.Join(errors.New("the placement controller has exited"), err))
+		}
+	}()
+	return m.GetCache(), nil
+}
+
+// Play creates the placements of all stories for users to change, if the scenario has run.
+func (d *Demo) Play(ctx context.Context) error {
+	hub := d.hub.Load()
+	if hub == nil {
+		return nil
+	}
+	for _, s := range stories {
+		if err := hub.Apply(ctx, PlacementFile(s.folder, Versions[0])); err != nil {
+			return fmt.Errorf("setting up the fleet: %w", err)
+		}
+	}
+	return nil
+}

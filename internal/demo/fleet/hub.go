@@ -1,0 +1,211 @@
+package fleet
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+	examples "github.com/plimsoll-k8s/plimsoll/examples/placement"
+	"github.com/plimsoll-k8s/plimsoll/internal/demo"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
+)
+
+// team is the namespace of the example placements.
+const team = "team"
+
+// fleetFile has the clusters of the examples, their cluster set and its binding.
+const fleetFile = "fleet.yaml"
+
+// PlacementFile returns the file in examples/placement with the placements of a story.
+func PlacementFile(folder, version string) string { return folder + "/placement." + version + ".yaml" }
+
+// Hub is a hub of managed clusters.
+type Hub struct {
+	api client.Client
+	// cache is the cache of the placement controller, nil if it runs in another process.
+	cache client.Reader
+	// probes is the number of probes so far.
+	probes int
+}
+
+// NewHub returns a hub. The cache is that of the placement controller, nil if it runs in another
+// process.
+func NewHub(api client.Client, cache client.Reader) *Hub { return &Hub{api: api, cache: cache} }
+
+// Apply creates or updates the objects of a file in examples/placement, including the status of
+// managed clusters, which no agent reports.
+func (h *Hub) Apply(ctx context.Context, file string) error {
+	content, err := examples.Files.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), len(content))
+	for {
+		object := &unstructured.Unstructured{}
+		if err := documents.Decode(object); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		if err := h.applyObject(ctx, object); err != nil {
+			return fmt.Errorf("%s: %s %s: %w", file, object.GetKind(), object.GetName(), err)
+		}
+	}
+}
+
+// applyObject creates an object, or updates its status if it exists.
+func (h *Hub) applyObject(ctx context.Context, object *unstructured.Unstructured) error {
+	status := object.Object["status"]
+	strict := client.WithFieldValidation(h.api, metav1.FieldValidationStrict)
+	if err := strict.Create(ctx, object.DeepCopy()); client.IgnoreAlreadyExists(err) != nil {
+		return err
+	}
+	if status == nil {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"status": status})
+	if err != nil {
+		return err
+	}
+	return strict.Status().Patch(ctx, object, client.RawPatch(types.MergePatchType, patch))
+}
+
+// Decisions returns the names of the selected clusters of each example placement, sorted.
+func (h *Hub) Decisions(ctx context.Context) (map[string][]string, error) {
+	var list clusterv1beta1.PlacementDecisionList
+	if err := h.api.List(ctx, &list, client.InNamespace(team)); err != nil {
+		return nil, err
+	}
+	var objects fleet.Objects
+	for i := range list.Items {
+		objects.Decisions = append(objects.Decisions, &list.Items[i])
+	}
+	selected := map[string][]string{}
+	for key, clusters := range objects.Selected() {
+		selected[key.Name] = clusters
+	}
+	return selected, nil
+}
+
+// Chosen returns the names of the selected clusters of an example placement, sorted.
+func (h *Hub) Chosen(ctx context.Context, placement string) ([]string, error) {
+	all, err := h.Decisions(ctx)
+	return all[placement], err
+}
+
+// Settle waits until the placement controller has observed the present state of all clusters.
+func (h *Hub) Settle(ctx context.Context) error {
+	if h.cache == nil {
+		return h.probe(ctx)
+	}
+	return h.Await(ctx, "the placement controller to observe all clusters", h.IsObserved)
+}
+
+// IsObserved reports whether a placement controller in this process has observed the present state of
+// all clusters.
+func (h *Hub) IsObserved(ctx context.Context) (bool, error) {
+	var present, cached clusterv1.ManagedClusterList
+	if err := errors.Join(h.cache.List(ctx, &cached), h.api.List(ctx, &present)); err != nil {
+		return false, err
+	}
+	versions := map[string]string{}
+	for _, cluster := range cached.Items {
+		versions[cluster.Name] = cluster.ResourceVersion
+	}
+	return !slices.ContainsFunc(present.Items, func(c clusterv1.ManagedCluster) bool { return versions[c.Name] != c.ResourceVersion }), nil
+}
+
+// probe is Settle for a placement controller in another process. It sets a label on all clusters,
+// which the controller observes after all earlier changes, and waits until a placement that requires
+// the label has selected all clusters. It deletes the placement afterwards.
+func (h *Hub) probe(ctx context.Context) error {
+	h.probes++
+	value := fmt.Sprint(h.probes)
+	var clusters clusterv1.ManagedClusterList
+	if err := h.api.List(ctx, &clusters); err != nil {
+		return err
+	}
+	var all []string
+	for i := range clusters.Items {
+		patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, demo.ProbeKey, value)
+		if err := h.api.Patch(ctx, &clusters.Items[i], client.RawPatch(types.MergePatchType, patch)); err != nil {
+			return err
+		}
+		all = append(all, clusters.Items[i].Name)
+	}
+	slices.Sort(all)
+	probe := &v1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Name: "probe-" + value, Namespace: team}}
+	probe.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{}}
+	probe.Spec.Predicates[0].RequiredClusterSelector.LabelSelector.MatchLabels = map[string]string{demo.ProbeKey: value}
+	if err := h.api.Create(ctx, probe); err != nil {
+		return err
+	}
+	err := h.Await(ctx, "the placement controller to select all clusters", func(ctx context.Context) (bool, error) {
+		chosen, err := h.Chosen(ctx, probe.Name)
+		return slices.Equal(chosen, all), err
+	})
+	if err != nil {
+		return err
+	}
+	return h.deletePlacements(ctx, []string{probe.Name})
+}
+
+// deletePlacements deletes example placements and waits until their decisions are deleted, so that
+// they do not count for the balance of the next ones.
+func (h *Hub) deletePlacements(ctx context.Context, placements []string) error {
+	for _, name := range placements {
+		object := &v1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: team}}
+		if err := h.api.Delete(ctx, object); err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return h.Await(ctx, "decisions to be deleted", func(ctx context.Context) (bool, error) {
+		all, err := h.Decisions(ctx)
+		return !slices.ContainsFunc(placements, func(name string) bool { return len(all[name]) > 0 }), err
+	})
+}
+
+// Await polls a condition frequently, up to demo.Timeout.
+func (h *Hub) Await(ctx context.Context, what string, condition wait.ConditionWithContextFunc) error {
+	return demo.Await(ctx, 10*time.Millisecond, demo.Timeout, what, condition)
+}
+
+// ranking is the ranking of the clusters for a placement: the selected clusters, and the result of a
+// decision at the present time.
+type ranking struct {
+	types.NamespacedName
+	chosen  []string
+	verdict *fleet.Verdict
+}
+
+// rankings returns the ranking for each placement, sorted by name.
+func (h *Hub) rankings(ctx context.Context) ([]ranking, error) {
+	objects, err := fleet.Read(func(list fleet.ObjectList) error { return h.api.List(ctx, list) })
+	if err != nil {
+		return nil, err
+	}
+	state, selected := objects.State(nil), objects.Selected()
+	var out []ranking
+	for _, key := range state.Placements() {
+		if verdict, ok := state.Preview(key, time.Now()); ok {
+			out = append(out, ranking{key, selected[key], verdict})
+		}
+	}
+	return out, nil
+}

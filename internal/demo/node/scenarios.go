@@ -1,0 +1,206 @@
+package node
+
+import (
+	"slices"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/demo"
+	"github.com/plimsoll-k8s/plimsoll/load"
+)
+
+// Scenario is a small cluster and a sequence of steps.
+type Scenario struct {
+	Name string
+	// Shows says in one sentence what the scenario shows.
+	Shows string
+	// Profile is the scheduler profile that is compared with the default one.
+	Profile string
+	Nodes   []demo.Node
+	// Running are the pods that run from the start.
+	Running []demo.Pod
+	Steps   []Step
+}
+
+// NeedsService reports whether the scenario sends messages of a load-watcher service, so that it
+// cannot run with another load source.
+func (s Scenario) NeedsService() bool {
+	return slices.ContainsFunc(s.Steps, func(step Step) bool { return step.Load != nil && step.Load.Message != "" })
+}
+
+// Step is one step of a scenario. Exactly one field is set.
+type Step struct {
+	// Create is a pod that is created, and scheduled before the next step.
+	Create *Arrival
+	// Delete is the name of a pod that is deleted.
+	Delete string
+	// Load is the load that the load source reports from now on.
+	Load *Measurements
+	// StopLoad makes the load source fail from now on. The step ends when the last load is too old
+	// to be used.
+	StopLoad bool
+}
+
+// Arrival is a pod that is created and the nodes it is expected on with the default profile and
+// with the profile of the scenario.
+type Arrival struct {
+	demo.Pod
+	WantDefault, Want string
+}
+
+// Measurements are the load of nodes, or a message of a load-watcher service.
+type Measurements struct {
+	Nodes map[string]load.Node
+	// Message contains %d for the timestamp.
+	Message string
+}
+
+// create returns a step that creates a pod.
+func create(pod demo.Pod, wantDefault, want string) Step {
+	return Step{Create: &Arrival{pod, wantDefault, want}}
+}
+
+// withLoad returns the load of a node. The memory load is the same on all nodes, so that CPU
+// decides.
+func withLoad(cpuMean, cpuStdDev float64) load.Node {
+	return load.Node{
+		CPU: load.Utilization{Mean: cpuMean, StdDev: cpuStdDev}, HasCPU: true,
+		Memory: load.Utilization{Mean: 0.2, StdDev: 0.01}, HasMemory: true,
+	}
+}
+
+// Scenarios are the scenarios of the demo. The comment on each explains the expected nodes.
+var Scenarios = []Scenario{limits, allocatableLeast, allocatableChurn, allocatableMost, riskLimitsOnly, riskLoad, riskBadFeed}
+
+// limits: node1 has lower requests (4 of 8 CPUs, node2 has 5), node2 has lower limits: with pod5
+// they are 6+4+4 = 14 of 8 on node1 and 3+2+4 = 9 of 8 on node2.
+var limits = Scenario{
+	Name:    "limits",
+	Shows:   "the default profile selects the node whose limits already exceed its capacity; NodeResourcesLimits does not",
+	Profile: "plimsoll-limits",
+	Nodes:   []demo.Node{{Name: "node1", CPU: "8"}, {Name: "node2", CPU: "8"}},
+	Running: []demo.Pod{
+		{Name: "pod1", Node: "node1", Request: "2", Limit: "6"},
+		{Name: "pod2", Node: "node1", Request: "2", Limit: "4"},
+		{Name: "pod3", Node: "node2", Request: "3", Limit: "3"},
+		{Name: "pod4", Node: "node2", Request: "2", Limit: "2"},
+	},
+	Steps: []Step{create(demo.Pod{Name: "pod5", Request: "1", Limit: "4"}, "node1", "node2")},
+}
+
+// allocatableLeast: the default profile binds the small pods to the large node, which has the lower
+// utilization. That leaves 200-5-5-100 = 90 CPUs, too few for the second large pod.
+var allocatableLeast = Scenario{
+	Name:    "allocatable-least",
+	Shows:   "small pods are bound to the small node, so that both large pods fit",
+	Profile: "plimsoll-allocatable-least",
+	Nodes:   []demo.Node{{Name: "small", CPU: "10"}, {Name: "large", CPU: "200"}},
+	Steps: []Step{
+		create(demo.Pod{Name: "five-1", Request: "5"}, "large", "small"),
+		create(demo.Pod{Name: "five-2", Request: "5"}, "large", "small"),
+		create(demo.Pod{Name: "hundred-1", Request: "100"}, "large", "large"),
+		create(demo.Pod{Name: "hundred-2", Request: "100"}, demo.Pending, "large"),
+	},
+}
+
+// allocatableChurn: each node has 10 free CPUs. The default profile binds ten-2 to the large node,
+// which has more free memory. When forty is deleted, 40 CPUs are free there: fifty-2 does not fit.
+// With ten-2 on the small node, 10+40 CPUs are free on the large node.
+var allocatableChurn = Scenario{
+	Name:    "allocatable-churn",
+	Shows:   "free capacity is kept on one node while pods are created and deleted",
+	Profile: "plimsoll-allocatable-least",
+	Nodes:   []demo.Node{{Name: "small", CPU: "20", Memory: "8Gi"}, {Name: "large", CPU: "100", Memory: "512Gi"}},
+	Running: []demo.Pod{
+		{Name: "ten-1", Node: "small", Request: "10"},
+		{Name: "fifty-1", Node: "large", Request: "50"},
+		{Name: "forty", Node: "large", Request: "40"},
+	},
+	Steps: []Step{
+		create(demo.Pod{Name: "ten-2", Request: "10"}, "large", "small"),
+		{Delete: "forty"},
+		create(demo.Pod{Name: "fifty-2", Request: "50"}, demo.Pending, "large"),
+	},
+}
+
+// allocatableMost: 56 of 64 CPUs are requested on the large node, a larger fraction than on a small
+// node with the pod (2 of 4): the default profile selects one of the small nodes.
+var allocatableMost = Scenario{
+	Name:    "allocatable-most",
+	Shows:   "pods are packed on the large permanent node; the small nodes stay empty and can be removed",
+	Profile: "plimsoll-allocatable-most",
+	Nodes:   []demo.Node{{Name: "permanent", CPU: "64"}, {Name: "spot-1", CPU: "4"}, {Name: "spot-2", CPU: "4"}},
+	Running: []demo.Pod{{Name: "fifty-six", Node: "permanent", Request: "56"}},
+	Steps: []Step{
+		create(demo.Pod{Name: "two-1", Request: "2"}, demo.Any, "permanent"),
+		create(demo.Pod{Name: "two-2", Request: "2"}, demo.Any, "permanent"),
+		create(demo.Pod{Name: "two-3", Request: "2"}, demo.Any, "permanent"),
+	},
+}
+
+// riskLimitsOnly: with the pod, both nodes have requests of 5 CPUs. The limits on eager are 14: the
+// node can provide 3 of the 9 CPUs between requests and limits, a risk of 0.67. The limits on modest
+// are 7, which the node can provide: a risk of 0.
+var riskLimitsOnly = Scenario{
+	Name:    "risk-limits-only",
+	Shows:   "same requests, no load data: the node with the lower limits is selected",
+	Profile: "plimsoll-low-risk",
+	Nodes:   []demo.Node{{Name: "eager", CPU: "8"}, {Name: "modest", CPU: "8"}},
+	Running: []demo.Pod{
+		{Name: "pod1", Node: "eager", Request: "4", Limit: "12"},
+		{Name: "pod2", Node: "modest", Request: "4", Limit: "5"},
+	},
+	Steps: []Step{
+		{StopLoad: true},
+		create(demo.Pod{Name: "pod3", Request: "1", Limit: "2"}, demo.Any, "modest"),
+	},
+}
+
+// riskLoad: at first both nodes have the same limit risk, and load decides. The first pod raises
+// the limit risk of calm from 0.5 to 0.75 (requests 6, limits 14: the node can provide 2 of 8 CPUs).
+// Fresh load would still favor calm for the second pod; without load only the limits count, and the
+// pod is bound to hectic.
+var riskLoad = Scenario{
+	Name:    "risk-load",
+	Shows:   "same requests and limits: the node with the lower load is selected while its load is known",
+	Profile: "plimsoll-low-risk",
+	Nodes:   []demo.Node{{Name: "hectic", CPU: "8"}, {Name: "calm", CPU: "8"}},
+	Running: []demo.Pod{
+		{Name: "pod1", Node: "hectic", Request: "4", Limit: "8", MemoryRequest: "32Gi", MemoryLimit: "32Gi"},
+		{Name: "pod2", Node: "calm", Request: "4", Limit: "8", MemoryRequest: "32Gi", MemoryLimit: "32Gi"},
+	},
+	Steps: []Step{
+		{Load: &Measurements{Nodes: map[string]load.Node{"hectic": withLoad(0.7, 0.2), "calm": withLoad(0.3, 0.05)}}},
+		create(demo.Pod{Name: "pod3", Request: "1", Limit: "3", MemoryRequest: "1Gi", MemoryLimit: "1Gi"}, demo.Any, "calm"),
+		{StopLoad: true},
+		create(demo.Pod{Name: "pod4", Request: "1", Limit: "3", MemoryRequest: "1Gi", MemoryLimit: "1Gi"}, demo.Any, "hectic"),
+	},
+}
+
+// message returns a message in which node a has these CPU metrics and node b a load of 20 %.
+func message(metrics string) *Measurements {
+	return &Measurements{Message: `{"timestamp":%d,"window":{"duration":"15m"},"source":"demo","data":{"NodeMetricsMap":{
+		"a":{"metrics":[` + metrics + `]},
+		"b":{"metrics":[{"type":"CPU","operator":"AVG","value":20},{"type":"CPU","operator":"STD","value":1}]}}}}`}
+}
+
+// riskBadFeed: values that can be interpreted count: a latest value alone is used as the mean, a
+// value over 100 as 100. Others are ignored, and the node is scored by its limits.
+var riskBadFeed = Scenario{
+	Name:    "risk-bad-feed",
+	Shows:   "invalid values in a load message are ignored, valid ones are used",
+	Profile: "plimsoll-low-risk",
+	Nodes:   []demo.Node{{Name: "a", CPU: "64"}, {Name: "b", CPU: "64"}},
+	Running: []demo.Pod{
+		{Name: "pod1", Node: "a", Request: "32", Limit: "64"},
+		{Name: "pod2", Node: "b", Request: "32", Limit: "64"},
+	},
+	Steps: []Step{
+		{Load: message(`{"type":"CPU","operator":"Latest","value":90}`)},
+		create(demo.Pod{Name: "latest-only", Request: "100m", Limit: "100m"}, demo.Any, "b"),
+		{Load: message(`{"type":"CPU","operator":"AVG","value":250},{"type":"CPU","operator":"STD","value":2}`)},
+		create(demo.Pod{Name: "over-100", Request: "100m", Limit: "100m"}, demo.Any, "b"),
+		{Load: message(`{"type":"CPU","operator":"AVG","value":NaN},{"type":"CPU","operator":"STD","value":NaN}`)},
+		create(demo.Pod{Name: "not-a-number", Request: "100m", Limit: "100m"}, demo.Any, demo.Any),
+		{Load: message(`{"type":"CPU","operator":"AVG","value":-5},{"type":"CPU","operator":"STD","value":-1}`)},
+		create(demo.Pod{Name: "negative", Request: "100m", Limit: "100m"}, demo.Any, demo.Any),
+	},
+}

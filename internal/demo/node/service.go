@@ -1,0 +1,126 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/demo"
+	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/load/wire"
+)
+
+// service is a load-watcher service that reports the load of a scenario.
+type service struct {
+	address string
+	server  *http.Server
+
+	mu       sync.Mutex
+	load     *Measurements
+	last     load.Reading  // the last valid message, as a client decodes it
+	answered chan struct{} // closed and replaced with each answer
+}
+
+// startService starts the service on a free port. It runs until ctx ends.
+func startService(ctx context.Context) (*service, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	s := &service{address: "http://" + listener.Addr().String(), answered: make(chan struct{})}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /watcher", s.answer)
+	s.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	go func() { _ = s.server.Serve(listener) }()
+	context.AfterFunc(ctx, func() { _ = s.server.Close() })
+	return s, nil
+}
+
+// answer sends the present load with the current time.
+func (s *service) answer(response http.ResponseWriter, _ *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer func() {
+		close(s.answered)
+		s.answered = make(chan struct{})
+	}()
+	if s.load == nil {
+		http.Error(response, "no load data", http.StatusServiceUnavailable)
+		return
+	}
+	message, err := s.load.Encode(time.Now())
+	if err != nil {
+		http.Error(response, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	if reading, err := wire.Decode(bytes.NewReader(message)); err == nil {
+		s.last = reading
+	}
+	response.Header().Set("Content-Type", "application/json")
+	_, _ = response.Write(message)
+}
+
+// Encode returns the message of a load-watcher service.
+func (m *Measurements) Encode(now time.Time) ([]byte, error) {
+	if m.Message != "" {
+		return []byte(strings.Replace(m.Message, "%d", fmt.Sprint(now.Unix()), 1)), nil
+	}
+	var b bytes.Buffer
+	err := wire.Encode(&b, load.Reading{Source: "demo", Time: now, Window: 15 * time.Minute, Nodes: m.Nodes})
+	return b.Bytes(), err
+}
+
+// Set implements LoadSource.
+func (s *service) Set(ctx context.Context, load *Measurements) error {
+	s.mu.Lock()
+	s.load = load
+	s.mu.Unlock()
+	// The scheduler sends its next request when it has processed the previous answer.
+	for range 2 {
+		if err := s.awaitAnswer(ctx); err != nil {
+			return err
+		}
+	}
+	if load != nil {
+		return nil
+	}
+	stale := time.NewTimer(time.Until(s.Reading(ctx).Time.Add(demo.MaxLoadAge + 100*time.Millisecond)))
+	defer stale.Stop()
+	select {
+	case <-stale.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// awaitAnswer waits for the next answer to the scheduler.
+func (s *service) awaitAnswer(ctx context.Context) error {
+	s.mu.Lock()
+	answered := s.answered
+	s.mu.Unlock()
+	select {
+	case <-answered:
+		return nil
+	case <-time.After(15 * time.Second):
+		return errors.New("the scheduler does not read the load-watcher service")
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Reading implements LoadSource.
+func (s *service) Reading(context.Context) load.Reading {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last
+}
+
+// Arguments implements OwnSource.
+func (s *service) Arguments() string { return "watcherAddress: " + s.address }

@@ -1,0 +1,106 @@
+package node
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/risk"
+	"github.com/plimsoll-k8s/plimsoll/internal/demo"
+	"github.com/plimsoll-k8s/plimsoll/internal/demo/page"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
+	"github.com/plimsoll-k8s/plimsoll/load"
+)
+
+// AddTo adds the nodes, the waiting pods and the decisions to the live page.
+func (d *Demo) AddTo(ctx context.Context, view *page.Live) error {
+	nodes, bound, err := d.env.State(ctx)
+	if err != nil {
+		return err
+	}
+	waiting, err := d.env.WaitingPods(ctx)
+	if err != nil {
+		return err
+	}
+	reading := d.load.Reading(ctx)
+	isFresh := time.Since(reading.Time) <= demo.MaxLoadAge
+	for _, node := range nodes {
+		var pods []*v1.Pod
+		for _, pod := range bound {
+			if pod.Spec.NodeName == node.Name {
+				pods = append(pods, pod)
+			}
+		}
+		var measured load.Node
+		if isFresh {
+			measured = reading.Nodes[node.Name]
+		}
+		view.Nodes = append(view.Nodes, viewNode(node, pods, measured))
+	}
+	for _, pod := range waiting {
+		view.Pending = append(view.Pending, pod.Name)
+	}
+	for _, decision := range d.Decisions() {
+		view.Decisions = append(view.Decisions, viewDecision(decision))
+	}
+	return nil
+}
+
+// viewNode returns a node with the sums that the plugins use.
+func viewNode(node *v1.Node, pods []*v1.Pod, measured load.Node) page.LiveNode {
+	info := framework.NewNodeInfo(pods...)
+	info.SetNode(node)
+	out := page.LiveNode{Name: node.Name}
+	bar := func(r noderes.Resource, u load.Utilization, has bool) {
+		var sum noderes.Sum
+		for _, pod := range pods {
+			amounts := noderes.NewPod(pod)
+			sum.Add(amounts.Get(r))
+		}
+		allocatable := r.Allocatable(info)
+		limit := sum.Limit + sum.PartialLimit
+		fraction := func(amount int64) float64 { return float64(amount) / float64(max(allocatable, 1)) }
+		relative := risk.Load(u).RelativeTo(float64(r.Capacity(info)), float64(allocatable))
+		out.Bars = append(out.Bars, page.LiveBar{
+			Resource: string(r.Name()), Allocatable: format(r, allocatable),
+			Request: format(r, sum.Request), RequestFraction: fraction(sum.Request),
+			Limit: format(r, limit), LimitFraction: fraction(limit), UnboundedPods: sum.Unbounded,
+			HasLoad: has, LoadMean: relative.Mean, LoadStdDev: relative.StdDev,
+		})
+	}
+	bar(noderes.CPU, measured.CPU, measured.HasCPU)
+	bar(noderes.Memory, measured.Memory, measured.HasMemory)
+	for _, pod := range pods {
+		out.Pods = append(out.Pods, pod.Name)
+	}
+	slices.Sort(out.Pods)
+	return out
+}
+
+// format returns an amount in the form of a manifest.
+func format(r noderes.Resource, amount int64) string {
+	if r == noderes.CPU {
+		return resource.NewMilliQuantity(amount, resource.DecimalSI).String()
+	}
+	return resource.NewQuantity(amount, resource.BinarySI).String()
+}
+
+// viewDecision returns a decision with the scores of the nodes.
+func viewDecision(d Decision) page.LiveDecision {
+	out := page.LiveDecision{
+		Time: d.Time.Format(time.TimeOnly), Scenario: d.Scenario, Profile: d.Profile,
+		Pod: d.Scores.Name, Node: d.Node, Reason: d.Reason(),
+	}
+	for _, node := range d.Scores.Nodes {
+		score := page.LiveScore{Node: node.Name, Total: node.Total, Chosen: node.Name == d.Node}
+		if !node.Feasible {
+			score.Detail = "does not fit"
+		}
+		out.Scores = append(out.Scores, score)
+	}
+	return out
+}

@@ -1,0 +1,165 @@
+package slack
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/demo"
+	"github.com/plimsoll-k8s/plimsoll/internal/embedded/karpenter"
+)
+
+// Names of the autoscalers in flags.
+const (
+	// StandIn is a simple autoscaler that is part of the demo.
+	StandIn = "stand-in"
+	// Karpenter is a real Karpenter with its simulated provider.
+	Karpenter = "karpenter"
+)
+
+// Names of the autoscalers in output.
+const (
+	standInName   = "built-in stand-in for an autoscaler; --autoscaler karpenter runs a real one"
+	karpenterName = "Karpenter with its simulated provider"
+)
+
+// Shape and boot time of the nodes that the autoscalers add. The boot time is much shorter than in a
+// cloud, so that the demo does not wait.
+const (
+	nodeCPU      = "4"
+	nodeMemory   = "16Gi"
+	nodeBootTime = 3 * time.Second
+)
+
+// poolLabels are the labels of these nodes.
+var poolLabels = map[string]string{"pool": "general"}
+
+// autoscaler is a running autoscaler.
+type autoscaler struct {
+	// timeout bounds each wait for the autoscaler.
+	timeout time.Duration
+	// deleteNodes makes the autoscaler delete its nodes, unless it does so by itself.
+	deleteNodes func(context.Context) error
+	// stop stops the autoscaler. It may be called more than once.
+	stop   func()
+	exited <-chan struct{}
+}
+
+// startStandIn starts the stand-in.
+func startStandIn(ctx context.Context, c client.Client) *autoscaler {
+	ctx, cancel := context.WithCancel(ctx)
+	exited := make(chan struct{})
+	go func() {
+		defer close(exited)
+		(&standIn{client: c}).run(ctx)
+	}()
+	return &autoscaler{
+		timeout:     demo.Timeout,
+		deleteNodes: func(context.Context) error { return nil },
+		stop:        func() { cancel(); <-exited },
+		exited:      exited,
+	}
+}
+
+// standInBuffers is the CRD that the stand-in reads.
+//
+//go:embed capacitybuffers.yaml
+var standInBuffers []byte
+
+// KarpenterProgram is the source and the program of Karpenter.
+type KarpenterProgram struct {
+	source  *karpenter.Source
+	program string
+}
+
+// FindKarpenter finds the source of Karpenter in the project's folder.
+func FindKarpenter(ctx context.Context) (*KarpenterProgram, error) {
+	source, err := karpenter.Find(ctx, ".")
+	if err != nil {
+		return nil, err
+	}
+	return &KarpenterProgram{source: source}, nil
+}
+
+// crds returns the manifests of Karpenter's CRDs.
+func (k *KarpenterProgram) crds() ([][]byte, error) {
+	files, err := k.source.CRDs()
+	if err != nil {
+		return nil, err
+	}
+	var out [][]byte
+	for _, file := range files {
+		manifest, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, manifest)
+	}
+	return out, nil
+}
+
+// Build builds Karpenter in a folder.
+func (k *KarpenterProgram) Build(ctx context.Context, dir string) error {
+	k.program = filepath.Join(dir, "karpenter")
+	return k.source.Build(ctx, k.program)
+}
+
+// start creates a node pool with nodes like those of the stand-in, and starts Karpenter.
+func (k *KarpenterProgram) start(ctx context.Context, c client.Client, kubeconfig string, log io.Writer) (*autoscaler, error) {
+	// Allocatable plus the overhead that Karpenter subtracts on each node.
+	const cpu, memory = "4100m", "16394Mi"
+	types, err := karpenter.InstanceTypes(cpu, memory)
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(filepath.Dir(k.program), "instance-types.json")
+	if err := os.WriteFile(file, types, 0o600); err != nil {
+		return nil, err
+	}
+	pool, err := karpenter.Pool(cpu, nodeBootTime)
+	if err != nil {
+		return nil, err
+	}
+	for _, object := range pool {
+		if err := c.Create(ctx, object); err != nil {
+			return nil, err
+		}
+	}
+	process, err := karpenter.Start(karpenter.Options{
+		Program: k.program, Kubeconfig: kubeconfig, Namespace: systemNamespace, InstanceTypes: file, Log: log,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("starting Karpenter: %w", err)
+	}
+	return &autoscaler{
+		// Karpenter validates a consolidation for a while before it deletes a node, and does
+		// not delete nodes that it has nominated for pods recently.
+		timeout:     3 * time.Minute,
+		deleteNodes: func(ctx context.Context) error { return deleteClaims(ctx, c) },
+		stop:        process.Stop,
+		exited:      process.Exited(),
+	}, nil
+}
+
+// deleteClaims deletes all NodeClaims and waits until Karpenter has deleted their nodes.
+func deleteClaims(ctx context.Context, c client.Client) error {
+	claim := &unstructured.Unstructured{}
+	claim.SetGroupVersionKind(schema.GroupVersionKind{Group: "karpenter.sh", Version: "v1", Kind: "NodeClaim"})
+	if err := c.DeleteAllOf(ctx, claim); err != nil {
+		return err
+	}
+	return demo.Await(ctx, 100*time.Millisecond, time.Minute, "Karpenter to delete its nodes", func(ctx context.Context) (bool, error) {
+		var nodes v1.NodeList
+		err := c.List(ctx, &nodes, client.MatchingLabels(poolLabels))
+		return len(nodes.Items) == 0, err
+	})
+}

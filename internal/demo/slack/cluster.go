@@ -1,0 +1,177 @@
+package slack
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/demo"
+	"github.com/plimsoll-k8s/plimsoll/internal/demo/page"
+)
+
+// cluster is the cluster of the scenario, whose nodes an autoscaler adds and removes.
+type cluster struct {
+	*demo.Cluster
+	api        client.Client
+	autoscaler *autoscaler
+}
+
+// state is the state of the cluster. Amounts are millicores.
+type state struct {
+	// target and placeholders are those of the policy's status.
+	target, placeholders int64
+	// available is the free capacity of the nodes. The policy's status has the same value up to a
+	// second later.
+	available int64
+	nodes     []string
+	// waiting is the number of pods without a node.
+	waiting int
+	// policy is nil before it is created.
+	policy *v1alpha1.ResourceSlack
+}
+
+// state returns the present state.
+func (c *cluster) state(ctx context.Context) (state, error) {
+	var out state
+	nodes, pods, err := c.State(ctx)
+	if err != nil {
+		return out, err
+	}
+	for _, node := range nodes {
+		out.nodes = append(out.nodes, node.Name)
+		if node.Spec.Unschedulable {
+			continue // about to be removed
+		}
+		out.available += amountsOf(node.Status.Allocatable).cpu
+		for _, pod := range pods {
+			if pod.Spec.NodeName == node.Name {
+				out.available -= requestsOf(pod).cpu
+			}
+		}
+	}
+	waiting, err := c.WaitingPods(ctx)
+	if err != nil {
+		return out, err
+	}
+	out.waiting = len(waiting)
+	policy := &v1alpha1.ResourceSlack{}
+	if err := c.api.Get(ctx, client.ObjectKey{Name: policyName}, policy); err != nil {
+		return out, client.IgnoreNotFound(err)
+	}
+	out.policy, out.placeholders = policy, policy.Status.Placeholders
+	out.target = policy.Status.Target.Cpu().MilliValue()
+	return out, nil
+}
+
+// timelinePoint returns the present state for the timeline.
+func (c *cluster) timelinePoint(ctx context.Context) (page.TimelinePoint, error) {
+	now, err := c.state(ctx)
+	return page.TimelinePoint{
+		Target: float64(now.target) / 1000, Available: float64(now.available) / 1000, Nodes: len(now.nodes), Waiting: now.waiting,
+	}, err
+}
+
+// awaitState waits until a condition on the state is true.
+func (c *cluster) awaitState(ctx context.Context, what string, condition func(state) bool) error {
+	return c.await(ctx, what, func(ctx context.Context) (bool, error) {
+		now, err := c.state(ctx)
+		return err == nil && condition(now), err
+	})
+}
+
+// await polls a condition, up to the timeout of the autoscaler.
+func (c *cluster) await(ctx context.Context, what string, condition wait.ConditionWithContextFunc) error {
+	return demo.Await(ctx, 50*time.Millisecond, c.autoscaler.timeout, what, condition)
+}
+
+// deploy creates a deployment of pods of 1 CPU and 2Gi.
+func (c *cluster) deploy(ctx context.Context, name string, replicas int32) error {
+	labels := map[string]string{"app": name}
+	requests := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1"), v1.ResourceMemory: resource.MustParse("2Gi")}
+	_, err := c.Client.AppsV1().Deployments(demo.Namespace).Create(ctx, &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: v1.PodSpec{
+				Containers: []v1.Container{{Name: "main", Image: "registry.k8s.io/pause:3.10", Resources: v1.ResourceRequirements{Requests: requests}}},
+			}},
+		},
+	}, metav1.CreateOptions{})
+	return err
+}
+
+// deletePods deletes a deployment and its pods. It scales the deployment down first, because the
+// control plane has no garbage collector.
+func (c *cluster) deletePods(ctx context.Context, name string) error {
+	apps, selector := c.Client.AppsV1(), metav1.ListOptions{LabelSelector: "app=" + name}
+	none := []byte(`{"spec":{"replicas":0}}`)
+	if _, err := apps.Deployments(demo.Namespace).Patch(ctx, name, types.MergePatchType, none, metav1.PatchOptions{}); err != nil {
+		return err
+	}
+	err := c.await(ctx, "the pods of "+name+" to be deleted", func(ctx context.Context) (bool, error) {
+		pods, err := c.Client.CoreV1().Pods(demo.Namespace).List(ctx, selector)
+		return err == nil && len(pods.Items) == 0, err
+	})
+	if err != nil {
+		return err
+	}
+	if err := apps.Deployments(demo.Namespace).Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+		return err
+	}
+	return apps.ReplicaSets(demo.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, selector)
+}
+
+// boundPod is a pod of a deployment, its node, and the time from its creation to its binding.
+type boundPod struct {
+	pod, node string
+	waited    time.Duration
+}
+
+// createPods creates a deployment and waits until its pods are bound. Times are those at which this
+// process observed the changes, because API timestamps are in seconds.
+func (c *cluster) createPods(ctx context.Context, name string, replicas int32) ([]boundPod, error) {
+	events, err := c.Client.CoreV1().Pods(demo.Namespace).Watch(ctx, metav1.ListOptions{LabelSelector: "app=" + name})
+	if err != nil {
+		return nil, err
+	}
+	defer events.Stop()
+	if err := c.deploy(ctx, name, replicas); err != nil {
+		return nil, err
+	}
+	timeout := time.NewTimer(c.autoscaler.timeout)
+	defer timeout.Stop()
+	created := map[string]time.Time{}
+	var out []boundPod
+	for len(out) < int(replicas) {
+		select {
+		case event, ok := <-events.ResultChan():
+			pod, isPod := event.Object.(*v1.Pod)
+			if !ok || !isPod {
+				return nil, fmt.Errorf("watching pods of %s: the watch ended", name)
+			}
+			if _, known := created[pod.Name]; !known {
+				created[pod.Name] = time.Now()
+			}
+			if pod.Spec.NodeName != "" && !slices.ContainsFunc(out, func(p boundPod) bool { return p.pod == pod.Name }) {
+				out = append(out, boundPod{pod.Name, pod.Spec.NodeName, time.Since(created[pod.Name])})
+			}
+		case <-timeout.C:
+			return nil, fmt.Errorf("waiting for the pods of %s: %d of %d are bound", name, len(out), replicas)
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	slices.SortFunc(out, func(a, b boundPod) int { return strings.Compare(a.pod, b.pod) })
+	return out, nil
+}
