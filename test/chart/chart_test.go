@@ -1,5 +1,5 @@
-// Package chart renders the Helm chart and holds it against what the project is:
-// its programs, its configuration, its other manifests, and its documentation.
+// Package chart renders the Helm chart and compares it with the programs, the configuration, the other
+// manifests and the documentation of the project.
 package chart
 
 import (
@@ -37,6 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
 
+// run builds Helm, runs the tests and returns the exit code.
 func run(m *testing.M) int {
 	var err error
 	if home, err = os.MkdirTemp("", "plimsoll-helm-"); err == nil {
@@ -53,8 +54,7 @@ func run(m *testing.M) int {
 // valuesFile writes values to a file and returns the argument that names it.
 func valuesFile(t *testing.T, values string) string {
 	t.Helper()
-	// Not in the test's own folder, which is named after it: Helm takes a comma for
-	// the end of a name.
+	// Not in t.TempDir(), which contains the name of the test: Helm splits file names at commas.
 	file, err := os.CreateTemp(home, "values-*.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ func valuesFile(t *testing.T, values string) string {
 	return "--values=" + file.Name()
 }
 
-// render returns what the chart comes to with values.
+// render returns the objects of the chart with values.
 func render(t *testing.T, values string) []*unstructured.Unstructured {
 	t.Helper()
 	objects, err := tool.Template(t.Context(), valuesFile(t, values))
@@ -108,13 +108,13 @@ agent: {enabled: true, clusterName: cluster1, hub: {secretName: hub}, load: {pro
 `
 )
 
-// alone returns values with one component.
+// alone returns the values that enable one component only.
 func alone(component, more string) string {
 	return strings.Replace(none, component+": {enabled: false}", component+": {enabled: true"+more+"}", 1)
 }
 
-// Helm itself finds nothing to complain of, whatever is on; and there is as much as
-// there should be.
+// TestRenders expects that helm lint passes with each combination of components, and the right number
+// of objects.
 func TestRenders(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -122,7 +122,7 @@ func TestRenders(t *testing.T) {
 		deployments []string
 		kinds       map[string]int
 	}{
-		"as it is":          {"", []string{"controller", "load-watcher", "scheduler"}, map[string]int{"CustomResourceDefinition": 1, "Lease": 2, "PodDisruptionBudget": 3, "NetworkPolicy": 0, "ServiceMonitor": 0}},
+		"default values":    {"", []string{"controller", "load-watcher", "scheduler"}, map[string]int{"CustomResourceDefinition": 1, "Lease": 2, "PodDisruptionBudget": 3, "NetworkPolicy": 0, "ServiceMonitor": 0}},
 		"all":               {all, []string{"agent", "controller", "load-watcher", "scheduler"}, map[string]int{"CustomResourceDefinition": 7, "Lease": 3, "NetworkPolicy": 4, "ServiceMonitor": 4, "Secret": 0}},
 		"none":              {none, nil, map[string]int{"CustomResourceDefinition": 0, "Service": 0, "ClusterRole": 0}},
 		"the scheduler":     {alone("scheduler", ""), []string{"scheduler"}, map[string]int{"ClusterRole": 0, "ClusterRoleBinding": 2, "RoleBinding": 2, "ConfigMap": 1}},
@@ -130,7 +130,7 @@ func TestRenders(t *testing.T) {
 		"placements only":   {alone("controller", ", controllers: [placement]"), []string{"controller"}, map[string]int{"PriorityClass": 0}},
 		"the load-watcher":  {alone("loadWatcher", ""), []string{"load-watcher"}, map[string]int{"Lease": 0, "Role": 0, "ClusterRole": 1}},
 		"the agent":         {alone("agent", ", clusterName: c, hub: {kubeconfig: k}"), []string{"agent"}, map[string]int{"Secret": 1, "ClusterRole": 1}},
-		"accounts of yours": {"scheduler: {serviceAccount: {create: false, name: mine}}", []string{"controller", "load-watcher", "scheduler"}, map[string]int{"ServiceAccount": 2}},
+		"existing accounts": {"scheduler: {serviceAccount: {create: false, name: mine}}", []string{"controller", "load-watcher", "scheduler"}, map[string]int{"ServiceAccount": 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -158,7 +158,7 @@ func TestRenders(t *testing.T) {
 	}
 }
 
-// A value that makes no sense is refused, by its name.
+// TestBadValues expects that an invalid value is rejected with an error that names it.
 func TestBadValues(t *testing.T) {
 	t.Parallel()
 	for values, want := range map[string]string{
@@ -169,7 +169,7 @@ func TestBadValues(t *testing.T) {
 		"scheduler: {profiles: []}":                              "at '/scheduler/profiles'",
 		"scheduler: {profiles: [{schedulerName: a, use: fast}]}": "value must be one of 'allocatable-least', 'limits', 'low-risk'",
 		"scheduler: {profiles: [{use: limits}]}":                 "missing property 'schedulerName'",
-		"scheduler: {config: 'kind: Pod'}":                       `scheduler.config: found kind "Pod", want the text of a KubeSchedulerConfiguration`,
+		"scheduler: {config: 'kind: Pod'}":                       `scheduler.config: invalid kind "Pod": must be the text of a KubeSchedulerConfiguration`,
 		"scheduler: {metricProvider: {address: 'http://p'}}":     "missing property 'type'",
 		"scheduler: {metricProvider: {type: Datadog}}":           "at '/scheduler/metricProvider/type'",
 		"scheduler: {extraArgs: [v=2]}":                          "at '/scheduler/extraArgs/0'",
@@ -180,9 +180,9 @@ func TestBadValues(t *testing.T) {
 		"loadWatcher: {maxAge: 5}":                               "at '/loadWatcher/maxAge'",
 		"loadWatcher: {maxAge: soon}":                            "at '/loadWatcher/maxAge'",
 		"loadWatcher: {image: {digest: latest}}":                 "at '/loadWatcher/image/digest'",
-		"agent: {enabled: true, hub: {secretName: s}}":           "agent.clusterName: want the name of this cluster on the hub",
+		"agent: {enabled: true, hub: {secretName: s}}":           "agent.clusterName: must be the name of this cluster on the hub",
 		"agent: {enabled: true, clusterName: A_b}":               "at '/agent/clusterName'",
-		"agent: {enabled: true, clusterName: c}":                 "agent.hub: want either secretName or kubeconfig",
+		"agent: {enabled: true, clusterName: c}":                 "agent.hub: must have either secretName or kubeconfig",
 		"networkPolicy: {apiServerPorts: [99999]}":               "at '/networkPolicy/apiServerPorts/0'",
 		"image: {pullPolicy: Sometimes}":                         "at '/image/pullPolicy'",
 		"crds: {install: 'yes'}":                                 "at '/crds/install'",
@@ -196,16 +196,17 @@ func TestBadValues(t *testing.T) {
 	}
 }
 
-// What the scheduler is given is what it takes, and reads load where it should.
+// TestSchedulerConfiguration expects that the rendered configuration is valid and names the right load
+// source.
 func TestSchedulerConfiguration(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ values, want string }{
 		"the load-watcher":           {"", "watcherAddress http://plimsoll-load-watcher.plimsoll-system:2020"},
-		"limits alone":               {"loadWatcher: {enabled: false}", "watcherAddress  metricProvider  "},
+		"no load source":              {"loadWatcher: {enabled: false}", "watcherAddress  metricProvider  "},
 		"another source":             {"scheduler: {metricProvider: {type: Prometheus, address: 'http://p:9090', tokenFile: /token}}", "watcherAddress  metricProvider Prometheus http://p:9090"},
-		"beside a load-watcher":      {"loadWatcher: {enabled: true}\nscheduler: {metricProvider: {type: KubernetesMetricsServer}}", "watcherAddress  metricProvider KubernetesMetricsServer "},
+		"instead of a load-watcher":  {"loadWatcher: {enabled: true}\nscheduler: {metricProvider: {type: KubernetesMetricsServer}}", "watcherAddress  metricProvider KubernetesMetricsServer "},
 		"another name":               {"fullnameOverride: deep", "watcherAddress http://deep-load-watcher.plimsoll-system:2020"},
-		"a configuration of its own": {"scheduler:\n  config: |\n    apiVersion: kubescheduler.config.k8s.io/v1\n    kind: KubeSchedulerConfiguration\n    profiles: [{schedulerName: own, pluginConfig: [{name: LowRiskOverCommitment, args: {watcherAddress: 'http://w:1'}}]}]\n", "watcherAddress http://w:1"},
+		"scheduler.config":           {"scheduler:\n  config: |\n    apiVersion: kubescheduler.config.k8s.io/v1\n    kind: KubeSchedulerConfiguration\n    profiles: [{schedulerName: own, pluginConfig: [{name: LowRiskOverCommitment, args: {watcherAddress: 'http://w:1'}}]}]\n", "watcherAddress http://w:1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -232,12 +233,12 @@ func TestSchedulerConfiguration(t *testing.T) {
 					}
 				}
 			}
-			t.Error("there is no configuration of LowRiskOverCommitment")
+			t.Error("LowRiskOverCommitment is not configured")
 		})
 	}
 }
 
-// find returns the object of a kind and name, as a type.
+// find returns the object of a kind and name, converted to a type.
 func find[T any](t *testing.T, objects []*unstructured.Unstructured, kind, name string) T {
 	t.Helper()
 	var found T
@@ -249,11 +250,11 @@ func find[T any](t *testing.T, objects []*unstructured.Unstructured, kind, name 
 			return found
 		}
 	}
-	t.Fatalf("there is no %s %s", kind, name)
+	t.Fatalf("%s %s is missing", kind, name)
 	return found
 }
 
-// The priority class is the one that the controller would make.
+// TestPriorityClass expects that the priority class equals the one that the controller would create.
 func TestPriorityClass(t *testing.T) {
 	t.Parallel()
 	want := *slack.PriorityClass()
@@ -264,8 +265,8 @@ func TestPriorityClass(t *testing.T) {
 	}
 }
 
-// The agent may do what examples/placement/agent-member-rbac.yaml says, and that is
-// all.
+// TestAgentRights expects that the permissions of the agent equal those in
+// examples/placement/agent-member-rbac.yaml.
 func TestAgentRights(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile(filepath.Join(project, "examples", "placement", "agent-member-rbac.yaml"))
@@ -286,8 +287,8 @@ func TestAgentRights(t *testing.T) {
 	}
 }
 
-// Dashboards and alert rules are whatever files there are, as they are: a dashboard
-// has braces of its own.
+// TestMonitoring expects an object for each dashboard and alert file with the unchanged content, which
+// may contain braces.
 func TestMonitoring(t *testing.T) {
 	t.Parallel()
 	other := *tool
@@ -310,7 +311,7 @@ func TestMonitoring(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text := find[v1.ConfigMap](t, objects, "ConfigMap", "plimsoll-dashboard-try").Data["try.json"]; strings.TrimSpace(text) != dashboard {
-		t.Errorf("the dashboard is %s", text)
+		t.Errorf("dashboard: %s", text)
 	}
 	for _, object := range objects {
 		if object.GetKind() != "PrometheusRule" || object.GetName() != "plimsoll-try" {
@@ -318,9 +319,9 @@ func TestMonitoring(t *testing.T) {
 		}
 		groups, _, _ := unstructured.NestedSlice(object.Object, "spec", "groups")
 		if len(groups) != 1 || !strings.Contains(fmt.Sprint(groups), "{{ $labels.b }}") || object.GetLabels()["prometheus"] != "main" {
-			t.Errorf("the rules are %v of %v", groups, object.GetLabels())
+			t.Errorf("rules %v with labels %v", groups, object.GetLabels())
 		}
 		return
 	}
-	t.Error("there are no rules")
+	t.Error("no PrometheusRule was rendered")
 }

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// document holds a table in docs/install.md, between two marks, against what it
-// should be.
+// document compares a table between two marks in docs/install.md with the expected one. With -update
+// it writes the table.
 func document(t *testing.T, mark, want string) {
 	t.Helper()
 	file := filepath.Join(project, "docs", "install.md")
@@ -27,24 +27,24 @@ func document(t *testing.T, mark, want string) {
 	before, rest, opened := strings.Cut(string(raw), open)
 	found, after, ended := strings.Cut(rest, end)
 	if !opened || !ended {
-		t.Fatalf("%s has no %s or %s", file, open, end)
+		t.Fatalf("%s: %s or %s is missing", file, open, end)
 	}
 	if found == want {
 		return
 	}
 	if !*update {
-		t.Fatalf("%s is not up to date (go test ./test/chart -update writes it); it should say\n%s", file, want)
+		t.Fatalf("%s is not up to date (go test ./test/chart -update writes it); want\n%s", file, want)
 	}
 	if err := os.WriteFile(file, []byte(before+open+want+end+after), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// setting is a value of the chart: its default, and what values.yaml says of it.
+// setting is a value of the chart: its path, its default and its comment in values.yaml.
 type setting struct{ path, value, text string }
 
-// settings are the values under a node, in the order of the file. What is written
-// in one line is one setting.
+// settings returns the values under a node in the order of the file. A value in flow style is one
+// setting.
 func settings(t *testing.T, path string, node *yaml.Node) (all []setting) {
 	t.Helper()
 	for i := 0; i+1 < len(node.Content); i += 2 {
@@ -69,8 +69,8 @@ func settings(t *testing.T, path string, node *yaml.Node) (all []setting) {
 	return all
 }
 
-// The table of values is values.yaml. Of what every component has, only the
-// scheduler's is shown, and others' where they differ.
+// TestDocumentedValues expects a table of all values. Settings that all components have are listed for
+// the scheduler, and for other components if their defaults differ.
 func TestDocumentedValues(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(tool.Chart, "values.yaml"))
 	if err != nil {
@@ -83,21 +83,21 @@ func TestDocumentedValues(t *testing.T) {
 	all := settings(t, "", file.Content[0])
 	common := map[string]string{}
 	for _, s := range all {
-		if of, ok := strings.CutPrefix(s.path, "scheduler."); ok {
-			common[of] = s.value
+		if name, ok := strings.CutPrefix(s.path, "scheduler."); ok {
+			common[name] = s.value
 		}
 	}
 	var table strings.Builder
 	table.WriteString("| value | default | |\n|---|---|---|\n")
 	for _, s := range all {
-		component, of, _ := strings.Cut(s.path, ".")
-		value, known := common[of]
+		component, name, _ := strings.Cut(s.path, ".")
+		value, isCommon := common[name]
 		if slices.Contains([]string{"controller", "loadWatcher", "agent"}, component) {
-			if known && value == s.value {
+			if isCommon && value == s.value {
 				continue
 			}
-			if !known && s.text == "" && !slices.Contains([]string{"maxAge"}, of) {
-				t.Errorf("values.yaml does not explain %s", s.path)
+			if !isCommon && s.text == "" {
+				t.Errorf("values.yaml has no comment on %s", s.path)
 			}
 		}
 		fmt.Fprintf(&table, "| `%s` | `%s` | %s |\n", s.path, s.value, s.text)
@@ -105,8 +105,8 @@ func TestDocumentedValues(t *testing.T) {
 	document(t, "values", table.String())
 }
 
-// The table of rights is what the chart renders to, with all that can be turned on
-// with the default sources of load.
+// TestDocumentedRights expects a table of the rendered permissions with all components enabled and the
+// default load sources.
 func TestDocumentedRights(t *testing.T) {
 	objects := render(t, "controller: {extraCapacityMinRate: 10%}\nagent: {enabled: true, clusterName: c, hub: {secretName: s}}\n")
 	roles := map[string][]rbacv1.PolicyRule{}
@@ -142,19 +142,19 @@ func TestDocumentedRights(t *testing.T) {
 	}
 	rows := map[string]bool{}
 	for _, b := range bindings {
-		rules, ours := roles[b.role]
-		if !ours {
-			rows[fmt.Sprintf("| %s | %s | what the cluster's own role `%s` says |\n", b.subject, b.where, strings.TrimPrefix(strings.TrimPrefix(b.role, "Cluster"), "Role"))] = true
+		rules, isRendered := roles[b.role]
+		if !isRendered {
+			rows[fmt.Sprintf("| %s | %s | the rules of the built-in role `%s` |\n", b.subject, b.where, strings.TrimPrefix(strings.TrimPrefix(b.role, "Cluster"), "Role"))] = true
 		}
 		for _, rule := range rules {
-			rows[fmt.Sprintf("| %s | %s | %s %s |\n", b.subject, b.where, strings.Join(rule.Verbs, ", "), things(rule))] = true
+			rows[fmt.Sprintf("| %s | %s | %s %s |\n", b.subject, b.where, strings.Join(rule.Verbs, ", "), resourcesOf(rule))] = true
 		}
 	}
 	document(t, "rights", "| component | where | may |\n|---|---|---|\n"+strings.Join(slices.Sorted(maps.Keys(rows)), ""))
 }
 
-// things are what a rule is about: `deployments.apps`, by name where it says so.
-func things(rule rbacv1.PolicyRule) string {
+// resourcesOf returns the resources of a rule, such as `deployments.apps`, and their names.
+func resourcesOf(rule rbacv1.PolicyRule) string {
 	var out []string
 	for _, resource := range rule.Resources {
 		for _, group := range rule.APIGroups {

@@ -10,9 +10,9 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/doccheck"
 )
 
-// What the documentation tells Helm to install, Helm renders: the values are
-// there and make sense. Everything else about these commands (TestChart in
-// test/integration installs, upgrades and uninstalls) takes a cluster.
+// TestDocumentedCommands expects that Helm renders the documented install, upgrade and template
+// commands with their values. TestChart in test/integration runs install, upgrade and uninstall in a
+// cluster.
 func TestDocumentedCommands(t *testing.T) {
 	commands, err := doccheck.Of(project, "helm")
 	if err != nil {
@@ -23,35 +23,35 @@ func TestDocumentedCommands(t *testing.T) {
 		verb, args := command.Words[1], command.Arguments()[1:]
 		if !slices.Contains([]string{"install", "upgrade", "template"}, verb) {
 			if verb != "uninstall" {
-				t.Errorf("%s: no test of helm %s is known", command, verb)
+				t.Errorf("%s: helm %s has no test", command, verb)
 			}
 			continue
 		}
 		rendered++
-		var of []string
+		var flags []string
 		for _, arg := range args {
 			switch arg {
-			case "--reuse-values": // of upgrade only
+			case "--reuse-values": // only of upgrade
 			case "charts/plimsoll":
-				of = append(of, tool.Chart)
-			case "values.yaml": // the reader's own
+				flags = append(flags, tool.Chart)
+			case "values.yaml": // written by the reader
 				_, file, _ := strings.Cut(valuesFile(t, "controller: {replicas: 3}\n"), "=")
-				of = append(of, file)
+				flags = append(flags, file)
 			default:
-				of = append(of, arg)
+				flags = append(flags, arg)
 			}
 		}
-		out, err := tool.Run(t.Context(), append([]string{"template"}, of...)...)
+		out, err := tool.Run(t.Context(), append([]string{"template"}, flags...)...)
 		if err != nil || !strings.Contains(out, "kind: Deployment") {
 			t.Errorf("%s: %v\n%s", command, err, out)
 		}
 	}
 	if rendered < 5 {
-		t.Errorf("%d commands found that install something", rendered)
+		t.Errorf("found %d commands that install the chart, want at least 5", rendered)
 	}
 }
 
-// The values that the page about installing shows can be copied.
+// TestDocumentedValuesFiles expects that the chart renders with the values files in docs/install.md.
 func TestDocumentedValuesFiles(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(project, "docs", "install.md"))
 	if err != nil {
@@ -59,7 +59,7 @@ func TestDocumentedValuesFiles(t *testing.T) {
 	}
 	blocks := strings.Split(string(raw), "\n```yaml\n")[1:]
 	if len(blocks) == 0 {
-		t.Error("no values found")
+		t.Error("docs/install.md has no values files")
 	}
 	for _, block := range blocks {
 		values, _, _ := strings.Cut(block, "\n```")

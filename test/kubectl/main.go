@@ -1,5 +1,5 @@
-// Command kubectl is the real one, for the tests to start: its own main is in a
-// module that cannot be built by itself.
+// Command kubectl is kubectl, built for tests. The main package of kubectl is in a module that cannot be
+// built as a dependency.
 package main
 
 import (

@@ -1,6 +1,6 @@
 {{/*
-The Deployment of a component, which has also args, ports, probes (path and port), and
-maybe volumes, mounts and annotations of the pods.
+The Deployment of a component. Further arguments: args, ports, probes (path and port), and
+optionally volumes, mounts and annotations of the pods.
 */}}
 {{- define "plimsoll.deployment" }}
 ---
@@ -81,7 +81,7 @@ spec:
       {{- end }}
 {{- end }}
 
-{{/* The service account, and the PodDisruptionBudget. */}}
+{{/* The ServiceAccount and the PodDisruptionBudget of a component. */}}
 {{- define "plimsoll.around" }}
 {{- if .values.serviceAccount.create }}
 ---
@@ -111,7 +111,7 @@ spec:
 {{- end }}
 {{- end }}
 
-{{/* A Service for the port that serves metrics, and its ServiceMonitor. */}}
+{{/* The metrics Service of a component and its ServiceMonitor. */}}
 {{- define "plimsoll.metrics" }}
 ---
 apiVersion: v1
@@ -144,7 +144,7 @@ spec:
     interval: {{ .interval }}
     {{- if eq $.metricsPort "https" }}
     scheme: https
-    # The scheduler's certificate is of its own making; it asks who reads for a token.
+    # The scheduler has a self-signed certificate and requires a token.
     tlsConfig: {insecureSkipVerify: true}
     bearerTokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token
     {{- end }}

@@ -1,15 +1,15 @@
-{{/* Whether the scheduler reads load from this release's load-watcher. */}}
+{{/* "true" if the scheduler reads load from the load-watcher of this release. */}}
 {{- define "plimsoll.usesWatcher" -}}
 {{- if and .Values.loadWatcher.enabled (not .Values.scheduler.metricProvider) -}}true{{- end -}}
 {{- end -}}
 
-{{/* The scheduler's configuration: the text given, or one of ready-made profiles. */}}
+{{/* The configuration of the scheduler: scheduler.config, or one with the predefined profiles. */}}
 {{- define "plimsoll.configuration" -}}
 {{- $s := .Values.scheduler -}}
 {{- if $s.config -}}
 {{- $parsed := fromYaml $s.config -}}
 {{- if ne ($parsed.kind | default "") "KubeSchedulerConfiguration" -}}
-{{- fail (printf "scheduler.config: found kind %q, want the text of a KubeSchedulerConfiguration" ($parsed.kind | default "")) -}}
+{{- fail (printf "scheduler.config: invalid kind %q: must be the text of a KubeSchedulerConfiguration" ($parsed.kind | default "")) -}}
 {{- end -}}
 {{- $s.config -}}
 {{- else -}}

@@ -1,4 +1,4 @@
-{{/* The name that all names of objects begin with. */}}
+{{/* The prefix of the names of all objects. */}}
 {{- define "plimsoll.fullname" -}}
 {{- $name := default .Chart.Name .Values.nameOverride -}}
 {{- if .Values.fullnameOverride -}}
@@ -11,8 +11,8 @@
 {{- end -}}
 
 {{/*
-The templates below, and those of _component.tpl, are about one component: a dict of
-root (the chart's top), name and values.
+The argument of the templates below and of those in _component.tpl is a component: a dict of
+root (the root context of the chart), name and values.
 */}}
 {{- define "plimsoll.name" -}}
 {{ include "plimsoll.fullname" .root }}-{{ .name }}
@@ -24,7 +24,7 @@ app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .name }}
 {{- end -}}
 
-{{/* Labels of an object that belongs to no component, whose argument is the root. */}}
+{{/* Labels that all objects have. The argument is the root context. */}}
 {{- define "plimsoll.commonLabels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
@@ -46,7 +46,7 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{ include "plimsoll.commonLabels" .root }}
 {{- end -}}
 
-{{/* Name, namespace and labels: what objects of a component have under metadata. */}}
+{{/* The metadata of an object of a component: name, namespace and labels. */}}
 {{- define "plimsoll.metadata" -}}
 name: {{ include "plimsoll.name" . }}
 namespace: {{ .root.Release.Namespace }}

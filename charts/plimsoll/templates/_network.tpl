@@ -1,6 +1,6 @@
 {{/*
-The NetworkPolicy of a component: in to the port of its metrics, and for a load-watcher to
-its load; out to DNS, to the API server, and to where load is.
+The NetworkPolicy of a component. It allows ingress to the metrics port, and to the load port of the
+load-watcher; egress to DNS, to the API server and to the load source.
 */}}
 {{- define "plimsoll.network" }}
 {{- $policy := .root.Values.networkPolicy }}

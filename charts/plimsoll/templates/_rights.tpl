@@ -1,7 +1,6 @@
 {{/*
-Rules of the files in generated/rbac that are named by parts, of one kind: ClusterRole
-for the whole cluster, Role for the release's namespace. They come from markers beside
-the code that needs them.
+The rules of one kind (ClusterRole, or Role for the namespace of the release) from the files
+generated/rbac/PART.yaml of some parts. The files are generated from kubebuilder markers in the code.
 */}}
 {{- define "plimsoll.rules" -}}
 {{- $rules := list -}}
@@ -17,8 +16,8 @@ the code that needs them.
 {{- end -}}
 
 {{/*
-What a component may do: in the cluster by its parts, in its namespace by its parts, with
-its lease (if it has one), and about itself in events.
+The roles and bindings of a component: the rules of its parts in the cluster and in the namespace of
+the release, access to its lease (if it has one), and the creation of events.
 */}}
 {{- define "plimsoll.rights" }}
 {{- $subject := dict "kind" "ServiceAccount" "name" (include "plimsoll.account" .) "namespace" .root.Release.Namespace }}
@@ -62,7 +61,7 @@ rules:
     resources: [leases]
     resourceNames: [{{ . }}]
     verbs: [get, update]
-  # Who leads is told in events.
+  # Events of the leader election.
   - apiGroups: [events.k8s.io, ""]
     resources: [events]
     verbs: [create, patch]
@@ -78,7 +77,7 @@ subjects:
 {{- end }}
 {{- with .lease }}
 ---
-# It is here so that it goes when the release does; the one who leads fills it in.
+# Created here so that it is deleted with the release. The leader sets its spec.
 apiVersion: coordination.k8s.io/v1
 kind: Lease
 metadata:

@@ -1,5 +1,4 @@
-// Package helm runs Helm over the project's chart. Its version is that of the
-// module in tools/helm, so the project's folder is needed.
+// Package helm builds and runs the version of Helm in the module tools/helm for tests of the chart.
 package helm
 
 import (
@@ -22,14 +21,14 @@ type Helm struct {
 	// Chart is the folder of the project's chart.
 	Chart   string
 	program string
-	// home is where it keeps what it remembers.
+	// home is the folder of its cache, configuration and data.
 	home string
 }
 
-// Build builds Helm, where that has not been done before, for the project in a
-// folder. What it remembers goes into the folder home.
+// Build builds Helm, unless Go has cached it, for the project in a folder. Helm keeps its cache,
+// configuration and data in the folder home.
 func Build(ctx context.Context, project, home string) (*Helm, error) {
-	// -n names the program that has been built, instead of running it.
+	// -n builds the program and prints its path.
 	command := exec.CommandContext(ctx, "go", "tool", "-modfile="+filepath.Join("tools", "helm", "go.mod"), "-n", "helm")
 	command.Dir = project
 	var stderr bytes.Buffer
@@ -41,7 +40,7 @@ func Build(ctx context.Context, project, home string) (*Helm, error) {
 	return &Helm{Chart: filepath.Join(project, "charts", "plimsoll"), program: strings.TrimSpace(string(out)), home: home}, nil
 }
 
-// Run runs Helm and returns what it prints. An error has what it complains of.
+// Run runs Helm and returns its standard output. An error contains all output.
 func (h *Helm) Run(ctx context.Context, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, h.program, args...)
 	for _, folder := range []string{"CACHE", "CONFIG", "DATA"} {
@@ -56,8 +55,8 @@ func (h *Helm) Run(ctx context.Context, args ...string) (string, error) {
 	return stdout.String(), nil
 }
 
-// Template returns what the chart comes to for a release plimsoll in the
-// namespace plimsoll-system, with further arguments such as --set.
+// Template returns the objects of a release plimsoll in the namespace plimsoll-system. It takes further
+// arguments such as --set.
 func (h *Helm) Template(ctx context.Context, args ...string) ([]*unstructured.Unstructured, error) {
 	out, err := h.Run(ctx, append([]string{"template", "plimsoll", h.Chart, "--namespace=plimsoll-system"}, args...)...)
 	if err != nil {
@@ -66,7 +65,7 @@ func (h *Helm) Template(ctx context.Context, args ...string) ([]*unstructured.Un
 	return Objects(out)
 }
 
-// Objects returns the objects in a text of YAML documents.
+// Objects returns the objects in YAML documents.
 func Objects(text string) (objects []*unstructured.Unstructured, err error) {
 	err = manifest.Documents([]string{"-"}, strings.NewReader(text), func(where string, document []byte) error {
 		object := &unstructured.Unstructured{}

@@ -1,5 +1,5 @@
-// Package schedtest builds clusters for tests of scheduler plugins, and runs
-// plugins over them in the real scheduler framework, without an API server.
+// Package schedtest runs scheduler plugins in the real scheduler framework, without an API server, and
+// builds the clusters for it.
 package schedtest
 
 import (
@@ -21,7 +21,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 )
 
-// Amounts returns a list from pairs of name and quantity.
+// Amounts returns a resource list from pairs of name and quantity.
 func Amounts(pairs ...string) v1.ResourceList {
 	list := v1.ResourceList{}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -30,14 +30,13 @@ func Amounts(pairs ...string) v1.ResourceList {
 	return list
 }
 
-// Node returns a node with these amounts, all of them allocatable.
+// Node returns a node whose capacity and allocatable are these amounts.
 func Node(name string, pairs ...string) *v1.Node {
 	amounts := Amounts(pairs...)
 	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1.NodeStatus{Capacity: amounts, Allocatable: amounts}}
 }
 
-// Pod returns a pod on that node (none if it is empty) with one container per
-// pair of requests and limits.
+// Pod returns a pod with one container per pair of requests and limits. The node may be empty.
 func Pod(name, node string, requestsAndLimits ...v1.ResourceList) *v1.Pod {
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name)},
@@ -52,8 +51,7 @@ func Pod(name, node string, requestsAndLimits ...v1.ResourceList) *v1.Pod {
 	return pod
 }
 
-// CPU returns a pod of one container that asks for CPU only; an empty limit is
-// none.
+// CPU returns a pod of one container with a CPU request and a CPU limit, which may be empty.
 func CPU(name, node, request, limit string) *v1.Pod {
 	limits := v1.ResourceList{}
 	if limit != "" {
@@ -62,29 +60,26 @@ func CPU(name, node, request, limit string) *v1.Pod {
 	return Pod(name, node, Amounts("cpu", request), limits)
 }
 
-// Cluster is what a plugin is run over.
+// Cluster is the nodes and pods of a cluster.
 type Cluster struct {
 	Nodes []*v1.Node
 	Pods  []*v1.Pod
 }
 
-// Plugin is a plugin to run: its arguments, nil for the defaults, and where it
-// is enabled.
+// Plugin is a plugin to run. Args may be nil for the defaults.
 type Plugin struct {
 	Name string
 	Args runtime.Object
-	// ScoreOnly: as in the files of users, which enable a plugin for score and
-	// forget PreScore.
+	// ScoreOnly enables the plugin for Score only instead of all its extension points.
 	ScoreOnly bool
 }
 
-// Scores are a node's scores by plugin: raw, and normalised.
-type Scores struct{ Raw, Normalised int64 }
+// Scores are the scores of a node.
+type Scores struct{ Raw, Normalized int64 }
 
-// New returns the real framework over a cluster with one plugin of a registry,
-// and the cluster's snapshot.
+// New returns the scheduler framework with one plugin of a registry, and the snapshot of the cluster.
 func New(ctx context.Context, registry frameworkruntime.Registry, p Plugin, cluster Cluster) (framework.Framework, *cache.Snapshot, error) {
-	metrics.Register() // the framework counts what it calls
+	metrics.Register() // the framework updates its metrics
 	all := inTree.NewInTreeRegistry()
 	if err := all.Merge(registry); err != nil {
 		return nil, nil, err
@@ -99,7 +94,6 @@ func New(ctx context.Context, registry frameworkruntime.Registry, p Plugin, clus
 		},
 	}
 	if !p.ScoreOnly {
-		// The way that finds every extension point a plugin has.
 		profile.Plugins.Score, profile.Plugins.MultiPoint = internalconfig.PluginSet{}, enabled
 	}
 	if p.Args != nil {
@@ -110,8 +104,7 @@ func New(ctx context.Context, registry frameworkruntime.Registry, p Plugin, clus
 	return f, snapshot, err
 }
 
-// Run scores all nodes of a cluster for a pod with one plugin, in the real
-// framework, and returns the scores by node.
+// Run scores all nodes of a cluster for a pod with one plugin and returns the scores by node.
 func Run(t testing.TB, registry frameworkruntime.Registry, p Plugin, cluster Cluster, pod *v1.Pod) (map[string]Scores, error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
