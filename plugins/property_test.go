@@ -136,8 +136,8 @@ func FuzzScoreRange(f *testing.F) {
 				t.Fatalf("%s: %v", name, err)
 			}
 			for node, s := range scores {
-				if s.Normalised < 0 || s.Normalised > 100 {
-					t.Fatalf("%s scores %s %d", name, node, s.Normalised)
+				if s.Normalized < 0 || s.Normalized > 100 {
+					t.Fatalf("%s scores %s %d", name, node, s.Normalized)
 				}
 			}
 		}

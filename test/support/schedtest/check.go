@@ -20,7 +20,7 @@ func CheckScores(t *testing.T, registry frameworkruntime.Registry, p Plugin, clu
 		scores, err := Run(t, registry, p, cluster, pod)
 		got := map[string][2]int64{}
 		for node, s := range scores {
-			got[node] = [2]int64{s.Raw, s.Normalised}
+			got[node] = [2]int64{s.Raw, s.Normalized}
 		}
 		if err != nil || !maps.Equal(got, want) {
 			t.Errorf("score only %t: scores %v, want %v (error %v)", scoreOnly, got, want, err)
