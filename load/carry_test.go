@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// put is one reading of the oracle.
+// put is one reading stored.
 type put struct {
 	at   time.Time
 	lost map[Series]error
@@ -25,8 +25,8 @@ func (p put) has(series ...Series) bool {
 	return true
 }
 
-// expected says what a store shows of the node after these readings, by looking
-// back for the newest reading that has each series. That is all it does.
+// expected returns the node that a store returns after the readings: each series of the newest reading that
+// has it.
 func expected(puts []put, now time.Time, maxAge time.Duration) Node {
 	newest := func(value func(put) float64, series ...Series) (float64, bool) {
 		for _, p := range slices.Backward(puts) {
@@ -52,7 +52,8 @@ func expected(puts []put, now time.Time, maxAge time.Duration) Node {
 	return node
 }
 
-// A lost series is shown as it was, until it is too old and never after.
+// TestLostSeriesAreCarriedUntilTheyAreStale compares stores with expected: a lost series keeps its value until
+// it is too old.
 func TestLostSeriesAreCarriedUntilTheyAreStale(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const maxAge = 5 * time.Minute
@@ -67,19 +68,19 @@ func TestLostSeriesAreCarriedUntilTheyAreStale(t *testing.T) {
 					p.lost[series] = errors.New("lost")
 				}
 			}
-			figure := float64(i+1) / 100
+			fraction := float64(i+1) / 100
 			p.node = Node{HasCPU: p.has(CPUMean), HasMemory: p.has(MemoryMean)}
 			if p.has(CPUMean) {
-				p.node.CPU.Mean = figure
+				p.node.CPU.Mean = fraction
 			}
 			if p.has(CPUMean, CPUStdDev) {
-				p.node.CPU.StdDev = figure / 10
+				p.node.CPU.StdDev = fraction / 10
 			}
 			if p.has(MemoryMean) {
-				p.node.Memory.Mean = figure / 2
+				p.node.Memory.Mean = fraction / 2
 			}
 			if p.has(MemoryMean, MemoryStdDev) {
-				p.node.Memory.StdDev = figure / 20
+				p.node.Memory.StdDev = fraction / 20
 			}
 			puts = append(puts, p)
 			reading := Reading{Time: p.at, Lost: p.lost, Nodes: map[string]Node{}}
@@ -90,13 +91,13 @@ func TestLostSeriesAreCarriedUntilTheyAreStale(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 3 {
-				then := c.at
+				before := c.at
 				c.at = c.at.Add(time.Duration(rapid.IntRange(0, 400).Draw(t, "seconds later")) * time.Second)
 				got, _ := store.Fresh().Node("node")
 				if want := expected(puts, c.at, maxAge); got != want {
 					t.Fatalf("%s after the first reading: %+v, want %+v", c.at.Sub(noon), got, want)
 				}
-				c.at = then
+				c.at = before
 			}
 		}
 	})

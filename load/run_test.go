@@ -11,16 +11,15 @@ import (
 	"time"
 )
 
-// source is read by a function.
+// source is a Source whose Read is a function.
 type source func(ctx context.Context) (Reading, error)
 
 func (s source) Read(ctx context.Context) (Reading, error) { return s(ctx) }
 func (source) String() string                              { return "a test" }
 
-// run runs a new store with the source in a bubble where time passes at once,
-// for that long. It returns what was reported, with the time since the start.
-// The bubble fails the test if anything still runs at its end.
-func run(t *testing.T, s source, interval, total time.Duration, look func(*Store)) []string {
+// run runs a new store with the source for the given time, in a synctest bubble. It returns the reported
+// states, with the time since the start. The bubble fails the test if a goroutine is left at its end.
+func run(t *testing.T, s source, interval, total time.Duration, check func(*Store)) []string {
 	t.Helper()
 	var reports []string
 	synctest.Test(t, func(t *testing.T) {
@@ -32,13 +31,13 @@ func run(t *testing.T, s source, interval, total time.Duration, look func(*Store
 		go func() {
 			defer close(ended)
 			store.Run(ctx, s, interval, func(state State) {
-				reports = append(reports, fmt.Sprintf("%s: %s", time.Since(start), tell(state)))
+				reports = append(reports, fmt.Sprintf("%s: %s", time.Since(start), format(state)))
 			})
 		}()
-		<-time.After(total) // time of the bubble, which nobody waits for
+		<-time.After(total) // synctest time, which passes at once
 		synctest.Wait()
-		if look != nil {
-			look(store)
+		if check != nil {
+			check(store)
 		}
 		cancel()
 		<-ended
@@ -46,8 +45,8 @@ func run(t *testing.T, s source, interval, total time.Duration, look func(*Store
 	return reports
 }
 
-// tell puts a state into words.
-func tell(state State) string {
+// format returns a state as text.
+func format(state State) string {
 	words := fmt.Sprint(state.Err)
 	if state.Partial {
 		words += " (partial)"
@@ -76,29 +75,28 @@ func TestRunReadsAtOnceAndThenEveryInterval(t *testing.T) {
 		return readingAt(time.Now()), nil
 	})
 	reports := run(t, s, 30*time.Second, 95*time.Second, func(store *Store) {
-		// the last read was at 90s, 5s ago
+		// The last read was at 90s, 5s ago.
 		if snapshot := store.Fresh(); snapshot == nil || time.Since(snapshot.Reading().Time) != 5*time.Second {
-			t.Error("the store does not show the last reading")
+			t.Error("the store does not return the last reading")
 		}
 	})
 	equal(t, "reads", reads, []string{"0s", "30s", "1m0s", "1m30s"})
 	equal(t, "reports", reports, []string{"0s: <nil>"})
 }
 
-func TestRunReportsWhatChanges(t *testing.T) {
+func TestRunReportsTransitions(t *testing.T) {
 	refused, noAnswer := errors.New("connection refused"), errors.New("no answer")
 	tests := map[string]struct {
-		// reads are the outcomes of one read after another: a second later, or two
-		// after the second failure in a row.
+		// reads are the errors of consecutive reads, one second apart, or two after a second failure.
 		reads []error
 		want  []string
 	}{
-		"all well":         {[]error{nil, nil, nil}, []string{"0s: <nil>"}},
-		"fails and stays":  {[]error{refused, refused, refused}, []string{"0s: reading load from a test: connection refused (degraded)"}},
-		"fails later":      {[]error{nil, nil, refused, refused}, []string{"0s: <nil>", "2s: reading load from a test: connection refused"}},
-		"fails otherwise":  {[]error{refused, refused, noAnswer}, []string{"0s: reading load from a test: connection refused (degraded)"}},
-		"gets well":        {[]error{refused, refused, nil, nil}, []string{"0s: reading load from a test: connection refused (degraded)", "3s: <nil>"}},
-		"fails once again": {[]error{refused, nil, refused}, []string{"0s: reading load from a test: connection refused (degraded)", "1s: <nil>", "2s: reading load from a test: connection refused"}},
+		"no failure":      {[]error{nil, nil, nil}, []string{"0s: <nil>"}},
+		"keeps failing":   {[]error{refused, refused, refused}, []string{"0s: reading load from a test: connection refused (degraded)"}},
+		"fails later":     {[]error{nil, nil, refused, refused}, []string{"0s: <nil>", "2s: reading load from a test: connection refused"}},
+		"another failure": {[]error{refused, refused, noAnswer}, []string{"0s: reading load from a test: connection refused (degraded)"}},
+		"recovers":        {[]error{refused, refused, nil, nil}, []string{"0s: reading load from a test: connection refused (degraded)", "3s: <nil>"}},
+		"fails again":     {[]error{refused, nil, refused}, []string{"0s: reading load from a test: connection refused (degraded)", "1s: <nil>", "2s: reading load from a test: connection refused"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -116,8 +114,8 @@ func TestRunReportsWhatChanges(t *testing.T) {
 	}
 }
 
-// A reading that the store does not take over is a failure like others, and
-// the one before stays.
+// TestRunReportsReadingsFromTheFuture checks that a rejected reading is a failure and does not replace the
+// previous reading.
 func TestRunReportsReadingsFromTheFuture(t *testing.T) {
 	i := 0
 	s := source(func(context.Context) (Reading, error) {
@@ -136,8 +134,8 @@ func TestRunReportsReadingsFromTheFuture(t *testing.T) {
 	equal(t, "reports", reports, []string{"0s: <nil>", "1s: reading load from a test: reading is 2m0s ahead of the local clock, maximum is 1m0s"})
 }
 
-// A source that does not answer is given up, and asked again.
-func TestRunGivesUpOnASourceThatHangs(t *testing.T) {
+// TestRunTimesOut checks that a read without a response is canceled, and repeated.
+func TestRunTimesOut(t *testing.T) {
 	reads := 0
 	s := source(func(ctx context.Context) (Reading, error) {
 		reads++
@@ -145,15 +143,15 @@ func TestRunGivesUpOnASourceThatHangs(t *testing.T) {
 		return Reading{}, ctx.Err()
 	})
 	reports := run(t, s, time.Second, 25*time.Second, nil)
-	// from 0s to 10s, from 10s to 20s, from 20s on
+	// Reads are from 0s to 10s, from 10s to 20s, and from 20s.
 	equal(t, "reports", reports, []string{"10s: reading load from a test: context deadline exceeded (degraded)"})
 	if reads != 3 {
 		t.Errorf("%d reads, want 3", reads)
 	}
 }
 
-// Whoever ends the store is not told that reading failed because of it.
-func TestRunEndsInTheMiddleOfARead(t *testing.T) {
+// TestRunCanceledDuringRead checks that canceling the context is not reported as a failure.
+func TestRunCanceledDuringRead(t *testing.T) {
 	s := source(func(ctx context.Context) (Reading, error) {
 		<-ctx.Done()
 		return Reading{}, ctx.Err()
@@ -161,19 +159,19 @@ func TestRunEndsInTheMiddleOfARead(t *testing.T) {
 	equal(t, "reports", run(t, s, time.Second, time.Second, nil), nil)
 }
 
-func TestRunWithAnEndedContext(t *testing.T) {
+func TestRunWithCanceledContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	store := NewStore(time.Hour, nil)
 	s := source(func(ctx context.Context) (Reading, error) { return Reading{}, ctx.Err() })
 	store.Run(ctx, s, time.Second, func(state State) { t.Errorf("reported %v", state) })
 	if store.Fresh() != nil {
-		t.Error("shows a reading")
+		t.Error("the store has a reading")
 	}
 }
 
-// A source that keeps saying the same goes stale, and that is told at the
-// instant it does.
+// TestRunReportsAReadingThatIsTooOld checks that a reading that is never updated is reported when it exceeds
+// the maximum age.
 func TestRunReportsAReadingThatIsTooOld(t *testing.T) {
 	var said time.Time
 	s := source(func(context.Context) (Reading, error) {
@@ -190,7 +188,7 @@ func TestRunReportsAReadingThatIsTooOld(t *testing.T) {
 	})
 }
 
-// After failures the pause doubles, up to two minutes.
+// TestRunBacksOff checks that the interval doubles after failures, up to two minutes.
 func TestRunBacksOff(t *testing.T) {
 	var start time.Time
 	var reads []string
@@ -221,7 +219,7 @@ func TestJitter(t *testing.T) {
 	}
 }
 
-// What is lost in part is told with its series, and is no reason to wait longer.
+// TestRunReportsPartialReadings checks that lost series are reported and do not cause a backoff.
 func TestRunReportsPartialReadings(t *testing.T) {
 	reads := 0
 	s := source(func(context.Context) (Reading, error) {

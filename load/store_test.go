@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// noon is when the tests play.
+// noon is the start time of the tests.
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// clock is set by hand.
+// clock is a clock that tests set.
 type clock struct{ at time.Time }
 
 func (c *clock) now() time.Time { return c.at }
@@ -21,18 +21,17 @@ func readingAt(at time.Time) Reading {
 
 func TestPut(t *testing.T) {
 	tests := map[string]struct {
-		// at are the times of readings put one after the other, from noon; the last
-		// one is looked at.
+		// at are the times of consecutive readings, relative to noon; the last one is checked.
 		at      []time.Duration
 		wantErr string
 	}{
-		"the first":             {[]time.Duration{-time.Minute}, ""},
-		"a newer one":           {[]time.Duration{-time.Minute, 0}, ""},
-		"the same again":        {[]time.Duration{-time.Minute, -time.Minute}, ""},
-		"an older one":          {[]time.Duration{0, -90 * time.Second}, "reading is 1m30s older than the previous one"},
-		"a clock a little fast": {[]time.Duration{time.Minute}, ""},
-		"from the future":       {[]time.Duration{61 * time.Second}, "reading is 1m1s ahead of the local clock, maximum is 1m0s"},
-		"a year from now":       {[]time.Duration{0, 365 * 24 * time.Hour}, "reading is 8760h0m0s ahead of the local clock, maximum is 1m0s"},
+		"first":                {[]time.Duration{-time.Minute}, ""},
+		"newer":                {[]time.Duration{-time.Minute, 0}, ""},
+		"same time":            {[]time.Duration{-time.Minute, -time.Minute}, ""},
+		"older":                {[]time.Duration{0, -90 * time.Second}, "reading is 1m30s older than the previous one"},
+		"clock slightly ahead": {[]time.Duration{time.Minute}, ""},
+		"from the future":      {[]time.Duration{61 * time.Second}, "reading is 1m1s ahead of the local clock, maximum is 1m0s"},
+		"a year from now":      {[]time.Duration{0, 365 * 24 * time.Hour}, "reading is 8760h0m0s ahead of the local clock, maximum is 1m0s"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -50,11 +49,11 @@ func TestPut(t *testing.T) {
 			if message := fmt.Sprint(err); message != tc.wantErr && (err != nil || tc.wantErr != "") {
 				t.Errorf("error %v, want %q", err, tc.wantErr)
 			}
-			// What is not taken over leaves the one before.
+			// A rejected reading leaves the previous one.
 			if snapshot := store.Fresh(); snapshot != nil && !snapshot.Reading().Time.Equal(want) {
-				t.Errorf("shows the reading of %s, want that of %s", snapshot.Reading().Time, want)
+				t.Errorf("found the reading of %s, want that of %s", snapshot.Reading().Time, want)
 			} else if (snapshot == nil) != (len(tc.at) == 1 && tc.wantErr != "") {
-				t.Errorf("shows a reading: %t", snapshot != nil)
+				t.Errorf("found a reading: %t", snapshot != nil)
 			}
 		})
 	}
@@ -66,12 +65,12 @@ func TestFresh(t *testing.T) {
 		age  time.Duration
 		want bool
 	}{
-		"new":               {0, true},
-		"as old as may be":  {maxAge, true},
-		"a moment too old":  {maxAge + 1, false},
-		"a day old":         {24 * time.Hour, false},
-		"of a fast clock":   {-30 * time.Second, true},
-		"half as old as ok": {maxAge / 2, true},
+		"new":              {0, true},
+		"maximum age":      {maxAge, true},
+		"1ns too old":      {maxAge + 1, false},
+		"a day old":        {24 * time.Hour, false},
+		"clock ahead":      {-30 * time.Second, true},
+		"half maximum age": {maxAge / 2, true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -88,13 +87,12 @@ func TestFresh(t *testing.T) {
 	}
 }
 
-// A store is fresh again with the next reading, and the one it showed before
-// stays as it was.
+// TestFreshAgain checks that a new reading makes a store fresh again and does not change earlier snapshots.
 func TestFreshAgain(t *testing.T) {
 	c := &clock{noon}
 	store := NewStore(time.Minute, c.now)
 	if store.Fresh() != nil {
-		t.Error("an empty store shows a reading")
+		t.Error("an empty store has a fresh reading")
 	}
 	if err := store.Put(readingAt(noon)); err != nil {
 		t.Fatal(err)
@@ -102,23 +100,23 @@ func TestFreshAgain(t *testing.T) {
 	before := store.Fresh()
 	c.at = noon.Add(time.Hour)
 	if store.Fresh() != nil {
-		t.Error("shows a reading of an hour ago")
+		t.Error("a reading of an hour ago is fresh")
 	}
 	if err := store.Put(readingAt(c.at)); err != nil {
 		t.Fatal(err)
 	}
 	if after := store.Fresh(); after == nil || !after.Reading().Time.Equal(c.at) {
-		t.Error("does not show the new reading")
+		t.Error("the new reading is not fresh")
 	}
 	if !before.Reading().Time.Equal(noon) {
-		t.Error("the reading shown before has changed")
+		t.Error("the earlier snapshot has changed")
 	}
 }
 
 func TestSnapshot(t *testing.T) {
 	var none *Snapshot
 	if _, ok := none.Node("node"); ok || none.Reading().Nodes != nil {
-		t.Error("no snapshot knows of a node")
+		t.Error("a nil snapshot contains a node")
 	}
 	snapshot := &Snapshot{reading: readingAt(noon)}
 	if node, ok := snapshot.Node("node"); !ok || node.CPU.Mean != 0.5 {
@@ -129,7 +127,8 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// Readers see whole readings, and never an older one after a newer one.
+// TestStoreIsSafeForConcurrentUse checks that readers get complete readings, and never an older one after a newer
+// one.
 func TestStoreIsSafeForConcurrentUse(t *testing.T) {
 	const readings, readers = 2000, 8
 	store := NewStore(time.Hour, (&clock{noon}).now)
@@ -201,8 +200,8 @@ func TestReadingTheStoreAllocatesNothing(t *testing.T) {
 	}
 }
 
-// A scheduler plugin calls Fresh once for a pod and Node for each of its
-// nodes. Most of Fresh is the reading of the clock.
+// BenchmarkStore measures Fresh, which a scheduler plugin calls once per pod, and Node, which it calls per
+// node. Reading the clock is most of Fresh.
 func BenchmarkStore(b *testing.B) {
 	store, names := fullStore(5000)
 	snapshot, i := store.Fresh(), 0

@@ -30,8 +30,7 @@ func TestFromLister(t *testing.T) {
 	}
 }
 
-// Which node a host is, is in the tests of those who ask; here is what they do
-// not get to see.
+// TestResolve checks the cases that the tests of the load sources do not cover.
 func TestResolve(t *testing.T) {
 	names := NamesOf([]Machine{{Name: "a", Addresses: []string{"b", "10.0.0.1"}}, {Name: "b", Addresses: []string{"10.0.0.2", "10.0.0.1"}}})
 	for host, want := range map[string]string{"a": "a", "b": "b", "10.0.0.2": "b", "10.0.0.1": "", "10.0.0.3": "", "": "", "c": "", "a.example.com": "a", "10.example.com": ""} {
@@ -40,10 +39,10 @@ func TestResolve(t *testing.T) {
 		}
 	}
 	if got, ok := (Names{}).Resolve("anything"); got != "anything" || !ok {
-		t.Error("where no nodes are known, a host is not one")
+		t.Error("without known nodes, a host is not resolved to itself")
 	}
 	if _, ok := NamesOf(nil).Resolve("anything"); ok {
-		t.Error("in a cluster without nodes a host is one")
+		t.Error("in a cluster without nodes, a host is resolved")
 	}
 }
 

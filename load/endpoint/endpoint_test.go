@@ -31,7 +31,7 @@ const maxBytes = 1 << 20
 
 var testOptions = Options{Type: metricprovider.Prometheus, MaxBytes: maxBytes}
 
-// get asks a server once.
+// get sends one request.
 func get(t *testing.T, config metricprovider.Config) (string, error) {
 	t.Helper()
 	e, err := New(config, testOptions)
@@ -78,15 +78,15 @@ func TestNewErrors(t *testing.T) {
 		config metricprovider.Config
 		want   string
 	}{
-		"no address":          {metricprovider.Config{}, `address "": want a URL like http://prometheus.monitoring:9090`},
-		"no scheme":           {metricprovider.Config{Address: "server:9090"}, `address "server:9090": want a URL like http://prometheus.monitoring:9090`},
-		"another scheme":      {metricprovider.Config{Address: "ftp://server"}, `address "ftp://server": want a URL like http://prometheus.monitoring:9090`},
-		"a password in it":    {metricprovider.Config{Address: "ftp://me:secret@server"}, `address "ftp://me:xxxxx@server": want a URL like http://prometheus.monitoring:9090`},
-		"not a URL":           {metricprovider.Config{Address: "http://me:secret@server name"}, `address: invalid URL: invalid character " " in host name; want a URL like http://prometheus.monitoring:9090`},
-		"a query":             {metricprovider.Config{Address: "http://server?a=b"}, `address "http://server?a=b": want a URL like http://prometheus.monitoring:9090`},
-		"two tokens":          {metricprovider.Config{Address: "http://server", Token: "a", TokenFile: "b"}, "token: not allowed together with tokenFile"},
-		"half a certificate":  {metricprovider.Config{Address: "http://server", CertFile: "a"}, "certFile, keyFile: want both or none"},
-		"the other half only": {metricprovider.Config{Address: "http://server", KeyFile: "a"}, "certFile, keyFile: want both or none"},
+		"no address":       {metricprovider.Config{}, `address "": want a URL like http://prometheus.monitoring:9090`},
+		"no scheme":        {metricprovider.Config{Address: "server:9090"}, `address "server:9090": want a URL like http://prometheus.monitoring:9090`},
+		"another scheme":   {metricprovider.Config{Address: "ftp://server"}, `address "ftp://server": want a URL like http://prometheus.monitoring:9090`},
+		"password":         {metricprovider.Config{Address: "ftp://me:secret@server"}, `address "ftp://me:xxxxx@server": want a URL like http://prometheus.monitoring:9090`},
+		"invalid URL":      {metricprovider.Config{Address: "http://me:secret@server name"}, `address: invalid URL: invalid character " " in host name; want a URL like http://prometheus.monitoring:9090`},
+		"a query":          {metricprovider.Config{Address: "http://server?a=b"}, `address "http://server?a=b": want a URL like http://prometheus.monitoring:9090`},
+		"two tokens":       {metricprovider.Config{Address: "http://server", Token: "a", TokenFile: "b"}, "token: not allowed together with tokenFile"},
+		"certificate only": {metricprovider.Config{Address: "http://server", CertFile: "a"}, "certFile, keyFile: want both or none"},
+		"key only":         {metricprovider.Config{Address: "http://server", KeyFile: "a"}, "certFile, keyFile: want both or none"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -134,7 +134,7 @@ func TestCredentials(t *testing.T) {
 	})
 }
 
-// A token file is read for every request.
+// TestTokenIsRotated checks that the token file is read for every request.
 func TestTokenIsRotated(t *testing.T) {
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Header.Get("Authorization")) })
 	path := write(t, "old")
@@ -159,7 +159,7 @@ func TestTokenIsRotated(t *testing.T) {
 			t.Errorf("token %q: %v, want %s", content, err, want)
 		}
 	}
-	// Without its file nothing is asked, and nothing ends.
+	// Without the file no request is sent.
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
@@ -168,9 +168,9 @@ func TestTokenIsRotated(t *testing.T) {
 	}
 }
 
-// Neither a request nor a token goes to another host, port or scheme.
+// TestRedirects checks that neither requests nor tokens are sent to another host, port or scheme.
 func TestRedirects(t *testing.T) {
-	elsewhere := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("the other server is asked") })
+	elsewhere := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("the other server gets a request") })
 	to := ""
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/new" {
@@ -196,7 +196,7 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-func TestRefusals(t *testing.T) {
+func TestStatusErrors(t *testing.T) {
 	soon := time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)
 	tests := map[string]struct {
 		status     int
@@ -204,19 +204,19 @@ func TestRefusals(t *testing.T) {
 		want       load.Reason
 		wantAfter  time.Duration
 	}{
-		"not let in":         {401, "", load.Denied, 0},
+		"unauthorized":       {401, "", load.Denied, 0},
 		"forbidden":          {403, "", load.Denied, 0},
-		"too often":          {429, "", load.Throttled, 0},
-		"too often, seconds": {429, "30", load.Throttled, 30 * time.Second},
-		"too often, a date":  {429, soon, load.Throttled, time.Hour},
-		"too often, the past": {
+		"throttled":          {429, "", load.Throttled, 0},
+		"throttled, seconds": {429, "30", load.Throttled, 30 * time.Second},
+		"throttled, date":    {429, soon, load.Throttled, time.Hour},
+		"throttled, past": {
 			429, "Mon, 02 Jan 2006 15:04:05 GMT", load.Throttled, 0,
 		},
-		"too often, nonsense": {429, "soon", load.Throttled, 0},
-		"too often, negative": {429, "-5", load.Throttled, 0},
-		"away for a while":    {503, "120", load.Throttled, 2 * time.Minute},
-		"away":                {503, "", load.ServerError, 0},
-		"failed":              {500, "", load.ServerError, 0},
+		"throttled, invalid":  {429, "soon", load.Throttled, 0},
+		"throttled, negative": {429, "-5", load.Throttled, 0},
+		"unavailable, retry":  {503, "120", load.Throttled, 2 * time.Minute},
+		"unavailable":         {503, "", load.ServerError, 0},
+		"internal error":      {500, "", load.ServerError, 0},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -236,9 +236,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// However large an answer is, or becomes when it is unpacked, no more of it is
-// read than may be.
-func TestLargeAnswers(t *testing.T) {
+// TestLargeResponses checks that responses are read up to the limit only, compressed ones included.
+func TestLargeResponses(t *testing.T) {
 	zeros := make([]byte, 1<<20)
 	var sent int
 	tests := map[string]http.HandlerFunc{
@@ -277,11 +276,11 @@ func TestLargeAnswers(t *testing.T) {
 	}
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(zeros) })
 	if got, err := get(t, metricprovider.Config{Address: server.URL}); err != nil || len(got) != maxBytes {
-		t.Errorf("just as much as may be: %d bytes, %v", len(got), err)
+		t.Errorf("exactly the limit: %d bytes, %v", len(got), err)
 	}
 }
 
-// authority signs certificates of 127.0.0.1.
+// authority issues certificates for 127.0.0.1.
 type authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
@@ -309,7 +308,7 @@ func newAuthority(t *testing.T) *authority {
 	return &authority{cert, key, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}))}
 }
 
-// issue returns a certificate that ends at an instant, and its files.
+// issue returns a certificate that expires at the given time, and its files.
 func (a *authority) issue(t *testing.T, until time.Time) (pair tls.Certificate, certFile, keyFile string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -341,7 +340,7 @@ func TestCertificates(t *testing.T) {
 	good, _, _ := ours.issue(t, time.Now().Add(time.Hour))
 	expired, _, _ := ours.issue(t, time.Now().Add(-time.Minute))
 	_, certFile, keyFile := ours.issue(t, time.Now().Add(time.Hour))
-	_, strangeCert, strangeKey := theirs.issue(t, time.Now().Add(time.Hour))
+	_, unknownCert, unknownKey := theirs.issue(t, time.Now().Add(time.Hour))
 	clients := x509.NewCertPool()
 	clients.AddCert(ours.cert)
 	start := func(cert tls.Certificate, clientAuth tls.ClientAuthType) string {
@@ -368,20 +367,20 @@ func TestCertificates(t *testing.T) {
 		"not trusted":                     {metricprovider.Config{Address: open}, "", "certificate signed by unknown authority"},
 		"not trusted, with a token":       {metricprovider.Config{Address: open, Token: "a"}, "", "certificate signed by unknown authority"},
 		"another authority":               {metricprovider.Config{Address: open, CAFile: write(t, theirs.pem)}, "", "certificate signed by unknown authority"},
-		"unchecked":                       {metricprovider.Config{Address: open, InsecureSkipVerify: true}, "in", ""},
-		"unchecked, with a token":         {metricprovider.Config{Address: open, InsecureSkipVerify: true, Token: "a"}, "inBearer a", ""},
+		"not verified":                    {metricprovider.Config{Address: open, InsecureSkipVerify: true}, "in", ""},
+		"not verified, with a token":      {metricprovider.Config{Address: open, InsecureSkipVerify: true, Token: "a"}, "inBearer a", ""},
 		"expired":                         {metricprovider.Config{Address: old, CAFile: ca}, "", "certificate has expired"},
-		"expired, unchecked":              {metricprovider.Config{Address: old, InsecureSkipVerify: true}, "in", ""},
-		"the client's":                    {metricprovider.Config{Address: closed, CAFile: ca, CertFile: certFile, KeyFile: keyFile}, "inme", ""},
-		"no certificate of the client":    {metricprovider.Config{Address: closed, CAFile: ca}, "", "certificate required"},
-		"a strange one of the client":     {metricprovider.Config{Address: closed, CAFile: ca, CertFile: strangeCert, KeyFile: strangeKey}, "", "tls: "},
-		"no file of the client's":         {metricprovider.Config{Address: closed, CAFile: ca, CertFile: "/nowhere", KeyFile: keyFile}, "", "certFile, keyFile: open /nowhere"},
-		"no file of the authority":        {metricprovider.Config{Address: open, CAFile: "/nowhere"}, "", "caFile: open /nowhere"},
-		"a file without an authority":     {metricprovider.Config{Address: open, CAFile: write(t, "nothing")}, "", "has no PEM certificate"},
+		"expired, not verified":           {metricprovider.Config{Address: old, InsecureSkipVerify: true}, "in", ""},
+		"client certificate":              {metricprovider.Config{Address: closed, CAFile: ca, CertFile: certFile, KeyFile: keyFile}, "inme", ""},
+		"no client certificate":           {metricprovider.Config{Address: closed, CAFile: ca}, "", "certificate required"},
+		"unknown client certificate":      {metricprovider.Config{Address: closed, CAFile: ca, CertFile: unknownCert, KeyFile: unknownKey}, "", "tls: "},
+		"missing client certificate":      {metricprovider.Config{Address: closed, CAFile: ca, CertFile: "/nowhere", KeyFile: keyFile}, "", "certFile, keyFile: open /nowhere"},
+		"missing CA file":                 {metricprovider.Config{Address: open, CAFile: "/nowhere"}, "", "caFile: open /nowhere"},
+		"CA file without a certificate":   {metricprovider.Config{Address: open, CAFile: write(t, "nothing")}, "", "has no PEM certificate"},
 		"plain HTTP to a server with TLS": {metricprovider.Config{Address: strings.Replace(open, "https", "http", 1)}, "HTTP request to an HTTPS server", ""},
 		"TLS to a server with plain HTTP": {metricprovider.Config{Address: strings.Replace(serve(t, func(http.ResponseWriter, *http.Request) {}).URL, "http", "https", 1)}, "", "server gave HTTP response to HTTPS client"},
-		"nobody is there":                 {metricprovider.Config{Address: "http://127.0.0.1:1"}, "", "connection refused"},
-		"a host that does not exist":      {metricprovider.Config{Address: "http://nowhere.invalid"}, "", "nowhere.invalid"},
+		"no server":                       {metricprovider.Config{Address: "http://127.0.0.1:1"}, "", "connection refused"},
+		"unknown host":                    {metricprovider.Config{Address: "http://nowhere.invalid"}, "", "nowhere.invalid"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -394,7 +393,7 @@ func TestCertificates(t *testing.T) {
 			}
 		})
 	}
-	t.Run("the authority changes", func(t *testing.T) {
+	t.Run("the CA file changes", func(t *testing.T) {
 		path := write(t, theirs.pem)
 		e, err := New(metricprovider.Config{Address: open, CAFile: path}, testOptions)
 		if err != nil {
@@ -402,7 +401,7 @@ func TestCertificates(t *testing.T) {
 		}
 		defer e.CloseIdle()
 		if _, err := ask(t, e); err == nil {
-			t.Error("trusts a stranger")
+			t.Error("an unknown authority is trusted")
 		}
 		if err := os.WriteFile(path, []byte(ours.pem), 0o600); err != nil {
 			t.Fatal(err)

@@ -18,7 +18,7 @@ func messageAt(seconds int) string {
 	return fmt.Sprintf(`{"timestamp": %d, "data": {"NodeMetricsMap": {"node-1": {"metrics": [{"type": "CPU", "operator": "AVG", "value": 40}]}}}}`, seconds)
 }
 
-// write replaces a file as its owner should: by renaming.
+// write replaces a file by renaming a new one.
 func write(t *testing.T, path, content string) {
 	t.Helper()
 	if err := os.WriteFile(path+".new", []byte(content), 0o600); err != nil {
@@ -54,7 +54,7 @@ func TestRead(t *testing.T) {
 func TestReadErrors(t *testing.T) {
 	tests := map[string]struct {
 		prepare func(t *testing.T, path string)
-		// want has %[1]s in place of the path.
+		// want contains %[1]s in place of the path.
 		want string
 	}{
 		"missing":   {func(*testing.T, string) {}, "open %[1]s: no such file or directory"},
@@ -76,13 +76,13 @@ func TestReadErrors(t *testing.T) {
 				t.Errorf("error:\n%v\nwant:\n%s", err, want)
 			}
 			if diff := cmp.Diff(load.Reading{}, got); diff != "" {
-				t.Error("a reading beside the error", diff)
+				t.Error("a reading together with the error", diff)
 			}
 		})
 	}
 }
 
-// A file that is not there yet is told apart from one that is wrong.
+// TestMissingFile checks that callers can detect a missing file.
 func TestMissingFile(t *testing.T) {
 	if _, err := New(filepath.Join(t.TempDir(), "load.json")).Read(t.Context()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error %v, want %v", err, fs.ErrNotExist)

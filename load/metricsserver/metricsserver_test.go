@@ -22,8 +22,7 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// api is the metrics API as it is at the moment; the real one is in another
-// test.
+// api is a fake metrics API. An integration test uses a real one.
 type api struct {
 	items []metricsv1beta1.NodeMetrics
 	err   error
@@ -44,8 +43,7 @@ func metrics(node string, at time.Time, cpu, memory string) metricsv1beta1.NodeM
 	return m
 }
 
-// newSource reads an API about nodes a and b of 4 cores and 16 GiB, and empty,
-// which has nothing.
+// newSource returns a source for nodes a and b with 4 cores and 16 GiB, and node empty without capacity.
 func newSource(t *testing.T, a *api, now *time.Time) *Source {
 	t.Helper()
 	s, err := New(Config{
@@ -139,15 +137,15 @@ func TestErrors(t *testing.T) {
 		reason load.Reason
 		want   string
 	}{
-		"not installed":       {apierrors.NewNotFound(nodes, ""), load.Unreachable, "check that metrics-server is installed"},
-		"installed, not up":   {apierrors.NewServiceUnavailable("the server is currently unable to handle the request"), load.Unreachable, "check that metrics-server is running"},
-		"not allowed":         {apierrors.NewForbidden(nodes, "", errors.New("no")), load.Denied, "list of nodes in the group metrics.k8s.io"},
-		"too many requests":   {apierrors.NewTooManyRequests("slow down", 7), load.Throttled, "slow down"},
-		"an internal error":   {apierrors.NewInternalError(errors.New("boom")), load.ServerError, "boom"},
-		"a timeout":           {apierrors.NewTimeoutError("late", 0), load.Timeout, "late"},
-		"nobody there":        {&net.OpError{Op: "dial", Err: errors.New("connection refused")}, load.Unreachable, "connection refused"},
-		"the context's end":   {context.DeadlineExceeded, load.Timeout, "deadline"},
-		"something different": {errors.New("what"), load.Invalid, "what"},
+		"not installed":     {apierrors.NewNotFound(nodes, ""), load.Unreachable, "check that metrics-server is installed"},
+		"not running":       {apierrors.NewServiceUnavailable("the server is currently unable to handle the request"), load.Unreachable, "check that metrics-server is running"},
+		"forbidden":         {apierrors.NewForbidden(nodes, "", errors.New("no")), load.Denied, "list of nodes in the group metrics.k8s.io"},
+		"too many requests": {apierrors.NewTooManyRequests("slow down", 7), load.Throttled, "slow down"},
+		"an internal error": {apierrors.NewInternalError(errors.New("boom")), load.ServerError, "boom"},
+		"a timeout":         {apierrors.NewTimeoutError("late", 0), load.Timeout, "late"},
+		"no server":         {&net.OpError{Op: "dial", Err: errors.New("connection refused")}, load.Unreachable, "connection refused"},
+		"context deadline":  {context.DeadlineExceeded, load.Timeout, "deadline"},
+		"other":             {errors.New("what"), load.Invalid, "what"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -168,7 +166,7 @@ func TestNewErrors(t *testing.T) {
 	nodes := func() ([]cluster.Machine, error) { return nil, nil }
 	for _, config := range []Config{{}, {Metrics: &api{}}, {Nodes: nodes}, {Metrics: &api{}, Nodes: nodes, Window: time.Millisecond}} {
 		if _, err := New(config); err == nil {
-			t.Errorf("%+v is taken", config)
+			t.Errorf("%+v: no error", config)
 		}
 	}
 }

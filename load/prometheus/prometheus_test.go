@@ -19,7 +19,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load/cluster"
 )
 
-// server answers queries from a table; the real one is in another test.
+// server is a fake Prometheus server that responds from a table. TestRealPrometheus uses a real one.
 type server struct {
 	*httptest.Server
 	mu sync.Mutex
@@ -33,7 +33,7 @@ func serve(t *testing.T, answer func(query string) string) *server {
 	s := &server{answer: answer}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := r.ParseForm(); err != nil || r.URL.Path != "/api/v1/query" || r.Form.Get("time") != "" {
-			t.Errorf("asked for %s, %v", r.URL, r.Form)
+			t.Errorf("unexpected request %s, %v", r.URL, r.Form)
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -44,8 +44,8 @@ func serve(t *testing.T, answer func(query string) string) *server {
 	return s
 }
 
-// own are queries with names of their own, which the table goes by.
-var own = metricprovider.Queries{CPUAvg: "cpu_mean", CPUStd: "cpu_std", MemoryAvg: "memory_mean", MemoryStd: "memory_std"}
+// customQueries are queries that identify the series.
+var customQueries = metricprovider.Queries{CPUAvg: "cpu_mean", CPUStd: "cpu_std", MemoryAvg: "memory_mean", MemoryStd: "memory_std"}
 
 func newSource(t *testing.T, config metricprovider.Config, nodes cluster.Inventory) *Source {
 	t.Helper()
@@ -81,22 +81,22 @@ func TestRead(t *testing.T) {
 		wantErr  string
 	}{
 		"a node": {all(0.5), map[string]load.Node{"node-1": {CPU: half, Memory: half, HasCPU: true, HasMemory: true}}, 0, nil, ""},
-		"each its own": {
+		"one value per series": {
 			func(query string) string {
 				return list(sample(node1, map[string]float64{"cpu_mean": 0.1, "cpu_std": 0.02, "memory_mean": 0.3, "memory_std": 0.04}[query]))
 			},
 			map[string]load.Node{"node-1": {CPU: load.Utilization{Mean: 0.1, StdDev: 0.02}, Memory: load.Utilization{Mean: 0.3, StdDev: 0.04}, HasCPU: true, HasMemory: true}},
 			0, nil, "",
 		},
-		"a little over one":   {all(1.02), map[string]load.Node{"node-1": {CPU: load.Utilization{Mean: 1, StdDev: 1}, Memory: load.Utilization{Mean: 1, StdDev: 1}, HasCPU: true, HasMemory: true}}, 0, nil, ""},
-		"a little under zero": {all(-0.001), map[string]load.Node{"node-1": {HasCPU: true, HasMemory: true}}, 0, nil, ""},
+		"slightly above one":  {all(1.02), map[string]load.Node{"node-1": {CPU: load.Utilization{Mean: 1, StdDev: 1}, Memory: load.Utilization{Mean: 1, StdDev: 1}, HasCPU: true, HasMemory: true}}, 0, nil, ""},
+		"slightly below zero": {all(-0.001), map[string]load.Node{"node-1": {HasCPU: true, HasMemory: true}}, 0, nil, ""},
 		"percent":             {all(43), nil, 0, nil, "all values are outside [0, 1], such as 43: want fractions of the node's capacity"},
 		"negative":            {all(-0.5), nil, 0, nil, "such as -0.5"},
 		"infinite":            {all("+Inf"), nil, 0, nil, "such as +Inf"},
 		"not a number":        {all("NaN"), nil, 0, nil, "belongs to a node"},
-		"no series":           {func(string) string { return "[]" }, nil, 0, nil, "no data: check that node-exporter is scrapedcpu_mean"},
-		"series of no node":   {func(string) string { return list(sample(`"pod":"a"`, 0.5)) }, nil, 0, nil, `none of the 1 series belongs to a node, such as {pod="a"}; set nodeLabel`},
-		"one lying node": {func(string) string {
+		"no series":           {func(string) string { return "[]" }, nil, 0, nil, "query cpu_mean: no data: check that node-exporter is scraped"},
+		"series of no node":   {func(string) string { return list(sample(`"pod":"a"`, 0.5)) }, nil, 0, nil, `none of the 1 series belongs to a node, for example {pod="a"}: set nodeLabel`},
+		"one invalid value": {func(string) string {
 			return list(sample(node1, 0.5), sample(`"node":"liar"`, "NaN"), sample(`"node":"boaster"`, 7000))
 		}, map[string]load.Node{"node-1": {CPU: half, Memory: half, HasCPU: true, HasMemory: true}}, 8, nil, ""},
 		"two series of a node": {func(string) string { return list(sample(node1+`,"job":"a"`, 0.5), sample(node1+`,"job":"b"`, 0.25)) }, map[string]load.Node{"node-1": {CPU: half, Memory: half, HasCPU: true, HasMemory: true}}, 0, nil, ""},
@@ -114,7 +114,7 @@ func TestRead(t *testing.T) {
 			},
 			map[string]load.Node{"node-1": {CPU: half, HasCPU: true}},
 			0,
-			map[load.Series]string{load.MemoryMean: "no series", load.MemoryStdDev: "no series"},
+			map[load.Series]string{load.MemoryMean: "no data", load.MemoryStdDev: "no data"},
 			"",
 		},
 		"no means": {
@@ -124,12 +124,12 @@ func TestRead(t *testing.T) {
 				}
 				return list(sample(node1, 0.5))
 			},
-			nil, 0, nil, "no data: check that node-exporter is scrapedcpu_mean",
+			nil, 0, nil, "query cpu_mean: no data: check that node-exporter is scraped",
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := newSource(t, metricprovider.Config{Address: serve(t, tc.answer).URL, Queries: own}, nil)
+			s := newSource(t, metricprovider.Config{Address: serve(t, tc.answer).URL, Queries: customQueries}, nil)
 			got, err := s.Read(t.Context())
 			if tc.wantErr != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
@@ -155,7 +155,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-func TestWhichNode(t *testing.T) {
+func TestNodeOfSeries(t *testing.T) {
 	inventory := func() ([]cluster.Machine, error) {
 		return []cluster.Machine{
 			{Name: "node-1", Addresses: []string{"10.0.0.1", "fd00::1", "node-1.internal"}},
@@ -169,26 +169,26 @@ func TestWhichNode(t *testing.T) {
 		nodes  cluster.Inventory
 		want   string // none is ""
 	}{
-		"its name":                         {`"node":"node-1"`, metricprovider.Config{}, inventory, "node-1"},
-		"its name under another label":     {`"kubernetes_node":"node-1"`, metricprovider.Config{}, inventory, "node-1"},
-		"the label of the configuration":   {`"node":"x","host":"node-1"`, metricprovider.Config{NodeLabel: "host"}, nil, "node-1"},
-		"without that label":               {`"node":"node-1"`, metricprovider.Config{NodeLabel: "host"}, nil, ""},
-		"address and port":                 {`"instance":"10.0.0.1:9100"`, metricprovider.Config{}, inventory, "node-1"},
-		"an IPv6 address and port":         {`"instance":"[fd00::1]:9100"`, metricprovider.Config{}, inventory, "node-1"},
-		"an address":                       {`"instance":"10.0.0.2"`, metricprovider.Config{}, inventory, "node-2"},
-		"a name and port":                  {`"instance":"node-1:9100"`, metricprovider.Config{}, inventory, "node-1"},
-		"a host name":                      {`"instance":"node-1.internal:9100"`, metricprovider.Config{}, inventory, "node-1"},
-		"a longer name":                    {`"instance":"node-2.example.com:9100"`, metricprovider.Config{}, inventory, "node-2"},
-		"an address of two nodes":          {`"instance":"10.0.0.9:9100"`, metricprovider.Config{}, inventory, ""},
-		"a stranger":                       {`"instance":"192.0.2.1:9100"`, metricprovider.Config{}, inventory, ""},
-		"a stranger by name":               {`"node":"stranger"`, metricprovider.Config{}, inventory, ""},
-		"an address, told by the exporter": {`"instance":"10.0.0.7:9100"`, metricprovider.Config{}, nil, "node-7"},
-		"a name, nodes not known":          {`"instance":"node-1:9100"`, metricprovider.Config{}, nil, "node-1"},
-		"nothing to go by":                 {`"job":"a"`, metricprovider.Config{}, nil, ""},
+		"name":                         {`"node":"node-1"`, metricprovider.Config{}, inventory, "node-1"},
+		"name in another label":        {`"kubernetes_node":"node-1"`, metricprovider.Config{}, inventory, "node-1"},
+		"configured label":             {`"node":"x","host":"node-1"`, metricprovider.Config{NodeLabel: "host"}, nil, "node-1"},
+		"without the configured label": {`"node":"node-1"`, metricprovider.Config{NodeLabel: "host"}, nil, ""},
+		"address and port":             {`"instance":"10.0.0.1:9100"`, metricprovider.Config{}, inventory, "node-1"},
+		"an IPv6 address and port":     {`"instance":"[fd00::1]:9100"`, metricprovider.Config{}, inventory, "node-1"},
+		"an address":                   {`"instance":"10.0.0.2"`, metricprovider.Config{}, inventory, "node-2"},
+		"a name and port":              {`"instance":"node-1:9100"`, metricprovider.Config{}, inventory, "node-1"},
+		"a host name":                  {`"instance":"node-1.internal:9100"`, metricprovider.Config{}, inventory, "node-1"},
+		"a longer name":                {`"instance":"node-2.example.com:9100"`, metricprovider.Config{}, inventory, "node-2"},
+		"an address of two nodes":      {`"instance":"10.0.0.9:9100"`, metricprovider.Config{}, inventory, ""},
+		"unknown address":              {`"instance":"192.0.2.1:9100"`, metricprovider.Config{}, inventory, ""},
+		"unknown name":                 {`"node":"stranger"`, metricprovider.Config{}, inventory, ""},
+		"address from node_uname_info": {`"instance":"10.0.0.7:9100"`, metricprovider.Config{}, nil, "node-7"},
+		"name, nodes unknown":          {`"instance":"node-1:9100"`, metricprovider.Config{}, nil, "node-1"},
+		"no label":                     {`"job":"a"`, metricprovider.Config{}, nil, ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			tc.config.Queries = own
+			tc.config.Queries = customQueries
 			tc.config.Address = serve(t, func(query string) string {
 				if strings.Contains(query, "node_uname_info") {
 					return list(sample(`"instance":"10.0.0.7:9100","nodename":"node-7"`, 1))
@@ -213,8 +213,8 @@ func TestWhichNode(t *testing.T) {
 	})
 }
 
-// Recording rules are asked first. Where they have no answer, the raw metrics
-// are, and first from then on.
+// TestAlternatives checks that recording rules are queried first, and if they return no data the raw metrics,
+// which are then preferred.
 func TestAlternatives(t *testing.T) {
 	recorded := false
 	s := serve(t, func(query string) string {
@@ -279,7 +279,7 @@ func TestNewErrors(t *testing.T) {
 	}
 }
 
-// What a server may do, and what becomes of it.
+// TestFaults checks the errors for faults of the server.
 func TestFaults(t *testing.T) {
 	status := func(code int, header, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -295,27 +295,27 @@ func TestFaults(t *testing.T) {
 	}{
 		"an error":          {status(500, "", "boom"), load.ServerError, "status 500 Internal Server Error: boom"},
 		"too many requests": {status(429, "30", "slow down"), load.Throttled, "status 429 Too Many Requests: slow down"},
-		"not let in":        {status(401, "", "who are you"), load.Denied, "status 401 Unauthorized: who are you"},
+		"unauthorized":      {status(401, "", "who are you"), load.Denied, "status 401 Unauthorized: who are you"},
 		"forbidden":         {status(403, "", "not you"), load.Denied, "status 403 Forbidden: not you"},
 		"not found":         {status(404, "", "what?"), load.Invalid, "404"},
 		"a page":            {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, load.Invalid, "bad_response: "},
 		"a scalar": {func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, `{"status":"success","data":{"resultType":"scalar","result":[1,"2"]}}`)
-		}, load.Invalid, "the answer is a scalar, want a vector"},
-		"a million series":    {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, million) }, load.TooLarge, "response is larger than 32 MiB"},
-		"no data in the data": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"status":"success"}`) }, load.Invalid, ""},
+		}, load.Invalid, "found result of type scalar, want a vector"},
+		"a million series": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, million) }, load.TooLarge, "response is larger than 32 MiB"},
+		"no data":          {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"status":"success"}`) }, load.Invalid, ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(tc.handler)
 			defer server.Close()
-			s := newSource(t, metricprovider.Config{Address: server.URL, Queries: own}, nil)
+			s := newSource(t, metricprovider.Config{Address: server.URL, Queries: customQueries}, nil)
 			reading, err := s.Read(t.Context())
 			if err == nil || load.ReasonOf(err) != tc.reason || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%v (%s), want %s (%s)", err, load.ReasonOf(err), tc.want, tc.reason)
 			}
 			if reading.Nodes != nil {
-				t.Error("a reading beside the error")
+				t.Error("a reading together with the error")
 			}
 		})
 	}
@@ -332,13 +332,13 @@ func TestFaults(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("nobody is there", func(t *testing.T) {
+	t.Run("no server", func(t *testing.T) {
 		_, err := newSource(t, metricprovider.Config{Address: "http://127.0.0.1:1"}, nil).Read(t.Context())
 		if load.ReasonOf(err) != load.Unreachable {
 			t.Error(err)
 		}
 	})
-	t.Run("lets nobody POST", func(t *testing.T) {
+	t.Run("POST is forbidden", func(t *testing.T) {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodPost {
 				http.Error(w, "no", http.StatusForbidden)

@@ -32,22 +32,21 @@ const (
 	rateWindow = 2 * time.Second
 )
 
-// told is the load that the exporter of the i-th of 50 machines is told to
-// have.
-func told(i int) load.Node {
+// loadOf returns the load of the i-th of 50 machines.
+func loadOf(i int) load.Node {
 	return load.Node{
 		CPU: load.Utilization{Mean: 0.2 + 0.01*float64(i), StdDev: 0.002 * float64(i)}, HasCPU: true,
 		Memory: load.Utilization{Mean: 0.8 - 0.01*float64(i), StdDev: 0.1 - 0.002*float64(i)}, HasMemory: true,
 	}
 }
 
-// simulated returns a load as the exporter takes it.
+// simulated returns a load in the type of the exporter.
 func simulated(n load.Node) nodeexporter.Load {
 	return nodeexporter.Load{CPU: nodeexporter.Utilization(n.CPU), Memory: nodeexporter.Utilization(n.Memory)}
 }
 
-// A real Prometheus scrapes 50 machines, in the ways in which common stacks
-// name them. What a read returns is what the machines were told to do.
+// TestRealPrometheus reads the load of 50 machines from a real Prometheus server, with the labels of common
+// stacks, and compares it with the load of the exporters.
 func TestRealPrometheus(t *testing.T) {
 	exporter := nodeexporter.New(period)
 	server := httptest.NewServer(exporter)
@@ -56,7 +55,7 @@ func TestRealPrometheus(t *testing.T) {
 	var machines []cluster.Machine
 	for i := range 50 {
 		name, address := fmt.Sprintf("node-%02d", i), fmt.Sprintf("10.0.0.%d", i)
-		exporter.Set(name, simulated(told(i)))
+		exporter.Set(name, simulated(loadOf(i)))
 		labels := map[string]string{"instance": address + ":9100", "cluster": "prod"}
 		switch i % 3 {
 		case 1:
@@ -67,8 +66,8 @@ func TestRealPrometheus(t *testing.T) {
 		targets = append(targets, prometheusserver.Target{Address: strings.TrimPrefix(server.URL, "http://"), Path: "/" + name, Labels: labels})
 		machines = append(machines, cluster.Machine{Name: name, Addresses: []string{address}})
 	}
-	// A machine that is none of this cluster's.
-	exporter.Set("stranger", simulated(told(0)))
+	// One machine does not belong to the cluster.
+	exporter.Set("stranger", simulated(loadOf(0)))
 	targets = append(targets, prometheusserver.Target{
 		Address: strings.TrimPrefix(server.URL, "http://"), Path: "/stranger", Labels: map[string]string{"instance": "192.0.2.1:9100", "cluster": "test"},
 	})
@@ -94,9 +93,8 @@ func TestRealPrometheus(t *testing.T) {
 		return source
 	}
 	asShipped := source(func(*settings) {})
-	// The window is full when the deviation over it is what it should be. Of a load that
-	// does not change it is 0 only if for a whole window no scrape was late, for which a
-	// busy machine takes its time.
+	// The window is full when the standard deviation is the expected one. That of a constant load is 0 only
+	// if no scrape in the window was late, which takes longer on a busy machine.
 	err = wait.PollUntilContextTimeout(t.Context(), time.Second, 5*time.Minute, true, func(ctx context.Context) (bool, error) {
 		reading, err := asShipped.Read(ctx)
 		return err == nil && len(reading.Lost) == 0 && wrong(reading, 50) == "", nil
@@ -137,7 +135,7 @@ func TestRealPrometheus(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a query that is wrong loses its own series", func(t *testing.T) {
+	t.Run("an invalid query loses its own series", func(t *testing.T) {
 		reading, err := source(func(c *settings) { c.Queries.CPUStd = "stddev_over_time(" }).Read(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -145,11 +143,11 @@ func TestRealPrometheus(t *testing.T) {
 		if lost := reading.Lost[load.CPUStdDev]; lost == nil || len(reading.Lost) != 1 || !strings.Contains(lost.Error(), "query stddev_over_time(: ") {
 			t.Errorf("lost %v", reading.Lost)
 		}
-		if node := reading.Nodes["node-07"]; math.Abs(node.CPU.Mean-told(7).CPU.Mean) > 0.02 || node.CPU.StdDev != 0 || node.Memory.StdDev == 0 {
+		if node := reading.Nodes["node-07"]; math.Abs(node.CPU.Mean-loadOf(7).CPU.Mean) > 0.02 || node.CPU.StdDev != 0 || node.Memory.StdDev == 0 {
 			t.Errorf("node-07: %+v", node)
 		}
 	})
-	t.Run("a machine that falls silent", func(t *testing.T) {
+	t.Run("a machine without an exporter", func(t *testing.T) {
 		exporter.Remove("node-07")
 		err := wait.PollUntilContextTimeout(t.Context(), 500*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 			reading, err := asShipped.Read(ctx)
@@ -157,21 +155,20 @@ func TestRealPrometheus(t *testing.T) {
 			return !known && len(reading.Nodes) == 49, err
 		})
 		if err != nil {
-			t.Error("its past is still shown")
+			t.Error("its past load is still returned")
 		}
 	})
 }
 
-// wrong says what of a reading differs from what the machines were told, nothing
-// if all is well. Scrapes are half a second apart and a point of CPU is averaged
-// over two, a fifth of the period, which takes 6 % off its deviation:
-// sin(pi/5) / (pi/5) = 0.935.
+// wrong returns the difference between a reading and the load of the machines, empty if there is none. Scrapes
+// are half a second apart and a sample of CPU is the average over two seconds, a fifth of the period, which
+// reduces the standard deviation by 6%: sin(pi/5) / (pi/5) = 0.935.
 func wrong(reading load.Reading, nodes int) string {
 	if len(reading.Nodes) != nodes {
 		return fmt.Sprintf("%d nodes, want %d", len(reading.Nodes), nodes)
 	}
 	for i := range 50 {
-		name, want := fmt.Sprintf("node-%02d", i), told(i)
+		name, want := fmt.Sprintf("node-%02d", i), loadOf(i)
 		got := reading.Nodes[name]
 		for _, figure := range []struct {
 			what      string

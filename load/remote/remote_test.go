@@ -19,7 +19,7 @@ import (
 const message = `{"timestamp": 1795239886, "window": {"duration": "15m"}, "source": "Test", "data": {"NodeMetricsMap": {
   "node-1": {"metrics": [{"type": "CPU", "operator": "AVG", "value": 40}]}}}}`
 
-// serve starts a service on 127.0.0.1, for the length of the test.
+// serve starts a service on 127.0.0.1 until the test ends.
 func serve(t *testing.T, handler http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	server := httptest.NewServer(handler)
@@ -47,18 +47,18 @@ func wantError(t *testing.T, err error, want string) {
 func TestNew(t *testing.T) {
 	const want = ": want a URL like http://load-watcher.kube-system:2020"
 	tests := map[string]struct{ address, wantURL, wantErr string }{
-		"a service":          {"http://load-watcher:2020", "http://load-watcher:2020/watcher", ""},
-		"a slash at the end": {"https://load-watcher:2020/", "https://load-watcher:2020/watcher", ""},
-		"under a path":       {"http://proxy/load", "http://proxy/load/watcher", ""},
-		"the whole path":     {"http://proxy/load/watcher", "http://proxy/load/watcher", ""},
-		"a query":            {"http://proxy?host=a", "", `address "http://proxy?host=a"` + want},
-		"a password":         {"ftp://me:secret@proxy", "", `address "ftp://me:xxxxx@proxy"` + want},
-		"an IPv6 address":    {"http://[::1]:2020", "http://[::1]:2020/watcher", ""},
-		"nothing":            {"", "", `address ""` + want},
-		"no scheme":          {"load-watcher:2020", "", `address "load-watcher:2020"` + want},
-		"another scheme":     {"ftp://load-watcher", "", `address "ftp://load-watcher"` + want},
-		"no host":            {"http://", "", `address "http:"` + want},
-		"not a URL":          {"http://load watcher", "", `address: invalid URL: invalid character " " in host name; want a URL like http://load-watcher.kube-system:2020`},
+		"a service":       {"http://load-watcher:2020", "http://load-watcher:2020/watcher", ""},
+		"trailing slash":  {"https://load-watcher:2020/", "https://load-watcher:2020/watcher", ""},
+		"under a path":    {"http://proxy/load", "http://proxy/load/watcher", ""},
+		"complete path":   {"http://proxy/load/watcher", "http://proxy/load/watcher", ""},
+		"a query":         {"http://proxy?host=a", "", `address "http://proxy?host=a"` + want},
+		"a password":      {"ftp://me:secret@proxy", "", `address "ftp://me:xxxxx@proxy"` + want},
+		"an IPv6 address": {"http://[::1]:2020", "http://[::1]:2020/watcher", ""},
+		"empty":           {"", "", `address ""` + want},
+		"no scheme":       {"load-watcher:2020", "", `address "load-watcher:2020"` + want},
+		"another scheme":  {"ftp://load-watcher", "", `address "ftp://load-watcher"` + want},
+		"no host":         {"http://", "", `address "http:"` + want},
+		"not a URL":       {"http://load watcher", "", `address: invalid URL: invalid character " " in host name; want a URL like http://load-watcher.kube-system:2020`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestNew(t *testing.T) {
 func TestRead(t *testing.T) {
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet || r.URL.String() != "/watcher" {
-			t.Errorf("asked for %s %s", r.Method, r.URL)
+			t.Errorf("unexpected request %s %s", r.Method, r.URL)
 		}
 		fmt.Fprint(w, message)
 	})
@@ -150,14 +150,14 @@ func TestReadErrors(t *testing.T) {
 			got, err := newSource(t, serve(t, tc.handler).URL).Read(t.Context())
 			wantError(t, err, tc.want)
 			if diff := cmp.Diff(load.Reading{}, got); diff != "" {
-				t.Error("a reading beside the error", diff)
+				t.Error("a reading together with the error", diff)
 			}
 		})
 	}
 }
 
 func TestRedirects(t *testing.T) {
-	elsewhere := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("the other host is asked") })
+	elsewhere := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("the other host gets a request") })
 	redirect := func(t *testing.T, to func(self string) string) error {
 		var server *httptest.Server
 		server = serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -179,7 +179,7 @@ func TestRedirects(t *testing.T) {
 		err := redirect(t, func(string) string { return elsewhere.URL + "/new" })
 		wantError(t, err, "redirect to another server: "+elsewhere.URL)
 	})
-	t.Run("without end", func(t *testing.T) {
+	t.Run("endless", func(t *testing.T) {
 		err := redirect(t, func(self string) string { return self + "/again" })
 		wantError(t, err, "too many redirects")
 	})
@@ -215,7 +215,7 @@ func TestReadEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestReadFromNobody(t *testing.T) {
+func TestNoServer(t *testing.T) {
 	server := httptest.NewServer(nil)
 	server.Close()
 	_, err := newSource(t, server.URL).Read(t.Context())

@@ -25,7 +25,7 @@ func TestWindow(t *testing.T) {
 		fresh   int // samples that were new
 	}{
 		"one": {[]sample{{0, 0.5, 0.25}}, load.Node{CPU: load.Utilization{Mean: 0.5}, Memory: load.Utilization{Mean: 0.25}}, 1},
-		// (0.25 + 0.75) / 2 = 0.5, each 0.25 away
+		// (0.25 + 0.75) / 2 = 0.5, each differs by 0.25
 		"two": {
 			[]sample{{0, 0.25, 0.5}, {15, 0.75, 0.5}},
 			load.Node{CPU: load.Utilization{Mean: 0.5, StdDev: 0.25}, Memory: load.Utilization{Mean: 0.5}},
@@ -33,7 +33,7 @@ func TestWindow(t *testing.T) {
 		},
 		"the same again": {[]sample{{0, 0.25, 0.5}, {0, 0.75, 0.5}}, load.Node{CPU: load.Utilization{Mean: 0.25}, Memory: load.Utilization{Mean: 0.5}}, 1},
 		"an older one":   {[]sample{{30, 0.25, 0.5}, {15, 0.75, 0.5}}, load.Node{CPU: load.Utilization{Mean: 0.25}, Memory: load.Utilization{Mean: 0.5}}, 1},
-		// the first is 61 s before the last, in a window of 60
+		// The first is 61 s before the last, in a window of 60 s.
 		"one that is past": {
 			[]sample{{0, 1, 1}, {31, 0.5, 0.5}, {61, 0.5, 0.5}},
 			load.Node{CPU: load.Utilization{Mean: 0.5}, Memory: load.Utilization{Mean: 0.5}},
@@ -63,16 +63,16 @@ func TestRetain(t *testing.T) {
 	w.Add("b", noon, Sample{})
 	w.Retain(func(node string) bool { return node == "b" })
 	if _, ok := w.Load("a"); ok || !w.Newest("a").IsZero() {
-		t.Error("a is remembered")
+		t.Error("a is not removed")
 	}
 	if _, ok := w.Load("b"); !ok || !w.Newest("b").Equal(noon) {
-		t.Error("b is forgotten")
+		t.Error("b is removed")
 	}
 }
 
-// Whatever comes, the figures are those of the samples that a plain list of the
-// window has, as long as they come no faster than they are kept.
-func TestWindowIsThatOfAPlainList(t *testing.T) {
+// TestWindowEqualsList compares the load with that of a list of all samples in the window, for samples that are
+// not too frequent to be stored.
+func TestWindowEqualsList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const length = 10 * time.Minute
 		w, at := New(length), noon
@@ -106,8 +106,8 @@ func TestWindowIsThatOfAPlainList(t *testing.T) {
 	})
 }
 
-// Samples that come faster than they are kept do not add up to more, and the
-// newest is always among them.
+// TestMemoryIsBounded checks that the number of samples is bounded if they are frequent, and that the newest is
+// stored.
 func TestMemoryIsBounded(t *testing.T) {
 	w := New(15 * time.Minute)
 	for i := range 10_000 {
@@ -115,14 +115,14 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	r := w.nodes["node"]
 	if len(r.samples) > maxPerNode+1 || cap(r.samples) > 4*maxPerNode || r.samples[len(r.samples)-1].cpu != 9999 {
-		t.Errorf("%d samples, room for %d, the last is %v", len(r.samples), cap(r.samples), r.samples[len(r.samples)-1].cpu)
+		t.Errorf("%d samples, capacity %d, the last is %v", len(r.samples), cap(r.samples), r.samples[len(r.samples)-1].cpu)
 	}
 	if span := r.samples[len(r.samples)-1].at - r.samples[0].at; span < (14 * time.Minute).Milliseconds() {
 		t.Errorf("they span %d ms, want about 15 minutes", span)
 	}
 }
 
-// 5,000 nodes with full windows.
+// BenchmarkMemory measures the memory of 5,000 nodes with full windows.
 func BenchmarkMemory(b *testing.B) {
 	for b.Loop() {
 		var before, after runtime.MemStats

@@ -25,7 +25,7 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// served is a service whose clock is set by hand.
+// served is a service whose clock the tests set.
 type served struct {
 	*httptest.Server
 	store *load.Store
@@ -87,8 +87,8 @@ var nodes = map[string]load.Node{
 	"only-memory": {Memory: load.Utilization{Mean: 0.25}, HasMemory: true},
 }
 
-// Our own client reads what we serve.
-func TestOurClientReadsOurService(t *testing.T) {
+// TestClientReadsService checks that package remote decodes the responses.
+func TestClientReadsService(t *testing.T) {
 	s := serve(t)
 	s.put(t, nodes)
 	source, err := remote.New(metricprovider.Config{Address: s.URL})
@@ -120,7 +120,7 @@ func TestWatcher(t *testing.T) {
 			`{"name":"CPU","type":"CPU","operator":"AVG","rollup":"15m","value":50},{"name":"CPU","type":"CPU","operator":"STD","rollup":"15m","value":25},` +
 			`{"name":"Memory","type":"Memory","operator":"AVG","rollup":"15m","value":75},{"name":"Memory","type":"Memory","operator":"STD","rollup":"15m","value":12.5}],` +
 			`"tags":{},"metadata":{"dataCenter":""}}}}}`,
-		"?host=nobody":                  "404",
+		"?host=unknown":                 "404",
 		"?host=x%22%7D+or+up%7B":        `"x\"} or up{"`,
 		"?host=a%22%7D+or+up%7B&host=a": "404",
 	} {
@@ -134,7 +134,7 @@ func TestWatcher(t *testing.T) {
 	if code, body := s.get(t, "/watcher", ""); code != 503 || body != "load is 1m1s old, maximum age is 1m0s: connection refused" {
 		t.Errorf("too old: %d %s", code, body)
 	}
-	// What was encoded for one reading is not served for the next.
+	// A cached response is not used for the next reading.
 	s.put(t, map[string]load.Node{"b": {HasCPU: true}})
 	if _, body := s.get(t, "/watcher", ""); strings.Contains(body, `"a"`) || !strings.Contains(body, `"b"`) {
 		t.Errorf("the next reading: %s", body)
@@ -192,7 +192,7 @@ func TestToken(t *testing.T) {
 			}
 		}
 	}
-	expect("Bearer secret", 500) // there is no token to check yet: nobody gets in
+	expect("Bearer secret", 500) // the token file does not exist yet
 	for _, content := range []string{"", "\n"} {
 		if err := os.WriteFile(s.token, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
@@ -219,12 +219,12 @@ func TestMetrics(t *testing.T) {
 	s.put(t, nodes)
 	s.now = noon.Add(30 * time.Second)
 	if err := s.store.Put(load.Reading{Time: noon.Add(-time.Second)}); err == nil {
-		t.Error("an older reading is taken")
+		t.Error("an older reading is stored")
 	}
 	for range 2 {
 		s.get(t, "/watcher", "")
 	}
-	s.get(t, "/watcher?host=nobody", "")
+	s.get(t, "/watcher?host=unknown", "")
 	_, after := s.get(t, "/metrics", "")
 	after += "\n"
 	for metric, value := range map[string]string{

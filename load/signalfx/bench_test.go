@@ -11,9 +11,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 )
 
-// BenchmarkRead reads 5,000 nodes with 15 samples of both metrics from a server
-// in the same process, whose answers are ready. The first read asks for the
-// series too.
+// BenchmarkRead reads 5,000 nodes with 15 samples of both metrics from a server in the same process with
+// prepared responses. The first read also requests the series.
 func BenchmarkRead(b *testing.B) {
 	const nodes = 5000
 	var answers [2]map[string][]byte

@@ -20,7 +20,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
-// TestRequests looks at what is asked, and how often.
+// TestRequests checks the requests and their number.
 func TestRequests(t *testing.T) {
 	series := []fakeSeries{host(`c1`, `cpu "all"`, "node-1", 10), host("m1", memory, "node-1", 10)}
 	for i := range series {
@@ -44,7 +44,7 @@ func TestRequests(t *testing.T) {
 	defer f.mu.Unlock()
 	for _, u := range f.requests {
 		if strings.Contains(u.RawQuery, "+") {
-			t.Errorf("a blank is a plus in %s", u.RawQuery)
+			t.Errorf("a space is encoded as + in %s", u.RawQuery)
 		}
 		*u = url.URL{Path: u.Path, RawQuery: u.Query().Encode()}
 	}
@@ -53,7 +53,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// An API may be behind a path of another server.
+// TestBasePath reads an API at a path of another server.
 func TestBasePath(t *testing.T) {
 	f := newFake(t, host("c1", cpu, "node-1", 10))
 	server := httptest.NewServer(http.StripPrefix("/splunk", f))
@@ -65,7 +65,7 @@ func TestBasePath(t *testing.T) {
 	}
 }
 
-// fail answers every request for a path in the same way.
+// fail handles all requests for a path with one handler.
 func fail(path string, answer http.HandlerFunc) func(http.ResponseWriter, *http.Request) bool {
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		if !strings.HasSuffix(r.URL.Path, path) {
@@ -76,7 +76,7 @@ func fail(path string, answer http.HandlerFunc) func(http.ResponseWriter, *http.
 	}
 }
 
-// status answers with a status as the service does.
+// status responds with a status in the format of the service.
 func status(code int, message string, header ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		for i := 0; i+1 < len(header); i += 2 {
@@ -127,7 +127,7 @@ func TestFaults(t *testing.T) {
 			windowPath, http.NotFound, load.Invalid, 0,
 			`v1/timeserieswindow: status 404 Not Found: 404 page not found`,
 		},
-		"an empty answer":  {windowPath, say(""), load.Invalid, 0, "v1/timeserieswindow: not a response of the API: unexpected end of JSON input"},
+		"empty response":   {windowPath, say(""), load.Invalid, 0, "v1/timeserieswindow: not a response of the API: unexpected end of JSON input"},
 		"broken JSON":      {windowPath, say(`{"data":{"a":[[1,2]`), load.Invalid, 0, "v1/timeserieswindow: not a response of the API: unexpected end of JSON input"},
 		"broken series":    {seriesPath, say(`{"results":[`), load.Invalid, 0, "v2/metrictimeseries: not a response of the API: unexpected end of JSON input"},
 		"a page of HTML":   {seriesPath, say("<html>"), load.Invalid, 0, "v2/metrictimeseries: not a response of the API: invalid character '<' looking for beginning of value"},
@@ -139,7 +139,7 @@ func TestFaults(t *testing.T) {
 		"a code in 200":    {windowPath, say(`{"code":500,"message":"oops","data":{}}`), load.Invalid, 0, `v1/timeserieswindow: error response: "oops"`},
 		"a type in 200":    {seriesPath, say(`{"type":"error","message":"oops","results":[]}`), load.Invalid, 0, `v2/metrictimeseries: error response: "oops"`},
 		"a long error":     {windowPath, say(`{"errors":["` + strings.Repeat("ä", 1000) + `"]}`), load.Invalid, 0, `v1/timeserieswindow: error response: "` + strings.Repeat("ä", 100) + `..."`},
-		"a cut connection": {windowPath, func(w http.ResponseWriter, _ *http.Request) {
+		"closed connection": {windowPath, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			fmt.Fprint(w, `{"data":`)
 		}, load.Invalid, 0, "v1/timeserieswindow: unexpected EOF"},
@@ -187,7 +187,7 @@ func TestNoServer(t *testing.T) {
 	f.Close()
 	_, err := source.Read(t.Context())
 	if err == nil || load.ReasonOf(err) != load.Unreachable || strings.Contains(err.Error(), "query") {
-		t.Errorf("error %v, want one of the kind unreachable and without the query", err)
+		t.Errorf("error %v, want reason unreachable, without the query", err)
 	}
 }
 
@@ -203,11 +203,11 @@ func TestRedirect(t *testing.T) {
 	_, err := f.source(t, nil).Read(t.Context())
 	wantError(t, err, load.Redirected, "v1/timeserieswindow: redirect to another server: "+other.URL)
 	if asked.Load() > 0 {
-		t.Error("the other server was asked")
+		t.Error("the other server got a request")
 	}
 }
 
-// forMetric answers the requests for one metric.
+// forMetric handles the requests for one metric.
 func forMetric(name string, answer http.HandlerFunc) func(http.ResponseWriter, *http.Request) bool {
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		if !strings.Contains(r.URL.Query().Get("query"), name) {
@@ -252,7 +252,7 @@ func TestOneMetricFails(t *testing.T) {
 	}
 }
 
-// Both fail, in two ways: the one that asks to be left alone longer decides.
+// TestBothFail checks that of two errors the one with the longer requested wait determines the reason.
 func TestBothFail(t *testing.T) {
 	f := newFake(t)
 	oops, slow := forMetric(cpu, status(500, "oops")), forMetric(memory, status(429, "slow down", "Retry-After", "7"))
@@ -282,7 +282,7 @@ func TestTokenRotated(t *testing.T) {
 	}
 	f.change(func() { f.token = "second" })
 	if _, err := source.Read(t.Context()); load.ReasonOf(err) != load.Denied {
-		t.Errorf("error %v, want one of the kind denied", err)
+		t.Errorf("error %v, want reason denied", err)
 	}
 	write("second")
 	if _, err := source.Read(t.Context()); err != nil {
@@ -290,7 +290,7 @@ func TestTokenRotated(t *testing.T) {
 	}
 }
 
-// many are series of that many hosts.
+// many returns series of n hosts.
 func many(n int, metric string) []fakeSeries {
 	series := make([]fakeSeries, n)
 	for i := range series {
@@ -320,11 +320,11 @@ func TestPages(t *testing.T) {
 		offsets[query.Get("offset")]++
 	}
 	if diff := cmp.Diff(map[string]int{"": 2, "1000": 2, "2000": 2}, offsets); diff != "" {
-		t.Errorf("pages asked for: %s", diff)
+		t.Errorf("requested pages: %s", diff)
 	}
 	read()
 	if asked := f.asked(seriesPath); len(asked) != 0 {
-		t.Errorf("asked again for what is known: %v", asked)
+		t.Errorf("known series requested again: %v", asked)
 	}
 }
 
@@ -361,12 +361,12 @@ func TestCatalog(t *testing.T) {
 			t.Fatalf("%s: %v", step.name, err)
 		}
 		if asked := len(f.asked(seriesPath)); asked != step.asked || len(got.Nodes) != step.nodes || got.Rejected != step.rejected {
-			t.Errorf("%s: %d lists asked for, %d nodes, %d rejected, want %d, %d, %d", step.name, asked, len(got.Nodes), got.Rejected, step.asked, step.nodes, step.rejected)
+			t.Errorf("%s: %d lists requested, %d nodes, %d rejected, want %d, %d, %d", step.name, asked, len(got.Nodes), got.Rejected, step.asked, step.nodes, step.rejected)
 		}
 	}
 }
 
-// Servers that list series without end, or lie about how many there are.
+// TestEndlessPages checks lists without an end or with a wrong count.
 func TestEndlessPages(t *testing.T) {
 	const query = `sf_metric:"cpu.utilization" AND host:*`
 	const tooMany = "query " + query + ": more than 10000 series match, the service returns no more: restrict the query with the filter"
@@ -378,29 +378,29 @@ func TestEndlessPages(t *testing.T) {
 		asked   int
 		wantErr string
 	}{
-		"the same page for ever":  {func(int) string { return `{"count":9000,"results":[` + one(1) + `]}` }, 2, ""},
-		"empty pages for ever":    {func(int) string { return `{"count":9000,"results":[]}` }, 1, ""},
-		"one and then empty ones": {func(n int) string { return `{"count":9000,"results":[` + strings.Repeat(one(1), max(0, 1-n)) + `]}` }, 2, ""},
-		"series of other metrics": {func(int) string { return `{"count":9000,"results":[{"id":"x","metric":"disk.utilization"}]}` }, 1, ""},
-		"a new one on every page": {
+		"the same page repeatedly": {func(int) string { return `{"count":9000,"results":[` + one(1) + `]}` }, 2, ""},
+		"only empty pages":         {func(int) string { return `{"count":9000,"results":[]}` }, 1, ""},
+		"one, then empty pages":    {func(n int) string { return `{"count":9000,"results":[` + strings.Repeat(one(1), max(0, 1-n)) + `]}` }, 2, ""},
+		"series of other metrics":  {func(int) string { return `{"count":9000,"results":[{"id":"x","metric":"disk.utilization"}]}` }, 1, ""},
+		"a new series on every page": {
 			func(n int) string { return `{"count":9000,"results":[` + one(n) + `]}` }, maxPages,
 			"query " + query + ": more than 100 pages of series",
 		},
-		"a new thousand on every page": {func(n int) string {
+		"1,000 new series on every page": {func(n int) string {
 			all := make([]string, 1000)
 			for i := range all {
 				all[i] = one(1000*n + i)
 			}
 			return `{"count":10000,"results":[` + strings.Join(all, ",") + `]}`
 		}, 10, ""},
-		"more than are counted": {func(int) string { return `{"count":10001,"results":[` + one(1) + `]}` }, 1, tooMany},
-		"more than are asked for": {func(int) string {
+		"count above the maximum": {func(int) string { return `{"count":10001,"results":[` + one(1) + `]}` }, 1, tooMany},
+		"more than the limit": {func(int) string {
 			return `{"count":10000,"results":[` + strings.Repeat(one(1)+",", maxSeries) + one(2) + `]}`
 		}, 1, tooMany},
-		"no id":               {func(int) string { return `{"count":9000,"results":[{"dimensions":{"host":"a"}}]}` }, 1, ""},
-		"more than are shown": {func(int) string { return `{"count":10000,"isPartialCount":true,"results":[` + one(1) + `]}` }, 1, tooMany},
-		"no count":            {func(int) string { return `{"results":[` + one(1) + `]}` }, 1, ""},
-		"a count of -":        {func(int) string { return `{"count":-1,"results":[` + one(1) + `]}` }, 1, ""},
+		"no id":          {func(int) string { return `{"count":9000,"results":[{"dimensions":{"host":"a"}}]}` }, 1, ""},
+		"partial count":  {func(int) string { return `{"count":10000,"isPartialCount":true,"results":[` + one(1) + `]}` }, 1, tooMany},
+		"no count":       {func(int) string { return `{"results":[` + one(1) + `]}` }, 1, ""},
+		"negative count": {func(int) string { return `{"count":-1,"results":[` + one(1) + `]}` }, 1, ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -419,7 +419,7 @@ func TestEndlessPages(t *testing.T) {
 				t.Error(err)
 			}
 			if asked := len(f.asked(seriesPath)); asked != tc.asked {
-				t.Errorf("%d pages asked for, want %d", asked, tc.asked)
+				t.Errorf("%d pages requested, want %d", asked, tc.asked)
 			}
 		})
 	}

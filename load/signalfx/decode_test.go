@@ -21,12 +21,12 @@ func TestDecodeWindow(t *testing.T) {
 			`{"code":200,"data":{"AAAAAAAAAAA":[[1705449600000,227.07710813246499]],"AAAAAAAAAAE":[[1705449600000,122.4751087329639]]},"errors":[]}`,
 			map[string]samples{"AAAAAAAAAAA": {{1705449600000, 227.07710813246499}}, "AAAAAAAAAAE": {{1705449600000, 122.4751087329639}}},
 		},
-		"nothing":                {`{"data":{},"errors":null}`, map[string]samples{}},
+		"empty":                  {`{"data":{},"errors":null}`, map[string]samples{}},
 		"blanks and exponents":   {"{\"data\": {\"a\": [ [ 1.7054496E12 ,\n 4e1 ] ]}}", map[string]samples{"a": {{1705449600000, 40}}}},
 		"no samples":             {`{"data":{"a":[],"b":null}}`, map[string]samples{"a": {}, "b": nil}},
-		"values without sense":   {`{"data":{"a":[[1,null],[2,"NaN"],[3,"4"],[4,[5,6]],[5,1e999]]}}`, map[string]samples{"a": {{1, nan}, {2, nan}, {3, nan}, {4, nan}, {5, nan}}}},
-		"times without sense":    {`{"data":{"a":[[null,1],["2",1],[-3,1],[1e300,1],[1e999,1]]}}`, map[string]samples{"a": {{0, nan}, {0, nan}, {0, nan}, {0, nan}, {0, nan}}}},
-		"a series that is none":  {`{"data":{"a":{"x":1},"b":7,"c":[[1,2]]}}`, map[string]samples{"a": {{0, nan}}, "b": {{0, nan}}, "c": {{1, 2}}}},
+		"invalid values":         {`{"data":{"a":[[1,null],[2,"NaN"],[3,"4"],[4,[5,6]],[5,1e999]]}}`, map[string]samples{"a": {{1, nan}, {2, nan}, {3, nan}, {4, nan}, {5, nan}}}},
+		"invalid times":          {`{"data":{"a":[[null,1],["2",1],[-3,1],[1e300,1],[1e999,1]]}}`, map[string]samples{"a": {{0, nan}, {0, nan}, {0, nan}, {0, nan}, {0, nan}}}},
+		"invalid series":         {`{"data":{"a":{"x":1},"b":7,"c":[[1,2]]}}`, map[string]samples{"a": {{0, nan}}, "b": {{0, nan}}, "c": {{1, 2}}}},
 		"brackets inside values": {`{"data":{"a":[["[1","2]"],[[1,2],3],[1,2,3]]}}`, map[string]samples{"a": {{0, nan}, {0, nan}, {1, nan}}}},
 	}
 	for name, tc := range tests {
@@ -42,8 +42,8 @@ func TestDecodeWindow(t *testing.T) {
 	}
 }
 
-// FuzzDecode decodes anything as the two answers and works out what they come
-// to: nothing fails but by an error, and all loads are possible ones.
+// FuzzDecode decodes arbitrary input as both responses and computes the load: decoding returns errors of
+// package load, and all loads are valid.
 func FuzzDecode(f *testing.F) {
 	const window = `{"data":{"a":[[1795175940000,20],[1795176000000,40]],"b":[[1795176000000,null]]},"errors":[]}`
 	const series = `{"count":2,"results":[{"id":"a","metric":"cpu.utilization","dimensions":{"host":"node-1"}},{"id":"b","dimensions":{"host":7}}]}`

@@ -17,29 +17,28 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 )
 
-// noon is when the tests read. It is a mark of every resolution.
+// noon is the time of the reads, a multiple of every resolution.
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// fakeToken is the token of the fake's organization.
+// fakeToken is the token that the fake accepts.
 const fakeToken = "org-token"
 
 // fakeSeries is a metric time series of a fake.
 type fakeSeries struct {
 	id, metric string
 	dimensions map[string]any
-	// points are [time, value], or anything that lies.
+	// points are [time, value], or anything invalid.
 	points []any
-	// unlisted: it has samples, but the catalog does not know it yet.
+	// unlisted is set if the series has samples and is not listed yet.
 	unlisted bool
 }
 
-// at is a point some time before noon.
+// at returns a point at a time before noon.
 func at(before time.Duration, value any) any {
 	return []any{noon.Add(-before).UnixMilli(), value}
 }
 
-// host is a series of a host, with points a minute apart up to a minute before
-// noon, oldest first.
+// host returns a series of a host, with points one minute apart, the last one minute before noon.
 func host(id, metric, name string, values ...any) fakeSeries {
 	s := fakeSeries{id: id, metric: metric, dimensions: map[string]any{"host": name}}
 	for i, value := range values {
@@ -48,23 +47,23 @@ func host(id, metric, name string, values ...any) fakeSeries {
 	return s
 }
 
-// fake is a server that does what the reference of the public API says: the two
-// endpoints, their parameters, errors and limits.
+// fake is a server that implements the two endpoints of the API reference, with their parameters, errors and
+// limits.
 type fake struct {
 	*httptest.Server
 
 	mu     sync.Mutex
 	token  string
 	series []fakeSeries
-	// page is the most results of one answer, whatever the limit asked for.
+	// page is the largest number of results of a response, whatever the requested limit.
 	page int
-	// intercept answers a request in place of the fake if it returns true.
+	// intercept handles a request if it returns true.
 	intercept func(w http.ResponseWriter, r *http.Request) bool
 	requests  []*url.URL
 	sent      int64
 }
 
-// newFake starts a fake for the length of the test.
+// newFake starts a fake until the test ends.
 func newFake(tb testing.TB, series ...fakeSeries) *fake {
 	tb.Helper()
 	f := &fake{token: fakeToken, series: series, page: maxSeries}
@@ -96,8 +95,7 @@ func (f *fake) change(change func()) {
 	change()
 }
 
-// asked returns the requests for a path since the last call, those for any
-// other are forgotten.
+// asked returns the requests for a path since the last call, and drops all others.
 func (f *fake) asked(path string) []url.Values {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -136,7 +134,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// complain answers with the error of the reference.
+// complain responds with an error in the format of the API reference.
 func (f *fake) complain(w http.ResponseWriter, code int, message string) {
 	w.WriteHeader(code)
 	f.write(w, map[string]any{"code": code, "message": message, "type": "error"})
@@ -151,7 +149,7 @@ func (f *fake) write(w http.ResponseWriter, answer any) {
 	f.sent += int64(n)
 }
 
-// window answers timeserieswindow.
+// window handles timeserieswindow.
 func (f *fake) window(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	start, errStart := strconv.ParseInt(query.Get("startMs"), 10, 64)
@@ -168,7 +166,7 @@ func (f *fake) window(w http.ResponseWriter, r *http.Request) {
 	f.write(w, map[string]any{"code": 200, "data": data, "errors": []string{}})
 }
 
-// list answers metrictimeseries.
+// list handles metrictimeseries.
 func (f *fake) list(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	limit, errLimit := strconv.Atoi(query.Get("limit"))
@@ -193,11 +191,10 @@ func (f *fake) list(w http.ResponseWriter, r *http.Request) {
 	f.write(w, map[string]any{"count": min(len(matching), maxSeries), "isPartialCount": len(matching) > maxSeries, "results": results})
 }
 
-// words are what queries of this source look like: a metric, the existence of
-// a dimension, and a dimension with a value.
+// words matches the terms of queries: a metric, the existence of a dimension, and a dimension with a value.
 var words = regexp.MustCompile(`^sf_metric:"((?:[^"\\]|\\.)*)" AND ([A-Za-z0-9_.-]+):\*(?: AND \(([a-z_]+):"([^"]*)"\))?$`)
 
-// match returns the series that a query is for.
+// match returns the series that match a query.
 func (f *fake) match(query string) ([]fakeSeries, error) {
 	found := words.FindStringSubmatch(query)
 	if found == nil {
@@ -214,5 +211,5 @@ func (f *fake) match(query string) ([]fakeSeries, error) {
 	return matching, nil
 }
 
-// jsonNumber is a number that Go cannot hold.
+// jsonNumber is a JSON number beyond the range of float64.
 func jsonNumber(text string) json.RawMessage { return json.RawMessage(text) }

@@ -22,10 +22,10 @@ const (
 	memory = defaultMemoryMetric
 )
 
-// closeTo compares figures up to the last digits.
+// closeTo compares numbers except for rounding errors.
 var closeTo = cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-12 })
 
-// texts compares errors by what they say.
+// texts compares errors by their texts.
 var texts = cmp.Comparer(func(a, b error) bool {
 	return a == nil && b == nil || a != nil && b != nil && a.Error() == b.Error()
 })
@@ -52,15 +52,15 @@ func TestNew(t *testing.T) {
 		config  metricprovider.Config
 		wantErr string
 	}{
-		"nothing but an address": {metricprovider.Config{}, ""},
-		"all of it": {metricprovider.Config{
+		"address only": {metricprovider.Config{}, ""},
+		"all fields": {metricprovider.Config{
 			CPUMetric: "system.cpu.utilization", MemoryMetric: "a \"b\"", HostDimension: "host.name", Filter: `cluster:"a"`,
 			Window: seconds(3600), Step: seconds(300),
 		}, ""},
 		"every second":         {metricprovider.Config{Window: seconds(1), Step: seconds(1)}, ""},
 		"a wildcard":           {metricprovider.Config{CPUMetric: "cpu.*"}, metric("cpuMetric", "cpu.*")},
 		"two lines":            {metricprovider.Config{MemoryMetric: "a\nb"}, metric("memoryMetric", "a\nb")},
-		"a blank":              {metricprovider.Config{CPUMetric: " "}, metric("cpuMetric", " ")},
+		"a space":              {metricprovider.Config{CPUMetric: " "}, metric("cpuMetric", " ")},
 		"not UTF-8":            {metricprovider.Config{CPUMetric: "\xff"}, metric("cpuMetric", "\xff")},
 		"256 characters":       {metricprovider.Config{CPUMetric: strings.Repeat("ä", 256)}, ""},
 		"257 characters":       {metricprovider.Config{CPUMetric: strings.Repeat("a", 257)}, metric("cpuMetric", strings.Repeat("a", 257))},
@@ -140,7 +140,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// What single nodes may send, beside a good one with the memory 10.
+// TestNodes reads one node with different samples, and another with a memory utilization of 10%.
 func TestNodes(t *testing.T) {
 	mean := func(mean, deviation float64) map[string]load.Node {
 		return map[string]load.Node{"node-1": {CPU: load.Utilization{Mean: mean, StdDev: deviation}, HasCPU: true}}
@@ -153,44 +153,44 @@ func TestNodes(t *testing.T) {
 		want   map[string]load.Node
 		// rejected samples and stale nodes
 		rejected, stale int
-		// newest sample before noon, of the good node if 0
+		// newest is the age of the newest sample at noon; that of the other node if 0
 		newest time.Duration
 	}{
 		// mean 10, sqrt(0)
 		"one sample": {series: raw(at(time.Minute, 10)), want: mean(0.1, 0)},
-		// (0+100)/2 = 50, sqrt((50^2+50^2)/2) = 50: the most that there is
-		"all and nothing": {series: raw(at(2*time.Minute, 0), at(time.Minute, 100)), want: mean(0.5, 0.5)},
-		// 350 is 100: (100+0)/2 = 50
+		// (0+100)/2 = 50, sqrt((50^2+50^2)/2) = 50, the maximum
+		"0 and 100": {series: raw(at(2*time.Minute, 0), at(time.Minute, 100)), want: mean(0.5, 0.5)},
+		// 350 counts as 100: (100+0)/2 = 50
 		"over 100": {series: raw(at(2*time.Minute, 350), at(time.Minute, 0)), want: mean(0.5, 0.5)},
-		// (30+50)/2 = 40, sqrt((10^2+10^2)/2) = 10; the other four are left out
-		"values without sense": {
+		// (30+50)/2 = 40, sqrt((10^2+10^2)/2) = 10; the other four are ignored
+		"invalid values": {
 			series: raw(at(6*time.Minute, nil), at(5*time.Minute, "NaN"), at(4*time.Minute, -1), at(3*time.Minute, "Infinity"), at(2*time.Minute, 30), at(time.Minute, 50)),
 			want:   mean(0.4, 0.1), rejected: 4,
 		},
-		// 1e999 is no number of this world, but one of JSON
+		// 1e999 is a valid JSON number, beyond the range of float64
 		"too large a number": {series: raw(at(2*time.Minute, 30), []any{noon.UnixMilli(), jsonNumber("1e999")}), want: mean(0.3, 0), rejected: 1, newest: 2 * time.Minute},
-		"samples that are none": {
+		"invalid samples": {
 			series: raw(nil, 7, "a", []any{}, []any{noon.UnixMilli()}, []any{noon.UnixMilli(), 1, 2}, map[string]any{}, []any{"a", 1}, []any{-5, 1}, at(time.Minute, 20)),
 			want:   mean(0.2, 0), rejected: 9,
 		},
-		"only one that lies":     {series: raw(at(time.Minute, -1)), rejected: 1},
+		"one invalid sample":     {series: raw(at(time.Minute, -1)), rejected: 1},
 		"no samples":             {series: raw()},
-		"of no node":             {series: []fakeSeries{host("c1", cpu, "")}, rejected: 1},
-		"of a number":            {series: []fakeSeries{{id: "c1", metric: cpu, dimensions: map[string]any{"host": 7}}}, rejected: 1},
-		"the edges of a window":  {series: raw(at(15*time.Minute, 20), at(-time.Minute, 40)), want: mean(0.3, 0.1), newest: -time.Minute},
+		"host without a name":    {series: []fakeSeries{host("c1", cpu, "")}, rejected: 1},
+		"host is a number":       {series: []fakeSeries{{id: "c1", metric: cpu, dimensions: map[string]any{"host": 7}}}, rejected: 1},
+		"bounds of the window":   {series: raw(at(15*time.Minute, 20), at(-time.Minute, 40)), want: mean(0.3, 0.1), newest: -time.Minute},
 		"outside of the window":  {series: raw(at(15*time.Minute+1, 20), at(-time.Minute-time.Millisecond, 40), at(time.Minute, 10)), want: mean(0.1, 0), rejected: 2},
 		"5 minutes old":          {series: raw(at(6*time.Minute, 20), at(5*time.Minute, 40)), want: mean(0.3, 0.1)},
 		"older than 5 minutes":   {series: raw(at(5*time.Minute+time.Millisecond, 20)), stale: 1},
 		"the newest is rejected": {series: raw(at(6*time.Minute, 20), at(time.Minute, "NaN")), stale: 1, rejected: 1},
-		"not in order":           {series: raw(at(time.Minute, 20), at(9*time.Minute, 40)), want: mean(0.3, 0.1)},
+		"unordered":              {series: raw(at(time.Minute, 20), at(9*time.Minute, 40)), want: mean(0.3, 0.1)},
 		"the newer of two series": {series: []fakeSeries{
 			{id: "a", metric: cpu, dimensions: map[string]any{"host": "node-1"}, points: []any{at(2*time.Minute, 10)}},
 			{id: "b", metric: cpu, dimensions: map[string]any{"host": "node-1"}, points: []any{at(time.Minute, 20)}},
 		}, want: mean(0.2, 0)},
-		"the first of two series as new":        {series: []fakeSeries{host("c", cpu, "node-1", 30), host("a", cpu, "node-1", 10), host("b", cpu, "node-1", 20)}, want: mean(0.1, 0)},
-		"a series without sense beside another": {series: []fakeSeries{host("a", cpu, "node-1", -1), host("b", cpu, "node-1", 20)}, want: mean(0.2, 0), rejected: 1},
-		"stale, but not its memory":             {series: append(raw(at(9*time.Minute, 10)), host("m1", memory, "node-1", 30)), want: map[string]load.Node{"node-1": {Memory: load.Utilization{Mean: 0.3}, HasMemory: true}}},
-		"stale in both":                         {series: append(raw(at(9*time.Minute, 10)), fakeSeries{id: "m1", metric: memory, dimensions: map[string]any{"host": "node-1"}, points: []any{at(8*time.Minute, 1)}}), stale: 1},
+		"the first of two series of equal age": {series: []fakeSeries{host("c", cpu, "node-1", 30), host("a", cpu, "node-1", 10), host("b", cpu, "node-1", 20)}, want: mean(0.1, 0)},
+		"an invalid and a valid series":        {series: []fakeSeries{host("a", cpu, "node-1", -1), host("b", cpu, "node-1", 20)}, want: mean(0.2, 0), rejected: 1},
+		"stale CPU, fresh memory":              {series: append(raw(at(9*time.Minute, 10)), host("m1", memory, "node-1", 30)), want: map[string]load.Node{"node-1": {Memory: load.Utilization{Mean: 0.3}, HasMemory: true}}},
+		"stale CPU and memory":                 {series: append(raw(at(9*time.Minute, 10)), fakeSeries{id: "m1", metric: memory, dimensions: map[string]any{"host": "node-1"}, points: []any{at(8*time.Minute, 1)}}), stale: 1},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -218,8 +218,7 @@ func TestNodes(t *testing.T) {
 	}
 }
 
-// Samples are at the marks of the resolution: the first one of the window counts
-// whenever the read is, and none before it.
+// TestWindowBegins checks that the window starts at a multiple of the resolution, whatever the time of the read.
 func TestWindowBegins(t *testing.T) {
 	for _, resolution := range resolutions {
 		t.Run(resolution.String(), func(t *testing.T) {
@@ -231,7 +230,7 @@ func TestWindowBegins(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The window is from 11:59:20 to 12:00:20, so of the samples of 11:59 and
+			// At a resolution of 1m the window is 11:59:00 to 12:00:20 and contains the samples of 11:59 and
 			// 12:00: (20+40)/2 = 30, sqrt((10^2+10^2)/2) = 10.
 			want := map[string]load.Node{"node-1": {CPU: load.Utilization{Mean: 0.3, StdDev: 0.1}, HasCPU: true}}
 			if diff := cmp.Diff(want, got.Nodes, closeTo); diff != "" || got.Rejected != 1 {
@@ -257,11 +256,11 @@ func TestHosts(t *testing.T) {
 		rejected int
 		wantErr  string
 	}{
-		"as they are": {nil, map[string]load.Node{"10.0.0.1": node(10), "node-2.example.org": node(20), "elsewhere": {CPU: load.Utilization{Mean: 0.3}, HasCPU: true}}, 0, ""},
-		"among the nodes": {func() ([]cluster.Machine, error) {
+		"unknown nodes": {nil, map[string]load.Node{"10.0.0.1": node(10), "node-2.example.org": node(20), "elsewhere": {CPU: load.Utilization{Mean: 0.3}, HasCPU: true}}, 0, ""},
+		"known nodes": {func() ([]cluster.Machine, error) {
 			return []cluster.Machine{{Name: "node-1", Addresses: []string{"10.0.0.1"}}, {Name: "node-2"}}, nil
 		}, map[string]load.Node{"node-1": node(10), "node-2": node(20)}, 1, ""},
-		"without the nodes": {func() ([]cluster.Machine, error) { return nil, failure }, nil, 0, failure.Error()},
+		"nodes cannot be listed": {func() ([]cluster.Machine, error) { return nil, failure }, nil, 0, failure.Error()},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -296,7 +295,7 @@ func TestEmpty(t *testing.T) {
 			nil, nil, load.Empty,
 			"query " + query + ": no samples in the last 15m0s: check the name of the metric cpu.utilization and the dimension host",
 		},
-		"none in the filter": {
+		"none match the filter": {
 			[]fakeSeries{host("c1", cpu, "node-1", 10)},
 			func(c *metricprovider.Config) { c.Filter = ` cluster:"b" ` }, load.Empty,
 			"query " + query + ` AND (cluster:"b"): no samples in the last 15m0s: check the name of the metric cpu.utilization, the dimension host and the filter cluster:"b"`,
@@ -306,8 +305,8 @@ func TestEmpty(t *testing.T) {
 			nil, load.Empty,
 			"query " + query + ": none of the 1 series belongs to a node: check the name of the metric cpu.utilization and the dimension host",
 		},
-		"all old":       {[]fakeSeries{old}, nil, load.Empty, "query " + query + ": the newest samples of all 1 nodes are older than 5m0s"},
-		"without sense": {[]fakeSeries{host("c1", cpu, "node-1", -1)}, nil, load.Invalid, "query " + query + ": no valid samples: want percent, 0 to 100, in the last 15m0s"},
+		"all stale": {[]fakeSeries{old}, nil, load.Empty, "query " + query + ": the newest samples of all 1 nodes are older than 5m0s"},
+		"invalid":   {[]fakeSeries{host("c1", cpu, "node-1", -1)}, nil, load.Invalid, "query " + query + ": no valid samples: want percent, 0 to 100, in the last 15m0s"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
-// documented is the message in the comment of the package.
+// documented is the message in the package comment.
 const documented = `{"timestamp": 1795239886,
  "window": {"duration": "15m", "start": 1795238986, "end": 1795239886},
  "source": "Prometheus",
@@ -38,7 +38,7 @@ func TestDecodeMetrics(t *testing.T) {
 	}
 	tests := map[string]struct {
 		metrics string
-		// want is nil where nothing is known of the node.
+		// want is nil if the load of the node is unknown.
 		want     *load.Node
 		rejected int
 	}{
@@ -58,10 +58,10 @@ func TestDecodeMetrics(t *testing.T) {
 		},
 		"the latest value only": {`{"type": "CPU", "operator": "Latest", "value": 70}`, cpu(0.7, 0), 0},
 		"no operator":           {`{"type": "CPU", "value": 70}`, cpu(0.7, 0), 0},
-		"the average comes before the latest value": {
+		"the average is preferred over the latest value": {
 			`{"type": "CPU", "operator": "AVG", "value": 40}, {"type": "CPU", "operator": "Latest", "value": 70}`, cpu(0.4, 0), 0,
 		},
-		// the deviation is of an average that was not sent
+		// The deviation belongs to an average that was not sent.
 		"the latest value and a deviation": {
 			`{"type": "CPU", "operator": "Latest", "value": 70}, {"type": "CPU", "operator": "STD", "value": 5}`, cpu(0.7, 0), 0,
 		},
@@ -79,14 +79,14 @@ func TestDecodeMetrics(t *testing.T) {
 		"too many digits":    {`{"type": "CPU", "operator": "AVG", "value": 1e400}`, nil, 1},
 		"negative":           {`{"type": "CPU", "operator": "AVG", "value": -3}`, nil, 1},
 		"an object":          {`{"type": "CPU", "operator": "AVG", "value": {"ratio": 40}}`, nil, 1},
-		"one bad value of two": {
+		"one invalid value of two": {
 			`{"type": "CPU", "operator": "AVG", "value": NaN}, {"type": "Memory", "operator": "AVG", "value": 60}`,
 			&load.Node{Memory: load.Utilization{Mean: 0.6}, HasMemory: true}, 1,
 		},
-		"a bad average and a good latest value": {
+		"invalid average, valid latest value": {
 			`{"type": "CPU", "operator": "AVG", "value": NaN}, {"type": "CPU", "operator": "Latest", "value": 70}`, cpu(0.7, 0), 1,
 		},
-		"names that look like no numbers": {
+		"node names like NaN": {
 			`{"name": "NaN", "type": "CPU", "operator": "AVG", "rollup": "\"-Infinity", "value": 40}`, cpu(0.4, 0), 0,
 		},
 		"another type":     {`{"type": "Bandwidth", "operator": "AVG", "value": 40}`, nil, 0},
@@ -123,10 +123,10 @@ func TestDecodeTimes(t *testing.T) {
 		time    int64
 		window  time.Duration
 	}{
-		"both":                             {`{"timestamp": 100, "window": {"duration": "15m", "start": 0, "end": 90}, ` + nodes + `}`, 100, 15 * time.Minute},
-		"no timestamp, the window's end":   {`{"window": {"duration": "1h30m", "end": 90}, ` + nodes + `}`, 90, 90 * time.Minute},
-		"no window":                        {`{"timestamp": 100, ` + nodes + `}`, 100, 0},
-		"a window of no readable duration": {`{"timestamp": 100, "window": {"duration": "15 minutes"}, ` + nodes + `}`, 100, 0},
+		"both":                           {`{"timestamp": 100, "window": {"duration": "15m", "start": 0, "end": 90}, ` + nodes + `}`, 100, 15 * time.Minute},
+		"no timestamp, the window's end": {`{"window": {"duration": "1h30m", "end": 90}, ` + nodes + `}`, 90, 90 * time.Minute},
+		"no window":                      {`{"timestamp": 100, ` + nodes + `}`, 100, 0},
+		"invalid duration of the window": {`{"timestamp": 100, "window": {"duration": "15 minutes"}, ` + nodes + `}`, 100, 0},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

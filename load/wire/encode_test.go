@@ -40,8 +40,8 @@ func drawReading(t *rapid.T) load.Reading {
 	}
 }
 
-// What is encoded is decoded as it was, but for nodes that nothing is known
-// of, and for the last digits lost between fractions and percent.
+// TestEncodeAndDecode checks that decoding returns the encoded reading, except for nodes without known load and
+// for rounding errors.
 func TestEncodeAndDecode(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		reading := drawReading(t)
@@ -74,7 +74,7 @@ func TestEncode(t *testing.T) {
 		Source: "Test", Time: time.Unix(1000, 0), Window: time.Minute,
 		Nodes: map[string]load.Node{
 			"b": {Memory: load.Utilization{Mean: 0.5, StdDev: 0.25}, HasMemory: true},
-			// what makes no sense is left out
+			// Invalid values are omitted.
 			"a": {CPU: load.Utilization{Mean: math.NaN()}, HasCPU: true},
 		},
 	}
@@ -92,13 +92,12 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-func makesSense(node load.Node) bool {
+func isValid(node load.Node) bool {
 	within := func(u load.Utilization) bool { return u.Valid() && u.Mean <= 1 && u.StdDev <= 1 }
 	return (node.HasCPU || node.HasMemory) && within(node.CPU) && within(node.Memory)
 }
 
-// Nothing that is sent makes Decode stumble, and what it returns can be
-// reckoned with and passed on.
+// FuzzDecode checks that Decode returns an error or a valid reading that can be encoded.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(documented))
 	for _, value := range []string{"NaN", `"NaN"`, "null", "-Infinity", "+Inf", "-1", "1e400", "130", "{}", `"\"`} {
@@ -118,7 +117,7 @@ func FuzzDecode(f *testing.F) {
 			t.Errorf("time %s, %d values rejected", reading.Time, reading.Rejected)
 		}
 		for name, node := range reading.Nodes {
-			if !makesSense(node) {
+			if !isValid(node) {
 				t.Errorf("%q: %+v", name, node)
 			}
 		}
@@ -131,7 +130,7 @@ func FuzzDecode(f *testing.F) {
 			t.Fatal(err)
 		}
 		if len(again.Nodes) != len(reading.Nodes) || !again.Time.Equal(reading.Time) || again.Window != reading.Window {
-			t.Errorf("passed on: %d nodes, %s, %s; was: %d nodes, %s, %s",
+			t.Errorf("encoded again: %d nodes, %s, %s; before: %d nodes, %s, %s",
 				len(again.Nodes), again.Time, again.Window, len(reading.Nodes), reading.Time, reading.Window)
 		}
 	})

@@ -40,13 +40,13 @@ func TestDecodeARecordedAnswer(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", name, got, node)
 		}
 	}
-	// What we say of the same load, we and others read in the same way.
+	// The reading encoded again decodes to the same load.
 	var again bytes.Buffer
 	if err := Encode(&again, reading); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Contains(again.Bytes(), []byte(`"window":{"duration":"15m","start":1795258667,"end":1795259567}`)) {
-		t.Errorf("the window reads otherwise: %.200s", &again)
+		t.Errorf("the window differs: %.200s", &again)
 	}
 	second, err := Decode(&again)
 	if err != nil || len(second.Nodes) != 3 || !near(second.Nodes["node-3"].CPU, want["node-3"].CPU) {
