@@ -49,10 +49,25 @@ func TestInvalidArguments(t *testing.T) {
 		plugin schedtest.Plugin
 		want   string
 	}{
-		"limits":           {schedtest.Plugin{Name: "NodeResourcesLimits", Args: &config.NodeResourcesLimitsArgs{Resources: []config.ResourceWeight{{Name: "cpus"}}}}, "args of NodeResourcesLimits: resources[0].name"},
-		"allocatable":      {schedtest.Plugin{Name: "NodeResourcesAllocatable", Args: &config.NodeResourcesAllocatableArgs{Mode: "Best"}}, "args of NodeResourcesAllocatable: mode"},
-		"risk":             {schedtest.Plugin{Name: "LowRiskOverCommitment", Args: &config.LowRiskOverCommitmentArgs{SmoothingWindowSize: new(int64)}}, "args of LowRiskOverCommitment: smoothingWindowSize"},
-		"another plugin's": {schedtest.Plugin{Name: "LowRiskOverCommitment", Args: &config.NodeResourcesLimitsArgs{}}, "args of LowRiskOverCommitment: want *config.LowRiskOverCommitmentArgs, got *config.NodeResourcesLimitsArgs"},
+		"limits": {
+			schedtest.Plugin{
+				Name: "NodeResourcesLimits",
+				Args: &config.NodeResourcesLimitsArgs{Resources: []config.ResourceWeight{{Name: "cpus"}}},
+			},
+			"args of NodeResourcesLimits: resources[0].name",
+		},
+		"allocatable": {
+			schedtest.Plugin{Name: "NodeResourcesAllocatable", Args: &config.NodeResourcesAllocatableArgs{Mode: "Best"}},
+			"args of NodeResourcesAllocatable: mode",
+		},
+		"risk": {
+			schedtest.Plugin{Name: "LowRiskOverCommitment", Args: &config.LowRiskOverCommitmentArgs{SmoothingWindowSize: new(int64)}},
+			"args of LowRiskOverCommitment: smoothingWindowSize",
+		},
+		"another plugin's": {
+			schedtest.Plugin{Name: "LowRiskOverCommitment", Args: &config.NodeResourcesLimitsArgs{}},
+			"args of LowRiskOverCommitment: want *config.LowRiskOverCommitmentArgs, got *config.NodeResourcesLimitsArgs",
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -30,7 +30,9 @@ func draw(t *rapid.T) (schedtest.Cluster, *v1.Pod, map[string]load.Node) {
 	}
 	for i := range rapid.IntRange(1, 6).Draw(t, "nodes") {
 		name := fmt.Sprint("node-", i)
-		cluster.Nodes = append(cluster.Nodes, schedtest.Node(name, "cpu", fmt.Sprint(rapid.IntRange(1, 64).Draw(t, "cpu")), "memory", "64Gi"))
+		cluster.Nodes = append(
+			cluster.Nodes, schedtest.Node(name, "cpu", fmt.Sprint(rapid.IntRange(1, 64).Draw(t, "cpu")), "memory", "64Gi"),
+		)
 		for j := range rapid.IntRange(0, 5).Draw(t, "pods") {
 			cluster.Pods = append(cluster.Pods, pod(fmt.Sprint(name, "-", j), name))
 		}
@@ -127,7 +129,10 @@ func FuzzScoreRange(f *testing.F) {
 			Nodes: []*v1.Node{odd, empty, schedtest.Node("plain", "cpu", "8", "memory", "32Gi")},
 			Pods:  []*v1.Pod{pod("1", "odd"), pod("2", "odd"), pod("3", "plain"), pod("4", "empty")},
 		}
-		node := load.Node{CPU: load.Utilization{Mean: mean, StdDev: deviation}, HasCPU: true, Memory: load.Utilization{Mean: deviation, StdDev: mean}, HasMemory: true}
+		node := load.Node{
+			CPU: load.Utilization{Mean: mean, StdDev: deviation}, HasCPU: true,
+			Memory: load.Utilization{Mean: deviation, StdDev: mean}, HasMemory: true,
+		}
 		measured := map[string]load.Node{"odd": node, "empty": node, "plain": node}
 		for _, plugin := range All {
 			name := plugin.Name

@@ -17,12 +17,18 @@ func TestArguments(t *testing.T) {
 		want    *NodeResourcesLimitsArgs
 		wantErr string
 	}{
-		"none":      {nil, &NodeResourcesLimitsArgs{Resources: []ResourceWeight{cpu, memory}}, ""},
-		"decoded":   {&NodeResourcesLimitsArgs{Resources: []ResourceWeight{{Name: "cpu"}}}, &NodeResourcesLimitsArgs{Resources: []ResourceWeight{cpu}}, ""},
+		"none": {nil, &NodeResourcesLimitsArgs{Resources: []ResourceWeight{cpu, memory}}, ""},
+		"decoded": {
+			&NodeResourcesLimitsArgs{Resources: []ResourceWeight{{Name: "cpu"}}},
+			&NodeResourcesLimitsArgs{Resources: []ResourceWeight{cpu}}, "",
+		},
 		"undecoded": {unknown(`{"resources": [{"name": "cpu"}]}`), &NodeResourcesLimitsArgs{Resources: []ResourceWeight{cpu}}, ""},
 		"undecoded, with defaults": {
 			unknown(`{"defaultLimits": {"cpu": "500m"}}`),
-			&NodeResourcesLimitsArgs{Resources: []ResourceWeight{cpu, memory}, DefaultLimits: map[string]resource.Quantity{"cpu": resource.MustParse("500m")}}, "",
+			&NodeResourcesLimitsArgs{
+				Resources:     []ResourceWeight{cpu, memory},
+				DefaultLimits: map[string]resource.Quantity{"cpu": resource.MustParse("500m")},
+			}, "",
 		},
 		"undecoded, empty":            {unknown(`{}`), &NodeResourcesLimitsArgs{Resources: []ResourceWeight{cpu, memory}}, ""},
 		"undecoded, an unknown field": {unknown(`{"resources": [], "defaultLimit": {}}`), nil, `unknown field "defaultLimit"`},
@@ -30,9 +36,17 @@ func TestArguments(t *testing.T) {
 			unknown(`{"resources": "cpu"}`), nil,
 			"json: cannot unmarshal string into Go struct field NodeResourcesLimitsArgs.resources of type []config.ResourceWeight",
 		},
-		"undecoded, invalid": {unknown(`{"resources": [{"name": "cpu", "weight": 0}]}`), nil, "resources[0].weight: Invalid value: 0: " + allowedWeights},
-		"decoded, invalid":   {&NodeResourcesLimitsArgs{Resources: []ResourceWeight{cpu, cpu}}, nil, `resources[1].name: Duplicate value: "cpu"`},
-		"another plugin's":   {&NodeResourcesAllocatableArgs{}, nil, "want *config.NodeResourcesLimitsArgs, got *config.NodeResourcesAllocatableArgs"},
+		"undecoded, invalid": {
+			unknown(`{"resources": [{"name": "cpu", "weight": 0}]}`), nil,
+			"resources[0].weight: Invalid value: 0: " + allowedWeights,
+		},
+		"decoded, invalid": {
+			&NodeResourcesLimitsArgs{Resources: []ResourceWeight{cpu, cpu}}, nil, `resources[1].name: Duplicate value: "cpu"`,
+		},
+		"another plugin's": {
+			&NodeResourcesAllocatableArgs{}, nil,
+			"want *config.NodeResourcesLimitsArgs, got *config.NodeResourcesAllocatableArgs",
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -21,18 +21,24 @@ func TestDefault(t *testing.T) {
 	tests := map[string]struct{ given, want args }{
 		"NodeResourcesAllocatable": {
 			&NodeResourcesAllocatableArgs{},
-			&NodeResourcesAllocatableArgs{Mode: Least, Resources: []ResourceWeight{{"cpu", new(int64(1048576))}, {"memory", new(int64(1))}}},
+			&NodeResourcesAllocatableArgs{
+				Mode: Least, Resources: []ResourceWeight{{"cpu", new(int64(1048576))}, {"memory", new(int64(1))}},
+			},
 		},
 		"NodeResourcesAllocatable without a weight": {
 			&NodeResourcesAllocatableArgs{Mode: Most, Resources: []ResourceWeight{{"cpu", nil}, {"nvidia.com/gpu", new(int64(7))}}},
-			&NodeResourcesAllocatableArgs{Mode: Most, Resources: []ResourceWeight{{"cpu", new(int64(1))}, {"nvidia.com/gpu", new(int64(7))}}},
+			&NodeResourcesAllocatableArgs{
+				Mode: Most, Resources: []ResourceWeight{{"cpu", new(int64(1))}, {"nvidia.com/gpu", new(int64(7))}},
+			},
 		},
 		"NodeResourcesLimits": {
 			&NodeResourcesLimitsArgs{},
 			&NodeResourcesLimitsArgs{Resources: []ResourceWeight{{"cpu", new(int64(1))}, {"memory", new(int64(1))}}},
 		},
 		"NodeResourcesLimits with an empty list": {
-			&NodeResourcesLimitsArgs{Resources: []ResourceWeight{}, DefaultLimits: map[string]resource.Quantity{"cpu": resource.MustParse("2")}},
+			&NodeResourcesLimitsArgs{
+				Resources: []ResourceWeight{}, DefaultLimits: map[string]resource.Quantity{"cpu": resource.MustParse("2")},
+			},
 			&NodeResourcesLimitsArgs{
 				Resources:     []ResourceWeight{{"cpu", new(int64(1))}, {"memory", new(int64(1))}},
 				DefaultLimits: map[string]resource.Quantity{"cpu": resource.MustParse("2")},
@@ -40,7 +46,10 @@ func TestDefault(t *testing.T) {
 		},
 		"LowRiskOverCommitment": {
 			&LowRiskOverCommitmentArgs{},
-			&LowRiskOverCommitmentArgs{SmoothingWindowSize: new(int64(5)), RiskLimitWeight: new(0.5), PollInterval: seconds(30), MaxLoadAge: seconds(300), CountRecentPods: new(true)},
+			&LowRiskOverCommitmentArgs{
+				SmoothingWindowSize: new(int64(5)), RiskLimitWeight: new(0.5), PollInterval: seconds(30),
+				MaxLoadAge: seconds(300), CountRecentPods: new(true),
+			},
 		},
 		"LowRiskOverCommitment with all fields": {
 			&LowRiskOverCommitmentArgs{

@@ -37,7 +37,10 @@ func addLegacyToScheme(s *runtime.Scheme) error {
 	for _, version := range legacyVersions {
 		s.AddKnownTypeWithName(version.WithKind(kind), &LegacyKubeSchedulerConfiguration{})
 		for name := range s.KnownTypes(configv1.SchemeGroupVersion) {
-			if obj, err := s.New(configv1.SchemeGroupVersion.WithKind(name)); err == nil && name != kind && !s.Recognizes(version.WithKind(name)) {
+			if name == kind || s.Recognizes(version.WithKind(name)) {
+				continue
+			}
+			if obj, err := s.New(configv1.SchemeGroupVersion.WithKind(name)); err == nil {
 				s.AddKnownTypeWithName(version.WithKind(name), obj)
 			}
 		}

@@ -121,7 +121,9 @@ func TestLoad(t *testing.T) {
 					PollInterval:   seconds(60), MaxLoadAge: seconds(300), CountRecentPods: new(true),
 				},
 				"NodeResourcesFit": &internalconfig.NodeResourcesFitArgs{ScoringStrategy: &internalconfig.ScoringStrategy{
-					Type: internalconfig.MostAllocated, Resources: []internalconfig.ResourceSpec{{Name: "cpu", Weight: 1}, {Name: "memory", Weight: 1}},
+					Type: internalconfig.MostAllocated, Resources: []internalconfig.ResourceSpec{
+						{Name: "cpu", Weight: 1}, {Name: "memory", Weight: 1},
+					},
 				}},
 			}
 			for plugin, args := range want {
@@ -137,7 +139,10 @@ func TestLoad(t *testing.T) {
 func TestLoadDefaults(t *testing.T) {
 	for _, version := range []string{"v1", "v1beta3", "v1beta2"} {
 		t.Run(version, func(t *testing.T) {
-			path := configFile(t, version, "", "  plugins: {score: {enabled: [{name: NodeResourcesAllocatable}]}}\n  pluginConfig: [{name: LowRiskOverCommitment}]\n")
+			path := configFile(
+				t, version, "",
+				"  plugins: {score: {enabled: [{name: NodeResourcesAllocatable}]}}\n  pluginConfig: [{name: LowRiskOverCommitment}]\n",
+			)
 			cfg := loadBoth(t, path)
 			allocatable, risk := &NodeResourcesAllocatableArgs{}, &LowRiskOverCommitmentArgs{}
 			allocatable.Default()
@@ -167,19 +172,23 @@ func TestLoadErrors(t *testing.T) {
 	}{
 		"an unknown field": {
 			"v1", "", plugin("NodeResourcesAllocatable", "modus: Most"),
-			"strict decoding error: " + where + `strict decoding error: decoding args for plugin NodeResourcesAllocatable: strict decoding error: unknown field "modus"`,
+			"strict decoding error: " + where + `strict decoding error: decoding args for plugin NodeResourcesAllocatable: strict ` +
+				`decoding error: unknown field "modus"`,
 		},
 		"an unknown nested field, in v1beta3": {
 			"v1beta3", "", plugin("NodeResourcesLimits", "resources: [{name: cpu, wait: 1}]"),
-			"strict decoding error: " + where + `strict decoding error: decoding args for plugin NodeResourcesLimits: strict decoding error: unknown field "resources[0].wait"`,
+			"strict decoding error: " + where + `strict decoding error: decoding args for plugin NodeResourcesLimits: strict ` +
+				`decoding error: unknown field "resources[0].wait"`,
 		},
 		"a field of the wrong case": {
 			"v1", "", plugin("LowRiskOverCommitment", "watcheraddress: x"),
-			"strict decoding error: " + where + `strict decoding error: decoding args for plugin LowRiskOverCommitment: strict decoding error: unknown field "watcheraddress"`,
+			"strict decoding error: " + where + `strict decoding error: decoding args for plugin LowRiskOverCommitment: strict ` +
+				`decoding error: unknown field "watcheraddress"`,
 		},
 		"an unknown field of an in-tree plugin, in v1beta3": {
 			"v1beta3", "", plugin("NodeResourcesFit", "strategy: x"),
-			"strict decoding error: " + where + `strict decoding error: decoding args for plugin NodeResourcesFit: strict decoding error: unknown field "strategy"`,
+			"strict decoding error: " + where + `strict decoding error: decoding args for plugin NodeResourcesFit: strict decoding ` +
+				`error: unknown field "strategy"`,
 		},
 		"an unknown field of the configuration, in v1beta2": {
 			"v1beta2", "healthBindAddress: x\n", "", `strict decoding error: unknown field "healthBindAddress"`,
@@ -189,11 +198,13 @@ func TestLoadErrors(t *testing.T) {
 		},
 		"a field of another type": {
 			"v1", "", plugin("LowRiskOverCommitment", "smoothingWindowSize: five"),
-			where + "decoding args for plugin LowRiskOverCommitment: json: cannot unmarshal string into Go struct field LowRiskOverCommitmentArgs.smoothingWindowSize of type int64",
+			where + "decoding args for plugin LowRiskOverCommitment: json: cannot unmarshal string into Go struct field " +
+				"LowRiskOverCommitmentArgs.smoothingWindowSize of type int64",
 		},
 		"arguments of another plugin": {
 			"v1", "", plugin("NodeResourcesLimits", "apiVersion: kubescheduler.config.k8s.io/v1, kind: LowRiskOverCommitmentArgs"),
-			where + "args for plugin NodeResourcesLimits were not of type NodeResourcesLimitsArgs.kubescheduler.config.k8s.io, got LowRiskOverCommitmentArgs.kubescheduler.config.k8s.io",
+			where + "args for plugin NodeResourcesLimits were not of type NodeResourcesLimitsArgs.kubescheduler.config.k8s.io, got " +
+				"LowRiskOverCommitmentArgs.kubescheduler.config.k8s.io",
 		},
 		"invalid arguments": {
 			"v1", "", plugin("LowRiskOverCommitment", "riskLimitWeight: 7"),
@@ -201,11 +212,13 @@ func TestLoadErrors(t *testing.T) {
 		},
 		"invalid arguments, in v1beta2": {
 			"v1beta2", "", "  pluginConfig: [{name: NodeResourcesLimits}, {name: NodeResourcesAllocatable, args: {mode: Leest}}]\n",
-			`profiles[0].pluginConfig[1].args of NodeResourcesAllocatable: mode: Unsupported value: "Leest": supported values: "Least", "Most"`,
+			`profiles[0].pluginConfig[1].args of NodeResourcesAllocatable: mode: Unsupported value: "Leest": supported ` +
+				`values: "Least", "Most"`,
 		},
 		"invalid scheduler fields": {
 			"v1", "parallelism: -1\npodInitialBackoffSeconds: 5\npodMaxBackoffSeconds: 1\n", "",
-			"[parallelism: Invalid value: -1: should be an integer value greater than zero, podMaxBackoffSeconds: Invalid value: 1: must be greater than or equal to PodInitialBackoffSeconds]",
+			"[parallelism: Invalid value: -1: should be an integer value greater than zero, podMaxBackoffSeconds: Invalid value: 1: " +
+				"must be greater than or equal to PodInitialBackoffSeconds]",
 		},
 	}
 	for name, tc := range tests {
@@ -286,7 +299,8 @@ func TestEncode(t *testing.T) {
 func TestLegacyWarning(t *testing.T) {
 	for _, version := range []string{"v1beta2", "v1beta3"} {
 		version = "kubescheduler.config.k8s.io/" + version
-		want := "scheduler configuration: apiVersion " + version + " is not served by Kubernetes and is read as kubescheduler.config.k8s.io/v1: " +
+		want := "scheduler configuration: apiVersion " + version + " is not served by Kubernetes and is read as " +
+			"kubescheduler.config.k8s.io/v1: " +
 			"change apiVersion, and remove healthzBindAddress and metricsBindAddress, which have no effect"
 		if got := LegacyWarning(version); got != want {
 			t.Errorf("%s: %q, want %q", version, got, want)

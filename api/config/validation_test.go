@@ -37,27 +37,36 @@ func TestValidateNodeResourcesAllocatableArgs(t *testing.T) {
 		args NodeResourcesAllocatableArgs
 		want string
 	}{
-		"no fields":            {NodeResourcesAllocatableArgs{}, ""},
-		"most":                 {NodeResourcesAllocatableArgs{Mode: Most}, ""},
-		"another mode":         {NodeResourcesAllocatableArgs{Mode: "Leest"}, `mode: Unsupported value: "Leest": supported values: "Least", "Most"`},
-		"mode in lower case":   {NodeResourcesAllocatableArgs{Mode: "most"}, `mode: Unsupported value: "most": supported values: "Least", "Most"`},
-		"smallest weight":      {weighted("cpu", 1), ""},
-		"largest weight":       {weighted("cpu", math.MaxInt32), ""},
-		"weight 0":             {weighted("cpu", 0), "resources[0].weight: Invalid value: 0: " + allowedWeights},
-		"a negative weight":    {weighted("cpu", -1), "resources[0].weight: Invalid value: -1: " + allowedWeights},
-		"weight too large":     {weighted("cpu", math.MaxInt32+1), "resources[0].weight: Invalid value: 2147483648: " + allowedWeights},
-		"ephemeral storage":    {weighted("ephemeral-storage", 1), ""},
-		"huge pages":           {weighted("hugepages-2Mi", 1), ""},
-		"a device":             {weighted("nvidia.com/gpu", 1), ""},
-		"no name":              {weighted("", 1), `resources[0].name: Invalid value: "": ` + allowedNames},
-		"name in upper case":   {weighted("CPU", 1), `resources[0].name: Invalid value: "CPU": ` + allowedNames},
-		"misspelled name":      {weighted("memroy", 1), `resources[0].name: Invalid value: "memroy": ` + allowedNames},
-		"pods":                 {weighted("pods", 1), `resources[0].name: Invalid value: "pods": ` + allowedNames},
-		"huge pages, no size":  {weighted("hugepages-", 1), `resources[0].name: Invalid value: "hugepages-": ` + allowedNames},
-		"kubernetes.io":        {weighted("kubernetes.io/gpu", 1), `resources[0].name: Invalid value: "kubernetes.io/gpu": ` + allowedNames},
-		"within kubernetes.io": {weighted("requests.kubernetes.io/gpu", 1), `resources[0].name: Invalid value: "requests.kubernetes.io/gpu": ` + allowedNames},
-		"invalid character":    {weighted("nvidia.com/gpu!", 1), `resources[0].name: Invalid value: "nvidia.com/gpu!": ` + allowedNames},
-		"two slashes":          {weighted("nvidia.com/gpu/0", 1), `resources[0].name: Invalid value: "nvidia.com/gpu/0": ` + allowedNames},
+		"no fields": {NodeResourcesAllocatableArgs{}, ""},
+		"most":      {NodeResourcesAllocatableArgs{Mode: Most}, ""},
+		"another mode": {
+			NodeResourcesAllocatableArgs{Mode: "Leest"}, `mode: Unsupported value: "Leest": supported values: "Least", "Most"`,
+		},
+		"mode in lower case": {
+			NodeResourcesAllocatableArgs{Mode: "most"}, `mode: Unsupported value: "most": supported values: "Least", "Most"`,
+		},
+		"smallest weight":     {weighted("cpu", 1), ""},
+		"largest weight":      {weighted("cpu", math.MaxInt32), ""},
+		"weight 0":            {weighted("cpu", 0), "resources[0].weight: Invalid value: 0: " + allowedWeights},
+		"a negative weight":   {weighted("cpu", -1), "resources[0].weight: Invalid value: -1: " + allowedWeights},
+		"weight too large":    {weighted("cpu", math.MaxInt32+1), "resources[0].weight: Invalid value: 2147483648: " + allowedWeights},
+		"ephemeral storage":   {weighted("ephemeral-storage", 1), ""},
+		"huge pages":          {weighted("hugepages-2Mi", 1), ""},
+		"a device":            {weighted("nvidia.com/gpu", 1), ""},
+		"no name":             {weighted("", 1), `resources[0].name: Invalid value: "": ` + allowedNames},
+		"name in upper case":  {weighted("CPU", 1), `resources[0].name: Invalid value: "CPU": ` + allowedNames},
+		"misspelled name":     {weighted("memroy", 1), `resources[0].name: Invalid value: "memroy": ` + allowedNames},
+		"pods":                {weighted("pods", 1), `resources[0].name: Invalid value: "pods": ` + allowedNames},
+		"huge pages, no size": {weighted("hugepages-", 1), `resources[0].name: Invalid value: "hugepages-": ` + allowedNames},
+		"kubernetes.io": {
+			weighted("kubernetes.io/gpu", 1), `resources[0].name: Invalid value: "kubernetes.io/gpu": ` + allowedNames,
+		},
+		"within kubernetes.io": {
+			weighted("requests.kubernetes.io/gpu", 1),
+			`resources[0].name: Invalid value: "requests.kubernetes.io/gpu": ` + allowedNames,
+		},
+		"invalid character": {weighted("nvidia.com/gpu!", 1), `resources[0].name: Invalid value: "nvidia.com/gpu!": ` + allowedNames},
+		"two slashes":       {weighted("nvidia.com/gpu/0", 1), `resources[0].name: Invalid value: "nvidia.com/gpu/0": ` + allowedNames},
 		"a resource twice": {
 			NodeResourcesAllocatableArgs{Resources: []ResourceWeight{{Name: "cpu"}, {Name: "memory"}, {Name: "cpu"}}},
 			`resources[2].name: Duplicate value: "cpu"`,
@@ -84,12 +93,24 @@ func TestValidateNodeResourcesLimitsArgs(t *testing.T) {
 		"no fields":         {NodeResourcesLimitsArgs{}, ""},
 		"cpu":               {byDefault("cpu", "500m"), ""},
 		"ephemeral storage": {byDefault("ephemeral-storage", "10Gi"), ""},
-		"a device":          {byDefault("nvidia.com/gpu", "1"), `defaultLimits: Unsupported value: "nvidia.com/gpu": supported values: "cpu", "memory", "ephemeral-storage"`},
-		"zero":              {byDefault("memory", "0"), `defaultLimits[memory]: Invalid value: "0": must be greater than 0`},
-		"negative":          {byDefault("memory", "-1Gi"), `defaultLimits[memory]: Invalid value: "-1Gi": must be greater than 0`},
-		"a weight of zero":  {NodeResourcesLimitsArgs{Resources: []ResourceWeight{{"cpu", new(int64(0))}}}, "resources[0].weight: Invalid value: 0: " + allowedWeights},
-		"a resource twice":  {NodeResourcesLimitsArgs{Resources: []ResourceWeight{{Name: "cpu"}, {Name: "cpu"}}}, `resources[1].name: Duplicate value: "cpu"`},
-		"another resource":  {NodeResourcesLimitsArgs{Resources: []ResourceWeight{{Name: "disk"}}}, `resources[0].name: Invalid value: "disk": ` + allowedNames},
+		"a device": {
+			byDefault("nvidia.com/gpu", "1"),
+			`defaultLimits: Unsupported value: "nvidia.com/gpu": supported values: "cpu", "memory", "ephemeral-storage"`,
+		},
+		"zero":     {byDefault("memory", "0"), `defaultLimits[memory]: Invalid value: "0": must be greater than 0`},
+		"negative": {byDefault("memory", "-1Gi"), `defaultLimits[memory]: Invalid value: "-1Gi": must be greater than 0`},
+		"a weight of zero": {
+			NodeResourcesLimitsArgs{Resources: []ResourceWeight{{"cpu", new(int64(0))}}},
+			"resources[0].weight: Invalid value: 0: " + allowedWeights,
+		},
+		"a resource twice": {
+			NodeResourcesLimitsArgs{Resources: []ResourceWeight{{Name: "cpu"}, {Name: "cpu"}}},
+			`resources[1].name: Duplicate value: "cpu"`,
+		},
+		"another resource": {
+			NodeResourcesLimitsArgs{Resources: []ResourceWeight{{Name: "disk"}}},
+			`resources[0].name: Invalid value: "disk": ` + allowedNames,
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) { checkArgs(t, tc.args, tc.want) })
@@ -111,38 +132,83 @@ func TestValidateLowRiskOverCommitmentArgs(t *testing.T) {
 		args args
 		want string
 	}{
-		"no fields":                       {args{}, ""},
-		"window 1":                        {args{SmoothingWindowSize: new(int64(1))}, ""},
-		"window 0":                        {args{SmoothingWindowSize: new(int64(0))}, "smoothingWindowSize: Invalid value: 0: must be at least 1"},
-		"a negative window":               {args{SmoothingWindowSize: new(int64(-5))}, "smoothingWindowSize: Invalid value: -5: must be at least 1"},
-		"limit weight 0":                  {args{RiskLimitWeight: new(0.0)}, ""},
-		"limit weight 1":                  {args{RiskLimitWeight: new(1.0)}, ""},
-		"a negative weight":               {args{RiskLimitWeight: new(-0.1)}, "riskLimitWeight: Invalid value: -0.1: must be in [0, 1]"},
-		"a weight over one":               {args{RiskLimitWeight: new(1.1)}, "riskLimitWeight: Invalid value: 1.1: must be in [0, 1]"},
-		"weight NaN":                      {args{RiskLimitWeight: new(math.NaN())}, "riskLimitWeight: Invalid value: NaN: must be in [0, 1]"},
-		"a weight for cpu":                {weights("cpu", 0.3), ""},
-		"weight for another resource":     {weights("nvidia.com/gpu", 0.3), `riskLimitWeights: Unsupported value: "nvidia.com/gpu": supported values: "cpu", "memory"`},
-		"weight for memory over one":      {weights("memory", 2), "riskLimitWeights[memory]: Invalid value: 2: must be in [0, 1]"},
-		"poll interval too short":         {args{PollInterval: duration(99 * time.Millisecond)}, `pollInterval: Invalid value: "99ms": must be at least 100ms`},
-		"poll interval 0":                 {args{PollInterval: duration(0)}, `pollInterval: Invalid value: "0s": must be at least 100ms`},
-		"shortest poll interval":          {args{PollInterval: duration(100 * time.Millisecond)}, ""},
-		"maximum age too short":           {args{MaxLoadAge: duration(999 * time.Millisecond)}, `maxLoadAge: Invalid value: "999ms": must be at least 1s`},
-		"maximum age below poll interval": {args{MaxLoadAge: duration(time.Minute), PollInterval: duration(2 * time.Minute)}, `maxLoadAge: Invalid value: "1m0s": must be at least pollInterval (2m0s)`},
-		"negative maximum age":            {args{MaxLoadAge: duration(-time.Minute)}, `maxLoadAge: Invalid value: "-1m0s": must be at least 1s`},
-		"a service":                       {args{WatcherAddress: "https://load-watcher:2020/"}, ""},
-		"a service, no scheme":            {args{WatcherAddress: "load-watcher:2020"}, `watcherAddress: Invalid value: "load-watcher:2020"` + wantURL},
-		"a service, a path":               {args{WatcherAddress: "/watcher"}, `watcherAddress: Invalid value: "/watcher"` + wantURL},
-		"a service, not a URL":            {args{WatcherAddress: "http://load watcher"}, `watcherAddress: Invalid value: "http://load watcher"` + wantURL},
-		"a file":                          {args{MetricProvider: file}, ""},
-		"a file, relative":                {args{MetricProvider: metricprovider.Config{Type: "File", Address: "load.json"}}, `metricProvider.address: Invalid value: "load.json": must be the absolute path of a file`},
-		"a file, no path":                 {args{MetricProvider: metricprovider.Config{Type: "File"}}, `metricProvider.address: Invalid value: "": must be the absolute path of a file`},
-		"Prometheus":                      {args{MetricProvider: metricprovider.Config{Type: "Prometheus", Address: "http://prometheus:9090"}}, ""},
-		"Prometheus, no scheme":           {args{MetricProvider: metricprovider.Config{Type: "Prometheus", Address: "p:9090"}}, `metricProvider.address: Invalid value: "p:9090": must be a URL like http://prometheus.monitoring:9090`},
-		"SignalFx, no address":            {args{MetricProvider: metricprovider.Config{Type: "SignalFx"}}, `metricProvider.address: Invalid value: "": must be a URL like https://api.us1.signalfx.com`},
-		"provider of type Service":        {args{MetricProvider: metricprovider.Config{Type: "Service", Address: "load-watcher"}}, `metricProvider.address: Invalid value: "load-watcher"` + wantURL},
-		"metrics-server":                  {args{MetricProvider: metricprovider.Config{Type: "KubernetesMetricsServer"}}, ""},
-		"an unknown provider":             {args{MetricProvider: metricprovider.Config{Type: "Datadog"}}, `metricProvider.type: Unsupported value: "Datadog"` + wantType},
-		"a provider without a type":       {args{MetricProvider: metricprovider.Config{InsecureSkipVerify: true}}, `metricProvider.type: Unsupported value: ""` + wantType},
+		"no fields": {args{}, ""},
+		"window 1":  {args{SmoothingWindowSize: new(int64(1))}, ""},
+		"window 0": {
+			args{SmoothingWindowSize: new(int64(0))}, "smoothingWindowSize: Invalid value: 0: must be at least 1",
+		},
+		"a negative window": {
+			args{SmoothingWindowSize: new(int64(-5))}, "smoothingWindowSize: Invalid value: -5: must be at least 1",
+		},
+		"limit weight 0":    {args{RiskLimitWeight: new(0.0)}, ""},
+		"limit weight 1":    {args{RiskLimitWeight: new(1.0)}, ""},
+		"a negative weight": {args{RiskLimitWeight: new(-0.1)}, "riskLimitWeight: Invalid value: -0.1: must be in [0, 1]"},
+		"a weight over one": {args{RiskLimitWeight: new(1.1)}, "riskLimitWeight: Invalid value: 1.1: must be in [0, 1]"},
+		"weight NaN": {
+			args{RiskLimitWeight: new(math.NaN())}, "riskLimitWeight: Invalid value: NaN: must be in [0, 1]",
+		},
+		"a weight for cpu": {weights("cpu", 0.3), ""},
+		"weight for another resource": {
+			weights("nvidia.com/gpu", 0.3),
+			`riskLimitWeights: Unsupported value: "nvidia.com/gpu": supported values: "cpu", "memory"`,
+		},
+		"weight for memory over one": {weights("memory", 2), "riskLimitWeights[memory]: Invalid value: 2: must be in [0, 1]"},
+		"poll interval too short": {
+			args{PollInterval: duration(99 * time.Millisecond)}, `pollInterval: Invalid value: "99ms": must be at least 100ms`,
+		},
+		"poll interval 0":        {args{PollInterval: duration(0)}, `pollInterval: Invalid value: "0s": must be at least 100ms`},
+		"shortest poll interval": {args{PollInterval: duration(100 * time.Millisecond)}, ""},
+		"maximum age too short": {
+			args{MaxLoadAge: duration(999 * time.Millisecond)}, `maxLoadAge: Invalid value: "999ms": must be at least 1s`,
+		},
+		"maximum age below poll interval": {
+			args{MaxLoadAge: duration(time.Minute), PollInterval: duration(2 * time.Minute)},
+			`maxLoadAge: Invalid value: "1m0s": must be at least pollInterval (2m0s)`,
+		},
+		"negative maximum age": {
+			args{MaxLoadAge: duration(-time.Minute)}, `maxLoadAge: Invalid value: "-1m0s": must be at least 1s`,
+		},
+		"a service": {args{WatcherAddress: "https://load-watcher:2020/"}, ""},
+		"a service, no scheme": {
+			args{WatcherAddress: "load-watcher:2020"}, `watcherAddress: Invalid value: "load-watcher:2020"` + wantURL,
+		},
+		"a service, a path": {args{WatcherAddress: "/watcher"}, `watcherAddress: Invalid value: "/watcher"` + wantURL},
+		"a service, not a URL": {
+			args{WatcherAddress: "http://load watcher"}, `watcherAddress: Invalid value: "http://load watcher"` + wantURL,
+		},
+		"a file": {args{MetricProvider: file}, ""},
+		"a file, relative": {
+			args{MetricProvider: metricprovider.Config{Type: "File", Address: "load.json"}},
+			`metricProvider.address: Invalid value: "load.json": must be the absolute path of a file`,
+		},
+		"a file, no path": {
+			args{MetricProvider: metricprovider.Config{Type: "File"}},
+			`metricProvider.address: Invalid value: "": must be the absolute path of a file`,
+		},
+		"Prometheus": {
+			args{MetricProvider: metricprovider.Config{Type: "Prometheus", Address: "http://prometheus:9090"}}, "",
+		},
+		"Prometheus, no scheme": {
+			args{MetricProvider: metricprovider.Config{Type: "Prometheus", Address: "p:9090"}},
+			`metricProvider.address: Invalid value: "p:9090": must be a URL like http://prometheus.monitoring:9090`,
+		},
+		"SignalFx, no address": {
+			args{MetricProvider: metricprovider.Config{Type: "SignalFx"}},
+			`metricProvider.address: Invalid value: "": must be a URL like https://api.us1.signalfx.com`,
+		},
+		"provider of type Service": {
+			args{MetricProvider: metricprovider.Config{Type: "Service", Address: "load-watcher"}},
+			`metricProvider.address: Invalid value: "load-watcher"` + wantURL,
+		},
+		"metrics-server": {args{MetricProvider: metricprovider.Config{Type: "KubernetesMetricsServer"}}, ""},
+		"an unknown provider": {
+			args{MetricProvider: metricprovider.Config{Type: "Datadog"}},
+			`metricProvider.type: Unsupported value: "Datadog"` + wantType,
+		},
+		"a provider without a type": {
+			args{MetricProvider: metricprovider.Config{InsecureSkipVerify: true}},
+			`metricProvider.type: Unsupported value: ""` + wantType,
+		},
 		"a service and a provider": {
 			args{WatcherAddress: "http://load-watcher:2020", MetricProvider: file},
 			"metricProvider: Forbidden: must not be set together with watcherAddress",
@@ -153,8 +219,10 @@ func TestValidateLowRiskOverCommitmentArgs(t *testing.T) {
 		},
 		"several errors": {
 			args{SmoothingWindowSize: new(int64(0)), RiskLimitWeights: map[string]float64{"memory": -1, "disk": 7}},
-			`[smoothingWindowSize: Invalid value: 0: must be at least 1, riskLimitWeights: Unsupported value: "disk": supported values: "cpu", "memory", ` +
-				`riskLimitWeights[disk]: Invalid value: 7: must be in [0, 1], riskLimitWeights[memory]: Invalid value: -1: must be in [0, 1]]`,
+			`[smoothingWindowSize: Invalid value: 0: must be at least 1, riskLimitWeights: Unsupported value: "disk": supported ` +
+				`values: "cpu", "memory", ` +
+				`riskLimitWeights[disk]: Invalid value: 7: must be in [0, 1], riskLimitWeights[memory]: Invalid value: ` +
+				`-1: must be in [0, 1]]`,
 		},
 	}
 	for name, tc := range tests {

@@ -48,7 +48,10 @@ func (pl *plugin) evaluate(node fwk.NodeInfo, sums *noderes.Sums, snapshot *load
 // evaluate computes the result of one resource of a node.
 func (r *resourceConfig) evaluate(node fwk.NodeInfo, sums *noderes.Sums, snapshot *load.Snapshot, recent float64) resourceResult {
 	sum := sums.Get(r.Resource)
-	result := resourceResult{resource: r.newResource(float64(r.Allocatable(node)), float64(r.Capacity(node))), dependsOnPod: sum.Request == 0}
+	result := resourceResult{
+		resource:     r.newResource(float64(r.Allocatable(node)), float64(r.Capacity(node))),
+		dependsOnPod: sum.Request == 0,
+	}
 	result.resource.AddPod(float64(sum.Request), float64(sum.FlooredLimit), sum.Unbounded > 0)
 	result.resource.Recent = recent
 	measured, known := r.measured(snapshot, node)

@@ -26,13 +26,18 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
 )
 
-var oneNode = schedtest.Cluster{Nodes: []*v1.Node{schedtest.Node("a", "cpu", "8", "memory", "32Gi")}, Pods: []*v1.Pod{schedtest.CPU("1", "a", "4", "12")}}
+var oneNode = schedtest.Cluster{
+	Nodes: []*v1.Node{schedtest.Node("a", "cpu", "8", "memory", "32Gi")},
+	Pods:  []*v1.Pod{schedtest.CPU("1", "a", "4", "12")},
+}
 
 // message returns a load message: node a uses half of its CPU.
 func message(t *testing.T) []byte {
 	t.Helper()
 	var buffer bytes.Buffer
-	if err := wire.Encode(&buffer, load.Reading{Time: time.Now(), Nodes: map[string]load.Node{"a": schedtest.CPULoad(0.5, 0.1)}}); err != nil {
+	if err := wire.Encode(
+		&buffer, load.Reading{Time: time.Now(), Nodes: map[string]load.Node{"a": schedtest.CPULoad(0.5, 0.1)}},
+	); err != nil {
 		t.Fatal(err)
 	}
 	return buffer.Bytes()
@@ -100,7 +105,9 @@ func TestLoadFromFile(t *testing.T) {
 	}
 	args := &config.LowRiskOverCommitmentArgs{MetricProvider: metricprovider.Config{Type: metricprovider.File, Address: file}}
 	awaitScore(t, t.Context(), func() (framework.Framework, fwk.NodeInfo) {
-		f, snapshot, err := schedtest.New(t.Context(), frameworkruntime.Registry{Name: New}, schedtest.Plugin{Name: Name, Args: args}, oneNode)
+		f, snapshot, err := schedtest.New(
+			t.Context(), frameworkruntime.Registry{Name: New}, schedtest.Plugin{Name: Name, Args: args}, oneNode,
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -44,13 +44,32 @@ func TestScore(t *testing.T) {
 		},
 		// a: the mean is at the requests, load risk 0.5: 1 - (0.67 + 0.5) / 2 = 0.42
 		// b: far below, load risk 0: 1 - 0.67 / 2 = 0.67
-		"load": {nil, same, pod, map[string]load.Node{"a": schedtest.CPULoad(0.5, 0.1), "b": schedtest.CPULoad(0.25, 0.02)}, 0, map[string]int64{"a": 42, "b": 67}},
+		"load": {
+			nil, same, pod, map[string]load.Node{"a": schedtest.CPULoad(0.5, 0.1), "b": schedtest.CPULoad(0.25, 0.02)}, 0,
+			map[string]int64{"a": 42, "b": 67},
+		},
 		// 1 - 0.67 on both
-		"stale load":              {nil, same, pod, map[string]load.Node{"a": schedtest.CPULoad(0.5, 0.1), "b": schedtest.CPULoad(0.25, 0.02)}, 5*time.Minute + 1, map[string]int64{"a": 33, "b": 33}},
-		"load at the maximum age": {nil, same, pod, map[string]load.Node{"a": schedtest.CPULoad(0.5, 0.1)}, 5 * time.Minute, map[string]int64{"a": 42, "b": 33}},
-		"only limits count":       {&config.LowRiskOverCommitmentArgs{RiskLimitWeight: &limitsOnly}, same, pod, map[string]load.Node{"a": schedtest.CPULoad(0.9, 0.1)}, 0, map[string]int64{"a": 33, "b": 33}},
-		"only load of CPU":        {&config.LowRiskOverCommitmentArgs{RiskLimitWeights: map[string]float64{"cpu": 0}}, same, pod, map[string]load.Node{"a": schedtest.CPULoad(0.5, 0.1), "b": schedtest.CPULoad(0.25, 0.02)}, 0, map[string]int64{"a": 50, "b": 100}},
-		"invalid load":            {nil, same, pod, map[string]load.Node{"a": schedtest.CPULoad(-1, 0.1), "b": schedtest.CPULoad(0.25, -1)}, 0, map[string]int64{"a": 33, "b": 33}},
+		"stale load": {
+			nil, same, pod, map[string]load.Node{"a": schedtest.CPULoad(0.5, 0.1), "b": schedtest.CPULoad(0.25, 0.02)},
+			5*time.Minute + 1, map[string]int64{"a": 33, "b": 33},
+		},
+		"load at the maximum age": {
+			nil, same, pod, map[string]load.Node{"a": schedtest.CPULoad(0.5, 0.1)}, 5 * time.Minute,
+			map[string]int64{"a": 42, "b": 33},
+		},
+		"only limits count": {
+			&config.LowRiskOverCommitmentArgs{RiskLimitWeight: &limitsOnly}, same, pod,
+			map[string]load.Node{"a": schedtest.CPULoad(0.9, 0.1)}, 0, map[string]int64{"a": 33, "b": 33},
+		},
+		"only load of CPU": {
+			&config.LowRiskOverCommitmentArgs{RiskLimitWeights: map[string]float64{"cpu": 0}}, same, pod,
+			map[string]load.Node{"a": schedtest.CPULoad(0.5, 0.1), "b": schedtest.CPULoad(0.25, 0.02)}, 0,
+			map[string]int64{"a": 50, "b": 100},
+		},
+		"invalid load": {
+			nil, same, pod, map[string]load.Node{"a": schedtest.CPULoad(-1, 0.1), "b": schedtest.CPULoad(0.25, -1)}, 0,
+			map[string]int64{"a": 33, "b": 33},
+		},
 		// a runs best-effort pods at 90 %: load risk 1. b is idle and empty: load risk 0. No limit risk.
 		"a best-effort pod": {
 			nil,
@@ -66,7 +85,10 @@ func TestScore(t *testing.T) {
 			nil,
 			schedtest.Cluster{
 				Nodes: []*v1.Node{nodeWithReserve("a", "10", "8"), nodeWithReserve("b", "10", "8")},
-				Pods:  []*v1.Pod{schedtest.CPU("1", "a", "4400m", "4400m"), schedtest.CPU("2", "b", "4400m", "4400m"), schedtest.CPU("3", "a", "0", ""), schedtest.CPU("4", "b", "0", "")},
+				Pods: []*v1.Pod{
+					schedtest.CPU("1", "a", "4400m", "4400m"), schedtest.CPU("2", "b", "4400m", "4400m"),
+					schedtest.CPU("3", "a", "0", ""), schedtest.CPU("4", "b", "0", ""),
+				},
 			},
 			schedtest.CPU("p", "", "1", "1"),
 			map[string]load.Node{"a": schedtest.CPULoad(0.48, 0), "b": schedtest.CPULoad(0.4, 0)},
@@ -109,8 +131,11 @@ func nodeWithReserve(name, capacity, allocatable string) *v1.Node {
 // The risk in the metrics is that of the scores without a pending pod.
 func TestRisk(t *testing.T) {
 	cluster := schedtest.Cluster{
-		Nodes: []*v1.Node{schedtest.Node("a", "cpu", "8", "memory", "32Gi"), schedtest.Node("b", "cpu", "8", "memory", "32Gi"), schedtest.Node("c", "cpu", "8", "memory", "32Gi")},
-		Pods:  []*v1.Pod{schedtest.CPU("1", "a", "4", "12"), schedtest.CPU("2", "b", "4", "12")},
+		Nodes: []*v1.Node{
+			schedtest.Node("a", "cpu", "8", "memory", "32Gi"), schedtest.Node("b", "cpu", "8", "memory", "32Gi"),
+			schedtest.Node("c", "cpu", "8", "memory", "32Gi"),
+		},
+		Pods: []*v1.Pod{schedtest.CPU("1", "a", "4", "12"), schedtest.CPU("2", "b", "4", "12")},
 	}
 	registry := withLoad(map[string]load.Node{"a": schedtest.CPULoad(0.5, 0.1), "c": schedtest.CPULoad(0.02, 0.001)}, 0)
 	f, snapshot, err := schedtest.New(t.Context(), registry, schedtest.Plugin{Name: Name}, cluster)

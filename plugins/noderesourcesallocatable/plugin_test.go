@@ -42,7 +42,9 @@ func TestScore(t *testing.T) {
 		// (1048576 x 4000 + 16 Gi) / 1048577 = 20383.9
 		"the default weights": {
 			nil,
-			schedtest.Cluster{Nodes: []*v1.Node{schedtest.Node("a", "cpu", "4", "memory", "16Gi"), schedtest.Node("b", "cpu", "4", "memory", "16Gi")}},
+			schedtest.Cluster{Nodes: []*v1.Node{
+				schedtest.Node("a", "cpu", "4", "memory", "16Gi"), schedtest.Node("b", "cpu", "4", "memory", "16Gi"),
+			}},
 			schedtest.CPU("5", "", "1", "1"),
 			map[string][2]int64{"a": {-20383, 0}, "b": {-20383, 0}},
 		},
@@ -62,7 +64,10 @@ func TestScore(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			schedtest.CheckScores(t, frameworkruntime.Registry{Name: New}, schedtest.Plugin{Name: Name, Args: tc.args}, tc.cluster, tc.pod, tc.want)
+			schedtest.CheckScores(
+				t, frameworkruntime.Registry{Name: New}, schedtest.Plugin{Name: Name, Args: tc.args}, tc.cluster, tc.pod,
+				tc.want,
+			)
 		})
 	}
 }

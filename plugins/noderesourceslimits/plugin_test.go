@@ -47,7 +47,9 @@ func TestScore(t *testing.T) {
 		},
 		// node1: (8 - (1+2)) x 100 / 8 = 62.5
 		"a pod without a limit counts with the default": {
-			&config.NodeResourcesLimitsArgs{Resources: cpuOnly.Resources, DefaultLimits: map[string]resource.Quantity{"cpu": resource.MustParse("1")}},
+			&config.NodeResourcesLimitsArgs{
+				Resources: cpuOnly.Resources, DefaultLimits: map[string]resource.Quantity{"cpu": resource.MustParse("1")},
+			},
 			schedtest.Cluster{Nodes: eight, Pods: []*v1.Pod{schedtest.CPU("1", "node1", "1", ""), schedtest.CPU("2", "node2", "1", "4")}},
 			schedtest.CPU("5", "", "1", "2"),
 			map[string][2]int64{"node1": {62, 100}, "node2": {25, 0}},
@@ -55,14 +57,21 @@ func TestScore(t *testing.T) {
 		// cpu (8-2) x 100 / 8 = 75 on both; gpu 3 x (4-2) x 100 / 4 = 150 on node1, none on node2
 		"a resource that a node lacks": {
 			&config.NodeResourcesLimitsArgs{Resources: []config.ResourceWeight{weight("cpu", 1), weight("nvidia.com/gpu", 3)}},
-			schedtest.Cluster{Nodes: []*v1.Node{schedtest.Node("node1", "cpu", "8", "nvidia.com/gpu", "4"), schedtest.Node("node2", "cpu", "8")}},
-			schedtest.Pod("5", "", schedtest.Amounts("cpu", "2", "nvidia.com/gpu", "2"), schedtest.Amounts("cpu", "2", "nvidia.com/gpu", "2")),
+			schedtest.Cluster{Nodes: []*v1.Node{
+				schedtest.Node("node1", "cpu", "8", "nvidia.com/gpu", "4"), schedtest.Node("node2", "cpu", "8"),
+			}},
+			schedtest.Pod(
+				"5", "", schedtest.Amounts("cpu", "2", "nvidia.com/gpu", "2"),
+				schedtest.Amounts("cpu", "2", "nvidia.com/gpu", "2"),
+			),
 			map[string][2]int64{"node1": {225, 100}, "node2": {75, 0}},
 		},
 		// cpu (8-2) x 100 / 8 = 75; memory without a limit (n-n) = 0: 75 on both
 		"equal scores": {
 			nil,
-			schedtest.Cluster{Nodes: []*v1.Node{schedtest.Node("node1", "cpu", "8", "memory", "8Gi"), schedtest.Node("node2", "cpu", "8", "memory", "4Gi")}},
+			schedtest.Cluster{Nodes: []*v1.Node{
+				schedtest.Node("node1", "cpu", "8", "memory", "8Gi"), schedtest.Node("node2", "cpu", "8", "memory", "4Gi"),
+			}},
 			schedtest.CPU("5", "", "1", "2"),
 			map[string][2]int64{"node1": {75, 0}, "node2": {75, 0}},
 		},
@@ -76,7 +85,10 @@ func TestScore(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			schedtest.CheckScores(t, frameworkruntime.Registry{Name: New}, schedtest.Plugin{Name: Name, Args: tc.args}, tc.cluster, tc.pod, tc.want)
+			schedtest.CheckScores(
+				t, frameworkruntime.Registry{Name: New}, schedtest.Plugin{Name: Name, Args: tc.args}, tc.cluster, tc.pod,
+				tc.want,
+			)
 		})
 	}
 }

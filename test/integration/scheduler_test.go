@@ -184,21 +184,56 @@ func TestSchedulerInvalidInput(t *testing.T) {
 		flags  []string
 		want   string
 	}{
-		"unknown field":   {args("LowRiskOverCommitment", "riskLimitWeigth: 1"), nil, `unknown field "riskLimitWeigth"`},
-		"weight over 1":   {args("LowRiskOverCommitment", "riskLimitWeight: 1.5"), nil, "riskLimitWeight: Invalid value: 1.5: must be in [0, 1]"},
-		"window 0":        {args("LowRiskOverCommitment", "smoothingWindowSize: 0"), nil, "smoothingWindowSize: Invalid value: 0: must be at least 1"},
-		"provider":        {args("LowRiskOverCommitment", "metricProvider: {type: Datadog}"), nil, `metricProvider.type: Unsupported value: "Datadog": supported values: "Prometheus", "KubernetesMetricsServer"`},
-		"resource name":   {args("NodeResourcesLimits", "resources: [{name: cpus}]"), nil, `resources[0].name: Invalid value: "cpus": must be cpu, memory`},
-		"weight 0":        {args("NodeResourcesLimits", "resources: [{name: cpu, weight: 0}]"), nil, "resources[0].weight: Invalid value: 0: must be in [1, 2147483647]"},
-		"weight negative": {args("NodeResourcesAllocatable", "resources: [{name: cpu, weight: -1}]"), nil, "resources[0].weight: Invalid value: -1"},
-		"weight huge":     {args("NodeResourcesAllocatable", "resources: [{name: cpu, weight: 9223372036854775807}]"), nil, "must be in [1, 2147483647]"},
-		"duplicate":       {args("NodeResourcesAllocatable", "resources: [{name: cpu}, {name: cpu}]"), nil, `resources[1].name: Duplicate value: "cpu"`},
-		"mode":            {args("NodeResourcesAllocatable", "mode: Best"), nil, `mode: Unsupported value: "Best": supported values: "Least", "Most"`},
-		"not YAML":        {"a: [", nil, "yaml"},
-		"no such file":    {"", []string{"--config=/nonexistent/scheduler.yaml"}, "open /nonexistent/scheduler.yaml: no such file or directory"},
-		"unknown flag":    {"", []string{"--no-such-flag"}, "unknown flag: --no-such-flag"},
-		"argument":        {"", []string{"now"}, `unknown command "now"`},
-		"port in use":     {"", []string{fmt.Sprintf("--secure-port=%d", listener.Addr().(*net.TCPAddr).Port), "--bind-address=127.0.0.1", "--master=http://127.0.0.1:1"}, "bind: address already in use"},
+		"unknown field": {args("LowRiskOverCommitment", "riskLimitWeigth: 1"), nil, `unknown field "riskLimitWeigth"`},
+		"weight over 1": {
+			args("LowRiskOverCommitment", "riskLimitWeight: 1.5"), nil, "riskLimitWeight: Invalid value: 1.5: must be in [0, 1]",
+		},
+		"window 0": {
+			args("LowRiskOverCommitment", "smoothingWindowSize: 0"), nil,
+			"smoothingWindowSize: Invalid value: 0: must be at least 1",
+		},
+		"provider": {
+			args("LowRiskOverCommitment", "metricProvider: {type: Datadog}"), nil,
+			`metricProvider.type: Unsupported value: "Datadog": supported values: "Prometheus", "KubernetesMetricsServer"`,
+		},
+		"resource name": {
+			args("NodeResourcesLimits", "resources: [{name: cpus}]"), nil,
+			`resources[0].name: Invalid value: "cpus": must be cpu, memory`,
+		},
+		"weight 0": {
+			args("NodeResourcesLimits", "resources: [{name: cpu, weight: 0}]"), nil,
+			"resources[0].weight: Invalid value: 0: must be in [1, 2147483647]",
+		},
+		"weight negative": {
+			args("NodeResourcesAllocatable", "resources: [{name: cpu, weight: -1}]"), nil,
+			"resources[0].weight: Invalid value: -1",
+		},
+		"weight huge": {
+			args("NodeResourcesAllocatable", "resources: [{name: cpu, weight: 9223372036854775807}]"), nil,
+			"must be in [1, 2147483647]",
+		},
+		"duplicate": {
+			args("NodeResourcesAllocatable", "resources: [{name: cpu}, {name: cpu}]"), nil,
+			`resources[1].name: Duplicate value: "cpu"`,
+		},
+		"mode": {
+			args("NodeResourcesAllocatable", "mode: Best"), nil,
+			`mode: Unsupported value: "Best": supported values: "Least", "Most"`,
+		},
+		"not YAML": {"a: [", nil, "yaml"},
+		"no such file": {
+			"", []string{"--config=/nonexistent/scheduler.yaml"}, "open /nonexistent/scheduler.yaml: no such file or directory",
+		},
+		"unknown flag": {"", []string{"--no-such-flag"}, "unknown flag: --no-such-flag"},
+		"argument":     {"", []string{"now"}, `unknown command "now"`},
+		"port in use": {
+			"",
+			[]string{
+				fmt.Sprintf("--secure-port=%d", listener.Addr().(*net.TCPAddr).Port), "--bind-address=127.0.0.1",
+				"--master=http://127.0.0.1:1",
+			},
+			"bind: address already in use",
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -66,7 +66,9 @@ func TestDistance(t *testing.T) {
 func TestObservedAgainstSortedValues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		// Millionths: a value closer to the edge of a cell could be rounded to either side.
-		values := rapid.SliceOfN(rapid.Map(rapid.IntRange(0, 1e6), func(i int) float64 { return float64(i) / 1e6 }), 2, 300).Draw(t, "values")
+		values := rapid.SliceOfN(
+			rapid.Map(rapid.IntRange(0, 1e6), func(i int) float64 { return float64(i) / 1e6 }), 2, 300,
+		).Draw(t, "values")
 		o := observe(values...)
 		mean, deviation := stat.PopMeanStdDev(values, nil)
 		if got := o.Load(); !near(got.Mean, mean, 1e-9) || !near(got.StdDev, deviation, 1e-7) {

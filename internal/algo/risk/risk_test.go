@@ -87,12 +87,14 @@ func TestLoadRisk(t *testing.T) {
 		"no deviation, above the requests": {Resource{Capacity: 8, Machine: 8, Requests: 3, Limits: 8}, Load{0.5, 0}, window, 1},
 		"certainly above the limits":       {Resource{Capacity: 8, Machine: 8, Requests: 1, Limits: 2}, Load{0.5, 0}, window, 1},
 		// the variance is limited to 0.3 x 0.7: load 0 with probability 0.7, 1 with 0.3
-		"all or nothing":         {Resource{Capacity: 8, Machine: 8, Requests: 4, Limits: 8}, Load{0.3, 1}, window, 0.3},
-		"no load, no requests":   {Resource{Capacity: 8, Machine: 8, PodUnbounded: true}, Load{0, 0}, window, 0},
-		"busy, no requests":      {Resource{Capacity: 8, Machine: 8, PodUnbounded: true, Idle: IdleMemory}, Load{0.4, 0}, window, 1},
-		"full, no requests":      {Resource{Capacity: 8, Machine: 8, PodUnbounded: true}, Load{1, 0}, window, 1},
-		"idle, no requests":      {Resource{Capacity: 8, Machine: 8, PodUnbounded: true, Idle: IdleCPU}, Load{0.03, 0}, window, 0},
-		"idle, a small request":  {Resource{Capacity: 8, Machine: 8, PodRequest: 0.1, PodLimit: 0.2, Idle: IdleCPU}, Load{0.03, 0}, window, 0},
+		"all or nothing":       {Resource{Capacity: 8, Machine: 8, Requests: 4, Limits: 8}, Load{0.3, 1}, window, 0.3},
+		"no load, no requests": {Resource{Capacity: 8, Machine: 8, PodUnbounded: true}, Load{0, 0}, window, 0},
+		"busy, no requests":    {Resource{Capacity: 8, Machine: 8, PodUnbounded: true, Idle: IdleMemory}, Load{0.4, 0}, window, 1},
+		"full, no requests":    {Resource{Capacity: 8, Machine: 8, PodUnbounded: true}, Load{1, 0}, window, 1},
+		"idle, no requests":    {Resource{Capacity: 8, Machine: 8, PodUnbounded: true, Idle: IdleCPU}, Load{0.03, 0}, window, 0},
+		"idle, a small request": {
+			Resource{Capacity: 8, Machine: 8, PodRequest: 0.1, PodLimit: 0.2, Idle: IdleCPU}, Load{0.03, 0}, window, 0,
+		},
 		"guaranteed pods":        {Resource{Capacity: 8, Machine: 8, Requests: 4, Limits: 4}, Load{0.5, 0.1}, window, 0},
 		"no capacity, some load": {Resource{Machine: 8}, Load{0.5, 0.1}, window, 1},
 	}

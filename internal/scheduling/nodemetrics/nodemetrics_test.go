@@ -84,12 +84,20 @@ func TestCollect(t *testing.T) {
 		}
 	}
 	gauges := func(cpu, memory int) string {
-		return fmt.Sprintf("# HELP plimsoll_scheduler_nodes_unbounded [ALPHA] Number of nodes with at least one pod without a limit.\n# TYPE plimsoll_scheduler_nodes_unbounded gauge\nplimsoll_scheduler_nodes_unbounded{resource=\"cpu\"} %d\nplimsoll_scheduler_nodes_unbounded{resource=\"memory\"} %d\n", cpu, memory)
+		return fmt.Sprintf(`# HELP plimsoll_scheduler_nodes_unbounded [ALPHA] Number of nodes with at least one pod without a limit.
+# TYPE plimsoll_scheduler_nodes_unbounded gauge
+plimsoll_scheduler_nodes_unbounded{resource="cpu"} %d
+plimsoll_scheduler_nodes_unbounded{resource="memory"} %d
+`, cpu, memory)
 	}
 	// No pod has a memory limit, on a and on b.
 	expect("unbounded", "plimsoll_scheduler_nodes_unbounded", gauges(1, 2))
-	limits, risks := histogramOf(t, &c, "plimsoll_scheduler_node_limit_ratio", "cpu"), histogramOf(t, &c, "plimsoll_scheduler_node_risk_ratio", "default-scheduler")
-	if got, want := [...]any{limits.GetSampleCount(), limits.GetSampleSum(), within(limits, 0.25), within(limits, 0.5), within(limits, 1.5), within(limits, 2)},
+	limits := histogramOf(t, &c, "plimsoll_scheduler_node_limit_ratio", "cpu")
+	risks := histogramOf(t, &c, "plimsoll_scheduler_node_risk_ratio", "default-scheduler")
+	if got, want := [...]any{
+		limits.GetSampleCount(), limits.GetSampleSum(), within(limits, 0.25), within(limits, 0.5), within(limits, 1.5),
+		within(limits, 2),
+	},
 		[...]any{uint64(3), 2.375, uint64(1), uint64(2), uint64(2), uint64(3)}; got != want {
 		t.Errorf("limits: %v, want %v", got, want)
 	}
@@ -174,17 +182,30 @@ func TestCollectAfterChanges(t *testing.T) {
 			name := fmt.Sprint("p", rapid.IntRange(0, 9).Draw(r, "pod"))
 			switch rapid.IntRange(0, 4).Draw(r, "step") {
 			case 0:
-				informers.add(t, []*v1.Node{schedtest.Node(node, "cpu", fmt.Sprint(rapid.IntRange(0, 4).Draw(r, "cpu")), "memory", "1Gi")}, nil)
+				informers.add(
+					t,
+					[]*v1.Node{schedtest.Node(node, "cpu", fmt.Sprint(rapid.IntRange(0, 4).Draw(r, "cpu")), "memory", "1Gi")},
+					nil,
+				)
 			case 1:
 				_ = informers.nodes.Delete(schedtest.Node(node))
 			case 2:
 				_ = informers.pods.Delete(schedtest.CPU(name, "", "1", "1"))
 			default:
-				informers.add(t, nil, []*v1.Pod{schedtest.CPU(name, node, fmt.Sprint(rapid.IntRange(0, 3).Draw(r, "request")), fmt.Sprint(rapid.IntRange(1, 9).Draw(r, "limit")))})
+				informers.add(
+					t, nil,
+					[]*v1.Pod{schedtest.CPU(
+						name, node, fmt.Sprint(rapid.IntRange(0, 3).Draw(r, "request")),
+						fmt.Sprint(rapid.IntRange(1, 9).Draw(r, "limit")),
+					)},
+				)
 			}
 			var fresh Collector
 			fresh.Watch(ctx, informers, "p", podCountRisk{})
-			for _, name := range []string{"plimsoll_scheduler_node_limit_ratio", "plimsoll_scheduler_nodes_unbounded", "plimsoll_scheduler_node_risk_ratio"} {
+			for _, name := range []string{
+				"plimsoll_scheduler_node_limit_ratio", "plimsoll_scheduler_nodes_unbounded",
+				"plimsoll_scheduler_node_risk_ratio",
+			} {
 				if diff := cmp.Diff(gather(t, &fresh, name).String(), gather(t, &c, name).String()); diff != "" {
 					r.Fatalf("%s: %s", name, diff)
 				}

@@ -54,15 +54,21 @@ func TestNewPod(t *testing.T) {
 		"an init container with larger amounts": {
 			v1.PodSpec{
 				InitContainers: containers(container(amounts("cpu", "1"), amounts("cpu", "3"))),
-				Containers:     containers(container(amounts("cpu", "100m"), amounts("cpu", "1")), container(amounts("cpu", "200m"), amounts("cpu", "1"))),
+				Containers: containers(
+					container(amounts("cpu", "100m"), amounts("cpu", "1")),
+					container(amounts("cpu", "200m"), amounts("cpu", "1")),
+				),
 			},
 			map[v1.ResourceName]Amount{"cpu": {Request: 1000, Limit: 3000}},
 		},
 		// init containers run sequentially: max(400m, 300m), not 700m
 		"init containers with smaller amounts": {
 			v1.PodSpec{
-				InitContainers: containers(container(amounts("cpu", "400m"), amounts("cpu", "400m")), container(amounts("cpu", "300m"), amounts("cpu", "300m"))),
-				Containers:     containers(container(amounts("cpu", "500m"), amounts("cpu", "500m"))),
+				InitContainers: containers(
+					container(amounts("cpu", "400m"), amounts("cpu", "400m")),
+					container(amounts("cpu", "300m"), amounts("cpu", "300m")),
+				),
+				Containers: containers(container(amounts("cpu", "500m"), amounts("cpu", "500m"))),
 			},
 			map[v1.ResourceName]Amount{"cpu": {Request: 500, Limit: 500}},
 		},
@@ -102,7 +108,9 @@ func TestNewPod(t *testing.T) {
 		// the pod-level limit bounds cpu and memory; ephemeral storage has no pod-level limit
 		"pod-level limits": {
 			v1.PodSpec{
-				Resources:  &v1.ResourceRequirements{Requests: amounts("cpu", "1"), Limits: amounts("cpu", "2", "memory", "1Gi", "ephemeral-storage", "1Gi")},
+				Resources: &v1.ResourceRequirements{
+					Requests: amounts("cpu", "1"), Limits: amounts("cpu", "2", "memory", "1Gi", "ephemeral-storage", "1Gi"),
+				},
 				Containers: containers(container(amounts("cpu", "500m"), nil), container(nil, nil)),
 			},
 			map[v1.ResourceName]Amount{
@@ -139,7 +147,9 @@ func TestNewPod(t *testing.T) {
 		},
 		"best effort": {
 			v1.PodSpec{Containers: containers(container(nil, nil))},
-			map[v1.ResourceName]Amount{"cpu": {Unbounded: true}, "memory": {Unbounded: true}, "ephemeral-storage": {Unbounded: true}, gpu: {}},
+			map[v1.ResourceName]Amount{
+				"cpu": {Unbounded: true}, "memory": {Unbounded: true}, "ephemeral-storage": {Unbounded: true}, gpu: {},
+			},
 		},
 		"a limit of zero": {
 			v1.PodSpec{Containers: containers(container(nil, amounts("cpu", "0", "memory", "1Gi")))},
@@ -178,7 +188,9 @@ func TestNewPod(t *testing.T) {
 			},
 		},
 		"negative amounts": {
-			v1.PodSpec{Containers: containers(container(amounts("cpu", "-1", "memory", "-1Gi", "nvidia.com/gpu", "-1"), amounts("cpu", "-2", "memory", "-1Gi")))},
+			v1.PodSpec{Containers: containers(container(
+				amounts("cpu", "-1", "memory", "-1Gi", "nvidia.com/gpu", "-1"), amounts("cpu", "-2", "memory", "-1Gi"),
+			))},
 			map[v1.ResourceName]Amount{"cpu": {Unbounded: true}, "memory": {Unbounded: true}, gpu: {}},
 		},
 	}

@@ -45,7 +45,9 @@ func drawPod(t *rapid.T) *v1.Pod {
 		spec.Overhead = v1.ResourceList{"cpu": resource.MustParse("1"), "memory": resource.MustParse("2")}
 	}
 	if rapid.Bool().Draw(t, "hasPodLimit") {
-		spec.Resources = &v1.ResourceRequirements{Limits: v1.ResourceList{"cpu": resource.MustParse("7"), "ephemeral-storage": resource.MustParse("3")}}
+		spec.Resources = &v1.ResourceRequirements{Limits: v1.ResourceList{
+			"cpu": resource.MustParse("7"), "ephemeral-storage": resource.MustParse("3"),
+		}}
 	}
 	podsDrawn++
 	name := fmt.Sprint("pod-", podsDrawn)

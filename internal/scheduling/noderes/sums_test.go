@@ -13,7 +13,9 @@ func TestSum(t *testing.T) {
 	}{
 		"no pods": {nil, Sum{}},
 		// 100 + 200; 300 + 200; floored 300 + 200
-		"bounded pods": {[]Amount{{Request: 100, Limit: 300}, {Request: 200, Limit: 200}}, Sum{Request: 300, Limit: 500, FlooredLimit: 500}},
+		"bounded pods": {
+			[]Amount{{Request: 100, Limit: 300}, {Request: 200, Limit: 200}}, Sum{Request: 300, Limit: 500, FlooredLimit: 500},
+		},
 		// the unbounded pod declares 50; floored it counts as its request
 		"one unbounded": {
 			[]Amount{{Request: 100, Limit: 300}, {Request: 200, Limit: 50, Unbounded: true}},

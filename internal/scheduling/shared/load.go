@@ -75,9 +75,9 @@ func logState(logger klog.Logger, source load.Source, store *load.Store, state l
 	case state.Degraded:
 		logger.Error(state.Err, "No fresh load: nodes are scored by limits only", "maxLoadAge", store.MaxAge())
 	case state.Partial:
-		logger.Error(state.Err, "Some load series could not be read: their previous values are used up to maxLoadAge", "maxLoadAge", store.MaxAge())
+		logger.Error(state.Err, "Some load series could not be read: their previous values are used", "maxLoadAge", store.MaxAge())
 	case state.Err != nil:
-		logger.Error(state.Err, "Load could not be read: the previous reading is used up to maxLoadAge", "maxLoadAge", store.MaxAge())
+		logger.Error(state.Err, "Load could not be read: the previous reading is used", "maxLoadAge", store.MaxAge())
 	default:
 		logger.Info("Reading load", "source", source.String(), "nodes", len(store.Fresh().Reading().Nodes))
 	}
