@@ -15,8 +15,10 @@ import (
 // skipped are the command lines with kubectl in the documentation that are not run here, with the
 // reasons.
 var skipped = map[string]string{
-	"kubectl apply --server-side -f plimsoll.yaml":                                        "the output of helm template; TestChart installs it",
-	"kubectl create clusterrole node-metrics --verb=list --resource=nodes.metrics.k8s.io": "the resource requires metrics-server; TestMetricsServer creates the same right",
+	"kubectl apply --server-side -f plimsoll.yaml": "the output of helm template; " +
+		"TestChart installs it",
+	"kubectl create clusterrole node-metrics --verb=list --resource=nodes.metrics.k8s.io": "the resource requires " +
+		"metrics-server; TestMetricsServer creates the same right",
 }
 
 // assumed are objects that the documentation assumes, by the names that it uses.

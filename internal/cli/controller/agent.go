@@ -50,8 +50,10 @@ func (a *agentOptions) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&a.cluster, "cluster-name", "", "agent: name of this cluster on the hub")
 	flags.StringVar(&a.hubKubeconfig, "hub-kubeconfig", "", "agent: kubeconfig file of the hub, reloaded when it changes")
 	flags.DurationVar(&a.interval, "interval", 30*time.Second, "agent: time between reports, at least 1s")
-	flags.DurationVar(&a.validFor, "valid-for", 0, "agent: validity of a report's scores, at least twice the interval (default three times the interval)")
-	flags.StringVar(&a.resources, "report-resources", string(agent.Auto), "agent: report the resources of the nodes in the status of the ManagedCluster: auto (unless another agent does), always, never")
+	flags.DurationVar(&a.validFor, "valid-for", 0, "agent: validity of a report's scores, at least twice the interval "+
+		"(default three times the interval)")
+	flags.StringVar(&a.resources, "report-resources", string(agent.Auto),
+		"agent: report the resources of the nodes in the status of the ManagedCluster: auto (unless another agent does), always, never")
 	base.CompleteWith(cmd, "report-resources", string(agent.Auto), string(agent.Always), string(agent.Never))
 	_ = cmd.MarkFlagFilename("hub-kubeconfig")
 	a.load.AddOptional(cmd, loadPrefix)

@@ -92,12 +92,15 @@ in the AddOnPlacementScore "plimsoll" and in the status of the ManagedCluster
 	})
 	kube.AddFlag(cmd, &o.kubeconfig, "cluster")
 	flags := cmd.Flags()
-	flags.StringVar(&o.namespace, "namespace", "plimsoll-system", "namespace of templates, buffers, deployments and the leader election lease")
+	flags.StringVar(&o.namespace, "namespace", "plimsoll-system", "namespace of templates, buffers, deployments and the "+
+		"leader election lease")
 	flags.StringVar(&o.metrics, "metrics-bind-address", ":8080", "address of /metrics, 0 to disable")
 	flags.StringVar(&o.probes, "health-probe-bind-address", ":8081", "address of /healthz and /readyz, 0 to disable")
 	flags.BoolVar(&o.leaderElect, "leader-elect", true, "elect a leader, so that only one of several replicas is active")
-	flags.StringVar(&o.defaultRate, "extra-capacity-min-rate", "", "create the policy \"default\" for all nodes with this rate, such as 10%, if it does not exist (default none)")
-	flags.StringSliceVar(&o.controllers, "controllers", []string{slackController, placementController}, "controllers to run: slack, placement")
+	flags.StringVar(&o.defaultRate, "extra-capacity-min-rate", "", "create the policy \"default\" for all nodes with this "+
+		"rate, such as 10%, if it does not exist (default none)")
+	flags.StringSliceVar(&o.controllers, "controllers", []string{slackController, placementController},
+		"controllers to run: slack, placement")
 	flags.StringVar(&o.adopt, "adopt", string(placement.AdoptAnnotated), "placements to decide: annotated "+
 		"(with cluster.open-cluster-management.io/experimental-scheduling-disable=true, which the hub's own controller ignores) or all")
 	base.CompleteWith(cmd, "controllers", slackController, placementController)

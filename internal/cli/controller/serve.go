@@ -32,12 +32,14 @@ func (o *options) serve(ctx context.Context, config *rest.Config) error {
 		}
 	}
 	if slices.Contains(o.controllers, placementController) {
-		if err := placement.New(m.GetClient(), m.GetAPIReader(), m.GetEventRecorder(name), metrics.Registry, placement.Adopt(o.adopt)).Register(m); err != nil {
+		controller := placement.New(m.GetClient(), m.GetAPIReader(), m.GetEventRecorder(name), metrics.Registry, placement.Adopt(o.adopt))
+		if err := controller.Register(m); err != nil {
 			return err
 		}
 	}
 	if o.defaultPolicy != nil {
-		if err := m.Add(runtimemanager.RunnableFunc(func(ctx context.Context) error { return o.createDefaultPolicy(ctx, m.GetClient()) })); err != nil {
+		create := func(ctx context.Context) error { return o.createDefaultPolicy(ctx, m.GetClient()) }
+		if err := m.Add(runtimemanager.RunnableFunc(create)); err != nil {
 			return err
 		}
 	}

@@ -27,7 +27,8 @@ type Objects struct {
 
 // AddFlags adds the flags. of completes the description of the manifests, such as " of nodes".
 func (o *Objects) AddFlags(cmd *cobra.Command, of string) {
-	cmd.Flags().StringArrayVarP(&o.Files, "filename", "f", nil, "file or directory with manifests"+of+", - for standard input; may be repeated")
+	cmd.Flags().StringArrayVarP(&o.Files, "filename", "f", nil,
+		"file or directory with manifests"+of+", - for standard input; may be repeated")
 	AddSnapshotFlag(cmd, &o.Snapshot, "snapshot of a cluster, written by plimsoll snapshot")
 }
 
@@ -71,8 +72,10 @@ type Instant struct{ Load, Now string }
 // AddFlags adds the flags.
 func (i *Instant) AddFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&i.Load, "load", "", "file with the load of the nodes, in the format of a load watcher (default the load in the snapshot)")
-	flags.StringVar(&i.Now, "now", "", "time from which the age of the load is computed, such as 2026-11-21T12:00:00Z (default the time of the snapshot, or the current time)")
+	flags.StringVar(&i.Load, "load", "", "file with the load of the nodes, in the format of a load watcher (default the load "+
+		"in the snapshot)")
+	flags.StringVar(&i.Now, "now", "", "time from which the age of the load is computed, such as 2026-11-21T12:00:00Z "+
+		"(default the time of the snapshot, or the current time)")
 	_ = cmd.MarkFlagFilename("load", "json")
 }
 
@@ -162,7 +165,8 @@ func (s *ClusterState) validateLoad(path string, warn func(string)) error {
 			path, s.Load.Time.UTC().Format(time.RFC3339), -age.Round(time.Second))
 	}
 	if age > config.DefaultMaxLoadAge {
-		warn(fmt.Sprintf("%s: the load is %s old; nodes are scored by limits only unless maxLoadAge allows it", path, age.Round(time.Second)))
+		warn(fmt.Sprintf("%s: the load is %s old; nodes are scored by limits only unless maxLoadAge allows it", path,
+			age.Round(time.Second)))
 	}
 	return nil
 }

@@ -43,7 +43,8 @@ func readPolicy(path string, policy *v1alpha1.ResourceSlack) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if policy.Kind != v1alpha1.Kind || policy.APIVersion != v1alpha1.GroupVersion.String() {
-		return fmt.Errorf("%s: found kind %q of apiVersion %q: must be %s of %s", path, policy.Kind, policy.APIVersion, v1alpha1.Kind, v1alpha1.GroupVersion)
+		return fmt.Errorf("%s: found kind %q of apiVersion %q: must be %s of %s", path, policy.Kind, policy.APIVersion, v1alpha1.Kind,
+			v1alpha1.GroupVersion)
 	}
 	if policy.Name == "" {
 		return fmt.Errorf("%s: metadata.name: required", path)

@@ -41,7 +41,8 @@ func (s *Scheduler) Read(warn func(string)) (*internalconfig.KubeSchedulerConfig
 }
 
 // ErrNoLoadSource is returned by LoadSource for a scheduler that reads no load.
-var ErrNoLoadSource = errors.New("no profile configures a load source: set watcherAddress or metricProvider in the arguments of " + lowriskovercommitment.Name)
+var ErrNoLoadSource = errors.New("no profile configures a load source: set watcherAddress or metricProvider in the arguments " +
+	"of " + lowriskovercommitment.Name)
 
 // LoadSource returns the load source of the first profile that configures one, or ErrNoLoadSource.
 func (s *Scheduler) LoadSource() (metricprovider.Config, error) {

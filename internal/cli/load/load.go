@@ -72,7 +72,9 @@ there are enough samples.`,
 	}
 	o.source.Add(cmd)
 	input.AddSnapshotFlag(cmd, &o.snapshot, "show the load in a snapshot; its age is that at the time of the snapshot")
-	o.scheduler.AddFlags(cmd, "file with a KubeSchedulerConfiguration; the arguments of LowRiskOverCommitment select the source, in place of --provider", "profile in that configuration (default the first with a source)")
+	o.scheduler.AddFlags(cmd,
+		"file with a KubeSchedulerConfiguration; the arguments of LowRiskOverCommitment select the source, in place of --provider",
+		"profile in that configuration (default the first with a source)")
 	flags := cmd.Flags()
 	flags.StringVar(&o.sortBy, "sort-by", sortByCPU, "cpu, memory (highest first) or name")
 	o.output.AddFlag(cmd)
@@ -189,7 +191,8 @@ func (o *topOptions) print(reading load.Reading, now time.Time, out io.Writer, w
 		return err
 	}
 	if result.Rejected > 0 || result.Stale > 0 {
-		warn(fmt.Sprintf("ignored %d values that are invalid or belong to no node, and %d nodes with outdated values only", result.Rejected, result.Stale))
+		warn(fmt.Sprintf("ignored %d values that are invalid or belong to no node, and %d nodes with outdated values only",
+			result.Rejected, result.Stale))
 	}
 	if len(reading.Lost) == 0 {
 		return nil

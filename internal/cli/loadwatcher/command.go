@@ -67,7 +67,8 @@ Load older than --max-age is not served.`,
 	flags.DurationVar(&o.maxAge, "max-age", 5*time.Minute, "maximum age of load that is served, at least --poll-interval")
 	flags.StringVar(&o.tlsCertFile, "tls-cert-file", "", "file with the server certificate, reloaded when it changes")
 	flags.StringVar(&o.tlsKeyFile, "tls-private-key-file", "", "file with the key of that certificate")
-	flags.StringVar(&o.authToken, "auth-token-file", "", "file with the bearer token that clients must send, reloaded when it changes (default no authentication)")
+	flags.StringVar(&o.authToken, "auth-token-file", "", "file with the bearer token that clients must send, reloaded when it "+
+		"changes (default no authentication)")
 	for _, name := range []string{"tls-cert-file", "tls-private-key-file", "auth-token-file"} {
 		_ = cmd.MarkFlagFilename(name)
 	}

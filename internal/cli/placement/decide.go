@@ -48,7 +48,8 @@ conditions are printed.`,
 		},
 	}
 	o.objects.AddFlags(cmd, "")
-	cmd.Flags().StringVar(&o.now, "now", "", "time of the decision, such as 2026-01-31T12:00:00Z, for tolerations and scores that expire (default the time of the snapshot, or the current time)")
+	cmd.Flags().StringVar(&o.now, "now", "", "time of the decision, such as 2026-01-31T12:00:00Z, for tolerations and scores "+
+		"that expire (default the time of the snapshot, or the current time)")
 	o.output.AddFlag(cmd)
 	return cmd
 }

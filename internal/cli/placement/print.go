@@ -101,7 +101,8 @@ func (o *outcome) result() placementResult {
 		}
 	}
 	for _, standing := range o.Standings() {
-		c := clusterResult{Name: standing.Name, Feasible: standing.Feasible, Reason: standing.Reason, Total: standing.Total, Scores: map[string]prioritizerResult{}}
+		c := clusterResult{Name: standing.Name, Feasible: standing.Feasible, Reason: standing.Reason, Total: standing.Total,
+			Scores: map[string]prioritizerResult{}}
 		for _, score := range standing.Scores {
 			c.Scores[score.Name] = prioritizerResult{score.Score, score.Weight}
 		}

@@ -56,7 +56,8 @@ func TestOutputFlag(t *testing.T) {
 			return // --output is a file
 		}
 		commands++
-		if !strings.HasPrefix(flag.Usage, "table, json") || !strings.Contains(flag.Usage, "yaml") || flag.Shorthand != "o" || flag.DefValue != "table" {
+		if !strings.HasPrefix(flag.Usage, "table, json") || !strings.Contains(flag.Usage, "yaml") || flag.Shorthand != "o" ||
+			flag.DefValue != "table" {
 			t.Errorf("%s: -%s %s (default %s)", cmd.CommandPath(), flag.Shorthand, flag.Usage, flag.DefValue)
 		}
 	})

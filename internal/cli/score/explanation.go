@@ -68,7 +68,8 @@ type weightedPlugin struct {
 }
 
 // explain evaluates all nodes for a pod as if it were pending.
-func explain(ctx context.Context, state *input.ClusterState, cfg *internalconfig.KubeSchedulerConfiguration, schedulerName, namespace, name string) (*explanation, error) {
+func explain(ctx context.Context, state *input.ClusterState, cfg *internalconfig.KubeSchedulerConfiguration,
+	schedulerName, namespace, name string) (*explanation, error) {
 	pod, others, err := removePod(state.Objects, namespace, name)
 	if err != nil {
 		return nil, err
@@ -109,7 +110,8 @@ func removePod(objects *manifest.Objects, namespace, name string) (*v1.Pod, *man
 	}
 	i := slices.IndexFunc(objects.Running, matches)
 	if i < 0 {
-		return nil, nil, fmt.Errorf("pod %s/%s: not found, or finished%s", namespace, name, suggestNames(namespace, name, podNames(objects)))
+		return nil, nil, fmt.Errorf("pod %s/%s: not found, or finished%s",
+			namespace, name, suggestNames(namespace, name, podNames(objects)))
 	}
 	others := *objects
 	others.Running = slices.Delete(slices.Clone(objects.Running), i, i+1)
@@ -152,7 +154,8 @@ func commonPrefix(a, b string) int {
 }
 
 func explainNode(node engine.NodeScores, reading *load.Reading) explainedNode {
-	e := explainedNode{Name: node.Name, Feasible: node.Feasible, Reason: node.Reason, Total: node.Total, Plugins: map[string]weightedPlugin{}, scores: node}
+	e := explainedNode{Name: node.Name, Feasible: node.Feasible, Reason: node.Reason, Total: node.Total,
+		Plugins: map[string]weightedPlugin{}, scores: node}
 	for name, plugin := range node.Plugins {
 		e.Plugins[name] = weightedPlugin{plugin, plugin.Score * plugin.Weight}
 	}

@@ -35,7 +35,8 @@ func (e *explanation) print(out io.Writer, top int) {
 		fmt.Fprintln(out, line)
 	}
 	if e.Load != nil {
-		fmt.Fprintf(out, "load: mean ± deviation over %s, from %s, %s old\n", seconds(e.Load.WindowSeconds), e.Load.Source, seconds(e.Load.AgeSeconds))
+		fmt.Fprintf(out, "load: mean ± deviation over %s, from %s, %s old\n", seconds(e.Load.WindowSeconds), e.Load.Source,
+			seconds(e.Load.AgeSeconds))
 	} else {
 		fmt.Fprintln(out, "load: unknown")
 	}
@@ -73,7 +74,8 @@ func (e *explanation) partition() (feasible []explainedNode, infeasible []string
 		return cmp.Or(cmp.Compare(len(names[b]), len(names[a])), cmp.Compare(a, b))
 	})
 	for _, reason := range reasons {
-		infeasible = append(infeasible, fmt.Sprintf("infeasible, %d: %s: %s", len(names[reason]), reason, facts.Abbreviate(names[reason], maxNames, ", ")))
+		infeasible = append(infeasible, fmt.Sprintf("infeasible, %d: %s: %s", len(names[reason]), reason,
+			facts.Abbreviate(names[reason], maxNames, ", ")))
 	}
 	return feasible, infeasible
 }

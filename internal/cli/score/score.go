@@ -52,7 +52,8 @@ Plimsoll at weight 1.`,
 		},
 	}
 	o.objects.AddFlags(cmd, " of nodes and pods")
-	o.scheduler.AddFlags(cmd, "file with a KubeSchedulerConfiguration (v1, v1beta3 or v1beta2)", "profile to score with (default the only one, or the one in the pod's spec.schedulerName)")
+	o.scheduler.AddFlags(cmd, "file with a KubeSchedulerConfiguration (v1, v1beta3 or v1beta2)",
+		"profile to score with (default the only one, or the one in the pod's spec.schedulerName)")
 	o.instant.AddFlags(cmd)
 	o.output.AddFlag(cmd)
 	return cmd
@@ -93,7 +94,8 @@ func (o *scoreOptions) run(ctx context.Context, in io.Reader, out, errOut io.Wri
 	})
 }
 
-func score(ctx context.Context, state *input.ClusterState, cfg *internalconfig.KubeSchedulerConfiguration, schedulerName string) (scoreResult, error) {
+func score(ctx context.Context, state *input.ClusterState, cfg *internalconfig.KubeSchedulerConfiguration,
+	schedulerName string) (scoreResult, error) {
 	result := scoreResult{Pods: []engine.PodScores{}}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

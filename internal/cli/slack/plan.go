@@ -58,7 +58,8 @@ the field "feasible".`,
 	o.objects.AddFlags(cmd, " of nodes and pods")
 	flags := cmd.Flags()
 	flags.StringVar(&o.policy, "policy", "", "file with a ResourceSlack")
-	flags.StringVar(&o.rate, "rate", "", "rate of the requests to reserve, such as 10% or 0.1; replaces that of the policy (default "+v1alpha1.DefaultRate+")")
+	flags.StringVar(&o.rate, "rate", "", "rate of the requests to reserve, such as 10% or 0.1; replaces that of the policy "+
+		"(default "+v1alpha1.DefaultRate+")")
 	flags.StringVar(&o.namespace, "namespace", "plimsoll-system", "namespace of the objects with -o yaml")
 	o.output.AddFlag(cmd)
 	_ = cmd.MarkFlagFilename("policy", "yaml", "yml", "json")
@@ -148,7 +149,8 @@ func (o *planOptions) printObjects(out io.Writer, warn func(string), policy *v1a
 	}
 	backend := slack.BackendOf(policy)
 	if !backend.Virtual {
-		return base.InvalidValue("output", o.output.Format, fmt.Sprintf("table or json: only the controller creates the objects of backend %s", backend.Name))
+		return base.InvalidValue("output", o.output.Format,
+			"table or json: only the controller creates the objects of backend "+string(backend.Name))
 	}
 	objects, err := backend.Objects(policy, plan, o.namespace)
 	if err != nil {

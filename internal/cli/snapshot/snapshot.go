@@ -60,9 +60,11 @@ of kubectl.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
-	o.live.AddFlags(cmd, "file with a KubeSchedulerConfiguration; the arguments of LowRiskOverCommitment select the source of load unless --provider is set")
+	o.live.AddFlags(cmd, "file with a KubeSchedulerConfiguration; the arguments of LowRiskOverCommitment select the source of "+
+		"load unless --provider is set")
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&o.files, "filename", "f", nil, "file or directory with manifests of nodes and pods to use instead of a cluster, - for standard input; may be repeated")
+	flags.StringArrayVarP(&o.files, "filename", "f", nil, "file or directory with manifests of nodes and pods to use instead "+
+		"of a cluster, - for standard input; may be repeated")
 	flags.StringVarP(&o.output, "output", "o", "", "file to write, a gzipped tar archive")
 	flags.BoolVar(&o.redact, "redact", false, "replace names by pseudonyms")
 	flags.BoolVar(&o.force, "force", false, "replace an existing file")

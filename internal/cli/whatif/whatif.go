@@ -153,31 +153,37 @@ its mean over the seeds.
 			return o.run(cmd)
 		},
 	}
-	cmd.Flags().StringArrayVar(&o.profiles, "profile", nil, "built-in profile, or file with a KubeSchedulerConfiguration; repeat it, the first is the baseline")
+	cmd.Flags().StringArrayVar(&o.profiles, "profile", nil, "built-in profile, or file with a KubeSchedulerConfiguration; "+
+		"repeat it, the first is the baseline")
 	o.addFlags(cmd)
 	return cmd
 }
 
 func (o *whatIfOptions) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&o.files, "filename", "f", nil, "file or directory with manifests of nodes and pods, - for standard input; may be repeated")
+	flags.StringArrayVarP(&o.files, "filename", "f", nil, "file or directory with manifests of nodes and pods, - for standard "+
+		"input; may be repeated")
 	input.AddSnapshotFlag(cmd, &o.snapshot, "snapshot of a cluster, written by plimsoll snapshot")
 	flags.BoolVar(&o.reschedule, "reschedule", false, "with -f or --snapshot: schedule all pods again in the order of their creation, "+
 		"also those that have a node, except for mirror pods and pods of DaemonSets")
 	flags.StringVar(&o.trace, "trace", "", "trace: openb:NODES.csv,PODS.csv or alibaba2018:DIR")
 	flags.StringVar(&o.generate, "generate", "", "cluster to generate, such as nodes=500,pods=15000")
 	flags.IntVar(&o.pack, "pack", -1, "number of pods of a trace that arrive per second and never finish, 0 for the times in the trace "+
-		"(default 1 for openb, whose own times never fill its cluster, 0 for others); with --reschedule, number of pods per second, 0 for all at once (default 1)")
+		"(default 1 for openb, whose own times never fill its cluster, 0 for others); with --reschedule, number of pods per "+
+		"second, 0 for all at once (default 1)")
 	flags.Lookup("pack").DefValue = "0" // not printed: the usage states the defaults
-	flags.StringVar(&o.limits, "limits", "ratio=2", "limits of pods without limits, as multiples of their requests: ratio=1+2+4, memory=1, unlimited=0.1")
-	flags.StringArrayVar(&o.usage, "usage", []string{"beta"}, "usage of pods: constant, beta, bimodal, bursts, lognormal, pareto or diurnal, "+
-		"with parameters as in beta:mean=0.4,cv=0.6, or cpu=SHAPE;memory=SHAPE; may be repeated")
+	flags.StringVar(&o.limits, "limits", "ratio=2", "limits of pods without limits, as multiples of their requests: "+
+		"ratio=1+2+4, memory=1, unlimited=0.1")
+	flags.StringArrayVar(&o.usage, "usage", []string{"beta"},
+		"usage of pods: constant, beta, bimodal, bursts, lognormal, pareto or diurnal, "+
+			"with parameters as in beta:mean=0.4,cv=0.6, or cpu=SHAPE;memory=SHAPE; may be repeated")
 	flags.StringVar(&o.metrics, "metrics", "interval=60,delay=60,window=900", "measurement of the load, in seconds")
 	o.addScaleFlags(cmd)
 	flags.DurationVar(&o.tail, "tail", time.Hour, "simulated time after the arrival of the last pod")
 	flags.Uint64Var(&o.seed, "seed", 1, "first seed of generated data")
 	flags.IntVar(&o.seeds, "seeds", 1, "number of seeds")
-	flags.StringVar(&o.failOn, "fail-on", "", "exit with code 3 if this CEL expression over profiles, differences, limits, usage and result is true")
+	flags.StringVar(&o.failOn, "fail-on", "", "exit with code 3 if this CEL expression over profiles, differences, limits, "+
+		"usage and result is true")
 	o.output.AddFlag(cmd, formatHTML)
 	flags.StringVar(&o.report, "report", "", "also write a self-contained HTML report to this file")
 	flags.BoolVar(&o.force, "force", false, "with --report: replace an existing file")
