@@ -26,7 +26,8 @@ func cluster() (nodes []*v1.Node, pods []*v1.Pod) {
 	for i := range 3 {
 		pods = append(pods, &v1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprint("web-", i)},
-			Spec:       v1.PodSpec{NodeName: "node-a", Containers: []v1.Container{{Resources: v1.ResourceRequirements{Requests: resources("2", "8Gi")}}}},
+			Spec: v1.PodSpec{NodeName: "node-a", Containers: []v1.Container{{Resources: v1.ResourceRequirements{Requests: resources("2",
+				"8Gi")}}}},
 		})
 	}
 	return nodes, pods
@@ -57,12 +58,14 @@ func ExampleLoop() {
 	// one: the autoscaler finds a node for web-head-0.
 	pods = append(pods, &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "batch"},
-		Spec:       v1.PodSpec{NodeName: "node-b", Containers: []v1.Container{{Resources: v1.ResourceRequirements{Requests: resources("4", "16Gi")}}}},
+		Spec: v1.PodSpec{NodeName: "node-b", Containers: []v1.Container{{Resources: v1.ResourceRequirements{Requests: resources("4",
+			"16Gi")}}}},
 	})
 	next, plan := loop.Next(nodes, pods, placeholders, now.Add(10*time.Second))
 	fmt.Printf("target %s CPU, displaced %v\n", plan.Target.Cpu(), slack.Displaced(placeholders, next))
 	for _, placeholder := range next {
-		fmt.Printf("%s requests %s CPU, node %q\n", placeholder.Name, placeholder.Spec.Containers[0].Resources.Requests.Cpu(), placeholder.Spec.NodeName)
+		fmt.Printf("%s requests %s CPU, node %q\n", placeholder.Name, placeholder.Spec.Containers[0].Resources.Requests.Cpu(),
+			placeholder.Spec.NodeName)
 	}
 	// Output:
 	// target 3 CPU, 2 placeholders

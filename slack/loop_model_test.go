@@ -77,14 +77,19 @@ func (m *model) change(t *rapid.T) {
 		case 0:
 			delete(m.nodes, name)
 		case 1, 2, 3:
-			m.nodes[name] = newNode(name, rapid.SampledFrom([]string{"2", "4", "4", "8"}).Draw(t, "CPU"), rapid.SampledFrom([]string{"4Gi", "16Gi", "16Gi"}).Draw(t, "memory"),
-				rapid.SampledFrom([]func(*v1.Node){func(*v1.Node) {}, func(*v1.Node) {}, func(*v1.Node) {}, cordoned, taint("gpu", "", v1.TaintEffectNoSchedule), label("pool", "db")}).Draw(t, "state"))
-			m.nodes[name].Status.Allocatable[v1.ResourcePods] = *resource.NewQuantity(rapid.SampledFrom([]int64{0, 2, 5, 110}).Draw(t, "slots"), resource.DecimalSI)
+			m.nodes[name] = newNode(name, rapid.SampledFrom([]string{"2", "4", "4", "8"}).Draw(t, "CPU"),
+				rapid.SampledFrom([]string{"4Gi", "16Gi", "16Gi"}).Draw(t, "memory"),
+				rapid.SampledFrom([]func(*v1.Node){func(*v1.Node) {}, func(*v1.Node) {}, func(*v1.Node) {}, cordoned, taint("gpu", "",
+					v1.TaintEffectNoSchedule), label("pool", "db")}).Draw(t, "state"))
+			m.nodes[name].Status.Allocatable[v1.ResourcePods] = *resource.NewQuantity(rapid.SampledFrom([]int64{0, 2, 5, 110}).Draw(t, "slots"),
+				resource.DecimalSI)
 		case 4, 5:
 			delete(m.pods, id)
 		default:
-			m.pods[id] = newPod(id, name, rapid.SampledFrom([]string{"0", "250m", "500m", "1", "3"}).Draw(t, "CPU"), rapid.SampledFrom([]string{"0", "1Gi", "1Gi", "4Gi"}).Draw(t, "memory"),
-				rapid.SampledFrom([]func(*v1.Pod){func(*v1.Pod) {}, func(*v1.Pod) {}, func(*v1.Pod) {}, phase(v1.PodSucceeded), placeholderOf("other"), ownedBy("DaemonSet", true)}).Draw(t, "kind"))
+			m.pods[id] = newPod(id, name, rapid.SampledFrom([]string{"0", "250m", "500m", "1", "3"}).Draw(t, "CPU"),
+				rapid.SampledFrom([]string{"0", "1Gi", "1Gi", "4Gi"}).Draw(t, "memory"),
+				rapid.SampledFrom([]func(*v1.Pod){func(*v1.Pod) {}, func(*v1.Pod) {}, func(*v1.Pod) {}, phase(v1.PodSucceeded), placeholderOf("other"),
+					ownedBy("DaemonSet", true)}).Draw(t, "kind"))
 		}
 	}
 }
@@ -160,7 +165,8 @@ func (m *model) check(t *rapid.T, plan Plan, before, after []*v1.Pod) {
 		capacity, ok := m.capacity(old)
 		fits := ok && capacity.fits(m.used(old).plus(kept[old]), loadOf(p))
 		if fits != (node != "") {
-			t.Fatalf("%s of %v was on %s with capacity %v (%t), pods %v and placeholders %v: it is on %q", name, loadOf(p), old, capacity, ok, m.used(old), kept[old], node)
+			t.Fatalf("%s of %v was on %s with capacity %v (%t), pods %v and placeholders %v: it is on %q", name, loadOf(p), old, capacity, ok,
+				m.used(old), kept[old], node)
 		}
 		if node != "" {
 			kept[node] = kept[node].plus(loadOf(p))
@@ -188,7 +194,8 @@ func (m *model) checkCapacity(t *rapid.T, kept map[string]load) {
 // exactly if they still fit it.
 func TestLoopMatchesModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		policy := newPolicy(rapid.SampledFrom([]string{"0", "10%", "50%", "1.5"}).Draw(t, "rate"), granularity(rapid.Int32Range(1, 8).Draw(t, "granularity")))
+		policy := newPolicy(rapid.SampledFrom([]string{"0", "10%", "50%", "1.5"}).Draw(t, "rate"),
+			granularity(rapid.Int32Range(1, 8).Draw(t, "granularity")))
 		if rapid.Bool().Draw(t, "base Allocatable") {
 			policy.Spec.Base, policy.Spec.MinRate = v1alpha1.BaseAllocatable, "40%"
 		}

@@ -118,7 +118,8 @@ func hostPorts(template *v1.PodTemplateSpec) []v1.ContainerPort {
 				port.HostPort = port.ContainerPort
 			}
 			if port.HostPort > 0 {
-				ports = append(ports, v1.ContainerPort{ContainerPort: port.ContainerPort, HostPort: port.HostPort, HostIP: port.HostIP, Protocol: port.Protocol})
+				ports = append(ports, v1.ContainerPort{ContainerPort: port.ContainerPort, HostPort: port.HostPort, HostIP: port.HostIP,
+					Protocol: port.Protocol})
 			}
 		}
 	}

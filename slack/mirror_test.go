@@ -73,7 +73,8 @@ func TestMirrorsAreBounded(t *testing.T) {
 		t.Errorf("%d placeholders, feasible %t; want 5, false", plan.placeholders(), plan.Feasible)
 	}
 	reasons := strings.Join(plan.Reasons, "\n")
-	for _, want := range []string{"Deployment shop/zoo requires 4 placeholders, maxPlaceholders permits 2 more", `Deployment shop/web: annotation plimsoll.dev/slack: invalid value "many"`} {
+	for _, want := range []string{"Deployment shop/zoo requires 4 placeholders, maxPlaceholders permits 2 more",
+		`Deployment shop/web: annotation plimsoll.dev/slack: invalid value "many"`} {
 		if !strings.Contains(reasons, want) {
 			t.Errorf("reasons %q, want %q", reasons, want)
 		}
@@ -86,7 +87,8 @@ func TestMirrorIsScheduledLikeItsWorkload(t *testing.T) {
 	w := newWorkload("2", antiAffine, gpu, func(s *v1.PodSpec) {
 		s.NodeSelector = map[string]string{"disk": "ssd"}
 		s.Tolerations = []v1.Toleration{{Key: "gpu", Operator: v1.TolerationOpExists}}
-		s.TopologySpreadConstraints = []v1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: v1.LabelTopologyZone, WhenUnsatisfiable: v1.DoNotSchedule}}
+		s.TopologySpreadConstraints = []v1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: v1.LabelTopologyZone,
+			WhenUnsatisfiable: v1.DoNotSchedule}}
 		s.PriorityClassName, s.ServiceAccountName = "important", "web"
 		s.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: 80}, {ContainerPort: 9100, HostPort: 9100}}
 		s.Containers = append(s.Containers, v1.Container{Name: "proxy", Resources: v1.ResourceRequirements{Limits: list("500m", "1Gi")}})
@@ -104,8 +106,10 @@ func TestMirrorIsScheduledLikeItsWorkload(t *testing.T) {
 	}
 	got := templates[0].Template
 	workload := w.Template.Spec
-	if diff := cmp.Diff([]any{workload.NodeSelector, workload.Affinity, workload.Tolerations, workload.TopologySpreadConstraints, workload.PriorityClassName},
-		[]any{got.Spec.NodeSelector, got.Spec.Affinity, got.Spec.Tolerations, got.Spec.TopologySpreadConstraints, got.Spec.PriorityClassName}); diff != "" {
+	if diff := cmp.Diff([]any{workload.NodeSelector, workload.Affinity, workload.Tolerations, workload.TopologySpreadConstraints,
+		workload.PriorityClassName},
+		[]any{got.Spec.NodeSelector, got.Spec.Affinity, got.Spec.Tolerations, got.Spec.TopologySpreadConstraints,
+			got.Spec.PriorityClassName}); diff != "" {
 		t.Error(diff)
 	}
 	if got.Labels["app"] != "web" || got.Labels[PlaceholderLabel] != "web" {
@@ -122,7 +126,8 @@ func TestMirrorIsScheduledLikeItsWorkload(t *testing.T) {
 	if ports := got.Spec.Containers[0].Ports; len(ports) != 1 || ports[0].HostPort != 9100 {
 		t.Errorf("ports %v, want the host port only", ports)
 	}
-	if got.Spec.ServiceAccountName != "" || got.Spec.Volumes != nil || got.Spec.Containers[0].Image != pauseImage || got.Spec.Containers[0].Command != nil {
+	if got.Spec.ServiceAccountName != "" || got.Spec.Volumes != nil || got.Spec.Containers[0].Image != pauseImage ||
+		got.Spec.Containers[0].Command != nil {
 		t.Errorf("template has containers, volumes or the service account of the workload: %+v", got.Spec)
 	}
 	if owners := buffers[0].GetOwnerReferences(); len(owners) != 1 || owners[0].UID != policy.UID {
@@ -213,11 +218,13 @@ func TestLoopKeepsMirrors(t *testing.T) {
 		"unconstrained":               {newWorkload("2"), nil, [2]string{"n0", "n0"}, [2]string{"n0", "n0"}},
 		"anti-affinity to each other": {newWorkload("2", antiAffine), nil, [2]string{"n0", "n0"}, [2]string{"n0", ""}},
 		"anti-affinity to a pod":      {newWorkload("2", antiAffine), []*v1.Pod{web("w", "n1")}, [2]string{"n0", "n1"}, [2]string{"n0", ""}},
-		"a pod of another namespace":  {newWorkload("2", antiAffine), []*v1.Pod{smallPod("w", "n1")}, [2]string{"n0", "n1"}, [2]string{"n0", "n1"}},
-		"one device each":             {newWorkload("2", gpu), nil, [2]string{"n0", "n0"}, [2]string{"n0", ""}},
-		"node without devices":        {newWorkload("2", gpu), nil, [2]string{"n0", "bare"}, [2]string{"n0", ""}},
-		"a pod uses the device":       {newWorkload("2", gpu), []*v1.Pod{gpuPod("w", "n1")}, [2]string{"n0", "n1"}, [2]string{"n0", ""}},
-		"node selector":               {newWorkload("2", func(s *v1.PodSpec) { s.NodeSelector = nodeByName{"zone": "x"} }), nil, [2]string{"n0", "n1"}, [2]string{"", ""}},
+		"a pod of another namespace": {newWorkload("2", antiAffine), []*v1.Pod{smallPod("w", "n1")}, [2]string{"n0", "n1"}, [2]string{"n0",
+			"n1"}},
+		"one device each":       {newWorkload("2", gpu), nil, [2]string{"n0", "n0"}, [2]string{"n0", ""}},
+		"node without devices":  {newWorkload("2", gpu), nil, [2]string{"n0", "bare"}, [2]string{"n0", ""}},
+		"a pod uses the device": {newWorkload("2", gpu), []*v1.Pod{gpuPod("w", "n1")}, [2]string{"n0", "n1"}, [2]string{"n0", ""}},
+		"node selector": {newWorkload("2", func(s *v1.PodSpec) { s.NodeSelector = nodeByName{"zone": "x"} }), nil, [2]string{"n0",
+			"n1"}, [2]string{"", ""}},
 	} {
 		loop, err := NewLoop(newPolicy("0"), "slack")
 		if err != nil {

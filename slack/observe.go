@@ -99,5 +99,6 @@ func requestsOf(pod *v1.Pod) algo.Amounts {
 
 // amountsOf returns the CPU and memory of a list.
 func amountsOf(list v1.ResourceList) algo.Amounts {
-	return algo.Amounts{algo.CPU: max(0, noderes.CPU.Amount(list[v1.ResourceCPU])), algo.Memory: max(0, noderes.Memory.Amount(list[v1.ResourceMemory]))}
+	return algo.Amounts{algo.CPU: max(0, noderes.CPU.Amount(list[v1.ResourceCPU])), algo.Memory: max(0,
+		noderes.Memory.Amount(list[v1.ResourceMemory]))}
 }

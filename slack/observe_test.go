@@ -30,7 +30,8 @@ func newNode(name, cpu, memory string, changes ...func(*v1.Node)) *v1.Node {
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"pool": "web"}},
 		Status: v1.NodeStatus{
 			Allocatable: list(cpu, memory),
-			Conditions:  []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue, LastTransitionTime: metav1.NewTime(noon.Add(-time.Hour))}},
+			Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue,
+				LastTransitionTime: metav1.NewTime(noon.Add(-time.Hour))}},
 		},
 	}
 	node.Status.Allocatable[v1.ResourcePods] = resource.MustParse("110")
@@ -44,8 +45,9 @@ func newNode(name, cpu, memory string, changes ...func(*v1.Node)) *v1.Node {
 func newPod(name, node, cpu, memory string, changes ...func(*v1.Pod)) *v1.Pod {
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
-		Spec:       v1.PodSpec{NodeName: node, Containers: []v1.Container{{Name: "main", Resources: v1.ResourceRequirements{Requests: list(cpu, memory)}}}},
-		Status:     v1.PodStatus{Phase: v1.PodRunning},
+		Spec: v1.PodSpec{NodeName: node, Containers: []v1.Container{{Name: "main", Resources: v1.ResourceRequirements{Requests: list(cpu,
+			memory)}}}},
+		Status: v1.PodStatus{Phase: v1.PodRunning},
 	}
 	for _, change := range changes {
 		change(pod)
@@ -121,16 +123,18 @@ func TestObserveNode(t *testing.T) {
 		"one label of two":                 {v1alpha1.Pool{NodeSelector: map[string]string{"pool": "web", "disk": "ssd"}}, nil, false, true},
 		"any node without a node selector": {all, []change{label("pool", "db")}, true, true},
 		"control plane":                    {all, []change{label(facts.ControlPlaneLabel, "")}, false, true},
-		"tolerated control plane":          {anything, []change{label(facts.ControlPlaneLabel, ""), taint(facts.ControlPlaneLabel, "", noSchedule)}, false, true},
-		"NoSchedule taint":                 {web, []change{taint("dedicated", "web", noSchedule)}, false, true},
-		"NoExecute taint":                  {web, []change{taint("dedicated", "web", noExecute)}, false, true},
-		"removed by Karpenter":             {web, []change{taint("karpenter.sh/disrupted", "", noSchedule)}, true, false},
-		"removed by Cluster Autoscaler":    {web, []change{taint("ToBeDeletedByClusterAutoscaler", "1", noSchedule)}, true, false},
-		"PreferNoSchedule taint":           {web, []change{taint("dedicated", "web", prefer)}, true, true},
-		"tolerated taint":                  {dedicated, []change{taint("dedicated", "web", noSchedule)}, true, true},
-		"tolerated with another value":     {dedicated, []change{taint("dedicated", "db", noSchedule)}, false, true},
-		"tolerated with another effect":    {dedicated, []change{taint("dedicated", "web", noExecute)}, false, true},
-		"one tolerated, one not":           {dedicated, []change{taint("dedicated", "web", noSchedule), taint("gpu", "", noSchedule)}, false, true},
+		"tolerated control plane": {anything, []change{label(facts.ControlPlaneLabel, ""),
+			taint(facts.ControlPlaneLabel, "", noSchedule)}, false, true},
+		"NoSchedule taint":              {web, []change{taint("dedicated", "web", noSchedule)}, false, true},
+		"NoExecute taint":               {web, []change{taint("dedicated", "web", noExecute)}, false, true},
+		"removed by Karpenter":          {web, []change{taint("karpenter.sh/disrupted", "", noSchedule)}, true, false},
+		"removed by Cluster Autoscaler": {web, []change{taint("ToBeDeletedByClusterAutoscaler", "1", noSchedule)}, true, false},
+		"PreferNoSchedule taint":        {web, []change{taint("dedicated", "web", prefer)}, true, true},
+		"tolerated taint":               {dedicated, []change{taint("dedicated", "web", noSchedule)}, true, true},
+		"tolerated with another value":  {dedicated, []change{taint("dedicated", "db", noSchedule)}, false, true},
+		"tolerated with another effect": {dedicated, []change{taint("dedicated", "web", noExecute)}, false, true},
+		"one tolerated, one not": {dedicated, []change{taint("dedicated", "web", noSchedule), taint("gpu", "", noSchedule)}, false,
+			true},
 		"all taints tolerated":             {anything, []change{taint("gpu", "", noSchedule), taint("dedicated", "db", noExecute)}, true, true},
 		"cordoned":                         {web, []change{cordoned}, true, false},
 		"deleting":                         {web, []change{deleting}, true, false},
@@ -141,7 +145,8 @@ func TestObserveNode(t *testing.T) {
 		"ready for a second":               {web, []change{readySince(v1.ConditionTrue, time.Second)}, true, true},
 		"cordoned, not ready for a second": {web, []change{cordoned, readySince(v1.ConditionFalse, time.Second)}, true, false},
 		"no conditions, as in a manifest":  {web, []change{conditions()}, true, true},
-		"conditions without Ready":         {web, []change{conditions(v1.NodeCondition{Type: v1.NodeMemoryPressure, Status: v1.ConditionFalse})}, true, false},
+		"conditions without Ready": {web, []change{conditions(v1.NodeCondition{Type: v1.NodeMemoryPressure, Status: v1.ConditionFalse})},
+			true, false},
 	}
 	// Taints that describe the state of a node do not remove it from its pool, with any effect.
 	for _, key := range []string{

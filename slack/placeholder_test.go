@@ -140,7 +140,8 @@ func TestObjectsAreDeterministic(t *testing.T) {
 func TestObjectsHaveAnOwnerOnlyWithUID(t *testing.T) {
 	policy := dedicatedPolicy()
 	want := []metav1.OwnerReference{{
-		APIVersion: "plimsoll.dev/v1alpha1", Kind: "ResourceSlack", Name: "web", UID: "1234", Controller: new(true), BlockOwnerDeletion: new(true),
+		APIVersion: "plimsoll.dev/v1alpha1", Kind: "ResourceSlack", Name: "web", UID: "1234",
+		Controller: new(true), BlockOwnerDeletion: new(true),
 	}}
 	for _, uid := range []string{"1234", ""} {
 		if uid == "" {
@@ -189,7 +190,8 @@ func TestPlaceholderRequestsItsGroup(t *testing.T) {
 func TestObjectsShareNoMemory(t *testing.T) {
 	policy := newPolicy("10%")
 	before := policy.DeepCopy()
-	plan := Plan{Policy: "web", Groups: []Group{{Name: "web-head", Requests: list("1", "1Gi"), Count: 1}, {Name: "web-rate", Requests: list("1", "1Gi"), Count: 2}}}
+	plan := Plan{Policy: "web", Groups: []Group{{Name: "web-head", Requests: list("1", "1Gi"), Count: 1},
+		{Name: "web-rate", Requests: list("1", "1Gi"), Count: 2}}}
 	templates, _ := capacityBuffers(policy, plan, "slack")
 	templates[0].Template.Spec.NodeSelector["zone"] = "a"
 	templates[0].Template.Spec.Containers[0].Resources.Requests["cpu"] = list("7", "1Gi")["cpu"]

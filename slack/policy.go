@@ -67,7 +67,8 @@ func policyOf(resource *v1alpha1.ResourceSlack) (algo.Policy, error) {
 		return algo.Policy{}, err
 	}
 	if len(resource.Name) > v1alpha1.MaxNameLength {
-		return algo.Policy{}, fmt.Errorf("metadata.name: invalid length %d: must be at most %d characters: labels and names of placeholders contain it", len(resource.Name), v1alpha1.MaxNameLength)
+		return algo.Policy{}, fmt.Errorf("metadata.name: invalid length %d: must be at most %d characters: "+
+			"labels and names of placeholders contain it", len(resource.Name), v1alpha1.MaxNameLength)
 	}
 	rate, err := v1alpha1.ParseRate(spec.MinRate)
 	if err != nil {

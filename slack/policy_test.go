@@ -104,7 +104,8 @@ func TestCompute(t *testing.T) {
 		// missing (1, 4), the maximum size: 1 placeholder.
 		"a database that opted out": {
 			policy: newPolicy("10%"), nodes: large,
-			pods: append(podsOf(4, large, "p", "1", "4Gi"), newPod("db", "web-0", "12", "48Gi", annotated(v1alpha1.AnnotationBiggest, v1alpha1.BiggestIgnore))),
+			pods: append(podsOf(4, large, "p", "1", "4Gi"), newPod("db", "web-0", "12", "48Gi",
+				annotated(v1alpha1.AnnotationBiggest, v1alpha1.BiggestIgnore))),
 			base: list("20", "80Gi"), target: list("2", "8Gi"), total: list("2", "8Gi"),
 			groups: []Group{head("1", "4Gi"), rest(1, "1", "4Gi")},
 		},
@@ -113,7 +114,8 @@ func TestCompute(t *testing.T) {
 			policy: newPolicy("10%"), nodes: large,
 			pods: append(podsOf(4, large, "p", "1", "4Gi"), newPod("db", "web-0", "12", "48Gi")),
 			base: list("20", "80Gi"), target: list("2", "8Gi"), total: list("12", "48Gi"),
-			groups: []Group{head("12", "48Gi")}, reasonContains: "placeholders exceed the target by 10000m CPU and 40960Mi memory: they cover the biggest pod",
+			groups: []Group{head("12",
+				"48Gi")}, reasonContains: "placeholders exceed the target by 10000m CPU and 40960Mi memory: they cover the biggest pod",
 		},
 		// Base = 2 x (1, 4) of the running pods. Target 100% = (2, 8), head (1, 4), 1 of (1, 4).
 		"finished pods, pending pods and placeholders": {
@@ -123,7 +125,8 @@ func TestCompute(t *testing.T) {
 			base: list("2", "8Gi"), target: list("2", "8Gi"), total: list("2", "8Gi"),
 			groups: []Group{head("1", "4Gi"), rest(1, "1", "4Gi")},
 		},
-		// A cordoned node has pods, but no capacity: base = (16, 64) of the other node, target 50% = (8, 32). s = min((16, 64)/2, (2, 8)) = (2, 8): 4 of them.
+		// A cordoned node has pods, but no capacity: base = (16, 64) of the other node,
+		// target 50% = (8, 32). s = min((16, 64)/2, (2, 8)) = (2, 8): 4 of them.
 		"a cordoned node": {
 			policy: newPolicy("50%", ofAllocatable, uncovered, granularity(2)), nodes: append(nodesOf(1, "old-", "16", "64Gi", cordoned), large[0]),
 			pods: []*v1.Pod{newPod("p", "old-0", "2", "8Gi")},
@@ -157,10 +160,12 @@ func TestCompute(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if reasons := strings.Join(got.Reasons, "; "); !strings.Contains(reasons, tc.reasonContains) || (tc.reasonContains == "") != (reasons == "") {
+			if reasons := strings.Join(got.Reasons, "; "); !strings.Contains(reasons, tc.reasonContains) ||
+				(tc.reasonContains == "") != (reasons == "") {
 				t.Errorf("reasons %q, want %q", reasons, tc.reasonContains)
 			}
-			want := Plan{Policy: "web", Base: tc.base, Target: tc.target, Total: tc.total, Groups: tc.groups, Feasible: !tc.infeasible, Reasons: got.Reasons}
+			want := Plan{Policy: "web", Base: tc.base, Target: tc.target, Total: tc.total, Groups: tc.groups, Feasible: !tc.infeasible,
+				Reasons: got.Reasons}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
@@ -219,7 +224,8 @@ func TestBadPolicies(t *testing.T) {
 		"negative maxPlaceholders":      {"10%", []change{maxPlaceholders(-5)}, []string{"spec.maxPlaceholders"}},
 		"an unknown base":               {"10%", []change{func(s *v1alpha1.ResourceSlackSpec) { s.Base = "Used" }}, []string{"spec.base"}},
 		"an unknown backend":            {"10%", []change{func(s *v1alpha1.ResourceSlackSpec) { s.Backend = "Job" }}, []string{"spec.backend"}},
-		"several errors":                {"x", []change{granularity(0), maxPlaceholders(0)}, []string{"spec.granularity", "spec.maxPlaceholders", "spec.minRate"}},
+		"several errors": {"x", []change{granularity(0), maxPlaceholders(0)}, []string{"spec.granularity", "spec.maxPlaceholders",
+			"spec.minRate"}},
 		"minimum values":                {"0", []change{granularity(1), maxPlaceholders(1)}, nil},
 		"maximum values":                {"9999.999999%", []change{granularity(100)}, nil},
 		"less than 100% of allocatable": {"99.9999%", []change{ofAllocatable}, nil},

@@ -46,7 +46,8 @@ func TestReservedAmountsInDocs(t *testing.T) {
 	// has a sixth of all requests.
 	narrow, middle, wide := nodesOf(2, "n", "4", "32Gi"), nodesOf(2, "m", "16", "64Gi"), nodesOf(1, "c", "32", "64Gi")
 	clusters[2].nodes = append(append(narrow, middle...), wide...)
-	clusters[2].pods = append(append(podsOf(2, narrow, "cache", "500m", "12Gi"), podsOf(12, middle, "web", "1", "4Gi")...), podsOf(3, wide, "compute", "9", "10Gi")...)
+	clusters[2].pods = append(append(podsOf(2, narrow, "cache", "500m", "12Gi"), podsOf(12, middle, "web", "1", "4Gi")...), podsOf(3, wide,
+		"compute", "9", "10Gi")...)
 
 	percent := func(got, of v1.ResourceList) string {
 		part := func(a, b float64) float64 { return 100 * a / b }

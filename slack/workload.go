@@ -94,7 +94,8 @@ func (w Workload) Placeholders() (int64, error) {
 			return algo.Share(w.Replicas, rate), nil
 		}
 	}
-	return 0, fmt.Errorf("%s: annotation %s: invalid value %q: must be a number of placeholders up to 9999 or a percentage of the replicas, such as 2 or 20%%", w, v1alpha1.AnnotationSlack, w.Slack)
+	return 0, fmt.Errorf("%s: annotation %s: invalid value %q: must be a number of placeholders up to 9999 "+
+		"or a percentage of the replicas, such as 2 or 20%%", w, v1alpha1.AnnotationSlack, w.Slack)
 }
 
 // GoverningPolicy returns the index of the policy that holds the placeholders of a workload: the one

@@ -167,7 +167,7 @@ func TestAgent(t *testing.T) {
 		if err := h.client.Delete(t.Context(), account); err != nil {
 			t.Fatal(err)
 		}
-		awaitLog(t, agentTwo, "which have expired or been revoked: put new ones there, they are read at once")
+		awaitLog(t, agentTwo, "they may have expired or been revoked; replace them in the file")
 		if err := h.client.Create(t.Context(), &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "cluster2", Name: "plimsoll-agent"}}); err != nil {
 			t.Fatal(err)
 		}
@@ -283,7 +283,7 @@ func (h *fleetHub) rights(t *testing.T, member *testCluster, flags []string, at 
 	}
 	// Who takes the name of another cluster is told so, and goes on trying.
 	agent := member.startController(t, append(flags, "--cluster-name=cluster1", "--hub-kubeconfig="+at("cluster2"))...)
-	awaitLog(t, agent, `is \"cluster1\" the cluster's name there, and has examples/placement/agent-hub-rbac.yaml been applied for it?`)
+	awaitLog(t, agent, `check that \"cluster1\" is the name of the cluster on the hub and that examples/placement/agent-hub-rbac.yaml was applied for it`)
 	agent.Stop(t)
 }
 

@@ -85,7 +85,7 @@ func TestSlackMirrors(t *testing.T) {
 	t.Run("an invalid annotation is reported and does not affect the others", func(t *testing.T) {
 		h.create(t, mirrored("typo", "twenty", 1))
 		got := h.awaitCondition(t, controller, "general", v1alpha1.ConditionFeasible, "NotFeasible")
-		if !strings.Contains(fmt.Sprint(got.Status.Conditions), `Deployment default/typo: annotation plimsoll.dev/slack: found "twenty"`) {
+		if !strings.Contains(fmt.Sprint(got.Status.Conditions), `Deployment default/typo: annotation plimsoll.dev/slack: invalid value "twenty"`) {
 			t.Errorf("conditions %v", got.Status.Conditions)
 		}
 		h.awaitBuffers(t, controller, map[string]string{name: "5 x 2 1Gi"})

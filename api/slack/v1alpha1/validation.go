@@ -45,7 +45,8 @@ func (s *ResourceSlackSpec) Validate() error {
 	case err != nil:
 		errs = append(errs, field.Invalid(path.Child("minRate"), s.MinRate, rateForm))
 	case s.Base == BaseAllocatable && parsed >= Millionth:
-		errs = append(errs, field.Invalid(path.Child("minRate"), s.MinRate, "must be less than 100% if base is Allocatable: the base includes the nodes that the slack adds"))
+		errs = append(errs, field.Invalid(path.Child("minRate"), s.MinRate,
+			"must be less than 100% if base is Allocatable: the base includes the nodes that the slack adds"))
 	}
 	if s.Base != BaseRequested && s.Base != BaseAllocatable {
 		errs = append(errs, field.NotSupported(path.Child("base"), s.Base, []Base{BaseRequested, BaseAllocatable}))

@@ -44,7 +44,8 @@ func recount(nodes map[string]Node, pods map[string]Pod) Pool {
 				if p.LargestByCPU.less(pod.Requests) {
 					p.LargestByCPU = pod.Requests
 				}
-				if r := pod.Requests; r[Memory] > p.LargestByMemory[Memory] || r[Memory] == p.LargestByMemory[Memory] && r[CPU] > p.LargestByMemory[CPU] {
+				if r := pod.Requests; r[Memory] > p.LargestByMemory[Memory] || r[Memory] == p.LargestByMemory[Memory] &&
+					r[CPU] > p.LargestByMemory[CPU] {
 					p.LargestByMemory = r
 				}
 			}
@@ -79,7 +80,8 @@ func TestLedgerMatchesRecount(t *testing.T) {
 				delete(pods, id)
 				l.DeletePod(id)
 			case 3:
-				nodes[name] = Node{rapid.Bool().Draw(t, "in pool"), rapid.Bool().Draw(t, "usable"), drawAmounts(t, "allocatable", Amounts{16_000, 64 * gib}), rapid.Int64Range(0, 5).Draw(t, "slots")}
+				nodes[name] = Node{rapid.Bool().Draw(t, "in pool"), rapid.Bool().Draw(t, "usable"), drawAmounts(t, "allocatable",
+					Amounts{16_000, 64 * gib}), rapid.Int64Range(0, 5).Draw(t, "slots")}
 				l.SetNode(name, nodes[name])
 			case 4:
 				delete(nodes, name)
@@ -99,7 +101,8 @@ func TestLedgerMatchesRecount(t *testing.T) {
 		for name := range nodes {
 			l.DeleteNode(name)
 		}
-		if !l.ledger.Empty() || len(l.podShapes)+len(l.nodeShapes) > 0 || l.usable != 0 || !l.requested.IsZero() || !l.free.IsZero() || !l.allocatable.IsZero() {
+		if !l.ledger.Empty() || len(l.podShapes)+len(l.nodeShapes) > 0 || l.usable != 0 || !l.requested.IsZero() || !l.free.IsZero() ||
+			!l.allocatable.IsZero() {
 			t.Fatalf("not empty: %+v", l)
 		}
 	})

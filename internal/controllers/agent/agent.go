@@ -193,7 +193,8 @@ func (a *Agent) reportResources(ctx context.Context, capacity, allocatable v1.Re
 	err := a.hub.writeResources(ctx, capacity, allocatable, a.options.Resources == Always)
 	if owner, ok := errors.AsType[*ownedError](err); ok {
 		if !a.last.unmanaged {
-			klog.InfoS("Another client reports the resources of the cluster, the agent does not", "cluster", a.options.Cluster, "details", owner.Error())
+			klog.InfoS("Another client reports the resources of the cluster, the agent does not", "cluster", a.options.Cluster, "details",
+				owner.Error())
 		}
 		a.metrics.recordUnmanaged(true)
 		a.last.unmanaged, a.last.resourcesAt = true, now

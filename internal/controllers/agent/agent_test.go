@@ -100,7 +100,8 @@ func newAgent(report ReportResources) (a *Agent, hub *fakeHub) {
 		defer hub.mu.Unlock()
 		return hub.memberError != nil, nil, hub.memberError
 	})
-	a = New(Options{Cluster: "cluster1", Hub: &Hub{}, Interval: 30 * time.Second, ValidFor: 90 * time.Second, Resources: report}, member, prometheus.NewRegistry())
+	a = New(Options{Cluster: "cluster1", Hub: &Hub{}, Interval: 30 * time.Second, ValidFor: 90 * time.Second, Resources: report}, member,
+		prometheus.NewRegistry())
 	a.hub = hub
 	a.observer.setNode(node("n", nil))
 	return a, hub
@@ -225,7 +226,8 @@ func TestUnavailableMember(t *testing.T) {
 
 func TestPoliciesAreOptional(t *testing.T) {
 	resource := schema.GroupResource{Group: "plimsoll.dev", Resource: "resourceslacks"}
-	for name, err := range map[string]error{"no CRD": apierrors.NewNotFound(resource, ""), "forbidden": apierrors.NewForbidden(resource, "", nil)} {
+	for name, err := range map[string]error{"no CRD": apierrors.NewNotFound(resource, ""), "forbidden": apierrors.NewForbidden(resource, "",
+		nil)} {
 		a, hub := newAgent(Never)
 		hub.setMemberError(err)
 		if err := a.reportAll(t.Context()); err != nil || len(hub.received) != 1 || len(a.last.scores) != 6 {
@@ -235,7 +237,8 @@ func TestPoliciesAreOptional(t *testing.T) {
 }
 
 func TestBackoff(t *testing.T) {
-	for failures, want := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 4: 8 * time.Second, 5: 15 * time.Second, 1 << 40: 15 * time.Second} {
+	for failures, want := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 4: 8 * time.Second, 5: 15 * time.Second,
+		1 << 40: 15 * time.Second} {
 		if got := backoff(failures, time.Minute); got != want {
 			t.Errorf("backoff(%d) = %s, want %s", failures, got, want)
 		}
@@ -306,7 +309,9 @@ func TestKubeconfigIsReloaded(t *testing.T) {
 	if client() == first {
 		t.Error("same client for a changed file")
 	}
-	for name, text := range map[string]string{"empty": "", "not YAML": "{", "no cluster": `{"apiVersion":"v1","kind":"Config"}`, "missing certificate file": strings.Replace(fmt.Sprintf(kubeconfig, "x"), `"token":"t"`, `"client-certificate":"/nonexistent","client-key":"/nonexistent"`, 1)} {
+	for name, text := range map[string]string{"empty": "", "not YAML": "{", "no cluster": `{"apiVersion":"v1","kind":"Config"}`,
+		"missing certificate file": strings.Replace(fmt.Sprintf(kubeconfig, "x"), `"token":"t"`,
+			`"client-certificate":"/nonexistent","client-key":"/nonexistent"`, 1)} {
 		write(text)
 		if _, err := h.connect(); err == nil {
 			t.Errorf("%s: connect() returned no error", name)

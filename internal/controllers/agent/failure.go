@@ -63,11 +63,17 @@ func (c *hubCluster) explain(err error, kind string) error {
 	_, isPath := errors.AsType[*os.PathError](err)
 	switch {
 	case apierrors.IsUnauthorized(err):
-		return failed(reasonUnauthorized, "the hub rejected the credentials in %s: they may have expired or been revoked; replace them in the file, a restart is not necessary: %w", c.hub.path, err)
+		return failed(reasonUnauthorized,
+			"the hub rejected the credentials in %s: they may have expired or been revoked; "+
+				"replace them in the file, a restart is not necessary: %w", c.hub.path, err)
 	case apierrors.IsForbidden(err):
-		return failed(reasonForbidden, "the hub denied access: check that %q is the name of the cluster on the hub and that examples/placement/agent-hub-rbac.yaml was applied for it: %w", c.cluster, err)
+		return failed(reasonForbidden,
+			"the hub denied access: check that %q is the name of the cluster on the hub and "+
+				"that examples/placement/agent-hub-rbac.yaml was applied for it: %w", c.cluster, err)
 	case apierrors.IsNotFound(err):
-		return failed(reasonMissing, "not found on the hub: check that %q is the name of the cluster there, that the cluster is accepted, and that the CRDs of Open Cluster Management are installed: %w", c.cluster, err)
+		return failed(reasonMissing,
+			"not found on the hub: check that %q is the name of the cluster there, that the cluster is accepted, "+
+				"and that the CRDs of Open Cluster Management are installed: %w", c.cluster, err)
 	case answered && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsConflict(err)):
 		return failed(reasonRefused, "the hub rejected the object: %w", err)
 	case answered:
@@ -75,7 +81,8 @@ func (c *hubCluster) explain(err error, kind string) error {
 	case isPath:
 		return failed(reasonKubeconfig, "reading the kubeconfig of the hub or a file that it refers to: %w", err)
 	case rejected:
-		return failed(reasonCertificate, "the hub rejected the client certificate in %s (%s): replace it in the file, a restart is not necessary: %w", c.hub.path, alert, err)
+		return failed(reasonCertificate,
+			"the hub rejected the client certificate in %s (%s): replace it in the file, a restart is not necessary: %w", c.hub.path, alert, err)
 	case isUntrustedServer(err):
 		return failed(reasonCertificate, "the certificate of the hub is not trusted by %s: %w", c.hub.path, err)
 	}

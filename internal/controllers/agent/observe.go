@@ -54,7 +54,8 @@ type nodeResources struct {
 }
 
 func (r nodeResources) equals(other nodeResources) bool {
-	return r.cordoned == other.cordoned && equality.Semantic.DeepEqual(r.capacity, other.capacity) && equality.Semantic.DeepEqual(r.allocatable, other.allocatable)
+	return r.cordoned == other.cordoned && equality.Semantic.DeepEqual(r.capacity, other.capacity) &&
+		equality.Semantic.DeepEqual(r.allocatable, other.allocatable)
 }
 
 func newObserver() *observer {

@@ -72,7 +72,8 @@ func TestPods(t *testing.T) {
 	finished.Status.Phase = v1.PodSucceeded
 	placeholder.Labels = map[string]string{slack.PlaceholderLabel: "general"}
 	always := v1.ContainerRestartPolicyAlways
-	resized.Spec.InitContainers = []v1.Container{{Name: "sidecar", RestartPolicy: &always, Resources: v1.ResourceRequirements{Requests: list("1", "1Gi")}}}
+	resized.Spec.InitContainers = []v1.Container{{Name: "sidecar", RestartPolicy: &always,
+		Resources: v1.ResourceRequirements{Requests: list("1", "1Gi")}}}
 	resized.Spec.Overhead = list("500m", "1Gi")
 	resized.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "c", Resources: &v1.ResourceRequirements{Requests: list("2", "4Gi")}}}
 	for name, tc := range map[string]struct {
@@ -81,7 +82,8 @@ func TestPods(t *testing.T) {
 	}{
 		"finished":    {finished, clusterscore.Pod{}},
 		"placeholder": {placeholder, clusterscore.Pod{}},
-		"running":     {pod("p", "n"), clusterscore.Pod{Node: "n", Requests: clusterscore.Amounts{1000, 4 << 30}, Limits: clusterscore.Amounts{2000, 8 << 30}}},
+		"running": {pod("p", "n"), clusterscore.Pod{Node: "n", Requests: clusterscore.Amounts{1000, 4 << 30},
+			Limits: clusterscore.Amounts{2000, 8 << 30}}},
 		// requests: resized to 2 cores, sidecar 1, overhead 0.5; limits: the sidecar has none
 		"with a sidecar, resized": {resized, clusterscore.Pod{
 			Node: "n", Requests: clusterscore.Amounts{3500, 6 << 30}, Limits: clusterscore.Amounts{2500, 9 << 30}, Unbounded: [2]bool{true, true},
@@ -100,7 +102,8 @@ func TestResources(t *testing.T) {
 	o := newObserver()
 	sums := func() string {
 		capacity, allocatable := o.resources()
-		return fmt.Sprintf("%s %s of %s %s, gpu %s", allocatable.Cpu(), allocatable.Memory(), capacity.Cpu(), capacity.Memory(), allocatable.Name("gpu", resource.DecimalSI))
+		return fmt.Sprintf("%s %s of %s %s, gpu %s", allocatable.Cpu(), allocatable.Memory(), capacity.Cpu(), capacity.Memory(),
+			allocatable.Name("gpu", resource.DecimalSI))
 	}
 	set, remove := handlerOf(o.setNode), handlerOf(o.deleteNode)
 	set(node("b", nil))

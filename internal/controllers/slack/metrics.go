@@ -19,18 +19,23 @@ type metrics struct {
 
 func newMetrics(registry prometheus.Registerer) *metrics {
 	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "plimsoll", Subsystem: "slack", Name: name, Help: "[ALPHA] " + help}, append([]string{"policy"}, labels...))
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "plimsoll", Subsystem: "slack", Name: name, Help: "[ALPHA] " + help},
+			append([]string{"policy"}, labels...))
 	}
 	m := &metrics{
-		amounts:      gauge("resource", "Amounts of a policy in cores and bytes: the base of the rate, the target, the total requests of placeholders, and the free capacity of the pool (available).", "amount", "resource"),
-		placeholders: gauge("placeholders", "Number of placeholders: for the biggest pod (head), for the rate (rate), and those that mirror workloads (mirror).", "of"),
-		placed:       gauge("placeholders_placed", "Number of placeholders that fit the nodes of the pool now."),
-		feasible:     gauge("feasible", "1 if placeholders can hold the slack that the policy requires, otherwise 0."),
+		amounts: gauge("resource",
+			"Amounts of a policy in cores and bytes: the base of the rate, the target, the total requests of placeholders, "+
+				"and the free capacity of the pool (available).", "amount", "resource"),
+		placeholders: gauge("placeholders",
+			"Number of placeholders: for the biggest pod (head), for the rate (rate), and those that mirror workloads (mirror).", "of"),
+		placed:   gauge("placeholders_placed", "Number of placeholders that fit the nodes of the pool now."),
+		feasible: gauge("feasible", "1 if placeholders can hold the slack that the policy requires, otherwise 0."),
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "plimsoll", Subsystem: "slack", Name: "writes_total", Help: "[ALPHA] Number of objects applied or deleted, by kind.",
 		}, []string{"kind", "verb"}),
 		plans: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Namespace: "plimsoll", Subsystem: "slack", Name: "plan_duration_seconds", Help: "[ALPHA] Duration of the computation of a plan, without reading and writing objects.",
+			Namespace: "plimsoll", Subsystem: "slack", Name: "plan_duration_seconds",
+			Help:    "[ALPHA] Duration of the computation of a plan, without reading and writing objects.",
 			Buckets: prometheus.ExponentialBuckets(1e-6, 4, 10),
 		}),
 	}
@@ -40,7 +45,8 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 
 // recordPolicy sets the metrics of one policy.
 func (m *metrics) recordPolicy(policy string, o observation) {
-	for amount, list := range map[string]v1.ResourceList{"base": o.plan.Base, "target": o.plan.Target, "total": o.plan.Total, "available": o.free} {
+	for amount, list := range map[string]v1.ResourceList{"base": o.plan.Base, "target": o.plan.Target, "total": o.plan.Total,
+		"available": o.free} {
 		m.amounts.WithLabelValues(policy, amount, "cpu").Set(list.Cpu().AsApproximateFloat64())
 		m.amounts.WithLabelValues(policy, amount, "memory").Set(list.Memory().AsApproximateFloat64())
 	}

@@ -30,7 +30,8 @@ const testNamespace = "plimsoll-system"
 // controllerOf returns a controller with a fake client that has objects, and interceptors.
 func controllerOf(t *testing.T, faults interceptor.Funcs, objects ...client.Object) *Controller {
 	t.Helper()
-	builder := fake.NewClientBuilder().WithScheme(kube.Scheme()).WithObjects(objects...).WithStatusSubresource(&v1alpha1.ResourceSlack{}).WithInterceptorFuncs(faults)
+	builder := fake.NewClientBuilder().WithScheme(kube.Scheme()).WithObjects(objects...).
+		WithStatusSubresource(&v1alpha1.ResourceSlack{}).WithInterceptorFuncs(faults)
 	for _, kind := range workloadKinds() {
 		builder.WithIndex(kind.object, annotatedIndex, indexAnnotated)
 	}
@@ -39,7 +40,8 @@ func controllerOf(t *testing.T, faults interceptor.Funcs, objects ...client.Obje
 
 // template returns a template with the label of a policy.
 func template(policy string) *v1.PodTemplate {
-	return &v1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Name: policy + "-head", Namespace: testNamespace, Labels: map[string]string{slack.PlaceholderLabel: policy}}}
+	return &v1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Name: policy + "-head", Namespace: testNamespace,
+		Labels: map[string]string{slack.PlaceholderLabel: policy}}}
 }
 
 // TestDeletionIsConfirmed checks that the objects of a policy that is not in the cache are deleted only if
@@ -55,11 +57,13 @@ func TestDeletionIsConfirmed(t *testing.T) {
 		"exists":             {nil, false, false},
 		"server unreachable": {errors.New("connection refused"), false, true},
 		"server starting":    {apierrors.NewServiceUnavailable("starting"), false, true},
-		"CRD not served":     {apierrors.NewGenericServerResponse(http.StatusNotFound, "get", policies, "web", "404 page not found", 0, true), false, true},
-		"forbidden":          {apierrors.NewForbidden(policies, "web", errors.New("no")), false, true},
+		"CRD not served": {apierrors.NewGenericServerResponse(http.StatusNotFound, "get", policies, "web", "404 page not found", 0, true),
+			false, true},
+		"forbidden": {apierrors.NewForbidden(policies, "web", errors.New("no")), false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			faults := interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+			faults := interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object,
+				options ...client.GetOption) error {
 				switch object.(type) {
 				case *v1alpha1.ResourceSlack: // from the cache
 					return apierrors.NewNotFound(policies, key.Name)
@@ -85,7 +89,8 @@ func TestDeletionIsConfirmed(t *testing.T) {
 // that an invalid policy does.
 func TestFaultsAndInvalidPolicies(t *testing.T) {
 	unavailable := true
-	faults := interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+	faults := interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList,
+		options ...client.ListOption) error {
 		if _, pods := list.(*v1.PodList); pods && unavailable {
 			return errors.New("connection refused")
 		}
@@ -104,7 +109,8 @@ func TestFaultsAndInvalidPolicies(t *testing.T) {
 		}
 		return policy, err
 	}
-	if policy, err := reconcileNamed("good"); err == nil || !strings.Contains(err.Error(), "connection refused") || len(policy.Status.Conditions) > 0 {
+	if policy, err := reconcileNamed("good"); err == nil || !strings.Contains(err.Error(), "connection refused") ||
+		len(policy.Status.Conditions) > 0 {
 		t.Errorf("error %v, conditions %v", err, policy.Status.Conditions)
 	}
 	unavailable = false

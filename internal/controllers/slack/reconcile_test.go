@@ -44,8 +44,9 @@ func newNode(name, pool string) *v1.Node {
 func newPod(name, node string) *v1.Pod {
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "shop"},
-		Spec:       v1.PodSpec{NodeName: node, Containers: []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{Requests: list("1", "4Gi")}}}},
-		Status:     v1.PodStatus{Phase: v1.PodRunning},
+		Spec: v1.PodSpec{NodeName: node, Containers: []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{Requests: list("1",
+			"4Gi")}}}},
+		Status: v1.PodStatus{Phase: v1.PodRunning},
 	}
 }
 
@@ -145,8 +146,10 @@ func TestReconcile(t *testing.T) {
 		t.Errorf("base, target, total, available and requests in CPUs, placeholders, mirrored and placed: %s, want %s", got, want)
 	}
 	ready := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)
-	if want := "target 2 CPU and 8192Mi memory: 2 placeholders request 2 CPU and 8192Mi memory, 2 of them fit, 4 CPU and 16384Mi memory are free"; ready.Message != want {
-		t.Errorf("message %q, want %q", ready.Message, want)
+	const message = "target 2 CPU and 8192Mi memory: 2 placeholders request 2 CPU and 8192Mi memory, " +
+		"2 of them fit, 4 CPU and 16384Mi memory are free"
+	if ready.Message != message {
+		t.Errorf("message %q, want %q", ready.Message, message)
 	}
 	if got := testutil.ToFloat64(c.metrics.amounts.WithLabelValues("web", "available", "cpu")); got != 4 {
 		t.Errorf("available CPU in metrics: %v, want 4", got)
@@ -187,7 +190,8 @@ func TestObserve(t *testing.T) {
 	}{
 		"the pods fill the pool": {
 			append(webPool(), newPod("x-1", "a"), newPod("x-2", "a"), newPod("x-3", "a"), newPod("x-4", "a")), newPolicy("web", "web"), nil,
-			[]string{"Feasible=True Planned", "Provisioned=False Provisioning", "Ready=False Provisioning"}, "4 placeholders request 4 CPU and 16384Mi memory, 0 of them fit",
+			[]string{"Feasible=True Planned", "Provisioned=False Provisioning",
+				"Ready=False Provisioning"}, "4 placeholders request 4 CPU and 16384Mi memory, 0 of them fit",
 		},
 		"no pods": {
 			[]client.Object{newNode("a", "web")}, newPolicy("web", "web"), nil,
@@ -199,7 +203,8 @@ func TestObserve(t *testing.T) {
 		},
 		"two policies select a node": {
 			append(webPool(), newPolicy("other", "web")), newPolicy("web", "web"), []string{"other"},
-			[]string{"Feasible=True Planned", "Provisioned=True Available", "Ready=False PoolsOverlap"}, "policy other selects nodes of the same pool",
+			[]string{"Feasible=True Planned", "Provisioned=True Available",
+				"Ready=False PoolsOverlap"}, "policy other selects nodes of the same pool",
 		},
 		"an invalid policy": {
 			webPool(), newPolicy("web", "web", func(s *v1alpha1.ResourceSlackSpec) { s.MinRate = "much" }), nil,
@@ -207,11 +212,14 @@ func TestObserve(t *testing.T) {
 		},
 		"an invalid annotation": {
 			append(webPool(), newMirrored("api", "lots")), newPolicy("web", "web"), nil,
-			[]string{"Feasible=False NotFeasible", "Provisioned=True Available", "Ready=False NotFeasible"}, `Deployment shop/api: annotation plimsoll.dev/slack: invalid value "lots"`,
+			[]string{"Feasible=False NotFeasible", "Provisioned=True Available",
+				"Ready=False NotFeasible"}, `Deployment shop/api: annotation plimsoll.dev/slack: invalid value "lots"`,
 		},
 		"an object of the name exists": {
-			append(webPool(), &v1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Name: "web-head", Namespace: testNamespace}}), newPolicy("web", "web"), nil,
-			[]string{"Feasible=True Planned", "Provisioned=True Available", "Ready=False NameTaken"}, "PodTemplate plimsoll-system/web-head exists, is not managed by Plimsoll",
+			append(webPool(), &v1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Name: "web-head", Namespace: testNamespace}}), newPolicy("web",
+				"web"), nil,
+			[]string{"Feasible=True Planned", "Provisioned=True Available",
+				"Ready=False NameTaken"}, "PodTemplate plimsoll-system/web-head exists, is not managed by Plimsoll",
 		},
 		"deployments": {
 			webPool(), newPolicy("web", "web", func(s *v1alpha1.ResourceSlackSpec) { s.Backend = deployment }), nil,
@@ -227,7 +235,8 @@ func TestObserve(t *testing.T) {
 			if diff := cmp.Diff(tc.conditions, conditionsOf(policy)); diff != "" {
 				t.Errorf("conditions: -want +got:\n%s", diff)
 			}
-			if ready := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionReady); ready == nil || !strings.Contains(ready.Message, tc.message) {
+			if ready := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionReady); ready == nil || !strings.Contains(ready.Message,
+				tc.message) {
 				t.Errorf("condition Ready %v, want message %q", ready, tc.message)
 			}
 		})
@@ -428,7 +437,8 @@ func TestApplyWritesMissingFields(t *testing.T) {
 	if err := c.client.Get(t.Context(), key, buffer); err != nil {
 		t.Fatal(err)
 	}
-	if replicas, _, _ := unstructured.NestedInt64(buffer.Object, "spec", "replicas"); replicas != 1 || buffer.GetAnnotations()["example.com/note"] != "kept" {
+	if replicas, _, _ := unstructured.NestedInt64(buffer.Object, "spec", "replicas"); replicas != 1 ||
+		buffer.GetAnnotations()["example.com/note"] != "kept" {
 		t.Errorf("replicas %d, annotations %v; want 1 and the annotation", replicas, buffer.GetAnnotations())
 	}
 }
