@@ -205,13 +205,13 @@ func TestDemoBadInput(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--scenario", "none"}, `--scenario: there is no "none"`},
-		{[]string{"-o", "xml"}, `--output: found "xml", want table or json`},
+		{[]string{"--scenario", "none"}, `--scenario: invalid value "none": must be the name of a scenario`},
+		{[]string{"-o", "xml"}, `--output: invalid value "xml": must be table or json`},
 		{[]string{"--port", port}, "--port: listen tcp 127.0.0.1:" + port + ": bind: address already in use"},
-		{[]string{"--load", "guess"}, `--load: found "guess", want service or prometheus`},
-		{[]string{"--load", "prometheus", "--scenario", "risk-bad-feed"}, "--scenario: risk-bad-feed is about the messages of a load watcher and wants --load service"},
-		{[]string{"--autoscaler", "guess"}, `--autoscaler: found "guess", want stand-in or karpenter`},
-		{[]string{"--autoscaler", "karpenter", "--scenario", "limits"}, "--autoscaler: only the scenario slack has an autoscaler"},
+		{[]string{"--load", "guess"}, `--load: invalid value "guess": must be service or prometheus`},
+		{[]string{"--load", "prometheus", "--scenario", "risk-bad-feed"}, "--scenario: risk-bad-feed requires --load service: it changes the messages of a load watcher"},
+		{[]string{"--autoscaler", "guess"}, `--autoscaler: invalid value "guess": must be stand-in or karpenter`},
+		{[]string{"--autoscaler", "karpenter", "--scenario", "limits"}, "--autoscaler: requires the scenario slack"},
 		{[]string{"--nothing"}, "unknown flag: --nothing"},
 	} {
 		_, stderr, exitCode := runDemo(t, tc.args...)

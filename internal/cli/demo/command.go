@@ -45,11 +45,11 @@ type options struct {
 	load       string
 	autoscaler string
 	scenarios  []string
-	// selected are the scenarios that these flags ask for.
+	// selected are the scenarios to run, from the other flags.
 	selected selection
 }
 
-// selection is which scenarios are run.
+// selection is the scenarios to run.
 type selection struct {
 	placement []node.Scenario
 	slack     bool
@@ -60,16 +60,16 @@ func newCommand() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Use:   "plimsoll-demo",
-		Short: "Watch a real scheduler place pods with and without Plimsoll",
-		Long: `Starts etcd, kube-apiserver and kube-scheduler with Plimsoll's plugins on
-127.0.0.1, runs small scenarios through the API, each with the default profile
-and with one of Plimsoll's, and tells where the pods went. In slack the
-controller keeps room to spare on nodes that an autoscaler makes: a stand-in that
-is built in, or a real Karpenter with simulated machines, which is built from the
-project's folder. In fleet it decides placements over managed clusters, which are
-objects without clusters behind them. Then the demo leaves a cluster of simulated
-nodes to play with, a live page of it, and a kubeconfig, until it is interrupted.
-Nothing is left behind.`,
+		Short: "Run scenarios with a real scheduler, with and without Plimsoll",
+		Long: `Start etcd, kube-apiserver and kube-scheduler with Plimsoll's plugins on 127.0.0.1,
+run small scenarios through the API, each with the default profile and with a profile
+of Plimsoll, and print where the pods were placed. In the scenario slack, the
+controller reserves capacity on nodes that an autoscaler adds: a built-in stand-in, or
+Karpenter with simulated machines, which is built from the project's directory. In the
+scenario fleet, the controller decides placements over managed clusters (objects only,
+no real clusters). Afterwards, a cluster of simulated nodes keeps running, with a live
+page and a kubeconfig, until the demo is interrupted. All files and processes are
+removed.`,
 		Example: `  plimsoll-demo
   plimsoll-demo --once -o json
   plimsoll-demo --scenario limits,risk-load
@@ -93,69 +93,72 @@ Nothing is left behind.`,
 	names = append(names, slack.Scenario, fleet.Scenario)
 	version.AddFlag(cmd)
 	flags := cmd.Flags()
-	flags.BoolVar(&o.once, "once", false, "end after the scenarios")
-	flags.StringVarP(&o.output, "output", "o", "table", "table or json")
-	flags.IntVar(&o.port, "port", 0, "port of the live page on 127.0.0.1 (default any that is free)")
-	flags.StringVar(&o.load, "load", node.LoadService, "where the scheduler reads load from: service (a load watcher of the demo's) or prometheus (a real server, which must be installed)")
-	_ = cmd.RegisterFlagCompletionFunc("load", cobra.FixedCompletions([]string{node.LoadService, node.LoadPrometheus}, cobra.ShellCompDirectiveNoFileComp))
-	flags.StringVar(&o.autoscaler, "autoscaler", slack.StandIn, "what makes the nodes of the slack scenario: stand-in (a small loop of the demo's) or karpenter (a real one with simulated machines, built from the project's folder; its metrics port is open on all addresses)")
-	_ = cmd.RegisterFlagCompletionFunc("autoscaler", cobra.FixedCompletions([]string{slack.StandIn, slack.Karpenter}, cobra.ShellCompDirectiveNoFileComp))
-	flags.StringSliceVar(&o.scenarios, "scenario", nil, "only these: "+strings.Join(names, ", "))
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("scenario", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
+	flags.BoolVar(&o.once, "once", false, "exit after the scenarios")
+	flags.StringVarP(&o.output, "output", "o", base.FormatTable, "table or json")
+	flags.IntVar(&o.port, "port", 0, "port of the live page on 127.0.0.1 (default any free port)")
+	flags.StringVar(&o.load, "load", node.LoadService, "load source of the scheduler: service (a load watcher in the demo) "+
+		"or prometheus (a Prometheus server, which must be installed)")
+	flags.StringVar(&o.autoscaler, "autoscaler", slack.StandIn, "autoscaler of the scenario slack: stand-in (built into the demo) "+
+		"or karpenter (Karpenter with simulated machines, built from the project's directory; its metrics port listens on all addresses)")
+	flags.StringSliceVar(&o.scenarios, "scenario", nil, "scenarios to run: "+strings.Join(names, ", ")+" (default all)")
+	base.CompleteWith(cmd, "load", node.LoadService, node.LoadPrometheus)
+	base.CompleteWith(cmd, "autoscaler", slack.StandIn, slack.Karpenter)
+	base.CompleteWith(cmd, "output", base.FormatTable, base.FormatJSON)
+	base.CompleteWith(cmd, "scenario", names...)
 	return cmd
 }
 
-// controllers selects a scenario that is about a controller, if it has that name.
-func (s *selection) controllers(name string) bool {
+// addController selects the scenario slack or fleet, and reports whether the name is one of them.
+func (s *selection) addController(name string) bool {
 	s.slack = s.slack || name == slack.Scenario
 	s.fleet = s.fleet || name == fleet.Scenario
 	return name == slack.Scenario || name == fleet.Scenario
 }
 
-// selection returns the scenarios asked for, or what is wrong with the flags.
+// selection returns the selected scenarios, or an error for an invalid flag.
 func (o *options) selection() (selection, error) {
 	var out selection
 	switch {
-	case o.output != "table" && o.output != "json":
-		return out, fmt.Errorf("--output: found %q, want table or json", o.output)
+	case o.output != base.FormatTable && o.output != base.FormatJSON:
+		return out, base.InvalidValue("output", o.output, "table or json")
 	case o.load != node.LoadService && o.load != node.LoadPrometheus:
-		return out, fmt.Errorf("--load: found %q, want %s or %s", o.load, node.LoadService, node.LoadPrometheus)
+		return out, base.InvalidValue("load", o.load, node.LoadService+" or "+node.LoadPrometheus)
 	case o.autoscaler != slack.StandIn && o.autoscaler != slack.Karpenter:
-		return out, fmt.Errorf("--autoscaler: found %q, want %s or %s", o.autoscaler, slack.StandIn, slack.Karpenter)
+		return out, base.InvalidValue("autoscaler", o.autoscaler, slack.StandIn+" or "+slack.Karpenter)
 	}
-	unplayable := func(s node.Scenario) bool { return o.load != node.LoadService && s.NeedsService() }
+	unsupported := func(s node.Scenario) bool { return o.load != node.LoadService && s.NeedsService() }
 	if len(o.scenarios) == 0 {
-		return selection{slices.DeleteFunc(slices.Clone(node.Scenarios), unplayable), true, true}, nil
+		return selection{slices.DeleteFunc(slices.Clone(node.Scenarios), unsupported), true, true}, nil
 	}
 	for _, name := range o.scenarios {
-		if out.controllers(name) {
+		if out.addController(name) {
 			continue
 		}
 		i := slices.IndexFunc(node.Scenarios, func(s node.Scenario) bool { return s.Name == name })
 		if i < 0 {
-			return out, fmt.Errorf("--scenario: there is no %q (see --help)", name)
+			return out, base.InvalidValue("scenario", name, "the name of a scenario (see --help)")
 		}
-		if unplayable(node.Scenarios[i]) {
-			return out, fmt.Errorf("--scenario: %s is about the messages of a load watcher and wants --load %s", name, node.LoadService)
+		if unsupported(node.Scenarios[i]) {
+			return out, fmt.Errorf("--scenario: %s requires --load %s: it changes the messages of a load watcher", name, node.LoadService)
 		}
 		out.placement = append(out.placement, node.Scenarios[i])
 	}
 	if o.autoscaler != slack.StandIn && !out.slack {
-		return out, fmt.Errorf("--autoscaler: only the scenario %s has an autoscaler", slack.Scenario)
+		return out, fmt.Errorf("--autoscaler: requires the scenario %s", slack.Scenario)
 	}
 	return out, nil
 }
 
+// run starts the demo, runs the selected scenarios and prints their results.
 func (o *options) run(ctx context.Context, out, progress io.Writer) (err error) {
-	// Before anything is started: the port may be taken.
+	// Listen first: the port may be in use.
 	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", o.port))
 	if err != nil {
 		return fmt.Errorf("--port: %w", err)
 	}
 	defer listener.Close()
-	began := time.Now()
-	say := func(message string) { fmt.Fprintf(progress, "[%4.1fs] %s\n", time.Since(began).Seconds(), message) }
+	start := time.Now()
+	say := func(message string) { fmt.Fprintf(progress, "[%4.1fs] %s\n", time.Since(start).Seconds(), message) }
 	log, err := redirectLogs()
 	if err != nil {
 		return err
@@ -190,11 +193,10 @@ func (o *options) run(ctx context.Context, out, progress io.Writer) (err error) 
 	return demo.Check(results)
 }
 
-// errInterrupted is that the user had enough before the scenarios were through.
+// errInterrupted is returned if the context ends before the scenarios do.
 var errInterrupted = errors.New("interrupted")
 
-// redirectLogs sends what scheduler and controller log to a file, which it
-// returns: it is for when something fails.
+// redirectLogs redirects the logs of the scheduler and the controllers to a temporary file.
 func redirectLogs() (*os.File, error) {
 	file, err := os.CreateTemp("", "plimsoll-demo-*.log")
 	if err != nil {
@@ -212,13 +214,12 @@ func redirectLogs() (*os.File, error) {
 	return file, nil
 }
 
-// closeLogs removes the file, unless something is in it that may say why the
-// demo failed.
+// closeLogs removes the log file unless the demo failed and the file is not empty.
 func closeLogs(file *os.File, err error, say func(string)) {
 	klog.Flush()
 	written, statErr := file.Stat()
-	nothing := statErr == nil && written.Size() == 0
-	if err == nil || nothing || errors.Is(err, errInterrupted) || errors.Is(err, demo.ErrUnexpected) {
+	empty := statErr == nil && written.Size() == 0
+	if err == nil || empty || errors.Is(err, errInterrupted) || errors.Is(err, demo.ErrUnexpected) {
 		_ = os.Remove(file.Name())
 		return
 	}

@@ -57,7 +57,8 @@ func (o *options) start(ctx context.Context, log io.Writer, progress func(string
 			return nil, err
 		}
 	}
-	return &demos{env: env, node: node.New(env, load), slack: slack.New(env, karpenter, log), fleet: fleet.New(env), stopLoad: stopLoad}, nil
+	return &demos{env: env, node: node.New(env, load), slack: slack.New(env, karpenter, log), fleet: fleet.New(env),
+		stopLoad: stopLoad}, nil
 }
 
 // stop stops everything that start and run have started.
@@ -80,7 +81,8 @@ func (d *demos) run(ctx context.Context, s selection, say func(string)) error {
 		d.results.Add(results...)
 	}
 	if err == nil && s.fleet {
-		say(fmt.Sprintf("scenario %s: starting the placement controller; the ManagedClusters are objects without clusters behind them", fleet.Scenario))
+		say(fmt.Sprintf("scenario %s: starting the placement controller; the ManagedClusters are objects without real clusters",
+			fleet.Scenario))
 		var results []demo.Result
 		results, err = d.fleet.Run(ctx, say)
 		d.results.Add(results...)

@@ -7,8 +7,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/doccheck"
 )
 
-// Every command line of the demo in the documentation (make demo ARGS='...') and in
-// its own help is one that it takes.
+// Each command line of the demo in the documentation (make demo ARGS='...') and in its help is valid.
 func TestDocumentedCommands(t *testing.T) {
 	made, err := doccheck.Of("../../..", "make")
 	if err != nil {
@@ -32,7 +31,7 @@ func TestDocumentedCommands(t *testing.T) {
 		commands = append(commands, command)
 	}
 	if demos < 6 || len(commands) != demos+7 {
-		t.Errorf("%d times make demo, and %d examples", demos, len(commands)-demos)
+		t.Errorf("found %d commands make demo and %d examples", demos, len(commands)-demos)
 	}
 	for _, command := range commands {
 		if _, err := command.Check(newCommand()); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/slack"
 )
 
-// summary says where the pods of one run went.
+// summary returns where the pods of one run were placed.
 func summary(results []demo.Result) string {
 	var parts []string
 	for _, r := range results {
@@ -23,9 +23,9 @@ func summary(results []demo.Result) string {
 	return strings.Join(parts, ", ")
 }
 
-// printResults prints what all scenarios have come to.
+// printResults prints the results of all scenarios.
 func printResults(out io.Writer, format string, selected selection, results []demo.Result, autoscaler string) error {
-	if format == "json" {
+	if format == base.FormatJSON {
 		return base.WriteJSON(out, results)
 	}
 	if len(selected.placement) > 0 {
@@ -40,15 +40,15 @@ func printResults(out io.Writer, format string, selected selection, results []de
 	return nil
 }
 
-// verdict says whether something is as expected.
-func verdict(ok bool) string {
+// formatOK returns whether a result is the expected one.
+func formatOK(ok bool) string {
 	if ok {
 		return "ok"
 	}
 	return "NOT AS EXPECTED"
 }
 
-// printPlacement prints each pod with the default profile beside ours.
+// printPlacement prints where each pod was placed with the default profile and with Plimsoll.
 func printPlacement(out io.Writer, scenarios []node.Scenario, results []demo.Result) {
 	find := func(scenario, profile, pod string) demo.Result {
 		i := slices.IndexFunc(results, func(r demo.Result) bool {
@@ -66,7 +66,8 @@ func printPlacement(out io.Writer, scenarios []node.Scenario, results []demo.Res
 				continue
 			}
 			byDefault, ours := find(s.Name, demo.DefaultProfile, step.Create.Name), find(s.Name, s.Profile, step.Create.Name)
-			t.AppendRow(table.Row{s.Name, ours.Pod, byDefault.Node, ours.Node, byDefault.Want + " / " + ours.Want, verdict(byDefault.OK && ours.OK)})
+			expected := byDefault.Want + " / " + ours.Want
+			t.AppendRow(table.Row{s.Name, ours.Pod, byDefault.Node, ours.Node, expected, formatOK(byDefault.OK && ours.OK)})
 		}
 	}
 	t.SetColumnConfigs([]table.ColumnConfig{{Number: 1, AutoMerge: true}})
@@ -76,24 +77,26 @@ func printPlacement(out io.Writer, scenarios []node.Scenario, results []demo.Res
 	}
 }
 
-// printSlack prints the steps of the slack scenario. A step with pods that went
-// elsewhere than expected is not as expected itself.
+// printSlack prints the steps of the scenario slack. A step is as expected only if its pods are.
 func printSlack(out io.Writer, results []demo.Result, autoscaler string) {
-	t := base.NewTable(out, slack.Scenario, "what happens", "target CPU", "available", "placeholders", "nodes", "slowest pod", "expected", "")
-	podsOK, want := true, []string{}
+	t := base.NewTable(out, slack.Scenario, "step", "target CPU", "available", "placeholders", "nodes", "slowest pod", "expected", "")
+	podsOK, expected := true, []string{}
 	for _, r := range results {
 		switch {
 		case r.Scenario != slack.Scenario:
-		case r.Slack == nil: // a pod of the burst that the next step is about
-			podsOK, want = podsOK && r.OK, []string{r.Want}
+		case r.Slack == nil: // a pod of the burst in the next step
+			podsOK, expected = podsOK && r.OK, []string{r.Want}
 		default:
-			waited := ""
+			pending := ""
 			if r.Slack.Seconds > 0 {
-				waited = fmt.Sprintf("%.2f s", r.Slack.Seconds)
+				pending = fmt.Sprintf("%.2f s", r.Slack.Seconds)
 			}
 			s := r.Slack
-			t.AppendRow(table.Row{r.Profile, s.Step, s.Target, s.Available, s.Placeholders, s.Nodes, waited, strings.Join(append(want, r.Want), ", "), verdict(podsOK && r.OK)})
-			podsOK, want = true, nil
+			t.AppendRow(table.Row{
+				r.Profile, s.Step, s.Target, s.Available, s.Placeholders, s.Nodes, pending,
+				strings.Join(append(expected, r.Want), ", "), formatOK(podsOK && r.OK),
+			})
+			podsOK, expected = true, nil
 		}
 	}
 	t.SetColumnConfigs(append(base.RightAligned(3, 4, 5, 6, 7), table.ColumnConfig{Number: 1, AutoMerge: true}))

@@ -6,15 +6,14 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/doccheck"
 )
 
-// Every command line of the service in the documentation and in its own help is
-// one that it takes.
+// Each command line of the load watcher in the documentation and in its help is valid.
 func TestDocumentedCommands(t *testing.T) {
 	taken, err := doccheck.TakenBy("../../..", name, NewCommand)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if taken.Pages < 2 || taken.Examples != 3 {
-		t.Errorf("%d commands and %d examples found", taken.Pages, taken.Examples)
+		t.Errorf("found %d commands and %d examples", taken.Pages, taken.Examples)
 	}
 	for _, wrong := range taken.Wrong {
 		t.Error(wrong)
