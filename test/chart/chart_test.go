@@ -201,12 +201,12 @@ func TestBadValues(t *testing.T) {
 func TestSchedulerConfiguration(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ values, want string }{
-		"the load-watcher":           {"", "watcherAddress http://plimsoll-load-watcher.plimsoll-system:2020"},
-		"no load source":              {"loadWatcher: {enabled: false}", "watcherAddress  metricProvider  "},
-		"another source":             {"scheduler: {metricProvider: {type: Prometheus, address: 'http://p:9090', tokenFile: /token}}", "watcherAddress  metricProvider Prometheus http://p:9090"},
-		"instead of a load-watcher":  {"loadWatcher: {enabled: true}\nscheduler: {metricProvider: {type: KubernetesMetricsServer}}", "watcherAddress  metricProvider KubernetesMetricsServer "},
-		"another name":               {"fullnameOverride: deep", "watcherAddress http://deep-load-watcher.plimsoll-system:2020"},
-		"scheduler.config":           {"scheduler:\n  config: |\n    apiVersion: kubescheduler.config.k8s.io/v1\n    kind: KubeSchedulerConfiguration\n    profiles: [{schedulerName: own, pluginConfig: [{name: LowRiskOverCommitment, args: {watcherAddress: 'http://w:1'}}]}]\n", "watcherAddress http://w:1"},
+		"the load-watcher":          {"", "watcherAddress http://plimsoll-load-watcher.plimsoll-system:2020"},
+		"no load source":            {"loadWatcher: {enabled: false}", "watcherAddress  metricProvider  "},
+		"another source":            {"scheduler: {metricProvider: {type: Prometheus, address: 'http://p:9090', tokenFile: /token}}", "watcherAddress  metricProvider Prometheus http://p:9090"},
+		"instead of a load-watcher": {"loadWatcher: {enabled: true}\nscheduler: {metricProvider: {type: KubernetesMetricsServer}}", "watcherAddress  metricProvider KubernetesMetricsServer "},
+		"another name":              {"fullnameOverride: deep", "watcherAddress http://deep-load-watcher.plimsoll-system:2020"},
+		"scheduler.config":          {"scheduler:\n  config: |\n    apiVersion: kubescheduler.config.k8s.io/v1\n    kind: KubeSchedulerConfiguration\n    profiles: [{schedulerName: own, pluginConfig: [{name: LowRiskOverCommitment, args: {watcherAddress: 'http://w:1'}}]}]\n", "watcherAddress http://w:1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

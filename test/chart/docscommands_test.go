@@ -14,7 +14,7 @@ import (
 // commands with their values. TestChart in test/integration runs install, upgrade and uninstall in a
 // cluster.
 func TestDocumentedCommands(t *testing.T) {
-	commands, err := doccheck.Of(project, "helm")
+	commands, err := doccheck.CommandsOf(project, "helm")
 	if err != nil {
 		t.Fatal(err)
 	}

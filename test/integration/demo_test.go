@@ -227,7 +227,7 @@ func TestDemoBadInput(t *testing.T) {
 func TestDemoWithoutTheFolder(t *testing.T) {
 	t.Chdir(t.TempDir())
 	_, stderr, exitCode := runDemo(t, "--autoscaler", "karpenter")
-	if want := "plimsoll-demo: --autoscaler: Karpenter is built from test/karpenter of the project's folder: run this from there\n"; exitCode != 2 || stderr != want {
+	if want := "plimsoll-demo: --autoscaler: Karpenter is built from the folder test/karpenter of the project: run the command in the project's folder\n"; exitCode != 2 || stderr != want {
 		t.Errorf("exit code %d, said %q, want %q", exitCode, stderr, want)
 	}
 }

@@ -36,7 +36,7 @@ const assumed = `
 // All command lines with kubectl in the documentation succeed on an API server without Plimsoll.
 func TestDocumentedKubectl(t *testing.T) {
 	t.Parallel()
-	commands, err := doccheck.Of("../..", "kubectl")
+	commands, err := doccheck.CommandsOf("../..", "kubectl")
 	if err != nil {
 		t.Fatal(err)
 	}

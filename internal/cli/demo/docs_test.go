@@ -9,7 +9,7 @@ import (
 
 // Each command line of the demo in the documentation (make demo ARGS='...') and in its help is valid.
 func TestDocumentedCommands(t *testing.T) {
-	made, err := doccheck.Of("../../..", "make")
+	made, err := doccheck.CommandsOf("../../..", "make")
 	if err != nil {
 		t.Fatal(err)
 	}

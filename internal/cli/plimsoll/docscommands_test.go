@@ -55,7 +55,7 @@ func TestDocumentedCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	commands, err := doccheck.Of(project, "plimsoll")
+	commands, err := doccheck.CommandsOf(project, "plimsoll")
 	if err != nil {
 		t.Fatal(err)
 	}

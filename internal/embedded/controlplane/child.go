@@ -22,17 +22,18 @@ import (
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 )
 
-// childVariable is the environment variable by which a program knows that it
-// is to be the servers of a control plane; its value is an assignment in JSON.
+// childVariable is the environment variable that makes a program run the servers of a control plane.
+// Its value is an assignment in JSON.
 const childVariable = "PLIMSOLL_CONTROL_PLANE"
 
+// assignment configures the child process.
 type assignment struct {
 	Dir           string   `json:"dir"`
 	APIServerArgs []string `json:"apiServerArgs,omitempty"`
 }
 
-// RunIfChild runs the servers of a control plane and does not return, if that
-// is what this process was started for. Otherwise it does nothing.
+// RunIfChild runs the servers of a control plane and does not return if this process was started for
+// that. Otherwise it does nothing.
 func RunIfChild() {
 	raw, ok := os.LookupEnv(childVariable)
 	if !ok {
@@ -45,16 +46,15 @@ func RunIfChild() {
 	os.Exit(0)
 }
 
-// runChild serves until standard input ends, and then removes the directory:
-// the parent may not have lived to do it. If the servers fail the parent is
-// there, and wants to read their log.
+// runChild runs the servers until standard input is closed. It then removes the directory, because the
+// parent may have been killed. If the servers fail, it keeps the directory: the parent reads their log.
 func runChild(raw string) error {
 	var assigned assignment
 	if err := json.Unmarshal([]byte(raw), &assigned); err != nil {
 		return fmt.Errorf("%s: %w", childVariable, err)
 	}
-	// A Ctrl-C in the terminal reaches the whole process group. The parent
-	// decides what it means, and closes standard input.
+	// Ctrl-C in a terminal sends the signal to all processes of the group. The parent handles it and
+	// closes standard input.
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM)
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
@@ -91,7 +91,7 @@ func runChild(raw string) error {
 	return fmt.Errorf("kube-apiserver: %w", err)
 }
 
-// startEtcd starts etcd and returns the URL that it serves clients at.
+// startEtcd starts etcd and returns its client URL.
 func startEtcd(dir string) (*embed.Etcd, string, error) {
 	anyPort := url.URL{Scheme: "https", Host: "127.0.0.1:0"}
 	tls := transport.TLSInfo{
@@ -106,7 +106,7 @@ func startEtcd(dir string) (*embed.Etcd, string, error) {
 	config.ClientTLSInfo, config.PeerTLSInfo = tls, tls
 	config.EnableGRPCGateway = false
 	config.LogLevel = "error"
-	// The data goes with the process: nothing has to survive a crash.
+	// The data need not survive a crash.
 	config.UnsafeNoFsync = true
 	config.QuotaBackendBytes = 8 << 30
 	etcd, err := embed.StartEtcd(config)
@@ -122,7 +122,7 @@ func startEtcd(dir string) (*embed.Etcd, string, error) {
 	}
 }
 
-// runAPIServer serves the Kubernetes API until ctx ends.
+// runAPIServer runs kube-apiserver until ctx ends.
 func runAPIServer(ctx context.Context, assigned assignment, etcdEndpoint string, listener net.Listener) error {
 	file := func(name string) string { return filepath.Join(assigned.Dir, name) }
 	args := append([]string{
@@ -137,9 +137,9 @@ func runAPIServer(ctx context.Context, assigned assignment, etcdEndpoint string,
 		"--allow-privileged=true",
 		"--endpoint-reconciler-type=none",
 		"--profiling=false",
-		// No controller hands out service accounts or takes taints off nodes.
+		// No controller creates service accounts or removes taints from nodes.
 		"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
-		// One client must not wait for another's share.
+		// Clients are not limited by each other.
 		"--enable-priority-and-fairness=false",
 	}, assigned.APIServerArgs...)
 
@@ -169,7 +169,7 @@ func runAPIServer(ctx context.Context, assigned assignment, etcdEndpoint string,
 	return app.Run(ctx, completed)
 }
 
-// clientConfig is that of the control plane's own controllers.
+// clientConfig returns the client configuration of the control plane's controllers.
 func clientConfig(dir, address string) *rest.Config {
 	return &rest.Config{
 		Host: address,

@@ -23,22 +23,20 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// startTimeout bounds the time from start to ready; it takes about 5 s on two
-// cores.
+// startTimeout bounds the time until the API server is ready, which takes about 5 s on two cores.
 const startTimeout = 90 * time.Second
 
-// Options say what a control plane is like. The zero value is good.
+// Options configure a control plane. The zero value is ready to use.
 type Options struct {
-	// APIServerArgs are further flags of kube-apiserver, such as
-	// --feature-gates=A=true.
+	// APIServerArgs are additional flags of kube-apiserver, such as --feature-gates=A=true.
 	APIServerArgs []string
 }
 
 // ControlPlane is a running control plane.
 type ControlPlane struct {
-	// Dir holds everything the control plane keeps, and goes with it.
+	// Dir is the directory of all files of the control plane. It is removed when the control plane stops.
 	Dir string
-	// Kubeconfig is a file for kubectl and others, with all rights.
+	// Kubeconfig is the path of a kubeconfig with administrator rights.
 	Kubeconfig string
 
 	authority *authority
@@ -49,14 +47,14 @@ type ControlPlane struct {
 	stopOnce  sync.Once
 }
 
-// hello is what the child says as soon as it serves.
+// hello is the message of the child when it serves.
 type hello struct {
 	Address string `json:"address"`
 }
 
-// Start starts a control plane and waits until it is ready. If anything fails,
-// nothing is left behind and the error has the end of the server's log. The
-// control plane ends with ctx, or with Stop.
+// Start starts a control plane and waits until it is ready. If that fails, it removes all files, and the
+// error contains the last lines of the server log. The control plane runs until Stop is called or ctx
+// ends.
 func Start(ctx context.Context, options Options) (_ *ControlPlane, err error) {
 	dir, err := os.MkdirTemp("", "plimsoll-control-plane-")
 	if err != nil {
@@ -71,7 +69,7 @@ func Start(ctx context.Context, options Options) (_ *ControlPlane, err error) {
 	}()
 	if cp.authority, err = newAuthority(dir); err != nil {
 		close(cp.exited)
-		return nil, fmt.Errorf("making certificates: %w", err)
+		return nil, fmt.Errorf("creating certificates: %w", err)
 	}
 	greeting, err := cp.startChild(options)
 	if err != nil {
@@ -89,8 +87,8 @@ func Start(ctx context.Context, options Options) (_ *ControlPlane, err error) {
 	return cp, nil
 }
 
-// startChild starts this program again as the servers. What it says first is
-// sent on the channel.
+// startChild starts this program again to run the servers. It sends the first message of the child on
+// the channel.
 func (cp *ControlPlane) startChild(options Options) (<-chan hello, error) {
 	started := false
 	defer func() {
@@ -138,13 +136,13 @@ func (cp *ControlPlane) startChild(options Options) (<-chan hello, error) {
 	return greeting, nil
 }
 
-// await returns when the API server says that it is ready.
+// await waits until the API server is ready.
 func (cp *ControlPlane) await(ctx context.Context, greeting <-chan hello) error {
 	select {
 	case h := <-greeting:
 		cp.address = h.Address
 	case <-cp.exited:
-		return errors.New("the servers ended")
+		return errors.New("the servers exited")
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -159,7 +157,7 @@ func (cp *ControlPlane) await(ctx context.Context, greeting <-chan hello) error 
 	return wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		select {
 		case <-cp.exited:
-			return false, errors.New("the servers ended")
+			return false, errors.New("the servers exited")
 		default:
 		}
 		_, err := client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
@@ -167,8 +165,7 @@ func (cp *ControlPlane) await(ctx context.Context, greeting <-chan hello) error 
 	})
 }
 
-// Stop ends the control plane and removes its files. It may be called more
-// than once, and returns when all is gone.
+// Stop stops the control plane, waits for it and removes its files. It may be called more than once.
 func (cp *ControlPlane) Stop() {
 	cp.stopOnce.Do(func() {
 		if cp.stdin != nil {
@@ -184,14 +181,14 @@ func (cp *ControlPlane) Stop() {
 	})
 }
 
-// Exited is closed when the servers have ended, asked to or not.
+// Exited returns a channel that is closed when the servers have exited.
 func (cp *ControlPlane) Exited() <-chan struct{} { return cp.exited }
 
 // Address returns the URL of the API server.
 func (cp *ControlPlane) Address() string { return cp.address }
 
-// Config returns a client configuration for a user of that name in these
-// groups; system:masters may do everything. Requests are not throttled.
+// Config returns a client configuration without a rate limit for a user in some groups, such as
+// system:masters.
 func (cp *ControlPlane) Config(user string, groups ...string) (*rest.Config, error) {
 	cert, key, err := cp.authority.client(user, groups)
 	if err != nil {
@@ -204,7 +201,7 @@ func (cp *ControlPlane) Config(user string, groups ...string) (*rest.Config, err
 	}, nil
 }
 
-// WriteKubeconfig writes a kubeconfig for such a user to a file.
+// WriteKubeconfig writes a kubeconfig for a user in some groups.
 func (cp *ControlPlane) WriteKubeconfig(path, user string, groups ...string) error {
 	config, err := cp.Config(user, groups...)
 	if err != nil {
@@ -219,8 +216,7 @@ func (cp *ControlPlane) WriteKubeconfig(path, user string, groups ...string) err
 	}, path)
 }
 
-// PeakMemory returns the most memory that the servers have had resident, in
-// bytes; 0 where the system does not say.
+// PeakMemory returns the largest resident memory of the servers so far in bytes, or 0 if it is unknown.
 func (cp *ControlPlane) PeakMemory() int64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cp.child.Process.Pid))
 	if err != nil {
@@ -235,10 +231,10 @@ func (cp *ControlPlane) PeakMemory() int64 {
 	return 0
 }
 
+// logPath returns the path of the server log.
 func (cp *ControlPlane) logPath() string { return filepath.Join(cp.Dir, "control-plane.log") }
 
-// logTail returns the end of the server's log as an error, nil if there is
-// none.
+// logTail returns the last lines of the server log as an error, nil if the log is empty.
 func (cp *ControlPlane) logTail() error {
 	raw, _ := os.ReadFile(cp.logPath())
 	if len(raw) == 0 {
@@ -246,5 +242,5 @@ func (cp *ControlPlane) logTail() error {
 	}
 	lines := bytes.Split(bytes.TrimSpace(raw), []byte("\n"))
 	lines = lines[max(0, len(lines)-20):]
-	return fmt.Errorf("the end of its log:\n%s", bytes.Join(lines, []byte("\n")))
+	return fmt.Errorf("last lines of the server log:\n%s", bytes.Join(lines, []byte("\n")))
 }

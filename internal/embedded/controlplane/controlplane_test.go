@@ -51,7 +51,8 @@ var template = v1.PodTemplateSpec{
 	Spec:       v1.PodSpec{NodeName: "node", Containers: []v1.Container{{Name: "c", Image: "i"}}},
 }
 
-// Workloads go the way they go in a cluster, but for the containers.
+// TestWorkloads expects that nodes become Ready, deployments available and jobs complete, and that deleted
+// pods disappear.
 func TestWorkloads(t *testing.T) {
 	_, client := start(t)
 	ctx := t.Context()
@@ -95,17 +96,18 @@ func TestWorkloads(t *testing.T) {
 	if err := client.CoreV1().Pods("default").Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually.True(t, "a deleted pod stays", nil, func(ctx context.Context) (bool, error) {
+	eventually.True(t, "the deleted pod still exists", nil, func(ctx context.Context) (bool, error) {
 		_, err := client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
 		return apierrors.IsNotFound(err), nil
 	})
 }
 
+// TestNothingIsLeftBehind expects that the directory and the port are released whatever stops the servers.
 func TestNothingIsLeftBehind(t *testing.T) {
 	stop := map[string]func(*ControlPlane){
 		"stopped":                func(cp *ControlPlane) { cp.Stop() },
-		"the parent goes away":   func(cp *ControlPlane) { _ = cp.stdin.Close() },
-		"the servers go away":    func(cp *ControlPlane) { _ = cp.child.Process.Kill(); cp.Stop() },
+		"parent exits":           func(cp *ControlPlane) { _ = cp.stdin.Close() },
+		"servers are killed":     func(cp *ControlPlane) { _ = cp.child.Process.Kill(); cp.Stop() },
 		"stopped more than once": func(cp *ControlPlane) { cp.Stop(); cp.Stop() },
 	}
 	for name, stop := range stop {
@@ -117,7 +119,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 			}
 			stop(cp)
 			<-cp.Exited()
-			eventually.True(t, "the directory stays", nil, func(context.Context) (bool, error) {
+			eventually.True(t, "the directory still exists", nil, func(context.Context) (bool, error) {
 				_, err := os.Stat(cp.Dir)
 				return errors.Is(err, fs.ErrNotExist), nil
 			})
@@ -129,7 +131,8 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	}
 }
 
-func TestBadFlagIsToldAndLeavesNothing(t *testing.T) {
+// TestInvalidFlag expects an error that names the flag, and no files left.
+func TestInvalidFlag(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	_, err := Start(t.Context(), Options{APIServerArgs: []string{"--no-such-flag"}})
 	if err == nil || !strings.Contains(err.Error(), "no-such-flag") {

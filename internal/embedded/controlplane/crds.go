@@ -14,8 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// InstallCRDs creates CRDs from their manifests, and waits until they are
-// served.
+// InstallCRDs creates CRDs from their manifests and waits until they are served.
 func InstallCRDs(ctx context.Context, config *rest.Config, manifests ...[]byte) error {
 	client, err := apiextensions.NewForConfig(config)
 	if err != nil {

@@ -18,13 +18,12 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// RunForAnnotation on a pod whose restart policy lets it end says how long it
-// runs before it has succeeded: 30s. Such a pod runs for a second without it.
+// RunForAnnotation is the annotation with the run time, such as 30s, of a pod with a restart policy other
+// than Always. The default is one second.
 const RunForAnnotation = "plimsoll.dev/run-for"
 
-// kubelets stand in for the kubelets of all nodes: a node that has said
-// nothing of itself becomes Ready, a bound pod runs, one that is meant to end
-// succeeds, a deleted one goes away.
+// kubelets simulates the kubelets of all nodes: it makes nodes without a Ready condition Ready and bound
+// pods Running, completes pods after their run time, and deletes pods with a deletion timestamp.
 type kubelets struct {
 	client kubernetes.Interface
 	pods   cache.Indexer
@@ -32,9 +31,10 @@ type kubelets struct {
 	queue  workqueue.TypedRateLimitingInterface[task]
 }
 
-// task is a pod, or a node where the namespace is empty.
+// task is a pod, or a node if the namespace is empty.
 type task struct{ namespace, name string }
 
+// newKubelets returns the kubelets for the nodes and pods of two informers.
 func newKubelets(client kubernetes.Interface, pods, nodes cache.SharedIndexInformer) (*kubelets, error) {
 	k := &kubelets{
 		client: client, pods: pods.GetIndexer(), nodes: nodes.GetIndexer(),
@@ -51,7 +51,7 @@ func newKubelets(client kubernetes.Interface, pods, nodes cache.SharedIndexInfor
 	return k, errors.Join(podErr, nodeErr)
 }
 
-// run works until ctx ends.
+// run processes changes until ctx ends.
 func (k *kubelets) run(ctx context.Context) {
 	var running sync.WaitGroup
 	for range workers {
@@ -65,6 +65,7 @@ func (k *kubelets) run(ctx context.Context) {
 	running.Wait()
 }
 
+// next processes one change. It reports whether there may be more.
 func (k *kubelets) next(ctx context.Context) bool {
 	t, shutdown := k.queue.Get()
 	if shutdown {
@@ -73,7 +74,7 @@ func (k *kubelets) next(ctx context.Context) bool {
 	defer k.queue.Done(t)
 	err := k.sync(ctx, t)
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		klog.FromContext(ctx).V(2).Info("Trying again", "namespace", t.namespace, "name", t.name, "err", err)
+		klog.FromContext(ctx).V(2).Info("Syncing failed and will be retried", "namespace", t.namespace, "name", t.name, "err", err)
 		k.queue.AddRateLimited(t)
 		return true
 	}
@@ -81,6 +82,7 @@ func (k *kubelets) next(ctx context.Context) bool {
 	return true
 }
 
+// sync updates the status of a node or a pod.
 func (k *kubelets) sync(ctx context.Context, t task) error {
 	if t.namespace == "" {
 		obj, ok, err := k.nodes.GetByKey(t.name)
@@ -100,7 +102,7 @@ func (k *kubelets) sync(ctx context.Context, t task) error {
 	return k.syncPod(ctx, pod)
 }
 
-// syncNode makes a node Ready that has no say on it yet.
+// syncNode makes a node Ready, unless it has a Ready condition.
 func (k *kubelets) syncNode(ctx context.Context, node *v1.Node) error {
 	if slices.ContainsFunc(node.Status.Conditions, func(c v1.NodeCondition) bool { return c.Type == v1.NodeReady }) {
 		return nil
@@ -118,6 +120,7 @@ func (k *kubelets) syncNode(ctx context.Context, node *v1.Node) error {
 	return err
 }
 
+// syncPod starts, completes or deletes a bound pod.
 func (k *kubelets) syncPod(ctx context.Context, pod *v1.Pod) error {
 	switch {
 	case pod.DeletionTimestamp != nil:
@@ -127,8 +130,8 @@ func (k *kubelets) syncPod(ctx context.Context, pod *v1.Pod) error {
 	case pod.Status.Phase == v1.PodPending:
 		return k.setStatus(ctx, pod, v1.PodRunning)
 	case pod.Status.Phase == v1.PodRunning && pod.Spec.RestartPolicy != v1.RestartPolicyAlways:
-		if left := k.left(pod); left > 0 {
-			k.queue.AddAfter(task{pod.Namespace, pod.Name}, left)
+		if remaining := remainingTime(pod); remaining > 0 {
+			k.queue.AddAfter(task{pod.Namespace, pod.Name}, remaining)
 			return nil
 		}
 		return k.setStatus(ctx, pod, v1.PodSucceeded)
@@ -136,16 +139,15 @@ func (k *kubelets) syncPod(ctx context.Context, pod *v1.Pod) error {
 	return nil
 }
 
-// left returns how much longer a pod that is meant to end runs.
-func (k *kubelets) left(pod *v1.Pod) time.Duration {
+// remainingTime returns the time until a pod completes.
+func remainingTime(pod *v1.Pod) time.Duration {
 	if pod.Status.StartTime == nil {
 		return 0
 	}
 	return time.Until(pod.Status.StartTime.Add(runFor(pod.Annotations)))
 }
 
-// setStatus writes what a kubelet writes of a pod that is now running, or has
-// now succeeded.
+// setStatus writes the status of a pod that has started running or has succeeded.
 func (k *kubelets) setStatus(ctx context.Context, pod *v1.Pod, phase v1.PodPhase) error {
 	now := metav1.Now()
 	running := phase == v1.PodRunning
@@ -161,11 +163,11 @@ func (k *kubelets) setStatus(ctx context.Context, pod *v1.Pod, phase v1.PodPhase
 	}
 	status := v1.PodStatus{Phase: phase, StartTime: start}
 	for _, condition := range []v1.PodConditionType{v1.PodInitialized, v1.ContainersReady, v1.PodReady} {
-		value, why := ready, reason
+		value, conditionReason := ready, reason
 		if condition == v1.PodInitialized {
-			value, why = v1.ConditionTrue, ""
+			value, conditionReason = v1.ConditionTrue, ""
 		}
-		status.Conditions = append(status.Conditions, v1.PodCondition{Type: condition, Status: value, Reason: why, LastTransitionTime: now})
+		status.Conditions = append(status.Conditions, v1.PodCondition{Type: condition, Status: value, Reason: conditionReason, LastTransitionTime: now})
 	}
 	for _, c := range pod.Spec.Containers {
 		status.ContainerStatuses = append(status.ContainerStatuses, v1.ContainerStatus{

@@ -14,11 +14,10 @@ import (
 	"k8s.io/kubernetes/pkg/controller/replicaset"
 )
 
-// workers is how many changes each controller works on at a time.
+// workers is the number of workers of each controller.
 const workers = 4
 
-// runNodeSide runs what stands behind the API until ctx ends: the controllers
-// that turn workloads into pods, and the simulated kubelets.
+// runNodeSide runs the workload controllers and the simulated kubelets until ctx ends.
 func runNodeSide(ctx context.Context, config *rest.Config) {
 	config.ContentType = "application/vnd.kubernetes.protobuf"
 	client, err := kubernetes.NewForConfig(config)
@@ -26,10 +25,11 @@ func runNodeSide(ctx context.Context, config *rest.Config) {
 		err = startNodeSide(ctx, client)
 	}
 	if err != nil && ctx.Err() == nil {
-		klog.FromContext(ctx).Error(err, "The controllers of the control plane do not run")
+		klog.FromContext(ctx).Error(err, "Starting the controllers of the control plane failed")
 	}
 }
 
+// startNodeSide starts the controllers and runs the kubelets until ctx ends.
 func startNodeSide(ctx context.Context, client kubernetes.Interface) error {
 	factory := informers.NewSharedInformerFactory(client, 0)
 	pods, replicaSets := factory.Core().V1().Pods(), factory.Apps().V1().ReplicaSets()
@@ -49,7 +49,7 @@ func startNodeSide(ctx context.Context, client kubernetes.Interface) error {
 	factory.Start(ctx.Done())
 	for kind, synced := range factory.WaitForCacheSync(ctx.Done()) {
 		if !synced {
-			return fmt.Errorf("no list of %s", kind)
+			return fmt.Errorf("listing %s failed", kind)
 		}
 	}
 	go deployments.Run(ctx, workers)
@@ -59,7 +59,7 @@ func startNodeSide(ctx context.Context, client kubernetes.Interface) error {
 	return nil
 }
 
-// runFor returns how long a pod that is meant to end runs.
+// runFor returns the run time of a pod with these annotations.
 func runFor(annotations map[string]string) time.Duration {
 	if d, err := time.ParseDuration(annotations[RunForAnnotation]); err == nil && d >= 0 {
 		return d

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// The files of a control plane's directory that both processes know.
+// Names of the files in the directory of a control plane that both processes use.
 const (
 	caFile     = "ca.crt"
 	serverCert = "server.crt"
@@ -24,15 +24,15 @@ const (
 	tokenKey   = "service-account.key"
 )
 
-// authority signs the certificates of one control plane. Its key is only in
-// memory, and nothing it signs is valid for more than a day.
+// authority signs the certificates of one control plane. Its key is in memory only, and its certificates
+// are valid for one day.
 type authority struct {
 	cert    *x509.Certificate
 	certPEM []byte
 	key     *ecdsa.PrivateKey
 }
 
-// newAuthority makes an authority and writes into dir what the servers need.
+// newAuthority creates an authority and writes the files that the servers need.
 func newAuthority(dir string) (*authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -79,6 +79,7 @@ func (a *authority) client(user string, groups []string) (cert, key []byte, err 
 	return a.sign(certificate(pkix.Name{CommonName: user, Organization: groups}))
 }
 
+// sign creates a key and signs a certificate for it.
 func (a *authority) sign(template *x509.Certificate) (cert, key []byte, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -96,6 +97,7 @@ func (a *authority) sign(template *x509.Certificate) (cert, key []byte, err erro
 		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER}), nil
 }
 
+// certificate returns the template of a certificate.
 func certificate(subject pkix.Name) *x509.Certificate {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package karpenter builds and runs a real Karpenter with its simulated
-// provider (kwok), for tests and the demo. Its version is that of the module in
-// test/karpenter, so the project's folder is needed.
+// Package karpenter builds and runs Karpenter with its simulated provider (kwok) for tests and the demo.
+// The module test/karpenter in the project's folder defines its version.
 package karpenter
 
 import (
@@ -16,18 +15,17 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/subprocess"
 )
 
-// Source is where Karpenter is built from.
+// Source is the source of Karpenter.
 type Source struct {
-	// tools is the folder of the module that names the version, module that of
-	// Karpenter itself.
+	// tools is the folder of the module that defines the version, module the folder of Karpenter's
+	// module.
 	tools, module string
 }
 
-// ErrNoFolder is that the project's folder is not around.
-var ErrNoFolder = errors.New("Karpenter is built from test/karpenter of the project's folder: run this from there")
+// ErrNoFolder is returned by Find outside the project's folder.
+var ErrNoFolder = errors.New("Karpenter is built from the folder test/karpenter of the project: run the command in the project's folder")
 
-// Find looks for the source from a folder upwards, and downloads it where it
-// is not on this machine yet.
+// Find finds the source from a folder in the project and downloads it if necessary.
 func Find(ctx context.Context, from string) (*Source, error) {
 	folder, err := filepath.Abs(from)
 	if err != nil {
@@ -63,12 +61,12 @@ func (s *Source) download(ctx context.Context) error {
 	return nil
 }
 
-// BufferCRD is the file with the CRD of CapacityBuffers as Karpenter brings it.
+// BufferCRD returns the file of Karpenter's CRD of CapacityBuffers.
 func (s *Source) BufferCRD() string {
 	return filepath.Join(s.module, "kwok", "charts", "crds", "autoscaling.x-k8s.io_capacitybuffers.yaml")
 }
 
-// CRDs are the files with all CRDs that Karpenter needs, that one included.
+// CRDs returns the files of all CRDs that Karpenter needs, including BufferCRD.
 func (s *Source) CRDs() ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(s.module, "kwok", "charts", "crds", "*.yaml"))
 	if err != nil {
@@ -87,22 +85,21 @@ func (s *Source) Build(ctx context.Context, program string) error {
 	return nil
 }
 
-// Options say how Karpenter is run.
+// Options configure Karpenter.
 type Options struct {
-	// Program is what Build built.
+	// Program is the path of the program that Build has built.
 	Program    string
 	Kubeconfig string
 	// Namespace must exist.
 	Namespace string
-	// InstanceTypes is a file with the machines it may choose from; its own ones
-	// if left out.
+	// InstanceTypes is a file with the instance types. Default: the built-in instance types.
 	InstanceTypes string
-	// Log is where it writes.
+	// Log receives the output.
 	Log io.Writer
 }
 
-// Start starts Karpenter, with buffers turned on. It listens on all addresses,
-// which it has no option to change, at ports that the system chooses.
+// Start starts Karpenter with CapacityBuffers enabled. It listens on free ports of all addresses: it has
+// no option for the address.
 func Start(options Options) (*subprocess.Process, error) {
 	command := exec.Command(options.Program)
 	command.Env = append(os.Environ(),

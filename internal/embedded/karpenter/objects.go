@@ -9,13 +9,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+// nodeClass is a node class with a boot time.
 const nodeClass = `apiVersion: karpenter.kwok.sh/v1alpha1
 kind: KWOKNodeClass
 metadata: {name: general}
 spec: {nodeRegistrationDelay: %s}
 `
 
-// nodePool lets Karpenter take empty nodes away at once.
+// nodePool is a node pool from which Karpenter removes empty nodes at once.
 const nodePool = `apiVersion: karpenter.sh/v1
 kind: NodePool
 metadata: {name: general}
@@ -31,8 +32,8 @@ spec:
   disruption: {consolidationPolicy: WhenEmpty, consolidateAfter: 1s, budgets: [{nodes: 100%%}]}
 `
 
-// Pool returns what makes Karpenter keep a pool of machines with so many CPUs,
-// which take whole seconds to boot. The nodes are labelled pool=general.
+// Pool returns the objects of a node pool with nodes of this many CPUs and a boot time in whole seconds.
+// The nodes have the label pool=general.
 func Pool(cpu string, bootTime time.Duration) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	for _, text := range []string{fmt.Sprintf(nodeClass, bootTime.Truncate(time.Second)), fmt.Sprintf(nodePool, cpu)} {
@@ -45,8 +46,8 @@ func Pool(cpu string, bootTime time.Duration) ([]*unstructured.Unstructured, err
 	return out, nil
 }
 
-// InstanceTypes returns the contents of a file with one machine to choose from.
-// Karpenter keeps 100m of the CPU and 10Mi of the memory to itself.
+// InstanceTypes returns the content of a file with one instance type. Karpenter subtracts an overhead of
+// 100m CPU and 10Mi memory.
 func InstanceTypes(cpu, memory string) ([]byte, error) {
 	type requirement struct {
 		Key      string   `json:"key"`

@@ -1,5 +1,4 @@
-// Package prometheus runs a real Prometheus server on 127.0.0.1, for tests
-// and the demo.
+// Package prometheus runs a Prometheus server on 127.0.0.1 for tests and the demo.
 package prometheus
 
 import (
@@ -19,31 +18,30 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/subprocess"
 )
 
-// Variable is the environment variable with the path of the server, where it
-// is not the one that PATH finds.
+// Variable is the environment variable with the path of the server. Without it the server is found with
+// PATH.
 const Variable = "PLIMSOLL_PROMETHEUS"
 
-// Target is something to scrape.
+// Target is a scrape target.
 type Target struct {
-	// Address is its host and port, Path where its metrics are.
+	// Address is the host and port, Path the path of the metrics.
 	Address, Path string
-	// Labels of all its series.
+	// Labels are added to all series.
 	Labels map[string]string
 }
 
 // Server is a running Prometheus server.
 type Server struct {
-	// Address is its URL.
+	// Address is the URL of the server.
 	Address string
 	dir     string
 	process *subprocess.Process
 }
 
-// startTimeout bounds the time until the server is ready; it takes about one
-// second.
+// startTimeout bounds the time until the server is ready, which takes about one second.
 const startTimeout = 30 * time.Second
 
-// Find returns the path of the server, or an error that says how to get it.
+// Find returns the path of the server, or an error that says how to install it.
 func Find() (string, error) {
 	name := os.Getenv(Variable)
 	if name == "" {
@@ -56,8 +54,8 @@ func Find() (string, error) {
 	return path, nil
 }
 
-// Start starts a server that scrapes the targets in that interval, and waits
-// until it is ready. It ends with ctx, or with Stop.
+// Start starts a server that scrapes the targets, and waits until it is ready. It runs until Stop is
+// called or ctx ends.
 func Start(ctx context.Context, targets []Target, interval time.Duration) (_ *Server, err error) {
 	program, err := Find()
 	if err != nil {
@@ -89,6 +87,7 @@ func Start(ctx context.Context, targets []Target, interval time.Duration) (_ *Se
 	return s, s.await(ctx)
 }
 
+// start starts the process.
 func (s *Server) start(program, config string, port int) error {
 	log, err := os.Create(filepath.Join(s.dir, "log"))
 	if err != nil {
@@ -103,7 +102,7 @@ func (s *Server) start(program, config string, port int) error {
 	return err
 }
 
-// await returns when the server says that it is ready.
+// await waits until the server is ready.
 func (s *Server) await(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -124,14 +123,14 @@ func (s *Server) await(ctx context.Context) error {
 		case <-ticker.C:
 		case <-s.process.Exited():
 			log, _ := os.ReadFile(filepath.Join(s.dir, "log"))
-			return fmt.Errorf("prometheus ended; its log:\n%s", log)
+			return fmt.Errorf("prometheus exited; its log:\n%s", log)
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for Prometheus: %w", context.Cause(ctx))
 		}
 	}
 }
 
-// Stop ends the server and removes its files. It may be called more than once.
+// Stop stops the server and removes its files. It may be called more than once.
 func (s *Server) Stop() {
 	if s.process != nil {
 		s.process.Stop()
@@ -139,6 +138,7 @@ func (s *Server) Stop() {
 	_ = os.RemoveAll(s.dir)
 }
 
+// freePort returns a free port of 127.0.0.1.
 func freePort() (int, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -147,7 +147,7 @@ func freePort() (int, error) {
 	defer listener.Close()
 	address, ok := listener.Addr().(*net.TCPAddr)
 	if !ok {
-		return 0, errors.New("a TCP listener without a TCP address")
+		return 0, errors.New("the listener has no TCP address")
 	}
 	return address.Port, nil
 }

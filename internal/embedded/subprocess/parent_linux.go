@@ -2,7 +2,7 @@ package subprocess
 
 import "syscall"
 
-// endWithParent makes a process end when the one that started it does.
+// endWithParent returns the attributes of a process that is terminated when its parent exits.
 func endWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 }

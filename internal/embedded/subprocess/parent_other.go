@@ -4,6 +4,5 @@ package subprocess
 
 import "syscall"
 
-// endWithParent makes a process end when the one that started it does, where
-// the system has a way; here it has none.
+// endWithParent returns nil: this system cannot terminate a process when its parent exits.
 func endWithParent() *syscall.SysProcAttr { return nil }

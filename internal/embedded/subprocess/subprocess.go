@@ -1,4 +1,4 @@
-// Package subprocess runs programs that end with this one.
+// Package subprocess runs programs that exit with this process.
 package subprocess
 
 import (
@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// patience is how long a program may take to end when it is asked to.
-const patience = 10 * time.Second
+// stopTimeout is how long a program may take to exit after SIGTERM.
+const stopTimeout = 10 * time.Second
 
 // Process is a running program.
 type Process struct {
@@ -18,7 +18,7 @@ type Process struct {
 
 // Start starts a program.
 func Start(command *exec.Cmd) (*Process, error) {
-	// It ends with this process, even where that is killed.
+	// The program exits with this process, even if this process is killed.
 	command.SysProcAttr = endWithParent()
 	if err := command.Start(); err != nil {
 		return nil, err
@@ -31,16 +31,15 @@ func Start(command *exec.Cmd) (*Process, error) {
 	return p, nil
 }
 
-// Exited is closed when the program has ended, asked to or not.
+// Exited returns a channel that is closed when the program has exited.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
-// Stop ends the program, and returns when it has ended. It may be called more
-// than once.
+// Stop stops the program and waits until it has exited. It may be called more than once.
 func (p *Process) Stop() {
 	_ = p.command.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.exited:
-	case <-time.After(patience):
+	case <-time.After(stopTimeout):
 		_ = p.command.Process.Kill()
 	}
 	<-p.exited

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A program that is asked to end has ended when Stop returns, asked once or
-// twice; one that ends by itself is told.
+// TestProcess expects that a program has exited when Stop returns, also when called twice, and that Exited
+// is closed when a program exits by itself.
 func TestProcess(t *testing.T) {
 	long, err := Start(exec.Command("sleep", "1000"))
 	if err != nil {
@@ -15,7 +15,7 @@ func TestProcess(t *testing.T) {
 	}
 	select {
 	case <-long.Exited():
-		t.Error("ended before it was asked to")
+		t.Error("exited before Stop")
 	default:
 	}
 	for range 2 {
@@ -28,9 +28,9 @@ func TestProcess(t *testing.T) {
 	select {
 	case <-short.Exited():
 	case <-time.After(30 * time.Second):
-		t.Error("nobody was told that it ended")
+		t.Error("Exited is not closed")
 	}
 	if _, err := Start(exec.Command("/nowhere/at/all")); err == nil {
-		t.Error("started what is not there")
+		t.Error("started a program that does not exist")
 	}
 }

@@ -9,12 +9,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// placeholder finds the words that readers replace. In small letters they are what
-// readers might put there.
+// placeholder matches the words that readers replace. In lower case they are valid values.
 var placeholder = regexp.MustCompile(`\b(?:NAME|NAMESPACE)\b`)
 
-// Arguments are the command's arguments, with what readers would put in the place
-// of words in capitals.
+// Arguments returns the arguments of the command with placeholders replaced by values.
 func (c Command) Arguments() (args []string) {
 	for _, word := range c.Words[1:] {
 		args = append(args, placeholder.ReplaceAllStringFunc(word, strings.ToLower))
@@ -22,10 +20,9 @@ func (c Command) Arguments() (args []string) {
 	return args
 }
 
-// Check has a program take the command's arguments, with everything that it
-// checks before it begins, and does not let it begin. It returns the command of the
-// program that would begin, with its flags set. Of what stands in a sentence
-// only the names of commands and flags are checked, and flags' values.
+// Check parses and validates the command line with a program, without running the command. It returns the
+// subcommand with its flags set. For an inline command it checks only the names of commands and flags and
+// the values of flags.
 func (c Command) Check(program *cobra.Command) (*cobra.Command, error) {
 	args := c.Arguments()
 	if c.Inline {
@@ -34,32 +31,32 @@ func (c Command) Check(program *cobra.Command) (*cobra.Command, error) {
 			err = found.ParseFlags(rest)
 		}
 		if err == nil && found.HasSubCommands() && found.Flags().NArg() > 0 {
-			err = fmt.Errorf("%s has no command %s", found.CommandPath(), found.Flags().Arg(0))
+			err = fmt.Errorf("%s has no subcommand %s", found.CommandPath(), found.Flags().Arg(0))
 		}
 		return found, err
 	}
-	began := false
-	program.InitDefaultCompletionCmd(args...) // to be held, too
-	hold(program, &began)
+	ran := false
+	program.InitDefaultCompletionCmd(args...) // replaced like the others
+	replaceRun(program, &ran)
 	program.SetArgs(args)
 	program.SetOut(io.Discard)
 	program.SetErr(io.Discard)
 	found, err := program.ExecuteC()
-	if err == nil && !began {
-		err = fmt.Errorf("%s does nothing but show its help", found.CommandPath())
+	if err == nil && !ran {
+		err = fmt.Errorf("%s only shows its help", found.CommandPath())
 	}
 	return found, err
 }
 
-// hold replaces what commands do by a note that they would.
-func hold(cmd *cobra.Command, began *bool) {
+// replaceRun replaces the function of each command by one that sets ran.
+func replaceRun(cmd *cobra.Command, ran *bool) {
 	if cmd.Runnable() {
 		cmd.Run, cmd.RunE = nil, func(*cobra.Command, []string) error {
-			*began = true
+			*ran = true
 			return nil
 		}
 	}
-	for _, below := range cmd.Commands() {
-		hold(below, began)
+	for _, sub := range cmd.Commands() {
+		replaceRun(sub, ran)
 	}
 }

@@ -12,47 +12,43 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Programs are those whose command lines are looked for.
+// Programs are the programs whose command lines are found.
 var Programs = []string{
 	"plimsoll", "plimsoll-scheduler", "plimsoll-controller", "plimsoll-demo", "load-watcher",
 	"make", "helm", "kubectl",
 }
 
-// Command is a command in a page: one program with its arguments, as a shell would
-// start it.
+// Command is a command in a page: a program and its arguments as parsed by a shell.
 type Command struct {
-	// Page and Line are where it stands.
+	// Page and Line are the position of the command.
 	Page string
 	Line int
-	// Shell is the whole line that it stands in, with everything before and behind
-	// it, and with what readers would put in the place of words in capitals.
+	// Shell is the complete command line with placeholders replaced by values.
 	Shell string
-	// Words are the program and its arguments. kubectl with the plugin is
-	// plimsoll. What another command would print is "printed" in them.
+	// Words are the program and its arguments. kubectl plimsoll is replaced by plimsoll, and the output
+	// of a command substitution by "printed".
 	Words []string
-	// Inline is that it stands in a sentence, where it may be cut short.
+	// Inline means that the command is in a sentence, where it may be incomplete.
 	Inline bool
-	// Shown is that what it prints stands below it, so that it is run and
-	// compared (TestDocumentation).
+	// Shown means that the page shows the output, which TestDocumentation compares.
 	Shown bool
 }
 
-// String returns the place and the command.
+// String returns the position and the command.
 func (c Command) String() string {
 	return fmt.Sprintf("%s:%d: %s", c.Page, c.Line, strings.Join(c.Words, " "))
 }
 
 var (
 	program = `(?:` + strings.Join(Programs, "|") + `)`
-	// starts finds the lines of a block that have a program where a command can
-	// begin.
+	// starts matches the lines of a block with a program at the start of a command.
 	starts = regexp.MustCompile(`(?:^|[|;(] ?|^until |^\w+=\S+ )` + program + ` +\S|^` + program + `$`)
 	spans  = regexp.MustCompile("`([^`]+)`")
 	inline = regexp.MustCompile(`^(?:` + program + ` +|.* \| ` + program + ` +)\S`)
 )
 
-// Commands returns the commands in the blocks and sentences of a page. A line that
-// begins as a command and that no shell can read is an error.
+// Commands returns the commands in the blocks and sentences of a page, or an error if one has a syntax
+// error.
 func (p Page) Commands() (commands []Command, err error) {
 	all := p.lines()
 	for i, l := range all {
@@ -64,7 +60,7 @@ func (p Page) Commands() (commands []Command, err error) {
 			if continues := i > 0 && strings.HasSuffix(all[i-1].text, "\\"); !continues && p.isShell(l) {
 				found, err = p.inBlock(all, i)
 			}
-		default: // no command is in headings
+		default: // headings and fences have no commands
 		}
 		if err != nil {
 			return nil, err
@@ -74,7 +70,7 @@ func (p Page) Commands() (commands []Command, err error) {
 	return commands, nil
 }
 
-// inSentence returns the commands between the backquotes of a line.
+// inSentence returns the commands in the code spans of a line.
 func (p Page) inSentence(l line) (commands []Command, err error) {
 	for _, span := range spans.FindAllStringSubmatch(l.text, -1) {
 		if !inline.MatchString(span[1]) {
@@ -89,16 +85,16 @@ func (p Page) inSentence(l line) (commands []Command, err error) {
 	return commands, nil
 }
 
-// inBlock returns the commands in a line of a block, and in those that continue it.
+// inBlock returns the commands in a line of a block and its continuation lines.
 func (p Page) inBlock(all []line, i int) ([]Command, error) {
 	l := all[i]
 	text := strings.TrimSpace(l.text)
-	// TestDocumentation runs what a block begins with.
+	// TestDocumentation runs the first command of a block.
 	shown := l.info == "console" && all[i-1].kind == fence && strings.HasPrefix(text, "$ plimsoll ")
 	if l.info == "console" {
 		var typed bool
 		if text, typed = strings.CutPrefix(text, "$ "); !typed {
-			return nil, nil // what was printed
+			return nil, nil // output
 		}
 	}
 	for ; strings.HasSuffix(text, "\\") && i+1 < len(all); i++ {
@@ -110,9 +106,8 @@ func (p Page) inBlock(all []line, i int) ([]Command, error) {
 	return p.parse(text, Command{Line: l.number, Shown: shown})
 }
 
-// isShell says whether a line of a block can be a command: not in blocks of other
-// languages, and of the pages that are made of the programs' help only where the
-// examples are.
+// isShell reports whether a line of a block can be a command: in blocks of shell commands, and in the
+// generated pages of the command line only in the examples.
 func (p Page) isShell(l line) bool {
 	if strings.HasPrefix(p.File, "docs/cli/") && l.section != "Examples" {
 		return false
@@ -120,12 +115,12 @@ func (p Page) isShell(l line) bool {
 	return slices.Contains([]string{"", "console", "sh", "bash", "shell"}, l.info)
 }
 
-// parse returns the commands of the programs in a line, each like the one given.
+// parse returns the commands of the programs in a line, with the position of the given one.
 func (p Page) parse(text string, like Command) (commands []Command, err error) {
 	like.Page, like.Shell = p.File, placeholder.ReplaceAllStringFunc(text, strings.ToLower)
 	file, err := syntax.NewParser().Parse(strings.NewReader(text), p.File)
 	if err != nil {
-		return nil, fmt.Errorf("%s:%d: no shell can read %q: %w", p.File, like.Line, text, err)
+		return nil, fmt.Errorf("%s:%d: syntax error in %q: %w", p.File, like.Line, text, err)
 	}
 	config := &expand.Config{CmdSubst: func(out io.Writer, _ *syntax.CmdSubst) error {
 		_, err := io.WriteString(out, "printed")
@@ -149,9 +144,10 @@ func (p Page) parse(text string, like Command) (commands []Command, err error) {
 	return commands, nil
 }
 
+// expandCall returns the command of a call with its words expanded.
 func expandCall(config *expand.Config, call *syntax.CallExpr, like Command) (Command, error) {
 	for _, word := range call.Args {
-		// Not Fields: <(...) and * are none of ours, and stay.
+		// Literal and not Fields: * is not expanded.
 		if len(word.Parts) == 1 {
 			if _, ok := word.Parts[0].(*syntax.ProcSubst); ok {
 				like.Words = append(like.Words, "printed")
@@ -170,14 +166,13 @@ func expandCall(config *expand.Config, call *syntax.CallExpr, like Command) (Com
 	return like, nil
 }
 
-// Examples returns the commands in the examples of a program's help, which is
-// called page in errors.
+// Examples returns the commands in the examples of a program's help. Errors name the page.
 func Examples(page string, program *cobra.Command) ([]Command, error) {
 	return Page{page, "```\n" + program.Example + "\n```"}.Commands()
 }
 
-// Of returns the commands of one program in the pages of the project in a folder.
-func Of(project, program string) (commands []Command, err error) {
+// CommandsOf returns the commands of a program in the pages of the project in a folder.
+func CommandsOf(project, program string) (commands []Command, err error) {
 	pages, err := Pages(project)
 	if err != nil {
 		return nil, err

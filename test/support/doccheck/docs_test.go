@@ -13,8 +13,7 @@ import (
 
 const project = "../../.."
 
-// All links in the pages, pictures included, lead to files that are there, and to
-// headings that are in them.
+// TestLinks expects that the targets of all links and pictures in the pages exist.
 func TestLinks(t *testing.T) {
 	pages, err := Pages(project)
 	if err != nil {
@@ -34,7 +33,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// Every page can be reached from the index, and the index from the README.
+// TestEveryPageIsLinked expects that each page can be reached by links from docs/index.md.
 func TestEveryPageIsLinked(t *testing.T) {
 	pages, err := Pages(project)
 	if err != nil {
@@ -58,14 +57,14 @@ func TestEveryPageIsLinked(t *testing.T) {
 	visit("docs/index.md")
 	for _, page := range pages {
 		if !reached[page.File] {
-			t.Errorf("no way leads from docs/index.md to %s", page.File)
+			t.Errorf("%s is not linked from docs/index.md", page.File)
 		}
 	}
 }
 
 var target = regexp.MustCompile(`(?m)^([a-z-]+):[^=]`)
 
-// What the pages make can be made.
+// TestMakeTargets expects that the Makefile has all targets and variables in the pages.
 func TestMakeTargets(t *testing.T) {
 	makefile, err := os.ReadFile(filepath.Join(project, "Makefile"))
 	if err != nil {
@@ -75,12 +74,12 @@ func TestMakeTargets(t *testing.T) {
 	for _, found := range target.FindAllStringSubmatch(string(makefile), -1) {
 		targets[found[1]] = true
 	}
-	commands, err := Of(project, "make")
+	commands, err := CommandsOf(project, "make")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(commands) < 10 {
-		t.Errorf("%d commands found", len(commands))
+		t.Errorf("found %d commands, want at least 10", len(commands))
 	}
 	for _, command := range commands {
 		for _, word := range command.Words[1:] {
@@ -92,15 +91,15 @@ func TestMakeTargets(t *testing.T) {
 	}
 }
 
-// theirs are the files that users of kubectl have made in a step before.
-var theirs = map[string]bool{
+// created are the files that earlier steps of the page create.
+var created = map[string]bool{
 	"-":             true, // from a pipe
-	"plimsoll.yaml": true, // by helm template, in the line above
+	"plimsoll.yaml": true, // by helm template
 }
 
-// The files that kubectl is given are there.
+// TestFilesForKubectl expects that the files of kubectl -f in the pages exist.
 func TestFilesForKubectl(t *testing.T) {
-	commands, err := Of(project, "kubectl")
+	commands, err := CommandsOf(project, "kubectl")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,13 +111,13 @@ func TestFilesForKubectl(t *testing.T) {
 			}
 			files++
 			file := command.Words[i+2]
-			if _, err := os.Stat(filepath.Join(project, file)); err != nil && !theirs[file] {
-				t.Errorf("%s: there is no %s", command, file)
+			if _, err := os.Stat(filepath.Join(project, file)); err != nil && !created[file] {
+				t.Errorf("%s: %s does not exist", command, file)
 			}
 		}
 	}
 	if files < 4 {
-		t.Errorf("%d files found", files)
+		t.Errorf("found %d files, want at least 4", files)
 	}
 }
 
@@ -154,9 +153,9 @@ func TestBrokenLinks(t *testing.T) {
 		}
 	}
 	want := []string{
-		"docs/a.md:1: a link leads to docs/none.png, which is not there",
-		"docs/a.md:3: a link leads out of the project: ../x",
-		"docs/a.md:3: a link leads to docs/b.md#no, and there is no such heading",
+		"docs/a.md:1: link target docs/none.png does not exist",
+		"docs/a.md:3: link target ../x is outside the project",
+		"docs/a.md:3: link target docs/b.md#no: no such heading",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
@@ -210,7 +209,7 @@ func TestCommands(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	if _, err := (Page{File: "p.md", Text: "\n    plimsoll score 'open\n"}).Commands(); err == nil || !strings.HasPrefix(err.Error(), `p.md:2: no shell can read "plimsoll score 'open"`) {
+	if _, err := (Page{File: "p.md", Text: "\n    plimsoll score 'open\n"}).Commands(); err == nil || !strings.HasPrefix(err.Error(), `p.md:2: syntax error in "plimsoll score 'open"`) {
 		t.Errorf("an open quote: %v", err)
 	}
 }

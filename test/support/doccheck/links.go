@@ -10,13 +10,12 @@ import (
 	"unicode"
 )
 
-// Link is a reference of a page to something in the project.
+// Link is a link of a page to a file of the project.
 type Link struct {
-	// Page and Line are where it stands.
+	// Page and Line are the position of the link.
 	Page string
 	Line int
-	// File is what it leads to, as a path in the project; Anchor the heading there,
-	// "" for none.
+	// File is the path of the target in the project, Anchor the anchor of a heading or "".
 	File, Anchor string
 }
 
@@ -25,8 +24,7 @@ var (
 	link = regexp.MustCompile(`\]\(([^()\s]+)(?: "[^"]*")?\)`)
 )
 
-// Links returns the links and pictures of a page, but for those that lead out of
-// the project.
+// Links returns the links and pictures of a page, except those to other sites.
 func (p Page) Links() (links []Link) {
 	for _, l := range p.lines() {
 		if l.kind != prose && l.kind != heading {
@@ -47,9 +45,8 @@ func (p Page) Links() (links []Link) {
 	return links
 }
 
-// Anchors are what links to the headings of a page end in, by the rules of GitHub:
-// small letters, hyphens for spaces, nothing else but letters, digits, hyphens and
-// underscores, and a number behind what is there already.
+// Anchors returns the anchors of the headings by the rules of GitHub: lower case, hyphens for spaces, only
+// letters, digits, hyphens and underscores, and a number appended to duplicates.
 func (p Page) Anchors() map[string]bool {
 	anchors := map[string]bool{}
 	for _, l := range p.lines() {
@@ -66,8 +63,9 @@ func (p Page) Anchors() map[string]bool {
 	return anchors
 }
 
+// slugOf returns the anchor of a heading.
 func slugOf(title string) string {
-	// What is shown of a link is its text.
+	// Links are replaced by their texts.
 	title = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`).ReplaceAllString(title, "$1")
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -80,14 +78,13 @@ func slugOf(title string) string {
 	}, title)
 }
 
-// Broken returns what is wrong with a link in the project in a folder, whose pages
-// are given; nil if nothing is.
+// Broken returns an error if the target of a link in the project in a folder does not exist.
 func (l Link) Broken(project string, pages []Page) error {
 	if strings.HasPrefix(l.File, "..") {
-		return fmt.Errorf("%s:%d: a link leads out of the project: %s", l.Page, l.Line, l.File)
+		return fmt.Errorf("%s:%d: link target %s is outside the project", l.Page, l.Line, l.File)
 	}
 	if _, err := os.Stat(filepath.Join(project, filepath.FromSlash(l.File))); err != nil {
-		return fmt.Errorf("%s:%d: a link leads to %s, which is not there", l.Page, l.Line, l.File)
+		return fmt.Errorf("%s:%d: link target %s does not exist", l.Page, l.Line, l.File)
 	}
 	if l.Anchor == "" {
 		return nil
@@ -97,5 +94,5 @@ func (l Link) Broken(project string, pages []Page) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s:%d: a link leads to %s#%s, and there is no such heading", l.Page, l.Line, l.File, l.Anchor)
+	return fmt.Errorf("%s:%d: link target %s#%s: no such heading", l.Page, l.Line, l.File, l.Anchor)
 }

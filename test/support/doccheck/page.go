@@ -1,6 +1,5 @@
-// Package doccheck reads the pages that users read, so that tests can hold
-// them against what there is: links against files and headings, command lines
-// against the programs that they start.
+// Package doccheck parses the documentation for tests that check its links against files and headings,
+// and its command lines against the programs.
 package doccheck
 
 import (
@@ -11,21 +10,20 @@ import (
 	"strings"
 )
 
-// Page is a page in Markdown.
+// Page is a Markdown page.
 type Page struct {
-	// File is its path in the project, with slashes.
+	// File is the slash-separated path in the project.
 	File string
-	// Text is all of it.
+	// Text is the content.
 	Text string
 }
 
-// Pages returns the pages of the project in a folder: the README, and all of docs
-// and of charts.
+// Pages returns the pages of the project in a folder: the README and all pages in docs and charts.
 func Pages(project string) ([]Page, error) {
 	root := os.DirFS(project)
 	readme, err := fs.ReadFile(root, "README.md")
 	if err != nil {
-		return nil, fmt.Errorf("%s is not the project's folder: %w", project, err)
+		return nil, fmt.Errorf("reading the README of the project in %s: %w", project, err)
 	}
 	pages := []Page{{"README.md", string(readme)}}
 	for _, folder := range []string{"docs", "charts"} {
@@ -44,17 +42,18 @@ func Pages(project string) ([]Page, error) {
 	return pages, nil
 }
 
-// line is a line of a page, and what it is part of.
+// line is a line of a page and its context.
 type line struct {
 	number int
 	text   string
 	kind   kind
-	// info is what stands behind the fence of a block, such as "yaml".
+	// info is the info string of the fenced block, such as "yaml".
 	info string
-	// section is the heading that it is under.
+	// section is the heading above the line.
 	section string
 }
 
+// kind is the kind of a line.
 type kind int
 
 const (
@@ -65,8 +64,7 @@ const (
 	fence         // the fence itself
 )
 
-// lines returns the lines of the page. A block that is not closed ends with the
-// page, as it does for readers.
+// lines returns the lines of the page. A block that is not closed ends with the page.
 func (p Page) lines() (lines []line) {
 	section, info, inside := "", "", ""
 	before := line{}
@@ -96,7 +94,7 @@ func (p Page) lines() (lines []line) {
 	return lines
 }
 
-// title returns the text of a heading, "" if the line is none.
+// title returns the text of a heading, or "" if the line is not a heading.
 func title(text string) string {
 	marks := len(text) - len(strings.TrimLeft(text, "#"))
 	if rest, ok := strings.CutPrefix(text[marks:], " "); ok && 1 <= marks && marks <= 6 {

@@ -1,35 +1,30 @@
 package doccheck
 
 import (
-	"fmt"
+	"testing"
 
 	"github.com/spf13/cobra"
 )
 
-// Taken is what a program makes of the command lines that are written of it.
-type Taken struct {
-	// Pages and Examples are how many there are in the pages and in its own help.
-	Pages, Examples int
-	// Wrong are the lines that it does not take, and why.
-	Wrong []error
-}
-
-// TakenBy has a program, which is made anew for each, take every command line of its
-// name in the pages of a project and in its own help, as Check does.
-func TakenBy(project, name string, program func() *cobra.Command) (Taken, error) {
-	lines, err := Of(project, name)
+// CheckProgram expects that all command lines of a program in the pages of the project and in the examples
+// of its own help are valid, and that there are at least this many in pages and exactly this many examples.
+// The program function returns a new command for each of them.
+func CheckProgram(t testing.TB, project, name string, program func() *cobra.Command, pages, examples int) {
+	t.Helper()
+	inPages, err := CommandsOf(project, name)
 	if err != nil {
-		return Taken{}, err
+		t.Fatal(err)
 	}
-	examples, err := Examples(name+" --help", program())
+	inHelp, err := Examples(name+" --help", program())
 	if err != nil {
-		return Taken{}, err
+		t.Fatal(err)
 	}
-	taken := Taken{Pages: len(lines), Examples: len(examples)}
-	for _, line := range append(lines, examples...) {
-		if _, err := line.Check(program()); err != nil {
-			taken.Wrong = append(taken.Wrong, fmt.Errorf("%s: %w", line, err))
+	if len(inPages) < pages || len(inHelp) != examples {
+		t.Errorf("found %d commands in pages and %d examples, want at least %d and %d", len(inPages), len(inHelp), pages, examples)
+	}
+	for _, command := range append(inPages, inHelp...) {
+		if _, err := command.Check(program()); err != nil {
+			t.Errorf("%s: %v", command, err)
 		}
 	}
-	return taken, nil
 }
