@@ -26,7 +26,7 @@ func decisions(t *rapid.T, objects *manifest.Objects, reading *load.Reading) []s
 	if err != nil {
 		t.Fatal(err)
 	}
-	cluster := engine.Cluster{Nodes: objects.Nodes, Running: objects.Running, Others: objects.Referred()}
+	cluster := engine.Cluster{Nodes: objects.Nodes, Running: objects.Running, References: objects.Referred()}
 	engine, err := engine.New(ctx, cluster, engine.Options{Config: config, Load: reading, Now: instant})
 	if err != nil {
 		t.Fatal(err)

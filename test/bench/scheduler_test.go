@@ -108,7 +108,7 @@ func newEngine(b *testing.B, plugins string) *engine.Engine {
 	for _, name := range []string{"Nothing1", "Nothing2", "Nothing3"} {
 		further[name] = func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) { return nothing{name}, nil }
 	}
-	e, err := engine.New(b.Context(), cluster, engine.Options{Config: cfg, Load: reading, Now: reading.Time, Further: further})
+	e, err := engine.New(b.Context(), cluster, engine.Options{Config: cfg, Load: reading, Now: reading.Time, ExtraPlugins: further})
 	if err != nil {
 		b.Fatal(err)
 	}

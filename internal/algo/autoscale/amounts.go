@@ -1,9 +1,9 @@
-// Package autoscale decides as a cluster autoscaler does: how many nodes of which
-// group pods that wait need, and which nodes nobody needs. It knows amounts, groups
-// and times; what else tells whether a pod may be on a node, it asks.
+// Package autoscale models the decisions of a cluster autoscaler: how many nodes of
+// which group pending pods need, and which nodes are not needed. It computes with
+// amounts, groups and times; a Probe decides the other scheduling constraints.
 package autoscale
 
-// The resources, as indexes of Amounts.
+// Resources, as indexes of Amounts.
 const (
 	// CPU in millicores.
 	CPU = iota
@@ -11,14 +11,13 @@ const (
 	Memory
 	// GPU in thousandths of a device.
 	GPU
-	// Slots are how many pods a node takes.
+	// Slots is the number of pods.
 	Slots
-	// resources is how many there are.
-	resources
+	resources // number of resources
 )
 
-// Amounts are how much there is of each resource. What is free can be less than
-// nothing, where more was promised than a node has.
+// Amounts has an amount of each resource. Free amounts are negative if a node is
+// overcommitted.
 type Amounts [resources]int64
 
 // Plus returns the sum.
@@ -37,9 +36,9 @@ func (a Amounts) Minus(b Amounts) Amounts {
 	return a
 }
 
-// FitsIn reports whether there is as much as is needed of everything. As to the
-// scheduler, what is not needed may be short.
-func (a Amounts) FitsIn(free Amounts) bool {
+// FitIn reports whether each amount above 0 is free. As in the scheduler, a resource
+// that is not requested may be overcommitted.
+func (a Amounts) FitIn(free Amounts) bool {
 	for r := range a {
 		if a[r] > 0 && a[r] > free[r] {
 			return false
@@ -48,34 +47,33 @@ func (a Amounts) FitsIn(free Amounts) bool {
 	return true
 }
 
-// most returns the larger amount of each resource.
-func (a Amounts) most(b Amounts) Amounts {
+// max returns the maximum of each resource.
+func (a Amounts) max(b Amounts) Amounts {
 	for r := range a {
 		a[r] = max(a[r], b[r])
 	}
 	return a
 }
 
-// part returns the largest part that amounts are of what there is, over the
-// resources that there are.
-func (a Amounts) part(of Amounts) float64 {
+// maxFraction returns the maximum of amount/total over the resources with a total.
+func (a Amounts) maxFraction(total Amounts) float64 {
 	var largest float64
 	for r := range a {
-		if of[r] > 0 {
-			largest = max(largest, float64(a[r])/float64(of[r]))
+		if total[r] > 0 {
+			largest = max(largest, float64(a[r])/float64(total[r]))
 		}
 	}
 	return largest
 }
 
-// Utilization of a node: of what it has beside its daemons the part that its pods
-// request, that of CPU or of memory, whichever is larger; of a node with GPUs that
-// of its GPUs. This is Cluster Autoscaler's rule; it also counts daemons unless it is
-// told not to (--ignore-daemonsets-utilization).
-func Utilization(requested, has Amounts) float64 {
-	if has[GPU] > 0 {
-		return float64(requested[GPU]) / float64(has[GPU])
+// Utilization returns the fraction of a node's allocatable amounts, less its
+// DaemonSet pods, that its pods request: the higher of CPU and memory or, for a node
+// with GPUs, that of GPUs. This is the rule of Cluster Autoscaler, which also counts
+// DaemonSet pods unless --ignore-daemonsets-utilization is set.
+func Utilization(requested, allocatable Amounts) float64 {
+	if allocatable[GPU] > 0 {
+		return float64(requested[GPU]) / float64(allocatable[GPU])
 	}
 	requested[GPU], requested[Slots] = 0, 0
-	return requested.part(has)
+	return requested.maxFraction(allocatable)
 }

@@ -1,103 +1,106 @@
 package autoscale
 
-// Pod is something that needs a node.
+import "context"
+
+// Pod is a pod or placeholder that needs a node.
 type Pod struct {
-	// Needs of the pod; one slot is among them.
-	Needs Amounts
-	// Class is a number that pods share of which the site says the same, whatever
-	// else is on a node. It is 0 for a pod of which that cannot be said.
+	// Requests of the pod, including one pod slot.
+	Requests Amounts
+	// Class is the same for pods that the probe treats alike regardless of what else
+	// is on a node. It is 0 for a pod that depends on other pods.
 	Class int
-	// Placeholder: it comes after all pods that are none.
+	// Placeholder pods are placed after all others.
 	Placeholder bool
 }
 
-// Site knows what amounts do not say. Pods and nodes are the numbers that they have
-// in the call at hand.
-type Site interface {
-	// Admits reports whether a pod may be on a node that has room for it, with the
-	// pods that were put there.
-	Admits(pod, node int) bool
-	// Put and Take tell that a pod is on a node, and that it is there no more.
-	Put(pod, node int)
-	Take(pod, node int)
-	// Open tells that there is a node of a group with the next number, Close that the
-	// last one is gone.
-	Open(group int)
-	Close()
+// Probe decides what amounts alone cannot: constraints such as affinity and taints.
+// Pods and nodes are the indexes of the current call.
+type Probe interface {
+	// Fits reports whether a pod may run on a node that has enough free resources, with
+	// the pods that are assigned to it.
+	Fits(ctx context.Context, pod, node int) bool
+	// Assign and Unassign add a pod to a node and remove it.
+	Assign(ctx context.Context, pod, node int)
+	Unassign(ctx context.Context, pod, node int)
+	// AddNode adds a node of a group with the next index, RemoveLastNode removes the
+	// last node.
+	AddNode(group int)
+	RemoveLastNode(ctx context.Context)
 }
 
-// packing puts pods on nodes, each on the first that has room.
+// packing assigns pods to nodes, first fit.
 type packing struct {
-	rooms
-	site Site
-	pods []Pod
-	// from is where to look for the next pod of the same kind: nodes before it had
-	// no room for the last one, and have not more now.
-	from map[kind]int
-	done []put
+	capacity
+	probe Probe
+	pods  []Pod
+	// start is the first node to consider for the next pod of a kind: the nodes before
+	// it did not fit the previous one, and have no more free now.
+	start       map[podKind]int
+	assignments []assignment
 }
 
-// kind is what equal pods share.
-type kind struct {
-	needs Amounts
-	class int
+// podKind is the same for pods with equal requests and class.
+type podKind struct {
+	requests Amounts
+	class    int
 }
 
-// put is that a pod was put on a node.
-type put struct{ pod, node int }
+// assignment is a pod assigned to a node.
+type assignment struct{ pod, node int }
 
-func newPacking(pods []Pod, site Site) *packing {
-	return &packing{site: site, pods: pods, from: map[kind]int{}}
+func newPacking(pods []Pod, probe Probe) *packing {
+	return &packing{probe: probe, pods: pods, start: map[podKind]int{}}
 }
 
-// place puts a pod on the first node from a number on, if there is one.
-func (p *packing) place(pod, from int) bool {
-	of := kind{p.pods[pod].Needs, p.pods[pod].Class}
-	if of.class != 0 {
-		from = max(from, p.from[of])
+// place assigns a pod to the first node at or after an index that it fits on, and
+// reports whether there is one.
+func (p *packing) place(ctx context.Context, pod, from int) bool {
+	kind := podKind{p.pods[pod].Requests, p.pods[pod].Class}
+	if kind.class != 0 {
+		from = max(from, p.start[kind])
 	}
-	node := p.first(of.needs, from, func(node int) bool { return p.site.Admits(pod, node) })
-	if of.class != 0 {
-		p.from[of] = node
+	node := p.first(kind.requests, from, func(node int) bool { return p.probe.Fits(ctx, pod, node) })
+	if kind.class != 0 {
+		p.start[kind] = node
 	}
 	if node == p.nodes {
 		return false
 	}
-	p.put(pod, node)
+	p.assign(ctx, pod, node)
 	return true
 }
 
-// put puts a pod on a node.
-func (p *packing) put(pod, node int) {
-	p.set(node, p.free(node).Minus(p.pods[pod].Needs))
-	p.site.Put(pod, node)
-	p.done = append(p.done, put{pod, node})
+// assign assigns a pod to a node.
+func (p *packing) assign(ctx context.Context, pod, node int) {
+	p.set(node, p.free(node).Minus(p.pods[pod].Requests))
+	p.probe.Assign(ctx, pod, node)
+	p.assignments = append(p.assignments, assignment{pod, node})
 }
 
-// undo takes the pods off again that were put after so many.
-func (p *packing) undo(done int) {
-	for len(p.done) > done {
-		last := p.done[len(p.done)-1]
-		p.done = p.done[:len(p.done)-1]
-		p.site.Take(last.pod, last.node)
-		p.set(last.node, p.free(last.node).Plus(p.pods[last.pod].Needs))
+// undo reverts all assignments but the first ones of the given number.
+func (p *packing) undo(ctx context.Context, keep int) {
+	for len(p.assignments) > keep {
+		last := p.assignments[len(p.assignments)-1]
+		p.assignments = p.assignments[:len(p.assignments)-1]
+		p.probe.Unassign(ctx, last.pod, last.node)
+		p.set(last.node, p.free(last.node).Plus(p.pods[last.pod].Requests))
 	}
-	clear(p.from)
+	clear(p.start)
 }
 
-// Place puts pods on nodes that have so much free, in their order, and returns the
-// node of each, -1 for those that there is no room for.
-func Place(pods []Pod, free []Amounts, site Site) []int {
-	p := newPacking(pods, site)
-	for _, has := range free {
-		p.add(has)
+// Place assigns pods in their order to nodes with the given free amounts. It returns
+// the node of each pod, -1 for a pod that does not fit.
+func Place(ctx context.Context, pods []Pod, free []Amounts, probe Probe) []int {
+	p := newPacking(pods, probe)
+	for _, amounts := range free {
+		p.add(amounts)
 	}
-	on := make([]int, len(pods))
+	nodes := make([]int, len(pods))
 	for i := range pods {
-		on[i] = -1
-		if p.place(i, 0) {
-			on[i] = p.done[len(p.done)-1].node
+		nodes[i] = -1
+		if p.place(ctx, i, 0) {
+			nodes[i] = p.assignments[len(p.assignments)-1].node
 		}
 	}
-	return on
+	return nodes
 }

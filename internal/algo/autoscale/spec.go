@@ -10,58 +10,57 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/spec"
 )
 
-// Spec is an autoscaler.
+// Spec describes an autoscaler.
 type Spec struct {
 	Groups []GroupSpec `json:"groups"`
 	Loop   Loop        `json:"loop"`
 }
 
-// GroupSpec is a group of equal nodes.
+// GroupSpec describes a group of equal nodes.
 type GroupSpec struct {
-	// Name of the group, which its nodes carry as a label.
+	// Name of the group, the value of a label of its nodes.
 	Name string `json:"name"`
-	// Shape of the nodes. If it is the zero one, they are like the node of the input
-	// of which there are most.
+	// Shape of the nodes. If it is zero, they are copies of the most frequent node of
+	// the input.
 	Shape Shape `json:"shape"`
-	// GPUModel is which devices they have, if they have any.
+	// GPUModel of the nodes, empty without GPUs.
 	GPUModel string `json:"gpuModel,omitempty"`
-	// Label, KEY=VALUE, that the nodes carry, too. Nodes of the input that do are of
-	// the group.
+	// Label, KEY=VALUE, of the nodes. Nodes of the input with this label belong to the
+	// group.
 	Label string `json:"label,omitempty"`
-	// Min and Max are how many nodes the group has.
+	// Min and Max are bounds of the number of nodes.
 	Min int `json:"min"`
 	Max int `json:"max"`
-	// Boot is how long a node takes to come up, in seconds.
+	// Boot is the time until a new node is ready, in seconds.
 	Boot int64 `json:"boot"`
 	// Cost of a node per hour.
 	Cost float64 `json:"cost"`
 }
 
-// Shape is what a node has.
+// Shape is the capacity of a node.
 type Shape struct {
 	Cores int `json:"cores,omitempty"`
 	GiB   int `json:"gib,omitempty"`
 	GPUs  int `json:"gpus,omitempty"`
 }
 
-// Loop is how an autoscaler goes about its work.
+// Loop has the settings that apply to all groups.
 type Loop struct {
-	// Interval is how often it looks, in seconds.
+	// Interval between passes, in seconds.
 	Interval int64 `json:"interval"`
-	// Idle is how long nobody must have needed a node before it goes, in seconds.
+	// Idle is how long a node must be unneeded before it is removed, in seconds.
 	Idle int64 `json:"idle"`
-	// AfterAdd is for how long no node goes after one was added, in seconds.
+	// AfterAdd is how long no node is removed after one was added, in seconds.
 	AfterAdd int64 `json:"afterAdd"`
-	// Utilization is the one under which a node may not be needed.
+	// Utilization is the threshold below which a node can be unneeded.
 	Utilization float64 `json:"utilisation"`
-	// Priced: groups say what their nodes cost. If none does, each node costs 1.
+	// Priced is set if the groups have a cost. Otherwise each node costs 1 per hour.
 	Priced bool `json:"priced"`
 }
 
-// What an autoscaler does that is told nothing: Cluster Autoscaler's defaults of
-// scan-interval, scale-down-unneeded-time, scale-down-delay-after-add and
-// scale-down-utilization-threshold. It has none for the other two: how long machines
-// take to boot depends on who makes them, one to three minutes at the usual ones.
+// Defaults: those of Cluster Autoscaler for scan-interval, scale-down-unneeded-time,
+// scale-down-delay-after-add and scale-down-utilization-threshold. It has none for
+// the other two; cloud providers boot a machine in one to three minutes.
 const (
 	defaultInterval    = 10
 	defaultIdle        = 600
@@ -71,7 +70,7 @@ const (
 	defaultMax         = 1000
 )
 
-// Bounds of what a text may say.
+// Bounds of values.
 const (
 	maxGroups = 100
 	maxNodes  = 100_000
@@ -79,38 +78,38 @@ const (
 	maxCost   = 1e6
 )
 
-// loopKeys are those that are about the autoscaler and not about a group.
+// loopKeys are the keys that apply to all groups.
 var loopKeys = []string{"interval", "idle", "after-add", "utilisation"}
 
 var (
-	aName  = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$`)
-	aLabel = regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?=([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$`)
-	aModel = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
+	namePattern  = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$`)
+	labelPattern = regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?=([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$`)
+	modelPattern = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
 )
 
-// Parse reads texts, each of which is a group:
+// Parse parses the groups of an autoscaler, one text each with the keys
 //
 //	name        of the group; group-1, group-2 and so on
-//	shape       CORESxGIB of its nodes; that of the node there are most of
+//	shape       CORESxGIB of its nodes; default: that of the most frequent node
 //	gpus        whole devices, 0 to 1000; 0
-//	gpu-model   of them
-//	label       KEY=VALUE that its nodes carry; nodes of the input that do are its own
-//	min, max    how many nodes, 0 to 100000; 0 and 1000
-//	boot        seconds until a node is there, 0 to 86400; 120
+//	gpu-model   of the GPUs
+//	label       KEY=VALUE of its nodes; nodes of the input with it belong to the group
+//	min, max    number of nodes, 0 to 100000; 0 and 1000
+//	boot        seconds until a node is ready, 0 to 86400; 120
 //	cost        of a node per hour, 0 to 1000000; 1
 //
-// In one of them can be what is about the autoscaler as a whole:
+// One of the texts may also have the keys that apply to all groups:
 //
-//	interval    seconds from one look to the next, 1 to 86400; 10
-//	idle        seconds that nobody needed a node before it goes, 0 to 86400; 600
-//	after-add   seconds without any going after one was added, 0 to 86400; 600
-//	utilisation under which a node may not be needed, 0 to 1; 0.5
+//	interval    seconds between passes, 1 to 86400; 10
+//	idle        seconds that a node must be unneeded before it is removed, 0 to 86400; 600
+//	after-add   seconds without removal after a node was added, 0 to 86400; 600
+//	utilisation threshold below which a node can be unneeded, 0 to 1; 0.5
 func Parse(texts []string) (Spec, error) {
 	s := Spec{Loop: Loop{Interval: defaultInterval, Idle: defaultIdle, AfterAdd: defaultAfterAdd, Utilization: defaultUtilization}}
 	if len(texts) > maxGroups {
 		return s, fmt.Errorf("found %d groups, allowed: %d", len(texts), maxGroups)
 	}
-	names, said := map[string]bool{}, map[string]bool{}
+	names, loopKeysSeen := map[string]bool{}, map[string]bool{}
 	for i, text := range texts {
 		fields, err := spec.Parse(text)
 		if err != nil {
@@ -121,8 +120,8 @@ func Parse(texts []string) (Spec, error) {
 			fields.Fail("cost", fields.Text("cost", ""), "the cost of all groups or of none")
 		}
 		s.Loop.Priced = priced
-		s.readLoop(fields, said)
-		group := readGroup(fields, i)
+		s.parseLoop(fields, loopKeysSeen)
+		group := parseGroup(fields, i)
 		if names[group.Name] {
 			fields.Fail("name", group.Name, "a name that no other group has")
 		}
@@ -135,14 +134,13 @@ func Parse(texts []string) (Spec, error) {
 	return s, nil
 }
 
-// readLoop reads what is about the autoscaler as a whole. What was said before must
-// not be said again.
-func (s *Spec) readLoop(fields *spec.Fields, said map[string]bool) {
+// parseLoop parses the keys that apply to all groups. A key may be in one text only.
+func (s *Spec) parseLoop(fields *spec.Fields, seen map[string]bool) {
 	for _, key := range loopKeys {
-		if fields.Has(key) && said[key] {
+		if fields.Has(key) && seen[key] {
 			fields.Fail(key, fields.Text(key, ""), "the key in one of the groups")
 		}
-		said[key] = said[key] || fields.Has(key)
+		seen[key] = seen[key] || fields.Has(key)
 	}
 	l := &s.Loop
 	l.Interval = int64(fields.Int("interval", int(l.Interval), 1, maxTime))
@@ -151,11 +149,11 @@ func (s *Spec) readLoop(fields *spec.Fields, said map[string]bool) {
 	l.Utilization = fields.Float("utilisation", l.Utilization, 0, 1)
 }
 
-// readGroup reads what is about a group.
-func readGroup(fields *spec.Fields, number int) GroupSpec {
+// parseGroup parses the keys of a group.
+func parseGroup(fields *spec.Fields, number int) GroupSpec {
 	g := GroupSpec{
 		Name:     fields.Text("name", fmt.Sprintf("group-%d", number+1)),
-		Shape:    readShape(fields),
+		Shape:    parseShape(fields),
 		GPUModel: fields.Text("gpu-model", ""),
 		Label:    fields.Text("label", ""),
 		Min:      fields.Int("min", 0, 0, maxNodes),
@@ -164,20 +162,20 @@ func readGroup(fields *spec.Fields, number int) GroupSpec {
 	}
 	g.Max = fields.Int("max", max(defaultMax, g.Min), 0, maxNodes)
 	switch {
-	case !aName.MatchString(g.Name):
+	case !namePattern.MatchString(g.Name):
 		fields.Fail("name", g.Name, "up to 40 of a-z, 0-9 and -, with a letter or digit first and last")
 	case g.Max < g.Min:
 		fields.Fail("max", strconv.Itoa(g.Max), fmt.Sprintf("at least min, %d", g.Min))
-	case g.Label != "" && !aLabel.MatchString(g.Label):
+	case g.Label != "" && !labelPattern.MatchString(g.Label):
 		fields.Fail("label", g.Label, "KEY=VALUE as of a label")
-	case g.GPUModel != "" && (g.Shape.GPUs == 0 || !aModel.MatchString(g.GPUModel)):
+	case g.GPUModel != "" && (g.Shape.GPUs == 0 || !modelPattern.MatchString(g.GPUModel)):
 		fields.Fail("gpu-model", g.GPUModel, "the value of a label, with gpus")
 	}
 	return g
 }
 
-// readShape reads what the nodes of a group have.
-func readShape(fields *spec.Fields) Shape {
+// parseShape parses the capacity of the nodes of a group.
+func parseShape(fields *spec.Fields) Shape {
 	text := fields.Text("shape", "")
 	gpus := fields.Int("gpus", 0, 0, 1000)
 	if text == "" {
@@ -196,8 +194,8 @@ func readShape(fields *spec.Fields) Shape {
 	return Shape{c, g, gpus}
 }
 
-// Texts returns the autoscaler in full, a text for each group; what is about the
-// autoscaler as a whole is in the first. Parse reads the same from them.
+// Texts returns the complete specification, a text for each group, from which Parse
+// returns an equal Spec. The keys that apply to all groups are in the first text.
 func (s Spec) Texts() []string {
 	texts := make([]string, len(s.Groups))
 	for i := range s.Groups {

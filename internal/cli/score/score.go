@@ -115,6 +115,6 @@ func score(ctx context.Context, state *input.ClusterState, cfg *internalconfig.K
 
 // newEngine returns a scheduler over the state of a cluster. It runs until ctx ends.
 func newEngine(ctx context.Context, state *input.ClusterState, cfg *internalconfig.KubeSchedulerConfiguration) (*engine.Engine, error) {
-	cluster := engine.Cluster{Nodes: state.Objects.Nodes, Running: state.Objects.Running, Others: state.Objects.Referred()}
+	cluster := engine.Cluster{Nodes: state.Objects.Nodes, Running: state.Objects.Running, References: state.Objects.Referred()}
 	return engine.New(ctx, cluster, engine.Options{Config: cfg, Load: state.Load, Now: state.Now})
 }

@@ -35,8 +35,9 @@ type Cluster struct {
 	Nodes []*v1.Node
 	// Running pods have a node.
 	Running []*v1.Pod
-	// Others are what pods refer to: claims, volumes, classes, namespaces.
-	Others []runtime.Object
+	// References are the objects that pods refer to: claims, volumes, classes,
+	// namespaces.
+	References []runtime.Object
 }
 
 // Options say how the scheduler is set up.
@@ -51,9 +52,8 @@ type Options struct {
 	// Clock tells the time in place of Now where it moves on. It is asked by the
 	// goroutine that uses the engine.
 	Clock func() time.Time
-	// Further plugins that the configuration may name, beside those of
-	// Kubernetes and Plimsoll.
-	Further frameworkruntime.Registry
+	// ExtraPlugins are plugins in addition to those of Kubernetes and Plimsoll.
+	ExtraPlugins frameworkruntime.Registry
 }
 
 // Engine is a scheduler over a cluster that changes only by what the engine is
@@ -71,7 +71,7 @@ type Engine struct {
 // New sets a scheduler up. It ends with ctx.
 func New(ctx context.Context, cluster Cluster, options Options) (*Engine, error) {
 	ctx = klog.NewContext(ctx, klog.NewKlogr().V(1))
-	client := fake.NewClientset(append(missingNamespaces(cluster), cluster.Others...)...)
+	client := fake.NewClientset(append(missingNamespaces(cluster), cluster.References...)...)
 	factory := informers.NewSharedInformerFactory(client, 0)
 	snapshot := internalcache.NewEmptySnapshot()
 	e := &Engine{snapshot: snapshot, now: options.clock(), position: make(map[string]int, len(cluster.Nodes))}
@@ -83,7 +83,7 @@ func New(ctx context.Context, cluster Cluster, options Options) (*Engine, error)
 		}
 		return store, store.Put(*options.Load)
 	})
-	if err := registry.Merge(options.Further); err != nil {
+	if err := registry.Merge(options.ExtraPlugins); err != nil {
 		return nil, err
 	}
 	sched, err := scheduler.New(ctx, client, factory, nil,
@@ -140,7 +140,7 @@ func missingNamespaces(cluster Cluster) []runtime.Object {
 	for _, pod := range cluster.Running {
 		missing[pod.Namespace] = true
 	}
-	for _, obj := range cluster.Others {
+	for _, obj := range cluster.References {
 		if namespace, ok := obj.(*v1.Namespace); ok {
 			delete(missing, namespace.Name)
 		}

@@ -8,6 +8,7 @@ import (
 	"context"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/profiles"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/replay"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
@@ -24,9 +25,9 @@ type Job struct {
 	Tail    int64            `json:"tail"`
 	Seed    uint64           `json:"seed"`
 	// Autoscaler of the nodes, nil for none.
-	Autoscaler *replay.Autoscaler `json:"autoscaler,omitempty"`
-	// Course: how the run goes over time is recorded, with its nodes and decisions.
-	Course bool `json:"course,omitempty"`
+	Autoscaler *autoscaler.Config `json:"autoscaler,omitempty"`
+	// Record enables the recording of time series, node use and decisions.
+	Record bool `json:"record,omitempty"`
 }
 
 // Run runs the job in this process. If ctx ends before it does, the result is of
@@ -45,7 +46,7 @@ func (j Job) Run(ctx context.Context, progress func(done, total int64)) (result.
 		return result.Run{}, err
 	}
 	run, err := replay.Run(ctx, read.Input(j.Seed, j.Limits), replay.Options{
-		Config: config, Usage: model, Metrics: j.Metrics, Tail: j.Tail, Autoscaler: j.Autoscaler, Course: j.Course, Progress: progress,
+		Config: config, Usage: model, Metrics: j.Metrics, Tail: j.Tail, Autoscaler: j.Autoscaler, Record: j.Record, Progress: progress,
 	})
 	run.Seed = j.Seed
 	return run, err

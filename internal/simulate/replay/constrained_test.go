@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/autoscaler"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
 
@@ -30,7 +32,7 @@ func podOn(name, node, app, spec string) string {
 	return fmt.Sprintf("apiVersion: v1\nkind: Pod\nmetadata: {name: %s, labels: {app: %s}}\nspec: {nodeName: %q, %s}\n---\n", name, app, node, spec)
 }
 
-func runManifests(t *testing.T, a *Autoscaler, text string) (result.Run, map[string]string) {
+func runManifests(t *testing.T, a *autoscaler.Config, text string) (result.Run, map[string]string) {
 	t.Helper()
 	objects, err := manifest.Read([]string{"-"}, strings.NewReader(text))
 	if err != nil {
@@ -40,7 +42,7 @@ func runManifests(t *testing.T, a *Autoscaler, text string) (result.Run, map[str
 	o.Tail, o.Autoscaler = 3600, a
 	r := &recorder{nodes: map[string]string{}}
 	o.Placed = r.placed
-	return outcomeOf(t, FromObjects(objects), o), r.nodes
+	return outcomeOf(t, input.FromManifests(objects), o), r.nodes
 }
 
 // Three nodes of a group, a quarter of each in use. a and b must be apart; the port of
@@ -48,7 +50,7 @@ func runManifests(t *testing.T, a *Autoscaler, text string) (result.Run, map[str
 // a is not taken by web-1, which has b, but by web-2. Then b has nowhere to go, as web-2
 // is to have a; and web-2 is needed. Of two nodes with pods that must be apart none goes.
 func TestConstrainedPodsMove(t *testing.T) {
-	got, on := runManifests(t, autoscaler(t, "label=pool=web"),
+	got, on := runManifests(t, autoscalerConfig(t, "label=pool=web"),
 		poolNode("web-0")+poolNode("web-1")+poolNode("web-2")+
 			podOn("a", "web-0", "apart", apartSpec)+podOn("b", "web-1", "apart", apartSpec)+podOn("port", "web-2", "port", portSpec))
 	if got.Scaling.NodesRemoved != 1 || got.Churn != 1 || got.Unschedulable != 0 {
@@ -57,7 +59,7 @@ func TestConstrainedPodsMove(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"a": "web-2"}, on); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	got, _ = runManifests(t, autoscaler(t, "label=pool=web"),
+	got, _ = runManifests(t, autoscalerConfig(t, "label=pool=web"),
 		poolNode("web-0")+poolNode("web-1")+podOn("a", "web-0", "apart", apartSpec)+podOn("b", "web-1", "apart", apartSpec))
 	if got.Scaling.NodesRemoved != 0 || got.Churn != 0 {
 		t.Errorf("two that must be apart: %+v, %d had to move", got.Scaling, got.Churn)
@@ -69,7 +71,7 @@ func TestConstrainedPodsMove(t *testing.T) {
 func TestPlaceholdersOfAWorkload(t *testing.T) {
 	deployment := fmt.Sprintf("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: apart, annotations: {plimsoll.dev/slack: \"2\"}}\n"+
 		"spec: {replicas: 1, selector: {matchLabels: {app: apart}}, template: {metadata: {labels: {app: apart}}, spec: {%s}}}\n", apartSpec)
-	got, _ := runManifests(t, autoscaler(t, "label=pool=web,boot=60").keeping("0"), poolNode("web-0")+podOn("a", "web-0", "apart", apartSpec)+deployment)
+	got, _ := runManifests(t, withSlack(autoscalerConfig(t, "label=pool=web,boot=60"), "0"), poolNode("web-0")+podOn("a", "web-0", "apart", apartSpec)+deployment)
 	if got.Scaling.NodesAdded != 2 || got.Scaling.NodesRemoved != 0 || got.Scaling.ScaleUps != 1 {
 		t.Errorf("%+v", got.Scaling)
 	}

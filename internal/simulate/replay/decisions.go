@@ -6,85 +6,90 @@ import (
 	"maps"
 	"slices"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/trace"
 )
 
-// How many pods' decisions are kept: of those that the input chooses, and of those
-// that fit no node when they come.
+// Numbers of pods of which the decision is recorded.
 const (
 	spreadPods = 13
 	largePods  = 4
 	waitedPods = 3
 )
 
-// maxTrials is how often all nodes are scored for a pod that waits: each takes as
-// long as several scheduling cycles.
-const maxTrials = 5
+const (
+	// maxAttempts is how often all nodes are scored for a pending pod. Each time takes as
+	// long as several scheduling cycles.
+	maxAttempts = 5
+	// otherNodes is how many nodes are recorded in addition to the selected one.
+	otherNodes = 3
+	// maxNodesReasons is how many reasons for rejected nodes are recorded.
+	maxNodesReasons = 8
+)
 
-// otherNodes is how many nodes are kept beside the one that a pod went to.
-const otherNodes = 3
-
-// maxNodesReasons is how many reasons are kept for which nodes were left out.
-const maxNodesReasons = 8
-
-// decisions records where some pods go, and why. A nil one records nothing.
-// Recording scores nodes once more, and changes nothing of the run.
+// decisions records where some pods are placed, and why. A nil one records nothing.
+// Recording scores nodes once more, but does not change the run.
 type decisions struct {
-	kept map[int32]*decision
-	// waited is how many are kept because they had to wait.
+	pods map[int32]*decision // by number
+	// waited counts the pods that are recorded because they had to wait.
 	waited int
-	// numbers of the pods in the order in which they come, from 1.
-	numbers map[int32]int
+	// arrivals has the ordinal number of each pod's arrival, from 1.
+	arrivals map[int32]int
 }
 
-// decision is what is known of one pod.
+// decision is the record of one pod.
 type decision struct {
-	why    string
-	trials int
-	// scores are those of a trial that goes on.
+	selection string
+	attempts  int
+	// scores of an attempt that has not ended.
 	scores *engine.PodScores
-	// found is what is to be kept of the last trial.
-	found  result.Decision
-	placed int64
+	// last is the record of the last attempt.
+	last   result.Decision
+	placed int64 // second
 }
 
-// newDecisions chooses pods: by the input alone, so that every profile has the same.
-func newDecisions(input Input, arrivals []int32) *decisions {
-	d := &decisions{kept: map[int32]*decision{}, numbers: make(map[int32]int, len(arrivals))}
+// newDecisions selects pods by the input alone, so that every profile has the same.
+func newDecisions(in input.Cluster, arrivals []int32) *decisions {
+	d := &decisions{pods: map[int32]*decision{}, arrivals: make(map[int32]int, len(arrivals))}
 	for i, number := range arrivals {
-		d.numbers[number] = i + 1
+		d.arrivals[number] = i + 1
 	}
-	for _, number := range largest(input, arrivals)[:min(largePods, len(arrivals))] {
-		d.kept[number] = &decision{why: result.LargePod}
+	for _, number := range bySize(in, arrivals)[:min(largePods, len(arrivals))] {
+		d.pods[number] = &decision{selection: result.LargePod}
 	}
 	for i := range spreadPods {
 		if len(arrivals) == 0 {
 			break
 		}
 		number := arrivals[i*(len(arrivals)-1)/(spreadPods-1)]
-		if d.kept[number] == nil {
-			d.kept[number] = &decision{why: result.SpreadPod}
+		if d.pods[number] == nil {
+			d.pods[number] = &decision{selection: result.SpreadPod}
 		}
 	}
 	return d
 }
 
-// largest returns the pods in the order of how much they ask for, as a part of the
-// most that any node has of that; of equal ones the last to come, which finds the
-// fullest cluster, is first.
-func largest(input Input, arrivals []int32) []int32 {
-	var most trace.Amounts
-	for i := range input.Nodes {
-		free := newNode(input.Nodes[i].Object).free
-		most = trace.Amounts{CPU: max(most.CPU, free.CPU), Memory: max(most.Memory, free.Memory), GPU: max(most.GPU, free.GPU)}
+// bySize returns the pods in descending order of their requests, as a fraction of the
+// largest node. Of equal pods the last to arrive, which finds the fullest cluster, is
+// first.
+func bySize(in input.Cluster, arrivals []int32) []int32 {
+	var largest trace.Amounts
+	for i := range in.Nodes {
+		a := input.Amounts(in.Nodes[i].Object.Status.Allocatable)
+		largest = trace.Amounts{CPU: max(largest.CPU, a.CPU), Memory: max(largest.Memory, a.Memory), GPU: max(largest.GPU, a.GPU)}
 	}
-	of := func(a, b int64) float64 { return part(float64(a), float64(b)) }
 	size := func(number int32) float64 {
-		p := &input.Pods[number].Needs
-		return max(of(p.CPU, most.CPU), of(p.Memory, most.Memory), of(p.GPU, most.GPU))
+		requests := &in.Pods[number].Requests
+		return max(
+			fraction(float64(requests.CPU), float64(largest.CPU)),
+			fraction(float64(requests.Memory), float64(largest.Memory)),
+			fraction(float64(requests.GPU), float64(largest.GPU)),
+		)
 	}
 	order := slices.Clone(arrivals)
 	slices.Reverse(order)
@@ -92,108 +97,108 @@ func largest(input Input, arrivals []int32) []int32 {
 	return order
 }
 
-// before scores the nodes for a pod that is about to be scheduled, if it is one to
-// be kept.
-func (d *decisions) before(ctx context.Context, r *run, number int32) error {
+// beforeAttempt scores the nodes for a pod that is about to be scheduled, if it is
+// recorded.
+func (d *decisions) beforeAttempt(ctx context.Context, e *engine.Engine, number int32, pod *v1.Pod, now int64) error {
 	if d == nil {
 		return nil
 	}
-	if kept := d.kept[number]; kept != nil {
-		return kept.try(ctx, r, number)
+	if record := d.pods[number]; record != nil {
+		return record.attempt(ctx, e, pod, now)
 	}
 	return nil
 }
 
-// stuck notes a pod that fits no node: the first of them are kept.
-func (d *decisions) stuck(ctx context.Context, r *run, number int32) error {
+// unschedulable records a pod that does not fit on any node. The first of them are
+// added to the recorded pods.
+func (d *decisions) unschedulable(ctx context.Context, e *engine.Engine, number int32, pod *v1.Pod, now int64) error {
 	if d == nil {
 		return nil
 	}
-	kept := d.kept[number]
-	if kept == nil {
+	record := d.pods[number]
+	if record == nil {
 		if d.waited == waitedPods {
 			return nil
 		}
 		d.waited++
-		kept = &decision{why: result.WaitedPod}
-		d.kept[number] = kept
+		record = &decision{selection: result.WaitedPod}
+		d.pods[number] = record
 	}
-	if kept.trials == 0 {
-		if err := kept.try(ctx, r, number); err != nil {
+	if record.attempts == 0 {
+		if err := record.attempt(ctx, e, pod, now); err != nil {
 			return err
 		}
 	}
-	kept.end("")
+	record.endAttempt("")
 	return nil
 }
 
-// placed notes where a pod went.
-func (d *decisions) placed(r *run, number int32, node string) {
-	if d == nil || d.kept[number] == nil {
+// scheduled records the node of a pod.
+func (d *decisions) scheduled(number int32, node string, now int64) {
+	if d == nil || d.pods[number] == nil {
 		return
 	}
-	kept := d.kept[number]
-	kept.end(node)
-	kept.found.Node, kept.placed = node, r.now
+	record := d.pods[number]
+	record.endAttempt(node)
+	record.last.Node, record.placed = node, now
 }
 
-// try scores all nodes, unless that has been done often enough.
-func (k *decision) try(ctx context.Context, r *run, number int32) error {
-	if k.trials == maxTrials {
+// attempt scores all nodes, unless the maximum number of attempts is reached.
+func (r *decision) attempt(ctx context.Context, e *engine.Engine, pod *v1.Pod, now int64) error {
+	if r.attempts == maxAttempts {
 		return nil
 	}
-	scores, err := r.engine.Score(ctx, r.Pods[number].Object, "")
+	scores, err := e.Score(ctx, pod, "")
 	if err != nil {
 		return err
 	}
-	k.trials++
-	k.scores, k.found.AttemptSecond = &scores, r.now
+	r.attempts++
+	r.scores, r.last.AttemptSecond = &scores, now
 	return nil
 }
 
-// end ends a trial, if one goes on, with the node that the pod went to: a few of
-// the scores are kept, as those of all nodes take much room.
-func (k *decision) end(node string) {
-	if k.scores == nil {
+// endAttempt ends the current attempt, if there is one, with the selected node. It
+// keeps the scores of a few nodes.
+func (r *decision) endAttempt(node string) {
+	if r.scores == nil {
 		return
 	}
-	k.found.Nodes, k.found.Feasible = len(k.scores.Nodes), 0
-	for i := range k.scores.Nodes {
-		if k.scores.Nodes[i].Feasible {
-			k.found.Feasible++
+	r.last.Nodes, r.last.Feasible = len(r.scores.Nodes), 0
+	for i := range r.scores.Nodes {
+		if r.scores.Nodes[i].Feasible {
+			r.last.Feasible++
 		}
 	}
-	k.found.Reasons, k.found.Scores = reasonsOf(k.scores), scoresOf(k.scores, node)
-	k.scores = nil
+	r.last.Reasons, r.last.Scores = nodesReasons(r.scores), nodeScores(r.scores, node)
+	r.scores = nil
 }
 
-// result returns what was recorded, in the order in which the pods came.
-func (d *decisions) result(r *run) []result.Decision {
+// result returns the recorded decisions in the order of arrival.
+func (d *decisions) result(pods []input.Pod, now int64) []result.Decision {
 	if d == nil {
 		return nil
 	}
 	all := []result.Decision{}
-	for number, kept := range d.kept {
-		if kept.trials == 0 {
-			continue // it has not come
+	for number, record := range d.pods {
+		if record.attempts == 0 {
+			continue // The pod has not arrived.
 		}
-		p, is := &r.Pods[number], kept.found
-		is.Arrival, is.Selection, is.Pod = d.numbers[number], kept.why, facts.Name(p.Object)
-		is.CPURequest, is.CPULimit = p.Wants.CPURequest, p.Wants.CPULimit
-		is.MemoryRequest, is.MemoryLimit = p.Wants.MemoryRequest, p.Wants.MemoryLimit
-		is.ArrivedSecond, is.WaitedSeconds = p.Arrival, max(r.now-p.Arrival, 0)
-		if is.Node != "" {
-			is.WaitedSeconds = kept.placed - p.Arrival
+		p, decision := &pods[number], record.last
+		decision.Arrival, decision.Selection, decision.Pod = d.arrivals[number], record.selection, facts.Name(p.Object)
+		decision.CPURequest, decision.CPULimit = p.Resources.CPURequest, p.Resources.CPULimit
+		decision.MemoryRequest, decision.MemoryLimit = p.Resources.MemoryRequest, p.Resources.MemoryLimit
+		decision.ArrivedSecond, decision.WaitedSeconds = p.Arrival, max(now-p.Arrival, 0)
+		if decision.Node != "" {
+			decision.WaitedSeconds = record.placed - p.Arrival
 		}
-		all = append(all, is)
+		all = append(all, decision)
 	}
 	slices.SortFunc(all, func(a, b result.Decision) int { return cmp.Compare(a.Arrival, b.Arrival) })
 	return all
 }
 
-// reasonsOf counts the reasons for which nodes were left out, that of most nodes
-// first.
-func reasonsOf(scores *engine.PodScores) []result.NodesReason {
+// nodesReasons counts rejected nodes by reason, the most frequent first.
+func nodesReasons(scores *engine.PodScores) []result.NodesReason {
 	counts := map[result.NodesReason]int{}
 	for i := range scores.Nodes {
 		if n := &scores.Nodes[i]; !n.Feasible {
@@ -201,7 +206,7 @@ func reasonsOf(scores *engine.PodScores) []result.NodesReason {
 		}
 	}
 	reasons := []result.NodesReason{}
-	for reason, nodes := range maps.All(counts) {
+	for reason, nodes := range counts {
 		reason.Nodes = nodes
 		reasons = append(reasons, reason)
 	}
@@ -211,9 +216,9 @@ func reasonsOf(scores *engine.PodScores) []result.NodesReason {
 	return reasons[:min(len(reasons), maxNodesReasons)]
 }
 
-// scoresOf returns the scores of the node that was chosen and of the best others,
-// of equal ones the first in the input.
-func scoresOf(scores *engine.PodScores, chosen string) []result.NodeScore {
+// nodeScores returns the scores of the selected node and of the best others, of equal
+// ones in the order of the input.
+func nodeScores(scores *engine.PodScores, selected string) []result.NodeScore {
 	var feasible []*engine.NodeScores
 	for i := range scores.Nodes {
 		if scores.Nodes[i].Feasible {
@@ -221,7 +226,7 @@ func scoresOf(scores *engine.PodScores, chosen string) []result.NodeScore {
 		}
 	}
 	rank := func(n *engine.NodeScores) int64 {
-		if n.Name == chosen {
+		if n.Name == selected {
 			return -1
 		}
 		return 0
@@ -229,14 +234,14 @@ func scoresOf(scores *engine.PodScores, chosen string) []result.NodeScore {
 	slices.SortStableFunc(feasible, func(a, b *engine.NodeScores) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(b.Total, a.Total))
 	})
-	kept := []result.NodeScore{}
+	recorded := []result.NodeScore{}
 	for _, n := range feasible[:min(len(feasible), 1+otherNodes)] {
 		score := result.NodeScore{Node: n.Name, Total: n.Total, Plugins: []result.PluginScore{}}
 		for _, name := range slices.Sorted(maps.Keys(n.Plugins)) {
 			p := n.Plugins[name]
 			score.Plugins = append(score.Plugins, result.PluginScore{Name: name, Raw: p.Raw, Score: p.Score, Weight: p.Weight})
 		}
-		kept = append(kept, score)
+		recorded = append(recorded, score)
 	}
-	return kept
+	return recorded
 }

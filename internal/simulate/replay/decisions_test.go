@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/profiles"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/trace"
@@ -17,11 +18,11 @@ import (
 
 // placements returns where the pods of a run go, in the order in which they do, and
 // its outcome without what is recorded.
-func placements(t *testing.T, input Input, o Options) ([]string, result.Run) {
+func placements(t *testing.T, in input.Cluster, o Options) ([]string, result.Run) {
 	t.Helper()
 	var all []string
 	o.Placed = func(pod, node string) { all = append(all, pod+" "+node) }
-	got := outcomeOf(t, input, o)
+	got := outcomeOf(t, in, o)
 	got.TimeSeries, got.NodeUse, got.Decisions = nil, nil, nil
 	return all, got
 }
@@ -38,16 +39,16 @@ func TestRecordingChangesNothing(t *testing.T) {
 	}
 	for _, profile := range profiles.Names {
 		t.Run(profile, func(t *testing.T) {
-			input := FromTrace(spec.Cluster(3), usage.Limits{CPU: 3, Memory: 2, Unlimited: 0.1}, 3)
-			for i := range input.Pods {
+			in := input.FromTrace(spec.Cluster(3), usage.Limits{CPU: 3, Memory: 2, Unlimited: 0.1}, 3)
+			for i := range in.Pods {
 				if i%2 == 0 {
-					input.Pods[i].Shape = 0
+					in.Pods[i].Shape = 0
 				}
 			}
 			o := options(t, profile, "bursts:mean=0.8", 3)
-			without, base := placements(t, input, o)
-			o.Course = true
-			with, recorded := placements(t, input, o)
+			without, base := placements(t, in, o)
+			o.Record = true
+			with, recorded := placements(t, in, o)
 			if diff := cmp.Diff(without, with); diff != "" {
 				t.Error("pods go elsewhere:", diff)
 			}
@@ -71,10 +72,10 @@ func TestDecisionsByHand(t *testing.T) {
 	}
 	cluster.Pods = append(cluster.Pods, needs("waits", 8, 1, 60, 400), needs("never", 9, 1, 61, 400))
 	o := options(t, "default", "constant:mean=0.5", 1)
-	o.Course = true
+	o.Record = true
 	nodes := recorder{}
 	o.Placed = nodes.placed
-	decisions := outcomeOf(t, FromTrace(cluster, usage.Limits{CPU: 2, Memory: 2}, 1), o).Decisions
+	decisions := outcomeOf(t, input.FromTrace(cluster, usage.Limits{CPU: 2, Memory: 2}, 1), o).Decisions
 	if len(decisions) != 10 {
 		t.Fatalf("%d decisions, want all 10", len(decisions))
 	}
@@ -126,10 +127,10 @@ func TestDecisionsOfTheSamePods(t *testing.T) {
 	var first []int
 	for _, profile := range []string{"default", "most-allocated", "low-risk"} {
 		o := options(t, profile, "beta", 3)
-		o.Course = true
+		o.Record = true
 		var chosen []int
 		waited := 0
-		for _, is := range outcomeOf(t, FromTrace(spec.Cluster(3), usage.Limits{CPU: 2, Memory: 2}, 3), o).Decisions {
+		for _, is := range outcomeOf(t, input.FromTrace(spec.Cluster(3), usage.Limits{CPU: 2, Memory: 2}, 3), o).Decisions {
 			if is.Selection == result.WaitedPod {
 				waited++
 			} else {
@@ -156,15 +157,15 @@ func TestDecisionsOfTheSamePods(t *testing.T) {
 func TestManyTrials(t *testing.T) {
 	cluster := &trace.Cluster{Nodes: []trace.Node{machine("a", 4, 16)}}
 	cluster.Pods = append(cluster.Pods, needs("all", 4, 1, 0, 4000), needs("waits", 3, 1, 1, 9000))
-	input := FromTrace(cluster, usage.Limits{CPU: 1, Memory: 1}, 1)
-	input.Pods[1].Shape = 0 // tried each time that anything happens
+	in := input.FromTrace(cluster, usage.Limits{CPU: 1, Memory: 1}, 1)
+	in.Pods[1].Shape = 0 // tried each time that anything happens
 	for i := range int64(10) {
 		node := machine(fmt.Sprintf("small-%d", i), 1, 1)
-		input.Nodes = append(input.Nodes, Node{Object: nodeOf(&node), Boot: 60 * (i + 1)})
+		in.Nodes = append(in.Nodes, input.Node{Object: input.NodeOf(&node), Boot: 60 * (i + 1)})
 	}
 	o := options(t, "default", "constant:mean=0.5", 1)
-	o.Course, o.Tail = true, 4800
-	got := outcomeOf(t, input, o).Decisions[1]
+	o.Record, o.Tail = true, 4800
+	got := outcomeOf(t, in, o).Decisions[1]
 	if got.Node != "a" || got.WaitedSeconds != 3999 || len(got.Scores) != 0 || got.Feasible != 0 || got.AttemptSecond >= 600 {
 		t.Errorf("%+v", got)
 	}
@@ -175,10 +176,10 @@ func TestNoDecisions(t *testing.T) {
 	node := machine("a", 4, 16)
 	running := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "1"}}
 	running.Spec.NodeName = "a"
-	input := Input{Nodes: []Node{{Object: nodeOf(&node)}}, Pods: []Pod{{Object: running, Runs: trace.Never}}}
+	in := input.Cluster{Nodes: []input.Node{{Object: input.NodeOf(&node)}}, Pods: []input.Pod{{Object: running, Duration: trace.Never}}}
 	o := options(t, "default", "constant:mean=0.5", 1)
-	o.Course = true
-	if got := outcomeOf(t, input, o).Decisions; got == nil || len(got) != 0 {
+	o.Record = true
+	if got := outcomeOf(t, in, o).Decisions; got == nil || len(got) != 0 {
 		t.Errorf("%+v", got)
 	}
 }

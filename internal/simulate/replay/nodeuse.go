@@ -10,7 +10,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
 
-// nodeUse is what nodes used in the steps in which they had pods. The zero value
+// nodeUse records what nodes use in the steps in which they have pods. The zero value
 // records nothing.
 type nodeUse struct{ cpu, memory []risk.Observed }
 
@@ -18,29 +18,29 @@ func newNodeUse(nodes int) nodeUse {
 	return nodeUse{make([]risk.Observed, nodes), make([]risk.Observed, nodes)}
 }
 
-// node takes in a step on the node of a number, which has so many pods.
-func (u *nodeUse) node(number int, has outcome.Node, pods int, step outcome.Step) {
+// addStep adds a step of a node with a number of pods.
+func (u *nodeUse) addStep(number int, allocatable outcome.Node, pods int, step outcome.Step) {
 	if u.cpu == nil || pods == 0 {
 		return
 	}
-	for number >= len(u.cpu) { // nodes that an autoscaler has added
+	for number >= len(u.cpu) { // nodes added by the autoscaler
 		u.cpu, u.memory = append(u.cpu, risk.Observed{}), append(u.memory, risk.Observed{})
 	}
-	u.cpu[number].Add(part(step.CPUGranted, has.CPU))
-	u.memory[number].Add(part(step.MemoryKept, has.Memory))
+	u.cpu[number].Add(fraction(step.CPUGranted, allocatable.CPU))
+	u.memory[number].Add(fraction(step.MemoryKept, allocatable.Memory))
 }
 
-// result returns what was recorded, nil if nothing was to be.
+// result returns the use of the nodes, nil if nothing was recorded.
 func (u *nodeUse) result(nodes []node) *result.NodeUse {
 	if u.cpu == nil {
 		return nil
 	}
-	return &result.NodeUse{CPU: useOf(u.cpu, nodes), Memory: useOf(u.memory, nodes)}
+	return &result.NodeUse{CPU: resourceUse(u.cpu, nodes), Memory: resourceUse(u.memory, nodes)}
 }
 
-// useOf returns the use of one resource.
-func useOf(observed []risk.Observed, nodes []node) result.ResourceUse {
-	var used []int // numbers of the nodes that had pods
+// resourceUse returns the use of one resource.
+func resourceUse(observed []risk.Observed, nodes []node) result.ResourceUse {
+	var used []int // numbers of the nodes with pods
 	var means, deviations, distances []float64
 	for i := range observed {
 		if observed[i].Count() == 0 {
@@ -52,44 +52,45 @@ func useOf(observed []risk.Observed, nodes []node) result.ResourceUse {
 		distances = append(distances, observed[i].Distance(risk.Fit(load, 1)))
 	}
 	use := result.ResourceUse{
-		Means: rounded(means), Deviations: rounded(deviations), Distances: rounded(distances), Notable: []result.NotableNode{},
+		Means: roundAll(means), Deviations: roundAll(deviations), Distances: roundAll(distances), Notable: []result.NotableNode{},
 		Distance: outcome.Describe(slices.Clone(distances)),
 	}
 	if len(used) == 0 {
 		return use
 	}
-	tell := func(why string, at int) {
-		name := nodes[used[at]].name
-		for i := range use.Notable {
-			if use.Notable[i].Node == name {
-				use.Notable[i].Reasons = append(use.Notable[i].Reasons, why)
+	add := func(reason string, i int) {
+		name := nodes[used[i]].name
+		for j := range use.Notable {
+			if use.Notable[j].Node == name {
+				use.Notable[j].Reasons = append(use.Notable[j].Reasons, reason)
 				return
 			}
 		}
-		use.Notable = append(use.Notable, notableNode(name, why, &observed[used[at]]))
+		use.Notable = append(use.Notable, notableNode(name, reason, &observed[used[i]]))
 	}
-	tell(result.TypicalNode, medianAt(means))
-	tell(result.BusiestNode, highestAt(means))
-	tell(result.MostVariableNode, highestAt(deviations))
-	tell(result.WorstFitNode, highestAt(distances))
+	add(result.TypicalNode, indexOfMedian(means))
+	add(result.BusiestNode, indexOfMax(means))
+	add(result.MostVariableNode, indexOfMax(deviations))
+	add(result.WorstFitNode, indexOfMax(distances))
 	return use
 }
 
 // notableNode describes one node.
-func notableNode(name, why string, observed *risk.Observed) result.NotableNode {
+func notableNode(name, reason string, observed *risk.Observed) result.NotableNode {
 	load := observed.Load()
 	fitted := risk.Fit(load, 1)
 	alpha, beta := fitted.Parameters()
 	return result.NotableNode{
-		Node: name, Reasons: []string{why}, Steps: observed.Count(),
+		Node: name, Reasons: []string{reason}, Steps: observed.Count(),
 		Mean: round(load.Mean), Deviation: round(load.StdDev), Distance: round(observed.Distance(fitted)),
-		Alpha: significant(alpha), Beta: significant(beta),
-		Observed: rounded(observed.Histogram(result.UseBins)), Fitted: rounded(fitted.Histogram(result.UseBins)),
+		Alpha: roundSignificant(alpha), Beta: roundSignificant(beta),
+		Observed: roundAll(observed.Histogram(result.UseBins)), Fitted: roundAll(fitted.Histogram(result.UseBins)),
 	}
 }
 
-// significant keeps four digits of a value above 0: parameters may be of any size.
-func significant(v float64) float64 {
+// roundSignificant rounds a positive value to four significant digits; other values
+// are 0.
+func roundSignificant(v float64) float64 {
 	if v <= 0 {
 		return 0
 	}
@@ -97,19 +98,19 @@ func significant(v float64) float64 {
 	return math.Round(v/unit) * unit
 }
 
-// highestAt returns where the highest value is, the first of equal ones.
-func highestAt(values []float64) int {
-	at := 0
+// indexOfMax returns the index of the highest value, the first of equal ones.
+func indexOfMax(values []float64) int {
+	index := 0
 	for i, v := range values {
-		if v > values[at] {
-			at = i
+		if v > values[index] {
+			index = i
 		}
 	}
-	return at
+	return index
 }
 
-// medianAt returns where the median is, of an even number the lower of the two.
-func medianAt(values []float64) int {
+// indexOfMedian returns the index of the median, of the lower one for an even number.
+func indexOfMedian(values []float64) int {
 	order := make([]int, len(values))
 	for i := range order {
 		order[i] = i

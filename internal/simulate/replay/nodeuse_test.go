@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/trace"
 )
@@ -13,7 +14,7 @@ import (
 // Two nodes of 4 cores and 16 GiB. A pod of 2 cores uses 1 core and 2 of 4 GiB on
 // each, all the time; at 60 s a second one, of the same use, comes to one of them.
 // The run ends at 660 s, after 11 steps.
-func TestNodeUseByHand(t *testing.T) {
+func TestNodeUse(t *testing.T) {
 	cluster := &trace.Cluster{
 		Nodes: []trace.Node{machine("a", 4, 16), machine("b", 4, 16), machine("idle", 1, 1)},
 		Pods: []trace.Pod{
@@ -21,8 +22,8 @@ func TestNodeUseByHand(t *testing.T) {
 		},
 	}
 	o := options(t, "default", "constant:mean=0.5", 1)
-	o.Course = true
-	got := outcomeOf(t, FromTrace(cluster, usage.Limits{CPU: 2, Memory: 2}, 1), o).NodeUse
+	o.Record = true
+	got := outcomeOf(t, input.FromTrace(cluster, usage.Limits{CPU: 2, Memory: 2}, 1), o).NodeUse
 	// One node is at 1/4 once and at 1/2 ten times: a mean of 5.25/11, a deviation of
 	// 1/4 sqrt(10)/11. The other one is at 1/4.
 	if diff := cmp.Diff([]float64{0.477, 0.25}, got.CPU.Means); diff != "" {
@@ -58,9 +59,9 @@ func TestNodeUseByHand(t *testing.T) {
 	}
 }
 
-func TestSignificant(t *testing.T) {
+func TestRoundSignificant(t *testing.T) {
 	for v, want := range map[float64]float64{0: 0, 1.23456: 1.235, 12345.6: 12350, 0.000123456: 0.0001235} {
-		if got := significant(v); got < want*(1-1e-12) || got > want*(1+1e-12) {
+		if got := roundSignificant(v); got < want*(1-1e-12) || got > want*(1+1e-12) {
 			t.Errorf("%v: %v, want %v", v, got, want)
 		}
 	}

@@ -7,47 +7,47 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/spec"
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/autoscaler"
 )
 
-// Step is how often use is looked at, in seconds: what is on a node at that
-// instant, and what it uses then, counts until the next one.
+// Step is the interval in seconds at which usage is evaluated. The pods on a node and
+// their usage at that second count until the next step.
 const Step = 60
 
-// Options say how a run goes.
+// Options configure a run.
 type Options struct {
 	// Config is the configuration of the scheduler.
 	Config *internalconfig.KubeSchedulerConfiguration
-	// Usage is what the pods use.
+	// Usage of the pods.
 	Usage *usage.Model
-	// Metrics is how the scheduler gets to know of it.
+	// Metrics is how the load is measured.
 	Metrics Metrics
-	// Tail is for how many seconds the run goes on after the last pod has come.
+	// Tail is how many seconds the run continues after the last arrival.
 	Tail int64
-	// Autoscaler adds and removes nodes, unless it is nil.
-	Autoscaler *Autoscaler
-	// Course: how the run goes over time is recorded, what its nodes use, and where
-	// some of its pods go. It does not change where they go.
-	Course bool
-	// Progress, if there is one, is called now and then with the seconds that have
-	// passed and how many there are.
+	// Autoscaler configures the autoscaler, nil for none.
+	Autoscaler *autoscaler.Config
+	// Record enables the recording of time series, node use and decisions. It does not
+	// change the outcome.
+	Record bool
+	// Progress is called at every step with the simulated and the total seconds, unless
+	// it is nil.
 	Progress func(done, total int64)
-	// Placed, if there is one, is called with every pod that finds a node, in the
-	// order in which they do.
+	// Placed is called when a pod is scheduled, unless it is nil.
 	Placed func(pod, node string)
 }
 
-// Metrics say how load is measured. All in seconds.
+// Metrics describes how load is measured, in seconds.
 type Metrics struct {
-	// Interval is how often, a multiple of Step.
+	// Interval between measurements, a multiple of Step.
 	Interval int64
-	// Delay is how old a reading is when the scheduler gets it.
+	// Delay until the scheduler receives a reading.
 	Delay int64
-	// Window is what means and deviations are over.
+	// Window of means and deviations.
 	Window int64
 }
 
-// ParseMetrics reads a text such as interval=60,delay=60,window=900; these are
-// also the defaults of what it leaves out.
+// ParseMetrics parses a text such as interval=60,delay=60,window=900, which has the
+// defaults.
 func ParseMetrics(text string) (Metrics, error) {
 	fields, err := spec.Parse(text)
 	if err != nil {

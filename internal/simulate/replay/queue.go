@@ -7,49 +7,57 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/input"
 )
 
-// queue has the pods that fit no node, the one that came first at the front.
+// queue has the pending pods, the oldest first.
 type queue struct {
-	waiting []int32
-	// stuck are the shapes that fit nowhere since something was last freed for
-	// them, each with one of its pods.
-	stuck map[int]int32
-	// why each pod waits, as the scheduler put it when it last tried.
-	why map[int32]string
-	// changed: something was freed, so that pods are to be tried again.
-	changed bool
-	// attracted: one of the pods that wait has to be near others, so that it may fit
-	// as soon as another pod has been placed.
-	attracted bool
+	pending []int32
+	// unschedulableShapes are the shapes that have fit on no node since resources for
+	// them were last freed, each with the number of one of its pods.
+	unschedulableShapes map[int]int32
+	// reasons why each pod is pending, from its last attempt.
+	reasons map[int32]string
+	// retry is set if resources were freed, so that pods have to be attempted again.
+	retry bool
+	// hasAffinity is set if a pending pod requires affinity to other pods, so that it
+	// may fit after another pod was placed.
+	hasAffinity bool
 }
 
-func newQueue() queue { return queue{stuck: map[int]int32{}, why: map[int32]string{}} }
+func newQueue() queue {
+	return queue{unschedulableShapes: map[int]int32{}, reasons: map[int32]string{}}
+}
 
-// freed notes that a node has something free that it had not. Shapes that it has
-// room for are tried again; so are pods without a shape, for which there may be
-// more to it than room.
-func (q *queue) freed(pods []Pod, n *node) {
-	q.changed = q.changed || len(q.waiting) > 0
-	for shape, number := range q.stuck {
-		needs := pods[number].Needs
-		if n.slots > 0 && needs.CPU <= n.free.CPU && needs.Memory <= n.free.Memory && needs.GPU <= n.free.GPU {
-			delete(q.stuck, shape)
+// add adds a pod at the end.
+func (q *queue) add(number int32, reason string) {
+	q.pending = append(q.pending, number)
+	q.reasons[number] = reason
+}
+
+// resourcesFreed records that a node has more free resources. Shapes that fit into
+// them are attempted again, and so are pods without a shape.
+func (q *queue) resourcesFreed(pods []input.Pod, n *node) {
+	q.retry = q.retry || len(q.pending) > 0
+	for shape, number := range q.unschedulableShapes {
+		requests := pods[number].Requests
+		if n.freeSlots > 0 && requests.CPU <= n.free.CPU && requests.Memory <= n.free.Memory && requests.GPU <= n.free.GPU {
+			delete(q.unschedulableShapes, shape)
 		}
 	}
 }
 
-// retry tries the pods again that wait, until nothing changes any more.
-func (r *run) retry(ctx context.Context) error {
-	for r.queue.changed && !r.interrupted() {
-		waiting := r.queue.waiting
-		r.queue.waiting, r.queue.changed, r.queue.attracted = nil, false, false
-		for i, number := range waiting {
+// retryPending attempts the pending pods again until no more resources are freed.
+func (r *run) retryPending(ctx context.Context) error {
+	for r.queue.retry && !r.interrupted() {
+		pending := r.queue.pending
+		r.queue.pending, r.queue.retry, r.queue.hasAffinity = nil, false, false
+		for i, number := range pending {
 			if r.interrupted() {
-				r.queue.waiting = append(r.queue.waiting, waiting[i:]...)
+				r.queue.pending = append(r.queue.pending, pending[i:]...)
 				break
 			}
-			if err := r.try(ctx, number); err != nil {
+			if err := r.attempt(ctx, number); err != nil {
 				return err
 			}
 		}
@@ -57,50 +65,48 @@ func (r *run) retry(ctx context.Context) error {
 	return nil
 }
 
-// try lets the scheduler find a node for a pod; if there is none, the pod waits.
-func (r *run) try(ctx context.Context, number int32) error {
-	p := &r.Pods[number]
-	if like, stuck := r.queue.stuck[p.Shape]; stuck {
-		r.queue.waiting = append(r.queue.waiting, number)
-		r.queue.why[number] = r.queue.why[like]
-		return r.decisions.stuck(ctx, r, number)
+// attempt schedules a pod, or adds it to the queue if it does not fit on any node.
+func (r *run) attempt(ctx context.Context, number int32) error {
+	p := &r.input.Pods[number]
+	if other, unschedulable := r.queue.unschedulableShapes[p.Shape]; unschedulable {
+		r.queue.add(number, r.queue.reasons[other])
+		return r.decisions.unschedulable(ctx, r.engine, number, p.Object, r.now)
 	}
-	if err := r.decisions.before(ctx, r, number); err != nil {
+	if err := r.decisions.beforeAttempt(ctx, r.engine, number, p.Object, r.now); err != nil {
 		return err
 	}
 	name, err := r.engine.Schedule(ctx, p.Object, "")
 	switch {
 	case errors.Is(err, engine.ErrUnschedulable):
-		r.queue.waiting = append(r.queue.waiting, number)
-		r.queue.why[number] = engine.Reasons(err)
+		r.queue.add(number, engine.Reasons(err))
 		if p.Shape != 0 {
-			r.queue.stuck[p.Shape] = number
+			r.queue.unschedulableShapes[p.Shape] = number
 		}
-		r.queue.attracted = r.queue.attracted || attracted(p.Object)
-		return r.decisions.stuck(ctx, r, number)
+		r.queue.hasAffinity = r.queue.hasAffinity || requiresPodAffinity(p.Object)
+		return r.decisions.unschedulable(ctx, r.engine, number, p.Object, r.now)
 	case err != nil:
 		return err
 	}
-	delete(r.queue.why, number)
-	r.decisions.placed(r, number, name)
-	is := &r.pods[number]
-	is.waited += r.now - is.waits
-	if !is.placed {
-		r.scheduled++
+	delete(r.queue.reasons, number)
+	r.decisions.scheduled(number, name, r.now)
+	state := &r.pods[number]
+	state.pendingSeconds += r.now - state.pendingSince
+	if !state.hadNode {
+		r.scheduledPods++
 	}
-	if !is.found {
-		is.found, r.found = true, append(r.found, number)
+	if !state.scheduled {
+		state.scheduled, r.scheduled = true, append(r.scheduled, number)
 	}
-	r.place(number, r.byName[name], r.now)
-	if r.Placed != nil {
-		r.Placed(p.Object.Name, name)
+	r.place(number, r.nodeNumbers[name], r.now)
+	if r.options.Placed != nil {
+		r.options.Placed(p.Object.Name, name)
 	}
-	r.queue.changed = r.queue.changed || r.queue.attracted
+	r.queue.retry = r.queue.retry || r.queue.hasAffinity
 	return nil
 }
 
-// attracted reports whether a pod has to be near others.
-func attracted(pod *v1.Pod) bool {
+// requiresPodAffinity reports whether a pod requires affinity to other pods.
+func requiresPodAffinity(pod *v1.Pod) bool {
 	affinity := pod.Spec.Affinity
 	return affinity != nil && affinity.PodAffinity != nil && len(affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0
 }

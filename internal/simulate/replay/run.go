@@ -1,228 +1,253 @@
+// Package replay runs a cluster on a virtual clock: pods arrive and end, the code of
+// kube-scheduler places them by load that is delayed and averaged, and the outcome is
+// computed from the actual usage of the pods, which the scheduler does not know. Hours
+// take seconds, and the same input gives the same outcome.
+//
+// Time is in whole seconds from the start of the run. Events of the same second are
+// processed in this order: pods end, nodes become ready, readings of load are
+// received, pending pods are attempted again if resources were freed, pods arrive, the
+// autoscaler adds and removes nodes, and the usage is evaluated.
 package replay
 
 import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/outcome"
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/risk"
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/trace"
 )
 
-// never is after every run.
-const never = math.MaxInt64
-
 // run is the state of a run.
 type run struct {
-	Input
-	Options
-	engine      *engine.Engine
-	interrupted func() bool
-	// now is the second that it is. It is below 0 while load is measured that was
-	// there before the run began.
+	input   input.Cluster
+	options Options
+	engine  *engine.Engine
+	stop    <-chan struct{} // closed when the run is interrupted
+	// now is the current second. It is negative while load is measured before the run.
 	now, nextStep, horizon int64
-	// before is for how many steps that is.
-	before   int64
-	nodes    []node
-	byName   map[string]int32
-	booted   int // how many nodes have come up, in the order of boots
-	boots    []int32
-	pods     []pod
-	arrivals []int32 // pods in the order of arrival
-	arrived  int     // how many have come
-	ends     ends
-	queue    queue
-	load     *monitoring
+	// warmUpSteps is the number of steps before second 0.
+	warmUpSteps int64
+	nodes       []node // by number
+	nodeNumbers map[string]int32
+	boots       []int32 // numbers of nodes in the order in which they become ready
+	booted      int     // how many of them are ready
+	pods        []pod   // by number
+	arrivals    []int32 // numbers of pods in the order of arrival
+	arrived     int     // how many of them have arrived
+	completions completions
+	queue       queue
+	monitoring  *monitoring
 
-	evaluator outcome.Evaluator
-	scratch   []outcome.Pod
-	sums      outcome.Totals
-	scheduled int
-	found     []int32 // the pods that the scheduler has found a node for
-	course    *course
-	use       nodeUse
-	decisions *decisions
-	scaler    *scaler // nil without one
+	evaluator     outcome.Evaluator
+	demand        []outcome.Pod // buffer of step
+	totals        outcome.Totals
+	scheduledPods int     // pods scheduled for the first time that have a node
+	scheduled     []int32 // numbers of the pods that were ever scheduled
+	timeSeries    *timeSeries
+	nodeUse       nodeUse
+	decisions     *decisions
+	autoscaler    *autoscaler.Autoscaler // nil without one
 }
 
-// node is a node as the run knows it.
+// node is the state of a node.
 type node struct {
-	name string
-	up   bool
-	has  outcome.Node
-	// machineCPU in millicores; load is measured against the whole machine.
+	name        string
+	ready       bool
+	allocatable outcome.Node
+	// machineCPU is the capacity in millicores, by which load is measured.
 	machineCPU float64
-	// free is what pods have not requested, slots how many more it takes.
-	free  trace.Amounts
-	slots int64
-	pods  []int32
+	// free is allocatable less the requests of the pods, freeSlots how many more pods
+	// the node may run.
+	free      trace.Amounts
+	freeSlots int64
+	pods      []int32
 }
 
-// pod is where a pod is in its life.
+// pod is the state of a pod.
 type pod struct {
 	cursor usage.Cursor
-	// node that it is on, or nowhere.
+	// node is its number, or noNode.
 	node int32
-	// until is when it ends, while it is on a node.
-	until int64
-	// waits is since when it has waited for a node, and waited for how long it did
-	// before; placed: it has had one; found: the scheduler has found it one.
-	waits, waited int64
-	placed, found bool
+	// end is the second at which the pod ends, while it has a node.
+	end int64
+	// pendingSince is since when the pod is pending, pendingSeconds how long it was
+	// pending before.
+	pendingSince, pendingSeconds int64
+	// hadNode is set if the pod ever had a node, scheduled if it was ever scheduled.
+	hadNode, scheduled bool
 }
 
-// nowhere is where pods are that have no node.
-const nowhere = -1
+// noNode is the node of a pod without a node.
+const noNode = -1
 
-// newPod returns a pod that has no node.
-func newPod(use *usage.Model, number int32, p *Pod) pod {
-	return pod{cursor: use.Cursor(uint64(number), p.Group), node: nowhere, waits: p.Arrival}
+// newPod returns the state of a pod without a node.
+func newPod(model *usage.Model, number int32, p *input.Pod) pod {
+	return pod{cursor: model.Cursor(uint64(number), p.Group), node: noNode, pendingSince: p.Arrival}
 }
 
-// Run runs the input. If ctx ends before the run does, the outcome is of the time
-// until then, and says so.
-func Run(ctx context.Context, input Input, options Options) (result.Run, error) {
-	r := &run{Input: input, Options: options, byName: map[string]int32{}, load: newMonitoring(options.Metrics), interrupted: func() bool { return ctx.Err() != nil }}
-	// A scheduling cycle that is cut short finds fewer nodes than there are: what
-	// was begun is ended.
-	whole, cancel := context.WithCancel(context.WithoutCancel(ctx))
+// Run simulates an input. If ctx is canceled, the result is of the time until then
+// and marked as interrupted.
+func Run(ctx context.Context, in input.Cluster, options Options) (result.Run, error) {
+	r := &run{
+		input: in, options: options, stop: ctx.Done(), nodeNumbers: map[string]int32{}, queue: newQueue(),
+		monitoring: newMonitoring(options.Metrics),
+	}
+	// An interrupted scheduling cycle considers fewer nodes: cycles are not canceled.
+	runCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	if err := r.prepare(whole); err != nil {
+	if err := r.prepare(runCtx); err != nil {
 		return result.Run{}, err
 	}
 	for !r.interrupted() {
-		next := min(r.nextArrival(), r.nextBoot(), r.ends.next(), r.load.next(), r.nextStep, r.scaler.next())
-		if next >= r.horizon {
+		r.now = r.nextEvent()
+		if r.now >= r.horizon {
 			r.now = r.horizon
-			return r.outcome(false), nil
+			return r.result(false), nil
 		}
-		r.now = next
-		if err := r.second(whole); err != nil {
+		if err := r.processEvents(runCtx); err != nil {
 			return result.Run{}, err
 		}
 	}
-	return r.outcome(true), nil
+	return r.result(true), nil
 }
 
-// prepare sets the scheduler up, and everything where it is at the start.
+// interrupted reports whether the run has to stop.
+func (r *run) interrupted() bool {
+	select {
+	case <-r.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// prepare sets up the scheduler and the initial state.
 func (r *run) prepare(ctx context.Context) error {
-	config := r.Config.DeepCopy()
+	config := r.options.Config.DeepCopy()
 	config.Parallelism = 1
-	cluster := engine.Cluster{Others: r.Others}
-	if err := r.addScaler(); err != nil {
+	if err := r.prepareAutoscaler(); err != nil {
 		return err
 	}
-	for i := range r.Nodes {
-		object := r.Nodes[i].Object
-		r.byName[object.Name] = int32(i)
-		r.nodes = append(r.nodes, newNode(object))
+	cluster := engine.Cluster{References: r.input.References}
+	for i := range r.input.Nodes {
+		r.addNodeState(r.input.Nodes[i].Object)
 		r.boots = append(r.boots, int32(i))
-		if r.Nodes[i].Boot <= 0 {
-			cluster.Nodes = append(cluster.Nodes, object)
-			r.nodes[i].up = true
+		if r.input.Nodes[i].Boot <= 0 {
+			cluster.Nodes = append(cluster.Nodes, r.input.Nodes[i].Object)
+			r.nodes[i].ready = true
 			r.booted++
 		}
 	}
-	slices.SortStableFunc(r.boots, func(a, b int32) int { return cmp.Compare(r.Nodes[a].Boot, r.Nodes[b].Boot) })
-	r.pods = make([]pod, len(r.Pods))
-	r.queue = newQueue()
-	last := int64(0)
-	for i := range r.Pods {
-		p := &r.Pods[i]
-		r.pods[i] = newPod(r.Usage, int32(i), p)
+	slices.SortStableFunc(r.boots, func(a, b int32) int { return cmp.Compare(r.input.Nodes[a].Boot, r.input.Nodes[b].Boot) })
+	r.pods = make([]pod, len(r.input.Pods))
+	lastArrival := int64(0)
+	for i := range r.input.Pods {
+		p := &r.input.Pods[i]
+		r.pods[i] = newPod(r.options.Usage, int32(i), p)
 		if p.Object.Spec.NodeName == "" {
 			r.arrivals = append(r.arrivals, int32(i))
-			last = max(last, p.Arrival)
+			lastArrival = max(lastArrival, p.Arrival)
 			continue
 		}
-		on, ok := r.byName[p.Object.Spec.NodeName]
-		if !ok {
-			continue
+		if number, ok := r.nodeNumbers[p.Object.Spec.NodeName]; ok {
+			cluster.Running = append(cluster.Running, p.Object)
+			r.place(int32(i), number, 0)
 		}
-		cluster.Running = append(cluster.Running, p.Object)
-		r.place(int32(i), on, 0)
 	}
-	slices.SortStableFunc(r.arrivals, func(a, b int32) int { return cmp.Compare(r.Pods[a].Arrival, r.Pods[b].Arrival) })
-	r.horizon = (last+Step-1)/Step*Step + r.Tail
-	if r.Course {
-		r.course = newCourse(r.horizon)
-		r.use = newNodeUse(len(r.nodes))
-		r.decisions = newDecisions(r.Input, r.arrivals)
+	slices.SortStableFunc(r.arrivals, func(a, b int32) int { return cmp.Compare(r.input.Pods[a].Arrival, r.input.Pods[b].Arrival) })
+	r.horizon = (lastArrival+Step-1)/Step*Step + r.options.Tail
+	if r.options.Record {
+		r.timeSeries = newTimeSeries(r.horizon)
+		r.nodeUse = newNodeUse(len(r.nodes))
+		r.decisions = newDecisions(r.input, r.arrivals)
 	}
 	if len(cluster.Running) > 0 {
-		// What runs from the start has been measured when the first pod comes.
-		r.before = (r.Metrics.Window + r.Metrics.Delay + Step - 1) / Step
-		r.nextStep = -r.before * Step
+		// The running pods have been measured when the first pod arrives.
+		r.warmUpSteps = (r.options.Metrics.Window + r.options.Metrics.Delay + Step - 1) / Step
+		r.nextStep = -r.warmUpSteps * Step
 	}
 	var err error
-	r.engine, err = engine.New(ctx, cluster, engine.Options{Config: config, Clock: func() time.Time { return at(r.now) }})
+	r.engine, err = engine.New(ctx, cluster, engine.Options{Config: config, Clock: func() time.Time { return input.Time(r.now) }})
 	if err != nil {
 		return err
 	}
-	return r.scaler.begin(ctx, r)
+	return r.startAutoscaler(ctx)
 }
 
-// newNode returns a node without pods.
+// addNodeState adds the state of the node with the next number.
+func (r *run) addNodeState(object *v1.Node) {
+	r.nodeNumbers[object.Name] = int32(len(r.nodes))
+	r.nodes = append(r.nodes, newNode(object))
+}
+
+// newNode returns the state of a node without pods.
 func newNode(object *v1.Node) node {
-	allocatable, capacity := object.Status.Allocatable, object.Status.Capacity
-	of := func(list v1.ResourceList, name v1.ResourceName) int64 {
-		quantity := list[name]
-		return noderes.NewResource(name).Amount(quantity)
-	}
-	n := node{
+	allocatable, capacity := input.Amounts(object.Status.Allocatable), input.Amounts(object.Status.Capacity)
+	return node{
 		name: object.Name,
-		has: outcome.Node{
-			CPU: float64(of(allocatable, v1.ResourceCPU)), Memory: float64(of(allocatable, v1.ResourceMemory)),
-			MachineMemory: float64(max(of(capacity, v1.ResourceMemory), of(allocatable, v1.ResourceMemory))),
+		allocatable: outcome.Node{
+			CPU: float64(allocatable.CPU), Memory: float64(allocatable.Memory),
+			MachineMemory: float64(max(capacity.Memory, allocatable.Memory)),
 		},
-		machineCPU: float64(max(of(capacity, v1.ResourceCPU), of(allocatable, v1.ResourceCPU))),
-		free:       trace.Amounts{CPU: of(allocatable, v1.ResourceCPU), Memory: of(allocatable, v1.ResourceMemory), GPU: of(allocatable, GPU)},
-		slots:      of(allocatable, v1.ResourcePods),
+		machineCPU: float64(max(capacity.CPU, allocatable.CPU)),
+		free:       allocatable,
+		freeSlots:  input.Amount(object.Status.Allocatable, v1.ResourcePods),
 	}
-	return n
 }
 
-// second lets happen what happens at this second.
-func (r *run) second(ctx context.Context) error {
-	if err := r.end(ctx); err != nil {
+// nextEvent returns the second of the next event.
+func (r *run) nextEvent() int64 {
+	next := min(r.nextArrival(), r.nextBoot(), r.completions.next(), r.monitoring.next(), r.nextStep)
+	if r.autoscaler != nil {
+		next = min(next, r.autoscaler.NextPass())
+	}
+	return next
+}
+
+// processEvents processes all events due at this second.
+func (r *run) processEvents(ctx context.Context) error {
+	if err := r.completePods(ctx); err != nil {
 		return err
 	}
-	if err := r.boot(ctx); err != nil {
+	if err := r.bootNodes(ctx); err != nil {
 		return err
 	}
-	if err := r.deliver(); err != nil {
+	if err := r.receiveLoad(); err != nil {
 		return err
 	}
-	if err := r.retry(ctx); err != nil {
+	if err := r.retryPending(ctx); err != nil {
 		return err
 	}
 	for r.nextArrival() <= r.now && !r.interrupted() {
 		number := r.arrivals[r.arrived]
 		r.arrived++
-		if err := r.try(ctx, number); err != nil {
+		if err := r.attempt(ctx, number); err != nil {
 			return err
 		}
 	}
-	if err := r.retry(ctx); err != nil {
+	if err := r.retryPending(ctx); err != nil {
 		return err
 	}
-	if err := r.scale(ctx); err != nil {
+	if err := r.autoscale(ctx); err != nil {
 		return err
 	}
 	if r.now == r.nextStep && !r.interrupted() {
 		r.step()
 		r.nextStep += Step
-		if r.Progress != nil {
-			r.Progress(max(r.now, 0), r.horizon)
+		if r.options.Progress != nil {
+			r.options.Progress(max(r.now, 0), r.horizon)
 		}
 	}
 	return nil
@@ -230,169 +255,204 @@ func (r *run) second(ctx context.Context) error {
 
 func (r *run) nextArrival() int64 {
 	if r.arrived == len(r.arrivals) {
-		return never
+		return trace.Never
 	}
-	return r.Pods[r.arrivals[r.arrived]].Arrival
+	return r.input.Pods[r.arrivals[r.arrived]].Arrival
 }
 
 func (r *run) nextBoot() int64 {
 	if r.booted == len(r.boots) {
-		return never
+		return trace.Never
 	}
-	return r.Nodes[r.boots[r.booted]].Boot
+	return r.input.Nodes[r.boots[r.booted]].Boot
 }
 
-// boot brings nodes up.
-func (r *run) boot(ctx context.Context) error {
+// bootNodes adds the nodes that become ready to the scheduler.
+func (r *run) bootNodes(ctx context.Context) error {
 	for r.nextBoot() <= r.now {
 		number := r.boots[r.booted]
 		r.booted++
-		r.nodes[number].up = true
-		r.engine.AddNode(ctx, r.Nodes[number].Object)
-		if err := r.addDaemons(ctx, number); err != nil {
+		r.nodes[number].ready = true
+		r.engine.AddNode(ctx, r.input.Nodes[number].Object)
+		if err := r.addDaemonPods(ctx, number); err != nil {
 			return err
 		}
-		r.queue.freed(r.Pods, &r.nodes[number])
+		r.queue.resourcesFreed(r.input.Pods, &r.nodes[number])
 	}
 	return nil
 }
 
-// end takes the pods away that end.
-func (r *run) end(ctx context.Context) error {
+// completePods removes the pods that end.
+func (r *run) completePods(ctx context.Context) error {
 	for {
-		number, ok := r.ends.pop(r.now)
+		number, ok := r.completions.popUntil(r.now)
 		if !ok {
 			return nil
 		}
-		if r.pods[number].node == nowhere || r.pods[number].until > r.now {
-			continue // it had to move, and ends later
+		if r.pods[number].node == noNode || r.pods[number].end > r.now {
+			continue // The pod was evicted and ends later.
 		}
-		on := &r.nodes[r.pods[number].node]
-		if err := r.leave(ctx, number); err != nil {
+		n := &r.nodes[r.pods[number].node]
+		if err := r.removeFromNode(ctx, number); err != nil {
 			return err
 		}
-		r.queue.freed(r.Pods, on)
+		r.queue.resourcesFreed(r.input.Pods, n)
 	}
 }
 
-// leave takes a pod off its node.
-func (r *run) leave(ctx context.Context, number int32) error {
-	p, on := &r.Pods[number], &r.nodes[r.pods[number].node]
-	if err := r.engine.Remove(ctx, p.Object, on.name); err != nil {
-		return fmt.Errorf("pod %s/%s ends: %w", p.Object.Namespace, p.Object.Name, err)
+// removeFromNode removes a pod from its node.
+func (r *run) removeFromNode(ctx context.Context, number int32) error {
+	p, n := &r.input.Pods[number], &r.nodes[r.pods[number].node]
+	if err := r.engine.RemovePod(ctx, p.Object, n.name); err != nil {
+		return fmt.Errorf("removing pod %s: %w", facts.Name(p.Object), err)
 	}
-	i := slices.Index(on.pods, number)
-	on.pods = slices.Delete(on.pods, i, i+1)
-	on.give(p.Needs, 1)
-	r.pods[number].node = nowhere
+	i := slices.Index(n.pods, number)
+	n.pods = slices.Delete(n.pods, i, i+1)
+	n.addFree(p.Requests, 1)
+	r.pods[number].node = noNode
 	return nil
 }
 
-// deliver gives the scheduler the readings that arrive.
-func (r *run) deliver() error {
+// receiveLoad passes the readings of load that are due to the scheduler.
+func (r *run) receiveLoad() error {
 	for {
-		reading, ok := r.load.arrived(r.now)
+		reading, ok := r.monitoring.receive(r.now)
 		if !ok {
 			return nil
 		}
-		if err := r.engine.Measured(reading); err != nil {
+		if err := r.engine.SetLoad(reading); err != nil {
 			return err
 		}
 	}
 }
 
 // place puts a pod on a node from a second on.
-func (r *run) place(number, on int32, second int64) {
-	p := &r.Pods[number]
-	r.pods[number].node, r.pods[number].placed = on, true
-	r.nodes[on].pods = append(r.nodes[on].pods, number)
-	r.nodes[on].give(p.Needs, -1)
-	if p.Runs != trace.Never {
-		r.pods[number].until = second + p.Runs
-		r.ends.add(second+p.Runs, number)
+func (r *run) place(number, nodeNumber int32, second int64) {
+	p := &r.input.Pods[number]
+	r.pods[number].node, r.pods[number].hadNode = nodeNumber, true
+	n := &r.nodes[nodeNumber]
+	n.pods = append(n.pods, number)
+	n.addFree(p.Requests, -1)
+	if p.Duration != trace.Never {
+		r.pods[number].end = second + p.Duration
+		r.completions.add(second+p.Duration, number)
 	}
 }
 
-// give gives back what so many pods had.
-func (n *node) give(amounts trace.Amounts, pods int64) {
-	n.free.CPU += pods * amounts.CPU
-	n.free.Memory += pods * amounts.Memory
-	n.free.GPU += pods * amounts.GPU
-	n.slots += pods
+// addFree adds the requests of a number of equal pods to the free amounts.
+func (n *node) addFree(requests trace.Amounts, pods int64) {
+	n.free.CPU += pods * requests.CPU
+	n.free.Memory += pods * requests.Memory
+	n.free.GPU += pods * requests.GPU
+	n.freeSlots += pods
 }
 
-// step looks at what all pods use, works out what comes of it, and measures.
+// step evaluates the usage of all pods, and measures load.
 func (r *run) step() {
-	measure := r.now%r.load.Interval == 0
+	measure := r.now%r.options.Metrics.Interval == 0
 	var measured []string
-	at := r.now/Step + r.before
+	step := r.now/Step + r.warmUpSteps
+	ready := 0
 	for i := range r.nodes {
 		n := &r.nodes[i]
-		if !n.up {
+		if !n.ready {
 			continue
 		}
-		r.scratch = r.scratch[:0]
+		ready++
+		r.demand = r.demand[:0]
 		for _, number := range n.pods {
-			p := &r.Pods[number]
-			cpu, memory := r.Usage.Next(&r.pods[number].cursor, at)
-			wants := p.Wants
-			wants.CPU, wants.Memory = cpu*p.CPU, memory*p.Memory
-			r.scratch = append(r.scratch, wants)
+			p := &r.input.Pods[number]
+			cpu, memory := r.options.Usage.Next(&r.pods[number].cursor, step)
+			demand := p.Resources
+			demand.CPU, demand.Memory = cpu*p.BaseCPU, memory*p.BaseMemory
+			r.demand = append(r.demand, demand)
 		}
-		step, _, _ := r.evaluator.Step(n.has, r.scratch)
+		effect, _, _ := r.evaluator.Step(n.allocatable, r.demand)
 		if r.now >= 0 {
-			r.sums.AddStep(i, n.has, len(n.pods), Step, step)
-			r.course.node(n.has, len(n.pods), step)
-			r.use.node(i, n.has, len(n.pods), step)
+			r.totals.AddStep(i, n.allocatable, len(n.pods), Step, effect)
+			r.timeSeries.addNode(n.allocatable, len(n.pods), effect)
+			r.nodeUse.addStep(i, n.allocatable, len(n.pods), effect)
 		}
 		if measure {
-			r.load.measured(n.name, r.now, part(step.CPUGranted, n.machineCPU), part(step.MemoryKept, n.has.MachineMemory))
+			r.monitoring.addSample(n.name, r.now, fraction(effect.CPUGranted, n.machineCPU), fraction(effect.MemoryKept, n.allocatable.MachineMemory))
 			measured = append(measured, n.name)
 		}
 	}
 	if r.now >= 0 {
-		r.sums.EndStep(Step)
-		r.course.scaled(r)
-		r.course.endStep(r.now, len(r.queue.waiting))
+		r.totals.EndStep(Step)
+		if r.autoscaler != nil {
+			r.timeSeries.addAutoscaler(ready, r.autoscaler)
+		}
+		r.timeSeries.endStep(r.now, len(r.queue.pending))
 	}
 	if measure {
-		r.load.read(measured, r.now)
+		r.monitoring.takeReading(measured, r.now)
 	}
-	if r.course.risksDue(r.now) {
-		r.course.risks.add(r)
+	if r.timeSeries.risksDue(r.now) {
+		r.timeSeries.addRisks(r.nodeRisks())
 	}
 }
 
-// part returns a as a part of b, 0 if there is nothing of b.
-func part(a, b float64) float64 {
+// nodeRisks returns the risk of each ready node with pods, by the newest reading.
+func (r *run) nodeRisks() []float64 {
+	var risks []float64
+	for i := range r.nodes {
+		n := &r.nodes[i]
+		if !n.ready || len(n.pods) == 0 {
+			continue
+		}
+		cpu, memory := risk.NewCPU(n.allocatable.CPU, n.machineCPU), risk.NewMemory(n.allocatable.Memory, n.allocatable.MachineMemory)
+		for _, number := range n.pods {
+			p := &r.input.Pods[number].Resources
+			cpu.AddPod(p.CPURequest, p.CPULimit, p.CPULimit == 0)
+			memory.AddPod(p.MemoryRequest, p.MemoryLimit, p.MemoryLimit == 0)
+		}
+		measured := r.monitoring.newest.Nodes[n.name]
+		risks = append(risks, max(
+			risk.DefaultModel.Risk(cpu, measured.CPU, measured.HasCPU),
+			risk.DefaultModel.Risk(memory, measured.Memory, measured.HasMemory),
+		))
+	}
+	return risks
+}
+
+// fraction returns a/b, 0 if b is not positive.
+func fraction(a, b float64) float64 {
 	if b <= 0 {
 		return 0
 	}
 	return a / b
 }
 
-// outcome returns what came of the run so far.
-func (r *run) outcome(interrupted bool) result.Run {
+// result returns the result of the run so far.
+func (r *run) result(interrupted bool) result.Run {
 	reasons := map[string]int{}
-	waiting := make(map[int32]bool, len(r.queue.waiting))
-	for _, number := range r.queue.waiting {
+	pending := make(map[int32]bool, len(r.queue.pending))
+	for _, number := range r.queue.pending {
 		p := &r.pods[number]
-		waiting[number] = true
-		r.sums.AddUnschedulable(float64(p.waited + max(r.now-p.waits, 0)))
-		reasons[r.queue.why[number]+r.scaler.why(number)]++
-		if p.placed {
-			r.scheduled-- // it had a node once, and has none in the end
+		pending[number] = true
+		r.totals.AddUnschedulable(float64(p.pendingSeconds + max(r.now-p.pendingSince, 0)))
+		reason := r.queue.reasons[number]
+		if r.autoscaler != nil {
+			reason += r.autoscaler.PendingReason(number)
+		}
+		reasons[reason]++
+		if p.hadNode {
+			r.scheduledPods-- // The pod was evicted.
 		}
 	}
-	for _, number := range r.found {
-		if !waiting[number] {
-			r.sums.AddScheduled(float64(r.pods[number].waited))
+	for _, number := range r.scheduled {
+		if !pending[number] {
+			r.totals.AddScheduled(float64(r.pods[number].pendingSeconds))
 		}
 	}
-	return result.Run{
-		Outcome: r.sums.Result(), Scheduled: r.scheduled, NotArrived: len(r.arrivals) - r.arrived,
+	run := result.Run{
+		Outcome: r.totals.Result(), Scheduled: r.scheduledPods, NotArrived: len(r.arrivals) - r.arrived,
 		Reasons: reasons, Seconds: max(r.now, 0), Interrupted: interrupted,
-		TimeSeries: r.course.course(&r.sums), NodeUse: r.use.result(r.nodes), Decisions: r.decisions.result(r),
-		Scaling: r.scaler.scaling(r),
+		TimeSeries: r.timeSeries.result(&r.totals), NodeUse: r.nodeUse.result(r.nodes), Decisions: r.decisions.result(r.input.Pods, r.now),
 	}
+	if r.autoscaler != nil {
+		run.Scaling = r.autoscaler.Result(r.now)
+	}
+	return run
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/profiles"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/trace"
@@ -49,9 +50,9 @@ func needs(name string, cores, memory, arrival, end int64) trace.Pod {
 	return trace.Pod{Name: name, Request: trace.Amounts{CPU: cores * 1000, Memory: memory * gib}, Arrival: arrival, Start: arrival, End: end}
 }
 
-func outcomeOf(t *testing.T, input Input, o Options) result.Run {
+func outcomeOf(t *testing.T, in input.Cluster, o Options) result.Run {
 	t.Helper()
-	run, err := Run(t.Context(), input, o)
+	run, err := Run(t.Context(), in, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +75,7 @@ func TestByHand(t *testing.T) {
 		Pods:  []trace.Pod{needs("p1", 2, 4, 0, trace.Never), needs("p2", 2, 4, 0, trace.Never), needs("p3", 1, 4, 60, trace.Never)},
 	}
 	o := options(t, "default", "constant:mean=3,max=4", 1)
-	got := outcomeOf(t, FromTrace(cluster, usage.Limits{CPU: 2, Memory: 2}, 1), o)
+	got := outcomeOf(t, input.FromTrace(cluster, usage.Limits{CPU: 2, Memory: 2}, 1), o)
 	want := result.Run{
 		Outcome: result.Outcome{
 			// One node with limits of 4 cores all the time; one with 4 in the first minute
@@ -107,7 +108,7 @@ func TestPodsWaitForRoom(t *testing.T) {
 			needs("large", 5, 4, 30, 40), needs("larger", 6, 4, 30, 40),
 		},
 	}
-	got := outcomeOf(t, FromTrace(cluster, usage.Limits{CPU: 1, Memory: 1}, 1), options(t, "default", "constant:mean=1", 1))
+	got := outcomeOf(t, input.FromTrace(cluster, usage.Limits{CPU: 1, Memory: 1}, 1), options(t, "default", "constant:mean=1", 1))
 	if got.Scheduled != 3 || got.Unschedulable != 2 {
 		t.Errorf("%d scheduled, %d not; want 3 and 2", got.Scheduled, got.Unschedulable)
 	}
@@ -126,9 +127,9 @@ func TestNodesBoot(t *testing.T) {
 		Nodes: []trace.Node{machine("a", 4, 16), machine("b", 8, 16)},
 		Pods:  []trace.Pod{needs("p", 8, 4, 0, trace.Never)},
 	}
-	input := FromTrace(cluster, usage.Limits{CPU: 1, Memory: 1}, 1)
-	input.Nodes[1].Boot = 300
-	got := outcomeOf(t, input, options(t, "default", "constant:mean=1", 1))
+	in := input.FromTrace(cluster, usage.Limits{CPU: 1, Memory: 1}, 1)
+	in.Nodes[1].Boot = 300
+	got := outcomeOf(t, in, options(t, "default", "constant:mean=1", 1))
 	if got.Scheduled != 1 || got.PendingSeconds.Max != 300 || got.NodesUsedPeak != 1 {
 		t.Errorf("%+v", got)
 	}
@@ -149,13 +150,13 @@ func TestMetricsAreLate(t *testing.T) {
 				Nodes: []trace.Node{machine("a", 8, 64), machine("b", 8, 64)},
 				Pods:  []trace.Pod{needs("busy", 2, 1, 0, trace.Never), needs("idle", 2, 1, 0, trace.Never), needs("late", 1, 1, tc.arrival, trace.Never)},
 			}
-			input := FromTrace(cluster, usage.Limits{CPU: 4, Memory: 1}, 1)
-			input.Pods[1].CPU = 0
+			in := input.FromTrace(cluster, usage.Limits{CPU: 4, Memory: 1}, 1)
+			in.Pods[1].BaseCPU = 0
 			o := options(t, "low-risk", "cpu=constant:mean=2;memory=constant:mean=0.1", 1)
 			o.Metrics.Delay = 120
 			r := &recorder{}
 			o.Placed = r.placed
-			outcomeOf(t, input, o)
+			outcomeOf(t, in, o)
 			if got := r.nodes["late"]; got != tc.want {
 				t.Errorf("on %s, want %s (%v)", got, tc.want, r.nodes)
 			}
@@ -173,8 +174,8 @@ func TestSameSeedSameBytes(t *testing.T) {
 	seen := map[string]string{}
 	for _, profile := range profiles.Names {
 		once := func(seed uint64) string {
-			input := FromTrace(spec.Cluster(seed), usage.Limits{CPU: 3, Memory: 2, Unlimited: 0.1}, seed)
-			raw, err := json.Marshal(outcomeOf(t, input, options(t, profile, "bursts:mean=0.8", seed)))
+			in := input.FromTrace(spec.Cluster(seed), usage.Limits{CPU: 3, Memory: 2, Unlimited: 0.1}, seed)
+			raw, err := json.Marshal(outcomeOf(t, in, options(t, profile, "bursts:mean=0.8", seed)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -211,7 +212,7 @@ func TestInterrupted(t *testing.T) {
 			cancel()
 		}
 	}
-	got, err := Run(ctx, FromTrace(cluster, usage.Limits{CPU: 1, Memory: 1}, 1), o)
+	got, err := Run(ctx, input.FromTrace(cluster, usage.Limits{CPU: 1, Memory: 1}, 1), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,18 +236,18 @@ func TestMonitoring(t *testing.T) {
 	m := newMonitoring(Metrics{Interval: 60, Delay: 90, Window: 120})
 	for i, cpu := range []float64{0.2, 0.4, 0.6, 0.8} {
 		second := int64(i) * 60
-		m.measured("a", second, cpu, 0.5)
-		m.read([]string{"a"}, second)
+		m.addSample("a", second, cpu, 0.5)
+		m.takeReading([]string{"a"}, second)
 	}
 	// The readings of 0, 60, 120 and 180 s arrive 90 s later.
 	for _, second := range []int64{90, 150, 210, 270} {
 		if next := m.next(); next != second {
 			t.Fatalf("the next one arrives at %d, want %d", next, second)
 		}
-		if _, ok := m.arrived(second - 1); ok {
+		if _, ok := m.receive(second - 1); ok {
 			t.Fatalf("arrived before %d", second)
 		}
-		reading, ok := m.arrived(second)
+		reading, ok := m.receive(second)
 		if !ok {
 			t.Fatalf("none has arrived at %d", second)
 		}
@@ -259,25 +260,25 @@ func TestMonitoring(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	}
-	if m.next() != never {
+	if m.next() != trace.Never {
 		t.Error("there is one more")
 	}
 }
 
-func TestEndsInOrder(t *testing.T) {
-	var e ends
-	for _, next := range []end{{30, 1}, {10, 3}, {30, 0}, {10, 2}, {20, 4}} {
-		e.add(next.second, next.pod)
+func TestCompletionsInOrder(t *testing.T) {
+	var c completions
+	for _, next := range []completion{{30, 1}, {10, 3}, {30, 0}, {10, 2}, {20, 4}} {
+		c.add(next.second, next.pod)
 	}
 	var got []int32
 	for {
-		pod, ok := e.pop(29)
+		pod, ok := c.popUntil(29)
 		if !ok {
 			break
 		}
 		got = append(got, pod)
 	}
-	if want := []int32{2, 3, 4}; !slices.Equal(got, want) || e.next() != 30 {
-		t.Errorf("%v, then %d; want %v, then 30", got, e.next(), want)
+	if want := []int32{2, 3, 4}; !slices.Equal(got, want) || c.next() != 30 {
+		t.Errorf("%v, then %d; want %v, then 30", got, c.next(), want)
 	}
 }

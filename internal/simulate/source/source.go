@@ -17,7 +17,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/spec"
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/replay"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/snapshot"
 	"github.com/plimsoll-k8s/plimsoll/internal/trace"
 	"github.com/plimsoll-k8s/plimsoll/internal/trace/alibaba2018"
@@ -130,20 +130,20 @@ func fromObjects(name string, objects *manifest.Objects, s Spec) *Source {
 
 // Input returns what to run. Limits are for pods of which nobody knows any, and
 // what is generated depends on the seed.
-func (s *Source) Input(seed uint64, limits usage.Limits) replay.Input {
+func (s *Source) Input(seed uint64, limits usage.Limits) input.Cluster {
 	switch {
 	case s.objects != nil && s.reschedule:
-		return replay.Rescheduled(s.objects, s.pack)
+		return input.Rescheduled(s.objects, s.pack)
 	case s.objects != nil:
-		return replay.FromObjects(s.objects)
+		return input.FromManifests(s.objects)
 	case s.cluster != nil:
-		input := replay.FromTrace(s.cluster, limits, seed)
+		in := input.FromTrace(s.cluster, limits, seed)
 		for _, reason := range slices.Sorted(maps.Keys(s.cluster.Skipped)) {
-			input.Assumed = append(input.Assumed, fmt.Sprintf("left out: %d x %s", s.cluster.Skipped[reason], reason))
+			in.Assumptions = append(in.Assumptions, fmt.Sprintf("left out: %d x %s", s.cluster.Skipped[reason], reason))
 		}
-		return input
+		return in
 	default:
-		return replay.FromTrace(s.generated.Cluster(seed), limits, seed)
+		return input.FromTrace(s.generated.Cluster(seed), limits, seed)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/replay"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/trace"
 )
 
@@ -51,7 +51,7 @@ func folder(t *testing.T) {
 	}
 }
 
-func open(t *testing.T, s Spec) replay.Input {
+func open(t *testing.T, s Spec) input.Cluster {
 	t.Helper()
 	read, err := Open(s)
 	if err != nil {
@@ -65,26 +65,26 @@ func open(t *testing.T, s Spec) replay.Input {
 func TestOpenb(t *testing.T) {
 	folder(t)
 	packed := open(t, Spec{Trace: "openb:nodes.csv,pods.csv", Pack: -1})
-	if p := packed.Pods[1]; p.Arrival != 1 || p.Runs != trace.Never {
-		t.Errorf("packed: it comes at %d and runs for %d", p.Arrival, p.Runs)
+	if p := packed.Pods[1]; p.Arrival != 1 || p.Duration != trace.Never {
+		t.Errorf("packed: it comes at %d and runs for %d", p.Arrival, p.Duration)
 	}
-	if !slices.ContainsFunc(packed.Assumed, func(s string) bool { return strings.Contains(s, "1 to a second, and do not end") }) {
-		t.Errorf("packed, and nobody says so: %q", packed.Assumed)
+	if !slices.ContainsFunc(packed.Assumptions, func(s string) bool { return strings.Contains(s, "1 to a second, and do not end") }) {
+		t.Errorf("packed, and nobody says so: %q", packed.Assumptions)
 	}
 	real := open(t, Spec{Trace: "openb:nodes.csv,pods.csv", Pack: 0})
-	if p := real.Pods[1]; p.Arrival != 200 || p.Runs != 100 {
-		t.Errorf("it comes at %d and runs for %d", p.Arrival, p.Runs)
+	if p := real.Pods[1]; p.Arrival != 200 || p.Duration != 100 {
+		t.Errorf("it comes at %d and runs for %d", p.Arrival, p.Duration)
 	}
-	if p := real.Pods[0]; p.Wants.CPULimit != 2000 || p.Needs.GPU != 500 || p.Object.Spec.Affinity == nil {
+	if p := real.Pods[0]; p.Resources.CPULimit != 2000 || p.Requests.GPU != 500 || p.Object.Spec.Affinity == nil {
 		t.Errorf("%+v", p)
 	}
 }
 
 func TestAlibaba(t *testing.T) {
 	folder(t)
-	input := open(t, Spec{Trace: "alibaba2018:alibaba,from=0,to=100,memory-gib=100", Pack: -1})
+	in := open(t, Spec{Trace: "alibaba2018:alibaba,from=0,to=100,memory-gib=100", Pack: -1})
 	// 400 hundredths of a core, which the trace limits at 800; 1.56 % of 100 GiB.
-	if p := input.Pods[0]; p.Needs.CPU != 4000 || p.Wants.CPULimit != 8000 || p.Needs.Memory>>20 != 1597 {
+	if p := in.Pods[0]; p.Requests.CPU != 4000 || p.Resources.CPULimit != 8000 || p.Requests.Memory>>20 != 1597 {
 		t.Errorf("%+v", p)
 	}
 }
@@ -94,13 +94,13 @@ func TestAlibaba(t *testing.T) {
 func TestManifests(t *testing.T) {
 	folder(t)
 	for _, spec := range []Spec{{Files: []string{"cluster.yaml"}}, {Files: []string{"-"}, Stdin: []byte(files["cluster.yaml"])}} {
-		input := open(t, spec)
-		if len(input.Pods) != 2 || input.Pods[0].Object.Name != "running" || input.Pods[1].Wants.CPULimit != 0 {
-			t.Errorf("%+v", input.Pods)
+		in := open(t, spec)
+		if len(in.Pods) != 2 || in.Pods[0].Object.Name != "running" || in.Pods[1].Resources.CPULimit != 0 {
+			t.Errorf("%+v", in.Pods)
 		}
 		// It requests nothing.
-		if p := input.Pods[0]; p.CPU != 100 || p.Memory != 200<<20 {
-			t.Errorf("uses multiples of %v and %v", p.CPU, p.Memory)
+		if p := in.Pods[0]; p.BaseCPU != 100 || p.BaseMemory != 200<<20 {
+			t.Errorf("uses multiples of %v and %v", p.BaseCPU, p.BaseMemory)
 		}
 	}
 }

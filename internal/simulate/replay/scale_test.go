@@ -13,23 +13,25 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/autoscale"
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/autoscaler"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/trace"
 	"github.com/plimsoll-k8s/plimsoll/internal/trace/generate"
 )
 
 // autoscaler returns one of some groups.
-func autoscaler(t testing.TB, groups ...string) *Autoscaler {
+func autoscalerConfig(t testing.TB, groups ...string) *autoscaler.Config {
 	t.Helper()
 	spec, err := autoscale.Parse(groups)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Autoscaler{Spec: spec}
+	return &autoscaler.Config{Spec: spec}
 }
 
-// keeping adds a policy with a rate, and without room for the biggest pod.
-func (a *Autoscaler) keeping(rate string) *Autoscaler {
+// withSlack adds a policy with a rate that does not cover the biggest pod.
+func withSlack(a *autoscaler.Config, rate string) *autoscaler.Config {
 	a.Slack = &v1alpha1.ResourceSlack{
 		ObjectMeta: metav1.ObjectMeta{Name: "slack"},
 		Spec:       v1alpha1.ResourceSlackSpec{MinRate: rate, CoverBiggestPod: new(false)},
@@ -39,13 +41,13 @@ func (a *Autoscaler) keeping(rate string) *Autoscaler {
 }
 
 // scaledRun runs a cluster with an autoscaler.
-func scaledRun(t *testing.T, cluster *trace.Cluster, a *Autoscaler, tail int64) (result.Run, map[string]string) {
+func scaledRun(t *testing.T, cluster *trace.Cluster, a *autoscaler.Config, tail int64) (result.Run, map[string]string) {
 	t.Helper()
 	o := options(t, "default", "constant:mean=0.5", 1)
 	o.Autoscaler, o.Tail = a, tail
 	r := &recorder{nodes: map[string]string{}}
 	o.Placed = r.placed
-	return outcomeOf(t, FromTrace(cluster, usage.Limits{CPU: 2, Memory: 2}, 1), o), r.nodes
+	return outcomeOf(t, input.FromTrace(cluster, usage.Limits{CPU: 2, Memory: 2}, 1), o), r.nodes
 }
 
 // One node of 4 cores that 4 pods fill. At 605 s a burst of 4 more comes.
@@ -62,7 +64,7 @@ func TestBurst(t *testing.T) {
 		cluster.Pods = append(cluster.Pods, needs(name, 1, 2, 605, trace.Never))
 	}
 	const group = "shape=4x16,boot=120"
-	got, on := scaledRun(t, cluster, autoscaler(t, group), 3600)
+	got, on := scaledRun(t, cluster, autoscalerConfig(t, group), 3600)
 	if got.PendingSeconds.Max != 125 || got.PendingSeconds.Mean != 62.5 || on["e"] != "group-1-00001" {
 		t.Errorf("without slack: pending %+v, on %v", got.PendingSeconds, on)
 	}
@@ -71,7 +73,7 @@ func TestBurst(t *testing.T) {
 	if diff := cmp.Diff(want, *got.Scaling, cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-9 })); diff != "" {
 		t.Errorf("without slack: -want +got:\n%s", diff)
 	}
-	got, on = scaledRun(t, cluster, autoscaler(t, group).keeping("100%"), 3600)
+	got, on = scaledRun(t, cluster, withSlack(autoscalerConfig(t, group), "100%"), 3600)
 	if got.PendingSeconds.Max != 0 || on["e"] != "group-1-00001" {
 		t.Errorf("with slack: pending %+v, on %v", got.PendingSeconds, on)
 	}
@@ -94,11 +96,11 @@ func TestBurstOfTheDemo(t *testing.T) {
 		cluster.Pods = append(cluster.Pods, needs(name, 1, 1, 60, trace.Never))
 	}
 	const group = "shape=4x16,boot=3,interval=1"
-	got, on := scaledRun(t, cluster, autoscaler(t, group), 600)
+	got, on := scaledRun(t, cluster, autoscalerConfig(t, group), 600)
 	if got.PendingSeconds.Max != 3 || on["b1"] != "group-1-00003" || got.Scaling.NodesAdded != 3 {
 		t.Errorf("without slack: pending %+v, on %v, %+v", got.PendingSeconds, on, got.Scaling)
 	}
-	got, on = scaledRun(t, cluster, autoscaler(t, group).keeping("50%"), 600)
+	got, on = scaledRun(t, cluster, withSlack(autoscalerConfig(t, group), "50%"), 600)
 	// The web service has waited for its own first nodes: 8 of 12 for 3 s.
 	if got.PendingSeconds.Mean != 2 || got.PendingSeconds.Max != 3 || on["b1"] != "group-1-00003" {
 		t.Errorf("with slack: pending %+v, on %v", got.PendingSeconds, on)
@@ -123,7 +125,7 @@ func TestNodesGo(t *testing.T) {
 		cluster.Pods = append(cluster.Pods, needs(string(rune('a'+i)), 1, 2, 0, end))
 	}
 	const group = "shape=4x16,boot=120,after-add=0"
-	got, on := scaledRun(t, cluster, autoscaler(t, group), 7200)
+	got, on := scaledRun(t, cluster, autoscalerConfig(t, group), 7200)
 	if got.Scaling.NodesAdded != 2 || got.Scaling.NodesRemoved != 2 || math.Abs(got.Scaling.NodeHours-(2*1720+7200)/3600.0) > 1e-9 {
 		t.Errorf("%+v", got.Scaling)
 	}
@@ -135,11 +137,11 @@ func TestNodesGo(t *testing.T) {
 	// pods: 1 until 60, 3 from 120 until 1080 (17 times), 2 from 1140 until 1680 (10), 1 from
 	// 1740 until 5100 (57): 2 + 51 + 20 + 57 over 120.
 	cluster.Pods[0].End, cluster.Pods[4].End = 3000, 5000
-	got, _ = scaledRun(t, cluster, autoscaler(t, group), 7200)
+	got, _ = scaledRun(t, cluster, autoscalerConfig(t, group), 7200)
 	if got.Churn != 1 || math.Abs(got.NodesUsed-130/120.0) > 1e-9 {
 		t.Errorf("%d pods had to move, %v nodes used, want %v", got.Churn, got.NodesUsed, 130/120.0)
 	}
-	got, _ = scaledRun(t, cluster, autoscaler(t, group+",min=2"), 7200)
+	got, _ = scaledRun(t, cluster, autoscalerConfig(t, group+",min=2"), 7200)
 	if got.Scaling.NodesAdded != 0 || got.Scaling.NodesRemoved != 0 || got.Scaling.NodesPeak != 3 || got.Churn != 0 {
 		t.Errorf("never fewer than two: %+v", got.Scaling)
 	}
@@ -148,7 +150,7 @@ func TestNodesGo(t *testing.T) {
 // A rate beyond all reason makes as many placeholders as there may be.
 func TestAbsurdSlack(t *testing.T) {
 	cluster := &trace.Cluster{Nodes: []trace.Node{machine("first", 4, 16)}, Pods: []trace.Pod{needs("a", 1, 2, 0, trace.Never)}}
-	got, _ := scaledRun(t, cluster, autoscaler(t, "shape=64x256,max=100,interval=60,boot=60").keeping("9999"), 120)
+	got, _ := scaledRun(t, cluster, withSlack(autoscalerConfig(t, "shape=64x256,max=100,interval=60,boot=60"), "9999"), 120)
 	if got.Scaling.NodesAdded != 100 || got.Scaling.Slack.Mean >= 1 || got.Unschedulable != 0 {
 		t.Errorf("%+v %+v", got.Scaling, got.Scaling.Slack)
 	}
@@ -165,19 +167,19 @@ func TestAutoscalerCannot(t *testing.T) {
 		reasons map[string]int
 	}{
 		"no nodes at all":    {&trace.Cluster{Pods: one(4).Pods}, "shape=4x16", map[string]int{}},
-		"too large":          {one(5), "shape=4x16", map[string]int{"Insufficient cpu, Insufficient memory; fits no node of the autoscaler's groups": 2}},
-		"none allowed":       {one(4), "shape=4x16,max=0", map[string]int{"Insufficient cpu, Insufficient memory; the groups whose nodes it fits have their most nodes": 2}},
-		"one allowed":        {one(4), "shape=4x16,max=1", map[string]int{"Insufficient cpu, Insufficient memory; the groups whose nodes it fits have their most nodes": 1}},
-		"boots for too long": {one(4), "shape=4x16,boot=86400", map[string]int{"Insufficient cpu, Insufficient memory; a node for it boots": 2}},
-		"absurdly large":     {one(1000000), "shape=10000x131072,max=100000", map[string]int{"Insufficient cpu, Insufficient memory; fits no node of the autoscaler's groups": 2}},
+		"too large":          {one(5), "shape=4x16", map[string]int{"Insufficient cpu, Insufficient memory; fits on no node of the autoscaler's groups": 2}},
+		"none allowed":       {one(4), "shape=4x16,max=0", map[string]int{"Insufficient cpu, Insufficient memory; the groups that it fits on are at their maximum size": 2}},
+		"one allowed":        {one(4), "shape=4x16,max=1", map[string]int{"Insufficient cpu, Insufficient memory; the groups that it fits on are at their maximum size": 1}},
+		"boots for too long": {one(4), "shape=4x16,boot=86400", map[string]int{"Insufficient cpu, Insufficient memory; a node for it is booting": 2}},
+		"absurdly large":     {one(1000000), "shape=10000x131072,max=100000", map[string]int{"Insufficient cpu, Insufficient memory; fits on no node of the autoscaler's groups": 2}},
 		"no pods":            {&trace.Cluster{Nodes: one(1).Nodes}, "max=100000", map[string]int{}},
 		"at once":            {one(4), "shape=4x16,boot=0", map[string]int{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, rate := range []string{"", "0", "300%"} {
-				a := autoscaler(t, tc.group)
+				a := autoscalerConfig(t, tc.group)
 				if rate != "" {
-					a.keeping(rate)
+					withSlack(a, rate)
 				}
 				got, _ := scaledRun(t, tc.cluster, a, 600)
 				if diff := cmp.Diff(tc.reasons, got.Reasons); diff != "" {
@@ -186,8 +188,8 @@ func TestAutoscalerCannot(t *testing.T) {
 			}
 		})
 	}
-	a := autoscaler(t, "max=3")
-	if err := CheckAutoscaler(a, nil); err == nil || err.Error() != "group-1: shape: found none, and no node of the input that takes pods to go by" {
+	a := autoscalerConfig(t, "max=3")
+	if err := a.Validate(nil); err == nil || err.Error() != "group-1: shape: required, as the input has no schedulable node to copy it from" {
 		t.Errorf("%v", err)
 	}
 }
@@ -199,13 +201,13 @@ func TestAutoscalerSameBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	input := FromTrace(spec.Cluster(7), usage.Limits{CPU: 2, Memory: 2}, 7)
-	before := len(input.Nodes) + len(input.Pods)
+	in := input.FromTrace(spec.Cluster(7), usage.Limits{CPU: 2, Memory: 2}, 7)
+	before := len(in.Nodes) + len(in.Pods)
 	var first string
 	for range 2 {
 		o := options(t, "low-risk", "bursts:mean=0.8", 7)
-		o.Autoscaler, o.Course = autoscaler(t, "shape=16x64,idle=120,after-add=60", "name=big,shape=64x256,max=2").keeping("10%"), true
-		raw, err := json.Marshal(outcomeOf(t, input, o))
+		o.Autoscaler, o.Record = withSlack(autoscalerConfig(t, "shape=16x64,idle=120,after-add=60", "name=big,shape=64x256,max=2"), "10%"), true
+		raw, err := json.Marshal(outcomeOf(t, in, o))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -216,12 +218,12 @@ func TestAutoscalerSameBytes(t *testing.T) {
 			t.Errorf("the same seed gives\n%s and\n%s", first, raw)
 		}
 	}
-	for i := range input.Pods {
-		if input.Pods[i].Object.Spec.NodeName != "" {
+	for i := range in.Pods {
+		if in.Pods[i].Object.Spec.NodeName != "" {
 			t.Fatal("the input has changed")
 		}
 	}
-	if before != len(input.Nodes)+len(input.Pods) {
+	if before != len(in.Nodes)+len(in.Pods) {
 		t.Error("the input has changed")
 	}
 }
@@ -235,10 +237,10 @@ func TestAutoscalerOfManifests(t *testing.T) {
 	}
 	o := options(t, "default", "constant:mean=0.5", 1)
 	o.Tail = 3600
-	o.Autoscaler = autoscaler(t, "name=web,label=pool=web,boot=60,max=4").keeping("0")
+	o.Autoscaler = withSlack(autoscalerConfig(t, "name=web,label=pool=web,boot=60,max=4"), "0")
 	r := &recorder{}
 	o.Placed = r.placed
-	got := outcomeOf(t, FromObjects(objects), o)
+	got := outcomeOf(t, input.FromManifests(objects), o)
 	// The node that is there has one of the three, the two others get a node each.
 	// The fourth tolerates nothing: the group's nodes have the taint of the one that
 	// they are like. The fifth needs what the daemon takes on every node.
@@ -250,7 +252,7 @@ func TestAutoscalerOfManifests(t *testing.T) {
 		t.Errorf("%+v, %v", got.Scaling, got.Reasons)
 	}
 	for reason := range got.Reasons {
-		if !strings.HasSuffix(reason, "; fits no node of the autoscaler's groups") {
+		if !strings.HasSuffix(reason, "; fits on no node of the autoscaler's groups") {
 			t.Errorf("%q", reason)
 		}
 	}

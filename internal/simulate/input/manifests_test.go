@@ -1,4 +1,4 @@
-package replay
+package input
 
 import (
 	"fmt"
@@ -13,8 +13,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 )
 
-// Pods come anew in the order of their creation, but for those that belong to their
-// node.
+// TestRescheduled verifies that pods arrive in the order of their creation, and that
+// those bound to their node stay.
 func TestRescheduled(t *testing.T) {
 	pod := func(name, node string, created int64, owner string) *v1.Pod {
 		p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", CreationTimestamp: metav1.NewTime(time.Unix(created, 0))}, Spec: v1.PodSpec{NodeName: node}}
@@ -31,16 +31,16 @@ func TestRescheduled(t *testing.T) {
 		Pending: []*v1.Pod{pod("waits", "", 20, ""), pod("waits-too", "", 10, "")},
 	}
 	for _, tc := range []struct {
-		pack int
+		rate int
 		want string
 	}{
 		{0, "daemon@a static@a mirror@a early+0 waits-too+0 waits+0 late+0"},
 		{1, "daemon@a static@a mirror@a early+0 waits-too+1 waits+2 late+3"},
 		{2, "daemon@a static@a mirror@a early+0 waits-too+0 waits+1 late+1"},
 	} {
-		input := Rescheduled(objects, tc.pack)
+		in := Rescheduled(objects, tc.rate)
 		var got []string
-		for _, p := range input.Pods {
+		for _, p := range in.Pods {
 			if node := p.Object.Spec.NodeName; node != "" {
 				got = append(got, p.Object.Name+"@"+node)
 			} else {
@@ -48,15 +48,15 @@ func TestRescheduled(t *testing.T) {
 			}
 		}
 		if strings.Join(got, " ") != tc.want {
-			t.Errorf("pack %d: %q, want %q", tc.pack, got, tc.want)
+			t.Errorf("rate %d: %q, want %q", tc.rate, got, tc.want)
 		}
-		if !slices.ContainsFunc(input.Assumed, func(text string) bool {
-			return strings.HasPrefix(text, "the 5 pods that have a node are taken off it, but for 3 of DaemonSets and mirror pods; with the 2 that have none")
+		if !slices.ContainsFunc(in.Assumptions, func(text string) bool {
+			return strings.HasPrefix(text, "2 of the 5 pods with a node are removed from it (all but 3 of DaemonSets and mirror pods) and arrive again, together with the 2 pending pods")
 		}) {
-			t.Errorf("pack %d: assumed %q", tc.pack, input.Assumed)
+			t.Errorf("rate %d: assumed %q", tc.rate, in.Assumptions)
 		}
 	}
 	if objects.Running[0].Spec.NodeName != "a" {
-		t.Error("the objects given have changed")
+		t.Error("the input objects have changed")
 	}
 }

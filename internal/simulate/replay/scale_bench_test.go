@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/trace/generate"
 )
 
@@ -24,12 +25,12 @@ func BenchmarkAutoscaler(b *testing.B) {
 				o := options(b, "default", "beta", 1)
 				o.Tail = 3600
 				if bench.slack != "" {
-					o.Autoscaler = autoscaler(b, "shape=16x64,boot=120")
+					o.Autoscaler = autoscalerConfig(b, "shape=16x64,boot=120")
 				}
 				if bench.slack == "10%" {
-					o.Autoscaler.keeping("10%")
+					withSlack(o.Autoscaler, "10%")
 				}
-				if _, err := Run(b.Context(), FromTrace(spec.Cluster(1), usage.Limits{CPU: 2, Memory: 2}, 1), o); err != nil {
+				if _, err := Run(b.Context(), input.FromTrace(spec.Cluster(1), usage.Limits{CPU: 2, Memory: 2}, 1), o); err != nil {
 					b.Fatal(err)
 				}
 			}

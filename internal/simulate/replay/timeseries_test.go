@@ -8,6 +8,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/outcome"
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/trace"
 )
@@ -16,7 +17,7 @@ import (
 // twice that. At 60 s one gets a third of 1 core and 4 GiB, and has then 6 cores of
 // limits, all of which are wanted. The run ends at 660 s, after 11 steps. A pod of
 // 100 cores waits from 60 s on.
-func TestCourseByHand(t *testing.T) {
+func TestTimeSeries(t *testing.T) {
 	cluster := &trace.Cluster{
 		Nodes: []trace.Node{machine("a", 4, 16), machine("b", 4, 16), machine("gone", 0, 0)},
 		Pods: []trace.Pod{
@@ -25,10 +26,10 @@ func TestCourseByHand(t *testing.T) {
 		},
 	}
 	o := options(t, "default", "constant:mean=3,max=4", 1)
-	if got := outcomeOf(t, FromTrace(cluster, usage.Limits{CPU: 2, Memory: 2}, 1), o).TimeSeries; got != nil {
+	if got := outcomeOf(t, input.FromTrace(cluster, usage.Limits{CPU: 2, Memory: 2}, 1), o).TimeSeries; got != nil {
 		t.Errorf("%+v that nobody asked for", got)
 	}
-	o.Course = true
+	o.Record = true
 	later := append([]float64{0}, slices.Repeat([]float64{1}, 10)...)
 	want := &result.TimeSeries{
 		EverySeconds: 60, OverloadedNodes: later, OvercommittedNodes: later, PendingPods: later,
@@ -42,29 +43,29 @@ func TestCourseByHand(t *testing.T) {
 		MeanRisks:        append([]float64{0.5}, slices.Repeat([]float64{0.667}, 10)...),
 		HighestRisks:     append([]float64{0.5}, slices.Repeat([]float64{0.833}, 10)...),
 	}
-	if diff := cmp.Diff(want, outcomeOf(t, FromTrace(cluster, usage.Limits{CPU: 2, Memory: 2}, 1), o).TimeSeries); diff != "" {
+	if diff := cmp.Diff(want, outcomeOf(t, input.FromTrace(cluster, usage.Limits{CPU: 2, Memory: 2}, 1), o).TimeSeries); diff != "" {
 		t.Error(diff)
 	}
 }
 
 // However long a run is, its course has no more points than can be shown, and each
 // is a mean.
-func TestCourseOfLongRun(t *testing.T) {
+func TestTimeSeriesOfLongRun(t *testing.T) {
 	const steps = 2*maxPoints + 1
-	c := newCourse(steps * Step)
+	c := newTimeSeries(steps * Step)
 	if c.every != 3*Step {
 		t.Fatalf("every %d s, want %d", c.every, 3*Step)
 	}
 	has := outcome.Node{CPU: 4, Memory: 4}
 	for i := range int64(steps) {
 		if i%3 == 0 {
-			c.node(has, 1, outcome.Step{Victims: 1})
+			c.addNode(has, 1, outcome.Step{Victims: 1})
 		}
-		c.node(has, 1, outcome.Step{CPULimits: 4, MemoryLimits: 5})
-		c.node(has, 0, outcome.Step{})
+		c.addNode(has, 1, outcome.Step{CPULimits: 4, MemoryLimits: 5})
+		c.addNode(has, 0, outcome.Step{})
 		c.endStep(i*Step, int(i%3))
 	}
-	got := c.course(&outcome.Totals{})
+	got := c.result(&outcome.Totals{})
 	points := (steps + 2) / 3
 	if len(got.NodesUsed) != points || points > maxPoints {
 		t.Fatalf("%d points, want %d, at most %d", len(got.NodesUsed), points, maxPoints)

@@ -10,19 +10,19 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// RemoveNode takes a node away that no pods are on. A node of that name can come
+// RemoveNode removes a node without pods. A node with the same name can be added
 // again.
 func (e *Engine) RemoveNode(ctx context.Context, node *v1.Node) error {
 	return e.scheduler.Cache.RemoveNode(klog.FromContext(ctx), node)
 }
 
-// Put puts a pod on the node that its spec names, whether or not it fits there.
-func (e *Engine) Put(ctx context.Context, bound *v1.Pod) error {
+// AssignPod adds a pod to the node that its spec names, whether or not it fits.
+func (e *Engine) AssignPod(ctx context.Context, bound *v1.Pod) error {
 	return e.scheduler.Cache.AddPod(klog.FromContext(ctx), bound)
 }
 
-// Lift takes a pod off its node and returns it as it was there, for Put.
-func (e *Engine) Lift(ctx context.Context, pod *v1.Pod) (*v1.Pod, error) {
+// UnassignPod removes a pod from its node, and returns it as AssignPod expects it.
+func (e *Engine) UnassignPod(ctx context.Context, pod *v1.Pod) (*v1.Pod, error) {
 	bound, err := e.scheduler.Cache.GetPod(pod)
 	if err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func (e *Engine) Lift(ctx context.Context, pod *v1.Pod) (*v1.Pod, error) {
 	return bound, e.scheduler.Cache.RemovePod(klog.FromContext(ctx), bound)
 }
 
-// Fits reports whether a pod passes all filters at a node as it is now.
+// Fits reports whether a pod passes all filters on a node with its current pods.
 func (e *Engine) Fits(ctx context.Context, pod *v1.Pod, node string) (bool, error) {
 	if err := e.scheduler.Cache.UpdateSnapshot(klog.FromContext(ctx), e.snapshot); err != nil {
 		return false, err
@@ -39,21 +39,21 @@ func (e *Engine) Fits(ctx context.Context, pod *v1.Pod, node string) (bool, erro
 	if err != nil {
 		return false, err
 	}
-	return e.passes(ctx, pod, info)
+	return e.passesFilters(ctx, pod, info)
 }
 
-// Suits reports whether a pod passes all filters at a node that nothing is on. The
-// node need not be there.
-func (e *Engine) Suits(ctx context.Context, pod *v1.Pod, node *v1.Node) (bool, error) {
+// FitsEmpty reports whether a pod passes all filters on a node without pods. The node
+// does not have to be one of the engine's.
+func (e *Engine) FitsEmpty(ctx context.Context, pod *v1.Pod, node *v1.Node) (bool, error) {
 	if err := e.scheduler.Cache.UpdateSnapshot(klog.FromContext(ctx), e.snapshot); err != nil {
 		return false, err
 	}
 	info := framework.NewNodeInfo()
 	info.SetNode(node)
-	return e.passes(ctx, pod, info)
+	return e.passesFilters(ctx, pod, info)
 }
 
-func (e *Engine) passes(ctx context.Context, pod *v1.Pod, node fwk.NodeInfo) (bool, error) {
+func (e *Engine) passesFilters(ctx context.Context, pod *v1.Pod, node fwk.NodeInfo) (bool, error) {
 	profile, err := e.profile(pod, "")
 	if err != nil {
 		return false, fmt.Errorf("pod %s/%s: %w", pod.Namespace, pod.Name, err)
