@@ -297,7 +297,7 @@ func TestSnapshotOfTheDemo(t *testing.T) {
 	}
 	// All anew: the five pods find a node each.
 	stdout, _ = mustPlimsoll(t, "simulate", "--snapshot", path, "--reschedule", "--tail", "1m", "-o", "json")
-	if !strings.Contains(stdout, `"scheduled": 5,`) || !strings.Contains(stdout, "the 4 pods that have a node are taken off it") {
+	if !strings.Contains(stdout, `"scheduled": 5,`) || !strings.Contains(stdout, "4 of the 4 pods with a node are removed from it") {
 		t.Errorf("want 5 pods scheduled, and that 4 were taken off their nodes: %s", stdout)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,9 +12,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/autoscale"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/profiles"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/replay"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/compare"
 )
 
 // scaleHelp is the help text on autoscalers of both commands.
@@ -35,13 +32,6 @@ func (o *whatIfOptions) addScaleFlags(cmd *cobra.Command) {
 	completeWith(cmd, "slack", cobra.ShellCompDirectiveDefault, "0%", "5%", "10%", "20%")
 }
 
-// column is what is compared with others: a profile, with so much slack.
-type column struct {
-	name, slack string
-	profile     profiles.Profile
-	autoscaler  *replay.Autoscaler
-}
-
 // validateScale returns an error for invalid flags of autoscalers.
 func (o *whatIfOptions) validateScale() error {
 	if len(o.slack) > 0 && len(o.autoscaler) == 0 {
@@ -55,38 +45,28 @@ func (o *whatIfOptions) validateScale() error {
 	return nil
 }
 
-// columns returns what is to be compared: every profile with every slack.
-func (o *whatIfOptions) columns(compared []profiles.Profile) ([]column, error) {
-	var columns []column
+// addScaleOptions parses the flags of autoscalers.
+func (o *whatIfOptions) addScaleOptions(options *compare.Options) error {
 	if len(o.autoscaler) == 0 {
-		for _, profile := range compared {
-			columns = append(columns, column{name: profile.Name, profile: profile})
-		}
-		return columns, nil
+		return nil
 	}
 	spec, err := autoscale.Parse(o.autoscaler)
 	if err != nil {
-		return nil, fmt.Errorf("--autoscaler: %w", err)
+		return fmt.Errorf("--autoscaler: %w", err)
 	}
-	policies := make([]*v1alpha1.ResourceSlack, len(o.slack))
-	for i, text := range o.slack {
-		if policies[i], err = slackOf(text); err != nil {
-			return nil, err
+	options.Autoscaler = &spec
+	for _, text := range o.slack {
+		policy, err := slackPolicy(text)
+		if err != nil {
+			return err
 		}
+		options.Slack = append(options.Slack, compare.Slack{Text: text, Policy: policy})
 	}
-	for _, profile := range compared {
-		if len(o.slack) == 0 {
-			columns = append(columns, column{name: profile.Name, profile: profile, autoscaler: &replay.Autoscaler{Spec: spec}})
-		}
-		for i, text := range o.slack {
-			columns = append(columns, column{profile.Name + ", slack " + text, text, profile, &replay.Autoscaler{Spec: spec, Slack: policies[i]}})
-		}
-	}
-	return columns, nil
+	return nil
 }
 
-// slackOf returns the policy that a text is about, nil for none.
-func slackOf(text string) (*v1alpha1.ResourceSlack, error) {
+// slackPolicy returns the policy of a rate or file, nil for a rate of 0.
+func slackPolicy(text string) (*v1alpha1.ResourceSlack, error) {
 	rate, err := v1alpha1.ParseRate(text)
 	path := ""
 	switch {
@@ -103,34 +83,4 @@ func slackOf(text string) (*v1alpha1.ResourceSlack, error) {
 		return nil, fmt.Errorf("--slack: %w", err)
 	}
 	return policy, nil
-}
-
-// addAutoscaler says in the result what the autoscaler is, and finds out what is
-// wrong with it for an input.
-func addAutoscaler(r *result.Result, columns []column, nodes []replay.Node) error {
-	first := columns[0].autoscaler
-	if first == nil {
-		return nil
-	}
-	none := false
-	for _, c := range columns {
-		if err := replay.CheckAutoscaler(c.autoscaler, nodes); err != nil {
-			return fmt.Errorf("--autoscaler: %w", err)
-		}
-		none = none || c.slack != "" && c.autoscaler.Slack == nil
-	}
-	r.Settings.Autoscaler = &result.Autoscaler{Groups: first.Texts(), Priced: first.Loop.Priced}
-	for _, text := range r.Settings.Autoscaler.Groups {
-		r.Assumed = append(r.Assumed, "an autoscaler makes and removes nodes: "+strings.ReplaceAll(text, ",", ", "))
-	}
-	if unpriced := replay.Unpriced(first.Spec, nodes); unpriced > 0 {
-		r.Assumed = append(r.Assumed, fmt.Sprintf("%d nodes of the input cost nothing: they are of no group, and no group's nodes are like them", unpriced))
-	}
-	if !first.Loop.Priced {
-		r.Assumed = append(r.Assumed, "a node costs 1 an hour, as no group says what its nodes cost")
-	}
-	if none {
-		r.Assumed = append(r.Assumed, "slack of 0% is none at all: no room is kept for the biggest pod either")
-	}
-	return nil
 }

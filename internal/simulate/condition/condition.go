@@ -1,5 +1,5 @@
-// Package condition judges the result of a what-if by an expression, so that a
-// pipeline can stop a change that would do harm.
+// Package condition evaluates an expression over the result of a what-if, so that a
+// pipeline can reject a change.
 package condition
 
 import (
@@ -12,26 +12,27 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
 
-// Condition is an expression in CEL. It is asked of one scenario, over
+// Condition is a CEL expression. It is evaluated for one scenario, with the variables
 //
 //	profiles     figures by profile and name: profiles["limits"].overloadMinutes
-//	differences  to the first profile, each with mean and, if there is an interval,
+//	differences  from the first profile, each with mean and, if there is an interval,
 //	             low, high and clear: differences["limits"].overloadMinutes.high
-//	limits       the limits of the scenario, usage its use: texts
+//	limits       limits of the scenario, a text
+//	usage        usage of the scenario, a text
 //	result       the whole document
 //
-// Figures are numbers with a point: compare them with 0.0, not with 0.
+// Figures are doubles: compare them with 0.0, not with 0.
 type Condition struct {
 	program cel.Program
 }
 
-// maxLength bounds an expression, maxCost how much work it may make.
+// Bounds of the length of an expression in bytes, and of its evaluation cost.
 const (
 	maxLength = 4096
 	maxCost   = 10_000_000
 )
 
-// New compiles an expression, nil if it is empty.
+// New compiles an expression. It returns nil for an empty one.
 func New(expression string) (*Condition, error) {
 	if expression == "" {
 		return nil, nil
@@ -53,7 +54,7 @@ func New(expression string) (*Condition, error) {
 		return nil, fmt.Errorf("%s", strings.ReplaceAll(issues.Err().Error(), "\n", " "))
 	}
 	if ast.OutputType() != cel.BoolType && ast.OutputType() != cel.DynType {
-		return nil, fmt.Errorf("%q is a %s, want true or false", expression, ast.OutputType())
+		return nil, fmt.Errorf("%q has the type %s, allowed: bool", expression, ast.OutputType())
 	}
 	program, err := env.Program(ast, cel.CostLimit(maxCost))
 	if err != nil {
@@ -62,8 +63,8 @@ func New(expression string) (*Condition, error) {
 	return &Condition{program}, nil
 }
 
-// Holds reports whether the expression is true of a scenario of a result.
-func (c *Condition) Holds(r *result.Result, scenario int) (bool, error) {
+// Evaluate reports whether the expression is true for a scenario of a result.
+func (c *Condition) Evaluate(r *result.Result, scenario int) (bool, error) {
 	raw, err := json.Marshal(r)
 	if err != nil {
 		return false, err
@@ -76,16 +77,16 @@ func (c *Condition) Holds(r *result.Result, scenario int) (bool, error) {
 	profiles, differences := map[string]map[string]float64{}, map[string]any{}
 	for i := range s.Profiles {
 		p := &s.Profiles[i]
-		profiles[p.Name] = map[string]float64{}
-		of := map[string]any{}
+		means, differencesOfProfile := map[string]float64{}, map[string]any{}
 		for name, figure := range p.Figures {
-			profiles[p.Name][name] = figure.Mean
+			means[name] = figure.Mean
 			if figure.Difference != nil {
-				of[name] = differenceOf(figure.Difference)
+				differencesOfProfile[name] = differenceFields(figure.Difference)
 			}
 		}
+		profiles[p.Name] = means
 		if i > 0 {
-			differences[p.Name] = of
+			differences[p.Name] = differencesOfProfile
 		}
 	}
 	value, _, err := c.program.Eval(map[string]any{
@@ -94,14 +95,15 @@ func (c *Condition) Holds(r *result.Result, scenario int) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	holds, ok := value.Value().(bool)
+	isTrue, ok := value.Value().(bool)
 	if !ok {
-		return false, fmt.Errorf("the expression is a %s, want true or false", value.Type().TypeName())
+		return false, fmt.Errorf("the expression has the type %s, allowed: bool", value.Type().TypeName())
 	}
-	return holds, nil
+	return isTrue, nil
 }
 
-func differenceOf(d *result.Difference) map[string]any {
+// differenceFields returns the fields of a difference in expressions.
+func differenceFields(d *result.Difference) map[string]any {
 	fields := map[string]any{"mean": d.Mean}
 	if d.Interval != nil {
 		fields["low"], fields["high"], fields["clear"] = d.Interval.Low, d.Interval.High, d.Interval.ExcludesZero

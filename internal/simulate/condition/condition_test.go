@@ -7,9 +7,9 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
 
-// two is a result of two profiles and two seeds, with 1 and 2 minutes of overload
-// under the first, and 4 and 5 under the second.
-func two(t *testing.T) *result.Result {
+// twoProfiles returns a result of two profiles and two seeds, with 1 and 2 minutes of
+// overload with the first, and 4 and 5 with the second.
+func twoProfiles(t *testing.T) *result.Result {
 	t.Helper()
 	r := &result.Result{APIVersion: result.APIVersion, Profiles: []string{"old", "new.yaml"}, Scenarios: []result.Scenario{{Limits: "ratio=2", Usage: "beta"}}}
 	s := &r.Scenarios[0]
@@ -24,8 +24,8 @@ func two(t *testing.T) *result.Result {
 	return r
 }
 
-func TestHolds(t *testing.T) {
-	r := two(t)
+func TestEvaluate(t *testing.T) {
+	r := twoProfiles(t)
 	for expression, want := range map[string]bool{
 		`profiles["new.yaml"].overloadMinutes > profiles["old"].overloadMinutes`:         true,
 		`profiles["new.yaml"].overloadMinutes > 4`:                                       true,
@@ -45,17 +45,17 @@ func TestHolds(t *testing.T) {
 			t.Errorf("%s: %v", expression, err)
 			continue
 		}
-		if got, err := c.Holds(r, 0); err != nil || got != want {
+		if got, err := c.Evaluate(r, 0); err != nil || got != want {
 			t.Errorf("%s is %t (%v), want %t", expression, got, err, want)
 		}
 	}
 }
 
-func TestMistakes(t *testing.T) {
+func TestErrors(t *testing.T) {
 	for expression, want := range map[string]string{
 		`profiles[`:               "Syntax error",
 		`profile["a"].b > 1.0`:    "undeclared reference to 'profile'",
-		`1 + 1`:                   "is a int, want true or false",
+		`1 + 1`:                   "has the type int, allowed: bool",
 		strings.Repeat("a", 5000): "has 5000 bytes, allowed: 4096",
 	} {
 		if _, err := New(expression); err == nil || !strings.Contains(err.Error(), want) {
@@ -65,7 +65,7 @@ func TestMistakes(t *testing.T) {
 	for expression, want := range map[string]string{
 		`profiles["none"].victims > 0.0`:    "no such key: none",
 		`differences.old.victims.low > 0.0`: "no such key: old",
-		`result.source.name`:                "is a string, want true or false",
+		`result.source.name`:                "has the type string, allowed: bool",
 		`result.scenarios.all(a, result.scenarios.all(b, [1,2,3,4,5,6,7,8,9,10].all(c, [1,2,3,4,5,6,7,8,9,10].all(d, [1,2,3,4,5,6,7,8,9,10].all(e, [1,2,3,4,5,6,7,8,9,10].all(f, [1,2,3,4,5,6,7,8,9,10].all(g, [1,2,3,4,5,6,7,8,9,10].all(h, [1,2,3,4,5,6,7,8,9,10].all(i, true)))))))))`: "cost limit",
 	} {
 		c, err := New(expression)
@@ -73,7 +73,7 @@ func TestMistakes(t *testing.T) {
 			t.Errorf("%s: %v", expression, err)
 			continue
 		}
-		if _, err := c.Holds(two(t), 0); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := c.Evaluate(twoProfiles(t), 0); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", expression, err, want)
 		}
 	}

@@ -1,0 +1,246 @@
+// Package compare runs a cluster with several profiles and amounts of slack, in
+// several scenarios and with several seeds, and compiles the result document.
+package compare
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/plimsoll-k8s/plimsoll/api/config"
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/autoscale"
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/autoscaler"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/input"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/job"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/profiles"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/replay"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/source"
+)
+
+// Options describe what to run and compare. Errors name the flag of each option.
+type Options struct {
+	// Profiles are the names of the profiles; the first is the baseline.
+	Profiles []string
+	// Autoscaler is nil for none. With an autoscaler, every profile is run with every
+	// Slack; without any, no slack is maintained.
+	Autoscaler *autoscale.Spec
+	Slack      []Slack
+	Source     source.Spec
+	// Limits and Usage: every combination is a scenario.
+	Limits  []usage.Limits
+	Usage   []usage.Spec
+	Metrics replay.Metrics
+	// TailSeconds is how long runs continue after the last arrival.
+	TailSeconds int64
+	// Seeds is the number of seeds, from Seed on.
+	Seed  uint64
+	Seeds int
+	// Warn is called with warnings about the profiles and the source.
+	Warn func(message string)
+}
+
+// Slack is an amount of slack.
+type Slack struct {
+	// Text of the option: a rate, or the name of a file.
+	Text string
+	// Policy is nil for no slack.
+	Policy *v1alpha1.ResourceSlack
+}
+
+// column is one of the compared combinations of a profile and slack.
+type column struct {
+	name, slack string
+	profile     profiles.Profile
+	autoscaler  *autoscaler.Config
+}
+
+// Plan has the runs of a comparison.
+type Plan struct {
+	columns []column
+	// jobs are ordered by scenario, column and seed.
+	jobs   []job.Job
+	result result.Result
+}
+
+// NewPlan validates the options, reads the source, and plans the runs.
+func NewPlan(ctx context.Context, o Options) (*Plan, error) {
+	compared, err := readProfiles(ctx, o.Profiles, o.Warn)
+	if err != nil {
+		return nil, err
+	}
+	read, err := source.Open(o.Source)
+	if err != nil {
+		return nil, err
+	}
+	for _, warning := range read.Warnings {
+		o.Warn(warning)
+	}
+	in := read.Input(o.Seed, o.Limits[0])
+	if o.Source.Generate != "" && o.Seeds > 1 {
+		in.Assumptions = append(in.Assumptions, "nodes and pods are generated for each seed; their numbers here are those of the first seed")
+	}
+	p := &Plan{columns: newColumns(compared, o.Autoscaler, o.Slack), result: result.Result{
+		APIVersion: result.APIVersion, Kind: result.Kind,
+		Source:  result.Source{Name: read.Name, Nodes: len(in.Nodes), Pods: len(in.Pods)},
+		Assumed: append(in.Assumptions, fmt.Sprintf("the usage of pods is generated, with seeds %d to %d", o.Seed, o.Seed+uint64(o.Seeds)-1)),
+		Settings: result.Settings{
+			StepSeconds: replay.Step, TailSeconds: o.TailSeconds, Level: result.Level,
+			Metrics: result.Metrics{IntervalSeconds: o.Metrics.Interval, DelaySeconds: o.Metrics.Delay, WindowSeconds: o.Metrics.Window},
+		},
+	}}
+	if err := p.describeAutoscaler(in.Nodes); err != nil {
+		return nil, err
+	}
+	for _, c := range p.columns {
+		p.result.Profiles = append(p.result.Profiles, c.name)
+	}
+	for i := range o.Seeds {
+		p.result.Seeds = append(p.result.Seeds, o.Seed+uint64(i))
+	}
+	for _, limits := range o.Limits {
+		for _, use := range o.Usage {
+			scenario := result.Scenario{Usage: use.String(), Profiles: []result.Profile{}}
+			if !read.HasLimits {
+				scenario.Limits = limits.String()
+			}
+			p.result.Scenarios = append(p.result.Scenarios, scenario)
+			p.addJobs(job.Job{Source: o.Source, Metrics: o.Metrics, Tail: o.TailSeconds, Limits: limits, Usage: use})
+		}
+	}
+	return p, nil
+}
+
+// newColumns returns every combination of a profile and slack.
+func newColumns(compared []profiles.Profile, spec *autoscale.Spec, slacks []Slack) []column {
+	var columns []column
+	for _, profile := range compared {
+		c := column{name: profile.Name, profile: profile}
+		if spec == nil {
+			columns = append(columns, c)
+			continue
+		}
+		if len(slacks) == 0 {
+			c.autoscaler = &autoscaler.Config{Spec: *spec}
+			columns = append(columns, c)
+		}
+		for _, s := range slacks {
+			c.name, c.slack = profile.Name+", slack "+s.Text, s.Text
+			c.autoscaler = &autoscaler.Config{Spec: *spec, Slack: s.Policy}
+			columns = append(columns, c)
+		}
+	}
+	return columns
+}
+
+// readProfiles reads profiles, and validates that a scheduler can be created from each.
+func readProfiles(ctx context.Context, names []string, warn func(string)) ([]profiles.Profile, error) {
+	var read []profiles.Profile
+	seen := map[string]bool{}
+	for _, name := range names {
+		if seen[name] {
+			return nil, fmt.Errorf("--profile: found %s twice", name)
+		}
+		seen[name] = true
+		profile, err := profiles.Read(name)
+		if err != nil {
+			return nil, fmt.Errorf("--profile: %w", err)
+		}
+		cfg, err := profile.Config()
+		if err != nil {
+			return nil, fmt.Errorf("--profile: %w", err)
+		}
+		if warning := config.LegacyWarning(cfg.APIVersion); warning != "" {
+			warn(name + ": " + warning)
+		}
+		if len(cfg.Extenders) > 0 {
+			warn(name + ": its extenders are ignored")
+		}
+		engineCtx, cancel := context.WithCancel(ctx)
+		_, err = engine.New(engineCtx, engine.Cluster{}, engine.Options{Config: cfg})
+		cancel()
+		if err != nil {
+			return nil, fmt.Errorf("--profile: %s: %w", name, err)
+		}
+		read = append(read, profile)
+	}
+	return read, nil
+}
+
+// describeAutoscaler validates the autoscaler for the nodes of the input, and adds it
+// to the settings and assumptions of the result.
+func (p *Plan) describeAutoscaler(nodes []input.Node) error {
+	first := p.columns[0].autoscaler
+	if first == nil {
+		return nil
+	}
+	withoutSlack := false
+	for _, c := range p.columns {
+		if err := c.autoscaler.Validate(nodes); err != nil {
+			return fmt.Errorf("--autoscaler: %w", err)
+		}
+		withoutSlack = withoutSlack || c.slack != "" && c.autoscaler.Slack == nil
+	}
+	assume := func(format string, args ...any) {
+		p.result.Assumed = append(p.result.Assumed, fmt.Sprintf(format, args...))
+	}
+	p.result.Settings.Autoscaler = &result.Autoscaler{Groups: first.Spec.Texts(), Priced: first.Spec.Loop.Priced}
+	for _, text := range p.result.Settings.Autoscaler.Groups {
+		assume("an autoscaler adds and removes nodes: %s", strings.ReplaceAll(text, ",", ", "))
+	}
+	if unpriced := first.UnpricedNodes(nodes); unpriced > 0 {
+		assume("%d nodes of the input cost nothing: they belong to no group and are like the nodes of none", unpriced)
+	}
+	if !first.Spec.Loop.Priced {
+		assume("a node costs 1 per hour, as the groups have no cost")
+	}
+	if withoutSlack {
+		assume("with a slack of 0%% no capacity is reserved, not even for the biggest pod")
+	}
+	return nil
+}
+
+// addJobs adds the jobs of a scenario.
+func (p *Plan) addJobs(template job.Job) {
+	for _, c := range p.columns {
+		for i, seed := range p.result.Seeds {
+			j := template
+			j.Profile, j.Autoscaler, j.Seed, j.Record = c.profile, c.autoscaler, seed, i == 0
+			p.jobs = append(p.jobs, j)
+		}
+	}
+}
+
+// Runs returns the number of runs.
+func (p *Plan) Runs() int { return len(p.jobs) }
+
+// Run runs the plan and returns the result. If ctx is canceled, the result has the
+// runs so far and is marked as interrupted.
+func (p *Plan) Run(ctx context.Context, pool job.Pool) (*result.Result, error) {
+	runs, err := pool.Run(ctx, p.jobs)
+	if err != nil {
+		return nil, err
+	}
+	r := p.result
+	for i := range r.Scenarios {
+		scenario := &r.Scenarios[i]
+		for _, c := range p.columns {
+			profile := result.Profile{Name: c.name, Slack: c.slack, Runs: []result.Run{}}
+			for _, run := range runs[:len(r.Seeds)] {
+				if run != nil {
+					profile.Runs = append(profile.Runs, *run)
+				}
+				r.Interrupted = r.Interrupted || run == nil || run.Interrupted
+			}
+			runs = runs[len(r.Seeds):]
+			scenario.Profiles = append(scenario.Profiles, profile)
+		}
+		if err := scenario.Compare(); err != nil {
+			return nil, err
+		}
+	}
+	return &r, nil
+}
