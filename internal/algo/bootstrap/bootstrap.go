@@ -1,16 +1,15 @@
-// Package bootstrap says how sure a difference between two series of runs is,
-// that were made with the same seeds: run i of the one and run i of the other had
-// the same pods and the same use, so that their difference has only what the
-// profiles did.
+// Package bootstrap computes confidence intervals of the difference between two series
+// of runs with the same seeds. Run i of both series has the same pods and the same
+// usage, so that their difference is due to the profiles alone.
 //
 // The interval is for the mean of the differences: the bias-corrected and
 // accelerated bootstrap (BCa; Efron, Better Bootstrap Confidence Intervals, 1987)
 // with the levels widened for few runs (Hesterberg, What Teachers Should Know
 // About the Bootstrap, 2015, "expanded percentile"): bootstrap intervals are too
-// narrow by sqrt((n-1)/n) and by what a t quantile is over a normal one, which at
-// ten runs makes 95 % about 90. With both, of normal differences an interval of
-// 95 % covers the truth about as often as it says, from five runs on; of heavily
-// skewed ones less often, as any method does with so few.
+// narrow by sqrt((n-1)/n) and by the ratio of a normal quantile to a t quantile, so that
+// at ten runs the coverage of a 95 % interval is about 90 %. With both corrections, the
+// coverage for normal differences is about nominal from five runs on. For heavily skewed
+// differences it is lower, as with any method for so few runs.
 package bootstrap
 
 import (
@@ -23,21 +22,21 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// resampleCount is how many are drawn. The ends of the interval then move by about a
-// hundredth of its width from one seed to another.
+// resampleCount is the number of resamples. The bounds of the interval then vary by about
+// a hundredth of its width between seeds.
 const resampleCount = 10_000
 
-// Why there is no interval.
+// Errors of Paired.
 var (
 	errUnpaired  = errors.New("the two series have different lengths")
-	errTooFew    = errors.New("an interval needs at least two pairs")
-	errLevel     = errors.New("the level has to be between 0 and 1")
+	errTooFew    = errors.New("at least two pairs are required")
+	errLevel     = errors.New("the level must be between 0 and 1")
 	errNotFinite = errors.New("a value is not a finite number")
 )
 
-// Interval is what the differences b - a are like.
+// Interval describes the differences b - a.
 type Interval struct {
-	// Mean of the differences, and where it is with the probability Level.
+	// Mean of the differences, and the bounds of its confidence interval at Level.
 	Mean, Low, High float64
 	Level           float64
 	// Less, Equal and More count pairs in which b is less than, equal to and more
@@ -45,23 +44,22 @@ type Interval struct {
 	Less, Equal, More int
 }
 
-// Pairs returns how many pairs there were.
+// Pairs returns the number of pairs.
 func (i Interval) Pairs() int { return i.Less + i.Equal + i.More }
 
-// ExcludesZero reports whether 0 is outside the interval: the difference is more than
-// chance, at the level.
+// ExcludesZero reports whether 0 is outside the interval: the difference is significant at
+// the level.
 func (i Interval) ExcludesZero() bool { return i.Low > 0 || i.High < 0 }
 
 // Paired returns the interval of the mean of b[i] - a[i] at a level such as 0.95.
-// The resamples are drawn with the seed: the same input gives the same interval.
-// If all differences are equal, the interval is that one value, and says no more
-// than that the runs did not differ in it.
+// The same input and seed give the same interval. If all differences are equal, both
+// bounds are that value.
 func Paired(a, b []float64, level float64, seed uint64) (Interval, error) {
 	switch {
 	case len(a) != len(b):
 		return Interval{}, fmt.Errorf("%w: %d and %d", errUnpaired, len(a), len(b))
 	case len(a) < 2:
-		return Interval{}, fmt.Errorf("%w: there are %d", errTooFew, len(a))
+		return Interval{}, fmt.Errorf("%w: found %d", errTooFew, len(a))
 	case !(level > 0 && level < 1):
 		return Interval{}, fmt.Errorf("%w: %v", errLevel, level)
 	}
@@ -95,27 +93,27 @@ func mean(values []float64) float64 {
 	return sum / float64(len(values))
 }
 
-// interval returns the two ends.
-func interval(values []float64, centre, level float64, seed uint64) (low, high float64) {
+// interval returns the bounds.
+func interval(values []float64, center, level float64, seed uint64) (low, high float64) {
 	if slices.Min(values) == slices.Max(values) {
 		return values[0], values[0]
 	}
 	means := resample(values, seed)
-	bias, acceleration := bias(means, centre), acceleration(values, centre)
+	bias, acceleration := bias(means, center), acceleration(values, center)
 	z := expanded(level, len(values))
-	at := func(z float64) float64 {
+	bound := func(z float64) float64 {
 		// Phi(bias + (bias + z) / (1 - acceleration (bias + z)))
-		lean := 1 - acceleration*(bias+z)
-		if lean <= 0 {
-			// So far out that the correction turns round: the end of what there is.
-			lean = math.SmallestNonzeroFloat64
+		denominator := 1 - acceleration*(bias+z)
+		if denominator <= 0 {
+			// Beyond the range of the correction: use the extreme resample.
+			denominator = math.SmallestNonzeroFloat64
 		}
-		return quantile(means, distuv.UnitNormal.CDF(bias+(bias+z)/lean))
+		return quantile(means, distuv.UnitNormal.CDF(bias+(bias+z)/denominator))
 	}
-	return at(-z), at(z)
+	return bound(-z), bound(z)
 }
 
-// resample returns the means of resamples, in rising order.
+// resample returns the means of the resamples in ascending order.
 func resample(values []float64, seed uint64) []float64 {
 	r, n := rand.New(rand.NewPCG(seed, 0)), len(values)
 	means := make([]float64, resampleCount)
@@ -130,36 +128,36 @@ func resample(values []float64, seed uint64) []float64 {
 	return means
 }
 
-// bias is the normal score of the part of the resamples whose mean is less than
-// that of the values; one that is equal counts half.
-func bias(means []float64, centre float64) float64 {
-	// Sums in another order differ in their last digits.
+// bias returns the normal quantile of the fraction of resamples whose mean is less than
+// that of the values; an equal mean counts half.
+func bias(means []float64, center float64) float64 {
+	// Sums of the same values in another order differ by rounding.
 	tolerance := 1e-12 * max(math.Abs(means[0]), math.Abs(means[len(means)-1]))
-	below, _ := slices.BinarySearch(means, centre-tolerance)
-	upTo, _ := slices.BinarySearch(means, centre+tolerance)
-	part := (float64(below) + float64(upTo)) / 2 / float64(len(means))
-	return distuv.UnitNormal.Quantile(min(max(part, 0.5/resampleCount), 1-0.5/resampleCount))
+	below, _ := slices.BinarySearch(means, center-tolerance)
+	upTo, _ := slices.BinarySearch(means, center+tolerance)
+	fraction := (float64(below) + float64(upTo)) / 2 / float64(len(means))
+	return distuv.UnitNormal.Quantile(min(max(fraction, 0.5/resampleCount), 1-0.5/resampleCount))
 }
 
-// acceleration is a sixth of the skewness of what the mean is when each value is
-// left out in turn, which for a mean is that of the values:
+// acceleration returns a sixth of the skewness of the jackknife means, which for a mean is
+// that of the values:
 //
 //	sum (x - mean)^3 / (6 (sum (x - mean)^2)^(3/2))
-func acceleration(values []float64, centre float64) float64 {
-	var most float64
+func acceleration(values []float64, center float64) float64 {
+	var largest float64
 	for _, v := range values {
-		most = max(most, math.Abs(v-centre))
+		largest = max(largest, math.Abs(v-center))
 	}
 	var squares, cubes float64
 	for _, v := range values {
-		d := (v - centre) / most // so that neither power overflows
+		d := (v - center) / largest // avoids overflow of the powers
 		squares += d * d
 		cubes += d * d * d
 	}
 	return cubes / (6 * squares * math.Sqrt(squares))
 }
 
-// expanded returns the normal score of the ends for n values: the quantile of
+// expanded returns the normal quantile of the bounds for n values: the quantile of
 // Student's t with n-1 degrees of freedom, times sqrt(n/(n-1)).
 func expanded(level float64, n int) float64 {
 	degrees := float64(n - 1)
@@ -167,9 +165,9 @@ func expanded(level float64, n int) float64 {
 	return t * math.Sqrt(float64(n)/degrees)
 }
 
-// quantile of values in rising order, on the line between two.
+// quantile returns a quantile of sorted values by linear interpolation.
 func quantile(sorted []float64, p float64) float64 {
-	at := min(max(p, 0), 1) * float64(len(sorted)-1)
-	i := min(int(at), len(sorted)-2)
-	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
+	position := min(max(p, 0), 1) * float64(len(sorted)-1)
+	i := min(int(position), len(sorted)-2)
+	return sorted[i] + (position-float64(i))*(sorted[i+1]-sorted[i])
 }

@@ -1,12 +1,11 @@
-// Package spec reads the small language in which the flags of the what-if say
-// what to generate: a name and then keys with values,
+// Package spec parses the syntax of the what-if's flags: an optional name, and keys with
+// values,
 //
 //	beta:mean=0.4,cv=0.5
 //	nodes=500,pods=15000
 //
-// It knows no key by itself. Its caller asks for each key with the range that
-// is allowed, and in the end for the first thing that was wrong; an error names
-// the key, what was found, and what is allowed.
+// The caller reads each key with its allowed range, and finally calls Err, which returns
+// the first error. Errors name the key, the value found, and the allowed values.
 package spec
 
 import (
@@ -17,14 +16,14 @@ import (
 	"strings"
 )
 
-// MaxLength is how long a text may be, in bytes.
+// MaxLength is the maximum length of a text in bytes.
 const MaxLength = 4096
 
-// Error is something wrong in a text.
+// Error is an invalid value in a text.
 type Error struct {
-	// Key is where, or empty where it is no key in particular.
+	// Key of the value, empty if the error concerns no single key.
 	Key string
-	// Found is what is there, Allowed what may be.
+	// Found is the value, Allowed describes the allowed values.
 	Found, Allowed string
 }
 
@@ -36,22 +35,21 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: found %q, allowed: %s", e.Key, e.Found, e.Allowed)
 }
 
-// Fields are the keys of a text with their values. A key that nobody asks for
-// is an error.
+// Fields has the keys of a text with their values. A key that is never read is an error.
 type Fields struct {
 	keys, values []string
-	asked        []string
+	read         []string
 	err          error
 }
 
-// Cut splits a text into what is before its first colon and the rest.
+// Cut splits a text into the name before the first colon and the rest.
 func Cut(text string) (name, rest string) {
 	name, rest, _ = strings.Cut(text, ":")
 	return strings.TrimSpace(name), rest
 }
 
-// Parse reads key=value pairs with commas between them. An empty text has none.
-// No key may come twice.
+// Parse parses key=value pairs separated by commas. An empty text has none. A key must
+// not occur twice.
 func Parse(text string) (*Fields, error) {
 	if len(text) > MaxLength {
 		return nil, &Error{Found: text[:32] + "...", Allowed: fmt.Sprintf("at most %d bytes", MaxLength)}
@@ -74,50 +72,48 @@ func Parse(text string) (*Fields, error) {
 	return f, nil
 }
 
-// Text returns the value of a key, or otherwise what is given.
-func (f *Fields) Text(key, otherwise string) string {
-	f.asked = append(f.asked, key)
+// Text returns the value of a key, or the default.
+func (f *Fields) Text(key, defaultValue string) string {
+	f.read = append(f.read, key)
 	if i := slices.Index(f.keys, key); i >= 0 {
 		return f.values[i]
 	}
-	return otherwise
+	return defaultValue
 }
 
-// Has reports whether the text has a key. It does not count as asking for it.
+// Has reports whether the text has a key. It does not count as reading it.
 func (f *Fields) Has(key string) bool { return slices.Contains(f.keys, key) }
 
-// Float returns the number of a key, which must be in [low, high], or otherwise
-// what is given.
-func (f *Fields) Float(key string, otherwise, low, high float64) float64 {
+// Float returns the number of a key, which must be in [low, high], or the default.
+func (f *Fields) Float(key string, defaultValue, low, high float64) float64 {
 	text := f.Text(key, "")
 	if text == "" {
-		return otherwise
+		return defaultValue
 	}
 	value, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(value) || value < low || value > high {
 		f.Fail(key, text, fmt.Sprintf("a number from %v to %v", low, high))
-		return otherwise
+		return defaultValue
 	}
 	return value
 }
 
-// Int returns the whole number of a key, which must be in [low, high], or
-// otherwise what is given.
-func (f *Fields) Int(key string, otherwise, low, high int) int {
+// Int returns the whole number of a key, which must be in [low, high], or the default.
+func (f *Fields) Int(key string, defaultValue, low, high int) int {
 	text := f.Text(key, "")
 	if text == "" {
-		return otherwise
+		return defaultValue
 	}
 	value, err := strconv.Atoi(text)
 	if err != nil || value < low || value > high {
 		f.Fail(key, text, fmt.Sprintf("a whole number from %d to %d", low, high))
-		return otherwise
+		return defaultValue
 	}
 	return value
 }
 
-// Floats returns the numbers of a key, with plus signs between them, each in
-// [low, high] and larger than the one before; or nil.
+// Floats returns the numbers of a key, separated by plus signs, each in [low, high] and
+// larger than the one before; nil if the key is missing.
 func (f *Fields) Floats(key string, low, high float64) []float64 {
 	text := f.Text(key, "")
 	if text == "" {
@@ -135,26 +131,25 @@ func (f *Fields) Floats(key string, low, high float64) []float64 {
 	return values
 }
 
-// Require notes that a key must be there.
+// Require records an error if a key is missing.
 func (f *Fields) Require(key, allowed string) {
 	if !f.Has(key) {
 		f.Fail(key, "", allowed)
 	}
 }
 
-// Fail notes that what a key says cannot be. The first thing noted counts.
+// Fail records an error. Only the first one is kept.
 func (f *Fields) Fail(key, found, allowed string) {
 	if f.err == nil {
 		f.err = &Error{Key: key, Found: found, Allowed: allowed}
 	}
 }
 
-// Err returns the first thing that was wrong: a value, or a key that nobody
-// asked for.
+// Err returns the first error: a key that was never read, or an invalid value.
 func (f *Fields) Err() error {
 	for i, key := range f.keys {
-		if !slices.Contains(f.asked, key) {
-			return &Error{Key: key, Found: f.values[i], Allowed: "the keys " + strings.Join(f.asked, ", ")}
+		if !slices.Contains(f.read, key) {
+			return &Error{Key: key, Found: f.values[i], Allowed: "the keys " + strings.Join(f.read, ", ")}
 		}
 	}
 	return f.err

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// read asks for one key of each kind.
+// read reads one key of each type.
 func read(text string) (float64, int, []float64, error) {
 	f, err := Parse(text)
 	if err != nil {
@@ -37,7 +37,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-func TestErrorsNameKeyFoundAndAllowed(t *testing.T) {
+func TestErrors(t *testing.T) {
 	tests := map[string]string{
 		"mean":              `found "mean", allowed: key=value, with commas between the pairs`,
 		"mean=1,":           `found "", allowed: key=value, with commas between the pairs`,
@@ -63,11 +63,11 @@ func TestErrorsNameKeyFoundAndAllowed(t *testing.T) {
 		})
 	}
 	if _, err := Parse(string(make([]byte, MaxLength+1))); err == nil {
-		t.Error("an endless text is read")
+		t.Error("a text that is too long is accepted")
 	}
 }
 
-// Whatever the text is, numbers are in their range or there is an error.
+// FuzzParse verifies that numbers are in their range unless there is an error.
 func FuzzParse(f *testing.F) {
 	f.Add("mean=0.25,pods=3,ratio=1+2")
 	f.Add("mean=,")

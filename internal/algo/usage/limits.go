@@ -7,24 +7,24 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/spec"
 )
 
-// Limits says which limits pods have that come without any.
+// Limits generates the limits of pods without limits.
 type Limits struct {
 	// CPU and Memory are limits as multiples of the request, at least 1.
 	CPU, Memory float64
-	// Unlimited is the share of pods that have no limits at all.
+	// Unlimited is the fraction of pods that get no limits.
 	Unlimited float64
 }
 
 // maxRatio bounds limits over requests.
 const maxRatio = 100
 
-// ParseLimits reads what --limits says, and returns one or, where the ratio is
-// swept, more:
+// ParseLimits parses the value of --limits. It returns several limits if there are
+// several ratios:
 //
 //	ratio=2                      limits are twice the requests
-//	ratio=1+1.5+2+4              one after the other
+//	ratio=1+1.5+2+4              several ratios
 //	ratio=2,memory=1             CPU limits twice, memory limits once the requests
-//	ratio=2,unlimited=0.1        and a tenth of the pods without limits
+//	ratio=2,unlimited=0.1        a tenth of the pods without limits
 func ParseLimits(text string) ([]Limits, error) {
 	fields, err := spec.Parse(text)
 	if err != nil {
@@ -36,7 +36,7 @@ func ParseLimits(text string) ([]Limits, error) {
 	unlimited := fields.Float("unlimited", 0, 0, 1)
 	if ratios == nil {
 		if (cpu == 0 || memory == 0) && unlimited < 1 {
-			fields.Require("ratio", "numbers from 1 to 100 with + between them, unless cpu and memory are there")
+			fields.Require("ratio", "numbers from 1 to 100 with + between them, unless cpu and memory are set")
 		}
 		ratios = []float64{1}
 	}
@@ -56,18 +56,17 @@ func ParseLimits(text string) ([]Limits, error) {
 	return sweep, nil
 }
 
-// Of returns the limits of a pod that requests so much, 0 for none. What is not
-// requested is not limited. Which pods go without limits depends on the seed and
-// the pod alone: those of a smaller share are among those of a larger one.
-func (l Limits) Of(seed, pod uint64, cpu, memory int64) (cpuLimit, memoryLimit int64) {
+// ForPod returns the limits of a pod with the given requests, 0 for no limit. There is no
+// limit without a request. Which pods get no limits depends on the seed and the pod alone,
+// so that the pods of a smaller fraction are among those of a larger one.
+func (l Limits) ForPod(seed, pod uint64, cpu, memory int64) (cpuLimit, memoryLimit int64) {
 	if uniform(seed, limitStream, pod, 0) < l.Unlimited {
 		return 0, 0
 	}
 	return times(cpu, l.CPU), times(memory, l.Memory)
 }
 
-// times returns an amount times a ratio, rounded up, at most the largest number
-// there is.
+// times returns an amount times a ratio, rounded up and saturated.
 func times(amount int64, ratio float64) int64 {
 	product := math.Ceil(float64(amount) * ratio)
 	if product >= math.MaxInt64 {
@@ -76,7 +75,7 @@ func times(amount int64, ratio float64) int64 {
 	return max(int64(product), amount)
 }
 
-// String is a text that ParseLimits reads as the same limits.
+// String returns a text from which ParseLimits returns the same limits.
 func (l Limits) String() string {
 	text := fmt.Sprintf("cpu=%v,memory=%v", l.CPU, l.Memory)
 	if l.CPU == l.Memory {

@@ -2,7 +2,7 @@ package usage
 
 import "math"
 
-// stream numbers keep draws for different purposes apart.
+// stream has the numbers of the independent random streams of a resource.
 type stream struct{ pod, phase, own, group uint64 }
 
 var streams = [Resources]stream{
@@ -12,7 +12,7 @@ var streams = [Resources]stream{
 
 const limitStream = 9
 
-// mix is the finaliser of SplitMix64 (Steele, Lea, Flood: Fast Splittable
+// mix is the finalizer of SplitMix64 (Steele, Lea, Flood: Fast Splittable
 // Pseudorandom Number Generators, 2014): every bit of its argument changes every
 // bit of its result with a probability near one half.
 func mix(x uint64) uint64 {

@@ -8,31 +8,32 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/spec"
 )
 
-// Bounds of what a specification may say.
+// Bounds of values.
 const (
-	// MaxMultiple is the highest multiple of a request that can be used.
+	// MaxMultiple is the highest multiple of a request.
 	MaxMultiple = 1000
 	maxCV       = 20
 	maxTail     = 20
-	// maxSteps bounds holds and periods: two weeks of minutes.
+	// maxSteps is the maximum of hold and period: two weeks of minutes.
 	maxSteps = 20160
-	// minConcentration: under it a beta distribution is all or nothing.
+	// minConcentration is the minimum of alpha + beta, below which a beta distribution
+	// has almost only the values 0 and max.
 	minConcentration = 1e-3
 )
 
-// Defaults of each resource, where a text does not say.
+// defaults of each resource.
 //
 // Those of memory are fitted to a public trace (Alibaba cluster-trace-v2026-GenAI:
 // the memory utilization of 166 pods, a sample a minute for a day): the mean is
 // 0.487, the deviation 0.564 means, 0.97 of the variance is between pods, pods
-// correlate by 0.3 in the rest, and what changes lasts for about an hour. Over
-// [0, 1] a beta of these figures is 0.10 away from the trace at most in
-// probability (bimodal 0.25, Pareto 0.22, lognormal 0.22). The trace measures
-// against what containers could use at most; against requests a pod can use more
-// than 1, so that max is 2 here, and the distance 0.16. max=1 is the trace.
+// correlate by 0.3 in the rest, and a change lasts for about an hour. Over
+// [0, 1] the Kolmogorov distance of such a beta from the trace is 0.10 (bimodal 0.25,
+// Pareto 0.22, lognormal 0.22). The trace has fractions of the limits; as a multiple of
+// requests usage can exceed 1, so that max is 2 here and the distance 0.16. max=1
+// reproduces the trace.
 //
-// Those of CPU are chosen, not fitted: nothing public says what CPU is used for
-// each core requested.
+// Those of CPU are chosen, not fitted: there is no public data on CPU usage relative to
+// requests.
 var defaults = [Resources]Shape{
 	CPU:    {Mean: 0.4, CV: 0.6, Max: 4, Between: 0.5, Hold: 5},
 	Memory: {Mean: 0.49, CV: 0.56, Max: 2, Between: 0.97, Together: 0.01, Hold: 60},
@@ -41,14 +42,14 @@ var defaults = [Resources]Shape{
 // names of the resources in texts.
 var names = [Resources]string{CPU: "cpu", Memory: "memory"}
 
-// Parse reads what --usage says: one shape for both resources, or one for each
-// with a semicolon between them,
+// Parse parses the value of --usage: one shape for both resources, or one for each,
+// separated by a semicolon,
 //
 //	beta
 //	lognormal:mean=0.3,cv=1,max=8
 //	cpu=bursts:mean=0.3,share=0.02;memory=beta:mean=0.6
 //
-// A resource that a text leaves out has its default, a beta. The keys are
+// The default of a missing resource is a beta. The keys are
 //
 //	all        mean, max (multiples of the request), between, together (0 to 1),
 //	           hold (steps)
@@ -108,7 +109,7 @@ func withDefaults(kind Kind, resource int) Shape {
 	return s
 }
 
-// parseShape reads one shape, and checks that it can be.
+// parseShape parses and validates one shape.
 func parseShape(text string, resource int) (Shape, error) {
 	name, rest := spec.Cut(text)
 	if !slices.Contains(Kinds, Kind(name)) {
@@ -145,7 +146,7 @@ func parseShape(text string, resource int) (Shape, error) {
 	return s, err
 }
 
-// String is a text that Parse reads as the same shape.
+// String returns a text from which Parse returns the same shape.
 func (s Shape) String() string {
 	text := fmt.Sprintf("%s:mean=%v,max=%v,between=%v,together=%v,hold=%d", s.Kind, s.Mean, s.Max, s.Between, s.Together, s.Hold)
 	if s.Kind != Constant && s.Kind != Pareto {
@@ -163,7 +164,7 @@ func (s Shape) String() string {
 	return text
 }
 
-// String is a text that Parse reads as the same specification.
+// String returns a text from which Parse returns the same specification.
 func (s Spec) String() string {
 	return fmt.Sprintf("%s=%v;%s=%v", names[CPU], s[CPU], names[Memory], s[Memory])
 }

@@ -50,14 +50,14 @@ func TestParseErrors(t *testing.T) {
 		"memory=beta:mean=3":            `usage of memory: beta: mean: found "3", allowed: at most max, 2`,
 		"beta;beta":                     `usage: found "beta", allowed: one shape for both resources, or cpu=SHAPE;memory=SHAPE`,
 		"beta;cpu=beta":                 `usage: found "cpu=beta", allowed: one shape for both resources, or cpu=SHAPE;memory=SHAPE`,
-		// mean 0.5 of 1: all or nothing has a deviation of 0.5, one mean
-		"cpu=beta:mean=0.5,max=1,cv=1.2": `usage of cpu: beta: cv: found "1.2", allowed: less than what is all or nothing: under 1`,
+		// mean 0.5 of 1: values of 0 or max have a deviation of 0.5, equal to the mean
+		"cpu=beta:mean=0.5,max=1,cv=1.2": `usage of cpu: beta: cv: found "1.2", allowed: less than 1, at which all values are 0 or max`,
 		// gap = 0.5 cv / sqrt(0.1875 + 0.00333) = 1.1446 cv; low = 0.5 - 0.35 gap is 0 at cv 1.248
 		"cpu=bimodal:mean=0.5,cv=2":           `usage of cpu: bimodal: cv: found "2", allowed: at most 1.248 for a share of 0.25`,
 		"cpu=bimodal:mean=0.5,cv=0.6,max=0.6": `usage of cpu: bimodal: max: found "0.6", allowed: at least the high level, 1.084`,
-		"cpu=lognormal:mean=0.5,cv=1,max=1":   `usage of cpu: lognormal: max: found "1", allowed: more: the cut takes 0.13 of the mean, and may take 0.01`,
+		"cpu=lognormal:mean=0.5,cv=1,max=1":   `usage of cpu: lognormal: max: found "1", allowed: more: truncation reduces the mean by 0.13 of it, at most 0.01 is allowed`,
 		// the sine alone has 0.8/sqrt(2) = 0.566
-		"diurnal:cv=0.5,amplitude=0.8": `usage of cpu: diurnal: cv: found "0.5", allowed: at least 0.5657, which the amplitude 0.8 brings by itself`,
+		"diurnal:cv=0.5,amplitude=0.8": `usage of cpu: diurnal: cv: found "0.5", allowed: at least 0.5657, the coefficient of variation of the amplitude 0.8 alone`,
 		"diurnal:mean=3,cv=1":          `usage of cpu: diurnal: mean: found "3", allowed: at most 2.667`,
 		"pareto:mean=0":                `usage of cpu: pareto: mean: found "0", allowed: above 0 and under max, 20`,
 	}
@@ -81,8 +81,8 @@ func TestParseLimits(t *testing.T) {
 		"ratio=2+3,memory=1":     "[cpu=2,memory=1 cpu=3,memory=1]",
 		"cpu=4,memory=1.5":       "[cpu=4,memory=1.5]",
 		"unlimited=1":            "[ratio=1,unlimited=1]",
-		"":                       `ratio: found "", allowed: numbers from 1 to 100 with + between them, unless cpu and memory are there`,
-		"cpu=2":                  `ratio: found "", allowed: numbers from 1 to 100 with + between them, unless cpu and memory are there`,
+		"":                       `ratio: found "", allowed: numbers from 1 to 100 with + between them, unless cpu and memory are set`,
+		"cpu=2":                  `ratio: found "", allowed: numbers from 1 to 100 with + between them, unless cpu and memory are set`,
 		"ratio=0.5":              `ratio: found "0.5", allowed: numbers from 1 to 100 in rising order, with + between them`,
 		"ratio=2,unlimited=1.1":  `unlimited: found "1.1", allowed: a number from 0 to 1`,
 		"ratio=2,gpu=1":          `gpu: found "1", allowed: the keys ratio, cpu, memory, unlimited`,
@@ -108,20 +108,20 @@ func TestParseLimits(t *testing.T) {
 
 func TestLimitsOf(t *testing.T) {
 	// 1.5 x 1001 = 1501.5, rounded up
-	if cpu, memory := (Limits{CPU: 1.5, Memory: 1}).Of(1, 1, 1001, 4096); cpu != 1502 || memory != 4096 {
+	if cpu, memory := (Limits{CPU: 1.5, Memory: 1}).ForPod(1, 1, 1001, 4096); cpu != 1502 || memory != 4096 {
 		t.Errorf("limits %d and %d", cpu, memory)
 	}
-	if cpu, memory := (Limits{CPU: 2, Memory: 2}).Of(1, 1, 0, 1<<62); cpu != 0 || memory != 1<<63-1 {
+	if cpu, memory := (Limits{CPU: 2, Memory: 2}).ForPod(1, 1, 0, 1<<62); cpu != 0 || memory != 1<<63-1 {
 		t.Errorf("limits %d and %d", cpu, memory)
 	}
 	// An exact amount that a double cannot hold does not shrink.
-	if cpu, _ := (Limits{CPU: 1, Memory: 1}).Of(1, 1, 1<<53+1, 1); cpu < 1<<53+1 {
+	if cpu, _ := (Limits{CPU: 1, Memory: 1}).ForPod(1, 1, 1<<53+1, 1); cpu < 1<<53+1 {
 		t.Errorf("limit %d", cpu)
 	}
 	few, more, count := Limits{2, 2, 0.1}, Limits{4, 4, 0.3}, 0
 	for pod := range uint64(10_000) {
-		a, _ := few.Of(9, pod, 100, 100)
-		b, _ := more.Of(9, pod, 100, 100)
+		a, _ := few.ForPod(9, pod, 100, 100)
+		b, _ := more.ForPod(9, pod, 100, 100)
 		if a == 0 && b != 0 {
 			t.Fatalf("pod %d has a limit where more pods go without", pod)
 		}

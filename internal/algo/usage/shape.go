@@ -15,29 +15,29 @@ import (
 type Kind string
 
 const (
-	// Constant use: always the mean.
+	// Constant is always the mean.
 	Constant Kind = "constant"
-	// Beta: a beta distribution over [0, max].
+	// Beta is a beta distribution over [0, max].
 	Beta Kind = "beta"
-	// Bimodal: a low level and a high one, with a share of the time at the high
-	// one, and spread by a tenth of their distance on both sides of each.
+	// Bimodal has a low and a high level, with a fraction of the time at the high level.
+	// Both are uniformly spread by a tenth of their distance to each side.
 	Bimodal Kind = "bimodal"
-	// Bursts are Bimodal with few and short times at the high level, which the
-	// pods of a group mostly have together.
+	// Bursts is Bimodal with short and rare bursts, which mostly coincide for the pods of
+	// a group.
 	Bursts Kind = "bursts"
-	// Lognormal: a heavy tail, cut off at max.
+	// Lognormal has a heavy tail, truncated at max.
 	Lognormal Kind = "lognormal"
-	// Pareto: a heavier tail, bounded by max. Its deviation follows from its mean,
-	// its tail and its bound.
+	// Pareto has a heavier tail, bounded by max. Its deviation follows from its mean,
+	// tail and bound.
 	Pareto Kind = "pareto"
-	// Diurnal: a sine over a period, times a beta distribution.
+	// Diurnal is a sine over a period, times a beta distribution.
 	Diurnal Kind = "diurnal"
 )
 
-// Kinds are all of them.
+// Kinds lists all kinds.
 var Kinds = []Kind{Constant, Beta, Bimodal, Bursts, Lognormal, Pareto, Diurnal}
 
-// kindNames lists them.
+// kindNames returns the names of all kinds.
 func kindNames() string {
 	names := make([]string, len(Kinds))
 	for i, kind := range Kinds {
@@ -46,25 +46,25 @@ func kindNames() string {
 	return strings.Join(names, ", ")
 }
 
-// Shape says how one resource is used, as multiples of what is requested.
+// Shape is the distribution of the usage of one resource, as multiples of the request.
 type Shape struct {
 	Kind Kind
-	// Mean over pods and time, and CV, the standard deviation over the mean.
+	// Mean over pods and time, and CV, the coefficient of variation.
 	Mean, CV float64
-	// Max is the highest multiple there is.
+	// Max is the highest multiple.
 	Max float64
-	// Between is how much of the variance of the score is between pods and does
-	// not change with time, Together how much pods of a group share at a time.
-	// Together they are at most 1.
+	// Between is the fraction of the score's variance that is between pods and constant
+	// over time, Together the fraction that pods of a group share at a time. Their sum is
+	// at most 1.
 	Between, Together float64
-	// Hold is how many steps lie between two draws, at least 1.
+	// Hold is the number of steps between two draws, at least 1.
 	Hold int
-	// Share of the time at the high level, of Bimodal and Bursts.
+	// Share is the fraction of time at the high level, of Bimodal and Bursts.
 	Share float64
-	// Tail is the exponent of Pareto: the lower, the heavier.
+	// Tail is the exponent of Pareto: the lower, the heavier the tail.
 	Tail float64
-	// Amplitude of the sine of Diurnal as a part of the mean, its Period in steps,
-	// and how far the Phases of pods differ, in periods: 0 is all at once.
+	// Amplitude of the sine of Diurnal as a fraction of the mean, its Period in steps, and
+	// the range of the Phases of pods in periods, 0 for the same phase.
 	Amplitude float64
 	Period    int
 	Phases    float64
@@ -73,14 +73,14 @@ type Shape struct {
 // Spec is a shape for each resource.
 type Spec [Resources]Shape
 
-// The table of quantiles spans scores within tableEnd, with tableDensity entries
-// for each unit. Beyond lies a probability of two in a thousand million.
+// The table of quantiles covers scores in [-tableEnd, tableEnd], with tableDensity entries
+// per unit. The probability of a score outside is 2e-9.
 const (
 	tableEnd     = 6
 	tableDensity = 64
 )
 
-// quantiles returns the table of a shape, or what cannot be about it.
+// quantiles returns the table of a shape, or an error if the shape is impossible.
 func (s Shape) quantiles() ([]float64, error) {
 	quantile, err := s.quantile()
 	if err != nil {
@@ -95,8 +95,8 @@ func (s Shape) quantiles() ([]float64, error) {
 	return table, nil
 }
 
-// quantile returns the inverse of the distribution, as a function of the score,
-// and of the probabilities below and above it.
+// quantile returns the inverse of the distribution as a function of the score and of the
+// probabilities below and above it.
 func (s Shape) quantile() (func(z, below, above float64) float64, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (s Shape) quantile() (func(z, below, above float64) float64, error) {
 		// Independent factors with means of 1 and m: 1 + cv^2 = (1 + a^2/2) (1 + noise^2).
 		noise := (1+s.CV*s.CV)/(1+s.Amplitude*s.Amplitude/2) - 1
 		if noise < 0 {
-			return nil, s.wrong("cv", s.CV, "at least %.4g, which the amplitude %v brings by itself", s.Amplitude/math.Sqrt2, s.Amplitude)
+			return nil, s.wrong("cv", s.CV, "at least %.4g, the coefficient of variation of the amplitude %v alone", s.Amplitude/math.Sqrt2, s.Amplitude)
 		}
 		return s.beta(math.Sqrt(noise), s.Max/(1+s.Amplitude))
 	default: // Constant
@@ -128,7 +128,7 @@ func (s Shape) quantile() (func(z, below, above float64) float64, error) {
 	}
 }
 
-// check looks at what every shape has.
+// check validates the fields that every shape has.
 func (s Shape) check() error {
 	switch {
 	case !slices.Contains(Kinds, s.Kind):
@@ -151,34 +151,36 @@ func (s Shape) wrong(key string, found float64, allowed string, args ...any) err
 	return &spec.Error{Key: string(s.Kind) + ": " + key, Found: fmt.Sprint(found), Allowed: fmt.Sprintf(allowed, args...)}
 }
 
-// beta has the mean of the shape and a deviation of cv means on [0, most], by the
-// method of moments: with m and v the mean and variance on [0, 1],
+// beta returns the quantiles of a beta distribution on [0, upper] with the mean of the
+// shape and a deviation of cv x mean, by the method of moments: with the mean m and the
+// variance v on [0, 1],
 //
 //	alpha + beta = m (1 - m) / v - 1, alpha = m (alpha + beta)
-func (s Shape) beta(cv, most float64) (func(_, below, above float64) float64, error) {
-	if s.Mean > most {
-		return nil, s.wrong("mean", s.Mean, "at most %.4g", most)
+func (s Shape) beta(cv, upper float64) (func(_, below, above float64) float64, error) {
+	if s.Mean > upper {
+		return nil, s.wrong("mean", s.Mean, "at most %.4g", upper)
 	}
-	mean := s.Mean / most
+	mean := s.Mean / upper
 	variance := cv * mean * cv * mean
 	if variance == 0 || mean == 1 {
 		return func(_, _, _ float64) float64 { return s.Mean }, nil
 	}
 	concentration := mean*(1-mean)/variance - 1
 	if concentration < minConcentration {
-		return nil, s.wrong("cv", s.CV, "less than what is all or nothing: under %.4g", math.Sqrt((1-mean)/mean))
+		return nil, s.wrong("cv", s.CV, "less than %.4g, at which all values are 0 or max", math.Sqrt((1-mean)/mean))
 	}
 	alpha, beta := mean*concentration, (1-mean)*concentration
 	return func(_, below, above float64) float64 {
 		if above < below {
-			return most * (1 - mathext.InvRegIncBeta(beta, alpha, above))
+			return upper * (1 - mathext.InvRegIncBeta(beta, alpha, above))
 		}
-		return most * mathext.InvRegIncBeta(alpha, beta, below)
+		return upper * mathext.InvRegIncBeta(alpha, beta, below)
 	}, nil
 }
 
-// bimodal has a share p of the time high, and two levels a gap apart, each evenly
-// spread by a tenth of the gap on both sides:
+// bimodal returns the quantiles of a distribution with a fraction p of the time at the
+// high level, and a gap between the levels, each uniformly spread by a tenth of the gap
+// to each side:
 //
 //	mean     = low + p gap
 //	variance = p (1-p) gap^2 + (gap/10)^2 / 3
@@ -204,8 +206,8 @@ func (s Shape) bimodal() (func(_, below, above float64) float64, error) {
 	}, nil
 }
 
-// lognormal has sigma^2 = log(1 + cv^2) and mu = log(mean) - sigma^2/2. The cut at
-// max may cost a hundredth of the mean, no more.
+// lognormal returns the quantiles with sigma^2 = log(1 + cv^2) and mu = log(mean) -
+// sigma^2/2. Truncation at max may reduce the mean by at most a hundredth.
 func (s Shape) lognormal() (func(z, _, _ float64) float64, error) {
 	if s.Mean == 0 {
 		return func(_, _, _ float64) float64 { return 0 }, nil
@@ -217,14 +219,14 @@ func (s Shape) lognormal() (func(z, _, _ float64) float64, error) {
 		cut := (math.Log(s.Max) - mu) / sigma
 		kept := s.Mean*math.Erfc((sigma-cut)/math.Sqrt2)/2 + s.Max*math.Erfc(cut/math.Sqrt2)/2
 		if kept < 0.99*s.Mean {
-			return nil, s.wrong("max", s.Max, "more: the cut takes %.2g of the mean, and may take 0.01", 1-kept/s.Mean)
+			return nil, s.wrong("max", s.Max, "more: truncation reduces the mean by %.2g of it, at most 0.01 is allowed", 1-kept/s.Mean)
 		}
 	}
 	return func(z, _, _ float64) float64 { return math.Exp(mu + sigma*z) }, nil
 }
 
-// pareto is bounded, over [low, max]: P(X > x) = ((low/x)^a - (low/max)^a) /
-// (1 - (low/max)^a) with the tail a. The low end is the one that gives the mean.
+// pareto returns the quantiles of a bounded Pareto distribution over [low, max]: P(X > x) =
+// ((low/x)^a - (low/max)^a) / (1 - (low/max)^a) with the tail a. low follows from the mean.
 func (s Shape) pareto() (func(_, _, above float64) float64, error) {
 	if !(s.Tail > 0 && s.Tail <= maxTail) {
 		return nil, s.wrong("tail", s.Tail, "a number above 0 and up to %v", maxTail)
@@ -232,22 +234,22 @@ func (s Shape) pareto() (func(_, _, above float64) float64, error) {
 	if !(s.Mean > 0 && s.Mean < s.Max) {
 		return nil, s.wrong("mean", s.Mean, "above 0 and under max, %v", s.Max)
 	}
-	least, most := 0.0, s.Mean
+	below, above := 0.0, s.Mean
 	for range 200 {
-		if middle := (least + most) / 2; paretoMean(s.Tail, middle, s.Max) < s.Mean {
-			least = middle
+		if middle := (below + above) / 2; paretoMean(s.Tail, middle, s.Max) < s.Mean {
+			below = middle
 		} else {
-			most = middle
+			above = middle
 		}
 	}
-	low, a := most, s.Tail
+	low, a := above, s.Tail
 	end := math.Pow(low/s.Max, a)
 	return func(_, _, above float64) float64 {
 		return low * math.Pow(end+above*(1-end), -1/a)
 	}, nil
 }
 
-// paretoMean is the mean of a bounded Pareto distribution of exponent a over
+// paretoMean returns the mean of a bounded Pareto distribution of exponent a over
 // [low, high].
 func paretoMean(a, low, high float64) float64 {
 	// With r = log(high/low): low a (1 - e^(-(a-1) r)) / ((a-1) (1 - e^(-a r))).

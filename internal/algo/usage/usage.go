@@ -1,27 +1,24 @@
-// Package usage makes up what pods use over time, as multiples of what they
-// request. Traces of requests rarely say it, and what they leave out has to be
-// generated: with a seed, from shapes that can be chosen and swept.
+// Package usage generates the usage of pods over time, as multiples of their requests,
+// from a seed and a shape. Most traces have requests but no usage.
 //
-// The use of a pod at a step is the quantile of its shape at a normal score
+// The usage of a pod at a step is the quantile of its shape at a normal score
 //
 //	z = sqrt(between) z_pod + sqrt(together) z_group(t) + sqrt(1 - between - together) z_own(t)
 //
-// whose parts are independent and standard normal: what the pod always has
-// above or below others, what it shares with the pods of its group at that time,
-// and its own change. The score of all pods over all time is standard normal
-// whatever the parts weigh, so that the shape keeps its mean and deviation (a
-// Gaussian copula). z_group and z_own are drawn for every so many steps, the
-// hold, and between two draws a and b they are
+// with independent standard normal terms: a constant of the pod, a term shared by the pods
+// of its group at that time, and a term of the pod at that time. The score over all pods
+// and steps is standard normal for any weights, so that the shape keeps its mean and
+// deviation (a Gaussian copula). z_group and z_own are drawn every hold steps, and between
+// two draws a and b they are
 //
 //	((1-f) a + f b) / sqrt((1-f)^2 + f^2), f from 0 to 1
 //
-// which is standard normal too, and does not jump.
+// which is also standard normal, and continuous.
 //
-// Everything is a pure function of the seed, the pod, its group and the step. It
-// is drawn by a hash of these and not from a stream of random numbers, so that
-// any step can be asked for: Model.At costs a few draws, Model.Next a few
-// nanoseconds as long as the steps go on. CPU and memory are independent of each
-// other. On one architecture the same input gives the same bits.
+// Usage is a pure function of the seed, the pod, its group and the step. Draws are hashes
+// of these, so that steps can be computed in any order: Model.At needs a few draws,
+// Model.Next a few nanoseconds for consecutive steps. CPU and memory are independent. On
+// one architecture the same input gives the same bits.
 package usage
 
 import "math"
@@ -30,32 +27,32 @@ import "math"
 const (
 	// CPU time.
 	CPU = iota
-	// Memory, the working set.
+	// Memory is the working set.
 	Memory
-	// Resources is how many there are.
+	// Resources is the number of resources.
 	Resources
 )
 
-// Model makes up the use of pods. It does not change and can be shared.
+// Model generates the usage of pods. It is immutable and safe for concurrent use.
 type Model struct {
 	seed   uint64
 	curves [Resources]curve
 }
 
-// curve is a shape made ready.
+// curve is a shape with precomputed tables.
 type curve struct {
-	// table has the quantiles of the shape over normal scores.
+	// table has the quantiles of the shape by normal score.
 	table []float64
 	// between, together and own are the square roots of the weights.
 	between, together, own float64
-	// from and to are the weights of two draws, for each step between them.
+	// from and to are the weights of the previous and next draw, by step between them.
 	from, to []float64
-	// amplitude, period and phases are of a day; none if the amplitude is 0.
+	// amplitude, period and phases of the sine; none if the amplitude is 0.
 	amplitude, period, phases float64
 }
 
-// New makes a model of a specification, for a seed. It is an error if a shape
-// asks for what cannot be.
+// New returns the model of a specification and a seed. It returns an error if a shape is
+// impossible.
 func New(spec Spec, seed uint64) (*Model, error) {
 	m := &Model{seed: seed}
 	for r, shape := range spec {
@@ -84,21 +81,21 @@ func New(spec Spec, seed uint64) (*Model, error) {
 	return m, nil
 }
 
-// Cursor is a place in the life of one pod, for Model.Next.
+// Cursor is the position of one pod in time, for Model.Next.
 type Cursor struct {
 	pod, group uint64
 	tracks     [Resources]track
 }
 
-// track is the place in one resource: the draws on both sides of it.
+// track is the position in one resource: the previous and the next draw.
 type track struct {
 	knot            int64
 	fixed, from, to float64
 	phase           float64
 }
 
-// Cursor returns the place at which the life of a pod begins. Pods have
-// different numbers, and pods of a group have the same group.
+// Cursor returns the initial position of a pod. Pods have different numbers; pods of a
+// group have the same group number.
 func (m *Model) Cursor(pod, group uint64) Cursor {
 	c := Cursor{pod: pod, group: group}
 	for r := range m.curves {
@@ -112,15 +109,15 @@ func (m *Model) Cursor(pod, group uint64) Cursor {
 	return c
 }
 
-// Next returns what the pod of a cursor uses at a step, as multiples of what it
-// requests, and moves the cursor there. Steps may come in any order; going on by
-// little is cheapest. Steps before 0 are as 0.
+// Next returns the usage of a pod at a step, as multiples of its requests, and moves the
+// cursor to the step. Steps may be in any order; small increments are the fastest.
+// Negative steps count as 0.
 func (m *Model) Next(c *Cursor, step int64) (cpu, memory float64) {
 	step = max(step, 0)
 	return m.curves[CPU].at(m.seed, CPU, c, step), m.curves[Memory].at(m.seed, Memory, c, step)
 }
 
-// At returns what Next does, for any pod and step.
+// At returns the usage of a pod at a step, without a cursor.
 func (m *Model) At(pod, group uint64, step int64) (cpu, memory float64) {
 	c := m.Cursor(pod, group)
 	return m.Next(&c, step)
@@ -145,7 +142,7 @@ func (c *curve) at(seed uint64, resource int, cursor *Cursor, step int64) float6
 	return value
 }
 
-// draw returns the changing part of the score at a knot.
+// draw returns the variable part of the score at a knot.
 func (c *curve) draw(seed uint64, resource int, cursor *Cursor, knot int64) float64 {
 	var score float64
 	if c.own > 0 {
@@ -157,19 +154,10 @@ func (c *curve) draw(seed uint64, resource int, cursor *Cursor, knot int64) floa
 	return score
 }
 
-// quantile looks a score up.
+// quantile returns the quantile at a score, interpolated from the table.
 func (c *curve) quantile(z float64) float64 {
-	at := min(max((z+tableEnd)*tableDensity, 0), float64(len(c.table)-1))
-	i := min(int(at), len(c.table)-2)
-	f := at - float64(i)
+	position := min(max((z+tableEnd)*tableDensity, 0), float64(len(c.table)-1))
+	i := min(int(position), len(c.table)-2)
+	f := position - float64(i)
 	return c.table[i] + f*(c.table[i+1]-c.table[i])
-}
-
-// Demand returns what a pod asks for: a multiple of what its use is reckoned
-// from, at most its limit. A limit of 0 is none.
-func Demand(multiple, base, limit float64) float64 {
-	if limit > 0 {
-		return min(multiple*base, limit)
-	}
-	return multiple * base
 }

@@ -273,19 +273,6 @@ func TestWhatASeedGives(t *testing.T) {
 	}
 }
 
-func TestDemand(t *testing.T) {
-	for _, tc := range []struct{ multiple, base, limit, want float64 }{
-		{0.5, 1000, 2000, 500},
-		{3, 1000, 2000, 2000}, // 3000, and no more than 2000
-		{3, 1000, 0, 3000},    // no limit
-		{3, 0, 0, 0},
-	} {
-		if got := Demand(tc.multiple, tc.base, tc.limit); got != tc.want {
-			t.Errorf("%+v: %v", tc, got)
-		}
-	}
-}
-
 func TestNextDoesNotAllocate(t *testing.T) {
 	m := model(t, "diurnal", 1)
 	c, step := m.Cursor(1, 2), int64(0)

@@ -15,7 +15,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
-// lowRiskOnly is a profile in which nothing but the risk decides.
+// lowRiskOnly is a profile with LowRiskOverCommitment as the only score plugin.
 const lowRiskOnly = `apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 parallelism: 1
@@ -25,9 +25,8 @@ profiles:
   pluginConfig: [{name: LowRiskOverCommitment, args: {riskLimitWeight: 0, countRecentPods: %t}}]
 `
 
-// burst schedules 100 pods that all come before the load is measured again, and
-// returns how many each of ten nodes of 16 cores got. Each node has one pod that
-// requests what the node uses.
+// burst schedules 100 pods before the load is measured again, and returns the number of
+// pods on each of ten nodes with 16 cores. Each node has one older pod.
 func burst(t *testing.T, countRecent bool, cpu func(i int) load.Utilization, running func(i int) string, request string) map[string]int {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "scheduler.yaml")
@@ -50,13 +49,13 @@ func burst(t *testing.T, countRecent bool, cpu func(i int) load.Utilization, run
 		cluster.Running = append(cluster.Running, old)
 		reading.Nodes[name] = load.Node{CPU: cpu(i), HasCPU: true}
 	}
-	e := engine(t, cluster, Options{Config: cfg, Load: reading, Now: now})
+	e := newEngine(t, cluster, Options{Config: cfg, Load: reading, Now: now})
 	got := map[string]int{}
 	for i := range 100 {
 		p := pod(fmt.Sprintf("burst-%d", i), "", request, "16")
 		p.UID = types.UID(p.Name)
 		if request == "0" {
-			p.Spec.Containers[0].Resources = v1.ResourceRequirements{} // nothing, which is not the same to kube-scheduler
+			p.Spec.Containers[0].Resources = v1.ResourceRequirements{} // a request of 0 differs from no request
 		}
 		name, err := e.Schedule(t.Context(), p, "")
 		if err != nil {
@@ -67,35 +66,35 @@ func burst(t *testing.T, countRecent bool, cpu func(i int) load.Utilization, run
 	return got
 }
 
-func most(counts map[string]int) (most int) {
+func highest(counts map[string]int) (highest int) {
 	for _, n := range counts {
-		most = max(most, n)
+		highest = max(highest, n)
 	}
-	return most
+	return highest
 }
 
-// Equal nodes that use what is requested: a pod that has just come adds its
-// request at once and its use only with the next measurement, so that its node
-// looks safer than the others. Counted at its request it changes nothing.
-func TestABurstSpreadsOverEqualNodes(t *testing.T) {
+// TestBurstSpreadsOverEqualNodes has equal nodes that use what is requested. A new pod
+// adds its request immediately and its usage only with the next measurement, so that its
+// node seems to have a lower risk than the others unless recent pods are counted.
+func TestBurstSpreadsOverEqualNodes(t *testing.T) {
 	cpu := func(int) load.Utilization { return load.Utilization{Mean: 0.3, StdDev: 0.05} }
 	running := func(int) string { return "4800m" } // 30 % of 16 cores
 	with, without := burst(t, true, cpu, running, "500m"), burst(t, false, cpu, running, "500m")
 	t.Logf("pods per node, recent pods counted: %v; not counted: %v", with, without)
 	// 500m more requested than used, of 16 cores: after 22 pods the node is full.
-	if most(without) < 20 {
-		t.Errorf("not counted: at most %d pods on a node, want them piled up", most(without))
+	if highest(without) < 20 {
+		t.Errorf("not counted: at most %d pods on a node, want at least 20", highest(without))
 	}
-	if len(with) != 10 || most(with) > 14 {
-		t.Errorf("counted: %d nodes, at most %d pods on one; want all ten, at most 14", len(with), most(with))
+	if len(with) != 10 || highest(with) > 14 {
+		t.Errorf("counted: %d nodes, at most %d pods on one; want all ten, at most 14", len(with), highest(with))
 	}
 }
 
-// One node looks idle, and pods come that request nothing. They count as
-// kube-scheduler counts them, 100m each: (0.3 - 0.05) x 16 cores are 40 pods
-// until the node is as loaded as the nine others, and the remaining 60 go to
-// all ten in turn: 46 and 6 each.
-func TestABurstOfBestEffortPodsDoesNotFillTheIdleNode(t *testing.T) {
+// TestBurstOfBestEffortPodsSpreads has one idle node and pods without requests, which
+// count as 100m each as in kube-scheduler: with (0.3 - 0.05) x 16 cores = 40 pods the
+// node is as loaded as the nine others, and the remaining 60 are spread over all ten:
+// 46 and 6 each.
+func TestBurstOfBestEffortPodsSpreads(t *testing.T) {
 	cpu := func(i int) load.Utilization {
 		if i == 0 {
 			return load.Utilization{Mean: 0.05, StdDev: 0.03}

@@ -1,7 +1,6 @@
-// Package engine answers what a scheduler would do, by asking the real one:
-// the code of kube-scheduler, with all its plugins and ours, over nodes and
-// pods that are given to it instead of watched. Nothing is bound and no API
-// server is asked.
+// Package engine runs the code of kube-scheduler, with all its plugins and those of
+// Plimsoll, over given nodes and pods. It neither reads from an API server nor binds
+// pods.
 package engine
 
 import (
@@ -29,46 +28,46 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/plugins"
 )
 
-// Cluster is what the scheduler is to look at. Objects are not changed, and
-// must not change while the engine is used.
+// Cluster is the initial state. The engine does not change the objects, and they must
+// not change while the engine is used.
 type Cluster struct {
 	Nodes []*v1.Node
-	// Running pods have a node.
+	// Running are the pods with a node.
 	Running []*v1.Pod
 	// References are the objects that pods refer to: claims, volumes, classes,
 	// namespaces.
 	References []runtime.Object
 }
 
-// Options say how the scheduler is set up.
+// Options configure an engine.
 type Options struct {
-	// Config is the scheduler's configuration, with defaults.
+	// Config is the configuration of the scheduler, with defaults.
 	Config *internalconfig.KubeSchedulerConfiguration
-	// Load is what is known of the nodes' load, nil for nothing.
+	// Load of the nodes, nil if unknown.
 	Load *load.Reading
-	// Now is the time that the age of the load is reckoned at; the present if
+	// Now is the time at which the age of the load is computed, the current time if
 	// zero.
 	Now time.Time
-	// Clock tells the time in place of Now where it moves on. It is asked by the
-	// goroutine that uses the engine.
+	// Clock replaces Now if the time changes. It is called by the goroutine that uses
+	// the engine.
 	Clock func() time.Time
 	// ExtraPlugins are plugins in addition to those of Kubernetes and Plimsoll.
 	ExtraPlugins frameworkruntime.Registry
 }
 
-// Engine is a scheduler over a cluster that changes only by what the engine is
-// told. It belongs to one goroutine.
+// Engine is a scheduler over a cluster that changes only through the engine's methods.
+// It must be used by one goroutine only.
 type Engine struct {
 	scheduler *scheduler.Scheduler
 	snapshot  *internalcache.Snapshot
 	now       func() time.Time
-	// stores are what the profiles read load from.
+	// stores from which the profiles read load.
 	stores []*load.Store
-	// position of each node in the cluster's list.
+	// position of each node in the order in which nodes were added.
 	position map[string]int
 }
 
-// New sets a scheduler up. It ends with ctx.
+// New returns an engine. Its goroutines end when ctx is canceled.
 func New(ctx context.Context, cluster Cluster, options Options) (*Engine, error) {
 	ctx = klog.NewContext(ctx, klog.NewKlogr().V(1))
 	client := fake.NewClientset(append(missingNamespaces(cluster), cluster.References...)...)
@@ -101,7 +100,7 @@ func New(ctx context.Context, cluster Cluster, options Options) (*Engine, error)
 	factory.Start(ctx.Done())
 	for kind, synced := range factory.WaitForCacheSync(ctx.Done()) {
 		if !synced {
-			return nil, fmt.Errorf("reading the objects given of type %s: %w", kind, context.Cause(ctx))
+			return nil, fmt.Errorf("syncing objects of type %s: %w", kind, context.Cause(ctx))
 		}
 	}
 	logger := klog.FromContext(ctx)
@@ -123,7 +122,7 @@ func New(ctx context.Context, cluster Cluster, options Options) (*Engine, error)
 	return e, nil
 }
 
-// clock returns what tells the time.
+// clock returns the function that returns the time.
 func (o Options) clock() func() time.Time {
 	switch {
 	case o.Clock != nil:
@@ -134,7 +133,7 @@ func (o Options) clock() func() time.Time {
 	return func() time.Time { return o.Now }
 }
 
-// missingNamespaces returns the namespaces that pods are in and nobody gave.
+// missingNamespaces returns the namespaces of pods that the references lack.
 func missingNamespaces(cluster Cluster) []runtime.Object {
 	missing := map[string]bool{v1.NamespaceDefault: true}
 	for _, pod := range cluster.Running {
@@ -152,8 +151,8 @@ func missingNamespaces(cluster Cluster) []runtime.Object {
 	return namespaces
 }
 
-// profile returns the profile for a pod: that of the name given, or else the
-// only one there is, or else the one that the pod asks for.
+// profile returns the profile for a pod: the one with the given scheduler name or, if
+// it is empty, the only profile or the one that the pod's spec names.
 func (e *Engine) profile(pod *v1.Pod, name string) (framework.Framework, error) {
 	if name == "" {
 		name = pod.Spec.SchedulerName
@@ -165,7 +164,7 @@ func (e *Engine) profile(pod *v1.Pod, name string) (framework.Framework, error) 
 	}
 	profile, ok := e.scheduler.Profiles[name]
 	if !ok {
-		return nil, fmt.Errorf("no profile for scheduler name %q; there is %s",
+		return nil, fmt.Errorf("no profile for scheduler name %q: must be one of %s",
 			name, strings.Join(slices.Sorted(maps.Keys(e.scheduler.Profiles)), ", "))
 	}
 	return profile, nil

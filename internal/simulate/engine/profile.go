@@ -8,8 +8,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/plugins"
 )
 
-// DefaultConfig returns the scheduler's default profile with all plugins of
-// Plimsoll's at weight 1.
+// DefaultConfig returns the default profile of kube-scheduler with all plugins of
+// Plimsoll at weight 1.
 func DefaultConfig() (*internalconfig.KubeSchedulerConfiguration, error) {
 	weight := int32(1)
 	var score configv1.PluginSet

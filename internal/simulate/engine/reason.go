@@ -8,39 +8,39 @@ import (
 	"strings"
 )
 
-// Reason says in a sentence why the pod went to the node chosen (empty for
-// none), going by these scores.
-func (p PodScores) Reason(chosen string) string {
-	var winner, next *NodeScores
+// Reason explains in a sentence why the pod is on a node, or why it has none if node is
+// empty.
+func (p PodScores) Reason(node string) string {
+	var selected, other *NodeScores
 	for i := range p.Nodes {
-		node := &p.Nodes[i]
+		n := &p.Nodes[i]
 		switch {
-		case !node.Feasible:
-		case node.Name == chosen:
-			winner = node
-		case next == nil || node.Total > next.Total:
-			next = node
+		case !n.Feasible:
+		case n.Name == node:
+			selected = n
+		case other == nil || n.Total > other.Total:
+			other = n
 		}
 	}
 	switch {
-	case winner == nil && next == nil:
-		return "It fits no node: " + p.whyNone()
-	case winner == nil:
-		return fmt.Sprintf("It is not bound, though %s would take it.", next.Name)
-	case next == nil:
-		return chosen + " is the only node that it fits."
-	case winner.Total == next.Total:
-		return fmt.Sprintf("%s and %s score %d alike; one of them is taken at random.", chosen, next.Name, winner.Total)
+	case selected == nil && other == nil:
+		return "The pod fits on no node: " + p.rejectionReasons()
+	case selected == nil:
+		return fmt.Sprintf("The pod is not bound, although it fits on %s.", other.Name)
+	case other == nil:
+		return node + " is the only node on which the pod fits."
+	case selected.Total == other.Total:
+		return fmt.Sprintf("%s and %s both score %d; one of them is selected at random.", node, other.Name, selected.Total)
 	}
-	reason := fmt.Sprintf("%s scores %d, %s scores %d: %s.", chosen, winner.Total, next.Name, next.Total, difference(winner, next))
-	if winner.Total < next.Total {
-		reason += " Pods that came at the same time have changed the scores since."
+	reason := fmt.Sprintf("%s scores %d, %s scores %d: %s.", node, selected.Total, other.Name, other.Total, difference(selected, other))
+	if selected.Total < other.Total {
+		reason += " The scores have changed since the pod was scheduled."
 	}
 	return reason
 }
 
-// whyNone counts the reasons for which nodes were left out.
-func (p PodScores) whyNone() string {
+// rejectionReasons lists the reasons for which nodes were rejected, with their counts.
+func (p PodScores) rejectionReasons() string {
 	counts := map[string]int{}
 	for _, node := range p.Nodes {
 		counts[node.Reason]++
@@ -57,17 +57,17 @@ func (p PodScores) whyNone() string {
 	return strings.Join(reasons, ", ") + "."
 }
 
-// difference lists the plugins that tell two nodes apart, the one that does so
-// most first.
-func difference(winner, next *NodeScores) string {
+// difference lists the plugins that score two nodes differently, the largest weighted
+// difference first.
+func difference(selected, other *NodeScores) string {
 	gain := func(name string) int64 {
-		a, b := winner.Plugins[name], next.Plugins[name]
+		a, b := selected.Plugins[name], other.Plugins[name]
 		return a.Score*a.Weight - b.Score*b.Weight
 	}
-	names := slices.DeleteFunc(slices.Sorted(maps.Keys(winner.Plugins)), func(name string) bool { return gain(name) == 0 })
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(selected.Plugins)), func(name string) bool { return gain(name) == 0 })
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(abs(gain(b)), abs(gain(a))) })
 	for i, name := range names {
-		a, b := winner.Plugins[name], next.Plugins[name]
+		a, b := selected.Plugins[name], other.Plugins[name]
 		names[i] = fmt.Sprintf("%s %+d (%d against %d)", name, gain(name), a.Raw, b.Raw)
 	}
 	return strings.Join(names, ", ")

@@ -17,29 +17,29 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// ErrUnschedulable is that a pod fits no node.
-var ErrUnschedulable = errors.New("fits no node")
+// ErrUnschedulable is returned if a pod fits on no node.
+var ErrUnschedulable = errors.New("fits on no node")
 
-// unschedulable is that a pod fits no node. Why not is put into words only when
-// somebody asks: that takes as long as trying, and runs try often.
-type unschedulable struct {
+// unschedulableError wraps ErrUnschedulable. Its message is formatted only on demand,
+// as that takes as long as a scheduling cycle.
+type unschedulableError struct {
 	pod *v1.Pod
 	fit *framework.FitError
 }
 
-// Error says which pod, and why on how many nodes.
-func (u *unschedulable) Error() string {
+// Error implements error.
+func (u *unschedulableError) Error() string {
 	return fmt.Sprintf("pod %s/%s: %v: %v", u.pod.Namespace, u.pod.Name, ErrUnschedulable, u.fit)
 }
 
-// Unwrap returns ErrUnschedulable, and what the scheduler says.
-func (u *unschedulable) Unwrap() []error { return []error{ErrUnschedulable, u.fit} }
+// Unwrap returns ErrUnschedulable and the error of the scheduler.
+func (u *unschedulableError) Unwrap() []error { return []error{ErrUnschedulable, u.fit} }
 
-// Reasons returns why a pod fits no node, if an error says that: the reasons of
-// all nodes, each once and without how many nodes it concerns, so that pods can be
-// counted by them.
+// Reasons returns the reasons of all nodes for which a pod is unschedulable, each once
+// and without the number of nodes, so that pods can be counted by reason. It returns ""
+// for other errors.
 func Reasons(err error) string {
-	u, ok := errors.AsType[*unschedulable](err)
+	u, ok := errors.AsType[*unschedulableError](err)
 	if !ok {
 		return ""
 	}
@@ -47,23 +47,22 @@ func Reasons(err error) string {
 		return message
 	}
 	reasons := map[string]bool{}
-	note := func(status *fwk.Status) {
+	add := func(status *fwk.Status) {
 		for _, reason := range status.Reasons() {
 			reasons[reason] = true
 		}
 	}
 	statuses := u.fit.Diagnosis.NodeToStatus
-	statuses.ForEachExplicitNode(func(_ string, status *fwk.Status) { note(status) })
+	statuses.ForEachExplicitNode(func(_ string, status *fwk.Status) { add(status) })
 	if statuses.Len() < u.fit.NumAllNodes {
-		note(statuses.AbsentNodesStatus())
+		add(statuses.AbsentNodesStatus())
 	}
 	return strings.Join(slices.Sorted(maps.Keys(reasons)), ", ")
 }
 
-// Schedule schedules a pod as a scheduling cycle does, with the profile of
-// this scheduler name as in Score, and keeps it: the pod is on its node for
-// the pods after it. Like the scheduler it looks at as many feasible nodes as
-// the profile says, not at all. It returns the node, or ErrUnschedulable.
+// Schedule runs a scheduling cycle for a pod, with the profile of a scheduler name as in
+// Score, and assigns the pod to the selected node. As in kube-scheduler, the number of
+// scored nodes is limited by the profile. It returns the node, or ErrUnschedulable.
 func (e *Engine) Schedule(ctx context.Context, pod *v1.Pod, schedulerName string) (string, error) {
 	profile, err := e.profile(pod, schedulerName)
 	if err != nil {
@@ -81,18 +80,18 @@ func (e *Engine) Schedule(ctx context.Context, pod *v1.Pod, schedulerName string
 	var fit *framework.FitError
 	switch {
 	case errors.As(err, &fit):
-		return "", &unschedulable{pod, fit}
+		return "", &unschedulableError{pod, fit}
 	case errors.Is(err, scheduler.ErrNoNodesAvailable):
 		none := framework.Diagnosis{NodeToStatus: framework.NewDefaultNodeToStatus(), PreFilterMsg: err.Error()}
-		return "", &unschedulable{pod, &framework.FitError{Pod: pod, Diagnosis: none}}
+		return "", &unschedulableError{pod, &framework.FitError{Pod: pod, Diagnosis: none}}
 	case err != nil:
 		return "", fmt.Errorf("pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
-	bound := *pod // shares with the pod what neither changes
+	bound := *pod // shares the fields that are not changed below
 	bound.Spec.NodeName = result.SuggestedHost
 	bound.Status.Conditions = slices.Clone(pod.Status.Conditions)
-	// As the API server says it when a pod is bound: whoever looks at load can
-	// tell that it does not have this pod yet.
+	// The API server sets this condition when a pod is bound. It shows that older
+	// readings of load do not include the pod.
 	podutil.UpdatePodCondition(&bound.Status, &v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionTrue})
 	_, scheduled := podutil.GetPodCondition(&bound.Status, v1.PodScheduled)
 	scheduled.LastTransitionTime = metav1.NewTime(e.now())

@@ -16,41 +16,41 @@ import (
 type PodScores struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Selected is the node with the highest total, the first of them in the
-	// order given; empty if the pod fits none.
+	// Selected is the node with the highest total, the first of equal ones; empty if the
+	// pod fits on no node.
 	Selected string `json:"selected"`
-	// Nodes in the order given.
+	// Nodes in the order in which they were added.
 	Nodes []NodeScores `json:"nodes"`
 }
 
 // NodeScores are the scores of one node for one pod.
 type NodeScores struct {
 	Name string `json:"name"`
-	// Feasible: the node passed all filters. Reason is why it did not, Filter the
-	// plugin that says so, if it was one.
+	// Feasible is set if the node passed all filters. Otherwise Reason is the message
+	// and Filter the plugin that rejected it, if there is one.
 	Feasible bool   `json:"feasible"`
 	Reason   string `json:"reason"`
 	Filter   string `json:"filter,omitempty"`
 	// Total is the sum over the plugins of score x weight.
 	Total int64 `json:"total"`
-	// Plugins by name; empty if the node is not feasible. A plugin that had
-	// nothing to say on this pod is not there.
+	// Plugins by name; empty if the node is not feasible. Plugins that skip the pod are
+	// omitted.
 	Plugins map[string]PluginScore `json:"plugins"`
 }
 
-// PluginScore is what one plugin says of one node.
+// PluginScore is the score of one node by one plugin.
 type PluginScore struct {
-	// Raw is the score before it is normalised, Score after, in [0, 100].
+	// Raw is the score before normalization, Score after it, in [0, 100].
 	Raw   int64 `json:"raw"`
 	Score int64 `json:"score"`
 	// Weight of the plugin in the profile.
 	Weight int64 `json:"weight"`
 }
 
-// Score scores every node for a pod, with the profile of this scheduler name
-// (if it is empty, the only profile, or else the one that the pod asks for).
-// Unlike a scheduling cycle it leaves no node out to save time. It changes nothing:
-// what Schedule does after it is what it would have done.
+// Score scores every feasible node for a pod, with the profile of a scheduler name or,
+// if it is empty, with the only profile or the one that the pod's spec names. A
+// scheduling cycle scores only a sample of many nodes. Score does not affect later
+// calls of Schedule.
 func (e *Engine) Score(ctx context.Context, pod *v1.Pod, schedulerName string) (PodScores, error) {
 	profile, err := e.profile(pod, schedulerName)
 	if err != nil {
@@ -110,7 +110,7 @@ func (e *Engine) score(ctx context.Context, profile framework.Framework, pod *v1
 	return result, nil
 }
 
-// filter returns the nodes that a pod fits, and the others with the reason.
+// filter returns the nodes on which a pod fits, and the other nodes with the reason.
 func filter(ctx context.Context, profile framework.Framework, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) ([]fwk.NodeInfo, []NodeScores, error) {
 	var feasible []fwk.NodeInfo
 	var infeasible []NodeScores
@@ -129,7 +129,7 @@ func filter(ctx context.Context, profile framework.Framework, state fwk.CycleSta
 	}
 	for _, node := range nodes {
 		if !allowed.AllNodes() && !allowed.NodeNames.Has(node.Node().Name) {
-			exclude(node, "", "node(s) didn't match what the pod asks for")
+			exclude(node, "", "node(s) didn't match the pod's constraints")
 			continue
 		}
 		status := profile.RunFilterPluginsWithNominatedPods(ctx, state, pod, node)

@@ -21,7 +21,7 @@ func node(name, cpu string) *v1.Node {
 
 func pod(name, node, request, limit string) *v1.Pod {
 	return &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: "uid-" + "of-" + "pod"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: "uid-of-pod"},
 		Spec: v1.PodSpec{NodeName: node, SchedulerName: v1.DefaultSchedulerName, Containers: []v1.Container{{
 			Name: "c", Resources: v1.ResourceRequirements{
 				Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse(request)},
@@ -31,7 +31,7 @@ func pod(name, node, request, limit string) *v1.Pod {
 	}
 }
 
-func engine(t *testing.T, cluster Cluster, options Options) *Engine {
+func newEngine(t *testing.T, cluster Cluster, options Options) *Engine {
 	t.Helper()
 	if options.Config == nil {
 		cfg, err := DefaultConfig()
@@ -50,7 +50,7 @@ func engine(t *testing.T, cluster Cluster, options Options) *Engine {
 func TestScore(t *testing.T) {
 	running := pod("running", "b", "1", "8")
 	running.UID = "running"
-	e := engine(t, Cluster{Nodes: []*v1.Node{node("c", "1"), node("b", "8"), node("a", "8")}, Running: []*v1.Pod{running}}, Options{})
+	e := newEngine(t, Cluster{Nodes: []*v1.Node{node("c", "1"), node("b", "8"), node("a", "8")}, Running: []*v1.Pod{running}}, Options{})
 	scores, err := e.Score(t.Context(), pod("p", "", "2", "4"), "")
 	if err != nil {
 		t.Fatal(err)
@@ -66,18 +66,18 @@ func TestScore(t *testing.T) {
 			total += s.Score * s.Weight
 		}
 		if total != n.Total {
-			t.Errorf("%s: the plugins add up to %d, the total is %d", n.Name, total, n.Total)
+			t.Errorf("%s: the sum of the plugins is %d, the total %d", n.Name, total, n.Total)
 		}
 	}
 	if got := strings.Join(order, " "); got != "c b a" {
-		t.Errorf("order %s, want that of the cluster", got)
+		t.Errorf("order %s, want the order of the cluster", got)
 	}
 	if c := scores.Nodes[0]; c.Feasible || c.Reason != "Insufficient cpu" || len(c.Plugins) != 0 {
 		t.Errorf("a node that is too small: %+v", c)
 	}
-	// cpu: (8 - 4) x 100 / 8 = 50; memory: the pod declares no limit and is
-	// reckoned with all there is, (64 - 64) x 100 / 64 = 0. On b: (8 - 12) x
-	// 100 / 8 = -50, and (64 - 128) x 100 / 64 = -100.
+	// CPU: (8 - 4) x 100 / 8 = 50; memory: the pod has no limit and counts with
+	// allocatable, (64 - 64) x 100 / 64 = 0. On b: (8 - 12) x 100 / 8 = -50, and
+	// (64 - 128) x 100 / 64 = -100.
 	for name, want := range map[string]PluginScore{"a": {50, 100, 1}, "b": {-150, 0, 1}} {
 		for _, n := range scores.Nodes {
 			if n.Name == name && n.Plugins["NodeResourcesLimits"] != want {
@@ -87,15 +87,15 @@ func TestScore(t *testing.T) {
 	}
 }
 
-func TestScoreJudgesTheAgeOfLoad(t *testing.T) {
-	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	reading := &load.Reading{Time: at, Nodes: map[string]load.Node{"a": {CPU: load.Utilization{Mean: 0.9}, HasCPU: true}}}
+func TestScoreIgnoresStaleLoad(t *testing.T) {
+	measured := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	reading := &load.Reading{Time: measured, Nodes: map[string]load.Node{"a": {CPU: load.Utilization{Mean: 0.9}, HasCPU: true}}}
 	for name, tc := range map[string]struct {
 		now  time.Time
 		want string
-	}{"fresh": {at.Add(5 * time.Minute), "b"}, "stale": {at.Add(5*time.Minute + time.Second), "a"}} {
+	}{"fresh": {measured.Add(5 * time.Minute), "b"}, "stale": {measured.Add(5*time.Minute + time.Second), "a"}} {
 		t.Run(name, func(t *testing.T) {
-			e := engine(t, Cluster{Nodes: []*v1.Node{node("a", "8"), node("b", "8")}}, Options{Load: reading, Now: tc.now})
+			e := newEngine(t, Cluster{Nodes: []*v1.Node{node("a", "8"), node("b", "8")}}, Options{Load: reading, Now: tc.now})
 			scores, err := e.Score(t.Context(), pod("p", "", "2", "2"), "")
 			if err != nil || scores.Selected != tc.want {
 				t.Errorf("selected %s, want %s (%v)", scores.Selected, tc.want, err)
@@ -104,21 +104,21 @@ func TestScoreJudgesTheAgeOfLoad(t *testing.T) {
 	}
 }
 
-func TestScoreFitsNowhere(t *testing.T) {
-	e := engine(t, Cluster{Nodes: []*v1.Node{node("a", "1"), node("b", "1")}}, Options{})
+func TestScoreUnschedulable(t *testing.T) {
+	e := newEngine(t, Cluster{Nodes: []*v1.Node{node("a", "1"), node("b", "1")}}, Options{})
 	scores, err := e.Score(t.Context(), pod("p", "", "2", "2"), "")
 	if err != nil || scores.Selected != "" || len(scores.Nodes) != 2 {
 		t.Errorf("%+v, %v", scores, err)
 	}
-	if got, want := scores.Reason(""), "It fits no node: Insufficient cpu on 2 of 2."; got != want {
+	if got, want := scores.Reason(""), "The pod fits on no node: Insufficient cpu on 2 of 2."; got != want {
 		t.Errorf("reason %q, want %q", got, want)
 	}
 }
 
 func TestScoreUnknownProfile(t *testing.T) {
-	e := engine(t, Cluster{Nodes: []*v1.Node{node("a", "1")}}, Options{})
+	e := newEngine(t, Cluster{Nodes: []*v1.Node{node("a", "1")}}, Options{})
 	_, err := e.Score(t.Context(), pod("p", "", "1", "1"), "other")
-	if want := `pod default/p: no profile for scheduler name "other"; there is default-scheduler`; err == nil || err.Error() != want {
+	if want := `pod default/p: no profile for scheduler name "other": must be one of default-scheduler`; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }
@@ -141,12 +141,12 @@ func TestReason(t *testing.T) {
 		chosen, want string
 	}{
 		"one is better": {scores(100, 40), "a", "a scores 207, b scores 87: P +120 (-100 against -40)."},
-		"equal":         {scores(40, 40), "b", "b and a score 87 alike; one of them is taken at random."},
-		"the only one":  {only, "b", "b is the only node that it fits."},
-		"not bound":     {scores(1, 2), "", "It is not bound, though b would take it."},
-		"overtaken":     {scores(40, 100), "a", "a scores 87, b scores 207: P -120 (-40 against -100). Pods that came at the same time have changed the scores since."},
-		"there is none": {PodScores{}, "", "It fits no node: there are no nodes."},
-		"fits none":     {PodScores{Nodes: []NodeScores{{Name: "c", Reason: "too small"}}}, "", "It fits no node: too small on 1 of 1."},
+		"equal":         {scores(40, 40), "b", "b and a both score 87; one of them is selected at random."},
+		"only node":     {only, "b", "b is the only node on which the pod fits."},
+		"not bound":     {scores(1, 2), "", "The pod is not bound, although it fits on b."},
+		"outdated":      {scores(40, 100), "a", "a scores 87, b scores 207: P -120 (-40 against -100). The scores have changed since the pod was scheduled."},
+		"no nodes":      {PodScores{}, "", "The pod fits on no node: there are no nodes."},
+		"fits none":     {PodScores{Nodes: []NodeScores{{Name: "c", Reason: "too small"}}}, "", "The pod fits on no node: too small on 1 of 1."},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -30,7 +30,7 @@ func FromTrace(cluster *trace.Cluster, limits usage.Limits, seed uint64) Cluster
 		limit := p.Limit
 		if !p.HasLimit {
 			generated++
-			limit.CPU, limit.Memory = limits.Of(seed, uint64(i), p.Request.CPU, p.Request.Memory)
+			limit.CPU, limit.Memory = limits.ForPod(seed, uint64(i), p.Request.CPU, p.Request.Memory)
 		}
 		sharesGPU = sharesGPU || p.Request.GPU%1000 != 0
 		noRequests = noRequests || p.UsedFrom().IsZero()

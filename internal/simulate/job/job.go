@@ -1,7 +1,6 @@
-// Package job runs what a what-if consists of: one profile, one scenario, one
-// seed at a time, each in a process of its own. Processes share nothing, so that
-// as many runs go on at a time as there are CPUs, and none can tell that there are
-// others.
+// Package job runs the jobs of a what-if, each with one profile, scenario and seed, in
+// separate processes. Processes share no state, so that as many runs as CPUs can be
+// executed in parallel without affecting each other.
 package job
 
 import (
@@ -24,14 +23,14 @@ type Job struct {
 	Metrics replay.Metrics   `json:"metrics"`
 	Tail    int64            `json:"tail"`
 	Seed    uint64           `json:"seed"`
-	// Autoscaler of the nodes, nil for none.
+	// Autoscaler is nil for none.
 	Autoscaler *autoscaler.Config `json:"autoscaler,omitempty"`
 	// Record enables the recording of time series, node use and decisions.
 	Record bool `json:"record,omitempty"`
 }
 
-// Run runs the job in this process. If ctx ends before it does, the result is of
-// the time until then.
+// Run runs the job in this process. If ctx is canceled, the result is of the time until
+// then.
 func (j Job) Run(ctx context.Context, progress func(done, total int64)) (result.Run, error) {
 	config, err := j.Profile.Config()
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/source"
 )
 
-// The processes of these tests are this program.
+// TestMain runs the processes of the tests: they are this program.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 			}
 			os.Exit(0)
 		case "break":
-			fmt.Fprintln(os.Stderr, "out of luck")
+			fmt.Fprintln(os.Stderr, "simulated failure")
 			os.Exit(7)
 		}
 	}
@@ -60,7 +60,7 @@ func jobs(t *testing.T, generate string, names ...string) []Job {
 	return list
 }
 
-// Runs in processes of their own come to the same as runs in this one, in the
+// TestProcesses verifies that runs in separate processes equal runs in this one, in the
 // order of the jobs.
 func TestProcesses(t *testing.T) {
 	list := jobs(t, "nodes=10,pods=200,over=600,life=300", "default", "low-risk")
@@ -79,12 +79,12 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
-// When it is interrupted, the run that goes on is cut short, and those after it
-// are not begun.
+// TestInterrupted verifies that an interruption ends the current run, and that later
+// runs are not started.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	// A pod a second: the run has some way to go when it is interrupted.
+	// One pod per second: the run is not complete when it is interrupted.
 	list := jobs(t, "nodes=200,pods=20000,over=20000", "default")
 	pool := Pool{Command: processes("serve"), Processes: 1, Progress: func(job int, done, total int64) {
 		if job != 0 || done <= 0 || done >= total {
@@ -97,7 +97,7 @@ func TestInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if run := runs[0]; run == nil || !run.Interrupted || run.Scheduled == 0 || run.NotArrived == 0 {
-		t.Errorf("%+v, want a part of a run", run)
+		t.Errorf("%+v, want an interrupted run", run)
 	}
 	if runs[1] != nil {
 		t.Errorf("%+v, want none", runs[1])
@@ -105,15 +105,15 @@ func TestInterrupted(t *testing.T) {
 }
 
 func TestFailures(t *testing.T) {
-	list := jobs(t, "nodes=1", "default") // lacks pods
+	list := jobs(t, "nodes=1", "default") // pods are missing
 	if _, err := (Pool{Command: processes("serve")}).Run(t.Context(), list); err == nil || !strings.Contains(err.Error(), "profile default, seed 0: --generate: pods") {
-		t.Errorf("%v, want what is wrong with the text", err)
+		t.Errorf("%v, want the error of the text", err)
 	}
-	if _, err := (Pool{Command: processes("break")}).Run(t.Context(), list); err == nil || !strings.Contains(err.Error(), "exit status 7) out of luck") {
-		t.Errorf("%v, want how it ended", err)
+	if _, err := (Pool{Command: processes("break")}).Run(t.Context(), list); err == nil || !strings.Contains(err.Error(), "exit status 7) simulated failure") {
+		t.Errorf("%v, want the exit status", err)
 	}
 	nowhere := func(ctx context.Context) *exec.Cmd { return exec.CommandContext(ctx, "/nowhere") }
-	if _, err := (Pool{Command: nowhere}).Run(t.Context(), list); err == nil || !strings.Contains(err.Error(), "starting a run") {
-		t.Errorf("%v, want that it did not start", err)
+	if _, err := (Pool{Command: nowhere}).Run(t.Context(), list); err == nil || !strings.Contains(err.Error(), "starting the process of a run") {
+		t.Errorf("%v, want a start error", err)
 	}
 }

@@ -16,8 +16,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
 
-// message is what a process says: how far it is, and in the end the run or what
-// went wrong.
+// message is written by a process: its progress, and finally the run or the error.
 type message struct {
 	Done  int64       `json:"done,omitempty"`
 	Total int64       `json:"total,omitempty"`
@@ -25,26 +24,26 @@ type message struct {
 	Error string      `json:"error,omitempty"`
 }
 
-// Serve reads a job, runs it, and says what becomes of it. When in ends after the
-// job, whoever wanted it is gone or wants no more, and the run is cut short.
+// Serve reads a job from in, runs it, and writes messages to out. It interrupts the run
+// when in is closed.
 func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	decoder, encoder := json.NewDecoder(in), json.NewEncoder(out)
 	var job Job
 	if err := decoder.Decode(&job); err != nil {
 		return fmt.Errorf("reading the job: %w", err)
 	}
-	beFast()
+	tuneRuntime()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
-		_, _ = io.Copy(io.Discard, in) // only its end is of interest
+		_, _ = io.Copy(io.Discard, in) // until it is closed
 		cancel()
 	}()
-	said := int64(0)
+	reported := int64(0)
 	run, err := job.Run(ctx, func(done, total int64) {
-		if percent := 100 * done / max(total, 1); percent > said {
-			said = percent
-			_ = encoder.Encode(message{Done: done, Total: total}) // the end tells if nobody listens
+		if percent := 100 * done / max(total, 1); percent > reported {
+			reported = percent
+			_ = encoder.Encode(message{Done: done, Total: total}) // an error recurs in the last message
 		}
 	})
 	if err != nil {
@@ -53,48 +52,46 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	return encoder.Encode(message{Run: &run})
 }
 
-// memoryLimit is from where on a process rather spends time than memory. A run
-// that needs more has it.
+// memoryLimit is the soft memory limit, above which garbage is collected more often.
 const memoryLimit = 2 << 30
 
-// beFast sets the process up for one run: it collects garbage less often than
-// programs do that are to stay small, and names no loggers, since nothing is logged.
-func beFast() {
+// tuneRuntime configures the process for one run: garbage is collected less often, and
+// loggers have no names, since nothing is logged.
+func tuneRuntime() {
 	debug.SetGCPercent(400)
 	debug.SetMemoryLimit(memoryLimit)
 	klog.EnableContextualLogging(false)
 }
 
-// Pool runs jobs in processes.
+// Pool runs jobs in separate processes.
 type Pool struct {
-	// Command makes a process that calls Serve.
+	// Command returns a process that calls Serve.
 	Command func(ctx context.Context) *exec.Cmd
-	// Processes is how many run at a time, at least 1.
+	// Processes is the number of parallel processes, at least 1.
 	Processes int
-	// Progress, if there is one, is called from several goroutines with how far the
-	// run of a job is.
+	// Progress is called from several goroutines with the progress of a job, unless it
+	// is nil.
 	Progress func(job int, done, total int64)
 }
 
-// patience is how long a process that is to stop may take to say what it has.
-const patience = 30 * time.Second
+// stopTimeout is how long an interrupted process may take to write its run.
+const stopTimeout = 30 * time.Second
 
-// Run runs jobs and returns what came of them, in their order. If ctx ends before
-// they do, the runs that were going on are of the time until then, and those that
-// were not begun are nil.
+// Run runs jobs and returns their runs in the same order. If ctx is canceled, current
+// runs are of the time until then, and runs that were not started are nil.
 func (p Pool) Run(ctx context.Context, jobs []Job) ([]*result.Run, error) {
 	runs := make([]*result.Run, len(jobs))
-	// A run that fails ends the others; nobody wants them then.
-	group, working := errgroup.WithContext(ctx)
+	// An error cancels the other runs.
+	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(max(p.Processes, 1))
 	for i := range jobs {
-		if working.Err() != nil {
+		if groupCtx.Err() != nil {
 			break
 		}
 		group.Go(func() error {
 			var err error
-			if working.Err() == nil {
-				runs[i], err = p.run(working, i, jobs[i])
+			if groupCtx.Err() == nil {
+				runs[i], err = p.run(groupCtx, i, jobs[i])
 			}
 			return err
 		})
@@ -104,9 +101,9 @@ func (p Pool) Run(ctx context.Context, jobs []Job) ([]*result.Run, error) {
 
 // run runs one job.
 func (p Pool) run(ctx context.Context, number int, job Job) (*result.Run, error) {
-	// Ending the input is what stops a process; only if that does not, it is killed.
+	// Closing its input stops a process. It is killed only after the timeout.
 	cmd := p.Command(ctx)
-	cmd.WaitDelay = patience
+	cmd.WaitDelay = stopTimeout
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -116,28 +113,28 @@ func (p Pool) run(ctx context.Context, number int, job Job) (*result.Run, error)
 	if err != nil {
 		return nil, err
 	}
-	var complaints strings.Builder
-	cmd.Stderr = &complaints
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
 	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("starting a run: %w", err)
+		return nil, fmt.Errorf("starting the process of a run: %w", err)
 	}
-	_ = json.NewEncoder(stdin).Encode(job) // if that fails, the process says why
-	last := p.listen(number, stdout)
-	_ = stdin.Close() // it has ended, or has to
-	ended := cmd.Wait()
+	_ = json.NewEncoder(stdin).Encode(job) // on failure the process reports the error
+	last := p.readMessages(number, stdout)
+	_ = stdin.Close() // the process has ended or must end
+	exit := cmd.Wait()
 	switch {
 	case last.Error != "":
 		return nil, fmt.Errorf("profile %s, seed %d: %s", job.Profile.Name, job.Seed, last.Error)
 	case last.Run == nil && ctx.Err() == nil:
-		return nil, fmt.Errorf("profile %s, seed %d: the run ended without a result (%w) %s", job.Profile.Name, job.Seed, ended, lastLine(complaints.String()))
+		return nil, fmt.Errorf("profile %s, seed %d: the run ended without a result (%w) %s", job.Profile.Name, job.Seed, exit, lastLine(stderr.String()))
 	default:
 		return last.Run, nil
 	}
 }
 
-// listen reads what a process says, and returns the last of it: the run or what
-// went wrong, or nothing if it ended before that.
-func (p Pool) listen(number int, stdout io.Reader) message {
+// readMessages reads the messages of a process, and returns the last one: the run or the
+// error, or neither if the process ended before.
+func (p Pool) readMessages(number int, stdout io.Reader) message {
 	decoder := json.NewDecoder(stdout)
 	for {
 		var m message
@@ -152,7 +149,7 @@ func (p Pool) listen(number int, stdout io.Reader) message {
 	}
 }
 
-// lastLine returns the last line that is not empty.
+// lastLine returns the last non-empty line.
 func lastLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return lines[len(lines)-1]

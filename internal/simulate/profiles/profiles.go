@@ -1,5 +1,5 @@
-// Package profiles has the configurations of the scheduler that a what-if can
-// compare without a file: the ready-made ones.
+// Package profiles has the built-in scheduler profiles of a what-if, and reads profiles
+// from files.
 package profiles
 
 import (
@@ -14,21 +14,21 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 )
 
-// Names of the ready-made profiles, in the order of the documentation.
+// Names of the built-in profiles, in the order of the documentation.
 var Names = []string{"default", "most-allocated", "limits", "allocatable-least", "allocatable-most", "low-risk", "low-risk+limits"}
 
 //go:embed ready
 var ready embed.FS
 
-// Profile is a configuration, and what people call it.
+// Profile is a named scheduler configuration.
 type Profile struct {
-	// Name is the name of a ready-made profile, or of a file.
+	// Name of a built-in profile or of a file.
 	Name string `json:"name"`
-	// Text is the configuration itself.
+	// Text is the configuration in YAML.
 	Text []byte `json:"text"`
 }
 
-// Read returns the ready-made profile of a name, or else what a file says.
+// Read returns the built-in profile of a name, or reads the file of that name.
 func Read(name string) (Profile, error) {
 	if slices.Contains(Names, name) {
 		text, err := ready.ReadFile("ready/" + name + ".yaml")
@@ -36,12 +36,12 @@ func Read(name string) (Profile, error) {
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return Profile{}, fmt.Errorf("%w; want a file with a KubeSchedulerConfiguration, or one of %s", err, strings.Join(Names, ", "))
+		return Profile{}, fmt.Errorf("%w: must be a file with a KubeSchedulerConfiguration, or one of %s", err, strings.Join(Names, ", "))
 	}
 	return Profile{Name: name, Text: text}, nil
 }
 
-// Config returns what the profile says. Errors name it and the field.
+// Config decodes the configuration. Errors name the profile and the field.
 func (p Profile) Config() (*internalconfig.KubeSchedulerConfiguration, error) {
 	return config.Decode(p.Name, p.Text)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
 )
 
-// Every ready-made profile is listed, and a scheduler can be made of it.
-func TestReady(t *testing.T) {
+// TestBuiltIn verifies that every built-in profile is listed and valid.
+func TestBuiltIn(t *testing.T) {
 	files, err := ready.ReadDir("ready")
 	if err != nil {
 		t.Fatal(err)

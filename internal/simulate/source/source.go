@@ -1,5 +1,5 @@
-// Package source reads what a what-if runs over: manifests, snapshots, traces, or a
-// text that says what to make up.
+// Package source reads the input of a what-if from manifests, snapshots and traces, or
+// generates it.
 package source
 
 import (
@@ -25,53 +25,53 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/trace/openb"
 )
 
-// Spec names what to read. One of Files, Snapshot, Trace and Generate is there.
+// Spec specifies the input. Exactly one of Files, Snapshot, Trace and Generate is set.
 type Spec struct {
-	// Files and folders with manifests; "-" stands for what was given as Stdin.
+	// Files are files and directories with manifests; "-" is the content of Stdin.
 	Files []string `json:"files,omitempty"`
 	Stdin []byte   `json:"stdin,omitempty"`
-	// Snapshot is a file that plimsoll snapshot has written.
+	// Snapshot is a file written by plimsoll snapshot.
 	Snapshot string `json:"snapshot,omitempty"`
-	// Reschedule: the pods of manifests and snapshots come anew, also those that
-	// have a node.
+	// Reschedule makes all pods of manifests and snapshots arrive again, including those
+	// with a node.
 	Reschedule bool `json:"reschedule,omitempty"`
 	// Trace is openb:NODES.csv,PODS.csv or alibaba2018:DIR with, after commas,
 	// from=SECOND, to=SECOND and memory-gib=N of the largest machine.
 	Trace string `json:"trace,omitempty"`
-	// Generate is a text as package generate reads it.
+	// Generate is a specification in the syntax of package generate.
 	Generate string `json:"generate,omitempty"`
-	// Pack is how many pods of a trace, or of those that come anew, arrive in a second,
-	// one after the other; 0 for when the trace has them arrive, and for all at once
-	// where they come anew; -1 for what is usual.
+	// Pack is the number of pods that arrive per second, of a trace or with Reschedule. 0
+	// keeps the arrival times of a trace, and makes all pods arrive at the start with
+	// Reschedule. -1 is the default of the source.
 	Pack int `json:"pack"`
 }
 
-// openbPack is how many pods of openb arrive in a second where nobody says. At its
-// own times the trace never fills its cluster.
+// openbPack is the default of Pack for openb. With its own arrival times the trace never
+// fills its cluster.
 const openbPack = 1
 
-// reschedulePack is how many pods come anew in a second where nobody says: so few
-// that the first of them have been measured while others still come.
+// reschedulePack is the default of Pack with Reschedule: so low that the first pods have
+// been measured before the last ones arrive.
 const reschedulePack = 1
 
-// Source is what was read.
+// Source is an input that was read.
 type Source struct {
-	// Name says what it is, for people.
+	// Name for people.
 	Name string
-	// Warnings are about what was read but looks mistaken.
+	// Warnings about probable mistakes in the input.
 	Warnings []string
-	// HasLimits: what was read says which limits pods have.
+	// HasLimits is set if the input has the limits of pods.
 	HasLimits bool
 
 	objects *manifest.Objects
-	// reschedule: all of the objects' pods come anew, pack of them a second.
+	// reschedule and pack are those of the Spec.
 	reschedule bool
 	pack       int
 	cluster    *trace.Cluster
 	generated  generate.Spec
 }
 
-// Open reads. Errors name the flag or the file, and the line.
+// Open reads an input. Errors name the flag or the file, and the line.
 func Open(s Spec) (*Source, error) {
 	switch {
 	case len(s.Files) > 0:
@@ -79,7 +79,7 @@ func Open(s Spec) (*Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		return fromObjects("manifests: "+strings.Join(s.Files, ", "), objects, s), nil
+		return fromManifests("manifests: "+strings.Join(s.Files, ", "), objects, s), nil
 	case s.Snapshot != "":
 		read, err := snapshot.Open(s.Snapshot)
 		if err != nil {
@@ -89,7 +89,7 @@ func Open(s Spec) (*Source, error) {
 		if err != nil {
 			return nil, fmt.Errorf("--snapshot: %s: %w", s.Snapshot, err)
 		}
-		return fromObjects(fmt.Sprintf("snapshot: %s, of %s", s.Snapshot, read.About.Time.Format(time.RFC3339)), objects, s), nil
+		return fromManifests(fmt.Sprintf("snapshot: %s, of %s", s.Snapshot, read.About.Time.Format(time.RFC3339)), objects, s), nil
 	case s.Generate != "":
 		generated, err := generate.Parse(s.Generate)
 		if err != nil {
@@ -109,7 +109,7 @@ func Open(s Spec) (*Source, error) {
 	case "alibaba2018":
 		cluster, err = readAlibaba(rest)
 	default:
-		return nil, fmt.Errorf("--trace: found %q, want openb:NODES.csv,PODS.csv or alibaba2018:DIR", s.Trace)
+		return nil, fmt.Errorf("--trace: invalid value %q: must be openb:NODES.csv,PODS.csv or alibaba2018:DIR", s.Trace)
 	}
 	if err != nil {
 		return nil, err
@@ -120,16 +120,16 @@ func Open(s Spec) (*Source, error) {
 	return &Source{Name: "trace: " + s.Trace, cluster: cluster}, nil
 }
 
-// fromObjects returns a source of manifests.
-func fromObjects(name string, objects *manifest.Objects, s Spec) *Source {
+// fromManifests returns a source of manifests.
+func fromManifests(name string, objects *manifest.Objects, s Spec) *Source {
 	if s.Pack < 0 {
 		s.Pack = reschedulePack
 	}
 	return &Source{Name: name, Warnings: objects.Warnings, HasLimits: true, objects: objects, reschedule: s.Reschedule, pack: s.Pack}
 }
 
-// Input returns what to run. Limits are for pods of which nobody knows any, and
-// what is generated depends on the seed.
+// Input returns the nodes and pods to simulate. Limits are those of pods without limits
+// in a trace. Generated data depends on the seed.
 func (s *Source) Input(seed uint64, limits usage.Limits) input.Cluster {
 	switch {
 	case s.objects != nil && s.reschedule:
@@ -139,7 +139,7 @@ func (s *Source) Input(seed uint64, limits usage.Limits) input.Cluster {
 	case s.cluster != nil:
 		in := input.FromTrace(s.cluster, limits, seed)
 		for _, reason := range slices.Sorted(maps.Keys(s.cluster.Skipped)) {
-			in.Assumptions = append(in.Assumptions, fmt.Sprintf("left out: %d x %s", s.cluster.Skipped[reason], reason))
+			in.Assumptions = append(in.Assumptions, fmt.Sprintf("skipped: %d x %s", s.cluster.Skipped[reason], reason))
 		}
 		return in
 	default:
@@ -150,7 +150,7 @@ func (s *Source) Input(seed uint64, limits usage.Limits) input.Cluster {
 func readOpenb(rest string) (*trace.Cluster, error) {
 	nodeFile, podFile, ok := strings.Cut(rest, ",")
 	if !ok || nodeFile == "" || podFile == "" {
-		return nil, fmt.Errorf("--trace: found %q, want openb:NODES.csv,PODS.csv", "openb:"+rest)
+		return nil, fmt.Errorf("--trace: invalid value %q: must be openb:NODES.csv,PODS.csv", "openb:"+rest)
 	}
 	nodes, err := os.Open(nodeFile)
 	if err != nil {
@@ -165,8 +165,8 @@ func readOpenb(rest string) (*trace.Cluster, error) {
 	return openb.Read(nodeFile, nodes, podFile, pods)
 }
 
-// readAlibaba reads the files of a folder by the names under which they were
-// published. Of those after the machines, the ones that are there.
+// readAlibaba reads the files of a directory by their published names. All but the
+// machines are optional.
 func readAlibaba(rest string) (*trace.Cluster, error) {
 	dir, options, err := alibabaOptions(rest)
 	if err != nil {
@@ -175,14 +175,14 @@ func readAlibaba(rest string) (*trace.Cluster, error) {
 	var opened []io.Closer
 	defer func() {
 		for _, file := range opened {
-			_ = file.Close() // was only read
+			_ = file.Close() // read only
 		}
 	}()
-	open := func(name string, needed bool) (*alibaba2018.File, error) {
+	open := func(name string, required bool) (*alibaba2018.File, error) {
 		path := filepath.Join(dir, name)
 		file, err := os.Open(path)
 		switch {
-		case errors.Is(err, os.ErrNotExist) && !needed:
+		case errors.Is(err, os.ErrNotExist) && !required:
 			return nil, nil
 		case err != nil:
 			return nil, fmt.Errorf("--trace: %w", err)
@@ -204,17 +204,17 @@ func readAlibaba(rest string) (*trace.Cluster, error) {
 		}
 	}
 	if files.Containers == nil && files.Tasks == nil {
-		return nil, fmt.Errorf("--trace: %s: neither container_meta.csv nor batch_task.csv is there", dir)
+		return nil, fmt.Errorf("--trace: %s: container_meta.csv or batch_task.csv is required", dir)
 	}
 	return alibaba2018.Read(files, options)
 }
 
-// alibabaOptions reads DIR and what comes after it.
+// alibabaOptions parses DIR and the options after it.
 func alibabaOptions(rest string) (string, alibaba2018.Options, error) {
 	dir, text, _ := strings.Cut(rest, ",")
 	var options alibaba2018.Options
 	if dir == "" {
-		return "", options, errors.New("--trace: found no folder, want alibaba2018:DIR")
+		return "", options, errors.New("--trace: must be alibaba2018:DIR")
 	}
 	fields, err := spec.Parse(text)
 	if err != nil {

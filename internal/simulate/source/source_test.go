@@ -12,7 +12,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/trace"
 )
 
-// files are small traces in both layouts, and a manifest.
+// files are small traces in both formats, and a manifest.
 var files = map[string]string{
 	"nodes.csv": "sn,cpu_milli,memory_mib,gpu,model\nn1,32000,65536,2,G1\n",
 	"pods.csv": "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n" +
@@ -38,7 +38,7 @@ spec: {nodeName: n1, containers: [{name: c}]}
 `,
 }
 
-func folder(t *testing.T) {
+func chdirToFiles(t *testing.T) {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	for name, text := range files {
@@ -60,28 +60,28 @@ func open(t *testing.T, s Spec) input.Cluster {
 	return read.Input(1, usage.Limits{CPU: 2, Memory: 2})
 }
 
-// At its own times openb is spread thin: it is packed where nobody says otherwise,
-// and the answer says so.
+// TestOpenb verifies that pods of openb arrive one per second by default, and that this
+// is one of the assumptions.
 func TestOpenb(t *testing.T) {
-	folder(t)
+	chdirToFiles(t)
 	packed := open(t, Spec{Trace: "openb:nodes.csv,pods.csv", Pack: -1})
 	if p := packed.Pods[1]; p.Arrival != 1 || p.Duration != trace.Never {
-		t.Errorf("packed: it comes at %d and runs for %d", p.Arrival, p.Duration)
+		t.Errorf("packed: arrival %d, duration %d", p.Arrival, p.Duration)
 	}
 	if !slices.ContainsFunc(packed.Assumptions, func(s string) bool { return strings.Contains(s, "1 to a second, and do not end") }) {
-		t.Errorf("packed, and nobody says so: %q", packed.Assumptions)
+		t.Errorf("packed, but the assumptions are %q", packed.Assumptions)
 	}
-	real := open(t, Spec{Trace: "openb:nodes.csv,pods.csv", Pack: 0})
-	if p := real.Pods[1]; p.Arrival != 200 || p.Duration != 100 {
-		t.Errorf("it comes at %d and runs for %d", p.Arrival, p.Duration)
+	unpacked := open(t, Spec{Trace: "openb:nodes.csv,pods.csv", Pack: 0})
+	if p := unpacked.Pods[1]; p.Arrival != 200 || p.Duration != 100 {
+		t.Errorf("arrival %d, duration %d", p.Arrival, p.Duration)
 	}
-	if p := real.Pods[0]; p.Resources.CPULimit != 2000 || p.Requests.GPU != 500 || p.Object.Spec.Affinity == nil {
+	if p := unpacked.Pods[0]; p.Resources.CPULimit != 2000 || p.Requests.GPU != 500 || p.Object.Spec.Affinity == nil {
 		t.Errorf("%+v", p)
 	}
 }
 
 func TestAlibaba(t *testing.T) {
-	folder(t)
+	chdirToFiles(t)
 	in := open(t, Spec{Trace: "alibaba2018:alibaba,from=0,to=100,memory-gib=100", Pack: -1})
 	// 400 hundredths of a core, which the trace limits at 800; 1.56 % of 100 GiB.
 	if p := in.Pods[0]; p.Requests.CPU != 4000 || p.Resources.CPULimit != 8000 || p.Requests.Memory>>20 != 1597 {
@@ -89,36 +89,36 @@ func TestAlibaba(t *testing.T) {
 	}
 }
 
-// Pods of manifests have the limits that they declare, and those that have a node
-// run from the start.
+// TestManifests verifies that pods keep their limits, and that pods with a node run from
+// the start.
 func TestManifests(t *testing.T) {
-	folder(t)
+	chdirToFiles(t)
 	for _, spec := range []Spec{{Files: []string{"cluster.yaml"}}, {Files: []string{"-"}, Stdin: []byte(files["cluster.yaml"])}} {
 		in := open(t, spec)
 		if len(in.Pods) != 2 || in.Pods[0].Object.Name != "running" || in.Pods[1].Resources.CPULimit != 0 {
 			t.Errorf("%+v", in.Pods)
 		}
-		// It requests nothing.
+		// The pod has no requests.
 		if p := in.Pods[0]; p.BaseCPU != 100 || p.BaseMemory != 200<<20 {
-			t.Errorf("uses multiples of %v and %v", p.BaseCPU, p.BaseMemory)
+			t.Errorf("usage is a multiple of %v and %v", p.BaseCPU, p.BaseMemory)
 		}
 	}
 }
 
-func TestMistakes(t *testing.T) {
-	folder(t)
+func TestErrors(t *testing.T) {
+	chdirToFiles(t)
 	for name, tc := range map[string]struct {
 		spec Spec
 		want string
 	}{
-		"unknown":        {Spec{Trace: "google:x"}, `--trace: found "google:x", want openb:NODES.csv,PODS.csv or alibaba2018:DIR`},
-		"one file":       {Spec{Trace: "openb:nodes.csv"}, `--trace: found "openb:nodes.csv", want openb:NODES.csv,PODS.csv`},
+		"unknown":        {Spec{Trace: "google:x"}, `--trace: invalid value "google:x": must be openb:NODES.csv,PODS.csv or alibaba2018:DIR`},
+		"one file":       {Spec{Trace: "openb:nodes.csv"}, `--trace: invalid value "openb:nodes.csv": must be openb:NODES.csv,PODS.csv`},
 		"no nodes":       {Spec{Trace: "openb:none.csv,pods.csv"}, "--trace: open none.csv: no such file or directory"},
 		"no pods":        {Spec{Trace: "openb:nodes.csv,none.csv"}, "--trace: open none.csv: no such file or directory"},
 		"short":          {Spec{Trace: "openb:nodes.csv,short.csv"}, "short.csv"},
-		"no folder":      {Spec{Trace: "alibaba2018:"}, "--trace: found no folder, want alibaba2018:DIR"},
+		"no folder":      {Spec{Trace: "alibaba2018:"}, "--trace: must be alibaba2018:DIR"},
 		"no machines":    {Spec{Trace: "alibaba2018:none"}, "--trace: open none/machine_meta.csv: no such file or directory"},
-		"only machines":  {Spec{Trace: "alibaba2018:bare"}, "--trace: bare: neither container_meta.csv nor batch_task.csv is there"},
+		"only machines":  {Spec{Trace: "alibaba2018:bare"}, "--trace: bare: container_meta.csv or batch_task.csv is required"},
 		"empty window":   {Spec{Trace: "alibaba2018:alibaba,from=9,to=9"}, `--trace: to: found "9", allowed: more than from`},
 		"unknown option": {Spec{Trace: "alibaba2018:alibaba,form=9"}, "--trace: form"},
 		"generate":       {Spec{Generate: "nodes=0,pods=1"}, `--generate: nodes: found "0", allowed: a whole number from 1 to`},
