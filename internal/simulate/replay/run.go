@@ -409,8 +409,8 @@ func (r *run) nodeRisks() []float64 {
 		}
 		measured := r.monitoring.newest.Nodes[n.name]
 		risks = append(risks, max(
-			risk.DefaultModel.Risk(cpu, measured.CPU, measured.HasCPU),
-			risk.DefaultModel.Risk(memory, measured.Memory, measured.HasMemory),
+			risk.DefaultModel.Risk(cpu, risk.Load(measured.CPU), measured.HasCPU),
+			risk.DefaultModel.Risk(memory, risk.Load(measured.Memory), measured.HasMemory),
 		))
 	}
 	return risks
