@@ -68,7 +68,7 @@ func TestOpenb(t *testing.T) {
 	if p := packed.Pods[1]; p.Arrival != 1 || p.Duration != trace.Never {
 		t.Errorf("packed: arrival %d, duration %d", p.Arrival, p.Duration)
 	}
-	if !slices.ContainsFunc(packed.Assumptions, func(s string) bool { return strings.Contains(s, "1 to a second, and do not end") }) {
+	if !slices.ContainsFunc(packed.Assumptions, func(s string) bool { return strings.Contains(s, "1 per second, and do not end") }) {
 		t.Errorf("packed, but the assumptions are %q", packed.Assumptions)
 	}
 	unpacked := open(t, Spec{Trace: "openb:nodes.csv,pods.csv", Pack: 0})
