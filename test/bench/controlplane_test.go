@@ -27,6 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// configuration is the configuration of the scheduler.
 const configuration = `apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 leaderElection: {leaderElect: false}
@@ -39,11 +40,10 @@ profiles:
       enabled: [{name: NodeResourcesAllocatable}, {name: NodeResourcesLimits}, {name: LowRiskOverCommitment}]
 `
 
-// BenchmarkControlPlane takes 5,000 nodes and 5,000 pods through the real API
-// server and the real scheduler, queue, batching and binding included. Half of
-// the pods go by the default profile, half by the same with all three plugins:
-// each scheduler run finds its pods waiting, in groups of 50 alike, as
-// deployments leave them, and is timed from the first binding to the last.
+// BenchmarkControlPlane schedules 5,000 pods on 5,000 nodes with the real API server and scheduler, including
+// queue, batching and binding. Half of the pods use the default profile, half the default with all three
+// plugins. The pods of each run exist before the scheduler starts, in groups of 50 equal pods like those of
+// Deployments. A run is timed from its first binding to its last.
 func BenchmarkControlPlane(b *testing.B) {
 	const nodes, runs, podsPerRun = 5000, 4, 1250
 	for b.Loop() {
@@ -98,8 +98,7 @@ func BenchmarkControlPlane(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// bindings counts pods that have a node, and knows when the first and the last
-// of those awaited came.
+// bindings counts bound pods and records the times of the first and the last of a run.
 type bindings struct {
 	mu           sync.Mutex
 	bound        map[string]bool
@@ -108,6 +107,7 @@ type bindings struct {
 	done         chan struct{}
 }
 
+// see counts a pod if it is bound.
 func (c *bindings) see(obj any) {
 	pod := obj.(*v1.Pod)
 	c.mu.Lock()
@@ -125,8 +125,8 @@ func (c *bindings) see(obj any) {
 	}
 }
 
-// scheduleAll runs a scheduler until pods more are bound than the ones that are
-// already, and returns the time from its first binding to its last.
+// scheduleAll runs a scheduler until a number of further pods are bound, and returns the time from its first
+// binding to its last.
 func scheduleAll(b *testing.B, client kubernetes.Interface, kubeconfig string, before, pods int) time.Duration {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())
@@ -139,7 +139,7 @@ func scheduleAll(b *testing.B, client kubernetes.Interface, kubeconfig string, b
 	})
 	go informer.RunWithContext(ctx)
 	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
-		b.Fatal("no list of pods")
+		b.Fatal("listing pods failed")
 	}
 	file := filepath.Join(b.TempDir(), "scheduler.yaml")
 	if err := os.WriteFile(file, fmt.Appendf(nil, configuration, kubeconfig), 0o600); err != nil {
@@ -152,15 +152,15 @@ func scheduleAll(b *testing.B, client kubernetes.Interface, kubeconfig string, b
 	select {
 	case <-count.done:
 	case err := <-ended:
-		b.Fatalf("the scheduler ended: %v", err)
+		b.Fatalf("the scheduler exited: %v", err)
 	}
 	cancel()
 	<-ended
-	configz.Delete("componentconfig") // Kubernetes means a process to have one
+	configz.Delete("componentconfig") // registered once per process
 	return count.last.Sub(count.first)
 }
 
-// inParallel calls do for each of n numbers, 16 at a time.
+// inParallel calls do for the numbers from 0 to n-1 with 16 goroutines.
 func inParallel(b *testing.B, n int, do func(int) error) {
 	b.Helper()
 	var group errgroup.Group

@@ -1,5 +1,4 @@
-// Package bench holds the benchmarks of whole programs. Each prints figures of
-// its own, which the README quotes.
+// Package bench has benchmarks of complete programs, whose results are in docs/benchmarks.md.
 package bench
 
 import (
@@ -36,7 +35,7 @@ func newNode(i int) *v1.Node {
 	}
 }
 
-// newPod returns pods of a few sizes, so that nodes differ.
+// newPod returns the i-th pod. Pods have several sizes, so that nodes differ.
 func newPod(i int, node string) *v1.Pod {
 	name := fmt.Sprintf("pod-%06d", i)
 	list := func(cpu, memory int) v1.ResourceList {
@@ -55,8 +54,7 @@ func newPod(i int, node string) *v1.Pod {
 	}
 }
 
-// nothing is a Score plugin that does nothing, for what the framework itself
-// takes for one more plugin.
+// nothing is a Score plugin without function, to measure the cost of a plugin in the framework itself.
 type nothing struct{ name string }
 
 func (n nothing) Name() string { return n.name }
@@ -69,7 +67,7 @@ func (n nothing) ScoreExtensions() fwk.ScoreExtensions { return nil }
 
 func (n nothing) SignPod(context.Context, *v1.Pod) ([]fwk.SignFragment, *fwk.Status) { return nil, nil }
 
-// configurations of the default profile, by what is done to its plugins.
+// configurations are the plugins of the measured profiles.
 var configurations = map[string]string{
 	"default":  `{}`,
 	"plimsoll": `{multiPoint: {enabled: [{name: NodeResourcesAllocatable}, {name: NodeResourcesLimits}, {name: LowRiskOverCommitment}]}}`,
@@ -77,8 +75,7 @@ var configurations = map[string]string{
 	"in-place": `{score: {disabled: [{name: NodeResourcesFit}, {name: NodeResourcesBalancedAllocation}], enabled: [{name: NodeResourcesLimits}, {name: LowRiskOverCommitment}]}}`,
 }
 
-// newEngine returns a scheduler over 5,000 nodes with 30 pods each, all of them
-// measured.
+// newEngine returns a scheduler of a cluster of 5,000 nodes with 30 pods each and load data for all nodes.
 func newEngine(b *testing.B, plugins string) *engine.Engine {
 	b.Helper()
 	const nodes, podsPerNode = 5000, 30
@@ -115,12 +112,11 @@ func newEngine(b *testing.B, plugins string) *engine.Engine {
 	return e
 }
 
-// BenchmarkScheduler schedules pods on 5,000 nodes with 30 pods each, in turns
-// with four profiles: the default; the same and all three plugins; the same and
-// three plugins that do nothing; and two of ours in place of the two that spread
-// by requests. The figures are pods per second with the default, and the ratio
-// of the others to it. Batching of equal pods is not at work: every pod is
-// filtered and scored.
+// BenchmarkScheduler schedules pods on 5,000 nodes with 30 pods each, alternating between four profiles: the
+// default; the default with all three plugins; the default with three plugins without function; and the
+// default with two of the plugins instead of the two that spread by requests. It reports pods per second with
+// the default profile, and the ratios of the others to it. Equal pods are not batched: each pod is filtered and
+// scored.
 func BenchmarkScheduler(b *testing.B) {
 	const rounds, podsPerRound = 40, 100
 	engines, took := map[string]*engine.Engine{}, map[string]time.Duration{}
@@ -138,7 +134,7 @@ func BenchmarkScheduler(b *testing.B) {
 						b.Fatal(err)
 					}
 				}
-				if round >= 2 { // the first are the warm-up
+				if round >= 2 { // warm-up
 					took[name] += time.Since(began)
 				}
 			}

@@ -33,7 +33,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/tcpproxy"
 )
 
-// release is a chart that Helm has installed on a control plane.
+// release is a release of the chart on a control plane.
 type release struct {
 	*testCluster
 	config *rest.Config
@@ -42,8 +42,7 @@ type release struct {
 	values string
 }
 
-// valuesOfAll turns on what a bare cluster can take: the kinds of the Prometheus
-// operator are not there.
+// valuesOfAll enables everything except the objects of the Prometheus operator, whose CRDs are missing.
 const valuesOfAll = `
 crds: {fleet: true}
 networkPolicy: {enabled: true, metricsFrom: [{namespaceSelector: {}}], apiServerCIDRs: [192.0.2.1/32], loadSource: [{ports: [{port: 9090}]}]}
@@ -52,8 +51,8 @@ controller: {adopt: all, extraCapacityMinRate: 10%}
 agent: {enabled: true, clusterName: cluster1, hub: {kubeconfig: "the test has its own"}}
 `
 
-// newRelease makes the namespace of a release with these values, which enforces the
-// restricted pod security standard; the release is not installed yet.
+// newRelease creates the namespace of a release, which enforces the restricted pod security standard. It
+// does not install the release.
 func newRelease(t *testing.T, cp *controlplane.ControlPlane, config *rest.Config, kube *kubernetes.Clientset, values string) *release {
 	t.Helper()
 	tool, err := helm.Build(t.Context(), "../..", t.TempDir())
@@ -65,7 +64,7 @@ func newRelease(t *testing.T, cp *controlplane.ControlPlane, config *rest.Config
 	return r
 }
 
-// helmed runs Helm against the control plane.
+// helmed runs Helm with the control plane.
 func (r *release) helmed(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := r.helm.Run(t.Context(), append(args, "--kubeconfig="+r.Kubeconfig, "--namespace="+systemNamespace)...)
@@ -85,8 +84,8 @@ func (r *release) deployment(t *testing.T, component string) *appsv1.Deployment 
 	return deployment
 }
 
-// access returns what may be done under the service account of a component, with
-// a token such as its pods have, and a kubeconfig that says the same.
+// access returns a client configuration and a kubeconfig with a token of the service account of a
+// component.
 func (r *release) access(t *testing.T, component string) (config *rest.Config, kubeconfig string) {
 	t.Helper()
 	account := r.deployment(t, component).Spec.Template.Spec.ServiceAccountName
@@ -132,8 +131,8 @@ func (r *release) start(t *testing.T, name, path string, args ...string) release
 	return releaseComponent{program.Start(t, path, append(slices.Clone(r.deployment(t, name).Spec.Template.Spec.Containers[0].Args), args...)...), name}
 }
 
-// schedulerFile writes the configuration of the release's scheduler, with the way
-// to the API server and the load-watcher that pods have of themselves.
+// schedulerFile writes the configuration of the release's scheduler with a kubeconfig and the address of
+// the load-watcher, which pods have from the cluster.
 func (r *release) schedulerFile(t *testing.T, kubeconfig, watcher string) string {
 	t.Helper()
 	rendered, err := r.kube.CoreV1().ConfigMaps(systemNamespace).Get(t.Context(), "plimsoll-scheduler", metav1.GetOptions{})
@@ -143,7 +142,7 @@ func (r *release) schedulerFile(t *testing.T, kubeconfig, watcher string) string
 	const name = "http://plimsoll-load-watcher." + systemNamespace + ":2020"
 	text := rendered.Data["scheduler.yaml"]
 	if strings.Count(text, name) != 1 {
-		t.Fatalf("the scheduler does not read %s:\n%s", name, text)
+		t.Fatalf("the scheduler configuration does not name %s:\n%s", name, text)
 	}
 	var configuration map[string]any
 	if err := yaml.Unmarshal([]byte(strings.ReplaceAll(text, name, watcher)), &configuration); err != nil {
@@ -183,21 +182,20 @@ func (r *release) startController(t *testing.T) releaseComponent {
 	return r.start(t, "controller", binaries.controller, "--kubeconfig="+kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=0")
 }
 
-// The chart, installed by Helm on a real API server in a namespace that enforces
-// the restricted pod security standard. Every component runs under its service
-// account, and does its job; what it has no business with is denied. An upgrade
-// changes what it says, and uninstalling leaves the CRDs.
+// TestChart installs, upgrades and uninstalls the chart on a real API server in a namespace that enforces
+// the restricted pod security standard. Each component runs with its service account and works; all other
+// access is denied. Uninstalling keeps the CRDs.
 func TestChart(t *testing.T) {
 	t.Parallel()
 	cp, config, kube := startControlPlane(t, controlplane.Options{APIServerArgs: frontProxy(t)})
 	installCRDs(t, config, buffersCRD(t))
 	machines := startMachines(t, kube)
-	createNode(t, kube, "roomy") // those with kubelets have no seats for pods
+	createNode(t, kube, "roomy") // the nodes with kubelets have no capacity for pods
 	startMetricsServer(t, cp, kube)
 	r := newRelease(t, cp, config, kube, valuesOfAll)
 	before := r.inventory(t)
 	if out := r.helmed(t, "install", "plimsoll", r.helm.Chart, "--values="+r.values); !strings.Contains(out, `"schedulerName": "plimsoll-scheduler"`) {
-		t.Errorf("the notes do not say how to go on:\n%s", out)
+		t.Errorf("the notes do not name the scheduler:\n%s", out)
 	}
 	t.Run("restricted", r.podsAreRestricted)
 	t.Run("rights", r.rights)
@@ -206,8 +204,7 @@ func TestChart(t *testing.T) {
 	t.Run("uninstall", func(t *testing.T) { r.uninstall(t, before, end) })
 }
 
-// podsAreRestricted: the pods of all Deployments are let in, and a privileged one
-// beside them is not.
+// podsAreRestricted expects that the pods of all Deployments are admitted and privileged ones are denied.
 func (r *release) podsAreRestricted(t *testing.T) {
 	for _, component := range []string{"scheduler", "controller", "load-watcher", "agent"} {
 		var deployment *appsv1.Deployment
@@ -224,14 +221,14 @@ func (r *release) podsAreRestricted(t *testing.T) {
 	}
 }
 
-// run starts all components, and sees each do its job. It returns what ends them.
+// run starts all components and expects that each works. It returns a function that stops them.
 func (r *release) run(t *testing.T, machines []*machine) (end func()) {
 	t.Helper()
 	address, watcher := r.startWatcher(t, "--poll-interval=1s")
 	_, _, scheduler := r.startScheduler(t, address)
 	controller := r.startController(t)
 
-	// This cluster is its own hub: the agent's rights there are not the chart's.
+	// The cluster is its own hub. The permissions of the agent on the hub are not part of the chart.
 	fleet := &fleetHub{r.config, r.client, r.kube, tcpproxy.Start(t, strings.TrimPrefix(r.config.Host, "https://"))}
 	r.apply(t, example(t, "fleet.yaml")...)
 	r.create(t, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "cluster1"}})
@@ -249,7 +246,7 @@ func (r *release) run(t *testing.T, machines []*machine) (end func()) {
 		})
 		lease, err := r.kube.CoordinationV1().Leases(systemNamespace).Get(t.Context(), "plimsoll-scheduler", metav1.GetOptions{})
 		if err != nil || lease.Spec.HolderIdentity == nil || lease.Labels["app.kubernetes.io/managed-by"] != "Helm" {
-			t.Errorf("it does not lead by the lease of the release: %+v, %v", lease, err)
+			t.Errorf("the lease of the release: %+v, %v", lease, err)
 		}
 	})
 	t.Run("the controller keeps slack", func(t *testing.T) { r.keepsSlack(t, machines, controller) })
@@ -286,8 +283,7 @@ func (r *release) run(t *testing.T, machines []*machine) (end func()) {
 	}
 }
 
-// doctorAgrees: what plimsoll doctor wants components to be allowed is what the
-// chart allows them, and it sees who leads.
+// doctorAgrees expects that plimsoll doctor finds the permissions and the leaders of all components.
 func (r *release) doctorAgrees(t *testing.T) {
 	held, led := 0, 0
 	for _, f := range examine(t, r.config, 0) {
@@ -309,8 +305,8 @@ func (r *release) doctorAgrees(t *testing.T) {
 	}
 }
 
-// keepsSlack: the default policy becomes buffers, another one real pods (which are
-// restricted, too), and a workload in another namespace is mirrored there.
+// keepsSlack expects buffers for the default policy, placeholder pods (which are restricted, too) for
+// another one, and mirror placeholders for a workload in its namespace.
 func (r *release) keepsSlack(t *testing.T, machines []*machine, log fmt.Stringer) {
 	createPod(t, r.kube, "web", machines[4].name, "", "4", "8")
 	web := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", Annotations: map[string]string{v1alpha1.AnnotationSlack: "1"}}}
@@ -345,7 +341,7 @@ func (r *release) keepsSlack(t *testing.T, machines []*machine, log fmt.Stringer
 	}
 }
 
-// upgrade changes a value, and leaves who leads alone.
+// upgrade expects that an upgrade changes values and keeps the leader.
 func (r *release) upgrade(t *testing.T) {
 	leader := func() string {
 		lease, err := r.kube.CoordinationV1().Leases(systemNamespace).Get(t.Context(), "plimsoll-controller", metav1.GetOptions{})
@@ -357,10 +353,10 @@ func (r *release) upgrade(t *testing.T) {
 	before := leader()
 	r.helmed(t, "upgrade", "plimsoll", r.helm.Chart, "--values="+r.values, "--set=controller.replicas=3", "--set=controller.extraArgs={--adopt=annotated}")
 	if got := r.deployment(t, "controller"); *got.Spec.Replicas != 3 || !slices.Contains(got.Spec.Template.Spec.Containers[0].Args, "--adopt=annotated") {
-		t.Errorf("the upgrade has not come through: %+v", got.Spec)
+		t.Errorf("the upgrade has not changed the Deployment: %+v", got.Spec)
 	}
 	if after := leader(); after != before {
-		t.Errorf("%s leads, not %s", after, before)
+		t.Errorf("the leader is %s, was %s", after, before)
 	}
 	_, err := r.helm.Run(t.Context(), "upgrade", "plimsoll", r.helm.Chart, "--values="+r.values, "--set=controller.replica=1", "--kubeconfig="+r.Kubeconfig, "--namespace="+systemNamespace)
 	if err == nil || !strings.Contains(err.Error(), "replica") {
@@ -368,8 +364,8 @@ func (r *release) upgrade(t *testing.T) {
 	}
 }
 
-// uninstall takes back what the controller holds by deleting the policies, ends
-// the components and uninstalls the release.
+// uninstall deletes the policies, stops the components, uninstalls the release, and expects that only the
+// CRDs are left.
 func (r *release) uninstall(t *testing.T, before map[string]bool, end func()) {
 	if err := r.client.DeleteAllOf(t.Context(), &v1alpha1.ResourceSlack{}); err != nil {
 		t.Fatal(err)
@@ -395,7 +391,7 @@ func (r *release) uninstall(t *testing.T, before map[string]bool, end func()) {
 			t.Log("left:", strings.Join(left, "\n"))
 		}
 	}()
-	eventually.True(t, "more than CRDs is left", nil, func(context.Context) (bool, error) {
+	eventually.True(t, "objects other than CRDs are left", nil, func(context.Context) (bool, error) {
 		left = slices.DeleteFunc(r.added(t, before), func(object string) bool {
 			return strings.HasPrefix(object, "customresourcedefinitions.apiextensions.k8s.io ")
 		})
@@ -403,9 +399,9 @@ func (r *release) uninstall(t *testing.T, before map[string]bool, end func()) {
 	})
 	for _, name := range []string{"resourceslacks.plimsoll.dev", "placements.cluster.open-cluster-management.io"} {
 		if !r.inventory(t)["customresourcedefinitions.apiextensions.k8s.io "+name] {
-			t.Errorf("the CRD %s is gone, and with it what users have written", name)
+			t.Errorf("the CRD %s was deleted", name)
 		}
 	}
-	// What was kept is taken over by the next release of the name.
+	// The next release of the same name takes over the CRDs.
 	r.helmed(t, "install", "plimsoll", r.helm.Chart, "--values="+r.values)
 }

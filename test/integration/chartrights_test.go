@@ -20,8 +20,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 )
 
-// deniedToAll is what no component may do: verb, resource with group, namespace
-// or "*", and maybe a name.
+// deniedToAll are the actions that are denied to all components: verb, resource with group, namespace or
+// "*", and optionally a name.
 var deniedToAll = []string{
 	"get secrets " + systemNamespace, "list secrets *", "get secrets kube-system", "create secrets " + systemNamespace,
 	"create pods default", "create pods " + systemNamespace, "create pods/exec default", "update pods default",
@@ -35,8 +35,8 @@ var deniedToAll = []string{
 	"patch managedclusters/status.cluster.open-cluster-management.io *",
 }
 
-// grants are what components may do, and what they may not although another one,
-// or they themselves elsewhere, may.
+// grants are the actions that are allowed to each component, and actions that are denied to it although they
+// are allowed to another component or elsewhere.
 var grants = map[string]struct{ allowed, denied []string }{
 	"scheduler": {
 		[]string{"create pods/binding default", "list nodes *", "update leases.coordination.k8s.io " + systemNamespace + " plimsoll-scheduler", "get configmaps kube-system extension-apiserver-authentication"},
@@ -56,7 +56,7 @@ var grants = map[string]struct{ allowed, denied []string }{
 	},
 }
 
-// rights asks the API server, as each component, what it may do.
+// rights expects that the API server allows and denies these actions.
 func (r *release) rights(t *testing.T) {
 	for component, grant := range grants {
 		t.Run(component, func(t *testing.T) {
@@ -65,16 +65,16 @@ func (r *release) rights(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The authorizer hears of new bindings a moment later.
+			// The authorizer observes new bindings with a delay.
 			for _, action := range grant.allowed {
-				eventually.True(t, "it may not "+action, nil, func(ctx context.Context) (bool, error) { return may(ctx, t, as, action), nil })
+				eventually.True(t, "denied: "+action, nil, func(ctx context.Context) (bool, error) { return may(ctx, t, as, action), nil })
 			}
 			for _, action := range slices.Concat(deniedToAll, grant.denied) {
 				if may(t.Context(), t, as, action) {
-					t.Errorf("it may %s", action)
+					t.Errorf("allowed: %s", action)
 				}
 			}
-			// Not by what the API server says of it, but by what it does.
+			// Actual requests, and not only access reviews.
 			if _, err := as.CoreV1().Secrets(systemNamespace).List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 				t.Errorf("secrets: %v", err)
 			}
@@ -108,7 +108,7 @@ func may(ctx context.Context, t *testing.T, as kubernetes.Interface, action stri
 	return review.Status.Allowed
 }
 
-// held returns how many objects of a kind there are of a policy.
+// held returns the number of objects of a kind that belong to a policy.
 func (r *release) held(ctx context.Context, kind, namespace, policy string) (int, error) {
 	versions := map[string]schema.GroupVersion{"CapacityBuffer": slack.CapacityBufferVersion, "PodTemplate": {Version: "v1"}, "Deployment": {Group: "apps", Version: "v1"}}
 	list := &unstructured.UnstructuredList{}
@@ -117,9 +117,8 @@ func (r *release) held(ctx context.Context, kind, namespace, policy string) (int
 	return len(list.Items), err
 }
 
-// inventory returns all that there is but events, as resource namespace/name. An
-// object whose owner has gone does not count: a cluster's garbage collector,
-// which this one has not, would remove it.
+// inventory returns all objects except events, as "resource namespace/name". It leaves out objects whose
+// owner is deleted: the garbage collector, which the control plane does not have, would delete them.
 func (r *release) inventory(t *testing.T) map[string]bool {
 	t.Helper()
 	discoverer, err := discovery.NewDiscoveryClientForConfig(r.config)
@@ -130,7 +129,7 @@ func (r *release) inventory(t *testing.T) map[string]bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// metrics-server may not serve its group yet, which has nothing to list here.
+	// metrics-server may not serve its group yet, which has no objects of interest.
 	lists, err := discoverer.ServerPreferredResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
 		t.Fatal(err)
@@ -154,7 +153,7 @@ func (r *release) inventory(t *testing.T) map[string]bool {
 			}
 			for _, object := range found.Items {
 				if object.GetLabels()["kube-aggregator.kubernetes.io/automanaged"] != "" {
-					continue // the API server's own, for every version of a CRD
+					continue // created by the API server for each version of a CRD
 				}
 				name := object.GetName()
 				if object.GetNamespace() != "" {
@@ -174,7 +173,7 @@ func (r *release) inventory(t *testing.T) map[string]bool {
 	return there
 }
 
-// orphaned reports whether an object, or an owner of it, has an owner that is gone.
+// orphaned reports whether an owner of an object, directly or indirectly, is deleted.
 func orphaned(object unstructured.Unstructured, uids map[string]bool, objects map[string]unstructured.Unstructured) bool {
 	for _, owner := range object.GetOwnerReferences() {
 		if !uids[string(owner.UID)] {
@@ -189,8 +188,8 @@ func orphaned(object unstructured.Unstructured, uids map[string]bool, objects ma
 	return false
 }
 
-// added returns what is there that was not before, but for what this test itself
-// has made: the objects in these namespaces, and the fleet.
+// added returns the objects that did not exist before, except those that the test itself has created: the
+// objects in these namespaces, and the fleet.
 func (r *release) added(t *testing.T, before map[string]bool) (added []string) {
 	t.Helper()
 	own := []string{" default/", " team/", " cluster1/", "namespaces ", "managedcluster", "plimsoll-agent:cluster1"}

@@ -13,7 +13,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/karpenter"
 )
 
-// installCRDs installs the CRDs in files, and waits until they are served.
+// installCRDs installs the CRDs in files and waits until they are served.
 func installCRDs(t *testing.T, config *rest.Config, files ...string) {
 	t.Helper()
 	var manifests [][]byte
@@ -29,7 +29,7 @@ func installCRDs(t *testing.T, config *rest.Config, files ...string) {
 	}
 }
 
-// projectCRDs are the files of our own CRDs.
+// projectCRDs returns the files of the project's CRDs.
 func projectCRDs(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("../../config/crd/*.yaml")
@@ -39,7 +39,7 @@ func projectCRDs(t *testing.T) []string {
 	return files
 }
 
-// karpenterSource returns where Karpenter and its CRDs are.
+// karpenterSource returns the source of Karpenter.
 func karpenterSource(t *testing.T) *karpenter.Source {
 	t.Helper()
 	source, err := karpenter.Find(t.Context(), ".")
@@ -49,8 +49,7 @@ func karpenterSource(t *testing.T) *karpenter.Source {
 	return source
 }
 
-// moduleFolder returns the folder of a module, of the version that the module in
-// a folder beside names.
+// moduleFolder returns the folder of a module in the version that the module in another folder requires.
 func moduleFolder(t *testing.T, beside, module string) string {
 	t.Helper()
 	list := exec.CommandContext(t.Context(), "go", "list", "-mod=mod", "-m", "-f", "{{.Dir}}", module)

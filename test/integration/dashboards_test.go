@@ -20,8 +20,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 )
 
-// A real Prometheus scrapes a load watcher, and every query of the dashboard Load
-// has an answer.
+// TestDashboardOfLoad expects that each query of the dashboard Load has a result when Prometheus scrapes a
+// load watcher.
 func TestDashboardOfLoad(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "load.json")
@@ -58,10 +58,10 @@ func TestDashboardOfLoad(t *testing.T) {
 		for _, target := range panel.Targets {
 			asked++
 			query := strings.NewReplacer("$__rate_interval", "10s", "$job", "load-watcher").Replace(target.Expr)
-			eventually.True(t, panel.Title+": no answer to "+query, watcher, func(ctx context.Context) (bool, error) {
-				// Somebody asks for load all the time.
+			eventually.True(t, panel.Title+": no result for "+query, watcher, func(ctx context.Context) (bool, error) {
+				// Requests keep the request metrics changing.
 				if err := get(ctx, "http://"+address+"/watcher", nil); err != nil {
-					return false, nil //nolint:nilerr // it may not have read load yet
+					return false, nil //nolint:nilerr // the load watcher may not have read load yet
 				}
 				var answer struct {
 					Data struct{ Result []struct{ Value [2]any } }
@@ -80,12 +80,12 @@ func TestDashboardOfLoad(t *testing.T) {
 		}
 	}
 	if asked < 10 {
-		t.Errorf("%d queries found", asked)
+		t.Errorf("found only %d queries", asked)
 	}
 	watcher.Stop(t)
 }
 
-// get reads JSON, if there is something to read it into.
+// get sends a request and decodes the JSON response, unless into is nil.
 func get(ctx context.Context, address string, into any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
-// runDemo runs the demo in a temporary directory of its own, and makes sure
-// that it leaves nothing there.
+// runDemo runs the demo with a temporary directory of its own and expects that the demo leaves no files
+// there.
 func runDemo(t *testing.T, args ...string) (stdout, stderr string, exitCode int) {
 	t.Helper()
 	dir := t.TempDir()
@@ -27,7 +27,7 @@ func runDemo(t *testing.T, args ...string) (stdout, stderr string, exitCode int)
 	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
 	stdout, stderr, exitCode = program.RunCommand(t, cmd)
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v (%v)\n%s", left, err, stderr)
+		t.Errorf("files left: %v (%v)\n%s", left, err, stderr)
 	}
 	return stdout, stderr, exitCode
 }
@@ -57,8 +57,8 @@ func TestDemoOnce(t *testing.T) {
 	}
 }
 
-// Load comes from a real Prometheus server, which scrapes what node-exporters
-// would say. The pods go where they go with a load watcher.
+// TestDemoWithPrometheus expects the same nodes with load from a Prometheus server, which scrapes
+// simulated node-exporters, as with a load watcher.
 func TestDemoWithPrometheus(t *testing.T) {
 	t.Parallel()
 	stdout, stderr, exitCode := runDemo(t, "--once", "-o", "json", "--load", "prometheus", "--scenario", "risk-load")
@@ -80,8 +80,7 @@ func TestDemoWithPrometheus(t *testing.T) {
 	}
 }
 
-// With an autoscaler, a burst of pods waits for a node where no slack is kept,
-// and for nothing where it is.
+// TestDemoSlack expects that the pods of a burst wait for a node without slack, and do not wait with slack.
 func TestDemoSlack(t *testing.T) {
 	t.Parallel()
 	for _, autoscaler := range []string{"stand-in", "karpenter"} {
@@ -132,15 +131,15 @@ func runSlackDemo(t *testing.T, autoscaler string) {
 	if pods != 8 || slowest["without slack"] < 2 || slowest["with slack"] > 1 {
 		t.Errorf("%d pods waited up to %v s, want more than 2 without slack and less than 1 with it", pods, slowest)
 	}
-	t.Logf("the slowest pods of a burst: %v", slowest)
+	t.Logf("slowest pods of a burst: %v", slowest)
 	named := map[string]string{"stand-in": "built-in stand-in for an autoscaler", "karpenter": "Karpenter"}[autoscaler]
 	if !strings.Contains(stderr, named) {
 		t.Errorf("does not say %q:\n%s", named, stderr)
 	}
 }
 
-// Placements of both forms choose the same clusters of a fleet; some follow its
-// changes, some stay.
+// TestDemoFleet expects the same clusters for placements of both API versions: some follow the changes of
+// the fleet, some stay.
 func TestDemoFleet(t *testing.T) {
 	t.Parallel()
 	stdout, stderr, exitCode := runDemo(t, "--once", "-o", "json", "--scenario", "fleet")
@@ -217,22 +216,22 @@ func TestDemoBadInput(t *testing.T) {
 		_, stderr, exitCode := runDemo(t, tc.args...)
 		lines := strings.Split(strings.TrimSpace(stderr), "\n")
 		if last := lines[len(lines)-1]; exitCode != 2 || !strings.HasPrefix(last, "plimsoll-demo: "+tc.want) {
-			t.Errorf("%v: exit code %d, said %q, want %q", tc.args, exitCode, last, tc.want)
+			t.Errorf("%v: exit code %d, last line %q, want %q", tc.args, exitCode, last, tc.want)
 		}
 	}
 }
 
-// A real autoscaler is built from the project's folder, and nothing is started
-// where that is not around.
-func TestDemoWithoutTheFolder(t *testing.T) {
+// TestDemoOutsideTheProject expects that the demo exits before it starts anything if the source of Karpenter
+// is missing.
+func TestDemoOutsideTheProject(t *testing.T) {
 	t.Chdir(t.TempDir())
 	_, stderr, exitCode := runDemo(t, "--autoscaler", "karpenter")
 	if want := "plimsoll-demo: --autoscaler: Karpenter is built from the folder test/karpenter of the project: run the command in the project's folder\n"; exitCode != 2 || stderr != want {
-		t.Errorf("exit code %d, said %q, want %q", exitCode, stderr, want)
+		t.Errorf("exit code %d, last line %q, want %q", exitCode, stderr, want)
 	}
 }
 
-// The demo stays, with its page, until it is interrupted.
+// TestDemoStays expects that the demo serves the live page until it is interrupted.
 func TestDemoStays(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -245,11 +244,11 @@ func TestDemoStays(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	var said strings.Builder
+	var log strings.Builder
 	page := ""
 	lines := bufio.NewScanner(stderr)
 	for lines.Scan() {
-		fmt.Fprintln(&said, lines.Text())
+		fmt.Fprintln(&log, lines.Text())
 		if match := regexp.MustCompile(`live page: (http://127\.0\.0\.1:\d+)`).FindStringSubmatch(lines.Text()); match != nil {
 			page = match[1]
 		}
@@ -259,7 +258,7 @@ func TestDemoStays(t *testing.T) {
 	}
 	response, err := http.Get(page)
 	if err != nil {
-		t.Fatalf("%v\n%s", err, &said)
+		t.Fatalf("%v\n%s", err, &log)
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
@@ -276,9 +275,9 @@ func TestDemoStays(t *testing.T) {
 	}
 	_, _ = io.Copy(io.Discard, stderr)
 	if err := cmd.Wait(); err != nil {
-		t.Errorf("ended with %v", err)
+		t.Errorf("exited with %v", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v (%v)", left, err)
+		t.Errorf("files left: %v (%v)", left, err)
 	}
 }
