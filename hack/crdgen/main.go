@@ -1,11 +1,10 @@
-// Command crdgen finishes, in place, the CRD of Placement that controller-gen
-// has made: it adds what no marker can say, because it is about types of other
-// projects.
+// Command crdgen completes the CRD of Placement that controller-gen generates, in place. It adds what
+// markers cannot express for types of other projects:
 //
-//   - Every requirement of a label or claim selector gets its operators and the
-//     rules about its values, and the lists around it a bound, without which the
-//     API server would find the rules too dear.
-//   - The texts of those types are left out: they are not ours.
+//   - Each requirement of a label or claim selector gets its operators and the validation rules of its
+//     values. The lists that contain requirements get a maximum length, without which the rules exceed
+//     the API server's CEL cost budget.
+//   - The descriptions of these types are removed.
 //
 // It is part of make generate.
 package main
@@ -18,12 +17,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// maxItems bounds the lists that have a selector's requirements in them: the
-// list of requirements itself, and that of the predicates or groups around it.
+// maxItems is the maximum length of the lists that contain requirements of selectors: the list of
+// requirements and the list of predicates or groups around it.
 const maxItems = 256
 
-// borrowed are the parts of a placement's spec whose types are others'.
-var borrowed = []string{"predicates", "spreadPolicy", "tolerations", "decisionStrategy"}
+// foreignFields has the fields of the spec whose types are defined in other projects.
+var foreignFields = []string{"predicates", "spreadPolicy", "tolerations", "decisionStrategy"}
 
 // schema is a JSON schema.
 type schema = map[string]any
@@ -39,21 +38,21 @@ func main() {
 	}
 }
 
-// rewrite finishes the CRD in a file.
+// rewrite completes the CRD in a file.
 func rewrite(file string) error {
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
-	out, err := finish(raw)
+	out, err := complete(raw)
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	return os.WriteFile(file, out, 0o644)
 }
 
-// finish returns the CRD finished. What is finished already stays as it is.
-func finish(raw []byte) ([]byte, error) {
+// complete returns the completed CRD. It is idempotent.
+func complete(raw []byte) ([]byte, error) {
 	var crd struct {
 		APIVersion string         `json:"apiVersion"`
 		Kind       string         `json:"kind"`
@@ -68,35 +67,35 @@ func finish(raw []byte) ([]byte, error) {
 		return nil, errors.New("no versions")
 	}
 	for _, version := range versions {
-		root := at(at(version, "schema"), "openAPIV3Schema")
-		spec, status := at(at(root, "properties"), "spec"), at(at(root, "properties"), "status")
+		root := field(field(version, "schema"), "openAPIV3Schema")
+		spec, status := field(field(root, "properties"), "spec"), field(field(root, "properties"), "status")
 		if spec == nil || status == nil {
 			return nil, errors.New("a version without spec or status")
 		}
-		if !bound(spec) {
+		if !addRules(spec) {
 			return nil, errors.New("a version without selectors")
 		}
-		silence(status)
-		for _, name := range borrowed {
-			silence(at(at(spec, "properties"), name))
+		removeDescriptions(status)
+		for _, name := range foreignFields {
+			removeDescriptions(field(field(spec, "properties"), name))
 		}
 	}
 	out, err := yaml.Marshal(crd)
 	return append([]byte("---\n"), out...), err
 }
 
-// at returns a member of an object that is an object itself, or nil.
-func at(object any, name string) schema {
+// field returns a field of an object if it is an object, or nil.
+func field(object any, name string) schema {
 	o, _ := object.(schema)
 	member, _ := o[name].(schema)
 	return member
 }
 
-// bound adds the rules of requirements to a schema, and bounds to its lists that
-// have requirements in them. It returns whether there are any.
-func bound(s schema) (found bool) {
-	properties := at(s, "properties")
-	if key, operator, values := at(properties, "key"), at(properties, "operator"), at(properties, "values"); key != nil && operator != nil && values != nil {
+// addRules adds rules to the requirements in a schema and maximum lengths to the lists that contain them.
+// It reports whether there are any requirements.
+func addRules(s schema) (found bool) {
+	properties := field(s, "properties")
+	if key, operator, values := field(properties, "key"), field(properties, "operator"), field(properties, "values"); key != nil && operator != nil && values != nil {
 		operator["enum"] = []any{"In", "NotIn", "Exists", "DoesNotExist"}
 		s["x-kubernetes-validations"] = []any{
 			schema{
@@ -113,9 +112,9 @@ func bound(s schema) (found bool) {
 		return true
 	}
 	for name := range properties {
-		found = bound(at(properties, name)) || found
+		found = addRules(field(properties, name)) || found
 	}
-	if items := at(s, "items"); items != nil && bound(items) {
+	if items := field(s, "items"); items != nil && addRules(items) {
 		if s["maxItems"] == nil {
 			s["maxItems"] = maxItems
 		}
@@ -124,16 +123,16 @@ func bound(s schema) (found bool) {
 	return found
 }
 
-// silence takes the texts out of what is in a schema, but not its own.
-func silence(s schema) {
-	properties := at(s, "properties")
+// removeDescriptions removes the descriptions inside a schema, but not its own.
+func removeDescriptions(s schema) {
+	properties := field(s, "properties")
 	for name := range properties {
-		p := at(properties, name)
+		p := field(properties, name)
 		delete(p, "description")
-		silence(p)
+		removeDescriptions(p)
 	}
-	if items := at(s, "items"); items != nil {
+	if items := field(s, "items"); items != nil {
 		delete(items, "description")
-		silence(items)
+		removeDescriptions(items)
 	}
 }

@@ -11,10 +11,10 @@ import (
 const selector = `
             properties:
               predicates:
-                description: ours
+                description: own
                 type: array
                 items:
-                  description: theirs
+                  description: foreign
                   type: object
                   properties:
                     key: {type: string}
@@ -26,27 +26,27 @@ func crd(spec string) string {
 	return "spec:\n  versions:\n  - schema:\n      openAPIV3Schema:\n        properties:\n          status: {}\n          spec:" + spec
 }
 
-func TestFinish(t *testing.T) {
-	out, err := finish([]byte(crd(selector)))
+func TestComplete(t *testing.T) {
+	out, err := complete([]byte(crd(selector)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"description: ours", "maxItems: 256", "- DoesNotExist", "must have a value where operator is In or NotIn"} {
+	for _, want := range []string{"description: own", "maxItems: 256", "- DoesNotExist", "must have a value where operator is In or NotIn"} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("%s is missing in %s", want, out)
 		}
 	}
-	if strings.Contains(string(out), "theirs") {
-		t.Errorf("text of others in %s", out)
+	if strings.Contains(string(out), "foreign") {
+		t.Errorf("a foreign description in %s", out)
 	}
-	again, err := finish(out)
+	again, err := complete(out)
 	if diff := cmp.Diff(string(out), string(again)); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
 }
 
-// What is not the CRD that it knows is an error: it would be left unfinished.
-func TestFinishRefuses(t *testing.T) {
+// TestCompleteErrors checks that CRDs with an unexpected structure are rejected.
+func TestCompleteErrors(t *testing.T) {
 	for want, raw := range map[string]string{
 		"no versions":                     "spec: {}",
 		"a version without spec":          "spec: {versions: [{}]}",
@@ -54,19 +54,19 @@ func TestFinishRefuses(t *testing.T) {
 		`unknown field "status"`:          "status: {}",
 		"error converting YAML to JSON: ": "{",
 	} {
-		if _, err := finish([]byte(raw)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := complete([]byte(raw)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", raw, err, want)
 		}
 	}
 }
 
-// The CRD that is there is finished.
-func TestIsFinished(t *testing.T) {
+// TestFileIsComplete checks that the CRD in the repository is complete.
+func TestFileIsComplete(t *testing.T) {
 	raw, err := os.ReadFile("../../config/crd/cluster.open-cluster-management.io_placements.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := finish(raw)
+	out, err := complete(raw)
 	if diff := cmp.Diff(string(raw), string(out)); diff != "" || err != nil {
 		t.Error(diff, err)
 	}

@@ -2,40 +2,40 @@ package main
 
 import "fmt"
 
-// schemaVersion is that of Grafana 12's dashboards. Older versions read them, too,
-// newer ones upgrade them.
+// schemaVersion is the version of the dashboard schema of Grafana 12. Newer releases upgrade it.
 const schemaVersion = 41
 
-// dashboard is what people want to see.
+// dashboard defines a dashboard.
 type dashboard struct {
-	// name is that of the file.
+	// name is the name of the file.
 	name, title, description string
-	// jobs is the metric whose jobs can be chosen among.
+	// jobs is the metric whose jobs can be selected.
 	jobs string
-	// choices are more variables to choose by.
+	// choices are further variables.
 	choices []choice
 	panels  []panel
 }
 
-// choice is a variable with the values of a label.
+// choice is a variable with the values of a label of a metric.
 type choice struct{ name, metric string }
 
-// panel is one picture. Two stand side by side, of stats four.
+// panel defines a panel. A row has two panels, or four of kind stat.
 type panel struct {
 	title, description string
-	// kind is how it is drawn; a timeseries if it is empty.
+	// kind is the visualization, by default timeseries.
 	kind kind
-	// unit is Grafana's name of it.
+	// unit is the identifier of the unit in Grafana.
 	unit    string
 	queries []query
-	// limits colour what is at or above them; they are drawn as lines, too.
+	// limits color values at or above them, and are drawn as lines.
 	limits []limit
-	// most is the top of the axis, 0 for none.
-	most float64
-	// negative: the axis goes below 0.
+	// max is the end of the axis, 0 for automatic.
+	max float64
+	// negative allows an axis below 0.
 	negative bool
 }
 
+// kind is a type of visualization.
 type kind string
 
 const (
@@ -44,19 +44,19 @@ const (
 	heatmap    kind = "heatmap"
 )
 
-// query is in PromQL, with a legend for its series.
+// query is a PromQL query with the legend of its series.
 type query struct{ expr, legend string }
 
-// limit is a value from which on something has a colour.
+// limit is a value from which on a color applies.
 type limit struct {
 	from  float64
 	color string
 }
 
-// source is the datasource that the user chooses.
+// source is the data source that the user selects.
 var source = map[string]any{"type": "prometheus", "uid": "${datasource}"}
 
-// Panels are laid out on a grid of 24 columns.
+// Dimensions of panels on the grid of 24 columns.
 const (
 	columns     = 24
 	statWidth   = 6
@@ -65,7 +65,7 @@ const (
 	panelHeight = 8
 )
 
-// model returns the dashboard as Grafana stores it.
+// model returns the dashboard in the format of Grafana.
 func (d *dashboard) model() map[string]any {
 	panels := make([]any, 0, len(d.panels))
 	x, y, row := 0, 0, 0
@@ -97,9 +97,12 @@ func (d *dashboard) model() map[string]any {
 	}
 }
 
-// variables are the datasource, the jobs, and what else there is to choose.
+// variables returns the variables: the data source, the jobs and the choices.
 func (d *dashboard) variables() []any {
-	list := []any{map[string]any{"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus", "hide": 0, "refresh": 1, "current": map[string]any{}}}
+	list := []any{map[string]any{
+		"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus",
+		"hide": 0, "refresh": 1, "current": map[string]any{},
+	}}
 	for _, c := range append([]choice{{"job", d.jobs}}, d.choices...) {
 		values := fmt.Sprintf("label_values(%s, %s)", c.metric, c.name)
 		list = append(list, map[string]any{
@@ -112,6 +115,7 @@ func (d *dashboard) variables() []any {
 	return list
 }
 
+// model returns the panel in the format of Grafana.
 func (p *panel) model() map[string]any {
 	steps := []any{map[string]any{"color": "green", "value": nil}}
 	for _, l := range p.limits {
@@ -121,8 +125,8 @@ func (p *panel) model() map[string]any {
 	if !p.negative {
 		defaults["min"] = 0
 	}
-	if p.most > 0 {
-		defaults["max"] = p.most
+	if p.max > 0 {
+		defaults["max"] = p.max
 	}
 	drawn, options, format := timeseries, map[string]any{}, "time_series"
 	switch p.kind {
@@ -146,7 +150,10 @@ func (p *panel) model() map[string]any {
 		if len(p.limits) > 0 {
 			style = "dashed"
 		}
-		defaults["custom"] = map[string]any{"drawStyle": "line", "lineWidth": 1, "fillOpacity": 8, "showPoints": "never", "spanNulls": false, "thresholdsStyle": map[string]any{"mode": style}}
+		defaults["custom"] = map[string]any{
+			"drawStyle": "line", "lineWidth": 1, "fillOpacity": 8, "showPoints": "never", "spanNulls": false,
+			"thresholdsStyle": map[string]any{"mode": style},
+		}
 		options = map[string]any{
 			"legend":  map[string]any{"displayMode": "list", "placement": "bottom", "showLegend": true, "calcs": []string{}},
 			"tooltip": map[string]any{"mode": "multi", "sort": "desc"},

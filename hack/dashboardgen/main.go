@@ -1,8 +1,5 @@
-// Command dashboardgen writes the dashboards of Plimsoll, for Grafana, into a
-// folder. What is on them is in a file for each: node.go, slack.go, fleet.go,
-// load.go.
-//
-// It is part of make generate.
+// Command dashboardgen generates the Grafana dashboards of Plimsoll in a folder. It is part of make
+// generate.
 package main
 
 import (
@@ -13,7 +10,7 @@ import (
 	"path/filepath"
 )
 
-// dashboards are all there are.
+// dashboards has all dashboards.
 var dashboards = []dashboard{node, slack, fleet, load}
 
 func main() {
@@ -33,11 +30,11 @@ func main() {
 	}
 }
 
-// encode returns a dashboard as Grafana reads it.
+// encode returns a dashboard as JSON.
 func encode(d dashboard) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false) // queries have < and > in them
+	encoder.SetEscapeHTML(false) // Queries have < and >.
 	encoder.SetIndent("", "  ")
 	err := encoder.Encode(d.model())
 	return b.Bytes(), err

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The files are what the code says.
+// TestFilesAreUpToDate checks that the files in the chart are those that dashboardgen generates.
 func TestFilesAreUpToDate(t *testing.T) {
 	folder := filepath.Join("..", "..", "charts", "plimsoll", "files", "dashboards")
 	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
@@ -19,8 +19,8 @@ func TestFilesAreUpToDate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		is, err := os.ReadFile(filepath.Join(folder, d.name+".json"))
-		if err != nil || !bytes.Equal(is, want) {
+		got, err := os.ReadFile(filepath.Join(folder, d.name+".json"))
+		if err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s: make generate would change it: %v", d.name, err)
 		}
 	}

@@ -2,91 +2,92 @@ package main
 
 import "fmt"
 
-// node is what the scheduler knows of its nodes. Its replicas tell the same, so
-// that the highest of each figure is it.
+// node is the dashboard of the nodes as seen by the scheduler. All replicas report the same values, so
+// queries use the maximum.
 var node = dashboard{
 	name: "node", title: "Plimsoll / Nodes",
-	description: "How deep the nodes are loaded: by the limits of their pods, and by the risk that the scheduler sees.",
+	description: "Overcommitment of the nodes: limits of their pods, and risk computed by the scheduler.",
 	jobs:        "plimsoll_scheduler_node_limit_ratio_count",
 	panels: []panel{
 		{
-			title: "Nodes", kind: stat, unit: "none", description: "Nodes that the scheduler knows.",
+			title: "Nodes", kind: stat, unit: "none", description: "Number of nodes known to the scheduler.",
 			queries: []query{{`max(plimsoll_scheduler_node_limit_ratio_count{job=~"$job", resource="cpu"})`, "nodes"}},
 		},
 		{
-			title: "Nodes with more memory limits than memory", kind: stat, unit: "percentunit", most: 1,
-			description: "Share of the nodes on which the limits of the pods come to more than is allocatable. If all pods use what they may, pods are killed there.",
+			title: "Nodes with memory limits above allocatable", kind: stat, unit: "percentunit", max: 1,
+			description: "Fraction of the nodes on which the sum of pod memory limits exceeds the allocatable memory. Pods are killed if all use their limits.",
 			queries:     []query{{over("memory", "1"), "share"}},
 			limits:      []limit{{0.25, "orange"}, {0.5, "red"}},
 		},
 		{
-			title: "Nodes with more CPU limits than CPU", kind: stat, unit: "percentunit", most: 1,
-			description: "Share of the nodes on which the limits of the pods come to more than is allocatable. If all pods use what they may, they get less CPU than their limits say.",
+			title: "Nodes with CPU limits above allocatable", kind: stat, unit: "percentunit", max: 1,
+			description: "Fraction of the nodes on which the sum of pod CPU limits exceeds the allocatable CPU. Pods are throttled if all use their limits.",
 			queries:     []query{{over("cpu", "1"), "share"}},
 			limits:      []limit{{0.5, "orange"}, {0.8, "red"}},
 		},
 		{
-			title: "Load degraded", kind: stat, unit: "none", description: "Sources of load without anything fresh. Nodes are then judged by limits only.",
+			title: "Load degraded", kind: stat, unit: "none", description: "Number of load sources without fresh load. Nodes are then scored by limits only.",
 			queries: []query{{`sum(max by (source) (plimsoll_load_degraded{job=~"$job"}))`, "sources"}},
 			limits:  []limit{{1, "red"}},
 		},
 		{
-			title: "Memory limits over allocatable", unit: "percentunit",
-			description: "Sum of the memory limits of a node's pods over what is allocatable: half of the nodes, nine in ten, and all but one in a hundred are under these lines.",
+			title: "Memory limits relative to allocatable", unit: "percentunit",
+			description: "Percentiles over nodes of the sum of pod memory limits relative to the allocatable memory.",
 			queries:     quantiles("memory"), limits: []limit{{1, "orange"}, {1.5, "red"}},
 		},
 		{
-			title: "CPU limits over allocatable", unit: "percentunit",
-			description: "Sum of the CPU limits of a node's pods over what is allocatable: half of the nodes, nine in ten, and all but one in a hundred are under these lines.",
+			title: "CPU limits relative to allocatable", unit: "percentunit",
+			description: "Percentiles over nodes of the sum of pod CPU limits relative to the allocatable CPU.",
 			queries:     quantiles("cpu"), limits: []limit{{1, "orange"}, {2, "red"}},
 		},
 		{
-			title: "Nodes by memory limits over allocatable", kind: heatmap, unit: "percentunit",
-			description: "How many nodes are how deep, over time. One dark band is a cluster that is loaded evenly.",
+			title: "Nodes by memory limits relative to allocatable", kind: heatmap, unit: "percentunit",
+			description: "Number of nodes by limit ratio over time. A single dark band indicates an evenly loaded cluster.",
 			queries:     []query{{`max by (le) (plimsoll_scheduler_node_limit_ratio_bucket{job=~"$job", resource="memory"})`, "{{le}}"}},
 		},
 		{
-			title: "Risk of the nodes", unit: "percentunit", most: 1,
-			description: "Risk that LowRiskOverCommitment sees, by profile: half of the nodes and nine in ten are under these lines. 0 is none, 1 is certain.",
+			title: "Risk of the nodes", unit: "percentunit", max: 1,
+			description: "Percentiles over nodes of the risk computed by LowRiskOverCommitment, from 0 to 1, by profile.",
 			queries: []query{
-				{`histogram_quantile(0.5, max by (profile, le) (plimsoll_scheduler_node_risk_ratio_bucket{job=~"$job"}))`, "{{profile}} half"},
-				{`histogram_quantile(0.9, max by (profile, le) (plimsoll_scheduler_node_risk_ratio_bucket{job=~"$job"}))`, "{{profile}} nine in ten"},
+				{`histogram_quantile(0.5, max by (profile, le) (plimsoll_scheduler_node_risk_ratio_bucket{job=~"$job"}))`, "{{profile}} p50"},
+				{`histogram_quantile(0.9, max by (profile, le) (plimsoll_scheduler_node_risk_ratio_bucket{job=~"$job"}))`, "{{profile}} p90"},
 			},
 			limits: []limit{{0.5, "orange"}, {0.8, "red"}},
 		},
 		{
-			title: "Nodes with a pod without limit", unit: "none",
-			description: "Nodes with at least one pod that may use all there is. Their limits over allocatable say less than they seem to.",
+			title: "Nodes with a pod without limits", unit: "none",
+			description: "Number of nodes with at least one pod without a limit. Limit ratios understate the possible usage of these nodes.",
 			queries:     []query{{`max by (resource) (plimsoll_scheduler_nodes_unbounded{job=~"$job"})`, "{{resource}}"}},
 		},
 		{
-			title: "Pods waiting", unit: "none",
-			description: "Pods in the scheduler's queues. Those that are unschedulable find no node; slack makes them wait for less time.",
+			title: "Pending pods", unit: "none",
+			description: "Number of pods in the queues of the scheduler.",
 			queries:     []query{{`sum by (queue) (scheduler_pending_pods{job=~"$job"})`, "{{queue}}"}},
 		},
 		{
 			title: "Scheduling attempts", unit: "ops",
-			description: "Attempts to place a pod, by what came of them.",
+			description: "Scheduling attempts by result.",
 			queries:     []query{{`sum by (result) (rate(scheduler_schedule_attempts_total{job=~"$job"}[$__rate_interval]))`, "{{result}}"}},
 		},
 		{
-			title: "Time of a scheduling attempt", unit: "s",
-			description: "From when a pod is taken from the queue to when it is bound: 99 in 100 take no longer.",
+			title: "Duration of scheduling attempts, p99", unit: "s",
+			description: "99th percentile of the time from the queue to the binding of a pod.",
 			queries:     []query{{`histogram_quantile(0.99, sum by (le, profile) (rate(scheduler_scheduling_attempt_duration_seconds_bucket{job=~"$job"}[$__rate_interval])))`, "{{profile}}"}},
 		},
 	},
 }
 
-// over returns the share of the nodes whose limits are over a multiple of what
-// they have. Prometheus 3 writes a bound of 1 as 1.0.
+// over returns the fraction of the nodes whose limits exceed a multiple of their allocatable resources.
+// Prometheus 3 formats a bound of 1 as 1.0.
 func over(resource, bound string) string {
 	return fmt.Sprintf(`1 - max(plimsoll_scheduler_node_limit_ratio_bucket{job=~"$job", resource=%q, le=~"%[2]s|%[2]s.0"}) / max(plimsoll_scheduler_node_limit_ratio_count{job=~"$job", resource=%[1]q})`, resource, bound)
 }
 
+// quantiles returns queries for percentiles of the limit ratio over nodes.
 func quantiles(resource string) (queries []query) {
-	for _, q := range []struct{ of, legend string }{{"0.5", "half"}, {"0.9", "nine in ten"}, {"0.99", "99 in 100"}} {
+	for _, q := range []struct{ quantile, legend string }{{"0.5", "p50"}, {"0.9", "p90"}, {"0.99", "p99"}} {
 		queries = append(queries, query{
-			fmt.Sprintf(`histogram_quantile(%s, max by (le) (plimsoll_scheduler_node_limit_ratio_bucket{job=~"$job", resource=%q}))`, q.of, resource), q.legend,
+			fmt.Sprintf(`histogram_quantile(%s, max by (le) (plimsoll_scheduler_node_limit_ratio_bucket{job=~"$job", resource=%q}))`, q.quantile, resource), q.legend,
 		})
 	}
 	return queries
