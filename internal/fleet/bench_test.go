@@ -51,7 +51,7 @@ func benchHub(b *testing.B, placements int) *State {
 		for n := range 10 {
 			clusters = append(clusters, fmt.Sprintf("cluster-%04d", (i*37+n*211)%benchClusters))
 		}
-		s.Resume(keyOf(name), clusters, 1)
+		s.Restore(keyOf(name), clusters, 1)
 	}
 	return s
 }
@@ -62,13 +62,13 @@ func benchHub(b *testing.B, placements int) *State {
 func BenchmarkDecide(b *testing.B) {
 	for _, tc := range []struct {
 		name, predicates string
-		before           func(*State, *placed)
+		before           func(*State, *placementState)
 	}{
 		{"top10", "", nil},
 		{"top10Label", `predicates: [{requiredClusterSelector: {labelSelector: {matchExpressions: [{key: environment, operator: In, values: [prod, stage]}]}}}]`, nil},
 		{"top10CELWarm", `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['managedCluster.metadata.labels["environment"] in ["prod", "stage"]']}}}]`, nil},
-		{"top10CELCold", `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['managedCluster.metadata.labels["environment"] in ["prod", "stage"]']}}}]`, func(_ *State, p *placed) { clear(p.memos[0]) }},
-		{"top10CELFirstEver", `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['managedCluster.metadata.labels["environment"] in ["prod", "stage"]']}}}]`, func(s *State, p *placed) {
+		{"top10CELCold", `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['managedCluster.metadata.labels["environment"] in ["prod", "stage"]']}}}]`, func(_ *State, p *placementState) { clear(p.memos[0]) }},
+		{"top10CELFirstEver", `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['managedCluster.metadata.labels["environment"] in ["prod", "stage"]']}}}]`, func(s *State, p *placementState) {
 			clear(p.memos[0])
 			for _, e := range s.entries {
 				e.variables = nil
@@ -97,7 +97,7 @@ func BenchmarkDecide(b *testing.B) {
 		decide(b, s, "p")
 		p := s.placements[keyOf("p")]
 		request := p.policy.request(s, p, now)
-		request.Members = placement.Everyone(benchClusters)
+		request.Members = placement.Indexes(benchClusters)
 		b.ReportAllocs()
 		for b.Loop() {
 			placement.Decide(request)
@@ -110,16 +110,16 @@ func BenchmarkDecide(b *testing.B) {
 func BenchmarkOneClusterChanges(b *testing.B) {
 	for name, tc := range map[string]struct {
 		change func(i int) *clusterv1.ManagedCluster
-		reads  Aspect
+		reads  fieldMask
 	}{
 		"amounts": {func(i int) *clusterv1.ManagedCluster {
 			return withAmounts(benchCluster(1234), fmt.Sprint(100+i%2), "64Gi")
-		}, AllocatableCPU},
+		}, allocatableFields << placement.CPU},
 		"labels": {func(i int) *clusterv1.ManagedCluster {
 			object := benchCluster(1234)
 			object.Labels["beat"] = fmt.Sprint(i % 2)
 			return object
-		}, Labels},
+		}, labelFields},
 	} {
 		b.Run(name, func(b *testing.B) {
 			s := benchHub(b, 1000)
@@ -137,7 +137,7 @@ func BenchmarkOneClusterChanges(b *testing.B) {
 			}
 			unaffected := 0
 			for _, key := range affected {
-				if s.placements[key].policy.reads&tc.reads == 0 {
+				if s.placements[key].policy.fields&tc.reads == 0 {
 					unaffected++
 				}
 			}

@@ -1,8 +1,8 @@
-// Package fleet turns the objects of Open Cluster Management into what the
-// placement decision reckons with, and decisions back into objects. It keeps what
-// a hub knows, told one change at a time, and tells which placements a change can
-// matter to. It asks nobody and writes nothing: the controller and the command
-// line do.
+// Package fleet keeps the state of a hub of Open Cluster Management and decides its
+// placements. It converts API objects to the input of package algo/placement, and
+// decisions to PlacementDecisions. After every change of an object it returns the
+// placements whose decisions the change can affect. It does no I/O: callers read and
+// write the objects.
 package fleet
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/placement"
 )
 
-// clusterOf returns a managed cluster as decisions see it.
+// clusterOf converts a managed cluster.
 func clusterOf(c *clusterv1.ManagedCluster) *placement.Cluster {
 	out := &placement.Cluster{
 		Name: c.Name, Labels: c.Labels,
@@ -38,7 +38,7 @@ func clusterOf(c *clusterv1.ManagedCluster) *placement.Cluster {
 	return out
 }
 
-// effectOf reads the effect of a taint or toleration.
+// effectOf converts the effect of a taint or toleration.
 func effectOf(effect string) placement.Effect {
 	switch clusterv1.TaintEffect(effect) {
 	case clusterv1.TaintEffectNoSelect:
@@ -51,16 +51,15 @@ func effectOf(effect string) placement.Effect {
 	return placement.AnyEffect
 }
 
-// amountsOf returns CPU in millicores and memory in bytes. What is not reported,
-// or is negative, is missing; what is more than there are numbers for is the most
-// there is.
+// amountsOf converts CPU to millicores and memory to bytes. Negative quantities are
+// missing, too large ones saturate.
 func amountsOf(list clusterv1.ResourceList) placement.Amounts {
-	read := func(name clusterv1.ResourceName, most int64, amount func(*resource.Quantity) int64) int64 {
+	read := func(name clusterv1.ResourceName, limit int64, amount func(*resource.Quantity) int64) int64 {
 		quantity, ok := list[name]
 		switch {
 		case !ok || quantity.Sign() < 0:
 			return placement.Missing
-		case quantity.CmpInt64(most) > 0: // a conversion that overflows wraps, or is 0
+		case quantity.CmpInt64(limit) > 0: // the conversion would overflow
 			return math.MaxInt64
 		}
 		return amount(&quantity)
@@ -71,44 +70,41 @@ func amountsOf(list clusterv1.ResourceList) placement.Amounts {
 	return out
 }
 
-// Aspect is a part of what a cluster is that decisions look at.
-type Aspect uint16
+// fieldMask is a set of fields of a cluster that decisions can depend on.
+type fieldMask uint16
 
 const (
-	// Labels and claims: predicates, groups, spreading, sets.
-	Labels Aspect = 1 << iota
-	// Taints.
-	Taints
-	// AllocatableCPU and the others are amounts.
-	AllocatableCPU
-	AllocatableMemory
-	CapacityCPU
-	CapacityMemory
-	// Scores are those of add-ons.
-	Scores
-	// Others is anything else of the object, which expressions can look at.
-	Others
-	// Existence: the cluster has come or gone.
-	Existence
+	// labelFields are the labels and claims: predicates, groups, spreading and sets use them.
+	labelFields fieldMask = 1 << iota
+	taintFields
+	// allocatableFields is the bit of the first resource of Amounts, and capacityFields, too.
+	allocatableFields
+	capacityFields = allocatableFields << len(placement.Amounts{})
+	// scoreFields are the scores of add-ons.
+	scoreFields = capacityFields << len(placement.Amounts{})
+	// otherFields are all other fields of the object, which only expressions can use.
+	otherFields = scoreFields << 1
+	// existence is the creation or deletion of the cluster.
+	existence = otherFields << 1
+	// amountFields are all amounts.
+	amountFields = scoreFields - allocatableFields
 )
 
-// differ returns in what two versions of a cluster differ, as decisions see it.
-func differ(a, b *placement.Cluster) (aspects Aspect) {
+// changedFields returns the fields in which two versions of a cluster differ.
+func changedFields(a, b *placement.Cluster) (fields fieldMask) {
 	if !maps.Equal(a.Labels, b.Labels) || !maps.Equal(a.Claims, b.Claims) {
-		aspects |= Labels
+		fields |= labelFields
 	}
 	if !slices.Equal(a.Taints, b.Taints) {
-		aspects |= Taints
+		fields |= taintFields
 	}
-	for aspect, pair := range map[Aspect][2]int64{
-		AllocatableCPU:    {a.Allocatable[placement.CPU], b.Allocatable[placement.CPU]},
-		AllocatableMemory: {a.Allocatable[placement.Memory], b.Allocatable[placement.Memory]},
-		CapacityCPU:       {a.Capacity[placement.CPU], b.Capacity[placement.CPU]},
-		CapacityMemory:    {a.Capacity[placement.Memory], b.Capacity[placement.Memory]},
-	} {
-		if pair[0] != pair[1] {
-			aspects |= aspect
+	for resource := range a.Allocatable {
+		if a.Allocatable[resource] != b.Allocatable[resource] {
+			fields |= allocatableFields << resource
+		}
+		if a.Capacity[resource] != b.Capacity[resource] {
+			fields |= capacityFields << resource
 		}
 	}
-	return aspects
+	return fields
 }

@@ -72,24 +72,24 @@ status:
 	}
 }
 
-func TestDiffer(t *testing.T) {
+func TestChangedFields(t *testing.T) {
 	base := func() *placement.Cluster {
 		return &placement.Cluster{Name: "a", Labels: map[string]string{"a": "1"}, Claims: map[string]string{"c": "1"}, Allocatable: placement.Amounts{1, 2}, Capacity: placement.Amounts{3, 4}}
 	}
 	for name, tc := range map[string]struct {
 		change func(*placement.Cluster)
-		want   Aspect
+		want   fieldMask
 	}{
 		"nothing":      {func(*placement.Cluster) {}, 0},
-		"a label":      {func(c *placement.Cluster) { c.Labels = map[string]string{"a": "2"} }, Labels},
-		"a claim":      {func(c *placement.Cluster) { c.Claims = nil }, Labels},
-		"a taint":      {func(c *placement.Cluster) { c.Taints = []placement.Taint{{Key: "k"}} }, Taints},
-		"amounts":      {func(c *placement.Cluster) { c.Allocatable[placement.CPU], c.Capacity[placement.Memory] = 9, 9 }, AllocatableCPU | CapacityMemory},
-		"more amounts": {func(c *placement.Cluster) { c.Allocatable[placement.Memory], c.Capacity[placement.CPU] = 9, 9 }, AllocatableMemory | CapacityCPU},
+		"a label":      {func(c *placement.Cluster) { c.Labels = map[string]string{"a": "2"} }, labelFields},
+		"a claim":      {func(c *placement.Cluster) { c.Claims = nil }, labelFields},
+		"a taint":      {func(c *placement.Cluster) { c.Taints = []placement.Taint{{Key: "k"}} }, taintFields},
+		"amounts":      {func(c *placement.Cluster) { c.Allocatable[placement.CPU], c.Capacity[placement.Memory] = 9, 9 }, allocatableFields<<placement.CPU | capacityFields<<placement.Memory},
+		"more amounts": {func(c *placement.Cluster) { c.Allocatable[placement.Memory], c.Capacity[placement.CPU] = 9, 9 }, allocatableFields<<placement.Memory | capacityFields<<placement.CPU},
 	} {
 		other := base()
 		tc.change(other)
-		if got := differ(base(), other); got != tc.want {
+		if got := changedFields(base(), other); got != tc.want {
 			t.Errorf("%s: %b, want %b", name, got, tc.want)
 		}
 	}

@@ -7,86 +7,88 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/placement"
 )
 
-// Standing is how one cluster stands in a verdict.
-type Standing struct {
+// ClusterRanking is the result of a placement for one cluster.
+type ClusterRanking struct {
 	Name string
-	// Chosen, and Feasible: it could be chosen as far as sets, predicates and taints
-	// go.
+	// Chosen is set for selected clusters, Feasible for those that cluster sets,
+	// predicates and taints allow.
 	Chosen, Feasible bool
-	// Reason says in words why it is not chosen.
+	// Reason is why the cluster is not selected.
 	Reason string
-	// Total is the sum of weight x score, of those that are feasible.
+	// Total is the sum of weight x score, 0 for clusters that are not feasible.
 	Total  int64
 	Scores []Score
 }
 
-// Score is what one prioritizer gives.
+// Score is the score of a cluster by one prioritizer.
 type Score struct {
 	Name   string
 	Weight int32
-	// Score in [-100, 100]. Without data it is the worst for the cluster.
+	// Score is in [-100, 100]. Without data it is the score that is worst for the cluster.
 	Score   int64
 	HasData bool
 }
 
-// Standings returns how the clusters of the fleet stand: the best of those that
-// could be chosen first, the others by name. There are none where nothing could
-// be decided.
-func (v *Verdict) Standings() []Standing {
-	if v.Decision == nil {
+// Ranking returns the clusters of the fleet: feasible clusters by rank, then the
+// others by name. It is empty if nothing was decided.
+func (r *Result) Ranking() []ClusterRanking {
+	if r.Decision == nil {
 		return nil
 	}
-	var ranked, others []int32
-	for i := range v.Fleet {
-		if v.Decision.Clusters[i].Outcome.Feasible() {
-			ranked = append(ranked, int32(i))
+	var feasible, others []int32
+	for i := range r.Fleet {
+		if r.Decision.Clusters[i].Outcome.Feasible() {
+			feasible = append(feasible, int32(i))
 		} else {
 			others = append(others, int32(i))
 		}
 	}
-	slices.SortFunc(ranked, v.Decision.Compare)
-	names, weights := v.Policy.Prioritizers()
-	var out []Standing
-	for _, i := range append(ranked, others...) {
-		result := &v.Decision.Clusters[i]
-		s := Standing{Name: v.Fleet[i].Name, Chosen: result.Outcome == placement.Chosen, Feasible: result.Outcome.Feasible(), Total: result.Total, Reason: v.reason(int(i))}
-		if s.Feasible {
+	slices.SortFunc(feasible, r.Decision.Compare)
+	names, weights := r.Policy.Prioritizers()
+	var ranking []ClusterRanking
+	for _, i := range append(feasible, others...) {
+		cluster := &r.Decision.Clusters[i]
+		c := ClusterRanking{
+			Name: r.Fleet[i].Name, Chosen: cluster.Outcome == placement.Chosen, Feasible: cluster.Outcome.Feasible(),
+			Total: cluster.Total, Reason: r.reason(int(i)),
+		}
+		if c.Feasible {
 			for p, name := range names {
-				score, hasData := v.Decision.Score(p, int(i))
-				s.Scores = append(s.Scores, Score{name, weights[p], score, hasData})
+				score, hasData := r.Decision.Score(p, int(i))
+				c.Scores = append(c.Scores, Score{name, weights[p], score, hasData})
 			}
 		}
-		out = append(out, s)
+		ranking = append(ranking, c)
 	}
-	return out
+	return ranking
 }
 
-// reason says why a cluster is not chosen.
-func (v *Verdict) reason(i int) string {
-	result := &v.Decision.Clusters[i]
-	switch result.Outcome {
+// reason returns why a cluster is not selected, "" if it is.
+func (r *Result) reason(i int) string {
+	cluster := &r.Decision.Clusters[i]
+	switch cluster.Outcome {
 	case placement.Chosen:
 		return ""
 	case placement.Outranked:
-		if result.Avoided {
-			return "has a PreferNoSelect taint that is not tolerated, and others are enough"
+		if cluster.Avoided {
+			return "has a PreferNoSelect taint that is not tolerated, and enough other clusters are available"
 		}
-		return "others rank before it and are enough"
+		return "enough other clusters rank higher"
 	case placement.Skewed:
-		return fmt.Sprintf("would exceed maxSkew of spec.spreadPolicy.spreadConstraints[%d]", result.Detail)
+		return fmt.Sprintf("would exceed maxSkew of spec.spreadPolicy.spreadConstraints[%d]", cluster.Detail)
 	case placement.NoTopology:
-		return fmt.Sprintf("lacks %s, the topologyKey of spec.spreadPolicy.spreadConstraints[%d]", v.Policy.spread[result.Detail].Key, result.Detail)
-	case placement.Outside:
+		return fmt.Sprintf("does not have %s, the topologyKey of spec.spreadPolicy.spreadConstraints[%d]", r.Policy.spread[cluster.Detail].Key, cluster.Detail)
+	case placement.NotMember:
 		return "is in none of the cluster sets"
 	case placement.Unmatched:
 		return "matches none of the predicates"
 	case placement.Tainted:
-		taint := v.Fleet[i].Taints[result.Detail]
+		taint := r.Fleet[i].Taints[cluster.Detail]
 		value := ""
 		if taint.Value != "" {
 			value = "=" + taint.Value
 		}
-		return fmt.Sprintf("its taint %s%s is not tolerated, or not any more", taint.Key, value)
+		return fmt.Sprintf("has taint %s%s, which is not tolerated or no longer tolerated", taint.Key, value)
 	}
-	return result.Outcome.String()
+	return cluster.Outcome.String()
 }

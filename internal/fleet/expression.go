@@ -18,23 +18,21 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 )
 
-// maxCost bounds the work that one expression may be for one cluster, in CEL's
-// units: comparing two numbers is 1. It is a tenth of what the API server allows
-// a rule.
+// maxCost is the cost limit of one expression for one cluster, in units of CEL:
+// comparing two numbers costs 1. The API server allows ten times as much for a rule.
 const maxCost = 1_000_000
 
-// expression is a condition on clusters, written in CEL.
+// expression is a condition on clusters in CEL.
 type expression struct {
 	text    string
 	program cel.Program
 }
 
-// errCost is that an expression is too much work.
-var errCost = fmt.Errorf("costs more than %d for one cluster: make it simpler", maxCost)
+// errCost is the error of expressions that exceed maxCost.
+var errCost = fmt.Errorf("costs more than %d for one cluster: simplify it", maxCost)
 
-// environment is what expressions are compiled in: the variable managedCluster,
-// the functions of Kubernetes for versions, quantities, lists, addresses and
-// regular expressions, and those of placements.
+// environment has the variable managedCluster, the functions of Kubernetes for
+// versions, quantities, lists, addresses and regular expressions, and those of placements.
 var environment = sync.OnceValues(func() (*cel.Env, error) {
 	object := cel.MapType(cel.StringType, cel.DynType)
 	return cel.NewEnv(
@@ -48,7 +46,7 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 	)
 })
 
-// compileExpression reads an expression, which must be true or false.
+// compileExpression compiles an expression with a boolean result.
 func compileExpression(text string) (*expression, error) {
 	env, err := environment()
 	if err != nil {
@@ -56,12 +54,12 @@ func compileExpression(text string) (*expression, error) {
 	}
 	ast, issues := env.Compile(text)
 	if err := issues.Err(); err != nil {
-		// The lines after the first draw the place.
+		// The lines after the first one repeat the expression.
 		first, _, _ := strings.Cut(err.Error(), "\n")
 		return nil, errors.New(strings.TrimPrefix(first, "ERROR: <input>:"))
 	}
 	if t := ast.OutputType(); t != cel.BoolType && t != cel.DynType {
-		return nil, fmt.Errorf("is a %s, must be true or false", t)
+		return nil, fmt.Errorf("must be true or false, is of type %s", t)
 	}
 	program, err := env.Program(ast, cel.CostLimit(maxCost), cel.EvalOptions(cel.OptOptimize))
 	if err != nil {
@@ -70,35 +68,35 @@ func compileExpression(text string) (*expression, error) {
 	return &expression{text, program}, nil
 }
 
-// holds reports whether the expression is true of a cluster. What is not there,
-// such as a label, makes it false; only too much work is an error.
-func (e *expression) holds(variables map[string]any) (bool, error) {
+// matches reports whether the expression is true for a cluster. It is false if the
+// cluster does not have a field that the expression uses, such as a label. The only
+// error is errCost.
+func (e *expression) matches(variables map[string]any) (bool, error) {
 	out, _, err := e.program.Eval(variables)
 	if err != nil {
-		if cost, ok := errors.AsType[*types.Err](err); ok && isCost(cost) || isCost(err) {
+		if cost, ok := errors.AsType[*types.Err](err); ok && isCostError(cost) || isCostError(err) {
 			return false, fmt.Errorf("%q %w", e.text, errCost)
 		}
-		return false, nil // not true of this cluster: it lacks what is asked for
+		return false, nil // the cluster does not have a field of the expression
 	}
 	return out == types.True, nil
 }
 
-// isCost reports whether an evaluation was ended for its cost, which CEL tells in
-// words only.
-func isCost(err error) bool {
-	const words = "actual cost limit exceeded"
+// isCostError reports whether an evaluation exceeded the cost limit. CEL has no type
+// for this error, only its text.
+func isCostError(err error) bool {
 	for ; err != nil; err = errors.Unwrap(err) {
-		if text := err.Error(); len(text) >= len(words) && text[len(text)-len(words):] == words {
+		if strings.HasSuffix(err.Error(), "actual cost limit exceeded") {
 			return true
 		}
 	}
 	return false
 }
 
-// scoresKey is where a cluster's variables carry its add-ons' scores.
+// scoresKey is the key of the scores of add-ons in the variables of a cluster.
 const scoresKey = "\x00scores"
 
-// variablesOf returns what expressions see of a cluster.
+// variablesOf returns the variables of expressions for a cluster.
 func variablesOf(c *clusterv1.ManagedCluster, scores map[string]*addOnScore) (map[string]any, error) {
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(c)
 	if err != nil {
@@ -116,9 +114,9 @@ func variablesOf(c *clusterv1.ManagedCluster, scores map[string]*addOnScore) (ma
 	return map[string]any{"managedCluster": object}, nil
 }
 
-// scoresOf is managedCluster.scores(name): the items of an AddOnPlacementScore, by
-// name. Where there is no such it is an error, as it is on hubs: an empty list
-// would make true whatever is said of all items.
+// scoresOf implements managedCluster.scores(name): the items of an
+// AddOnPlacementScore, sorted by name. It fails if there is no such score, as in the
+// controller of Open Cluster Management: all() would be true for an empty list.
 func scoresOf(cluster, name ref.Val) ref.Val {
 	if object, ok := cluster.Value().(map[string]any); ok {
 		if lists, ok := object[scoresKey].(map[string]any); ok {
@@ -130,7 +128,7 @@ func scoresOf(cluster, name ref.Val) ref.Val {
 	return types.NewErr("no AddOnPlacementScore %v", name.Value())
 }
 
-// parseJSON is text.parseJSON(), for annotations and claims that hold an object.
+// parseJSON implements text.parseJSON(), for annotations and claims with a JSON object.
 func parseJSON(text ref.Val) ref.Val {
 	var object map[string]any
 	if err := json.Unmarshal([]byte(fmt.Sprint(text.Value())), &object); err != nil {

@@ -80,7 +80,7 @@ func TestExpressions(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
-		if got, err := e.holds(variables); err != nil || got != want {
+		if got, err := e.matches(variables); err != nil || got != want {
 			t.Errorf("%s: %t, %v, want %t", text, got, err, want)
 		}
 	}
@@ -112,12 +112,12 @@ func TestCostKeepsDecisions(t *testing.T) {
 	s.SetCluster(withClaims("b", 110))
 	for range 3 {
 		v := decide(t, s, "p")
-		if !v.Keep || v.Conditions[0].Reason != ReasonMisconfigured || !strings.Contains(v.Conditions[0].Message, "spec.predicates") || !strings.Contains(v.Conditions[0].Message, errCost.Error()) {
-			t.Fatalf("keeps %t, %+v", v.Keep, v.Conditions)
+		if !v.KeepDecisions || v.Conditions[0].Reason != reasonMisconfigured || !strings.Contains(v.Conditions[0].Message, "spec.predicates") || !strings.Contains(v.Conditions[0].Message, errCost.Error()) {
+			t.Fatalf("keeps %t, %+v", v.KeepDecisions, v.Conditions)
 		}
 	}
 	s.SetCluster(withClaims("b", 2))
-	if v := decide(t, s, "p"); v.Keep || clustersOf(v) != "a b" {
+	if v := decide(t, s, "p"); v.KeepDecisions || clustersOf(v) != "a b" {
 		t.Errorf("chosen %q, %+v", clustersOf(v), v.Conditions)
 	}
 }

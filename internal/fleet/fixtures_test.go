@@ -92,7 +92,7 @@ func keyOf(name string) types.NamespacedName {
 // web.
 func hub(clusters ...string) *State {
 	s := NewState()
-	s.SetSet(bySet("web"))
+	s.SetClusterSet(bySet("web"))
 	s.SetBinding(binding("ns", "web"))
 	for _, name := range clusters {
 		s.SetCluster(managed(name, "set=web"))
@@ -101,7 +101,7 @@ func hub(clusters ...string) *State {
 }
 
 // clustersOf returns the names of the clusters chosen.
-func clustersOf(v *Verdict) string {
+func clustersOf(v *Result) string {
 	var names []string
 	for _, group := range v.Groups {
 		for _, c := range group.Clusters {
@@ -112,7 +112,7 @@ func clustersOf(v *Verdict) string {
 }
 
 // decide returns the verdict on a placement.
-func decide(t testing.TB, s *State, name string) *Verdict {
+func decide(t testing.TB, s *State, name string) *Result {
 	t.Helper()
 	v, ok := s.Decide(keyOf(name), now)
 	if !ok {

@@ -67,7 +67,7 @@ func (o *Objects) State(decides func(*v1beta1.Placement) bool) *State {
 		s.SetCluster(object)
 	}
 	for _, object := range o.Sets {
-		s.SetSet(object)
+		s.SetClusterSet(object)
 	}
 	for _, object := range o.Bindings {
 		s.SetBinding(object)
@@ -78,12 +78,12 @@ func (o *Objects) State(decides func(*v1beta1.Placement) bool) *State {
 		if decides == nil || decides(object) {
 			s.AddPlacement(object, selected[key])
 		} else {
-			s.SetForeign(key, selected[key])
+			s.SetUnmanaged(key, selected[key])
 		}
 		delete(selected, key)
 	}
 	for key, clusters := range selected { // the order does not matter
-		s.SetForeign(key, clusters)
+		s.SetUnmanaged(key, clusters)
 	}
 	return s
 }
@@ -128,12 +128,12 @@ func (s *State) AddPlacement(object *v1beta1.Placement, clusters []string) {
 		return
 	}
 	key := types.NamespacedName{Namespace: object.Namespace, Name: object.Name}
-	s.Resume(key, clusters, decidedGeneration(object))
+	s.Restore(key, clusters, observedGeneration(object))
 }
 
-// decidedGeneration returns the generation of the spec that the decisions of a
+// observedGeneration returns the generation of the spec that the decisions of a
 // placement were made for, as its status reports it; 0 if it does not.
-func decidedGeneration(object *v1beta1.Placement) int64 {
+func observedGeneration(object *v1beta1.Placement) int64 {
 	for _, condition := range object.Status.Conditions {
 		if condition.Type == clusterv1beta1.PlacementConditionSatisfied {
 			return condition.ObservedGeneration

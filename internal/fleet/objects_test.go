@@ -48,7 +48,7 @@ func TestObjectsState(t *testing.T) {
 	if got, want := fmt.Sprint(s.counts), "[1 3]"; got != want {
 		t.Errorf("decisions per cluster %s, want %s", got, want)
 	}
-	if got := s.placements[keyOf("p")].good; got != 3 {
+	if got := s.placements[keyOf("p")].decidedGeneration; got != 3 {
 		t.Errorf("decisions of p are of generation %d, want 3", got)
 	}
 	if got, want := objects.State(nil).Placements(), []types.NamespacedName{keyOf("p"), keyOf("q")}; !slices.Equal(got, want) {

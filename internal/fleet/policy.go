@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"errors"
 	"strconv"
 	"strings"
 
@@ -15,11 +14,11 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
-// MaxNameLength is how long the name of a placement may be: it is the value of a
-// label of its PlacementDecisions.
-const MaxNameLength = 63
+// maxNameLength is the maximum length of the name of a placement, which is the value
+// of a label of its PlacementDecisions.
+const maxNameLength = 63
 
-// Policy is what a placement asks for, checked and made ready for many decisions.
+// Policy is the validated and compiled spec of a placement.
 type Policy struct {
 	sets         []string
 	predicates   []predicate
@@ -30,47 +29,39 @@ type Policy struct {
 	groups       []placement.NamedGroup
 	groupSize    placement.Size
 	sortByScore  bool
-	// reads is what of a member of its sets can change the answer.
-	reads Aspect
-	// addOns are the AddOnPlacementScores whose values count, by name.
+	// fields are the fields of clusters that decisions depend on.
+	fields fieldMask
+	// addOns are the names of the AddOnPlacementScores that prioritizers use.
 	addOns map[string]bool
 }
 
-// predicate is a way to qualify: a selector and expressions that must all hold.
+// predicate matches clusters that meet a selector and all expressions.
 type predicate struct {
 	selector    placement.Selector
 	expressions []*expression
 }
 
-// Compile reads a placement. The errors name all that is wrong, each with its
-// field, what was found and what is allowed.
+// Compile validates and compiles the spec of a placement. It returns all errors.
 func Compile(p *v1beta1.Placement) (*Policy, field.ErrorList) {
 	spec := p.Spec.DeepCopy()
 	spec.Default()
 	var errs field.ErrorList
-	if len(p.Name) > MaxNameLength {
-		errs = append(errs, field.TooLong(field.NewPath("metadata", "name"), p.Name, MaxNameLength))
+	if len(p.Name) > maxNameLength {
+		errs = append(errs, field.TooLong(field.NewPath("metadata", "name"), p.Name, maxNameLength))
 	}
 	errs = append(errs, spec.Validate()...)
 	if len(errs) > 0 {
 		return nil, errs
 	}
 	out := &Policy{
-		sets: spec.ClusterSets, number: placement.All, reads: Existence | Labels | Taints,
+		sets: spec.ClusterSets, number: placement.All, fields: existence | labelFields | taintFields,
 		sortByScore: spec.SortBy == clusterv1beta1.PlacementSortByScore, addOns: map[string]bool{},
 	}
 	if spec.NumberOfClusters != nil {
 		out.number = int64(*spec.NumberOfClusters)
 	}
 	out.predicates, errs = compilePredicates(spec.Predicates)
-	var err error
-	if out.prioritizers, err = prioritizersOf(&spec.PrioritizerPolicy); err != nil {
-		path := field.NewPath("spec", "prioritizerPolicy")
-		if mistake, ok := errors.AsType[*placement.ConfigurationError](err); ok && mistake.Index >= 0 {
-			path = path.Child("configurations").Index(mistake.Index)
-		}
-		errs = append(errs, field.Invalid(path, "", err.Error()))
-	}
+	out.prioritizers = prioritizersOf(&spec.PrioritizerPolicy)
 	for i := range spec.Tolerations {
 		out.tolerations = append(out.tolerations, tolerationOf(&spec.Tolerations[i]))
 	}
@@ -88,37 +79,36 @@ func Compile(p *v1beta1.Placement) (*Policy, field.ErrorList) {
 		})
 	}
 	out.groupSize = sizeOf(spec.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup)
-	out.reads |= out.depends()
+	out.fields |= out.readFields()
 	return out, errs
 }
 
-// depends returns what of clusters, beside labels and taints, the policy looks
-// at.
-func (p *Policy) depends() (reads Aspect) {
+// readFields returns the fields of clusters that prioritizers and expressions read.
+// It sets addOns.
+func (p *Policy) readFields() (fields fieldMask) {
 	for i := range p.prioritizers {
-		switch p.prioritizers[i].Kind {
-		case placement.ResourceRatioCPU:
-			reads |= AllocatableCPU | CapacityCPU
-		case placement.ResourceRatioMemory:
-			reads |= AllocatableMemory | CapacityMemory
-		case placement.ResourceAllocatableCPU:
-			reads |= AllocatableCPU
-		case placement.ResourceAllocatableMemory:
-			reads |= AllocatableMemory
-		case placement.AddOn:
-			reads |= Scores
+		kind := p.prioritizers[i].Kind
+		inputs := kind.Inputs()
+		for _, resource := range inputs.Allocatable {
+			fields |= allocatableFields << resource
+		}
+		for _, resource := range inputs.Capacity {
+			fields |= capacityFields << resource
+		}
+		if kind == placement.AddOn {
+			fields |= scoreFields
 			p.addOns[p.prioritizers[i].Coordinate.ResourceName] = true
-		case placement.Balance, placement.Steady:
 		}
 	}
 	if p.hasExpressions() {
-		reads |= AllocatableCPU | AllocatableMemory | CapacityCPU | CapacityMemory | Scores | Others
+		fields |= amountFields | scoreFields | otherFields
 	}
-	return reads
+	return fields
 }
 
-// steady returns what a cluster gains by being chosen.
-func (p *Policy) steady() int64 {
+// steadyBonus returns the contribution of prioritizer Steady to the total of clusters
+// that are already selected.
+func (p *Policy) steadyBonus() int64 {
 	for i := range p.prioritizers {
 		if p.prioritizers[i].Kind == placement.Steady {
 			return 100 * int64(p.prioritizers[i].Weight)
@@ -127,7 +117,7 @@ func (p *Policy) steady() int64 {
 	return 0
 }
 
-// hasExpressions reports whether anything is written in CEL.
+// hasExpressions reports whether a predicate has CEL expressions.
 func (p *Policy) hasExpressions() bool {
 	for i := range p.predicates {
 		if len(p.predicates[i].expressions) > 0 {
@@ -137,6 +127,7 @@ func (p *Policy) hasExpressions() bool {
 	return false
 }
 
+// compilePredicates compiles predicates whose selectors are valid.
 func compilePredicates(predicates []clusterv1beta1.ClusterPredicate) (out []predicate, errs field.ErrorList) {
 	for i := range predicates {
 		selector := &predicates[i].RequiredClusterSelector
@@ -155,15 +146,16 @@ func compilePredicates(predicates []clusterv1beta1.ClusterPredicate) (out []pred
 	return out, errs
 }
 
-// selectorOf returns selectors of labels and claims that have been validated.
+// selectorOf converts valid selectors of labels and claims.
 func selectorOf(labels *metav1.LabelSelector, claims []metav1.LabelSelectorRequirement) placement.Selector {
 	out := placement.Selector{Labels: requirementsOf(labels.MatchExpressions), Claims: requirementsOf(claims)}
-	for key, value := range labels.MatchLabels { // all must hold: their order means nothing
+	for key, value := range labels.MatchLabels { // the order does not matter
 		out.Labels = append(out.Labels, placement.Requirement{Key: key, Operator: placement.In, Values: []string{value}})
 	}
 	return out
 }
 
+// requirementsOf converts valid requirements.
 func requirementsOf(in []metav1.LabelSelectorRequirement) (out []placement.Requirement) {
 	operators := map[metav1.LabelSelectorOperator]placement.Operator{
 		metav1.LabelSelectorOpIn: placement.In, metav1.LabelSelectorOpNotIn: placement.NotIn,
@@ -175,27 +167,24 @@ func requirementsOf(in []metav1.LabelSelectorRequirement) (out []placement.Requi
 	return out
 }
 
-// prioritizersOf returns what the policy's mode and list come to.
-func prioritizersOf(policy *v1beta1.PrioritizerPolicy) ([]placement.Prioritizer, error) {
-	mode, err := placement.ParseMode(string(policy.Mode))
-	if err != nil {
-		return nil, err
-	}
-	var listed []placement.Configuration
+// prioritizersOf returns the prioritizers of a valid policy with defaults.
+func prioritizersOf(policy *v1beta1.PrioritizerPolicy) []placement.Prioritizer {
+	var configured []placement.Prioritizer
 	for i := range policy.Configurations {
 		coordinate := policy.Configurations[i].Coordinate()
-		c := placement.Configuration{Type: string(coordinate.Type), BuiltIn: string(coordinate.BuiltIn), Weight: 1}
-		if weight := policy.Configurations[i].Weight; weight != nil {
-			c.Weight = *weight
+		p := placement.Prioritizer{Weight: *policy.Configurations[i].Weight}
+		if coordinate.Type == v1beta1.AddOn {
+			p.Kind = placement.AddOn
+			p.Coordinate = placement.Coordinate{ResourceName: coordinate.AddOn.ResourceName, ScoreName: coordinate.AddOn.ScoreName}
+		} else {
+			p.Kind, _ = placement.KindOf(string(coordinate.BuiltIn))
 		}
-		if coordinate.AddOn != nil {
-			c.Coordinate = &placement.Coordinate{ResourceName: coordinate.AddOn.ResourceName, ScoreName: coordinate.AddOn.ScoreName}
-		}
-		listed = append(listed, c)
+		configured = append(configured, p)
 	}
-	return placement.Resolve(mode, listed)
+	return placement.Resolve(policy.Mode != v1beta1.Exact, configured)
 }
 
+// tolerationOf converts a toleration.
 func tolerationOf(t *clusterv1beta1.Toleration) placement.Toleration {
 	out := placement.Toleration{Key: t.Key, Value: t.Value, Effect: effectOf(string(t.Effect)), Seconds: t.TolerationSeconds}
 	if t.Operator == clusterv1beta1.TolerationOpExists {
@@ -204,7 +193,7 @@ func tolerationOf(t *clusterv1beta1.Toleration) placement.Toleration {
 	return out
 }
 
-// sizeOf reads a number or a percentage that has been validated.
+// sizeOf converts a valid number or percentage.
 func sizeOf(n intstr.IntOrString) placement.Size {
 	if n.Type == intstr.Int {
 		return placement.Size{Number: int64(n.IntVal)}
@@ -216,7 +205,7 @@ func sizeOf(n intstr.IntOrString) placement.Size {
 	return placement.Size{Percent: percent}
 }
 
-// Prioritizers returns the names and weights of what the policy ranks by.
+// Prioritizers returns the names and weights of the prioritizers.
 func (p *Policy) Prioritizers() (names []string, weights []int32) {
 	for i := range p.prioritizers {
 		names, weights = append(names, p.prioritizers[i].Name()), append(weights, p.prioritizers[i].Weight)
@@ -224,11 +213,11 @@ func (p *Policy) Prioritizers() (names []string, weights []int32) {
 	return names, weights
 }
 
-// problems joins what is wrong into one message.
-func problems(errs field.ErrorList) string {
-	var all []string
-	for _, err := range errs {
-		all = append(all, err.Error())
+// joinErrors returns the first errors and the number of the others.
+func joinErrors(errs field.ErrorList) string {
+	texts := make([]string, len(errs))
+	for i, err := range errs {
+		texts[i] = err.Error()
 	}
-	return facts.Abbreviate(all, 5, "; ")
+	return facts.Abbreviate(texts, 5, "; ")
 }

@@ -57,10 +57,10 @@ func TestMistakes(t *testing.T) {
 			}
 			s.SetPlacement(changed)
 			v := decide(t, s, "p")
-			if !v.Keep || len(v.Conditions) != 1 || v.Conditions[0].Reason != ReasonMisconfigured || !strings.Contains(v.Conditions[0].Message, tc.want) || v.Conditions[0].ObservedGeneration != 2 {
-				t.Errorf("keeps %t, %+v", v.Keep, v.Conditions)
+			if !v.KeepDecisions || len(v.Conditions) != 1 || v.Conditions[0].Reason != reasonMisconfigured || !strings.Contains(v.Conditions[0].Message, tc.want) || v.Conditions[0].ObservedGeneration != 2 {
+				t.Errorf("keeps %t, %+v", v.KeepDecisions, v.Conditions)
 			}
-			if got := s.placements[keyOf("p")].chosen; !slices.Equal(got, []string{"a"}) {
+			if got := s.placements[keyOf("p")].selected; !slices.Equal(got, []string{"a"}) {
 				t.Errorf("it has %v, want a", got)
 			}
 		})
@@ -87,7 +87,7 @@ scoreRateLimit: often
 tolerations: [{key: a, tolerationSeconds: -1}, {key: b, tolerationSeconds: -1}, {key: c, tolerationSeconds: -1}, {key: d, tolerationSeconds: -1}]
 `)
 	_, errs := Compile(p)
-	if got := problems(errs); len(errs) != 7 || !strings.HasSuffix(got, "and 2 more") || !strings.HasPrefix(got, "spec.numberOfClusters") {
+	if got := joinErrors(errs); len(errs) != 7 || !strings.HasSuffix(got, "and 2 more") || !strings.HasPrefix(got, "spec.numberOfClusters") {
 		t.Errorf("%d errors: %s", len(errs), got)
 	}
 }
@@ -121,22 +121,22 @@ func TestPrioritizers(t *testing.T) {
 // What can change an answer follows from what is asked for, and no more: who
 // reads too little misses changes, who reads too much is woken by every one.
 func TestReads(t *testing.T) {
-	const always = Existence | Labels | Taints
-	for spec, want := range map[string]Aspect{
+	const always = existence | labelFields | taintFields
+	for spec, want := range map[string]fieldMask{
 		`{}`: always,
-		`prioritizerPolicy: {configurations: [{name: ResourceRatioCPU}]}`:                                                                              always | AllocatableCPU | CapacityCPU,
+		`prioritizerPolicy: {configurations: [{name: ResourceRatioCPU}]}`:                                                                              always | allocatableFields<<placement.CPU | capacityFields<<placement.CPU,
 		`prioritizerPolicy: {configurations: [{name: ResourceRatioMemory, weight: 0}]}`:                                                                always,
-		`prioritizerPolicy: {configurations: [{name: ResourceAllocatableMemory}]}`:                                                                     always | AllocatableMemory,
-		`prioritizerPolicy: {configurations: [{scoreCoordinate: {type: AddOn, addOn: {resourceName: a, scoreName: b}}}]}`:                              always | Scores,
-		`predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["has(managedCluster.metadata)"]}}}]`:                                   always | AllocatableCPU | AllocatableMemory | CapacityCPU | CapacityMemory | Scores | Others,
-		`prioritizerPolicy: {mode: Exact, configurations: [{name: ResourceAllocatableCPU, weight: -1}, {name: ResourceRatioMemory}, {name: Balance}]}`: always | AllocatableCPU | AllocatableMemory | CapacityMemory,
+		`prioritizerPolicy: {configurations: [{name: ResourceAllocatableMemory}]}`:                                                                     always | allocatableFields<<placement.Memory,
+		`prioritizerPolicy: {configurations: [{scoreCoordinate: {type: AddOn, addOn: {resourceName: a, scoreName: b}}}]}`:                              always | scoreFields,
+		`predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["has(managedCluster.metadata)"]}}}]`:                                   always | allocatableFields<<placement.CPU | allocatableFields<<placement.Memory | capacityFields<<placement.CPU | capacityFields<<placement.Memory | scoreFields | otherFields,
+		`prioritizerPolicy: {mode: Exact, configurations: [{name: ResourceAllocatableCPU, weight: -1}, {name: ResourceRatioMemory}, {name: Balance}]}`: always | allocatableFields<<placement.CPU | allocatableFields<<placement.Memory | capacityFields<<placement.Memory,
 	} {
 		p, errs := Compile(asks(t, "p", spec))
 		if len(errs) > 0 {
 			t.Fatal(errs)
 		}
-		if p.reads != want {
-			t.Errorf("%s: %b, want %b", spec, p.reads, want)
+		if p.fields != want {
+			t.Errorf("%s: %b, want %b", spec, p.fields, want)
 		}
 	}
 }
@@ -161,7 +161,7 @@ sortBy: Score
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	p.prioritizers, p.addOns, p.reads = nil, nil, 0 // see the tests above
+	p.prioritizers, p.addOns, p.fields = nil, nil, 0 // see the tests above
 	want := &Policy{
 		sets: []string{"web"}, number: 1<<31 - 1, sortByScore: true,
 		predicates: []predicate{{selector: placement.Selector{

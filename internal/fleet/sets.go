@@ -13,13 +13,13 @@ import (
 // set is a cluster set.
 type set struct {
 	name string
-	// selector of the labels of its clusters; one that cannot be read selects none,
-	// and harms no other set.
+	// selector selects the clusters by label. An invalid selector selects none.
 	selector labels.Selector
-	// members are indexes in the fleet, ascending; nil if that is not known.
+	// members are indexes in the fleet, ascending; nil if they must be computed.
 	members []int32
 }
 
+// newSet converts a cluster set.
 func newSet(object *clusterv1beta2.ManagedClusterSet) *set {
 	s := &set{name: object.Name, selector: labels.Nothing()}
 	switch object.Spec.ClusterSelector.SelectorType {
@@ -33,20 +33,21 @@ func newSet(object *clusterv1beta2.ManagedClusterSet) *set {
 	return s
 }
 
-func (s *set) same(other *set) bool {
-	// The one that selects nothing and the one that selects everything are both
-	// written as "".
+// equals reports whether two sets select the same clusters.
+func (s *set) equals(other *set) bool {
+	// labels.Nothing and labels.Everything both have the string "".
 	return s.selector.String() == other.selector.String() && s.selector.Empty() == other.selector.Empty()
 }
 
-func (s *set) has(c *placement.Cluster) bool { return s.selector.Matches(labels.Set(c.Labels)) }
+// selects reports whether a cluster is in the set.
+func (s *set) selects(c *placement.Cluster) bool { return s.selector.Matches(labels.Set(c.Labels)) }
 
-// of returns the clusters of the set.
-func (s *set) of(fleet []*placement.Cluster) []int32 {
+// clusters returns the indexes of the clusters in the set.
+func (s *set) clusters(fleet []*placement.Cluster) []int32 {
 	if s.members == nil {
 		s.members = []int32{}
 		for i, c := range fleet {
-			if s.has(c) {
+			if s.selects(c) {
 				s.members = append(s.members, int32(i))
 			}
 		}
@@ -54,11 +55,11 @@ func (s *set) of(fleet []*placement.Cluster) []int32 {
 	return s.members
 }
 
-// reachable returns the sets that a policy in a namespace draws on, and which of
-// the names that it asks for are not bound there or do not exist.
-func (s *State) reachable(namespace string, policy *Policy) (sets []*set, unbound []string) {
+// setsOf returns the cluster sets of a policy in a namespace, and the names of its
+// sets that do not exist or are not bound to the namespace.
+func (s *State) setsOf(namespace string, policy *Policy) (sets []*set, unbound []string) {
 	if len(policy.sets) == 0 {
-		for name := range s.bindings[namespace] { // their union has no order
+		for name := range s.bindings[namespace] { // the order does not matter
 			if set := s.sets[name]; set != nil {
 				sets = append(sets, set)
 			}
@@ -75,20 +76,20 @@ func (s *State) reachable(namespace string, policy *Policy) (sets []*set, unboun
 	return sets, unbound
 }
 
-// reaches reports whether a cluster is in a set that a policy draws on.
-func (s *State) reaches(namespace string, policy *Policy, c *placement.Cluster) bool {
-	sets, _ := s.reachable(namespace, policy)
-	return slices.ContainsFunc(sets, func(set *set) bool { return set.has(c) })
+// contains reports whether a cluster is in a cluster set of a policy.
+func (s *State) contains(namespace string, policy *Policy, c *placement.Cluster) bool {
+	sets, _ := s.setsOf(namespace, policy)
+	return slices.ContainsFunc(sets, func(set *set) bool { return set.selects(c) })
 }
 
-// union returns the clusters of any of the sets, ascending.
+// union returns the clusters in any of the sets, ascending.
 func union(fleet []*placement.Cluster, sets []*set) []int32 {
 	if len(sets) == 1 {
-		return sets[0].of(fleet)
+		return sets[0].clusters(fleet)
 	}
 	var all []int32
 	for _, set := range sets {
-		all = append(all, set.of(fleet)...)
+		all = append(all, set.clusters(fleet)...)
 	}
 	slices.Sort(all)
 	return slices.Compact(all)

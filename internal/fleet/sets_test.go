@@ -38,7 +38,7 @@ func TestSets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := labelled(t)
-			s.SetSet(setOf(t, "one", tc.selector))
+			s.SetClusterSet(setOf(t, "one", tc.selector))
 			s.SetBinding(binding("ns", "one"))
 			if got := clustersOf(decide(t, s, "p")); got != tc.want {
 				t.Errorf("chosen %q, want %q", got, tc.want)
@@ -50,8 +50,8 @@ func TestSets(t *testing.T) {
 // A set that cannot be read selects none, and those beside it are as they were.
 func TestInvalidSetHarmsNoOther(t *testing.T) {
 	s := labelled(t)
-	s.SetSet(setOf(t, "one", `{}`))
-	s.SetSet(setOf(t, "broken", `{selectorType: LabelSelector, labelSelector: {matchExpressions: [{key: tier, operator: Is}]}}`))
+	s.SetClusterSet(setOf(t, "one", `{}`))
+	s.SetClusterSet(setOf(t, "broken", `{selectorType: LabelSelector, labelSelector: {matchExpressions: [{key: tier, operator: Is}]}}`))
 	s.SetBinding(binding("ns", "one"))
 	s.SetBinding(binding("ns", "broken"))
 	if got := clustersOf(decide(t, s, "p")); got != "a" {
@@ -66,17 +66,17 @@ func TestInvalidSetHarmsNoOther(t *testing.T) {
 func TestSetThatIsMended(t *testing.T) {
 	s := labelled(t)
 	s.SetBinding(binding("ns", "one"))
-	s.SetSet(setOf(t, "one", `{selectorType: LabelSelector}`))
+	s.SetClusterSet(setOf(t, "one", `{selectorType: LabelSelector}`))
 	if got := clustersOf(decide(t, s, "p")); got != "" {
 		t.Fatalf("chosen %q, want none", got)
 	}
-	if keys := s.SetSet(setOf(t, "one", `{selectorType: LabelSelector, labelSelector: {}}`)); len(keys) != 1 {
+	if keys := s.SetClusterSet(setOf(t, "one", `{selectorType: LabelSelector, labelSelector: {}}`)); len(keys) != 1 {
 		t.Errorf("the set returns %v", keys)
 	}
 	if got := clustersOf(decide(t, s, "p")); got != "a b c" {
 		t.Errorf("chosen %q, want all", got)
 	}
-	if keys := s.SetSet(setOf(t, "one", `{selectorType: LabelSelector, labelSelector: {}}`)); len(keys) != 0 {
+	if keys := s.SetClusterSet(setOf(t, "one", `{selectorType: LabelSelector, labelSelector: {}}`)); len(keys) != 0 {
 		t.Errorf("the same again returns %v", keys)
 	}
 }
@@ -99,13 +99,13 @@ func TestBindings(t *testing.T) {
 		"gone":                         {func(s *State) []types.NamespacedName { return s.DeleteBinding("ns", "web") }, "", 1},
 		"one that never was":           {func(s *State) []types.NamespacedName { return s.DeleteBinding("ns", "nope") }, "a b", 0},
 		"in another namespace":         {func(s *State) []types.NamespacedName { return s.DeleteBinding("other", "web") }, "a b", 0},
-		"the set is gone":              {func(s *State) []types.NamespacedName { return s.DeleteSet("web") }, "", 1},
+		"the set is gone":              {func(s *State) []types.NamespacedName { return s.DeleteClusterSet("web") }, "", 1},
 		"a second set":                 {func(s *State) []types.NamespacedName { return s.SetBinding(binding("ns", "gold")) }, "a b c", 1},
 		"bound, but the set is no set": {func(s *State) []types.NamespacedName { return s.SetBinding(binding("ns", "nope")) }, "a b", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := hub("a", "b")
-			s.SetSet(bySet("gold"))
+			s.SetClusterSet(bySet("gold"))
 			s.SetCluster(managed("c", "set=gold"))
 			s.SetPlacement(asks(t, "p", `{}`))
 			decide(t, s, "p")

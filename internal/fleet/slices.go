@@ -10,25 +10,25 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 )
 
-// MaxDecisions is how many decisions one PlacementDecision holds.
+// MaxDecisions is the maximum number of decisions in a PlacementDecision.
 const MaxDecisions = 100
 
-// Slice is a PlacementDecision: a part of the decisions of one group.
+// Slice is a PlacementDecision: it has decisions of one group.
 type Slice struct {
-	// Name of the object.
+	// Name is the name of the object.
 	Name string
-	// Group it is of, and the group's index.
+	// Group is the name of the group, and Index its index.
 	Group string
 	Index int
-	// Decisions in it, in the order in which they are written.
+	// Decisions are in the order of the group.
 	Decisions []clusterv1beta1.ClusterDecision
 }
 
-// SliceOf reads a PlacementDecision.
+// SliceOf converts a PlacementDecision.
 func SliceOf(object *clusterv1beta1.PlacementDecision) Slice {
 	index, err := strconv.Atoi(object.Labels[clusterv1beta1.DecisionGroupIndexLabel])
 	if err != nil {
-		index = -1 // of no group: what is in it is laid out anew
+		index = -1 // no group: Layout moves its decisions
 	}
 	return Slice{
 		Name: object.Name, Group: object.Labels[clusterv1beta1.DecisionGroupNameLabel], Index: index,
@@ -36,7 +36,7 @@ func SliceOf(object *clusterv1beta1.PlacementDecision) Slice {
 	}
 }
 
-// Labels returns those that the object of a placement's slice has.
+// Labels returns the labels of the PlacementDecision.
 func (s *Slice) Labels(placement string) map[string]string {
 	return map[string]string{
 		clusterv1beta1.PlacementLabel:          placement,
@@ -45,29 +45,28 @@ func (s *Slice) Labels(placement string) map[string]string {
 	}
 }
 
-// Layout returns the slices that hold groups, given those that there are, so that
-// few of them change: a decision stays in the slice it is in, if that is of its
-// group and has room, and slices keep their names. Names of new ones are the
-// placement's with the lowest free number. Every group has at least one slice.
-// They are in the order of the groups.
-func Layout(placement string, there []Slice, groups []Group) []Slice {
-	taken := map[string]bool{}
-	for _, s := range there {
-		taken[s.Name] = true
+// Layout returns the slices for groups, in the order of the groups and at least one
+// for each. It changes as few of the existing slices as possible: a decision remains
+// in its slice if the slice belongs to its group and is not full. A new slice has the
+// name of the placement with the lowest unused number.
+func Layout(placement string, existing []Slice, groups []Group) []Slice {
+	reserved := map[string]bool{}
+	for _, s := range existing {
+		reserved[s.Name] = true
 	}
 	var out []Slice
 	used := map[string]bool{}
 	for index, group := range groups {
-		var mine []Slice
-		for _, s := range there {
+		var ofGroup []Slice
+		for _, s := range existing {
 			if s.Index == index && s.Group == group.Name && !used[s.Name] {
-				mine = append(mine, s)
+				ofGroup = append(ofGroup, s)
 			}
 		}
-		for _, s := range lay(mine, group.Clusters) {
+		for _, s := range assignSlices(ofGroup, group.Clusters) {
 			if s.Name == "" {
-				s.Name = freeName(placement, taken)
-				taken[s.Name] = true
+				s.Name = unusedName(placement, reserved)
+				reserved[s.Name] = true
 			}
 			used[s.Name] = true
 			s.Group, s.Index = group.Name, index
@@ -77,79 +76,80 @@ func Layout(placement string, there []Slice, groups []Group) []Slice {
 	return out
 }
 
-// lay spreads the clusters of one group over its slices.
-func lay(mine []Slice, clusters []Choice) []Slice {
-	// By their numbers, so that the last ones become empty first.
-	slices.SortFunc(mine, func(a, b Slice) int {
+// assignSlices distributes the clusters of a group over its existing slices and
+// unnamed new ones.
+func assignSlices(existing []Slice, clusters []Choice) []Slice {
+	// In the order of their numbers: the slices with the highest numbers are removed first.
+	slices.SortFunc(existing, func(a, b Slice) int {
 		return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name))
 	})
 	needed := max(1, (len(clusters)+MaxDecisions-1)/MaxDecisions)
-	mine = mine[:min(len(mine), needed)]
-	home := map[string]int{}
-	for i, s := range mine {
+	existing = existing[:min(len(existing), needed)]
+	current := map[string]int{} // slice by cluster
+	for i, s := range existing {
 		for _, decision := range s.Decisions {
-			home[decision.ClusterName] = i
+			current[decision.ClusterName] = i
 		}
 	}
-	filled := make([][]int, needed) // positions in clusters, ascending
-	var homeless []int
+	assigned := make([][]int, needed) // positions in clusters by slice, ascending
+	var unassigned []int
 	for position, c := range clusters {
-		if i, ok := home[c.Name]; ok && len(filled[i]) < MaxDecisions {
-			filled[i] = append(filled[i], position)
+		if i, ok := current[c.Name]; ok && len(assigned[i]) < MaxDecisions {
+			assigned[i] = append(assigned[i], position)
 		} else {
-			homeless = append(homeless, position)
+			unassigned = append(unassigned, position)
 		}
 	}
-	for i := range filled {
-		n := min(len(homeless), MaxDecisions-len(filled[i]))
-		filled[i] = append(filled[i], homeless[:n]...)
-		homeless = homeless[n:]
-		slices.Sort(filled[i]) // in the order of the group
+	for i := range assigned {
+		n := min(len(unassigned), MaxDecisions-len(assigned[i]))
+		assigned[i] = append(assigned[i], unassigned[:n]...)
+		unassigned = unassigned[n:]
+		slices.Sort(assigned[i]) // in the order of the group
 	}
 	out := make([]Slice, needed)
-	copy(out, mine)
+	copy(out, existing)
 	for i := range out {
-		out[i].Decisions = make([]clusterv1beta1.ClusterDecision, 0, len(filled[i]))
-		for _, position := range filled[i] {
+		out[i].Decisions = make([]clusterv1beta1.ClusterDecision, 0, len(assigned[i]))
+		for _, position := range assigned[i] {
 			out[i].Decisions = append(out[i].Decisions, clusterv1beta1.ClusterDecision{ClusterName: clusters[position].Name, Score: clusters[position].Score})
 		}
 	}
 	return out
 }
 
-// freeName returns the placement's name with the lowest number that is free.
-func freeName(placement string, taken map[string]bool) string {
+// unusedName returns the name of the slice with the lowest number that is not reserved.
+func unusedName(placement string, reserved map[string]bool) string {
 	for i := 1; ; i++ {
-		if name := fmt.Sprintf("%s-decision-%d", placement, i); !taken[name] {
+		if name := fmt.Sprintf("%s-decision-%d", placement, i); !reserved[name] {
 			return name
 		}
 	}
 }
 
-// Step is a change of one object: Slice is what it is to be, or, if Delete, no
-// more.
+// Step is a write of one PlacementDecision: create or update it to equal Slice, or
+// delete it.
 type Step struct {
 	Slice  Slice
 	Delete bool
 }
 
-// Steps returns the changes that lead from the slices there are to those wanted,
-// in an order in which no cluster that stays is missing in between: what adds
-// comes first, what takes away last. A slice that both gains and loses clusters
-// to others is written twice. Scores alone are no reason to write if sameScores.
-func Steps(there, wanted []Slice, sameScores bool) (steps []Step) {
-	before, from := index(there)
-	after, to := index(wanted)
+// Steps returns the writes that change the existing slices to the wanted ones. They
+// are ordered such that no remaining cluster is missing from the decisions in between:
+// additions are first, removals last. A slice that gains clusters and loses clusters to
+// other slices is written twice. If ignoreScores is set, changed scores are not written.
+func Steps(existing, wanted []Slice, ignoreScores bool) (steps []Step) {
+	before, from := indexSlices(existing)
+	after, to := indexSlices(wanted)
 	var later []Step
 	for _, s := range wanted {
-		is, exists := before[s.Name]
-		if exists && is.Group == s.Group && is.Index == s.Index && equal(is.Decisions, s.Decisions, sameScores) {
+		old, exists := before[s.Name]
+		if exists && old.Group == s.Group && old.Index == s.Index && sameDecisions(old.Decisions, s.Decisions, ignoreScores) {
 			continue
 		}
 		gains := !exists || slices.ContainsFunc(s.Decisions, func(d clusterv1beta1.ClusterDecision) bool { return from[d.ClusterName] != s.Name })
-		// What this one loses to a slice that does not have it yet must stay for now.
+		// Clusters that move to another slice remain here until that slice is written.
 		var leaving []clusterv1beta1.ClusterDecision
-		for _, d := range is.Decisions {
+		for _, d := range old.Decisions {
 			if at, stays := to[d.ClusterName]; stays && at != s.Name {
 				leaving = append(leaving, d)
 			}
@@ -174,21 +174,21 @@ func Steps(there, wanted []Slice, sameScores bool) (steps []Step) {
 	return steps
 }
 
-// index returns slices by their names, and in which each cluster is.
-func index(all []Slice) (byName map[string]Slice, of map[string]string) {
-	byName, of = make(map[string]Slice, len(all)), map[string]string{}
+// indexSlices returns slices by name, and the name of the slice of each cluster.
+func indexSlices(all []Slice) (byName map[string]Slice, byCluster map[string]string) {
+	byName, byCluster = make(map[string]Slice, len(all)), map[string]string{}
 	for _, s := range all {
 		byName[s.Name] = s
 		for _, d := range s.Decisions {
-			of[d.ClusterName] = s.Name
+			byCluster[d.ClusterName] = s.Name
 		}
 	}
-	return byName, of
+	return byName, byCluster
 }
 
-// equal reports whether two lists of decisions are the same.
-func equal(a, b []clusterv1beta1.ClusterDecision, sameScores bool) bool {
+// sameDecisions reports whether two lists of decisions are equal.
+func sameDecisions(a, b []clusterv1beta1.ClusterDecision, ignoreScores bool) bool {
 	return slices.EqualFunc(a, b, func(a, b clusterv1beta1.ClusterDecision) bool {
-		return a.ClusterName == b.ClusterName && (sameScores || a.Score == b.Score)
+		return a.ClusterName == b.ClusterName && (ignoreScores || a.Score == b.Score)
 	})
 }

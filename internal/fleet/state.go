@@ -19,121 +19,121 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/placement"
 )
 
-// State is what a hub knows of its fleet, its cluster sets and its placements.
-// What is set and deleted returns the placements whose answer it can change, in
-// no order. It is safe for concurrent use. Objects are kept and not changed.
+// State is the state of a hub: clusters, cluster sets and placements. Methods that set
+// or delete an object return the placements whose decisions can change, in no order.
+// It is safe for concurrent use. It retains objects and does not change them.
 type State struct {
 	mu sync.Mutex
-	// fleet is sorted by name and never changed, but replaced: decisions keep it.
+	// fleet is sorted by name. It is replaced, never changed: results refer to it.
 	fleet   []*placement.Cluster
 	entries map[string]*entry
-	// counts are how many decisions each cluster of the fleet has.
+	// counts has the number of decisions for each cluster of the fleet.
 	counts []int32
 	sets   map[string]*set
-	// bindings are the names of bound sets by namespace.
+	// bindings has the names of bound sets by namespace.
 	bindings   map[string]map[string]bool
-	placements map[types.NamespacedName]*placed
+	placements map[types.NamespacedName]*placementState
 }
 
-// entry is what is known of a cluster beside what all decisions look at.
+// entry has the data of a cluster that only some decisions use.
 type entry struct {
 	object *clusterv1.ManagedCluster
 	scores map[string]*addOnScore
-	// variables are what expressions see, made when one asks.
+	// variables are those of expressions, nil until needed.
 	variables map[string]any
 }
 
-// addOnScore is what an add-on says of a cluster.
+// addOnScore has the values of an AddOnPlacementScore by name.
 type addOnScore struct {
 	values map[string]int32
 	until  int64
 }
 
-// placed is what is known of a placement.
-type placed struct {
+// placementState is the state of a placement.
+type placementState struct {
 	uid        types.UID
 	generation int64
 	policy     *Policy // nil with errs
 	errs       field.ErrorList
-	// chosen are the clusters that it has, sorted, as a spec of generation good
-	// chose them; 0 if nobody knows.
-	chosen []string
-	good   int64
-	// feasible are the clusters that could be chosen, by their index in the fleet;
-	// nil if that is not known.
+	// selected are the selected clusters, sorted, and decidedGeneration the generation
+	// of the spec that selected them, 0 if unknown.
+	selected          []string
+	decidedGeneration int64
+	// feasible is a bit set of the feasible clusters by index in the fleet; nil if
+	// unknown.
 	feasible []uint64
-	// memos are which clusters the expressions of each predicate hold for.
+	// memos has the result of the expressions of each predicate by cluster.
 	memos []map[*placement.Cluster]bool
 }
 
-// foreign reports whether the placement is decided elsewhere.
-func (p *placed) foreign() bool { return p.policy == nil && len(p.errs) == 0 }
+// unmanaged reports whether another controller decides the placement.
+func (p *placementState) unmanaged() bool { return p.policy == nil && len(p.errs) == 0 }
 
-// NewState returns a hub that knows nothing.
+// NewState returns the state of a hub without objects.
 func NewState() *State {
 	return &State{
 		entries: map[string]*entry{}, sets: map[string]*set{}, bindings: map[string]map[string]bool{},
-		placements: map[types.NamespacedName]*placed{},
+		placements: map[types.NamespacedName]*placementState{},
 	}
 }
 
-// find returns where a cluster is in the fleet, or would be.
-func (s *State) find(name string) (int, bool) {
+// indexOf returns the index of a cluster in the fleet, or the index to insert it at.
+func (s *State) indexOf(name string) (int, bool) {
 	return slices.BinarySearchFunc(s.fleet, name, func(c *placement.Cluster, name string) int { return strings.Compare(c.Name, name) })
 }
 
-// SetCluster takes a cluster in, or what has become of it. A heartbeat changes
-// nothing. One that is being deleted is as good as gone.
+// SetCluster adds or updates a cluster. A cluster with a deletion timestamp is removed.
+// An update of heartbeat times has no effect.
 func (s *State) SetCluster(object *clusterv1.ManagedCluster) []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if object.DeletionTimestamp != nil {
-		return s.forget(object.Name)
+		return s.deleteCluster(object.Name)
 	}
-	is := clusterOf(object)
-	i, known := s.find(object.Name)
+	cluster := clusterOf(object)
+	i, known := s.indexOf(object.Name)
 	if !known {
-		s.entries[object.Name] = &entry{object: object, scores: s.takeScores(object.Name)}
-		s.fleet = slices.Insert(slices.Clone(s.fleet), i, is)
+		s.entries[object.Name] = &entry{object: object, scores: s.keptScores(object.Name)}
+		s.fleet = slices.Insert(slices.Clone(s.fleet), i, cluster)
 		s.counts = slices.Insert(s.counts, i, s.countOf(object.Name))
-		s.moved()
-		return s.affected(is, nil, Existence, "")
+		s.resetIndexes()
+		return s.affected(cluster, nil, existence, "")
 	}
-	e, was := s.entries[object.Name], s.fleet[i]
-	aspects := differ(was, is)
-	if aspects == 0 && sameForExpressions(e.object, object) {
+	e, old := s.entries[object.Name], s.fleet[i]
+	fields := changedFields(old, cluster)
+	if fields == 0 && sameForExpressions(e.object, object) {
 		return nil
 	}
-	aspects |= Others
+	fields |= otherFields
 	e.object, e.variables = object, nil
 	s.fleet = slices.Clone(s.fleet)
-	s.fleet[i] = is
-	if aspects&Labels != 0 {
-		s.relabelled()
+	s.fleet[i] = cluster
+	if fields&labelFields != 0 {
+		s.resetMembers()
 	}
-	return s.affected(is, was, aspects, "")
+	return s.affected(cluster, old, fields, "")
 }
 
-// takeScores returns what add-ons have said of a cluster before it was known.
-func (s *State) takeScores(name string) map[string]*addOnScore {
+// keptScores returns the scores of a cluster that were set before the cluster.
+func (s *State) keptScores(name string) map[string]*addOnScore {
 	if e := s.entries[name]; e != nil {
 		return e.scores
 	}
 	return map[string]*addOnScore{}
 }
 
-// countOf returns how many placements have a cluster.
+// countOf returns the number of placements that selected a cluster.
 func (s *State) countOf(name string) (n int32) {
 	for _, p := range s.placements {
-		if _, has := slices.BinarySearch(p.chosen, name); has {
+		if _, has := slices.BinarySearch(p.selected, name); has {
 			n++
 		}
 	}
 	return n
 }
 
-// sameForExpressions reports whether two versions of a cluster are the same in
-// what is not only of interest to the API server.
+// sameForExpressions reports whether two versions of a cluster are equal for
+// expressions: metadata of the API server and heartbeat times are ignored.
 func sameForExpressions(a, b *clusterv1.ManagedCluster) bool {
 	return maps.Equal(a.Annotations, b.Annotations) && equality.Semantic.DeepEqual(a.Spec, b.Spec) &&
 		a.Status.Version == b.Status.Version && equality.Semantic.DeepEqual(a.Status.Allocatable, b.Status.Allocatable) &&
@@ -143,47 +143,47 @@ func sameForExpressions(a, b *clusterv1.ManagedCluster) bool {
 	})
 }
 
-// DeleteCluster forgets a cluster.
+// DeleteCluster removes a cluster.
 func (s *State) DeleteCluster(name string) []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.forget(name)
+	return s.deleteCluster(name)
 }
 
-func (s *State) forget(name string) []types.NamespacedName {
-	i, known := s.find(name)
+// deleteCluster is DeleteCluster for callers that hold the lock.
+func (s *State) deleteCluster(name string) []types.NamespacedName {
+	i, known := s.indexOf(name)
 	if !known {
 		return nil
 	}
-	was := s.fleet[i]
-	affected := s.affected(was, nil, Existence, "")
+	affected := s.affected(s.fleet[i], nil, existence, "")
 	s.fleet = slices.Delete(slices.Clone(s.fleet), i, i+1)
 	s.counts = slices.Delete(s.counts, i, i+1)
 	s.entries[name].object = nil
 	if len(s.entries[name].scores) == 0 {
 		delete(s.entries, name)
 	}
-	s.moved()
+	s.resetIndexes()
 	return affected
 }
 
-// moved notes that indexes of the fleet are others now.
-func (s *State) moved() {
-	s.relabelled()
+// resetIndexes drops everything that has indexes of the fleet.
+func (s *State) resetIndexes() {
+	s.resetMembers()
 	for _, p := range s.placements {
 		p.feasible = nil
 	}
 }
 
-// relabelled notes that clusters may be in other sets now.
-func (s *State) relabelled() {
+// resetMembers drops the members of all sets.
+func (s *State) resetMembers() {
 	for _, set := range s.sets {
 		set.members = nil
 	}
 }
 
-// SetScores takes in what an add-on says of the cluster that its namespace is
-// named after.
+// SetScores adds or updates the scores of an add-on for the cluster with the name of
+// its namespace.
 func (s *State) SetScores(object *clusterv1alpha1.AddOnPlacementScore) []types.NamespacedName {
 	score := &addOnScore{values: make(map[string]int32, len(object.Status.Scores)), until: placement.Forever}
 	for _, item := range object.Status.Scores {
@@ -195,11 +195,12 @@ func (s *State) SetScores(object *clusterv1alpha1.AddOnPlacementScore) []types.N
 	return s.changeScores(object.Namespace, object.Name, score)
 }
 
-// DeleteScores forgets what an add-on says of a cluster.
+// DeleteScores removes an AddOnPlacementScore.
 func (s *State) DeleteScores(cluster, name string) []types.NamespacedName {
 	return s.changeScores(cluster, name, nil)
 }
 
+// changeScores sets or, if score is nil, removes an AddOnPlacementScore.
 func (s *State) changeScores(cluster, name string, score *addOnScore) []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -219,41 +220,41 @@ func (s *State) changeScores(cluster, name string, score *addOnScore) []types.Na
 		delete(e.scores, name)
 	}
 	e.variables = nil
-	i, known := s.find(cluster)
+	i, known := s.indexOf(cluster)
 	if !known {
 		if len(e.scores) == 0 {
 			delete(s.entries, cluster)
 		}
 		return nil
 	}
-	// Another object, so that what expressions said of it is asked anew.
-	again := *s.fleet[i]
+	// A new pointer, because memos are by pointer: expressions are evaluated again.
+	updated := *s.fleet[i]
 	s.fleet = slices.Clone(s.fleet)
-	s.fleet[i] = &again
-	return s.affected(&again, nil, Scores, name)
+	s.fleet[i] = &updated
+	return s.affected(&updated, nil, scoreFields, name)
 }
 
-// SetSet takes a cluster set in.
-func (s *State) SetSet(object *clusterv1beta2.ManagedClusterSet) []types.NamespacedName {
+// SetClusterSet adds or updates a cluster set.
+func (s *State) SetClusterSet(object *clusterv1beta2.ManagedClusterSet) []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	is := newSet(object)
-	if was := s.sets[object.Name]; was != nil && was.same(is) {
+	updated := newSet(object)
+	if old := s.sets[object.Name]; old != nil && old.equals(updated) {
 		return nil
 	}
-	s.sets[object.Name] = is
-	return s.boundTo(object.Name)
+	s.sets[object.Name] = updated
+	return s.placementsBoundTo(object.Name)
 }
 
-// DeleteSet forgets a cluster set.
-func (s *State) DeleteSet(name string) []types.NamespacedName {
+// DeleteClusterSet removes a cluster set.
+func (s *State) DeleteClusterSet(name string) []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.sets, name)
-	return s.boundTo(name)
+	return s.placementsBoundTo(name)
 }
 
-// SetBinding takes in that a set may be used in a namespace.
+// SetBinding adds or updates the binding of a cluster set to a namespace.
 func (s *State) SetBinding(object *clusterv1beta2.ManagedClusterSetBinding) []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -262,19 +263,18 @@ func (s *State) SetBinding(object *clusterv1beta2.ManagedClusterSetBinding) []ty
 		bound = map[string]bool{}
 		s.bindings[object.Namespace] = bound
 	}
-	// A binding has the name of its set; the API says so, and one that has not does
-	// not count.
-	counts := object.Name == object.Spec.ClusterSet
-	if bound[object.Name] == counts {
+	// The API requires that a binding has the name of its set: others are invalid.
+	valid := object.Name == object.Spec.ClusterSet
+	if bound[object.Name] == valid {
 		return nil
 	}
-	if bound[object.Name] = counts; !counts {
+	if bound[object.Name] = valid; !valid {
 		delete(bound, object.Name)
 	}
-	return s.in(object.Namespace)
+	return s.placementsIn(object.Namespace)
 }
 
-// DeleteBinding forgets that a set may be used in a namespace.
+// DeleteBinding removes the binding of a cluster set to a namespace.
 func (s *State) DeleteBinding(namespace, name string) []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -282,10 +282,10 @@ func (s *State) DeleteBinding(namespace, name string) []types.NamespacedName {
 		return nil
 	}
 	delete(s.bindings[namespace], name)
-	return s.in(namespace)
+	return s.placementsIn(namespace)
 }
 
-// SetPlacement takes a placement in and reports whether its spec is a new one.
+// SetPlacement adds or updates a placement. It reports whether its spec is new.
 func (s *State) SetPlacement(object *v1beta1.Placement) bool {
 	key := types.NamespacedName{Namespace: object.Namespace, Name: object.Name}
 	s.mu.Lock()
@@ -299,12 +299,12 @@ func (s *State) SetPlacement(object *v1beta1.Placement) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p = s.placements[key]; p == nil {
-		p = &placed{}
+		p = &placementState{}
 		s.placements[key] = p
 	}
-	if p.uid != "" && p.uid != object.UID { // another one of that name: what the first had is not its
-		s.choose(p, nil)
-		p.good = 0
+	if p.uid != "" && p.uid != object.UID { // a new object of this name: the decisions belong to the deleted one
+		s.setSelected(p, nil)
+		p.decidedGeneration = 0
 	}
 	p.uid, p.generation, p.policy, p.errs, p.feasible, p.memos = object.UID, object.Generation, policy, errs, nil, nil
 	if policy != nil {
@@ -313,86 +313,87 @@ func (s *State) SetPlacement(object *v1beta1.Placement) bool {
 	return true
 }
 
-// DeletePlacement forgets a placement, and that it has clusters.
+// DeletePlacement removes a placement and its decisions.
 func (s *State) DeletePlacement(key types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p := s.placements[key]; p != nil {
-		s.choose(p, nil)
+		s.setSelected(p, nil)
 		delete(s.placements, key)
 	}
 }
 
-// Resume says which clusters a placement has, as a spec of a generation chose
-// them (0 if nobody knows). It counts only until something is decided here.
-func (s *State) Resume(key types.NamespacedName, clusters []string, generation int64) {
+// Restore sets the clusters in the existing decisions of a placement, and the
+// generation of the spec that selected them, 0 if unknown. It has no effect after
+// the placement has been decided here.
+func (s *State) Restore(key types.NamespacedName, clusters []string, generation int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p := s.placements[key]; p != nil && p.good == 0 {
-		s.choose(p, sorted(clusters))
-		p.good = generation
+	if p := s.placements[key]; p != nil && p.decidedGeneration == 0 {
+		s.setSelected(p, sorted(clusters))
+		p.decidedGeneration = generation
 	}
 }
 
-// SetForeign takes in which clusters a placement has that is decided elsewhere:
-// the others are balanced against them.
-func (s *State) SetForeign(key types.NamespacedName, clusters []string) {
+// SetUnmanaged sets the clusters in the decisions of a placement that another
+// controller decides. Prioritizer Balance counts them.
+func (s *State) SetUnmanaged(key types.NamespacedName, clusters []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.placements[key]
-	if p == nil || !p.foreign() {
-		s.choose(cmp.Or(p, &placed{}), nil)
-		p = &placed{}
+	if p == nil || !p.unmanaged() {
+		s.setSelected(cmp.Or(p, &placementState{}), nil)
+		p = &placementState{}
 		s.placements[key] = p
 	}
-	s.choose(p, sorted(clusters))
+	s.setSelected(p, sorted(clusters))
 }
 
-// sorted returns the names in order, each once.
+// sorted returns the names in order, without duplicates.
 func sorted(names []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(names)))
 }
 
-// choose makes a placement have other clusters, and counts.
-func (s *State) choose(p *placed, clusters []string) {
-	count := func(names []string, by int32) {
+// setSelected changes the selected clusters of a placement and the counts.
+func (s *State) setSelected(p *placementState, clusters []string) {
+	add := func(names []string, n int32) {
 		for _, name := range names {
-			if i, known := s.find(name); known {
-				s.counts[i] += by
+			if i, known := s.indexOf(name); known {
+				s.counts[i] += n
 			}
 		}
 	}
-	count(p.chosen, -1)
-	p.chosen = clusters
-	count(p.chosen, 1)
+	add(p.selected, -1)
+	p.selected = clusters
+	add(p.selected, 1)
 }
 
-// affected returns the placements whose answer can be another because a cluster
-// differs in some aspects from what it was (nil: it was the same as far as sets
-// go).
-func (s *State) affected(is, was *placement.Cluster, aspects Aspect, addOn string) (keys []types.NamespacedName) {
-	const amounts = AllocatableCPU | AllocatableMemory | CapacityCPU | CapacityMemory | Others
-	i, known := s.find(is.Name)
+// affected returns the placements whose decisions can change because some fields of a
+// cluster changed. old is the cluster before the change, nil if it was in the same
+// sets; addOn is the name of changed scores.
+func (s *State) affected(cluster, old *placement.Cluster, fields fieldMask, addOn string) (keys []types.NamespacedName) {
+	const feasibleOnly = amountFields | otherFields | scoreFields
+	i, known := s.indexOf(cluster.Name)
 	for key, p := range s.placements {
-		if p.policy == nil || p.policy.reads&aspects == 0 {
+		if p.policy == nil || p.policy.fields&fields == 0 {
 			continue
 		}
-		if aspects == Scores && !p.policy.addOns[addOn] && !p.policy.hasExpressions() {
+		if fields == scoreFields && !p.policy.addOns[addOn] && !p.policy.hasExpressions() {
 			continue
 		}
-		// What is no candidate may have any amounts.
-		if aspects&^(amounts|Scores) == 0 && !p.policy.hasExpressions() && p.feasible != nil && known && p.feasible[i/64]&(1<<(i%64)) == 0 {
+		// Amounts and scores of clusters that are not feasible do not matter.
+		if fields&^feasibleOnly == 0 && !p.policy.hasExpressions() && p.feasible != nil && known && p.feasible[i/64]&(1<<(i%64)) == 0 {
 			continue
 		}
-		if s.reaches(key.Namespace, p.policy, is) || was != nil && s.reaches(key.Namespace, p.policy, was) {
+		if s.contains(key.Namespace, p.policy, cluster) || old != nil && s.contains(key.Namespace, p.policy, old) {
 			keys = append(keys, key)
 		}
 	}
 	return keys
 }
 
-// in returns the placements of a namespace.
-func (s *State) in(namespace string) (keys []types.NamespacedName) {
+// placementsIn returns the placements in a namespace.
+func (s *State) placementsIn(namespace string) (keys []types.NamespacedName) {
 	for key := range s.placements {
 		if key.Namespace == namespace {
 			keys = append(keys, key)
@@ -401,8 +402,8 @@ func (s *State) in(namespace string) (keys []types.NamespacedName) {
 	return keys
 }
 
-// boundTo returns the placements in the namespaces that a set is bound to.
-func (s *State) boundTo(set string) (keys []types.NamespacedName) {
+// placementsBoundTo returns the placements in the namespaces that a set is bound to.
+func (s *State) placementsBoundTo(set string) (keys []types.NamespacedName) {
 	for key := range s.placements {
 		if s.bindings[key.Namespace][set] {
 			keys = append(keys, key)
@@ -411,17 +412,17 @@ func (s *State) boundTo(set string) (keys []types.NamespacedName) {
 	return keys
 }
 
-// Placements returns the names of all placements that are decided here, in order.
+// Placements returns the names of the placements that are decided here, sorted.
 func (s *State) Placements() []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var ours []types.NamespacedName
+	var keys []types.NamespacedName
 	for key, p := range s.placements {
-		if !p.foreign() {
-			ours = append(ours, key)
+		if !p.unmanaged() {
+			keys = append(keys, key)
 		}
 	}
-	return slices.SortedFunc(slices.Values(ours), func(a, b types.NamespacedName) int {
+	return slices.SortedFunc(slices.Values(keys), func(a, b types.NamespacedName) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
 }

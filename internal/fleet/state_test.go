@@ -52,13 +52,13 @@ func standing(s *State, key types.NamespacedName) any {
 	if !ok {
 		return nil
 	}
-	members := []Standing{}
-	for _, c := range v.Standings() {
+	members := []ClusterRanking{}
+	for _, c := range v.Ranking() {
 		if c.Reason != "is in none of the cluster sets" {
 			members = append(members, c)
 		}
 	}
-	return []any{v.Keep, v.Groups, v.Conditions, v.RequeueAt, members}
+	return []any{v.KeepDecisions, v.Groups, v.Conditions, v.RequeueAt, members}
 }
 
 // A placement that a change is not said to affect has the same verdict before and
@@ -147,13 +147,13 @@ func TestUnaffected(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := verdictHub()
-			s.SetSet(bySet("gold"))
+			s.SetClusterSet(bySet("gold"))
 			s.SetBinding(binding("ns", "gold"))
 			for name, spec := range specs {
 				s.SetPlacement(asks(t, name, spec))
 				decide(t, s, name)
 			}
-			s.SetForeign(keyOf("foreign"), []string{"a"})
+			s.SetUnmanaged(keyOf("foreign"), []string{"a"})
 			var got []string
 			for _, key := range tc.change(s) {
 				got = append(got, key.Name)
@@ -201,7 +201,7 @@ func TestSetPlacement(t *testing.T) {
 // those of what the placements have.
 func TestConcurrentUse(t *testing.T) {
 	s := hub("a", "b", "c", "d")
-	s.SetForeign(keyOf("foreign"), []string{"a"})
+	s.SetUnmanaged(keyOf("foreign"), []string{"a"})
 	const rounds = 200
 	var all sync.WaitGroup
 	work := func(f func(i int)) {
@@ -218,7 +218,7 @@ func TestConcurrentUse(t *testing.T) {
 			p.Generation = int64(i/10 + 1)
 			s.SetPlacement(p)
 			if v, ok := s.Decide(keyOf(name), now); ok {
-				v.Standings()
+				v.Ranking()
 			}
 		})
 	}
@@ -237,14 +237,14 @@ func TestConcurrentUse(t *testing.T) {
 		} else {
 			s.DeleteBinding("ns", "gold")
 		}
-		s.SetSet(bySet("gold"))
+		s.SetClusterSet(bySet("gold"))
 	})
 	work(func(int) { s.Preview(keyOf("p0"), now); s.Placements() })
 	all.Wait()
 	want := make([]int32, len(s.fleet))
 	for _, p := range s.placements {
-		for _, name := range p.chosen {
-			if i, known := s.find(name); known {
+		for _, name := range p.selected {
+			if i, known := s.indexOf(name); known {
 				want[i]++
 			}
 		}

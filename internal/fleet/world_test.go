@@ -56,17 +56,17 @@ func (w *world) fresh() *State {
 		s.SetCluster(object)
 	}
 	for _, object := range w.sets {
-		s.SetSet(object)
+		s.SetClusterSet(object)
 	}
 	for _, object := range w.bindings {
 		s.SetBinding(object)
 	}
 	for key, object := range w.placements {
 		s.SetPlacement(object)
-		s.Resume(key, w.has[key].clusters, w.has[key].generation)
+		s.Restore(key, w.has[key].clusters, w.has[key].generation)
 	}
 	for key, clusters := range w.foreign {
-		s.SetForeign(key, clusters)
+		s.SetUnmanaged(key, clusters)
 	}
 	return s
 }
@@ -74,7 +74,7 @@ func (w *world) fresh() *State {
 // decide lets the state decide, and notes what comes of it.
 func (w *world) decide(s *State, key types.NamespacedName) {
 	v, ok := s.Decide(key, now)
-	if ok && !v.Keep {
+	if ok && !v.KeepDecisions {
 		w.has[key] = choice{strings.Fields(clustersOf(v)), v.Generation}
 	}
 }
@@ -207,12 +207,12 @@ func changes() map[string]change {
 		"set": func(t *rapid.T, w *world, s *State) ([]types.NamespacedName, types.NamespacedName) {
 			object := drawSet(t)
 			w.sets[object.Name] = object
-			return of(s.SetSet(object))
+			return of(s.SetClusterSet(object))
 		},
 		"set goes": func(t *rapid.T, w *world, s *State) ([]types.NamespacedName, types.NamespacedName) {
 			name := setNames.Draw(t, "set")
 			delete(w.sets, name)
-			return of(s.DeleteSet(name))
+			return of(s.DeleteClusterSet(name))
 		},
 		"binding": func(t *rapid.T, w *world, s *State) ([]types.NamespacedName, types.NamespacedName) {
 			object := binding(namespaces.Draw(t, "namespace"), setNames.Draw(t, "set"))
@@ -255,7 +255,7 @@ func changes() map[string]change {
 				w.has[key] = choice{clusters, 0}
 			}
 			s.SetPlacement(object)
-			s.Resume(key, w.has[key].clusters, w.has[key].generation)
+			s.Restore(key, w.has[key].clusters, w.has[key].generation)
 			return nil, key
 		},
 		"placement goes": func(t *rapid.T, w *world, s *State) ([]types.NamespacedName, types.NamespacedName) {
@@ -271,7 +271,7 @@ func changes() map[string]change {
 			delete(w.placements, key)
 			delete(w.has, key)
 			w.foreign[key] = rapid.SliceOfN(clusterNames, 0, 3).Draw(t, "clusters")
-			s.SetForeign(key, w.foreign[key])
+			s.SetUnmanaged(key, w.foreign[key])
 			return nil, key
 		},
 	}

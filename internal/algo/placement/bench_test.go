@@ -9,7 +9,7 @@ import (
 // of 100 placements.
 func benchFleet() *Request {
 	const clusters = 5000
-	r := &Request{Members: Everyone(clusters), Number: 10, Now: 1_795_239_886, Counts: make([]int32, clusters)}
+	r := &Request{Members: Indexes(clusters), Number: 10, Now: 1_795_239_886, Counts: make([]int32, clusters)}
 	for i := range clusters {
 		cpu := int64(4000 + i*7919%997*1000)
 		memory := int64(16+i*104729%4001) << 30

@@ -1,6 +1,6 @@
 package placement
 
-// The resources that prioritizers look at, as indexes of Amounts.
+// The resources that prioritizers read, as indexes of Amounts.
 const (
 	// CPU in millicores.
 	CPU = iota
@@ -9,47 +9,47 @@ const (
 	resources
 )
 
-// Missing is the amount of a resource that a cluster does not report. Every
-// negative amount is taken for it.
+// Missing is the amount of a resource that a cluster does not report. All negative
+// amounts have this meaning.
 const Missing int64 = -1
 
-// Amounts are how much there is of each resource; Missing where nobody says.
-// The zero value says that there is nothing of anything, which is a report too.
+// Amounts has an amount of each resource, Missing if it is not reported. The zero
+// value reports an amount of 0 of every resource.
 type Amounts [resources]int64
 
-// Cluster is what decisions read of a managed cluster. It is shared by all
-// placements and must not change once handed over.
+// Cluster has the fields of a managed cluster that decisions depend on. It is
+// shared by all placements and must not be changed.
 type Cluster struct {
 	// Name is unique in the fleet.
 	Name string
-	// Labels of the object, and Claims of its status by their names.
+	// Labels are the labels of the object, and Claims the claims in its status by name.
 	Labels, Claims map[string]string
 	Taints         []Taint
-	// Capacity is what the nodes have, Allocatable what of it pods may have. The
-	// latter can exceed the former only by mistake; that is survived.
+	// Allocatable is the part of Capacity that pods may use. It may exceed Capacity
+	// if the cluster reports wrong amounts.
 	Allocatable, Capacity Amounts
 }
 
-// Effect is what a taint does to placements that do not tolerate it.
+// Effect is the effect of a taint on placements that do not tolerate it.
 type Effect uint8
 
 const (
-	// AnyEffect is for tolerations: it matches all effects. On a taint it counts as
-	// NoSelect, so that an effect nobody knows is on the safe side.
+	// AnyEffect in a toleration matches all effects. In a taint it has the effect of
+	// NoSelect: unknown effects are treated as the strictest one.
 	AnyEffect Effect = iota
-	// NoSelect: the cluster is not chosen, and dropped where it was.
+	// NoSelect prevents that the cluster is selected, or remains selected.
 	NoSelect
-	// PreferNoSelect: the cluster is chosen only after all without such a taint.
+	// PreferNoSelect ranks the cluster after all clusters without such a taint.
 	PreferNoSelect
-	// NoSelectIfNew: the cluster is not chosen where it was not chosen already.
+	// NoSelectIfNew prevents that the cluster is selected, but not that it remains selected.
 	NoSelectIfNew
 )
 
-// Taint keeps placements off a cluster that do not tolerate it.
+// Taint prevents that placements select a cluster, unless they tolerate it.
 type Taint struct {
 	Key, Value string
 	Effect     Effect
-	// Added is when, in Unix seconds; limited tolerations count from there. Where
-	// it is unknown it is 0, so that they count as long over.
+	// Added is the Unix time in seconds at which the taint was added, 0 if unknown.
+	// Tolerations with a limit end relative to it.
 	Added int64
 }

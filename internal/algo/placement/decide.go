@@ -5,46 +5,45 @@ import (
 	"math"
 )
 
-// All is the Number that chooses every feasible cluster.
+// All is the Number that selects every feasible cluster.
 const All int64 = math.MaxInt64
 
-// Request is what a placement asks for, and all that its decision depends on.
-// Nothing of it is changed. Clusters are named by their indexes in the fleet;
-// an index that is not in it is a mistake of the caller and panics.
+// Request is the complete input of a decision. Decide does not change it. Clusters
+// are given by their indexes in the fleet; an index out of range panics.
 type Request struct {
-	// Fleet is all clusters, sorted by name, without duplicates.
+	// Fleet has all clusters, sorted by name, without duplicates.
 	Fleet []*Cluster
-	// Members are the clusters of the bound cluster sets that the placement asks
-	// for, ascending, without duplicates. None means none: a set that is gone must
-	// not turn into the whole fleet. Everyone lists all.
+	// Members are the clusters in the cluster sets of the placement, ascending,
+	// without duplicates. An empty list has no clusters: a deleted set must not select
+	// the entire fleet.
 	Members []int32
-	// Predicates of which a member has to match one, if there are any.
+	// Predicates are alternatives: a member must match one, if there are any.
 	Predicates  []Predicate
 	Tolerations []Toleration
-	// Prioritizers as Resolve returns them, with the scores of AddOns filled in.
+	// Prioritizers are those of Resolve, with the scores of kind AddOn filled in.
 	Prioritizers []Prioritizer
-	// Number of clusters to choose; All for every feasible one. Negative counts
-	// as 0.
+	// Number is the number of clusters to choose; All for every feasible one. A
+	// negative number has the meaning of 0.
 	Number int64
-	// Spread in order of importance.
+	// Spread has the spread constraints in order of importance.
 	Spread []SpreadConstraint
-	// Groups and GroupSize divide the decisions. SortByScore fills groups by
-	// descending total, equal ones by name, instead of by name alone.
+	// Groups and GroupSize divide the decisions. SortByScore orders decisions by
+	// descending total, then by name, instead of by name.
 	Groups      []NamedGroup
 	GroupSize   Size
 	SortByScore bool
-	// Chosen are the clusters of the placement's decisions so far that are still
-	// in the fleet, ascending, without duplicates: the Chosen of the last Decision.
+	// Chosen are the clusters in the previous decision that are still in the fleet,
+	// ascending, without duplicates.
 	Chosen []int32
-	// Counts are how many decisions each cluster of the fleet has, those of this
-	// placement included; where it is shorter than the fleet, 0.
+	// Counts has the number of decisions for each cluster of the fleet, including
+	// those of this placement. Missing elements are 0.
 	Counts []int32
-	// Now in Unix seconds.
+	// Now is the Unix time in seconds.
 	Now int64
 }
 
-// Everyone returns the indexes of a fleet of n clusters.
-func Everyone(n int) []int32 {
+// Indexes returns the indexes of all clusters of a fleet of n clusters.
+func Indexes(n int) []int32 {
 	all := make([]int32, n)
 	for i := range all {
 		all[i] = int32(i)
@@ -52,30 +51,31 @@ func Everyone(n int) []int32 {
 	return all
 }
 
-// Outcome is what became of a cluster. Those up to NoTopology are feasible.
+// Outcome is the result of a decision for one cluster. Outcomes up to NoTopology are
+// feasible.
 type Outcome uint8
 
 const (
-	// Chosen: it is a decision.
+	// Chosen is the outcome of a selected cluster.
 	Chosen Outcome = iota
-	// Outranked: it is feasible, but others are better and enough.
+	// Outranked is the outcome of a cluster that ranks after enough other clusters.
 	Outranked
-	// Skewed: it is feasible, but with the decisions as they are, choosing it too
-	// would exceed a DoNotSchedule constraint; Detail is its index.
+	// Skewed is the outcome of a cluster that would exceed the maxSkew of a
+	// DoNotSchedule constraint; Detail is the index of the constraint.
 	Skewed
-	// NoTopology: it is feasible, but lacks the key of a DoNotSchedule constraint;
-	// Detail is its index.
+	// NoTopology is the outcome of a cluster without the key of a DoNotSchedule
+	// constraint; Detail is the index of the constraint.
 	NoTopology
-	// Outside: it is not in a cluster set that counts.
-	Outside
-	// Unmatched: it matches none of the predicates.
+	// NotMember is the outcome of a cluster that is in none of the cluster sets.
+	NotMember
+	// Unmatched is the outcome of a cluster that matches none of the predicates.
 	Unmatched
-	// Tainted: it has a taint that is not tolerated, or no longer; Detail is the
-	// index of the first.
+	// Tainted is the outcome of a cluster with a taint that is not tolerated, or no
+	// longer; Detail is the index of the first such taint.
 	Tainted
 )
 
-var outcomeNames = [...]string{"Chosen", "Outranked", "Skewed", "NoTopology", "Outside", "Unmatched", "Tainted"}
+var outcomeNames = [...]string{"Chosen", "Outranked", "Skewed", "NoTopology", "NotMember", "Unmatched", "Tainted"}
 
 // String returns the name of the constant.
 func (o Outcome) String() string {
@@ -85,61 +85,59 @@ func (o Outcome) String() string {
 	return fmt.Sprintf("Outcome(%d)", uint8(o))
 }
 
-// Feasible reports whether the cluster could be chosen as far as sets,
-// predicates and taints go. Feasible clusters have scores.
+// Feasible reports whether cluster sets, predicates and taints allow that the
+// cluster is chosen. Feasible clusters have scores.
 func (o Outcome) Feasible() bool { return o <= NoTopology }
 
-// Result is what became of one cluster.
+// Result is the part of a decision about one cluster.
 type Result struct {
-	// Total is the sum of weight x score, 0 where it is not feasible.
+	// Total is the sum of weight x score, 0 if the cluster is not feasible.
 	Total   int64
 	Outcome Outcome
-	// Avoided: it has a PreferNoSelect taint that is not tolerated, and ranks
-	// after all feasible ones without.
+	// Avoided is set for a cluster with a PreferNoSelect taint that is not tolerated:
+	// it ranks after all feasible clusters without one.
 	Avoided bool
-	// Before: it was a decision of the placement already.
-	Before bool
-	// Detail of the outcome, an index; 0 where the outcome has none.
+	// WasChosen is set for a cluster in the previous decision.
+	WasChosen bool
+	// Detail is an index that belongs to the outcome, 0 if the outcome has none.
 	Detail int32
 }
 
-// Decision is the answer to a request.
+// Decision is the result of a request.
 type Decision struct {
-	// Chosen clusters, ascending, which is by name.
+	// Chosen are the selected clusters, ascending, which is by name.
 	Chosen []int32
-	// Groups that they divide into, at least one.
+	// Groups are the groups of the selected clusters, at least one.
 	Groups []Group
-	// Clusters of the fleet, each by its index.
+	// Clusters has the result of each cluster of the fleet.
 	Clusters []Result
-	// Members, and how many of them match a predicate, and of those how many are
-	// feasible: Matched - Feasible are ruled out by taints.
+	// Members is the number of members, Matched the number of members that match a
+	// predicate, and Feasible the number of those without a taint that excludes them.
 	Members, Matched, Feasible int
-	// Short is how many clusters were asked for and not found; 0 if all were asked
-	// for.
-	Short int64
-	// ChangesAt is the earliest second at which the answer to the same request may
-	// be another, because a toleration or a score of a feasible cluster ends;
-	// Forever if there is none. It can be further away than a time.Duration holds.
-	// Which of several taints rules out a cluster may change before.
+	// Shortfall is the number of clusters that were requested and not found, 0 if
+	// Number is All.
+	Shortfall int64
+	// ChangesAt is the first Unix second at which the same request may have another
+	// decision, because a toleration or a score of a feasible cluster ends; Forever if
+	// there is none. It may exceed the range of time.Duration. The Detail of Tainted
+	// clusters may change earlier.
 	ChangesAt int64
 
 	prioritizers []Prioritizer
 	scores       []int8 // one column for each prioritizer
 }
 
-// Score returns what a prioritizer, by its index in the request, gives to a
-// feasible cluster, in [-100, 100], so that the total is the sum of weight x
-// score. Without data it is the score that is worst for the cluster: -100, or
-// 100 if the weight is negative.
+// Score returns the score in [-100, 100] of a feasible cluster by a prioritizer,
+// given by its index in the request. Without data it is the score that is worst
+// for the cluster: -100, or 100 if the weight is negative.
 func (d *Decision) Score(prioritizer, cluster int) (score int64, hasData bool) {
 	if s := d.scores[prioritizer*len(d.Clusters)+cluster]; s != noData {
 		return int64(s), true
 	}
-	return d.prioritizers[prioritizer].worst(), false
+	return d.prioritizers[prioritizer].worstScore(), false
 }
 
-// Decide returns the decision that a request leads to. The same request always
-// leads to the same decision.
+// Decide returns the decision of a request. It is deterministic.
 func Decide(r *Request) *Decision {
 	d := &Decision{
 		Clusters:     make([]Result, len(r.Fleet)),
@@ -149,53 +147,53 @@ func Decide(r *Request) *Decision {
 		scores:       make([]int8, len(r.Prioritizers)*len(r.Fleet)),
 	}
 	for i := range d.Clusters {
-		d.Clusters[i].Outcome = Outside
+		d.Clusters[i].Outcome = NotMember
 	}
 	for _, i := range r.Chosen {
-		d.Clusters[i].Before = true
+		d.Clusters[i].WasChosen = true
 	}
 	feasible := r.filter(d)
 	d.Feasible = len(feasible)
 	for p := range r.Prioritizers {
 		prioritizer := &r.Prioritizers[p]
 		column := d.scores[p*len(r.Fleet):][:len(r.Fleet)]
-		prioritizer.score(r, d, feasible, column)
-		prioritizer.addTo(d, feasible, column)
+		kinds[prioritizer.Kind].score(prioritizer, &scoring{r, d, feasible, column})
+		prioritizer.addToTotals(d, feasible, column)
 	}
 	r.choose(d, feasible)
 	d.Groups = r.group(d)
 	return d
 }
 
-// filter returns the feasible clusters, ascending, and marks them as outranked
-// until something better is known.
+// filter returns the feasible clusters, ascending. It marks them as Outranked; the
+// following steps change that.
 func (r *Request) filter(d *Decision) []int32 {
 	feasible := make([]int32, 0, len(r.Members))
 	for _, i := range r.Members {
 		result := &d.Clusters[i]
-		if !r.qualifies(i) {
+		if !r.matchesPredicates(i) {
 			result.Outcome = Unmatched
 			continue
 		}
 		d.Matched++
 		result.Outcome = Outranked
 		if cluster := r.Fleet[i]; len(cluster.Taints) > 0 {
-			by, avoided, until := r.repelled(cluster, result.Before)
-			if by >= 0 {
-				result.Outcome, result.Detail = Tainted, by
+			taint, avoided, until := r.checkTaints(cluster, result.WasChosen)
+			if taint >= 0 {
+				result.Outcome, result.Detail = Tainted, taint
 				continue
 			}
 			result.Avoided = avoided
-			d.expires(until)
+			d.changesBy(until)
 		}
 		feasible = append(feasible, i)
 	}
 	return feasible
 }
 
-// addTo adds the weighted scores to the totals.
-func (p *Prioritizer) addTo(d *Decision, feasible []int32, column []int8) {
-	weight, worst := int64(p.Weight), p.worst()
+// addToTotals adds the weighted scores to the totals.
+func (p *Prioritizer) addToTotals(d *Decision, feasible []int32, column []int8) {
+	weight, worst := int64(p.Weight), p.worstScore()
 	for _, i := range feasible {
 		score := int64(column[i])
 		if score == noData {
@@ -205,14 +203,14 @@ func (p *Prioritizer) addTo(d *Decision, feasible []int32, column []int8) {
 	}
 }
 
-// choose marks and lists the clusters that are decided for.
+// choose sets the outcomes of the feasible clusters and lists the chosen ones.
 func (r *Request) choose(d *Decision, feasible []int32) {
 	n := int(min(max(r.Number, 0), int64(len(feasible))))
 	switch {
 	case r.mustSpread(n, len(feasible)):
 		r.spread(d, feasible, n)
 	case n < len(feasible):
-		d.best(feasible, n)
+		d.chooseBest(feasible, n)
 	default:
 		for _, i := range feasible {
 			d.Clusters[i].Outcome = Chosen
@@ -225,12 +223,12 @@ func (r *Request) choose(d *Decision, feasible []int32) {
 		}
 	}
 	if r.Number != All {
-		d.Short = max(r.Number, 0) - int64(len(d.Chosen))
+		d.Shortfall = max(r.Number, 0) - int64(len(d.Chosen))
 	}
 }
 
-// mustSpread reports whether the spread constraints have a say: preferences have
-// none where all are chosen anyway.
+// mustSpread reports whether the spread constraints can affect the decision:
+// ScheduleAnyway constraints cannot if all feasible clusters are chosen.
 func (r *Request) mustSpread(n, feasible int) bool {
 	for k := range r.Spread {
 		if r.Spread[k].DoNotSchedule || n < feasible {
@@ -240,5 +238,5 @@ func (r *Request) mustSpread(n, feasible int) bool {
 	return false
 }
 
-// expires notes an instant at which the decision may change.
-func (d *Decision) expires(at int64) { d.ChangesAt = min(d.ChangesAt, at) }
+// changesBy records a time at which the decision may change.
+func (d *Decision) changesBy(at int64) { d.ChangesAt = min(d.ChangesAt, at) }

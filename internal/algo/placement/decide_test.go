@@ -65,11 +65,11 @@ func TestRanking(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			r := &Request{
-				Fleet: tc.fleet, Members: Everyone(len(tc.fleet)), Prioritizers: tc.rules, Number: tc.number, Chosen: tc.chosen,
+				Fleet: tc.fleet, Members: Indexes(len(tc.fleet)), Prioritizers: tc.rules, Number: tc.number, Chosen: tc.chosen,
 			}
 			d := Decide(r)
-			if got := names(r, d); got != tc.want || d.Short != tc.short {
-				t.Errorf("chosen %q, %d short, want %q, %d short", got, d.Short, tc.want, tc.short)
+			if got := names(r, d); got != tc.want || d.Shortfall != tc.short {
+				t.Errorf("chosen %q, %d short, want %q, %d short", got, d.Shortfall, tc.want, tc.short)
 			}
 		})
 	}
@@ -81,7 +81,7 @@ func TestRanking(t *testing.T) {
 func TestSteadyPins(t *testing.T) {
 	for weight, want := range map[int32]string{0: "b", 1: "b", 2: "c", 3: "c"} {
 		r := &Request{
-			Fleet: named("a=7 b=11 c=1"), Members: Everyone(3), Number: 1, Chosen: []int32{2},
+			Fleet: named("a=7 b=11 c=1"), Members: Indexes(3), Number: 1, Chosen: []int32{2},
 			Prioritizers: []Prioritizer{{Kind: ResourceAllocatableCPU, Weight: 1}, {Kind: Steady, Weight: weight}},
 		}
 		if got := names(r, Decide(r)); got != want {
@@ -174,7 +174,7 @@ func TestChangesOfFeasibleOnly(t *testing.T) {
 // A score valid up to and in second 1100 is missing from 1101.
 func TestChangesWithScore(t *testing.T) {
 	r := &Request{
-		Fleet: named("a b"), Members: Everyone(2), Number: All, Now: 1100,
+		Fleet: named("a b"), Members: Indexes(2), Number: All, Now: 1100,
 		Prioritizers: []Prioritizer{{Kind: AddOn, Weight: 1, Scores: []AddOnScore{{0, 50, 1100}, {1, 50, 1300}}}},
 	}
 	d := Decide(r)
@@ -207,7 +207,7 @@ func TestFunnel(t *testing.T) {
 	for _, result := range d.Clusters {
 		got = append(got, result.Outcome)
 	}
-	if want := []Outcome{Chosen, Unmatched, Chosen, Tainted, Outside}; !slices.Equal(got, want) {
+	if want := []Outcome{Chosen, Unmatched, Chosen, Tainted, NotMember}; !slices.Equal(got, want) {
 		t.Errorf("outcomes %v, want %v", got, want)
 	}
 	if d.Members != 4 || d.Matched != 3 || d.Feasible != 2 {
@@ -218,7 +218,7 @@ func TestFunnel(t *testing.T) {
 // A set without members, or a set that is gone, chooses nothing.
 func TestNoMembers(t *testing.T) {
 	r := &Request{Fleet: named("a b"), Number: All}
-	if d := Decide(r); len(d.Chosen) != 0 || d.Clusters[0].Outcome != Outside {
+	if d := Decide(r); len(d.Chosen) != 0 || d.Clusters[0].Outcome != NotMember {
 		t.Errorf("chosen %v without members", d.Chosen)
 	}
 }

@@ -80,7 +80,7 @@ func clusters() *rapid.Generator[*Cluster] {
 // subsets of the indexes below n, ascending.
 func subsets(n int) *rapid.Generator[[]int32] {
 	return rapid.Map(rapid.SliceOfN(rapid.IntRange(0, 3), n, n), func(left []int) []int32 {
-		return slices.DeleteFunc(Everyone(n), func(i int32) bool { return left[i] == 0 })
+		return slices.DeleteFunc(Indexes(n), func(i int32) bool { return left[i] == 0 })
 	})
 }
 
@@ -163,7 +163,7 @@ func requests() *rapid.Generator[*Request] {
 func spreadRequests() *rapid.Generator[*Request] {
 	return rapid.Custom(func(t *rapid.T) *Request {
 		n := rapid.IntRange(4, 16).Draw(t, "clusters")
-		r := &Request{Members: Everyone(n), Number: rapid.Int64Range(1, int64(n)).Draw(t, "number")}
+		r := &Request{Members: Indexes(n), Number: rapid.Int64Range(1, int64(n)).Draw(t, "number")}
 		rank := Prioritizer{Kind: AddOn, Weight: 1}
 		zones := rapid.SampledFrom([]string{"a", "b", "c"})
 		for i := range n {

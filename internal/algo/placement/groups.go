@@ -5,18 +5,17 @@ import (
 	"slices"
 )
 
-// Size bounds a group of decisions. The zero value is no bound.
+// Size is the maximum size of a group. The zero value is no maximum.
 type Size struct {
-	// Number of clusters, if it is at least 1.
+	// Number is a number of clusters, if it is at least 1.
 	Number int64
-	// Percent of all decisions, rounded up, if it is in [1, 99] and there is no
-	// Number.
+	// Percent is a percentage of all decisions, rounded up, if it is in [1, 99] and
+	// Number is less than 1.
 	Percent int64
 }
 
-// of returns how many clusters a group may have, at least 1, where there are
-// this many decisions.
-func (s Size) of(decisions int) int {
+// limit returns the maximum size of a group for a number of decisions, at least 1.
+func (s Size) limit(decisions int) int {
 	total := max(int64(decisions), 1)
 	switch {
 	case s.Number > 0:
@@ -28,25 +27,25 @@ func (s Size) of(decisions int) int {
 	return int(total)
 }
 
-// NamedGroup collects the decisions that its selector matches.
+// NamedGroup is a group of the decisions that its selector matches.
 type NamedGroup struct {
 	Name string
 	Selector
 }
 
-// Group is a part of the decisions. Its index is its place in the list.
+// Group is a part of the decisions.
 type Group struct {
-	// Name of the NamedGroup, "" for decisions that none matched.
+	// Name is the name of the NamedGroup, "" for decisions that match none.
 	Name string
-	// Clusters are indexes in the fleet, by name, or by score if that was asked
-	// for. It may share memory with other lists of the decision.
+	// Clusters are indexes in the fleet, by name, or by score if SortByScore is set.
+	// It may share memory with other lists of the decision.
 	Clusters []int32
 }
 
-// group divides the decisions: each goes to the first named group that matches
-// it, or else to the rest, which has no name and comes last. Groups over the
-// size are split, in their order. Named groups that nothing matched do not
-// appear; without any decision there is one empty group.
+// group divides the decisions: each is in the first named group that matches it.
+// The decisions that match none are in a group without a name, which is the last.
+// Groups that exceed the size are split, in their order. Empty groups are left
+// out; without decisions there is one empty group.
 func (r *Request) group(d *Decision) []Group {
 	rest := d.Chosen
 	if r.SortByScore {
@@ -55,7 +54,7 @@ func (r *Request) group(d *Decision) []Group {
 			return cmp.Or(cmp.Compare(d.Clusters[b].Total, d.Clusters[a].Total), cmp.Compare(a, b))
 		})
 	}
-	size := r.GroupSize.of(len(rest))
+	size := r.GroupSize.limit(len(rest))
 	var groups []Group
 	for g := range r.Groups {
 		named := &r.Groups[g]
@@ -76,7 +75,7 @@ func (r *Request) group(d *Decision) []Group {
 	return groups
 }
 
-// split appends groups of at most size clusters, all full but the last.
+// split appends groups of at most size clusters; only the last one may be smaller.
 func split(groups []Group, name string, clusters []int32, size int) []Group {
 	for part := range slices.Chunk(clusters, size) {
 		groups = append(groups, Group{name, part})

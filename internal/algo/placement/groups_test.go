@@ -29,7 +29,7 @@ func TestSize(t *testing.T) {
 		{Size{Percent: -5}, 25, 25},
 	}
 	for _, tc := range tests {
-		if got := tc.size.of(tc.decisions); got != tc.want {
+		if got := tc.size.limit(tc.decisions); got != tc.want {
 			t.Errorf("%+v of %d is %d, want %d", tc.size, tc.decisions, got, tc.want)
 		}
 	}
@@ -64,7 +64,7 @@ func TestGroups(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			r := &Request{
-				Fleet: fleet, Members: Everyone(len(fleet)), Prioritizers: byCPU, Number: tc.number,
+				Fleet: fleet, Members: Indexes(len(fleet)), Prioritizers: byCPU, Number: tc.number,
 				Groups: tc.groups, GroupSize: tc.size, SortByScore: tc.byScore,
 			}
 			d := Decide(r)
@@ -129,7 +129,7 @@ func TestSpread(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := &Request{Fleet: named(tc.fleet), Prioritizers: byCPU, Number: tc.number, Spread: tc.spread}
 			slices.SortFunc(r.Fleet, func(a, b *Cluster) int { return strings.Compare(a.Name, b.Name) })
-			r.Members = Everyone(len(r.Fleet))
+			r.Members = Indexes(len(r.Fleet))
 			for _, c := range r.Fleet {
 				c.Labels = map[string]string{"name": c.Name}
 				if c.Name[0] != '?' {

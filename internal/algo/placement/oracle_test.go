@@ -92,7 +92,7 @@ func selects(s Selector, c *Cluster) bool {
 func (o *oracle) filter(i int) {
 	c := o.r.Fleet[i]
 	if !slices.Contains(o.r.Members, int32(i)) {
-		o.outcome[i] = Outside
+		o.outcome[i] = NotMember
 		return
 	}
 	if len(o.r.Predicates) > 0 && !slices.ContainsFunc(o.r.Predicates, func(p Predicate) bool {

@@ -40,8 +40,8 @@ func feasibleAndNotTooMany(t *rapid.T, r *Request, d *Decision) {
 	if int64(len(d.Chosen)) > max(r.Number, 0) || len(d.Chosen) > d.Feasible || d.Feasible > d.Matched || d.Matched > d.Members {
 		t.Fatalf("%d members, %d matched, %d feasible, %d chosen of %d", d.Members, d.Matched, d.Feasible, len(d.Chosen), r.Number)
 	}
-	if r.Number == All && d.Short != 0 || r.Number != All && d.Short != max(r.Number, 0)-int64(len(d.Chosen)) {
-		t.Fatalf("%d short", d.Short)
+	if r.Number == All && d.Shortfall != 0 || r.Number != All && d.Shortfall != max(r.Number, 0)-int64(len(d.Chosen)) {
+		t.Fatalf("%d short", d.Shortfall)
 	}
 	for _, i := range d.Chosen {
 		if !slices.Contains(r.Members, i) || d.Clusters[i].Outcome != Chosen {
@@ -67,7 +67,7 @@ func hardConstraintsHold(t *rapid.T, r *Request, d *Decision) {
 	for _, s := range r.Spread {
 		counts := map[string]int{}
 		for i, result := range d.Clusters {
-			value, found := s.value(r.Fleet[i])
+			value, found := s.topology(r.Fleet[i])
 			switch {
 			case !found && s.DoNotSchedule && result.Outcome == Chosen:
 				t.Fatalf("cluster %d is chosen without a value of %s", i, s.Key)
@@ -88,7 +88,7 @@ func hardConstraintsHold(t *rapid.T, r *Request, d *Decision) {
 func groupsHoldAll(t *rapid.T, r *Request, d *Decision) {
 	var all []int32
 	for _, g := range d.Groups {
-		if len(g.Clusters) > r.GroupSize.of(len(d.Chosen)) || len(g.Clusters) == 0 && len(d.Groups) > 1 {
+		if len(g.Clusters) > r.GroupSize.limit(len(d.Chosen)) || len(g.Clusters) == 0 && len(d.Groups) > 1 {
 			t.Fatalf("a group of %d", len(g.Clusters))
 		}
 		all = append(all, g.Clusters...)
@@ -161,7 +161,7 @@ func steadyPins(t *rapid.T, r *Request, _ *Decision) {
 	d := Decide(&pinned)
 	for i, result := range d.Clusters {
 		for _, j := range d.Chosen {
-			if result.Outcome == Outranked && result.Before && !result.Avoided && !d.Clusters[j].Before {
+			if result.Outcome == Outranked && result.WasChosen && !result.Avoided && !d.Clusters[j].WasChosen {
 				t.Fatalf("cluster %d loses its place to %d", i, j)
 			}
 		}

@@ -2,10 +2,10 @@ package placement
 
 import "cmp"
 
-// Compare orders two feasible clusters by their indexes in the fleet, the better
-// first: those without a PreferNoSelect taint that is not tolerated, then those
-// with the higher total, then those that were chosen before, then by name. No
-// two clusters are equal.
+// Compare orders two feasible clusters, given by their indexes in the fleet, the
+// better one first: clusters without a PreferNoSelect taint that is not tolerated,
+// then higher totals, then clusters that were chosen before, then by name. It is
+// only 0 for the same cluster.
 func (d *Decision) Compare(a, b int32) int {
 	x, y := &d.Clusters[a], &d.Clusters[b]
 	switch {
@@ -16,8 +16,8 @@ func (d *Decision) Compare(a, b int32) int {
 		return 1
 	case x.Total != y.Total:
 		return cmp.Compare(y.Total, x.Total)
-	case x.Before != y.Before:
-		if x.Before {
+	case x.WasChosen != y.WasChosen:
+		if x.WasChosen {
 			return -1
 		}
 		return 1
@@ -25,21 +25,21 @@ func (d *Decision) Compare(a, b int32) int {
 	return cmp.Compare(a, b) // the fleet is sorted by name
 }
 
-// best marks the n best of the feasible clusters, which are more than n, as
-// chosen.
-func (d *Decision) best(feasible []int32, n int) {
+// chooseBest marks the n best feasible clusters as chosen; n is less than the
+// number of feasible clusters.
+func (d *Decision) chooseBest(feasible []int32, n int) {
 	if n == 0 {
 		return
 	}
-	// A heap of the best so far, the worst of them at its root: most clusters
-	// are compared with that one alone.
+	// A heap of the n best clusters so far, the worst of them at its root: most
+	// clusters are compared with the root only.
 	heap := append(make([]int32, 0, n), feasible[:n]...)
 	worse := func(a, b int32) bool { return d.Compare(a, b) > 0 }
 	heapify(heap, worse)
 	for _, cluster := range feasible[n:] {
 		if d.Compare(cluster, heap[0]) < 0 {
 			heap[0] = cluster
-			sink(heap, 0, worse)
+			siftDown(heap, 0, worse)
 		}
 	}
 	for _, cluster := range heap {
@@ -47,16 +47,15 @@ func (d *Decision) best(feasible []int32, n int) {
 	}
 }
 
-// heapify orders a list such that none is above its parent, that is at (i-1)/2:
-// the first is above all.
+// heapify makes a list a heap: no element is above its parent, at (i-1)/2.
 func heapify(heap []int32, above func(a, b int32) bool) {
 	for i := len(heap)/2 - 1; i >= 0; i-- {
-		sink(heap, i, above)
+		siftDown(heap, i, above)
 	}
 }
 
-// sink restores the order after the element at i has moved down in rank.
-func sink(heap []int32, i int, above func(a, b int32) bool) {
+// siftDown restores the heap after the element at i has changed its rank to a lower one.
+func siftDown(heap []int32, i int, above func(a, b int32) bool) {
 	for {
 		child := 2*i + 1
 		if child >= len(heap) {

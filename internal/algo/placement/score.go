@@ -5,59 +5,43 @@ import (
 	"math/bits"
 )
 
-// maxScore is the highest score of a prioritizer, and its negative the lowest.
+// maxScore is the highest score of a prioritizer, and -maxScore the lowest.
 const maxScore = 100
 
-// noData stands for the score of a cluster that there is no data of.
+// noData is the score of a cluster without data.
 const noData = math.MinInt8
 
-// score fills in what a prioritizer gives to the feasible clusters. The column
-// has a place for each cluster of the fleet; feasible are their indexes,
-// ascending.
-func (p *Prioritizer) score(r *Request, d *Decision, feasible []int32, column []int8) {
-	switch p.Kind {
-	case Balance:
-		scoreBalance(r, d, feasible, column)
-	case Steady:
-		for _, i := range feasible {
-			if d.Clusters[i].Before {
-				column[i] = maxScore
-			}
-		}
-	case ResourceRatioCPU:
-		scoreRatio(r, CPU, feasible, column)
-	case ResourceRatioMemory:
-		scoreRatio(r, Memory, feasible, column)
-	case ResourceAllocatableCPU:
-		scoreAllocatable(r, CPU, feasible, column)
-	case ResourceAllocatableMemory:
-		scoreAllocatable(r, Memory, feasible, column)
-	case AddOn:
-		p.scoreAddOn(r, d, feasible, column)
-	}
+// scoring is the input and the output of a prioritizer.
+type scoring struct {
+	request  *Request
+	decision *Decision
+	// feasible are the indexes of the feasible clusters, ascending.
+	feasible []int32
+	// scores are by cluster; the prioritizer sets those of the feasible clusters.
+	scores []int8
 }
 
-func scoreBalance(r *Request, d *Decision, feasible []int32, column []int8) {
+func scoreBalance(_ *Prioritizer, s *scoring) {
 	others := func(i int) int64 {
-		if i >= len(r.Counts) {
+		if i >= len(s.request.Counts) {
 			return 0
 		}
-		n := int64(r.Counts[i])
-		if d.Clusters[i].Before {
+		n := int64(s.request.Counts[i])
+		if s.decision.Clusters[i].WasChosen {
 			n--
 		}
 		return max(n, 0)
 	}
 	var most int64
-	for i := range r.Fleet {
+	for i := range s.request.Fleet {
 		most = max(most, others(i))
 	}
-	for _, i := range feasible {
-		column[i] = balance(others(int(i)), most)
+	for _, i := range s.feasible {
+		s.scores[i] = balance(others(int(i)), most)
 	}
 }
 
-// balance returns 2 x trunc(100 x (0.5 - n/most)), and 100 if most is 0; n is in
+// balance returns 2 x trunc(100 x (0.5 - n/most)), or 100 if most is 0; n is in
 // [0, most], and most at most 2^31.
 func balance(n, most int64) int8 {
 	if most == 0 {
@@ -66,76 +50,91 @@ func balance(n, most int64) int8 {
 	return int8(2 * (maxScore / 2 * (most - 2*n) / most))
 }
 
-func scoreRatio(r *Request, resource int, feasible []int32, column []int8) {
-	for _, i := range feasible {
-		allocatable, capacity := r.Fleet[i].Allocatable[resource], r.Fleet[i].Capacity[resource]
-		switch {
-		case allocatable < 0 || capacity <= 0:
-			column[i] = noData
-		case allocatable >= capacity:
-			column[i] = maxScore
-		default:
-			column[i] = onScale(uint64(allocatable), uint64(capacity))
+func scoreSteady(_ *Prioritizer, s *scoring) {
+	for _, i := range s.feasible {
+		if s.decision.Clusters[i].WasChosen {
+			s.scores[i] = maxScore
 		}
 	}
 }
 
-func scoreAllocatable(r *Request, resource int, feasible []int32, column []int8) {
-	least, most := int64(math.MaxInt64), int64(-1)
-	for _, i := range feasible {
-		if amount := r.Fleet[i].Allocatable[resource]; amount >= 0 {
-			least, most = min(least, amount), max(most, amount)
-		}
-	}
-	for _, i := range feasible {
-		switch amount := r.Fleet[i].Allocatable[resource]; {
-		case amount < 0:
-			column[i] = noData
-		case least == most:
-			column[i] = maxScore
-		default:
-			column[i] = onScale(uint64(amount-least), uint64(most-least))
+// scoreRatio returns the prioritizer ResourceRatio of a resource.
+func scoreRatio(resource int) func(*Prioritizer, *scoring) {
+	return func(_ *Prioritizer, s *scoring) {
+		for _, i := range s.feasible {
+			cluster := s.request.Fleet[i]
+			allocatable, capacity := cluster.Allocatable[resource], cluster.Capacity[resource]
+			switch {
+			case allocatable < 0 || capacity <= 0:
+				s.scores[i] = noData
+			case allocatable >= capacity:
+				s.scores[i] = maxScore
+			default:
+				s.scores[i] = scale(uint64(allocatable), uint64(capacity))
+			}
 		}
 	}
 }
 
-// onScale returns 200 x (part/whole - 0.5), truncated toward zero. Whole is in
-// [1, 2^63), part in [0, whole].
-func onScale(part, whole uint64) int8 {
-	// 200 x (part/whole - 1/2) = 100 x (2 part - whole) / whole
-	if above := 2 * part; above >= whole {
-		return int8(percent(above-whole, whole))
+// scoreAllocatable returns the prioritizer ResourceAllocatable of a resource.
+func scoreAllocatable(resource int) func(*Prioritizer, *scoring) {
+	return func(_ *Prioritizer, s *scoring) {
+		least, most := int64(math.MaxInt64), int64(-1)
+		for _, i := range s.feasible {
+			if amount := s.request.Fleet[i].Allocatable[resource]; amount >= 0 {
+				least, most = min(least, amount), max(most, amount)
+			}
+		}
+		for _, i := range s.feasible {
+			switch amount := s.request.Fleet[i].Allocatable[resource]; {
+			case amount < 0:
+				s.scores[i] = noData
+			case least == most:
+				s.scores[i] = maxScore
+			default:
+				s.scores[i] = scale(uint64(amount-least), uint64(most-least))
+			}
+		}
 	}
-	return -int8(percent(whole-2*part, whole))
 }
 
-// percent returns 100 x part / whole, rounded down; part is at most whole.
-func percent(part, whole uint64) uint64 {
+// scale returns 200 x (part/total - 0.5), truncated toward zero. total is in
+// [1, 2^63), part in [0, total].
+func scale(part, total uint64) int8 {
+	// 200 x (part/total - 1/2) = 100 x (2 part - total) / total
+	if double := 2 * part; double >= total {
+		return int8(percent(double-total, total))
+	}
+	return -int8(percent(total-2*part, total))
+}
+
+// percent returns 100 x part / total, rounded down; part is at most total.
+func percent(part, total uint64) uint64 {
 	high, low := bits.Mul64(part, maxScore)
 	if high == 0 {
-		return low / whole
+		return low / total
 	}
-	quotient, _ := bits.Div64(high, low, whole)
+	quotient, _ := bits.Div64(high, low, total)
 	return quotient
 }
 
-func (p *Prioritizer) scoreAddOn(r *Request, d *Decision, feasible []int32, column []int8) {
-	scores := p.Scores
-	for _, i := range feasible {
-		for len(scores) > 0 && scores[0].Cluster < i {
-			scores = scores[1:]
+func scoreAddOn(p *Prioritizer, s *scoring) {
+	reported := p.Scores
+	for _, i := range s.feasible {
+		for len(reported) > 0 && reported[0].Cluster < i {
+			reported = reported[1:]
 		}
-		column[i] = noData
-		if len(scores) == 0 || scores[0].Cluster != i {
+		s.scores[i] = noData
+		if len(reported) == 0 || reported[0].Cluster != i {
 			continue
 		}
-		s := scores[0]
-		if s.Value < -maxScore || s.Value > maxScore || r.Now > s.Until {
+		score := reported[0]
+		if score.Value < -maxScore || score.Value > maxScore || s.request.Now > score.Until {
 			continue
 		}
-		column[i] = int8(s.Value)
-		if s.Until != Forever {
-			d.expires(s.Until + 1) // the first second in which it is not valid
+		s.scores[i] = int8(score.Value)
+		if score.Until != Forever {
+			s.decision.changesBy(score.Until + 1) // the first second in which it is not valid
 		}
 	}
 }

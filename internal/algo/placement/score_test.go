@@ -37,7 +37,7 @@ func TestBalance(t *testing.T) {
 	}
 }
 
-func TestOnScale(t *testing.T) {
+func TestScale(t *testing.T) {
 	const huge = math.MaxInt64
 	tests := map[string]struct {
 		part, whole uint64
@@ -64,7 +64,7 @@ func TestOnScale(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := onScale(tc.part, tc.whole); got != tc.want {
+			if got := scale(tc.part, tc.whole); got != tc.want {
 				t.Errorf("%d of %d is %d, want %d", tc.part, tc.whole, got, tc.want)
 			}
 		})
@@ -184,7 +184,7 @@ func TestPrioritizers(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			r := tc.request
-			r.Fleet, r.Members, r.Number = fleet, Everyone(len(fleet)), All
+			r.Fleet, r.Members, r.Number = fleet, Indexes(len(fleet)), All
 			d := Decide(&r)
 			for i, want := range tc.want {
 				if score, hasData := d.Score(0, i); score != want.score || hasData != want.hasData {
@@ -219,7 +219,7 @@ func TestNoDataNeverWins(t *testing.T) {
 	for _, weight := range []int32{10, -10} {
 		r := &Request{
 			Fleet:        []*Cluster{cpus("a", Missing, 8000), cpus("b", 1000, 8000), cpus("c", 7000, 8000)},
-			Members:      Everyone(3),
+			Members:      Indexes(3),
 			Prioritizers: []Prioritizer{{Kind: ResourceRatioCPU, Weight: weight}},
 			Number:       2,
 		}

@@ -6,27 +6,27 @@ import "slices"
 type Operator uint8
 
 const (
-	// In: the key is there, with one of the values.
+	// In requires the key with one of the values.
 	In Operator = iota
-	// NotIn: the key is not there, or with none of the values.
+	// NotIn requires that the key is absent or has none of the values.
 	NotIn
-	// Exists: the key is there.
+	// Exists requires the key.
 	Exists
-	// DoesNotExist: the key is not there.
+	// DoesNotExist requires that the key is absent.
 	DoesNotExist
 )
 
-// Requirement is one condition on labels or claims, with the meaning that
-// Kubernetes gives to it in label selectors. `matchLabels: {k: v}` is {k, In,
-// [v]}.
+// Requirement is a condition on labels or claims, as in label selectors of
+// Kubernetes. `matchLabels: {k: v}` is {k, In, [v]}.
 type Requirement struct {
 	Key      string
 	Operator Operator
-	// Values for In and NotIn, in any order; the others do not look at them.
+	// Values are those of In and NotIn, in any order; the other operators ignore them.
 	Values []string
 }
 
-// matches reports whether the requirement holds. An unknown operator never does.
+// matches reports whether labels or claims meet the requirement. No set meets an
+// unknown operator.
 func (r *Requirement) matches(set map[string]string) bool {
 	value, found := set[r.Key]
 	switch r.Operator {
@@ -48,6 +48,7 @@ type Selector struct {
 	Labels, Claims []Requirement
 }
 
+// matches reports whether a cluster meets all requirements.
 func (s *Selector) matches(c *Cluster) bool {
 	for i := range s.Labels {
 		if !s.Labels[i].matches(c.Labels) {
@@ -62,18 +63,17 @@ func (s *Selector) matches(c *Cluster) bool {
 	return true
 }
 
-// Predicate is one way for a cluster to qualify.
+// Predicate is a condition on clusters.
 type Predicate struct {
 	Selector
-	// Match is a further condition on the cluster with this index in the fleet,
-	// none if nil. It is asked last, and only where the selector matches: it is
-	// meant for expressions, which cost much more. It must be a function of the
-	// cluster alone.
+	// Match is a further condition on the cluster with an index in the fleet, none if
+	// nil. It is only called for clusters that the selector matches, because
+	// expressions are slow. Its result must only depend on the cluster.
 	Match func(cluster int) bool
 }
 
-// qualifies reports whether any predicate matches; without any, all clusters do.
-func (r *Request) qualifies(i int32) bool {
+// matchesPredicates reports whether a cluster matches a predicate, or there are none.
+func (r *Request) matchesPredicates(i int32) bool {
 	if len(r.Predicates) == 0 {
 		return true
 	}

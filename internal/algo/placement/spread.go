@@ -2,22 +2,22 @@ package placement
 
 import "slices"
 
-// SpreadConstraint asks that the decisions be spread evenly over the values of a
-// label or claim, its topologies.
+// SpreadConstraint spreads the decisions evenly over the topologies, which are the
+// values of a label or claim.
 type SpreadConstraint struct {
-	// Key of the label, or of the claim if Claim is true.
+	// Key is the key of the label, or of the claim if Claim is set.
 	Key   string
 	Claim bool
-	// MaxSkew is by how many decisions a topology may exceed the one with the
-	// fewest; less than 1 counts as 1.
+	// MaxSkew is the maximum difference between the decisions in a topology and those
+	// in the topology with the fewest. A value less than 1 has the meaning of 1.
 	MaxSkew int32
-	// DoNotSchedule rather takes fewer clusters than exceed MaxSkew. Otherwise the
-	// constraint is a preference, ahead of the ranking.
+	// DoNotSchedule selects fewer clusters rather than exceeding MaxSkew. Otherwise the
+	// constraint is a preference with precedence over the ranking.
 	DoNotSchedule bool
 }
 
-// value returns the topology of a cluster, if it has one.
-func (s *SpreadConstraint) value(c *Cluster) (string, bool) {
+// topology returns the topology of a cluster, if it has one.
+func (s *SpreadConstraint) topology(c *Cluster) (string, bool) {
 	set := c.Labels
 	if s.Claim {
 		set = c.Claims
@@ -26,147 +26,148 @@ func (s *SpreadConstraint) value(c *Cluster) (string, bool) {
 	return value, found
 }
 
-// nowhere is the topology of clusters without the key.
-const nowhere = -1
+// noTopology is the topology of clusters without the key.
+const noTopology = -1
 
-// topologies counts the decisions of one constraint.
+// topologies counts the decisions in the topologies of one constraint.
 type topologies struct {
-	maxSkew int32
-	hard    bool
-	// chosen are the decisions of each topology; least is the fewest, and atLeast
-	// how many topologies have no more.
-	chosen         []int32
-	least, atLeast int32
-	// exceeded: some topology was found to be at the limit, so that a rise of least
-	// makes a difference.
-	exceeded bool
+	maxSkew  int32
+	required bool
+	// chosen has the number of decisions in each topology, fewest is the minimum of
+	// them, and withFewest the number of topologies that have it.
+	chosen             []int32
+	fewest, withFewest int32
+	// limitReached is set if a topology was at its limit, so that an increase of
+	// fewest makes a difference.
+	limitReached bool
 }
 
-// exceeds reports whether one more decision would break the constraint. A
-// cluster without the key always does.
+// exceeds reports whether one more decision in a topology would violate the
+// constraint, which is always true for a cluster without the key.
 func (t *topologies) exceeds(topology int32) bool {
-	if topology == nowhere {
+	if topology == noTopology {
 		return true
 	}
-	if int64(t.chosen[topology])+1-int64(t.least) <= int64(t.maxSkew) {
+	if int64(t.chosen[topology])+1-int64(t.fewest) <= int64(t.maxSkew) {
 		return false
 	}
-	t.exceeded = true
+	t.limitReached = true
 	return true
 }
 
-// add counts a decision, and reports whether that may let a topology have more
-// that was at the limit.
+// add counts a decision in a topology. It reports whether a topology that was at
+// its limit may have more decisions now.
 func (t *topologies) add(topology int32) (relaxed bool) {
-	if topology == nowhere {
+	if topology == noTopology {
 		return false
 	}
 	t.chosen[topology]++
-	if t.chosen[topology]-1 > t.least {
+	if t.chosen[topology]-1 > t.fewest {
 		return false
 	}
-	if t.atLeast--; t.atLeast > 0 {
+	if t.withFewest--; t.withFewest > 0 {
 		return false
 	}
-	t.least++
+	t.fewest++
 	for _, n := range t.chosen {
-		if n == t.least {
-			t.atLeast++
+		if n == t.fewest {
+			t.withFewest++
 		}
 	}
-	relaxed, t.exceeded = t.exceeded, false
+	relaxed, t.limitReached = t.limitReached, false
 	return relaxed
 }
 
-// class is the clusters that share the topology of every constraint: for the
-// constraints they are the same, so that the best of them goes first.
+// class has the clusters with the same topology in every constraint. They are
+// chosen in the order of their rank.
 type class struct {
 	topology []int32 // by constraint
-	queue    []int32 // of clusters, the best first
-	broken   uint64  // preferences, as it was found last; it may be more by now
+	queue    []int32 // the clusters, best first
+	// violations are the last known violations of preferences; there may be more now.
+	violations uint64
 }
 
-// spreading is a selection under way.
+// spreading is the state while clusters are chosen under spread constraints.
 type spreading struct {
 	d           *Decision
 	constraints []topologies
 	classes     []class
-	// heap of the classes that may come next, the best first. Between two rises of
-	// a least count classes only get worse, and that is noticed when they have come
-	// up; those that are forbidden are left out. At a rise all are looked at again.
+	// heap has the classes with candidates, the best first, without classes that a
+	// constraint forbids. While no fewest count increases, classes can only get worse:
+	// they are checked when they are first in the heap. When one increases, the heap
+	// is built again.
 	heap []int32
 }
 
-// spread marks up to n feasible clusters as chosen, one after the other. Each is
-// the best of those that no DoNotSchedule constraint forbids at that moment:
-// first those without an untolerated PreferNoSelect taint, then those that break
-// no ScheduleAnyway constraint, or a later one in the list (of the first 64),
-// then by rank. A constraint is broken by a cluster whose topology would have
-// more than MaxSkew decisions over the topology with the fewest.
+// spread marks up to n feasible clusters as chosen. It repeatedly chooses the best
+// cluster that no DoNotSchedule constraint forbids: clusters without an untolerated
+// PreferNoSelect taint are preferred, then those that violate no ScheduleAnyway
+// constraint or a later one in the list (of the first 64), then the higher rank. A
+// cluster violates a constraint if its topology would exceed the topology with the
+// fewest decisions by more than MaxSkew.
 //
 // Topologies are those of the feasible clusters that have the keys of all
-// DoNotSchedule constraints. A topology whose clusters are all chosen still
-// counts as the one with the fewest, as in Kubernetes. A cluster without the key
-// of a DoNotSchedule constraint is not chosen, because it would evade the
-// constraint; one without the key of a ScheduleAnyway constraint counts as
-// breaking that, and for no topology.
+// DoNotSchedule constraints. As in Kubernetes, a topology whose clusters are all
+// chosen can be the one with the fewest decisions. A cluster without the key of a
+// DoNotSchedule constraint is not chosen; a cluster without the key of a
+// ScheduleAnyway constraint violates it and is in no topology.
 func (r *Request) spread(d *Decision, feasible []int32, n int) {
 	s := r.newSpreading(d, feasible)
-	s.queueAll()
-	for ; n > 0 && s.settle(); n-- {
-		s.take()
+	s.rebuildHeap()
+	for ; n > 0 && s.advance(); n-- {
+		s.chooseNext()
 	}
 	for i := range s.classes {
 		c := &s.classes[i]
-		if by := s.forbids(c); by >= 0 {
+		if constraint := s.forbiddenBy(c); constraint >= 0 {
 			for _, i := range c.queue {
-				d.Clusters[i].Outcome, d.Clusters[i].Detail = Skewed, by
+				d.Clusters[i].Outcome, d.Clusters[i].Detail = Skewed, constraint
 			}
 		}
 	}
 }
 
-// queueAll fills the heap with all classes that have clusters left.
-func (s *spreading) queueAll() {
+// rebuildHeap fills the heap with all classes that have clusters left.
+func (s *spreading) rebuildHeap() {
 	s.heap = s.heap[:0]
 	for i := range s.classes {
 		if c := &s.classes[i]; len(c.queue) > 0 {
-			c.broken = s.broken(c)
+			c.violations = s.violations(c)
 			s.heap = append(s.heap, int32(i))
 		}
 	}
 	heapify(s.heap, s.before)
 }
 
-// settle makes the first class of the heap the one that comes next, if there is
-// any.
-func (s *spreading) settle() bool {
+// advance removes forbidden classes until the first class of the heap has the best
+// candidate. It reports whether there is one.
+func (s *spreading) advance() bool {
 	for len(s.heap) > 0 {
 		c := &s.classes[s.heap[0]]
-		if s.forbids(c) >= 0 {
-			s.drop()
+		if s.forbiddenBy(c) >= 0 {
+			s.removeFirst()
 			continue
 		}
-		broken := s.broken(c)
-		if broken == c.broken {
+		violations := s.violations(c)
+		if violations == c.violations {
 			return true
 		}
-		c.broken = broken
-		sink(s.heap, 0, s.before)
+		c.violations = violations
+		siftDown(s.heap, 0, s.before)
 	}
 	return false
 }
 
-// drop takes the first class off the heap.
-func (s *spreading) drop() {
+// removeFirst removes the first class of the heap.
+func (s *spreading) removeFirst() {
 	last := len(s.heap) - 1
 	s.heap[0] = s.heap[last]
 	s.heap = s.heap[:last]
-	sink(s.heap, 0, s.before)
+	siftDown(s.heap, 0, s.before)
 }
 
-// take chooses the best cluster of the first class.
-func (s *spreading) take() {
+// chooseNext chooses the best cluster of the first class.
+func (s *spreading) chooseNext() {
 	c := &s.classes[s.heap[0]]
 	s.d.Clusters[c.queue[0]].Outcome = Chosen
 	c.queue = c.queue[1:]
@@ -176,37 +177,37 @@ func (s *spreading) take() {
 	}
 	switch {
 	case relaxed:
-		s.queueAll()
+		s.rebuildHeap()
 	case len(c.queue) == 0:
-		s.drop()
+		s.removeFirst()
 	default:
-		sink(s.heap, 0, s.before)
+		siftDown(s.heap, 0, s.before)
 	}
 }
 
-// newSpreading sorts the feasible clusters into classes.
+// newSpreading divides the feasible clusters into classes.
 func (r *Request) newSpreading(d *Decision, feasible []int32) *spreading {
 	s := &spreading{d: d, constraints: make([]topologies, len(r.Spread))}
-	// Topologies and classes are numbered as they are met.
+	// Topologies and classes are numbered in the order of their first cluster.
 	numbers := make([]map[string]int32, len(r.Spread))
 	type path struct{ before, topology int32 }
 	paths := make([]map[path]int32, len(r.Spread))
 	for k := range r.Spread {
-		s.constraints[k] = topologies{maxSkew: max(r.Spread[k].MaxSkew, 1), hard: r.Spread[k].DoNotSchedule}
+		s.constraints[k] = topologies{maxSkew: max(r.Spread[k].MaxSkew, 1), required: r.Spread[k].DoNotSchedule}
 		numbers[k], paths[k] = map[string]int32{}, map[path]int32{}
 	}
 	ranked := slices.Clone(feasible)
 	slices.SortFunc(ranked, d.Compare)
 	topology := make([]int32, len(r.Spread))
 	for _, i := range ranked {
-		if by := r.keyless(r.Fleet[i]); by >= 0 {
-			d.Clusters[i].Outcome, d.Clusters[i].Detail = NoTopology, by
+		if constraint := r.missingKey(r.Fleet[i]); constraint >= 0 {
+			d.Clusters[i].Outcome, d.Clusters[i].Detail = NoTopology, constraint
 			continue
 		}
 		at := path{}
 		for k := range r.Spread {
-			at.topology = nowhere
-			if value, found := r.Spread[k].value(r.Fleet[i]); found {
+			at.topology = noTopology
+			if value, found := r.Spread[k].topology(r.Fleet[i]); found {
 				at.topology = number(numbers[k], value)
 			}
 			topology[k] = at.topology
@@ -220,12 +221,12 @@ func (r *Request) newSpreading(d *Decision, feasible []int32) *spreading {
 	}
 	for k := range s.constraints {
 		n := len(numbers[k])
-		s.constraints[k].chosen, s.constraints[k].atLeast = make([]int32, n), int32(n)
+		s.constraints[k].chosen, s.constraints[k].withFewest = make([]int32, n), int32(n)
 	}
 	return s
 }
 
-// number returns the number of a key, the next one for a key not met before.
+// number returns the number of a key; a new key gets the next number.
 func number[K comparable](numbers map[K]int32, key K) int32 {
 	n, known := numbers[key]
 	if !known {
@@ -235,43 +236,43 @@ func number[K comparable](numbers map[K]int32, key K) int32 {
 	return n
 }
 
-// keyless returns the first DoNotSchedule constraint whose key a cluster lacks,
-// or -1.
-func (r *Request) keyless(c *Cluster) int32 {
+// missingKey returns the first DoNotSchedule constraint whose key a cluster does
+// not have, or -1.
+func (r *Request) missingKey(c *Cluster) int32 {
 	for k := range r.Spread {
-		if _, found := r.Spread[k].value(c); !found && r.Spread[k].DoNotSchedule {
+		if _, found := r.Spread[k].topology(c); !found && r.Spread[k].DoNotSchedule {
 			return int32(k)
 		}
 	}
 	return -1
 }
 
-// before reports whether the best cluster of class a goes before that of b.
+// before reports whether the best cluster of class a precedes that of class b.
 func (s *spreading) before(a, b int32) bool {
 	x, y := &s.classes[a], &s.classes[b]
-	if s.d.Clusters[x.queue[0]].Avoided == s.d.Clusters[y.queue[0]].Avoided && x.broken != y.broken {
-		return x.broken < y.broken
+	if s.d.Clusters[x.queue[0]].Avoided == s.d.Clusters[y.queue[0]].Avoided && x.violations != y.violations {
+		return x.violations < y.violations
 	}
 	return s.d.Compare(x.queue[0], y.queue[0]) < 0
 }
 
-// forbids returns the first DoNotSchedule constraint that one more decision in
-// the class would break, or -1.
-func (s *spreading) forbids(c *class) int32 {
+// forbiddenBy returns the first DoNotSchedule constraint that one more decision in
+// the class would violate, or -1.
+func (s *spreading) forbiddenBy(c *class) int32 {
 	for k := range s.constraints {
-		if s.constraints[k].hard && s.constraints[k].exceeds(c.topology[k]) {
+		if s.constraints[k].required && s.constraints[k].exceeds(c.topology[k]) {
 			return int32(k)
 		}
 	}
 	return -1
 }
 
-// broken returns the ScheduleAnyway constraints that one more decision in the
-// class would break, the first as the highest bit.
-func (s *spreading) broken(c *class) uint64 {
+// violations returns the ScheduleAnyway constraints that one more decision in the
+// class would violate, the first one as the highest bit.
+func (s *spreading) violations(c *class) uint64 {
 	var bits uint64
 	for k := range s.constraints {
-		if !s.constraints[k].hard && s.constraints[k].exceeds(c.topology[k]) {
+		if !s.constraints[k].required && s.constraints[k].exceeds(c.topology[k]) {
 			bits |= 1 << 63 >> k
 		}
 	}

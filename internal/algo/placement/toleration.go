@@ -6,33 +6,34 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/saturate"
 )
 
-// Forever is the instant that never comes: the end of what does not end.
+// Forever is the end of tolerations and scores that do not end.
 const Forever int64 = math.MaxInt64
 
-// TolerationOperator is how a toleration relates its key to its value.
+// TolerationOperator is the relation of a toleration to the value of a taint.
 type TolerationOperator uint8
 
 const (
-	// TolerateEqual: the taint has the toleration's key and value.
+	// TolerateEqual matches taints with the key and value of the toleration.
 	TolerateEqual TolerationOperator = iota
-	// TolerateExists: the taint has the toleration's key, with any value.
+	// TolerateExists matches taints with the key of the toleration and any value.
 	TolerateExists
 )
 
-// Toleration lets a placement choose clusters in spite of a taint.
+// Toleration allows a placement to choose clusters with a matching taint.
 type Toleration struct {
-	// Key of the taint; "" with TolerateExists matches all keys, and with
-	// TolerateEqual, which the API forbids, none.
+	// Key is the key of the taint. "" matches all keys with TolerateExists, and none
+	// with TolerateEqual, which the API does not allow.
 	Key      string
 	Operator TolerationOperator
 	Value    string
-	// Effect of the taint; AnyEffect matches all.
+	// Effect is the effect of the taint; AnyEffect matches all.
 	Effect Effect
-	// Seconds after the taint was added for which it is tolerated; for ever if nil.
-	// They do not count against NoSelectIfNew, which never drops a cluster.
+	// Seconds is how long the taint is tolerated after it was added, forever if nil.
+	// It is ignored for NoSelectIfNew, which never removes a cluster.
 	Seconds *int64
 }
 
+// matches reports whether the toleration is for a taint.
 func (t *Toleration) matches(taint *Taint) bool {
 	if t.Effect != AnyEffect && t.Effect != taint.Effect {
 		return false
@@ -46,8 +47,7 @@ func (t *Toleration) matches(taint *Taint) bool {
 	return false
 }
 
-// end returns the instant at which the toleration of a taint that it matches
-// ends.
+// end returns the time at which the toleration of a matching taint ends.
 func (t *Toleration) end(taint *Taint) int64 {
 	if t.Seconds == nil || taint.Effect == NoSelectIfNew {
 		return Forever
@@ -55,8 +55,8 @@ func (t *Toleration) end(taint *Taint) int64 {
 	return saturate.Add(taint.Added, *t.Seconds)
 }
 
-// toleratedUntil returns the instant at which the last of the tolerations of a
-// taint ends; if none matches it has always been over.
+// toleratedUntil returns the time at which the last matching toleration of a taint
+// ends, math.MinInt64 if none matches.
 func toleratedUntil(taint *Taint, tolerations []Toleration) int64 {
 	last := int64(math.MinInt64)
 	for i := range tolerations {
@@ -67,11 +67,11 @@ func toleratedUntil(taint *Taint, tolerations []Toleration) int64 {
 	return last
 }
 
-// repelled says what the taints of a cluster do to a placement: the index of the
-// first that rules it out, or -1; whether it is to be avoided; and the instant
-// at which one of its tolerations ends, Forever if none does. Once a taint rules
-// the cluster out, the others cannot change that.
-func (r *Request) repelled(c *Cluster, chosen bool) (by int32, avoided bool, until int64) {
+// checkTaints returns the index of the first taint that makes a cluster
+// infeasible, or -1; whether a PreferNoSelect taint is not tolerated; and the time
+// at which the first toleration ends, Forever if none does. If the cluster is
+// infeasible, the other taints do not matter.
+func (r *Request) checkTaints(c *Cluster, chosen bool) (taintIndex int32, avoided bool, until int64) {
 	until = Forever
 	for i := range c.Taints {
 		taint := &c.Taints[i]

@@ -18,7 +18,7 @@ import (
 // outcome is the result of evaluating a placement.
 type outcome struct {
 	key types.NamespacedName
-	*fleet.Verdict
+	*fleet.Result
 	// before are the previous decisions.
 	before []string
 }
@@ -88,7 +88,7 @@ func (o *outcome) result() placementResult {
 		Namespace: o.key.Namespace, Name: o.key.Name,
 		Decisions: []string{}, Groups: []groupResult{}, Clusters: []clusterResult{}, Conditions: []conditionResult{},
 	}
-	if o.Keep {
+	if o.KeepDecisions {
 		result.Decisions = append(result.Decisions, o.before...)
 	} else {
 		for i, group := range o.Groups {
@@ -100,7 +100,7 @@ func (o *outcome) result() placementResult {
 			result.Groups = append(result.Groups, g)
 		}
 	}
-	for _, standing := range o.Standings() {
+	for _, standing := range o.Ranking() {
 		c := clusterResult{Name: standing.Name, Feasible: standing.Feasible, Reason: standing.Reason, Total: standing.Total,
 			Scores: map[string]prioritizerResult{}}
 		for _, score := range standing.Scores {
@@ -126,9 +126,9 @@ func (o *outcome) print(out io.Writer) {
 		fmt.Fprintf(out, "%s\n", o.key)
 	}
 	switch {
-	case o.Keep && len(o.before) > 0:
+	case o.KeepDecisions && len(o.before) > 0:
 		fmt.Fprintf(out, "keeps %s\n", strings.Join(o.before, ", "))
-	case !o.Keep && len(o.Groups) > 1:
+	case !o.KeepDecisions && len(o.Groups) > 1:
 		for i, group := range o.Groups {
 			var names []string
 			for _, choice := range group.Clusters {
@@ -156,7 +156,7 @@ func (o *outcome) printClusters(out io.Writer) {
 	}
 	t := base.NewTable(out, append(header, "total", "")...)
 	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, Align: text.AlignCenter}})
-	for _, standing := range o.Standings() {
+	for _, standing := range o.Ranking() {
 		chosen := ""
 		if standing.Chosen {
 			chosen = "yes"

@@ -1,5 +1,5 @@
-// Package placement keeps the decisions of placements over managed clusters: it
-// watches the fleet, decides, and writes PlacementDecisions and status.
+// Package placement is the controller of placements: it watches the objects of a hub,
+// decides placements, and writes PlacementDecisions and the status of placements.
 package placement
 
 import (
@@ -27,52 +27,51 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 )
 
-// Adopt says which placements the controller decides.
+// Adopt selects the placements that the controller decides.
 type Adopt string
 
 const (
-	// AdoptAnnotated: those that are taken from a hub's own controller by the
-	// annotation cluster.open-cluster-management.io/experimental-scheduling-disable:
-	// "true".
+	// AdoptAnnotated selects those with the annotation
+	// cluster.open-cluster-management.io/experimental-scheduling-disable: "true", which
+	// the controller of Open Cluster Management ignores.
 	AdoptAnnotated Adopt = "annotated"
-	// AdoptAll: every one, for hubs without another controller.
+	// AdoptAll selects all, for hubs without another controller.
 	AdoptAll Adopt = "all"
 )
 
 const (
-	// workers is how many placements are written at a time. They are decided one
-	// after the other.
+	// workers is the number of placements that are written concurrently. They are
+	// decided sequentially.
 	workers = 8
-	// longestWait is the most between two tries to write.
-	longestWait = 10 * time.Second
+	// maxRetryDelay is the maximum time between two attempts to write.
+	maxRetryDelay = 10 * time.Second
 )
 
 // Controller reconciles placements.
 type Controller struct {
-	client   client.Client
-	live     client.Reader
-	recorder events.EventRecorder
-	adopt    Adopt
-	state    *fleet.State
-	metrics  *metrics
-	now      func() time.Time
-	delays   delays
+	client    client.Client
+	apiReader client.Reader
+	recorder  events.EventRecorder
+	adopt     Adopt
+	state     *fleet.State
+	metrics   *metrics
+	now       func() time.Time
+	latencies latencies
 
-	// loading is held for writing while all there is is read for the first time,
-	// and for reading while a change is taken in.
+	// loading is held for writing while all objects are loaded, and for reading while
+	// a change is added to the state.
 	loading sync.RWMutex
 	loaded  bool
 
-	// scored are the times at which scores have been written, by placement: its
-	// status says so too, but the cache learns that later than it learns of the
-	// decisions.
+	// scored has the time of the last write of scores by placement. The status has it,
+	// too, but the cached status can be older than the cached decisions.
 	scored sync.Map
 }
 
-// New returns a controller. live reads past the cache.
-func New(c client.Client, live client.Reader, recorder events.EventRecorder, registry prometheus.Registerer, adopt Adopt) *Controller {
+// New returns a controller. The apiReader is not cached.
+func New(c client.Client, apiReader client.Reader, recorder events.EventRecorder, registry prometheus.Registerer, adopt Adopt) *Controller {
 	return &Controller{
-		client: c, live: live, recorder: recorder, adopt: adopt,
+		client: c, apiReader: apiReader, recorder: recorder, adopt: adopt,
 		state: fleet.NewState(), metrics: newMetrics(registry), now: time.Now,
 	}
 }
@@ -83,97 +82,99 @@ func New(c client.Client, live client.Reader, recorder events.EventRecorder, reg
 // +kubebuilder:rbac:groups=cluster.open-cluster-management.io,resources=placementdecisions/status,verbs=update
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Register makes a manager run the controller, once the kinds that it watches are
-// served.
+// Register adds the controller to a manager. It starts when the kinds that it watches
+// are served.
 func (c *Controller) Register(m ctrl.Manager) error {
 	return m.Add(&whenServed{m, c})
 }
 
 // setUp adds the controller to a manager.
 func (c *Controller) setUp(ctx context.Context, m ctrl.Manager) error {
-	err := m.GetFieldIndexer().IndexField(ctx, &clusterv1beta1.PlacementDecision{}, ofPlacement, func(o client.Object) []string {
+	err := m.GetFieldIndexer().IndexField(ctx, &clusterv1beta1.PlacementDecision{}, placementIndex, func(o client.Object) []string {
 		return []string{o.GetLabels()[clusterv1beta1.PlacementLabel]}
 	})
 	if err != nil {
 		return err
 	}
-	// Status is our own to write: only what users change is looked at.
-	users := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
+	// The controller writes the status: only changes of spec and annotations matter.
+	changes := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
 	return ctrl.NewControllerManagedBy(m).
 		Named("placement").
-		For(&v1beta1.Placement{}, builder.WithPredicates(users, c.delays.noting())).
-		Watches(&clusterv1.ManagedCluster{}, c.whenChanged(c.readCluster)).
-		Watches(&clusterv1beta2.ManagedClusterSet{}, c.whenChanged(c.readSet)).
-		Watches(&clusterv1beta2.ManagedClusterSetBinding{}, c.whenChanged(c.readBinding)).
-		Watches(&clusterv1alpha1.AddOnPlacementScore{}, c.whenChanged(c.readScores)).
-		Watches(&clusterv1beta1.PlacementDecision{}, c.whenDecisionsChange()).
+		For(&v1beta1.Placement{}, builder.WithPredicates(changes, c.latencies.predicate())).
+		Watches(&clusterv1.ManagedCluster{}, c.onChange(c.readCluster)).
+		Watches(&clusterv1beta2.ManagedClusterSet{}, c.onChange(c.readSet)).
+		Watches(&clusterv1beta2.ManagedClusterSetBinding{}, c.onChange(c.readBinding)).
+		Watches(&clusterv1alpha1.AddOnPlacementScore{}, c.onChange(c.readScores)).
+		Watches(&clusterv1beta1.PlacementDecision{}, c.onDecisionChange()).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](100*time.Millisecond, longestWait),
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](100*time.Millisecond, maxRetryDelay),
 		}).
 		Complete(c)
 }
 
-// Reconcile decides one placement and writes what has become of it.
+// Reconcile decides a placement and writes its decisions and status.
 func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	if err := c.load(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
-	c.delays.decide(request.NamespacedName)
+	c.latencies.start(request.NamespacedName)
 	object := &v1beta1.Placement{}
 	err := c.client.Get(ctx, request.NamespacedName, object)
 	if apierrors.IsNotFound(err) || err == nil && object.DeletionTimestamp != nil && c.adopted(object) {
-		c.delays.done(request.NamespacedName)
+		c.latencies.finish(request.NamespacedName)
 		c.state.DeletePlacement(request.NamespacedName)
 		return reconcile.Result{}, c.remove(ctx, request.NamespacedName)
 	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	there, err := c.decisions(ctx, request.NamespacedName)
+	existing, err := c.decisions(ctx, request.NamespacedName)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	if !c.adopted(object) {
-		c.delays.done(request.NamespacedName)
-		c.state.SetForeign(request.NamespacedName, fleet.ClustersIn(there))
+		c.latencies.finish(request.NamespacedName)
+		c.state.SetUnmanaged(request.NamespacedName, fleet.ClustersIn(existing))
 		return reconcile.Result{}, nil
 	}
-	c.state.AddPlacement(object, fleet.ClustersIn(there))
+	c.state.AddPlacement(object, fleet.ClustersIn(existing))
 	began := time.Now()
 	now := c.now()
-	verdict, ok := c.state.Decide(request.NamespacedName, now)
+	result, ok := c.state.Decide(request.NamespacedName, now)
 	if !ok {
-		return reconcile.Result{Requeue: true}, nil //nolint:staticcheck // it has gone this moment; its event says the rest
+		return reconcile.Result{Requeue: true}, nil //nolint:staticcheck // it has just been deleted; its event follows
 	}
-	c.metrics.decided(time.Since(began))
-	return c.carryOut(ctx, object, there, verdict, now)
+	c.metrics.observeDecision(time.Since(began))
+	return c.apply(ctx, object, existing, result, now)
 }
 
-// carryOut writes what comes of a verdict, and the status when that is done.
-func (c *Controller) carryOut(ctx context.Context, object *v1beta1.Placement, there []clusterv1beta1.PlacementDecision, verdict *fleet.Verdict, now time.Time) (reconcile.Result, error) {
+// apply writes the decisions of a result, then the status.
+func (c *Controller) apply(
+	ctx context.Context, object *v1beta1.Placement, existing []clusterv1beta1.PlacementDecision, decided *fleet.Result, now time.Time,
+) (reconcile.Result, error) {
 	result := reconcile.Result{}
-	if !verdict.RequeueAt.IsZero() {
-		result.RequeueAfter = max(time.Second, verdict.RequeueAt.Sub(now))
+	if !decided.RequeueAt.IsZero() {
+		result.RequeueAfter = max(time.Second, decided.RequeueAt.Sub(now))
 	}
-	written, again, err := c.write(ctx, object, there, verdict, now)
+	written, delay, err := c.write(ctx, object, existing, decided, now)
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		// The cache is behind, or somebody else has written: look again.
-		return reconcile.Result{RequeueAfter: settle}, nil
+		// The cache is stale, or another client has written: retry.
+		return reconcile.Result{RequeueAfter: changeDelay}, nil
 	}
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("writing decisions: %w", err)
 	}
-	if since, changed := c.delays.done(client.ObjectKeyFromObject(object)); changed && written.rewritten {
-		c.metrics.waited(time.Since(since))
+	if since, changed := c.latencies.finish(client.ObjectKeyFromObject(object)); changed && written.rewritten {
+		c.metrics.observeLatency(time.Since(since))
 	}
-	if again > 0 && (result.RequeueAfter == 0 || again < result.RequeueAfter) {
-		result.RequeueAfter = again
+	if delay > 0 && (result.RequeueAfter == 0 || delay < result.RequeueAfter) {
+		result.RequeueAfter = delay
 	}
-	return result, c.report(ctx, object, verdict, written, now)
+	return result, c.report(ctx, object, decided, written, now)
 }
 
-// adopted reports whether a placement is one of ours to decide.
+// adopted reports whether the controller decides a placement.
 func (c *Controller) adopted(object *v1beta1.Placement) bool {
 	return c.adopt == AdoptAll || object.Annotations[clusterv1beta1.PlacementDisableAnnotation] == "true"
 }

@@ -17,7 +17,6 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 )
 
 const (
@@ -47,7 +46,7 @@ func TestFirstDecision(t *testing.T) {
 		{DecisionGroupIndex: 0, DecisionGroupName: "canary", Decisions: []string{"p-decision-1"}, ClustersCount: 1},
 		{DecisionGroupIndex: 1, Decisions: []string{"p-decision-2"}, ClustersCount: 2},
 	}
-	if diff := cmp.Diff(want, status.DecisionGroups); diff != "" || status.NumberOfSelectedClusters != 3 || reason != "True "+fleet.ReasonAllScheduled {
+	if diff := cmp.Diff(want, status.DecisionGroups); diff != "" || status.NumberOfSelectedClusters != 3 || reason != "True "+"AllDecisionsScheduled" {
 		t.Errorf("%d chosen, %s, %s", status.NumberOfSelectedClusters, reason, diff)
 	}
 	object := decisionOf("p", "p-decision-1")
@@ -139,7 +138,7 @@ func TestEveryWriteFails(t *testing.T) {
 				}
 				result, err := h.reconcile("p")
 				// A conflict of the status cannot be: it is a patch.
-				if status := strings.HasPrefix(write, "status"); (err == nil) != (fault.retried && !status) || err == nil && result.RequeueAfter != settle {
+				if status := strings.HasPrefix(write, "status"); (err == nil) != (fault.retried && !status) || err == nil && result.RequeueAfter != changeDelay {
 					t.Errorf("%v, %v", result, err)
 				}
 				if got, _ := h.status("p", satisfied); got.Conditions[0].ObservedGeneration != 1 {
@@ -153,7 +152,7 @@ func TestEveryWriteFails(t *testing.T) {
 				if got := h.chosen("p"); !slices.Equal(got, wanted) {
 					t.Errorf("%d clusters in the end", len(got))
 				}
-				if status, reason := h.status("p", satisfied); status.NumberOfSelectedClusters != 240 || status.Conditions[0].ObservedGeneration != 2 || reason != "True "+fleet.ReasonAllScheduled {
+				if status, reason := h.status("p", satisfied); status.NumberOfSelectedClusters != 240 || status.Conditions[0].ObservedGeneration != 2 || reason != "True "+"AllDecisionsScheduled" {
 					t.Errorf("%d chosen, %s", status.NumberOfSelectedClusters, reason)
 				}
 			})
@@ -192,7 +191,7 @@ func TestMisconfiguredKeepsDecisions(t *testing.T) {
 				// Mended, it goes on.
 				h.respecify("p", byScoreless+"numberOfClusters: 1")
 				h.settled("p")
-				if _, reason := h.status("p", misconfigured); reason != "False "+fleet.ReasonConfigured || len(h.chosen("p")) != 1 {
+				if _, reason := h.status("p", misconfigured); reason != "False "+"Succeedconfigured" || len(h.chosen("p")) != 1 {
 					t.Errorf("%s, chosen %v", reason, h.chosen("p"))
 				}
 			})
@@ -376,7 +375,7 @@ func TestCacheIsBehind(t *testing.T) {
 		}
 		return nil
 	}
-	if result, err := h.reconcile("p"); err != nil || result.RequeueAfter != settle || slices.Contains(h.writes, "delete p-decision-1") {
+	if result, err := h.reconcile("p"); err != nil || result.RequeueAfter != changeDelay || slices.Contains(h.writes, "delete p-decision-1") {
 		t.Errorf("%v, %v, %v", h.writes, result, err)
 	}
 	h.settled("p")

@@ -68,7 +68,7 @@ func newHub(t *testing.T, adopt Adopt, objects ...client.Object) *hub {
 	}
 	h.client = fake.NewClientBuilder().WithScheme(kube.Scheme()).WithObjects(append(objects, set, binding)...).
 		WithStatusSubresource(&v1beta1.Placement{}, &clusterv1beta1.PlacementDecision{}).
-		WithIndex(&clusterv1beta1.PlacementDecision{}, ofPlacement, func(o client.Object) []string {
+		WithIndex(&clusterv1beta1.PlacementDecision{}, placementIndex, func(o client.Object) []string {
 			return []string{o.GetLabels()[clusterv1beta1.PlacementLabel]}
 		}).
 		WithInterceptorFuncs(interceptor.Funcs{

@@ -6,34 +6,35 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics are what the controller tells of itself.
+// metrics are the metrics of the controller.
 type metrics struct {
 	decisions prometheus.Histogram
-	delays    prometheus.Histogram
+	latency   prometheus.Histogram
 	writes    *prometheus.CounterVec
 }
 
+// newMetrics returns metrics that are registered.
 func newMetrics(registry prometheus.Registerer) *metrics {
 	m := &metrics{
 		decisions: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Namespace: "plimsoll", Subsystem: "placement", Name: "decision_duration_seconds",
-			Help: "[ALPHA] Time that decisions took, waiting for each other included, without reading and writing.", Buckets: prometheus.ExponentialBuckets(1e-5, 4, 10),
+			Help: "[ALPHA] Duration of decisions, including the wait for other decisions, without reading and writing objects.", Buckets: prometheus.ExponentialBuckets(1e-5, 4, 10),
 		}),
-		delays: prometheus.NewHistogram(prometheus.HistogramOpts{
+		latency: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Namespace: "plimsoll", Subsystem: "placement", Name: "latency_seconds",
-			Help: "[ALPHA] Time from when the controller heard of a change to when the decisions that came of it were written.", Buckets: prometheus.ExponentialBuckets(0.05, 2, 12),
+			Help: "[ALPHA] Time from receiving a change to having written the decisions that take it into account.", Buckets: prometheus.ExponentialBuckets(0.05, 2, 12),
 		}),
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "plimsoll", Subsystem: "placement", Name: "writes_total",
-			Help: "[ALPHA] Writes tried, by verb: PlacementDecisions created, updated (their decisions) and deleted, and the status of placements.",
+			Help: "[ALPHA] Attempted writes by verb: create, update (decisions in the status) and delete of PlacementDecisions, and status of placements.",
 		}, []string{"verb"}),
 	}
-	registry.MustRegister(m.decisions, m.delays, m.writes)
+	registry.MustRegister(m.decisions, m.latency, m.writes)
 	return m
 }
 
-func (m *metrics) decided(d time.Duration) { m.decisions.Observe(d.Seconds()) }
+func (m *metrics) observeDecision(d time.Duration) { m.decisions.Observe(d.Seconds()) }
 
-func (m *metrics) waited(d time.Duration) { m.delays.Observe(d.Seconds()) }
+func (m *metrics) observeLatency(d time.Duration) { m.latency.Observe(d.Seconds()) }
 
-func (m *metrics) wrote(verb string) { m.writes.WithLabelValues(verb).Inc() }
+func (m *metrics) countWrite(verb string) { m.writes.WithLabelValues(verb).Inc() }

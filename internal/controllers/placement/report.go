@@ -17,14 +17,14 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 )
 
-// report writes the status of a placement whose decisions have been written.
-func (c *Controller) report(ctx context.Context, object *v1beta1.Placement, verdict *fleet.Verdict, written outcome, now time.Time) error {
+// report writes the status of a placement after its decisions have been written.
+func (c *Controller) report(ctx context.Context, object *v1beta1.Placement, result *fleet.Result, written writeResult, now time.Time) error {
 	status := object.Status.DeepCopy()
-	for _, condition := range verdict.Conditions {
+	for _, condition := range result.Conditions {
 		meta.SetStatusCondition(&status.Conditions, condition)
 	}
-	if !verdict.Keep {
-		status.NumberOfSelectedClusters = int32(verdict.Chosen())
+	if !result.KeepDecisions {
+		status.NumberOfSelectedClusters = int32(result.Selected())
 		status.DecisionGroups = groupsOf(written.slices)
 		if written.rewritten || status.LastScoreUpdateTime == nil {
 			status.LastScoreUpdateTime = &metav1.Time{Time: now}
@@ -38,15 +38,15 @@ func (c *Controller) report(ctx context.Context, object *v1beta1.Placement, verd
 	}
 	changed := object.DeepCopy()
 	changed.Status = *status
-	c.metrics.wrote("status")
+	c.metrics.countWrite("status")
 	if err := c.client.Status().Patch(ctx, changed, client.MergeFrom(object)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("patching status: %w", err)
 	}
-	c.tell(object, status)
+	c.recordEvents(object, status)
 	return nil
 }
 
-// groupsOf returns what a status says of groups.
+// groupsOf returns the groups of a status.
 func groupsOf(slices []fleet.Slice) (groups []clusterv1beta1.DecisionGroupStatus) {
 	for _, s := range slices {
 		if len(groups) == 0 || groups[len(groups)-1].DecisionGroupIndex != int32(s.Index) {
@@ -59,10 +59,10 @@ func groupsOf(slices []fleet.Slice) (groups []clusterv1beta1.DecisionGroupStatus
 	return groups
 }
 
-// tell makes events of what has changed.
-func (c *Controller) tell(object *v1beta1.Placement, status *clusterv1beta1.PlacementStatus) {
+// recordEvents records events for the changes of a status.
+func (c *Controller) recordEvents(object *v1beta1.Placement, status *clusterv1beta1.PlacementStatus) {
 	if before := object.Status.NumberOfSelectedClusters; before != status.NumberOfSelectedClusters {
-		c.recorder.Eventf(object, nil, v1.EventTypeNormal, "DecisionUpdate", "Decide", "%d clusters are chosen, before it were %d", status.NumberOfSelectedClusters, before)
+		c.recorder.Eventf(object, nil, v1.EventTypeNormal, "DecisionUpdate", "Decide", "selected %d clusters (was %d)", status.NumberOfSelectedClusters, before)
 	}
 	setup.RecordConditions(c.recorder, object, object.Status.Conditions, status.Conditions, eventType)
 }

@@ -33,7 +33,7 @@ func TestUntilScores(t *testing.T) {
 		if tc.written > 0 {
 			c.scored.Store(client.ObjectKeyFromObject(object), now.Add(-tc.written))
 		}
-		if got := max(0, c.untilScores(object, now)); got != tc.want {
+		if got := max(0, c.scoreDelay(object, now)); got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)
 		}
 	}

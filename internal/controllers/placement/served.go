@@ -18,38 +18,37 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 )
 
-// lookAgain is the time between two looks for kinds that are not served.
-const lookAgain = 10 * time.Second
+// servedInterval is the time between two checks whether the kinds are served.
+const servedInterval = 10 * time.Second
 
-// whenServed sets the controller up when all its kinds are served. A cluster that
-// is no hub has none of them, which is no fault.
+// whenServed adds the controller to the manager when all its kinds are served. A
+// cluster that is not a hub serves none of them, which is not an error.
 type whenServed struct {
 	manager    ctrl.Manager
 	controller *Controller
 }
 
-// Start waits, sets up, and ends.
+// Start waits until all kinds are served, then adds the controller.
 func (w *whenServed) Start(ctx context.Context) error {
-	told := false
-	err := wait.PollUntilContextCancel(ctx, lookAgain, true, func(context.Context) (bool, error) {
+	logged := false
+	err := wait.PollUntilContextCancel(ctx, servedInterval, true, func(context.Context) (bool, error) {
 		missing := w.missing()
 		if missing == "" {
 			return true, nil
 		}
-		if !told {
-			log.FromContext(ctx).Info("Placements are not decided: this is no hub of Open Cluster Management, or not yet", "missing", missing)
-			told = true
+		if !logged {
+			log.FromContext(ctx).Info("Placements are not decided because the cluster does not serve all kinds of an Open Cluster Management hub", "missing", missing)
+			logged = true
 		}
 		return false, nil
 	})
 	if err != nil {
-		return nil //nolint:nilerr // asked to end
+		return nil //nolint:nilerr // the context has ended
 	}
 	return w.controller.setUp(ctx, w.manager)
 }
 
-// missing returns a kind that is not served, or of which that is not known, if
-// there is one.
+// missing returns a kind that is not served, "" if all are served.
 func (w *whenServed) missing() string {
 	for _, object := range []runtime.Object{
 		&v1beta1.Placement{}, &clusterv1beta1.PlacementDecision{}, &clusterv1.ManagedCluster{},

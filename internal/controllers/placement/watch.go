@@ -20,59 +20,60 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 )
 
-// settle is how long changes are gathered before placements are decided anew.
-const settle = 100 * time.Millisecond
+// changeDelay is how long changes are collected before a placement is decided.
+const changeDelay = 100 * time.Millisecond
 
-// ofPlacement is the index of PlacementDecisions by the placement they are of.
-const ofPlacement = "placement"
+// placementIndex is the index of PlacementDecisions by placement.
+const placementIndex = "placement"
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// whenChanged takes a change in, as the cache has it: what an event carries may
-// be older than what was read before it. read returns the placements that it can
-// matter to; these alone are queued.
-func (c *Controller) whenChanged(read func(context.Context, client.ObjectKey) ([]types.NamespacedName, error)) handler.EventHandler {
-	take := func(ctx context.Context, object client.Object, q queue) {
+// onChange returns a handler that updates the state and queues the placements that a
+// change affects. read updates the state from the cache, because the object in an event
+// can be older, and returns these placements.
+func (c *Controller) onChange(read func(context.Context, client.ObjectKey) ([]types.NamespacedName, error)) handler.EventHandler {
+	handle := func(ctx context.Context, object client.Object, q queue) {
 		c.loading.RLock()
 		defer c.loading.RUnlock()
 		if !c.loaded {
-			return // it is read with all the others
+			return // load reads the object
 		}
 		keys, err := read(ctx, client.ObjectKeyFromObject(object))
 		if err != nil {
-			log.FromContext(ctx).Error(err, "Reading a change from the cache", "name", object.GetName())
+			log.FromContext(ctx).Error(err, "Failed to read a changed object from the cache", "name", object.GetName())
 		}
 		for _, key := range keys {
-			c.delays.changed(key, time.Now())
-			q.AddAfter(reconcile.Request{NamespacedName: key}, settle)
+			c.latencies.changed(key, time.Now())
+			q.AddAfter(reconcile.Request{NamespacedName: key}, changeDelay)
 		}
 	}
 	return handler.Funcs{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { take(ctx, e.Object, q) },
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) { take(ctx, e.ObjectNew, q) },
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { take(ctx, e.Object, q) },
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { handle(ctx, e.Object, q) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) { handle(ctx, e.ObjectNew, q) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { handle(ctx, e.Object, q) },
 	}
 }
 
-// whenDecisionsChange queues the placement that they are of: somebody else may
-// have written them. Mostly it was this controller, which goes on to write the
-// status: that is to be in the cache, too, when the placement is looked at again.
-func (c *Controller) whenDecisionsChange() handler.EventHandler {
-	take := func(object client.Object, q queue) {
+// onDecisionChange returns a handler that queues the placement of a PlacementDecision,
+// because another client may have written it. The delay makes sure that the cache has
+// the status that this controller writes after the decisions.
+func (c *Controller) onDecisionChange() handler.EventHandler {
+	handle := func(object client.Object, q queue) {
 		if name := object.GetLabels()[clusterv1beta1.PlacementLabel]; name != "" {
-			q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: name}}, settle)
+			q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: name}}, changeDelay)
 		}
 	}
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { take(e.Object, q) },
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { handle(e.Object, q) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
-			take(e.ObjectOld, q)
-			take(e.ObjectNew, q)
+			handle(e.ObjectOld, q)
+			handle(e.ObjectNew, q)
 		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { take(e.Object, q) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { handle(e.Object, q) },
 	}
 }
 
+// readCluster updates the state from the cached object. It returns the affected placements.
 func (c *Controller) readCluster(ctx context.Context, key client.ObjectKey) ([]types.NamespacedName, error) {
 	var object clusterv1.ManagedCluster
 	if err := c.client.Get(ctx, key, &object); apierrors.IsNotFound(err) {
@@ -83,16 +84,18 @@ func (c *Controller) readCluster(ctx context.Context, key client.ObjectKey) ([]t
 	return c.state.SetCluster(&object), nil
 }
 
+// readSet updates the state from the cached object. It returns the affected placements.
 func (c *Controller) readSet(ctx context.Context, key client.ObjectKey) ([]types.NamespacedName, error) {
 	var object clusterv1beta2.ManagedClusterSet
 	if err := c.client.Get(ctx, key, &object); apierrors.IsNotFound(err) {
-		return c.state.DeleteSet(key.Name), nil
+		return c.state.DeleteClusterSet(key.Name), nil
 	} else if err != nil {
 		return nil, err
 	}
-	return c.state.SetSet(&object), nil
+	return c.state.SetClusterSet(&object), nil
 }
 
+// readBinding updates the state from the cached object. It returns the affected placements.
 func (c *Controller) readBinding(ctx context.Context, key client.ObjectKey) ([]types.NamespacedName, error) {
 	var object clusterv1beta2.ManagedClusterSetBinding
 	if err := c.client.Get(ctx, key, &object); apierrors.IsNotFound(err) {
@@ -103,6 +106,7 @@ func (c *Controller) readBinding(ctx context.Context, key client.ObjectKey) ([]t
 	return c.state.SetBinding(&object), nil
 }
 
+// readScores updates the state from the cached object. It returns the affected placements.
 func (c *Controller) readScores(ctx context.Context, key client.ObjectKey) ([]types.NamespacedName, error) {
 	var object clusterv1alpha1.AddOnPlacementScore
 	if err := c.client.Get(ctx, key, &object); apierrors.IsNotFound(err) {
@@ -113,8 +117,8 @@ func (c *Controller) readScores(ctx context.Context, key client.ObjectKey) ([]ty
 	return c.state.SetScores(&object), nil
 }
 
-// load reads all there is, once, before anything is decided: a placement must not
-// lose a cluster because nobody has heard of it yet.
+// load reads all objects once, before the first decision: a placement must not lose a
+// cluster that has not been read yet.
 func (c *Controller) load(ctx context.Context) error {
 	c.loading.RLock()
 	loaded := c.loaded
@@ -136,10 +140,10 @@ func (c *Controller) load(ctx context.Context) error {
 	return nil
 }
 
-// slicesOf returns PlacementDecisions as the fleet lays them out.
-func slicesOf(there []clusterv1beta1.PlacementDecision) (out []fleet.Slice) {
-	for i := range there {
-		out = append(out, fleet.SliceOf(&there[i]))
+// slicesOf converts PlacementDecisions.
+func slicesOf(decisions []clusterv1beta1.PlacementDecision) (out []fleet.Slice) {
+	for i := range decisions {
+		out = append(out, fleet.SliceOf(&decisions[i]))
 	}
 	return out
 }

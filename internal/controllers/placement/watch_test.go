@@ -30,7 +30,7 @@ type added struct {
 }
 
 func (a *added) AddAfter(request reconcile.Request, after time.Duration) {
-	if after == settle {
+	if after == changeDelay {
 		a.names = append(a.names, request.Name)
 	}
 }
@@ -39,7 +39,7 @@ func (a *added) AddAfter(request reconcile.Request, after time.Duration) {
 // looked at, then they queue whom they matter to, as the cache has it.
 func TestChanges(t *testing.T) {
 	h := newHub(t, AdoptAll, append(fleetOf("a", "b"), asks(t, "plain", byScoreless), asks(t, "cpu", `prioritizerPolicy: {configurations: [{name: ResourceAllocatableCPU}]}`))...)
-	handler := h.c.whenChanged(h.c.readCluster)
+	handler := h.c.onChange(h.c.readCluster)
 	tell := func(object *clusterv1.ManagedCluster) string {
 		q := &added{}
 		handler.Update(t.Context(), event.UpdateEvent{ObjectOld: object, ObjectNew: object}, q)
@@ -112,7 +112,7 @@ func TestLoadingFails(t *testing.T) {
 	if err := h.client.Delete(t.Context(), managed("a")); err != nil {
 		t.Fatal(err)
 	}
-	h.c.whenChanged(h.c.readCluster).Delete(t.Context(), event.DeleteEvent{Object: managed("a")}, &added{})
+	h.c.onChange(h.c.readCluster).Delete(t.Context(), event.DeleteEvent{Object: managed("a")}, &added{})
 	h.settled("p")
 	if got := h.chosen("p"); !slices.Equal(got, []string{"b"}) {
 		t.Errorf("chosen %v, want b", got)

@@ -16,59 +16,63 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 )
 
-// decisions returns the PlacementDecisions of a placement that the cache knows.
+// decisions returns the cached PlacementDecisions of a placement.
 func (c *Controller) decisions(ctx context.Context, key types.NamespacedName) ([]clusterv1beta1.PlacementDecision, error) {
 	var list clusterv1beta1.PlacementDecisionList
-	err := c.client.List(ctx, &list, client.InNamespace(key.Namespace), client.MatchingFields{ofPlacement: key.Name})
+	err := c.client.List(ctx, &list, client.InNamespace(key.Namespace), client.MatchingFields{placementIndex: key.Name})
 	return list.Items, err
 }
 
-// outcome is what has been written of a verdict.
-type outcome struct {
+// writeResult is the state of the PlacementDecisions of a placement after a write.
+type writeResult struct {
 	slices []fleet.Slice
-	// rewritten: something was, and so the scores in the decisions are new.
+	// rewritten is set if any was written, so that its scores are current.
 	rewritten bool
 }
 
-// nameTaken is the name of a PlacementDecision that is not of the placement it is
-// named after: it was there before, or somebody has taken its label away.
-type nameTaken string
+// reservedNameError is the name of a PlacementDecision without the label of the
+// placement: it existed before the placement, or another client removed the label.
+type reservedNameError string
 
-func (n nameTaken) Error() string {
-	return "PlacementDecision " + string(n) + " is not labelled as one of the placement"
+func (e reservedNameError) Error() string {
+	return "PlacementDecision " + string(e) + " exists without the label of the placement"
 }
 
-// write makes the PlacementDecisions be what a verdict says, with the fewest
-// writes, and such that no cluster that stays is missing between two of them.
-// again is when to look once more because scores alone have changed that must
-// not be written yet.
-func (c *Controller) write(ctx context.Context, object *v1beta1.Placement, there []clusterv1beta1.PlacementDecision, verdict *fleet.Verdict, now time.Time) (out outcome, again time.Duration, err error) {
-	if verdict.Keep {
-		return outcome{slices: slicesOf(there)}, 0, nil
+// write writes the PlacementDecisions of a result with as few writes as possible, such
+// that no remaining cluster is missing in between. If only scores have changed and must
+// not be written yet, it returns the delay after which to try again.
+func (c *Controller) write(
+	ctx context.Context, object *v1beta1.Placement, existing []clusterv1beta1.PlacementDecision, result *fleet.Result, now time.Time,
+) (out writeResult, delay time.Duration, err error) {
+	if result.KeepDecisions {
+		return writeResult{slices: slicesOf(existing)}, 0, nil
 	}
-	var strangers []fleet.Slice
+	var reservedNames []fleet.Slice
 	for {
-		out, again, err = c.writeBeside(ctx, object, there, strangers, verdict, now)
-		taken, ok := errors.AsType[nameTaken](err)
+		out, delay, err = c.writeExcept(ctx, object, existing, reservedNames, result, now)
+		reserved, ok := errors.AsType[reservedNameError](err)
 		if !ok {
-			return out, again, err
+			return out, delay, err
 		}
-		strangers = append(strangers, fleet.Slice{Name: string(taken), Index: -1}) // of no group
+		reservedNames = append(reservedNames, fleet.Slice{Name: string(reserved), Index: -1}) // in no group
 	}
 }
 
-// writeBeside writes beside PlacementDecisions whose names are not to be had.
-func (c *Controller) writeBeside(ctx context.Context, object *v1beta1.Placement, there []clusterv1beta1.PlacementDecision, strangers []fleet.Slice, verdict *fleet.Verdict, now time.Time) (out outcome, again time.Duration, err error) {
-	before := slicesOf(there)
-	out = outcome{slices: fleet.Layout(object.Name, append(strangers, before...), verdict.Groups)}
+// writeExcept is write without using reserved names.
+func (c *Controller) writeExcept(
+	ctx context.Context, object *v1beta1.Placement, existing []clusterv1beta1.PlacementDecision, reservedNames []fleet.Slice,
+	result *fleet.Result, now time.Time,
+) (out writeResult, delay time.Duration, err error) {
+	before := slicesOf(existing)
+	out = writeResult{slices: fleet.Layout(object.Name, append(reservedNames, before...), result.Groups)}
 	steps := fleet.Steps(before, out.slices, false)
 	if len(fleet.Steps(before, out.slices, true)) == 0 && len(steps) > 0 {
-		if again = c.untilScores(object, now); again > 0 {
-			return out, again, nil
+		if delay = c.scoreDelay(object, now); delay > 0 {
+			return out, delay, nil
 		}
 	}
 	for _, step := range steps {
-		if err := c.take(ctx, object, there, step); err != nil {
+		if err := c.applyStep(ctx, object, existing, step); err != nil {
 			return out, 0, err
 		}
 	}
@@ -78,9 +82,9 @@ func (c *Controller) writeBeside(ctx context.Context, object *v1beta1.Placement,
 	return out, 0, nil
 }
 
-// untilScores returns how long scores may not be written that choose no other
-// cluster.
-func (c *Controller) untilScores(object *v1beta1.Placement, now time.Time) time.Duration {
+// scoreDelay returns the time until changed scores may be written if no other cluster
+// is selected.
+func (c *Controller) scoreDelay(object *v1beta1.Placement, now time.Time) time.Duration {
 	spec := object.Spec.DeepCopy()
 	spec.Default()
 	limit, err := time.ParseDuration(spec.ScoreRateLimit)
@@ -97,16 +101,16 @@ func (c *Controller) untilScores(object *v1beta1.Placement, now time.Time) time.
 	return last.Add(limit).Sub(now)
 }
 
-// take takes one step.
-func (c *Controller) take(ctx context.Context, object *v1beta1.Placement, there []clusterv1beta1.PlacementDecision, step fleet.Step) error {
+// applyStep writes one PlacementDecision. It replaces the version in existing.
+func (c *Controller) applyStep(ctx context.Context, object *v1beta1.Placement, existing []clusterv1beta1.PlacementDecision, step fleet.Step) error {
 	decision := &clusterv1beta1.PlacementDecision{}
-	for i := range there {
-		if there[i].Name == step.Slice.Name {
-			decision = &there[i]
+	for i := range existing {
+		if existing[i].Name == step.Slice.Name {
+			decision = &existing[i]
 		}
 	}
 	if step.Delete {
-		c.metrics.wrote("delete")
+		c.metrics.countWrite("delete")
 		return client.IgnoreNotFound(c.client.Delete(ctx, decision, client.Preconditions{ResourceVersion: &decision.ResourceVersion}))
 	}
 	if decision.Name == "" {
@@ -117,57 +121,56 @@ func (c *Controller) take(ctx context.Context, object *v1beta1.Placement, there 
 				Controller: new(true), BlockOwnerDeletion: new(true),
 			}},
 		}
-		c.metrics.wrote("create")
+		c.metrics.countWrite("create")
 		if err := c.create(ctx, object.Name, decision); err != nil {
 			return err
 		}
 	}
 	decision = decision.DeepCopy()
 	decision.Status.Decisions = step.Slice.Decisions
-	c.metrics.wrote("update")
+	c.metrics.countWrite("update")
 	if err := c.client.Status().Update(ctx, decision); err != nil {
 		return err
 	}
-	for i := range there {
-		if there[i].Name == decision.Name {
-			there[i] = *decision // of the new version, for a second step
+	for i := range existing {
+		if existing[i].Name == decision.Name {
+			existing[i] = *decision // a second step needs the new version
 		}
 	}
 	return nil
 }
 
-// create creates a PlacementDecision of a placement; the error is nameTaken if
-// there is another one of its name, which nobody says is of this placement.
+// create creates a PlacementDecision of a placement. The error is a reservedNameError
+// if one without the label of the placement has its name.
 func (c *Controller) create(ctx context.Context, placement string, decision *clusterv1beta1.PlacementDecision) error {
 	err := c.client.Create(ctx, decision)
 	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}
 	var other clusterv1beta1.PlacementDecision
-	if c.live.Get(ctx, client.ObjectKeyFromObject(decision), &other) == nil && other.Labels[clusterv1beta1.PlacementLabel] != placement {
-		return nameTaken(decision.Name)
+	if c.apiReader.Get(ctx, client.ObjectKeyFromObject(decision), &other) == nil && other.Labels[clusterv1beta1.PlacementLabel] != placement {
+		return reservedNameError(decision.Name)
 	}
 	return err
 }
 
-// remove deletes the decisions of a placement that is gone. Where there is a
-// garbage collector, it does so, too. What the cache has heard is not enough to
-// delete by.
+// remove deletes the decisions of a deleted placement, after the API server has
+// confirmed the deletion. The garbage collector deletes them, too, if it runs.
 func (c *Controller) remove(ctx context.Context, key types.NamespacedName) error {
 	c.scored.Delete(key)
-	there, err := c.decisions(ctx, key)
-	if err != nil || len(there) == 0 {
+	existing, err := c.decisions(ctx, key)
+	if err != nil || len(existing) == 0 {
 		return err
 	}
-	if gone, err := setup.IsGone(ctx, c.live, key, &v1beta1.Placement{}); err != nil || !gone {
+	if gone, err := setup.IsGone(ctx, c.apiReader, key, &v1beta1.Placement{}); err != nil || !gone {
 		return err
 	}
-	for i := range there {
-		if owner := metav1.GetControllerOf(&there[i]); owner == nil || owner.Kind != v1beta1.Kind || owner.Name != key.Name {
+	for i := range existing {
+		if owner := metav1.GetControllerOf(&existing[i]); owner == nil || owner.Kind != v1beta1.Kind || owner.Name != key.Name {
 			continue
 		}
-		c.metrics.wrote("delete")
-		if err := c.client.Delete(ctx, &there[i]); client.IgnoreNotFound(err) != nil {
+		c.metrics.countWrite("delete")
+		if err := c.client.Delete(ctx, &existing[i]); client.IgnoreNotFound(err) != nil {
 			return err
 		}
 	}

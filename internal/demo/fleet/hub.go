@@ -191,7 +191,7 @@ func (h *Hub) Await(ctx context.Context, what string, condition wait.ConditionWi
 type ranking struct {
 	types.NamespacedName
 	chosen  []string
-	verdict *fleet.Verdict
+	verdict *fleet.Result
 }
 
 // rankings returns the ranking for each placement, sorted by name.

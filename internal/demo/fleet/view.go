@@ -31,7 +31,7 @@ func viewRanking(r ranking) page.LivePlacement {
 	for _, condition := range r.verdict.Conditions {
 		out.Message = condition.Message // the last one is about the decision
 	}
-	for _, cluster := range r.verdict.Standings() {
+	for _, cluster := range r.verdict.Ranking() {
 		row := page.LiveCluster{Name: cluster.Name, Chosen: slices.Contains(r.chosen, cluster.Name), Total: cluster.Total}
 		if !cluster.Feasible {
 			row.Reason = cluster.Reason

@@ -9,13 +9,13 @@ import (
 
 // A delay counts from the first change that has not been written, through
 // writes that fail, and never twice.
-func TestDelays(t *testing.T) {
+func TestLatencies(t *testing.T) {
 	key, other := types.NamespacedName{Name: "a"}, types.NamespacedName{Name: "b"}
 	at := func(second int64) time.Time { return time.Unix(second, 0) }
-	var d delays
+	var d latencies
 	expect := func(what string, key types.NamespacedName, want int64) {
 		t.Helper()
-		since, changed := d.done(key)
+		since, changed := d.finish(key)
 		if changed != (want > 0) || changed && !since.Equal(at(want)) {
 			t.Errorf("%s: since %v (%v), want second %d", what, since, changed, want)
 		}
@@ -24,18 +24,18 @@ func TestDelays(t *testing.T) {
 	d.changed(key, at(1))
 	d.changed(key, at(2))
 	expect("not decided yet", key, 0)
-	d.decide(key)
+	d.start(key)
 	d.changed(key, at(3)) // too late for this decision
 	expect("two changes", key, 1)
 	expect("told", key, 0)
-	d.decide(key)
+	d.start(key)
 	d.changed(key, at(4))
-	d.decide(key) // the write failed
+	d.start(key) // the write failed
 	expect("a write that failed", key, 3)
-	d.decide(key)
+	d.start(key)
 	expect("nothing changed", key, 0)
 	d.changed(key, at(5))
-	d.decide(other)
+	d.start(other)
 	expect("another", other, 0)
 	if len(d.deciding) != 0 || len(d.waiting) != 1 {
 		t.Errorf("kept %v, %v", d.deciding, d.waiting)

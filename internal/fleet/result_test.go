@@ -18,7 +18,7 @@ const (
 
 // reasonOf returns the reason of the condition that matters: that it is
 // misconfigured, or else whether it is satisfied.
-func reasonOf(t testing.TB, v *Verdict) (reason, message string) {
+func reasonOf(t testing.TB, v *Result) (reason, message string) {
 	t.Helper()
 	for _, c := range v.Conditions {
 		if c.ObservedGeneration != v.Generation {
@@ -26,16 +26,16 @@ func reasonOf(t testing.TB, v *Verdict) (reason, message string) {
 		}
 	}
 	switch {
-	case v.Keep && len(v.Conditions) == 1 && v.Conditions[0].Type == clusterv1beta1.PlacementConditionMisconfigured && v.Conditions[0].Status == metav1.ConditionTrue:
+	case v.KeepDecisions && len(v.Conditions) == 1 && v.Conditions[0].Type == clusterv1beta1.PlacementConditionMisconfigured && v.Conditions[0].Status == metav1.ConditionTrue:
 		return v.Conditions[0].Reason, v.Conditions[0].Message
-	case !v.Keep && len(v.Conditions) == 2 && v.Conditions[0].Reason == ReasonConfigured && v.Conditions[0].Status == metav1.ConditionFalse:
+	case !v.KeepDecisions && len(v.Conditions) == 2 && v.Conditions[0].Reason == reasonConfigured && v.Conditions[0].Status == metav1.ConditionFalse:
 		c := v.Conditions[1]
-		if satisfied := c.Reason == ReasonAllScheduled; (c.Status == metav1.ConditionTrue) != satisfied {
+		if satisfied := c.Reason == reasonAllScheduled; (c.Status == metav1.ConditionTrue) != satisfied {
 			t.Errorf("%+v", c)
 		}
 		return c.Reason, c.Message
 	}
-	t.Fatalf("keeps %t, conditions %+v", v.Keep, v.Conditions)
+	t.Fatalf("keeps %t, conditions %+v", v.KeepDecisions, v.Conditions)
 	return "", ""
 }
 
@@ -46,9 +46,9 @@ func verdictHub() *State {
 	for name, zone := range map[string]string{"a": "1", "b": "1", "c": "2"} {
 		s.SetCluster(managed(name, "set=web zone="+zone))
 	}
-	s.SetSet(bySet("empty"))
+	s.SetClusterSet(bySet("empty"))
 	s.SetBinding(binding("ns", "empty"))
-	s.SetSet(bySet("away"))
+	s.SetClusterSet(bySet("away"))
 	return s
 }
 
@@ -59,27 +59,27 @@ func TestVerdicts(t *testing.T) {
 		change                  func(*State)
 		chosen, reason, message string
 	}{
-		"all":                      {`{}`, nil, "a b c", ReasonAllScheduled, "clusters chosen: 3 (in the sets: 3, matching: 3, not kept out by taints: 3)"},
-		"some":                     {`numberOfClusters: 2`, nil, "a b", ReasonAllScheduled, "clusters chosen: 2"},
-		"none wanted":              {`numberOfClusters: 0`, nil, "", ReasonAllScheduled, "clusters chosen: 0"},
-		"more than there are":      {`numberOfClusters: 5`, nil, "a b c", ReasonNotAllScheduled, "clusters chosen: 3 of 5"},
-		"some match":               {inZone1, nil, "a b", ReasonAllScheduled, "in the sets: 3, matching: 2"},
-		"none match":               {nowhere, nil, "", ReasonNoneMatched, "matching: 0"},
-		"an empty set":             {`clusterSets: [empty]`, nil, "", ReasonSetsEmpty, "no cluster in the sets"},
-		"a set that is not bound":  {`clusterSets: [away]`, nil, "", ReasonNoIntersection, "spec.clusterSets: away: not bound"},
-		"a set that is none":       {`clusterSets: [typo]`, nil, "", ReasonNoIntersection, "typo"},
-		"one that is, one is not":  {`clusterSets: [web, typo]`, nil, "a b c", ReasonAllScheduled, "sets not bound to the namespace: typo"},
-		"the same set twice":       {`clusterSets: [web, web]`, nil, "a b c", ReasonAllScheduled, "in the sets: 3"},
-		"no bindings":              {`{}`, unbind, "", ReasonNoBindings, "no cluster set is bound to namespace ns"},
-		"no bindings, named":       {`clusterSets: [web]`, unbind, "", ReasonNoBindings, "web"},
-		"bindings of no sets":      {`{}`, func(s *State) { s.DeleteSet("web"); s.DeleteSet("empty") }, "", ReasonNoBindings, "no cluster set is bound"},
-		"all are tainted":          {inZone1, func(s *State) { taint(s, "NoSelect", "a", "b") }, "", ReasonNoneMatched, "matching: 2, not kept out by taints: 0"},
-		"one is tainted":           {inZone1, func(s *State) { taint(s, "NoSelect", "b") }, "a", ReasonAllScheduled, "not kept out by taints: 1"},
-		"one is tainted if new":    {inZone1, func(s *State) { taint(s, "NoSelectIfNew", "b") }, "a", ReasonAllScheduled, "clusters chosen: 1"},
-		"one is better not chosen": {`numberOfClusters: 1`, func(s *State) { taint(s, "PreferNoSelect", "a") }, "b", ReasonAllScheduled, "clusters chosen: 1"},
+		"all":                      {`{}`, nil, "a b c", reasonAllScheduled, "selected 3 clusters (clusters in the sets: 3, matching the predicates: 3, with tolerated taints: 3)"},
+		"some":                     {`numberOfClusters: 2`, nil, "a b", reasonAllScheduled, "selected 2 clusters"},
+		"none wanted":              {`numberOfClusters: 0`, nil, "", reasonAllScheduled, "selected 0 clusters"},
+		"more than there are":      {`numberOfClusters: 5`, nil, "a b c", reasonNotAllScheduled, "selected 3 of 5 clusters"},
+		"some match":               {inZone1, nil, "a b", reasonAllScheduled, "in the sets: 3, matching the predicates: 2"},
+		"none match":               {nowhere, nil, "", reasonNoneMatched, "matching the predicates: 0"},
+		"an empty set":             {`clusterSets: [empty]`, nil, "", reasonSetsEmpty, "the cluster sets have no clusters"},
+		"a set that is not bound":  {`clusterSets: [away]`, nil, "", reasonNoIntersection, "spec.clusterSets: away: not bound"},
+		"a set that is none":       {`clusterSets: [typo]`, nil, "", reasonNoIntersection, "typo"},
+		"one that is, one is not":  {`clusterSets: [web, typo]`, nil, "a b c", reasonAllScheduled, "sets not bound to the namespace: typo"},
+		"the same set twice":       {`clusterSets: [web, web]`, nil, "a b c", reasonAllScheduled, "in the sets: 3"},
+		"no bindings":              {`{}`, unbind, "", reasonNoBindings, "no cluster set is bound to namespace ns"},
+		"no bindings, named":       {`clusterSets: [web]`, unbind, "", reasonNoBindings, "web"},
+		"bindings of no sets":      {`{}`, func(s *State) { s.DeleteClusterSet("web"); s.DeleteClusterSet("empty") }, "", reasonNoBindings, "no cluster set is bound"},
+		"all are tainted":          {inZone1, func(s *State) { taint(s, "NoSelect", "a", "b") }, "", reasonNoneMatched, "matching the predicates: 2, with tolerated taints: 0"},
+		"one is tainted":           {inZone1, func(s *State) { taint(s, "NoSelect", "b") }, "a", reasonAllScheduled, "with tolerated taints: 1"},
+		"one is tainted if new":    {inZone1, func(s *State) { taint(s, "NoSelectIfNew", "b") }, "a", reasonAllScheduled, "selected 1 clusters"},
+		"one is better not chosen": {`numberOfClusters: 1`, func(s *State) { taint(s, "PreferNoSelect", "a") }, "b", reasonAllScheduled, "selected 1 clusters"},
 		// Two zones: a (or b) and c make a skew of 0, a second in zone 1 one of 1; of 3
 		// with maxSkew 1 all are chosen, as 2 - 1 = 1.
-		"spread": {`{numberOfClusters: 2, spreadPolicy: {spreadConstraints: [{topologyKey: zone, topologyKeyType: Label, maxSkew: 1, whenUnsatisfiable: DoNotSchedule}]}}`, nil, "a c", ReasonAllScheduled, "clusters chosen: 2"},
+		"spread": {`{numberOfClusters: 2, spreadPolicy: {spreadConstraints: [{topologyKey: zone, topologyKeyType: Label, maxSkew: 1, whenUnsatisfiable: DoNotSchedule}]}}`, nil, "a c", reasonAllScheduled, "selected 2 clusters"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := verdictHub()
@@ -123,29 +123,29 @@ func TestWhatHurts(t *testing.T) {
 		change         func(*State)
 		chosen, reason string // chosen: what the placement has in the end
 	}{
-		"predicates that match nothing":        {before: two, after: nowhere, chosen: "a b", reason: ReasonMatchesNothing},
-		"a set that is not bound":              {before: two, after: `clusterSets: [away]`, chosen: "a b", reason: ReasonMatchesNothing},
-		"a set that is none":                   {before: two, after: `clusterSets: [wbe]`, chosen: "a b", reason: ReasonMatchesNothing},
-		"an expression that is never true":     {before: two, after: `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["managedCluster.metadata.label.zone == '1'"]}}}]`, chosen: "a b", reason: ReasonMatchesNothing},
-		"predicates that match something":      {before: two, after: `predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {zone: "2"}}}}]`, chosen: "c", reason: ReasonAllScheduled},
-		"none are wanted":                      {before: two, after: `numberOfClusters: 0`, chosen: "", reason: ReasonAllScheduled},
-		"none are wanted, and nothing matches": {before: two, after: "numberOfClusters: 0\n" + nowhere, chosen: "", reason: ReasonAllScheduled},
-		"none are wanted of a set not bound":   {before: two, after: `{numberOfClusters: 0, clusterSets: [away]}`, chosen: "", reason: ReasonNoIntersection},
-		"clusters lose their labels":           {before: inZone1, change: relabel, chosen: "", reason: ReasonNoneMatched},
-		"clusters leave the set":               {before: inZone1, change: func(s *State) { s.SetCluster(managed("a", "zone=1")); s.SetCluster(managed("b", "zone=1")) }, chosen: "", reason: ReasonNoneMatched},
-		"clusters go":                          {before: inZone1, change: func(s *State) { s.DeleteCluster("a"); s.DeleteCluster("b") }, chosen: "", reason: ReasonNoneMatched},
+		"predicates that match nothing":        {before: two, after: nowhere, chosen: "a b", reason: reasonMatchesNothing},
+		"a set that is not bound":              {before: two, after: `clusterSets: [away]`, chosen: "a b", reason: reasonMatchesNothing},
+		"a set that is none":                   {before: two, after: `clusterSets: [wbe]`, chosen: "a b", reason: reasonMatchesNothing},
+		"an expression that is never true":     {before: two, after: `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["managedCluster.metadata.label.zone == '1'"]}}}]`, chosen: "a b", reason: reasonMatchesNothing},
+		"predicates that match something":      {before: two, after: `predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {zone: "2"}}}}]`, chosen: "c", reason: reasonAllScheduled},
+		"none are wanted":                      {before: two, after: `numberOfClusters: 0`, chosen: "", reason: reasonAllScheduled},
+		"none are wanted, and nothing matches": {before: two, after: "numberOfClusters: 0\n" + nowhere, chosen: "", reason: reasonAllScheduled},
+		"none are wanted of a set not bound":   {before: two, after: `{numberOfClusters: 0, clusterSets: [away]}`, chosen: "", reason: reasonNoIntersection},
+		"clusters lose their labels":           {before: inZone1, change: relabel, chosen: "", reason: reasonNoneMatched},
+		"clusters leave the set":               {before: inZone1, change: func(s *State) { s.SetCluster(managed("a", "zone=1")); s.SetCluster(managed("b", "zone=1")) }, chosen: "", reason: reasonNoneMatched},
+		"clusters go":                          {before: inZone1, change: func(s *State) { s.DeleteCluster("a"); s.DeleteCluster("b") }, chosen: "", reason: reasonNoneMatched},
 		"a cluster is being deleted": {before: inZone1, change: func(s *State) {
 			object := managed("b", "set=web zone=1")
 			object.DeletionTimestamp = &metav1.Time{Time: now}
 			s.SetCluster(object)
-		}, chosen: "a", reason: ReasonAllScheduled},
-		"the binding is removed":         {before: two, change: func(s *State) { s.DeleteBinding("ns", "web") }, chosen: "", reason: ReasonSetsEmpty},
-		"the binding of its set":         {before: `clusterSets: [web]`, change: func(s *State) { s.DeleteBinding("ns", "web") }, chosen: "", reason: ReasonNoIntersection},
-		"the set is removed":             {before: two, change: func(s *State) { s.DeleteSet("web") }, chosen: "", reason: ReasonSetsEmpty},
-		"taints":                         {before: inZone1, change: func(s *State) { taint(s, "NoSelect", "a", "b") }, chosen: "", reason: ReasonNoneMatched},
-		"taints for new ones":            {before: inZone1, change: func(s *State) { taint(s, "NoSelectIfNew", "a", "b") }, chosen: "a b", reason: ReasonAllScheduled},
-		"a spec that keeps, then labels": {before: inZone1, after: nowhere, change: relabel, chosen: "a b", reason: ReasonMatchesNothing},
-		"nothing was chosen":             {before: nowhere, after: `predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {zone: typo2}}}}]`, chosen: "", reason: ReasonNoneMatched},
+		}, chosen: "a", reason: reasonAllScheduled},
+		"the binding is removed":         {before: two, change: func(s *State) { s.DeleteBinding("ns", "web") }, chosen: "", reason: reasonSetsEmpty},
+		"the binding of its set":         {before: `clusterSets: [web]`, change: func(s *State) { s.DeleteBinding("ns", "web") }, chosen: "", reason: reasonNoIntersection},
+		"the set is removed":             {before: two, change: func(s *State) { s.DeleteClusterSet("web") }, chosen: "", reason: reasonSetsEmpty},
+		"taints":                         {before: inZone1, change: func(s *State) { taint(s, "NoSelect", "a", "b") }, chosen: "", reason: reasonNoneMatched},
+		"taints for new ones":            {before: inZone1, change: func(s *State) { taint(s, "NoSelectIfNew", "a", "b") }, chosen: "a b", reason: reasonAllScheduled},
+		"a spec that keeps, then labels": {before: inZone1, after: nowhere, change: relabel, chosen: "a b", reason: reasonMatchesNothing},
+		"nothing was chosen":             {before: nowhere, after: `predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {zone: typo2}}}}]`, chosen: "", reason: reasonNoneMatched},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := verdictHub()
@@ -162,7 +162,7 @@ func TestWhatHurts(t *testing.T) {
 			for range 3 { // asked again, it says the same
 				v := decide(t, s, "p")
 				reason, _ := reasonOf(t, v)
-				if has := strings.Join(s.placements[keyOf("p")].chosen, " "); has != tc.chosen || reason != tc.reason {
+				if has := strings.Join(s.placements[keyOf("p")].selected, " "); has != tc.chosen || reason != tc.reason {
 					t.Fatalf("it has %q, %s; want %q, %s", has, reason, tc.chosen, tc.reason)
 				}
 			}
@@ -184,17 +184,17 @@ func TestResume(t *testing.T) {
 		p := asks(t, "p", nowhere)
 		p.Generation = 2
 		s.SetPlacement(p)
-		s.Resume(keyOf("p"), []string{"b", "gone", "b"}, tc.generation)
-		if v := decide(t, s, "p"); v.Keep != tc.keeps {
-			t.Errorf("%s: keeps %t, want %t", name, v.Keep, tc.keeps)
+		s.Restore(keyOf("p"), []string{"b", "gone", "b"}, tc.generation)
+		if v := decide(t, s, "p"); v.KeepDecisions != tc.keeps {
+			t.Errorf("%s: keeps %t, want %t", name, v.KeepDecisions, tc.keeps)
 		}
 	}
 	// What is decided here counts more than what is resumed.
 	s := verdictHub()
 	s.SetPlacement(asks(t, "p", `{}`))
 	decide(t, s, "p")
-	s.Resume(keyOf("p"), []string{"c"}, 1)
-	if got := s.placements[keyOf("p")].chosen; len(got) != 3 {
+	s.Restore(keyOf("p"), []string{"c"}, 1)
+	if got := s.placements[keyOf("p")].selected; len(got) != 3 {
 		t.Errorf("it has %v", got)
 	}
 }
@@ -209,8 +209,8 @@ func TestAnotherOfTheSameName(t *testing.T) {
 	if !s.SetPlacement(other) {
 		t.Fatal("it is taken for the first")
 	}
-	s.Resume(keyOf("p"), nil, 0)
-	if v := decide(t, s, "p"); v.Keep {
+	s.Restore(keyOf("p"), nil, 0)
+	if v := decide(t, s, "p"); v.KeepDecisions {
 		t.Errorf("%+v", v.Conditions)
 	}
 	if s.counts[0] != 0 {
@@ -248,7 +248,7 @@ func TestRequeueAt(t *testing.T) {
 
 func TestNoSuchPlacement(t *testing.T) {
 	s := hub("a")
-	s.SetForeign(keyOf("foreign"), []string{"a"})
+	s.SetUnmanaged(keyOf("foreign"), []string{"a"})
 	for _, name := range []string{"none", "foreign"} {
 		if _, ok := s.Decide(keyOf(name), now); ok {
 			t.Errorf("%s is decided", name)
@@ -264,7 +264,7 @@ func TestNoSuchPlacement(t *testing.T) {
 // the others 100. A placement that is decided elsewhere has c.
 func TestBalance(t *testing.T) {
 	s := hub("a", "b", "c")
-	s.SetForeign(keyOf("foreign"), []string{"c", "c", "gone"})
+	s.SetUnmanaged(keyOf("foreign"), []string{"c", "c", "gone"})
 	for i, want := range []string{"a", "b", "a"} {
 		name := fmt.Sprint("p", i)
 		s.SetPlacement(asks(t, name, `numberOfClusters: 1`))
@@ -272,7 +272,7 @@ func TestBalance(t *testing.T) {
 			t.Errorf("%s gets %s, want %s", name, got, want)
 		}
 	}
-	s.SetForeign(keyOf("foreign"), nil)
+	s.SetUnmanaged(keyOf("foreign"), nil)
 	s.DeletePlacement(keyOf("p0"))
 	s.DeletePlacement(keyOf("p0"))
 	if got := fmt.Sprint(s.counts); got != "[1 1 0]" {
