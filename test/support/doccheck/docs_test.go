@@ -122,9 +122,9 @@ func TestFilesForKubectl(t *testing.T) {
 }
 
 func TestAnchors(t *testing.T) {
-	page := Page{Text: "# A title, with `code`\n\n## Twice\n\n## Twice\n\n```\n# a comment\n```\n## All pods anew: `--reschedule`\n### See [it](x.md)\n#none\n## snake_case -- dashes\n"}
+	page := Page{Text: "# A title, with `code`\n\n## Twice\n\n## Twice\n\n```\n# a comment\n```\n## Reschedule all pods: `--reschedule`\n### See [it](x.md)\n#none\n## snake_case -- dashes\n"}
 	want := map[string]bool{
-		"a-title-with-code": true, "twice": true, "twice-1": true, "all-pods-anew---reschedule": true,
+		"a-title-with-code": true, "twice": true, "twice-1": true, "reschedule-all-pods---reschedule": true,
 		"see-it": true, "snake_case----dashes": true,
 	}
 	if diff := cmp.Diff(want, page.Anchors()); diff != "" {
