@@ -5,7 +5,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 )
 
-// The defaults of a placement; the CRD has the same.
+// The defaults of a placement are those of the CRD.
 const (
 	DefaultWeight                   = 1
 	DefaultMaxSkew                  = 1
@@ -13,8 +13,7 @@ const (
 	DefaultScoreRateLimit           = "1m"
 )
 
-// Default fills in what is left out, as the API server does; for placements that
-// do not come from one. It adds no prioritizers.
+// Default sets the defaults, as the API server does. It adds no prioritizers.
 func (s *PlacementSpec) Default() {
 	setDefault(&s.PrioritizerPolicy.Mode, Additive)
 	for i := range s.PrioritizerPolicy.Configurations {
@@ -39,7 +38,7 @@ func (s *PlacementSpec) Default() {
 	setDefault(&s.ScoreRateLimit, DefaultScoreRateLimit)
 }
 
-// setDefault sets what has no value.
+// setDefault sets a field that has the zero value.
 func setDefault[T comparable](field *T, value T) {
 	var none T
 	if *field == none {
@@ -47,7 +46,7 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-// Coordinate returns where the score comes from, whichever way it is given.
+// Coordinate returns the coordinate of the score, which is given by name or by scoreCoordinate.
 func (c *PrioritizerConfig) Coordinate() ScoreCoordinate {
 	if c.ScoreCoordinate == nil {
 		return ScoreCoordinate{Type: BuiltIn, BuiltIn: c.Name}
@@ -57,9 +56,8 @@ func (c *PrioritizerConfig) Coordinate() ScoreCoordinate {
 	return out
 }
 
-// Key tells scores apart: it is the name of a prioritizer, and
-// AddOn/RESOURCE/SCORE for a score of an add-on. What its type does not use plays
-// no part.
+// Key identifies the score: it is the name of a prioritizer, or AddOn/RESOURCE/SCORE for
+// the score of an add-on. Fields that the type does not use are ignored.
 func (c ScoreCoordinate) Key() string {
 	if c.Type != AddOn {
 		return string(c.BuiltIn)

@@ -7,9 +7,8 @@ import (
 )
 
 // AddToScheme registers the types of this version of the group: Placement, and
-// Open Cluster Management's own PlacementDecision. It takes the place of that
-// project's function for this version, which would register another Placement;
-// a scheme cannot have both.
+// PlacementDecision of Open Cluster Management. Use it instead of the function of that
+// project, which registers another type for Placement.
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion,
 		&Placement{}, &PlacementList{},

@@ -10,9 +10,8 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 )
 
-// validateSelectors returns what is wrong with a selector of labels and one of
-// claims. Claims are selected as if they were labels, so that keys and values
-// have to be those of labels.
+// validateSelectors returns the errors in selectors of labels and claims. Claims are
+// selected like labels: keys and values must be valid for labels.
 func validateSelectors(path *field.Path, labels *metav1.LabelSelector, claims *clusterv1beta1.ClusterClaimSelector) field.ErrorList {
 	at := path.Child("labelSelector")
 	var errs field.ErrorList

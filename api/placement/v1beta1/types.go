@@ -43,6 +43,9 @@ const (
 	ResourceAllocatableMemory Prioritizer = "ResourceAllocatableMemory"
 )
 
+// prioritizers has all names, in the order of error messages.
+var prioritizers = []Prioritizer{Balance, Steady, ResourceRatioCPU, ResourceRatioMemory, ResourceAllocatableCPU, ResourceAllocatableMemory}
+
 // Mode says what becomes of prioritizers that a policy does not list. The empty
 // one is Additive.
 //

@@ -12,7 +12,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 )
 
-// The bounds of numbers; the CRD has the same.
+// The bounds of numbers are those of the CRD.
 const (
 	MinWeight            = -10
 	MaxWeight            = 10
@@ -26,23 +26,18 @@ const (
 	maxScoreLength = 253
 )
 
-// What keys of taints and topologies, names of groups and rate limits look like;
-// the CRD has the same patterns.
+// The patterns of keys of taints and topologies, names of groups, and rate limits are
+// those of the CRD.
 var (
 	keyPattern   = regexp.MustCompile(`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$`)
 	groupPattern = regexp.MustCompile(`^[a-zA-Z0-9][-A-Za-z0-9_.]{0,61}[a-zA-Z0-9]$`)
 	limitPattern = regexp.MustCompile(`^[0-9]+[hms]$`)
 )
 
-// prioritizers are the names there are, in the order in which they are told.
-var prioritizers = []Prioritizer{Balance, Steady, ResourceRatioCPU, ResourceRatioMemory, ResourceAllocatableCPU, ResourceAllocatableMemory}
-
-// Validate returns what is wrong with a placement whose defaults are filled in,
-// each with its field, what is there and what is allowed. It is for hubs whose
-// CRD checks less than ours: it refuses what our CRD refuses, and selectors that
-// no label can meet. Two things are left out. The lengths of lists, which our
-// CRD bounds for the sake of the API server only; and CEL expressions, which need
-// a compiler.
+// Validate returns the errors in a placement with defaults. Hubs can have a CRD that
+// validates less than the CRD of this type: Validate rejects everything that this CRD
+// rejects, and selectors that no label can meet. It does not check the lengths of
+// lists, which are limited for the cost budget of the API server, nor CEL expressions.
 func (s *PlacementSpec) Validate() field.ErrorList {
 	path := field.NewPath("spec")
 	var errs field.ErrorList
@@ -203,7 +198,7 @@ func validateGroups(path *field.Path, g *clusterv1beta1.GroupStrategy) (errs fie
 	return errs
 }
 
-// isGroupSize accepts 0 too, which stands for what is left out.
+// isGroupSize reports whether a value is a size of groups. 0 is the default.
 func isGroupSize(n intstr.IntOrString) bool {
 	if n.Type == intstr.Int {
 		return n.IntVal >= 0
