@@ -23,8 +23,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
-// loadOfExample is of the nodes of the example in docs/agent.md: on one of them
-// pods use more CPU than they request.
+// loadOfExample is the load of the nodes of the example in docs/agent.md: on node b, pods use more CPU than
+// they request.
 const loadOfExample = `{"timestamp":%d,"window":{"duration":"15m","start":%d,"end":%d},"source":"file","data":{"NodeMetricsMap":{
 "a":{"metrics":[{"type":"CPU","operator":"AVG","value":10},{"type":"CPU","operator":"STD","value":0}]},
 "b":{"metrics":[{"type":"CPU","operator":"AVG","value":45},{"type":"CPU","operator":"STD","value":0}]}}}}`
@@ -33,7 +33,8 @@ const loadOfExample = `{"timestamp":%d,"window":{"duration":"15m","start":%d,"en
 func limited(name, node, cpu, memory, cpuLimit, memoryLimit string) *v1.Pod {
 	pod := runningPod(name, node, cpu, memory)
 	if cpuLimit != "" {
-		pod.Spec.Containers[0].Resources.Limits = v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpuLimit), v1.ResourceMemory: resource.MustParse(memoryLimit)}
+		pod.Spec.Containers[0].Resources.Limits = v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpuLimit),
+			v1.ResourceMemory: resource.MustParse(memoryLimit)}
 	}
 	return pod
 }
@@ -46,8 +47,8 @@ func awaitLog(t *testing.T, log fmt.Stringer, text string) {
 	})
 }
 
-// Two clusters tell a hub what they have to spare, under no more rights than the
-// examples give them, and go on telling it whatever becomes of the hub.
+// TestAgent checks the reports of two clusters with the RBAC rules of the examples, also after outages of the
+// hub and with expired credentials.
 func TestAgent(t *testing.T) {
 	t.Parallel()
 	h := startFleetHub(t)
@@ -71,14 +72,16 @@ func TestAgent(t *testing.T) {
 	one.create(t, limited("agent", "b", "0", "0", "", ""))
 	now := time.Now().Unix()
 	source := writeFile(t, fmt.Sprintf(loadOfExample, now, now-900, now))
-	agentOne := one.startController(t, append(flagsOne, "--cluster-name=cluster1", "--hub-kubeconfig="+at("cluster1"), "--load-provider=File", "--load-address="+source)...)
+	agentOne := one.startController(t, append(flagsOne, "--cluster-name=cluster1", "--hub-kubeconfig="+at("cluster1"), "--load-provider=File",
+		"--load-address="+source)...)
 	two.create(t, readyNode("only", "4", "16Gi", nil))
 	metrics := fmt.Sprintf("127.0.0.1:%d", program.FreePort(t))
-	agentTwo := two.startController(t, append(flagsTwo, "--metrics-bind-address="+metrics, "--cluster-name=cluster2", "--hub-kubeconfig="+at("cluster2"))...)
+	agentTwo := two.startController(t, append(flagsTwo, "--metrics-bind-address="+metrics, "--cluster-name=cluster2",
+		"--hub-kubeconfig="+at("cluster2"))...)
 
 	example := map[string]int32{
 		"freeCPU": -12, "freeMemory": 0, "freeCores": -70, "freeGiB": -49, "limitRoomCPU": -20, "limitRoomMemory": 25,
-		// Of 8 in 16 cores the load is over the requests: 0.45 x 8 > 3.
+		// On 8 of 16 cores the load exceeds the requests: 0.45 x 8 > 3.
 		"lowLoadRisk": 0,
 	}
 	empty := map[string]int32{"freeCPU": 100, "freeMemory": 100, "freeCores": -76, "freeGiB": -59, "limitRoomCPU": 100, "limitRoomMemory": 100}
@@ -90,9 +93,9 @@ func TestAgent(t *testing.T) {
 		h.awaitResources(t, agentOne, "cluster1", "cpu=80/80 memory=576Gi/576Gi pods=330/330")
 		h.awaitResources(t, agentTwo, "cluster2", "cpu=4/4 memory=16Gi/16Gi pods=110/110")
 	})
-	t.Run("pods come and go, nodes are cordoned", func(t *testing.T) {
+	t.Run("changes of pods and nodes", func(t *testing.T) {
 		two.create(t, limited("half", "only", "2", "8Gi", "4", "16Gi"))
-		t.Log("a pod is in the scores after", h.awaitScores(t, agentTwo, "cluster2", half))
+		t.Log("scores with the new pod after", h.awaitScores(t, agentTwo, "cluster2", half))
 		if err := two.client.Delete(t.Context(), runningPod("half", "", "0", "0"), client.GracePeriodSeconds(0)); err != nil {
 			t.Fatal(err)
 		}
@@ -125,32 +128,32 @@ func TestAgent(t *testing.T) {
 		}
 		h.awaitScores(t, agentOne, "cluster1", example)
 	})
-	t.Run("what somebody removes on the hub comes back", func(t *testing.T) {
+	t.Run("scores deleted on the hub are written again", func(t *testing.T) {
 		score := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: "cluster2", Name: "plimsoll"}}
 		if err := h.client.Delete(t.Context(), score); err != nil {
 			t.Fatal(err)
 		}
 		h.awaitScores(t, agentTwo, "cluster2", empty)
 	})
-	t.Run("the hub is away", func(t *testing.T) {
+	t.Run("the hub is unreachable", func(t *testing.T) {
 		h.proxy.Disconnect()
 		awaitLog(t, agentTwo, "the hub is unreachable")
 		two.create(t, limited("half", "only", "2", "8Gi", "4", "16Gi"))
-		eventually.True(t, "scores of a cluster that is not heard of do not expire", agentTwo, func(ctx context.Context) (bool, error) {
+		eventually.True(t, "the scores do not expire", agentTwo, func(ctx context.Context) (bool, error) {
 			_, until, err := h.scores(ctx, "cluster2")
 			return until.Before(time.Now()), err
 		})
 		h.proxy.Reconnect(t)
 		took := h.awaitScores(t, agentTwo, "cluster2", half)
-		if t.Log("the hub has the newest scores after", took); took > 30*time.Second {
-			t.Errorf("it takes %s", took)
+		if t.Log("newest scores on the hub after", took); took > 30*time.Second {
+			t.Errorf("newest scores after %s, want at most 30s", took)
 		}
 		awaitLog(t, agentTwo, "Report succeeded again")
 	})
-	t.Run("the hub says nothing, and old connections lead nowhere", func(t *testing.T) {
+	t.Run("the hub does not respond on existing connections", func(t *testing.T) {
 		before := strings.Count(agentTwo.String(), "the hub is unreachable")
 		h.proxy.DropData()
-		eventually.True(t, "the silence of the hub is not noticed", agentTwo, func(context.Context) (bool, error) {
+		eventually.True(t, "the outage of the hub is not logged", agentTwo, func(context.Context) (bool, error) {
 			return strings.Count(agentTwo.String(), "the hub is unreachable") > before, nil
 		})
 		if err := two.client.Delete(t.Context(), runningPod("half", "", "0", "0"), client.GracePeriodSeconds(0)); err != nil {
@@ -158,8 +161,8 @@ func TestAgent(t *testing.T) {
 		}
 		h.proxy.ForwardData()
 		took := h.awaitScores(t, agentTwo, "cluster2", empty)
-		if t.Log("the hub has the newest scores after", took); took > 30*time.Second {
-			t.Errorf("it takes %s", took)
+		if t.Log("newest scores on the hub after", took); took > 30*time.Second {
+			t.Errorf("newest scores after %s, want at most 30s", took)
 		}
 	})
 	t.Run("credentials are revoked and renewed", func(t *testing.T) {
@@ -168,22 +171,26 @@ func TestAgent(t *testing.T) {
 			t.Fatal(err)
 		}
 		awaitLog(t, agentTwo, "they may have expired or been revoked; replace them in the file")
-		if err := h.client.Create(t.Context(), &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "cluster2", Name: "plimsoll-agent"}}); err != nil {
+		if err := h.client.Create(t.Context(), &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "cluster2",
+			Name: "plimsoll-agent"}}); err != nil {
 			t.Fatal(err)
 		}
 		h.credentials(t, "cluster2", at("cluster2"))
 		two.create(t, limited("quarter", "only", "1", "4Gi", "2", "8Gi"))
-		h.awaitScores(t, agentTwo, "cluster2", map[string]int32{"freeCPU": 50, "freeMemory": 50, "freeCores": -80, "freeGiB": -62, "limitRoomCPU": 50, "limitRoomMemory": 50})
+		h.awaitScores(t, agentTwo, "cluster2", map[string]int32{"freeCPU": 50, "freeMemory": 50, "freeCores": -80, "freeGiB": -62,
+			"limitRoomCPU": 50, "limitRoomMemory": 50})
 	})
 	t.Run("metrics", func(t *testing.T) {
 		served := scrape(t, metrics, "plimsoll_", "# ")
 		expectMetrics(t, served, "agent")
-		for _, line := range []string{`plimsoll_agent_score{score="freeCPU"} 50`, `plimsoll_agent_failures_total{reason="unreachable"} `, `plimsoll_agent_resources_foreign 0`} {
+		for _, line := range []string{`plimsoll_agent_score{score="freeCPU"} 50`, `plimsoll_agent_failures_total{reason="unreachable"} `,
+			`plimsoll_agent_resources_foreign 0`} {
 			if !strings.Contains(served, line) {
 				t.Errorf("want %s in\n%s", line, served)
 			}
 		}
-		last := strings.TrimSpace(strings.TrimPrefix(scrape(t, metrics, "plimsoll_agent_last_report_timestamp_seconds"), "plimsoll_agent_last_report_timestamp_seconds"))
+		last := strings.TrimSpace(strings.TrimPrefix(scrape(t, metrics, "plimsoll_agent_last_report_timestamp_seconds"),
+			"plimsoll_agent_last_report_timestamp_seconds"))
 		at, err := strconv.ParseFloat(last, 64)
 		if age := time.Since(time.UnixMilli(int64(1000 * at))); err != nil || age < 0 || age > time.Minute {
 			t.Errorf("the last report was %s ago (%s): %v", age, last, err)
@@ -191,25 +198,24 @@ func TestAgent(t *testing.T) {
 	})
 	agentOne.Stop(t)
 	agentTwo.Stop(t)
-	// The example of the member's rights has all that the agent does there.
+	// The RBAC rules of the example are sufficient in the member cluster.
 	if strings.Contains(agentOne.String(), "orbidden") {
 		t.Error(agentOne)
 	}
 	if err := two.client.Delete(t.Context(), runningPod("quarter", "", "0", "0"), client.GracePeriodSeconds(0)); err != nil {
 		t.Fatal(err)
 	}
-	t.Run("a restart goes on", func(t *testing.T) {
+	t.Run("a restarted agent", func(t *testing.T) {
 		two.create(t, limited("half", "only", "2", "8Gi", "4", "16Gi"))
 		agent := two.startController(t, append(flagsTwo, "--cluster-name=cluster2", "--hub-kubeconfig="+at("cluster2"))...)
 		h.awaitScores(t, agent, "cluster2", half)
 		agent.Stop(t)
 	})
-	t.Run("what somebody else reports is left alone", func(t *testing.T) { h.reportedByOthers(t, two, flagsTwo, at) })
+	t.Run("resources of another client", func(t *testing.T) { h.reportedByOthers(t, two, flagsTwo, at) })
 	t.Run("rights", func(t *testing.T) { h.rights(t, two, flagsTwo, at) })
 }
 
-// reportedByOthers has the agent of Open Cluster Management report a cluster's
-// resources first.
+// reportedByOthers checks an agent of a cluster whose resources another field manager reports.
 func (h *fleetHub) reportedByOthers(t *testing.T, member *testCluster, flags []string, at func(string) string) {
 	h.accept(t, "cluster3")
 	h.credentials(t, "cluster3", at("cluster3"))
@@ -229,13 +235,12 @@ func (h *fleetHub) reportedByOthers(t *testing.T, member *testCluster, flags []s
 	if got, err := h.resources(t.Context(), "cluster3"); err != nil || got != "cpu=7/7 memory=7Gi/7Gi pods=0/0" {
 		t.Error(got, err)
 	}
-	eventually.True(t, "there are no scores", agent, func(ctx context.Context) (bool, error) {
+	eventually.True(t, "no scores are reported", agent, func(ctx context.Context) (bool, error) {
 		scores, _, err := h.scores(ctx, "cluster3")
 		return len(scores) > 0, err
 	})
 	agent.Stop(t)
-	// One that has the resources to itself until another agent comes: that one's are
-	// not written over.
+	// Another client changes resources that the agent has reported: the agent does not overwrite them.
 	managed = &clusterv1.ManagedCluster{}
 	if err := h.client.Get(t.Context(), client.ObjectKey{Name: "cluster2"}, managed); err != nil {
 		t.Fatal(err)
@@ -255,33 +260,34 @@ func (h *fleetHub) reportedByOthers(t *testing.T, member *testCluster, flags []s
 	agent.Stop(t)
 }
 
-// rights tries what an agent may not do, and an agent that has not been given
-// what it needs.
+// rights checks the requests that an agent may not make, and an agent without permissions.
 func (h *fleetHub) rights(t *testing.T, member *testCluster, flags []string, at func(string) string) {
 	c := placementClient(t, h.credentials(t, "cluster2", at("cluster2")))
-	mine := clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: "cluster2", Name: "plimsoll"}}
-	theirs, another := mine, mine
-	theirs.Namespace, another.Name = "cluster1", "another"
+	scores := clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: "cluster2", Name: "plimsoll"}}
+	otherCluster, otherName := scores, scores
+	otherCluster.Namespace, otherName.Name = "cluster1", "another"
 	own := clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "cluster2"}}
 	other := clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "cluster1"}}
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"a":"b"}}}`))
-	for what, try := range map[string]func(ctx context.Context) error{
-		"its scores read":        func(ctx context.Context) error { return c.Get(ctx, client.ObjectKeyFromObject(&mine), mine.DeepCopy()) },
-		"its scores deleted":     func(ctx context.Context) error { return c.Delete(ctx, mine.DeepCopy()) },
-		"scores of another name": func(ctx context.Context) error { return c.Status().Patch(ctx, another.DeepCopy(), patch) },
-		"another one created":    func(ctx context.Context) error { return c.Create(ctx, another.DeepCopy()) },
-		"another's scores":       func(ctx context.Context) error { return c.Status().Patch(ctx, theirs.DeepCopy(), patch) },
-		"its cluster read":       func(ctx context.Context) error { return c.Get(ctx, client.ObjectKey{Name: "cluster2"}, own.DeepCopy()) },
-		"its cluster labelled":   func(ctx context.Context) error { return c.Patch(ctx, own.DeepCopy(), patch) },
-		"another cluster":        func(ctx context.Context) error { return c.Status().Patch(ctx, other.DeepCopy(), patch) },
-		"clusters listed":        func(ctx context.Context) error { return c.List(ctx, &clusterv1.ManagedClusterList{}) },
-		"secrets listed":         func(ctx context.Context) error { return c.List(ctx, &v1.SecretList{}, client.InNamespace("cluster2")) },
+	for name, request := range map[string]func(ctx context.Context) error{
+		"read its scores": func(ctx context.Context) error {
+			return c.Get(ctx, client.ObjectKeyFromObject(&scores), scores.DeepCopy())
+		},
+		"delete its scores":               func(ctx context.Context) error { return c.Delete(ctx, scores.DeepCopy()) },
+		"patch another name":              func(ctx context.Context) error { return c.Status().Patch(ctx, otherName.DeepCopy(), patch) },
+		"create another name":             func(ctx context.Context) error { return c.Create(ctx, otherName.DeepCopy()) },
+		"patch scores of another cluster": func(ctx context.Context) error { return c.Status().Patch(ctx, otherCluster.DeepCopy(), patch) },
+		"read its cluster":                func(ctx context.Context) error { return c.Get(ctx, client.ObjectKey{Name: "cluster2"}, own.DeepCopy()) },
+		"label its cluster":               func(ctx context.Context) error { return c.Patch(ctx, own.DeepCopy(), patch) },
+		"patch another cluster":           func(ctx context.Context) error { return c.Status().Patch(ctx, other.DeepCopy(), patch) },
+		"list clusters":                   func(ctx context.Context) error { return c.List(ctx, &clusterv1.ManagedClusterList{}) },
+		"list secrets":                    func(ctx context.Context) error { return c.List(ctx, &v1.SecretList{}, client.InNamespace("cluster2")) },
 	} {
-		if err := try(t.Context()); !apierrors.IsForbidden(err) {
-			t.Errorf("%s: %v", what, err)
+		if err := request(t.Context()); !apierrors.IsForbidden(err) {
+			t.Errorf("%s: error %v, want Forbidden", name, err)
 		}
 	}
-	// Who takes the name of another cluster is told so, and goes on trying.
+	// An agent with the name of another cluster logs a remedy and retries.
 	agent := member.startController(t, append(flags, "--cluster-name=cluster1", "--hub-kubeconfig="+at("cluster2"))...)
 	awaitLog(t, agent, `check that \"cluster1\" is the name of the cluster on the hub and that examples/placement/agent-hub-rbac.yaml was applied for it`)
 	agent.Stop(t)
@@ -290,7 +296,8 @@ func (h *fleetHub) rights(t *testing.T, member *testCluster, flags []string, at 
 // Invalid flags are reported in one line that names the flag, with exit code 2.
 func TestAgentBadInput(t *testing.T) {
 	t.Parallel()
-	good, empty := writeFile(t, "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c}}]\nclusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\n"), writeFile(t, "")
+	good, empty := writeFile(t,
+		"apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c}}]\nclusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\n"), writeFile(t, "")
 	all := func(more ...string) []string {
 		return append([]string{"--agent", "--cluster-name=a", "--kubeconfig=" + good, "--hub-kubeconfig=" + good}, more...)
 	}

@@ -36,7 +36,7 @@ const (
 	agentMemberRBAC = "../../examples/placement/agent-member-rbac.yaml"
 )
 
-// fleetHub is a hub that agents report to, by way of something that can be cut.
+// fleetHub is a hub that agents reach through a proxy.
 type fleetHub struct {
 	config *rest.Config
 	client client.Client
@@ -44,6 +44,7 @@ type fleetHub struct {
 	proxy  *tcpproxy.Proxy
 }
 
+// startFleetHub starts a hub.
 func startFleetHub(t *testing.T) *fleetHub {
 	t.Helper()
 	_, config, kube := startControlPlane(t, controlplane.Options{})
@@ -51,8 +52,7 @@ func startFleetHub(t *testing.T) *fleetHub {
 	return &fleetHub{config, placementClient(t, config), kube, tcpproxy.Start(t, strings.TrimPrefix(config.Host, "https://"))}
 }
 
-// accept makes a cluster one of the hub's, and gives its agent what the example
-// gives it.
+// accept creates a cluster on the hub, with the RBAC rules of the example for its agent.
 func (h *fleetHub) accept(t *testing.T, cluster string) {
 	t.Helper()
 	for _, object := range []client.Object{
@@ -66,14 +66,14 @@ func (h *fleetHub) accept(t *testing.T, cluster string) {
 	createAll(t, h.client, agentHubRBAC, "cluster1", cluster)
 }
 
-// createAll creates the objects in a file, with one word in place of another.
-func createAll(t *testing.T, c client.Client, file, word, by string) {
+// createAll creates the objects of a file, with a word replaced.
+func createAll(t *testing.T, c client.Client, file, word, replacement string) {
 	t.Helper()
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(bytes.ReplaceAll(raw, []byte(word), []byte(by))), 4096)
+	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(bytes.ReplaceAll(raw, []byte(word), []byte(replacement))), 4096)
 	for {
 		object := &unstructured.Unstructured{}
 		if err := decoder.Decode(object); errors.Is(err, io.EOF) {
@@ -87,18 +87,20 @@ func createAll(t *testing.T, c client.Client, file, word, by string) {
 	}
 }
 
-// credentials writes the kubeconfig of a cluster's agent, with a token as the
-// example makes it, and returns what may be done with it.
+// credentials writes the kubeconfig of the agent of a cluster with a new token, and returns a
+// configuration with the same token.
 func (h *fleetHub) credentials(t *testing.T, cluster, path string) *rest.Config {
 	t.Helper()
-	request, err := h.kube.CoreV1().ServiceAccounts(cluster).CreateToken(t.Context(), "plimsoll-agent", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	request, err := h.kube.CoreV1().ServiceAccounts(cluster).CreateToken(t.Context(), "plimsoll-agent", &authenticationv1.TokenRequest{},
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	const name = "hub"
-	// Under another name first: the agent never sees half a file.
+	// Rename the complete file: the agent must not read a partial one.
 	err = clientcmd.WriteToFile(clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{name: {Server: "https://" + h.proxy.Address(), CertificateAuthorityData: h.config.CAData}},
+		Clusters: map[string]*clientcmdapi.Cluster{name: {Server: "https://" + h.proxy.Address(),
+			CertificateAuthorityData: h.config.CAData}},
 		AuthInfos:      map[string]*clientcmdapi.AuthInfo{name: {Token: request.Status.Token}},
 		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name}},
 		CurrentContext: name,
@@ -109,10 +111,11 @@ func (h *fleetHub) credentials(t *testing.T, cluster, path string) *rest.Config 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &rest.Config{Host: h.config.Host, TLSClientConfig: rest.TLSClientConfig{CAData: h.config.CAData}, BearerToken: request.Status.Token, QPS: -1}
+	return &rest.Config{Host: h.config.Host, TLSClientConfig: rest.TLSClientConfig{CAData: h.config.CAData}, BearerToken: request.Status.Token,
+		QPS: -1}
 }
 
-// scores returns what an agent has reported, and until when it is valid.
+// scores returns the scores of a cluster and the time until which they are valid.
 func (h *fleetHub) scores(ctx context.Context, cluster string) (map[string]int32, time.Time, error) {
 	var score clusterv1alpha1.AddOnPlacementScore
 	if err := h.client.Get(ctx, client.ObjectKey{Namespace: cluster, Name: "plimsoll"}, &score); err != nil {
@@ -128,8 +131,7 @@ func (h *fleetHub) scores(ctx context.Context, cluster string) (map[string]int32
 	return out, score.Status.ValidUntil.Time, nil
 }
 
-// awaitScores waits until a cluster has just these scores, valid, and returns how
-// long that took.
+// awaitScores waits until a cluster has exactly the wanted scores, and returns the time that it took.
 func (h *fleetHub) awaitScores(t *testing.T, log fmt.Stringer, cluster string, want map[string]int32) time.Duration {
 	t.Helper()
 	var got map[string]int32
@@ -138,18 +140,17 @@ func (h *fleetHub) awaitScores(t *testing.T, log fmt.Stringer, cluster string, w
 			t.Log(cmp.Diff(want, got))
 		}
 	}()
-	began := time.Now()
-	eventually.True(t, "the scores of "+cluster+" are not as wanted", log, func(ctx context.Context) (bool, error) {
+	start := time.Now()
+	eventually.True(t, "the scores of "+cluster+" differ", log, func(ctx context.Context) (bool, error) {
 		var until time.Time
 		var err error
 		got, until, err = h.scores(ctx, cluster)
 		return cmp.Equal(got, want) && until.After(time.Now()), err
 	})
-	return time.Since(began)
+	return time.Since(start)
 }
 
-// awaitResources waits until the ManagedCluster of a cluster has these amounts,
-// written as resource=allocatable/capacity.
+// awaitResources waits for the resources of a ManagedCluster in the form resource=allocatable/capacity.
 func (h *fleetHub) awaitResources(t *testing.T, log fmt.Stringer, cluster, want string) {
 	t.Helper()
 	var got string
@@ -158,13 +159,14 @@ func (h *fleetHub) awaitResources(t *testing.T, log fmt.Stringer, cluster, want 
 			t.Logf("resources of %s: %s, want %s", cluster, got, want)
 		}
 	}()
-	eventually.True(t, "the resources of "+cluster+" are not as wanted", log, func(ctx context.Context) (bool, error) {
+	eventually.True(t, "the resources of "+cluster+" differ", log, func(ctx context.Context) (bool, error) {
 		var err error
 		got, err = h.resources(ctx, cluster)
 		return got == want, err
 	})
 }
 
+// resources returns the resources of a ManagedCluster in the form resource=allocatable/capacity.
 func (h *fleetHub) resources(ctx context.Context, cluster string) (string, error) {
 	var managed clusterv1.ManagedCluster
 	if err := h.client.Get(ctx, client.ObjectKey{Name: cluster}, &managed); err != nil {
@@ -178,8 +180,8 @@ func (h *fleetHub) resources(ctx context.Context, cluster string) (string, error
 	return strings.Join(out, " "), nil
 }
 
-// startMember starts a cluster, and returns it with the flags of an agent that
-// may do in it what the example says.
+// startMember starts a cluster and returns it with the flags of an agent that has the RBAC rules of the
+// example.
 func startMember(t *testing.T) (*testCluster, []string) {
 	t.Helper()
 	member := startCluster(t)

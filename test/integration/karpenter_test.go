@@ -39,7 +39,7 @@ func (h *testCluster) startKarpenter(t *testing.T, source *karpenter.Source) *pr
 	return log
 }
 
-// nodes returns the names of the pool's nodes.
+// nodes returns the names of the nodes of pool general.
 func (h *testCluster) nodes(ctx context.Context) ([]string, error) {
 	var list v1.NodeList
 	err := h.client.List(ctx, &list, client.MatchingLabels{"pool": "general"})
@@ -50,8 +50,7 @@ func (h *testCluster) nodes(ctx context.Context) ([]string, error) {
 	return names, err
 }
 
-// scale makes a deployment of pods of 1 CPU and 1Gi have so many, and waits until
-// they run. It returns the nodes they run on.
+// scale scales a Deployment of pods of 1 CPU and 1Gi, waits until all run, and returns their nodes.
 func (h *testCluster) scale(t *testing.T, log fmt.Stringer, replicas int32) []string {
 	t.Helper()
 	labels := map[string]string{"app": "web"}
@@ -77,26 +76,25 @@ func (h *testCluster) scale(t *testing.T, log fmt.Stringer, replicas int32) []st
 			t.Fatal(err)
 		}
 	}
-	var on []string
-	eventually.True(t, fmt.Sprintf("%d pods do not run", replicas), log, func(ctx context.Context) (bool, error) {
+	var nodes []string
+	eventually.True(t, fmt.Sprintf("%d pods are not running", replicas), log, func(ctx context.Context) (bool, error) {
 		var pods v1.PodList
 		if err := h.client.List(ctx, &pods, client.MatchingLabels(labels)); err != nil {
 			return false, err
 		}
-		on = nil
+		nodes = nil
 		for _, pod := range pods.Items {
 			if pod.Status.Phase == v1.PodRunning && pod.DeletionTimestamp == nil {
-				on = append(on, pod.Spec.NodeName)
+				nodes = append(nodes, pod.Spec.NodeName)
 			}
 		}
-		return len(on) == int(replicas) && len(pods.Items) == int(replicas), nil
+		return len(nodes) == int(replicas) && len(pods.Items) == int(replicas), nil
 	})
-	return on
+	return nodes
 }
 
-// A stock autoscaler, Karpenter, holds the slack: a policy makes nodes appear, a
-// burst that fits it binds to nodes that are there, the slack is refilled, and
-// when it is not wanted any more the nodes go.
+// TestSlackWithKarpenter checks slack with Karpenter: a policy adds nodes, a burst of pods that fits the
+// slack uses existing nodes, the slack is restored, and the nodes are removed with the slack.
 func TestSlackWithKarpenter(t *testing.T) {
 	t.Parallel()
 	source := karpenterSource(t)
@@ -121,28 +119,30 @@ func TestSlackWithKarpenter(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// 100 % of (6, 6Gi): room for one pod, and five more.
-	h.create(t, policyOf("general", "100%", func(s *v1alpha1.ResourceSlackSpec) { s.Pool.NodeSelector = map[string]string{"pool": "general"} }))
+	// 100% of (6, 6Gi): six placeholders of (1, 1Gi).
+	h.create(t, policyOf("general", "100%",
+		func(s *v1alpha1.ResourceSlackSpec) { s.Pool.NodeSelector = map[string]string{"pool": "general"} }))
 	h.awaitCondition(t, autoscaler, "general", v1alpha1.ConditionReady, "Held")
 	with, err := h.nodes(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(with) <= len(before) {
-		t.Errorf("nodes %v, before the policy %v: want more", with, before)
+		t.Errorf("nodes %v, want more than before the policy: %v", with, before)
 	}
 
 	// A burst of four fits the slack.
 	for _, node := range h.scale(t, autoscaler, 10) {
 		if !slices.Contains(with, node) {
-			t.Errorf("a pod of the burst is on %s, which was not there before it", node)
+			t.Errorf("a pod of the burst is on %s, a node added after the burst", node)
 		}
 	}
 	policy := h.awaitCondition(t, autoscaler, "general", v1alpha1.ConditionReady, "Held")
 	if policy.Status.Target.Cpu().Cmp(resource.MustParse("10")) < 0 {
-		eventually.True(t, "the slack is not refilled", autoscaler, func(ctx context.Context) (bool, error) {
+		eventually.True(t, "the slack is not restored", autoscaler, func(ctx context.Context) (bool, error) {
 			err := h.client.Get(ctx, client.ObjectKey{Name: "general"}, policy)
-			return policy.Status.Target.Cpu().Cmp(resource.MustParse("10")) >= 0 && policy.Status.Available.Cpu().Cmp(*policy.Status.Total.Cpu()) >= 0, err
+			return policy.Status.Target.Cpu().Cmp(resource.MustParse("10")) >= 0 &&
+				policy.Status.Available.Cpu().Cmp(*policy.Status.Total.Cpu()) >= 0, err
 		})
 	}
 	most, err := h.nodes(t.Context())
@@ -150,9 +150,8 @@ func TestSlackWithKarpenter(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// The load goes, and the policy shrinks to room for the biggest pod: so do the
-	// nodes. Karpenter takes its time; it leaves nodes alone that it had meant for
-	// pods a moment ago, and looks twice.
+	// Without load and rate only the biggest pod is covered, and nodes are removed. Karpenter does not remove
+	// nodes that it has recently nominated for pods, and checks twice.
 	h.scale(t, autoscaler, 1)
 	policy.Spec.MinRate = "0"
 	if err := h.client.Update(t.Context(), policy); err != nil {
@@ -166,13 +165,13 @@ func TestSlackWithKarpenter(t *testing.T) {
 		return len(last) <= len(before), err
 	})
 	if err != nil {
-		t.Fatalf("nodes are left that nobody needs: %v\n%s", err, autoscaler)
+		t.Fatalf("unused nodes remain: %v\n%s", err, autoscaler)
 	}
-	// Removing the policy leaves nothing of ours behind.
+	// All objects of a deleted policy are deleted.
 	if err := h.client.Delete(t.Context(), policy); err != nil {
 		t.Fatal(err)
 	}
-	eventually.True(t, "something is left of the policy", controller, func(ctx context.Context) (bool, error) {
+	eventually.True(t, "objects of the policy remain", controller, func(ctx context.Context) (bool, error) {
 		var templates v1.PodTemplateList
 		err := h.client.List(ctx, &templates, client.InNamespace(systemNamespace))
 		return len(templates.Items) == 0, err

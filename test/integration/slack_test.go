@@ -19,14 +19,13 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
-// buffersCRD is the file of the CRD of buffers.
+// buffersCRD returns the file of the CRD CapacityBuffer.
 func buffersCRD(t *testing.T) string {
 	t.Helper()
 	return karpenterSource(t).BufferCRD()
 }
 
-// buffers returns the replicas of all buffers by name, and the requests of their
-// templates.
+// buffers returns the replicas of all buffers and the requests of their templates, by name.
 func (h *testCluster) buffers(ctx context.Context) (map[string]string, error) {
 	var list unstructured.UnstructuredList
 	list.SetGroupVersionKind(slack.CapacityBufferVersion.WithKind("CapacityBufferList"))
@@ -49,7 +48,7 @@ func (h *testCluster) buffers(ctx context.Context) (map[string]string, error) {
 	return out, nil
 }
 
-// awaitBuffers waits until there are just these buffers.
+// awaitBuffers waits until exactly the wanted buffers exist.
 func (h *testCluster) awaitBuffers(t *testing.T, log fmt.Stringer, want map[string]string) {
 	t.Helper()
 	var got map[string]string
@@ -65,8 +64,7 @@ func (h *testCluster) awaitBuffers(t *testing.T, log fmt.Stringer, want map[stri
 	})
 }
 
-// awaitCondition waits until a policy has a condition with a reason, and returns
-// the policy.
+// awaitCondition waits until a condition of a policy has a reason, and returns the policy.
 func (h *testCluster) awaitCondition(t *testing.T, log fmt.Stringer, policy, condition, reason string) *v1alpha1.ResourceSlack {
 	t.Helper()
 	got := &v1alpha1.ResourceSlack{}
@@ -85,6 +83,7 @@ func (h *testCluster) awaitCondition(t *testing.T, log fmt.Stringer, policy, con
 	return got
 }
 
+// policyOf returns a policy.
 func policyOf(name, rate string, change func(*v1alpha1.ResourceSlackSpec)) *v1alpha1.ResourceSlack {
 	policy := &v1alpha1.ResourceSlack{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.ResourceSlackSpec{MinRate: rate}}
 	if change != nil {
@@ -93,7 +92,8 @@ func policyOf(name, rate string, change func(*v1alpha1.ResourceSlackSpec)) *v1al
 	return policy
 }
 
-// The API server refuses what makes no sense, in words, and fills in defaults.
+// TestResourceSlackIsChecked checks that the API server rejects invalid policies with a message that names
+// the field, and sets defaults.
 func TestResourceSlackIsChecked(t *testing.T) {
 	t.Parallel()
 	h := startCluster(t)
@@ -101,30 +101,35 @@ func TestResourceSlackIsChecked(t *testing.T) {
 		policy *v1alpha1.ResourceSlack
 		want   string
 	}{
-		"negative":    {policyOf("a", "-5%", nil), "spec.minRate"},
-		"no number":   {policyOf("a", "NaN", nil), "spec.minRate"},
-		"over":        {policyOf("a", "100%", func(s *v1alpha1.ResourceSlackSpec) { s.Base = v1alpha1.BaseAllocatable }), "minRate must be less than 100% if base is Allocatable"},
-		"over, plain": {policyOf("a", "1.0", func(s *v1alpha1.ResourceSlackSpec) { s.Base = v1alpha1.BaseAllocatable }), "minRate must be less than 100% if base is Allocatable"},
+		"negative":     {policyOf("a", "-5%", nil), "spec.minRate"},
+		"not a number": {policyOf("a", "NaN", nil), "spec.minRate"},
+		"100% of allocatable": {policyOf("a", "100%", func(s *v1alpha1.ResourceSlackSpec) { s.Base = v1alpha1.BaseAllocatable }),
+			"minRate must be less than 100% if base is Allocatable"},
+		"1.0 of allocatable": {policyOf("a", "1.0", func(s *v1alpha1.ResourceSlackSpec) { s.Base = v1alpha1.BaseAllocatable }),
+			"minRate must be less than 100% if base is Allocatable"},
 		"granularity": {policyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) { s.Granularity = new(int32(0)) }), "spec.granularity"},
 		"maximum":     {policyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) { s.MaxPlaceholders = new(int32(0)) }), "spec.maxPlaceholders"},
-		"base":        {policyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) { s.Base = "Used" }), `supported values: "Requested", "Allocatable"`},
-		"name":        {policyOf(strings.Repeat("a", 51), "10%", nil), "metadata.name must have at most 50 characters"},
-		"backend":     {policyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) { s.Backend = "Hope" }), `supported values: "CapacityBuffer", "Deployment"`},
+		"base": {policyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) { s.Base = "Used" }),
+			`supported values: "Requested", "Allocatable"`},
+		"name": {policyOf(strings.Repeat("a", 51), "10%", nil), "metadata.name must have at most 50 characters"},
+		"backend": {policyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) { s.Backend = "Unknown" }),
+			`supported values: "CapacityBuffer", "Deployment"`},
 	} {
 		if err := h.client.Create(t.Context(), tc.policy); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want %s", name, err, tc.want)
 		}
 	}
-	policy := policyOf("good", "250%", nil)
+	policy := policyOf("valid", "250%", nil)
 	h.create(t, policy)
-	if s := policy.Spec; s.Base != v1alpha1.BaseRequested || *s.Granularity != 5 || !*s.CoverBiggestPod || s.Backend != v1alpha1.BackendCapacityBuffer {
+	if s := policy.Spec; s.Base != v1alpha1.BaseRequested || *s.Granularity != 5 || !*s.CoverBiggestPod ||
+		s.Backend != v1alpha1.BackendCapacityBuffer {
 		t.Errorf("defaults: %+v", s)
 	}
 }
 
-// The controller, as a program, over the real API server and the real CRD of
-// buffers: it follows the pool, takes back nothing it should not, survives a
-// restart without a write, and cleans up.
+// TestSlackController runs the controller with an API server and the CRD CapacityBuffer. It checks that
+// placeholders follow the pool, that a restart writes nothing, and that the objects of a deleted policy
+// are deleted.
 func TestSlackController(t *testing.T) {
 	t.Parallel()
 	h := startCluster(t, buffersCRD(t))
@@ -132,26 +137,28 @@ func TestSlackController(t *testing.T) {
 		h.create(t, readyNode(fmt.Sprint("node-", i), "16", "64Gi", map[string]string{"pool": "general"}))
 	}
 	h.create(t, readyNode("other", "64", "256Gi", nil))
-	// 40 x (1, 2Gi) in the pool, and one of (30, 100Gi) beside it.
+	// 40 pods of (1, 2Gi) in the pool, and one of (30, 100Gi) outside.
 	for i := range 40 {
 		h.create(t, runningPod(fmt.Sprint("pod-", i), fmt.Sprint("node-", i%4), "1", "2Gi"))
 	}
-	h.create(t, runningPod("stranger", "other", "30", "100Gi"))
-	suite := t // what a subtest starts for the others
+	h.create(t, runningPod("outside", "other", "30", "100Gi"))
+	suite := t // programs that a subtest starts for later ones
 	metrics := fmt.Sprintf("127.0.0.1:%d", program.FreePort(t))
 	controller := h.startController(suite, "--controllers=slack", "--metrics-bind-address="+metrics)
 	general := func(s *v1alpha1.ResourceSlackSpec) { s.Pool.NodeSelector = map[string]string{"pool": "general"} }
 	h.create(t, policyOf("general", "10%", general))
-	// 10 % of (40, 80Gi) is (4, 8Gi): (1, 2Gi) for the biggest pod, 3 more like it.
+	// 10% of (40, 80Gi) is (4, 8Gi): four placeholders of (1, 2Gi), one of them for the biggest pod.
 	want := map[string]string{"general-head": "1 x 1 2Gi", "general-rate": "3 x 1 2Gi"}
 	h.awaitBuffers(t, controller, want)
 	policy := h.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Held")
-	if s := policy.Status; s.Placeholders != 4 || s.Target.Cpu().String() != "4" || s.Available.Cpu().String() != "24" || s.Base.Memory().String() != "80Gi" {
+	if s := policy.Status; s.Placeholders != 4 || s.Target.Cpu().String() != "4" || s.Available.Cpu().String() != "24" ||
+		s.Base.Memory().String() != "80Gi" {
 		t.Errorf("status %+v", s)
 	}
 	t.Run("metrics", func(t *testing.T) {
 		expectMetrics(t, scrape(t, metrics, "plimsoll_", "# "), "slack")
-		amounts := scrape(t, metrics, `plimsoll_slack_resource{amount="target",policy="general"`, `plimsoll_slack_resource{amount="available",policy="general",resource="cpu"`)
+		amounts := scrape(t, metrics, `plimsoll_slack_resource{amount="target",policy="general"`,
+			`plimsoll_slack_resource{amount="available",policy="general",resource="cpu"`)
 		const want = `plimsoll_slack_resource{amount="available",policy="general",resource="cpu"} 24
 plimsoll_slack_resource{amount="target",policy="general",resource="cpu"} 4
 plimsoll_slack_resource{amount="target",policy="general",resource="memory"} 8.589934592e+09
@@ -166,7 +173,7 @@ plimsoll_slack_resource{amount="target",policy="general",resource="memory"} 8.58
 			h.create(t, runningPod(fmt.Sprint("more-", i), fmt.Sprint("node-", i%4), "1", "2Gi"))
 		}
 		h.awaitBuffers(t, controller, map[string]string{"general-head": "1 x 1 2Gi", "general-rate": "5 x 1 2Gi"})
-		// Of 64 cores 60 are taken: 4 are to spare, 6 are wanted.
+		// 60 of 64 cores are requested: 4 are free, the target is 6.
 		h.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Provisioning")
 	})
 	t.Run("a restart writes nothing", func(t *testing.T) {
@@ -188,7 +195,7 @@ plimsoll_slack_resource{amount="target",policy="general",resource="memory"} 8.58
 		}
 		before := versions()
 		controller.Stop(t)
-		// Half the pods go meanwhile: less is wanted, but not yet for long enough.
+		// Pods are deleted while no controller runs: the cool-down starts.
 		for i := range 20 {
 			if err := h.client.Delete(t.Context(), runningPod(fmt.Sprint("more-", i), "", "1", "1"), client.GracePeriodSeconds(0)); err != nil {
 				t.Fatal(err)
@@ -197,7 +204,7 @@ plimsoll_slack_resource{amount="target",policy="general",resource="memory"} 8.58
 		controller = h.startController(suite)
 		h.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Held")
 		if after := versions(); after != before {
-			t.Errorf("versions %s, before the restart %s", after, before)
+			t.Errorf("versions after the restart %s, before %s", after, before)
 		}
 	})
 	t.Run("another policy on the same nodes", func(t *testing.T) {
@@ -208,12 +215,12 @@ plimsoll_slack_resource{amount="target",policy="general",resource="memory"} 8.58
 		}
 		h.awaitBuffers(t, controller, map[string]string{"general-head": "1 x 1 2Gi", "general-rate": "5 x 1 2Gi"})
 	})
-	t.Run("a policy that is gone", func(t *testing.T) {
+	t.Run("a deleted policy", func(t *testing.T) {
 		if err := h.client.Delete(t.Context(), policyOf("general", "", nil)); err != nil {
 			t.Fatal(err)
 		}
 		h.awaitBuffers(t, controller, map[string]string{})
-		eventually.True(t, "templates are left", controller, func(ctx context.Context) (bool, error) {
+		eventually.True(t, "templates remain", controller, func(ctx context.Context) (bool, error) {
 			var templates v1.PodTemplateList
 			err := h.client.List(ctx, &templates, client.InNamespace(systemNamespace))
 			return len(templates.Items) == 0, err
@@ -222,8 +229,8 @@ plimsoll_slack_resource{amount="target",policy="general",resource="memory"} 8.58
 	controller.Stop(t)
 }
 
-// Without the CRD of buffers the controller says so, and goes on when it comes;
-// the flag makes a policy where there is none.
+// TestSlackWithoutBuffers checks that the controller reports a missing CRD CapacityBuffer, that backend
+// Deployment does not need it, and that the flag creates the default policy.
 func TestSlackWithoutBuffers(t *testing.T) {
 	t.Parallel()
 	h := startCluster(t)
@@ -240,9 +247,8 @@ func TestSlackWithoutBuffers(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.awaitCondition(t, controller, "default", v1alpha1.ConditionReady, "Held")
-	// The pods of the deployment are real ones; the control plane's own
-	// controllers make them.
-	eventually.True(t, "there are no placeholder pods", controller, func(ctx context.Context) (bool, error) {
+	// The controllers of the control plane create the pods of the Deployment.
+	eventually.True(t, "no placeholder pod has priority -10", controller, func(ctx context.Context) (bool, error) {
 		var pods v1.PodList
 		err := h.client.List(ctx, &pods, client.InNamespace(systemNamespace), client.MatchingLabels{slack.PlaceholderLabel: "default"})
 		return len(pods.Items) == 1 && *pods.Items[0].Spec.Priority == -10, err

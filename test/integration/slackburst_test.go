@@ -17,23 +17,22 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 )
 
-// Without an autoscaler that holds buffers, placeholders are real pods. A burst
-// that fits only in their place gets it at once; they are made anew and wait,
-// which is what an autoscaler adds nodes for.
+// TestSlackBurstPreemptsPlaceholders checks with backend Deployment that a burst of pods preempts
+// placeholders at once, and that the placeholders are created again and pending, so that an autoscaler
+// adds nodes.
 func TestSlackBurstPreemptsPlaceholders(t *testing.T) {
 	t.Parallel()
 	h := startCluster(t)
 	for i := range 2 {
 		h.create(t, readyNode(fmt.Sprint("node-", i), "4", "16Gi", map[string]string{"pool": "general"}))
 	}
-	// With asynchronous preemption, which is on by default, kube-scheduler 1.37.1 now
-	// and then leaves a pod of the burst waiting for more than a minute although the
-	// placeholders it had pushed out are gone; without it that has not been seen.
+	// With asynchronous preemption, the default, kube-scheduler 1.37.1 sometimes leaves a pod pending for
+	// more than a minute after the placeholders that it preempted were deleted.
 	watcher := h.startDefaultScheduler(t, "--feature-gates=SchedulerAsyncPreemption=false")
 	h.scale(t, watcher, 5)
 	controller := h.startController(t)
-	// 60 % of 5 x (1, 1Gi) is (3, 3Gi): (1, 1Gi) for the biggest pod, 2 more like it.
-	// 5 pods and 3 placeholders are all that the 8 cores hold.
+	// 60% of 5 x (1, 1Gi) is (3, 3Gi): three placeholders of (1, 1Gi), one of them for the biggest pod.
+	// 5 pods and 3 placeholders use all 8 cores.
 	h.create(t, policyOf("general", "60%", func(s *v1alpha1.ResourceSlackSpec) {
 		inPool("general")(s)
 		s.Backend = v1alpha1.BackendDeployment
@@ -49,15 +48,15 @@ func TestSlackBurstPreemptsPlaceholders(t *testing.T) {
 		var all v1.PodList
 		_ = h.client.List(t.Context(), &all)
 		for _, pod := range all.Items {
-			t.Logf("%s on %q, nominated %q, %s, %s: %v", pod.Name, pod.Spec.NodeName, pod.Status.NominatedNodeName, pod.Spec.Containers[0].Resources.Requests.Cpu(), pod.Status.Phase, pod.Status.Conditions)
+			t.Logf("%s on %q, nominated %q, %s, %s: %v", pod.Name, pod.Spec.NodeName, pod.Status.NominatedNodeName,
+				pod.Spec.Containers[0].Resources.Requests.Cpu(), pod.Status.Phase, pod.Status.Conditions)
 		}
-		t.Logf("what became of pods: %v", pods.changes())
+		t.Logf("changes of pods: %v", pods.changes())
 	}()
-	began := time.Now()
+	start := time.Now()
 	h.scale(t, watcher, 8)
-	t.Logf("the burst of 3 ran %.2f s after it was asked for", time.Since(began).Seconds())
-	// 60 % of 8 are 4.8: 5 placeholders of (1, 1Gi) or a little less, none of which
-	// has room.
+	t.Logf("the 3 pods of the burst were running after %.2f s", time.Since(start).Seconds())
+	// 60% of 8 cores are 4.8: 5 placeholders of about (1, 1Gi), none of which fits.
 	h.awaitPlaceholders(t, controller, 0, 5)
 	h.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Provisioning")
 	if list := h.placeholders(t.Context(), t); len(list) > 0 {
@@ -78,7 +77,7 @@ func TestSlackBurstPreemptsPlaceholders(t *testing.T) {
 		name := pod.GetName()
 		if event.Type == watch.Deleted {
 			if pod.GetLabels()[slack.PlaceholderLabel] == "" {
-				t.Errorf("%s was preempted, which is no placeholder", name)
+				t.Errorf("%s was preempted and is not a placeholder", name)
 			}
 			if node, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName"); node != "" {
 				preempted++
@@ -95,10 +94,10 @@ func TestSlackBurstPreemptsPlaceholders(t *testing.T) {
 			created[name] = pods.times[i]
 		}
 		if node, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName"); node != "" && !created[name].IsZero() {
-			took := pods.times[i].Sub(created[name])
-			t.Logf("%s was bound %.0f ms after its creation", name, float64(took.Microseconds())/1000)
-			if took > 10*time.Second {
-				t.Errorf("%s was bound %s after its creation", name, took)
+			latency := pods.times[i].Sub(created[name])
+			t.Logf("%s was bound %.0f ms after its creation", name, float64(latency.Microseconds())/1000)
+			if latency > 10*time.Second {
+				t.Errorf("%s was bound %s after its creation", name, latency)
 			}
 			created[name] = time.Time{}
 		}
@@ -119,28 +118,28 @@ func (h *testCluster) placeholders(ctx context.Context, t *testing.T) []v1.Pod {
 	return list.Items
 }
 
-// awaitPlaceholders waits until so many placeholders run and so many others have
-// been found to have no room.
-func (h *testCluster) awaitPlaceholders(t *testing.T, log fmt.Stringer, running, waiting int) {
+// awaitPlaceholders waits for numbers of running and unschedulable placeholders.
+func (h *testCluster) awaitPlaceholders(t *testing.T, log fmt.Stringer, running, unschedulable int) {
 	t.Helper()
-	var run, wait int
+	var gotRunning, gotUnschedulable int
 	defer func() {
 		if t.Failed() {
-			t.Logf("%d run and %d wait", run, wait)
+			t.Logf("%d running, %d unschedulable", gotRunning, gotUnschedulable)
 		}
 	}()
-	eventually.True(t, fmt.Sprintf("there are not %d that run and %d that wait", running, waiting), log, func(ctx context.Context) (bool, error) {
-		run, wait = 0, 0
-		for _, pod := range h.placeholders(ctx, t) {
-			if pod.Status.Phase == v1.PodRunning && pod.DeletionTimestamp == nil {
-				run++
-			}
-			for _, c := range pod.Status.Conditions {
-				if c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse && c.Reason == v1.PodReasonUnschedulable {
-					wait++
+	eventually.True(t, fmt.Sprintf("placeholders are not %d running, %d unschedulable", running, unschedulable), log,
+		func(ctx context.Context) (bool, error) {
+			gotRunning, gotUnschedulable = 0, 0
+			for _, pod := range h.placeholders(ctx, t) {
+				if pod.Status.Phase == v1.PodRunning && pod.DeletionTimestamp == nil {
+					gotRunning++
+				}
+				for _, c := range pod.Status.Conditions {
+					if c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse && c.Reason == v1.PodReasonUnschedulable {
+						gotUnschedulable++
+					}
 				}
 			}
-		}
-		return run == running && wait == waiting, nil
-	})
+			return gotRunning == running && gotUnschedulable == unschedulable, nil
+		})
 }

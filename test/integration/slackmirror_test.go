@@ -17,11 +17,11 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 )
 
-// mirrored is a Deployment of a name in the namespace default that wants slack.
-func mirrored(name, wants string, replicas int32) *appsv1.Deployment {
+// mirrored returns a Deployment in namespace default with the annotation.
+func mirrored(name, annotation string, replicas int32) *appsv1.Deployment {
 	labels := map[string]string{"app": name}
 	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", Annotations: map[string]string{v1alpha1.AnnotationSlack: wants}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", Annotations: map[string]string{v1alpha1.AnnotationSlack: annotation}},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: v1.PodTemplateSpec{
@@ -38,8 +38,8 @@ func mirrored(name, wants string, replicas int32) *appsv1.Deployment {
 	}
 }
 
-// Annotated workloads have placeholders like their pods beside them; what
-// somebody else has made is left alone; and plimsoll slack status says how it is.
+// TestSlackMirrors checks the placeholders that mirror workloads, that unmanaged objects are not changed,
+// and the output of plimsoll slack status.
 func TestSlackMirrors(t *testing.T) {
 	t.Parallel()
 	h := startCluster(t, buffersCRD(t))
@@ -58,8 +58,7 @@ func TestSlackMirrors(t *testing.T) {
 		t.Errorf("without a controller: exit code %d\n%s", exitCode, out)
 	}
 	controller := h.startController(t)
-	// The workload's placeholders are named after it. Its own pods have no node, as
-	// there is no scheduler: of the rate there is nothing to hold.
+	// Without a scheduler the pods of the workload have no node: the base is 0 and there are only mirrors.
 	name := "web-deployment-" + suffixOf(t, h, controller)
 	h.awaitBuffers(t, controller, map[string]string{name: "2 x 2 1Gi"})
 	var template v1.PodTemplate
@@ -68,10 +67,11 @@ func TestSlackMirrors(t *testing.T) {
 	}
 	spec := template.Template.Spec
 	if spec.Affinity == nil || spec.Affinity.PodAntiAffinity == nil || len(spec.Tolerations) != 1 || template.Template.Labels["app"] != "web" {
-		t.Errorf("not like the workload's pods: %+v", spec)
+		t.Errorf("scheduling constraints differ from the workload: %+v", spec)
 	}
 	h.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Held")
-	if out, exitCode := status(); exitCode != 0 || !strings.Contains(out, "room for 2") || !strings.Contains(out, "general Ready: true (Held)") {
+	if out, exitCode := status(); exitCode != 0 || !strings.Contains(out, "room for 2") || !strings.Contains(out,
+		"general Ready: true (Held)") {
 		t.Errorf("exit code %d\n%s", exitCode, out)
 	}
 
@@ -85,7 +85,8 @@ func TestSlackMirrors(t *testing.T) {
 	t.Run("an invalid annotation is reported and does not affect the others", func(t *testing.T) {
 		h.create(t, mirrored("typo", "twenty", 1))
 		got := h.awaitCondition(t, controller, "general", v1alpha1.ConditionFeasible, "NotFeasible")
-		if !strings.Contains(fmt.Sprint(got.Status.Conditions), `Deployment default/typo: annotation plimsoll.dev/slack: invalid value "twenty"`) {
+		if !strings.Contains(fmt.Sprint(got.Status.Conditions),
+			`Deployment default/typo: annotation plimsoll.dev/slack: invalid value "twenty"`) {
 			t.Errorf("conditions %v", got.Status.Conditions)
 		}
 		h.awaitBuffers(t, controller, map[string]string{name: "5 x 2 1Gi"})
@@ -97,41 +98,41 @@ func TestSlackMirrors(t *testing.T) {
 		}
 		h.awaitCondition(t, controller, "general", v1alpha1.ConditionFeasible, "Planned")
 	})
-	t.Run("somebody else's buffer of the name", func(t *testing.T) {
+	t.Run("an unmanaged object with the name of a placeholder object", func(t *testing.T) {
 		h.create(t, &v1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Name: "general-head", Namespace: systemNamespace}, Template: template.Template})
 		h.create(t, runningPod("pod", "node", "1", "1Gi"))
 		got := h.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "NameTaken")
 		if !strings.Contains(fmt.Sprint(got.Status.Conditions), "PodTemplate plimsoll-system/general-head exists, is not managed by Plimsoll") {
 			t.Errorf("conditions %v", got.Status.Conditions)
 		}
-		var theirs v1.PodTemplate
-		if err := h.client.Get(t.Context(), client.ObjectKey{Namespace: systemNamespace, Name: "general-head"}, &theirs); err != nil || theirs.Labels[slack.PlaceholderLabel] != "" {
-			t.Errorf("%v, labels %v", err, theirs.Labels)
+		var unmanaged v1.PodTemplate
+		if err := h.client.Get(t.Context(), client.ObjectKey{Namespace: systemNamespace, Name: "general-head"}, &unmanaged); err != nil ||
+			unmanaged.Labels[slack.PlaceholderLabel] != "" {
+			t.Errorf("%v, labels %v", err, unmanaged.Labels)
 		}
-		for _, object := range []client.Object{&theirs, runningPod("pod", "", "1", "1")} {
+		for _, object := range []client.Object{&unmanaged, runningPod("pod", "", "1", "1")} {
 			if err := h.client.Delete(t.Context(), object, client.GracePeriodSeconds(0)); err != nil {
 				t.Fatal(err)
 			}
 		}
 		h.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Held")
 	})
-	t.Run("the annotation goes, and so do they", func(t *testing.T) {
-		plain := mirrored("web", "", 10)
-		plain.Annotations = nil
-		if err := h.client.Update(t.Context(), plain); err != nil {
+	t.Run("the annotation is removed", func(t *testing.T) {
+		unannotated := mirrored("web", "", 10)
+		unannotated.Annotations = nil
+		if err := h.client.Update(t.Context(), unannotated); err != nil {
 			t.Fatal(err)
 		}
-		// Room for the biggest pod that there was is held until it has cooled down.
+		// The placeholder for the deleted biggest pod remains during the cool-down.
 		h.awaitBuffers(t, controller, map[string]string{"general-head": "1 x 1 1Gi"})
 	})
 	controller.Stop(t)
 }
 
-// suffixOf waits for the first buffer in the namespace default and returns the
-// last word of its name.
+// suffixOf waits for a buffer in namespace default and returns the last part of its name.
 func suffixOf(t *testing.T, h *testCluster, log fmt.Stringer) (suffix string) {
 	t.Helper()
-	eventually.True(t, "there is no buffer", log, func(ctx context.Context) (bool, error) {
+	eventually.True(t, "no buffer exists", log, func(ctx context.Context) (bool, error) {
 		var list unstructured.UnstructuredList
 		list.SetGroupVersionKind(slack.CapacityBufferVersion.WithKind("CapacityBufferList"))
 		if err := h.client.List(ctx, &list, client.InNamespace("default")); err != nil || len(list.Items) == 0 {

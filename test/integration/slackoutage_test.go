@@ -15,12 +15,12 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
-// inPool makes a policy one of the nodes with a label.
+// inPool returns a change that selects the nodes of a pool.
 func inPool(pool string) func(*v1alpha1.ResourceSlackSpec) {
 	return func(s *v1alpha1.ResourceSlackSpec) { s.Pool.NodeSelector = map[string]string{"pool": pool} }
 }
 
-// fill makes so many pods of (1, 2Gi) run on the nodes named like this one.
+// fill creates running pods of (1, 2Gi), distributed over nodes with a name prefix.
 func (h *testCluster) fill(t *testing.T, prefix string, pods, nodes int, node string) {
 	t.Helper()
 	for i := range pods {
@@ -28,9 +28,8 @@ func (h *testCluster) fill(t *testing.T, prefix string, pods, nodes int, node st
 	}
 }
 
-// The API server is away for a while, and much changes behind the controller's
-// back. It deletes nothing that is wanted, and has made up for it within 30 s.
-// PLIMSOLL_OUTAGE=5m is the length of the outage that counts.
+// TestSlackOutage checks that the controller deletes no object of a plan during and after an outage of the
+// API server, and is up to date within 30 s after it. Set PLIMSOLL_OUTAGE=5m for the documented length.
 func TestSlackOutage(t *testing.T) {
 	t.Parallel()
 	length := 20 * time.Second
@@ -40,7 +39,7 @@ func TestSlackOutage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, elect := range map[string]bool{"alone": false, "elected": true} {
+	for name, elect := range map[string]bool{"without leader election": false, "with leader election": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := startCluster(t, buffersCRD(t))
@@ -49,19 +48,19 @@ func TestSlackOutage(t *testing.T) {
 			}
 			h.create(t, readyNode("other-0", "16", "64Gi", map[string]string{"pool": "other"}))
 			h.fill(t, "pod-", 40, 4, "node-")
-			h.fill(t, "doomed-", 10, 1, "other-")
+			h.fill(t, "deleted-", 10, 1, "other-")
 			policy := policyOf("general", "10%", inPool("general"))
 			h.create(t, policy)
-			h.create(t, policyOf("doomed", "0", inPool("other")))
+			h.create(t, policyOf("deleted", "0", inPool("other")))
 			proxy, kubeconfig := h.startProxy(t)
 			log, restarts := h.superviseController(t, "--kubeconfig="+kubeconfig, fmt.Sprint("--leader-elect=", elect))
-			// 10 % of (40, 80Gi): (1, 2Gi) for the biggest pod, 3 more like it.
-			h.awaitBuffers(t, log, map[string]string{"doomed-head": "1 x 1 2Gi", "general-head": "1 x 1 2Gi", "general-rate": "3 x 1 2Gi"})
+			// 10% of (40, 80Gi): four placeholders of (1, 2Gi), one of them for the biggest pod.
+			h.awaitBuffers(t, log, map[string]string{"deleted-head": "1 x 1 2Gi", "general-head": "1 x 1 2Gi", "general-rate": "3 x 1 2Gi"})
 			h.awaitCondition(t, log, "general", v1alpha1.ConditionReady, "Held")
 			buffers := h.recordChanges(t, slack.CapacityBufferVersion.WithKind("CapacityBuffer"))
 			templates := h.recordChanges(t, v1.SchemeGroupVersion.WithKind("PodTemplate"))
 
-			// Some of it reaches the controller, which cannot act on it any more.
+			// The controller receives some of these changes, but cannot write any more.
 			h.fill(t, "more-", 20, 4, "node-")
 			proxy.Disconnect()
 			if err := h.client.Get(t.Context(), client.ObjectKeyFromObject(policy), policy); err != nil {
@@ -71,8 +70,8 @@ func TestSlackOutage(t *testing.T) {
 			if err := h.client.Update(t.Context(), policy); err != nil {
 				t.Fatal(err)
 			}
-			for _, gone := range []client.Object{readyNode("node-4", "1", "1", nil), policyOf("doomed", "", nil)} {
-				if err := h.client.Delete(t.Context(), gone); err != nil {
+			for _, object := range []client.Object{readyNode("node-4", "1", "1", nil), policyOf("deleted", "", nil)} {
+				if err := h.client.Delete(t.Context(), object); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -80,27 +79,27 @@ func TestSlackOutage(t *testing.T) {
 			case <-t.Context().Done():
 			case <-time.After(length):
 			}
-			if seen := append(buffers.changes(), templates.changes()...); len(seen) > 0 {
-				t.Errorf("written while the API server was away: %v", seen)
+			if changes := append(buffers.changes(), templates.changes()...); len(changes) > 0 {
+				t.Errorf("writes during the outage: %v", changes)
 			}
 
 			proxy.Reconnect(t)
-			back := time.Now()
-			// 20 % of (60, 120Gi).
+			recovered := time.Now()
+			// 20% of (60, 120Gi).
 			h.awaitBuffers(t, log, map[string]string{"general-head": "1 x 1 2Gi", "general-rate": "11 x 1 2Gi"})
-			took := time.Since(back)
+			took := time.Since(recovered)
 			h.awaitCondition(t, log, "general", v1alpha1.ConditionReady, "Provisioning")
-			t.Logf("after %s away it took %.1f s; the controller was started again %d times; buffers: %v, templates: %v",
+			t.Logf("outage of %s: up to date after %.1f s, %d restarts of the controller; buffers: %v, templates: %v",
 				length, took.Seconds(), restarts.Load(), buffers.changes(), templates.changes())
 			if took > 30*time.Second {
-				t.Errorf("it took %s, want at most 30s\n%s", took, log)
+				t.Errorf("up to date after %s, want at most 30s\n%s", took, log)
 			}
 			if !elect && restarts.Load() > 0 {
-				t.Errorf("the controller ended, which has no lease to lose\n%s", log)
+				t.Errorf("the controller exited without leader election\n%s", log)
 			}
 			for _, w := range []*changeRecorder{buffers, templates} {
 				if slices.ContainsFunc(w.changes(), func(change string) bool { return strings.HasPrefix(change, "DELETED general-") }) {
-					t.Errorf("something was deleted that is wanted: %v", w.changes())
+					t.Errorf("objects of the plan were deleted: %v", w.changes())
 				}
 			}
 		})
