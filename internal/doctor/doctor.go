@@ -1,6 +1,6 @@
-// Package doctor examines a live cluster: whether all is there that Plimsoll
-// needs, and whether what runs of it does what it should. It only reads. What
-// could not be looked at is itself a finding.
+// Package doctor checks a live cluster: whether it has everything that Plimsoll needs,
+// and whether the components of Plimsoll work. It only reads. A check that fails to
+// read is a finding.
 package doctor
 
 import (
@@ -22,28 +22,28 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 )
 
-// Level is how bad a finding is.
+// Level is the severity of a finding.
 type Level string
 
-// The levels. A Warning may be as it is meant; a Problem is not.
+// The levels. A Warning may be intended, a Problem is an error.
 const (
 	OK      Level = "ok"
 	Warning Level = "warning"
 	Problem Level = "problem"
 )
 
-// Finding is what one check found.
+// Finding is a result of a check.
 type Finding struct {
-	// Check is its name.
+	// Check is the name of the check.
 	Check string `json:"check"`
 	Level Level  `json:"level"`
-	// Message says what was found, with names and numbers.
+	// Message is the observation, with names and numbers.
 	Message string `json:"message"`
-	// Fix says what to do; empty if nothing is to be done.
+	// Fix is the action to take, empty if none is necessary.
 	Fix string `json:"fix,omitempty"`
 }
 
-// Cluster is what is examined.
+// Cluster is a cluster to check.
 type Cluster struct {
 	kube   kubernetes.Interface
 	client client.Client
@@ -52,8 +52,8 @@ type Cluster struct {
 	own    string // version of Kubernetes in the scheduler
 }
 
-// New returns a cluster to examine. Nothing is asked of it yet. The version is that
-// of Kubernetes which the scheduler is built from.
+// New returns a cluster to check, without connecting to it. kubernetesVersion is the
+// version of Kubernetes that the scheduler is built from.
 func New(config *rest.Config, kubernetesVersion string) (*Cluster, error) {
 	clientset, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -81,15 +81,14 @@ type examination struct {
 	version  version.Info
 	check    string
 	findings []Finding
-	// components are the Deployments of Plimsoll, and nodes those of the cluster,
-	// as the first checks find them.
+	// components are the Deployments of Plimsoll, and nodes the nodes of the cluster,
+	// as read by the first checks.
 	components []appsv1.Deployment
 	nodes      []v1.Node
 	policies   []v1alpha1.ResourceSlack
 }
 
-// checks in the order in which they are made: later ones build on what earlier
-// ones have read.
+// checks are run in this order: later checks use objects that earlier ones have read.
 var checks = []struct {
 	name string
 	run  func(*examination, context.Context) error
@@ -108,8 +107,8 @@ var checks = []struct {
 	{"placements", (*examination).placements},
 }
 
-// Examine makes all checks. The error is that the API server cannot be reached;
-// whatever else cannot be read is a finding.
+// Examine runs all checks. It fails only if the API server cannot be reached; other
+// read errors are findings.
 func (c *Cluster) Examine(ctx context.Context, now time.Time) ([]Finding, error) {
 	x := &examination{Cluster: c, now: now}
 	raw, err := c.kube.Discovery().RESTClient().Get().AbsPath("/version").DoRaw(ctx)
@@ -137,11 +136,12 @@ func (c *Cluster) Examine(ctx context.Context, now time.Time) ([]Finding, error)
 	return x.findings, nil
 }
 
-// add adds a finding of the check that is being made.
+// add adds a finding of the current check.
 func (x *examination) add(level Level, message, fix string) {
 	x.findings = append(x.findings, Finding{Check: x.check, Level: level, Message: message, Fix: fix})
 }
 
+// ok adds a finding of level OK.
 func (x *examination) ok(format string, arguments ...any) {
 	x.add(OK, fmt.Sprintf(format, arguments...), "")
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
-// placements looks for placements that are misconfigured, and for clusters that
-// report nothing.
+// placements checks for misconfigured placements, and for clusters that report no
+// resources.
 func (x *examination) placements(ctx context.Context) error {
 	group := schema.GroupVersion{Group: "cluster.open-cluster-management.io", Version: "v1beta1"}
 	var list unstructured.UnstructuredList
@@ -30,10 +30,10 @@ func (x *examination) placements(ctx context.Context) error {
 	return x.managedClusters(ctx)
 }
 
-// placement judges one placement by its conditions.
+// placement checks the conditions of a placement.
 func (x *examination) placement(p *unstructured.Unstructured) {
 	name := facts.Name(p)
-	conditions, _, _ := unstructured.NestedSlice(p.Object, "status", "conditions") // what is no list has none
+	conditions, _, _ := unstructured.NestedSlice(p.Object, "status", "conditions") // anything but a list has no conditions
 	for _, c := range conditions {
 		condition, ok := c.(map[string]any)
 		if ok && condition["type"] == "PlacementMisconfigured" && condition["status"] == "True" {
@@ -42,13 +42,13 @@ func (x *examination) placement(p *unstructured.Unstructured) {
 	}
 }
 
-// managedClusters looks for clusters of which nobody reports what they have.
+// managedClusters checks for clusters that report no allocatable resources.
 func (x *examination) managedClusters(ctx context.Context) error {
 	var list unstructured.UnstructuredList
 	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "cluster.open-cluster-management.io", Version: "v1", Kind: "ManagedClusterList"})
 	if err := x.client.List(ctx, &list); err != nil {
 		if meta.IsNoMatchError(err) {
-			return nil // definitions has said so
+			return nil // reported by definitions
 		}
 		return err
 	}
