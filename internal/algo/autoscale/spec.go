@@ -53,7 +53,7 @@ type Loop struct {
 	// AfterAdd is how long no node is removed after one was added, in seconds.
 	AfterAdd int64 `json:"afterAdd"`
 	// Utilization is the threshold below which a node can be unneeded.
-	Utilization float64 `json:"utilisation"`
+	Utilization float64 `json:"utilization"`
 	// Priced is set if the groups have a cost. Otherwise each node costs 1 per hour.
 	Priced bool `json:"priced"`
 }
@@ -79,11 +79,12 @@ const (
 )
 
 // loopKeys are the keys that apply to all groups.
-var loopKeys = []string{"interval", "idle", "after-add", "utilisation"}
+var loopKeys = []string{"interval", "idle", "after-add", "utilization"}
 
 var (
 	namePattern  = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$`)
-	labelPattern = regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?=([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$`)
+	labelPattern = regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?` +
+		`=([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$`)
 	modelPattern = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
 )
 
@@ -103,7 +104,7 @@ var (
 //	interval    seconds between passes, 1 to 86400; 10
 //	idle        seconds that a node must be unneeded before it is removed, 0 to 86400; 600
 //	after-add   seconds without removal after a node was added, 0 to 86400; 600
-//	utilisation threshold below which a node can be unneeded, 0 to 1; 0.5
+//	utilization threshold below which a node can be unneeded, 0 to 1; 0.5
 func Parse(texts []string) (Spec, error) {
 	s := Spec{Loop: Loop{Interval: defaultInterval, Idle: defaultIdle, AfterAdd: defaultAfterAdd, Utilization: defaultUtilization}}
 	if len(texts) > maxGroups {
@@ -146,7 +147,7 @@ func (s *Spec) parseLoop(fields *spec.Fields, seen map[string]bool) {
 	l.Interval = int64(fields.Int("interval", int(l.Interval), 1, maxTime))
 	l.Idle = int64(fields.Int("idle", int(l.Idle), 0, maxTime))
 	l.AfterAdd = int64(fields.Int("after-add", int(l.AfterAdd), 0, maxTime))
-	l.Utilization = fields.Float("utilisation", l.Utilization, 0, 1)
+	l.Utilization = fields.Float("utilization", l.Utilization, 0, 1)
 }
 
 // parseGroup parses the keys of a group.
@@ -220,7 +221,8 @@ func (s Spec) Texts() []string {
 		}
 		if i == 0 {
 			l := s.Loop
-			fmt.Fprintf(&b, ",interval=%d,idle=%d,after-add=%d,utilisation=%s", l.Interval, l.Idle, l.AfterAdd, strconv.FormatFloat(math.Abs(l.Utilization), 'g', -1, 64))
+			fmt.Fprintf(&b, ",interval=%d,idle=%d,after-add=%d,utilization=%s", l.Interval, l.Idle, l.AfterAdd,
+				strconv.FormatFloat(math.Abs(l.Utilization), 'g', -1, 64))
 		}
 		texts[i] = b.String()
 	}

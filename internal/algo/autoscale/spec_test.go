@@ -8,7 +8,7 @@ import (
 )
 
 func TestParse(t *testing.T) {
-	got, err := Parse([]string{"shape=16x64,max=100,boot=90,cost=0.80", "name=gpu,shape=8x32,gpus=4,gpu-model=T4,label=pool=gpu,min=1,max=5,cost=3,interval=30,utilisation=0.4"})
+	got, err := Parse([]string{"shape=16x64,max=100,boot=90,cost=0.80", "name=gpu,shape=8x32,gpus=4,gpu-model=T4,label=pool=gpu,min=1,max=5,cost=3,interval=30,utilization=0.4"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,8 +42,8 @@ func TestParseErrors(t *testing.T) {
 		"cost=NaN":                    `cost: found "NaN", allowed: a number from 0 to 1e+06`,
 		"cost=-1":                     `cost: found "-1", allowed: a number from 0 to 1e+06`,
 		"interval=0":                  `interval: found "0", allowed: a whole number from 1 to 86400`,
-		"utilisation=2":               `utilisation: found "2", allowed: a number from 0 to 1`,
-		"utilization=0.5":             `utilization: found "0.5", allowed: the keys `,
+		"utilization=2":               `utilization: found "2", allowed: a number from 0 to 1`,
+		"threshold=0.5":               `threshold: found "0.5", allowed: the keys `,
 		"name=<script>":               `name: found "<script>", allowed: up to 40 of a-z`,
 		"label=pool":                  `label: found "pool", allowed: KEY=VALUE`,
 		"gpus=2":                      `gpus: found "2", allowed: devices of a group with a shape`,

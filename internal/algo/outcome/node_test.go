@@ -23,8 +23,8 @@ func TestShare(t *testing.T) {
 		got          []float64
 		level        float64
 	}{
-		"all get all":    {1000, []float64{300, 700}, []float64{1, 1}, []float64{300, 700}, 0},
-		"nobody is here": {1000, nil, nil, []float64{}, 0},
+		"all get all": {1000, []float64{300, 700}, []float64{1, 1}, []float64{300, 700}, 0},
+		"no pods":     {1000, nil, nil, []float64{}, 0},
 		// level 1000/4: 250 and 750
 		"in proportion": {1000, []float64{2000, 2000}, []float64{1, 3}, []float64{250, 750}, 250},
 		// level 1000/3 = 333: the first wants 100 and has it; then 900/2 each
@@ -157,7 +157,7 @@ func TestStep(t *testing.T) {
 		got     []float64
 		victims []int
 	}{
-		"nobody": {nil, Step{}, []float64{}, []int{}},
+		"no pods": {nil, Step{}, []float64{}, []int{}},
 		"all fits": {
 			[]Pod{{CPURequest: 1000, MemoryRequest: gib, CPU: 1500, Memory: 2 * gib, Class: Burstable}},
 			Step{CPUDemand: 1500, CPUGranted: 1500, MemoryDemand: 2 * gib, MemoryKept: 2 * gib, CPULimits: 1000, MemoryLimits: gib},
@@ -263,7 +263,7 @@ func TestStepProperties(t *testing.T) {
 		step, got, victims := used.Step(node, pods)
 		fresh, freshGot, freshVictims := new(Evaluator).Step(node, pods)
 		if step != fresh || !slices.Equal(got, freshGot) || !slices.Equal(victims, freshVictims) {
-			t.Fatalf("%+v %v %v, anew %+v %v %v", step, got, victims, fresh, freshGot, freshVictims)
+			t.Fatalf("%+v %v %v, fresh evaluator %+v %v %v", step, got, victims, fresh, freshGot, freshVictims)
 		}
 		if step.MemoryKept > node.Memory || step.CPUGranted > node.CPU*(1+1e-12) || step.CPUGranted > step.CPUDemand*(1+1e-12) {
 			t.Fatalf("%+v on %+v", step, node)

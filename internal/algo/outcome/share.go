@@ -40,7 +40,7 @@ func share(capacity float64, demand, weight, granted []float64, rest []int32) fl
 			}
 			return level
 		}
-		// Weights are summed anew, as differences lose digits. What is below 0 is
+		// Weights are summed again, as differences lose digits. What is below 0 is
 		// rounding.
 		rest, left, weights = kept, max(left, 0), 0
 		for _, i := range rest {

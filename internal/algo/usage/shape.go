@@ -120,7 +120,8 @@ func (s Shape) quantile() (func(z, below, above float64) float64, error) {
 		// Independent factors with means of 1 and m: 1 + cv^2 = (1 + a^2/2) (1 + noise^2).
 		noise := (1+s.CV*s.CV)/(1+s.Amplitude*s.Amplitude/2) - 1
 		if noise < 0 {
-			return nil, s.wrong("cv", s.CV, "at least %.4g, the coefficient of variation of the amplitude %v alone", s.Amplitude/math.Sqrt2, s.Amplitude)
+			return nil, s.wrong("cv", s.CV, "at least %.4g, the coefficient of variation of the amplitude %v alone",
+				s.Amplitude/math.Sqrt2, s.Amplitude)
 		}
 		return s.beta(math.Sqrt(noise), s.Max/(1+s.Amplitude))
 	default: // Constant

@@ -281,7 +281,7 @@ func TestNextDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// What one pod costs for both resources. "step" goes on by one, "leap" draws anew.
+// What one pod costs for both resources. "step" goes on by one, "leap" draws again.
 func BenchmarkNext(b *testing.B) {
 	for _, kind := range []string{"constant", "beta", "pareto", "bursts", "diurnal"} {
 		m := model(b, kind, 1)

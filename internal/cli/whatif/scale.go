@@ -19,7 +19,7 @@ import (
 const scaleHelp = `With --autoscaler, nodes are added and removed. Repeat it for each group of equal
 nodes, with shape=CORESxGIB, min, max, boot (seconds), cost (per hour),
 label=KEY=VALUE, gpus, gpu-model and name. One of the groups may have interval, idle,
-after-add (seconds) and utilisation, which configure the autoscaler. --slack is the
+after-add (seconds) and utilization, which configure the autoscaler. --slack is the
 capacity that it reserves for future pods: a rate of the requests, or a file with a
 ResourceSlack; 0% is no slack.`
 

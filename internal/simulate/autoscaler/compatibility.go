@@ -108,7 +108,8 @@ func (c *compatibility) numberedPodClass(number int32, pod *v1.Pod) int {
 // constraints on nodes.
 func nodeConstraints(pod *v1.Pod) string {
 	spec := &pod.Spec
-	affinity := spec.Affinity != nil && spec.Affinity.NodeAffinity != nil && spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil
+	affinity := spec.Affinity != nil && spec.Affinity.NodeAffinity != nil &&
+		spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil
 	if !affinity && len(spec.NodeSelector) == 0 && len(spec.Tolerations) == 0 {
 		return spec.SchedulerName
 	}
@@ -139,7 +140,8 @@ func withoutRequests(pod *v1.Pod) *v1.Pod {
 func (c *compatibility) isIndependent(pod *v1.Pod) bool {
 	spreads := func(c v1.TopologySpreadConstraint) bool { return c.WhenUnsatisfiable == v1.DoNotSchedule }
 	matches := func(s labels.Selector) bool { return s.Matches(labels.Set(pod.Labels)) }
-	if hasPodAffinity(pod.Spec.Affinity) || slices.ContainsFunc(pod.Spec.TopologySpreadConstraints, spreads) || slices.ContainsFunc(c.antiAffinity, matches) {
+	if hasPodAffinity(pod.Spec.Affinity) || slices.ContainsFunc(pod.Spec.TopologySpreadConstraints, spreads) ||
+		slices.ContainsFunc(c.antiAffinity, matches) {
 		return false
 	}
 	if len(pod.Spec.ResourceClaims) > 0 || slices.ContainsFunc(pod.Spec.Volumes, restrictsNodes) || usesHostPorts(&pod.Spec) {

@@ -54,7 +54,8 @@ func newGroups(spec autoscale.Spec, nodes []input.Node) ([]nodeGroup, error) {
 		case groupSpec.Shape != autoscale.Shape{}:
 			g.template = g.templateOfShape()
 		case model == nil && groupSpec.Label != "":
-			return nil, fmt.Errorf("%s: shape: required, as the input has no schedulable node with the label %s to copy it from", groupSpec.Name, groupSpec.Label)
+			return nil, fmt.Errorf("%s: shape: required, as the input has no schedulable node with the label %s to copy it from",
+				groupSpec.Name, groupSpec.Label)
 		case model == nil:
 			return nil, fmt.Errorf("%s: shape: required, as the input has no schedulable node to copy it from", groupSpec.Name)
 		default:

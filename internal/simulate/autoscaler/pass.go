@@ -113,7 +113,9 @@ func (p *pass) newProbeOfReady() *schedulerProbe {
 	probe := p.newProbe()
 	for i := range p.cluster.Ready {
 		number := p.cluster.Ready[i].Number
-		probe.nodes = append(probe.nodes, probedNode{object: p.cluster.Nodes[number].Object, kind: p.scaler.nodes[number].kind, inScheduler: true})
+		probe.nodes = append(probe.nodes, probedNode{
+			object: p.cluster.Nodes[number].Object, kind: p.scaler.nodes[number].kind, inScheduler: true,
+		})
 	}
 	return probe
 }
@@ -277,5 +279,6 @@ func (p *pass) addEvictablePods(state *NodeState, node *autoscale.Node, in *auto
 // isFixed reports whether a pod has an annotation by which autoscalers do not evict
 // it.
 func isFixed(pod *v1.Pod) bool {
-	return pod.Annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"] == "false" || pod.Annotations["karpenter.sh/do-not-disrupt"] == "true"
+	return pod.Annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"] == "false" ||
+		pod.Annotations["karpenter.sh/do-not-disrupt"] == "true"
 }

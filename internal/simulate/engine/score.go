@@ -111,7 +111,9 @@ func (e *Engine) score(ctx context.Context, profile framework.Framework, pod *v1
 }
 
 // filter returns the nodes on which a pod fits, and the other nodes with the reason.
-func filter(ctx context.Context, profile framework.Framework, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) ([]fwk.NodeInfo, []NodeScores, error) {
+func filter(
+	ctx context.Context, profile framework.Framework, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo,
+) ([]fwk.NodeInfo, []NodeScores, error) {
 	var feasible []fwk.NodeInfo
 	var infeasible []NodeScores
 	exclude := func(node fwk.NodeInfo, filter, reason string) {

@@ -106,6 +106,7 @@ func Unbind(pod *v1.Pod) *v1.Pod {
 	}
 	unbound := *pod
 	unbound.Spec.NodeName = ""
-	unbound.Status.Conditions = slices.DeleteFunc(slices.Clone(pod.Status.Conditions), func(c v1.PodCondition) bool { return c.Type == v1.PodScheduled })
+	isScheduled := func(c v1.PodCondition) bool { return c.Type == v1.PodScheduled }
+	unbound.Status.Conditions = slices.DeleteFunc(slices.Clone(pod.Status.Conditions), isScheduled)
 	return &unbound
 }

@@ -56,7 +56,8 @@ func Rescheduled(objects *manifest.Objects, podsPerSecond int) Cluster {
 		}
 	}
 	in.Assumptions = append([]string{fmt.Sprintf(
-		"%d of the %d pods with a node are removed from it (all but %d of DaemonSets and mirror pods) and arrive again, together with the %d pending pods: "+
+		"%d of the %d pods with a node are removed from it (all but %d of DaemonSets and mirror pods) and arrive again, "+
+			"together with the %d pending pods: "+
 			"in the order of their creation, %s; no pod ends",
 		removed, len(objects.Running), len(kept.Running), len(objects.Pending), rate)}, in.Assumptions...)
 	return in

@@ -126,7 +126,8 @@ func (p Pool) run(ctx context.Context, number int, job Job) (*result.Run, error)
 	case last.Error != "":
 		return nil, fmt.Errorf("profile %s, seed %d: %s", job.Profile.Name, job.Seed, last.Error)
 	case last.Run == nil && ctx.Err() == nil:
-		return nil, fmt.Errorf("profile %s, seed %d: the run ended without a result (%w) %s", job.Profile.Name, job.Seed, exit, lastLine(stderr.String()))
+		return nil, fmt.Errorf("profile %s, seed %d: the run ended without a result (%w) %s",
+			job.Profile.Name, job.Seed, exit, lastLine(stderr.String()))
 	default:
 		return last.Run, nil
 	}

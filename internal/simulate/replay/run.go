@@ -374,7 +374,8 @@ func (r *run) step() {
 			r.nodeUse.addStep(i, n.allocatable, len(n.pods), effect)
 		}
 		if measure {
-			r.monitoring.addSample(n.name, r.now, fraction(effect.CPUGranted, n.machineCPU), fraction(effect.MemoryKept, n.allocatable.MachineMemory))
+			r.monitoring.addSample(n.name, r.now, fraction(effect.CPUGranted, n.machineCPU),
+				fraction(effect.MemoryKept, n.allocatable.MachineMemory))
 			measured = append(measured, n.name)
 		}
 	}

@@ -164,8 +164,8 @@ func TestMetricsAreLate(t *testing.T) {
 	}
 }
 
-// A made-up cluster in which pods come, wait, and go gives the same bytes again
-// with every profile; and the profiles differ.
+// TestSameSeedSameBytes verifies that a generated cluster gives the same bytes for the
+// same seed with every profile, and different bytes for different profiles.
 func TestSameSeedSameBytes(t *testing.T) {
 	spec, err := generate.Parse("nodes=30,pods=900,fill=1.1,over=1800,life=900,best-effort=0.1")
 	if err != nil {

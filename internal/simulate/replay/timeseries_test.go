@@ -27,7 +27,7 @@ func TestTimeSeries(t *testing.T) {
 	}
 	o := options(t, "default", "constant:mean=3,max=4", 1)
 	if got := outcomeOf(t, input.FromTrace(cluster, usage.Limits{CPU: 2, Memory: 2}, 1), o).TimeSeries; got != nil {
-		t.Errorf("%+v that nobody asked for", got)
+		t.Errorf("%+v without Record", got)
 	}
 	o.Record = true
 	later := append([]float64{0}, slices.Repeat([]float64{1}, 10)...)
