@@ -11,7 +11,7 @@ import (
 
 const alertsFile = "../../charts/plimsoll/files/alerts/plimsoll.yaml"
 
-// alert is one of the rules.
+// alert is an alerting rule.
 type alert struct {
 	Alert       string
 	Expr        string
@@ -44,7 +44,7 @@ func readYAML(t *testing.T, file string, into any) {
 	}
 }
 
-// Prometheus takes the rules, and they fire and do not fire as testdata says.
+// TestAlerts checks with promtool that the alerts fire as specified in testdata.
 func TestAlerts(t *testing.T) {
 	promtool(t, "check", "rules", alertsFile)
 	if out := promtool(t, "test", "rules", filepath.Join("testdata", "alerts.yaml")); !strings.Contains(out, "SUCCESS") {
@@ -52,7 +52,7 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// Each alert is seen to fire and not to fire.
+// TestEveryAlertIsTested checks that testdata has a case for each alert in which it fires and one in which it does not.
 func TestEveryAlertIsTested(t *testing.T) {
 	var file struct {
 		Tests []struct {
@@ -75,18 +75,18 @@ func TestEveryAlertIsTested(t *testing.T) {
 	}
 	for _, a := range alerts(t) {
 		if !fires[a.Alert] || !silent[a.Alert] {
-			t.Errorf("%s: is tested to fire: %t, not to fire: %t", a.Alert, fires[a.Alert], silent[a.Alert])
+			t.Errorf("%s: tested firing: %t, tested not firing: %t", a.Alert, fires[a.Alert], silent[a.Alert])
 		}
 		delete(fires, a.Alert)
 	}
 	for name := range fires {
-		t.Errorf("%s is tested, and is no alert", name)
+		t.Errorf("%s is tested but is not an alert", name)
 	}
 }
 
-// Each alert says how bad it is, what it is, and where it says what to do; and
-// asks for metrics that there are.
-func TestAlertsSayWhatToDo(t *testing.T) {
+// TestAlertsAreDocumented checks that each alert has a severity, a summary, a description, a runbook and
+// only registered metrics.
+func TestAlertsAreDocumented(t *testing.T) {
 	raw, err := os.ReadFile("../../docs/troubleshooting.md")
 	if err != nil {
 		t.Fatal(err)
@@ -100,14 +100,14 @@ func TestAlertsSayWhatToDo(t *testing.T) {
 			t.Errorf("%s: want for, summary and description", a.Alert)
 		}
 		if want := "/docs/troubleshooting.md#" + strings.ToLower(a.Alert); !strings.HasSuffix(a.Annotations["runbook_url"], want) {
-			t.Errorf("%s: runbook_url %q, want it to end with %s", a.Alert, a.Annotations["runbook_url"], want)
+			t.Errorf("%s: runbook_url %q, want the suffix %s", a.Alert, a.Annotations["runbook_url"], want)
 		}
 		if !strings.Contains(string(raw), "\n### "+a.Alert+"\n") {
 			t.Errorf("docs/troubleshooting.md has no heading ### %s", a.Alert)
 		}
 		for _, name := range metricsIn(a.Expr) {
 			if !names[name] {
-				t.Errorf("%s: nobody registers %s", a.Alert, name)
+				t.Errorf("%s: %s is not registered", a.Alert, name)
 			}
 		}
 	}

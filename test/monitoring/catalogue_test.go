@@ -32,20 +32,19 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
 )
 
-// metric is a metric as a component registers it.
+// metric is a registered metric.
 type metric struct {
 	name, kind, help string
 	labels           []string
 }
 
-// section is a section of docs/metrics.md: who has the metrics, and those that
-// are registered there.
+// section is a section of docs/metrics.md with the metrics that a component registers.
 type section struct {
 	name       string
 	collectors func(t *testing.T) []prometheus.Collector
 }
 
-// sections are all metrics of Plimsoll's own, where they are registered.
+// sections has all metrics of Plimsoll by component.
 var sections = []section{
 	{"scheduler", func(t *testing.T) []prometheus.Collector {
 		is := informers.NewSharedInformerFactory(nil, 0)
@@ -77,7 +76,7 @@ type noRisk struct{}
 
 func (noRisk) Risk(fwk.NodeInfo, *noderes.Sums) float64 { return 0 }
 
-// recorder keeps what is registered.
+// recorder records registered collectors.
 type recorder struct{ collectors []prometheus.Collector }
 
 func (r *recorder) Register(c prometheus.Collector) error {
@@ -98,11 +97,10 @@ func registered(make func(prometheus.Registerer)) func(*testing.T) []prometheus.
 	}
 }
 
-// description takes the text apart that a Desc has for people: it tells its name
-// in no other way.
+// description parses the string representation of a Desc, which has no other access to its name.
 var description = regexp.MustCompile(`^Desc\{fqName: "([^"]+)", help: "((?:[^"\\]|\\.)*)", unit: "[^"]*", constLabels: \{\}, variableLabels: \{([^}]*)\}`)
 
-// metricsOf returns the metrics of a section in the order of their names.
+// metricsOf returns the metrics of a section sorted by name.
 func metricsOf(t *testing.T, s section) []metric {
 	t.Helper()
 	var out []metric
@@ -121,7 +119,7 @@ func metricsOf(t *testing.T, s section) []metric {
 				m.labels = strings.Split(found[3], ",")
 			}
 			if m.kind == "" {
-				t.Errorf("%s is described and not collected", m.name)
+				t.Errorf("%s is described but not collected", m.name)
 			}
 			out = append(out, m)
 		}
@@ -130,8 +128,7 @@ func metricsOf(t *testing.T, s section) []metric {
 	return out
 }
 
-// kindsOf returns the kind of a collector's metrics by their names, or by "" if
-// all are of one.
+// kindsOf returns the types of a collector's metrics by name, or by "" if all have the same type.
 func kindsOf(t *testing.T, collector prometheus.Collector) map[string]string {
 	t.Helper()
 	switch collector.(type) {
@@ -155,7 +152,7 @@ func kindsOf(t *testing.T, collector prometheus.Collector) map[string]string {
 	return kinds
 }
 
-// table returns the metrics as docs/metrics.md shows them.
+// table returns the metrics as a table of docs/metrics.md.
 func table(metrics []metric) string {
 	var b strings.Builder
 	b.WriteString("| name | type | labels | meaning |\n|---|---|---|---|\n")
@@ -171,7 +168,7 @@ func table(metrics []metric) string {
 
 var update = flag.Bool("update", false, "write the metrics there are into docs/metrics.md")
 
-// docs/metrics.md has the metrics there are, and no others.
+// TestMetricsAreDocumented checks that docs/metrics.md has exactly the registered metrics.
 func TestMetricsAreDocumented(t *testing.T) {
 	file := filepath.Join("..", "..", "docs", "metrics.md")
 	raw, err := os.ReadFile(file)
@@ -188,7 +185,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 		}
 		want := table(metricsOf(t, s))
 		if is != want && !*update {
-			t.Errorf("docs/metrics.md says of %s\n%s\nwant (go test ./test/monitoring -update writes it)\n%s", s.name, is, want)
+			t.Errorf("docs/metrics.md, section %s:\n%s\nwant (update with go test ./test/monitoring -update)\n%s", s.name, is, want)
 		}
 		text = before + begin + want + end + after
 	}
@@ -199,14 +196,15 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 }
 
-// Names, types and texts are as Prometheus and Kubernetes have them.
+// TestMetricsFollowTheConventions checks the conventions of Prometheus and Kubernetes for names, types
+// and help texts.
 func TestMetricsFollowTheConventions(t *testing.T) {
 	var text strings.Builder
 	encoder := expfmt.NewEncoder(&text, expfmt.NewFormat(expfmt.TypeTextPlain))
 	for _, s := range sections {
 		for _, m := range metricsOf(t, s) {
 			if !strings.HasPrefix(m.name, "plimsoll_") || !strings.HasPrefix(m.help, "[ALPHA] ") {
-				t.Errorf("%s: %s: want a name that begins with plimsoll_ and a text that begins with the stability", m.name, m.help)
+				t.Errorf("%s: %s: want the prefix plimsoll_ and a help text that starts with the stability level", m.name, m.help)
 			}
 			if err := encoder.Encode(&dto.MetricFamily{Name: &m.name, Help: &m.help, Type: typeOf(t, m), Metric: []*dto.Metric{sampleOf(m)}}); err != nil {
 				t.Fatal(err)
@@ -231,7 +229,7 @@ func typeOf(t *testing.T, m metric) *dto.MetricType {
 	return dto.MetricType(kind).Enum()
 }
 
-// sampleOf returns one sample of a metric.
+// sampleOf returns a sample of a metric.
 func sampleOf(m metric) *dto.Metric {
 	sample := &dto.Metric{}
 	for i := range m.labels {
@@ -248,13 +246,13 @@ func sampleOf(m metric) *dto.Metric {
 	return sample
 }
 
-// No component registers a metric twice, or one of another.
-func TestMetricsGoTogether(t *testing.T) {
+// TestMetricsAreUnique checks that no two components register a metric of the same name.
+func TestMetricsAreUnique(t *testing.T) {
 	names := map[string]string{}
 	for _, s := range sections {
 		for _, m := range metricsOf(t, s) {
 			if other, taken := names[m.name]; taken {
-				t.Errorf("%s is of %s and of %s", m.name, other, s.name)
+				t.Errorf("%s is registered by %s and by %s", m.name, other, s.name)
 			}
 			names[m.name] = s.name
 		}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// dashboard is what a test looks at of a dashboard.
+// dashboard has the fields of a dashboard that are tested.
 type dashboard struct {
 	UID, Title, Description string
 	SchemaVersion           int
@@ -51,10 +51,10 @@ func dashboards(t *testing.T) map[string]dashboard {
 	return all
 }
 
-// What Grafana puts in the place of its variables.
+// Replacements of the variables of Grafana.
 var chosen = strings.NewReplacer("$__rate_interval", "5m", "$job", ".*", "$policy", ".*")
 
-// Every query is one, and asks for metrics that somebody registers.
+// TestQueriesOfDashboards checks that queries are valid and use only registered metrics.
 func TestQueriesOfDashboards(t *testing.T) {
 	names := known(t)
 	var queries []string
@@ -63,7 +63,7 @@ func TestQueriesOfDashboards(t *testing.T) {
 			for _, target := range p.Targets {
 				query := chosen.Replace(target.Expr)
 				if strings.Contains(query, "$") {
-					t.Errorf("%s: %s: a variable that is none in %s", file, p.Title, query)
+					t.Errorf("%s: %s: unknown variable in %s", file, p.Title, query)
 				}
 				queries = append(queries, query)
 				found := metricsIn(target.Expr)
@@ -72,7 +72,7 @@ func TestQueriesOfDashboards(t *testing.T) {
 				}
 				for _, name := range found {
 					if !names[name] {
-						t.Errorf("%s: %s: nobody registers %s", file, p.Title, name)
+						t.Errorf("%s: %s: %s is not registered", file, p.Title, name)
 					}
 				}
 			}
@@ -85,7 +85,7 @@ func TestQueriesOfDashboards(t *testing.T) {
 			queries = append(queries, metric)
 			for _, name := range metricsIn(metric) {
 				if !names[name] {
-					t.Errorf("%s: $%s: nobody registers %s", file, variable.Name, name)
+					t.Errorf("%s: $%s: %s is not registered", file, variable.Name, name)
 				}
 			}
 		}
@@ -93,9 +93,9 @@ func TestQueriesOfDashboards(t *testing.T) {
 	parse(t, queries)
 }
 
-// A dashboard can be read: every panel has a title, says what it shows and in
-// which unit, and stands where no other does.
-func TestDashboardsCanBeRead(t *testing.T) {
+// TestDashboardPanels checks that each panel has a title, a description and a unit, and that panels do not
+// overlap.
+func TestDashboardPanels(t *testing.T) {
 	uids := map[string]string{}
 	for file, d := range dashboards(t) {
 		if d.UID == "" || d.Title == "" || d.Description == "" || d.SchemaVersion < 39 || uids[d.UID] != "" {
