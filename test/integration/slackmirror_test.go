@@ -70,7 +70,7 @@ func TestSlackMirrors(t *testing.T) {
 		t.Errorf("scheduling constraints differ from the workload: %+v", spec)
 	}
 	h.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Held")
-	if out, exitCode := status(); exitCode != 0 || !strings.Contains(out, "room for 2") || !strings.Contains(out,
+	if out, exitCode := status(); exitCode != 0 || !strings.Contains(out, "2 fit") || !strings.Contains(out,
 		"general Ready: true (Held)") {
 		t.Errorf("exit code %d\n%s", exitCode, out)
 	}
