@@ -34,7 +34,8 @@ func (o *whatIfOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	options.Warn = base.Warnings(cmd.ErrOrStderr())
-	plan, err := compare.NewPlan(cmd.Context(), options)
+	// If interrupted, the command still prints the result, without runs.
+	plan, err := compare.NewPlan(context.WithoutCancel(cmd.Context()), options)
 	if err != nil {
 		return err
 	}

@@ -26,8 +26,10 @@ ResourceSlack; 0% is no slack.`
 // addScaleFlags adds the flags of autoscalers.
 func (o *whatIfOptions) addScaleFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringArrayVar(&o.autoscaler, "autoscaler", nil, "group of nodes that an autoscaler scales, such as shape=16x64,max=100,boot=120,cost=0.80; may be repeated")
-	flags.StringSliceVar(&o.slack, "slack", nil, "with --autoscaler: slack to reserve, a rate such as 10% or a file with a ResourceSlack; plimsoll compare accepts several, such as 0%,5%,10%")
+	flags.StringArrayVar(&o.autoscaler, "autoscaler", nil, "group of nodes that an autoscaler scales, such as "+
+		"shape=16x64,max=100,boot=120,cost=0.80; may be repeated")
+	flags.StringSliceVar(&o.slack, "slack", nil, "with --autoscaler: slack to reserve, a rate such as 10% or a file with a "+
+		"ResourceSlack; plimsoll compare accepts several, such as 0%,5%,10%")
 	completeWith(cmd, "autoscaler", cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace, "shape=", "max=", "boot=", "cost=")
 	completeWith(cmd, "slack", cobra.ShellCompDirectiveDefault, "0%", "5%", "10%", "20%")
 }
