@@ -64,14 +64,16 @@ func startPrometheus(ctx context.Context) (*prometheusSource, error) {
 	}
 	s.reader, err = loadprometheus.New(metricprovider.Config{
 		Address: s.server.Address,
-		Window:  metav1.Duration{Duration: loadWindow}, Step: metav1.Duration{Duration: time.Second}, RateWindow: metav1.Duration{Duration: rateWindow},
+		Window:  metav1.Duration{Duration: loadWindow}, Step: metav1.Duration{Duration: time.Second},
+		RateWindow: metav1.Duration{Duration: rateWindow},
 	}, nil)
 	return s, err
 }
 
 // Arguments implements OwnSource.
 func (s *prometheusSource) Arguments() string {
-	return fmt.Sprintf("metricProvider: {type: Prometheus, address: %q, window: %s, step: 1s, rateWindow: %s}", s.server.Address, loadWindow, rateWindow)
+	return fmt.Sprintf("metricProvider: {type: Prometheus, address: %q, window: %s, step: 1s, rateWindow: %s}",
+		s.server.Address, loadWindow, rateWindow)
 }
 
 // Reading implements LoadSource.

@@ -132,7 +132,8 @@ func (d *Demo) startController(ctx context.Context, running *sync.WaitGroup, fai
 	if err != nil {
 		return err
 	}
-	if err := slack.New(m.GetClient(), m.GetEventRecorder("plimsoll-controller"), prometheus.NewRegistry(), systemNamespace).Register(m); err != nil {
+	recorder := m.GetEventRecorder("plimsoll-controller")
+	if err := slack.New(m.GetClient(), recorder, prometheus.NewRegistry(), systemNamespace).Register(m); err != nil {
 		return err
 	}
 	running.Go(func() {

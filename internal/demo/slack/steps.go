@@ -66,7 +66,9 @@ func (r *run) report(text string) {
 
 // runSteps runs all steps.
 func (r *run) runSteps(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{r.createWeb, r.burstWithoutSlack, r.createPolicy, r.burstWithSlack, r.awaitRefill, r.deleteBurst, r.shrinkPolicy, r.cleanUp} {
+	for _, step := range []func(context.Context) error{
+		r.createWeb, r.burstWithoutSlack, r.createPolicy, r.burstWithSlack, r.awaitRefill, r.deleteBurst, r.shrinkPolicy, r.cleanUp,
+	} {
 		if err := step(ctx); err != nil {
 			return err
 		}
