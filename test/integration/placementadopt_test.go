@@ -306,7 +306,7 @@ func TestControllerFlags(t *testing.T) {
 		return stdout + stderr, code
 	}
 	help, code := run("--help")
-	for _, want := range []string{"--controllers", "--adopt", "annotated", "--leader-elect", "placement: on a hub"} {
+	for _, want := range []string{"--controllers", "--adopt", "annotated", "--leader-elect", "placement: select managed clusters"} {
 		if code != 0 || !strings.Contains(help, want) {
 			t.Errorf("--help, exit code %d, lacks %q:\n%s", code, want, help)
 		}
