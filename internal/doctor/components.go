@@ -13,62 +13,64 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
-// The labels by which what the chart installs is known.
+// Labels of the objects that the chart installs.
 const (
-	partOf    = "app.kubernetes.io/part-of=plimsoll"
-	component = "app.kubernetes.io/component"
+	partOfLabel    = "app.kubernetes.io/part-of=plimsoll"
+	componentLabel = "app.kubernetes.io/component"
 )
 
-// page is how many objects are asked for at a time.
-const page = 500
+// pageSize is the maximum number of objects per list request.
+const pageSize = 500
 
-// readNodes looks for nodes that nothing can be placed on.
-func (x *examination) readNodes(ctx context.Context) error {
-	options := metav1.ListOptions{Limit: page}
+// checkNodes reads the nodes and checks whether they are ready.
+func (e *examination) checkNodes(ctx context.Context) error {
+	options := metav1.ListOptions{Limit: pageSize}
 	for {
-		list, err := x.kube.CoreV1().Nodes().List(ctx, options)
+		list, err := e.kube.CoreV1().Nodes().List(ctx, options)
 		if err != nil {
 			return err
 		}
-		x.nodes = append(x.nodes, list.Items...)
+		e.nodes = append(e.nodes, list.Items...)
 		if options.Continue = list.Continue; options.Continue == "" {
 			break
 		}
 	}
-	var unready []string
-	for i := range x.nodes {
-		if facts.ReadyStatus(&x.nodes[i]) != v1.ConditionTrue {
-			unready = append(unready, x.nodes[i].Name)
+	var notReady []string
+	for i := range e.nodes {
+		if facts.ReadyStatus(&e.nodes[i]) != v1.ConditionTrue {
+			notReady = append(notReady, e.nodes[i].Name)
 		}
 	}
 	switch {
-	case len(x.nodes) == 0:
-		x.add(Problem, "the cluster has no nodes", "add some, or have an autoscaler make them")
-	case len(unready) > 0:
-		x.add(Warning, fmt.Sprintf("%d of %d nodes are not ready: %s", len(unready), len(x.nodes), some(unready)), "kubectl describe node "+unready[0])
+	case len(e.nodes) == 0:
+		e.add(Problem, "the cluster has no nodes", "add nodes, or install an autoscaler that adds them")
+	case len(notReady) > 0:
+		e.add(Warning, fmt.Sprintf("%d of %d nodes are not ready: %s", len(notReady), len(e.nodes), abbreviate(notReady)),
+			"kubectl describe node "+notReady[0])
 	default:
-		x.ok("%d nodes, all ready", len(x.nodes))
+		e.ok("%d nodes, all ready", len(e.nodes))
 	}
 	return nil
 }
 
-// some joins the first names, and the number of the remaining ones.
-func some(names []string) string { return facts.Abbreviate(names, 3, ", ") }
+// abbreviate returns the first three names and the number of the others.
+func abbreviate(names []string) string { return facts.Abbreviate(names, 3, ", ") }
 
-// readComponents finds the Deployments of Plimsoll, and whether they run.
-func (x *examination) readComponents(ctx context.Context) error {
-	list, err := x.kube.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: partOf})
+// checkComponents reads the Deployments of Plimsoll and checks whether their replicas are ready.
+func (e *examination) checkComponents(ctx context.Context) error {
+	list, err := e.kube.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: partOfLabel})
 	if err != nil {
 		return err
 	}
-	x.components = list.Items
-	if len(x.components) == 0 {
-		x.add(Warning, "nothing of Plimsoll is installed (no Deployment with the label "+partOf+")", "helm install plimsoll charts/plimsoll: docs/install.md; a component that runs elsewhere is not seen here")
+	e.components = list.Items
+	if len(e.components) == 0 {
+		e.add(Warning, "Plimsoll is not installed (no Deployment has the label "+partOfLabel+")",
+			"helm install plimsoll charts/plimsoll: docs/install.md; components outside the cluster are not found")
 		return nil
 	}
-	var fine []string
-	for i := range x.components {
-		d := &x.components[i]
+	var ready []string
+	for i := range e.components {
+		d := &e.components[i]
 		want := int32(1)
 		if d.Spec.Replicas != nil {
 			want = *d.Spec.Replicas
@@ -76,23 +78,23 @@ func (x *examination) readComponents(ctx context.Context) error {
 		name := facts.Name(d)
 		switch {
 		case want == 0:
-			x.add(Warning, name+" is scaled to 0", fmt.Sprintf("kubectl scale -n %s deployment %s --replicas 1", d.Namespace, d.Name))
+			e.add(Warning, name+" is scaled to 0", fmt.Sprintf("kubectl scale -n %s deployment %s --replicas 1", d.Namespace, d.Name))
 		case d.Status.ReadyReplicas < want:
-			x.add(Problem, fmt.Sprintf("%s: %d of %d replicas are ready%s", name, d.Status.ReadyReplicas, want, whyNot(d)), fmt.Sprintf("kubectl describe -n %s pods -l %s", d.Namespace, selectorOf(d)))
+			e.add(Problem, fmt.Sprintf("%s: %d of %d replicas are ready%s", name, d.Status.ReadyReplicas, want, failedCondition(d)),
+				fmt.Sprintf("kubectl describe -n %s pods -l %s", d.Namespace, metav1.FormatLabelSelector(d.Spec.Selector)))
 		default:
-			fine = append(fine, fmt.Sprintf("%s (%d)", d.Name, want))
+			ready = append(ready, fmt.Sprintf("%s (%d)", d.Name, want))
 		}
 	}
-	if len(fine) > 0 {
-		x.ok("ready: %s", strings.Join(fine, ", "))
+	if len(ready) > 0 {
+		e.ok("ready: %s", strings.Join(ready, ", "))
 	}
 	return nil
 }
 
-func selectorOf(d *appsv1.Deployment) string { return metav1.FormatLabelSelector(d.Spec.Selector) }
-
-// whyNot returns what the Deployment itself says.
-func whyNot(d *appsv1.Deployment) string {
+// failedCondition returns the message of the first condition of a Deployment that is not true, in
+// parentheses, or "".
+func failedCondition(d *appsv1.Deployment) string {
 	for _, c := range d.Status.Conditions {
 		if c.Status != v1.ConditionTrue && c.Message != "" {
 			return " (" + c.Message + ")"
@@ -101,44 +103,46 @@ func whyNot(d *appsv1.Deployment) string {
 	return ""
 }
 
-// ofKind returns the Deployments of one component.
-func (x *examination) ofKind(name string) []*appsv1.Deployment {
+// componentsNamed returns the Deployments of a component.
+func (e *examination) componentsNamed(name string) []*appsv1.Deployment {
 	var out []*appsv1.Deployment
-	for i := range x.components {
-		if x.components[i].Labels[component] == name {
-			out = append(out, &x.components[i])
+	for i := range e.components {
+		if e.components[i].Labels[componentLabel] == name {
+			out = append(out, &e.components[i])
 		}
 	}
 	return out
 }
 
-// leaders looks whether each lease of Plimsoll is held, and renewed.
-func (x *examination) leaders(ctx context.Context) error {
-	if len(x.components) == 0 {
-		x.ok("nothing is installed that would lead")
+// checkLeaders checks whether each lease of Plimsoll has a holder that renews it.
+func (e *examination) checkLeaders(ctx context.Context) error {
+	if len(e.components) == 0 {
+		e.ok("no component with leader election is installed")
 		return nil
 	}
-	list, err := x.kube.CoordinationV1().Leases(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: partOf})
+	list, err := e.kube.CoordinationV1().Leases(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: partOfLabel})
 	if err != nil {
 		return err
 	}
 	for i := range list.Items {
 		lease := &list.Items[i]
 		name := facts.Name(lease)
-		fix := fmt.Sprintf("kubectl logs -n %s -l %s,%s=%s: a replica that cannot reach the API server, or may not write the lease, does not lead", lease.Namespace, partOf, component, lease.Labels[component])
+		fix := fmt.Sprintf("kubectl logs -n %s -l %s,%s=%s: check that the replicas can reach the API server and may write the lease",
+			lease.Namespace, partOfLabel, componentLabel, lease.Labels[componentLabel])
 		if lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" || lease.Spec.RenewTime == nil {
-			x.add(Problem, "nobody leads: lease "+name+" has no holder", fix)
+			e.add(Problem, "no replica is the leader: lease "+name+" has no holder", fix)
 			continue
 		}
-		lasts := 15 * time.Second
+		duration := 15 * time.Second
 		if lease.Spec.LeaseDurationSeconds != nil {
-			lasts = time.Duration(*lease.Spec.LeaseDurationSeconds) * time.Second
+			duration = time.Duration(*lease.Spec.LeaseDurationSeconds) * time.Second
 		}
-		if age := x.now.Sub(lease.Spec.RenewTime.Time); age > 2*lasts {
-			x.add(Problem, fmt.Sprintf("nobody leads: lease %s was last renewed %s ago by %s", name, age.Round(time.Second), *lease.Spec.HolderIdentity), fix)
+		if age := e.now.Sub(lease.Spec.RenewTime.Time); age > 2*duration {
+			e.add(Problem, fmt.Sprintf("no replica is the leader: lease %s was last renewed %s ago by %s",
+				name, age.Round(time.Second), *lease.Spec.HolderIdentity), fix)
 			continue
 		}
-		x.ok("%s leads by %s", *lease.Spec.HolderIdentity, name)
+		e.ok("%s leads, lease %s", *lease.Spec.HolderIdentity, name)
 	}
 	return nil
 }

@@ -17,22 +17,22 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/config/crd"
 )
 
-// buffers is the CRD of what autoscalers keep slack by.
-const buffers = "capacitybuffers.autoscaling.x-k8s.io"
+// buffersCRD is the name of the CRD of CapacityBuffers.
+const buffersCRD = "capacitybuffers.autoscaling.x-k8s.io"
 
-// definitions looks for the CRDs that what is installed needs, and whether our own
-// are those of this version.
-func (x *examination) definitions(ctx context.Context) error {
-	installed := x.controllers()
-	if slices.Contains(installed, "slack") || len(x.components) == 0 {
-		if err := x.definition(ctx, crd.ResourceSlacks, true); err != nil {
+// checkDefinitions checks whether the CRDs that the installed components require exist, and whether
+// those of Plimsoll are the ones of this version.
+func (e *examination) checkDefinitions(ctx context.Context) error {
+	installed := e.controllers()
+	if slices.Contains(installed, "slack") || len(e.components) == 0 {
+		if err := e.checkDefinition(ctx, crd.ResourceSlacks, true); err != nil {
 			return err
 		}
 	}
 	if !slices.Contains(installed, "placement") {
 		return nil
 	}
-	if err := x.definition(ctx, crd.Placements, false); err != nil {
+	if err := e.checkDefinition(ctx, crd.Placements, false); err != nil {
 		return err
 	}
 	return fs.WalkDir(crd.OCM, ".", func(path string, entry fs.DirEntry, err error) error {
@@ -43,32 +43,33 @@ func (x *examination) definitions(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return x.definition(ctx, manifest, false)
+		return e.checkDefinition(ctx, manifest, false)
 	})
 }
 
-// controllers returns what the controllers are told to control.
-func (x *examination) controllers() []string {
+// controllers returns the controllers that the installed programs run.
+func (e *examination) controllers() []string {
 	var all []string
-	for _, d := range x.ofKind("controller") {
+	for _, d := range e.componentsNamed("controller") {
 		all = append(all, controllersOf(d)...)
 	}
 	return all
 }
 
-// controllersOf returns what a controller is told to control.
+// controllersOf returns the controllers that a Deployment of plimsoll-controller runs.
 func controllersOf(d *appsv1.Deployment) []string {
 	for _, argument := range argumentsOf(d) {
 		if list, ok := strings.CutPrefix(argument, "--controllers="); ok {
 			return strings.Split(list, ",")
 		}
 	}
-	return []string{"slack", "placement"} // its default
+	return []string{"slack", "placement"} // the default of the flag
 }
 
-// definition looks for one CRD. One of our own has to be as this version has it.
-func (x *examination) definition(ctx context.Context, manifest []byte, own bool) error {
-	var want, have apiextensionsv1.CustomResourceDefinition
+// checkDefinition checks whether a CRD is installed and serves its versions. If own is set, its schema
+// must be that of the manifest.
+func (e *examination) checkDefinition(ctx context.Context, manifest []byte, own bool) error {
+	var want, found apiextensionsv1.CustomResourceDefinition
 	if err := yaml.Unmarshal(manifest, &want); err != nil {
 		return err
 	}
@@ -76,34 +77,36 @@ func (x *examination) definition(ctx context.Context, manifest []byte, own bool)
 	if !own {
 		fix = "helm upgrade plimsoll charts/plimsoll --set crds.fleet=true, unless Open Cluster Management installs it"
 	}
-	err := x.client.Get(ctx, client.ObjectKey{Name: want.Name}, &have)
+	err := e.client.Get(ctx, client.ObjectKey{Name: want.Name}, &found)
 	switch {
 	case apierrors.IsNotFound(err):
-		x.add(Problem, "the CRD "+want.Name+" is missing", fix)
+		e.add(Problem, "the CRD "+want.Name+" is missing", fix)
 		return nil
 	case err != nil:
 		return err
 	}
 	for _, version := range want.Spec.Versions {
-		i := slices.IndexFunc(have.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == version.Name })
+		i := slices.IndexFunc(found.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
+			return v.Name == version.Name
+		})
 		switch {
-		case i < 0 || !have.Spec.Versions[i].Served:
-			// A hub may serve fewer versions than our own CRD has.
+		case i < 0 || !found.Spec.Versions[i].Served:
+			// A hub may serve fewer versions than the CRDs of Plimsoll.
 			if own || version.Storage {
-				x.add(Problem, fmt.Sprintf("the CRD %s does not serve %s", want.Name, version.Name), fix)
+				e.add(Problem, fmt.Sprintf("the CRD %s does not serve %s", want.Name, version.Name), fix)
 				return nil
 			}
-		case own && !reflect.DeepEqual(have.Spec.Versions[i].Schema, version.Schema):
-			x.add(Warning, fmt.Sprintf("the CRD %s is not that of this version of plimsoll: fields and their rules differ", want.Name), fix)
+		case own && !reflect.DeepEqual(found.Spec.Versions[i].Schema, version.Schema):
+			e.add(Warning, "the CRD "+want.Name+" differs from that of this version of Plimsoll in fields or their validation", fix)
 			return nil
 		}
 	}
-	if !slices.ContainsFunc(have.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
+	if !slices.ContainsFunc(found.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
 		return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
 	}) {
-		x.add(Problem, "the CRD "+want.Name+" is not established", "kubectl describe crd "+want.Name)
+		e.add(Problem, "the CRD "+want.Name+" is not established", "kubectl describe crd "+want.Name)
 		return nil
 	}
-	x.ok("%s is there", want.Name)
+	e.ok("%s is installed", want.Name)
 	return nil
 }

@@ -49,7 +49,8 @@ type Cluster struct {
 	client client.Client
 	http   *http.Client
 	host   string
-	own    string // version of Kubernetes in the scheduler
+	// kubernetesVersion is the version of Kubernetes that the scheduler is built from.
+	kubernetesVersion string
 }
 
 // New returns a cluster to check, without connecting to it. kubernetesVersion is the
@@ -71,18 +72,18 @@ func New(config *rest.Config, kubernetesVersion string) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Cluster{kube: clientset, client: c, http: transport, host: address.String(), own: kubernetesVersion}, nil
+	return &Cluster{kube: clientset, client: c, http: transport, host: address.String(), kubernetesVersion: kubernetesVersion}, nil
 }
 
-// examination is one examination of a cluster.
+// examination is the state of one call of Examine.
 type examination struct {
 	*Cluster
 	now      time.Time
 	version  version.Info
 	check    string
 	findings []Finding
-	// components are the Deployments of Plimsoll, and nodes the nodes of the cluster,
-	// as read by the first checks.
+	// components are the Deployments of Plimsoll. The checks that read them, the nodes and the policies
+	// keep them for later checks.
 	components []appsv1.Deployment
 	nodes      []v1.Node
 	policies   []v1alpha1.ResourceSlack
@@ -93,55 +94,55 @@ var checks = []struct {
 	name string
 	run  func(*examination, context.Context) error
 }{
-	{"api server", (*examination).server},
-	{"clock", (*examination).clock},
-	{"nodes", (*examination).readNodes},
-	{"components", (*examination).readComponents},
-	{"leaders", (*examination).leaders},
-	{"rights", (*examination).rights},
-	{"definitions", (*examination).definitions},
-	{"schedulers", (*examination).schedulers},
-	{"load", (*examination).load},
-	{"slack", (*examination).slack},
-	{"autoscaler", (*examination).autoscaler},
-	{"placements", (*examination).placements},
+	{"api server", (*examination).checkVersion},
+	{"clock", (*examination).checkClock},
+	{"nodes", (*examination).checkNodes},
+	{"components", (*examination).checkComponents},
+	{"leaders", (*examination).checkLeaders},
+	{"rights", (*examination).checkRights},
+	{"definitions", (*examination).checkDefinitions},
+	{"schedulers", (*examination).checkSchedulers},
+	{"load", (*examination).checkLoad},
+	{"slack", (*examination).checkSlack},
+	{"autoscaler", (*examination).checkAutoscaler},
+	{"placements", (*examination).checkPlacements},
 }
 
 // Examine runs all checks. It fails only if the API server cannot be reached; other
 // read errors are findings.
 func (c *Cluster) Examine(ctx context.Context, now time.Time) ([]Finding, error) {
-	x := &examination{Cluster: c, now: now}
+	e := &examination{Cluster: c, now: now}
 	raw, err := c.kube.Discovery().RESTClient().Get().AbsPath("/version").DoRaw(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("the API server at %s does not answer: %w", c.host, err)
+		return nil, fmt.Errorf("the API server at %s does not respond: %w", c.host, err)
 	}
-	if err := json.Unmarshal(raw, &x.version); err != nil {
-		return nil, fmt.Errorf("what is at %s is no API server: %w", c.host, err)
+	if err := json.Unmarshal(raw, &e.version); err != nil {
+		return nil, fmt.Errorf("the server at %s is not an API server: %w", c.host, err)
 	}
 	for _, check := range checks {
-		x.check = check.name
-		before := len(x.findings)
-		err := check.run(x, ctx)
+		e.check = check.name
+		before := len(e.findings)
+		err := check.run(e, ctx)
 		switch {
 		case ctx.Err() != nil:
-			return x.findings, ctx.Err()
+			return e.findings, ctx.Err()
 		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-			x.add(Warning, "not looked at: "+err.Error(), "run plimsoll doctor with the rights that docs/doctor.md lists")
+			e.add(Warning, "not checked: "+err.Error(), "grant the permissions that docs/doctor.md lists")
 		case err != nil:
-			x.add(Warning, "not looked at: "+err.Error(), "")
-		case len(x.findings) == before:
-			x.add(OK, "nothing to find fault with", "")
+			e.add(Warning, "not checked: "+err.Error(), "")
+		case len(e.findings) == before:
+			e.add(OK, "no problems found", "")
 		}
 	}
-	return x.findings, nil
+	return e.findings, nil
 }
 
 // add adds a finding of the current check.
-func (x *examination) add(level Level, message, fix string) {
-	x.findings = append(x.findings, Finding{Check: x.check, Level: level, Message: message, Fix: fix})
+func (e *examination) add(level Level, message, fix string) {
+	e.findings = append(e.findings, Finding{Check: e.check, Level: level, Message: message, Fix: fix})
 }
 
 // ok adds a finding of level OK.
-func (x *examination) ok(format string, arguments ...any) {
-	x.add(OK, fmt.Sprintf(format, arguments...), "")
+func (e *examination) ok(format string, arguments ...any) {
+	e.add(OK, fmt.Sprintf(format, arguments...), "")
 }

@@ -16,54 +16,58 @@ import (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// only returns the single finding, which has to be of a level.
-func only(t *testing.T, x *examination, level Level) Finding {
+// onlyFinding returns the single finding, which must have the level.
+func onlyFinding(t *testing.T, e *examination, level Level) Finding {
 	t.Helper()
-	if len(x.findings) != 1 || x.findings[0].Level != level {
-		t.Fatalf("got %+v, want one of level %s", x.findings, level)
+	if len(e.findings) != 1 || e.findings[0].Level != level {
+		t.Fatalf("got %+v, want one of level %s", e.findings, level)
 	}
-	if level != OK && x.findings[0].Fix == "" {
-		t.Errorf("%+v does not say what to do", x.findings[0])
+	if level != OK && e.findings[0].Fix == "" {
+		t.Errorf("finding %+v has no fix", e.findings[0])
 	}
-	return x.findings[0]
+	return e.findings[0]
 }
 
-// The scheduler is of 1.37: an API server of 1.37 or 1.38 goes with
-// it, one of 1.36 is older than a scheduler may be, one of 1.39 too new.
+// TestVersionSkew expects that a scheduler of 1.37 is supported by API servers of 1.37 and 1.38. An API
+// server of 1.36 is older than its scheduler may be, one of 1.39 too new.
 func TestVersionSkew(t *testing.T) {
-	for said, want := range map[string]Level{
-		"v1.36.9": Warning, "v1.37.0": OK, "v1.37.4-gke.1200": OK, "v1.38.0": OK, "v0.0.0-master+$Format:%H$": OK, "v1.39.0": Warning, "v2.0.0": Warning,
+	for version, want := range map[string]Level{
+		"v1.36.9": Warning, "v1.37.0": OK, "v1.37.4-gke.1200": OK, "v1.38.0": OK, "v0.0.0-master+$Format:%H$": OK,
+		"v1.39.0": Warning, "v2.0.0": Warning,
 	} {
-		x := &examination{Cluster: &Cluster{own: "v1.37.1"}}
-		x.version.GitVersion = said
-		if err := x.server(t.Context()); err != nil {
+		e := &examination{Cluster: &Cluster{kubernetesVersion: "v1.37.1"}}
+		e.version.GitVersion = version
+		if err := e.checkVersion(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if f := only(t, x, want); !strings.Contains(f.Message, said) {
-			t.Errorf("%+v does not name %s", f, said)
+		if f := onlyFinding(t, e, want); !strings.Contains(f.Message, version) {
+			t.Errorf("finding %+v does not contain %s", f, version)
 		}
 	}
-	x := &examination{Cluster: &Cluster{own: "v1.37.1"}}
-	x.version.GitVersion = "today's"
-	if err := x.server(t.Context()); err == nil {
-		t.Error("a version that is none is taken")
+	e := &examination{Cluster: &Cluster{kubernetesVersion: "v1.37.1"}}
+	e.version.GitVersion = "invalid"
+	if err := e.checkVersion(t.Context()); err == nil {
+		t.Error("no error for an invalid version")
 	}
 }
 
-// Half of the time that the answer took, and the second that the date is cut to, are
-// in favour of the clock: 7 - 1/2 - 1 is over 5 seconds, 6 - 1/2 - 1 is not.
-func TestClocks(t *testing.T) {
+// TestCompareClocks expects that half of the duration of the request and the precision of the date, one
+// second, are subtracted: 7 - 1/2 - 1 is over 5 seconds, 6 - 1/2 - 1 is not.
+func TestCompareClocks(t *testing.T) {
 	for _, c := range []struct {
 		ahead time.Duration
 		want  Level
-	}{{0, OK}, {6 * time.Second, OK}, {-6 * time.Second, OK}, {7 * time.Second, Warning}, {-7 * time.Second, Warning}, {32 * time.Second, Problem}, {-time.Hour, Problem}} {
-		x := &examination{}
-		x.compareClocks(c.ahead, time.Second)
-		only(t, x, c.want)
+	}{
+		{0, OK}, {6 * time.Second, OK}, {-6 * time.Second, OK}, {7 * time.Second, Warning}, {-7 * time.Second, Warning},
+		{32 * time.Second, Problem}, {-time.Hour, Problem},
+	} {
+		e := &examination{}
+		e.compareClocks(c.ahead, time.Second)
+		onlyFinding(t, e, c.want)
 	}
 }
 
-// encoded is what a load-watcher would answer.
+// encoded returns the response of a load-watcher with the load of nodes.
 func encoded(t *testing.T, at time.Time, nodes ...string) []byte {
 	t.Helper()
 	reading := load.Reading{Source: "test", Time: at, Window: 15 * time.Minute, Nodes: map[string]load.Node{}}
@@ -77,39 +81,41 @@ func encoded(t *testing.T, at time.Time, nodes ...string) []byte {
 	return b.Bytes()
 }
 
-func TestLoad(t *testing.T) {
+func TestCheckReading(t *testing.T) {
 	for _, c := range []struct {
-		name   string
-		answer []byte
-		want   Level
-		says   string
+		name     string
+		response []byte
+		want     Level
+		message  string
 	}{
 		{"fresh and complete", encoded(t, noon.Add(-30*time.Second), "a", "b"), OK, "all 2 nodes, 30s old"},
 		{"old", encoded(t, noon.Add(-6*time.Minute), "a", "b"), Problem, "6m0s old"},
 		{"one node is missing", encoded(t, noon, "a"), Warning, "no load of 1 of 2 nodes: b"},
-		{"other names", encoded(t, noon, "10.0.0.1:9100", "10.0.0.2:9100"), Problem, "none of them has the name of a node"},
-		{"no load", []byte("<html>"), Problem, "what is no load"},
+		{"other names", encoded(t, noon, "10.0.0.1:9100", "10.0.0.2:9100"), Problem, "none has the name of a node"},
+		{"invalid", []byte("<html>"), Problem, "returns invalid load"},
 	} {
-		x := &examination{now: noon}
+		e := &examination{now: noon}
 		for _, name := range []string{"a", "b"} {
-			x.nodes = append(x.nodes, v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
+			e.nodes = append(e.nodes, v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
 		}
-		x.judgeLoad("ns/watcher", c.answer, "kubectl logs")
-		if f := only(t, x, c.want); !strings.Contains(f.Message, c.says) {
-			t.Errorf("%s: %q does not say %q", c.name, f.Message, c.says)
+		e.checkReading("ns/watcher", c.response, "kubectl logs")
+		if f := onlyFinding(t, e, c.want); !strings.Contains(f.Message, c.message) {
+			t.Errorf("%s: message %q, want %q in it", c.name, f.Message, c.message)
 		}
 	}
 }
 
-func TestUnreadyNodes(t *testing.T) {
+func TestNodesNotReady(t *testing.T) {
 	node := func(name string, ready v1.ConditionStatus) *v1.Node {
-		return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1.NodeStatus{Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: ready}}}}
+		conditions := []v1.NodeCondition{{Type: v1.NodeReady, Status: ready}}
+		return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1.NodeStatus{Conditions: conditions}}
 	}
-	x := &examination{Cluster: &Cluster{kube: fake.NewClientset(node("a", v1.ConditionTrue), node("b", v1.ConditionUnknown), node("c", v1.ConditionFalse))}}
-	if err := x.readNodes(t.Context()); err != nil {
+	clientset := fake.NewClientset(node("a", v1.ConditionTrue), node("b", v1.ConditionUnknown), node("c", v1.ConditionFalse))
+	e := &examination{Cluster: &Cluster{kube: clientset}}
+	if err := e.checkNodes(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if f := only(t, x, Warning); f.Message != "2 of 3 nodes are not ready: b, c" {
+	if f := onlyFinding(t, e, Warning); f.Message != "2 of 3 nodes are not ready: b, c" {
 		t.Error(f.Message)
 	}
 }

@@ -14,71 +14,75 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
 )
 
-// loadAge is how old load may be for the plugins, unless their arguments say
-// otherwise (maxLoadAge).
-const loadAge = 5 * time.Minute
+// maxLoadAge is the default of the argument maxLoadAge of plugins.
+const maxLoadAge = 5 * time.Minute
 
-// load asks each load-watcher, through the API server, for what it would tell a
-// scheduler: whether that is fresh, and about the nodes that there are.
-func (x *examination) load(ctx context.Context) error {
-	services, err := x.kube.CoreV1().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: partOf + "," + component + "=load-watcher"})
+// checkLoad reads the load of each load-watcher through the API server, and checks whether it is recent
+// and covers all nodes.
+func (e *examination) checkLoad(ctx context.Context) error {
+	options := metav1.ListOptions{LabelSelector: partOfLabel + "," + componentLabel + "=load-watcher"}
+	services, err := e.kube.CoreV1().Services(metav1.NamespaceAll).List(ctx, options)
 	if err != nil {
 		return err
 	}
 	if len(services.Items) == 0 {
-		x.ok("no load-watcher is installed; to see what another source says: plimsoll load top --help")
+		e.ok("no load-watcher is installed; to read another source: plimsoll load top --help")
 		return nil
 	}
 	for i := range services.Items {
-		if err := x.watcher(ctx, &services.Items[i]); err != nil {
+		if err := e.checkWatcher(ctx, &services.Items[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// watcher asks one.
-func (x *examination) watcher(ctx context.Context, service *v1.Service) error {
+// checkWatcher reads and checks the load of a load-watcher.
+func (e *examination) checkWatcher(ctx context.Context, service *v1.Service) error {
 	name := facts.Name(service)
 	if len(service.Spec.Ports) == 0 {
 		return nil
 	}
 	port := service.Spec.Ports[0]
-	logs := fmt.Sprintf("kubectl logs -n %s -l %s,%s=load-watcher", service.Namespace, partOf, component)
-	answer, err := x.kube.CoreV1().Services(service.Namespace).ProxyGet("http", service.Name, fmt.Sprint(port.Port), "watcher", nil).DoRaw(ctx)
+	logs := fmt.Sprintf("kubectl logs -n %s -l %s,%s=load-watcher", service.Namespace, partOfLabel, componentLabel)
+	services := e.kube.CoreV1().Services(service.Namespace)
+	response, err := services.ProxyGet("http", service.Name, fmt.Sprint(port.Port), "watcher", nil).DoRaw(ctx)
 	if err != nil {
-		x.add(Problem, fmt.Sprintf("load-watcher %s does not answer: %v", name, err), logs+"; docs/load.md has a check for each source")
+		e.add(Problem, fmt.Sprintf("load-watcher %s does not respond: %v", name, err), logs+"; docs/load.md has a check for each source")
 		return nil
 	}
-	x.judgeLoad(name, answer, logs)
+	e.checkReading(name, response, logs)
 	return nil
 }
 
-// judgeLoad judges the answer of a load-watcher.
-func (x *examination) judgeLoad(name string, answer []byte, logs string) {
-	reading, err := wire.Decode(bytes.NewReader(answer))
+// checkReading checks the response of a load-watcher.
+func (e *examination) checkReading(name string, response []byte, logs string) {
+	reading, err := wire.Decode(bytes.NewReader(response))
 	if err != nil {
-		x.add(Problem, fmt.Sprintf("load-watcher %s answers what is no load: %v", name, err), logs)
+		e.add(Problem, fmt.Sprintf("load-watcher %s returns invalid load: %v", name, err), logs)
 		return
 	}
-	if age := x.now.Sub(reading.Time); age > loadAge {
-		x.add(Problem, fmt.Sprintf("the load of %s is %s old; older than %s it is not used, and nodes are judged by limits only", name, age.Round(time.Second), loadAge), logs)
+	if age := e.now.Sub(reading.Time); age > maxLoadAge {
+		e.add(Problem, fmt.Sprintf("the load of %s is %s old: nodes are scored by limits only if load is older than %s",
+			name, age.Round(time.Second), maxLoadAge), logs)
 		return
 	}
-	var without []string
-	for i := range x.nodes {
-		if _, known := reading.Nodes[x.nodes[i].Name]; !known {
-			without = append(without, x.nodes[i].Name)
+	var missing []string
+	for i := range e.nodes {
+		if _, known := reading.Nodes[e.nodes[i].Name]; !known {
+			missing = append(missing, e.nodes[i].Name)
 		}
 	}
-	slices.Sort(without)
+	slices.Sort(missing)
 	switch {
-	case len(x.nodes) > 0 && len(without) == len(x.nodes):
-		x.add(Problem, fmt.Sprintf("%s has load of %d nodes, and none of them has the name of a node here (%s)", name, len(reading.Nodes), some(without)),
-			"tell it how the source names nodes: --node-label, or addresses (docs/load.md)")
-	case len(without) > 0:
-		x.add(Warning, fmt.Sprintf("%s has no load of %d of %d nodes: %s", name, len(without), len(x.nodes), some(without)), "look whether the source measures them: plimsoll load top")
+	case len(e.nodes) > 0 && len(missing) == len(e.nodes):
+		e.add(Problem, fmt.Sprintf("%s has load of %d nodes, but none has the name of a node of the cluster (%s)",
+			name, len(reading.Nodes), abbreviate(missing)),
+			"configure how the source names nodes: --node-label, or addresses (docs/load.md)")
+	case len(missing) > 0:
+		e.add(Warning, fmt.Sprintf("%s has no load of %d of %d nodes: %s", name, len(missing), len(e.nodes), abbreviate(missing)),
+			"check whether the source measures them: plimsoll load top")
 	default:
-		x.ok("%s has load of all %d nodes, %s old", name, len(x.nodes), x.now.Sub(reading.Time).Round(time.Second))
+		e.ok("%s has load of all %d nodes, %s old", name, len(e.nodes), e.now.Sub(reading.Time).Round(time.Second))
 	}
 }

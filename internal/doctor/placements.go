@@ -11,55 +11,59 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
-// placements checks for misconfigured placements, and for clusters that report no
+// checkPlacements checks for misconfigured placements, and for clusters that report no
 // resources.
-func (x *examination) placements(ctx context.Context) error {
+func (e *examination) checkPlacements(ctx context.Context) error {
 	group := schema.GroupVersion{Group: "cluster.open-cluster-management.io", Version: "v1beta1"}
 	var list unstructured.UnstructuredList
 	list.SetGroupVersionKind(group.WithKind("PlacementList"))
-	if err := x.client.List(ctx, &list); err != nil {
+	if err := e.client.List(ctx, &list); err != nil {
 		if meta.IsNoMatchError(err) {
-			x.ok("this is no hub: it has no placements")
+			e.ok("the cluster is not a hub: it has no CRD of Placement")
 			return nil
 		}
 		return err
 	}
 	for i := range list.Items {
-		x.placement(&list.Items[i])
+		e.checkPlacement(&list.Items[i])
 	}
-	return x.managedClusters(ctx)
+	return e.checkManagedClusters(ctx)
 }
 
-// placement checks the conditions of a placement.
-func (x *examination) placement(p *unstructured.Unstructured) {
+// checkPlacement checks the conditions of a placement.
+func (e *examination) checkPlacement(p *unstructured.Unstructured) {
 	name := facts.Name(p)
-	conditions, _, _ := unstructured.NestedSlice(p.Object, "status", "conditions") // anything but a list has no conditions
+	conditions, _, _ := unstructured.NestedSlice(p.Object, "status", "conditions") // a value of another type has no conditions
 	for _, c := range conditions {
 		condition, ok := c.(map[string]any)
 		if ok && condition["type"] == "PlacementMisconfigured" && condition["status"] == "True" {
-			x.add(Problem, fmt.Sprintf("placement %s is misconfigured: %v", name, condition["message"]), "plimsoll placement explain "+name)
+			e.add(Problem, fmt.Sprintf("placement %s is misconfigured: %v", name, condition["message"]), "plimsoll placement explain "+name)
 		}
 	}
 }
 
-// managedClusters checks for clusters that report no allocatable resources.
-func (x *examination) managedClusters(ctx context.Context) error {
+// checkManagedClusters checks for clusters that report no allocatable resources.
+func (e *examination) checkManagedClusters(ctx context.Context) error {
 	var list unstructured.UnstructuredList
-	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "cluster.open-cluster-management.io", Version: "v1", Kind: "ManagedClusterList"})
-	if err := x.client.List(ctx, &list); err != nil {
+	group := schema.GroupVersion{Group: "cluster.open-cluster-management.io", Version: "v1"}
+	list.SetGroupVersionKind(group.WithKind("ManagedClusterList"))
+	if err := e.client.List(ctx, &list); err != nil {
 		if meta.IsNoMatchError(err) {
-			return nil // reported by definitions
+			return nil // reported by checkDefinitions
 		}
 		return err
 	}
-	var silent []string
+	var missing []string
 	for i := range list.Items {
-		if allocatable, _, err := unstructured.NestedMap(list.Items[i].Object, "status", "allocatable"); err != nil || len(allocatable) == 0 {
-			silent = append(silent, list.Items[i].GetName())
+		allocatable, _, err := unstructured.NestedMap(list.Items[i].Object, "status", "allocatable")
+		if err != nil || len(allocatable) == 0 {
+			missing = append(missing, list.Items[i].GetName())
 		}
 	}
-	if len(silent) > 0 {
-		x.add(Warning, fmt.Sprintf("%d of %d managed clusters report no allocatable resources: %s", len(silent), len(list.Items), some(silent)), "run the agent in them (docs/agent.md); prioritizers rate them lowest")
+	if len(missing) > 0 {
+		e.add(Warning, fmt.Sprintf("%d of %d managed clusters report no allocatable resources: %s",
+			len(missing), len(list.Items), abbreviate(missing)),
+			"run the agent in them (docs/agent.md): they get the worst score of resource prioritizers")
 	}
 	return nil
 }

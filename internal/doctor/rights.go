@@ -18,56 +18,55 @@ import (
 	chart "github.com/plimsoll-k8s/plimsoll/charts/plimsoll"
 )
 
-// schedulerNeeds is a part of what a scheduler has to be allowed, by which it is
-// seen whether the cluster's own role is bound to it.
-var schedulerNeeds = []rbacv1.PolicyRule{
+// schedulerRules are some of the permissions of the built-in role system:kube-scheduler. They show
+// whether the role is bound to the service account.
+var schedulerRules = []rbacv1.PolicyRule{
 	{Verbs: []string{"list", "watch"}, APIGroups: []string{""}, Resources: []string{"nodes", "pods", "persistentvolumeclaims"}},
 	{Verbs: []string{"create"}, APIGroups: []string{""}, Resources: []string{"pods/binding"}},
 	{Verbs: []string{"patch"}, APIGroups: []string{""}, Resources: []string{"pods/status"}},
 }
 
-// rights asks the API server whether the service account of each component may do
-// what its code needs.
-func (x *examination) rights(ctx context.Context) error {
-	for i := range x.components {
-		d := &x.components[i]
+// checkRights checks with the API server whether the service account of each component has the
+// permissions that its code requires.
+func (e *examination) checkRights(ctx context.Context) error {
+	for i := range e.components {
+		d := &e.components[i]
 		account := d.Spec.Template.Spec.ServiceAccountName
 		if account == "" {
 			account = "default"
 		}
-		everywhere, here, err := needs(d)
+		clusterRules, namespaceRules, err := requiredRules(d)
 		if err != nil {
 			return err
 		}
-		missing, err := x.refused(ctx, d.Namespace, account, "", everywhere)
+		missing, err := e.denied(ctx, d.Namespace, account, "", clusterRules)
 		if err != nil {
 			return err
 		}
-		more, err := x.refused(ctx, d.Namespace, account, d.Namespace, here)
+		inNamespace, err := e.denied(ctx, d.Namespace, account, d.Namespace, namespaceRules)
 		if err != nil {
 			return err
 		}
-		if missing = append(missing, more...); len(missing) > 0 {
-			x.add(Problem, fmt.Sprintf("service account %s/%s of %s may not %s", d.Namespace, account, d.Name, strings.Join(missing, "; ")),
-				"bind the roles of the chart to it: helm upgrade, or docs/install.md for what they say")
+		if missing = append(missing, inNamespace...); len(missing) > 0 {
+			e.add(Problem, fmt.Sprintf("service account %s/%s of %s may not %s", d.Namespace, account, d.Name, strings.Join(missing, "; ")),
+				"bind the roles of the chart to it: helm upgrade, or see docs/install.md for the rules")
 			continue
 		}
-		x.ok("%s/%s may do what %s needs", d.Namespace, account, d.Name)
+		e.ok("service account %s/%s has the permissions that %s requires", d.Namespace, account, d.Name)
 	}
 	return nil
 }
 
-// needs returns what a component has to be allowed, in the whole cluster and in
-// its namespace.
-func needs(d *appsv1.Deployment) (everywhere, here []rbacv1.PolicyRule, err error) {
+// requiredRules returns the permissions that a component requires in the cluster and in its namespace.
+func requiredRules(d *appsv1.Deployment) (clusterRules, namespaceRules []rbacv1.PolicyRule, err error) {
 	arguments := argumentsOf(d)
-	measures := !slices.ContainsFunc(arguments, func(a string) bool {
+	readsMetrics := !slices.ContainsFunc(arguments, func(a string) bool {
 		return strings.HasPrefix(a, "--provider=") && a != "--provider=KubernetesMetricsServer"
 	})
 	var parts []string
-	switch d.Labels[component] {
+	switch d.Labels[componentLabel] {
 	case "scheduler":
-		return schedulerNeeds, nil, nil
+		return schedulerRules, nil, nil
 	case "controller":
 		parts = controllersOf(d)
 		if slices.ContainsFunc(arguments, func(a string) bool { return strings.HasPrefix(a, "--extra-capacity-min-rate=") }) {
@@ -77,14 +76,14 @@ func needs(d *appsv1.Deployment) (everywhere, here []rbacv1.PolicyRule, err erro
 		parts = []string{"agent"}
 	case "load-watcher":
 		parts = []string{"nodes"}
-		if measures {
+		if readsMetrics {
 			parts = append(parts, "node-metrics")
 		}
 	}
 	for _, part := range parts {
 		manifest, err := chart.Rights.ReadFile("generated/rbac/" + part + ".yaml")
 		if err != nil {
-			return nil, nil, fmt.Errorf("%s: --controllers=%s is not known: %w", d.Name, part, err)
+			return nil, nil, fmt.Errorf("%s: --controllers: invalid value %q: %w", d.Name, part, err)
 		}
 		decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), len(manifest))
 		for {
@@ -95,13 +94,13 @@ func needs(d *appsv1.Deployment) (everywhere, here []rbacv1.PolicyRule, err erro
 				return nil, nil, err
 			}
 			if role.Kind == "Role" {
-				here = append(here, role.Rules...)
+				namespaceRules = append(namespaceRules, role.Rules...)
 			} else {
-				everywhere = append(everywhere, role.Rules...)
+				clusterRules = append(clusterRules, role.Rules...)
 			}
 		}
 	}
-	return everywhere, here, nil
+	return clusterRules, namespaceRules, nil
 }
 
 // argumentsOf returns the arguments of all containers of a Deployment.
@@ -113,31 +112,35 @@ func argumentsOf(d *appsv1.Deployment) []string {
 	return all
 }
 
-// refused returns what of the rules an account is not allowed, in words.
-func (x *examination) refused(ctx context.Context, of, account, namespace string, rules []rbacv1.PolicyRule) ([]string, error) {
+// denied returns descriptions of the requests in the rules that the API server denies to a service
+// account. The rules apply to a namespace, or to the cluster if it is empty.
+func (e *examination) denied(
+	ctx context.Context, accountNamespace, account, namespace string, rules []rbacv1.PolicyRule,
+) ([]string, error) {
+	groups := []string{"system:serviceaccounts", "system:serviceaccounts:" + accountNamespace, "system:authenticated"}
 	var missing []string
 	for _, rule := range rules {
-		for _, asked := range attributes(rule, namespace) {
-			answer, err := x.kube.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
+		for _, attributes := range requestsOf(rule, namespace) {
+			review, err := e.kube.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
 				Spec: authorizationv1.SubjectAccessReviewSpec{
-					User:               "system:serviceaccount:" + of + ":" + account,
-					Groups:             []string{"system:serviceaccounts", "system:serviceaccounts:" + of, "system:authenticated"},
-					ResourceAttributes: asked,
+					User:               "system:serviceaccount:" + accountNamespace + ":" + account,
+					Groups:             groups,
+					ResourceAttributes: attributes,
 				},
 			}, metav1.CreateOptions{})
 			if err != nil {
 				return nil, err
 			}
-			if !answer.Status.Allowed {
-				missing = append(missing, describe(asked))
+			if !review.Status.Allowed {
+				missing = append(missing, describe(attributes))
 			}
 		}
 	}
 	return missing, nil
 }
 
-// attributes returns every single thing that a rule allows.
-func attributes(rule rbacv1.PolicyRule, namespace string) []*authorizationv1.ResourceAttributes {
+// requestsOf returns each request that a rule permits.
+func requestsOf(rule rbacv1.PolicyRule, namespace string) []*authorizationv1.ResourceAttributes {
 	names := rule.ResourceNames
 	if len(names) == 0 {
 		names = []string{""}
@@ -145,10 +148,12 @@ func attributes(rule rbacv1.PolicyRule, namespace string) []*authorizationv1.Res
 	var all []*authorizationv1.ResourceAttributes
 	for _, group := range rule.APIGroups {
 		for _, resource := range rule.Resources {
-			resource, part, _ := strings.Cut(resource, "/")
+			resource, subresource, _ := strings.Cut(resource, "/")
 			for _, verb := range rule.Verbs {
 				for _, name := range names {
-					all = append(all, &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: verb, Group: group, Resource: resource, Subresource: part, Name: name})
+					all = append(all, &authorizationv1.ResourceAttributes{
+						Namespace: namespace, Verb: verb, Group: group, Resource: resource, Subresource: subresource, Name: name,
+					})
 				}
 			}
 		}
@@ -156,7 +161,7 @@ func attributes(rule rbacv1.PolicyRule, namespace string) []*authorizationv1.Res
 	return all
 }
 
-// describe says what was asked for: patch resourceslacks/status.plimsoll.dev.
+// describe returns a description of a request, such as "patch resourceslacks/status.plimsoll.dev".
 func describe(a *authorizationv1.ResourceAttributes) string {
 	text := a.Verb + " " + a.Resource
 	if a.Subresource != "" {

@@ -9,72 +9,74 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// How far the clock of the API server may be from that of this machine: load is
-// judged by its age, and leases run out by the clock.
+// Differences between the clocks of the API server and of this machine that are reported.
 const (
-	clockWarns = 5 * time.Second
-	clockFails = 30 * time.Second
+	clockWarning = 5 * time.Second
+	clockProblem = 30 * time.Second
 )
 
-// server compares versions. A scheduler may be of the minor version of the API
-// server or one older, never newer: Kubernetes' policy on version skew.
-func (x *examination) server(context.Context) error {
-	said := x.version.GitVersion
-	theirs, err := version.ParseGeneric(said)
+// checkVersion compares the versions of the API server and the scheduler. By the version skew policy of
+// Kubernetes, a scheduler has the minor version of the API server or the one before it.
+func (e *examination) checkVersion(context.Context) error {
+	found := e.version.GitVersion
+	server, err := version.ParseGeneric(found)
 	if err != nil {
 		return fmt.Errorf("the version of the API server: %w", err)
 	}
-	own, err := version.ParseGeneric(x.own)
+	scheduler, err := version.ParseGeneric(e.kubernetesVersion)
 	if err != nil {
 		return fmt.Errorf("the version of Kubernetes in this program: %w", err)
 	}
 	switch {
-	case theirs.Major() == 0:
-		x.ok("the API server is a development build, %s; the scheduler is built from Kubernetes %s", said, x.own)
-	case theirs.Major() != own.Major() || theirs.Minor() > own.Minor()+1:
-		x.add(Warning, fmt.Sprintf("the API server is %s; plimsoll-scheduler is built from Kubernetes %s, more than one minor version older", said, x.own), "take a newer release of Plimsoll")
-	case theirs.Minor() < own.Minor():
-		x.add(Warning, fmt.Sprintf("the API server is %s; plimsoll-scheduler is built from Kubernetes %s, and a scheduler must not be newer than its API server", said, x.own), "take the release of Plimsoll for this version, or upgrade the control plane; slack and placement work all the same")
+	case server.Major() == 0:
+		e.ok("the API server is a development build, %s; the scheduler is built from Kubernetes %s", found, e.kubernetesVersion)
+	case server.Major() != scheduler.Major() || server.Minor() > scheduler.Minor()+1:
+		e.add(Warning, fmt.Sprintf("the API server has version %s; plimsoll-scheduler is built from Kubernetes %s, "+
+			"which is more than one minor version older", found, e.kubernetesVersion), "install a newer release of Plimsoll")
+	case server.Minor() < scheduler.Minor():
+		e.add(Warning, fmt.Sprintf("the API server has version %s; plimsoll-scheduler is built from Kubernetes %s, "+
+			"and a scheduler must not be newer than its API server", found, e.kubernetesVersion),
+			"install the release of Plimsoll for this version, or upgrade the control plane; slack and placement are not affected")
 	default:
-		x.ok("Kubernetes %s; the scheduler is built from Kubernetes %s", said, x.own)
+		e.ok("Kubernetes %s; the scheduler is built from Kubernetes %s", found, e.kubernetesVersion)
 	}
 	return nil
 }
 
-// clock compares this machine's with the one in the answer of the API server,
-// which tells whole seconds.
-func (x *examination) clock(ctx context.Context) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, x.host+"/version", nil)
+// checkClock compares the clock of this machine with the date in a response of the API server, which has
+// a precision of one second.
+func (e *examination) checkClock(ctx context.Context) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, e.host+"/version", nil)
 	if err != nil {
 		return err
 	}
 	sent := time.Now()
-	response, err := x.http.Do(request)
+	response, err := e.http.Do(request)
 	if err != nil {
 		return err
 	}
 	defer response.Body.Close()
-	took := time.Since(sent)
+	elapsed := time.Since(sent)
 	date, err := http.ParseTime(response.Header.Get("Date"))
 	if err != nil {
-		return fmt.Errorf("the answer has no date: %w", err)
+		return fmt.Errorf("the response has no valid date: %w", err)
 	}
-	x.compareClocks(date.Sub(sent.Add(took/2)), took)
+	e.compareClocks(date.Sub(sent.Add(elapsed/2)), elapsed)
 	return nil
 }
 
-// compareClocks judges how far the API server's clock is ahead, as it was found
-// with an answer that took so long.
-func (x *examination) compareClocks(ahead, took time.Duration) {
-	off := ahead.Abs() - took/2 - time.Second
-	const fix = "set the clocks by NTP: load is judged by its age, and leases run out by the clock"
+// compareClocks checks by how much the clock of the API server is ahead, measured by a request that took
+// elapsed. Half of that and the precision of the date are the uncertainty of the measurement.
+func (e *examination) compareClocks(ahead, elapsed time.Duration) {
+	difference := ahead.Abs() - elapsed/2 - time.Second
+	const fix = "synchronize the clocks with NTP: load expires by its age, and leases by time"
 	message := fmt.Sprintf("the API server's clock is %s ahead of this machine's", ahead.Round(100*time.Millisecond))
 	switch {
-	case off > clockFails:
-		x.add(Problem, message, fix)
-	case off > clockWarns:
-		x.add(Warning, message, fix)
+	case difference > clockProblem:
+		e.add(Problem, message, fix)
+	case difference > clockWarning:
+		e.add(Warning, message, fix)
 	default:
-		x.ok("this machine and the API server agree")
+		e.ok("the clocks of this machine and the API server agree")
 	}
 }

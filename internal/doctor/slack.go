@@ -11,34 +11,37 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 )
 
-// slack reads the policies, and what their controller says of them.
-func (x *examination) slack(ctx context.Context) error {
+// checkSlack reads the policies and checks their conditions.
+func (e *examination) checkSlack(ctx context.Context) error {
 	var list v1alpha1.ResourceSlackList
-	if err := x.client.List(ctx, &list); err != nil {
+	if err := e.client.List(ctx, &list); err != nil {
 		if meta.IsNoMatchError(err) {
-			x.ok("there are no slack policies")
+			e.ok("there are no slack policies")
 			return nil
 		}
 		return err
 	}
-	x.policies = list.Items
-	if len(x.policies) == 0 {
-		x.ok("there are no slack policies")
+	e.policies = list.Items
+	if len(e.policies) == 0 {
+		e.ok("there are no slack policies")
 		return nil
 	}
-	if len(x.components) > 0 && !slices.Contains(x.controllers(), "slack") {
-		x.add(Problem, fmt.Sprintf("there are %d slack policies and no controller for them", len(x.policies)), "helm upgrade plimsoll charts/plimsoll --set controller.enabled=true")
+	if len(e.components) > 0 && !slices.Contains(e.controllers(), "slack") {
+		e.add(Problem, fmt.Sprintf("there are %d slack policies, but the slack controller is not installed", len(e.policies)),
+			"helm upgrade plimsoll charts/plimsoll --set controller.enabled=true")
 	}
-	for i := range x.policies {
-		policy := &x.policies[i]
+	for i := range e.policies {
+		policy := &e.policies[i]
 		ready := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionReady)
 		switch {
 		case ready == nil:
-			x.add(Problem, "policy "+policy.Name+" has no status: no controller has seen it", "look whether plimsoll-controller runs and leads")
+			e.add(Problem, "policy "+policy.Name+" has no status: no controller has reconciled it",
+				"check whether plimsoll-controller runs and is the leader")
 		case ready.Status != metav1.ConditionTrue:
-			x.add(Warning, fmt.Sprintf("policy %s is not ready: %s: %s", policy.Name, ready.Reason, ready.Message), "plimsoll slack status "+policy.Name)
+			e.add(Warning, fmt.Sprintf("policy %s is not ready: %s: %s", policy.Name, ready.Reason, ready.Message),
+				"plimsoll slack status "+policy.Name)
 		default:
-			x.ok("policy %s is ready", policy.Name)
+			e.ok("policy %s is ready", policy.Name)
 		}
 	}
 	return nil

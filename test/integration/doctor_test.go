@@ -74,9 +74,9 @@ func TestDoctor(t *testing.T) {
 	expectFinding(t, found, "api server", doctor.OK, "built from Kubernetes v1.37.1")
 	expectFinding(t, found, "clock", doctor.OK, "agree")
 	expectFinding(t, found, "nodes", doctor.Problem, "no nodes")
-	expectFinding(t, found, "components", doctor.Warning, "nothing of Plimsoll")
+	expectFinding(t, found, "components", doctor.Warning, "Plimsoll is not installed")
 	expectFinding(t, found, "definitions", doctor.Problem, "resourceslacks.plimsoll.dev is missing")
-	expectFinding(t, found, "placements", doctor.OK, "no hub")
+	expectFinding(t, found, "placements", doctor.OK, "not a hub")
 
 	installCRDs(t, config, projectCRDs(t)...)
 	buffers, err := karpenterSource(t).CRDs()
@@ -104,11 +104,11 @@ func TestDoctor(t *testing.T) {
 	expectFinding(t, found, "leaders", doctor.Problem, "has no holder")
 	expectFinding(t, found, "rights", doctor.Problem, "plimsoll-system/default of plimsoll-controller may not get nodes;")
 	expectFinding(t, found, "rights", doctor.Problem, "create deployments.apps in plimsoll-system")
-	expectFinding(t, found, "definitions", doctor.OK, "resourceslacks.plimsoll.dev is there")
-	expectFinding(t, found, "definitions", doctor.OK, "placements.cluster.open-cluster-management.io is there")
+	expectFinding(t, found, "definitions", doctor.OK, "resourceslacks.plimsoll.dev is installed")
+	expectFinding(t, found, "definitions", doctor.OK, "placements.cluster.open-cluster-management.io is installed")
 	expectFinding(t, found, "definitions", doctor.Problem, "managedclusters.cluster.open-cluster-management.io is missing")
 	expectFinding(t, found, "schedulers", doctor.Problem, `"plimsol" in spec.schedulerName: default/forgotten`)
-	expectFinding(t, found, "load", doctor.Problem, "load-watcher plimsoll-system/load-watcher does not answer")
+	expectFinding(t, found, "load", doctor.Problem, "load-watcher plimsoll-system/load-watcher does not respond")
 	expectFinding(t, found, "slack", doctor.Problem, "policy general has no status")
 	expectFinding(t, found, "autoscaler", doctor.Problem, "without --capacity-buffer-pod-injection-enabled")
 
@@ -132,7 +132,7 @@ func TestDoctor(t *testing.T) {
 		t.Fatal(err)
 	}
 	found = examine(t, config, 5*time.Minute)
-	expectFinding(t, found, "definitions", doctor.Warning, "resourceslacks.plimsoll.dev is not that of this version")
+	expectFinding(t, found, "definitions", doctor.Warning, "resourceslacks.plimsoll.dev differs from that of this version")
 	expectFinding(t, found, "leaders", doctor.Problem, "was last renewed 5m")
 	expectFinding(t, examine(t, config, 0), "leaders", doctor.OK, "pod-1 leads")
 
@@ -142,7 +142,7 @@ func TestDoctor(t *testing.T) {
 		t.Fatal(err)
 	}
 	found = examine(t, stranger, 0)
-	expectFinding(t, found, "nodes", doctor.Warning, "not looked at")
+	expectFinding(t, found, "nodes", doctor.Warning, "not checked")
 	if slices.ContainsFunc(found, func(f doctor.Finding) bool { return f.Level == doctor.Problem }) {
 		t.Errorf("problems found without looking: %+v", found)
 	}
