@@ -1,7 +1,6 @@
-// Package v1alpha1 has the type Placement of group
-// cluster.open-cluster-management.io in its older version, which is the same as
-// v1beta1 in all but the name: an object can be written in one and read in the
-// other.
+// Package v1alpha1 contains version v1alpha1 of the Placement API, group
+// cluster.open-cluster-management.io. The schema is that of v1beta1: an object
+// written in one version can be read in the other.
 //
 // +kubebuilder:object:generate=true
 // +groupName=cluster.open-cluster-management.io
@@ -16,18 +15,18 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 )
 
-// GroupVersion of the types.
+// GroupVersion is the API group and version of the types.
 var GroupVersion = schema.GroupVersion{Group: v1beta1.GroupVersion.Group, Version: "v1alpha1"}
 
-// AddToScheme registers the types. Open Cluster Management's function for this
-// version registers others, so that a scheme can have both.
+// AddToScheme adds the types to the scheme. It does not conflict with Open Cluster
+// Management's function for this version, which adds other types.
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion, &Placement{}, &PlacementList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }
 
-// Placement chooses managed clusters for a workload, out of the cluster sets that
+// Placement selects managed clusters for a workload from the cluster sets that
 // are bound to its namespace.
 //
 // +kubebuilder:object:root=true
@@ -39,15 +38,15 @@ func AddToScheme(s *runtime.Scheme) error {
 type Placement struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// Spec is what is wanted.
+	// Spec is the desired selection of clusters.
 	Spec v1beta1.PlacementSpec `json:"spec"`
-	// Status is what there is; the decisions are in PlacementDecisions.
+	// Status is the observed state. The selected clusters are listed in PlacementDecisions.
 	//
 	// +optional
 	Status clusterv1beta1.PlacementStatus `json:"status,omitzero"`
 }
 
-// PlacementList is a list of them.
+// PlacementList is a list of Placements.
 //
 // +kubebuilder:object:root=true
 type PlacementList struct {

@@ -1,10 +1,11 @@
-// Package v1beta1 has the type Placement of group
-// cluster.open-cluster-management.io: which managed clusters a workload goes to.
+// Package v1beta1 contains version v1beta1 of the Placement API, group
+// cluster.open-cluster-management.io. A Placement selects managed clusters for a
+// workload.
 //
-// It reads and writes the documents of Open Cluster Management's Placement, of
-// which it is a superset: a prioritizer can also be given by its name alone, as
-// it was in version v1alpha1, and the API server refuses more of what cannot be
-// meant. What is the same is taken from Open Cluster Management's own package.
+// The API is a superset of Open Cluster Management's Placement: it accepts the
+// same documents, a prioritizer can also be given by its name alone, and the
+// API server rejects more invalid values. Types that are identical are imported
+// from Open Cluster Management's package.
 //
 // +kubebuilder:object:generate=true
 // +groupName=cluster.open-cluster-management.io
@@ -16,63 +17,63 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 )
 
-// GroupVersion of the types.
+// GroupVersion is the API group and version of the types.
 var GroupVersion = schema.GroupVersion{Group: clusterv1beta1.GroupName, Version: "v1beta1"}
 
-// Kind of the type.
+// Kind is the kind of a Placement.
 const Kind = "Placement"
 
-// Prioritizer is the name of a score that needs nothing but the managed clusters
-// and the decisions there are. Every score is in [-100, 100].
+// Prioritizer is the name of a built-in score. It is calculated from the managed
+// clusters and the existing decisions. A score is in [-100, 100].
 //
 // +kubebuilder:validation:Enum=Balance;Steady;ResourceRatioCPU;ResourceRatioMemory;ResourceAllocatableCPU;ResourceAllocatableMemory
 type Prioritizer string
 
 const (
-	// Balance prefers clusters with few decisions of other placements.
+	// Balance prefers clusters that few other placements have selected.
 	Balance Prioritizer = "Balance"
-	// Steady prefers clusters that are already chosen.
+	// Steady prefers clusters that the placement has already selected.
 	Steady Prioritizer = "Steady"
-	// ResourceRatioCPU prefers clusters with much of their CPU allocatable.
+	// ResourceRatioCPU prefers clusters with a high ratio of allocatable CPU to CPU capacity.
 	ResourceRatioCPU Prioritizer = "ResourceRatioCPU"
-	// ResourceRatioMemory prefers clusters with much of their memory allocatable.
+	// ResourceRatioMemory prefers clusters with a high ratio of allocatable memory to memory capacity.
 	ResourceRatioMemory Prioritizer = "ResourceRatioMemory"
-	// ResourceAllocatableCPU prefers clusters with much CPU allocatable.
+	// ResourceAllocatableCPU prefers clusters with more allocatable CPU.
 	ResourceAllocatableCPU Prioritizer = "ResourceAllocatableCPU"
-	// ResourceAllocatableMemory prefers clusters with much memory allocatable.
+	// ResourceAllocatableMemory prefers clusters with more allocatable memory.
 	ResourceAllocatableMemory Prioritizer = "ResourceAllocatableMemory"
 )
 
-// prioritizers has all names, in the order of error messages.
+// prioritizers are all names, in the order in which error messages list them.
 var prioritizers = []Prioritizer{Balance, Steady, ResourceRatioCPU, ResourceRatioMemory, ResourceAllocatableCPU, ResourceAllocatableMemory}
 
-// Mode says what becomes of prioritizers that a policy does not list. The empty
-// one is Additive.
+// Mode defines the weight of prioritizers that a policy does not list. The empty
+// mode is Additive.
 //
 // +kubebuilder:validation:Enum=Additive;Exact;""
 type Mode string
 
 const (
-	// Additive: those that are not listed keep their default weight, which is 1 for
-	// Balance and Steady and 0 for the others.
+	// Additive means that prioritizers that are not listed have their default weight:
+	// 1 for Balance and Steady, 0 for the others.
 	Additive Mode = "Additive"
-	// Exact: those that are not listed do not count.
+	// Exact means that prioritizers that are not listed have weight 0.
 	Exact Mode = "Exact"
 )
 
-// ScoreType is where a score comes from.
+// ScoreType is the kind of source that provides a score.
 //
 // +kubebuilder:validation:Enum=BuiltIn;AddOn
 type ScoreType string
 
 const (
-	// BuiltIn: from a Prioritizer.
+	// BuiltIn means that the score is that of a Prioritizer.
 	BuiltIn ScoreType = "BuiltIn"
-	// AddOn: from an AddOnPlacementScore in the namespace of the cluster.
+	// AddOn means that the score is read from an AddOnPlacementScore in the namespace of the cluster.
 	AddOn ScoreType = "AddOn"
 )
 
-// Placement chooses managed clusters for a workload, out of the cluster sets that
+// Placement selects managed clusters for a workload from the cluster sets that
 // are bound to its namespace.
 //
 // +kubebuilder:object:root=true
@@ -85,49 +86,49 @@ const (
 type Placement struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// Spec is what is wanted.
+	// Spec is the desired selection of clusters.
 	Spec PlacementSpec `json:"spec"`
-	// Status is what there is; the decisions are in PlacementDecisions.
+	// Status is the observed state. The selected clusters are listed in PlacementDecisions.
 	//
 	// +optional
 	Status clusterv1beta1.PlacementStatus `json:"status,omitzero"`
 }
 
-// PlacementSpec is what is wanted. An empty one chooses all clusters of the
-// cluster sets that are bound to the namespace.
+// PlacementSpec is the desired selection of clusters. An empty spec selects all
+// clusters of the cluster sets that are bound to the namespace.
 //
-// The lists that are bounded are so for the sake of the rules about them, whose
-// cost the API server wants bounded.
+// Lists with validation rules have a maximum length, because the API server limits
+// the cost of a rule.
 type PlacementSpec struct {
-	// ClusterSets are the names of cluster sets to choose from, of those bound to
-	// the namespace; all of those if left out.
+	// ClusterSets are the names of the cluster sets to select from. They must be bound
+	// to the namespace. Defaults to all cluster sets that are bound to the namespace.
 	//
 	// +optional
 	ClusterSets []string `json:"clusterSets,omitempty"`
-	// NumberOfClusters is how many clusters to choose, at least 0, which chooses
-	// none; all that qualify if left out. If fewer qualify, they are all chosen, and
-	// the condition PlacementSatisfied is false.
+	// NumberOfClusters is the number of clusters to select, at least 0. Defaults to all
+	// feasible clusters. If fewer clusters are feasible, all of them are selected and
+	// the condition PlacementSatisfied is False.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	NumberOfClusters *int32 `json:"numberOfClusters,omitempty"`
-	// Predicates are conditions of which a cluster has to meet one; any cluster
-	// qualifies if left out.
+	// Predicates select clusters. A cluster must match at least one predicate. If
+	// there are no predicates, every cluster matches.
 	//
 	// +kubebuilder:validation:MaxItems=256
 	// +optional
 	Predicates []clusterv1beta1.ClusterPredicate `json:"predicates,omitempty"`
-	// PrioritizerPolicy says which of the clusters that qualify come first.
+	// PrioritizerPolicy defines how feasible clusters are ranked.
 	//
 	// +optional
 	PrioritizerPolicy PrioritizerPolicy `json:"prioritizerPolicy,omitzero"`
-	// SpreadPolicy says how the chosen clusters spread over regions and the like.
+	// SpreadPolicy defines how the selected clusters are spread over topologies such as regions.
 	//
 	// +optional
 	SpreadPolicy clusterv1beta1.SpreadPolicy `json:"spreadPolicy,omitzero"`
-	// Tolerations of taints of clusters; a cluster with another taint is not chosen.
-	// Seconds count from the time the taint was added, and are in [0, 3153600000],
-	// the latter being 100 years.
+	// Tolerations are the cluster taints that the placement tolerates. A cluster with
+	// a taint that is not tolerated is not selected. tolerationSeconds count from the
+	// time at which the taint was added and must be in [0, 3153600000] (100 years).
 	//
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:items:XValidation:rule="!has(self.tolerationSeconds) || (self.tolerationSeconds >= 0 && self.tolerationSeconds <= 3153600000)",message="must be in [0, 3153600000], the latter being 100 years",fieldPath=".tolerationSeconds"
@@ -135,23 +136,23 @@ type PlacementSpec struct {
 	// +kubebuilder:validation:items:XValidation:rule="(has(self.key) && self.key.size() > 0) || (has(self.operator) && self.operator == 'Exists')",message="must be Exists where key is empty",fieldPath=".operator"
 	// +optional
 	Tolerations []clusterv1beta1.Toleration `json:"tolerations,omitempty"`
-	// DecisionStrategy divides the decisions into groups. A group has at most
-	// groupStrategy.clustersPerDecisionGroup clusters: a number of at least 1 or a
-	// percentage from 1% to 100% of the chosen ones; all of them if it is left out, or
-	// 0, which is what clients written in Go send where they leave it out.
+	// DecisionStrategy divides the selected clusters into groups. A group has at most
+	// groupStrategy.clustersPerDecisionGroup clusters: a number of at least 1, or a
+	// percentage of the selected clusters from 1% to 100%. Defaults to all selected
+	// clusters; 0, which Go clients send for an unset field, has the same effect.
 	//
 	// +kubebuilder:validation:XValidation:rule="!has(self.groupStrategy) || !has(self.groupStrategy.clustersPerDecisionGroup) || (type(self.groupStrategy.clustersPerDecisionGroup) == string ? self.groupStrategy.clustersPerDecisionGroup.endsWith('%') : self.groupStrategy.clustersPerDecisionGroup >= 0)",message="must be a number of clusters, at least 1 and not in quotes, or a percentage from 1% to 100%",fieldPath=".groupStrategy.clustersPerDecisionGroup"
 	// +optional
 	DecisionStrategy clusterv1beta1.DecisionStrategy `json:"decisionStrategy,omitzero"`
-	// SortBy is the order of the decisions: ClusterName, or Score, the highest first
-	// and by name where it is the same; ClusterName if left out.
+	// SortBy is the order of the decisions: ClusterName, or Score (highest first, ties
+	// by name). Defaults to ClusterName.
 	//
 	// +kubebuilder:default=ClusterName
 	// +optional
 	SortBy clusterv1beta1.PlacementSortByType `json:"sortBy,omitempty"`
-	// ScoreRateLimit is how long a change of scores alone, which chooses no other
-	// cluster, may wait until the decisions show it: a number and h, m or s; 1m if
-	// left out.
+	// ScoreRateLimit is the minimum interval between two writes that change only the
+	// scores of decisions and not the selected clusters: a number followed by h, m or
+	// s. Defaults to 1m.
 	//
 	// +kubebuilder:validation:Pattern=`^[0-9]+[hms]$`
 	// +kubebuilder:default="1m"
@@ -159,18 +160,18 @@ type PlacementSpec struct {
 	ScoreRateLimit string `json:"scoreRateLimit,omitempty"`
 }
 
-// PrioritizerPolicy says which clusters come first: those with the highest sum of
-// weight times score.
+// PrioritizerPolicy defines how clusters are ranked: by the sum of weight times
+// score over all prioritizers, highest first.
 type PrioritizerPolicy struct {
-	// Mode says what becomes of prioritizers that are not listed. In mode Additive
-	// they keep their default weight, which is 1 for Balance and Steady and 0 for the
-	// others; in mode Exact they do not count. Additive if left out.
+	// Mode defines the weight of prioritizers that are not listed. In mode Additive
+	// they have their default weight, which is 1 for Balance and Steady and 0 for the
+	// others. In mode Exact they have weight 0. Defaults to Additive.
 	//
 	// +kubebuilder:default=Additive
 	// +optional
 	Mode Mode `json:"mode,omitempty"`
-	// Configurations are the prioritizers and their weights, each prioritizer at most
-	// once.
+	// Configurations are the prioritizers and their weights. A prioritizer may be
+	// listed at most once.
 	//
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:XValidation:rule="['Balance', 'Steady', 'ResourceRatioCPU', 'ResourceRatioMemory', 'ResourceAllocatableCPU', 'ResourceAllocatableMemory'].all(n, self.filter(c, (has(c.name) && c.name == n) || (has(c.scoreCoordinate) && c.scoreCoordinate.type == 'BuiltIn' && has(c.scoreCoordinate.builtIn) && c.scoreCoordinate.builtIn == n)).size() <= 1)",message="must not have the same prioritizer twice, by its name or by its scoreCoordinate"
@@ -183,19 +184,19 @@ type PrioritizerPolicy struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.scoreCoordinate)",message="must have exactly one of name and scoreCoordinate"
 type PrioritizerConfig struct {
-	// Name of a prioritizer. It is short for a scoreCoordinate of type BuiltIn with
-	// this name as its builtIn. Exactly one of name and scoreCoordinate is to be
-	// given.
+	// Name is the name of a built-in prioritizer. It is short for a scoreCoordinate of
+	// type BuiltIn with this name in builtIn. Exactly one of name and scoreCoordinate
+	// must be set.
 	//
 	// +optional
 	Name Prioritizer `json:"name,omitempty"`
-	// ScoreCoordinate is where the score comes from. Exactly one of name and
-	// scoreCoordinate is to be given.
+	// ScoreCoordinate identifies the score. Exactly one of name and scoreCoordinate
+	// must be set.
 	//
 	// +optional
 	ScoreCoordinate *ScoreCoordinate `json:"scoreCoordinate,omitempty"`
-	// Weight of the score, in [-10, 10], in all versions. 0 turns the prioritizer
-	// off, a negative one prefers the clusters with the lowest score; 1 if left out.
+	// Weight is the weight of the score, in [-10, 10]. 0 disables the prioritizer; a
+	// negative weight prefers clusters with low scores. Defaults to 1.
 	//
 	// +kubebuilder:validation:Minimum=-10
 	// +kubebuilder:validation:Maximum=10
@@ -204,27 +205,27 @@ type PrioritizerConfig struct {
 	Weight *int32 `json:"weight,omitempty"`
 }
 
-// ScoreCoordinate is where a score comes from.
+// ScoreCoordinate identifies a score.
 //
 // +kubebuilder:validation:XValidation:rule="self.type != 'BuiltIn' || has(self.builtIn)",message="must be given where type is BuiltIn: Balance, Steady, ResourceRatioCPU, ResourceRatioMemory, ResourceAllocatableCPU or ResourceAllocatableMemory",fieldPath=".builtIn",reason=FieldValueRequired
 // +kubebuilder:validation:XValidation:rule="self.type != 'AddOn' || has(self.addOn)",message="must be given where type is AddOn, with resourceName and scoreName",fieldPath=".addOn",reason=FieldValueRequired
 type ScoreCoordinate struct {
-	// Type is BuiltIn or AddOn; BuiltIn if left out.
+	// Type is the kind of score: BuiltIn or AddOn. Defaults to BuiltIn.
 	//
 	// +kubebuilder:default=BuiltIn
 	// +required
 	Type ScoreType `json:"type,omitempty"`
-	// BuiltIn is the name of a prioritizer; used where type is BuiltIn.
+	// BuiltIn is the name of a built-in prioritizer. Required if type is BuiltIn.
 	//
 	// +optional
 	BuiltIn Prioritizer `json:"builtIn,omitempty"`
-	// AddOn names a score of an AddOnPlacementScore; used where type is AddOn.
+	// AddOn identifies a score of an AddOnPlacementScore. Required if type is AddOn.
 	//
 	// +optional
 	AddOn *AddOnScore `json:"addOn,omitempty"`
 }
 
-// AddOnScore names a score of an AddOnPlacementScore.
+// AddOnScore identifies a score of an AddOnPlacementScore.
 type AddOnScore struct {
 	// ResourceName is the name of the AddOnPlacementScore in the namespace of the
 	// cluster.
@@ -232,14 +233,14 @@ type AddOnScore struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	ResourceName string `json:"resourceName"`
-	// ScoreName is the name of the score in it.
+	// ScoreName is the name of the score in that AddOnPlacementScore.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	ScoreName string `json:"scoreName"`
 }
 
-// PlacementList is a list of them.
+// PlacementList is a list of Placements.
 //
 // +kubebuilder:object:root=true
 type PlacementList struct {
