@@ -14,12 +14,12 @@ import (
 
 const (
 	benchClusters = 5000
-	// fourPrioritizers are the common ones; Balance and Steady are there unasked.
+	// fourPrioritizers has four prioritizers: the two listed, and Balance and Steady, which are defaults.
 	fourPrioritizers = "numberOfClusters: 10\nprioritizerPolicy: {configurations: [{name: ResourceAllocatableCPU}, {name: ResourceAllocatableMemory}]}\n"
 )
 
-// benchCluster is one of 5,000, of many sizes, in three environments and ten
-// regions.
+// benchCluster returns cluster i. Clusters have many sizes and are in three environments
+// and ten regions.
 func benchCluster(i int) *clusterv1.ManagedCluster {
 	object := managed(fmt.Sprintf("cluster-%04d", i), fmt.Sprintf("set=web environment=%s region=region-%d vendor=OpenShift", []string{"prod", "stage", "dev"}[i%3], i%10))
 	withAmounts(object, fmt.Sprint(4+i*7919%997), fmt.Sprint(16+i*104729%4001, "Gi"))
@@ -28,8 +28,8 @@ func benchCluster(i int) *clusterv1.ManagedCluster {
 	return object
 }
 
-// benchHub has the clusters, and this many other placements of 10 clusters each.
-// Every tenth of these looks at amounts; the others at nothing but labels.
+// benchHub returns a State with benchClusters clusters and the given number of placements
+// of 10 clusters each. Every tenth placement ranks by resources, the others use labels only.
 func benchHub(b *testing.B, placements int) *State {
 	b.Helper()
 	s := hub()
@@ -41,12 +41,12 @@ func benchHub(b *testing.B, placements int) *State {
 		if i%10 == 0 {
 			spec = fourPrioritizers
 		}
-		s.SetPlacement(asks(b, name, spec))
+		s.SetPlacement(newPlacement(b, name, spec))
 		if i < 1000 {
 			decide(b, s, name)
 			continue
 		}
-		// Deciding 10,000 is not what is measured.
+		// Restoring decisions is much faster than making them.
 		var clusters []string
 		for n := range 10 {
 			clusters = append(clusters, fmt.Sprintf("cluster-%04d", (i*37+n*211)%benchClusters))
@@ -56,9 +56,9 @@ func benchHub(b *testing.B, placements int) *State {
 	return s
 }
 
-// One decision among 5,000 clusters with 100 other placements. Algorithm is the
-// part that the maths takes; the rest is what this package adds. Cold expressions
-// are asked of clusters they were not asked of before.
+// BenchmarkDecide measures one decision over 5,000 clusters with 100 other placements.
+// Sub-benchmark algorithm measures algo/placement alone. The cold CEL sub-benchmarks
+// evaluate expressions without memoized results, the warm one with them.
 func BenchmarkDecide(b *testing.B) {
 	for _, tc := range []struct {
 		name, predicates string
@@ -77,7 +77,7 @@ func BenchmarkDecide(b *testing.B) {
 	} {
 		b.Run(tc.name, func(b *testing.B) {
 			s := benchHub(b, 100)
-			s.SetPlacement(asks(b, "p", fourPrioritizers+tc.predicates))
+			s.SetPlacement(newPlacement(b, "p", fourPrioritizers+tc.predicates))
 			decide(b, s, "p")
 			p := s.placements[keyOf("p")]
 			b.ReportAllocs()
@@ -93,7 +93,7 @@ func BenchmarkDecide(b *testing.B) {
 	}
 	b.Run("algorithm", func(b *testing.B) {
 		s := benchHub(b, 100)
-		s.SetPlacement(asks(b, "p", fourPrioritizers))
+		s.SetPlacement(newPlacement(b, "p", fourPrioritizers))
 		decide(b, s, "p")
 		p := s.placements[keyOf("p")]
 		request := p.policy.request(s, p, now)
@@ -105,8 +105,9 @@ func BenchmarkDecide(b *testing.B) {
 	})
 }
 
-// One cluster of 5,000 has other amounts; of 1,000 placements the 100 that look at
-// amounts are decided anew. Another label is what all of them look at.
+// BenchmarkOneClusterChanges measures the decisions after a change of one cluster of
+// 5,000. Of 1,000 placements, a change of resources affects the 100 that rank by
+// resources; a change of labels affects all of them.
 func BenchmarkOneClusterChanges(b *testing.B) {
 	for name, tc := range map[string]struct {
 		change func(i int) *clusterv1.ManagedCluster
@@ -117,7 +118,7 @@ func BenchmarkOneClusterChanges(b *testing.B) {
 		}, allocatableFields << placement.CPU},
 		"labels": {func(i int) *clusterv1.ManagedCluster {
 			object := benchCluster(1234)
-			object.Labels["beat"] = fmt.Sprint(i % 2)
+			object.Labels["heartbeat"] = fmt.Sprint(i % 2)
 			return object
 		}, labelFields},
 	} {
@@ -148,7 +149,7 @@ func BenchmarkOneClusterChanges(b *testing.B) {
 	}
 }
 
-// A heartbeat among 5,000 clusters and 1,000 placements.
+// BenchmarkHeartbeat measures a heartbeat of one of 5,000 clusters with 1,000 placements.
 func BenchmarkHeartbeat(b *testing.B) {
 	s := benchHub(b, 1000)
 	object := benchCluster(1234)
@@ -160,8 +161,9 @@ func BenchmarkHeartbeat(b *testing.B) {
 	}
 }
 
-// What a state of 5,000 clusters and 10,000 placements takes, with the objects it
-// keeps; and what each placement with an expression adds to that of the clusters.
+// BenchmarkMemory measures the memory of a State with 5,000 clusters and 10,000
+// placements, including the objects that it stores, and the memory that each placement
+// with a CEL expression adds.
 func BenchmarkMemory(b *testing.B) {
 	const mebibyte = 1 << 20
 	used := func() float64 {
@@ -186,7 +188,7 @@ func BenchmarkMemory(b *testing.B) {
 			clusters := used()
 			for i := range placements + 1 {
 				name := fmt.Sprint("cel-", i)
-				s.SetPlacement(asks(b, name, `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['managedCluster.metadata.labels["environment"] == "prod"']}}}]`))
+				s.SetPlacement(newPlacement(b, name, `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['managedCluster.metadata.labels["environment"] == "prod"']}}}]`))
 				s.Preview(keyOf(name), now)
 				if i == 0 {
 					b.ReportMetric(clusters-before, "MiB-clusters")

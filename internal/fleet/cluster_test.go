@@ -16,21 +16,21 @@ func TestAmountsOf(t *testing.T) {
 		list        string
 		cpu, memory int64
 	}{
-		"nothing reported": {`{}`, none, none},
-		"usual":            {`{cpu: "3920m", memory: 16Gi}`, 3920, 16 << 30},
-		// Rounded up, as Kubernetes does: 0.5m is 1m.
+		"no resources":     {`{}`, none, none},
+		"fractional cores": {`{cpu: "3920m", memory: 16Gi}`, 3920, 16 << 30},
+		// Rounded up as in Kubernetes: 0.5m is 1m.
 		"less than the unit": {`{cpu: 500u, memory: 500m}`, 1, 1},
-		"zero is a report":   {`{cpu: "0", memory: "0"}`, 0, 0},
-		"one of them":        {`{memory: 1k}`, none, 1000},
+		"zero":               {`{cpu: "0", memory: "0"}`, 0, 0},
+		"memory only":        {`{memory: 1k}`, none, 1000},
 		"negative":           {`{cpu: "-1", memory: -1Gi}`, none, none},
 		"other resources":    {`{pods: "110"}`, none, none},
-		// (2^63 - 1) / 1000 = 9223372036854775.807 cores is the last that has a number
-		// of millicores; 8E is 8 x 10^18 < 2^63 = 9.22 x 10^18 < 10E.
-		"the last":          {`{cpu: "9223372036854775", memory: 8E}`, 9223372036854775000, 8e18},
-		"more than numbers": {`{cpu: "9223372036854776", memory: 10E}`, math.MaxInt64, math.MaxInt64},
-		// Beyond what int64 holds even without a scale: kept as big decimals.
-		"much more": {`{cpu: "99999999999999999999", memory: 99999E}`, math.MaxInt64, math.MaxInt64},
-		"in binary": {`{cpu: 8Ei, memory: 8Ei}`, math.MaxInt64, math.MaxInt64},
+		// (2^63 - 1) / 1000 = 9223372036854775.807 cores is the largest amount whose
+		// millicores fit int64; 8E is 8 x 10^18 < 2^63 = 9.22 x 10^18 < 10E.
+		"largest that fit int64": {`{cpu: "9223372036854775", memory: 8E}`, 9223372036854775000, 8e18},
+		"too large for int64":    {`{cpu: "9223372036854776", memory: 10E}`, math.MaxInt64, math.MaxInt64},
+		// resource.Quantity stores these as big decimals.
+		"too large for int64 in cores": {`{cpu: "99999999999999999999", memory: 99999E}`, math.MaxInt64, math.MaxInt64},
+		"binary suffix":                {`{cpu: 8Ei, memory: 8Ei}`, math.MaxInt64, math.MaxInt64},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := amountsOf(*read[clusterv1.ResourceList](t, tc.list))
@@ -50,7 +50,7 @@ spec:
   - {key: k, value: v, effect: NoSelect, timeAdded: "2026-11-21T05:44:46Z"}
   - {key: p, effect: PreferNoSelect, timeAdded: null}
   - {key: new, effect: NoSelectIfNew, timeAdded: null}
-  - {key: u, effect: NobodyKnows, timeAdded: null}
+  - {key: u, effect: Unknown, timeAdded: null}
 status:
   conditions: []
   allocatable: {cpu: "1"}
@@ -62,7 +62,7 @@ status:
 			{Key: "k", Value: "v", Effect: placement.NoSelect, Added: 1_795_239_886},
 			{Key: "p", Effect: placement.PreferNoSelect},
 			{Key: "new", Effect: placement.NoSelectIfNew},
-			// On a taint this counts as NoSelect, which is the safe side.
+			// An unknown effect excludes the cluster as NoSelect does.
 			{Key: "u", Effect: placement.AnyEffect},
 		},
 		Allocatable: placement.Amounts{1000, placement.Missing}, Capacity: placement.Amounts{placement.Missing, placement.Missing},
@@ -80,12 +80,12 @@ func TestChangedFields(t *testing.T) {
 		change func(*placement.Cluster)
 		want   fieldMask
 	}{
-		"nothing":      {func(*placement.Cluster) {}, 0},
-		"a label":      {func(c *placement.Cluster) { c.Labels = map[string]string{"a": "2"} }, labelFields},
-		"a claim":      {func(c *placement.Cluster) { c.Claims = nil }, labelFields},
-		"a taint":      {func(c *placement.Cluster) { c.Taints = []placement.Taint{{Key: "k"}} }, taintFields},
-		"amounts":      {func(c *placement.Cluster) { c.Allocatable[placement.CPU], c.Capacity[placement.Memory] = 9, 9 }, allocatableFields<<placement.CPU | capacityFields<<placement.Memory},
-		"more amounts": {func(c *placement.Cluster) { c.Allocatable[placement.Memory], c.Capacity[placement.CPU] = 9, 9 }, allocatableFields<<placement.Memory | capacityFields<<placement.CPU},
+		"no change":                        {func(*placement.Cluster) {}, 0},
+		"label":                            {func(c *placement.Cluster) { c.Labels = map[string]string{"a": "2"} }, labelFields},
+		"claim":                            {func(c *placement.Cluster) { c.Claims = nil }, labelFields},
+		"taint":                            {func(c *placement.Cluster) { c.Taints = []placement.Taint{{Key: "k"}} }, taintFields},
+		"allocatable CPU, memory capacity": {func(c *placement.Cluster) { c.Allocatable[placement.CPU], c.Capacity[placement.Memory] = 9, 9 }, allocatableFields<<placement.CPU | capacityFields<<placement.Memory},
+		"allocatable memory, CPU capacity": {func(c *placement.Cluster) { c.Allocatable[placement.Memory], c.Capacity[placement.CPU] = 9, 9 }, allocatableFields<<placement.Memory | capacityFields<<placement.CPU},
 	} {
 		other := base()
 		tc.change(other)

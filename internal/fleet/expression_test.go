@@ -7,7 +7,7 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 )
 
-// expressed is what the expressions of the tests are about.
+// expressed is the cluster over which the tests evaluate expressions.
 const expressed = `
 metadata:
   name: a
@@ -30,7 +30,7 @@ func TestExpressions(t *testing.T) {
 	for text, want := range map[string]bool{
 		`true`:  true,
 		`false`: false,
-		// Labels. What is not there is no error, but not true either.
+		// Labels. An expression with a missing key does not match; it is not an error.
 		`managedCluster.metadata.labels["zone"] == "1"`:                                           true,
 		`managedCluster.metadata.labels.zone == "2"`:                                              false,
 		`managedCluster.metadata.labels["nope"] == "1"`:                                           false,
@@ -51,7 +51,7 @@ func TestExpressions(t *testing.T) {
 		`semver(managedCluster.status.version.kubernetes, true).isGreaterThan(semver("1.9.0"))`: true,
 		`semver(managedCluster.status.version.kubernetes, true).isLessThan(semver("1.31.0"))`:   false,
 		`semver(managedCluster.status.version.kubernetes, true).minor() == 31`:                  true,
-		// Without normalization the v is no version.
+		// Without normalization, the leading "v" is invalid.
 		`semver(managedCluster.status.version.kubernetes).minor() == 31`: false,
 		// Quantities: 3500m < 4, 16Gi > 16G.
 		`quantity(managedCluster.status.allocatable.cpu).isLessThan(quantity("4"))`:         true,
@@ -63,7 +63,7 @@ func TestExpressions(t *testing.T) {
 		`managedCluster.scores("usage").filter(s, s.name == "memory").all(s, s.value < 0)`: true,
 		`managedCluster.scores("usage").map(s, s.name) == ["cpu", "memory"]`:               true,
 		`managedCluster.scores("usage")[0].value == 40`:                                    true,
-		// Silence does not win: of no scores everything would be true.
+		// A cluster without scores does not match, even though all() of an empty list is true.
 		`managedCluster.scores("nope").all(s, s.value < 0)`:    false,
 		`managedCluster.scores("nope").exists(s, s.value < 0)`: false,
 		// Objects in annotations.
@@ -72,7 +72,7 @@ func TestExpressions(t *testing.T) {
 		`managedCluster.metadata.annotations["config"].parseJSON().nope == "gold"`:      false,
 		`managedCluster.metadata.annotations["broken"].parseJSON().tier == "gold"`:      false,
 		`managedCluster.metadata.annotations["list"].parseJSON().tier == "gold"`:        false,
-		// Of what kind a value is shows only when it is asked for.
+		// The type of a field is known only at evaluation.
 		`managedCluster.metadata.name`: false,
 	} {
 		e, err := compileExpression(text)
@@ -86,11 +86,11 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-// costly is more work than is allowed for a cluster with many claims: of 110 of
-// them each is looked at with each of each, which is 110^3 = 1,331,000 times.
+// costly exceeds the cost limit for a cluster with 110 claims: it evaluates
+// 110^3 = 1,331,000 combinations.
 const costly = `managedCluster.status.clusterClaims.all(a, managedCluster.status.clusterClaims.all(b, managedCluster.status.clusterClaims.all(c, a.name != "" || b == c)))`
 
-// withClaims returns a cluster with so many claims.
+// withClaims returns a cluster with n claims.
 func withClaims(name string, n int) *clusterv1.ManagedCluster {
 	object := managed(name, "set=web")
 	for i := range n {
@@ -99,13 +99,13 @@ func withClaims(name string, n int) *clusterv1.ManagedCluster {
 	return object
 }
 
-// Too much work is the user's mistake. The decisions stay, however often it is
-// asked, until the cluster or the expression is simpler.
+// An expression that exceeds the cost limit is a misconfiguration: the decisions are kept
+// until the cluster or the expression becomes simpler.
 func TestCostKeepsDecisions(t *testing.T) {
 	s := hub()
 	s.SetCluster(withClaims("a", 1))
 	s.SetCluster(withClaims("b", 1))
-	s.SetPlacement(asks(t, "p", `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['`+costly+`']}}}]`))
+	s.SetPlacement(newPlacement(t, "p", `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['`+costly+`']}}}]`))
 	if got := clustersOf(decide(t, s, "p")); got != "a b" {
 		t.Fatalf("chosen %q, want a b", got)
 	}
@@ -122,34 +122,34 @@ func TestCostKeepsDecisions(t *testing.T) {
 	}
 }
 
-// An expression is asked once for a cluster as it is.
-func TestExpressionsAreRemembered(t *testing.T) {
+// An expression is evaluated once per version of a cluster.
+func TestExpressionsAreMemoized(t *testing.T) {
 	s := hub("a", "b", "c")
-	s.SetPlacement(asks(t, "p", `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["managedCluster.metadata.labels.set == 'web'"]}}}]`))
+	s.SetPlacement(newPlacement(t, "p", `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["managedCluster.metadata.labels.set == 'web'"]}}}]`))
 	p := s.placements[keyOf("p")]
 	for range 10 {
-		s.SetCluster(managed("b", "set=web beat="+strings.Repeat("x", len(p.memos[0])+1)))
+		s.SetCluster(managed("b", "set=web heartbeat="+strings.Repeat("x", len(p.memos[0])+1)))
 		if got := clustersOf(decide(t, s, "p")); got != "a b c" {
 			t.Fatalf("chosen %q", got)
 		}
-		// Of clusters that are no more what they were, not more is kept than there are
-		// clusters.
+		// Results for outdated versions of clusters are dropped: their number never
+		// exceeds the number of clusters.
 		if n := len(p.memos[0]); n > 2*3+3 {
-			t.Fatalf("%d answers are kept of 3 clusters", n)
+			t.Fatalf("%d results are memoized for 3 clusters, want at most 9", n)
 		}
 	}
 	decide(t, s, "p")
 	before := len(p.memos[0])
 	decide(t, s, "p")
 	if after := len(p.memos[0]); after != before {
-		t.Errorf("%d answers, then %d of the same clusters", before, after)
+		t.Errorf("%d results before, %d after a decision over the same clusters", before, after)
 	}
 }
 
-// Another score is asked for anew, and so is none.
+// A changed or deleted score invalidates the memoized results.
 func TestExpressionsSeeScores(t *testing.T) {
 	s := hub("a", "b")
-	s.SetPlacement(asks(t, "p", `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["managedCluster.scores('usage').exists(s, s.value > 50)"]}}}]`))
+	s.SetPlacement(newPlacement(t, "p", `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["managedCluster.scores('usage').exists(s, s.value > 50)"]}}}]`))
 	for _, tc := range []struct {
 		change func()
 		want   string

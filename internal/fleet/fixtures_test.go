@@ -17,10 +17,10 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 )
 
-// now is when tests decide.
+// now is the time of all decisions.
 var now = time.Unix(1_795_239_886, 0)
 
-// read reads YAML as an object of the API; the tests of every kind use it.
+// read decodes an API object from YAML.
 func read[T any](t testing.TB, text string) *T {
 	t.Helper()
 	object := new(T)
@@ -30,7 +30,7 @@ func read[T any](t testing.TB, text string) *T {
 	return object
 }
 
-// managed returns a cluster with labels such as "zone=a set=web".
+// managed returns a ManagedCluster with labels such as "zone=a set=web".
 func managed(name, labels string) *clusterv1.ManagedCluster {
 	object := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}}}
 	for pair := range strings.FieldsSeq(labels) {
@@ -40,14 +40,14 @@ func managed(name, labels string) *clusterv1.ManagedCluster {
 	return object
 }
 
-// withAmounts fills in what a cluster has, as much of it allocatable.
+// withAmounts sets the capacity and the allocatable resources of a cluster to the same values.
 func withAmounts(object *clusterv1.ManagedCluster, cpu, memory string) *clusterv1.ManagedCluster {
 	object.Status.Allocatable = clusterv1.ResourceList{clusterv1.ResourceCPU: resource.MustParse(cpu), clusterv1.ResourceMemory: resource.MustParse(memory)}
 	object.Status.Capacity = object.Status.Allocatable
 	return object
 }
 
-// bySet returns a set that selects the label set=NAME.
+// bySet returns a ManagedClusterSet that selects clusters with the label set=NAME.
 func bySet(name string) *clusterv1beta2.ManagedClusterSet {
 	return &clusterv1beta2.ManagedClusterSet{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -58,7 +58,7 @@ func bySet(name string) *clusterv1beta2.ManagedClusterSet {
 	}
 }
 
-// binding binds a set in a namespace.
+// binding returns a ManagedClusterSetBinding of a set in a namespace.
 func binding(namespace, set string) *clusterv1beta2.ManagedClusterSetBinding {
 	return &clusterv1beta2.ManagedClusterSetBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: set},
@@ -66,7 +66,7 @@ func binding(namespace, set string) *clusterv1beta2.ManagedClusterSetBinding {
 	}
 }
 
-// scored returns what an add-on says of a cluster.
+// scored returns an AddOnPlacementScore for a cluster.
 func scored(cluster, name string, values map[string]int32) *clusterv1alpha1.AddOnPlacementScore {
 	object := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: name}}
 	for item := range maps.Keys(values) {
@@ -75,8 +75,8 @@ func scored(cluster, name string, values map[string]int32) *clusterv1alpha1.AddO
 	return object
 }
 
-// asks returns a placement in namespace ns with a spec in YAML.
-func asks(t testing.TB, name, spec string) *v1beta1.Placement {
+// newPlacement returns a placement in namespace ns with a spec in YAML.
+func newPlacement(t testing.TB, name, spec string) *v1beta1.Placement {
 	t.Helper()
 	return &v1beta1.Placement{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), Generation: 1},
@@ -88,8 +88,8 @@ func keyOf(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: "ns", Name: name}
 }
 
-// hub returns a hub with the set web bound in ns and the clusters given, each in
-// web.
+// hub returns a State with the set web, which is bound to namespace ns and contains the
+// given clusters.
 func hub(clusters ...string) *State {
 	s := NewState()
 	s.SetClusterSet(bySet("web"))
@@ -100,7 +100,7 @@ func hub(clusters ...string) *State {
 	return s
 }
 
-// clustersOf returns the names of the clusters chosen.
+// clustersOf returns the names of the selected clusters.
 func clustersOf(v *Result) string {
 	var names []string
 	for _, group := range v.Groups {
@@ -111,7 +111,7 @@ func clustersOf(v *Result) string {
 	return strings.Join(names, " ")
 }
 
-// decide returns the verdict on a placement.
+// decide decides a placement and returns the result.
 func decide(t testing.TB, s *State, name string) *Result {
 	t.Helper()
 	v, ok := s.Decide(keyOf(name), now)

@@ -26,9 +26,9 @@ func decisionOf(placement, name string, clusters ...string) *clusterv1beta1.Plac
 	return object
 }
 
-// State counts the decisions of all placements, and decides only the accepted ones.
+// State counts the decisions of all placements but decides only the accepted placements.
 func TestObjectsState(t *testing.T) {
-	ours, others := asks(t, "p", ""), asks(t, "q", "")
+	ours, others := newPlacement(t, "p", ""), newPlacement(t, "q", "")
 	ours.Status.Conditions = []metav1.Condition{{Type: clusterv1beta1.PlacementConditionSatisfied, ObservedGeneration: 3}}
 	objects := &Objects{
 		Clusters:   []*clusterv1.ManagedCluster{managed("a", "set=web"), managed("b", "set=web")},
@@ -49,7 +49,7 @@ func TestObjectsState(t *testing.T) {
 		t.Errorf("decisions per cluster %s, want %s", got, want)
 	}
 	if got := s.placements[keyOf("p")].decidedGeneration; got != 3 {
-		t.Errorf("decisions of p are of generation %d, want 3", got)
+		t.Errorf("decisions of p have generation %d, want 3", got)
 	}
 	if got, want := objects.State(nil).Placements(), []types.NamespacedName{keyOf("p"), keyOf("q")}; !slices.Equal(got, want) {
 		t.Errorf("all accepted: Placements() = %v, want %v", got, want)

@@ -10,47 +10,47 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/placement"
 )
 
-// Every mistake is told with its field, before anything is decided, and the
-// verdict has it as a condition and keeps what there is.
-func TestMistakes(t *testing.T) {
+// Compile reports each invalid value with its field. The result has a condition with that
+// message and keeps the decisions.
+func TestInvalidSpecs(t *testing.T) {
 	long := strings.Repeat("a", 253)
 	for name, tc := range map[string]struct{ spec, want string }{
-		"negative number":             {`numberOfClusters: -1`, "spec.numberOfClusters"},
-		"the lowest number":           {`numberOfClusters: -2147483648`, "spec.numberOfClusters"},
-		"unknown mode":                {`prioritizerPolicy: {mode: Only}`, "spec.prioritizerPolicy.mode"},
-		"unknown prioritizer":         {`prioritizerPolicy: {configurations: [{name: Steady}, {name: Best}]}`, "spec.prioritizerPolicy.configurations[1].name"},
-		"unknown builtIn":             {`prioritizerPolicy: {configurations: [{scoreCoordinate: {builtIn: Best}}]}`, "spec.prioritizerPolicy.configurations[0].scoreCoordinate.builtIn"},
-		"unknown type":                {`prioritizerPolicy: {configurations: [{scoreCoordinate: {type: Addon}}]}`, "spec.prioritizerPolicy.configurations[0].scoreCoordinate.type"},
-		"no add-on":                   {`prioritizerPolicy: {configurations: [{scoreCoordinate: {type: AddOn}}]}`, "spec.prioritizerPolicy.configurations[0].scoreCoordinate.addOn"},
-		"a weight too high":           {`prioritizerPolicy: {configurations: [{name: Steady, weight: 11}]}`, "spec.prioritizerPolicy.configurations[0].weight"},
-		"a weight too low":            {`prioritizerPolicy: {configurations: [{name: Steady, weight: -2147483648}]}`, "spec.prioritizerPolicy.configurations[0].weight"},
-		"the same twice":              {`prioritizerPolicy: {configurations: [{name: Steady}, {name: Steady, weight: 0}]}`, "spec.prioritizerPolicy.configurations[1]"},
-		"the same by both names":      {`prioritizerPolicy: {configurations: [{name: Steady}, {scoreCoordinate: {builtIn: Steady}}]}`, "spec.prioritizerPolicy.configurations[1]"},
-		"the same add-on":             {`prioritizerPolicy: {configurations: [{scoreCoordinate: {type: AddOn, addOn: {resourceName: a, scoreName: b}}}, {scoreCoordinate: {type: AddOn, addOn: {resourceName: a, scoreName: b}}}]}`, "spec.prioritizerPolicy.configurations[1]"},
-		"both name and coordinate":    {`prioritizerPolicy: {configurations: [{name: Steady, scoreCoordinate: {builtIn: Balance}}]}`, "spec.prioritizerPolicy.configurations[0].name"},
-		"operator of a selector":      {`predicates: [{requiredClusterSelector: {labelSelector: {matchExpressions: [{key: a, operator: In, values: [b]}, {key: a, operator: IsIn, values: [b]}]}}}]`, "spec.predicates[0].requiredClusterSelector.labelSelector.matchExpressions[1].operator"},
-		"no values":                   {`predicates: [{requiredClusterSelector: {labelSelector: {matchExpressions: [{key: a, operator: In}]}}}]`, "spec.predicates[0].requiredClusterSelector.labelSelector.matchExpressions[0].values"},
-		"a value of 253 characters":   {`predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {a: ` + long + `}}}}]`, "spec.predicates[0].requiredClusterSelector.labelSelector.matchLabels[a]"},
-		"operator of a claim":         {`predicates: [{requiredClusterSelector: {claimSelector: {matchExpressions: [{key: a, operator: "=", values: [b]}]}}}]`, "spec.predicates[0].requiredClusterSelector.claimSelector.matchExpressions[0].operator"},
-		"CEL that is none":            {`predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["true", "1 +"]}}}]`, "spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[1]"},
-		"CEL of what is not there":    {`predicates: [{}, {requiredClusterSelector: {celSelector: {celExpressions: ["cluster.name == 'a'"]}}}]`, "spec.predicates[1].requiredClusterSelector.celSelector.celExpressions[0]"},
-		"CEL that is not a condition": {`predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["1 + 1"]}}}]`, "must be true or false"},
-		"CEL that is empty":           {`predicates: [{requiredClusterSelector: {celSelector: {celExpressions: [""]}}}]`, "spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]"},
-		"seconds for ever":            {`tolerations: [{key: a, tolerationSeconds: 1000000000000000000}]`, "spec.tolerations[0].tolerationSeconds"},
-		"negative seconds":            {`tolerations: [{key: a, tolerationSeconds: -1}]`, "spec.tolerations[0].tolerationSeconds"},
-		"a toleration of everything":  {`tolerations: [{operator: Equal}]`, "spec.tolerations[0].operator"},
-		"an effect nobody knows":      {`tolerations: [{key: a, effect: NoSchedule}]`, "spec.tolerations[0].effect"},
-		"maxSkew 0 is 1, -1 is none":  {`spreadPolicy: {spreadConstraints: [{topologyKey: a, topologyKeyType: Label, maxSkew: -1}]}`, "spec.spreadPolicy.spreadConstraints[0].maxSkew"},
-		"groups in quotes":            {`decisionStrategy: {groupStrategy: {clustersPerDecisionGroup: "10"}}`, "spec.decisionStrategy.groupStrategy.clustersPerDecisionGroup"},
-		"a name of 253 characters":    {`decisionStrategy: {groupStrategy: {decisionGroups: [{groupName: ` + long + `}]}}`, "spec.decisionStrategy.groupStrategy.decisionGroups[0].groupName"},
-		"an order nobody knows":       {`sortBy: Size`, "spec.sortBy"},
-		"a rate that is none":         {`scoreRateLimit: often`, "spec.scoreRateLimit"},
+		"negative number":                      {`numberOfClusters: -1`, "spec.numberOfClusters"},
+		"lowest number":                        {`numberOfClusters: -2147483648`, "spec.numberOfClusters"},
+		"unknown mode":                         {`prioritizerPolicy: {mode: Only}`, "spec.prioritizerPolicy.mode"},
+		"unknown prioritizer":                  {`prioritizerPolicy: {configurations: [{name: Steady}, {name: Best}]}`, "spec.prioritizerPolicy.configurations[1].name"},
+		"unknown builtIn":                      {`prioritizerPolicy: {configurations: [{scoreCoordinate: {builtIn: Best}}]}`, "spec.prioritizerPolicy.configurations[0].scoreCoordinate.builtIn"},
+		"unknown type":                         {`prioritizerPolicy: {configurations: [{scoreCoordinate: {type: Addon}}]}`, "spec.prioritizerPolicy.configurations[0].scoreCoordinate.type"},
+		"no add-on":                            {`prioritizerPolicy: {configurations: [{scoreCoordinate: {type: AddOn}}]}`, "spec.prioritizerPolicy.configurations[0].scoreCoordinate.addOn"},
+		"weight too high":                      {`prioritizerPolicy: {configurations: [{name: Steady, weight: 11}]}`, "spec.prioritizerPolicy.configurations[0].weight"},
+		"weight too low":                       {`prioritizerPolicy: {configurations: [{name: Steady, weight: -2147483648}]}`, "spec.prioritizerPolicy.configurations[0].weight"},
+		"duplicate":                            {`prioritizerPolicy: {configurations: [{name: Steady}, {name: Steady, weight: 0}]}`, "spec.prioritizerPolicy.configurations[1]"},
+		"duplicate by coordinate":              {`prioritizerPolicy: {configurations: [{name: Steady}, {scoreCoordinate: {builtIn: Steady}}]}`, "spec.prioritizerPolicy.configurations[1]"},
+		"duplicate add-on score":               {`prioritizerPolicy: {configurations: [{scoreCoordinate: {type: AddOn, addOn: {resourceName: a, scoreName: b}}}, {scoreCoordinate: {type: AddOn, addOn: {resourceName: a, scoreName: b}}}]}`, "spec.prioritizerPolicy.configurations[1]"},
+		"both name and coordinate":             {`prioritizerPolicy: {configurations: [{name: Steady, scoreCoordinate: {builtIn: Balance}}]}`, "spec.prioritizerPolicy.configurations[0].name"},
+		"unknown operator of a label selector": {`predicates: [{requiredClusterSelector: {labelSelector: {matchExpressions: [{key: a, operator: In, values: [b]}, {key: a, operator: IsIn, values: [b]}]}}}]`, "spec.predicates[0].requiredClusterSelector.labelSelector.matchExpressions[1].operator"},
+		"no values":                            {`predicates: [{requiredClusterSelector: {labelSelector: {matchExpressions: [{key: a, operator: In}]}}}]`, "spec.predicates[0].requiredClusterSelector.labelSelector.matchExpressions[0].values"},
+		"value of 253 characters":              {`predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {a: ` + long + `}}}}]`, "spec.predicates[0].requiredClusterSelector.labelSelector.matchLabels[a]"},
+		"unknown operator of a claim selector": {`predicates: [{requiredClusterSelector: {claimSelector: {matchExpressions: [{key: a, operator: "=", values: [b]}]}}}]`, "spec.predicates[0].requiredClusterSelector.claimSelector.matchExpressions[0].operator"},
+		"CEL syntax error":                     {`predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["true", "1 +"]}}}]`, "spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[1]"},
+		"CEL with unknown variable":            {`predicates: [{}, {requiredClusterSelector: {celSelector: {celExpressions: ["cluster.name == 'a'"]}}}]`, "spec.predicates[1].requiredClusterSelector.celSelector.celExpressions[0]"},
+		"CEL that is not boolean":              {`predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["1 + 1"]}}}]`, "must be true or false"},
+		"empty CEL":                            {`predicates: [{requiredClusterSelector: {celSelector: {celExpressions: [""]}}}]`, "spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]"},
+		"seconds above the maximum":            {`tolerations: [{key: a, tolerationSeconds: 1000000000000000000}]`, "spec.tolerations[0].tolerationSeconds"},
+		"negative seconds":                     {`tolerations: [{key: a, tolerationSeconds: -1}]`, "spec.tolerations[0].tolerationSeconds"},
+		"operator Equal without key":           {`tolerations: [{operator: Equal}]`, "spec.tolerations[0].operator"},
+		"unknown effect":                       {`tolerations: [{key: a, effect: NoSchedule}]`, "spec.tolerations[0].effect"},
+		"negative maxSkew":                     {`spreadPolicy: {spreadConstraints: [{topologyKey: a, topologyKeyType: Label, maxSkew: -1}]}`, "spec.spreadPolicy.spreadConstraints[0].maxSkew"},
+		"group size in quotes":                 {`decisionStrategy: {groupStrategy: {clustersPerDecisionGroup: "10"}}`, "spec.decisionStrategy.groupStrategy.clustersPerDecisionGroup"},
+		"group name of 253 characters":         {`decisionStrategy: {groupStrategy: {decisionGroups: [{groupName: ` + long + `}]}}`, "spec.decisionStrategy.groupStrategy.decisionGroups[0].groupName"},
+		"unknown order":                        {`sortBy: Size`, "spec.sortBy"},
+		"invalid duration":                     {`scoreRateLimit: often`, "spec.scoreRateLimit"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := hub("a", "b")
-			s.SetPlacement(asks(t, "p", `numberOfClusters: 1`))
+			s.SetPlacement(newPlacement(t, "p", `numberOfClusters: 1`))
 			decide(t, s, "p")
-			changed := asks(t, "p", tc.spec)
+			changed := newPlacement(t, "p", tc.spec)
 			changed.Generation = 2
 			if _, errs := Compile(changed); len(errs) == 0 || !strings.Contains(errs.ToAggregate().Error(), tc.want) {
 				t.Fatalf("errors %v, want %s", errs, tc.want)
@@ -61,16 +61,16 @@ func TestMistakes(t *testing.T) {
 				t.Errorf("keeps %t, %+v", v.KeepDecisions, v.Conditions)
 			}
 			if got := s.placements[keyOf("p")].selected; !slices.Equal(got, []string{"a"}) {
-				t.Errorf("it has %v, want a", got)
+				t.Errorf("selected clusters %v, want [a]", got)
 			}
 		})
 	}
 }
 
-// A label holds 63 characters, and the name of a placement is to be one.
+// The name of a placement becomes a label value, which has at most 63 characters.
 func TestLongNames(t *testing.T) {
 	for n, fails := range map[int]bool{1: false, 63: false, 64: true, 253: true} {
-		p := asks(t, strings.Repeat("a", n), `{}`)
+		p := newPlacement(t, strings.Repeat("a", n), `{}`)
 		_, errs := Compile(p)
 		if (len(errs) > 0) != fails || fails && errs[0].Field != "metadata.name" {
 			t.Errorf("%d characters: %v", n, errs)
@@ -78,9 +78,9 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// Many mistakes: the message names the first five and counts the rest.
-func TestManyMistakes(t *testing.T) {
-	p := asks(t, "p", `
+// The message lists the first five errors and counts the rest.
+func TestManyErrors(t *testing.T) {
+	p := newPlacement(t, "p", `
 numberOfClusters: -1
 sortBy: Size
 scoreRateLimit: often
@@ -99,15 +99,15 @@ func TestPrioritizers(t *testing.T) {
 		names   []string
 		weights []int32
 	}{
-		"none":              {`{}`, []string{"Balance", "Steady"}, []int32{1, 1}},
-		"one more":          {`{configurations: [{name: ResourceRatioCPU}]}`, []string{"Balance", "Steady", "ResourceRatioCPU"}, []int32{1, 1, 1}},
-		"by coordinate":     {`{configurations: [{scoreCoordinate: {builtIn: ResourceRatioCPU}}]}`, []string{"Balance", "Steady", "ResourceRatioCPU"}, []int32{1, 1, 1}},
-		"a default, louder": {`{configurations: [{name: Steady, weight: 3}]}`, []string{"Balance", "Steady"}, []int32{1, 3}},
-		"a default off":     {`{configurations: [{name: Balance, weight: 0}]}`, []string{"Steady"}, []int32{1}},
-		"exactly":           {`{mode: Exact, configurations: [` + addOn + `]}`, []string{"AddOn/plimsoll/freeCPU"}, []int32{-3}},
-		"exactly nothing":   {`{mode: Exact}`, nil, nil},
+		"defaults":                    {`{}`, []string{"Balance", "Steady"}, []int32{1, 1}},
+		"one added":                   {`{configurations: [{name: ResourceRatioCPU}]}`, []string{"Balance", "Steady", "ResourceRatioCPU"}, []int32{1, 1, 1}},
+		"by coordinate":               {`{configurations: [{scoreCoordinate: {builtIn: ResourceRatioCPU}}]}`, []string{"Balance", "Steady", "ResourceRatioCPU"}, []int32{1, 1, 1}},
+		"default with another weight": {`{configurations: [{name: Steady, weight: 3}]}`, []string{"Balance", "Steady"}, []int32{1, 3}},
+		"default disabled":            {`{configurations: [{name: Balance, weight: 0}]}`, []string{"Steady"}, []int32{1}},
+		"exact":                       {`{mode: Exact, configurations: [` + addOn + `]}`, []string{"AddOn/plimsoll/freeCPU"}, []int32{-3}},
+		"exact, none":                 {`{mode: Exact}`, nil, nil},
 	} {
-		p, errs := Compile(asks(t, "p", "prioritizerPolicy: "+tc.policy))
+		p, errs := Compile(newPlacement(t, "p", "prioritizerPolicy: "+tc.policy))
 		if len(errs) > 0 {
 			t.Fatal(name, errs)
 		}
@@ -118,9 +118,9 @@ func TestPrioritizers(t *testing.T) {
 	}
 }
 
-// What can change an answer follows from what is asked for, and no more: who
-// reads too little misses changes, who reads too much is woken by every one.
-func TestReads(t *testing.T) {
+// The fields that can affect a placement follow from its spec. With too few fields, changes
+// are missed; with too many, the placement is decided after irrelevant changes.
+func TestFieldsOfPolicy(t *testing.T) {
 	const always = existence | labelFields | taintFields
 	for spec, want := range map[string]fieldMask{
 		`{}`: always,
@@ -131,7 +131,7 @@ func TestReads(t *testing.T) {
 		`predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["has(managedCluster.metadata)"]}}}]`:                                   always | allocatableFields<<placement.CPU | allocatableFields<<placement.Memory | capacityFields<<placement.CPU | capacityFields<<placement.Memory | scoreFields | otherFields,
 		`prioritizerPolicy: {mode: Exact, configurations: [{name: ResourceAllocatableCPU, weight: -1}, {name: ResourceRatioMemory}, {name: Balance}]}`: always | allocatableFields<<placement.CPU | allocatableFields<<placement.Memory | capacityFields<<placement.Memory,
 	} {
-		p, errs := Compile(asks(t, "p", spec))
+		p, errs := Compile(newPlacement(t, "p", spec))
 		if len(errs) > 0 {
 			t.Fatal(errs)
 		}
@@ -141,9 +141,9 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// The whole of a spec, as it is decided over.
+// A spec with all fields is compiled.
 func TestCompile(t *testing.T) {
-	p, errs := Compile(asks(t, "p", `
+	p, errs := Compile(newPlacement(t, "p", `
 clusterSets: [web]
 numberOfClusters: 2147483647
 predicates:
@@ -161,7 +161,7 @@ sortBy: Score
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	p.prioritizers, p.addOns, p.fields = nil, nil, 0 // see the tests above
+	p.prioritizers, p.addOns, p.fields = nil, nil, 0 // covered by the tests above
 	want := &Policy{
 		sets: []string{"web"}, number: 1<<31 - 1, sortByScore: true,
 		predicates: []predicate{{selector: placement.Selector{

@@ -16,13 +16,13 @@ const (
 	inZone1 = `predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {zone: "1"}}}}]`
 )
 
-// reasonOf returns the reason of the condition that matters: that it is
-// misconfigured, or else whether it is satisfied.
+// reasonOf returns the reason and the message of condition PlacementMisconfigured if it is
+// True, else of PlacementSatisfied.
 func reasonOf(t testing.TB, v *Result) (reason, message string) {
 	t.Helper()
 	for _, c := range v.Conditions {
 		if c.ObservedGeneration != v.Generation {
-			t.Errorf("%+v is of another generation than %d", c, v.Generation)
+			t.Errorf("%+v: observedGeneration, want %d", c, v.Generation)
 		}
 	}
 	switch {
@@ -39,9 +39,9 @@ func reasonOf(t testing.TB, v *Result) (reason, message string) {
 	return "", ""
 }
 
-// The fleet is a and b in zone 1 and c in zone 2, in the set web, which is bound;
-// the set empty is bound, too, and the set away is not.
-func verdictHub() *State {
+// zonedHub returns a State with clusters a and b in zone 1 and c in zone 2, all in set web.
+// Sets web and empty are bound; set away is not.
+func zonedHub() *State {
 	s := hub()
 	for name, zone := range map[string]string{"a": "1", "b": "1", "c": "2"} {
 		s.SetCluster(managed(name, "set=web zone="+zone))
@@ -52,54 +52,54 @@ func verdictHub() *State {
 	return s
 }
 
-func TestVerdicts(t *testing.T) {
+func TestResults(t *testing.T) {
 	unbind := func(s *State) { s.DeleteBinding("ns", "web"); s.DeleteBinding("ns", "empty") }
 	for name, tc := range map[string]struct {
 		spec                    string
 		change                  func(*State)
 		chosen, reason, message string
 	}{
-		"all":                      {`{}`, nil, "a b c", reasonAllScheduled, "selected 3 clusters (clusters in the sets: 3, matching the predicates: 3, with tolerated taints: 3)"},
-		"some":                     {`numberOfClusters: 2`, nil, "a b", reasonAllScheduled, "selected 2 clusters"},
-		"none wanted":              {`numberOfClusters: 0`, nil, "", reasonAllScheduled, "selected 0 clusters"},
-		"more than there are":      {`numberOfClusters: 5`, nil, "a b c", reasonNotAllScheduled, "selected 3 of 5 clusters"},
-		"some match":               {inZone1, nil, "a b", reasonAllScheduled, "in the sets: 3, matching the predicates: 2"},
-		"none match":               {nowhere, nil, "", reasonNoneMatched, "matching the predicates: 0"},
-		"an empty set":             {`clusterSets: [empty]`, nil, "", reasonSetsEmpty, "the cluster sets have no clusters"},
-		"a set that is not bound":  {`clusterSets: [away]`, nil, "", reasonNoIntersection, "spec.clusterSets: away: not bound"},
-		"a set that is none":       {`clusterSets: [typo]`, nil, "", reasonNoIntersection, "typo"},
-		"one that is, one is not":  {`clusterSets: [web, typo]`, nil, "a b c", reasonAllScheduled, "sets not bound to the namespace: typo"},
-		"the same set twice":       {`clusterSets: [web, web]`, nil, "a b c", reasonAllScheduled, "in the sets: 3"},
-		"no bindings":              {`{}`, unbind, "", reasonNoBindings, "no cluster set is bound to namespace ns"},
-		"no bindings, named":       {`clusterSets: [web]`, unbind, "", reasonNoBindings, "web"},
-		"bindings of no sets":      {`{}`, func(s *State) { s.DeleteClusterSet("web"); s.DeleteClusterSet("empty") }, "", reasonNoBindings, "no cluster set is bound"},
-		"all are tainted":          {inZone1, func(s *State) { taint(s, "NoSelect", "a", "b") }, "", reasonNoneMatched, "matching the predicates: 2, with tolerated taints: 0"},
-		"one is tainted":           {inZone1, func(s *State) { taint(s, "NoSelect", "b") }, "a", reasonAllScheduled, "with tolerated taints: 1"},
-		"one is tainted if new":    {inZone1, func(s *State) { taint(s, "NoSelectIfNew", "b") }, "a", reasonAllScheduled, "selected 1 clusters"},
-		"one is better not chosen": {`numberOfClusters: 1`, func(s *State) { taint(s, "PreferNoSelect", "a") }, "b", reasonAllScheduled, "selected 1 clusters"},
-		// Two zones: a (or b) and c make a skew of 0, a second in zone 1 one of 1; of 3
-		// with maxSkew 1 all are chosen, as 2 - 1 = 1.
+		"all":                             {`{}`, nil, "a b c", reasonAllScheduled, "selected 3 clusters (clusters in the sets: 3, matching the predicates: 3, with tolerated taints: 3)"},
+		"some":                            {`numberOfClusters: 2`, nil, "a b", reasonAllScheduled, "selected 2 clusters"},
+		"zero clusters":                   {`numberOfClusters: 0`, nil, "", reasonAllScheduled, "selected 0 clusters"},
+		"more than feasible":              {`numberOfClusters: 5`, nil, "a b c", reasonNotAllScheduled, "selected 3 of 5 clusters"},
+		"some matched":                    {inZone1, nil, "a b", reasonAllScheduled, "in the sets: 3, matching the predicates: 2"},
+		"none matched":                    {nowhere, nil, "", reasonNoneMatched, "matching the predicates: 0"},
+		"empty set":                       {`clusterSets: [empty]`, nil, "", reasonSetsEmpty, "the cluster sets have no clusters"},
+		"unbound set":                     {`clusterSets: [away]`, nil, "", reasonNoIntersection, "spec.clusterSets: away: not bound"},
+		"unknown set":                     {`clusterSets: [typo]`, nil, "", reasonNoIntersection, "typo"},
+		"known and unknown set":           {`clusterSets: [web, typo]`, nil, "a b c", reasonAllScheduled, "sets not bound to the namespace: typo"},
+		"duplicate set":                   {`clusterSets: [web, web]`, nil, "a b c", reasonAllScheduled, "in the sets: 3"},
+		"no bindings":                     {`{}`, unbind, "", reasonNoBindings, "no cluster set is bound to namespace ns"},
+		"no bindings, set listed":         {`clusterSets: [web]`, unbind, "", reasonNoBindings, "web"},
+		"bindings of deleted sets":        {`{}`, func(s *State) { s.DeleteClusterSet("web"); s.DeleteClusterSet("empty") }, "", reasonNoBindings, "no cluster set is bound"},
+		"all tainted":                     {inZone1, func(s *State) { taint(s, "NoSelect", "a", "b") }, "", reasonNoneMatched, "matching the predicates: 2, with tolerated taints: 0"},
+		"one tainted":                     {inZone1, func(s *State) { taint(s, "NoSelect", "b") }, "a", reasonAllScheduled, "with tolerated taints: 1"},
+		"one tainted with NoSelectIfNew":  {inZone1, func(s *State) { taint(s, "NoSelectIfNew", "b") }, "a", reasonAllScheduled, "selected 1 clusters"},
+		"one tainted with PreferNoSelect": {`numberOfClusters: 1`, func(s *State) { taint(s, "PreferNoSelect", "a") }, "b", reasonAllScheduled, "selected 1 clusters"},
+		// Without the constraint a and b are selected: 2 clusters in zone 1, none in zone
+		// 2, a skew of 2. a and c have a skew of 0.
 		"spread": {`{numberOfClusters: 2, spreadPolicy: {spreadConstraints: [{topologyKey: zone, topologyKeyType: Label, maxSkew: 1, whenUnsatisfiable: DoNotSchedule}]}}`, nil, "a c", reasonAllScheduled, "selected 2 clusters"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := verdictHub()
+			s := zonedHub()
 			if tc.change != nil {
 				tc.change(s)
 			}
-			s.SetPlacement(asks(t, "p", tc.spec))
+			s.SetPlacement(newPlacement(t, "p", tc.spec))
 			v := decide(t, s, "p")
 			reason, message := reasonOf(t, v)
 			if got := clustersOf(v); got != tc.chosen || reason != tc.reason || !strings.Contains(message, tc.message) {
 				t.Errorf("chosen %q, %s: %s; want %q, %s: %s", got, reason, message, tc.chosen, tc.reason, tc.message)
 			}
 			if len(v.Groups) == 0 {
-				t.Error("there is no group, not even an empty one")
+				t.Error("no groups, want at least an empty one")
 			}
 		})
 	}
 }
 
-// taint gives clusters of the fleet another taint.
+// taint adds a taint, which is a minute old, to clusters.
 func taint(s *State, effect string, names ...string) {
 	for _, name := range names {
 		object := s.entries[name].object.DeepCopy()
@@ -108,10 +108,9 @@ func taint(s *State, effect string, names ...string) {
 	}
 }
 
-// The placement has a and b, as its first spec said. Then the spec changes, or
-// what is around it. What a user can have mistyped takes nothing away; what is
-// meant does.
-func TestWhatHurts(t *testing.T) {
+// A placement has clusters a and b. Then its spec or the fleet changes. A spec that could
+// be a typo keeps the decisions; any other change is applied.
+func TestWouldEvictAll(t *testing.T) {
 	const two = `numberOfClusters: 2`
 	relabel := func(s *State) {
 		for _, name := range []string{"a", "b"} {
@@ -119,69 +118,69 @@ func TestWhatHurts(t *testing.T) {
 		}
 	}
 	for name, tc := range map[string]struct {
-		before, after  string // after: as before if left out
+		before, after  string // after is optional
 		change         func(*State)
-		chosen, reason string // chosen: what the placement has in the end
+		chosen, reason string // after the change
 	}{
-		"predicates that match nothing":        {before: two, after: nowhere, chosen: "a b", reason: reasonMatchesNothing},
-		"a set that is not bound":              {before: two, after: `clusterSets: [away]`, chosen: "a b", reason: reasonMatchesNothing},
-		"a set that is none":                   {before: two, after: `clusterSets: [wbe]`, chosen: "a b", reason: reasonMatchesNothing},
-		"an expression that is never true":     {before: two, after: `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["managedCluster.metadata.label.zone == '1'"]}}}]`, chosen: "a b", reason: reasonMatchesNothing},
-		"predicates that match something":      {before: two, after: `predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {zone: "2"}}}}]`, chosen: "c", reason: reasonAllScheduled},
-		"none are wanted":                      {before: two, after: `numberOfClusters: 0`, chosen: "", reason: reasonAllScheduled},
-		"none are wanted, and nothing matches": {before: two, after: "numberOfClusters: 0\n" + nowhere, chosen: "", reason: reasonAllScheduled},
-		"none are wanted of a set not bound":   {before: two, after: `{numberOfClusters: 0, clusterSets: [away]}`, chosen: "", reason: reasonNoIntersection},
-		"clusters lose their labels":           {before: inZone1, change: relabel, chosen: "", reason: reasonNoneMatched},
-		"clusters leave the set":               {before: inZone1, change: func(s *State) { s.SetCluster(managed("a", "zone=1")); s.SetCluster(managed("b", "zone=1")) }, chosen: "", reason: reasonNoneMatched},
-		"clusters go":                          {before: inZone1, change: func(s *State) { s.DeleteCluster("a"); s.DeleteCluster("b") }, chosen: "", reason: reasonNoneMatched},
-		"a cluster is being deleted": {before: inZone1, change: func(s *State) {
+		"predicates match nothing":        {before: two, after: nowhere, chosen: "a b", reason: reasonMatchesNothing},
+		"unbound set":                     {before: two, after: `clusterSets: [away]`, chosen: "a b", reason: reasonMatchesNothing},
+		"unknown set":                     {before: two, after: `clusterSets: [wbe]`, chosen: "a b", reason: reasonMatchesNothing},
+		"expression is never true":        {before: two, after: `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["managedCluster.metadata.label.zone == '1'"]}}}]`, chosen: "a b", reason: reasonMatchesNothing},
+		"predicates match something":      {before: two, after: `predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {zone: "2"}}}}]`, chosen: "c", reason: reasonAllScheduled},
+		"zero clusters":                   {before: two, after: `numberOfClusters: 0`, chosen: "", reason: reasonAllScheduled},
+		"zero clusters, nothing matches":  {before: two, after: "numberOfClusters: 0\n" + nowhere, chosen: "", reason: reasonAllScheduled},
+		"zero clusters of an unbound set": {before: two, after: `{numberOfClusters: 0, clusterSets: [away]}`, chosen: "", reason: reasonNoIntersection},
+		"clusters lose their labels":      {before: inZone1, change: relabel, chosen: "", reason: reasonNoneMatched},
+		"clusters leave the set":          {before: inZone1, change: func(s *State) { s.SetCluster(managed("a", "zone=1")); s.SetCluster(managed("b", "zone=1")) }, chosen: "", reason: reasonNoneMatched},
+		"clusters are deleted":            {before: inZone1, change: func(s *State) { s.DeleteCluster("a"); s.DeleteCluster("b") }, chosen: "", reason: reasonNoneMatched},
+		"cluster is being deleted": {before: inZone1, change: func(s *State) {
 			object := managed("b", "set=web zone=1")
 			object.DeletionTimestamp = &metav1.Time{Time: now}
 			s.SetCluster(object)
 		}, chosen: "a", reason: reasonAllScheduled},
-		"the binding is removed":         {before: two, change: func(s *State) { s.DeleteBinding("ns", "web") }, chosen: "", reason: reasonSetsEmpty},
-		"the binding of its set":         {before: `clusterSets: [web]`, change: func(s *State) { s.DeleteBinding("ns", "web") }, chosen: "", reason: reasonNoIntersection},
-		"the set is removed":             {before: two, change: func(s *State) { s.DeleteClusterSet("web") }, chosen: "", reason: reasonSetsEmpty},
-		"taints":                         {before: inZone1, change: func(s *State) { taint(s, "NoSelect", "a", "b") }, chosen: "", reason: reasonNoneMatched},
-		"taints for new ones":            {before: inZone1, change: func(s *State) { taint(s, "NoSelectIfNew", "a", "b") }, chosen: "a b", reason: reasonAllScheduled},
-		"a spec that keeps, then labels": {before: inZone1, after: nowhere, change: relabel, chosen: "a b", reason: reasonMatchesNothing},
-		"nothing was chosen":             {before: nowhere, after: `predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {zone: typo2}}}}]`, chosen: "", reason: reasonNoneMatched},
+		"all bindings but that of an empty set are deleted": {before: two, change: func(s *State) { s.DeleteBinding("ns", "web") }, chosen: "", reason: reasonSetsEmpty},
+		"binding of the listed set is deleted":              {before: `clusterSets: [web]`, change: func(s *State) { s.DeleteBinding("ns", "web") }, chosen: "", reason: reasonNoIntersection},
+		"set is deleted":                                    {before: two, change: func(s *State) { s.DeleteClusterSet("web") }, chosen: "", reason: reasonSetsEmpty},
+		"clusters are tainted":                              {before: inZone1, change: func(s *State) { taint(s, "NoSelect", "a", "b") }, chosen: "", reason: reasonNoneMatched},
+		"clusters are tainted with NoSelectIfNew":           {before: inZone1, change: func(s *State) { taint(s, "NoSelectIfNew", "a", "b") }, chosen: "a b", reason: reasonAllScheduled},
+		"predicates match nothing, then labels change":      {before: inZone1, after: nowhere, change: relabel, chosen: "a b", reason: reasonMatchesNothing},
+		"no clusters before":                                {before: nowhere, after: `predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {zone: typo2}}}}]`, chosen: "", reason: reasonNoneMatched},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := verdictHub()
-			s.SetPlacement(asks(t, "p", tc.before))
+			s := zonedHub()
+			s.SetPlacement(newPlacement(t, "p", tc.before))
 			decide(t, s, "p")
 			if tc.after != "" {
-				changed := asks(t, "p", tc.after)
+				changed := newPlacement(t, "p", tc.after)
 				changed.Generation = 2
 				s.SetPlacement(changed)
 			}
 			if tc.change != nil {
 				tc.change(s)
 			}
-			for range 3 { // asked again, it says the same
+			for range 3 { // repeated decisions give the same result
 				v := decide(t, s, "p")
 				reason, _ := reasonOf(t, v)
-				if has := strings.Join(s.placements[keyOf("p")].selected, " "); has != tc.chosen || reason != tc.reason {
-					t.Fatalf("it has %q, %s; want %q, %s", has, reason, tc.chosen, tc.reason)
+				if selected := strings.Join(s.placements[keyOf("p")].selected, " "); selected != tc.chosen || reason != tc.reason {
+					t.Fatalf("selected %q, %s; want %q, %s", selected, reason, tc.chosen, tc.reason)
 				}
 			}
 		})
 	}
 }
 
-// Who starts knows of the decisions there are and by which spec they came about.
-func TestResume(t *testing.T) {
+// Restore sets the selected clusters and the generation of the spec that selected them.
+func TestRestore(t *testing.T) {
 	for name, tc := range map[string]struct {
 		generation int64
 		keeps      bool
 	}{
-		"by an earlier spec":   {1, true},
-		"by the spec as it is": {2, false},
-		"nobody knows":         {0, false},
+		"earlier generation": {1, true},
+		"current generation": {2, false},
+		"unknown generation": {0, false},
 	} {
-		s := verdictHub()
-		p := asks(t, "p", nowhere)
+		s := zonedHub()
+		p := newPlacement(t, "p", nowhere)
 		p.Generation = 2
 		s.SetPlacement(p)
 		s.Restore(keyOf("p"), []string{"b", "gone", "b"}, tc.generation)
@@ -189,64 +188,64 @@ func TestResume(t *testing.T) {
 			t.Errorf("%s: keeps %t, want %t", name, v.KeepDecisions, tc.keeps)
 		}
 	}
-	// What is decided here counts more than what is resumed.
-	s := verdictHub()
-	s.SetPlacement(asks(t, "p", `{}`))
+	// A decision takes precedence over restored clusters.
+	s := zonedHub()
+	s.SetPlacement(newPlacement(t, "p", `{}`))
 	decide(t, s, "p")
 	s.Restore(keyOf("p"), []string{"c"}, 1)
 	if got := s.placements[keyOf("p")].selected; len(got) != 3 {
-		t.Errorf("it has %v", got)
+		t.Errorf("selected clusters %v, want 3", got)
 	}
 }
 
-// Another placement of the same name starts anew.
-func TestAnotherOfTheSameName(t *testing.T) {
-	s := verdictHub()
-	s.SetPlacement(asks(t, "p", `{}`))
+// A new placement with the name of a deleted one does not inherit its decisions.
+func TestRecreatedPlacement(t *testing.T) {
+	s := zonedHub()
+	s.SetPlacement(newPlacement(t, "p", `{}`))
 	decide(t, s, "p")
-	other := asks(t, "p", nowhere)
+	other := newPlacement(t, "p", nowhere)
 	other.UID, other.Generation = "other", 3
 	if !s.SetPlacement(other) {
-		t.Fatal("it is taken for the first")
+		t.Fatal("SetPlacement() = false for a placement with another UID")
 	}
 	s.Restore(keyOf("p"), nil, 0)
 	if v := decide(t, s, "p"); v.KeepDecisions {
 		t.Errorf("%+v", v.Conditions)
 	}
 	if s.counts[0] != 0 {
-		t.Errorf("counts %v", s.counts)
+		t.Errorf("decisions per cluster %v, want none on a", s.counts)
 	}
 }
 
-// a is tolerated for 100 s from a minute ago: 40 s more. A score of b holds for
-// an hour; and 100 years are far, but not never.
+// The taint of a is 60 s old and tolerated for 100 s, that is for another 40 s. The score
+// of b is valid for an hour.
 func TestRequeueAt(t *testing.T) {
 	addOn := `prioritizerPolicy: {configurations: [{scoreCoordinate: {type: AddOn, addOn: {resourceName: usage, scoreName: cpu}}}]}`
 	for name, tc := range map[string]struct {
 		spec string
 		want time.Duration // 0: never
 	}{
-		"nothing ends":           {`tolerations: [{key: k, operator: Exists}]`, 0},
-		"a toleration":           {`tolerations: [{key: k, operator: Exists, tolerationSeconds: 100}]`, 40 * time.Second},
-		"a toleration is over":   {`tolerations: [{key: k, operator: Exists, tolerationSeconds: 10}]`, 0},
-		"a hundred years":        {`tolerations: [{key: k, operator: Exists, tolerationSeconds: 3153600000}]`, 3153600000*time.Second - time.Minute},
-		"a score":                {addOn, time.Hour + time.Second},
-		"a score and toleration": {addOn + "\n" + `tolerations: [{key: k, operator: Exists, tolerationSeconds: 100}]`, 40 * time.Second},
+		"toleration without limit": {`tolerations: [{key: k, operator: Exists}]`, 0},
+		"toleration":               {`tolerations: [{key: k, operator: Exists, tolerationSeconds: 100}]`, 40 * time.Second},
+		"expired toleration":       {`tolerations: [{key: k, operator: Exists, tolerationSeconds: 10}]`, 0},
+		"100 years":                {`tolerations: [{key: k, operator: Exists, tolerationSeconds: 3153600000}]`, 3153600000*time.Second - time.Minute},
+		"score":                    {addOn, time.Hour + time.Second},
+		"score and toleration":     {addOn + "\n" + `tolerations: [{key: k, operator: Exists, tolerationSeconds: 100}]`, 40 * time.Second},
 	} {
 		s := hub("a", "b")
 		taint(s, "NoSelect", "a")
 		score := scored("b", "usage", map[string]int32{"cpu": 5})
 		score.Status.ValidUntil = &metav1.Time{Time: now.Add(time.Hour)}
 		s.SetScores(score)
-		s.SetPlacement(asks(t, "p", tc.spec))
+		s.SetPlacement(newPlacement(t, "p", tc.spec))
 		v := decide(t, s, "p")
 		if tc.want == 0 && !v.RequeueAt.IsZero() || tc.want != 0 && v.RequeueAt.Sub(now) != tc.want {
-			t.Errorf("%s: at %s, want in %s", name, v.RequeueAt, tc.want)
+			t.Errorf("%s: RequeueAt %s, want now + %s", name, v.RequeueAt, tc.want)
 		}
 	}
 }
 
-func TestNoSuchPlacement(t *testing.T) {
+func TestUnknownPlacement(t *testing.T) {
 	s := hub("a")
 	s.SetUnmanaged(keyOf("foreign"), []string{"a"})
 	for _, name := range []string{"none", "foreign"} {
@@ -259,23 +258,23 @@ func TestNoSuchPlacement(t *testing.T) {
 	}
 }
 
-// Three placements of one cluster each, of three: Balance gives each its own, as
-// a has 1 of at most 1 decision, which is 2 x trunc(100 x (0.5 - 1/1)) = -100, and
-// the others 100. A placement that is decided elsewhere has c.
+// Three placements select one of three clusters each. An unmanaged placement has c, so that
+// Balance scores c with 2 x trunc(100 x (0.5 - 1/1)) = -100 and a and b with 100: p0
+// selects a, then p1 selects b. Then all clusters have one decision: p2 selects a by name.
 func TestBalance(t *testing.T) {
 	s := hub("a", "b", "c")
 	s.SetUnmanaged(keyOf("foreign"), []string{"c", "c", "gone"})
 	for i, want := range []string{"a", "b", "a"} {
 		name := fmt.Sprint("p", i)
-		s.SetPlacement(asks(t, name, `numberOfClusters: 1`))
+		s.SetPlacement(newPlacement(t, name, `numberOfClusters: 1`))
 		if got := clustersOf(decide(t, s, name)); got != want {
-			t.Errorf("%s gets %s, want %s", name, got, want)
+			t.Errorf("%s selects %s, want %s", name, got, want)
 		}
 	}
 	s.SetUnmanaged(keyOf("foreign"), nil)
 	s.DeletePlacement(keyOf("p0"))
 	s.DeletePlacement(keyOf("p0"))
 	if got := fmt.Sprint(s.counts); got != "[1 1 0]" {
-		t.Errorf("counts %s", got)
+		t.Errorf("decisions per cluster %s, want [1 1 0]", got)
 	}
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/placement"
 )
 
-// A state that was told of changes one by one says what one says that is told of
-// all at once.
-func TestStateIsAsFresh(t *testing.T) {
+// A State that is changed step by step has the same results as a State that is built from
+// the final objects.
+func TestIncrementalState(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, s := newWorld(), NewState()
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
@@ -28,7 +28,7 @@ func TestStateIsAsFresh(t *testing.T) {
 				t.Fatalf("placements %v, want %v", got, want)
 			}
 			if !slices.Equal(s.counts, fresh.counts) {
-				t.Fatalf("counts %v, want %v", s.counts, fresh.counts)
+				t.Fatalf("decisions per cluster %v, want %v", s.counts, fresh.counts)
 			}
 			for _, key := range s.Placements() {
 				got, _ := s.Preview(key, now)
@@ -45,9 +45,9 @@ func TestStateIsAsFresh(t *testing.T) {
 	})
 }
 
-// standing is what of a verdict does not depend on clusters that the placement
-// cannot have.
-func standing(s *State, key types.NamespacedName) any {
+// visibleResult returns the parts of a result that do not depend on clusters outside the
+// cluster sets of the placement.
+func visibleResult(s *State, key types.NamespacedName) any {
 	v, ok := s.Preview(key, now)
 	if !ok {
 		return nil
@@ -61,34 +61,33 @@ func standing(s *State, key types.NamespacedName) any {
 	return []any{v.KeepDecisions, v.Groups, v.Conditions, v.RequeueAt, members}
 }
 
-// A placement that a change is not said to affect has the same verdict before and
-// after. There is one thing that is left out by design: Balance. A cluster that
-// comes or goes, and a placement that does or is decided elsewhere, change how
-// many decisions clusters have. Placements with Balance are not woken by that, or
-// each decision would wake all others; they reckon with it when they are decided
-// the next time.
-func TestUnaffectedStaysTheSame(t *testing.T) {
+// A placement that is not among those affected by a change has the same result before and
+// after it. Balance is an exception by design: created and deleted clusters, and decisions
+// of other placements, change the number of decisions per cluster. Placements with Balance
+// are not affected by that, because each decision would affect all others; the next
+// decision uses the new numbers.
+func TestUnaffectedPlacementsKeepResults(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, s := newWorld(), NewState()
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			before := map[types.NamespacedName]any{}
 			for _, key := range s.Placements() {
-				before[key] = standing(s, key)
+				before[key] = visibleResult(s, key)
 			}
 			names := slices.Sorted(maps.Keys(w.clusters))
-			w.step(t, s, func(name string, affected []types.NamespacedName, about types.NamespacedName) {
+			w.step(t, s, func(name string, affected []types.NamespacedName, changed types.NamespacedName) {
 				for i, key := range affected {
 					if slices.Contains(affected[:i], key) {
 						t.Fatalf("%s is returned twice", key)
 					}
 				}
-				balanced := about.Name != "" || !slices.Equal(names, slices.Sorted(maps.Keys(w.clusters)))
-				for key, was := range before {
-					if key == about || slices.Contains(affected, key) || balanced && s.balances(key) {
+				balanced := changed.Name != "" || !slices.Equal(names, slices.Sorted(maps.Keys(w.clusters)))
+				for key, old := range before {
+					if key == changed || slices.Contains(affected, key) || balanced && s.balances(key) {
 						continue
 					}
-					if is := standing(s, key); !reflect.DeepEqual(was, is) {
-						t.Fatalf("%s is said not to affect %s:\n%+v\n%+v", name, key, was, is)
+					if got := visibleResult(s, key); !reflect.DeepEqual(old, got) {
+						t.Fatalf("change %q does not affect %s, whose result changed:\n%+v\n%+v", name, key, old, got)
 					}
 				}
 			})
@@ -96,14 +95,14 @@ func TestUnaffectedStaysTheSame(t *testing.T) {
 	})
 }
 
-// balances reports whether Balance has a say in a placement.
+// balances reports whether a placement uses prioritizer Balance.
 func (s *State) balances(key types.NamespacedName) bool {
 	policy := s.placements[key].policy
 	return policy != nil && slices.ContainsFunc(policy.prioritizers, func(p placement.Prioritizer) bool { return p.Kind == placement.Balance })
 }
 
-// Who does not look at a thing is not woken by it.
-func TestUnaffected(t *testing.T) {
+// A change affects only placements that use the changed fields.
+func TestAffectedPlacements(t *testing.T) {
 	specs := map[string]string{
 		"plain":  `numberOfClusters: 1`,
 		"cpu":    `prioritizerPolicy: {configurations: [{name: ResourceAllocatableCPU}]}`,
@@ -117,40 +116,40 @@ func TestUnaffected(t *testing.T) {
 		change func(*State) []types.NamespacedName
 		want   []string
 	}{
-		"nothing":            {func(s *State) []types.NamespacedName { return s.SetCluster(managed("a", "set=web zone=1")) }, nil},
-		"labels":             {func(s *State) []types.NamespacedName { return s.SetCluster(managed("a", "set=web zone=3")) }, []string{"addOn", "cel", "cpu", "plain", "zone1"}},
-		"into another set":   {func(s *State) []types.NamespacedName { return s.SetCluster(managed("a", "set=gold zone=1")) }, []string{"addOn", "cel", "cpu", "gold", "plain", "zone1"}},
-		"out of its set":     {func(s *State) []types.NamespacedName { return s.SetCluster(managed("a", "set=none zone=1")) }, []string{"addOn", "cel", "cpu", "plain", "zone1"}},
-		"out of reach":       {func(s *State) []types.NamespacedName { return s.SetCluster(managed("z", "set=none")) }, nil},
-		"a new one":          {func(s *State) []types.NamespacedName { return s.SetCluster(managed("z", "set=web")) }, []string{"addOn", "cel", "cpu", "plain", "zone1"}},
-		"one goes":           {func(s *State) []types.NamespacedName { return s.DeleteCluster("c") }, []string{"addOn", "cel", "cpu", "plain", "zone1"}},
-		"one that never was": {func(s *State) []types.NamespacedName { return s.DeleteCluster("z") }, nil},
-		"a taint":            {func(s *State) []types.NamespacedName { return tainted(s, "a") }, []string{"addOn", "cel", "cpu", "plain", "zone1"}},
-		"CPU":                {func(s *State) []types.NamespacedName { return withCPU(s, "a", "set=web zone=1") }, []string{"cel", "cpu", "zone1"}},
-		// c does not match what zone1 asks for: whatever it has makes no difference.
+		"no change":               {func(s *State) []types.NamespacedName { return s.SetCluster(managed("a", "set=web zone=1")) }, nil},
+		"zone label":              {func(s *State) []types.NamespacedName { return s.SetCluster(managed("a", "set=web zone=3")) }, []string{"addOn", "cel", "cpu", "plain", "zone1"}},
+		"moved to another set":    {func(s *State) []types.NamespacedName { return s.SetCluster(managed("a", "set=gold zone=1")) }, []string{"addOn", "cel", "cpu", "gold", "plain", "zone1"}},
+		"removed from its set":    {func(s *State) []types.NamespacedName { return s.SetCluster(managed("a", "set=none zone=1")) }, []string{"addOn", "cel", "cpu", "plain", "zone1"}},
+		"new cluster in no set":   {func(s *State) []types.NamespacedName { return s.SetCluster(managed("z", "set=none")) }, nil},
+		"new cluster":             {func(s *State) []types.NamespacedName { return s.SetCluster(managed("z", "set=web")) }, []string{"addOn", "cel", "cpu", "plain", "zone1"}},
+		"deleted cluster":         {func(s *State) []types.NamespacedName { return s.DeleteCluster("c") }, []string{"addOn", "cel", "cpu", "plain", "zone1"}},
+		"unknown cluster deleted": {func(s *State) []types.NamespacedName { return s.DeleteCluster("z") }, nil},
+		"taint":                   {func(s *State) []types.NamespacedName { return tainted(s, "a") }, []string{"addOn", "cel", "cpu", "plain", "zone1"}},
+		"CPU":                     {func(s *State) []types.NamespacedName { return withCPU(s, "a", "set=web zone=1") }, []string{"cel", "cpu", "zone1"}},
+		// c does not match the predicates of zone1, so its resources do not matter.
 		"CPU of another zone": {func(s *State) []types.NamespacedName { return withCPU(s, "c", "set=web zone=2") }, []string{"cel", "cpu"}},
-		"an annotation": {func(s *State) []types.NamespacedName {
+		"annotation": {func(s *State) []types.NamespacedName {
 			object := managed("a", "set=web zone=1")
 			object.Annotations = map[string]string{"a": "b"}
 			return s.SetCluster(object)
 		}, []string{"cel"}},
-		"a score": {func(s *State) []types.NamespacedName {
+		"score": {func(s *State) []types.NamespacedName {
 			return s.SetScores(scored("a", "usage", map[string]int32{"cpu": 1}))
 		}, []string{"addOn", "cel"}},
-		"a score nobody asks for": {func(s *State) []types.NamespacedName {
+		"unused score": {func(s *State) []types.NamespacedName {
 			return s.SetScores(scored("a", "cost", map[string]int32{"cpu": 1}))
 		}, []string{"cel"}},
-		"a score of no cluster": {func(s *State) []types.NamespacedName {
+		"score of an unknown cluster": {func(s *State) []types.NamespacedName {
 			return s.SetScores(scored("z", "usage", map[string]int32{"cpu": 1}))
 		}, nil},
-		"no score": {func(s *State) []types.NamespacedName { return s.DeleteScores("a", "usage") }, nil},
+		"unknown score deleted": {func(s *State) []types.NamespacedName { return s.DeleteScores("a", "usage") }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := verdictHub()
+			s := zonedHub()
 			s.SetClusterSet(bySet("gold"))
 			s.SetBinding(binding("ns", "gold"))
 			for name, spec := range specs {
-				s.SetPlacement(asks(t, name, spec))
+				s.SetPlacement(newPlacement(t, name, spec))
 				decide(t, s, name)
 			}
 			s.SetUnmanaged(keyOf("foreign"), []string{"a"})
@@ -163,7 +162,7 @@ func TestUnaffected(t *testing.T) {
 				t.Errorf("affected %v, want %v", got, tc.want)
 			}
 			if again := tc.change(s); len(again) > 0 {
-				t.Errorf("the same again affects %v", again)
+				t.Errorf("the same change again affects %v", again)
 			}
 		})
 	}
@@ -179,26 +178,26 @@ func withCPU(s *State, name, labels string) []types.NamespacedName {
 	return s.SetCluster(withAmounts(managed(name, labels), "7", "16Gi"))
 }
 
-// A spec is compiled once for a generation.
+// SetPlacement compiles a spec once per generation.
 func TestSetPlacement(t *testing.T) {
 	s := hub("a")
-	p := asks(t, "p", `{}`)
+	p := newPlacement(t, "p", `{}`)
 	if !s.SetPlacement(p) || s.SetPlacement(p) {
-		t.Error("the same generation is taken for another, or the first for the same")
+		t.Error("SetPlacement() is false for a new placement or true for an unchanged generation")
 	}
 	p = p.DeepCopy()
 	p.Annotations = map[string]string{"a": "b"}
 	if s.SetPlacement(p) {
-		t.Error("an annotation makes another spec")
+		t.Error("SetPlacement() = true for a new annotation")
 	}
 	p.Generation++
 	if !s.SetPlacement(p) {
-		t.Error("another generation is taken for the same")
+		t.Error("SetPlacement() = false for a new generation")
 	}
 }
 
-// Everybody at once: the race detector watches, and in the end the counts are
-// those of what the placements have.
+// Concurrent calls are safe under the race detector, and afterwards the counts match the
+// decisions of the placements.
 func TestConcurrentUse(t *testing.T) {
 	s := hub("a", "b", "c", "d")
 	s.SetUnmanaged(keyOf("foreign"), []string{"a"})
@@ -214,7 +213,7 @@ func TestConcurrentUse(t *testing.T) {
 	for n := range 4 {
 		name := fmt.Sprint("p", n)
 		work(func(i int) {
-			p := asks(t, name, `{numberOfClusters: 2, predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["managedCluster.metadata.labels.set == 'web'"]}}}]}`)
+			p := newPlacement(t, name, `{numberOfClusters: 2, predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["managedCluster.metadata.labels.set == 'web'"]}}}]}`)
 			p.Generation = int64(i/10 + 1)
 			s.SetPlacement(p)
 			if v, ok := s.Decide(keyOf(name), now); ok {
@@ -222,7 +221,7 @@ func TestConcurrentUse(t *testing.T) {
 			}
 		})
 	}
-	work(func(i int) { s.SetCluster(managed("a", fmt.Sprint("set=web beat=", i))) })
+	work(func(i int) { s.SetCluster(managed("a", fmt.Sprint("set=web heartbeat=", i))) })
 	work(func(i int) {
 		if i%2 == 0 {
 			s.SetCluster(managed("aa", "set=web"))
@@ -250,12 +249,12 @@ func TestConcurrentUse(t *testing.T) {
 		}
 	}
 	if !slices.Equal(s.counts, want) {
-		t.Errorf("counts %v, want %v", s.counts, want)
+		t.Errorf("decisions per cluster %v, want %v", s.counts, want)
 	}
 }
 
-// What add-ons said of clusters that are gone does not stay for ever.
-func TestScoresOfNoCluster(t *testing.T) {
+// Scores of deleted clusters are removed when they are deleted themselves.
+func TestScoresOfDeletedClusters(t *testing.T) {
 	s := NewState()
 	s.DeleteScores("a", "usage")
 	s.SetScores(scored("b", "usage", map[string]int32{"x": 1}))
@@ -263,7 +262,7 @@ func TestScoresOfNoCluster(t *testing.T) {
 	s.SetCluster(managed("c", ""))
 	s.SetScores(scored("c", "usage", map[string]int32{"x": 1}))
 	s.DeleteCluster("c")
-	s.SetCluster(managed("c", "")) // it is back, and what was said of it holds
+	s.SetCluster(managed("c", "")) // recreated; its scores still exist
 	if len(s.entries) != 1 || s.entries["c"].scores["usage"] == nil {
 		t.Errorf("%v", s.entries)
 	}

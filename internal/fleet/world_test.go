@@ -18,8 +18,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 )
 
-// world is what a hub has in its API server: the objects, and nothing made of
-// them. It is what a State is held against.
+// world is the content of a hub's API server. Tests compare a State with it.
 type world struct {
 	clusters   map[string]*clusterv1.ManagedCluster
 	sets       map[string]*clusterv1beta2.ManagedClusterSet
@@ -27,13 +26,13 @@ type world struct {
 	scores     map[types.NamespacedName]*clusterv1alpha1.AddOnPlacementScore
 	placements map[types.NamespacedName]*v1beta1.Placement
 	foreign    map[types.NamespacedName][]string
-	has        map[types.NamespacedName]choice
-	// versions tells specs apart.
+	selected   map[types.NamespacedName]selection
+	// versions is the generation of the latest spec.
 	versions int64
 }
 
-// choice is what a placement has, and by which spec.
-type choice struct {
+// selection is the clusters that a placement has selected, and the generation of the spec.
+type selection struct {
 	clusters   []string
 	generation int64
 }
@@ -42,11 +41,11 @@ func newWorld() *world {
 	return &world{
 		clusters: map[string]*clusterv1.ManagedCluster{}, sets: map[string]*clusterv1beta2.ManagedClusterSet{},
 		bindings: map[types.NamespacedName]*clusterv1beta2.ManagedClusterSetBinding{}, scores: map[types.NamespacedName]*clusterv1alpha1.AddOnPlacementScore{},
-		placements: map[types.NamespacedName]*v1beta1.Placement{}, foreign: map[types.NamespacedName][]string{}, has: map[types.NamespacedName]choice{},
+		placements: map[types.NamespacedName]*v1beta1.Placement{}, foreign: map[types.NamespacedName][]string{}, selected: map[types.NamespacedName]selection{},
 	}
 }
 
-// fresh returns a State that is told all of it at once.
+// fresh returns a State built from all objects.
 func (w *world) fresh() *State {
 	s := NewState()
 	for _, object := range w.scores {
@@ -63,7 +62,7 @@ func (w *world) fresh() *State {
 	}
 	for key, object := range w.placements {
 		s.SetPlacement(object)
-		s.Restore(key, w.has[key].clusters, w.has[key].generation)
+		s.Restore(key, w.selected[key].clusters, w.selected[key].generation)
 	}
 	for key, clusters := range w.foreign {
 		s.SetUnmanaged(key, clusters)
@@ -71,15 +70,15 @@ func (w *world) fresh() *State {
 	return s
 }
 
-// decide lets the state decide, and notes what comes of it.
+// decide decides a placement and records the selected clusters.
 func (w *world) decide(s *State, key types.NamespacedName) {
 	v, ok := s.Decide(key, now)
 	if ok && !v.KeepDecisions {
-		w.has[key] = choice{strings.Fields(clustersOf(v)), v.Generation}
+		w.selected[key] = selection{strings.Fields(clustersOf(v)), v.Generation}
 	}
 }
 
-// Few names and values, so that things meet.
+// Few names and values, so that objects refer to each other.
 var (
 	clusterNames = rapid.SampledFrom([]string{"a", "b", "c", "d", "e"})
 	setNames     = rapid.SampledFrom([]string{"web", "gold", "all"})
@@ -122,9 +121,9 @@ func drawSet(t *rapid.T) *clusterv1beta2.ManagedClusterSet {
 	return object
 }
 
-// drawSpec returns a spec; some are misconfigured.
+// drawSpec returns a random spec, which may be invalid.
 func drawSpec(t *rapid.T) string {
-	pick := func(label string, of ...string) string { return rapid.SampledFrom(of).Draw(t, label) + "\n" }
+	pick := func(label string, values ...string) string { return rapid.SampledFrom(values).Draw(t, label) + "\n" }
 	cel := func(text string) string {
 		return "predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['" + text + "']}}}]"
 	}
@@ -148,27 +147,27 @@ func drawSpec(t *rapid.T) string {
 		pick("groups", "", `decisionStrategy: {groupStrategy: {clustersPerDecisionGroup: 50%, decisionGroups: [{groupName: one, groupClusterSelector: {labelSelector: {matchLabels: {zone: "1"}}}}]}}`)
 }
 
-// change is one of the world. It tells the state, and returns what that says of
-// it; about is the placement that it is of, if it is of one.
-type change func(t *rapid.T, w *world, s *State) (affected []types.NamespacedName, about types.NamespacedName)
+// change changes a random object in the world and in the state. It returns the placements
+// that the state reports as affected, and the placement that was changed, if any.
+type change func(t *rapid.T, w *world, s *State) (affected []types.NamespacedName, changed types.NamespacedName)
 
-// changes by their names.
+// changes returns the changes by name.
 func changes() map[string]change {
-	of := func(affected []types.NamespacedName) ([]types.NamespacedName, types.NamespacedName) {
+	affects := func(affected []types.NamespacedName) ([]types.NamespacedName, types.NamespacedName) {
 		return affected, types.NamespacedName{}
 	}
 	return map[string]change{
 		"cluster": func(t *rapid.T, w *world, s *State) ([]types.NamespacedName, types.NamespacedName) {
 			object := drawCluster(t)
 			w.clusters[object.Name] = object
-			return of(s.SetCluster(object.DeepCopy()))
+			return affects(s.SetCluster(object.DeepCopy()))
 		},
-		"cluster in one thing": func(t *rapid.T, w *world, s *State) ([]types.NamespacedName, types.NamespacedName) {
+		"cluster in one field": func(t *rapid.T, w *world, s *State) ([]types.NamespacedName, types.NamespacedName) {
 			object, other := drawCluster(t), drawCluster(t)
-			if is := w.clusters[object.Name]; is != nil {
-				object = is.DeepCopy()
+			if existing := w.clusters[object.Name]; existing != nil {
+				object = existing.DeepCopy()
 			}
-			switch rapid.IntRange(0, 4).Draw(t, "what") {
+			switch rapid.IntRange(0, 4).Draw(t, "field") {
 			case 0:
 				object.Labels = other.Labels
 			case 1:
@@ -181,38 +180,38 @@ func changes() map[string]change {
 				object.Status.Conditions = other.Status.Conditions
 			}
 			w.clusters[object.Name] = object
-			return of(s.SetCluster(object.DeepCopy()))
+			return affects(s.SetCluster(object.DeepCopy()))
 		},
-		"cluster goes": func(t *rapid.T, w *world, s *State) ([]types.NamespacedName, types.NamespacedName) {
+		"cluster is deleted": func(t *rapid.T, w *world, s *State) ([]types.NamespacedName, types.NamespacedName) {
 			name := clusterNames.Draw(t, "cluster")
 			delete(w.clusters, name)
-			if rapid.Bool().Draw(t, "slowly") {
+			if rapid.Bool().Draw(t, "terminating") {
 				object := managed(name, "set=web")
 				object.DeletionTimestamp = &metav1.Time{Time: now}
-				return of(s.SetCluster(object))
+				return affects(s.SetCluster(object))
 			}
-			return of(s.DeleteCluster(name))
+			return affects(s.DeleteCluster(name))
 		},
 		"heartbeat": func(t *rapid.T, w *world, s *State) ([]types.NamespacedName, types.NamespacedName) {
 			if object := w.clusters[clusterNames.Draw(t, "cluster")]; object != nil {
-				beat := object.DeepCopy()
-				beat.ResourceVersion, beat.ManagedFields = "2", []metav1.ManagedFieldsEntry{{Manager: "agent"}}
-				beat.Status.Conditions[0].LastTransitionTime = metav1.NewTime(now)
-				if affected := s.SetCluster(beat); len(affected) > 0 {
+				heartbeat := object.DeepCopy()
+				heartbeat.ResourceVersion, heartbeat.ManagedFields = "2", []metav1.ManagedFieldsEntry{{Manager: "agent"}}
+				heartbeat.Status.Conditions[0].LastTransitionTime = metav1.NewTime(now)
+				if affected := s.SetCluster(heartbeat); len(affected) > 0 {
 					t.Fatalf("a heartbeat affects %v", affected)
 				}
 			}
-			return of(nil)
+			return affects(nil)
 		},
 		"set": func(t *rapid.T, w *world, s *State) ([]types.NamespacedName, types.NamespacedName) {
 			object := drawSet(t)
 			w.sets[object.Name] = object
-			return of(s.SetClusterSet(object))
+			return affects(s.SetClusterSet(object))
 		},
-		"set goes": func(t *rapid.T, w *world, s *State) ([]types.NamespacedName, types.NamespacedName) {
+		"set is deleted": func(t *rapid.T, w *world, s *State) ([]types.NamespacedName, types.NamespacedName) {
 			name := setNames.Draw(t, "set")
 			delete(w.sets, name)
-			return of(s.DeleteClusterSet(name))
+			return affects(s.DeleteClusterSet(name))
 		},
 		"binding": func(t *rapid.T, w *world, s *State) ([]types.NamespacedName, types.NamespacedName) {
 			object := binding(namespaces.Draw(t, "namespace"), setNames.Draw(t, "set"))
@@ -220,27 +219,27 @@ func changes() map[string]change {
 				object.Spec.ClusterSet = setNames.Draw(t, "another")
 			}
 			w.bindings[types.NamespacedName{Namespace: object.Namespace, Name: object.Name}] = object
-			return of(s.SetBinding(object))
+			return affects(s.SetBinding(object))
 		},
-		"binding goes": func(t *rapid.T, w *world, s *State) ([]types.NamespacedName, types.NamespacedName) {
+		"binding is deleted": func(t *rapid.T, w *world, s *State) ([]types.NamespacedName, types.NamespacedName) {
 			key := types.NamespacedName{Namespace: namespaces.Draw(t, "namespace"), Name: setNames.Draw(t, "set")}
 			delete(w.bindings, key)
-			return of(s.DeleteBinding(key.Namespace, key.Name))
+			return affects(s.DeleteBinding(key.Namespace, key.Name))
 		},
 		"scores": func(t *rapid.T, w *world, s *State) ([]types.NamespacedName, types.NamespacedName) {
 			object := scored(clusterNames.Draw(t, "cluster"), addOns.Draw(t, "add-on"), map[string]int32{
 				rapid.SampledFrom([]string{"x", "y"}).Draw(t, "item"): rapid.Int32Range(-101, 101).Draw(t, "value"),
 			})
-			if rapid.Bool().Draw(t, "ends") {
+			if rapid.Bool().Draw(t, "expires") {
 				object.Status.ValidUntil = &metav1.Time{Time: now.Add(time.Duration(rapid.IntRange(-1, 1).Draw(t, "minutes")) * time.Minute)}
 			}
 			w.scores[types.NamespacedName{Namespace: object.Namespace, Name: object.Name}] = object
-			return of(s.SetScores(object))
+			return affects(s.SetScores(object))
 		},
-		"scores go": func(t *rapid.T, w *world, s *State) ([]types.NamespacedName, types.NamespacedName) {
+		"scores are deleted": func(t *rapid.T, w *world, s *State) ([]types.NamespacedName, types.NamespacedName) {
 			key := types.NamespacedName{Namespace: clusterNames.Draw(t, "cluster"), Name: addOns.Draw(t, "add-on")}
 			delete(w.scores, key)
-			return of(s.DeleteScores(key.Namespace, key.Name))
+			return affects(s.DeleteScores(key.Namespace, key.Name))
 		},
 		"placement": func(t *rapid.T, w *world, s *State) ([]types.NamespacedName, types.NamespacedName) {
 			key := drawKey(t)
@@ -250,26 +249,26 @@ func changes() map[string]change {
 				t.Fatal(err)
 			}
 			w.placements[key] = object
-			if clusters, foreign := w.foreign[key]; foreign { // it is handed over
+			if clusters, foreign := w.foreign[key]; foreign { // the placement is adopted
 				delete(w.foreign, key)
-				w.has[key] = choice{clusters, 0}
+				w.selected[key] = selection{clusters, 0}
 			}
 			s.SetPlacement(object)
-			s.Restore(key, w.has[key].clusters, w.has[key].generation)
+			s.Restore(key, w.selected[key].clusters, w.selected[key].generation)
 			return nil, key
 		},
-		"placement goes": func(t *rapid.T, w *world, s *State) ([]types.NamespacedName, types.NamespacedName) {
+		"placement is deleted": func(t *rapid.T, w *world, s *State) ([]types.NamespacedName, types.NamespacedName) {
 			key := drawKey(t)
 			delete(w.placements, key)
 			delete(w.foreign, key)
-			delete(w.has, key)
+			delete(w.selected, key)
 			s.DeletePlacement(key)
 			return nil, key
 		},
-		"placement elsewhere": func(t *rapid.T, w *world, s *State) ([]types.NamespacedName, types.NamespacedName) {
+		"placement is decided elsewhere": func(t *rapid.T, w *world, s *State) ([]types.NamespacedName, types.NamespacedName) {
 			key := drawKey(t)
 			delete(w.placements, key)
-			delete(w.has, key)
+			delete(w.selected, key)
 			w.foreign[key] = rapid.SliceOfN(clusterNames, 0, 3).Draw(t, "clusters")
 			s.SetUnmanaged(key, w.foreign[key])
 			return nil, key
@@ -281,14 +280,14 @@ func drawKey(t *rapid.T) types.NamespacedName {
 	return types.NamespacedName{Namespace: namespaces.Draw(t, "namespace"), Name: rapid.SampledFrom([]string{"p", "q", "r"}).Draw(t, "placement")}
 }
 
-// step makes a random change, and then some of the decisions that it affects.
-func (w *world) step(t *rapid.T, s *State, look func(name string, affected []types.NamespacedName, about types.NamespacedName)) {
+// step makes a random change, calls check, and then decides some of the affected placements.
+func (w *world) step(t *rapid.T, s *State, check func(name string, affected []types.NamespacedName, changed types.NamespacedName)) {
 	all := changes()
 	name := rapid.SampledFrom(slices.Sorted(maps.Keys(all))).Draw(t, "change")
-	affected, about := all[name](t, w, s)
-	look(name, affected, about)
+	affected, changed := all[name](t, w, s)
+	check(name, affected, changed)
 	slices.SortFunc(affected, func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
-	for _, key := range append(affected, about) {
+	for _, key := range append(affected, changed) {
 		if rapid.Bool().Draw(t, "decide") {
 			w.decide(s, key)
 		}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// benchFleet is 5,000 clusters of many sizes, in ten regions, with the decisions
-// of 100 placements.
+// benchFleet returns a request over 5,000 clusters of many sizes in ten regions, with the
+// decisions of 100 placements.
 func benchFleet() *Request {
 	const clusters = 5000
 	r := &Request{Members: Indexes(clusters), Number: 10, Now: 1_795_239_886, Counts: make([]int32, clusters)}
@@ -78,7 +78,7 @@ func BenchmarkDecide(b *testing.B) {
 			r.Number = 100
 			r.Spread = []SpreadConstraint{{Key: "region", MaxSkew: 1, DoNotSchedule: true}}
 		}},
-		// The worst there is for spreading: every cluster is a topology of its own.
+		// The worst case of spreading: each cluster has a topology value of its own.
 		{"allSpreadUnique", func(r *Request) {
 			r.Number = All
 			r.Spread = []SpreadConstraint{{Key: "unique", MaxSkew: 1, DoNotSchedule: true}}
@@ -103,8 +103,8 @@ func BenchmarkDecide(b *testing.B) {
 func TestAllocations(t *testing.T) {
 	r := benchFleet()
 	r.Predicates = inProd()
-	// The decision, its results, scores, feasible, heap, chosen, groups: not one per
-	// cluster. The limit leaves room for a few more.
+	// Allocated are the decision, its results, scores, feasible clusters, heap, chosen
+	// clusters and groups, but nothing per cluster. The limit allows a few more.
 	if n := testing.AllocsPerRun(10, func() { Decide(r) }); n > 12 {
 		t.Errorf("%v allocations for one decision, want at most 12", n)
 	}

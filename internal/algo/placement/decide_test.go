@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// named returns clusters with these names, and allocatable CPU in steps of one
-// core: "a=4 b=8".
+// named returns clusters from names with optional allocatable cores, such as "a=4 b=8".
 func named(specs string) (fleet []*Cluster) {
 	for spec := range strings.FieldsSeq(specs) {
 		name, cpu, _ := strings.Cut(spec, "=")
@@ -26,7 +25,7 @@ func named(specs string) (fleet []*Cluster) {
 	return fleet
 }
 
-// names of the chosen clusters.
+// names returns the names of the chosen clusters.
 func names(r *Request, d *Decision) string {
 	var all []string
 	for _, i := range d.Chosen {
@@ -47,20 +46,20 @@ func TestRanking(t *testing.T) {
 		want   string
 		short  int64
 	}{
-		"the most":                  {named("a=4 b=8 c=6 d=1"), nil, byCPU, 2, "b c", 0},
-		"the least":                 {named("a=4 b=8 c=6 d=1"), nil, []Prioritizer{{Kind: ResourceAllocatableCPU, Weight: -1}}, 2, "a d", 0},
-		"ties by name":              {named("a=4 b=4 c=4 d=4"), nil, byCPU, 2, "a b", 0},
-		"ties by previous choice":   {named("a=4 b=4 c=4 d=4"), []int32{1, 3}, byCPU, 2, "b d", 0},
-		"more data than previous":   {named("a=9 b=4 c=4 d=4"), []int32{1, 3}, byCPU, 2, "a b", 0},
-		"nothing to rank by":        {named("a b c"), []int32{2}, nil, 2, "a c", 0},
-		"all":                       {named("a=1 b=2"), nil, byCPU, All, "a b", 0},
-		"more than there are":       {named("a=1 b=2"), nil, byCPU, 5, "a b", 3},
-		"none wanted":               {named("a=1 b=2"), nil, byCPU, 0, "", 0},
-		"a number that is mistaken": {named("a=1 b=2"), nil, byCPU, -3, "", 0},
-		"none there":                {nil, nil, byCPU, 2, "", 2},
-		// The tainted one has the most, and comes last all the same.
-		"to be avoided":           {append(named("a=1 b=2"), &Cluster{Name: "c", Taints: avoid, Allocatable: Amounts{9000, 0}}), nil, byCPU, 2, "a b", 0},
-		"to be avoided, but need": {append(named("a=1 b=2"), &Cluster{Name: "c", Taints: avoid, Allocatable: Amounts{9000, 0}}), nil, byCPU, 3, "a b c", 0},
+		"highest allocatable":          {named("a=4 b=8 c=6 d=1"), nil, byCPU, 2, "b c", 0},
+		"lowest allocatable":           {named("a=4 b=8 c=6 d=1"), nil, []Prioritizer{{Kind: ResourceAllocatableCPU, Weight: -1}}, 2, "a d", 0},
+		"ties by name":                 {named("a=4 b=4 c=4 d=4"), nil, byCPU, 2, "a b", 0},
+		"ties by previous choice":      {named("a=4 b=4 c=4 d=4"), []int32{1, 3}, byCPU, 2, "b d", 0},
+		"score before previous choice": {named("a=9 b=4 c=4 d=4"), []int32{1, 3}, byCPU, 2, "a b", 0},
+		"no prioritizers":              {named("a b c"), []int32{2}, nil, 2, "a c", 0},
+		"all":                          {named("a=1 b=2"), nil, byCPU, All, "a b", 0},
+		"more than feasible":           {named("a=1 b=2"), nil, byCPU, 5, "a b", 3},
+		"zero clusters":                {named("a=1 b=2"), nil, byCPU, 0, "", 0},
+		"negative number":              {named("a=1 b=2"), nil, byCPU, -3, "", 0},
+		"empty fleet":                  {nil, nil, byCPU, 2, "", 2},
+		// c has the highest score but is ranked last because of its taint.
+		"PreferNoSelect":         {append(named("a=1 b=2"), &Cluster{Name: "c", Taints: avoid, Allocatable: Amounts{9000, 0}}), nil, byCPU, 2, "a b", 0},
+		"PreferNoSelect, needed": {append(named("a=1 b=2"), &Cluster{Name: "c", Taints: avoid, Allocatable: Amounts{9000, 0}}), nil, byCPU, 3, "a b c", 0},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -75,9 +74,10 @@ func TestRanking(t *testing.T) {
 	}
 }
 
-// Allocatable gives b 100, a 20 (200 x (6/10 - 0.5)) and c -100; c was chosen.
-// Steady x 1 makes c -100 + 100 = 0: b. Steady x 2 makes it -100 + 200 = 100,
-// as much as b: it stays. Steady x 3 makes it 200.
+// ResourceAllocatableCPU scores b 100, a 20 (200 x (6/10 - 0.5)) and c -100. c is the
+// previous choice: with weight 1 of Steady its total is -100 + 100 = 0, less than b's. With
+// weight 2 it is -100 + 200 = 100, equal to b's, and the previous choice wins. With weight 3
+// it is 200.
 func TestSteadyPins(t *testing.T) {
 	for weight, want := range map[int32]string{0: "b", 1: "b", 2: "c", 3: "c"} {
 		r := &Request{
@@ -85,7 +85,7 @@ func TestSteadyPins(t *testing.T) {
 			Prioritizers: []Prioritizer{{Kind: ResourceAllocatableCPU, Weight: 1}, {Kind: Steady, Weight: weight}},
 		}
 		if got := names(r, Decide(r)); got != want {
-			t.Errorf("with a weight of %d, %s is chosen, want %s", weight, got, want)
+			t.Errorf("weight %d: chosen %s, want %s", weight, got, want)
 		}
 	}
 }
@@ -100,38 +100,38 @@ func TestTaints(t *testing.T) {
 		avoided     bool
 		changesAt   int64
 	}{
-		"not tolerated":             {Taint{"k", "v", NoSelect, 900}, nil, false, Tainted, false, Forever},
-		"not tolerated any more":    {Taint{"k", "v", NoSelect, 900}, nil, true, Tainted, false, Forever},
-		"avoided":                   {Taint{"k", "v", PreferNoSelect, 900}, nil, false, Chosen, true, Forever},
-		"not for new ones":          {Taint{"k", "v", NoSelectIfNew, 900}, nil, false, Tainted, false, Forever},
-		"had already":               {Taint{"k", "v", NoSelectIfNew, 900}, nil, true, Chosen, false, Forever},
-		"an effect nobody knows":    {Taint{"k", "v", AnyEffect, 900}, nil, true, Tainted, false, Forever},
-		"key and value":             {Taint{"k", "v", NoSelect, 900}, []Toleration{{Key: "k", Value: "v"}}, false, Chosen, false, Forever},
-		"another value":             {Taint{"k", "v", NoSelect, 900}, []Toleration{{Key: "k", Value: "w"}}, false, Tainted, false, Forever},
-		"another key":               {Taint{"k", "v", NoSelect, 900}, []Toleration{{Key: "l", Operator: TolerateExists}}, false, Tainted, false, Forever},
-		"any value":                 {Taint{"k", "v", NoSelect, 900}, []Toleration{{Key: "k", Operator: TolerateExists}}, false, Chosen, false, Forever},
-		"any key":                   {Taint{"k", "v", NoSelect, 900}, []Toleration{{Operator: TolerateExists}}, false, Chosen, false, Forever},
-		"any key, with a value":     {Taint{"k", "", NoSelect, 900}, []Toleration{{}}, false, Tainted, false, Forever},
-		"an operator nobody knows":  {Taint{"k", "v", NoSelect, 900}, []Toleration{{Key: "k", Operator: 7}}, false, Tainted, false, Forever},
-		"the effect":                {Taint{"k", "v", PreferNoSelect, 900}, []Toleration{{Operator: TolerateExists, Effect: PreferNoSelect}}, false, Chosen, false, Forever},
-		"another effect":            {Taint{"k", "v", PreferNoSelect, 900}, []Toleration{{Operator: TolerateExists, Effect: NoSelect}}, false, Chosen, true, Forever},
-		"for a while":               {Taint{"k", "v", NoSelect, 900}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}}, false, Chosen, false, 1200},
-		"to the last second":        {Taint{"k", "v", NoSelect, 900}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(101))}}, false, Chosen, false, 1001},
-		"over this second":          {Taint{"k", "v", NoSelect, 900}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(100))}}, true, Tainted, false, Forever},
-		"never":                     {Taint{"k", "v", NoSelect, 1000}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(0))}}, true, Tainted, false, Forever},
-		"negative":                  {Taint{"k", "v", NoSelect, 1000}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(math.MinInt64))}}, true, Tainted, false, Forever},
-		"avoided after a while":     {Taint{"k", "v", PreferNoSelect, 900}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}}, false, Chosen, false, 1200},
-		"avoided now":               {Taint{"k", "v", PreferNoSelect, 600}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}}, false, Chosen, true, Forever},
-		"seconds for new ones":      {Taint{"k", "v", NoSelectIfNew, 600}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}}, false, Chosen, false, Forever},
-		"the longer one":            {Taint{"k", "v", NoSelect, 900}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}, {Key: "k", Value: "v", Seconds: new(int64(400))}}, false, Chosen, false, 1300},
-		"one without an end":        {Taint{"k", "v", NoSelect, 900}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}, {Key: "k", Value: "v"}}, false, Chosen, false, Forever},
-		"added who knows when":      {Taint{"k", "v", NoSelect, 0}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}}, false, Tainted, false, Forever},
-		"10^18 seconds":             {Taint{"k", "v", NoSelect, 900}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(1e18))}}, false, Chosen, false, 1e18 + 900},
-		"past the end of time":      {Taint{"k", "v", NoSelect, math.MaxInt64}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(1e18))}}, false, Chosen, false, Forever},
-		"before the start of time":  {Taint{"k", "v", NoSelect, math.MinInt64}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(-1))}}, false, Tainted, false, Forever},
-		"added in the near future":  {Taint{"k", "v", NoSelect, 1100}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}}, false, Chosen, false, 1400},
-		"added after it would end":  {Taint{"k", "v", NoSelect, 1100}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(-50))}}, false, Chosen, false, 1050},
-		"added after it did so too": {Taint{"k", "v", NoSelect, 1100}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(-150))}}, false, Tainted, false, Forever},
+		"not tolerated":                 {Taint{"k", "v", NoSelect, 900}, nil, false, Tainted, false, Forever},
+		"not tolerated, chosen before":  {Taint{"k", "v", NoSelect, 900}, nil, true, Tainted, false, Forever},
+		"PreferNoSelect":                {Taint{"k", "v", PreferNoSelect, 900}, nil, false, Chosen, true, Forever},
+		"NoSelectIfNew":                 {Taint{"k", "v", NoSelectIfNew, 900}, nil, false, Tainted, false, Forever},
+		"NoSelectIfNew, chosen before":  {Taint{"k", "v", NoSelectIfNew, 900}, nil, true, Chosen, false, Forever},
+		"unknown effect":                {Taint{"k", "v", AnyEffect, 900}, nil, true, Tainted, false, Forever},
+		"key and value":                 {Taint{"k", "v", NoSelect, 900}, []Toleration{{Key: "k", Value: "v"}}, false, Chosen, false, Forever},
+		"another value":                 {Taint{"k", "v", NoSelect, 900}, []Toleration{{Key: "k", Value: "w"}}, false, Tainted, false, Forever},
+		"another key":                   {Taint{"k", "v", NoSelect, 900}, []Toleration{{Key: "l", Operator: TolerateExists}}, false, Tainted, false, Forever},
+		"any value":                     {Taint{"k", "v", NoSelect, 900}, []Toleration{{Key: "k", Operator: TolerateExists}}, false, Chosen, false, Forever},
+		"any key":                       {Taint{"k", "v", NoSelect, 900}, []Toleration{{Operator: TolerateExists}}, false, Chosen, false, Forever},
+		"Equal without key":             {Taint{"k", "", NoSelect, 900}, []Toleration{{}}, false, Tainted, false, Forever},
+		"unknown operator":              {Taint{"k", "v", NoSelect, 900}, []Toleration{{Key: "k", Operator: 7}}, false, Tainted, false, Forever},
+		"same effect":                   {Taint{"k", "v", PreferNoSelect, 900}, []Toleration{{Operator: TolerateExists, Effect: PreferNoSelect}}, false, Chosen, false, Forever},
+		"another effect":                {Taint{"k", "v", PreferNoSelect, 900}, []Toleration{{Operator: TolerateExists, Effect: NoSelect}}, false, Chosen, true, Forever},
+		"for a limited time":            {Taint{"k", "v", NoSelect, 900}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}}, false, Chosen, false, 1200},
+		"to the last second":            {Taint{"k", "v", NoSelect, 900}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(101))}}, false, Chosen, false, 1001},
+		"expired this second":           {Taint{"k", "v", NoSelect, 900}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(100))}}, true, Tainted, false, Forever},
+		"zero seconds":                  {Taint{"k", "v", NoSelect, 1000}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(0))}}, true, Tainted, false, Forever},
+		"negative seconds":              {Taint{"k", "v", NoSelect, 1000}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(math.MinInt64))}}, true, Tainted, false, Forever},
+		"PreferNoSelect, tolerated":     {Taint{"k", "v", PreferNoSelect, 900}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}}, false, Chosen, false, 1200},
+		"PreferNoSelect, expired":       {Taint{"k", "v", PreferNoSelect, 600}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}}, false, Chosen, true, Forever},
+		"seconds with NoSelectIfNew":    {Taint{"k", "v", NoSelectIfNew, 600}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}}, false, Chosen, false, Forever},
+		"longest toleration":            {Taint{"k", "v", NoSelect, 900}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}, {Key: "k", Value: "v", Seconds: new(int64(400))}}, false, Chosen, false, 1300},
+		"one without limit":             {Taint{"k", "v", NoSelect, 900}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}, {Key: "k", Value: "v"}}, false, Chosen, false, Forever},
+		"unknown time added":            {Taint{"k", "v", NoSelect, 0}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}}, false, Tainted, false, Forever},
+		"10^18 seconds":                 {Taint{"k", "v", NoSelect, 900}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(1e18))}}, false, Chosen, false, 1e18 + 900},
+		"time added overflows":          {Taint{"k", "v", NoSelect, math.MaxInt64}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(1e18))}}, false, Chosen, false, Forever},
+		"time added underflows":         {Taint{"k", "v", NoSelect, math.MinInt64}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(-1))}}, false, Tainted, false, Forever},
+		"added in the near future":      {Taint{"k", "v", NoSelect, 1100}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}}, false, Chosen, false, 1400},
+		"added later, negative seconds": {Taint{"k", "v", NoSelect, 1100}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(-50))}}, false, Chosen, false, 1050},
+		"added later, expired":          {Taint{"k", "v", NoSelect, 1100}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(-150))}}, false, Tainted, false, Forever},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -151,7 +151,7 @@ func TestTaints(t *testing.T) {
 	}
 }
 
-// What a cluster that is ruled out anyway has to expire changes nothing.
+// Tolerations and scores that expire on an infeasible cluster do not affect ChangesAt.
 func TestChangesOfFeasibleOnly(t *testing.T) {
 	for _, order := range [][2]int{{0, 1}, {1, 0}} {
 		taints := []Taint{{"limited", "", NoSelect, 900}, {"hard", "", NoSelect, 900}}
@@ -171,7 +171,7 @@ func TestChangesOfFeasibleOnly(t *testing.T) {
 	}
 }
 
-// A score valid up to and in second 1100 is missing from 1101.
+// A score that is valid until second 1100 inclusive is missing from second 1101 on.
 func TestChangesWithScore(t *testing.T) {
 	r := &Request{
 		Fleet: named("a b"), Members: Indexes(2), Number: All, Now: 1100,
@@ -183,11 +183,11 @@ func TestChangesWithScore(t *testing.T) {
 	}
 	r.Now = d.ChangesAt
 	if d = Decide(r); d.ChangesAt != 1301 || d.Clusters[0].Total != -100 {
-		t.Errorf("then at %d, total %d, want 1301 and -100", d.ChangesAt, d.Clusters[0].Total)
+		t.Errorf("after expiry: changes at %d, total %d, want 1301 and -100", d.ChangesAt, d.Clusters[0].Total)
 	}
 }
 
-func TestFunnel(t *testing.T) {
+func TestOutcomes(t *testing.T) {
 	fleet := named("a b c d e")
 	for i := range fleet {
 		fleet[i].Labels = map[string]string{"tier": []string{"gold", "tin"}[min(i, 1)]}
@@ -215,7 +215,7 @@ func TestFunnel(t *testing.T) {
 	}
 }
 
-// A set without members, or a set that is gone, chooses nothing.
+// Without members no cluster is chosen.
 func TestNoMembers(t *testing.T) {
 	r := &Request{Fleet: named("a b"), Number: All}
 	if d := Decide(r); len(d.Chosen) != 0 || d.Clusters[0].Outcome != NotMember {
@@ -229,19 +229,19 @@ func TestRequirements(t *testing.T) {
 		requirement Requirement
 		want        bool
 	}{
-		"in":                  {Requirement{"k", In, []string{"u", "v"}}, true},
-		"not in these":        {Requirement{"k", In, []string{"u"}}, false},
-		"absent, in":          {Requirement{"x", In, []string{""}}, false},
-		"empty, in":           {Requirement{"empty", In, []string{""}}, true},
-		"in nothing":          {Requirement{"k", In, nil}, false},
-		"out":                 {Requirement{"k", NotIn, []string{"u"}}, true},
-		"not out":             {Requirement{"k", NotIn, []string{"u", "v"}}, false},
-		"absent, out":         {Requirement{"x", NotIn, []string{"v"}}, true},
-		"exists":              {Requirement{"empty", Exists, nil}, true},
-		"absent, exists":      {Requirement{"x", Exists, nil}, false},
-		"does not exist":      {Requirement{"x", DoesNotExist, nil}, true},
-		"there, not to exist": {Requirement{"k", DoesNotExist, nil}, false},
-		"nobody knows":        {Requirement{"k", 9, []string{"v"}}, false},
+		"in":                       {Requirement{"k", In, []string{"u", "v"}}, true},
+		"in, other value":          {Requirement{"k", In, []string{"u"}}, false},
+		"absent, in":               {Requirement{"x", In, []string{""}}, false},
+		"empty, in":                {Requirement{"empty", In, []string{""}}, true},
+		"in nothing":               {Requirement{"k", In, nil}, false},
+		"not in":                   {Requirement{"k", NotIn, []string{"u"}}, true},
+		"not in, same value":       {Requirement{"k", NotIn, []string{"u", "v"}}, false},
+		"absent, not in":           {Requirement{"x", NotIn, []string{"v"}}, true},
+		"exists":                   {Requirement{"empty", Exists, nil}, true},
+		"absent, exists":           {Requirement{"x", Exists, nil}, false},
+		"does not exist":           {Requirement{"x", DoesNotExist, nil}, true},
+		"does not exist, but does": {Requirement{"k", DoesNotExist, nil}, false},
+		"unknown operator":         {Requirement{"k", 9, []string{"v"}}, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -259,6 +259,6 @@ func TestNamesOfConstants(t *testing.T) {
 		}
 	}
 	if got := Outcome(99).String() + Kind(99).String(); got != "Outcome(99)Kind(99)" {
-		t.Errorf("unknown ones are %s", got)
+		t.Errorf("unknown values are %s", got)
 	}
 }

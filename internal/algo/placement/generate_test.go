@@ -8,18 +8,18 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Few keys and values, so that things match, tie and clash.
+// Few keys and values, so that selectors match and scores tie.
 var (
 	keys   = rapid.SampledFrom([]string{"zone", "region", "tier"})
 	values = rapid.SampledFrom([]string{"", "a", "b", "c"})
 )
 
-// oneIn is true once in n times.
+// oneIn generates true with probability 1/n.
 func oneIn(n int) *rapid.Generator[bool] {
 	return rapid.Map(rapid.IntRange(1, n), func(i int) bool { return i == n })
 }
 
-// amounts favours ties and the ends of the range, where arithmetic breaks.
+// amounts generates mostly ties and the limits of int64, which are prone to overflow.
 func amounts() *rapid.Generator[int64] {
 	return rapid.OneOf(
 		rapid.Int64Range(-1, 4),
@@ -28,7 +28,7 @@ func amounts() *rapid.Generator[int64] {
 	)
 }
 
-// instants are near now or at the ends of time.
+// instants generates times near 0 and at the limits of int64.
 func instants() *rapid.Generator[int64] {
 	return rapid.OneOf(
 		rapid.Int64Range(-20, 20),
@@ -77,7 +77,7 @@ func clusters() *rapid.Generator[*Cluster] {
 	})
 }
 
-// subsets of the indexes below n, ascending.
+// subsets generates ascending subsets of the indexes below n.
 func subsets(n int) *rapid.Generator[[]int32] {
 	return rapid.Map(rapid.SliceOfN(rapid.IntRange(0, 3), n, n), func(left []int) []int32 {
 		return slices.DeleteFunc(Indexes(n), func(i int32) bool { return left[i] == 0 })
@@ -145,7 +145,7 @@ func requests() *rapid.Generator[*Request] {
 			return SpreadConstraint{
 				keys.Draw(t, "key"), rapid.Bool().Draw(t, "claim"),
 				rapid.OneOf(rapid.Int32Range(-1, 3), rapid.Just(int32(math.MaxInt32))).Draw(t, "skew"),
-				rapid.Bool().Draw(t, "hard"),
+				rapid.Bool().Draw(t, "required"),
 			}
 		}), 0, 3).Draw(t, "spread")
 		r.Groups = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) NamedGroup {
@@ -158,8 +158,8 @@ func requests() *rapid.Generator[*Request] {
 	})
 }
 
-// spreadRequests have many feasible clusters that rank differently, and nothing
-// but spread constraints to stand in the way.
+// spreadRequests generates requests with many feasible clusters of different scores, in
+// which only spread constraints prevent a choice.
 func spreadRequests() *rapid.Generator[*Request] {
 	return rapid.Custom(func(t *rapid.T) *Request {
 		n := rapid.IntRange(4, 16).Draw(t, "clusters")
@@ -183,7 +183,7 @@ func spreadRequests() *rapid.Generator[*Request] {
 		r.Prioritizers = []Prioritizer{rank}
 		for _, key := range rapid.Permutation([]string{"zone", "region"}).Draw(t, "keys") {
 			r.Spread = append(r.Spread, SpreadConstraint{
-				key, false, rapid.Int32Range(1, 2).Draw(t, "skew"), rapid.Bool().Draw(t, "hard"),
+				key, false, rapid.Int32Range(1, 2).Draw(t, "skew"), rapid.Bool().Draw(t, "required"),
 			})
 		}
 		r.Spread = r.Spread[:rapid.IntRange(1, 2).Draw(t, "constraints")]

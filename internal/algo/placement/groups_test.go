@@ -38,7 +38,7 @@ func TestSize(t *testing.T) {
 func TestGroups(t *testing.T) {
 	tier := func(values ...string) Selector { return Selector{Labels: []Requirement{{"tier", In, values}}} }
 	canary, gold := NamedGroup{"canary", tier("canary")}, NamedGroup{"gold", tier("gold", "canary")}
-	// a and d are canaries, b and e gold. By CPU the order is g c f a b d e.
+	// a and d have tier canary, b and e tier gold. Ordered by CPU: g c f a b d e.
 	fleet := named("a=5 b=4 c=8 d=3 e=2 f=6 g=9")
 	for i, tier := range map[int]string{0: "canary", 3: "canary", 1: "gold", 4: "gold"} {
 		fleet[i].Labels = map[string]string{"tier": tier}
@@ -50,16 +50,16 @@ func TestGroups(t *testing.T) {
 		number  int64
 		want    string
 	}{
-		"one group":          {nil, Size{}, false, All, ":abcdefg"},
-		"by number":          {nil, Size{Number: 3}, false, All, ":abc :def :g"},
-		"by percent":         {nil, Size{Percent: 50}, false, All, ":abcd :efg"}, // 3.5 up to 4
-		"by score":           {nil, Size{Number: 3}, true, All, ":gcf :abd :e"},
-		"named":              {[]NamedGroup{canary, gold}, Size{}, false, All, "canary:ad gold:be :cfg"},
-		"first match":        {[]NamedGroup{gold, canary}, Size{}, false, All, "gold:abde :cfg"},
-		"named and split":    {[]NamedGroup{gold}, Size{Number: 3}, true, All, "gold:abd gold:e :gcf"},
-		"everything matches": {[]NamedGroup{{"all", Selector{}}, canary}, Size{}, false, All, "all:abcdefg"},
-		"of the chosen only": {[]NamedGroup{canary}, Size{Percent: 50}, false, 4, "canary:a :cf :g"}, // a c f g
-		"none chosen":        {[]NamedGroup{canary}, Size{Percent: 50}, false, 0, ":"},
+		"one group":            {nil, Size{}, false, All, ":abcdefg"},
+		"by number":            {nil, Size{Number: 3}, false, All, ":abc :def :g"},
+		"by percent":           {nil, Size{Percent: 50}, false, All, ":abcd :efg"}, // 3.5 up to 4
+		"by score":             {nil, Size{Number: 3}, true, All, ":gcf :abd :e"},
+		"named":                {[]NamedGroup{canary, gold}, Size{}, false, All, "canary:ad gold:be :cfg"},
+		"first match":          {[]NamedGroup{gold, canary}, Size{}, false, All, "gold:abde :cfg"},
+		"named and split":      {[]NamedGroup{gold}, Size{Number: 3}, true, All, "gold:abd gold:e :gcf"},
+		"everything matches":   {[]NamedGroup{{"all", Selector{}}, canary}, Size{}, false, All, "all:abcdefg"},
+		"chosen clusters only": {[]NamedGroup{canary}, Size{Percent: 50}, false, 4, "canary:a :cf :g"}, // a c f g
+		"none chosen":          {[]NamedGroup{canary}, Size{Percent: 50}, false, 0, ":"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -87,8 +87,8 @@ func TestGroups(t *testing.T) {
 }
 
 func TestSpread(t *testing.T) {
-	hard := func(key string, skew int32) SpreadConstraint { return SpreadConstraint{key, false, skew, true} }
-	soft := func(key string, skew int32) SpreadConstraint { return SpreadConstraint{key, false, skew, false} }
+	required := func(key string, skew int32) SpreadConstraint { return SpreadConstraint{key, false, skew, true} }
+	preferred := func(key string, skew int32) SpreadConstraint { return SpreadConstraint{key, false, skew, false} }
 	tests := map[string]struct {
 		fleet  string // name=cores, with the zone as the first letter
 		spread []SpreadConstraint
@@ -96,34 +96,33 @@ func TestSpread(t *testing.T) {
 		want   string
 		others string // outcomes of those not chosen
 	}{
-		// By rank alone: a1 a2 a3.
-		"hard": {"a1=9 a2=8 a3=7 b1=3 c1=2", []SpreadConstraint{hard("zone", 1)}, 3, "a1 b1 c1", "a2 Outranked a3 Outranked"},
-		"again once even": {
-			"a1=9 a2=8 a3=7 b1=3 b2=3 c1=2", []SpreadConstraint{hard("zone", 1)}, 4, "a1 a2 b1 c1", "a3 Skewed 0 b2 Outranked",
+		// Without the constraint: a1 a2 a3.
+		"required": {"a1=9 a2=8 a3=7 b1=3 c1=2", []SpreadConstraint{required("zone", 1)}, 3, "a1 b1 c1", "a2 Outranked a3 Outranked"},
+		"required, second round": {
+			"a1=9 a2=8 a3=7 b1=3 b2=3 c1=2", []SpreadConstraint{required("zone", 1)}, 4, "a1 a2 b1 c1", "a3 Skewed 0 b2 Outranked",
 		},
-		"two ahead": {"a1=9 a2=8 a3=7 b1=3 c1=2", []SpreadConstraint{hard("zone", 2)}, 3, "a1 a2 b1", "a3 Skewed 0 c1 Outranked"},
-		// c has one cluster only: no zone gets more than two.
-		"all, as far as it goes": {
-			"a1=9 a2=8 a3=7 b1=3 b2=3 b3=3 c1=2", []SpreadConstraint{hard("zone", 1)}, All, "a1 a2 b1 b2 c1", "a3 Skewed 0 b3 Skewed 0",
+		"skew of 2": {"a1=9 a2=8 a3=7 b1=3 c1=2", []SpreadConstraint{required("zone", 2)}, 3, "a1 a2 b1", "a3 Skewed 0 c1 Outranked"},
+		// c has one cluster, so no zone can have more than two.
+		"required, all": {
+			"a1=9 a2=8 a3=7 b1=3 b2=3 b3=3 c1=2", []SpreadConstraint{required("zone", 1)}, All, "a1 a2 b1 b2 c1", "a3 Skewed 0 b3 Skewed 0",
 		},
-		"soft": {"a1=9 a2=8 a3=7 b1=3 c1=2", []SpreadConstraint{soft("zone", 1)}, 4, "a1 a2 b1 c1", "a3 Outranked"},
-		"soft, when nothing else is left": {
-			"a1=9 a2=8 a3=7 b1=3", []SpreadConstraint{soft("zone", 1)}, 3, "a1 a2 b1", "a3 Outranked",
+		"preferred": {"a1=9 a2=8 a3=7 b1=3 c1=2", []SpreadConstraint{preferred("zone", 1)}, 4, "a1 a2 b1 c1", "a3 Outranked"},
+		"preferred, not enough zones": {
+			"a1=9 a2=8 a3=7 b1=3", []SpreadConstraint{preferred("zone", 1)}, 3, "a1 a2 b1", "a3 Outranked",
 		},
-		// After a1 and b1 the zones are even, and a2 is better than b2.
-		"soft, once even again": {
-			"a1=9 a2=8 b1=3 b2=2", []SpreadConstraint{soft("zone", 1)}, 3, "a1 a2 b1", "b2 Outranked",
+		// After a1 and b1 the zones are even, and a2 has a higher score than b2.
+		"preferred, second round": {
+			"a1=9 a2=8 b1=3 b2=2", []SpreadConstraint{preferred("zone", 1)}, 3, "a1 a2 b1", "b2 Outranked",
 		},
-		"one zone": {"a1=9 a2=8 a3=7", []SpreadConstraint{hard("zone", 1)}, 2, "a1 a2", "a3 Outranked"},
-		"no key":   {"a1=9 ?1=99 b1=1", []SpreadConstraint{hard("zone", 1)}, 3, "a1 b1", "?1 NoTopology 0"},
-		// Without the key after those that do not break the preference.
-		"no key, soft": {"a1=9 ?1=99 b1=1", []SpreadConstraint{soft("zone", 1)}, 2, "a1 b1", "?1 Outranked"},
-		// The first is more important: b1 rather than a2, though both share the rack
-		// with others.
-		"in order of importance": {
-			"a1=9 a2=8 b1=3", []SpreadConstraint{soft("zone", 1), soft("name", 1)}, 2, "a1 b1", "a2 Outranked",
+		"one zone": {"a1=9 a2=8 a3=7", []SpreadConstraint{required("zone", 1)}, 2, "a1 a2", "a3 Outranked"},
+		"no key":   {"a1=9 ?1=99 b1=1", []SpreadConstraint{required("zone", 1)}, 3, "a1 b1", "?1 NoTopology 0"},
+		// Clusters without the key are ranked after those that do not violate the preference.
+		"no key, preferred": {"a1=9 ?1=99 b1=1", []SpreadConstraint{preferred("zone", 1)}, 2, "a1 b1", "?1 Outranked"},
+		// The first constraint has precedence: b1 is chosen before a2.
+		"two preferred, first has precedence": {
+			"a1=9 a2=8 b1=3", []SpreadConstraint{preferred("zone", 1), preferred("name", 1)}, 2, "a1 b1", "a2 Outranked",
 		},
-		"skew of 0 is 1": {"a1=9 a2=8 b1=3", []SpreadConstraint{hard("zone", 0)}, 2, "a1 b1", "a2 Outranked"},
+		"skew of 0 is 1": {"a1=9 a2=8 b1=3", []SpreadConstraint{required("zone", 0)}, 2, "a1 b1", "a2 Outranked"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

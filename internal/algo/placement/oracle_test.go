@@ -10,9 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The oracle decides a second time, as slowly and plainly as can be: rational
-// numbers of any size, everything counted from the start for every question, and
-// full sorts.
+// oracle is a second, simple implementation of Decide. It uses rational numbers of any size
+// and full sorts, and recalculates all counts each time.
 type oracle struct {
 	r        *Request
 	outcome  []Outcome
@@ -55,7 +54,7 @@ func newOracle(r *Request) *oracle {
 
 func rat(n int64) *big.Rat { return new(big.Rat).SetInt64(n) }
 
-// truncate cuts off what comes after the point.
+// truncate rounds toward zero.
 func truncate(x *big.Rat) *big.Rat {
 	return new(big.Rat).SetInt(new(big.Int).Quo(x.Num(), x.Denom()))
 }
@@ -125,13 +124,13 @@ func (o *oracle) filter(i int) {
 }
 
 func (o *oracle) changes(at *big.Int) {
-	// An instant that int64 cannot hold never comes.
+	// A time that does not fit int64 is never reached.
 	if at.Cmp(big.NewInt(Forever)) < 0 && (o.changeAt == nil || at.Cmp(o.changeAt) < 0) {
 		o.changeAt = at
 	}
 }
 
-// tolerated returns whether a taint is, and until when, nil for ever.
+// tolerated reports whether a taint is tolerated, and until when; nil means without limit.
 func (o *oracle) tolerated(taint Taint) (tolerated bool, until *big.Int) {
 	for _, t := range o.r.Tolerations {
 		if (t.Effect != AnyEffect && t.Effect != taint.Effect) || (t.Key != "" && t.Key != taint.Key) {
@@ -144,7 +143,7 @@ func (o *oracle) tolerated(taint Taint) (tolerated bool, until *big.Int) {
 			return true, nil
 		}
 		end := new(big.Int).Add(big.NewInt(taint.Added), big.NewInt(*t.Seconds))
-		// The last instant that int64 can hold is for ever, too.
+		// The largest int64 is Forever.
 		if big.NewInt(o.r.Now).Cmp(end) < 0 || end.Cmp(big.NewInt(Forever)) >= 0 {
 			tolerated = true
 			if until == nil || end.Cmp(until) > 0 {
@@ -237,7 +236,7 @@ func (o *oracle) topology(k, i int) (string, bool) {
 	return value, found
 }
 
-// breaks counts everything again.
+// breaks reports whether choosing cluster i violates constraint k.
 func (o *oracle) breaks(k, i int) bool {
 	mine, found := o.topology(k, i)
 	if !found {
@@ -261,7 +260,7 @@ func (o *oracle) breaks(k, i int) bool {
 	return counts[mine]+1-least > int(max(1, o.r.Spread[k].MaxSkew))
 }
 
-// order writes what a cluster is ranked by as a list of numbers, smaller first.
+// order returns the sort keys of a cluster, most significant first; smaller ranks first.
 func (o *oracle) order(i int) []*big.Rat {
 	list := []*big.Rat{flag(o.avoided[i])}
 	for k := range o.r.Spread {
@@ -279,8 +278,8 @@ func flag(b bool) *big.Rat {
 	return rat(0)
 }
 
-// forbidden returns the first DoNotSchedule constraint that choosing a cluster
-// would break, or -1.
+// forbidden returns the first DoNotSchedule constraint that choosing a cluster would
+// violate, or -1.
 func (o *oracle) forbidden(i int) int {
 	for k := range o.r.Spread {
 		if o.r.Spread[k].DoNotSchedule && o.breaks(k, i) {
@@ -327,7 +326,7 @@ func (o *oracle) choose() {
 	}
 }
 
-// groups writes the groups as "name: clusters".
+// groups returns the groups as "name: clusters".
 func (o *oracle) groups() (written []string) {
 	var left []int
 	for i, outcome := range o.outcome {
@@ -379,7 +378,7 @@ func writtenGroups(d *Decision) (written []string) {
 }
 
 func TestAgainstOracle(t *testing.T) {
-	for range 20 { // one run of 100 sees too few of the cases
+	for range 20 { // 100 requests cover too few cases
 		rapid.Check(t, agreesWithOracle(requests()))
 	}
 }
@@ -390,7 +389,7 @@ func TestSpreadAgainstOracle(t *testing.T) {
 	}
 }
 
-// FuzzAgainstOracle looks for disagreements with what the fuzzer learns.
+// FuzzAgainstOracle compares Decide with the oracle on requests from the fuzzer.
 func FuzzAgainstOracle(f *testing.F) { f.Fuzz(rapid.MakeFuzz(agreesWithOracle(requests()))) }
 
 func agreesWithOracle(requests *rapid.Generator[*Request]) func(*rapid.T) {
@@ -414,7 +413,7 @@ func compareWithOracle(t *rapid.T, r *Request) {
 		for p := range r.Prioritizers {
 			score, hasData := d.Score(p, i)
 			if want := o.score[p][i]; hasData != (want != nil) || hasData && want.Cmp(rat(score)) != 0 {
-				t.Fatalf("%s gives cluster %d %d (data: %v), want %v", r.Prioritizers[p].Name(), i, score, hasData, want)
+				t.Fatalf("%s scores cluster %d with %d (data: %v), want %v", r.Prioritizers[p].Name(), i, score, hasData, want)
 			}
 		}
 	}

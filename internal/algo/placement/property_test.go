@@ -11,32 +11,32 @@ import (
 
 func TestProperties(t *testing.T) {
 	properties := map[string]func(*rapid.T, *Request, *Decision){
-		"the same again": repeats,
-		"only feasible clusters, and not too many": feasibleAndNotTooMany,
-		"no better cluster is left out":            noBetterLeftOut,
-		"hard constraints hold":                    hardConstraintsHold,
-		"groups hold all decisions once":           groupsHoldAll,
-		"what does not matter does not matter":     irrelevantInput,
-		"nothing changes before it is said to":     nothingChangesBefore,
-		"enough Steady pins":                       steadyPins,
+		"deterministic":                        isDeterministic,
+		"feasible and at most Number":          choosesFeasible,
+		"highest ranked are chosen":            choosesHighestRanked,
+		"required spread constraints are met":  meetsRequiredSpread,
+		"groups partition the chosen clusters": groupsPartitionChosen,
+		"irrelevant input is ignored":          ignoresIrrelevantInput,
+		"constant until ChangesAt":             isConstantUntilChangesAt,
+		"high weight of Steady keeps clusters": highSteadyKeepsClusters,
 	}
-	for name, holds := range properties {
+	for name, check := range properties {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				r := requests().Draw(t, "request")
-				holds(t, r, Decide(r))
+				check(t, r, Decide(r))
 			})
 		})
 	}
 }
 
-func repeats(t *rapid.T, r *Request, d *Decision) {
-	if again := Decide(r); !reflect.DeepEqual(d, again) {
-		t.Fatalf("%+v, and then %+v", d, again)
+func isDeterministic(t *rapid.T, r *Request, d *Decision) {
+	if second := Decide(r); !reflect.DeepEqual(d, second) {
+		t.Fatalf("second decision %+v, want %+v", second, d)
 	}
 }
 
-func feasibleAndNotTooMany(t *rapid.T, r *Request, d *Decision) {
+func choosesFeasible(t *rapid.T, r *Request, d *Decision) {
 	if int64(len(d.Chosen)) > max(r.Number, 0) || len(d.Chosen) > d.Feasible || d.Feasible > d.Matched || d.Matched > d.Members {
 		t.Fatalf("%d members, %d matched, %d feasible, %d chosen of %d", d.Members, d.Matched, d.Feasible, len(d.Chosen), r.Number)
 	}
@@ -45,32 +45,32 @@ func feasibleAndNotTooMany(t *rapid.T, r *Request, d *Decision) {
 	}
 	for _, i := range d.Chosen {
 		if !slices.Contains(r.Members, i) || d.Clusters[i].Outcome != Chosen {
-			t.Fatalf("cluster %d is chosen and %s", i, d.Clusters[i].Outcome)
+			t.Fatalf("chosen cluster %d is no member or has outcome %s", i, d.Clusters[i].Outcome)
 		}
 	}
 }
 
-func noBetterLeftOut(t *rapid.T, r *Request, d *Decision) {
+func choosesHighestRanked(t *rapid.T, r *Request, d *Decision) {
 	if len(r.Spread) > 0 {
 		return
 	}
 	for i, result := range d.Clusters {
 		for _, chosen := range d.Chosen {
 			if result.Outcome == Outranked && d.Compare(int32(i), chosen) < 0 {
-				t.Fatalf("cluster %d is left out, and is better than %d", i, chosen)
+				t.Fatalf("cluster %d is not chosen, but ranks before chosen cluster %d", i, chosen)
 			}
 		}
 	}
 }
 
-func hardConstraintsHold(t *rapid.T, r *Request, d *Decision) {
+func meetsRequiredSpread(t *rapid.T, r *Request, d *Decision) {
 	for _, s := range r.Spread {
 		counts := map[string]int{}
 		for i, result := range d.Clusters {
 			value, found := s.topology(r.Fleet[i])
 			switch {
 			case !found && s.DoNotSchedule && result.Outcome == Chosen:
-				t.Fatalf("cluster %d is chosen without a value of %s", i, s.Key)
+				t.Fatalf("cluster %d is chosen, but has no value of %s", i, s.Key)
 			case !found || !s.DoNotSchedule || !result.Outcome.Feasible() || result.Outcome == NoTopology:
 			case result.Outcome == Chosen:
 				counts[value]++
@@ -85,22 +85,22 @@ func hardConstraintsHold(t *rapid.T, r *Request, d *Decision) {
 	}
 }
 
-func groupsHoldAll(t *rapid.T, r *Request, d *Decision) {
+func groupsPartitionChosen(t *rapid.T, r *Request, d *Decision) {
 	var all []int32
 	for _, g := range d.Groups {
 		if len(g.Clusters) > r.GroupSize.limit(len(d.Chosen)) || len(g.Clusters) == 0 && len(d.Groups) > 1 {
-			t.Fatalf("a group of %d", len(g.Clusters))
+			t.Fatalf("group of %d clusters", len(g.Clusters))
 		}
 		all = append(all, g.Clusters...)
 	}
 	if slices.Sort(all); !slices.Equal(all, d.Chosen) {
-		t.Fatalf("groups hold %v of %v", all, d.Chosen)
+		t.Fatalf("groups contain %v, want %v", all, d.Chosen)
 	}
 }
 
-// A label that nobody asks for, clusters that are not members, the order of
-// tolerations, prioritizers, requirements and values.
-func irrelevantInput(t *rapid.T, r *Request, d *Decision) {
+// ignoresIrrelevantInput changes an unused label, clusters that are not members, and the
+// order of tolerations, predicates and prioritizers.
+func ignoresIrrelevantInput(t *rapid.T, r *Request, d *Decision) {
 	other := *r
 	other.Fleet = nil
 	for i, c := range r.Fleet {
@@ -121,11 +121,11 @@ func irrelevantInput(t *rapid.T, r *Request, d *Decision) {
 	}
 }
 
-// At every instant before ChangesAt the answer is the same, but for which of
-// several taints rules a cluster out.
-func nothingChangesBefore(t *rapid.T, r *Request, d *Decision) {
+// isConstantUntilChangesAt checks that the decision is the same at each time before
+// ChangesAt, except for which of several taints excludes a cluster.
+func isConstantUntilChangesAt(t *rapid.T, r *Request, d *Decision) {
 	if r.Now == Forever {
-		return // nothing comes after
+		return // there is no later time
 	}
 	if d.ChangesAt <= r.Now {
 		t.Fatalf("changes at %d, which has passed at %d", d.ChangesAt, r.Now)
@@ -148,21 +148,22 @@ func withoutTaints(d *Decision) *Decision {
 	return d
 }
 
-// With a weight over what all others add up to at most, what was chosen stays
-// before what was not.
-func steadyPins(t *rapid.T, r *Request, _ *Decision) {
+// highSteadyKeepsClusters gives Steady a weight above the sum of all others, so that
+// clusters that were chosen before rank before the others.
+func highSteadyKeepsClusters(t *rapid.T, r *Request, _ *Decision) {
 	pinned := *r
 	pinned.Spread = nil
 	pinned.Prioritizers = slices.DeleteFunc(slices.Clone(r.Prioritizers), func(p Prioritizer) bool {
 		return p.Kind == Steady || p.Weight < -10 || p.Weight > 10
 	})
-	// Others differ by at most 2 x 100 x 10 each: 20 times Steady's 100.
+	// Each other prioritizer contributes a difference of at most 2 x 100 x 10, which is 20
+	// times the score 100 of Steady.
 	pinned.Prioritizers = append(pinned.Prioritizers, Prioritizer{Kind: Steady, Weight: int32(20 * len(pinned.Prioritizers))})
 	d := Decide(&pinned)
 	for i, result := range d.Clusters {
 		for _, j := range d.Chosen {
 			if result.Outcome == Outranked && result.WasChosen && !result.Avoided && !d.Clusters[j].WasChosen {
-				t.Fatalf("cluster %d loses its place to %d", i, j)
+				t.Fatalf("cluster %d was chosen before, but is replaced by %d", i, j)
 			}
 		}
 	}

@@ -17,8 +17,8 @@ func TestResolve(t *testing.T) {
 		want       []string // name x weight
 	}{
 		"defaults":    {true, nil, []string{"Balance x 1", "Steady x 1"}},
-		"nothing":     {false, nil, nil},
-		"added":       {true, []Prioritizer{{Kind: ResourceRatioCPU, Weight: 2}}, []string{"Balance x 1", "Steady x 1", "ResourceRatioCPU x 2"}},
+		"exact, none": {false, nil, nil},
+		"additive":    {true, []Prioritizer{{Kind: ResourceRatioCPU, Weight: 2}}, []string{"Balance x 1", "Steady x 1", "ResourceRatioCPU x 2"}},
 		"exact":       {false, []Prioritizer{{Kind: ResourceRatioCPU, Weight: 2}}, []string{"ResourceRatioCPU x 2"}},
 		"default off": {true, []Prioritizer{{Kind: Balance}}, []string{"Steady x 1"}},
 		"default changed": {

@@ -11,7 +11,7 @@ func TestBalance(t *testing.T) {
 		want    int8
 	}{
 		// trunc(100 x (0.5 - 0/4)) = 50, doubled
-		"none": {0, 4, 100},
+		"no decisions": {0, 4, 100},
 		// trunc(100 x (0.5 - 1/4)) = 25
 		"a quarter": {1, 4, 50},
 		// trunc(100 x (0.5 - 2/4)) = 0
@@ -21,12 +21,12 @@ func TestBalance(t *testing.T) {
 		// 100 x (0.5 - 2/3) = -16.66, truncated toward zero before doubling
 		"two thirds": {2, 3, -32},
 		// trunc(100 x (0.5 - 4/4)) = -50
-		"the most": {4, 4, -100},
-		// 100 x (0.5 - 21/100) = 29, where floating point has 28.999999999999996
+		"highest count": {4, 4, -100},
+		// 100 x (0.5 - 21/100) = 29, where float64 has 28.999999999999996
 		"exact":                 {21, 100, 58},
 		"no decisions anywhere": {0, 0, 100},
 		// 100 x (0.5 - (2^31-2)/(2^31-1)) = -49.99...
-		"the largest counts": {math.MaxInt32 - 1, math.MaxInt32, -98},
+		"largest counts": {math.MaxInt32 - 1, math.MaxInt32, -98},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -44,23 +44,23 @@ func TestScale(t *testing.T) {
 		want        int8
 	}{
 		// 200 x (0/8 - 0.5)
-		"nothing": {0, 8, -100},
+		"zero": {0, 8, -100},
 		// 200 x (4/8 - 0.5)
 		"half": {4, 8, 0},
 		// 200 x (8/8 - 0.5)
 		"all": {8, 8, 100},
-		// 200 x (7/10 - 0.5) = 40, where floating point has 39.99999999999999
+		// 200 x (7/10 - 0.5) = 40, where float64 has 39.99999999999999
 		"exact": {7, 10, 40},
 		// 200 x (1/3 - 0.5) = -33.3
 		"toward zero from below": {1, 3, -33},
 		// 200 x (2/3 - 0.5) = 33.3
 		"toward zero from above": {2, 3, 33},
 		// 200 x (2^62/(2^63-1) - 0.5) = 1.08e-17
-		"half of the largest":     {1 << 62, huge, 0},
-		"all of the largest":      {huge, huge, 100},
-		"the largest but one":     {huge - 1, huge, 99},
-		"nothing of the largest":  {0, huge, -100},
-		"a little of the largest": {1, huge, -99},
+		"half of the maximum": {1 << 62, huge, 0},
+		"all of the maximum":  {huge, huge, 100},
+		"maximum minus one":   {huge - 1, huge, 99},
+		"zero of the maximum": {0, huge, -100},
+		"one of the maximum":  {1, huge, -99},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -71,12 +71,12 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// cpus returns a cluster with these millicores, named so that they sort.
+// cpus returns a cluster with the given allocatable and capacity CPU in millicores.
 func cpus(name string, allocatable, capacity int64) *Cluster {
 	return &Cluster{Name: name, Allocatable: Amounts{allocatable, Missing}, Capacity: Amounts{capacity, Missing}}
 }
 
-// given is what Score returns.
+// given is a pair of results of Score.
 type given struct {
 	score   int64
 	hasData bool
@@ -103,11 +103,11 @@ func TestPrioritizers(t *testing.T) {
 				has(100), // 200 x (6/6 - 0.5)
 				none,     // capacity 0
 				none,     // no allocatable
-				has(100), // 200 x (9/8 - 0.5) = 125, at most 100
+				has(100), // 200 x (9/8 - 0.5) = 125, capped at 100
 				none,     // no capacity
 			},
 		},
-		"ratio of what nobody reports": {
+		"ratio without data": {
 			Request{Prioritizers: []Prioritizer{{Kind: ResourceRatioMemory, Weight: 1}}},
 			[]given{none, none, none, none, none, none, none},
 		},
@@ -116,15 +116,15 @@ func TestPrioritizers(t *testing.T) {
 			Request{Prioritizers: []Prioritizer{{Kind: ResourceAllocatableCPU, Weight: 1}}},
 			[]given{
 				has(71),   // 200 x (6000/7000 - 0.5) = 71.4
-				has(-100), // the least
+				has(-100), // lowest
 				has(14),   // 200 x (4000/7000 - 0.5) = 14.3
-				has(-42),  // 200 x (2000/7000 - 0.5) = -42.9; the capacity does not matter
-				none,      //
-				has(100),  // the most
+				has(-42),  // 200 x (2000/7000 - 0.5) = -42.9; capacity is not used
+				none,      // no allocatable
+				has(100),  // highest
 				has(-71),  // 200 x (1000/7000 - 0.5) = -71.4
 			},
 		},
-		"allocatable of what nobody reports": {
+		"allocatable without data": {
 			Request{Prioritizers: []Prioritizer{{Kind: ResourceAllocatableMemory, Weight: 1}}},
 			[]given{none, none, none, none, none, none, none},
 		},
@@ -132,7 +132,7 @@ func TestPrioritizers(t *testing.T) {
 			Request{Prioritizers: []Prioritizer{{Kind: Steady, Weight: 1}}, Chosen: []int32{1, 4}},
 			[]given{has(0), has(100), has(0), has(0), has(100), has(0), has(0)},
 		},
-		// Without the own decisions on a and b: 2, 3, 4, 1, 0, 0, 0; max = 4.
+		// Without the placement's decisions for a and b: 2, 3, 4, 1, 0, 0, 0; max = 4.
 		"balance": {
 			Request{
 				Prioritizers: []Prioritizer{{Kind: Balance, Weight: 1}},
@@ -147,7 +147,7 @@ func TestPrioritizers(t *testing.T) {
 				has(100), has(100), has(100),
 			},
 		},
-		"balance of the own decisions": {
+		"balance ignores its own decisions": {
 			Request{
 				Prioritizers: []Prioritizer{{Kind: Balance, Weight: 1}},
 				Chosen:       []int32{0},
@@ -155,8 +155,8 @@ func TestPrioritizers(t *testing.T) {
 			},
 			[]given{has(100), has(100), has(100), has(100), has(100), has(100), has(100)},
 		},
-		// A count that lags behind the own decisions does not become negative.
-		"balance of a late count": {
+		// A count that does not include the placement's decisions yet does not become negative.
+		"balance with an outdated count": {
 			Request{
 				Prioritizers: []Prioritizer{{Kind: Balance, Weight: 1}},
 				Chosen:       []int32{0},
@@ -172,11 +172,11 @@ func TestPrioritizers(t *testing.T) {
 				Now: 1000,
 			},
 			[]given{
-				has(7), // valid to the end of this second
+				has(7), // valid until the end of this second
 				none,   // expired
 				none,   // out of range
 				none,   // out of range
-				none,   // not there
+				none,   // no score
 				has(-100), has(100),
 			},
 		},
@@ -188,7 +188,7 @@ func TestPrioritizers(t *testing.T) {
 			d := Decide(&r)
 			for i, want := range tc.want {
 				if score, hasData := d.Score(0, i); score != want.score || hasData != want.hasData {
-					t.Errorf("cluster %s gets %d (data: %v), want %d (data: %v)",
+					t.Errorf("cluster %s has score %d (data: %v), want %d (data: %v)",
 						fleet[i].Name, score, hasData, want.score, want.hasData)
 				}
 				if d.Clusters[i].Total != want.score {
@@ -199,8 +199,8 @@ func TestPrioritizers(t *testing.T) {
 	}
 }
 
-// Least and most are those of the feasible clusters: the largest, which is not a
-// member, does not count, and those that are left are equal.
+// The minimum and maximum are those of the feasible clusters. b has the most CPU but is no
+// member; the others are equal.
 func TestAllocatableOfFeasibleOnly(t *testing.T) {
 	r := &Request{
 		Fleet:        []*Cluster{cpus("a", 4000, 0), cpus("b", 9000, 0), cpus("c", 4000, 0)},
@@ -210,11 +210,11 @@ func TestAllocatableOfFeasibleOnly(t *testing.T) {
 	}
 	d := Decide(r)
 	if a, c := d.Clusters[0].Total, d.Clusters[2].Total; a != 100 || c != 100 {
-		t.Errorf("equal clusters get %d and %d, want 100", a, c)
+		t.Errorf("equal clusters have totals %d and %d, want 100", a, c)
 	}
 }
 
-// No data is worst under either sign of the weight: 10 x -100 and -10 x 100.
+// A missing score counts as the worst score for either sign of the weight: 10 x -100 and -10 x 100.
 func TestNoDataNeverWins(t *testing.T) {
 	for _, weight := range []int32{10, -10} {
 		r := &Request{
@@ -225,10 +225,10 @@ func TestNoDataNeverWins(t *testing.T) {
 		}
 		d := Decide(r)
 		if d.Clusters[0].Total != -1000 || d.Clusters[0].Outcome == Chosen {
-			t.Errorf("with weight %d a silent cluster gets %d: %s", weight, d.Clusters[0].Total, d.Clusters[0].Outcome)
+			t.Errorf("weight %d: cluster without data has total %d, outcome %s", weight, d.Clusters[0].Total, d.Clusters[0].Outcome)
 		}
 		if score, hasData := d.Score(0, 0); int64(weight)*score != -1000 || hasData {
-			t.Errorf("with weight %d the score is %d (data: %v)", weight, score, hasData)
+			t.Errorf("weight %d: score %d (data: %v)", weight, score, hasData)
 		}
 	}
 }

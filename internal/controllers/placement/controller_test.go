@@ -16,21 +16,20 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
 )
 
 const (
 	satisfied     = clusterv1beta1.PlacementConditionSatisfied
 	misconfigured = clusterv1beta1.PlacementConditionMisconfigured
-	// byScoreless ranks by names alone, so that scores never change.
-	byScoreless = "prioritizerPolicy: {mode: Exact}\n"
-	canaries    = byScoreless + `decisionStrategy: {groupStrategy: {decisionGroups: [{groupName: canary, groupClusterSelector: {labelSelector: {matchLabels: {canary: "1"}}}}]}}`
+	// withoutScores ranks by name only, so that scores never change.
+	withoutScores = "prioritizerPolicy: {mode: Exact}\n"
+	canaries      = withoutScores + `decisionStrategy: {groupStrategy: {decisionGroups: [{groupName: canary, groupClusterSelector: {labelSelector: {matchLabels: {canary: "1"}}}}]}}`
 )
 
-// The first decision: objects with labels and owner, then the status, and then
-// nothing more.
+// The first decision creates PlacementDecisions with labels and owner, then writes the
+// status. Later reconciliations write nothing, also after a restart.
 func TestFirstDecision(t *testing.T) {
-	h := newHub(t, AdoptAll, append(fleetOf("a", "b", "c"), asks(t, "p", canaries))...)
+	h := newHub(t, AdoptAll, append(fleetOf("a", "b", "c"), newPlacement(t, "p", canaries))...)
 	h.relabel("b", "canary", "1")
 	if _, err := h.reconcile("p"); err != nil {
 		t.Fatal(err)
@@ -47,7 +46,7 @@ func TestFirstDecision(t *testing.T) {
 		{DecisionGroupIndex: 1, Decisions: []string{"p-decision-2"}, ClustersCount: 2},
 	}
 	if diff := cmp.Diff(want, status.DecisionGroups); diff != "" || status.NumberOfSelectedClusters != 3 || reason != "True "+"AllDecisionsScheduled" {
-		t.Errorf("%d chosen, %s, %s", status.NumberOfSelectedClusters, reason, diff)
+		t.Errorf("numberOfSelectedClusters %d, %s, %s", status.NumberOfSelectedClusters, reason, diff)
 	}
 	object := decisionOf("p", "p-decision-1")
 	if err := h.client.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
@@ -58,20 +57,19 @@ func TestFirstDecision(t *testing.T) {
 	}
 	for range 3 {
 		if result, err := h.reconcile("p"); err != nil || len(h.writes) != 0 || result.RequeueAfter != 0 {
-			t.Errorf("again: %v, %v, %v", h.writes, result, err)
+			t.Errorf("repeated: writes %v, %v, %v", h.writes, result, err)
 		}
 	}
 	h.restart()
 	if result, err := h.reconcile("p"); err != nil || len(h.writes) != 0 || result.RequeueAfter != 0 {
-		t.Errorf("by another controller: %v, %v, %v", h.writes, result, err)
+		t.Errorf("after a restart: writes %v, %v, %v", h.writes, result, err)
 	}
 }
 
-// A write fails, every one in turn, in every way. What it was to write needs all
-// kinds of steps: clusters change groups, and 30 of 240 come and go. At no time a
-// cluster that stays is missing; the status says nothing new before all is
-// written; and in the end, by the same controller or the next, there is what was
-// wanted.
+// Each write of a change fails in turn, in each way. The change needs all kinds of steps:
+// clusters change groups, 30 of 240 are added and 30 are removed. A cluster that is selected
+// before and after is never missing, the status is written last, and afterwards the same or
+// a restarted controller completes the change.
 func TestEveryWriteFails(t *testing.T) {
 	var names []string
 	for i := range 270 {
@@ -80,7 +78,7 @@ func TestEveryWriteFails(t *testing.T) {
 	const before = canaries + "\n" + `predicates: [{requiredClusterSelector: {labelSelector: {matchExpressions: [{key: new, operator: DoesNotExist}]}}}]`
 	after := strings.Replace(canaries, "{canary:", "{next:", 1) + "\n" + `predicates: [{requiredClusterSelector: {labelSelector: {matchExpressions: [{key: old, operator: DoesNotExist}]}}}]`
 	start := func(t *testing.T) *hub {
-		objects := append(fleetOf(names...), asks(t, "p", before))
+		objects := append(fleetOf(names...), newPlacement(t, "p", before))
 		for i, object := range objects[:270] {
 			labels := map[string]string{}
 			switch {
@@ -88,7 +86,7 @@ func TestEveryWriteFails(t *testing.T) {
 				labels["new"] = ""
 			case i >= 240:
 				labels["old"] = ""
-			case i < 230: // some become canaries, some are no more
+			case i < 230: // some clusters join the group canary, some leave it
 				labels["canary"] = fmt.Sprint((i + 1) % 2)
 				labels["next"] = fmt.Sprint(min(1, i%4)) // three of four
 			}
@@ -110,7 +108,7 @@ func TestEveryWriteFails(t *testing.T) {
 	decisions := schema.GroupResource{Resource: "placementdecisions"}
 	faults := map[string]struct {
 		err     error
-		retried bool // without an error
+		retried bool // Reconcile returns no error
 		killed  bool
 	}{
 		"fails":    {errors.New("connection refused"), false, false},
@@ -137,12 +135,12 @@ func TestEveryWriteFails(t *testing.T) {
 					return nil
 				}
 				result, err := h.reconcile("p")
-				// A conflict of the status cannot be: it is a patch.
+				// The status is patched, which cannot conflict.
 				if status := strings.HasPrefix(write, "status"); (err == nil) != (fault.retried && !status) || err == nil && result.RequeueAfter != changeDelay {
 					t.Errorf("%v, %v", result, err)
 				}
 				if got, _ := h.status("p", satisfied); got.Conditions[0].ObservedGeneration != 1 {
-					t.Errorf("the status is of generation %d", got.Conditions[0].ObservedGeneration)
+					t.Errorf("observedGeneration %d, want 1", got.Conditions[0].ObservedGeneration)
 				}
 				h.fail = nil
 				if fault.killed {
@@ -150,26 +148,26 @@ func TestEveryWriteFails(t *testing.T) {
 				}
 				h.settled("p")
 				if got := h.chosen("p"); !slices.Equal(got, wanted) {
-					t.Errorf("%d clusters in the end", len(got))
+					t.Errorf("%d clusters after the last reconciliation, want 240", len(got))
 				}
 				if status, reason := h.status("p", satisfied); status.NumberOfSelectedClusters != 240 || status.Conditions[0].ObservedGeneration != 2 || reason != "True "+"AllDecisionsScheduled" {
-					t.Errorf("%d chosen, %s", status.NumberOfSelectedClusters, reason)
+					t.Errorf("numberOfSelectedClusters %d, %s", status.NumberOfSelectedClusters, reason)
 				}
 			})
 		}
 	}
 }
 
-// A spec that makes no sense says so, and its decisions stay as they are.
+// A misconfigured placement keeps its decisions and has the condition.
 func TestMisconfiguredKeepsDecisions(t *testing.T) {
 	for name, spec := range map[string]string{
-		"refused":         `numberOfClusters: -1`,
+		"invalid":         `numberOfClusters: -1`,
 		"matches nothing": `predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {a: typo}}}}]`,
-		"no such set":     `clusterSets: [typo]`,
+		"unknown set":     `clusterSets: [typo]`,
 	} {
 		for _, restarted := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, restarted), func(t *testing.T) {
-				h := newHub(t, AdoptAll, append(fleetOf("a", "b"), asks(t, "p", byScoreless))...)
+				h := newHub(t, AdoptAll, append(fleetOf("a", "b"), newPlacement(t, "p", withoutScores))...)
 				h.settled("p")
 				before, _ := h.status("p", satisfied)
 				h.respecify("p", spec)
@@ -178,7 +176,7 @@ func TestMisconfiguredKeepsDecisions(t *testing.T) {
 						h.restart()
 					}
 					if _, err := h.reconcile("p"); err != nil || !slices.Equal(h.writes, want) {
-						t.Fatalf("writes %v, %v, the time %d", h.writes, err, i)
+						t.Fatalf("writes %v, %v in reconciliation %d", h.writes, err, i)
 					}
 				}
 				status, reason := h.status("p", misconfigured)
@@ -188,8 +186,8 @@ func TestMisconfiguredKeepsDecisions(t *testing.T) {
 				if got := h.chosen("p"); !slices.Equal(got, []string{"a", "b"}) {
 					t.Errorf("chosen %v", got)
 				}
-				// Mended, it goes on.
-				h.respecify("p", byScoreless+"numberOfClusters: 1")
+				// A corrected spec is applied.
+				h.respecify("p", withoutScores+"numberOfClusters: 1")
 				h.settled("p")
 				if _, reason := h.status("p", misconfigured); reason != "False "+"Succeedconfigured" || len(h.chosen("p")) != 1 {
 					t.Errorf("%s, chosen %v", reason, h.chosen("p"))
@@ -199,59 +197,58 @@ func TestMisconfiguredKeepsDecisions(t *testing.T) {
 	}
 }
 
-// A placement that is not adopted is not touched, not even when it is being
-// deleted, but the others are balanced against what it has.
-func TestForeign(t *testing.T) {
-	theirs, ours := asks(t, "theirs", `numberOfClusters: 1`), asks(t, "ours", `numberOfClusters: 1`)
+// An unmanaged placement is not written, not even while it is being deleted, but Balance of
+// other placements counts its decisions.
+func TestUnmanagedPlacement(t *testing.T) {
+	theirs, ours := newPlacement(t, "theirs", `numberOfClusters: 1`), newPlacement(t, "ours", `numberOfClusters: 1`)
 	ours.Annotations = map[string]string{clusterv1beta1.PlacementDisableAnnotation: "true"}
 	theirs.Annotations = map[string]string{clusterv1beta1.PlacementDisableAnnotation: "false"}
 	theirs.Finalizers = []string{"example.com/hold"}
 	h := newHub(t, AdoptAnnotated, append(fleetOf("a", "b"), theirs, ours, decisionOf("theirs", "theirs-decision-1", "a"))...)
-	look := func(when string) {
+	expectNoWrites := func(when string) {
 		t.Helper()
 		if _, err := h.reconcile("theirs"); err != nil || len(h.writes) > 0 {
 			t.Errorf("%s: writes %v, %v", when, h.writes, err)
 		}
 	}
-	look("at first")
+	expectNoWrites("initially")
 	h.settled("ours")
-	// a has 1 of at most 1 decision: -100; b none: 100.
+	// a has 1 of at most 1 decisions: -100; b has none: 100.
 	if got := h.chosen("ours"); !slices.Equal(got, []string{"b"}) {
 		t.Errorf("chosen %v, want b", got)
 	}
 	if err := h.client.Delete(t.Context(), theirs); err != nil {
 		t.Fatal(err)
 	}
-	look("being deleted")
-	// It is handed over, with what it has: nothing is to be written but scores and
-	// status.
-	h = newHub(t, AdoptAll, append(fleetOf("a", "b", "c"), asks(t, "p", byScoreless+"numberOfClusters: 1"), decisionOf("p", "any-name", "c"))...)
+	expectNoWrites("being deleted")
+	// An adopted placement keeps its PlacementDecision; only scores and status are written.
+	h = newHub(t, AdoptAll, append(fleetOf("a", "b", "c"), newPlacement(t, "p", withoutScores+"numberOfClusters: 1"), decisionOf("p", "any-name", "c"))...)
 	h.settled("p")
 	if got := h.slices("p"); !slices.Equal(got, []string{"any-name 0: c"}) {
 		t.Errorf("%v", got)
 	}
 }
 
-// What is deleted of a placement that is not in the cache depends on what the API
-// server says of it, and on nothing else.
-func TestNothingIsDeletedOnHearsay(t *testing.T) {
+// Decisions of a placement that is not in the cache are deleted only if the API server
+// confirms that the placement does not exist.
+func TestDeletionNeedsConfirmation(t *testing.T) {
 	placements := schema.GroupResource{Group: clusterv1beta1.GroupName, Resource: "placements"}
 	for name, tc := range map[string]struct {
-		says    error
+		err     error
 		deleted bool
 		fails   bool
 	}{
-		"it is gone":                  {nil, true, false},
-		"the server is away":          {errors.New("connection refused"), false, true},
-		"the server is starting":      {apierrors.NewServiceUnavailable("starting"), false, true},
-		"the server knows of no such": {apierrors.NewGenericServerResponse(http.StatusNotFound, "get", placements, "p", "404 page not found", 0, true), false, true},
-		"nobody may ask":              {apierrors.NewForbidden(placements, "p", errors.New("no")), false, true},
+		"placement does not exist": {nil, true, false},
+		"connection refused":       {errors.New("connection refused"), false, true},
+		"service unavailable":      {apierrors.NewServiceUnavailable("starting"), false, true},
+		"kind not served":          {apierrors.NewGenericServerResponse(http.StatusNotFound, "get", placements, "p", "404 page not found", 0, true), false, true},
+		"forbidden":                {apierrors.NewForbidden(placements, "p", errors.New("no")), false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			orphan := decisionOf("p", "p-decision-2", "b")
-			orphan.OwnerReferences = nil // made by hand: not ours to delete
+			orphan.OwnerReferences = nil // created by a user: must not be deleted
 			h := newHub(t, AdoptAll, append(fleetOf("a", "b"), decisionOf("p", "p-decision-1", "a"), decisionOf("other", "other-decision-1", "a"), orphan)...)
-			h.liveFails = tc.says
+			h.liveFails = tc.err
 			if _, err := h.reconcile("p"); (err != nil) != tc.fails {
 				t.Errorf("error %v", err)
 			}
@@ -264,8 +261,8 @@ func TestNothingIsDeletedOnHearsay(t *testing.T) {
 			}
 		})
 	}
-	// A placement being deleted gives its decisions back.
-	p := asks(t, "p", byScoreless)
+	// The decisions of a placement that is being deleted are deleted.
+	p := newPlacement(t, "p", withoutScores)
 	p.Finalizers = []string{"example.com/hold"}
 	h := newHub(t, AdoptAll, append(fleetOf("a"), p)...)
 	h.settled("p")
@@ -277,11 +274,11 @@ func TestNothingIsDeletedOnHearsay(t *testing.T) {
 	}
 }
 
-// Scores that choose no other cluster wait for scoreRateLimit since the last time
-// they were written; a change of clusters does not wait.
+// A change of scores alone is written scoreRateLimit after the last write of scores; a
+// change of clusters is written at once.
 func TestScoreRateLimit(t *testing.T) {
 	spec := `{scoreRateLimit: 2m, prioritizerPolicy: {mode: Exact, configurations: [{name: ResourceRatioCPU}]}}`
-	h := newHub(t, AdoptAll, append(fleetOf("a", "b"), asks(t, "p", spec))...)
+	h := newHub(t, AdoptAll, append(fleetOf("a", "b"), newPlacement(t, "p", spec))...)
 	h.settled("p")
 	size := func(name, cpu string) {
 		object := managed(name)
@@ -294,7 +291,7 @@ func TestScoreRateLimit(t *testing.T) {
 	}
 	size("a", "8")
 	h.now = h.now.Add(30 * time.Second)
-	// 120 s after the first, 30 s are over.
+	// 30 s of the 120 s after the first write have passed.
 	if result, err := h.reconcile("p"); err != nil || len(h.writes) > 0 || result.RequeueAfter != 90*time.Second {
 		t.Errorf("writes %v, %v, %v", h.writes, result, err)
 	}
@@ -303,7 +300,7 @@ func TestScoreRateLimit(t *testing.T) {
 		t.Errorf("writes %v, %v, %v", h.writes, result, err)
 	}
 	if status, _ := h.status("p", satisfied); !status.LastScoreUpdateTime.Time.Equal(h.now) {
-		t.Errorf("last %s, now %s", status.LastScoreUpdateTime, h.now)
+		t.Errorf("lastScoreUpdateTime %s, want %s", status.LastScoreUpdateTime, h.now)
 	}
 	size("a", "6")
 	if err := h.client.Delete(t.Context(), managed("b")); err != nil {
@@ -317,10 +314,10 @@ func TestScoreRateLimit(t *testing.T) {
 	}
 }
 
-// The answer changes by itself when a toleration ends, 100 s after the taint: 40
-// s from now, and then it does.
-func TestTolerationEnds(t *testing.T) {
-	h := newHub(t, AdoptAll, append(fleetOf("a", "b"), asks(t, "p", byScoreless+`tolerations: [{key: k, operator: Exists, tolerationSeconds: 100}]`))...)
+// The decision changes when a toleration expires: 100 s after the taint was added, which is
+// in 40 s.
+func TestTolerationExpires(t *testing.T) {
+	h := newHub(t, AdoptAll, append(fleetOf("a", "b"), newPlacement(t, "p", withoutScores+`tolerations: [{key: k, operator: Exists, tolerationSeconds: 100}]`))...)
 	object := managed("a")
 	h.change(object, func() {
 		object.Spec.Taints = []clusterv1.Taint{{Key: "k", Effect: clusterv1.TaintEffectNoSelect, TimeAdded: metav1.NewTime(h.now.Add(-time.Minute))}}
@@ -334,12 +331,12 @@ func TestTolerationEnds(t *testing.T) {
 	}
 }
 
-// Somebody takes the label off: nobody finds the decisions any more, and they are
-// made anew beside what has their name, which stays as it is.
-func TestLabelIsLost(t *testing.T) {
-	for name, owned := range map[string]bool{"its own": true, "somebody else's": false} {
+// If the labels of a PlacementDecision are removed, another one is created with a free name.
+// The one without labels is kept.
+func TestLabelsAreRemoved(t *testing.T) {
+	for name, owned := range map[string]bool{"owned": true, "without owner": false} {
 		t.Run(name, func(t *testing.T) {
-			h := newHub(t, AdoptAll, append(fleetOf("a"), asks(t, "p", byScoreless))...)
+			h := newHub(t, AdoptAll, append(fleetOf("a"), newPlacement(t, "p", withoutScores))...)
 			h.settled("p")
 			object := decisionOf("p", "p-decision-1")
 			h.change(object, func() {
@@ -362,10 +359,10 @@ func TestLabelIsLost(t *testing.T) {
 	}
 }
 
-// The cache has not heard yet of what was created: it is looked at again, and
-// nothing is deleted.
-func TestCacheIsBehind(t *testing.T) {
-	h := newHub(t, AdoptAll, append(fleetOf("a"), asks(t, "p", byScoreless))...)
+// While the cache lacks a PlacementDecision that exists, the placement is reconciled again
+// and nothing is deleted.
+func TestOutdatedCache(t *testing.T) {
+	h := newHub(t, AdoptAll, append(fleetOf("a"), newPlacement(t, "p", withoutScores))...)
 	h.fail = func(write string) error {
 		if write == "create p-decision-1" {
 			h.fail = nil

@@ -26,7 +26,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 )
 
-// hub is an API server, with faults if wanted, and the controller over it.
+// hub is a fake API server with optional faults, and a controller that uses it.
 type hub struct {
 	*testing.T
 	client client.WithWatch
@@ -34,16 +34,17 @@ type hub struct {
 	adopt  Adopt
 	now    time.Time
 	events *events.FakeRecorder
-	// writes are those that were tried, as in "update p-decision-1". fail, if any,
-	// says what becomes of one, and wrote is told of those that were made.
+	// writes are the attempted writes, such as "update p-decision-1". fail, if set, returns
+	// the error of a write. wrote, if set, is called after each successful write.
 	writes []string
 	fail   func(write string) error
 	wrote  func()
-	// away is what listing PlacementDecisions and asking past the cache return.
+	// listFails and liveFails are the errors of listing PlacementDecisions and of reads that
+	// bypass the cache.
 	listFails, liveFails error
 }
 
-// newHub returns a hub with the set web bound in ns.
+// newHub returns a hub with the set web bound to namespace ns.
 func newHub(t *testing.T, adopt Adopt, objects ...client.Object) *hub {
 	t.Helper()
 	h := &hub{T: t, adopt: adopt, now: time.Unix(1_795_239_886, 0)}
@@ -51,7 +52,7 @@ func newHub(t *testing.T, adopt Adopt, objects ...client.Object) *hub {
 	set.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.LabelSelector, LabelSelector: &metav1.LabelSelector{}}
 	binding := &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web"}}
 	binding.Spec.ClusterSet = "web"
-	// try lets a write be made, or not.
+	// try records a write and, unless fail returns an error, executes it.
 	try := func(verb string, object client.Object, write func() error) error {
 		text := verb + " " + object.GetName()
 		h.writes = append(h.writes, text)
@@ -95,7 +96,7 @@ func newHub(t *testing.T, adopt Adopt, objects ...client.Object) *hub {
 	return h
 }
 
-// live is the API server asked past the cache.
+// live reads from the API server, bypassing the cache.
 type live struct {
 	client.Reader
 	h *hub
@@ -108,7 +109,7 @@ func (l live) Get(ctx context.Context, key client.ObjectKey, object client.Objec
 	return l.Reader.Get(ctx, key, object, options...)
 }
 
-// restart replaces the controller by one that knows nothing.
+// restart replaces the controller by a new one without state.
 func (h *hub) restart() {
 	h.events = events.NewFakeRecorder(100)
 	h.c = New(h.client, live{h.client, h}, h.events, prometheus.NewRegistry(), h.adopt)
@@ -122,7 +123,7 @@ func (h *hub) reconcile(name string) (reconcile.Result, error) {
 	return h.c.Reconcile(h.Context(), reconcile.Request{NamespacedName: keyOf(name)})
 }
 
-// settled reconciles until nothing is written.
+// settled reconciles a placement until nothing is written, and returns the last result.
 func (h *hub) settled(name string) reconcile.Result {
 	h.Helper()
 	for range 10 {
@@ -134,11 +135,11 @@ func (h *hub) settled(name string) reconcile.Result {
 			return result
 		}
 	}
-	h.Fatal("it never comes to rest")
+	h.Fatal("still writing after 10 reconciliations")
 	return reconcile.Result{}
 }
 
-// status returns that of a placement, and the reason of a condition.
+// status returns the status of a placement, and the status and reason of a condition.
 func (h *hub) status(name, condition string) (clusterv1beta1.PlacementStatus, string) {
 	h.Helper()
 	object := &v1beta1.Placement{}
@@ -151,8 +152,8 @@ func (h *hub) status(name, condition string) (clusterv1beta1.PlacementStatus, st
 	return object.Status, ""
 }
 
-// slices returns the PlacementDecisions of a placement, such as "p-decision-1 0
-// canary: a b".
+// slices returns the PlacementDecisions of a placement as text, such as
+// "p-decision-1 0 canary: a b".
 func (h *hub) slices(name string) (out []string) {
 	h.Helper()
 	var list clusterv1beta1.PlacementDecisionList
@@ -171,7 +172,7 @@ func (h *hub) slices(name string) (out []string) {
 	return out
 }
 
-// chosen returns the clusters in them.
+// chosen returns the selected clusters of a placement, sorted.
 func (h *hub) chosen(name string) (clusters []string) {
 	for _, s := range h.slices(name) {
 		_, names, _ := strings.Cut(s, ":")
@@ -181,29 +182,29 @@ func (h *hub) chosen(name string) (clusters []string) {
 	return slices.Compact(clusters)
 }
 
-// change changes an object in the API server.
-func (h *hub) change(object client.Object, how func()) {
+// change reads an object, modifies it and updates it in the API server.
+func (h *hub) change(object client.Object, modify func()) {
 	h.Helper()
 	if err := h.client.Get(h.Context(), client.ObjectKeyFromObject(object), object); err != nil {
 		h.Fatal(err)
 	}
-	how()
+	modify()
 	if err := h.client.Update(h.Context(), object); err != nil {
 		h.Fatal(err)
 	}
 }
 
-// respecify gives a placement another spec.
+// respecify replaces the spec of a placement.
 func (h *hub) respecify(name, spec string) {
 	h.Helper()
-	object := asks(h.T, name, "{}")
+	object := newPlacement(h.T, name, "{}")
 	h.change(object, func() {
-		object.Spec = asks(h.T, name, spec).Spec
-		object.Generation++ // which the API server does
+		object.Spec = newPlacement(h.T, name, spec).Spec
+		object.Generation++ // as the API server does
 	})
 }
 
-// relabel gives a cluster other labels, and tells the controller.
+// relabel replaces the labels of a cluster and passes it to the controller.
 func (h *hub) relabel(name, key, value string) {
 	h.Helper()
 	object := managed(name)
@@ -217,7 +218,7 @@ func managed(name string) *clusterv1.ManagedCluster {
 	return &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-// fleetOf returns clusters of these names.
+// fleetOf returns clusters with the given names.
 func fleetOf(names ...string) (out []client.Object) {
 	for _, name := range names {
 		out = append(out, managed(name))
@@ -229,8 +230,8 @@ func keyOf(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: "ns", Name: name}
 }
 
-// asks returns a placement with a spec in YAML.
-func asks(t *testing.T, name, spec string) *v1beta1.Placement {
+// newPlacement returns a placement in namespace ns with a spec in YAML.
+func newPlacement(t *testing.T, name, spec string) *v1beta1.Placement {
 	t.Helper()
 	object := &v1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), Generation: 1}}
 	if err := yaml.UnmarshalStrict([]byte(spec), &object.Spec); err != nil {

@@ -10,22 +10,21 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 )
 
-// Scores wait for their rate limit even if the cache does not know yet that they
-// have been written.
-func TestUntilScores(t *testing.T) {
+// Scores are rate limited also if the cache does not contain the last write of scores yet.
+func TestScoreDelay(t *testing.T) {
 	now := time.Unix(1_795_239_886, 0)
 	at := func(ago time.Duration) *metav1.Time { return &metav1.Time{Time: now.Add(-ago)} }
 	for name, tc := range map[string]struct {
 		status  *metav1.Time
-		written time.Duration // ago, 0 if never
+		written time.Duration // time since, 0 if never
 		want    time.Duration
 	}{
-		"never written":          {nil, 0, 0},
-		"the status says so":     {at(20 * time.Second), 0, 40 * time.Second},
-		"no status yet":          {nil, 10 * time.Second, 50 * time.Second},
-		"status of the last one": {at(time.Hour), 10 * time.Second, 50 * time.Second},
-		"status of another":      {at(20 * time.Second), time.Hour, 40 * time.Second},
-		"long ago":               {at(time.Hour), time.Hour, 0},
+		"never written":   {nil, 0, 0},
+		"status":          {at(20 * time.Second), 0, 40 * time.Second},
+		"no status":       {nil, 10 * time.Second, 50 * time.Second},
+		"outdated status": {at(time.Hour), 10 * time.Second, 50 * time.Second},
+		"newer status":    {at(20 * time.Second), time.Hour, 40 * time.Second},
+		"long ago":        {at(time.Hour), time.Hour, 0},
 	} {
 		c := &Controller{}
 		object := &v1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "p"}}

@@ -23,7 +23,7 @@ func amount(cpu string) clusterv1.ResourceList {
 	return clusterv1.ResourceList{clusterv1.ResourceCPU: resource.MustParse(cpu)}
 }
 
-// added is a queue that notes what it is given.
+// added is a queue that records the requests added with changeDelay.
 type added struct {
 	queue
 	names []string
@@ -35,48 +35,48 @@ func (a *added) AddAfter(request reconcile.Request, after time.Duration) {
 	}
 }
 
-// Nothing is lost or decided too early: before all has been read events are not
-// looked at, then they queue whom they matter to, as the cache has it.
-func TestChanges(t *testing.T) {
-	h := newHub(t, AdoptAll, append(fleetOf("a", "b"), asks(t, "plain", byScoreless), asks(t, "cpu", `prioritizerPolicy: {configurations: [{name: ResourceAllocatableCPU}]}`))...)
+// Events before the initial read are ignored. Later events queue the affected placements;
+// the content of an object is that of the cache, not that of the event.
+func TestEventsQueueAffectedPlacements(t *testing.T) {
+	h := newHub(t, AdoptAll, append(fleetOf("a", "b"), newPlacement(t, "plain", withoutScores), newPlacement(t, "cpu", `prioritizerPolicy: {configurations: [{name: ResourceAllocatableCPU}]}`))...)
 	handler := h.c.onChange(h.c.readCluster)
-	tell := func(object *clusterv1.ManagedCluster) string {
+	update := func(object *clusterv1.ManagedCluster) string {
 		q := &added{}
 		handler.Update(t.Context(), event.UpdateEvent{ObjectOld: object, ObjectNew: object}, q)
 		slices.Sort(q.names)
 		return strings.Join(q.names, " ")
 	}
 	a := managed("a")
-	if got := tell(a); got != "" {
-		t.Errorf("before anything was read, %s is queued", got)
+	if got := update(a); got != "" {
+		t.Errorf("before the initial read, %s is queued", got)
 	}
 	h.settled("plain")
 	h.settled("cpu")
-	if got := tell(a); got != "" {
-		t.Errorf("a heartbeat queues %s", got)
+	if got := update(a); got != "" {
+		t.Errorf("heartbeat queues %s", got)
 	}
 	h.change(a, func() { a.Status.Allocatable = amount("4") })
-	// The event is an old one: what counts is what the cache has.
-	if got := tell(managed("a")); got != "cpu" {
-		t.Errorf("another amount queues %q", got)
+	// The event has outdated content; the cache is used.
+	if got := update(managed("a")); got != "cpu" {
+		t.Errorf("changed CPU queues %q", got)
 	}
 	h.change(a, func() { a.Labels = map[string]string{"x": "y"} })
-	if got := tell(a); got != "cpu plain" {
-		t.Errorf("a label queues %q", got)
+	if got := update(a); got != "cpu plain" {
+		t.Errorf("changed label queues %q", got)
 	}
 	q := &added{}
 	handler.Delete(t.Context(), event.DeleteEvent{Object: managed("gone")}, q)
 	handler.Create(t.Context(), event.CreateEvent{Object: managed("a")}, q)
 	if len(q.names) > 0 {
-		t.Errorf("%v are queued by what is known", q.names)
+		t.Errorf("events without a change queue %v", q.names)
 	}
 }
 
-// Every kind is taken in, and forgotten when it is gone.
+// Objects of each kind are read, and removed when they are deleted.
 func TestReadEveryKind(t *testing.T) {
 	score := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "usage"}}
 	score.Status.Scores = []clusterv1alpha1.AddOnPlacementScoreItem{{Name: "cpu", Value: 5}}
-	h := newHub(t, AdoptAll, append(fleetOf("a"), score, asks(t, "p", `prioritizerPolicy: {configurations: [{scoreCoordinate: {type: AddOn, addOn: {resourceName: usage, scoreName: cpu}}}]}`))...)
+	h := newHub(t, AdoptAll, append(fleetOf("a"), score, newPlacement(t, "p", `prioritizerPolicy: {configurations: [{scoreCoordinate: {type: AddOn, addOn: {resourceName: usage, scoreName: cpu}}}]}`))...)
 	h.settled("p")
 	for _, tc := range []struct {
 		object client.Object
@@ -89,21 +89,21 @@ func TestReadEveryKind(t *testing.T) {
 	} {
 		key := client.ObjectKeyFromObject(tc.object)
 		if keys, err := tc.read(t.Context(), key); err != nil || len(keys) != 0 {
-			t.Errorf("%T: known, and returns %v, %v", tc.object, keys, err)
+			t.Errorf("%T: unchanged, affects %v, %v", tc.object, keys, err)
 		}
 		if err := h.client.Delete(t.Context(), tc.object); err != nil {
 			t.Fatal(err)
 		}
 		if keys, err := tc.read(t.Context(), key); err != nil || len(keys) != 1 {
-			t.Errorf("%T: gone, and returns %v, %v", tc.object, keys, err)
+			t.Errorf("%T: deleted, affects %v, %v", tc.object, keys, err)
 		}
 	}
 }
 
-// The first reading fails, a cluster goes meanwhile, which nobody tells of; the
-// second reading knows better.
-func TestLoadingFails(t *testing.T) {
-	h := newHub(t, AdoptAll, append(fleetOf("a", "b"), asks(t, "p", byScoreless))...)
+// The initial read fails and a cluster is deleted before the second attempt, which does not
+// see it.
+func TestInitialReadFails(t *testing.T) {
+	h := newHub(t, AdoptAll, append(fleetOf("a", "b"), newPlacement(t, "p", withoutScores))...)
 	h.listFails = errors.New("connection refused")
 	if _, err := h.reconcile("p"); err == nil || len(h.writes) > 0 {
 		t.Errorf("writes %v, %v", h.writes, err)
