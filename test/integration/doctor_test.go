@@ -19,7 +19,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 )
 
-// examine examines a cluster as if so much time had passed.
+// examine examines a cluster at the current time plus later.
 func examine(t *testing.T, config *rest.Config, later time.Duration) []doctor.Finding {
 	t.Helper()
 	cluster, err := doctor.New(config, "v1.37.1")
@@ -33,22 +33,22 @@ func examine(t *testing.T, config *rest.Config, later time.Duration) []doctor.Fi
 	return findings
 }
 
-// expectFinding fails unless there is a finding of a check and a level that says
-// something, with a fix unless it is ok.
-func expectFinding(t *testing.T, findings []doctor.Finding, check string, level doctor.Level, says string) {
+// expectFinding fails unless there is a finding with the given check, level and part of the
+// message. A finding that is not OK must have a fix.
+func expectFinding(t *testing.T, findings []doctor.Finding, check string, level doctor.Level, message string) {
 	t.Helper()
 	for _, f := range findings {
-		if f.Check == check && f.Level == level && strings.Contains(f.Message, says) {
+		if f.Check == check && f.Level == level && strings.Contains(f.Message, message) {
 			if level != doctor.OK && f.Fix == "" {
-				t.Errorf("%+v does not say what to do", f)
+				t.Errorf("%+v has no fix", f)
 			}
 			return
 		}
 	}
-	t.Errorf("no finding of %q, %s, that says %q in %+v", check, level, says, findings)
+	t.Errorf("no finding with check %q, level %s and message %q in %+v", check, level, message, findings)
 }
 
-// component returns a Deployment of the chart's with a container.
+// component returns a Deployment with the labels of the chart and one container.
 func component(name string, container v1.Container) *appsv1.Deployment {
 	labels := map[string]string{"app.kubernetes.io/part-of": "plimsoll", "app.kubernetes.io/component": name}
 	container.Name = name
@@ -56,12 +56,13 @@ func component(name string, container v1.Container) *appsv1.Deployment {
 		ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "plimsoll-" + name, Labels: labels},
 		Spec: appsv1.DeploymentSpec{
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: v1.PodSpec{SchedulerName: "nobody", Containers: []v1.Container{container}}},
+			Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: v1.PodSpec{SchedulerName: "unknown", Containers: []v1.Container{container}}},
 		},
 	}
 }
 
-// A cluster in which everything is wrong that can be, and then less and less.
+// doctor examines an empty cluster, a cluster with problems in each check, and a cluster with
+// some of them fixed.
 func TestDoctor(t *testing.T) {
 	t.Parallel()
 	h := startClusterWithCRDs(t)
@@ -112,7 +113,7 @@ func TestDoctor(t *testing.T) {
 	expectFinding(t, found, "slack", doctor.Problem, "policy general has no status")
 	expectFinding(t, found, "autoscaler", doctor.Problem, "without --capacity-buffer-pod-injection-enabled")
 
-	// An older CRD, a leader that is gone.
+	// The CRD is outdated and the lease has expired.
 	var definition apiextensionsv1.CustomResourceDefinition
 	definitions := definitionClient(t, config)
 	if err := definitions.Get(t.Context(), client.ObjectKey{Name: "resourceslacks.plimsoll.dev"}, &definition); err != nil {
@@ -136,19 +137,19 @@ func TestDoctor(t *testing.T) {
 	expectFinding(t, found, "leaders", doctor.Problem, "was last renewed 5m")
 	expectFinding(t, examine(t, config, 0), "leaders", doctor.OK, "pod-1 leads")
 
-	// One without rights sees the version and nothing else, and is told so.
-	stranger, err := h.Config("stranger")
+	// A user without rights sees the version only, and warnings for the other checks.
+	unprivileged, err := h.Config("unprivileged")
 	if err != nil {
 		t.Fatal(err)
 	}
-	found = examine(t, stranger, 0)
+	found = examine(t, unprivileged, 0)
 	expectFinding(t, found, "nodes", doctor.Warning, "not checked")
 	if slices.ContainsFunc(found, func(f doctor.Finding) bool { return f.Level == doctor.Problem }) {
-		t.Errorf("problems found without looking: %+v", found)
+		t.Errorf("problems in checks without access: %+v", found)
 	}
 }
 
-// definitionClient returns a client that knows CRDs.
+// definitionClient returns a client whose scheme contains CRDs.
 func definitionClient(t *testing.T, config *rest.Config) client.Client {
 	t.Helper()
 	c, err := client.New(config, client.Options{Scheme: kube.Scheme()})

@@ -27,14 +27,14 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 )
 
-// placementCRD is the file of our own CRD, ocmPlacementCRD that of Open Cluster
-// Management's in its module.
+// placementCRD is the path of Plimsoll's CRD of placements, ocmPlacementCRD the path of Open
+// Cluster Management's CRD within its Go module.
 const (
 	placementCRD    = "../../config/crd/cluster.open-cluster-management.io_placements.yaml"
 	ocmPlacementCRD = "cluster/v1beta1/0000_02_clusters.open-cluster-management.io_placements.crd.yaml"
 )
 
-// ocmCRDs are the files of the CRDs for types that are used as they are.
+// ocmCRDs returns the paths of the CRDs that are used unchanged from Open Cluster Management.
 func ocmCRDs(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("../../config/crd/ocm/*.yaml")
@@ -44,12 +44,12 @@ func ocmCRDs(t *testing.T) []string {
 	return files
 }
 
-// placementDocument is one of testdata in api/placement/v1beta1.
+// placementDocument is a document of testdata in api/placement/v1beta1.
 type placementDocument struct {
 	Name string         `json:"name"`
 	Spec map[string]any `json:"spec"`
 	CRD  string         `json:"crd"`
-	// Validate is in the words of the controller.
+	// CRD and Validate are parts of the errors of the API server and of the controller.
 	Validate string `json:"validate"`
 }
 
@@ -65,7 +65,7 @@ func placementDocuments(t *testing.T, file string) (out []placementDocument) {
 	return out
 }
 
-// placementOf returns a document as a user writes it.
+// placementOf returns a placement in namespace default, without defaults.
 func placementOf(version, name string, spec map[string]any) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "cluster.open-cluster-management.io/" + version,
@@ -75,7 +75,7 @@ func placementOf(version, name string, spec map[string]any) *unstructured.Unstru
 	}}
 }
 
-// placementClient returns a client that refuses fields that a CRD does not know.
+// placementClient returns a client with strict field validation.
 func placementClient(t *testing.T, config *rest.Config) client.Client {
 	t.Helper()
 	scheme := kube.Scheme()
@@ -89,8 +89,8 @@ func placementClient(t *testing.T, config *rest.Config) client.Client {
 	return client.WithFieldValidation(c, metav1.FieldValidationStrict)
 }
 
-// missing returns what of a document is not in another. Only defaults are added
-// to what a user writes.
+// missing returns the values of a document that another one lacks or changes. Additional
+// values, such as defaults, are allowed.
 func missing(path string, want, got any) (out []string) {
 	switch want := want.(type) {
 	case map[string]any:
@@ -114,8 +114,8 @@ func missing(path string, want, got any) (out []string) {
 	return out
 }
 
-// Documents apply in either version, read the same in both, and what cannot be
-// meant is refused in words that name the field.
+// Valid documents can be created in both versions and read in both with the same content.
+// Invalid documents are rejected with an error that names the field.
 func TestPlacementCRD(t *testing.T) {
 	t.Parallel()
 	_, config, _ := startControlPlane(t, controlplane.Options{})
@@ -147,7 +147,7 @@ func TestPlacementCRD(t *testing.T) {
 	t.Run("others", func(t *testing.T) { createOthers(t, c) })
 }
 
-// readEverywhere reads a placement in both versions, and in types of Go.
+// readEverywhere reads a placement in both versions, as unstructured and as Go types.
 func readEverywhere(t *testing.T, c client.Client, name string, spec map[string]any) {
 	t.Helper()
 	key := client.ObjectKey{Namespace: "default", Name: name}
@@ -168,7 +168,7 @@ func readEverywhere(t *testing.T, c client.Client, name string, spec map[string]
 	if diff := cmp.Diff(older.Spec, newer.Spec); diff != "" {
 		t.Error(diff)
 	}
-	// Written back from Go it is still what the user wrote: 0 stays 0.
+	// An update from Go types keeps the values of the document, including 0.
 	newer.Labels = map[string]string{"seen": "yes"}
 	if err := c.Update(t.Context(), &newer); err != nil {
 		t.Fatal(err)
@@ -192,8 +192,7 @@ func readEverywhere(t *testing.T, c client.Client, name string, spec map[string]
 	}
 }
 
-// writeStatus writes a status of all there is in one version, and reads it in the
-// other.
+// writeStatus writes a status with all fields in one version and reads it in the other.
 func writeStatus(t *testing.T, c client.Client) {
 	t.Helper()
 	placement := &v1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Name: "status", Namespace: "default"}}
@@ -222,8 +221,7 @@ func writeStatus(t *testing.T, c client.Client) {
 	}
 }
 
-// createOthers creates one of each of the other types, which Open Cluster
-// Management's own types of Go read.
+// createOthers creates one object of each other kind with Open Cluster Management's Go types.
 func createOthers(t *testing.T, c client.Client) {
 	t.Helper()
 	for _, object := range []client.Object{
@@ -241,9 +239,9 @@ func createOthers(t *testing.T, c client.Client) {
 	}
 }
 
-// On a hub with Open Cluster Management's own CRD, documents of its form apply,
-// and our type reads them and writes them back.
-func TestPlacementOnForeignHub(t *testing.T) {
+// On a hub with Open Cluster Management's CRD, Plimsoll's Go type reads and updates
+// placements without loss.
+func TestPlacementOnOCMHub(t *testing.T) {
 	t.Parallel()
 	_, config, _ := startControlPlane(t, controlplane.Options{})
 	installCRDs(t, config, filepath.Join(moduleFolder(t, "../..", "open-cluster-management.io/api"), ocmPlacementCRD))
@@ -283,7 +281,7 @@ func TestPlacementOnForeignHub(t *testing.T) {
 	if diff := cmp.Diff(want, got.Spec); diff != "" {
 		t.Error(diff)
 	}
-	// What its CRD lets pass, Validate finds.
+	// Validate reports an invalid value that the CRD accepts.
 	negative := placementOf("v1beta1", "negative", map[string]any{"numberOfClusters": int64(-1)})
 	if err := c.Create(t.Context(), negative); err != nil {
 		t.Fatal(err)
@@ -296,8 +294,8 @@ func TestPlacementOnForeignHub(t *testing.T) {
 	}
 }
 
-// Our CRD has all that Open Cluster Management's has, under the same names and
-// with the same defaults; both versions have one schema.
+// Plimsoll's CRD has all fields of Open Cluster Management's CRD with the same names, types
+// and defaults. Both versions have the same schema.
 func TestPlacementCRDIsASuperset(t *testing.T) {
 	t.Parallel()
 	ours, theirs := readCRD(t, placementCRD), readCRD(t, filepath.Join(moduleFolder(t, "../..", "open-cluster-management.io/api"), ocmPlacementCRD))
@@ -315,15 +313,15 @@ func TestPlacementCRDIsASuperset(t *testing.T) {
 	var compare func(path string, their, our apiextensionsv1.JSONSchemaProps)
 	compare = func(path string, their, our apiextensionsv1.JSONSchemaProps) {
 		if their.Type != our.Type || their.Format != our.Format || their.Pattern != our.Pattern || their.XIntOrString != our.XIntOrString || !cmp.Equal(their.Default, our.Default) {
-			t.Errorf("%s: type, format, pattern or default is not the same", path)
+			t.Errorf("%s: type, format, pattern or default differs", path)
 		}
-		for name, property := range their.Properties {
-			mine, there := our.Properties[name]
-			if !there {
+		for name, theirProperty := range their.Properties {
+			ourProperty, exists := our.Properties[name]
+			if !exists {
 				t.Errorf("%s.%s is missing", path, name)
 				continue
 			}
-			compare(path+"."+name, property, mine)
+			compare(path+"."+name, theirProperty, ourProperty)
 		}
 		if their.Items != nil {
 			compare(path+"[]", *their.Items.Schema, *our.Items.Schema)

@@ -30,13 +30,13 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 )
 
-// team is the namespace of the examples' placements.
+// team is the namespace of the placements in the examples.
 const team = "team"
 
-// decisionKind is that of PlacementDecisions.
+// decisionKind is the kind of PlacementDecisions.
 var decisionKind = v1beta1.GroupVersion.WithKind("PlacementDecision")
 
-// startPlacementHub starts a hub with all that placements need.
+// startPlacementHub starts a hub with the CRDs of placements.
 func startPlacementHub(t *testing.T) *testCluster {
 	t.Helper()
 	return startCluster(t, ocmCRDs(t)...)
@@ -52,7 +52,7 @@ func example(t *testing.T, file string) (objects []*unstructured.Unstructured) {
 	return objectsIn(t, raw)
 }
 
-// objectsIn returns the objects in documents of YAML.
+// objectsIn decodes a stream of YAML documents.
 func objectsIn(t *testing.T, raw []byte) (objects []*unstructured.Unstructured) {
 	t.Helper()
 	reader := utilyaml.NewDocumentDecoder(io.NopCloser(bytes.NewReader(raw)))
@@ -73,27 +73,26 @@ func objectsIn(t *testing.T, raw []byte) (objects []*unstructured.Unstructured) 
 	}
 }
 
-// apply creates the objects that there are not, and writes what they say of
-// status: for a managed cluster its agent does.
-func (h *testCluster) apply(t *testing.T, objects ...*unstructured.Unstructured) {
+// apply creates objects unless they exist, and writes their status, as agents do for
+// managed clusters.
+func (c *testCluster) apply(t *testing.T, objects ...*unstructured.Unstructured) {
 	t.Helper()
 	for _, object := range objects {
 		object = object.DeepCopy()
 		status := object.Object["status"]
 		delete(object.Object, "status")
-		err := h.client.Create(t.Context(), object, client.FieldValidation(metav1.FieldValidationStrict))
+		err := c.client.Create(t.Context(), object, client.FieldValidation(metav1.FieldValidationStrict))
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			t.Fatal(err)
 		}
 		if status != nil {
-			h.patch(t, object, map[string]any{"status": status}, "status")
+			c.patch(t, object, map[string]any{"status": status}, "status")
 		}
 	}
 }
 
-// patch merges something into an object, or into a part of it that is written
-// apart.
-func (h *testCluster) patch(t *testing.T, object client.Object, change map[string]any, subresource ...string) {
+// patch applies a merge patch to an object or to one of its subresources.
+func (c *testCluster) patch(t *testing.T, object client.Object, change map[string]any, subresource ...string) {
 	t.Helper()
 	raw, err := json.Marshal(change)
 	if err != nil {
@@ -101,29 +100,29 @@ func (h *testCluster) patch(t *testing.T, object client.Object, change map[strin
 	}
 	patch := client.RawPatch(types.MergePatchType, raw)
 	if len(subresource) > 0 {
-		err = h.client.SubResource(subresource[0]).Patch(t.Context(), object, patch)
+		err = c.client.SubResource(subresource[0]).Patch(t.Context(), object, patch)
 	} else {
-		err = h.client.Patch(t.Context(), object, patch)
+		err = c.client.Patch(t.Context(), object, patch)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// moment is what a placement had from some time on.
+// moment is the clusters that a placement selects from a point in time on.
 type moment struct {
 	at       time.Time
 	clusters []string
 }
 
-// history returns what a placement had after each change that a witness of
-// PlacementDecisions has seen, where that was something else than before.
-func (w *changeRecorder) history(t *testing.T, placement string) (history []moment) {
+// history returns the selected clusters of a placement after each recorded change of its
+// PlacementDecisions, without changes that select the same clusters.
+func (r *changeRecorder) history(t *testing.T, placement string) (history []moment) {
 	t.Helper()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	there := map[string][]string{}
-	for i, event := range w.events {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	existing := map[string][]string{}
+	for i, event := range r.events {
 		object, ok := event.Object.(*unstructured.Unstructured)
 		if !ok {
 			t.Fatal(event)
@@ -135,23 +134,24 @@ func (w *changeRecorder) history(t *testing.T, placement string) (history []mome
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &decision); err != nil {
 			t.Fatal(err)
 		}
-		there[object.GetName()] = clustersIn(decision)
+		existing[object.GetName()] = clustersIn(decision)
 		if event.Type == watch.Deleted {
-			delete(there, object.GetName())
+			delete(existing, object.GetName())
 		}
-		now := slices.Sorted(maps.Keys(setOf(there)))
+		now := slices.Sorted(maps.Keys(setOf(existing)))
 		if len(history) == 0 && len(now) > 0 || len(history) > 0 && !slices.Equal(now, history[len(history)-1].clusters) {
-			history = append(history, moment{w.times[i], now})
+			history = append(history, moment{r.times[i], now})
 		}
 	}
 	return history
 }
 
-// since returns when a placement came to have just these clusters, which it has.
-func (w *changeRecorder) since(t *testing.T, placement string, clusters ...string) (at time.Time) {
+// since returns the time at which a placement selected the given clusters, which are its
+// current ones.
+func (r *changeRecorder) since(t *testing.T, placement string, clusters ...string) (at time.Time) {
 	t.Helper()
-	eventually.True(t, fmt.Sprintf("nobody saw %s have %v", placement, clusters), nil, func(context.Context) (bool, error) {
-		history := w.history(t, placement)
+	eventually.True(t, fmt.Sprintf("%s has not selected %v", placement, clusters), nil, func(context.Context) (bool, error) {
+		history := r.history(t, placement)
 		if len(history) == 0 || !slices.Equal(history[len(history)-1].clusters, clusters) {
 			return false, nil
 		}
@@ -181,31 +181,31 @@ func clustersIn(decisions ...clusterv1beta1.PlacementDecision) (clusters []strin
 }
 
 // slicesOf returns the PlacementDecisions of a placement.
-func (h *testCluster) slicesOf(ctx context.Context, placement string) ([]clusterv1beta1.PlacementDecision, error) {
+func (c *testCluster) slicesOf(ctx context.Context, placement string) ([]clusterv1beta1.PlacementDecision, error) {
 	var list clusterv1beta1.PlacementDecisionList
-	err := h.client.List(ctx, &list, client.InNamespace(team), client.MatchingLabels{clusterv1beta1.PlacementLabel: placement})
+	err := c.client.List(ctx, &list, client.InNamespace(team), client.MatchingLabels{clusterv1beta1.PlacementLabel: placement})
 	return list.Items, err
 }
 
-// awaitChosen waits until a placement has just these clusters and its status says
-// so, and returns it.
-func (h *testCluster) awaitChosen(t *testing.T, log fmt.Stringer, placement string, clusters ...string) *v1beta1.Placement {
+// awaitChosen waits until a placement selects exactly the given clusters and its status is
+// up to date, and returns it.
+func (c *testCluster) awaitChosen(t *testing.T, log fmt.Stringer, placement string, clusters ...string) *v1beta1.Placement {
 	t.Helper()
 	var got []string
 	object := &v1beta1.Placement{}
 	defer func() {
 		if t.Failed() {
-			t.Logf("%s has %v, want %v; status %+v", placement, got, clusters, object.Status)
+			t.Logf("%s selects %v, want %v; status %+v", placement, got, clusters, object.Status)
 		}
 	}()
-	eventually.True(t, placement+" is not decided as it should be", log, func(ctx context.Context) (bool, error) {
-		there, err := h.slicesOf(ctx, placement)
+	eventually.True(t, placement+" does not select the expected clusters", log, func(ctx context.Context) (bool, error) {
+		existing, err := c.slicesOf(ctx, placement)
 		if err != nil {
 			return false, err
 		}
-		got = slices.Sorted(slices.Values(clustersIn(there...)))
+		got = slices.Sorted(slices.Values(clustersIn(existing...)))
 		*object = v1beta1.Placement{}
-		if err := h.client.Get(ctx, client.ObjectKey{Namespace: team, Name: placement}, object); err != nil {
+		if err := c.client.Get(ctx, client.ObjectKey{Namespace: team, Name: placement}, object); err != nil {
 			return false, err
 		}
 		satisfied := meta.FindStatusCondition(object.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied)
@@ -217,7 +217,7 @@ func (h *testCluster) awaitChosen(t *testing.T, log fmt.Stringer, placement stri
 
 // awaitPlacement waits until a placement has a condition with a reason, and
 // returns its message.
-func (h *testCluster) awaitPlacement(t *testing.T, log fmt.Stringer, placement, condition, reason string) string {
+func (c *testCluster) awaitPlacement(t *testing.T, log fmt.Stringer, placement, condition, reason string) string {
 	t.Helper()
 	var object v1beta1.Placement
 	defer func() {
@@ -228,37 +228,37 @@ func (h *testCluster) awaitPlacement(t *testing.T, log fmt.Stringer, placement, 
 	var message string
 	eventually.True(t, fmt.Sprintf("%s of %s is not %s", condition, placement, reason), log, func(ctx context.Context) (bool, error) {
 		object = v1beta1.Placement{}
-		if err := h.client.Get(ctx, client.ObjectKey{Namespace: team, Name: placement}, &object); err != nil {
+		if err := c.client.Get(ctx, client.ObjectKey{Namespace: team, Name: placement}, &object); err != nil {
 			return false, err
 		}
-		c := meta.FindStatusCondition(object.Status.Conditions, condition)
-		if c == nil || c.Reason != reason || c.ObservedGeneration != object.Generation {
+		got := meta.FindStatusCondition(object.Status.Conditions, condition)
+		if got == nil || got.Reason != reason || got.ObservedGeneration != object.Generation {
 			return false, nil
 		}
-		message = c.Message
+		message = got.Message
 		return true, nil
 	})
 	return message
 }
 
-// forget deletes placements, and waits until their decisions have gone, too.
-func (h *testCluster) forget(t *testing.T, log fmt.Stringer, placements ...*unstructured.Unstructured) {
+// deletePlacements deletes placements and waits until their decisions are deleted.
+func (c *testCluster) deletePlacements(t *testing.T, log fmt.Stringer, placements ...*unstructured.Unstructured) {
 	t.Helper()
 	for _, placement := range placements {
-		if err := h.client.Delete(t.Context(), placement); err != nil {
+		if err := c.client.Delete(t.Context(), placement); err != nil {
 			t.Fatal(err)
 		}
-		eventually.True(t, "decisions of "+placement.GetName()+" are left", log, func(ctx context.Context) (bool, error) {
-			there, err := h.slicesOf(ctx, placement.GetName())
-			return len(there) == 0, err
+		eventually.True(t, "decisions of "+placement.GetName()+" are not deleted", log, func(ctx context.Context) (bool, error) {
+			existing, err := c.slicesOf(ctx, placement.GetName())
+			return len(existing) == 0, err
 		})
 	}
 }
 
-// settled is how long the controller gathers changes, and somewhat more.
+// settled is longer than the controller's delay after a change.
 const settled = 200 * time.Millisecond
 
-// clustersOfStatus returns how many clusters a placement has, as its status says.
+// clustersOfStatus returns numberOfSelectedClusters of a placement.
 func clustersOfStatus(t *testing.T, h *testCluster, placement string) int {
 	t.Helper()
 	var object v1beta1.Placement

@@ -26,8 +26,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
-// decideElsewhere writes the decisions of a placement as another controller does.
-func (h *testCluster) decideElsewhere(t *testing.T, placement string, clusters ...string) *clusterv1beta1.PlacementDecision {
+// decideElsewhere writes the decisions of a placement as another controller would.
+func (c *testCluster) decideElsewhere(t *testing.T, placement string, clusters ...string) *clusterv1beta1.PlacementDecision {
 	t.Helper()
 	decision := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
 		Name: placement + "-decision-1", Namespace: team,
@@ -35,18 +35,18 @@ func (h *testCluster) decideElsewhere(t *testing.T, placement string, clusters .
 			clusterv1beta1.PlacementLabel: placement, clusterv1beta1.DecisionGroupIndexLabel: "0", clusterv1beta1.DecisionGroupNameLabel: "",
 		},
 	}}
-	h.create(t, decision)
+	c.create(t, decision)
 	decision.Status.Decisions = []clusterv1beta1.ClusterDecision{}
 	for _, cluster := range clusters {
 		decision.Status.Decisions = append(decision.Status.Decisions, clusterv1beta1.ClusterDecision{ClusterName: cluster})
 	}
-	if err := h.client.Status().Update(t.Context(), decision); err != nil {
+	if err := c.client.Status().Update(t.Context(), decision); err != nil {
 		t.Fatal(err)
 	}
 	return decision
 }
 
-// exactly returns a spec that ranks by these prioritizers and no others.
+// exactly returns a spec that ranks only by the given prioritizers.
 func exactly(number int, weights map[string]int) map[string]any {
 	var configurations []any
 	for name, weight := range weights {
@@ -58,13 +58,13 @@ func exactly(number int, weights map[string]int) map[string]any {
 	}
 }
 
-// Of a hub with a controller of its own, those placements are taken that are
-// annotated, one by one; what they have counts as chosen before.
+// On a hub with another placement controller, only annotated placements are adopted. Their
+// existing decisions count as selected.
 func TestPlacementAdoption(t *testing.T) {
 	t.Parallel()
 	h := startPlacementHub(t)
 	h.apply(t, example(t, "fleet.yaml")...)
-	// The other controller chose what would not be chosen here: by CPU the first two
+	// The other controller selected other clusters than Plimsoll would: by CPU the first two
 	// are cluster4 and cluster1.
 	for _, name := range []string{"theirs", "handed-over", "followed"} {
 		weights := map[string]int{"ResourceAllocatableCPU": 1, "Steady": 3}
@@ -77,28 +77,28 @@ func TestPlacementAdoption(t *testing.T) {
 	}
 	decisions := h.recordChanges(t, decisionKind)
 	controller := h.startController(t, "--controllers=placement", "--leader-elect=false")
-	// This one is ours from the beginning, and the control: it is decided.
+	// The placement ours is annotated from the start and therefore decided.
 	ours := placementIn(team, "ours", exactly(1, map[string]int{"ResourceAllocatableCPU": 1}))
 	ours.SetAnnotations(map[string]string{clusterv1beta1.PlacementDisableAnnotation: "true"})
 	h.apply(t, ours)
 	h.awaitChosen(t, controller, "ours", "cluster4")
-	hand := func(name, annotation string) {
+	annotate := func(name, annotation string) {
 		h.patch(t, placementIn(team, name, nil), map[string]any{"metadata": map[string]any{"annotations": map[string]any{clusterv1beta1.PlacementDisableAnnotation: annotation}}})
 	}
 	for _, name := range []string{"theirs", "handed-over", "followed"} {
 		if history := decisions.history(t, name); len(history) > 0 {
-			t.Errorf("%s was written, which nobody has handed over: %v", name, history)
+			t.Errorf("%s is not adopted, but was written: %v", name, history)
 		}
 	}
-	hand("handed-over", "true")
+	annotate("handed-over", "true")
 	h.awaitChosen(t, controller, "handed-over", "cluster3", "cluster5")
 	if history := decisions.history(t, "handed-over"); len(history) > 1 || len(history) == 1 && !slices.Equal(history[0].clusters, []string{"cluster3", "cluster5"}) {
-		t.Errorf("handed over with Steady of weight 3, and moved: %v", history)
+		t.Errorf("adopted with weight 3 of Steady, but the decisions changed: %v", history)
 	}
-	hand("followed", "true")
+	annotate("followed", "true")
 	h.awaitChosen(t, controller, "followed", "cluster1", "cluster4")
-	// Back again: what happens to the fleet is not for us to follow.
-	hand("followed", "false")
+	// Once the annotation is false, changes of the fleet are ignored.
+	annotate("followed", "false")
 	h.apply(t, example(t, "changes/cluster2-grows.yaml")...)
 	h.awaitChosen(t, controller, "ours", "cluster2")
 	h.awaitChosen(t, controller, "followed", "cluster1", "cluster4")
@@ -107,14 +107,13 @@ func TestPlacementAdoption(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(theirs.Status.Conditions) > 0 || len(decisions.history(t, "theirs")) > 0 {
-		t.Errorf("theirs has been written: %+v, %v", theirs.Status, decisions.history(t, "theirs"))
+		t.Errorf("theirs was written: %+v, %v", theirs.Status, decisions.history(t, "theirs"))
 	}
 	controller.Stop(t)
 }
 
-// A slip of the hand hurts nobody: decisions stay, and a condition names the
-// field.
-func TestPlacementMistakes(t *testing.T) {
+// A typo in a spec does not remove decisions, and a condition names the field.
+func TestPlacementTypos(t *testing.T) {
 	t.Parallel()
 	h := startPlacementHub(t)
 	h.apply(t, example(t, "fleet.yaml")...)
@@ -132,26 +131,26 @@ func TestPlacementMistakes(t *testing.T) {
 	h.patch(t, placementIn(team, "typo", nil), map[string]any{"spec": selecting("cluster.open-cluster-management.io/cluster-set")})
 	message := h.awaitPlacement(t, controller, "typo", clusterv1beta1.PlacementConditionMisconfigured, "MatchesNothing")
 	if !strings.Contains(message, "spec.predicates") {
-		t.Errorf("does not name the field: %s", message)
+		t.Errorf("message does not name the field: %s", message)
 	}
 	t.Logf("a typo in a selector: %s", message)
 	h.patch(t, placementIn(team, "set", nil), map[string]any{"spec": map[string]any{"clusterSets": []any{"fleeet"}}})
 	message = h.awaitPlacement(t, controller, "set", clusterv1beta1.PlacementConditionMisconfigured, "MatchesNothing")
 	if !strings.Contains(message, "spec.clusterSets") || !strings.Contains(message, "fleeet") {
-		t.Errorf("does not name the field and the set: %s", message)
+		t.Errorf("message does not name the field and the set: %s", message)
 	}
 	t.Logf("a typo in a set: %s", message)
 	h.apply(t, placementIn(team, "unbound", map[string]any{"clusterSets": []any{"elsewhere"}}))
 	message = h.awaitPlacement(t, controller, "unbound", clusterv1beta1.PlacementConditionSatisfied, "NoIntersection")
 	if !strings.Contains(message, "spec.clusterSets: elsewhere") {
-		t.Errorf("does not name the field and the set: %s", message)
+		t.Errorf("message does not name the field and the set: %s", message)
 	}
 	for _, name := range []string{"typo", "set"} {
 		if history := decisions.history(t, name); len(history) > 0 {
 			t.Errorf("%s lost its decisions: %v", name, history)
 		}
 	}
-	// Mended, it goes on.
+	// A corrected spec is applied.
 	spec := selecting(setLabel)
 	spec["numberOfClusters"] = int64(5)
 	h.patch(t, placementIn(team, "typo", nil), map[string]any{"spec": spec})
@@ -160,8 +159,7 @@ func TestPlacementMistakes(t *testing.T) {
 	controller.Stop(t)
 }
 
-// laxPlacementCRD is our CRD for placements with nothing that the API server
-// could refuse by, as a hub's may be.
+// laxPlacementCRD returns the path of a CRD of placements without validation.
 func laxPlacementCRD(t *testing.T) string {
 	t.Helper()
 	crd := readCRD(t, placementCRD)
@@ -179,9 +177,9 @@ func laxPlacementCRD(t *testing.T) string {
 	return path
 }
 
-// What cannot be meant, and reaches the controller nevertheless, is told apart
-// from the rest, and the rest is decided.
-func TestPlacementBadInput(t *testing.T) {
+// Invalid placements that the API server accepts have condition PlacementMisconfigured, and
+// valid placements are decided.
+func TestInvalidPlacements(t *testing.T) {
 	t.Parallel()
 	h := startClusterWithCRDs(t, append(ocmCRDs(t), laxPlacementCRD(t))...)
 	h.apply(t, example(t, "fleet.yaml")...)
@@ -195,8 +193,8 @@ func TestPlacementBadInput(t *testing.T) {
 	}
 	bad := append(placementDocuments(t, "refused.yaml"),
 		placementDocument{Name: "CEL that does not compile", Spec: cel("managedCluster.metadata.name =="), Validate: "spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]"},
-		placementDocument{Name: "CEL that is not true or false", Spec: cel("1 + 1"), Validate: "spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]"},
-		placementDocument{Name: "CEL that costs too much", Spec: cel(costly), Validate: "costs more than"},
+		placementDocument{Name: "CEL that is not boolean", Spec: cel("1 + 1"), Validate: "spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]"},
+		placementDocument{Name: "CEL above the cost limit", Spec: cel(costly), Validate: "costs more than"},
 	)
 	for i, d := range bad {
 		h.apply(t, placementIn(team, fmt.Sprint("bad-", i), d.Spec))
@@ -214,24 +212,24 @@ func TestPlacementBadInput(t *testing.T) {
 	}
 	message := h.awaitPlacement(t, controller, long, clusterv1beta1.PlacementConditionMisconfigured, "Misconfigured")
 	if !strings.Contains(message, "metadata.name") {
-		t.Errorf("a name of %d characters: %s", len(long), message)
+		t.Errorf("name of %d characters: message %s", len(long), message)
 	}
 	var all clusterv1beta1.PlacementDecisionList
 	if err := h.client.List(t.Context(), &all); err != nil {
 		t.Fatal(err)
 	}
 	if len(all.Items) != 1 {
-		t.Errorf("%d PlacementDecisions, want that of the good one", len(all.Items))
+		t.Errorf("%d PlacementDecisions, want 1, of the valid placement", len(all.Items))
 	}
-	t.Logf("%d bad ones beside a good one", len(bad)+1)
+	t.Logf("%d invalid placements and a valid one", len(bad)+1)
 	if strings.Contains(controller.String(), "panic") {
 		t.Errorf("the controller panicked:\n%s", controller)
 	}
 	controller.Stop(t)
 }
 
-// Clusters that report nonsense come last.
-func TestPlacementOfClustersThatReportNonsense(t *testing.T) {
+// Clusters with missing or invalid resources are ranked last.
+func TestPlacementOfClustersWithInvalidResources(t *testing.T) {
 	t.Parallel()
 	h := startPlacementHub(t)
 	h.apply(t, example(t, "fleet.yaml")[:3]...)
@@ -258,12 +256,12 @@ func TestPlacementOfClustersThatReportNonsense(t *testing.T) {
 	controller := h.startController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false")
 	h.apply(t, placementIn(team, "ratio", exactly(2, map[string]int{"ResourceRatioCPU": 1})), placementIn(team, "memory", exactly(2, map[string]int{"ResourceAllocatableMemory": 1})))
 	h.awaitChosen(t, controller, "ratio", "e-good", "f-good")
-	// All that report memory have as much: the first by name.
+	// All clusters with memory have the same amount: the first by name are selected.
 	h.awaitChosen(t, controller, "memory", "b-zero", "c-negative")
 	controller.Stop(t)
 }
 
-// Scores of add-ons count as long as they are valid and no longer.
+// Scores of add-ons are used until they expire.
 func TestPlacementScoresExpire(t *testing.T) {
 	t.Parallel()
 	h := startPlacementHub(t)
@@ -290,15 +288,14 @@ func TestPlacementScoresExpire(t *testing.T) {
 	h.awaitChosen(t, controller, "free", "cluster1")
 	late := decisions.since(t, "free", "cluster1").Sub(until)
 	t.Logf("the decision changed %d ms after the score had expired", late.Milliseconds())
-	// It is valid to the end of the second.
+	// The score is valid until the end of the second.
 	if late < 0 || late > time.Second+promptly {
 		t.Errorf("the decision changed %s after the score had expired", late)
 	}
 	controller.Stop(t)
 }
 
-// Flags that make no sense end the program with exit code 2 and one line that
-// says which.
+// With an invalid flag the program exits with code 2 and one line that names the flag.
 func TestControllerFlags(t *testing.T) {
 	t.Parallel()
 	run := func(args ...string) (out string, code int) {
@@ -325,18 +322,17 @@ func TestControllerFlags(t *testing.T) {
 	}
 }
 
-// Another client writes what it likes into decisions: in the end they are what
-// was decided, and nobody has to come to help.
+// The controller restores decisions that another client changes.
 func TestPlacementConflictingWriter(t *testing.T) {
 	t.Parallel()
 	h := startPlacementHub(t)
 	h.apply(t, example(t, "fleet.yaml")...)
-	// Somebody else has the name that the first PlacementDecision would have.
+	// Another object has the name of the first PlacementDecision.
 	h.create(t, &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Name: "taken-decision-1", Namespace: team}})
 	controller := h.startController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false")
 	h.apply(t, placementIn(team, "fought-over", exactly(2, map[string]int{"ResourceAllocatableCPU": 1})), placementIn(team, "taken", exactly(2, map[string]int{"ResourceAllocatableCPU": 1})))
 	h.awaitChosen(t, controller, "fought-over", "cluster1", "cluster4")
-	t.Run("of status", func(t *testing.T) {
+	t.Run("status", func(t *testing.T) {
 		key := client.ObjectKey{Namespace: team, Name: "fought-over-decision-1"}
 		every := time.NewTicker(20 * time.Millisecond)
 		defer every.Stop()
@@ -357,34 +353,34 @@ func TestPlacementConflictingWriter(t *testing.T) {
 		}
 		began := time.Now()
 		h.awaitChosen(t, controller, "fought-over", "cluster1", "cluster4")
-		t.Logf("overwritten %d times (%d conflicts), right %d ms after the last one", wrote, lost, time.Since(began).Milliseconds())
+		t.Logf("overwritten %d times (%d conflicts), restored %d ms after the last write", wrote, lost, time.Since(began).Milliseconds())
 	})
-	t.Run("of labels", func(t *testing.T) {
-		there, err := h.slicesOf(t.Context(), "fought-over")
-		if err != nil || len(there) != 1 {
-			t.Fatal(there, err)
+	t.Run("labels", func(t *testing.T) {
+		existing, err := h.slicesOf(t.Context(), "fought-over")
+		if err != nil || len(existing) != 1 {
+			t.Fatal(existing, err)
 		}
 		raw, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": nil}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := h.client.Patch(t.Context(), &there[0], client.RawPatch("application/merge-patch+json", raw)); err != nil {
+		if err := h.client.Patch(t.Context(), &existing[0], client.RawPatch("application/merge-patch+json", raw)); err != nil {
 			t.Fatal(err)
 		}
 		h.awaitChosen(t, controller, "fought-over", "cluster1", "cluster4")
 	})
 	t.Run("deletion", func(t *testing.T) {
-		there, err := h.slicesOf(t.Context(), "fought-over")
-		if err != nil || len(there) != 1 {
-			t.Fatal(there, err)
+		existing, err := h.slicesOf(t.Context(), "fought-over")
+		if err != nil || len(existing) != 1 {
+			t.Fatal(existing, err)
 		}
-		if err := h.client.Delete(t.Context(), &there[0]); err != nil {
+		if err := h.client.Delete(t.Context(), &existing[0]); err != nil {
 			t.Fatal(err)
 		}
 		h.awaitChosen(t, controller, "fought-over", "cluster1", "cluster4")
 	})
-	t.Run("of a name", func(t *testing.T) { h.awaitChosen(t, controller, "taken", "cluster1", "cluster4") })
-	eventually.True(t, "the status is not that of the decision", controller, func(ctx context.Context) (bool, error) {
+	t.Run("name in use", func(t *testing.T) { h.awaitChosen(t, controller, "taken", "cluster1", "cluster4") })
+	eventually.True(t, "condition PlacementSatisfied is not True", controller, func(ctx context.Context) (bool, error) {
 		var placement v1beta1.Placement
 		err := h.client.Get(ctx, client.ObjectKey{Namespace: team, Name: "fought-over"}, &placement)
 		return meta.IsStatusConditionTrue(placement.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied), err

@@ -16,9 +16,9 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/tcpproxy"
 )
 
-// The agents of three member clusters, each a control plane of its own, tell the
-// hub how many cores are free, and that decides: in both versions of the document,
-// and again when pods have come.
+// The agents of three member clusters, each with a control plane of its own, report free
+// cores to the hub. A placement in either version selects by that score, also after it
+// changes.
 func TestPlacementByAgents(t *testing.T) {
 	t.Parallel()
 	h := startPlacementHub(t)
@@ -60,12 +60,12 @@ func TestPlacementByAgents(t *testing.T) {
 		members["cluster3"].create(t, runningPod("busy", "node", "15", "1Gi"))
 		began := time.Now()
 		h.awaitChosen(t, controller, "free-cores", "cluster2")
-		t.Logf("%s: the decision followed %.1f s after the pod came; agents look every second", version, time.Since(began).Seconds())
+		t.Logf("%s: the decision changed %.1f s after the pod was created; agents report every second", version, time.Since(began).Seconds())
 		if err := members["cluster3"].client.Delete(t.Context(), &v1.Pod{ObjectMeta: runningPod("busy", "", "0", "0").ObjectMeta}, client.GracePeriodSeconds(0)); err != nil {
 			t.Fatal(err)
 		}
 		h.awaitChosen(t, controller, "free-cores", "cluster3")
-		h.forget(t, controller, placement...)
+		h.deletePlacements(t, controller, placement...)
 	}
 	controller.Stop(t)
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
-// Many placements are created at once. PLIMSOLL_PLACEMENTS=10000 is the number
-// that counts.
+// Many placements are created at once; PLIMSOLL_PLACEMENTS sets their number. The controller
+// decides each and then stops writing.
 func TestPlacementBurst(t *testing.T) {
 	t.Parallel()
 	n, limit := 300, 2*time.Minute
@@ -49,9 +49,8 @@ func TestPlacementBurst(t *testing.T) {
 	created := make(chan time.Duration, 1)
 	go func() {
 		for i := range n {
-			// Each has its own idea of what is good, so that they cannot all be content.
-			// New scores alone, of which there are many when all the others are balanced
-			// against, would be written a minute later: they choose nothing.
+			// Specs differ, so that placements prefer different clusters. With a limit of 1h
+			// scores that change because of Balance are not written during the test.
 			spec := map[string]any{"numberOfClusters": int64(1 + i%5), "scoreRateLimit": "1h", "prioritizerPolicy": map[string]any{"configurations": []any{
 				map[string]any{"name": "ResourceAllocatableCPU", "weight": int64(i % 3)},
 			}}}
@@ -65,8 +64,8 @@ func TestPlacementBurst(t *testing.T) {
 	}()
 	decided := map[string]bool{}
 	for len(decided) < n && ctx.Err() == nil {
-		// A watch that cannot keep up is ended by the API server; another one begins
-		// with all there is.
+		// The API server ends a watch that is too slow; a new watch begins with all
+		// existing objects.
 		changes, err := h.client.Watch(ctx, &v1beta1.PlacementList{}, client.InNamespace(team))
 		if err != nil {
 			t.Fatal(err)
@@ -87,7 +86,7 @@ func TestPlacementBurst(t *testing.T) {
 	}
 	took := time.Since(began)
 	if len(decided) < n {
-		t.Fatalf("%d of %d are decided after %s\n%s", len(decided), n, took, controller)
+		t.Fatalf("%d of %d placements are decided after %s\n%s", len(decided), n, took, controller)
 	}
 	t.Logf("%d placements were created in %.1f s and decided after %.1f s", n, (<-created).Seconds(), took.Seconds())
 	report := func(when string) map[string]float64 {
@@ -100,27 +99,27 @@ func TestPlacementBurst(t *testing.T) {
 		t.Logf("%s: writes by verb %v, %.2f for each placement; peak memory of the controller %s", when, now, total/float64(n), controller.PeakMemory(t))
 		return now
 	}
-	report("when all were decided")
-	// They come to rest: nobody chases anybody.
+	report("after all decisions")
+	// The controller stops writing: decisions do not cause each other.
 	last := ""
-	eventually.True(t, "the controller goes on writing", controller, func(context.Context) (bool, error) {
+	eventually.True(t, "the controller does not stop writing", controller, func(context.Context) (bool, error) {
 		wait := time.NewTimer(2 * time.Second)
 		defer wait.Stop()
 		<-wait.C
-		is := last
+		previous := last
 		last = fmt.Sprint(writes(t, metrics))
-		return is == last, nil
+		return previous == last, nil
 	})
-	final := report("at rest")
+	final := report("after the last write")
 	if final["create"] != float64(n) {
 		t.Errorf("%v PlacementDecisions were created, want %d", final["create"], n)
 	}
 	if final["update"] > 3*float64(n) {
-		t.Errorf("PlacementDecisions were updated %v times, which is more than 3 times for each of %d placements", final["update"], n)
+		t.Errorf("PlacementDecisions were updated %v times, want at most 3 times for each of %d placements", final["update"], n)
 	}
 }
 
-// writes returns how often the controller has written, by verb.
+// writes returns the number of writes of the controller by verb.
 func writes(t *testing.T, metrics string) map[string]float64 {
 	t.Helper()
 	out := map[string]float64{}

@@ -20,7 +20,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
-// managedCluster is a cluster of the set of the examples.
+// managedCluster returns a cluster in the cluster set of the examples.
 func managedCluster(name, cpu string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster",
@@ -30,7 +30,7 @@ func managedCluster(name, cpu string) *unstructured.Unstructured {
 	}}
 }
 
-// startBigFleet starts a hub with so many clusters, and returns their names.
+// startBigFleet starts a hub with n clusters and returns their names.
 func startBigFleet(t *testing.T, n int) (h *testCluster, names []string) {
 	t.Helper()
 	h = startPlacementHub(t)
@@ -42,33 +42,33 @@ func startBigFleet(t *testing.T, n int) (h *testCluster, names []string) {
 	return h, names
 }
 
-// onceThere checks that clusters which a placement has had once, and has in the
-// end, it had all the time in between.
-func (w *changeRecorder) onceThere(t *testing.T, placement string) {
+// expectNoGaps fails if a cluster that a placement selects now was missing after it was
+// selected for the first time.
+func (r *changeRecorder) expectNoGaps(t *testing.T, placement string) {
 	t.Helper()
-	history := w.history(t, placement)
+	history := r.history(t, placement)
 	last := setOf(map[string][]string{"": history[len(history)-1].clusters})
 	had := map[string]bool{}
 	for i, moment := range history {
 		now := setOf(map[string][]string{"": moment.clusters})
 		for name := range had {
 			if last[name] && !now[name] {
-				t.Fatalf("%s was missing after change %d of %d, which was there before and after", name, i, len(history))
+				t.Fatalf("%s was missing after change %d of %d, but selected before and after", name, i, len(history))
 			}
 		}
 		maps.Copy(had, now)
 	}
 }
 
-// killAtFirst returns what ends a process without warning as soon as a change of
-// PlacementDecisions is seen.
-func (h *testCluster) killAtFirst(t *testing.T, kill func()) (wait func()) {
+// killAtFirst watches PlacementDecisions from now on. The returned function waits for the
+// first change and then calls kill.
+func (c *testCluster) killAtFirst(t *testing.T, kill func()) (wait func()) {
 	t.Helper()
 	var list clusterv1beta1.PlacementDecisionList
-	if err := h.client.List(t.Context(), &list); err != nil {
+	if err := c.client.List(t.Context(), &list); err != nil {
 		t.Fatal(err)
 	}
-	changes, err := h.client.Watch(t.Context(), &clusterv1beta1.PlacementDecisionList{}, watchFrom(list.ResourceVersion))
+	changes, err := c.client.Watch(t.Context(), &clusterv1beta1.PlacementDecisionList{}, watchFrom(list.ResourceVersion))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,13 +82,13 @@ func (h *testCluster) killAtFirst(t *testing.T, kill func()) (wait func()) {
 			kill()
 			return
 		}
-		t.Fatal("nothing was written")
+		t.Fatal("no PlacementDecision was written")
 	}
 }
 
-// The controller is killed between two writes, when 250 clusters are laid out for
-// the first time, and when they are divided into groups. Started again it goes
-// on, and no cluster is missing in between.
+// The controller is killed between two writes, first of the initial decisions for 250
+// clusters, then of their division into groups. After a restart it completes the writes, and
+// no cluster is missing in between.
 func TestPlacementControllerKilled(t *testing.T) {
 	t.Parallel()
 	h, names := startBigFleet(t, 250)
@@ -109,23 +109,23 @@ func TestPlacementControllerKilled(t *testing.T) {
 	t.Logf("killed after %v", decisions.changes()[before:])
 	controller = h.startController(t, flags...)
 	h.awaitChosen(t, controller, "everywhere", names...)
-	eventually.True(t, "there are not five groups", controller, func(ctx context.Context) (bool, error) {
-		there, err := h.slicesOf(ctx, "everywhere")
+	eventually.True(t, "decisions are not in five groups", controller, func(ctx context.Context) (bool, error) {
+		existing, err := h.slicesOf(ctx, "everywhere")
 		sizes := map[string]int{}
-		for _, slice := range there {
+		for _, slice := range existing {
 			sizes[slice.Labels[clusterv1beta1.DecisionGroupIndexLabel]] += len(slice.Status.Decisions)
 		}
-		return len(there) == 5 && maps.Equal(sizes, map[string]int{"0": 60, "1": 60, "2": 60, "3": 60, "4": 10}), err
+		return len(existing) == 5 && maps.Equal(sizes, map[string]int{"0": 60, "1": 60, "2": 60, "3": 60, "4": 10}), err
 	})
 	t.Logf("changes of PlacementDecisions: %d for the first layout, %d for the groups", before, len(decisions.changes())-before)
-	decisions.onceThere(t, "everywhere")
+	decisions.expectNoGaps(t, "everywhere")
 	if got := clustersOfStatus(t, h, "everywhere"); got != 250 {
-		t.Errorf("the status says that %d are chosen", got)
+		t.Errorf("numberOfSelectedClusters %d, want 250", got)
 	}
 }
 
-// The API server is away for 10 s, in which the fleet changes. Nothing is lost,
-// and afterwards it is as it should be.
+// The controller cannot reach the API server for 10 s while the fleet changes. Afterwards it
+// processes all changes.
 func TestPlacementOutage(t *testing.T) {
 	t.Parallel()
 	h := startPlacementHub(t)
@@ -152,35 +152,34 @@ func TestPlacementOutage(t *testing.T) {
 	case <-time.After(10 * time.Second):
 	}
 	if seen := decisions.changes()[before:]; len(seen) > 0 {
-		t.Errorf("written while the API server was away: %v", seen)
+		t.Errorf("written while the API server was unreachable: %v", seen)
 	}
 	proxy.Reconnect(t)
 	back := time.Now()
 	h.awaitChosen(t, log, "follow", "cluster2", "cluster7")
 	h.awaitChosen(t, log, "everywhere", "cluster1", "cluster2", "cluster3", "cluster4", "cluster6", "cluster7")
-	eventually.True(t, "new and doomed are not as they should be", log, func(ctx context.Context) (bool, error) {
-		there, err := h.slicesOf(ctx, "new")
+	eventually.True(t, "new is not decided or decisions of doomed are not deleted", log, func(ctx context.Context) (bool, error) {
+		existing, err := h.slicesOf(ctx, "new")
 		left, err2 := h.slicesOf(ctx, "doomed")
-		return err == nil && len(clustersIn(there...)) == 1 && len(left) == 0, err2
+		return err == nil && len(clustersIn(existing...)) == 1 && len(left) == 0, err2
 	})
-	t.Logf("it took %d ms after 10 s away; changes: %v", time.Since(back).Milliseconds(), decisions.changes()[before:])
-	decisions.onceThere(t, "everywhere")
-	decisions.onceThere(t, "follow")
+	t.Logf("up to date %d ms after an outage of 10 s; changes: %v", time.Since(back).Milliseconds(), decisions.changes()[before:])
+	decisions.expectNoGaps(t, "everywhere")
+	decisions.expectNoGaps(t, "follow")
 	if restarts.Load() > 0 {
-		t.Errorf("the controller ended:\n%s", log)
+		t.Errorf("the controller exited:\n%s", log)
 	}
 }
 
-// Of two controllers one works. When it is killed the other one takes over, and
-// changes nothing that was right.
+// Only one of two controllers is the leader. When it is killed, the other takes over and
+// keeps the decisions.
 func TestPlacementLeaderKilled(t *testing.T) {
 	t.Parallel()
 	h := startPlacementHub(t)
 	h.apply(t, example(t, "fleet.yaml")...)
 	flags := []string{"--controllers=placement", "--adopt=all"}
 	controller := h.startController(t, flags...)
-	// Balance and Steady have a say: the order in which placements are decided would
-	// show.
+	// With Balance and Steady, the order of decisions after a restart affects the results.
 	var placements []string
 	for i := range 5 {
 		placements = append(placements, fmt.Sprint("balanced-", i))
@@ -192,35 +191,34 @@ func TestPlacementLeaderKilled(t *testing.T) {
 		h.awaitPlacement(t, controller, name, clusterv1beta1.PlacementConditionSatisfied, "AllDecisionsScheduled")
 	}
 	other := h.startController(t, flags...)
-	// Settled, and so only scores are left to write, after a minute.
+	// Only scores remain to be written, after a minute.
 	holder := h.leader(t)
 	decisions := h.recordChanges(t, decisionKind)
 	controller.Kill()
 	killed := time.Now()
-	eventually.True(t, "nobody takes over", other, func(context.Context) (bool, error) { return h.leader(t) != holder, nil })
+	eventually.True(t, "the other controller does not take over", other, func(context.Context) (bool, error) { return h.leader(t) != holder, nil })
 	h.apply(t, example(t, "changes/cluster2-grows.yaml")...)
 	h.awaitChosen(t, other, "follow", "cluster2", "cluster4")
-	t.Logf("the other one had taken over %.1f s after the first was killed", time.Since(killed).Seconds())
+	t.Logf("the other controller had taken over %.1f s after the leader was killed", time.Since(killed).Seconds())
 	for _, name := range placements {
 		if history := decisions.history(t, name); len(history) > 1 {
-			t.Errorf("%s moved: %v", name, history)
+			t.Errorf("decisions of %s changed: %v", name, history)
 		}
 	}
 	controller.Stop(t)
 }
 
-// leader returns who holds the lease of the controllers.
-func (h *testCluster) leader(t *testing.T) string {
+// leader returns the holder of the lease of the controllers.
+func (c *testCluster) leader(t *testing.T) string {
 	t.Helper()
 	var lease coordinationv1.Lease
-	if err := h.client.Get(t.Context(), client.ObjectKey{Namespace: systemNamespace, Name: "plimsoll-controller"}, &lease); err != nil {
+	if err := c.client.Get(t.Context(), client.ObjectKey{Namespace: systemNamespace, Name: "plimsoll-controller"}, &lease); err != nil {
 		t.Fatal(err)
 	}
 	return *lease.Spec.HolderIdentity
 }
 
-// Heartbeats of clusters, of which there are many, write nothing and decide
-// nothing.
+// Heartbeats of clusters cause no reconciliation and no write.
 func TestPlacementHeartbeats(t *testing.T) {
 	t.Parallel()
 	h := startPlacementHub(t)
@@ -240,13 +238,13 @@ func TestPlacementHeartbeats(t *testing.T) {
 			"message": fmt.Sprint("heartbeat ", i), "lastTransitionTime": "2026-01-01T00:00:00Z",
 		}}}}, "status")
 	}
-	// The first one adds the condition; and what has just been decided is looked at
-	// once more when the decisions have been written.
+	// The first heartbeats add the condition. Placements are reconciled once more after
+	// their decisions are written.
 	for i := range 6 {
 		beat(i)
 	}
 	before := ""
-	eventually.True(t, "the controller does not come to rest", controller, func(context.Context) (bool, error) {
+	eventually.True(t, "the controller does not stop reconciling", controller, func(context.Context) (bool, error) {
 		last := before
 		before = scrape(t, metrics, "controller_runtime_reconcile_total", "plimsoll_placement_writes_total")
 		wait := time.NewTimer(3 * settled)
@@ -263,19 +261,19 @@ func TestPlacementHeartbeats(t *testing.T) {
 	if after := scrape(t, metrics, "controller_runtime_reconcile_total", "plimsoll_placement_writes_total"); after != before {
 		t.Errorf("after 1000 heartbeats\n%s\nbefore\n%s", after, before)
 	}
-	// What counts is heard behind them.
+	// A relevant change after the heartbeats is processed.
 	h.apply(t, example(t, "changes/cluster2-grows.yaml")...)
 	h.awaitChosen(t, controller, "follow", "cluster2")
 	for _, change := range append(decisions.changes(), placements.changes()...) {
 		if !slices.Contains([]string{"follow", "follow-decision-1"}, strings.Fields(change)[1]) {
-			t.Errorf("written: %s", change)
+			t.Errorf("unexpected write: %s", change)
 		}
 	}
-	// The one change that counted was heard and written; the heartbeats were none.
+	// The metrics count the relevant change, not the heartbeats.
 	served := scrape(t, metrics, "plimsoll_", "# ", "workqueue_depth")
 	expectMetrics(t, served, "placement")
 	if !strings.Contains(served, "\nplimsoll_placement_latency_seconds_count 5\n") || !strings.Contains(served, `workqueue_depth{controller="placement"`) {
-		t.Errorf("four placements and a change: want five delays, and the queue, in\n%s", served)
+		t.Errorf("want 5 latencies (four placements and a change) and the queue depth in\n%s", served)
 	}
 	t.Logf("1000 heartbeats in %.1f s", took.Seconds())
 	controller.Stop(t)

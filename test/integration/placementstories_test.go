@@ -14,15 +14,15 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 )
 
-// promptly is how soon decisions follow a change: within a second, and more where
-// tests of other packages run beside this one.
+// promptly is the time limit for a decision after a change. It is usually below a second,
+// and longer while tests of other packages run.
 const promptly = 3 * time.Second
 
-// clustersOf are what placements have, by their names.
+// clustersOf are the selected clusters by the name of the placement.
 type clustersOf map[string][]string
 
-// story is one of the examples: what placements have at first, and after changes
-// of the fleet, which name those placements that have others then.
+// story is an example: the placements in folders, the clusters that they select initially, and
+// changes of the fleet with the placements whose clusters change.
 type story struct {
 	name    string
 	folders []string
@@ -35,13 +35,13 @@ type fleetChange struct {
 	want clustersOf
 }
 
-// weathercock is a placement beside those of the examples that goes where the
-// most CPU is, whatever was before.
-const weathercock = "weathercock"
+// withoutSteady is an additional placement that always selects the cluster with the most
+// CPU.
+const withoutSteady = "without-steady"
 
 var stories = []story{
-	{name: "the largest ratios", folders: []string{"1-largest-ratios"}, want: clustersOf{"largest-ratios": {"cluster2", "cluster4", "cluster6"}}},
-	{name: "the most memory", folders: []string{"2-most-memory"}, want: clustersOf{"most-memory": {"cluster3"}}},
+	{name: "largest ratios", folders: []string{"1-largest-ratios"}, want: clustersOf{"largest-ratios": {"cluster2", "cluster4", "cluster6"}}},
+	{name: "most memory", folders: []string{"2-most-memory"}, want: clustersOf{"most-memory": {"cluster3"}}},
 	{
 		name: "decisions follow", folders: []string{"3-follow"}, want: clustersOf{"follow": {"cluster3", "cluster4"}},
 		changes: []fleetChange{
@@ -50,7 +50,7 @@ var stories = []story{
 		},
 	},
 	{
-		// What moves the one does not move the other.
+		// A change that affects follow does not affect steady.
 		name: "decisions stay", folders: []string{"3-follow", "4-steady"},
 		want: clustersOf{"follow": {"cluster3", "cluster4"}, "steady": {"cluster1", "cluster3", "cluster4", "cluster6"}},
 		changes: []fleetChange{
@@ -59,17 +59,17 @@ var stories = []story{
 		},
 	},
 	{
-		name: "a cluster scales up, then nodes go", folders: []string{"5-scaling"},
-		want: clustersOf{"where-most-is": {"cluster4"}, "where-it-was": {"cluster4"}, weathercock: {"cluster4"}},
+		name: "a cluster scales up, then down", folders: []string{"5-scaling"},
+		want: clustersOf{"where-most-is": {"cluster4"}, "where-it-was": {"cluster4"}, withoutSteady: {"cluster4"}},
 		changes: []fleetChange{
-			{"changes/cluster1-two-nodes-more.yaml", clustersOf{"where-most-is": {"cluster1"}, weathercock: {"cluster1"}}},
-			{"changes/cluster1-one-node-less.yaml", clustersOf{weathercock: {"cluster4"}}},
+			{"changes/cluster1-two-nodes-more.yaml", clustersOf{"where-most-is": {"cluster1"}, withoutSteady: {"cluster1"}}},
+			{"changes/cluster1-one-node-less.yaml", clustersOf{withoutSteady: {"cluster4"}}},
 			{"changes/cluster1-two-nodes-less.yaml", clustersOf{"where-most-is": {"cluster4"}}},
 		},
 	},
 }
 
-// The stories of the examples, as a user would write them, in both versions.
+// The examples of placements have the documented results in both versions.
 func TestPlacementStories(t *testing.T) {
 	t.Parallel()
 	h := startPlacementHub(t)
@@ -78,46 +78,46 @@ func TestPlacementStories(t *testing.T) {
 	for _, s := range stories {
 		scores := map[string]map[string]int64{}
 		for _, version := range []string{"v1alpha1", "v1beta1"} {
-			if !t.Run(s.name+" in "+version, func(t *testing.T) { scores[version] = h.tell(t, controller, s, version) }) {
-				t.FailNow() // the others would find what this one left
+			if !t.Run(s.name+" in "+version, func(t *testing.T) { scores[version] = h.runStory(t, controller, s, version) }) {
+				t.FailNow() // remaining objects would affect the other stories
 			}
 		}
 		if diff := cmp.Diff(scores["v1alpha1"], scores["v1beta1"]); diff != "" {
-			t.Errorf("%s: the scores of the versions differ: %s", s.name, diff)
+			t.Errorf("%s: scores differ between versions: %s", s.name, diff)
 		}
 	}
 	controller.Stop(t)
 }
 
-// tell makes a story happen and undoes it. It returns the scores of the first
-// decisions where there is one placement alone: of several the first one that is
-// decided is not balanced against the others.
-func (h *testCluster) tell(t *testing.T, log fmt.Stringer, s story, version string) map[string]int64 {
-	decisions := h.recordChanges(t, decisionKind)
+// runStory creates the placements of a story, applies its changes and deletes the
+// placements. It returns the scores of the first decisions if the story has one placement:
+// with several, Balance makes scores depend on the order of decisions.
+func (c *testCluster) runStory(t *testing.T, log fmt.Stringer, s story, version string) map[string]int64 {
+	decisions := c.recordChanges(t, decisionKind)
 	var placements []*unstructured.Unstructured
 	for _, folder := range s.folders {
 		placements = append(placements, example(t, filepath.Join(folder, "placement."+version+".yaml"))...)
 	}
-	if s.want[weathercock] != nil {
-		placements = append(placements, placementIn(team, weathercock, map[string]any{"numberOfClusters": int64(1), "prioritizerPolicy": map[string]any{
+	if s.want[withoutSteady] != nil {
+		placements = append(placements, placementIn(team, withoutSteady, map[string]any{"numberOfClusters": int64(1), "prioritizerPolicy": map[string]any{
 			"mode": "Exact", "configurations": []any{map[string]any{"name": "ResourceAllocatableCPU"}},
 		}}))
 	}
 	began := time.Now()
-	h.apply(t, placements...)
+	c.apply(t, placements...)
 	want := map[string][][]string{}
 	scores := map[string]int64{}
 	for name, clusters := range s.want {
-		object := h.awaitChosen(t, log, name, clusters...)
-		if c := meta.FindStatusCondition(object.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied); c.Status != metav1.ConditionTrue {
-			t.Errorf("%s: %+v", name, c)
+		object := c.awaitChosen(t, log, name, clusters...)
+		if condition := meta.FindStatusCondition(object.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied); condition.Status != metav1.ConditionTrue {
+			t.Errorf("%s: %+v", name, condition)
 		}
 		want[name] = append(want[name], clusters)
-		there, err := h.slicesOf(t.Context(), name)
+		existing, err := c.slicesOf(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, d := range there[0].Status.Decisions {
+		for _, d := range existing[0].Status.Decisions {
 			if len(s.want) == 1 {
 				scores[d.ClusterName] = d.Score
 			}
@@ -127,18 +127,18 @@ func (h *testCluster) tell(t *testing.T, log fmt.Stringer, s story, version stri
 	for _, change := range s.changes {
 		objects := example(t, change.file)
 		began := time.Now()
-		h.apply(t, objects...)
+		c.apply(t, objects...)
 		for name, clusters := range change.want {
-			h.awaitChosen(t, log, name, clusters...)
+			c.awaitChosen(t, log, name, clusters...)
 			want[name] = append(want[name], clusters)
 			took := decisions.since(t, name, clusters...).Sub(began)
-			t.Logf("%s: %s has %v %d ms later", change.file, name, clusters, took.Milliseconds())
+			t.Logf("%s: %s selects %v after %d ms", change.file, name, clusters, took.Milliseconds())
 			if took > promptly {
-				t.Errorf("%s: it took %s until %s had followed", change.file, took, name)
+				t.Errorf("%s: decided after %s, want at most %s: %s", change.file, took, promptly, name)
 			}
 		}
 	}
-	h.forget(t, log, placements...)
+	c.deletePlacements(t, log, placements...)
 	for name, clusters := range want {
 		var got [][]string
 		for _, moment := range decisions.history(t, name) {
@@ -147,13 +147,13 @@ func (h *testCluster) tell(t *testing.T, log fmt.Stringer, s story, version stri
 			}
 		}
 		if !slices.EqualFunc(clusters, got, slices.Equal) {
-			t.Errorf("%s had %v one after the other, want %v", name, got, clusters)
+			t.Errorf("%s selected %v in turn, want %v", name, got, clusters)
 		}
 	}
 	return scores
 }
 
-// placementIn returns a placement in a namespace.
+// placementIn returns a placement in a namespace, in version v1beta1.
 func placementIn(namespace, name string, spec map[string]any) *unstructured.Unstructured {
 	placement := placementOf("v1beta1", name, spec)
 	placement.SetNamespace(namespace)

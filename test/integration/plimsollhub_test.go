@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The commands that examine a hub, as users type them. A placement is explained on
-// the hub as it is decided over the same objects in files.
+// doctor examines a hub, and placement explain on the hub has the same result as placement
+// decide over the same objects in files.
 func TestPlimsollOnAHub(t *testing.T) {
 	t.Parallel()
 	h := startPlacementHub(t)
@@ -24,7 +24,7 @@ func TestPlimsollOnAHub(t *testing.T) {
 	table, _, exitCode := runPlimsoll(t, "doctor", "--kubeconfig", h.Kubeconfig)
 	for _, finding := range found {
 		if !strings.Contains(table, "│ "+finding.Check+" ") {
-			t.Errorf("exit code %d, and no %s in\n%s", exitCode, finding.Check, table)
+			t.Errorf("exit code %d, no check %s in\n%s", exitCode, finding.Check, table)
 		}
 	}
 

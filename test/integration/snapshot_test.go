@@ -27,11 +27,11 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 )
 
-// snapshotter is the user of the ServiceAccount that may only list.
+// snapshotter is the user of the ServiceAccount for snapshots, which may only list.
 const snapshotter = "system:serviceaccount:default:plimsoll-snapshot"
 
-// allowSnapshots gives it the rights that the documentation says are enough, and
-// returns its kubeconfig.
+// allowSnapshots creates the ServiceAccount and the RBAC rules of the examples and returns
+// the kubeconfig of the ServiceAccount.
 func allowSnapshots(t *testing.T, cp *controlplane.ControlPlane, client kubernetes.Interface) string {
 	t.Helper()
 	raw, err := os.ReadFile("../../examples/snapshot/rbac.yaml")
@@ -47,7 +47,7 @@ func allowSnapshots(t *testing.T, cp *controlplane.ControlPlane, client kubernet
 		case *rbacv1.ClusterRole:
 			for _, rule := range object.Rules {
 				if !slices.Equal(rule.Verbs, []string{"list"}) || slices.Contains(rule.Resources, "secrets") || slices.Contains(rule.Resources, "configmaps") {
-					t.Errorf("rule %v, want nothing but to list, and no secrets", rule)
+					t.Errorf("rule %v: want only verb list, no secrets and no configmaps", rule)
 				}
 			}
 			_, err = client.RbacV1().ClusterRoles().Create(t.Context(), object, metav1.CreateOptions{})
@@ -63,7 +63,7 @@ func allowSnapshots(t *testing.T, cp *controlplane.ControlPlane, client kubernet
 	return kubeconfigOf(t, cp, snapshotter, "system:serviceaccounts", "system:authenticated")
 }
 
-// explanation is what explain says in JSON, as far as the tests look.
+// explanation contains the JSON fields of explain that tests read.
 type explanation struct {
 	Node, Selected, Reason string
 	Stays                  bool
@@ -85,11 +85,11 @@ func explainPod(t *testing.T, pod string, args ...string) explanation {
 	return e
 }
 
-// many pods are more than two pages of a list.
+// manyPods is more than two pages of a list.
 const manyPods = 1205
 
-// createManyPods creates nodes with pods, of which each has what must not be in a
-// snapshot, and waits until they run.
+// createManyPods creates nodes with pods that contain confidential values, and waits until the
+// pods run.
 func createManyPods(t *testing.T, client kubernetes.Interface, nodes int) {
 	t.Helper()
 	for i := range nodes {
@@ -113,15 +113,15 @@ func createManyPods(t *testing.T, client kubernetes.Interface, nodes int) {
 	if err := group.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	eventually.True(t, "the pods do not run", nil, func(ctx context.Context) (bool, error) {
+	eventually.True(t, "some pods are not running", nil, func(ctx context.Context) (bool, error) {
 		list, err := client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{FieldSelector: "status.phase!=Running", Limit: 1})
 		return err == nil && len(list.Items) == 0, err
 	})
 }
 
-// A ServiceAccount that may only list takes a snapshot of more pods than fit two
-// pages. What is in it is the cluster, and the same each time; a scheduler decides
-// over it as over the cluster.
+// A ServiceAccount that may only list takes a snapshot of more than two pages of pods. The
+// snapshot is complete and reproducible, and explain has the same result over the snapshot
+// as over the cluster.
 func TestSnapshot(t *testing.T) {
 	t.Parallel()
 	cp, config, _ := startControlPlane(t, controlplane.Options{})
@@ -137,7 +137,7 @@ func TestSnapshot(t *testing.T) {
 	createManyPods(t, client, 12)
 	createPod(t, client, "waits", "", "", "1", "2")
 	kubeconfig := allowSnapshots(t, cp, client)
-	// Of the nodes with the fewest pods, 05 to 11, the first one is busy.
+	// Nodes 05 to 11 have the fewest pods; node-05 has a high load.
 	busy := loadFile(t, map[string]load.Node{"node-05": {CPU: load.Utilization{Mean: 0.95, StdDev: 0.01}, HasCPU: true}})
 
 	dir := t.TempDir()
@@ -163,11 +163,11 @@ func TestSnapshot(t *testing.T) {
 	}
 	second.About.Time = first.About.Time
 	if a, b := bytesOf(t, first), bytesOf(t, second); !bytes.Equal(a, b) {
-		t.Errorf("the same cluster has other bytes:\n%s", cmp.Diff(first.About, second.About))
+		t.Errorf("a second snapshot of the same cluster differs:\n%s", cmp.Diff(first.About, second.About))
 	}
 	checkPrivacy(t, first, take("redacted.tar.gz", "--redact"))
 
-	// Live, over the snapshot, and by score: the same.
+	// explain over the cluster, explain over the snapshot, and score agree.
 	live := explainPod(t, "default/waits", "--kubeconfig", kubeconfig, "--provider", "File", "--address", busy)
 	restored := explainPod(t, "default/waits", "--snapshot", filepath.Join(dir, "first.tar.gz"))
 	if diff := cmp.Diff(live, restored); diff != "" {
@@ -179,10 +179,10 @@ func TestSnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(scored.Pods) != 1 || scored.Pods[0].Selected != live.Selected || !cmp.Equal(scored.Pods[0].Nodes, live.Nodes) {
-		t.Errorf("score says %+v, explain %+v", scored.Pods, live)
+		t.Errorf("score %+v, explain %+v", scored.Pods, live)
 	}
 	if live.Selected != "node-06" || live.Load == nil {
-		t.Errorf("selected %s, want node-06, the first with the fewest pods that is not busy: %s", live.Selected, live.Reason)
+		t.Errorf("selected %s, want node-06, which has the fewest pods and no high load: %s", live.Selected, live.Reason)
 	}
 	checkRefusals(t, cp, kubeconfig, filepath.Join(dir, "first.tar.gz"))
 }
@@ -196,14 +196,14 @@ func bytesOf(t *testing.T, s *snapshot.Snapshot) []byte {
 	return out.Bytes()
 }
 
-// checkPrivacy makes sure that neither snapshot has secrets, and the redacted one no
+// checkPrivacy fails if a snapshot contains confidential values or the redacted one contains
 // names.
 func checkPrivacy(t *testing.T, plain, redacted *snapshot.Snapshot) {
 	t.Helper()
 	for _, list := range plain.Lists {
 		for _, item := range list.Items {
 			if bytes.Contains(item, []byte("hush")) || bytes.Contains(item, []byte("managedFields")) {
-				t.Fatalf("%s: has %s", list.File(), item)
+				t.Fatalf("%s: confidential value in %s", list.File(), item)
 			}
 		}
 	}
@@ -211,7 +211,7 @@ func checkPrivacy(t *testing.T, plain, redacted *snapshot.Snapshot) {
 		for _, item := range list.Items {
 			for _, name := range []string{"hush", `"pod-0`, `"node-0`, `"node-1`, `"web"`, `"waits"`} {
 				if bytes.Contains(item, []byte(name)) {
-					t.Fatalf("%s: has %s: %s", list.File(), name, item)
+					t.Fatalf("%s: %s in %s", list.File(), name, item)
 				}
 			}
 		}
@@ -221,8 +221,8 @@ func checkPrivacy(t *testing.T, plain, redacted *snapshot.Snapshot) {
 	}
 }
 
-// checkRefusals makes sure that nothing is overwritten, and nothing left where a
-// snapshot cannot be taken.
+// checkRefusals fails if an existing snapshot is overwritten, or if a failed snapshot leaves
+// files.
 func checkRefusals(t *testing.T, cp *controlplane.ControlPlane, kubeconfig, taken string) {
 	t.Helper()
 	before, err := os.ReadFile(taken)
@@ -231,30 +231,30 @@ func checkRefusals(t *testing.T, cp *controlplane.ControlPlane, kubeconfig, take
 	}
 	_, stderr, exitCode := runPlimsoll(t, "snapshot", "-o", taken, "--kubeconfig", kubeconfig)
 	if exitCode != 2 || !strings.Contains(stderr, "is there already; --force replaces it") {
-		t.Errorf("exit code %d, said %s", exitCode, stderr)
+		t.Errorf("exit code %d, stderr %s", exitCode, stderr)
 	}
 	dir := t.TempDir()
-	nobody := kubeconfigOf(t, cp, "nobody")
-	_, stderr, exitCode = runPlimsoll(t, "snapshot", "-o", filepath.Join(dir, "s.tar.gz"), "--kubeconfig", nobody)
+	unprivileged := kubeconfigOf(t, cp, "unprivileged")
+	_, stderr, exitCode = runPlimsoll(t, "snapshot", "-o", filepath.Join(dir, "s.tar.gz"), "--kubeconfig", unprivileged)
 	if exitCode != 1 || !strings.Contains(stderr, "reading pods: ") {
-		t.Errorf("exit code %d, said %s, want that pods may not be listed", exitCode, stderr)
+		t.Errorf("exit code %d, stderr %s, want an error of reading pods", exitCode, stderr)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v (%v)", left, err)
+		t.Errorf("remaining files: %v (%v)", left, err)
 	}
 	if after, err := os.ReadFile(taken); err != nil || !bytes.Equal(before, after) {
 		t.Errorf("the snapshot has changed (%v)", err)
 	}
 	_, stderr, exitCode = runPlimsoll(t, "explain", "pod", "default/wait", "--snapshot", taken)
 	if exitCode != 2 || !strings.Contains(stderr, "did you mean default/waits?") {
-		t.Errorf("exit code %d, said %s", exitCode, stderr)
+		t.Errorf("exit code %d, stderr %s", exitCode, stderr)
 	}
 }
 
-// What the demo shows live in scenario limits, a what-if shows over a snapshot of the
-// demo's cluster: the default puts the pod on node1 (14 of 8 CPUs promised), and
-// NodeResourcesLimits on node2 (9 of 8, beside 10 of 8 on node1).
-func TestSnapshotOfTheDemo(t *testing.T) {
+// explain and compare over a snapshot have the results of the demo's scenario limits: the
+// default profile selects node1, whose CPU limits become 14 of 8, and profile limits selects
+// node2, whose CPU limits become 9 of 8 (10 of 8 on node1).
+func TestSnapshotOfDemo(t *testing.T) {
 	t.Parallel()
 	cp, _, client := startControlPlane(t, controlplane.Options{})
 	i := slices.IndexFunc(node.Scenarios, func(s node.Scenario) bool { return s.Name == "limits" })
@@ -272,7 +272,7 @@ func TestSnapshotOfTheDemo(t *testing.T) {
 
 	for profile, want := range map[string]string{"default": arrival.WantDefault, "limits": arrival.Want} {
 		if got := explainPod(t, "default/"+arrival.Name, "--snapshot", path, "--profile", profile); got.Selected != want {
-			t.Errorf("with profile %s the pod goes to %s, want %s as in the demo: %s", profile, got.Selected, want, got.Reason)
+			t.Errorf("profile %s selects %s, want %s as in the demo: %s", profile, got.Selected, want, got.Reason)
 		}
 	}
 	stdout, _ := mustPlimsoll(t, "compare", "--profile", "default", "--profile", "limits", "--snapshot", path, "--tail", "1m", "-o", "json")
@@ -295,9 +295,9 @@ func TestSnapshotOfTheDemo(t *testing.T) {
 			t.Errorf("profile %s: %+v, want a limit ratio of %v", result.Scenarios[0].Profiles[n].Name, run, want)
 		}
 	}
-	// All anew: the five pods find a node each.
+	// With --reschedule all five pods are scheduled.
 	stdout, _ = mustPlimsoll(t, "simulate", "--snapshot", path, "--reschedule", "--tail", "1m", "-o", "json")
 	if !strings.Contains(stdout, `"scheduled": 5,`) || !strings.Contains(stdout, "4 of the 4 pods with a node are removed from it") {
-		t.Errorf("want 5 pods scheduled, and that 4 were taken off their nodes: %s", stdout)
+		t.Errorf("want 5 scheduled pods, 4 of them removed from their nodes: %s", stdout)
 	}
 }
