@@ -62,13 +62,14 @@ func check(file string, source []byte, rules []rule) []string {
 		}
 		findings = append(findings, match(file, first, comment, rules)...)
 		comment = ""
-		switch tok {
-		case token.EOF:
+		if tok == token.EOF {
 			return findings
-		case token.STRING:
+		}
+		if tok == token.IDENT {
+			text = identifierWords(text)
+		}
+		if tok == token.IDENT || tok == token.STRING {
 			findings = append(findings, match(file, tokens.Line(pos), text, rules)...)
-		case token.IDENT:
-			findings = append(findings, match(file, tokens.Line(pos), identifierWords(text), rules)...)
 		}
 	}
 }

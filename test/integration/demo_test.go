@@ -187,7 +187,7 @@ func TestDemoFleet(t *testing.T) {
 	if len(got) != 2*len(want) {
 		t.Errorf("placements %v", got)
 	}
-	if !strings.Contains(stderr, "objects without clusters behind them") {
+	if !strings.Contains(stderr, "objects without real clusters") {
 		t.Errorf("does not say what is simulated:\n%s", stderr)
 	}
 }

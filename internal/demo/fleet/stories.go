@@ -16,7 +16,7 @@ const Scenario = "fleet"
 
 // Shows says in one sentence what the scenario shows and what is simulated.
 const Shows = "placements select clusters by their resources, and follow changes or stay, depending on weights " +
-	"(the ManagedClusters are objects without clusters behind them)"
+	"(the ManagedClusters are objects without real clusters)"
 
 // Versions are the API versions of placements in which each story is run.
 var Versions = []string{"v1alpha1", "v1beta1"}
