@@ -22,7 +22,7 @@ func allArgs() []runtime.Object {
 
 // addToScheme registers the arguments of all plugins, with their defaults, in every version of the
 // scheduler configuration.
-func addToScheme(s *runtime.Scheme) error {
+func addToScheme(s *runtime.Scheme) {
 	versions := append([]schema.GroupVersion{configv1.SchemeGroupVersion, internalconfig.SchemeGroupVersion}, legacyVersions...)
 	for _, version := range versions {
 		s.AddKnownTypes(version, allArgs()...)
@@ -30,14 +30,13 @@ func addToScheme(s *runtime.Scheme) error {
 	for _, obj := range allArgs() {
 		s.AddTypeDefaultingFunc(obj, func(obj any) { obj.(interface{ Default() }).Default() })
 	}
-	return nil
 }
 
 // init registers the arguments with the schemes that kube-scheduler decodes its configuration with.
 // kube-scheduler has no other way to register the arguments of out-of-tree plugins.
 func init() {
 	for _, s := range []*runtime.Scheme{scheme.Scheme, internalv1.GetPluginArgConversionScheme()} {
-		utilruntime.Must(addToScheme(s))
+		addToScheme(s)
 	}
 	utilruntime.Must(addLegacyToScheme(scheme.Scheme))
 }

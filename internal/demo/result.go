@@ -3,6 +3,7 @@ package demo
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -124,7 +125,7 @@ type Results struct {
 func (r *Results) Add(results ...Result) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.results = append(r.results[:len(r.results):len(r.results)], results...)
+	r.results = append(slices.Clip(r.results), results...)
 }
 
 // All returns the results so far.

@@ -230,13 +230,8 @@ func checkRefusals(t *testing.T, cp *controlplane.ControlPlane, kubeconfig, take
 		t.Fatal(err)
 	}
 	_, stderr, exitCode := runPlimsoll(t, "snapshot", "-o", taken, "--kubeconfig", kubeconfig)
-<<<<<<< HEAD
-	if exitCode != 2 || !strings.Contains(stderr, "is there already; --force replaces it") {
-		t.Errorf("exit code %d, stderr %s", exitCode, stderr)
-=======
 	if exitCode != 2 || !strings.Contains(stderr, "already exists; --force replaces it") {
-		t.Errorf("exit code %d, said %s", exitCode, stderr)
->>>>>>> e85f978 (Expected texts of the demo and of snapshots as printed)
+		t.Errorf("exit code %d, stderr %s", exitCode, stderr)
 	}
 	dir := t.TempDir()
 	unprivileged := kubeconfigOf(t, cp, "unprivileged")
