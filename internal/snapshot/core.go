@@ -119,12 +119,14 @@ var (
 		"awsElasticBlockStore":  in(fields{"volumeID": named("disk"), "readOnly": keep}),
 		"azureDisk":             in(fields{"diskName": named("disk"), "diskURI": named("disk"), "readOnly": keep}),
 		"iscsi":                 in(fields{"targetPortal": named("disk"), "iqn": named("disk"), "lun": keep, "readOnly": keep}),
-		"rbd":                   in(fields{"monitors": list(named("disk")), "pool": named("disk"), "image": named("disk"), "readOnly": keep}),
+		"rbd": in(fields{
+			"monitors": list(named("disk")), "pool": named("disk"), "image": named("disk"), "readOnly": keep,
+		}),
 	}), "persistentVolumeClaim", "ephemeral", "csi", "gcePersistentDisk", "awsElasticBlockStore", "azureDisk", "iscsi", "rbd"))
 
 	podSpec = in(fields{
-		"nodeName": named("node"), "schedulerName": keep, "priority": keep, "priorityClassName": named("priorityclass"), "preemptionPolicy": keep,
-		"restartPolicy": keep, "hostNetwork": keep, "os": keep, "overhead": keep, "resources": resources,
+		"nodeName": named("node"), "schedulerName": keep, "priority": keep, "priorityClassName": named("priorityclass"),
+		"preemptionPolicy": keep, "restartPolicy": keep, "hostNetwork": keep, "os": keep, "overhead": keep, "resources": resources,
 		"nodeSelector": labels, "affinity": affinity, "tolerations": tolerations, "topologySpreadConstraints": spread,
 		"schedulingGates": list(in(fields{"name": named("gate")})),
 		"containers":      containers, "initContainers": containers, "volumes": volumes,
@@ -136,7 +138,8 @@ var (
 	statuses = list(
 		in(
 			fields{
-				"name": named("container"), "resources": resources, "allocatedResources": keep, "ready": keep, "restartCount": keep, "started": keep,
+				"name": named("container"), "resources": resources, "allocatedResources": keep, "ready": keep,
+				"restartCount": keep, "started": keep,
 			},
 		),
 	)
@@ -172,7 +175,8 @@ func workload(kind string) fields {
 		}),
 		"status": in(
 			fields{
-				"replicas": keep, "readyReplicas": keep, "active": keep, "succeeded": keep, "conditions": condition("Complete", "Failed", "Suspended"),
+				"replicas": keep, "readyReplicas": keep, "active": keep, "succeeded": keep,
+				"conditions": condition("Complete", "Failed", "Suspended"),
 			},
 		),
 	})

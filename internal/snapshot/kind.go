@@ -46,18 +46,26 @@ var Kinds = []*Kind{
 	{Folder: FolderCluster, Versions: []string{"v1"}, Resource: "nodes", Kind: "Node", Required: true, rule: nodeRule},
 	{Folder: FolderCluster, Versions: []string{"v1"}, Resource: "namespaces", Kind: "Namespace", rule: object("namespace", fields{})},
 	{
-		Folder: FolderCluster, Group: "apps", Versions: []string{"v1"}, Resource: "deployments", Kind: "Deployment", rule: workload("deployment"),
+		Folder: FolderCluster, Group: "apps", Versions: []string{"v1"}, Resource: "deployments", Kind: "Deployment",
+		rule: workload("deployment"),
 	},
 	{
-		Folder: FolderCluster, Group: "apps", Versions: []string{"v1"}, Resource: "replicasets", Kind: "ReplicaSet", rule: workload("replicaset"),
+		Folder: FolderCluster, Group: "apps", Versions: []string{"v1"}, Resource: "replicasets", Kind: "ReplicaSet",
+		rule: workload("replicaset"),
 	},
 	{
 		Folder: FolderCluster, Group: "apps", Versions: []string{"v1"}, Resource: "statefulsets", Kind: "StatefulSet",
 		rule: workload("statefulset"),
 	},
-	{Folder: FolderCluster, Group: "apps", Versions: []string{"v1"}, Resource: "daemonsets", Kind: "DaemonSet", rule: workload("daemonset")},
+	{
+		Folder: FolderCluster, Group: "apps", Versions: []string{"v1"}, Resource: "daemonsets", Kind: "DaemonSet",
+		rule: workload("daemonset"),
+	},
 	{Folder: FolderCluster, Group: "batch", Versions: []string{"v1"}, Resource: "jobs", Kind: "Job", rule: workload("job")},
-	{Folder: FolderCluster, Versions: []string{"v1"}, Resource: "replicationcontrollers", Kind: "ReplicationController", rule: replicationControllerRule},
+	{
+		Folder: FolderCluster, Versions: []string{"v1"}, Resource: "replicationcontrollers", Kind: "ReplicationController",
+		rule: replicationControllerRule,
+	},
 	{Folder: FolderCluster, Versions: []string{"v1"}, Resource: "services", Kind: "Service", rule: object("service", fields{
 		"spec": in(fields{"selector": labels}),
 	})},
@@ -81,7 +89,10 @@ var Kinds = []*Kind{
 		Folder: FolderCluster, Group: "policy", Versions: []string{"v1"}, Resource: "poddisruptionbudgets", Kind: "PodDisruptionBudget",
 		rule: budgetRule,
 	},
-	{Folder: FolderCluster, Group: "scheduling.k8s.io", Versions: []string{"v1"}, Resource: "priorityclasses", Kind: "PriorityClass", rule: priorityClassRule},
+	{
+		Folder: FolderCluster, Group: "scheduling.k8s.io", Versions: []string{"v1"}, Resource: "priorityclasses", Kind: "PriorityClass",
+		rule: priorityClassRule,
+	},
 
 	{
 		Folder: FolderSlack, Group: "plimsoll.dev", Versions: []string{"v1alpha1"}, Resource: "resourceslacks", Kind: "ResourceSlack",
@@ -104,7 +115,10 @@ var Kinds = []*Kind{
 		Folder: FolderHub, Group: ocmGroup, Versions: []string{"v1beta2"}, Resource: "managedclustersets", Kind: "ManagedClusterSet",
 		rule: clusterSetRule,
 	},
-	{Folder: FolderHub, Group: ocmGroup, Versions: []string{"v1beta2"}, Resource: "managedclustersetbindings", Kind: "ManagedClusterSetBinding", rule: bindingRule},
+	{
+		Folder: FolderHub, Group: ocmGroup, Versions: []string{"v1beta2"}, Resource: "managedclustersetbindings",
+		Kind: "ManagedClusterSetBinding", rule: bindingRule,
+	},
 	{
 		Folder: FolderHub, Group: ocmGroup, Versions: []string{"v1alpha1"}, Resource: "addonplacementscores", Kind: "AddOnPlacementScore",
 		rule: addOnScoreRule,

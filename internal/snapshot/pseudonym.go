@@ -110,7 +110,8 @@ var standardKeys = []string{
 	"pod-template-hash", "pod-template-generation", "controller-revision-hash", "controller-uid", "job-name",
 	"apps.kubernetes.io/pod-index", "statefulset.kubernetes.io/pod-name",
 	"batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", "batch.kubernetes.io/job-completion-index",
-	clusterv1beta2.ClusterSetLabel, clusterv1beta1.PlacementLabel, clusterv1beta1.DecisionGroupNameLabel, clusterv1beta1.DecisionGroupIndexLabel,
+	clusterv1beta2.ClusterSetLabel, clusterv1beta1.PlacementLabel,
+	clusterv1beta1.DecisionGroupNameLabel, clusterv1beta1.DecisionGroupIndexLabel,
 }
 
 // plimsollPrefix is the prefix of the labels and annotations of Plimsoll.
