@@ -205,7 +205,7 @@ func TestPlacementLeaderKilled(t *testing.T) {
 			t.Errorf("decisions of %s changed: %v", name, history)
 		}
 	}
-	controller.Stop(t)
+	other.Stop(t)
 }
 
 // leader returns the holder of the lease of the controllers.
