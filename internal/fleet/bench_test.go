@@ -15,13 +15,17 @@ import (
 const (
 	benchClusters = 5000
 	// fourPrioritizers has four prioritizers: the two listed, and Balance and Steady, which are defaults.
-	fourPrioritizers = "numberOfClusters: 10\nprioritizerPolicy: {configurations: [{name: ResourceAllocatableCPU}, {name: ResourceAllocatableMemory}]}\n"
+	fourPrioritizers = "numberOfClusters: 10\n" +
+		"prioritizerPolicy: {configurations: [{name: ResourceAllocatableCPU}, {name: ResourceAllocatableMemory}]}\n"
 )
 
 // benchCluster returns cluster i. Clusters have many sizes and are in three environments
 // and ten regions.
 func benchCluster(i int) *clusterv1.ManagedCluster {
-	object := managed(fmt.Sprintf("cluster-%04d", i), fmt.Sprintf("set=web environment=%s region=region-%d vendor=OpenShift", []string{"prod", "stage", "dev"}[i%3], i%10))
+	object := managed(
+		fmt.Sprintf("cluster-%04d", i),
+		fmt.Sprintf("set=web environment=%s region=region-%d vendor=OpenShift", []string{"prod", "stage", "dev"}[i%3], i%10),
+	)
 	withAmounts(object, fmt.Sprint(4+i*7919%997), fmt.Sprint(16+i*104729%4001, "Gi"))
 	object.Status.Version.Kubernetes = fmt.Sprintf("v1.%d.0", 28+i%10)
 	object.Status.ClusterClaims = []clusterv1.ManagedClusterClaim{{Name: "platform", Value: []string{"AWS", "GCP"}[i%2]}}
@@ -60,15 +64,21 @@ func benchHub(b *testing.B, placements int) *State {
 // Sub-benchmark algorithm measures algo/placement alone. The cold CEL sub-benchmarks
 // evaluate expressions without memoized results, the warm one with them.
 func BenchmarkDecide(b *testing.B) {
+	inEnvironments := celPredicate(`managedCluster.metadata.labels["environment"] in ["prod", "stage"]`)
 	for _, tc := range []struct {
 		name, predicates string
 		before           func(*State, *placementState)
 	}{
 		{"top10", "", nil},
-		{"top10Label", `predicates: [{requiredClusterSelector: {labelSelector: {matchExpressions: [{key: environment, operator: In, values: [prod, stage]}]}}}]`, nil},
-		{"top10CELWarm", `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['managedCluster.metadata.labels["environment"] in ["prod", "stage"]']}}}]`, nil},
-		{"top10CELCold", `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['managedCluster.metadata.labels["environment"] in ["prod", "stage"]']}}}]`, func(_ *State, p *placementState) { clear(p.memos[0]) }},
-		{"top10CELFirstEver", `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['managedCluster.metadata.labels["environment"] in ["prod", "stage"]']}}}]`, func(s *State, p *placementState) {
+		{
+			"top10Label",
+			"predicates: [{requiredClusterSelector: {labelSelector: " +
+				"{matchExpressions: [{key: environment, operator: In, values: [prod, stage]}]}}}]",
+			nil,
+		},
+		{"top10CELWarm", inEnvironments, nil},
+		{"top10CELCold", inEnvironments, func(_ *State, p *placementState) { clear(p.memos[0]) }},
+		{"top10CELFirstEver", inEnvironments, func(s *State, p *placementState) {
 			clear(p.memos[0])
 			for _, e := range s.entries {
 				e.variables = nil
@@ -188,7 +198,7 @@ func BenchmarkMemory(b *testing.B) {
 			clusters := used()
 			for i := range placements + 1 {
 				name := fmt.Sprint("cel-", i)
-				s.SetPlacement(newPlacement(b, name, `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['managedCluster.metadata.labels["environment"] == "prod"']}}}]`))
+				s.SetPlacement(newPlacement(b, name, celPredicate(`managedCluster.metadata.labels["environment"] == "prod"`)))
 				s.Preview(keyOf(name), now)
 				if i == 0 {
 					b.ReportMetric(clusters-before, "MiB-clusters")

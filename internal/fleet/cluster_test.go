@@ -74,18 +74,30 @@ status:
 
 func TestChangedFields(t *testing.T) {
 	base := func() *placement.Cluster {
-		return &placement.Cluster{Name: "a", Labels: map[string]string{"a": "1"}, Claims: map[string]string{"c": "1"}, Allocatable: placement.Amounts{1, 2}, Capacity: placement.Amounts{3, 4}}
+		return &placement.Cluster{
+			Name:        "a",
+			Labels:      map[string]string{"a": "1"},
+			Claims:      map[string]string{"c": "1"},
+			Allocatable: placement.Amounts{1, 2},
+			Capacity:    placement.Amounts{3, 4},
+		}
 	}
 	for name, tc := range map[string]struct {
 		change func(*placement.Cluster)
 		want   fieldMask
 	}{
-		"no change":                        {func(*placement.Cluster) {}, 0},
-		"label":                            {func(c *placement.Cluster) { c.Labels = map[string]string{"a": "2"} }, labelFields},
-		"claim":                            {func(c *placement.Cluster) { c.Claims = nil }, labelFields},
-		"taint":                            {func(c *placement.Cluster) { c.Taints = []placement.Taint{{Key: "k"}} }, taintFields},
-		"allocatable CPU, memory capacity": {func(c *placement.Cluster) { c.Allocatable[placement.CPU], c.Capacity[placement.Memory] = 9, 9 }, allocatableFields<<placement.CPU | capacityFields<<placement.Memory},
-		"allocatable memory, CPU capacity": {func(c *placement.Cluster) { c.Allocatable[placement.Memory], c.Capacity[placement.CPU] = 9, 9 }, allocatableFields<<placement.Memory | capacityFields<<placement.CPU},
+		"no change": {func(*placement.Cluster) {}, 0},
+		"label":     {func(c *placement.Cluster) { c.Labels = map[string]string{"a": "2"} }, labelFields},
+		"claim":     {func(c *placement.Cluster) { c.Claims = nil }, labelFields},
+		"taint":     {func(c *placement.Cluster) { c.Taints = []placement.Taint{{Key: "k"}} }, taintFields},
+		"allocatable CPU, memory capacity": {
+			func(c *placement.Cluster) { c.Allocatable[placement.CPU], c.Capacity[placement.Memory] = 9, 9 },
+			allocatableFields<<placement.CPU | capacityFields<<placement.Memory,
+		},
+		"allocatable memory, CPU capacity": {
+			func(c *placement.Cluster) { c.Allocatable[placement.Memory], c.Capacity[placement.CPU] = 9, 9 },
+			allocatableFields<<placement.Memory | capacityFields<<placement.CPU,
+		},
 	} {
 		other := base()
 		tc.change(other)

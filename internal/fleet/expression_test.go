@@ -88,7 +88,8 @@ func TestExpressions(t *testing.T) {
 
 // costly exceeds the cost limit for a cluster with 110 claims: it evaluates
 // 110^3 = 1,331,000 combinations.
-const costly = `managedCluster.status.clusterClaims.all(a, managedCluster.status.clusterClaims.all(b, managedCluster.status.clusterClaims.all(c, a.name != "" || b == c)))`
+const costly = `managedCluster.status.clusterClaims.all(a, ` +
+	`managedCluster.status.clusterClaims.all(b, managedCluster.status.clusterClaims.all(c, a.name != "" || b == c)))`
 
 // withClaims returns a cluster with n claims.
 func withClaims(name string, n int) *clusterv1.ManagedCluster {
@@ -112,7 +113,8 @@ func TestCostKeepsDecisions(t *testing.T) {
 	s.SetCluster(withClaims("b", 110))
 	for range 3 {
 		v := decide(t, s, "p")
-		if !v.KeepDecisions || v.Conditions[0].Reason != reasonMisconfigured || !strings.Contains(v.Conditions[0].Message, "spec.predicates") || !strings.Contains(v.Conditions[0].Message, errCost.Error()) {
+		if !v.KeepDecisions || v.Conditions[0].Reason != reasonMisconfigured ||
+			!strings.Contains(v.Conditions[0].Message, "spec.predicates") || !strings.Contains(v.Conditions[0].Message, errCost.Error()) {
 			t.Fatalf("keeps %t, %+v", v.KeepDecisions, v.Conditions)
 		}
 	}
@@ -125,7 +127,7 @@ func TestCostKeepsDecisions(t *testing.T) {
 // An expression is evaluated once per version of a cluster.
 func TestExpressionsAreMemoized(t *testing.T) {
 	s := hub("a", "b", "c")
-	s.SetPlacement(newPlacement(t, "p", `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["managedCluster.metadata.labels.set == 'web'"]}}}]`))
+	s.SetPlacement(newPlacement(t, "p", celPredicate("managedCluster.metadata.labels.set == 'web'")))
 	p := s.placements[keyOf("p")]
 	for range 10 {
 		s.SetCluster(managed("b", "set=web heartbeat="+strings.Repeat("x", len(p.memos[0])+1)))
@@ -149,7 +151,7 @@ func TestExpressionsAreMemoized(t *testing.T) {
 // A changed or deleted score invalidates the memoized results.
 func TestExpressionsSeeScores(t *testing.T) {
 	s := hub("a", "b")
-	s.SetPlacement(newPlacement(t, "p", `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["managedCluster.scores('usage').exists(s, s.value > 50)"]}}}]`))
+	s.SetPlacement(newPlacement(t, "p", celPredicate("managedCluster.scores('usage').exists(s, s.value > 50)")))
 	for _, tc := range []struct {
 		change func()
 		want   string

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -42,7 +43,9 @@ func managed(name, labels string) *clusterv1.ManagedCluster {
 
 // withAmounts sets the capacity and the allocatable resources of a cluster to the same values.
 func withAmounts(object *clusterv1.ManagedCluster, cpu, memory string) *clusterv1.ManagedCluster {
-	object.Status.Allocatable = clusterv1.ResourceList{clusterv1.ResourceCPU: resource.MustParse(cpu), clusterv1.ResourceMemory: resource.MustParse(memory)}
+	object.Status.Allocatable = clusterv1.ResourceList{
+		clusterv1.ResourceCPU: resource.MustParse(cpu), clusterv1.ResourceMemory: resource.MustParse(memory),
+	}
 	object.Status.Capacity = object.Status.Allocatable
 	return object
 }
@@ -82,6 +85,11 @@ func newPlacement(t testing.TB, name, spec string) *v1beta1.Placement {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), Generation: 1},
 		Spec:       *read[v1beta1.PlacementSpec](t, spec),
 	}
+}
+
+// celPredicate returns a field predicates with a CEL expression.
+func celPredicate(expression string) string {
+	return fmt.Sprintf("predicates: [{requiredClusterSelector: {celSelector: {celExpressions: [%q]}}}]", expression)
 }
 
 func keyOf(name string) types.NamespacedName {

@@ -14,37 +14,99 @@ import (
 // message and keeps the decisions.
 func TestInvalidSpecs(t *testing.T) {
 	long := strings.Repeat("a", 253)
+	const addOn = `{scoreCoordinate: {type: AddOn, addOn: {resourceName: a, scoreName: b}}}`
 	for name, tc := range map[string]struct{ spec, want string }{
-		"negative number":                      {`numberOfClusters: -1`, "spec.numberOfClusters"},
-		"lowest number":                        {`numberOfClusters: -2147483648`, "spec.numberOfClusters"},
-		"unknown mode":                         {`prioritizerPolicy: {mode: Only}`, "spec.prioritizerPolicy.mode"},
-		"unknown prioritizer":                  {`prioritizerPolicy: {configurations: [{name: Steady}, {name: Best}]}`, "spec.prioritizerPolicy.configurations[1].name"},
-		"unknown builtIn":                      {`prioritizerPolicy: {configurations: [{scoreCoordinate: {builtIn: Best}}]}`, "spec.prioritizerPolicy.configurations[0].scoreCoordinate.builtIn"},
-		"unknown type":                         {`prioritizerPolicy: {configurations: [{scoreCoordinate: {type: Addon}}]}`, "spec.prioritizerPolicy.configurations[0].scoreCoordinate.type"},
-		"no add-on":                            {`prioritizerPolicy: {configurations: [{scoreCoordinate: {type: AddOn}}]}`, "spec.prioritizerPolicy.configurations[0].scoreCoordinate.addOn"},
-		"weight too high":                      {`prioritizerPolicy: {configurations: [{name: Steady, weight: 11}]}`, "spec.prioritizerPolicy.configurations[0].weight"},
-		"weight too low":                       {`prioritizerPolicy: {configurations: [{name: Steady, weight: -2147483648}]}`, "spec.prioritizerPolicy.configurations[0].weight"},
-		"duplicate":                            {`prioritizerPolicy: {configurations: [{name: Steady}, {name: Steady, weight: 0}]}`, "spec.prioritizerPolicy.configurations[1]"},
-		"duplicate by coordinate":              {`prioritizerPolicy: {configurations: [{name: Steady}, {scoreCoordinate: {builtIn: Steady}}]}`, "spec.prioritizerPolicy.configurations[1]"},
-		"duplicate add-on score":               {`prioritizerPolicy: {configurations: [{scoreCoordinate: {type: AddOn, addOn: {resourceName: a, scoreName: b}}}, {scoreCoordinate: {type: AddOn, addOn: {resourceName: a, scoreName: b}}}]}`, "spec.prioritizerPolicy.configurations[1]"},
-		"both name and coordinate":             {`prioritizerPolicy: {configurations: [{name: Steady, scoreCoordinate: {builtIn: Balance}}]}`, "spec.prioritizerPolicy.configurations[0].name"},
-		"unknown operator of a label selector": {`predicates: [{requiredClusterSelector: {labelSelector: {matchExpressions: [{key: a, operator: In, values: [b]}, {key: a, operator: IsIn, values: [b]}]}}}]`, "spec.predicates[0].requiredClusterSelector.labelSelector.matchExpressions[1].operator"},
-		"no values":                            {`predicates: [{requiredClusterSelector: {labelSelector: {matchExpressions: [{key: a, operator: In}]}}}]`, "spec.predicates[0].requiredClusterSelector.labelSelector.matchExpressions[0].values"},
-		"value of 253 characters":              {`predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {a: ` + long + `}}}}]`, "spec.predicates[0].requiredClusterSelector.labelSelector.matchLabels[a]"},
-		"unknown operator of a claim selector": {`predicates: [{requiredClusterSelector: {claimSelector: {matchExpressions: [{key: a, operator: "=", values: [b]}]}}}]`, "spec.predicates[0].requiredClusterSelector.claimSelector.matchExpressions[0].operator"},
-		"CEL syntax error":                     {`predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["true", "1 +"]}}}]`, "spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[1]"},
-		"CEL with unknown variable":            {`predicates: [{}, {requiredClusterSelector: {celSelector: {celExpressions: ["cluster.name == 'a'"]}}}]`, "spec.predicates[1].requiredClusterSelector.celSelector.celExpressions[0]"},
-		"CEL that is not boolean":              {`predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["1 + 1"]}}}]`, "must be true or false"},
-		"empty CEL":                            {`predicates: [{requiredClusterSelector: {celSelector: {celExpressions: [""]}}}]`, "spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]"},
-		"seconds above the maximum":            {`tolerations: [{key: a, tolerationSeconds: 1000000000000000000}]`, "spec.tolerations[0].tolerationSeconds"},
-		"negative seconds":                     {`tolerations: [{key: a, tolerationSeconds: -1}]`, "spec.tolerations[0].tolerationSeconds"},
-		"operator Equal without key":           {`tolerations: [{operator: Equal}]`, "spec.tolerations[0].operator"},
-		"unknown effect":                       {`tolerations: [{key: a, effect: NoSchedule}]`, "spec.tolerations[0].effect"},
-		"negative maxSkew":                     {`spreadPolicy: {spreadConstraints: [{topologyKey: a, topologyKeyType: Label, maxSkew: -1}]}`, "spec.spreadPolicy.spreadConstraints[0].maxSkew"},
-		"group size in quotes":                 {`decisionStrategy: {groupStrategy: {clustersPerDecisionGroup: "10"}}`, "spec.decisionStrategy.groupStrategy.clustersPerDecisionGroup"},
-		"group name of 253 characters":         {`decisionStrategy: {groupStrategy: {decisionGroups: [{groupName: ` + long + `}]}}`, "spec.decisionStrategy.groupStrategy.decisionGroups[0].groupName"},
-		"unknown order":                        {`sortBy: Size`, "spec.sortBy"},
-		"invalid duration":                     {`scoreRateLimit: often`, "spec.scoreRateLimit"},
+		"negative number": {`numberOfClusters: -1`, "spec.numberOfClusters"},
+		"lowest number":   {`numberOfClusters: -2147483648`, "spec.numberOfClusters"},
+		"unknown mode":    {`prioritizerPolicy: {mode: Only}`, "spec.prioritizerPolicy.mode"},
+		"unknown prioritizer": {
+			`prioritizerPolicy: {configurations: [{name: Steady}, {name: Best}]}`, "spec.prioritizerPolicy.configurations[1].name",
+		},
+		"unknown builtIn": {
+			`prioritizerPolicy: {configurations: [{scoreCoordinate: {builtIn: Best}}]}`,
+			"spec.prioritizerPolicy.configurations[0].scoreCoordinate.builtIn",
+		},
+		"unknown type": {
+			`prioritizerPolicy: {configurations: [{scoreCoordinate: {type: Addon}}]}`,
+			"spec.prioritizerPolicy.configurations[0].scoreCoordinate.type",
+		},
+		"no add-on": {
+			`prioritizerPolicy: {configurations: [{scoreCoordinate: {type: AddOn}}]}`,
+			"spec.prioritizerPolicy.configurations[0].scoreCoordinate.addOn",
+		},
+		"weight too high": {
+			`prioritizerPolicy: {configurations: [{name: Steady, weight: 11}]}`, "spec.prioritizerPolicy.configurations[0].weight",
+		},
+		"weight too low": {
+			`prioritizerPolicy: {configurations: [{name: Steady, weight: -2147483648}]}`, "spec.prioritizerPolicy.configurations[0].weight",
+		},
+		"duplicate": {
+			`prioritizerPolicy: {configurations: [{name: Steady}, {name: Steady, weight: 0}]}`, "spec.prioritizerPolicy.configurations[1]",
+		},
+		"duplicate by coordinate": {
+			`prioritizerPolicy: {configurations: [{name: Steady}, {scoreCoordinate: {builtIn: Steady}}]}`,
+			"spec.prioritizerPolicy.configurations[1]",
+		},
+		"duplicate add-on score": {
+			`prioritizerPolicy: {configurations: [` + addOn + `, ` + addOn + `]}`,
+			"spec.prioritizerPolicy.configurations[1]",
+		},
+		"both name and coordinate": {
+			`prioritizerPolicy: {configurations: [{name: Steady, scoreCoordinate: {builtIn: Balance}}]}`,
+			"spec.prioritizerPolicy.configurations[0].name",
+		},
+		"unknown operator of a label selector": {
+			`predicates: [{requiredClusterSelector: {labelSelector: {matchExpressions: [` +
+				`{key: a, operator: In, values: [b]}, {key: a, operator: IsIn, values: [b]}]}}}]`,
+			"spec.predicates[0].requiredClusterSelector.labelSelector.matchExpressions[1].operator",
+		},
+		"no values": {
+			`predicates: [{requiredClusterSelector: {labelSelector: {matchExpressions: [{key: a, operator: In}]}}}]`,
+			"spec.predicates[0].requiredClusterSelector.labelSelector.matchExpressions[0].values",
+		},
+		"value of 253 characters": {
+			`predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {a: ` + long + `}}}}]`,
+			"spec.predicates[0].requiredClusterSelector.labelSelector.matchLabels[a]",
+		},
+		"unknown operator of a claim selector": {
+			`predicates: [{requiredClusterSelector: {claimSelector: {matchExpressions: [{key: a, operator: "=", values: [b]}]}}}]`,
+			"spec.predicates[0].requiredClusterSelector.claimSelector.matchExpressions[0].operator",
+		},
+		"CEL syntax error": {
+			`predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["true", "1 +"]}}}]`,
+			"spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[1]",
+		},
+		"CEL with unknown variable": {
+			`predicates: [{}, {requiredClusterSelector: {celSelector: {celExpressions: ["cluster.name == 'a'"]}}}]`,
+			"spec.predicates[1].requiredClusterSelector.celSelector.celExpressions[0]",
+		},
+		"CEL that is not boolean": {
+			`predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["1 + 1"]}}}]`, "must be true or false",
+		},
+		"empty CEL": {
+			`predicates: [{requiredClusterSelector: {celSelector: {celExpressions: [""]}}}]`,
+			"spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]",
+		},
+		"seconds above the maximum": {
+			`tolerations: [{key: a, tolerationSeconds: 1000000000000000000}]`, "spec.tolerations[0].tolerationSeconds",
+		},
+		"negative seconds":           {`tolerations: [{key: a, tolerationSeconds: -1}]`, "spec.tolerations[0].tolerationSeconds"},
+		"operator Equal without key": {`tolerations: [{operator: Equal}]`, "spec.tolerations[0].operator"},
+		"unknown effect":             {`tolerations: [{key: a, effect: NoSchedule}]`, "spec.tolerations[0].effect"},
+		"negative maxSkew": {
+			`spreadPolicy: {spreadConstraints: [{topologyKey: a, topologyKeyType: Label, maxSkew: -1}]}`,
+			"spec.spreadPolicy.spreadConstraints[0].maxSkew",
+		},
+		"group size in quotes": {
+			`decisionStrategy: {groupStrategy: {clustersPerDecisionGroup: "10"}}`,
+			"spec.decisionStrategy.groupStrategy.clustersPerDecisionGroup",
+		},
+		"group name of 253 characters": {
+			`decisionStrategy: {groupStrategy: {decisionGroups: [{groupName: ` + long + `}]}}`,
+			"spec.decisionStrategy.groupStrategy.decisionGroups[0].groupName",
+		},
+		"unknown order":    {`sortBy: Size`, "spec.sortBy"},
+		"invalid duration": {`scoreRateLimit: often`, "spec.scoreRateLimit"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := hub("a", "b")
@@ -57,7 +119,8 @@ func TestInvalidSpecs(t *testing.T) {
 			}
 			s.SetPlacement(changed)
 			v := decide(t, s, "p")
-			if !v.KeepDecisions || len(v.Conditions) != 1 || v.Conditions[0].Reason != reasonMisconfigured || !strings.Contains(v.Conditions[0].Message, tc.want) || v.Conditions[0].ObservedGeneration != 2 {
+			if !v.KeepDecisions || len(v.Conditions) != 1 || v.Conditions[0].Reason != reasonMisconfigured ||
+				!strings.Contains(v.Conditions[0].Message, tc.want) || v.Conditions[0].ObservedGeneration != 2 {
 				t.Errorf("keeps %t, %+v", v.KeepDecisions, v.Conditions)
 			}
 			if got := s.placements[keyOf("p")].selected; !slices.Equal(got, []string{"a"}) {
@@ -84,10 +147,15 @@ func TestManyErrors(t *testing.T) {
 numberOfClusters: -1
 sortBy: Size
 scoreRateLimit: often
-tolerations: [{key: a, tolerationSeconds: -1}, {key: b, tolerationSeconds: -1}, {key: c, tolerationSeconds: -1}, {key: d, tolerationSeconds: -1}]
+tolerations:
+- {key: a, tolerationSeconds: -1}
+- {key: b, tolerationSeconds: -1}
+- {key: c, tolerationSeconds: -1}
+- {key: d, tolerationSeconds: -1}
 `)
 	_, errs := Compile(p)
-	if got := joinErrors(errs); len(errs) != 7 || !strings.HasSuffix(got, "and 2 more") || !strings.HasPrefix(got, "spec.numberOfClusters") {
+	if got := joinErrors(errs); len(errs) != 7 || !strings.HasSuffix(got, "and 2 more") ||
+		!strings.HasPrefix(got, "spec.numberOfClusters") {
 		t.Errorf("%d errors: %s", len(errs), got)
 	}
 }
@@ -99,9 +167,15 @@ func TestPrioritizers(t *testing.T) {
 		names   []string
 		weights []int32
 	}{
-		"defaults":                    {`{}`, []string{"Balance", "Steady"}, []int32{1, 1}},
-		"one added":                   {`{configurations: [{name: ResourceRatioCPU}]}`, []string{"Balance", "Steady", "ResourceRatioCPU"}, []int32{1, 1, 1}},
-		"by coordinate":               {`{configurations: [{scoreCoordinate: {builtIn: ResourceRatioCPU}}]}`, []string{"Balance", "Steady", "ResourceRatioCPU"}, []int32{1, 1, 1}},
+		"defaults": {`{}`, []string{"Balance", "Steady"}, []int32{1, 1}},
+		"one added": {
+			`{configurations: [{name: ResourceRatioCPU}]}`, []string{"Balance", "Steady", "ResourceRatioCPU"}, []int32{1, 1, 1},
+		},
+		"by coordinate": {
+			`{configurations: [{scoreCoordinate: {builtIn: ResourceRatioCPU}}]}`,
+			[]string{"Balance", "Steady", "ResourceRatioCPU"},
+			[]int32{1, 1, 1},
+		},
 		"default with another weight": {`{configurations: [{name: Steady, weight: 3}]}`, []string{"Balance", "Steady"}, []int32{1, 3}},
 		"default disabled":            {`{configurations: [{name: Balance, weight: 0}]}`, []string{"Steady"}, []int32{1}},
 		"exact":                       {`{mode: Exact, configurations: [` + addOn + `]}`, []string{"AddOn/plimsoll/freeCPU"}, []int32{-3}},
@@ -122,14 +196,22 @@ func TestPrioritizers(t *testing.T) {
 // are missed; with too many, the placement is decided after irrelevant changes.
 func TestFieldsOfPolicy(t *testing.T) {
 	const always = existence | labelFields | taintFields
+	const allResources = allocatableFields<<placement.CPU | allocatableFields<<placement.Memory |
+		capacityFields<<placement.CPU | capacityFields<<placement.Memory
 	for spec, want := range map[string]fieldMask{
 		`{}`: always,
-		`prioritizerPolicy: {configurations: [{name: ResourceRatioCPU}]}`:                                                                              always | allocatableFields<<placement.CPU | capacityFields<<placement.CPU,
-		`prioritizerPolicy: {configurations: [{name: ResourceRatioMemory, weight: 0}]}`:                                                                always,
-		`prioritizerPolicy: {configurations: [{name: ResourceAllocatableMemory}]}`:                                                                     always | allocatableFields<<placement.Memory,
-		`prioritizerPolicy: {configurations: [{scoreCoordinate: {type: AddOn, addOn: {resourceName: a, scoreName: b}}}]}`:                              always | scoreFields,
-		`predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["has(managedCluster.metadata)"]}}}]`:                                   always | allocatableFields<<placement.CPU | allocatableFields<<placement.Memory | capacityFields<<placement.CPU | capacityFields<<placement.Memory | scoreFields | otherFields,
-		`prioritizerPolicy: {mode: Exact, configurations: [{name: ResourceAllocatableCPU, weight: -1}, {name: ResourceRatioMemory}, {name: Balance}]}`: always | allocatableFields<<placement.CPU | allocatableFields<<placement.Memory | capacityFields<<placement.Memory,
+		`prioritizerPolicy: {configurations: [{name: ResourceRatioCPU}]}`: always |
+			allocatableFields<<placement.CPU | capacityFields<<placement.CPU,
+		`prioritizerPolicy: {configurations: [{name: ResourceRatioMemory, weight: 0}]}`: always,
+		`prioritizerPolicy: {configurations: [{name: ResourceAllocatableMemory}]}`: always |
+			allocatableFields<<placement.Memory,
+		`prioritizerPolicy: {configurations: [{scoreCoordinate: {type: AddOn, addOn: {resourceName: a, scoreName: b}}}]}`: always |
+			scoreFields,
+		`predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["has(managedCluster.metadata)"]}}}]`: always |
+			allResources | scoreFields | otherFields,
+		`prioritizerPolicy: {mode: Exact, configurations: [{name: ResourceAllocatableCPU, weight: -1}, ` +
+			`{name: ResourceRatioMemory}, {name: Balance}]}`: always |
+			allocatableFields<<placement.CPU | allocatableFields<<placement.Memory | capacityFields<<placement.Memory,
 	} {
 		p, errs := Compile(newPlacement(t, "p", spec))
 		if len(errs) > 0 {
@@ -155,7 +237,10 @@ spreadPolicy:
   spreadConstraints:
   - {topologyKey: zone, topologyKeyType: Claim, maxSkew: 2, whenUnsatisfiable: DoNotSchedule}
   - {topologyKey: region, topologyKeyType: Label}
-decisionStrategy: {groupStrategy: {clustersPerDecisionGroup: 28%, decisionGroups: [{groupName: canary, groupClusterSelector: {labelSelector: {matchLabels: {canary: "1"}}}}]}}
+decisionStrategy:
+  groupStrategy:
+    clustersPerDecisionGroup: 28%
+    decisionGroups: [{groupName: canary, groupClusterSelector: {labelSelector: {matchLabels: {canary: "1"}}}}]
 sortBy: Score
 `))
 	if len(errs) > 0 {
@@ -165,7 +250,10 @@ sortBy: Score
 	want := &Policy{
 		sets: []string{"web"}, number: 1<<31 - 1, sortByScore: true,
 		predicates: []predicate{{selector: placement.Selector{
-			Labels: []placement.Requirement{{Key: "tier", Operator: placement.NotIn, Values: []string{"x", "z"}}, {Key: "zone", Operator: placement.In, Values: []string{"a"}}},
+			Labels: []placement.Requirement{
+				{Key: "tier", Operator: placement.NotIn, Values: []string{"x", "z"}},
+				{Key: "zone", Operator: placement.In, Values: []string{"a"}},
+			},
 			Claims: []placement.Requirement{{Key: "platform", Operator: placement.Exists}, {Key: "old", Operator: placement.DoesNotExist}},
 		}}},
 		tolerations: []placement.Toleration{
@@ -175,7 +263,14 @@ sortBy: Score
 		spread: []placement.SpreadConstraint{
 			{Key: "zone", Claim: true, MaxSkew: 2, DoNotSchedule: true}, {Key: "region", MaxSkew: 1},
 		},
-		groups:    []placement.NamedGroup{{Name: "canary", Selector: placement.Selector{Labels: []placement.Requirement{{Key: "canary", Operator: placement.In, Values: []string{"1"}}}}}},
+		groups: []placement.NamedGroup{
+			{
+				Name: "canary",
+				Selector: placement.Selector{
+					Labels: []placement.Requirement{{Key: "canary", Operator: placement.In, Values: []string{"1"}}},
+				},
+			},
+		},
 		groupSize: placement.Size{Percent: 28},
 	}
 	if diff := cmp.Diff(want, p, cmp.AllowUnexported(Policy{}, predicate{}, expression{})); diff != "" {

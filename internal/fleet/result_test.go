@@ -14,6 +14,9 @@ import (
 const (
 	nowhere = `predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {zone: typo}}}}]`
 	inZone1 = `predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {zone: "1"}}}}]`
+	// spreadZones requires an even spread over zones.
+	spreadZones = "spreadPolicy: {spreadConstraints: [" +
+		"{topologyKey: zone, topologyKeyType: Label, maxSkew: 1, whenUnsatisfiable: DoNotSchedule}]}"
 )
 
 // reasonOf returns the reason and the message of condition PlacementMisconfigured if it is
@@ -26,9 +29,11 @@ func reasonOf(t testing.TB, v *Result) (reason, message string) {
 		}
 	}
 	switch {
-	case v.KeepDecisions && len(v.Conditions) == 1 && v.Conditions[0].Type == clusterv1beta1.PlacementConditionMisconfigured && v.Conditions[0].Status == metav1.ConditionTrue:
+	case v.KeepDecisions && len(v.Conditions) == 1 && v.Conditions[0].Type == clusterv1beta1.PlacementConditionMisconfigured &&
+		v.Conditions[0].Status == metav1.ConditionTrue:
 		return v.Conditions[0].Reason, v.Conditions[0].Message
-	case !v.KeepDecisions && len(v.Conditions) == 2 && v.Conditions[0].Reason == reasonConfigured && v.Conditions[0].Status == metav1.ConditionFalse:
+	case !v.KeepDecisions && len(v.Conditions) == 2 && v.Conditions[0].Reason == reasonConfigured &&
+		v.Conditions[0].Status == metav1.ConditionFalse:
 		c := v.Conditions[1]
 		if satisfied := c.Reason == reasonAllScheduled; (c.Status == metav1.ConditionTrue) != satisfied {
 			t.Errorf("%+v", c)
@@ -59,27 +64,50 @@ func TestResults(t *testing.T) {
 		change                  func(*State)
 		chosen, reason, message string
 	}{
-		"all":                             {`{}`, nil, "a b c", reasonAllScheduled, "selected 3 clusters (clusters in the sets: 3, matching the predicates: 3, with tolerated taints: 3)"},
-		"some":                            {`numberOfClusters: 2`, nil, "a b", reasonAllScheduled, "selected 2 clusters"},
-		"zero clusters":                   {`numberOfClusters: 0`, nil, "", reasonAllScheduled, "selected 0 clusters"},
-		"more than feasible":              {`numberOfClusters: 5`, nil, "a b c", reasonNotAllScheduled, "selected 3 of 5 clusters"},
-		"some matched":                    {inZone1, nil, "a b", reasonAllScheduled, "in the sets: 3, matching the predicates: 2"},
-		"none matched":                    {nowhere, nil, "", reasonNoneMatched, "matching the predicates: 0"},
-		"empty set":                       {`clusterSets: [empty]`, nil, "", reasonSetsEmpty, "the cluster sets have no clusters"},
-		"unbound set":                     {`clusterSets: [away]`, nil, "", reasonNoIntersection, "spec.clusterSets: away: not bound"},
-		"unknown set":                     {`clusterSets: [typo]`, nil, "", reasonNoIntersection, "typo"},
-		"known and unknown set":           {`clusterSets: [web, typo]`, nil, "a b c", reasonAllScheduled, "sets not bound to the namespace: typo"},
-		"duplicate set":                   {`clusterSets: [web, web]`, nil, "a b c", reasonAllScheduled, "in the sets: 3"},
-		"no bindings":                     {`{}`, unbind, "", reasonNoBindings, "no cluster set is bound to namespace ns"},
-		"no bindings, set listed":         {`clusterSets: [web]`, unbind, "", reasonNoBindings, "web"},
-		"bindings of deleted sets":        {`{}`, func(s *State) { s.DeleteClusterSet("web"); s.DeleteClusterSet("empty") }, "", reasonNoBindings, "no cluster set is bound"},
-		"all tainted":                     {inZone1, func(s *State) { taint(s, "NoSelect", "a", "b") }, "", reasonNoneMatched, "matching the predicates: 2, with tolerated taints: 0"},
-		"one tainted":                     {inZone1, func(s *State) { taint(s, "NoSelect", "b") }, "a", reasonAllScheduled, "with tolerated taints: 1"},
-		"one tainted with NoSelectIfNew":  {inZone1, func(s *State) { taint(s, "NoSelectIfNew", "b") }, "a", reasonAllScheduled, "selected 1 clusters"},
-		"one tainted with PreferNoSelect": {`numberOfClusters: 1`, func(s *State) { taint(s, "PreferNoSelect", "a") }, "b", reasonAllScheduled, "selected 1 clusters"},
+		"all": {
+			`{}`, nil, "a b c", reasonAllScheduled,
+			"selected 3 clusters (clusters in the sets: 3, matching the predicates: 3, with tolerated taints: 3)",
+		},
+		"some":               {`numberOfClusters: 2`, nil, "a b", reasonAllScheduled, "selected 2 clusters"},
+		"zero clusters":      {`numberOfClusters: 0`, nil, "", reasonAllScheduled, "selected 0 clusters"},
+		"more than feasible": {`numberOfClusters: 5`, nil, "a b c", reasonNotAllScheduled, "selected 3 of 5 clusters"},
+		"some matched":       {inZone1, nil, "a b", reasonAllScheduled, "in the sets: 3, matching the predicates: 2"},
+		"none matched":       {nowhere, nil, "", reasonNoneMatched, "matching the predicates: 0"},
+		"empty set":          {`clusterSets: [empty]`, nil, "", reasonSetsEmpty, "the cluster sets have no clusters"},
+		"unbound set":        {`clusterSets: [away]`, nil, "", reasonNoIntersection, "spec.clusterSets: away: not bound"},
+		"unknown set":        {`clusterSets: [typo]`, nil, "", reasonNoIntersection, "typo"},
+		"known and unknown set": {
+			`clusterSets: [web, typo]`, nil, "a b c", reasonAllScheduled, "sets not bound to the namespace: typo",
+		},
+		"duplicate set":           {`clusterSets: [web, web]`, nil, "a b c", reasonAllScheduled, "in the sets: 3"},
+		"no bindings":             {`{}`, unbind, "", reasonNoBindings, "no cluster set is bound to namespace ns"},
+		"no bindings, set listed": {`clusterSets: [web]`, unbind, "", reasonNoBindings, "web"},
+		"bindings of deleted sets": {
+			`{}`,
+			func(s *State) { s.DeleteClusterSet("web"); s.DeleteClusterSet("empty") },
+			"", reasonNoBindings, "no cluster set is bound",
+		},
+		"all tainted": {
+			inZone1,
+			func(s *State) { taint(s, "NoSelect", "a", "b") },
+			"", reasonNoneMatched,
+			"matching the predicates: 2, with tolerated taints: 0",
+		},
+		"one tainted": {
+			inZone1, func(s *State) { taint(s, "NoSelect", "b") }, "a", reasonAllScheduled, "with tolerated taints: 1",
+		},
+		"one tainted with NoSelectIfNew": {
+			inZone1, func(s *State) { taint(s, "NoSelectIfNew", "b") }, "a", reasonAllScheduled, "selected 1 clusters",
+		},
+		"one tainted with PreferNoSelect": {
+			`numberOfClusters: 1`, func(s *State) { taint(s, "PreferNoSelect", "a") }, "b", reasonAllScheduled, "selected 1 clusters",
+		},
 		// Without the constraint a and b are selected: 2 clusters in zone 1, none in zone
 		// 2, a skew of 2. a and c have a skew of 0.
-		"spread": {`{numberOfClusters: 2, spreadPolicy: {spreadConstraints: [{topologyKey: zone, topologyKeyType: Label, maxSkew: 1, whenUnsatisfiable: DoNotSchedule}]}}`, nil, "a c", reasonAllScheduled, "selected 2 clusters"},
+		"spread": {
+			"numberOfClusters: 2\n" + spreadZones,
+			nil, "a c", reasonAllScheduled, "selected 2 clusters",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := zonedHub()
@@ -103,7 +131,10 @@ func TestResults(t *testing.T) {
 func taint(s *State, effect string, names ...string) {
 	for _, name := range names {
 		object := s.entries[name].object.DeepCopy()
-		object.Spec.Taints = append(object.Spec.Taints, clusterv1.Taint{Key: "k", Effect: clusterv1.TaintEffect(effect), TimeAdded: metav1.NewTime(now.Add(-time.Minute))})
+		object.Spec.Taints = append(
+			object.Spec.Taints,
+			clusterv1.Taint{Key: "k", Effect: clusterv1.TaintEffect(effect), TimeAdded: metav1.NewTime(now.Add(-time.Minute))},
+		)
 		s.SetCluster(object)
 	}
 }
@@ -122,29 +153,61 @@ func TestWouldEvictAll(t *testing.T) {
 		change         func(*State)
 		chosen, reason string // after the change
 	}{
-		"predicates match nothing":        {before: two, after: nowhere, chosen: "a b", reason: reasonMatchesNothing},
-		"unbound set":                     {before: two, after: `clusterSets: [away]`, chosen: "a b", reason: reasonMatchesNothing},
-		"unknown set":                     {before: two, after: `clusterSets: [wbe]`, chosen: "a b", reason: reasonMatchesNothing},
-		"expression is never true":        {before: two, after: `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["managedCluster.metadata.label.zone == '1'"]}}}]`, chosen: "a b", reason: reasonMatchesNothing},
-		"predicates match something":      {before: two, after: `predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {zone: "2"}}}}]`, chosen: "c", reason: reasonAllScheduled},
-		"zero clusters":                   {before: two, after: `numberOfClusters: 0`, chosen: "", reason: reasonAllScheduled},
-		"zero clusters, nothing matches":  {before: two, after: "numberOfClusters: 0\n" + nowhere, chosen: "", reason: reasonAllScheduled},
-		"zero clusters of an unbound set": {before: two, after: `{numberOfClusters: 0, clusterSets: [away]}`, chosen: "", reason: reasonNoIntersection},
-		"clusters lose their labels":      {before: inZone1, change: relabel, chosen: "", reason: reasonNoneMatched},
-		"clusters leave the set":          {before: inZone1, change: func(s *State) { s.SetCluster(managed("a", "zone=1")); s.SetCluster(managed("b", "zone=1")) }, chosen: "", reason: reasonNoneMatched},
-		"clusters are deleted":            {before: inZone1, change: func(s *State) { s.DeleteCluster("a"); s.DeleteCluster("b") }, chosen: "", reason: reasonNoneMatched},
+		"predicates match nothing": {before: two, after: nowhere, chosen: "a b", reason: reasonMatchesNothing},
+		"unbound set":              {before: two, after: `clusterSets: [away]`, chosen: "a b", reason: reasonMatchesNothing},
+		"unknown set":              {before: two, after: `clusterSets: [wbe]`, chosen: "a b", reason: reasonMatchesNothing},
+		"expression is never true": {
+			before: two,
+			after:  celPredicate("managedCluster.metadata.label.zone == '1'"),
+			chosen: "a b", reason: reasonMatchesNothing,
+		},
+		"predicates match something": {
+			before: two,
+			after:  `predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {zone: "2"}}}}]`,
+			chosen: "c", reason: reasonAllScheduled,
+		},
+		"zero clusters":                  {before: two, after: `numberOfClusters: 0`, chosen: "", reason: reasonAllScheduled},
+		"zero clusters, nothing matches": {before: two, after: "numberOfClusters: 0\n" + nowhere, chosen: "", reason: reasonAllScheduled},
+		"zero clusters of an unbound set": {
+			before: two, after: `{numberOfClusters: 0, clusterSets: [away]}`, chosen: "", reason: reasonNoIntersection,
+		},
+		"clusters lose their labels": {before: inZone1, change: relabel, chosen: "", reason: reasonNoneMatched},
+		"clusters leave the set": {
+			before: inZone1,
+			change: func(s *State) { s.SetCluster(managed("a", "zone=1")); s.SetCluster(managed("b", "zone=1")) },
+			chosen: "", reason: reasonNoneMatched,
+		},
+		"clusters are deleted": {
+			before: inZone1, change: func(s *State) { s.DeleteCluster("a"); s.DeleteCluster("b") }, chosen: "", reason: reasonNoneMatched,
+		},
 		"cluster is being deleted": {before: inZone1, change: func(s *State) {
 			object := managed("b", "set=web zone=1")
 			object.DeletionTimestamp = &metav1.Time{Time: now}
 			s.SetCluster(object)
 		}, chosen: "a", reason: reasonAllScheduled},
-		"all bindings but that of an empty set are deleted": {before: two, change: func(s *State) { s.DeleteBinding("ns", "web") }, chosen: "", reason: reasonSetsEmpty},
-		"binding of the listed set is deleted":              {before: `clusterSets: [web]`, change: func(s *State) { s.DeleteBinding("ns", "web") }, chosen: "", reason: reasonNoIntersection},
-		"set is deleted":                                    {before: two, change: func(s *State) { s.DeleteClusterSet("web") }, chosen: "", reason: reasonSetsEmpty},
-		"clusters are tainted":                              {before: inZone1, change: func(s *State) { taint(s, "NoSelect", "a", "b") }, chosen: "", reason: reasonNoneMatched},
-		"clusters are tainted with NoSelectIfNew":           {before: inZone1, change: func(s *State) { taint(s, "NoSelectIfNew", "a", "b") }, chosen: "a b", reason: reasonAllScheduled},
-		"predicates match nothing, then labels change":      {before: inZone1, after: nowhere, change: relabel, chosen: "a b", reason: reasonMatchesNothing},
-		"no clusters before":                                {before: nowhere, after: `predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {zone: typo2}}}}]`, chosen: "", reason: reasonNoneMatched},
+		"all bindings but that of an empty set are deleted": {
+			before: two, change: func(s *State) { s.DeleteBinding("ns", "web") }, chosen: "", reason: reasonSetsEmpty,
+		},
+		"binding of the listed set is deleted": {
+			before: `clusterSets: [web]`, change: func(s *State) { s.DeleteBinding("ns", "web") }, chosen: "", reason: reasonNoIntersection,
+		},
+		"set is deleted": {
+			before: two, change: func(s *State) { s.DeleteClusterSet("web") }, chosen: "", reason: reasonSetsEmpty,
+		},
+		"clusters are tainted": {
+			before: inZone1, change: func(s *State) { taint(s, "NoSelect", "a", "b") }, chosen: "", reason: reasonNoneMatched,
+		},
+		"clusters are tainted with NoSelectIfNew": {
+			before: inZone1, change: func(s *State) { taint(s, "NoSelectIfNew", "a", "b") }, chosen: "a b", reason: reasonAllScheduled,
+		},
+		"predicates match nothing, then labels change": {
+			before: inZone1, after: nowhere, change: relabel, chosen: "a b", reason: reasonMatchesNothing,
+		},
+		"no clusters before": {
+			before: nowhere,
+			after:  `predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {zone: typo2}}}}]`,
+			chosen: "", reason: reasonNoneMatched,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := zonedHub()
@@ -228,9 +291,11 @@ func TestRequeueAt(t *testing.T) {
 		"toleration without limit": {`tolerations: [{key: k, operator: Exists}]`, 0},
 		"toleration":               {`tolerations: [{key: k, operator: Exists, tolerationSeconds: 100}]`, 40 * time.Second},
 		"expired toleration":       {`tolerations: [{key: k, operator: Exists, tolerationSeconds: 10}]`, 0},
-		"100 years":                {`tolerations: [{key: k, operator: Exists, tolerationSeconds: 3153600000}]`, 3153600000*time.Second - time.Minute},
-		"score":                    {addOn, time.Hour + time.Second},
-		"score and toleration":     {addOn + "\n" + `tolerations: [{key: k, operator: Exists, tolerationSeconds: 100}]`, 40 * time.Second},
+		"100 years": {
+			`tolerations: [{key: k, operator: Exists, tolerationSeconds: 3153600000}]`, 3153600000*time.Second - time.Minute,
+		},
+		"score":                {addOn, time.Hour + time.Second},
+		"score and toleration": {addOn + "\n" + `tolerations: [{key: k, operator: Exists, tolerationSeconds: 100}]`, 40 * time.Second},
 	} {
 		s := hub("a", "b")
 		taint(s, "NoSelect", "a")

@@ -29,12 +29,14 @@ func TestSets(t *testing.T) {
 		"exclusive label":            {`{selectorType: ExclusiveClusterSetLabel}`, "a"},
 		"exclusive label by default": {`{}`, "a"},
 		"label":                      {`{selectorType: LabelSelector, labelSelector: {matchLabels: {tier: gold}}}`, "b"},
-		"expression":                 {`{selectorType: LabelSelector, labelSelector: {matchExpressions: [{key: tier, operator: Exists}]}}`, "b c"},
-		"everything":                 {`{selectorType: LabelSelector, labelSelector: {}}`, "a b c"},
-		"no selector":                {`{selectorType: LabelSelector}`, ""},
-		"unknown operator":           {`{selectorType: LabelSelector, labelSelector: {matchExpressions: [{key: tier, operator: Is}]}}`, ""},
-		"invalid value":              {`{selectorType: LabelSelector, labelSelector: {matchLabels: {tier: "not/one"}}}`, ""},
-		"unknown type":               {`{selectorType: Legacy}`, ""},
+		"expression": {
+			`{selectorType: LabelSelector, labelSelector: {matchExpressions: [{key: tier, operator: Exists}]}}`, "b c",
+		},
+		"everything":       {`{selectorType: LabelSelector, labelSelector: {}}`, "a b c"},
+		"no selector":      {`{selectorType: LabelSelector}`, ""},
+		"unknown operator": {`{selectorType: LabelSelector, labelSelector: {matchExpressions: [{key: tier, operator: Is}]}}`, ""},
+		"invalid value":    {`{selectorType: LabelSelector, labelSelector: {matchLabels: {tier: "not/one"}}}`, ""},
+		"unknown type":     {`{selectorType: Legacy}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := labeledHub(t)

@@ -63,19 +63,31 @@ func TestLayout(t *testing.T) {
 		groups   []Group
 		want     []string
 	}{
-		"first decision":     {nil, []Group{groupOf("", "a", "b")}, []string{"p-decision-1 0: a b"}},
-		"no clusters":        {nil, []Group{groupOf("")}, []string{"p-decision-1 0: "}},
-		"no change":          {[]string{"p-decision-1 0: a b"}, []Group{groupOf("", "a", "b")}, []string{"p-decision-1 0: a b"}},
-		"other order":        {[]string{"p-decision-1 0: a b"}, []Group{groupOf("", "b", "a")}, []string{"p-decision-1 0: b a"}},
-		"two groups":         {nil, []Group{groupOf("canary", "b"), groupOf("", "a")}, []string{"p-decision-1 0 canary: b", "p-decision-2 1: a"}},
-		"kept names":         {[]string{"x 0: a", "old-name 1: b"}, []Group{groupOf("", "a"), groupOf("", "b", "c")}, []string{"x 0: a", "old-name 1: b c"}},
-		"lowest free number": {[]string{"p-decision-2 0: a", "p-decision-1 5: z"}, []Group{groupOf("", "a"), groupOf("", "b")}, []string{"p-decision-2 0: a", "p-decision-3 1: b"}},
+		"first decision": {nil, []Group{groupOf("", "a", "b")}, []string{"p-decision-1 0: a b"}},
+		"no clusters":    {nil, []Group{groupOf("")}, []string{"p-decision-1 0: "}},
+		"no change":      {[]string{"p-decision-1 0: a b"}, []Group{groupOf("", "a", "b")}, []string{"p-decision-1 0: a b"}},
+		"other order":    {[]string{"p-decision-1 0: a b"}, []Group{groupOf("", "b", "a")}, []string{"p-decision-1 0: b a"}},
+		"two groups": {
+			nil, []Group{groupOf("canary", "b"), groupOf("", "a")}, []string{"p-decision-1 0 canary: b", "p-decision-2 1: a"},
+		},
+		"kept names": {
+			[]string{"x 0: a", "old-name 1: b"}, []Group{groupOf("", "a"), groupOf("", "b", "c")}, []string{"x 0: a", "old-name 1: b c"},
+		},
+		"lowest free number": {
+			[]string{"p-decision-2 0: a", "p-decision-1 5: z"},
+			[]Group{groupOf("", "a"), groupOf("", "b")},
+			[]string{"p-decision-2 0: a", "p-decision-3 1: b"},
+		},
 		// A PlacementDecision with a missing or invalid index label belongs to no group.
 		"no index": {[]string{"p-decision-1 -1: a"}, []Group{groupOf("", "a")}, []string{"p-decision-2 0: a"}},
 		// A killed controller created a PlacementDecision without writing its status.
-		"empty slice":              {[]string{"p-decision-1 0: "}, []Group{groupOf("", "a")}, []string{"p-decision-1 0: a"}},
-		"surplus slice, by number": {[]string{"p-decision-10 0: a", "p-decision-9 0: b"}, []Group{groupOf("", "a", "b")}, []string{"p-decision-9 0: a b"}},
-		"cluster in two slices":    {[]string{"p-decision-1 0: a b", "p-decision-2 0: a"}, []Group{groupOf("", "a", "b")}, []string{"p-decision-1 0: a b"}},
+		"empty slice": {[]string{"p-decision-1 0: "}, []Group{groupOf("", "a")}, []string{"p-decision-1 0: a"}},
+		"surplus slice, by number": {
+			[]string{"p-decision-10 0: a", "p-decision-9 0: b"}, []Group{groupOf("", "a", "b")}, []string{"p-decision-9 0: a b"},
+		},
+		"cluster in two slices": {
+			[]string{"p-decision-1 0: a b", "p-decision-2 0: a"}, []Group{groupOf("", "a", "b")}, []string{"p-decision-1 0: a b"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
@@ -99,7 +111,9 @@ func TestSteps(t *testing.T) {
 		// b is added to y before it is removed from x.
 		"moved": {[]string{"x 0: a b", "y 1: c"}, []string{"x 0: a", "y 1: b c"}, []string{"y 1: b c", "x 0: a"}},
 		// a and b are exchanged: in between both slices have both.
-		"exchanged":                           {[]string{"x 0: a", "y 1: b"}, []string{"x 0: b", "y 1: a"}, []string{"x 0: b a", "y 1: a b", "x 0: b", "y 1: a"}},
+		"exchanged": {
+			[]string{"x 0: a", "y 1: b"}, []string{"x 0: b", "y 1: a"}, []string{"x 0: b a", "y 1: a b", "x 0: b", "y 1: a"},
+		},
 		"moved to a new slice":                {[]string{"x 0: a b"}, []string{"x 0: a", "y 1: b"}, []string{"y 1: b", "x 0: a"}},
 		"moved from a deleted slice":          {[]string{"x 0: a", "y 1: b"}, []string{"x 0: a b"}, []string{"x 0: a b", "-y 1: b"}},
 		"removed clusters, other slices kept": {[]string{"x 0: a b", "y 1: c"}, []string{"x 0: b", "y 1: "}, []string{"x 0: b", "y 1: "}},
@@ -147,7 +161,8 @@ func TestOneClusterOfAThousand(t *testing.T) {
 	}
 	fewer := Layout("p", more, []Group{groupOf("", append([]string{"a"}, numbered(1, 1000)...)...)})
 	steps = Steps(more, fewer, false)
-	if len(steps) != 2 || steps[0].Slice.Name != "p-decision-1" || len(steps[0].Slice.Decisions) != 100 || !steps[1].Delete || steps[1].Slice.Name != "p-decision-11" {
+	if len(steps) != 2 || steps[0].Slice.Name != "p-decision-1" || len(steps[0].Slice.Decisions) != 100 || !steps[1].Delete ||
+		steps[1].Slice.Name != "p-decision-11" {
 		t.Errorf("%d steps: %+v", len(steps), steps)
 	}
 	// Replacing one cluster by another writes one slice.
@@ -307,7 +322,9 @@ func TestSliceOf(t *testing.T) {
 		}
 	}
 	s := Slice{Group: "canary", Index: 3}
-	want := map[string]string{clusterv1beta1.PlacementLabel: "p", clusterv1beta1.DecisionGroupIndexLabel: "3", clusterv1beta1.DecisionGroupNameLabel: "canary"}
+	want := map[string]string{
+		clusterv1beta1.PlacementLabel: "p", clusterv1beta1.DecisionGroupIndexLabel: "3", clusterv1beta1.DecisionGroupNameLabel: "canary",
+	}
 	if diff := cmp.Diff(want, s.Labels("p")); diff != "" {
 		t.Error(diff)
 	}

@@ -98,7 +98,8 @@ func TestUnaffectedPlacementsKeepResults(t *testing.T) {
 // balances reports whether a placement uses prioritizer Balance.
 func (s *State) balances(key types.NamespacedName) bool {
 	policy := s.placements[key].policy
-	return policy != nil && slices.ContainsFunc(policy.prioritizers, func(p placement.Prioritizer) bool { return p.Kind == placement.Balance })
+	return policy != nil &&
+		slices.ContainsFunc(policy.prioritizers, func(p placement.Prioritizer) bool { return p.Kind == placement.Balance })
 }
 
 // A change affects only placements that use the changed fields.
@@ -109,23 +110,41 @@ func TestAffectedPlacements(t *testing.T) {
 		"zone1":  inZone1 + "\nprioritizerPolicy: {configurations: [{name: ResourceRatioCPU}]}",
 		"gold":   "clusterSets: [gold]\nprioritizerPolicy: {configurations: [{name: ResourceRatioCPU}]}",
 		"addOn":  `prioritizerPolicy: {configurations: [{scoreCoordinate: {type: AddOn, addOn: {resourceName: usage, scoreName: cpu}}}]}`,
-		"cel":    `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["true"]}}}]`,
+		"cel":    celPredicate("true"),
 		"broken": `numberOfClusters: -1`,
 	}
 	for name, tc := range map[string]struct {
 		change func(*State) []types.NamespacedName
 		want   []string
 	}{
-		"no change":               {func(s *State) []types.NamespacedName { return s.SetCluster(managed("a", "set=web zone=1")) }, nil},
-		"zone label":              {func(s *State) []types.NamespacedName { return s.SetCluster(managed("a", "set=web zone=3")) }, []string{"addOn", "cel", "cpu", "plain", "zone1"}},
-		"moved to another set":    {func(s *State) []types.NamespacedName { return s.SetCluster(managed("a", "set=gold zone=1")) }, []string{"addOn", "cel", "cpu", "gold", "plain", "zone1"}},
-		"removed from its set":    {func(s *State) []types.NamespacedName { return s.SetCluster(managed("a", "set=none zone=1")) }, []string{"addOn", "cel", "cpu", "plain", "zone1"}},
-		"new cluster in no set":   {func(s *State) []types.NamespacedName { return s.SetCluster(managed("z", "set=none")) }, nil},
-		"new cluster":             {func(s *State) []types.NamespacedName { return s.SetCluster(managed("z", "set=web")) }, []string{"addOn", "cel", "cpu", "plain", "zone1"}},
-		"deleted cluster":         {func(s *State) []types.NamespacedName { return s.DeleteCluster("c") }, []string{"addOn", "cel", "cpu", "plain", "zone1"}},
+		"no change": {func(s *State) []types.NamespacedName { return s.SetCluster(managed("a", "set=web zone=1")) }, nil},
+		"zone label": {
+			func(s *State) []types.NamespacedName { return s.SetCluster(managed("a", "set=web zone=3")) },
+			[]string{"addOn", "cel", "cpu", "plain", "zone1"},
+		},
+		"moved to another set": {
+			func(s *State) []types.NamespacedName { return s.SetCluster(managed("a", "set=gold zone=1")) },
+			[]string{"addOn", "cel", "cpu", "gold", "plain", "zone1"},
+		},
+		"removed from its set": {
+			func(s *State) []types.NamespacedName { return s.SetCluster(managed("a", "set=none zone=1")) },
+			[]string{"addOn", "cel", "cpu", "plain", "zone1"},
+		},
+		"new cluster in no set": {func(s *State) []types.NamespacedName { return s.SetCluster(managed("z", "set=none")) }, nil},
+		"new cluster": {
+			func(s *State) []types.NamespacedName { return s.SetCluster(managed("z", "set=web")) },
+			[]string{"addOn", "cel", "cpu", "plain", "zone1"},
+		},
+		"deleted cluster": {
+			func(s *State) []types.NamespacedName { return s.DeleteCluster("c") }, []string{"addOn", "cel", "cpu", "plain", "zone1"},
+		},
 		"unknown cluster deleted": {func(s *State) []types.NamespacedName { return s.DeleteCluster("z") }, nil},
-		"taint":                   {func(s *State) []types.NamespacedName { return tainted(s, "a") }, []string{"addOn", "cel", "cpu", "plain", "zone1"}},
-		"CPU":                     {func(s *State) []types.NamespacedName { return withCPU(s, "a", "set=web zone=1") }, []string{"cel", "cpu", "zone1"}},
+		"taint": {
+			func(s *State) []types.NamespacedName { return tainted(s, "a") }, []string{"addOn", "cel", "cpu", "plain", "zone1"},
+		},
+		"CPU": {
+			func(s *State) []types.NamespacedName { return withCPU(s, "a", "set=web zone=1") }, []string{"cel", "cpu", "zone1"},
+		},
 		// c does not match the predicates of zone1, so its resources do not matter.
 		"CPU of another zone": {func(s *State) []types.NamespacedName { return withCPU(s, "c", "set=web zone=2") }, []string{"cel", "cpu"}},
 		"annotation": {func(s *State) []types.NamespacedName {
@@ -213,7 +232,7 @@ func TestConcurrentUse(t *testing.T) {
 	for n := range 4 {
 		name := fmt.Sprint("p", n)
 		work(func(i int) {
-			p := newPlacement(t, name, `{numberOfClusters: 2, predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["managedCluster.metadata.labels.set == 'web'"]}}}]}`)
+			p := newPlacement(t, name, "numberOfClusters: 2\n"+celPredicate("managedCluster.metadata.labels.set == 'web'"))
 			p.Generation = int64(i/10 + 1)
 			s.SetPlacement(p)
 			if v, ok := s.Decide(keyOf(name), now); ok {

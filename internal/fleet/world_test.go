@@ -40,8 +40,10 @@ type selection struct {
 func newWorld() *world {
 	return &world{
 		clusters: map[string]*clusterv1.ManagedCluster{}, sets: map[string]*clusterv1beta2.ManagedClusterSet{},
-		bindings: map[types.NamespacedName]*clusterv1beta2.ManagedClusterSetBinding{}, scores: map[types.NamespacedName]*clusterv1alpha1.AddOnPlacementScore{},
-		placements: map[types.NamespacedName]*v1beta1.Placement{}, foreign: map[types.NamespacedName][]string{}, selected: map[types.NamespacedName]selection{},
+		bindings:   map[types.NamespacedName]*clusterv1beta2.ManagedClusterSetBinding{},
+		scores:     map[types.NamespacedName]*clusterv1alpha1.AddOnPlacementScore{},
+		placements: map[types.NamespacedName]*v1beta1.Placement{}, foreign: map[types.NamespacedName][]string{},
+		selected: map[types.NamespacedName]selection{},
 	}
 }
 
@@ -97,13 +99,17 @@ func drawCluster(t *rapid.T) *clusterv1.ManagedCluster {
 		}
 	}
 	if effect := rapid.SampledFrom([]string{"", "", "", "NoSelect", "PreferNoSelect", "NoSelectIfNew"}).Draw(t, "effect"); effect != "" {
-		object.Spec.Taints = []clusterv1.Taint{{Key: "k", Effect: clusterv1.TaintEffect(effect), TimeAdded: metav1.NewTime(now.Add(-time.Minute))}}
+		object.Spec.Taints = []clusterv1.Taint{
+			{Key: "k", Effect: clusterv1.TaintEffect(effect), TimeAdded: metav1.NewTime(now.Add(-time.Minute))},
+		}
 	}
 	if rapid.Bool().Draw(t, "claims") {
 		object.Status.ClusterClaims = []clusterv1.ManagedClusterClaim{{Name: "platform", Value: zones.Draw(t, "platform")}}
 	}
 	object.Status.Version.Kubernetes = rapid.SampledFrom([]string{"", "v1.31.0", "v1.9.0"}).Draw(t, "version")
-	object.Status.Conditions = []metav1.Condition{{Type: "Available", Status: metav1.ConditionStatus(rapid.SampledFrom([]string{"True", "Unknown"}).Draw(t, "available"))}}
+	object.Status.Conditions = []metav1.Condition{
+		{Type: "Available", Status: metav1.ConditionStatus(rapid.SampledFrom([]string{"True", "Unknown"}).Draw(t, "available"))},
+	}
 	return object
 }
 
@@ -128,7 +134,9 @@ func drawSpec(t *rapid.T) string {
 		return "predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['" + text + "']}}}]"
 	}
 	policy := func(configurations string) string {
-		return "prioritizerPolicy: {mode: " + rapid.SampledFrom([]string{"Additive", "Exact"}).Draw(t, "mode") + ", configurations: [" + configurations + "]}"
+		return "prioritizerPolicy: {mode: " + rapid.SampledFrom(
+			[]string{"Additive", "Exact"},
+		).Draw(t, "mode") + ", configurations: [" + configurations + "]}"
 	}
 	addOn := "{scoreCoordinate: {type: AddOn, addOn: {resourceName: usage, scoreName: x}}, weight: 2}"
 	return pick("sets", "", "", "clusterSets: [web]", "clusterSets: [web, gold]", "clusterSets: [typo]") +
@@ -141,10 +149,21 @@ func drawSpec(t *rapid.T) string {
 			cel(`managedCluster.metadata.labels.zone ==`)) +
 		pick("policy", "", policy("{name: ResourceRatioCPU}"), policy("{name: ResourceAllocatableMemory, weight: -1}"),
 			policy(addOn), policy("{name: ResourceAllocatableCPU}, {name: Steady, weight: 3}")) +
-		pick("tolerations", "", "", "tolerations: [{key: k, operator: Exists, tolerationSeconds: 100}]", "tolerations: [{key: k, operator: Exists}]") +
+		pick(
+			"tolerations", "", "",
+			"tolerations: [{key: k, operator: Exists, tolerationSeconds: 100}]",
+			"tolerations: [{key: k, operator: Exists}]",
+		) +
 		pick("order", "", "sortBy: Score") +
-		pick("spread", "", "", `spreadPolicy: {spreadConstraints: [{topologyKey: zone, topologyKeyType: Label, maxSkew: 1, whenUnsatisfiable: DoNotSchedule}]}`) +
-		pick("groups", "", `decisionStrategy: {groupStrategy: {clustersPerDecisionGroup: 50%, decisionGroups: [{groupName: one, groupClusterSelector: {labelSelector: {matchLabels: {zone: "1"}}}}]}}`)
+		pick(
+			"spread", "", "",
+			spreadZones,
+		) +
+		pick(
+			"groups", "",
+			`decisionStrategy: {groupStrategy: {clustersPerDecisionGroup: 50%, decisionGroups: [`+
+				`{groupName: one, groupClusterSelector: {labelSelector: {matchLabels: {zone: "1"}}}}]}}`,
+		)
 }
 
 // change changes a random object in the world and in the state. It returns the placements
@@ -231,7 +250,9 @@ func changes() map[string]change {
 				rapid.SampledFrom([]string{"x", "y"}).Draw(t, "item"): rapid.Int32Range(-101, 101).Draw(t, "value"),
 			})
 			if rapid.Bool().Draw(t, "expires") {
-				object.Status.ValidUntil = &metav1.Time{Time: now.Add(time.Duration(rapid.IntRange(-1, 1).Draw(t, "minutes")) * time.Minute)}
+				object.Status.ValidUntil = &metav1.Time{
+					Time: now.Add(time.Duration(rapid.IntRange(-1, 1).Draw(t, "minutes")) * time.Minute),
+				}
 			}
 			w.scores[types.NamespacedName{Namespace: object.Namespace, Name: object.Name}] = object
 			return affects(s.SetScores(object))
@@ -244,7 +265,9 @@ func changes() map[string]change {
 		"placement": func(t *rapid.T, w *world, s *State) ([]types.NamespacedName, types.NamespacedName) {
 			key := drawKey(t)
 			w.versions++
-			object := &v1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: types.UID(key.Name), Generation: w.versions}}
+			object := &v1beta1.Placement{
+				ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: types.UID(key.Name), Generation: w.versions},
+			}
 			if err := yaml.UnmarshalStrict([]byte(drawSpec(t)), &object.Spec); err != nil {
 				t.Fatal(err)
 			}
@@ -277,7 +300,9 @@ func changes() map[string]change {
 }
 
 func drawKey(t *rapid.T) types.NamespacedName {
-	return types.NamespacedName{Namespace: namespaces.Draw(t, "namespace"), Name: rapid.SampledFrom([]string{"p", "q", "r"}).Draw(t, "placement")}
+	return types.NamespacedName{
+		Namespace: namespaces.Draw(t, "namespace"), Name: rapid.SampledFrom([]string{"p", "q", "r"}).Draw(t, "placement"),
+	}
 }
 
 // step makes a random change, calls check, and then decides some of the affected placements.

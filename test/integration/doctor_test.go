@@ -56,7 +56,10 @@ func component(name string, container v1.Container) *appsv1.Deployment {
 		ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "plimsoll-" + name, Labels: labels},
 		Spec: appsv1.DeploymentSpec{
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: v1.PodSpec{SchedulerName: "unknown", Containers: []v1.Container{container}}},
+			Template: v1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       v1.PodSpec{SchedulerName: "unknown", Containers: []v1.Container{container}},
+			},
 		},
 	}
 }
@@ -87,17 +90,43 @@ func TestDoctor(t *testing.T) {
 	installCRDs(t, config, buffers...)
 	h.create(t, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}})
 	h.create(t, component("controller", v1.Container{Image: "plimsoll-controller", Args: []string{"--controllers=slack,placement"}}))
-	h.create(t, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "plimsoll-controller", Labels: component("controller", v1.Container{}).Labels}})
+	h.create(
+		t,
+		&coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: systemNamespace, Name: "plimsoll-controller", Labels: component("controller", v1.Container{}).Labels,
+			},
+		},
+	)
 	h.create(t, component("load-watcher", v1.Container{Image: "load-watcher"}))
-	h.create(t, &v1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "load-watcher", Labels: component("load-watcher", v1.Container{}).Labels}, Spec: v1.ServiceSpec{Ports: []v1.ServicePort{{Port: 2020}}}})
+	h.create(
+		t,
+		&v1.Service{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: systemNamespace, Name: "load-watcher", Labels: component("load-watcher", v1.Container{}).Labels,
+			},
+			Spec: v1.ServiceSpec{Ports: []v1.ServicePort{{Port: 2020}}},
+		},
+	)
 	rate := "10%"
 	policy := &v1alpha1.ResourceSlack{ObjectMeta: metav1.ObjectMeta{Name: "general"}, Spec: v1alpha1.ResourceSlackSpec{MinRate: rate}}
 	h.create(t, policy)
-	scaler := component("", v1.Container{Image: "registry.example/autoscaling/cluster-autoscaler:v1.37.0", Args: []string{"--capacity-buffer-controller-enabled"}})
+	scaler := component(
+		"",
+		v1.Container{
+			Image: "registry.example/autoscaling/cluster-autoscaler:v1.37.0", Args: []string{"--capacity-buffer-controller-enabled"},
+		},
+	)
 	scaler.Name, scaler.Labels = "cluster-autoscaler", nil
 	scaler.Spec.Template.Spec.Containers[0].Name = "cluster-autoscaler"
 	h.create(t, scaler)
-	h.create(t, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "forgotten"}, Spec: v1.PodSpec{SchedulerName: "plimsol", Containers: []v1.Container{{Name: "c", Image: "i"}}}})
+	h.create(
+		t,
+		&v1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "forgotten"},
+			Spec:       v1.PodSpec{SchedulerName: "plimsol", Containers: []v1.Container{{Name: "c", Image: "i"}}},
+		},
+	)
 
 	found = examine(t, config, 5*time.Minute)
 	expectFinding(t, found, "nodes", doctor.OK, "1 nodes, all ready")

@@ -201,7 +201,9 @@ func writeStatus(t *testing.T, c client.Client) {
 	}
 	want := clusterv1beta1.PlacementStatus{
 		NumberOfSelectedClusters: 3,
-		DecisionGroups:           []clusterv1beta1.DecisionGroupStatus{{DecisionGroupIndex: 0, DecisionGroupName: "canary", Decisions: []string{"status-decision-0"}, ClustersCount: 3}},
+		DecisionGroups: []clusterv1beta1.DecisionGroupStatus{
+			{DecisionGroupIndex: 0, DecisionGroupName: "canary", Decisions: []string{"status-decision-0"}, ClustersCount: 3},
+		},
 		Conditions: []metav1.Condition{{
 			Type: clusterv1beta1.PlacementConditionSatisfied, Status: metav1.ConditionTrue, Reason: "AllDecisionsScheduled",
 			LastTransitionTime: metav1.Unix(1_795_239_886, 0),
@@ -229,7 +231,10 @@ func createOthers(t *testing.T, c client.Client) {
 			HubAcceptsClient: true, Taints: []clusterv1.Taint{{Key: "gpu", Effect: clusterv1.TaintEffectNoSelect, TimeAdded: metav1.Now()}},
 		}},
 		&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: "default"}},
-		&clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: "default"}, Spec: clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: "default"}},
+		&clusterv1beta2.ManagedClusterSetBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: "default"},
+			Spec:       clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: "default"},
+		},
 		&clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Name: "status-decision-0", Namespace: "default"}},
 		&clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Name: "plimsoll", Namespace: "default"}},
 	} {
@@ -266,7 +271,10 @@ func TestPlacementOnOCMHub(t *testing.T) {
 	want := v1beta1.PlacementSpec{
 		NumberOfClusters: new(int32(4)),
 		PrioritizerPolicy: v1beta1.PrioritizerPolicy{Mode: v1beta1.Exact, Configurations: []v1beta1.PrioritizerConfig{
-			{ScoreCoordinate: &v1beta1.ScoreCoordinate{Type: v1beta1.BuiltIn, BuiltIn: v1beta1.ResourceAllocatableCPU}, Weight: new(int32(1))},
+			{
+				ScoreCoordinate: &v1beta1.ScoreCoordinate{Type: v1beta1.BuiltIn, BuiltIn: v1beta1.ResourceAllocatableCPU},
+				Weight:          new(int32(1)),
+			},
 			{ScoreCoordinate: &v1beta1.ScoreCoordinate{Type: v1beta1.BuiltIn, BuiltIn: v1beta1.Steady}, Weight: new(int32(0))},
 		}},
 		SortBy: clusterv1beta1.PlacementSortByClusterName, ScoreRateLimit: "1m",
@@ -298,12 +306,14 @@ func TestPlacementOnOCMHub(t *testing.T) {
 // and defaults. Both versions have the same schema.
 func TestPlacementCRDIsASuperset(t *testing.T) {
 	t.Parallel()
-	ours, theirs := readCRD(t, placementCRD), readCRD(t, filepath.Join(moduleFolder(t, "../..", "open-cluster-management.io/api"), ocmPlacementCRD))
+	ours := readCRD(t, placementCRD)
+	theirs := readCRD(t, filepath.Join(moduleFolder(t, "../..", "open-cluster-management.io/api"), ocmPlacementCRD))
 	if diff := cmp.Diff(theirs.Spec.Names, ours.Spec.Names); diff != "" {
 		t.Error(diff)
 	}
 	alpha, beta := ours.Spec.Versions[0], ours.Spec.Versions[1]
-	if diff := cmp.Diff(alpha.Schema, beta.Schema); diff != "" || alpha.Name != "v1alpha1" || beta.Name != "v1beta1" || alpha.Storage || !beta.Storage || ours.Spec.Conversion != nil {
+	if diff := cmp.Diff(alpha.Schema, beta.Schema); diff != "" || alpha.Name != "v1alpha1" || beta.Name != "v1beta1" || alpha.Storage ||
+		!beta.Storage || ours.Spec.Conversion != nil {
 		t.Error(alpha.Name, beta.Name, diff)
 	}
 	their := theirs.Spec.Versions[0]
@@ -312,7 +322,8 @@ func TestPlacementCRDIsASuperset(t *testing.T) {
 	}
 	var compare func(path string, their, our apiextensionsv1.JSONSchemaProps)
 	compare = func(path string, their, our apiextensionsv1.JSONSchemaProps) {
-		if their.Type != our.Type || their.Format != our.Format || their.Pattern != our.Pattern || their.XIntOrString != our.XIntOrString || !cmp.Equal(their.Default, our.Default) {
+		if their.Type != our.Type || their.Format != our.Format || their.Pattern != our.Pattern || their.XIntOrString != our.XIntOrString ||
+			!cmp.Equal(their.Default, our.Default) {
 			t.Errorf("%s: type, format, pattern or default differs", path)
 		}
 		for name, theirProperty := range their.Properties {

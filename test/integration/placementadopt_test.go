@@ -32,7 +32,9 @@ func (c *testCluster) decideElsewhere(t *testing.T, placement string, clusters .
 	decision := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
 		Name: placement + "-decision-1", Namespace: team,
 		Labels: map[string]string{
-			clusterv1beta1.PlacementLabel: placement, clusterv1beta1.DecisionGroupIndexLabel: "0", clusterv1beta1.DecisionGroupNameLabel: "",
+			clusterv1beta1.PlacementLabel:          placement,
+			clusterv1beta1.DecisionGroupIndexLabel: "0",
+			clusterv1beta1.DecisionGroupNameLabel:  "",
 		},
 	}}
 	c.create(t, decision)
@@ -83,7 +85,12 @@ func TestPlacementAdoption(t *testing.T) {
 	h.apply(t, ours)
 	h.awaitChosen(t, controller, "ours", "cluster4")
 	annotate := func(name, annotation string) {
-		h.patch(t, placementIn(team, name, nil), map[string]any{"metadata": map[string]any{"annotations": map[string]any{clusterv1beta1.PlacementDisableAnnotation: annotation}}})
+		h.patch(
+			t, placementIn(team, name, nil),
+			map[string]any{
+				"metadata": map[string]any{"annotations": map[string]any{clusterv1beta1.PlacementDisableAnnotation: annotation}},
+			},
+		)
 	}
 	for _, name := range []string{"theirs", "handed-over", "followed"} {
 		if history := decisions.history(t, name); len(history) > 0 {
@@ -92,7 +99,8 @@ func TestPlacementAdoption(t *testing.T) {
 	}
 	annotate("handed-over", "true")
 	h.awaitChosen(t, controller, "handed-over", "cluster3", "cluster5")
-	if history := decisions.history(t, "handed-over"); len(history) > 1 || len(history) == 1 && !slices.Equal(history[0].clusters, []string{"cluster3", "cluster5"}) {
+	if history := decisions.history(t, "handed-over"); len(history) > 1 ||
+		len(history) == 1 && !slices.Equal(history[0].clusters, []string{"cluster3", "cluster5"}) {
 		t.Errorf("adopted with weight 3 of Steady, but the decisions changed: %v", history)
 	}
 	annotate("followed", "true")
@@ -119,7 +127,15 @@ func TestPlacementTypos(t *testing.T) {
 	h.apply(t, example(t, "fleet.yaml")...)
 	controller := h.startController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false")
 	selecting := func(label string) map[string]any {
-		return map[string]any{"predicates": []any{map[string]any{"requiredClusterSelector": map[string]any{"labelSelector": map[string]any{"matchLabels": map[string]any{label: "fleet"}}}}}}
+		return map[string]any{
+			"predicates": []any{
+				map[string]any{
+					"requiredClusterSelector": map[string]any{
+						"labelSelector": map[string]any{"matchLabels": map[string]any{label: "fleet"}},
+					},
+				},
+			},
+		}
 	}
 	all := []string{"cluster1", "cluster2", "cluster3", "cluster4", "cluster5", "cluster6"}
 	const setLabel = "cluster.open-cluster-management.io/clusterset"
@@ -184,7 +200,13 @@ func TestInvalidPlacements(t *testing.T) {
 	h := startClusterWithCRDs(t, append(ocmCRDs(t), laxPlacementCRD(t))...)
 	h.apply(t, example(t, "fleet.yaml")...)
 	cel := func(expression string) map[string]any {
-		return map[string]any{"predicates": []any{map[string]any{"requiredClusterSelector": map[string]any{"celSelector": map[string]any{"celExpressions": []any{expression}}}}}}
+		return map[string]any{
+			"predicates": []any{
+				map[string]any{
+					"requiredClusterSelector": map[string]any{"celSelector": map[string]any{"celExpressions": []any{expression}}},
+				},
+			},
+		}
 	}
 	ten := "[0,1,2,3,4,5,6,7,8,9]"
 	costly := "true"
@@ -192,8 +214,15 @@ func TestInvalidPlacements(t *testing.T) {
 		costly = fmt.Sprintf("%s.all(x%d, %s)", ten, i, costly)
 	}
 	bad := append(placementDocuments(t, "refused.yaml"),
-		placementDocument{Name: "CEL that does not compile", Spec: cel("managedCluster.metadata.name =="), Validate: "spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]"},
-		placementDocument{Name: "CEL that is not boolean", Spec: cel("1 + 1"), Validate: "spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]"},
+		placementDocument{
+			Name:     "CEL that does not compile",
+			Spec:     cel("managedCluster.metadata.name =="),
+			Validate: "spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]",
+		},
+		placementDocument{
+			Name: "CEL that is not boolean", Spec: cel("1 + 1"),
+			Validate: "spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]",
+		},
 		placementDocument{Name: "CEL above the cost limit", Spec: cel(costly), Validate: "costs more than"},
 	)
 	for i, d := range bad {
@@ -254,7 +283,11 @@ func TestPlacementOfClustersWithInvalidResources(t *testing.T) {
 		cluster("f-good", map[string]any{"allocatable": amounts("2"), "capacity": amounts("16")}),
 	)
 	controller := h.startController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false")
-	h.apply(t, placementIn(team, "ratio", exactly(2, map[string]int{"ResourceRatioCPU": 1})), placementIn(team, "memory", exactly(2, map[string]int{"ResourceAllocatableMemory": 1})))
+	h.apply(
+		t,
+		placementIn(team, "ratio", exactly(2, map[string]int{"ResourceRatioCPU": 1})),
+		placementIn(team, "memory", exactly(2, map[string]int{"ResourceAllocatableMemory": 1})),
+	)
 	h.awaitChosen(t, controller, "ratio", "e-good", "f-good")
 	// All clusters with memory have the same amount: the first by name are selected.
 	h.awaitChosen(t, controller, "memory", "b-zero", "c-negative")
@@ -278,12 +311,19 @@ func TestPlacementScoresExpire(t *testing.T) {
 		}}
 	}
 	spec := map[string]any{"numberOfClusters": int64(1), "prioritizerPolicy": map[string]any{"mode": "Exact", "configurations": []any{
-		map[string]any{"scoreCoordinate": map[string]any{"type": "AddOn", "addOn": map[string]any{"resourceName": "plimsoll", "scoreName": "free"}}},
+		map[string]any{
+			"scoreCoordinate": map[string]any{"type": "AddOn", "addOn": map[string]any{"resourceName": "plimsoll", "scoreName": "free"}},
+		},
 	}}}
 	decisions := h.recordChanges(t, decisionKind)
 	controller := h.startController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false")
 	until := time.Now().Add(5 * time.Second).Truncate(time.Second)
-	h.apply(t, score("cluster1", 10, ""), score("cluster2", 80, until.UTC().Format(time.RFC3339)), score("cluster3", 90, "2020-01-01T00:00:00Z"), placementIn(team, "free", spec))
+	h.apply(
+		t, score("cluster1", 10, ""),
+		score("cluster2", 80, until.UTC().Format(time.RFC3339)),
+		score("cluster3", 90, "2020-01-01T00:00:00Z"),
+		placementIn(team, "free", spec),
+	)
 	h.awaitChosen(t, controller, "free", "cluster2")
 	h.awaitChosen(t, controller, "free", "cluster1")
 	late := decisions.since(t, "free", "cluster1").Sub(until)
@@ -330,7 +370,11 @@ func TestPlacementConflictingWriter(t *testing.T) {
 	// Another object has the name of the first PlacementDecision.
 	h.create(t, &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Name: "taken-decision-1", Namespace: team}})
 	controller := h.startController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false")
-	h.apply(t, placementIn(team, "fought-over", exactly(2, map[string]int{"ResourceAllocatableCPU": 1})), placementIn(team, "taken", exactly(2, map[string]int{"ResourceAllocatableCPU": 1})))
+	h.apply(
+		t,
+		placementIn(team, "fought-over", exactly(2, map[string]int{"ResourceAllocatableCPU": 1})),
+		placementIn(team, "taken", exactly(2, map[string]int{"ResourceAllocatableCPU": 1})),
+	)
 	h.awaitChosen(t, controller, "fought-over", "cluster1", "cluster4")
 	t.Run("status", func(t *testing.T) {
 		key := client.ObjectKey{Namespace: team, Name: "fought-over-decision-1"}

@@ -60,8 +60,12 @@ func TestPlacementByAgents(t *testing.T) {
 		members["cluster3"].create(t, runningPod("busy", "node", "15", "1Gi"))
 		began := time.Now()
 		h.awaitChosen(t, controller, "free-cores", "cluster2")
-		t.Logf("%s: the decision changed %.1f s after the pod was created; agents report every second", version, time.Since(began).Seconds())
-		if err := members["cluster3"].client.Delete(t.Context(), &v1.Pod{ObjectMeta: runningPod("busy", "", "0", "0").ObjectMeta}, client.GracePeriodSeconds(0)); err != nil {
+		t.Logf(
+			"%s: the decision changed %.1f s after the pod was created; agents report every second", version, time.Since(began).Seconds(),
+		)
+		if err := members["cluster3"].client.Delete(
+			t.Context(), &v1.Pod{ObjectMeta: runningPod("busy", "", "0", "0").ObjectMeta}, client.GracePeriodSeconds(0),
+		); err != nil {
 			t.Fatal(err)
 		}
 		h.awaitChosen(t, controller, "free-cores", "cluster3")

@@ -51,9 +51,12 @@ func TestPlacementBurst(t *testing.T) {
 		for i := range n {
 			// Specs differ, so that placements prefer different clusters. With a limit of 1h
 			// scores that change because of Balance are not written during the test.
-			spec := map[string]any{"numberOfClusters": int64(1 + i%5), "scoreRateLimit": "1h", "prioritizerPolicy": map[string]any{"configurations": []any{
-				map[string]any{"name": "ResourceAllocatableCPU", "weight": int64(i % 3)},
-			}}}
+			spec := map[string]any{
+				"numberOfClusters": int64(1 + i%5), "scoreRateLimit": "1h",
+				"prioritizerPolicy": map[string]any{"configurations": []any{
+					map[string]any{"name": "ResourceAllocatableCPU", "weight": int64(i % 3)},
+				}},
+			}
 			creators.Go(func() error { return h.client.Create(ctx, placementIn(team, fmt.Sprint("burst-", i), spec)) })
 		}
 		if err := creators.Wait(); err != nil {
@@ -96,7 +99,10 @@ func TestPlacementBurst(t *testing.T) {
 			now[verb] = count - before[verb]
 			total += now[verb]
 		}
-		t.Logf("%s: writes by verb %v, %.2f for each placement; peak memory of the controller %s", when, now, total/float64(n), controller.PeakMemory(t))
+		t.Logf(
+			"%s: writes by verb %v, %.2f for each placement; peak memory of the controller %s",
+			when, now, total/float64(n), controller.PeakMemory(t),
+		)
 		return now
 	}
 	report("after all decisions")

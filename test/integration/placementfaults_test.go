@@ -26,7 +26,9 @@ func managedCluster(name, cpu string) *unstructured.Unstructured {
 		"apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster",
 		"metadata": map[string]any{"name": name, "labels": map[string]any{"cluster.open-cluster-management.io/clusterset": "fleet"}},
 		"spec":     map[string]any{"hubAcceptsClient": true},
-		"status":   map[string]any{"allocatable": map[string]any{"cpu": cpu, "memory": "64Gi"}, "capacity": map[string]any{"cpu": "100", "memory": "64Gi"}},
+		"status": map[string]any{
+			"allocatable": map[string]any{"cpu": cpu, "memory": "64Gi"}, "capacity": map[string]any{"cpu": "100", "memory": "64Gi"},
+		},
 	}}
 }
 
@@ -104,7 +106,15 @@ func TestPlacementControllerKilled(t *testing.T) {
 	before := len(decisions.changes())
 
 	wait = h.killAtFirst(t, controller.Kill)
-	h.patch(t, placementIn(team, "everywhere", nil), map[string]any{"spec": map[string]any{"decisionStrategy": map[string]any{"groupStrategy": map[string]any{"clustersPerDecisionGroup": int64(60)}}}})
+	h.patch(
+		t,
+		placementIn(team, "everywhere", nil),
+		map[string]any{
+			"spec": map[string]any{
+				"decisionStrategy": map[string]any{"groupStrategy": map[string]any{"clustersPerDecisionGroup": int64(60)}},
+			},
+		},
+	)
 	wait()
 	t.Logf("killed after %v", decisions.changes()[before:])
 	controller = h.startController(t, flags...)
@@ -133,7 +143,12 @@ func TestPlacementOutage(t *testing.T) {
 	decisions := h.recordChanges(t, decisionKind)
 	proxy, kubeconfig := h.startProxy(t)
 	log, restarts := h.superviseController(t, "--kubeconfig="+kubeconfig, "--controllers=placement", "--adopt=all", "--leader-elect=false")
-	h.apply(t, placementIn(team, "everywhere", map[string]any{}), placementIn(team, "follow", exactly(2, map[string]int{"ResourceAllocatableCPU": 1})), placementIn(team, "doomed", map[string]any{}))
+	h.apply(
+		t,
+		placementIn(team, "everywhere", map[string]any{}),
+		placementIn(team, "follow", exactly(2, map[string]int{"ResourceAllocatableCPU": 1})),
+		placementIn(team, "doomed", map[string]any{}),
+	)
 	all := []string{"cluster1", "cluster2", "cluster3", "cluster4", "cluster5", "cluster6"}
 	h.awaitChosen(t, log, "everywhere", all...)
 	h.awaitChosen(t, log, "doomed", all...)
@@ -196,7 +211,9 @@ func TestPlacementLeaderKilled(t *testing.T) {
 	decisions := h.recordChanges(t, decisionKind)
 	controller.Kill()
 	killed := time.Now()
-	eventually.True(t, "the other controller does not take over", other, func(context.Context) (bool, error) { return h.leader(t) != holder, nil })
+	eventually.True(
+		t, "the other controller does not take over", other, func(context.Context) (bool, error) { return h.leader(t) != holder, nil },
+	)
 	h.apply(t, example(t, "changes/cluster2-grows.yaml")...)
 	h.awaitChosen(t, other, "follow", "cluster2", "cluster4")
 	t.Logf("the other controller had taken over %.1f s after the leader was killed", time.Since(killed).Seconds())
@@ -225,8 +242,22 @@ func TestPlacementHeartbeats(t *testing.T) {
 	h.apply(t, example(t, "fleet.yaml")...)
 	metrics := fmt.Sprintf("127.0.0.1:%d", program.FreePort(t))
 	controller := h.startController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false", "--metrics-bind-address="+metrics)
-	expression := map[string]any{"predicates": []any{map[string]any{"requiredClusterSelector": map[string]any{"celSelector": map[string]any{"celExpressions": []any{"managedCluster.metadata.name != 'cluster1'"}}}}}}
-	h.apply(t, placementIn(team, "ratio", exactly(2, map[string]int{"ResourceRatioCPU": 1})), placementIn(team, "plain", map[string]any{}), placementIn(team, "expression", expression), placementIn(team, "follow", exactly(1, map[string]int{"ResourceAllocatableCPU": 1})))
+	expression := map[string]any{
+		"predicates": []any{
+			map[string]any{
+				"requiredClusterSelector": map[string]any{
+					"celSelector": map[string]any{"celExpressions": []any{"managedCluster.metadata.name != 'cluster1'"}},
+				},
+			},
+		},
+	}
+	h.apply(
+		t,
+		placementIn(team, "ratio", exactly(2, map[string]int{"ResourceRatioCPU": 1})),
+		placementIn(team, "plain", map[string]any{}),
+		placementIn(team, "expression", expression),
+		placementIn(team, "follow", exactly(1, map[string]int{"ResourceAllocatableCPU": 1})),
+	)
 	h.awaitChosen(t, controller, "follow", "cluster4")
 	h.awaitChosen(t, controller, "ratio", "cluster1", "cluster6")
 	h.awaitChosen(t, controller, "plain", "cluster1", "cluster2", "cluster3", "cluster4", "cluster5", "cluster6")
@@ -272,7 +303,8 @@ func TestPlacementHeartbeats(t *testing.T) {
 	// The metrics count the relevant change, not the heartbeats.
 	served := scrape(t, metrics, "plimsoll_", "# ", "workqueue_depth")
 	expectMetrics(t, served, "placement")
-	if !strings.Contains(served, "\nplimsoll_placement_latency_seconds_count 5\n") || !strings.Contains(served, `workqueue_depth{controller="placement"`) {
+	if !strings.Contains(served, "\nplimsoll_placement_latency_seconds_count 5\n") ||
+		!strings.Contains(served, `workqueue_depth{controller="placement"`) {
 		t.Errorf("want 5 latencies (four placements and a change) and the queue depth in\n%s", served)
 	}
 	t.Logf("1000 heartbeats in %.1f s", took.Seconds())

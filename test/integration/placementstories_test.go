@@ -40,7 +40,11 @@ type fleetChange struct {
 const withoutSteady = "without-steady"
 
 var stories = []story{
-	{name: "largest ratios", folders: []string{"1-largest-ratios"}, want: clustersOf{"largest-ratios": {"cluster2", "cluster4", "cluster6"}}},
+	{
+		name:    "largest ratios",
+		folders: []string{"1-largest-ratios"},
+		want:    clustersOf{"largest-ratios": {"cluster2", "cluster4", "cluster6"}},
+	},
 	{name: "most memory", folders: []string{"2-most-memory"}, want: clustersOf{"most-memory": {"cluster3"}}},
 	{
 		name: "decisions follow", folders: []string{"3-follow"}, want: clustersOf{"follow": {"cluster3", "cluster4"}},
@@ -99,9 +103,7 @@ func (c *testCluster) runStory(t *testing.T, log fmt.Stringer, s story, version 
 		placements = append(placements, example(t, filepath.Join(folder, "placement."+version+".yaml"))...)
 	}
 	if s.want[withoutSteady] != nil {
-		placements = append(placements, placementIn(team, withoutSteady, map[string]any{"numberOfClusters": int64(1), "prioritizerPolicy": map[string]any{
-			"mode": "Exact", "configurations": []any{map[string]any{"name": "ResourceAllocatableCPU"}},
-		}}))
+		placements = append(placements, placementIn(team, withoutSteady, exactly(1, map[string]int{"ResourceAllocatableCPU": 1})))
 	}
 	began := time.Now()
 	c.apply(t, placements...)
@@ -109,7 +111,8 @@ func (c *testCluster) runStory(t *testing.T, log fmt.Stringer, s story, version 
 	scores := map[string]int64{}
 	for name, clusters := range s.want {
 		object := c.awaitChosen(t, log, name, clusters...)
-		if condition := meta.FindStatusCondition(object.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied); condition.Status != metav1.ConditionTrue {
+		condition := meta.FindStatusCondition(object.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied)
+		if condition.Status != metav1.ConditionTrue {
 			t.Errorf("%s: %+v", name, condition)
 		}
 		want[name] = append(want[name], clusters)

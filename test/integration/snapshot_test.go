@@ -46,7 +46,8 @@ func allowSnapshots(t *testing.T, cp *controlplane.ControlPlane, client kubernet
 		switch object := object.(type) {
 		case *rbacv1.ClusterRole:
 			for _, rule := range object.Rules {
-				if !slices.Equal(rule.Verbs, []string{"list"}) || slices.Contains(rule.Resources, "secrets") || slices.Contains(rule.Resources, "configmaps") {
+				if !slices.Equal(rule.Verbs, []string{"list"}) || slices.Contains(rule.Resources, "secrets") ||
+					slices.Contains(rule.Resources, "configmaps") {
 					t.Errorf("rule %v: want only verb list, no secrets and no configmaps", rule)
 				}
 			}
@@ -100,10 +101,16 @@ func createManyPods(t *testing.T, client kubernetes.Interface, nodes int) {
 	for i := range manyPods {
 		group.Go(func() error {
 			pod := &v1.Pod{
-				ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("pod-%04d", i), Labels: map[string]string{"app": "web"}, Annotations: map[string]string{"note": "hush"}},
+				ObjectMeta: metav1.ObjectMeta{
+					Name:        fmt.Sprintf("pod-%04d", i),
+					Labels:      map[string]string{"app": "web"},
+					Annotations: map[string]string{"note": "hush"},
+				},
 				Spec: v1.PodSpec{NodeName: fmt.Sprintf("node-%02d", i%nodes), Containers: []v1.Container{{
 					Name: "c", Image: "i", Args: []string{"hush"}, Env: []v1.EnvVar{{Name: "PASSWORD", Value: "hush"}},
-					Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("50m"), v1.ResourceMemory: resource.MustParse("16Mi")}},
+					Resources: v1.ResourceRequirements{
+						Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("50m"), v1.ResourceMemory: resource.MustParse("16Mi")},
+					},
 				}}},
 			}
 			_, err := client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{})
@@ -131,7 +138,11 @@ func TestSnapshot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.CoreV1().Secrets("default").Create(t.Context(), &v1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "hush"}, StringData: map[string]string{"hush": "hush"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := client.CoreV1().Secrets("default").Create(
+		t.Context(),
+		&v1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "hush"}, StringData: map[string]string{"hush": "hush"}},
+		metav1.CreateOptions{},
+	); err != nil {
 		t.Fatal(err)
 	}
 	createManyPods(t, client, 12)
@@ -144,7 +155,9 @@ func TestSnapshot(t *testing.T) {
 	take := func(name string, args ...string) *snapshot.Snapshot {
 		t.Helper()
 		path := filepath.Join(dir, name)
-		_, stderr := mustPlimsoll(t, append([]string{"snapshot", "-o", path, "--kubeconfig", kubeconfig, "--provider", "File", "--address", busy}, args...)...)
+		_, stderr := mustPlimsoll(
+			t, append([]string{"snapshot", "-o", path, "--kubeconfig", kubeconfig, "--provider", "File", "--address", busy}, args...)...,
+		)
 		if strings.Contains(stderr, "warning") {
 			t.Errorf("%s: warnings:\n%s", name, stderr)
 		}

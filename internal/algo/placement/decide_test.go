@@ -46,8 +46,10 @@ func TestRanking(t *testing.T) {
 		want   string
 		short  int64
 	}{
-		"highest allocatable":          {named("a=4 b=8 c=6 d=1"), nil, byCPU, 2, "b c", 0},
-		"lowest allocatable":           {named("a=4 b=8 c=6 d=1"), nil, []Prioritizer{{Kind: ResourceAllocatableCPU, Weight: -1}}, 2, "a d", 0},
+		"highest allocatable": {named("a=4 b=8 c=6 d=1"), nil, byCPU, 2, "b c", 0},
+		"lowest allocatable": {
+			named("a=4 b=8 c=6 d=1"), nil, []Prioritizer{{Kind: ResourceAllocatableCPU, Weight: -1}}, 2, "a d", 0,
+		},
 		"ties by name":                 {named("a=4 b=4 c=4 d=4"), nil, byCPU, 2, "a b", 0},
 		"ties by previous choice":      {named("a=4 b=4 c=4 d=4"), []int32{1, 3}, byCPU, 2, "b d", 0},
 		"score before previous choice": {named("a=9 b=4 c=4 d=4"), []int32{1, 3}, byCPU, 2, "a b", 0},
@@ -58,8 +60,12 @@ func TestRanking(t *testing.T) {
 		"negative number":              {named("a=1 b=2"), nil, byCPU, -3, "", 0},
 		"empty fleet":                  {nil, nil, byCPU, 2, "", 2},
 		// c has the highest score but is ranked last because of its taint.
-		"PreferNoSelect":         {append(named("a=1 b=2"), &Cluster{Name: "c", Taints: avoid, Allocatable: Amounts{9000, 0}}), nil, byCPU, 2, "a b", 0},
-		"PreferNoSelect, needed": {append(named("a=1 b=2"), &Cluster{Name: "c", Taints: avoid, Allocatable: Amounts{9000, 0}}), nil, byCPU, 3, "a b c", 0},
+		"PreferNoSelect": {
+			append(named("a=1 b=2"), &Cluster{Name: "c", Taints: avoid, Allocatable: Amounts{9000, 0}}), nil, byCPU, 2, "a b", 0,
+		},
+		"PreferNoSelect, needed": {
+			append(named("a=1 b=2"), &Cluster{Name: "c", Taints: avoid, Allocatable: Amounts{9000, 0}}), nil, byCPU, 3, "a b c", 0,
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -100,38 +106,116 @@ func TestTaints(t *testing.T) {
 		avoided     bool
 		changesAt   int64
 	}{
-		"not tolerated":                 {Taint{"k", "v", NoSelect, 900}, nil, false, Tainted, false, Forever},
-		"not tolerated, chosen before":  {Taint{"k", "v", NoSelect, 900}, nil, true, Tainted, false, Forever},
-		"PreferNoSelect":                {Taint{"k", "v", PreferNoSelect, 900}, nil, false, Chosen, true, Forever},
-		"NoSelectIfNew":                 {Taint{"k", "v", NoSelectIfNew, 900}, nil, false, Tainted, false, Forever},
-		"NoSelectIfNew, chosen before":  {Taint{"k", "v", NoSelectIfNew, 900}, nil, true, Chosen, false, Forever},
-		"unknown effect":                {Taint{"k", "v", AnyEffect, 900}, nil, true, Tainted, false, Forever},
-		"key and value":                 {Taint{"k", "v", NoSelect, 900}, []Toleration{{Key: "k", Value: "v"}}, false, Chosen, false, Forever},
-		"another value":                 {Taint{"k", "v", NoSelect, 900}, []Toleration{{Key: "k", Value: "w"}}, false, Tainted, false, Forever},
-		"another key":                   {Taint{"k", "v", NoSelect, 900}, []Toleration{{Key: "l", Operator: TolerateExists}}, false, Tainted, false, Forever},
-		"any value":                     {Taint{"k", "v", NoSelect, 900}, []Toleration{{Key: "k", Operator: TolerateExists}}, false, Chosen, false, Forever},
-		"any key":                       {Taint{"k", "v", NoSelect, 900}, []Toleration{{Operator: TolerateExists}}, false, Chosen, false, Forever},
-		"Equal without key":             {Taint{"k", "", NoSelect, 900}, []Toleration{{}}, false, Tainted, false, Forever},
-		"unknown operator":              {Taint{"k", "v", NoSelect, 900}, []Toleration{{Key: "k", Operator: 7}}, false, Tainted, false, Forever},
-		"same effect":                   {Taint{"k", "v", PreferNoSelect, 900}, []Toleration{{Operator: TolerateExists, Effect: PreferNoSelect}}, false, Chosen, false, Forever},
-		"another effect":                {Taint{"k", "v", PreferNoSelect, 900}, []Toleration{{Operator: TolerateExists, Effect: NoSelect}}, false, Chosen, true, Forever},
-		"for a limited time":            {Taint{"k", "v", NoSelect, 900}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}}, false, Chosen, false, 1200},
-		"to the last second":            {Taint{"k", "v", NoSelect, 900}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(101))}}, false, Chosen, false, 1001},
-		"expired this second":           {Taint{"k", "v", NoSelect, 900}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(100))}}, true, Tainted, false, Forever},
-		"zero seconds":                  {Taint{"k", "v", NoSelect, 1000}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(0))}}, true, Tainted, false, Forever},
-		"negative seconds":              {Taint{"k", "v", NoSelect, 1000}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(math.MinInt64))}}, true, Tainted, false, Forever},
-		"PreferNoSelect, tolerated":     {Taint{"k", "v", PreferNoSelect, 900}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}}, false, Chosen, false, 1200},
-		"PreferNoSelect, expired":       {Taint{"k", "v", PreferNoSelect, 600}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}}, false, Chosen, true, Forever},
-		"seconds with NoSelectIfNew":    {Taint{"k", "v", NoSelectIfNew, 600}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}}, false, Chosen, false, Forever},
-		"longest toleration":            {Taint{"k", "v", NoSelect, 900}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}, {Key: "k", Value: "v", Seconds: new(int64(400))}}, false, Chosen, false, 1300},
-		"one without limit":             {Taint{"k", "v", NoSelect, 900}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}, {Key: "k", Value: "v"}}, false, Chosen, false, Forever},
-		"unknown time added":            {Taint{"k", "v", NoSelect, 0}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}}, false, Tainted, false, Forever},
-		"10^18 seconds":                 {Taint{"k", "v", NoSelect, 900}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(1e18))}}, false, Chosen, false, 1e18 + 900},
-		"time added overflows":          {Taint{"k", "v", NoSelect, math.MaxInt64}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(1e18))}}, false, Chosen, false, Forever},
-		"time added underflows":         {Taint{"k", "v", NoSelect, math.MinInt64}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(-1))}}, false, Tainted, false, Forever},
-		"added in the near future":      {Taint{"k", "v", NoSelect, 1100}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}}, false, Chosen, false, 1400},
-		"added later, negative seconds": {Taint{"k", "v", NoSelect, 1100}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(-50))}}, false, Chosen, false, 1050},
-		"added later, expired":          {Taint{"k", "v", NoSelect, 1100}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(-150))}}, false, Tainted, false, Forever},
+		"not tolerated":                {Taint{"k", "v", NoSelect, 900}, nil, false, Tainted, false, Forever},
+		"not tolerated, chosen before": {Taint{"k", "v", NoSelect, 900}, nil, true, Tainted, false, Forever},
+		"PreferNoSelect":               {Taint{"k", "v", PreferNoSelect, 900}, nil, false, Chosen, true, Forever},
+		"NoSelectIfNew":                {Taint{"k", "v", NoSelectIfNew, 900}, nil, false, Tainted, false, Forever},
+		"NoSelectIfNew, chosen before": {Taint{"k", "v", NoSelectIfNew, 900}, nil, true, Chosen, false, Forever},
+		"unknown effect":               {Taint{"k", "v", AnyEffect, 900}, nil, true, Tainted, false, Forever},
+		"key and value": {
+			Taint{"k", "v", NoSelect, 900}, []Toleration{{Key: "k", Value: "v"}}, false, Chosen, false, Forever,
+		},
+		"another value": {
+			Taint{"k", "v", NoSelect, 900}, []Toleration{{Key: "k", Value: "w"}}, false, Tainted, false, Forever,
+		},
+		"another key": {
+			Taint{"k", "v", NoSelect, 900}, []Toleration{{Key: "l", Operator: TolerateExists}}, false, Tainted, false, Forever,
+		},
+		"any value": {
+			Taint{"k", "v", NoSelect, 900}, []Toleration{{Key: "k", Operator: TolerateExists}}, false, Chosen, false, Forever,
+		},
+		"any key": {
+			Taint{"k", "v", NoSelect, 900}, []Toleration{{Operator: TolerateExists}}, false, Chosen, false, Forever,
+		},
+		"Equal without key": {Taint{"k", "", NoSelect, 900}, []Toleration{{}}, false, Tainted, false, Forever},
+		"unknown operator": {
+			Taint{"k", "v", NoSelect, 900}, []Toleration{{Key: "k", Operator: 7}}, false, Tainted, false, Forever,
+		},
+		"same effect": {
+			Taint{"k", "v", PreferNoSelect, 900},
+			[]Toleration{{Operator: TolerateExists, Effect: PreferNoSelect}},
+			false, Chosen, false, Forever,
+		},
+		"another effect": {
+			Taint{"k", "v", PreferNoSelect, 900}, []Toleration{{Operator: TolerateExists, Effect: NoSelect}}, false, Chosen, true, Forever,
+		},
+		"for a limited time": {
+			Taint{"k", "v", NoSelect, 900}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}}, false, Chosen, false, 1200,
+		},
+		"to the last second": {
+			Taint{"k", "v", NoSelect, 900}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(101))}}, false, Chosen, false, 1001,
+		},
+		"expired this second": {
+			Taint{"k", "v", NoSelect, 900},
+			[]Toleration{{Operator: TolerateExists, Seconds: new(int64(100))}},
+			true, Tainted, false, Forever,
+		},
+		"zero seconds": {
+			Taint{"k", "v", NoSelect, 1000},
+			[]Toleration{{Operator: TolerateExists, Seconds: new(int64(0))}},
+			true, Tainted, false, Forever,
+		},
+		"negative seconds": {
+			Taint{"k", "v", NoSelect, 1000},
+			[]Toleration{{Operator: TolerateExists, Seconds: new(int64(math.MinInt64))}},
+			true, Tainted, false, Forever,
+		},
+		"PreferNoSelect, tolerated": {
+			Taint{"k", "v", PreferNoSelect, 900},
+			[]Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}},
+			false, Chosen, false, 1200,
+		},
+		"PreferNoSelect, expired": {
+			Taint{"k", "v", PreferNoSelect, 600},
+			[]Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}},
+			false, Chosen, true, Forever,
+		},
+		"seconds with NoSelectIfNew": {
+			Taint{"k", "v", NoSelectIfNew, 600},
+			[]Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}},
+			false, Chosen, false, Forever,
+		},
+		"longest toleration": {
+			Taint{"k", "v", NoSelect, 900},
+			[]Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}, {Key: "k", Value: "v", Seconds: new(int64(400))}},
+			false, Chosen, false, 1300,
+		},
+		"one without limit": {
+			Taint{"k", "v", NoSelect, 900},
+			[]Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}, {Key: "k", Value: "v"}},
+			false, Chosen, false, Forever,
+		},
+		"unknown time added": {
+			Taint{"k", "v", NoSelect, 0},
+			[]Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}},
+			false, Tainted, false, Forever,
+		},
+		"10^18 seconds": {
+			Taint{"k", "v", NoSelect, 900},
+			[]Toleration{{Operator: TolerateExists, Seconds: new(int64(1e18))}},
+			false, Chosen, false, 1e18 + 900,
+		},
+		"time added overflows": {
+			Taint{"k", "v", NoSelect, math.MaxInt64},
+			[]Toleration{{Operator: TolerateExists, Seconds: new(int64(1e18))}},
+			false, Chosen, false, Forever,
+		},
+		"time added underflows": {
+			Taint{"k", "v", NoSelect, math.MinInt64},
+			[]Toleration{{Operator: TolerateExists, Seconds: new(int64(-1))}},
+			false, Tainted, false, Forever,
+		},
+		"added in the near future": {
+			Taint{"k", "v", NoSelect, 1100}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}}, false, Chosen, false, 1400,
+		},
+		"added later, negative seconds": {
+			Taint{"k", "v", NoSelect, 1100}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(-50))}}, false, Chosen, false, 1050,
+		},
+		"added later, expired": {
+			Taint{"k", "v", NoSelect, 1100},
+			[]Toleration{{Operator: TolerateExists, Seconds: new(int64(-150))}},
+			false, Tainted, false, Forever,
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -254,7 +338,8 @@ func TestRequirements(t *testing.T) {
 
 func TestNamesOfConstants(t *testing.T) {
 	for o := Chosen; o <= Tainted; o++ {
-		if strings.Contains(o.String(), "(") || o.Feasible() != slices.Contains([]string{"Chosen", "Outranked", "Skewed", "NoTopology"}, o.String()) {
+		if strings.Contains(o.String(), "(") ||
+			o.Feasible() != slices.Contains([]string{"Chosen", "Outranked", "Skewed", "NoTopology"}, o.String()) {
 			t.Errorf("outcome %d is %s, feasible: %v", o, o, o.Feasible())
 		}
 	}

@@ -18,7 +18,9 @@ func TestResolve(t *testing.T) {
 	}{
 		"defaults":    {true, nil, []string{"Balance x 1", "Steady x 1"}},
 		"exact, none": {false, nil, nil},
-		"additive":    {true, []Prioritizer{{Kind: ResourceRatioCPU, Weight: 2}}, []string{"Balance x 1", "Steady x 1", "ResourceRatioCPU x 2"}},
+		"additive": {
+			true, []Prioritizer{{Kind: ResourceRatioCPU, Weight: 2}}, []string{"Balance x 1", "Steady x 1", "ResourceRatioCPU x 2"},
+		},
 		"exact":       {false, []Prioritizer{{Kind: ResourceRatioCPU, Weight: 2}}, []string{"ResourceRatioCPU x 2"}},
 		"default off": {true, []Prioritizer{{Kind: Balance}}, []string{"Steady x 1"}},
 		"default changed": {
@@ -28,7 +30,9 @@ func TestResolve(t *testing.T) {
 		"all kinds": {
 			false,
 			[]Prioritizer{
-				{Kind: Balance, Weight: 1}, {Kind: Steady, Weight: 1}, {Kind: ResourceRatioCPU, Weight: 1}, {Kind: ResourceRatioMemory, Weight: 1},
+				{Kind: Balance, Weight: 1}, {Kind: Steady, Weight: 1},
+				{Kind: ResourceRatioCPU, Weight: 1},
+				{Kind: ResourceRatioMemory, Weight: 1},
 				{Kind: ResourceAllocatableCPU, Weight: 1}, {Kind: ResourceAllocatableMemory, Weight: 1}, addOn("plimsoll", "cpu", 1),
 			},
 			[]string{

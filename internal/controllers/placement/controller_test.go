@@ -23,7 +23,8 @@ const (
 	misconfigured = clusterv1beta1.PlacementConditionMisconfigured
 	// withoutScores ranks by name only, so that scores never change.
 	withoutScores = "prioritizerPolicy: {mode: Exact}\n"
-	canaries      = withoutScores + `decisionStrategy: {groupStrategy: {decisionGroups: [{groupName: canary, groupClusterSelector: {labelSelector: {matchLabels: {canary: "1"}}}}]}}`
+	canaries      = withoutScores + `decisionStrategy: {groupStrategy: {decisionGroups: [` +
+		`{groupName: canary, groupClusterSelector: {labelSelector: {matchLabels: {canary: "1"}}}}]}}`
 )
 
 // The first decision creates PlacementDecisions with labels and owner, then writes the
@@ -34,7 +35,9 @@ func TestFirstDecision(t *testing.T) {
 	if _, err := h.reconcile("p"); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"create p-decision-1", "update p-decision-1", "create p-decision-2", "update p-decision-2", "status p"}, h.writes); diff != "" {
+	if diff := cmp.Diff(
+		[]string{"create p-decision-1", "update p-decision-1", "create p-decision-2", "update p-decision-2", "status p"}, h.writes,
+	); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]string{"p-decision-1 0 canary: b", "p-decision-2 1: a c"}, h.slices("p")); diff != "" {
@@ -45,14 +48,16 @@ func TestFirstDecision(t *testing.T) {
 		{DecisionGroupIndex: 0, DecisionGroupName: "canary", Decisions: []string{"p-decision-1"}, ClustersCount: 1},
 		{DecisionGroupIndex: 1, Decisions: []string{"p-decision-2"}, ClustersCount: 2},
 	}
-	if diff := cmp.Diff(want, status.DecisionGroups); diff != "" || status.NumberOfSelectedClusters != 3 || reason != "True "+"AllDecisionsScheduled" {
+	if diff := cmp.Diff(want, status.DecisionGroups); diff != "" || status.NumberOfSelectedClusters != 3 ||
+		reason != "True AllDecisionsScheduled" {
 		t.Errorf("numberOfSelectedClusters %d, %s, %s", status.NumberOfSelectedClusters, reason, diff)
 	}
 	object := decisionOf("p", "p-decision-1")
 	if err := h.client.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
 		t.Fatal(err)
 	}
-	if owner := metav1.GetControllerOf(object); owner == nil || owner.Kind != "Placement" || owner.Name != "p" || owner.UID != "p" || !*owner.BlockOwnerDeletion {
+	if owner := metav1.GetControllerOf(object); owner == nil || owner.Kind != "Placement" || owner.Name != "p" || owner.UID != "p" ||
+		!*owner.BlockOwnerDeletion {
 		t.Errorf("owner %+v", owner)
 	}
 	for range 3 {
@@ -75,8 +80,12 @@ func TestEveryWriteFails(t *testing.T) {
 	for i := range 270 {
 		names = append(names, fmt.Sprintf("c%03d", i))
 	}
-	const before = canaries + "\n" + `predicates: [{requiredClusterSelector: {labelSelector: {matchExpressions: [{key: new, operator: DoesNotExist}]}}}]`
-	after := strings.Replace(canaries, "{canary:", "{next:", 1) + "\n" + `predicates: [{requiredClusterSelector: {labelSelector: {matchExpressions: [{key: old, operator: DoesNotExist}]}}}]`
+	without := func(label string) string {
+		return "\npredicates: [{requiredClusterSelector: {labelSelector: " +
+			"{matchExpressions: [{key: " + label + ", operator: DoesNotExist}]}}}]"
+	}
+	before := canaries + without("new")
+	after := strings.Replace(canaries, "{canary:", "{next:", 1) + without("old")
 	start := func(t *testing.T) *hub {
 		objects := append(fleetOf(names...), newPlacement(t, "p", before))
 		for i, object := range objects[:270] {
@@ -102,7 +111,8 @@ func TestEveryWriteFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	writes, wanted := h.writes, h.chosen("p")
-	if !slices.Contains(writes, "create p-decision-4") || !slices.Contains(writes, "delete p-decision-3") || !slices.Equal(wanted, names[:240]) {
+	if !slices.Contains(writes, "create p-decision-4") || !slices.Contains(writes, "delete p-decision-3") ||
+		!slices.Equal(wanted, names[:240]) {
 		t.Fatalf("writes %v, %d clusters", writes, len(wanted))
 	}
 	decisions := schema.GroupResource{Resource: "placementdecisions"}
@@ -136,7 +146,8 @@ func TestEveryWriteFails(t *testing.T) {
 				}
 				result, err := h.reconcile("p")
 				// The status is patched, which cannot conflict.
-				if status := strings.HasPrefix(write, "status"); (err == nil) != (fault.retried && !status) || err == nil && result.RequeueAfter != changeDelay {
+				if status := strings.HasPrefix(write, "status"); (err == nil) != (fault.retried && !status) ||
+					err == nil && result.RequeueAfter != changeDelay {
 					t.Errorf("%v, %v", result, err)
 				}
 				if got, _ := h.status("p", satisfied); got.Conditions[0].ObservedGeneration != 1 {
@@ -150,7 +161,8 @@ func TestEveryWriteFails(t *testing.T) {
 				if got := h.chosen("p"); !slices.Equal(got, wanted) {
 					t.Errorf("%d clusters after the last reconciliation, want 240", len(got))
 				}
-				if status, reason := h.status("p", satisfied); status.NumberOfSelectedClusters != 240 || status.Conditions[0].ObservedGeneration != 2 || reason != "True "+"AllDecisionsScheduled" {
+				if status, reason := h.status("p", satisfied); status.NumberOfSelectedClusters != 240 ||
+					status.Conditions[0].ObservedGeneration != 2 || reason != "True AllDecisionsScheduled" {
 					t.Errorf("numberOfSelectedClusters %d, %s", status.NumberOfSelectedClusters, reason)
 				}
 			})
@@ -180,7 +192,8 @@ func TestMisconfiguredKeepsDecisions(t *testing.T) {
 					}
 				}
 				status, reason := h.status("p", misconfigured)
-				if !strings.HasPrefix(reason, "True") || status.NumberOfSelectedClusters != 2 || !cmp.Equal(status.DecisionGroups, before.DecisionGroups) {
+				if !strings.HasPrefix(reason, "True") || status.NumberOfSelectedClusters != 2 ||
+					!cmp.Equal(status.DecisionGroups, before.DecisionGroups) {
 					t.Errorf("%s, %+v", reason, status)
 				}
 				if got := h.chosen("p"); !slices.Equal(got, []string{"a", "b"}) {
@@ -189,7 +202,7 @@ func TestMisconfiguredKeepsDecisions(t *testing.T) {
 				// A corrected spec is applied.
 				h.respecify("p", withoutScores+"numberOfClusters: 1")
 				h.settled("p")
-				if _, reason := h.status("p", misconfigured); reason != "False "+"Succeedconfigured" || len(h.chosen("p")) != 1 {
+				if _, reason := h.status("p", misconfigured); reason != "False Succeedconfigured" || len(h.chosen("p")) != 1 {
 					t.Errorf("%s, chosen %v", reason, h.chosen("p"))
 				}
 			})
@@ -222,7 +235,10 @@ func TestUnmanagedPlacement(t *testing.T) {
 	}
 	expectNoWrites("being deleted")
 	// An adopted placement keeps its PlacementDecision; only scores and status are written.
-	h = newHub(t, AdoptAll, append(fleetOf("a", "b", "c"), newPlacement(t, "p", withoutScores+"numberOfClusters: 1"), decisionOf("p", "any-name", "c"))...)
+	h = newHub(
+		t, AdoptAll,
+		append(fleetOf("a", "b", "c"), newPlacement(t, "p", withoutScores+"numberOfClusters: 1"), decisionOf("p", "any-name", "c"))...,
+	)
 	h.settled("p")
 	if got := h.slices("p"); !slices.Equal(got, []string{"any-name 0: c"}) {
 		t.Errorf("%v", got)
@@ -241,13 +257,18 @@ func TestDeletionNeedsConfirmation(t *testing.T) {
 		"placement does not exist": {nil, true, false},
 		"connection refused":       {errors.New("connection refused"), false, true},
 		"service unavailable":      {apierrors.NewServiceUnavailable("starting"), false, true},
-		"kind not served":          {apierrors.NewGenericServerResponse(http.StatusNotFound, "get", placements, "p", "404 page not found", 0, true), false, true},
-		"forbidden":                {apierrors.NewForbidden(placements, "p", errors.New("no")), false, true},
+		"kind not served": {
+			apierrors.NewGenericServerResponse(http.StatusNotFound, "get", placements, "p", "404 page not found", 0, true), false, true,
+		},
+		"forbidden": {apierrors.NewForbidden(placements, "p", errors.New("no")), false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			orphan := decisionOf("p", "p-decision-2", "b")
 			orphan.OwnerReferences = nil // created by a user: must not be deleted
-			h := newHub(t, AdoptAll, append(fleetOf("a", "b"), decisionOf("p", "p-decision-1", "a"), decisionOf("other", "other-decision-1", "a"), orphan)...)
+			h := newHub(
+				t, AdoptAll,
+				append(fleetOf("a", "b"), decisionOf("p", "p-decision-1", "a"), decisionOf("other", "other-decision-1", "a"), orphan)...,
+			)
 			h.liveFails = tc.err
 			if _, err := h.reconcile("p"); (err != nil) != tc.fails {
 				t.Errorf("error %v", err)
@@ -317,10 +338,17 @@ func TestScoreRateLimit(t *testing.T) {
 // The decision changes when a toleration expires: 100 s after the taint was added, which is
 // in 40 s.
 func TestTolerationExpires(t *testing.T) {
-	h := newHub(t, AdoptAll, append(fleetOf("a", "b"), newPlacement(t, "p", withoutScores+`tolerations: [{key: k, operator: Exists, tolerationSeconds: 100}]`))...)
+	h := newHub(
+		t, AdoptAll,
+		append(
+			fleetOf("a", "b"), newPlacement(t, "p", withoutScores+`tolerations: [{key: k, operator: Exists, tolerationSeconds: 100}]`),
+		)...,
+	)
 	object := managed("a")
 	h.change(object, func() {
-		object.Spec.Taints = []clusterv1.Taint{{Key: "k", Effect: clusterv1.TaintEffectNoSelect, TimeAdded: metav1.NewTime(h.now.Add(-time.Minute))}}
+		object.Spec.Taints = []clusterv1.Taint{
+			{Key: "k", Effect: clusterv1.TaintEffectNoSelect, TimeAdded: metav1.NewTime(h.now.Add(-time.Minute))},
+		}
 	})
 	if result := h.settled("p"); result.RequeueAfter != 40*time.Second || len(h.chosen("p")) != 2 {
 		t.Errorf("%v, %v", result, h.chosen("p"))
@@ -372,7 +400,8 @@ func TestOutdatedCache(t *testing.T) {
 		}
 		return nil
 	}
-	if result, err := h.reconcile("p"); err != nil || result.RequeueAfter != changeDelay || slices.Contains(h.writes, "delete p-decision-1") {
+	if result, err := h.reconcile("p"); err != nil || result.RequeueAfter != changeDelay ||
+		slices.Contains(h.writes, "delete p-decision-1") {
 		t.Errorf("%v, %v, %v", h.writes, result, err)
 	}
 	h.settled("p")

@@ -49,7 +49,9 @@ func newHub(t *testing.T, adopt Adopt, objects ...client.Object) *hub {
 	t.Helper()
 	h := &hub{T: t, adopt: adopt, now: time.Unix(1_795_239_886, 0)}
 	set := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
-	set.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.LabelSelector, LabelSelector: &metav1.LabelSelector{}}
+	set.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{
+		SelectorType: clusterv1beta2.LabelSelector, LabelSelector: &metav1.LabelSelector{},
+	}
 	binding := &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web"}}
 	binding.Spec.ClusterSet = "web"
 	// try records a write and, unless fail returns an error, executes it.
@@ -79,10 +81,16 @@ func newHub(t *testing.T, adopt Adopt, objects ...client.Object) *hub {
 			Delete: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) error {
 				return try("delete", object, func() error { return c.Delete(ctx, object, options...) })
 			},
-			SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, object client.Object, options ...client.SubResourceUpdateOption) error {
+			SubResourceUpdate: func(
+				ctx context.Context, c client.Client, sub string, object client.Object,
+				options ...client.SubResourceUpdateOption,
+			) error {
 				return try("update", object, func() error { return c.SubResource(sub).Update(ctx, object, options...) })
 			},
-			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
+			SubResourcePatch: func(
+				ctx context.Context, c client.Client, sub string, object client.Object, patch client.Patch,
+				options ...client.SubResourcePatchOption,
+			) error {
 				return try("status", object, func() error { return c.SubResource(sub).Patch(ctx, object, patch, options...) })
 			},
 			List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
@@ -166,7 +174,13 @@ func (h *hub) slices(name string) (out []string) {
 		for _, d := range object.Status.Decisions {
 			names = append(names, d.ClusterName)
 		}
-		head := strings.TrimSpace(fmt.Sprintf("%s %s %s", object.Name, object.Labels[clusterv1beta1.DecisionGroupIndexLabel], object.Labels[clusterv1beta1.DecisionGroupNameLabel]))
+		head := strings.TrimSpace(
+			fmt.Sprintf(
+				"%s %s %s", object.Name,
+				object.Labels[clusterv1beta1.DecisionGroupIndexLabel],
+				object.Labels[clusterv1beta1.DecisionGroupNameLabel],
+			),
+		)
 		out = append(out, head+": "+strings.Join(names, " "))
 	}
 	return out
@@ -244,9 +258,15 @@ func newPlacement(t *testing.T, name, spec string) *v1beta1.Placement {
 func decisionOf(placement, name string, clusters ...string) *clusterv1beta1.PlacementDecision {
 	object := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "ns", Name: name,
-		Labels: map[string]string{clusterv1beta1.PlacementLabel: placement, clusterv1beta1.DecisionGroupIndexLabel: "0", clusterv1beta1.DecisionGroupNameLabel: ""},
+		Labels: map[string]string{
+			clusterv1beta1.PlacementLabel:          placement,
+			clusterv1beta1.DecisionGroupIndexLabel: "0",
+			clusterv1beta1.DecisionGroupNameLabel:  "",
+		},
 		OwnerReferences: []metav1.OwnerReference{{
-			APIVersion: v1beta1.GroupVersion.String(), Kind: v1beta1.Kind, Name: placement, UID: types.UID(placement), Controller: new(true),
+			APIVersion: v1beta1.GroupVersion.String(), Kind: v1beta1.Kind, Name: placement, UID: types.UID(
+				placement,
+			), Controller: new(true),
 		}},
 	}}
 	for _, c := range clusters {

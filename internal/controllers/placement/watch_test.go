@@ -38,7 +38,14 @@ func (a *added) AddAfter(request reconcile.Request, after time.Duration) {
 // Events before the initial read are ignored. Later events queue the affected placements;
 // the content of an object is that of the cache, not that of the event.
 func TestEventsQueueAffectedPlacements(t *testing.T) {
-	h := newHub(t, AdoptAll, append(fleetOf("a", "b"), newPlacement(t, "plain", withoutScores), newPlacement(t, "cpu", `prioritizerPolicy: {configurations: [{name: ResourceAllocatableCPU}]}`))...)
+	h := newHub(
+		t, AdoptAll,
+		append(
+			fleetOf("a", "b"),
+			newPlacement(t, "plain", withoutScores),
+			newPlacement(t, "cpu", `prioritizerPolicy: {configurations: [{name: ResourceAllocatableCPU}]}`),
+		)...,
+	)
 	handler := h.c.onChange(h.c.readCluster)
 	update := func(object *clusterv1.ManagedCluster) string {
 		q := &added{}
@@ -76,7 +83,16 @@ func TestEventsQueueAffectedPlacements(t *testing.T) {
 func TestReadEveryKind(t *testing.T) {
 	score := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "usage"}}
 	score.Status.Scores = []clusterv1alpha1.AddOnPlacementScoreItem{{Name: "cpu", Value: 5}}
-	h := newHub(t, AdoptAll, append(fleetOf("a"), score, newPlacement(t, "p", `prioritizerPolicy: {configurations: [{scoreCoordinate: {type: AddOn, addOn: {resourceName: usage, scoreName: cpu}}}]}`))...)
+	h := newHub(
+		t, AdoptAll,
+		append(
+			fleetOf("a"), score,
+			newPlacement(
+				t, "p",
+				`prioritizerPolicy: {configurations: [{scoreCoordinate: {type: AddOn, addOn: {resourceName: usage, scoreName: cpu}}}]}`,
+			),
+		)...,
+	)
 	h.settled("p")
 	for _, tc := range []struct {
 		object client.Object
