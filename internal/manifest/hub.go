@@ -47,7 +47,7 @@ func ReadHubFrom(source Source) (*Hub, error) {
 		return nil, err
 	}
 	if len(r.hub.Placements) == 0 {
-		return nil, errors.New("found no placements in the input, want at least one")
+		return nil, errors.New("found no placements in the input: must have at least one")
 	}
 	return &r.hub, nil
 }
@@ -85,7 +85,7 @@ func (r *hubReader) document(where string, raw []byte) error {
 	}
 	versions, known := hubKinds[head.Kind]
 	if !known || !slices.Contains(versions, strings.TrimPrefix(head.APIVersion, clusterGroup)) {
-		return fmt.Errorf("found kind %q of apiVersion %q, want one of %s", head.Kind, head.APIVersion, allowedHubKinds())
+		return fmt.Errorf("found kind %q of apiVersion %q: must be one of %s", head.Kind, head.APIVersion, allowedHubKinds())
 	}
 	switch head.Kind {
 	case "ManagedCluster":

@@ -129,7 +129,7 @@ func (r *reader) object(where string, obj runtime.Object) error {
 		*storagev1.VolumeAttachment, *schedulingv1.PriorityClass:
 		return r.add(where, obj, &r.objects.Others)
 	}
-	return fmt.Errorf("found a %s, want one of %s", obj.GetObjectKind().GroupVersionKind().Kind, strings.Join(kinds, ", "))
+	return fmt.Errorf("found a %s: must be one of %s", obj.GetObjectKind().GroupVersionKind().Kind, strings.Join(kinds, ", "))
 }
 
 func (r *reader) pod(where string, pod *v1.Pod) error {
@@ -190,7 +190,7 @@ func (r *reader) requireUnique(where, kind, namespace, name string) error {
 // finish checks the complete set of objects.
 func (r *reader) finish() error {
 	if len(r.objects.Nodes) == 0 {
-		return errors.New("found no nodes in the input, want at least one (export with kubectl get nodes,pods -A -o yaml)")
+		return errors.New("found no nodes in the input: must have at least one (export with kubectl get nodes,pods -A -o yaml)")
 	}
 	for _, pod := range r.objects.Running {
 		if _, ok := r.seen["node "+pod.Spec.NodeName]; !ok {

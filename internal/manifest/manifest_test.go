@@ -94,7 +94,7 @@ func TestReadFoldersAndStandardInput(t *testing.T) {
 func TestReadErrors(t *testing.T) {
 	tests := map[string]struct{ content, want string }{
 		"ignored kind": {
-			node + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}", "document 2: found a ConfigMap, want one of Node, Pod",
+			node + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}", "document 2: found a ConfigMap: must be one of Node, Pod",
 		},
 		"unknown kind": {"apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: c}", `document 1: no kind "Thing" is registered`},
 		"no kind":      {"metadata: {name: c}", "want one of Node, Pod"},

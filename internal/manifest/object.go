@@ -27,7 +27,7 @@ func EachObject(source Source, each func(object map[string]any) error) error {
 		for i, item := range items {
 			object, ok := item.(map[string]any)
 			if !ok {
-				return fmt.Errorf("item %d: found %T, want an object", i+1, item)
+				return fmt.Errorf("item %d: found %T: must be an object", i+1, item)
 			}
 			if _, ok := object["kind"]; !ok {
 				object["kind"] = strings.TrimSuffix(kind, "List")

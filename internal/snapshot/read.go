@@ -174,7 +174,8 @@ func (s *Snapshot) readAbout(content []byte) error {
 	switch {
 	case s.About.Kind != AboutKind || s.About.APIVersion != APIVersion:
 		return fmt.Errorf(
-			"%s: found kind %q of apiVersion %q, want kind %s of apiVersion %s", aboutFile, s.About.Kind, s.About.APIVersion, AboutKind, APIVersion,
+			"%s: found kind %q of apiVersion %q: must be kind %s of apiVersion %s",
+			aboutFile, s.About.Kind, s.About.APIVersion, AboutKind, APIVersion,
 		)
 	case s.About.Time.IsZero():
 		return fmt.Errorf("%s: time: required value", aboutFile)
@@ -205,7 +206,7 @@ func (l *List) read(content []byte) error {
 		return err
 	}
 	if list.Kind != "List" {
-		return fmt.Errorf("found kind %q, want List", list.Kind)
+		return fmt.Errorf("found kind %q: must be List", list.Kind)
 	}
 	l.Items = list.Items
 	return nil

@@ -205,7 +205,7 @@ func TestReadBadArchives(t *testing.T) {
 		{"description is text", pack(t, entry{name: "snapshot.json", content: "time: now"}), "snapshot.json: invalid character"},
 		{
 			"a later version", pack(t, entry{name: "snapshot.json", content: `{"apiVersion":"snapshot.plimsoll.dev/v9","kind":"Snapshot"}`}),
-			`snapshot.json: found kind "Snapshot" of apiVersion "snapshot.plimsoll.dev/v9", want kind Snapshot of apiVersion snapshot.plimsoll.dev/v1`,
+			`snapshot.json: found kind "Snapshot" of apiVersion "snapshot.plimsoll.dev/v9": must be kind Snapshot of apiVersion snapshot.plimsoll.dev/v1`,
 		},
 		{
 			"no time", pack(t, entry{name: "snapshot.json", content: `{"apiVersion":"snapshot.plimsoll.dev/v1","kind":"Snapshot"}`}),
@@ -218,7 +218,7 @@ func TestReadBadArchives(t *testing.T) {
 		},
 		{
 			"not a list", pack(t, first, entry{name: "cluster/nodes.json", content: `{"kind":"Node"}`}),
-			`cluster/nodes.json: found kind "Node", want List`,
+			`cluster/nodes.json: found kind "Node": must be List`,
 		},
 		{"not JSON", pack(t, first, entry{name: "cluster/nodes.json", content: `{"kind":`}), "cluster/nodes.json: unexpected end of JSON input"},
 		{"invalid load", pack(t, first, nodes, entry{name: "load.json", content: `{}`}), "load.json: timestamp: found 0"},

@@ -108,7 +108,7 @@ var (
 func Parse(texts []string) (Spec, error) {
 	s := Spec{Loop: Loop{Interval: defaultInterval, Idle: defaultIdle, AfterAdd: defaultAfterAdd, Utilization: defaultUtilization}}
 	if len(texts) > maxGroups {
-		return s, fmt.Errorf("found %d groups, allowed: %d", len(texts), maxGroups)
+		return s, fmt.Errorf("found %d groups: must be at most %d", len(texts), maxGroups)
 	}
 	names, loopKeysSeen := map[string]bool{}, map[string]bool{}
 	for i, text := range texts {
@@ -118,13 +118,13 @@ func Parse(texts []string) (Spec, error) {
 		}
 		priced := fields.Has("cost")
 		if i > 0 && priced != s.Loop.Priced {
-			fields.Fail("cost", fields.Text("cost", ""), "the cost of all groups or of none")
+			fields.Fail("cost", fields.Text("cost", ""), "set for all groups or for none")
 		}
 		s.Loop.Priced = priced
 		s.parseLoop(fields, loopKeysSeen)
 		group := parseGroup(fields, i)
 		if names[group.Name] {
-			fields.Fail("name", group.Name, "a name that no other group has")
+			fields.Fail("name", group.Name, "unique among the groups")
 		}
 		names[group.Name] = true
 		if err := fields.Err(); err != nil {
@@ -139,7 +139,7 @@ func Parse(texts []string) (Spec, error) {
 func (s *Spec) parseLoop(fields *spec.Fields, seen map[string]bool) {
 	for _, key := range loopKeys {
 		if fields.Has(key) && seen[key] {
-			fields.Fail(key, fields.Text(key, ""), "the key in one of the groups")
+			fields.Fail(key, fields.Text(key, ""), "set in one of the groups only")
 		}
 		seen[key] = seen[key] || fields.Has(key)
 	}
@@ -164,13 +164,13 @@ func parseGroup(fields *spec.Fields, number int) GroupSpec {
 	g.Max = fields.Int("max", max(defaultMax, g.Min), 0, maxNodes)
 	switch {
 	case !namePattern.MatchString(g.Name):
-		fields.Fail("name", g.Name, "up to 40 of a-z, 0-9 and -, with a letter or digit first and last")
+		fields.Fail("name", g.Name, "up to 40 characters a-z, 0-9 and -, starting and ending with a letter or digit")
 	case g.Max < g.Min:
 		fields.Fail("max", strconv.Itoa(g.Max), fmt.Sprintf("at least min, %d", g.Min))
 	case g.Label != "" && !labelPattern.MatchString(g.Label):
-		fields.Fail("label", g.Label, "KEY=VALUE as of a label")
+		fields.Fail("label", g.Label, "a label KEY=VALUE")
 	case g.GPUModel != "" && (g.Shape.GPUs == 0 || !modelPattern.MatchString(g.GPUModel)):
-		fields.Fail("gpu-model", g.GPUModel, "the value of a label, with gpus")
+		fields.Fail("gpu-model", g.GPUModel, "a label value, together with gpus")
 	}
 	return g
 }
@@ -181,7 +181,7 @@ func parseShape(fields *spec.Fields) Shape {
 	gpus := fields.Int("gpus", 0, 0, 1000)
 	if text == "" {
 		if gpus > 0 {
-			fields.Fail("gpus", strconv.Itoa(gpus), "devices of a group with a shape")
+			fields.Fail("gpus", strconv.Itoa(gpus), "0 without a shape")
 		}
 		return Shape{}
 	}

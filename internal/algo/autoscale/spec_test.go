@@ -22,8 +22,8 @@ func TestParse(t *testing.T) {
 	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	again, err := Parse(got.Texts())
-	if diff := gocmp.Diff(want, again); err != nil || diff != "" {
+	second, err := Parse(got.Texts())
+	if diff := gocmp.Diff(want, second); err != nil || diff != "" {
 		t.Errorf("%v, %v in %q", err, diff, got.Texts())
 	}
 	bare, err := Parse([]string{""})
@@ -34,26 +34,26 @@ func TestParse(t *testing.T) {
 
 func TestParseErrors(t *testing.T) {
 	for texts, want := range map[string]string{
-		"shape=16":                    `shape: found "16", allowed: CORESxGIB`,
-		"shape=0x4":                   `shape: found "0x4", allowed: CORESxGIB`,
-		"max=-1":                      `max: found "-1", allowed: a whole number from 0 to 100000`,
-		"min=5,max=4":                 `max: found "4", allowed: at least min, 5`,
-		"boot=99999999999999999999":   `boot: found "99999999999999999999", allowed: a whole number from 0 to 86400`,
-		"cost=NaN":                    `cost: found "NaN", allowed: a number from 0 to 1e+06`,
-		"cost=-1":                     `cost: found "-1", allowed: a number from 0 to 1e+06`,
-		"interval=0":                  `interval: found "0", allowed: a whole number from 1 to 86400`,
-		"utilization=2":               `utilization: found "2", allowed: a number from 0 to 1`,
-		"threshold=0.5":               `threshold: found "0.5", allowed: the keys `,
-		"name=<script>":               `name: found "<script>", allowed: up to 40 of a-z`,
-		"label=pool":                  `label: found "pool", allowed: KEY=VALUE`,
-		"gpus=2":                      `gpus: found "2", allowed: devices of a group with a shape`,
-		"shape=1x1,gpu-model=T4":      `gpu-model: found "T4", allowed: the value of a label, with gpus`,
-		"name=a|name=a":               `name: found "a", allowed: a name that no other group has`,
-		"name=group-2|":               `name: found "group-2", allowed: a name that no other group has`,
-		"cost=1|max=4":                `cost: found "", allowed: the cost of all groups or of none`,
-		"interval=10|interval=10":     `interval: found "10", allowed: the key in one of the groups`,
-		"shape":                       `found "shape", allowed: key=value`,
-		strings.Repeat("max=1|", 101): `found 102 groups, allowed: 100`,
+		"shape=16":                    `shape: invalid value "16": must be CORESxGIB`,
+		"shape=0x4":                   `shape: invalid value "0x4": must be CORESxGIB`,
+		"max=-1":                      `max: invalid value "-1": must be a whole number from 0 to 100000`,
+		"min=5,max=4":                 `max: invalid value "4": must be at least min, 5`,
+		"boot=99999999999999999999":   `boot: invalid value "99999999999999999999": must be a whole number from 0 to 86400`,
+		"cost=NaN":                    `cost: invalid value "NaN": must be a number from 0 to 1e+06`,
+		"cost=-1":                     `cost: invalid value "-1": must be a number from 0 to 1e+06`,
+		"interval=0":                  `interval: invalid value "0": must be a whole number from 1 to 86400`,
+		"utilization=2":               `utilization: invalid value "2": must be a number from 0 to 1`,
+		"threshold=0.5":               `unknown key "threshold": must be one of `,
+		"name=<script>":               `name: invalid value "<script>": must be up to 40 characters a-z`,
+		"label=pool":                  `label: invalid value "pool": must be a label KEY=VALUE`,
+		"gpus=2":                      `gpus: invalid value "2": must be 0 without a shape`,
+		"shape=1x1,gpu-model=T4":      `gpu-model: invalid value "T4": must be a label value, together with gpus`,
+		"name=a|name=a":               `name: invalid value "a": must be unique among the groups`,
+		"name=group-2|":               `name: invalid value "group-2": must be unique among the groups`,
+		"cost=1|max=4":                `cost: invalid value "": must be set for all groups or for none`,
+		"interval=10|interval=10":     `interval: invalid value "10": must be set in one of the groups only`,
+		"shape":                       `invalid value "shape": must be key=value`,
+		strings.Repeat("max=1|", 101): `found 102 groups: must be at most 100`,
 	} {
 		if _, err := Parse(strings.Split(texts, "|")); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", texts, err, want)
@@ -61,7 +61,8 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// Whatever a text is, it is refused, or read the same again from what it is in full.
+// FuzzParse verifies that a text is rejected, or that parsing the complete specification
+// returns an equal one.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"", "shape=16x64,max=100,boot=120,cost=0.80", "cost=-0", "label=a/b=c,min=1", "shape=1x1,gpus=1,gpu-model=T4,idle=0"} {
 		f.Add(text, "name=other")
@@ -71,8 +72,8 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := Parse(s.Texts())
-		if diff := gocmp.Diff(s, again); err != nil || diff != "" {
+		second, err := Parse(s.Texts())
+		if diff := gocmp.Diff(s, second); err != nil || diff != "" {
 			t.Fatalf("%v, %s in %q", err, diff, s.Texts())
 		}
 	})

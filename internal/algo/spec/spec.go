@@ -29,10 +29,11 @@ type Error struct {
 
 // Error implements error.
 func (e *Error) Error() string {
+	text := fmt.Sprintf("invalid value %q: must be %s", e.Found, e.Allowed)
 	if e.Key == "" {
-		return fmt.Sprintf("found %q, allowed: %s", e.Found, e.Allowed)
+		return text
 	}
-	return fmt.Sprintf("%s: found %q, allowed: %s", e.Key, e.Found, e.Allowed)
+	return e.Key + ": " + text
 }
 
 // Fields has the keys of a text with their values. A key that is never read is an error.
@@ -63,9 +64,9 @@ func Parse(text string) (*Fields, error) {
 		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
 		switch {
 		case !ok || key == "" || value == "":
-			return nil, &Error{Found: pair, Allowed: "key=value, with commas between the pairs"}
+			return nil, &Error{Found: pair, Allowed: "key=value pairs separated by commas"}
 		case slices.Contains(f.keys, key):
-			return nil, &Error{Key: key, Found: value, Allowed: "the key once"}
+			return nil, &Error{Key: key, Found: value, Allowed: "set once"}
 		}
 		f.keys, f.values = append(f.keys, key), append(f.values, value)
 	}
@@ -147,9 +148,9 @@ func (f *Fields) Fail(key, found, allowed string) {
 
 // Err returns the first error: a key that was never read, or an invalid value.
 func (f *Fields) Err() error {
-	for i, key := range f.keys {
+	for _, key := range f.keys {
 		if !slices.Contains(f.read, key) {
-			return &Error{Key: key, Found: f.values[i], Allowed: "the keys " + strings.Join(f.read, ", ")}
+			return fmt.Errorf("unknown key %q: must be one of %s", key, strings.Join(f.read, ", "))
 		}
 	}
 	return f.err

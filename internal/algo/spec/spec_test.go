@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// read reads one key of each type.
+// read parses a text with one key of each type.
 func read(text string) (float64, int, []float64, error) {
 	f, err := Parse(text)
 	if err != nil {
@@ -39,21 +39,21 @@ func TestRead(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	tests := map[string]string{
-		"mean":              `found "mean", allowed: key=value, with commas between the pairs`,
-		"mean=1,":           `found "", allowed: key=value, with commas between the pairs`,
-		"=1":                `found "=1", allowed: key=value, with commas between the pairs`,
-		"mean=1,mean=2":     `mean: found "2", allowed: the key once`,
-		"mean=much":         `mean: found "much", allowed: a number from 0 to 10`,
-		"mean=NaN":          `mean: found "NaN", allowed: a number from 0 to 10`,
-		"mean=-0.1":         `mean: found "-0.1", allowed: a number from 0 to 10`,
-		"mean=1e999":        `mean: found "1e999", allowed: a number from 0 to 10`,
-		"pods=1.5":          `pods: found "1.5", allowed: a whole number from 1 to 100`,
-		"pods=0":            `pods: found "0", allowed: a whole number from 1 to 100`,
-		"ratio=2+1":         `ratio: found "2+1", allowed: numbers from 1 to 10 in rising order, with + between them`,
-		"ratio=1++2":        `ratio: found "1++2", allowed: numbers from 1 to 10 in rising order, with + between them`,
-		"node=3":            `node: found "3", allowed: the keys mean, pods, ratio`,
-		"mean=much,node=3":  `node: found "3", allowed: the keys mean, pods, ratio`,
-		"mean=much,pods=no": `mean: found "much", allowed: a number from 0 to 10`,
+		"mean":              `invalid value "mean": must be key=value pairs separated by commas`,
+		"mean=1,":           `invalid value "": must be key=value pairs separated by commas`,
+		"=1":                `invalid value "=1": must be key=value pairs separated by commas`,
+		"mean=1,mean=2":     `mean: invalid value "2": must be set once`,
+		"mean=much":         `mean: invalid value "much": must be a number from 0 to 10`,
+		"mean=NaN":          `mean: invalid value "NaN": must be a number from 0 to 10`,
+		"mean=-0.1":         `mean: invalid value "-0.1": must be a number from 0 to 10`,
+		"mean=1e999":        `mean: invalid value "1e999": must be a number from 0 to 10`,
+		"pods=1.5":          `pods: invalid value "1.5": must be a whole number from 1 to 100`,
+		"pods=0":            `pods: invalid value "0": must be a whole number from 1 to 100`,
+		"ratio=2+1":         `ratio: invalid value "2+1": must be numbers from 1 to 10 in rising order, with + between them`,
+		"ratio=1++2":        `ratio: invalid value "1++2": must be numbers from 1 to 10 in rising order, with + between them`,
+		"node=3":            `unknown key "node": must be one of mean, pods, ratio`,
+		"mean=much,node=3":  `unknown key "node": must be one of mean, pods, ratio`,
+		"mean=much,pods=no": `mean: invalid value "much": must be a number from 0 to 10`,
 	}
 	for text, want := range tests {
 		t.Run(text, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestErrors(t *testing.T) {
 		})
 	}
 	if _, err := Parse(string(make([]byte, MaxLength+1))); err == nil {
-		t.Error("a text that is too long is accepted")
+		t.Error("a text longer than MaxLength is accepted")
 	}
 }
 

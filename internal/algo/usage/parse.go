@@ -113,7 +113,7 @@ func withDefaults(kind Kind, resource int) Shape {
 func parseShape(text string, resource int) (Shape, error) {
 	name, rest := spec.Cut(text)
 	if !slices.Contains(Kinds, Kind(name)) {
-		return Shape{}, &spec.Error{Key: "shape", Found: name, Allowed: kindNames()}
+		return Shape{}, &spec.Error{Key: "shape", Found: name, Allowed: "one of " + kindNames()}
 	}
 	fields, err := spec.Parse(rest)
 	if err != nil {

@@ -11,12 +11,12 @@ func TestParse(t *testing.T) {
 	tests := map[string][2]string{
 		"beta":                 {"beta:mean=0.4," + cpu + ",cv=0.6", "beta:mean=0.49," + memory + ",cv=0.56"},
 		"beta:mean=0.2,cv=0.5": {"beta:mean=0.2," + cpu + ",cv=0.5", "beta:mean=0.2," + memory + ",cv=0.5"},
-		// what a text leaves out has its default
+		// Missing keys have their defaults.
 		"memory=constant:mean=1": {"beta:mean=0.4," + cpu + ",cv=0.6", "constant:mean=1," + memory},
 		"cpu=pareto;memory=constant": {
 			"pareto:mean=0.4,max=20,between=0.5,together=0,hold=5,tail=1.5", "constant:mean=0.49," + memory,
 		},
-		// together is at most what between leaves
+		// The default of together is at most 1 - between.
 		" memory=constant ; cpu=bursts:between=0.75": {
 			"bursts:mean=0.4,max=4,between=0.75,together=0.25,hold=10,cv=0.8,share=0.05", "constant:mean=0.49," + memory,
 		},
@@ -32,8 +32,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Every kind can be made of its defaults, for both resources.
-func TestDefaultsCanBe(t *testing.T) {
+// TestDefaultsAreValid verifies that the defaults of every kind are valid for both resources.
+func TestDefaultsAreValid(t *testing.T) {
 	for _, kind := range Kinds {
 		model(t, string(kind), 0)
 	}
@@ -41,25 +41,25 @@ func TestDefaultsCanBe(t *testing.T) {
 
 func TestParseErrors(t *testing.T) {
 	tests := map[string]string{
-		"":                              `usage of cpu: shape: found "", allowed: constant, beta, bimodal, bursts, lognormal, pareto, diurnal`,
-		"gamma:mean=1":                  `usage of cpu: shape: found "gamma", allowed: constant, beta, bimodal, bursts, lognormal, pareto, diurnal`,
-		"beta:mean=-1":                  `usage of cpu: mean: found "-1", allowed: a number from 0 to 1000`,
-		"beta:tail=2":                   `usage of cpu: tail: found "2", allowed: the keys mean, max, between, together, hold, cv`,
-		"pareto:cv=1":                   `usage of cpu: cv: found "1", allowed: the keys mean, max, between, together, hold, tail`,
-		"beta:between=0.7,together=0.4": `usage of cpu: beta: between: found "0.7", allowed: with together, 0.4, at most 1`,
-		"memory=beta:mean=3":            `usage of memory: beta: mean: found "3", allowed: at most max, 2`,
-		"beta;beta":                     `usage: found "beta", allowed: one shape for both resources, or cpu=SHAPE;memory=SHAPE`,
-		"beta;cpu=beta":                 `usage: found "cpu=beta", allowed: one shape for both resources, or cpu=SHAPE;memory=SHAPE`,
+		"":                              `usage of cpu: shape: invalid value "": must be one of constant, beta, bimodal, bursts, lognormal, pareto, diurnal`,
+		"gamma:mean=1":                  `usage of cpu: shape: invalid value "gamma": must be one of constant, beta, bimodal, bursts, lognormal, pareto, diurnal`,
+		"beta:mean=-1":                  `usage of cpu: mean: invalid value "-1": must be a number from 0 to 1000`,
+		"beta:tail=2":                   `usage of cpu: unknown key "tail": must be one of mean, max, between, together, hold, cv`,
+		"pareto:cv=1":                   `usage of cpu: unknown key "cv": must be one of mean, max, between, together, hold, tail`,
+		"beta:between=0.7,together=0.4": `usage of cpu: beta: between: invalid value "0.7": must be at most 1 in total with together, 0.4`,
+		"memory=beta:mean=3":            `usage of memory: beta: mean: invalid value "3": must be at most max, 2`,
+		"beta;beta":                     `usage: invalid value "beta": must be one shape for both resources, or cpu=SHAPE;memory=SHAPE`,
+		"beta;cpu=beta":                 `usage: invalid value "cpu=beta": must be one shape for both resources, or cpu=SHAPE;memory=SHAPE`,
 		// mean 0.5 of 1: values of 0 or max have a deviation of 0.5, equal to the mean
-		"cpu=beta:mean=0.5,max=1,cv=1.2": `usage of cpu: beta: cv: found "1.2", allowed: less than 1, at which all values are 0 or max`,
+		"cpu=beta:mean=0.5,max=1,cv=1.2": `usage of cpu: beta: cv: invalid value "1.2": must be less than 1, at which all values are 0 or max`,
 		// gap = 0.5 cv / sqrt(0.1875 + 0.00333) = 1.1446 cv; low = 0.5 - 0.35 gap is 0 at cv 1.248
-		"cpu=bimodal:mean=0.5,cv=2":           `usage of cpu: bimodal: cv: found "2", allowed: at most 1.248 for a share of 0.25`,
-		"cpu=bimodal:mean=0.5,cv=0.6,max=0.6": `usage of cpu: bimodal: max: found "0.6", allowed: at least the high level, 1.084`,
-		"cpu=lognormal:mean=0.5,cv=1,max=1":   `usage of cpu: lognormal: max: found "1", allowed: more: truncation reduces the mean by 0.13 of it, at most 0.01 is allowed`,
+		"cpu=bimodal:mean=0.5,cv=2":           `usage of cpu: bimodal: cv: invalid value "2": must be at most 1.248 for a share of 0.25`,
+		"cpu=bimodal:mean=0.5,cv=0.6,max=0.6": `usage of cpu: bimodal: max: invalid value "0.6": must be at least the high level, 1.084`,
+		"cpu=lognormal:mean=0.5,cv=1,max=1":   `usage of cpu: lognormal: max: invalid value "1": must be higher: truncation reduces the mean by 0.13 of it, at most 0.01 is allowed`,
 		// the sine alone has 0.8/sqrt(2) = 0.566
-		"diurnal:cv=0.5,amplitude=0.8": `usage of cpu: diurnal: cv: found "0.5", allowed: at least 0.5657, the coefficient of variation of the amplitude 0.8 alone`,
-		"diurnal:mean=3,cv=1":          `usage of cpu: diurnal: mean: found "3", allowed: at most 2.667`,
-		"pareto:mean=0":                `usage of cpu: pareto: mean: found "0", allowed: above 0 and under max, 20`,
+		"diurnal:cv=0.5,amplitude=0.8": `usage of cpu: diurnal: cv: invalid value "0.5": must be at least 0.5657, the coefficient of variation of the amplitude 0.8 alone`,
+		"diurnal:mean=3,cv=1":          `usage of cpu: diurnal: mean: invalid value "3": must be at most 2.667`,
+		"pareto:mean=0":                `usage of cpu: pareto: mean: invalid value "0": must be above 0 and under max, 20`,
 	}
 	for text, want := range tests {
 		t.Run(text, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestParseErrors(t *testing.T) {
 		})
 	}
 	if _, err := Parse(strings.Repeat("beta;", 10_000)); err == nil {
-		t.Error("an endless text is read")
+		t.Error("a text longer than the maximum is accepted")
 	}
 }
 
@@ -81,11 +81,11 @@ func TestParseLimits(t *testing.T) {
 		"ratio=2+3,memory=1":     "[cpu=2,memory=1 cpu=3,memory=1]",
 		"cpu=4,memory=1.5":       "[cpu=4,memory=1.5]",
 		"unlimited=1":            "[ratio=1,unlimited=1]",
-		"":                       `ratio: found "", allowed: numbers from 1 to 100 with + between them, unless cpu and memory are set`,
-		"cpu=2":                  `ratio: found "", allowed: numbers from 1 to 100 with + between them, unless cpu and memory are set`,
-		"ratio=0.5":              `ratio: found "0.5", allowed: numbers from 1 to 100 in rising order, with + between them`,
-		"ratio=2,unlimited=1.1":  `unlimited: found "1.1", allowed: a number from 0 to 1`,
-		"ratio=2,gpu=1":          `gpu: found "1", allowed: the keys ratio, cpu, memory, unlimited`,
+		"":                       `ratio: invalid value "": must be numbers from 1 to 100 with + between them, unless cpu and memory are set`,
+		"cpu=2":                  `ratio: invalid value "": must be numbers from 1 to 100 with + between them, unless cpu and memory are set`,
+		"ratio=0.5":              `ratio: invalid value "0.5": must be numbers from 1 to 100 in rising order, with + between them`,
+		"ratio=2,unlimited=1.1":  `unlimited: invalid value "1.1": must be a number from 0 to 1`,
+		"ratio=2,gpu=1":          `unknown key "gpu": must be one of ratio, cpu, memory, unlimited`,
 	}
 	for text, want := range tests {
 		t.Run(text, func(t *testing.T) {
@@ -98,15 +98,15 @@ func TestParseLimits(t *testing.T) {
 				t.Errorf("%s, want %s", got, want)
 			}
 			for _, l := range limits {
-				if again, err := ParseLimits(l.String()); err != nil || len(again) != 1 || again[0] != l {
-					t.Errorf("%s is read as %v, %v", l, again, err)
+				if second, err := ParseLimits(l.String()); err != nil || len(second) != 1 || second[0] != l {
+					t.Errorf("%s is parsed as %v, %v", l, second, err)
 				}
 			}
 		})
 	}
 }
 
-func TestLimitsOf(t *testing.T) {
+func TestForPod(t *testing.T) {
 	// 1.5 x 1001 = 1501.5, rounded up
 	if cpu, memory := (Limits{CPU: 1.5, Memory: 1}).ForPod(1, 1, 1001, 4096); cpu != 1502 || memory != 4096 {
 		t.Errorf("limits %d and %d", cpu, memory)
@@ -114,7 +114,7 @@ func TestLimitsOf(t *testing.T) {
 	if cpu, memory := (Limits{CPU: 2, Memory: 2}).ForPod(1, 1, 0, 1<<62); cpu != 0 || memory != 1<<63-1 {
 		t.Errorf("limits %d and %d", cpu, memory)
 	}
-	// An exact amount that a double cannot hold does not shrink.
+	// An amount that float64 cannot represent is not reduced.
 	if cpu, _ := (Limits{CPU: 1, Memory: 1}).ForPod(1, 1, 1<<53+1, 1); cpu < 1<<53+1 {
 		t.Errorf("limit %d", cpu)
 	}
@@ -123,7 +123,7 @@ func TestLimitsOf(t *testing.T) {
 		a, _ := few.ForPod(9, pod, 100, 100)
 		b, _ := more.ForPod(9, pod, 100, 100)
 		if a == 0 && b != 0 {
-			t.Fatalf("pod %d has a limit where more pods go without", pod)
+			t.Fatalf("pod %d has limits with a share of 0.3 without, but none with 0.1", pod)
 		}
 		if b == 0 {
 			count++
@@ -134,7 +134,7 @@ func TestLimitsOf(t *testing.T) {
 	}
 }
 
-// Whatever a text says, what it is read as can be made, and is in its bounds.
+// FuzzParse verifies that New accepts every parsed specification, and that its values are in range.
 func FuzzParse(f *testing.F) {
 	for _, kind := range Kinds {
 		f.Add(string(kind) + ":mean=0.3")
@@ -147,7 +147,7 @@ func FuzzParse(f *testing.F) {
 		}
 		m, err := New(s, 1)
 		if err != nil {
-			t.Fatalf("%q is read but cannot be made: %v", text, err)
+			t.Fatalf("%q is parsed but rejected by New: %v", text, err)
 		}
 		for step := range int64(20) {
 			cpu, memory := m.At(1, 2, step*step*step)
@@ -155,8 +155,8 @@ func FuzzParse(f *testing.F) {
 				t.Fatalf("%q: %v, %v", text, cpu, memory)
 			}
 		}
-		if again, err := Parse(s.String()); err != nil || again != s {
-			t.Errorf("%s reads as %+v, %v", s, again, err)
+		if second, err := Parse(s.String()); err != nil || second != s {
+			t.Errorf("%s is parsed as %+v, %v", s, second, err)
 		}
 	})
 }

@@ -133,7 +133,7 @@ func (s Shape) quantile() (func(z, below, above float64) float64, error) {
 func (s Shape) check() error {
 	switch {
 	case !slices.Contains(Kinds, s.Kind):
-		return &spec.Error{Key: "shape", Found: string(s.Kind), Allowed: kindNames()}
+		return &spec.Error{Key: "shape", Found: string(s.Kind), Allowed: "one of " + kindNames()}
 	case !(s.Mean >= 0 && s.Mean <= MaxMultiple):
 		return s.wrong("mean", s.Mean, "a number from 0 to %v", MaxMultiple)
 	case !(s.CV >= 0 && s.CV <= maxCV):
@@ -141,7 +141,7 @@ func (s Shape) check() error {
 	case !(s.Max > 0 && s.Max <= MaxMultiple):
 		return s.wrong("max", s.Max, "a number above 0 and up to %v", MaxMultiple)
 	case !(s.Between >= 0 && s.Together >= 0 && s.Between+s.Together <= 1):
-		return s.wrong("between", s.Between, "with together, %v, at most 1", s.Together)
+		return s.wrong("between", s.Between, "at most 1 in total with together, %v", s.Together)
 	case s.Hold < 1 || s.Hold > maxSteps:
 		return s.wrong("hold", float64(s.Hold), "a whole number from 1 to %d", maxSteps)
 	}
@@ -220,7 +220,7 @@ func (s Shape) lognormal() (func(z, _, _ float64) float64, error) {
 		cut := (math.Log(s.Max) - mu) / sigma
 		kept := s.Mean*math.Erfc((sigma-cut)/math.Sqrt2)/2 + s.Max*math.Erfc(cut/math.Sqrt2)/2
 		if kept < 0.99*s.Mean {
-			return nil, s.wrong("max", s.Max, "more: truncation reduces the mean by %.2g of it, at most 0.01 is allowed", 1-kept/s.Mean)
+			return nil, s.wrong("max", s.Max, "higher: truncation reduces the mean by %.2g of it, at most 0.01 is allowed", 1-kept/s.Mean)
 		}
 	}
 	return func(z, _, _ float64) float64 { return math.Exp(mu + sigma*z) }, nil

@@ -38,7 +38,7 @@ func New(expression string) (*Condition, error) {
 		return nil, nil
 	}
 	if len(expression) > maxLength {
-		return nil, fmt.Errorf("the expression has %d bytes, allowed: %d", len(expression), maxLength)
+		return nil, fmt.Errorf("the expression has %d bytes: must have at most %d", len(expression), maxLength)
 	}
 	figures := cel.MapType(cel.StringType, cel.MapType(cel.StringType, cel.DoubleType))
 	env, err := cel.NewEnv(
@@ -54,7 +54,7 @@ func New(expression string) (*Condition, error) {
 		return nil, fmt.Errorf("%s", strings.ReplaceAll(issues.Err().Error(), "\n", " "))
 	}
 	if ast.OutputType() != cel.BoolType && ast.OutputType() != cel.DynType {
-		return nil, fmt.Errorf("%q has the type %s, allowed: bool", expression, ast.OutputType())
+		return nil, fmt.Errorf("%q has the type %s: must be bool", expression, ast.OutputType())
 	}
 	program, err := env.Program(ast, cel.CostLimit(maxCost))
 	if err != nil {
@@ -97,7 +97,7 @@ func (c *Condition) Evaluate(r *result.Result, scenario int) (bool, error) {
 	}
 	isTrue, ok := value.Value().(bool)
 	if !ok {
-		return false, fmt.Errorf("the expression has the type %s, allowed: bool", value.Type().TypeName())
+		return false, fmt.Errorf("the expression has the type %s: must be bool", value.Type().TypeName())
 	}
 	return isTrue, nil
 }

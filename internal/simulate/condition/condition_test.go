@@ -55,8 +55,8 @@ func TestErrors(t *testing.T) {
 	for expression, want := range map[string]string{
 		`profiles[`:               "Syntax error",
 		`profile["a"].b > 1.0`:    "undeclared reference to 'profile'",
-		`1 + 1`:                   "has the type int, allowed: bool",
-		strings.Repeat("a", 5000): "has 5000 bytes, allowed: 4096",
+		`1 + 1`:                   "has the type int: must be bool",
+		strings.Repeat("a", 5000): "has 5000 bytes: must have at most 4096",
 	} {
 		if _, err := New(expression); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.20s: %v, want %s", expression, err, want)
@@ -65,7 +65,7 @@ func TestErrors(t *testing.T) {
 	for expression, want := range map[string]string{
 		`profiles["none"].victims > 0.0`:    "no such key: none",
 		`differences.old.victims.low > 0.0`: "no such key: old",
-		`result.source.name`:                "has the type string, allowed: bool",
+		`result.source.name`:                "has the type string: must be bool",
 		`result.scenarios.all(a, result.scenarios.all(b, [1,2,3,4,5,6,7,8,9,10].all(c, [1,2,3,4,5,6,7,8,9,10].all(d, [1,2,3,4,5,6,7,8,9,10].all(e, [1,2,3,4,5,6,7,8,9,10].all(f, [1,2,3,4,5,6,7,8,9,10].all(g, [1,2,3,4,5,6,7,8,9,10].all(h, [1,2,3,4,5,6,7,8,9,10].all(i, true)))))))))`: "cost limit",
 	} {
 		c, err := New(expression)
@@ -78,6 +78,6 @@ func TestErrors(t *testing.T) {
 		}
 	}
 	if c, err := New(""); c != nil || err != nil {
-		t.Errorf("no expression: %v, %v", c, err)
+		t.Errorf("empty expression: %v, %v", c, err)
 	}
 }

@@ -38,6 +38,7 @@ spec: {nodeName: n1, containers: [{name: c}]}
 `,
 }
 
+// chdirToFiles writes the files to a temporary directory and changes to it.
 func chdirToFiles(t *testing.T) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -51,6 +52,7 @@ func chdirToFiles(t *testing.T) {
 	}
 }
 
+// open returns the input that a specification selects.
 func open(t *testing.T, s Spec) input.Cluster {
 	t.Helper()
 	read, err := Open(s)
@@ -66,10 +68,10 @@ func TestOpenb(t *testing.T) {
 	chdirToFiles(t)
 	packed := open(t, Spec{Trace: "openb:nodes.csv,pods.csv", Pack: -1})
 	if p := packed.Pods[1]; p.Arrival != 1 || p.Duration != trace.Never {
-		t.Errorf("packed: arrival %d, duration %d", p.Arrival, p.Duration)
+		t.Errorf("one pod per second: arrival %d, duration %d", p.Arrival, p.Duration)
 	}
 	if !slices.ContainsFunc(packed.Assumptions, func(s string) bool { return strings.Contains(s, "1 per second, and do not end") }) {
-		t.Errorf("packed, but the assumptions are %q", packed.Assumptions)
+		t.Errorf("one pod per second: assumptions %q", packed.Assumptions)
 	}
 	unpacked := open(t, Spec{Trace: "openb:nodes.csv,pods.csv", Pack: 0})
 	if p := unpacked.Pods[1]; p.Arrival != 200 || p.Duration != 100 {
@@ -83,7 +85,7 @@ func TestOpenb(t *testing.T) {
 func TestAlibaba(t *testing.T) {
 	chdirToFiles(t)
 	in := open(t, Spec{Trace: "alibaba2018:alibaba,from=0,to=100,memory-gib=100", Pack: -1})
-	// 400 hundredths of a core, which the trace limits at 800; 1.56 % of 100 GiB.
+	// A request of 400 and a limit of 800 hundredths of a core; 1.56 % of 100 GiB.
 	if p := in.Pods[0]; p.Requests.CPU != 4000 || p.Resources.CPULimit != 8000 || p.Requests.Memory>>20 != 1597 {
 		t.Errorf("%+v", p)
 	}
@@ -119,9 +121,9 @@ func TestErrors(t *testing.T) {
 		"no folder":      {Spec{Trace: "alibaba2018:"}, "--trace: must be alibaba2018:DIR"},
 		"no machines":    {Spec{Trace: "alibaba2018:none"}, "--trace: open none/machine_meta.csv: no such file or directory"},
 		"only machines":  {Spec{Trace: "alibaba2018:bare"}, "--trace: bare: container_meta.csv or batch_task.csv is required"},
-		"empty window":   {Spec{Trace: "alibaba2018:alibaba,from=9,to=9"}, `--trace: to: found "9", allowed: more than from`},
-		"unknown option": {Spec{Trace: "alibaba2018:alibaba,form=9"}, "--trace: form"},
-		"generate":       {Spec{Generate: "nodes=0,pods=1"}, `--generate: nodes: found "0", allowed: a whole number from 1 to`},
+		"empty window":   {Spec{Trace: "alibaba2018:alibaba,from=9,to=9"}, `--trace: to: invalid value "9": must be more than from`},
+		"unknown option": {Spec{Trace: "alibaba2018:alibaba,form=9"}, `--trace: unknown key "form": must be one of `},
+		"generate":       {Spec{Generate: "nodes=0,pods=1"}, `--generate: nodes: invalid value "0": must be a whole number from 1 to`},
 		"manifest":       {Spec{Files: []string{"none.yaml"}}, "none.yaml: no such file or directory"},
 	} {
 		t.Run(name, func(t *testing.T) {

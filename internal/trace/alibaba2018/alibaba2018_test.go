@@ -124,10 +124,10 @@ func TestErrors(t *testing.T) {
 		options Options
 		want    string
 	}{
-		"no machine": {files("", "", "", ""), Options{}, "machine_meta.csv: found no machines, want at least one"},
+		"no machine": {files("", "", "", ""), Options{}, "machine_meta.csv: found no machines: must have at least one"},
 		"cut off": {
 			files("m_1,0,2,42", "", "", ""), Options{},
-			"machine_meta.csv, line 1: found 4 columns, want 7: machine_id, time_stamp, failure_domain_1, failure_domain_2, cpu_num, mem_size, status",
+			"machine_meta.csv, line 1: found 4 columns: must have 7: machine_id, time_stamp, failure_domain_1, failure_domain_2, cpu_num, mem_size, status",
 		},
 		"an invalid value": {
 			files("m_1,0,2,42,96,101,USING\n", "", "", ""), Options{},
@@ -163,11 +163,11 @@ func TestErrors(t *testing.T) {
 		},
 		"too many pods": {
 			files(machines, "", "M1,1000000000,j_1,1,Failed,1,2,100,1\n", ""), Options{},
-			"batch_task.csv, line 1: found 1000000000 pods after 0, want at most 1000000 in total: select a smaller window",
+			"batch_task.csv, line 1: found 1000000000 pods after 0: must have at most 1000000 in total: select a smaller window",
 		},
 		"more than MaxPods": {
 			files(machines, "", tasks, ""), Options{MaxPods: 1},
-			"batch_task.csv, line 1: found 2 pods after 0, want at most 1 in total: select a smaller window",
+			"batch_task.csv, line 1: found 2 pods after 0: must have at most 1 in total: select a smaller window",
 		},
 		"empty window": {
 			files(machines, "", "", ""), Options{From: 5, To: 5},

@@ -91,7 +91,7 @@ func Parse(text string) (Spec, error) {
 	s.Shapes = parseShapes(fields, "16x64+32x128+64x256")
 	s.readBursts(fields)
 	if s.BestEffort+s.Guaranteed > 1 {
-		fields.Fail("guaranteed", fmt.Sprint(s.Guaranteed), fmt.Sprintf("with best-effort, %v, at most 1", s.BestEffort))
+		fields.Fail("guaranteed", fmt.Sprint(s.Guaranteed), fmt.Sprintf("at most 1 in total with best-effort, %v", s.BestEffort))
 	}
 	return s, fields.Err()
 }

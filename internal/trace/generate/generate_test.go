@@ -43,18 +43,18 @@ func TestParse(t *testing.T) {
 
 func TestParseErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                  `nodes: found "", allowed: a whole number from 1 to 100000`,
-		"nodes=3":                           `pods: found "", allowed: a whole number from 0 to 1000000`,
-		"nodes=0,pods=1":                    `nodes: found "0", allowed: a whole number from 1 to 100000`,
-		"nodes=1,pods=99999999999999999999": `pods: found "99999999999999999999", allowed: a whole number from 0 to 1000000`,
-		"nodes=1,pods=1,bursts=2":           `bursts: found "2", allowed: 0 without over`,
-		"nodes=1,pods=1,burst-share=0.5":    `burst-share: found "0.5", allowed: absent without bursts`,
-		"nodes=1,pods=1,fill=101":           `fill: found "101", allowed: a number from 0.01 to 100`,
-		"nodes=1,pods=1,shapes=8":           `shapes: found "8", allowed: CORESxGIB separated by +, from 1x1 to 10000x131072`,
-		"nodes=1,pods=1,shapes=8x0":         `shapes: found "8x0", allowed: CORESxGIB separated by +, from 1x1 to 10000x131072`,
-		"nodes=1,pods=1,life=-1":            `life: found "-1", allowed: a whole number from 0 to 31536000`,
-		"nodes=1,pods=1,best-effort=0.6,guaranteed=0.6": `guaranteed: found "0.6", allowed: with best-effort, 0.6, at most 1`,
-		"nodes=1,pods=1,seed=1":                         `seed: found "1", allowed: the keys nodes, pods, replicas, fill, cpu-cv, memory-cv, best-effort, guaranteed, over, life, memory-fill, shapes, bursts, burst-share`,
+		"":                                  `nodes: invalid value "": must be a whole number from 1 to 100000`,
+		"nodes=3":                           `pods: invalid value "": must be a whole number from 0 to 1000000`,
+		"nodes=0,pods=1":                    `nodes: invalid value "0": must be a whole number from 1 to 100000`,
+		"nodes=1,pods=99999999999999999999": `pods: invalid value "99999999999999999999": must be a whole number from 0 to 1000000`,
+		"nodes=1,pods=1,bursts=2":           `bursts: invalid value "2": must be 0 without over`,
+		"nodes=1,pods=1,burst-share=0.5":    `burst-share: invalid value "0.5": must be absent without bursts`,
+		"nodes=1,pods=1,fill=101":           `fill: invalid value "101": must be a number from 0.01 to 100`,
+		"nodes=1,pods=1,shapes=8":           `shapes: invalid value "8": must be CORESxGIB separated by +, from 1x1 to 10000x131072`,
+		"nodes=1,pods=1,shapes=8x0":         `shapes: invalid value "8x0": must be CORESxGIB separated by +, from 1x1 to 10000x131072`,
+		"nodes=1,pods=1,life=-1":            `life: invalid value "-1": must be a whole number from 0 to 31536000`,
+		"nodes=1,pods=1,best-effort=0.6,guaranteed=0.6": `guaranteed: invalid value "0.6": must be at most 1 in total with best-effort, 0.6`,
+		"nodes=1,pods=1,seed=1":                         `unknown key "seed": must be one of nodes, pods, replicas, fill, cpu-cv, memory-cv, best-effort, guaranteed, over, life, memory-fill, shapes, bursts, burst-share`,
 	} {
 		t.Run(text, func(t *testing.T) {
 			if _, err := Parse(text); err == nil || err.Error() != want {

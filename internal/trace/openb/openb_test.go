@@ -59,11 +59,11 @@ func TestErrors(t *testing.T) {
 	for name, tc := range map[string]struct{ nodes, pods, want string }{
 		"no nodes": {
 			nodeHeader, podHeader + pod,
-			"nodes.csv: found no nodes, want at least one",
+			"nodes.csv: found no nodes: must have at least one",
 		},
 		"files mixed up": {
 			podHeader + pod, nodeHeader + node,
-			`nodes.csv, line 1: found the column "name", want each of these once: sn, cpu_milli, memory_mib, gpu, model`,
+			`nodes.csv, line 1: found the column "name": must have each of these once: sn, cpu_milli, memory_mib, gpu, model`,
 		},
 		"node twice": {
 			nodeHeader + node + node, podHeader,
@@ -87,7 +87,7 @@ func TestErrors(t *testing.T) {
 		},
 		"cut off": {
 			nodeHeader + node, podHeader + pod + "q,100,100,0,0,,LS,Runn",
-			"pods.csv, line 3: found 8 columns, want 11: name, cpu_milli, memory_mib, num_gpu, gpu_milli, gpu_spec, qos, pod_phase, creation_time, deletion_time, scheduled_time",
+			"pods.csv, line 3: found 8 columns: must have 11: name, cpu_milli, memory_mib, num_gpu, gpu_milli, gpu_spec, qos, pod_phase, creation_time, deletion_time, scheduled_time",
 		},
 		"negative time": {
 			nodeHeader + node, podHeader + "p,100,100,0,0,,LS,Running,-5,9,7\n",
@@ -136,7 +136,7 @@ func TestBounds(t *testing.T) {
 	for i := range trace.MaxNodes + 1 {
 		fmt.Fprintf(&b, "n%d,1000,1024,0,\n", i)
 	}
-	if _, err := ReadNodes("nodes.csv", &b); err == nil || err.Error() != "nodes.csv, line 100002: found more than 100000 nodes, want at most that" {
+	if _, err := ReadNodes("nodes.csv", &b); err == nil || err.Error() != "nodes.csv, line 100002: found more than 100000 nodes: must have at most 100000" {
 		t.Errorf("error %v", err)
 	}
 }

@@ -30,12 +30,14 @@ func (e *Error) Error() string {
 	if e.Column != "" {
 		return fmt.Sprintf("%s: invalid value %s: must be %s", where, e.Found, e.Allowed)
 	}
-	return fmt.Sprintf("%s: found %s, want %s", where, e.Found, e.Allowed)
+	return fmt.Sprintf("%s: found %s: must have %s", where, e.Found, e.Allowed)
 }
 
 // TooMany returns the error of a row that exceeds a number of objects.
 func TooMany(r *Reader, objects string, limit int) *Error {
-	return &Error{File: r.file, Line: r.line, Found: fmt.Sprintf("more than %d %s", limit, objects), Allowed: "at most that"}
+	return &Error{
+		File: r.file, Line: r.line, Found: fmt.Sprintf("more than %d %s", limit, objects), Allowed: fmt.Sprintf("at most %d", limit),
+	}
 }
 
 // Unwrap returns the error of reading.

@@ -50,12 +50,12 @@ const header = "name,count,share\n"
 
 func TestErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                    "f: found an empty file, want a header with the columns name, count, share",
-		"name,count\n":                        "f, line 1: found no column share, want each of these once: name, count, share",
-		"name,count,share,extra\n":            `f, line 1: found the column "extra", want each of these once: name, count, share`,
-		"name,count,share,name\n":             `f, line 1: found the column "name", want each of these once: name, count, share`,
-		header + "a,1\n":                      "f, line 2: found 2 columns, want 3: name, count, share",
-		header + "a,1,1\nb,1,1,":              "f, line 3: found 4 columns, want 3: name, count, share",
+		"":                                    "f: found an empty file: must have a header with the columns name, count, share",
+		"name,count\n":                        "f, line 1: found no column share: must have each of these once: name, count, share",
+		"name,count,share,extra\n":            `f, line 1: found the column "extra": must have each of these once: name, count, share`,
+		"name,count,share,name\n":             `f, line 1: found the column "name": must have each of these once: name, count, share`,
+		header + "a,1\n":                      "f, line 2: found 2 columns: must have 3: name, count, share",
+		header + "a,1,1\nb,1,1,":              "f, line 3: found 4 columns: must have 3: name, count, share",
 		header + "a,-1,1\n":                   `f, line 2, column count: invalid value "-1": must be an integer from 0 to 100`,
 		header + "a,1.5,1\n":                  `f, line 2, column count: invalid value "1.5": must be an integer from 0 to 100`,
 		header + "a,.0,1\n":                   `f, line 2, column count: invalid value ".0": must be an integer from 0 to 100`,
