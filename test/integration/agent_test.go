@@ -186,7 +186,7 @@ func TestAgent(t *testing.T) {
 		for _, line := range []string{`plimsoll_agent_score{score="freeCPU"} 50`, `plimsoll_agent_failures_total{reason="unreachable"} `,
 			`plimsoll_agent_resources_foreign 0`} {
 			if !strings.Contains(served, line) {
-				t.Errorf("want %s in\n%s", line, served)
+				t.Errorf("metrics lack %s:\n%s", line, served)
 			}
 		}
 		last := strings.TrimSpace(strings.TrimPrefix(scrape(t, metrics, "plimsoll_agent_last_report_timestamp_seconds"),
@@ -293,7 +293,8 @@ func (h *fleetHub) rights(t *testing.T, member *testCluster, flags []string, at 
 	agent.Stop(t)
 }
 
-// Invalid flags are reported in one line that names the flag, with exit code 2.
+// TestAgentBadInput checks that invalid flags are reported in one line that names the flag, with exit
+// code 2.
 func TestAgentBadInput(t *testing.T) {
 	t.Parallel()
 	good, empty := writeFile(t,

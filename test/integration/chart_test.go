@@ -183,14 +183,14 @@ func (r *release) startController(t *testing.T) releaseComponent {
 }
 
 // TestChart installs, upgrades and uninstalls the chart on a real API server in a namespace that enforces
-// the restricted pod security standard. Each component runs with its service account and works; all other
-// access is denied. Uninstalling keeps the CRDs.
+// the restricted pod security standard. Each component runs with its service account and is functional; all
+// other access is denied. Uninstalling keeps the CRDs.
 func TestChart(t *testing.T) {
 	t.Parallel()
 	cp, config, kube := startControlPlane(t, controlplane.Options{APIServerArgs: frontProxy(t)})
 	installCRDs(t, config, buffersCRD(t))
 	machines := startMachines(t, kube)
-	createNode(t, kube, "roomy") // the nodes with kubelets have no capacity for pods
+	createNode(t, kube, "large") // the nodes with kubelets have no capacity for pods
 	startMetricsServer(t, cp, kube)
 	r := newRelease(t, cp, config, kube, valuesOfAll)
 	before := r.inventory(t)
@@ -208,7 +208,7 @@ func TestChart(t *testing.T) {
 func (r *release) podsAreRestricted(t *testing.T) {
 	for _, component := range []string{"scheduler", "controller", "load-watcher", "agent"} {
 		var deployment *appsv1.Deployment
-		eventually.True(t, component+" has not all pods", nil, func(context.Context) (bool, error) {
+		eventually.True(t, component+" has too few pods", nil, func(context.Context) (bool, error) {
 			deployment = r.deployment(t, component)
 			return deployment.Status.Replicas == *deployment.Spec.Replicas, nil
 		})
@@ -216,12 +216,12 @@ func (r *release) podsAreRestricted(t *testing.T) {
 		pod.Spec.Containers[0].SecurityContext.Privileged = new(true)
 		pod.Spec.Containers[0].SecurityContext.AllowPrivilegeEscalation = nil
 		if err := r.client.Create(t.Context(), pod, client.DryRunAll); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "privileged") {
-			t.Errorf("a privileged %s: %v", component, err)
+			t.Errorf("%s with a privileged container: error %v, want Forbidden", component, err)
 		}
 	}
 }
 
-// run starts all components and expects that each works. It returns a function that stops them.
+// run starts all components and checks the function of each. It returns a function that stops them.
 func (r *release) run(t *testing.T, machines []*machine) (end func()) {
 	t.Helper()
 	address, watcher := r.startWatcher(t, "--poll-interval=1s")
@@ -246,7 +246,7 @@ func (r *release) run(t *testing.T, machines []*machine) (end func()) {
 		})
 		lease, err := r.kube.CoordinationV1().Leases(systemNamespace).Get(t.Context(), "plimsoll-scheduler", metav1.GetOptions{})
 		if err != nil || lease.Spec.HolderIdentity == nil || lease.Labels["app.kubernetes.io/managed-by"] != "Helm" {
-			t.Errorf("the lease of the release: %+v, %v", lease, err)
+			t.Errorf("lease of the release: %+v, %v", lease, err)
 		}
 	})
 	t.Run("the controller keeps slack", func(t *testing.T) { r.keepsSlack(t, machines, controller) })
@@ -255,13 +255,13 @@ func (r *release) run(t *testing.T, machines []*machine) (end func()) {
 		r.awaitChosen(t, controller, "largest-ratios", "cluster2", "cluster4", "cluster6")
 	})
 	t.Run("the agent reports", func(t *testing.T) {
-		eventually.True(t, "there are no scores", agent, func(ctx context.Context) (bool, error) {
+		eventually.True(t, "no scores are reported", agent, func(ctx context.Context) (bool, error) {
 			scores, until, err := fleet.scores(ctx, "cluster1")
 			return len(scores) > 0 && until.After(time.Now()), err
 		})
 	})
 	t.Run("the load-watcher reads the metrics API", func(t *testing.T) {
-		eventually.True(t, "there is no fresh load", watcher, func(ctx context.Context) (bool, error) {
+		eventually.True(t, "the load-watcher has no fresh load", watcher, func(ctx context.Context) (bool, error) {
 			request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/readyz", nil)
 			if err != nil {
 				return false, err
@@ -274,7 +274,7 @@ func (r *release) run(t *testing.T, machines []*machine) (end func()) {
 			return response.StatusCode == http.StatusOK, nil
 		})
 	})
-	t.Run("the doctor finds no fault with rights and leaders", r.doctorAgrees)
+	t.Run("the doctor reports permissions and leaders as OK", r.doctorFindsComponents)
 	return func() {
 		t.Helper()
 		for _, c := range []releaseComponent{agent, controller, scheduler, watcher} {
@@ -283,9 +283,9 @@ func (r *release) run(t *testing.T, machines []*machine) (end func()) {
 	}
 }
 
-// doctorAgrees expects that plimsoll doctor finds the permissions and the leaders of all components.
-func (r *release) doctorAgrees(t *testing.T) {
-	held, led := 0, 0
+// doctorFindsComponents expects that plimsoll doctor finds the permissions and the leaders of all components.
+func (r *release) doctorFindsComponents(t *testing.T) {
+	permissions, leaders := 0, 0
 	for _, f := range examine(t, r.config, 0) {
 		switch f.Check {
 		case "rights", "leaders", "definitions":
@@ -295,18 +295,18 @@ func (r *release) doctorAgrees(t *testing.T) {
 		}
 		switch f.Check {
 		case "rights":
-			held++
+			permissions++
 		case "leaders":
-			led++
+			leaders++
 		}
 	}
-	if held != 4 || led != 3 {
-		t.Errorf("rights of %d components and %d leaders, want 4 and 3", held, led)
+	if permissions != 4 || leaders != 3 {
+		t.Errorf("permissions of %d components and %d leaders, want 4 and 3", permissions, leaders)
 	}
 }
 
 // keepsSlack expects buffers for the default policy, placeholder pods (which are restricted, too) for
-// another one, and mirror placeholders for a workload in its namespace.
+// another policy, and mirror placeholders for a workload in its namespace.
 func (r *release) keepsSlack(t *testing.T, machines []*machine, log fmt.Stringer) {
 	createPod(t, r.kube, "web", machines[4].name, "", "4", "8")
 	web := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", Annotations: map[string]string{v1alpha1.AnnotationSlack: "1"}}}
@@ -318,15 +318,15 @@ func (r *release) keepsSlack(t *testing.T, machines []*machine, log fmt.Stringer
 	}
 	r.create(t, web)
 	r.create(t, policyOf("real", "5%", func(s *v1alpha1.ResourceSlackSpec) { s.Backend = v1alpha1.BackendDeployment }))
-	eventually.True(t, "there is no buffer of the default policy", log, func(ctx context.Context) (bool, error) {
+	eventually.True(t, "the default policy has no buffer", log, func(ctx context.Context) (bool, error) {
 		buffers, err := r.held(ctx, "CapacityBuffer", systemNamespace, "default")
 		return buffers > 0, err
 	})
-	eventually.True(t, "the workload is not mirrored in its namespace", log, func(ctx context.Context) (bool, error) {
+	eventually.True(t, "the workload has no placeholders in its namespace", log, func(ctx context.Context) (bool, error) {
 		buffers, err := r.held(ctx, "CapacityBuffer", "default", "default")
 		return buffers > 0, err
 	})
-	eventually.True(t, "the placeholders of the other policy are not let in", log, func(ctx context.Context) (bool, error) {
+	eventually.True(t, "the placeholder pods of policy real are not created", log, func(ctx context.Context) (bool, error) {
 		pods, err := r.kube.CoreV1().Pods(systemNamespace).List(ctx, metav1.ListOptions{LabelSelector: slack.PlaceholderLabel + "=real"})
 		return err == nil && len(pods.Items) > 0, err
 	})
@@ -336,7 +336,7 @@ func (r *release) keepsSlack(t *testing.T, machines []*machine, log fmt.Stringer
 	}
 	for _, manager := range class.ManagedFields {
 		if manager.Manager == "plimsoll-slack" {
-			t.Error("the priority class of the chart is not the one that the controller wants")
+			t.Error("the controller has changed the priority class of the chart")
 		}
 	}
 }
@@ -353,49 +353,49 @@ func (r *release) upgrade(t *testing.T) {
 	before := leader()
 	r.helmed(t, "upgrade", "plimsoll", r.helm.Chart, "--values="+r.values, "--set=controller.replicas=3", "--set=controller.extraArgs={--adopt=annotated}")
 	if got := r.deployment(t, "controller"); *got.Spec.Replicas != 3 || !slices.Contains(got.Spec.Template.Spec.Containers[0].Args, "--adopt=annotated") {
-		t.Errorf("the upgrade has not changed the Deployment: %+v", got.Spec)
+		t.Errorf("the upgrade did not change the Deployment: %+v", got.Spec)
 	}
 	if after := leader(); after != before {
 		t.Errorf("the leader is %s, was %s", after, before)
 	}
 	_, err := r.helm.Run(t.Context(), "upgrade", "plimsoll", r.helm.Chart, "--values="+r.values, "--set=controller.replica=1", "--kubeconfig="+r.Kubeconfig, "--namespace="+systemNamespace)
 	if err == nil || !strings.Contains(err.Error(), "replica") {
-		t.Errorf("an unknown value: %v", err)
+		t.Errorf("upgrade with an unknown value: %v", err)
 	}
 }
 
 // uninstall deletes the policies, stops the components, uninstalls the release, and expects that only the
-// CRDs are left.
+// CRDs remain.
 func (r *release) uninstall(t *testing.T, before map[string]bool, end func()) {
 	if err := r.client.DeleteAllOf(t.Context(), &v1alpha1.ResourceSlack{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually.True(t, "placeholders are left", nil, func(ctx context.Context) (bool, error) {
-		left := 0
+	eventually.True(t, "placeholders remain", nil, func(ctx context.Context) (bool, error) {
+		remaining := 0
 		for _, kind := range []string{"CapacityBuffer", "PodTemplate", "Deployment"} {
 			for _, policy := range []string{"default", "real"} {
 				held, err := r.held(ctx, kind, "", policy)
 				if err != nil {
 					return false, err
 				}
-				left += held
+				remaining += held
 			}
 		}
-		return left == 0, nil
+		return remaining == 0, nil
 	})
 	end()
 	r.helmed(t, "uninstall", "plimsoll")
-	var left []string
+	var remaining []string
 	defer func() {
 		if t.Failed() {
-			t.Log("left:", strings.Join(left, "\n"))
+			t.Log("remaining objects:", strings.Join(remaining, "\n"))
 		}
 	}()
-	eventually.True(t, "objects other than CRDs are left", nil, func(context.Context) (bool, error) {
-		left = slices.DeleteFunc(r.added(t, before), func(object string) bool {
+	eventually.True(t, "objects other than CRDs remain", nil, func(context.Context) (bool, error) {
+		remaining = slices.DeleteFunc(r.added(t, before), func(object string) bool {
 			return strings.HasPrefix(object, "customresourcedefinitions.apiextensions.k8s.io ")
 		})
-		return len(left) == 0, nil
+		return len(remaining) == 0, nil
 	})
 	for _, name := range []string{"resourceslacks.plimsoll.dev", "placements.cluster.open-cluster-management.io"} {
 		if !r.inventory(t)["customresourcedefinitions.apiextensions.k8s.io "+name] {

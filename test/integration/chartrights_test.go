@@ -56,7 +56,7 @@ var grants = map[string]struct{ allowed, denied []string }{
 	},
 }
 
-// rights expects that the API server allows and denies these actions.
+// rights checks that the API server allows the allowed actions of each component and denies the others.
 func (r *release) rights(t *testing.T) {
 	for component, grant := range grants {
 		t.Run(component, func(t *testing.T) {
@@ -108,7 +108,7 @@ func may(ctx context.Context, t *testing.T, as kubernetes.Interface, action stri
 	return review.Status.Allowed
 }
 
-// held returns the number of objects of a kind that belong to a policy.
+// held returns the number of objects of a kind with the label of a policy.
 func (r *release) held(ctx context.Context, kind, namespace, policy string) (int, error) {
 	versions := map[string]schema.GroupVersion{"CapacityBuffer": slack.CapacityBufferVersion, "PodTemplate": {Version: "v1"}, "Deployment": {Group: "apps", Version: "v1"}}
 	list := &unstructured.UnstructuredList{}

@@ -28,24 +28,23 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 )
 
-// scenarioLoadAge is how old load may be in the scenarios: it is dated in whole
-// seconds and passes through a file and the load-watcher, which reads it every
-// second.
+// scenarioLoadAge is the maximum age of load in the scenarios: its timestamp is in whole seconds, and it
+// passes through a file and the load-watcher, which reads it every second.
 const scenarioLoadAge = 10 * time.Second
 
-// valuesOfScenarios give the scheduler the profiles that the scenarios name, and
-// the load-watcher a file to read. The release's own pods want a node that there is
-// none of: those of the scenarios are full to the last CPU.
+// valuesOfScenarios returns chart values with the scheduler profiles of the scenarios and a load-watcher
+// that reads a file. The node selector of the pods of the release matches no node, because the scenarios
+// require all CPU of their nodes.
 func valuesOfScenarios(t *testing.T, loadFile string) string {
 	t.Helper()
-	elsewhere := map[string]any{"node-role.kubernetes.io/control-plane": ""}
+	noNode := map[string]any{"node-role.kubernetes.io/control-plane": ""}
 	profiles := demo.Profiles("watcherAddress: http://plimsoll-load-watcher."+systemNamespace+":2020", scenarioLoadAge)
 	values, err := yaml.Marshal(map[string]any{
 		"crds":       map[string]any{"fleet": true},
-		"scheduler":  map[string]any{"config": profiles, "nodeSelector": elsewhere},
-		"controller": map[string]any{"adopt": "all", "nodeSelector": elsewhere},
+		"scheduler":  map[string]any{"config": profiles, "nodeSelector": noNode},
+		"controller": map[string]any{"adopt": "all", "nodeSelector": noNode},
 		"loadWatcher": map[string]any{
-			"pollInterval": "1s", "maxAge": scenarioLoadAge.String(), "nodeSelector": elsewhere,
+			"pollInterval": "1s", "maxAge": scenarioLoadAge.String(), "nodeSelector": noNode,
 			"extraArgs": []string{"--provider=File", "--address=" + loadFile},
 		},
 	})
@@ -161,7 +160,7 @@ func (f *fileFeed) start(t *testing.T) {
 	t.Cleanup(func() { cancel(); <-ended })
 }
 
-// write replaces the file with the present load. Without load it keeps the file.
+// write replaces the file with the current load. Without load it keeps the file.
 func (f *fileFeed) write() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -227,7 +226,7 @@ func (f *fileFeed) Reading(ctx context.Context) load.Reading {
 	return reading
 }
 
-// metric returns a metric of the scheduler, which has one load source.
+// metric returns the value of a load metric of the scheduler, which has one load source.
 func (f *fileFeed) metric(ctx context.Context, name string) (float64, error) {
 	page, err := f.pages(ctx, "/metrics")
 	if err != nil {

@@ -18,8 +18,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
-// runDemo runs the demo with a temporary directory of its own and expects that the demo leaves no files
-// there.
+// runDemo runs the demo with a new temporary directory, and expects that no files remain in it.
 func runDemo(t *testing.T, args ...string) (stdout, stderr string, exitCode int) {
 	t.Helper()
 	dir := t.TempDir()
@@ -27,7 +26,7 @@ func runDemo(t *testing.T, args ...string) (stdout, stderr string, exitCode int)
 	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
 	stdout, stderr, exitCode = program.RunCommand(t, cmd)
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("files left: %v (%v)\n%s", left, err, stderr)
+		t.Errorf("remaining files: %v (%v)\n%s", left, err, stderr)
 	}
 	return stdout, stderr, exitCode
 }
@@ -134,12 +133,12 @@ func runSlackDemo(t *testing.T, autoscaler string) {
 	t.Logf("slowest pods of a burst: %v", slowest)
 	named := map[string]string{"stand-in": "built-in stand-in for an autoscaler", "karpenter": "Karpenter"}[autoscaler]
 	if !strings.Contains(stderr, named) {
-		t.Errorf("does not say %q:\n%s", named, stderr)
+		t.Errorf("standard error lacks %q:\n%s", named, stderr)
 	}
 }
 
 // TestDemoFleet expects the same clusters for placements of both API versions: some follow the changes of
-// the fleet, some stay.
+// the fleet, some do not change.
 func TestDemoFleet(t *testing.T) {
 	t.Parallel()
 	stdout, stderr, exitCode := runDemo(t, "--once", "-o", "json", "--scenario", "fleet")
@@ -188,7 +187,7 @@ func TestDemoFleet(t *testing.T) {
 		t.Errorf("placements %v", got)
 	}
 	if !strings.Contains(stderr, "objects without real clusters") {
-		t.Errorf("does not say what is simulated:\n%s", stderr)
+		t.Errorf("standard error does not list what is simulated:\n%s", stderr)
 	}
 }
 
@@ -221,9 +220,9 @@ func TestDemoBadInput(t *testing.T) {
 	}
 }
 
-// TestDemoOutsideTheProject expects that the demo exits before it starts anything if the source of Karpenter
+// TestDemoWithoutProjectSource expects that the demo exits before it starts anything if the source of Karpenter
 // is missing.
-func TestDemoOutsideTheProject(t *testing.T) {
+func TestDemoWithoutProjectSource(t *testing.T) {
 	t.Chdir(t.TempDir())
 	_, stderr, exitCode := runDemo(t, "--autoscaler", "karpenter")
 	if want := "plimsoll-demo: --autoscaler: Karpenter is built from the folder test/karpenter of the project: run the command in the project's folder\n"; exitCode != 2 || stderr != want {
@@ -231,8 +230,8 @@ func TestDemoOutsideTheProject(t *testing.T) {
 	}
 }
 
-// TestDemoStays expects that the demo serves the live page until it is interrupted.
-func TestDemoStays(t *testing.T) {
+// TestDemoServesPageUntilInterrupted expects that the demo serves the live page until it is interrupted.
+func TestDemoServesPageUntilInterrupted(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), binaries.demo, "--scenario", "limits")
@@ -278,6 +277,6 @@ func TestDemoStays(t *testing.T) {
 		t.Errorf("exited with %v", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("files left: %v (%v)", left, err)
+		t.Errorf("remaining files: %v (%v)", left, err)
 	}
 }

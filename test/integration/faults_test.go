@@ -49,10 +49,10 @@ func queryResult(at time.Time, values map[string]string) string {
 	return `{"status":"success","data":{"resultType":"vector","result":[` + strings.Join(result, ",") + `]}}`
 }
 
-// TestSchedulerSurvivesFaultsOfItsSource checks that with every fault of its load source the scheduler
-// starts and schedules as fast as without one, by limits only, and logs the fault. By limits node modest
-// is better, by load node eager.
-func TestSchedulerSurvivesFaultsOfItsSource(t *testing.T) {
+// TestSchedulerWithFaultyLoadSource checks that with every fault of its load source the scheduler
+// starts and schedules as fast as without one, by limits only, and logs the fault. Node modest
+// scores higher by limits, node eager by load.
+func TestSchedulerWithFaultyLoadSource(t *testing.T) {
 	cp, _, client := startControlPlane(t, controlplane.Options{})
 	kubeconfig := kubeconfigOf(t, cp, "system:kube-scheduler")
 	createNode(t, client, "eager")
@@ -81,13 +81,13 @@ func TestSchedulerSurvivesFaultsOfItsSource(t *testing.T) {
 			}
 		}
 	}
-	var reads, elsewhere atomic.Int64
-	other := serveFault(t, func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) })
+	var reads, redirected atomic.Int64
+	other := serveFault(t, func(http.ResponseWriter, *http.Request) { redirected.Add(1) })
 	million := queryResult(time.Now(), map[string]string{"a": "0.5"})
 	million = strings.Replace(million, `{"metric"`, strings.Repeat(`{"metric":{"node":"a"},"value":[1,"1"]},`, 1_000_000)+`{"metric"`, 1)
 	tests := []struct {
 		name    string
-		handler http.HandlerFunc // nil: nothing listens
+		handler http.HandlerFunc // nil: no server listens
 		args    string           // further arguments of the metric provider
 		tls     bool
 		want    string // node
@@ -153,11 +153,11 @@ func TestSchedulerSurvivesFaultsOfItsSource(t *testing.T) {
 			}
 			t.Logf("scheduled %.1f s after the start", duration.Seconds())
 			if duration > healthyDuration+5*time.Second {
-				t.Errorf("scheduled %s after the start, without a fault %s\n%s", duration, healthyDuration, process)
+				t.Errorf("scheduled %s after the start, want at most 5s more than without a fault, %s\n%s", duration, healthyDuration, process)
 			}
 		})
 	}
-	if elsewhere.Load() > 0 {
+	if redirected.Load() > 0 {
 		t.Error("the token was sent to another host")
 	}
 }
@@ -201,7 +201,7 @@ func schedule(t *testing.T, client kubernetes.Interface, name, config, want, log
 	})
 	createPod(t, client, "second-"+name, "", name, "10m", "10m")
 	if node := bound("second-" + name); node != want {
-		t.Errorf("the pod is on %s, want %s\n%s", node, want, process)
+		t.Errorf("the pod is bound to %s, want %s\n%s", node, want, process)
 	}
 	for _, pod := range []string{"first-" + name, "second-" + name} {
 		if err := client.CoreV1().Pods(v1.NamespaceDefault).Delete(t.Context(), pod, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {

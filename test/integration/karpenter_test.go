@@ -23,7 +23,7 @@ import (
 )
 
 // startKarpenter builds Karpenter with its simulated provider and runs it.
-func (h *testCluster) startKarpenter(t *testing.T, source *karpenter.Source) *program.Output {
+func (c *testCluster) startKarpenter(t *testing.T, source *karpenter.Source) *program.Output {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "karpenter")
 	t.Log("building Karpenter (about 2 minutes the first time)")
@@ -31,7 +31,7 @@ func (h *testCluster) startKarpenter(t *testing.T, source *karpenter.Source) *pr
 		t.Fatal(err)
 	}
 	log := &program.Output{}
-	process, err := karpenter.Start(karpenter.Options{Program: path, Kubeconfig: h.Kubeconfig, Namespace: systemNamespace, Log: log})
+	process, err := karpenter.Start(karpenter.Options{Program: path, Kubeconfig: c.Kubeconfig, Namespace: systemNamespace, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,9 +40,9 @@ func (h *testCluster) startKarpenter(t *testing.T, source *karpenter.Source) *pr
 }
 
 // nodes returns the names of the nodes of pool general.
-func (h *testCluster) nodes(ctx context.Context) ([]string, error) {
+func (c *testCluster) nodes(ctx context.Context) ([]string, error) {
 	var list v1.NodeList
-	err := h.client.List(ctx, &list, client.MatchingLabels{"pool": "general"})
+	err := c.client.List(ctx, &list, client.MatchingLabels{"pool": "general"})
 	var names []string
 	for _, node := range list.Items {
 		names = append(names, node.Name)
@@ -51,7 +51,7 @@ func (h *testCluster) nodes(ctx context.Context) ([]string, error) {
 }
 
 // scale scales a Deployment of pods of 1 CPU and 1Gi, waits until all run, and returns their nodes.
-func (h *testCluster) scale(t *testing.T, log fmt.Stringer, replicas int32) []string {
+func (c *testCluster) scale(t *testing.T, log fmt.Stringer, replicas int32) []string {
 	t.Helper()
 	labels := map[string]string{"app": "web"}
 	requests := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1"), v1.ResourceMemory: resource.MustParse("1Gi")}
@@ -71,15 +71,15 @@ func (h *testCluster) scale(t *testing.T, log fmt.Stringer, replicas int32) []st
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.client.Create(t.Context(), deployment); err != nil {
-		if err := h.client.Patch(t.Context(), deployment, client.RawPatch("application/merge-patch+json", patch)); err != nil {
+	if err := c.client.Create(t.Context(), deployment); err != nil {
+		if err := c.client.Patch(t.Context(), deployment, client.RawPatch("application/merge-patch+json", patch)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var nodes []string
 	eventually.True(t, fmt.Sprintf("%d pods are not running", replicas), log, func(ctx context.Context) (bool, error) {
 		var pods v1.PodList
-		if err := h.client.List(ctx, &pods, client.MatchingLabels(labels)); err != nil {
+		if err := c.client.List(ctx, &pods, client.MatchingLabels(labels)); err != nil {
 			return false, err
 		}
 		nodes = nil
@@ -102,28 +102,28 @@ func TestSlackWithKarpenter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := startCluster(t, crds...)
-	autoscaler := h.startKarpenter(t, source)
-	h.startDefaultScheduler(t)
+	c := startCluster(t, crds...)
+	autoscaler := c.startKarpenter(t, source)
+	c.startDefaultScheduler(t)
 	pool, err := karpenter.Pool("4", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, object := range pool {
-		h.create(t, object)
+		c.create(t, object)
 	}
-	h.scale(t, autoscaler, 6)
-	controller := h.startController(t)
-	before, err := h.nodes(t.Context())
+	c.scale(t, autoscaler, 6)
+	controller := c.startController(t)
+	before, err := c.nodes(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	// 100% of (6, 6Gi): six placeholders of (1, 1Gi).
-	h.create(t, policyOf("general", "100%",
+	c.create(t, policyOf("general", "100%",
 		func(s *v1alpha1.ResourceSlackSpec) { s.Pool.NodeSelector = map[string]string{"pool": "general"} }))
-	h.awaitCondition(t, autoscaler, "general", v1alpha1.ConditionReady, "Held")
-	with, err := h.nodes(t.Context())
+	c.awaitCondition(t, autoscaler, "general", v1alpha1.ConditionReady, "Held")
+	with, err := c.nodes(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,48 +132,48 @@ func TestSlackWithKarpenter(t *testing.T) {
 	}
 
 	// A burst of four fits the slack.
-	for _, node := range h.scale(t, autoscaler, 10) {
+	for _, node := range c.scale(t, autoscaler, 10) {
 		if !slices.Contains(with, node) {
 			t.Errorf("a pod of the burst is on %s, a node added after the burst", node)
 		}
 	}
-	policy := h.awaitCondition(t, autoscaler, "general", v1alpha1.ConditionReady, "Held")
+	policy := c.awaitCondition(t, autoscaler, "general", v1alpha1.ConditionReady, "Held")
 	if policy.Status.Target.Cpu().Cmp(resource.MustParse("10")) < 0 {
 		eventually.True(t, "the slack is not restored", autoscaler, func(ctx context.Context) (bool, error) {
-			err := h.client.Get(ctx, client.ObjectKey{Name: "general"}, policy)
+			err := c.client.Get(ctx, client.ObjectKey{Name: "general"}, policy)
 			return policy.Status.Target.Cpu().Cmp(resource.MustParse("10")) >= 0 &&
 				policy.Status.Available.Cpu().Cmp(*policy.Status.Total.Cpu()) >= 0, err
 		})
 	}
-	most, err := h.nodes(t.Context())
+	most, err := c.nodes(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	// Without load and rate only the biggest pod is covered, and nodes are removed. Karpenter does not remove
 	// nodes that it has recently nominated for pods, and checks twice.
-	h.scale(t, autoscaler, 1)
+	c.scale(t, autoscaler, 1)
 	policy.Spec.MinRate = "0"
-	if err := h.client.Update(t.Context(), policy); err != nil {
+	if err := c.client.Update(t.Context(), policy); err != nil {
 		t.Fatal(err)
 	}
-	h.awaitBuffers(t, controller, map[string]string{"general-head": "1 x 1 1Gi"})
+	c.awaitBuffers(t, controller, map[string]string{"general-head": "1 x 1 1Gi"})
 	var last []string
 	err = wait.PollUntilContextTimeout(t.Context(), time.Second, 3*time.Minute, true, func(ctx context.Context) (bool, error) {
 		var err error
-		last, err = h.nodes(ctx)
+		last, err = c.nodes(ctx)
 		return len(last) <= len(before), err
 	})
 	if err != nil {
 		t.Fatalf("unused nodes remain: %v\n%s", err, autoscaler)
 	}
 	// All objects of a deleted policy are deleted.
-	if err := h.client.Delete(t.Context(), policy); err != nil {
+	if err := c.client.Delete(t.Context(), policy); err != nil {
 		t.Fatal(err)
 	}
 	eventually.True(t, "objects of the policy remain", controller, func(ctx context.Context) (bool, error) {
 		var templates v1.PodTemplateList
-		err := h.client.List(ctx, &templates, client.InNamespace(systemNamespace))
+		err := c.client.List(ctx, &templates, client.InNamespace(systemNamespace))
 		return len(templates.Items) == 0, err
 	})
 	t.Logf("nodes before the policy %d, with it %d, after the burst %d, at the end %d", len(before), len(with), len(most), len(last))

@@ -10,7 +10,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
-// kubectl runs plimsoll as a plugin, and calls it for completion.
+// TestKubectlPlugin checks that kubectl runs plimsoll as a plugin, and calls it for completion.
 func TestKubectlPlugin(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -33,7 +33,8 @@ const assumed = `
 {apiVersion: cluster.open-cluster-management.io/v1beta1, kind: Placement, metadata: {name: name, namespace: namespace}, spec: {}}]}
 `
 
-// All command lines with kubectl in the documentation succeed on an API server without Plimsoll.
+// TestDocumentedKubectl checks that all command lines with kubectl in the documentation succeed on an API
+// server without Plimsoll.
 func TestDocumentedKubectl(t *testing.T) {
 	t.Parallel()
 	commands, err := doccheck.CommandsOf("../..", "kubectl")

@@ -82,7 +82,7 @@ func TestLoadWatcher(t *testing.T) {
 		return err == nil && isExpected(means), nil
 	})
 	if reading.Source != "Prometheus" || reading.Window != 4*time.Second || time.Since(reading.Time) > 10*time.Second {
-		t.Errorf("from %s over %s at %s", reading.Source, reading.Window, reading.Time)
+		t.Errorf("load of %s over %s at %s", reading.Source, reading.Window, reading.Time)
 	}
 
 	t.Run("another client", func(t *testing.T) {

@@ -100,7 +100,7 @@ func startMetricsServer(t *testing.T, cp *controlplane.ControlPlane, client kube
 	eventually.True(t, "metrics-server does not listen", server, func(context.Context) (bool, error) {
 		select {
 		case <-server.Exited():
-			return false, errors.New("it exited")
+			return false, errors.New("metrics-server exited")
 		default:
 		}
 		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
@@ -255,7 +255,7 @@ func TestMetricsServer(t *testing.T) {
 	// Times in the API are in whole seconds.
 	if age := time.Since(reading.Time); age < 0 || age > scrapeInterval+2*time.Second || reading.Window != metricsWindow ||
 		reading.Source != metricprovider.MetricsServer || reading.Rejected != 0 || reading.Stale != 0 {
-		t.Errorf("read %s ago: %+v", age, reading)
+		t.Errorf("measured %s ago: %+v", age, reading)
 	}
 
 	access := filepath.Join(t.TempDir(), "kubeconfig")
@@ -270,15 +270,15 @@ func TestMetricsServer(t *testing.T) {
 	before := *changing
 	changing.use(0.9, 0.2)
 	silent.kubelet.stop()
-	moved := false
+	changed := false
 	readUntil(t, "the load of node-0 is not updated, or node-4 does not become stale", source, server, func(reading load.Reading, err error) bool {
 		if err != nil {
-			t.Errorf("a reading fails: %v", err)
+			t.Errorf("reading load: %v", err)
 			return true
 		}
 		for _, m := range others {
 			if node := reading.Nodes[m.name]; !steady(node, m) {
-				t.Errorf("%s: %+v, want it unchanged", m.name, node)
+				t.Errorf("%s: %+v, want no change", m.name, node)
 			}
 		}
 		node, known := reading.Nodes[silent.name]
@@ -286,8 +286,8 @@ func TestMetricsServer(t *testing.T) {
 			t.Errorf("%s: %+v (%t) with %d stale nodes", silent.name, node, known, reading.Stale)
 		}
 		node = reading.Nodes[changing.name]
-		moved = moved || between(node.CPU, before.cpuUsed, changing.cpuUsed) && between(node.Memory, before.memoryUsed, changing.memoryUsed)
-		return moved && !known && steady(node, changing) || t.Failed()
+		changed = changed || between(node.CPU, before.cpuUsed, changing.cpuUsed) && between(node.Memory, before.memoryUsed, changing.memoryUsed)
+		return changed && !known && steady(node, changing) || t.Failed()
 	})
 
 	server.Kill()

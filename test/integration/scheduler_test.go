@@ -76,7 +76,8 @@ func schedulerPages(t *testing.T, config *rest.Config, port int) func(ctx contex
 	}
 }
 
-// The program as in a cluster: leader election, health, metrics, load from a service, and a clean exit.
+// TestScheduler runs the program as in a cluster: with leader election, health, metrics, load from a
+// service, and a clean exit.
 func TestScheduler(t *testing.T) {
 	cp, config, client := startControlPlane(t, controlplane.Options{})
 	for _, name := range []string{"hectic", "calm"} {
@@ -91,7 +92,7 @@ func TestScheduler(t *testing.T) {
 	})
 
 	port := program.FreePort(t)
-	// With the rights of the default scheduler only.
+	// Only with the permissions of the default scheduler.
 	kubeconfig := kubeconfigOf(t, cp, "system:kube-scheduler")
 	process := program.Start(t, binaries.scheduler, "--config="+writeFile(t, fmt.Sprintf(legacyConfig, kubeconfig, watcher)),
 		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port),
@@ -168,7 +169,8 @@ func serveLoad(t *testing.T, nodes map[string]load.Node) (string, *atomic.Int64)
 	return "http://" + listener.Addr().String(), requests
 }
 
-// Invalid input causes exit code 2 and one line on standard error, with the place and the allowed values.
+// TestSchedulerInvalidInput checks that invalid input causes exit code 2 and one line on standard error,
+// with the field or flag and the allowed values.
 func TestSchedulerInvalidInput(t *testing.T) {
 	args := func(plugin, args string) string {
 		return "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n" +

@@ -26,10 +26,10 @@ func buffersCRD(t *testing.T) string {
 }
 
 // buffers returns the replicas of all buffers and the requests of their templates, by name.
-func (h *testCluster) buffers(ctx context.Context) (map[string]string, error) {
+func (c *testCluster) buffers(ctx context.Context) (map[string]string, error) {
 	var list unstructured.UnstructuredList
 	list.SetGroupVersionKind(slack.CapacityBufferVersion.WithKind("CapacityBufferList"))
-	if err := h.client.List(ctx, &list); err != nil {
+	if err := c.client.List(ctx, &list); err != nil {
 		return nil, err
 	}
 	out := map[string]string{}
@@ -39,7 +39,7 @@ func (h *testCluster) buffers(ctx context.Context) (map[string]string, error) {
 			return nil, err
 		}
 		var template v1.PodTemplate
-		if err := h.client.Get(ctx, client.ObjectKeyFromObject(&buffer), &template); err != nil {
+		if err := c.client.Get(ctx, client.ObjectKeyFromObject(&buffer), &template); err != nil {
 			return nil, err
 		}
 		requests := template.Template.Spec.Containers[0].Resources.Requests
@@ -49,7 +49,7 @@ func (h *testCluster) buffers(ctx context.Context) (map[string]string, error) {
 }
 
 // awaitBuffers waits until exactly the wanted buffers exist.
-func (h *testCluster) awaitBuffers(t *testing.T, log fmt.Stringer, want map[string]string) {
+func (c *testCluster) awaitBuffers(t *testing.T, log fmt.Stringer, want map[string]string) {
 	t.Helper()
 	var got map[string]string
 	defer func() {
@@ -57,15 +57,15 @@ func (h *testCluster) awaitBuffers(t *testing.T, log fmt.Stringer, want map[stri
 			t.Logf("buffers %v, want %v", got, want)
 		}
 	}()
-	eventually.True(t, fmt.Sprintf("the buffers are not %v", want), log, func(ctx context.Context) (bool, error) {
+	eventually.True(t, fmt.Sprintf("buffers differ from %v", want), log, func(ctx context.Context) (bool, error) {
 		var err error
-		got, err = h.buffers(ctx)
+		got, err = c.buffers(ctx)
 		return err == nil && fmt.Sprint(got) == fmt.Sprint(want), nil
 	})
 }
 
 // awaitCondition waits until a condition of a policy has a reason, and returns the policy.
-func (h *testCluster) awaitCondition(t *testing.T, log fmt.Stringer, policy, condition, reason string) *v1alpha1.ResourceSlack {
+func (c *testCluster) awaitCondition(t *testing.T, log fmt.Stringer, policy, condition, reason string) *v1alpha1.ResourceSlack {
 	t.Helper()
 	got := &v1alpha1.ResourceSlack{}
 	defer func() {
@@ -74,11 +74,11 @@ func (h *testCluster) awaitCondition(t *testing.T, log fmt.Stringer, policy, con
 		}
 	}()
 	eventually.True(t, fmt.Sprintf("%s is not %s", condition, reason), log, func(ctx context.Context) (bool, error) {
-		if err := h.client.Get(ctx, client.ObjectKey{Name: policy}, got); err != nil {
+		if err := c.client.Get(ctx, client.ObjectKey{Name: policy}, got); err != nil {
 			return false, client.IgnoreNotFound(err)
 		}
-		c := meta.FindStatusCondition(got.Status.Conditions, condition)
-		return c != nil && c.Reason == reason && c.ObservedGeneration == got.Generation, nil
+		actual := meta.FindStatusCondition(got.Status.Conditions, condition)
+		return actual != nil && actual.Reason == reason && actual.ObservedGeneration == got.Generation, nil
 	})
 	return got
 }
@@ -92,11 +92,11 @@ func policyOf(name, rate string, change func(*v1alpha1.ResourceSlackSpec)) *v1al
 	return policy
 }
 
-// TestResourceSlackIsChecked checks that the API server rejects invalid policies with a message that names
+// TestResourceSlackValidation checks that the API server rejects invalid policies with a message that names
 // the field, and sets defaults.
-func TestResourceSlackIsChecked(t *testing.T) {
+func TestResourceSlackValidation(t *testing.T) {
 	t.Parallel()
-	h := startCluster(t)
+	c := startCluster(t)
 	for name, tc := range map[string]struct {
 		policy *v1alpha1.ResourceSlack
 		want   string
@@ -115,12 +115,12 @@ func TestResourceSlackIsChecked(t *testing.T) {
 		"backend": {policyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) { s.Backend = "Unknown" }),
 			`supported values: "CapacityBuffer", "Deployment"`},
 	} {
-		if err := h.client.Create(t.Context(), tc.policy); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), tc.want) {
+		if err := c.client.Create(t.Context(), tc.policy); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want %s", name, err, tc.want)
 		}
 	}
 	policy := policyOf("valid", "250%", nil)
-	h.create(t, policy)
+	c.create(t, policy)
 	if s := policy.Spec; s.Base != v1alpha1.BaseRequested || *s.Granularity != 5 || !*s.CoverBiggestPod ||
 		s.Backend != v1alpha1.BackendCapacityBuffer {
 		t.Errorf("defaults: %+v", s)
@@ -132,25 +132,25 @@ func TestResourceSlackIsChecked(t *testing.T) {
 // are deleted.
 func TestSlackController(t *testing.T) {
 	t.Parallel()
-	h := startCluster(t, buffersCRD(t))
+	c := startCluster(t, buffersCRD(t))
 	for i := range 4 {
-		h.create(t, readyNode(fmt.Sprint("node-", i), "16", "64Gi", map[string]string{"pool": "general"}))
+		c.create(t, readyNode(fmt.Sprint("node-", i), "16", "64Gi", map[string]string{"pool": "general"}))
 	}
-	h.create(t, readyNode("other", "64", "256Gi", nil))
+	c.create(t, readyNode("other", "64", "256Gi", nil))
 	// 40 pods of (1, 2Gi) in the pool, and one of (30, 100Gi) outside.
 	for i := range 40 {
-		h.create(t, runningPod(fmt.Sprint("pod-", i), fmt.Sprint("node-", i%4), "1", "2Gi"))
+		c.create(t, runningPod(fmt.Sprint("pod-", i), fmt.Sprint("node-", i%4), "1", "2Gi"))
 	}
-	h.create(t, runningPod("outside", "other", "30", "100Gi"))
-	suite := t // programs that a subtest starts for later ones
+	c.create(t, runningPod("outside", "other", "30", "100Gi"))
+	suite := t // for programs that a subtest starts for later subtests
 	metrics := fmt.Sprintf("127.0.0.1:%d", program.FreePort(t))
-	controller := h.startController(suite, "--controllers=slack", "--metrics-bind-address="+metrics)
+	controller := c.startController(suite, "--controllers=slack", "--metrics-bind-address="+metrics)
 	general := func(s *v1alpha1.ResourceSlackSpec) { s.Pool.NodeSelector = map[string]string{"pool": "general"} }
-	h.create(t, policyOf("general", "10%", general))
+	c.create(t, policyOf("general", "10%", general))
 	// 10% of (40, 80Gi) is (4, 8Gi): four placeholders of (1, 2Gi), one of them for the biggest pod.
 	want := map[string]string{"general-head": "1 x 1 2Gi", "general-rate": "3 x 1 2Gi"}
-	h.awaitBuffers(t, controller, want)
-	policy := h.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Held")
+	c.awaitBuffers(t, controller, want)
+	policy := c.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Held")
 	if s := policy.Status; s.Placeholders != 4 || s.Target.Cpu().String() != "4" || s.Available.Cpu().String() != "24" ||
 		s.Base.Memory().String() != "80Gi" {
 		t.Errorf("status %+v", s)
@@ -170,11 +170,11 @@ plimsoll_slack_resource{amount="target",policy="general",resource="memory"} 8.58
 
 	t.Run("more pods, more placeholders", func(t *testing.T) {
 		for i := range 20 {
-			h.create(t, runningPod(fmt.Sprint("more-", i), fmt.Sprint("node-", i%4), "1", "2Gi"))
+			c.create(t, runningPod(fmt.Sprint("more-", i), fmt.Sprint("node-", i%4), "1", "2Gi"))
 		}
-		h.awaitBuffers(t, controller, map[string]string{"general-head": "1 x 1 2Gi", "general-rate": "5 x 1 2Gi"})
+		c.awaitBuffers(t, controller, map[string]string{"general-head": "1 x 1 2Gi", "general-rate": "5 x 1 2Gi"})
 		// 60 of 64 cores are requested: 4 are free, the target is 6.
-		h.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Provisioning")
+		c.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Provisioning")
 	})
 	t.Run("a restart writes nothing", func(t *testing.T) {
 		versions := func() (out string) {
@@ -183,10 +183,10 @@ plimsoll_slack_resource{amount="target",policy="general",resource="memory"} 8.58
 				buffer.SetGroupVersionKind(slack.CapacityBufferVersion.WithKind("CapacityBuffer"))
 				var template v1.PodTemplate
 				key := client.ObjectKey{Namespace: systemNamespace, Name: name}
-				if err := h.client.Get(t.Context(), key, buffer); err != nil {
+				if err := c.client.Get(t.Context(), key, buffer); err != nil {
 					t.Fatal(err)
 				}
-				if err := h.client.Get(t.Context(), key, &template); err != nil {
+				if err := c.client.Get(t.Context(), key, &template); err != nil {
 					t.Fatal(err)
 				}
 				out += buffer.GetResourceVersion() + " " + template.ResourceVersion + " "
@@ -197,32 +197,32 @@ plimsoll_slack_resource{amount="target",policy="general",resource="memory"} 8.58
 		controller.Stop(t)
 		// Pods are deleted while no controller runs: the cool-down starts.
 		for i := range 20 {
-			if err := h.client.Delete(t.Context(), runningPod(fmt.Sprint("more-", i), "", "1", "1"), client.GracePeriodSeconds(0)); err != nil {
+			if err := c.client.Delete(t.Context(), runningPod(fmt.Sprint("more-", i), "", "1", "1"), client.GracePeriodSeconds(0)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		controller = h.startController(suite)
-		h.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Held")
+		controller = c.startController(suite)
+		c.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Held")
 		if after := versions(); after != before {
 			t.Errorf("versions after the restart %s, before %s", after, before)
 		}
 	})
 	t.Run("another policy on the same nodes", func(t *testing.T) {
-		h.create(t, policyOf("everything", "5%", nil))
-		h.awaitCondition(t, controller, "everything", v1alpha1.ConditionReady, "PoolsOverlap")
-		if err := h.client.Delete(t.Context(), policyOf("everything", "", nil)); err != nil {
+		c.create(t, policyOf("everything", "5%", nil))
+		c.awaitCondition(t, controller, "everything", v1alpha1.ConditionReady, "PoolsOverlap")
+		if err := c.client.Delete(t.Context(), policyOf("everything", "", nil)); err != nil {
 			t.Fatal(err)
 		}
-		h.awaitBuffers(t, controller, map[string]string{"general-head": "1 x 1 2Gi", "general-rate": "5 x 1 2Gi"})
+		c.awaitBuffers(t, controller, map[string]string{"general-head": "1 x 1 2Gi", "general-rate": "5 x 1 2Gi"})
 	})
 	t.Run("a deleted policy", func(t *testing.T) {
-		if err := h.client.Delete(t.Context(), policyOf("general", "", nil)); err != nil {
+		if err := c.client.Delete(t.Context(), policyOf("general", "", nil)); err != nil {
 			t.Fatal(err)
 		}
-		h.awaitBuffers(t, controller, map[string]string{})
+		c.awaitBuffers(t, controller, map[string]string{})
 		eventually.True(t, "templates remain", controller, func(ctx context.Context) (bool, error) {
 			var templates v1.PodTemplateList
-			err := h.client.List(ctx, &templates, client.InNamespace(systemNamespace))
+			err := c.client.List(ctx, &templates, client.InNamespace(systemNamespace))
 			return len(templates.Items) == 0, err
 		})
 	})
@@ -233,24 +233,24 @@ plimsoll_slack_resource{amount="target",policy="general",resource="memory"} 8.58
 // Deployment does not need it, and that the flag creates the default policy.
 func TestSlackWithoutBuffers(t *testing.T) {
 	t.Parallel()
-	h := startCluster(t)
-	h.create(t, readyNode("node", "16", "64Gi", nil))
-	h.create(t, runningPod("pod", "node", "2", "4Gi"))
-	controller := h.startController(t, "--extra-capacity-min-rate=20%")
-	policy := h.awaitCondition(t, controller, "default", v1alpha1.ConditionReady, "CapacityBufferMissing")
+	c := startCluster(t)
+	c.create(t, readyNode("node", "16", "64Gi", nil))
+	c.create(t, runningPod("pod", "node", "2", "4Gi"))
+	controller := c.startController(t, "--extra-capacity-min-rate=20%")
+	policy := c.awaitCondition(t, controller, "default", v1alpha1.ConditionReady, "CapacityBufferMissing")
 	if policy.Spec.MinRate != "20%" {
 		t.Errorf("policy %+v", policy.Spec)
 	}
 	// Deployments need no CRD.
 	policy.Spec.Backend = v1alpha1.BackendDeployment
-	if err := h.client.Update(t.Context(), policy); err != nil {
+	if err := c.client.Update(t.Context(), policy); err != nil {
 		t.Fatal(err)
 	}
-	h.awaitCondition(t, controller, "default", v1alpha1.ConditionReady, "Held")
+	c.awaitCondition(t, controller, "default", v1alpha1.ConditionReady, "Held")
 	// The controllers of the control plane create the pods of the Deployment.
 	eventually.True(t, "no placeholder pod has priority -10", controller, func(ctx context.Context) (bool, error) {
 		var pods v1.PodList
-		err := h.client.List(ctx, &pods, client.InNamespace(systemNamespace), client.MatchingLabels{slack.PlaceholderLabel: "default"})
+		err := c.client.List(ctx, &pods, client.InNamespace(systemNamespace), client.MatchingLabels{slack.PlaceholderLabel: "default"})
 		return len(pods.Items) == 1 && *pods.Items[0].Spec.Priority == -10, err
 	})
 	controller.Stop(t)

@@ -22,31 +22,31 @@ import (
 // adds nodes.
 func TestSlackBurstPreemptsPlaceholders(t *testing.T) {
 	t.Parallel()
-	h := startCluster(t)
+	c := startCluster(t)
 	for i := range 2 {
-		h.create(t, readyNode(fmt.Sprint("node-", i), "4", "16Gi", map[string]string{"pool": "general"}))
+		c.create(t, readyNode(fmt.Sprint("node-", i), "4", "16Gi", map[string]string{"pool": "general"}))
 	}
 	// With asynchronous preemption, the default, kube-scheduler 1.37.1 sometimes leaves a pod pending for
 	// more than a minute after the placeholders that it preempted were deleted.
-	watcher := h.startDefaultScheduler(t, "--feature-gates=SchedulerAsyncPreemption=false")
-	h.scale(t, watcher, 5)
-	controller := h.startController(t)
+	watcher := c.startDefaultScheduler(t, "--feature-gates=SchedulerAsyncPreemption=false")
+	c.scale(t, watcher, 5)
+	controller := c.startController(t)
 	// 60% of 5 x (1, 1Gi) is (3, 3Gi): three placeholders of (1, 1Gi), one of them for the biggest pod.
 	// 5 pods and 3 placeholders use all 8 cores.
-	h.create(t, policyOf("general", "60%", func(s *v1alpha1.ResourceSlackSpec) {
+	c.create(t, policyOf("general", "60%", func(s *v1alpha1.ResourceSlackSpec) {
 		inPool("general")(s)
 		s.Backend = v1alpha1.BackendDeployment
 		s.Granularity = new(int32(4))
 	}))
-	h.awaitPlaceholders(t, controller, 3, 0)
-	pods := h.recordChanges(t, v1.SchemeGroupVersion.WithKind("Pod"))
+	c.awaitPlaceholders(t, controller, 3, 0)
+	pods := c.recordChanges(t, v1.SchemeGroupVersion.WithKind("Pod"))
 
 	defer func() {
 		if !t.Failed() {
 			return
 		}
 		var all v1.PodList
-		_ = h.client.List(t.Context(), &all)
+		_ = c.client.List(t.Context(), &all)
 		for _, pod := range all.Items {
 			t.Logf("%s on %q, nominated %q, %s, %s: %v", pod.Name, pod.Spec.NodeName, pod.Status.NominatedNodeName,
 				pod.Spec.Containers[0].Resources.Requests.Cpu(), pod.Status.Phase, pod.Status.Conditions)
@@ -54,12 +54,12 @@ func TestSlackBurstPreemptsPlaceholders(t *testing.T) {
 		t.Logf("changes of pods: %v", pods.changes())
 	}()
 	start := time.Now()
-	h.scale(t, watcher, 8)
+	c.scale(t, watcher, 8)
 	t.Logf("the 3 pods of the burst were running after %.2f s", time.Since(start).Seconds())
 	// 60% of 8 cores are 4.8: 5 placeholders of about (1, 1Gi), none of which fits.
-	h.awaitPlaceholders(t, controller, 0, 5)
-	h.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Provisioning")
-	if list := h.placeholders(t.Context(), t); len(list) > 0 {
+	c.awaitPlaceholders(t, controller, 0, 5)
+	c.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Provisioning")
+	if list := c.placeholders(t.Context(), t); len(list) > 0 {
 		for _, pod := range list {
 			if *pod.Spec.Priority != -10 || *pod.Spec.PreemptionPolicy != v1.PreemptNever || pod.Spec.PriorityClassName != slack.PriorityClassName {
 				t.Errorf("%s: priority %d, preemption policy %s", pod.Name, *pod.Spec.Priority, *pod.Spec.PreemptionPolicy)
@@ -109,17 +109,17 @@ func TestSlackBurstPreemptsPlaceholders(t *testing.T) {
 }
 
 // placeholders returns the placeholder pods.
-func (h *testCluster) placeholders(ctx context.Context, t *testing.T) []v1.Pod {
+func (c *testCluster) placeholders(ctx context.Context, t *testing.T) []v1.Pod {
 	t.Helper()
 	var list v1.PodList
-	if err := h.client.List(ctx, &list, client.InNamespace(systemNamespace), client.HasLabels{slack.PlaceholderLabel}); err != nil {
+	if err := c.client.List(ctx, &list, client.InNamespace(systemNamespace), client.HasLabels{slack.PlaceholderLabel}); err != nil {
 		t.Error(err)
 	}
 	return list.Items
 }
 
 // awaitPlaceholders waits for numbers of running and unschedulable placeholders.
-func (h *testCluster) awaitPlaceholders(t *testing.T, log fmt.Stringer, running, unschedulable int) {
+func (c *testCluster) awaitPlaceholders(t *testing.T, log fmt.Stringer, running, unschedulable int) {
 	t.Helper()
 	var gotRunning, gotUnschedulable int
 	defer func() {
@@ -130,12 +130,12 @@ func (h *testCluster) awaitPlaceholders(t *testing.T, log fmt.Stringer, running,
 	eventually.True(t, fmt.Sprintf("placeholders are not %d running, %d unschedulable", running, unschedulable), log,
 		func(ctx context.Context) (bool, error) {
 			gotRunning, gotUnschedulable = 0, 0
-			for _, pod := range h.placeholders(ctx, t) {
+			for _, pod := range c.placeholders(ctx, t) {
 				if pod.Status.Phase == v1.PodRunning && pod.DeletionTimestamp == nil {
 					gotRunning++
 				}
-				for _, c := range pod.Status.Conditions {
-					if c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse && c.Reason == v1.PodReasonUnschedulable {
+				for _, condition := range pod.Status.Conditions {
+					if condition.Type == v1.PodScheduled && condition.Status == v1.ConditionFalse && condition.Reason == v1.PodReasonUnschedulable {
 						gotUnschedulable++
 					}
 				}

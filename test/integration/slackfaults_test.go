@@ -33,68 +33,68 @@ import (
 // cause writes of the objects of another policy.
 func TestSlackFaults(t *testing.T) {
 	t.Parallel()
-	h := startCluster(t, buffersCRD(t))
+	c := startCluster(t, buffersCRD(t))
 	for i := range 4 {
-		h.create(t, readyNode(fmt.Sprint("node-", i), "16", "64Gi", map[string]string{"pool": "general"}))
+		c.create(t, readyNode(fmt.Sprint("node-", i), "16", "64Gi", map[string]string{"pool": "general"}))
 	}
-	h.fill(t, "pod-", 40, 4, "node-")
+	c.fill(t, "pod-", 40, 4, "node-")
 	suite := t
-	controller := h.startController(suite)
-	h.create(t, policyOf("general", "10%", inPool("general")))
+	controller := c.startController(suite)
+	c.create(t, policyOf("general", "10%", inPool("general")))
 	want := map[string]string{"general-head": "1 x 1 2Gi", "general-rate": "3 x 1 2Gi"}
-	h.awaitBuffers(t, controller, want)
-	h.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Held")
-	buffers := h.recordChanges(suite, slack.CapacityBufferVersion.WithKind("CapacityBuffer"))
-	templates := h.recordChanges(suite, v1.SchemeGroupVersion.WithKind("PodTemplate"))
-	policies := h.recordChanges(suite, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))
+	c.awaitBuffers(t, controller, want)
+	c.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Held")
+	buffers := c.recordChanges(suite, slack.CapacityBufferVersion.WithKind("CapacityBuffer"))
+	templates := c.recordChanges(suite, v1.SchemeGroupVersion.WithKind("PodTemplate"))
+	policies := c.recordChanges(suite, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))
 
 	t.Run("a node that flaps", func(t *testing.T) {
 		ticker := time.NewTicker(time.Second)
 		defer ticker.Stop()
 		for i := range 15 {
-			h.setReady(t, "node-0", []v1.ConditionStatus{v1.ConditionFalse, v1.ConditionTrue, v1.ConditionUnknown, v1.ConditionTrue}[i%4])
+			c.setReady(t, "node-0", []v1.ConditionStatus{v1.ConditionFalse, v1.ConditionTrue, v1.ConditionUnknown, v1.ConditionTrue}[i%4])
 			<-ticker.C
 		}
-		h.setReady(t, "node-0", v1.ConditionTrue)
+		c.setReady(t, "node-0", v1.ConditionTrue)
 		t.Logf("15 changes of the node, writes: buffers %v, templates %v, status %v", buffers.changes(), templates.changes(), policies.changes())
 		if n := len(policies.changes()); n > 2 {
 			t.Errorf("the status was written %d times, want at most 2", n)
 		}
 	})
 	t.Run("a pool without nodes", func(t *testing.T) {
-		h.create(t, policyOf("nowhere", "10%", inPool("nowhere")))
-		policy := h.awaitCondition(t, controller, "nowhere", v1alpha1.ConditionFeasible, "NotFeasible")
-		if c := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionFeasible); !strings.Contains(c.Message,
+		c.create(t, policyOf("nowhere", "10%", inPool("nowhere")))
+		policy := c.awaitCondition(t, controller, "nowhere", v1alpha1.ConditionFeasible, "NotFeasible")
+		if feasible := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionFeasible); !strings.Contains(feasible.Message,
 			"the pool has no usable nodes") {
-			t.Errorf("message %q", c.Message)
+			t.Errorf("message %q", feasible.Message)
 		}
-		h.awaitCondition(t, controller, "nowhere", v1alpha1.ConditionReady, "NotFeasible")
+		c.awaitCondition(t, controller, "nowhere", v1alpha1.ConditionReady, "NotFeasible")
 		// A typo in the selector of a policy with placeholders.
-		if err := h.client.Get(t.Context(), client.ObjectKey{Name: "general"}, policy); err != nil {
+		if err := c.client.Get(t.Context(), client.ObjectKey{Name: "general"}, policy); err != nil {
 			t.Fatal(err)
 		}
 		policy.Spec.Pool.NodeSelector["pool"] = "genral"
-		if err := h.client.Update(t.Context(), policy); err != nil {
+		if err := c.client.Update(t.Context(), policy); err != nil {
 			t.Fatal(err)
 		}
-		h.awaitCondition(t, controller, "general", v1alpha1.ConditionFeasible, "NotFeasible")
+		c.awaitCondition(t, controller, "general", v1alpha1.ConditionFeasible, "NotFeasible")
 		policy.Spec.Pool.NodeSelector["pool"] = "general"
-		if err := h.client.Get(t.Context(), client.ObjectKey{Name: "general"}, policy); err != nil {
+		if err := c.client.Get(t.Context(), client.ObjectKey{Name: "general"}, policy); err != nil {
 			t.Fatal(err)
 		}
 		policy.Spec.Pool.NodeSelector["pool"] = "general"
-		if err := h.client.Update(t.Context(), policy); err != nil {
+		if err := c.client.Update(t.Context(), policy); err != nil {
 			t.Fatal(err)
 		}
-		h.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Held")
+		c.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Held")
 	})
 	for _, w := range []*changeRecorder{buffers, templates} {
 		if changes := w.changes(); len(changes) > 0 {
 			t.Errorf("writes %v, want none", changes)
 		}
 	}
-	t.Run("amounts that overflow", func(t *testing.T) { h.overflow(t, controller) })
-	h.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Held")
+	t.Run("amounts that overflow", func(t *testing.T) { c.overflow(t, controller) })
+	c.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Held")
 	for _, w := range []*changeRecorder{buffers, templates} {
 		for _, change := range w.changes() {
 			if strings.Contains(change, " general-") {
@@ -109,7 +109,7 @@ func TestSlackFaults(t *testing.T) {
 }
 
 // setReady sets condition Ready of a node.
-func (h *testCluster) setReady(t *testing.T, node string, status v1.ConditionStatus) {
+func (c *testCluster) setReady(t *testing.T, node string, status v1.ConditionStatus) {
 	t.Helper()
 	now := metav1.Now()
 	patch, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": []v1.NodeCondition{
@@ -119,47 +119,47 @@ func (h *testCluster) setReady(t *testing.T, node string, status v1.ConditionSta
 		t.Fatal(err)
 	}
 	object := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}
-	if err := h.client.Status().Patch(t.Context(), object, client.RawPatch(types.StrategicMergePatchType, patch)); err != nil {
+	if err := c.client.Status().Patch(t.Context(), object, client.RawPatch(types.StrategicMergePatchType, patch)); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // overflow creates nodes, pods and policies whose sums exceed int64.
-func (h *testCluster) overflow(t *testing.T, log fmt.Stringer) {
+func (c *testCluster) overflow(t *testing.T, log fmt.Stringer) {
 	const huge = "9223372036854775807"
-	h.create(t, readyNode("vast", huge, "8Ei", map[string]string{"pool": "vast"}))
-	h.create(t, runningPod("vast-0", "vast", huge, "1Ei"))
-	h.create(t, runningPod("vast-1", "vast", "1", "7Ei"))
-	h.create(t, runningPod("vast-2", "vast", "1m", "9223372036854775807"))
-	h.create(t, policyOf("vast", "9999.9999%", inPool("vast")))
+	c.create(t, readyNode("vast", huge, "8Ei", map[string]string{"pool": "vast"}))
+	c.create(t, runningPod("vast-0", "vast", huge, "1Ei"))
+	c.create(t, runningPod("vast-1", "vast", "1", "7Ei"))
+	c.create(t, runningPod("vast-2", "vast", "1m", "9223372036854775807"))
+	c.create(t, policyOf("vast", "9999.9999%", inPool("vast")))
 	// Pods that are larger than their node by a factor that exceeds int64.
-	h.create(t, readyNode("tiny", "1m", "1Mi", map[string]string{"pool": "tiny"}))
-	h.create(t, runningPod("tiny-0", "tiny", huge, "7Ei"))
-	h.create(t, runningPod("tiny-1", "tiny", huge, "7Ei"))
-	h.create(t, policyOf("tiny", "9999.999999", inPool("tiny")))
+	c.create(t, readyNode("tiny", "1m", "1Mi", map[string]string{"pool": "tiny"}))
+	c.create(t, runningPod("tiny-0", "tiny", huge, "7Ei"))
+	c.create(t, runningPod("tiny-1", "tiny", huge, "7Ei"))
+	c.create(t, policyOf("tiny", "9999.999999", inPool("tiny")))
 	deployment := func(s *v1alpha1.ResourceSlackSpec) {
 		inPool("tiny")(s)
 		s.Backend = v1alpha1.BackendDeployment
 		s.MaxPlaceholders = new(int32(2))
 	}
-	h.create(t, policyOf("tiny-pods", "9999.999999", deployment))
+	c.create(t, policyOf("tiny-pods", "9999.999999", deployment))
 	for _, name := range []string{"vast", "tiny", "tiny-pods"} {
 		policy := &v1alpha1.ResourceSlack{}
 		eventually.True(t, name+" has no conditions", log, func(ctx context.Context) (bool, error) {
-			err := h.client.Get(ctx, client.ObjectKey{Name: name}, policy)
+			err := c.client.Get(ctx, client.ObjectKey{Name: name}, policy)
 			return len(policy.Status.Conditions) == 3, err
 		})
-		for _, c := range policy.Status.Conditions {
-			t.Logf("%s: %s=%s %s: %s", name, c.Type, c.Status, c.Reason, c.Message)
+		for _, condition := range policy.Status.Conditions {
+			t.Logf("%s: %s=%s %s: %s", name, condition.Type, condition.Status, condition.Reason, condition.Message)
 		}
 		if s := policy.Status; s.Placeholders < 0 || s.Placeholders > math.MaxInt32 || s.Target.Cpu().Sign() < 0 || s.Total.Memory().Sign() < 0 {
 			t.Errorf("%s: status %+v", name, s)
 		}
 	}
-	h.awaitCondition(t, log, "tiny", v1alpha1.ConditionFeasible, "NotFeasible")
+	c.awaitCondition(t, log, "tiny", v1alpha1.ConditionFeasible, "NotFeasible")
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(slack.CapacityBufferVersion.WithKind("CapacityBufferList"))
-	if err := h.client.List(t.Context(), list); err != nil {
+	if err := c.client.List(t.Context(), list); err != nil {
 		t.Fatal(err)
 	}
 	for i := range list.Items {
@@ -171,30 +171,30 @@ func (h *testCluster) overflow(t *testing.T, log fmt.Stringer) {
 	}
 }
 
-// TestSlackPolicyDeletedHalfWay kills the controller after its first write and deletes the policy while no
+// TestSlackPolicyDeletedAfterPartialWrite kills the controller after its first write and deletes the policy while no
 // controller runs. The next controller deletes the objects; the control plane has no garbage collector.
-func TestSlackPolicyDeletedHalfWay(t *testing.T) {
+func TestSlackPolicyDeletedAfterPartialWrite(t *testing.T) {
 	t.Parallel()
-	h := startCluster(t, buffersCRD(t))
-	h.create(t, readyNode("node-0", "16", "64Gi", map[string]string{"pool": "general"}))
-	h.create(t, readyNode("other-0", "16", "64Gi", map[string]string{"pool": "other"}))
-	h.fill(t, "pod-", 10, 1, "node-")
-	h.fill(t, "other-", 10, 1, "other-")
+	c := startCluster(t, buffersCRD(t))
+	c.create(t, readyNode("node-0", "16", "64Gi", map[string]string{"pool": "general"}))
+	c.create(t, readyNode("other-0", "16", "64Gi", map[string]string{"pool": "other"}))
+	c.fill(t, "pod-", 10, 1, "node-")
+	c.fill(t, "other-", 10, 1, "other-")
 	var first v1.PodTemplateList
-	changes, err := h.client.Watch(t.Context(), &first)
+	changes, err := c.client.Watch(t.Context(), &first)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer changes.Stop()
-	h.create(t, policyOf("general", "50%", inPool("general")))
-	controller := h.startController(t, "--leader-elect=false")
+	c.create(t, policyOf("general", "50%", inPool("general")))
+	controller := c.startController(t, "--leader-elect=false")
 	for event := range changes.ResultChan() {
 		if event.Type == watch.Added {
 			break
 		}
 	}
 	controller.Kill()
-	if err := h.client.Delete(t.Context(), policyOf("general", "", nil)); err != nil {
+	if err := c.client.Delete(t.Context(), policyOf("general", "", nil)); err != nil {
 		t.Fatal(err)
 	}
 	existing := func(ctx context.Context) (names []string) {
@@ -203,7 +203,7 @@ func TestSlackPolicyDeletedHalfWay(t *testing.T) {
 			at := strings.LastIndex(kind, "/")
 			list.SetAPIVersion(kind[:at])
 			list.SetKind(kind[at+1:])
-			if err := h.client.List(ctx, list, client.InNamespace(systemNamespace)); err != nil {
+			if err := c.client.List(ctx, list, client.InNamespace(systemNamespace)); err != nil {
 				return append(names, err.Error())
 			}
 			for i := range list.Items {
@@ -220,10 +220,10 @@ func TestSlackPolicyDeletedHalfWay(t *testing.T) {
 	// An object that is not managed by the controller.
 	unmanaged := &v1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Name: "unmanaged", Namespace: systemNamespace},
 		Template: v1.PodTemplateSpec{Spec: runningPod("", "", "1", "1Gi").Spec}}
-	h.create(t, unmanaged)
+	c.create(t, unmanaged)
 	// Another policy, which is not deleted.
-	h.create(t, policyOf("other", "0", inPool("other")))
-	controller = h.startController(t)
+	c.create(t, policyOf("other", "0", inPool("other")))
+	controller = c.startController(t)
 	eventually.True(t, "objects of the policy remain", controller, func(ctx context.Context) (bool, error) {
 		objects = existing(ctx)
 		return fmt.Sprint(objects) == "[PodTemplate other-head PodTemplate unmanaged CapacityBuffer other-head]", nil
@@ -318,11 +318,11 @@ func orphanBuffer(name, policy string) *unstructured.Unstructured {
 	return buffer
 }
 
-// TestSlackAmongBrokenObjects starts the controller with thousands of invalid objects and a CRD without
+// TestSlackWithInvalidObjects starts the controller with thousands of invalid objects and a CRD without
 // validation. It checks that a valid policy is soon Ready, every invalid one has the error in its
 // conditions, and labeled objects that belong to no plan are deleted. Set PLIMSOLL_BROKEN=10000 for the
 // documented number; it takes about two minutes on two cores.
-func TestSlackAmongBrokenObjects(t *testing.T) {
+func TestSlackWithInvalidObjects(t *testing.T) {
 	t.Parallel()
 	number := 2_000
 	if text, ok := os.LookupEnv("PLIMSOLL_BROKEN"); ok {
@@ -331,16 +331,16 @@ func TestSlackAmongBrokenObjects(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h := startClusterWithCRDs(t, laxCRD(t), buffersCRD(t))
-	h.create(t, readyNode("node-0", "64", "256Gi", map[string]string{"pool": "general"}))
-	h.fill(t, "pod-", 40, 1, "node-")
+	c := startClusterWithCRDs(t, laxCRD(t), buffersCRD(t))
+	c.create(t, readyNode("node-0", "64", "256Gi", map[string]string{"pool": "general"}))
+	c.fill(t, "pod-", 40, 1, "node-")
 	start := time.Now()
 	var creating sync.WaitGroup
 	const workers = 16
 	for worker := range workers {
 		creating.Go(func() {
 			for i := worker; i < number; i += workers {
-				if err := h.client.Create(t.Context(), invalidObject(i)); err != nil {
+				if err := c.client.Create(t.Context(), invalidObject(i)); err != nil {
 					t.Errorf("%d: %v", i, err)
 					return
 				}
@@ -351,25 +351,25 @@ func TestSlackAmongBrokenObjects(t *testing.T) {
 	// Objects that look like those of the policy, and unmanaged ones.
 	for i := range 20 {
 		name := fmt.Sprint("good-outdated-", i)
-		h.create(t, orphanBuffer(name, "good"))
-		h.create(t, &v1.PodTemplate{
+		c.create(t, orphanBuffer(name, "good"))
+		c.create(t, &v1.PodTemplate{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: systemNamespace, Labels: map[string]string{slack.PlaceholderLabel: "good"}},
 			Template:   v1.PodTemplateSpec{Spec: runningPod("", "", "1", "2Gi").Spec},
 		})
 	}
 	unmanaged := orphanBuffer("unmanaged", "good")
 	unmanaged.SetLabels(nil)
-	h.create(t, unmanaged)
+	c.create(t, unmanaged)
 	elsewhere := orphanBuffer("elsewhere", "good")
 	elsewhere.SetNamespace("default")
-	h.create(t, elsewhere)
+	c.create(t, elsewhere)
 	t.Logf("%d invalid objects created in %.1f s", number, time.Since(start).Seconds())
 
-	buffers := h.recordChanges(t, slack.CapacityBufferVersion.WithKind("CapacityBuffer"))
+	buffers := c.recordChanges(t, slack.CapacityBufferVersion.WithKind("CapacityBuffer"))
 	start = time.Now()
-	controller := h.startController(t, "--leader-elect=false")
-	h.create(t, policyOf("good", "10%", inPool("general")))
-	h.awaitCondition(t, controller, "good", v1alpha1.ConditionReady, "Held")
+	controller := c.startController(t, "--leader-elect=false")
+	c.create(t, policyOf("good", "10%", inPool("general")))
+	c.awaitCondition(t, controller, "good", v1alpha1.ConditionReady, "Held")
 	t.Logf("the valid policy was ready %.1f s after the start", time.Since(start).Seconds())
 	// pollSlowly polls every two seconds, because the lists are long.
 	pollSlowly := func(failure string, condition func(context.Context) (bool, error)) {
@@ -381,7 +381,7 @@ func TestSlackAmongBrokenObjects(t *testing.T) {
 	var policies int
 	pollSlowly("invalid policies have no conditions", func(ctx context.Context) (bool, error) {
 		var list v1alpha1.ResourceSlackList
-		err := h.client.List(ctx, &list)
+		err := c.client.List(ctx, &list)
 		policies = len(list.Items)
 		unreported := slices.ContainsFunc(list.Items, func(p v1alpha1.ResourceSlack) bool { return p.Name != "good" && !isReported(t, p) })
 		return !unreported, err
@@ -392,7 +392,7 @@ func TestSlackAmongBrokenObjects(t *testing.T) {
 	pollSlowly("other buffers remain", func(ctx context.Context) (bool, error) {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(slack.CapacityBufferVersion.WithKind("CapacityBufferList"))
-		err := h.client.List(ctx, list)
+		err := c.client.List(ctx, list)
 		var names []string
 		for i := range list.Items {
 			names = append(names, "CapacityBuffer "+list.Items[i].GetName())
@@ -411,11 +411,11 @@ func TestSlackAmongBrokenObjects(t *testing.T) {
 	for i := range 2 {
 		deleted := policyOf(fmt.Sprint("invalid-", 8+i+10), "", nil)
 		deleted.Name = strings.Repeat("long-", []int{12, 20}[i]) + deleted.Name
-		if err := h.client.Delete(t.Context(), deleted); err != nil {
+		if err := c.client.Delete(t.Context(), deleted); err != nil {
 			t.Error(err)
 		}
 	}
-	h.awaitCondition(t, controller, "good", v1alpha1.ConditionReady, "Held")
+	c.awaitCondition(t, controller, "good", v1alpha1.ConditionReady, "Held")
 	if strings.Contains(controller.String(), "panic") || strings.Contains(controller.String(), "Reconciler error") {
 		t.Errorf("the controller logged an error:\n%.5000s", controller)
 	}

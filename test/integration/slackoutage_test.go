@@ -21,10 +21,10 @@ func inPool(pool string) func(*v1alpha1.ResourceSlackSpec) {
 }
 
 // fill creates running pods of (1, 2Gi), distributed over nodes with a name prefix.
-func (h *testCluster) fill(t *testing.T, prefix string, pods, nodes int, node string) {
+func (c *testCluster) fill(t *testing.T, prefix string, pods, nodes int, node string) {
 	t.Helper()
 	for i := range pods {
-		h.create(t, runningPod(fmt.Sprint(prefix, i), fmt.Sprint(node, i%nodes), "1", "2Gi"))
+		c.create(t, runningPod(fmt.Sprint(prefix, i), fmt.Sprint(node, i%nodes), "1", "2Gi"))
 	}
 }
 
@@ -42,36 +42,36 @@ func TestSlackOutage(t *testing.T) {
 	for name, elect := range map[string]bool{"without leader election": false, "with leader election": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := startCluster(t, buffersCRD(t))
+			c := startCluster(t, buffersCRD(t))
 			for i := range 5 {
-				h.create(t, readyNode(fmt.Sprint("node-", i), "16", "64Gi", map[string]string{"pool": "general"}))
+				c.create(t, readyNode(fmt.Sprint("node-", i), "16", "64Gi", map[string]string{"pool": "general"}))
 			}
-			h.create(t, readyNode("other-0", "16", "64Gi", map[string]string{"pool": "other"}))
-			h.fill(t, "pod-", 40, 4, "node-")
-			h.fill(t, "deleted-", 10, 1, "other-")
+			c.create(t, readyNode("other-0", "16", "64Gi", map[string]string{"pool": "other"}))
+			c.fill(t, "pod-", 40, 4, "node-")
+			c.fill(t, "deleted-", 10, 1, "other-")
 			policy := policyOf("general", "10%", inPool("general"))
-			h.create(t, policy)
-			h.create(t, policyOf("deleted", "0", inPool("other")))
-			proxy, kubeconfig := h.startProxy(t)
-			log, restarts := h.superviseController(t, "--kubeconfig="+kubeconfig, fmt.Sprint("--leader-elect=", elect))
+			c.create(t, policy)
+			c.create(t, policyOf("deleted", "0", inPool("other")))
+			proxy, kubeconfig := c.startProxy(t)
+			log, restarts := c.superviseController(t, "--kubeconfig="+kubeconfig, fmt.Sprint("--leader-elect=", elect))
 			// 10% of (40, 80Gi): four placeholders of (1, 2Gi), one of them for the biggest pod.
-			h.awaitBuffers(t, log, map[string]string{"deleted-head": "1 x 1 2Gi", "general-head": "1 x 1 2Gi", "general-rate": "3 x 1 2Gi"})
-			h.awaitCondition(t, log, "general", v1alpha1.ConditionReady, "Held")
-			buffers := h.recordChanges(t, slack.CapacityBufferVersion.WithKind("CapacityBuffer"))
-			templates := h.recordChanges(t, v1.SchemeGroupVersion.WithKind("PodTemplate"))
+			c.awaitBuffers(t, log, map[string]string{"deleted-head": "1 x 1 2Gi", "general-head": "1 x 1 2Gi", "general-rate": "3 x 1 2Gi"})
+			c.awaitCondition(t, log, "general", v1alpha1.ConditionReady, "Held")
+			buffers := c.recordChanges(t, slack.CapacityBufferVersion.WithKind("CapacityBuffer"))
+			templates := c.recordChanges(t, v1.SchemeGroupVersion.WithKind("PodTemplate"))
 
 			// The controller receives some of these changes, but cannot write any more.
-			h.fill(t, "more-", 20, 4, "node-")
+			c.fill(t, "more-", 20, 4, "node-")
 			proxy.Disconnect()
-			if err := h.client.Get(t.Context(), client.ObjectKeyFromObject(policy), policy); err != nil {
+			if err := c.client.Get(t.Context(), client.ObjectKeyFromObject(policy), policy); err != nil {
 				t.Fatal(err)
 			}
 			policy.Spec.MinRate = "20%"
-			if err := h.client.Update(t.Context(), policy); err != nil {
+			if err := c.client.Update(t.Context(), policy); err != nil {
 				t.Fatal(err)
 			}
 			for _, object := range []client.Object{readyNode("node-4", "1", "1", nil), policyOf("deleted", "", nil)} {
-				if err := h.client.Delete(t.Context(), object); err != nil {
+				if err := c.client.Delete(t.Context(), object); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -86,9 +86,9 @@ func TestSlackOutage(t *testing.T) {
 			proxy.Reconnect(t)
 			recovered := time.Now()
 			// 20% of (60, 120Gi).
-			h.awaitBuffers(t, log, map[string]string{"general-head": "1 x 1 2Gi", "general-rate": "11 x 1 2Gi"})
+			c.awaitBuffers(t, log, map[string]string{"general-head": "1 x 1 2Gi", "general-rate": "11 x 1 2Gi"})
 			took := time.Since(recovered)
-			h.awaitCondition(t, log, "general", v1alpha1.ConditionReady, "Provisioning")
+			c.awaitCondition(t, log, "general", v1alpha1.ConditionReady, "Provisioning")
 			t.Logf("outage of %s: up to date after %.1f s, %d restarts of the controller; buffers: %v, templates: %v",
 				length, took.Seconds(), restarts.Load(), buffers.changes(), templates.changes())
 			if took > 30*time.Second {

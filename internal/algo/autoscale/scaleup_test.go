@@ -35,7 +35,7 @@ func TestScaleUp(t *testing.T) {
 		"no pending pods": {groups: []Group{small}, want: []int{0}, outcomes: []PodOutcome{}},
 		// 4 x 1 core fill one node of 4.
 		"one node": {pods: pods(4, 1), groups: []Group{small}, want: []int{1}, outcomes: []PodOutcome{NodeAdded, NodeAdded, NodeAdded, NodeAdded}},
-		// 5 do not.
+		// 5 x 1 core need two nodes.
 		"two nodes": {pods: pods(5, 1), groups: []Group{small}, want: []int{2}, outcomes: []PodOutcome{NodeAdded, NodeAdded, NodeAdded, NodeAdded, NodeAdded}},
 		// A node is booting, which fits 4.
 		"one is booting": {pods: pods(5, 1), booting: []int{0}, groups: []Group{small}, want: []int{1}, outcomes: []PodOutcome{FitsBootingNode, FitsBootingNode, FitsBootingNode, FitsBootingNode, NodeAdded}},
@@ -58,7 +58,7 @@ func TestScaleUp(t *testing.T) {
 		"decreasing": {pods: append(pods(2, 1), pods(2, 3)...), groups: []Group{small}, want: []int{2}},
 		// One more node: it is used for the pods, although the placeholder is larger.
 		"placeholders last": {pods: append(placeholders(1, 4), pods(4, 1)...), groups: []Group{few(small, 1)}, want: []int{1}, outcomes: []PodOutcome{GroupsFull, NodeAdded, NodeAdded, NodeAdded, NodeAdded}},
-		"free of cost":      {pods: pods(4, 1), groups: []Group{small, {Allocatable: cores(4, 110), Headroom: 9}}, want: []int{0, 1}},
+		"cost of zero":      {pods: pods(4, 1), groups: []Group{small, {Allocatable: cores(4, 110), Headroom: 9}}, want: []int{0, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ScaleUp(t.Context(), tc.pods, tc.booting, tc.groups, newFakeProbe(t))
@@ -94,6 +94,7 @@ type naiveScaleUp struct {
 	nodeGroups []int
 }
 
+// place assigns a pod to the first node from an index on that it fits.
 func (d *naiveScaleUp) place(pod, from int) bool {
 	for node := from; node < len(d.free); node++ {
 		if d.pods[pod].Requests.FitIn(d.free[node]) && d.rule(pod, d.nodeGroups[node]) {
@@ -112,6 +113,7 @@ func (d *naiveScaleUp) addNode(group int) {
 	d.free, d.nodeGroups = append(d.free, d.groups[group].Allocatable), append(d.nodeGroups, group)
 }
 
+// fill assigns pods to new nodes of a group, at most more nodes.
 func (d *naiveScaleUp) fill(group, more int, pods []int) (placed, left []int, added int) {
 	first := len(d.free)
 	for _, pod := range pods {

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
+// near reports whether two numbers differ by at most a tolerance.
 func near(a, b, tolerance float64) bool { return math.Abs(a-b) <= tolerance }
 
 func zeros(n int) []float64 { return make([]float64, n) }
@@ -19,10 +20,10 @@ func TestPaired(t *testing.T) {
 		a, b []float64
 		want Interval
 	}{
-		"always two less": {[]float64{5, 7, 9}, []float64{3, 5, 7}, Interval{Mean: -2, Low: -2, High: -2, Level: 0.95, Less: 3}},
-		"nothing differs": {[]float64{5, 7}, []float64{5, 7}, Interval{Level: 0.95, Equal: 2}},
-		// resamples of two values are -1, 1 and twice 0 in four. The score of an end is
-		// 12.7 x sqrt 2, far beyond a quarter: the ends are the values
+		"two less in each pair": {[]float64{5, 7, 9}, []float64{3, 5, 7}, Interval{Mean: -2, Low: -2, High: -2, Level: 0.95, Less: 3}},
+		"no differences":        {[]float64{5, 7}, []float64{5, 7}, Interval{Level: 0.95, Equal: 2}},
+		// The four resamples of two values have the means -1, 0, 0 and 1. The score of an end
+		// is 12.7 x sqrt 2, beyond all quantiles: the ends are the extreme values.
 		"two": {[]float64{0, 0}, []float64{-1, 1}, Interval{Low: -1, High: 1, Level: 0.95, Less: 1, More: 1}},
 	}
 	for name, tc := range tests {
@@ -34,8 +35,8 @@ func TestPaired(t *testing.T) {
 	}
 }
 
-// The levels by hand. Ten values: t of 9 degrees is 2.26216, times sqrt(10/9) =
-// 2.38452. A hundred: 1.98422 x sqrt(100/99) = 1.99422.
+// TestExpanded compares expanded levels. Ten values: t with 9 degrees of freedom is 2.26216,
+// times sqrt(10/9) = 2.38452. A hundred values: 1.98422 x sqrt(100/99) = 1.99422.
 func TestExpanded(t *testing.T) {
 	for n, want := range map[int]float64{10: 2.38452, 100: 1.99422} {
 		if got := expanded(0.95, n); !near(got, want, 1e-4) {
@@ -44,25 +45,25 @@ func TestExpanded(t *testing.T) {
 	}
 }
 
-// -1, 0, 0, 4 have the mean 0.75: distances -1.75, -0.75, -0.75, 3.25;
-// cubes -5.359375 - 0.84375 + 34.328125 = 28.125, squares 3.0625 + 1.125 + 10.5625
-// = 14.75; 28.125 / (6 x 14.75^1.5 = 339.887) = 0.082748
+// TestAcceleration has the values -1, 0, 0 and 4 with the mean 0.75. The distances are -1.75,
+// -0.75, -0.75 and 3.25, their cubes -5.359375 - 0.84375 + 34.328125 = 28.125, their squares
+// 3.0625 + 1.125 + 10.5625 = 14.75; 28.125 / (6 x 14.75^1.5 = 339.887) = 0.082748.
 func TestAcceleration(t *testing.T) {
 	if got := acceleration([]float64{-1, 0, 0, 4}, 0.75); !near(got, 0.082748, 1e-6) {
 		t.Errorf("%v, want 0.082748", got)
 	}
 }
 
-// Of five resampled means 1, 2, 2, 3, 9 one is below 2 and three are up to it:
-// half of 1 + 3 in 5 is 0.4.
+// TestBias has five resampled means 1, 2, 2, 3 and 9: one is below 2 and three are at most 2,
+// (1 + 3) / 2 / 5 = 0.4.
 func TestBias(t *testing.T) {
 	if got, want := bias([]float64{1, 2, 2, 3, 9}, 2), distuv.UnitNormal.Quantile(0.4); !near(got, want, 1e-12) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
 
-// The means of all resamples there are of four values, by counting them out, are
-// what those drawn are like.
+// TestResamples compares the distribution of the drawn means with that of the means of all
+// 256 resamples of four values.
 func TestResamples(t *testing.T) {
 	values := []float64{-1, 0, 2, 7}
 	var all []float64
@@ -71,24 +72,24 @@ func TestResamples(t *testing.T) {
 	}
 	drawn := resample(values, 1)
 	for x := -1.0; x <= 7; x += 0.25 {
-		var there, found float64
+		var exact, sampled float64
 		for _, v := range all {
 			if v <= x+1e-9 {
-				there++
+				exact++
 			}
 		}
 		for _, v := range drawn {
 			if v <= x+1e-9 {
-				found++
+				sampled++
 			}
 		}
-		if !near(there/256, found/resampleCount, 0.02) {
-			t.Errorf("%v of the means are up to %v, of all there are %v", found/resampleCount, x, there/256)
+		if !near(exact/256, sampled/resampleCount, 0.02) {
+			t.Errorf("a share of %v of the means is at most %v, want %v", sampled/resampleCount, x, exact/256)
 		}
 	}
 }
 
-// Of many normal values the interval is the one of the textbook.
+// TestNormalTheory compares the interval of many normal values with the t interval.
 func TestNormalTheory(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	b := zeros(400)
@@ -100,25 +101,26 @@ func TestNormalTheory(t *testing.T) {
 	for _, v := range b {
 		squares += (v - sum/400) * (v - sum/400)
 	}
-	half := 1.966 * math.Sqrt(squares/399/400) // t of 399 degrees
+	half := 1.966 * math.Sqrt(squares/399/400) // t with 399 degrees of freedom
 	got, err := Paired(zeros(400), b, 0.95, 1)
 	if err != nil || !near(got.Low, sum/400-half, 0.06*half) || !near(got.High, sum/400+half, 0.06*half) || !got.ExcludesZero() {
 		t.Errorf("%+v, %v, want %v +- %v", got, err, sum/400, half)
 	}
 }
 
-// How often the interval covers the truth, over many experiments of a few seeds.
+// TestCoverage measures how often the interval contains the true mean in many experiments with
+// few seeds.
 func TestCoverage(t *testing.T) {
 	tests := map[string]struct {
 		seeds       int
 		draw        func(*rand.Rand) float64
-		truth       float64
+		mean        float64
 		least, most float64
 	}{
 		"normal, five": {5, func(r *rand.Rand) float64 { return r.NormFloat64() }, 0, 0.92, 0.97},
 		"normal":       {10, func(r *rand.Rand) float64 { return r.NormFloat64() }, 0, 0.93, 0.97},
 		"uniform":      {10, func(r *rand.Rand) float64 { return r.Float64() }, 0.5, 0.92, 0.97},
-		// skewed: it covers less than it says
+		// A skewed distribution has a coverage below the level.
 		"exponential": {10, func(r *rand.Rand) float64 { return r.ExpFloat64() }, 1, 0.88, 0.97},
 	}
 	for name, tc := range tests {
@@ -135,14 +137,14 @@ func TestCoverage(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got.Low <= tc.truth && tc.truth <= got.High {
+				if got.Low <= tc.mean && tc.mean <= got.High {
 					covered++
 				}
 			}
 			if c := covered / experiments; c < tc.least || c > tc.most {
-				t.Errorf("covers %v, want %v to %v", c, tc.least, tc.most)
+				t.Errorf("coverage %v, want %v to %v", c, tc.least, tc.most)
 			}
-			t.Logf("covers %v", covered/experiments)
+			t.Logf("coverage %v", covered/experiments)
 		})
 	}
 }
@@ -170,8 +172,9 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// The interval is within the values, repeatable, turns round with its series,
-// and moves and stretches with them.
+// TestProperties verifies that the interval is within the range of the values, is
+// deterministic, is negated if the series are swapped, is shifted and scaled with the values,
+// and is wider for a higher level.
 func TestProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := rapid.SliceOfN(rapid.Map(rapid.IntRange(-1000, 1000), func(n int) float64 { return float64(n) }), 2, 30).Draw(t, "b")
@@ -187,16 +190,16 @@ func TestProperties(t *testing.T) {
 			shift[i], moved[i] = 100, 100+4*v
 		}
 		if got.Low > got.High || got.Low < low-1e-9 || got.High > high+1e-9 || got.Pairs() != len(b) {
-			t.Fatalf("%+v of %v to %v", got, low, high)
+			t.Fatalf("%+v of values from %v to %v", got, low, high)
 		}
-		if again, _ := Paired(zeros(len(b)), b, level, seed); again != got {
-			t.Fatalf("%+v, then %+v", got, again)
+		if second, _ := Paired(zeros(len(b)), b, level, seed); second != got {
+			t.Fatalf("%+v, then %+v", got, second)
 		}
 		if four, _ := Paired(shift, moved, level, seed); !near(four.Low, 4*got.Low, 1e-6) || !near(four.High, 4*got.High, 1e-6) {
-			t.Fatalf("%+v, four times %+v", got, four)
+			t.Fatalf("%+v, scaled by four %+v", got, four)
 		}
-		if turned, _ := Paired(b, zeros(len(b)), level, seed); !near(turned.Low, -got.High, 1e-6) || !near(turned.High, -got.Low, 1e-6) {
-			t.Fatalf("%+v, turned round %+v", got, turned)
+		if swapped, _ := Paired(b, zeros(len(b)), level, seed); !near(swapped.Low, -got.High, 1e-6) || !near(swapped.High, -got.Low, 1e-6) {
+			t.Fatalf("%+v, swapped %+v", got, swapped)
 		}
 		if wider, _ := Paired(zeros(len(b)), b, (1+level)/2, seed); wider.Low > got.Low || wider.High < got.High {
 			t.Fatalf("%+v is not within %+v", got, wider)

@@ -16,24 +16,24 @@ func TestFormulas(t *testing.T) {
 		"three eighths free": {fraction(3, 8), -25},
 		// 200 x (1/3 - 0.5) = -33.3
 		"toward zero": {fraction(1, 3), -33},
-		// 200 x (16/25 - 0.5) = 28, without an error of floats
-		"exact":         {fraction(16, 25), 28},
-		"no whole":      {fraction(0, 0), -100},
-		"no cores":      {doublings(0), -100},
-		"one core":      {doublings(1), -90},
-		"15 cores":      {doublings(15), -60},
-		"31 cores":      {doublings(31), -50},
-		"1023 cores":    {doublings(1023), 0},
-		"a million":     {doublings(1<<20 - 1), 100},
-		"a billion":     {doublings(1 << 30), 100},
-		"no limits":     {limitRoom(Sums{Allocatable: 8}), 100},
-		"half promised": {limitRoom(Sums{Allocatable: 8, Limits: 4}), 50},
-		"all promised":  {limitRoom(Sums{Allocatable: 8, Limits: 8}), 0},
+		// 200 x (16/25 - 0.5) = 28, without a rounding error
+		"exact":          {fraction(16, 25), 28},
+		"no total":       {fraction(0, 0), -100},
+		"no cores":       {doublings(0), -100},
+		"one core":       {doublings(1), -90},
+		"15 cores":       {doublings(15), -60},
+		"31 cores":       {doublings(31), -50},
+		"1023 cores":     {doublings(1023), 0},
+		"a million":      {doublings(1<<20 - 1), 100},
+		"a billion":      {doublings(1 << 30), 100},
+		"no limits":      {limitRoom(Sums{Allocatable: 8}), 100},
+		"limits of half": {limitRoom(Sums{Allocatable: 8, Limits: 4}), 50},
+		"limits of all":  {limitRoom(Sums{Allocatable: 8, Limits: 8}), 0},
 		// 100 x (8 - 12) / 12 = -33.3
-		"half as much again":  {limitRoom(Sums{Allocatable: 8, Limits: 12}), -33},
-		"promised twice":      {limitRoom(Sums{Allocatable: 8, Limits: 16}), -50},
-		"promised four times": {limitRoom(Sums{Allocatable: 8, Limits: 32}), -75},
-		"nothing there":       {limitRoom(Sums{}), -100},
+		"limits of 1.5 times":  {limitRoom(Sums{Allocatable: 8, Limits: 12}), -33},
+		"limits of twice":      {limitRoom(Sums{Allocatable: 8, Limits: 16}), -50},
+		"limits of four times": {limitRoom(Sums{Allocatable: 8, Limits: 32}), -75},
+		"no nodes":             {limitRoom(Sums{}), -100},
 	} {
 		if tc.got != tc.want {
 			t.Errorf("%s: %d, want %d", name, tc.got, tc.want)
@@ -43,31 +43,31 @@ func TestFormulas(t *testing.T) {
 
 func TestSlack(t *testing.T) {
 	type pools = []Slack
-	of := func(available, target int64) Slack {
+	pool := func(available, target int64) Slack {
 		return Slack{Available: Amounts{CPU: available}, Target: Amounts{CPU: target}}
 	}
 	for name, tc := range map[string]struct {
-		pools  pools
-		want   int32
-		wanted bool
+		pools pools
+		want  int32
+		known bool
 	}{
-		"no policies":         {nil, 0, false},
-		"nothing wanted":      {pools{of(5, 0)}, 0, false},
-		"all there":           {pools{of(4, 4)}, 0, true},
-		"nothing there":       {pools{of(0, 4)}, -100, true},
-		"half there":          {pools{of(2, 4)}, -50, true},
-		"twice as much there": {pools{of(8, 4)}, 50, true},
-		// (6 x 50 + 2 x -100) / 8 = 12.5: what one pool has too much does not make up
-		// for what another lacks, however much it is
-		"a surplus and a lack": {pools{of(12, 6), of(0, 2), of(7, 0)}, 12, true},
+		"no policies":       {nil, 0, false},
+		"no target":         {pools{pool(5, 0)}, 0, false},
+		"at the target":     {pools{pool(4, 4)}, 0, true},
+		"nothing available": {pools{pool(0, 4)}, -100, true},
+		"half available":    {pools{pool(2, 4)}, -50, true},
+		"twice the target":  {pools{pool(8, 4)}, 50, true},
+		// (6 x 50 + 2 x -100) / 8 = 12.5: the surplus of one pool does not compensate for
+		// the deficit of another.
+		"surplus and deficit": {pools{pool(12, 6), pool(0, 2), pool(7, 0)}, 12, true},
 	} {
-		if got, wanted := slack(tc.pools, CPU); got != tc.want || wanted != tc.wanted {
-			t.Errorf("%s: %d %v, want %d %v", name, got, wanted, tc.want, tc.wanted)
+		if got, known := slack(tc.pools, CPU); got != tc.want || known != tc.known {
+			t.Errorf("%s: %d %v, want %d %v", name, got, known, tc.want, tc.known)
 		}
 	}
 }
 
-// The worked example of docs/agent.md.
+// TestExample is the worked example of docs/agent.md.
 func TestExample(t *testing.T) {
 	l := NewLedger()
 	for _, name := range []string{"a", "b"} {
@@ -104,7 +104,7 @@ func TestExample(t *testing.T) {
 	}
 }
 
-func TestScoresOfNothing(t *testing.T) {
+func TestScoresOfEmptyState(t *testing.T) {
 	for _, score := range Scores(State{}) {
 		if score.Value != -100 {
 			t.Errorf("%s is %d", score.Name, score.Value)
@@ -112,9 +112,10 @@ func TestScoresOfNothing(t *testing.T) {
 	}
 }
 
+// drawState draws a state.
 func drawState(t *rapid.T) State {
 	amount := rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(0, 1e6), rapid.Float64Range(0, math.MaxInt64))
-	whole := rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(0, 1<<20), rapid.Int64Range(0, math.MaxInt64))
+	integer := rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(0, 1<<20), rapid.Int64Range(0, math.MaxInt64))
 	s := State{LoadKnown: true, LoadRisk: rapid.Float64Range(0, 1).Draw(t, "risk")}
 	for r := range s.Sums {
 		allocatable := amount.Draw(t, "allocatable")
@@ -123,33 +124,33 @@ func drawState(t *rapid.T) State {
 	for range rapid.IntRange(0, 3).Draw(t, "pools") {
 		var pool Slack
 		for r := range pool.Target {
-			pool.Target[r], pool.Available[r] = whole.Draw(t, "target"), whole.Draw(t, "available")
+			pool.Target[r], pool.Available[r] = integer.Draw(t, "target"), integer.Draw(t, "available")
 		}
 		s.Slack = append(s.Slack, pool)
 	}
 	return s
 }
 
-// valuesOf returns the scores by name, having checked that they are in bounds.
+// valuesOf checks that the scores are in range, and returns them by name.
 func valuesOf(t *rapid.T, s State) map[string]int32 {
 	out := map[string]int32{}
 	for _, score := range Scores(s) {
 		if score.Value < -100 || score.Value > 100 {
-			t.Fatalf("%s is %d of %+v", score.Name, score.Value, s)
+			t.Fatalf("%s is %d for %+v", score.Name, score.Value, s)
 		}
 		out[score.Name] = score.Value
 	}
 	return out
 }
 
-// More of what is good never makes a score smaller, and the same cluster twice
-// has the same scores, but for those that tell size.
+// TestScoresAreMonotone verifies that more free capacity, lower limits, a lower load risk and
+// more available slack never reduce a score.
 func TestScoresAreMonotone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawState(t)
 		better := s
 		better.Slack = append([]Slack(nil), s.Slack...)
-		part := func(of float64) float64 { return of * rapid.Float64Range(0, 1).Draw(t, "part") }
+		part := func(amount float64) float64 { return amount * rapid.Float64Range(0, 1).Draw(t, "part") }
 		for r := range s.Sums {
 			better.Sums[r].Free += part(s.Sums[r].Allocatable - s.Sums[r].Free)
 			better.Sums[r].Limits -= part(s.Sums[r].Limits)
@@ -164,22 +165,24 @@ func TestScoresAreMonotone(t *testing.T) {
 		before, after := valuesOf(t, s), valuesOf(t, better)
 		for name, value := range before {
 			if after[name] < value {
-				t.Fatalf("%s fell from %d to %d: %+v, %+v", name, value, after[name], s, better)
+				t.Fatalf("%s decreased from %d to %d: %+v, %+v", name, value, after[name], s, better)
 			}
 		}
 	})
 }
 
-// Of next to nothing, 100 x (1e-13 - 2622) / 2622 comes to a hair more than -100
-// in floating point, and the same with 1147 limits to -100.
-func TestLessLimitsThanLimitsBeyondReason(t *testing.T) {
+// TestLimitRoomWithRoundingErrors has an allocatable amount near zero: in floating point,
+// 100 x (1e-13 - 2622) / 2622 is slightly above -100, the same with limits of 1147 is -100.
+func TestLimitRoomWithRoundingErrors(t *testing.T) {
 	more := limitRoom(Sums{Allocatable: 1.1368683772161603e-13, Limits: 2622.0000000000073})
 	less := limitRoom(Sums{Allocatable: 1.1368683772161603e-13, Limits: 1147.1250000000032})
 	if less < more {
-		t.Errorf("limits shrank, and the room they leave fell from %d to %d", more, less)
+		t.Errorf("lower limits reduce the score from %d to %d", more, less)
 	}
 }
 
+// TestScoresDoNotDependOnSize verifies that a cluster of twice the size has the same scores,
+// except for FreeCores and FreeGiB.
 func TestScoresDoNotDependOnSize(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawState(t)
@@ -192,10 +195,10 @@ func TestScoresDoNotDependOnSize(t *testing.T) {
 		for name, value := range one {
 			if name == FreeCores || name == FreeGiB {
 				if two[name] < value || two[name] > value+11 {
-					t.Fatalf("%s is %d, of twice as much %d", name, value, two[name])
+					t.Fatalf("%s is %d, with twice the size %d", name, value, two[name])
 				}
 			} else if two[name] != value {
-				t.Fatalf("%s is %d, of twice as much %d", name, value, two[name])
+				t.Fatalf("%s is %d, with twice the size %d", name, value, two[name])
 			}
 		}
 	})

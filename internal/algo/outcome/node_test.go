@@ -23,16 +23,17 @@ func TestShare(t *testing.T) {
 		got          []float64
 		level        float64
 	}{
-		"all get all": {1000, []float64{300, 700}, []float64{1, 1}, []float64{300, 700}, 0},
-		"no pods":     {1000, nil, nil, []float64{}, 0},
-		// level 1000/4: 250 and 750
+		"enough CPU": {1000, []float64{300, 700}, []float64{1, 1}, []float64{300, 700}, 0},
+		"no pods":    {1000, nil, nil, []float64{}, 0},
+		// The level is 1000/4: 250 and 750.
 		"in proportion": {1000, []float64{2000, 2000}, []float64{1, 3}, []float64{250, 750}, 250},
-		// level 1000/3 = 333: the first wants 100 and has it; then 900/2 each
-		"one wants less": {1000, []float64{100, 2000, 2000}, []float64{1, 1, 1}, []float64{100, 450, 450}, 450},
-		// level 1200/6 = 200: 100 of 200, 500 of 400 and 900 of 600; then (1200-100)/5
-		// = 220: 440, 660; the second wants 430: 1100-430 = 670 for the third of 3
-		"it goes on": {1200, []float64{100, 430, 900}, []float64{1, 2, 3}, []float64{100, 430, 670}, 670.0 / 3},
-		"no CPU":     {0, []float64{100, 0}, []float64{1, 1}, []float64{0, 0}, 0},
+		// The level is 1000/3 = 333: the first pod has a demand of 100 and gets it; then 900/2 each.
+		"one low demand": {1000, []float64{100, 2000, 2000}, []float64{1, 1, 1}, []float64{100, 450, 450}, 450},
+		// The level is 1200/6 = 200, with shares of 200, 400 and 600: the first pod gets its 100.
+		// Then (1200-100)/5 = 220, with shares of 440 and 660: the second pod gets its 430. The
+		// third pod, of weight 3, gets 1100-430 = 670.
+		"several rounds": {1200, []float64{100, 430, 900}, []float64{1, 2, 3}, []float64{100, 430, 670}, 670.0 / 3},
+		"no CPU":         {0, []float64{100, 0}, []float64{1, 1}, []float64{0, 0}, 0},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -45,7 +46,7 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// bisect finds the level by halving: what pods get rises with it.
+// bisect returns the amounts by bisection of the level.
 func bisect(capacity float64, want, weight []float64) []float64 {
 	got := func(level float64) (amounts []float64, sum float64) {
 		for i := range want {
@@ -67,9 +68,9 @@ func bisect(capacity float64, want, weight []float64) []float64 {
 	return amounts
 }
 
-// What pods get is what bisection finds; it is no more than they want, it is all
-// there is where they want more, and whoever goes short has as much per weight as
-// anyone.
+// TestShareIsFair verifies that the amounts equal those of bisection, that no pod gets more than
+// its demand, that all capacity is used if the demand exceeds it, and that pods that get less
+// than their demand get the same amount per weight.
 func TestShareIsFair(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		amount := rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(0, 1e5), rapid.Map(rapid.IntRange(0, 20), func(n int) float64 { return float64(n) * 500 }))
@@ -81,18 +82,18 @@ func TestShareIsFair(t *testing.T) {
 		capacity := amount.Draw(t, "capacity")
 		got, rest := make([]float64, len(want)), make([]int32, len(want))
 		level := share(capacity, want, weight, got, rest)
-		var wanted, sum float64
+		var demand, sum float64
 		for i := range want {
-			wanted, sum = wanted+want[i], sum+got[i]
+			demand, sum = demand+want[i], sum+got[i]
 			if got[i] < 0 || got[i] > want[i] {
-				t.Fatalf("pod %d wants %v and gets %v", i, want[i], got[i])
+				t.Fatalf("pod %d has a demand of %v and gets %v", i, want[i], got[i])
 			}
 			if got[i] < want[i] && !near(got[i], level*weight[i]) {
 				t.Fatalf("pod %d of weight %v gets %v at level %v", i, weight[i], got[i], level)
 			}
 		}
-		if !near(sum, min(wanted, capacity)) {
-			t.Fatalf("%v of %v is given away, wanted are %v", sum, capacity, wanted)
+		if !near(sum, min(demand, capacity)) {
+			t.Fatalf("sum %v of capacity %v, demand %v", sum, capacity, demand)
 		}
 		for i, amount := range bisect(capacity, want, weight) {
 			if math.Abs(got[i]-amount) > 1e-6*max(1, capacity) {
@@ -115,7 +116,7 @@ func TestOOMScoreAdjustment(t *testing.T) {
 		// 1000 - floor(1000/3) = 1000 - 333
 		"a third":         {Burstable, gib, 3 * gib, 667},
 		"no request":      {Burstable, 0, 16 * gib, 999},
-		"the least":       {Burstable, 1, 16 * gib, 999},
+		"one byte":        {Burstable, 1, 16 * gib, 999},
 		"all":             {Burstable, 16 * gib, 16 * gib, 3},
 		"more than all":   {Burstable, 1e300, 16 * gib, 3},
 		"no machine":      {Burstable, 1, 0, 3},
@@ -164,32 +165,32 @@ func TestStep(t *testing.T) {
 			[]float64{1500},
 			[]int{},
 		},
-		// the pod wants 3000 and 5 GiB, and is held at 2000 and 4 GiB by its limits
-		"limits hold": {
+		// The demand is 3000 and 5 GiB, the limits are 2000 and 4 GiB.
+		"limited": {
 			[]Pod{{CPURequest: 1000, CPULimit: 2000, MemoryRequest: 2 * gib, MemoryLimit: 4 * gib, CPU: 3000, Memory: 5 * gib, Class: Burstable}},
 			Step{CPUDemand: 2000, CPUGranted: 2000, ThrottledByLimit: 1000, MemoryDemand: 4 * gib, MemoryKept: 4 * gib, CPULimits: 2000, MemoryLimits: 4 * gib},
 			[]float64{2000},
 			[]int{},
 		},
-		// 3000 + 3000 wanted of 4000 by weights 1000 and 3000: the level is 1, 1000 and
-		// 3000; 2000 are missing
+		// A demand of 3000 + 3000 on 4000 with the weights 1000 and 3000: the level is 1, the
+		// pods get 1000 and 3000, 2000 are missing.
 		"by requests": {
 			[]Pod{{CPURequest: 1000, CPU: 3000}, {CPURequest: 3000, CPU: 3000}},
 			Step{CPUDemand: 6000, CPUGranted: 4000, ThrottledByNode: 2000, CPULimits: 4000},
 			[]float64{1000, 3000},
 			[]int{},
 		},
-		// weights 1.953125 and 1998.046875: of 4000 these get 3.90625 and 3996.09375
-		"a pod without a request gets next to nothing": {
+		// With the weights 1.953125 and 1998.046875 the pods get 3.90625 and 3996.09375 of 4000.
+		"a pod without a request": {
 			[]Pod{{CPU: 5000}, {CPURequest: 1998.046875, CPU: 5000}},
 			Step{CPUDemand: 10000, CPUGranted: 4000, ThrottledByNode: 6000, CPULimits: 1998.046875},
 			[]float64{3.90625, 3996.09375},
 			[]int{},
 		},
-		// 4 + 4 + 4 of 10 GiB; in GiB the badness of the guaranteed pod is 4 - 9.97, of the
-		// best-effort pod 1 + 10, of the burstable pod 7 + (1 - 0.2) x 10 = 15: it has
-		// more than its request and goes first; 5 are left
-		"the one that uses most beyond its request": {
+		// 4 + 1 + 7 of 10 GiB. In GiB the badness of the guaranteed pod is 4 - 9.97, of the
+		// best-effort pod 1 + 10, of the burstable pod 7 + (1 - 0.2) x 10 = 15, the highest: it is
+		// the victim, and 5 GiB remain.
+		"highest usage beyond the request": {
 			[]Pod{
 				{MemoryRequest: 4 * gib, Memory: 4 * gib, Class: Guaranteed},
 				{Memory: gib, Class: BestEffort},
@@ -199,9 +200,9 @@ func TestStep(t *testing.T) {
 			[]float64{0, 0, 0},
 			[]int{2},
 		},
-		// best effort 2 + 10 = 12, burstable 5 + 5 = 10, guaranteed 6 - 9.97:
-		// 13 without the first is 11, without the second 6
-		"until it fits": {
+		// The badness is 2 + 10 = 12 for the best-effort pod, 5 + 5 = 10 for the burstable pod and
+		// 6 - 9.97 for the guaranteed pod: of 13 GiB 11 remain without the first, 6 without both.
+		"several victims": {
 			[]Pod{
 				{MemoryRequest: 6 * gib, Memory: 6 * gib, Class: Guaranteed},
 				{MemoryRequest: 5 * gib, Memory: 5 * gib, Class: Burstable},
@@ -211,7 +212,7 @@ func TestStep(t *testing.T) {
 			[]float64{0, 0, 0},
 			[]int{2, 1},
 		},
-		// equally bad: the first
+		// Of pods with equal badness the first is the victim.
 		"equal pods": {
 			[]Pod{{Memory: 6 * gib, Class: BestEffort}, {Memory: 6 * gib, Class: BestEffort}},
 			Step{MemoryDemand: 12 * gib, MemoryKept: 6 * gib, Victims: 1},
@@ -233,13 +234,13 @@ func TestStep(t *testing.T) {
 				t.Errorf("%+v\n%v, victims %v, want\n%+v\n%v, victims %v", step, got, victims, tc.want, tc.got, tc.victims)
 			}
 			if step.Overloaded() != (step.CPUOverloaded() || step.MemoryOverrun()) {
-				t.Error("overloaded, and of nothing")
+				t.Error("Overloaded differs from CPUOverloaded or MemoryOverrun")
 			}
 		})
 	}
 }
 
-// drawPod draws a pod with whole amounts, as Kubernetes has them.
+// drawPod draws a pod with integer amounts.
 func drawPod(t *rapid.T) Pod {
 	amount := func(label string, unit, most int) float64 {
 		return float64(unit * rapid.IntRange(0, most).Draw(t, label))
@@ -252,8 +253,9 @@ func drawPod(t *rapid.T) Pod {
 	return p
 }
 
-// Memory fits in the end, no victim dies in vain, those that live are no worse
-// than the last victim, and a used Evaluator says what a new one does.
+// TestStepProperties verifies that the remaining memory fits, that no victim is unnecessary, that
+// no remaining pod has a higher badness than the last victim, and that a used Evaluator returns
+// the same as a new one.
 func TestStepProperties(t *testing.T) {
 	var used Evaluator
 	rapid.Check(t, func(t *rapid.T) {
@@ -273,7 +275,7 @@ func TestStepProperties(t *testing.T) {
 			v := &pods[victims[len(victims)-1]]
 			last = badness(v, node.MachineMemory)
 			if step.MemoryKept+memoryUse(v) <= node.Memory {
-				t.Fatalf("victim %v dies in vain", victims)
+				t.Fatalf("the last of the victims %v is unnecessary", victims)
 			}
 		}
 		for i := range pods {
@@ -282,17 +284,17 @@ func TestStepProperties(t *testing.T) {
 			}
 			kept += memoryUse(&pods[i])
 			if len(victims) > 0 && memoryUse(&pods[i]) > 0 && badness(&pods[i], node.MachineMemory) > last {
-				t.Fatalf("pod %d is worse than the last victim of %v", i, victims)
+				t.Fatalf("pod %d has a higher badness than the last of the victims %v", i, victims)
 			}
 		}
 		if kept != step.MemoryKept {
-			t.Fatalf("%v kept, by a sum %v", step.MemoryKept, kept)
+			t.Fatalf("%v kept, the sum is %v", step.MemoryKept, kept)
 		}
 	})
 }
 
-// cluster makes up a cluster of equal nodes whose CPU is wanted 1.0 times on
-// average, so that about half of the nodes are overloaded.
+// cluster generates a cluster of equal nodes with a mean CPU demand of their capacity, so that
+// about half of the nodes are overloaded.
 func cluster(nodes, podsPerNode int) [][]Pod {
 	r := rand.New(rand.NewPCG(1, 2))
 	all := make([][]Pod, nodes)
@@ -319,12 +321,12 @@ func TestStepDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// A step of 5,000 nodes with 150,000 pods.
+// BenchmarkStep measures a step of 5,000 nodes with 150,000 pods.
 func BenchmarkStep(b *testing.B) {
 	for _, tc := range []struct {
 		name        string
 		cpu, memory float64
-	}{{"half-overloaded", 32000, 34 * gib}, {"calm", 64000, 64 * gib}} {
+	}{{"half-overloaded", 32000, 34 * gib}, {"idle", 64000, 64 * gib}} {
 		b.Run(fmt.Sprintf("%s/5000x30", tc.name), func(b *testing.B) {
 			pods, node := cluster(5000, 30), Node{CPU: tc.cpu, Memory: tc.memory, MachineMemory: tc.memory}
 			var e Evaluator

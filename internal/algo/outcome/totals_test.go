@@ -9,13 +9,13 @@ import (
 func TestTotals(t *testing.T) {
 	var r Totals
 	node := Node{CPU: 4000, Memory: 8 * gib}
-	// A step of a minute: node 0 is promised 8000 of 4000 and short of 500, node 1
-	// promised 2000 and out of memory, node 2 empty.
+	// A step of a minute: node 0 has limits of 8000 of 4000 and lacks 500, node 1 has limits of
+	// 2000 and two victims, node 2 is empty.
 	r.AddStep(0, node, 3, 60, Step{CPULimits: 8000, MemoryLimits: 8 * gib, ThrottledByNode: 500, ThrottledByLimit: 100})
 	r.AddStep(1, node, 2, 60, Step{CPULimits: 2000, MemoryLimits: 16 * gib, Victims: 2})
 	r.AddStep(2, node, 0, 60, Step{})
 	r.EndStep(60)
-	// Half a minute: node 0 is promised 4000 and out of both, the others are empty.
+	// A step of 30 s: node 0 has limits of 4000, lacks CPU and has a victim; the others are empty.
 	r.AddStep(0, node, 1, 30, Step{CPULimits: 4000, MemoryLimits: 4 * gib, ThrottledByNode: 1000, Victims: 1})
 	r.EndStep(30)
 	for _, seconds := range []float64{0, 0, 10, 30} {
@@ -46,10 +46,10 @@ func TestTotals(t *testing.T) {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff(want, r.Result(), cmp.Comparer(near)); diff != "" {
-		t.Errorf("the second time: %s", diff)
+		t.Errorf("second call: %s", diff)
 	}
 	if got := new(Totals).Result(); got != (Result{}) {
-		t.Errorf("an empty run: %+v", got)
+		t.Errorf("empty totals: %+v", got)
 	}
 }
 

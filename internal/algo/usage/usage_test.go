@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// model reads a text that has to be right.
+// model returns the model of a valid text.
 func model(t testing.TB, text string, seed uint64) *Model {
 	t.Helper()
 	s, err := Parse(text)
@@ -24,8 +24,7 @@ func model(t testing.TB, text string, seed uint64) *Model {
 	return m
 }
 
-// sample returns what many pods, each in a group of its own, use of CPU at steps
-// far apart.
+// sample returns the CPU usage of many pods, each in its own group, at steps 137 apart.
 func sample(m *Model, pods, steps int) []float64 {
 	values := make([]float64, 0, pods*steps)
 	for pod := range pods {
@@ -68,7 +67,7 @@ func TestMeanAndDeviation(t *testing.T) {
 	}
 }
 
-// The quantiles are those of other people's distributions.
+// TestQuantiles compares quantiles with those of the distributions of gonum.
 func TestQuantiles(t *testing.T) {
 	s := Shape{Mean: 0.4, CV: 0.5, Max: 2, Hold: 1, Tail: 1.5}
 	// mean 0.2 and deviation 0.1 on [0, 1]: concentration 0.16/0.01 - 1 = 15
@@ -93,8 +92,8 @@ func TestQuantiles(t *testing.T) {
 			}
 		}
 	}
-	// P(X > x) = ((L/x)^1.5 - (L/2)^1.5) / (1 - (L/2)^1.5), and the mean of the
-	// table over evenly likely scores is the one asked for
+	// P(X > x) = ((L/x)^1.5 - (L/2)^1.5) / (1 - (L/2)^1.5), and the mean of the quantiles of
+	// uniform probabilities is the specified mean.
 	s.Kind = Pareto
 	quantile, err := s.quantile()
 	if err != nil {
@@ -115,7 +114,7 @@ func TestQuantiles(t *testing.T) {
 	}
 }
 
-// correlation of two pods over time.
+// correlation returns the correlation of the CPU usage of two pods over time.
 func correlation(m *Model, group1, group2 uint64) float64 {
 	a, b := m.Cursor(1, group1), m.Cursor(2, group2)
 	var x, y []float64
@@ -127,18 +126,18 @@ func correlation(m *Model, group1, group2 uint64) float64 {
 	return stat.Correlation(x, y, nil)
 }
 
-func TestGroupsGoTogether(t *testing.T) {
+func TestTogether(t *testing.T) {
 	const text = "beta:mean=0.4,cv=0.3,between=0,together=0.6,hold=10"
 	m := model(t, text, 3)
-	// scores that have 0.6 of their variance in common; a beta so narrow is nearly
-	// a straight function of its score
+	// The scores have 0.6 of their variance in common; such a narrow beta distribution is
+	// nearly linear in its score.
 	if got := correlation(m, 5, 5); math.Abs(got-0.6) > 0.03 {
-		t.Errorf("pods of a group correlate by %v, want 0.6", got)
+		t.Errorf("correlation in a group %v, want 0.6", got)
 	}
 	if got := correlation(m, 5, 6); math.Abs(got) > 0.03 {
-		t.Errorf("pods of two groups correlate by %v", got)
+		t.Errorf("correlation between groups %v, want 0", got)
 	}
-	// Between two draws as much as at them.
+	// The correlation is the same between two draws.
 	a, b := m.Cursor(1, 5), m.Cursor(2, 5)
 	var x, y []float64
 	for i := range int64(20_000) {
@@ -147,10 +146,10 @@ func TestGroupsGoTogether(t *testing.T) {
 		x, y = append(x, u), append(y, v)
 	}
 	if got := stat.Correlation(x, y, nil); math.Abs(got-0.6) > 0.03 {
-		t.Errorf("pods of a group correlate by %v between draws, want 0.6", got)
+		t.Errorf("correlation in a group between draws %v, want 0.6", got)
 	}
-	// A burst comes to most of a group at once: when one pod is high, so is the
-	// other, far oftener than the 0.05 of all time.
+	// A burst affects most pods of a group: if the usage of one pod is high, that of the other
+	// is high much more often than for the 0.05 of the time of independent pods.
 	m = model(t, "bursts:mean=0.3", 3)
 	a, b = m.Cursor(1, 5), m.Cursor(2, 5)
 	var high, both float64
@@ -165,11 +164,11 @@ func TestGroupsGoTogether(t *testing.T) {
 		}
 	}
 	if high/50_000 < 0.04 || high/50_000 > 0.06 || both/high < 0.4 {
-		t.Errorf("high for %v of the time, and then the other for %v", high/50_000, both/high)
+		t.Errorf("high for a share of %v, both for %v of that", high/50_000, both/high)
 	}
 }
 
-// Between is the part of the variance that is between pods.
+// TestBetween verifies that between is the share of the variance between pods.
 func TestBetween(t *testing.T) {
 	m := model(t, "beta:mean=0.4,cv=0.3,between=0.9,hold=10", 3)
 	var means, within []float64
@@ -184,11 +183,11 @@ func TestBetween(t *testing.T) {
 	}
 	between := stat.Variance(means, nil)
 	if share := between / (between + stat.Mean(within, nil)); math.Abs(share-0.9) > 0.01 {
-		t.Errorf("%v of the variance is between pods, want 0.9", share)
+		t.Errorf("share of the variance between pods %v, want 0.9", share)
 	}
 }
 
-// A day has its peak at a quarter and its trough at three quarters of its period.
+// TestDay verifies that the peak is at a quarter and the minimum at three quarters of the period.
 func TestDay(t *testing.T) {
 	m := model(t, "diurnal:mean=0.4,cv=0.36,amplitude=0.5,period=100,phases=0,between=0", 3)
 	var sums [4]float64
@@ -207,7 +206,7 @@ func TestDay(t *testing.T) {
 	}
 }
 
-// drawSpec draws a text of any kind that can be.
+// drawSpec draws a valid text of any kind.
 func drawSpec(t *rapid.T) string {
 	kind := rapid.SampledFrom(Kinds).Draw(t, "kind")
 	between := rapid.Float64Range(0, 1).Draw(t, "between")
@@ -219,17 +218,17 @@ func drawSpec(t *rapid.T) string {
 	return text
 }
 
-// Whatever the shape: values are in their bounds, the same for the same seed,
-// and the same whether one steps or leaps.
-func TestBoundedRepeatableAndRandomlyAccessible(t *testing.T) {
+// TestNextProperties verifies that values are in range, the same for the same seed, and the same
+// for Next and At.
+func TestNextProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text, seed := drawSpec(t), rapid.Uint64().Draw(t, "seed")
 		s, err := Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again, err := Parse(s.String()); err != nil || again != s {
-			t.Fatalf("%s reads as %+v, %v, want %+v", s, again, err, s)
+		if second, err := Parse(s.String()); err != nil || second != s {
+			t.Fatalf("%s is parsed as %+v, %v, want %+v", s, second, err, s)
 		}
 		m, _ := New(s, seed)
 		twin, _ := New(s, seed)
@@ -237,11 +236,11 @@ func TestBoundedRepeatableAndRandomlyAccessible(t *testing.T) {
 		c := m.Cursor(pod, group)
 		step := int64(0)
 		for range 50 {
-			step = max(0, step+rapid.Int64Range(-3, 40).Draw(t, "on"))
+			step = max(0, step+rapid.Int64Range(-3, 40).Draw(t, "advance"))
 			cpu, memory := m.Next(&c, step)
 			wantCPU, wantMemory := twin.At(pod, group, step)
 			if cpu != wantCPU || memory != wantMemory {
-				t.Fatalf("step %d: %v, %v by steps, %v, %v by a leap", step, cpu, memory, wantCPU, wantMemory)
+				t.Fatalf("step %d: Next returns %v, %v, At %v, %v", step, cpu, memory, wantCPU, wantMemory)
 			}
 			if !(cpu >= 0 && cpu <= s[CPU].Max+1e-9) || !(memory >= 0 && memory <= s[Memory].Max+1e-9) {
 				t.Fatalf("step %d: %v, %v", step, cpu, memory)
@@ -261,12 +260,12 @@ func TestSeedsAndPodsDiffer(t *testing.T) {
 		}
 	}
 	if len(seen) != 800 {
-		t.Errorf("%d different values of 800", len(seen))
+		t.Errorf("%d different values, want 800", len(seen))
 	}
 }
 
-// A golden value: what a seed gave once it gives for ever.
-func TestWhatASeedGives(t *testing.T) {
+// TestGoldenValue verifies that the values of a seed do not change between versions.
+func TestGoldenValue(t *testing.T) {
 	cpu, memory := model(t, "beta:mean=0.4,cv=0.5,max=2,between=0.5,together=0.1,hold=10", 42).At(7, 3, 1003)
 	if got, want := fmt.Sprintf("%.6f %.6f", cpu, memory), "0.161595 0.635157"; got != want {
 		t.Errorf("%s, want %s", got, want)
@@ -281,12 +280,12 @@ func TestNextDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// What one pod costs for both resources. "step" goes on by one, "leap" draws again.
+// BenchmarkNext measures both resources of one pod: "step" advances by one step, "leap" draws again.
 func BenchmarkNext(b *testing.B) {
 	for _, kind := range []string{"constant", "beta", "pareto", "bursts", "diurnal"} {
 		m := model(b, kind, 1)
 		b.Run(kind+"/step", func(b *testing.B) {
-			// Many pods, as in a cluster: their places are not in the nearest cache.
+			// Many pods, as in a cluster: their cursors exceed the processor caches.
 			cursors := make([]Cursor, 150_000)
 			for i := range cursors {
 				cursors[i] = m.Cursor(uint64(i), uint64(i/10))

@@ -66,6 +66,7 @@ func burst(t *testing.T, countRecent bool, cpu func(i int) load.Utilization, run
 	return got
 }
 
+// highest returns the highest number of pods on a node.
 func highest(counts map[string]int) (highest int) {
 	for _, n := range counts {
 		highest = max(highest, n)
@@ -73,7 +74,7 @@ func highest(counts map[string]int) (highest int) {
 	return highest
 }
 
-// TestBurstSpreadsOverEqualNodes has equal nodes that use what is requested. A new pod
+// TestBurstSpreadsOverEqualNodes has equal nodes with a usage equal to their requests. A new pod
 // adds its request immediately and its usage only with the next measurement, so that its
 // node seems to have a lower risk than the others unless recent pods are counted.
 func TestBurstSpreadsOverEqualNodes(t *testing.T) {
@@ -81,12 +82,12 @@ func TestBurstSpreadsOverEqualNodes(t *testing.T) {
 	running := func(int) string { return "4800m" } // 30 % of 16 cores
 	with, without := burst(t, true, cpu, running, "500m"), burst(t, false, cpu, running, "500m")
 	t.Logf("pods per node, recent pods counted: %v; not counted: %v", with, without)
-	// 500m more requested than used, of 16 cores: after 22 pods the node is full.
+	// Each pod adds 500m of requests: after 22 pods the 16 cores are requested.
 	if highest(without) < 20 {
-		t.Errorf("not counted: at most %d pods on a node, want at least 20", highest(without))
+		t.Errorf("recent pods not counted: at most %d pods on a node, want at least 20", highest(without))
 	}
 	if len(with) != 10 || highest(with) > 14 {
-		t.Errorf("counted: %d nodes, at most %d pods on one; want all ten, at most 14", len(with), highest(with))
+		t.Errorf("recent pods counted: %d nodes, at most %d pods on one; want 10 nodes, at most 14 pods", len(with), highest(with))
 	}
 }
 
@@ -105,9 +106,9 @@ func TestBurstOfBestEffortPodsSpreads(t *testing.T) {
 	with, without := burst(t, true, cpu, running, "0"), burst(t, false, cpu, running, "0")
 	t.Logf("pods per node, recent pods counted: %v; not counted: %v", with, without)
 	if without["node-0"] != 100 {
-		t.Errorf("not counted: %d pods on the idle node, want all", without["node-0"])
+		t.Errorf("recent pods not counted: %d pods on the idle node, want all", without["node-0"])
 	}
 	if n := with["node-0"]; n < 43 || n > 49 || len(with) != 10 {
-		t.Errorf("counted: %d pods on the idle node, %d nodes; want about 46, and all ten", n, len(with))
+		t.Errorf("recent pods counted: %d pods on the idle node, %d nodes; want about 46 pods, 10 nodes", n, len(with))
 	}
 }

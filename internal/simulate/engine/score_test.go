@@ -70,10 +70,10 @@ func TestScore(t *testing.T) {
 		}
 	}
 	if got := strings.Join(order, " "); got != "c b a" {
-		t.Errorf("order %s, want the order of the cluster", got)
+		t.Errorf("order %s, want that of the nodes in the cluster", got)
 	}
 	if c := scores.Nodes[0]; c.Feasible || c.Reason != "Insufficient cpu" || len(c.Plugins) != 0 {
-		t.Errorf("a node that is too small: %+v", c)
+		t.Errorf("node c, which is too small: %+v", c)
 	}
 	// CPU: (8 - 4) x 100 / 8 = 50; memory: the pod has no limit and counts with
 	// allocatable, (64 - 64) x 100 / 64 = 0. On b: (8 - 12) x 100 / 8 = -50, and
@@ -140,13 +140,13 @@ func TestReason(t *testing.T) {
 		scores       PodScores
 		chosen, want string
 	}{
-		"one is better": {scores(100, 40), "a", "a scores 207, b scores 87: P +120 (-100 against -40)."},
-		"equal":         {scores(40, 40), "b", "b and a both score 87; one of them is selected at random."},
-		"only node":     {only, "b", "b is the only node on which the pod fits."},
-		"not bound":     {scores(1, 2), "", "The pod is not bound, although it fits on b."},
-		"outdated":      {scores(40, 100), "a", "a scores 87, b scores 207: P -120 (-40 against -100). The scores have changed since the pod was scheduled."},
-		"no nodes":      {PodScores{}, "", "The pod fits on no node: there are no nodes."},
-		"fits none":     {PodScores{Nodes: []NodeScores{{Name: "c", Reason: "too small"}}}, "", "The pod fits on no node: too small on 1 of 1."},
+		"one higher": {scores(100, 40), "a", "a scores 207, b scores 87: P +120 (-100 against -40)."},
+		"equal":      {scores(40, 40), "b", "b and a both score 87; one of them is selected at random."},
+		"only node":  {only, "b", "b is the only node on which the pod fits."},
+		"not bound":  {scores(1, 2), "", "The pod is not bound, although it fits on b."},
+		"outdated":   {scores(40, 100), "a", "a scores 87, b scores 207: P -120 (-40 against -100). The scores have changed since the pod was scheduled."},
+		"no nodes":   {PodScores{}, "", "The pod fits on no node: there are no nodes."},
+		"fits none":  {PodScores{Nodes: []NodeScores{{Name: "c", Reason: "too small"}}}, "", "The pod fits on no node: too small on 1 of 1."},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -53,7 +53,7 @@ func TestRescheduled(t *testing.T) {
 		if !slices.ContainsFunc(in.Assumptions, func(text string) bool {
 			return strings.HasPrefix(text, "2 of the 5 pods with a node are removed from it (all but 3 of DaemonSets and mirror pods) and arrive again, together with the 2 pending pods")
 		}) {
-			t.Errorf("rate %d: assumed %q", tc.rate, in.Assumptions)
+			t.Errorf("rate %d: assumptions %q", tc.rate, in.Assumptions)
 		}
 	}
 	if objects.Running[0].Spec.NodeName != "a" {

@@ -34,10 +34,12 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// processes returns the command of a process with an argument.
 func processes(argument string) func(context.Context) *exec.Cmd {
 	return func(ctx context.Context) *exec.Cmd { return exec.CommandContext(ctx, os.Args[0], argument) }
 }
 
+// jobs returns two jobs for each profile.
 func jobs(t *testing.T, generate string, names ...string) []Job {
 	t.Helper()
 	use, err := usage.Parse("bursts")
@@ -88,7 +90,7 @@ func TestInterrupted(t *testing.T) {
 	list := jobs(t, "nodes=200,pods=20000,over=20000", "default")
 	pool := Pool{Command: processes("serve"), Processes: 1, Progress: func(job int, done, total int64) {
 		if job != 0 || done <= 0 || done >= total {
-			t.Errorf("job %d has done %d of %d", job, done, total)
+			t.Errorf("job %d: progress %d of %d", job, done, total)
 		}
 		cancel()
 	}}
@@ -100,20 +102,20 @@ func TestInterrupted(t *testing.T) {
 		t.Errorf("%+v, want an interrupted run", run)
 	}
 	if runs[1] != nil {
-		t.Errorf("%+v, want none", runs[1])
+		t.Errorf("%+v, want no second run", runs[1])
 	}
 }
 
 func TestFailures(t *testing.T) {
-	list := jobs(t, "nodes=1", "default") // pods are missing
+	list := jobs(t, "nodes=1", "default") // the key pods is required
 	if _, err := (Pool{Command: processes("serve")}).Run(t.Context(), list); err == nil || !strings.Contains(err.Error(), "profile default, seed 0: --generate: pods") {
-		t.Errorf("%v, want the error of the text", err)
+		t.Errorf("%v, want the error of --generate", err)
 	}
 	if _, err := (Pool{Command: processes("break")}).Run(t.Context(), list); err == nil || !strings.Contains(err.Error(), "exit status 7) simulated failure") {
 		t.Errorf("%v, want the exit status", err)
 	}
-	nowhere := func(ctx context.Context) *exec.Cmd { return exec.CommandContext(ctx, "/nowhere") }
-	if _, err := (Pool{Command: nowhere}).Run(t.Context(), list); err == nil || !strings.Contains(err.Error(), "starting the process of a run") {
+	missing := func(ctx context.Context) *exec.Cmd { return exec.CommandContext(ctx, "/missing") }
+	if _, err := (Pool{Command: missing}).Run(t.Context(), list); err == nil || !strings.Contains(err.Error(), "starting the process of a run") {
 		t.Errorf("%v, want a start error", err)
 	}
 }

@@ -45,9 +45,9 @@ func TestRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := profile.Config(); err == nil || !strings.HasPrefix(err.Error(), file) {
-		t.Errorf("%v, want the file first", err)
+		t.Errorf("%v, want the file name as the prefix", err)
 	}
 	if _, err := Read("limit"); err == nil || !strings.Contains(err.Error(), "or one of default, most-allocated, limits") {
-		t.Errorf("%v, want the names", err)
+		t.Errorf("%v, want the names of the profiles", err)
 	}
 }

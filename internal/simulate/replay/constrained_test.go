@@ -13,21 +13,21 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
 
-// poolNode is a node of 4 cores of the pool web.
+// poolNode returns the manifest of a node of the pool web with 4 cores and 16 GiB.
 func poolNode(name string) string {
 	const amounts = `{cpu: "4", memory: 16Gi, pods: "110"}`
 	return fmt.Sprintf("apiVersion: v1\nkind: Node\nmetadata: {name: %s, labels: {pool: web, kubernetes.io/hostname: %s}}\nstatus: {allocatable: %s, capacity: %s}\n---\n", name, name, amounts, amounts)
 }
 
-// Specs of pods of 1 core: that must be apart from each other, and that takes a port
-// of its node.
+// Specs of pods with 1 core: one with required anti-affinity between its pods, one with a
+// host port.
 const (
-	apartSpec = `affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: apart}}}]}}, ` +
+	antiAffinitySpec = `affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: spread}}}]}}, ` +
 		`containers: [{name: main, image: web, resources: {requests: {cpu: "1", memory: 1Gi}}}]`
-	portSpec = `containers: [{name: main, image: web, ports: [{containerPort: 80, hostPort: 80}], resources: {requests: {cpu: "1", memory: 1Gi}}}]`
+	hostPortSpec = `containers: [{name: main, image: web, ports: [{containerPort: 80, hostPort: 80}], resources: {requests: {cpu: "1", memory: 1Gi}}}]`
 )
 
-// podOn is a pod with labels that runs on a node, or on none yet.
+// podOn returns the manifest of a pod that runs on a node, or is pending if the name is empty.
 func podOn(name, node, app, spec string) string {
 	return fmt.Sprintf("apiVersion: v1\nkind: Pod\nmetadata: {name: %s, labels: {app: %s}}\nspec: {nodeName: %q, %s}\n---\n", name, app, node, spec)
 }
@@ -45,33 +45,34 @@ func runManifests(t *testing.T, a *autoscaler.Config, text string) (result.Run, 
 	return outcomeOf(t, input.FromManifests(objects), o), r.nodes
 }
 
-// Three nodes of a group, a quarter of each in use. a and b must be apart; the port of
-// the third pod is free on all others. Each node has one pod to move. The first goes:
-// a is not taken by web-1, which has b, but by web-2. Then b has nowhere to go, as web-2
-// is to have a; and web-2 is needed. Of two nodes with pods that must be apart none goes.
+// TestConstrainedPodsMove has three nodes of a group with one pod each, which requests a
+// quarter of the node. Pods a and b have anti-affinity; the host port of the third pod is
+// free on the other nodes. web-0 is removed: pod a moves to web-2, as web-1 runs b. Then b
+// fits on no other node, as web-2 runs a, and web-2 is needed. Of two nodes with pods with
+// anti-affinity none is removed.
 func TestConstrainedPodsMove(t *testing.T) {
 	got, on := runManifests(t, autoscalerConfig(t, "label=pool=web"),
 		poolNode("web-0")+poolNode("web-1")+poolNode("web-2")+
-			podOn("a", "web-0", "apart", apartSpec)+podOn("b", "web-1", "apart", apartSpec)+podOn("port", "web-2", "port", portSpec))
+			podOn("a", "web-0", "spread", antiAffinitySpec)+podOn("b", "web-1", "spread", antiAffinitySpec)+podOn("port", "web-2", "port", hostPortSpec))
 	if got.Scaling.NodesRemoved != 1 || got.Churn != 1 || got.Unschedulable != 0 {
-		t.Errorf("%+v, %d had to move, %v", got.Scaling, got.Churn, got.Reasons)
+		t.Errorf("%+v, %d pods evicted, %v", got.Scaling, got.Churn, got.Reasons)
 	}
 	if diff := cmp.Diff(map[string]string{"a": "web-2"}, on); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	got, _ = runManifests(t, autoscalerConfig(t, "label=pool=web"),
-		poolNode("web-0")+poolNode("web-1")+podOn("a", "web-0", "apart", apartSpec)+podOn("b", "web-1", "apart", apartSpec))
+		poolNode("web-0")+poolNode("web-1")+podOn("a", "web-0", "spread", antiAffinitySpec)+podOn("b", "web-1", "spread", antiAffinitySpec))
 	if got.Scaling.NodesRemoved != 0 || got.Churn != 0 {
-		t.Errorf("two that must be apart: %+v, %d had to move", got.Scaling, got.Churn)
+		t.Errorf("two pods with anti-affinity: %+v, %d pods evicted", got.Scaling, got.Churn)
 	}
 }
 
-// A workload that wants two placeholders like its pods gets them, on nodes of their
-// own, as its pods must be apart.
-func TestPlaceholdersOfAWorkload(t *testing.T) {
-	deployment := fmt.Sprintf("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: apart, annotations: {plimsoll.dev/slack: \"2\"}}\n"+
-		"spec: {replicas: 1, selector: {matchLabels: {app: apart}}, template: {metadata: {labels: {app: apart}}, spec: {%s}}}\n", apartSpec)
-	got, _ := runManifests(t, withSlack(autoscalerConfig(t, "label=pool=web,boot=60"), "0"), poolNode("web-0")+podOn("a", "web-0", "apart", apartSpec)+deployment)
+// TestWorkloadPlaceholders verifies that a workload with anti-affinity that requests two
+// placeholders gets them on two additional nodes.
+func TestWorkloadPlaceholders(t *testing.T) {
+	deployment := fmt.Sprintf("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: spread, annotations: {plimsoll.dev/slack: \"2\"}}\n"+
+		"spec: {replicas: 1, selector: {matchLabels: {app: spread}}, template: {metadata: {labels: {app: spread}}, spec: {%s}}}\n", antiAffinitySpec)
+	got, _ := runManifests(t, withSlack(autoscalerConfig(t, "label=pool=web,boot=60"), "0"), poolNode("web-0")+podOn("a", "web-0", "spread", antiAffinitySpec)+deployment)
 	if got.Scaling.NodesAdded != 2 || got.Scaling.NodesRemoved != 0 || got.Scaling.ScaleUps != 1 {
 		t.Errorf("%+v", got.Scaling)
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/trace/generate"
 )
 
-// placements returns where the pods of a run go, in the order in which they do, and
-// its outcome without what is recorded.
+// placements returns the pods and nodes of a run in the order of binding, and its outcome
+// without the recorded parts.
 func placements(t *testing.T, in input.Cluster, o Options) ([]string, result.Run) {
 	t.Helper()
 	var all []string
@@ -27,12 +27,12 @@ func placements(t *testing.T, in input.Cluster, o Options) ([]string, result.Run
 	return all, got
 }
 
-// Recording changes nothing: with and without it every pod goes to the same node,
-// after the same wait. The cluster has more nodes than kube-scheduler looks at for a
-// pod, so that where it goes on looking counts; it is overfull, so that pods wait
-// and are tried again; and half of the pods have no shape, so that they are tried
-// each time.
-func TestRecordingChangesNothing(t *testing.T) {
+// TestRecordingPreservesPlacements verifies that recording changes neither the node nor the
+// pending time of any pod. The cluster has more nodes than kube-scheduler evaluates for one
+// pod, so that the start index of the next evaluation matters; it is overcommitted, so that
+// pods wait and are retried; and half of the pods have no shape, so that they are retried
+// on every event.
+func TestRecordingPreservesPlacements(t *testing.T) {
 	spec, err := generate.Parse("nodes=130,pods=1500,fill=1.5,over=1200,life=3600,best-effort=0.1")
 	if err != nil {
 		t.Fatal(err)
@@ -50,22 +50,21 @@ func TestRecordingChangesNothing(t *testing.T) {
 			o.Record = true
 			with, recorded := placements(t, in, o)
 			if diff := cmp.Diff(without, with); diff != "" {
-				t.Error("pods go elsewhere:", diff)
+				t.Error("placements differ:", diff)
 			}
 			if diff := cmp.Diff(base, recorded); diff != "" {
 				t.Error(diff)
 			}
 			if len(without) == 0 || base.Unschedulable == 0 && base.PendingSeconds.Max == 0 {
-				t.Errorf("%d placed, and none waited: this proves little", len(without))
+				t.Errorf("%d pods placed, none waited: the test covers no pending pods", len(without))
 			}
 		})
 	}
 }
 
-// Two nodes of 4 cores and one of 8. The sixth pod of 2 cores still fits, on one
-// node only; a pod of 9 cores fits none, one of 8 waits until all of the large node
-// is free.
-func TestDecisionsByHand(t *testing.T) {
+// TestDecisions has two nodes of 4 cores and one of 8, and eight pods of 2 cores, which fill
+// them. A pod of 9 cores fits no node, one of 8 cores waits until the large node is empty.
+func TestDecisions(t *testing.T) {
 	cluster := &trace.Cluster{Nodes: []trace.Node{machine("a", 4, 16), machine("b", 4, 16), machine("c", 8, 64)}}
 	for i := range int64(8) {
 		cluster.Pods = append(cluster.Pods, needs(fmt.Sprintf("p%d", i), 2, 1, i, 300))
@@ -79,47 +78,50 @@ func TestDecisionsByHand(t *testing.T) {
 	if len(decisions) != 10 {
 		t.Fatalf("%d decisions, want all 10", len(decisions))
 	}
-	for i, is := range decisions {
-		if is.Arrival != i+1 || is.Nodes != 3 || is.Node != nodes.nodes[cluster.Pods[i].Name] {
-			t.Errorf("%+v", is)
+	for i, decision := range decisions {
+		if decision.Arrival != i+1 || decision.Nodes != 3 || decision.Node != nodes.nodes[cluster.Pods[i].Name] {
+			t.Errorf("%+v", decision)
 		}
-		if i < 8 && (is.WaitedSeconds != 0 || is.Feasible == 0 || is.Scores[0].Node != is.Node || is.AttemptSecond != int64(i)) {
-			t.Errorf("%+v", is)
+		if i < 8 && (decision.WaitedSeconds != 0 || decision.Feasible == 0 || decision.Scores[0].Node != decision.Node ||
+			decision.AttemptSecond != int64(i)) {
+			t.Errorf("%+v", decision)
 		}
-		for _, score := range is.Scores {
+		for _, score := range decision.Scores {
 			var total int64
 			for _, p := range score.Plugins {
 				total += p.Score * p.Weight
 			}
 			if total != score.Total || len(score.Plugins) == 0 {
-				t.Errorf("pod %d, node %s: scores add up to %d, the total is %d", i, score.Node, total, score.Total)
+				t.Errorf("pod %d, node %s: the sum of the scores is %d, the total %d", i, score.Node, total, score.Total)
 			}
 		}
-		// The scheduler looks at all of three nodes, and takes the best.
-		for _, other := range is.Scores[min(1, len(is.Scores)):] {
-			if other.Total > is.Scores[0].Total {
-				t.Errorf("%s scores %d, the chosen one %d", other.Node, other.Total, is.Scores[0].Total)
+		// kube-scheduler evaluates all three nodes and selects the one with the highest score.
+		for _, other := range decision.Scores[min(1, len(decision.Scores)):] {
+			if other.Total > decision.Scores[0].Total {
+				t.Errorf("%s scores %d, the selected node %d", other.Node, other.Total, decision.Scores[0].Total)
 			}
 		}
 	}
-	// It comes at 60 s, when pods are everywhere, and gets c at 300 s.
+	// It arrives at 60 s, when all nodes have pods, and is bound to c at 300 s.
 	waits := decisions[8]
-	if waits.Node != "c" || waits.WaitedSeconds != 240 || waits.AttemptSecond != 300 || waits.Feasible != 1 || len(waits.Scores) != 1 || waits.Selection != result.LargePod {
+	if waits.Node != "c" || waits.WaitedSeconds != 240 || waits.AttemptSecond != 300 || waits.Feasible != 1 || len(waits.Scores) != 1 ||
+		waits.Selection != result.LargePod {
 		t.Errorf("%+v", waits)
 	}
 	if diff := cmp.Diff([]result.NodesReason{{Filter: "NodeResourcesFit", Reason: "Insufficient cpu", Nodes: 2}}, waits.Reasons); diff != "" {
 		t.Error(diff)
 	}
-	// The run ends 600 s after the last pod has come, at 720 s.
+	// The run ends at 720 s: 600 s after the last arrival, in steps of 60 s.
 	never := decisions[9]
 	if never.Node != "" || never.WaitedSeconds != 720-61 || never.Feasible != 0 || never.CPURequest != 9000 || never.Reasons[0].Nodes != 3 {
 		t.Errorf("%+v", never)
 	}
 }
 
-// The same pods are kept with every profile, beside the first that wait; and no
-// more than there are to be.
-func TestDecisionsOfTheSamePods(t *testing.T) {
+// TestDecisionsOfSamePods verifies that the decisions on the same pods are recorded with
+// every profile, in addition to those on the first pods that wait, up to the maximum
+// numbers.
+func TestDecisionsOfSamePods(t *testing.T) {
 	spec, err := generate.Parse("nodes=20,pods=600,fill=1.2,over=600")
 	if err != nil {
 		t.Fatal(err)
@@ -128,37 +130,37 @@ func TestDecisionsOfTheSamePods(t *testing.T) {
 	for _, profile := range []string{"default", "most-allocated", "low-risk"} {
 		o := options(t, profile, "beta", 3)
 		o.Record = true
-		var chosen []int
+		var selected []int
 		waited := 0
-		for _, is := range outcomeOf(t, input.FromTrace(spec.Cluster(3), usage.Limits{CPU: 2, Memory: 2}, 3), o).Decisions {
-			if is.Selection == result.WaitedPod {
+		for _, decision := range outcomeOf(t, input.FromTrace(spec.Cluster(3), usage.Limits{CPU: 2, Memory: 2}, 3), o).Decisions {
+			if decision.Selection == result.WaitedPod {
 				waited++
 			} else {
-				chosen = append(chosen, is.Arrival)
+				selected = append(selected, decision.Arrival)
 			}
 		}
-		if len(chosen) > spreadPods+largePods || len(chosen) < spreadPods || waited != waitedPods {
-			t.Errorf("%s: %d and %d that waited", profile, len(chosen), waited)
+		if len(selected) > spreadPods+largePods || len(selected) < spreadPods || waited != waitedPods {
+			t.Errorf("%s: %d pods, and %d that waited", profile, len(selected), waited)
 		}
 		if first == nil {
-			first = chosen
+			first = selected
 		}
-		if diff := cmp.Diff(first, chosen); diff != "" {
+		if diff := cmp.Diff(first, selected); diff != "" {
 			t.Error(profile, diff)
 		}
-		if chosen[0] != 1 || chosen[len(chosen)-1] != 600 {
-			t.Errorf("from %d to %d, want from 1 to 600", chosen[0], chosen[len(chosen)-1])
+		if selected[0] != 1 || selected[len(selected)-1] != 600 {
+			t.Errorf("pods %d to %d, want 1 to 600", selected[0], selected[len(selected)-1])
 		}
 	}
 }
 
-// A pod that is tried again and again is looked at a few times, and keeps its node
-// when it gets one after that.
-func TestManyTrials(t *testing.T) {
+// TestManyAttempts verifies that only the first attempts to schedule a pod are recorded in
+// detail, and that the node is recorded of a pod that is bound later.
+func TestManyAttempts(t *testing.T) {
 	cluster := &trace.Cluster{Nodes: []trace.Node{machine("a", 4, 16)}}
 	cluster.Pods = append(cluster.Pods, needs("all", 4, 1, 0, 4000), needs("waits", 3, 1, 1, 9000))
 	in := input.FromTrace(cluster, usage.Limits{CPU: 1, Memory: 1}, 1)
-	in.Pods[1].Shape = 0 // tried each time that anything happens
+	in.Pods[1].Shape = 0 // retried on every event
 	for i := range int64(10) {
 		node := machine(fmt.Sprintf("small-%d", i), 1, 1)
 		in.Nodes = append(in.Nodes, input.Node{Object: input.NodeOf(&node), Boot: 60 * (i + 1)})
@@ -171,7 +173,7 @@ func TestManyTrials(t *testing.T) {
 	}
 }
 
-// Pods that run from the start are not decided on.
+// TestNoDecisions verifies that there are no decisions on pods that run from the start.
 func TestNoDecisions(t *testing.T) {
 	node := machine("a", 4, 16)
 	running := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "1"}}

@@ -11,8 +11,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/trace"
 )
 
-// Two nodes of 4 cores and 16 GiB. A pod of 2 cores uses 1 core and 2 of 4 GiB on
-// each, all the time; at 60 s a second one, of the same use, comes to one of them.
+// TestNodeUse has two nodes of 4 cores and 16 GiB. On each of them a pod of 2 cores uses 1
+// core and 2 of its 4 GiB; at 60 s a second pod with the same usage is bound to one of them.
 // The run ends at 660 s, after 11 steps.
 func TestNodeUse(t *testing.T) {
 	cluster := &trace.Cluster{
@@ -25,7 +25,7 @@ func TestNodeUse(t *testing.T) {
 	o.Record = true
 	got := outcomeOf(t, input.FromTrace(cluster, usage.Limits{CPU: 2, Memory: 2}, 1), o).NodeUse
 	// One node is at 1/4 once and at 1/2 ten times: a mean of 5.25/11, a deviation of
-	// 1/4 sqrt(10)/11. The other one is at 1/4.
+	// 1/4 sqrt(10)/11. The other node is always at 1/4.
 	if diff := cmp.Diff([]float64{0.477, 0.25}, got.CPU.Means); diff != "" {
 		t.Error(diff)
 	}
@@ -36,7 +36,7 @@ func TestNodeUse(t *testing.T) {
 	if diff := cmp.Diff([]float64{0.239, 0.125}, got.Memory.Means); diff != "" {
 		t.Error(diff)
 	}
-	// The lower median is b; a has the highest of everything.
+	// b is the lower median; a is highest by every criterion.
 	if len(got.CPU.Notable) != 2 {
 		t.Fatalf("%+v", got.CPU.Notable)
 	}
@@ -50,12 +50,12 @@ func TestNodeUse(t *testing.T) {
 	if a.Steps != 11 || a.Observed[4] != 0.091 || a.Observed[9] != 0.909 || a.Alpha <= 0 || a.Beta <= 0 || a.Distance <= 0.2 {
 		t.Errorf("%+v", a)
 	}
-	// What does not vary is no beta distribution, and as it was fitted.
+	// Constant usage has no beta distribution, and the fitted histogram equals the observed one.
 	if b.Alpha != 0 || b.Distance != 0 || b.Observed[4] != 1 || b.Fitted[4] != 1 {
 		t.Errorf("%+v", b)
 	}
 	if got.CPU.Distance.Max != got.CPU.Distance.P50*2 {
-		t.Errorf("%+v: the median of two is half of the one that is not 0", got.CPU.Distance)
+		t.Errorf("%+v, want half of the maximum as the median of 0 and the maximum", got.CPU.Distance)
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 
 const gib = 1 << 30
 
-// options are those of a run with a ready-made profile.
+// options returns the options of a run with a built-in profile.
 func options(t testing.TB, profile, use string, seed uint64) Options {
 	t.Helper()
 	read, err := profiles.Read(profile)
@@ -41,15 +41,17 @@ func options(t testing.TB, profile, use string, seed uint64) Options {
 	return Options{Config: config, Usage: model, Metrics: Metrics{Interval: 60, Delay: 60, Window: 900}, Tail: 600}
 }
 
-// machine is a node of a trace, and needs a pod of one.
+// machine returns a node of a trace.
 func machine(name string, cores, memory int64) trace.Node {
 	return trace.Node{Name: name, Capacity: trace.Amounts{CPU: cores * 1000, Memory: memory * gib}}
 }
 
+// needs returns a pod of a trace that requests cores and GiB of memory.
 func needs(name string, cores, memory, arrival, end int64) trace.Pod {
 	return trace.Pod{Name: name, Request: trace.Amounts{CPU: cores * 1000, Memory: memory * gib}, Arrival: arrival, Start: arrival, End: end}
 }
 
+// outcomeOf returns the result of a run.
 func outcomeOf(t *testing.T, in input.Cluster, o Options) result.Run {
 	t.Helper()
 	run, err := Run(t.Context(), in, o)
@@ -59,17 +61,17 @@ func outcomeOf(t *testing.T, in input.Cluster, o Options) result.Run {
 	return run
 }
 
-// Two nodes of 4 cores and 16 GiB, two pods of 2 cores and 4 GiB, limits twice
-// that; the default profile puts one on each. Both use 3 times what they request:
-// 6 cores wanted, 4 within the limit, as much as the node has. Memory: 12 GiB
-// wanted, 8 within the limit.
+// TestRun has two nodes of 4 cores and 16 GiB and two pods of 2 cores and 4 GiB, with limits
+// of twice the requests; the default profile binds one to each node. Both have a demand of 3
+// times their requests: 6 cores, of which the limit permits 4, which the node has; and 12 GiB
+// of memory, of which the limit permits 8.
 //
-// After 60 seconds a third pod of 1 core and 4 GiB comes, with a limit of 2 cores and
-// 8 GiB. On its node 6 cores are then wanted within limits, 4 there: 2 cores are
-// missing; and 16 GiB of memory, just what there is.
+// At 60 s a third pod of 1 core and 4 GiB arrives, with limits of 2 cores and 8 GiB. The
+// demand within limits on its node is then 6 cores of 4, so that 2 cores are missing, and
+// 16 GiB of memory, which the node has.
 //
-// The run ends 600 s after the last pod came: at 660 s.
-func TestByHand(t *testing.T) {
+// The run ends at 660 s, 600 s after the last arrival.
+func TestRun(t *testing.T) {
 	cluster := &trace.Cluster{
 		Nodes: []trace.Node{machine("a", 4, 16), machine("b", 4, 16)},
 		Pods:  []trace.Pod{needs("p1", 2, 4, 0, trace.Never), needs("p2", 2, 4, 0, trace.Never), needs("p3", 1, 4, 60, trace.Never)},
@@ -97,10 +99,10 @@ func TestByHand(t *testing.T) {
 	}
 }
 
-// One node of 4 cores. The first pod takes it whole until 100 s. Two more wait for
-// it, and of these the one that came first gets it: from 100 on for 50 s (what the
-// trace has it run for), and then the other.
-func TestPodsWaitForRoom(t *testing.T) {
+// TestPodsWaitForCapacity has one node of 4 cores, which the first pod fills until 100 s. Two
+// more pods wait for it. The one that arrived first is bound at 100 s and runs for 50 s, its
+// duration in the trace; then the other is bound.
+func TestPodsWaitForCapacity(t *testing.T) {
 	cluster := &trace.Cluster{
 		Nodes: []trace.Node{machine("a", 4, 16)},
 		Pods: []trace.Pod{
@@ -121,7 +123,8 @@ func TestPodsWaitForRoom(t *testing.T) {
 	}
 }
 
-// A pod that fits nowhere gets the node that boots at 300 s.
+// TestNodesBoot verifies that a pod that fits no ready node is bound to the node that is
+// ready at 300 s.
 func TestNodesBoot(t *testing.T) {
 	cluster := &trace.Cluster{
 		Nodes: []trace.Node{machine("a", 4, 16), machine("b", 8, 16)},
@@ -135,12 +138,11 @@ func TestNodesBoot(t *testing.T) {
 	}
 }
 
-// LowRiskOverCommitment on two nodes of 8 cores. Each has a pod that requests 2
-// cores and may use 8; that of a uses 4 all the time, that of b nothing, so that
-// only measured load can tell the nodes apart. A pod that
-// comes before the first reading has arrived sees two equal nodes and takes the
-// first; one that comes after it takes b.
-func TestMetricsAreLate(t *testing.T) {
+// TestMetricsDelay schedules with LowRiskOverCommitment on two nodes of 8 cores. Each has a
+// pod that requests 2 cores with a limit of 8; that of a uses 4 cores, that of b none, so that
+// only the measured load of the nodes differs. For a pod that arrives before the first reading
+// is available the nodes are equal, and the first is selected; for a later one b is selected.
+func TestMetricsDelay(t *testing.T) {
 	for name, tc := range map[string]struct {
 		arrival int64
 		want    string
@@ -158,7 +160,7 @@ func TestMetricsAreLate(t *testing.T) {
 			o.Placed = r.placed
 			outcomeOf(t, in, o)
 			if got := r.nodes["late"]; got != tc.want {
-				t.Errorf("on %s, want %s (%v)", got, tc.want, r.nodes)
+				t.Errorf("bound to %s, want %s (%v)", got, tc.want, r.nodes)
 			}
 		})
 	}
@@ -182,20 +184,20 @@ func TestSameSeedSameBytes(t *testing.T) {
 			return string(raw)
 		}
 		first := once(7)
-		if again := once(7); again != first {
-			t.Errorf("%s: the same seed gives\n%s and\n%s", profile, first, again)
+		if second := once(7); second != first {
+			t.Errorf("%s: the same seed gives\n%s and\n%s", profile, first, second)
 		}
 		if other := once(8); other == first {
-			t.Errorf("%s: another seed gives the same", profile)
+			t.Errorf("%s: different seeds give the same result", profile)
 		}
 		if same, ok := seen[first]; ok {
-			t.Errorf("%s and %s come to the same", same, profile)
+			t.Errorf("%s and %s give the same result", same, profile)
 		}
 		seen[first] = profile
 	}
 }
 
-// A run that is interrupted says what it has come to.
+// TestInterrupted verifies that an interrupted run returns the outcome until then.
 func TestInterrupted(t *testing.T) {
 	cluster := &trace.Cluster{Nodes: []trace.Node{machine("a", 8, 64)}}
 	for i := range int64(10) {
@@ -206,7 +208,7 @@ func TestInterrupted(t *testing.T) {
 	o := options(t, "default", "constant:mean=1", 1)
 	o.Progress = func(done, total int64) {
 		if total != 900+600 {
-			t.Errorf("of %d seconds, want 1500", total)
+			t.Errorf("progress of %d seconds, want 1500", total)
 		}
 		if done == 300 {
 			cancel()
@@ -216,13 +218,13 @@ func TestInterrupted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Pods came at 0, 100, 200 and 300.
+	// Pods arrived at 0, 100, 200 and 300 s.
 	if !got.Interrupted || got.Seconds != 300 || got.Scheduled != 4 || got.NotArrived != 6 {
 		t.Errorf("%+v", got)
 	}
 }
 
-// recorder notes where pods are placed.
+// recorder records the nodes of pods.
 type recorder struct{ nodes map[string]string }
 
 func (r *recorder) placed(pod, node string) {
@@ -242,26 +244,26 @@ func TestMonitoring(t *testing.T) {
 	// The readings of 0, 60, 120 and 180 s arrive 90 s later.
 	for _, second := range []int64{90, 150, 210, 270} {
 		if next := m.next(); next != second {
-			t.Fatalf("the next one arrives at %d, want %d", next, second)
+			t.Fatalf("the next reading arrives at %d, want %d", next, second)
 		}
 		if _, ok := m.receive(second - 1); ok {
-			t.Fatalf("arrived before %d", second)
+			t.Fatalf("a reading has arrived before %d", second)
 		}
 		reading, ok := m.receive(second)
 		if !ok {
-			t.Fatalf("none has arrived at %d", second)
+			t.Fatalf("no reading has arrived at %d", second)
 		}
 		if second != 270 {
 			continue
 		}
-		// Over the 120 s until 180: 0.4, 0.6 and 0.8.
+		// The samples in the 120 s until 180 s are 0.4, 0.6 and 0.8.
 		got := reading.Nodes["a"]
 		if math.Abs(got.CPU.Mean-0.6) > 1e-6 || math.Abs(got.CPU.StdDev-math.Sqrt(0.08/3)) > 1e-6 || got.Memory.StdDev > 1e-6 {
 			t.Errorf("%+v", got)
 		}
 	}
 	if m.next() != trace.Never {
-		t.Error("there is one more")
+		t.Error("a further reading arrives")
 	}
 }
 

@@ -8,8 +8,9 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/trace/generate"
 )
 
-// Three hours of a cluster of about 450 nodes to which 5,000 pods come, a fifth of
-// them in bursts: on 500 nodes that are there, and on nodes that an autoscaler makes.
+// BenchmarkAutoscaler measures three hours of a cluster of about 450 nodes in which 5,000 pods
+// arrive, a fifth of them in bursts: on 500 existing nodes, and on nodes that an autoscaler
+// adds.
 func BenchmarkAutoscaler(b *testing.B) {
 	for _, bench := range []struct{ name, cluster, slack string }{
 		{"none", "nodes=500,shapes=16x64,fill=0.8,", ""},

@@ -20,7 +20,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/trace/generate"
 )
 
-// autoscaler returns one of some groups.
+// autoscalerConfig returns the configuration of an autoscaler with groups.
 func autoscalerConfig(t testing.TB, groups ...string) *autoscaler.Config {
 	t.Helper()
 	spec, err := autoscale.Parse(groups)
@@ -30,7 +30,7 @@ func autoscalerConfig(t testing.TB, groups ...string) *autoscaler.Config {
 	return &autoscaler.Config{Spec: spec}
 }
 
-// withSlack adds a policy with a rate that does not cover the biggest pod.
+// withSlack adds a policy with a rate, which does not cover the biggest pod.
 func withSlack(a *autoscaler.Config, rate string) *autoscaler.Config {
 	a.Slack = &v1alpha1.ResourceSlack{
 		ObjectMeta: metav1.ObjectMeta{Name: "slack"},
@@ -50,11 +50,11 @@ func scaledRun(t *testing.T, cluster *trace.Cluster, a *autoscaler.Config, tail 
 	return outcomeOf(t, input.FromTrace(cluster, usage.Limits{CPU: 2, Memory: 2}, 1), o), r.nodes
 }
 
-// One node of 4 cores that 4 pods fill. At 605 s a burst of 4 more comes.
+// TestBurst has one node of 4 cores, which 4 pods fill. At 605 s a burst of 4 more arrives.
 //
-// Without slack the autoscaler sees them at 610 and makes a node, which is there at
-// 730: each has waited for 125 s. With a rate of 100 %, it has made a node for 4
-// placeholders at the start, and none of them waits; at 610 it makes another.
+// Without slack the autoscaler adds a node at 610 s, which is ready at 730 s: each pod has
+// waited for 125 s. With a rate of 100 % it has added a node for 4 placeholders at the start,
+// and no pod waits; at 610 s it adds another node.
 func TestBurst(t *testing.T) {
 	cluster := &trace.Cluster{Nodes: []trace.Node{machine("first", 4, 16)}}
 	for _, name := range []string{"a", "b", "c", "d"} {
@@ -68,7 +68,7 @@ func TestBurst(t *testing.T) {
 	if got.PendingSeconds.Max != 125 || got.PendingSeconds.Mean != 62.5 || on["e"] != "group-1-00001" {
 		t.Errorf("without slack: pending %+v, on %v", got.PendingSeconds, on)
 	}
-	// The run ends at 660 + 3600 s. The second node is there from 610 on.
+	// The run ends at 660 + 3600 s. The second node costs from 610 s on.
 	want := result.Scaling{Cost: (4260 + 3650) / 3600.0, NodeHours: (4260 + 3650) / 3600.0, ScaleUps: 1, NodesAdded: 1, NodesPeak: 2}
 	if diff := cmp.Diff(want, *got.Scaling, cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-9 })); diff != "" {
 		t.Errorf("without slack: -want +got:\n%s", diff)
@@ -77,17 +77,17 @@ func TestBurst(t *testing.T) {
 	if got.PendingSeconds.Max != 0 || on["e"] != "group-1-00001" {
 		t.Errorf("with slack: pending %+v, on %v", got.PendingSeconds, on)
 	}
-	// Of the 4260 s the slack is not there while the first node for it boots, and for
-	// 120 s after the burst has taken its place.
+	// In the 4260 s there is no slack while the first node for it boots, and for 120 s after
+	// the burst has preempted the placeholders.
 	if want := (4260 - 240) / 4260.0; math.Abs(got.Scaling.Slack.Mean-want) > 1e-9 || got.Scaling.Slack.Min != 0 {
 		t.Errorf("slack kept %+v, want a mean of %v", got.Scaling.Slack, want)
 	}
 }
 
-// The numbers of the demo: 8 pods of a web service fill two nodes of 4 cores, a burst
-// of 4 comes, nodes take 3 s to boot, and the autoscaler looks at once. There it waits
-// for 3.0 to 3.4 s, and with slack of 50 % not at all; so it does here.
-func TestBurstOfTheDemo(t *testing.T) {
+// TestBurstOfDemo has the numbers of the demo: 8 pods of a web service fill two nodes of 4
+// cores, a burst of 4 pods arrives, nodes boot in 3 s, and the autoscaler has passes of 1 s.
+// In the demo the burst waits for 3.0 to 3.4 s, with slack of 50 % not at all.
+func TestBurstOfDemo(t *testing.T) {
 	cluster := &trace.Cluster{}
 	for _, name := range []string{"w1", "w2", "w3", "w4", "w5", "w6", "w7", "w8"} {
 		cluster.Pods = append(cluster.Pods, needs(name, 1, 1, 0, trace.Never))
@@ -101,21 +101,22 @@ func TestBurstOfTheDemo(t *testing.T) {
 		t.Errorf("without slack: pending %+v, on %v, %+v", got.PendingSeconds, on, got.Scaling)
 	}
 	got, on = scaledRun(t, cluster, withSlack(autoscalerConfig(t, group), "50%"), 600)
-	// The web service has waited for its own first nodes: 8 of 12 for 3 s.
+	// The 8 pods of the web service have waited for their first nodes for 3 s: 24 / 12 = 2.
 	if got.PendingSeconds.Mean != 2 || got.PendingSeconds.Max != 3 || on["b1"] != "group-1-00003" {
 		t.Errorf("with slack: pending %+v, on %v", got.PendingSeconds, on)
 	}
-	// Afterwards 12 cores are requested and 6 more kept: 18 are 5 nodes of 4.
+	// After the burst 12 cores are requested and 6 kept free: 18 cores are 5 nodes of 4.
 	if got.Scaling.NodesAdded != 5 || got.Scaling.Slack.Mean < 0.98 {
 		t.Errorf("with slack: %+v %+v", got.Scaling, got.Scaling.Slack)
 	}
 }
 
-// One node is there and two are made, for 12 pods of 1 core on nodes of 4. The pods run
-// for 1000 s, those of the first node from 0 on, the others from 120 on; a and e do not
-// end. From 1120 on one of the two is empty, and the other has e, a quarter of it, for
-// which there is room beside a. 600 s later both go, and e moves.
-func TestNodesGo(t *testing.T) {
+// TestNodesAreRemoved has 12 pods of 1 core on nodes of 4: one of the input, and two that are
+// added. The pods run for 1000 s, those of the first node from 0 s on, the others from 120 s
+// on; a and e do not end. From 1120 s on one of the two added nodes is empty and the other
+// runs e, which fits on the first node in addition to a. 600 s later both are removed, and e
+// moves.
+func TestNodesAreRemoved(t *testing.T) {
 	cluster := &trace.Cluster{Nodes: []trace.Node{machine("first", 4, 16)}}
 	for i := range 12 {
 		end := int64(1000)
@@ -130,25 +131,26 @@ func TestNodesGo(t *testing.T) {
 		t.Errorf("%+v", got.Scaling)
 	}
 	if got.Churn != 1 || on["e"] != "first" || got.Scheduled != 12 || got.Unschedulable != 0 || got.PendingSeconds.Mean != 80 {
-		t.Errorf("%d pods had to move, e to %s, %d scheduled, pending %+v", got.Churn, on["e"], got.Scheduled, got.PendingSeconds)
+		t.Errorf("%d pods evicted, e on %s, %d scheduled, pending %+v", got.Churn, on["e"], got.Scheduled, got.PendingSeconds)
 	}
-	// A pod that moves goes on with what is left of its time. a is to run for 3000 s
-	// and e for 5000, so that e ends at 5120. Looked at every 60 s there are nodes with
-	// pods: 1 until 60, 3 from 120 until 1080 (17 times), 2 from 1140 until 1680 (10), 1 from
-	// 1740 until 5100 (57): 2 + 51 + 20 + 57 over 120.
+	// A pod that moves runs for the rest of its duration. a runs for 3000 s and e for 5000 s,
+	// so that e ends at 5120 s. Nodes with pods, sampled every 60 s: 1 until 60 s (2 times), 3
+	// from 120 until 1080 s (17), 2 from 1140 until 1680 s (10), 1 from 1740 until 5100 s (57):
+	// (2 + 51 + 20 + 57) / 120.
 	cluster.Pods[0].End, cluster.Pods[4].End = 3000, 5000
 	got, _ = scaledRun(t, cluster, autoscalerConfig(t, group), 7200)
 	if got.Churn != 1 || math.Abs(got.NodesUsed-130/120.0) > 1e-9 {
-		t.Errorf("%d pods had to move, %v nodes used, want %v", got.Churn, got.NodesUsed, 130/120.0)
+		t.Errorf("%d pods evicted, %v nodes used, want %v", got.Churn, got.NodesUsed, 130/120.0)
 	}
 	got, _ = scaledRun(t, cluster, autoscalerConfig(t, group+",min=2"), 7200)
 	if got.Scaling.NodesAdded != 0 || got.Scaling.NodesRemoved != 0 || got.Scaling.NodesPeak != 3 || got.Churn != 0 {
-		t.Errorf("never fewer than two: %+v", got.Scaling)
+		t.Errorf("minimum of two nodes: %+v", got.Scaling)
 	}
 }
 
-// A rate beyond all reason makes as many placeholders as there may be.
-func TestAbsurdSlack(t *testing.T) {
+// TestSlackBeyondMaximum verifies that an excessive rate adds nodes up to the maximum size of
+// the group.
+func TestSlackBeyondMaximum(t *testing.T) {
 	cluster := &trace.Cluster{Nodes: []trace.Node{machine("first", 4, 16)}, Pods: []trace.Pod{needs("a", 1, 2, 0, trace.Never)}}
 	got, _ := scaledRun(t, cluster, withSlack(autoscalerConfig(t, "shape=64x256,max=100,interval=60,boot=60"), "9999"), 120)
 	if got.Scaling.NodesAdded != 100 || got.Scaling.Slack.Mean >= 1 || got.Unschedulable != 0 {
@@ -156,8 +158,8 @@ func TestAbsurdSlack(t *testing.T) {
 	}
 }
 
-// What cannot be done is said.
-func TestAutoscalerCannot(t *testing.T) {
+// TestAutoscalerReasons verifies the reasons of unschedulable pods.
+func TestAutoscalerReasons(t *testing.T) {
 	one := func(cores int64) *trace.Cluster {
 		return &trace.Cluster{Nodes: []trace.Node{machine("first", 1, 1)}, Pods: []trace.Pod{needs("a", cores, 2, 0, trace.Never), needs("b", cores, 2, 0, trace.Never)}}
 	}
@@ -166,14 +168,14 @@ func TestAutoscalerCannot(t *testing.T) {
 		group   string
 		reasons map[string]int
 	}{
-		"no nodes at all":    {&trace.Cluster{Pods: one(4).Pods}, "shape=4x16", map[string]int{}},
-		"too large":          {one(5), "shape=4x16", map[string]int{"Insufficient cpu, Insufficient memory; fits on no node of the autoscaler's groups": 2}},
-		"none allowed":       {one(4), "shape=4x16,max=0", map[string]int{"Insufficient cpu, Insufficient memory; the groups that it fits on are at their maximum size": 2}},
-		"one allowed":        {one(4), "shape=4x16,max=1", map[string]int{"Insufficient cpu, Insufficient memory; the groups that it fits on are at their maximum size": 1}},
-		"boots for too long": {one(4), "shape=4x16,boot=86400", map[string]int{"Insufficient cpu, Insufficient memory; a node for it is booting": 2}},
-		"absurdly large":     {one(1000000), "shape=10000x131072,max=100000", map[string]int{"Insufficient cpu, Insufficient memory; fits on no node of the autoscaler's groups": 2}},
-		"no pods":            {&trace.Cluster{Nodes: one(1).Nodes}, "max=100000", map[string]int{}},
-		"at once":            {one(4), "shape=4x16,boot=0", map[string]int{}},
+		"no nodes":        {&trace.Cluster{Pods: one(4).Pods}, "shape=4x16", map[string]int{}},
+		"too large":       {one(5), "shape=4x16", map[string]int{"Insufficient cpu, Insufficient memory; fits on no node of the autoscaler's groups": 2}},
+		"none allowed":    {one(4), "shape=4x16,max=0", map[string]int{"Insufficient cpu, Insufficient memory; the groups that it fits on are at their maximum size": 2}},
+		"one allowed":     {one(4), "shape=4x16,max=1", map[string]int{"Insufficient cpu, Insufficient memory; the groups that it fits on are at their maximum size": 1}},
+		"long boot time":  {one(4), "shape=4x16,boot=86400", map[string]int{"Insufficient cpu, Insufficient memory; a node for it is booting": 2}},
+		"very large pods": {one(1000000), "shape=10000x131072,max=100000", map[string]int{"Insufficient cpu, Insufficient memory; fits on no node of the autoscaler's groups": 2}},
+		"no pods":         {&trace.Cluster{Nodes: one(1).Nodes}, "max=100000", map[string]int{}},
+		"no boot time":    {one(4), "shape=4x16,boot=0", map[string]int{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, rate := range []string{"", "0", "300%"} {
@@ -194,8 +196,8 @@ func TestAutoscalerCannot(t *testing.T) {
 	}
 }
 
-// With an autoscaler, too, the same input and seed give the same bytes, and the input
-// is what it was.
+// TestAutoscalerSameBytes verifies that with an autoscaler, too, the same input and seed give
+// the same bytes, and that the input is not changed.
 func TestAutoscalerSameBytes(t *testing.T) {
 	spec, err := generate.Parse("nodes=3,shapes=16x64,fill=4,pods=400,over=3600,bursts=4,life=1200,best-effort=0.1")
 	if err != nil {
@@ -228,9 +230,9 @@ func TestAutoscalerSameBytes(t *testing.T) {
 	}
 }
 
-// A cluster as a user has it: pods that must be apart, a daemon on each node, taints
-// and labels, and a node of the input that is of the group.
-func TestAutoscalerOfManifests(t *testing.T) {
+// TestAutoscalerWithManifests has pods with anti-affinity, a DaemonSet, taints and labels, and
+// a node of the input that belongs to the group.
+func TestAutoscalerWithManifests(t *testing.T) {
 	objects, err := manifest.Read([]string{"testdata/autoscaled.yaml"}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -241,9 +243,10 @@ func TestAutoscalerOfManifests(t *testing.T) {
 	r := &recorder{}
 	o.Placed = r.placed
 	got := outcomeOf(t, input.FromManifests(objects), o)
-	// The node that is there has one of the three, the two others get a node each.
-	// The fourth tolerates nothing: the group's nodes have the taint of the one that
-	// they are like. The fifth needs what the daemon takes on every node.
+	// The existing node gets one of the three pods with anti-affinity, the others get a node
+	// each. The fourth pod has no toleration for the taint that the nodes of the group copy
+	// from the existing node. The fifth pod needs capacity that the daemon pod requests on
+	// every node.
 	want := map[string]string{"apart-1": "web-0", "apart-2": "web-00001", "apart-3": "web-00002"}
 	if diff := cmp.Diff(want, r.nodes); diff != "" {
 		t.Errorf("nodes: -want +got:\n%s", diff)

@@ -13,10 +13,10 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/trace"
 )
 
-// Two nodes of 4 cores and 16 GiB; each gets a pod of 2 cores and 4 GiB, limits
-// twice that. At 60 s one gets a third of 1 core and 4 GiB, and has then 6 cores of
-// limits, all of which are wanted. The run ends at 660 s, after 11 steps. A pod of
-// 100 cores waits from 60 s on.
+// TestTimeSeries has two nodes of 4 cores and 16 GiB, each with a pod of 2 cores and 4 GiB and
+// limits of twice the requests. At 60 s a third pod, of 1 core and 4 GiB, is bound to one of
+// them, which then has limits of 6 cores and a demand for all of them. A pod of 100 cores waits
+// from 60 s on. The run ends at 660 s, after 11 steps.
 func TestTimeSeries(t *testing.T) {
 	cluster := &trace.Cluster{
 		Nodes: []trace.Node{machine("a", 4, 16), machine("b", 4, 16), machine("gone", 0, 0)},
@@ -36,9 +36,9 @@ func TestTimeSeries(t *testing.T) {
 		NodesUsed: slices.Repeat([]float64{2}, 11),
 		// (4 + 10 x 6) / 11 of 4, (8 + 10 x 16) / 11 of 16
 		CPULimitRatios: []float64{1.455, 1}, MemoryLimitRatios: []float64{0.955, 0.5},
-		// All CPU is used and half of it requested: a load risk of 1, and half of that
-		// counts. With the third pod 6 cores are promised of 4, and 3 requested: a limit
-		// risk of 1 - (4-3)/(6-3), of which half counts, too.
+		// All CPU is used and half of it requested: a load risk of 1, weighted by 0.5. With
+		// the third pod the limits are 6 of 4 cores and the requests 3: a limit risk of
+		// 1 - (4-3)/(6-3), also weighted by 0.5.
 		RiskEverySeconds: 60,
 		MeanRisks:        append([]float64{0.5}, slices.Repeat([]float64{0.667}, 10)...),
 		HighestRisks:     append([]float64{0.5}, slices.Repeat([]float64{0.833}, 10)...),
@@ -48,13 +48,13 @@ func TestTimeSeries(t *testing.T) {
 	}
 }
 
-// However long a run is, its course has no more points than can be shown, and each
-// is a mean.
+// TestTimeSeriesOfLongRun verifies that the time series of a long run have at most maxPoints
+// points, and that each is a mean.
 func TestTimeSeriesOfLongRun(t *testing.T) {
 	const steps = 2*maxPoints + 1
 	c := newTimeSeries(steps * Step)
 	if c.every != 3*Step {
-		t.Fatalf("every %d s, want %d", c.every, 3*Step)
+		t.Fatalf("interval of %d s, want %d", c.every, 3*Step)
 	}
 	has := outcome.Node{CPU: 4, Memory: 4}
 	for i := range int64(steps) {
@@ -73,8 +73,8 @@ func TestTimeSeriesOfLongRun(t *testing.T) {
 	if got.OverloadedNodes[1] != 0.333 || got.OvercommittedNodes[1] != 1 || got.PendingPods[1] != 1 || got.NodesUsed[1] != 1.333 {
 		t.Errorf("%v, %v, %v, %v", got.OverloadedNodes[1], got.OvercommittedNodes[1], got.PendingPods[1], got.NodesUsed[1])
 	}
-	// The last point is of one step, and not of three.
+	// The last point has one step instead of three.
 	if last := got.OverloadedNodes[points-1]; last != 1 {
-		t.Errorf("%v at the end, want 1", last)
+		t.Errorf("last point %v, want 1", last)
 	}
 }

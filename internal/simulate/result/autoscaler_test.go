@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// scaledRun is a run that cost so much and in which pods waited so long.
+// scaledRun returns a run with a cost and a mean pending time.
 func scaledRun(seed uint64, cost, pending float64) Run {
 	return Run{
 		Seed: seed, Outcome: Outcome{PendingSeconds: Distribution{Mean: pending, P95: 2 * pending}},
@@ -14,8 +14,8 @@ func scaledRun(seed uint64, cost, pending float64) Run {
 	}
 }
 
-// Costs of 10 and 12, waits of 30 and 30 s; and then an interrupted run, which does
-// not count.
+// TestFrontier has two runs with costs of 10 and 12 and pending times of 30 s, and an
+// interrupted run, which does not count.
 func TestFrontier(t *testing.T) {
 	cut := scaledRun(3, 1000, 1000)
 	cut.Interrupted = true
@@ -37,16 +37,17 @@ func TestFrontier(t *testing.T) {
 		t.Error(diff)
 	}
 	if in := got[0].CostInterval; in.Low > 11 || in.High < 11 || in.Low < 10 || in.High > 12 {
-		t.Errorf("the cost is in %+v", in)
+		t.Errorf("cost interval %+v", in)
 	}
 	s.Profiles = s.Profiles[:2]
 	if got, err := s.Frontier(); err != nil || got != nil {
-		t.Errorf("of one slack: %v, %v", got, err)
+		t.Errorf("one slack value: %v, %v", got, err)
 	}
 }
 
-// Figures of autoscalers are shown where there was one, those of slack where there
-// was a policy, and Compare has all that are shown.
+// TestDefinitions verifies that figures of the autoscaler are shown for runs with an
+// autoscaler, those of slack for runs with a policy, and that Compare computes all figures
+// that are shown.
 func TestDefinitions(t *testing.T) {
 	scaled := Run{Seed: 1, Scaling: &Scaling{Cost: 7}}
 	for name, tc := range map[string]struct {
@@ -62,7 +63,7 @@ func TestDefinitions(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := len(s.Definitions()); got != tc.want || len(s.Profiles[0].Figures) != tc.want {
-			t.Errorf("%s: %d figures shown and %d there, want %d", name, got, len(s.Profiles[0].Figures), tc.want)
+			t.Errorf("%s: %d figures shown and %d computed, want %d", name, got, len(s.Profiles[0].Figures), tc.want)
 		}
 		if cost, ok := s.Profiles[0].Figures["cost"]; ok != (name != "none") || ok && cost.Mean != 7 {
 			t.Errorf("%s: cost %v, %t", name, cost, ok)

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// scenario returns a compared scenario of two profiles.
 func scenario(t *testing.T, base, other []Run) *Scenario {
 	t.Helper()
 	s := &Scenario{Profiles: []Profile{{Name: "base", Runs: base}, {Name: "other", Runs: other}}}
@@ -15,6 +16,7 @@ func scenario(t *testing.T, base, other []Run) *Scenario {
 	return s
 }
 
+// run returns a run with a number of victims.
 func run(seed uint64, victims int, interrupted bool) Run {
 	return Run{Seed: seed, Interrupted: interrupted, Outcome: Outcome{Victims: victims}}
 }
@@ -24,13 +26,13 @@ func TestCompare(t *testing.T) {
 	if got, want := s.Profiles[0].Figures["victims"], (Figure{Mean: 7}); !cmp.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	// Each pair differs by 3, so that the interval is that one value.
+	// Each pair differs by 3, so that both ends of the interval are -3.
 	want := Figure{Mean: 4, Difference: &Difference{Mean: -3, Interval: &Interval{Low: -3, High: -3, ExcludesZero: true}, Less: 3}}
 	if got := s.Profiles[1].Figures["victims"]; !cmp.Equal(got, want) {
 		t.Errorf("%+v", cmp.Diff(want, got))
 	}
 	if got := s.Profiles[1].Figures["churn"].Difference; got.Interval.ExcludesZero || got.Equal != 3 {
-		t.Errorf("equal ones differ: %+v", got)
+		t.Errorf("difference of equal values: %+v", got)
 	}
 }
 
@@ -41,19 +43,19 @@ func TestCompareOneSeed(t *testing.T) {
 	}
 }
 
-// Runs that were cut short count only where there are no others, and never in a
-// difference.
+// TestCompareInterrupted verifies that interrupted runs count in a mean only if there are no
+// others, and never in a difference.
 func TestCompareInterrupted(t *testing.T) {
 	s := scenario(t, []Run{run(1, 5, false), run(2, 1, true)}, []Run{run(1, 3, true)})
 	if got := s.Profiles[0].Figures["victims"].Mean; got != 5 {
-		t.Errorf("a mean of %v, want 5", got)
+		t.Errorf("mean %v, want 5", got)
 	}
 	if got, want := s.Profiles[1].Figures["victims"], (Figure{Mean: 3}); !cmp.Equal(got, want) {
 		t.Error(cmp.Diff(want, got))
 	}
 	s = scenario(t, []Run{run(1, 5, false)}, nil)
 	if got := s.Profiles[1].Figures; len(got) != 0 {
-		t.Errorf("figures of no run: %v", got)
+		t.Errorf("figures without runs: %v", got)
 	}
 }
 
@@ -64,7 +66,7 @@ func TestMostReasons(t *testing.T) {
 	}
 }
 
-// What differs only by the order of additions does not differ.
+// TestCompareNoise verifies that rounding errors of sums are no difference.
 func TestCompareNoise(t *testing.T) {
 	third := 1.0 / 3
 	base := []Run{{Seed: 1, Outcome: Outcome{LimitedCoreSeconds: 3e5 * third}}, {Seed: 2, Outcome: Outcome{LimitedCoreSeconds: 1e5}}}
