@@ -88,8 +88,9 @@ func (g *generator) meta(namespace, name string) metav1.ObjectMeta {
 // amounts returns an amount of millicores and of MiB, and 20 pods.
 func amounts(cpu, memory int64) v1.ResourceList {
 	return v1.ResourceList{
-		v1.ResourceCPU: *resource.NewMilliQuantity(cpu, resource.DecimalSI), v1.ResourceMemory: *resource.NewQuantity(memory<<20, resource.BinarySI),
-		v1.ResourcePods: *resource.NewQuantity(20, resource.DecimalSI),
+		v1.ResourceCPU:    *resource.NewMilliQuantity(cpu, resource.DecimalSI),
+		v1.ResourceMemory: *resource.NewQuantity(memory<<20, resource.BinarySI),
+		v1.ResourcePods:   *resource.NewQuantity(20, resource.DecimalSI),
 	}
 }
 
@@ -122,7 +123,10 @@ func (g *generator) selector(what string) *metav1.LabelSelector {
 	if g.sometimes(what + " by expression") {
 		return &metav1.LabelSelector{
 			MatchExpressions: []metav1.LabelSelectorRequirement{
-				{Key: app, Operator: metav1.LabelSelectorOperator(g.oneOf("operator", "In", "NotIn")), Values: []string{g.oneOf(what, apps...)}},
+				{
+					Key: app, Operator: metav1.LabelSelectorOperator(g.oneOf("operator", "In", "NotIn")),
+					Values: []string{g.oneOf(what, apps...)},
+				},
 			},
 		}
 	}
@@ -151,7 +155,10 @@ func (g *generator) nodeAffinity() *v1.NodeAffinity {
 	if g.sometimes("required") {
 		return &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: terms}}
 	}
-	return &v1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []v1.PreferredSchedulingTerm{{Weight: 40, Preference: terms[0]}}}
+	return &v1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []v1.PreferredSchedulingTerm{{
+		Weight:     40,
+		Preference: terms[0],
+	}}}
 }
 
 func (g *generator) podTerms() (required []v1.PodAffinityTerm, preferred []v1.WeightedPodAffinityTerm) {
@@ -245,14 +252,18 @@ func (g *generator) addVolume(pod *v1.Pod) {
 	}
 	name := pod.Name + "-acme-data"
 	claim := &v1.PersistentVolumeClaim{ObjectMeta: g.meta(pod.Namespace, name), Spec: v1.PersistentVolumeClaimSpec{
-		VolumeName: "acme-pv-" + pod.Name, AccessModes: []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce}, StorageClassName: new("acme-fast"),
-		Resources: v1.VolumeResourceRequirements{Requests: v1.ResourceList{v1.ResourceStorage: resource.MustParse("1Gi")}},
+		VolumeName: "acme-pv-" + pod.Name, AccessModes: []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce},
+		StorageClassName: new("acme-fast"),
+		Resources:        v1.VolumeResourceRequirements{Requests: v1.ResourceList{v1.ResourceStorage: resource.MustParse("1Gi")}},
 	}, Status: v1.PersistentVolumeClaimStatus{Phase: v1.ClaimBound}}
 	claim.Annotations["pv.kubernetes.io/bind-completed"] = "yes"
 	volume := v1.Volume{Name: "acme-data"}
 	if g.sometimes("ephemeral") {
 		volume.Ephemeral = &v1.EphemeralVolumeSource{VolumeClaimTemplate: &v1.PersistentVolumeClaimTemplate{Spec: claim.Spec}}
-		claim.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID, Controller: new(true)}}
+		claim.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID,
+			Controller: new(true),
+		}}
 	} else {
 		volume.PersistentVolumeClaim = &v1.PersistentVolumeClaimVolumeSource{ClaimName: name}
 	}
@@ -300,7 +311,10 @@ func cluster(t *rapid.T) (*generator, load.Reading) {
 		}
 		g.add(
 			&v1.Service{
-				ObjectMeta: g.meta(namespace, "acme-service"), Spec: v1.ServiceSpec{Selector: map[string]string{app: apps[0]}, ExternalName: secret},
+				ObjectMeta: g.meta(namespace, "acme-service"), Spec: v1.ServiceSpec{
+					Selector:     map[string]string{app: apps[0]},
+					ExternalName: secret,
+				},
 			},
 		)
 	}

@@ -31,7 +31,10 @@ func smallSnapshot(t testing.TB) *Snapshot {
 	}, []Missing{{"resourceslacks.plimsoll.dev", "not served by the API server"}})
 	s.SetLoad(
 		load.Reading{
-			Source: "Prometheus", Time: instant, Nodes: map[string]load.Node{"a": {CPU: load.Utilization{Mean: 0.5, StdDev: 0.25}, HasCPU: true}},
+			Source: "Prometheus", Time: instant, Nodes: map[string]load.Node{"a": {
+				CPU:    load.Utilization{Mean: 0.5, StdDev: 0.25},
+				HasCPU: true,
+			}},
 		},
 	)
 	return s
@@ -133,7 +136,8 @@ func pack(t testing.TB, entries ...entry) []byte {
 }
 
 const (
-	about   = `{"apiVersion":"snapshot.plimsoll.dev/v1","kind":"Snapshot","time":"2026-11-21T12:00:00Z","files":[{"name":"cluster/nodes.json","objects":1}]}`
+	about = `{"apiVersion":"snapshot.plimsoll.dev/v1","kind":"Snapshot","time":"2026-11-21T12:00:00Z",` +
+		`"files":[{"name":"cluster/nodes.json","objects":1}]}`
 	oneNode = `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Node","metadata":{"name":"a"}}]}`
 )
 
@@ -175,7 +179,10 @@ func TestReadBadArchives(t *testing.T) {
 			"pipe", pack(t, first, entry{name: "cluster/nodes.json", kind: tar.TypeFifo}),
 			`"cluster/nodes.json": unsupported entry type '6': must be a file or a directory`,
 		},
-		{"duplicate", pack(t, first, nodes, entry{name: "./cluster/nodes.json", content: oneNode}), `"./cluster/nodes.json": duplicate file`},
+		{
+			"duplicate", pack(t, first, nodes, entry{name: "./cluster/nodes.json", content: oneNode}),
+			`"./cluster/nodes.json": duplicate file`,
+		},
 		{"unknown", pack(t, first, entry{name: "cluster/secrets.json"}), `"cluster/secrets.json": unknown file`},
 		{
 			"many entries",
@@ -204,8 +211,12 @@ func TestReadBadArchives(t *testing.T) {
 		{"no description", pack(t, nodes), "not a snapshot: snapshot.json is missing"},
 		{"description is text", pack(t, entry{name: "snapshot.json", content: "time: now"}), "snapshot.json: invalid character"},
 		{
-			"a later version", pack(t, entry{name: "snapshot.json", content: `{"apiVersion":"snapshot.plimsoll.dev/v9","kind":"Snapshot"}`}),
-			`snapshot.json: found kind "Snapshot" of apiVersion "snapshot.plimsoll.dev/v9": must be kind Snapshot of apiVersion snapshot.plimsoll.dev/v1`,
+			"a later version", pack(t, entry{
+				name:    "snapshot.json",
+				content: `{"apiVersion":"snapshot.plimsoll.dev/v9","kind":"Snapshot"}`,
+			}),
+			`snapshot.json: found kind "Snapshot" of apiVersion "snapshot.plimsoll.dev/v9": must be kind Snapshot of apiVersion ` +
+				`snapshot.plimsoll.dev/v1`,
 		},
 		{
 			"no time", pack(t, entry{name: "snapshot.json", content: `{"apiVersion":"snapshot.plimsoll.dev/v1","kind":"Snapshot"}`}),
@@ -220,7 +231,10 @@ func TestReadBadArchives(t *testing.T) {
 			"not a list", pack(t, first, entry{name: "cluster/nodes.json", content: `{"kind":"Node"}`}),
 			`cluster/nodes.json: found kind "Node": must be List`,
 		},
-		{"not JSON", pack(t, first, entry{name: "cluster/nodes.json", content: `{"kind":`}), "cluster/nodes.json: unexpected end of JSON input"},
+		{
+			"not JSON", pack(t, first, entry{name: "cluster/nodes.json", content: `{"kind":`}),
+			"cluster/nodes.json: unexpected end of JSON input",
+		},
 		{"invalid load", pack(t, first, nodes, entry{name: "load.json", content: `{}`}), "load.json: timestamp: found 0"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -148,7 +148,8 @@ func TestPseudonyms(t *testing.T) {
 	for _, tc := range []struct{ name, got, want string }{
 		{"the hostname label is the name of the node", p.labelValue("kubernetes.io/hostname", "n1"), p.name("node", "n1")},
 		{
-			"the metadata.name label is the name of the namespace", p.labelValue("kubernetes.io/metadata.name", "shop"), p.name("namespace", "shop"),
+			"the metadata.name label is the name of the namespace", p.labelValue("kubernetes.io/metadata.name", "shop"),
+			p.name("namespace", "shop"),
 		},
 		{"the default namespace is kept", p.name("namespace", "default"), "default"},
 		{"clusters keep their order", p.name("managedcluster", "b"), "managedcluster-000002"},

@@ -24,7 +24,9 @@ func BenchmarkRead(b *testing.B) {
 				points[p] = fmt.Sprintf("[%d,%d.123456789]", noon.Add(time.Duration(p-15)*time.Minute).UnixMilli(), (n+7*p)%100)
 			}
 			data[n] = fmt.Sprintf(`"%s-%05d":[%s]`, metric[:1], n, strings.Join(points, ","))
-			results[n] = fmt.Sprintf(`{"id":"%s-%05d","metric":%q,"type":"GAUGE","created":1557743430000,"tags":[],"customProperties":{},"dimensions":{"host":"node-%d","kubernetes_cluster":"prod","os.type":"linux"}}`, metric[:1], n, metric, n)
+			results[n] = fmt.Sprintf(`{"id":"%s-%05d","metric":%q,"type":"GAUGE","created":1557743430000,"tags":[],`+
+				`"customProperties":{},"dimensions":{"host":"node-%d","kubernetes_cluster":"prod",`+
+				`"os.type":"linux"}}`, metric[:1], n, metric, n)
 		}
 		answers[i] = map[string][]byte{
 			"/" + windowPath: []byte(`{"data":{` + strings.Join(data, ",") + `},"errors":[]}`),

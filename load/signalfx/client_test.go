@@ -37,7 +37,10 @@ func TestRequests(t *testing.T) {
 	const query = `sf_metric:"cpu \"all\"" AND host:* AND (cluster:"a + b")`
 	want := []*url.URL{
 		// 11:00 to 12:02
-		{Path: "/v1/timeserieswindow", RawQuery: url.Values{"query": {query}, "startMs": {"1795172400000"}, "endMs": {"1795176120000"}, "endMS": {"1795176120000"}, "resolution": {"300000"}}.Encode()},
+		{Path: "/v1/timeserieswindow", RawQuery: url.Values{
+			"query": {query}, "startMs": {"1795172400000"}, "endMs": {"1795176120000"},
+			"endMS": {"1795176120000"}, "resolution": {"300000"},
+		}.Encode()},
 		{Path: "/v2/metrictimeseries", RawQuery: url.Values{"query": {query}, "limit": {"10000"}}.Encode()},
 	}
 	f.mu.Lock()
@@ -127,18 +130,55 @@ func TestFaults(t *testing.T) {
 			windowPath, http.NotFound, load.Invalid, 0,
 			`v1/timeserieswindow: status 404 Not Found: 404 page not found`,
 		},
-		"empty response":   {windowPath, say(""), load.Invalid, 0, "v1/timeserieswindow: not a response of the API: unexpected end of JSON input"},
-		"broken JSON":      {windowPath, say(`{"data":{"a":[[1,2]`), load.Invalid, 0, "v1/timeserieswindow: not a response of the API: unexpected end of JSON input"},
-		"broken series":    {seriesPath, say(`{"results":[`), load.Invalid, 0, "v2/metrictimeseries: not a response of the API: unexpected end of JSON input"},
-		"a page of HTML":   {seriesPath, say("<html>"), load.Invalid, 0, "v2/metrictimeseries: not a response of the API: invalid character '<' looking for beginning of value"},
-		"data of a list":   {windowPath, say(`{"data":[]}`), load.Invalid, 0, "v1/timeserieswindow: not a response of the API: json: cannot unmarshal array into Go struct field .data of type map[string]signalfx.samples"},
-		"no data":          {windowPath, say(`{"code":200,"errors":[]}`), load.Invalid, 0, "v1/timeserieswindow: not a response of the API: the requested data is missing"},
-		"no series":        {seriesPath, say(`{"count":1}`), load.Invalid, 0, "v2/metrictimeseries: not a response of the API: the requested data is missing"},
-		"an error in 200":  {windowPath, say(`{"data":{"a":[[1,2]]},"errors":["too many series", {"code":7}]}`), load.Invalid, 0, `v1/timeserieswindow: error response: "too many series; {\"code\":7}"`},
-		"a message in 200": {windowPath, say(`{"message":"Your role doesn't let you perform this action."}`), load.Invalid, 0, `v1/timeserieswindow: error response: "Your role doesn't let you perform this action."`},
-		"a code in 200":    {windowPath, say(`{"code":500,"message":"oops","data":{}}`), load.Invalid, 0, `v1/timeserieswindow: error response: "oops"`},
-		"a type in 200":    {seriesPath, say(`{"type":"error","message":"oops","results":[]}`), load.Invalid, 0, `v2/metrictimeseries: error response: "oops"`},
-		"a long error":     {windowPath, say(`{"errors":["` + strings.Repeat("ä", 1000) + `"]}`), load.Invalid, 0, `v1/timeserieswindow: error response: "` + strings.Repeat("ä", 100) + `..."`},
+		"empty response": {
+			windowPath, say(""), load.Invalid, 0,
+			"v1/timeserieswindow: not a response of the API: unexpected end of JSON input",
+		},
+		"broken JSON": {
+			windowPath, say(`{"data":{"a":[[1,2]`), load.Invalid, 0,
+			"v1/timeserieswindow: not a response of the API: unexpected end of JSON input",
+		},
+		"broken series": {
+			seriesPath, say(`{"results":[`), load.Invalid, 0,
+			"v2/metrictimeseries: not a response of the API: unexpected end of JSON input",
+		},
+		"a page of HTML": {
+			seriesPath, say("<html>"), load.Invalid, 0,
+			"v2/metrictimeseries: not a response of the API: invalid character '<' looking for beginning of value",
+		},
+		"data of a list": {
+			windowPath, say(`{"data":[]}`), load.Invalid, 0,
+			"v1/timeserieswindow: not a response of the API: json: cannot unmarshal array into Go struct field .data of type " +
+				"map[string]signalfx.samples",
+		},
+		"no data": {
+			windowPath, say(`{"code":200,"errors":[]}`), load.Invalid, 0,
+			"v1/timeserieswindow: not a response of the API: the requested data is missing",
+		},
+		"no series": {
+			seriesPath, say(`{"count":1}`), load.Invalid, 0,
+			"v2/metrictimeseries: not a response of the API: the requested data is missing",
+		},
+		"an error in 200": {
+			windowPath, say(`{"data":{"a":[[1,2]]},"errors":["too many series", {"code":7}]}`), load.Invalid, 0,
+			`v1/timeserieswindow: error response: "too many series; {\"code\":7}"`,
+		},
+		"a message in 200": {
+			windowPath, say(`{"message":"Your role doesn't let you perform this action."}`), load.Invalid, 0,
+			`v1/timeserieswindow: error response: "Your role doesn't let you perform this action."`,
+		},
+		"a code in 200": {
+			windowPath, say(`{"code":500,"message":"oops","data":{}}`), load.Invalid, 0,
+			`v1/timeserieswindow: error response: "oops"`,
+		},
+		"a type in 200": {
+			seriesPath, say(`{"type":"error","message":"oops","results":[]}`), load.Invalid, 0,
+			`v2/metrictimeseries: error response: "oops"`,
+		},
+		"a long error": {
+			windowPath, say(`{"errors":["` + strings.Repeat("ä", 1000) + `"]}`), load.Invalid, 0,
+			`v1/timeserieswindow: error response: "` + strings.Repeat("ä", 100) + `..."`,
+		},
 		"closed connection": {windowPath, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			fmt.Fprint(w, `{"data":`)
@@ -244,7 +284,10 @@ func TestOneMetricFails(t *testing.T) {
 					t.Errorf("reason %q", reason)
 				}
 			}
-			want := load.Reading{Source: "SignalFx", Time: noon.Add(-time.Minute), Window: 15 * time.Minute, Nodes: map[string]load.Node{"node-1": tc.node}, Lost: lost}
+			want := load.Reading{
+				Source: "SignalFx", Time: noon.Add(-time.Minute), Window: 15 * time.Minute,
+				Nodes: map[string]load.Node{"node-1": tc.node}, Lost: lost,
+			}
 			if diff := cmp.Diff(want, got, closeTo, texts); diff != "" {
 				t.Error(diff)
 			}
@@ -258,8 +301,9 @@ func TestBothFail(t *testing.T) {
 	oops, slow := forMetric(cpu, status(500, "oops")), forMetric(memory, status(429, "slow down", "Retry-After", "7"))
 	f.intercept = func(w http.ResponseWriter, r *http.Request) bool { return oops(w, r) || slow(w, r) }
 	_, err := f.source(t, nil).Read(t.Context())
-	wantError(t, err, load.Throttled, `v1/timeserieswindow: status 429 Too Many Requests: {"code":429,"message":"slow down","type":"error"}; `+
-		`v1/timeserieswindow: status 500 Internal Server Error: {"code":500,"message":"oops","type":"error"}`)
+	wantError(t, err, load.Throttled,
+		`v1/timeserieswindow: status 429 Too Many Requests: {"code":429,"message":"slow down","type":"error"}; `+
+			`v1/timeserieswindow: status 500 Internal Server Error: {"code":500,"message":"oops","type":"error"}`)
 	if got := retryAfter(err); got != 7*time.Second {
 		t.Errorf("retry after %s, want 7s", got)
 	}
@@ -310,7 +354,8 @@ func TestPages(t *testing.T) {
 			t.Fatal(err)
 		}
 		u := load.Utilization{Mean: 0.3, StdDev: 0.1}
-		if diff := cmp.Diff(load.Node{CPU: u, HasCPU: true, Memory: u, HasMemory: true}, got.Nodes["node-2499"], closeTo); diff != "" || len(got.Nodes) != 2500 || got.Rejected != 0 {
+		if diff := cmp.Diff(load.Node{CPU: u, HasCPU: true, Memory: u, HasMemory: true}, got.Nodes["node-2499"], closeTo); diff != "" ||
+			len(got.Nodes) != 2500 || got.Rejected != 0 {
 			t.Errorf("%d nodes, %d rejected, node-2499: %s", len(got.Nodes), got.Rejected, diff)
 		}
 	}
@@ -342,7 +387,10 @@ func TestCatalog(t *testing.T) {
 		{"all is known", func() {}, 0, 1, 0},
 		{"a new series of the CPU", func() { f.series = append(f.series, host("c2", cpu, "node-2", 10)) }, 1, 2, 0},
 		{"one that the list does not have", func() {
-			f.series = append(f.series, fakeSeries{id: "c3", metric: cpu, dimensions: map[string]any{"host": "node-3"}, points: []any{at(0, 10)}, unlisted: true})
+			f.series = append(f.series, fakeSeries{
+				id: "c3", metric: cpu, dimensions: map[string]any{"host": "node-3"},
+				points: []any{at(0, 10)}, unlisted: true,
+			})
 		}, 1, 2, 1},
 		{"still one that the list does not have", func() {}, 0, 2, 1},
 		{"a series is gone", func() { f.series = f.series[:len(f.series)-2] }, 0, 1, 0},
@@ -361,7 +409,8 @@ func TestCatalog(t *testing.T) {
 			t.Fatalf("%s: %v", step.name, err)
 		}
 		if asked := len(f.asked(seriesPath)); asked != step.asked || len(got.Nodes) != step.nodes || got.Rejected != step.rejected {
-			t.Errorf("%s: %d lists requested, %d nodes, %d rejected, want %d, %d, %d", step.name, asked, len(got.Nodes), got.Rejected, step.asked, step.nodes, step.rejected)
+			t.Errorf("%s: %d lists requested, %d nodes, %d rejected, want %d, %d, %d", step.name, asked, len(got.Nodes), got.Rejected,
+				step.asked, step.nodes, step.rejected)
 		}
 	}
 }
@@ -380,8 +429,14 @@ func TestEndlessPages(t *testing.T) {
 	}{
 		"the same page repeatedly": {func(int) string { return `{"count":9000,"results":[` + one(1) + `]}` }, 2, ""},
 		"only empty pages":         {func(int) string { return `{"count":9000,"results":[]}` }, 1, ""},
-		"one, then empty pages":    {func(n int) string { return `{"count":9000,"results":[` + strings.Repeat(one(1), max(0, 1-n)) + `]}` }, 2, ""},
-		"series of other metrics":  {func(int) string { return `{"count":9000,"results":[{"id":"x","metric":"disk.utilization"}]}` }, 1, ""},
+		"one, then empty pages": {func(n int) string {
+			return `{"count":9000,"results":[` + strings.Repeat(one(1), max(0, 1-n)) +
+				`]}`
+		}, 2, ""},
+		"series of other metrics": {
+			func(int) string { return `{"count":9000,"results":[{"id":"x","metric":"disk.utilization"}]}` }, 1,
+			"",
+		},
 		"a new series on every page": {
 			func(n int) string { return `{"count":9000,"results":[` + one(n) + `]}` }, maxPages,
 			"query " + query + ": more than 100 pages of series",

@@ -18,16 +18,29 @@ func TestDecodeWindow(t *testing.T) {
 		want map[string]samples
 	}{
 		"the reference's example": {
-			`{"code":200,"data":{"AAAAAAAAAAA":[[1705449600000,227.07710813246499]],"AAAAAAAAAAE":[[1705449600000,122.4751087329639]]},"errors":[]}`,
+			`{"code":200,"data":{"AAAAAAAAAAA":[[1705449600000,227.07710813246499]],"AAAAAAAAAAE":[[1705449600000,` +
+				`122.4751087329639]]},"errors":[]}`,
 			map[string]samples{"AAAAAAAAAAA": {{1705449600000, 227.07710813246499}}, "AAAAAAAAAAE": {{1705449600000, 122.4751087329639}}},
 		},
-		"empty":                  {`{"data":{},"errors":null}`, map[string]samples{}},
-		"blanks and exponents":   {"{\"data\": {\"a\": [ [ 1.7054496E12 ,\n 4e1 ] ]}}", map[string]samples{"a": {{1705449600000, 40}}}},
-		"no samples":             {`{"data":{"a":[],"b":null}}`, map[string]samples{"a": {}, "b": nil}},
-		"invalid values":         {`{"data":{"a":[[1,null],[2,"NaN"],[3,"4"],[4,[5,6]],[5,1e999]]}}`, map[string]samples{"a": {{1, nan}, {2, nan}, {3, nan}, {4, nan}, {5, nan}}}},
-		"invalid times":          {`{"data":{"a":[[null,1],["2",1],[-3,1],[1e300,1],[1e999,1]]}}`, map[string]samples{"a": {{0, nan}, {0, nan}, {0, nan}, {0, nan}, {0, nan}}}},
-		"invalid series":         {`{"data":{"a":{"x":1},"b":7,"c":[[1,2]]}}`, map[string]samples{"a": {{0, nan}}, "b": {{0, nan}}, "c": {{1, 2}}}},
-		"brackets inside values": {`{"data":{"a":[["[1","2]"],[[1,2],3],[1,2,3]]}}`, map[string]samples{"a": {{0, nan}, {0, nan}, {1, nan}}}},
+		"empty":                {`{"data":{},"errors":null}`, map[string]samples{}},
+		"blanks and exponents": {"{\"data\": {\"a\": [ [ 1.7054496E12 ,\n 4e1 ] ]}}", map[string]samples{"a": {{1705449600000, 40}}}},
+		"no samples":           {`{"data":{"a":[],"b":null}}`, map[string]samples{"a": {}, "b": nil}},
+		"invalid values": {
+			`{"data":{"a":[[1,null],[2,"NaN"],[3,"4"],[4,[5,6]],[5,1e999]]}}`,
+			map[string]samples{"a": {{1, nan}, {2, nan}, {3, nan}, {4, nan}, {5, nan}}},
+		},
+		"invalid times": {
+			`{"data":{"a":[[null,1],["2",1],[-3,1],[1e300,1],[1e999,1]]}}`,
+			map[string]samples{"a": {{0, nan}, {0, nan}, {0, nan}, {0, nan}, {0, nan}}},
+		},
+		"invalid series": {
+			`{"data":{"a":{"x":1},"b":7,"c":[[1,2]]}}`,
+			map[string]samples{"a": {{0, nan}}, "b": {{0, nan}}, "c": {{1, 2}}},
+		},
+		"brackets inside values": {
+			`{"data":{"a":[["[1","2]"],[[1,2],3],[1,2,3]]}}`,
+			map[string]samples{"a": {{0, nan}, {0, nan}, {1, nan}}},
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -46,7 +59,8 @@ func TestDecodeWindow(t *testing.T) {
 // package load, and all loads are valid.
 func FuzzDecode(f *testing.F) {
 	const window = `{"data":{"a":[[1795175940000,20],[1795176000000,40]],"b":[[1795176000000,null]]},"errors":[]}`
-	const series = `{"count":2,"results":[{"id":"a","metric":"cpu.utilization","dimensions":{"host":"node-1"}},{"id":"b","dimensions":{"host":7}}]}`
+	const series = `{"count":2,"results":[{"id":"a","metric":"cpu.utilization","dimensions":{"host":"node-1"}},{"id":"b",` +
+		`"dimensions":{"host":7}}]}`
 	f.Add([]byte(window), []byte(series))
 	f.Add([]byte(`{"data":{"a":[[1795176000000,1e308],[1795176000000,5e-324]]}}`), []byte(series))
 	f.Add([]byte(`{"data":{"a":{},"b":[[]]},"errors":["no"]}`), []byte(`{"count":1,"isPartialCount":true,"results":[null]}`))
@@ -78,10 +92,12 @@ func FuzzDecode(f *testing.F) {
 		l := limits{start: noon.Add(-15 * time.Minute), end: noon.Add(time.Minute), fresh: noon.Add(-5 * time.Minute)}
 		p := collect(data, hosts, func(host string) (string, bool) { return host, true }, l)
 		if p.rejected > total+len(data) || p.unmatched > len(data) || len(p.nodes)+len(p.stale)+p.unmatched > len(data) {
-			t.Errorf("%d rejected, %d unmatched, %d nodes and %d stale ones of %d samples in %d series", p.rejected, p.unmatched, len(p.nodes), len(p.stale), total, len(data))
+			t.Errorf("%d rejected, %d unmatched, %d nodes and %d stale ones of %d samples in %d series", p.rejected, p.unmatched,
+				len(p.nodes), len(p.stale), total, len(data))
 		}
 		for name, node := range p.nodes {
-			if !(node.Mean >= 0 && node.Mean <= 1 && node.StdDev >= 0 && node.StdDev <= 0.5) || name == "" || node.newest.Before(l.fresh) || node.newest.After(l.end) {
+			if !(node.Mean >= 0 && node.Mean <= 1 && node.StdDev >= 0 && node.StdDev <= 0.5) || name == "" ||
+				node.newest.Before(l.fresh) || node.newest.After(l.end) {
 				t.Errorf("node %q: %+v", name, node)
 			}
 		}

@@ -155,7 +155,8 @@ func (f *fake) window(w http.ResponseWriter, r *http.Request) {
 	start, errStart := strconv.ParseInt(query.Get("startMs"), 10, 64)
 	end, errEnd := strconv.ParseInt(query.Get("endMs"), 10, 64)
 	matching, err := f.match(query.Get("query"))
-	if err != nil || errStart != nil || errEnd != nil || start >= end || !slices.Contains([]string{"1000", "60000", "300000", "3600000"}, query.Get("resolution")) {
+	if err != nil || errStart != nil || errEnd != nil || start >= end ||
+		!slices.Contains([]string{"1000", "60000", "300000", "3600000"}, query.Get("resolution")) {
 		f.complain(w, http.StatusBadRequest, "API error: 400")
 		return
 	}
@@ -185,7 +186,8 @@ func (f *fake) list(w http.ResponseWriter, r *http.Request) {
 	for _, s := range matching[first:min(first+limit, first+f.page, len(matching))] {
 		results = append(results, map[string]any{
 			"id": s.id, "metric": s.metric, "dimensions": s.dimensions, "customProperties": map[string]any{}, "tags": []string{},
-			"type": "GAUGE", "created": 1557743430000, "lastUpdated": 1557916230000, "creator": "AAAAAAAAAAA", "lastUpdatedBy": "AAAAAAAAAAA",
+			"type": "GAUGE", "created": 1557743430000, "lastUpdated": 1557916230000, "creator": "AAAAAAAAAAA",
+			"lastUpdatedBy": "AAAAAAAAAAA",
 		})
 	}
 	f.write(w, map[string]any{"count": min(len(matching), maxSeries), "isPartialCount": len(matching) > maxSeries, "results": results})

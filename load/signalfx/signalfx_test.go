@@ -57,20 +57,29 @@ func TestNew(t *testing.T) {
 			CPUMetric: "system.cpu.utilization", MemoryMetric: "a \"b\"", HostDimension: "host.name", Filter: `cluster:"a"`,
 			Window: seconds(3600), Step: seconds(300),
 		}, ""},
-		"every second":         {metricprovider.Config{Window: seconds(1), Step: seconds(1)}, ""},
-		"a wildcard":           {metricprovider.Config{CPUMetric: "cpu.*"}, metric("cpuMetric", "cpu.*")},
-		"two lines":            {metricprovider.Config{MemoryMetric: "a\nb"}, metric("memoryMetric", "a\nb")},
-		"a space":              {metricprovider.Config{CPUMetric: " "}, metric("cpuMetric", " ")},
-		"not UTF-8":            {metricprovider.Config{CPUMetric: "\xff"}, metric("cpuMetric", "\xff")},
-		"256 characters":       {metricprovider.Config{CPUMetric: strings.Repeat("ä", 256)}, ""},
-		"257 characters":       {metricprovider.Config{CPUMetric: strings.Repeat("a", 257)}, metric("cpuMetric", strings.Repeat("a", 257))},
-		"one metric for both":  {metricprovider.Config{CPUMetric: "a", MemoryMetric: "a"}, `cpuMetric, memoryMetric: found "a" for both, want two metrics`},
-		"a dimension of words": {metricprovider.Config{HostDimension: "host OR a"}, `hostDimension: found "host OR a", want the name of a dimension such as host or host.name`},
-		"two minutes":          {metricprovider.Config{Step: seconds(120)}, "step: found 2m0s, want one of 1s, 1m, 5m, 1h"},
-		"a negative one":       {metricprovider.Config{Step: seconds(-60)}, "step: found -1m0s, want one of 1s, 1m, 5m, 1h"},
-		"a short window":       {metricprovider.Config{Window: seconds(1)}, "window: found 1s, want at least the step, 1m0s"},
-		"a negative window":    {metricprovider.Config{Window: seconds(-3600)}, "window: found -1h0m0s, want at least the step, 1m0s"},
-		"a bad address":        {metricprovider.Config{Address: "api.signalfx.com"}, `address "api.signalfx.com": want a URL like https://api.us1.signalfx.com`},
+		"every second":   {metricprovider.Config{Window: seconds(1), Step: seconds(1)}, ""},
+		"a wildcard":     {metricprovider.Config{CPUMetric: "cpu.*"}, metric("cpuMetric", "cpu.*")},
+		"two lines":      {metricprovider.Config{MemoryMetric: "a\nb"}, metric("memoryMetric", "a\nb")},
+		"a space":        {metricprovider.Config{CPUMetric: " "}, metric("cpuMetric", " ")},
+		"not UTF-8":      {metricprovider.Config{CPUMetric: "\xff"}, metric("cpuMetric", "\xff")},
+		"256 characters": {metricprovider.Config{CPUMetric: strings.Repeat("ä", 256)}, ""},
+		"257 characters": {metricprovider.Config{CPUMetric: strings.Repeat("a", 257)}, metric("cpuMetric", strings.Repeat("a", 257))},
+		"one metric for both": {
+			metricprovider.Config{CPUMetric: "a", MemoryMetric: "a"},
+			`cpuMetric, memoryMetric: found "a" for both, want two metrics`,
+		},
+		"a dimension of words": {
+			metricprovider.Config{HostDimension: "host OR a"},
+			`hostDimension: found "host OR a", want the name of a dimension such as host or host.name`,
+		},
+		"two minutes":       {metricprovider.Config{Step: seconds(120)}, "step: found 2m0s, want one of 1s, 1m, 5m, 1h"},
+		"a negative one":    {metricprovider.Config{Step: seconds(-60)}, "step: found -1m0s, want one of 1s, 1m, 5m, 1h"},
+		"a short window":    {metricprovider.Config{Window: seconds(1)}, "window: found 1s, want at least the step, 1m0s"},
+		"a negative window": {metricprovider.Config{Window: seconds(-3600)}, "window: found -1h0m0s, want at least the step, 1m0s"},
+		"a bad address": {
+			metricprovider.Config{Address: "api.signalfx.com"},
+			`address "api.signalfx.com": want a URL like https://api.us1.signalfx.com`,
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -98,8 +107,12 @@ func TestQuery(t *testing.T) {
 		metric string
 		want   string
 	}{
-		"a metric":    {metricprovider.Config{HostDimension: "host"}, "cpu.utilization", `sf_metric:"cpu.utilization" AND host:*`},
-		"a filter":    {metricprovider.Config{HostDimension: "host", Filter: `a:"b" OR a:"c"`}, "cpu", `sf_metric:"cpu" AND host:* AND (a:"b" OR a:"c")`},
+		"a metric": {metricprovider.Config{HostDimension: "host"}, "cpu.utilization", `sf_metric:"cpu.utilization" AND host:*`},
+		"a filter": {
+			metricprovider.Config{HostDimension: "host", Filter: `a:"b" OR a:"c"`},
+			"cpu",
+			`sf_metric:"cpu" AND host:* AND (a:"b" OR a:"c")`,
+		},
 		"quotes":      {metricprovider.Config{HostDimension: "host.name"}, `a" OR "b`, `sf_metric:"a\" OR \"b" AND host.name:*`},
 		"a backslash": {metricprovider.Config{HostDimension: "host"}, `a\`, `sf_metric:"a\\" AND host:*`},
 	}
@@ -164,21 +177,29 @@ func TestNodes(t *testing.T) {
 		"over 100": {series: raw(at(2*time.Minute, 350), at(time.Minute, 0)), want: mean(0.5, 0.5)},
 		// (30+50)/2 = 40, sqrt((10^2+10^2)/2) = 10; the other four are ignored
 		"invalid values": {
-			series: raw(at(6*time.Minute, nil), at(5*time.Minute, "NaN"), at(4*time.Minute, -1), at(3*time.Minute, "Infinity"), at(2*time.Minute, 30), at(time.Minute, 50)),
-			want:   mean(0.4, 0.1), rejected: 4,
+			series: raw(at(6*time.Minute, nil), at(5*time.Minute, "NaN"), at(4*time.Minute, -1), at(3*time.Minute, "Infinity"),
+				at(2*time.Minute, 30), at(time.Minute, 50)),
+			want: mean(0.4, 0.1), rejected: 4,
 		},
 		// 1e999 is a valid JSON number, beyond the range of float64
-		"too large a number": {series: raw(at(2*time.Minute, 30), []any{noon.UnixMilli(), jsonNumber("1e999")}), want: mean(0.3, 0), rejected: 1, newest: 2 * time.Minute},
-		"invalid samples": {
-			series: raw(nil, 7, "a", []any{}, []any{noon.UnixMilli()}, []any{noon.UnixMilli(), 1, 2}, map[string]any{}, []any{"a", 1}, []any{-5, 1}, at(time.Minute, 20)),
-			want:   mean(0.2, 0), rejected: 9,
+		"too large a number": {
+			series: raw(at(2*time.Minute, 30), []any{noon.UnixMilli(), jsonNumber("1e999")}), want: mean(0.3, 0),
+			rejected: 1, newest: 2 * time.Minute,
 		},
-		"one invalid sample":     {series: raw(at(time.Minute, -1)), rejected: 1},
-		"no samples":             {series: raw()},
-		"host without a name":    {series: []fakeSeries{host("c1", cpu, "")}, rejected: 1},
-		"host is a number":       {series: []fakeSeries{{id: "c1", metric: cpu, dimensions: map[string]any{"host": 7}}}, rejected: 1},
-		"bounds of the window":   {series: raw(at(15*time.Minute, 20), at(-time.Minute, 40)), want: mean(0.3, 0.1), newest: -time.Minute},
-		"outside of the window":  {series: raw(at(15*time.Minute+1, 20), at(-time.Minute-time.Millisecond, 40), at(time.Minute, 10)), want: mean(0.1, 0), rejected: 2},
+		"invalid samples": {
+			series: raw(nil, 7, "a", []any{}, []any{noon.UnixMilli()}, []any{noon.UnixMilli(), 1, 2}, map[string]any{}, []any{"a", 1},
+				[]any{-5, 1}, at(time.Minute, 20)),
+			want: mean(0.2, 0), rejected: 9,
+		},
+		"one invalid sample":   {series: raw(at(time.Minute, -1)), rejected: 1},
+		"no samples":           {series: raw()},
+		"host without a name":  {series: []fakeSeries{host("c1", cpu, "")}, rejected: 1},
+		"host is a number":     {series: []fakeSeries{{id: "c1", metric: cpu, dimensions: map[string]any{"host": 7}}}, rejected: 1},
+		"bounds of the window": {series: raw(at(15*time.Minute, 20), at(-time.Minute, 40)), want: mean(0.3, 0.1), newest: -time.Minute},
+		"outside of the window": {
+			series: raw(at(15*time.Minute+1, 20), at(-time.Minute-time.Millisecond, 40), at(time.Minute, 10)),
+			want:   mean(0.1, 0), rejected: 2,
+		},
 		"5 minutes old":          {series: raw(at(6*time.Minute, 20), at(5*time.Minute, 40)), want: mean(0.3, 0.1)},
 		"older than 5 minutes":   {series: raw(at(5*time.Minute+time.Millisecond, 20)), stale: 1},
 		"the newest is rejected": {series: raw(at(6*time.Minute, 20), at(time.Minute, "NaN")), stale: 1, rejected: 1},
@@ -187,10 +208,23 @@ func TestNodes(t *testing.T) {
 			{id: "a", metric: cpu, dimensions: map[string]any{"host": "node-1"}, points: []any{at(2*time.Minute, 10)}},
 			{id: "b", metric: cpu, dimensions: map[string]any{"host": "node-1"}, points: []any{at(time.Minute, 20)}},
 		}, want: mean(0.2, 0)},
-		"the first of two series of equal age": {series: []fakeSeries{host("c", cpu, "node-1", 30), host("a", cpu, "node-1", 10), host("b", cpu, "node-1", 20)}, want: mean(0.1, 0)},
-		"an invalid and a valid series":        {series: []fakeSeries{host("a", cpu, "node-1", -1), host("b", cpu, "node-1", 20)}, want: mean(0.2, 0), rejected: 1},
-		"stale CPU, fresh memory":              {series: append(raw(at(9*time.Minute, 10)), host("m1", memory, "node-1", 30)), want: map[string]load.Node{"node-1": {Memory: load.Utilization{Mean: 0.3}, HasMemory: true}}},
-		"stale CPU and memory":                 {series: append(raw(at(9*time.Minute, 10)), fakeSeries{id: "m1", metric: memory, dimensions: map[string]any{"host": "node-1"}, points: []any{at(8*time.Minute, 1)}}), stale: 1},
+		"the first of two series of equal age": {series: []fakeSeries{
+			host("c", cpu, "node-1", 30), host("a", cpu, "node-1", 10),
+			host("b", cpu, "node-1", 20),
+		}, want: mean(0.1, 0)},
+		"an invalid and a valid series": {
+			series: []fakeSeries{host("a", cpu, "node-1", -1), host("b", cpu, "node-1", 20)},
+			want:   mean(0.2, 0), rejected: 1,
+		},
+		"stale CPU, fresh memory": {
+			series: append(raw(at(9*time.Minute, 10)), host("m1", memory, "node-1", 30)),
+			want:   map[string]load.Node{"node-1": {Memory: load.Utilization{Mean: 0.3}, HasMemory: true}},
+		},
+		"stale CPU and memory": {
+			series: append(raw(at(9*time.Minute, 10)),
+				fakeSeries{id: "m1", metric: memory, dimensions: map[string]any{"host": "node-1"}, points: []any{at(8*time.Minute, 1)}}),
+			stale: 1,
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -224,7 +258,10 @@ func TestWindowBegins(t *testing.T) {
 		t.Run(resolution.String(), func(t *testing.T) {
 			s := host("c1", cpu, "node-1")
 			s.points = []any{at(2*resolution, 90), at(resolution, 20), at(0, 40)}
-			source := newFake(t, s).source(t, func(c *metricprovider.Config) { c.Step.Duration, c.Window.Duration = resolution, resolution })
+			source := newFake(t, s).source(t, func(c *metricprovider.Config) {
+				c.Step.Duration, c.Window.Duration = resolution,
+					resolution
+			})
 			source.now = func() time.Time { return noon.Add(resolution / 3) }
 			got, err := source.Read(t.Context())
 			if err != nil {
@@ -256,7 +293,10 @@ func TestHosts(t *testing.T) {
 		rejected int
 		wantErr  string
 	}{
-		"unknown nodes": {nil, map[string]load.Node{"10.0.0.1": node(10), "node-2.example.org": node(20), "elsewhere": {CPU: load.Utilization{Mean: 0.3}, HasCPU: true}}, 0, ""},
+		"unknown nodes": {nil, map[string]load.Node{
+			"10.0.0.1": node(10), "node-2.example.org": node(20),
+			"elsewhere": {CPU: load.Utilization{Mean: 0.3}, HasCPU: true},
+		}, 0, ""},
 		"known nodes": {func() ([]cluster.Machine, error) {
 			return []cluster.Machine{{Name: "node-1", Addresses: []string{"10.0.0.1"}}, {Name: "node-2"}}, nil
 		}, map[string]load.Node{"node-1": node(10), "node-2": node(20)}, 1, ""},
@@ -298,15 +338,18 @@ func TestEmpty(t *testing.T) {
 		"none match the filter": {
 			[]fakeSeries{host("c1", cpu, "node-1", 10)},
 			func(c *metricprovider.Config) { c.Filter = ` cluster:"b" ` }, load.Empty,
-			"query " + query + ` AND (cluster:"b"): no samples in the last 15m0s: check the name of the metric cpu.utilization, the dimension host and the filter cluster:"b"`,
+			"query " + query + ` AND (cluster:"b"): no samples in the last 15m0s: check the name of the metric cpu.utilization, the ` +
+				`dimension host and the filter cluster:"b"`,
 		},
 		"no nodes": {
 			[]fakeSeries{host("c1", cpu, "node-1", 10)},
 			nil, load.Empty,
-			"query " + query + ": none of the 1 series belongs to a node: check the name of the metric cpu.utilization and the dimension host",
+			"query " + query + ": none of the 1 series belongs to a node: check the name of the metric cpu.utilization and the " +
+				"dimension host",
 		},
 		"all stale": {[]fakeSeries{old}, nil, load.Empty, "query " + query + ": the newest samples of all 1 nodes are older than 5m0s"},
-		"invalid":   {[]fakeSeries{host("c1", cpu, "node-1", -1)}, nil, load.Invalid, "query " + query + ": no valid samples: want percent, 0 to 100, in the last 15m0s"},
+		"invalid": {[]fakeSeries{host("c1", cpu, "node-1", -1)}, nil, load.Invalid, "query " + query +
+			": no valid samples: want percent, 0 to 100, in the last 15m0s"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

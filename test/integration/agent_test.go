@@ -33,8 +33,10 @@ const loadOfExample = `{"timestamp":%d,"window":{"duration":"15m","start":%d,"en
 func limited(name, node, cpu, memory, cpuLimit, memoryLimit string) *v1.Pod {
 	pod := runningPod(name, node, cpu, memory)
 	if cpuLimit != "" {
-		pod.Spec.Containers[0].Resources.Limits = v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpuLimit),
-			v1.ResourceMemory: resource.MustParse(memoryLimit)}
+		pod.Spec.Containers[0].Resources.Limits = v1.ResourceList{
+			v1.ResourceCPU:    resource.MustParse(cpuLimit),
+			v1.ResourceMemory: resource.MustParse(memoryLimit),
+		}
 	}
 	return pod
 }
@@ -72,7 +74,8 @@ func TestAgent(t *testing.T) {
 	one.create(t, limited("agent", "b", "0", "0", "", ""))
 	now := time.Now().Unix()
 	source := writeFile(t, fmt.Sprintf(loadOfExample, now, now-900, now))
-	agentOne := one.startController(t, append(flagsOne, "--cluster-name=cluster1", "--hub-kubeconfig="+at("cluster1"), "--load-provider=File",
+	agentOne := one.startController(t, append(flagsOne, "--cluster-name=cluster1", "--hub-kubeconfig="+at("cluster1"),
+		"--load-provider=File",
 		"--load-address="+source)...)
 	two.create(t, readyNode("only", "4", "16Gi", nil))
 	metrics := fmt.Sprintf("127.0.0.1:%d", program.FreePort(t))
@@ -84,7 +87,10 @@ func TestAgent(t *testing.T) {
 		// On 8 of 16 cores the load exceeds the requests: 0.45 x 8 > 3.
 		"lowLoadRisk": 0,
 	}
-	empty := map[string]int32{"freeCPU": 100, "freeMemory": 100, "freeCores": -76, "freeGiB": -59, "limitRoomCPU": 100, "limitRoomMemory": 100}
+	empty := map[string]int32{
+		"freeCPU": 100, "freeMemory": 100, "freeCores": -76, "freeGiB": -59, "limitRoomCPU": 100,
+		"limitRoomMemory": 100,
+	}
 	half := map[string]int32{"freeCPU": 0, "freeMemory": 0, "freeCores": -84, "freeGiB": -68, "limitRoomCPU": 0, "limitRoomMemory": 0}
 
 	t.Run("scores and resources", func(t *testing.T) {
@@ -171,20 +177,26 @@ func TestAgent(t *testing.T) {
 			t.Fatal(err)
 		}
 		awaitLog(t, agentTwo, "they may have expired or been revoked; replace them in the file")
-		if err := h.client.Create(t.Context(), &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "cluster2",
-			Name: "plimsoll-agent"}}); err != nil {
+		if err := h.client.Create(t.Context(), &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "cluster2",
+			Name:      "plimsoll-agent",
+		}}); err != nil {
 			t.Fatal(err)
 		}
 		h.credentials(t, "cluster2", at("cluster2"))
 		two.create(t, limited("quarter", "only", "1", "4Gi", "2", "8Gi"))
-		h.awaitScores(t, agentTwo, "cluster2", map[string]int32{"freeCPU": 50, "freeMemory": 50, "freeCores": -80, "freeGiB": -62,
-			"limitRoomCPU": 50, "limitRoomMemory": 50})
+		h.awaitScores(t, agentTwo, "cluster2", map[string]int32{
+			"freeCPU": 50, "freeMemory": 50, "freeCores": -80, "freeGiB": -62,
+			"limitRoomCPU": 50, "limitRoomMemory": 50,
+		})
 	})
 	t.Run("metrics", func(t *testing.T) {
 		served := scrape(t, metrics, "plimsoll_", "# ")
 		expectMetrics(t, served, "agent")
-		for _, line := range []string{`plimsoll_agent_score{score="freeCPU"} 50`, `plimsoll_agent_failures_total{reason="unreachable"} `,
-			`plimsoll_agent_resources_foreign 0`} {
+		for _, line := range []string{
+			`plimsoll_agent_score{score="freeCPU"} 50`, `plimsoll_agent_failures_total{reason="unreachable"} `,
+			`plimsoll_agent_resources_foreign 0`,
+		} {
 			if !strings.Contains(served, line) {
 				t.Errorf("metrics lack %s:\n%s", line, served)
 			}
@@ -277,11 +289,17 @@ func (h *fleetHub) rights(t *testing.T, member *testCluster, flags []string, at 
 		"patch another name":              func(ctx context.Context) error { return c.Status().Patch(ctx, otherName.DeepCopy(), patch) },
 		"create another name":             func(ctx context.Context) error { return c.Create(ctx, otherName.DeepCopy()) },
 		"patch scores of another cluster": func(ctx context.Context) error { return c.Status().Patch(ctx, otherCluster.DeepCopy(), patch) },
-		"read its cluster":                func(ctx context.Context) error { return c.Get(ctx, client.ObjectKey{Name: "cluster2"}, own.DeepCopy()) },
-		"label its cluster":               func(ctx context.Context) error { return c.Patch(ctx, own.DeepCopy(), patch) },
-		"patch another cluster":           func(ctx context.Context) error { return c.Status().Patch(ctx, other.DeepCopy(), patch) },
-		"list clusters":                   func(ctx context.Context) error { return c.List(ctx, &clusterv1.ManagedClusterList{}) },
-		"list secrets":                    func(ctx context.Context) error { return c.List(ctx, &v1.SecretList{}, client.InNamespace("cluster2")) },
+		"read its cluster": func(ctx context.Context) error {
+			return c.Get(ctx, client.ObjectKey{Name: "cluster2"},
+				own.DeepCopy())
+		},
+		"label its cluster":     func(ctx context.Context) error { return c.Patch(ctx, own.DeepCopy(), patch) },
+		"patch another cluster": func(ctx context.Context) error { return c.Status().Patch(ctx, other.DeepCopy(), patch) },
+		"list clusters":         func(ctx context.Context) error { return c.List(ctx, &clusterv1.ManagedClusterList{}) },
+		"list secrets": func(ctx context.Context) error {
+			return c.List(ctx, &v1.SecretList{},
+				client.InNamespace("cluster2"))
+		},
 	} {
 		if err := request(t.Context()); !apierrors.IsForbidden(err) {
 			t.Errorf("%s: error %v, want Forbidden", name, err)
@@ -289,7 +307,8 @@ func (h *fleetHub) rights(t *testing.T, member *testCluster, flags []string, at 
 	}
 	// An agent with the name of another cluster logs a remedy and retries.
 	agent := member.startController(t, append(flags, "--cluster-name=cluster1", "--hub-kubeconfig="+at("cluster2"))...)
-	awaitLog(t, agent, `check that \"cluster1\" is the name of the cluster on the hub and that examples/placement/agent-hub-rbac.yaml was applied for it`)
+	awaitLog(t, agent, `check that \"cluster1\" is the name of the cluster on the hub and that examples/placement/agent-hub-rbac.yaml `+
+		`was applied for it`)
 	agent.Stop(t)
 }
 
@@ -298,7 +317,8 @@ func (h *fleetHub) rights(t *testing.T, member *testCluster, flags []string, at 
 func TestAgentBadInput(t *testing.T) {
 	t.Parallel()
 	good, empty := writeFile(t,
-		"apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c}}]\nclusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\n"), writeFile(t, "")
+		"apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c}}]\nclusters: [{name: c, "+
+			"cluster: {server: 'https://127.0.0.1:1'}}]\n"), writeFile(t, "")
 	all := func(more ...string) []string {
 		return append([]string{"--agent", "--cluster-name=a", "--kubeconfig=" + good, "--hub-kubeconfig=" + good}, more...)
 	}

@@ -99,8 +99,10 @@ func (h *fleetHub) credentials(t *testing.T, cluster, path string) *rest.Config 
 	const name = "hub"
 	// Rename the complete file: the agent must not read a partial one.
 	err = clientcmd.WriteToFile(clientcmdapi.Config{
-		Clusters: map[string]*clientcmdapi.Cluster{name: {Server: "https://" + h.proxy.Address(),
-			CertificateAuthorityData: h.config.CAData}},
+		Clusters: map[string]*clientcmdapi.Cluster{name: {
+			Server:                   "https://" + h.proxy.Address(),
+			CertificateAuthorityData: h.config.CAData,
+		}},
 		AuthInfos:      map[string]*clientcmdapi.AuthInfo{name: {Token: request.Status.Token}},
 		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name}},
 		CurrentContext: name,
@@ -111,8 +113,11 @@ func (h *fleetHub) credentials(t *testing.T, cluster, path string) *rest.Config 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &rest.Config{Host: h.config.Host, TLSClientConfig: rest.TLSClientConfig{CAData: h.config.CAData}, BearerToken: request.Status.Token,
-		QPS: -1}
+	return &rest.Config{
+		Host: h.config.Host, TLSClientConfig: rest.TLSClientConfig{CAData: h.config.CAData},
+		BearerToken: request.Status.Token,
+		QPS:         -1,
+	}
 }
 
 // scores returns the scores of a cluster and the time until which they are valid.

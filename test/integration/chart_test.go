@@ -60,7 +60,10 @@ func newRelease(t *testing.T, cp *controlplane.ControlPlane, config *rest.Config
 		t.Fatal(err)
 	}
 	r := &release{&testCluster{cp, adminClient(t, config)}, config, kube, tool, writeFile(t, values)}
-	r.create(t, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: systemNamespace, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}})
+	r.create(t, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name:   systemNamespace,
+		Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+	}})
 	return r
 }
 
@@ -89,7 +92,8 @@ func (r *release) deployment(t *testing.T, component string) *appsv1.Deployment 
 func (r *release) access(t *testing.T, component string) (config *rest.Config, kubeconfig string) {
 	t.Helper()
 	account := r.deployment(t, component).Spec.Template.Spec.ServiceAccountName
-	request, err := r.kube.CoreV1().ServiceAccounts(systemNamespace).CreateToken(t.Context(), account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	request, err := r.kube.CoreV1().ServiceAccounts(systemNamespace).CreateToken(t.Context(), account, &authenticationv1.TokenRequest{},
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +108,10 @@ func (r *release) access(t *testing.T, component string) (config *rest.Config, k
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &rest.Config{Host: r.config.Host, TLSClientConfig: rest.TLSClientConfig{CAData: r.config.CAData}, BearerToken: request.Status.Token, QPS: -1}, kubeconfig
+	return &rest.Config{
+		Host: r.config.Host, TLSClientConfig: rest.TLSClientConfig{CAData: r.config.CAData},
+		BearerToken: request.Status.Token, QPS: -1,
+	}, kubeconfig
 }
 
 // releaseComponent is a running component of a release.
@@ -128,7 +135,8 @@ func (c releaseComponent) stop(t *testing.T) {
 // which override them.
 func (r *release) start(t *testing.T, name, path string, args ...string) releaseComponent {
 	t.Helper()
-	return releaseComponent{program.Start(t, path, append(slices.Clone(r.deployment(t, name).Spec.Template.Spec.Containers[0].Args), args...)...), name}
+	return releaseComponent{program.Start(t, path, append(slices.Clone(r.deployment(t, name).Spec.Template.Spec.Containers[0].Args),
+		args...)...), name}
 }
 
 // schedulerFile writes the configuration of the release's scheduler with a kubeconfig and the address of
@@ -161,7 +169,8 @@ func (r *release) startWatcher(t *testing.T, args ...string) (address string, wa
 	t.Helper()
 	_, kubeconfig := r.access(t, "load-watcher")
 	listen := fmt.Sprintf("127.0.0.1:%d", program.FreePort(t))
-	return "http://" + listen, r.start(t, "load-watcher", binaries.loadWatcher, append([]string{"--kubeconfig=" + kubeconfig, "--listen=" + listen}, args...)...)
+	return "http://" + listen, r.start(t, "load-watcher", binaries.loadWatcher,
+		append([]string{"--kubeconfig=" + kubeconfig, "--listen=" + listen}, args...)...)
 }
 
 // startScheduler starts the scheduler with the address of the load-watcher, and returns its
@@ -179,7 +188,8 @@ func (r *release) startScheduler(t *testing.T, watcher string) (file string, por
 func (r *release) startController(t *testing.T) releaseComponent {
 	t.Helper()
 	_, kubeconfig := r.access(t, "controller")
-	return r.start(t, "controller", binaries.controller, "--kubeconfig="+kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=0")
+	return r.start(t, "controller", binaries.controller, "--kubeconfig="+kubeconfig, "--metrics-bind-address=0",
+		"--health-probe-bind-address=0")
 }
 
 // TestChart installs, upgrades and uninstalls the chart on a real API server in a namespace that enforces
@@ -194,7 +204,8 @@ func TestChart(t *testing.T) {
 	startMetricsServer(t, cp, kube)
 	r := newRelease(t, cp, config, kube, valuesOfAll)
 	before := r.inventory(t)
-	if out := r.helmed(t, "install", "plimsoll", r.helm.Chart, "--values="+r.values); !strings.Contains(out, `"schedulerName": "plimsoll-scheduler"`) {
+	if out := r.helmed(t, "install", "plimsoll", r.helm.Chart, "--values="+r.values); !strings.Contains(out,
+		`"schedulerName": "plimsoll-scheduler"`) {
 		t.Errorf("the notes do not name the scheduler:\n%s", out)
 	}
 	t.Run("restricted", r.podsAreRestricted)
@@ -212,10 +223,14 @@ func (r *release) podsAreRestricted(t *testing.T) {
 			deployment = r.deployment(t, component)
 			return deployment.Status.Replicas == *deployment.Spec.Replicas, nil
 		})
-		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "privileged"}, Spec: *deployment.Spec.Template.Spec.DeepCopy()}
+		pod := &v1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "privileged"},
+			Spec:       *deployment.Spec.Template.Spec.DeepCopy(),
+		}
 		pod.Spec.Containers[0].SecurityContext.Privileged = new(true)
 		pod.Spec.Containers[0].SecurityContext.AllowPrivilegeEscalation = nil
-		if err := r.client.Create(t.Context(), pod, client.DryRunAll); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "privileged") {
+		if err := r.client.Create(t.Context(), pod, client.DryRunAll); !apierrors.IsForbidden(err) ||
+			!strings.Contains(err.Error(), "privileged") {
 			t.Errorf("%s with a privileged container: error %v, want Forbidden", component, err)
 		}
 	}
@@ -236,7 +251,8 @@ func (r *release) run(t *testing.T, machines []*machine) (end func()) {
 	hubAccess := filepath.Join(t.TempDir(), "hub")
 	fleet.credentials(t, "cluster1", hubAccess)
 	_, agentAccess := r.access(t, "agent")
-	agent := r.start(t, "agent", binaries.controller, "--kubeconfig="+agentAccess, "--hub-kubeconfig="+hubAccess, "--interval=1s", "--metrics-bind-address=0", "--health-probe-bind-address=0")
+	agent := r.start(t, "agent", binaries.controller, "--kubeconfig="+agentAccess, "--hub-kubeconfig="+hubAccess, "--interval=1s",
+		"--metrics-bind-address=0", "--health-probe-bind-address=0")
 
 	t.Run("the scheduler places pods that name it", func(t *testing.T) {
 		createPod(t, r.kube, "try", "", "plimsoll-scheduler", "100m", "200m")
@@ -309,7 +325,10 @@ func (r *release) doctorFindsComponents(t *testing.T) {
 // another policy, and mirror placeholders for a workload in its namespace.
 func (r *release) keepsSlack(t *testing.T, machines []*machine, log fmt.Stringer) {
 	createPod(t, r.kube, "web", machines[4].name, "", "4", "8")
-	web := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", Annotations: map[string]string{v1alpha1.AnnotationSlack: "1"}}}
+	web := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: "web",
+		Annotations: map[string]string{v1alpha1.AnnotationSlack: "1"},
+	}}
 	web.Spec.Replicas = new(int32(0))
 	web.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
 	web.Spec.Template = v1.PodTemplateSpec{
@@ -351,14 +370,17 @@ func (r *release) upgrade(t *testing.T) {
 		return *lease.Spec.HolderIdentity
 	}
 	before := leader()
-	r.helmed(t, "upgrade", "plimsoll", r.helm.Chart, "--values="+r.values, "--set=controller.replicas=3", "--set=controller.extraArgs={--adopt=annotated}")
-	if got := r.deployment(t, "controller"); *got.Spec.Replicas != 3 || !slices.Contains(got.Spec.Template.Spec.Containers[0].Args, "--adopt=annotated") {
+	r.helmed(t, "upgrade", "plimsoll", r.helm.Chart, "--values="+r.values, "--set=controller.replicas=3",
+		"--set=controller.extraArgs={--adopt=annotated}")
+	if got := r.deployment(t, "controller"); *got.Spec.Replicas != 3 ||
+		!slices.Contains(got.Spec.Template.Spec.Containers[0].Args, "--adopt=annotated") {
 		t.Errorf("the upgrade did not change the Deployment: %+v", got.Spec)
 	}
 	if after := leader(); after != before {
 		t.Errorf("the leader is %s, was %s", after, before)
 	}
-	_, err := r.helm.Run(t.Context(), "upgrade", "plimsoll", r.helm.Chart, "--values="+r.values, "--set=controller.replica=1", "--kubeconfig="+r.Kubeconfig, "--namespace="+systemNamespace)
+	_, err := r.helm.Run(t.Context(), "upgrade", "plimsoll", r.helm.Chart, "--values="+r.values, "--set=controller.replica=1",
+		"--kubeconfig="+r.Kubeconfig, "--namespace="+systemNamespace)
 	if err == nil || !strings.Contains(err.Error(), "replica") {
 		t.Errorf("upgrade with an unknown value: %v", err)
 	}

@@ -26,8 +26,10 @@ var deniedToAll = []string{
 	"get secrets " + systemNamespace, "list secrets *", "get secrets kube-system", "create secrets " + systemNamespace,
 	"create pods default", "create pods " + systemNamespace, "create pods/exec default", "update pods default",
 	"delete nodes *", "patch nodes *", "update nodes *", "get nodes/proxy *", "delete namespaces *",
-	"create clusterroles.rbac.authorization.k8s.io *", "escalate clusterroles.rbac.authorization.k8s.io *", "bind clusterroles.rbac.authorization.k8s.io *",
-	"create rolebindings.rbac.authorization.k8s.io " + systemNamespace, "impersonate users *", "create serviceaccounts/token " + systemNamespace,
+	"create clusterroles.rbac.authorization.k8s.io *", "escalate clusterroles.rbac.authorization.k8s.io *",
+	"bind clusterroles.rbac.authorization.k8s.io *",
+	"create rolebindings.rbac.authorization.k8s.io " + systemNamespace, "impersonate users *", "create serviceaccounts/token " +
+		systemNamespace,
 	"create deployments.apps default", "delete deployments.apps default", "create daemonsets.apps kube-system",
 	"update configmaps kube-system", "create configmaps " + systemNamespace, "delete leases.coordination.k8s.io " + systemNamespace,
 	"create validatingwebhookconfigurations.admissionregistration.k8s.io *", "patch customresourcedefinitions.apiextensions.k8s.io *",
@@ -39,20 +41,40 @@ var deniedToAll = []string{
 // are allowed to another component or elsewhere.
 var grants = map[string]struct{ allowed, denied []string }{
 	"scheduler": {
-		[]string{"create pods/binding default", "list nodes *", "update leases.coordination.k8s.io " + systemNamespace + " plimsoll-scheduler", "get configmaps kube-system extension-apiserver-authentication"},
-		[]string{"update leases.coordination.k8s.io " + systemNamespace + " plimsoll-controller", "list nodes.metrics.k8s.io *", "list resourceslacks.plimsoll.dev *", "create podtemplates default", "get configmaps kube-system coredns"},
+		[]string{"create pods/binding default", "list nodes *", "update leases.coordination.k8s.io " + systemNamespace +
+			" plimsoll-scheduler", "get configmaps kube-system extension-apiserver-authentication"},
+		[]string{
+			"update leases.coordination.k8s.io " + systemNamespace + " plimsoll-controller", "list nodes.metrics.k8s.io *",
+			"list resourceslacks.plimsoll.dev *", "create podtemplates default", "get configmaps kube-system coredns",
+		},
 	},
 	"controller": {
-		[]string{"create podtemplates default", "patch capacitybuffers.autoscaling.x-k8s.io default", "create deployments.apps " + systemNamespace, "patch priorityclasses.scheduling.k8s.io * plimsoll-placeholder", "create placementdecisions.cluster.open-cluster-management.io team", "create resourceslacks.plimsoll.dev *", "update leases.coordination.k8s.io " + systemNamespace + " plimsoll-controller"},
-		[]string{"update leases.coordination.k8s.io " + systemNamespace + " plimsoll-scheduler", "update leases.coordination.k8s.io kube-system plimsoll-controller", "patch priorityclasses.scheduling.k8s.io * system-node-critical", "create pods/binding default", "delete pods default", "patch resourceslacks.plimsoll.dev *", "patch statefulsets.apps default", "delete jobs.batch default"},
+		[]string{
+			"create podtemplates default", "patch capacitybuffers.autoscaling.x-k8s.io default", "create deployments.apps " +
+				systemNamespace, "patch priorityclasses.scheduling.k8s.io * plimsoll-placeholder",
+			"create placementdecisions.cluster.open-cluster-management.io team", "create resourceslacks.plimsoll.dev *",
+			"update leases.coordination.k8s.io " + systemNamespace + " plimsoll-controller",
+		},
+		[]string{
+			"update leases.coordination.k8s.io " + systemNamespace + " plimsoll-scheduler",
+			"update leases.coordination.k8s.io kube-system plimsoll-controller",
+			"patch priorityclasses.scheduling.k8s.io * system-node-critical", "create pods/binding default", "delete pods default",
+			"patch resourceslacks.plimsoll.dev *", "patch statefulsets.apps default", "delete jobs.batch default",
+		},
 	},
 	"load-watcher": {
 		[]string{"list nodes *", "watch nodes *", "list nodes.metrics.k8s.io *"},
-		[]string{"list pods *", "list pods.metrics.k8s.io *", "create events default", "create leases.coordination.k8s.io " + systemNamespace, "get configmaps " + systemNamespace, "list services *"},
+		[]string{"list pods *", "list pods.metrics.k8s.io *", "create events default", "create leases.coordination.k8s.io " +
+			systemNamespace, "get configmaps " + systemNamespace, "list services *"},
 	},
 	"agent": {
-		[]string{"watch pods *", "list nodes *", "list resourceslacks.plimsoll.dev *", "update leases.coordination.k8s.io " + systemNamespace + " plimsoll-controller-agent"},
-		[]string{"update leases.coordination.k8s.io " + systemNamespace + " plimsoll-controller", "list nodes.metrics.k8s.io *", "create podtemplates default", "create addonplacementscores.cluster.open-cluster-management.io cluster1", "delete pods default", "get configmaps " + systemNamespace},
+		[]string{"watch pods *", "list nodes *", "list resourceslacks.plimsoll.dev *", "update leases.coordination.k8s.io " +
+			systemNamespace + " plimsoll-controller-agent"},
+		[]string{
+			"update leases.coordination.k8s.io " + systemNamespace + " plimsoll-controller", "list nodes.metrics.k8s.io *",
+			"create podtemplates default", "create addonplacementscores.cluster.open-cluster-management.io cluster1",
+			"delete pods default", "get configmaps " + systemNamespace,
+		},
 	},
 }
 
@@ -110,7 +132,10 @@ func may(ctx context.Context, t *testing.T, as kubernetes.Interface, action stri
 
 // held returns the number of objects of a kind with the label of a policy.
 func (r *release) held(ctx context.Context, kind, namespace, policy string) (int, error) {
-	versions := map[string]schema.GroupVersion{"CapacityBuffer": slack.CapacityBufferVersion, "PodTemplate": {Version: "v1"}, "Deployment": {Group: "apps", Version: "v1"}}
+	versions := map[string]schema.GroupVersion{
+		"CapacityBuffer": slack.CapacityBufferVersion, "PodTemplate": {Version: "v1"},
+		"Deployment": {Group: "apps", Version: "v1"},
+	}
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(versions[kind].WithKind(kind + "List"))
 	err := r.client.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{slack.PlaceholderLabel: policy})

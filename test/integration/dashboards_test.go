@@ -27,7 +27,10 @@ func TestDashboardOfLoad(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "load.json")
 	var message strings.Builder
 	busy := load.Utilization{Mean: 0.5, StdDev: 0.1}
-	if err := wire.Encode(&message, load.Reading{Time: time.Now(), Window: time.Minute, Nodes: map[string]load.Node{"a": {CPU: busy, HasCPU: true, Memory: busy, HasMemory: true}}}); err != nil {
+	if err := wire.Encode(&message, load.Reading{
+		Time: time.Now(), Window: time.Minute,
+		Nodes: map[string]load.Node{"a": {CPU: busy, HasCPU: true, Memory: busy, HasMemory: true}},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(file, []byte(message.String()), 0o600); err != nil {
@@ -35,7 +38,10 @@ func TestDashboardOfLoad(t *testing.T) {
 	}
 	port, watcher := startLoadWatcher(t, "--provider=File", "--address="+file, "--poll-interval=1s")
 	address := fmt.Sprintf("127.0.0.1:%d", port)
-	server, err := prometheus.Start(t.Context(), []prometheus.Target{{Address: address, Path: "/metrics", Labels: map[string]string{"job": "load-watcher"}}}, 500*time.Millisecond)
+	server, err := prometheus.Start(t.Context(), []prometheus.Target{{
+		Address: address, Path: "/metrics",
+		Labels: map[string]string{"job": "load-watcher"},
+	}}, 500*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -207,7 +207,10 @@ func TestDemoBadInput(t *testing.T) {
 		{[]string{"-o", "xml"}, `--output: invalid value "xml": must be table or json`},
 		{[]string{"--port", port}, "--port: listen tcp 127.0.0.1:" + port + ": bind: address already in use"},
 		{[]string{"--load", "guess"}, `--load: invalid value "guess": must be service or prometheus`},
-		{[]string{"--load", "prometheus", "--scenario", "risk-bad-feed"}, "--scenario: risk-bad-feed requires --load service: it changes the messages of a load watcher"},
+		{
+			[]string{"--load", "prometheus", "--scenario", "risk-bad-feed"},
+			"--scenario: risk-bad-feed requires --load service: it changes the messages of a load watcher",
+		},
 		{[]string{"--autoscaler", "guess"}, `--autoscaler: invalid value "guess": must be stand-in or karpenter`},
 		{[]string{"--autoscaler", "karpenter", "--scenario", "limits"}, "--autoscaler: requires the scenario slack"},
 		{[]string{"--nothing"}, "unknown flag: --nothing"},
@@ -225,7 +228,8 @@ func TestDemoBadInput(t *testing.T) {
 func TestDemoWithoutProjectSource(t *testing.T) {
 	t.Chdir(t.TempDir())
 	_, stderr, exitCode := runDemo(t, "--autoscaler", "karpenter")
-	if want := "plimsoll-demo: --autoscaler: Karpenter is built from the folder test/karpenter of the project: run the command in the project's folder\n"; exitCode != 2 || stderr != want {
+	if want := "plimsoll-demo: --autoscaler: Karpenter is built from the folder test/karpenter of the project: run the command in the " +
+		"project's folder\n"; exitCode != 2 || stderr != want {
 		t.Errorf("exit code %d, last line %q, want %q", exitCode, stderr, want)
 	}
 }

@@ -105,29 +105,50 @@ func TestSchedulerWithFaultyLoadSource(t *testing.T) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			<-r.Context().Done()
 		}, "", false, "modest", ""},
-		{"error", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "boom", http.StatusInternalServerError) }, "", false, "modest", "status 500 Internal Server Error: boom"},
+		{
+			"error", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "boom", http.StatusInternalServerError) }, "", false,
+			"modest", "status 500 Internal Server Error: boom",
+		},
 		{"throttled", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "60")
 			http.Error(w, "slow down", http.StatusTooManyRequests)
 		}, "", false, "modest", "status 429 Too Many Requests: slow down"},
-		{"redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other, http.StatusTemporaryRedirect) }, ", token: secret", false, "modest", "redirect to another server"},
-		{"gigabyte", func(w http.ResponseWriter, _ *http.Request) { writeGigabyte(w) }, "", false, "modest", "response is larger than 32 MiB"},
+		{
+			"redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other, http.StatusTemporaryRedirect) },
+			", token: secret", false, "modest", "redirect to another server",
+		},
+		{
+			"gigabyte", func(w http.ResponseWriter, _ *http.Request) { writeGigabyte(w) }, "", false, "modest",
+			"response is larger than 32 MiB",
+		},
 		{"gzip-bomb", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
 			packer := gzip.NewWriter(w)
 			writeGigabyte(packer)
 			_ = packer.Close()
 		}, "", false, "modest", "response is larger than 32 MiB"},
-		{"million-series", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, million) }, "", false, "modest", "response is larger than 32 MiB"},
-		{"not-numbers", respond(0, map[string]string{"eager": "NaN", "modest": "+Inf"}), "", false, "modest", "want fractions of the node's capacity"},
-		{"negative-and-over", respond(0, map[string]string{"eager": "-3", "modest": "250"}), "", false, "modest", "want fractions of the node's capacity"},
+		{
+			"million-series", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, million) }, "", false, "modest",
+			"response is larger than 32 MiB",
+		},
+		{
+			"not-numbers", respond(0, map[string]string{"eager": "NaN", "modest": "+Inf"}), "", false, "modest",
+			"want fractions of the node's capacity",
+		},
+		{
+			"negative-and-over", respond(0, map[string]string{"eager": "-3", "modest": "250"}), "", false, "modest",
+			"want fractions of the node's capacity",
+		},
 		{"one-invalid-value", respond(0, map[string]string{"eager": "0.01", "modest": "NaN"}), "", false, "modest", "Reading load"},
 		{"clock-ahead", respond(10*time.Minute, means), "", false, "modest", "ahead of the local clock"},
 		{"clock-behind", respond(-10*time.Minute, means), "", false, "modest", "maximum age is 2s"},
 		{"no-token", healthy, ", tokenFile: /nonexistent/token", false, "modest", "tokenFile: open /nonexistent/token"},
 		{"untrusted", healthy, "", true, "modest", "certificate signed by unknown authority"},
 		{"wrong-scheme", healthy, "", false, "modest", "server gave HTTP response to HTTPS client"},
-		{"unknown-node-name", respond(0, map[string]string{`x"} or up{`: "0.5", "eager": "0.01", "modest": "0.99"}), "", false, "eager", "Reading load"},
+		{
+			"unknown-node-name", respond(0, map[string]string{`x"} or up{`: "0.5", "eager": "0.01", "modest": "0.99"}), "", false, "eager",
+			"Reading load",
+		},
 	}
 	var healthyDuration time.Duration
 	for _, tc := range tests {
@@ -153,7 +174,8 @@ func TestSchedulerWithFaultyLoadSource(t *testing.T) {
 			}
 			t.Logf("scheduled %.1f s after the start", duration.Seconds())
 			if duration > healthyDuration+5*time.Second {
-				t.Errorf("scheduled %s after the start, want at most 5s more than without a fault, %s\n%s", duration, healthyDuration, process)
+				t.Errorf("scheduled %s after the start, want at most 5s more than without a fault, %s\n%s", duration, healthyDuration,
+					process)
 			}
 		})
 	}
@@ -196,15 +218,17 @@ func schedule(t *testing.T, client kubernetes.Interface, name, config, want, log
 	}
 	bound("first-" + name)
 	duration := time.Since(began)
-	eventually.TrueWithin(t, 20*time.Second, 20*time.Millisecond, fmt.Sprintf("%q was not logged", log), process, func(context.Context) (bool, error) {
-		return strings.Contains(process.String(), log), nil
-	})
+	eventually.TrueWithin(t, 20*time.Second, 20*time.Millisecond, fmt.Sprintf("%q was not logged", log), process,
+		func(context.Context) (bool, error) {
+			return strings.Contains(process.String(), log), nil
+		})
 	createPod(t, client, "second-"+name, "", name, "10m", "10m")
 	if node := bound("second-" + name); node != want {
 		t.Errorf("the pod is bound to %s, want %s\n%s", node, want, process)
 	}
 	for _, pod := range []string{"first-" + name, "second-" + name} {
-		if err := client.CoreV1().Pods(v1.NamespaceDefault).Delete(t.Context(), pod, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
+		if err := client.CoreV1().Pods(v1.NamespaceDefault).Delete(t.Context(), pod,
+			metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
 			t.Error(err)
 		}
 	}

@@ -42,7 +42,10 @@ func buildAndRun(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	packages := []string{"./cmd/plimsoll-scheduler", "./cmd/plimsoll-demo", "./cmd/plimsoll", "./cmd/load-watcher", "./cmd/plimsoll-controller"}
+	packages := []string{
+		"./cmd/plimsoll-scheduler", "./cmd/plimsoll-demo", "./cmd/plimsoll", "./cmd/load-watcher",
+		"./cmd/plimsoll-controller",
+	}
 	if err := program.Build(context.Background(), "../..", dir, packages...); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -146,8 +149,14 @@ func createPod(t *testing.T, client kubernetes.Interface, name, node, schedulerN
 
 // readyNode returns a node, which the embedded control plane makes Ready.
 func readyNode(name, cpu, memory string, labels map[string]string) *v1.Node {
-	amounts := v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse(memory), v1.ResourcePods: resource.MustParse("110")}
-	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Status: v1.NodeStatus{Capacity: amounts, Allocatable: amounts}}
+	amounts := v1.ResourceList{
+		v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse(memory),
+		v1.ResourcePods: resource.MustParse("110"),
+	}
+	return &v1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+		Status:     v1.NodeStatus{Capacity: amounts, Allocatable: amounts},
+	}
 }
 
 // runningPod returns a pod of a node, which the embedded control plane makes Running.
@@ -155,6 +164,9 @@ func runningPod(name, node, cpu, memory string) *v1.Pod {
 	requests := v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse(memory)}
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
-		Spec:       v1.PodSpec{NodeName: node, Containers: []v1.Container{{Name: "c", Image: "i", Resources: v1.ResourceRequirements{Requests: requests}}}},
+		Spec: v1.PodSpec{NodeName: node, Containers: []v1.Container{{
+			Name: "c", Image: "i",
+			Resources: v1.ResourceRequirements{Requests: requests},
+		}}},
 	}
 }

@@ -35,7 +35,8 @@ func scrapeMachines(t *testing.T) string {
 	for name, mean := range map[string]float64{"node-1": 0.25, "node-2": 0.5, "node-3": 0.75} {
 		exporter.Set(name, nodeexporter.Load{CPU: nodeexporter.Utilization{Mean: mean}, Memory: nodeexporter.Utilization{Mean: 1 - mean}})
 		targets = append(targets, prometheus.Target{
-			Address: strings.TrimPrefix(machines.URL, "http://"), Path: "/" + name, Labels: map[string]string{"instance": "10.0.0." + name[5:] + ":9100"},
+			Address: strings.TrimPrefix(machines.URL, "http://"), Path: "/" + name,
+			Labels: map[string]string{"instance": "10.0.0." + name[5:] + ":9100"},
 		})
 	}
 	server, err := prometheus.Start(t.Context(), targets, 200*time.Millisecond)
@@ -128,8 +129,10 @@ func TestLoadWatcher(t *testing.T) {
 		for name, args := range map[string][]string{
 			"from Prometheus":  flags,
 			"from the service": {"--provider=Service", "--address=" + address},
-			"as a scheduler": {"--config=" + writeFile(t, "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n"+
-				"- pluginConfig: [{name: LowRiskOverCommitment, args: {metricProvider: {type: Prometheus, address: '"+prometheus+"', window: 4s, step: 1s, rateWindow: 1s}}}]\n")},
+			"as a scheduler": {"--config=" +
+				writeFile(t, "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n"+
+					"- pluginConfig: [{name: LowRiskOverCommitment, args: {metricProvider: {type: Prometheus, "+
+					"address: '"+prometheus+"', window: 4s, step: 1s, rateWindow: 1s}}}]\n")},
 		} {
 			table, stderr, exitCode := runPlimsoll(t, append([]string{"load", "top"}, args...)...)
 			if exitCode != 0 || !strings.Contains(table+stderr, "3 nodes; means and deviations over 4s") ||
@@ -180,8 +183,10 @@ func TestLoadWatcherWithTLSAndToken(t *testing.T) {
 	}
 	cert, key := selfSigned(t)
 	certFile, keyFile, token := file("cert", cert), file("key", key), file("token", "secret")
-	feed := file("load.json", fmt.Sprintf(`{"timestamp":%d,"window":{"duration":"15m"},"source":"Test","data":{"NodeMetricsMap":{"a":{"metrics":[{"type":"CPU","operator":"AVG","value":40}]}}}}`, time.Now().Unix()))
-	port, watcher := startLoadWatcher(t, "--provider=File", "--address="+feed, "--tls-cert-file="+certFile, "--tls-private-key-file="+keyFile, "--auth-token-file="+token)
+	feed := file("load.json", fmt.Sprintf(`{"timestamp":%d,"window":{"duration":"15m"},"source":"Test",`+
+		`"data":{"NodeMetricsMap":{"a":{"metrics":[{"type":"CPU","operator":"AVG","value":40}]}}}}`, time.Now().Unix()))
+	port, watcher := startLoadWatcher(t, "--provider=File", "--address="+feed, "--tls-cert-file="+certFile,
+		"--tls-private-key-file="+keyFile, "--auth-token-file="+token)
 	address := fmt.Sprintf("https://127.0.0.1:%d", port)
 	read := func(config metricprovider.Config) error {
 		config.Address = address
@@ -204,7 +209,8 @@ func TestLoadWatcherWithTLSAndToken(t *testing.T) {
 	if err := read(metricprovider.Config{TokenFile: token}); load.ReasonOf(err) != load.Untrusted {
 		t.Errorf("without the authority: %v", err)
 	}
-	if out, _ := mustPlimsoll(t, "load", "top", "--provider=Service", "--address="+address, "--ca-file="+certFile, "--token-file="+token); !strings.Contains(out, "40.0") {
+	if out, _ := mustPlimsoll(t, "load", "top", "--provider=Service", "--address="+address, "--ca-file="+certFile,
+		"--token-file="+token); !strings.Contains(out, "40.0") {
 		t.Error(out)
 	}
 	_, stderr, exitCode := runPlimsoll(t, "load", "top", "--provider=Service", "--address="+address, "--ca-file="+certFile)
@@ -235,12 +241,21 @@ func TestLoadWatcherBadInput(t *testing.T) {
 		want string
 	}{
 		{[]string{"--nothing"}, "unknown flag: --nothing (see load-watcher --help)"},
-		{[]string{"--provider=Datadog"}, `--provider: found "Datadog", want one of Prometheus, KubernetesMetricsServer, SignalFx, Service, File`},
+		{
+			[]string{"--provider=Datadog"},
+			`--provider: found "Datadog", want one of Prometheus, KubernetesMetricsServer, SignalFx, Service, File`,
+		},
 		{[]string{"--provider=Prometheus"}, `--address "": want a URL like http://prometheus.monitoring:9090`},
 		{[]string{"--provider=Prometheus", "--address=p:9090"}, `--address "p:9090": want a URL like http://prometheus.monitoring:9090`},
-		{[]string{"--provider=Prometheus", "--address=http://p", "--node-label=a b"}, `--node-label: found "a b", want a label name such as node`},
+		{
+			[]string{"--provider=Prometheus", "--address=http://p", "--node-label=a b"},
+			`--node-label: found "a b", want a label name such as node`,
+		},
 		{[]string{"--provider=File", "--address=/a", "--step=1m"}, "--step: not used by type File: only by Prometheus, SignalFx"},
-		{[]string{"--kubeconfig=/nonexistent"}, "provider KubernetesMetricsServer: --kubeconfig: no access to a cluster: stat /nonexistent: no such file or directory"},
+		{
+			[]string{"--kubeconfig=/nonexistent"},
+			"provider KubernetesMetricsServer: --kubeconfig: no access to a cluster: stat /nonexistent: no such file or directory",
+		},
 		{[]string{"--poll-interval=1ms"}, "--poll-interval: invalid value 1ms: must be at least 1s"},
 		{[]string{"--max-age=1s"}, "--max-age: invalid value 1s: must be at least --poll-interval, 30s"},
 		{[]string{"--tls-cert-file=a"}, "--tls-cert-file, --tls-private-key-file: must be set together"},

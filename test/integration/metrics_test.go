@@ -49,7 +49,8 @@ func expectMetrics(t *testing.T, body string, sections ...string) {
 	slices.Sort(want)
 	slices.Sort(found)
 	if !slices.Equal(found, want) {
-		t.Errorf("metrics\n%s\nwant those of %s in docs/metrics.md\n%s", strings.Join(found, "\n"), strings.Join(sections, " and "), strings.Join(want, "\n"))
+		t.Errorf("metrics\n%s\nwant those of %s in docs/metrics.md\n%s", strings.Join(found, "\n"), strings.Join(sections, " and "),
+			strings.Join(want, "\n"))
 	}
 	problems, err := promlint.New(strings.NewReader(ours.String())).Lint()
 	if err != nil {

@@ -62,7 +62,10 @@ func startMachines(t *testing.T, client kubernetes.Interface) []*machine {
 		m.use(0.1+0.15*float64(i), 0.8-0.12*float64(i))
 		machines = append(machines, m)
 		quantities := func(cores, memory int64) v1.ResourceList {
-			return v1.ResourceList{v1.ResourceCPU: *resource.NewQuantity(cores, resource.DecimalSI), v1.ResourceMemory: *resource.NewQuantity(memory, resource.BinarySI)}
+			return v1.ResourceList{
+				v1.ResourceCPU:    *resource.NewQuantity(cores, resource.DecimalSI),
+				v1.ResourceMemory: *resource.NewQuantity(memory, resource.BinarySI),
+			}
 		}
 		node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.name}, Status: v1.NodeStatus{
 			Capacity: quantities(m.cores, m.memory),
@@ -262,7 +265,8 @@ func TestMetricsServer(t *testing.T) {
 	if err := cp.WriteKubeconfig(access, user); err != nil {
 		t.Fatal(err)
 	}
-	if table, _ := mustPlimsoll(t, "load", "top", "--kubeconfig", access); strings.Count(table, metricprovider.MetricsServer) != len(machines) {
+	if table, _ := mustPlimsoll(t, "load", "top", "--kubeconfig", access); strings.Count(table,
+		metricprovider.MetricsServer) != len(machines) {
 		t.Errorf("plimsoll load top:\n%s", table)
 	}
 
@@ -271,24 +275,26 @@ func TestMetricsServer(t *testing.T) {
 	changing.use(0.9, 0.2)
 	silent.kubelet.stop()
 	changed := false
-	readUntil(t, "the load of node-0 is not updated, or node-4 does not become stale", source, server, func(reading load.Reading, err error) bool {
-		if err != nil {
-			t.Errorf("reading load: %v", err)
-			return true
-		}
-		for _, m := range others {
-			if node := reading.Nodes[m.name]; !steady(node, m) {
-				t.Errorf("%s: %+v, want no change", m.name, node)
+	readUntil(t, "the load of node-0 is not updated, or node-4 does not become stale", source, server,
+		func(reading load.Reading, err error) bool {
+			if err != nil {
+				t.Errorf("reading load: %v", err)
+				return true
 			}
-		}
-		node, known := reading.Nodes[silent.name]
-		if known != (reading.Stale == 0) || known && !steady(node, silent) {
-			t.Errorf("%s: %+v (%t) with %d stale nodes", silent.name, node, known, reading.Stale)
-		}
-		node = reading.Nodes[changing.name]
-		changed = changed || between(node.CPU, before.cpuUsed, changing.cpuUsed) && between(node.Memory, before.memoryUsed, changing.memoryUsed)
-		return changed && !known && steady(node, changing) || t.Failed()
-	})
+			for _, m := range others {
+				if node := reading.Nodes[m.name]; !steady(node, m) {
+					t.Errorf("%s: %+v, want no change", m.name, node)
+				}
+			}
+			node, known := reading.Nodes[silent.name]
+			if known != (reading.Stale == 0) || known && !steady(node, silent) {
+				t.Errorf("%s: %+v (%t) with %d stale nodes", silent.name, node, known, reading.Stale)
+			}
+			node = reading.Nodes[changing.name]
+			changed = changed || between(node.CPU, before.cpuUsed, changing.cpuUsed) &&
+				between(node.Memory, before.memoryUsed, changing.memoryUsed)
+			return changed && !known && steady(node, changing) || t.Failed()
+		})
 
 	server.Kill()
 	readUntil(t, "without a running metrics-server", source, server, failed(load.Unreachable, "check that metrics-server is running"))

@@ -103,17 +103,28 @@ func TestResourceSlackValidation(t *testing.T) {
 	}{
 		"negative":     {policyOf("a", "-5%", nil), "spec.minRate"},
 		"not a number": {policyOf("a", "NaN", nil), "spec.minRate"},
-		"100% of allocatable": {policyOf("a", "100%", func(s *v1alpha1.ResourceSlackSpec) { s.Base = v1alpha1.BaseAllocatable }),
-			"minRate must be less than 100% if base is Allocatable"},
-		"1.0 of allocatable": {policyOf("a", "1.0", func(s *v1alpha1.ResourceSlackSpec) { s.Base = v1alpha1.BaseAllocatable }),
-			"minRate must be less than 100% if base is Allocatable"},
+		"100% of allocatable": {
+			policyOf("a", "100%", func(s *v1alpha1.ResourceSlackSpec) { s.Base = v1alpha1.BaseAllocatable }),
+			"minRate must be less than 100% if base is Allocatable",
+		},
+		"1.0 of allocatable": {
+			policyOf("a", "1.0", func(s *v1alpha1.ResourceSlackSpec) { s.Base = v1alpha1.BaseAllocatable }),
+			"minRate must be less than 100% if base is Allocatable",
+		},
 		"granularity": {policyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) { s.Granularity = new(int32(0)) }), "spec.granularity"},
-		"maximum":     {policyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) { s.MaxPlaceholders = new(int32(0)) }), "spec.maxPlaceholders"},
-		"base": {policyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) { s.Base = "Used" }),
-			`supported values: "Requested", "Allocatable"`},
+		"maximum": {
+			policyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) { s.MaxPlaceholders = new(int32(0)) }),
+			"spec.maxPlaceholders",
+		},
+		"base": {
+			policyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) { s.Base = "Used" }),
+			`supported values: "Requested", "Allocatable"`,
+		},
 		"name": {policyOf(strings.Repeat("a", 51), "10%", nil), "metadata.name must have at most 50 characters"},
-		"backend": {policyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) { s.Backend = "Unknown" }),
-			`supported values: "CapacityBuffer", "Deployment"`},
+		"backend": {
+			policyOf("a", "10%", func(s *v1alpha1.ResourceSlackSpec) { s.Backend = "Unknown" }),
+			`supported values: "CapacityBuffer", "Deployment"`,
+		},
 	} {
 		if err := c.client.Create(t.Context(), tc.policy); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want %s", name, err, tc.want)
@@ -197,7 +208,8 @@ plimsoll_slack_resource{amount="target",policy="general",resource="memory"} 8.58
 		controller.Stop(t)
 		// Pods are deleted while no controller runs: the cool-down starts.
 		for i := range 20 {
-			if err := c.client.Delete(t.Context(), runningPod(fmt.Sprint("more-", i), "", "1", "1"), client.GracePeriodSeconds(0)); err != nil {
+			if err := c.client.Delete(t.Context(), runningPod(fmt.Sprint("more-", i), "", "1", "1"),
+				client.GracePeriodSeconds(0)); err != nil {
 				t.Fatal(err)
 			}
 		}

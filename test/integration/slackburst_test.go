@@ -61,7 +61,8 @@ func TestSlackBurstPreemptsPlaceholders(t *testing.T) {
 	c.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Provisioning")
 	if list := c.placeholders(t.Context(), t); len(list) > 0 {
 		for _, pod := range list {
-			if *pod.Spec.Priority != -10 || *pod.Spec.PreemptionPolicy != v1.PreemptNever || pod.Spec.PriorityClassName != slack.PriorityClassName {
+			if *pod.Spec.Priority != -10 || *pod.Spec.PreemptionPolicy != v1.PreemptNever ||
+				pod.Spec.PriorityClassName != slack.PriorityClassName {
 				t.Errorf("%s: priority %d, preemption policy %s", pod.Name, *pod.Spec.Priority, *pod.Spec.PreemptionPolicy)
 			}
 		}
@@ -135,7 +136,8 @@ func (c *testCluster) awaitPlaceholders(t *testing.T, log fmt.Stringer, running,
 					gotRunning++
 				}
 				for _, condition := range pod.Status.Conditions {
-					if condition.Type == v1.PodScheduled && condition.Status == v1.ConditionFalse && condition.Reason == v1.PodReasonUnschedulable {
+					if condition.Type == v1.PodScheduled && condition.Status == v1.ConditionFalse &&
+						condition.Reason == v1.PodReasonUnschedulable {
 						gotUnschedulable++
 					}
 				}

@@ -56,7 +56,8 @@ func TestSlackFaults(t *testing.T) {
 			<-ticker.C
 		}
 		c.setReady(t, "node-0", v1.ConditionTrue)
-		t.Logf("15 changes of the node, writes: buffers %v, templates %v, status %v", buffers.changes(), templates.changes(), policies.changes())
+		t.Logf("15 changes of the node, writes: buffers %v, templates %v, status %v", buffers.changes(), templates.changes(),
+			policies.changes())
 		if n := len(policies.changes()); n > 2 {
 			t.Errorf("the status was written %d times, want at most 2", n)
 		}
@@ -152,7 +153,8 @@ func (c *testCluster) overflow(t *testing.T, log fmt.Stringer) {
 		for _, condition := range policy.Status.Conditions {
 			t.Logf("%s: %s=%s %s: %s", name, condition.Type, condition.Status, condition.Reason, condition.Message)
 		}
-		if s := policy.Status; s.Placeholders < 0 || s.Placeholders > math.MaxInt32 || s.Target.Cpu().Sign() < 0 || s.Total.Memory().Sign() < 0 {
+		if s := policy.Status; s.Placeholders < 0 || s.Placeholders > math.MaxInt32 || s.Target.Cpu().Sign() < 0 ||
+			s.Total.Memory().Sign() < 0 {
 			t.Errorf("%s: status %+v", name, s)
 		}
 	}
@@ -218,8 +220,10 @@ func TestSlackPolicyDeletedAfterPartialWrite(t *testing.T) {
 		t.Fatalf("no objects were written\n%s", controller)
 	}
 	// An object that is not managed by the controller.
-	unmanaged := &v1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Name: "unmanaged", Namespace: systemNamespace},
-		Template: v1.PodTemplateSpec{Spec: runningPod("", "", "1", "1Gi").Spec}}
+	unmanaged := &v1.PodTemplate{
+		ObjectMeta: metav1.ObjectMeta{Name: "unmanaged", Namespace: systemNamespace},
+		Template:   v1.PodTemplateSpec{Spec: runningPod("", "", "1", "1Gi").Spec},
+	}
 	c.create(t, unmanaged)
 	// Another policy, which is not deleted.
 	c.create(t, policyOf("other", "0", inPool("other")))
@@ -309,8 +313,10 @@ func invalidObject(i int) client.Object {
 
 // orphanBuffer returns a buffer with the label of a policy and without a template.
 func orphanBuffer(name, policy string) *unstructured.Unstructured {
-	buffer := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"podTemplateRef": map[string]any{"name": "nothing"},
-		"replicas": int64(1_000_000)}}}
+	buffer := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"podTemplateRef": map[string]any{"name": "nothing"},
+		"replicas":       int64(1_000_000),
+	}}}
 	buffer.SetGroupVersionKind(slack.CapacityBufferVersion.WithKind("CapacityBuffer"))
 	buffer.SetName(name)
 	buffer.SetNamespace(systemNamespace)
@@ -353,8 +359,11 @@ func TestSlackWithInvalidObjects(t *testing.T) {
 		name := fmt.Sprint("good-outdated-", i)
 		c.create(t, orphanBuffer(name, "good"))
 		c.create(t, &v1.PodTemplate{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: systemNamespace, Labels: map[string]string{slack.PlaceholderLabel: "good"}},
-			Template:   v1.PodTemplateSpec{Spec: runningPod("", "", "1", "2Gi").Spec},
+			ObjectMeta: metav1.ObjectMeta{
+				Name: name, Namespace: systemNamespace,
+				Labels: map[string]string{slack.PlaceholderLabel: "good"},
+			},
+			Template: v1.PodTemplateSpec{Spec: runningPod("", "", "1", "2Gi").Spec},
 		})
 	}
 	unmanaged := orphanBuffer("unmanaged", "good")

@@ -21,7 +21,10 @@ import (
 func mirrored(name, annotation string, replicas int32) *appsv1.Deployment {
 	labels := map[string]string{"app": name}
 	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", Annotations: map[string]string{v1alpha1.AnnotationSlack: annotation}},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: "default",
+			Annotations: map[string]string{v1alpha1.AnnotationSlack: annotation},
+		},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: v1.PodTemplateSpec{
@@ -66,7 +69,8 @@ func TestSlackMirrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec := template.Template.Spec
-	if spec.Affinity == nil || spec.Affinity.PodAntiAffinity == nil || len(spec.Tolerations) != 1 || template.Template.Labels["app"] != "web" {
+	if spec.Affinity == nil || spec.Affinity.PodAntiAffinity == nil || len(spec.Tolerations) != 1 ||
+		template.Template.Labels["app"] != "web" {
 		t.Errorf("scheduling constraints differ from the workload: %+v", spec)
 	}
 	c.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "Held")
@@ -99,10 +103,14 @@ func TestSlackMirrors(t *testing.T) {
 		c.awaitCondition(t, controller, "general", v1alpha1.ConditionFeasible, "Planned")
 	})
 	t.Run("an unmanaged object with the name of a placeholder object", func(t *testing.T) {
-		c.create(t, &v1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Name: "general-head", Namespace: systemNamespace}, Template: template.Template})
+		c.create(t, &v1.PodTemplate{
+			ObjectMeta: metav1.ObjectMeta{Name: "general-head", Namespace: systemNamespace},
+			Template:   template.Template,
+		})
 		c.create(t, runningPod("pod", "node", "1", "1Gi"))
 		got := c.awaitCondition(t, controller, "general", v1alpha1.ConditionReady, "NameTaken")
-		if !strings.Contains(fmt.Sprint(got.Status.Conditions), "PodTemplate plimsoll-system/general-head exists, is not managed by Plimsoll") {
+		if !strings.Contains(fmt.Sprint(got.Status.Conditions),
+			"PodTemplate plimsoll-system/general-head exists, is not managed by Plimsoll") {
 			t.Errorf("conditions %v", got.Status.Conditions)
 		}
 		var unmanaged v1.PodTemplate

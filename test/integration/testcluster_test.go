@@ -118,8 +118,12 @@ func (c *testCluster) superviseController(t *testing.T, args ...string) (log *pr
 // startDefaultScheduler starts the scheduler with its default profile.
 func (c *testCluster) startDefaultScheduler(t *testing.T, args ...string) *program.Process {
 	t.Helper()
-	const configuration = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nleaderElection: {leaderElect: false}\nclientConnection: {kubeconfig: %q}\n"
-	return program.Start(t, binaries.scheduler, append([]string{"--config=" + writeFile(t, fmt.Sprintf(configuration, c.Kubeconfig)), "--secure-port=0"}, args...)...)
+	const configuration = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nleaderElection: " +
+		"{leaderElect: false}\nclientConnection: {kubeconfig: %q}\n"
+	return program.Start(t, binaries.scheduler, append([]string{
+		"--config=" + writeFile(t, fmt.Sprintf(configuration, c.Kubeconfig)),
+		"--secure-port=0",
+	}, args...)...)
 }
 
 // startProxy starts a proxy for the API server and returns it with a kubeconfig that uses it.

@@ -188,7 +188,10 @@ func TestUnneededEqualsNaive(t *testing.T) {
 		probe := &fakeProbe{t: t, assigned: map[int]int{}, rule: rule}
 		has := Amounts{8, 8, 2, 8}
 		for i := range rapid.IntRange(1, 8).Draw(t, "nodes") {
-			in.Nodes = append(in.Nodes, Node{Name: fmt.Sprint(i), Group: rapid.IntRange(-1, 1).Draw(t, "group"), Free: has, Fixed: rapid.IntRange(0, 9).Draw(t, "fixed") == 0})
+			in.Nodes = append(in.Nodes, Node{
+				Name: fmt.Sprint(i), Group: rapid.IntRange(-1, 1).Draw(t, "group"), Free: has,
+				Fixed: rapid.IntRange(0, 9).Draw(t, "fixed") == 0,
+			})
 			probe.groups = append(probe.groups, in.Nodes[i].Group)
 		}
 		for pod := range pods {

@@ -34,16 +34,34 @@ func TestScaleUp(t *testing.T) {
 	}{
 		"no pending pods": {groups: []Group{small}, want: []int{0}, outcomes: []PodOutcome{}},
 		// 4 x 1 core fill one node of 4.
-		"one node": {pods: pods(4, 1), groups: []Group{small}, want: []int{1}, outcomes: []PodOutcome{NodeAdded, NodeAdded, NodeAdded, NodeAdded}},
+		"one node": {
+			pods: pods(4, 1), groups: []Group{small}, want: []int{1},
+			outcomes: []PodOutcome{NodeAdded, NodeAdded, NodeAdded, NodeAdded},
+		},
 		// 5 x 1 core need two nodes.
-		"two nodes": {pods: pods(5, 1), groups: []Group{small}, want: []int{2}, outcomes: []PodOutcome{NodeAdded, NodeAdded, NodeAdded, NodeAdded, NodeAdded}},
+		"two nodes": {
+			pods: pods(5, 1), groups: []Group{small}, want: []int{2},
+			outcomes: []PodOutcome{NodeAdded, NodeAdded, NodeAdded, NodeAdded, NodeAdded},
+		},
 		// A node is booting, which fits 4.
-		"one is booting": {pods: pods(5, 1), booting: []int{0}, groups: []Group{small}, want: []int{1}, outcomes: []PodOutcome{FitsBootingNode, FitsBootingNode, FitsBootingNode, FitsBootingNode, NodeAdded}},
+		"one is booting": {
+			pods: pods(5, 1), booting: []int{0}, groups: []Group{small}, want: []int{1},
+			outcomes: []PodOutcome{FitsBootingNode, FitsBootingNode, FitsBootingNode, FitsBootingNode, NodeAdded},
+		},
 		// Both fit all pods: 1 x 1 against 1 x 4.
-		"small node is cheaper": {pods: pods(3, 1), groups: []Group{big, small}, want: []int{0, 1}, outcomes: []PodOutcome{NodeAdded, NodeAdded, NodeAdded}},
+		"small node is cheaper": {
+			pods: pods(3, 1), groups: []Group{big, small}, want: []int{0, 1},
+			outcomes: []PodOutcome{NodeAdded, NodeAdded, NodeAdded},
+		},
 		// 5 nodes at 1.5 against 2 at 4: 7.5 against 8; at 1.7 8.5 against 8.
-		"five small nodes": {pods: pods(20, 1), groups: []Group{{Allocatable: cores(4, 110), Headroom: 100, Cost: 1.5}, big}, want: []int{5, 0}},
-		"two big nodes":    {pods: pods(20, 1), groups: []Group{{Allocatable: cores(4, 110), Headroom: 100, Cost: 1.7}, big}, want: []int{0, 2}},
+		"five small nodes": {
+			pods: pods(20, 1), groups: []Group{{Allocatable: cores(4, 110), Headroom: 100, Cost: 1.5}, big},
+			want: []int{5, 0},
+		},
+		"two big nodes": {
+			pods: pods(20, 1), groups: []Group{{Allocatable: cores(4, 110), Headroom: 100, Cost: 1.7}, big},
+			want: []int{0, 2},
+		},
 		// The small node fits 4 of 12 cores and 4 of 5 pods for 1: 1 / (1/3 + 4/5) =
 		// 0.88. The big node fits all for 4: 4 / 2 = 2. The small node is added, and
 		// then the big one for the remaining pod.
@@ -51,14 +69,20 @@ func TestScaleUp(t *testing.T) {
 		// Equal prices, fewer nodes: 4 x 1 against 1 x 4.
 		"fewer nodes": {pods: pods(16, 1), groups: []Group{small, big}, want: []int{0, 1}},
 		// Two nodes fit 8 pods.
-		"up to the maximum": {pods: pods(9, 1), groups: []Group{few(small, 2)}, want: []int{2}, outcomes: []PodOutcome{NodeAdded, NodeAdded, NodeAdded, NodeAdded, NodeAdded, NodeAdded, NodeAdded, NodeAdded, GroupsFull}},
-		"at the maximum":    {pods: pods(1, 1), groups: []Group{few(small, 0)}, want: []int{0}, outcomes: []PodOutcome{GroupsFull}},
-		"too large":         {pods: pods(1, 17), groups: []Group{small, big}, want: []int{0, 0}, outcomes: []PodOutcome{FitsNoGroup}},
+		"up to the maximum": {
+			pods: pods(9, 1), groups: []Group{few(small, 2)}, want: []int{2},
+			outcomes: []PodOutcome{NodeAdded, NodeAdded, NodeAdded, NodeAdded, NodeAdded, NodeAdded, NodeAdded, NodeAdded, GroupsFull},
+		},
+		"at the maximum": {pods: pods(1, 1), groups: []Group{few(small, 0)}, want: []int{0}, outcomes: []PodOutcome{GroupsFull}},
+		"too large":      {pods: pods(1, 17), groups: []Group{small, big}, want: []int{0, 0}, outcomes: []PodOutcome{FitsNoGroup}},
 		// Large pods first: 3+1 and 3+1 rather than 1+1 and 3 and 3.
 		"decreasing": {pods: append(pods(2, 1), pods(2, 3)...), groups: []Group{small}, want: []int{2}},
 		// One more node: it is used for the pods, although the placeholder is larger.
-		"placeholders last": {pods: append(placeholders(1, 4), pods(4, 1)...), groups: []Group{few(small, 1)}, want: []int{1}, outcomes: []PodOutcome{GroupsFull, NodeAdded, NodeAdded, NodeAdded, NodeAdded}},
-		"cost of zero":      {pods: pods(4, 1), groups: []Group{small, {Allocatable: cores(4, 110), Headroom: 9}}, want: []int{0, 1}},
+		"placeholders last": {
+			pods: append(placeholders(1, 4), pods(4, 1)...), groups: []Group{few(small, 1)}, want: []int{1},
+			outcomes: []PodOutcome{GroupsFull, NodeAdded, NodeAdded, NodeAdded, NodeAdded},
+		},
+		"cost of zero": {pods: pods(4, 1), groups: []Group{small, {Allocatable: cores(4, 110), Headroom: 9}}, want: []int{0, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ScaleUp(t.Context(), tc.pods, tc.booting, tc.groups, newFakeProbe(t))
@@ -156,7 +180,8 @@ func (d *naiveScaleUp) scaleUp(booting []int) ScaleUpPlan {
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
 		last := map[bool]int{true: 1}
-		return cmp.Or(last[d.pods[a].Placeholder]-last[d.pods[b].Placeholder], cmp.Compare(d.pods[b].Requests.maxFraction(largest), d.pods[a].Requests.maxFraction(largest)))
+		return cmp.Or(last[d.pods[a].Placeholder]-last[d.pods[b].Placeholder],
+			cmp.Compare(d.pods[b].Requests.maxFraction(largest), d.pods[a].Requests.maxFraction(largest)))
 	})
 	for _, pod := range order {
 		if d.place(pod, 0) {
@@ -207,14 +232,20 @@ func (d *naiveScaleUp) scaleUp(booting []int) ScaleUpPlan {
 // draw draws pods of a few kinds, and a rule of which group each fits on.
 func draw(t *rapid.T, groups int) (pods []Pod, rule func(pod, group int) bool) {
 	amounts := rapid.Custom(func(t *rapid.T) Amounts {
-		return Amounts{rapid.Int64Range(0, 5).Draw(t, "CPU"), rapid.Int64Range(0, 5).Draw(t, "memory"), rapid.Int64Range(0, 1).Draw(t, "GPU"), 1}
+		return Amounts{
+			rapid.Int64Range(0, 5).Draw(t, "CPU"), rapid.Int64Range(0, 5).Draw(t, "memory"),
+			rapid.Int64Range(0, 1).Draw(t, "GPU"), 1,
+		}
 	})
 	kinds := rapid.SliceOfN(amounts, 1, 4).Draw(t, "kinds")
 	allowed := rapid.SliceOfN(rapid.SliceOfN(rapid.Bool(), groups, groups), 4, 4).Draw(t, "allowed")
 	rules := []int{}
 	for range rapid.IntRange(0, 30).Draw(t, "pods") {
 		class := rapid.IntRange(0, 3).Draw(t, "class")
-		pods = append(pods, Pod{Requests: rapid.SampledFrom(kinds).Draw(t, "kind"), Class: class, Placeholder: rapid.Bool().Draw(t, "placeholder")})
+		pods = append(pods, Pod{
+			Requests: rapid.SampledFrom(kinds).Draw(t, "kind"), Class: class,
+			Placeholder: rapid.Bool().Draw(t, "placeholder"),
+		})
 		rules = append(rules, class)
 	}
 	return pods, func(pod, group int) bool { return group < 0 || allowed[rules[pod]][group] }
@@ -228,8 +259,11 @@ func TestScaleUpEqualsNaive(t *testing.T) {
 		var groups []Group
 		for range rapid.IntRange(1, 3).Draw(t, "groups") {
 			groups = append(groups, Group{
-				Allocatable: Amounts{rapid.Int64Range(0, 12).Draw(t, "CPU"), rapid.Int64Range(0, 12).Draw(t, "memory"), rapid.Int64Range(0, 2).Draw(t, "GPU"), rapid.Int64Range(1, 6).Draw(t, "slots")},
-				Headroom:    rapid.IntRange(0, 5).Draw(t, "more"), Cost: float64(rapid.IntRange(0, 3).Draw(t, "cost")),
+				Allocatable: Amounts{
+					rapid.Int64Range(0, 12).Draw(t, "CPU"), rapid.Int64Range(0, 12).Draw(t, "memory"),
+					rapid.Int64Range(0, 2).Draw(t, "GPU"), rapid.Int64Range(1, 6).Draw(t, "slots"),
+				},
+				Headroom: rapid.IntRange(0, 5).Draw(t, "more"), Cost: float64(rapid.IntRange(0, 3).Draw(t, "cost")),
 			})
 		}
 		pods, rule := draw(t, len(groups))
@@ -260,7 +294,8 @@ func TestScaleUpEqualsNaive(t *testing.T) {
 				t.Fatalf("pod %d has the outcome %d, assigned: %t", pod, outcome, on)
 			}
 			for group := range groups {
-				if outcome == GroupsFull && got.Nodes[group] < groups[group].Headroom && pods[pod].Requests.FitIn(groups[group].Allocatable) && rule(pod, group) {
+				if outcome == GroupsFull && got.Nodes[group] < groups[group].Headroom &&
+					pods[pod].Requests.FitIn(groups[group].Allocatable) && rule(pod, group) {
 					t.Fatalf("pod %d is left, but fits on group %d", pod, group)
 				}
 			}
@@ -275,7 +310,10 @@ func BenchmarkScaleUp(b *testing.B) {
 	for i := range int64(5000) {
 		pods = append(pods, Pod{Requests: Amounts{100 + 10*(i%50), 1 << 28 * (1 + i%10), 0, 1}, Class: 1})
 	}
-	groups := []Group{{Allocatable: Amounts{16000, 64 << 30, 0, 110}, Headroom: 1000, Cost: 1}, {Allocatable: Amounts{64000, 256 << 30, 0, 110}, Headroom: 1000, Cost: 4.1}}
+	groups := []Group{
+		{Allocatable: Amounts{16000, 64 << 30, 0, 110}, Headroom: 1000, Cost: 1},
+		{Allocatable: Amounts{64000, 256 << 30, 0, 110}, Headroom: 1000, Cost: 4.1},
+	}
 	for b.Loop() {
 		probe := &fakeProbe{t: b, assigned: map[int]int{}, rule: func(int, int) bool { return true }}
 		ScaleUp(b.Context(), pods, nil, groups, probe)

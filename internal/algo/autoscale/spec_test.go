@@ -8,7 +8,10 @@ import (
 )
 
 func TestParse(t *testing.T) {
-	got, err := Parse([]string{"shape=16x64,max=100,boot=90,cost=0.80", "name=gpu,shape=8x32,gpus=4,gpu-model=T4,label=pool=gpu,min=1,max=5,cost=3,interval=30,utilization=0.4"})
+	got, err := Parse([]string{
+		"shape=16x64,max=100,boot=90,cost=0.80",
+		"name=gpu,shape=8x32,gpus=4,gpu-model=T4,label=pool=gpu,min=1,max=5,cost=3,interval=30,utilization=0.4",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +67,10 @@ func TestParseErrors(t *testing.T) {
 // FuzzParse verifies that a text is rejected, or that parsing the complete specification
 // returns an equal one.
 func FuzzParse(f *testing.F) {
-	for _, text := range []string{"", "shape=16x64,max=100,boot=120,cost=0.80", "cost=-0", "label=a/b=c,min=1", "shape=1x1,gpus=1,gpu-model=T4,idle=0"} {
+	for _, text := range []string{
+		"", "shape=16x64,max=100,boot=120,cost=0.80", "cost=-0", "label=a/b=c,min=1",
+		"shape=1x1,gpus=1,gpu-model=T4,idle=0",
+	} {
 		f.Add(text, "name=other")
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {

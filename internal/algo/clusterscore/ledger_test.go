@@ -163,10 +163,16 @@ func BenchmarkLoadRisk(b *testing.B) {
 func large(nodes int) *Ledger {
 	l := NewLedger()
 	for i := range nodes {
-		l.SetNode(fmt.Sprint("node-", i), Node{Schedulable: true, Allocatable: Amounts{32000, 128 << 30}, Machine: Amounts{32000, 132 << 30}})
+		l.SetNode(fmt.Sprint("node-", i), Node{
+			Schedulable: true, Allocatable: Amounts{32000, 128 << 30},
+			Machine: Amounts{32000, 132 << 30},
+		})
 	}
 	for i := range 30 * nodes {
-		l.SetPod(fmt.Sprint("pod-", i), Pod{Node: fmt.Sprint("node-", i%nodes), Requests: Amounts{500, 1 << 30}, Limits: Amounts{1000, 2 << 30}})
+		l.SetPod(fmt.Sprint("pod-", i), Pod{
+			Node: fmt.Sprint("node-", i%nodes), Requests: Amounts{500, 1 << 30},
+			Limits: Amounts{1000, 2 << 30},
+		})
 	}
 	return l
 }

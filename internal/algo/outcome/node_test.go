@@ -73,7 +73,8 @@ func bisect(capacity float64, want, weight []float64) []float64 {
 // than their demand get the same amount per weight.
 func TestShareIsFair(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		amount := rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(0, 1e5), rapid.Map(rapid.IntRange(0, 20), func(n int) float64 { return float64(n) * 500 }))
+		amount := rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(0, 1e5),
+			rapid.Map(rapid.IntRange(0, 20), func(n int) float64 { return float64(n) * 500 }))
 		want := rapid.SliceOfN(amount, 0, 60).Draw(t, "want")
 		weight := make([]float64, len(want))
 		for i := range weight {
@@ -167,8 +168,14 @@ func TestStep(t *testing.T) {
 		},
 		// The demand is 3000 and 5 GiB, the limits are 2000 and 4 GiB.
 		"limited": {
-			[]Pod{{CPURequest: 1000, CPULimit: 2000, MemoryRequest: 2 * gib, MemoryLimit: 4 * gib, CPU: 3000, Memory: 5 * gib, Class: Burstable}},
-			Step{CPUDemand: 2000, CPUGranted: 2000, ThrottledByLimit: 1000, MemoryDemand: 4 * gib, MemoryKept: 4 * gib, CPULimits: 2000, MemoryLimits: 4 * gib},
+			[]Pod{{
+				CPURequest: 1000, CPULimit: 2000, MemoryRequest: 2 * gib, MemoryLimit: 4 * gib, CPU: 3000, Memory: 5 * gib,
+				Class: Burstable,
+			}},
+			Step{
+				CPUDemand: 2000, CPUGranted: 2000, ThrottledByLimit: 1000, MemoryDemand: 4 * gib, MemoryKept: 4 * gib, CPULimits: 2000,
+				MemoryLimits: 4 * gib,
+			},
 			[]float64{2000},
 			[]int{},
 		},
@@ -245,7 +252,10 @@ func drawPod(t *rapid.T) Pod {
 	amount := func(label string, unit, most int) float64 {
 		return float64(unit * rapid.IntRange(0, most).Draw(t, label))
 	}
-	p := Pod{CPURequest: amount("cpuRequest", 100, 20), MemoryRequest: amount("memoryRequest", gib/8, 20), CPU: amount("cpu", 50, 100), Memory: amount("memory", gib/16, 100)}
+	p := Pod{
+		CPURequest: amount("cpuRequest", 100, 20), MemoryRequest: amount("memoryRequest", gib/8, 20), CPU: amount("cpu", 50, 100),
+		Memory: amount("memory", gib/16, 100),
+	}
 	if rapid.Bool().Draw(t, "limited") {
 		p.CPULimit, p.MemoryLimit = p.CPURequest+amount("cpuLimit", 100, 20), p.MemoryRequest+amount("memoryLimit", gib/8, 20)
 	}
@@ -260,7 +270,10 @@ func TestStepProperties(t *testing.T) {
 	var used Evaluator
 	rapid.Check(t, func(t *rapid.T) {
 		pods := rapid.SliceOfN(rapid.Custom(drawPod), 0, 40).Draw(t, "pods")
-		node := Node{CPU: float64(rapid.IntRange(0, 64).Draw(t, "cpu") * 1000), Memory: float64(rapid.IntRange(0, 64).Draw(t, "memory") * gib)}
+		node := Node{
+			CPU:    float64(rapid.IntRange(0, 64).Draw(t, "cpu") * 1000),
+			Memory: float64(rapid.IntRange(0, 64).Draw(t, "memory") * gib),
+		}
 		node.MachineMemory = node.Memory + gib
 		step, got, victims := used.Step(node, pods)
 		fresh, freshGot, freshVictims := new(Evaluator).Step(node, pods)

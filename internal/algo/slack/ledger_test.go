@@ -72,8 +72,9 @@ func TestLedgerMatchesRecount(t *testing.T) {
 			switch rapid.IntRange(0, 4).Draw(t, "event") {
 			case 0, 1:
 				pods[id] = Pod{
-					Node: rapid.SampledFrom([]string{"", name, name, name}).Draw(t, "on"), Requests: drawAmounts(t, "requests", Amounts{4000, 16 * gib}),
-					Daemon: rapid.Bool().Draw(t, "daemon"), OptedOut: rapid.Bool().Draw(t, "opted out"),
+					Node:     rapid.SampledFrom([]string{"", name, name, name}).Draw(t, "on"),
+					Requests: drawAmounts(t, "requests", Amounts{4000, 16 * gib}),
+					Daemon:   rapid.Bool().Draw(t, "daemon"), OptedOut: rapid.Bool().Draw(t, "opted out"),
 				}
 				l.SetPod(id, pods[id])
 			case 2:

@@ -92,7 +92,8 @@ func TestPlaceAgainstExhaustiveSearch(t *testing.T) {
 		}
 		// With one placeholder before it.
 		demands := []Demand{{Group: Group{small("head"), 1}}, rest}
-		if got, want := ledger.Place(demands), placeExhaustively(nodes, demands); got > want || (got == 1+rest.Count) != (want == 1+rest.Count) {
+		if got, want := ledger.Place(demands), placeExhaustively(nodes, demands); got > want ||
+			(got == 1+rest.Count) != (want == 1+rest.Count) {
 			t.Fatalf("%v on %v: %d placed, at most %d fit", demands, free, got, want)
 		}
 		mixed := []Demand{{Group: Group{small("other"), 2}}, demands[0], rest}

@@ -167,9 +167,10 @@ func TestCompute(t *testing.T) {
 			if name == "a pod that fits no node" {
 				got.Head = nil // the biggest pod by memory fits; TestPlanInvariants checks it
 			}
-			if !reflect.DeepEqual(got.Head, tc.head) || got.Rest != tc.rest || got.Feasible != tc.feasible || len(got.Reasons) != len(tc.reasons) {
-				t.Errorf("head %v, rest %v, feasible %t: %q; want %v, %v, %t: %q", got.Head, got.Rest, got.Feasible, got.Reasons, tc.head, tc.rest,
-					tc.feasible, tc.reasons)
+			if !reflect.DeepEqual(got.Head, tc.head) || got.Rest != tc.rest || got.Feasible != tc.feasible ||
+				len(got.Reasons) != len(tc.reasons) {
+				t.Errorf("head %v, rest %v, feasible %t: %q; want %v, %v, %t: %q", got.Head, got.Rest, got.Feasible, got.Reasons,
+					tc.head, tc.rest, tc.feasible, tc.reasons)
 				return
 			}
 			for i, want := range tc.reasons {

@@ -41,8 +41,10 @@ func TestDefaultsAreValid(t *testing.T) {
 
 func TestParseErrors(t *testing.T) {
 	tests := map[string]string{
-		"":                              `usage of cpu: shape: invalid value "": must be one of constant, beta, bimodal, bursts, lognormal, pareto, diurnal`,
-		"gamma:mean=1":                  `usage of cpu: shape: invalid value "gamma": must be one of constant, beta, bimodal, bursts, lognormal, pareto, diurnal`,
+		"": `usage of cpu: shape: invalid value "": must be one of constant, beta, bimodal, bursts, ` +
+			`lognormal, pareto, diurnal`,
+		"gamma:mean=1": `usage of cpu: shape: invalid value "gamma": must be one of constant, beta, bimodal, bursts, ` +
+			`lognormal, pareto, diurnal`,
 		"beta:mean=-1":                  `usage of cpu: mean: invalid value "-1": must be a number from 0 to 1000`,
 		"beta:tail=2":                   `usage of cpu: unknown key "tail": must be one of mean, max, between, together, hold, cv`,
 		"pareto:cv=1":                   `usage of cpu: unknown key "cv": must be one of mean, max, between, together, hold, tail`,
@@ -51,15 +53,18 @@ func TestParseErrors(t *testing.T) {
 		"beta;beta":                     `usage: invalid value "beta": must be one shape for both resources, or cpu=SHAPE;memory=SHAPE`,
 		"beta;cpu=beta":                 `usage: invalid value "cpu=beta": must be one shape for both resources, or cpu=SHAPE;memory=SHAPE`,
 		// mean 0.5 of 1: values of 0 or max have a deviation of 0.5, equal to the mean
-		"cpu=beta:mean=0.5,max=1,cv=1.2": `usage of cpu: beta: cv: invalid value "1.2": must be less than 1, at which all values are 0 or max`,
+		"cpu=beta:mean=0.5,max=1,cv=1.2": `usage of cpu: beta: cv: invalid value "1.2": must be less than 1, at which all values are ` +
+			`0 or max`,
 		// gap = 0.5 cv / sqrt(0.1875 + 0.00333) = 1.1446 cv; low = 0.5 - 0.35 gap is 0 at cv 1.248
 		"cpu=bimodal:mean=0.5,cv=2":           `usage of cpu: bimodal: cv: invalid value "2": must be at most 1.248 for a share of 0.25`,
 		"cpu=bimodal:mean=0.5,cv=0.6,max=0.6": `usage of cpu: bimodal: max: invalid value "0.6": must be at least the high level, 1.084`,
-		"cpu=lognormal:mean=0.5,cv=1,max=1":   `usage of cpu: lognormal: max: invalid value "1": must be higher: truncation reduces the mean by 0.13 of it, at most 0.01 is allowed`,
+		"cpu=lognormal:mean=0.5,cv=1,max=1": `usage of cpu: lognormal: max: invalid value "1": must be higher: truncation reduces ` +
+			`the mean by 0.13 of it, at most 0.01 is allowed`,
 		// the sine alone has 0.8/sqrt(2) = 0.566
-		"diurnal:cv=0.5,amplitude=0.8": `usage of cpu: diurnal: cv: invalid value "0.5": must be at least 0.5657, the coefficient of variation of the amplitude 0.8 alone`,
-		"diurnal:mean=3,cv=1":          `usage of cpu: diurnal: mean: invalid value "3": must be at most 2.667`,
-		"pareto:mean=0":                `usage of cpu: pareto: mean: invalid value "0": must be above 0 and under max, 20`,
+		"diurnal:cv=0.5,amplitude=0.8": `usage of cpu: diurnal: cv: invalid value "0.5": must be at least 0.5657, the coefficient of ` +
+			`variation of the amplitude 0.8 alone`,
+		"diurnal:mean=3,cv=1": `usage of cpu: diurnal: mean: invalid value "3": must be at most 2.667`,
+		"pareto:mean=0":       `usage of cpu: pareto: mean: invalid value "0": must be above 0 and under max, 20`,
 	}
 	for text, want := range tests {
 		t.Run(text, func(t *testing.T) {
@@ -81,11 +86,13 @@ func TestParseLimits(t *testing.T) {
 		"ratio=2+3,memory=1":     "[cpu=2,memory=1 cpu=3,memory=1]",
 		"cpu=4,memory=1.5":       "[cpu=4,memory=1.5]",
 		"unlimited=1":            "[ratio=1,unlimited=1]",
-		"":                       `ratio: invalid value "": must be numbers from 1 to 100 with + between them, unless cpu and memory are set`,
-		"cpu=2":                  `ratio: invalid value "": must be numbers from 1 to 100 with + between them, unless cpu and memory are set`,
-		"ratio=0.5":              `ratio: invalid value "0.5": must be numbers from 1 to 100 in rising order, with + between them`,
-		"ratio=2,unlimited=1.1":  `unlimited: invalid value "1.1": must be a number from 0 to 1`,
-		"ratio=2,gpu=1":          `unknown key "gpu": must be one of ratio, cpu, memory, unlimited`,
+		"": `ratio: invalid value "": must be numbers from 1 to 100 with + between them, unless cpu and memory ` +
+			`are set`,
+		"cpu=2": `ratio: invalid value "": must be numbers from 1 to 100 with + between them, unless cpu and memory ` +
+			`are set`,
+		"ratio=0.5":             `ratio: invalid value "0.5": must be numbers from 1 to 100 in rising order, with + between them`,
+		"ratio=2,unlimited=1.1": `unlimited: invalid value "1.1": must be a number from 0 to 1`,
+		"ratio=2,gpu=1":         `unknown key "gpu": must be one of ratio, cpu, memory, unlimited`,
 	}
 	for text, want := range tests {
 		t.Run(text, func(t *testing.T) {

@@ -11,11 +11,15 @@ import (
 // overload with the first, and 4 and 5 with the second.
 func twoProfiles(t *testing.T) *result.Result {
 	t.Helper()
-	r := &result.Result{APIVersion: result.APIVersion, Profiles: []string{"old", "new.yaml"}, Scenarios: []result.Scenario{{Limits: "ratio=2", Usage: "beta"}}}
+	r := &result.Result{
+		APIVersion: result.APIVersion, Profiles: []string{"old", "new.yaml"},
+		Scenarios: []result.Scenario{{Limits: "ratio=2", Usage: "beta"}},
+	}
 	s := &r.Scenarios[0]
 	for i, name := range r.Profiles {
 		s.Profiles = append(s.Profiles, result.Profile{Name: name, Runs: []result.Run{
-			{Seed: 1, Outcome: result.Outcome{OverloadMinutes: float64(1 + 3*i)}}, {Seed: 2, Outcome: result.Outcome{OverloadMinutes: float64(2 + 3*i)}},
+			{Seed: 1, Outcome: result.Outcome{OverloadMinutes: float64(1 + 3*i)}},
+			{Seed: 2, Outcome: result.Outcome{OverloadMinutes: float64(2 + 3*i)}},
 		}})
 	}
 	if err := s.Compare(); err != nil {
@@ -66,7 +70,9 @@ func TestErrors(t *testing.T) {
 		`profiles["none"].victims > 0.0`:    "no such key: none",
 		`differences.old.victims.low > 0.0`: "no such key: old",
 		`result.source.name`:                "has the type string: must be bool",
-		`result.scenarios.all(a, result.scenarios.all(b, [1,2,3,4,5,6,7,8,9,10].all(c, [1,2,3,4,5,6,7,8,9,10].all(d, [1,2,3,4,5,6,7,8,9,10].all(e, [1,2,3,4,5,6,7,8,9,10].all(f, [1,2,3,4,5,6,7,8,9,10].all(g, [1,2,3,4,5,6,7,8,9,10].all(h, [1,2,3,4,5,6,7,8,9,10].all(i, true)))))))))`: "cost limit",
+		`result.scenarios.all(a, result.scenarios.all(b, [1,2,3,4,5,6,7,8,9,10].all(c, [1,2,3,4,5,6,7,8,9,10].all(d, [1,2,3,4,5,6,7,8,` +
+			`9,10].all(e, [1,2,3,4,5,6,7,8,9,10].all(f, [1,2,3,4,5,6,7,8,9,10].all(g, [1,2,3,4,5,6,7,8,9,10].all(h, [1,2,3,4,5,6,7,8,` +
+			`9,10].all(i, true)))))))))`: "cost limit",
 	} {
 		c, err := New(expression)
 		if err != nil {

@@ -45,7 +45,10 @@ func burst(t *testing.T, countRecent bool, cpu func(i int) load.Utilization, run
 		cluster.Nodes = append(cluster.Nodes, node(name, "16"))
 		old := pod("old-"+name, name, running(i), "16")
 		old.UID = types.UID(old.Name)
-		old.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: metav1.NewTime(now.Add(-time.Hour))}}
+		old.Status.Conditions = []v1.PodCondition{{
+			Type: v1.PodScheduled, Status: v1.ConditionTrue,
+			LastTransitionTime: metav1.NewTime(now.Add(-time.Hour)),
+		}}
 		cluster.Running = append(cluster.Running, old)
 		reading.Nodes[name] = load.Node{CPU: cpu(i), HasCPU: true}
 	}

@@ -144,9 +144,16 @@ func TestReason(t *testing.T) {
 		"equal":      {scores(40, 40), "b", "b and a both score 87; one of them is selected at random."},
 		"only node":  {only, "b", "b is the only node on which the pod fits."},
 		"not bound":  {scores(1, 2), "", "The pod is not bound, although it fits on b."},
-		"outdated":   {scores(40, 100), "a", "a scores 87, b scores 207: P -120 (-40 against -100). The scores have changed since the pod was scheduled."},
-		"no nodes":   {PodScores{}, "", "The pod fits on no node: there are no nodes."},
-		"fits none":  {PodScores{Nodes: []NodeScores{{Name: "c", Reason: "too small"}}}, "", "The pod fits on no node: too small on 1 of 1."},
+		"outdated": {
+			scores(40, 100), "a",
+			"a scores 87, b scores 207: P -120 (-40 against -100). The scores have changed since the pod was scheduled.",
+		},
+		"no nodes": {PodScores{}, "", "The pod fits on no node: there are no nodes."},
+		"fits none": {
+			PodScores{Nodes: []NodeScores{{Name: "c", Reason: "too small"}}},
+			"",
+			"The pod fits on no node: too small on 1 of 1.",
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -17,7 +17,10 @@ import (
 // those bound to their node stay.
 func TestRescheduled(t *testing.T) {
 	pod := func(name, node string, created int64, owner string) *v1.Pod {
-		p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", CreationTimestamp: metav1.NewTime(time.Unix(created, 0))}, Spec: v1.PodSpec{NodeName: node}}
+		p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: "default",
+			CreationTimestamp: metav1.NewTime(time.Unix(created, 0)),
+		}, Spec: v1.PodSpec{NodeName: node}}
 		if owner != "" {
 			p.OwnerReferences = []metav1.OwnerReference{{Kind: owner, Name: "o", Controller: new(true)}}
 		}
@@ -26,8 +29,11 @@ func TestRescheduled(t *testing.T) {
 	mirror := pod("mirror", "a", 1, "")
 	mirror.Annotations = map[string]string{v1.MirrorPodAnnotationKey: "x"}
 	objects := &manifest.Objects{
-		Nodes:   []*v1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}},
-		Running: []*v1.Pod{pod("late", "a", 30, "ReplicaSet"), pod("daemon", "a", 1, "DaemonSet"), pod("static", "a", 1, "Node"), mirror, pod("early", "a", 10, "")},
+		Nodes: []*v1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}},
+		Running: []*v1.Pod{
+			pod("late", "a", 30, "ReplicaSet"), pod("daemon", "a", 1, "DaemonSet"), pod("static", "a", 1, "Node"), mirror,
+			pod("early", "a", 10, ""),
+		},
 		Pending: []*v1.Pod{pod("waits", "", 20, ""), pod("waits-too", "", 10, "")},
 	}
 	for _, tc := range []struct {
@@ -51,7 +57,8 @@ func TestRescheduled(t *testing.T) {
 			t.Errorf("rate %d: %q, want %q", tc.rate, got, tc.want)
 		}
 		if !slices.ContainsFunc(in.Assumptions, func(text string) bool {
-			return strings.HasPrefix(text, "2 of the 5 pods with a node are removed from it (all but 3 of DaemonSets and mirror pods) and arrive again, together with the 2 pending pods")
+			return strings.HasPrefix(text, "2 of the 5 pods with a node are removed from it (all but 3 of DaemonSets and mirror pods) "+
+				"and arrive again, together with the 2 pending pods")
 		}) {
 			t.Errorf("rate %d: assumptions %q", tc.rate, in.Assumptions)
 		}

@@ -108,14 +108,17 @@ func TestInterrupted(t *testing.T) {
 
 func TestFailures(t *testing.T) {
 	list := jobs(t, "nodes=1", "default") // the key pods is required
-	if _, err := (Pool{Command: processes("serve")}).Run(t.Context(), list); err == nil || !strings.Contains(err.Error(), "profile default, seed 0: --generate: pods") {
+	if _, err := (Pool{Command: processes("serve")}).Run(t.Context(), list); err == nil ||
+		!strings.Contains(err.Error(), "profile default, seed 0: --generate: pods") {
 		t.Errorf("%v, want the error of --generate", err)
 	}
-	if _, err := (Pool{Command: processes("break")}).Run(t.Context(), list); err == nil || !strings.Contains(err.Error(), "exit status 7) simulated failure") {
+	if _, err := (Pool{Command: processes("break")}).Run(t.Context(), list); err == nil ||
+		!strings.Contains(err.Error(), "exit status 7) simulated failure") {
 		t.Errorf("%v, want the exit status", err)
 	}
 	missing := func(ctx context.Context) *exec.Cmd { return exec.CommandContext(ctx, "/missing") }
-	if _, err := (Pool{Command: missing}).Run(t.Context(), list); err == nil || !strings.Contains(err.Error(), "starting the process of a run") {
+	if _, err := (Pool{Command: missing}).Run(t.Context(), list); err == nil ||
+		!strings.Contains(err.Error(), "starting the process of a run") {
 		t.Errorf("%v, want a start error", err)
 	}
 }

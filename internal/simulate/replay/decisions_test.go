@@ -108,7 +108,8 @@ func TestDecisions(t *testing.T) {
 		waits.Selection != result.LargePod {
 		t.Errorf("%+v", waits)
 	}
-	if diff := cmp.Diff([]result.NodesReason{{Filter: "NodeResourcesFit", Reason: "Insufficient cpu", Nodes: 2}}, waits.Reasons); diff != "" {
+	if diff := cmp.Diff([]result.NodesReason{{Filter: "NodeResourcesFit", Reason: "Insufficient cpu", Nodes: 2}},
+		waits.Reasons); diff != "" {
 		t.Error(diff)
 	}
 	// The run ends at 720 s: 600 s after the last arrival, in steps of 60 s.

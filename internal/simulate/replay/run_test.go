@@ -48,7 +48,10 @@ func machine(name string, cores, memory int64) trace.Node {
 
 // needs returns a pod of a trace that requests cores and GiB of memory.
 func needs(name string, cores, memory, arrival, end int64) trace.Pod {
-	return trace.Pod{Name: name, Request: trace.Amounts{CPU: cores * 1000, Memory: memory * gib}, Arrival: arrival, Start: arrival, End: end}
+	return trace.Pod{
+		Name: name, Request: trace.Amounts{CPU: cores * 1000, Memory: memory * gib}, Arrival: arrival, Start: arrival,
+		End: end,
+	}
 }
 
 // outcomeOf returns the result of a run.
@@ -85,7 +88,10 @@ func TestRun(t *testing.T) {
 			CPULimitRatio:     result.Distribution{Mean: (1 + 64.0/44) / 2, P50: (1 + 64.0/44) / 2, P95: 1 + 0.95*20/44, Max: 64.0 / 44},
 			CPULimitRatioPeak: 1.5,
 			// 8 GiB of 16, and on the other 16 for 10 minutes.
-			MemoryLimitRatio:     result.Distribution{Mean: (0.5 + 10.5/11) / 2, P50: (0.5 + 10.5/11) / 2, P95: 0.5 + 0.95*5/11, Max: 10.5 / 11},
+			MemoryLimitRatio: result.Distribution{
+				Mean: (0.5 + 10.5/11) / 2, P50: (0.5 + 10.5/11) / 2, P95: 0.5 + 0.95*5/11,
+				Max: 10.5 / 11,
+			},
 			MemoryLimitRatioPeak: 1,
 			OverloadMinutes:      10, CPUOverloadMinutes: 10,
 			ThrottledCoreSeconds: 2 * 600,
@@ -150,7 +156,10 @@ func TestMetricsDelay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cluster := &trace.Cluster{
 				Nodes: []trace.Node{machine("a", 8, 64), machine("b", 8, 64)},
-				Pods:  []trace.Pod{needs("busy", 2, 1, 0, trace.Never), needs("idle", 2, 1, 0, trace.Never), needs("late", 1, 1, tc.arrival, trace.Never)},
+				Pods: []trace.Pod{
+					needs("busy", 2, 1, 0, trace.Never), needs("idle", 2, 1, 0, trace.Never),
+					needs("late", 1, 1, tc.arrival, trace.Never),
+				},
 			}
 			in := input.FromTrace(cluster, usage.Limits{CPU: 4, Memory: 1}, 1)
 			in.Pods[1].BaseCPU = 0

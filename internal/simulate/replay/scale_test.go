@@ -161,21 +161,39 @@ func TestSlackBeyondMaximum(t *testing.T) {
 // TestAutoscalerReasons verifies the reasons of unschedulable pods.
 func TestAutoscalerReasons(t *testing.T) {
 	one := func(cores int64) *trace.Cluster {
-		return &trace.Cluster{Nodes: []trace.Node{machine("first", 1, 1)}, Pods: []trace.Pod{needs("a", cores, 2, 0, trace.Never), needs("b", cores, 2, 0, trace.Never)}}
+		return &trace.Cluster{
+			Nodes: []trace.Node{machine("first", 1, 1)},
+			Pods:  []trace.Pod{needs("a", cores, 2, 0, trace.Never), needs("b", cores, 2, 0, trace.Never)},
+		}
 	}
 	for name, tc := range map[string]struct {
 		cluster *trace.Cluster
 		group   string
 		reasons map[string]int
 	}{
-		"no nodes":        {&trace.Cluster{Pods: one(4).Pods}, "shape=4x16", map[string]int{}},
-		"too large":       {one(5), "shape=4x16", map[string]int{"Insufficient cpu, Insufficient memory; fits on no node of the autoscaler's groups": 2}},
-		"none allowed":    {one(4), "shape=4x16,max=0", map[string]int{"Insufficient cpu, Insufficient memory; the groups that it fits on are at their maximum size": 2}},
-		"one allowed":     {one(4), "shape=4x16,max=1", map[string]int{"Insufficient cpu, Insufficient memory; the groups that it fits on are at their maximum size": 1}},
-		"long boot time":  {one(4), "shape=4x16,boot=86400", map[string]int{"Insufficient cpu, Insufficient memory; a node for it is booting": 2}},
-		"very large pods": {one(1000000), "shape=10000x131072,max=100000", map[string]int{"Insufficient cpu, Insufficient memory; fits on no node of the autoscaler's groups": 2}},
-		"no pods":         {&trace.Cluster{Nodes: one(1).Nodes}, "max=100000", map[string]int{}},
-		"no boot time":    {one(4), "shape=4x16,boot=0", map[string]int{}},
+		"no nodes": {&trace.Cluster{Pods: one(4).Pods}, "shape=4x16", map[string]int{}},
+		"too large": {
+			one(5), "shape=4x16",
+			map[string]int{"Insufficient cpu, Insufficient memory; fits on no node of the autoscaler's groups": 2},
+		},
+		"none allowed": {
+			one(4), "shape=4x16,max=0",
+			map[string]int{"Insufficient cpu, Insufficient memory; the groups that it fits on are at their maximum size": 2},
+		},
+		"one allowed": {
+			one(4), "shape=4x16,max=1",
+			map[string]int{"Insufficient cpu, Insufficient memory; the groups that it fits on are at their maximum size": 1},
+		},
+		"long boot time": {
+			one(4), "shape=4x16,boot=86400",
+			map[string]int{"Insufficient cpu, Insufficient memory; a node for it is booting": 2},
+		},
+		"very large pods": {
+			one(1000000), "shape=10000x131072,max=100000",
+			map[string]int{"Insufficient cpu, Insufficient memory; fits on no node of the autoscaler's groups": 2},
+		},
+		"no pods":      {&trace.Cluster{Nodes: one(1).Nodes}, "max=100000", map[string]int{}},
+		"no boot time": {one(4), "shape=4x16,boot=0", map[string]int{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, rate := range []string{"", "0", "300%"} {
@@ -191,7 +209,8 @@ func TestAutoscalerReasons(t *testing.T) {
 		})
 	}
 	a := autoscalerConfig(t, "max=3")
-	if err := a.Validate(nil); err == nil || err.Error() != "group-1: shape: required, as the input has no schedulable node to copy it from" {
+	if err := a.Validate(nil); err == nil ||
+		err.Error() != "group-1: shape: required, as the input has no schedulable node to copy it from" {
 		t.Errorf("%v", err)
 	}
 }
@@ -208,7 +227,8 @@ func TestAutoscalerSameBytes(t *testing.T) {
 	var first string
 	for range 2 {
 		o := options(t, "low-risk", "bursts:mean=0.8", 7)
-		o.Autoscaler, o.Record = withSlack(autoscalerConfig(t, "shape=16x64,idle=120,after-add=60", "name=big,shape=64x256,max=2"), "10%"), true
+		o.Autoscaler, o.Record = withSlack(autoscalerConfig(t, "shape=16x64,idle=120,after-add=60", "name=big,shape=64x256,max=2"),
+			"10%"), true
 		raw, err := json.Marshal(outcomeOf(t, in, o))
 		if err != nil {
 			t.Fatal(err)

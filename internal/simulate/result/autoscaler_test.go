@@ -30,7 +30,10 @@ func TestFrontier(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []FrontierPoint{
-		{Name: "a", Slack: "0%", Cost: 11, Pending: 30, PendingP95: 60, SlackKept: 0.5, CostInterval: got[0].CostInterval, PendingInterval: &Interval{Low: 30, High: 30, ExcludesZero: true}},
+		{
+			Name: "a", Slack: "0%", Cost: 11, Pending: 30, PendingP95: 60, SlackKept: 0.5, CostInterval: got[0].CostInterval,
+			PendingInterval: &Interval{Low: 30, High: 30, ExcludesZero: true},
+		},
 		{Name: "b", Slack: "5%", Cost: 20, Pending: 3, PendingP95: 6, SlackKept: 0.5},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

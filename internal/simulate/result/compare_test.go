@@ -22,7 +22,8 @@ func run(seed uint64, victims int, interrupted bool) Run {
 }
 
 func TestCompare(t *testing.T) {
-	s := scenario(t, []Run{run(1, 5, false), run(2, 7, false), run(3, 9, false)}, []Run{run(1, 2, false), run(2, 4, false), run(3, 6, false)})
+	s := scenario(t, []Run{run(1, 5, false), run(2, 7, false), run(3, 9, false)},
+		[]Run{run(1, 2, false), run(2, 4, false), run(3, 6, false)})
 	if got, want := s.Profiles[0].Figures["victims"], (Figure{Mean: 7}); !cmp.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
@@ -70,7 +71,10 @@ func TestMostReasons(t *testing.T) {
 func TestCompareNoise(t *testing.T) {
 	third := 1.0 / 3
 	base := []Run{{Seed: 1, Outcome: Outcome{LimitedCoreSeconds: 3e5 * third}}, {Seed: 2, Outcome: Outcome{LimitedCoreSeconds: 1e5}}}
-	other := []Run{{Seed: 1, Outcome: Outcome{LimitedCoreSeconds: 3e5*third + 1e-10}}, {Seed: 2, Outcome: Outcome{LimitedCoreSeconds: 1e5 + 1e-10}}}
+	other := []Run{
+		{Seed: 1, Outcome: Outcome{LimitedCoreSeconds: 3e5*third + 1e-10}},
+		{Seed: 2, Outcome: Outcome{LimitedCoreSeconds: 1e5 + 1e-10}},
+	}
 	if got := scenario(t, base, other).Profiles[1].Figures["limitedCoreSeconds"].Difference; got.Equal != 2 || got.Interval.ExcludesZero {
 		t.Errorf("%+v", got)
 	}

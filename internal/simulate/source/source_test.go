@@ -113,7 +113,10 @@ func TestErrors(t *testing.T) {
 		spec Spec
 		want string
 	}{
-		"unknown":        {Spec{Trace: "google:x"}, `--trace: invalid value "google:x": must be openb:NODES.csv,PODS.csv or alibaba2018:DIR`},
+		"unknown": {
+			Spec{Trace: "google:x"},
+			`--trace: invalid value "google:x": must be openb:NODES.csv,PODS.csv or alibaba2018:DIR`,
+		},
 		"one file":       {Spec{Trace: "openb:nodes.csv"}, `--trace: invalid value "openb:nodes.csv": must be openb:NODES.csv,PODS.csv`},
 		"no nodes":       {Spec{Trace: "openb:none.csv,pods.csv"}, "--trace: open none.csv: no such file or directory"},
 		"no pods":        {Spec{Trace: "openb:nodes.csv,none.csv"}, "--trace: open none.csv: no such file or directory"},

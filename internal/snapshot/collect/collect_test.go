@@ -109,7 +109,10 @@ func TestRead(t *testing.T) {
 	var warnings []string
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	read, err := Read(
-		t.Context(), serve(t, a), Options{Warn: func(text string) { warnings = append(warnings, text) }, Now: func() time.Time { return now }},
+		t.Context(), serve(t, a), Options{
+			Warn: func(text string) { warnings = append(warnings, text) },
+			Now:  func() time.Time { return now },
+		},
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +127,10 @@ func TestRead(t *testing.T) {
 		t.Errorf("%d buffers, want the one of the older version", n)
 	}
 	// Three pages; the second one expired twice, and each time reading restarted.
-	requests := slices.DeleteFunc(slices.Clone(a.requests), func(request string) bool { return !strings.HasPrefix(request, "GET "+pods+" ") })
+	requests := slices.DeleteFunc(slices.Clone(a.requests), func(request string) bool {
+		return !strings.HasPrefix(request,
+			"GET "+pods+" ")
+	})
 	want := []string{
 		"GET /api/v1/pods 500 ", "GET /api/v1/pods 500 500", "GET /api/v1/pods 500 ", "GET /api/v1/pods 500 500", "GET /api/v1/pods 500 ",
 		"GET /api/v1/pods 500 500", "GET /api/v1/pods 500 1000",
@@ -147,7 +153,8 @@ func TestRead(t *testing.T) {
 		t.Errorf("about %+v", read.About)
 	}
 	missing := snapshot.Missing{What: "services", Why: "listing is forbidden"}
-	if !slices.Contains(read.About.Missing, missing) || !slices.Contains(warnings, "services: listing is forbidden; missing in the snapshot") {
+	if !slices.Contains(read.About.Missing, missing) || !slices.Contains(warnings,
+		"services: listing is forbidden; missing in the snapshot") {
 		t.Errorf("missing %v, warnings %q, want services", read.About.Missing, warnings)
 	}
 	// Kinds that are not part of Kubernetes are missing without a warning.
@@ -163,15 +170,22 @@ func TestReadFails(t *testing.T) {
 		want string
 	}{
 		{"no pods", &api{objects: map[string][]string{nodes: {"a"}}, status: map[string]int{pods: http.StatusForbidden}}, "reading pods: "},
-		{"no nodes", &api{objects: map[string][]string{pods: {"a"}}, status: map[string]int{nodes: http.StatusForbidden}}, "reading nodes: "},
 		{
-			"always expired", &api{objects: map[string][]string{pods: many("pod", 501), nodes: {"a"}}, expired: map[string]int{pods: attempts}},
+			"no nodes", &api{objects: map[string][]string{pods: {"a"}}, status: map[string]int{nodes: http.StatusForbidden}},
+			"reading nodes: ",
+		},
+		{
+			"always expired", &api{
+				objects: map[string][]string{pods: many("pod", 501), nodes: {"a"}},
+				expired: map[string]int{pods: attempts},
+			},
 			"reading pods: ",
 		},
 		{
 			"broken",
 			&api{
-				objects: map[string][]string{pods: {"a"}, nodes: {"a"}}, status: map[string]int{"/apis/apps/v1/replicasets": http.StatusBadRequest},
+				objects: map[string][]string{pods: {"a"}, nodes: {"a"}},
+				status:  map[string]int{"/apis/apps/v1/replicasets": http.StatusBadRequest},
 			},
 			"reading replicasets.apps: ",
 		},

@@ -86,7 +86,10 @@ func TestRead(t *testing.T) {
 		"instances": {
 			files(machines, "", tasks, instances),
 			Options{},
-			[]trace.Pod{job("M1", "ins_1/1", 0, 30, "m_1"), job("M1", "ins_1/2", 35, 60, "m_2"), job("R2_1", "ins_2/1", 200, trace.Never, "")},
+			[]trace.Pod{
+				job("M1", "ins_1/1", 0, 30, "m_1"), job("M1", "ins_1/2", 35, 60, "m_2"),
+				job("R2_1", "ins_2/1", 200, trace.Never, ""),
+			},
 			map[string]int{skipPlan: 1, skipTask: 1},
 		},
 		// From 230 to 400: the first container ends 70 s after the start of the window, the task 30 s
@@ -126,52 +129,66 @@ func TestErrors(t *testing.T) {
 	}{
 		"no machine": {files("", "", "", ""), Options{}, "machine_meta.csv: found no machines: must have at least one"},
 		"cut off": {
-			files("m_1,0,2,42", "", "", ""), Options{},
-			"machine_meta.csv, line 1: found 4 columns: must have 7: machine_id, time_stamp, failure_domain_1, failure_domain_2, cpu_num, mem_size, status",
+			files("m_1,0,2,42", "", "", ""),
+			Options{},
+			"machine_meta.csv, line 1: found 4 columns: must have 7: machine_id, time_stamp, failure_domain_1, failure_domain_2, " +
+				"cpu_num, mem_size, status",
 		},
 		"an invalid value": {
-			files("m_1,0,2,42,96,101,USING\n", "", "", ""), Options{},
+			files("m_1,0,2,42,96,101,USING\n", "", "", ""),
+			Options{},
 			`machine_meta.csv, line 1, column mem_size: invalid value "101": must be a number from 0 to 100`,
 		},
 		"no memory": {
-			files("m_1,0,2,42,96,0,USING\n", "", "", ""), Options{},
+			files("m_1,0,2,42,96,0,USING\n", "", "", ""),
+			Options{},
 			`machine_meta.csv, line 1, column mem_size: invalid value "0": must be a number above 0 and up to 100`,
 		},
 		"unknown status": {
-			files(machines, "c_1,m_1,0,app_1,resting,400,800,1\n", "", ""), Options{},
+			files(machines, "c_1,m_1,0,app_1,resting,400,800,1\n", "", ""),
+			Options{},
 			`container_meta.csv, line 1, column status: invalid value "resting": must be started, allocated, unknown or stopped`,
 		},
 		"limit under request": {
-			files(machines, "c_1,m_1,0,app_1,started,400,200,1\n", "", ""), Options{},
+			files(machines, "c_1,m_1,0,app_1,started,400,200,1\n", "", ""),
+			Options{},
 			`container_meta.csv, line 1, column cpu_limit: invalid value "200": must be at least cpu_request, or 0`,
 		},
 		"ends before arrival": {
-			files(machines, "c_1,m_1,9,app_1,started,400,800,1\nc_1,m_1,5,app_1,stopped,400,800,1\n", "", ""), Options{},
+			files(machines, "c_1,m_1,9,app_1,started,400,800,1\nc_1,m_1,5,app_1,stopped,400,800,1\n", "", ""),
+			Options{},
 			`container_meta.csv, line 2, column time_stamp: invalid value "5": must be at least 9, the arrival of the container, or 0`,
 		},
 		"ends before start": {
-			files(machines, "", "M1,1,j_1,1,Failed,200,199,100,1\n", ""), Options{},
+			files(machines, "", "M1,1,j_1,1,Failed,200,199,100,1\n", ""),
+			Options{},
 			`batch_task.csv, line 1, column end_time: invalid value "199": must be at least 200, the start_time, or 0`,
 		},
 		"task twice": {
-			files(machines, "", "M1,1,j_1,1,Failed,1,2,100,1\nM1,1,j_1,1,Failed,1,2,100,1\n", ""), Options{},
+			files(machines, "", "M1,1,j_1,1,Failed,1,2,100,1\nM1,1,j_1,1,Failed,1,2,100,1\n", ""),
+			Options{},
 			`batch_task.csv, line 2, column task_name: invalid value "M1": must be unique within the job`,
 		},
 		"instance twice": {
-			files(machines, "", tasks, "i,M1,j_1,1,Failed,1,2,m_1,1,1,,,,\ni,M1,j_1,1,Failed,1,2,m_1,1,1,,,,\n"), Options{},
+			files(machines, "", tasks, "i,M1,j_1,1,Failed,1,2,m_1,1,1,,,,\ni,M1,j_1,1,Failed,1,2,m_1,1,1,,,,\n"),
+			Options{},
 			`batch_instance.csv, line 2, column instance_name: invalid value "i": must be unique for each attempt of an instance of a task`,
 		},
 		"too many pods": {
-			files(machines, "", "M1,1000000000,j_1,1,Failed,1,2,100,1\n", ""), Options{},
+			files(machines, "", "M1,1000000000,j_1,1,Failed,1,2,100,1\n", ""),
+			Options{},
 			"batch_task.csv, line 1: found 1000000000 pods after 0: must have at most 1000000 in total: select a smaller window",
 		},
 		"more than MaxPods": {
-			files(machines, "", tasks, ""), Options{MaxPods: 1},
+			files(machines, "", tasks, ""),
+			Options{MaxPods: 1},
 			"batch_task.csv, line 1: found 2 pods after 0: must have at most 1 in total: select a smaller window",
 		},
 		"empty window": {
-			files(machines, "", "", ""), Options{From: 5, To: 5},
-			"alibaba2018: invalid options {From:5 To:5 MachineMemory:549755813888 MaxPods:1000000}: must have 0 <= From < To, MachineMemory from 1 to 1125899906842624, MaxPods at least 0",
+			files(machines, "", "", ""),
+			Options{From: 5, To: 5},
+			"alibaba2018: invalid options {From:5 To:5 MachineMemory:549755813888 MaxPods:1000000}: must have 0 <= From < To, " +
+				"MachineMemory from 1 to 1125899906842624, MaxPods at least 0",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -24,7 +24,8 @@ func generated(t testing.TB, text string, seed uint64) *trace.Cluster {
 
 func TestParse(t *testing.T) {
 	small := Spec{
-		Nodes: 3, Shapes: []Shape{{16, 64}, {32, 128}, {64, 256}}, Pods: 5, Replicas: 10, Fill: 0.7, MemoryFill: 0.7, CPUCV: 0.8, PerCoreCV: 0.4,
+		Nodes: 3, Shapes: []Shape{{16, 64}, {32, 128}, {64, 256}}, Pods: 5, Replicas: 10, Fill: 0.7, MemoryFill: 0.7, CPUCV: 0.8,
+		PerCoreCV: 0.4,
 	}
 	all := Spec{
 		Nodes: 3, Shapes: []Shape{{8, 32}, {4, 1}}, Pods: 5, Replicas: 2, Fill: 0.5, MemoryFill: 0.6, CPUCV: 1, PerCoreCV: 0,
@@ -32,7 +33,8 @@ func TestParse(t *testing.T) {
 	}
 	for text, want := range map[string]Spec{
 		"nodes=3,pods=5": small,
-		"nodes=3,pods=5,shapes=8x32 + 4x1,replicas=2,fill=0.5,memory-fill=0.6,cpu-cv=1,memory-cv=0,best-effort=0.25,guaranteed=0.75,over=3600,life=60": all,
+		"nodes=3,pods=5,shapes=8x32 + 4x1,replicas=2,fill=0.5,memory-fill=0.6,cpu-cv=1,memory-cv=0,best-effort=0.25,guaranteed=0.75," +
+			"over=3600,life=60": all,
 	} {
 		got, err := Parse(text)
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -53,8 +55,10 @@ func TestParseErrors(t *testing.T) {
 		"nodes=1,pods=1,shapes=8":           `shapes: invalid value "8": must be CORESxGIB separated by +, from 1x1 to 10000x131072`,
 		"nodes=1,pods=1,shapes=8x0":         `shapes: invalid value "8x0": must be CORESxGIB separated by +, from 1x1 to 10000x131072`,
 		"nodes=1,pods=1,life=-1":            `life: invalid value "-1": must be a whole number from 0 to 31536000`,
-		"nodes=1,pods=1,best-effort=0.6,guaranteed=0.6": `guaranteed: invalid value "0.6": must be at most 1 in total with best-effort, 0.6`,
-		"nodes=1,pods=1,seed=1":                         `unknown key "seed": must be one of nodes, pods, replicas, fill, cpu-cv, memory-cv, best-effort, guaranteed, over, life, memory-fill, shapes, bursts, burst-share`,
+		"nodes=1,pods=1,best-effort=0.6,guaranteed=0.6": `guaranteed: invalid value "0.6": must be at most 1 in total with ` +
+			`best-effort, 0.6`,
+		"nodes=1,pods=1,seed=1": `unknown key "seed": must be one of nodes, pods, replicas, fill, cpu-cv, ` +
+			`memory-cv, best-effort, guaranteed, over, life, memory-fill, shapes, bursts, burst-share`,
 	} {
 		t.Run(text, func(t *testing.T) {
 			if _, err := Parse(text); err == nil || err.Error() != want {
@@ -110,7 +114,8 @@ func TestClusterProperties(t *testing.T) {
 		text := fmt.Sprintf("nodes=%d,pods=%d,shapes=%dx%d+8x32,replicas=%d,fill=%v,cpu-cv=%v,best-effort=%v,guaranteed=%v,over=%d,life=%d",
 			rapid.IntRange(1, 30).Draw(t, "nodes"), rapid.IntRange(0, 300).Draw(t, "pods"), rapid.IntRange(1, 64).Draw(t, "cores"),
 			rapid.IntRange(1, 256).Draw(t, "gib"), rapid.IntRange(1, 400).Draw(t, "replicas"), rapid.Float64Range(0.01, 2).Draw(t, "fill"),
-			rapid.Float64Range(0, 3).Draw(t, "cv"), rapid.Float64Range(0, 0.5).Draw(t, "bestEffort"), rapid.Float64Range(0, 0.5).Draw(t, "guaranteed"),
+			rapid.Float64Range(0, 3).Draw(t, "cv"), rapid.Float64Range(0, 0.5).Draw(t, "bestEffort"),
+			rapid.Float64Range(0, 0.5).Draw(t, "guaranteed"),
 			rapid.IntRange(0, 100).Draw(t, "over"), rapid.IntRange(0, 100).Draw(t, "life"))
 		s, err := Parse(text)
 		if err != nil {

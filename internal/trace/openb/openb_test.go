@@ -43,7 +43,10 @@ func TestRead(t *testing.T) {
 				GPUModels: []string{"V100M16", "V100M32"}, End: 20,
 			},
 			{Name: "stays", Request: trace.Amounts{GPU: 2000}, Class: trace.Guaranteed, End: trace.Never},
-			{Name: "late", Request: trace.Amounts{CPU: 2000, Memory: 512 << 20}, Class: trace.LatencySensitive, Arrival: 50, Start: 60, End: 300},
+			{
+				Name: "late", Request: trace.Amounts{CPU: 2000, Memory: 512 << 20}, Class: trace.LatencySensitive, Arrival: 50, Start: 60,
+				End: 300,
+			},
 		},
 	}
 	if err != nil {
@@ -87,7 +90,8 @@ func TestErrors(t *testing.T) {
 		},
 		"cut off": {
 			nodeHeader + node, podHeader + pod + "q,100,100,0,0,,LS,Runn",
-			"pods.csv, line 3: found 8 columns: must have 11: name, cpu_milli, memory_mib, num_gpu, gpu_milli, gpu_spec, qos, pod_phase, creation_time, deletion_time, scheduled_time",
+			"pods.csv, line 3: found 8 columns: must have 11: name, cpu_milli, memory_mib, num_gpu, gpu_milli, gpu_spec, qos, " +
+				"pod_phase, creation_time, deletion_time, scheduled_time",
 		},
 		"negative time": {
 			nodeHeader + node, podHeader + "p,100,100,0,0,,LS,Running,-5,9,7\n",
@@ -95,11 +99,13 @@ func TestErrors(t *testing.T) {
 		},
 		"ends before creation": {
 			nodeHeader + node, podHeader + "p,100,100,0,0,,LS,Running,5,4,\n",
-			`pods.csv, line 2, column deletion_time: invalid value "4": must be at least 5, the creation_time and the scheduled_time, or empty`,
+			`pods.csv, line 2, column deletion_time: invalid value "4": must be at least 5, the creation_time and the scheduled_time, ` +
+				`or empty`,
 		},
 		"ends before it starts": {
 			nodeHeader + node, podHeader + "p,100,100,0,0,,LS,Running,5,6,7\n",
-			`pods.csv, line 2, column deletion_time: invalid value "6": must be at least 7, the creation_time and the scheduled_time, or empty`,
+			`pods.csv, line 2, column deletion_time: invalid value "6": must be at least 7, the creation_time and the scheduled_time, ` +
+				`or empty`,
 		},
 		"starts before creation": {
 			nodeHeader + node, podHeader + "p,100,100,0,0,,LS,Running,5,9,4\n",
@@ -136,7 +142,8 @@ func TestBounds(t *testing.T) {
 	for i := range trace.MaxNodes + 1 {
 		fmt.Fprintf(&b, "n%d,1000,1024,0,\n", i)
 	}
-	if _, err := ReadNodes("nodes.csv", &b); err == nil || err.Error() != "nodes.csv, line 100002: found more than 100000 nodes: must have at most 100000" {
+	if _, err := ReadNodes("nodes.csv", &b); err == nil ||
+		err.Error() != "nodes.csv, line 100002: found more than 100000 nodes: must have at most 100000" {
 		t.Errorf("error %v", err)
 	}
 }
@@ -169,8 +176,9 @@ func TestRoundTrip(t *testing.T) {
 			p := trace.Pod{
 				Name: fmt.Sprintf("pod-%d", i), Class: trace.Class(rapid.IntRange(0, 4).Draw(t, "class")),
 				Request: trace.Amounts{
-					CPU: rapid.Int64Range(0, trace.MaxCPU).Draw(t, "cpu"), Memory: rapid.Int64Range(0, trace.MaxMemory>>20).Draw(t, "memory") << 20,
-					GPU: rapid.OneOf(rapid.Int64Range(0, 1000), rapid.SampledFrom([]int64{2000, 8000, 1_000_000})).Draw(t, "gpu"),
+					CPU:    rapid.Int64Range(0, trace.MaxCPU).Draw(t, "cpu"),
+					Memory: rapid.Int64Range(0, trace.MaxMemory>>20).Draw(t, "memory") << 20,
+					GPU:    rapid.OneOf(rapid.Int64Range(0, 1000), rapid.SampledFrom([]int64{2000, 8000, 1_000_000})).Draw(t, "gpu"),
 				},
 				GPUModels: rapid.SliceOfN(rapid.SampledFrom([]string{"T4", "V100"}), 0, 3).Draw(t, "models"),
 				Arrival:   rapid.Int64Range(0, 1000).Draw(t, "arrival"), End: trace.Never,
@@ -206,7 +214,8 @@ func FuzzReadPods(f *testing.F) {
 			return
 		}
 		for _, p := range pods {
-			if p.Arrival < 0 || p.Start < p.Arrival || p.End < p.Start || p.Request.CPU < 0 || p.Request.Memory < 0 || p.Request.GPU < 0 || !trace.ValidName(p.Name) {
+			if p.Arrival < 0 || p.Start < p.Arrival || p.End < p.Start || p.Request.CPU < 0 || p.Request.Memory < 0 ||
+				p.Request.GPU < 0 || !trace.ValidName(p.Name) {
 				t.Errorf("%+v", p)
 			}
 		}
@@ -233,7 +242,8 @@ func BenchmarkReadPods(b *testing.B) {
 	pods := make([]trace.Pod, 8152)
 	for i := range pods {
 		pods[i] = trace.Pod{
-			Name: fmt.Sprintf("openb-pod-%04d", i), Class: trace.LatencySensitive, Request: trace.Amounts{CPU: 12000, Memory: 16 << 30, GPU: 460},
+			Name: fmt.Sprintf("openb-pod-%04d", i), Class: trace.LatencySensitive,
+			Request: trace.Amounts{CPU: 12000, Memory: 16 << 30, GPU: 460},
 			Arrival: int64(i) * 1000, Start: int64(i) * 1000, End: int64(i)*1000 + 5000,
 		}
 	}

@@ -50,24 +50,27 @@ const header = "name,count,share\n"
 
 func TestErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                    "f: found an empty file: must have a header with the columns name, count, share",
-		"name,count\n":                        "f, line 1: found no column share: must have each of these once: name, count, share",
-		"name,count,share,extra\n":            `f, line 1: found the column "extra": must have each of these once: name, count, share`,
-		"name,count,share,name\n":             `f, line 1: found the column "name": must have each of these once: name, count, share`,
-		header + "a,1\n":                      "f, line 2: found 2 columns: must have 3: name, count, share",
-		header + "a,1,1\nb,1,1,":              "f, line 3: found 4 columns: must have 3: name, count, share",
-		header + "a,-1,1\n":                   `f, line 2, column count: invalid value "-1": must be an integer from 0 to 100`,
-		header + "a,1.5,1\n":                  `f, line 2, column count: invalid value "1.5": must be an integer from 0 to 100`,
-		header + "a,.0,1\n":                   `f, line 2, column count: invalid value ".0": must be an integer from 0 to 100`,
-		header + "a,99999999999999999999,1\n": `f, line 2, column count: invalid value "99999999999999999999": must be an integer from 0 to 100`,
-		header + "a,1,NaN\n":                  `f, line 2, column share: invalid value "NaN": must be a number from 0 to 1`,
-		header + "a,1,\n":                     `f, line 2, column share: invalid value "": must be a number from 0 to 1`,
-		header + "<script>,1,1\n":             `f, line 2, column name: invalid value "<script>": must be a name of 1 to 253 letters, digits and . _ - = + /`,
-		header + "a,1,1\nb,1,1\na,1,1\n":      `f, line 4, column name: invalid value "a": must be unique: it is also in line 2`,
-		header + "a,1,1\nb,x,y\n":             `f, line 3, column count: invalid value "x": must be an integer from 0 to 100`,
-		header + "a,\"1,1\nb,1,1\n":           `f, line 3: extraneous or missing " in quoted-field`,
-		header + "a\"b,1,1\n":                 `f, line 2: bare " in non-quoted-field`,
-		header + "a,1," + strings.Repeat("9", 100) + "\n": `f, line 2, column share: invalid value "` + strings.Repeat("9", 60) + `...": must be a number from 0 to 1`,
+		"":                         "f: found an empty file: must have a header with the columns name, count, share",
+		"name,count\n":             "f, line 1: found no column share: must have each of these once: name, count, share",
+		"name,count,share,extra\n": `f, line 1: found the column "extra": must have each of these once: name, count, share`,
+		"name,count,share,name\n":  `f, line 1: found the column "name": must have each of these once: name, count, share`,
+		header + "a,1\n":           "f, line 2: found 2 columns: must have 3: name, count, share",
+		header + "a,1,1\nb,1,1,":   "f, line 3: found 4 columns: must have 3: name, count, share",
+		header + "a,-1,1\n":        `f, line 2, column count: invalid value "-1": must be an integer from 0 to 100`,
+		header + "a,1.5,1\n":       `f, line 2, column count: invalid value "1.5": must be an integer from 0 to 100`,
+		header + "a,.0,1\n":        `f, line 2, column count: invalid value ".0": must be an integer from 0 to 100`,
+		header + "a,99999999999999999999,1\n": `f, line 2, column count: invalid value "99999999999999999999": must be an integer ` +
+			`from 0 to 100`,
+		header + "a,1,NaN\n": `f, line 2, column share: invalid value "NaN": must be a number from 0 to 1`,
+		header + "a,1,\n":    `f, line 2, column share: invalid value "": must be a number from 0 to 1`,
+		header + "<script>,1,1\n": `f, line 2, column name: invalid value "<script>": must be a name of 1 to 253 letters, ` +
+			`digits and . _ - = + /`,
+		header + "a,1,1\nb,1,1\na,1,1\n": `f, line 4, column name: invalid value "a": must be unique: it is also in line 2`,
+		header + "a,1,1\nb,x,y\n":        `f, line 3, column count: invalid value "x": must be an integer from 0 to 100`,
+		header + "a,\"1,1\nb,1,1\n":      `f, line 3: extraneous or missing " in quoted-field`,
+		header + "a\"b,1,1\n":            `f, line 2: bare " in non-quoted-field`,
+		header + "a,1," + strings.Repeat("9", 100) + "\n": `f, line 2, column share: invalid value "` + strings.Repeat("9", 60) +
+			`...": must be a number from 0 to 1`,
 	} {
 		t.Run(text[:min(len(text), 40)], func(t *testing.T) {
 			if _, err := read(NewWithHeader("f", strings.NewReader(text), columns)); err == nil || err.Error() != want {
