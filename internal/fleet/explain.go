@@ -77,7 +77,8 @@ func (r *Result) reason(i int) string {
 	case placement.Skewed:
 		return fmt.Sprintf("would exceed maxSkew of spec.spreadPolicy.spreadConstraints[%d]", cluster.Detail)
 	case placement.NoTopology:
-		return fmt.Sprintf("does not have %s, the topologyKey of spec.spreadPolicy.spreadConstraints[%d]", r.Policy.spread[cluster.Detail].Key, cluster.Detail)
+		return fmt.Sprintf("does not have %s, the topologyKey of spec.spreadPolicy.spreadConstraints[%d]",
+			r.Policy.spread[cluster.Detail].Key, cluster.Detail)
 	case placement.NotMember:
 		return "is in none of the cluster sets"
 	case placement.Unmatched:

@@ -38,7 +38,8 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 	return cel.NewEnv(
 		cel.Variable("managedCluster", object),
 		ext.Strings(ext.StringsVersion(2)), ext.Sets(),
-		library.Quantity(), library.SemverLib(library.SemverVersion(1)), library.Lists(), library.Regex(), library.URLs(), library.IP(), library.CIDR(),
+		library.Quantity(), library.SemverLib(library.SemverVersion(1)), library.Lists(), library.Regex(), library.URLs(), library.IP(),
+		library.CIDR(),
 		cel.Function("scores", cel.MemberOverload("cluster_scores_string", []*cel.Type{object, cel.StringType}, cel.ListType(object),
 			cel.BinaryBinding(scoresOf))),
 		cel.Function("parseJSON", cel.MemberOverload("string_parse_json", []*cel.Type{cel.StringType}, object,

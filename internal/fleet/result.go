@@ -129,7 +129,8 @@ func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.T
 	}
 	if r.Decision.Matched == 0 && r.Decision.Members > 0 && p.wouldEvictAll() {
 		r.setMisconfigured(reasonMatchesNothing, fmt.Sprintf(
-			"spec.predicates: the changed spec matches none of the %d clusters of the sets; the existing decisions are kept (set numberOfClusters: 0 to select no cluster)", r.Decision.Members))
+			"spec.predicates: the changed spec matches none of the %d clusters of the sets; "+
+				"the existing decisions are kept (set numberOfClusters: 0 to select no cluster)", r.Decision.Members))
 		return r
 	}
 	p.setFeasible(r.Decision)
@@ -146,7 +147,8 @@ func (p *placementState) wouldEvictAll() bool {
 // evaluateWithoutSets sets the result of a placement without cluster sets.
 func (s *State) evaluateWithoutSets(r *Result, namespace string, p *placementState, unbound []string) {
 	if len(unbound) == 0 {
-		r.setConditions(false, reasonNoBindings, fmt.Sprintf("no cluster set is bound to namespace %s: create a ManagedClusterSetBinding in it", namespace))
+		r.setConditions(false, reasonNoBindings,
+			fmt.Sprintf("no cluster set is bound to namespace %s: create a ManagedClusterSetBinding in it", namespace))
 		return
 	}
 	message := fmt.Sprintf("spec.clusterSets: %s: not bound to namespace %s", strings.Join(unbound, ", "), namespace)
@@ -268,7 +270,8 @@ func (r *Result) setDecision(policy *Policy, unbound []string) {
 	if d.ChangesAt < math.MaxInt32*int64(100) {
 		r.RequeueAt = time.Unix(d.ChangesAt, 0)
 	}
-	counts := fmt.Sprintf("clusters in the sets: %d, matching the predicates: %d, with tolerated taints: %d", d.Members, d.Matched, d.Feasible)
+	counts := fmt.Sprintf("clusters in the sets: %d, matching the predicates: %d, with tolerated taints: %d", d.Members, d.Matched,
+		d.Feasible)
 	if len(unbound) > 0 {
 		counts += "; sets not bound to the namespace: " + strings.Join(unbound, ", ")
 	}
@@ -295,7 +298,10 @@ func (r *Result) setConditions(satisfied bool, reason, message string) {
 			Type: clusterv1beta1.PlacementConditionMisconfigured, Status: metav1.ConditionFalse,
 			Reason: reasonConfigured, Message: "the spec is valid", ObservedGeneration: r.Generation,
 		},
-		{Type: clusterv1beta1.PlacementConditionSatisfied, Status: status, Reason: reason, Message: message, ObservedGeneration: r.Generation},
+		{
+			Type: clusterv1beta1.PlacementConditionSatisfied, Status: status, Reason: reason, Message: message,
+			ObservedGeneration: r.Generation,
+		},
 	}
 }
 

@@ -111,7 +111,8 @@ func assignSlices(existing []Slice, clusters []Choice) []Slice {
 	for i := range out {
 		out[i].Decisions = make([]clusterv1beta1.ClusterDecision, 0, len(assigned[i]))
 		for _, position := range assigned[i] {
-			out[i].Decisions = append(out[i].Decisions, clusterv1beta1.ClusterDecision{ClusterName: clusters[position].Name, Score: clusters[position].Score})
+			c := clusters[position]
+			out[i].Decisions = append(out[i].Decisions, clusterv1beta1.ClusterDecision{ClusterName: c.Name, Score: c.Score})
 		}
 	}
 	return out
@@ -146,7 +147,8 @@ func Steps(existing, wanted []Slice, ignoreScores bool) (steps []Step) {
 		if exists && old.Group == s.Group && old.Index == s.Index && sameDecisions(old.Decisions, s.Decisions, ignoreScores) {
 			continue
 		}
-		gains := !exists || slices.ContainsFunc(s.Decisions, func(d clusterv1beta1.ClusterDecision) bool { return from[d.ClusterName] != s.Name })
+		gains := !exists || slices.ContainsFunc(s.Decisions,
+			func(d clusterv1beta1.ClusterDecision) bool { return from[d.ClusterName] != s.Name })
 		// Clusters that move to another slice remain here until that slice is written.
 		var leaving []clusterv1beta1.ClusterDecision
 		for _, d := range old.Decisions {

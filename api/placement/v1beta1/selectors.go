@@ -25,7 +25,8 @@ func validateSelectors(path *field.Path, labels *metav1.LabelSelector, claims *c
 func validateRequirements(path *field.Path, requirements []metav1.LabelSelectorRequirement) (errs field.ErrorList) {
 	for i, r := range requirements {
 		at := path.Index(i)
-		wrong := oneOf(at.Child("operator"), r.Operator, metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn, metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist)
+		wrong := oneOf(at.Child("operator"), r.Operator, metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn,
+			metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist)
 		if len(wrong) == 0 {
 			wrong = validation.ValidateLabelSelectorRequirement(r, validation.LabelSelectorValidationOptions{}, at)
 		}

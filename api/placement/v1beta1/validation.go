@@ -29,7 +29,8 @@ const (
 // The patterns of keys of taints and topologies, names of groups, and rate limits are
 // those of the CRD.
 var (
-	keyPattern   = regexp.MustCompile(`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$`)
+	keyPattern = regexp.MustCompile(`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?` +
+		`(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$`)
 	groupPattern = regexp.MustCompile(`^[a-zA-Z0-9][-A-Za-z0-9_.]{0,61}[a-zA-Z0-9]$`)
 	limitPattern = regexp.MustCompile(`^[0-9]+[hms]$`)
 )
@@ -55,7 +56,8 @@ func (s *PlacementSpec) Validate() field.ErrorList {
 		errs = append(errs, validateToleration(path.Child("tolerations").Index(i), &s.Tolerations[i])...)
 	}
 	errs = append(errs, validateGroups(path.Child("decisionStrategy", "groupStrategy"), &s.DecisionStrategy.GroupStrategy)...)
-	errs = append(errs, oneOf(path.Child("sortBy"), s.SortBy, clusterv1beta1.PlacementSortByClusterName, clusterv1beta1.PlacementSortByScore)...)
+	errs = append(errs, oneOf(path.Child("sortBy"), s.SortBy, clusterv1beta1.PlacementSortByClusterName,
+		clusterv1beta1.PlacementSortByScore)...)
 	if !limitPattern.MatchString(s.ScoreRateLimit) {
 		errs = append(errs, field.Invalid(path.Child("scoreRateLimit"), s.ScoreRateLimit, "must be a number and h, m or s, such as 1m"))
 	}
@@ -142,11 +144,13 @@ func validateSpread(path *field.Path, constraints []clusterv1beta1.SpreadConstra
 	for i := range constraints {
 		c, at := &constraints[i], path.Index(i)
 		errs = append(errs, validateKey(at.Child("topologyKey"), c.TopologyKey)...)
-		errs = append(errs, oneOf(at.Child("topologyKeyType"), c.TopologyKeyType, clusterv1beta1.TopologyKeyTypeLabel, clusterv1beta1.TopologyKeyTypeClaim)...)
+		errs = append(errs, oneOf(at.Child("topologyKeyType"), c.TopologyKeyType, clusterv1beta1.TopologyKeyTypeLabel,
+			clusterv1beta1.TopologyKeyTypeClaim)...)
 		if c.MaxSkew < 1 {
 			errs = append(errs, field.Invalid(at.Child("maxSkew"), c.MaxSkew, "must be at least 1"))
 		}
-		errs = append(errs, oneOf(at.Child("whenUnsatisfiable"), c.WhenUnsatisfiable, clusterv1beta1.DoNotSchedule, clusterv1beta1.ScheduleAnyway)...)
+		errs = append(errs, oneOf(at.Child("whenUnsatisfiable"), c.WhenUnsatisfiable, clusterv1beta1.DoNotSchedule,
+			clusterv1beta1.ScheduleAnyway)...)
 	}
 	return errs
 }
@@ -165,7 +169,8 @@ func validateToleration(path *field.Path, t *clusterv1beta1.Toleration) (errs fi
 		errs = append(errs, field.TooLong(path.Child("value"), t.Value, maxValueLength))
 	}
 	if t.Effect != "" {
-		errs = append(errs, oneOf(path.Child("effect"), t.Effect, clusterv1.TaintEffectNoSelect, clusterv1.TaintEffectPreferNoSelect, clusterv1.TaintEffectNoSelectIfNew)...)
+		errs = append(errs, oneOf(path.Child("effect"), t.Effect, clusterv1.TaintEffectNoSelect, clusterv1.TaintEffectPreferNoSelect,
+			clusterv1.TaintEffectNoSelectIfNew)...)
 	}
 	if s := t.TolerationSeconds; s != nil && (*s < 0 || *s > MaxTolerationSeconds) {
 		errs = append(errs, field.Invalid(path.Child("tolerationSeconds"), *s, "must be in [0, 3153600000], the latter being 100 years"))
@@ -178,7 +183,8 @@ func validateKey(path *field.Path, key string) field.ErrorList {
 	case len(key) > maxKeyLength:
 		return field.ErrorList{field.TooLong(path, key, maxKeyLength)}
 	case !keyPattern.MatchString(key):
-		return field.ErrorList{field.Invalid(path, key, "must be a key such as example.com/name: letters, digits, '-', '_' and '.', after a domain and '/' if there is one")}
+		return field.ErrorList{field.Invalid(path, key,
+			"must be a key such as example.com/name: letters, digits, '-', '_' and '.', after a domain and '/' if there is one")}
 	}
 	return nil
 }
@@ -187,13 +193,15 @@ func validateGroups(path *field.Path, g *clusterv1beta1.GroupStrategy) (errs fie
 	for i := range g.DecisionGroups {
 		group, at := &g.DecisionGroups[i], path.Child("decisionGroups").Index(i)
 		if !groupPattern.MatchString(group.GroupName) {
-			errs = append(errs, field.Invalid(at.Child("groupName"), group.GroupName, "must have 2 to 63 letters, digits, '-', '_' and '.', the first and last of them a letter or digit"))
+			errs = append(errs, field.Invalid(at.Child("groupName"), group.GroupName,
+				"must have 2 to 63 letters, digits, '-', '_' and '.', the first and last of them a letter or digit"))
 		}
 		selector := &group.ClusterSelector
 		errs = append(errs, validateSelectors(at.Child("groupClusterSelector"), &selector.LabelSelector, &selector.ClaimSelector)...)
 	}
 	if n := g.ClustersPerDecisionGroup; !isGroupSize(n) {
-		errs = append(errs, field.Invalid(path.Child("clustersPerDecisionGroup"), n.String(), "must be a number of clusters, at least 1 and not in quotes, or a percentage from 1% to 100%"))
+		errs = append(errs, field.Invalid(path.Child("clustersPerDecisionGroup"), n.String(),
+			"must be a number of clusters, at least 1 and not in quotes, or a percentage from 1% to 100%"))
 	}
 	return errs
 }

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// document is one of testdata; test/integration applies the same to an API
+// document is a document of testdata. test/integration creates the same documents in an API
 // server.
 type document struct {
 	Name     string        `json:"name"`
@@ -56,8 +56,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// Several mistakes are all told, in the order of the fields, the same every time.
-func TestValidateTellsAll(t *testing.T) {
+// Validate returns all errors in the order of the fields.
+func TestValidateReturnsAllErrors(t *testing.T) {
 	spec := PlacementSpec{
 		NumberOfClusters:  new(int32(-1)),
 		Predicates:        []clusterv1beta1.ClusterPredicate{{}},
@@ -71,7 +71,10 @@ func TestValidateTellsAll(t *testing.T) {
 	}
 	labels := "spec.predicates[0].requiredClusterSelector.labelSelector.matchLabels"
 	policy := "spec.prioritizerPolicy"
-	want := []string{"spec.numberOfClusters", labels + "[a]", labels + "[b]", labels + "[c]", policy + ".mode", policy + ".configurations[0]", policy + ".configurations[1].name"}
+	want := []string{
+		"spec.numberOfClusters", labels + "[a]", labels + "[b]", labels + "[c]", policy + ".mode", policy + ".configurations[0]",
+		policy + ".configurations[1].name",
+	}
 	if diff := cmp.Diff(want, paths); diff != "" {
 		t.Error(diff)
 	}
@@ -119,10 +122,12 @@ func TestCoordinate(t *testing.T) {
 	}
 }
 
-// One scheme has all the types of a hub.
+// The types of a hub can be registered in one scheme.
 func TestAddToScheme(t *testing.T) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, clusterv1.Install, clusterv1beta2.Install, AddToScheme, clusterv1alpha1.Install} {
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, clusterv1.Install, clusterv1beta2.Install, AddToScheme, clusterv1alpha1.Install,
+	} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}

@@ -24,16 +24,20 @@ func TestResolve(t *testing.T) {
 		"exact":       {false, []Prioritizer{{Kind: ResourceRatioCPU, Weight: 2}}, []string{"ResourceRatioCPU x 2"}},
 		"default off": {true, []Prioritizer{{Kind: Balance}}, []string{"Steady x 1"}},
 		"default changed": {
-			true, []Prioritizer{{Kind: ResourceAllocatableMemory, Weight: -10}, {Kind: Steady, Weight: 3}},
+			true,
+			[]Prioritizer{{Kind: ResourceAllocatableMemory, Weight: -10}, {Kind: Steady, Weight: 3}},
 			[]string{"Balance x 1", "ResourceAllocatableMemory x -10", "Steady x 3"},
 		},
 		"all kinds": {
 			false,
 			[]Prioritizer{
-				{Kind: Balance, Weight: 1}, {Kind: Steady, Weight: 1},
+				{Kind: Balance, Weight: 1},
+				{Kind: Steady, Weight: 1},
 				{Kind: ResourceRatioCPU, Weight: 1},
 				{Kind: ResourceRatioMemory, Weight: 1},
-				{Kind: ResourceAllocatableCPU, Weight: 1}, {Kind: ResourceAllocatableMemory, Weight: 1}, addOn("plimsoll", "cpu", 1),
+				{Kind: ResourceAllocatableCPU, Weight: 1},
+				{Kind: ResourceAllocatableMemory, Weight: 1},
+				addOn("plimsoll", "cpu", 1),
 			},
 			[]string{
 				"Balance x 1", "Steady x 1", "ResourceRatioCPU x 1", "ResourceRatioMemory x 1",

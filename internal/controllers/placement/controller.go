@@ -108,7 +108,8 @@ func (c *Controller) setUp(ctx context.Context, m ctrl.Manager) error {
 		Watches(&clusterv1beta1.PlacementDecision{}, c.onDecisionChange()).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](100*time.Millisecond, maxRetryDelay),
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](100*time.Millisecond,
+				maxRetryDelay),
 		}).
 		Complete(c)
 }

@@ -18,7 +18,9 @@ import (
 )
 
 // report writes the status of a placement after its decisions have been written.
-func (c *Controller) report(ctx context.Context, object *v1beta1.Placement, result *fleet.Result, written writeResult, now time.Time) error {
+func (c *Controller) report(
+	ctx context.Context, object *v1beta1.Placement, result *fleet.Result, written writeResult, now time.Time,
+) error {
 	status := object.Status.DeepCopy()
 	for _, condition := range result.Conditions {
 		meta.SetStatusCondition(&status.Conditions, condition)
@@ -62,7 +64,8 @@ func groupsOf(slices []fleet.Slice) (groups []clusterv1beta1.DecisionGroupStatus
 // recordEvents records events for the changes of a status.
 func (c *Controller) recordEvents(object *v1beta1.Placement, status *clusterv1beta1.PlacementStatus) {
 	if before := object.Status.NumberOfSelectedClusters; before != status.NumberOfSelectedClusters {
-		c.recorder.Eventf(object, nil, v1.EventTypeNormal, "DecisionUpdate", "Decide", "selected %d clusters (was %d)", status.NumberOfSelectedClusters, before)
+		c.recorder.Eventf(object, nil, v1.EventTypeNormal, "DecisionUpdate", "Decide", "selected %d clusters (was %d)",
+			status.NumberOfSelectedClusters, before)
 	}
 	setup.RecordConditions(c.recorder, object, object.Status.Conditions, status.Conditions, eventType)
 }

@@ -37,7 +37,9 @@ func (w *whenServed) Start(ctx context.Context) error {
 			return true, nil
 		}
 		if !logged {
-			log.FromContext(ctx).Info("Placements are not decided because the cluster does not serve all kinds of an Open Cluster Management hub", "missing", missing)
+			log.FromContext(ctx).Info(
+				"Placements are not decided because the cluster does not serve all kinds of an Open Cluster Management hub",
+				"missing", missing)
 			logged = true
 		}
 		return false, nil

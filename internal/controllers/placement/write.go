@@ -102,7 +102,9 @@ func (c *Controller) scoreDelay(object *v1beta1.Placement, now time.Time) time.D
 }
 
 // applyStep writes one PlacementDecision. It replaces the version in existing.
-func (c *Controller) applyStep(ctx context.Context, object *v1beta1.Placement, existing []clusterv1beta1.PlacementDecision, step fleet.Step) error {
+func (c *Controller) applyStep(
+	ctx context.Context, object *v1beta1.Placement, existing []clusterv1beta1.PlacementDecision, step fleet.Step,
+) error {
 	decision := &clusterv1beta1.PlacementDecision{}
 	for i := range existing {
 		if existing[i].Name == step.Slice.Name {
@@ -148,7 +150,8 @@ func (c *Controller) create(ctx context.Context, placement string, decision *clu
 		return err
 	}
 	var other clusterv1beta1.PlacementDecision
-	if c.apiReader.Get(ctx, client.ObjectKeyFromObject(decision), &other) == nil && other.Labels[clusterv1beta1.PlacementLabel] != placement {
+	if c.apiReader.Get(ctx, client.ObjectKeyFromObject(decision), &other) == nil &&
+		other.Labels[clusterv1beta1.PlacementLabel] != placement {
 		return reservedNameError(decision.Name)
 	}
 	return err
