@@ -95,8 +95,18 @@ func TestRunReportsTransitions(t *testing.T) {
 		"keeps failing":   {[]error{refused, refused, refused}, []string{"0s: reading load from a test: connection refused (degraded)"}},
 		"fails later":     {[]error{nil, nil, refused, refused}, []string{"0s: <nil>", "2s: reading load from a test: connection refused"}},
 		"another failure": {[]error{refused, refused, noAnswer}, []string{"0s: reading load from a test: connection refused (degraded)"}},
-		"recovers":        {[]error{refused, refused, nil, nil}, []string{"0s: reading load from a test: connection refused (degraded)", "3s: <nil>"}},
-		"fails again":     {[]error{refused, nil, refused}, []string{"0s: reading load from a test: connection refused (degraded)", "1s: <nil>", "2s: reading load from a test: connection refused"}},
+		"recovers": {
+			[]error{refused, refused, nil, nil},
+			[]string{"0s: reading load from a test: connection refused (degraded)", "3s: <nil>"},
+		},
+		"fails again": {
+			[]error{refused, nil, refused},
+			[]string{
+				"0s: reading load from a test: connection refused (degraded)",
+				"1s: <nil>",
+				"2s: reading load from a test: connection refused",
+			},
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -131,7 +141,12 @@ func TestRunReportsReadingsFromTheFuture(t *testing.T) {
 			t.Error("the first reading is not kept")
 		}
 	})
-	equal(t, "reports", reports, []string{"0s: <nil>", "1s: reading load from a test: reading is 2m0s ahead of the local clock, maximum is 1m0s"})
+	equal(
+		t,
+		"reports",
+		reports,
+		[]string{"0s: <nil>", "1s: reading load from a test: reading is 2m0s ahead of the local clock, maximum is 1m0s"},
+	)
 }
 
 // TestRunTimesOut checks that a read without a response is canceled, and repeated.
@@ -231,7 +246,12 @@ func TestRunReportsPartialReadings(t *testing.T) {
 		return reading, nil
 	})
 	got := run(t, s, time.Second, 5500*time.Millisecond, nil)
-	equal(t, "reports", got, []string{"0s: <nil>", "2s: reading load from a test: CPU deviation: timeout\nmemory mean: no such metric (partial)"})
+	equal(
+		t,
+		"reports",
+		got,
+		[]string{"0s: <nil>", "2s: reading load from a test: CPU deviation: timeout\nmemory mean: no such metric (partial)"},
+	)
 	if reads != 6 {
 		t.Errorf("%d reads, want 6", reads)
 	}

@@ -145,7 +145,10 @@ func (s *Store) Put(reading Reading) error {
 func (s *Store) put(reading Reading) error {
 	now := s.now()
 	if ahead := reading.Time.Sub(now); ahead > MaxAhead {
-		return &Error{Reason: Future, Err: fmt.Errorf("reading is %s ahead of the local clock, maximum is %s", ahead.Round(time.Second), MaxAhead)}
+		return &Error{
+			Reason: Future,
+			Err:    fmt.Errorf("reading is %s ahead of the local clock, maximum is %s", ahead.Round(time.Second), MaxAhead),
+		}
 	}
 	if reading.Time.Before(s.latest.at) {
 		age := s.latest.at.Sub(reading.Time).Round(time.Second)

@@ -31,7 +31,10 @@ func TestPut(t *testing.T) {
 		"older":                {[]time.Duration{0, -90 * time.Second}, "reading is 1m30s older than the previous one"},
 		"clock slightly ahead": {[]time.Duration{time.Minute}, ""},
 		"from the future":      {[]time.Duration{61 * time.Second}, "reading is 1m1s ahead of the local clock, maximum is 1m0s"},
-		"a year from now":      {[]time.Duration{0, 365 * 24 * time.Hour}, "reading is 8760h0m0s ahead of the local clock, maximum is 1m0s"},
+		"a year from now": {
+			[]time.Duration{0, 365 * 24 * time.Hour},
+			"reading is 8760h0m0s ahead of the local clock, maximum is 1m0s",
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

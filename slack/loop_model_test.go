@@ -88,8 +88,10 @@ func (m *model) change(t *rapid.T) {
 		default:
 			m.pods[id] = newPod(id, name, rapid.SampledFrom([]string{"0", "250m", "500m", "1", "3"}).Draw(t, "CPU"),
 				rapid.SampledFrom([]string{"0", "1Gi", "1Gi", "4Gi"}).Draw(t, "memory"),
-				rapid.SampledFrom([]func(*v1.Pod){func(*v1.Pod) {}, func(*v1.Pod) {}, func(*v1.Pod) {}, phase(v1.PodSucceeded), placeholderOf("other"),
-					ownedBy("DaemonSet", true)}).Draw(t, "kind"))
+				rapid.SampledFrom([]func(*v1.Pod){
+					func(*v1.Pod) {}, func(*v1.Pod) {}, func(*v1.Pod) {}, phase(v1.PodSucceeded), placeholderOf("other"),
+					ownedBy("DaemonSet", true),
+				}).Draw(t, "kind"))
 		}
 	}
 }
@@ -165,8 +167,17 @@ func (m *model) check(t *rapid.T, plan Plan, before, after []*v1.Pod) {
 		capacity, ok := m.capacity(old)
 		fits := ok && capacity.fits(m.used(old).plus(kept[old]), loadOf(p))
 		if fits != (node != "") {
-			t.Fatalf("%s of %v was on %s with capacity %v (%t), pods %v and placeholders %v: it is on %q", name, loadOf(p), old, capacity, ok,
-				m.used(old), kept[old], node)
+			t.Fatalf(
+				"%s of %v was on %s with capacity %v (%t), pods %v and placeholders %v: it is on %q",
+				name,
+				loadOf(p),
+				old,
+				capacity,
+				ok,
+				m.used(old),
+				kept[old],
+				node,
+			)
 		}
 		if node != "" {
 			kept[node] = kept[node].plus(loadOf(p))
@@ -184,7 +195,14 @@ func (m *model) checkCapacity(t *rapid.T, kept map[string]load) {
 		}
 		for i, used := range m.used(node) {
 			if sum[i] > 0 && used+sum[i] > capacity[i] {
-				t.Fatalf("%s has capacity %v, pods of %v and placeholders of %v: resource %d is exceeded", node, capacity, m.used(node), sum, i)
+				t.Fatalf(
+					"%s has capacity %v, pods of %v and placeholders of %v: resource %d is exceeded",
+					node,
+					capacity,
+					m.used(node),
+					sum,
+					i,
+				)
 			}
 		}
 	}

@@ -205,7 +205,12 @@ func TestNodeAtMaxPodsHoldsNoPlaceholder(t *testing.T) {
 	nodes := append(nodesOf(1, "n", "64", "256Gi"), newNode("few", "64", "256Gi", few))
 	loop := newLoop(t)
 	pods := slices.Concat(podsOf(3, nodes[:1], "p", "1", "4Gi"), []*v1.Pod{
-		smallPod("q", "few"), newPod("d", "few", "0", "0", ownedBy("DaemonSet", true)), newPod("done", "few", "1", "4Gi", phase(v1.PodFailed)),
+		smallPod(
+			"q",
+			"few",
+		),
+		newPod("d", "few", "0", "0", ownedBy("DaemonSet", true)),
+		newPod("done", "few", "1", "4Gi", phase(v1.PodFailed)),
 	})
 	got, _ := loop.Next(nodes, pods, nil, noon)
 	placed := place(got, map[string]string{"web-rate-0": "few", "web-rate-1": "n0", "web-rate-2": "few"})

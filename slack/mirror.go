@@ -30,7 +30,10 @@ func (p *Plan) addMirrors(policy *v1alpha1.ResourceSlack, workloads []Workload, 
 		group := Group{Name: w.groupName(), Requests: requestsOfTemplate(&w.Template), Count: count(*w, wanted), Mirror: w}
 		if limit >= 0 && group.Count > limit {
 			p.Feasible = false
-			p.Reasons = append(p.Reasons, fmt.Sprintf("%s requires %d placeholders, maxPlaceholders permits %d more", w, group.Count, limit))
+			p.Reasons = append(
+				p.Reasons,
+				fmt.Sprintf("%s requires %d placeholders, maxPlaceholders permits %d more", w, group.Count, limit),
+			)
 			group.Count = limit
 		}
 		if group.Count == 0 {
@@ -118,8 +121,10 @@ func hostPorts(template *v1.PodTemplateSpec) []v1.ContainerPort {
 				port.HostPort = port.ContainerPort
 			}
 			if port.HostPort > 0 {
-				ports = append(ports, v1.ContainerPort{ContainerPort: port.ContainerPort, HostPort: port.HostPort, HostIP: port.HostIP,
-					Protocol: port.Protocol})
+				ports = append(ports, v1.ContainerPort{
+					ContainerPort: port.ContainerPort, HostPort: port.HostPort, HostIP: port.HostIP,
+					Protocol: port.Protocol,
+				})
 			}
 		}
 	}

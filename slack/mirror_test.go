@@ -73,8 +73,10 @@ func TestMirrorsAreBounded(t *testing.T) {
 		t.Errorf("%d placeholders, feasible %t; want 5, false", plan.placeholders(), plan.Feasible)
 	}
 	reasons := strings.Join(plan.Reasons, "\n")
-	for _, want := range []string{"Deployment shop/zoo requires 4 placeholders, maxPlaceholders permits 2 more",
-		`Deployment shop/web: annotation plimsoll.dev/slack: invalid value "many"`} {
+	for _, want := range []string{
+		"Deployment shop/zoo requires 4 placeholders, maxPlaceholders permits 2 more",
+		`Deployment shop/web: annotation plimsoll.dev/slack: invalid value "many"`,
+	} {
 		if !strings.Contains(reasons, want) {
 			t.Errorf("reasons %q, want %q", reasons, want)
 		}
@@ -87,8 +89,10 @@ func TestMirrorIsScheduledLikeItsWorkload(t *testing.T) {
 	w := newWorkload("2", antiAffine, gpu, func(s *v1.PodSpec) {
 		s.NodeSelector = map[string]string{"disk": "ssd"}
 		s.Tolerations = []v1.Toleration{{Key: "gpu", Operator: v1.TolerationOpExists}}
-		s.TopologySpreadConstraints = []v1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: v1.LabelTopologyZone,
-			WhenUnsatisfiable: v1.DoNotSchedule}}
+		s.TopologySpreadConstraints = []v1.TopologySpreadConstraint{{
+			MaxSkew: 1, TopologyKey: v1.LabelTopologyZone,
+			WhenUnsatisfiable: v1.DoNotSchedule,
+		}}
 		s.PriorityClassName, s.ServiceAccountName = "important", "web"
 		s.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: 80}, {ContainerPort: 9100, HostPort: 9100}}
 		s.Containers = append(s.Containers, v1.Container{Name: "proxy", Resources: v1.ResourceRequirements{Limits: list("500m", "1Gi")}})
@@ -106,10 +110,14 @@ func TestMirrorIsScheduledLikeItsWorkload(t *testing.T) {
 	}
 	got := templates[0].Template
 	workload := w.Template.Spec
-	if diff := cmp.Diff([]any{workload.NodeSelector, workload.Affinity, workload.Tolerations, workload.TopologySpreadConstraints,
-		workload.PriorityClassName},
-		[]any{got.Spec.NodeSelector, got.Spec.Affinity, got.Spec.Tolerations, got.Spec.TopologySpreadConstraints,
-			got.Spec.PriorityClassName}); diff != "" {
+	if diff := cmp.Diff([]any{
+		workload.NodeSelector, workload.Affinity, workload.Tolerations, workload.TopologySpreadConstraints,
+		workload.PriorityClassName,
+	},
+		[]any{
+			got.Spec.NodeSelector, got.Spec.Affinity, got.Spec.Tolerations, got.Spec.TopologySpreadConstraints,
+			got.Spec.PriorityClassName,
+		}); diff != "" {
 		t.Error(diff)
 	}
 	if got.Labels["app"] != "web" || got.Labels[PlaceholderLabel] != "web" {
@@ -218,13 +226,17 @@ func TestLoopKeepsMirrors(t *testing.T) {
 		"unconstrained":               {newWorkload("2"), nil, [2]string{"n0", "n0"}, [2]string{"n0", "n0"}},
 		"anti-affinity to each other": {newWorkload("2", antiAffine), nil, [2]string{"n0", "n0"}, [2]string{"n0", ""}},
 		"anti-affinity to a pod":      {newWorkload("2", antiAffine), []*v1.Pod{web("w", "n1")}, [2]string{"n0", "n1"}, [2]string{"n0", ""}},
-		"a pod of another namespace": {newWorkload("2", antiAffine), []*v1.Pod{smallPod("w", "n1")}, [2]string{"n0", "n1"}, [2]string{"n0",
-			"n1"}},
+		"a pod of another namespace": {newWorkload("2", antiAffine), []*v1.Pod{smallPod("w", "n1")}, [2]string{"n0", "n1"}, [2]string{
+			"n0",
+			"n1",
+		}},
 		"one device each":       {newWorkload("2", gpu), nil, [2]string{"n0", "n0"}, [2]string{"n0", ""}},
 		"node without devices":  {newWorkload("2", gpu), nil, [2]string{"n0", "bare"}, [2]string{"n0", ""}},
 		"a pod uses the device": {newWorkload("2", gpu), []*v1.Pod{gpuPod("w", "n1")}, [2]string{"n0", "n1"}, [2]string{"n0", ""}},
-		"node selector": {newWorkload("2", func(s *v1.PodSpec) { s.NodeSelector = nodeByName{"zone": "x"} }), nil, [2]string{"n0",
-			"n1"}, [2]string{"", ""}},
+		"node selector": {newWorkload("2", func(s *v1.PodSpec) { s.NodeSelector = nodeByName{"zone": "x"} }), nil, [2]string{
+			"n0",
+			"n1",
+		}, [2]string{"", ""}},
 	} {
 		loop, err := NewLoop(newPolicy("0"), "slack")
 		if err != nil {

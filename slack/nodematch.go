@@ -63,7 +63,8 @@ func newAntiAffinity(w *Workload) *antiAffinity {
 // add adds a pod on a node.
 func (a *antiAffinity) add(pod *v1.Pod, node *v1.Node) {
 	for _, term := range a.terms {
-		if value, ok := node.Labels[term.topologyKey]; ok && term.inNamespace(pod.Namespace) && term.selector.Matches(labels.Set(pod.Labels)) {
+		if value, ok := node.Labels[term.topologyKey]; ok && term.inNamespace(pod.Namespace) &&
+			term.selector.Matches(labels.Set(pod.Labels)) {
 			term.occupied[value] = true
 		}
 	}

@@ -45,9 +45,15 @@ func InPool(node *v1.Node, pool v1alpha1.Pool) bool {
 // toleratesTaints reports whether tolerations match the taints of a node. Taints that prefer no
 // scheduling or describe the state of the node are ignored.
 func toleratesTaints(node *v1.Node, tolerations []v1.Toleration) bool {
-	_, untolerated := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, tolerations, func(taint *v1.Taint) bool {
-		return taint.Effect != v1.TaintEffectPreferNoSchedule && !isStateTaint(taint.Key)
-	}, true)
+	_, untolerated := corev1helpers.FindMatchingUntoleratedTaint(
+		klog.Background(),
+		node.Spec.Taints,
+		tolerations,
+		func(taint *v1.Taint) bool {
+			return taint.Effect != v1.TaintEffectPreferNoSchedule && !isStateTaint(taint.Key)
+		},
+		true,
+	)
 	return !untolerated
 }
 

@@ -30,8 +30,10 @@ func newNode(name, cpu, memory string, changes ...func(*v1.Node)) *v1.Node {
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"pool": "web"}},
 		Status: v1.NodeStatus{
 			Allocatable: list(cpu, memory),
-			Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue,
-				LastTransitionTime: metav1.NewTime(noon.Add(-time.Hour))}},
+			Conditions: []v1.NodeCondition{{
+				Type: v1.NodeReady, Status: v1.ConditionTrue,
+				LastTransitionTime: metav1.NewTime(noon.Add(-time.Hour)),
+			}},
 		},
 	}
 	node.Status.Allocatable[v1.ResourcePods] = resource.MustParse("110")
@@ -83,7 +85,9 @@ func conditions(all ...v1.NodeCondition) func(*v1.Node) {
 
 func ownedBy(kind string, controller bool) func(*v1.Pod) {
 	return func(p *v1.Pod) {
-		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: "owner", UID: "owner", Controller: &controller}}
+		p.OwnerReferences = []metav1.OwnerReference{
+			{APIVersion: "apps/v1", Kind: kind, Name: "owner", UID: "owner", Controller: &controller},
+		}
 	}
 }
 
@@ -117,14 +121,21 @@ func TestObserveNode(t *testing.T) {
 		changes        []change
 		inPool, usable bool
 	}{
-		"the labels of the pool":           {web, nil, true, true},
-		"another value of the label":       {web, []change{label("pool", "db")}, false, true},
-		"without the label":                {web, []change{func(n *v1.Node) { n.Labels = nil }}, false, true},
-		"one label of two":                 {v1alpha1.Pool{NodeSelector: map[string]string{"pool": "web", "disk": "ssd"}}, nil, false, true},
+		"the labels of the pool":     {web, nil, true, true},
+		"another value of the label": {web, []change{label("pool", "db")}, false, true},
+		"without the label":          {web, []change{func(n *v1.Node) { n.Labels = nil }}, false, true},
+		"one label of two": {
+			v1alpha1.Pool{NodeSelector: map[string]string{"pool": "web", "disk": "ssd"}},
+			nil,
+			false,
+			true,
+		},
 		"any node without a node selector": {all, []change{label("pool", "db")}, true, true},
 		"control plane":                    {all, []change{label(facts.ControlPlaneLabel, "")}, false, true},
-		"tolerated control plane": {anything, []change{label(facts.ControlPlaneLabel, ""),
-			taint(facts.ControlPlaneLabel, "", noSchedule)}, false, true},
+		"tolerated control plane": {anything, []change{
+			label(facts.ControlPlaneLabel, ""),
+			taint(facts.ControlPlaneLabel, "", noSchedule),
+		}, false, true},
 		"NoSchedule taint":              {web, []change{taint("dedicated", "web", noSchedule)}, false, true},
 		"NoExecute taint":               {web, []change{taint("dedicated", "web", noExecute)}, false, true},
 		"removed by Karpenter":          {web, []change{taint("karpenter.sh/disrupted", "", noSchedule)}, true, false},
@@ -133,9 +144,18 @@ func TestObserveNode(t *testing.T) {
 		"tolerated taint":               {dedicated, []change{taint("dedicated", "web", noSchedule)}, true, true},
 		"tolerated with another value":  {dedicated, []change{taint("dedicated", "db", noSchedule)}, false, true},
 		"tolerated with another effect": {dedicated, []change{taint("dedicated", "web", noExecute)}, false, true},
-		"one tolerated, one not": {dedicated, []change{taint("dedicated", "web", noSchedule), taint("gpu", "", noSchedule)}, false,
-			true},
-		"all taints tolerated":             {anything, []change{taint("gpu", "", noSchedule), taint("dedicated", "db", noExecute)}, true, true},
+		"one tolerated, one not": {
+			dedicated,
+			[]change{taint("dedicated", "web", noSchedule), taint("gpu", "", noSchedule)},
+			false,
+			true,
+		},
+		"all taints tolerated": {
+			anything,
+			[]change{taint("gpu", "", noSchedule), taint("dedicated", "db", noExecute)},
+			true,
+			true,
+		},
 		"cordoned":                         {web, []change{cordoned}, true, false},
 		"deleting":                         {web, []change{deleting}, true, false},
 		"not ready for 59 s":               {web, []change{readySince(v1.ConditionFalse, 59*time.Second)}, true, true},
@@ -145,8 +165,11 @@ func TestObserveNode(t *testing.T) {
 		"ready for a second":               {web, []change{readySince(v1.ConditionTrue, time.Second)}, true, true},
 		"cordoned, not ready for a second": {web, []change{cordoned, readySince(v1.ConditionFalse, time.Second)}, true, false},
 		"no conditions, as in a manifest":  {web, []change{conditions()}, true, true},
-		"conditions without Ready": {web, []change{conditions(v1.NodeCondition{Type: v1.NodeMemoryPressure, Status: v1.ConditionFalse})},
-			true, false},
+		"conditions without Ready": {
+			web,
+			[]change{conditions(v1.NodeCondition{Type: v1.NodeMemoryPressure, Status: v1.ConditionFalse})},
+			true, false,
+		},
 	}
 	// Taints that describe the state of a node do not remove it from its pool, with any effect.
 	for _, key := range []string{
@@ -208,7 +231,10 @@ func TestObservePod(t *testing.T) {
 		"init containers and overhead": {
 			[]change{func(p *v1.Pod) {
 				p.Spec.InitContainers = []v1.Container{{Resources: v1.ResourceRequirements{Requests: list("2", "1Gi")}}}
-				p.Spec.Containers = append(p.Spec.Containers, v1.Container{Resources: v1.ResourceRequirements{Requests: list("500m", "2Gi")}})
+				p.Spec.Containers = append(
+					p.Spec.Containers,
+					v1.Container{Resources: v1.ResourceRequirements{Requests: list("500m", "2Gi")}},
+				)
 				p.Spec.Overhead = list("250m", "512Mi")
 			}},
 			algo.Pod{Node: "a", Requests: algo.Amounts{2250, 7 * gib / 2}},

@@ -27,8 +27,10 @@ func podTemplate(policy *v1alpha1.ResourceSlack, group Group) v1.PodTemplateSpec
 	return v1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{PlaceholderLabel: policy.Name}},
 		Spec: v1.PodSpec{
-			Containers: []v1.Container{{Name: "placeholder", Image: pauseImage,
-				Resources: v1.ResourceRequirements{Requests: group.Requests.DeepCopy()}}},
+			Containers: []v1.Container{{
+				Name: "placeholder", Image: pauseImage,
+				Resources: v1.ResourceRequirements{Requests: group.Requests.DeepCopy()},
+			}},
 			NodeSelector:                  pool.NodeSelector,
 			Tolerations:                   pool.Tolerations,
 			PriorityClassName:             policy.Spec.PriorityClassName,

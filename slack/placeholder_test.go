@@ -23,7 +23,9 @@ func twoGroups() Plan {
 // dedicatedPolicy returns a policy with all fields that placeholders have.
 func dedicatedPolicy() *v1alpha1.ResourceSlack {
 	return newPolicy("10%", func(s *v1alpha1.ResourceSlackSpec) {
-		s.Pool.Tolerations = []v1.Toleration{{Key: "dedicated", Operator: v1.TolerationOpEqual, Value: "web", Effect: v1.TaintEffectNoSchedule}}
+		s.Pool.Tolerations = []v1.Toleration{
+			{Key: "dedicated", Operator: v1.TolerationOpEqual, Value: "web", Effect: v1.TaintEffectNoSchedule},
+		}
 		s.PriorityClassName = "plimsoll-placeholder"
 	})
 }
@@ -190,8 +192,10 @@ func TestPlaceholderRequestsItsGroup(t *testing.T) {
 func TestObjectsShareNoMemory(t *testing.T) {
 	policy := newPolicy("10%")
 	before := policy.DeepCopy()
-	plan := Plan{Policy: "web", Groups: []Group{{Name: "web-head", Requests: list("1", "1Gi"), Count: 1},
-		{Name: "web-rate", Requests: list("1", "1Gi"), Count: 2}}}
+	plan := Plan{Policy: "web", Groups: []Group{
+		{Name: "web-head", Requests: list("1", "1Gi"), Count: 1},
+		{Name: "web-rate", Requests: list("1", "1Gi"), Count: 2},
+	}}
 	templates, _ := capacityBuffers(policy, plan, "slack")
 	templates[0].Template.Spec.NodeSelector["zone"] = "a"
 	templates[0].Template.Spec.Containers[0].Resources.Requests["cpu"] = list("7", "1Gi")["cpu"]

@@ -120,17 +120,36 @@ func TestCompute(t *testing.T) {
 		// Base = 2 x (1, 4) of the running pods. Target 100% = (2, 8), head (1, 4), 1 of (1, 4).
 		"finished pods, pending pods and placeholders": {
 			policy: newPolicy("100%", granularity(4)), nodes: small,
-			pods: slices.Concat(podsOf(1, small, "p", "1", "4Gi"), podsOf(1, small, "done", "2", "8Gi", phase(v1.PodSucceeded)),
-				podsOf(1, small, "held", "3", "12Gi", placeholderOf("web")), []*v1.Pod{newPod("waits", "", "4", "16Gi", phase(v1.PodPending))}),
+			pods: slices.Concat(
+				podsOf(1, small, "p", "1", "4Gi"),
+				podsOf(1, small, "done", "2", "8Gi", phase(v1.PodSucceeded)),
+				podsOf(
+					1,
+					small,
+					"held",
+					"3",
+					"12Gi",
+					placeholderOf("web"),
+				),
+				[]*v1.Pod{newPod("waits", "", "4", "16Gi", phase(v1.PodPending))},
+			),
 			base: list("2", "8Gi"), target: list("2", "8Gi"), total: list("2", "8Gi"),
 			groups: []Group{head("1", "4Gi"), rest(1, "1", "4Gi")},
 		},
 		// A cordoned node has pods, but no capacity: base = (16, 64) of the other node,
 		// target 50% = (8, 32). s = min((16, 64)/2, (2, 8)) = (2, 8): 4 of them.
 		"a cordoned node": {
-			policy: newPolicy("50%", ofAllocatable, uncovered, granularity(2)), nodes: append(nodesOf(1, "old-", "16", "64Gi", cordoned), large[0]),
-			pods: []*v1.Pod{newPod("p", "old-0", "2", "8Gi")},
-			base: list("16", "64Gi"), target: list("8", "32Gi"), total: list("8", "32Gi"),
+			policy: newPolicy(
+				"50%",
+				ofAllocatable,
+				uncovered,
+				granularity(2),
+			),
+			nodes:  append(nodesOf(1, "old-", "16", "64Gi", cordoned), large[0]),
+			pods:   []*v1.Pod{newPod("p", "old-0", "2", "8Gi")},
+			base:   list("16", "64Gi"),
+			target: list("8", "32Gi"),
+			total:  list("8", "32Gi"),
 			groups: []Group{rest(4, "2", "8Gi")},
 		},
 		// No node fits the highest CPU, 12, and the highest memory, 48 GiB, but each pod fits a node.
@@ -164,8 +183,10 @@ func TestCompute(t *testing.T) {
 				(tc.reasonContains == "") != (reasons == "") {
 				t.Errorf("reasons %q, want %q", reasons, tc.reasonContains)
 			}
-			want := Plan{Policy: "web", Base: tc.base, Target: tc.target, Total: tc.total, Groups: tc.groups, Feasible: !tc.infeasible,
-				Reasons: got.Reasons}
+			want := Plan{
+				Policy: "web", Base: tc.base, Target: tc.target, Total: tc.total, Groups: tc.groups, Feasible: !tc.infeasible,
+				Reasons: got.Reasons,
+			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
@@ -223,9 +244,15 @@ func TestBadPolicies(t *testing.T) {
 		"maxPlaceholders 0":             {"10%", []change{maxPlaceholders(0)}, []string{"spec.maxPlaceholders"}},
 		"negative maxPlaceholders":      {"10%", []change{maxPlaceholders(-5)}, []string{"spec.maxPlaceholders"}},
 		"an unknown base":               {"10%", []change{func(s *v1alpha1.ResourceSlackSpec) { s.Base = "Used" }}, []string{"spec.base"}},
-		"an unknown backend":            {"10%", []change{func(s *v1alpha1.ResourceSlackSpec) { s.Backend = "Job" }}, []string{"spec.backend"}},
-		"several errors": {"x", []change{granularity(0), maxPlaceholders(0)}, []string{"spec.granularity", "spec.maxPlaceholders",
-			"spec.minRate"}},
+		"an unknown backend": {
+			"10%",
+			[]change{func(s *v1alpha1.ResourceSlackSpec) { s.Backend = "Job" }},
+			[]string{"spec.backend"},
+		},
+		"several errors": {"x", []change{granularity(0), maxPlaceholders(0)}, []string{
+			"spec.granularity", "spec.maxPlaceholders",
+			"spec.minRate",
+		}},
 		"minimum values":                {"0", []change{granularity(1), maxPlaceholders(1)}, nil},
 		"maximum values":                {"9999.999999%", []change{granularity(100)}, nil},
 		"less than 100% of allocatable": {"99.9999%", []change{ofAllocatable}, nil},

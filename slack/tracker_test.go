@@ -14,11 +14,15 @@ func TestResume(t *testing.T) {
 	for name, tc := range map[string]struct{ existing, want []Group }{
 		// 20% of 20 x (1, 4) is (4, 16), and 8 of (1, 4) are held: the cool-down starts.
 		"own groups": {[]Group{head, rest}, []Group{head, rest}},
-		"other groups, too": {[]Group{{Name: "trash-1", Requests: list("1", "1Gi"), Count: 1000}, head, {Name: "web-head-rate",
-			Requests: list("1", "4Gi"), Count: 50}, {Name: "web-head3", Head: true, Requests: list("1",
+		"other groups, too": {[]Group{{Name: "trash-1", Requests: list("1", "1Gi"), Count: 1000}, head, {
+			Name:     "web-head-rate",
+			Requests: list("1", "4Gi"), Count: 50,
+		}, {Name: "web-head3", Head: true, Requests: list("1",
 			"4Gi"), Count: 1}, rest}, []Group{head, rest}},
-		"only other groups": {[]Group{{Name: "trash-1", Requests: list("1", "1Gi"), Count: 1000}}, []Group{head,
-			{Name: "web-rate", Requests: list("1", "4Gi"), Count: 3}}},
+		"only other groups": {[]Group{{Name: "trash-1", Requests: list("1", "1Gi"), Count: 1000}}, []Group{
+			head,
+			{Name: "web-rate", Requests: list("1", "4Gi"), Count: 3},
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tracker, err := NewTracker(newPolicy("20%"))

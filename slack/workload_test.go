@@ -25,8 +25,10 @@ func annotatedMeta(slack string, owners ...metav1.OwnerReference) metav1.ObjectM
 func newWorkload(slack string, changes ...func(*v1.PodSpec)) Workload {
 	w := Workload{Kind: "Deployment", Namespace: "shop", Name: "web", Slack: slack, Replicas: 10}
 	w.Template.Labels = map[string]string{"app": "web"}
-	w.Template.Spec.Containers = []v1.Container{{Name: "main", Image: "web:1", Command: []string{"serve"},
-		Resources: v1.ResourceRequirements{Requests: list("1", "4Gi")}}}
+	w.Template.Spec.Containers = []v1.Container{{
+		Name: "main", Image: "web:1", Command: []string{"serve"},
+		Resources: v1.ResourceRequirements{Requests: list("1", "4Gi")},
+	}}
 	for _, change := range changes {
 		change(&w.Template.Spec)
 	}
@@ -43,24 +45,35 @@ func TestWorkloadOf(t *testing.T) {
 		want     string // empty if not mirrored
 		replicas int64
 	}{
-		"deployment": {&appsv1.Deployment{ObjectMeta: annotatedMeta("2"), Spec: appsv1.DeploymentSpec{Replicas: new(int32(7))}},
-			"Deployment shop/web", 7},
+		"deployment": {
+			&appsv1.Deployment{ObjectMeta: annotatedMeta("2"), Spec: appsv1.DeploymentSpec{Replicas: new(int32(7))}},
+			"Deployment shop/web", 7,
+		},
 		"default replicas": {&appsv1.Deployment{ObjectMeta: annotatedMeta("2")}, "Deployment shop/web", 1},
-		"scaled to zero": {&appsv1.StatefulSet{ObjectMeta: annotatedMeta("2"),
-			Spec: appsv1.StatefulSetSpec{Replicas: new(int32(0))}}, "StatefulSet shop/web", 0},
-		"replica set without owner": {&appsv1.ReplicaSet{ObjectMeta: annotatedMeta("2"), Spec: appsv1.ReplicaSetSpec{Replicas: new(int32(3))}},
-			"ReplicaSet shop/web", 3},
+		"scaled to zero": {&appsv1.StatefulSet{
+			ObjectMeta: annotatedMeta("2"),
+			Spec:       appsv1.StatefulSetSpec{Replicas: new(int32(0))},
+		}, "StatefulSet shop/web", 0},
+		"replica set without owner": {
+			&appsv1.ReplicaSet{ObjectMeta: annotatedMeta("2"), Spec: appsv1.ReplicaSetSpec{Replicas: new(int32(3))}},
+			"ReplicaSet shop/web", 3,
+		},
 		"replica set of a rollout":    {&appsv1.ReplicaSet{ObjectMeta: annotatedMeta("2", by("Rollout"))}, "ReplicaSet shop/web", 1},
 		"replica set of a deployment": {&appsv1.ReplicaSet{ObjectMeta: annotatedMeta("2", by("Deployment"))}, "", 0},
-		"job": {&batchv1.Job{ObjectMeta: annotatedMeta("2"), Spec: batchv1.JobSpec{Parallelism: new(int32(4))}},
-			"Job shop/web", 4},
+		"job": {
+			&batchv1.Job{ObjectMeta: annotatedMeta("2"), Spec: batchv1.JobSpec{Parallelism: new(int32(4))}},
+			"Job shop/web", 4,
+		},
 		"finished job":  {&batchv1.Job{ObjectMeta: annotatedMeta("2"), Status: finished}, "", 0},
 		"not annotated": {&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web"}}, "", 0},
 		"being deleted": {&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
-			Annotations: map[string]string{v1alpha1.AnnotationSlack: "2"}, DeletionTimestamp: &metav1.Time{}}}, "", 0},
+			Annotations: map[string]string{v1alpha1.AnnotationSlack: "2"}, DeletionTimestamp: &metav1.Time{},
+		}}, "", 0},
 		"another kind": {&appsv1.DaemonSet{ObjectMeta: annotatedMeta("2")}, "", 0},
-		"negative replicas": {&appsv1.ReplicaSet{ObjectMeta: annotatedMeta("2"), Spec: appsv1.ReplicaSetSpec{Replicas: new(int32(-3))}},
-			"ReplicaSet shop/web", 0},
+		"negative replicas": {
+			&appsv1.ReplicaSet{ObjectMeta: annotatedMeta("2"), Spec: appsv1.ReplicaSetSpec{Replicas: new(int32(-3))}},
+			"ReplicaSet shop/web", 0,
+		},
 	} {
 		w, ok := WorkloadOf(tc.object)
 		if ok != (tc.want != "") || ok && (w.String() != tc.want || w.Replicas != tc.replicas || w.Slack != "2") {
@@ -142,8 +155,10 @@ func TestWorkloadGroupNames(t *testing.T) {
 	seen := map[string]string{}
 	for _, kind := range []string{"Deployment", "StatefulSet"} {
 		for _, namespace := range []string{"a", "b"} {
-			for _, name := range []string{"web", "web-2", strings.Repeat("x", 253), strings.Repeat("x", 252), strings.Repeat("x", 39) + ".y",
-				"a.b"} {
+			for _, name := range []string{
+				"web", "web-2", strings.Repeat("x", 253), strings.Repeat("x", 252), strings.Repeat("x", 39) + ".y",
+				"a.b",
+			} {
 				w := Workload{Kind: kind, Namespace: namespace, Name: name}
 				group := w.groupName()
 				if other, exists := seen[group]; exists {

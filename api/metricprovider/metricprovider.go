@@ -116,7 +116,8 @@ var Fields = []Field{
 	{"type", "provider", "where load is read from: " + strings.Join(Types, ", "), Types, func(c *Config) any { return &c.Type }},
 	{
 		"address", "address", "URL of the provider, or path of a File",
-		[]string{Prometheus, SignalFx, Service, File}, func(c *Config) any { return &c.Address },
+		[]string{Prometheus, SignalFx, Service, File},
+		func(c *Config) any { return &c.Address },
 	},
 	{"token", "", "", servers, func(c *Config) any { return &c.Token }},
 	{
@@ -135,7 +136,8 @@ var Fields = []Field{
 	},
 	{
 		"window", "window", "time that means and standard deviations cover (default 15m)",
-		[]string{Prometheus, MetricsServer, SignalFx}, func(c *Config) any { return &c.Window },
+		[]string{Prometheus, MetricsServer, SignalFx},
+		func(c *Config) any { return &c.Window },
 	},
 	{
 		"step", "step", "Prometheus, SignalFx: time between two samples in the window (default 1m)",
@@ -146,8 +148,11 @@ var Fields = []Field{
 		prometheusOnly, func(c *Config) any { return &c.RateWindow },
 	},
 	{
-		"nodeLabel", "node-label", "Prometheus: label with the node's name (default node, nodename, kubernetes_node, or the host of instance)",
-		prometheusOnly, func(c *Config) any { return &c.NodeLabel },
+		"nodeLabel",
+		"node-label",
+		"Prometheus: label with the node's name (default node, nodename, kubernetes_node, or the host of instance)",
+		prometheusOnly,
+		func(c *Config) any { return &c.NodeLabel },
 	},
 	{
 		"selector", "selector", `Prometheus: added to every selector of the default queries, such as cluster="prod"`,

@@ -89,9 +89,16 @@ func (d *dashboard) model() map[string]any {
 		"editable": true, "graphTooltip": 1, "refresh": "1m", "timezone": "",
 		"time":        map[string]string{"from": "now-6h", "to": "now"},
 		"annotations": map[string]any{"list": []any{}},
-		"links": []any{map[string]any{
-			"type": "dashboards", "title": "Plimsoll", "tags": []string{"plimsoll"}, "asDropdown": true, "includeVars": false, "keepTime": true,
-		}},
+		"links": []any{
+			map[string]any{
+				"type":        "dashboards",
+				"title":       "Plimsoll",
+				"tags":        []string{"plimsoll"},
+				"asDropdown":  true,
+				"includeVars": false,
+				"keepTime":    true,
+			},
+		},
 		"templating": map[string]any{"list": d.variables()},
 		"panels":     panels,
 	}
@@ -140,9 +147,16 @@ func (p *panel) model() map[string]any {
 	case heatmap:
 		drawn, format = heatmap, "heatmap"
 		options = map[string]any{
-			"calculate": false, "cellGap": 1, "color": map[string]any{"mode": "scheme", "scheme": "Oranges", "steps": 64},
-			"yAxis": map[string]any{"unit": p.unit, "axisPlacement": "left"}, "tooltip": map[string]any{"mode": "single", "yHistogram": true},
-			"legend": map[string]any{"show": true}, "rowsFrame": map[string]any{"layout": "auto"},
+			"calculate": false,
+			"cellGap":   1,
+			"color":     map[string]any{"mode": "scheme", "scheme": "Oranges", "steps": 64},
+			"yAxis": map[string]any{
+				"unit":          p.unit,
+				"axisPlacement": "left",
+			},
+			"tooltip":   map[string]any{"mode": "single", "yHistogram": true},
+			"legend":    map[string]any{"show": true},
+			"rowsFrame": map[string]any{"layout": "auto"},
 		}
 	case timeseries, "":
 		defaults["color"] = map[string]any{"mode": "palette-classic"}

@@ -124,9 +124,10 @@ func (c *Cluster) AwaitScheduled(ctx context.Context, name string) (string, erro
 
 // IsUnschedulable reports whether the scheduler has found no node for a pod.
 func IsUnschedulable(pod *v1.Pod) bool {
-	return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool {
-		return c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse && c.Reason == v1.PodReasonUnschedulable
-	})
+	return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil &&
+		slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool {
+			return c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse && c.Reason == v1.PodReasonUnschedulable
+		})
 }
 
 // State returns all nodes and all bound pods, sorted by name.

@@ -92,7 +92,11 @@ func testSettle(t *testing.T, env *demo.Environment) {
 			}
 		}
 		for j := range 3 {
-			if err := env.CreatePod(ctx, demo.Pod{Name: fmt.Sprintf("pod-%d-%d", i, j), Node: name, Request: "1"}, demo.DefaultProfile); err != nil {
+			if err := env.CreatePod(
+				ctx,
+				demo.Pod{Name: fmt.Sprintf("pod-%d-%d", i, j), Node: name, Request: "1"},
+				demo.DefaultProfile,
+			); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -175,7 +179,10 @@ func TestCheck(t *testing.T) {
 	placement := demo.Result{Scenario: "fleet", Want: "cluster2, cluster4", Fleet: &demo.FleetStep{Story: "3-follow", Placement: "follow"}}
 	good := demo.Result{Scenario: slack.Scenario, OK: true}
 	for _, bad := range []demo.Result{pod, step, placement} {
-		if err := demo.Check([]demo.Result{good, bad, good}); !errors.Is(err, demo.ErrUnexpected) || !strings.Contains(err.Error(), bad.Want) {
+		if err := demo.Check(
+			[]demo.Result{good, bad, good},
+		); !errors.Is(err, demo.ErrUnexpected) ||
+			!strings.Contains(err.Error(), bad.Want) {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}

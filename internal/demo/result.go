@@ -109,7 +109,15 @@ func Check(results []Result) error {
 			return fmt.Errorf("%w: scenario %s, story %s (%s), step %q: %s, want %s",
 				ErrUnexpected, r.Scenario, r.Fleet.Story, r.Profile, r.Fleet.Step, r.Summary(), r.Want)
 		default:
-			return fmt.Errorf("%w: scenario %s, profile %s: pod %s is on %s, want %s", ErrUnexpected, r.Scenario, r.Profile, r.Pod, r.Node, r.Want)
+			return fmt.Errorf(
+				"%w: scenario %s, profile %s: pod %s is on %s, want %s",
+				ErrUnexpected,
+				r.Scenario,
+				r.Profile,
+				r.Pod,
+				r.Node,
+				r.Want,
+			)
 		}
 	}
 	return nil

@@ -58,8 +58,13 @@ func TestCompareClocks(t *testing.T) {
 		ahead time.Duration
 		want  Level
 	}{
-		{0, OK}, {6 * time.Second, OK}, {-6 * time.Second, OK}, {7 * time.Second, Warning}, {-7 * time.Second, Warning},
-		{32 * time.Second, Problem}, {-time.Hour, Problem},
+		{0, OK},
+		{6 * time.Second, OK},
+		{-6 * time.Second, OK},
+		{7 * time.Second, Warning},
+		{-7 * time.Second, Warning},
+		{32 * time.Second, Problem},
+		{-time.Hour, Problem},
 	} {
 		e := &examination{}
 		e.compareClocks(c.ahead, time.Second)

@@ -18,7 +18,10 @@ func TestFromLister(t *testing.T) {
 		Status: v1.NodeStatus{
 			Capacity:    v1.ResourceList{"cpu": resource.MustParse("3900m"), "memory": resource.MustParse("16Gi")},
 			Allocatable: v1.ResourceList{"cpu": resource.MustParse("3"), "memory": resource.MustParse("12Gi")},
-			Addresses:   []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: "10.0.0.1"}, {Type: v1.NodeHostName, Address: "node-1.internal"}},
+			Addresses: []v1.NodeAddress{
+				{Type: v1.NodeInternalIP, Address: "10.0.0.1"},
+				{Type: v1.NodeHostName, Address: "node-1.internal"},
+			},
 		},
 	}); err != nil {
 		t.Fatal(err)

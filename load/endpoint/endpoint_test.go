@@ -78,13 +78,31 @@ func TestNewErrors(t *testing.T) {
 		config metricprovider.Config
 		want   string
 	}{
-		"no address":       {metricprovider.Config{}, `address "": want a URL like http://prometheus.monitoring:9090`},
-		"no scheme":        {metricprovider.Config{Address: "server:9090"}, `address "server:9090": want a URL like http://prometheus.monitoring:9090`},
-		"another scheme":   {metricprovider.Config{Address: "ftp://server"}, `address "ftp://server": want a URL like http://prometheus.monitoring:9090`},
-		"password":         {metricprovider.Config{Address: "ftp://me:secret@server"}, `address "ftp://me:xxxxx@server": want a URL like http://prometheus.monitoring:9090`},
-		"invalid URL":      {metricprovider.Config{Address: "http://me:secret@server name"}, `address: invalid URL: invalid character " " in host name; want a URL like http://prometheus.monitoring:9090`},
-		"a query":          {metricprovider.Config{Address: "http://server?a=b"}, `address "http://server?a=b": want a URL like http://prometheus.monitoring:9090`},
-		"two tokens":       {metricprovider.Config{Address: "http://server", Token: "a", TokenFile: "b"}, "token: not allowed together with tokenFile"},
+		"no address": {metricprovider.Config{}, `address "": want a URL like http://prometheus.monitoring:9090`},
+		"no scheme": {
+			metricprovider.Config{Address: "server:9090"},
+			`address "server:9090": want a URL like http://prometheus.monitoring:9090`,
+		},
+		"another scheme": {
+			metricprovider.Config{Address: "ftp://server"},
+			`address "ftp://server": want a URL like http://prometheus.monitoring:9090`,
+		},
+		"password": {
+			metricprovider.Config{Address: "ftp://me:secret@server"},
+			`address "ftp://me:xxxxx@server": want a URL like http://prometheus.monitoring:9090`,
+		},
+		"invalid URL": {
+			metricprovider.Config{Address: "http://me:secret@server name"},
+			`address: invalid URL: invalid character " " in host name; want a URL like http://prometheus.monitoring:9090`,
+		},
+		"a query": {
+			metricprovider.Config{Address: "http://server?a=b"},
+			`address "http://server?a=b": want a URL like http://prometheus.monitoring:9090`,
+		},
+		"two tokens": {
+			metricprovider.Config{Address: "http://server", Token: "a", TokenFile: "b"},
+			"token: not allowed together with tokenFile",
+		},
 		"certificate only": {metricprovider.Config{Address: "http://server", CertFile: "a"}, "certFile, keyFile: want both or none"},
 		"key only":         {metricprovider.Config{Address: "http://server", KeyFile: "a"}, "certFile, keyFile: want both or none"},
 	}
@@ -316,8 +334,14 @@ func (a *authority) issue(t *testing.T, until time.Time) (pair tls.Certificate, 
 		t.Fatal(err)
 	}
 	raw, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "me"}, NotBefore: until.Add(-time.Hour), NotAfter: until,
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		SerialNumber: big.NewInt(2),
+		Subject:      pkix.Name{CommonName: "me"},
+		NotBefore:    until.Add(-time.Hour),
+		NotAfter:     until,
+		IPAddresses: []net.IP{
+			net.IPv4(127, 0, 0, 1),
+		},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}, a.cert, key.Public(), a.key)
 	if err != nil {
 		t.Fatal(err)
@@ -363,24 +387,56 @@ func TestCertificates(t *testing.T) {
 		want   string
 		err    string
 	}{
-		"trusted":                         {metricprovider.Config{Address: open, CAFile: ca}, "in", ""},
-		"not trusted":                     {metricprovider.Config{Address: open}, "", "certificate signed by unknown authority"},
-		"not trusted, with a token":       {metricprovider.Config{Address: open, Token: "a"}, "", "certificate signed by unknown authority"},
-		"another authority":               {metricprovider.Config{Address: open, CAFile: write(t, theirs.pem)}, "", "certificate signed by unknown authority"},
-		"not verified":                    {metricprovider.Config{Address: open, InsecureSkipVerify: true}, "in", ""},
-		"not verified, with a token":      {metricprovider.Config{Address: open, InsecureSkipVerify: true, Token: "a"}, "inBearer a", ""},
-		"expired":                         {metricprovider.Config{Address: old, CAFile: ca}, "", "certificate has expired"},
-		"expired, not verified":           {metricprovider.Config{Address: old, InsecureSkipVerify: true}, "in", ""},
-		"client certificate":              {metricprovider.Config{Address: closed, CAFile: ca, CertFile: certFile, KeyFile: keyFile}, "inme", ""},
-		"no client certificate":           {metricprovider.Config{Address: closed, CAFile: ca}, "", "certificate required"},
-		"unknown client certificate":      {metricprovider.Config{Address: closed, CAFile: ca, CertFile: unknownCert, KeyFile: unknownKey}, "", "tls: "},
-		"missing client certificate":      {metricprovider.Config{Address: closed, CAFile: ca, CertFile: "/nowhere", KeyFile: keyFile}, "", "certFile, keyFile: open /nowhere"},
-		"missing CA file":                 {metricprovider.Config{Address: open, CAFile: "/nowhere"}, "", "caFile: open /nowhere"},
-		"CA file without a certificate":   {metricprovider.Config{Address: open, CAFile: write(t, "nothing")}, "", "has no PEM certificate"},
-		"plain HTTP to a server with TLS": {metricprovider.Config{Address: strings.Replace(open, "https", "http", 1)}, "HTTP request to an HTTPS server", ""},
-		"TLS to a server with plain HTTP": {metricprovider.Config{Address: strings.Replace(serve(t, func(http.ResponseWriter, *http.Request) {}).URL, "http", "https", 1)}, "", "server gave HTTP response to HTTPS client"},
-		"no server":                       {metricprovider.Config{Address: "http://127.0.0.1:1"}, "", "connection refused"},
-		"unknown host":                    {metricprovider.Config{Address: "http://nowhere.invalid"}, "", "nowhere.invalid"},
+		"trusted":     {metricprovider.Config{Address: open, CAFile: ca}, "in", ""},
+		"not trusted": {metricprovider.Config{Address: open}, "", "certificate signed by unknown authority"},
+		"not trusted, with a token": {
+			metricprovider.Config{Address: open, Token: "a"},
+			"",
+			"certificate signed by unknown authority",
+		},
+		"another authority": {
+			metricprovider.Config{Address: open, CAFile: write(t, theirs.pem)},
+			"",
+			"certificate signed by unknown authority",
+		},
+		"not verified":               {metricprovider.Config{Address: open, InsecureSkipVerify: true}, "in", ""},
+		"not verified, with a token": {metricprovider.Config{Address: open, InsecureSkipVerify: true, Token: "a"}, "inBearer a", ""},
+		"expired":                    {metricprovider.Config{Address: old, CAFile: ca}, "", "certificate has expired"},
+		"expired, not verified":      {metricprovider.Config{Address: old, InsecureSkipVerify: true}, "in", ""},
+		"client certificate": {
+			metricprovider.Config{Address: closed, CAFile: ca, CertFile: certFile, KeyFile: keyFile},
+			"inme",
+			"",
+		},
+		"no client certificate": {metricprovider.Config{Address: closed, CAFile: ca}, "", "certificate required"},
+		"unknown client certificate": {
+			metricprovider.Config{Address: closed, CAFile: ca, CertFile: unknownCert, KeyFile: unknownKey},
+			"",
+			"tls: ",
+		},
+		"missing client certificate": {
+			metricprovider.Config{Address: closed, CAFile: ca, CertFile: "/nowhere", KeyFile: keyFile},
+			"",
+			"certFile, keyFile: open /nowhere",
+		},
+		"missing CA file": {metricprovider.Config{Address: open, CAFile: "/nowhere"}, "", "caFile: open /nowhere"},
+		"CA file without a certificate": {
+			metricprovider.Config{Address: open, CAFile: write(t, "nothing")},
+			"",
+			"has no PEM certificate",
+		},
+		"plain HTTP to a server with TLS": {
+			metricprovider.Config{Address: strings.Replace(open, "https", "http", 1)},
+			"HTTP request to an HTTPS server",
+			"",
+		},
+		"TLS to a server with plain HTTP": {
+			metricprovider.Config{Address: strings.Replace(serve(t, func(http.ResponseWriter, *http.Request) {}).URL, "http", "https", 1)},
+			"",
+			"server gave HTTP response to HTTPS client",
+		},
+		"no server":    {metricprovider.Config{Address: "http://127.0.0.1:1"}, "", "connection refused"},
+		"unknown host": {metricprovider.Config{Address: "http://nowhere.invalid"}, "", "nowhere.invalid"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

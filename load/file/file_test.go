@@ -15,7 +15,10 @@ import (
 )
 
 func messageAt(seconds int) string {
-	return fmt.Sprintf(`{"timestamp": %d, "data": {"NodeMetricsMap": {"node-1": {"metrics": [{"type": "CPU", "operator": "AVG", "value": 40}]}}}}`, seconds)
+	return fmt.Sprintf(
+		`{"timestamp": %d, "data": {"NodeMetricsMap": {"node-1": {"metrics": [{"type": "CPU", "operator": "AVG", "value": 40}]}}}}`,
+		seconds,
+	)
 }
 
 // write replaces a file by renaming a new one.
@@ -57,10 +60,16 @@ func TestReadErrors(t *testing.T) {
 		// want contains %[1]s in place of the path.
 		want string
 	}{
-		"missing":   {func(*testing.T, string) {}, "open %[1]s: no such file or directory"},
-		"empty":     {func(t *testing.T, path string) { write(t, path, "") }, "%[1]s: decoding load-watcher message: unexpected end of JSON input"},
-		"malformed": {func(t *testing.T, path string) { write(t, path, "{\n x}") }, "%[1]s: decoding load-watcher message: line 2, column 2: invalid character 'x' looking for beginning of object key string"},
-		"undated":   {func(t *testing.T, path string) { write(t, path, messageAt(0)) }, "%[1]s: timestamp: found 0, want Unix seconds"},
+		"missing": {func(*testing.T, string) {}, "open %[1]s: no such file or directory"},
+		"empty": {
+			func(t *testing.T, path string) { write(t, path, "") },
+			"%[1]s: decoding load-watcher message: unexpected end of JSON input",
+		},
+		"malformed": {
+			func(t *testing.T, path string) { write(t, path, "{\n x}") },
+			"%[1]s: decoding load-watcher message: line 2, column 2: invalid character 'x' looking for beginning of object key string",
+		},
+		"undated": {func(t *testing.T, path string) { write(t, path, messageAt(0)) }, "%[1]s: timestamp: found 0, want Unix seconds"},
 		"a folder": {func(t *testing.T, path string) {
 			if err := os.Mkdir(path, 0o700); err != nil {
 				t.Fatal(err)

@@ -89,7 +89,9 @@ func watchNodes(ctx context.Context, client kubernetes.Interface) cluster.Invent
 			factory.WaitForCacheSync(syncCtx.Done())
 		}
 		if !informer.HasSynced() {
-			return nil, errors.New("nodes are not synced yet: check that the API server is reachable and that RBAC permits list and watch of nodes")
+			return nil, errors.New(
+				"nodes are not synced yet: check that the API server is reachable and that RBAC permits list and watch of nodes",
+			)
 		}
 		return list()
 	}

@@ -96,7 +96,11 @@ func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 	}
 	s.window.Retain(func(node string) bool { _, known := capacity[node]; return known })
 	now := s.config.Now()
-	reading := load.Reading{Source: metricprovider.MetricsServer, Window: s.config.Window, Nodes: make(map[string]load.Node, len(list.Items))}
+	reading := load.Reading{
+		Source: metricprovider.MetricsServer,
+		Window: s.config.Window,
+		Nodes:  make(map[string]load.Node, len(list.Items)),
+	}
 	for i := range list.Items {
 		metrics := &list.Items[i]
 		sample, valid := fractions(metrics, capacity[metrics.Name])

@@ -81,10 +81,15 @@ func TestRead(t *testing.T) {
 			0, 0,
 		},
 		{ // (0.25 + 0.75) / 2 = 0.5, each 0.25 away
-			"a second sample", 15 * time.Second,
-			[]metricsv1beta1.NodeMetrics{metrics("a", noon.Add(15*time.Second), "3", "4Gi"), metrics("b", noon.Add(15*time.Second), "500m", "8Gi")},
+			"a second sample",
+			15 * time.Second,
+			[]metricsv1beta1.NodeMetrics{
+				metrics("a", noon.Add(15*time.Second), "3", "4Gi"),
+				metrics("b", noon.Add(15*time.Second), "500m", "8Gi"),
+			},
 			map[string]load.Node{"a": node(0.5, 0.25, 0.25, 0), "b": node(0.125, 0, 0.5, 0)},
-			0, 0,
+			0,
+			0,
 		},
 		{
 			"what makes no sense is left out", 20 * time.Second,
@@ -97,10 +102,15 @@ func TestRead(t *testing.T) {
 			6, 0,
 		},
 		{ // a: (0.25 + 0.75 + 1) / 3; b was last heard of at 15 s
-			"more than there is counts as all, and a node falls silent", 3*time.Minute + 16*time.Second,
-			[]metricsv1beta1.NodeMetrics{metrics("a", noon.Add(195*time.Second), "8", "4Gi"), metrics("b", noon.Add(15*time.Second), "500m", "8Gi")},
+			"more than there is counts as all, and a node falls silent",
+			3*time.Minute + 16*time.Second,
+			[]metricsv1beta1.NodeMetrics{
+				metrics("a", noon.Add(195*time.Second), "8", "4Gi"),
+				metrics("b", noon.Add(15*time.Second), "500m", "8Gi"),
+			},
 			map[string]load.Node{"a": node(2.0/3, 0.3118, 0.25, 0)},
-			0, 1,
+			0,
+			1,
 		},
 	}
 	for _, step := range steps {
@@ -118,7 +128,10 @@ func TestRead(t *testing.T) {
 		}
 	}
 	now = noon.Add(time.Hour)
-	if _, err := s.Read(t.Context()); load.ReasonOf(err) != load.Empty || !strings.Contains(err.Error(), "no node has fresh metrics: 2 listed, 0 of them invalid or of unknown nodes, 2 older than 3m0s") {
+	if _, err := s.Read(
+		t.Context(),
+	); load.ReasonOf(err) != load.Empty ||
+		!strings.Contains(err.Error(), "no node has fresh metrics: 2 listed, 0 of them invalid or of unknown nodes, 2 older than 3m0s") {
 		t.Error(err)
 	}
 }
@@ -137,9 +150,17 @@ func TestErrors(t *testing.T) {
 		reason load.Reason
 		want   string
 	}{
-		"not installed":     {apierrors.NewNotFound(nodes, ""), load.Unreachable, "check that metrics-server is installed"},
-		"not running":       {apierrors.NewServiceUnavailable("the server is currently unable to handle the request"), load.Unreachable, "check that metrics-server is running"},
-		"forbidden":         {apierrors.NewForbidden(nodes, "", errors.New("no")), load.Denied, "list of nodes in the group metrics.k8s.io"},
+		"not installed": {apierrors.NewNotFound(nodes, ""), load.Unreachable, "check that metrics-server is installed"},
+		"not running": {
+			apierrors.NewServiceUnavailable("the server is currently unable to handle the request"),
+			load.Unreachable,
+			"check that metrics-server is running",
+		},
+		"forbidden": {
+			apierrors.NewForbidden(nodes, "", errors.New("no")),
+			load.Denied,
+			"list of nodes in the group metrics.k8s.io",
+		},
 		"too many requests": {apierrors.NewTooManyRequests("slow down", 7), load.Throttled, "slow down"},
 		"an internal error": {apierrors.NewInternalError(errors.New("boom")), load.ServerError, "boom"},
 		"a timeout":         {apierrors.NewTimeoutError("late", 0), load.Timeout, "late"},

@@ -211,7 +211,10 @@ func (s *Source) add(reading *load.Reading, series load.Series, vector model.Vec
 		return fmt.Errorf("all values are outside [0, 1], such as %v: want fractions of the node's capacity", outOfRange)
 	}
 	return &load.Error{Reason: load.Empty, Err: fmt.Errorf(
-		"none of the %d series belongs to a node, for example %s: set nodeLabel to the label with the node's name", len(vector), example(vector))}
+		"none of the %d series belongs to a node, for example %s: set nodeLabel to the label with the node's name",
+		len(vector),
+		example(vector),
+	)}
 }
 
 // set sets a value of a node. If several series belong to the node, the highest value is used.

@@ -83,23 +83,65 @@ func TestRead(t *testing.T) {
 		"a node": {all(0.5), map[string]load.Node{"node-1": {CPU: half, Memory: half, HasCPU: true, HasMemory: true}}, 0, nil, ""},
 		"one value per series": {
 			func(query string) string {
-				return list(sample(node1, map[string]float64{"cpu_mean": 0.1, "cpu_std": 0.02, "memory_mean": 0.3, "memory_std": 0.04}[query]))
+				return list(
+					sample(node1, map[string]float64{"cpu_mean": 0.1, "cpu_std": 0.02, "memory_mean": 0.3, "memory_std": 0.04}[query]),
+				)
 			},
-			map[string]load.Node{"node-1": {CPU: load.Utilization{Mean: 0.1, StdDev: 0.02}, Memory: load.Utilization{Mean: 0.3, StdDev: 0.04}, HasCPU: true, HasMemory: true}},
-			0, nil, "",
+			map[string]load.Node{
+				"node-1": {
+					CPU:       load.Utilization{Mean: 0.1, StdDev: 0.02},
+					Memory:    load.Utilization{Mean: 0.3, StdDev: 0.04},
+					HasCPU:    true,
+					HasMemory: true,
+				},
+			},
+			0,
+			nil,
+			"",
 		},
-		"slightly above one":  {all(1.02), map[string]load.Node{"node-1": {CPU: load.Utilization{Mean: 1, StdDev: 1}, Memory: load.Utilization{Mean: 1, StdDev: 1}, HasCPU: true, HasMemory: true}}, 0, nil, ""},
+		"slightly above one": {
+			all(1.02),
+			map[string]load.Node{
+				"node-1": {
+					CPU:       load.Utilization{Mean: 1, StdDev: 1},
+					Memory:    load.Utilization{Mean: 1, StdDev: 1},
+					HasCPU:    true,
+					HasMemory: true,
+				},
+			},
+			0,
+			nil,
+			"",
+		},
 		"slightly below zero": {all(-0.001), map[string]load.Node{"node-1": {HasCPU: true, HasMemory: true}}, 0, nil, ""},
 		"percent":             {all(43), nil, 0, nil, "all values are outside [0, 1], such as 43: want fractions of the node's capacity"},
 		"negative":            {all(-0.5), nil, 0, nil, "such as -0.5"},
 		"infinite":            {all("+Inf"), nil, 0, nil, "such as +Inf"},
 		"not a number":        {all("NaN"), nil, 0, nil, "belongs to a node"},
-		"no series":           {func(string) string { return "[]" }, nil, 0, nil, "query cpu_mean: no data: check that node-exporter is scraped"},
-		"series of no node":   {func(string) string { return list(sample(`"pod":"a"`, 0.5)) }, nil, 0, nil, `none of the 1 series belongs to a node, for example {pod="a"}: set nodeLabel`},
+		"no series": {
+			func(string) string { return "[]" },
+			nil,
+			0,
+			nil,
+			"query cpu_mean: no data: check that node-exporter is scraped",
+		},
+		"series of no node": {
+			func(string) string { return list(sample(`"pod":"a"`, 0.5)) },
+			nil,
+			0,
+			nil,
+			`none of the 1 series belongs to a node, for example {pod="a"}: set nodeLabel`,
+		},
 		"one invalid value": {func(string) string {
 			return list(sample(node1, 0.5), sample(`"node":"liar"`, "NaN"), sample(`"node":"boaster"`, 7000))
 		}, map[string]load.Node{"node-1": {CPU: half, Memory: half, HasCPU: true, HasMemory: true}}, 8, nil, ""},
-		"two series of a node": {func(string) string { return list(sample(node1+`,"job":"a"`, 0.5), sample(node1+`,"job":"b"`, 0.25)) }, map[string]load.Node{"node-1": {CPU: half, Memory: half, HasCPU: true, HasMemory: true}}, 0, nil, ""},
+		"two series of a node": {
+			func(string) string { return list(sample(node1+`,"job":"a"`, 0.5), sample(node1+`,"job":"b"`, 0.25)) },
+			map[string]load.Node{"node-1": {CPU: half, Memory: half, HasCPU: true, HasMemory: true}},
+			0,
+			nil,
+			"",
+		},
 		"a name of quotes and braces": {
 			func(string) string { return list(sample(`"node":"x\"} or up{"`, 0.5)) },
 			map[string]load.Node{`x"} or up{`: {CPU: half, Memory: half, HasCPU: true, HasMemory: true}},
@@ -206,7 +248,11 @@ func TestNodeOfSeries(t *testing.T) {
 		})
 	}
 	t.Run("the nodes cannot be listed", func(t *testing.T) {
-		s := newSource(t, metricprovider.Config{Address: "http://127.0.0.1:1"}, func() ([]cluster.Machine, error) { return nil, errors.New("no") })
+		s := newSource(
+			t,
+			metricprovider.Config{Address: "http://127.0.0.1:1"},
+			func() ([]cluster.Machine, error) { return nil, errors.New("no") },
+		)
 		if _, err := s.Read(t.Context()); err == nil || err.Error() != "no" {
 			t.Error(err)
 		}
@@ -261,11 +307,17 @@ func TestNewErrors(t *testing.T) {
 		config metricprovider.Config
 		want   string
 	}{
-		"address":     {metricprovider.Config{}, `address "": want a URL like http://prometheus.monitoring:9090`},
-		"window":      {metricprovider.Config{Window: metav1.Duration{Duration: time.Millisecond}}, "window: found 1ms, want at least 1s"},
-		"step":        {metricprovider.Config{Window: metav1.Duration{Duration: time.Minute}, Step: metav1.Duration{Duration: time.Hour}}, "step: found 1h0m0s, want at most the window, 1m0s"},
-		"label":       {metricprovider.Config{NodeLabel: "a b"}, `nodeLabel: found "a b", want a label name such as node`},
-		"label, code": {metricprovider.Config{NodeLabel: `a) or up by (b`}, `nodeLabel: found "a) or up by (b", want a label name such as node`},
+		"address": {metricprovider.Config{}, `address "": want a URL like http://prometheus.monitoring:9090`},
+		"window":  {metricprovider.Config{Window: metav1.Duration{Duration: time.Millisecond}}, "window: found 1ms, want at least 1s"},
+		"step": {
+			metricprovider.Config{Window: metav1.Duration{Duration: time.Minute}, Step: metav1.Duration{Duration: time.Hour}},
+			"step: found 1h0m0s, want at most the window, 1m0s",
+		},
+		"label": {metricprovider.Config{NodeLabel: "a b"}, `nodeLabel: found "a b", want a label name such as node`},
+		"label, code": {
+			metricprovider.Config{NodeLabel: `a) or up by (b`},
+			`nodeLabel: found "a) or up by (b", want a label name such as node`,
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -287,7 +339,10 @@ func TestFaults(t *testing.T) {
 			http.Error(w, body, code)
 		}
 	}
-	million := `{"status":"success","data":{"resultType":"vector","result":[` + strings.Repeat(sample(`"instance":"10.0.0.1:9100","cpu":"0"`, 0.5)+",", 1_000_000) + `]}}`
+	million := `{"status":"success","data":{"resultType":"vector","result":[` + strings.Repeat(
+		sample(`"instance":"10.0.0.1:9100","cpu":"0"`, 0.5)+",",
+		1_000_000,
+	) + `]}}`
 	tests := map[string]struct {
 		handler http.HandlerFunc
 		reason  load.Reason
@@ -302,8 +357,12 @@ func TestFaults(t *testing.T) {
 		"a scalar": {func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, `{"status":"success","data":{"resultType":"scalar","result":[1,"2"]}}`)
 		}, load.Invalid, "found result of type scalar, want a vector"},
-		"a million series": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, million) }, load.TooLarge, "response is larger than 32 MiB"},
-		"no data":          {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"status":"success"}`) }, load.Invalid, ""},
+		"a million series": {
+			func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, million) },
+			load.TooLarge,
+			"response is larger than 32 MiB",
+		},
+		"no data": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"status":"success"}`) }, load.Invalid, ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -63,13 +63,21 @@ func TestRealPrometheus(t *testing.T) {
 		case 2:
 			labels["node"] = name // Helm charts
 		}
-		targets = append(targets, prometheusserver.Target{Address: strings.TrimPrefix(server.URL, "http://"), Path: "/" + name, Labels: labels})
+		targets = append(
+			targets,
+			prometheusserver.Target{Address: strings.TrimPrefix(server.URL, "http://"), Path: "/" + name, Labels: labels},
+		)
 		machines = append(machines, cluster.Machine{Name: name, Addresses: []string{address}})
 	}
 	// One machine does not belong to the cluster.
 	exporter.Set("stranger", simulated(loadOf(0)))
 	targets = append(targets, prometheusserver.Target{
-		Address: strings.TrimPrefix(server.URL, "http://"), Path: "/stranger", Labels: map[string]string{"instance": "192.0.2.1:9100", "cluster": "test"},
+		Address: strings.TrimPrefix(
+			server.URL,
+			"http://",
+		),
+		Path:   "/stranger",
+		Labels: map[string]string{"instance": "192.0.2.1:9100", "cluster": "test"},
 	})
 	real, err := prometheusserver.Start(t.Context(), targets, 500*time.Millisecond)
 	if err != nil {
@@ -81,7 +89,11 @@ func TestRealPrometheus(t *testing.T) {
 		s := settings{
 			Config: metricprovider.Config{
 				Address: real.Address,
-				Window:  metav1.Duration{Duration: window}, Step: metav1.Duration{Duration: time.Second}, RateWindow: metav1.Duration{Duration: rateWindow},
+				Window: metav1.Duration{
+					Duration: window,
+				},
+				Step:       metav1.Duration{Duration: time.Second},
+				RateWindow: metav1.Duration{Duration: rateWindow},
 			},
 			nodes: func() ([]cluster.Machine, error) { return machines, nil },
 		}
@@ -103,7 +115,10 @@ func TestRealPrometheus(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s; %v", err, wrong(reading, 50), readErr)
 	}
-	if age := time.Since(reading.Time); age > 5*time.Second || age < -time.Second || reading.Window != window || reading.Source != "Prometheus" {
+	if age := time.Since(
+		reading.Time,
+	); age > 5*time.Second || age < -time.Second || reading.Window != window ||
+		reading.Source != "Prometheus" {
 		t.Errorf("read %s ago over %s from %s", age, reading.Window, reading.Source)
 	}
 	for name, change := range map[string]func(*settings){
@@ -140,10 +155,12 @@ func TestRealPrometheus(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if lost := reading.Lost[load.CPUStdDev]; lost == nil || len(reading.Lost) != 1 || !strings.Contains(lost.Error(), "query stddev_over_time(: ") {
+		if lost := reading.Lost[load.CPUStdDev]; lost == nil || len(reading.Lost) != 1 ||
+			!strings.Contains(lost.Error(), "query stddev_over_time(: ") {
 			t.Errorf("lost %v", reading.Lost)
 		}
-		if node := reading.Nodes["node-07"]; math.Abs(node.CPU.Mean-loadOf(7).CPU.Mean) > 0.02 || node.CPU.StdDev != 0 || node.Memory.StdDev == 0 {
+		if node := reading.Nodes["node-07"]; math.Abs(node.CPU.Mean-loadOf(7).CPU.Mean) > 0.02 || node.CPU.StdDev != 0 ||
+			node.Memory.StdDev == 0 {
 			t.Errorf("node-07: %+v", node)
 		}
 	})

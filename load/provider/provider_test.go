@@ -29,24 +29,97 @@ func TestNew(t *testing.T) {
 		access Cluster
 		want   string // the source's name, or the error
 	}{
-		"Prometheus":                {metricprovider.Config{Type: metricprovider.Prometheus, Address: "http://p:9090/sub/"}, Cluster{}, "Prometheus at http://p:9090/sub/"},
-		"Prometheus, a password":    {metricprovider.Config{Type: metricprovider.Prometheus, Address: "http://me:secret@p:9090"}, Cluster{}, "Prometheus at http://p:9090"},
-		"metrics-server":            {metricprovider.Config{Type: metricprovider.MetricsServer, Window: metav1.Duration{Duration: time.Minute}}, access, "the metrics API (metrics.k8s.io)"},
-		"metrics-server, no access": {metricprovider.Config{Type: metricprovider.MetricsServer}, Cluster{}, "metrics-server: requires access to a cluster, for its metrics and nodes"},
-		"SignalFx":                  {metricprovider.Config{Type: metricprovider.SignalFx, Address: "https://api.us1.signalfx.com", Token: "a", Step: metav1.Duration{Duration: time.Minute}}, Cluster{}, "SignalFx at https://api.us1.signalfx.com"},
-		"SignalFx, no token":        {metricprovider.Config{Type: metricprovider.SignalFx, Address: "https://api.us1.signalfx.com"}, Cluster{}, "tokenFile: required for SignalFx, or set the environment variable SIGNALFX_TOKEN"},
-		"a service":                 {metricprovider.Config{Type: metricprovider.Service, Address: "http://load-watcher:2020"}, Cluster{}, "the load watcher at http://load-watcher:2020/watcher"},
-		"a file":                    {metricprovider.Config{Type: metricprovider.File, Address: "/var/load.json"}, Cluster{}, "the file /var/load.json"},
-		"a file, no path":           {metricprovider.Config{Type: metricprovider.File}, Cluster{}, "address: required: the path of the file"},
-		"no type":                   {metricprovider.Config{}, Cluster{}, `type: found "", want one of Prometheus, KubernetesMetricsServer, SignalFx, Service, File`},
-		"another type":              {metricprovider.Config{Type: "Datadog"}, Cluster{}, `type: found "Datadog", want one of`},
-		"address of metrics-server": {metricprovider.Config{Type: metricprovider.MetricsServer, Address: "http://p"}, access, "address: not used by type KubernetesMetricsServer: only by Prometheus, SignalFx, Service, File"},
-		"a token for a file":        {metricprovider.Config{Type: metricprovider.File, Address: "/a", Token: "b"}, Cluster{}, "token: not used by type File: only by Prometheus, SignalFx, Service"},
-		"a window of a service":     {metricprovider.Config{Type: metricprovider.Service, Address: "http://p", Window: metav1.Duration{Duration: time.Minute}}, Cluster{}, "window: not used by type Service: only by Prometheus, KubernetesMetricsServer, SignalFx"},
-		"a step of metrics-server":  {metricprovider.Config{Type: metricprovider.MetricsServer, Step: metav1.Duration{Duration: time.Minute}}, access, "step: not used by type KubernetesMetricsServer: only by Prometheus, SignalFx"},
-		"a label for SignalFx":      {metricprovider.Config{Type: metricprovider.SignalFx, Address: "https://s", NodeLabel: "a"}, Cluster{}, "nodeLabel: not used by type SignalFx: only by Prometheus"},
-		"queries for a service":     {metricprovider.Config{Type: metricprovider.Service, Address: "http://p", Queries: metricprovider.Queries{CPUAvg: "a"}}, Cluster{}, "queries.cpuAvg: not used by type Service: only by Prometheus"},
-		"a filter for Prometheus":   {metricprovider.Config{Type: metricprovider.Prometheus, Address: "http://p", Filter: "a"}, Cluster{}, "filter: not used by type Prometheus: only by SignalFx"},
+		"Prometheus": {
+			metricprovider.Config{Type: metricprovider.Prometheus, Address: "http://p:9090/sub/"},
+			Cluster{},
+			"Prometheus at http://p:9090/sub/",
+		},
+		"Prometheus, a password": {
+			metricprovider.Config{Type: metricprovider.Prometheus, Address: "http://me:secret@p:9090"},
+			Cluster{},
+			"Prometheus at http://p:9090",
+		},
+		"metrics-server": {
+			metricprovider.Config{Type: metricprovider.MetricsServer, Window: metav1.Duration{Duration: time.Minute}},
+			access,
+			"the metrics API (metrics.k8s.io)",
+		},
+		"metrics-server, no access": {
+			metricprovider.Config{Type: metricprovider.MetricsServer},
+			Cluster{},
+			"metrics-server: requires access to a cluster, for its metrics and nodes",
+		},
+		"SignalFx": {
+			metricprovider.Config{
+				Type:    metricprovider.SignalFx,
+				Address: "https://api.us1.signalfx.com",
+				Token:   "a",
+				Step:    metav1.Duration{Duration: time.Minute},
+			},
+			Cluster{},
+			"SignalFx at https://api.us1.signalfx.com",
+		},
+		"SignalFx, no token": {
+			metricprovider.Config{Type: metricprovider.SignalFx, Address: "https://api.us1.signalfx.com"},
+			Cluster{},
+			"tokenFile: required for SignalFx, or set the environment variable SIGNALFX_TOKEN",
+		},
+		"a service": {
+			metricprovider.Config{Type: metricprovider.Service, Address: "http://load-watcher:2020"},
+			Cluster{},
+			"the load watcher at http://load-watcher:2020/watcher",
+		},
+		"a file": {
+			metricprovider.Config{Type: metricprovider.File, Address: "/var/load.json"},
+			Cluster{},
+			"the file /var/load.json",
+		},
+		"a file, no path": {
+			metricprovider.Config{Type: metricprovider.File},
+			Cluster{},
+			"address: required: the path of the file",
+		},
+		"no type": {
+			metricprovider.Config{},
+			Cluster{},
+			`type: found "", want one of Prometheus, KubernetesMetricsServer, SignalFx, Service, File`,
+		},
+		"another type": {metricprovider.Config{Type: "Datadog"}, Cluster{}, `type: found "Datadog", want one of`},
+		"address of metrics-server": {
+			metricprovider.Config{Type: metricprovider.MetricsServer, Address: "http://p"},
+			access,
+			"address: not used by type KubernetesMetricsServer: only by Prometheus, SignalFx, Service, File",
+		},
+		"a token for a file": {
+			metricprovider.Config{Type: metricprovider.File, Address: "/a", Token: "b"},
+			Cluster{},
+			"token: not used by type File: only by Prometheus, SignalFx, Service",
+		},
+		"a window of a service": {
+			metricprovider.Config{Type: metricprovider.Service, Address: "http://p", Window: metav1.Duration{Duration: time.Minute}},
+			Cluster{},
+			"window: not used by type Service: only by Prometheus, KubernetesMetricsServer, SignalFx",
+		},
+		"a step of metrics-server": {
+			metricprovider.Config{Type: metricprovider.MetricsServer, Step: metav1.Duration{Duration: time.Minute}},
+			access,
+			"step: not used by type KubernetesMetricsServer: only by Prometheus, SignalFx",
+		},
+		"a label for SignalFx": {
+			metricprovider.Config{Type: metricprovider.SignalFx, Address: "https://s", NodeLabel: "a"},
+			Cluster{},
+			"nodeLabel: not used by type SignalFx: only by Prometheus",
+		},
+		"queries for a service": {
+			metricprovider.Config{Type: metricprovider.Service, Address: "http://p", Queries: metricprovider.Queries{CPUAvg: "a"}},
+			Cluster{},
+			"queries.cpuAvg: not used by type Service: only by Prometheus",
+		},
+		"a filter for Prometheus": {
+			metricprovider.Config{Type: metricprovider.Prometheus, Address: "http://p", Filter: "a"},
+			Cluster{},
+			"filter: not used by type Prometheus: only by SignalFx",
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -63,7 +136,14 @@ func TestNew(t *testing.T) {
 		})
 	}
 	t.Run("every type has a constructor", func(t *testing.T) {
-		if got, want := slices.Sorted(maps.Keys(constructors)), slices.Sorted(slices.Values(metricprovider.Types)); !slices.Equal(got, want) {
+		if got, want := slices.Sorted(
+			maps.Keys(constructors),
+		), slices.Sorted(
+			slices.Values(metricprovider.Types),
+		); !slices.Equal(
+			got,
+			want,
+		) {
 			t.Errorf("constructors for %v, want %v", got, want)
 		}
 	})

@@ -58,7 +58,11 @@ func TestNew(t *testing.T) {
 		"no scheme":       {"load-watcher:2020", "", `address "load-watcher:2020"` + want},
 		"another scheme":  {"ftp://load-watcher", "", `address "ftp://load-watcher"` + want},
 		"no host":         {"http://", "", `address "http:"` + want},
-		"not a URL":       {"http://load watcher", "", `address: invalid URL: invalid character " " in host name; want a URL like http://load-watcher.kube-system:2020`},
+		"not a URL": {
+			"http://load watcher",
+			"",
+			`address: invalid URL: invalid character " " in host name; want a URL like http://load-watcher.kube-system:2020`,
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

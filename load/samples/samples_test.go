@@ -31,15 +31,27 @@ func TestWindow(t *testing.T) {
 			load.Node{CPU: load.Utilization{Mean: 0.5, StdDev: 0.25}, Memory: load.Utilization{Mean: 0.5}},
 			2,
 		},
-		"the same again": {[]sample{{0, 0.25, 0.5}, {0, 0.75, 0.5}}, load.Node{CPU: load.Utilization{Mean: 0.25}, Memory: load.Utilization{Mean: 0.5}}, 1},
-		"an older one":   {[]sample{{30, 0.25, 0.5}, {15, 0.75, 0.5}}, load.Node{CPU: load.Utilization{Mean: 0.25}, Memory: load.Utilization{Mean: 0.5}}, 1},
+		"the same again": {
+			[]sample{{0, 0.25, 0.5}, {0, 0.75, 0.5}},
+			load.Node{CPU: load.Utilization{Mean: 0.25}, Memory: load.Utilization{Mean: 0.5}},
+			1,
+		},
+		"an older one": {
+			[]sample{{30, 0.25, 0.5}, {15, 0.75, 0.5}},
+			load.Node{CPU: load.Utilization{Mean: 0.25}, Memory: load.Utilization{Mean: 0.5}},
+			1,
+		},
 		// The first is 61 s before the last, in a window of 60 s.
 		"one that is past": {
 			[]sample{{0, 1, 1}, {31, 0.5, 0.5}, {61, 0.5, 0.5}},
 			load.Node{CPU: load.Utilization{Mean: 0.5}, Memory: load.Utilization{Mean: 0.5}},
 			3,
 		},
-		"all but one past": {[]sample{{0, 1, 1}, {1000, 0.5, 0.5}}, load.Node{CPU: load.Utilization{Mean: 0.5}, Memory: load.Utilization{Mean: 0.5}}, 2},
+		"all but one past": {
+			[]sample{{0, 1, 1}, {1000, 0.5, 0.5}},
+			load.Node{CPU: load.Utilization{Mean: 0.5}, Memory: load.Utilization{Mean: 0.5}},
+			2,
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -57,7 +57,9 @@ func (s *served) start(t *testing.T, tokenFile string) {
 
 func (s *served) put(t *testing.T, nodes map[string]load.Node) {
 	t.Helper()
-	if err := s.store.Put(load.Reading{Source: "Test", Time: s.now, Window: 15 * time.Minute, Nodes: nodes, Stale: 3, Rejected: 2}); err != nil {
+	if err := s.store.Put(
+		load.Reading{Source: "Test", Time: s.now, Window: 15 * time.Minute, Nodes: nodes, Stale: 3, Rejected: 2},
+	); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -82,7 +84,12 @@ func (s *served) get(t *testing.T, path, authorization string) (int, string) {
 }
 
 var nodes = map[string]load.Node{
-	"a":           {CPU: load.Utilization{Mean: 0.5, StdDev: 0.25}, HasCPU: true, Memory: load.Utilization{Mean: 0.75, StdDev: 0.125}, HasMemory: true},
+	"a": {
+		CPU:       load.Utilization{Mean: 0.5, StdDev: 0.25},
+		HasCPU:    true,
+		Memory:    load.Utilization{Mean: 0.75, StdDev: 0.125},
+		HasMemory: true,
+	},
 	`x"} or up{`:  {CPU: load.Utilization{Mean: 0.125}, HasCPU: true},
 	"only-memory": {Memory: load.Utilization{Mean: 0.25}, HasMemory: true},
 }
@@ -213,7 +220,8 @@ func TestToken(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	s := serve(t)
 	_, before := s.get(t, "/metrics", "")
-	if !strings.Contains(before, `plimsoll_load_degraded{source="Test at nowhere"} 1`) || strings.Contains(before, "plimsoll_load_age_seconds{") {
+	if !strings.Contains(before, `plimsoll_load_degraded{source="Test at nowhere"} 1`) ||
+		strings.Contains(before, "plimsoll_load_age_seconds{") {
 		t.Errorf("at the start:\n%s", before)
 	}
 	s.put(t, nodes)
@@ -260,7 +268,12 @@ func BenchmarkWatcher5000Nodes(b *testing.B) {
 			b.Fatal(err)
 		}
 		answer := httptest.NewRecorder()
-		New(Config{Store: store, State: &State{}, Metrics: http.NotFoundHandler()}).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/watcher", nil))
+		New(
+			Config{Store: store, State: &State{}, Metrics: http.NotFoundHandler()},
+		).ServeHTTP(
+			answer,
+			httptest.NewRequest(http.MethodGet, "/watcher", nil),
+		)
 		b.SetBytes(int64(answer.Body.Len()))
 	}
 }

@@ -98,7 +98,9 @@ func TestDecodeMetrics(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := Decode(strings.NewReader(`{"timestamp": 1795239886, "data": {"NodeMetricsMap": {"node-1": {"metrics": [` + tc.metrics + `]}}}}`))
+			got, err := Decode(
+				strings.NewReader(`{"timestamp": 1795239886, "data": {"NodeMetricsMap": {"node-1": {"metrics": [` + tc.metrics + `]}}}}`),
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -123,7 +125,11 @@ func TestDecodeTimes(t *testing.T) {
 		time    int64
 		window  time.Duration
 	}{
-		"both":                           {`{"timestamp": 100, "window": {"duration": "15m", "start": 0, "end": 90}, ` + nodes + `}`, 100, 15 * time.Minute},
+		"both": {
+			`{"timestamp": 100, "window": {"duration": "15m", "start": 0, "end": 90}, ` + nodes + `}`,
+			100,
+			15 * time.Minute,
+		},
 		"no timestamp, the window's end": {`{"window": {"duration": "1h30m", "end": 90}, ` + nodes + `}`, 90, 90 * time.Minute},
 		"no window":                      {`{"timestamp": 100, ` + nodes + `}`, 100, 0},
 		"invalid duration of the window": {`{"timestamp": 100, "window": {"duration": "15 minutes"}, ` + nodes + `}`, 100, 0},

@@ -17,19 +17,37 @@ func TestDecodeErrors(t *testing.T) {
 		"cut off": {"{\n \"timestamp\": 1", "decoding load-watcher message: line 2, column 15: unexpected end of JSON input"},
 		"a page":  {"<html>", "decoding load-watcher message: line 1, column 1: invalid character '<' looking for beginning of value"},
 		// the x is the tenth character of the third line
-		"a bare word": {"{\n \"timestamp\": 12,\n \"data\": x}", "decoding load-watcher message: line 3, column 10: invalid character 'x' looking for beginning of value"},
+		"a bare word": {
+			"{\n \"timestamp\": 12,\n \"data\": x}",
+			"decoding load-watcher message: line 3, column 10: invalid character 'x' looking for beginning of value",
+		},
 		// the x is the 17th; quotes put around NaN do not count
-		"a bare word after NaN": {`{"a": NaN, "b": x}`, "decoding load-watcher message: line 1, column 17: invalid character 'x' looking for beginning of value"},
+		"a bare word after NaN": {
+			`{"a": NaN, "b": x}`,
+			"decoding load-watcher message: line 1, column 17: invalid character 'x' looking for beginning of value",
+		},
 		// the line break is the 14th of the first line
-		"a line break in a string": {"{\"source\": \"a\nb\"}", "decoding load-watcher message: line 1, column 14: invalid character '\\n' in string literal"},
-		"two messages":             {documented + "\n{}", "decoding load-watcher message: line 7, column 1: invalid character '{' after top-level value"},
+		"a line break in a string": {
+			"{\"source\": \"a\nb\"}",
+			"decoding load-watcher message: line 1, column 14: invalid character '\\n' in string literal",
+		},
+		"two messages": {
+			documented + "\n{}",
+			"decoding load-watcher message: line 7, column 1: invalid character '{' after top-level value",
+		},
 		// the word ends with the 19th
-		"a timestamp in quotes": {`{"timestamp": "abc"}`, "decoding load-watcher message: line 1, column 19: json: cannot unmarshal string into Go struct field message.timestamp of type int64"},
-		"no timestamp":          {`{"data": {"NodeMetricsMap": {}}}`, "timestamp: found 0, want Unix seconds"},
-		"a negative timestamp":  {`{"timestamp": -1, "data": {"NodeMetricsMap": {}}}`, "timestamp: found -1, want Unix seconds"},
-		"milliseconds":          {`{"timestamp": 1795239886000, "data": {"NodeMetricsMap": {}}}`, "timestamp: found 1795239886000, want Unix seconds"},
-		"no nodes":              {`{"timestamp": 1795239886, "data": {}}`, "data.NodeMetricsMap: required"},
-		"no data":               {`{"timestamp": 1795239886}`, "data.NodeMetricsMap: required"},
+		"a timestamp in quotes": {
+			`{"timestamp": "abc"}`,
+			"decoding load-watcher message: line 1, column 19: json: cannot unmarshal string into Go struct field message.timestamp of type int64",
+		},
+		"no timestamp":         {`{"data": {"NodeMetricsMap": {}}}`, "timestamp: found 0, want Unix seconds"},
+		"a negative timestamp": {`{"timestamp": -1, "data": {"NodeMetricsMap": {}}}`, "timestamp: found -1, want Unix seconds"},
+		"milliseconds": {
+			`{"timestamp": 1795239886000, "data": {"NodeMetricsMap": {}}}`,
+			"timestamp: found 1795239886000, want Unix seconds",
+		},
+		"no nodes": {`{"timestamp": 1795239886, "data": {}}`, "data.NodeMetricsMap: required"},
+		"no data":  {`{"timestamp": 1795239886}`, "data.NodeMetricsMap: required"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

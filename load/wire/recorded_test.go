@@ -21,7 +21,8 @@ func TestDecodeARecordedAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !reading.Time.Equal(time.Unix(1795259567, 0)) || reading.Window != 15*time.Minute || reading.Source != "Prometheus" || reading.Rejected != 0 {
+	if !reading.Time.Equal(time.Unix(1795259567, 0)) || reading.Window != 15*time.Minute || reading.Source != "Prometheus" ||
+		reading.Rejected != 0 {
 		t.Errorf("at %s over %s from %s, rejected %d", reading.Time, reading.Window, reading.Source, reading.Rejected)
 	}
 	want := map[string]load.Node{

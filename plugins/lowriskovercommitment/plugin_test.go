@@ -45,29 +45,40 @@ func TestScore(t *testing.T) {
 		// a: the mean is at the requests, load risk 0.5: 1 - (0.67 + 0.5) / 2 = 0.42
 		// b: far below, load risk 0: 1 - 0.67 / 2 = 0.67
 		"load": {
-			nil, same, pod, map[string]load.Node{"a": schedtest.CPULoad(0.5, 0.1), "b": schedtest.CPULoad(0.25, 0.02)}, 0,
+			nil, same, pod,
+			map[string]load.Node{"a": schedtest.CPULoad(0.5, 0.1), "b": schedtest.CPULoad(0.25, 0.02)},
+			0,
 			map[string]int64{"a": 42, "b": 67},
 		},
 		// 1 - 0.67 on both
 		"stale load": {
-			nil, same, pod, map[string]load.Node{"a": schedtest.CPULoad(0.5, 0.1), "b": schedtest.CPULoad(0.25, 0.02)},
-			5*time.Minute + 1, map[string]int64{"a": 33, "b": 33},
+			nil, same, pod,
+			map[string]load.Node{"a": schedtest.CPULoad(0.5, 0.1), "b": schedtest.CPULoad(0.25, 0.02)},
+			5*time.Minute + 1,
+			map[string]int64{"a": 33, "b": 33},
 		},
 		"load at the maximum age": {
-			nil, same, pod, map[string]load.Node{"a": schedtest.CPULoad(0.5, 0.1)}, 5 * time.Minute,
+			nil, same, pod,
+			map[string]load.Node{"a": schedtest.CPULoad(0.5, 0.1)},
+			5 * time.Minute,
 			map[string]int64{"a": 42, "b": 33},
 		},
 		"only limits count": {
 			&config.LowRiskOverCommitmentArgs{RiskLimitWeight: &limitsOnly}, same, pod,
-			map[string]load.Node{"a": schedtest.CPULoad(0.9, 0.1)}, 0, map[string]int64{"a": 33, "b": 33},
+			map[string]load.Node{"a": schedtest.CPULoad(0.9, 0.1)},
+			0,
+			map[string]int64{"a": 33, "b": 33},
 		},
 		"only load of CPU": {
 			&config.LowRiskOverCommitmentArgs{RiskLimitWeights: map[string]float64{"cpu": 0}}, same, pod,
-			map[string]load.Node{"a": schedtest.CPULoad(0.5, 0.1), "b": schedtest.CPULoad(0.25, 0.02)}, 0,
+			map[string]load.Node{"a": schedtest.CPULoad(0.5, 0.1), "b": schedtest.CPULoad(0.25, 0.02)},
+			0,
 			map[string]int64{"a": 50, "b": 100},
 		},
 		"invalid load": {
-			nil, same, pod, map[string]load.Node{"a": schedtest.CPULoad(-1, 0.1), "b": schedtest.CPULoad(0.25, -1)}, 0,
+			nil, same, pod,
+			map[string]load.Node{"a": schedtest.CPULoad(-1, 0.1), "b": schedtest.CPULoad(0.25, -1)},
+			0,
 			map[string]int64{"a": 33, "b": 33},
 		},
 		// a runs best-effort pods at 90 %: load risk 1. b is idle and empty: load risk 0. No limit risk.

@@ -26,7 +26,11 @@ import (
 
 func newNode(i int) *v1.Node {
 	amounts := v1.ResourceList{
-		v1.ResourceCPU: resource.MustParse("64"), v1.ResourceMemory: resource.MustParse("256Gi"), v1.ResourcePods: resource.MustParse("250"),
+		v1.ResourceCPU: resource.MustParse(
+			"64",
+		),
+		v1.ResourceMemory: resource.MustParse("256Gi"),
+		v1.ResourcePods:   resource.MustParse("250"),
 	}
 	name := fmt.Sprintf("node-%04d", i)
 	return &v1.Node{

@@ -225,7 +225,12 @@ func TestSchedulerConfiguration(t *testing.T) {
 				}
 				for _, plugin := range read.Profiles[0].PluginConfig {
 					if args, ok := plugin.Args.(*config.LowRiskOverCommitmentArgs); ok {
-						got := fmt.Sprintf("watcherAddress %s metricProvider %s %s", args.WatcherAddress, args.MetricProvider.Type, args.MetricProvider.Address)
+						got := fmt.Sprintf(
+							"watcherAddress %s metricProvider %s %s",
+							args.WatcherAddress,
+							args.MetricProvider.Type,
+							args.MetricProvider.Address,
+						)
 						if !strings.Contains(got, tc.want) {
 							t.Errorf("found %s, want %s", got, tc.want)
 						}
@@ -279,7 +284,10 @@ func TestAgentRights(t *testing.T) {
 	}
 	objects := render(t, all)
 	const name = "plimsoll-agent"
-	if diff := cmp.Diff(find[rbacv1.ClusterRole](t, example, "ClusterRole", name).Rules, find[rbacv1.ClusterRole](t, objects, "ClusterRole", name).Rules); diff != "" {
+	if diff := cmp.Diff(
+		find[rbacv1.ClusterRole](t, example, "ClusterRole", name).Rules,
+		find[rbacv1.ClusterRole](t, objects, "ClusterRole", name).Rules,
+	); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff(find[rbacv1.Role](t, example, "Role", name).Rules, find[rbacv1.Role](t, objects, "Role", name).Rules); diff != "" {
@@ -306,11 +314,16 @@ func TestMonitoring(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	objects, err := other.Template(t.Context(), valuesFile(t, "dashboards: {enabled: true}\nalerts: {enabled: true, labels: {prometheus: main}}\n"))
+	objects, err := other.Template(
+		t.Context(),
+		valuesFile(t, "dashboards: {enabled: true}\nalerts: {enabled: true, labels: {prometheus: main}}\n"),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := find[v1.ConfigMap](t, objects, "ConfigMap", "plimsoll-dashboard-try").Data["try.json"]; strings.TrimSpace(text) != dashboard {
+	if text := find[v1.ConfigMap](t, objects, "ConfigMap", "plimsoll-dashboard-try").Data["try.json"]; strings.TrimSpace(
+		text,
+	) != dashboard {
 		t.Errorf("dashboard: %s", text)
 	}
 	for _, object := range objects {

@@ -64,7 +64,9 @@ var sections = []section{
 		return []prometheus.Collector{c}
 	}},
 	{"load-watcher", registered(func(r prometheus.Registerer) {
-		service.New(service.Config{Store: load.NewStore(time.Hour, nil), State: &service.State{}, Metrics: http.NotFoundHandler(), Registry: r})
+		service.New(
+			service.Config{Store: load.NewStore(time.Hour, nil), State: &service.State{}, Metrics: http.NotFoundHandler(), Registry: r},
+		)
 	})},
 	{"slack", registered(func(r prometheus.Registerer) { slack.New(nil, nil, r, "") })},
 	{"placement", registered(func(r prometheus.Registerer) { placement.New(nil, nil, nil, r, placement.AdoptAll) })},
@@ -98,7 +100,9 @@ func registered(make func(prometheus.Registerer)) func(*testing.T) []prometheus.
 }
 
 // description parses the string representation of a Desc, which has no other access to its name.
-var description = regexp.MustCompile(`^Desc\{fqName: "([^"]+)", help: "((?:[^"\\]|\\.)*)", unit: "[^"]*", constLabels: \{\}, variableLabels: \{([^}]*)\}`)
+var description = regexp.MustCompile(
+	`^Desc\{fqName: "([^"]+)", help: "((?:[^"\\]|\\.)*)", unit: "[^"]*", constLabels: \{\}, variableLabels: \{([^}]*)\}`,
+)
 
 // metricsOf returns the metrics of a section sorted by name.
 func metricsOf(t *testing.T, s section) []metric {
@@ -206,7 +210,9 @@ func TestMetricsFollowTheConventions(t *testing.T) {
 			if !strings.HasPrefix(m.name, "plimsoll_") || !strings.HasPrefix(m.help, "[ALPHA] ") {
 				t.Errorf("%s: %s: want the prefix plimsoll_ and a help text that starts with the stability level", m.name, m.help)
 			}
-			if err := encoder.Encode(&dto.MetricFamily{Name: &m.name, Help: &m.help, Type: typeOf(t, m), Metric: []*dto.Metric{sampleOf(m)}}); err != nil {
+			if err := encoder.Encode(
+				&dto.MetricFamily{Name: &m.name, Help: &m.help, Type: typeOf(t, m), Metric: []*dto.Metric{sampleOf(m)}},
+			); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -107,7 +107,8 @@ func TestDashboardPanels(t *testing.T) {
 		}
 		ids, titles, cells := map[int]bool{}, map[string]bool{}, map[[2]int]string{}
 		for _, p := range d.Panels {
-			if p.ID == 0 || ids[p.ID] || p.Title == "" || titles[p.Title] || p.Description == "" || p.FieldConfig.Defaults.Unit == "" || len(p.Targets) == 0 {
+			if p.ID == 0 || ids[p.ID] || p.Title == "" || titles[p.Title] || p.Description == "" || p.FieldConfig.Defaults.Unit == "" ||
+				len(p.Targets) == 0 {
 				t.Errorf("%s: panel %d %q: want its own id and title, a description, a unit and queries", file, p.ID, p.Title)
 			}
 			ids[p.ID], titles[p.Title] = true, true

@@ -27,7 +27,26 @@ func promtool(t *testing.T, args ...string) string {
 }
 
 // names of what is no metric: the words of PromQL that stand alone.
-var words = []string{"and", "or", "unless", "on", "ignoring", "by", "without", "group_left", "group_right", "bool", "offset", "sum", "max", "min", "avg", "count", "inf", "nan"}
+var words = []string{
+	"and",
+	"or",
+	"unless",
+	"on",
+	"ignoring",
+	"by",
+	"without",
+	"group_left",
+	"group_right",
+	"bool",
+	"offset",
+	"sum",
+	"max",
+	"min",
+	"avg",
+	"count",
+	"inf",
+	"nan",
+}
 
 var (
 	quoted     = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)

@@ -57,8 +57,10 @@ func (o *options) start(ctx context.Context, log io.Writer, progress func(string
 			return nil, err
 		}
 	}
-	return &demos{env: env, node: node.New(env, load), slack: slack.New(env, karpenter, log), fleet: fleet.New(env),
-		stopLoad: stopLoad}, nil
+	return &demos{
+		env: env, node: node.New(env, load), slack: slack.New(env, karpenter, log), fleet: fleet.New(env),
+		stopLoad: stopLoad,
+	}, nil
 }
 
 // stop stops everything that start and run have started.

@@ -101,8 +101,10 @@ func (o *outcome) result() placementResult {
 		}
 	}
 	for _, standing := range o.Ranking() {
-		c := clusterResult{Name: standing.Name, Feasible: standing.Feasible, Reason: standing.Reason, Total: standing.Total,
-			Scores: map[string]prioritizerResult{}}
+		c := clusterResult{
+			Name: standing.Name, Feasible: standing.Feasible, Reason: standing.Reason, Total: standing.Total,
+			Scores: map[string]prioritizerResult{},
+		}
 		for _, score := range standing.Scores {
 			c.Scores[score.Name] = prioritizerResult{score.Score, score.Weight}
 		}

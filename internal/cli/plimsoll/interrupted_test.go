@@ -37,8 +37,10 @@ func TestInterrupted(t *testing.T) {
 		cmd := newCommand()
 		cmd.SetIn(interrupting{strings.NewReader("apiVersion: v1\nkind: Node\nmetadata: {name: a}\n"), cancel})
 		cmd.SetOut(&out)
-		cmd.SetArgs([]string{"compare", "--profile", "default", "--profile", "limits", "-f", "-", "--seeds", "2", "-o", output,
-			"--fail-on", "true"})
+		cmd.SetArgs([]string{
+			"compare", "--profile", "default", "--profile", "limits", "-f", "-", "--seeds", "2", "-o", output,
+			"--fail-on", "true",
+		})
 		err := cmd.ExecuteContext(ctx)
 		if err == nil || !strings.HasPrefix(err.Error(), "interrupted: ") || report(err) != base.ExitUsage {
 			t.Errorf("error %v, want interrupted", err)

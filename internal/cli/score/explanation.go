@@ -69,7 +69,8 @@ type weightedPlugin struct {
 
 // explain evaluates all nodes for a pod as if it were pending.
 func explain(ctx context.Context, state *input.ClusterState, cfg *internalconfig.KubeSchedulerConfiguration,
-	schedulerName, namespace, name string) (*explanation, error) {
+	schedulerName, namespace, name string,
+) (*explanation, error) {
 	pod, others, err := removePod(state.Objects, namespace, name)
 	if err != nil {
 		return nil, err
@@ -154,8 +155,10 @@ func commonPrefix(a, b string) int {
 }
 
 func explainNode(node engine.NodeScores, reading *load.Reading) explainedNode {
-	e := explainedNode{Name: node.Name, Feasible: node.Feasible, Reason: node.Reason, Total: node.Total,
-		Plugins: map[string]weightedPlugin{}, scores: node}
+	e := explainedNode{
+		Name: node.Name, Feasible: node.Feasible, Reason: node.Reason, Total: node.Total,
+		Plugins: map[string]weightedPlugin{}, scores: node,
+	}
 	for name, plugin := range node.Plugins {
 		e.Plugins[name] = weightedPlugin{plugin, plugin.Score * plugin.Weight}
 	}

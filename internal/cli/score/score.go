@@ -95,7 +95,8 @@ func (o *scoreOptions) run(ctx context.Context, in io.Reader, out, errOut io.Wri
 }
 
 func score(ctx context.Context, state *input.ClusterState, cfg *internalconfig.KubeSchedulerConfiguration,
-	schedulerName string) (scoreResult, error) {
+	schedulerName string,
+) (scoreResult, error) {
 	result := scoreResult{Pods: []engine.PodScores{}}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -167,8 +167,10 @@ func printFrontier(out io.Writer, s *result.Scenario) error {
 		if p.SlackKept > 0 {
 			kept = fmt.Sprintf("%.0f %%", 100*p.SlackKept)
 		}
-		t.AppendRow(table.Row{p.Name, formatNumber(p.Cost) + formatInterval(p.CostInterval),
-			formatNumber(p.Pending) + formatInterval(p.PendingInterval), formatNumber(p.PendingP95), kept})
+		t.AppendRow(table.Row{
+			p.Name, formatNumber(p.Cost) + formatInterval(p.CostInterval),
+			formatNumber(p.Pending) + formatInterval(p.PendingInterval), formatNumber(p.PendingP95), kept,
+		})
 	}
 	t.Render()
 	return nil

@@ -237,8 +237,10 @@ func TestPoliciesAreOptional(t *testing.T) {
 }
 
 func TestBackoff(t *testing.T) {
-	for failures, want := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 4: 8 * time.Second, 5: 15 * time.Second,
-		1 << 40: 15 * time.Second} {
+	for failures, want := range map[int]time.Duration{
+		1: time.Second, 2: 2 * time.Second, 4: 8 * time.Second, 5: 15 * time.Second,
+		1 << 40: 15 * time.Second,
+	} {
 		if got := backoff(failures, time.Minute); got != want {
 			t.Errorf("backoff(%d) = %s, want %s", failures, got, want)
 		}
@@ -309,9 +311,11 @@ func TestKubeconfigIsReloaded(t *testing.T) {
 	if client() == first {
 		t.Error("same client for a changed file")
 	}
-	for name, text := range map[string]string{"empty": "", "not YAML": "{", "no cluster": `{"apiVersion":"v1","kind":"Config"}`,
+	for name, text := range map[string]string{
+		"empty": "", "not YAML": "{", "no cluster": `{"apiVersion":"v1","kind":"Config"}`,
 		"missing certificate file": strings.Replace(fmt.Sprintf(kubeconfig, "x"), `"token":"t"`,
-			`"client-certificate":"/nonexistent","client-key":"/nonexistent"`, 1)} {
+			`"client-certificate":"/nonexistent","client-key":"/nonexistent"`, 1),
+	} {
 		write(text)
 		if _, err := h.connect(); err == nil {
 			t.Errorf("%s: connect() returned no error", name)

@@ -81,8 +81,13 @@ func (c *hubCluster) explain(err error, kind string) error {
 	case isPath:
 		return failed(reasonKubeconfig, "reading the kubeconfig of the hub or a file that it refers to: %w", err)
 	case rejected:
-		return failed(reasonCertificate,
-			"the hub rejected the client certificate in %s (%s): replace it in the file, a restart is not necessary: %w", c.hub.path, alert, err)
+		return failed(
+			reasonCertificate,
+			"the hub rejected the client certificate in %s (%s): replace it in the file, a restart is not necessary: %w",
+			c.hub.path,
+			alert,
+			err,
+		)
 	case isUntrustedServer(err):
 		return failed(reasonCertificate, "the certificate of the hub is not trusted by %s: %w", c.hub.path, err)
 	}

@@ -173,7 +173,14 @@ func (c *hubCluster) writeResources(ctx context.Context, capacity, allocatable v
 		"metadata":   map[string]any{"name": c.cluster},
 		"status":     map[string]any{"capacity": toStrings(capacity), "allocatable": toStrings(allocatable)},
 	}}
-	_, err = client.Resource(clusterResource).ApplyStatus(ctx, c.cluster, object, metav1.ApplyOptions{FieldManager: fieldOwner, Force: force})
+	_, err = client.Resource(
+		clusterResource,
+	).ApplyStatus(
+		ctx,
+		c.cluster,
+		object,
+		metav1.ApplyOptions{FieldManager: fieldOwner, Force: force},
+	)
 	if apierrors.IsConflict(err) && !force {
 		return &ownedError{err}
 	}

@@ -41,7 +41,10 @@ func pod(name, on string) *v1.Pod {
 func TestAcceptsPods(t *testing.T) {
 	condition := func(status v1.ConditionStatus) func(*v1.Node) {
 		return func(n *v1.Node) {
-			n.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeMemoryPressure, Status: v1.ConditionFalse}, {Type: v1.NodeReady, Status: status}}
+			n.Status.Conditions = []v1.NodeCondition{
+				{Type: v1.NodeMemoryPressure, Status: v1.ConditionFalse},
+				{Type: v1.NodeReady, Status: status},
+			}
 		}
 	}
 	taint := func(effect v1.TaintEffect) func(*v1.Node) {
@@ -72,8 +75,10 @@ func TestPods(t *testing.T) {
 	finished.Status.Phase = v1.PodSucceeded
 	placeholder.Labels = map[string]string{slack.PlaceholderLabel: "general"}
 	always := v1.ContainerRestartPolicyAlways
-	resized.Spec.InitContainers = []v1.Container{{Name: "sidecar", RestartPolicy: &always,
-		Resources: v1.ResourceRequirements{Requests: list("1", "1Gi")}}}
+	resized.Spec.InitContainers = []v1.Container{{
+		Name: "sidecar", RestartPolicy: &always,
+		Resources: v1.ResourceRequirements{Requests: list("1", "1Gi")},
+	}}
 	resized.Spec.Overhead = list("500m", "1Gi")
 	resized.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "c", Resources: &v1.ResourceRequirements{Requests: list("2", "4Gi")}}}
 	for name, tc := range map[string]struct {
@@ -82,8 +87,10 @@ func TestPods(t *testing.T) {
 	}{
 		"finished":    {finished, clusterscore.Pod{}},
 		"placeholder": {placeholder, clusterscore.Pod{}},
-		"running": {pod("p", "n"), clusterscore.Pod{Node: "n", Requests: clusterscore.Amounts{1000, 4 << 30},
-			Limits: clusterscore.Amounts{2000, 8 << 30}}},
+		"running": {pod("p", "n"), clusterscore.Pod{
+			Node: "n", Requests: clusterscore.Amounts{1000, 4 << 30},
+			Limits: clusterscore.Amounts{2000, 8 << 30},
+		}},
 		// requests: resized to 2 cores, sidecar 1, overhead 0.5; limits: the sidecar has none
 		"with a sidecar, resized": {resized, clusterscore.Pod{
 			Node: "n", Requests: clusterscore.Amounts{3500, 6 << 30}, Limits: clusterscore.Amounts{2500, 9 << 30}, Unbounded: [2]bool{true, true},

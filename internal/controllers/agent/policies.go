@@ -32,13 +32,19 @@ func (p *policies) list(ctx context.Context) ([]clusterscore.Slack, error) {
 		return nil, nil
 	case apierrors.IsForbidden(err):
 		if !p.forbidden {
-			klog.ErrorS(err, "Listing slack policies is forbidden, the slack scores are omitted: apply examples/placement/agent-member-rbac.yaml")
+			klog.ErrorS(
+				err,
+				"Listing slack policies is forbidden, the slack scores are omitted: apply examples/placement/agent-member-rbac.yaml",
+			)
 		}
 		p.forbidden = true
 		return nil, nil
 	case err != nil:
-		return nil, &reportError{reason: reasonMember, err: fmt.Errorf("listing slack policies of the cluster failed, nothing is reported: %w",
-			err)}
+		return nil, &reportError{
+			reason: reasonMember,
+			err: fmt.Errorf("listing slack policies of the cluster failed, nothing is reported: %w",
+				err),
+		}
 	}
 	p.forbidden = false
 	var typed v1alpha1.ResourceSlackList
@@ -47,8 +53,10 @@ func (p *policies) list(ctx context.Context) ([]clusterscore.Slack, error) {
 	}
 	out := make([]clusterscore.Slack, 0, len(typed.Items))
 	for i := range typed.Items {
-		out = append(out, clusterscore.Slack{Available: amountsOf(typed.Items[i].Status.Available),
-			Target: amountsOf(typed.Items[i].Status.Target)})
+		out = append(out, clusterscore.Slack{
+			Available: amountsOf(typed.Items[i].Status.Available),
+			Target:    amountsOf(typed.Items[i].Status.Target),
+		})
 	}
 	return out, nil
 }

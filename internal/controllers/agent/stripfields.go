@@ -48,9 +48,14 @@ func stripPod(pod *v1.Pod) *v1.Pod {
 			Containers: stripContainers(pod.Spec.Containers), InitContainers: stripContainers(pod.Spec.InitContainers),
 		},
 		Status: v1.PodStatus{
-			Phase: pod.Status.Phase, Conditions: resizeConditions(pod.Status.Conditions), Resources: pod.Status.Resources,
+			Phase:              pod.Status.Phase,
+			Conditions:         resizeConditions(pod.Status.Conditions),
+			Resources:          pod.Status.Resources,
 			AllocatedResources: pod.Status.AllocatedResources,
-			ContainerStatuses:  stripStatuses(pod.Status.ContainerStatuses), InitContainerStatuses: stripStatuses(pod.Status.InitContainerStatuses),
+			ContainerStatuses: stripStatuses(
+				pod.Status.ContainerStatuses,
+			),
+			InitContainerStatuses: stripStatuses(pod.Status.InitContainerStatuses),
 		},
 	}
 	if policy, ok := pod.Labels[slack.PlaceholderLabel]; ok {

@@ -10,7 +10,12 @@ import (
 // RecordConditions records an event for every condition whose status or reason
 // changed. eventType returns the type of the event, "" for no event; its argument
 // before is nil for a condition that is new.
-func RecordConditions(recorder events.EventRecorder, object runtime.Object, before, after []metav1.Condition, eventType func(before, after *metav1.Condition) string) {
+func RecordConditions(
+	recorder events.EventRecorder,
+	object runtime.Object,
+	before, after []metav1.Condition,
+	eventType func(before, after *metav1.Condition) string,
+) {
 	for i := range after {
 		condition, old := &after[i], meta.FindStatusCondition(before, after[i].Type)
 		if old != nil && old.Status == condition.Status && old.Reason == condition.Reason {

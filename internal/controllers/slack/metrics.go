@@ -45,8 +45,10 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 
 // recordPolicy sets the metrics of one policy.
 func (m *metrics) recordPolicy(policy string, o observation) {
-	for amount, list := range map[string]v1.ResourceList{"base": o.plan.Base, "target": o.plan.Target, "total": o.plan.Total,
-		"available": o.free} {
+	for amount, list := range map[string]v1.ResourceList{
+		"base": o.plan.Base, "target": o.plan.Target, "total": o.plan.Total,
+		"available": o.free,
+	} {
 		m.amounts.WithLabelValues(policy, amount, "cpu").Set(list.Cpu().AsApproximateFloat64())
 		m.amounts.WithLabelValues(policy, amount, "memory").Set(list.Memory().AsApproximateFloat64())
 	}

@@ -40,8 +40,10 @@ func controllerOf(t *testing.T, faults interceptor.Funcs, objects ...client.Obje
 
 // template returns a template with the label of a policy.
 func template(policy string) *v1.PodTemplate {
-	return &v1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Name: policy + "-head", Namespace: testNamespace,
-		Labels: map[string]string{slack.PlaceholderLabel: policy}}}
+	return &v1.PodTemplate{ObjectMeta: metav1.ObjectMeta{
+		Name: policy + "-head", Namespace: testNamespace,
+		Labels: map[string]string{slack.PlaceholderLabel: policy},
+	}}
 }
 
 // TestDeletionIsConfirmed checks that the objects of a policy that is not in the cache are deleted only if
@@ -57,13 +59,16 @@ func TestDeletionIsConfirmed(t *testing.T) {
 		"exists":             {nil, false, false},
 		"server unreachable": {errors.New("connection refused"), false, true},
 		"server starting":    {apierrors.NewServiceUnavailable("starting"), false, true},
-		"CRD not served": {apierrors.NewGenericServerResponse(http.StatusNotFound, "get", policies, "web", "404 page not found", 0, true),
-			false, true},
+		"CRD not served": {
+			apierrors.NewGenericServerResponse(http.StatusNotFound, "get", policies, "web", "404 page not found", 0, true),
+			false, true,
+		},
 		"forbidden": {apierrors.NewForbidden(policies, "web", errors.New("no")), false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			faults := interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object,
-				options ...client.GetOption) error {
+				options ...client.GetOption,
+			) error {
 				switch object.(type) {
 				case *v1alpha1.ResourceSlack: // from the cache
 					return apierrors.NewNotFound(policies, key.Name)
@@ -90,7 +95,8 @@ func TestDeletionIsConfirmed(t *testing.T) {
 func TestFaultsAndInvalidPolicies(t *testing.T) {
 	unavailable := true
 	faults := interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList,
-		options ...client.ListOption) error {
+		options ...client.ListOption,
+	) error {
 		if _, pods := list.(*v1.PodList); pods && unavailable {
 			return errors.New("connection refused")
 		}

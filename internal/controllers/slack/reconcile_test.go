@@ -136,12 +136,24 @@ func TestReconcile(t *testing.T) {
 	if diff := cmp.Diff(webObjects, managed(t, c)); diff != "" {
 		t.Errorf("objects: -want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"Feasible=True Planned", "Provisioned=True Available", "Ready=True Held"}, conditionsOf(policy)); diff != "" {
+	if diff := cmp.Diff(
+		[]string{"Feasible=True Planned", "Provisioned=True Available", "Ready=True Held"},
+		conditionsOf(policy),
+	); diff != "" {
 		t.Errorf("conditions: -want +got:\n%s", diff)
 	}
 	s := policy.Status
 	// base 4 x (1, 4Gi), target 50% of it, free 8 - 4 CPUs.
-	got := fmt.Sprint(s.Base.Cpu(), s.Target.Cpu(), s.Total.Cpu(), s.Available.Cpu(), s.Requests.Cpu(), s.Placeholders, s.Mirrored, s.Placed)
+	got := fmt.Sprint(
+		s.Base.Cpu(),
+		s.Target.Cpu(),
+		s.Total.Cpu(),
+		s.Available.Cpu(),
+		s.Requests.Cpu(),
+		s.Placeholders,
+		s.Mirrored,
+		s.Placed,
+	)
 	if want := "4 2 2 4 1 2 0 2"; got != want {
 		t.Errorf("base, target, total, available and requests in CPUs, placeholders, mirrored and placed: %s, want %s", got, want)
 	}
@@ -190,40 +202,58 @@ func TestObserve(t *testing.T) {
 	}{
 		"the pods fill the pool": {
 			append(webPool(), newPod("x-1", "a"), newPod("x-2", "a"), newPod("x-3", "a"), newPod("x-4", "a")), newPolicy("web", "web"), nil,
-			[]string{"Feasible=True Planned", "Provisioned=False Provisioning",
-				"Ready=False Provisioning"}, "4 placeholders request 4 CPU and 16384Mi memory, 0 of them fit",
+			[]string{
+				"Feasible=True Planned", "Provisioned=False Provisioning",
+				"Ready=False Provisioning",
+			},
+			"4 placeholders request 4 CPU and 16384Mi memory, 0 of them fit",
 		},
 		"no pods": {
-			[]client.Object{newNode("a", "web")}, newPolicy("web", "web"), nil,
-			[]string{"Feasible=True Planned", "Provisioned=True NothingWanted", "Ready=True Held"}, "0 placeholders",
+			[]client.Object{newNode("a", "web")},
+			newPolicy("web", "web"), nil,
+			[]string{"Feasible=True Planned", "Provisioned=True NothingWanted", "Ready=True Held"},
+			"0 placeholders",
 		},
 		"no nodes in the pool": {
 			webPool(), newPolicy("web", "typo"), nil,
-			[]string{"Feasible=False NotFeasible", "Provisioned=True NothingWanted", "Ready=False NotFeasible"}, "the pool has no usable nodes",
+			[]string{"Feasible=False NotFeasible", "Provisioned=True NothingWanted", "Ready=False NotFeasible"},
+			"the pool has no usable nodes",
 		},
 		"two policies select a node": {
-			append(webPool(), newPolicy("other", "web")), newPolicy("web", "web"), []string{"other"},
-			[]string{"Feasible=True Planned", "Provisioned=True Available",
-				"Ready=False PoolsOverlap"}, "policy other selects nodes of the same pool",
+			append(webPool(), newPolicy("other", "web")), newPolicy("web", "web"),
+			[]string{"other"},
+			[]string{
+				"Feasible=True Planned", "Provisioned=True Available",
+				"Ready=False PoolsOverlap",
+			},
+			"policy other selects nodes of the same pool",
 		},
 		"an invalid policy": {
 			webPool(), newPolicy("web", "web", func(s *v1alpha1.ResourceSlackSpec) { s.MinRate = "much" }), nil,
-			[]string{"Feasible=False InvalidPolicy", "Ready=False InvalidPolicy"}, "spec.minRate",
+			[]string{"Feasible=False InvalidPolicy", "Ready=False InvalidPolicy"},
+			"spec.minRate",
 		},
 		"an invalid annotation": {
 			append(webPool(), newMirrored("api", "lots")), newPolicy("web", "web"), nil,
-			[]string{"Feasible=False NotFeasible", "Provisioned=True Available",
-				"Ready=False NotFeasible"}, `Deployment shop/api: annotation plimsoll.dev/slack: invalid value "lots"`,
+			[]string{
+				"Feasible=False NotFeasible", "Provisioned=True Available",
+				"Ready=False NotFeasible",
+			},
+			`Deployment shop/api: annotation plimsoll.dev/slack: invalid value "lots"`,
 		},
 		"an object of the name exists": {
 			append(webPool(), &v1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Name: "web-head", Namespace: testNamespace}}), newPolicy("web",
 				"web"), nil,
-			[]string{"Feasible=True Planned", "Provisioned=True Available",
-				"Ready=False NameTaken"}, "PodTemplate plimsoll-system/web-head exists, is not managed by Plimsoll",
+			[]string{
+				"Feasible=True Planned", "Provisioned=True Available",
+				"Ready=False NameTaken",
+			},
+			"PodTemplate plimsoll-system/web-head exists, is not managed by Plimsoll",
 		},
 		"deployments": {
 			webPool(), newPolicy("web", "web", func(s *v1alpha1.ResourceSlackSpec) { s.Backend = deployment }), nil,
-			[]string{"Feasible=True Planned", "Provisioned=True Available", "Ready=True Held"}, "2 placeholders",
+			[]string{"Feasible=True Planned", "Provisioned=True Available", "Ready=True Held"},
+			"2 placeholders",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -235,8 +265,12 @@ func TestObserve(t *testing.T) {
 			if diff := cmp.Diff(tc.conditions, conditionsOf(policy)); diff != "" {
 				t.Errorf("conditions: -want +got:\n%s", diff)
 			}
-			if ready := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionReady); ready == nil || !strings.Contains(ready.Message,
-				tc.message) {
+			if ready := meta.FindStatusCondition(
+				policy.Status.Conditions,
+				v1alpha1.ConditionReady,
+			); ready == nil ||
+				!strings.Contains(ready.Message,
+					tc.message) {
 				t.Errorf("condition Ready %v, want message %q", ready, tc.message)
 			}
 		})

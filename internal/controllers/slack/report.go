@@ -91,7 +91,8 @@ func (c *Controller) report(ctx context.Context, policy *v1alpha1.ResourceSlack,
 
 // setCondition sets a condition for the current generation of the policy.
 func setCondition(status *v1alpha1.ResourceSlackStatus, policy *v1alpha1.ResourceSlack, condition string, isTrue bool, reason,
-	message string) {
+	message string,
+) {
 	value := metav1.ConditionFalse
 	if isTrue {
 		value = metav1.ConditionTrue

@@ -108,7 +108,15 @@ func (d *Demo) startController(ctx context.Context, fail context.CancelCauseFunc
 		return nil, err
 	}
 	recorder := m.GetEventRecorder("plimsoll-controller")
-	if err := placement.New(m.GetClient(), m.GetAPIReader(), recorder, prometheus.NewRegistry(), placement.AdoptAll).Register(m); err != nil {
+	if err := placement.New(
+		m.GetClient(),
+		m.GetAPIReader(),
+		recorder,
+		prometheus.NewRegistry(),
+		placement.AdoptAll,
+	).Register(
+		m,
+	); err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(ctx)

@@ -37,7 +37,10 @@ func viewRanking(r ranking) page.LivePlacement {
 			row.Reason = cluster.Reason
 		}
 		for _, score := range cluster.Scores {
-			row.Parts = append(row.Parts, page.LivePart{Prioritizer: score.Name, Weight: score.Weight, Score: score.Score, NoData: !score.HasData})
+			row.Parts = append(
+				row.Parts,
+				page.LivePart{Prioritizer: score.Name, Weight: score.Weight, Score: score.Score, NoData: !score.HasData},
+			)
 		}
 		out.Clusters = append(out.Clusters, row)
 	}

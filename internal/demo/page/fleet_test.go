@@ -11,7 +11,11 @@ import (
 // prioritizers; what is 0 is not drawn. A piece of less than 16 % has no label.
 func TestNewStack(t *testing.T) {
 	parts := func(balance, cpu, free int64) []LivePart {
-		return []LivePart{{"Balance", 1, balance, false}, {"ResourceAllocatableCPU", 2, cpu, false}, {"AddOn/x/free", -1, free, free == 100}}
+		return []LivePart{
+			{"Balance", 1, balance, false},
+			{"ResourceAllocatableCPU", 2, cpu, false},
+			{"AddOn/x/free", -1, free, free == 100},
+		}
 	}
 	s := newStack(LivePlacement{Clusters: []LiveCluster{
 		{Name: "a", Total: 300, Parts: parts(100, 100, 0)},

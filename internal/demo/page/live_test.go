@@ -9,7 +9,17 @@ import (
 // where the axis ends.
 func TestWriteLive(t *testing.T) {
 	const evil = `<script>alert("x")</script>`
-	bar := LiveBar{Resource: "cpu", Allocatable: "8", Request: "4", RequestFraction: 0.5, Limit: "40", LimitFraction: 5, HasLoad: true, LoadMean: 0.25, LoadStdDev: 0.05}
+	bar := LiveBar{
+		Resource:        "cpu",
+		Allocatable:     "8",
+		Request:         "4",
+		RequestFraction: 0.5,
+		Limit:           "40",
+		LimitFraction:   5,
+		HasLoad:         true,
+		LoadMean:        0.25,
+		LoadStdDev:      0.05,
+	}
 	var page strings.Builder
 	err := WriteLive(&page, Live{
 		Kubeconfig: evil, Nodes: []LiveNode{{Name: evil, Bars: []LiveBar{bar}, Pods: []string{evil}}}, Pending: []string{evil},

@@ -94,11 +94,25 @@ func (r *run) addResult(ctx context.Context, profile, step, want string, ok func
 
 // createWeb creates the web service in the empty cluster.
 func (r *run) createWeb(ctx context.Context) error {
-	r.report(fmt.Sprintf("creating %d web pods in an empty cluster; the autoscaler adds nodes of %s CPUs, which boot in %s", webPods, nodeCPU, nodeBootTime))
+	r.report(
+		fmt.Sprintf(
+			"creating %d web pods in an empty cluster; the autoscaler adds nodes of %s CPUs, which boot in %s",
+			webPods,
+			nodeCPU,
+			nodeBootTime,
+		),
+	)
 	if _, err := r.createPods(ctx, webName, webPods); err != nil {
 		return err
 	}
-	_, err := r.addResult(ctx, WithoutSlack, fmt.Sprintf("%d web pods run", webPods), "full nodes", func(s state) bool { return s.available == 0 }, 0)
+	_, err := r.addResult(
+		ctx,
+		WithoutSlack,
+		fmt.Sprintf("%d web pods run", webPods),
+		"full nodes",
+		func(s state) bool { return s.available == 0 },
+		0,
+	)
 	return err
 }
 
@@ -201,10 +215,19 @@ func (r *run) burstWithSlack(ctx context.Context) error {
 		return err
 	}
 	same := func(s state) bool { return len(s.nodes) == len(before.nodes) }
-	if _, err := r.addResult(ctx, WithSlack, fmt.Sprintf("the same burst of %d pods", burstPods), "no more nodes", same, slowest); err != nil {
+	if _, err := r.addResult(
+		ctx,
+		WithSlack,
+		fmt.Sprintf("the same burst of %d pods", burstPods),
+		"no more nodes",
+		same,
+		slowest,
+	); err != nil {
 		return err
 	}
-	r.report(fmt.Sprintf("the pods were bound after %.2f s; they use the slack, and the autoscaler adds nodes to restore it", slowest.Seconds()))
+	r.report(
+		fmt.Sprintf("the pods were bound after %.2f s; they use the slack, and the autoscaler adds nodes to restore it", slowest.Seconds()),
+	)
 	return nil
 }
 
@@ -213,18 +236,31 @@ func (r *run) awaitRefill(ctx context.Context) (err error) {
 	if err := r.awaitState(ctx, "the slack to be refilled", r.isFilled(webPods+burstPods, firstRate)); err != nil {
 		return err
 	}
-	r.refilled, err = r.addResult(ctx, WithSlack, "the slack is refilled", "available >= target", func(s state) bool { return s.available >= s.target }, 0)
+	r.refilled, err = r.addResult(
+		ctx,
+		WithSlack,
+		"the slack is refilled",
+		"available >= target",
+		func(s state) bool { return s.available >= s.target },
+		0,
+	)
 	return err
 }
 
 // deleteBurst deletes the burst: the target falls, the placeholders stay, on fewer nodes.
 func (r *run) deleteBurst(ctx context.Context) error {
-	r.report("deleting the burst; a node is removed and the target falls at once, the placeholders stay for the scale-down delay of ten minutes")
+	r.report(
+		"deleting the burst; a node is removed and the target falls at once, the placeholders stay for the scale-down delay of ten minutes",
+	)
 	if err := r.deletePods(ctx, burstName); err != nil {
 		return err
 	}
 	filled, fewer := r.isFilled(webPods, firstRate), func(s state) bool { return len(s.nodes) < len(r.refilled.nodes) }
-	if err := r.awaitState(ctx, "the target to fall and a node to be removed", func(s state) bool { return filled(s) && fewer(s) }); err != nil {
+	if err := r.awaitState(
+		ctx,
+		"the target to fall and a node to be removed",
+		func(s state) bool { return filled(s) && fewer(s) },
+	); err != nil {
 		return err
 	}
 	kept := func(s state) bool { return s.placeholders == r.refilled.placeholders && fewer(s) }
@@ -234,7 +270,12 @@ func (r *run) deleteBurst(ctx context.Context) error {
 
 // shrinkPolicy lowers the rate of the policy, which takes effect at once.
 func (r *run) shrinkPolicy(ctx context.Context) error {
-	r.report(fmt.Sprintf("lowering the rate of the policy to %s, which takes effect at once: placeholders and their node are removed", secondRate))
+	r.report(
+		fmt.Sprintf(
+			"lowering the rate of the policy to %s, which takes effect at once: placeholders and their node are removed",
+			secondRate,
+		),
+	)
 	policy := &v1alpha1.ResourceSlack{}
 	if err := r.api.Get(ctx, client.ObjectKey{Name: policyName}, policy); err != nil {
 		return err

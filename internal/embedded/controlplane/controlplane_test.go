@@ -56,7 +56,11 @@ var template = v1.PodTemplateSpec{
 func TestWorkloads(t *testing.T) {
 	_, client := start(t)
 	ctx := t.Context()
-	if _, err := client.CoreV1().Nodes().Create(ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := client.CoreV1().Nodes().Create(
+		ctx,
+		&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}},
+		metav1.CreateOptions{},
+	); err != nil {
 		t.Fatal(err)
 	}
 	eventually.True(t, "the node is not Ready", nil, func(ctx context.Context) (bool, error) {
@@ -67,7 +71,11 @@ func TestWorkloads(t *testing.T) {
 	two := int32(2)
 	deployment := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "d"},
-		Spec:       appsv1.DeploymentSpec{Replicas: &two, Selector: &metav1.LabelSelector{MatchLabels: template.Labels}, Template: template},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &two,
+			Selector: &metav1.LabelSelector{MatchLabels: template.Labels},
+			Template: template,
+		},
 	}
 	if _, err := client.AppsV1().Deployments("default").Create(ctx, deployment, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -77,7 +85,10 @@ func TestWorkloads(t *testing.T) {
 		return err == nil && d.Status.AvailableReplicas == two, err
 	})
 
-	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "j"}, Spec: batchv1.JobSpec{Completions: &two, Parallelism: &two, Template: template}}
+	job := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: "j"},
+		Spec:       batchv1.JobSpec{Completions: &two, Parallelism: &two, Template: template},
+	}
 	job.Spec.Template.Spec.RestartPolicy = v1.RestartPolicyNever
 	job.Spec.Template.Annotations = map[string]string{RunForAnnotation: "10ms"}
 	if _, err := client.BatchV1().Jobs("default").Create(ctx, job, metav1.CreateOptions{}); err != nil {

@@ -31,9 +31,10 @@ func InstallCRDs(ctx context.Context, config *rest.Config, manifests ...[]byte) 
 		}
 		err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 			there, err := crds.Get(ctx, crd.Name, metav1.GetOptions{})
-			return err == nil && slices.ContainsFunc(there.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
-				return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
-			}), err
+			return err == nil &&
+				slices.ContainsFunc(there.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
+					return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
+				}), err
 		})
 		if err != nil {
 			return fmt.Errorf("CRD %s is not served: %w", crd.Name, err)

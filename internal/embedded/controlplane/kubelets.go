@@ -167,7 +167,10 @@ func (k *kubelets) setStatus(ctx context.Context, pod *v1.Pod, phase v1.PodPhase
 		if condition == v1.PodInitialized {
 			value, conditionReason = v1.ConditionTrue, ""
 		}
-		status.Conditions = append(status.Conditions, v1.PodCondition{Type: condition, Status: value, Reason: conditionReason, LastTransitionTime: now})
+		status.Conditions = append(
+			status.Conditions,
+			v1.PodCondition{Type: condition, Status: value, Reason: conditionReason, LastTransitionTime: now},
+		)
 	}
 	for _, c := range pod.Spec.Containers {
 		status.ContainerStatuses = append(status.ContainerStatuses, v1.ContainerStatus{
@@ -178,6 +181,15 @@ func (k *kubelets) setStatus(ctx context.Context, pod *v1.Pod, phase v1.PodPhase
 	if err != nil {
 		return err
 	}
-	_, err = k.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	_, err = k.client.CoreV1().Pods(
+		pod.Namespace,
+	).Patch(
+		ctx,
+		pod.Name,
+		types.StrategicMergePatchType,
+		patch,
+		metav1.PatchOptions{},
+		"status",
+	)
 	return err
 }

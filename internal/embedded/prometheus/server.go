@@ -49,7 +49,11 @@ func Find() (string, error) {
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		return "", fmt.Errorf("%w: install Prometheus (on Debian and Ubuntu: apt-get install prometheus) or name the program in %s", err, Variable)
+		return "", fmt.Errorf(
+			"%w: install Prometheus (on Debian and Ubuntu: apt-get install prometheus) or name the program in %s",
+			err,
+			Variable,
+		)
 	}
 	return path, nil
 }

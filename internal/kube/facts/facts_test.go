@@ -52,9 +52,17 @@ func TestNode(t *testing.T) {
 	}
 	node.Labels = map[string]string{ControlPlaneLabel: ""}
 	node.Spec.Unschedulable = true
-	node.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeMemoryPressure, Status: v1.ConditionFalse}, {Type: v1.NodeReady, Status: v1.ConditionUnknown}}
+	node.Status.Conditions = []v1.NodeCondition{
+		{Type: v1.NodeMemoryPressure, Status: v1.ConditionFalse},
+		{Type: v1.NodeReady, Status: v1.ConditionUnknown},
+	}
 	if !IsControlPlane(node) || IsSchedulable(node) || ReadyStatus(node) != v1.ConditionUnknown {
-		t.Errorf("IsControlPlane() = %t, IsSchedulable() = %t, ReadyStatus() = %q", IsControlPlane(node), IsSchedulable(node), ReadyStatus(node))
+		t.Errorf(
+			"IsControlPlane() = %t, IsSchedulable() = %t, ReadyStatus() = %q",
+			IsControlPlane(node),
+			IsSchedulable(node),
+			ReadyStatus(node),
+		)
 	}
 	node = &v1.Node{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{}}}
 	if IsSchedulable(node) {

@@ -19,7 +19,12 @@ func figure(t *testing.T, name string) result.Definition {
 
 func TestAssess(t *testing.T) {
 	interval := func(mean, low, high float64) *result.Difference {
-		return &result.Difference{Mean: mean, Less: 1, More: 1, Interval: &result.Interval{Low: low, High: high, ExcludesZero: low > 0 || high < 0}}
+		return &result.Difference{
+			Mean:     mean,
+			Less:     1,
+			More:     1,
+			Interval: &result.Interval{Low: low, High: high, ExcludesZero: low > 0 || high < 0},
+		}
 	}
 	for name, tc := range map[string]struct {
 		figure string

@@ -14,10 +14,24 @@ func TestNewScoreCell(t *testing.T) {
 		score result.PluginScore
 		want  scoreCell
 	}{
-		"unchanged":          {result.PluginScore{Raw: 97, Score: 97, Weight: 1}, scoreCell{97, 97, "97", ""}},
-		"weighted":           {result.PluginScore{Raw: 50, Score: 50, Weight: 2}, scoreCell{50, 50, "100", "50" + number.ThinSpace + "×" + number.ThinSpace + "2"}},
-		"normalized":         {result.PluginScore{Raw: -1188, Score: 7, Weight: 1}, scoreCell{-1188, 7, "7", number.Minus + "1" + number.ThinSpace + "188" + number.ThinSpace + "→" + number.ThinSpace + "7"}},
-		"normalized, weight": {result.PluginScore{Raw: 0, Score: 100, Weight: 3}, scoreCell{0, 100, "300", "0" + number.ThinSpace + "→" + number.ThinSpace + "100" + number.ThinSpace + "×" + number.ThinSpace + "3"}},
+		"unchanged": {result.PluginScore{Raw: 97, Score: 97, Weight: 1}, scoreCell{97, 97, "97", ""}},
+		"weighted": {
+			result.PluginScore{Raw: 50, Score: 50, Weight: 2},
+			scoreCell{50, 50, "100", "50" + number.ThinSpace + "×" + number.ThinSpace + "2"},
+		},
+		"normalized": {
+			result.PluginScore{Raw: -1188, Score: 7, Weight: 1},
+			scoreCell{-1188, 7, "7", number.Minus + "1" + number.ThinSpace + "188" + number.ThinSpace + "→" + number.ThinSpace + "7"},
+		},
+		"normalized, weight": {
+			result.PluginScore{Raw: 0, Score: 100, Weight: 3},
+			scoreCell{
+				0,
+				100,
+				"300",
+				"0" + number.ThinSpace + "→" + number.ThinSpace + "100" + number.ThinSpace + "×" + number.ThinSpace + "3",
+			},
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -37,8 +51,16 @@ func decision(node string, waited int64) result.Decision {
 	if node != "" {
 		d.Feasible = 2
 		d.Scores = []result.NodeScore{
-			{Node: node, Total: 40, Plugins: []result.PluginScore{{Name: "Scores", Raw: 40, Score: 40, Weight: 1}, {Name: "Zero", Weight: 2}}},
-			{Node: "other", Total: 41, Plugins: []result.PluginScore{{Name: "Scores", Raw: 41, Score: 41, Weight: 1}, {Name: "Zero", Weight: 2}}},
+			{
+				Node:    node,
+				Total:   40,
+				Plugins: []result.PluginScore{{Name: "Scores", Raw: 40, Score: 40, Weight: 1}, {Name: "Zero", Weight: 2}},
+			},
+			{
+				Node:    "other",
+				Total:   41,
+				Plugins: []result.PluginScore{{Name: "Scores", Raw: 41, Score: 41, Weight: 1}, {Name: "Zero", Weight: 2}},
+			},
 		}
 	}
 	return d
@@ -67,7 +89,8 @@ func TestPodViews(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			pods := podViews(tc.scenario)
-			if len(pods) != 1 || pods[0].Placement != tc.placement || pods[0].Differs != tc.differs || len(pods[0].Profiles) != len(tc.scenario.Profiles) {
+			if len(pods) != 1 || pods[0].Placement != tc.placement || pods[0].Differs != tc.differs ||
+				len(pods[0].Profiles) != len(tc.scenario.Profiles) {
 				t.Errorf("%+v, want %s", pods, tc.placement)
 			}
 		})
@@ -77,7 +100,8 @@ func TestPodViews(t *testing.T) {
 		t.Errorf("resources %q, want %q", pod.Resources, want)
 	}
 	placed, pending, absent := pod.Profiles[0], pod.Profiles[1], pod.Profiles[2]
-	if placed.Outcome != "on n1; 2 of 5 nodes were feasible" || len(placed.Rows) != 1 || placed.Rows[0].Plugin != "Scores" || placed.ZeroPlugins != "Zero" {
+	if placed.Outcome != "on n1; 2 of 5 nodes were feasible" || len(placed.Rows) != 1 || placed.Rows[0].Plugin != "Scores" ||
+		placed.ZeroPlugins != "Zero" {
 		t.Errorf("%+v", placed)
 	}
 	if placed.Note != "kube-scheduler did not score all nodes: a node with a higher score was not among them." {

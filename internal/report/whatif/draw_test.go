@@ -44,13 +44,25 @@ func TestReportIsFinite(t *testing.T) {
 			}},
 		}
 		decision := result.Decision{
-			CPURequest: anyFloat().Draw(t, "cores"), MemoryLimit: anyFloat().Draw(t, "bytes"), WaitedSeconds: rapid.Int64().Draw(t, "waited"),
-			Scores: []result.NodeScore{{Total: rapid.Int64().Draw(t, "total"), Plugins: []result.PluginScore{{Raw: rapid.Int64().Draw(t, "raw")}}}},
+			CPURequest: anyFloat().Draw(
+				t,
+				"cores",
+			),
+			MemoryLimit:   anyFloat().Draw(t, "bytes"),
+			WaitedSeconds: rapid.Int64().Draw(t, "waited"),
+			Scores: []result.NodeScore{
+				{Total: rapid.Int64().Draw(t, "total"), Plugins: []result.PluginScore{{Raw: rapid.Int64().Draw(t, "raw")}}},
+			},
 		}
 		figure := func(name string) result.Figure {
 			return result.Figure{Mean: anyFloat().Draw(t, name), Difference: &result.Difference{
-				Mean: anyFloat().Draw(t, "mean"), More: 1,
-				Interval: &result.Interval{Low: anyFloat().Draw(t, "from"), High: anyFloat().Draw(t, "to"), ExcludesZero: rapid.Bool().Draw(t, "clear")},
+				Mean: anyFloat().Draw(t, "mean"),
+				More: 1,
+				Interval: &result.Interval{
+					Low:          anyFloat().Draw(t, "from"),
+					High:         anyFloat().Draw(t, "to"),
+					ExcludesZero: rapid.Bool().Draw(t, "clear"),
+				},
 			}}
 		}
 		run := result.Run{TimeSeries: course, NodeUse: &result.NodeUse{CPU: used, Memory: used}, Decisions: []result.Decision{decision}}

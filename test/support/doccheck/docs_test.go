@@ -122,7 +122,9 @@ func TestFilesForKubectl(t *testing.T) {
 }
 
 func TestAnchors(t *testing.T) {
-	page := Page{Text: "# A title, with `code`\n\n## Twice\n\n## Twice\n\n```\n# a comment\n```\n## Reschedule all pods: `--reschedule`\n### See [it](x.md)\n#none\n## snake_case -- dashes\n"}
+	page := Page{
+		Text: "# A title, with `code`\n\n## Twice\n\n## Twice\n\n```\n# a comment\n```\n## Reschedule all pods: `--reschedule`\n### See [it](x.md)\n#none\n## snake_case -- dashes\n",
+	}
 	want := map[string]bool{
 		"a-title-with-code": true, "twice": true, "twice-1": true, "reschedule-all-pods---reschedule": true,
 		"see-it": true, "snake_case----dashes": true,
@@ -134,7 +136,10 @@ func TestAnchors(t *testing.T) {
 
 func TestBrokenLinks(t *testing.T) {
 	pages := []Page{
-		{"docs/a.md", "[there](b.md) [here](#first) ![](none.png)\n# First\n[out](../../x) [no](b.md#no) `[code](gone)` [web](https://example.com/x)\n\n    [block](gone)\n"},
+		{
+			"docs/a.md",
+			"[there](b.md) [here](#first) ![](none.png)\n# First\n[out](../../x) [no](b.md#no) `[code](gone)` [web](https://example.com/x)\n\n    [block](gone)\n",
+		},
 		{"docs/b.md", "# B\n"},
 	}
 	folder := t.TempDir()
@@ -209,7 +214,8 @@ func TestCommands(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	if _, err := (Page{File: "p.md", Text: "\n    plimsoll score 'open\n"}).Commands(); err == nil || !strings.HasPrefix(err.Error(), `p.md:2: syntax error in "plimsoll score 'open"`) {
+	if _, err := (Page{File: "p.md", Text: "\n    plimsoll score 'open\n"}).Commands(); err == nil ||
+		!strings.HasPrefix(err.Error(), `p.md:2: syntax error in "plimsoll score 'open"`) {
 		t.Errorf("an open quote: %v", err)
 	}
 }
