@@ -235,7 +235,7 @@ func TestReadBadArchives(t *testing.T) {
 			"not JSON", pack(t, first, entry{name: "cluster/nodes.json", content: `{"kind":`}),
 			"cluster/nodes.json: unexpected end of JSON input",
 		},
-		{"invalid load", pack(t, first, nodes, entry{name: "load.json", content: `{}`}), "load.json: timestamp: found 0"},
+		{"invalid load", pack(t, first, nodes, entry{name: "load.json", content: `{}`}), "load.json: timestamp: invalid value 0"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := tight.read(bytes.NewReader(tc.archive))

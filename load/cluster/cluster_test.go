@@ -36,7 +36,10 @@ func TestFromLister(t *testing.T) {
 // TestResolve checks the cases that the tests of the load sources do not cover.
 func TestResolve(t *testing.T) {
 	names := NamesOf([]Machine{{Name: "a", Addresses: []string{"b", "10.0.0.1"}}, {Name: "b", Addresses: []string{"10.0.0.2", "10.0.0.1"}}})
-	for host, want := range map[string]string{"a": "a", "b": "b", "10.0.0.2": "b", "10.0.0.1": "", "10.0.0.3": "", "": "", "c": "", "a.example.com": "a", "10.example.com": ""} {
+	for host, want := range map[string]string{
+		"a": "a", "b": "b", "10.0.0.2": "b", "10.0.0.1": "", "10.0.0.3": "", "": "", "c": "",
+		"a.example.com": "a", "10.example.com": "",
+	} {
 		if got, ok := names.Resolve(host); got != want || ok != (want != "") {
 			t.Errorf("%q is %q, %t; want %q", host, got, ok, want)
 		}

@@ -53,16 +53,16 @@ func New(config metricprovider.Config, options Options) (*Endpoint, error) {
 		if parse, ok := errors.AsType[*url.Error](err); ok {
 			err = parse.Err // without the address, which may contain a password
 		}
-		return nil, fmt.Errorf("address: invalid URL: %w; want a URL like %s", err, example)
+		return nil, fmt.Errorf("address: invalid URL: %w; must be a URL like %s", err, example)
 	}
 	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fmt.Errorf("address %q: want a URL like %s", u.Redacted(), example)
+		return nil, fmt.Errorf("address %q: must be a URL like %s", u.Redacted(), example)
 	}
 	if config.Token != "" && config.TokenFile != "" {
 		return nil, errors.New("token: not allowed together with tokenFile")
 	}
 	if (config.CertFile == "") != (config.KeyFile == "") {
-		return nil, errors.New("certFile, keyFile: want both or none")
+		return nil, errors.New("certFile, keyFile: must be set together")
 	}
 	g := &guard{config: config, options: options, user: u.User}
 	public := *u

@@ -78,33 +78,33 @@ func TestNewErrors(t *testing.T) {
 		config metricprovider.Config
 		want   string
 	}{
-		"no address": {metricprovider.Config{}, `address "": want a URL like http://prometheus.monitoring:9090`},
+		"no address": {metricprovider.Config{}, `address "": must be a URL like http://prometheus.monitoring:9090`},
 		"no scheme": {
 			metricprovider.Config{Address: "server:9090"},
-			`address "server:9090": want a URL like http://prometheus.monitoring:9090`,
+			`address "server:9090": must be a URL like http://prometheus.monitoring:9090`,
 		},
 		"another scheme": {
 			metricprovider.Config{Address: "ftp://server"},
-			`address "ftp://server": want a URL like http://prometheus.monitoring:9090`,
+			`address "ftp://server": must be a URL like http://prometheus.monitoring:9090`,
 		},
 		"password": {
 			metricprovider.Config{Address: "ftp://me:secret@server"},
-			`address "ftp://me:xxxxx@server": want a URL like http://prometheus.monitoring:9090`,
+			`address "ftp://me:xxxxx@server": must be a URL like http://prometheus.monitoring:9090`,
 		},
 		"invalid URL": {
 			metricprovider.Config{Address: "http://me:secret@server name"},
-			`address: invalid URL: invalid character " " in host name; want a URL like http://prometheus.monitoring:9090`,
+			`address: invalid URL: invalid character " " in host name; must be a URL like http://prometheus.monitoring:9090`,
 		},
 		"a query": {
 			metricprovider.Config{Address: "http://server?a=b"},
-			`address "http://server?a=b": want a URL like http://prometheus.monitoring:9090`,
+			`address "http://server?a=b": must be a URL like http://prometheus.monitoring:9090`,
 		},
 		"two tokens": {
 			metricprovider.Config{Address: "http://server", Token: "a", TokenFile: "b"},
 			"token: not allowed together with tokenFile",
 		},
-		"certificate only": {metricprovider.Config{Address: "http://server", CertFile: "a"}, "certFile, keyFile: want both or none"},
-		"key only":         {metricprovider.Config{Address: "http://server", KeyFile: "a"}, "certFile, keyFile: want both or none"},
+		"certificate only": {metricprovider.Config{Address: "http://server", CertFile: "a"}, "certFile, keyFile: must be set together"},
+		"key only":         {metricprovider.Config{Address: "http://server", KeyFile: "a"}, "certFile, keyFile: must be set together"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -14,10 +14,10 @@ func TestSourceErrors(t *testing.T) {
 		args []string
 		want string
 	}{
-		"address": {[]string{"--load-provider=Service"}, `--load-address "": want a URL like http://load-watcher.kube-system:2020`},
+		"address": {[]string{"--load-provider=Service"}, `--load-address "": must be a URL like http://load-watcher.kube-system:2020`},
 		"type": {
 			[]string{"--load-provider=Datadog"},
-			`--load-provider: found "Datadog", want one of Prometheus, KubernetesMetricsServer, SignalFx, Service, File`,
+			`--load-provider: invalid value "Datadog": must be one of Prometheus, KubernetesMetricsServer, SignalFx, Service, File`,
 		},
 		"not used": {
 			[]string{"--load-provider=File", "--load-address=/a", "--load-query-cpu-avg=up"},
@@ -25,15 +25,15 @@ func TestSourceErrors(t *testing.T) {
 		},
 		"two fields": {
 			[]string{"--load-provider=Service", "--load-address=http://a", "--load-key-file=/key"},
-			"--load-cert-file, --load-key-file: want both or none",
+			"--load-cert-file, --load-key-file: must be set together",
 		},
 		"rate window": {
 			[]string{"--load-provider=Prometheus", "--load-address=http://a", "--load-rate-window=1ms"},
-			"--load-rate-window: found 1ms, want at least 1s",
+			"--load-rate-window: invalid value 1ms: must be at least 1s",
 		},
 		"invalid step": {
 			[]string{"--load-provider=SignalFx", "--load-address=http://a", "--load-token-file=/a", "--load-step=2s"},
-			"--load-step: found 2s, want one of 1s, 1m, 5m, 1h",
+			"--load-step: invalid value 2s: must be one of 1s, 1m, 5m, 1h",
 		},
 	}
 	for name, tc := range tests {

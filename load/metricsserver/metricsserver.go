@@ -64,7 +64,7 @@ func New(config Config) (*Source, error) {
 		config.Window = defaultWindow
 	}
 	if config.Window < time.Second {
-		return nil, fmt.Errorf("window: found %s, want at least 1s", config.Window)
+		return nil, fmt.Errorf("window: invalid value %s: must be at least 1s", config.Window)
 	}
 	if config.MaxAge == 0 {
 		config.MaxAge = defaultMaxAge

@@ -63,15 +63,15 @@ func New(config metricprovider.Config, nodes cluster.Inventory) (*Source, error)
 	setDefault(rateWindow, min(defaultRateWindow, *window))
 	switch {
 	case *window < time.Second:
-		return nil, fmt.Errorf("window: found %s, want at least 1s", *window)
+		return nil, fmt.Errorf("window: invalid value %s: must be at least 1s", *window)
 	case *step < time.Second:
-		return nil, fmt.Errorf("step: found %s, want at least 1s", *step)
+		return nil, fmt.Errorf("step: invalid value %s: must be at least 1s", *step)
 	case *rateWindow < time.Second:
-		return nil, fmt.Errorf("rateWindow: found %s, want at least 1s", *rateWindow)
+		return nil, fmt.Errorf("rateWindow: invalid value %s: must be at least 1s", *rateWindow)
 	case *step > *window:
-		return nil, fmt.Errorf("step: found %s, want at most the window, %s", *step, *window)
+		return nil, fmt.Errorf("step: invalid value %s: must be at most the window, %s", *step, *window)
 	case config.NodeLabel != "" && !labelName.MatchString(config.NodeLabel):
-		return nil, fmt.Errorf("nodeLabel: found %q, want a label name such as node", config.NodeLabel)
+		return nil, fmt.Errorf("nodeLabel: invalid value %q: must be a label name such as node", config.NodeLabel)
 	}
 	server, err := endpoint.New(config, endpoint.Options{Type: metricprovider.Prometheus, MaxBytes: maxBytes})
 	if err != nil {
@@ -174,7 +174,7 @@ func (s *Source) query(ctx context.Context, query string) (model.Vector, error) 
 	}
 	vector, ok := value.(model.Vector)
 	if !ok {
-		return nil, fmt.Errorf("query %s: found result of type %s, want a vector with one sample per node", query, value.Type())
+		return nil, fmt.Errorf("query %s: found result of type %s: must be a vector with one sample per node", query, value.Type())
 	}
 	return vector, nil
 }
@@ -208,7 +208,7 @@ func (s *Source) add(reading *load.Reading, series load.Series, vector model.Vec
 	case accepted > 0:
 		return nil
 	case !math.IsNaN(outOfRange):
-		return fmt.Errorf("all values are outside [0, 1], such as %v: want fractions of the node's capacity", outOfRange)
+		return fmt.Errorf("all values are outside [0, 1], such as %v: must be fractions of the node's capacity", outOfRange)
 	}
 	return &load.Error{Reason: load.Empty, Err: fmt.Errorf(
 		"none of the %d series belongs to a node, for example %s: set nodeLabel to the label with the node's name",

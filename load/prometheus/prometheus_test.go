@@ -114,7 +114,7 @@ func TestRead(t *testing.T) {
 			"",
 		},
 		"slightly below zero": {all(-0.001), map[string]load.Node{"node-1": {HasCPU: true, HasMemory: true}}, 0, nil, ""},
-		"percent":             {all(43), nil, 0, nil, "all values are outside [0, 1], such as 43: want fractions of the node's capacity"},
+		"percent":             {all(43), nil, 0, nil, "all values are outside [0, 1], such as 43: must be fractions of the node's capacity"},
 		"negative":            {all(-0.5), nil, 0, nil, "such as -0.5"},
 		"infinite":            {all("+Inf"), nil, 0, nil, "such as +Inf"},
 		"not a number":        {all("NaN"), nil, 0, nil, "belongs to a node"},
@@ -307,16 +307,16 @@ func TestNewErrors(t *testing.T) {
 		config metricprovider.Config
 		want   string
 	}{
-		"address": {metricprovider.Config{}, `address "": want a URL like http://prometheus.monitoring:9090`},
-		"window":  {metricprovider.Config{Window: metav1.Duration{Duration: time.Millisecond}}, "window: found 1ms, want at least 1s"},
+		"address": {metricprovider.Config{}, `address "": must be a URL like http://prometheus.monitoring:9090`},
+		"window":  {metricprovider.Config{Window: metav1.Duration{Duration: time.Millisecond}}, "window: invalid value 1ms: must be at least 1s"},
 		"step": {
 			metricprovider.Config{Window: metav1.Duration{Duration: time.Minute}, Step: metav1.Duration{Duration: time.Hour}},
-			"step: found 1h0m0s, want at most the window, 1m0s",
+			"step: invalid value 1h0m0s: must be at most the window, 1m0s",
 		},
-		"label": {metricprovider.Config{NodeLabel: "a b"}, `nodeLabel: found "a b", want a label name such as node`},
+		"label": {metricprovider.Config{NodeLabel: "a b"}, `nodeLabel: invalid value "a b": must be a label name such as node`},
 		"label, code": {
 			metricprovider.Config{NodeLabel: `a) or up by (b`},
-			`nodeLabel: found "a) or up by (b", want a label name such as node`,
+			`nodeLabel: invalid value "a) or up by (b": must be a label name such as node`,
 		},
 	}
 	for name, tc := range tests {
@@ -356,7 +356,7 @@ func TestFaults(t *testing.T) {
 		"a page":            {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, load.Invalid, "bad_response: "},
 		"a scalar": {func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, `{"status":"success","data":{"resultType":"scalar","result":[1,"2"]}}`)
-		}, load.Invalid, "found result of type scalar, want a vector"},
+		}, load.Invalid, "found result of type scalar: must be a vector"},
 		"a million series": {
 			func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, million) },
 			load.TooLarge,

@@ -49,7 +49,7 @@ var constructors = map[string]func(metricprovider.Config, Cluster) (load.Source,
 func New(config metricprovider.Config, access Cluster) (load.Source, error) {
 	construct, known := constructors[config.Type]
 	if !known {
-		return nil, fmt.Errorf("type: found %q, want one of %s", config.Type, strings.Join(metricprovider.Types, ", "))
+		return nil, fmt.Errorf("type: invalid value %q: must be one of %s", config.Type, strings.Join(metricprovider.Types, ", "))
 	}
 	if field, found := config.UnusedField(); found {
 		return nil, fmt.Errorf("%s: not used by type %s: only by %s", field.Name, config.Type, strings.Join(field.Types, ", "))

@@ -82,9 +82,9 @@ func TestNew(t *testing.T) {
 		"no type": {
 			metricprovider.Config{},
 			Cluster{},
-			`type: found "", want one of Prometheus, KubernetesMetricsServer, SignalFx, Service, File`,
+			`type: invalid value "": must be one of Prometheus, KubernetesMetricsServer, SignalFx, Service, File`,
 		},
-		"another type": {metricprovider.Config{Type: "Datadog"}, Cluster{}, `type: found "Datadog", want one of`},
+		"another type": {metricprovider.Config{Type: "Datadog"}, Cluster{}, `type: invalid value "Datadog": must be one of`},
 		"address of metrics-server": {
 			metricprovider.Config{Type: metricprovider.MetricsServer, Address: "http://p"},
 			access,

@@ -45,7 +45,7 @@ func wantError(t *testing.T, err error, want string) {
 }
 
 func TestNew(t *testing.T) {
-	const want = ": want a URL like http://load-watcher.kube-system:2020"
+	const want = ": must be a URL like http://load-watcher.kube-system:2020"
 	tests := map[string]struct{ address, wantURL, wantErr string }{
 		"a service":       {"http://load-watcher:2020", "http://load-watcher:2020/watcher", ""},
 		"trailing slash":  {"https://load-watcher:2020/", "https://load-watcher:2020/watcher", ""},
@@ -61,7 +61,7 @@ func TestNew(t *testing.T) {
 		"not a URL": {
 			"http://load watcher",
 			"",
-			`address: invalid URL: invalid character " " in host name; want a URL like http://load-watcher.kube-system:2020`,
+			`address: invalid URL: invalid character " " in host name; must be a URL like http://load-watcher.kube-system:2020`,
 		},
 	}
 	for name, tc := range tests {

@@ -114,19 +114,19 @@ func validate(c *metricprovider.Config) error {
 		// A wildcard could match other metrics.
 		if !utf8.ValidString(name.value) || utf8.RuneCountInString(name.value) > maxMetricName || strings.TrimSpace(name.value) == "" ||
 			strings.ContainsFunc(name.value, func(r rune) bool { return r == '*' || unicode.IsControl(r) }) {
-			return fmt.Errorf("%s: found %q, want the name of one metric without wildcards, at most %d characters",
+			return fmt.Errorf("%s: invalid value %q: must be the name of one metric without wildcards, at most %d characters",
 				name.field, name.value, maxMetricName)
 		}
 	}
 	switch {
 	case c.CPUMetric == c.MemoryMetric:
-		return fmt.Errorf("cpuMetric, memoryMetric: found %q for both, want two metrics", c.CPUMetric)
+		return fmt.Errorf("cpuMetric, memoryMetric: invalid value %q: must be two different metrics", c.CPUMetric)
 	case !dimensionName.MatchString(c.HostDimension):
-		return fmt.Errorf("hostDimension: found %q, want the name of a dimension such as host or host.name", c.HostDimension)
+		return fmt.Errorf("hostDimension: invalid value %q: must be the name of a dimension such as host or host.name", c.HostDimension)
 	case !slices.Contains(resolutions, c.Step.Duration):
-		return fmt.Errorf("step: found %s, want one of 1s, 1m, 5m, 1h", c.Step.Duration)
+		return fmt.Errorf("step: invalid value %s: must be one of 1s, 1m, 5m, 1h", c.Step.Duration)
 	case c.Window.Duration < c.Step.Duration:
-		return fmt.Errorf("window: found %s, want at least the step, %s", c.Window.Duration, c.Step.Duration)
+		return fmt.Errorf("window: invalid value %s: must be at least the step, %s", c.Window.Duration, c.Step.Duration)
 	}
 	return nil
 }
@@ -218,7 +218,7 @@ func (s *Source) read(ctx context.Context, m *metric, resolve func(string) (stri
 			"query %s: none of the %d series belongs to a node: %s", m.query, len(data), s.advice(m))}
 	default:
 		err = &load.Error{Reason: load.Invalid, Err: fmt.Errorf(
-			"query %s: no valid samples: want percent, 0 to 100, in the last %s", m.query, s.config.Window.Duration)}
+			"query %s: no valid samples: must be percent, 0 to 100, in the last %s", m.query, s.config.Window.Duration)}
 	}
 	return metricResult{}, err
 }
@@ -231,7 +231,8 @@ func (s *Source) advice(m *metric) string {
 	if s.config.Filter == "" {
 		return fmt.Sprintf("check the name of the metric %s and the dimension %s", m.name, s.config.HostDimension)
 	}
-	return fmt.Sprintf("check the name of the metric %s, the dimension %s and the filter %s", m.name, s.config.HostDimension, s.config.Filter)
+	return fmt.Sprintf("check the name of the metric %s, the dimension %s and the filter %s",
+		m.name, s.config.HostDimension, s.config.Filter)
 }
 
 // joinErrors returns one error for both metrics: only the first if their texts are equal. The one that

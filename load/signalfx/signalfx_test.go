@@ -46,7 +46,7 @@ func TestNew(t *testing.T) {
 	const address = "https://api.us1.signalfx.com"
 	nodes := func() ([]cluster.Machine, error) { return nil, nil }
 	metric := func(field, found string) string {
-		return fmt.Sprintf("%s: found %q, want the name of one metric without wildcards, at most 256 characters", field, found)
+		return fmt.Sprintf("%s: invalid value %q: must be the name of one metric without wildcards, at most 256 characters", field, found)
 	}
 	tests := map[string]struct {
 		config  metricprovider.Config
@@ -66,19 +66,22 @@ func TestNew(t *testing.T) {
 		"257 characters": {metricprovider.Config{CPUMetric: strings.Repeat("a", 257)}, metric("cpuMetric", strings.Repeat("a", 257))},
 		"one metric for both": {
 			metricprovider.Config{CPUMetric: "a", MemoryMetric: "a"},
-			`cpuMetric, memoryMetric: found "a" for both, want two metrics`,
+			`cpuMetric, memoryMetric: invalid value "a": must be two different metrics`,
 		},
 		"a dimension of words": {
 			metricprovider.Config{HostDimension: "host OR a"},
-			`hostDimension: found "host OR a", want the name of a dimension such as host or host.name`,
+			`hostDimension: invalid value "host OR a": must be the name of a dimension such as host or host.name`,
 		},
-		"two minutes":       {metricprovider.Config{Step: seconds(120)}, "step: found 2m0s, want one of 1s, 1m, 5m, 1h"},
-		"a negative one":    {metricprovider.Config{Step: seconds(-60)}, "step: found -1m0s, want one of 1s, 1m, 5m, 1h"},
-		"a short window":    {metricprovider.Config{Window: seconds(1)}, "window: found 1s, want at least the step, 1m0s"},
-		"a negative window": {metricprovider.Config{Window: seconds(-3600)}, "window: found -1h0m0s, want at least the step, 1m0s"},
+		"two minutes":    {metricprovider.Config{Step: seconds(120)}, "step: invalid value 2m0s: must be one of 1s, 1m, 5m, 1h"},
+		"a negative one": {metricprovider.Config{Step: seconds(-60)}, "step: invalid value -1m0s: must be one of 1s, 1m, 5m, 1h"},
+		"a short window": {metricprovider.Config{Window: seconds(1)}, "window: invalid value 1s: must be at least the step, 1m0s"},
+		"a negative window": {
+			metricprovider.Config{Window: seconds(-3600)},
+			"window: invalid value -1h0m0s: must be at least the step, 1m0s",
+		},
 		"a bad address": {
 			metricprovider.Config{Address: "api.signalfx.com"},
-			`address "api.signalfx.com": want a URL like https://api.us1.signalfx.com`,
+			`address "api.signalfx.com": must be a URL like https://api.us1.signalfx.com`,
 		},
 	}
 	for name, tc := range tests {
@@ -349,7 +352,7 @@ func TestEmpty(t *testing.T) {
 		},
 		"all stale": {[]fakeSeries{old}, nil, load.Empty, "query " + query + ": the newest samples of all 1 nodes are older than 5m0s"},
 		"invalid": {[]fakeSeries{host("c1", cpu, "node-1", -1)}, nil, load.Invalid, "query " + query +
-			": no valid samples: want percent, 0 to 100, in the last 15m0s"},
+			": no valid samples: must be percent, 0 to 100, in the last 15m0s"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

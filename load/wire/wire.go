@@ -117,7 +117,7 @@ func Decode(r io.Reader) (load.Reading, error) {
 	}
 	switch {
 	case at <= 0 || at > math.MaxInt32*4:
-		return load.Reading{}, fmt.Errorf("timestamp: found %d, want Unix seconds", at)
+		return load.Reading{}, fmt.Errorf("timestamp: invalid value %d: must be Unix seconds", at)
 	case m.Data.NodeMetricsMap == nil:
 		return load.Reading{}, errors.New("data.NodeMetricsMap: required")
 	}

@@ -133,11 +133,11 @@ func TestSchedulerWithFaultyLoadSource(t *testing.T) {
 		},
 		{
 			"not-numbers", respond(0, map[string]string{"eager": "NaN", "modest": "+Inf"}), "", false, "modest",
-			"want fractions of the node's capacity",
+			"must be fractions of the node's capacity",
 		},
 		{
 			"negative-and-over", respond(0, map[string]string{"eager": "-3", "modest": "250"}), "", false, "modest",
-			"want fractions of the node's capacity",
+			"must be fractions of the node's capacity",
 		},
 		{"one-invalid-value", respond(0, map[string]string{"eager": "0.01", "modest": "NaN"}), "", false, "modest", "Reading load"},
 		{"clock-ahead", respond(10*time.Minute, means), "", false, "modest", "ahead of the local clock"},

@@ -243,13 +243,13 @@ func TestLoadWatcherBadInput(t *testing.T) {
 		{[]string{"--nothing"}, "unknown flag: --nothing (see load-watcher --help)"},
 		{
 			[]string{"--provider=Datadog"},
-			`--provider: found "Datadog", want one of Prometheus, KubernetesMetricsServer, SignalFx, Service, File`,
+			`--provider: invalid value "Datadog": must be one of Prometheus, KubernetesMetricsServer, SignalFx, Service, File`,
 		},
-		{[]string{"--provider=Prometheus"}, `--address "": want a URL like http://prometheus.monitoring:9090`},
-		{[]string{"--provider=Prometheus", "--address=p:9090"}, `--address "p:9090": want a URL like http://prometheus.monitoring:9090`},
+		{[]string{"--provider=Prometheus"}, `--address "": must be a URL like http://prometheus.monitoring:9090`},
+		{[]string{"--provider=Prometheus", "--address=p:9090"}, `--address "p:9090": must be a URL like http://prometheus.monitoring:9090`},
 		{
 			[]string{"--provider=Prometheus", "--address=http://p", "--node-label=a b"},
-			`--node-label: found "a b", want a label name such as node`,
+			`--node-label: invalid value "a b": must be a label name such as node`,
 		},
 		{[]string{"--provider=File", "--address=/a", "--step=1m"}, "--step: not used by type File: only by Prometheus, SignalFx"},
 		{
