@@ -69,7 +69,10 @@ func TestReadErrors(t *testing.T) {
 			func(t *testing.T, path string) { write(t, path, "{\n x}") },
 			"%[1]s: decoding load-watcher message: line 2, column 2: invalid character 'x' looking for beginning of object key string",
 		},
-		"undated": {func(t *testing.T, path string) { write(t, path, messageAt(0)) }, "%[1]s: timestamp: invalid value 0: must be Unix seconds"},
+		"undated": {
+			func(t *testing.T, path string) { write(t, path, messageAt(0)) },
+			"%[1]s: timestamp: invalid value 0: must be Unix seconds",
+		},
 		"a folder": {func(t *testing.T, path string) {
 			if err := os.Mkdir(path, 0o700); err != nil {
 				t.Fatal(err)

@@ -114,10 +114,13 @@ func TestRead(t *testing.T) {
 			"",
 		},
 		"slightly below zero": {all(-0.001), map[string]load.Node{"node-1": {HasCPU: true, HasMemory: true}}, 0, nil, ""},
-		"percent":             {all(43), nil, 0, nil, "all values are outside [0, 1], such as 43: must be fractions of the node's capacity"},
-		"negative":            {all(-0.5), nil, 0, nil, "such as -0.5"},
-		"infinite":            {all("+Inf"), nil, 0, nil, "such as +Inf"},
-		"not a number":        {all("NaN"), nil, 0, nil, "belongs to a node"},
+		"percent": {
+			all(43), nil, 0, nil,
+			"all values are outside [0, 1], such as 43: must be fractions of the node's capacity",
+		},
+		"negative":     {all(-0.5), nil, 0, nil, "such as -0.5"},
+		"infinite":     {all("+Inf"), nil, 0, nil, "such as +Inf"},
+		"not a number": {all("NaN"), nil, 0, nil, "belongs to a node"},
 		"no series": {
 			func(string) string { return "[]" },
 			nil,
@@ -308,7 +311,10 @@ func TestNewErrors(t *testing.T) {
 		want   string
 	}{
 		"address": {metricprovider.Config{}, `address "": must be a URL like http://prometheus.monitoring:9090`},
-		"window":  {metricprovider.Config{Window: metav1.Duration{Duration: time.Millisecond}}, "window: invalid value 1ms: must be at least 1s"},
+		"window": {
+			metricprovider.Config{Window: metav1.Duration{Duration: time.Millisecond}},
+			"window: invalid value 1ms: must be at least 1s",
+		},
 		"step": {
 			metricprovider.Config{Window: metav1.Duration{Duration: time.Minute}, Step: metav1.Duration{Duration: time.Hour}},
 			"step: invalid value 1h0m0s: must be at most the window, 1m0s",
