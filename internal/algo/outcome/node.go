@@ -123,7 +123,8 @@ func (e *Evaluator) Step(node Node, pods []Pod) (step Step, granted []float64, v
 func (e *Evaluator) resize(n int) {
 	if cap(e.demand) < n {
 		size := n + n/4
-		e.demand, e.weight, e.granted, e.badness = make([]float64, size), make([]float64, size), make([]float64, size), make([]float64, size)
+		e.demand, e.weight, e.granted, e.badness = make([]float64, size), make([]float64, size), make([]float64, size),
+			make([]float64, size)
 		e.rest, e.victims = make([]int32, size), make([]int, 0, size)
 	}
 	e.demand, e.weight, e.granted, e.badness = e.demand[:n], e.weight[:n], e.granted[:n], e.badness[:n]

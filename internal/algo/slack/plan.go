@@ -171,8 +171,8 @@ func (p *Plan) addRest(pool Pool, policy Policy) {
 		if policy.MaxPlaceholders > 0 {
 			p.fail("%d placeholders are required, maxPlaceholders is %d", wanted, policy.MaxPlaceholders)
 		} else {
-			p.fail("%d placeholders are required, at most %d are supported: the rate, or the pods compared with the nodes, are too large", wanted,
-				int64(MaxCount))
+			p.fail("%d placeholders are required, at most %d are supported: the rate, or the pods compared with the nodes, are too large",
+				wanted, int64(MaxCount))
 		}
 		if limit > 0 {
 			p.Rest = Group{p.maxSize, limit}

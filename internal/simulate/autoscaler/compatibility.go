@@ -34,7 +34,10 @@ type compatibility struct {
 }
 
 func newCompatibility(e *engine.Engine, pods []input.Pod) *compatibility {
-	c := &compatibility{engine: e, classes: map[string]int{}, kinds: map[string]int{}, results: map[[2]int]bool{}, classOfPod: map[int32]int{}}
+	c := &compatibility{
+		engine: e, classes: map[string]int{}, kinds: map[string]int{}, results: map[[2]int]bool{},
+		classOfPod: map[int32]int{},
+	}
 	seen := map[string]bool{}
 	for i := range pods {
 		for _, selector := range antiAffinitySelectors(pods[i].Object) {

@@ -81,12 +81,14 @@ func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 	}
 	in := read.Input(o.Seed, o.Limits[0])
 	if o.Source.Generate != "" && o.Seeds > 1 {
-		in.Assumptions = append(in.Assumptions, "nodes and pods are generated for each seed; their numbers here are those of the first seed")
+		in.Assumptions = append(in.Assumptions,
+			"nodes and pods are generated for each seed; their numbers here are those of the first seed")
 	}
 	p := &Plan{columns: newColumns(compared, o.Autoscaler, o.Slack), result: result.Result{
 		APIVersion: result.APIVersion, Kind: result.Kind,
-		Source:  result.Source{Name: read.Name, Nodes: len(in.Nodes), Pods: len(in.Pods)},
-		Assumed: append(in.Assumptions, fmt.Sprintf("the usage of pods is generated, with seeds %d to %d", o.Seed, o.Seed+uint64(o.Seeds)-1)),
+		Source: result.Source{Name: read.Name, Nodes: len(in.Nodes), Pods: len(in.Pods)},
+		Assumed: append(in.Assumptions, fmt.Sprintf("the usage of pods is generated, with seeds %d to %d", o.Seed,
+			o.Seed+uint64(o.Seeds)-1)),
 		Settings: result.Settings{
 			StepSeconds: replay.Step, TailSeconds: o.TailSeconds, Level: result.Level,
 			Metrics: result.Metrics{IntervalSeconds: o.Metrics.Interval, DelaySeconds: o.Metrics.Delay, WindowSeconds: o.Metrics.Window},

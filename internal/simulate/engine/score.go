@@ -100,7 +100,10 @@ func (e *Engine) score(ctx context.Context, profile framework.Framework, pod *v1
 		weights[plugin.Name] = int64(plugin.Weight)
 	}
 	for _, node := range scored {
-		scores := NodeScores{Name: node.Name, Feasible: true, Total: node.TotalScore, Plugins: make(map[string]PluginScore, len(node.Scores))}
+		scores := NodeScores{
+			Name: node.Name, Feasible: true, Total: node.TotalScore,
+			Plugins: make(map[string]PluginScore, len(node.Scores)),
+		}
 		for i, plugin := range node.Scores {
 			weight := max(weights[plugin.Name], 1)
 			scores.Plugins[plugin.Name] = PluginScore{Raw: node.RawScores[i].Score, Score: plugin.Score / weight, Weight: weight}
@@ -117,7 +120,10 @@ func filter(
 	var feasible []fwk.NodeInfo
 	var infeasible []NodeScores
 	exclude := func(node fwk.NodeInfo, filter, reason string) {
-		infeasible = append(infeasible, NodeScores{Name: node.Node().Name, Reason: reason, Filter: filter, Plugins: map[string]PluginScore{}})
+		infeasible = append(infeasible, NodeScores{
+			Name: node.Node().Name, Reason: reason, Filter: filter,
+			Plugins: map[string]PluginScore{},
+		})
 	}
 	allowed, status, _ := profile.RunPreFilterPlugins(ctx, state, pod)
 	if !status.IsSuccess() {

@@ -67,7 +67,9 @@ func NewWithHeader(file string, source io.Reader, columns []string) *Reader {
 	}
 	for i, name := range columns {
 		if r.index[i] = slices.Index(header, name); r.index[i] < 0 {
-			r.err = &Error{File: file, Line: r.line, Found: "no column " + name, Allowed: "each of these once: " + strings.Join(columns, ", ")}
+			r.err = &Error{
+				File: file, Line: r.line, Found: "no column " + name, Allowed: "each of these once: " + strings.Join(columns, ", "),
+			}
 			return r
 		}
 	}
