@@ -105,7 +105,8 @@ func TestReadErrors(t *testing.T) {
 		"duplicate":    {node + "---\n" + node, "document 2: duplicate node node-1, first defined in "},
 		"no nodes":     {pod("p", ""), "found no nodes"},
 		"item of a list": {
-			"apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Secret, metadata: {name: s}}", "document 1: item 1: found a Secret",
+			"apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Secret, metadata: {name: s}}",
+			"document 1: item 1: found a Secret",
 		},
 		"an empty object": {"{}", "want one of Node, Pod"},
 	}

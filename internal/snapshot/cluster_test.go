@@ -281,9 +281,15 @@ func (g *generator) addVolume(pod *v1.Pod) {
 	if g.sometimes("zones") {
 		pv.Labels = map[string]string{v1.LabelTopologyZone: g.oneOf("zones of the volume", "acme-a", "acme-b", "acme-a__acme-b")}
 	} else {
-		pv.Spec.NodeAffinity = &v1.VolumeNodeAffinity{Required: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: []v1.NodeSelectorRequirement{
-			{Key: v1.LabelTopologyZone, Operator: v1.NodeSelectorOpIn, Values: []string{g.oneOf("zone of the volume", "acme-a", "acme-b")}},
-		}}}}}
+		pv.Spec.NodeAffinity = &v1.VolumeNodeAffinity{
+			Required: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: []v1.NodeSelectorRequirement{
+				{
+					Key:      v1.LabelTopologyZone,
+					Operator: v1.NodeSelectorOpIn,
+					Values:   []string{g.oneOf("zone of the volume", "acme-a", "acme-b")},
+				},
+			}}}},
+		}
 	}
 	g.add(pv)
 }

@@ -27,7 +27,8 @@ func names(c *Cluster) (list []string) {
 
 func TestSortRebasePack(t *testing.T) {
 	c := &Cluster{Pods: []Pod{
-		{Name: "b", Arrival: 9, Start: 10, End: Never}, {Name: "a", Arrival: 7, Start: 7, End: 12},
+		{Name: "b", Arrival: 9, Start: 10, End: Never},
+		{Name: "a", Arrival: 7, Start: 7, End: 12},
 		{Name: "c", Arrival: 9, Start: 9, End: 9},
 	}}
 	c.Sort()

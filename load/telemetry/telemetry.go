@@ -67,7 +67,8 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 			out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, watched.source)
 		}
 		counter := func(desc *prometheus.Desc, value int, labels ...string) {
-			out <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(value), append([]string{watched.source}, labels...)...)
+			values := append([]string{watched.source}, labels...)
+			out <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(value), values...)
 		}
 		if a, known := watched.store.Age(); known {
 			gauge(age, a.Seconds())

@@ -32,9 +32,11 @@ func mirrored(name, annotation string, replicas int32) *appsv1.Deployment {
 				Spec: v1.PodSpec{
 					Containers:  runningPod("", "", "2", "1Gi").Spec.Containers,
 					Tolerations: []v1.Toleration{{Key: "dedicated", Operator: v1.TolerationOpExists}},
-					Affinity: &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{
-						LabelSelector: &metav1.LabelSelector{MatchLabels: labels}, TopologyKey: v1.LabelHostname,
-					}}}},
+					Affinity: &v1.Affinity{
+						PodAntiAffinity: &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{
+							LabelSelector: &metav1.LabelSelector{MatchLabels: labels}, TopologyKey: v1.LabelHostname,
+						}}},
+					},
 				},
 			},
 		},

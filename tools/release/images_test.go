@@ -30,7 +30,10 @@ func TestKo(t *testing.T) {
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
 	host := strings.TrimPrefix(server.URL, "http://")
-	base, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{OS: "linux", Architecture: runtime.GOARCH, Config: v1.Config{User: "65532:65532"}})
+	base, err := mutate.ConfigFile(
+		empty.Image,
+		&v1.ConfigFile{OS: "linux", Architecture: runtime.GOARCH, Config: v1.Config{User: "65532:65532"}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,9 +47,27 @@ func TestKo(t *testing.T) {
 	if err := remote.Write(reference("/scratch:latest"), base); err != nil {
 		t.Fatal(err)
 	}
-	build := exec.CommandContext(t.Context(), "go", "tool", "-modfile=tools/release/go.mod", "ko", "build", "--base-import-paths", "--platform=linux/"+runtime.GOARCH, "--tags=v1.2.3", "./cmd/load-watcher")
+	build := exec.CommandContext(
+		t.Context(),
+		"go",
+		"tool",
+		"-modfile=tools/release/go.mod",
+		"ko",
+		"build",
+		"--base-import-paths",
+		"--platform=linux/"+runtime.GOARCH,
+		"--tags=v1.2.3",
+		"./cmd/load-watcher",
+	)
 	build.Dir = "../.."
-	build.Env = append(os.Environ(), "KO_DOCKER_REPO="+host+"/plimsoll", "KO_DEFAULTBASEIMAGE="+host+"/scratch:latest", "VERSION=v1.2.3", "COMMIT=1234567", "DATE=2026-11-21")
+	build.Env = append(
+		os.Environ(),
+		"KO_DOCKER_REPO="+host+"/plimsoll",
+		"KO_DEFAULTBASEIMAGE="+host+"/scratch:latest",
+		"VERSION=v1.2.3",
+		"COMMIT=1234567",
+		"DATE=2026-11-21",
+	)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -136,7 +157,8 @@ func TestDockerfile(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, shipped, found := strings.Cut(string(raw), "\nFROM scratch\n")
-	if !found || strings.Contains(shipped, "\nFROM ") || !strings.Contains(shipped, "\nUSER 65532:65532\n") || !strings.Contains(shipped, "ca-certificates.crt /etc/ssl/certs/") {
+	if !found || strings.Contains(shipped, "\nFROM ") || !strings.Contains(shipped, "\nUSER 65532:65532\n") ||
+		!strings.Contains(shipped, "ca-certificates.crt /etc/ssl/certs/") {
 		t.Errorf("ships\n%s", shipped)
 	}
 }

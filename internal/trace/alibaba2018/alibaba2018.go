@@ -75,8 +75,10 @@ func Read(files Files, options Options) (*trace.Cluster, error) {
 		file *File
 		read func(File) error
 	}{
-		{&files.Machines, d.readMachines}, {files.Containers, d.readContainers},
-		{files.Tasks, func(f File) error { return d.readTasks(f, files.Instances == nil) }}, {files.Instances, d.readInstances},
+		{&files.Machines, d.readMachines},
+		{files.Containers, d.readContainers},
+		{files.Tasks, func(f File) error { return d.readTasks(f, files.Instances == nil) }},
+		{files.Instances, d.readInstances},
 	}
 	for _, step := range steps {
 		if step.file == nil {

@@ -92,5 +92,9 @@ func purl(rest string) []*v2_3.PackageExternalReference {
 }
 
 func relation(from common.ElementID, is string, to common.ElementID) *v2_3.Relationship {
-	return &v2_3.Relationship{RefA: common.MakeDocElementID("", string(from)), RefB: common.MakeDocElementID("", string(to)), Relationship: is}
+	return &v2_3.Relationship{
+		RefA:         common.MakeDocElementID("", string(from)),
+		RefB:         common.MakeDocElementID("", string(to)),
+		Relationship: is,
+	}
 }
