@@ -10,6 +10,7 @@ import (
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 )
@@ -29,16 +30,27 @@ func InstallCRDs(ctx context.Context, config *rest.Config, manifests ...[]byte) 
 		if _, err := crds.Create(ctx, crd, metav1.CreateOptions{}); err != nil {
 			return fmt.Errorf("CRD %s: %w", crd.Name, err)
 		}
-		err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-			there, err := crds.Get(ctx, crd.Name, metav1.GetOptions{})
-			return err == nil &&
-				slices.ContainsFunc(there.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
-					return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
-				}), err
+		err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+			return isDiscoverable(client.Discovery(), crd), nil
 		})
 		if err != nil {
 			return fmt.Errorf("CRD %s is not served: %w", crd.Name, err)
 		}
 	}
 	return nil
+}
+
+// isDiscoverable reports whether the API server lists the resource of a CRD in all its served
+// versions. It is established before: clients that look up the resource fail until it is listed.
+func isDiscoverable(client discovery.DiscoveryInterface, crd *apiextensionsv1.CustomResourceDefinition) bool {
+	for _, version := range crd.Spec.Versions {
+		if !version.Served {
+			continue
+		}
+		list, err := client.ServerResourcesForGroupVersion(crd.Spec.Group + "/" + version.Name)
+		if err != nil || !slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == crd.Spec.Names.Plural }) {
+			return false
+		}
+	}
+	return true
 }
