@@ -48,7 +48,11 @@ func isDiscoverable(client discovery.DiscoveryInterface, crd *apiextensionsv1.Cu
 			continue
 		}
 		list, err := client.ServerResourcesForGroupVersion(crd.Spec.Group + "/" + version.Name)
-		if err != nil || !slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == crd.Spec.Names.Plural }) {
+		if err != nil {
+			return false
+		}
+		isListed := slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == crd.Spec.Names.Plural })
+		if !isListed {
 			return false
 		}
 	}
