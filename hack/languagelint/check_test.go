@@ -21,7 +21,7 @@ func TestRuleErrors(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	rules, err := parseRules("# a comment\n\nas it were\tleave it out\nwhilst\twhile")
+	rules, err := parseRules("# a comment\n\nof yore\tleave it out\nwhilst\twhile")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,15 +29,15 @@ func TestCheck(t *testing.T) {
 		file, source string
 		want         []string
 	}{
-		"clean":          {"a.go", "package a // as it is\n", nil},
-		"comment":        {"a.go", "package a\n\n// As it were.\n", []string{`a.go:3: "As it were": leave it out`}},
-		"over two lines": {"a.go", "package a\n\n// One, as it\n// were, and more.\n", []string{`a.go:3: "as it were": leave it out`}},
-		"string":         {"a.go", "package a\n\nvar b = \"as it were\"\n", []string{`a.go:3: "as it were": leave it out`}},
-		"raw string":     {"a.go", "package a\n\nvar b = `\n\nas it were`\n", []string{`a.go:5: "as it were": leave it out`}},
+		"clean":          {"a.go", "package a // of old\n", nil},
+		"comment":        {"a.go", "package a\n\n// Of yore.\n", []string{`a.go:3: "Of yore": leave it out`}},
+		"over two lines": {"a.go", "package a\n\n// One, of\n// yore, and more.\n", []string{`a.go:3: "of yore": leave it out`}},
+		"string":         {"a.go", "package a\n\nvar b = \"of yore\"\n", []string{`a.go:3: "of yore": leave it out`}},
+		"raw string":     {"a.go", "package a\n\nvar b = `\n\nof yore`\n", []string{`a.go:5: "of yore": leave it out`}},
 		"identifier":     {"a.go", "package a\n\nvar oddWhilst = 1\n", []string{`a.go:3: "Whilst": while`}},
-		"code":           {"a.go", "package a\n\nfunc as(it were) {}\n", nil},
-		"page":           {"a.md", "One\nwhilst, as it were.\n", []string{`a.md:2: "as it were": leave it out`, `a.md:2: "whilst": while`}},
-		"page, two ends": {"a.md", "as it\nwere\n", []string{`a.md:1: "as it were": leave it out`}},
+		"code":           {"a.go", "package a\n\nfunc of(yore int) {}\n", nil},
+		"page":           {"a.md", "One\nwhilst, of yore.\n", []string{`a.md:2: "of yore": leave it out`, `a.md:2: "whilst": while`}},
+		"page, two ends": {"a.md", "of\nyore\n", []string{`a.md:1: "of yore": leave it out`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := check(tc.file, []byte(tc.source), rules); !slices.Equal(got, tc.want) {
