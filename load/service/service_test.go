@@ -45,7 +45,7 @@ func serve(t *testing.T) *served {
 func (s *served) start(t *testing.T, tokenFile string) {
 	t.Helper()
 	collector := &telemetry.Collector{}
-	collector.Watch("Test at nowhere", s.store)
+	collector.Watch(t.Context(), "Test at nowhere", s.store)
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(collector)
 	s.Server = httptest.NewServer(New(Config{

@@ -3,6 +3,7 @@
 package telemetry
 
 import (
+	"context"
 	"slices"
 	"sync"
 
@@ -23,13 +24,20 @@ type watchedStore struct {
 	store  *load.Store
 }
 
-// Watch adds the store of a source. A second store with the same source is ignored.
-func (c *Collector) Watch(source string, store *load.Store) {
+// Watch adds the store of a source until ctx is done. A further store with the same source is ignored
+// until then.
+func (c *Collector) Watch(ctx context.Context, source string, store *load.Store) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !slices.ContainsFunc(c.stores, func(w watchedStore) bool { return w.source == source }) {
-		c.stores = append(c.stores, watchedStore{source, store})
+	if slices.ContainsFunc(c.stores, func(w watchedStore) bool { return w.source == source }) {
+		return
 	}
+	c.stores = append(c.stores, watchedStore{source, store})
+	context.AfterFunc(ctx, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.stores = slices.DeleteFunc(c.stores, func(w watchedStore) bool { return w.store == store })
+	})
 }
 
 // describe returns the description of a metric with the label source and further labels.

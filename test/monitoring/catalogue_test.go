@@ -60,7 +60,7 @@ var sections = []section{
 		if err := store.Put(load.Reading{Time: time.Now()}); err != nil {
 			t.Fatal(err)
 		}
-		c.Watch("test", store)
+		c.Watch(t.Context(), "test", store)
 		return []prometheus.Collector{c}
 	}},
 	{"load-watcher", registered(func(r prometheus.Registerer) {

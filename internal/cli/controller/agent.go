@@ -122,7 +122,7 @@ func (o *options) serveAgent(ctx context.Context, config *rest.Config) error {
 		Cluster: a.cluster, Hub: hub, Interval: a.interval, ValidFor: a.validFor, Resources: agent.ReportResources(a.resources),
 	}
 	if source != nil {
-		if options.Load, err = a.readLoad(m, source); err != nil {
+		if options.Load, err = a.readLoad(ctx, m, source); err != nil {
 			return err
 		}
 	}
@@ -149,9 +149,9 @@ const maxLoadAge = 5 * time.Minute
 
 // readLoad adds a runnable to the manager that reads the source at each interval. It runs on the
 // leader only.
-func (a *agentOptions) readLoad(m ctrl.Manager, source load.Source) (*load.Store, error) {
+func (a *agentOptions) readLoad(ctx context.Context, m ctrl.Manager, source load.Source) (*load.Store, error) {
 	store, collector := load.NewStore(max(maxLoadAge, 2*a.interval), nil), &telemetry.Collector{}
-	collector.Watch(source.String(), store)
+	collector.Watch(ctx, source.String(), store)
 	if err := metrics.Registry.Register(collector); err != nil {
 		return nil, err
 	}

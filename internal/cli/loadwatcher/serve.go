@@ -49,7 +49,7 @@ func (o *options) serve(ctx context.Context, stderr io.Writer) error {
 		return base.UsageError(fmt.Errorf("--listen: %w", err))
 	}
 	store, state, collector := load.NewStore(o.maxAge, nil), &service.State{}, &telemetry.Collector{}
-	collector.Watch(source.String(), store)
+	collector.Watch(ctx, source.String(), store)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collector, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	server := &http.Server{

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apiserver/pkg/server"
 	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/configz"
 	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/component-base/term"
 	"k8s.io/klog/v2"
@@ -22,6 +24,9 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/version"
 	"github.com/plimsoll-k8s/plimsoll/plugins"
 )
+
+// configzName is the name under which kube-scheduler registers its configuration for /configz.
+const configzName = "componentconfig"
 
 // StartError is an error that prevents the scheduler from starting: an invalid flag or configuration,
 // or an address that is in use.
@@ -102,9 +107,19 @@ func setHelp(cmd *cobra.Command, flagSets cliflag.NamedFlagSets, columns int) {
 	})
 }
 
+// running is true while Run runs.
+var running atomic.Bool
+
 // Run runs the scheduler until ctx is done. If the scheduler cannot start, it returns a *StartError
 // and leaves nothing running. started, if not nil, is called with the scheduler after its setup.
+// Schedulers can run one after the other in a process, but not at the same time: their metrics and
+// /configz are global to the process.
 func Run(ctx context.Context, opts *options.Options, started func(*scheduler.Scheduler)) error {
+	if !running.CompareAndSwap(false, true) {
+		return &StartError{errors.New("another kube-scheduler runs in this process: wait until it has ended, or start a process for each")}
+	}
+	defer running.Store(false)
+	defer configz.Delete(configzName)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if opts.ConfigFile != "" {

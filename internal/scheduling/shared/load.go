@@ -64,7 +64,7 @@ func (s *State) LoadStore(ctx context.Context, c LoadConfig, h fwk.Handle) (*loa
 		logger.Info("No load source is configured (watcherAddress or metricProvider): nodes are scored by limits only")
 		return store, nil
 	}
-	loadCollector().Watch(source.String(), store)
+	loadCollector().Watch(ctx, source.String(), store)
 	go store.Run(ctx, source, c.PollInterval, func(state load.State) { logState(logger, source, store, state) })
 	return store, nil
 }
