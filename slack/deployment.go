@@ -63,7 +63,6 @@ func deployments(policy *v1alpha1.ResourceSlack, plan Plan, namespace string) []
 		}
 		pod.Labels[groupLabel] = group.Name
 		pod.Spec.PriorityClassName = cmp.Or(policy.Spec.PriorityClassName, PriorityClassName)
-		restrictPodSecurity(&pod.Spec)
 		out = append(out, &appsv1.Deployment{
 			TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"}, ObjectMeta: objectMeta(policy, group, namespace),
 			Spec: appsv1.DeploymentSpec{
@@ -74,17 +73,4 @@ func deployments(policy *v1alpha1.ResourceSlack, plan Plan, namespace string) []
 		})
 	}
 	return out
-}
-
-// restrictPodSecurity makes a placeholder conform to the restricted Pod Security Standard.
-func restrictPodSecurity(pod *v1.PodSpec) {
-	pod.AutomountServiceAccountToken = new(false)
-	pod.SecurityContext = &v1.PodSecurityContext{
-		RunAsNonRoot: new(true), RunAsUser: new(int64(65535)),
-		SeccompProfile: &v1.SeccompProfile{Type: v1.SeccompProfileTypeRuntimeDefault},
-	}
-	pod.Containers[0].SecurityContext = &v1.SecurityContext{
-		AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),
-		Capabilities: &v1.Capabilities{Drop: []v1.Capability{"ALL"}},
-	}
 }

@@ -24,7 +24,7 @@ func podTemplate(policy *v1alpha1.ResourceSlack, group Group) v1.PodTemplateSpec
 		return mirrorTemplate(policy, group)
 	}
 	pool := policy.Spec.Pool.DeepCopy()
-	return v1.PodTemplateSpec{
+	template := v1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{PlaceholderLabel: policy.Name}},
 		Spec: v1.PodSpec{
 			Containers: []v1.Container{{
@@ -36,6 +36,22 @@ func podTemplate(policy *v1alpha1.ResourceSlack, group Group) v1.PodTemplateSpec
 			PriorityClassName:             policy.Spec.PriorityClassName,
 			TerminationGracePeriodSeconds: new(int64),
 		},
+	}
+	restrictPodSecurity(&template.Spec)
+	return template
+}
+
+// restrictPodSecurity makes a placeholder conform to the restricted Pod Security Standard.
+// Autoscalers pass placeholders through the admission of their namespace. The user is that of the
+// image: a fixed one would be refused where a cluster assigns ranges of users to namespaces.
+func restrictPodSecurity(pod *v1.PodSpec) {
+	pod.AutomountServiceAccountToken = new(false)
+	pod.SecurityContext = &v1.PodSecurityContext{
+		RunAsNonRoot: new(true), SeccompProfile: &v1.SeccompProfile{Type: v1.SeccompProfileTypeRuntimeDefault},
+	}
+	pod.Containers[0].SecurityContext = &v1.SecurityContext{
+		AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),
+		Capabilities: &v1.Capabilities{Drop: []v1.Capability{"ALL"}},
 	}
 }
 

@@ -51,6 +51,7 @@ template:
     labels:
       plimsoll.dev/placeholder: web
   spec:
+    automountServiceAccountToken: false
     containers:
     - image: registry.k8s.io/pause:3.10
       name: placeholder
@@ -58,9 +59,19 @@ template:
         requests:
           cpu: 500m
           memory: 1536Mi
+      securityContext:
+        allowPrivilegeEscalation: false
+        capabilities:
+          drop:
+          - ALL
+        readOnlyRootFilesystem: true
     nodeSelector:
       pool: web
     priorityClassName: plimsoll-placeholder
+    securityContext:
+      runAsNonRoot: true
+      seccompProfile:
+        type: RuntimeDefault
     terminationGracePeriodSeconds: 0
     tolerations:
     - effect: NoSchedule
