@@ -9,6 +9,7 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"
 	_ "k8s.io/component-base/metrics/prometheus/version"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/command"
 )
 
@@ -16,7 +17,7 @@ func main() {
 	const name = "plimsoll-scheduler"
 	err := cli.RunNoErrOutput(command.NewCommand(name))
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+		fmt.Fprintf(os.Stderr, "%s: %s\n", name, base.EscapeLines(err.Error()))
 	}
 	os.Exit(command.ExitCode(err))
 }

@@ -58,3 +58,28 @@ func TestReadDuplicates(t *testing.T) {
 		}
 	}
 }
+
+// TestReadNestedLists checks that Lists in Lists are read up to a depth and rejected beyond it, at once.
+func TestReadNestedLists(t *testing.T) {
+	nested := func(depth int, inner string) string {
+		return strings.Repeat(`{"apiVersion":"v1","kind":"List","items":[`, depth) + inner + strings.Repeat("]}", depth)
+	}
+	object := `{"apiVersion":"v1","kind":"Node","metadata":{"name":"a"}}`
+	if read, err := Read([]string{"-"}, strings.NewReader(nested(maxNesting, object))); err != nil || len(read.Nodes) != 1 {
+		t.Errorf("%d Lists: %v", maxNesting, err)
+	}
+	placement := `{"apiVersion":"cluster.open-cluster-management.io/v1beta1","kind":"Placement","metadata":{"name":"a"}}`
+	if read, err := ReadHub([]string{"-"}, strings.NewReader(nested(maxNesting, placement))); err != nil || len(read.Placements) != 1 {
+		t.Errorf("%d Lists of a hub: %v", maxNesting, err)
+	}
+	for _, depth := range []int{maxNesting + 1, 2000} {
+		for name, err := range map[string]error{
+			"objects": second(Read([]string{"-"}, strings.NewReader(nested(depth, object)))),
+			"hub":     second(ReadHub([]string{"-"}, strings.NewReader(nested(depth, placement)))),
+		} {
+			if err == nil || !strings.HasSuffix(err.Error(), "found more than 3 Lists in each other: must have at most 3") {
+				t.Errorf("%s in %d Lists: error %.200v", name, depth, err)
+			}
+		}
+	}
+}

@@ -57,6 +57,8 @@ type hubReader struct {
 	hub Hub
 	// seen has the location of each object by kind and name.
 	seen map[string]string
+	// lists is the number of Lists around the current document.
+	lists int
 }
 
 // document reads a document, which may be a List.
@@ -73,6 +75,11 @@ func (r *hubReader) document(where string, raw []byte) error {
 		return err
 	}
 	if strings.HasSuffix(head.Kind, "List") {
+		r.lists++
+		defer func() { r.lists-- }()
+		if r.lists > maxNesting {
+			return errNesting
+		}
 		for i, item := range head.Items {
 			if err := r.document(fmt.Sprintf("%s, item %d", where, i+1), item); err != nil {
 				return fmt.Errorf("item %d: %w", i+1, err)

@@ -81,6 +81,8 @@ type reader struct {
 	objects Objects
 	// seen has the location of each object by kind and name.
 	seen map[string]string
+	// lists is the number of Lists around the current document.
+	lists int
 }
 
 // strict decodes objects and reports unknown fields.
@@ -100,12 +102,21 @@ func (r *reader) document(where string, raw []byte) error {
 	return r.object(where, obj)
 }
 
+// item reads an item of a List.
+func (r *reader) item(where string, raw []byte) error {
+	r.lists++
+	defer func() { r.lists-- }()
+	if r.lists > maxNesting {
+		return errNesting
+	}
+	return r.document(where, raw)
+}
+
 // object adds an object or the items of a list.
 func (r *reader) object(where string, obj runtime.Object) error {
 	if list, ok := obj.(*v1.List); ok {
 		for i, item := range list.Items {
-			where := fmt.Sprintf("%s, item %d", where, i+1)
-			if err := r.document(where, item.Raw); err != nil {
+			if err := r.item(fmt.Sprintf("%s, item %d", where, i+1), item.Raw); err != nil {
 				return fmt.Errorf("item %d: %w", i+1, err)
 			}
 		}

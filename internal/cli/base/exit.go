@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -52,11 +53,19 @@ func ExitCode(err error, otherwise int) int {
 
 // Report prints an error on one line and returns the exit code; see ExitCode.
 func Report(program string, err error, otherwise int) int {
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "%s: %s\n", program, strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; "))
-	}
+	report(os.Stderr, program, err)
 	return ExitCode(err, otherwise)
 }
+
+// report prints an error, nothing if it is nil.
+func report(out io.Writer, program string, err error) {
+	if err != nil {
+		fmt.Fprintf(out, "%s: %s\n", program, oneLine(strings.TrimSpace(err.Error())))
+	}
+}
+
+// oneLine returns a message of several lines as one that is safe to print.
+func oneLine(message string) string { return Escape(strings.ReplaceAll(message, "\n", "; ")) }
 
 // RunService runs the command of a service and returns the exit code. Errors of flags and
 // arguments have the code ExitUsage, all others ExitFailure unless they say so themselves.

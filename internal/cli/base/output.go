@@ -1,6 +1,7 @@
 package base
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -46,32 +47,43 @@ func (o *Output) Validate() error {
 	return nil
 }
 
-// Print prints a result as JSON or YAML, which have the same fields, or else calls table.
+// Print prints a result as JSON or YAML, which have the same fields, or else calls table. What is printed
+// is escaped as by EscapeLines, whatever out is.
 func (o *Output) Print(out io.Writer, result any, table func(io.Writer)) error {
 	switch o.Format {
 	case FormatJSON:
 		return WriteJSON(out, result)
 	case FormatYAML:
-		raw, err := yaml.Marshal(result)
-		if err == nil {
-			_, err = out.Write(raw)
-		}
-		return err
+		return writeYAML(out, result)
 	}
-	table(out)
+	table(Escaped(out))
 	return nil
 }
 
-// WriteJSON writes a value as indented JSON.
+// WriteJSON writes a value as indented JSON, with escapes in place of characters that are not printable.
 func WriteJSON(out io.Writer, value any) error {
-	encoder := json.NewEncoder(out)
+	encoder := json.NewEncoder(Escaped(out))
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(value)
+}
+
+// writeYAML writes a value as YAML. It is converted from escaped JSON: package yaml rejects control
+// characters.
+func writeYAML(out io.Writer, value any) error {
+	var asJSON bytes.Buffer
+	if err := WriteJSON(&asJSON, value); err != nil {
+		return err
+	}
+	raw, err := yaml.JSONToYAML(asJSON.Bytes())
+	if err == nil {
+		_, err = Escaped(out).Write(raw)
+	}
+	return err
 }
 
 // Warnings returns a function that prints warnings, each on one line.
 func Warnings(out io.Writer) func(string) {
 	return func(message string) {
-		fmt.Fprintln(out, "plimsoll: warning:", strings.ReplaceAll(message, "\n", "; "))
+		fmt.Fprintln(out, "plimsoll: warning:", oneLine(message))
 	}
 }

@@ -125,22 +125,22 @@ func (o *outcome) print(out io.Writer) {
 	if o.Decision != nil {
 		o.printClusters(out)
 	} else {
-		fmt.Fprintf(out, "%s\n", o.key)
+		fmt.Fprintf(out, "%s\n", base.Escape(o.key.String()))
 	}
 	switch {
 	case o.KeepDecisions && len(o.before) > 0:
-		fmt.Fprintf(out, "keeps %s\n", strings.Join(o.before, ", "))
+		fmt.Fprintf(out, "keeps %s\n", base.Escape(strings.Join(o.before, ", ")))
 	case !o.KeepDecisions && len(o.Groups) > 1:
 		for i, group := range o.Groups {
 			var names []string
 			for _, choice := range group.Clusters {
 				names = append(names, choice.Name)
 			}
-			fmt.Fprintf(out, "group %d %s: %s\n", i, group.Name, strings.Join(names, ", "))
+			fmt.Fprintf(out, "group %d %s: %s\n", i, base.Escape(group.Name), base.Escape(strings.Join(names, ", ")))
 		}
 	}
 	for _, c := range o.Conditions {
-		fmt.Fprintf(out, "%s: %s (%s) %s\n", c.Type, strings.ToLower(string(c.Status)), c.Reason, c.Message)
+		fmt.Fprintf(out, "%s: %s (%s) %s\n", c.Type, strings.ToLower(string(c.Status)), c.Reason, base.Escape(c.Message))
 	}
 	if !o.RequeueAt.IsZero() {
 		fmt.Fprintf(out, "to be evaluated again at %s\n", o.RequeueAt.UTC().Format(time.RFC3339))
@@ -153,8 +153,8 @@ func (o *outcome) printClusters(out io.Writer) {
 	names, weights := o.Policy.Prioritizers()
 	for i, name := range names {
 		// Break long names, so that the table fits a terminal.
-		wrapped := strings.NewReplacer("Resource", "Resource\n", "/", "/\n").Replace(name)
-		header = append(header, fmt.Sprintf("%s\nx %d", wrapped, weights[i]))
+		wrapped := strings.NewReplacer("Resource", "Resource\n", "/", "/\n").Replace(base.Escape(name))
+		header = append(header, base.Lines(fmt.Sprintf("%s\nx %d", wrapped, weights[i])))
 	}
 	t := base.NewTable(out, append(header, "total", "")...)
 	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, Align: text.AlignCenter}})

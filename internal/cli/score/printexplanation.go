@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
@@ -16,7 +17,7 @@ import (
 // print prints the best feasible nodes, why the others are infeasible, and the reason of the
 // result. top limits the number of nodes; the node of the pod is always printed.
 func (e *explanation) print(out io.Writer, top int) {
-	fmt.Fprintf(out, "%s/%s, %s\n", e.Namespace, e.Name, e.location())
+	fmt.Fprintln(out, base.Escape(fmt.Sprintf("%s/%s, %s", e.Namespace, e.Name, e.location())))
 	feasible, infeasible := e.partition()
 	shown := feasible
 	if top > 0 && len(shown) > top {
@@ -32,15 +33,15 @@ func (e *explanation) print(out io.Writer, top int) {
 		fmt.Fprintf(out, "and %d more feasible nodes (--top)\n", more)
 	}
 	for _, line := range infeasible {
-		fmt.Fprintln(out, line)
+		fmt.Fprintln(out, base.Escape(line))
 	}
 	if e.Load != nil {
-		fmt.Fprintf(out, "load: mean ± deviation over %s, from %s, %s old\n", seconds(e.Load.WindowSeconds), e.Load.Source,
+		fmt.Fprintf(out, "load: mean ± deviation over %s, from %s, %s old\n", seconds(e.Load.WindowSeconds), base.Escape(e.Load.Source),
 			seconds(e.Load.AgeSeconds))
 	} else {
 		fmt.Fprintln(out, "load: unknown")
 	}
-	fmt.Fprintln(out, e.Reason)
+	fmt.Fprintln(out, base.Escape(e.Reason))
 }
 
 func seconds(s float64) time.Duration {

@@ -16,10 +16,10 @@ import (
 
 // printScores prints the scores of all nodes for one pod, the best node first.
 func printScores(out io.Writer, pod engine.PodScores) {
-	fmt.Fprintf(out, "%s/%s -> %s\n", pod.Namespace, pod.Name, cmp.Or(pod.Selected, "no node"))
+	fmt.Fprintln(out, base.Escape(fmt.Sprintf("%s/%s -> %s", pod.Namespace, pod.Name, cmp.Or(pod.Selected, "no node"))))
 	scoreTable{nodes: bestFirst(pod.Nodes), all: pod.Nodes, pluginCell: formatScore}.render(out)
 	if reason := pod.Reason(pod.Selected); pod.Selected != "" {
-		fmt.Fprintln(out, reason)
+		fmt.Fprintln(out, base.Escape(reason))
 	}
 	fmt.Fprintln(out)
 }
@@ -55,7 +55,7 @@ func (s scoreTable) render(out io.Writer) {
 		header = append(header, name)
 	}
 	for _, name := range differing {
-		header = append(header, wrapName(name))
+		header = append(header, base.Lines(wrapName(name)))
 	}
 	t := base.NewTable(out, append(header, "why not")...)
 	for _, node := range s.nodes {
@@ -70,7 +70,7 @@ func (s scoreTable) render(out io.Writer) {
 		}
 		for _, name := range differing {
 			if plugin, ok := node.Plugins[name]; ok {
-				row = append(row, s.pluginCell(plugin))
+				row = append(row, base.Lines(s.pluginCell(plugin)))
 			} else {
 				row = append(row, "-")
 			}

@@ -194,7 +194,7 @@ func printPlan(out io.Writer, plan slack.Plan) {
 		fmt.Fprintln(out, "not feasible:")
 	}
 	for _, reason := range plan.Reasons {
-		fmt.Fprintln(out, reason)
+		fmt.Fprintln(out, base.Escape(reason))
 	}
 }
 

@@ -140,10 +140,10 @@ func printStatus(out io.Writer, results []statusResult) {
 	for _, r := range results {
 		for _, condition := range r.Status.Conditions {
 			fmt.Fprintf(out, "%s %s: %s (%s)\n", r.Policy, condition.Type, strings.ToLower(string(condition.Status)), condition.Reason)
-			fmt.Fprintf(out, "  %s\n", condition.Message)
+			fmt.Fprintf(out, "  %s\n", base.Escape(condition.Message))
 		}
 		if len(r.Status.Conditions) == 0 {
-			fmt.Fprintf(out, "%s: %s\n", r.Policy, readyMessage(r.Status))
+			fmt.Fprintf(out, "%s: %s\n", r.Policy, base.Escape(readyMessage(r.Status)))
 		}
 	}
 }

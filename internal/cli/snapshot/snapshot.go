@@ -126,7 +126,7 @@ func (o *options) read(cmd *cobra.Command) (*snapshot.Snapshot, error) {
 
 // printSummary prints what a snapshot contains.
 func printSummary(out io.Writer, path string, s *snapshot.Snapshot) {
-	fmt.Fprintf(out, "%s: %d nodes, %d pods", path, len(s.List("nodes")), len(s.List("pods")))
+	fmt.Fprintf(out, "%s: %d nodes, %d pods", base.Escape(path), len(s.List("nodes")), len(s.List("pods")))
 	if s.Load == nil {
 		fmt.Fprint(out, ", no load")
 	} else {

@@ -14,10 +14,10 @@ import (
 
 // printResult prints a table for each scenario, and the assumptions.
 func printResult(out io.Writer, r *result.Result) error {
-	fmt.Fprintf(out, "%s: %d nodes, %d pods, %d seeds\n", r.Source.Name, r.Source.Nodes, r.Source.Pods, len(r.Seeds))
+	fmt.Fprintf(out, "%s: %d nodes, %d pods, %d seeds\n", base.Escape(r.Source.Name), r.Source.Nodes, r.Source.Pods, len(r.Seeds))
 	for i := range r.Scenarios {
 		scenario := &r.Scenarios[i]
-		fmt.Fprintf(out, "\n%s\n", describeScenario(scenario))
+		fmt.Fprintf(out, "\n%s\n", base.Escape(describeScenario(scenario)))
 		printScenario(out, scenario, len(r.Seeds))
 		if err := printFrontier(out, scenario); err != nil {
 			return err
@@ -26,7 +26,7 @@ func printResult(out io.Writer, r *result.Result) error {
 	}
 	fmt.Fprintln(out, "\nassumed:")
 	for _, sentence := range r.Assumed {
-		fmt.Fprintln(out, "-", sentence)
+		fmt.Fprintln(out, "-", base.Escape(sentence))
 	}
 	return nil
 }
@@ -142,7 +142,8 @@ func printReasons(out io.Writer, s *result.Scenario) {
 		for _, reason := range profile.Runs[0].MostReasons() {
 			parts = append(parts, fmt.Sprintf("%d pods: %s", profile.Runs[0].Reasons[reason], reason))
 		}
-		fmt.Fprintf(out, "unschedulable with %s, seed %d: %s\n", profile.Name, profile.Runs[0].Seed, strings.Join(parts, "; "))
+		fmt.Fprintf(out, "unschedulable with %s, seed %d: %s\n",
+			profile.Name, profile.Runs[0].Seed, base.Escape(strings.Join(parts, "; ")))
 	}
 }
 

@@ -86,7 +86,7 @@ func (o *whatIfOptions) print(out io.Writer, r *result.Result) error {
 		return whatifreport.Write(out, r)
 	}
 	if o.output.Format == base.FormatTable {
-		return printResult(out, r)
+		return printResult(base.Escaped(out), r)
 	}
 	return o.output.Print(out, r, nil)
 }

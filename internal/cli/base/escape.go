@@ -1,0 +1,83 @@
+package base
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Escape returns a text that a terminal displays as one line, whatever it contains: control characters
+// (C0, C1, ESC, newlines), characters that change the direction of text, other characters that are not
+// printable and invalid UTF-8 are replaced by their escapes in JSON, such as \n and \u001b; a byte that is
+// not UTF-8 by \xff.
+//
+// Commands use it for text from manifests, snapshots, load sources and API servers.
+func Escape(text string) string { return escape(text, "") }
+
+// EscapeLines is Escape for text of several lines: it keeps newlines.
+func EscapeLines(text string) string { return escape(text, "\n") }
+
+// escape replaces the characters that are neither printable nor in keep.
+func escape(text, keep string) string {
+	safe := func(r rune, size int) bool {
+		return strconv.IsPrint(r) && (r != utf8.RuneError || size > 1) || strings.ContainsRune(keep, r)
+	}
+	unsafe := 0
+	for unsafe < len(text) {
+		r, size := utf8.DecodeRuneInString(text[unsafe:])
+		if !safe(r, size) {
+			break
+		}
+		unsafe += size
+	}
+	if unsafe == len(text) {
+		return text
+	}
+	var b strings.Builder
+	b.WriteString(text[:unsafe])
+	for i := unsafe; i < len(text); {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		if safe(r, size) {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(escapeRune(r, size, text[i]))
+		}
+		i += size
+	}
+	return b.String()
+}
+
+// escapeRune returns the escape of a rune of size bytes, the first of which is given.
+func escapeRune(r rune, size int, first byte) string {
+	switch {
+	case r == utf8.RuneError && size == 1:
+		return fmt.Sprintf(`\x%02x`, first)
+	case r == '\n':
+		return `\n`
+	case r == '\r':
+		return `\r`
+	case r == '\t':
+		return `\t`
+	case r > 0xffff:
+		high, low := utf16.EncodeRune(r)
+		return fmt.Sprintf(`\u%04x\u%04x`, high, low)
+	}
+	return fmt.Sprintf(`\u%04x`, r)
+}
+
+// Escaped returns a writer that passes text to out with EscapeLines. Characters that are split between
+// two writes are written as escapes.
+func Escaped(out io.Writer) io.Writer { return escapedWriter{out} }
+
+type escapedWriter struct{ out io.Writer }
+
+// Write implements io.Writer. It returns the length of p if all of it is written.
+func (w escapedWriter) Write(p []byte) (int, error) {
+	if _, err := io.WriteString(w.out, EscapeLines(string(p))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}

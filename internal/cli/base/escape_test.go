@@ -1,0 +1,114 @@
+package base
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+)
+
+// hostile has an escape sequence, a C1 control character, newlines, characters that change the direction
+// of text, a zero-width character, a line separator and invalid UTF-8.
+const hostile = "a\x1b[2J\u009b31m\r\nb\t\u202edcba\u2066\u200b\u2028\u007f\x00\xff"
+
+func TestEscape(t *testing.T) {
+	const escaped = `a\u001b[2J\u009b31m\r\nb\t\u202edcba\u2066\u200b\u2028\u007f\u0000\xff`
+	for text, want := range map[string]string{
+		"":                        "",
+		"node-1, 50 % ± 3":        "node-1, 50 % ± 3",
+		"日本 é e\u0301 😀 ┌ \ufffd": "日本 é e\u0301 😀 ┌ \ufffd",
+		hostile:                   escaped,
+		"\U000e0001":              `\udb40\udc01`,
+		"two\u00a0words":          `two\u00a0words`,
+	} {
+		if got := Escape(text); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+	if got, want := EscapeLines(hostile), strings.Replace(escaped, `\n`, "\n", 1); got != want {
+		t.Errorf("lines: %s, want %s", got, want)
+	}
+}
+
+// FuzzEscape checks that the result is printable on one line, that printable text is unchanged, and that
+// a second call changes nothing.
+func FuzzEscape(f *testing.F) {
+	f.Add("node-1")
+	f.Add(hostile)
+	f.Fuzz(func(t *testing.T, text string) {
+		got := Escape(text)
+		if strings.ContainsFunc(got, func(r rune) bool { return !unicode.IsPrint(r) }) || !utf8.ValidString(got) {
+			t.Errorf("%q is not printable", got)
+		}
+		if again := Escape(got); again != got {
+			t.Errorf("%q becomes %q", got, again)
+		}
+		lines := strings.Split(text, "\n")
+		for i := range lines {
+			lines[i] = Escape(lines[i])
+		}
+		if want := strings.Join(lines, "\n"); EscapeLines(text) != want {
+			t.Errorf("lines %q, want %q", EscapeLines(text), want)
+		}
+	})
+}
+
+// TestOutputIsEscaped checks that nothing that a command prints passes control characters to a terminal.
+func TestOutputIsEscaped(t *testing.T) {
+	for _, format := range []string{FormatTable, FormatJSON, FormatYAML} {
+		var out bytes.Buffer
+		output := Output{Format: format}
+		if err := output.Print(&out, map[string]string{"name": hostile}, func(out io.Writer) {
+			tab := NewTable(out, hostile, "name")
+			tab.AppendRow(table.Row{hostile, errors.New(hostile)})
+			tab.AppendRows([]table.Row{{Lines(hostile), bytes.NewBufferString(hostile)}})
+			tab.AppendFooter(table.Row{hostile})
+			tab.SetTitle(hostile)
+			tab.SetCaption(hostile)
+			tab.Render()
+			fmt.Fprintln(out, hostile)
+		}); err != nil {
+			t.Fatal(err)
+		}
+		expectPrintable(t, format, out.String())
+		if format == FormatJSON {
+			var read map[string]string
+			if err := json.Unmarshal(out.Bytes(), &read); err != nil || read["name"] != strings.ToValidUTF8(hostile, "\ufffd") {
+				t.Errorf("%v in %s", err, out.String())
+			}
+		}
+	}
+	var errOut bytes.Buffer
+	Warnings(&errOut)(hostile)
+	report(&errOut, "plimsoll", errors.New(hostile))
+	expectPrintable(t, "messages", errOut.String())
+	if lines := strings.Count(errOut.String(), "\n"); lines != 2 {
+		t.Errorf("%d lines, want 2: %s", lines, errOut.String())
+	}
+}
+
+func expectPrintable(t *testing.T, what, text string) {
+	t.Helper()
+	if strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) || !utf8.ValidString(text) {
+		t.Errorf("%s is not printable: %q", what, text)
+	}
+}
+
+// TestTableCells checks that a name cannot add a line to a table and that Lines can.
+func TestTableCells(t *testing.T) {
+	var out bytes.Buffer
+	tab := NewTable(&out, Lines("two\nlines"), "name")
+	tab.AppendRow(table.Row{Lines("1\n2"), "a\nb"})
+	tab.Render()
+	want := "┌───────┬──────┐\n│ two   │ name │\n│ lines │      │\n├───────┼──────┤\n│ 1     │ a\\nb │\n│ 2     │      │\n└───────┴──────┘\n"
+	if out.String() != want {
+		t.Errorf("got\n%s, want\n%s", out.String(), want)
+	}
+}
