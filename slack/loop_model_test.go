@@ -212,7 +212,7 @@ func (m *model) checkCapacity(t *rapid.T, kept map[string]load) {
 // exactly if they still fit it.
 func TestLoopMatchesModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		policy := newPolicy(rapid.SampledFrom([]string{"0", "10%", "50%", "1.5"}).Draw(t, "rate"),
+		policy := newPolicy(rapid.SampledFrom([]string{"0", "10%", "50%", "150%"}).Draw(t, "rate"),
 			granularity(rapid.Int32Range(1, 8).Draw(t, "granularity")))
 		if rapid.Bool().Draw(t, "base Allocatable") {
 			policy.Spec.Base, policy.Spec.MinRate = v1alpha1.BaseAllocatable, "40%"

@@ -36,6 +36,8 @@ func maxPlaceholders(n int32) func(*v1alpha1.ResourceSlackSpec) {
 
 func ofAllocatable(s *v1alpha1.ResourceSlackSpec) { s.Base = v1alpha1.BaseAllocatable }
 
+func allowHighRate(s *v1alpha1.ResourceSlackSpec) { s.AllowHighRate = true }
+
 func uncovered(s *v1alpha1.ResourceSlackSpec) { s.CoverBiggestPod = new(false) }
 
 // nodesOf returns nodes with the names prefix0, prefix1 and so on.
@@ -235,6 +237,13 @@ func TestBadPolicies(t *testing.T) {
 		"a rate that starts with a dot": {".1", nil, []string{"spec.minRate"}},
 		"a rate with a newline":         {"10%\n", nil, []string{"spec.minRate"}},
 		"no rate":                       {"", nil, []string{"spec.minRate"}},
+		"a percentage without a sign":   {"10", nil, []string{"spec.minRate"}},
+		"a fraction above 1":            {"1.5", nil, []string{"spec.minRate"}},
+		"less than a millionth":         {"0.00001%", nil, []string{"spec.minRate"}},
+		"more than 200%":                {"200.0001%", nil, []string{"spec.minRate"}},
+		"more than 100% of allocatable, allowed": {
+			"300%", []change{ofAllocatable, allowHighRate}, []string{"spec.minRate"},
+		},
 		"100% of allocatable":           {"100%", []change{ofAllocatable}, []string{"spec.minRate"}},
 		"1 of allocatable":              {"1", []change{ofAllocatable}, []string{"spec.minRate"}},
 		"more than 100% of allocatable": {"1000%", []change{ofAllocatable}, []string{"spec.minRate"}},
@@ -254,7 +263,8 @@ func TestBadPolicies(t *testing.T) {
 			"spec.minRate",
 		}},
 		"minimum values":                {"0", []change{granularity(1), maxPlaceholders(1)}, nil},
-		"maximum values":                {"9999.999999%", []change{granularity(100)}, nil},
+		"maximum values":                {"9999.9999%", []change{granularity(100), allowHighRate}, nil},
+		"100% as a fraction":            {"1.0", nil, nil},
 		"less than 100% of allocatable": {"99.9999%", []change{ofAllocatable}, nil},
 		"more than 100% of requests":    {"200%", nil, nil},
 	}

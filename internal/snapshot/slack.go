@@ -6,7 +6,7 @@ import "strings"
 
 var slackRule = object("resourceslack", fields{
 	"spec": in(fields{
-		"minRate": keep, "base": keep, "granularity": keep, "coverBiggestPod": keep, "maxPlaceholders": keep, "backend": keep,
+		"minRate": keep, "allowHighRate": keep, "base": keep, "granularity": keep, "coverBiggestPod": keep, "maxPlaceholders": keep, "backend": keep,
 		"pool":              in(fields{"nodeSelector": labels, "tolerations": tolerations}),
 		"priorityClassName": named("priorityclass"),
 	}),

@@ -175,6 +175,8 @@ func TestBadValues(t *testing.T) {
 		"scheduler: {extraArgs: [v=2]}":                          "at '/scheduler/extraArgs/0'",
 		"scheduler: {resources: {request: {cpu: 1}}}":            "additional properties 'request' not allowed",
 		"controller: {controllers: [slak]}":                      "value must be one of 'slack', 'placement'",
+		"controller: {extraCapacityMinRate: 10}":                 "controller.extraCapacityMinRate: invalid value 10: must be a percentage such as 10%",
+		"controller: {extraCapacityMinRate: '1.5'}":              "controller.extraCapacityMinRate: invalid value 1.5: must be a percentage such as 10%",
 		"controller: {adopt: some}":                              "value must be one of 'annotated', 'all'",
 		"loadWatcher: {provider: Prometheus}":                    "at '/loadWatcher/address'",
 		"loadWatcher: {maxAge: 5}":                               "at '/loadWatcher/maxAge'",

@@ -103,6 +103,16 @@ func TestResourceSlackValidation(t *testing.T) {
 	}{
 		"negative":     {policyOf("a", "-5%", nil), "spec.minRate"},
 		"not a number": {policyOf("a", "NaN", nil), "spec.minRate"},
+		"percentage without %": {
+			policyOf("a", "10", nil), `spec.minRate: Invalid value: "10": must be a percentage such as 10%, or a fraction of at most 1`,
+		},
+		"fraction above 1":   {policyOf("a", "1.5", nil), "spec.minRate: Invalid value"},
+		"a millionth of 1 %": {policyOf("a", "0.000001%", nil), "spec.minRate: Invalid value"},
+		"high rate":          {policyOf("a", "200.1%", nil), "minRate must be at most 200% unless allowHighRate is true"},
+		"high rate, refused": {
+			policyOf("a", "1000%", func(s *v1alpha1.ResourceSlackSpec) { s.AllowHighRate = false }),
+			"minRate must be at most 200% unless allowHighRate is true",
+		},
 		"100% of allocatable": {
 			policyOf("a", "100%", func(s *v1alpha1.ResourceSlackSpec) { s.Base = v1alpha1.BaseAllocatable }),
 			"minRate must be less than 100% if base is Allocatable",
@@ -130,7 +140,22 @@ func TestResourceSlackValidation(t *testing.T) {
 			t.Errorf("%s: %v, want %s", name, err, tc.want)
 		}
 	}
-	policy := policyOf("valid", "250%", nil)
+	for _, rate := range []any{int64(10), int64(0), 0.1} {
+		number := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"minRate": rate}}}
+		number.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))
+		number.SetName("number")
+		want := "spec.minRate: Invalid value: "
+		if rate != 0.1 { // the API server refuses a number with decimals before it evaluates rules
+			want += fmt.Sprintf("%d: must be a percentage such as 10%%, or a fraction of at most 1 in quotes such as \"0.1\"", rate)
+		}
+		if err := c.client.Create(t.Context(), number); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %s", rate, err, want)
+		}
+	}
+	for i, rate := range []string{"0", "0%", "0.5", "1", "200%", "200.0%", "0100%", "99.9999%"} {
+		c.create(t, policyOf(fmt.Sprint("rate-", i), rate, nil))
+	}
+	policy := policyOf("valid", "250%", func(s *v1alpha1.ResourceSlackSpec) { s.AllowHighRate = true })
 	c.create(t, policy)
 	if s := policy.Spec; s.Base != v1alpha1.BaseRequested || *s.Granularity != 5 || !*s.CoverBiggestPod ||
 		s.Backend != v1alpha1.BackendCapacityBuffer {

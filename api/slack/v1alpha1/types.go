@@ -85,13 +85,23 @@ type ResourceSlack struct {
 
 // ResourceSlackSpec is the desired slack.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.base) || self.base != 'Allocatable' || (self.minRate.endsWith('%') ? double(self.minRate.split('%')[0]) < 100.0 : double(self.minRate) < 1.0)",message="minRate must be less than 100% if base is Allocatable: the base includes the nodes that the slack adds"
+// +kubebuilder:validation:XValidation:rule="!has(self.base) || self.base != 'Allocatable' || !string(self.minRate).matches('^(0*[1-9][0-9]{2,3}([.][0-9]+)?%|1([.]0+)?)$')",message="minRate must be less than 100% if base is Allocatable: the base includes the nodes that the slack adds"
+// +kubebuilder:validation:XValidation:rule="has(self.allowHighRate) && self.allowHighRate || !string(self.minRate).matches('^[0-9]{3,4}([.][0-9]+)?%$') || double(string(self.minRate).split('%')[0]) <= 200.0",message="minRate must be at most 200% unless allowHighRate is true"
 type ResourceSlackSpec struct {
-	// MinRate is the share of the base to hold as slack, at least 0, such as 10% or 0.1. The smallest unit
-	// is one millionth. 0 holds capacity for the biggest pod only.
+	// MinRate is the share of the base to hold as slack: a percentage such as 10%, or a fraction of at
+	// most 1 such as "0.1", which needs quotes in YAML. The smallest unit is one millionth. 0 holds
+	// capacity for the biggest pod only. More than 200% requires allowHighRate.
 	//
-	// +kubebuilder:validation:Pattern=`^[0-9]{1,4}(\.[0-9]{1,6}|(\.[0-9]{1,4})?%)?$`
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=16
+	// +kubebuilder:validation:XValidation:rule="type(self) == string && self.matches('^([0-9]{1,4}([.][0-9]{1,4})?%|0([.][0-9]{1,6})?|1([.]0{1,6})?)$')",message="must be a percentage such as 10%, or a fraction of at most 1 in quotes such as \"0.1\""
 	MinRate string `json:"minRate"`
+	// AllowHighRate permits a minRate of more than 200%. Without it such a rate is refused, because it is
+	// usually a mistake.
+	//
+	// +optional
+	AllowHighRate bool `json:"allowHighRate,omitempty"`
 	// Base selects the amounts that the rate refers to. The default is Requested.
 	//
 	// +kubebuilder:default=Requested

@@ -29,14 +29,16 @@ const (
 
 // options are the flags.
 type options struct {
-	kubeconfig    string
-	namespace     string
-	metrics       string
-	probes        string
-	leaderElect   bool
-	controllers   []string
-	adopt         string
-	defaultRate   string
+	kubeconfig  string
+	namespace   string
+	metrics     string
+	probes      string
+	leaderElect bool
+	controllers []string
+	adopt       string
+	defaultRate string
+	// allowHighRate permits a defaultRate above 200%.
+	allowHighRate bool
 	defaultPolicy *v1alpha1.ResourceSlack
 	agent         agentOptions
 }
@@ -99,6 +101,7 @@ in the AddOnPlacementScore "plimsoll" and in the status of the ManagedCluster
 	flags.BoolVar(&o.leaderElect, "leader-elect", true, "elect a leader, so that only one of several replicas is active")
 	flags.StringVar(&o.defaultRate, "extra-capacity-min-rate", "", "create the policy \"default\" for all nodes with this "+
 		"rate, such as 10%, if it does not exist (default none)")
+	flags.BoolVar(&o.allowHighRate, v1alpha1.AllowHighRateFlag, false, "permit more than 200% in --extra-capacity-min-rate")
 	flags.StringSliceVar(&o.controllers, "controllers", []string{slackController, placementController},
 		"controllers to run: slack, placement")
 	flags.StringVar(&o.adopt, "adopt", string(placement.AdoptAnnotated), "placements to decide: annotated "+
@@ -123,12 +126,12 @@ func (o *options) complete() error {
 	if o.defaultRate == "" {
 		return nil
 	}
-	if _, err := v1alpha1.ParseRate(o.defaultRate); err != nil {
-		return fmt.Errorf("--extra-capacity-min-rate: %w", err)
+	if _, err := v1alpha1.ParseRateFlag("extra-capacity-min-rate", o.defaultRate, o.allowHighRate); err != nil {
+		return err
 	}
 	o.defaultPolicy = &v1alpha1.ResourceSlack{}
 	o.defaultPolicy.Name = "default"
-	o.defaultPolicy.Spec.MinRate = o.defaultRate
+	o.defaultPolicy.Spec.MinRate, o.defaultPolicy.Spec.AllowHighRate = o.defaultRate, o.allowHighRate
 	o.defaultPolicy.Spec.Default()
 	return nil
 }

@@ -12,24 +12,25 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 )
 
-// SlackPolicy returns the ResourceSlack in a file, or the default one if path is empty. A rate
-// that is not empty replaces that of the policy.
-func SlackPolicy(path, rate string) (*v1alpha1.ResourceSlack, error) {
-	policy, source := &v1alpha1.ResourceSlack{}, cmp.Or(path, "--rate")
+// SlackPolicy returns the ResourceSlack in a file, or the default one if path is empty. The rate in a
+// flag, if it is not empty, replaces that of the policy; it may exceed 200% if allowHighRate is true.
+func SlackPolicy(path, flag, rate string, allowHighRate bool) (*v1alpha1.ResourceSlack, error) {
+	policy := &v1alpha1.ResourceSlack{}
 	if path == "" {
 		policy.Name, policy.Spec.MinRate = "default", v1alpha1.DefaultRate
 	} else if err := readPolicy(path, policy); err != nil {
 		return nil, err
 	}
+	policy.Spec.AllowHighRate = policy.Spec.AllowHighRate || allowHighRate
 	if rate != "" {
-		policy.Spec.MinRate = rate
-		if _, err := v1alpha1.ParseRate(rate); err != nil {
-			return nil, fmt.Errorf("--rate: %w", err)
+		if _, err := v1alpha1.ParseRateFlag(flag, rate, policy.Spec.AllowHighRate); err != nil {
+			return nil, err
 		}
+		policy.Spec.MinRate = rate
 	}
 	policy.Spec.Default()
 	if err := policy.Spec.Validate(); err != nil {
-		return nil, fmt.Errorf("%s: %w", source, err)
+		return nil, fmt.Errorf("%s: %w", cmp.Or(path, "--"+flag), err)
 	}
 	return policy, nil
 }
@@ -39,7 +40,7 @@ func readPolicy(path string, policy *v1alpha1.ResourceSlack) error {
 	if err != nil {
 		return err
 	}
-	if err := decodeStrict(raw, policy); err != nil {
+	if err := cmp.Or(checkRateType(raw), decodeStrict(raw, policy)); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if policy.Kind != v1alpha1.Kind || policy.APIVersion != v1alpha1.GroupVersion.String() {
@@ -50,6 +51,25 @@ func readPolicy(path string, policy *v1alpha1.ResourceSlack) error {
 		return fmt.Errorf("%s: metadata.name: required", path)
 	}
 	return nil
+}
+
+// checkRateType returns an error if the rate of a policy is a number. Invalid YAML is no error: it is
+// reported by decodeStrict.
+func checkRateType(raw []byte) error {
+	var policy struct {
+		Spec struct {
+			MinRate any `json:"minRate"`
+		} `json:"spec"`
+	}
+	if err := yaml.Unmarshal(raw, &policy); err != nil {
+		return nil //nolint:nilerr // decodeStrict returns the error
+	}
+	switch rate := policy.Spec.MinRate.(type) {
+	case nil, string:
+		return nil
+	default:
+		return fmt.Errorf("spec.minRate: invalid value %v: must be text: %s, in quotes", rate, v1alpha1.RateForm)
+	}
 }
 
 // decodeStrict decodes one object. Unknown fields are errors.

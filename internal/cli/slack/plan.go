@@ -24,11 +24,13 @@ func NewCommand() *cobra.Command {
 
 // planOptions are the flags of plimsoll slack plan.
 type planOptions struct {
-	objects   input.Objects
-	policy    string
-	rate      string
-	namespace string
-	output    base.Output
+	objects input.Objects
+	policy  string
+	rate    string
+	// allowHighRate permits a rate above 200%.
+	allowHighRate bool
+	namespace     string
+	output        base.Output
 }
 
 func newPlanCommand() *cobra.Command {
@@ -60,6 +62,7 @@ the field "feasible".`,
 	flags.StringVar(&o.policy, "policy", "", "file with a ResourceSlack")
 	flags.StringVar(&o.rate, "rate", "", "rate of the requests to reserve, such as 10% or 0.1; replaces that of the policy "+
 		"(default "+v1alpha1.DefaultRate+")")
+	flags.BoolVar(&o.allowHighRate, v1alpha1.AllowHighRateFlag, false, "permit a rate of more than 200%")
 	flags.StringVar(&o.namespace, "namespace", "plimsoll-system", "namespace of the objects with -o yaml")
 	o.output.AddFlag(cmd)
 	_ = cmd.MarkFlagFilename("policy", "yaml", "yml", "json")
@@ -98,7 +101,7 @@ func (o *planOptions) run(ctx context.Context, in io.Reader, out io.Writer, warn
 	if err := o.objects.Validate("nodes and pods"); err != nil {
 		return err
 	}
-	policy, err := input.SlackPolicy(o.policy, o.rate)
+	policy, err := input.SlackPolicy(o.policy, "rate", o.rate, o.allowHighRate)
 	if err != nil {
 		return err
 	}

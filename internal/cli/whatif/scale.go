@@ -20,8 +20,8 @@ const scaleHelp = `With --autoscaler, nodes are added and removed. Repeat it for
 nodes, with shape=CORESxGIB, min, max, boot (seconds), cost (per hour),
 label=KEY=VALUE, gpus, gpu-model and name. One of the groups may have interval, idle,
 after-add (seconds) and utilization, which configure the autoscaler. --slack is the
-capacity that it reserves for future pods: a rate of the requests, or a file with a
-ResourceSlack; 0% is no slack.`
+capacity that it reserves for future pods: a rate of the requests such as 10% or 0.1,
+or a file with a ResourceSlack; 0% is no slack.`
 
 // addScaleFlags adds the flags of autoscalers.
 func (o *whatIfOptions) addScaleFlags(cmd *cobra.Command) {
@@ -30,6 +30,7 @@ func (o *whatIfOptions) addScaleFlags(cmd *cobra.Command) {
 		"shape=16x64,max=100,boot=120,cost=0.80; may be repeated")
 	flags.StringSliceVar(&o.slack, "slack", nil, "with --autoscaler: slack to reserve, a rate such as 10% or a file with a "+
 		"ResourceSlack; plimsoll compare accepts several, such as 0%,5%,10%")
+	flags.BoolVar(&o.allowHighRate, v1alpha1.AllowHighRateFlag, false, "permit rates of more than 200% in --slack")
 	completeWith(cmd, "autoscaler", cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace, "shape=", "max=", "boot=", "cost=")
 	completeWith(cmd, "slack", cobra.ShellCompDirectiveDefault, "0%", "5%", "10%", "20%")
 }
@@ -58,7 +59,7 @@ func (o *whatIfOptions) addScaleOptions(options *compare.Options) error {
 	}
 	options.Autoscaler = &spec
 	for _, text := range o.slack {
-		policy, err := slackPolicy(text)
+		policy, err := slackPolicy(text, o.allowHighRate)
 		if err != nil {
 			return err
 		}
@@ -68,7 +69,7 @@ func (o *whatIfOptions) addScaleOptions(options *compare.Options) error {
 }
 
 // slackPolicy returns the policy of a rate or file, nil for a rate of 0.
-func slackPolicy(text string) (*v1alpha1.ResourceSlack, error) {
+func slackPolicy(text string, allowHighRate bool) (*v1alpha1.ResourceSlack, error) {
 	rate, err := v1alpha1.ParseRate(text)
 	path := ""
 	switch {
@@ -77,12 +78,12 @@ func slackPolicy(text string) (*v1alpha1.ResourceSlack, error) {
 	case err != nil:
 		path, text = text, ""
 	}
-	policy, err := input.SlackPolicy(path, text)
+	policy, err := input.SlackPolicy(path, "slack", text, allowHighRate)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, base.InvalidValue("slack", path, "a rate such as 10% or 0.1, at least 0, or a file with a "+v1alpha1.Kind)
-	case err != nil:
+		return nil, base.InvalidValue("slack", path, v1alpha1.RateForm+", or a file with a "+v1alpha1.Kind)
+	case err != nil && path != "":
 		return nil, fmt.Errorf("--slack: %w", err)
 	}
-	return policy, nil
+	return policy, err
 }

@@ -34,13 +34,15 @@ type whatIfOptions struct {
 	// autoscaler has one entry for each group of nodes.
 	autoscaler []string
 	slack      []string
-	tail       time.Duration
-	seed       uint64
-	seeds      int
-	failOn     string
-	output     base.Output
-	report     string
-	force      bool
+	// allowHighRate permits rates above 200% in slack.
+	allowHighRate bool
+	tail          time.Duration
+	seed          uint64
+	seeds         int
+	failOn        string
+	output        base.Output
+	report        string
+	force         bool
 }
 
 // formatHTML is an output format that only these commands have.

@@ -1,0 +1,82 @@
+package v1alpha1
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestParseRate(t *testing.T) {
+	for text, want := range map[string]int64{
+		"0": 0, "0%": 0, "10%": 100_000, "0.1": 100_000, "1": Millionth, "1.0": Millionth, "100%": Millionth,
+		"0.000001": 1, "0.0001%": 1, "200%": HighRate, "9999.9999%": 99_999_999,
+	} {
+		if got, err := ParseRate(text); err != nil || got != want {
+			t.Errorf("%s: %d, %v, want %d", text, got, err, want)
+		}
+	}
+	for _, text := range []string{
+		"", "10", "1.5", "2", "1.000001", "-1%", "+1%", "1e1", "NaN", ".1", "0.", "1.%", "10 %", "10%%", "0.00001%", "12345%", "10%\n",
+	} {
+		want := "must be a percentage such as 10%, or a fraction of at most 1 such as 0.1"
+		if got, err := ParseRate(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %d, %v, want the error %s", text, got, err, want)
+		}
+	}
+}
+
+func TestParseRateFlag(t *testing.T) {
+	for _, tc := range []struct {
+		text  string
+		allow bool
+		want  string
+	}{
+		{"200%", false, ""},
+		{"200.1%", false, `--rate: invalid value "200.1%": must be at most 200% unless --allow-high-rate is set`},
+		{"200.1%", true, ""},
+		{"20", true, `--rate: invalid value "20": must be a percentage such as 10%, or a fraction of at most 1 such as 0.1`},
+	} {
+		_, err := ParseRateFlag("rate", tc.text, tc.allow)
+		if got := errorText(err); got != tc.want {
+			t.Errorf("%s: error %q, want %q", tc.text, got, tc.want)
+		}
+	}
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// TestRatePatternOfCRD expects the pattern of the parser in the CRD.
+func TestRatePatternOfCRD(t *testing.T) {
+	raw, err := os.ReadFile("../../../config/crd/plimsoll.dev_resourceslacks.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "self.matches('" + ratePattern.String() + "')"; !strings.Contains(string(raw), want) {
+		t.Errorf("the CRD does not contain %s", want)
+	}
+}
+
+// FuzzParseRate expects rates in [0, 9999.9999%], and fractions of at most 1.
+func FuzzParseRate(f *testing.F) {
+	for _, text := range []string{"10%", "0.1", "1", "9999.9999%", "-1", "1e9%", "99999999999999999999"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		rate, err := ParseRate(text)
+		if err != nil {
+			return
+		}
+		limit := int64(99_999_999)
+		if !strings.HasSuffix(text, "%") {
+			limit = Millionth
+		}
+		if rate < 0 || rate > limit {
+			t.Errorf("%q: %d, want at most %d", text, rate, limit)
+		}
+	})
+}
