@@ -227,3 +227,36 @@ func TestNoServer(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestReadUnchanged checks that a response that the service has not replaced is not sent again.
+func TestReadUnchanged(t *testing.T) {
+	etag, sent, unchanged := `W/"1"`, 0, 0
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if etag != "" {
+			w.Header().Set("ETag", etag)
+		}
+		if r.Header.Get("If-None-Match") == etag && etag != "" {
+			unchanged++
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		sent++
+		fmt.Fprint(w, message)
+	})
+	source := newSource(t, server.URL)
+	read := func(what string, wantSent, wantUnchanged int) {
+		t.Helper()
+		reading, err := source.Read(t.Context())
+		if err != nil || len(reading.Nodes) != 1 || sent != wantSent || unchanged != wantUnchanged {
+			t.Errorf("%s: %v, %v; sent %d and %d times unchanged, want %d and %d", what, reading, err, sent, unchanged, wantSent, wantUnchanged)
+		}
+	}
+	read("the first reading", 1, 0)
+	read("the same reading", 1, 1)
+	read("the same reading again", 1, 2)
+	etag = `W/"2"`
+	read("the next reading", 2, 2)
+	etag = ""
+	read("a service without tags", 3, 2)
+	read("a service without tags, again", 4, 2)
+}

@@ -1,11 +1,14 @@
 // Package service serves load over HTTP, in the wire format of load-watcher services:
 //
-//	GET /watcher             load of all nodes
+//	GET /watcher             load of all nodes, with an ETag; gzipped for clients that accept it
 //	GET /watcher?host=NAME   load of one node
 //	GET /watcher/health      source, age and freshness of the load, and the last error
 //	GET /metrics             metrics for Prometheus
 //	GET /readyz              200 if load is fresh
 //	GET /livez               200
+//
+// A reading is encoded once, for all clients. Responses for all nodes are limited to maxResponses at a time
+// and to maxSending bytes of different readings.
 package service
 
 import (
@@ -16,6 +19,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -73,28 +77,40 @@ type health struct {
 }
 
 // New returns the handler of a service.
-func New(config Config) http.Handler {
-	s, requests := &server{Config: config}, newRequestMetrics(config.Registry)
+func New(config Config) http.Handler { return newServer(config).handler() }
+
+// handler returns the handler of all paths.
+func (s *server) handler() http.Handler {
+	requests := newRequestMetrics(s.Registry)
 	mux := http.NewServeMux()
 	mux.Handle("GET /watcher", requests.instrument("watcher", s.authorized(s.serveLoad)))
 	mux.Handle("GET /watcher/health", requests.instrument("health", s.authorized(s.serveHealth)))
-	mux.Handle("GET /metrics", s.authorized(config.Metrics.ServeHTTP))
+	mux.Handle("GET /metrics", s.authorized(s.Metrics.ServeHTTP))
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", s.serveReady)
 	return mux
 }
 
+const (
+	// maxResponses is the largest number of simultaneous responses with the load of all nodes.
+	maxResponses = 256
+	// maxSending is the largest number of bytes of the bodies that are being sent. Responses with the same
+	// reading share one: that of 50,000 nodes has about 2 MiB.
+	maxSending = 64 << 20
+)
+
 // server is the state of a service.
 type server struct {
 	Config
-	// cached is the response for all nodes of the newest snapshot.
-	cached atomic.Pointer[cachedResponse]
+	bodies bodies
+	// slots has an element for each open response with the load of all nodes.
+	slots chan struct{}
 }
 
-// cachedResponse is the encoded reading of a snapshot.
-type cachedResponse struct {
-	snapshot *load.Snapshot
-	message  []byte
+func newServer(config Config) *server {
+	return &server{
+		Config: config, bodies: bodies{store: config.Store, limit: maxSending}, slots: make(chan struct{}, maxResponses),
+	}
 }
 
 // authorized calls next for requests with the token.
@@ -124,46 +140,96 @@ func (s *server) authorized(next http.HandlerFunc) http.Handler {
 
 // serveLoad responds with the load of all nodes or of one.
 func (s *server) serveLoad(w http.ResponseWriter, r *http.Request) {
+	if host := r.URL.Query().Get("host"); host != "" {
+		s.serveNode(w, host)
+		return
+	}
+	body, err := s.bodies.get()
+	switch {
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	case body == nil:
+		http.Error(w, s.unavailable(), http.StatusServiceUnavailable)
+		return
+	}
+	header := w.Header()
+	header.Set("ETag", body.etag)
+	header.Set("Vary", "Accept-Encoding")
+	header.Set("Cache-Control", "no-cache")
+	if matches(r.Header.Get("If-None-Match"), body.etag) {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	s.send(w, r, body)
+}
+
+// send sends the load of all nodes.
+func (s *server) send(w http.ResponseWriter, r *http.Request, body *body) {
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+	default:
+		w.Header().Del("ETag")
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, fmt.Sprintf("%d responses are being sent, which is the limit", maxResponses), http.StatusServiceUnavailable)
+		return
+	}
+	controller := http.NewResponseController(w)
+	// An expired deadline ends a write that waits for the client.
+	defer s.bodies.send(body, func() { _ = controller.SetWriteDeadline(time.Unix(1, 0)) })()
+	header, zipped := w.Header(), acceptsGzip(r.Header.Get("Accept-Encoding"))
+	header.Set("Content-Type", "application/json")
+	size := body.size
+	if zipped {
+		header.Set("Content-Encoding", "gzip")
+		size = int64(len(body.zipped))
+	}
+	header.Set("Content-Length", strconv.FormatInt(size, 10))
+	if r.Method != http.MethodHead {
+		_ = body.writeTo(w, zipped) // the client has closed the connection
+	}
+}
+
+// serveNode responds with the load of one node.
+func (s *server) serveNode(w http.ResponseWriter, name string) {
 	snapshot := s.Store.Fresh()
 	if snapshot == nil {
 		http.Error(w, s.unavailable(), http.StatusServiceUnavailable)
 		return
 	}
-	message, err := s.message(snapshot)
-	if host := r.URL.Query().Get("host"); host != "" {
-		node, known := snapshot.Node(host)
-		if !known {
-			http.Error(w, fmt.Sprintf("node %q: no load known", host), http.StatusNotFound)
-			return
-		}
-		one := snapshot.Reading()
-		one.Nodes = map[string]load.Node{host: node}
-		message, err = encode(one)
-	}
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
+	node, known := snapshot.Node(name)
+	if !known {
+		http.Error(w, fmt.Sprintf("node %.260q: no load known", name), http.StatusNotFound)
 		return
 	}
+	one := snapshot.Reading()
+	one.Nodes = map[string]load.Node{name: node}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(message)
+	_ = wire.Encode(w, one) // the client has closed the connection
 }
 
-// message returns the encoded load of all nodes.
-func (s *server) message(snapshot *load.Snapshot) ([]byte, error) {
-	if c := s.cached.Load(); c != nil && c.snapshot == snapshot {
-		return c.message, nil
+// acceptsGzip reports whether a header Accept-Encoding accepts gzip.
+func acceptsGzip(header string) bool {
+	for encoding := range strings.SplitSeq(header, ",") {
+		name, quality, _ := strings.Cut(encoding, ";")
+		if strings.EqualFold(strings.TrimSpace(name), "gzip") {
+			_, weight, _ := strings.Cut(strings.ReplaceAll(quality, " ", ""), "q=")
+			return strings.Trim(weight, "0.") != "" || weight == ""
+		}
 	}
-	message, err := encode(snapshot.Reading())
-	if err == nil {
-		s.cached.Store(&cachedResponse{snapshot, message})
-	}
-	return message, err
+	return false
 }
 
-func encode(reading load.Reading) ([]byte, error) {
-	var b bytes.Buffer
-	err := wire.Encode(&b, reading)
-	return b.Bytes(), err
+// matches reports whether a header If-None-Match has an ETag.
+func matches(header, etag string) bool {
+	for candidate := range strings.SplitSeq(header, ",") {
+		candidate = strings.TrimSpace(candidate)
+		if candidate == "*" || strings.TrimPrefix(candidate, "W/") == strings.TrimPrefix(etag, "W/") {
+			return true
+		}
+	}
+	return false
 }
 
 // serveHealth responds with the health; the status is 503 if there is no fresh load.

@@ -2,7 +2,10 @@ package wire
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"strings"
 	"testing"
@@ -92,6 +95,73 @@ func TestEncode(t *testing.T) {
 		`{"name":"Memory","type":"Memory","operator":"STD","rollup":"1m","value":25}],"tags":{},"metadata":{"dataCenter":""}}}}}` + "\n"
 	if diff := cmp.Diff(want, got.String()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestEncodeIsJSON checks that messages have the bytes that package json encodes.
+func TestEncodeIsJSON(t *testing.T) {
+	type metric struct {
+		Name     string  `json:"name"`
+		Type     string  `json:"type"`
+		Operator string  `json:"operator"`
+		Rollup   string  `json:"rollup"`
+		Value    float64 `json:"value"`
+	}
+	type node struct {
+		Metrics  []metric          `json:"metrics"`
+		Tags     map[string]any    `json:"tags"`
+		Metadata map[string]string `json:"metadata"`
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		reading := drawReading(t)
+		reading.Source = rapid.String().Draw(t, "any source")
+		reading.Nodes[rapid.String().Draw(t, "any name")] = load.Node{
+			HasCPU: true, CPU: load.Utilization{Mean: rapid.Float64Range(0, 1e-8).Draw(t, "small"), StdDev: 5e-324},
+		}
+		nodes := map[string]node{}
+		for name, n := range reading.Nodes {
+			metrics := []metric{}
+			for _, r := range []struct {
+				name string
+				load load.Utilization
+				has  bool
+			}{{"CPU", n.CPU, n.HasCPU}, {"Memory", n.Memory, n.HasMemory}} {
+				if r.has {
+					rollup := shortDuration(reading.Window)
+					metrics = append(metrics, metric{r.name, r.name, "AVG", rollup, r.load.Mean * 100},
+						metric{r.name, r.name, "STD", rollup, r.load.StdDev * 100})
+				}
+			}
+			nodes[name] = node{metrics, map[string]any{}, map[string]string{"dataCenter": ""}}
+		}
+		var got bytes.Buffer
+		if err := Encode(&got, reading); err != nil {
+			t.Fatal(err)
+		}
+		want, err := json.Marshal(nodes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		source, err := json.Marshal(reading.Source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := got.String(); !strings.HasSuffix(text, string(want)+"}}\n") || !strings.Contains(text, `,"source":`+string(source)+`,`) {
+			t.Fatalf("got\n%s, want\n%s", text, want)
+		}
+	})
+}
+
+// TestEncodeReportsWriteErrors checks that an error of the writer is returned.
+func TestEncodeReportsWriteErrors(t *testing.T) {
+	broken := errors.New("connection lost")
+	reading, pipe := load.Reading{Nodes: map[string]load.Node{"a": {}}}, func() io.Writer {
+		r, w := io.Pipe()
+		_ = r.CloseWithError(broken)
+		return w
+	}()
+	if err := Encode(pipe, reading); !errors.Is(err, broken) {
+		t.Errorf("error %v, want %v", err, broken)
 	}
 }
 

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -59,6 +60,63 @@ func TestDecodeErrors(t *testing.T) {
 				t.Error("a reading beside the error", diff)
 			}
 		})
+	}
+}
+
+// messageOf returns a message with the nodes.
+func messageOf(nodes string) string {
+	return `{"timestamp": 1795239886, "data": {"NodeMetricsMap": ` + nodes + `}}`
+}
+
+// TestDecodeBadNodes checks the errors of nodes and metrics, which name them.
+func TestDecodeBadNodes(t *testing.T) {
+	for nodes, want := range map[string]string{
+		`[]`:                          `data.NodeMetricsMap: found "[]": must be an object`,
+		`"text"`:                      `data.NodeMetricsMap: found "\"text\"": must be an object`,
+		`{"a": 1}`:                    `data.NodeMetricsMap["a"]: json: cannot unmarshal number`,
+		`{"a": {"metrics": {}}}`:      `data.NodeMetricsMap["a"]: metrics: found "{}": must be a list`,
+		`{"a": {"metrics": [{}, 1]}}`: `data.NodeMetricsMap["a"]: metrics[1]: json: cannot unmarshal number`,
+	} {
+		_, err := Decode(strings.NewReader(messageOf(nodes)))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %s", nodes, err, want)
+		}
+	}
+}
+
+// TestDecodeIsBounded checks that small messages that would decode to much memory are rejected, with the
+// bound, without taking that memory.
+func TestDecodeIsBounded(t *testing.T) {
+	var nodes strings.Builder
+	for i := range maxNodes + 1 {
+		fmt.Fprintf(&nodes, `"%d":{"metrics":[{"type":"CPU","value":1}]},`, i)
+	}
+	for name, tc := range map[string]struct{ message, want string }{
+		"metrics": {
+			messageOf(`{"a": {"metrics": [` + strings.Repeat("{},", 5_000_000) + `{}]}}`),
+			`data.NodeMetricsMap["a"]: metrics: found more than 100: must have at most 100`,
+		},
+		"nodes": {messageOf("{" + nodes.String() + `"a": {}}`), "data.NodeMetricsMap: found more than 100000 nodes: must have at most 100000"},
+	} {
+		_, err := Decode(strings.NewReader(tc.message))
+		if err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: error %.200v, want %s", name, err, tc.want)
+		}
+	}
+	// What is not load is skipped: 5 million tags, and 3 million nodes without metrics.
+	for name, text := range map[string]string{
+		"tags":  messageOf(`{"a": {"metrics": [{"type": "CPU", "value": 1}], "tags": {"x": [` + strings.Repeat("{},", 5_000_000) + `{}]}}}`),
+		"empty": messageOf(`{` + strings.Repeat(`"x":{},`, 3_000_000) + `"a": {"metrics": [{"type": "CPU", "value": 1}]}}`),
+	} {
+		got, err := Decode(strings.NewReader(text))
+		if err != nil || len(got.Nodes) != 1 {
+			t.Errorf("%s: %d nodes, %v", name, len(got.Nodes), err)
+		}
+	}
+	long := strings.Repeat("x", maxName+1)
+	got, err := Decode(strings.NewReader(messageOf(`{"` + long + `": {"metrics": [{"type": "CPU", "value": 1}]}}`)))
+	if err != nil || len(got.Nodes) != 0 || got.Rejected != 1 {
+		t.Errorf("a long name: %d nodes, %d rejected, %v", len(got.Nodes), got.Rejected, err)
 	}
 }
 

@@ -15,10 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -26,6 +23,15 @@ import (
 
 // MaxBytes is the size of the largest message; one with 5,000 nodes has about 3 MiB.
 const MaxBytes = 64 << 20
+
+const (
+	// maxNodes is the largest number of nodes in a message.
+	maxNodes = 100_000
+	// maxMetrics is the largest number of metrics of a node; existing services send at most ten.
+	maxMetrics = 100
+	// maxName is the length of the longest name of a node.
+	maxName = 253
+)
 
 // The types and operators of a metric.
 const (
@@ -62,25 +68,141 @@ func (w window) length() time.Duration {
 }
 
 type data struct {
-	NodeMetricsMap map[string]nodeMetrics `json:"NodeMetricsMap"`
+	NodeMetricsMap nodeMap `json:"NodeMetricsMap"`
+}
+
+// nodeMap collects the load of the nodes while the message is decoded, one metric at a time, so that the
+// memory depends on the number of nodes and not on what else the message contains.
+type nodeMap struct {
+	nodes    map[string]load.Node
+	rejected int
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *nodeMap) UnmarshalJSON(raw []byte) error {
+	if bytes.Equal(raw, []byte("null")) {
+		return nil
+	}
+	if n.nodes == nil {
+		n.nodes = map[string]load.Node{}
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	if start, err := dec.Token(); err != nil || start != json.Delim('{') {
+		return fmt.Errorf("data.NodeMetricsMap: found %.20q: must be an object", raw)
+	}
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return err
+		}
+		var node nodeMetrics
+		if err := dec.Decode(&node); err != nil {
+			return fmt.Errorf("data.NodeMetricsMap[%.260q]: %v", key, err) //nolint:errorlint // offsets in it are relative to the node
+		}
+		if err := n.add(key.(string), &node.Metrics); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add adds the load of a node.
+func (n *nodeMap) add(name string, metrics *metricList) error {
+	n.rejected += metrics.rejected
+	cpu, memory := &metrics.cpu, &metrics.memory
+	if len(name) > maxName {
+		n.rejected++
+		return nil
+	}
+	if cpu.known() || memory.known() {
+		n.nodes[name] = load.Node{
+			CPU: cpu.utilization(), Memory: memory.utilization(), HasCPU: cpu.known(), HasMemory: memory.known(),
+		}
+	}
+	if len(n.nodes) > maxNodes {
+		return fmt.Errorf("data.NodeMetricsMap: found more than %d nodes: must have at most %d", maxNodes, maxNodes)
+	}
+	return nil
 }
 
 type nodeMetrics struct {
-	Metrics  []metric       `json:"metrics"`
-	Tags     map[string]any `json:"tags"`
-	Metadata metadata       `json:"metadata"`
+	Metrics metricList `json:"metrics"`
 }
 
-type metadata struct {
-	DataCenter string `json:"dataCenter"`
+// metricList collects the values of the metrics of a node.
+type metricList struct {
+	cpu, memory resourceValues
+	rejected    int
 }
 
 type metric struct {
-	Name     string   `json:"name"`
 	Type     string   `json:"type"`
 	Operator string   `json:"operator"`
-	Rollup   string   `json:"rollup"`
 	Value    *percent `json:"value"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *metricList) UnmarshalJSON(raw []byte) error {
+	if bytes.Equal(raw, []byte("null")) {
+		return nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	if start, err := dec.Token(); err != nil || start != json.Delim('[') {
+		return fmt.Errorf("metrics: found %.20q: must be a list", raw)
+	}
+	for i := 0; dec.More(); i++ {
+		if i == maxMetrics {
+			return fmt.Errorf("metrics: found more than %d: must have at most %d", maxMetrics, maxMetrics)
+		}
+		var m metric
+		if err := dec.Decode(&m); err != nil {
+			return fmt.Errorf("metrics[%d]: %w", i, err)
+		}
+		switch m.Type {
+		case typeCPU:
+			l.add(&l.cpu, m)
+		case typeMemory:
+			l.add(&l.memory, m)
+		}
+	}
+	return nil
+}
+
+// add adds a metric to those of its resource.
+func (l *metricList) add(to *resourceValues, m metric) {
+	if m.Value == nil {
+		l.rejected++
+		return
+	}
+	fraction := float64(*m.Value) / 100
+	if !(fraction >= 0) || math.IsInf(fraction, 1) {
+		l.rejected++
+		return
+	}
+	fraction = min(fraction, 1)
+	switch m.Operator {
+	case operatorAverage:
+		to.average, to.hasAverage = fraction, true
+	case operatorLatest, "":
+		to.latest, to.hasLatest = fraction, true
+	case operatorDeviation:
+		to.deviation = fraction
+	}
+}
+
+// resourceValues are the values of one resource of a node, as fractions.
+type resourceValues struct {
+	average, latest, deviation float64
+	hasAverage, hasLatest      bool
+}
+
+func (r *resourceValues) known() bool { return r.hasAverage || r.hasLatest }
+
+func (r *resourceValues) utilization() load.Utilization {
+	if r.hasAverage {
+		return load.Utilization{Mean: r.average, StdDev: r.deviation}
+	}
+	return load.Utilization{Mean: r.latest}
 }
 
 // percent is a value in percent. It is NaN if the message has anything but a number.
@@ -97,7 +219,8 @@ func (p *percent) UnmarshalJSON(raw []byte) error {
 }
 
 // Decode reads a message. Invalid values are ignored and counted in the reading; values over 100 count
-// as 100. Nodes without an average have the latest value, without a standard deviation.
+// as 100. Nodes without an average have the latest value, without a standard deviation. A message has at most
+// MaxBytes, 100,000 nodes and 100 metrics per node.
 func Decode(r io.Reader) (load.Reading, error) {
 	raw, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
 	if err != nil {
@@ -118,92 +241,13 @@ func Decode(r io.Reader) (load.Reading, error) {
 	switch {
 	case at <= 0 || at > math.MaxInt32*4:
 		return load.Reading{}, fmt.Errorf("timestamp: invalid value %d: must be Unix seconds", at)
-	case m.Data.NodeMetricsMap == nil:
+	case m.Data.NodeMetricsMap.nodes == nil:
 		return load.Reading{}, errors.New("data.NodeMetricsMap: required")
 	}
-	reading := load.Reading{Source: m.Source, Time: time.Unix(at, 0), Nodes: make(map[string]load.Node, len(m.Data.NodeMetricsMap))}
-	reading.Window = m.Window.length()
-	for name, node := range m.Data.NodeMetricsMap {
-		cpu, hasCPU := utilization(node.Metrics, typeCPU, &reading.Rejected)
-		memory, hasMemory := utilization(node.Metrics, typeMemory, &reading.Rejected)
-		if hasCPU || hasMemory {
-			reading.Nodes[name] = load.Node{CPU: cpu, Memory: memory, HasCPU: hasCPU, HasMemory: hasMemory}
-		}
-	}
-	return reading, nil
-}
-
-// utilization returns the utilization of one resource from the metrics of a node, and whether there is
-// one. It adds the number of invalid values to rejected.
-func utilization(metrics []metric, resource string, rejected *int) (load.Utilization, bool) {
-	var average, latest, deviation float64
-	var hasAverage, hasLatest bool
-	for _, m := range metrics {
-		if m.Type != resource {
-			continue
-		}
-		if m.Value == nil {
-			*rejected++
-			continue
-		}
-		fraction := float64(*m.Value) / 100
-		if !(fraction >= 0) || math.IsInf(fraction, 1) {
-			*rejected++
-			continue
-		}
-		fraction = min(fraction, 1)
-		switch m.Operator {
-		case operatorAverage:
-			average, hasAverage = fraction, true
-		case operatorLatest, "":
-			latest, hasLatest = fraction, true
-		case operatorDeviation:
-			deviation = fraction
-		}
-	}
-	if hasAverage {
-		return load.Utilization{Mean: average, StdDev: deviation}, true
-	}
-	return load.Utilization{Mean: latest}, hasLatest
-}
-
-// Encode writes a reading as one message, with the nodes sorted by name.
-func Encode(w io.Writer, reading load.Reading) error {
-	m := message{
-		Timestamp: reading.Time.Unix(), Source: reading.Source,
-		Window: window{Duration: shortDuration(reading.Window), Start: reading.Time.Add(-reading.Window).Unix(), End: reading.Time.Unix()},
-		Data:   data{NodeMetricsMap: make(map[string]nodeMetrics, len(reading.Nodes))},
-	}
-	for _, name := range slices.Sorted(maps.Keys(reading.Nodes)) {
-		node := reading.Nodes[name]
-		out := nodeMetrics{Metrics: []metric{}, Tags: map[string]any{}}
-		add := func(resource string, u load.Utilization, has bool) {
-			if !has || !u.Valid() {
-				return
-			}
-			mean, deviation := percent(min(u.Mean, 1)*100), percent(min(u.StdDev, 1)*100)
-			out.Metrics = append(out.Metrics,
-				metric{resource, resource, operatorAverage, m.Window.Duration, &mean},
-				metric{resource, resource, operatorDeviation, m.Window.Duration, &deviation})
-		}
-		add(typeCPU, node.CPU, node.HasCPU)
-		add(typeMemory, node.Memory, node.HasMemory)
-		m.Data.NodeMetricsMap[name] = out
-	}
-	return json.NewEncoder(w).Encode(m)
-}
-
-// shortDuration formats a duration without trailing zero units, such as 15m. Other services use this
-// format, and clients may compare it.
-func shortDuration(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
+	return load.Reading{
+		Source: m.Source, Time: time.Unix(at, 0), Window: m.Window.length(),
+		Nodes: m.Data.NodeMetricsMap.nodes, Rejected: m.Data.NodeMetricsMap.rejected,
+	}, nil
 }
 
 // quoteNonNumbers quotes bare NaN and Infinity, which some services send and JSON does not allow, so that

@@ -44,10 +44,17 @@ func (o *options) serve(ctx context.Context, stderr io.Writer) error {
 			return base.UsageError(err)
 		}
 	}
+	secure := &certificate{certFile: o.tlsCertFile, keyFile: o.tlsKeyFile}
+	if o.tlsCertFile != "" {
+		if _, err := secure.get(nil); err != nil {
+			return base.UsageError(fmt.Errorf("--tls-cert-file, --tls-private-key-file: %w", err))
+		}
+	}
 	listener, err := net.Listen("tcp", o.listen)
 	if err != nil {
 		return base.UsageError(fmt.Errorf("--listen: %w", err))
 	}
+	listener = smallBuffers{listener}
 	store, state, collector := load.NewStore(o.maxAge, nil), &service.State{}, &telemetry.Collector{}
 	collector.Watch(ctx, source.String(), store)
 	registry := prometheus.NewRegistry()
@@ -57,16 +64,15 @@ func (o *options) serve(ctx context.Context, stderr io.Writer) error {
 			Store: store, Source: source.String(), State: state, TokenFile: o.authToken,
 			Registry: registry, Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
 		}),
-		ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 1 << 16,
-		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
+		ConnState: (&connections{limit: maxConnections, open: map[net.Conn]time.Time{}}).track,
+		ErrorLog:  slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 	}
 	if o.tlsCertFile != "" {
 		listener = tls.NewListener(listener, &tls.Config{
 			MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
-			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-				pair, err := tls.LoadX509KeyPair(o.tlsCertFile, o.tlsKeyFile)
-				return &pair, err
-			},
+			GetCertificate: secure.get,
 		})
 	}
 	logger.Info("serving load", "version", version.String(), "source", source.String(), "address", listener.Addr().String(),

@@ -1,0 +1,183 @@
+package loadwatcher
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/load/wire"
+	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/program"
+)
+
+// asProgram is the environment variable that makes the test binary run load-watcher.
+const asProgram = "PLIMSOLL_TEST_LOAD_WATCHER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		os.Exit(base.RunService(context.Background(), NewCommand()))
+	}
+	os.Exit(m.Run())
+}
+
+const (
+	capacityNodes   = 50_000
+	capacityReaders = 200
+	// capacityMemory is the largest resident memory of load-watcher in KiB.
+	capacityMemory = 300 << 10
+	// capacityRequests is the number of requests for one node per second.
+	capacityRequests = 1000
+)
+
+// TestCapacity checks that load-watcher answers requests for one node and probes, within its memory, while
+// many clients read the load of very many nodes slowly and it reads new load all the time.
+func TestCapacity(t *testing.T) {
+	feed := filepath.Join(t.TempDir(), "load.json")
+	writeFeed(t, feed, 0)
+	address := fmt.Sprintf("127.0.0.1:%d", program.FreePort(t))
+	t.Setenv(asProgram, "1")
+	watcher := program.Start(t, os.Args[0], "--provider=File", "--address="+feed, "--poll-interval=2s", "--listen="+address)
+	get := func(ctx context.Context, path string) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+path, nil)
+		if err != nil {
+			return err
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		if _, err := io.Copy(io.Discard, response.Body); err != nil || response.StatusCode != http.StatusOK {
+			return fmt.Errorf("%s: status %d, %w", path, response.StatusCode, err)
+		}
+		return nil
+	}
+	eventually.True(t, "the load is not served", watcher, func(ctx context.Context) (bool, error) {
+		return get(ctx, "/readyz") == nil, nil
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var open, finished atomic.Int64
+	for i := range capacityReaders {
+		go func() {
+			for ctx.Err() == nil {
+				readSlowly(ctx, address, i%2 == 0, &open)
+				finished.Add(1)
+			}
+		}()
+	}
+	eventually.True(t, "the slow readers are not served", watcher, func(context.Context) (bool, error) {
+		return open.Load() >= capacityReaders*9/10, nil
+	})
+	var answered atomic.Int64
+	for range 4 {
+		go func() {
+			for ctx.Err() == nil {
+				if err := get(ctx, "/watcher?host=node-00777"); err != nil {
+					if ctx.Err() == nil {
+						t.Error(err)
+					}
+					return
+				}
+				answered.Add(1)
+			}
+		}()
+	}
+	// Other programs use the processors, too: the rate of the best second counts.
+	best, last, readings := int64(0), answered.Load(), 1
+	second := time.NewTicker(time.Second)
+	defer second.Stop()
+	for range 60 {
+		<-second.C
+		now := answered.Load()
+		best, last = max(best, now-last), now
+		if readings < 6 {
+			writeFeed(t, feed, readings)
+			readings++
+		} else if best >= capacityRequests {
+			break
+		}
+		if err := get(ctx, "/livez"); err != nil {
+			t.Error(err)
+		}
+	}
+	peak, err := strconv.Atoi(strings.TrimSuffix(watcher.PeakMemory(t), " kB"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d MiB, %d requests in the best second, %d slow readers at a time, %d responses read",
+		peak>>10, best, open.Load(), finished.Load())
+	if best < capacityRequests || peak > capacityMemory {
+		t.Errorf("%d requests in the best second and %d KiB, want at least %d and at most %d",
+			best, peak, capacityRequests, capacityMemory)
+	}
+	stop()
+	watcher.Kill()
+}
+
+// writeFeed writes the load of all nodes. Each version has other values.
+func writeFeed(t *testing.T, path string, version int) {
+	t.Helper()
+	reading := load.Reading{Source: "Test", Time: time.Now(), Window: 15 * time.Minute, Nodes: map[string]load.Node{}}
+	for i := range capacityNodes {
+		u := load.Utilization{Mean: float64((i+version)*7919%1000) / 1009, StdDev: float64((i+version)*104729%100) / 1013}
+		reading.Nodes[fmt.Sprintf("node-%05d", i)] = load.Node{CPU: u, Memory: u, HasCPU: true, HasMemory: true}
+	}
+	var message bytes.Buffer
+	if err := wire.Encode(&message, reading); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path+".new", message.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// readSlowly requests the load of all nodes and reads the response in small steps. open counts the
+// responses that are being read.
+func readSlowly(ctx context.Context, address string, zipped bool, open *atomic.Int64) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	_ = conn.(*net.TCPConn).SetReadBuffer(16 << 10)
+	encoding := "identity"
+	if zipped {
+		encoding = "gzip"
+	}
+	fmt.Fprintf(conn, "GET /watcher HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAccept-Encoding: %s\r\n\r\n", encoding)
+	buffer := make([]byte, 4<<10)
+	if _, err := conn.Read(buffer); err != nil || !bytes.Contains(buffer, []byte(" 200 ")) {
+		return
+	}
+	open.Add(1)
+	defer open.Add(-1)
+	step := time.NewTicker(100 * time.Millisecond)
+	defer step.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-step.C:
+			if _, err := conn.Read(buffer); err != nil {
+				return
+			}
+		}
+	}
+}
