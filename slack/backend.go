@@ -26,6 +26,8 @@ type Backend struct {
 
 	objects func(policy *v1alpha1.ResourceSlack, plan Plan, namespace string) []runtime.Object
 	groups  func(objects []unstructured.Unstructured) ([]Group, error)
+	// answerKind is the kind of the objects on which an autoscaler reports, empty if there is none.
+	answerKind string
 }
 
 // ObjectKind is a kind of object that a backend writes.
@@ -74,6 +76,18 @@ func (b *Backend) Groups(objects []unstructured.Unstructured) ([]Group, error) {
 		return nil, nil
 	}
 	return b.groups(objects)
+}
+
+// Answers returns what an autoscaler reports about existing objects of the backend, in the order of the
+// objects. It returns none for backends whose placeholders are pods.
+func (b *Backend) Answers(objects []unstructured.Unstructured) []Answer {
+	var answers []Answer
+	for i := range objects {
+		if b.answerKind != "" && objects[i].GetKind() == b.answerKind {
+			answers = append(answers, AnswerOf(&objects[i]))
+		}
+	}
+	return answers
 }
 
 // Writes reports whether the backend writes objects of a kind.

@@ -33,23 +33,30 @@ func (c *nodeCapacity) assigner(group *Group) func(placeholder *v1.Pod, node str
 		}
 	}
 	matches := nodeMatches(group.Mirror)
-	anti := newAntiAffinity(group.Mirror)
-	if len(anti.terms) > 0 {
-		for _, pod := range c.pods {
-			if node := c.tracker.nodes[pod.Spec.NodeName]; node != nil && observePod(pod).Node != "" {
-				anti.add(pod, node)
-			}
-		}
-	}
+	anti := c.tracker.antiAffinityOf(group.Mirror, c.pods)
 	return func(placeholder *v1.Pod, name string) bool {
 		node := c.tracker.nodes[name]
 		if node == nil || !matches(node) || !anti.permits(node) || !c.hasOthers(name, group.Requests) || !c.of(name).Assign(size) {
 			return false
 		}
-		anti.add(placeholder, node)
+		anti.add(placeholder.Namespace, placeholder.Labels, node)
 		c.assignOthers(name, group.Requests)
 		return true
 	}
+}
+
+// antiAffinityOf returns the anti-affinity of a workload, given the pods that it may refer to.
+func (t *Tracker) antiAffinityOf(w *Workload, pods []*v1.Pod) *antiAffinity {
+	anti := newAntiAffinity(w)
+	if len(anti.terms) == 0 {
+		return anti
+	}
+	for _, pod := range pods {
+		if node := t.nodes[pod.Spec.NodeName]; node != nil && observePod(pod).Node != "" {
+			anti.add(pod.Namespace, pod.Labels, node)
+		}
+	}
+	return anti
 }
 
 // of returns the capacity left on a node.

@@ -2,6 +2,7 @@ package slack
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -40,7 +41,8 @@ var capacityBufferBackend = &Backend{
 		}
 		return out
 	},
-	groups: capacityBufferGroups,
+	groups:     capacityBufferGroups,
+	answerKind: CapacityBufferKind.Kind,
 }
 
 // capacityBuffers returns a template and a buffer for each group of a plan.
@@ -57,7 +59,7 @@ func capacityBuffers(policy *v1alpha1.ResourceSlack, plan Plan, namespace string
 			"spec": map[string]any{
 				"podTemplateRef": map[string]any{"name": group.Name},
 				// All autoscalers honor replicas; they differ in the strategies that they support.
-				"replicas": group.Count,
+				"replicas": min(group.Count, math.MaxInt32),
 			},
 		}}
 		buffer.SetGroupVersionKind(CapacityBufferKind)

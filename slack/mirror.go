@@ -3,17 +3,21 @@ package slack
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/resource"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
 // addMirrors appends the groups that mirror workloads to a plan, in a fixed order, as far as
-// maxPlaceholders permits. Count returns the number of placeholders of a workload, given the number
-// that it requests.
-func (p *Plan) addMirrors(policy *v1alpha1.ResourceSlack, workloads []Workload, count func(w Workload, wanted int64) int64) {
+// maxPlaceholders permits. Count returns the number of placeholders that are held for a workload, given
+// the number that it requests, and the end of its cool-down in seconds, 0 if there is none.
+func (p *Plan) addMirrors(
+	policy *v1alpha1.ResourceSlack, workloads []Workload, count func(w Workload, wanted int64) (held, coolDownEnd int64),
+) {
 	workloads = slices.SortedFunc(slices.Values(workloads), Workload.compare)
 	limit := int64(-1) // none
 	if policy.Spec.MaxPlaceholders != nil {
@@ -27,7 +31,13 @@ func (p *Plan) addMirrors(policy *v1alpha1.ResourceSlack, workloads []Workload, 
 			p.Reasons = append(p.Reasons, err.Error())
 			continue
 		}
-		group := Group{Name: w.groupName(), Requests: requestsOfTemplate(&w.Template), Count: count(*w, wanted), Mirror: w}
+		held, coolDownEnd := count(*w, wanted)
+		group := Group{Name: w.groupName(), Requests: requestsOfTemplate(&w.Template), Count: held, Mirror: w}
+		if held > wanted && coolDownEnd != 0 {
+			p.CoolDown = true
+			p.Reasons = append(p.Reasons, fmt.Sprintf("%s requires %d placeholders, %d are held until %s",
+				w, wanted, held, formatTime(coolDownEnd)))
+		}
 		if limit >= 0 && group.Count > limit {
 			p.Feasible = false
 			p.Reasons = append(
@@ -39,6 +49,10 @@ func (p *Plan) addMirrors(policy *v1alpha1.ResourceSlack, workloads []Workload, 
 		if group.Count == 0 {
 			continue
 		}
+		if dropped := w.droppedClaims(); dropped != "" {
+			p.Reasons = append(p.Reasons, fmt.Sprintf("%s: its placeholders are not bound to the nodes and zones of its %s, "+
+				"which they do not have", w, dropped))
+		}
 		if limit >= 0 {
 			limit -= group.Count
 		}
@@ -46,6 +60,32 @@ func (p *Plan) addMirrors(policy *v1alpha1.ResourceSlack, workloads []Workload, 
 		p.Total = addTimes(p.Total, group.Requests, group.Count)
 	}
 }
+
+// droppedClaims returns a description of the claims of the workload's pods that its mirrors do not have
+// and that may restrict the nodes, empty if there are none.
+func (w *Workload) droppedClaims() string {
+	volumes := slices.Clone(w.VolumeClaimTemplates)
+	for _, volume := range w.Template.Spec.Volumes {
+		if volume.PersistentVolumeClaim != nil || volume.Ephemeral != nil || volume.CSI != nil {
+			volumes = append(volumes, volume.Name)
+		}
+	}
+	var parts []string
+	if len(volumes) > 0 {
+		parts = append(parts, "volumes ("+facts.Abbreviate(volumes, maxDroppedNames, ", ")+")")
+	}
+	var claims []string
+	for _, claim := range w.Template.Spec.ResourceClaims {
+		claims = append(claims, claim.Name)
+	}
+	if len(claims) > 0 {
+		parts = append(parts, "resource claims ("+facts.Abbreviate(claims, maxDroppedNames, ", ")+")")
+	}
+	return strings.Join(parts, " and ")
+}
+
+// maxDroppedNames is the number of names in the result of droppedClaims.
+const maxDroppedNames = 3
 
 // placeholders returns the number of placeholders.
 func (p *Plan) placeholders() (sum int64) {
@@ -84,7 +124,8 @@ func defaultRequests(resources *v1.ResourceRequirements) {
 
 // mirrorTemplate returns a template whose pods are scheduled like those of the workload: it has their
 // requests, node selection, affinity, topology spread constraints, host ports and priority, but not
-// their containers. It shares no memory with the workload.
+// their containers, volumes and resource claims: a claim can be used by one pod only, or would be
+// created for each placeholder. It shares no memory with the workload.
 func mirrorTemplate(policy *v1alpha1.ResourceSlack, group Group) v1.PodTemplateSpec {
 	workload := group.Mirror.Template.DeepCopy()
 	t := podTemplate(policy, Group{Name: group.Name, Requests: group.Requests})

@@ -200,6 +200,16 @@ func TestMirrorsShrinkAfterCoolDown(t *testing.T) {
 			t.Errorf("after %s, %s of %d: %d, want %d", step.after, step.workload.Slack, step.workload.Replicas, got, step.want)
 		}
 	}
+	// In a cool-down the reason is the cool-down, with its end.
+	tracker.SetWorkloads([]Workload{scaled("100%", 5)})
+	tracker.Next(noon.Add(604 * time.Second))
+	tracker.SetWorkloads([]Workload{scaled("100%", 2)})
+	plan := tracker.Next(noon.Add(605 * time.Second))
+	want := fmt.Sprintf("Deployment shop/web requires 2 placeholders, 5 are held until %s", noon.Add(1205*time.Second).UTC().Format(time.RFC3339))
+	// The pool has no nodes, which is the first reason.
+	if !plan.CoolDown || len(plan.Reasons) != 2 || plan.Reasons[1] != want {
+		t.Errorf("cool-down %t, feasible %t, reasons %q, want %q", plan.CoolDown, plan.Feasible, plan.Reasons, want)
+	}
 	if count(605*time.Second, scaled("3", 1)) != 3 || count(606*time.Second) != 0 {
 		t.Error("a deleted workload has placeholders")
 	}
@@ -260,6 +270,31 @@ func TestLoopKeepsMirrors(t *testing.T) {
 	}
 }
 
+// TestDroppedClaims checks that the plan names volumes and resource claims that mirrors do not have, and
+// remains feasible.
+func TestDroppedClaims(t *testing.T) {
+	claim := v1.Volume{Name: "data", VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{}}}
+	set := newWorkload("1")
+	set.Kind, set.VolumeClaimTemplates = "StatefulSet", []string{"www"}
+	for name, tc := range map[string]struct {
+		workload Workload
+		want     string
+	}{
+		"none": {newWorkload("1", func(s *v1.PodSpec) { s.Volumes = []v1.Volume{{Name: "tmp"}} }), ""},
+		"volume": {newWorkload("1", func(s *v1.PodSpec) { s.Volumes = []v1.Volume{claim} }),
+			"Deployment shop/web: its placeholders are not bound to the nodes and zones of its volumes (data), which they do not have"},
+		"volume of a StatefulSet": {set, "zones of its volumes (www), which"},
+		"both": {newWorkload("1", func(s *v1.PodSpec) {
+			s.Volumes, s.ResourceClaims = []v1.Volume{claim}, []v1.PodResourceClaim{{Name: "gpu"}}
+		}), "volumes (data) and resource claims (gpu), which"},
+	} {
+		plan := mirrorsOf(t, newPolicy("0"), tc.workload)
+		if reasons := strings.Join(plan.Reasons, "; "); !strings.Contains(reasons, tc.want) || (reasons == "") != (tc.want == "") {
+			t.Errorf("%s: reasons %q, want %q", name, reasons, tc.want)
+		}
+	}
+}
+
 func gpuPod(name, node string) *v1.Pod {
 	return newPod(name, node, "1", "4Gi", func(p *v1.Pod) {
 		p.Spec.Containers[0].Resources.Limits = v1.ResourceList{"example.com/gpu": resource.MustParse("1")}
@@ -281,7 +316,63 @@ func TestPlaceable(t *testing.T) {
 		s.NodeSelector = map[string]string{"disk": "ssd"}
 		s.Containers[0].Resources.Requests = list("2", "1Gi")
 	})})
-	if got := tracker.Placeable(tracker.Next(noon)); got != 1 {
+	if got := tracker.Placeable(tracker.Next(noon), nil); got != 1 {
 		t.Errorf("%d placeholders fit, want 1", got)
 	}
 }
+
+// TestPlaceableWithAntiAffinity checks mirrors that exclude each other from a node: five nodes fit five
+// of them, less one for each node with a pod of the workload, whatever their capacity is.
+func TestPlaceableWithAntiAffinity(t *testing.T) {
+	web := func(name, node string, changes ...func(*v1.Pod)) *v1.Pod {
+		return newPod(name, node, "1", "1Gi", append([]func(*v1.Pod){func(p *v1.Pod) {
+			p.Namespace, p.Labels = "shop", map[string]string{"app": "web"}
+		}}, changes...)...)
+	}
+	zone := func(s *v1.PodSpec) {
+		antiAffine(s)
+		s.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].TopologyKey = v1.LabelTopologyZone
+	}
+	api := newWorkload("2", antiAffine) // has the labels of web
+	api.Name = "api"
+	for name, tc := range map[string]struct {
+		workloads []Workload
+		pods      []*v1.Pod
+		want      int64
+	}{
+		"no anti-affinity":             {[]Workload{newWorkload("10")}, nil, 10},
+		"one per node":                 {[]Workload{newWorkload("10", antiAffine)}, nil, 5},
+		"pods of the workload":         {[]Workload{newWorkload("10", antiAffine)}, []*v1.Pod{web("a", "n0"), web("b", "n1")}, 3},
+		"a pod that has finished":      {[]Workload{newWorkload("10", antiAffine)}, []*v1.Pod{web("a", "n0", succeeded)}, 5},
+		"pods of another namespace":    {[]Workload{newWorkload("10", antiAffine)}, []*v1.Pod{smallPod("a", "n0")}, 5},
+		"one per zone":                 {[]Workload{newWorkload("10", zone)}, nil, 2},
+		"another mirror uses two of 5": {[]Workload{newWorkload("10", antiAffine), api}, nil, 5},
+	} {
+		tracker, err := NewTracker(newPolicy("0", func(s *v1alpha1.ResourceSlackSpec) { s.CoverBiggestPod = new(false) }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, node := range nodesOf(5, "n", "16", "64Gi") {
+			node.Labels[v1.LabelHostname], node.Labels[v1.LabelTopologyZone] = node.Name, fmt.Sprint("zone-", i%2)
+			tracker.SetNode(node, noon)
+		}
+		tracker.SetWorkloads(tc.workloads)
+		plan := tracker.Next(noon)
+		if got := tracker.Placeable(plan, tc.pods); got != tc.want {
+			t.Errorf("%s: %d placeholders fit, want %d", name, got, tc.want)
+		}
+		if namespaces, all := plan.AntiAffinityNamespaces(); all || name != "no anti-affinity" && fmt.Sprint(namespaces) != "[shop]" {
+			t.Errorf("%s: namespaces %v, all %t; want [shop], false", name, namespaces, all)
+		}
+	}
+	everywhere := newWorkload("1", antiAffine, func(s *v1.PodSpec) {
+		s.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].NamespaceSelector = &metav1.LabelSelector{}
+	})
+	if plan := mirrorsOf(t, newPolicy("0"), everywhere); true {
+		if _, all := plan.AntiAffinityNamespaces(); !all {
+			t.Error("a namespace selector: not all namespaces")
+		}
+	}
+}
+
+func succeeded(p *v1.Pod) { p.Status.Phase = v1.PodSucceeded }

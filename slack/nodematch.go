@@ -4,6 +4,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
 
@@ -60,11 +61,32 @@ func newAntiAffinity(w *Workload) *antiAffinity {
 	return a
 }
 
-// add adds a pod on a node.
-func (a *antiAffinity) add(pod *v1.Pod, node *v1.Node) {
+// AntiAffinityNamespaces returns the sorted namespaces of the pods that the required anti-affinity of
+// mirrors may refer to. It returns all as true if a namespace selector can select any namespace.
+func (p *Plan) AntiAffinityNamespaces() (namespaces []string, all bool) {
+	names := sets.New[string]()
+	for i := range p.Groups {
+		w := p.Groups[i].Mirror
+		if w == nil || w.Template.Spec.Affinity == nil || w.Template.Spec.Affinity.PodAntiAffinity == nil {
+			continue
+		}
+		for _, term := range w.Template.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
+			if term.NamespaceSelector != nil {
+				return nil, true
+			}
+			if names.Insert(term.Namespaces...); len(term.Namespaces) == 0 {
+				names.Insert(w.Namespace)
+			}
+		}
+	}
+	return sets.List(names), false
+}
+
+// add adds a pod with a namespace and labels on a node.
+func (a *antiAffinity) add(namespace string, podLabels map[string]string, node *v1.Node) {
 	for _, term := range a.terms {
-		if value, ok := node.Labels[term.topologyKey]; ok && term.inNamespace(pod.Namespace) &&
-			term.selector.Matches(labels.Set(pod.Labels)) {
+		if value, ok := node.Labels[term.topologyKey]; ok && term.inNamespace(namespace) &&
+			term.selector.Matches(labels.Set(podLabels)) {
 			term.occupied[value] = true
 		}
 	}

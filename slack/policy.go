@@ -2,6 +2,7 @@ package slack
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -26,6 +27,12 @@ type Plan struct {
 	// plan exceeds the target.
 	Feasible bool
 	Reasons  []string
+	// NoNodes reports whether no node is in the pool of a policy that wants placeholders. The groups of
+	// the rate are then those of the last plan.
+	NoNodes bool
+	// CoolDown reports whether the groups have more placeholders than required because a cool-down is not
+	// over. Reasons say when it ends.
+	CoolDown bool
 }
 
 // Group is a number of equal placeholders.
@@ -94,7 +101,11 @@ const (
 func planOf(name string, plan algo.Plan) Plan {
 	out := Plan{
 		Policy: name, Base: listOf(plan.Base), Target: listOf(plan.Target), Total: listOf(plan.Total),
-		Feasible: plan.Feasible, Reasons: plan.Reasons,
+		Feasible: plan.Feasible, Reasons: plan.Reasons, NoNodes: plan.NoNodes, CoolDown: plan.CoolDownEnd != 0,
+	}
+	if out.CoolDown {
+		out.Reasons = append(slices.Clone(out.Reasons), fmt.Sprintf("placeholders that are no longer required are removed at %s, "+
+			"unless they are required again before", formatTime(plan.CoolDownEnd)))
 	}
 	// Group names are unique: the suffix identifies the group, the part before it the policy.
 	for i, head := range plan.Head {
@@ -109,6 +120,9 @@ func planOf(name string, plan algo.Plan) Plan {
 	}
 	return out
 }
+
+// formatTime returns a time in seconds in the form of timestamps in the API.
+func formatTime(seconds int64) string { return time.Unix(seconds, 0).UTC().Format(time.RFC3339) }
 
 // listOf returns amounts as a resource list.
 func listOf(a algo.Amounts) v1.ResourceList {

@@ -171,7 +171,7 @@ func TestCompute(t *testing.T) {
 		},
 		"an empty cluster": {
 			policy: newPolicy("10%"), base: list("0", "0"), target: list("0", "0"), total: list("0", "0"),
-			infeasible: true, reasonContains: "the pool has no usable nodes",
+			infeasible: true, reasonContains: "spec.pool: no node matches (nodeSelector: ",
 		},
 	}
 	for name, tc := range tests {
@@ -187,7 +187,7 @@ func TestCompute(t *testing.T) {
 			}
 			want := Plan{
 				Policy: "web", Base: tc.base, Target: tc.target, Total: tc.total, Groups: tc.groups, Feasible: !tc.infeasible,
-				Reasons: got.Reasons,
+				Reasons: got.Reasons, NoNodes: len(tc.nodes) == 0,
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)

@@ -1,10 +1,12 @@
 package slack
 
 import (
+	"fmt"
 	"maps"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	algo "github.com/plimsoll-k8s/plimsoll/internal/algo/slack"
@@ -107,8 +109,11 @@ func (t *Tracker) Resume(groups []Group) {
 // Next returns the plan at a time.
 func (t *Tracker) Next(now time.Time) Plan {
 	plan := planOf(t.policy.Name, t.planner.Next(t.ledger.Pool(), t.algoPolicy, now.Unix()))
+	if plan.NoNodes {
+		plan.Reasons = []string{describeEmptyPool(t.policy.Spec.Pool)}
+	}
 	current := make(map[string]bool, len(t.workloads))
-	plan.addMirrors(t.policy, t.workloads, func(w Workload, wanted int64) int64 {
+	plan.addMirrors(t.policy, t.workloads, func(w Workload, wanted int64) (held, coolDownEnd int64) {
 		name := w.groupName()
 		current[name] = true
 		count := t.mirrors[name]
@@ -122,21 +127,33 @@ func (t *Tracker) Next(now time.Time) Plan {
 			}
 			count.annotation = w.Slack
 		}
-		return count.Next(wanted, now.Unix(), t.planner.CoolDown)
+		return count.Next(wanted, now.Unix(), t.planner.CoolDown), count.CoolDownEnd(t.planner.CoolDown)
 	})
 	// There is no cool-down for workloads that are no longer mirrored.
 	maps.DeleteFunc(t.mirrors, func(name string, _ *mirrorCount) bool { return !current[name] })
 	return plan
 }
 
+// describeEmptyPool returns the reason of a plan for a pool without nodes.
+func describeEmptyPool(pool v1alpha1.Pool) string {
+	selector := "all nodes except control-plane nodes"
+	if len(pool.NodeSelector) > 0 {
+		selector = labels.FormatLabels(pool.NodeSelector)
+	}
+	return fmt.Sprintf("spec.pool: no node matches (nodeSelector: %s; tolerations: %d): placeholders that are held remain",
+		selector, len(pool.Tolerations))
+}
+
 // Free returns the capacity that the pods of the pool's usable nodes leave free.
 func (t *Tracker) Free() v1.ResourceList { return listOf(t.ledger.Pool().Free) }
 
 // Placeable returns how many of a plan's placeholders fit the current nodes, at least. It considers
-// CPU, memory, the maximum number of pods, node selectors and taints. The order in which it places
-// placeholders is not always optimal.
-func (t *Tracker) Placeable(plan Plan) int64 {
+// CPU, memory, the maximum number of pods, node selectors, taints, and the required anti-affinity of
+// mirrors to each other and to pods. Pods are those in the namespaces of AntiAffinityNamespaces, or
+// more. The order in which it places placeholders is not always optimal.
+func (t *Tracker) Placeable(plan Plan, pods []*v1.Pod) int64 {
 	demands := make([]algo.Demand, 0, len(plan.Groups))
+	exclusions := t.exclusionsOf(plan, pods)
 	// Place the placeholders that mirror workloads first: they may have fewer nodes to choose from.
 	for _, mirrors := range []bool{true, false} {
 		for i := range plan.Groups {
@@ -146,11 +163,41 @@ func (t *Tracker) Placeable(plan Plan) int64 {
 			}
 			demand := algo.Demand{Group: algo.Group{Size: amountsOf(group.Requests), Count: group.Count}}
 			if mirrors {
-				matches := nodeMatches(group.Mirror)
-				demand.Allowed = func(node string) bool { return matches(t.nodes[node]) }
+				t.constrain(&demand, group.Mirror, exclusions)
 			}
 			demands = append(demands, demand)
 		}
 	}
 	return t.ledger.Place(demands)
+}
+
+// exclusionsOf returns the required anti-affinity of the mirrors of a plan that have any.
+func (t *Tracker) exclusionsOf(plan Plan, pods []*v1.Pod) map[*Workload]*antiAffinity {
+	exclusions := map[*Workload]*antiAffinity{}
+	for i := range plan.Groups {
+		if w := plan.Groups[i].Mirror; w != nil {
+			if anti := t.antiAffinityOf(w, pods); len(anti.terms) > 0 {
+				exclusions[w] = anti
+			}
+		}
+	}
+	return exclusions
+}
+
+// constrain sets the nodes on which the placeholders of a workload may be.
+func (t *Tracker) constrain(demand *algo.Demand, w *Workload, exclusions map[*Workload]*antiAffinity) {
+	matches := nodeMatches(w)
+	anti := exclusions[w]
+	demand.Allowed = func(name string) bool {
+		node := t.nodes[name]
+		return node != nil && matches(node) && (anti == nil || anti.permits(node))
+	}
+	if len(exclusions) == 0 {
+		return
+	}
+	demand.Assigned = func(name string) {
+		for _, other := range exclusions {
+			other.add(w.Namespace, w.Template.Labels, t.nodes[name])
+		}
+	}
 }

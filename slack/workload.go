@@ -31,6 +31,8 @@ type Workload struct {
 	Replicas int64
 	// Template is the template of the pods.
 	Template v1.PodTemplateSpec
+	// VolumeClaimTemplates are the names of the volume claims that a StatefulSet creates for its pods.
+	VolumeClaimTemplates []string
 }
 
 // WorkloadOf returns the workload of an object. It returns false if the object is not to be mirrored:
@@ -47,6 +49,9 @@ func WorkloadOf(object runtime.Object) (_ Workload, ok bool) {
 		w.Kind, meta, w.Template, replicas = "ReplicaSet", &object.ObjectMeta, object.Spec.Template, cmp.Or(object.Spec.Replicas, replicas)
 	case *appsv1.StatefulSet:
 		w.Kind, meta, w.Template, replicas = "StatefulSet", &object.ObjectMeta, object.Spec.Template, cmp.Or(object.Spec.Replicas, replicas)
+		for i := range object.Spec.VolumeClaimTemplates {
+			w.VolumeClaimTemplates = append(w.VolumeClaimTemplates, object.Spec.VolumeClaimTemplates[i].Name)
+		}
 	case *batchv1.Job:
 		if isFinished(object) {
 			return w, false

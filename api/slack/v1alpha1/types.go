@@ -72,6 +72,7 @@ var Backends = []Backend{BackendCapacityBuffer, BackendDeployment}
 // +kubebuilder:printcolumn:name="Target CPU",type=string,JSONPath=`.status.target.cpu`
 // +kubebuilder:printcolumn:name="Placeholders",type=integer,JSONPath=`.status.placeholders`
 // +kubebuilder:printcolumn:name="Available CPU",type=string,JSONPath=`.status.available.cpu`
+// +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ResourceSlack struct {
@@ -162,6 +163,10 @@ const (
 	ConditionReady = "Ready"
 	// ConditionFeasible reports whether placeholders can hold the desired slack.
 	ConditionFeasible = "Feasible"
+	// ConditionAccepted reports what the autoscaler states about the buffers of the policy: True if it takes
+	// all of them into account in full, False if it refuses or limits one, Unknown if it has not reported on
+	// one. Policies with backend Deployment do not have it.
+	ConditionAccepted = "Accepted"
 	// ConditionProvisioned reports whether the nodes have capacity for all placeholders.
 	ConditionProvisioned = "Provisioned"
 )
@@ -204,7 +209,7 @@ type ResourceSlackStatus struct {
 	//
 	// +optional
 	Requests v1.ResourceList `json:"requests,omitempty"`
-	// Conditions are Ready, Feasible and Provisioned.
+	// Conditions are Ready, Feasible, Accepted and Provisioned.
 	//
 	// +listType=map
 	// +listMapKey=type

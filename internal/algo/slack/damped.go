@@ -19,6 +19,15 @@ func (c *DampedCount) Next(wanted, now, coolDown int64) int64 {
 	return c.current
 }
 
+// CoolDownEnd returns the time in seconds at which the number decreases if a lower one is wanted until
+// then, 0 if the last number that was wanted was not lower.
+func (c *DampedCount) CoolDownEnd(coolDown int64) int64 {
+	if !c.decrease.started {
+		return 0
+	}
+	return c.decrease.since + coolDown
+}
+
 // cooldown measures for how long a decrease has been wanted without interruption.
 type cooldown struct {
 	since   int64

@@ -60,6 +60,8 @@ type Ledger struct {
 	// allocatable and free are sums over the usable nodes of the pool; usable is their number.
 	allocatable, free Amounts
 	usable            int
+	// matching is the number of nodes in the pool, usable or not.
+	matching int
 	// podShapes counts the pods that may be the biggest by their requests, nodeShapes the usable
 	// nodes by their capacity after daemon pods.
 	podShapes, nodeShapes map[Amounts]int
@@ -92,11 +94,12 @@ func (l *Ledger) DeletePod(id string) { l.ledger.DeletePod(id) }
 
 func (l *Ledger) nodeChanged(a *account, before Node) {
 	if before.InPool != a.Node.InPool {
-		count := l.uncountPod
+		count, change := l.uncountPod, -1
 		if a.Node.InPool {
-			count = l.countPod
+			count, change = l.countPod, 1
 		}
 		l.ledger.PodsOf(a, count)
+		l.matching += change
 	}
 	l.removeCapacity(before, a.Sums)
 	l.addCapacity(a.Node, a.Sums)
@@ -182,9 +185,9 @@ type Pool struct {
 	// Requested is the sum of the requests of all pods, without daemon pods.
 	Requested Amounts
 	// Allocatable is the sum over the usable nodes, Free the part that their pods leave free, and
-	// Nodes the number of usable nodes.
+	// Nodes the number of usable nodes. Matching is the number of all nodes of the pool.
 	Allocatable, Free Amounts
-	Nodes             int
+	Nodes, Matching   int
 	// MaxPodRequests is the highest request of any pod for each resource. LargestByCPU and
 	// LargestByMemory are the requests of the pods that request the most of one resource, and among
 	// those the most of the other. All are zero if there are no pods.
@@ -196,7 +199,7 @@ type Pool struct {
 
 // Pool returns the current pool, in one pass over the shapes of pods and nodes.
 func (l *Ledger) Pool() Pool {
-	p := Pool{Requested: l.requested, Allocatable: l.allocatable, Free: l.free, Nodes: l.usable}
+	p := Pool{Requested: l.requested, Allocatable: l.allocatable, Free: l.free, Nodes: l.usable, Matching: l.matching}
 	for shape := range l.podShapes {
 		p.MaxPodRequests = p.MaxPodRequests.Max(shape)
 		if p.LargestByCPU.less(shape) {

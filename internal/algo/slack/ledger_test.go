@@ -50,6 +50,7 @@ func recount(nodes map[string]Node, pods map[string]Pod) Pool {
 				}
 			}
 		}
+		p.Matching++
 		if node.Usable {
 			p.Nodes++
 			p.Allocatable = p.Allocatable.Add(node.Allocatable)

@@ -7,6 +7,9 @@ type Demand struct {
 	Group
 	// Allowed reports whether the placeholders may be on a node; nil allows the nodes of the pool.
 	Allowed func(node string) bool
+	// Assigned, if it is not nil, is called with the node of each placeholder of the demand. Nodes may
+	// then become not allowed, for this demand and for later ones, and never become allowed.
+	Assigned func(node string)
 }
 
 // NodeCapacity is the capacity left on a node.
@@ -48,7 +51,10 @@ func (l *Ledger) Place(demands []Demand) (placed int64) {
 
 // place places a demand and returns how many placeholders were placed: first where placeholders of
 // the size last lose no capacity, then where they lose the least.
-func place(candidates []*NodeCapacity, demand Demand, last Amounts) (placed int64) {
+func place(candidates []candidate, demand Demand, last Amounts) (placed int64) {
+	if demand.Assigned != nil {
+		return placeOneByOne(candidates, demand, last)
+	}
 	for _, node := range candidates {
 		for placed < demand.Count && node.count(demand.Size) > 0 && node.loss(demand.Size, last) == 0 {
 			n := int64(1)
@@ -60,14 +66,14 @@ func place(candidates []*NodeCapacity, demand Demand, last Amounts) (placed int6
 		}
 	}
 	for placed < demand.Count {
-		var best *NodeCapacity
+		var best candidate
 		leastLoss := int64(math.MaxInt64)
 		for _, node := range candidates {
 			if loss := node.loss(demand.Size, last); node.count(demand.Size) > 0 && loss < leastLoss {
 				best, leastLoss = node, loss
 			}
 		}
-		if best == nil {
+		if best.NodeCapacity == nil {
 			return placed
 		}
 		n := int64(1)
@@ -81,16 +87,38 @@ func place(candidates []*NodeCapacity, demand Demand, last Amounts) (placed int6
 	return placed
 }
 
+// placeOneByOne places a demand whose allowed nodes change with each placeholder, in two passes: first
+// where placeholders of the size last lose no capacity.
+func placeOneByOne(candidates []candidate, demand Demand, last Amounts) (placed int64) {
+	for _, anyLoss := range []bool{false, true} {
+		for _, node := range candidates {
+			for placed < demand.Count && node.count(demand.Size) > 0 &&
+				(anyLoss || node.loss(demand.Size, last) == 0) && demand.Allowed(node.name) {
+				node.assign(demand.Size, 1)
+				demand.Assigned(node.name)
+				placed++
+			}
+		}
+	}
+	return placed
+}
+
+// candidate is a node that a placeholder may be on.
+type candidate struct {
+	*NodeCapacity
+	name string
+}
+
 // candidates returns the nodes that a placeholder of a demand may be on and fits.
-func candidates(names []string, nodes []NodeCapacity, demand Demand) []*NodeCapacity {
-	out := make([]*NodeCapacity, 0, len(nodes))
+func candidates(names []string, nodes []NodeCapacity, demand Demand) []candidate {
+	out := make([]candidate, 0, len(nodes))
 	for i := range nodes {
 		node := &nodes[i]
 		if !node.Usable || node.count(demand.Size) == 0 {
 			continue
 		}
 		if demand.Allowed == nil && node.InPool || demand.Allowed != nil && demand.Allowed(names[i]) {
-			out = append(out, node)
+			out = append(out, candidate{node, names[i]})
 		}
 	}
 	return out

@@ -48,6 +48,32 @@ func TestPlace(t *testing.T) {
 	}
 }
 
+// TestPlaceOneByOne checks demands that exclude nodes with each placeholder.
+func TestPlaceOneByOne(t *testing.T) {
+	used := map[string]bool{}
+	exclusive := func(size Amounts, count int64) Demand {
+		return Demand{
+			Group: Group{size, count}, Allowed: func(node string) bool { return !used[node] }, Assigned: func(node string) { used[node] = true },
+		}
+	}
+	for name, tc := range map[string]struct {
+		demands []Demand
+		want    int64
+	}{
+		// n0 fits 4 and n1 fits 2: one each.
+		"one per node": {[]Demand{exclusive(cores(1, 1), 10)}, 2},
+		// The first demand takes n1, where it costs the last demand nothing (2 -> 1 CPUs), and n0 is left.
+		"one demand excludes another": {[]Demand{exclusive(cores(1, 1), 1), exclusive(cores(1, 1), 3)}, 2},
+		// n1 loses its only placeholder of 2 CPUs, n0 one of two: the exclusive one takes either, one remains on n0.
+		"where the loss is least": {[]Demand{exclusive(cores(1, 1), 2), {Group: Group{cores(2, 1), 3}}}, 3},
+	} {
+		clear(used)
+		if got := ledgerWithFree(9, cores(4, 64), cores(2, 64)).Place(tc.demands); got != tc.want {
+			t.Errorf("%s: %d placed, want %d", name, got, tc.want)
+		}
+	}
+}
+
 // placeExhaustively returns the maximum number of placeholders that fit, by exhaustive search.
 func placeExhaustively(nodes []NodeCapacity, demands []Demand) int64 {
 	if len(demands) == 0 {

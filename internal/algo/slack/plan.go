@@ -78,6 +78,12 @@ type Plan struct {
 	// wants. Reasons say why not, or by how much a feasible plan exceeds the target.
 	Feasible bool
 	Reasons  []string
+	// NoNodes reports whether a plan that wants placeholders has none because no node is in the pool.
+	// Successive plans then keep the placeholders that are held.
+	NoNodes bool
+	// CoolDownEnd is the time in seconds at which placeholders that are no longer required are removed,
+	// unless they are required again before; 0 if there are none.
+	CoolDownEnd int64
 
 	// maxSize is the largest size that Rest may have. idealSize is the size that Rest would have if
 	// its number were not an integer; it changes continuously with the pool.
@@ -107,8 +113,13 @@ func compute(pool Pool, policy Policy) Plan {
 	}
 	plan.Target = plan.Base.share(policy.Rate)
 	if pool.Nodes == 0 {
-		if policy.Rate > 0 || policy.CoverBiggest {
-			plan.fail("the pool has no usable nodes: the size of placeholders cannot be determined")
+		switch wanted := policy.Rate > 0 || policy.CoverBiggest; {
+		case wanted && pool.Matching == 0:
+			plan.NoNodes = true
+			plan.fail("no node is in the pool: the size of placeholders cannot be determined")
+		case wanted:
+			plan.fail("the pool has no usable nodes (%d are cordoned, not ready or being deleted): "+
+				"the size of placeholders cannot be determined", pool.Matching)
 		}
 		return plan
 	}
@@ -262,6 +273,10 @@ func (p *Plan) finish() {
 	excess := p.Total.Subtract(p.Target)
 	if excess.FitsIn(p.Target.DivideUp(100)) || !p.Feasible {
 		return // up to 1% is rounding
+	}
+	if p.CoolDownEnd != 0 {
+		p.Reasons = append(p.Reasons, fmt.Sprintf("placeholders exceed the target by %s: less is required, the cool-down is not over", excess))
+		return
 	}
 	cause := "they are of equal size and cover the biggest pod"
 	if len(p.Head) > 0 && p.remainder.IsZero() {

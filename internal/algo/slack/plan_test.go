@@ -112,7 +112,7 @@ func TestCompute(t *testing.T) {
 			nil,
 			Group{},
 			false,
-			[]string{"the pool has no usable nodes: the size of placeholders cannot be determined"},
+			[]string{"no node is in the pool: the size of placeholders cannot be determined"},
 		},
 		"no nodes, rate 0": {poolOf(nil, cores(1, 1)), Policy{Granularity: 5}, nil, Group{}, true, nil},
 		// rem = (8, 0): no pod requests memory, and neither do placeholders.

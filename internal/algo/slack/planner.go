@@ -46,12 +46,17 @@ func (p *Planner) Resume(policy Policy, head []Group, rest Group) {
 // equal plans.
 func (p *Planner) Next(pool Pool, policy Policy, now int64) Plan {
 	plan := compute(pool, policy)
+	if plan.NoNodes {
+		// An empty pool is probably a selector typo, or its nodes are being replaced.
+		p.decrease = cooldown{}
+		return plan.withGroups(p.current)
+	}
 	wanted := p.keepSize(plan, pool, policy)
-	// A changed policy takes effect at once, unless its pool is empty: an empty pool is probably a
-	// selector typo.
-	unchanged := policy == p.policy || pool.Nodes == 0
+	// A changed policy takes effect at once, unless it wants placeholders and no node is usable.
+	unchanged := policy == p.policy || pool.Nodes == 0 && !plan.Feasible
 	p.policy = policy
 	if unchanged && p.shrinks(wanted, pool) && !p.decrease.isOver(now, p.CoolDown) {
+		plan.CoolDownEnd = p.decrease.since + p.CoolDown
 		return plan.withGroups(p.current)
 	}
 	p.decrease = cooldown{}

@@ -2,6 +2,7 @@ package slack
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -34,6 +35,12 @@ func TestPlannerGrowsAtOnceAndShrinksLater(t *testing.T) {
 	}
 	for _, step := range steps {
 		got := p.Next(tenOf(step.pods), restOnly, step.at)
+		// Exactly while more is held than required, the cool-down is the reason.
+		coolingDown := step.want*10 > int64(step.pods)
+		reason := len(got.Reasons) == 1 && strings.Contains(got.Reasons[0], "less is required, the cool-down is not over")
+		if (got.CoolDownEnd != 0) != coolingDown || reason != coolingDown || !got.Feasible {
+			t.Errorf("at %d: cool-down ends at %d, feasible %t, reasons %q", step.at, got.CoolDownEnd, got.Feasible, got.Reasons)
+		}
 		if got.Rest.Count != step.want || got.Rest.Size != cores(1, 4) {
 			t.Errorf("at %d with %d pods: %v, want %d of (1, 4)", step.at, step.pods, got.Rest, step.want)
 		}
@@ -47,18 +54,23 @@ func TestPlannerGrowsAtOnceAndShrinksLater(t *testing.T) {
 }
 
 // TestPlannerKeepsGroupsIfNewPoolIsEmpty checks that a changed policy with an empty pool, probably a
-// selector typo, keeps the groups for the cool-down.
+// selector typo, keeps the groups, and takes effect when the pool has nodes.
 func TestPlannerKeepsGroupsIfNewPoolIsEmpty(t *testing.T) {
 	p := NewPlanner()
 	p.Next(tenOf(100), restOnly, 0)
 	half := restOnly
 	half.Rate = 50_000
-	for at, want := range map[int64]int64{1: 10, 600: 10, 601: 0} {
-		q := *p
-		q.Next(poolOf(nil), half, 1)
-		if got := q.Next(poolOf(nil), half, at); got.Rest.Count != want || got.Feasible {
-			t.Errorf("at %d: %v, feasible %t, want %d", at, got.Rest, got.Feasible, want)
+	for _, at := range []int64{1, 600, 601, 100_000} {
+		if got := p.Next(poolOf(nil), half, at); got.Rest.Count != 10 || got.Feasible || !got.NoNodes {
+			t.Errorf("at %d: %v, feasible %t, no nodes %t; want 10, false, true", at, got.Rest, got.Feasible, got.NoNodes)
 		}
+	}
+	if got := p.Next(tenOf(100), half, 100_001); got.Rest.Count != 5 || got.NoNodes {
+		t.Errorf("with nodes: %v, want 5 placeholders", got.Rest)
+	}
+	// A policy that wants no placeholders has none, with or without nodes.
+	if got := p.Next(poolOf(nil), Policy{Granularity: 5}, 100_002); got.Rest.Count != 0 || !got.Feasible || got.NoNodes {
+		t.Errorf("rate 0: %v, feasible %t", got.Rest, got.Feasible)
 	}
 }
 

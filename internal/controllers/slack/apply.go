@@ -7,11 +7,11 @@ import (
 	"reflect"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
@@ -26,46 +26,69 @@ func kinds() (all []slack.ObjectKind) {
 	return all
 }
 
-// apply writes the objects of a plan that are missing or different, and then deletes the objects of
-// the policy that are not in the plan. If the pool has no nodes, which is probably a selector typo,
-// the existing objects of the rate remain; mirrors of workloads do not depend on the pool.
-func (c *Controller) apply(ctx context.Context, t *policyTracker, plan slack.Plan) error {
-	policy := t.Policy()
-	mirrors := slices.DeleteFunc(slices.Clone(plan.Groups), func(g slack.Group) bool { return g.Mirror == nil })
-	keepRate := t.poolEmpty && len(mirrors) < len(plan.Groups)
-	if keepRate {
-		plan.Groups = mirrors
+// outcome is the result of writing a plan.
+type outcome struct {
+	// answers are what an autoscaler reports about the existing buffers of the policy. Buffers that were
+	// just written have no answer yet.
+	answers []slack.Answer
+	// failures are the errors of single objects. The objects of other groups are written.
+	failures []error
+	// unavailable reports whether the API server does not serve the kinds of the backend.
+	unavailable bool
+	// retry reports whether a failure may end without a change of an object.
+	retry bool
+}
+
+// apply writes the objects of a plan that are missing or different, first those of the rate, and then
+// deletes the objects of the policy that are not in the plan. Each group stands alone: an object that the
+// API server refuses is a failure of the outcome, and the objects of other groups are written. If no node
+// is in the pool, which is probably a selector typo, the existing objects of the rate remain; mirrors of
+// workloads do not depend on the pool. It returns an error if the API server cannot be reached.
+func (c *Controller) apply(ctx context.Context, policy *v1alpha1.ResourceSlack, plan slack.Plan) (outcome, error) {
+	existing, err := c.existing(ctx, policy.Name)
+	if err != nil {
+		return outcome{}, err
+	}
+	if plan.NoNodes {
+		plan.Groups = slices.DeleteFunc(slices.Clone(plan.Groups), func(g slack.Group) bool { return g.Mirror == nil })
 	}
 	desired, err := slack.BackendOf(policy).Objects(policy, plan, c.namespace)
 	if err != nil {
-		return err
+		return outcome{}, err
 	}
+	w := newWriter(c, existing)
 	for _, object := range desired {
-		if err := c.applyObject(ctx, object); err != nil {
-			return fmt.Errorf("applying %s %s: %w", object.GetKind(), object.GetName(), err)
+		if err := w.write(ctx, object); err != nil || w.unavailable {
+			return w.outcome, err
 		}
 	}
-	if keepRate {
-		return nil
+	for i := range existing {
+		object := &existing[i]
+		if w.desired[keyOf(object)] {
+			continue
+		}
+		if plan.NoNodes && !slack.IsMirrorName(object.GetName()) {
+			w.held = append(w.held, *object)
+			continue
+		}
+		if err := w.delete(ctx, object); err != nil {
+			return w.outcome, err
+		}
 	}
-	return c.prune(ctx, policy.Name, desired)
+	w.answers = slack.BackendOf(policy).Answers(w.held)
+	return w.outcome, nil
 }
 
-// applyObject writes an object unless it exists with all desired fields.
-func (c *Controller) applyObject(ctx context.Context, desired *unstructured.Unstructured) error {
-	existing := &unstructured.Unstructured{}
-	existing.SetGroupVersionKind(desired.GroupVersionKind())
-	err := c.client.Get(ctx, client.ObjectKeyFromObject(desired), existing)
-	switch {
-	case err == nil && contains(existing.Object, desired.Object):
-		return nil
-	case err == nil && desired.GetNamespace() != "" && existing.GetLabels()[slack.PlaceholderLabel] == "":
-		return &unmanagedError{existing.GetKind(), existing.GetNamespace(), existing.GetName()}
-	case err != nil && !apierrors.IsNotFound(err):
-		return err
+// existing returns the objects of a policy, in the order in which they are deleted.
+func (c *Controller) existing(ctx context.Context, policy string) (objects []unstructured.Unstructured, err error) {
+	for _, kind := range kinds() {
+		list, err := c.list(ctx, kind, client.MatchingLabels{slack.PlaceholderLabel: policy})
+		if err != nil {
+			return nil, fmt.Errorf("listing objects of kind %s: %w", kind.Kind, err)
+		}
+		objects = append(objects, list...)
 	}
-	c.metrics.recordWrite(desired.GetKind(), "apply")
-	return c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired), fieldOwner, client.ForceOwnership)
+	return objects, nil
 }
 
 // unmanagedError is returned if an object with the name of a desired object was not created by the
@@ -111,30 +134,6 @@ func contains(existing, desired any) bool {
 	return reflect.DeepEqual(existing, desired)
 }
 
-// prune deletes the objects of a policy that are not desired. It deletes nothing of a kind that it
-// cannot list.
-func (c *Controller) prune(ctx context.Context, policy string, desired []*unstructured.Unstructured) error {
-	for _, kind := range kinds() {
-		existing, err := c.list(ctx, kind, client.MatchingLabels{slack.PlaceholderLabel: policy})
-		if err != nil {
-			return err
-		}
-		for i := range existing {
-			object := &existing[i]
-			if slices.ContainsFunc(desired, func(d *unstructured.Unstructured) bool {
-				return d.GetKind() == object.GetKind() && d.GetNamespace() == object.GetNamespace() && d.GetName() == object.GetName()
-			}) {
-				continue
-			}
-			c.metrics.recordWrite(object.GetKind(), "delete")
-			if err := c.client.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
-				return fmt.Errorf("deleting %s %s: %w", object.GetKind(), object.GetName(), err)
-			}
-		}
-	}
-	return nil
-}
-
 // list returns the objects of a kind that the controller manages, with labels, in all namespaces
 // where they can be. It returns none if the API server does not serve the kind.
 func (c *Controller) list(ctx context.Context, kind slack.ObjectKind, labels client.ListOption) ([]unstructured.Unstructured, error) {
@@ -160,15 +159,11 @@ func (c *Controller) isManaged(object *unstructured.Unstructured) bool {
 
 // existingGroups returns the groups of the existing objects of a policy.
 func (c *Controller) existingGroups(ctx context.Context, policy string) (groups []slack.Group, err error) {
+	objects, err := c.existing(ctx, policy)
+	if err != nil {
+		return nil, err
+	}
 	for _, backend := range slack.Backends() {
-		var objects []unstructured.Unstructured
-		for _, kind := range backend.Kinds {
-			list, err := c.list(ctx, kind, client.MatchingLabels{slack.PlaceholderLabel: policy})
-			if err != nil {
-				return nil, err
-			}
-			objects = append(objects, list...)
-		}
 		existing, err := backend.Groups(objects)
 		if err != nil {
 			return nil, err

@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -34,6 +34,8 @@ const (
 	// resyncPeriod is the time between two plans without changes: a cool-down, or the grace period of a
 	// node that is not ready, may have ended.
 	resyncPeriod = 30 * time.Second
+	// retryPeriod is the time to the next attempt if the API server or a webhook could not write an object.
+	retryPeriod = 5 * time.Second
 	// workers is the number of policies that are reconciled at the same time. They mostly wait for the
 	// API server.
 	workers = 4
@@ -59,9 +61,6 @@ type policyTracker struct {
 	*slack.Tracker
 	// generation is that of the policy that the tracker has.
 	generation int64
-	// poolEmpty reports whether the last observation found no nodes in the pool. Only the worker that
-	// reconciles the policy uses it.
-	poolEmpty bool
 }
 
 // New returns a controller that writes to the namespace, and to the namespaces of workloads that are
@@ -86,12 +85,17 @@ func New(c client.Client, recorder events.EventRecorder, registry prometheus.Reg
 
 // Register adds the controller to a manager.
 func (c *Controller) Register(manager ctrl.Manager) error {
+	buffers, err := dynamic.NewForConfigAndClient(manager.GetConfig(), manager.GetHTTPClient())
+	if err != nil {
+		return err
+	}
 	builder := ctrl.NewControllerManagedBy(manager).
 		Named("resourceslack").
 		For(&v1alpha1.ResourceSlack{}).
 		Watches(&v1.Node{}, c.nodeHandler()).
 		Watches(&v1.Pod{}, c.podHandler()).
 		WatchesRawSource(source.Func(c.enqueueOrphans)).
+		WatchesRawSource(c.bufferSource(buffers)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
@@ -131,13 +135,15 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	observed.applyErr = c.apply(ctx, t, observed.plan)
-	if observed.applyErr != nil && !meta.IsNoMatchError(observed.applyErr) && !isUnmanaged(observed.applyErr) {
-		return reconcile.Result{}, observed.applyErr
+	if observed.outcome, err = c.apply(ctx, t.Policy(), observed.plan); err != nil {
+		return reconcile.Result{}, err
 	}
 	c.metrics.recordPolicy(policy.Name, observed)
 	if err := c.report(ctx, policy, observed); err != nil {
 		return reconcile.Result{}, err
+	}
+	if observed.retry {
+		return reconcile.Result{RequeueAfter: retryPeriod}, nil
 	}
 	return reconcile.Result{RequeueAfter: resyncPeriod}, nil
 }
@@ -193,8 +199,8 @@ type observation struct {
 	placeable int64
 	// overlap is the name of another policy that selects a node of the pool, empty if there is none.
 	overlap string
-	// applyErr is the error that prevented the plan from being written, if the user must resolve it.
-	applyErr error
+	// outcome is the result of writing the plan.
+	outcome
 }
 
 // observe computes the plan for the current nodes and workloads.
@@ -211,30 +217,56 @@ func (c *Controller) observe(ctx context.Context, t *policyTracker) (o observati
 	if err != nil {
 		return o, err
 	}
+	c.plan(t, nodes.Items, governedBy(t.Policy().Name, policies.Items, workloads), &o)
+	pods, err := c.antiAffinePods(ctx, o.plan)
+	if err != nil {
+		return o, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o.free, o.placeable = t.Free(), t.Placeable(o.plan, pods)
+	return o, nil
+}
+
+// antiAffinePods returns the pods that the required anti-affinity of the mirrors of a plan may refer to.
+func (c *Controller) antiAffinePods(ctx context.Context, plan slack.Plan) ([]*v1.Pod, error) {
+	namespaces, all := plan.AntiAffinityNamespaces()
+	if all {
+		namespaces = []string{v1.NamespaceAll}
+	}
+	var pods []*v1.Pod
+	for _, namespace := range namespaces {
+		var list v1.PodList
+		if err := c.client.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+			return nil, err
+		}
+		for i := range list.Items {
+			pods = append(pods, &list.Items[i])
+		}
+	}
+	return pods, nil
+}
+
+// plan computes the plan of a policy for nodes and workloads, and whether another policy selects a node
+// of its pool.
+func (c *Controller) plan(t *policyTracker, nodes []v1.Node, workloads []slack.Workload, o *observation) {
 	now := c.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t.poolEmpty = true
-	for i := range nodes.Items {
-		if !t.SetNode(&nodes.Items[i], now) {
-			continue
-		}
-		t.poolEmpty = false
-		if o.overlap != "" {
+	for i := range nodes {
+		if !t.SetNode(&nodes[i], now) || o.overlap != "" {
 			continue
 		}
 		for name, other := range c.trackers {
-			if other != t && slack.InPool(&nodes.Items[i], other.Policy().Spec.Pool) && (o.overlap == "" || name < o.overlap) {
+			if other != t && slack.InPool(&nodes[i], other.Policy().Spec.Pool) && (o.overlap == "" || name < o.overlap) {
 				o.overlap = name
 			}
 		}
 	}
-	t.SetWorkloads(governedBy(t.Policy().Name, policies.Items, workloads))
+	t.SetWorkloads(workloads)
 	start := time.Now()
 	o.plan = t.Next(now)
 	c.metrics.recordPlan(time.Since(start))
-	o.free, o.placeable = t.Free(), t.Placeable(o.plan)
-	return o, nil
 }
 
 // deleteTracker deletes the tracker of a deleted policy.

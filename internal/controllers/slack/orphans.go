@@ -2,6 +2,7 @@ package slack
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -70,5 +71,15 @@ func (c *Controller) deleteObjects(ctx context.Context, policy string) error {
 	if gone, err := setup.IsGone(ctx, c.client, client.ObjectKey{Name: policy}, object); err != nil || !gone {
 		return err
 	}
-	return c.prune(ctx, policy, nil)
+	existing, err := c.existing(ctx, policy)
+	if err != nil {
+		return err
+	}
+	w := newWriter(c, existing)
+	for i := range existing {
+		if err := w.delete(ctx, &existing[i]); err != nil {
+			return err
+		}
+	}
+	return errors.Join(w.failures...)
 }

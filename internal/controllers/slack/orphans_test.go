@@ -120,7 +120,7 @@ func TestFaultsAndInvalidPolicies(t *testing.T) {
 		t.Errorf("error %v, conditions %v", err, policy.Status.Conditions)
 	}
 	unavailable = false
-	for name, want := range map[string]string{"good": reasonNotFeasible, "bad": reasonInvalid} {
+	for name, want := range map[string]string{"good": reasonPoolEmpty, "bad": reasonInvalid} {
 		policy, err := reconcileNamed(name)
 		if err != nil || len(policy.Status.Conditions) == 0 || policy.Status.Conditions[0].Reason != want {
 			t.Errorf("%s: error %v, conditions %v, want %s", name, err, policy.Status.Conditions, want)

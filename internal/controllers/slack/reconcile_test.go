@@ -137,7 +137,7 @@ func TestReconcile(t *testing.T) {
 		t.Errorf("objects: -want +got:\n%s", diff)
 	}
 	if diff := cmp.Diff(
-		[]string{"Feasible=True Planned", "Provisioned=True Available", "Ready=True Held"},
+		[]string{"Accepted=Unknown NotAnswered", "Feasible=True Planned", "Provisioned=True Available", "Ready=True Held"},
 		conditionsOf(policy),
 	); diff != "" {
 		t.Errorf("conditions: -want +got:\n%s", diff)
@@ -203,7 +203,7 @@ func TestObserve(t *testing.T) {
 		"the pods fill the pool": {
 			append(webPool(), newPod("x-1", "a"), newPod("x-2", "a"), newPod("x-3", "a"), newPod("x-4", "a")), newPolicy("web", "web"), nil,
 			[]string{
-				"Feasible=True Planned", "Provisioned=False Provisioning",
+				"Accepted=Unknown NotAnswered", "Feasible=True Planned", "Provisioned=False Provisioning",
 				"Ready=False Provisioning",
 			},
 			"4 placeholders request 4 CPU and 16384Mi memory, 0 of them fit",
@@ -211,19 +211,19 @@ func TestObserve(t *testing.T) {
 		"no pods": {
 			[]client.Object{newNode("a", "web")},
 			newPolicy("web", "web"), nil,
-			[]string{"Feasible=True Planned", "Provisioned=True NothingWanted", "Ready=True Held"},
+			[]string{"Accepted=True NothingWanted", "Feasible=True Planned", "Provisioned=True NothingWanted", "Ready=True Held"},
 			"0 placeholders",
 		},
 		"no nodes in the pool": {
 			webPool(), newPolicy("web", "typo"), nil,
-			[]string{"Feasible=False NotFeasible", "Provisioned=True NothingWanted", "Ready=False NotFeasible"},
-			"the pool has no usable nodes",
+			[]string{"Accepted=True NothingWanted", "Feasible=Unknown PoolEmpty", "Provisioned=True NothingWanted", "Ready=False PoolEmpty"},
+			"spec.pool: no node matches (nodeSelector: pool=typo; tolerations: 0)",
 		},
 		"two policies select a node": {
 			append(webPool(), newPolicy("other", "web")), newPolicy("web", "web"),
 			[]string{"other"},
 			[]string{
-				"Feasible=True Planned", "Provisioned=True Available",
+				"Accepted=Unknown NotAnswered", "Feasible=True Planned", "Provisioned=True Available",
 				"Ready=False PoolsOverlap",
 			},
 			"policy other selects nodes of the same pool",
@@ -236,7 +236,7 @@ func TestObserve(t *testing.T) {
 		"an invalid annotation": {
 			append(webPool(), newMirrored("api", "lots")), newPolicy("web", "web"), nil,
 			[]string{
-				"Feasible=False NotFeasible", "Provisioned=True Available",
+				"Accepted=Unknown NotAnswered", "Feasible=False NotFeasible", "Provisioned=True Available",
 				"Ready=False NotFeasible",
 			},
 			`Deployment shop/api: annotation plimsoll.dev/slack: invalid value "lots"`,
@@ -245,7 +245,7 @@ func TestObserve(t *testing.T) {
 			append(webPool(), &v1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Name: "web-head", Namespace: testNamespace}}), newPolicy("web",
 				"web"), nil,
 			[]string{
-				"Feasible=True Planned", "Provisioned=True Available",
+				"Accepted=Unknown NotAnswered", "Feasible=True Planned", "Provisioned=True Available",
 				"Ready=False NameTaken",
 			},
 			"PodTemplate plimsoll-system/web-head exists, is not managed by Plimsoll",

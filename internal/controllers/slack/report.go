@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -22,19 +23,29 @@ const (
 	reasonHeld          = "Held"
 	reasonInvalid       = "InvalidPolicy"
 	reasonNameTaken     = "NameTaken"
+	reasonWriteFailed   = "WriteFailed"
 	reasonNotFeasible   = "NotFeasible"
+	reasonPoolEmpty     = "PoolEmpty"
 	reasonPlanned       = "Planned"
+	reasonCoolDown      = "CoolDown"
 	reasonPoolsOverlap  = "PoolsOverlap"
 	reasonAvailable     = "Available"
 	reasonProvisioning  = "Provisioning"
 	reasonNothingWanted = "NothingWanted"
+	reasonAccepted      = "Accepted"
+	reasonRefused       = "Refused"
+	reasonLimited       = "Limited"
+	reasonNotAnswered   = "NotAnswered"
 )
 
 // reportInvalid reports that a policy is invalid. Existing placeholders remain.
 func (c *Controller) reportInvalid(ctx context.Context, policy *v1alpha1.ResourceSlack, invalid error) error {
 	status := policy.Status.DeepCopy()
-	setCondition(status, policy, v1alpha1.ConditionFeasible, false, reasonInvalid, invalid.Error())
-	setCondition(status, policy, v1alpha1.ConditionReady, false, reasonInvalid, invalid.Error())
+	for _, condition := range []string{v1alpha1.ConditionFeasible, v1alpha1.ConditionReady} {
+		setCondition(status, policy, metav1.Condition{
+			Type: condition, Status: metav1.ConditionFalse, Reason: reasonInvalid, Message: invalid.Error(),
+		})
+	}
 	return c.writeStatus(ctx, policy, status)
 }
 
@@ -53,53 +64,122 @@ func (c *Controller) report(ctx context.Context, policy *v1alpha1.ResourceSlack,
 			status.Requests = group.Requests
 		}
 	}
-	reasons := joinReasons(plan.Reasons)
 	summary := fmt.Sprintf("target %s: %d placeholders request %s, %d of them fit, %s are free",
 		format(plan.Target), status.Placeholders, format(plan.Total), o.placeable, format(o.free))
-	if plan.Feasible {
-		setCondition(status, policy, v1alpha1.ConditionFeasible, true, reasonPlanned, cmp.Or(reasons, summary))
+	backend := slack.BackendOf(policy)
+	accepted := acceptedCondition(o.answers)
+	setCondition(status, policy, feasibleCondition(plan, summary))
+	setCondition(status, policy, provisionedCondition(status, summary))
+	setCondition(status, policy, readyCondition(backend, o, accepted, provisionedCondition(status, summary), summary))
+	if backend.Virtual && !o.unavailable {
+		setCondition(status, policy, accepted)
 	} else {
-		setCondition(status, policy, v1alpha1.ConditionFeasible, false, reasonNotFeasible, reasons)
-	}
-	provisioned := o.placeable >= status.Placeholders
-	switch {
-	case status.Placeholders == 0:
-		setCondition(status, policy, v1alpha1.ConditionProvisioned, true, reasonNothingWanted, summary)
-	case provisioned:
-		setCondition(status, policy, v1alpha1.ConditionProvisioned, true, reasonAvailable, summary)
-	default:
-		setCondition(status, policy, v1alpha1.ConditionProvisioned, false, reasonProvisioning, summary)
-	}
-	switch {
-	case isUnmanaged(o.applyErr):
-		setCondition(status, policy, v1alpha1.ConditionReady, false, reasonNameTaken, o.applyErr.Error())
-	case o.applyErr != nil:
-		backend := slack.BackendOf(policy)
-		setCondition(status, policy, v1alpha1.ConditionReady, false, backend.UnavailableReason, backend.UnavailableMessage)
-	case o.overlap != "":
-		setCondition(status, policy, v1alpha1.ConditionReady, false, reasonPoolsOverlap,
-			fmt.Sprintf("policy %s selects nodes of the same pool: the free capacity of these nodes counts for both policies", o.overlap))
-	case !plan.Feasible:
-		setCondition(status, policy, v1alpha1.ConditionReady, false, reasonNotFeasible, reasons)
-	case !provisioned:
-		setCondition(status, policy, v1alpha1.ConditionReady, false, reasonProvisioning, summary)
-	default:
-		setCondition(status, policy, v1alpha1.ConditionReady, true, reasonHeld, summary)
+		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionAccepted)
 	}
 	return c.writeStatus(ctx, policy, status)
 }
 
-// setCondition sets a condition for the current generation of the policy.
-func setCondition(status *v1alpha1.ResourceSlackStatus, policy *v1alpha1.ResourceSlack, condition string, isTrue bool, reason,
-	message string,
-) {
-	value := metav1.ConditionFalse
-	if isTrue {
-		value = metav1.ConditionTrue
+// feasibleCondition returns the condition Feasible of a plan.
+func feasibleCondition(plan slack.Plan, summary string) metav1.Condition {
+	condition := metav1.Condition{Type: v1alpha1.ConditionFeasible, Message: cmp.Or(joinReasons(plan.Reasons), summary)}
+	switch {
+	case plan.NoNodes:
+		condition.Status, condition.Reason = metav1.ConditionUnknown, reasonPoolEmpty
+	case !plan.Feasible:
+		condition.Status, condition.Reason = metav1.ConditionFalse, reasonNotFeasible
+	case plan.CoolDown:
+		condition.Status, condition.Reason = metav1.ConditionTrue, reasonCoolDown
+	default:
+		condition.Status, condition.Reason = metav1.ConditionTrue, reasonPlanned
 	}
-	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
-		Type: condition, Status: value, Reason: reason, Message: message, ObservedGeneration: policy.Generation,
-	})
+	return condition
+}
+
+// provisionedCondition returns the condition Provisioned for the numbers of placeholders in a status.
+func provisionedCondition(status *v1alpha1.ResourceSlackStatus, summary string) metav1.Condition {
+	condition := metav1.Condition{Type: v1alpha1.ConditionProvisioned, Status: metav1.ConditionTrue, Message: summary}
+	switch {
+	case status.Placeholders == 0:
+		condition.Reason = reasonNothingWanted
+	case status.Placed >= status.Placeholders:
+		condition.Reason = reasonAvailable
+	default:
+		condition.Status, condition.Reason = metav1.ConditionFalse, reasonProvisioning
+	}
+	return condition
+}
+
+// acceptedCondition returns the condition Accepted for what an autoscaler reports about the buffers.
+func acceptedCondition(answers []slack.Answer) metav1.Condition {
+	texts := map[slack.AnswerState][]string{}
+	for i := range answers {
+		texts[answers[i].State] = append(texts[answers[i].State], answers[i].String())
+	}
+	refused, limited, missing := texts[slack.AnswerRefused], texts[slack.AnswerLimited], len(texts[slack.AnswerMissing])
+	condition := metav1.Condition{Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionFalse}
+	switch {
+	case len(refused) > 0:
+		condition.Reason, condition.Message = reasonRefused, "the autoscaler refuses "+joinReasons(append(refused, limited...))
+	case len(limited) > 0:
+		condition.Reason, condition.Message = reasonLimited, "the autoscaler limits "+joinReasons(limited)
+	case missing > 0:
+		condition.Status, condition.Reason = metav1.ConditionUnknown, reasonNotAnswered
+		condition.Message = fmt.Sprintf("no autoscaler has reported on %d of %d buffers", missing, len(answers))
+	case len(answers) == 0:
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, reasonNothingWanted, "there are no buffers"
+	default:
+		condition.Status, condition.Reason = metav1.ConditionTrue, reasonAccepted
+		condition.Message = fmt.Sprintf("the autoscaler takes %d buffers into account in full", len(answers))
+	}
+	return condition
+}
+
+// readyCondition returns the condition Ready: the first cause for which slack is not available.
+func readyCondition(backend *slack.Backend, o observation, accepted, provisioned metav1.Condition, summary string) metav1.Condition {
+	condition := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}
+	reasons := joinReasons(o.plan.Reasons)
+	switch {
+	case o.unavailable:
+		condition.Reason, condition.Message = backend.UnavailableReason, backend.UnavailableMessage
+	case len(o.failures) > 0:
+		condition.Reason, condition.Message = reasonOfFailures(o.failures)
+	case o.overlap != "":
+		condition.Reason = reasonPoolsOverlap
+		condition.Message = fmt.Sprintf("policy %s selects nodes of the same pool: the free capacity of these nodes counts for both policies",
+			o.overlap)
+	case o.plan.NoNodes:
+		condition.Reason, condition.Message = reasonPoolEmpty, reasons
+	case !o.plan.Feasible:
+		condition.Reason, condition.Message = reasonNotFeasible, reasons
+	case backend.Virtual && accepted.Status == metav1.ConditionFalse:
+		condition.Reason, condition.Message = accepted.Reason, accepted.Message
+	case provisioned.Status == metav1.ConditionFalse:
+		condition.Reason, condition.Message = reasonProvisioning, summary
+	default:
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, reasonHeld, summary
+	}
+	return condition
+}
+
+// reasonOfFailures returns the reason and message for objects that could not be written.
+func reasonOfFailures(failures []error) (reason, message string) {
+	reason = reasonNameTaken
+	var texts []string
+	for _, err := range failures {
+		if texts = append(texts, err.Error()); !isUnmanaged(err) {
+			reason = reasonWriteFailed
+		}
+	}
+	return reason, joinReasons(texts)
+}
+
+// setCondition sets a condition for the current generation of the policy.
+func setCondition(status *v1alpha1.ResourceSlackStatus, policy *v1alpha1.ResourceSlack, condition metav1.Condition) {
+	condition.ObservedGeneration = policy.Generation
+	if len(condition.Message) > maxMessageLength {
+		condition.Message = strings.ToValidUTF8(condition.Message[:maxMessageLength], "")
+	}
+	meta.SetStatusCondition(&status.Conditions, condition)
 }
 
 // writeStatus writes a changed status, and records an event for each condition whose status or
@@ -115,7 +195,10 @@ func (c *Controller) writeStatus(ctx context.Context, policy *v1alpha1.ResourceS
 		return fmt.Errorf("patching status: %w", err)
 	}
 	setup.RecordConditions(c.recorder, policy, policy.Status.Conditions, status.Conditions, func(_, after *metav1.Condition) string {
-		if after.Status != metav1.ConditionTrue {
+		switch {
+		case after.Reason == reasonNotAnswered:
+			return "" // the state of each new buffer
+		case after.Status != metav1.ConditionTrue:
 			return v1.EventTypeWarning
 		}
 		return v1.EventTypeNormal
@@ -123,8 +206,12 @@ func (c *Controller) writeStatus(ctx context.Context, policy *v1alpha1.ResourceS
 	return nil
 }
 
-// maxReasons is the number of reasons in a message.
-const maxReasons = 5
+const (
+	// maxReasons is the number of reasons in a message.
+	maxReasons = 5
+	// maxMessageLength is the length in bytes of the message of a condition. The API permits 32,768.
+	maxMessageLength = 4096
+)
 
 // joinReasons joins the first reasons, and the number of the remaining ones.
 func joinReasons(reasons []string) string { return facts.Abbreviate(reasons, maxReasons, "; ") }

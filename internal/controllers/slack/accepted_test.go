@@ -1,0 +1,338 @@
+package slack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/slack"
+)
+
+// answer sets the status of a buffer, as an autoscaler does.
+func answer(t *testing.T, c *Controller, name string, status map[string]any) {
+	t.Helper()
+	buffer := &unstructured.Unstructured{}
+	buffer.SetGroupVersionKind(slack.CapacityBufferKind)
+	if err := c.client.Get(t.Context(), client.ObjectKey{Namespace: testNamespace, Name: name}, buffer); err != nil {
+		t.Fatal(err)
+	}
+	buffer.Object["status"] = status
+	if err := c.client.Update(t.Context(), buffer); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// statusOf returns a status with conditions of the form "Type=Status message".
+func statusOf(replicas int64, conditions ...string) map[string]any {
+	var list []any
+	for _, condition := range conditions {
+		name, rest, _ := strings.Cut(condition, "=")
+		status, message, _ := strings.Cut(rest, " ")
+		list = append(list, map[string]any{"type": name, "status": status, "message": message})
+	}
+	return map[string]any{"replicas": replicas, "conditions": list}
+}
+
+// TestAccepted checks the conditions Accepted and Ready for what an autoscaler reports about the two buffers
+// of policy web, each of one placeholder.
+func TestAccepted(t *testing.T) {
+	good := statusOf(1, "ReadyForProvisioning=True ready", "Provisioning=True")
+	for name, tc := range map[string]struct {
+		head, rate map[string]any
+		accepted   string
+		ready      string
+		message    string
+	}{
+		"no answers":        {nil, nil, "Unknown NotAnswered", "True Held", "no autoscaler has reported on 2 of 2 buffers"},
+		"one answer":        {good, nil, "Unknown NotAnswered", "True Held", "no autoscaler has reported on 1 of 2 buffers"},
+		"both are accepted": {good, good, "True Accepted", "True Held", "takes 2 buffers into account in full"},
+		"added, but refused": {
+			statusOf(1, "ReadyForProvisioning=False violates PodSecurity", "Provisioning=True"), good, "False Refused", "False Refused",
+			"the autoscaler refuses CapacityBuffer plimsoll-system/web-head: violates PodSecurity",
+		},
+		"limited by a quota": {
+			good, statusOf(0, "ReadyForProvisioning=True", "LimitedByQuotas=True limited from 1 to 0 due to quotas: small"),
+			"False Limited", "False Limited",
+			"the autoscaler limits CapacityBuffer plimsoll-system/web-rate: limited from 1 to 0 due to quotas: small",
+		},
+		"fewer replicas": {
+			good, statusOf(0, "ReadyForProvisioning=True"), "False Limited", "False Limited", "web-rate: 0 of 1 placeholders are taken into account",
+		},
+		"one limited, one refused": {
+			statusOf(0, "ReadyForProvisioning=True"), statusOf(0, "ReadyForProvisioning=False no"), "False Refused", "False Refused",
+			"the autoscaler refuses CapacityBuffer plimsoll-system/web-rate: no; CapacityBuffer plimsoll-system/web-head: 0 of 1",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := controllerOf(t, interceptor.Funcs{}, append(webPool(), newPolicy("web", "web"))...)
+			reconcileOnce(t, c, "web")
+			for buffer, status := range map[string]map[string]any{"web-head": tc.head, "web-rate": tc.rate} {
+				if status != nil {
+					answer(t, c, buffer, runtime.DeepCopyJSON(status))
+				}
+			}
+			policy := reconcileOnce(t, c, "web")
+			want := []string{
+				"Accepted=" + tc.accepted, "Feasible=True Planned", "Provisioned=True Available", "Ready=" + tc.ready,
+			}
+			if diff := cmp.Diff(want, conditionsOf(policy)); diff != "" {
+				t.Errorf("conditions: -want +got:\n%s", diff)
+			}
+			accepted := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionAccepted)
+			if !strings.Contains(accepted.Message, tc.message) {
+				t.Errorf("message %q, want %q", accepted.Message, tc.message)
+			}
+			warned := false
+			for recorded := c.recorder.(*events.FakeRecorder).Events; len(recorded) > 0; {
+				warned = strings.Contains(<-recorded, "Warning "+strings.TrimPrefix(tc.accepted, "False ")) || warned
+			}
+			if warned != strings.HasPrefix(tc.accepted, "False") {
+				t.Errorf("warning event %t for condition Accepted=%s", warned, tc.accepted)
+			}
+		})
+	}
+}
+
+// TestAcceptedIsOfBuffersOnly checks that the condition is removed with the buffers.
+func TestAcceptedIsOfBuffersOnly(t *testing.T) {
+	c := controllerOf(t, interceptor.Funcs{}, append(webPool(), newPolicy("web", "web"))...)
+	policy := reconcileOnce(t, c, "web")
+	policy.Spec.Backend = v1alpha1.BackendDeployment
+	update(t, c, policy)
+	if got := reconcileOnce(t, c, "web"); meta.FindStatusCondition(got.Status.Conditions, v1alpha1.ConditionAccepted) != nil {
+		t.Errorf("conditions %v", conditionsOf(got))
+	}
+}
+
+// TestBufferHandler checks that a changed status of a buffer enqueues its policy, and that metadata, unknown
+// policies and new buffers do not.
+func TestBufferHandler(t *testing.T) {
+	c := controllerOf(t, interceptor.Funcs{}, append(webPool(), newPolicy("web", "web"))...)
+	reconcileOnce(t, c, "web")
+	buffer := func(policy string, replicas int64) *unstructured.Unstructured {
+		object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}, "status": map[string]any{"replicas": replicas}}}
+		object.SetLabels(map[string]string{slack.PlaceholderLabel: policy})
+		return object
+	}
+	for name, tc := range map[string]struct {
+		before, after *unstructured.Unstructured
+		want          int
+	}{
+		"a new buffer":        {nil, buffer("web", 1), 0},
+		"a changed status":    {buffer("web", 1), buffer("web", 2), 1},
+		"no change":           {buffer("web", 1), buffer("web", 1), 0},
+		"of a deleted policy": {buffer("gone", 1), buffer("gone", 2), 0},
+		"deleted":             {buffer("web", 1), nil, 1},
+	} {
+		q := &countingQueue{}
+		handler := c.bufferHandler(q)
+		switch {
+		case tc.before == nil:
+			handler.OnAdd(tc.after, false)
+		case tc.after == nil:
+			handler.OnDelete(tc.before)
+		default:
+			handler.OnUpdate(tc.before, tc.after)
+		}
+		if len(q.added) != tc.want {
+			t.Errorf("%s: enqueued %v, want %d", name, q.added, tc.want)
+		}
+	}
+}
+
+// countingQueue records what is enqueued.
+type countingQueue struct {
+	queue
+	added []reconcile.Request
+}
+
+func (q *countingQueue) AddAfter(request reconcile.Request, _ time.Duration) {
+	q.added = append(q.added, request)
+}
+
+// TestFailuresAreSeparate checks that an object that the API server refuses affects its own group only, and
+// is reported: the objects of the rate are written first, then those of other workloads.
+func TestFailuresAreSeparate(t *testing.T) {
+	quota := apierrors.NewForbidden(v1.Resource("podtemplates"), "x", errors.New("exceeded quota: count/podtemplates"))
+	webhook := apierrors.NewInternalError(errors.New(`failed calling webhook "deny.example.com"`))
+	noReason := &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusTeapot, Message: "denied without a reason"}}
+	for name, tc := range map[string]struct {
+		err    error
+		reason string
+		retry  bool
+	}{
+		"a quota":                   {quota, "WriteFailed", false},
+		"a webhook":                 {webhook, "WriteFailed", true},
+		"a refusal with no reason":  {noReason, "WriteFailed", false},
+		"a namespace being deleted": {apierrors.NewNotFound(v1.Resource("namespaces"), "tenant"), "WriteFailed", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			refuse := true
+			bad := newMirrored("aaa", "2") // the first by name
+			bad.Namespace = "tenant"
+			c := controllerOf(t, interceptor.Funcs{
+				Apply: func(ctx context.Context, c client.WithWatch, object runtime.ApplyConfiguration, options ...client.ApplyOption) error {
+					if o, ok := object.(interface{ GetNamespace() string }); refuse && ok && o.GetNamespace() == "tenant" {
+						return tc.err
+					}
+					return c.Apply(ctx, object, options...)
+				},
+			}, append(webPool(), newPolicy("web", "web"), bad, newMirrored("api", "1"))...)
+			result, err := c.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Name: "web"}})
+			if err != nil || (result.RequeueAfter == retryPeriod) != tc.retry {
+				t.Fatalf("result %v, error %v, want retry %t", result, err, tc.retry)
+			}
+			policy := &v1alpha1.ResourceSlack{}
+			if err := c.client.Get(t.Context(), client.ObjectKey{Name: "web"}, policy); err != nil {
+				t.Fatal(err)
+			}
+			objects := managed(t, c)
+			for _, want := range webObjects {
+				if !slices.Contains(objects, want) {
+					t.Errorf("%s is missing in %v", want, objects)
+				}
+			}
+			if got := strings.Join(objects, " "); !strings.Contains(got, "CapacityBuffer shop/api-deployment-") || strings.Contains(got, "tenant/") {
+				t.Errorf("objects %v, want those of api and not those of tenant", objects)
+			}
+			ready := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionReady)
+			if ready.Status != metav1.ConditionFalse || ready.Reason != tc.reason ||
+				!strings.Contains(ready.Message, "applying PodTemplate tenant/aaa-deployment-") || policy.Status.Placeholders != 5 {
+				t.Errorf("condition %v, status %+v", ready, policy.Status)
+			}
+			refuse = false
+			if got := conditionsOf(reconcileOnce(t, c, "web")); !slices.Contains(got, "Ready=False Provisioning") &&
+				!slices.Contains(got, "Ready=True Held") {
+				t.Errorf("after the cause has ended: %v", got)
+			}
+		})
+	}
+}
+
+// TestSlowFailure checks that a webhook that delays the objects of a namespace delays a plan once, not once
+// per workload of the namespace.
+func TestSlowFailure(t *testing.T) {
+	w := newWriter(controllerOf(t, interceptor.Funcs{}), nil)
+	w.slow["tenant"] = true
+	for i := range 3 {
+		object := &unstructured.Unstructured{}
+		object.SetGroupVersionKind(slack.CapacityBufferKind)
+		object.SetNamespace([]string{"tenant", "tenant", "shop"}[i])
+		object.SetName(fmt.Sprint("mirror-", i))
+		if err := w.write(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(w.held) != 1 || w.held[0].GetNamespace() != "shop" {
+		t.Errorf("written %v, want the object in namespace shop only", w.held)
+	}
+}
+
+// TestUnreachableServer checks that a connection error ends a plan without a changed status.
+func TestUnreachableServer(t *testing.T) {
+	broken := true
+	c := controllerOf(t, interceptor.Funcs{
+		Apply: func(ctx context.Context, c client.WithWatch, object runtime.ApplyConfiguration, options ...client.ApplyOption) error {
+			if broken {
+				return errors.New("connection refused")
+			}
+			return c.Apply(ctx, object, options...)
+		},
+	}, append(webPool(), newPolicy("web", "web"))...)
+	request := reconcile.Request{NamespacedName: client.ObjectKey{Name: "web"}}
+	if _, err := c.Reconcile(t.Context(), request); err == nil || !strings.Contains(err.Error(), "connection refused") {
+		t.Errorf("error %v", err)
+	}
+	broken = false
+	if got := conditionsOf(reconcileOnce(t, c, "web")); !slices.Contains(got, "Ready=True Held") {
+		t.Errorf("conditions %v", got)
+	}
+}
+
+// TestEmptyPoolKeepsPlaceholders checks that the objects of the rate remain for as long as no node is in the
+// pool, and that mirrors follow their workload.
+func TestEmptyPoolKeepsPlaceholders(t *testing.T) {
+	c := controllerOf(t, interceptor.Funcs{}, append(webPool(), newPolicy("web", "web"), newMirrored("api", "1"))...)
+	policy := reconcileOnce(t, c, "web")
+	policy.Spec.Pool.NodeSelector["pool"] = "typo"
+	update(t, c, policy)
+	if err := c.client.Delete(t.Context(), newMirrored("api", "1")); err != nil {
+		t.Fatal(err)
+	}
+	for _, later := range []time.Duration{0, 10 * time.Minute, time.Hour} {
+		now := time.Now().Add(later)
+		c.now = func() time.Time { return now }
+		got := reconcileOnce(t, c, "web")
+		if diff := cmp.Diff(webObjects, managed(t, c)); diff != "" {
+			t.Errorf("after %s: objects: -want +got:\n%s", later, diff)
+		}
+		if conditions := conditionsOf(got); !slices.Contains(conditions, "Feasible=Unknown PoolEmpty") ||
+			!slices.Contains(conditions, "Ready=False PoolEmpty") || got.Status.Placeholders != 2 {
+			t.Errorf("after %s: conditions %v, %d placeholders", later, conditions, got.Status.Placeholders)
+		}
+	}
+}
+
+// TestCoolDownIsTheReason checks the condition Feasible while more placeholders are held than required.
+func TestCoolDownIsTheReason(t *testing.T) {
+	c := controllerOf(t, interceptor.Funcs{}, append(webPool(), newPolicy("web", "web"))...)
+	reconcileOnce(t, c, "web")
+	for i := range 3 {
+		c.eachTracker(func(tracker *slack.Tracker) { tracker.DeletePod(newPod(fmt.Sprint("web-", i), "a")) })
+	}
+	feasible := meta.FindStatusCondition(reconcileOnce(t, c, "web").Status.Conditions, v1alpha1.ConditionFeasible)
+	if feasible.Status != metav1.ConditionTrue || feasible.Reason != "CoolDown" ||
+		!strings.Contains(feasible.Message, "no longer required are removed at 20") {
+		t.Errorf("condition %+v", feasible)
+	}
+}
+
+// TestMirrorsExcludeEachOther checks that required anti-affinity, to each other and to the pods of the
+// workload, counts in the number of placeholders that fit.
+func TestMirrorsExcludeEachOther(t *testing.T) {
+	labels := map[string]string{"app": "api"}
+	mirrored := newMirrored("api", "2")
+	mirrored.Spec.Template.Labels = labels
+	mirrored.Spec.Template.Spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{
+			LabelSelector: &metav1.LabelSelector{MatchLabels: labels}, TopologyKey: v1.LabelHostname,
+		}},
+	}}
+	policy := newPolicy("web", "web", func(s *v1alpha1.ResourceSlackSpec) { s.MinRate, s.CoverBiggestPod = "0", new(false) })
+	objects := []client.Object{policy, mirrored}
+	for _, name := range []string{"a", "b"} {
+		node := newNode(name, "web")
+		node.Labels[v1.LabelHostname] = name
+		objects = append(objects, node)
+	}
+	c := controllerOf(t, interceptor.Funcs{}, objects...)
+	if got := reconcileOnce(t, c, "web").Status; got.Placeholders != 2 || got.Placed != 2 {
+		t.Errorf("%d of %d placeholders fit, want 2 of 2", got.Placed, got.Placeholders)
+	}
+	pod := newPod("api-1", "a")
+	pod.Labels = labels
+	if err := c.client.Create(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	if got := reconcileOnce(t, c, "web").Status; got.Placeholders != 2 || got.Placed != 1 {
+		t.Errorf("with a pod of the workload on node a: %d of %d placeholders fit, want 1 of 2", got.Placed, got.Placeholders)
+	}
+}

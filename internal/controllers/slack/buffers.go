@@ -1,0 +1,90 @@
+package slack
+
+import (
+	"context"
+	"reflect"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/plimsoll-k8s/plimsoll/slack"
+)
+
+// bufferResource is the resource of CapacityBuffers.
+var bufferResource = slack.CapacityBufferVersion.WithResource("capacitybuffers")
+
+// bufferSource returns a source that enqueues the policy of a buffer when an autoscaler changes the status
+// of the buffer, or another client changes or deletes the buffer. It is not a watch of the manager: the API
+// server may serve buffers later or never.
+func (c *Controller) bufferSource(buffers dynamic.Interface) source.Func {
+	return func(ctx context.Context, q queue) error {
+		informer := dynamicinformer.NewFilteredDynamicInformer(buffers, bufferResource, metav1.NamespaceAll, 0, cache.Indexers{},
+			func(options *metav1.ListOptions) { options.LabelSelector = slack.PlaceholderLabel }).Informer()
+		if err := informer.SetTransform(stripBuffer); err != nil {
+			return err
+		}
+		err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) {
+			if !apierrors.IsNotFound(err) {
+				log.FromContext(ctx).V(1).Info("Watching buffers failed", "error", err.Error())
+			}
+		})
+		if err != nil {
+			return err
+		}
+		if _, err := informer.AddEventHandler(c.bufferHandler(q)); err != nil {
+			return err
+		}
+		go informer.RunWithContext(ctx)
+		return nil
+	}
+}
+
+// stripBuffer removes the fields of a buffer that are not compared.
+func stripBuffer(object any) (any, error) {
+	if buffer, ok := object.(*unstructured.Unstructured); ok {
+		buffer.SetManagedFields(nil)
+		buffer.SetAnnotations(nil)
+	}
+	return object, nil
+}
+
+// bufferHandler returns the handler of changes of buffers. New buffers are those that the controller has
+// written.
+func (c *Controller) bufferHandler(q queue) cache.ResourceEventHandler {
+	enqueuePolicy := func(buffer *unstructured.Unstructured) {
+		if policy := buffer.GetLabels()[slack.PlaceholderLabel]; c.isTracked(policy) {
+			enqueue(q, []string{policy})
+		}
+	}
+	return cache.ResourceEventHandlerFuncs{
+		UpdateFunc: func(before, after any) {
+			old, oldOK := before.(*unstructured.Unstructured)
+			buffer, ok := after.(*unstructured.Unstructured)
+			if oldOK && ok && !reflect.DeepEqual([]any{old.Object["spec"], old.Object["status"]},
+				[]any{buffer.Object["spec"], buffer.Object["status"]}) {
+				enqueuePolicy(buffer)
+			}
+		},
+		DeleteFunc: func(object any) {
+			if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
+				object = unknown.Obj
+			}
+			if buffer, ok := object.(*unstructured.Unstructured); ok {
+				enqueuePolicy(buffer)
+			}
+		},
+	}
+}
+
+// isTracked reports whether a policy has a tracker.
+func (c *Controller) isTracked(policy string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.trackers[policy] != nil
+}

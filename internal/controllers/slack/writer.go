@@ -1,0 +1,175 @@
+package slack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plimsoll-k8s/plimsoll/slack"
+)
+
+const (
+	// writeTimeout limits one request that writes an object. Webhooks may delay it.
+	writeTimeout = 10 * time.Second
+	// slowFailure is the duration from which a failed request counts as slow. The remaining objects in its
+	// namespace are then not written, so that a slow webhook of one namespace does not delay the others by
+	// one timeout for each of its workloads.
+	slowFailure = 2 * time.Second
+)
+
+// objectKey identifies an object of a policy.
+type objectKey struct {
+	kind string
+	types.NamespacedName
+}
+
+func keyOf(object *unstructured.Unstructured) objectKey {
+	return objectKey{object.GetKind(), client.ObjectKeyFromObject(object)}
+}
+
+// writer writes the objects of one plan.
+type writer struct {
+	outcome
+	controller *Controller
+	existing   map[objectKey]*unstructured.Unstructured
+	desired    map[objectKey]bool
+	// held are the existing objects that remain, without the status of those that were just written.
+	held []unstructured.Unstructured
+	// failed are the groups with an object that could not be written, slow the namespaces with a request
+	// that took long to fail.
+	failed map[types.NamespacedName]bool
+	slow   map[string]bool
+}
+
+func newWriter(c *Controller, existing []unstructured.Unstructured) *writer {
+	w := &writer{
+		controller: c, existing: make(map[objectKey]*unstructured.Unstructured, len(existing)),
+		desired: map[objectKey]bool{}, failed: map[types.NamespacedName]bool{}, slow: map[string]bool{},
+	}
+	for i := range existing {
+		w.existing[keyOf(&existing[i])] = &existing[i]
+	}
+	return w
+}
+
+// write writes an object unless it exists with all desired fields. It returns an error if the API server
+// cannot be reached.
+func (w *writer) write(ctx context.Context, desired *unstructured.Unstructured) error {
+	key := keyOf(desired)
+	w.desired[key] = true
+	existing := w.existing[key]
+	if existing != nil && contains(existing.Object, desired.Object) {
+		w.held = append(w.held, *existing)
+		return nil
+	}
+	// A buffer without its template would be refused, and Deployments without their PriorityClass as well.
+	if w.failed[key.NamespacedName] || w.failed[types.NamespacedName{}] || w.slow[key.Namespace] {
+		w.keep(existing)
+		return nil
+	}
+	err := w.request(ctx, key, "applying", func(ctx context.Context) error { return w.apply(ctx, existing != nil, desired) })
+	if err != nil || w.unavailable || w.failed[key.NamespacedName] {
+		w.keep(existing)
+		return err
+	}
+	written := unstructured.Unstructured{Object: desired.Object}
+	unstructured.RemoveNestedField(written.Object, "status")
+	w.held = append(w.held, written)
+	return nil
+}
+
+// keep records that an object remains as it is.
+func (w *writer) keep(existing *unstructured.Unstructured) {
+	if existing != nil {
+		w.held = append(w.held, *existing)
+	}
+}
+
+// apply writes an object. An object that exists without the label of the policy must have the label of
+// another one, such as a policy of another name before.
+func (w *writer) apply(ctx context.Context, labeled bool, desired *unstructured.Unstructured) error {
+	c := w.controller
+	if !labeled {
+		existing := &unstructured.Unstructured{}
+		existing.SetGroupVersionKind(desired.GroupVersionKind())
+		err := c.client.Get(ctx, client.ObjectKeyFromObject(desired), existing)
+		switch {
+		case err == nil && contains(existing.Object, desired.Object):
+			return nil
+		case err == nil && desired.GetNamespace() != "" && existing.GetLabels()[slack.PlaceholderLabel] == "":
+			return &unmanagedError{existing.GetKind(), existing.GetNamespace(), existing.GetName()}
+		case err != nil && !apierrors.IsNotFound(err):
+			return err
+		}
+	}
+	c.metrics.recordWrite(desired.GetKind(), "apply")
+	return c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired), fieldOwner, client.ForceOwnership)
+}
+
+// delete deletes an object. It returns an error if the API server cannot be reached.
+func (w *writer) delete(ctx context.Context, object *unstructured.Unstructured) error {
+	key := keyOf(object)
+	if w.slow[key.Namespace] {
+		w.keep(object)
+		return nil
+	}
+	return w.request(ctx, key, "deleting", func(ctx context.Context) error {
+		w.controller.metrics.recordWrite(object.GetKind(), "delete")
+		return client.IgnoreNotFound(w.controller.client.Delete(ctx, object))
+	})
+}
+
+// request sends requests for an object, and records a failure that the API server reports. It returns other
+// errors: the API server cannot be reached.
+func (w *writer) request(ctx context.Context, key objectKey, verb string, send func(context.Context) error) error {
+	limited, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	start := time.Now()
+	err := send(limited)
+	timedOut := limited.Err() != nil && ctx.Err() == nil
+	switch {
+	case err == nil:
+		return nil
+	case meta.IsNoMatchError(err):
+		w.unavailable = true
+		return nil
+	case timedOut:
+		err = fmt.Errorf("the API server has not answered within %s", writeTimeout)
+	case !isUnmanaged(err) && !isAnswer(err):
+		return fmt.Errorf("%s %s %s: %w", verb, key.kind, key.NamespacedName, err)
+	}
+	// The namespace of a PriorityClass, which all groups need, is empty.
+	if key.Namespace == "" {
+		key.NamespacedName = types.NamespacedName{}
+	}
+	w.failed[key.NamespacedName] = true
+	if time.Since(start) >= slowFailure {
+		w.slow[key.Namespace] = true
+	}
+	w.retry = w.retry || timedOut || isTemporary(err)
+	if !isUnmanaged(err) {
+		err = fmt.Errorf("%s %s %s: %w", verb, key.kind, key.NamespacedName, err)
+	}
+	w.failures = append(w.failures, err)
+	return nil
+}
+
+// isAnswer reports whether an error is an answer of the API server, such as a refusal by admission.
+func isAnswer(err error) bool {
+	_, ok := errors.AsType[*apierrors.StatusError](err)
+	return ok
+}
+
+// isTemporary reports whether the same request may succeed later: the API server, or a webhook, has failed.
+func isTemporary(err error) bool {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	return ok && (status.ErrStatus.Code >= http.StatusInternalServerError || status.ErrStatus.Code == http.StatusTooManyRequests)
+}
