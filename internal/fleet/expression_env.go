@@ -1,0 +1,113 @@
+package fleet
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/functions"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/ext"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/cel/library"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+)
+
+// env is the environment of all expressions.
+type env struct {
+	cel *cel.Env
+	// bindings has the implementations of functions by overload and by name.
+	bindings map[string]*functions.Overload
+}
+
+// costs counts the costs of calls as the API server does.
+var costs = &library.CostEstimator{}
+
+// environment has the variable managedCluster, the functions of Kubernetes for
+// versions, quantities, lists, formats, addresses and regular expressions, and those of
+// placements. It is built at the first use, see Prepare.
+var environment = sync.OnceValues(func() (*env, error) {
+	object := cel.MapType(cel.StringType, cel.DynType)
+	built, err := cel.NewEnv(
+		cel.Variable("managedCluster", object),
+		cel.OptionalTypes(), cel.CrossTypeNumericComparisons(true), cel.DefaultUTCTimeZone(true), cel.EagerlyValidateDeclarations(true),
+		cel.ParserRecursionLimit(maxParseDepth), cel.ParserExpressionSizeLimit(maxTextLength),
+		ext.Strings(ext.StringsVersion(4)), ext.Sets(),
+		library.Quantity(), library.SemverLib(library.SemverVersion(1)), library.Lists(), library.Regex(), library.URLs(), library.IP(),
+		library.CIDR(), library.Format(),
+		cel.Function("scores", cel.MemberOverload("cluster_scores_string", []*cel.Type{cel.DynType, cel.StringType}, cel.ListType(object),
+			cel.BinaryBinding(scoresOf))),
+		cel.Function("parseJSON", cel.MemberOverload("string_parse_json", []*cel.Type{cel.StringType}, cel.DynType,
+			cel.UnaryBinding(parseJSON))),
+	)
+	if err != nil {
+		return nil, err
+	}
+	out := &env{built, map[string]*functions.Overload{}}
+	for _, function := range built.Functions() {
+		overloads, err := function.Bindings()
+		if err != nil {
+			return nil, err
+		}
+		for _, overload := range overloads {
+			out.bindings[overload.Operator] = overload
+		}
+	}
+	return out, nil
+})
+
+// Prepare builds the environment of expressions, so that the first expression does not
+// wait for it.
+func Prepare() error {
+	_, err := compileExpression("", `managedCluster.metadata.name == ""`)
+	return err
+}
+
+// scoresKey is the key of the scores of add-ons in the variables of a cluster.
+const scoresKey = "\x00scores"
+
+// variablesOf returns the variables of expressions for a cluster.
+func variablesOf(c *clusterv1.ManagedCluster, scores map[string]*addOnScore) (map[string]any, error) {
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(c)
+	if err != nil {
+		return nil, err
+	}
+	lists := make(map[string]any, len(scores))
+	for name, score := range scores {
+		list := []map[string]any{}
+		for _, item := range slices.Sorted(maps.Keys(score.values)) {
+			list = append(list, map[string]any{"name": item, "value": int64(score.values[item])})
+		}
+		lists[name] = list
+	}
+	object[scoresKey] = lists
+	return map[string]any{"managedCluster": object}, nil
+}
+
+// scoresOf implements managedCluster.scores(name): the items of an
+// AddOnPlacementScore, sorted by name. It fails if there is no such score, as in the
+// controller of Open Cluster Management: all() would be true for an empty list.
+func scoresOf(cluster, name ref.Val) ref.Val {
+	if object, ok := cluster.Value().(map[string]any); ok {
+		if lists, ok := object[scoresKey].(map[string]any); ok {
+			if list, ok := lists[fmt.Sprint(name.Value())]; ok {
+				return types.DefaultTypeAdapter.NativeToValue(list)
+			}
+		}
+	}
+	return types.NewErr("no AddOnPlacementScore %v", name.Value())
+}
+
+// parseJSON implements text.parseJSON(), for annotations and claims with JSON of any
+// type. Numbers are doubles.
+func parseJSON(text ref.Val) ref.Val {
+	var value any
+	if err := json.Unmarshal([]byte(fmt.Sprint(text.Value())), &value); err != nil {
+		return types.WrapErr(err)
+	}
+	return types.DefaultTypeAdapter.NativeToValue(value)
+}

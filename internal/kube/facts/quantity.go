@@ -1,0 +1,64 @@
+package facts
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Bounds of quantities. Kubernetes accepts any 32-bit exponent, and computes with all
+// digits of the number: parsing 1e-2147483647 or comparing 1e2147483647 takes hours.
+const (
+	// maxQuantityLength is the maximum length of a quantity as text.
+	maxQuantityLength = 64
+	// maxQuantityExponent is the maximum absolute value of the exponent of a quantity:
+	// more than the bytes of all computers, less than a nano.
+	maxQuantityExponent = 30
+)
+
+// ParseQuantity parses a quantity from outside. It returns an error for texts that
+// resource.ParseQuantity does not parse, and for those whose length or exponent exceeds
+// the bounds, without computing with them.
+func ParseQuantity(text string) (resource.Quantity, error) {
+	if err := CheckQuantity(text); err != nil {
+		return resource.Quantity{}, err
+	}
+	return resource.ParseQuantity(text)
+}
+
+// CheckQuantity returns an error for a text whose length or exponent exceeds the bounds
+// of quantities. Other texts can be parsed by resource.ParseQuantity in a short time.
+func CheckQuantity(text string) error {
+	if len(text) > maxQuantityLength {
+		return fmt.Errorf("has %d characters, at most %d are allowed", len(text), maxQuantityLength)
+	}
+	i := strings.LastIndexAny(text, "eE")
+	if i < 0 {
+		return nil
+	}
+	exponent := strings.TrimLeft(strings.TrimLeft(text[i+1:], "+-"), "0")
+	if len(exponent) > 2 || len(exponent) == 2 && exponent > fmt.Sprint(maxQuantityExponent) {
+		return fmt.Errorf("%q: the exponent must be from -%d to %d", text, maxQuantityExponent, maxQuantityExponent)
+	}
+	return nil
+}
+
+// IsBounded reports whether a quantity that has been parsed is within the bounds of
+// ParseQuantity. Only such quantities may be compared, added or converted: the time
+// that this takes grows with the exponent of others. It performs no arithmetic.
+func IsBounded(q resource.Quantity) bool {
+	d := q.AsDec() // q is a copy
+	scale := int64(d.Scale())
+	return scale >= -maxQuantityExponent && scale <= maxQuantityLength+maxQuantityExponent &&
+		d.UnscaledBig().BitLen() <= 4*maxQuantityLength
+}
+
+// Shorten returns a text of at most limit bytes. It replaces the end of a longer one by
+// an ellipsis.
+func Shorten(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit-3], "") + "..."
+}

@@ -1,0 +1,77 @@
+package facts
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+func TestParseQuantity(t *testing.T) {
+	for text, want := range map[string]string{
+		"1": "1", "0": "0", "100m": "100m", "1.5Gi": "1536Mi", "1e3": "1e3", "1E3": "1E3", "1E": "1E", "1Ei": "1Ei", "-5": "-5",
+		"1e30": "1e30", "1e-9": "1e-9", "1e+3": "1e+3", "1e0003": "1e0003", "123456789012345678901234567890": "123456789012345678901234567890",
+		" 1": "", "": "", "1e": "", "1e31": "", "1e-31": "", "1e2147483647": "", "0e2147483647": "", "1e-2147483647": "", "1e99999999999": "",
+		"1E2147483647": "", "1E-100": "", "1e00000031": "", "ten": "",
+		strings.Repeat("9", 64): strings.Repeat("9", 64), strings.Repeat("9", 65): "",
+	} {
+		start := time.Now()
+		q, err := ParseQuantity(text)
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("%s: took %s", text, took)
+		}
+		if (err != nil) != (want == "") || err == nil && q.String() != want {
+			t.Errorf("%s: %s, %v, want %q", text, q.String(), err, want)
+		}
+		if err == nil && !IsBounded(q) {
+			t.Errorf("%s is not bounded", text)
+		}
+	}
+}
+
+func TestIsBounded(t *testing.T) {
+	for text, want := range map[string]bool{
+		"0": true, "1n": true, "100m": true, "64Gi": true, "9223372036854775807": true, "1e18": true, "-1": true, "1e30": true,
+		"1e100": false, "1e2147483647": false, "0e2147483647": false, "-1e2147483647": false, strings.Repeat("9", 1000): false,
+	} {
+		if got := IsBounded(resource.MustParse(text)); got != want {
+			t.Errorf("%s: %t, want %t", text, got, want)
+		}
+	}
+	q := resource.MustParse("100m")
+	if IsBounded(q); q.String() != "100m" {
+		t.Errorf("changed to %s", q.String())
+	}
+}
+
+func TestShorten(t *testing.T) {
+	for text, want := range map[string]string{"short": "short", "0123456789": "0123456789", "0123456789x": "0123456...", "012345äöü": "012345..."} {
+		if got := Shorten(text, 10); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
+
+// FuzzQuantity parses any text, and computes with the quantity: it must take a short time.
+func FuzzQuantity(f *testing.F) {
+	for _, text := range []string{"1", "1.5Gi", "1e3", "1e2147483647", "1e-2147483647", "0e99", "-1E", "1Ei", strings.Repeat("9", 64), "0.000000001n"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		start := time.Now()
+		q, err := ParseQuantity(text)
+		if err != nil {
+			return
+		}
+		if !IsBounded(q) {
+			t.Errorf("%q is not bounded", text)
+		}
+		sum := q.DeepCopy()
+		sum.Add(q)
+		_, _, _, _ = sum.Cmp(q), sum.MilliValue(), sum.String(), sum.AsApproximateFloat64()
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("%q: took %s", text, took)
+		}
+	})
+}
