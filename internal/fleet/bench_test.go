@@ -77,9 +77,9 @@ func BenchmarkDecide(b *testing.B) {
 			nil,
 		},
 		{"top10CELWarm", inEnvironments, nil},
-		{"top10CELCold", inEnvironments, func(_ *State, p *placementState) { clear(p.memos[0]) }},
+		{"top10CELCold", inEnvironments, func(_ *State, p *placementState) { clear(p.outcomes[0]) }},
 		{"top10CELFirstEver", inEnvironments, func(s *State, p *placementState) {
-			clear(p.memos[0])
+			clear(p.outcomes[0])
 			for _, e := range s.entries {
 				e.variables = nil
 			}

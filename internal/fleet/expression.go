@@ -1,139 +1,156 @@
 package fleet
 
 import (
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
-	"sync"
+	"time"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
-	"github.com/google/cel-go/ext"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apiserver/pkg/cel/library"
-	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	"github.com/google/cel-go/interpreter"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
-// maxCost is the cost limit of one expression for one cluster, in units of CEL:
-// comparing two numbers costs 1. The API server allows ten times as much for a rule.
-const maxCost = 1_000_000
+const (
+	// maxCost is the cost limit of one expression for one cluster, in units of CEL:
+	// comparing two numbers costs 1. It is the limit of the API server for one expression.
+	maxCost = 1_000_000
+	// maxTime is the time limit of one expression for one cluster. Only expressions that
+	// circumvent the cost limit need as long.
+	maxTime = 5 * time.Second
+)
 
 // expression is a condition on clusters in CEL.
 type expression struct {
-	text    string
+	// field is the path of the expression in its placement.
+	field   string
 	program cel.Program
+	// loops is set if the expression has a macro that iterates.
+	loops bool
 }
 
-// errCost is the error of expressions that exceed maxCost.
-var errCost = fmt.Errorf("costs more than %d for one cluster: simplify it", maxCost)
+// outcome is the result of an expression, or of all expressions of a predicate, for a
+// cluster.
+type outcome struct {
+	matches bool
+	// cost is the cost of the evaluation in units of CEL.
+	cost uint32
+	// err is set if the expression is wrong for the cluster, which does not match then:
+	// an operator or function does not accept a value, or the costs exceed the limit.
+	err error
+}
 
-// environment has the variable managedCluster, the functions of Kubernetes for
-// versions, quantities, lists, addresses and regular expressions, and those of placements.
-var environment = sync.OnceValues(func() (*cel.Env, error) {
-	object := cel.MapType(cel.StringType, cel.DynType)
-	return cel.NewEnv(
-		cel.Variable("managedCluster", object),
-		ext.Strings(ext.StringsVersion(2)), ext.Sets(),
-		library.Quantity(), library.SemverLib(library.SemverVersion(1)), library.Lists(), library.Regex(), library.URLs(), library.IP(),
-		library.CIDR(),
-		cel.Function("scores", cel.MemberOverload("cluster_scores_string", []*cel.Type{object, cel.StringType}, cel.ListType(object),
-			cel.BinaryBinding(scoresOf))),
-		cel.Function("parseJSON", cel.MemberOverload("string_parse_json", []*cel.Type{cel.StringType}, object,
-			cel.UnaryBinding(parseJSON))),
-	)
-})
+// Errors of expressions for a cluster.
+var (
+	errCost = fmt.Errorf("costs more than %d for one cluster: simplify it", maxCost)
+	errTime = fmt.Errorf("takes longer than %s for one cluster: simplify it", maxTime)
+)
 
-// compileExpression compiles an expression with a boolean result.
-func compileExpression(text string) (*expression, error) {
+// compileExpression compiles an expression with a boolean result. path is its path in
+// the placement.
+func compileExpression(path, text string) (*expression, error) {
 	env, err := environment()
 	if err != nil {
 		return nil, err
 	}
-	ast, issues := env.Compile(text)
-	if err := issues.Err(); err != nil {
-		// The lines after the first one repeat the expression.
-		first, _, _ := strings.Cut(err.Error(), "\n")
-		return nil, errors.New(strings.TrimPrefix(first, "ERROR: <input>:"))
+	if err := checkText(text); err != nil {
+		return nil, err
 	}
-	if t := ast.OutputType(); t != cel.BoolType && t != cel.DynType {
+	parsed, issues := env.cel.Parse(text)
+	if err := issues.Err(); err != nil {
+		return nil, firstLine(err)
+	}
+	shape := shapeOf(parsed.NativeRep().Expr())
+	if err := shape.check(); err != nil {
+		return nil, err
+	}
+	checked, issues := env.cel.Check(parsed)
+	if err := issues.Err(); err != nil {
+		return nil, firstLine(err)
+	}
+	if t := checked.OutputType(); t != cel.BoolType && t != cel.DynType {
 		return nil, fmt.Errorf("must be true or false, is of type %s", t)
 	}
-	program, err := env.Program(ast, cel.CostLimit(maxCost), cel.EvalOptions(cel.OptOptimize))
+	program, err := env.cel.Program(
+		checked, cel.EvalOptions(cel.OptOptimize, cel.OptTrackCost), cel.CostLimit(maxCost), cel.CostTracking(costs),
+		cel.CustomDecoratorV2(env.guard), cel.InterruptCheckFrequency(1),
+	)
 	if err != nil {
 		return nil, err
 	}
-	return &expression{text, program}, nil
+	return &expression{path, program, shape.loops}, nil
 }
 
-// matches reports whether the expression is true for a cluster. It is false if the
-// cluster does not have a field that the expression uses, such as a label. The only
-// error is errCost.
-func (e *expression) matches(variables map[string]any) (bool, error) {
-	out, _, err := e.program.Eval(variables)
-	if err != nil {
-		if cost, ok := errors.AsType[*types.Err](err); ok && isCostError(cost) || isCostError(err) {
-			return false, fmt.Errorf("%q %w", e.text, errCost)
+// firstLine returns the first line of an error of CEL, without its prefix. The other
+// lines repeat the expression.
+func firstLine(err error) error {
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	return errors.New(facts.Shorten(strings.TrimPrefix(first, "ERROR: <input>:"), maxMessage))
+}
+
+// maxMessage is the maximum length of the part of a message that comes from CEL, in
+// bytes: it can contain values of clusters.
+const maxMessage = 256
+
+// evaluate evaluates the expression for a cluster.
+func (e *expression) evaluate(ctx context.Context, variables map[string]any) outcome {
+	input := &activation{variables: variables, budget: budget{left: maxCost}}
+	var value ref.Val
+	var details *cel.EvalDetails
+	var err error
+	if e.loops {
+		limited, cancel := context.WithTimeout(ctx, maxTime)
+		defer cancel()
+		value, details, err = e.program.ContextEval(limited, input)
+	} else {
+		value, details, err = e.program.Eval(input)
+	}
+	out := outcome{cost: input.budget.used() + trackedCost(details)}
+	switch {
+	case err != nil:
+		out.err = e.failure(err)
+	case value == types.True:
+		out.matches = true
+	case value != types.False:
+		out.err = fmt.Errorf("%s: must be true or false, is of type %s", e.field, value.Type().TypeName())
+	}
+	return out
+}
+
+// trackedCost returns the cost that CEL counted, at most maxCost.
+func trackedCost(details *cel.EvalDetails) uint32 {
+	if cost := details.ActualCost(); cost != nil {
+		return uint32(min(*cost, maxCost)) //nolint:gosec // at most maxCost
+	}
+	return 0
+}
+
+// failure returns the error of an evaluation that is to be reported. It is nil if the
+// cluster does not have a value, or a valid one, that the expression uses.
+func (e *expression) failure(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%s: %w", e.field, errTime)
+	}
+	if ended, ok := errors.AsType[interpreter.EvalCancelledError](err); ok && ended.Cause == interpreter.CostLimitExceeded {
+		return fmt.Errorf("%s: %w", e.field, errCost)
+	}
+	text := err.Error()
+	for _, sign := range typeErrors {
+		if strings.Contains(text, sign) {
+			return fmt.Errorf("%s: %s: convert the value, as in int(...) or string(...)", e.field, facts.Shorten(text, maxMessage))
 		}
-		return false, nil // the cluster does not have a field of the expression
 	}
-	return out == types.True, nil
+	return nil
 }
 
-// isCostError reports whether an evaluation exceeded the cost limit. CEL has no type
-// for this error, only its text.
-func isCostError(err error) bool {
-	for ; err != nil; err = errors.Unwrap(err) {
-		if strings.HasSuffix(err.Error(), "actual cost limit exceeded") {
-			return true
-		}
-	}
-	return false
-}
-
-// scoresKey is the key of the scores of add-ons in the variables of a cluster.
-const scoresKey = "\x00scores"
-
-// variablesOf returns the variables of expressions for a cluster.
-func variablesOf(c *clusterv1.ManagedCluster, scores map[string]*addOnScore) (map[string]any, error) {
-	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(c)
-	if err != nil {
-		return nil, err
-	}
-	lists := make(map[string]any, len(scores))
-	for name, score := range scores {
-		list := []map[string]any{}
-		for _, item := range slices.Sorted(maps.Keys(score.values)) {
-			list = append(list, map[string]any{"name": item, "value": int64(score.values[item])})
-		}
-		lists[name] = list
-	}
-	object[scoresKey] = lists
-	return map[string]any{"managedCluster": object}, nil
-}
-
-// scoresOf implements managedCluster.scores(name): the items of an
-// AddOnPlacementScore, sorted by name. It fails if there is no such score, as in the
-// controller of Open Cluster Management: all() would be true for an empty list.
-func scoresOf(cluster, name ref.Val) ref.Val {
-	if object, ok := cluster.Value().(map[string]any); ok {
-		if lists, ok := object[scoresKey].(map[string]any); ok {
-			if list, ok := lists[fmt.Sprint(name.Value())]; ok {
-				return types.DefaultTypeAdapter.NativeToValue(list)
-			}
-		}
-	}
-	return types.NewErr("no AddOnPlacementScore %v", name.Value())
-}
-
-// parseJSON implements text.parseJSON(), for annotations and claims with a JSON object.
-func parseJSON(text ref.Val) ref.Val {
-	var object map[string]any
-	if err := json.Unmarshal([]byte(fmt.Sprint(text.Value())), &object); err != nil {
-		return types.WrapErr(err)
-	}
-	return types.DefaultTypeAdapter.NativeToValue(object)
+// typeErrors are parts of the messages of CEL for values of a type that an operator or
+// function does not accept. CEL has no error types for them.
+var typeErrors = []string{
+	"no such overload", "expected iterable type", "unsupported index type", "unsupported key type",
+	"type conversion error from 'list'", "type conversion error from 'map'", "type conversion error from 'null_type'",
+	"internal error",
 }

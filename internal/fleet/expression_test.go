@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -11,8 +12,8 @@ import (
 const expressed = `
 metadata:
   name: a
-  labels: {zone: "1", replicas: "3"}
-  annotations: {config: '{"tier": {"name": "gold"}, "sizes": [1, 2]}', list: "[1]", broken: "{"}
+  labels: {zone: "1", replicas: "3", gen: "5", ratio: "0.5", spot: "true", since: "2026-01-02T03:04:05Z"}
+  annotations: {config: '{"tier": {"name": "gold"}, "sizes": [1, 2]}', list: "[1, 2]", number: "1.5", text: '"gold"', broken: "{"}
 spec: {hubAcceptsClient: true, leaseDurationSeconds: 60}
 status:
   conditions: [{type: Available, status: "True", reason: "", message: "", lastTransitionTime: null}]
@@ -21,12 +22,24 @@ status:
   clusterClaims: [{name: platform, value: AWS}]
 `
 
-func TestExpressions(t *testing.T) {
+// expressedVariables returns the variables of the cluster.
+func expressedVariables(t testing.TB) *clusterVariables {
+	t.Helper()
 	scores := map[string]*addOnScore{"usage": {values: map[string]int32{"cpu": 40, "memory": -7}}}
-	variables, err := variablesOf(read[clusterv1.ManagedCluster](t, expressed), scores)
+	return newVariables(read[clusterv1.ManagedCluster](t, expressed), scores)
+}
+
+// evaluateText returns the outcome of an expression for the cluster.
+func evaluateText(t testing.TB, text string) outcome {
+	t.Helper()
+	e, err := compileExpression("field", text)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%s: %v", text, err)
 	}
+	return (&predicate{expressions: []*expression{e}}).evaluate(context.Background(), expressedVariables(t))
+}
+
+func TestExpressions(t *testing.T) {
 	for text, want := range map[string]bool{
 		`true`:  true,
 		`false`: false,
@@ -47,6 +60,44 @@ func TestExpressions(t *testing.T) {
 		`managedCluster.metadata.annotations["none"].size() > 0`:                                  false,
 		`managedCluster.status.clusterClaims.exists(c, c.name == "platform" && c.value == "AWS")`: true,
 		`managedCluster.status.clusterClaims.exists(c, c.name == "platform" && c.value == "GCP")`: false,
+		// Conversions.
+		`int(managedCluster.metadata.labels["gen"]) > 4`:                                                 true,
+		`double(managedCluster.metadata.labels["ratio"]) < 1.0`:                                          true,
+		`bool(managedCluster.metadata.labels["spot"])`:                                                   true,
+		`timestamp(managedCluster.metadata.labels["since"]) < timestamp("2026-02-01T00:00:00Z")`:         true,
+		`timestamp(managedCluster.metadata.labels["since"]).getFullYear() == 2026`:                       true,
+		`int(managedCluster.metadata.labels["gen"]) > 4.5`:                                               true,
+		`string(managedCluster.spec.leaseDurationSeconds) == "60"`:                                       true,
+		`managedCluster.metadata.labels["zone"] + managedCluster.metadata.labels["replicas"] == "13"`:    true,
+		`[managedCluster.metadata.labels["zone"]] + ["x"] == ["1", "x"]`:                                 true,
+		`["x"].map(x, x + "y") == ["xy"]`:                                                                true,
+		`["a", "b", "c"].filter(x, x != "b") + ["d"] == ["a", "c", "d"]`:                                 true,
+		`managedCluster.metadata.labels["zone"] in ["1", "2"]`:                                           true,
+		`managedCluster.metadata.labels["zone"] in [managedCluster.metadata.name]`:                       false,
+		`sets.contains(["1", "2"], [managedCluster.metadata.labels["zone"]])`:                            true,
+		`{"a": managedCluster.metadata.name}.a == "a"`:                                                   true,
+		`(managedCluster.spec.hubAcceptsClient ? "yes" : "no") == "yes"`:                                 true,
+		`managedCluster.metadata.labels["nope"] == "1" || managedCluster.metadata.labels["zone"] == "1"`: true,
+		// Optional values.
+		`managedCluster.metadata.labels[?"zone"].orValue("none") == "1"`:                 true,
+		`managedCluster.metadata.labels[?"nope"].orValue("none") == "none"`:              true,
+		`managedCluster.metadata.?labels.?nope.hasValue()`:                               false,
+		`managedCluster.?status.?version.?kubernetes.orValue("") == "v1.31.4"`:           true,
+		`managedCluster.status.clusterClaims[?7].optMap(c, c.name).orValue("x") == "x"`:  true,
+		`managedCluster.metadata.labels[?"zone"].optMap(z, z + "x").orValue("") == "1x"`: true,
+		`managedCluster.metadata.labels[?"zone"] == optional.of("1")`:                    true,
+		`managedCluster.metadata.labels[?"nope"].value() == "1"`:                         false,
+		// Formats and strings.
+		`!format.dns1123Label().validate(managedCluster.metadata.name).hasValue()`:            true,
+		`format.dns1123Label().validate(managedCluster.status.version.kubernetes).hasValue()`: true,
+		`format.named("uuid").value().validate(managedCluster.metadata.name).hasValue()`:      true,
+		`managedCluster.status.version.kubernetes.reverse().startsWith("4.")`:                 true,
+		`"%s-%d".format([managedCluster.metadata.name, 7]) == "a-7"`:                          true,
+		`"a,b".split(",").join("-").replace("-", "+").upperAscii() == "A+B"`:                  true,
+		`managedCluster.metadata.name.find("[a-z]") == "a"`:                                   true,
+		`managedCluster.status.version.kubernetes.findAll("[0-9]+").size() == 3`:              true,
+		`managedCluster.metadata.name.matches(managedCluster.metadata.name)`:                  true,
+		`[3, 1, 2].max() == 3 && [1, 2].sum() == 3 && [1, 2].isSorted()`:                      true,
 		// Versions: 1.31.4 > 1.9.0, though "1.31.4" < "1.9.0" as text.
 		`semver(managedCluster.status.version.kubernetes, true).isGreaterThan(semver("1.9.0"))`: true,
 		`semver(managedCluster.status.version.kubernetes, true).isLessThan(semver("1.31.0"))`:   false,
@@ -66,23 +117,68 @@ func TestExpressions(t *testing.T) {
 		// A cluster without scores does not match, even though all() of an empty list is true.
 		`managedCluster.scores("nope").all(s, s.value < 0)`:    false,
 		`managedCluster.scores("nope").exists(s, s.value < 0)`: false,
-		// Objects in annotations.
+		// JSON in annotations.
 		`managedCluster.metadata.annotations["config"].parseJSON().tier.name == "gold"`: true,
 		`managedCluster.metadata.annotations["config"].parseJSON().sizes[1] == 2.0`:     true,
 		`managedCluster.metadata.annotations["config"].parseJSON().nope == "gold"`:      false,
 		`managedCluster.metadata.annotations["broken"].parseJSON().tier == "gold"`:      false,
-		`managedCluster.metadata.annotations["list"].parseJSON().tier == "gold"`:        false,
-		// The type of a field is known only at evaluation.
-		`managedCluster.metadata.name`: false,
+		`managedCluster.metadata.annotations["list"].parseJSON().exists(n, n > 1)`:      true,
+		`managedCluster.metadata.annotations["list"].parseJSON()[1] == 2`:               true,
+		`managedCluster.metadata.annotations["number"].parseJSON() == 1.5`:              true,
+		`managedCluster.metadata.annotations["text"].parseJSON() == "gold"`:             true,
 	} {
-		e, err := compileExpression(text)
-		if err != nil {
-			t.Errorf("%s: %v", text, err)
-			continue
+		if got := evaluateText(t, text); got.err != nil || got.matches != want {
+			t.Errorf("%s: %t, %v, want %t", text, got.matches, got.err, want)
 		}
-		if got, err := e.matches(variables); err != nil || got != want {
-			t.Errorf("%s: %t, %v, want %t", text, got, err, want)
+	}
+}
+
+// A value of a type that an operator or function does not accept is an error of the
+// expression, not a cluster that does not match.
+func TestExpressionTypeErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		`managedCluster.metadata.labels["gen"] > 4`:                              "field: no such overload",
+		`managedCluster.metadata.labels.gen + 1 == 6`:                            "field: no such overload",
+		`managedCluster.spec.hubAcceptsClient.startsWith("t")`:                   "field: no such overload",
+		`managedCluster.spec.leaseDurationSeconds.exists(x, x > 1)`:              "expected iterable type",
+		`managedCluster.metadata.annotations["list"].parseJSON().tier == "gold"`: "field: unsupported index type",
+		`managedCluster.metadata.name`:                                           "field: must be true or false, is of type string",
+		`int(managedCluster.status.clusterClaims) > 1`:                           "field: no such overload",
+	} {
+		if got := evaluateText(t, text); got.err == nil || !strings.Contains(got.err.Error(), want) || got.matches {
+			t.Errorf("%s: %t, %v, want an error with %q", text, got.matches, got.err, want)
 		}
+	}
+}
+
+// A type error is reported. If it concerns some clusters, the others are selected; if it
+// concerns all, the decisions are kept.
+func TestTypeErrorsAreReported(t *testing.T) {
+	s := hub("a", "b")
+	s.SetPlacement(newPlacement(t, "p", ""))
+	if got := clustersOf(decide(t, s, "p")); got != "a b" {
+		t.Fatalf("chosen %q", got)
+	}
+	broken := newPlacement(t, "p", celPredicate("managedCluster.metadata.labels.set > 4"))
+	broken.Generation++
+	s.SetPlacement(broken)
+	v := decide(t, s, "p")
+	if c := v.Conditions[0]; !v.KeepDecisions || c.Status != "True" || c.Reason != reasonMisconfigured ||
+		!strings.Contains(c.Message, "celExpressions[0]: no such overload") || !strings.Contains(c.Message, "(cluster a and 1 more)") {
+		t.Errorf("keeps %t, %+v", v.KeepDecisions, v.Conditions)
+	}
+	partly := newPlacement(t, "p", celPredicate("managedCluster.metadata.annotations.size.parseJSON() > 4"))
+	partly.Generation += 2
+	for name, size := range map[string]string{"a": `"large"`, "b": "5"} {
+		object := managed(name, "set=web")
+		object.Annotations = map[string]string{"size": size}
+		s.SetCluster(object)
+	}
+	s.SetPlacement(partly)
+	v = decide(t, s, "p")
+	if c := v.Conditions[0]; v.KeepDecisions || clustersOf(v) != "b" || c.Status != "True" || c.Reason != reasonExpressionFails ||
+		!strings.Contains(c.Message, "(cluster a)") || v.Conditions[1].Status != "True" {
+		t.Errorf("chosen %q, keeps %t, %+v", clustersOf(v), v.KeepDecisions, v.Conditions)
 	}
 }
 
@@ -100,8 +196,8 @@ func withClaims(name string, n int) *clusterv1.ManagedCluster {
 	return object
 }
 
-// An expression that exceeds the cost limit is a misconfiguration: the decisions are kept
-// until the cluster or the expression becomes simpler.
+// A cluster for which an expression exceeds the cost limit does not match, which is
+// reported. If that concerns all clusters, the decisions are kept.
 func TestCostKeepsDecisions(t *testing.T) {
 	s := hub()
 	s.SetCluster(withClaims("a", 1))
@@ -110,14 +206,21 @@ func TestCostKeepsDecisions(t *testing.T) {
 	if got := clustersOf(decide(t, s, "p")); got != "a b" {
 		t.Fatalf("chosen %q, want a b", got)
 	}
-	s.SetCluster(withClaims("b", 110))
-	for range 3 {
-		v := decide(t, s, "p")
-		if !v.KeepDecisions || v.Conditions[0].Reason != reasonMisconfigured ||
-			!strings.Contains(v.Conditions[0].Message, "spec.predicates") || !strings.Contains(v.Conditions[0].Message, errCost.Error()) {
-			t.Fatalf("keeps %t, %+v", v.KeepDecisions, v.Conditions)
+	check := func(reason string, keeps bool, clusters string) {
+		t.Helper()
+		for range 3 {
+			v := decide(t, s, "p")
+			if v.KeepDecisions != keeps || !keeps && clustersOf(v) != clusters || v.Conditions[0].Reason != reason ||
+				!strings.Contains(v.Conditions[0].Message, "spec.predicates[0]") || !strings.Contains(v.Conditions[0].Message, errCost.Error()) {
+				t.Fatalf("keeps %t, chosen %q, %+v", v.KeepDecisions, clustersOf(v), v.Conditions)
+			}
 		}
 	}
+	s.SetCluster(withClaims("b", 110))
+	check(reasonExpressionFails, false, "a")
+	s.SetCluster(withClaims("a", 110))
+	check(reasonMisconfigured, true, "")
+	s.SetCluster(withClaims("a", 2))
 	s.SetCluster(withClaims("b", 2))
 	if v := decide(t, s, "p"); v.KeepDecisions || clustersOf(v) != "a b" {
 		t.Errorf("chosen %q, %+v", clustersOf(v), v.Conditions)
@@ -130,20 +233,20 @@ func TestExpressionsAreMemoized(t *testing.T) {
 	s.SetPlacement(newPlacement(t, "p", celPredicate("managedCluster.metadata.labels.set == 'web'")))
 	p := s.placements[keyOf("p")]
 	for range 10 {
-		s.SetCluster(managed("b", "set=web heartbeat="+strings.Repeat("x", len(p.memos[0])+1)))
+		s.SetCluster(managed("b", "set=web heartbeat="+strings.Repeat("x", len(p.outcomes[0])+1)))
 		if got := clustersOf(decide(t, s, "p")); got != "a b c" {
 			t.Fatalf("chosen %q", got)
 		}
 		// Results for outdated versions of clusters are dropped: their number never
 		// exceeds the number of clusters.
-		if n := len(p.memos[0]); n > 2*3+3 {
+		if n := len(p.outcomes[0]); n > 2*3+3 {
 			t.Fatalf("%d results are memoized for 3 clusters, want at most 9", n)
 		}
 	}
 	decide(t, s, "p")
-	before := len(p.memos[0])
+	before := len(p.outcomes[0])
 	decide(t, s, "p")
-	if after := len(p.memos[0]); after != before {
+	if after := len(p.outcomes[0]); after != before {
 		t.Errorf("%d results before, %d after a decision over the same clusters", before, after)
 	}
 }

@@ -122,9 +122,14 @@ func clustersOf(v *Result) string {
 // decide decides a placement and returns the result.
 func decide(t testing.TB, s *State, name string) *Result {
 	t.Helper()
-	v, ok := s.Decide(keyOf(name), now)
-	if !ok {
-		t.Fatalf("no placement %s", name)
+	for {
+		v, ok := s.Decide(keyOf(name), now)
+		if !ok {
+			t.Fatalf("no placement %s", name)
+		}
+		if !v.Pending {
+			return v
+		}
+		s.EvaluateNext(t.Context())
 	}
-	return v
 }

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -129,12 +130,15 @@ func (p *Policy) hasExpressions() bool {
 
 // compilePredicates compiles predicates whose selectors are valid.
 func compilePredicates(predicates []clusterv1beta1.ClusterPredicate) (out []predicate, errs field.ErrorList) {
+	if errs := checkExpressions(predicates); len(errs) > 0 {
+		return nil, errs
+	}
 	for i := range predicates {
 		selector := &predicates[i].RequiredClusterSelector
 		compiled := predicate{selector: selectorOf(&selector.LabelSelector, selector.ClaimSelector.MatchExpressions)}
 		path := field.NewPath("spec", "predicates").Index(i).Child("requiredClusterSelector", "celSelector", "celExpressions")
 		for j, text := range selector.CelSelector.CelExpressions {
-			e, err := compileExpression(text)
+			e, err := compileExpression(path.Index(j).String(), text)
 			if err != nil {
 				errs = append(errs, field.Invalid(path.Index(j), text, err.Error()))
 				continue
@@ -144,6 +148,24 @@ func compilePredicates(predicates []clusterv1beta1.ClusterPredicate) (out []pred
 		out = append(out, compiled)
 	}
 	return out, errs
+}
+
+// checkExpressions checks the number and the total length of the expressions.
+func checkExpressions(predicates []clusterv1beta1.ClusterPredicate) (errs field.ErrorList) {
+	number, length := 0, 0
+	for i := range predicates {
+		for _, text := range predicates[i].RequiredClusterSelector.CelSelector.CelExpressions {
+			number, length = number+1, length+len(text)
+		}
+	}
+	path := field.NewPath("spec", "predicates")
+	if number > maxExpressions {
+		errs = append(errs, field.Invalid(path, number, fmt.Sprintf("at most %d CEL expressions are allowed", maxExpressions)))
+	}
+	if length > maxTextsLength {
+		errs = append(errs, field.Invalid(path, length, fmt.Sprintf("CEL expressions must have at most %d bytes in total", maxTextsLength)))
+	}
+	return errs
 }
 
 // selectorOf converts valid selectors of labels and claims.

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -15,11 +16,12 @@ import (
 )
 
 // Reasons of conditions. They are those of Open Cluster Management, except
-// MatchesNothing.
+// MatchesNothing and ExpressionFails.
 const (
 	reasonConfigured      = "Succeedconfigured"
 	reasonMisconfigured   = "Misconfigured"
 	reasonMatchesNothing  = "MatchesNothing"
+	reasonExpressionFails = "ExpressionFails"
 	reasonAllScheduled    = "AllDecisionsScheduled"
 	reasonNotAllScheduled = "NotAllDecisionsScheduled"
 	reasonNoBindings      = "NoManagedClusterSetBindings"
@@ -39,6 +41,9 @@ type Result struct {
 	// KeepDecisions is set if the existing decisions must not be changed: Groups has
 	// no meaning then.
 	KeepDecisions bool
+	// Pending is set if CEL expressions remain to be evaluated, which EvaluateNext does.
+	// Nothing else is set then.
+	Pending bool
 	// Groups are the selected clusters in groups, at least one.
 	Groups []Group
 	// Conditions are conditions without times. Conditions of other types do not change.
@@ -73,40 +78,60 @@ func (r *Result) Selected() (n int) {
 // Decide decides a placement and makes the selected clusters part of the state. The
 // caller must write the decisions. ok is false if the placement does not exist.
 func (s *State) Decide(key types.NamespacedName, now time.Time) (r *Result, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p := s.placements[key]
-	if p == nil || p.unmanaged() {
-		return nil, false
-	}
-	r = s.evaluate(key, p, now)
-	if r.KeepDecisions {
-		return r, true
-	}
-	var names []string
-	if r.Decision != nil {
-		for _, i := range r.Decision.Chosen {
-			names = append(names, r.Fleet[i].Name)
+	return s.decide(key, now, sliceCost, func(p *placementState, r *Result) {
+		if r.KeepDecisions {
+			return
+		}
+		var names []string
+		if r.Decision != nil {
+			for _, i := range r.Decision.Chosen {
+				names = append(names, r.Fleet[i].Name)
+			}
+		}
+		s.setSelected(p, names)
+		p.decidedGeneration = p.generation
+	})
+}
+
+// Preview decides a placement without changing the state. The result is not pending.
+func (s *State) Preview(key types.NamespacedName, now time.Time) (r *Result, ok bool) {
+	return s.decide(key, now, maxTotalCost, func(*placementState, *Result) {})
+}
+
+// decide decides a placement and calls commit with the result. The lock is not held
+// while expressions are evaluated; if their cost exceeds the limit, the result is pending.
+func (s *State) decide(
+	key types.NamespacedName, now time.Time, limit int64, commit func(*placementState, *Result),
+) (r *Result, ok bool) {
+	for {
+		s.mu.Lock()
+		p := s.placements[key]
+		if p == nil || p.unmanaged() {
+			s.mu.Unlock()
+			return nil, false
+		}
+		if p.waiting != nil && p.waiting.policy == p.policy && limit < maxTotalCost {
+			r = &Result{Generation: p.generation, KeepDecisions: true, Pending: true}
+			s.mu.Unlock()
+			return r, true
+		}
+		var attempt pass
+		if r = s.evaluate(key, p, now, &attempt); len(attempt.missing) == 0 {
+			commit(p, r)
+			s.mu.Unlock()
+			return r, true
+		}
+		policy := p.policy
+		s.mu.Unlock()
+		if !s.evaluateMissing(context.Background(), key, policy, &attempt, limit) {
+			return &Result{Generation: r.Generation, KeepDecisions: true, Pending: true}, true
 		}
 	}
-	s.setSelected(p, names)
-	p.decidedGeneration = p.generation
-	return r, true
 }
 
-// Preview decides a placement without changing the state.
-func (s *State) Preview(key types.NamespacedName, now time.Time) (r *Result, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p := s.placements[key]
-	if p == nil || p.unmanaged() {
-		return nil, false
-	}
-	return s.evaluate(key, p, now), true
-}
-
-// evaluate decides a placement. It must be called with the lock held.
-func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.Time) *Result {
+// evaluate decides a placement. It must be called with the lock held. The result has no
+// meaning if the pass has missing evaluations.
+func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.Time, attempt *pass) *Result {
 	r := &Result{Generation: p.generation, Policy: p.policy, Fleet: s.fleet, Groups: []Group{{}}}
 	if len(p.errs) > 0 {
 		r.setMisconfigured(reasonMisconfigured, joinErrors(p.errs))
@@ -119,12 +144,11 @@ func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.T
 	}
 	request := p.policy.request(s, p, now)
 	request.Members = union(s.fleet, sets)
-	var expressionErr error
-	request.Predicates = s.predicates(p, &expressionErr)
+	request.Predicates = s.predicates(p, attempt)
 	r.Decision = placement.Decide(request)
-	if expressionErr != nil {
+	if message := attempt.misconfiguration(); message != "" {
 		r.Decision = nil
-		r.setMisconfigured(reasonMisconfigured, "spec.predicates: "+expressionErr.Error())
+		r.setMisconfigured(reasonMisconfigured, message)
 		return r
 	}
 	if r.Decision.Matched == 0 && r.Decision.Members > 0 && p.wouldEvictAll() {
@@ -135,7 +159,21 @@ func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.T
 	}
 	p.setFeasible(r.Decision)
 	r.setDecision(p.policy, unbound)
+	r.setFailures(attempt.failure())
 	return r
+}
+
+// misconfiguration returns why the expressions of a placement cannot be used, "" if
+// they can. If it is their cost, nothing is missing: the others need not be evaluated.
+func (a *pass) misconfiguration() string {
+	if a.cost > maxTotalCost {
+		a.missing = nil
+		return fmt.Sprintf("spec.predicates: the CEL expressions cost more than %d for all clusters: simplify them", maxTotalCost)
+	}
+	if broken := a.brokenPredicate(); broken != nil {
+		return broken.String()
+	}
+	return ""
 }
 
 // wouldEvictAll reports whether a decision without clusters would remove clusters only
@@ -192,53 +230,6 @@ func (s *State) addOnScores(c placement.Coordinate) (scores []placement.AddOnSco
 		}
 	}
 	return scores
-}
-
-// predicates returns the predicates of a placement. Expressions are evaluated for
-// clusters that the selectors match; results are kept until the cluster changes. err
-// is set if an expression fails.
-func (s *State) predicates(p *placementState, err *error) (out []placement.Predicate) {
-	for i := range p.policy.predicates {
-		predicate := &p.policy.predicates[i]
-		converted := placement.Predicate{Selector: predicate.selector}
-		if len(predicate.expressions) > 0 {
-			if len(p.memos[i]) > 2*len(s.fleet) || p.memos[i] == nil {
-				p.memos[i] = make(map[*placement.Cluster]bool, len(s.fleet))
-			}
-			memo := p.memos[i]
-			converted.Match = func(index int) bool {
-				cluster := s.fleet[index]
-				matches, known := memo[cluster]
-				if !known && *err == nil {
-					// A failure is not kept: the next decision must fail, too.
-					if matches, *err = s.matchesAll(predicate.expressions, cluster.Name); *err == nil {
-						memo[cluster] = matches
-					}
-				}
-				return matches
-			}
-		}
-		out = append(out, converted)
-	}
-	return out
-}
-
-// matchesAll reports whether all expressions match a cluster.
-func (s *State) matchesAll(expressions []*expression, name string) (bool, error) {
-	e := s.entries[name]
-	if e.variables == nil {
-		variables, err := variablesOf(e.object, e.scores)
-		if err != nil {
-			return false, err
-		}
-		e.variables = variables
-	}
-	for _, expression := range expressions {
-		if matches, err := expression.matches(e.variables); err != nil || !matches {
-			return false, err
-		}
-	}
-	return true, nil
 }
 
 // setFeasible sets the feasible clusters to those of a decision.
@@ -302,6 +293,19 @@ func (r *Result) setConditions(satisfied bool, reason, message string) {
 			Type: clusterv1beta1.PlacementConditionSatisfied, Status: status, Reason: reason, Message: message,
 			ObservedGeneration: r.Generation,
 		},
+	}
+}
+
+// setFailures sets the condition of a placement with an expression that fails for some
+// clusters, which do not match then.
+func (r *Result) setFailures(failed *failures) {
+	if failed == nil {
+		return
+	}
+	for i := range r.Conditions {
+		if c := &r.Conditions[i]; c.Type == clusterv1beta1.PlacementConditionMisconfigured {
+			c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonExpressionFails, failed.String()+": such clusters do not match"
+		}
 	}
 }
 

@@ -33,6 +33,8 @@ type State struct {
 	// bindings has the names of bound sets by namespace.
 	bindings   map[string]map[string]bool
 	placements map[types.NamespacedName]*placementState
+	// queue has the placements whose expressions are to be evaluated.
+	queue fairQueue
 }
 
 // entry has the data of a cluster that only some decisions use.
@@ -40,7 +42,7 @@ type entry struct {
 	object *clusterv1.ManagedCluster
 	scores map[string]*addOnScore
 	// variables are those of expressions, nil until needed.
-	variables map[string]any
+	variables *clusterVariables
 }
 
 // addOnScore has the values of an AddOnPlacementScore by name.
@@ -62,8 +64,10 @@ type placementState struct {
 	// feasible is a bit set of the feasible clusters by index in the fleet; nil if
 	// unknown.
 	feasible []uint64
-	// memos has the result of the expressions of each predicate by cluster.
-	memos []map[*placement.Cluster]bool
+	// outcomes has the outcome of the expressions of each predicate by cluster.
+	outcomes []map[*placement.Cluster]outcome
+	// waiting has the expressions that are to be evaluated, nil if there are none.
+	waiting *waiting
 }
 
 // unmanaged reports whether another controller decides the placement.
@@ -73,7 +77,7 @@ func (p *placementState) unmanaged() bool { return p.policy == nil && len(p.errs
 func NewState() *State {
 	return &State{
 		entries: map[string]*entry{}, sets: map[string]*set{}, bindings: map[string]map[string]bool{},
-		placements: map[types.NamespacedName]*placementState{},
+		placements: map[types.NamespacedName]*placementState{}, queue: newQueue(),
 	}
 }
 
@@ -228,7 +232,7 @@ func (s *State) changeScores(cluster, name string, score *addOnScore) []types.Na
 		}
 		return nil
 	}
-	// A new pointer, because memos are by pointer: expressions are evaluated again.
+	// A new pointer, because outcomes are by pointer: expressions are evaluated again.
 	updated := *s.fleet[i]
 	s.fleet = slices.Clone(s.fleet)
 	s.fleet[i] = &updated
@@ -307,9 +311,9 @@ func (s *State) SetPlacement(object *v1beta1.Placement) bool {
 		s.setSelected(p, nil)
 		p.decidedGeneration = 0
 	}
-	p.uid, p.generation, p.policy, p.errs, p.feasible, p.memos = object.UID, object.Generation, policy, errs, nil, nil
+	p.uid, p.generation, p.policy, p.errs, p.feasible, p.outcomes = object.UID, object.Generation, policy, errs, nil, nil
 	if policy != nil {
-		p.memos = make([]map[*placement.Cluster]bool, len(policy.predicates))
+		p.outcomes = make([]map[*placement.Cluster]outcome, len(policy.predicates))
 	}
 	return true
 }

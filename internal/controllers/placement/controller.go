@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
@@ -90,6 +91,9 @@ func (c *Controller) Register(m ctrl.Manager) error {
 
 // setUp adds the controller to a manager.
 func (c *Controller) setUp(ctx context.Context, m ctrl.Manager) error {
+	if err := fleet.Prepare(); err != nil {
+		return err
+	}
 	err := m.GetFieldIndexer().IndexField(ctx, &clusterv1beta1.PlacementDecision{}, placementIndex, func(o client.Object) []string {
 		return []string{o.GetLabels()[clusterv1beta1.PlacementLabel]}
 	})
@@ -106,6 +110,7 @@ func (c *Controller) setUp(ctx context.Context, m ctrl.Manager) error {
 		Watches(&clusterv1beta2.ManagedClusterSetBinding{}, c.onChange(c.readBinding)).
 		Watches(&clusterv1alpha1.AddOnPlacementScore{}, c.onChange(c.readScores)).
 		Watches(&clusterv1beta1.PlacementDecision{}, c.onDecisionChange()).
+		WatchesRawSource(source.Func(c.evaluateExpressions)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](100*time.Millisecond,
@@ -145,6 +150,9 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	result, ok := c.state.Decide(request.NamespacedName, now)
 	if !ok {
 		return reconcile.Result{Requeue: true}, nil //nolint:staticcheck // it has just been deleted; its event follows
+	}
+	if result.Pending {
+		return reconcile.Result{}, nil // evaluateExpressions queues the placement
 	}
 	c.metrics.observeDecision(time.Since(began))
 	return c.apply(ctx, object, existing, result, now)

@@ -6,6 +6,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 )
 
@@ -135,8 +137,27 @@ func (c *Controller) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.state = objects.State(c.adopted)
+	// Placements are compiled when they are reconciled, in turn with others.
+	c.state = objects.State(func(*v1beta1.Placement) bool { return false })
 	c.loaded = true
+	return nil
+}
+
+// evaluateExpressions starts to evaluate the CEL expressions of pending placements and to
+// queue the placements when their decision can be made.
+func (c *Controller) evaluateExpressions(ctx context.Context, q queue) error {
+	go func() {
+		err := wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
+			return c.load(ctx) == nil, nil // Reconcile reports the error
+		})
+		for err == nil {
+			key, ok := c.state.EvaluateNext(ctx)
+			if !ok {
+				return
+			}
+			q.Add(reconcile.Request{NamespacedName: key})
+		}
+	}()
 	return nil
 }
 

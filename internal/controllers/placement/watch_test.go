@@ -3,6 +3,7 @@ package placement
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
@@ -132,5 +134,39 @@ func TestInitialReadFails(t *testing.T) {
 	h.settled("p")
 	if got := h.chosen("p"); !slices.Equal(got, []string{"b"}) {
 		t.Errorf("chosen %v, want b", got)
+	}
+}
+
+// A placement whose expressions take long to evaluate is not decided before that, and
+// no worker waits for it: it is queued again when its decision can be made.
+func TestExpressionsAreEvaluatedAside(t *testing.T) {
+	const claims = "managedCluster.status.clusterClaims"
+	spec := `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["` +
+		claims + ".all(a, " + claims + ".all(b, " + claims + `.all(c, a.name != '' || b == c)))"]}}}]`
+	objects := fleetOf("a", "b", "c")
+	for _, object := range objects {
+		cluster := object.(*clusterv1.ManagedCluster)
+		for i := range 30 {
+			claim := clusterv1.ManagedClusterClaim{Name: fmt.Sprint("claim", i)}
+			cluster.Status.ClusterClaims = append(cluster.Status.ClusterClaims, claim)
+		}
+	}
+	placement := newPlacement(t, "p", spec)
+	h := newHub(t, AdoptAll, append(objects, placement)...)
+	if result, err := h.reconcile("p"); err != nil || len(h.writes) != 0 || !result.IsZero() {
+		t.Fatalf("writes %v, %+v, %v", h.writes, result, err)
+	}
+	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	defer q.ShutDown()
+	if err := h.c.evaluateExpressions(t.Context(), q); err != nil {
+		t.Fatal(err)
+	}
+	request, _ := q.Get()
+	if request.NamespacedName != keyOf("p") {
+		t.Fatalf("queued %v", request)
+	}
+	h.settled("p")
+	if got := h.chosen("p"); !slices.Equal(got, []string{"a", "b", "c"}) {
+		t.Errorf("chosen %v", got)
 	}
 }

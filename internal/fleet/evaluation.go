@@ -1,0 +1,319 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/placement"
+)
+
+// Bounds of the evaluation of expressions, in units of CEL. A unit takes 0.1 to 1 microseconds.
+const (
+	// maxTotalCost is the cost limit of all expressions of a placement for all clusters.
+	maxTotalCost = 10_000_000
+	// sliceCost is the cost after which the evaluation for a placement is interrupted in
+	// favor of others.
+	sliceCost = 50_000
+)
+
+// clusterVariables are the variables of expressions for one version of a cluster. They
+// are computed at the first use, without the lock of the state.
+type clusterVariables struct {
+	get func() (map[string]any, error)
+}
+
+// newVariables returns the variables for a cluster and its scores.
+func newVariables(object *clusterv1.ManagedCluster, scores map[string]*addOnScore) *clusterVariables {
+	scores = maps.Clone(scores)
+	return &clusterVariables{sync.OnceValues(func() (map[string]any, error) { return variablesOf(object, scores) })}
+}
+
+// evaluation is an evaluation of the expressions of a predicate for a cluster.
+type evaluation struct {
+	predicate int
+	cluster   *placement.Cluster
+	variables *clusterVariables
+}
+
+// pass is one attempt to decide a placement. Expressions are not evaluated during it,
+// because it holds the lock: it collects what is missing.
+type pass struct {
+	missing []evaluation
+	// cost is the sum of the costs of all outcomes that the decision used.
+	cost int64
+	// failures has the failures of each predicate.
+	failures []failures
+}
+
+// failures counts the clusters for which the expressions of a predicate failed and
+// succeeded.
+type failures struct {
+	failed, succeeded int
+	// first is the first cluster by name for which an expression failed, with its error.
+	first string
+	err   error
+}
+
+// add counts an outcome for a cluster.
+func (f *failures) add(cluster string, o outcome) {
+	if o.err == nil {
+		f.succeeded++
+		return
+	}
+	if f.failed++; f.failed == 1 || cluster < f.first {
+		f.first, f.err = cluster, o.err
+	}
+}
+
+// String returns the first error and the number of clusters.
+func (f *failures) String() string {
+	if f.failed == 1 {
+		return fmt.Sprintf("%v (cluster %s)", f.err, f.first)
+	}
+	return fmt.Sprintf("%v (cluster %s and %d more)", f.err, f.first, f.failed-1)
+}
+
+// predicates returns the predicates of a placement. Outcomes of expressions are kept
+// until the cluster changes; those that are missing are added to the pass.
+func (s *State) predicates(p *placementState, attempt *pass) (out []placement.Predicate) {
+	attempt.failures = make([]failures, len(p.policy.predicates))
+	for i := range p.policy.predicates {
+		predicate := &p.policy.predicates[i]
+		converted := placement.Predicate{Selector: predicate.selector}
+		if len(predicate.expressions) > 0 {
+			converted.Match = func(index int) bool {
+				cluster := s.fleet[index]
+				known, ok := p.outcomes[i][cluster]
+				if !ok {
+					attempt.missing = append(attempt.missing, evaluation{i, cluster, s.variables(cluster.Name)})
+					return false
+				}
+				attempt.cost += int64(known.cost)
+				attempt.failures[i].add(cluster.Name, known)
+				return known.matches
+			}
+		}
+		out = append(out, converted)
+	}
+	return out
+}
+
+// variables returns the variables of a cluster of the fleet.
+func (s *State) variables(name string) *clusterVariables {
+	e := s.entries[name]
+	if e.variables == nil {
+		e.variables = newVariables(e.object, e.scores)
+	}
+	return e.variables
+}
+
+// brokenPredicate returns a predicate whose expressions failed for all clusters, nil if
+// there is none.
+func (a *pass) brokenPredicate() *failures {
+	for i := range a.failures {
+		if f := &a.failures[i]; f.failed > 0 && f.succeeded == 0 {
+			return f
+		}
+	}
+	return nil
+}
+
+// failure returns the failures of the first predicate with failures, nil if there is none.
+func (a *pass) failure() *failures {
+	for i := range a.failures {
+		if a.failures[i].failed > 0 {
+			return &a.failures[i]
+		}
+	}
+	return nil
+}
+
+// evaluateSlice evaluates expressions of a policy without the lock of the state until
+// their cost exceeds the limit. It returns the outcomes, which are those of the
+// first evaluations, and their cost.
+func evaluateSlice(ctx context.Context, policy *Policy, list []evaluation, limit int64) (outcomes []outcome, cost int64) {
+	for _, item := range list {
+		if cost > limit || ctx.Err() != nil {
+			break
+		}
+		o := policy.predicates[item.predicate].evaluate(ctx, item.variables)
+		outcomes, cost = append(outcomes, o), cost+int64(o.cost)
+	}
+	return outcomes, cost
+}
+
+// evaluate evaluates the expressions of the predicate for a cluster, which must match
+// all of them.
+func (p *predicate) evaluate(ctx context.Context, variables *clusterVariables) outcome {
+	values, err := variables.get()
+	if err != nil {
+		return outcome{err: err}
+	}
+	var cost uint32
+	for _, e := range p.expressions {
+		o := e.evaluate(ctx, values)
+		if cost += o.cost; !o.matches {
+			return outcome{cost: cost, err: o.err}
+		}
+	}
+	return outcome{cost: cost, matches: true}
+}
+
+// keepOutcomes adds outcomes to a placement. It has no effect if the placement has
+// another spec by now. It must be called with the lock held.
+func (s *State) keepOutcomes(key types.NamespacedName, policy *Policy, list []evaluation, outcomes []outcome) {
+	p := s.placements[key]
+	if p == nil || p.policy != policy {
+		return
+	}
+	for i, o := range outcomes {
+		item := &list[i]
+		known := p.outcomes[item.predicate]
+		if known == nil || len(known) > 2*len(s.fleet) {
+			known = s.pruned(known)
+			p.outcomes[item.predicate] = known
+		}
+		known[item.cluster] = o
+	}
+}
+
+// pruned returns the outcomes for the current versions of the clusters.
+func (s *State) pruned(known map[*placement.Cluster]outcome) map[*placement.Cluster]outcome {
+	out := make(map[*placement.Cluster]outcome, len(s.fleet))
+	for _, cluster := range s.fleet {
+		if o, ok := known[cluster]; ok {
+			out[cluster] = o
+		}
+	}
+	return out
+}
+
+// waiting is a placement that waits for its expressions.
+type waiting struct {
+	policy *Policy
+	list   []evaluation
+	// cost is the cost of the outcomes that are known.
+	cost int64
+}
+
+// evaluateMissing evaluates the expressions that a pass missed. It reports whether that
+// is complete: if it would take long, EvaluateNext continues it.
+func (s *State) evaluateMissing(ctx context.Context, key types.NamespacedName, policy *Policy, attempt *pass, limit int64) bool {
+	remaining := maxTotalCost - attempt.cost
+	outcomes, cost := evaluateSlice(ctx, policy, attempt.missing, min(limit, remaining))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keepOutcomes(key, policy, attempt.missing, outcomes)
+	rest := attempt.missing[len(outcomes):]
+	if len(rest) == 0 || cost > remaining {
+		return true
+	}
+	if p := s.placements[key]; p != nil && p.policy == policy {
+		p.waiting = &waiting{policy, rest, attempt.cost + cost}
+		s.queue.push(key)
+	}
+	return false
+}
+
+// EvaluateNext evaluates expressions of placements whose decision is pending, for a
+// short time each and for the namespaces in turn. It returns the next
+// placement that can be decided, and false after the context has ended.
+func (s *State) EvaluateNext(ctx context.Context) (types.NamespacedName, bool) {
+	for ctx.Err() == nil {
+		s.mu.Lock()
+		key, ok := s.queue.pop()
+		var work *waiting
+		if p := s.placements[key]; ok && p != nil {
+			if work = p.waiting; work != nil && work.policy != p.policy {
+				work, p.waiting = nil, nil
+			}
+		}
+		s.mu.Unlock()
+		switch {
+		case !ok:
+			select {
+			case <-ctx.Done():
+			case <-s.queue.wake:
+			}
+		case work == nil || s.evaluateWaiting(ctx, key, work):
+			return key, true
+		}
+	}
+	return types.NamespacedName{}, false
+}
+
+// evaluateWaiting evaluates the next expressions of a placement. It reports whether that
+// is complete.
+func (s *State) evaluateWaiting(ctx context.Context, key types.NamespacedName, work *waiting) bool {
+	remaining := maxTotalCost - work.cost
+	outcomes, cost := evaluateSlice(ctx, work.policy, work.list, min(sliceCost, remaining))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keepOutcomes(key, work.policy, work.list, outcomes)
+	work.list, work.cost = work.list[len(outcomes):], work.cost+cost
+	p := s.placements[key]
+	if p == nil || p.waiting != work {
+		return true
+	}
+	if len(work.list) == 0 || work.cost > maxTotalCost {
+		p.waiting = nil
+		return true
+	}
+	s.queue.push(key)
+	return false
+}
+
+// fairQueue is a queue of placements that takes them from the namespaces in turn.
+type fairQueue struct {
+	namespaces []string
+	keys       map[string][]types.NamespacedName
+	queued     map[types.NamespacedName]bool
+	// wake has a value if the queue may have become non-empty.
+	wake chan struct{}
+}
+
+// newQueue returns an empty queue.
+func newQueue() fairQueue {
+	return fairQueue{
+		keys: map[string][]types.NamespacedName{}, queued: map[types.NamespacedName]bool{}, wake: make(chan struct{}, 1),
+	}
+}
+
+// push appends a placement unless it is in the queue.
+func (q *fairQueue) push(key types.NamespacedName) {
+	if q.queued[key] {
+		return
+	}
+	q.queued[key] = true
+	if len(q.keys[key.Namespace]) == 0 {
+		q.namespaces = append(q.namespaces, key.Namespace)
+	}
+	q.keys[key.Namespace] = append(q.keys[key.Namespace], key)
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+// pop removes the next placement. ok is false if there is none.
+func (q *fairQueue) pop() (key types.NamespacedName, ok bool) {
+	if len(q.namespaces) == 0 {
+		return key, false
+	}
+	namespace := q.namespaces[0]
+	q.namespaces = q.namespaces[1:]
+	keys := q.keys[namespace]
+	if key = keys[0]; len(keys) > 1 {
+		q.keys[namespace] = keys[1:]
+		q.namespaces = append(q.namespaces, namespace)
+	} else {
+		delete(q.keys, namespace)
+	}
+	delete(q.queued, key)
+	return key, true
+}

@@ -1,0 +1,211 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// hostileExpressions are expressions that take hours or more memory than a machine has
+// unless their compilation and each of their calls is bounded.
+var hostileExpressions = map[string]string{
+	"replace":                   `"` + strings.Repeat("a", 1000) + `"` + strings.Repeat(`.replace("a", "`+strings.Repeat("a", 1000)+`")`, 4) + `.size() > 0`,
+	"replace of a label":        `managedCluster.metadata.name` + strings.Repeat(`.replace("a", "`+strings.Repeat("a", 500)+`")`, 9) + `.size() > 0`,
+	"join":                      `[` + strings.Repeat(`"a",`, 500) + `"a"].join("` + strings.Repeat("b", 5000) + `").size() > 0`,
+	"precision":                 `"%.999999999f".format([1.5]).size() > 0`,
+	"format of nested lists":    nested(11, "[a, a, a, a, a, a, a, a]", `"%s".format([x]).size() > 0`),
+	"strings are doubled":       nested(11, "a + a + a + a", "x.size() > 0"),
+	"lists are doubled":         nested(11, "a + a + a + a + a + a + a + a", "x.size() > 0"),
+	"equal nested lists":        nested(11, "[a, a, a, a, a, a, a, a]", "x == x"),
+	"unequal nested lists":      nested(11, "[a, a, a, a, a, a, a, a]", "x != x"),
+	"nested list in a list":     nested(11, "[a, a, a, a, a, a, a, a]", "x in [x, x]"),
+	"nested list as a key":      nested(11, "[a, a, a, a, a, a, a, a]", "managedCluster[dyn(x)] == 1"),
+	"nested maps":               nested(11, `{"a": a, "b": a, "c": a, "d": a, "e": a, "f": a}`, "x == x"),
+	"sets of nested lists":      nested(11, "[a, a, a, a, a, a, a, a]", "sets.contains(x, x)"),
+	"sets":                      `[` + strings.Repeat("1,", 3000) + `1].all(i, sets.contains([` + strings.Repeat("2,", 900) + `1], [1, 2]))`,
+	"loops":                     strings.Repeat("[1,2,3,4,5,6,7,8,9,10].all(a, ", 11) + "true" + strings.Repeat(")", 11),
+	"filters":                   strings.Repeat("[1,2,3,4,5,6,7,8,9,10].filter(a, ", 11) + "true" + strings.Repeat(").size() > 0", 11),
+	"size of a string in loops": `"` + strings.Repeat("a", 7000) + `".split("").all(a, "` + "abc" + `".split("").all(b, managedCluster.status.text.size() > 0))`,
+	"comparison in loops":       `managedCluster.status.text.split("").all(a, managedCluster.status.text < managedCluster.status.text + "b")`,
+	"repeated pattern":          `managedCluster.status.text.matches("((a{30}){30}){30}")`,
+	"repeated pattern in loops": `managedCluster.status.text.split("").all(a, managedCluster.status.text.matches("^(.{900})*b$"))`,
+	"computed pattern":          `managedCluster.status.text.split("").all(a, managedCluster.status.text.find("(.{900})*" + a) != "")`,
+	"time zones":                `managedCluster.status.text.split("").all(a, timestamp("2026-01-01T00:00:00Z").getHours("America/New_York") >= 0)`,
+	"JSON":                      `managedCluster.status.text.split("").all(a, ("[" + managedCluster.status.text.replace("a", "1,") + "1]").parseJSON() != 1)`,
+	"quantity":                  `quantity("1e2147483647").isGreaterThan(quantity("1"))`,
+	"small quantity":            `quantity("1e-2147483000").isGreaterThan(quantity("1"))`,
+	"whole numbers":             `quantity("1e999999999").asInteger() > 1`,
+	// The types of these take hours to check.
+	"map keys":      nested(40, "{a: a}", "x.size() > 0"),
+	"optional":      "optional.of(1)" + strings.Repeat(".optMap(a, a)", 60) + ".hasValue()",
+	"optional flat": "optional.of(1)" + strings.Repeat(".optFlatMap(a, optional.of(a))", 60) + ".hasValue()",
+	"nested types":  nested(200, "[a, a]", "x.size() > 0"),
+	"map literals":  strings.Repeat("{'a':", 200) + "1" + strings.Repeat("}", 200) + ".size() > 0",
+	"parentheses":   strings.Repeat("(", 8000),
+	"negations":     strings.Repeat("!", 8000) + "true",
+	"long":          strings.Repeat("true && ", 100_000) + "true",
+}
+
+// nested returns an expression that replaces a list of one value n times by a
+// combination of a, and then evaluates a condition on each x of the last one.
+func nested(n int, combination, condition string) string {
+	return "[[1]]" + strings.Repeat(".map(a, "+combination+")", n) + ".all(x, " + condition + ")"
+}
+
+// hostileVariables returns the variables of a cluster with a long text.
+func hostileVariables(t testing.TB) *clusterVariables {
+	t.Helper()
+	values, err := expressedVariables(t).get()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values["managedCluster"].(map[string]any)["status"].(map[string]any)["text"] = strings.Repeat("a", 100_000)
+	return &clusterVariables{func() (map[string]any, error) { return values, nil }}
+}
+
+// An expression takes a short time and little memory to compile, and to evaluate for a
+// cluster, whatever it is.
+func TestHostileExpressions(t *testing.T) {
+	const maxCompile, maxEvaluate, maxMemory = time.Second, 8 * time.Second, 400 << 20
+	variables := hostileVariables(t)
+	for name, text := range hostileExpressions {
+		t.Run(name, func(t *testing.T) {
+			allocated := func() uint64 {
+				var m runtime.MemStats
+				runtime.ReadMemStats(&m)
+				return m.TotalAlloc
+			}
+			start, before := time.Now(), allocated()
+			e, err := compileExpression("field", text)
+			compiled := time.Since(start)
+			if compiled > maxCompile {
+				t.Errorf("compiled in %s", compiled)
+			}
+			if err != nil {
+				return
+			}
+			start = time.Now()
+			o := (&predicate{expressions: []*expression{e}}).evaluate(context.Background(), variables)
+			if took := time.Since(start); took > maxEvaluate {
+				t.Errorf("evaluated in %s: %+v", took, o)
+			}
+			if memory := allocated() - before; memory > maxMemory {
+				t.Errorf("allocated %d MiB: %+v", memory>>20, o)
+			}
+			t.Logf("compiled in %s, evaluated in %s, %d KiB: %+v", compiled, time.Since(start), (allocated()-before)>>10, o)
+		})
+	}
+}
+
+// The number and the length of the expressions of a placement are bounded.
+func TestExpressionsAreBounded(t *testing.T) {
+	for name, tc := range map[string]struct {
+		texts []string
+		want  string
+	}{
+		"number": {strings.Split(strings.Repeat("true ", 33), " ")[:33], "spec.predicates: Invalid value: 33: at most 32 CEL expressions are allowed"},
+		"length": {[]string{strings.Repeat("true && ", 800) + "true", strings.Repeat("true && ", 800) + "true", strings.Repeat("true && ", 800) + "true"},
+			"CEL expressions must have at most 16384 bytes in total"},
+		"one": {[]string{strings.Repeat("true && ", 1100) + "true"}, "has 8804 bytes, at most 8192 are allowed"},
+	} {
+		spec := "predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["
+		for _, text := range tc.texts {
+			spec += fmt.Sprintf("%q, ", text)
+		}
+		_, errs := Compile(newPlacement(t, "p", spec+"]}}}]"))
+		if got := errs.ToAggregate(); got == nil || !strings.Contains(got.Error(), tc.want) {
+			t.Errorf("%s: %v, want %s", name, got, tc.want)
+		}
+	}
+}
+
+// The cost of all clusters together is bounded, and the expressions are not evaluated
+// again after it was exceeded.
+func TestTotalCostIsBounded(t *testing.T) {
+	s := hub()
+	for i := range 100 {
+		s.SetCluster(withClaims(fmt.Sprintf("c%02d", i), 70)) // 70^3 = 343,000 combinations
+	}
+	s.SetPlacement(newPlacement(t, "p", `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['`+costly+`']}}}]`))
+	start := time.Now()
+	v := decide(t, s, "p")
+	if !v.KeepDecisions || !strings.Contains(v.Conditions[0].Message, "cost more than 10000000 for all clusters") {
+		t.Fatalf("%+v", v.Conditions)
+	}
+	first := time.Since(start)
+	known := len(s.placements[keyOf("p")].outcomes[0])
+	if known >= 100 {
+		t.Errorf("evaluated for all %d clusters", known)
+	}
+	decide(t, s, "p")
+	if again := len(s.placements[keyOf("p")].outcomes[0]); again > known {
+		t.Errorf("evaluated for %d clusters, then for %d", known, again)
+	}
+	t.Logf("first decision in %s, %d of 100 clusters", first, known)
+}
+
+// While the expressions of one placement are evaluated, others are decided.
+func TestDecisionsDoNotWaitForExpressions(t *testing.T) {
+	s := hub()
+	for i := range 40 {
+		s.SetCluster(withClaims(fmt.Sprintf("c%02d", i), 12))
+	}
+	s.SetPlacement(newPlacement(t, "slow", `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['`+costly+`']}}}]`))
+	s.SetPlacement(newPlacement(t, "quick", ""))
+	v, ok := s.Decide(keyOf("slow"), now)
+	if !ok || !v.Pending || !v.KeepDecisions {
+		t.Fatalf("%t, %+v, want a pending result", ok, v)
+	}
+	if v := decide(t, s, "quick"); v.Selected() != 40 {
+		t.Errorf("selected %d", v.Selected())
+	}
+	for v.Pending {
+		key, ok := s.EvaluateNext(t.Context())
+		if !ok || key != keyOf("slow") {
+			t.Fatalf("%v, %t", key, ok)
+		}
+		v, _ = s.Decide(key, now)
+	}
+	if v.Selected() != 40 {
+		t.Errorf("%+v", v.Conditions)
+	}
+}
+
+// The queue takes placements from the namespaces in turn.
+func TestFairQueue(t *testing.T) {
+	q := newQueue()
+	for _, name := range []string{"a/1", "a/2", "a/3", "a/1", "b/1", "b/2", "c/1"} {
+		key := keyOf(name[2:])
+		key.Namespace = name[:1]
+		q.push(key)
+	}
+	var got []string
+	for key, ok := q.pop(); ok; key, ok = q.pop() {
+		got = append(got, key.String())
+	}
+	if want := "a/1 b/1 c/1 a/2 b/2 a/3"; strings.Join(got, " ") != want {
+		t.Errorf("%v, want %s", got, want)
+	}
+}
+
+// FuzzExpression compiles and evaluates any expression: it must take a short time.
+func FuzzExpression(f *testing.F) {
+	for _, text := range hostileExpressions {
+		f.Add(text)
+	}
+	f.Add(`managedCluster.metadata.labels["zone"] == "1"`)
+	f.Add(`managedCluster.scores("usage").exists(s, s.name == "cpu" && s.value > 39)`)
+	variables := hostileVariables(f)
+	f.Fuzz(func(t *testing.T, text string) {
+		start := time.Now()
+		if e, err := compileExpression("field", text); err == nil {
+			(&predicate{expressions: []*expression{e}}).evaluate(context.Background(), variables)
+		}
+		if took := time.Since(start); took > 10*time.Second {
+			t.Errorf("took %s: %s", took, text)
+		}
+	})
+}
