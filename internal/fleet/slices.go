@@ -2,10 +2,10 @@ package fleet
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 )
@@ -48,7 +48,10 @@ func (s *Slice) Labels(placement string) map[string]string {
 // Layout returns the slices for groups, in the order of the groups and at least one
 // for each. It changes as few of the existing slices as possible: a decision remains
 // in its slice if the slice belongs to its group and is not full. A new slice has the
-// name of the placement with the lowest unused number.
+// name of the placement with the number of its position, starting at 1, or with the
+// lowest unused number. A slice whose number exceeds the number of slices is replaced
+// by one with an unused lower number, so that the numbers are 1, 2 and so on after
+// surplus slices have been deleted.
 func Layout(placement string, existing []Slice, groups []Group) []Slice {
 	reserved := map[string]bool{}
 	for _, s := range existing {
@@ -64,16 +67,28 @@ func Layout(placement string, existing []Slice, groups []Group) []Slice {
 			}
 		}
 		for _, s := range assignSlices(ofGroup, group.Clusters) {
-			if s.Name == "" {
-				s.Name = unusedName(placement, reserved)
-				reserved[s.Name] = true
-			}
 			used[s.Name] = true
 			s.Group, s.Index = group.Name, index
 			out = append(out, s)
 		}
 	}
+	nameSlices(placement, out, reserved)
 	return out
+}
+
+// nameSlices names new slices, and renames those whose number is too high.
+func nameSlices(placement string, wanted []Slice, reserved map[string]bool) {
+	for i := range wanted {
+		if n := numberOf(placement, wanted[i].Name); n > len(wanted) {
+			if lower := unusedNumber(placement, i+1, reserved); lower <= len(wanted) {
+				wanted[i].Name = "" // a new slice takes its decisions; then it is deleted
+			}
+		}
+		if wanted[i].Name == "" {
+			wanted[i].Name = sliceName(placement, unusedNumber(placement, i+1, reserved))
+			reserved[wanted[i].Name] = true
+		}
+	}
 }
 
 // assignSlices distributes the clusters of a group over its existing slices and
@@ -118,11 +133,30 @@ func assignSlices(existing []Slice, clusters []Choice) []Slice {
 	return out
 }
 
-// unusedName returns the name of the slice with the lowest number that is not reserved.
-func unusedName(placement string, reserved map[string]bool) string {
+// sliceName returns the name of the slice with a number.
+func sliceName(placement string, number int) string {
+	return placement + "-decision-" + strconv.Itoa(number)
+}
+
+// numberOf returns the number in the name of a slice, 0 if it has another name.
+func numberOf(placement, name string) int {
+	text, found := strings.CutPrefix(name, placement+"-decision-")
+	number, err := strconv.Atoi(text)
+	if !found || err != nil || number < 1 || strconv.Itoa(number) != text {
+		return 0
+	}
+	return number
+}
+
+// unusedNumber returns the preferred number if the slice with this number is not
+// reserved, else the lowest one that is not.
+func unusedNumber(placement string, preferred int, reserved map[string]bool) int {
+	if !reserved[sliceName(placement, preferred)] {
+		return preferred
+	}
 	for i := 1; ; i++ {
-		if name := fmt.Sprintf("%s-decision-%d", placement, i); !reserved[name] {
-			return name
+		if !reserved[sliceName(placement, i)] {
+			return i
 		}
 	}
 }

@@ -83,7 +83,27 @@ func TestLayout(t *testing.T) {
 		// A killed controller created a PlacementDecision without writing its status.
 		"empty slice": {[]string{"p-decision-1 0: "}, []Group{groupOf("", "a")}, []string{"p-decision-1 0: a"}},
 		"surplus slice, by number": {
-			[]string{"p-decision-10 0: a", "p-decision-9 0: b"}, []Group{groupOf("", "a", "b")}, []string{"p-decision-9 0: a b"},
+			[]string{"x-10 0: a", "x-9 0: b"}, []Group{groupOf("", "a", "b")}, []string{"x-9 0: a b"},
+		},
+		// The number of a new slice is its position, even if a lower number is unused.
+		"number of the position": {
+			[]string{"x 0: a"},
+			[]Group{groupOf("", "a"), groupOf("one", "b"), groupOf("", "c")},
+			[]string{"x 0: a", "p-decision-2 1 one: b", "p-decision-3 2: c"},
+		},
+		// There are two slices, so that the numbers should be 1 and 2.
+		"number too high": {
+			[]string{"p-decision-1 0: a", "p-decision-4 1: b"},
+			[]Group{groupOf("", "a"), groupOf("", "b")},
+			[]string{"p-decision-1 0: a", "p-decision-2 1: b"},
+		},
+		"number too high, lower ones in use": {
+			[]string{"p-decision-1 3: x", "p-decision-2 0: a"}, []Group{groupOf("", "a", "b")}, []string{"p-decision-2 0: a b"},
+		},
+		"numbers of other names": {
+			[]string{"p-decision-07 0: a", "p-decision- 1: b", "q-decision-9 2: c"},
+			[]Group{groupOf("", "a"), groupOf("", "b"), groupOf("", "c")},
+			[]string{"p-decision-07 0: a", "p-decision- 1: b", "q-decision-9 2: c"},
 		},
 		"cluster in two slices": {
 			[]string{"p-decision-1 0: a b", "p-decision-2 0: a"}, []Group{groupOf("", "a", "b")}, []string{"p-decision-1 0: a b"},
@@ -242,9 +262,28 @@ func TestNoClusterVanishes(t *testing.T) {
 				if diff := cmp.Diff(goal, existing); diff != "" {
 					t.Fatal(diff)
 				}
+				checkNumbers(t, list, existing, groups)
 			}
 		}
 	})
+}
+
+// checkNumbers fails unless the next layout of the same groups has the numbers from 1 on,
+// and the one after it changes nothing.
+func checkNumbers(t *rapid.T, list func() []Slice, existing map[string]Slice, groups []Group) {
+	clear := Layout("p", list(), groups)
+	for name := range existing {
+		delete(existing, name)
+	}
+	for _, s := range clear {
+		existing[s.Name] = s
+		if n := numberOf("p", s.Name); n < 1 || n > len(clear) {
+			t.Fatalf("%s of %d slices", s.Name, len(clear))
+		}
+	}
+	if steps := Steps(list(), Layout("p", list(), groups), false); len(steps) > 0 {
+		t.Fatalf("the next layout changes %s", steps[0].Slice.Name)
+	}
 }
 
 // checkLayout fails unless each decision is in exactly one slice of its group, in the order
