@@ -153,9 +153,9 @@ func (c *Cluster) State(ctx context.Context) ([]*v1.Node, []*v1.Pod, error) {
 	return nodeList, bound, nil
 }
 
-// WaitingPods returns the pods that have no node.
-func (c *Cluster) WaitingPods(ctx context.Context) ([]v1.Pod, error) {
-	pods, err := c.Client.CoreV1().Pods(Namespace).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName="})
+// WaitingPods returns the pods of a namespace, or of all if it is empty, that have no node.
+func (c *Cluster) WaitingPods(ctx context.Context, namespace string) ([]v1.Pod, error) {
+	pods, err := c.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName="})
 	if err != nil {
 		return nil, err
 	}

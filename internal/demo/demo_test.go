@@ -1,6 +1,7 @@
 package demo_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,13 +11,20 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/node"
+	"github.com/plimsoll-k8s/plimsoll/internal/demo/page"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/slack"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube"
+	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 )
 
 func TestMain(m *testing.M) {
@@ -43,9 +51,12 @@ func TestDemos(t *testing.T) {
 		}
 	}
 	t.Run("settle", func(t *testing.T) { testSettle(t, env) })
-	t.Run(slack.Scenario, func(t *testing.T) { testSlack(t, slack.New(env, nil, io.Discard)) })
-	// Not a subtest: the placement controller runs until the context of the test ends.
+	slacks := slack.New(env, nil, io.Discard)
+	t.Cleanup(slacks.Stop)
+	// Not subtests: the controllers run until the context of the test ends.
+	testSlack(t, slacks)
 	testFleet(t, env, nodes)
+	t.Run("playground", func(t *testing.T) { testPlayground(t, env, nodes, slacks) })
 }
 
 // testScenario expects the results of a scenario, with the real API server and scheduler, and that
@@ -170,6 +181,63 @@ func testSlack(t *testing.T, d *slack.Demo) {
 	}
 	if view := d.View(); len(view.Points) < 20 || len(view.Marks) < 5 {
 		t.Errorf("a timeline of %d points and %d marks", len(view.Points), len(view.Marks))
+	}
+}
+
+// testPlayground expects that the example policy gets a node from the autoscaler: its pool has two full
+// nodes, and 10 % of 8 CPUs and 16Gi are one placeholder of the size of a pod.
+func testPlayground(t *testing.T, env *demo.Environment, nodes *node.Demo, slacks *slack.Demo) {
+	ctx := t.Context()
+	if err := errors.Join(nodes.Play(ctx), slacks.Play(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	general := func() (names []string) {
+		all, _, err := env.State(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range all {
+			if n.Labels["pool"] == "general" {
+				names = append(names, n.Name)
+			}
+		}
+		return names
+	}
+	if names := general(); len(names) != 2 {
+		t.Fatalf("nodes %q, want 2", names)
+	}
+	manifest, err := os.ReadFile("../../examples/slack/policy.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy := &v1alpha1.ResourceSlack{}
+	if err := yaml.UnmarshalStrict(manifest, policy); err != nil {
+		t.Fatal(err)
+	}
+	api, err := client.New(env.Access, client.Options{Scheme: kube.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := api.Create(ctx, policy); err != nil {
+		t.Fatal(err)
+	}
+	var view *page.LivePolicies
+	eventually.True(t, "the policy gets no node", nil, func(ctx context.Context) (bool, error) {
+		view, err = slacks.Policies(ctx)
+		return err == nil && len(view.Policies) == 1 && view.Policies[0].Ready && len(general()) == 3, err
+	})
+	if got := view.Policies[0]; got.Name != "general" || got.Placeholders != 1 || got.Target != "0.8 CPUs, 1639Mi" {
+		t.Errorf("the page shows %+v", got)
+	}
+	var buffers unstructured.UnstructuredList
+	buffers.SetAPIVersion("autoscaling.x-k8s.io/v1beta1")
+	buffers.SetKind("CapacityBufferList")
+	if err := api.List(ctx, &buffers); err != nil || len(buffers.Items) != 1 {
+		t.Fatal(buffers, err)
+	}
+	replicas, _, _ := unstructured.NestedInt64(buffers.Items[0].Object, "status", "replicas")
+	if conditions, _, _ := unstructured.NestedSlice(buffers.Items[0].Object, "status", "conditions"); replicas != 1 || len(conditions) != 2 {
+		t.Errorf("the stand-in reports %v", buffers.Items[0].Object["status"])
 	}
 }
 

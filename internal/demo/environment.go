@@ -109,7 +109,7 @@ func (e *Environment) startScheduler(ctx context.Context, loadArguments string) 
 	if err := e.plane.WriteKubeconfig(kubeconfig, "system:kube-scheduler"); err != nil {
 		return nil, err
 	}
-	file := filepath.Join(e.plane.Dir, "scheduler.yaml")
+	file := e.SchedulerConfig()
 	content := Profiles(loadArguments, MaxLoadAge) +
 		fmt.Sprintf("clientConnection: {kubeconfig: %q, qps: 1000, burst: 2000}\n", kubeconfig)
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
@@ -154,6 +154,9 @@ func (e *Environment) Dir() string { return e.plane.Dir }
 
 // Kubeconfig returns the path of a kubeconfig with administrator rights.
 func (e *Environment) Kubeconfig() string { return e.plane.Kubeconfig }
+
+// SchedulerConfig returns the path of the scheduler's configuration.
+func (e *Environment) SchedulerConfig() string { return filepath.Join(e.plane.Dir, "scheduler.yaml") }
 
 // Exited returns a channel that is closed when the control plane has exited.
 func (e *Environment) Exited() <-chan struct{} { return e.plane.Exited() }

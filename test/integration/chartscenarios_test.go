@@ -106,7 +106,9 @@ func TestChartRunsTheScenarios(t *testing.T) {
 		}
 	}
 	t.Run(slackdemo.Scenario, func(t *testing.T) {
-		results, err := slackdemo.New(env, nil, io.Discard).Run(t.Context(), func(text string) { t.Log(text) })
+		d := slackdemo.New(env, nil, io.Discard)
+		defer d.Stop()
+		results, err := d.Run(t.Context(), func(text string) { t.Log(text) })
 		check(t, results, err)
 	})
 	t.Run(fleet.Scenario, func(t *testing.T) {

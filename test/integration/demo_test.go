@@ -1,18 +1,13 @@
 package integration
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
-	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
@@ -231,56 +226,5 @@ func TestDemoWithoutProjectSource(t *testing.T) {
 	if want := "plimsoll-demo: --autoscaler: Karpenter is built from the folder test/karpenter of the project: run the command in the " +
 		"project's folder\n"; exitCode != 2 || stderr != want {
 		t.Errorf("exit code %d, last line %q, want %q", exitCode, stderr, want)
-	}
-}
-
-// TestDemoServesPageUntilInterrupted expects that the demo serves the live page until it is interrupted.
-func TestDemoServesPageUntilInterrupted(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), binaries.demo, "--scenario", "limits")
-	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	var log strings.Builder
-	page := ""
-	lines := bufio.NewScanner(stderr)
-	for lines.Scan() {
-		fmt.Fprintln(&log, lines.Text())
-		if match := regexp.MustCompile(`live page: (http://127\.0\.0\.1:\d+)`).FindStringSubmatch(lines.Text()); match != nil {
-			page = match[1]
-		}
-		if strings.Contains(lines.Text(), "export KUBECONFIG=") {
-			break
-		}
-	}
-	response, err := http.Get(page)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, &log)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"large-1", "NodeResourcesLimits &#43;100 (-212 against -275)", "node2"} {
-		if !strings.Contains(string(body), want) {
-			t.Errorf("the page lacks %q", want)
-		}
-	}
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
-	_, _ = io.Copy(io.Discard, stderr)
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("exited with %v", err)
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("remaining files: %v (%v)", left, err)
 	}
 }

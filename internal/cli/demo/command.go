@@ -67,9 +67,9 @@ of Plimsoll, and print where the pods were placed. In the scenario slack, the
 controller reserves capacity on nodes that an autoscaler adds: a built-in stand-in, or
 Karpenter with simulated machines, which is built from the project's directory. In the
 scenario fleet, the controller decides placements over managed clusters (objects only,
-no real clusters). Afterwards, a cluster of simulated nodes keeps running, with a live
-page and a kubeconfig, until the demo is interrupted. All files and processes are
-removed.`,
+no real clusters). Afterwards, a cluster of simulated nodes keeps running, with the
+slack controller, the autoscaler, a live page and a kubeconfig, until the demo is
+interrupted. All files and processes are removed.`,
 		Example: `  plimsoll-demo
   plimsoll-demo --once -o json
   plimsoll-demo --scenario limits,risk-load
@@ -170,9 +170,10 @@ func (o *options) run(ctx context.Context, out, progress io.Writer) (err error) 
 		return err
 	}
 	defer d.stop()
+	url := "http://" + listener.Addr().String()
 	if !o.once {
 		page.Serve(ctx, listener, d.view)
-		say("live page: http://" + listener.Addr().String())
+		say("live page: " + url)
 	}
 	err = d.run(ctx, o.selected, say)
 	switch {
@@ -186,7 +187,7 @@ func (o *options) run(ctx context.Context, out, progress io.Writer) (err error) 
 		return err
 	}
 	if !o.once {
-		if err := d.stay(ctx, say); err != nil {
+		if err := d.stay(ctx, url, say); err != nil {
 			return err
 		}
 	}

@@ -66,6 +66,7 @@ func (o *options) start(ctx context.Context, log io.Writer, progress func(string
 // stop stops everything that start and run have started.
 func (d *demos) stop() {
 	d.stopLoad()
+	d.slack.Stop()
 	d.fleet.Stop()
 	d.env.Stop()
 }
@@ -102,25 +103,39 @@ func (d *demos) view(ctx context.Context) (page.Live, error) {
 		view.Results = append(view.Results, page.NewResult(r, r.Profile == demo.DefaultProfile || r.Profile == slack.WithoutSlack))
 	}
 	var err error
+	if view.Policies, err = d.slack.Policies(ctx); err != nil {
+		return view, err
+	}
 	view.Fleet, err = d.fleet.View(ctx)
 	return view, err
 }
 
-// stay keeps a cluster for users until ctx ends.
-func (d *demos) stay(ctx context.Context, say func(string)) error {
+// stay keeps a cluster for users until ctx ends. The slack controller and the autoscaler run in it.
+func (d *demos) stay(ctx context.Context, url string, say func(string)) error {
 	if err := d.node.Play(ctx); err != nil {
+		return err
+	}
+	if err := d.slack.Play(ctx); err != nil {
 		return err
 	}
 	if err := d.fleet.Play(ctx); err != nil {
 		return err
 	}
-	say("the cluster runs until you press Ctrl-C; open the live page, or use kubectl (all nodes are simulated):\n\n" +
-		"  export KUBECONFIG=" + d.env.Kubeconfig() + "\n")
+	say(d.instructions(url))
+	waiting, stop := context.WithCancel(ctx)
+	defer stop()
 	// The control plane stops with ctx.
-	<-d.env.Exited()
-	if ctx.Err() == nil {
-		return errors.New("the control plane has exited")
+	go func() {
+		<-d.env.Exited()
+		stop()
+	}()
+	switch err := d.slack.Await(waiting); {
+	case ctx.Err() != nil:
+		<-d.env.Exited()
+		say("stopped")
+		return nil
+	case err != nil:
+		return err
 	}
-	say("stopped")
-	return nil
+	return errors.New("the control plane has exited")
 }

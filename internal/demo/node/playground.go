@@ -3,11 +3,6 @@ package node
 import (
 	"context"
 	"fmt"
-	"time"
-
-	v1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -43,36 +38,11 @@ var playgroundLoad = Measurements{Nodes: map[string]load.Node{
 // Play creates the playground and adds the decisions on all further pods to Decisions until ctx
 // ends.
 func (d *Demo) Play(ctx context.Context) error {
-	if err := d.watch(ctx); err != nil {
-		return err
-	}
 	if _, err := d.run(ctx, playground, playground.Profile); err != nil {
 		return fmt.Errorf("setting up the playground: %w", err)
 	}
-	return d.load.Set(ctx, &playgroundLoad)
-}
-
-// watch adds the decisions on pods that no scenario has created. Their scores are those of the
-// cluster without the pod at the time of the binding.
-func (d *Demo) watch(ctx context.Context) error {
-	factory := informers.NewSharedInformerFactory(d.env.Client, 0)
-	_, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		UpdateFunc: func(before, after any) {
-			old, pod := before.(*v1.Pod), after.(*v1.Pod)
-			if old.Spec.NodeName != "" || pod.Spec.NodeName == "" {
-				return
-			}
-			unbound := pod.DeepCopy()
-			unbound.Spec.NodeName = ""
-			if scores, err := d.predict(ctx, unbound); err == nil {
-				d.decisions.add(Decision{Time: time.Now(), Profile: pod.Spec.SchedulerName, Node: pod.Spec.NodeName, Scores: scores})
-			}
-		},
-	})
-	if err != nil {
-		return err
+	if err := d.load.Set(ctx, &playgroundLoad); err != nil {
+		return fmt.Errorf("setting up the playground: %w", err)
 	}
-	factory.Start(ctx.Done())
-	factory.WaitForCacheSync(ctx.Done())
-	return nil
+	return d.watch(ctx)
 }

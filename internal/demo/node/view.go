@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/risk"
@@ -22,10 +23,11 @@ func (d *Demo) AddTo(ctx context.Context, view *page.Live) error {
 	if err != nil {
 		return err
 	}
-	waiting, err := d.env.WaitingPods(ctx)
+	waiting, err := d.env.WaitingPods(ctx, metav1.NamespaceAll)
 	if err != nil {
 		return err
 	}
+	view.Profiles = d.Profiles()
 	reading := d.load.Reading(ctx)
 	isFresh := time.Since(reading.Time) <= demo.MaxLoadAge
 	for _, node := range nodes {
@@ -41,13 +43,21 @@ func (d *Demo) AddTo(ctx context.Context, view *page.Live) error {
 		}
 		view.Nodes = append(view.Nodes, viewNode(node, pods, measured))
 	}
-	for _, pod := range waiting {
-		view.Pending = append(view.Pending, pod.Name)
+	for i := range waiting {
+		view.Pending = append(view.Pending, page.LivePending{Pod: podName(&waiting[i]), Reason: d.pendingReason(&waiting[i])})
 	}
 	for _, decision := range d.Decisions() {
 		view.Decisions = append(view.Decisions, viewDecision(decision))
 	}
 	return nil
+}
+
+// podName returns the name of a pod, with its namespace unless that is the namespace of the demo.
+func podName(pod *v1.Pod) string {
+	if pod.Namespace == demo.Namespace {
+		return pod.Name
+	}
+	return pod.Namespace + "/" + pod.Name
 }
 
 // viewNode returns a node with the sums that the plugins use.
@@ -75,7 +85,7 @@ func viewNode(node *v1.Node, pods []*v1.Pod, measured load.Node) page.LiveNode {
 	bar(noderes.CPU, measured.CPU, measured.HasCPU)
 	bar(noderes.Memory, measured.Memory, measured.HasMemory)
 	for _, pod := range pods {
-		out.Pods = append(out.Pods, pod.Name)
+		out.Pods = append(out.Pods, podName(pod))
 	}
 	slices.Sort(out.Pods)
 	return out

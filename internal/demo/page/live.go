@@ -16,15 +16,38 @@ type Live struct {
 	// Kubeconfig is the path of a kubeconfig for the cluster.
 	Kubeconfig string
 	// Time is the time of this view.
-	Time      string
-	Nodes     []LiveNode
-	Pending   []string
+	Time  string
+	Nodes []LiveNode
+	// Profiles are the profiles of the scheduler.
+	Profiles  []LiveProfile
+	Pending   []LivePending
 	Decisions []LiveDecision
 	Results   []LiveResult
 	// Timeline is the timeline of the slack scenario, nil before it has run.
 	Timeline *LiveTimeline
+	// Policies is nil before the slack controller runs.
+	Policies *LivePolicies
 	// Fleet is nil before the fleet scenario has run.
 	Fleet *LiveFleet
+}
+
+// LiveProfile is a profile of the scheduler and what it scores nodes by.
+type LiveProfile struct{ Name, Plugins string }
+
+// LivePending is a pod without a node and the reason.
+type LivePending struct{ Pod, Reason string }
+
+// LivePolicies are the slack policies and a description of the autoscaler.
+type LivePolicies struct {
+	Autoscaler string
+	Policies   []LivePolicy
+}
+
+// LivePolicy is the status of a slack policy. Amounts are texts.
+type LivePolicy struct {
+	Name, Rate, Target, Available, Message string
+	Placeholders                           int64
+	Ready                                  bool
 }
 
 // LiveNode is a node and its pods.

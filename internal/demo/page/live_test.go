@@ -22,7 +22,9 @@ func TestWriteLive(t *testing.T) {
 	}
 	var page strings.Builder
 	err := WriteLive(&page, Live{
-		Kubeconfig: evil, Nodes: []LiveNode{{Name: evil, Bars: []LiveBar{bar}, Pods: []string{evil}}}, Pending: []string{evil},
+		Kubeconfig: evil, Nodes: []LiveNode{{Name: evil, Bars: []LiveBar{bar}, Pods: []string{evil}}}, Pending: []LivePending{{evil, evil}},
+		Profiles:  []LiveProfile{{evil, evil}},
+		Policies:  &LivePolicies{Autoscaler: evil, Policies: []LivePolicy{{Name: evil, Message: evil}}},
 		Decisions: []LiveDecision{{Pod: evil, Reason: evil, Scores: []LiveScore{{Node: evil, Detail: evil}}}},
 		Results:   []LiveResult{{Pod: evil, Want: evil}},
 	})

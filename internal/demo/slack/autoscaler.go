@@ -37,6 +37,7 @@ const (
 const (
 	nodeCPU      = "4"
 	nodeMemory   = "16Gi"
+	nodePods     = 110
 	nodeBootTime = 3 * time.Second
 )
 

@@ -60,7 +60,7 @@ func (c *cluster) state(ctx context.Context) (state, error) {
 			}
 		}
 	}
-	waiting, err := c.WaitingPods(ctx)
+	waiting, err := c.WaitingPods(ctx, demo.Namespace)
 	if err != nil {
 		return out, err
 	}
@@ -95,8 +95,8 @@ func (c *cluster) await(ctx context.Context, what string, condition wait.Conditi
 	return demo.Await(ctx, 50*time.Millisecond, c.autoscaler.timeout, what, condition)
 }
 
-// deploy creates a deployment of pods of 1 CPU and 2Gi.
-func (c *cluster) deploy(ctx context.Context, name string, replicas int32) error {
+// deploy creates a deployment of pods of 1 CPU and 2Gi with a node selector.
+func (c *cluster) deploy(ctx context.Context, name string, replicas int32, selector map[string]string) error {
 	labels := map[string]string{"app": name}
 	requests := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1"), v1.ResourceMemory: resource.MustParse("2Gi")}
 	_, err := c.Client.AppsV1().Deployments(demo.Namespace).Create(ctx, &appsv1.Deployment{
@@ -104,6 +104,7 @@ func (c *cluster) deploy(ctx context.Context, name string, replicas int32) error
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: v1.PodSpec{
+				NodeSelector: selector,
 				Containers: []v1.Container{
 					{Name: "main", Image: "registry.k8s.io/pause:3.10", Resources: v1.ResourceRequirements{Requests: requests}},
 				},
@@ -140,15 +141,15 @@ type boundPod struct {
 	waited    time.Duration
 }
 
-// createPods creates a deployment and waits until its pods are bound. Times are those at which this
-// process observed the changes, because API timestamps are in seconds.
-func (c *cluster) createPods(ctx context.Context, name string, replicas int32) ([]boundPod, error) {
+// createPods creates a deployment with a node selector and waits until its pods are bound. Times are
+// those at which this process observed the changes, because API timestamps are in seconds.
+func (c *cluster) createPods(ctx context.Context, name string, replicas int32, selector map[string]string) ([]boundPod, error) {
 	events, err := c.Client.CoreV1().Pods(demo.Namespace).Watch(ctx, metav1.ListOptions{LabelSelector: "app=" + name})
 	if err != nil {
 		return nil, err
 	}
 	defer events.Stop()
-	if err := c.deploy(ctx, name, replicas); err != nil {
+	if err := c.deploy(ctx, name, replicas, selector); err != nil {
 		return nil, err
 	}
 	timeout := time.NewTimer(c.autoscaler.timeout)

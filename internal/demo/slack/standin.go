@@ -11,6 +11,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
@@ -27,6 +28,8 @@ const (
 	standInInterval = 200 * time.Millisecond
 	// standInIdleTime is how long a node must be idle before it is removed.
 	standInIdleTime = time.Second
+	// standInMaxNodes is the largest number of nodes. It bounds what a user can make it create.
+	standInMaxNodes = 100
 )
 
 // standIn is a simple autoscaler. It adds nodes of one shape for the unschedulable pods and for the
@@ -74,7 +77,7 @@ func (s *standIn) pass(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	placeholders, err := s.placeholders(ctx)
+	placeholders, err := s.placeholders(ctx, now)
 	if err != nil {
 		return err
 	}
@@ -89,7 +92,7 @@ func (s *standIn) pass(ctx context.Context, now time.Time) error {
 		machines = append(machines, machine{name: b.name, free: shape})
 	}
 	result := pack(machines, shape, append(waiting, placeholders...))
-	for range result.added {
+	for range min(result.added, max(0, standInMaxNodes-len(nodes)-len(s.booting))) {
 		s.added++
 		s.booting = append(s.booting, bootingNode{fmt.Sprintf("general-%d", s.added), now.Add(nodeBootTime)})
 	}
@@ -145,29 +148,36 @@ func (s *standIn) observe(ctx context.Context) (nodes []*observedNode, waiting [
 	return nodes, waiting, nil
 }
 
-// placeholders returns the requests of the placeholders of all buffers.
-func (s *standIn) placeholders(ctx context.Context) ([]amounts, error) {
+// placeholders returns the requests of the placeholders of all buffers. It acknowledges each buffer
+// in its status, as autoscalers do.
+func (s *standIn) placeholders(ctx context.Context, now time.Time) ([]amounts, error) {
 	var buffers unstructured.UnstructuredList
 	buffers.SetGroupVersionKind(slack.CapacityBufferVersion.WithKind("CapacityBufferList"))
 	if err := s.client.List(ctx, &buffers); err != nil {
 		return nil, err
 	}
 	var out []amounts
-	for _, buffer := range buffers.Items {
-		name, _, nameErr := unstructured.NestedString(buffer.Object, "spec", "podTemplateRef", "name")
-		replicas, _, replicasErr := unstructured.NestedInt64(buffer.Object, "spec", "replicas")
-		if err := errors.Join(nameErr, replicasErr); err != nil {
+	for i := range buffers.Items {
+		b, err := readBuffer(&buffers.Items[i])
+		if err != nil {
 			return nil, err
 		}
 		var template v1.PodTemplate
-		if err := s.client.Get(ctx, client.ObjectKey{Namespace: buffer.GetNamespace(), Name: name}, &template); err != nil {
+		err = s.client.Get(ctx, client.ObjectKey{Namespace: b.object.GetNamespace(), Name: b.template}, &template)
+		if apierrors.IsNotFound(err) {
+			continue // the buffer is created before or deleted after its template
+		}
+		if err != nil {
 			return nil, err
 		}
-		if !selectsPool(&template.Template.Spec) {
-			continue
+		if selectsPool(&template.Template.Spec) {
+			request := requestsOf(&v1.Pod{Spec: template.Template.Spec})
+			for range min(b.replicas, standInMaxNodes*nodePods) {
+				out = append(out, request)
+			}
 		}
-		for range replicas {
-			out = append(out, requestsOf(&v1.Pod{Spec: template.Template.Spec}))
+		if err := b.acknowledge(ctx, s.client, now); err != nil {
+			return nil, err
 		}
 	}
 	return out, nil

@@ -102,7 +102,7 @@ func (r *run) createWeb(ctx context.Context) error {
 			nodeBootTime,
 		),
 	)
-	if _, err := r.createPods(ctx, webName, webPods); err != nil {
+	if _, err := r.createPods(ctx, webName, webPods, nil); err != nil {
 		return err
 	}
 	_, err := r.addResult(
@@ -123,7 +123,7 @@ func (r *run) burst(ctx context.Context, profile, want string) (slowest time.Dur
 	if err != nil {
 		return 0, err
 	}
-	arrivals, err := r.createPods(ctx, burstName, burstPods)
+	arrivals, err := r.createPods(ctx, burstName, burstPods, nil)
 	if err != nil {
 		return 0, err
 	}

@@ -1,0 +1,54 @@
+package demo
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// instructions returns the last lines of the demo: what runs, the profiles, and commands to try.
+func (d *demos) instructions(url string) string {
+	var profiles []string
+	for _, profile := range d.node.Profiles() {
+		profiles = append(profiles, profile.Name)
+	}
+	return `the cluster runs until you press Ctrl-C; all nodes are simulated
+
+  live page:  ` + url + `
+  profiles:   ` + strings.Join(profiles, ", ") + `
+              (a pod selects one with spec.schedulerName)
+  autoscaler: ` + d.slack.Autoscaler() + `
+
+Commands to try, in another terminal in the project's folder:
+
+  export KUBECONFIG=` + d.env.Kubeconfig() + `
+
+  # Create a pod for a profile; the live page shows why its node is selected.
+  kubectl run try --image=registry.k8s.io/pause:3.10 --overrides='{"spec":{"schedulerName":"plimsoll-limits"}}'
+
+  # Keep slack in the node pool general; the autoscaler adds a node for it.
+  kubectl apply -f examples/slack/policy.yaml
+
+  # Show the load of the nodes as the scheduler reads it.
+  ` + plimsollProgram() + ` load top --config ` + d.env.SchedulerConfig() + `
+`
+}
+
+// plimsollProgram returns the command for the program plimsoll: the one beside this program, as make
+// demo builds it, or the one in PATH.
+func plimsollProgram() string {
+	self, err := os.Executable()
+	if err != nil {
+		return "plimsoll"
+	}
+	program := filepath.Join(filepath.Dir(self), "plimsoll")
+	if _, err := os.Stat(program); err != nil {
+		return "plimsoll"
+	}
+	if dir, err := os.Getwd(); err == nil {
+		if relative, err := filepath.Rel(dir, program); err == nil && !strings.HasPrefix(relative, "..") {
+			return relative
+		}
+	}
+	return program
+}

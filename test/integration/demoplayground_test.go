@@ -1,0 +1,98 @@
+package integration
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/program"
+)
+
+// TestDemoPlayground expects that the demo serves the live page until it is interrupted, and that the
+// commands in its last lines work as printed: a pod is bound, a slack policy gets a node, and the load is
+// shown.
+func TestDemoPlayground(t *testing.T) {
+	t.Parallel()
+	dir, log := t.TempDir(), &program.Output{}
+	demo := exec.CommandContext(t.Context(), binaries.demo, "--scenario", "limits")
+	demo.Env, demo.Stderr = append(os.Environ(), "TMPDIR="+dir), log
+	if err := demo.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually.True(t, "the demo does not print the commands to try", log, func(context.Context) (bool, error) {
+		return strings.Contains(log.String(), " load top --config "), nil
+	})
+	match := regexp.MustCompile(`live page: +(http://127\.0\.0\.1:\d+)`).FindStringSubmatch(log.String())
+	_, commands, found := strings.Cut(log.String(), "project's folder:\n")
+	if match == nil || !found || !strings.Contains(log.String(), "profiles:   default-scheduler, plimsoll-limits, ") {
+		t.Fatalf("the last lines of the demo are incomplete:\n%s", log)
+	}
+	awaitOnPage(t, match[1], "large-1", "NodeResourcesLimits &#43;100 (-212 against -275)", "node2", "no policies; to create one")
+
+	out := runInProject(t, commands)
+	if !strings.Contains(out, "pod/try created") || !strings.Contains(out, "resourceslack.plimsoll.dev/general created") ||
+		!regexp.MustCompile(`large-1 .*60`).MatchString(out) {
+		t.Errorf("the commands print\n%s", out)
+	}
+	// 8 shop pods of 1 CPU fill two nodes of 4 CPUs. The slack is a third one.
+	awaitOnPage(t, match[1], "<td>try</td>", "&#10003; ", "<h3>general-3</h3>")
+	kubeconfig := regexp.MustCompile(`export KUBECONFIG=\S+`).FindString(commands)
+	runInProject(t, kubeconfig+`
+kubectl run lost --image=registry.k8s.io/pause:3.10 --overrides='{"spec":{"schedulerName":"mine"}}'`)
+	const unknown = "no scheduler in this cluster has a profile"
+	awaitOnPage(t, match[1], unknown)
+	eventually.True(t, "kubectl describe does not explain the unknown profile", log, func(context.Context) (bool, error) {
+		return strings.Contains(runInProject(t, kubeconfig+"\nkubectl describe pod lost"), unknown), nil
+	})
+
+	if err := demo.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if err := demo.Wait(); err != nil {
+		t.Errorf("exited with %v\n%s", err, log)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("remaining files: %v (%v)", left, err)
+	}
+}
+
+// awaitOnPage waits until the live page contains all texts.
+func awaitOnPage(t *testing.T, url string, texts ...string) {
+	t.Helper()
+	for _, want := range texts {
+		eventually.True(t, "the live page lacks "+want, nil, func(context.Context) (bool, error) {
+			response, err := http.Get(url)
+			if err != nil {
+				return false, err
+			}
+			defer response.Body.Close()
+			body, err := io.ReadAll(response.Body)
+			return strings.Contains(string(body), want), err
+		})
+	}
+}
+
+// runInProject runs a script in the project's folder, with kubectl in PATH, and returns its output.
+func runInProject(t *testing.T, script string) string {
+	t.Helper()
+	kubectl := filepath.Join(t.TempDir(), "kubectl")
+	if err := program.Build(t.Context(), "../kubectl", kubectl, "."); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "bash", "-e", "-o", "pipefail", "-c", script)
+	cmd.Dir = "../.."
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(kubectl)+":"+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s\n%s\n%v", script, out, err)
+	}
+	return string(out)
+}
