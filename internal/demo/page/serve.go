@@ -13,6 +13,17 @@ import (
 
 // Serve serves the live page until ctx ends. The view function returns the content for each request.
 func Serve(ctx context.Context, listener net.Listener, view func(context.Context) (Live, error)) {
+	server := &http.Server{
+		Handler:           protect(listener.Addr().(*net.TCPAddr).Port, handler(view)),
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
+		MaxHeaderBytes: 16 << 10,
+	}
+	go func() { _ = server.Serve(listener) }()
+	context.AfterFunc(ctx, func() { _ = server.Close() })
+}
+
+// handler returns the handler of the live page.
+func handler(view func(context.Context) (Live, error)) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		content, err := view(r.Context())
@@ -28,9 +39,7 @@ func Serve(ctx context.Context, listener net.Listener, view func(context.Context
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = body.WriteTo(w)
 	})
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
-	go func() { _ = server.Serve(listener) }()
-	context.AfterFunc(ctx, func() { _ = server.Close() })
+	return mux
 }
 
 // NewResult returns the row of a result. Results with the baseline profile are not highlighted.
