@@ -2,8 +2,6 @@ package snapshot
 
 import (
 	"archive/tar"
-	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,10 +20,24 @@ type limits struct {
 	// entry and of all entries.
 	entries     int
 	file, total int64
+	// ratio is the largest ratio of the unpacked to the packed size. The first free bytes are not bound by it.
+	ratio, free int64
+	// item is the largest size of an object in bytes, items the largest number of objects of a kind.
+	item  int64
+	items int
+	// structs is the largest number of JSON objects in all objects, plus one for each packed byte: each takes
+	// up to 1 KiB when it is decoded.
+	structs int64
 }
 
-// defaultLimits leaves a margin: a cluster of 5,000 nodes and 150,000 pods takes about 250 MiB.
-var defaultLimits = limits{entries: 256, file: 1 << 30, total: 2 << 30}
+// defaultLimits leaves a margin: a cluster of 5,000 nodes and 150,000 pods takes about 250 MiB, 10 MiB
+// packed, and has 6 million JSON objects. The API server does not store objects of more than 3 MiB.
+var defaultLimits = limits{
+	entries: 256, file: 1 << 30, total: 2 << 30, ratio: 250, free: 64 << 20, item: 3 << 20, items: 1_000_000, structs: 1_000_000,
+}
+
+// maxAbout is the largest size of the description.
+const maxAbout = 1 << 20
 
 // Open reads a snapshot from a file. Errors name the file and the entry of the archive.
 func Open(name string) (*Snapshot, error) {
@@ -49,86 +61,48 @@ func Read(r io.Reader) (*Snapshot, error) { return defaultLimits.read(r) }
 
 // read reads a snapshot within the limits.
 func (b limits) read(r io.Reader) (*Snapshot, error) {
-	files, err := b.unpack(r)
+	s, described := &Snapshot{}, false
+	lists := map[*Kind]List{}
+	u := &unpacker{limits: b}
+	err := u.unpack(r, func(name string, content io.Reader) (err error) {
+		switch name {
+		case aboutFile:
+			described = true
+			return s.readAbout(content)
+		case loadFile:
+			return s.readLoad(content)
+		}
+		kind := kindOfFile(name)
+		list := List{Kind: kind}
+		list.Items, err = u.readList(content)
+		lists[kind] = list
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	s := &Snapshot{}
-	if err := s.readAbout(files[aboutFile]); err != nil {
-		return nil, err
+	if !described {
+		return nil, fmt.Errorf("not a snapshot: %s is missing", aboutFile)
 	}
-	delete(files, aboutFile)
-	if err := s.readLoad(files[loadFile]); err != nil {
-		return nil, err
-	}
-	delete(files, loadFile)
 	for _, kind := range Kinds {
-		content, ok := files[kind.File()]
-		if !ok {
-			continue
+		if list, ok := lists[kind]; ok {
+			s.Lists = append(s.Lists, list)
 		}
-		delete(files, kind.File())
-		list := List{Kind: kind}
-		if err := list.read(content); err != nil {
-			return nil, fmt.Errorf("%s: %w", kind.File(), err)
-		}
-		s.Lists = append(s.Lists, list)
 	}
 	return s, s.check()
 }
 
-// unpack returns the contents of all files by name.
-func (b limits) unpack(r io.Reader) (map[string][]byte, error) {
-	zipped, err := gzip.NewReader(r)
-	if err != nil {
-		return nil, fmt.Errorf("not a snapshot: not a gzipped tar archive: %w", err)
+// kindOfFile returns the kind with a file, or nil.
+func kindOfFile(name string) *Kind {
+	i := slices.IndexFunc(Kinds, func(kind *Kind) bool { return kind.File() == name })
+	if i < 0 {
+		return nil
 	}
-	limited := &io.LimitedReader{R: zipped, N: b.total + 1}
-	explain := func(err error) error {
-		switch {
-		case limited.N <= 0:
-			return fmt.Errorf("unpacked size exceeds the limit of %s", mebibytes(b.total))
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			return errors.New("truncated")
-		}
-		return err
-	}
-	archive := tar.NewReader(limited)
-	files := map[string][]byte{}
-	for entries := 1; ; entries++ {
-		header, err := archive.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, fmt.Errorf("incomplete snapshot: %w", explain(err))
-		}
-		if entries > b.entries {
-			return nil, fmt.Errorf("archive has more than %d entries", b.entries)
-		}
-		name, ok, err := b.entry(header, files)
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			continue
-		}
-		// ReadAll allocates memory for the actual content, whatever size the header claims.
-		content, err := io.ReadAll(archive)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, explain(err))
-		}
-		files[name] = content
-	}
-	// The checksum is at the end of the compressed data.
-	if _, err := io.Copy(io.Discard, limited); err != nil || limited.N <= 0 {
-		return nil, fmt.Errorf("incomplete snapshot: %w", explain(err))
-	}
-	return files, nil
+	return Kinds[i]
 }
 
 // entry returns the name of the file of an entry, and false if the entry has no content.
-func (b limits) entry(header *tar.Header, files map[string][]byte) (string, bool, error) {
+func (b limits) entry(header *tar.Header, files map[string]bool) (string, bool, error) {
 	name := path.Clean(header.Name)
 	switch header.Typeflag {
 	case tar.TypeXGlobalHeader:
@@ -143,11 +117,10 @@ func (b limits) entry(header *tar.Header, files map[string][]byte) (string, bool
 	if header.Typeflag == tar.TypeDir {
 		return "", false, nil
 	}
-	known := name == aboutFile || name == loadFile || slices.ContainsFunc(Kinds, func(kind *Kind) bool { return kind.File() == name })
-	switch _, duplicate := files[name]; {
-	case !known:
+	switch {
+	case name != aboutFile && name != loadFile && kindOfFile(name) == nil:
 		return "", false, fmt.Errorf("%q: unknown file", header.Name)
-	case duplicate:
+	case files[name]:
 		return "", false, fmt.Errorf("%q: duplicate file", header.Name)
 	case header.Size > b.file:
 		return "", false, fmt.Errorf("%q: exceeds the limit of %s", header.Name, mebibytes(b.file))
@@ -164,52 +137,36 @@ func mebibytes(n int64) string {
 }
 
 // readAbout reads the description of the snapshot.
-func (s *Snapshot) readAbout(content []byte) error {
-	if content == nil {
-		return fmt.Errorf("not a snapshot: %s is missing", aboutFile)
+func (s *Snapshot) readAbout(in io.Reader) error {
+	content, err := io.ReadAll(io.LimitReader(in, maxAbout+1))
+	if err != nil {
+		return err
+	}
+	if len(content) > maxAbout {
+		return fmt.Errorf("exceeds the limit of %s", mebibytes(maxAbout))
 	}
 	if err := json.Unmarshal(content, &s.About); err != nil {
-		return fmt.Errorf("%s: %w", aboutFile, err)
+		return err
 	}
 	switch {
 	case s.About.Kind != AboutKind || s.About.APIVersion != APIVersion:
 		return fmt.Errorf(
-			"%s: found kind %q of apiVersion %q: must be kind %s of apiVersion %s",
-			aboutFile, s.About.Kind, s.About.APIVersion, AboutKind, APIVersion,
+			"found kind %q of apiVersion %q: must be kind %s of apiVersion %s",
+			s.About.Kind, s.About.APIVersion, AboutKind, APIVersion,
 		)
 	case s.About.Time.IsZero():
-		return fmt.Errorf("%s: time: required value", aboutFile)
+		return errors.New("time: required value")
 	}
 	return nil
 }
 
 // readLoad reads the load.
-func (s *Snapshot) readLoad(content []byte) error {
-	if content == nil {
-		return nil
+func (s *Snapshot) readLoad(in io.Reader) error {
+	reading, err := wire.Decode(in)
+	if err == nil {
+		s.Load = &reading
 	}
-	reading, err := wire.Decode(bytes.NewReader(content))
-	if err != nil {
-		return fmt.Errorf("%s: %w", loadFile, err)
-	}
-	s.Load = &reading
-	return nil
-}
-
-// read reads a v1 List.
-func (l *List) read(content []byte) error {
-	var list struct {
-		Kind  string            `json:"kind"`
-		Items []json.RawMessage `json:"items"`
-	}
-	if err := json.Unmarshal(content, &list); err != nil {
-		return err
-	}
-	if list.Kind != "List" {
-		return fmt.Errorf("found kind %q: must be List", list.Kind)
-	}
-	l.Items = list.Items
-	return nil
+	return err
 }
 
 // check compares the files with the list of files in the description.

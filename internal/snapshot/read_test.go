@@ -144,7 +144,12 @@ const (
 func TestReadBadArchives(t *testing.T) {
 	complete := archiveOf(t, smallSnapshot(t))
 	first, nodes := entry{name: "snapshot.json", content: about}, entry{name: "cluster/nodes.json", content: oneNode}
-	tight := limits{entries: 4, file: 10 << 10, total: 20 << 10}
+	tight := limits{
+		entries: 4, file: 10 << 10, total: 20 << 10, ratio: 1000, free: 1 << 20, item: 2 << 10, items: 3, structs: 10,
+	}
+	list := func(items string) entry {
+		return entry{name: "cluster/nodes.json", content: `{"kind":"List","items":[` + items + `]}`}
+	}
 	blank := strings.Repeat(" ", 9<<10)
 	for _, tc := range []struct {
 		name    string
@@ -199,8 +204,8 @@ func TestReadBadArchives(t *testing.T) {
 		{
 			"bomb",
 			pack(
-				t, first, entry{name: "cluster/nodes.json", content: blank}, entry{name: "cluster/pods.json", content: blank},
-				entry{name: "load.json", content: blank},
+				t, first, entry{name: "cluster/nodes.json", content: oneNode + blank},
+				entry{name: "cluster/pods.json", content: `{"kind":"List","items":[]}` + blank}, entry{name: "load.json", content: blank},
 			),
 			"unpacked size exceeds the limit of 20480 bytes",
 		},
@@ -235,6 +240,17 @@ func TestReadBadArchives(t *testing.T) {
 			"not JSON", pack(t, first, entry{name: "cluster/nodes.json", content: `{"kind":`}),
 			"cluster/nodes.json: unexpected end of JSON input",
 		},
+		{"many items", pack(t, first, list(`{},{},{},{}`)), "cluster/nodes.json: found more than 3 items: must have at most 3"},
+		{"an item that is a number", pack(t, first, list(`{},1`)), "cluster/nodes.json: item 2: found 1: must be an object"},
+		{"an item that is null", pack(t, first, list(`null`)), "cluster/nodes.json: item 1: found null: must be an object"},
+		{
+			"a large item", pack(t, first, list(`{},{"a":"`+strings.Repeat("x", 3<<10)+`"}`)),
+			"cluster/nodes.json: item 2 exceeds the limit of 2048 bytes",
+		},
+		{"items that are an object", pack(t, first, entry{name: "cluster/nodes.json", content: `{"items":{}}`}), "found {: must be a list of items"},
+		{"a list", pack(t, first, entry{name: "cluster/nodes.json", content: `[]`}), "cluster/nodes.json: found [: must be a List"},
+		{"two lists", pack(t, first, entry{name: "cluster/nodes.json", content: oneNode + "{}"}), "cluster/nodes.json: found a second value"},
+		{"large description", pack(t, entry{name: "snapshot.json", content: about + blank + blank}), "exceeds the limit of 10240 bytes"},
 		{"invalid load", pack(t, first, nodes, entry{name: "load.json", content: `{}`}), "load.json: timestamp: invalid value 0"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -310,7 +326,9 @@ func FuzzReadBytes(f *testing.F) {
 
 // checkRead reads an archive and checks the result.
 func checkRead(t *testing.T, archive []byte) {
-	s, err := limits{entries: 16, file: 1 << 20, total: 2 << 20}.read(bytes.NewReader(archive))
+	s, err := limits{
+		entries: 16, file: 1 << 20, total: 2 << 20, ratio: 1000, free: 2 << 20, item: 1 << 20, items: 1000, structs: 10_000,
+	}.read(bytes.NewReader(archive))
 	if err != nil {
 		if err.Error() == "" {
 			t.Error("an error without a message")

@@ -6,7 +6,8 @@ import "strings"
 
 var slackRule = object("resourceslack", fields{
 	"spec": in(fields{
-		"minRate": keep, "allowHighRate": keep, "base": keep, "granularity": keep, "coverBiggestPod": keep, "maxPlaceholders": keep, "backend": keep,
+		"minRate": keep, "allowHighRate": keep, "base": keep, "granularity": keep, "coverBiggestPod": keep,
+		"maxPlaceholders": keep, "backend": keep,
 		"pool":              in(fields{"nodeSelector": labels, "tolerations": tolerations}),
 		"priorityClassName": named("priorityclass"),
 	}),
