@@ -34,6 +34,8 @@ type Policy struct {
 	fields fieldMask
 	// addOns are the names of the AddOnPlacementScores that prioritizers use.
 	addOns map[string]bool
+	// warnings are about parts of the spec that are valid but probably a mistake.
+	warnings []string
 }
 
 // predicate matches clusters that meet a selector and all expressions.
@@ -62,7 +64,7 @@ func Compile(p *v1beta1.Placement) (*Policy, field.ErrorList) {
 		out.number = int64(*spec.NumberOfClusters)
 	}
 	out.predicates, errs = compilePredicates(spec.Predicates)
-	out.prioritizers = prioritizersOf(&spec.PrioritizerPolicy)
+	out.prioritizers, out.warnings = prioritizersOf(&spec.PrioritizerPolicy)
 	for i := range spec.Tolerations {
 		out.tolerations = append(out.tolerations, tolerationOf(&spec.Tolerations[i]))
 	}
@@ -189,9 +191,12 @@ func requirementsOf(in []metav1.LabelSelectorRequirement) (out []placement.Requi
 	return out
 }
 
-// prioritizersOf returns the prioritizers of a valid policy with defaults.
-func prioritizersOf(policy *v1beta1.PrioritizerPolicy) []placement.Prioritizer {
+// prioritizersOf returns the prioritizers of a valid policy with defaults, and warnings
+// about those that are listed repeatedly: of a built-in one the last weight counts, the
+// weights of a score of an add-on are added, as Open Cluster Management does.
+func prioritizersOf(policy *v1beta1.PrioritizerPolicy) (enabled []placement.Prioritizer, warnings []string) {
 	var configured []placement.Prioritizer
+	index := map[string]int{}
 	for i := range policy.Configurations {
 		coordinate := policy.Configurations[i].Coordinate()
 		p := placement.Prioritizer{Weight: *policy.Configurations[i].Weight}
@@ -201,9 +206,22 @@ func prioritizersOf(policy *v1beta1.PrioritizerPolicy) []placement.Prioritizer {
 		} else {
 			p.Kind, _ = placement.KindOf(string(coordinate.BuiltIn))
 		}
-		configured = append(configured, p)
+		first, repeated := index[p.Name()]
+		if !repeated {
+			index[p.Name()] = len(configured)
+			configured = append(configured, p)
+			continue
+		}
+		path := field.NewPath("spec", "prioritizerPolicy", "configurations").Index(i)
+		if p.Kind == placement.AddOn {
+			configured[first].Weight += p.Weight
+			warnings = append(warnings, fmt.Sprintf("%s: %s is listed repeatedly: its weights are added", path, p.Name()))
+		} else {
+			configured[first].Weight = p.Weight
+			warnings = append(warnings, fmt.Sprintf("%s: %s is listed repeatedly: its last weight counts, which is %d", path, p.Name(), p.Weight))
+		}
 	}
-	return placement.Resolve(policy.Mode != v1beta1.Exact, configured)
+	return placement.Resolve(policy.Mode != v1beta1.Exact, configured), warnings
 }
 
 // tolerationOf converts a toleration.

@@ -14,7 +14,6 @@ import (
 // message and keeps the decisions.
 func TestInvalidSpecs(t *testing.T) {
 	long := strings.Repeat("a", 253)
-	const addOn = `{scoreCoordinate: {type: AddOn, addOn: {resourceName: a, scoreName: b}}}`
 	for name, tc := range map[string]struct{ spec, want string }{
 		"negative number": {`numberOfClusters: -1`, "spec.numberOfClusters"},
 		"lowest number":   {`numberOfClusters: -2147483648`, "spec.numberOfClusters"},
@@ -39,17 +38,6 @@ func TestInvalidSpecs(t *testing.T) {
 		},
 		"weight too low": {
 			`prioritizerPolicy: {configurations: [{name: Steady, weight: -2147483648}]}`, "spec.prioritizerPolicy.configurations[0].weight",
-		},
-		"duplicate": {
-			`prioritizerPolicy: {configurations: [{name: Steady}, {name: Steady, weight: 0}]}`, "spec.prioritizerPolicy.configurations[1]",
-		},
-		"duplicate by coordinate": {
-			`prioritizerPolicy: {configurations: [{name: Steady}, {scoreCoordinate: {builtIn: Steady}}]}`,
-			"spec.prioritizerPolicy.configurations[1]",
-		},
-		"duplicate add-on score": {
-			`prioritizerPolicy: {configurations: [` + addOn + `, ` + addOn + `]}`,
-			"spec.prioritizerPolicy.configurations[1]",
 		},
 		"both name and coordinate": {
 			`prioritizerPolicy: {configurations: [{name: Steady, scoreCoordinate: {builtIn: Balance}}]}`,
@@ -91,6 +79,7 @@ func TestInvalidSpecs(t *testing.T) {
 			`tolerations: [{key: a, tolerationSeconds: 1000000000000000000}]`, "spec.tolerations[0].tolerationSeconds",
 		},
 		"negative seconds":           {`tolerations: [{key: a, tolerationSeconds: -1}]`, "spec.tolerations[0].tolerationSeconds"},
+		"value with operator Exists": {`tolerations: [{key: a, operator: Exists, value: b}]`, "spec.tolerations[0].value"},
 		"operator Equal without key": {`tolerations: [{operator: Equal}]`, "spec.tolerations[0].operator"},
 		"unknown effect":             {`tolerations: [{key: a, effect: NoSchedule}]`, "spec.tolerations[0].effect"},
 		"negative maxSkew": {
@@ -119,7 +108,7 @@ func TestInvalidSpecs(t *testing.T) {
 			}
 			s.SetPlacement(changed)
 			v := decide(t, s, "p")
-			if !v.KeepDecisions || len(v.Conditions) != 1 || v.Conditions[0].Reason != reasonMisconfigured ||
+			if !v.KeepDecisions || len(v.Conditions) != 2 || v.Conditions[0].Reason != reasonMisconfigured ||
 				!strings.Contains(v.Conditions[0].Message, tc.want) || v.Conditions[0].ObservedGeneration != 2 {
 				t.Errorf("keeps %t, %+v", v.KeepDecisions, v.Conditions)
 			}
@@ -180,6 +169,12 @@ func TestPrioritizers(t *testing.T) {
 		"default disabled":            {`{configurations: [{name: Balance, weight: 0}]}`, []string{"Steady"}, []int32{1}},
 		"exact":                       {`{mode: Exact, configurations: [` + addOn + `]}`, []string{"AddOn/plimsoll/freeCPU"}, []int32{-3}},
 		"exact, none":                 {`{mode: Exact}`, nil, nil},
+		"last weight counts": {
+			`{configurations: [{name: Steady, weight: 5}, {name: Balance, weight: 4}, {scoreCoordinate: {builtIn: Steady}, weight: 3}]}`,
+			[]string{"Steady", "Balance"}, []int32{3, 4},
+		},
+		"last weight disables":           {`{configurations: [{name: Steady}, {name: Steady, weight: 0}]}`, []string{"Balance"}, []int32{1}},
+		"weights of an add-on are added": {`{mode: Exact, configurations: [` + addOn + `, ` + addOn + `]}`, []string{"AddOn/plimsoll/freeCPU"}, []int32{-6}},
 	} {
 		p, errs := Compile(newPlacement(t, "p", "prioritizerPolicy: "+tc.policy))
 		if len(errs) > 0 {
@@ -189,6 +184,20 @@ func TestPrioritizers(t *testing.T) {
 		if !slices.Equal(names, tc.names) || !slices.Equal(weights, tc.weights) {
 			t.Errorf("%s: %v %v, want %v %v", name, names, weights, tc.names, tc.weights)
 		}
+	}
+}
+
+// A prioritizer that is listed repeatedly is valid; the condition has a warning.
+func TestRepeatedPrioritizers(t *testing.T) {
+	s := hub("a")
+	s.SetPlacement(newPlacement(t, "p", `prioritizerPolicy: {configurations: [{name: Steady}, {name: Balance}, {name: Steady, weight: 3}]}`))
+	r := decide(t, s, "p")
+	const want = "spec.prioritizerPolicy.configurations[2]: Steady is listed repeatedly: its last weight counts, which is 3"
+	if c := r.Conditions[0]; c.Reason != reasonConfigured || c.Message != "the spec is valid; warning: "+want {
+		t.Errorf("%+v", c)
+	}
+	if !slices.Equal(r.Warnings, []string{want}) {
+		t.Errorf("%q", r.Warnings)
 	}
 }
 

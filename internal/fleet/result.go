@@ -13,6 +13,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/placement"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
 // Reasons of conditions. They are those of Open Cluster Management, except
@@ -38,8 +39,8 @@ type Result struct {
 	Policy   *Policy
 	Fleet    []*placement.Cluster
 	Decision *placement.Decision
-	// KeepDecisions is set if the existing decisions must not be changed: Groups has
-	// no meaning then.
+	// KeepDecisions is set if the placement is misconfigured and has selected clusters:
+	// the existing decisions must not be changed, and Groups has no meaning.
 	KeepDecisions bool
 	// Pending is set if CEL expressions remain to be evaluated, which EvaluateNext does.
 	// Nothing else is set then.
@@ -48,6 +49,9 @@ type Result struct {
 	Groups []Group
 	// Conditions are conditions without times. Conditions of other types do not change.
 	Conditions []metav1.Condition
+	// Warnings are about parts of the spec that are valid but probably a mistake. The
+	// conditions have them, too.
+	Warnings []string
 	// RequeueAt is the time at which the result can change although no object
 	// changes, zero if it cannot.
 	RequeueAt time.Time
@@ -133,8 +137,11 @@ func (s *State) decide(
 // meaning if the pass has missing evaluations.
 func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.Time, attempt *pass) *Result {
 	r := &Result{Generation: p.generation, Policy: p.policy, Fleet: s.fleet, Groups: []Group{{}}}
+	if p.policy != nil {
+		r.Warnings = p.policy.warnings
+	}
 	if len(p.errs) > 0 {
-		r.setMisconfigured(reasonMisconfigured, joinErrors(p.errs))
+		r.setMisconfigured(p, reasonMisconfigured, joinErrors(p.errs))
 		return r
 	}
 	sets, unbound := s.setsOf(key.Namespace, p.policy)
@@ -148,11 +155,11 @@ func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.T
 	r.Decision = placement.Decide(request)
 	if message := attempt.misconfiguration(); message != "" {
 		r.Decision = nil
-		r.setMisconfigured(reasonMisconfigured, message)
+		r.setMisconfigured(p, reasonMisconfigured, message)
 		return r
 	}
 	if r.Decision.Matched == 0 && r.Decision.Members > 0 && p.wouldEvictAll() {
-		r.setMisconfigured(reasonMatchesNothing, fmt.Sprintf(
+		r.setMisconfigured(p, reasonMatchesNothing, fmt.Sprintf(
 			"spec.predicates: the changed spec matches none of the %d clusters of the sets; "+
 				"the existing decisions are kept (set numberOfClusters: 0 to select no cluster)", r.Decision.Members))
 		return r
@@ -192,7 +199,7 @@ func (s *State) evaluateWithoutSets(r *Result, namespace string, p *placementSta
 	message := fmt.Sprintf("spec.clusterSets: %s: not bound to namespace %s", strings.Join(unbound, ", "), namespace)
 	switch {
 	case p.wouldEvictAll():
-		r.setMisconfigured(reasonMatchesNothing, message+"; the existing decisions are kept")
+		r.setMisconfigured(p, reasonMatchesNothing, message+"; the existing decisions are kept")
 	case len(s.bindings[namespace]) == 0:
 		r.setConditions(false, reasonNoBindings, message)
 	default:
@@ -269,7 +276,9 @@ func (r *Result) setDecision(policy *Policy, unbound []string) {
 	switch {
 	case d.Members == 0:
 		r.setConditions(false, reasonSetsEmpty, "the cluster sets have no clusters: label clusters with the set, or check its selector")
-	case d.Feasible == 0 && policy.number != 0:
+	case policy.number == 0:
+		r.setConditions(false, reasonNoneMatched, "spec.numberOfClusters is 0: no cluster is selected ("+counts+")")
+	case d.Feasible == 0:
 		r.setConditions(false, reasonNoneMatched, "no cluster is feasible ("+counts+")")
 	case d.Shortfall > 0:
 		r.setConditions(false, reasonNotAllScheduled, fmt.Sprintf("selected %d of %d clusters (%s)", len(d.Chosen), policy.number, counts))
@@ -284,10 +293,14 @@ func (r *Result) setConditions(satisfied bool, reason, message string) {
 	if satisfied {
 		status = metav1.ConditionTrue
 	}
+	valid := "the spec is valid"
+	if len(r.Warnings) > 0 {
+		valid += "; warning: " + facts.Abbreviate(r.Warnings, 5, "; ")
+	}
 	r.Conditions = []metav1.Condition{
 		{
 			Type: clusterv1beta1.PlacementConditionMisconfigured, Status: metav1.ConditionFalse,
-			Reason: reasonConfigured, Message: "the spec is valid", ObservedGeneration: r.Generation,
+			Reason: reasonConfigured, Message: valid, ObservedGeneration: r.Generation,
 		},
 		{
 			Type: clusterv1beta1.PlacementConditionSatisfied, Status: status, Reason: reason, Message: message,
@@ -309,12 +322,24 @@ func (r *Result) setFailures(failed *failures) {
 	}
 }
 
-// setMisconfigured sets the condition of an invalid placement. Decisions and the
-// condition PlacementSatisfied do not change.
-func (r *Result) setMisconfigured(reason, message string) {
-	r.KeepDecisions = true
-	r.Conditions = []metav1.Condition{{
-		Type: clusterv1beta1.PlacementConditionMisconfigured, Status: metav1.ConditionTrue,
-		Reason: reason, Message: message, ObservedGeneration: r.Generation,
-	}}
+// setMisconfigured sets the conditions of an invalid placement. The selected clusters
+// are kept; condition PlacementSatisfied has the generation of the spec that selected
+// them. Without any, no cluster is selected.
+func (r *Result) setMisconfigured(p *placementState, reason, message string) {
+	r.KeepDecisions = len(p.selected) > 0
+	satisfied, generation := "no cluster is selected because the spec is misconfigured", r.Generation
+	if r.KeepDecisions {
+		satisfied = fmt.Sprintf("the %d clusters that an earlier spec selected are kept because the spec is misconfigured", len(p.selected))
+		generation = p.decidedGeneration
+	}
+	r.Conditions = []metav1.Condition{
+		{
+			Type: clusterv1beta1.PlacementConditionMisconfigured, Status: metav1.ConditionTrue,
+			Reason: reason, Message: message, ObservedGeneration: r.Generation,
+		},
+		{
+			Type: clusterv1beta1.PlacementConditionSatisfied, Status: metav1.ConditionFalse,
+			Reason: reason, Message: satisfied, ObservedGeneration: generation,
+		},
+	}
 }

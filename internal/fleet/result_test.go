@@ -20,28 +20,30 @@ const (
 )
 
 // reasonOf returns the reason and the message of condition PlacementMisconfigured if it is
-// True, else of PlacementSatisfied.
+// True, else of PlacementSatisfied. It checks that the conditions agree with each other.
 func reasonOf(t testing.TB, v *Result) (reason, message string) {
 	t.Helper()
-	for _, c := range v.Conditions {
-		if c.ObservedGeneration != v.Generation {
-			t.Errorf("%+v: observedGeneration, want %d", c, v.Generation)
-		}
+	if len(v.Conditions) != 2 || v.Conditions[0].Type != clusterv1beta1.PlacementConditionMisconfigured ||
+		v.Conditions[1].Type != clusterv1beta1.PlacementConditionSatisfied {
+		t.Fatalf("conditions %+v", v.Conditions)
 	}
-	switch {
-	case v.KeepDecisions && len(v.Conditions) == 1 && v.Conditions[0].Type == clusterv1beta1.PlacementConditionMisconfigured &&
-		v.Conditions[0].Status == metav1.ConditionTrue:
-		return v.Conditions[0].Reason, v.Conditions[0].Message
-	case !v.KeepDecisions && len(v.Conditions) == 2 && v.Conditions[0].Reason == reasonConfigured &&
-		v.Conditions[0].Status == metav1.ConditionFalse:
-		c := v.Conditions[1]
-		if satisfied := c.Reason == reasonAllScheduled; (c.Status == metav1.ConditionTrue) != satisfied {
-			t.Errorf("%+v", c)
-		}
-		return c.Reason, c.Message
+	invalid, satisfied := v.Conditions[0], v.Conditions[1]
+	if invalid.ObservedGeneration != v.Generation || !v.KeepDecisions && satisfied.ObservedGeneration != v.Generation {
+		t.Errorf("%+v: observedGeneration, want %d", v.Conditions, v.Generation)
 	}
-	t.Fatalf("keeps %t, conditions %+v", v.KeepDecisions, v.Conditions)
-	return "", ""
+	if (satisfied.Status == metav1.ConditionTrue) != (satisfied.Reason == reasonAllScheduled) {
+		t.Errorf("%+v", satisfied)
+	}
+	if invalid.Status == metav1.ConditionTrue {
+		if satisfied.Reason != invalid.Reason || strings.Contains(satisfied.Message, "kept") != v.KeepDecisions {
+			t.Errorf("%+v, keeps %t", satisfied, v.KeepDecisions)
+		}
+		return invalid.Reason, invalid.Message
+	}
+	if v.KeepDecisions || invalid.Reason != reasonConfigured {
+		t.Errorf("%+v, keeps %t", invalid, v.KeepDecisions)
+	}
+	return satisfied.Reason, satisfied.Message
 }
 
 // zonedHub returns a State with clusters a and b in zone 1 and c in zone 2, all in set web.
@@ -69,7 +71,7 @@ func TestResults(t *testing.T) {
 			"selected 3 clusters (clusters in the sets: 3, matching the predicates: 3, with tolerated taints: 3)",
 		},
 		"some":               {`numberOfClusters: 2`, nil, "a b", reasonAllScheduled, "selected 2 clusters"},
-		"zero clusters":      {`numberOfClusters: 0`, nil, "", reasonAllScheduled, "selected 0 clusters"},
+		"zero clusters":      {`numberOfClusters: 0`, nil, "", reasonNoneMatched, "spec.numberOfClusters is 0: no cluster is selected"},
 		"more than feasible": {`numberOfClusters: 5`, nil, "a b c", reasonNotAllScheduled, "selected 3 of 5 clusters"},
 		"some matched":       {inZone1, nil, "a b", reasonAllScheduled, "in the sets: 3, matching the predicates: 2"},
 		"none matched":       {nowhere, nil, "", reasonNoneMatched, "matching the predicates: 0"},
@@ -166,8 +168,8 @@ func TestWouldEvictAll(t *testing.T) {
 			after:  `predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {zone: "2"}}}}]`,
 			chosen: "c", reason: reasonAllScheduled,
 		},
-		"zero clusters":                  {before: two, after: `numberOfClusters: 0`, chosen: "", reason: reasonAllScheduled},
-		"zero clusters, nothing matches": {before: two, after: "numberOfClusters: 0\n" + nowhere, chosen: "", reason: reasonAllScheduled},
+		"zero clusters":                  {before: two, after: `numberOfClusters: 0`, chosen: "", reason: reasonNoneMatched},
+		"zero clusters, nothing matches": {before: two, after: "numberOfClusters: 0\n" + nowhere, chosen: "", reason: reasonNoneMatched},
 		"zero clusters of an unbound set": {
 			before: two, after: `{numberOfClusters: 0, clusterSets: [away]}`, chosen: "", reason: reasonNoIntersection,
 		},
@@ -229,6 +231,30 @@ func TestWouldEvictAll(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A new placement that is misconfigured has both conditions and no clusters. If it becomes
+// misconfigured later, it keeps its clusters and PlacementSatisfied has the generation of
+// the spec that selected them.
+func TestMisconfigured(t *testing.T) {
+	s := zonedHub()
+	s.SetPlacement(newPlacement(t, "p", `numberOfClusters: -1`))
+	for range 2 {
+		r := decide(t, s, "p")
+		if reason, _ := reasonOf(t, r); reason != reasonMisconfigured || r.KeepDecisions || len(r.Groups) != 1 || clustersOf(r) != "" {
+			t.Errorf("%s, keeps %t, groups %v", reason, r.KeepDecisions, r.Groups)
+		}
+	}
+	for generation, spec := range []string{0: `numberOfClusters: -1`, 1: `{}`, 2: `numberOfClusters: -2`, 3: `numberOfClusters: -3`} {
+		changed := newPlacement(t, "p", spec)
+		changed.Generation = int64(10 + generation)
+		s.SetPlacement(changed)
+		r := decide(t, s, "p")
+		reasonOf(t, r)
+		if satisfied := r.Conditions[1]; generation >= 1 && satisfied.ObservedGeneration != 11 {
+			t.Errorf("generation %d: observedGeneration %d, want 11", 10+generation, satisfied.ObservedGeneration)
+		}
 	}
 }
 

@@ -127,13 +127,15 @@ type PlacementSpec struct {
 	// +optional
 	SpreadPolicy clusterv1beta1.SpreadPolicy `json:"spreadPolicy,omitzero"`
 	// Tolerations are the cluster taints that the placement tolerates. A cluster with
-	// a taint that is not tolerated is not selected. tolerationSeconds count from the
-	// time at which the taint was added and must be in [0, 3153600000] (100 years).
+	// a taint that is not tolerated is not selected. The value must be empty if the
+	// operator is Exists. tolerationSeconds count from the time at which the taint was
+	// added and must be in [0, 3153600000] (100 years).
 	//
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:items:XValidation:rule="!has(self.tolerationSeconds) || (self.tolerationSeconds >= 0 && self.tolerationSeconds <= 3153600000)",message="must be in [0, 3153600000], the latter being 100 years",fieldPath=".tolerationSeconds"
 	// +kubebuilder:validation:items:XValidation:rule="!has(self.operator) || self.operator.size() == 0 || self.operator in ['Equal', 'Exists']",message="must be Equal or Exists",fieldPath=".operator"
 	// +kubebuilder:validation:items:XValidation:rule="(has(self.key) && self.key.size() > 0) || (has(self.operator) && self.operator == 'Exists')",message="must be Exists where key is empty",fieldPath=".operator"
+	// +kubebuilder:validation:items:XValidation:rule="!has(self.operator) || self.operator != 'Exists' || !has(self.value) || self.value.size() == 0",message="must be empty where operator is Exists",fieldPath=".value"
 	// +optional
 	Tolerations []clusterv1beta1.Toleration `json:"tolerations,omitempty"`
 	// DecisionStrategy divides the selected clusters into groups. A group has at most
@@ -170,12 +172,11 @@ type PrioritizerPolicy struct {
 	// +kubebuilder:default=Additive
 	// +optional
 	Mode Mode `json:"mode,omitempty"`
-	// Configurations are the prioritizers and their weights. A prioritizer may be
-	// listed at most once.
+	// Configurations are the prioritizers and their weights. If a built-in prioritizer
+	// is listed repeatedly, its last weight counts; the weights of repeated scores of an
+	// add-on are added. Condition PlacementMisconfigured warns of both.
 	//
 	// +kubebuilder:validation:MaxItems=64
-	// +kubebuilder:validation:XValidation:rule="['Balance', 'Steady', 'ResourceRatioCPU', 'ResourceRatioMemory', 'ResourceAllocatableCPU', 'ResourceAllocatableMemory'].all(n, self.filter(c, (has(c.name) && c.name == n) || (has(c.scoreCoordinate) && c.scoreCoordinate.type == 'BuiltIn' && has(c.scoreCoordinate.builtIn) && c.scoreCoordinate.builtIn == n)).size() <= 1)",message="must not have the same prioritizer twice, by its name or by its scoreCoordinate"
-	// +kubebuilder:validation:XValidation:rule="self.all(a, !has(a.scoreCoordinate) || a.scoreCoordinate.type != 'AddOn' || !has(a.scoreCoordinate.addOn) || self.exists_one(b, has(b.scoreCoordinate) && b.scoreCoordinate.type == 'AddOn' && has(b.scoreCoordinate.addOn) && b.scoreCoordinate.addOn.resourceName == a.scoreCoordinate.addOn.resourceName && b.scoreCoordinate.addOn.scoreName == a.scoreCoordinate.addOn.scoreName))",message="must not have the same score of an add-on twice"
 	// +optional
 	Configurations []PrioritizerConfig `json:"configurations,omitempty"`
 }

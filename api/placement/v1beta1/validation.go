@@ -76,17 +76,8 @@ func (p *PrioritizerPolicy) validate(path *field.Path) (errs field.ErrorList) {
 	if p.Mode != "" {
 		errs = oneOf(path.Child("mode"), p.Mode, Additive, Exact)
 	}
-	seen := map[string]bool{}
 	for i := range p.Configurations {
-		at := path.Child("configurations").Index(i)
-		wrong := p.Configurations[i].validate(at)
-		errs = append(errs, wrong...)
-		coordinate := p.Configurations[i].Coordinate()
-		key := coordinate.Key()
-		if seen[key] && len(wrong) == 0 {
-			errs = append(errs, field.Duplicate(at, key))
-		}
-		seen[key] = true
+		errs = append(errs, p.Configurations[i].validate(path.Child("configurations").Index(i))...)
 	}
 	return errs
 }
@@ -165,8 +156,11 @@ func validateToleration(path *field.Path, t *clusterv1beta1.Toleration) (errs fi
 	if t.Key != "" {
 		errs = append(errs, validateKey(path.Child("key"), t.Key)...)
 	}
-	if len(t.Value) > maxValueLength {
+	switch {
+	case len(t.Value) > maxValueLength:
 		errs = append(errs, field.TooLong(path.Child("value"), t.Value, maxValueLength))
+	case t.Value != "" && t.Operator == clusterv1beta1.TolerationOpExists:
+		errs = append(errs, field.Invalid(path.Child("value"), t.Value, "must be empty where operator is Exists"))
 	}
 	if t.Effect != "" {
 		errs = append(errs, oneOf(path.Child("effect"), t.Effect, clusterv1.TaintEffectNoSelect, clusterv1.TaintEffectPreferNoSelect,
