@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/placement"
 )
@@ -126,6 +127,11 @@ func TestLongNames(t *testing.T) {
 		_, errs := Compile(p)
 		if (len(errs) > 0) != fails || fails && errs[0].Field != "metadata.name" {
 			t.Errorf("%d characters: %v", n, errs)
+		}
+		s := hub("a")
+		s.SetPlacement(p)
+		if r, ok := s.Decide(types.NamespacedName{Namespace: "ns", Name: p.Name}, now); !ok || r.KeepDecisions != fails {
+			t.Errorf("%d characters: keeps decisions %t", n, r.KeepDecisions)
 		}
 	}
 }

@@ -39,8 +39,9 @@ type Result struct {
 	Policy   *Policy
 	Fleet    []*placement.Cluster
 	Decision *placement.Decision
-	// KeepDecisions is set if the placement is misconfigured and has selected clusters:
-	// the existing decisions must not be changed, and Groups has no meaning.
+	// KeepDecisions is set if the placement is misconfigured and has selected clusters,
+	// or cannot have decisions: the existing ones must not be changed, and Groups has no
+	// meaning.
 	KeepDecisions bool
 	// Pending is set if CEL expressions remain to be evaluated, which EvaluateNext does.
 	// Nothing else is set then.
@@ -142,6 +143,8 @@ func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.T
 	}
 	if len(p.errs) > 0 {
 		r.setMisconfigured(p, reasonMisconfigured, joinErrors(p.errs))
+		// A PlacementDecision cannot have the label of a placement whose name is too long.
+		r.KeepDecisions = r.KeepDecisions || len(key.Name) > maxNameLength
 		return r
 	}
 	sets, unbound := s.setsOf(key.Namespace, p.policy)

@@ -247,8 +247,14 @@ func TestInvalidPlacements(t *testing.T) {
 	if err := h.client.List(t.Context(), &all); err != nil {
 		t.Fatal(err)
 	}
-	if len(all.Items) != 1 {
-		t.Errorf("%d PlacementDecisions, want 1, of the valid placement", len(all.Items))
+	// Each has one, except the one with the long name, which cannot be the value of a label.
+	if len(all.Items) != len(bad)+1 {
+		t.Errorf("%d PlacementDecisions, want %d", len(all.Items), len(bad)+1)
+	}
+	for _, decision := range all.Items {
+		if placement := decision.Labels[clusterv1beta1.PlacementLabel]; placement != "good" && len(decision.Status.Decisions) > 0 {
+			t.Errorf("%s: %v", placement, decision.Status.Decisions)
+		}
 	}
 	t.Logf("%d invalid placements and a valid one", len(bad)+1)
 	if strings.Contains(controller.String(), "panic") {

@@ -105,7 +105,8 @@ in the AddOnPlacementScore "plimsoll" and in the status of the ManagedCluster
 	flags.StringSliceVar(&o.controllers, "controllers", []string{slackController, placementController},
 		"controllers to run: slack, placement")
 	flags.StringVar(&o.adopt, "adopt", string(placement.AdoptAnnotated), "placements to decide: annotated "+
-		"(with cluster.open-cluster-management.io/experimental-scheduling-disable=true, which the hub's own controller ignores) or all")
+		"(with cluster.open-cluster-management.io/experimental-scheduling-disable=true, which the hub's own controller ignores) "+
+		"or all (but those with this annotation)")
 	base.CompleteWith(cmd, "controllers", slackController, placementController)
 	base.CompleteWith(cmd, "adopt", string(placement.AdoptAnnotated), string(placement.AdoptAll))
 	o.agent.addFlags(cmd)

@@ -36,7 +36,8 @@ const (
 	// cluster.open-cluster-management.io/experimental-scheduling-disable: "true", which
 	// the controller of Open Cluster Management ignores.
 	AdoptAnnotated Adopt = "annotated"
-	// AdoptAll selects all, for hubs without another controller.
+	// AdoptAll selects all but those with that annotation, for hubs without another
+	// controller.
 	AdoptAll Adopt = "all"
 )
 
@@ -46,6 +47,9 @@ const (
 	workers = 8
 	// maxRetryDelay is the maximum time between two attempts to write.
 	maxRetryDelay = 10 * time.Second
+	// statusInterval is the minimum time between two writes of the status of a placement
+	// that do not change the status or reason of a condition.
+	statusInterval = time.Second
 )
 
 // Controller reconciles placements.
@@ -67,6 +71,10 @@ type Controller struct {
 	// scored has the time of the last write of scores by placement. The status has it,
 	// too, but the cached status can be older than the cached decisions.
 	scored sync.Map
+	// reports has the last written status by placement.
+	reports sync.Map
+	// dropped are the fields that the hub does not store.
+	dropped droppedFields
 }
 
 // New returns a controller. The apiReader is not cached.
@@ -100,7 +108,7 @@ func (c *Controller) setUp(ctx context.Context, m ctrl.Manager) error {
 	if err != nil {
 		return err
 	}
-	// The controller writes the status: only changes of spec and annotations matter.
+	// The controller writes the status: onStatusChange ignores its own writes.
 	changes := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
 	return ctrl.NewControllerManagedBy(m).
 		Named("placement").
@@ -110,6 +118,7 @@ func (c *Controller) setUp(ctx context.Context, m ctrl.Manager) error {
 		Watches(&clusterv1beta2.ManagedClusterSetBinding{}, c.onChange(c.readBinding)).
 		Watches(&clusterv1alpha1.AddOnPlacementScore{}, c.onChange(c.readScores)).
 		Watches(&clusterv1beta1.PlacementDecision{}, c.onDecisionChange()).
+		Watches(&v1beta1.Placement{}, c.onStatusChange()).
 		WatchesRawSource(source.Func(c.evaluateExpressions)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
@@ -127,8 +136,8 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	c.latencies.start(request.NamespacedName)
 	object := &v1beta1.Placement{}
 	err := c.client.Get(ctx, request.NamespacedName, object)
-	if apierrors.IsNotFound(err) || err == nil && object.DeletionTimestamp != nil && c.adopted(object) {
-		c.latencies.finish(request.NamespacedName)
+	if apierrors.IsNotFound(err) {
+		c.forget(request.NamespacedName)
 		c.state.DeletePlacement(request.NamespacedName)
 		return reconcile.Result{}, c.remove(ctx, request.NamespacedName)
 	}
@@ -139,8 +148,8 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if !c.adopted(object) {
-		c.latencies.finish(request.NamespacedName)
+	if !c.decides(object) {
+		c.forget(request.NamespacedName)
 		c.state.SetUnmanaged(request.NamespacedName, fleet.ClustersIn(existing))
 		return reconcile.Result{}, nil
 	}
@@ -177,13 +186,25 @@ func (c *Controller) apply(
 	if since, changed := c.latencies.finish(client.ObjectKeyFromObject(object)); changed && written.rewritten {
 		c.metrics.observeLatency(time.Since(since))
 	}
-	if delay > 0 && (result.RequeueAfter == 0 || delay < result.RequeueAfter) {
-		result.RequeueAfter = delay
+	wait, err := c.report(ctx, object, decided, written, now)
+	for _, d := range []time.Duration{delay, wait} {
+		if d > 0 && (result.RequeueAfter == 0 || d < result.RequeueAfter) {
+			result.RequeueAfter = d
+		}
 	}
-	return result, c.report(ctx, object, decided, written, now)
+	return result, err
 }
 
-// adopted reports whether the controller decides a placement.
-func (c *Controller) adopted(object *v1beta1.Placement) bool {
-	return c.adopt == AdoptAll || object.Annotations[clusterv1beta1.PlacementDisableAnnotation] == "true"
+// decides reports whether the controller decides a placement. The decisions of one that
+// is being deleted do not change: the garbage collector deletes them, or orphans them.
+func (c *Controller) decides(object *v1beta1.Placement) bool {
+	annotated := object.Annotations[clusterv1beta1.PlacementDisableAnnotation] == "true"
+	return object.DeletionTimestamp == nil && annotated == (c.adopt == AdoptAnnotated)
+}
+
+// forget drops what the controller keeps of a placement besides the state.
+func (c *Controller) forget(key client.ObjectKey) {
+	c.latencies.finish(key)
+	c.scored.Delete(key)
+	c.reports.Delete(key)
 }

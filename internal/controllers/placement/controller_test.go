@@ -192,6 +192,10 @@ func TestMisconfiguredKeepsDecisions(t *testing.T) {
 					}
 				}
 				status, reason := h.status("p", misconfigured)
+				_, kept := h.status("p", satisfied)
+				if kept != "False "+strings.TrimPrefix(reason, "True ") {
+					t.Errorf("PlacementSatisfied is %s, PlacementMisconfigured %s", kept, reason)
+				}
 				if !strings.HasPrefix(reason, "True") || status.NumberOfSelectedClusters != 2 ||
 					!cmp.Equal(status.DecisionGroups, before.DecisionGroups) {
 					t.Errorf("%s, %+v", reason, status)
@@ -234,6 +238,18 @@ func TestUnmanagedPlacement(t *testing.T) {
 		t.Fatal(err)
 	}
 	expectNoWrites("being deleted")
+	// With AdoptAll the annotation excludes a placement.
+	excluded := newPlacement(t, "excluded", `numberOfClusters: 1`)
+	excluded.Annotations = map[string]string{clusterv1beta1.PlacementDisableAnnotation: "true"}
+	h = newHub(t, AdoptAll, append(fleetOf("a", "b"), excluded, newPlacement(t, "p", `numberOfClusters: 1`),
+		decisionOf("excluded", "excluded-decision-1", "a"))...)
+	if _, err := h.reconcile("excluded"); err != nil || len(h.writes) > 0 {
+		t.Errorf("annotated: writes %v, %v", h.writes, err)
+	}
+	h.settled("p")
+	if got := h.chosen("p"); !slices.Equal(got, []string{"b"}) {
+		t.Errorf("chosen %v, want b", got)
+	}
 	// An adopted placement keeps its PlacementDecision; only scores and status are written.
 	h = newHub(
 		t, AdoptAll,
@@ -282,16 +298,42 @@ func TestDeletionNeedsConfirmation(t *testing.T) {
 			}
 		})
 	}
-	// The decisions of a placement that is being deleted are deleted.
+}
+
+// While a placement is being deleted, its decisions are not written: with finalizers they
+// remain, and `kubectl delete --cascade=orphan` keeps them for good.
+func TestPlacementBeingDeleted(t *testing.T) {
 	p := newPlacement(t, "p", withoutScores)
-	p.Finalizers = []string{"example.com/hold"}
-	h := newHub(t, AdoptAll, append(fleetOf("a"), p)...)
+	p.Finalizers = []string{"orphan"}
+	h := newHub(t, AdoptAll, append(fleetOf("a", "b"), p, newPlacement(t, "q", `numberOfClusters: 1`))...)
 	h.settled("p")
 	if err := h.client.Delete(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.reconcile("p"); err != nil || len(h.slices("p")) != 0 {
-		t.Errorf("%v, %v", h.slices("p"), err)
+	h.relabel("a", "zone", "1")
+	if _, err := h.reconcile("p"); err != nil || len(h.writes) != 0 || !slices.Equal(h.chosen("p"), []string{"a", "b"}) {
+		t.Errorf("being deleted: writes %v, %v, %v", h.writes, h.slices("p"), err)
+	}
+	// The garbage collector orphans one decision, then ends the deletion. The cache has the
+	// old version of the decision.
+	cached := decisionOf("p", "p-decision-1")
+	if err := h.client.Get(t.Context(), client.ObjectKeyFromObject(cached), cached); err != nil {
+		t.Fatal(err)
+	}
+	h.fail = func(write string) error {
+		if write == "delete p-decision-1" {
+			h.fail = nil
+			h.change(decisionOf("p", "p-decision-1"), func() {})
+			orphan := decisionOf("p", "p-decision-1")
+			h.change(orphan, func() { orphan.OwnerReferences = nil })
+		}
+		return nil
+	}
+	h.change(p, func() { p.Finalizers = nil })
+	for range 2 {
+		if _, err := h.reconcile("p"); err != nil || !slices.Equal(h.chosen("p"), []string{"a", "b"}) {
+			t.Errorf("orphaned: writes %v, %v, %v", h.writes, h.slices("p"), err)
+		}
 	}
 }
 
@@ -330,8 +372,20 @@ func TestScoreRateLimit(t *testing.T) {
 	if keys, err := h.c.readCluster(t.Context(), client.ObjectKey{Name: "b"}); err != nil || len(keys) != 1 {
 		t.Fatal(keys, err)
 	}
-	if _, err := h.reconcile("p"); err != nil || len(h.writes) != 2 || !slices.Equal(h.chosen("p"), []string{"a"}) {
-		t.Errorf("writes %v, chosen %v, %v", h.writes, h.chosen("p"), err)
+	// The clusters are written at once, the number in the status a second after the last one.
+	if result, err := h.reconcile("p"); err != nil || len(h.writes) != 1 || !slices.Equal(h.chosen("p"), []string{"a"}) ||
+		result.RequeueAfter != statusInterval {
+		t.Errorf("writes %v, chosen %v, %v, %v", h.writes, h.chosen("p"), result, err)
+	}
+	h.now = h.now.Add(statusInterval)
+	if _, err := h.reconcile("p"); err != nil || !slices.Equal(h.writes, []string{"status p"}) {
+		t.Errorf("writes %v, %v", h.writes, err)
+	}
+	// The clock is set back by an hour: the limit applies once more.
+	h.now = h.now.Add(-time.Hour)
+	size("a", "8")
+	if result, err := h.reconcile("p"); err != nil || len(h.writes) > 0 || result.RequeueAfter != 2*time.Minute {
+		t.Errorf("writes %v, %v, %v", h.writes, result, err)
 	}
 }
 

@@ -39,6 +39,8 @@ type hub struct {
 	writes []string
 	fail   func(write string) error
 	wrote  func()
+	// drop, if set, removes fields that the hub does not store from a written object.
+	drop func(client.Object)
 	// listFails and liveFails are the errors of listing PlacementDecisions and of reads that
 	// bypass the cache.
 	listFails, liveFails error
@@ -85,13 +87,30 @@ func newHub(t *testing.T, adopt Adopt, objects ...client.Object) *hub {
 				ctx context.Context, c client.Client, sub string, object client.Object,
 				options ...client.SubResourceUpdateOption,
 			) error {
-				return try("update", object, func() error { return c.SubResource(sub).Update(ctx, object, options...) })
+				return try("update", object, func() error {
+					if h.drop == nil {
+						return c.SubResource(sub).Update(ctx, object, options...)
+					}
+					// The object keeps the dropped fields, as with a real client.
+					stored := object.DeepCopyObject().(client.Object)
+					h.drop(stored)
+					err := c.SubResource(sub).Update(ctx, stored, options...)
+					object.SetResourceVersion(stored.GetResourceVersion())
+					return err
+				})
 			},
 			SubResourcePatch: func(
 				ctx context.Context, c client.Client, sub string, object client.Object, patch client.Patch,
 				options ...client.SubResourcePatchOption,
 			) error {
-				return try("status", object, func() error { return c.SubResource(sub).Patch(ctx, object, patch, options...) })
+				return try("status", object, func() error {
+					err := c.SubResource(sub).Patch(ctx, object, patch, options...)
+					if err == nil && h.drop != nil {
+						h.drop(object)
+						err = c.SubResource(sub).Update(ctx, object)
+					}
+					return err
+				})
 			},
 			List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 				if _, decisions := list.(*clusterv1beta1.PlacementDecisionList); decisions && h.listFails != nil {

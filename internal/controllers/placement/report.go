@@ -3,83 +3,209 @@ package placement
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
-	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 )
 
-// report writes the status of a placement after its decisions have been written.
-func (c *Controller) report(
-	ctx context.Context, object *v1beta1.Placement, result *fleet.Result, written writeResult, now time.Time,
-) error {
-	status := object.Status.DeepCopy()
-	for _, condition := range result.Conditions {
-		meta.SetStatusCondition(&status.Conditions, condition)
+// statusReport is a status that the controller has written.
+type statusReport struct {
+	uid types.UID
+	// version is the resourceVersion of the written object.
+	version string
+	at      time.Time
+	status  clusterv1beta1.PlacementStatus
+}
+
+// droppedFields are fields that the hub does not store, because its CRDs are older. They
+// must not be the only reason for a write.
+type droppedFields struct {
+	// scores are the scores in PlacementDecisions, scoreTime is lastScoreUpdateTime in
+	// the status of a placement.
+	scores, scoreTime atomic.Bool
+	// scoresKnown is set when scores has been determined.
+	scoresKnown atomic.Bool
+}
+
+// observeScores determines whether the hub stores scores, after the first write of any.
+// The object that was written does not show it: decoding a response keeps fields that
+// the response lacks.
+func (c *Controller) observeScores(ctx context.Context, written *clusterv1beta1.PlacementDecision) {
+	hasScore := func(d clusterv1beta1.ClusterDecision) bool { return d.Score != 0 }
+	if c.dropped.scoresKnown.Load() || !slices.ContainsFunc(written.Status.Decisions, hasScore) {
+		return
 	}
-	if !result.KeepDecisions {
-		status.NumberOfSelectedClusters = int32(result.Selected())
-		status.DecisionGroups = groupsOf(written.slices)
-		if written.rewritten || status.LastScoreUpdateTime == nil {
-			status.LastScoreUpdateTime = &metav1.Time{Time: now}
-		}
+	var stored clusterv1beta1.PlacementDecision
+	err := c.apiReader.Get(ctx, client.ObjectKeyFromObject(written), &stored)
+	if err != nil || stored.ResourceVersion != written.ResourceVersion {
+		return // after the next write
 	}
-	if status.DecisionGroups == nil {
-		status.DecisionGroups = []clusterv1beta1.DecisionGroupStatus{}
+	c.dropped.scores.Store(!slices.ContainsFunc(stored.Status.Decisions, hasScore))
+	c.dropped.scoresKnown.Store(true)
+}
+
+// lastReport returns the last written status of a placement, nil if there is none.
+func (c *Controller) lastReport(object *v1beta1.Placement) *statusReport {
+	if last, ok := c.reports.Load(client.ObjectKeyFromObject(object)); ok && last.(*statusReport).uid == object.UID {
+		return last.(*statusReport)
 	}
-	if equality.Semantic.DeepEqual(object.Status, *status) {
-		return nil
-	}
-	changed := object.DeepCopy()
-	changed.Status = *status
-	c.metrics.countWrite("status")
-	if err := c.client.Status().Patch(ctx, changed, client.MergeFrom(object)); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("patching status: %w", err)
-	}
-	c.recordEvents(object, status)
 	return nil
 }
 
+// hasReported reports whether the controller has written the status of an object.
+func (c *Controller) hasReported(object *v1beta1.Placement) bool {
+	last := c.lastReport(object)
+	return last != nil && (last.version == object.ResourceVersion || equality.Semantic.DeepEqual(last.status, object.Status))
+}
+
+// report writes the status of a placement after its decisions have been written. If only
+// numbers have changed and the last write is recent, it returns the delay after which to
+// try again.
+func (c *Controller) report(
+	ctx context.Context, object *v1beta1.Placement, result *fleet.Result, written writeResult, now time.Time,
+) (time.Duration, error) {
+	last := c.lastReport(object)
+	if last != nil && isOlder(object.ResourceVersion, last.version) { // the cache lacks the last write
+		object = object.DeepCopy()
+		object.Status = *last.status.DeepCopy()
+	}
+	status, before := statusOf(object, last, result, written, now), object.Status.Conditions
+	if last != nil {
+		before = last.status.Conditions
+	}
+	if c.sameStatus(&object.Status, status) {
+		return 0, nil
+	}
+	if last != nil && !transitions(before, result.Conditions) && sameGroups(last.status.DecisionGroups, status.DecisionGroups) {
+		// After a change of the clock the interval could be in the future.
+		if wait := min(last.at.Add(statusInterval).Sub(now), statusInterval); wait > 0 {
+			return wait, nil
+		}
+	}
+	stored, err := c.patchStatus(ctx, object, status)
+	if err != nil || stored == nil {
+		return 0, err
+	}
+	if status.LastScoreUpdateTime != nil {
+		c.dropped.scoreTime.Store(stored.Status.LastScoreUpdateTime == nil)
+	}
+	c.reports.Store(client.ObjectKeyFromObject(object),
+		&statusReport{uid: object.UID, version: stored.ResourceVersion, at: now, status: stored.Status})
+	c.recordConditions(object, before, status.Conditions, result.Warnings)
+	return 0, nil
+}
+
+// patchStatus writes a status. It returns the stored object, nil if it has been deleted.
+func (c *Controller) patchStatus(
+	ctx context.Context, object *v1beta1.Placement, status *clusterv1beta1.PlacementStatus,
+) (*v1beta1.Placement, error) {
+	changed := object.DeepCopy()
+	changed.Status = *status
+	patch, err := client.MergeFrom(object).Data(changed)
+	if err != nil {
+		return nil, err
+	}
+	// An empty object: decoding the response would keep fields that it lacks.
+	stored := &v1beta1.Placement{}
+	stored.Namespace, stored.Name = object.Namespace, object.Name
+	c.metrics.countWrite("status")
+	err = c.client.Status().Patch(ctx, stored, client.RawPatch(types.MergePatchType, patch))
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("patching status: %w", err)
+	}
+	return stored, nil
+}
+
+// isOlder reports whether a version of an object precedes another one.
+func isOlder(version, than string) bool {
+	order, err := resourceversion.CompareResourceVersion(version, than)
+	return err == nil && order < 0
+}
+
+// statusOf returns the status of a placement after its decisions have been written. It
+// restores the fields of the last report, and keeps conditions of other types.
+func statusOf(
+	object *v1beta1.Placement, last *statusReport, result *fleet.Result, written writeResult, now time.Time,
+) *clusterv1beta1.PlacementStatus {
+	status := object.Status.DeepCopy()
+	if last != nil {
+		status.LastScoreUpdateTime = last.status.LastScoreUpdateTime
+		for _, condition := range last.status.Conditions {
+			if meta.FindStatusCondition(result.Conditions, condition.Type) != nil {
+				meta.RemoveStatusCondition(&status.Conditions, condition.Type)
+				status.Conditions = append(status.Conditions, condition)
+			}
+		}
+	}
+	for _, condition := range result.Conditions {
+		meta.SetStatusCondition(&status.Conditions, condition)
+	}
+	status.NumberOfSelectedClusters = 0
+	for _, s := range written.slices {
+		status.NumberOfSelectedClusters += int32(len(s.Decisions))
+	}
+	status.DecisionGroups = groupsOf(written.slices)
+	if written.rewritten {
+		status.LastScoreUpdateTime = &metav1.Time{Time: now}
+	}
+	return status
+}
+
+// sameStatus reports whether writing a status would change nothing that the hub stores.
+// The order of conditions does not matter.
+func (c *Controller) sameStatus(before, after *clusterv1beta1.PlacementStatus) bool {
+	a, b := before.DeepCopy(), after.DeepCopy()
+	if c.dropped.scoreTime.Load() {
+		a.LastScoreUpdateTime, b.LastScoreUpdateTime = nil, nil
+	}
+	for _, s := range []*clusterv1beta1.PlacementStatus{a, b} {
+		slices.SortFunc(s.Conditions, func(a, b metav1.Condition) int { return strings.Compare(a.Type, b.Type) })
+	}
+	return equality.Semantic.DeepEqual(a, b)
+}
+
+// transitions reports whether the status, the reason or the generation of a condition changes.
+func transitions(before, after []metav1.Condition) bool {
+	return slices.ContainsFunc(after, func(new metav1.Condition) bool {
+		old := meta.FindStatusCondition(before, new.Type)
+		return old == nil || old.Status != new.Status || old.Reason != new.Reason || old.ObservedGeneration != new.ObservedGeneration
+	})
+}
+
+// sameGroups reports whether two lists of groups have the same PlacementDecisions.
+func sameGroups(a, b []clusterv1beta1.DecisionGroupStatus) bool {
+	return slices.EqualFunc(a, b, func(a, b clusterv1beta1.DecisionGroupStatus) bool {
+		return a.DecisionGroupName == b.DecisionGroupName && slices.Equal(a.Decisions, b.Decisions)
+	})
+}
+
 // groupsOf returns the groups of a status.
-func groupsOf(slices []fleet.Slice) (groups []clusterv1beta1.DecisionGroupStatus) {
+func groupsOf(slices []fleet.Slice) []clusterv1beta1.DecisionGroupStatus {
+	groups := []clusterv1beta1.DecisionGroupStatus{}
 	for _, s := range slices {
-		if len(groups) == 0 || groups[len(groups)-1].DecisionGroupIndex != int32(s.Index) {
-			groups = append(groups, clusterv1beta1.DecisionGroupStatus{DecisionGroupIndex: int32(s.Index), DecisionGroupName: s.Group})
+		index := int32(max(s.Index, 0)) // a slice without index, of decisions that are kept
+		if len(groups) == 0 || groups[len(groups)-1].DecisionGroupIndex != index {
+			groups = append(groups, clusterv1beta1.DecisionGroupStatus{DecisionGroupIndex: index, DecisionGroupName: s.Group})
 		}
 		group := &groups[len(groups)-1]
 		group.Decisions = append(group.Decisions, s.Name)
 		group.ClustersCount += int32(len(s.Decisions))
 	}
 	return groups
-}
-
-// recordEvents records events for the changes of a status.
-func (c *Controller) recordEvents(object *v1beta1.Placement, status *clusterv1beta1.PlacementStatus) {
-	if before := object.Status.NumberOfSelectedClusters; before != status.NumberOfSelectedClusters {
-		c.recorder.Eventf(object, nil, v1.EventTypeNormal, "DecisionUpdate", "Decide", "selected %d clusters (was %d)",
-			status.NumberOfSelectedClusters, before)
-	}
-	setup.RecordConditions(c.recorder, object, object.Status.Conditions, status.Conditions, eventType)
-}
-
-// eventType returns the type of the event for a changed condition, "" for none: a
-// new placement without problems only reports its decisions.
-func eventType(before, after *metav1.Condition) string {
-	// PlacementMisconfigured is the condition that is False in a healthy placement.
-	healthy := (after.Status == metav1.ConditionTrue) != (after.Type == clusterv1beta1.PlacementConditionMisconfigured)
-	switch {
-	case !healthy:
-		return v1.EventTypeWarning
-	case before == nil:
-		return ""
-	}
-	return v1.EventTypeNormal
 }

@@ -1,9 +1,12 @@
 package placement
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -73,6 +76,18 @@ func (c *Controller) onDecisionChange() handler.EventHandler {
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { handle(e.Object, q) },
 	}
+}
+
+// onStatusChange returns a handler that queues a placement whose status another client
+// has written.
+func (c *Controller) onStatusChange() handler.EventHandler {
+	return handler.Funcs{UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+		before, ok := e.ObjectOld.(*v1beta1.Placement)
+		after, also := e.ObjectNew.(*v1beta1.Placement)
+		if ok && also && !equality.Semantic.DeepEqual(before.Status, after.Status) && !c.hasReported(after) {
+			q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(after)}, changeDelay)
+		}
+	}}
 }
 
 // readCluster updates the state from the cached object. It returns the affected placements.
@@ -161,10 +176,13 @@ func (c *Controller) evaluateExpressions(ctx context.Context, q queue) error {
 	return nil
 }
 
-// slicesOf converts PlacementDecisions.
+// slicesOf converts PlacementDecisions. They are in the order of their groups.
 func slicesOf(decisions []clusterv1beta1.PlacementDecision) (out []fleet.Slice) {
 	for i := range decisions {
 		out = append(out, fleet.SliceOf(&decisions[i]))
 	}
+	slices.SortFunc(out, func(a, b fleet.Slice) int {
+		return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name))
+	})
 	return out
 }

@@ -3,6 +3,7 @@ package placement
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -65,25 +66,53 @@ func (c *Controller) writeExcept(
 ) (out writeResult, delay time.Duration, err error) {
 	before := slicesOf(existing)
 	out = writeResult{slices: fleet.Layout(object.Name, append(reservedNames, before...), result.Groups)}
-	steps := fleet.Steps(before, out.slices, false)
-	if len(fleet.Steps(before, out.slices, true)) == 0 && len(steps) > 0 {
+	steps := fleet.Steps(before, out.slices, c.dropped.scores.Load())
+	if err := c.checkNames(ctx, object, before, steps); err != nil {
+		return out, 0, err
+	}
+	if len(steps) > 0 && len(fleet.Steps(before, out.slices, true)) == 0 {
 		if delay = c.scoreDelay(object, now); delay > 0 {
 			return out, delay, nil
 		}
 	}
-	for _, step := range steps {
-		if err := c.applyStep(ctx, object, existing, step); err != nil {
+	for i := range steps {
+		if err := c.applyStep(ctx, object, existing, steps[i]); err != nil {
 			return out, 0, err
+		}
+		if !slices.ContainsFunc(steps[i+1:], func(s fleet.Step) bool { return s.Slice.Name == steps[i].Slice.Name }) {
+			c.recordStep(object, before, steps[i])
 		}
 	}
 	if out.rewritten = len(steps) > 0; out.rewritten {
 		c.scored.Store(client.ObjectKeyFromObject(object), now)
+		c.recordScores(object, result)
 	}
 	return out, 0, nil
 }
 
+// checkNames returns a reservedNameError if the cache has a PlacementDecision of another
+// placement, or of none, with the name of one to be created.
+func (c *Controller) checkNames(ctx context.Context, object *v1beta1.Placement, before []fleet.Slice, steps []fleet.Step) error {
+	for _, step := range steps {
+		if slices.ContainsFunc(before, func(s fleet.Slice) bool { return s.Name == step.Slice.Name }) {
+			continue
+		}
+		var other clusterv1beta1.PlacementDecision
+		err := c.client.Get(ctx, client.ObjectKey{Namespace: object.Namespace, Name: step.Slice.Name}, &other)
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return err
+		case other.Labels[clusterv1beta1.PlacementLabel] != object.Name:
+			return reservedNameError(step.Slice.Name)
+		}
+	}
+	return nil
+}
+
 // scoreDelay returns the time until changed scores may be written if no other cluster
-// is selected.
+// is selected. A last write in the future, after a change of the clock, delays by the
+// limit.
 func (c *Controller) scoreDelay(object *v1beta1.Placement, now time.Time) time.Duration {
 	spec := object.Spec.DeepCopy()
 	spec.Default()
@@ -98,7 +127,7 @@ func (c *Controller) scoreDelay(object *v1beta1.Placement, now time.Time) time.D
 	if written, ok := c.scored.Load(client.ObjectKeyFromObject(object)); ok && written.(time.Time).After(last) {
 		last = written.(time.Time)
 	}
-	return last.Add(limit).Sub(now)
+	return min(last.Add(limit).Sub(now), limit)
 }
 
 // applyStep writes one PlacementDecision. It replaces the version in existing.
@@ -134,6 +163,7 @@ func (c *Controller) applyStep(
 	if err := c.client.Status().Update(ctx, decision); err != nil {
 		return err
 	}
+	c.observeScores(ctx, decision)
 	for i := range existing {
 		if existing[i].Name == decision.Name {
 			existing[i] = *decision // a second step needs the new version
@@ -157,15 +187,17 @@ func (c *Controller) create(ctx context.Context, placement string, decision *clu
 	return err
 }
 
-// remove deletes the decisions of a deleted placement, after the API server has
-// confirmed the deletion. The garbage collector deletes them, too, if it runs.
+// remove deletes the decisions of a deleted placement that still have it as their owner,
+// for hubs where no garbage collector runs. The API server must confirm that the
+// placement does not exist and that the decisions are those of the cache: the garbage
+// collector removes the owner from decisions to be orphaned.
 func (c *Controller) remove(ctx context.Context, key types.NamespacedName) error {
-	c.scored.Delete(key)
 	existing, err := c.decisions(ctx, key)
 	if err != nil || len(existing) == 0 {
 		return err
 	}
-	if gone, err := setup.IsGone(ctx, c.apiReader, key, &v1beta1.Placement{}); err != nil || !gone {
+	placement := &v1beta1.Placement{}
+	if gone, err := setup.IsGone(ctx, c.apiReader, key, placement); err != nil || !gone || placement.UID != "" {
 		return err
 	}
 	for i := range existing {
@@ -173,7 +205,11 @@ func (c *Controller) remove(ctx context.Context, key types.NamespacedName) error
 			continue
 		}
 		c.metrics.countWrite("delete")
-		if err := c.client.Delete(ctx, &existing[i]); client.IgnoreNotFound(err) != nil {
+		err := c.client.Delete(ctx, &existing[i], client.Preconditions{ResourceVersion: &existing[i].ResourceVersion})
+		if apierrors.IsConflict(err) {
+			continue // it has changed; its event follows
+		}
+		if client.IgnoreNotFound(err) != nil {
 			return err
 		}
 	}

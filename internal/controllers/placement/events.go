@@ -1,0 +1,130 @@
+package placement
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+)
+
+const (
+	// maxNote is the maximum length of the list of scores in an event, of which the API
+	// server accepts 1,024 bytes.
+	maxNote = 1000
+	// maxNames is the maximum number of clusters in an event.
+	maxNames = 5
+)
+
+// recordStep records an event for a written PlacementDecision, which is the related
+// object. Reasons and actions are those of Open Cluster Management. Changes of scores
+// alone are not recorded here.
+func (c *Controller) recordStep(object *v1beta1.Placement, before []fleet.Slice, step fleet.Step) {
+	decision := &clusterv1beta1.PlacementDecision{}
+	decision.Namespace, decision.Name = object.Namespace, step.Slice.Name
+	normal := func(verb, note string) {
+		c.recorder.Eventf(object, decision, v1.EventTypeNormal, "Decision"+verb, "Decision"+verb+"d", "%s: %s", step.Slice.Name, note)
+	}
+	at := slices.IndexFunc(before, func(s fleet.Slice) bool { return s.Name == step.Slice.Name })
+	switch {
+	case step.Delete:
+		normal("Delete", "deleted")
+	case at < 0:
+		normal("Create", fmt.Sprintf("selected %d clusters", len(step.Slice.Decisions)))
+	default:
+		added, removed := compare(before[at].Decisions, step.Slice.Decisions)
+		if len(added)+len(removed) > 0 {
+			normal("Update", fmt.Sprintf("selected %d clusters (was %d)%s%s", len(step.Slice.Decisions), len(before[at].Decisions),
+				listed("; added ", added), listed("; removed ", removed)))
+		}
+	}
+}
+
+// listed returns the first names after a word, "" if there are none.
+func listed(word string, names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return word + facts.Abbreviate(names, maxNames, ", ")
+}
+
+// compare returns the names of the clusters that only one of two lists has.
+func compare(before, after []clusterv1beta1.ClusterDecision) (added, removed []string) {
+	has := map[string]bool{}
+	for _, d := range before {
+		has[d.ClusterName] = true
+	}
+	for _, d := range after {
+		if !has[d.ClusterName] {
+			added = append(added, d.ClusterName)
+		}
+		delete(has, d.ClusterName)
+	}
+	for _, d := range before {
+		if has[d.ClusterName] {
+			removed = append(removed, d.ClusterName)
+		}
+	}
+	return added, removed
+}
+
+// recordScores records an event with the scores of the selected clusters, which have
+// been written.
+func (c *Controller) recordScores(object *v1beta1.Placement, result *fleet.Result) {
+	var note strings.Builder
+	for _, group := range result.Groups {
+		for _, choice := range group.Clusters {
+			text := fmt.Sprintf("%s:%d ", choice.Name, choice.Score)
+			if note.Len()+len(text) > maxNote {
+				note.WriteString("...")
+				c.recordScoreNote(object, note.String())
+				return
+			}
+			note.WriteString(text)
+		}
+	}
+	if note.Len() > 0 {
+		c.recordScoreNote(object, strings.TrimSpace(note.String()))
+	}
+}
+
+func (c *Controller) recordScoreNote(object *v1beta1.Placement, note string) {
+	c.recorder.Eventf(object, nil, v1.EventTypeNormal, "ScoreUpdate", "ScoreUpdated", "%s", note)
+}
+
+// recordConditions records events for the changes of conditions, and for warnings that
+// are new.
+func (c *Controller) recordConditions(object *v1beta1.Placement, before, after []metav1.Condition, warnings []string) {
+	setup.RecordConditions(c.recorder, object, before, after, eventType)
+	message := func(conditions []metav1.Condition) string {
+		if found := meta.FindStatusCondition(conditions, clusterv1beta1.PlacementConditionMisconfigured); found != nil {
+			return found.Message
+		}
+		return ""
+	}
+	if len(warnings) > 0 && message(before) != message(after) {
+		c.recorder.Eventf(object, nil, v1.EventTypeWarning, "SpecWarning", "Validate", "%s", facts.Abbreviate(warnings, maxNames, "; "))
+	}
+}
+
+// eventType returns the type of the event for a changed condition, "" for none: a
+// new placement without problems only reports its decisions.
+func eventType(before, after *metav1.Condition) string {
+	// PlacementMisconfigured is the condition that is False in a healthy placement.
+	healthy := (after.Status == metav1.ConditionTrue) != (after.Type == clusterv1beta1.PlacementConditionMisconfigured)
+	switch {
+	case !healthy:
+		return v1.EventTypeWarning
+	case before == nil:
+		return ""
+	}
+	return v1.EventTypeNormal
+}
