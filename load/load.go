@@ -77,6 +77,9 @@ type Source interface {
 // Snapshot is an immutable reading. A nil Snapshot is valid and contains no nodes.
 type Snapshot struct {
 	reading Reading
+	// freshFrom is the first time at which the reading is fresh: before it, the clock has been set back, and
+	// the age of the reading is unknown.
+	freshFrom time.Time
 	// freshUntil is the last time at which all series of the reading are fresh.
 	freshUntil time.Time
 	// fallback contains the series that are fresh for longer, nil if there are none.

@@ -93,7 +93,11 @@ func (s *Store) Fresh() *Snapshot {
 	if snapshot == nil {
 		return nil
 	}
-	for now := s.now(); snapshot != nil && now.After(snapshot.freshUntil); {
+	now := s.now()
+	if now.Before(snapshot.freshFrom) {
+		return nil
+	}
+	for snapshot != nil && now.After(snapshot.freshUntil) {
 		snapshot = snapshot.fallback
 	}
 	return snapshot
@@ -123,7 +127,8 @@ func (s *Store) Stats() Stats {
 	return stats
 }
 
-// Put stores a reading, unless its time is in the future or before that of the previous reading.
+// Put stores a reading, unless its time is in the future or before that of the previous reading. A previous
+// reading whose time is in the future, because the clock was set back, does not count.
 // Callers must not modify the reading afterwards. Series that the reading lost are replaced by those
 // of the previous readings while these are fresh.
 func (s *Store) Put(reading Reading) error {
@@ -150,6 +155,9 @@ func (s *Store) put(reading Reading) error {
 			Err:    fmt.Errorf("reading is %s ahead of the local clock, maximum is %s", ahead.Round(time.Second), MaxAhead),
 		}
 	}
+	if s.latest.at.Sub(now) > MaxAhead {
+		s.latest = latestSeries{} // the clock has been set back: later readings are not older than these
+	}
 	if reading.Time.Before(s.latest.at) {
 		age := s.latest.at.Sub(reading.Time).Round(time.Second)
 		return &Error{Reason: OutOfOrder, Err: fmt.Errorf("reading is %s older than the previous one", age)}
@@ -164,14 +172,17 @@ func (s *Store) put(reading Reading) error {
 			carried = append(carried, series)
 		}
 	}
-	snapshot := &Snapshot{reading: reading, freshUntil: reading.Time.Add(s.maxAge)}
+	freshFrom := reading.Time.Add(-MaxAhead)
+	snapshot := &Snapshot{reading: reading, freshFrom: freshFrom, freshUntil: reading.Time.Add(s.maxAge)}
 	// The series that is fresh for the longest time is added first: the snapshot without the others
 	// is the fallback when these expire.
 	slices.SortStableFunc(carried, func(a, b Series) int { return next.times[b].Compare(next.times[a]) })
 	for _, series := range carried {
 		extended := reading
 		extended.Nodes = addSeries(snapshot.reading.Nodes, s.latest.nodes, series)
-		snapshot = &Snapshot{reading: extended, freshUntil: next.times[series].Add(s.maxAge), fallback: snapshot}
+		snapshot = &Snapshot{
+			reading: extended, freshFrom: freshFrom, freshUntil: next.times[series].Add(s.maxAge), fallback: snapshot,
+		}
 	}
 	next.nodes = snapshot.reading.Nodes
 	s.latest = next

@@ -116,6 +116,55 @@ func TestFreshAgain(t *testing.T) {
 	}
 }
 
+// TestClockJumps checks that load is never used while its age is unknown, and that the next reading is used
+// after the clock was set forward or back by an hour.
+func TestClockJumps(t *testing.T) {
+	const maxAge = 5 * time.Minute
+	// Each step advances the clock, or sets it, and stores a reading with the time of the clock unless read is
+	// false.
+	type step struct {
+		by   time.Duration
+		read bool
+		want bool
+	}
+	for name, steps := range map[string][]step{
+		"forward":               {{0, true, true}, {time.Hour, false, false}, {0, true, true}},
+		"back":                  {{0, true, true}, {-time.Hour, false, false}, {0, true, true}, {time.Minute, true, true}},
+		"forward and back":      {{0, true, true}, {time.Hour, true, true}, {-time.Hour, false, false}, {time.Second, true, true}},
+		"back a little":         {{0, true, true}, {-30 * time.Second, false, true}},
+		"back, without reading": {{0, true, true}, {-time.Hour, false, false}, {50 * time.Minute, false, false}, {10 * time.Minute, false, true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &clock{noon}
+			store := NewStore(maxAge, c.now)
+			for i, step := range steps {
+				c.at = c.at.Add(step.by)
+				if step.read {
+					if err := store.Put(readingAt(c.at)); err != nil {
+						t.Errorf("step %d: %v", i, err)
+					}
+				}
+				if got := store.Fresh() != nil; got != step.want {
+					t.Errorf("step %d: fresh %t, want %t", i, got, step.want)
+				}
+			}
+		})
+	}
+	// Series of a reading from the future are not carried over.
+	c := &clock{noon}
+	store := NewStore(maxAge, c.now)
+	if err := store.Put(readingAt(noon)); err != nil {
+		t.Fatal(err)
+	}
+	c.at = noon.Add(-time.Hour)
+	if err := store.Put(Reading{Time: c.at, Nodes: map[string]Node{}, Lost: map[Series]error{CPUMean: nil}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, known := store.Fresh().Node("node"); known {
+		t.Error("load of a reading from the future is carried over")
+	}
+}
+
 func TestSnapshot(t *testing.T) {
 	var none *Snapshot
 	if _, ok := none.Node("node"); ok || none.Reading().Nodes != nil {

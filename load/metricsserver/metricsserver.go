@@ -96,6 +96,7 @@ func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 	}
 	s.window.Retain(func(node string) bool { _, known := capacity[node]; return known })
 	now := s.config.Now()
+	s.window.DropAfter(now.Add(load.MaxAhead))
 	reading := load.Reading{
 		Source: metricprovider.MetricsServer,
 		Window: s.config.Window,

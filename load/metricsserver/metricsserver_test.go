@@ -191,3 +191,18 @@ func TestNewErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestClockJumps checks that metrics are used again with the next sample after the clocks of the API and of
+// this process were an hour ahead.
+func TestClockJumps(t *testing.T) {
+	a, now := &api{}, noon
+	s := newSource(t, a, &now)
+	for i, jump := range []time.Duration{0, time.Hour, -time.Hour, 15 * time.Second, 15 * time.Second} {
+		now = now.Add(jump)
+		a.items = []metricsv1beta1.NodeMetrics{metrics("a", now, "1", "4Gi")}
+		reading, err := s.Read(t.Context())
+		if err != nil || !reading.Time.Equal(now) || len(reading.Nodes) != 1 {
+			t.Errorf("read %d: %d nodes at %s, %v; want one at %s", i, len(reading.Nodes), reading.Time, err, now)
+		}
+	}
+}

@@ -76,6 +76,25 @@ func (h *history) drop(before time.Time) {
 	}
 }
 
+// DropAfter removes the samples after a time, which were added before the clock was set back. Without it,
+// new samples would not be newer than these.
+func (w *Window) DropAfter(latest time.Time) {
+	for node, h := range w.nodes {
+		if !h.newest.After(latest) {
+			continue
+		}
+		n := len(h.samples)
+		for n > 0 && h.samples[n-1].at > latest.UnixMilli() {
+			n--
+		}
+		if n == 0 {
+			delete(w.nodes, node)
+			continue
+		}
+		h.samples, h.newest = h.samples[:n], time.UnixMilli(h.samples[n-1].at)
+	}
+}
+
 // Retain removes the nodes for which keep returns false.
 func (w *Window) Retain(keep func(node string) bool) {
 	for node := range w.nodes {

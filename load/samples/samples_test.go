@@ -159,3 +159,20 @@ var names = func() (names [5000]string) {
 	}
 	return names
 }()
+
+func TestDropAfter(t *testing.T) {
+	w := New(time.Hour)
+	for _, sample := range []struct {
+		node   string
+		second int
+	}{{"a", 0}, {"b", 0}, {"b", 60}, {"c", 60}} {
+		w.Add(sample.node, noon.Add(time.Duration(sample.second)*time.Second), Sample{CPU: 0.5})
+	}
+	w.DropAfter(noon.Add(59 * time.Second))
+	if !w.Newest("a").Equal(noon) || !w.Newest("b").Equal(noon) || !w.Newest("c").IsZero() {
+		t.Errorf("newest samples at %s, %s and %s", w.Newest("a"), w.Newest("b"), w.Newest("c"))
+	}
+	if !w.Add("b", noon.Add(time.Second), Sample{CPU: 0.25}) || len(w.nodes["b"].samples) != 2 {
+		t.Error("no sample is added after those that were dropped")
+	}
+}
