@@ -36,6 +36,8 @@ type layout struct {
 	Overflow int `json:"overflow"`
 	// Wide has the elements that are wider than the window.
 	Wide []string `json:"wide"`
+	// Rows has the table rows that are not displayed as such.
+	Rows []string `json:"rows"`
 	// Scripts and Handlers are the numbers of script elements and event handlers.
 	Scripts  int `json:"scripts"`
 	Handlers int `json:"handlers"`
@@ -166,6 +168,7 @@ func TestInBrowser(t *testing.T) {
 		"long names":    resultWithPrefix(t, strings.Repeat("long-name-", 20)),
 		"wide names":    resultWithPrefix(t, strings.Repeat("W", 120)),
 		"one profile":   sample(t, 1, 1, 1, 3),
+		"one seed":      sample(t, 1, 2, 1, 20),
 		"empty":         emptyResult(),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -216,7 +219,7 @@ func (w window) check(t *testing.T, ctx context.Context, address string) {
 		t.Error("the page has no drawings")
 	}
 	want := layout{
-		Drawings: got.Drawings, Wide: []string{}, Empty: []string{}, Clipped: []string{}, Overlapping: []string{}, LowContrast: []string{},
+		Drawings: got.Drawings, Wide: []string{}, Rows: []string{}, Empty: []string{}, Clipped: []string{}, Overlapping: []string{}, LowContrast: []string{},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)
@@ -256,7 +259,8 @@ func TestLayoutFindsFaults(t *testing.T) {
 	if err := os.WriteFile(file, []byte(`<!doctype html><html><body style="background:#fff">
 <script>window.executed=1</script><p onclick="x()" style="color:#ccc">faint</p>
 <svg width="0" height="0"></svg><svg viewBox="0 0 100 20" width="100" height="20"><text x="0" y="15">one</text><text x="2" y="15">two</text><text x="95" y="15">three</text></svg>
-<details><summary>s</summary><div style="width:3000px">wide</div></details><img src="nowhere.png" alt=""></body></html>`), 0o600); err != nil {
+<details><summary>s</summary><div style="width:3000px">wide</div></details><img src="nowhere.png" alt="">
+<table><tr style="display:flex"><td>row</td></tr></table></body></html>`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	ctx := startBrowser(t)
@@ -273,7 +277,7 @@ func TestLayoutFindsFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Overflow < 1000 || len(got.Wide) == 0 || got.Scripts != 1 || got.Handlers != 1 || !got.Executed || len(requested.list()) != 2 ||
+	if got.Overflow < 1000 || len(got.Wide) == 0 || len(got.Rows) != 1 || got.Scripts != 1 || got.Handlers != 1 || !got.Executed || len(requested.list()) != 2 ||
 		got.Drawings != 2 || len(got.Empty) != 1 || len(got.Clipped) != 1 || len(got.Overlapping) != 1 || len(got.LowContrast) != 1 {
 		t.Errorf("%+v, requested %q", got, requested.list())
 	}

@@ -34,8 +34,9 @@ func whiskerScale(differences []*result.Difference, base float64) svg.Scale {
 	return svg.NewScale(-largest, largest, whiskerMargin, whiskerWidth-whiskerMargin)
 }
 
-// classes has the CSS classes of the verdicts that are highlighted.
-var classes = map[verdict]string{better: "better", worse: "worse", different: "differs"}
+// classes has the CSS classes of the verdicts with a style. Verdicts themselves are text: their words
+// could be classes of other elements.
+var classes = map[verdict]string{better: "better", worse: "worse", different: "differs", equal: "equal"}
 
 // whisker draws a difference as a dot and its interval as a line. It is hidden from screen readers:
 // the table has the numbers.

@@ -28,6 +28,8 @@
     texts.some((a, i) => texts.slice(i + 1).some((b) => overlap(a.box, b.box) && overlapping.push(`${title}: ${a.text} on ${b.text}`)));
   }
 
+  const rows = [...document.querySelectorAll("tr")].filter((e) => getComputedStyle(e).display !== "table-row").map(describe);
+
   // Contrast as defined by WCAG 2.2.
   const channels = (color) => color.match(/[\d.]+/g).map(Number);
   const luminance = (color) => {
@@ -51,7 +53,7 @@
   }
 
   return {
-    overflow: Math.max(overflow, 0), wide: wide.slice(0, listed),
+    overflow: Math.max(overflow, 0), wide: wide.slice(0, listed), rows: rows.slice(0, listed),
     scripts: document.scripts.length,
     handlers: all.filter((e) => [...e.attributes].some((a) => a.name.startsWith("on"))).length,
     executed: "executed" in window,
