@@ -71,6 +71,7 @@ func TestDocumentedCommands(t *testing.T) {
 		}
 		switch {
 		case command.Shown: // run by TestDocumentation
+		case isGenerated(command): // run by TestExamplesShowEffects
 		case readsCluster(cmd):
 			if test := integrated[cmd.CommandPath()]; !runs(integration[test], cmd.CommandPath()) {
 				t.Errorf("%s reads a cluster, and no integration test runs %q (expected: %q)", command, cmd.CommandPath(), test)

@@ -14,7 +14,14 @@ import (
 
 // printResult prints a table for each scenario, and the assumptions.
 func printResult(out io.Writer, r *result.Result) error {
-	fmt.Fprintf(out, "%s: %d nodes, %d pods, %d seeds\n", base.Escape(r.Source.Name), r.Source.Nodes, r.Source.Pods, len(r.Seeds))
+	seeds := "1 seed"
+	if n := len(r.Seeds); n != 1 {
+		seeds = fmt.Sprint(n, " seeds")
+	}
+	fmt.Fprintf(out, "%s: %d nodes, %d pods, %s\n", base.Escape(r.Source.Name), r.Source.Nodes, r.Source.Pods, seeds)
+	if note := r.OverloadNote(); note != "" {
+		fmt.Fprintln(out, note)
+	}
 	for i := range r.Scenarios {
 		scenario := &r.Scenarios[i]
 		fmt.Fprintf(out, "\n%s\n", base.Escape(describeScenario(scenario)))

@@ -49,6 +49,8 @@ type whatIfOptions struct {
 const formatHTML = "html"
 
 const (
+	// reportSeeds is the default of --seeds if a report is written, for confidence intervals.
+	reportSeeds = 5
 	// maxSeeds is the maximum of --seeds.
 	maxSeeds = 1000
 	// maxPack is the maximum of --pack, in pods per second.
@@ -89,13 +91,13 @@ show the outcome.
 
 ` + inputHelp,
 		Example: `  # Simulate a generated cluster with the default profile.
-  plimsoll simulate --generate nodes=50,pods=1500
+  plimsoll simulate --generate nodes=50,pods=1500,fill=0.9,best-effort=0.1 --usage bursts:mean=0.7
 
   # Simulate a live cluster with the profile in scheduler.yaml.
   kubectl get nodes,pods -A -o yaml | plimsoll simulate -f - --profile scheduler.yaml
 
   # Simulate bursts of pods, an autoscaler, and 10 % slack.
-  plimsoll simulate --generate nodes=10,pods=600,over=7200,bursts=6 \
+  plimsoll simulate --generate nodes=2,shapes=16x64,fill=3,pods=200,over=3600,bursts=4,life=1800 \
     --autoscaler shape=16x64,boot=120,cost=0.80 --slack 10%`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -123,7 +125,8 @@ its mean over the seeds.
 
 ` + inputHelp,
 		Example: `  # Compare two profiles, and show whether the differences are significant.
-  plimsoll compare --profile default --profile limits --generate nodes=50,pods=1500 --seeds 10
+  plimsoll compare --profile default --profile limits \
+    --generate nodes=50,pods=1500,fill=0.9,best-effort=0.1 --usage bursts:mean=0.7 --seeds 5
 
   # Fail a pipeline with exit code 3 if the new profile overloads nodes for longer.
   plimsoll compare --profile old.yaml --profile new.yaml -f cluster.yaml --seeds 10 \
@@ -133,17 +136,19 @@ its mean over the seeds.
   plimsoll snapshot -o s.tar.gz
   plimsoll compare --profile default --profile limits --snapshot s.tar.gz --reschedule
 
-  # Write an HTML report.
-  plimsoll compare --profile default --profile low-risk --generate nodes=50,pods=1500 \
-    --seeds 10 --report report.html
+  # Write an HTML report, of 5 seeds.
+  plimsoll compare --profile default --profile low-risk \
+    --generate nodes=50,pods=1500,fill=0.9,best-effort=0.1,over=7200 --usage bursts:mean=0.7 --report report.html
 
   # Compare the cost of slack with the pending time of pods.
-  plimsoll compare --slack 0%,5%,10%,20% --generate nodes=10,pods=600,over=7200,bursts=6 \
-    --autoscaler shape=16x64,boot=120,cost=0.80 --seeds 5
+  plimsoll compare --slack 0%,10%,30% \
+    --generate nodes=2,shapes=16x64,fill=3,pods=200,over=3600,bursts=4,life=1800 \
+    --autoscaler shape=16x64,boot=120,cost=0.80 --seeds 3
 
   # Compare with several limits and usage shapes.
-  plimsoll compare --profile default --profile low-risk --generate nodes=50,pods=1500 \
-    --limits ratio=1+2+4 --usage beta --usage bursts`,
+  plimsoll compare --profile default --profile low-risk \
+    --generate nodes=50,pods=1500,fill=0.9,best-effort=0.1,over=7200 \
+    --limits ratio=1+4 --usage diurnal:mean=0.7 --usage bursts:mean=0.7 --seeds 3`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(o.profiles) == 0 && len(o.slack) > 1 {
@@ -183,7 +188,8 @@ func (o *whatIfOptions) addFlags(cmd *cobra.Command) {
 	o.addScaleFlags(cmd)
 	flags.DurationVar(&o.tail, "tail", time.Hour, "simulated time after the arrival of the last pod")
 	flags.Uint64Var(&o.seed, "seed", 1, "first seed of generated data")
-	flags.IntVar(&o.seeds, "seeds", 1, "number of seeds")
+	flags.IntVar(&o.seeds, "seeds", 1, fmt.Sprintf("number of seeds (default 1, or %d with --report or -o html)", reportSeeds))
+	flags.Lookup("seeds").DefValue = "0" // not printed: the usage states the defaults
 	flags.StringVar(&o.failOn, "fail-on", "", "exit with code 3 if this CEL expression over profiles, differences, limits, "+
 		"usage and result is true")
 	o.output.AddFlag(cmd, formatHTML)
@@ -217,6 +223,9 @@ func (o *whatIfOptions) validate(cmd *cobra.Command) error {
 	}
 	if err := o.validateScale(); err != nil {
 		return err
+	}
+	if !cmd.Flags().Changed("seeds") && (o.report != "" || o.output.Format == formatHTML) {
+		o.seeds = reportSeeds
 	}
 	const step = replay.Step * time.Second
 	switch {

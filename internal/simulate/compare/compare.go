@@ -86,9 +86,8 @@ func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 	}
 	p := &Plan{columns: newColumns(compared, o.Autoscaler, o.Slack), result: result.Result{
 		APIVersion: result.APIVersion, Kind: result.Kind,
-		Source: result.Source{Name: read.Name, Nodes: len(in.Nodes), Pods: len(in.Pods)},
-		Assumed: append(in.Assumptions, fmt.Sprintf("the usage of pods is generated, with seeds %d to %d", o.Seed,
-			o.Seed+uint64(o.Seeds)-1)),
+		Source:  result.Source{Name: read.Name, Nodes: len(in.Nodes), Pods: len(in.Pods)},
+		Assumed: append(in.Assumptions, "the usage of pods is generated, with "+seedText(o.Seed, o.Seeds)),
 		Settings: result.Settings{
 			StepSeconds: replay.Step, TailSeconds: o.TailSeconds, Level: result.Level,
 			Metrics: result.Metrics{IntervalSeconds: o.Metrics.Interval, DelaySeconds: o.Metrics.Delay, WindowSeconds: o.Metrics.Window},
@@ -114,6 +113,14 @@ func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 		}
 	}
 	return p, nil
+}
+
+// seedText returns the first of n seeds, or the first and the last one.
+func seedText(first uint64, n int) string {
+	if n == 1 {
+		return fmt.Sprintf("the seed %d", first)
+	}
+	return fmt.Sprintf("seeds %d to %d", first, first+uint64(n)-1)
 }
 
 // newColumns returns every combination of a profile and slack.

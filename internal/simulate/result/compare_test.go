@@ -1,6 +1,7 @@
 package result
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -77,5 +78,23 @@ func TestCompareNoise(t *testing.T) {
 	}
 	if got := scenario(t, base, other).Profiles[1].Figures["limitedCoreSeconds"].Difference; got.Equal != 2 || got.Interval.ExcludesZero {
 		t.Errorf("%+v", got)
+	}
+}
+
+func TestOverloadNote(t *testing.T) {
+	idle, busy := Run{Seed: 1}, Run{Seed: 2, Outcome: Outcome{OverloadMinutes: 0.5}}
+	for name, tc := range map[string]struct {
+		profiles []Profile
+		want     string
+	}{
+		"no runs":         {[]Profile{{}}, ""},
+		"idle":            {[]Profile{{Runs: []Run{idle}}, {Runs: []Run{idle}}}, "--usage bursts:mean=0.7"},
+		"overloaded once": {[]Profile{{Runs: []Run{idle}}, {Runs: []Run{idle, busy}}}, ""},
+		"with slack":      {[]Profile{{Slack: "0%", Runs: []Run{idle}}, {Slack: "5%", Runs: []Run{idle}}}, "Compare the pending time"},
+	} {
+		r := Result{Scenarios: []Scenario{{Profiles: tc.profiles}}}
+		if got := r.OverloadNote(); !strings.Contains(got, tc.want) || (got == "") != (tc.want == "") {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
 	}
 }

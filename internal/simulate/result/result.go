@@ -39,6 +39,31 @@ type Result struct {
 	Interrupted bool `json:"interrupted"`
 }
 
+// OverloadNote returns a note for people if no node was overloaded in any run: profiles then cannot be
+// compared by overload. It returns "" if a node was overloaded, or if there are no runs.
+func (r *Result) OverloadNote() string {
+	runs, slack := 0, false
+	for i := range r.Scenarios {
+		for j := range r.Scenarios[i].Profiles {
+			profile := &r.Scenarios[i].Profiles[j]
+			runs, slack = runs+len(profile.Runs), slack || profile.Slack != ""
+			for k := range profile.Runs {
+				if profile.Runs[k].OverloadMinutes > 0 {
+					return ""
+				}
+			}
+		}
+	}
+	switch {
+	case runs == 0:
+		return ""
+	case slack:
+		return "No node is overloaded in any run. Compare the pending time of pods with the cost of nodes."
+	}
+	return "No node is overloaded in any run, so profiles cannot be compared by overload. Simulate more usage, such as " +
+		"--usage bursts:mean=0.7, or a fuller cluster, such as --generate nodes=50,pods=1500,fill=0.9,best-effort=0.1."
+}
+
 // Source describes the simulated cluster.
 type Source struct {
 	Name string `json:"name"`

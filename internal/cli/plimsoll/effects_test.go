@@ -1,0 +1,95 @@
+package plimsoll
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
+	"github.com/plimsoll-k8s/plimsoll/test/support/doccheck"
+)
+
+// isGenerated reports whether a command simulates a generated cluster.
+func isGenerated(command doccheck.Command) bool {
+	return !command.Inline && slices.Contains([]string{"simulate", "compare"}, command.Words[1]) &&
+		slices.Contains(command.Words, "--generate")
+}
+
+// TestExamplesShowEffects runs the documented simulations of generated clusters. Those of profiles must
+// have a clear difference of the overload, those of slack one of the pending time, and those with one
+// profile some overload or a scale-up.
+func TestExamplesShowEffects(t *testing.T) {
+	project, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands, err := doccheck.CommandsOf(project, "plimsoll")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := map[string]bool{}
+	for _, command := range commands {
+		key := strings.Join(command.Words, " ")
+		if !isGenerated(command) || done[key] {
+			continue
+		}
+		done[key] = true
+		t.Run(key, func(t *testing.T) {
+			r := simulated(t, command.Arguments())
+			if !showsEffect(r) {
+				t.Errorf("%s shows no effect", command)
+			}
+			if note := r.OverloadNote(); note != "" && r.Settings.Autoscaler == nil {
+				t.Errorf("%s: %s", command, note)
+			}
+		})
+	}
+	if len(done) < 6 {
+		t.Errorf("found %d simulations of generated clusters, want at least 6", len(done))
+	}
+}
+
+// simulated runs a command without writing its report, and returns its result.
+func simulated(t *testing.T, args []string) *result.Result {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	cmd := newCommand()
+	var out bytes.Buffer
+	cmd.SetOut(&out)
+	cmd.SetErr(io.Discard)
+	cmd.SetArgs(append(args, "-o", base.FormatJSON))
+	if err := cmd.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var r result.Result
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+		t.Fatal(err)
+	}
+	return &r
+}
+
+// showsEffect reports whether a scenario of a result shows what its example is for.
+func showsEffect(r *result.Result) bool {
+	for i := range r.Scenarios {
+		profiles := r.Scenarios[i].Profiles
+		if len(profiles) == 1 {
+			run := profiles[0].Runs[0]
+			return run.OverloadMinutes > 0 || run.Scaling != nil && run.Scaling.ScaleUps > 0
+		}
+		figure := "overloadMinutes"
+		if profiles[0].Slack != "" {
+			figure = "pendingSecondsMean"
+		}
+		for j := range profiles[1:] {
+			if d := profiles[j+1].Figures[figure].Difference; d.Interval != nil && d.Interval.ExcludesZero && d.Mean < 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
