@@ -5,6 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	algo "github.com/plimsoll-k8s/plimsoll/internal/algo/slack"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 )
 
@@ -102,7 +103,7 @@ func (c *nodeCapacity) assignOthers(node string, requests v1.ResourceList) {
 func (c *nodeCapacity) countOthers() {
 	c.others = make(map[string]v1.ResourceList, len(c.tracker.nodes))
 	for name, node := range c.tracker.nodes {
-		c.others[name] = node.Status.Allocatable.DeepCopy()
+		c.others[name] = facts.BoundedList(node.Status.Allocatable).DeepCopy()
 	}
 	for _, pod := range c.pods {
 		if free := c.others[pod.Spec.NodeName]; free != nil && observePod(pod).Node != "" {

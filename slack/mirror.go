@@ -107,7 +107,7 @@ func requestsOfTemplate(template *v1.PodTemplateSpec) v1.ResourceList {
 	if spec.Resources != nil {
 		defaultRequests(spec.Resources)
 	}
-	return resource.PodRequests(&v1.Pod{Spec: *spec}, resource.PodResourcesOptions{})
+	return resource.PodRequests(facts.BoundedPod(&v1.Pod{Spec: *spec}), resource.PodResourcesOptions{})
 }
 
 // defaultRequests sets missing requests to the limits.

@@ -21,6 +21,7 @@ const unreadyGrace = time.Minute
 
 // observeNode returns the planner's view of a node at a time.
 func observeNode(node *v1.Node, pool v1alpha1.Pool, now time.Time) algo.Node {
+	node = facts.BoundedNode(node)
 	allocatable := amountsOf(node.Status.Allocatable)
 	return algo.Node{
 		InPool: InPool(node, pool),

@@ -248,3 +248,29 @@ func TestObservePod(t *testing.T) {
 		})
 	}
 }
+
+// Quantities whose arithmetic takes hours count as missing, on nodes and in pods and templates.
+func TestAbsurdQuantities(t *testing.T) {
+	start := time.Now()
+	absurd := resource.MustParse("1e2147483647")
+	node := newNode("a", "4", "16Gi", func(n *v1.Node) {
+		n.Status.Allocatable[v1.ResourceCPU] = absurd
+		n.Status.Allocatable[v1.ResourcePods] = absurd
+		n.Status.Allocatable["example.com/gpu"] = absurd
+	})
+	if got := observeNode(node, v1alpha1.Pool{}, noon); got.Allocatable != (algo.Amounts{0, 16 * gib}) || got.Slots != 0 {
+		t.Errorf("node: %+v", got)
+	}
+	change := func(p *v1.Pod) { p.Spec.Containers[0].Resources.Requests[v1.ResourceCPU] = absurd }
+	pod := newPod("p", "a", "1", "1Gi", change)
+	pod.Spec.Containers = append(pod.Spec.Containers, pod.Spec.Containers[0])
+	if got := observePod(pod).Requests; got != (algo.Amounts{0, 2 * gib}) {
+		t.Errorf("pod: %v", got)
+	}
+	if got := requestsOfTemplate(&v1.PodTemplateSpec{Spec: pod.Spec}); got.Memory().Value() != 2*gib || !got.Cpu().IsZero() {
+		t.Errorf("template: %v", got)
+	}
+	if took := time.Since(start); took > time.Second {
+		t.Errorf("took %s", took)
+	}
+}

@@ -14,6 +14,7 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/placement"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
 // clusterOf converts a managed cluster.
@@ -49,6 +50,27 @@ func effectOf(effect string) placement.Effect {
 		return placement.NoSelectIfNew
 	}
 	return placement.AnyEffect
+}
+
+// bounded returns the cluster without resources whose quantities are not bounded: the
+// agent of a cluster may write any. It returns the cluster itself if all of them are.
+func bounded(c *clusterv1.ManagedCluster) *clusterv1.ManagedCluster {
+	good := func(list clusterv1.ResourceList) bool {
+		for _, quantity := range list {
+			if !facts.IsBounded(quantity) {
+				return false
+			}
+		}
+		return true
+	}
+	if good(c.Status.Allocatable) && good(c.Status.Capacity) {
+		return c
+	}
+	out := c.DeepCopy()
+	for _, list := range []clusterv1.ResourceList{out.Status.Allocatable, out.Status.Capacity} {
+		maps.DeleteFunc(list, func(_ clusterv1.ResourceName, quantity resource.Quantity) bool { return !facts.IsBounded(quantity) })
+	}
+	return out
 }
 
 // amountsOf converts CPU to millicores and memory to bytes. Negative quantities are

@@ -3,6 +3,7 @@ package fleet
 import (
 	"math"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
@@ -104,5 +105,31 @@ func TestChangedFields(t *testing.T) {
 		if got := changedFields(base(), other); got != tc.want {
 			t.Errorf("%s: %b, want %b", name, got, tc.want)
 		}
+	}
+}
+
+// A quantity whose arithmetic takes hours is missing for decisions and expressions, and
+// delays neither.
+func TestAbsurdQuantities(t *testing.T) {
+	s := hub("a", "b")
+	s.SetPlacement(newPlacement(t, "p", "prioritizerPolicy: {configurations: [{name: ResourceAllocatableCPU}]}"))
+	s.SetPlacement(newPlacement(t, "q", celPredicate(`quantity(managedCluster.status.allocatable.cpu).isGreaterThan(quantity("1"))`)))
+	start := time.Now()
+	for _, cpu := range []string{"1e2147483647", "123456789e2147483647", "0e2147483647", "-1e2147483647"} {
+		s.SetCluster(withAmounts(managed("a", "set=web"), cpu, "1Gi"))
+		s.SetCluster(withAmounts(managed("b", "set=web"), "4", "1Gi"))
+		if v := decide(t, s, "p"); clustersOf(v) != "a b" {
+			t.Errorf("%s: chosen %q", cpu, clustersOf(v))
+		}
+		if v := decide(t, s, "q"); clustersOf(v) != "b" {
+			t.Errorf("%s: chosen %q by an expression", cpu, clustersOf(v))
+		}
+		if got := clusterOf(bounded(withAmounts(managed("a", ""), cpu, "1Gi"))).Allocatable; got[placement.CPU] != placement.Missing ||
+			got[placement.Memory] != 1<<30 {
+			t.Errorf("%s: %v", cpu, got)
+		}
+	}
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("took %s", took)
 	}
 }

@@ -89,6 +89,7 @@ func (s *State) indexOf(name string) (int, bool) {
 // SetCluster adds or updates a cluster. A cluster with a deletion timestamp is removed.
 // An update of heartbeat times has no effect.
 func (s *State) SetCluster(object *clusterv1.ManagedCluster) []types.NamespacedName {
+	object = bounded(object)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if object.DeletionTimestamp != nil {

@@ -63,6 +63,9 @@ type hubReader struct {
 
 // document reads a document, which may be a List.
 func (r *hubReader) document(where string, raw []byte) error {
+	if err := CheckQuantities(raw); err != nil {
+		return err
+	}
 	asJSON, err := yaml.YAMLToJSONStrict(raw)
 	if err != nil {
 		return err

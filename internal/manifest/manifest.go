@@ -90,6 +90,9 @@ var strict = serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).
 
 // document reads a document.
 func (r *reader) document(where string, raw []byte) error {
+	if err := CheckQuantities(raw); err != nil {
+		return err
+	}
 	obj, _, err := strict.Decode(raw, nil, nil)
 	if runtime.IsStrictDecodingError(err) && obj != nil {
 		r.objects.Warnings = append(r.objects.Warnings, fmt.Sprintf("%s: %v", where, err))

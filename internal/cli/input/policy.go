@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 )
 
 // SlackPolicy returns the ResourceSlack in a file, or the default one if path is empty. The rate in a
@@ -74,6 +75,9 @@ func checkRateType(raw []byte) error {
 
 // decodeStrict decodes one object. Unknown fields are errors.
 func decodeStrict(raw []byte, into any) error {
+	if err := manifest.CheckQuantities(raw); err != nil {
+		return err
+	}
 	asJSON, err := yaml.YAMLToJSONStrict(raw)
 	if err != nil {
 		return err

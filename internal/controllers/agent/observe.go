@@ -102,6 +102,7 @@ func handlerOf[T any](f func(T)) func(any) {
 }
 
 func (o *observer) setNode(node *v1.Node) {
+	node = facts.BoundedNode(node)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.ledger.SetNode(node.Name, clusterscore.Node{

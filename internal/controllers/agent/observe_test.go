@@ -128,8 +128,18 @@ func TestResources(t *testing.T) {
 	if o.stale {
 		t.Error("an unchanged node makes the sums stale")
 	}
+	// A quantity whose arithmetic takes hours is missing.
+	absurd := func(n *v1.Node) {
+		n.Spec.Unschedulable = true
+		n.Status.Capacity["gpu"], n.Status.Capacity[v1.ResourceMemory] = resource.MustParse("1e2147483647"), resource.MustParse("3e2147483647")
+	}
+	set(node("b", absurd))
+	set(node("b", absurd))
+	if got := sums(); got != "3 12Gi of 8 16Gi, gpu 8" {
+		t.Error(got)
+	}
 	remove(toolscache.DeletedFinalStateUnknown{Key: "a", Obj: node("a", nil)})
-	if got := sums(); got != "0 0 of 4 16Gi, gpu 0" {
+	if got := sums(); got != "0 0 of 4 0, gpu 0" {
 		t.Error(got)
 	}
 	remove(node("b", nil))

@@ -6,6 +6,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/resource"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
 // podOptions are the options of the scheduler's own accounting: the new size of a resized container
@@ -38,13 +40,17 @@ type Pod struct {
 	scalars []namedAmount
 }
 
-// Requests returns the requests of a pod for every resource.
-func Requests(pod *v1.Pod) v1.ResourceList { return resource.PodRequests(pod, podOptions) }
+// Requests returns the requests of a pod for every resource. Quantities that are not
+// bounded are not counted.
+func Requests(pod *v1.Pod) v1.ResourceList {
+	return resource.PodRequests(facts.BoundedPod(pod), podOptions)
+}
 
 // NewPod returns the amounts of a pod.
 func NewPod(pod *v1.Pod) Pod {
 	var p Pod
-	requests, limits := Requests(pod), resource.PodLimits(pod, podOptions)
+	pod = facts.BoundedPod(pod)
+	requests, limits := resource.PodRequests(pod, podOptions), resource.PodLimits(pod, podOptions)
 	for name, quantity := range requests {
 		r := NewResource(name)
 		p.entry(r).Request = r.Amount(quantity)

@@ -1,7 +1,7 @@
 // Package noderes converts the resources of Kubernetes nodes and pods to integers, and keeps their
 // sums per node. It is the only place where quantities are converted: CPU to millicores, everything
 // else to its base unit, all as int64 in [0, MaxInt64]. Larger quantities saturate; negative ones
-// count as 0.
+// and those with an absurd exponent (facts.IsBounded) count as 0.
 package noderes
 
 import (
@@ -10,6 +10,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
 // Resource identifies a resource. Amounts of the common resources are found without comparing
@@ -88,7 +90,7 @@ func (r Resource) Amount(quantity resource.Quantity) int64 {
 		largest /= 1000
 	}
 	switch {
-	case quantity.Sign() <= 0:
+	case quantity.Sign() <= 0, !facts.IsBounded(quantity):
 		return 0
 	case quantity.CmpInt64(largest) > 0:
 		return math.MaxInt64
