@@ -150,6 +150,17 @@ func TestGoverningPolicy(t *testing.T) {
 	}
 }
 
+// TestVolumeClaimTemplates checks that a StatefulSet has the names of its volume claims.
+func TestVolumeClaimTemplates(t *testing.T) {
+	set := &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{VolumeClaimTemplates: []v1.PersistentVolumeClaim{
+		{ObjectMeta: metav1.ObjectMeta{Name: "www"}},
+	}}}
+	set.Annotations = map[string]string{v1alpha1.AnnotationSlack: "1"}
+	if w, ok := WorkloadOf(set); !ok || len(w.VolumeClaimTemplates) != 1 || w.VolumeClaimTemplates[0] != "www" {
+		t.Errorf("volume claim templates %v, want [www]", w.VolumeClaimTemplates)
+	}
+}
+
 // TestWorkloadGroupNames checks that group names are unique and valid label values.
 func TestWorkloadGroupNames(t *testing.T) {
 	seen := map[string]string{}

@@ -13,6 +13,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -45,6 +46,10 @@ type Finding struct {
 
 // Cluster is a cluster to check.
 type Cluster struct {
+	// Autoscaler is the Deployment of Cluster Autoscaler or Karpenter. If it is empty, Deployments are
+	// recognized by their images.
+	Autoscaler types.NamespacedName
+
 	kube   kubernetes.Interface
 	client client.Client
 	http   *http.Client

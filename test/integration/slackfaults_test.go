@@ -132,18 +132,21 @@ func (c *testCluster) overflow(t *testing.T, log fmt.Stringer) {
 	c.create(t, runningPod("vast-0", "vast", huge, "1Ei"))
 	c.create(t, runningPod("vast-1", "vast", "1", "7Ei"))
 	c.create(t, runningPod("vast-2", "vast", "1m", "9223372036854775807"))
-	c.create(t, policyOf("vast", "9999.9999%", inPool("vast")))
+	const highest = "9999.9999%"
+	highRate := func(s *v1alpha1.ResourceSlackSpec) { s.AllowHighRate = true }
+	c.create(t, policyOf("vast", highest, func(s *v1alpha1.ResourceSlackSpec) { inPool("vast")(s); highRate(s) }))
 	// Pods that are larger than their node by a factor that exceeds int64.
 	c.create(t, readyNode("tiny", "1m", "1Mi", map[string]string{"pool": "tiny"}))
 	c.create(t, runningPod("tiny-0", "tiny", huge, "7Ei"))
 	c.create(t, runningPod("tiny-1", "tiny", huge, "7Ei"))
-	c.create(t, policyOf("tiny", "9999.999999", inPool("tiny")))
+	c.create(t, policyOf("tiny", highest, func(s *v1alpha1.ResourceSlackSpec) { inPool("tiny")(s); highRate(s) }))
 	deployment := func(s *v1alpha1.ResourceSlackSpec) {
+		highRate(s)
 		inPool("tiny")(s)
 		s.Backend = v1alpha1.BackendDeployment
 		s.MaxPlaceholders = new(int32(2))
 	}
-	c.create(t, policyOf("tiny-pods", "9999.999999", deployment))
+	c.create(t, policyOf("tiny-pods", highest, deployment))
 	for _, name := range []string{"vast", "tiny", "tiny-pods"} {
 		policy := &v1alpha1.ResourceSlack{}
 		eventually.True(t, name+" has no conditions", log, func(ctx context.Context) (bool, error) {

@@ -5,11 +5,14 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/doctor"
@@ -18,8 +21,9 @@ import (
 
 // options are the flags of plimsoll doctor.
 type options struct {
-	cluster base.Cluster
-	output  base.Output
+	cluster    base.Cluster
+	output     base.Output
+	autoscaler string
 }
 
 // NewCommand returns the command plimsoll doctor.
@@ -45,11 +49,17 @@ The exit code is 1 if there is a problem.`,
 	}
 	o.cluster.AddFlags(cmd, "cluster", time.Minute)
 	o.output.AddFlag(cmd)
+	cmd.Flags().StringVar(&o.autoscaler, "autoscaler", "", "Deployment of the autoscaler, as NAMESPACE/NAME, such as "+
+		"kube-system/cluster-autoscaler; if it is not set, Deployments with an image of Cluster Autoscaler or Karpenter")
 	return cmd
 }
 
 func (o *options) run(ctx context.Context, out io.Writer) error {
 	if err := o.output.Validate(); err != nil {
+		return err
+	}
+	autoscaler, err := parseName(o.autoscaler)
+	if err != nil {
 		return err
 	}
 	config, err := o.cluster.Config()
@@ -60,6 +70,7 @@ func (o *options) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("--kubeconfig: %w", err)
 	}
+	cluster.Autoscaler = autoscaler
 	ctx, cancel := context.WithTimeout(ctx, o.cluster.Timeout)
 	defer cancel()
 	findings, err := cluster.Examine(ctx, time.Now())
@@ -79,6 +90,18 @@ func (o *options) run(ctx context.Context, out io.Writer) error {
 		return base.Failure(fmt.Errorf("problems: %d", problems))
 	}
 	return nil
+}
+
+// parseName parses the value of --autoscaler, which may be empty.
+func parseName(text string) (types.NamespacedName, error) {
+	if text == "" {
+		return types.NamespacedName{}, nil
+	}
+	namespace, name, _ := strings.Cut(text, "/")
+	if len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return types.NamespacedName{}, base.InvalidValue("autoscaler", text, "NAMESPACE/NAME of a Deployment")
+	}
+	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }
 
 func printFindings(out io.Writer, findings []doctor.Finding) {

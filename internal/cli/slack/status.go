@@ -32,13 +32,15 @@ func newStatusCommand() *cobra.Command {
 		Use:   "status [POLICY...]",
 		Short: "Show the status of slack policies",
 		Long: `Show the target of each slack policy, how much slack the cluster has, and why a
-policy is not ready. The exit code is 1 if a policy is not ready.`,
+policy is not ready. For each CapacityBuffer of a policy, show whether the autoscaler
+accepts, limits or refuses it, in its own words, and why it adds no nodes for it (event
+NotTriggerScaleUp). The exit code is 1 if a policy is not ready.`,
 		Example: `  plimsoll slack status
 
   # Wait until a policy is ready.
   until plimsoll slack status general; do sleep 5; done`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.run(cmd.Context(), args, cmd.OutOrStdout())
+			return o.run(cmd.Context(), args, cmd.OutOrStdout(), base.Warnings(cmd.ErrOrStderr()))
 		},
 	}
 	o.cluster.AddFlags(cmd, "cluster", 30*time.Second)
@@ -52,15 +54,17 @@ type statusResult struct {
 	Rate   string                       `json:"rate"`
 	Ready  bool                         `json:"ready"`
 	Status v1alpha1.ResourceSlackStatus `json:"status"`
+	// Buffers are what the autoscaler reports about the buffers, those that need attention first.
+	Buffers []bufferStatus `json:"buffers,omitempty"`
 }
 
-func (o *statusOptions) run(ctx context.Context, names []string, out io.Writer) error {
+func (o *statusOptions) run(ctx context.Context, names []string, out io.Writer, warn func(string)) error {
 	if err := o.output.Validate(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.cluster.Timeout)
 	defer cancel()
-	results, err := o.read(ctx, names)
+	results, err := o.read(ctx, names, warn)
 	if err != nil {
 		return err
 	}
@@ -76,7 +80,7 @@ func (o *statusOptions) run(ctx context.Context, names []string, out io.Writer) 
 }
 
 // read returns the status of the named policies, or of all policies if there are no names.
-func (o *statusOptions) read(ctx context.Context, names []string) ([]statusResult, error) {
+func (o *statusOptions) read(ctx context.Context, names []string, warn func(string)) ([]statusResult, error) {
 	config, err := o.cluster.Config()
 	if err != nil {
 		return nil, err
@@ -93,11 +97,12 @@ func (o *statusOptions) read(ctx context.Context, names []string) ([]statusResul
 		return nil, base.Failure(fmt.Errorf("listing policies: %w", err))
 	}
 	results := []statusResult{}
+	buffers := readBuffers(ctx, c, warn)
 	for _, policy := range list.Items {
 		if len(names) == 0 || slices.Contains(names, policy.Name) {
 			ready := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionReady)
 			results = append(results, statusResult{
-				Policy: policy.Name, Rate: policy.Spec.MinRate, Status: policy.Status,
+				Policy: policy.Name, Rate: policy.Spec.MinRate, Status: policy.Status, Buffers: buffers[policy.Name],
 				Ready: ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == policy.Generation,
 			})
 		}
@@ -126,17 +131,15 @@ func printStatus(out io.Writer, results []statusResult) {
 	t := base.NewTable(out, "policy", "rate", "", "CPU", "memory", "placeholders", "ready")
 	for _, r := range results {
 		t.AppendSeparator()
-		s, ready := r.Status, "no"
-		if r.Ready {
-			ready = "yes"
-		}
-		t.AppendRow(table.Row{r.Policy, r.Rate, "base", s.Base.Cpu(), formatMemory(s.Base), "", ready})
+		s := r.Status
+		t.AppendRow(table.Row{r.Policy, r.Rate, "base", s.Base.Cpu(), formatMemory(s.Base), "", yesOrNo(r.Ready)})
 		t.AppendRow(table.Row{"", "", "target", s.Target.Cpu(), formatMemory(s.Target), "", ""})
 		t.AppendRow(table.Row{"", "", "held", s.Total.Cpu(), formatMemory(s.Total), s.Placeholders, ""})
 		t.AppendRow(table.Row{"", "", "available", s.Available.Cpu(), formatMemory(s.Available), fmt.Sprintf("%d fit", s.Placed), ""})
 	}
 	t.SetColumnConfigs(base.RightAligned(2, 4, 5, 6))
 	t.Render()
+	printBuffers(out, results)
 	for _, r := range results {
 		for _, condition := range r.Status.Conditions {
 			fmt.Fprintf(out, "%s %s: %s (%s)\n", r.Policy, condition.Type, strings.ToLower(string(condition.Status)), condition.Reason)

@@ -1,0 +1,194 @@
+package slack
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/slack"
+)
+
+const (
+	// notTriggered is the reason of the event that Cluster Autoscaler records for a buffer whose placeholders
+	// fit no node that it could add.
+	notTriggered = "NotTriggerScaleUp"
+	// maxEvents is the number of events that are read, and maxBufferRows the number of rows of buffers in
+	// the table.
+	maxEvents, maxBufferRows = 500, 20
+)
+
+// bufferStatus is what an autoscaler reports about a buffer, in JSON and YAML.
+type bufferStatus struct {
+	Namespace    string `json:"namespace"`
+	Name         string `json:"name"`
+	Placeholders int64  `json:"placeholders"`
+	// Replicas is the number of placeholders that the autoscaler takes into account, nil if it reports none.
+	Replicas *int64 `json:"replicas,omitempty"`
+	// Answer is Accepted, Limited, Refused or Missing, and Message the reason in the autoscaler's words.
+	Answer  slack.AnswerState `json:"answer"`
+	Message string            `json:"message,omitempty"`
+	// Provisioned is the condition Provisioning, and ProvisioningMessage says why it is false.
+	Provisioned         bool   `json:"provisioned"`
+	ProvisioningMessage string `json:"provisioningMessage,omitempty"`
+	// Events are the events NotTriggerScaleUp of the buffer, the latest first.
+	Events []bufferEvent `json:"events,omitempty"`
+}
+
+// bufferEvent is an event of an autoscaler.
+type bufferEvent struct {
+	Time    time.Time `json:"time"`
+	Reason  string    `json:"reason"`
+	Message string    `json:"message"`
+}
+
+// readBuffers returns the buffers of all policies by policy, none if the API server does not serve buffers.
+func readBuffers(ctx context.Context, c client.Reader, warn func(string)) map[string][]bufferStatus {
+	var list unstructured.UnstructuredList
+	list.SetGroupVersionKind(slack.CapacityBufferVersion.WithKind(slack.CapacityBufferKind.Kind + "List"))
+	if err := c.List(ctx, &list, client.HasLabels{slack.PlaceholderLabel}); err != nil {
+		if !meta.IsNoMatchError(err) {
+			warn("buffers are not shown: " + err.Error())
+		}
+		return nil
+	}
+	if len(list.Items) == 0 {
+		return nil
+	}
+	events := readEvents(ctx, c, warn)
+	buffers := map[string][]bufferStatus{}
+	for i := range list.Items {
+		answer := slack.AnswerOf(&list.Items[i])
+		status := newBufferStatus(answer)
+		status.Events = events[client.ObjectKeyFromObject(&list.Items[i])]
+		policy := list.Items[i].GetLabels()[slack.PlaceholderLabel]
+		buffers[policy] = append(buffers[policy], status)
+	}
+	for _, list := range buffers {
+		slices.SortFunc(list, func(a, b bufferStatus) int {
+			return cmp.Or(cmp.Compare(a.rank(), b.rank()), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+		})
+	}
+	return buffers
+}
+
+func newBufferStatus(answer slack.Answer) bufferStatus {
+	status := bufferStatus{
+		Namespace: answer.Namespace, Name: answer.Name, Placeholders: answer.Requested, Answer: answer.State, Message: answer.Message,
+		Provisioned: answer.Provisioned, ProvisioningMessage: answer.ProvisioningMessage,
+	}
+	if answer.Replicas >= 0 {
+		status.Replicas = &answer.Replicas
+	}
+	return status
+}
+
+// rank orders buffers: those that need attention first.
+func (b *bufferStatus) rank() int {
+	switch {
+	case b.Answer == slack.AnswerAccepted && b.Provisioned && len(b.Events) == 0:
+		return 4
+	case b.Answer == slack.AnswerAccepted:
+		return 3
+	case b.Answer == slack.AnswerMissing:
+		return 2
+	case b.Answer == slack.AnswerLimited:
+		return 1
+	}
+	return 0
+}
+
+// readEvents returns the events NotTriggerScaleUp of buffers, the latest first.
+func readEvents(ctx context.Context, c client.Reader, warn func(string)) map[client.ObjectKey][]bufferEvent {
+	var list v1.EventList
+	err := c.List(ctx, &list, client.MatchingFields{"involvedObject.kind": slack.CapacityBufferKind.Kind, "reason": notTriggered},
+		client.Limit(maxEvents))
+	if err != nil {
+		warn("events of buffers are not shown: " + err.Error())
+		return nil
+	}
+	events := map[client.ObjectKey][]bufferEvent{}
+	for i := range list.Items {
+		e := &list.Items[i]
+		at := e.LastTimestamp.Time
+		if e.Series != nil {
+			at = e.Series.LastObservedTime.Time
+		} else if at.IsZero() {
+			at = e.EventTime.Time
+		}
+		key := client.ObjectKey{Namespace: e.InvolvedObject.Namespace, Name: e.InvolvedObject.Name}
+		events[key] = append(events[key], bufferEvent{at, e.Reason, e.Message})
+	}
+	for _, list := range events {
+		slices.SortFunc(list, func(a, b bufferEvent) int { return b.Time.Compare(a.Time) })
+	}
+	return events
+}
+
+// printBuffers prints what the autoscaler reports about the buffers of the policies.
+func printBuffers(out io.Writer, results []statusResult) {
+	rows, hidden := 0, 0
+	t := base.NewTable(out, "policy", "buffer", "placeholders", "autoscaler", "provisioned", "message")
+	for _, r := range results {
+		for i := range r.Buffers {
+			if rows++; rows > maxBufferRows {
+				hidden++
+				continue
+			}
+			b := &r.Buffers[i]
+			t.AppendRow(table.Row{r.Policy, b.Namespace + "/" + b.Name, b.Placeholders, b.answer(), yesOrNo(b.Provisioned), b.message()})
+		}
+	}
+	if rows == 0 {
+		return
+	}
+	t.SetColumnConfigs(append(base.RightAligned(3), table.ColumnConfig{Number: 6, WidthMax: 60, WidthMaxEnforcer: text.WrapSoft}))
+	t.Render()
+	if hidden > 0 {
+		fmt.Fprintf(out, "%d more buffers: plimsoll slack status -o json\n", hidden)
+	}
+}
+
+// answer returns the answer of the autoscaler for the table.
+func (b *bufferStatus) answer() string {
+	switch {
+	case b.Answer == slack.AnswerMissing:
+		return "no answer"
+	case b.Answer == slack.AnswerLimited && b.Replicas != nil:
+		return fmt.Sprintf("limited to %d", *b.Replicas)
+	}
+	return strings.ToLower(string(b.Answer))
+}
+
+// message returns the words of the autoscaler for the table: those of the latest event are the most specific.
+func (b *bufferStatus) message() string {
+	var parts []string
+	for _, part := range []string{b.Message, b.ProvisioningMessage} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	if len(b.Events) > 0 {
+		e := b.Events[0]
+		parts = append(parts, fmt.Sprintf("%s at %s: %s", e.Reason, e.Time.UTC().Format(time.RFC3339), e.Message))
+	}
+	return strings.Join(parts, "; ")
+}
+
+func yesOrNo(value bool) string {
+	if value {
+		return "yes"
+	}
+	return "no"
+}

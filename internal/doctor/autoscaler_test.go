@@ -1,0 +1,138 @@
+package doctor
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// newBuffer returns a buffer of three placeholders, created an hour before noon, with conditions of the form
+// "Type=Status message" that have changed at a time.
+func newBuffer(name string, replicas int64, changed time.Time, conditions ...string) unstructured.Unstructured {
+	var list []any
+	for _, condition := range conditions {
+		kind, rest, _ := strings.Cut(condition, "=")
+		status, message, _ := strings.Cut(rest, " ")
+		list = append(list, map[string]any{
+			"type": kind, "status": status, "message": message, "lastTransitionTime": changed.Format(time.RFC3339),
+		})
+	}
+	buffer := unstructured.Unstructured{Object: map[string]any{
+		"spec": map[string]any{"replicas": int64(3)}, "status": map[string]any{"replicas": replicas, "conditions": list},
+	}}
+	buffer.SetNamespace("shop")
+	buffer.SetName(name)
+	buffer.SetCreationTimestamp(metav1.NewTime(noon.Add(-time.Hour)))
+	return buffer
+}
+
+// TestCheckBuffers checks the finding for each way in which an autoscaler does not provide the capacity of a
+// buffer.
+func TestCheckBuffers(t *testing.T) {
+	hourAgo, minuteAgo := noon.Add(-time.Hour), noon.Add(-time.Minute)
+	for name, tc := range map[string]struct {
+		buffer  unstructured.Unstructured
+		level   Level
+		message string
+	}{
+		"provisioned":       {newBuffer("web", 3, hourAgo, "ReadyForProvisioning=True", "Provisioning=True"), OK, "1 buffers, all new or accepted"},
+		"accepted just now": {newBuffer("web", 3, minuteAgo, "ReadyForProvisioning=True"), OK, "1 buffers"},
+		"no answer":         {newBuffer("web", 3, hourAgo), Problem, "1 of 1 buffers have no conditions from an autoscaler, or outdated ones: shop/web"},
+		"refused": {
+			newBuffer("web", 3, hourAgo, "ReadyForProvisioning=False pods is forbidden"), Problem,
+			"1 of 1 buffers are refused by the autoscaler: shop/web (pods is forbidden)",
+		},
+		"limited": {
+			newBuffer("web", 1, hourAgo, "ReadyForProvisioning=True", "LimitedByQuotas=True limited from 3 to 1", "Provisioning=True"), Problem,
+			"are limited by the autoscaler: shop/web (limited from 3 to 1)",
+		},
+		"not added to the pending pods": {
+			newBuffer("web", 3, hourAgo, "ReadyForProvisioning=True"), Problem,
+			"have been ready, but not provisioned, for over 2m0s: shop/web (no reason)",
+		},
+		"no room for three minutes": {
+			newBuffer("web", 3, noon.Add(-3*time.Minute), "ReadyForProvisioning=True", "Provisioning=False 3/3 required new capacity"), Problem,
+			"not provisioned, for over 2m0s: shop/web (3/3 required new capacity)",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := &examination{now: noon}
+			e.checkBuffers([]unstructured.Unstructured{tc.buffer})
+			if f := onlyFinding(t, e, tc.level); !strings.Contains(f.Message, tc.message) {
+				t.Errorf("message %q, want %q", f.Message, tc.message)
+			}
+		})
+	}
+}
+
+// TestRightsOfClusterAutoscaler checks the permissions of the service account of Cluster Autoscaler, which is
+// found by its image or named.
+func TestRightsOfClusterAutoscaler(t *testing.T) {
+	deployment := func(name, image string, args ...string) *appsv1.Deployment {
+		return &appsv1.Deployment{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name},
+			Spec: appsv1.DeploymentSpec{Template: v1.PodTemplateSpec{Spec: v1.PodSpec{
+				ServiceAccountName: "scaler",
+				Containers:         []v1.Container{{Image: image, Args: append(strings.Split(clusterAutoscalerFlags, " "), args...)}},
+			}}},
+		}
+	}
+	const image, custom = "registry.k8s.io/autoscaling/cluster-autoscaler:v1.37.0", "example.com/scaler:1"
+	for name, tc := range map[string]struct {
+		deployment *appsv1.Deployment
+		named      types.NamespacedName
+		denied     []string // "verb resource"
+		level      Level
+		message    string
+	}{
+		"all": {deployment("scaler", image), types.NamespacedName{}, nil, OK, "kube-system/scaler of scaler has the permissions for buffers"},
+		"those of common charts": {
+			deployment("scaler", image), types.NamespacedName{}, []string{"list resourcequotas", "watch resourcequotas", "create pods"}, Problem,
+			"service account kube-system/scaler of scaler may not list resourcequotas; watch resourcequotas; create pods: without",
+		},
+		"no dry run": {
+			deployment("scaler", image, "--capacity-buffer-pod-dry-run-enabled=false"), types.NamespacedName{}, []string{"create pods"}, OK, "has the",
+		},
+		"no status": {
+			deployment("scaler", image), types.NamespacedName{}, []string{"update capacitybuffers/status"}, Problem,
+			"may not update capacitybuffers/status.autoscaling.x-k8s.io",
+		},
+		"named": {
+			deployment("scaler", custom), types.NamespacedName{Namespace: "kube-system", Name: "scaler"}, []string{"create pods"}, Problem,
+			"may not create pods",
+		},
+		"named, but not there": {
+			deployment("scaler", image), types.NamespacedName{Namespace: "kube-system", Name: "other"}, []string{"create pods"}, Problem,
+			"there is no Deployment kube-system/other",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clientset := fake.NewClientset(tc.deployment)
+			clientset.PrependReactor("create", "subjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
+				review := action.(clienttesting.CreateAction).GetObject().(*authorizationv1.SubjectAccessReview).DeepCopy()
+				a := review.Spec.ResourceAttributes
+				text := strings.TrimSuffix(a.Verb+" "+a.Resource+"/"+a.Subresource, "/")
+				review.Status.Allowed = review.Spec.User == "system:serviceaccount:kube-system:scaler" && !slices.Contains(tc.denied, text)
+				return true, review, nil
+			})
+			e := &examination{Cluster: &Cluster{kube: clientset, Autoscaler: tc.named}, now: noon}
+			if err := e.checkAutoscalers(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if f := onlyFinding(t, e, tc.level); !strings.Contains(f.Message, tc.message) {
+				t.Errorf("message %q, want %q", f.Message, tc.message)
+			}
+		})
+	}
+}
