@@ -26,5 +26,6 @@ func Config(kubeconfig string) (*rest.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--kubeconfig: no access to a cluster: %w", err)
 	}
+	BoundQuantities(config)
 	return config, nil
 }

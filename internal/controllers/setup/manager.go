@@ -19,6 +19,8 @@ import (
 // New returns a manager without controllers. It sets the scheme and the cache of
 // the options.
 func New(config *rest.Config, options ctrl.Options) (ctrl.Manager, error) {
+	config = rest.CopyConfig(config)
+	kube.BoundQuantities(config)
 	informers, err := retryDialClient(config)
 	if err != nil {
 		return nil, err
