@@ -337,6 +337,42 @@ func TestPlacementBeingDeleted(t *testing.T) {
 	}
 }
 
+// TestDecisionsWithoutPlacement checks that Balance counts decisions of a placement that does not exist,
+// as long as they exist.
+func TestDecisionsWithoutPlacement(t *testing.T) {
+	decision := decisionOf("other", "other", "b")
+	decision.OwnerReferences = nil
+	const spec = "{numberOfClusters: 1, prioritizerPolicy: {mode: Exact, configurations: [{scoreCoordinate: {builtIn: Balance}, weight: 1}]}}"
+	h := newHub(t, AdoptAll, fleetOf("a", "b")...)
+	if _, err := h.reconcile("p"); err != nil { // loads the objects
+		t.Fatal(err)
+	}
+	h.c.state.SetUnmanaged(keyOf("third"), []string{"a"})
+	if err := h.client.Create(t.Context(), newPlacement(t, "p", spec)); err != nil {
+		t.Fatal(err)
+	}
+	h.settled("p")
+	if got := h.chosen("p"); !slices.Equal(got, []string{"b"}) {
+		t.Fatalf("chosen %v, want b: another placement has a decision for a", got)
+	}
+	h.c.state.DeletePlacement(keyOf("third"))
+	if err := h.client.Create(t.Context(), decision); err != nil {
+		t.Fatal(err)
+	}
+	h.settled("other")
+	if h.settled("p"); !slices.Equal(h.chosen("p"), []string{"a"}) {
+		t.Errorf("chosen %v, want a: there is a decision for b", h.chosen("p"))
+	}
+	if err := h.client.Delete(t.Context(), decision); err != nil {
+		t.Fatal(err)
+	}
+	h.c.state.SetUnmanaged(keyOf("third"), []string{"a"})
+	h.settled("other")
+	if h.settled("p"); !slices.Equal(h.chosen("p"), []string{"b"}) {
+		t.Errorf("chosen %v, want b: the decision for b has been deleted", h.chosen("p"))
+	}
+}
+
 // A change of scores alone is written scoreRateLimit after the last write of scores; a
 // change of clusters is written at once.
 func TestScoreRateLimit(t *testing.T) {

@@ -190,12 +190,14 @@ func (c *Controller) create(ctx context.Context, placement string, decision *clu
 // remove deletes the decisions of a deleted placement that still have it as their owner,
 // for hubs where no garbage collector runs. The API server must confirm that the
 // placement does not exist and that the decisions are those of the cache: the garbage
-// collector removes the owner from decisions to be orphaned.
+// collector removes the owner from decisions to be orphaned. Decisions count for Balance
+// as long as they exist, as in Open Cluster Management.
 func (c *Controller) remove(ctx context.Context, key types.NamespacedName) error {
 	existing, err := c.decisions(ctx, key)
 	if err != nil || len(existing) == 0 {
 		return err
 	}
+	c.state.SetUnmanaged(key, fleet.ClustersIn(existing))
 	placement := &v1beta1.Placement{}
 	if gone, err := setup.IsGone(ctx, c.apiReader, key, placement); err != nil || !gone || placement.UID != "" {
 		return err
