@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
@@ -345,4 +346,27 @@ func checkRead(t *testing.T, archive []byte) {
 	if _, err := Read(bytes.NewReader(archiveOf(t, redacted))); err != nil {
 		t.Errorf("reading the redacted snapshot: %v", err)
 	}
+}
+
+// FuzzFromDocuments checks that a snapshot of any manifests can be written and read again.
+func FuzzFromDocuments(f *testing.F) {
+	f.Add(`{"kind":"Pod","metadata":{"name":"a","labels":{"a":1}},"spec":{"containers":[{"resources":1}]}}`)
+	f.Add("kind: List\nitems:\n- kind: Node\n  metadata: []\n- kind: Placement\n  spec: {predicates: [{}]}\n")
+	f.Add(`{"kind":"PodList","items":[{"spec":{"affinity":{"nodeAffinity":[]}}}]}`)
+	f.Fuzz(func(t *testing.T, content string) {
+		s, err := FromDocuments(instant, manifest.Files([]string{"-"}, strings.NewReader(content)))
+		if err != nil {
+			return
+		}
+		for _, name := range []string{"", "k"} {
+			if name != "" {
+				if s, err = s.Redact([]byte(name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := Read(bytes.NewReader(archiveOf(t, s))); err != nil {
+				t.Error(err)
+			}
+		}
+	})
 }

@@ -62,3 +62,17 @@ func TestHost(t *testing.T) {
 		}
 	}
 }
+
+// FuzzResolve checks that the host of any instance resolves to a known node or to none.
+func FuzzResolve(f *testing.F) {
+	for _, instance := range []string{"10.0.0.1:9100", "[::1]:9100", "[::1", "node-1.example.com", ":", "a.", ".a"} {
+		f.Add(instance)
+	}
+	names := NamesOf([]Machine{{Name: "node-1", Addresses: []string{"10.0.0.1", "::1"}}, {Name: "node-2", Addresses: []string{"10.0.0.1"}}})
+	f.Fuzz(func(t *testing.T, instance string) {
+		node, known := names.Resolve(Host(instance))
+		if known != (node == "node-1" || node == "node-2") || !known && node != "" {
+			t.Errorf("%q resolves to %q, known: %t", instance, node, known)
+		}
+	})
+}

@@ -31,6 +31,9 @@ type Options struct {
 	TokenHeader string
 	// MaxBytes is the size of the largest response, uncompressed.
 	MaxBytes int64
+	// MaxValues, if not 0, is the largest number of JSON values in a response, because each takes more
+	// memory than its text when it is decoded: the number of braces, brackets and commas, also in strings.
+	MaxValues int64
 }
 
 // Endpoint is a client for one server.
@@ -126,7 +129,7 @@ func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
 		response.Body.Close()
 		return nil, err
 	}
-	response.Body = &boundedBody{body: response.Body, left: g.options.MaxBytes, limit: g.options.MaxBytes}
+	response.Body = &boundedBody{body: response.Body, left: g.options.MaxBytes, limit: g.options.MaxBytes, values: g.options.MaxValues}
 	return response, nil
 }
 
@@ -244,6 +247,8 @@ func retryAfter(header string, now time.Time) time.Duration {
 type boundedBody struct {
 	body        io.ReadCloser
 	left, limit int64
+	// values is the largest number of JSON values, not limited if 0; found is their number so far.
+	values, found int64
 }
 
 // Read implements io.Reader.
@@ -256,6 +261,17 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 		return 0, &load.Error{Reason: load.TooLarge, Err: fmt.Errorf("response is larger than %d MiB", b.limit>>20)}
 	}
 	b.left -= int64(n)
+	if b.values == 0 {
+		return n, err
+	}
+	for _, c := range p[:n] {
+		if c == ',' || c == '{' || c == '[' {
+			b.found++
+		}
+	}
+	if b.found > b.values {
+		return 0, &load.Error{Reason: load.TooLarge, Err: fmt.Errorf("response has more than %d values", b.values)}
+	}
 	return n, err
 }
 

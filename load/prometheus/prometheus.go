@@ -37,6 +37,10 @@ const (
 // maxBytes is the size of the largest response to one query; that for 5,000 nodes has about 1 MiB.
 const maxBytes = 32 << 20
 
+// maxValues is the largest number of JSON values in a response; one for 50,000 nodes with ten labels each has
+// 750,000.
+const maxValues = 1_000_000
+
 // maxFraction is the largest value that is accepted as a fraction near 1. Larger ones are probably
 // percentages or numbers of cores.
 const maxFraction = 1.5
@@ -73,7 +77,7 @@ func New(config metricprovider.Config, nodes cluster.Inventory) (*Source, error)
 	case config.NodeLabel != "" && !labelName.MatchString(config.NodeLabel):
 		return nil, fmt.Errorf("nodeLabel: invalid value %q: must be a label name such as node", config.NodeLabel)
 	}
-	server, err := endpoint.New(config, endpoint.Options{Type: metricprovider.Prometheus, MaxBytes: maxBytes})
+	server, err := endpoint.New(config, endpoint.Options{Type: metricprovider.Prometheus, MaxBytes: maxBytes, MaxValues: maxValues})
 	if err != nil {
 		return nil, err
 	}

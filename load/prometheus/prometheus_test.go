@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -366,6 +367,14 @@ func TestFaults(t *testing.T) {
 		"a million series": {
 			func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, million) },
 			load.TooLarge,
+			"response has more than 1000000 values",
+		},
+		"one large series": {
+			func(w http.ResponseWriter, _ *http.Request) {
+				fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":%s}}`,
+					list(sample(`"node":"`+strings.Repeat("x", maxBytes)+`"`, 0.5)))
+			},
+			load.TooLarge,
 			"response is larger than 32 MiB",
 		},
 		"no data": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"status":"success"}`) }, load.Invalid, ""},
@@ -415,6 +424,39 @@ func TestFaults(t *testing.T) {
 		reading, err := newSource(t, metricprovider.Config{Address: server.URL}, nil).Read(t.Context())
 		if err != nil || len(reading.Nodes) != 1 {
 			t.Error(err)
+		}
+	})
+}
+
+// FuzzRead checks that any response gives an error or a valid reading.
+func FuzzRead(f *testing.F) {
+	const envelope = `{"status":"success","data":{"resultType":"vector","result":%s}}`
+	f.Add(fmt.Sprintf(envelope, list(sample(`"node":"a"`, 0.5))))
+	f.Add(fmt.Sprintf(envelope, list(sample(`"instance":"10.0.0.1:9100"`, "NaN"), sample(`"nodename":"x\u001b"`, -1))))
+	f.Add(fmt.Sprintf(envelope, `[{"metric":{},"value":[1e300,"1e400"]},{"histogram":[1,{}]}]`))
+	f.Add(`{"status":"error","errorType":"bad_data","error":"x"}`)
+	var response atomic.Value
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, response.Load())
+	}))
+	f.Cleanup(server.Close)
+	source, err := New(metricprovider.Config{Address: server.URL, Queries: customQueries}, nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		response.Store(text)
+		reading, err := source.Read(t.Context())
+		if err != nil {
+			if err.Error() == "" || reading.Nodes != nil {
+				t.Errorf("error %q with %d nodes", err, len(reading.Nodes))
+			}
+			return
+		}
+		for name, node := range reading.Nodes {
+			if name == "" || !node.HasCPU && !node.HasMemory || !node.CPU.Valid() || !node.Memory.Valid() {
+				t.Errorf("%q: %+v", name, node)
+			}
 		}
 	})
 }
