@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -33,7 +34,7 @@ func (o *options) serve(ctx context.Context, config *rest.Config) error {
 	}
 	if slices.Contains(o.controllers, placementController) {
 		controller := placement.New(m.GetClient(), m.GetAPIReader(), m.GetEventRecorder(name), metrics.Registry, placement.Adopt(o.adopt))
-		if err := controller.Register(m); err != nil {
+		if err := errors.Join(controller.Register(m), m.AddReadyzCheck("placement", controller.Progress.Check)); err != nil {
 			return err
 		}
 	}

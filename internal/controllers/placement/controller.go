@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 )
 
@@ -54,6 +55,9 @@ const (
 
 // Controller reconciles placements.
 type Controller struct {
+	// Progress has a check for readiness: it fails if a decision makes no progress.
+	Progress setup.Progress
+
 	client    client.Client
 	apiReader client.Reader
 	recorder  events.EventRecorder
@@ -153,10 +157,9 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 		c.state.SetUnmanaged(request.NamespacedName, fleet.ClustersIn(existing))
 		return reconcile.Result{}, nil
 	}
-	c.state.AddPlacement(object, fleet.ClustersIn(existing))
 	began := time.Now()
 	now := c.now()
-	result, ok := c.state.Decide(request.NamespacedName, now)
+	result, ok := c.decide(object, existing, now)
 	if !ok {
 		return reconcile.Result{Requeue: true}, nil //nolint:staticcheck // it has just been deleted; its event follows
 	}
@@ -165,6 +168,15 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	c.metrics.observeDecision(time.Since(began))
 	return c.apply(ctx, object, existing, result, now)
+}
+
+// decide decides a placement, see fleet.State.
+func (c *Controller) decide(
+	object *v1beta1.Placement, existing []clusterv1beta1.PlacementDecision, now time.Time,
+) (result *fleet.Result, ok bool) {
+	defer c.Progress.Begin(fmt.Sprintf("deciding placement %s/%s", object.Namespace, object.Name))()
+	c.state.AddPlacement(object, fleet.ClustersIn(existing))
+	return c.state.Decide(client.ObjectKeyFromObject(object), now)
 }
 
 // apply writes the decisions of a result, then the status.

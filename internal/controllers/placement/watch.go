@@ -3,6 +3,7 @@ package placement
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -43,7 +44,9 @@ func (c *Controller) onChange(read func(context.Context, client.ObjectKey) ([]ty
 		if !c.loaded {
 			return // load reads the object
 		}
+		end := c.Progress.Begin(fmt.Sprintf("adding a change of %T %s", object, object.GetName()))
 		keys, err := read(ctx, client.ObjectKeyFromObject(object))
+		end()
 		if err != nil {
 			log.FromContext(ctx).Error(err, "Failed to read a changed object from the cache", "name", object.GetName())
 		}

@@ -1,0 +1,74 @@
+package setup
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// maxStep is the time that a step of a controller may take. A step is
+// computation only: even with thousands of clusters or nodes it takes less than a second.
+const maxStep = 30 * time.Second
+
+// Progress records the steps that a controller executes. Its check fails while a step takes
+// longer than 30 seconds, because other steps can wait for it. The zero value is ready to use.
+type Progress struct {
+	mu sync.Mutex
+	// steps has the steps that are executed, by number.
+	steps map[int]step
+	next  int
+	now   func() time.Time
+}
+
+// step is a step that is executed.
+type step struct {
+	name  string
+	since time.Time
+}
+
+// Begin records that a step begins. The caller must call the result when the step ends. name describes
+// the step in the error of the check.
+func (p *Progress) Begin(name string) (end func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.steps == nil {
+		p.steps = map[int]step{}
+	}
+	number := p.next
+	p.next++
+	p.steps[number] = step{name, p.time()}
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.steps, number)
+	}
+}
+
+// Check returns an error with the longest step if it takes longer than 30 seconds. It is a check for
+// the readiness of a program.
+func (p *Progress) Check(*http.Request) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var longest step
+	for _, s := range p.steps {
+		if longest.since.IsZero() || s.since.Before(longest.since) {
+			longest = s
+		}
+	}
+	if longest.since.IsZero() {
+		return nil
+	}
+	if took := p.time().Sub(longest.since); took > maxStep {
+		return fmt.Errorf("no progress: %s for %s, at most %s are expected", longest.name, took.Round(time.Second), maxStep)
+	}
+	return nil
+}
+
+// time returns the current time. It is monotonic.
+func (p *Progress) time() time.Time {
+	if p.now != nil {
+		return p.now()
+	}
+	return time.Now()
+}
