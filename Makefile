@@ -26,6 +26,7 @@ PLATFORMS ?= linux/amd64,linux/arm64
 RACE := ./load/... ./internal/scheduling/... ./internal/fleet/... ./internal/controllers/... ./plugins/... ./slack/...
 
 FUZZTIME ?= 10s
+SOAK     ?= 30m
 
 .PHONY: help
 help: ## list the targets
@@ -109,6 +110,10 @@ fuzz: ## run every fuzz target for FUZZTIME (10s)
 	    echo "== $$package $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$package || exit 1; \
 	  done; \
 	done
+
+.PHONY: soak
+soak: ## run the load watcher for SOAK (30m) with faults and print its memory and goroutines
+	go test -timeout 24h -count 1 -v -run TestSoak ./internal/cli/loadwatcher -args -soak=$(SOAK)
 
 .PHONY: bench
 bench: ## run the benchmarks of docs/benchmarks.md

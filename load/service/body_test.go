@@ -194,7 +194,7 @@ func TestSlowReadersOfOldReadingsAreAborted(t *testing.T) {
 	}
 	start := time.Now()
 	put := func(second int) {
-		if err := store.Put(manyNodes(40_000, start.Add(time.Duration(second)*time.Second))); err != nil {
+		if err := store.Put(manyNodes(16_000, start.Add(time.Duration(second)*time.Second))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -202,14 +202,17 @@ func TestSlowReadersOfOldReadingsAreAborted(t *testing.T) {
 	stall(1)
 	stall(1)
 	_, one := sending()
+	server.bodies.mu.Lock()
 	server.bodies.limit = 2*one + one/2
+	limit := server.bodies.limit
+	server.bodies.mu.Unlock()
 	put(1)
 	stall(2)
 	put(2)
 	stall(2) // the two responses with the first reading are aborted
 	eventually.True(t, "the slots of the aborted responses are not free", nil, func(context.Context) (bool, error) {
 		_, bytes := sending()
-		return len(server.slots) == 2 && bytes < server.bodies.limit, nil
+		return len(server.slots) == 2 && bytes < limit, nil
 	})
 	http1.CloseClientConnections()
 	eventually.True(t, "responses are still counted", nil, func(context.Context) (bool, error) {

@@ -1,0 +1,176 @@
+package loadwatcher
+
+import (
+	"bufio"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/program"
+)
+
+// soak is the duration of TestSoak.
+var soak = flag.Duration("soak", 6*time.Second, "duration of TestSoak")
+
+// TestSoak checks that memory and goroutines of load-watcher do not grow while its source fails in all ways
+// and its clients come, read slowly and disappear. It runs longer with -args -soak=30m.
+func TestSoak(t *testing.T) {
+	feed := filepath.Join(t.TempDir(), "load.json")
+	faultyFeed(t, feed, 0)
+	address := fmt.Sprintf("127.0.0.1:%d", program.FreePort(t))
+	t.Setenv(asProgram, "1")
+	watcher := program.Start(t, os.Args[0], "--provider=File", "--address="+feed, "--poll-interval=1s", "--max-age=3s", "--listen="+address)
+	eventually.True(t, "the load is not served", watcher, func(ctx context.Context) (bool, error) {
+		return status(ctx, address, "/readyz") == http.StatusOK, nil
+	})
+	before := gauges(t, address)
+	ctx, stop := context.WithTimeout(t.Context(), *soak)
+	defer stop()
+	var clients sync.WaitGroup
+	for i := range 8 {
+		clients.Go(func() {
+			for ctx.Err() == nil {
+				soakRequest(ctx, t, address, i)
+			}
+		})
+	}
+	// A quarter of the time warms up; the memory of the rest must not exceed it by much.
+	var warm, peak float64
+	step := time.NewTicker(*soak / 20)
+	defer step.Stop()
+	for n := 1; ctx.Err() == nil; n++ {
+		faultyFeed(t, feed, n)
+		select {
+		case <-step.C:
+		case <-ctx.Done():
+			continue
+		}
+		now := gauges(t, address)
+		t.Logf("%s: %.0f MiB, %.0f goroutines", time.Duration(n)*(*soak/20), now.memory/(1<<20), now.goroutines)
+		if peak = max(peak, now.memory); n <= 5 {
+			warm = peak
+		}
+	}
+	clients.Wait()
+	eventually.True(t, "goroutines are left behind", watcher, func(context.Context) (bool, error) {
+		return gauges(t, address).goroutines <= before.goroutines+5, nil
+	})
+	if peak > 1.5*warm+50<<20 {
+		t.Errorf("the memory grew from %.0f MiB to %.0f MiB", warm/(1<<20), peak/(1<<20))
+	}
+	select {
+	case <-watcher.Exited():
+		t.Errorf("load-watcher has exited\n%s", watcher)
+	default:
+	}
+	faultyFeed(t, feed, 0)
+	eventually.True(t, "the load is not served after the faults", watcher, func(ctx context.Context) (bool, error) {
+		return status(ctx, address, "/readyz") == http.StatusOK, nil
+	})
+}
+
+// faultyFeed replaces the file with load, mostly valid. Version 0 is valid.
+func faultyFeed(t *testing.T, path string, version int) {
+	t.Helper()
+	node := `"node-%d":{"metrics":[{"type":"CPU","operator":"AVG","value":%d}]}`
+	var nodes []string
+	for i := range 2000 {
+		nodes = append(nodes, fmt.Sprintf(node, i, (i+version)%100))
+	}
+	content := fmt.Sprintf(`{"timestamp":%d,"data":{"NodeMetricsMap":{%s}}}`, time.Now().Unix(), strings.Join(nodes, ","))
+	switch version % 10 {
+	case 2:
+		content = content[:len(content)/2]
+	case 4:
+		content = "\x1b[2J"
+	case 6:
+		content = strings.Replace(content, `"metrics":[`, `"metrics":[`+strings.Repeat("{},", 100_000), 1)
+	case 8:
+		if err := os.Remove(path); err != nil {
+			t.Error(err)
+		}
+		return
+	}
+	replace(t, path, content)
+}
+
+// soakRequest sends one request of a kind.
+func soakRequest(ctx context.Context, t *testing.T, address string, kind int) {
+	switch kind {
+	case 0, 1:
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		fmt.Fprint(conn, "GET /watcher HTTP/1.1\r\nHost: x\r\n\r\n")
+		_, _ = io.CopyN(io.Discard, conn, rand.Int64N(200_000)) // and disappears
+	case 2:
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		fmt.Fprint(conn, "GET /wat")
+	default:
+		path := []string{"/watcher", "/watcher?host=node-7", "/watcher?host=none", "/watcher/health", "/metrics"}[kind%5]
+		switch got := status(ctx, address, path); {
+		case ctx.Err() != nil, got == http.StatusOK, got == http.StatusNotFound, got == http.StatusServiceUnavailable:
+		default:
+			t.Errorf("%s: status %d", path, got)
+		}
+	}
+}
+
+// status requests a path and returns the status, 0 if there is no response.
+func status(ctx context.Context, address, path string) int {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+path, nil)
+	if err != nil {
+		return 0
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0
+	}
+	defer response.Body.Close()
+	_, _ = io.Copy(io.Discard, response.Body)
+	return response.StatusCode
+}
+
+// usage has the memory and the goroutines of a process.
+type usage struct{ memory, goroutines float64 }
+
+// gauges reads the usage from the metrics of load-watcher.
+func gauges(t *testing.T, address string) (u usage) {
+	t.Helper()
+	response, err := http.Get("http://" + address + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	lines := bufio.NewScanner(response.Body)
+	for lines.Scan() {
+		name, text, _ := strings.Cut(lines.Text(), " ")
+		value, err := strconv.ParseFloat(text, 64)
+		switch {
+		case err != nil:
+		case name == "process_resident_memory_bytes":
+			u.memory = value
+		case name == "go_goroutines":
+			u.goroutines = value
+		}
+	}
+	return u
+}
