@@ -115,6 +115,12 @@ fuzz: ## run every fuzz target for FUZZTIME (10s)
 soak: ## run the load watcher for SOAK (30m) with faults and print its memory and goroutines
 	go test -timeout 24h -count 1 -v -run TestSoak ./internal/cli/loadwatcher -args -soak=$(SOAK)
 
+ROUNDS ?= 200
+SEED ?= 0
+.PHONY: chaos
+chaos: ## run ROUNDS (200) rounds of random faults against the controllers, from a SEED (0: the time)
+	go test -count=1 -timeout 12h -v -run '^TestChaos$$' ./test/chaos -args -rounds=$(ROUNDS) -seed=$(SEED)
+
 .PHONY: bench
 bench: ## run the benchmarks of docs/benchmarks.md
 	go test -run '^$$' -bench . -benchmem ./internal/algo/... ./internal/fleet/... ./load/... ./plugins/... ./slack/...

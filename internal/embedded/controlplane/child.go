@@ -81,7 +81,7 @@ func runChild(raw string) error {
 	go func() { serverEnded <- runAPIServer(ctx, assigned, endpoint, listener) }()
 
 	go runNodeSide(ctx, clientConfig(assigned.Dir, address))
-	if err := json.NewEncoder(os.Stdout).Encode(hello{Address: address}); err != nil {
+	if err := json.NewEncoder(os.Stdout).Encode(hello{Address: address, Etcd: endpoint}); err != nil {
 		return err
 	}
 	err = <-serverEnded

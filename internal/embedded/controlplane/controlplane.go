@@ -41,6 +41,7 @@ type ControlPlane struct {
 
 	authority *authority
 	address   string
+	etcd      string
 	child     *exec.Cmd
 	stdin     io.Closer
 	exited    chan struct{}
@@ -50,6 +51,7 @@ type ControlPlane struct {
 // hello is the message of the child when it serves.
 type hello struct {
 	Address string `json:"address"`
+	Etcd    string `json:"etcd"`
 }
 
 // Start starts a control plane and waits until it is ready. If that fails, it removes all files, and the
@@ -140,7 +142,7 @@ func (cp *ControlPlane) startChild(options Options) (<-chan hello, error) {
 func (cp *ControlPlane) await(ctx context.Context, greeting <-chan hello) error {
 	select {
 	case h := <-greeting:
-		cp.address = h.Address
+		cp.address, cp.etcd = h.Address, h.Etcd
 	case <-cp.exited:
 		return errors.New("the servers exited")
 	case <-ctx.Done():

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
@@ -111,6 +112,22 @@ func TestWorkloads(t *testing.T) {
 		_, err := client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
 		return apierrors.IsNotFound(err), nil
 	})
+}
+
+// TestCompact expects that etcd has no revision from before the compaction.
+func TestCompact(t *testing.T) {
+	cp, _ := start(t)
+	if err := cp.Compact(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	client, err := cp.etcdClient(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if _, err := client.Get(t.Context(), "/registry", clientv3.WithRev(1)); err == nil || !strings.Contains(err.Error(), "compacted") {
+		t.Errorf("reading revision 1: %v, want an error that it has been compacted", err)
+	}
 }
 
 // TestNothingIsLeftBehind expects that the directory and the port are released whatever stops the servers.

@@ -1,0 +1,422 @@
+package chaos
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	crlog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/config/crd"
+	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
+	"github.com/plimsoll-k8s/plimsoll/internal/embedded/karpenter"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube"
+	"github.com/plimsoll-k8s/plimsoll/slack"
+	"github.com/plimsoll-k8s/plimsoll/test/support/apiproxy"
+	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/program"
+)
+
+var (
+	seed         = flag.Uint64("seed", 8, "seed of the schedule, 0 for the time")
+	rounds       = flag.Int("rounds", 6, "number of rounds")
+	scheduleFile = flag.String("schedule", "", "file with a schedule, in place of a random one")
+)
+
+// recoveryLimit is the time in which the controllers must be up to date after the last fault. A killed
+// leader is replaced in less than 20 s; the machine may be busy.
+const recoveryLimit = 90 * time.Second
+
+func TestMain(m *testing.M) {
+	controlplane.RunIfChild()
+	crlog.SetLogger(klog.NewKlogr())
+	os.Exit(m.Run())
+}
+
+// suite is the world, the replicas of the controllers and what is recorded of them.
+type suite struct {
+	*world
+	plane    *controlplane.ControlPlane
+	replicas []*replica
+	recorder *recorder
+	// counts are the placeholders of each policy when the controllers were last observed.
+	counts map[string]int64
+}
+
+// TestChaos runs a schedule of faults and changes against two replicas of the controllers, and checks
+// after each round that they are up to date and that the log of their writes has no violation: no decision
+// is lost, none flaps, no placeholder is doubled, only the leader writes, and nothing is left behind.
+func TestChaos(t *testing.T) {
+	t.Parallel()
+	plan := readSchedule(t)
+	s := start(t)
+	slowest := s.awaitSettled(t)
+	t.Logf("the first decisions and placeholders after %s", slowest.Round(time.Millisecond))
+	for i, round := range plan {
+		took := s.runRound(t, round)
+		slowest = max(slowest, took)
+		t.Logf("round %d of %d: up to date %s after the last fault; memory %s", i+1, len(plan), took.Round(time.Millisecond), s.memory())
+		if t.Failed() {
+			t.Fatalf("round %d has failed", i+1)
+		}
+	}
+	s.cleanUp(t)
+	t.Logf("slowest recovery %s", slowest.Round(time.Millisecond))
+}
+
+// readSchedule returns the schedule of the flags and prints it if the test fails.
+func readSchedule(t *testing.T) schedule {
+	t.Helper()
+	var plan schedule
+	if *scheduleFile != "" {
+		file, err := os.Open(*scheduleFile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		if plan, err = parseSchedule(file); err != nil {
+			t.Fatalf("%s: %v", *scheduleFile, err)
+		}
+	} else {
+		if *seed == 0 {
+			*seed = uint64(time.Now().UnixNano())
+		}
+		t.Logf("-seed=%d -rounds=%d", *seed, *rounds)
+		plan = generate(*seed, *rounds)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the schedule, to run with -schedule=FILE:\n%s", plan)
+		}
+	})
+	return plan
+}
+
+// start starts the control plane, the recorder and two replicas.
+func start(t *testing.T) *suite {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "plimsoll-controller")
+	if err := program.Build(t.Context(), "../..", binary, "./cmd/plimsoll-controller"); err != nil {
+		t.Fatal(err)
+	}
+	plane, err := controlplane.Start(t.Context(), controlplane.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(plane.Stop)
+	config, err := plane.Config("test", "system:masters")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := controlplane.InstallCRDs(t.Context(), config, crds(t)...); err != nil {
+		t.Fatal(err)
+	}
+	api, err := client.New(config, client.Options{Scheme: kube.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &suite{world: newWorld(t, api), plane: plane, recorder: startRecorder(t, config), counts: map[string]int64{}}
+	for i := range 2 {
+		s.replicas = append(s.replicas, startReplica(t, plane, fmt.Sprintf("replica-%d", i+1), binary))
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			for _, r := range s.replicas {
+				t.Log(r.tail())
+			}
+		}
+	})
+	return s
+}
+
+// crds returns the CRDs of the controllers and of CapacityBuffers.
+func crds(t *testing.T) [][]byte {
+	t.Helper()
+	source, err := karpenter.Find(t.Context(), "../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	buffers, err := os.ReadFile(source.BufferCRD())
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := [][]byte{crd.Placements, crd.ResourceSlacks, buffers}
+	files, err := fs.Glob(crd.OCM, "ocm/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		manifest, err := crd.OCM.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, manifest)
+	}
+	return out
+}
+
+// runRound runs the steps of a round, waits until the controllers are up to date, and checks what they
+// have written. It returns the time from the end of the last fault.
+func (s *suite) runRound(t *testing.T, round []step) time.Duration {
+	t.Helper()
+	s.startRound()
+	s.recorder.startRound()
+	s.before = maps.Clone(s.counts)
+	began := time.Now()
+	var faults sync.WaitGroup
+	for _, step := range round {
+		if err := s.run(t.Context(), step, &faults); err != nil {
+			t.Fatalf("%s: %v", step, err)
+		}
+	}
+	faults.Wait()
+	if cpus := s.clusters[clusterNames[0]]; cpus > 0 {
+		// A change after the faults: a replica that has been stopped must not act on it as a leader.
+		late := step{"cluster", []string{clusterNames[0], fmt.Sprint(cpus%100 + 1)}}
+		if err := s.apply(t.Context(), late); err != nil {
+			t.Fatalf("%s: %v", late, err)
+		}
+	}
+	took := s.awaitSettled(t)
+	s.check(t, began)
+	return took
+}
+
+// run runs a step. Faults end in the background.
+func (s *suite) run(ctx context.Context, step step, faults *sync.WaitGroup) error {
+	switch step.verb {
+	case "fault":
+		end := s.target(step.args[0]).proxy.Inject(apiproxy.Fault(step.args[1]))
+		after(ctx, faults, step.args[2], end)
+	case "kill":
+		s.target(step.args[0]).signal(syscall.SIGKILL)
+	case "stop":
+		stopped := s.target(step.args[0])
+		stopped.signal(syscall.SIGSTOP)
+		after(ctx, faults, step.args[1], func() { stopped.signal(syscall.SIGCONT) })
+	case "compact":
+		return s.plane.Compact(ctx)
+	default:
+		return s.apply(ctx, step)
+	}
+	return nil
+}
+
+// after calls a function after a duration that parseSchedule has checked, or when ctx ends.
+func after(ctx context.Context, running *sync.WaitGroup, duration string, f func()) {
+	d, _ := time.ParseDuration(duration)
+	running.Go(func() {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		f()
+	})
+}
+
+// target returns the replica that has written the lease last, or the other one.
+func (s *suite) target(name string) *replica {
+	first, second := s.replicas[0], s.replicas[1]
+	if first.lastLease().After(second.lastLease()) == (name == leader) {
+		return first
+	}
+	return second
+}
+
+// awaitSettled waits until the controllers are up to date and returns how long it took.
+func (s *suite) awaitSettled(t *testing.T) time.Duration {
+	t.Helper()
+	began := time.Now()
+	reason := &reason{}
+	eventually.TrueWithin(t, recoveryLimit, 200*time.Millisecond, "the controllers are not up to date", reason,
+		func(ctx context.Context) (bool, error) {
+			var err error
+			reason.text, err = s.unsettled(ctx)
+			return err == nil && reason.text == "", err
+		})
+	return time.Since(began)
+}
+
+// reason is what a wait is waiting for.
+type reason struct{ text string }
+
+// String implements fmt.Stringer.
+func (r *reason) String() string { return r.text }
+
+// unsettled returns what is not up to date, empty if everything is.
+func (s *suite) unsettled(ctx context.Context) (string, error) {
+	objects, err := fleet.Read(func(list fleet.ObjectList) error { return s.api.List(ctx, list) })
+	if err != nil {
+		return "", err
+	}
+	if reason := s.unsettledPlacement(objects); reason != "" {
+		return reason, nil
+	}
+	for _, policy := range policyNames {
+		if reason, err := s.unsettledPolicy(ctx, policy); err != nil || reason != "" {
+			return reason, err
+		}
+	}
+	return "", nil
+}
+
+// unsettledPlacement returns a placement whose decision is not the one for the present fleet.
+func (s *suite) unsettledPlacement(objects *fleet.Objects) string {
+	now, selected := objects.State(nil), objects.Selected()
+	for _, object := range objects.Placements {
+		if n := int(object.Status.NumberOfSelectedClusters); n != s.selected(object.Name) {
+			return fmt.Sprintf("the status of placement %s has %d clusters, want %d", object.Name, n, s.selected(object.Name))
+		}
+	}
+	for _, name := range placementNames {
+		key := types.NamespacedName{Namespace: team, Name: name}
+		var want []string
+		if result, ok := now.Preview(key, time.Now()); ok {
+			for _, group := range result.Groups {
+				for _, choice := range group.Clusters {
+					want = append(want, choice.Name)
+				}
+			}
+		}
+		slices.Sort(want)
+		if got := selected[key]; !slices.Equal(got, want) || len(got) != s.selected(name) {
+			return fmt.Sprintf("placement %s has clusters %q, want %d: %q", name, got, s.selected(name), want)
+		}
+		if recorded, _ := s.recorder.present(name); !slices.Equal(recorded, want) {
+			return fmt.Sprintf("the recorder has not observed the decision of placement %s: %q, want %q", name, recorded, want)
+		}
+	}
+	return ""
+}
+
+// unsettledPolicy returns why a policy does not have its placeholders.
+func (s *suite) unsettledPolicy(ctx context.Context, name string) (string, error) {
+	objects, count, err := s.placeholderObjects(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	s.counts[name] = count
+	if _, recorded := s.recorder.present(name); recorded != count {
+		return fmt.Sprintf("the recorder has not observed the placeholders of policy %s: %d, want %d", name, recorded, count), nil
+	}
+	rate, exists := s.rates[name]
+	if !exists {
+		if len(objects) > 0 {
+			return fmt.Sprintf("left behind by policy %s: %q", name, objects), nil
+		}
+		return "", nil
+	}
+	policy := &v1alpha1.ResourceSlack{}
+	if err := s.api.Get(ctx, client.ObjectKey{Name: name}, policy); err != nil {
+		return "", err
+	}
+	status, target := policy.Status, int64(10*rate*s.requests(name))
+	if got := status.Target.Cpu().MilliValue(); got != target || status.ObservedGeneration != policy.Generation {
+		return fmt.Sprintf("policy %s has a target of %dm CPU of generation %d, want %dm of %d",
+			name, got, status.ObservedGeneration, target, policy.Generation), nil
+	}
+	if need := s.placeholders(name); count < need || count != status.Placeholders {
+		return fmt.Sprintf("policy %s has %d placeholders, want at least %d; its status has %d",
+			name, count, need, status.Placeholders), nil
+	}
+	return "", nil
+}
+
+// placeholderObjects returns the objects that hold the placeholders of a policy, and the number of
+// placeholders.
+func (s *suite) placeholderObjects(ctx context.Context, policy string) (names []string, count int64, err error) {
+	for _, kind := range placeholderKinds() {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		if err := s.api.List(ctx, list, client.MatchingLabels{slack.PlaceholderLabel: policy}); err != nil {
+			return nil, 0, err
+		}
+		for _, object := range list.Items {
+			names = append(names, object.GetKind()+" "+object.GetName())
+			replicas, _, err := unstructured.NestedInt64(object.Object, "spec", "replicas")
+			if err != nil {
+				return nil, 0, err
+			}
+			count += replicas
+		}
+	}
+	return names, count, nil
+}
+
+// check checks what the controllers have written since a time, in this round.
+func (s *suite) check(t *testing.T, since time.Time) {
+	t.Helper()
+	selections, counts := s.recorder.changes()
+	for _, name := range placementNames {
+		floor, maxChanges := s.selectionBounds(name)
+		if err := checkSelections(name, selections[name], floor, maxChanges); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, name := range policyNames {
+		limit, maxChanges := s.countBounds(name)
+		if err := checkCounts(name, counts[name], limit, maxChanges); err != nil {
+			t.Error(err)
+		}
+	}
+	var logs []replicaLog
+	for _, r := range s.replicas {
+		logs = append(logs, r.writes())
+		if strings.Contains(r.log.String(), "panic") {
+			t.Errorf("%s has panicked", r.name)
+		}
+	}
+	if err := checkLeader(logs, since); err != nil {
+		t.Error(err)
+	}
+}
+
+// cleanUp deletes all policies and placements, and expects that nothing is left behind.
+func (s *suite) cleanUp(t *testing.T) {
+	t.Helper()
+	s.startRound()
+	for _, policy := range policyNames {
+		if err := s.apply(t.Context(), step{"unrate", []string{policy}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, placement := range placementNames {
+		if err := s.apply(t.Context(), step{"unplacement", []string{placement}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.awaitSettled(t)
+	var decisions clusterv1beta1.PlacementDecisionList
+	eventually.True(t, "PlacementDecisions are left behind", nil, func(ctx context.Context) (bool, error) {
+		err := s.api.List(ctx, &decisions)
+		return len(decisions.Items) == 0, err
+	})
+}
+
+// memory returns the resident memory of the replicas.
+func (s *suite) memory() string {
+	var out []string
+	for _, r := range s.replicas {
+		out = append(out, r.memory())
+	}
+	return strings.Join(out, ", ")
+}

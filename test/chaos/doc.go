@@ -1,0 +1,4 @@
+// Package chaos tests the controllers of slack and placements under random faults: two replicas, each
+// behind a proxy that hangs, delays, rejects and drops requests, are killed and stopped while the cluster
+// and the fleet change. A log of all writes is checked for invariants.
+package chaos

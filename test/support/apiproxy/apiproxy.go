@@ -1,0 +1,341 @@
+// Package apiproxy is a proxy for the API server that injects faults into the requests of one client and
+// records its writes.
+package apiproxy
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// Fault is what happens to the requests of the client while the fault is active.
+type Fault string
+
+// The faults.
+const (
+	// Hang holds requests until the fault ends, and then aborts them. Watches stay open.
+	Hang Fault = "hang"
+	// Delay forwards requests after a delay.
+	Delay Fault = "delay"
+	// Reject429, Reject500 and Reject401 answer requests with these status codes.
+	Reject429 Fault = "429"
+	Reject500 Fault = "500"
+	Reject401 Fault = "401"
+	// Garbage answers requests with status 200 and a body that is not an object.
+	Garbage Fault = "garbage"
+	// Drop forwards requests and closes the connection in place of the answer: writes take effect, but
+	// the client does not know.
+	Drop Fault = "drop"
+	// Expire answers watches with status 410, as after a compaction, and closes those that are open.
+	Expire Fault = "expire"
+	// Cut closes all watches, repeatedly.
+	Cut Fault = "cut"
+)
+
+// Faults are all faults.
+var Faults = []Fault{Hang, Delay, Reject429, Reject500, Reject401, Garbage, Drop, Expire, Cut}
+
+// delay is the delay of Delay, cutInterval the time for which Cut leaves a watch open.
+const (
+	delay       = time.Second
+	cutInterval = 200 * time.Millisecond
+)
+
+// Write is a request of the client that changes an object.
+type Write struct {
+	// Received is the time at which the proxy received the request, Answered the time of the answer of
+	// the API server.
+	Received, Answered time.Time
+	Method, Path       string
+	// Status is the status code of the API server, 0 if the request was not forwarded or not answered.
+	Status int
+}
+
+// Succeeded reports whether the write took effect.
+func (w Write) Succeeded() bool { return w.Status >= 200 && w.Status < 300 }
+
+// String returns the write in one line.
+func (w Write) String() string {
+	return fmt.Sprintf("%s %s %s: %d", w.Received.Format(time.StampMilli), w.Method, w.Path, w.Status)
+}
+
+// Proxy forwards the requests of one client to the API server.
+type Proxy struct {
+	// URL is the address of the proxy, without TLS.
+	URL string
+
+	reverse *httputil.ReverseProxy
+
+	mu     sync.Mutex
+	faults map[Fault]chan struct{} // each is closed when the fault ends
+	// watches ends the open watches.
+	watches map[*context.CancelFunc]struct{}
+	writes  []Write
+}
+
+// Start starts a proxy for a user with a client configuration. It runs until the end of the test.
+func Start(t testing.TB, config *rest.Config) *Proxy {
+	t.Helper()
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := url.Parse(config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Proxy{faults: map[Fault]chan struct{}{}, watches: map[*context.CancelFunc]struct{}{}}
+	p.reverse = &httputil.ReverseProxy{
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Transport:     transport,
+		FlushInterval: -1,
+		ErrorHandler:  func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: p, ReadHeaderTimeout: time.Minute, ErrorLog: log.New(io.Discard, "", 0)}
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() {
+		p.Heal()
+		p.cutWatches()
+		_ = server.Close()
+	})
+	p.URL = "http://" + listener.Addr().String()
+	return p
+}
+
+// WriteKubeconfig writes a kubeconfig with which a client uses the proxy.
+func (p *Proxy) WriteKubeconfig(path string) error {
+	const name = "proxy"
+	return clientcmd.WriteToFile(clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{name: {Server: p.URL}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{name: {}},
+		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name}},
+		CurrentContext: name,
+	}, path)
+}
+
+// Inject activates a fault until the returned function is called, or Heal.
+func (p *Proxy) Inject(fault Fault) (end func()) {
+	p.mu.Lock()
+	ended := p.faults[fault]
+	if ended == nil {
+		ended = make(chan struct{})
+		p.faults[fault] = ended
+	}
+	p.mu.Unlock()
+	if fault == Expire {
+		p.cutWatches()
+	}
+	if fault == Cut {
+		go p.cutRepeatedly(ended)
+	}
+	return func() { p.end(fault) }
+}
+
+// Heal ends all faults.
+func (p *Proxy) Heal() {
+	for _, fault := range Faults {
+		p.end(fault)
+	}
+}
+
+// end ends a fault if it is active.
+func (p *Proxy) end(fault Fault) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if ended := p.faults[fault]; ended != nil {
+		close(ended)
+		delete(p.faults, fault)
+	}
+}
+
+// active returns a channel that is closed when the fault ends, nil if the fault is not active.
+func (p *Proxy) active(fault Fault) <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.faults[fault]
+}
+
+// Writes returns the writes so far, in the order of their answers.
+func (p *Proxy) Writes() []Write {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.writes[:len(p.writes):len(p.writes)]
+}
+
+// cutRepeatedly closes all watches until the fault ends.
+func (p *Proxy) cutRepeatedly(ended <-chan struct{}) {
+	ticker := time.NewTicker(cutInterval)
+	defer ticker.Stop()
+	for {
+		p.cutWatches()
+		select {
+		case <-ticker.C:
+		case <-ended:
+			return
+		}
+	}
+}
+
+// cutWatches closes all open watches.
+func (p *Proxy) cutWatches() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for cancel := range p.watches {
+		(*cancel)()
+	}
+}
+
+// ServeHTTP implements http.Handler.
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	received := time.Now()
+	if p.fail(w, r) {
+		return
+	}
+	if isWatch(r) {
+		p.watch(w, r)
+		return
+	}
+	if r.Method == http.MethodGet {
+		p.forward(w, r)
+		return
+	}
+	recorder := &statusRecorder{ResponseWriter: w}
+	defer func() { p.record(Write{received, time.Now(), r.Method, r.URL.Path, recorder.status}) }()
+	// A request that is forwarded takes effect even if the client does not wait for the answer.
+	p.forward(recorder, r.WithContext(context.WithoutCancel(r.Context())))
+}
+
+// fail applies the active faults that prevent a request from being forwarded. It reports whether it has
+// answered the request. Requests that hang are aborted.
+func (p *Proxy) fail(w http.ResponseWriter, r *http.Request) bool {
+	if ended := p.active(Hang); ended != nil {
+		select {
+		case <-ended:
+		case <-r.Context().Done():
+		}
+		panic(http.ErrAbortHandler)
+	}
+	if p.active(Delay) != nil {
+		timer := time.NewTimer(delay)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-r.Context().Done():
+			panic(http.ErrAbortHandler)
+		}
+	}
+	if isWatch(r) && p.active(Expire) != nil {
+		answer(w, http.StatusGone, "Expired")
+		return true
+	}
+	switch {
+	case p.active(Reject429) != nil:
+		w.Header().Set("Retry-After", "1")
+		answer(w, http.StatusTooManyRequests, "TooManyRequests")
+	case p.active(Reject500) != nil:
+		answer(w, http.StatusInternalServerError, "InternalError")
+	case p.active(Reject401) != nil:
+		answer(w, http.StatusUnauthorized, "Unauthorized")
+	case p.active(Garbage) != nil:
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte("\x00{not an object"))
+	default:
+		return false
+	}
+	return true
+}
+
+// answer answers a request with an error of the API.
+func answer(w http.ResponseWriter, code int, reason string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"injected fault","reason":%q,"code":%d}`, reason, code)
+}
+
+// forward forwards a request. With the fault Drop it closes the connection in place of the answer.
+func (p *Proxy) forward(w http.ResponseWriter, r *http.Request) {
+	if p.active(Drop) == nil {
+		p.reverse.ServeHTTP(w, r)
+		return
+	}
+	dropped := &droppedAnswer{header: http.Header{}}
+	p.reverse.ServeHTTP(dropped, r)
+	if recorder, ok := w.(*statusRecorder); ok {
+		recorder.status = dropped.status
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// watch forwards a watch until it ends or is cut.
+func (p *Proxy) watch(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithCancel(r.Context())
+	p.mu.Lock()
+	p.watches[&cancel] = struct{}{}
+	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		delete(p.watches, &cancel)
+		p.mu.Unlock()
+		cancel()
+	}()
+	p.reverse.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// record adds a write.
+func (p *Proxy) record(w Write) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.writes = append(p.writes, w)
+}
+
+// isWatch reports whether a request is a watch.
+func isWatch(r *http.Request) bool {
+	watch := r.URL.Query().Get("watch")
+	return r.Method == http.MethodGet && (watch == "true" || watch == "1")
+}
+
+// statusRecorder records the status code of an answer.
+type statusRecorder struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (s *statusRecorder) WriteHeader(code int) {
+	s.status = code
+	s.ResponseWriter.WriteHeader(code)
+}
+
+// Unwrap implements the interface of http.ResponseController.
+func (s *statusRecorder) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+
+// droppedAnswer discards an answer except for its status code.
+type droppedAnswer struct {
+	header http.Header
+	status int
+}
+
+// Header implements http.ResponseWriter.
+func (d *droppedAnswer) Header() http.Header { return d.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (d *droppedAnswer) WriteHeader(code int) { d.status = code }
+
+// Write implements http.ResponseWriter.
+func (d *droppedAnswer) Write(p []byte) (int, error) { return len(p), nil }
