@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
@@ -22,6 +24,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/command"
 )
 
@@ -80,7 +83,7 @@ func Start(ctx context.Context, options Options) (_ *Environment, err error) {
 		return nil, fmt.Errorf("starting the scheduler: %w", err)
 	}
 	e.Cluster = &Cluster{Client: client, scheduler: scheduler}
-	return e, nil
+	return e, e.publishProfiles(ctx, Profiles(options.LoadArguments, MaxLoadAge))
 }
 
 // Attach returns the environment of a cluster in which the scheduler, with the profiles of
@@ -132,6 +135,21 @@ func (e *Environment) startScheduler(ctx context.Context, loadArguments string) 
 	case err := <-e.schedulerExited:
 		return nil, err
 	}
+}
+
+// publishProfiles creates the ConfigMap with the configuration of the scheduler that the chart creates in
+// a real cluster, from which plimsoll explain reads the profiles and the load source.
+func (e *Environment) publishProfiles(ctx context.Context, profiles string) error {
+	_, err := e.Client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Create(ctx, &v1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "plimsoll-scheduler", Labels: map[string]string{
+			"app.kubernetes.io/part-of": "plimsoll", "app.kubernetes.io/component": "scheduler",
+		}},
+		Data: map[string]string{kube.SchedulerConfigurationKey: profiles},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("publishing the profiles of the scheduler: %w", err)
+	}
+	return nil
 }
 
 // Stop stops the control plane and the scheduler and removes their files.

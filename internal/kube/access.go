@@ -2,30 +2,118 @@
 package kube
 
 import (
+	"errors"
 	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// AddFlag adds the flag --kubeconfig to a command. The cluster is how the help
-// text calls the cluster, such as "hub".
-func AddFlag(cmd *cobra.Command, kubeconfig *string, cluster string) {
-	cmd.Flags().StringVar(kubeconfig, "kubeconfig", "", "access to the "+cluster+" (default the pod's own, $KUBECONFIG or ~/.kube/config)")
-	_ = cmd.MarkFlagFilename("kubeconfig")
+// Requests per second and the burst that a program may send to an API server, those of kubectl.
+const (
+	requestsPerSecond = 50
+	requestBurst      = 300
+)
+
+// Access is the flags --kubeconfig and --context, which select a cluster. The zero value selects the
+// cluster that kubectl finds.
+type Access struct {
+	// Kubeconfig is a file; empty for $KUBECONFIG, ~/.kube/config or the service account of the pod.
+	Kubeconfig string
+	// Context is the name of a context in the kubeconfig; empty for the current one.
+	Context string
 }
 
-// Config returns the client configuration in a kubeconfig file or, if the name of
-// the file is empty, in $KUBECONFIG, ~/.kube/config or the service account of the
-// pod. The error names the flag --kubeconfig.
-func Config(kubeconfig string) (*rest.Config, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+// AddFlags adds the flags to a command. The cluster is how the help text calls the cluster, such as
+// "hub".
+func (a *Access) AddFlags(cmd *cobra.Command, cluster string) {
+	flags := cmd.Flags()
+	flags.StringVar(&a.Kubeconfig, "kubeconfig", "",
+		"kubeconfig file of the "+cluster+" (default the pod's own access, $KUBECONFIG or ~/.kube/config)")
+	flags.StringVar(&a.Context, "context", "", "context in the kubeconfig (default the current one)")
+	_ = cmd.MarkFlagFilename("kubeconfig")
+	_ = cmd.RegisterFlagCompletionFunc("context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		contexts, _, _ := a.contexts()
+		return contexts, cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+// Given reports whether one of the flags is set.
+func (a *Access) Given() bool { return *a != Access{} }
+
+// Config returns the client configuration. The error names the flag and what was found.
+func (a *Access) Config() (*rest.Config, error) {
+	config, err := a.loader().ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("--kubeconfig: no access to a cluster: %w", err)
+		return nil, a.explain(err)
 	}
+	config.QPS, config.Burst = requestsPerSecond, requestBurst
 	BoundQuantities(config)
 	return config, nil
+}
+
+// Namespace returns the namespace of the context, "default" if it has none.
+func (a *Access) Namespace() (string, error) {
+	namespace, _, err := a.loader().Namespace()
+	switch {
+	case clientcmd.IsEmptyConfig(err), err == nil && namespace == "":
+		return v1.NamespaceDefault, nil
+	case err != nil:
+		return "", a.explain(err)
+	}
+	return namespace, nil
+}
+
+func (a *Access) rules() *clientcmd.ClientConfigLoadingRules {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = a.Kubeconfig
+	// Without warnings about files in $KUBECONFIG that do not exist, as the error lists the files.
+	rules.WarnIfAllMissing = false
+	return rules
+}
+
+func (a *Access) loader() clientcmd.ClientConfig {
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(a.rules(), &clientcmd.ConfigOverrides{CurrentContext: a.Context})
+}
+
+// contexts returns the names of the contexts and the files that they are from.
+func (a *Access) contexts() (names, files []string, err error) {
+	rules := a.rules()
+	config, err := rules.Load()
+	if err != nil {
+		return nil, nil, err
+	}
+	files = rules.GetLoadingPrecedence()
+	if a.Kubeconfig != "" {
+		files = []string{a.Kubeconfig}
+	}
+	return slices.Sorted(maps.Keys(config.Contexts)), files, nil
+}
+
+// explain returns the error of a kubeconfig with the flag to change.
+func (a *Access) explain(err error) error {
+	if path, ok := errors.AsType[*os.PathError](err); ok && a.Kubeconfig != "" {
+		return fmt.Errorf("--kubeconfig: %w", path)
+	}
+	contexts, files, loadErr := a.contexts()
+	switch where := strings.Join(files, ", "); {
+	case loadErr != nil:
+		return fmt.Errorf("--kubeconfig: %w", err)
+	case a.Context != "" && !slices.Contains(contexts, a.Context) && len(contexts) == 0:
+		return fmt.Errorf("--context: invalid value %q: found no contexts in %s", a.Context, where)
+	case a.Context != "" && !slices.Contains(contexts, a.Context):
+		return fmt.Errorf("--context: invalid value %q: must be one of %s (in %s)", a.Context, strings.Join(contexts, ", "), where)
+	case clientcmd.IsEmptyConfig(err) && len(contexts) > 0:
+		return fmt.Errorf("--context: required: %s has no current context; must be one of %s", where, strings.Join(contexts, ", "))
+	case clientcmd.IsEmptyConfig(err):
+		return fmt.Errorf("--kubeconfig: found no cluster in %s, and no service account of a pod: "+
+			"set $KUBECONFIG or --kubeconfig to a kubeconfig file", where)
+	}
+	return fmt.Errorf("--kubeconfig: no access to a cluster: %w", err)
 }

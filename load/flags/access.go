@@ -14,25 +14,24 @@ import (
 	metricsclient "k8s.io/metrics/pkg/client/clientset/versioned"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
-	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/load/cluster"
 	"github.com/plimsoll-k8s/plimsoll/load/provider"
 )
 
 // Access returns the access to the cluster that the source needs. metrics-server requires it;
-// Prometheus and SignalFx match addresses with nodes if --kubeconfig is set or the process runs in a
+// Prometheus and SignalFx match addresses with nodes if --kubeconfig or --context is set or the process runs in a
 // pod. Nodes are watched until ctx is done.
 func (f *Flags) Access(ctx context.Context) (provider.Cluster, error) {
 	switch f.config.Type {
 	case metricprovider.MetricsServer:
 	case metricprovider.Prometheus, metricprovider.SignalFx:
-		if f.kubeconfig == "" && !inCluster() {
+		if !f.access.Given() && !inCluster() {
 			return provider.Cluster{}, nil
 		}
 	default:
 		return provider.Cluster{}, nil
 	}
-	config, err := kube.Config(f.kubeconfig)
+	config, err := f.access.Config()
 	if err != nil {
 		return provider.Cluster{}, fmt.Errorf("provider %s: %w", f.config.Type, err)
 	}
@@ -60,8 +59,11 @@ func (f *Flags) AccessTo(config *rest.Config, nodes []*v1.Node) (provider.Cluste
 	}, nil
 }
 
-// Kubeconfig returns the kubeconfig file, empty for the default access.
-func (f *Flags) Kubeconfig() string { return f.kubeconfig }
+// Config returns the client configuration of the cluster in --kubeconfig and --context.
+func (f *Flags) Config() (*rest.Config, error) { return f.access.Config() }
+
+// Namespace returns the namespace of the context, "default" if it has none.
+func (f *Flags) Namespace() (string, error) { return f.access.Namespace() }
 
 // inCluster reports whether the process runs in a pod with access to the API server.
 func inCluster() bool {

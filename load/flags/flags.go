@@ -16,31 +16,33 @@ import (
 
 // Flags are the values of the flags. The zero value is ready to use.
 type Flags struct {
-	config     metricprovider.Config
-	kubeconfig string
+	config metricprovider.Config
+	access kube.Access
 	// prefix precedes the names of the flags.
 	prefix string
 }
 
-// Add adds the flags to a command, --kubeconfig included. The default source is metrics-server,
+// Add adds the flags to a command, --kubeconfig and --context included. The default source is metrics-server,
 // which needs no address.
 func (f *Flags) Add(cmd *cobra.Command) {
 	f.config.Type = metricprovider.MetricsServer
 	f.add(cmd)
-	kube.AddFlag(cmd, &f.kubeconfig, "cluster")
+	f.access.AddFlags(cmd, "cluster")
 	cmd.Flags().SortFlags = false
 }
 
 // AddOptional adds the flags, with a prefix before their names, to a command that can run without
-// a source: none is the default. SetKubeconfig selects the cluster.
+// a source: none is the default. SetCluster selects the cluster.
 func (f *Flags) AddOptional(cmd *cobra.Command, prefix string) {
 	f.prefix = prefix
 	f.add(cmd)
 	cmd.Flags().Lookup(prefix + "provider").Usage += " (default none)"
 }
 
-// SetKubeconfig sets the kubeconfig file; empty for the default access.
-func (f *Flags) SetKubeconfig(path string) { f.kubeconfig = path }
+// SetCluster sets the kubeconfig file and the context in it; empty for the default access.
+func (f *Flags) SetCluster(kubeconfig, context string) {
+	f.access = kube.Access{Kubeconfig: kubeconfig, Context: context}
+}
 
 // Chosen reports whether the flags select a source.
 func (f *Flags) Chosen() bool { return f.config != metricprovider.Config{} }

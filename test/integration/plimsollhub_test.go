@@ -39,7 +39,7 @@ func TestPlimsollOnAHub(t *testing.T) {
 		t.Errorf("-decided over files +explained on the hub\n%s", diff)
 	}
 	_, stderr, exitCode = runPlimsoll(t, "placement", "explain", "shop/none", "--kubeconfig", h.Kubeconfig)
-	if exitCode != 1 || !strings.Contains(stderr, "placement shop/none not found") {
+	if exitCode != 1 || !strings.Contains(stderr, "placements \"none\" not found in namespace \"shop\"") {
 		t.Errorf("exit code %d: %s", exitCode, stderr)
 	}
 }

@@ -68,6 +68,7 @@ func allowSnapshots(t *testing.T, cp *controlplane.ControlPlane, client kubernet
 type explanation struct {
 	Node, Selected, Reason string
 	Stays                  bool
+	Profile                struct{ SchedulerName, Source string }
 	Load                   *struct{ Source string }
 	Nodes                  []struct {
 		Name     string
@@ -180,13 +181,25 @@ func TestSnapshot(t *testing.T) {
 	}
 	checkPrivacy(t, first, take("redacted.tar.gz", "--redact"))
 
+	scheduler := writeFile(t, `apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: default-scheduler
+  plugins:
+    multiPoint:
+      enabled:
+      - {name: NodeResourcesAllocatable, weight: 1}
+      - {name: NodeResourcesLimits, weight: 1}
+      - {name: LowRiskOverCommitment, weight: 1}
+`)
 	// explain over the cluster, explain over the snapshot, and score agree.
-	live := explainPod(t, "default/waits", "--kubeconfig", kubeconfig, "--provider", "File", "--address", busy)
-	restored := explainPod(t, "default/waits", "--snapshot", filepath.Join(dir, "first.tar.gz"))
+	live := explainPod(t, "default/waits", "--kubeconfig", kubeconfig, "--provider", "File", "--address", busy,
+		"--config", scheduler)
+	restored := explainPod(t, "default/waits", "--snapshot", filepath.Join(dir, "first.tar.gz"), "--config", scheduler)
 	if diff := cmp.Diff(live, restored); diff != "" {
 		t.Errorf("explained live and over the snapshot (-live +snapshot):\n%s", diff)
 	}
-	stdout, _ := mustPlimsoll(t, "score", "--snapshot", filepath.Join(dir, "first.tar.gz"), "-o", "json")
+	stdout, _ := mustPlimsoll(t, "score", "--snapshot", filepath.Join(dir, "first.tar.gz"), "-o", "json", "--config", scheduler)
 	var scored struct{ Pods []explanation }
 	if err := json.Unmarshal([]byte(stdout), &scored); err != nil {
 		t.Fatal(err)

@@ -9,17 +9,20 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 )
 
-// Cluster is the flags --kubeconfig and --timeout of a command that reads a live cluster.
+// Cluster is the flags --kubeconfig, --context and --timeout of a command that reads a live cluster.
 type Cluster struct {
-	Timeout    time.Duration
-	kubeconfig string
+	Timeout time.Duration
+	access  kube.Access
 }
 
 // AddFlags adds the flags. name is what help texts call the cluster, such as "hub".
 func (c *Cluster) AddFlags(cmd *cobra.Command, name string, timeout time.Duration) {
-	kube.AddFlag(cmd, &c.kubeconfig, name)
+	c.access.AddFlags(cmd, name)
 	cmd.Flags().DurationVar(&c.Timeout, "timeout", timeout, "maximum time to wait for the "+name)
 }
 
 // Config returns access to the cluster.
-func (c *Cluster) Config() (*rest.Config, error) { return kube.Config(c.kubeconfig) }
+func (c *Cluster) Config() (*rest.Config, error) { return c.access.Config() }
+
+// Namespace returns the namespace of the context, "default" if it has none.
+func (c *Cluster) Namespace() (string, error) { return c.access.Namespace() }

@@ -73,7 +73,7 @@ func (a *agentOptions) complete(flags *pflag.FlagSet, o *options) error {
 		}
 		return nil
 	}
-	a.load.SetKubeconfig(o.kubeconfig)
+	a.load.SetCluster(o.access.Kubeconfig, o.access.Context)
 	if a.validFor == 0 {
 		a.validFor = 3 * a.interval
 	}

@@ -29,7 +29,7 @@ const (
 
 // options are the flags.
 type options struct {
-	kubeconfig  string
+	access      kube.Access
 	namespace   string
 	metrics     string
 	probes      string
@@ -92,7 +92,7 @@ in the AddOnPlacementScore "plimsoll" and in the status of the ManagedCluster
 	base.ConfigureService(cmd, func(cmd *cobra.Command) error {
 		return errors.Join(o.complete(), o.agent.complete(cmd.Flags(), &o))
 	})
-	kube.AddFlag(cmd, &o.kubeconfig, "cluster")
+	o.access.AddFlags(cmd, "cluster")
 	flags := cmd.Flags()
 	flags.StringVar(&o.namespace, "namespace", "plimsoll-system", "namespace of templates, buffers, deployments and the "+
 		"leader election lease")
@@ -139,7 +139,7 @@ func (o *options) complete() error {
 
 // config returns access to the cluster.
 func (o *options) config() (*rest.Config, error) {
-	config, err := kube.Config(o.kubeconfig)
+	config, err := o.access.Config()
 	if err != nil {
 		return nil, err
 	}

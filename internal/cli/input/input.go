@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/explain"
 	"github.com/plimsoll-k8s/plimsoll/internal/snapshot"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/file"
@@ -58,14 +59,6 @@ func (o *Objects) ValidateExclusive() error {
 	return nil
 }
 
-// ClusterState is the state of a cluster at a point in time.
-type ClusterState struct {
-	Objects *manifest.Objects
-	// Load is nil if the load is unknown.
-	Load *load.Reading
-	Now  time.Time
-}
-
 // Instant is the flags --load and --now.
 type Instant struct{ Load, Now string }
 
@@ -92,8 +85,8 @@ func ParseNow(text string, otherwise time.Time) (time.Time, error) {
 }
 
 // Read reads the objects and the load. Manifests may come from standard input, in.
-func (o *Objects) Read(ctx context.Context, in io.Reader, at Instant, warn func(string)) (*ClusterState, error) {
-	s := &ClusterState{}
+func (o *Objects) Read(ctx context.Context, in io.Reader, at Instant, warn func(string)) (*explain.State, error) {
+	s := &explain.State{}
 	now, err := ParseNow(at.Now, time.Now())
 	if err != nil {
 		return nil, err
@@ -103,7 +96,7 @@ func (o *Objects) Read(ctx context.Context, in io.Reader, at Instant, warn func(
 		if s.Objects, err = manifest.Read(o.Files, in); err != nil {
 			return nil, err
 		}
-	} else if err := s.readSnapshot(o.Snapshot, at); err != nil {
+	} else if err := readSnapshot(s, o.Snapshot, at); err != nil {
 		return nil, err
 	}
 	for _, warning := range s.Objects.Warnings {
@@ -118,10 +111,11 @@ func (o *Objects) Read(ctx context.Context, in io.Reader, at Instant, warn func(
 		}
 		s.Load = &reading
 	}
-	return s, s.validateLoad(loadFile, warn)
+	return s, validateLoad(s, loadFile, warn)
 }
 
-func (s *ClusterState) readSnapshot(path string, at Instant) error {
+// readSnapshot reads a snapshot into a state.
+func readSnapshot(s *explain.State, path string, at Instant) error {
 	read, err := OpenSnapshot(path)
 	if err != nil {
 		return err
@@ -152,7 +146,7 @@ func SnapshotTime(s *snapshot.Snapshot) time.Time {
 }
 
 // validateLoad warns about invalid and old load, and returns an error for load from the future.
-func (s *ClusterState) validateLoad(path string, warn func(string)) error {
+func validateLoad(s *explain.State, path string, warn func(string)) error {
 	if s.Load == nil {
 		return nil
 	}

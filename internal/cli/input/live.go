@@ -10,8 +10,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
-	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/internal/snapshot"
 	"github.com/plimsoll-k8s/plimsoll/internal/snapshot/collect"
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -25,20 +25,30 @@ type LiveCluster struct {
 }
 
 // AddFlags adds the flags.
-func (l *LiveCluster) AddFlags(cmd *cobra.Command, configUsage string) {
+func (l *LiveCluster) AddFlags(cmd *cobra.Command, configUsage, nameUsage string) {
 	l.LoadSource.Add(cmd)
-	l.Scheduler.AddFlags(cmd, configUsage, "profile in that configuration (default the only one, or the first that fits)")
+	l.Scheduler.AddFlags(cmd, configUsage, nameUsage)
 }
 
 // Read reads the cluster, and its load if that is available.
 func (l *LiveCluster) Read(cmd *cobra.Command, folders []string, warn func(string)) (*collect.Cluster, error) {
-	if err := l.useConfig(cmd); err != nil {
+	if err := l.UseConfig(cmd); err != nil {
 		return nil, err
 	}
-	config, err := l.Config()
+	config, err := l.LoadSource.Config()
 	if err != nil {
 		return nil, err
 	}
+	read, err := ReadObjects(cmd, config, folders, warn)
+	if err != nil {
+		return nil, err
+	}
+	l.ReadLoad(cmd.Context(), config, read, warn)
+	return read, nil
+}
+
+// ReadObjects reads the objects of a cluster.
+func ReadObjects(cmd *cobra.Command, config *rest.Config, folders []string, warn func(string)) (*collect.Cluster, error) {
 	progress := base.NewReadProgress(cmd.ErrOrStderr())
 	read, err := collect.Read(cmd.Context(), config, collect.Options{Folders: folders, Warn: warn, Progress: progress.Show})
 	progress.End()
@@ -48,28 +58,11 @@ func (l *LiveCluster) Read(cmd *cobra.Command, folders []string, warn func(strin
 		}
 		return nil, base.Failure(err)
 	}
-	reading, err := l.readLoad(cmd.Context(), config, read.Nodes)
-	if err != nil {
-		warn(fmt.Sprintf("load: %v; continuing without load", err))
-		read.About.Missing = append(read.About.Missing, snapshot.Missing{What: "load", Why: "it could not be read"})
-		return read, nil
-	}
-	for _, series := range load.AllSeries {
-		if err := reading.Lost[series]; err != nil {
-			warn(fmt.Sprintf("load: %s: %v", series, err))
-		}
-	}
-	read.SetLoad(reading)
 	return read, nil
 }
 
-// Config returns access to the cluster.
-func (l *LiveCluster) Config() (*rest.Config, error) {
-	return kube.Config(l.LoadSource.Kubeconfig())
-}
-
-// useConfig selects the load source of the scheduler's configuration unless flags select another.
-func (l *LiveCluster) useConfig(cmd *cobra.Command) error {
+// UseConfig selects the load source in --config unless flags select another.
+func (l *LiveCluster) UseConfig(cmd *cobra.Command) error {
 	if l.Scheduler.Config == "" || cmd.Flags().Changed("provider") {
 		return nil
 	}
@@ -81,18 +74,47 @@ func (l *LiveCluster) useConfig(cmd *cobra.Command) error {
 	return err
 }
 
+// ReadLoad reads the load of the nodes and adds it to a snapshot. The sources are tried in order, with
+// that of the flags as the last one. A snapshot without load says so.
+func (l *LiveCluster) ReadLoad(
+	ctx context.Context, config *rest.Config, read *collect.Cluster, warn func(string), sources ...metricprovider.Config,
+) {
+	attempts := []flags.Flags{}
+	for _, source := range sources {
+		attempt := l.LoadSource
+		attempt.Use(source)
+		attempts = append(attempts, attempt)
+	}
+	for _, attempt := range append(attempts, l.LoadSource) {
+		reading, err := readLoad(ctx, &attempt, config, read.Nodes)
+		if err != nil {
+			warn(fmt.Sprintf("load: %v", err))
+			continue
+		}
+		for _, series := range load.AllSeries {
+			if err := reading.Lost[series]; err != nil {
+				warn(fmt.Sprintf("load: %s: %v", series, err))
+			}
+		}
+		read.SetLoad(reading)
+		return
+	}
+	warn("load: continuing without load")
+	read.About.Missing = append(read.About.Missing, snapshot.Missing{What: "load", Why: "it could not be read"})
+}
+
 // loadTimeout is how long a command waits for the load.
 const loadTimeout = 30 * time.Second
 
-// readLoad reads the load of the nodes.
-func (l *LiveCluster) readLoad(ctx context.Context, config *rest.Config, nodes []*v1.Node) (load.Reading, error) {
+// readLoad reads the load of the nodes from the source that flags select.
+func readLoad(ctx context.Context, f *flags.Flags, config *rest.Config, nodes []*v1.Node) (load.Reading, error) {
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
-	access, err := l.LoadSource.AccessTo(config, nodes)
+	access, err := f.AccessTo(config, nodes)
 	if err != nil {
 		return load.Reading{}, err
 	}
-	source, err := l.LoadSource.Source(access)
+	source, err := f.Source(access)
 	if err != nil {
 		return load.Reading{}, err
 	}

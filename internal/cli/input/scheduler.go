@@ -1,6 +1,7 @@
 package input
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -11,33 +12,68 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shared"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/explain"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/profiles"
 	"github.com/plimsoll-k8s/plimsoll/plugins/lowriskovercommitment"
 )
 
 // Scheduler is the flags --config and --scheduler-name: the configuration of a scheduler, and one
-// of its profiles.
-type Scheduler struct{ Config, Name string }
+// of its profiles. Commands that evaluate pods also have --profile.
+type Scheduler struct{ Config, Name, Profile string }
 
-// AddFlags adds the flags.
+// AddFlags adds the flags --config and --scheduler-name.
 func (s *Scheduler) AddFlags(cmd *cobra.Command, configUsage, nameUsage string) {
 	cmd.Flags().StringVar(&s.Config, "config", "", configUsage)
 	cmd.Flags().StringVar(&s.Name, "scheduler-name", "", nameUsage)
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml", "json")
 }
 
-// Read returns the configuration, by default the default profile with all plugins of Plimsoll.
-func (s *Scheduler) Read(warn func(string)) (*internalconfig.KubeSchedulerConfiguration, error) {
-	if s.Config == "" {
-		return engine.DefaultConfig()
+// AddProfileFlag adds the flag --profile. It must be called after AddFlags.
+func (s *Scheduler) AddProfileFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&s.Profile, "profile", "",
+		"built-in profile, or file with a KubeSchedulerConfiguration, in place of --config, for pods of any scheduler")
+	_ = cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(profiles.Names, cobra.ShellCompDirectiveDefault))
+	cmd.MarkFlagsMutuallyExclusive("config", "profile")
+}
+
+// Given reports whether one of the flags selects a configuration.
+func (s *Scheduler) Given() bool { return s.Config != "" || s.Profile != "" }
+
+// Read returns the configuration in --profile or --config, by default that of a built-in profile.
+func (s *Scheduler) Read(builtIn string, warn func(string)) (explain.Scheduler, error) {
+	if s.Config != "" {
+		cfg, err := config.Load(s.Config)
+		if err != nil {
+			return explain.Scheduler{}, err
+		}
+		if warning := config.LegacyWarning(cfg.APIVersion); warning != "" {
+			warn(warning)
+		}
+		return explain.Scheduler{Config: cfg, Source: s.Config, ProfileName: s.Name}, nil
 	}
-	cfg, err := config.Load(s.Config)
+	profile, err := profiles.Read(cmp.Or(s.Profile, builtIn))
 	if err != nil {
-		return nil, err
+		return explain.Scheduler{}, fmt.Errorf("--profile: %w", err)
 	}
-	if warning := config.LegacyWarning(cfg.APIVersion); warning != "" {
-		warn(warning)
+	cfg, err := profile.Config()
+	if err != nil {
+		return explain.Scheduler{}, fmt.Errorf("--profile: %w", err)
 	}
-	return cfg, nil
+	source := "built-in profile " + profile.Name
+	if profile.Name == s.Profile && !profiles.IsBuiltIn(profile.Name) {
+		source = profile.Name
+	}
+	return explain.Scheduler{Config: cfg, Source: source, ProfileName: s.Name, AnyPod: s.Profile != ""}, nil
+}
+
+// ReadWithPlugins is Read with all plugins of Plimsoll at weight 1 in addition to the default profile by
+// default.
+func (s *Scheduler) ReadWithPlugins(warn func(string)) (explain.Scheduler, error) {
+	if s.Given() {
+		return s.Read("", warn)
+	}
+	cfg, err := engine.DefaultConfig()
+	return explain.Scheduler{Config: cfg, Source: "the default profile with all plugins", ProfileName: s.Name}, err
 }
 
 // ErrNoLoadSource is returned by LoadSource for a scheduler that reads no load.
@@ -50,17 +86,26 @@ func (s *Scheduler) LoadSource() (metricprovider.Config, error) {
 	if err != nil {
 		return metricprovider.Config{}, err
 	}
+	if source, ok := loadSourceOf(cfg, s.Name); ok {
+		return source, nil
+	}
+	return metricprovider.Config{}, fmt.Errorf("%s: %w", s.Config, ErrNoLoadSource)
+}
+
+// loadSourceOf returns the load source of the profile with a scheduler name, or of the first profile that
+// configures one if the name is empty.
+func loadSourceOf(cfg *internalconfig.KubeSchedulerConfiguration, name string) (metricprovider.Config, bool) {
 	for _, profile := range cfg.Profiles {
-		if s.Name != "" && profile.SchedulerName != s.Name {
+		if name != "" && profile.SchedulerName != name {
 			continue
 		}
 		for _, plugin := range profile.PluginConfig {
 			if args, ok := plugin.Args.(*config.LowRiskOverCommitmentArgs); ok {
 				if source, ok := shared.LoadConfigOf(args).Source(); ok {
-					return source, nil
+					return source, true
 				}
 			}
 		}
 	}
-	return metricprovider.Config{}, fmt.Errorf("%s: %w", s.Config, ErrNoLoadSource)
+	return metricprovider.Config{}, false
 }

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
@@ -20,26 +18,28 @@ import (
 
 // explainOptions are the flags of plimsoll placement explain.
 type explainOptions struct {
-	hub    base.Cluster
-	output base.Output
+	hub       base.Cluster
+	namespace string
+	output    base.Output
 }
 
 func newExplainCommand() *cobra.Command {
 	var o explainOptions
 	cmd := &cobra.Command{
-		Use:   "explain NAMESPACE/NAME",
+		Use:   "explain NAME",
 		Short: "Explain the decisions of a placement",
 		Long: `Show the evaluation of each cluster of a hub for a placement: the scores of all
 prioritizers, or why the cluster is infeasible. The placement is evaluated over the
 current objects of the hub. The hub is not changed.`,
-		Example: `  plimsoll placement explain shop/web
+		Example: `  plimsoll placement explain web -n shop
   plimsoll placement explain shop/web -o json`,
-		Args: cobra.ExactArgs(1),
+		Args: base.Placement.ExactlyOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.run(cmd.Context(), args[0], cmd.OutOrStdout())
 		},
 	}
 	o.hub.AddFlags(cmd, "hub", 30*time.Second)
+	base.Placement.AddNamespaceFlag(cmd, &o.namespace)
 	o.output.AddFlag(cmd)
 	return cmd
 }
@@ -48,9 +48,14 @@ func (o *explainOptions) run(ctx context.Context, arg string, out io.Writer) err
 	if err := o.output.Validate(); err != nil {
 		return err
 	}
-	namespace, name, ok := strings.Cut(arg, "/")
-	if !ok || namespace == "" || name == "" {
-		return fmt.Errorf("invalid argument %q: must be NAMESPACE/NAME of a placement", arg)
+	key, err := base.Placement.ParseName(arg, o.namespace)
+	if err != nil {
+		return err
+	}
+	if key.Namespace == "" {
+		if key.Namespace, err = o.hub.Namespace(); err != nil {
+			return err
+		}
 	}
 	config, err := o.hub.Config()
 	if err != nil {
@@ -66,10 +71,9 @@ func (o *explainOptions) run(ctx context.Context, arg string, out io.Writer) err
 	if err != nil {
 		return base.Failure(err)
 	}
-	key := types.NamespacedName{Namespace: namespace, Name: name}
 	verdict, ok := hub.State(nil).Preview(key, time.Now())
 	if !ok {
-		return base.Failure(fmt.Errorf("placement %s not found", key))
+		return base.Failure(fmt.Errorf("placements %q not found in namespace %q", key.Name, key.Namespace))
 	}
 	return printOutcomes(out, &o.output, []outcome{{key, verdict, hub.Selected()[key]}})
 }

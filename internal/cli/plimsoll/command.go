@@ -47,6 +47,7 @@ they are made, and inspects slack, placements and load.`,
 		},
 	}
 	version.AddFlag(cmd)
+	base.ConfigureGroup(cmd)
 	cmd.AddCommand(
 		snapshot.NewCommand(), score.NewScoreCommand(), score.NewExplainCommand(),
 		whatif.NewSimulateCommand(), whatif.NewCompareCommand(), whatif.NewRunCommand(),

@@ -157,7 +157,7 @@ func runCommand(t *testing.T, input string, args []string) error {
 
 // readsCluster reports whether a command with parsed flags reads a cluster or a load source.
 func readsCluster(cmd *cobra.Command) bool {
-	return cmd.Flags().Lookup("kubeconfig") != nil && !hasInput(cmd)
+	return cmd.Flags().Lookup("kubeconfig") != nil && !cmd.HasSubCommands() && !hasInput(cmd)
 }
 
 // hasInput reports whether a flag of a command sets its input.

@@ -1,6 +1,7 @@
 package score
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,90 +11,126 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/explain"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/profiles"
 	"github.com/plimsoll-k8s/plimsoll/internal/snapshot"
 )
 
-// NewExplainCommand returns the command plimsoll explain.
+// NewExplainCommand returns the command plimsoll explain, which accepts TYPE/NAME as kubectl does.
 func NewExplainCommand() *cobra.Command {
-	return base.NewGroup("explain", "Explain how a scheduler selects a node", newExplainPodCommand())
+	var o explainOptions
+	cmd := base.NewGroup("explain", "Explain how a scheduler selects a node", newExplainPodCommand())
+	o.addFlags(cmd)
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) { flag.Hidden = true }) // shown by the subcommand
+	showHelp := cmd.RunE
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		resource, _, hasName := strings.Cut(args[0], "/")
+		switch {
+		case !hasName:
+			return base.UnknownCommand(cmd, args[0])
+		case !base.Pod.Has(resource):
+			return fmt.Errorf("invalid argument %q: cannot explain %q: must be pod/NAME (-n sets the namespace)", args[0], resource)
+		}
+		return base.Pod.ExactlyOne(cmd, args)
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return showHelp(cmd, args)
+		}
+		return o.run(cmd, args[0])
+	}
+	return cmd
 }
 
 // explainOptions are the flags of plimsoll explain pod.
 type explainOptions struct {
-	objects input.Objects
-	instant input.Instant
-	live    input.LiveCluster
-	profile string
-	top     int
-	output  base.Output
+	objects   input.Objects
+	instant   input.Instant
+	live      input.LiveCluster
+	namespace string
+	top       int
+	output    base.Output
 }
+
+// defaultProfile is the profile of default-scheduler if its configuration is unknown.
+const defaultProfile = "default"
 
 func newExplainPodCommand() *cobra.Command {
 	var o explainOptions
 	cmd := &cobra.Command{
-		Use:   "pod NAMESPACE/NAME [-f FILE_OR_DIR... | --snapshot FILE]",
-		Short: "Explain which node a scheduler selects for a pod, and why",
+		Use:     "pod NAME [-n NAMESPACE] [-f FILE_OR_DIR... | --snapshot FILE]",
+		Aliases: base.Pod.Others,
+		Short:   "Explain which node a scheduler selects for a pod, and why",
 		Long: `Explain which node a scheduler selects for a pod: the raw, normalized and weighted
 score of each plugin, the load of the nodes and its age, why nodes are infeasible,
 and one sentence on why the selected node is the best.
 
-The pod is read from a live cluster (--kubeconfig, by default as kubectl finds it; the
-cluster is not changed), from a snapshot (--snapshot) or from manifests (-f). A pod
-that already has a node is evaluated as if it were pending: it is removed from its
-node first, and the result says whether it would be scheduled there again.
+The pod is read from a live cluster (--kubeconfig, --context; by default as kubectl
+finds it; the cluster is not changed), from a snapshot (--snapshot) or from manifests
+(-f). A pod that already has a node is evaluated as if it were pending: it is removed
+from its node first, and the result says whether it would be scheduled there again.
 
-The scheduler is kube-scheduler with the configuration in --config or a built-in
---profile: ` + strings.Join(profiles.Names, ", ") + `. By default, the
-default profile is used, with all plugins of Plimsoll at weight 1. The load of a live
-cluster is read from the source in the configuration, or else as by plimsoll load top,
-with the same flags.`,
+The pod is evaluated with the profile that its spec.schedulerName names: in --config,
+or in the configuration that the Helm chart has stored in the live cluster, or else the
+default profile of kube-scheduler. A warning says that the profile of a scheduler is
+unknown. With --profile, every pod is evaluated with that profile. Built-in profiles:
+` + strings.Join(profiles.Names, ", ") + `.
+
+The load of a live cluster is read from the source in the configuration, or else as by
+plimsoll load top, with the same flags.`,
 		Example: `  # Explain the node of a pod, with the configuration of its scheduler.
-  plimsoll explain pod shop/web-7d4b9c-x2x8p --config scheduler.yaml
+  plimsoll explain pod web-7d4b9c-x2x8p -n shop --config scheduler.yaml
 
   # Show which node another profile would select.
   plimsoll explain pod shop/web-7d4b9c-x2x8p --profile low-risk
 
   # Use a snapshot, and print all nodes as JSON.
   plimsoll explain pod shop/web-7d4b9c-x2x8p --snapshot s.tar.gz -o json`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return fmt.Errorf("found %d arguments: must be one, NAMESPACE/NAME of a pod", len(args))
-			}
-			return nil
-		},
+		Args: base.Pod.ExactlyOne,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return o.completePodNames(cmd.Context()), cobra.ShellCompDirectiveNoFileComp
+			names := o.completePodNames(cmd.Context())
+			if o.namespace != "" {
+				names = inNamespace(names, o.namespace)
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
+	o.addFlags(cmd)
+	return cmd
+}
+
+// addFlags adds the flags to a command.
+func (o *explainOptions) addFlags(cmd *cobra.Command) {
+	base.Pod.AddNamespaceFlag(cmd, &o.namespace)
 	o.objects.AddFlags(cmd, " of nodes and pods")
 	o.instant.AddFlags(cmd)
-	o.live.AddFlags(cmd, "file with a KubeSchedulerConfiguration (v1, v1beta3 or v1beta2)")
-	flags := cmd.Flags()
-	flags.StringVar(&o.profile, "profile", "", "built-in profile, or file with a KubeSchedulerConfiguration, in place of --config")
-	flags.IntVar(&o.top, "top", 10, "number of feasible nodes to show, the best first; 0 for all")
+	o.live.LoadSource.Add(cmd)
+	addSchedulerFlags(cmd, &o.live.Scheduler)
+	cmd.Flags().IntVar(&o.top, "top", 10, "number of feasible nodes to show, the best first; 0 for all")
 	o.output.AddFlag(cmd)
-	_ = cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(profiles.Names, cobra.ShellCompDirectiveDefault))
 	for _, offline := range []string{"filename", "snapshot"} {
-		for _, live := range []string{"provider", "kubeconfig"} {
+		for _, live := range []string{"provider", "kubeconfig", "context"} {
 			cmd.MarkFlagsMutuallyExclusive(offline, live)
 		}
 	}
-	cmd.MarkFlagsMutuallyExclusive("config", "profile")
-	return cmd
 }
 
 func (o *explainOptions) run(cmd *cobra.Command, arg string) error {
@@ -101,22 +138,30 @@ func (o *explainOptions) run(cmd *cobra.Command, arg string) error {
 	if err := o.validate(); err != nil {
 		return err
 	}
-	namespace, name, err := parsePodName(arg)
+	key, err := base.Pod.ParseName(arg, o.namespace)
 	if err != nil {
 		return err
 	}
-	cfg, err := o.schedulerConfig(warn)
+	scheduler, err := o.live.Scheduler.Read(defaultProfile, warn)
 	if err != nil {
 		return err
 	}
-	state, err := o.clusterState(cmd, warn)
+	read := o.readLive
+	if o.objects.Given() {
+		read = o.readFiles
+	}
+	state, pod, err := read(cmd, key, &scheduler, warn)
 	if err != nil {
 		return err
 	}
-	e, err := explain(cmd.Context(), state, cfg, o.live.Scheduler.Name, namespace, name)
+	explained, err := explain.Pod(cmd.Context(), *state, scheduler, pod)
 	if err != nil {
 		return err
 	}
+	if warning := scheduler.Warning(explained.Profile); warning != "" {
+		warn(warning)
+	}
+	e := newExplanation(explained, *state)
 	return o.output.Print(cmd.OutOrStdout(), e, func(out io.Writer) { e.print(out, o.top) })
 }
 
@@ -133,51 +178,84 @@ func (o *explainOptions) validate() error {
 	return o.output.Validate()
 }
 
-// parsePodName splits NAMESPACE/NAME. The namespace of a name alone is default.
-func parsePodName(text string) (namespace, name string, err error) {
-	namespace, name, ok := strings.Cut(text, "/")
-	if !ok {
-		namespace, name = v1.NamespaceDefault, text
+// readFiles reads the cluster, its load and the pod from manifests or a snapshot.
+func (o *explainOptions) readFiles(
+	cmd *cobra.Command, key types.NamespacedName, _ *explain.Scheduler, warn func(string),
+) (*explain.State, *v1.Pod, error) {
+	state, err := o.objects.Read(cmd.Context(), cmd.InOrStdin(), o.instant, warn)
+	if err != nil {
+		return nil, nil, err
 	}
-	if namespace == "" || name == "" || strings.Contains(name, "/") {
-		return "", "", fmt.Errorf("invalid argument %q: must be NAMESPACE/NAME of a pod", text)
+	if key.Namespace == "" {
+		key.Namespace = metav1.NamespaceDefault
 	}
-	return namespace, name, nil
+	pod, err := findPod(state.Objects, key)
+	return state, pod, err
 }
 
-// schedulerConfig returns the configuration in --profile or --config.
-func (o *explainOptions) schedulerConfig(warn func(string)) (*internalconfig.KubeSchedulerConfiguration, error) {
-	if o.profile == "" {
-		return o.live.Scheduler.Read(warn)
+// readLive reads a live cluster, its load and the pod. It replaces the scheduler by the one whose
+// configuration is stored in the cluster unless flags select one.
+func (o *explainOptions) readLive(
+	cmd *cobra.Command, key types.NamespacedName, scheduler *explain.Scheduler, warn func(string),
+) (*explain.State, *v1.Pod, error) {
+	if err := o.live.UseConfig(cmd); err != nil {
+		return nil, nil, err
 	}
-	profile, err := profiles.Read(o.profile)
+	access, err := o.live.LoadSource.Config()
 	if err != nil {
-		return nil, fmt.Errorf("--profile: %w", err)
+		return nil, nil, err
 	}
-	cfg, err := profile.Config()
+	if key.Namespace == "" {
+		if key.Namespace, err = o.live.LoadSource.Namespace(); err != nil {
+			return nil, nil, err
+		}
+	}
+	read, err := input.ReadObjects(cmd, access, []string{snapshot.FolderCluster}, warn)
 	if err != nil {
-		return nil, fmt.Errorf("--profile: %w", err)
-	}
-	return cfg, nil
-}
-
-// clusterState reads the cluster and its load.
-func (o *explainOptions) clusterState(cmd *cobra.Command, warn func(string)) (*input.ClusterState, error) {
-	if o.objects.Given() {
-		return o.objects.Read(cmd.Context(), cmd.InOrStdin(), o.instant, warn)
-	}
-	read, err := o.live.Read(cmd, []string{snapshot.FolderCluster}, warn)
-	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	objects, err := read.Cluster()
 	if err != nil {
-		return nil, base.Failure(err)
+		return nil, nil, base.Failure(err)
 	}
+	pod, err := findPod(objects, key)
+	if err != nil {
+		return nil, nil, base.Failure(err)
+	}
+	var sources []metricprovider.Config
+	if !o.live.Scheduler.Given() {
+		client, err := kubernetes.NewForConfig(access)
+		if err != nil {
+			return nil, nil, err
+		}
+		if sources, err = o.usePublished(cmd, client, pod, scheduler, warn); err != nil {
+			return nil, nil, base.Failure(err)
+		}
+	}
+	o.live.ReadLoad(cmd.Context(), access, read, warn, sources...)
 	for _, warning := range objects.Warnings {
 		warn(warning)
 	}
-	return &input.ClusterState{Objects: objects, Load: read.Load, Now: time.Now()}, nil
+	return &explain.State{Objects: objects, Load: read.Load, Now: time.Now()}, pod, nil
+}
+
+// usePublished replaces the scheduler by the one whose configuration is stored in the cluster, if there
+// is one for the pod, and returns its load source unless a flag selects another.
+func (o *explainOptions) usePublished(
+	cmd *cobra.Command, client kubernetes.Interface, pod *v1.Pod, scheduler *explain.Scheduler, warn func(string),
+) ([]metricprovider.Config, error) {
+	published, found, err := input.PublishedScheduler(
+		cmd.Context(), client, cmp.Or(o.live.Scheduler.Name, pod.Spec.SchedulerName), warn)
+	if err != nil || !found {
+		return nil, err
+	}
+	published.ProfileName = o.live.Scheduler.Name
+	*scheduler = published
+	profile, err := scheduler.ProfileOf(pod)
+	if source, ok := input.LoadSourceOf(*scheduler, profile); ok && !cmd.Flags().Changed("provider") {
+		return []metricprovider.Config{source}, err
+	}
+	return nil, err
 }
 
 // completePodNames returns names of pods for shell completion, none if they cannot be read.
@@ -202,7 +280,7 @@ const (
 )
 
 func (o *explainOptions) livePodNames(ctx context.Context) []string {
-	config, err := o.live.Config()
+	config, err := o.live.LoadSource.Config()
 	if err != nil {
 		return nil
 	}
@@ -212,7 +290,7 @@ func (o *explainOptions) livePodNames(ctx context.Context) []string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()
-	pods, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{Limit: completionLimit})
+	pods, err := client.CoreV1().Pods(o.namespace).List(ctx, metav1.ListOptions{Limit: completionLimit})
 	if err != nil {
 		return nil
 	}
@@ -221,6 +299,17 @@ func (o *explainOptions) livePodNames(ctx context.Context) []string {
 		names = append(names, facts.Name(&pods.Items[i]))
 	}
 	return names
+}
+
+// inNamespace returns the names of the pods in a namespace, without the namespace.
+func inNamespace(names []string, namespace string) []string {
+	var out []string
+	for _, name := range names {
+		if name, found := strings.CutPrefix(name, namespace+"/"); found {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 // podNames returns the sorted names of all pods.

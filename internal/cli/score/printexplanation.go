@@ -18,6 +18,7 @@ import (
 // result. top limits the number of nodes; the node of the pod is always printed.
 func (e *explanation) print(out io.Writer, top int) {
 	fmt.Fprintln(out, base.Escape(fmt.Sprintf("%s/%s, %s", e.Namespace, e.Name, e.location())))
+	fmt.Fprintln(out, base.Escape(fmt.Sprintf("profile %s of %s", e.Profile.SchedulerName, e.Profile.Source)))
 	feasible, infeasible := e.partition()
 	shown := feasible
 	if top > 0 && len(shown) > top {

@@ -5,13 +5,15 @@ package score
 import (
 	"context"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
-	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/explain"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/profiles"
 )
 
 // scoreOptions are the flags of plimsoll score.
@@ -36,8 +38,10 @@ bound: each pod is scored as if it were the only pending one. If several nodes h
 the highest total, kube-scheduler selects one of them at random; this command selects
 the first in the order of the input.
 
-Without --config, the default profile of kube-scheduler is used, with all plugins of
-Plimsoll at weight 1.`,
+A pod is scored with the profile that its spec.schedulerName names in --config, or with
+a built-in --profile: ` + strings.Join(profiles.Names, ", ") + `.
+By default, the default profile of kube-scheduler is used, with all plugins of Plimsoll
+at weight 1.`,
 		Example: `  # Score the nodes of the current cluster with the profile in scheduler.yaml.
   kubectl get nodes,pods -A -o yaml | plimsoll score -f - --config scheduler.yaml
 
@@ -52,12 +56,20 @@ Plimsoll at weight 1.`,
 		},
 	}
 	o.objects.AddFlags(cmd, " of nodes and pods")
-	o.scheduler.AddFlags(cmd, "file with a KubeSchedulerConfiguration (v1, v1beta3 or v1beta2)",
-		"profile to score with (default the only one, or the one in the pod's spec.schedulerName)")
+	addSchedulerFlags(cmd, &o.scheduler)
 	o.instant.AddFlags(cmd)
 	o.output.AddFlag(cmd)
 	return cmd
 }
+
+// addSchedulerFlags adds the flags that select the profile.
+func addSchedulerFlags(cmd *cobra.Command, scheduler *input.Scheduler) {
+	scheduler.AddFlags(cmd, "file with a KubeSchedulerConfiguration (v1, v1beta3 or v1beta2)", profileUsage)
+	scheduler.AddProfileFlag(cmd)
+}
+
+// profileUsage is the usage of --scheduler-name.
+const profileUsage = "profile to evaluate with (default the one in the pod's spec.schedulerName, or the only one)"
 
 // scoreResult is the result in JSON and YAML.
 type scoreResult struct {
@@ -72,7 +84,7 @@ func (o *scoreOptions) run(ctx context.Context, in io.Reader, out, errOut io.Wri
 	if err := o.objects.Validate("nodes and pods"); err != nil {
 		return err
 	}
-	cfg, err := o.scheduler.Read(warn)
+	scheduler, err := o.scheduler.ReadWithPlugins(warn)
 	if err != nil {
 		return err
 	}
@@ -80,7 +92,7 @@ func (o *scoreOptions) run(ctx context.Context, in io.Reader, out, errOut io.Wri
 	if err != nil {
 		return err
 	}
-	result, err := score(ctx, state, cfg, o.scheduler.Name)
+	result, err := score(ctx, *state, scheduler)
 	if err != nil {
 		return err
 	}
@@ -94,28 +106,24 @@ func (o *scoreOptions) run(ctx context.Context, in io.Reader, out, errOut io.Wri
 	})
 }
 
-func score(ctx context.Context, state *input.ClusterState, cfg *internalconfig.KubeSchedulerConfiguration,
-	schedulerName string,
-) (scoreResult, error) {
+func score(ctx context.Context, state explain.State, scheduler explain.Scheduler) (scoreResult, error) {
 	result := scoreResult{Pods: []engine.PodScores{}}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	scheduler, err := newEngine(ctx, state, cfg)
+	nodes, err := state.Engine(ctx, scheduler)
 	if err != nil {
 		return result, err
 	}
 	for _, pod := range state.Objects.Pending {
-		scores, err := scheduler.Score(ctx, pod, schedulerName)
+		profile, err := scheduler.ProfileOf(pod)
+		if err != nil {
+			return result, err
+		}
+		scores, err := nodes.Score(ctx, pod, profile.SchedulerName)
 		if err != nil {
 			return result, err
 		}
 		result.Pods = append(result.Pods, scores)
 	}
 	return result, nil
-}
-
-// newEngine returns a scheduler over the state of a cluster. It runs until ctx ends.
-func newEngine(ctx context.Context, state *input.ClusterState, cfg *internalconfig.KubeSchedulerConfiguration) (*engine.Engine, error) {
-	cluster := engine.Cluster{Nodes: state.Objects.Nodes, Running: state.Objects.Running, References: state.Objects.Referred()}
-	return engine.New(ctx, cluster, engine.Options{Config: cfg, Load: state.Load, Now: state.Now})
 }

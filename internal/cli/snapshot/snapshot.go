@@ -61,7 +61,7 @@ of kubectl.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	o.live.AddFlags(cmd, "file with a KubeSchedulerConfiguration; the arguments of LowRiskOverCommitment select the source of "+
-		"load unless --provider is set")
+		"load unless --provider is set", "profile in that configuration (default the first with a source)")
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&o.files, "filename", "f", nil, "file or directory with manifests of nodes and pods to use instead "+
 		"of a cluster, - for standard input; may be repeated")

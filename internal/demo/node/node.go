@@ -5,13 +5,15 @@ package node
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/explain"
+	"github.com/plimsoll-k8s/plimsoll/internal/snapshot"
+	"github.com/plimsoll-k8s/plimsoll/internal/snapshot/collect"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
@@ -153,22 +155,23 @@ func (d *Demo) schedule(ctx context.Context, s Scenario, profile string, a Arriv
 	return demo.Result{Scenario: s.Name, Profile: profile, Pod: a.Name, Node: node, Want: want, OK: ok}, nil
 }
 
-// predict returns the scores of a pod in the present cluster, computed by the what-if engine.
+// predict returns the scores of a pod in the present cluster, computed by the what-if engine as by
+// plimsoll explain.
 func (d *Demo) predict(ctx context.Context, pod *v1.Pod) (engine.PodScores, error) {
-	nodes, pods, err := d.env.State(ctx)
+	read, err := collect.Read(ctx, d.env.Access, collect.Options{Folders: []string{snapshot.FolderCluster}})
 	if err != nil {
 		return engine.PodScores{}, err
 	}
-	pods = slices.DeleteFunc(pods, func(p *v1.Pod) bool { return p.Namespace == pod.Namespace && p.Name == pod.Name })
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var reading *load.Reading
+	state := explain.State{}
+	if state.Objects, err = read.Cluster(); err != nil {
+		return engine.PodScores{}, err
+	}
 	if last := d.load.Reading(ctx); !last.Time.IsZero() {
-		reading = &last
+		state.Load = &last
 	}
-	scheduler, err := engine.New(ctx, engine.Cluster{Nodes: nodes, Running: pods}, engine.Options{Config: d.env.Scheduler, Load: reading})
+	explanation, err := explain.Pod(ctx, state, explain.Scheduler{Config: d.env.Scheduler, Source: "the demo"}, pod)
 	if err != nil {
 		return engine.PodScores{}, err
 	}
-	return scheduler.Score(ctx, pod, pod.Spec.SchedulerName)
+	return explanation.Scores, nil
 }

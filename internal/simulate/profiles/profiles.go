@@ -28,9 +28,12 @@ type Profile struct {
 	Text []byte `json:"text"`
 }
 
+// IsBuiltIn reports whether a name is that of a built-in profile.
+func IsBuiltIn(name string) bool { return slices.Contains(Names, name) }
+
 // Read returns the built-in profile of a name, or reads the file of that name.
 func Read(name string) (Profile, error) {
-	if slices.Contains(Names, name) {
+	if IsBuiltIn(name) {
 		text, err := ready.ReadFile("ready/" + name + ".yaml")
 		return Profile{Name: name, Text: text}, err
 	}

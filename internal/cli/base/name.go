@@ -1,0 +1,61 @@
+package base
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Resource is a type of object that arguments name. The names of the type are those of kubectl.
+type Resource struct {
+	// Singular is the name of one object, such as pod.
+	Singular string
+	// Others are the plural and the short names.
+	Others []string
+}
+
+// The types of objects that arguments name.
+var (
+	Pod       = Resource{"pod", []string{"pods", "po"}}
+	Placement = Resource{"placement", []string{"placements"}}
+)
+
+// Has reports whether a word is a name of the type.
+func (r Resource) Has(word string) bool { return word == r.Singular || slices.Contains(r.Others, word) }
+
+// ParseName returns the object in an argument: NAME, TYPE/NAME as with kubectl, or NAMESPACE/NAME. The
+// namespace is empty if neither the argument nor the flag --namespace sets it.
+func (r Resource) ParseName(arg, namespaceFlag string) (types.NamespacedName, error) {
+	parts := strings.Split(arg, "/")
+	if len(parts) > 1 && r.Has(parts[0]) {
+		parts = parts[1:]
+	}
+	key := types.NamespacedName{Namespace: namespaceFlag, Name: parts[len(parts)-1]}
+	if len(parts) > 2 || slices.Contains(parts, "") {
+		return key, fmt.Errorf("invalid argument %q: must be NAME, %s/NAME or NAMESPACE/NAME of a %s", arg, r.Singular, r.Singular)
+	}
+	if len(parts) == 1 {
+		return key, nil
+	}
+	key.Namespace = parts[0]
+	if namespaceFlag != "" && namespaceFlag != key.Namespace {
+		return key, fmt.Errorf("--namespace: invalid value %q: must be %q as in the argument %s, or unset", namespaceFlag, key.Namespace, arg)
+	}
+	return key, nil
+}
+
+// ExactlyOne is the check for a command whose argument names one object of the type.
+func (r Resource) ExactlyOne(cmd *cobra.Command, args []string) error {
+	if len(args) == 1 {
+		return nil
+	}
+	return fmt.Errorf("found %d arguments: must be one, the name of a %s: %s NAME -n NAMESPACE", len(args), r.Singular, cmd.CommandPath())
+}
+
+// AddNamespaceFlag adds the flag --namespace to a command that reads an object of the type.
+func (r Resource) AddNamespaceFlag(cmd *cobra.Command, namespace *string) {
+	cmd.Flags().StringVarP(namespace, "namespace", "n", "", "namespace of the "+r.Singular+" (default that of the context, or default)")
+}

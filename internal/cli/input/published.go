@@ -1,0 +1,62 @@
+package input
+
+import (
+	"context"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/plimsoll-k8s/plimsoll/api/config"
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/explain"
+)
+
+// maxPublished is the number of ConfigMaps that are read.
+const maxPublished = 50
+
+// PublishedScheduler returns the configuration that the chart has stored in the cluster for the scheduler
+// of a name, and false if there is none. Without the right to list ConfigMaps it returns false.
+func PublishedScheduler(
+	ctx context.Context, client kubernetes.Interface, name string, warn func(string),
+) (explain.Scheduler, bool, error) {
+	list, err := client.CoreV1().ConfigMaps(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
+		LabelSelector: kube.SchedulerConfigurationSelector, Limit: maxPublished,
+	})
+	switch {
+	case apierrors.IsForbidden(err):
+		return explain.Scheduler{}, false, nil
+	case err != nil:
+		return explain.Scheduler{}, false, fmt.Errorf("listing the configurations of schedulers: %w", err)
+	}
+	for i := range list.Items {
+		scheduler, err := published(&list.Items[i])
+		if err != nil {
+			warn(err.Error())
+			continue
+		}
+		if scheduler.Has(name) {
+			return scheduler, true, nil
+		}
+	}
+	return explain.Scheduler{}, false, nil
+}
+
+// published returns the configuration in a ConfigMap.
+func published(m *v1.ConfigMap) (explain.Scheduler, error) {
+	source := fmt.Sprintf("ConfigMap %s/%s", m.Namespace, m.Name)
+	cfg, err := config.Decode(source, []byte(m.Data[kube.SchedulerConfigurationKey]))
+	return explain.Scheduler{Config: cfg, Source: source}, err
+}
+
+// LoadSourceOf returns the load source that a profile of the scheduler configures, or else that of its
+// first profile that configures one, and false if there is none.
+func LoadSourceOf(scheduler explain.Scheduler, profile explain.Profile) (metricprovider.Config, bool) {
+	if source, ok := loadSourceOf(scheduler.Config, profile.SchedulerName); ok {
+		return source, true
+	}
+	return loadSourceOf(scheduler.Config, "")
+}

@@ -1,0 +1,86 @@
+package kube
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// kubeconfig has two contexts and a current one.
+const kubeconfig = `apiVersion: v1
+kind: Config
+current-context: one
+clusters:
+- {name: a, cluster: {server: "https://a.example.com"}}
+- {name: b, cluster: {server: "https://b.example.com"}}
+contexts:
+- {name: one, context: {cluster: a, user: u, namespace: shop}}
+- {name: two, context: {cluster: b, user: u}}
+users:
+- {name: u, user: {token: secret}}
+`
+
+// TestAccess checks the selected cluster and namespace, and the errors for what does not exist.
+func TestAccess(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("HOME", dir)
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	t.Chdir(dir)
+	for name, content := range map[string]string{
+		"config": kubeconfig, "no-current": "apiVersion: v1\nkind: Config\ncontexts:\n- {name: one, context: {cluster: a}}\n", "bad": "{",
+		"no-contexts": "apiVersion: v1\nkind: Config\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tests := map[string]struct {
+		variable                 string
+		access                   Access
+		server, namespace, error string
+	}{
+		"current context":  {"config", Access{}, "https://a.example.com", "shop", ""},
+		"another context":  {"config", Access{Context: "two"}, "https://b.example.com", "default", ""},
+		"an explicit file": {"", Access{Kubeconfig: "config"}, "https://a.example.com", "shop", ""},
+		"no file": {
+			"", Access{Kubeconfig: "none"}, "", "", "--kubeconfig: stat none: no such file or directory",
+		},
+		"an unknown context": {
+			"config", Access{Context: "three"}, "", "", `--context: invalid value "three": must be one of one, two (in config)`,
+		},
+		"a context without a kubeconfig": {
+			"no-contexts", Access{Context: "three"}, "", "", `--context: invalid value "three": found no contexts in no-contexts`,
+		},
+		"no current context": {"no-current", Access{}, "", "", "--context: required: no-current has no current context; must be one of one"},
+		"nothing": {
+			"none", Access{}, "", "", "--kubeconfig: found no cluster in none, and no service account of a pod: " +
+				"set $KUBECONFIG or --kubeconfig to a kubeconfig file",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("KUBECONFIG", tc.variable)
+			config, err := tc.access.Config()
+			if err != nil || tc.error != "" {
+				if err == nil || err.Error() != tc.error {
+					t.Errorf("error %v, want %s", err, tc.error)
+				}
+				return
+			}
+			if config.Host != tc.server || config.QPS != requestsPerSecond {
+				t.Errorf("server %s, %v requests per second, want %s", config.Host, config.QPS, tc.server)
+			}
+			if namespace, err := tc.access.Namespace(); namespace != tc.namespace || err != nil {
+				t.Errorf("namespace %q, %v, want %q", namespace, err, tc.namespace)
+			}
+		})
+	}
+	t.Setenv("KUBECONFIG", "bad")
+	if _, err := (&Access{}).Config(); err == nil {
+		t.Error("no error for an invalid kubeconfig")
+	}
+	t.Setenv("KUBECONFIG", "none")
+	if namespace, err := (&Access{}).Namespace(); namespace != "default" || err != nil {
+		t.Errorf("namespace %q, %v without a kubeconfig, want default", namespace, err)
+	}
+}
