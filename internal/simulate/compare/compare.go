@@ -123,6 +123,9 @@ func seedText(first uint64, n int) string {
 	return fmt.Sprintf("seeds %d to %d", first, first+uint64(n)-1)
 }
 
+// Names returns the names of the profiles in the result.
+func (p *Plan) Names() []string { return p.result.Profiles }
+
 // newColumns returns every combination of a profile and slack.
 func newColumns(compared []profiles.Profile, spec *autoscale.Spec, slacks []Slack) []column {
 	var columns []column

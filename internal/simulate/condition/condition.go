@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/google/cel-go/cel"
+	celast "github.com/google/cel-go/common/ast"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
@@ -23,7 +24,8 @@ import (
 //
 // Figures are doubles: compare them with 0.0, not with 0.
 type Condition struct {
-	program cel.Program
+	program    cel.Program
+	expression celast.Expr
 }
 
 // Bounds of the length of an expression in bytes, and of its evaluation cost.
@@ -60,7 +62,7 @@ func New(expression string) (*Condition, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Condition{program}, nil
+	return &Condition{program, ast.NativeRep().Expr()}, nil
 }
 
 // Evaluate reports whether the expression is true for a scenario of a result.
