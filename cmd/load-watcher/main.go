@@ -2,17 +2,14 @@
 package main
 
 import (
-	"context"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/loadwatcher"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := base.SignalContext("load-watcher", 0)
 	code := base.RunService(ctx, loadwatcher.NewCommand())
 	stop()
 	os.Exit(code)

@@ -5,10 +5,13 @@ package main
 import (
 	"os"
 
-	"k8s.io/apiserver/pkg/server"
-
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/controller"
 )
 
-func main() { os.Exit(base.RunService(server.SetupSignalContext(), controller.NewCommand())) }
+func main() {
+	ctx, stop := base.SignalContext("plimsoll-controller", 0)
+	code := base.RunService(ctx, controller.NewCommand())
+	stop()
+	os.Exit(code)
+}

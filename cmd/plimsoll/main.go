@@ -2,16 +2,14 @@
 package main
 
 import (
-	"context"
 	"os"
-	"os/signal"
-	"syscall"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/plimsoll"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := base.SignalContext("plimsoll", base.ExitFailure)
 	code := plimsoll.Run(ctx)
 	stop()
 	os.Exit(code)

@@ -1,0 +1,45 @@
+package base
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// GracePeriod is how long a program may take to end after a signal before it is terminated. Kubernetes and
+// users get an end within a second, whatever the program computes.
+const GracePeriod = 900 * time.Millisecond
+
+// SignalContext returns a context that ends at the first SIGINT or SIGTERM. If the process has not ended
+// after GracePeriod, or at a second signal, it exits with exitCode: code that computes may not observe its
+// context. The returned function ends this and releases the resources.
+func SignalContext(program string, exitCode int) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	done := make(chan struct{})
+	go func() {
+		select {
+		case <-signals:
+			cancel()
+		case <-done:
+			return
+		}
+		select {
+		case <-signals:
+		case <-time.After(GracePeriod):
+			fmt.Fprintf(os.Stderr, "%s: terminated: it has not ended within %s of a signal\n", program, GracePeriod)
+		case <-done:
+			return
+		}
+		os.Exit(exitCode)
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(done)
+		cancel()
+	}
+}
