@@ -24,6 +24,9 @@ const maxNesting = 3
 
 var errNesting = fmt.Errorf("found more than %d Lists in each other: must have at most %d", maxNesting, maxNesting)
 
+// chartFile describes a Helm chart, whose templates are no manifests.
+const chartFile = "Chart.yaml"
+
 // extensions has the extensions of the files that are read from a folder.
 var extensions = []string{".yaml", ".yml", ".json"}
 
@@ -68,6 +71,9 @@ func fileOrFolder(path string, each func(string, []byte) error) error {
 		if err != nil || entry.IsDir() || !slices.Contains(extensions, filepath.Ext(path)) {
 			return err
 		}
+		if entry.Name() == chartFile {
+			return fmt.Errorf("%s is a Helm chart: render it first, as with helm template NAME %[1]s, and read the output", filepath.Dir(path))
+		}
 		found = true
 		return file(path, each)
 	})
@@ -106,8 +112,10 @@ func stream(name string, in io.Reader, each func(string, []byte) error) error {
 		if len(bytes.TrimSpace(dropComments(document))) == 0 {
 			continue
 		}
-		if err := each(where, document); err != nil {
-			return fmt.Errorf("%s: %w", where, err)
+		for _, value := range split(document) {
+			if err := each(where, value); err != nil {
+				return fmt.Errorf("%s: %w", where, err)
+			}
 		}
 	}
 }

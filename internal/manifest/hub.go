@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	kubejson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 )
@@ -23,9 +21,10 @@ type Hub struct {
 	Warnings []string
 }
 
-const clusterGroup = "cluster.open-cluster-management.io/"
+const clusterGroup = "cluster.open-cluster-management.io"
 
-// hubKinds has the kinds that a file may have, with the supported versions.
+// hubKinds has the kinds of the group that are read, with the supported versions. Objects of other kinds
+// are ignored.
 var hubKinds = map[string][]string{
 	"ManagedCluster":           {"v1"},
 	"ManagedClusterSet":        {"v1beta2"},
@@ -35,7 +34,7 @@ var hubKinds = map[string][]string{
 	"PlacementDecision":        {"v1beta1"},
 }
 
-// ReadHub reads the objects of a hub from files and folders, see Documents. Namespaces are skipped.
+// ReadHub reads the objects of a hub from files and folders, see Documents.
 func ReadHub(paths []string, stdin io.Reader) (*Hub, error) {
 	return ReadHubFrom(Files(paths, stdin))
 }
@@ -46,82 +45,98 @@ func ReadHubFrom(source Source) (*Hub, error) {
 	if err := source(r.document); err != nil {
 		return nil, err
 	}
+	ignored := r.ignored.String()
 	if len(r.hub.Placements) == 0 {
-		return nil, errors.New("found no placements in the input: must have at least one")
+		if ignored != "" {
+			ignored = "; " + ignored
+		}
+		return nil, fmt.Errorf("found no placements in the input: must have at least one%s", ignored)
+	}
+	if ignored != "" {
+		r.hub.Warnings = append(r.hub.Warnings, ignored)
 	}
 	return &r.hub, nil
 }
 
 // hubReader reads the objects of a hub.
 type hubReader struct {
-	hub Hub
+	hub     Hub
+	ignored Ignored
 	// seen has the location of each object by kind and name.
 	seen map[string]string
 	// lists is the number of Lists around the current document.
 	lists int
 }
 
-// document reads a document, which may be a List.
+// document reads a document.
 func (r *hubReader) document(where string, raw []byte) error {
-	if err := CheckQuantities(raw); err != nil {
-		return err
+	asJSON, err := toJSON(raw)
+	if err == nil {
+		err = CheckQuantities(asJSON)
 	}
-	asJSON, err := yaml.YAMLToJSONStrict(raw)
 	if err != nil {
 		return err
 	}
-	var head struct {
-		metav1.TypeMeta `json:",inline"`
-		Items           []json.RawMessage `json:"items"`
-	}
-	if err := json.Unmarshal(asJSON, &head); err != nil {
-		return err
-	}
-	if strings.HasSuffix(head.Kind, "List") {
-		r.lists++
-		defer func() { r.lists-- }()
-		if r.lists > maxNesting {
-			return errNesting
-		}
-		for i, item := range head.Items {
-			if err := r.document(fmt.Sprintf("%s, item %d", where, i+1), item); err != nil {
-				return fmt.Errorf("item %d: %w", i+1, err)
-			}
-		}
-		return nil
-	}
-	if head.Kind == "Namespace" {
-		return nil
-	}
-	versions, known := hubKinds[head.Kind]
-	if !known || !slices.Contains(versions, strings.TrimPrefix(head.APIVersion, clusterGroup)) {
-		return fmt.Errorf("found kind %q of apiVersion %q: must be one of %s", head.Kind, head.APIVersion, allowedHubKinds())
-	}
-	switch head.Kind {
-	case "ManagedCluster":
-		return add(r, where, asJSON, &r.hub.Clusters)
-	case "ManagedClusterSet":
-		return add(r, where, asJSON, &r.hub.Sets)
-	case "ManagedClusterSetBinding":
-		return add(r, where, asJSON, &r.hub.Bindings)
-	case "AddOnPlacementScore":
-		return add(r, where, asJSON, &r.hub.Scores)
-	case "Placement":
-		return add(r, where, asJSON, &r.hub.Placements)
-	}
-	return add(r, where, asJSON, &r.hub.Decisions)
+	return r.read(where, asJSON, metav1.TypeMeta{})
 }
 
-// allowedHubKinds returns the kinds with their versions for errors.
-func allowedHubKinds() string {
-	var all []string
-	for kind, versions := range hubKinds {
-		for _, version := range versions {
-			all = append(all, kind+" of "+clusterGroup+version)
+// read reads an object, or the items of a list, in JSON. Objects without a type have that of the defaults.
+func (r *hubReader) read(where string, asJSON []byte, defaultType metav1.TypeMeta) error {
+	head, err := headerOf(asJSON, defaultType)
+	switch {
+	case err != nil:
+		return err
+	case head.isList():
+		return r.list(where, &head)
+	}
+	kind := head.groupVersionKind()
+	versions, known := hubKinds[head.Kind]
+	switch {
+	case kind.Group == "" && kind.Kind == "Namespace": // of placements and clusters
+		return nil
+	case !known || kind.Group != clusterGroup:
+		r.ignored.Add(kind.GroupKind())
+		return nil
+	case !slices.Contains(versions, kind.Version):
+		return fmt.Errorf("%s: apiVersion: invalid value %q: must be %s/%s", &head, head.APIVersion, clusterGroup,
+			strings.Join(versions, " or "+clusterGroup+"/"))
+	}
+	if err := r.object(where, asJSON, &head); err != nil {
+		return fmt.Errorf("%s: %w", &head, err)
+	}
+	return nil
+}
+
+// list reads the items of a list.
+func (r *hubReader) list(where string, head *header) error {
+	r.lists++
+	defer func() { r.lists-- }()
+	if r.lists > maxNesting {
+		return errNesting
+	}
+	for i, item := range head.Items {
+		if err := r.read(fmt.Sprintf("%s, item %d", where, i+1), item, head.itemType()); err != nil {
+			return fmt.Errorf("item %d: %w", i+1, err)
 		}
 	}
-	slices.Sort(all)
-	return strings.Join(all, ", ") + ", Namespace, List"
+	return nil
+}
+
+// object reads an object of a known kind.
+func (r *hubReader) object(where string, asJSON []byte, head *header) error {
+	switch head.Kind {
+	case "ManagedCluster":
+		return add(r, where, asJSON, head, &r.hub.Clusters)
+	case "ManagedClusterSet":
+		return add(r, where, asJSON, head, &r.hub.Sets)
+	case "ManagedClusterSetBinding":
+		return add(r, where, asJSON, head, &r.hub.Bindings)
+	case "AddOnPlacementScore":
+		return add(r, where, asJSON, head, &r.hub.Scores)
+	case "Placement":
+		return add(r, where, asJSON, head, &r.hub.Placements)
+	}
+	return add(r, where, asJSON, head, &r.hub.Decisions)
 }
 
 // add reads an object and appends it.
@@ -129,19 +144,20 @@ func add[T any, P interface {
 	*T
 	runtime.Object
 	metav1.Object
-}](r *hubReader, where string, asJSON []byte, to *[]P,
+}](r *hubReader, where string, asJSON []byte, head *header, to *[]P,
 ) error {
 	object := P(new(T))
 	unknown, err := kubejson.UnmarshalStrict(asJSON, object)
 	if err != nil {
-		return err
+		return ExplainDecoding(asJSON, object, err)
 	}
 	for _, warning := range unknown {
-		r.hub.Warnings = append(r.hub.Warnings, fmt.Sprintf("%s: %v", where, warning))
+		r.hub.Warnings = append(r.hub.Warnings, fmt.Sprintf("%s: %s: %v", where, head, warning))
 	}
-	kind := object.GetObjectKind().GroupVersionKind().Kind
+	kind := head.Kind
+	object.GetObjectKind().SetGroupVersionKind(head.groupVersionKind())
 	if object.GetName() == "" {
-		return fmt.Errorf("a %s without metadata.name", kind)
+		return errors.New("metadata.name: required")
 	}
 	if kind != "ManagedCluster" && kind != "ManagedClusterSet" {
 		object.SetNamespace(orDefault(object.GetNamespace()))

@@ -3,7 +3,6 @@
 package manifest
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -13,10 +12,11 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -39,12 +39,19 @@ type Objects struct {
 	Warnings []string
 }
 
-// kinds has the kinds that a file may have.
-var kinds = []string{
-	"Node", "Pod", "Namespace", "PersistentVolume", "PersistentVolumeClaim", "StorageClass", "CSINode", "CSIDriver",
-	"CSIStorageCapacity", "VolumeAttachment", "PodDisruptionBudget", "PriorityClass", "Service", "ReplicationController",
-	"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "List",
+// kinds has the kinds that are read, with their versions. Objects of other kinds are ignored.
+var kinds = map[string]string{
+	"Node": "v1", "Pod": "v1", "Namespace": "v1", "PersistentVolume": "v1", "PersistentVolumeClaim": "v1", "Service": "v1",
+	"ReplicationController": "v1", "StorageClass": storageVersion, "CSINode": storageVersion, "CSIDriver": storageVersion,
+	"CSIStorageCapacity": storageVersion, "VolumeAttachment": storageVersion, "PodDisruptionBudget": "policy/v1",
+	"PriorityClass": "scheduling.k8s.io/v1", "Deployment": appsVersion, "ReplicaSet": appsVersion, "StatefulSet": appsVersion,
+	"DaemonSet": appsVersion, "Job": "batch/v1",
 }
+
+const (
+	appsVersion    = "apps/v1"
+	storageVersion = "storage.k8s.io/v1"
+)
 
 // Referred returns the objects other than nodes and pods that a scheduler reads: Others, and the workloads
 // whose pods are spread by default.
@@ -79,6 +86,7 @@ func ReadFrom(source Source) (*Objects, error) {
 // reader reads the objects of a cluster.
 type reader struct {
 	objects Objects
+	ignored Ignored
 	// seen has the location of each object by kind and name.
 	seen map[string]string
 	// lists is the number of Lists around the current document.
@@ -90,44 +98,88 @@ var strict = serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).
 
 // document reads a document.
 func (r *reader) document(where string, raw []byte) error {
-	if err := CheckQuantities(raw); err != nil {
+	asJSON, err := toJSON(raw)
+	if err == nil {
+		err = CheckQuantities(asJSON)
+	}
+	if err != nil {
 		return err
 	}
-	obj, _, err := strict.Decode(raw, nil, nil)
-	if runtime.IsStrictDecodingError(err) && obj != nil {
-		r.objects.Warnings = append(r.objects.Warnings, fmt.Sprintf("%s: %v", where, err))
-	} else if err != nil {
-		if runtime.IsNotRegisteredError(err) || runtime.IsMissingKind(err) || runtime.IsMissingVersion(err) {
-			return fmt.Errorf("%w; want one of %s", err, strings.Join(kinds, ", "))
-		}
+	return r.read(where, asJSON, metav1.TypeMeta{})
+}
+
+// read reads an object, or the items of a list, in JSON. Objects without a type have that of the defaults.
+func (r *reader) read(where string, asJSON []byte, defaultType metav1.TypeMeta) error {
+	head, err := headerOf(asJSON, defaultType)
+	switch {
+	case err != nil:
 		return err
+	case head.isList():
+		return r.list(where, &head)
+	}
+	isRead, err := isRead(&head)
+	if err != nil {
+		return err
+	}
+	if !isRead {
+		r.ignored.Add(head.groupVersionKind().GroupKind())
+		return nil
+	}
+	obj, err := r.decode(where, asJSON, &head)
+	if err != nil {
+		return fmt.Errorf("%s: %w", &head, err)
 	}
 	return r.object(where, obj)
 }
 
-// item reads an item of a List.
-func (r *reader) item(where string, raw []byte) error {
+// decode decodes an object of a known kind. Unknown fields are warnings.
+func (r *reader) decode(where string, asJSON []byte, head *header) (runtime.Object, error) {
+	kind := head.groupVersionKind()
+	empty, err := scheme.Scheme.New(kind)
+	if err != nil {
+		return nil, err
+	}
+	obj, _, err := strict.Decode(asJSON, &kind, nil)
+	switch {
+	case runtime.IsStrictDecodingError(err) && obj != nil:
+		r.objects.Warnings = append(r.objects.Warnings, fmt.Sprintf("%s: %s: %v", where, head, err))
+	case err != nil:
+		return nil, ExplainDecoding(asJSON, empty, err)
+	}
+	return obj, nil
+}
+
+// isRead reports whether objects of a kind are read. It returns an error for a version that is not
+// supported.
+func isRead(head *header) (bool, error) {
+	version, known := kinds[head.Kind]
+	found := head.groupVersionKind()
+	switch supported := schema.FromAPIVersionAndKind(version, head.Kind); {
+	case !known || found.Group != supported.Group: // such as a Service of Knative
+		return false, nil
+	case found != supported:
+		return false, fmt.Errorf("%s: apiVersion: invalid value %q: must be %s", head, head.APIVersion, version)
+	}
+	return true, nil
+}
+
+// list reads the items of a list.
+func (r *reader) list(where string, head *header) error {
 	r.lists++
 	defer func() { r.lists-- }()
 	if r.lists > maxNesting {
 		return errNesting
 	}
-	return r.document(where, raw)
+	for i, item := range head.Items {
+		if err := r.read(fmt.Sprintf("%s, item %d", where, i+1), item, head.itemType()); err != nil {
+			return fmt.Errorf("item %d: %w", i+1, err)
+		}
+	}
+	return nil
 }
 
-// object adds an object or the items of a list.
+// object adds an object.
 func (r *reader) object(where string, obj runtime.Object) error {
-	if list, ok := obj.(*v1.List); ok {
-		for i, item := range list.Items {
-			if err := r.item(fmt.Sprintf("%s, item %d", where, i+1), item.Raw); err != nil {
-				return fmt.Errorf("item %d: %w", i+1, err)
-			}
-		}
-		return nil
-	}
-	if meta.IsListType(obj) {
-		return meta.EachListItem(obj, func(item runtime.Object) error { return r.object(where, item) })
-	}
 	switch obj := obj.(type) {
 	case *v1.Node:
 		defaults.SetObjectDefaults_Node(obj)
@@ -139,11 +191,8 @@ func (r *reader) object(where string, obj runtime.Object) error {
 		return r.namespaced(where, obj, &r.objects.Workloads)
 	case *v1.PersistentVolumeClaim, *v1.Service, *v1.ReplicationController, *policyv1.PodDisruptionBudget, *storagev1.CSIStorageCapacity:
 		return r.namespaced(where, obj, &r.objects.Others)
-	case *v1.Namespace, *v1.PersistentVolume, *storagev1.StorageClass, *storagev1.CSINode, *storagev1.CSIDriver,
-		*storagev1.VolumeAttachment, *schedulingv1.PriorityClass:
-		return r.add(where, obj, &r.objects.Others)
 	}
-	return fmt.Errorf("found a %s: must be one of %s", obj.GetObjectKind().GroupVersionKind().Kind, strings.Join(kinds, ", "))
+	return r.add(where, obj, &r.objects.Others)
 }
 
 func (r *reader) pod(where string, pod *v1.Pod) error {
@@ -203,8 +252,15 @@ func (r *reader) requireUnique(where, kind, namespace, name string) error {
 
 // finish checks the complete set of objects.
 func (r *reader) finish() error {
+	ignored := r.ignored.String()
 	if len(r.objects.Nodes) == 0 {
-		return errors.New("found no nodes in the input: must have at least one (export with kubectl get nodes,pods -A -o yaml)")
+		if ignored != "" {
+			ignored = "; " + ignored
+		}
+		return fmt.Errorf("found no nodes in the input: must have at least one (export with kubectl get nodes,pods -A -o yaml)%s", ignored)
+	}
+	if ignored != "" {
+		r.objects.Warnings = append(r.objects.Warnings, ignored)
 	}
 	for _, pod := range r.objects.Running {
 		if _, ok := r.seen["node "+pod.Spec.NodeName]; !ok {

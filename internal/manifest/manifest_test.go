@@ -3,6 +3,7 @@ package manifest
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -93,22 +94,52 @@ func TestReadFoldersAndStandardInput(t *testing.T) {
 
 func TestReadErrors(t *testing.T) {
 	tests := map[string]struct{ content, want string }{
-		"ignored kind": {
-			node + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}", "document 2: found a ConfigMap: must be one of Node, Pod",
+		"unsupported version": {
+			"apiVersion: apps/v1beta1\nkind: Deployment\nmetadata: {name: c}",
+			`document 1: Deployment c: apiVersion: invalid value "apps/v1beta1": must be apps/v1`,
 		},
-		"unknown kind": {"apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: c}", `document 1: no kind "Thing" is registered`},
-		"no kind":      {"metadata: {name: c}", "want one of Node, Pod"},
-		"not YAML":     {"a: [", "document 1: "},
-		"wrong type":   {"apiVersion: v1\nkind: Node\nmetadata: {name: [1]}", "document 1: "},
-		"bad quantity": {"apiVersion: v1\nkind: Node\nmetadata: {name: node-1}\nstatus: {allocatable: {cpu: many}}", "document 1: "},
-		"no name":      {"apiVersion: v1\nkind: Node\nmetadata: {}", "document 1: a node without metadata.name"},
-		"duplicate":    {node + "---\n" + node, "document 2: duplicate node node-1, first defined in "},
-		"no nodes":     {pod("p", ""), "found no nodes"},
-		"item of a list": {
-			"apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Secret, metadata: {name: s}}",
-			"document 1: item 1: found a Secret",
+		"no kind":         {"apiVersion: v1\nmetadata: {name: c}", "document 1: kind: required: must be the kind of an object"},
+		"no version":      {"kind: Node\nmetadata: {name: c}", "document 1: apiVersion: required: must be the version of Node"},
+		"an empty object": {"{}", "document 1: kind: required"},
+		"a text":          {"hello", "document 1: found a value of type string: must be an object with apiVersion and kind"},
+		"not YAML":        {"a: [", "document 1: "},
+		"wrong type":      {"apiVersion: v1\nkind: Node\nmetadata: {name: [1]}", "document 1: metadata.name: found a value of type array: must be a string"},
+		"bad quantity": {
+			"apiVersion: v1\nkind: Node\nmetadata: {name: node-1}\nstatus: {allocatable: {cpu: many}}",
+			`document 1: Node node-1: status.allocatable.cpu: invalid value "many": must be a quantity such as 500m, 2 or 4Gi`,
 		},
-		"an empty object": {"{}", "want one of Node, Pod"},
+		"bad quantity in a list": {
+			`{"apiVersion": "v1", "kind": "PodList", "items": [{"metadata": {"namespace": "shop", "name": "web"}, "spec": {"containers": [
+{"name": "a"}, {"name": "b", "resources": {"limits": {"nvidia.com/gpu": "1O"}}}]}}]}`,
+			`document 1: item 1: Pod shop/web: spec.containers[1].resources.limits[nvidia.com/gpu]: invalid value "1O": must be a quantity`,
+		},
+		"bad number": {
+			"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: c}\nspec: {replicas: two}",
+			`document 1: Deployment c: spec.replicas: invalid value "two": must be an integer`,
+		},
+		"list in place of an object": {
+			"apiVersion: v1\nkind: Pod\nmetadata: {name: c}\nspec: []", `document 1: Pod c: spec: invalid value []: must be an object`,
+		},
+		"no name":   {"apiVersion: v1\nkind: Node\nmetadata: {}", "document 1: a node without metadata.name"},
+		"duplicate": {node + "---\n" + node, "document 2: duplicate node node-1, first defined in "},
+		"duplicate field": {
+			"apiVersion: v1\nkind: Node\nmetadata: {name: a}\nmetadata: {name: b}", `document 1: yaml: unmarshal errors:`,
+		},
+		"no nodes": {pod("p", ""), "found no nodes"},
+		"no nodes, other kinds": {
+			pod("p", "") + "---\napiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: {name: r}", "found no nodes in the input: must have " +
+				"at least one (export with kubectl get nodes,pods -A -o yaml); ignored: 1 Rollout",
+		},
+		"Helm template": {
+			"apiVersion: v1\nkind: Pod\nmetadata:\n  name: {{ .Release.Name }}\n",
+			"document 1: looks like a Helm template (found {{ .Release.Name }}): render it first, as with helm template NAME CHART",
+		},
+		"Helm template with a condition": {
+			"{{- if .Values.enabled }}\napiVersion: v1\n{{- end }}\n", "document 1: looks like a Helm template (found {{- if .Values.enabled }})",
+		},
+		"Helm template that is YAML": {
+			"apiVersion: v1\nkind: Pod\nmetadata: {name: '{{ .Values.name }}'}\n", "document 1: looks like a Helm template (found {{ .Values.name }})",
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -117,7 +148,7 @@ func TestReadErrors(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
-			if err != nil && name != "no nodes" && !strings.HasPrefix(err.Error(), path) {
+			if err != nil && !strings.HasPrefix(name, "no nodes") && !strings.HasPrefix(err.Error(), path) {
 				t.Errorf("error %v does not start with the file", err)
 			}
 		})
@@ -130,11 +161,87 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
+// TestReadOtherKinds checks that objects of other kinds are ignored and counted in one line, and that a
+// kind of the same name in another group is not taken for a known one.
+func TestReadOtherKinds(t *testing.T) {
+	const rollout = "---\napiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: {name: r}\nspec: {replicas: many}\n"
+	content := node + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {template: '{{ .x }}'}\n" + rollout + rollout +
+		"---\napiVersion: serving.knative.dev/v1\nkind: Service\nmetadata: {name: s}\n---\napiVersion: v1\nkind: List\nitems:\n" +
+		"- {apiVersion: argoproj.io/v1alpha1, kind: Rollout, metadata: {name: x}}\n"
+	const want = "ignored: 3 Rollout, 1 ConfigMap, 1 Service.serving.knative.dev"
+	objects, err := Read([]string{"-"}, strings.NewReader(content))
+	if err != nil || len(objects.Nodes) != 1 || len(objects.Others) != 0 || len(objects.Warnings) != 1 || objects.Warnings[0] != want {
+		t.Errorf("%+v, %v, want the warning %s", objects, err, want)
+	}
+	if err := RefuseWarnings(objects.Warnings); err == nil || err.Error() != "--strict: "+want {
+		t.Errorf("strict: %v", err)
+	}
+	if err := RefuseWarnings(nil); err != nil {
+		t.Errorf("strict, without warnings: %v", err)
+	}
+	many := RefuseWarnings(slices.Repeat([]string{"w"}, maxRefused+2))
+	if many == nil || many.Error() != "--strict: w; w; w; w; w; and 2 more" {
+		t.Errorf("strict, many warnings: %v", many)
+	}
+}
+
+// TestReadFlow checks that YAML in flow style and several JSON values in one file are read.
+func TestReadFlow(t *testing.T) {
+	const other = `{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "b"}}`
+	for name, content := range map[string]string{
+		"flow style":          "{apiVersion: v1, kind: Node, metadata: {name: a}}\n---\n" + other,
+		"flow, several lines": "# a\n{apiVersion: v1,\n kind: Node, # kind\n metadata: {name: a}}\n---\n" + other,
+		"JSON values":         strings.Replace(other, "b", "a", 1) + "\n" + other + "\n",
+		"typed list":          `{apiVersion: v1, kind: NodeList, items: [{metadata: {name: a}}, {metadata: {name: b}}]}`,
+	} {
+		objects, err := Read([]string{"-"}, strings.NewReader(content))
+		if err != nil || len(objects.Nodes) != 2 || objects.Nodes[0].Name != "a" || objects.Nodes[1].Name != "b" || len(objects.Warnings) > 0 {
+			t.Errorf("%s: %+v, %v", name, objects, err)
+		}
+	}
+}
+
+// TestReadChart checks that the folder of a Helm chart is recognized.
+func TestReadChart(t *testing.T) {
+	chart := filepath.Dir(write(t, "Chart.yaml", "apiVersion: v2\nname: c\n"))
+	want := chart + " is a Helm chart: render it first, as with helm template NAME " + chart + ", and read the output"
+	if _, err := Read([]string{chart}, nil); err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+// TestReadHubKinds checks the kinds of a hub: others are ignored, wrong versions and values are errors.
+func TestReadHubKinds(t *testing.T) {
+	const placement = "apiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\nmetadata: {name: p, namespace: shop}\n"
+	const other = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n"
+	hub, err := ReadHub([]string{"-"}, strings.NewReader(placement+other))
+	if err != nil || len(hub.Placements) != 1 || !slices.Equal(hub.Warnings, []string{"ignored: 1 Secret"}) {
+		t.Errorf("%+v, %v", hub, err)
+	}
+	for content, want := range map[string]string{
+		other[4:]: "found no placements in the input: must have at least one; ignored: 1 Secret",
+		strings.Replace(placement, "v1beta1", "v1", 1): `standard input, document 1: Placement shop/p: apiVersion: invalid value ` +
+			`"cluster.open-cluster-management.io/v1": must be cluster.open-cluster-management.io/v1beta1 or cluster.open-cluster-management.io/v1alpha1`,
+		placement + "spec: {numberOfClusters: many}\n": `standard input, document 1: Placement shop/p: spec.numberOfClusters: ` +
+			`invalid value "many": must be an integer`,
+		"apiVersion: cluster.open-cluster-management.io/v1\nkind: ManagedCluster\nmetadata: {name: c}\nstatus: {allocatable: {cpu: x}}\n": "standard " +
+			`input, document 1: ManagedCluster c: status.allocatable.cpu: invalid value "x": must be a quantity such as 500m, 2 or 4Gi`,
+	} {
+		if _, err := ReadHub([]string{"-"}, strings.NewReader(content)); err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}
+
 func FuzzRead(f *testing.F) {
+	f.Add("{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{resources: {limits: {cpu: x}}}]}}")
+	f.Add("apiVersion: v1\nkind: Pod\nmetadata: {name: '{{ .x }}'}\n")
+	f.Add("{\"kind\": \"List\", \"apiVersion\": \"v1\"}{}")
 	f.Add(node + "---\n" + pod("p", "node-1"))
 	f.Add(`{"apiVersion":"v1","kind":"List","items":[{}]}`)
 	f.Add("a: &a [*a]")
 	f.Fuzz(func(_ *testing.T, content string) {
 		_, _ = Read([]string{"-"}, strings.NewReader(content))
+		_, _ = ReadHub([]string{"-"}, strings.NewReader(content))
 	})
 }

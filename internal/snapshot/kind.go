@@ -133,10 +133,10 @@ var Kinds = []*Kind{
 	},
 }
 
-// kindOf returns the kind with a name, or nil.
-func kindOf(name string) *Kind {
+// kindOf returns the kind with a name and a group, or nil.
+func kindOf(group, name string) *Kind {
 	for _, kind := range Kinds {
-		if kind.Kind == name {
+		if kind.Kind == name && kind.Group == group {
 			return kind
 		}
 	}

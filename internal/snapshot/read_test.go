@@ -18,7 +18,7 @@ import (
 // smallSnapshot returns a snapshot with two nodes, a pod and a missing kind.
 func smallSnapshot(t testing.TB) *Snapshot {
 	t.Helper()
-	pods, nodes := kindOf("Pod"), kindOf("Node")
+	pods, nodes := kindOf("", "Pod"), kindOf("", "Node")
 	item := func(kind *Kind, name string) json.RawMessage {
 		raw, err := kind.Trim(map[string]any{"metadata": map[string]any{"name": name}})
 		if err != nil {

@@ -21,6 +21,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
@@ -77,6 +79,8 @@ type Snapshot struct {
 	Lists []List
 	// Load is the load of the nodes, nil if unknown.
 	Load *load.Reading
+	// Ignored counts the objects of other kinds in the manifests that the snapshot is made of.
+	Ignored manifest.Ignored
 }
 
 // List has the objects of a kind as JSON.
@@ -118,13 +122,15 @@ func (k *Kind) Trim(object map[string]any) (json.RawMessage, error) {
 	return json.Marshal(out)
 }
 
-// FromDocuments returns a snapshot of the objects in manifests, in their order. Other kinds are skipped.
+// FromDocuments returns a snapshot of the objects in manifests, in their order. Other kinds are
+// counted in Ignored.
 func FromDocuments(now time.Time, source manifest.Source) (*Snapshot, error) {
 	lists := map[*Kind]*List{}
-	err := manifest.EachObject(source, func(object map[string]any) error {
-		name, _ := object["kind"].(string)
-		kind := kindOf(name)
+	var ignored manifest.Ignored
+	err := manifest.EachObject(source, func(group, name string, object map[string]any) error {
+		kind := kindOf(group, name)
 		if kind == nil {
+			ignored.Add(schema.GroupKind{Group: group, Kind: name})
 			return nil
 		}
 		item, err := kind.Trim(object)
@@ -146,7 +152,9 @@ func FromDocuments(now time.Time, source manifest.Source) (*Snapshot, error) {
 			ordered = append(ordered, *list)
 		}
 	}
-	return New(now, "", ordered, nil), nil
+	s := New(now, "", ordered, nil)
+	s.Ignored = ignored
+	return s, nil
 }
 
 // Cluster returns the objects that affect scheduling.

@@ -24,6 +24,8 @@ import (
 type Objects struct {
 	Files    []string
 	Snapshot string
+	// Strict refuses input that would be ignored with a warning.
+	Strict bool
 }
 
 // AddFlags adds the flags. of completes the description of the manifests, such as " of nodes".
@@ -31,6 +33,24 @@ func (o *Objects) AddFlags(cmd *cobra.Command, of string) {
 	cmd.Flags().StringArrayVarP(&o.Files, "filename", "f", nil,
 		"file or directory with manifests"+of+", - for standard input; may be repeated")
 	AddSnapshotFlag(cmd, &o.Snapshot, "snapshot of a cluster, written by plimsoll snapshot")
+	AddStrictFlag(cmd, &o.Strict)
+}
+
+// AddStrictFlag adds the flag --strict.
+func AddStrictFlag(cmd *cobra.Command, strict *bool) {
+	cmd.Flags().BoolVar(strict, "strict", false,
+		"refuse input that is otherwise ignored with a warning: objects of other kinds, unknown fields, pods of missing nodes")
+}
+
+// Warn passes warnings about ignored input to warn, or returns them as an error if --strict is set.
+func (o *Objects) Warn(warnings []string, warn func(string)) error {
+	if o.Strict {
+		return manifest.RefuseWarnings(warnings)
+	}
+	for _, warning := range warnings {
+		warn(warning)
+	}
+	return nil
 }
 
 // AddSnapshotFlag adds the flag --snapshot.
@@ -99,8 +119,8 @@ func (o *Objects) Read(ctx context.Context, in io.Reader, at Instant, warn func(
 	} else if err := readSnapshot(s, o.Snapshot, at); err != nil {
 		return nil, err
 	}
-	for _, warning := range s.Objects.Warnings {
-		warn(warning)
+	if err := o.Warn(s.Objects.Warnings, warn); err != nil {
+		return nil, err
 	}
 	loadFile := o.Snapshot
 	if at.Load != "" {

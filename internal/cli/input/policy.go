@@ -83,5 +83,8 @@ func decodeStrict(raw []byte, into any) error {
 		return err
 	}
 	unknown, err := kubejson.UnmarshalStrict(asJSON, into)
+	if err != nil {
+		err = manifest.ExplainDecoding(asJSON, into, err)
+	}
 	return errors.Join(append(unknown, err)...)
 }

@@ -65,8 +65,8 @@ func (o *decideOptions) run(in io.Reader, out io.Writer, warn func(string)) erro
 	if err != nil {
 		return err
 	}
-	for _, warning := range hub.Warnings {
-		warn(warning)
+	if err := o.objects.Warn(hub.Warnings, warn); err != nil {
+		return err
 	}
 	state, selected := hub.State(nil), hub.Selected()
 	var outcomes []outcome

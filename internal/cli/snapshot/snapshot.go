@@ -20,6 +20,7 @@ import (
 type options struct {
 	live   input.LiveCluster
 	files  []string
+	strict bool
 	output string
 	redact bool
 	force  bool
@@ -65,11 +66,12 @@ of kubectl.`,
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&o.files, "filename", "f", nil, "file or directory with manifests of nodes and pods to use instead "+
 		"of a cluster, - for standard input; may be repeated")
+	input.AddStrictFlag(cmd, &o.strict)
 	flags.StringVarP(&o.output, "output", "o", "", "file to write, a gzipped tar archive")
 	flags.BoolVar(&o.redact, "redact", false, "replace names by pseudonyms")
 	flags.BoolVar(&o.force, "force", false, "replace an existing file")
 	_ = cmd.MarkFlagFilename("output", "tar.gz", "tgz")
-	for _, flag := range []string{"kubeconfig", "provider", "config"} {
+	for _, flag := range []string{"kubeconfig", "context", "provider", "config"} {
 		cmd.MarkFlagsMutuallyExclusive("filename", flag)
 	}
 	return cmd
@@ -120,8 +122,16 @@ func (o *options) read(cmd *cobra.Command) (*snapshot.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = s.Cluster() // validates the objects
-	return s, err
+	objects, err := s.Cluster() // validates the objects
+	if err != nil {
+		return nil, err
+	}
+	warnings := objects.Warnings
+	if ignored := s.Ignored.String(); ignored != "" {
+		warnings = append(warnings, ignored)
+	}
+	given := input.Objects{Strict: o.strict}
+	return s, given.Warn(warnings, base.Warnings(cmd.ErrOrStderr()))
 }
 
 // printSummary prints what a snapshot contains.

@@ -39,6 +39,9 @@ func (o *whatIfOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if err := failOn.Check(conditionKeys(plan.Names(), options)); err != nil {
+		return fmt.Errorf("--fail-on: %w", err)
+	}
 	bar := base.NewRunProgress(cmd.ErrOrStderr(), plan.Runs())
 	r, err := plan.Run(cmd.Context(), job.Pool{Command: selfCommand, Processes: runtime.GOMAXPROCS(0), Progress: bar.Show})
 	bar.End()
@@ -55,6 +58,24 @@ func (o *whatIfOptions) run(cmd *cobra.Command) error {
 		return errors.New("interrupted: the results are incomplete and marked")
 	}
 	return checkFailOn(failOn, r)
+}
+
+// conditionKeys returns the keys that --fail-on may use.
+func conditionKeys(profiles []string, options compare.Options) condition.Keys {
+	keys := condition.Keys{Profiles: profiles, Intervals: options.Seeds > 1}
+	met := result.AnyRun
+	if options.Autoscaler != nil {
+		met = result.WithAutoscaler
+	}
+	if len(options.Slack) > 0 {
+		met = result.WithSlack
+	}
+	for _, figure := range result.Figures {
+		if figure.Requires <= met {
+			keys.Figures = append(keys.Figures, figure.Name)
+		}
+	}
+	return keys
 }
 
 // compareOptions parses the flags.

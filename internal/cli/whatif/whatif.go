@@ -24,6 +24,7 @@ type whatIfOptions struct {
 	profiles   []string
 	files      []string
 	snapshot   string
+	strict     bool
 	reschedule bool
 	trace      string
 	generate   string
@@ -171,6 +172,7 @@ func (o *whatIfOptions) addFlags(cmd *cobra.Command) {
 	flags.StringArrayVarP(&o.files, "filename", "f", nil, "file or directory with manifests of nodes and pods, - for standard "+
 		"input; may be repeated")
 	input.AddSnapshotFlag(cmd, &o.snapshot, "snapshot of a cluster, written by plimsoll snapshot")
+	input.AddStrictFlag(cmd, &o.strict)
 	flags.BoolVar(&o.reschedule, "reschedule", false, "with -f or --snapshot: schedule all pods again in the order of their creation, "+
 		"also those that have a node, except for mirror pods and pods of DaemonSets")
 	flags.StringVar(&o.trace, "trace", "", "trace: openb:NODES.csv,PODS.csv or alibaba2018:DIR")
@@ -229,6 +231,8 @@ func (o *whatIfOptions) validate(cmd *cobra.Command) error {
 	}
 	const step = replay.Step * time.Second
 	switch {
+	case o.strict && !o.hasObjects():
+		return errors.New("--strict: requires --filename or --snapshot")
 	case o.force && o.report == "":
 		return errors.New("--force: requires --report")
 	case o.seeds < 1 || o.seeds > maxSeeds:
@@ -270,7 +274,9 @@ func (o *whatIfOptions) hasObjects() bool { return len(o.files) > 0 || o.snapsho
 
 // source returns the input, including the content of standard input if it is read.
 func (o *whatIfOptions) source(in io.Reader) (source.Spec, error) {
-	s := source.Spec{Files: o.files, Snapshot: o.snapshot, Reschedule: o.reschedule, Trace: o.trace, Generate: o.generate, Pack: o.pack}
+	s := source.Spec{
+		Files: o.files, Snapshot: o.snapshot, Strict: o.strict, Reschedule: o.reschedule, Trace: o.trace, Generate: o.generate, Pack: o.pack,
+	}
 	if !slices.Contains(o.files, "-") {
 		return s, nil
 	}

@@ -30,6 +30,8 @@ type Spec struct {
 	// Files are files and directories with manifests; "-" is the content of Stdin.
 	Files []string `json:"files,omitempty"`
 	Stdin []byte   `json:"stdin,omitempty"`
+	// Strict refuses manifests and snapshots with content that is ignored.
+	Strict bool `json:"strict,omitempty"`
 	// Snapshot is a file written by plimsoll snapshot.
 	Snapshot string `json:"snapshot,omitempty"`
 	// Reschedule makes all pods of manifests and snapshots arrive again, including those
@@ -79,7 +81,7 @@ func Open(s Spec) (*Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		return fromManifests("manifests: "+strings.Join(s.Files, ", "), objects, s), nil
+		return fromManifests("manifests: "+strings.Join(s.Files, ", "), objects, s)
 	case s.Snapshot != "":
 		read, err := snapshot.Open(s.Snapshot)
 		if err != nil {
@@ -89,7 +91,7 @@ func Open(s Spec) (*Source, error) {
 		if err != nil {
 			return nil, fmt.Errorf("--snapshot: %s: %w", s.Snapshot, err)
 		}
-		return fromManifests(fmt.Sprintf("snapshot: %s, of %s", s.Snapshot, read.About.Time.Format(time.RFC3339)), objects, s), nil
+		return fromManifests(fmt.Sprintf("snapshot: %s, of %s", s.Snapshot, read.About.Time.Format(time.RFC3339)), objects, s)
 	case s.Generate != "":
 		generated, err := generate.Parse(s.Generate)
 		if err != nil {
@@ -121,11 +123,18 @@ func Open(s Spec) (*Source, error) {
 }
 
 // fromManifests returns a source of manifests.
-func fromManifests(name string, objects *manifest.Objects, s Spec) *Source {
+func fromManifests(name string, objects *manifest.Objects, s Spec) (*Source, error) {
+	if s.Strict {
+		if err := manifest.RefuseWarnings(objects.Warnings); err != nil {
+			return nil, err
+		}
+	}
 	if s.Pack < 0 {
 		s.Pack = reschedulePack
 	}
-	return &Source{Name: name, Warnings: objects.Warnings, HasLimits: true, objects: objects, reschedule: s.Reschedule, pack: s.Pack}
+	return &Source{
+		Name: name, Warnings: objects.Warnings, HasLimits: true, objects: objects, reschedule: s.Reschedule, pack: s.Pack,
+	}, nil
 }
 
 // Input returns the nodes and pods to simulate. Limits are those of pods without limits

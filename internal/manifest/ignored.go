@@ -1,0 +1,66 @@
+package manifest
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+)
+
+// Ignored counts the objects of kinds that are not read.
+type Ignored struct {
+	counts map[schema.GroupKind]int
+}
+
+// Add counts an object.
+func (i *Ignored) Add(kind schema.GroupKind) {
+	if i.counts == nil {
+		i.counts = map[schema.GroupKind]int{}
+	}
+	i.counts[kind]++
+}
+
+// maxKinds is the number of kinds that String lists.
+const maxKinds = 10
+
+// String returns the counts, such as "ignored: 3 Rollout, 1 ConfigMap", the largest first; "" if nothing
+// was ignored. A kind whose name is that of a known one has its group.
+func (i *Ignored) String() string {
+	if len(i.counts) == 0 {
+		return ""
+	}
+	order := slices.SortedFunc(maps.Keys(i.counts), func(a, b schema.GroupKind) int {
+		return cmp.Or(cmp.Compare(i.counts[b], i.counts[a]), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Group, b.Group))
+	})
+	var texts []string
+	for _, kind := range order {
+		name := kind.Kind
+		if kinds[name] != "" || hubKinds[name] != nil {
+			name = kind.String()
+		}
+		texts = append(texts, fmt.Sprintf("%d %s", i.counts[kind], name))
+	}
+	return "ignored: " + facts.Abbreviate(texts, maxKinds, ", ")
+}
+
+// maxRefused is the number of warnings in the error of RefuseWarnings.
+const maxRefused = 5
+
+// RefuseWarnings returns the warnings about input that is ignored as an error of the flag --strict, nil if
+// there are none.
+func RefuseWarnings(warnings []string) error {
+	if len(warnings) == 0 {
+		return nil
+	}
+	text := strings.Join(warnings[:min(len(warnings), maxRefused)], "; ")
+	if more := len(warnings) - maxRefused; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return errors.New("--strict: " + text)
+}
