@@ -15,9 +15,12 @@ import (
 
 func main() {
 	const name = "plimsoll-scheduler"
+	// kube-scheduler ends by its own signal handler; this one bounds the time that it takes.
+	_, stop := base.SignalContext(name, 0)
 	err := cli.RunNoErrOutput(command.NewCommand(name))
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %s\n", name, base.EscapeLines(err.Error()))
 	}
+	stop()
 	os.Exit(command.ExitCode(err))
 }
