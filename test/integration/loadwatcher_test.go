@@ -254,7 +254,7 @@ func TestLoadWatcherBadInput(t *testing.T) {
 		{[]string{"--provider=File", "--address=/a", "--step=1m"}, "--step: not used by type File: only by Prometheus, SignalFx"},
 		{
 			[]string{"--kubeconfig=/nonexistent"},
-			"provider KubernetesMetricsServer: --kubeconfig: no access to a cluster: stat /nonexistent: no such file or directory",
+			"provider KubernetesMetricsServer: --kubeconfig: stat /nonexistent: no such file or directory",
 		},
 		{[]string{"--poll-interval=1ms"}, "--poll-interval: invalid value 1ms: must be at least 1s"},
 		{[]string{"--max-age=1s"}, "--max-age: invalid value 1s: must be at least --poll-interval, 30s"},

@@ -360,7 +360,7 @@ func TestControllerFlags(t *testing.T) {
 		"--adpot=all":              "plimsoll-controller: unknown flag: --adpot (see plimsoll-controller --help)",
 		"--leader-elect=perhaps":   `plimsoll-controller: invalid argument "perhaps" for "--leader-elect" flag`,
 		"placement":                `plimsoll-controller: unknown command "placement" for "plimsoll-controller"`,
-		"--kubeconfig=/nowhere":    "plimsoll-controller: --kubeconfig: no access to a cluster",
+		"--kubeconfig=/nowhere":    "plimsoll-controller: --kubeconfig: stat /nowhere: no such file or directory",
 	} {
 		if out, code := run(flag); code != 2 || !strings.HasPrefix(out, want) || strings.Count(out, "\n") != 1 {
 			t.Errorf("%s: exit code %d, want 2 and %q:\n%s", flag, code, want, out)
