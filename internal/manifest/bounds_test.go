@@ -36,9 +36,15 @@ func TestReadLimitsFiles(t *testing.T) {
 	if _, err := Read([]string{"-"}, strings.NewReader(large)); err == nil || err.Error() != "standard input: exceeds the limit of 1 MiB" {
 		t.Errorf("error %v, want that standard input exceeds the limit", err)
 	}
+	if _, err := Buffer(strings.NewReader(large)); err == nil || err.Error() != "standard input: exceeds the limit of 1 MiB" {
+		t.Errorf("error %v, want that standard input exceeds the limit", err)
+	}
 	fits := node + "# " + strings.Repeat("x", 1<<20-len(node)-2)
 	if _, err := Read([]string{"-"}, strings.NewReader(fits)); err != nil {
 		t.Error(err)
+	}
+	if content, err := Buffer(strings.NewReader(fits)); err != nil || string(content) != fits {
+		t.Errorf("%d bytes, %v", len(content), err)
 	}
 }
 

@@ -57,6 +57,15 @@ func Documents(paths []string, stdin io.Reader, each func(where string, document
 	return nil
 }
 
+// Buffer returns the content of a stream that is read more than once, up to the largest size of a file.
+func Buffer(in io.Reader) ([]byte, error) {
+	content, err := io.ReadAll(io.LimitReader(in, maxFileBytes+1))
+	if err == nil && int64(len(content)) > maxFileBytes {
+		err = fmt.Errorf("standard input: exceeds the limit of %d MiB", maxFileBytes>>20)
+	}
+	return content, err
+}
+
 // fileOrFolder reads the documents of a file, or of all files in a folder.
 func fileOrFolder(path string, each func(string, []byte) error) error {
 	info, err := os.Stat(path)

@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
+	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/profiles"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/replay"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/source"
@@ -281,6 +282,6 @@ func (o *whatIfOptions) source(in io.Reader) (source.Spec, error) {
 		return s, nil
 	}
 	var err error
-	s.Stdin, err = io.ReadAll(in)
+	s.Stdin, err = manifest.Buffer(in)
 	return s, err
 }
