@@ -54,8 +54,15 @@ images: ## build the images with Docker; ARGS=--push pushes them to REGISTRY
 	    --tag $(REGISTRY)/$$program:$(TAG) $(ARGS) . || exit 1; \
 	done
 
+# Beside the main packages, where ko finds the files that it adds to images (KO_DATA_PATH).
+.PHONY: licenses
+licenses: ## write the license texts of what the images contain to cmd/*/kodata
+	@for program in $(IMAGES); do \
+	  mkdir -p cmd/$$program/kodata && go run ./hack/licenses ./cmd/$$program > cmd/$$program/kodata/LICENSES || exit 1; \
+	done
+
 .PHONY: ko
-ko: ## build the images with ko, without Docker, and push them to REGISTRY; ARGS are flags of ko build
+ko: licenses ## build the images with ko, without Docker, and push them to REGISTRY; ARGS are flags of ko build
 	VERSION=$(VERSION) COMMIT=$(COMMIT) DATE=$(DATE) KO_DOCKER_REPO=$(REGISTRY) \
 	  go tool -modfile=tools/release/go.mod ko build --base-import-paths --platform=$(PLATFORMS) --tags=$(TAG) $(ARGS) $(IMAGES:%=./cmd/%)
 
@@ -63,6 +70,14 @@ ko: ## build the images with ko, without Docker, and push them to REGISTRY; ARGS
 sbom: build ## write the bills of materials of all programs to dist/ (SPDX, JSON)
 	@mkdir -p dist && cd tools/release && go build -o ../../dist/.sbom ./sbom
 	@for program in $(PROGRAMS); do dist/.sbom bin/$$program $(VERSION) $(DATE) > dist/$$program.spdx.json || exit 1; done; rm dist/.sbom; ls dist/*.spdx.json
+
+# The check fetches the database of vuln.go.dev, or reads the copy in GOVULNDB=file:///FOLDER, and fails
+# without one.
+.PHONY: vulncheck
+vulncheck: ## check all programs for known vulnerabilities in the functions that they call
+	@[ -z "$(GOVULNDB)" ] || [ -s "$(GOVULNDB:file://%=%)/index/modules.json" ] || { \
+	  echo "GOVULNDB: found no index/modules.json in $(GOVULNDB): must be file:///FOLDER with an unpacked https://vuln.go.dev/vulndb.zip"; exit 2; }
+	go tool -modfile=tools/vulncheck/go.mod govulncheck $(if $(GOVULNDB),-db $(GOVULNDB)) ./cmd/...
 
 # The second build runs in another folder with an empty cache, so that it reuses nothing of the
 # first; for load-watcher it takes about 3 minutes.
@@ -100,6 +115,7 @@ test: test-servers ## run all tests: unit, race, fuzz corpora, integration on th
 	@echo "== tests (a first build of the Kubernetes parts takes about 5 minutes on 2 cores)"
 	go test -timeout 30m ./...
 	cd tools/release && go test -timeout 20m ./...
+	cd tools/vulncheck && go test ./...
 	@echo "== under the race detector"
 	go test -race -timeout 20m $(RACE)
 
@@ -168,7 +184,7 @@ verify: lint ## run lint and check that generated files are up to date
 	@before=$$(git status --porcelain; git diff); $(MAKE) --no-print-directory generate; go mod tidy; \
 	  after=$$(git status --porcelain; git diff); \
 	  if [ "$$before" != "$$after" ]; then echo "generated files or go.mod are out of date; run 'make generate' and 'go mod tidy':"; git status --short; exit 1; fi
-	@for module in tools tools/helm tools/release test/metricsserver test/loadwatcher test/karpenter test/kubectl; do (cd $$module && go mod verify >/dev/null) || exit 1; done
+	@for module in tools tools/helm tools/release tools/vulncheck test/metricsserver test/loadwatcher test/karpenter test/kubectl; do (cd $$module && go mod verify >/dev/null) || exit 1; done
 
 .PHONY: fmt
 fmt: ## format the code

@@ -47,6 +47,11 @@ func TestKo(t *testing.T) {
 	if err := remote.Write(reference("/scratch:latest"), base); err != nil {
 		t.Fatal(err)
 	}
+	licenses := exec.CommandContext(t.Context(), "make", "licenses", "IMAGES=load-watcher")
+	licenses.Dir = "../.."
+	if out, err := licenses.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
 	build := exec.CommandContext(
 		t.Context(),
 		"go",
@@ -84,6 +89,9 @@ func TestKo(t *testing.T) {
 	}
 	program := extract(t, image, config.Config.Entrypoint[0])
 	isStatic(t, program)
+	if texts, err := os.ReadFile(extract(t, image, "/var/run/ko/LICENSES")); err != nil || !bytes.Contains(texts, []byte("==== Go: LICENSE")) {
+		t.Errorf("%v, license texts %.200s", err, texts)
+	}
 	out, err := exec.CommandContext(t.Context(), program, "--version").Output()
 	if want := "load-watcher v1.2.3 (commit 1234567, 2026-11-21)\n"; err != nil || string(out) != want {
 		t.Errorf("says %q, %v; want %q", out, err, want)
@@ -158,7 +166,7 @@ func TestDockerfile(t *testing.T) {
 	}
 	_, shipped, found := strings.Cut(string(raw), "\nFROM scratch\n")
 	if !found || strings.Contains(shipped, "\nFROM ") || !strings.Contains(shipped, "\nUSER 65532:65532\n") ||
-		!strings.Contains(shipped, "ca-certificates.crt /etc/ssl/certs/") {
+		!strings.Contains(shipped, "ca-certificates.crt /etc/ssl/certs/") || !strings.Contains(shipped, "\nCOPY --from=build /LICENSES /LICENSES\n") {
 		t.Errorf("ships\n%s", shipped)
 	}
 }
