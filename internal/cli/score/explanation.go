@@ -81,7 +81,8 @@ func findPod(objects *manifest.Objects, key types.NamespacedName) (*v1.Pod, erro
 			return pod, nil
 		}
 	}
-	return nil, fmt.Errorf("pods %q not found in namespace %q, or finished%s", key.Name, key.Namespace, suggestNames(key, podNames(objects)))
+	return nil, fmt.Errorf("pods %q not found in namespace %q, or finished%s",
+		key.Name, key.Namespace, suggestNames(key, podNames(objects)))
 }
 
 // maxSuggestions is the number of names that an error suggests.
