@@ -167,7 +167,7 @@ func (o *planOptions) printObjects(out io.Writer, warn func(string), policy *v1a
 		}
 		documents = append(documents, string(raw))
 	}
-	_, err = io.WriteString(out, strings.Join(documents, "---\n"))
+	_, err = io.WriteString(base.Escaped(out), strings.Join(documents, "---\n"))
 	return err
 }
 
