@@ -205,7 +205,18 @@ type waiting struct {
 // is complete: if it would take long, EvaluateNext continues it.
 func (s *State) evaluateMissing(ctx context.Context, key types.NamespacedName, policy *Policy, attempt *pass, limit int64) bool {
 	remaining := maxTotalCost - attempt.cost
-	outcomes, cost := evaluateSlice(ctx, policy, attempt.missing, min(limit, remaining))
+	var outcomes []outcome
+	var cost int64
+	if limit >= maxTotalCost { // the caller waits for the result
+		outcomes, cost = evaluateSlice(ctx, policy, attempt.missing, remaining)
+	} else {
+		select {
+		case s.evaluators <- struct{}{}:
+			outcomes, cost = evaluateSlice(ctx, policy, attempt.missing, min(limit, remaining))
+			<-s.evaluators
+		default: // all of it is for EvaluateNext
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.keepOutcomes(key, policy, attempt.missing, outcomes)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -208,4 +209,38 @@ func FuzzExpression(f *testing.F) {
 			t.Errorf("took %s: %s", took, text)
 		}
 	})
+}
+
+// Decisions, changes of clusters and evaluations are concurrent; all placements are decided
+// in the end.
+func TestConcurrentEvaluation(t *testing.T) {
+	s := hub()
+	for i := range 20 {
+		s.SetCluster(withClaims(fmt.Sprintf("c%02d", i), 12))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var evaluator, workers sync.WaitGroup
+	evaluator.Go(func() {
+		for ok := true; ok; {
+			_, ok = s.EvaluateNext(ctx)
+		}
+	})
+	for i := range 4 {
+		name := fmt.Sprint("p", i)
+		s.SetPlacement(newPlacement(t, name, `predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['`+costly+`']}}}]`))
+		workers.Go(func() {
+			for n := range 10 {
+				s.SetCluster(withClaims(fmt.Sprintf("c%02d", n), 10+i))
+				s.Decide(keyOf(name), now)
+			}
+		})
+	}
+	workers.Wait()
+	cancel()
+	evaluator.Wait()
+	for i := range 4 {
+		if v, _ := s.Preview(keyOf(fmt.Sprint("p", i)), now); v.Selected() != 20 {
+			t.Errorf("p%d: selected %d, %+v", i, v.Selected(), v.Conditions)
+		}
+	}
 }

@@ -3,6 +3,7 @@ package fleet
 import (
 	"cmp"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -35,6 +36,9 @@ type State struct {
 	placements map[types.NamespacedName]*placementState
 	// queue has the placements whose expressions are to be evaluated.
 	queue fairQueue
+	// evaluators has a value for each evaluation of expressions by Decide. Half of the CPUs remain for decisions
+	// that need none.
+	evaluators chan struct{}
 }
 
 // entry has the data of a cluster that only some decisions use.
@@ -78,6 +82,7 @@ func NewState() *State {
 	return &State{
 		entries: map[string]*entry{}, sets: map[string]*set{}, bindings: map[string]map[string]bool{},
 		placements: map[types.NamespacedName]*placementState{}, queue: newQueue(),
+		evaluators: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
 	}
 }
 
