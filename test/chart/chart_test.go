@@ -77,7 +77,7 @@ func render(t *testing.T, values string) []*unstructured.Unstructured {
 }
 
 const (
-	none = "scheduler: {enabled: false}\ncontroller: {enabled: false}\nloadWatcher: {enabled: false}\nagent: {enabled: false}\ncrds: {install: false}\n"
+	none = "scheduler: {enabled: false}\ncontroller: {enabled: false}\nloadWatcher: {enabled: false}\nagent: {enabled: false}\n"
 	all  = `
 crds: {fleet: true}
 commonLabels: {team: platform}
@@ -103,7 +103,7 @@ scheduler:
   extraVolumeMounts: [{name: g, mountPath: /g}]
   serviceAccount: {annotations: {h: i}}
 controller: {adopt: all, extraCapacityMinRate: 10%}
-loadWatcher: {provider: Prometheus, address: "http://prometheus.monitoring:9090"}
+loadWatcher: {enabled: true, provider: Prometheus, address: "http://prometheus.monitoring:9090"}
 agent: {enabled: true, clusterName: cluster1, hub: {secretName: hub}, load: {provider: KubernetesMetricsServer}}
 `
 )
@@ -122,15 +122,15 @@ func TestRenders(t *testing.T) {
 		deployments []string
 		kinds       map[string]int
 	}{
-		"default values":    {"", []string{"controller", "load-watcher", "scheduler"}, map[string]int{"CustomResourceDefinition": 1, "Lease": 2, "PodDisruptionBudget": 3, "NetworkPolicy": 0, "ServiceMonitor": 0}},
+		"default values":    {"", []string{"controller", "scheduler"}, map[string]int{"CustomResourceDefinition": 1, "Lease": 2, "PodDisruptionBudget": 2, "NetworkPolicy": 0, "ServiceMonitor": 0}},
 		"all":               {all, []string{"agent", "controller", "load-watcher", "scheduler"}, map[string]int{"CustomResourceDefinition": 7, "Lease": 3, "NetworkPolicy": 4, "ServiceMonitor": 4, "Secret": 0}},
 		"none":              {none, nil, map[string]int{"CustomResourceDefinition": 0, "Service": 0, "ClusterRole": 0}},
-		"the scheduler":     {alone("scheduler", ""), []string{"scheduler"}, map[string]int{"ClusterRole": 0, "ClusterRoleBinding": 2, "RoleBinding": 2, "ConfigMap": 1}},
-		"the controller":    {alone("controller", ""), []string{"controller"}, map[string]int{"PriorityClass": 1, "ConfigMap": 0}},
-		"placements only":   {alone("controller", ", controllers: [placement]"), []string{"controller"}, map[string]int{"PriorityClass": 0}},
+		"the scheduler":     {alone("scheduler", ""), []string{"scheduler"}, map[string]int{"CustomResourceDefinition": 0, "ClusterRole": 0, "ClusterRoleBinding": 2, "RoleBinding": 2, "ConfigMap": 1}},
+		"the controller":    {alone("controller", ""), []string{"controller"}, map[string]int{"CustomResourceDefinition": 1, "PriorityClass": 1, "ConfigMap": 0}},
+		"placements only":   {alone("controller", ", controllers: [placement]"), []string{"controller"}, map[string]int{"CustomResourceDefinition": 0, "PriorityClass": 0}},
 		"the load-watcher":  {alone("loadWatcher", ""), []string{"load-watcher"}, map[string]int{"Lease": 0, "Role": 0, "ClusterRole": 1}},
-		"the agent":         {alone("agent", ", clusterName: c, hub: {kubeconfig: k}"), []string{"agent"}, map[string]int{"Secret": 1, "ClusterRole": 1}},
-		"existing accounts": {"scheduler: {serviceAccount: {create: false, name: mine}}", []string{"controller", "load-watcher", "scheduler"}, map[string]int{"ServiceAccount": 2}},
+		"the agent":         {alone("agent", ", clusterName: c, hub: {kubeconfig: k}"), []string{"agent"}, map[string]int{"CustomResourceDefinition": 1, "Secret": 1, "ClusterRole": 1}},
+		"existing accounts": {"scheduler: {serviceAccount: {create: false, name: mine}}", []string{"controller", "scheduler"}, map[string]int{"ServiceAccount": 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -155,6 +155,45 @@ func TestRenders(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestNothing expects no object and no notes if everything is disabled.
+func TestNothing(t *testing.T) {
+	t.Parallel()
+	if objects := render(t, none); len(objects) != 0 {
+		t.Errorf("found %v", objects)
+	}
+	if got := notes(t, none); got != "" {
+		t.Errorf("notes %q", got)
+	}
+}
+
+// TestDefaultProfile expects the profile that docs/results.md recommends.
+func TestDefaultProfile(t *testing.T) {
+	t.Parallel()
+	configuration := find[v1.ConfigMap](t, render(t, ""), "ConfigMap", "plimsoll-scheduler").Data["scheduler.yaml"]
+	if !strings.Contains(configuration, "name: NodeResourcesLimits") || strings.Contains(configuration, "LowRiskOverCommitment") {
+		t.Error(configuration)
+	}
+}
+
+// TestKubeVersion expects that the chart requires the versions of Kubernetes that the README states.
+func TestKubeVersion(t *testing.T) {
+	t.Parallel()
+	for version, wants := range map[string][2]string{
+		"v1.28.15":       {"chart requires kubeVersion: >=1.29.0-0", "chart requires kubeVersion: >=1.29.0-0"},
+		"v1.29.0":        {"scheduler.enabled: invalid value true: must be false with Kubernetes v1.29.0", ""},
+		"v1.36.4-gke.12": {"scheduler.enabled: invalid value true: must be false with Kubernetes v1.36.4-gke.12", ""},
+		"v1.37.0-gke.1":  {"", ""},
+		"v1.38.1":        {"", ""},
+	} {
+		for i, values := range []string{"", "scheduler: {enabled: false}"} {
+			_, err := tool.Template(t.Context(), valuesFile(t, values), "--kube-version="+version)
+			if want := wants[i]; (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%s, values %q: error %v, want %q", version, values, err, want)
+			}
+		}
 	}
 }
 
@@ -198,16 +237,19 @@ func TestBadValues(t *testing.T) {
 	}
 }
 
+// lowRisk are values with the profile low-risk.
+const lowRisk = "scheduler: {profiles: [{schedulerName: p, use: low-risk}]}\n"
+
 // TestSchedulerConfiguration expects that the rendered configuration is valid and names the right load
 // source.
 func TestSchedulerConfiguration(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ values, want string }{
-		"the load-watcher":          {"", "watcherAddress http://plimsoll-load-watcher.plimsoll-system:2020"},
-		"no load source":            {"loadWatcher: {enabled: false}", "watcherAddress  metricProvider  "},
-		"another source":            {"scheduler: {metricProvider: {type: Prometheus, address: 'http://p:9090', tokenFile: /token}}", "watcherAddress  metricProvider Prometheus http://p:9090"},
-		"instead of a load-watcher": {"loadWatcher: {enabled: true}\nscheduler: {metricProvider: {type: KubernetesMetricsServer}}", "watcherAddress  metricProvider KubernetesMetricsServer "},
-		"another name":              {"fullnameOverride: deep", "watcherAddress http://deep-load-watcher.plimsoll-system:2020"},
+		"the load-watcher":          {"loadWatcher: {enabled: true}\n" + lowRisk, "watcherAddress http://plimsoll-load-watcher.plimsoll-system:2020"},
+		"no load source":            {lowRisk, "watcherAddress  metricProvider  "},
+		"another source":            {"scheduler: {profiles: [{schedulerName: p, use: low-risk}], metricProvider: {type: Prometheus, address: 'http://p:9090', tokenFile: /token}}", "watcherAddress  metricProvider Prometheus http://p:9090"},
+		"instead of a load-watcher": {"loadWatcher: {enabled: true}\nscheduler: {profiles: [{schedulerName: p, use: low-risk}], metricProvider: {type: KubernetesMetricsServer}}", "watcherAddress  metricProvider KubernetesMetricsServer "},
+		"another name":              {"fullnameOverride: deep\nloadWatcher: {enabled: true}\n" + lowRisk, "watcherAddress http://deep-load-watcher.plimsoll-system:2020"},
 		"scheduler.config":          {"scheduler:\n  config: |\n    apiVersion: kubescheduler.config.k8s.io/v1\n    kind: KubeSchedulerConfiguration\n    profiles: [{schedulerName: own, pluginConfig: [{name: LowRiskOverCommitment, args: {watcherAddress: 'http://w:1'}}]}]\n", "watcherAddress http://w:1"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -40,6 +41,8 @@ type release struct {
 	kube   *kubernetes.Clientset
 	helm   *helm.Helm
 	values string
+	// notes are the notes that Helm prints after the installation.
+	notes string
 }
 
 // valuesOfAll enables everything except the objects of the Prometheus operator, whose CRDs are missing.
@@ -47,7 +50,9 @@ const valuesOfAll = `
 crds: {fleet: true}
 networkPolicy: {enabled: true, metricsFrom: [{namespaceSelector: {}}], apiServerCIDRs: [192.0.2.1/32], loadSource: [{ports: [{port: 9090}]}]}
 dashboards: {enabled: true}
-controller: {adopt: all, extraCapacityMinRate: 10%}
+scheduler: {profiles: [{schedulerName: plimsoll-scheduler, use: low-risk}]}
+controller: {controllers: [slack, placement], adopt: all, extraCapacityMinRate: 10%}
+loadWatcher: {enabled: true}
 agent: {enabled: true, clusterName: cluster1, hub: {kubeconfig: "the test has its own"}}
 `
 
@@ -59,7 +64,7 @@ func newRelease(t *testing.T, cp *controlplane.ControlPlane, config *rest.Config
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &release{&testCluster{cp, adminClient(t, config)}, config, kube, tool, writeFile(t, values)}
+	r := &release{testCluster: &testCluster{cp, adminClient(t, config)}, config: config, kube: kube, helm: tool, values: writeFile(t, values)}
 	r.create(t, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name:   systemNamespace,
 		Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
@@ -204,10 +209,7 @@ func TestChart(t *testing.T) {
 	startMetricsServer(t, cp, kube)
 	r := newRelease(t, cp, config, kube, valuesOfAll)
 	before := r.inventory(t)
-	if out := r.helmed(t, "install", "plimsoll", r.helm.Chart, "--values="+r.values); !strings.Contains(out,
-		`"schedulerName": "plimsoll-scheduler"`) {
-		t.Errorf("the notes do not name the scheduler:\n%s", out)
-	}
+	r.notes = r.helmed(t, "install", "plimsoll", r.helm.Chart, "--values="+r.values)
 	t.Run("restricted", r.podsAreRestricted)
 	t.Run("rights", r.rights)
 	end := r.run(t, machines)
@@ -255,7 +257,10 @@ func (r *release) run(t *testing.T, machines []*machine) (end func()) {
 		"--metrics-bind-address=0", "--health-probe-bind-address=0")
 
 	t.Run("the scheduler places pods that name it", func(t *testing.T) {
-		createPod(t, r.kube, "try", "", "plimsoll-scheduler", "100m", "200m")
+		commands := regexp.MustCompile(`(?m)(?:^  .*\n)+`).FindString(r.notes)
+		if out := runInProject(t, "export KUBECONFIG="+r.Kubeconfig+"\n"+commands); !strings.Contains(out, "pod/try condition met") {
+			t.Errorf("the first commands of the notes print\n%s\nnotes:\n%s", out, r.notes)
+		}
 		eventually.True(t, "the pod does not run", scheduler, func(ctx context.Context) (bool, error) {
 			pod, err := r.kube.CoreV1().Pods("default").Get(ctx, "try", metav1.GetOptions{})
 			return err == nil && pod.Status.Phase == v1.PodRunning, err

@@ -42,9 +42,9 @@ func valuesOfScenarios(t *testing.T, loadFile string) string {
 	values, err := yaml.Marshal(map[string]any{
 		"crds":       map[string]any{"fleet": true},
 		"scheduler":  map[string]any{"config": profiles, "nodeSelector": noNode},
-		"controller": map[string]any{"adopt": "all", "nodeSelector": noNode},
+		"controller": map[string]any{"controllers": []string{"slack", "placement"}, "adopt": "all", "nodeSelector": noNode},
 		"loadWatcher": map[string]any{
-			"pollInterval": "1s", "maxAge": scenarioLoadAge.String(), "nodeSelector": noNode,
+			"enabled": true, "pollInterval": "1s", "maxAge": scenarioLoadAge.String(), "nodeSelector": noNode,
 			"extraArgs": []string{"--provider=File", "--address=" + loadFile},
 		},
 	})
