@@ -154,6 +154,7 @@ func runAPIServer(ctx context.Context, assigned assignment, etcdEndpoint string,
 	if err := server.GenericServerRunOptions.ComponentGlobalsRegistry.Set(); err != nil {
 		return err
 	}
+	server.GenericServerRunOptions.ComponentGlobalsRegistry = releaseRegistry{server.GenericServerRunOptions.ComponentGlobalsRegistry}
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
 	server.SecureServing.Listener = listener
 	server.SecureServing.BindAddress = net.IPv4(127, 0, 0, 1)

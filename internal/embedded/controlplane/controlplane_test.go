@@ -57,6 +57,9 @@ var template = v1.PodTemplateSpec{
 func TestWorkloads(t *testing.T) {
 	_, client := start(t)
 	ctx := t.Context()
+	if version, err := client.Discovery().ServerVersion(); err != nil || !strings.HasPrefix(version.GitVersion, "v1.37.") {
+		t.Errorf("version %v, error %v, want v1.37.x", version, err)
+	}
 	if _, err := client.CoreV1().Nodes().Create(
 		ctx,
 		&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}},
