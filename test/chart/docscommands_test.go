@@ -27,6 +27,9 @@ func TestDocumentedCommands(t *testing.T) {
 			}
 			continue
 		}
+		if verb == "template" && !slices.Contains(args, "charts/plimsoll") {
+			continue // a chart of the reader
+		}
 		rendered++
 		var flags []string
 		for _, arg := range args {
