@@ -6,59 +6,103 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/component-helpers/resource"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
-// addMirrors appends the groups that mirror workloads to a plan, in a fixed order, as far as
-// maxPlaceholders permits. Count returns the number of placeholders that are held for a workload, given
-// the number that it requests, and the end of its cool-down in seconds, 0 if there is none.
+// addMirrors appends the groups that mirror workloads to a plan, in a fixed order, as far as the maximums of
+// the policy permit. Count returns the number of placeholders that are held for a workload, given the number
+// that it requests, and the end of its cool-down in seconds, 0 if there is none.
 func (p *Plan) addMirrors(
 	policy *v1alpha1.ResourceSlack, workloads []Workload, count func(w Workload, wanted int64) (held, coolDownEnd int64),
 ) {
 	workloads = slices.SortedFunc(slices.Values(workloads), Workload.compare)
-	limit := int64(-1) // none
-	if policy.Spec.MaxPlaceholders != nil {
-		limit = int64(*policy.Spec.MaxPlaceholders) - p.placeholders()
-	}
+	limits := newMirrorLimits(policy, p.placeholders())
+	var unselected []string
 	for i := range workloads {
 		w := &workloads[i]
+		if !w.isSelected(limits.selector) {
+			unselected = append(unselected, w.String())
+			continue
+		}
 		wanted, err := w.Placeholders()
 		if err != nil {
 			p.Feasible = false
 			p.Reasons = append(p.Reasons, err.Error())
 			continue
 		}
-		held, coolDownEnd := count(*w, wanted)
-		group := Group{Name: w.groupName(), Requests: requestsOfTemplate(&w.Template), Count: held, Mirror: w}
-		if held > wanted && coolDownEnd != 0 {
+		held, coolDownEnd := count(*w, min(wanted, limits.perWorkload))
+		permitted, reason := limits.permit(w, wanted, held)
+		if reason != "" {
+			p.Feasible = false
+			p.Reasons = append(p.Reasons, reason)
+		}
+		if held > wanted && permitted > wanted && coolDownEnd != 0 {
 			p.CoolDown = true
 			p.Reasons = append(p.Reasons, fmt.Sprintf("%s requires %d placeholders, %d are held until %s",
 				w, wanted, held, formatTime(coolDownEnd)))
 		}
-		if limit >= 0 && group.Count > limit {
-			p.Feasible = false
-			p.Reasons = append(
-				p.Reasons,
-				fmt.Sprintf("%s requires %d placeholders, maxPlaceholders permits %d more", w, group.Count, limit),
-			)
-			group.Count = limit
+		if permitted > 0 {
+			p.addMirror(w, permitted)
 		}
-		if group.Count == 0 {
-			continue
-		}
-		if dropped := w.droppedClaims(); dropped != "" {
-			p.Reasons = append(p.Reasons, fmt.Sprintf("%s: its placeholders are not bound to the nodes and zones of its %s, "+
-				"which they do not have", w, dropped))
-		}
-		if limit >= 0 {
-			limit -= group.Count
-		}
-		p.Groups = append(p.Groups, group)
-		p.Total = addTimes(p.Total, group.Requests, group.Count)
 	}
+	if len(unselected) > 0 {
+		p.Reasons = append(p.Reasons, fmt.Sprintf("%d workloads with annotation %s are in namespaces that "+
+			"spec.mirrors.namespaceSelector does not select: %s", len(unselected), v1alpha1.AnnotationSlack,
+			facts.Abbreviate(unselected, maxNames, ", ")))
+	}
+}
+
+// addMirror appends the group of a workload with a number of placeholders.
+func (p *Plan) addMirror(w *Workload, count int64) {
+	group := Group{Name: w.groupName(), Requests: requestsOfTemplate(&w.Template), Count: count, Mirror: w}
+	if dropped := w.droppedClaims(); dropped != "" {
+		p.Reasons = append(p.Reasons, fmt.Sprintf("%s: its placeholders are not bound to the nodes and zones of its %s, "+
+			"which they do not have", w, dropped))
+	}
+	p.Groups = append(p.Groups, group)
+	p.Total = addTimes(p.Total, group.Requests, group.Count)
+}
+
+// mirrorLimits are the maximums of a policy for placeholders that mirror workloads.
+type mirrorLimits struct {
+	selector                  labels.Selector
+	perWorkload, perNamespace int64
+	// remaining is the number that maxPlaceholders permits, and used the numbers by namespace.
+	remaining int64
+	used      map[string]int64
+}
+
+// newMirrorLimits returns the limits of a policy with defaults that has a number of placeholders already.
+func newMirrorLimits(policy *v1alpha1.ResourceSlack, placeholders int64) *mirrorLimits {
+	return &mirrorLimits{
+		selector:    namespaceSelectorOf(policy),
+		perWorkload: int64(*policy.Spec.Mirrors.MaxPerWorkload), perNamespace: int64(*policy.Spec.Mirrors.MaxPerNamespace),
+		remaining: int64(*policy.Spec.MaxPlaceholders) - placeholders, used: map[string]int64{},
+	}
+}
+
+// permit returns how many of the held placeholders of a workload the limits permit, and the reason if it is
+// fewer than it requires. It counts them.
+func (l *mirrorLimits) permit(w *Workload, required, held int64) (permitted int64, reason string) {
+	inNamespace := max(0, l.perNamespace-l.used[w.Namespace])
+	permitted = max(0, min(held, l.perWorkload, inNamespace, l.remaining))
+	l.used[w.Namespace] += permitted
+	l.remaining -= permitted
+	if permitted >= required {
+		return permitted, ""
+	}
+	cause := fmt.Sprintf("spec.mirrors.maxPerWorkload permits %d", l.perWorkload)
+	switch permitted {
+	case l.remaining + permitted:
+		cause = fmt.Sprintf("maxPlaceholders permits %d more", permitted)
+	case inNamespace:
+		cause = fmt.Sprintf("spec.mirrors.maxPerNamespace permits %d more in namespace %s", permitted, w.Namespace)
+	}
+	return permitted, fmt.Sprintf("%s requires %d placeholders, %s", w, required, cause)
 }
 
 // droppedClaims returns a description of the claims of the workload's pods that its mirrors do not have
@@ -72,20 +116,20 @@ func (w *Workload) droppedClaims() string {
 	}
 	var parts []string
 	if len(volumes) > 0 {
-		parts = append(parts, "volumes ("+facts.Abbreviate(volumes, maxDroppedNames, ", ")+")")
+		parts = append(parts, "volumes ("+facts.Abbreviate(volumes, maxNames, ", ")+")")
 	}
 	var claims []string
 	for _, claim := range w.Template.Spec.ResourceClaims {
 		claims = append(claims, claim.Name)
 	}
 	if len(claims) > 0 {
-		parts = append(parts, "resource claims ("+facts.Abbreviate(claims, maxDroppedNames, ", ")+")")
+		parts = append(parts, "resource claims ("+facts.Abbreviate(claims, maxNames, ", ")+")")
 	}
 	return strings.Join(parts, " and ")
 }
 
-// maxDroppedNames is the number of names in the result of droppedClaims.
-const maxDroppedNames = 3
+// maxNames is the number of names in a reason.
+const maxNames = 3
 
 // placeholders returns the number of placeholders.
 func (p *Plan) placeholders() (sum int64) {

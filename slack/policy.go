@@ -81,12 +81,12 @@ func policyOf(resource *v1alpha1.ResourceSlack) (algo.Policy, error) {
 	if err != nil {
 		return algo.Policy{}, err
 	}
-	policy := algo.Policy{Rate: rate, Granularity: int64(*spec.Granularity), CoverBiggest: *spec.CoverBiggestPod}
+	policy := algo.Policy{
+		Rate: rate, Granularity: int64(*spec.Granularity), CoverBiggest: *spec.CoverBiggestPod,
+		MaxPlaceholders: int64(*spec.MaxPlaceholders),
+	}
 	if spec.Base == v1alpha1.BaseAllocatable {
 		policy.Base = algo.Allocatable
-	}
-	if spec.MaxPlaceholders != nil {
-		policy.MaxPlaceholders = int64(*spec.MaxPlaceholders)
 	}
 	return policy, nil
 }

@@ -20,6 +20,7 @@ func newPolicy(rate string, changes ...func(*v1alpha1.ResourceSlackSpec)) *v1alp
 		ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "1234"},
 		Spec:       v1alpha1.ResourceSlackSpec{MinRate: rate, Pool: v1alpha1.Pool{NodeSelector: map[string]string{"pool": "web"}}},
 	}
+	policy.Spec.Mirrors.NamespaceSelector = &metav1.LabelSelector{}
 	for _, change := range changes {
 		change(&policy.Spec)
 	}

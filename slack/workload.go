@@ -13,6 +13,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
@@ -31,12 +32,15 @@ type Workload struct {
 	Replicas int64
 	// Template is the template of the pods.
 	Template v1.PodTemplateSpec
+	// NamespaceLabels are the labels of the namespace, by which policies select it. Nil stands for the label
+	// kubernetes.io/metadata.name only, which every namespace has.
+	NamespaceLabels map[string]string
 	// VolumeClaimTemplates are the names of the volume claims that a StatefulSet creates for its pods.
 	VolumeClaimTemplates []string
 }
 
 // WorkloadOf returns the workload of an object. It returns false if the object is not to be mirrored:
-// it has another kind, no annotation, is finished or being deleted, or has the annotation of the
+// it has another kind, no annotation, is finished, suspended or being deleted, or has the annotation of the
 // Deployment that controls it.
 func WorkloadOf(object runtime.Object) (_ Workload, ok bool) {
 	w := Workload{}
@@ -53,7 +57,7 @@ func WorkloadOf(object runtime.Object) (_ Workload, ok bool) {
 			w.VolumeClaimTemplates = append(w.VolumeClaimTemplates, object.Spec.VolumeClaimTemplates[i].Name)
 		}
 	case *batchv1.Job:
-		if isFinished(object) {
+		if isFinished(object) || object.Spec.Suspend != nil && *object.Spec.Suspend {
 			return w, false
 		}
 		w.Kind, meta, w.Template, replicas = "Job", &object.ObjectMeta, object.Spec.Template, cmp.Or(object.Spec.Parallelism, replicas)
@@ -103,23 +107,53 @@ func (w Workload) Placeholders() (int64, error) {
 		"or a percentage of the replicas, such as 2 or 20%%", w, v1alpha1.AnnotationSlack, w.Slack)
 }
 
-// GoverningPolicy returns the index of the policy that holds the placeholders of a workload: the one
-// whose node selector has the most labels among those that the node selector of the pods includes,
-// or the first. Policies must be sorted by name. It returns -1 if there are no policies.
+// GoverningPolicy returns the index of the policy that holds the placeholders of a workload. Among the
+// policies that select its namespace, it is the one whose node selector has the most labels among those
+// that the node selector of the pods includes, or the first. If no policy selects the namespace, it is
+// the first one, which reports the workload. Policies must be sorted by name. It returns -1 if there are no
+// policies.
 func GoverningPolicy(policies []*v1alpha1.ResourceSlack, w Workload) int {
-	best, labels := min(0, len(policies)-1), -1
+	best, most := -1, -1
 	for i, policy := range policies {
+		if !w.isSelected(namespaceSelectorOf(policy)) {
+			continue
+		}
+		if best < 0 {
+			best = i
+		}
 		selector := policy.Spec.Pool.NodeSelector
 		included := true
 		for name, value := range selector {
 			podValue, ok := w.Template.Spec.NodeSelector[name]
 			included = included && ok && podValue == value
 		}
-		if included && len(selector) > labels {
-			best, labels = i, len(selector)
+		if included && len(selector) > most {
+			best, most = i, len(selector)
 		}
 	}
+	if best < 0 {
+		return min(0, len(policies)-1)
+	}
 	return best
+}
+
+// namespaceSelectorOf returns the selector of the namespaces whose workloads a policy mirrors. An invalid
+// selector selects none.
+func namespaceSelectorOf(policy *v1alpha1.ResourceSlack) labels.Selector {
+	selector, err := metav1.LabelSelectorAsSelector(policy.Spec.Mirrors.NamespaceSelector)
+	if err != nil {
+		return labels.Nothing()
+	}
+	return selector
+}
+
+// isSelected reports whether a selector selects the namespace of the workload.
+func (w *Workload) isSelected(selector labels.Selector) bool {
+	set := labels.Set(w.NamespaceLabels)
+	if set == nil {
+		set = labels.Set{v1.LabelMetadataName: w.Namespace}
+	}
+	return selector.Matches(set)
 }
 
 // mirrorName matches the names of groups that mirror workloads.

@@ -342,12 +342,13 @@ func (r *release) keepsSlack(t *testing.T, machines []*machine, log fmt.Stringer
 	}
 	r.create(t, web)
 	r.create(t, policyOf("real", "5%", func(s *v1alpha1.ResourceSlackSpec) { s.Backend = v1alpha1.BackendDeployment }))
+	r.create(t, policyOf("mirrors", "0", nil)) // the default policy mirrors nothing
 	eventually.True(t, "the default policy has no buffer", log, func(ctx context.Context) (bool, error) {
 		buffers, err := r.held(ctx, "CapacityBuffer", systemNamespace, "default")
 		return buffers > 0, err
 	})
 	eventually.True(t, "the workload has no placeholders in its namespace", log, func(ctx context.Context) (bool, error) {
-		buffers, err := r.held(ctx, "CapacityBuffer", "default", "default")
+		buffers, err := r.held(ctx, "CapacityBuffer", "default", "mirrors")
 		return buffers > 0, err
 	})
 	eventually.True(t, "the placeholder pods of policy real are not created", log, func(ctx context.Context) (bool, error) {

@@ -10,8 +10,10 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -93,8 +95,83 @@ func (c *testCluster) scale(t *testing.T, log fmt.Stringer, replicas int32) []st
 	return nodes
 }
 
+// checkMirrorWithKarpenter checks that the next pods of a workload whose pods exclude each other from a node
+// use existing nodes: its placeholders have nodes of their own.
+func (c *testCluster) checkMirrorWithKarpenter(t *testing.T, log fmt.Stringer) {
+	t.Helper()
+	api := mirrored("api", "2", 1)
+	api.Spec.Template.Spec.NodeSelector = map[string]string{"pool": "general"}
+	api.Spec.Template.Spec.Containers = runningPod("", "", "500m", "512Mi").Spec.Containers
+	c.create(t, api)
+	var policy v1alpha1.ResourceSlack
+	eventually.TrueWithin(t, 3*time.Minute, 100*time.Millisecond, "the mirrors have no capacity", log, func(ctx context.Context) (bool, error) {
+		if err := c.client.Get(ctx, client.ObjectKey{Name: "general"}, &policy); err != nil {
+			return false, err
+		}
+		pods, err := c.runningNodes(ctx, "api")
+		return err == nil && len(pods) == 1 && policy.Status.Mirrored == 2 &&
+			meta.IsStatusConditionTrue(policy.Status.Conditions, v1alpha1.ConditionReady) &&
+			meta.IsStatusConditionTrue(policy.Status.Conditions, v1alpha1.ConditionAccepted), err
+	})
+	existing, err := c.nodes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.client.Patch(t.Context(), api, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":3}}`))); err != nil {
+		t.Fatal(err)
+	}
+	var nodes []string
+	eventually.True(t, "the pods of the mirrored workload are not running", log, func(ctx context.Context) (bool, error) {
+		nodes, err = c.runningNodes(ctx, "api")
+		return len(nodes) == 3, err
+	})
+	for _, node := range nodes {
+		if !slices.Contains(existing, node) {
+			t.Errorf("a pod of the mirrored workload is on %s, a node added after it was created; nodes before: %v", node, existing)
+		}
+	}
+	if slices.Sort(nodes); len(slices.Compact(nodes)) != 3 {
+		t.Errorf("pods of the mirrored workload are on nodes %v, want three different ones", nodes)
+	}
+	if err := c.client.Delete(t.Context(), api, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
+		t.Fatal(err)
+	}
+	var pods v1.PodList
+	if err := c.client.List(t.Context(), &pods, client.MatchingLabels{"app": "api"}); err != nil {
+		t.Fatal(err)
+	}
+	// There is no garbage collector.
+	var sets appsv1.ReplicaSetList
+	if err := c.client.List(t.Context(), &sets, client.MatchingLabels{"app": "api"}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range sets.Items {
+		if err := c.client.Delete(t.Context(), &sets.Items[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range pods.Items {
+		if err := c.client.Delete(t.Context(), &pods.Items[i], client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// runningNodes returns the nodes of the running pods with a value of label app.
+func (c *testCluster) runningNodes(ctx context.Context, app string) (nodes []string, err error) {
+	var pods v1.PodList
+	err = c.client.List(ctx, &pods, client.MatchingLabels{"app": app})
+	for _, pod := range pods.Items {
+		if pod.Status.Phase == v1.PodRunning && pod.DeletionTimestamp == nil {
+			nodes = append(nodes, pod.Spec.NodeName)
+		}
+	}
+	return nodes, err
+}
+
 // TestSlackWithKarpenter checks slack with Karpenter: a policy adds nodes, a burst of pods that fits the
-// slack uses existing nodes, the slack is restored, and the nodes are removed with the slack.
+// slack uses existing nodes, the slack is restored, placeholders that mirror a workload keep nodes for it,
+// and the nodes are removed with the slack.
 func TestSlackWithKarpenter(t *testing.T) {
 	t.Parallel()
 	source := karpenterSource(t)
@@ -150,9 +227,14 @@ func TestSlackWithKarpenter(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	c.checkMirrorWithKarpenter(t, autoscaler)
+
 	// Without load and rate only the biggest pod is covered, and nodes are removed. Karpenter does not remove
 	// nodes that it has recently nominated for pods, and checks twice.
 	c.scale(t, autoscaler, 1)
+	if err := c.client.Get(t.Context(), client.ObjectKey{Name: "general"}, policy); err != nil {
+		t.Fatal(err)
+	}
 	policy.Spec.MinRate = "0"
 	if err := c.client.Update(t.Context(), policy); err != nil {
 		t.Fatal(err)

@@ -83,9 +83,10 @@ func (c *testCluster) awaitCondition(t *testing.T, log fmt.Stringer, policy, con
 	return got
 }
 
-// policyOf returns a policy.
+// policyOf returns a policy that mirrors the workloads of all namespaces.
 func policyOf(name, rate string, change func(*v1alpha1.ResourceSlackSpec)) *v1alpha1.ResourceSlack {
 	policy := &v1alpha1.ResourceSlack{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.ResourceSlackSpec{MinRate: rate}}
+	policy.Spec.Mirrors.NamespaceSelector = &metav1.LabelSelector{}
 	if change != nil {
 		change(&policy.Spec)
 	}

@@ -3,6 +3,9 @@ package v1alpha1
 const (
 	// DefaultGranularity is the default of spec.granularity, as in the CRD.
 	DefaultGranularity = 5
+	// DefaultMaxPlaceholders, DefaultMaxPerWorkload and DefaultMaxPerNamespace are the defaults of
+	// spec.maxPlaceholders and of the fields of spec.mirrors, as in the CRD.
+	DefaultMaxPlaceholders, DefaultMaxPerWorkload, DefaultMaxPerNamespace = 10_000, 100, 200
 	// DefaultRate is the rate of command "plimsoll slack plan" without a policy.
 	DefaultRate = "10%"
 )
@@ -17,6 +20,15 @@ func (s *ResourceSlackSpec) Default() {
 	}
 	if s.CoverBiggestPod == nil {
 		s.CoverBiggestPod = new(true)
+	}
+	if s.MaxPlaceholders == nil {
+		s.MaxPlaceholders = new(int32(DefaultMaxPlaceholders))
+	}
+	if s.Mirrors.MaxPerWorkload == nil {
+		s.Mirrors.MaxPerWorkload = new(int32(DefaultMaxPerWorkload))
+	}
+	if s.Mirrors.MaxPerNamespace == nil {
+		s.Mirrors.MaxPerNamespace = new(int32(DefaultMaxPerNamespace))
 	}
 	if s.Backend == "" {
 		s.Backend = BackendCapacityBuffer

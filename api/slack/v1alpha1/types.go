@@ -126,12 +126,20 @@ type ResourceSlackSpec struct {
 	//
 	// +optional
 	Pool Pool `json:"pool,omitzero"`
-	// MaxPlaceholders is the maximum number of placeholders, at least 1. The default is no maximum.
+	// MaxPlaceholders is the maximum number of placeholders, from 1 to 100,000. The default is 10,000.
 	// Placeholders of the rate take precedence over those that mirror workloads.
 	//
+	// +kubebuilder:default=10000
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000
 	// +optional
 	MaxPlaceholders *int32 `json:"maxPlaceholders,omitempty"`
+	// Mirrors states which workloads may request placeholders that mirror their pods, and how many. The
+	// default is none.
+	//
+	// +kubebuilder:default={}
+	// +optional
+	Mirrors Mirrors `json:"mirrors,omitzero"`
 	// Backend selects how placeholders are held. The default is CapacityBuffer.
 	//
 	// +kubebuilder:default=CapacityBuffer
@@ -155,6 +163,32 @@ type Pool struct {
 	//
 	// +optional
 	Tolerations []v1.Toleration `json:"tolerations,omitempty"`
+}
+
+// Mirrors states which workloads with annotation plimsoll.dev/slack have placeholders. Whoever may write
+// workloads in a selected namespace can cause an autoscaler to add nodes.
+type Mirrors struct {
+	// NamespaceSelector selects namespaces by their labels. An empty selector selects all namespaces. The
+	// default selects none.
+	//
+	// +optional
+	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
+	// MaxPerWorkload is the maximum number of placeholders of one workload, from 1 to 10,000. The default
+	// is 100.
+	//
+	// +kubebuilder:default=100
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
+	// +optional
+	MaxPerWorkload *int32 `json:"maxPerWorkload,omitempty"`
+	// MaxPerNamespace is the maximum number of placeholders of all workloads of one namespace, from 1 to
+	// 100,000. The default is 200.
+	//
+	// +kubebuilder:default=200
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000
+	// +optional
+	MaxPerNamespace *int32 `json:"maxPerNamespace,omitempty"`
 }
 
 // Types of the conditions of a ResourceSlack.

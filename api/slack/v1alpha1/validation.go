@@ -1,8 +1,10 @@
 package v1alpha1
 
 import (
+	"fmt"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -26,11 +28,23 @@ func (s *ResourceSlackSpec) Validate() error {
 	if *s.Granularity < 1 || *s.Granularity > 100 {
 		errs = append(errs, field.Invalid(path.Child("granularity"), *s.Granularity, "must be in [1, 100]"))
 	}
-	if s.MaxPlaceholders != nil && *s.MaxPlaceholders < 1 {
-		errs = append(errs, field.Invalid(path.Child("maxPlaceholders"), *s.MaxPlaceholders, "must be at least 1"))
+	errs = append(errs, validateRange(path.Child("maxPlaceholders"), s.MaxPlaceholders, 100_000)...)
+	mirrors := path.Child("mirrors")
+	errs = append(errs, validateRange(mirrors.Child("maxPerWorkload"), s.Mirrors.MaxPerWorkload, 10_000)...)
+	errs = append(errs, validateRange(mirrors.Child("maxPerNamespace"), s.Mirrors.MaxPerNamespace, 100_000)...)
+	if _, err := metav1.LabelSelectorAsSelector(s.Mirrors.NamespaceSelector); err != nil {
+		errs = append(errs, field.Invalid(mirrors.Child("namespaceSelector"), s.Mirrors.NamespaceSelector, err.Error()))
 	}
 	if !slices.Contains(Backends, s.Backend) {
 		errs = append(errs, field.NotSupported(path.Child("backend"), s.Backend, Backends))
 	}
 	return errs.ToAggregate()
+}
+
+// validateRange returns an error if a number is not in [1, maximum].
+func validateRange(path *field.Path, number *int32, maximum int32) field.ErrorList {
+	if *number >= 1 && *number <= maximum {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, *number, fmt.Sprintf("must be in [1, %d]", maximum))}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubejson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
@@ -13,12 +14,14 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 )
 
-// SlackPolicy returns the ResourceSlack in a file, or the default one if path is empty. The rate in a
+// SlackPolicy returns the ResourceSlack in a file, or the default one if path is empty, which mirrors the
+// workloads of all namespaces. The rate in a
 // flag, if it is not empty, replaces that of the policy; it may exceed 200% if allowHighRate is true.
 func SlackPolicy(path, flag, rate string, allowHighRate bool) (*v1alpha1.ResourceSlack, error) {
 	policy := &v1alpha1.ResourceSlack{}
 	if path == "" {
 		policy.Name, policy.Spec.MinRate = "default", v1alpha1.DefaultRate
+		policy.Spec.Mirrors.NamespaceSelector = &metav1.LabelSelector{}
 	} else if err := readPolicy(path, policy); err != nil {
 		return nil, err
 	}

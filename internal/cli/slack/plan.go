@@ -5,10 +5,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
@@ -112,6 +114,7 @@ func (o *planOptions) run(ctx context.Context, in io.Reader, out io.Writer, warn
 	var workloads []slack.Workload
 	for _, object := range state.Objects.Workloads {
 		if w, ok := slack.WorkloadOf(object); ok {
+			w.NamespaceLabels = labelsOf(state.Objects.Others, w.Namespace)
 			workloads = append(workloads, w)
 		}
 	}
@@ -123,6 +126,22 @@ func (o *planOptions) run(ctx context.Context, in io.Reader, out io.Writer, warn
 		return o.printObjects(out, warn, policy, plan)
 	}
 	return o.output.Print(out, newPlanResult(plan), func(out io.Writer) { printPlan(out, plan) })
+}
+
+// labelsOf returns the labels of a namespace in the input, nil if it is not in the input.
+func labelsOf(objects []runtime.Object, namespace string) map[string]string {
+	for _, object := range objects {
+		if n, ok := object.(*v1.Namespace); ok && n.Name == namespace {
+			// The API server sets the label of the name.
+			all := maps.Clone(n.Labels)
+			if all == nil {
+				all = map[string]string{}
+			}
+			all[v1.LabelMetadataName] = n.Name
+			return all
+		}
+	}
+	return nil
 }
 
 func newPlanResult(plan slack.Plan) planResult {

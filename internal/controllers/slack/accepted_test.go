@@ -336,3 +336,22 @@ func TestMirrorsExcludeEachOther(t *testing.T) {
 		t.Errorf("with a pod of the workload on node a: %d of %d placeholders fit, want 1 of 2", got.Placed, got.Placeholders)
 	}
 }
+
+// TestNamespacesAreSelected checks that the labels of namespaces determine which workloads are mirrored.
+func TestNamespacesAreSelected(t *testing.T) {
+	policy := newPolicy("web", "web", func(s *v1alpha1.ResourceSlackSpec) {
+		s.Mirrors.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}
+	})
+	namespace := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
+	c := controllerOf(t, interceptor.Funcs{}, append(webPool(), policy, namespace, newMirrored("api", "1"))...)
+	if got := reconcileOnce(t, c, "web").Status.Mirrored; got != 0 {
+		t.Errorf("%d mirrors in a namespace without the label, want 0", got)
+	}
+	namespace.Labels = map[string]string{"team": "a"}
+	if err := c.client.Update(t.Context(), namespace); err != nil {
+		t.Fatal(err)
+	}
+	if got := reconcileOnce(t, c, "web").Status.Mirrored; got != 1 {
+		t.Errorf("%d mirrors in a namespace with the label, want 1", got)
+	}
+}

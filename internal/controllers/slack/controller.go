@@ -72,7 +72,7 @@ func New(c client.Client, recorder events.EventRecorder, registry prometheus.Reg
 	}
 }
 
-// +kubebuilder:rbac:groups="",resources=nodes;pods,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=namespaces;nodes;pods,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=podtemplates,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=autoscaling.x-k8s.io,resources=capacitybuffers,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=apps,resources=deployments;replicasets;statefulsets,verbs=get;list;watch
@@ -94,6 +94,7 @@ func (c *Controller) Register(manager ctrl.Manager) error {
 		For(&v1alpha1.ResourceSlack{}).
 		Watches(&v1.Node{}, c.nodeHandler()).
 		Watches(&v1.Pod{}, c.podHandler()).
+		Watches(&v1.Namespace{}, c.namespaceHandler()).
 		WatchesRawSource(source.Func(c.enqueueOrphans)).
 		WatchesRawSource(c.bufferSource(buffers)).
 		WithOptions(controller.Options{

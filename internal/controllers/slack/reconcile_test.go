@@ -56,6 +56,7 @@ func newPolicy(name, pool string, changes ...func(*v1alpha1.ResourceSlackSpec)) 
 		ObjectMeta: metav1.ObjectMeta{Name: name, Generation: 1, UID: "uid"},
 		Spec:       v1alpha1.ResourceSlackSpec{MinRate: "50%", Pool: v1alpha1.Pool{NodeSelector: map[string]string{"pool": pool}}},
 	}
+	policy.Spec.Mirrors.NamespaceSelector = &metav1.LabelSelector{}
 	policy.Spec.Default()
 	for _, change := range changes {
 		change(&policy.Spec)

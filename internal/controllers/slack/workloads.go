@@ -2,11 +2,13 @@ package slack
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -43,7 +45,7 @@ func indexAnnotated(object client.Object) []string {
 	return nil
 }
 
-// workloads returns the workloads that are mirrored.
+// workloads returns the workloads with the annotation, with the labels of their namespaces.
 func (c *Controller) workloads(ctx context.Context) (all []slack.Workload, err error) {
 	for _, kind := range workloadKinds() {
 		if err := c.client.List(ctx, kind.list, client.MatchingFields{annotatedIndex: "true"}); err != nil {
@@ -58,6 +60,19 @@ func (c *Controller) workloads(ctx context.Context) (all []slack.Workload, err e
 		if err != nil {
 			return nil, err
 		}
+	}
+	namespaces := map[string]map[string]string{}
+	for i := range all {
+		name := all[i].Namespace
+		if _, known := namespaces[name]; !known {
+			var namespace v1.Namespace
+			if err := c.client.Get(ctx, client.ObjectKey{Name: name}, &namespace); client.IgnoreNotFound(err) != nil {
+				return nil, err
+			}
+			// Nil for a namespace that is not yet, or no longer, in the cache.
+			namespaces[name] = namespace.Labels
+		}
+		all[i].NamespaceLabels = namespaces[name]
 	}
 	return all, nil
 }
@@ -74,6 +89,18 @@ func (c *Controller) workloadHandler() handler.EventHandler {
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { enqueueAll(q, e.Object) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { enqueueAll(q, e.ObjectOld, e.ObjectNew) },
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { enqueueAll(q, e.Object) },
+	}
+}
+
+// namespaceHandler returns a handler that enqueues all policies if the labels of a namespace change, by
+// which policies select namespaces.
+func (c *Controller) namespaceHandler() handler.EventHandler {
+	return handler.Funcs{
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			if !maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) {
+				enqueue(q, c.eachTracker(func(*slack.Tracker) {}))
+			}
+		},
 	}
 }
 

@@ -36,6 +36,8 @@ func withSlack(a *autoscaler.Config, rate string) *autoscaler.Config {
 		ObjectMeta: metav1.ObjectMeta{Name: "slack"},
 		Spec:       v1alpha1.ResourceSlackSpec{MinRate: rate, CoverBiggestPod: new(false)},
 	}
+	a.Slack.Spec.Mirrors.NamespaceSelector = &metav1.LabelSelector{}
+	a.Slack.Spec.AllowHighRate = true
 	a.Slack.Spec.Default()
 	return a
 }
@@ -152,8 +154,10 @@ func TestNodesAreRemoved(t *testing.T) {
 // the group.
 func TestSlackBeyondMaximum(t *testing.T) {
 	cluster := &trace.Cluster{Nodes: []trace.Node{machine("first", 4, 16)}, Pods: []trace.Pod{needs("a", 1, 2, 0, trace.Never)}}
-	got, _ := scaledRun(t, cluster, withSlack(autoscalerConfig(t, "shape=64x256,max=100,interval=60,boot=60"), "9999"), 120)
-	if got.Scaling.NodesAdded != 100 || got.Scaling.Slack.Mean >= 1 || got.Unschedulable != 0 {
+	// 100 times one core, on at most 10 nodes of 2 cores.
+	config := withSlack(autoscalerConfig(t, "shape=2x8,max=10,interval=60,boot=60"), "9999%")
+	got, _ := scaledRun(t, cluster, config, 120)
+	if got.Scaling.NodesAdded != 10 || got.Scaling.Slack.Mean >= 1 || got.Unschedulable != 0 {
 		t.Errorf("%+v %+v", got.Scaling, got.Scaling.Slack)
 	}
 }

@@ -1,0 +1,152 @@
+package slack
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+)
+
+// workloadIn returns a workload of a namespace with the annotation and a number of replicas.
+func workloadIn(namespace, name, annotation string, replicas int64) Workload {
+	w := newWorkload(annotation)
+	w.Namespace, w.Name, w.Replicas = namespace, name, replicas
+	return w
+}
+
+// TestMirrorLimits checks the maximums per workload and per namespace, which apply before maxPlaceholders:
+// a tenant cannot use up what others may request.
+func TestMirrorLimits(t *testing.T) {
+	limits := func(perWorkload, perNamespace, all int32) func(*v1alpha1.ResourceSlackSpec) {
+		return func(s *v1alpha1.ResourceSlackSpec) {
+			s.MaxPlaceholders, s.Mirrors.MaxPerWorkload, s.Mirrors.MaxPerNamespace = &all, &perWorkload, &perNamespace
+		}
+	}
+	for name, tc := range map[string]struct {
+		change    func(*v1alpha1.ResourceSlackSpec)
+		workloads []Workload
+		want      string // namespace/name=count
+		reasons   string
+	}{
+		"defaults": {
+			func(*v1alpha1.ResourceSlackSpec) {},
+			[]Workload{workloadIn("a", "huge", "100%", 1<<31-1), workloadIn("a", "more", "9999", 1), workloadIn("a", "last", "1", 1), workloadIn("b", "web", "2", 1)},
+			"a/huge=100 a/last=1 a/more=99 b/web=2",
+			"Deployment a/huge requires 2147483647 placeholders, spec.mirrors.maxPerWorkload permits 100; " +
+				"Deployment a/more requires 9999 placeholders, spec.mirrors.maxPerNamespace permits 99 more in namespace a",
+		},
+		"per namespace": {
+			limits(10, 3, 100), []Workload{workloadIn("a", "x", "2", 1), workloadIn("a", "y", "2", 1), workloadIn("b", "z", "2", 1)},
+			"a/x=2 a/y=1 b/z=2", "Deployment a/y requires 2 placeholders, spec.mirrors.maxPerNamespace permits 1 more in namespace a",
+		},
+		"all": {
+			limits(10, 10, 3), []Workload{workloadIn("a", "x", "2", 1), workloadIn("b", "y", "2", 1), workloadIn("c", "z", "2", 1)},
+			"a/x=2 b/y=1",
+			"Deployment b/y requires 2 placeholders, maxPlaceholders permits 1 more; Deployment c/z requires 2 placeholders, maxPlaceholders permits 0 more",
+		},
+		"exactly": {limits(2, 4, 4), []Workload{workloadIn("a", "x", "2", 1), workloadIn("a", "y", "2", 1)}, "a/x=2 a/y=2", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plan := mirrorsOf(t, newPolicy("0", tc.change), tc.workloads...)
+			var got []string
+			for _, group := range plan.Groups {
+				got = append(got, fmt.Sprintf("%s/%s=%d", group.Mirror.Namespace, group.Mirror.Name, group.Count))
+			}
+			if diff := cmp.Diff(tc.want, strings.Join(got, " ")); diff != "" {
+				t.Errorf("groups: -want +got:\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.reasons, strings.Join(plan.Reasons, "; ")); diff != "" || plan.Feasible != (tc.reasons == "") {
+				t.Errorf("feasible %t, reasons: -want +got:\n%s", plan.Feasible, diff)
+			}
+		})
+	}
+}
+
+// TestLimitsDuringCoolDown checks that a limit that is lowered applies to placeholders in a cool-down, too.
+func TestLimitsDuringCoolDown(t *testing.T) {
+	tracker, err := NewTracker(newPolicy("0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tracker.SetWorkloads([]Workload{workloadIn("a", "x", "100%", 50)})
+	tracker.Next(noon)
+	tracker.SetWorkloads([]Workload{workloadIn("a", "x", "100%", 5)})
+	if err := tracker.SetPolicy(newPolicy("0", func(s *v1alpha1.ResourceSlackSpec) { s.Mirrors.MaxPerNamespace = new(int32(10)) })); err != nil {
+		t.Fatal(err)
+	}
+	if plan := tracker.Next(noon.Add(time.Second)); plan.placeholders() != 10 || !plan.CoolDown {
+		t.Errorf("%d placeholders, cool-down %t; want 10 and true", plan.placeholders(), plan.CoolDown)
+	}
+}
+
+// TestNamespaceSelector checks that only workloads of selected namespaces are mirrored, that the default
+// selects none, and that workloads that are not mirrored are named.
+func TestNamespaceSelector(t *testing.T) {
+	labeled := workloadIn("tenant", "api", "1", 1)
+	labeled.NamespaceLabels = map[string]string{"team": "a"}
+	for name, tc := range map[string]struct {
+		selector *metav1.LabelSelector
+		want     int64
+		reason   string
+	}{
+		"default": {nil, 0, "2 workloads with annotation plimsoll.dev/slack are in namespaces that " +
+			"spec.mirrors.namespaceSelector does not select: Deployment shop/web, Deployment tenant/api"},
+		"all":      {&metav1.LabelSelector{}, 2, ""},
+		"by label": {&metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}, 1, "does not select: Deployment shop/web"},
+		"by name": {&metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": "shop"}}, 1,
+			"does not select: Deployment tenant/api"},
+	} {
+		policy := newPolicy("0", func(s *v1alpha1.ResourceSlackSpec) { s.Mirrors.NamespaceSelector = tc.selector })
+		plan := mirrorsOf(t, policy, labeled, newWorkload("1"))
+		if reasons := strings.Join(plan.Reasons, "; "); plan.placeholders() != tc.want || !strings.Contains(reasons, tc.reason) ||
+			(reasons == "") != (tc.reason == "") || !plan.Feasible {
+			t.Errorf("%s: %d placeholders, feasible %t, reasons %q; want %d, %q", name, plan.placeholders(), plan.Feasible, reasons, tc.want, tc.reason)
+		}
+	}
+	invalid := newPolicy("0", func(s *v1alpha1.ResourceSlackSpec) {
+		s.Mirrors.NamespaceSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Like"}}}
+	})
+	if _, err := NewTracker(invalid); err == nil || !strings.Contains(err.Error(), "spec.mirrors.namespaceSelector: Invalid value") {
+		t.Errorf("an invalid selector: %v", err)
+	}
+}
+
+// TestGoverningPolicySelectsNamespace checks that a policy that selects the namespace is preferred to one
+// that does not, whatever their node selectors are.
+func TestGoverningPolicySelectsNamespace(t *testing.T) {
+	none := newPolicy("0", func(s *v1alpha1.ResourceSlackSpec) { s.Mirrors.NamespaceSelector = nil })
+	w := workloadIn("shop", "web", "1", 1)
+	w.Template.Spec.NodeSelector = map[string]string{"pool": "web"}
+	anyPool := newPolicy("0", func(s *v1alpha1.ResourceSlackSpec) { s.Pool.NodeSelector = nil })
+	for name, tc := range map[string]struct {
+		policies []*v1alpha1.ResourceSlack
+		want     int
+	}{
+		"no policies":            {nil, -1},
+		"none selects":           {[]*v1alpha1.ResourceSlack{none, none}, 0},
+		"the second selects":     {[]*v1alpha1.ResourceSlack{none, anyPool}, 1},
+		"both, by node selector": {[]*v1alpha1.ResourceSlack{anyPool, newPolicy("0")}, 1},
+	} {
+		if got := GoverningPolicy(tc.policies, w); got != tc.want {
+			t.Errorf("%s: %d, want %d", name, got, tc.want)
+		}
+	}
+}
+
+// TestSuspendedJob checks that a suspended Job is not mirrored.
+func TestSuspendedJob(t *testing.T) {
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.AnnotationSlack: "100%"}}}
+	job.Spec.Parallelism = new(int32(1<<31 - 1))
+	for _, suspended := range []bool{true, false} {
+		job.Spec.Suspend = &suspended
+		if _, ok := WorkloadOf(job); ok == suspended {
+			t.Errorf("suspended %t: mirrored %t", suspended, ok)
+		}
+	}
+}
