@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"k8s.io/client-go/rest"
@@ -13,10 +14,9 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
-// BoundQuantities makes the clients of a configuration remove absurd quantities from the resources
-// of ManagedClusters in responses. The agent of a cluster may write any quantity, the
-// API server does not decode it, and decoding 1e-2147483647 takes hours, in which a client
-// receives no other object.
+// BoundQuantities makes the clients of a configuration remove absurd quantities from the responses
+// that the API server does not decode itself: those of custom resources and of metrics-server.
+// Decoding 1e-2147483647 takes hours, in which a client receives no other object.
 func BoundQuantities(config *rest.Config) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return boundedTransport{next} })
 }
@@ -27,7 +27,8 @@ type boundedTransport struct{ http.RoundTripper }
 // RoundTrip implements http.RoundTripper.
 func (t boundedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := t.RoundTripper.RoundTrip(request)
-	if err != nil || !strings.Contains(request.URL.Path, "/managedclusters") {
+	undecoded := func(part string) bool { return strings.Contains(request.URL.Path, part) }
+	if err != nil || !slices.ContainsFunc(undecodedPaths, undecoded) {
 		return response, err
 	}
 	response.Body = &boundedBody{body: response.Body}
@@ -47,8 +48,16 @@ const (
 	maxResources = 256 << 10
 )
 
-// resourceKeys are the keys of lists of resources, as in the JSON of the API server.
-var resourceKeys = [][]byte{[]byte(`"allocatable":`), []byte(`"capacity":`)}
+// undecodedPaths are parts of the paths of responses with quantities that the API server does
+// not decode.
+var undecodedPaths = []string{"/managedclusters", "/resourceslacks", "/apis/metrics.k8s.io/"}
+
+// resourceKeys are the keys of lists of resources in these responses, as the API server writes
+// them.
+var resourceKeys = [][]byte{
+	[]byte(`"allocatable":`), []byte(`"capacity":`), []byte(`"usage":`), []byte(`"requests":`),
+	[]byte(`"base":`), []byte(`"target":`), []byte(`"total":`), []byte(`"available":`),
+}
 
 // boundedBody filters a body. It passes on bytes as soon as they cannot be part of a list
 // of resources, so that events of a watch are not delayed.
@@ -104,7 +113,7 @@ func (b *boundedBody) filter(last bool) error {
 				return nil
 			}
 			if len(b.in) > maxResources {
-				return fmt.Errorf("the resources of a ManagedCluster exceed %d bytes", maxResources)
+				return fmt.Errorf("a list of resources exceeds %d bytes", maxResources)
 			}
 			return nil
 		}

@@ -39,6 +39,8 @@ func TestBoundQuantities(t *testing.T) {
 		"managed":   {`{"f:capacity":{".":{},"f:cpu":{}}}`, ""},
 		"brace":     {`{"capacity":{"cpu":"1}","memory":"1e999"},"a":{}}`, `{"capacity":{"cpu":"1}"},"a":{}}`},
 		"null":      {`{"capacity":null,"allocatable":{}}`, ""},
+		"usage":     {`{"usage":{"cpu":"1e-99n","memory":"1e2147483647"}}`, `{"usage":{}}`},
+		"status":    {`{"target":{"cpu":"1e999"},"total":{"cpu":"1"},"requests":{"memory":"1e-999"}}`, `{"target":{},"total":{"cpu":"1"},"requests":{}}`},
 		"truncated": {`{"capacity":{"cpu":"1e`, ""},
 		"key":       {`{"capac`, ""},
 		"empty":     {``, ""},
@@ -59,7 +61,7 @@ func TestBoundQuantities(t *testing.T) {
 		t.Error("a long list is not filtered")
 	}
 	endless := io.MultiReader(strings.NewReader(`{"capacity":{"cpu":"`), strings.NewReader(strings.Repeat("9", maxResources+readSize)))
-	if _, err := io.ReadAll(&boundedBody{body: io.NopCloser(endless)}); err == nil || !strings.Contains(err.Error(), "exceed") {
+	if _, err := io.ReadAll(&boundedBody{body: io.NopCloser(endless)}); err == nil || !strings.Contains(err.Error(), "exceeds") {
 		t.Errorf("endless: %v", err)
 	}
 	if _, err := io.ReadAll(&boundedBody{body: io.NopCloser(iotest.ErrReader(errors.New("reset")))}); err == nil || err.Error() != "reset" {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/cluster"
 	"github.com/plimsoll-k8s/plimsoll/load/provider"
@@ -117,7 +119,9 @@ func clusterAccess(h fwk.Handle, providerType string) (provider.Cluster, error) 
 		access.Nodes = cluster.FromLister(factory.Core().V1().Nodes().Lister())
 	}
 	if providerType == metricprovider.MetricsServer && h.KubeConfig() != nil {
-		client, err := metricsclient.NewForConfig(h.KubeConfig())
+		config := rest.CopyConfig(h.KubeConfig())
+		kube.BoundQuantities(config)
+		client, err := metricsclient.NewForConfig(config)
 		if err != nil {
 			return access, fmt.Errorf("metricProvider: %w", err)
 		}
