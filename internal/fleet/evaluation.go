@@ -24,13 +24,13 @@ const (
 // clusterVariables are the variables of expressions for one version of a cluster. They
 // are computed at the first use, without the lock of the state.
 type clusterVariables struct {
-	get func() (map[string]any, error)
+	get func() map[string]any
 }
 
 // newVariables returns the variables for a cluster and its scores.
 func newVariables(object *clusterv1.ManagedCluster, scores map[string]*addOnScore) *clusterVariables {
 	scores = maps.Clone(scores)
-	return &clusterVariables{sync.OnceValues(func() (map[string]any, error) { return variablesOf(object, scores) })}
+	return &clusterVariables{sync.OnceValue(func() map[string]any { return variablesOf(object, scores) })}
 }
 
 // evaluation is an evaluation of the expressions of a predicate for a cluster.
@@ -150,10 +150,7 @@ func evaluateSlice(ctx context.Context, policy *Policy, list []evaluation, limit
 // evaluate evaluates the expressions of the predicate for a cluster, which must match
 // all of them.
 func (p *predicate) evaluate(ctx context.Context, variables *clusterVariables) outcome {
-	values, err := variables.get()
-	if err != nil {
-		return outcome{err: err}
-	}
+	values := variables.get()
 	var cost uint32
 	for _, e := range p.expressions {
 		o := e.evaluate(ctx, values)

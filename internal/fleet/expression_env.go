@@ -12,7 +12,6 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/ext"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/cel/library"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 )
@@ -67,15 +66,8 @@ func Prepare() error {
 	return err
 }
 
-// scoresKey is the key of the scores of add-ons in the variables of a cluster.
-const scoresKey = "\x00scores"
-
 // variablesOf returns the variables of expressions for a cluster.
-func variablesOf(c *clusterv1.ManagedCluster, scores map[string]*addOnScore) (map[string]any, error) {
-	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(c)
-	if err != nil {
-		return nil, err
-	}
+func variablesOf(c *clusterv1.ManagedCluster, scores map[string]*addOnScore) map[string]any {
 	lists := make(map[string]any, len(scores))
 	for name, score := range scores {
 		list := []map[string]any{}
@@ -84,19 +76,16 @@ func variablesOf(c *clusterv1.ManagedCluster, scores map[string]*addOnScore) (ma
 		}
 		lists[name] = list
 	}
-	object[scoresKey] = lists
-	return map[string]any{"managedCluster": object}, nil
+	return map[string]any{"managedCluster": objectOf(c, lists)}
 }
 
 // scoresOf implements managedCluster.scores(name): the items of an
 // AddOnPlacementScore, sorted by name. It fails if there is no such score, as in the
 // controller of Open Cluster Management: all() would be true for an empty list.
 func scoresOf(cluster, name ref.Val) ref.Val {
-	if object, ok := cluster.Value().(map[string]any); ok {
-		if lists, ok := object[scoresKey].(map[string]any); ok {
-			if list, ok := lists[fmt.Sprint(name.Value())]; ok {
-				return types.DefaultTypeAdapter.NativeToValue(list)
-			}
+	if object, ok := cluster.(*lazyObject); ok {
+		if list, ok := object.scores[fmt.Sprint(name.Value())]; ok {
+			return types.DefaultTypeAdapter.NativeToValue(list)
 		}
 	}
 	return types.NewErr("no AddOnPlacementScore %v", name.Value())

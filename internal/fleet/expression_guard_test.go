@@ -59,12 +59,11 @@ func nested(n int, combination, condition string) string {
 // hostileVariables returns the variables of a cluster with a long text.
 func hostileVariables(t testing.TB) *clusterVariables {
 	t.Helper()
-	values, err := expressedVariables(t).get()
-	if err != nil {
-		t.Fatal(err)
-	}
-	values["managedCluster"].(map[string]any)["status"].(map[string]any)["text"] = strings.Repeat("a", 100_000)
-	return &clusterVariables{func() (map[string]any, error) { return values, nil }}
+	text := map[string]any{"text": strings.Repeat("a", 100_000)}
+	values := map[string]any{"managedCluster": map[string]any{
+		"metadata": map[string]any{"name": "a", "labels": map[string]string{"zone": "1"}}, "status": text,
+	}}
+	return &clusterVariables{func() map[string]any { return values }}
 }
 
 // An expression takes a short time and little memory to compile, and to evaluate for a

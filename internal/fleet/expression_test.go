@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/traits"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 )
 
@@ -126,6 +128,50 @@ func TestExpressions(t *testing.T) {
 		`managedCluster.metadata.annotations["list"].parseJSON()[1] == 2`:               true,
 		`managedCluster.metadata.annotations["number"].parseJSON() == 1.5`:              true,
 		`managedCluster.metadata.annotations["text"].parseJSON() == "gold"`:             true,
+	} {
+		if got := evaluateText(t, text); got.err != nil || got.matches != want {
+			t.Errorf("%s: %t, %v, want %t", text, got.matches, got.err, want)
+		}
+	}
+}
+
+// The fields of a cluster that are converted alone are equal to those of the whole cluster.
+func TestObjectFields(t *testing.T) {
+	for name, c := range map[string]*clusterv1.ManagedCluster{
+		"full": read[clusterv1.ManagedCluster](t, expressed), "empty": {}, "claims": withClaims("a", 3),
+		"empty claim": {Status: clusterv1.ManagedClusterStatus{ClusterClaims: []clusterv1.ManagedClusterClaim{{}}}},
+	} {
+		lazy, complete := objectOf(c, nil), objectOf(c, nil).complete()
+		if lazy.Equal(complete) != types.True || lazy.Size() != complete.Size() {
+			t.Errorf("%s: the object is not equal", name)
+		}
+		for it := complete.Iterator(); it.HasNext() == types.True; {
+			key := it.Next()
+			part, _ := lazy.Find(key)
+			want := complete.Get(key)
+			if _, ok := part.(*lazyObject); !ok {
+				t.Errorf("%s: %v is not converted field by field", name, key)
+				continue
+			}
+			for _, field := range []types.String{
+				"name", "labels", "annotations", "creationTimestamp", "hubAcceptsClient", "leaseDurationSeconds", "taints",
+				"version", "allocatable", "capacity", "clusterClaims", "conditions", "none",
+			} {
+				value, found := part.(traits.Mapper).Find(field)
+				wanted, wantFound := want.(traits.Mapper).Find(field)
+				if found != wantFound || found && value.Equal(wanted) != types.True {
+					t.Errorf("%s: %v.%v is %v, %t, want %v, %t", name, key, field, value, found, wanted, wantFound)
+				}
+			}
+		}
+	}
+	for text, want := range map[string]bool{
+		`managedCluster == managedCluster && managedCluster.metadata == managedCluster.metadata`:     true,
+		`managedCluster.size() == 3 && "spec" in managedCluster && !("x" in managedCluster)`:         true,
+		`managedCluster.exists(key, key == "status") && managedCluster["metadata"]["name"] == "a"`:   true,
+		`has(managedCluster.status) && has(managedCluster.status.version) && !has(managedCluster.x)`: true,
+		`[managedCluster].exists(c, c.scores("usage").size() == 2)`:                                  true,
+		`type(managedCluster) == map`: true,
 	} {
 		if got := evaluateText(t, text); got.err != nil || got.matches != want {
 			t.Errorf("%s: %t, %v, want %t", text, got.matches, got.err, want)
