@@ -25,6 +25,7 @@ import (
 //	placement two 3
 //	unplacement two
 //	delete-decision two
+//	break-status two
 //	pods 44
 //	rate general 20%
 //	unrate general
@@ -71,6 +72,7 @@ var stepArgs = map[string][]func(string) bool{
 	"placement":       {isAny, isNumber},
 	"unplacement":     {isAny},
 	"delete-decision": {isAny},
+	"break-status":    {isAny},
 	"pods":            {isNumber},
 	"rate":            {isPolicy, isPercentage},
 	"unrate":          {isPolicy},
@@ -140,7 +142,11 @@ func (g generator) seconds(from, to int) string {
 func (g generator) round() (steps []step) {
 	add := func(verb string, args ...string) { steps = append(steps, step{verb, args}) }
 	for range g.random.IntN(3) {
-		add("fault", g.target(), string(pick(g.random, apiproxy.Faults...)), g.seconds(1, 6))
+		duration := g.seconds(1, 6)
+		if g.random.IntN(6) == 0 {
+			duration = g.seconds(11, 18) // longer than a leader tries to renew its lease
+		}
+		add("fault", g.target(), string(pick(g.random, apiproxy.Faults...)), duration)
 	}
 	if g.random.IntN(3) == 0 {
 		add("kill", g.target())
@@ -159,7 +165,7 @@ func (g generator) round() (steps []step) {
 func (g generator) change() (verb string, args []string) {
 	cluster, placement := pick(g.random, clusterNames...), pick(g.random, placementNames...)
 	policy := pick(g.random, policyNames...)
-	switch g.random.IntN(12) {
+	switch g.random.IntN(13) {
 	case 0, 1, 2:
 		return "cluster", []string{cluster, fmt.Sprint(1 + g.random.IntN(100))}
 	case 3:
@@ -170,6 +176,8 @@ func (g generator) change() (verb string, args []string) {
 		return "unplacement", []string{placement}
 	case 7:
 		return "delete-decision", []string{placement}
+	case 12:
+		return "break-status", []string{placement}
 	case 8:
 		return "pods", []string{fmt.Sprint(20 + g.random.IntN(40))}
 	case 9:

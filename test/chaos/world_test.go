@@ -200,6 +200,8 @@ func (w *world) apply(ctx context.Context, s step) (err error) {
 		w.tampered[s.args[0]]++
 		err = w.api.DeleteAllOf(ctx, &clusterv1beta1.PlacementDecision{}, client.InNamespace(team),
 			client.MatchingLabels{clusterv1beta1.PlacementLabel: s.args[0]})
+	case "break-status":
+		err = w.breakStatus(ctx, s.args[0])
 	case "pods":
 		err = w.setPods(ctx, number(s.args[0]))
 	case "rate":
@@ -273,6 +275,13 @@ func (w *world) setPlacement(ctx context.Context, name string, n int) error {
 		patch = fmt.Appendf(nil, `{"spec":{"numberOfClusters":%d}}`, n)
 	}
 	return w.api.Patch(ctx, placement, client.RawPatch(types.MergePatchType, patch))
+}
+
+// breakStatus overwrites the status of a placement.
+func (w *world) breakStatus(ctx context.Context, name string) error {
+	placement := &v1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: name}}
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"status":{"numberOfSelectedClusters":77,"conditions":null}}`))
+	return client.IgnoreNotFound(w.api.Status().Patch(ctx, placement, patch))
 }
 
 // setPods creates or deletes pods of the first pool.

@@ -25,7 +25,8 @@ type Fault string
 
 // The faults.
 const (
-	// Hang holds requests until the fault ends, and then aborts them. Watches stay open.
+	// Hang holds requests until the fault ends, and then aborts them. Watches stay open, and get the
+	// events when the fault ends.
 	Hang Fault = "hang"
 	// Delay forwards requests after a delay.
 	Delay Fault = "delay"
@@ -294,8 +295,30 @@ func (p *Proxy) watch(w http.ResponseWriter, r *http.Request) {
 		p.mu.Unlock()
 		cancel()
 	}()
-	p.reverse.ServeHTTP(w, r.WithContext(ctx))
+	p.reverse.ServeHTTP(&hangingWriter{w, ctx, p}, r.WithContext(ctx))
 }
+
+// hangingWriter holds the answer of a watch while the fault Hang is active.
+type hangingWriter struct {
+	http.ResponseWriter
+	ctx   context.Context
+	proxy *Proxy
+}
+
+// Write implements http.ResponseWriter.
+func (h *hangingWriter) Write(p []byte) (int, error) {
+	if ended := h.proxy.active(Hang); ended != nil {
+		select {
+		case <-ended:
+		case <-h.ctx.Done():
+			return 0, h.ctx.Err()
+		}
+	}
+	return h.ResponseWriter.Write(p)
+}
+
+// Unwrap implements the interface of http.ResponseController.
+func (h *hangingWriter) Unwrap() http.ResponseWriter { return h.ResponseWriter }
 
 // record adds a write.
 func (p *Proxy) record(w Write) {

@@ -16,7 +16,11 @@ import (
 )
 
 // server is an API server that counts writes and keeps watches open.
-type server struct{ written atomic.Int64 }
+type server struct {
+	written atomic.Int64
+	// next makes a watch send another event and end.
+	next chan struct{}
+}
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
@@ -26,7 +30,11 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Query().Get("watch") != "":
 		_, _ = io.WriteString(w, "event\n")
 		_ = http.NewResponseController(w).Flush()
-		<-r.Context().Done()
+		select {
+		case <-s.next:
+			_, _ = io.WriteString(w, "event\n")
+		case <-r.Context().Done():
+		}
 	default:
 		_, _ = io.WriteString(w, "list")
 	}
@@ -34,7 +42,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func start(t *testing.T) (*Proxy, *server) {
 	t.Helper()
-	s := &server{}
+	s := &server{next: make(chan struct{})}
 	upstream := httptest.NewServer(s)
 	t.Cleanup(upstream.Close)
 	return Start(t, &rest.Config{Host: upstream.URL}), s
@@ -141,6 +149,35 @@ func TestWatches(t *testing.T) {
 				t.Errorf("a new watch: %d, %v; want %d", status, err, http.StatusGone)
 			}
 		})
+	}
+}
+
+// TestHangingWatch expects that an open watch gets an event only after the fault.
+func TestHangingWatch(t *testing.T) {
+	p, s := start(t)
+	response, err := http.Get(p.URL + "?watch=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if _, err := io.ReadFull(response.Body, make([]byte, len("event\n"))); err != nil {
+		t.Fatal(err)
+	}
+	p.Inject(Hang)
+	read := make(chan string)
+	go func() {
+		rest, _ := io.ReadAll(response.Body)
+		read <- string(rest)
+	}()
+	s.next <- struct{}{}
+	select {
+	case rest := <-read:
+		t.Errorf("read %q during the fault", rest)
+	case <-time.After(100 * time.Millisecond):
+		p.Heal()
+		if rest := <-read; rest != "event\n" {
+			t.Errorf("read %q after the fault", rest)
+		}
 	}
 }
 
