@@ -300,6 +300,23 @@ func TestDeletionNeedsConfirmation(t *testing.T) {
 	}
 }
 
+// TestDeletedDecisionsDoNotCount checks that Balance does not count decisions that the controller has
+// deleted, even before it observes their deletion.
+func TestDeletedDecisionsDoNotCount(t *testing.T) {
+	const spec = "{numberOfClusters: 1, prioritizerPolicy: {mode: Exact, configurations: [{scoreCoordinate: {builtIn: Balance}, weight: 1}]}}"
+	h := newHub(t, AdoptAll, append(fleetOf("a", "b"), decisionOf("other", "other-decision-1", "b"))...)
+	if _, err := h.reconcile("other"); err != nil {
+		t.Fatal(err)
+	}
+	h.c.state.SetUnmanaged(keyOf("third"), []string{"a"})
+	if err := h.client.Create(t.Context(), newPlacement(t, "p", spec)); err != nil {
+		t.Fatal(err)
+	}
+	if h.settled("p"); !slices.Equal(h.chosen("p"), []string{"b"}) {
+		t.Errorf("chosen %v, want b: its decision has been deleted", h.chosen("p"))
+	}
+}
+
 // While a placement is being deleted, its decisions are not written: with finalizers they
 // remain, and `kubectl delete --cascade=orphan` keeps them for good.
 func TestPlacementBeingDeleted(t *testing.T) {

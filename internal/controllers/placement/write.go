@@ -202,18 +202,27 @@ func (c *Controller) remove(ctx context.Context, key types.NamespacedName) error
 	if gone, err := setup.IsGone(ctx, c.apiReader, key, placement); err != nil || !gone || placement.UID != "" {
 		return err
 	}
+	var remaining []clusterv1beta1.PlacementDecision
 	for i := range existing {
 		if owner := metav1.GetControllerOf(&existing[i]); owner == nil || owner.Kind != v1beta1.Kind || owner.Name != key.Name {
+			remaining = append(remaining, existing[i])
 			continue
 		}
 		c.metrics.countWrite("delete")
 		err := c.client.Delete(ctx, &existing[i], client.Preconditions{ResourceVersion: &existing[i].ResourceVersion})
 		if apierrors.IsConflict(err) {
-			continue // it has changed; its event follows
+			remaining = append(remaining, existing[i]) // it has changed; its event follows
+			continue
 		}
 		if client.IgnoreNotFound(err) != nil {
 			return err
 		}
+	}
+	// At once: the next placement may be decided before the events of the deletion.
+	if len(remaining) == 0 {
+		c.state.DeletePlacement(key)
+	} else {
+		c.state.SetUnmanaged(key, fleet.ClustersIn(remaining))
 	}
 	return nil
 }
