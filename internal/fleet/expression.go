@@ -82,7 +82,7 @@ func compileExpression(path, text string) (*expression, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &expression{path, program, shape.loops}, nil
+	return &expression{path, program, shape.loops > 0}, nil
 }
 
 // firstLine returns the first line of an error of CEL, without its prefix. The other

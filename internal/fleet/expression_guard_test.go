@@ -45,6 +45,7 @@ var hostileExpressions = map[string]string{
 	"optional flat": "optional.of(1)" + strings.Repeat(".optFlatMap(a, optional.of(a))", 60) + ".hasValue()",
 	"nested types":  nested(200, "[a, a]", "x.size() > 0"),
 	"map literals":  strings.Repeat("{'a':", 200) + "1" + strings.Repeat("}", 200) + ".size() > 0",
+	"macros":        "true" + strings.Repeat(" && [1].map(a, [[[a]]]).map(a, [[[a]]]).size() > 0", 150),
 	"parentheses":   strings.Repeat("(", 8000),
 	"negations":     strings.Repeat("!", 8000) + "true",
 	"long":          strings.Repeat("true && ", 100_000) + "true",

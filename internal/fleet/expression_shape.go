@@ -22,6 +22,8 @@ const (
 	maxParseDepth = 250
 	// maxTypeDepth is the maximum depth of nested lists, maps and macros that iterate.
 	maxTypeDepth = 12
+	// maxMacros is the maximum number of macros that iterate in an expression.
+	maxMacros = 32
 	// maxComputedKeys is the maximum number of map keys that are not constants, and
 	// maxCopies that of macros that copy their operand.
 	maxComputedKeys = 3
@@ -49,7 +51,8 @@ func checkText(text string) error {
 // shape is the structure of an expression, as far as it is bounded.
 type shape struct {
 	depth, computedKeys int
-	loops               bool
+	// loops is the number of macros that iterate.
+	loops int
 }
 
 // shapeOf returns the structure of a parsed expression.
@@ -60,7 +63,7 @@ func shapeOf(e ast.Expr) (s shape) {
 				continue
 			}
 			p := shapeOf(part)
-			s.depth, s.computedKeys, s.loops = max(s.depth, p.depth), s.computedKeys+p.computedKeys, s.loops || p.loops
+			s.depth, s.computedKeys, s.loops = max(s.depth, p.depth), s.computedKeys+p.computedKeys, s.loops+p.loops
 		}
 	}
 	switch e.Kind() {
@@ -93,7 +96,7 @@ func shapeOf(e ast.Expr) (s shape) {
 		loop := e.AsComprehension()
 		inside(loop.IterRange(), loop.AccuInit(), loop.LoopCondition(), loop.LoopStep(), loop.Result())
 		s.depth++
-		s.loops = true
+		s.loops++
 	}
 	return s
 }
@@ -102,6 +105,9 @@ func shapeOf(e ast.Expr) (s shape) {
 func (s shape) check() error {
 	if s.depth > maxTypeDepth {
 		return fmt.Errorf("nests lists, maps and macros %d levels deep, at most %d are allowed", s.depth, maxTypeDepth)
+	}
+	if s.loops > maxMacros {
+		return fmt.Errorf("uses %d macros that iterate, at most %d are allowed", s.loops, maxMacros)
 	}
 	if s.computedKeys > maxComputedKeys {
 		return fmt.Errorf("has %d map keys that are not constants, at most %d are allowed", s.computedKeys, maxComputedKeys)
