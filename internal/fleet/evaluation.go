@@ -201,7 +201,7 @@ type waiting struct {
 // evaluateMissing evaluates the expressions that a pass missed. It reports whether that
 // is complete: if it would take long, EvaluateNext continues it.
 func (s *State) evaluateMissing(ctx context.Context, key types.NamespacedName, policy *Policy, attempt *pass, limit int64) bool {
-	remaining := maxTotalCost - attempt.cost
+	remaining := s.maxCost - attempt.cost
 	var outcomes []outcome
 	var cost int64
 	if limit >= maxTotalCost { // the caller waits for the result
@@ -258,7 +258,7 @@ func (s *State) EvaluateNext(ctx context.Context) (types.NamespacedName, bool) {
 // evaluateWaiting evaluates the next expressions of a placement. It reports whether that
 // is complete.
 func (s *State) evaluateWaiting(ctx context.Context, key types.NamespacedName, work *waiting) bool {
-	remaining := maxTotalCost - work.cost
+	remaining := s.maxCost - work.cost
 	outcomes, cost := evaluateSlice(ctx, work.policy, work.list, min(sliceCost, remaining))
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -268,7 +268,7 @@ func (s *State) evaluateWaiting(ctx context.Context, key types.NamespacedName, w
 	if p == nil || p.waiting != work {
 		return true
 	}
-	if len(work.list) == 0 || work.cost > maxTotalCost {
+	if len(work.list) == 0 || work.cost > s.maxCost {
 		p.waiting = nil
 		return true
 	}

@@ -21,7 +21,7 @@ const (
 	maxCost = 1_000_000
 	// maxTime is the time limit of one expression for one cluster. Only expressions that
 	// circumvent the cost limit need as long.
-	maxTime = 5 * time.Second
+	maxTime = 30 * time.Second
 )
 
 // expression is a condition on clusters in CEL.

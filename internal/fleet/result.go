@@ -156,7 +156,7 @@ func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.T
 	request.Members = union(s.fleet, sets)
 	request.Predicates = s.predicates(p, attempt)
 	r.Decision = placement.Decide(request)
-	if message := attempt.misconfiguration(); message != "" {
+	if message := attempt.misconfiguration(s.maxCost); message != "" {
 		r.Decision = nil
 		r.setMisconfigured(p, reasonMisconfigured, message)
 		return r
@@ -175,10 +175,10 @@ func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.T
 
 // misconfiguration returns why the expressions of a placement cannot be used, "" if
 // they can. If it is their cost, nothing is missing: the others need not be evaluated.
-func (a *pass) misconfiguration() string {
-	if a.cost > maxTotalCost {
+func (a *pass) misconfiguration(maxCost int64) string {
+	if a.cost > maxCost {
 		a.missing = nil
-		return fmt.Sprintf("spec.predicates: the CEL expressions cost more than %d for all clusters: simplify them", maxTotalCost)
+		return fmt.Sprintf("spec.predicates: the CEL expressions cost more than %d for all clusters: simplify them", maxCost)
 	}
 	if broken := a.brokenPredicate(); broken != nil {
 		return broken.String()

@@ -39,6 +39,8 @@ type State struct {
 	// evaluators has a value for each evaluation of expressions by Decide. Half of the CPUs remain for decisions
 	// that need none.
 	evaluators chan struct{}
+	// maxCost is maxTotalCost. Tests lower it.
+	maxCost int64
 }
 
 // entry has the data of a cluster that only some decisions use.
@@ -82,7 +84,7 @@ func NewState() *State {
 	return &State{
 		entries: map[string]*entry{}, sets: map[string]*set{}, bindings: map[string]map[string]bool{},
 		placements: map[types.NamespacedName]*placementState{}, queue: newQueue(),
-		evaluators: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
+		evaluators: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), maxCost: maxTotalCost,
 	}
 }
 
