@@ -65,7 +65,7 @@ the field "feasible".`,
 	flags.StringVar(&o.rate, "rate", "", "rate of the requests to reserve, such as 10% or 0.1; replaces that of the policy "+
 		"(default "+v1alpha1.DefaultRate+")")
 	flags.BoolVar(&o.allowHighRate, v1alpha1.AllowHighRateFlag, false, "permit a rate of more than 200%")
-	flags.StringVar(&o.namespace, "namespace", "plimsoll-system", "namespace of the objects with -o yaml")
+	flags.StringVarP(&o.namespace, "namespace", "n", "plimsoll-system", "namespace of the objects with -o yaml")
 	o.output.AddFlag(cmd)
 	_ = cmd.MarkFlagFilename("policy", "yaml", "yml", "json")
 	return cmd
