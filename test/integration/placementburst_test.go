@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -123,6 +124,55 @@ func TestPlacementBurst(t *testing.T) {
 	if final["update"] > 3*float64(n) {
 		t.Errorf("PlacementDecisions were updated %v times, want at most 3 times for each of %d placements", final["update"], n)
 	}
+}
+
+// While the controller decides many placements of one namespace, a placement of another
+// namespace is decided before most of them.
+func TestPlacementFairness(t *testing.T) {
+	t.Parallel()
+	const n = 600
+	h, _ := startBigFleet(t, 20)
+	h.apply(t,
+		&unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "other"},
+		}},
+		&unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "cluster.open-cluster-management.io/v1beta2", "kind": "ManagedClusterSetBinding",
+			"metadata": map[string]any{"name": "fleet", "namespace": "other"}, "spec": map[string]any{"clusterSet": "fleet"},
+		}})
+	var creators errgroup.Group
+	creators.SetLimit(16)
+	for i := range n {
+		creators.Go(func() error {
+			return h.client.Create(t.Context(), placementIn(team, fmt.Sprint("flood-", i), map[string]any{"numberOfClusters": int64(2)}))
+		})
+	}
+	if err := creators.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	decided := func(ctx context.Context, namespace string) (int, error) {
+		var list clusterv1beta1.PlacementDecisionList
+		err := h.client.List(ctx, &list, client.InNamespace(namespace))
+		return len(list.Items), err
+	}
+	// The first decision of the flood shows that all its placements are in the queue.
+	first := h.killAtFirst(t, func() { h.apply(t, placementIn("other", "late", map[string]any{"numberOfClusters": int64(2)})) })
+	controller := h.startController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false")
+	first()
+	began := time.Now()
+	eventually.True(t, "the placement of the other namespace is not decided", controller, func(ctx context.Context) (bool, error) {
+		number, err := decided(ctx, "other")
+		return number > 0, err
+	})
+	flood, err := decided(t.Context(), team)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("decided %d ms after it was created; %d of %d others were decided", time.Since(began).Milliseconds(), flood, n)
+	if flood > n/2 {
+		t.Errorf("%d of %d placements of another namespace were decided before", flood, n)
+	}
+	controller.Stop(t)
 }
 
 // writes returns the number of writes of the controller by verb.

@@ -125,7 +125,7 @@ func (c *Controller) setUp(ctx context.Context, m ctrl.Manager) error {
 		Watches(&v1beta1.Placement{}, c.onStatusChange()).
 		WatchesRawSource(source.Func(c.evaluateExpressions)).
 		WithOptions(controller.Options{
-			MaxConcurrentReconciles: workers,
+			MaxConcurrentReconciles: workers, NewQueue: setup.NewFairQueue,
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](100*time.Millisecond,
 				maxRetryDelay),
 		}).
