@@ -225,6 +225,52 @@ func TestPlacementLeaderKilled(t *testing.T) {
 	other.Stop(t)
 }
 
+// A leader is paused until another controller has taken over and has changed decisions.
+// When it continues, it writes nothing before it notices that it is not the leader and exits.
+func TestPlacementLeaderPaused(t *testing.T) {
+	t.Parallel()
+	h := startPlacementHub(t)
+	h.apply(t, example(t, "fleet.yaml")...)
+	flags := []string{"--controllers=placement", "--adopt=all"}
+	paused := h.startController(t, flags...)
+	var placements []string
+	for i := range 30 {
+		placements = append(placements, fmt.Sprint("follow-", i))
+		h.apply(t, placementIn(team, placements[i], exactly(2, map[string]int{"ResourceAllocatableCPU": 1})))
+	}
+	for _, name := range placements {
+		h.awaitChosen(t, paused, name, "cluster1", "cluster4")
+	}
+	other := h.startController(t, flags...)
+	holder := h.leader(t)
+	paused.Pause(t)
+	eventually.True(
+		t, "the other controller does not take over", other, func(context.Context) (bool, error) { return h.leader(t) != holder, nil },
+	)
+	// The paused controller will see these decisions before or after the changed cluster.
+	h.apply(t, example(t, "changes/cluster2-grows.yaml")...)
+	for _, name := range placements {
+		h.awaitChosen(t, other, name, "cluster2", "cluster4")
+	}
+	decisions := h.recordChanges(t, decisionKind)
+	paused.Resume(t)
+	select {
+	case <-paused.Exited():
+	case <-time.After(time.Minute):
+		t.Errorf("the former leader is still running:\n%s", paused)
+	}
+	for _, name := range placements {
+		if history := decisions.history(t, name); len(history) > 0 {
+			t.Errorf("decisions of %s changed: %v", name, history)
+		}
+		h.awaitChosen(t, other, name, "cluster2", "cluster4")
+	}
+	if written := decisions.changes(); len(written) > 0 {
+		t.Errorf("the former leader, or the new one because of it, wrote %v", written)
+	}
+	other.Stop(t)
+}
+
 // leader returns the holder of the lease of the controllers.
 func (c *testCluster) leader(t *testing.T) string {
 	t.Helper()

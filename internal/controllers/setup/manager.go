@@ -4,6 +4,8 @@
 package setup
 
 import (
+	"net/http"
+
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
@@ -16,11 +18,21 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 )
 
-// New returns a manager without controllers. It sets the scheme and the cache of
-// the options.
+// New returns a manager without controllers. It sets the scheme and the cache of the
+// options. With leader election, its clients refuse writes while another process may be
+// the leader.
 func New(config *rest.Config, options ctrl.Options) (ctrl.Manager, error) {
 	config = rest.CopyConfig(config)
 	kube.BoundQuantities(config)
+	if options.LeaderElection {
+		lease, err := newLease(config, options.LeaderElectionNamespace, options.LeaderElectionID)
+		if err != nil {
+			return nil, err
+		}
+		options.LeaderElectionResourceLockInterface = lease
+		options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = new(leaseDuration), new(renewDeadline), new(renewInterval)
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return refuseWrites{lease, next} })
+	}
 	informers, err := retryDialClient(config)
 	if err != nil {
 		return nil, err

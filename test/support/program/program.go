@@ -103,6 +103,22 @@ func (p *Process) Kill() {
 	<-p.exited
 }
 
+// Pause stops the process as SIGSTOP does, until Resume is called.
+func (p *Process) Pause(t testing.TB) {
+	t.Helper()
+	if err := p.process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Resume continues a paused process.
+func (p *Process) Resume(t testing.TB) {
+	t.Helper()
+	if err := p.process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Exited returns a channel that is closed when the process has exited.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 

@@ -1,0 +1,157 @@
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// The durations of leader election are the defaults of controller-runtime.
+const (
+	leaseDuration = 15 * time.Second
+	renewDeadline = 10 * time.Second
+	renewInterval = 2 * time.Second
+)
+
+// confirmInterval is how long a confirmation of the lease is valid: while the controllers
+// write, they read the lease once in this time.
+const confirmInterval = time.Second
+
+// errNotLeader is the error of writes by a process that is not the leader.
+var errNotLeader = errors.New("not the leader: the write is refused")
+
+// lease is the lock of leader election. It knows when it was last renewed, so that a
+// process that was stopped, or cut off from the API server, does not write after another
+// one may have become the leader. It is safe for concurrent use.
+type lease struct {
+	resourcelock.Interface
+	// reader reads the same lock: Get of the lock itself changes what Update writes.
+	reader resourcelock.Interface
+	now    func() time.Time
+
+	mu sync.Mutex
+	// renewed is the time at which the last successful renewal was sent, zero if the
+	// process is not the leader.
+	renewed time.Time
+
+	confirming sync.Mutex // held while the lease is read
+	// confirmed is the time at which the last successful confirmation was sent.
+	confirmed time.Time
+}
+
+// newLease returns the lock with a name in a namespace.
+func newLease(config *rest.Config, namespace, name string) (*lease, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, err
+	}
+	config = rest.AddUserAgent(config, "leader-election")
+	config.Timeout = renewDeadline / 2 // one request that hangs must not end the leadership
+	client, err := coordinationv1client.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	lock := func() *resourcelock.LeaseLock {
+		return &resourcelock.LeaseLock{LeaseMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Client: client}
+	}
+	leader := lock()
+	leader.LockConfig.Identity = host + "_" + string(uuid.NewUUID())
+	return &lease{now: time.Now, Interface: leader, reader: lock()}, nil
+}
+
+// Create implements resourcelock.Interface.
+func (l *lease) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	sent := l.now()
+	return l.observe(record, sent, l.Interface.Create(ctx, record))
+}
+
+// Update implements resourcelock.Interface.
+func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	sent := l.now()
+	return l.observe(record, sent, l.Interface.Update(ctx, record))
+}
+
+// observe records a renewal if the write of a record succeeded, and a release of the lock
+// even if it failed.
+func (l *lease) observe(record resourcelock.LeaderElectionRecord, sent time.Time, err error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case record.HolderIdentity != l.Identity():
+		l.renewed = time.Time{}
+	case err == nil:
+		l.renewed = sent
+	}
+	return err
+}
+
+// held returns an error unless the last renewal is recent.
+func (l *lease) held() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.renewed.IsZero() {
+		return errNotLeader
+	}
+	if age := elapsed(l.renewed, l.now()); age >= renewDeadline {
+		return fmt.Errorf("%w: the lease %s was last renewed %s ago", errNotLeader, l.Describe(), age.Round(time.Second))
+	}
+	return nil
+}
+
+// elapsed returns the longer of the times that the monotonic clock and the wall clock
+// measured: the former does not run while a machine is suspended.
+func elapsed(since, now time.Time) time.Duration {
+	return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))
+}
+
+// confirm returns an error unless the last renewal is recent and the API server confirms
+// that this process holds the lease. A confirmation is valid for a second.
+func (l *lease) confirm(ctx context.Context) error {
+	l.confirming.Lock()
+	defer l.confirming.Unlock()
+	if err := l.held(); err != nil {
+		return err
+	}
+	sent := l.now()
+	if !l.confirmed.IsZero() && elapsed(l.confirmed, sent) < confirmInterval {
+		return nil
+	}
+	record, _, err := l.reader.Get(ctx)
+	if err != nil {
+		return fmt.Errorf("reading the lease %s: %w", l.Describe(), err)
+	}
+	if record.HolderIdentity != l.Identity() {
+		return fmt.Errorf("%w: the lease %s is held by %s", errNotLeader, l.Describe(), record.HolderIdentity)
+	}
+	l.confirmed = sent
+	return l.held()
+}
+
+// refuseWrites is a transport that refuses writes unless the lease is held.
+type refuseWrites struct {
+	lease *lease
+	next  http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (r refuseWrites) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Method != http.MethodGet && request.Method != http.MethodHead {
+		if err := r.lease.confirm(request.Context()); err != nil {
+			if request.Body != nil {
+				request.Body.Close()
+			}
+			return nil, err
+		}
+	}
+	return r.next.RoundTrip(request)
+}
