@@ -6,8 +6,8 @@
 package fleet
 
 import (
+	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -73,23 +73,53 @@ func bounded(c *clusterv1.ManagedCluster) *clusterv1.ManagedCluster {
 	return out
 }
 
-// amountsOf converts CPU to millicores and memory to bytes. Negative quantities are
-// missing, too large ones saturate.
-func amountsOf(list clusterv1.ResourceList) placement.Amounts {
-	read := func(name clusterv1.ResourceName, limit int64, amount func(*resource.Quantity) int64) int64 {
-		quantity, ok := list[name]
-		switch {
-		case !ok || quantity.Sign() < 0:
-			return placement.Missing
-		case quantity.CmpInt64(limit) > 0: // the conversion would overflow
-			return math.MaxInt64
+// The highest amounts of a cluster that are believed, many times those of the largest
+// clusters: an agent that reports more is wrong, and would change the scores of all others.
+const (
+	maxCores  = 100_000_000
+	maxMemory = 1 << 62 // 4 EiB
+)
+
+// inputs are the resources that amountsOf reads, with their highest amounts.
+var inputs = [...]struct {
+	name   clusterv1.ResourceName
+	limit  int64
+	amount func(*resource.Quantity) int64
+}{
+	placement.CPU:    {clusterv1.ResourceCPU, maxCores, (*resource.Quantity).MilliValue},
+	placement.Memory: {clusterv1.ResourceMemory, maxMemory, (*resource.Quantity).Value},
+}
+
+// amountsOf converts CPU to millicores and memory to bytes. Amounts that are not
+// credible are missing.
+func amountsOf(list clusterv1.ResourceList) (out placement.Amounts) {
+	for i := range inputs {
+		out[i] = placement.Missing
+		if quantity, ok := list[inputs[i].name]; ok && isCredible(quantity, inputs[i].limit) {
+			out[i] = inputs[i].amount(&quantity)
 		}
-		return amount(&quantity)
 	}
-	var out placement.Amounts
-	out[placement.CPU] = read(clusterv1.ResourceCPU, math.MaxInt64/1000, (*resource.Quantity).MilliValue)
-	out[placement.Memory] = read(clusterv1.ResourceMemory, math.MaxInt64, (*resource.Quantity).Value)
 	return out
+}
+
+// isCredible reports whether a quantity is from 0 to a limit.
+func isCredible(quantity resource.Quantity, limit int64) bool {
+	return facts.IsBounded(quantity) && quantity.Sign() >= 0 && quantity.CmpInt64(limit) <= 0
+}
+
+// ignoredAmounts returns the fields of a cluster with amounts that are not credible.
+func ignoredAmounts(c *clusterv1.ManagedCluster) (fields []string) {
+	for _, in := range []struct {
+		field string
+		list  clusterv1.ResourceList
+	}{{"allocatable", c.Status.Allocatable}, {"capacity", c.Status.Capacity}} {
+		for i := range inputs {
+			if quantity, ok := in.list[inputs[i].name]; ok && !isCredible(quantity, inputs[i].limit) {
+				fields = append(fields, fmt.Sprintf("status.%s.%s", in.field, inputs[i].name))
+			}
+		}
+	}
+	return fields
 }
 
 // fieldMask is a set of fields of a cluster that decisions can depend on.

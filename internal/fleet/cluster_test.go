@@ -1,7 +1,8 @@
 package fleet
 
 import (
-	"math"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -27,11 +28,12 @@ func TestAmountsOf(t *testing.T) {
 		"other resources":    {`{pods: "110"}`, none, none},
 		// (2^63 - 1) / 1000 = 9223372036854775.807 cores is the largest amount whose
 		// millicores fit int64; 8E is 8 x 10^18 < 2^63 = 9.22 x 10^18 < 10E.
-		"largest that fit int64": {`{cpu: "9223372036854775", memory: 8E}`, 9223372036854775000, 8e18},
-		"too large for int64":    {`{cpu: "9223372036854776", memory: 10E}`, math.MaxInt64, math.MaxInt64},
+		"highest that are believed": {`{cpu: "100000000", memory: 4Ei}`, 100_000_000_000, 1 << 62},
+		"higher":                    {`{cpu: "100000001", memory: "4611686018427387905"}`, placement.Missing, placement.Missing},
+		"too large for int64":       {`{cpu: "9223372036854776", memory: 10E}`, placement.Missing, placement.Missing},
 		// resource.Quantity stores these as big decimals.
-		"too large for int64 in cores": {`{cpu: "99999999999999999999", memory: 99999E}`, math.MaxInt64, math.MaxInt64},
-		"binary suffix":                {`{cpu: 8Ei, memory: 8Ei}`, math.MaxInt64, math.MaxInt64},
+		"too large for int64 in cores": {`{cpu: "99999999999999999999", memory: 99999E}`, placement.Missing, placement.Missing},
+		"binary suffix":                {`{cpu: 8Ei, memory: 8Ei}`, placement.Missing, placement.Missing},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := amountsOf(*read[clusterv1.ResourceList](t, tc.list))
@@ -104,6 +106,35 @@ func TestChangedFields(t *testing.T) {
 		tc.change(other)
 		if got := changedFields(base(), other); got != tc.want {
 			t.Errorf("%s: %b, want %b", name, got, tc.want)
+		}
+	}
+}
+
+// An amount that is not credible is ignored. Placements that use amounts have a warning, which
+// goes with the amount.
+func TestIgnoredAmounts(t *testing.T) {
+	s := hub("b")
+	s.SetPlacement(newPlacement(t, "p", "prioritizerPolicy: {configurations: [{name: ResourceAllocatableCPU}]}"))
+	s.SetPlacement(newPlacement(t, "q", "{}"))
+	for _, tc := range []struct{ cpu, warning string }{
+		{"4", ""},
+		{"100000001", "ManagedCluster a: status.allocatable.cpu, status.capacity.cpu: ignored, must be at least 0"},
+		{"1e2147483647", "ManagedCluster a: status.allocatable.cpu, status.capacity.cpu: ignored"},
+		{"-1", "ManagedCluster a: status.allocatable.cpu, status.capacity.cpu: ignored"},
+		{"8", ""},
+	} {
+		affected := s.SetCluster(withAmounts(managed("a", "set=web"), tc.cpu, "1Gi"))
+		if !slices.Contains(affected, keyOf("p")) && tc.cpu != "-1" && tc.cpu != "1e2147483647" {
+			t.Errorf("%s affects %v", tc.cpu, affected)
+		}
+		r := decide(t, s, "p")
+		warnings := strings.Join(r.Warnings, "; ")
+		if (warnings == "") != (tc.warning == "") || !strings.HasPrefix(warnings, tc.warning) ||
+			!strings.HasSuffix(r.Conditions[0].Message, warnings) && warnings != "" {
+			t.Errorf("%s: %q, want %q; %s", tc.cpu, warnings, tc.warning, r.Conditions[0].Message)
+		}
+		if r := decide(t, s, "q"); len(r.Warnings) > 0 {
+			t.Errorf("%s: %q for a placement that uses no amounts", tc.cpu, r.Warnings)
 		}
 	}
 }

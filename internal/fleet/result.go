@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -50,8 +51,8 @@ type Result struct {
 	Groups []Group
 	// Conditions are conditions without times. Conditions of other types do not change.
 	Conditions []metav1.Condition
-	// Warnings are about parts of the spec that are valid but probably a mistake. The
-	// conditions have them, too.
+	// Warnings are about parts of the spec that are valid but probably a mistake, and
+	// about amounts of clusters that are ignored. The conditions have them, too.
 	Warnings []string
 	// RequeueAt is the time at which the result can change although no object
 	// changes, zero if it cannot.
@@ -168,6 +169,7 @@ func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.T
 		return r
 	}
 	p.setFeasible(r.Decision)
+	s.warnOfAmounts(r)
 	r.setDecision(p.policy, unbound)
 	r.setFailures(attempt.failure())
 	return r
@@ -248,6 +250,20 @@ func (p *placementState) setFeasible(d *placement.Decision) {
 	for i := range d.Clusters {
 		if d.Clusters[i].Outcome.Feasible() {
 			p.feasible[i/64] |= 1 << (i % 64)
+		}
+	}
+}
+
+// warnOfAmounts adds a warning for each feasible cluster with amounts that are not
+// credible, if the placement uses amounts.
+func (s *State) warnOfAmounts(r *Result) {
+	if r.Policy.fields&amountFields == 0 {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.ignored)) {
+		if i, known := s.indexOf(name); known && r.Decision.Clusters[i].Outcome.Feasible() {
+			r.Warnings = append(slices.Clip(r.Warnings), fmt.Sprintf("ManagedCluster %s: %s: ignored, must be at least 0 and at most %d cores or 4Ei",
+				name, strings.Join(s.ignored[name], ", "), maxCores))
 		}
 	}
 }

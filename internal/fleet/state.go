@@ -30,7 +30,9 @@ type State struct {
 	entries map[string]*entry
 	// counts has the number of decisions for each cluster of the fleet.
 	counts []int32
-	sets   map[string]*set
+	// ignored has the fields with amounts that are not credible by cluster.
+	ignored map[string][]string
+	sets    map[string]*set
 	// bindings has the names of bound sets by namespace.
 	bindings   map[string]map[string]bool
 	placements map[types.NamespacedName]*placementState
@@ -82,7 +84,7 @@ func (p *placementState) unmanaged() bool { return p.policy == nil && len(p.errs
 // NewState returns the state of a hub without objects.
 func NewState() *State {
 	return &State{
-		entries: map[string]*entry{}, sets: map[string]*set{}, bindings: map[string]map[string]bool{},
+		entries: map[string]*entry{}, ignored: map[string][]string{}, sets: map[string]*set{}, bindings: map[string]map[string]bool{},
 		placements: map[types.NamespacedName]*placementState{}, queue: newQueue(),
 		evaluators: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), maxCost: maxTotalCost,
 	}
@@ -96,6 +98,7 @@ func (s *State) indexOf(name string) (int, bool) {
 // SetCluster adds or updates a cluster. A cluster with a deletion timestamp is removed.
 // An update of heartbeat times has no effect.
 func (s *State) SetCluster(object *clusterv1.ManagedCluster) []types.NamespacedName {
+	ignored := ignoredAmounts(object)
 	object = bounded(object)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,6 +106,7 @@ func (s *State) SetCluster(object *clusterv1.ManagedCluster) []types.NamespacedN
 		return s.deleteCluster(object.Name)
 	}
 	cluster := clusterOf(object)
+	fields := s.setIgnored(object.Name, ignored)
 	i, known := s.indexOf(object.Name)
 	if !known {
 		s.entries[object.Name] = &entry{object: object, scores: s.keptScores(object.Name)}
@@ -112,7 +116,7 @@ func (s *State) SetCluster(object *clusterv1.ManagedCluster) []types.NamespacedN
 		return s.affected(cluster, nil, existence, "")
 	}
 	e, old := s.entries[object.Name], s.fleet[i]
-	fields := changedFields(old, cluster)
+	fields |= changedFields(old, cluster)
 	if fields == 0 && sameForExpressions(e.object, object) {
 		return nil
 	}
@@ -124,6 +128,18 @@ func (s *State) SetCluster(object *clusterv1.ManagedCluster) []types.NamespacedN
 		s.resetMembers()
 	}
 	return s.affected(cluster, old, fields, "")
+}
+
+// setIgnored sets the fields of a cluster that are ignored. It returns amountFields if
+// they have changed, because placements that use amounts warn of them.
+func (s *State) setIgnored(name string, ignored []string) fieldMask {
+	if slices.Equal(s.ignored[name], ignored) {
+		return 0
+	}
+	if s.ignored[name] = ignored; len(ignored) == 0 {
+		delete(s.ignored, name)
+	}
+	return amountFields
 }
 
 // keptScores returns the scores of a cluster that were set before the cluster.
@@ -170,6 +186,7 @@ func (s *State) deleteCluster(name string) []types.NamespacedName {
 		return nil
 	}
 	affected := s.affected(s.fleet[i], nil, existence, "")
+	delete(s.ignored, name)
 	s.fleet = slices.Delete(slices.Clone(s.fleet), i, i+1)
 	s.counts = slices.Delete(s.counts, i, i+1)
 	s.entries[name].object = nil

@@ -221,7 +221,7 @@ func TestEvents(t *testing.T) {
 	}
 	expect("other clusters", "Normal DecisionUpdate p-decision-1: selected 2 clusters (was 2); added c; removed b", "Normal ScoreUpdate a:200 c:200")
 	h.respecify("p", `prioritizerPolicy: {configurations: [{name: Steady}, {name: Steady}]}`)
-	expect("repeated prioritizer", "Warning SpecWarning spec.prioritizerPolicy.configurations[1]")
+	expect("repeated prioritizer", "Warning PlacementWarning spec.prioritizerPolicy.configurations[1]")
 	h.respecify("p", canaries)
 	h.relabel("c", "canary", "1")
 	expect("groups", "Normal DecisionCreate p-decision-2: selected 1 clusters", "Normal DecisionCreate p-decision-3: selected 1 clusters",
