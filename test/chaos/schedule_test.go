@@ -30,6 +30,7 @@ import (
 //	rate general 20%
 //	unrate general
 //	delete-object general
+//	mirror 3
 //
 // To shrink a schedule that fails, save the printed lines, delete some and run them with -schedule.
 type schedule [][]step
@@ -77,6 +78,7 @@ var stepArgs = map[string][]func(string) bool{
 	"rate":            {isPolicy, isPercentage},
 	"unrate":          {isPolicy},
 	"delete-object":   {isPolicy},
+	"mirror":          {isNumber},
 }
 
 func isAny(string) bool           { return true }
@@ -165,7 +167,7 @@ func (g generator) round() (steps []step) {
 func (g generator) change() (verb string, args []string) {
 	cluster, placement := pick(g.random, clusterNames...), pick(g.random, placementNames...)
 	policy := pick(g.random, policyNames...)
-	switch g.random.IntN(13) {
+	switch g.random.IntN(14) {
 	case 0, 1, 2:
 		return "cluster", []string{cluster, fmt.Sprint(1 + g.random.IntN(100))}
 	case 3:
@@ -178,6 +180,8 @@ func (g generator) change() (verb string, args []string) {
 		return "delete-decision", []string{placement}
 	case 12:
 		return "break-status", []string{placement}
+	case 13:
+		return "mirror", []string{fmt.Sprint(g.random.IntN(6))}
 	case 8:
 		return "pods", []string{fmt.Sprint(20 + g.random.IntN(40))}
 	case 9:

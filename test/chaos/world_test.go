@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,6 +54,8 @@ type state struct {
 	pods       int
 	// rates are the rates of the policies in percent.
 	rates map[string]int
+	// mirrored is the number of placeholders of the first policy that mirror a workload.
+	mirrored int
 }
 
 // clone returns a copy.
@@ -82,13 +85,21 @@ func (s state) requests(policy string) int {
 }
 
 // placeholders returns the number of placeholders of 1 CPU that a policy needs: the rate of the requests,
-// and at least one, which is as large as the biggest pod.
+// and at least one, which is as large as the biggest pod; and those that mirror a workload.
 func (s state) placeholders(policy string) int64 {
 	rate, exists := s.rates[policy]
 	if !exists {
 		return 0
 	}
-	return max(1, int64(math.Ceil(float64(s.requests(policy)*rate)/100)))
+	return max(1, int64(math.Ceil(float64(s.requests(policy)*rate)/100))) + s.mirrors(policy)
+}
+
+// mirrors returns the number of placeholders of a policy that mirror the workload.
+func (s state) mirrors(policy string) int64 {
+	if _, exists := s.rates[policy]; !exists || policy != policyNames[0] {
+		return 0
+	}
+	return int64(s.mirrored)
 }
 
 // world is the cluster and the fleet that the controllers observe.
@@ -127,6 +138,7 @@ func newWorld(t *testing.T, api client.Client) *world {
 			Spec:       clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: "fleet"},
 		},
 	)
+	create(workload())
 	for _, pool := range policyNames {
 		for i := range nodesPerPool {
 			create(node(nodeName(pool, i), pool))
@@ -136,7 +148,7 @@ func newWorld(t *testing.T, api client.Client) *world {
 		create(pod(policyNames[1], i))
 	}
 	steps := []string{
-		"pods 40", "rate general 10%", "rate fixed 20%", "placement all 0", "placement two 2", "placement steady 3", "placement groups 4",
+		"pods 40", "mirror 2", "rate general 10%", "rate fixed 20%", "placement all 0", "placement two 2", "placement steady 3", "placement groups 4",
 	}
 	for i, name := range clusterNames {
 		steps = append(steps, fmt.Sprintf("cluster %s %d", name, 10*(i+1)))
@@ -169,19 +181,21 @@ func (w *world) selectionBounds(placement string) (floor, maxChanges int) {
 	return floor, 2*(len(w.history)-1) + 2*w.tampered[placement]
 }
 
-// countBounds returns the largest number of placeholders that a policy may have in this round: what it has
-// had at its start, or needs after one of the changes; and the number of changes: each change of the world
-// can cause two, or as many as pods are created one by one, and objects are deleted one by one.
+// countBounds returns the largest number of placeholders that a policy may have in this round, and the
+// number of changes. Those of the rate are at most what the policy has had at the start of the round, which
+// it may keep during a cool-down, or needs after one of the changes. Each change of the world can cause two
+// changes, or as many as pods are created one by one, and objects are deleted one by one.
 func (w *world) countBounds(policy string) (limit int64, maxChanges int) {
-	limit, maxChanges = w.before[policy], 2*(len(w.history)-1)+6*w.tampered[policy]
+	rate, mirrors := w.before[policy]-w.history[0].mirrors(policy), int64(0)
+	maxChanges = 2*(len(w.history)-1) + 6*w.tampered[policy]
 	for i, state := range w.history {
-		limit = max(limit, state.placeholders(policy))
+		rate, mirrors = max(rate, state.placeholders(policy)-state.mirrors(policy)), max(mirrors, state.mirrors(policy))
 		if i > 0 {
 			change := int(state.placeholders(policy) - w.history[i-1].placeholders(policy))
 			maxChanges += max(change, -change)
 		}
 	}
-	return limit, maxChanges
+	return rate + mirrors, maxChanges
 }
 
 // apply applies a change.
@@ -209,6 +223,8 @@ func (w *world) apply(ctx context.Context, s step) (err error) {
 	case "unrate":
 		delete(w.rates, s.args[0])
 		err = w.delete(ctx, &v1alpha1.ResourceSlack{ObjectMeta: metav1.ObjectMeta{Name: s.args[0]}})
+	case "mirror":
+		err = w.setMirror(ctx, number(s.args[0]))
 	case "delete-object":
 		w.tampered[s.args[0]]++
 		err = w.deletePlaceholders(ctx, s.args[0])
@@ -307,6 +323,7 @@ func (w *world) setRate(ctx context.Context, name string, percent int) error {
 		Spec: v1alpha1.ResourceSlackSpec{
 			MinRate: fmt.Sprint(percent, "%"), Pool: v1alpha1.Pool{NodeSelector: map[string]string{"pool": name}},
 			Backend: v1alpha1.BackendCapacityBuffer,
+			Mirrors: v1alpha1.Mirrors{NamespaceSelector: &metav1.LabelSelector{}},
 		},
 	}
 	if name == policyNames[1] {
@@ -317,6 +334,27 @@ func (w *world) setRate(ctx context.Context, name string, percent int) error {
 	}
 	patch := fmt.Appendf(nil, `{"spec":{"minRate":"%d%%"}}`, percent)
 	return w.api.Patch(ctx, policy, client.RawPatch(types.MergePatchType, patch))
+}
+
+// setMirror sets the number of placeholders that the workload requests.
+func (w *world) setMirror(ctx context.Context, n int) error {
+	w.mirrored = n
+	patch := []byte(`{"metadata":{"annotations":null}}`)
+	if n > 0 {
+		patch = fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"%d"}}}`, v1alpha1.AnnotationSlack, n)
+	}
+	return w.api.Patch(ctx, workload(), client.RawPatch(types.MergePatchType, patch))
+}
+
+// workload returns a workload without pods, whose pods would be like those of the first pool.
+func workload() *appsv1.Deployment {
+	labels := map[string]string{"app": "mirrored"}
+	template := v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod(policyNames[0], 0).Spec}
+	template.Spec.NodeName, template.Spec.NodeSelector = "", map[string]string{"pool": policyNames[0]}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: "mirrored"},
+		Spec:       appsv1.DeploymentSpec{Replicas: new(int32), Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template},
+	}
 }
 
 // deletePlaceholders deletes the objects that hold the placeholders of a policy.
