@@ -276,7 +276,8 @@ func (o *whatIfOptions) hasObjects() bool { return len(o.files) > 0 || o.snapsho
 // source returns the input, including the content of standard input if it is read.
 func (o *whatIfOptions) source(in io.Reader) (source.Spec, error) {
 	s := source.Spec{
-		Files: o.files, Snapshot: o.snapshot, Strict: o.strict, Reschedule: o.reschedule, Trace: o.trace, Generate: o.generate, Pack: o.pack,
+		Files: o.files, Snapshot: o.snapshot, Strict: o.strict, Reschedule: o.reschedule,
+		Trace: o.trace, Generate: o.generate, Pack: o.pack,
 	}
 	if !slices.Contains(o.files, "-") {
 		return s, nil
