@@ -179,8 +179,10 @@ func TestPrioritizers(t *testing.T) {
 			`{configurations: [{name: Steady, weight: 5}, {name: Balance, weight: 4}, {scoreCoordinate: {builtIn: Steady}, weight: 3}]}`,
 			[]string{"Steady", "Balance"}, []int32{3, 4},
 		},
-		"last weight disables":           {`{configurations: [{name: Steady}, {name: Steady, weight: 0}]}`, []string{"Balance"}, []int32{1}},
-		"weights of an add-on are added": {`{mode: Exact, configurations: [` + addOn + `, ` + addOn + `]}`, []string{"AddOn/plimsoll/freeCPU"}, []int32{-6}},
+		"last weight disables": {`{configurations: [{name: Steady}, {name: Steady, weight: 0}]}`, []string{"Balance"}, []int32{1}},
+		"weights of an add-on are added": {
+			`{mode: Exact, configurations: [` + addOn + `, ` + addOn + `]}`, []string{"AddOn/plimsoll/freeCPU"}, []int32{-6},
+		},
 	} {
 		p, errs := Compile(newPlacement(t, "p", "prioritizerPolicy: "+tc.policy))
 		if len(errs) > 0 {

@@ -254,17 +254,26 @@ func (p *placementState) setFeasible(d *placement.Decision) {
 	}
 }
 
+// maxWarnings is the maximum number of warnings, if those of the spec are fewer.
+const maxWarnings = 100
+
 // warnOfAmounts adds a warning for each feasible cluster with amounts that are not
 // credible, if the placement uses amounts.
 func (s *State) warnOfAmounts(r *Result) {
 	if r.Policy.fields&amountFields == 0 {
 		return
 	}
+	r.Warnings = slices.Clip(r.Warnings) // it is that of the policy
 	for _, name := range slices.Sorted(maps.Keys(s.ignored)) {
-		if i, known := s.indexOf(name); known && r.Decision.Clusters[i].Outcome.Feasible() {
-			r.Warnings = append(slices.Clip(r.Warnings), fmt.Sprintf("ManagedCluster %s: %s: ignored, must be at least 0 and at most %d cores or 4Ei",
-				name, strings.Join(s.ignored[name], ", "), maxCores))
+		i, known := s.indexOf(name)
+		if !known || !r.Decision.Clusters[i].Outcome.Feasible() {
+			continue
 		}
+		if len(r.Warnings) >= maxWarnings {
+			return
+		}
+		r.Warnings = append(r.Warnings, fmt.Sprintf("ManagedCluster %s: %s: ignored, must be at least 0 and at most %d cores or 4Ei",
+			name, strings.Join(s.ignored[name], ", "), maxCores))
 	}
 }
 

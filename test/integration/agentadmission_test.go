@@ -92,7 +92,8 @@ func TestAgentAdmission(t *testing.T) {
 	}
 	member, flags := startMember(t)
 	member.create(t, readyNode("node", "8", "32Gi", nil))
-	agent := member.startController(t, append(flags, "--cluster-name=cluster1", "--hub-kubeconfig="+kubeconfig, "--report-resources=always")...)
+	agent := member.startController(t, append(flags, "--cluster-name=cluster1", "--hub-kubeconfig="+kubeconfig,
+		"--report-resources=always")...)
 	h.awaitResources(t, agent, "cluster1", "cpu=8/8 memory=32Gi/32Gi pods=110/110")
 	eventually.True(t, "the agent reports no scores", agent, func(ctx context.Context) (bool, error) {
 		scores, until, err := h.scores(ctx, "cluster1")

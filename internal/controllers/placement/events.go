@@ -111,7 +111,8 @@ func (c *Controller) recordConditions(object *v1beta1.Placement, before, after [
 		return ""
 	}
 	if len(warnings) > 0 && message(before) != message(after) {
-		c.recorder.Eventf(object, nil, v1.EventTypeWarning, "PlacementWarning", "Evaluate", "%s", facts.Abbreviate(warnings, maxNames, "; "))
+		c.recorder.Eventf(object, nil, v1.EventTypeWarning, "PlacementWarning", "Evaluate", "%s",
+			facts.Abbreviate(warnings, maxNames, "; "))
 	}
 }
 

@@ -219,7 +219,8 @@ func TestEvents(t *testing.T) {
 	if _, err := h.c.readCluster(t.Context(), client.ObjectKey{Name: "b"}); err != nil {
 		t.Fatal(err)
 	}
-	expect("other clusters", "Normal DecisionUpdate p-decision-1: selected 2 clusters (was 2); added c; removed b", "Normal ScoreUpdate a:200 c:200")
+	expect("other clusters", "Normal DecisionUpdate p-decision-1: selected 2 clusters (was 2); added c; removed b",
+		"Normal ScoreUpdate a:200 c:200")
 	h.respecify("p", `prioritizerPolicy: {configurations: [{name: Steady}, {name: Steady}]}`)
 	expect("repeated prioritizer", "Warning PlacementWarning spec.prioritizerPolicy.configurations[1]")
 	h.respecify("p", canaries)
