@@ -232,8 +232,6 @@ func (o *whatIfOptions) validate(cmd *cobra.Command) error {
 	}
 	const step = replay.Step * time.Second
 	switch {
-	case o.strict && !o.hasObjects():
-		return errors.New("--strict: requires --filename or --snapshot")
 	case o.force && o.report == "":
 		return errors.New("--force: requires --report")
 	case o.seeds < 1 || o.seeds > maxSeeds:
@@ -278,6 +276,9 @@ func (o *whatIfOptions) source(in io.Reader) (source.Spec, error) {
 	s := source.Spec{
 		Files: o.files, Snapshot: o.snapshot, Strict: o.strict, Reschedule: o.reschedule,
 		Trace: o.trace, Generate: o.generate, Pack: o.pack,
+	}
+	if o.strict && !o.hasObjects() {
+		return s, errors.New("--strict: requires --filename or --snapshot")
 	}
 	if !slices.Contains(o.files, "-") {
 		return s, nil
