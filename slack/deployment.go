@@ -20,6 +20,12 @@ const groupLabel = "plimsoll.dev/placeholder-group"
 // with backend Deployment that name none.
 const PriorityClassName = "plimsoll-placeholder"
 
+// The right to create Deployments reaches every Secret and service account of the namespace. It is therefore
+// granted in a namespace for placeholders only, which is named when the backend is enabled.
+//
+// +kubebuilder:rbac:groups=apps,namespace=plimsoll-placeholders,resources=deployments,verbs=create;patch;delete
+// +kubebuilder:rbac:groups=scheduling.k8s.io,resources=priorityclasses,resourceNames=plimsoll-placeholder,verbs=get;create;patch
+
 // deploymentBackend runs placeholders as pods that any other pod preempts, for autoscalers without
 // capacity buffers.
 var deploymentBackend = &Backend{

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -35,19 +36,19 @@ func (e *examination) checkRights(ctx context.Context) error {
 		if account == "" {
 			account = "default"
 		}
-		clusterRules, namespaceRules, err := requiredRules(d)
+		required, err := requiredRules(d)
 		if err != nil {
 			return err
 		}
-		missing, err := e.denied(ctx, d.Namespace, account, "", clusterRules)
-		if err != nil {
-			return err
+		var missing []string
+		for _, namespace := range slices.Sorted(maps.Keys(required)) {
+			denied, err := e.denied(ctx, d.Namespace, account, namespace, required[namespace])
+			if err != nil {
+				return err
+			}
+			missing = append(missing, denied...)
 		}
-		inNamespace, err := e.denied(ctx, d.Namespace, account, d.Namespace, namespaceRules)
-		if err != nil {
-			return err
-		}
-		if missing = append(missing, inNamespace...); len(missing) > 0 {
+		if len(missing) > 0 {
 			e.add(Problem, fmt.Sprintf("service account %s/%s of %s may not %s", d.Namespace, account, d.Name, strings.Join(missing, "; ")),
 				"bind the roles of the chart to it: helm upgrade, or see docs/install.md for the rules")
 			continue
@@ -57,8 +58,12 @@ func (e *examination) checkRights(ctx context.Context) error {
 	return nil
 }
 
-// requiredRules returns the permissions that a component requires in the cluster and in its namespace.
-func requiredRules(d *appsv1.Deployment) (clusterRules, namespaceRules []rbacv1.PolicyRule, err error) {
+// placeholderFlag is the flag of the controller with the namespace of placeholder pods.
+const placeholderFlag = "--placeholder-namespace="
+
+// requiredRules returns the permissions that a component requires by namespace, those in the cluster with an
+// empty namespace.
+func requiredRules(d *appsv1.Deployment) (map[string][]rbacv1.PolicyRule, error) {
 	arguments := argumentsOf(d)
 	readsMetrics := !slices.ContainsFunc(arguments, func(a string) bool {
 		return strings.HasPrefix(a, "--provider=") && a != "--provider=KubernetesMetricsServer"
@@ -66,7 +71,7 @@ func requiredRules(d *appsv1.Deployment) (clusterRules, namespaceRules []rbacv1.
 	var parts []string
 	switch d.Labels[componentLabel] {
 	case "scheduler":
-		return schedulerRules, nil, nil
+		return map[string][]rbacv1.PolicyRule{"": schedulerRules}, nil
 	case "controller":
 		parts = controllersOf(d)
 		if slices.ContainsFunc(arguments, func(a string) bool { return strings.HasPrefix(a, "--extra-capacity-min-rate=") }) {
@@ -80,27 +85,42 @@ func requiredRules(d *appsv1.Deployment) (clusterRules, namespaceRules []rbacv1.
 			parts = append(parts, "node-metrics")
 		}
 	}
+	required := map[string][]rbacv1.PolicyRule{}
 	for _, part := range parts {
-		manifest, err := chart.Rights.ReadFile("generated/rbac/" + part + ".yaml")
-		if err != nil {
-			return nil, nil, fmt.Errorf("%s: --controllers: invalid value %q: %w", d.Name, part, err)
+		if err := addRules(required, d, part, d.Namespace); err != nil {
+			return nil, err
 		}
-		decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), len(manifest))
-		for {
-			var role rbacv1.Role // a ClusterRole has the same fields
-			if err := decoder.Decode(&role); errors.Is(err, io.EOF) {
-				break
-			} else if err != nil {
-				return nil, nil, err
-			}
-			if role.Kind == "Role" {
-				namespaceRules = append(namespaceRules, role.Rules...)
-			} else {
-				clusterRules = append(clusterRules, role.Rules...)
+	}
+	for _, argument := range arguments {
+		if namespace, ok := strings.CutPrefix(argument, placeholderFlag); ok && namespace != "" {
+			if err := addRules(required, d, "placeholder-pods", namespace); err != nil {
+				return nil, err
 			}
 		}
 	}
-	return clusterRules, namespaceRules, nil
+	return required, nil
+}
+
+// addRules adds the permissions of a part of a component in the cluster and in a namespace.
+func addRules(required map[string][]rbacv1.PolicyRule, d *appsv1.Deployment, part, namespace string) error {
+	manifest, err := chart.Rights.ReadFile("generated/rbac/" + part + ".yaml")
+	if err != nil {
+		return fmt.Errorf("%s: --controllers: invalid value %q: %w", d.Name, part, err)
+	}
+	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), len(manifest))
+	for {
+		var role rbacv1.Role // a ClusterRole has the same fields
+		if err := decoder.Decode(&role); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if role.Kind == "Role" {
+			required[namespace] = append(required[namespace], role.Rules...)
+		} else {
+			required[""] = append(required[""], role.Rules...)
+		}
+	}
 }
 
 // argumentsOf returns the arguments of all containers of a Deployment.

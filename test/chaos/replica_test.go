@@ -45,7 +45,8 @@ func startReplica(t *testing.T, cp *controlplane.ControlPlane, name, binary stri
 		t.Fatal(err)
 	}
 	r.args = []string{
-		binary, "--kubeconfig=" + kubeconfig, "--adopt=all", "--metrics-bind-address=0", "--health-probe-bind-address=0",
+		binary, "--kubeconfig=" + kubeconfig, "--placeholder-namespace=" + podNamespace, "--adopt=all",
+		"--metrics-bind-address=0", "--health-probe-bind-address=0",
 	}
 	done := make(chan struct{})
 	go func() {

@@ -28,9 +28,11 @@ import (
 )
 
 const (
-	// team is the namespace of the placements, systemNamespace that of the controllers.
+	// team is the namespace of the placements, systemNamespace that of the controllers, and podNamespace that
+	// of placeholder pods.
 	team            = "team"
 	systemNamespace = "plimsoll-system"
+	podNamespace    = "plimsoll-placeholders"
 	// nodesPerPool is the number of nodes of 16 CPUs of each pool.
 	nodesPerPool = 6
 	// fixedPods is the number of pods of 1 CPU in the second pool.
@@ -126,6 +128,7 @@ func newWorld(t *testing.T, api client.Client) *world {
 	}
 	create(
 		&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: systemNamespace}},
+		&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: podNamespace}},
 		&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: team}},
 		&clusterv1beta2.ManagedClusterSet{
 			ObjectMeta: metav1.ObjectMeta{Name: "fleet"},
@@ -362,7 +365,11 @@ func (w *world) deletePlaceholders(ctx context.Context, policy string) error {
 	for _, kind := range placeholderKinds() {
 		object := &unstructured.Unstructured{}
 		object.SetGroupVersionKind(kind.GroupVersionKind)
-		err := w.api.DeleteAllOf(ctx, object, client.InNamespace(systemNamespace), client.MatchingLabels{slack.PlaceholderLabel: policy})
+		namespace := systemNamespace
+		if kind.OneNamespace {
+			namespace = podNamespace
+		}
+		err := w.api.DeleteAllOf(ctx, object, client.InNamespace(namespace), client.MatchingLabels{slack.PlaceholderLabel: policy})
 		if err != nil {
 			return err
 		}

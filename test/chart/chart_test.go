@@ -102,7 +102,7 @@ scheduler:
   extraVolumes: [{name: g, emptyDir: {}}]
   extraVolumeMounts: [{name: g, mountPath: /g}]
   serviceAccount: {annotations: {h: i}}
-controller: {adopt: all, extraCapacityMinRate: 10%}
+controller: {adopt: all, extraCapacityMinRate: 10%, placeholderNamespace: plimsoll-placeholders}
 loadWatcher: {enabled: true, provider: Prometheus, address: "http://prometheus.monitoring:9090"}
 agent: {enabled: true, clusterName: cluster1, hub: {secretName: hub}, load: {provider: KubernetesMetricsServer}}
 `
@@ -126,7 +126,8 @@ func TestRenders(t *testing.T) {
 		"all":               {all, []string{"agent", "controller", "load-watcher", "scheduler"}, map[string]int{"CustomResourceDefinition": 7, "Lease": 3, "NetworkPolicy": 4, "ServiceMonitor": 4, "Secret": 0}},
 		"none":              {none, nil, map[string]int{"CustomResourceDefinition": 0, "Service": 0, "ClusterRole": 0}},
 		"the scheduler":     {alone("scheduler", ""), []string{"scheduler"}, map[string]int{"CustomResourceDefinition": 0, "ClusterRole": 0, "ClusterRoleBinding": 2, "RoleBinding": 2, "ConfigMap": 1}},
-		"the controller":    {alone("controller", ""), []string{"controller"}, map[string]int{"CustomResourceDefinition": 1, "PriorityClass": 1, "ConfigMap": 0}},
+		"the controller":    {alone("controller", ""), []string{"controller"}, map[string]int{"CustomResourceDefinition": 1, "PriorityClass": 0, "Role": 1, "ConfigMap": 0}},
+		"placeholder pods":  {alone("controller", ", placeholderNamespace: p"), []string{"controller"}, map[string]int{"PriorityClass": 1, "Role": 2, "RoleBinding": 2}},
 		"placements only":   {alone("controller", ", controllers: [placement]"), []string{"controller"}, map[string]int{"CustomResourceDefinition": 0, "PriorityClass": 0}},
 		"the load-watcher":  {alone("loadWatcher", ""), []string{"load-watcher"}, map[string]int{"Lease": 0, "Role": 0, "ClusterRole": 1}},
 		"the agent":         {alone("agent", ", clusterName: c, hub: {kubeconfig: k}"), []string{"agent"}, map[string]int{"CustomResourceDefinition": 1, "Secret": 1, "ClusterRole": 1}},
@@ -216,6 +217,8 @@ func TestBadValues(t *testing.T) {
 		"controller: {controllers: [slak]}":                      "value must be one of 'slack', 'placement'",
 		"controller: {extraCapacityMinRate: 10}":                 "controller.extraCapacityMinRate: invalid value 10: must be a percentage such as 10%",
 		"controller: {extraCapacityMinRate: '1.5'}":              "controller.extraCapacityMinRate: invalid value 1.5: must be a percentage such as 10%",
+		"controller: {placeholderNamespace: plimsoll-system}":    `controller.placeholderNamespace: invalid value "plimsoll-system": must be a namespace`,
+		"controller: {placeholderNamespace: A_b}":                "at '/controller/placeholderNamespace'",
 		"controller: {adopt: some}":                              "value must be one of 'annotated', 'all'",
 		"loadWatcher: {provider: Prometheus}":                    "at '/loadWatcher/address'",
 		"loadWatcher: {maxAge: 5}":                               "at '/loadWatcher/maxAge'",
@@ -307,7 +310,7 @@ func find[T any](t *testing.T, objects []*unstructured.Unstructured, kind, name 
 func TestPriorityClass(t *testing.T) {
 	t.Parallel()
 	want := *slack.PriorityClass()
-	got := find[schedulingv1.PriorityClass](t, render(t, ""), want.Kind, want.Name)
+	got := find[schedulingv1.PriorityClass](t, render(t, "controller: {placeholderNamespace: placeholders}"), want.Kind, want.Name)
 	got.Labels = nil
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -108,7 +108,7 @@ func TestDocumentedValues(t *testing.T) {
 // TestDocumentedRights expects a table of the rendered permissions with all components enabled and the
 // default load sources.
 func TestDocumentedRights(t *testing.T) {
-	objects := render(t, "controller: {controllers: [slack, placement], extraCapacityMinRate: 10%}\nloadWatcher: {enabled: true}\nagent: {enabled: true, clusterName: c, hub: {secretName: s}}\n")
+	objects := render(t, "controller: {controllers: [slack, placement], extraCapacityMinRate: 10%, placeholderNamespace: placeholders}\nloadWatcher: {enabled: true}\nagent: {enabled: true, clusterName: c, hub: {secretName: s}}\n")
 	roles := map[string][]rbacv1.PolicyRule{}
 	type binding struct {
 		subject, where, role string
@@ -132,6 +132,8 @@ func TestDocumentedRights(t *testing.T) {
 			case "":
 			case "plimsoll-system":
 				where = "the release's namespace"
+			case "placeholders":
+				where = "`controller.placeholderNamespace`, if set"
 			default:
 				where = bound.Namespace
 			}

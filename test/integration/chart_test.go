@@ -51,13 +51,13 @@ crds: {fleet: true}
 networkPolicy: {enabled: true, metricsFrom: [{namespaceSelector: {}}], apiServerCIDRs: [192.0.2.1/32], loadSource: [{ports: [{port: 9090}]}]}
 dashboards: {enabled: true}
 scheduler: {profiles: [{schedulerName: plimsoll-scheduler, use: low-risk}]}
-controller: {controllers: [slack, placement], adopt: all, extraCapacityMinRate: 10%}
+controller: {controllers: [slack, placement], adopt: all, extraCapacityMinRate: 10%, placeholderNamespace: plimsoll-placeholders}
 loadWatcher: {enabled: true}
 agent: {enabled: true, clusterName: cluster1, hub: {kubeconfig: "the test has its own"}}
 `
 
-// newRelease creates the namespace of a release, which enforces the restricted pod security standard. It
-// does not install the release.
+// newRelease creates the namespaces of a release and of placeholder pods, which enforce the restricted pod
+// security standard. It does not install the release.
 func newRelease(t *testing.T, cp *controlplane.ControlPlane, config *rest.Config, kube *kubernetes.Clientset, values string) *release {
 	t.Helper()
 	tool, err := helm.Build(t.Context(), "../..", t.TempDir())
@@ -65,10 +65,12 @@ func newRelease(t *testing.T, cp *controlplane.ControlPlane, config *rest.Config
 		t.Fatal(err)
 	}
 	r := &release{testCluster: &testCluster{cp, adminClient(t, config)}, config: config, kube: kube, helm: tool, values: writeFile(t, values)}
-	r.create(t, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Name:   systemNamespace,
-		Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
-	}})
+	for _, name := range []string{systemNamespace, podNamespace} {
+		r.create(t, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{
+			Name:   name,
+			Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+		}})
+	}
 	return r
 }
 
@@ -352,7 +354,7 @@ func (r *release) keepsSlack(t *testing.T, machines []*machine, log fmt.Stringer
 		return buffers > 0, err
 	})
 	eventually.True(t, "the placeholder pods of policy real are not created", log, func(ctx context.Context) (bool, error) {
-		pods, err := r.kube.CoreV1().Pods(systemNamespace).List(ctx, metav1.ListOptions{LabelSelector: slack.PlaceholderLabel + "=real"})
+		pods, err := r.kube.CoreV1().Pods(podNamespace).List(ctx, metav1.ListOptions{LabelSelector: slack.PlaceholderLabel + "=real"})
 		return err == nil && len(pods.Items) > 0, err
 	})
 	var class schedulingv1.PriorityClass

@@ -51,12 +51,12 @@ var grants = map[string]struct{ allowed, denied []string }{
 	"controller": {
 		[]string{
 			"create podtemplates default", "patch capacitybuffers.autoscaling.x-k8s.io default", "create deployments.apps " +
-				systemNamespace, "patch priorityclasses.scheduling.k8s.io * plimsoll-placeholder",
+				podNamespace, "patch priorityclasses.scheduling.k8s.io * plimsoll-placeholder",
 			"create placementdecisions.cluster.open-cluster-management.io team", "create resourceslacks.plimsoll.dev *",
 			"update leases.coordination.k8s.io " + systemNamespace + " plimsoll-controller",
 		},
 		[]string{
-			"update leases.coordination.k8s.io " + systemNamespace + " plimsoll-scheduler",
+			"update leases.coordination.k8s.io " + systemNamespace + " plimsoll-scheduler", "create deployments.apps " + systemNamespace,
 			"update leases.coordination.k8s.io kube-system plimsoll-controller",
 			"patch priorityclasses.scheduling.k8s.io * system-node-critical", "create pods/binding default", "delete pods default",
 			"patch resourceslacks.plimsoll.dev *", "patch statefulsets.apps default", "delete jobs.batch default",

@@ -89,7 +89,9 @@ func TestDoctor(t *testing.T) {
 	}
 	installCRDs(t, config, buffers...)
 	h.create(t, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}})
-	h.create(t, component("controller", v1.Container{Image: "plimsoll-controller", Args: []string{"--controllers=slack,placement"}}))
+	h.create(t, component("controller", v1.Container{
+		Image: "plimsoll-controller", Args: []string{"--controllers=slack,placement", "--placeholder-namespace=" + podNamespace},
+	}))
 	h.create(
 		t,
 		&coordinationv1.Lease{
@@ -132,8 +134,8 @@ func TestDoctor(t *testing.T) {
 	expectFinding(t, found, "nodes", doctor.OK, "1 nodes, all ready")
 	expectFinding(t, found, "components", doctor.Problem, "plimsoll-controller: 0 of 1 replicas are ready")
 	expectFinding(t, found, "leaders", doctor.Problem, "has no holder")
-	expectFinding(t, found, "rights", doctor.Problem, "plimsoll-system/default of plimsoll-controller may not get nodes;")
-	expectFinding(t, found, "rights", doctor.Problem, "create deployments.apps in plimsoll-system")
+	expectFinding(t, found, "rights", doctor.Problem, "plimsoll-system/default of plimsoll-controller may not get namespaces;")
+	expectFinding(t, found, "rights", doctor.Problem, "create deployments.apps in "+podNamespace)
 	expectFinding(t, found, "definitions", doctor.OK, "resourceslacks.plimsoll.dev is installed")
 	expectFinding(t, found, "definitions", doctor.OK, "placements.cluster.open-cluster-management.io is installed")
 	expectFinding(t, found, "definitions", doctor.Problem, "managedclusters.cluster.open-cluster-management.io is missing")

@@ -288,7 +288,7 @@ func TestSlackWithoutBuffers(t *testing.T) {
 	// The controllers of the control plane create the pods of the Deployment.
 	eventually.True(t, "no placeholder pod has priority -10", controller, func(ctx context.Context) (bool, error) {
 		var pods v1.PodList
-		err := c.client.List(ctx, &pods, client.InNamespace(systemNamespace), client.MatchingLabels{slack.PlaceholderLabel: "default"})
+		err := c.client.List(ctx, &pods, client.InNamespace(podNamespace), client.MatchingLabels{slack.PlaceholderLabel: "default"})
 		return len(pods.Items) == 1 && *pods.Items[0].Spec.Priority == -10, err
 	})
 	controller.Stop(t)

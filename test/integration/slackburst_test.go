@@ -113,7 +113,7 @@ func TestSlackBurstPreemptsPlaceholders(t *testing.T) {
 func (c *testCluster) placeholders(ctx context.Context, t *testing.T) []v1.Pod {
 	t.Helper()
 	var list v1.PodList
-	if err := c.client.List(ctx, &list, client.InNamespace(systemNamespace), client.HasLabels{slack.PlaceholderLabel}); err != nil {
+	if err := c.client.List(ctx, &list, client.InNamespace(podNamespace), client.HasLabels{slack.PlaceholderLabel}); err != nil {
 		t.Error(err)
 	}
 	return list.Items

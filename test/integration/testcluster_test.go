@@ -26,8 +26,11 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/tcpproxy"
 )
 
-// systemNamespace is the namespace in which the programs run.
-const systemNamespace = "plimsoll-system"
+// systemNamespace is the namespace in which the programs run, podNamespace that of placeholder pods.
+const (
+	systemNamespace = "plimsoll-system"
+	podNamespace    = "plimsoll-placeholders"
+)
 
 // testCluster is a control plane with CRDs and a client with administrator access.
 type testCluster struct {
@@ -47,7 +50,9 @@ func startClusterWithCRDs(t *testing.T, crds ...string) *testCluster {
 	cp, config, _ := startControlPlane(t, controlplane.Options{})
 	installCRDs(t, config, crds...)
 	c := &testCluster{cp, adminClient(t, config)}
-	c.create(t, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: systemNamespace}})
+	for _, name := range []string{systemNamespace, podNamespace} {
+		c.create(t, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
 	return c
 }
 
@@ -80,7 +85,7 @@ func (c *testCluster) startController(t *testing.T, args ...string) *program.Pro
 // controllerArgs returns the arguments of a controller on the cluster. Later arguments override
 // earlier ones.
 func (c *testCluster) controllerArgs(args []string) []string {
-	return append([]string{"--kubeconfig=" + c.Kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=0"}, args...)
+	return append([]string{"--kubeconfig=" + c.Kubeconfig, "--placeholder-namespace=" + podNamespace, "--metrics-bind-address=0", "--health-probe-bind-address=0"}, args...)
 }
 
 // superviseController runs the controller until the end of the test and, as a kubelet does,

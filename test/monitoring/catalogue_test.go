@@ -68,7 +68,7 @@ var sections = []section{
 			service.Config{Store: load.NewStore(time.Hour, nil), State: &service.State{}, Metrics: http.NotFoundHandler(), Registry: r},
 		)
 	})},
-	{"slack", registered(func(r prometheus.Registerer) { slack.New(nil, nil, r, "") })},
+	{"slack", registered(func(r prometheus.Registerer) { slack.New(nil, nil, r, "", "") })},
 	{"placement", registered(func(r prometheus.Registerer) { placement.New(nil, nil, nil, r, placement.AdoptAll) })},
 	{"agent", registered(func(r prometheus.Registerer) { agent.New(agent.Options{Hub: &agent.Hub{}}, nil, r) })},
 }

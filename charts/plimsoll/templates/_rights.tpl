@@ -42,7 +42,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: {{ inclu
 subjects:
 {{ list $subject | toYaml }}
 {{- end }}
-{{- $here := include "plimsoll.rules" (dict "root" .root "parts" .parts "kind" "Role") }}
+{{- $here := include "plimsoll.rules" (dict "root" .root "parts" (without .parts "placeholder-pods") "kind" "Role") }}
 {{- if or .lease $here }}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
@@ -86,4 +86,32 @@ metadata:
   labels:
     {{- include "plimsoll.labels" $ | nindent 4 }}
 {{- end }}
+{{- end }}
+
+{{/*
+The role and binding of the controller in the namespace of placeholder pods, which has nothing else in it:
+whoever may create Deployments reaches every Secret and service account of the namespace.
+*/}}
+{{- define "plimsoll.placeholderRights" }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: {{ include "plimsoll.name" . }}-placeholders
+  namespace: {{ .namespace }}
+  labels:
+    {{- include "plimsoll.labels" . | nindent 4 }}
+rules:
+  {{- include "plimsoll.rules" (dict "root" .root "parts" (list "placeholder-pods") "kind" "Role") | nindent 2 }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: {{ include "plimsoll.name" . }}-placeholders
+  namespace: {{ .namespace }}
+  labels:
+    {{- include "plimsoll.labels" . | nindent 4 }}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: {{ include "plimsoll.name" . }}-placeholders}
+subjects:
+{{ list (dict "kind" "ServiceAccount" "name" (include "plimsoll.account" .) "namespace" .root.Release.Namespace) | toYaml }}
 {{- end }}

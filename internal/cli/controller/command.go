@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
@@ -27,16 +28,21 @@ const (
 	placementController = "placement"
 )
 
+// podNamespaceFlag is the name of the flag for the namespace of placeholder pods.
+const podNamespaceFlag = "placeholder-namespace"
+
 // options are the flags.
 type options struct {
-	access      kube.Access
-	namespace   string
-	metrics     string
-	probes      string
-	leaderElect bool
-	controllers []string
-	adopt       string
-	defaultRate string
+	access    kube.Access
+	namespace string
+	// podNamespace is the namespace of placeholder pods, empty if they are not permitted.
+	podNamespace string
+	metrics      string
+	probes       string
+	leaderElect  bool
+	controllers  []string
+	adopt        string
+	defaultRate  string
 	// allowHighRate permits a defaultRate above 200%.
 	allowHighRate bool
 	defaultPolicy *v1alpha1.ResourceSlack
@@ -50,8 +56,8 @@ func NewCommand() *cobra.Command {
 		Use:   name,
 		Short: "Maintain resource slack, decide placements, or report about a cluster to a hub",
 		Long: `slack: reserve capacity for future pods as ResourceSlacks specify, with placeholders
-for an autoscaler that supports CapacityBuffers (Cluster Autoscaler, Karpenter) or with
-pods of low priority. The CRD (config/crd/plimsoll.dev_resourceslacks.yaml) must be
+for an autoscaler that supports CapacityBuffers (Cluster Autoscaler, Karpenter) or, with
+--placeholder-namespace, with pods of low priority. The CRD (config/crd/plimsoll.dev_resourceslacks.yaml) must be
 installed.
 
 placement: select managed clusters for Placements, on a hub of Open Cluster Management
@@ -94,8 +100,9 @@ in the AddOnPlacementScore "plimsoll" and in the status of the ManagedCluster
 	})
 	o.access.AddFlags(cmd, "cluster")
 	flags := cmd.Flags()
-	flags.StringVar(&o.namespace, "namespace", "plimsoll-system", "namespace of templates, buffers, deployments and the "+
-		"leader election lease")
+	flags.StringVar(&o.namespace, "namespace", "plimsoll-system", "namespace of templates, buffers and the leader election lease")
+	flags.StringVar(&o.podNamespace, podNamespaceFlag, "", "namespace of placeholder pods, with nothing else in it: the "+
+		"controller may create Deployments there; enables backend Deployment of policies (default none)")
 	flags.StringVar(&o.metrics, "metrics-bind-address", ":8080", "address of /metrics, 0 to disable")
 	flags.StringVar(&o.probes, "health-probe-bind-address", ":8081", "address of /healthz and /readyz, 0 to disable")
 	flags.BoolVar(&o.leaderElect, "leader-elect", true, "elect a leader, so that only one of several replicas is active")
@@ -123,6 +130,9 @@ func (o *options) complete() error {
 	}
 	if o.adopt != string(placement.AdoptAnnotated) && o.adopt != string(placement.AdoptAll) {
 		return base.InvalidValue("adopt", o.adopt, fmt.Sprintf("%s or %s", placement.AdoptAnnotated, placement.AdoptAll))
+	}
+	if o.podNamespace != "" && (len(validation.IsDNS1123Label(o.podNamespace)) > 0 || o.podNamespace == o.namespace) {
+		return base.InvalidValue(podNamespaceFlag, o.podNamespace, "the name of a namespace other than that of --namespace")
 	}
 	if o.defaultRate == "" {
 		return nil

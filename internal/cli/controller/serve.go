@@ -28,7 +28,8 @@ func (o *options) serve(ctx context.Context, config *rest.Config) error {
 		return err
 	}
 	if slices.Contains(o.controllers, slackController) {
-		if err := slack.New(m.GetClient(), m.GetEventRecorder(name), metrics.Registry, o.namespace).Register(m); err != nil {
+		controller := slack.New(m.GetClient(), m.GetEventRecorder(name), metrics.Registry, o.namespace, o.podNamespace)
+		if err := controller.Register(m); err != nil {
 			return err
 		}
 	}

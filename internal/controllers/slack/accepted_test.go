@@ -122,6 +122,23 @@ func TestAcceptedIsOfBuffersOnly(t *testing.T) {
 	}
 }
 
+// TestDisabledBackend checks that placeholder pods require a namespace of their own: without one, nothing is
+// written or deleted, and the condition says what to set.
+func TestDisabledBackend(t *testing.T) {
+	c := controllerOf(t, interceptor.Funcs{}, append(webPool(), newPolicy("web", "web"))...)
+	c.podNamespace = ""
+	policy := reconcileOnce(t, c, "web")
+	policy.Spec.Backend = v1alpha1.BackendDeployment
+	update(t, c, policy)
+	ready := meta.FindStatusCondition(reconcileOnce(t, c, "web").Status.Conditions, v1alpha1.ConditionReady)
+	if ready.Reason != "BackendDisabled" || !strings.Contains(ready.Message, "set --placeholder-namespace of plimsoll-controller") {
+		t.Errorf("condition %+v", ready)
+	}
+	if diff := cmp.Diff(webObjects, managed(t, c)); diff != "" {
+		t.Errorf("objects: -want +got:\n%s", diff)
+	}
+}
+
 // TestBufferHandler checks that a changed status of a buffer enqueues its policy, and that metadata, unknown
 // policies and new buffers do not.
 func TestBufferHandler(t *testing.T) {

@@ -18,12 +18,29 @@ import (
 // fieldOwner is the owner of the fields that the controller writes.
 const fieldOwner = client.FieldOwner("plimsoll-slack")
 
-// kinds returns the kinds of objects of all backends, in the order in which they are deleted.
-func kinds() (all []slack.ObjectKind) {
+// kinds returns the kinds of objects of all enabled backends, in the order in which they are deleted.
+func (c *Controller) kinds() (all []slack.ObjectKind) {
 	for _, backend := range slack.Backends() {
+		if !c.isEnabled(backend) {
+			continue
+		}
 		all = append(all, backend.Kinds...)
 	}
 	return all
+}
+
+// isEnabled reports whether the controller may write the objects of a backend.
+func (c *Controller) isEnabled(backend *slack.Backend) bool {
+	return backend.Virtual || c.podNamespace != ""
+}
+
+// namespaceOf returns the namespace of the objects of a backend, except those that mirror a workload with
+// virtual placeholders.
+func (c *Controller) namespaceOf(backend *slack.Backend) string {
+	if backend.Virtual {
+		return c.namespace
+	}
+	return c.podNamespace
 }
 
 // outcome is the result of writing a plan.
@@ -35,6 +52,8 @@ type outcome struct {
 	failures []error
 	// unavailable reports whether the API server does not serve the kinds of the backend.
 	unavailable bool
+	// disabled reports whether the backend is not enabled. Nothing is then written or deleted.
+	disabled bool
 	// retry reports whether a failure may end without a change of an object.
 	retry bool
 }
@@ -45,6 +64,10 @@ type outcome struct {
 // is in the pool, which is probably a selector typo, the existing objects of the rate remain; mirrors of
 // workloads do not depend on the pool. It returns an error if the API server cannot be reached.
 func (c *Controller) apply(ctx context.Context, policy *v1alpha1.ResourceSlack, plan slack.Plan) (outcome, error) {
+	backend := slack.BackendOf(policy)
+	if !c.isEnabled(backend) {
+		return outcome{disabled: true}, nil
+	}
 	existing, err := c.existing(ctx, policy.Name)
 	if err != nil {
 		return outcome{}, err
@@ -52,7 +75,7 @@ func (c *Controller) apply(ctx context.Context, policy *v1alpha1.ResourceSlack, 
 	if plan.NoNodes {
 		plan.Groups = slices.DeleteFunc(slices.Clone(plan.Groups), func(g slack.Group) bool { return g.Mirror == nil })
 	}
-	desired, err := slack.BackendOf(policy).Objects(policy, plan, c.namespace)
+	desired, err := backend.Objects(policy, plan, c.namespaceOf(backend))
 	if err != nil {
 		return outcome{}, err
 	}
@@ -75,13 +98,13 @@ func (c *Controller) apply(ctx context.Context, policy *v1alpha1.ResourceSlack, 
 			return w.outcome, err
 		}
 	}
-	w.answers = slack.BackendOf(policy).Answers(w.held)
+	w.answers = backend.Answers(w.held)
 	return w.outcome, nil
 }
 
 // existing returns the objects of a policy, in the order in which they are deleted.
 func (c *Controller) existing(ctx context.Context, policy string) (objects []unstructured.Unstructured, err error) {
-	for _, kind := range kinds() {
+	for _, kind := range c.kinds() {
 		list, err := c.list(ctx, kind, client.MatchingLabels{slack.PlaceholderLabel: policy})
 		if err != nil {
 			return nil, fmt.Errorf("listing objects of kind %s: %w", kind.Kind, err)
@@ -142,7 +165,7 @@ func (c *Controller) list(ctx context.Context, kind slack.ObjectKind, labels cli
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	options := []client.ListOption{labels}
 	if kind.OneNamespace {
-		options = append(options, client.InNamespace(c.namespace))
+		options = append(options, client.InNamespace(c.podNamespace))
 	}
 	err := c.client.List(ctx, list, options...)
 	if meta.IsNoMatchError(err) {
@@ -151,10 +174,10 @@ func (c *Controller) list(ctx context.Context, kind slack.ObjectKind, labels cli
 	return slices.DeleteFunc(list.Items, func(o unstructured.Unstructured) bool { return !c.isManaged(&o) }), err
 }
 
-// isManaged reports whether a labeled object can be one of the controller: it is in the controller's
-// namespace or has the name of a group that mirrors a workload.
+// isManaged reports whether a labeled object can be one of the controller: it is in a namespace of the
+// controller or has the name of a group that mirrors a workload.
 func (c *Controller) isManaged(object *unstructured.Unstructured) bool {
-	return object.GetNamespace() == c.namespace || slack.IsMirrorName(object.GetName())
+	return object.GetNamespace() == c.namespace || object.GetNamespace() == c.podNamespace || slack.IsMirrorName(object.GetName())
 }
 
 // existingGroups returns the groups of the existing objects of a policy.

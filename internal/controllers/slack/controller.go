@@ -49,7 +49,9 @@ type Controller struct {
 	client    client.Client
 	recorder  events.EventRecorder
 	namespace string
-	now       func() time.Time
+	// podNamespace is the namespace of placeholder pods, empty if backend Deployment is not enabled.
+	podNamespace string
+	now          func() time.Time
 
 	mu       sync.Mutex
 	trackers map[string]*policyTracker
@@ -63,11 +65,12 @@ type policyTracker struct {
 	generation int64
 }
 
-// New returns a controller that writes to the namespace, and to the namespaces of workloads that are
-// mirrored. It registers its metrics with the registry.
-func New(c client.Client, recorder events.EventRecorder, registry prometheus.Registerer, namespace string) *Controller {
+// New returns a controller that writes buffers to the namespace, and to the namespaces of workloads that are
+// mirrored. Placeholder pods are in podNamespace, which must have nothing else in it; if it is empty, backend
+// Deployment is not enabled. New registers its metrics with the registry.
+func New(c client.Client, recorder events.EventRecorder, registry prometheus.Registerer, namespace, podNamespace string) *Controller {
 	return &Controller{
-		client: c, recorder: recorder, namespace: namespace, now: time.Now,
+		client: c, recorder: recorder, namespace: namespace, podNamespace: podNamespace, now: time.Now,
 		trackers: map[string]*policyTracker{}, metrics: newMetrics(registry),
 	}
 }
@@ -76,9 +79,7 @@ func New(c client.Client, recorder events.EventRecorder, registry prometheus.Reg
 // +kubebuilder:rbac:groups="",resources=podtemplates,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=autoscaling.x-k8s.io,resources=capacitybuffers,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=apps,resources=deployments;replicasets;statefulsets,verbs=get;list;watch
-// +kubebuilder:rbac:groups=apps,namespace=plimsoll-system,resources=deployments,verbs=create;patch;delete
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch
-// +kubebuilder:rbac:groups=scheduling.k8s.io,resources=priorityclasses,resourceNames=plimsoll-placeholder,verbs=get;create;patch
 // +kubebuilder:rbac:groups=plimsoll.dev,resources=resourceslacks,verbs=get;list;watch
 // +kubebuilder:rbac:groups=plimsoll.dev,resources=resourceslacks/status,verbs=patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch

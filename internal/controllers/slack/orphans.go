@@ -49,7 +49,7 @@ func (c *Controller) enqueueOrphans(ctx context.Context, q queue) error {
 // owners returns the names of the policies that have objects.
 func (c *Controller) owners(ctx context.Context) (sets.Set[string], error) {
 	names := sets.New[string]()
-	for _, kind := range kinds() {
+	for _, kind := range c.kinds() {
 		list, err := c.list(ctx, kind, client.HasLabels{slack.PlaceholderLabel})
 		if err != nil {
 			return names, err

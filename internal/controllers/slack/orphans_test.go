@@ -24,8 +24,11 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
-// testNamespace is the namespace of the controller.
-const testNamespace = "plimsoll-system"
+// testNamespace is the namespace of the controller, podNamespace that of placeholder pods.
+const (
+	testNamespace = "plimsoll-system"
+	podNamespace  = "placeholders"
+)
 
 // controllerOf returns a controller with a fake client that has objects, and interceptors.
 func controllerOf(t *testing.T, faults interceptor.Funcs, objects ...client.Object) *Controller {
@@ -35,7 +38,7 @@ func controllerOf(t *testing.T, faults interceptor.Funcs, objects ...client.Obje
 	for _, kind := range workloadKinds() {
 		builder.WithIndex(kind.object, annotatedIndex, indexAnnotated)
 	}
-	return New(builder.Build(), events.NewFakeRecorder(100), prometheus.NewRegistry(), testNamespace)
+	return New(builder.Build(), events.NewFakeRecorder(100), prometheus.NewRegistry(), testNamespace, podNamespace)
 }
 
 // template returns a template with the label of a policy.

@@ -101,7 +101,7 @@ func reconcileOnce(t *testing.T, c *Controller, name string) *v1alpha1.ResourceS
 // managed returns the managed objects as "Kind namespace/name", in order.
 func managed(t *testing.T, c *Controller) (names []string) {
 	t.Helper()
-	for _, kind := range kinds() {
+	for _, kind := range c.kinds() {
 		objects, err := c.list(t.Context(), kind, client.HasLabels{slack.PlaceholderLabel})
 		if err != nil {
 			t.Fatal(err)
@@ -344,7 +344,7 @@ func TestPrune(t *testing.T) {
 				policy.Spec.Backend = v1alpha1.BackendDeployment
 				update(t, c, policy)
 			},
-			[]string{"Deployment plimsoll-system/" + mirrorName, "Deployment plimsoll-system/web-head", "Deployment plimsoll-system/web-rate"},
+			[]string{"Deployment placeholders/" + mirrorName, "Deployment placeholders/web-head", "Deployment placeholders/web-rate"},
 		},
 		"the workload is no longer mirrored": {
 			func(t *testing.T, c *Controller, _ *v1alpha1.ResourceSlack) {
@@ -438,7 +438,7 @@ func TestRestart(t *testing.T) {
 		}
 	}
 	// Two pods remain: 50% is (1, 4Gi), the placeholder for the biggest pod.
-	second := New(first.client, events.NewFakeRecorder(100), prometheus.NewRegistry(), testNamespace)
+	second := New(first.client, events.NewFakeRecorder(100), prometheus.NewRegistry(), testNamespace, podNamespace)
 	now := time.Now()
 	second.now = func() time.Time { return now }
 	for _, step := range []struct {

@@ -24,6 +24,7 @@ const (
 	reasonInvalid       = "InvalidPolicy"
 	reasonNameTaken     = "NameTaken"
 	reasonWriteFailed   = "WriteFailed"
+	reasonDisabled      = "BackendDisabled"
 	reasonNotFeasible   = "NotFeasible"
 	reasonPoolEmpty     = "PoolEmpty"
 	reasonPlanned       = "Planned"
@@ -139,6 +140,10 @@ func readyCondition(backend *slack.Backend, o observation, accepted, provisioned
 	condition := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}
 	reasons := joinReasons(o.plan.Reasons)
 	switch {
+	case o.disabled:
+		condition.Reason = reasonDisabled
+		condition.Message = fmt.Sprintf("spec.backend: %s is not enabled: set --placeholder-namespace of plimsoll-controller "+
+			"(controller.placeholderNamespace of the chart) to a namespace that has nothing else in it", backend.Name)
 	case o.unavailable:
 		condition.Reason, condition.Message = backend.UnavailableReason, backend.UnavailableMessage
 	case len(o.failures) > 0:

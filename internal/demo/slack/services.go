@@ -123,7 +123,7 @@ func (d *Demo) startController(s *services) error {
 		return err
 	}
 	recorder := m.GetEventRecorder("plimsoll-controller")
-	if err := slack.New(m.GetClient(), recorder, prometheus.NewRegistry(), systemNamespace).Register(m); err != nil {
+	if err := slack.New(m.GetClient(), recorder, prometheus.NewRegistry(), systemNamespace, "").Register(m); err != nil {
 		return err
 	}
 	s.running.Go(func() {
