@@ -9,6 +9,7 @@ var slackRule = object("resourceslack", fields{
 		"minRate": keep, "allowHighRate": keep, "base": keep, "granularity": keep, "coverBiggestPod": keep,
 		"maxPlaceholders": keep, "backend": keep,
 		"pool":              in(fields{"nodeSelector": labels, "tolerations": tolerations}),
+		"mirrors":           in(fields{"namespaceSelector": labelSelector, "maxPerWorkload": keep, "maxPerNamespace": keep}),
 		"priorityClassName": named("priorityclass"),
 	}),
 })

@@ -1,0 +1,47 @@
+package snapshot
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+)
+
+// TestSlackSpecIsKept checks that a snapshot has all fields of the spec of a ResourceSlack.
+func TestSlackSpecIsKept(t *testing.T) {
+	spec := v1alpha1.ResourceSlackSpec{
+		MinRate: "300%", AllowHighRate: true, Base: v1alpha1.BaseRequested, Granularity: new(int32(7)), CoverBiggestPod: new(true),
+		Pool: v1alpha1.Pool{
+			NodeSelector: map[string]string{"pool": "web"},
+			Tolerations:  []v1.Toleration{{Key: "dedicated", Operator: v1.TolerationOpExists, Effect: v1.TaintEffectNoSchedule}},
+		},
+		MaxPlaceholders: new(int32(50)),
+		Mirrors: v1alpha1.Mirrors{
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "web"}},
+			MaxPerWorkload:    new(int32(3)), MaxPerNamespace: new(int32(9)),
+		},
+		Backend: v1alpha1.BackendCapacityBuffer, PriorityClassName: "slack",
+	}
+	for i, value := 0, reflect.ValueOf(spec); i < value.NumField(); i++ {
+		if value.Field(i).IsZero() {
+			t.Errorf("the test does not set %s", value.Type().Field(i).Name)
+		}
+	}
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&v1alpha1.ResourceSlack{Spec: spec})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, _ := slackRule.rule(object, nil)
+	var got v1alpha1.ResourceSlack
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(kept.(map[string]any), &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(spec, got.Spec); diff != "" {
+		t.Error(diff)
+	}
+}
