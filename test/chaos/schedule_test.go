@@ -140,7 +140,7 @@ func (g generator) seconds(from, to int) string {
 	return fmt.Sprint(from+g.random.IntN(to-from+1), "s")
 }
 
-// round returns up to two faults, at most one replica that is killed, and changes.
+// round returns up to two faults, at most one replica that is killed or stopped, and changes.
 func (g generator) round() (steps []step) {
 	add := func(verb string, args ...string) { steps = append(steps, step{verb, args}) }
 	for range g.random.IntN(3) {
@@ -150,8 +150,11 @@ func (g generator) round() (steps []step) {
 		}
 		add("fault", g.target(), string(pick(g.random, apiproxy.Faults...)), duration)
 	}
-	if g.random.IntN(3) == 0 {
+	switch g.random.IntN(6) {
+	case 0, 1:
 		add("kill", g.target())
+	case 2:
+		add("stop", g.target(), g.seconds(18, 22)) // longer than the lease
 	}
 	if g.random.IntN(4) == 0 {
 		add("compact")

@@ -35,6 +35,8 @@ const (
 	podNamespace    = "plimsoll-placeholders"
 	// nodesPerPool is the number of nodes of 16 CPUs of each pool.
 	nodesPerPool = 6
+	// grouped is the placement with groups of two clusters.
+	grouped = "groups"
 	// fixedPods is the number of pods of 1 CPU in the second pool.
 	fixedPods = 20
 )
@@ -42,7 +44,7 @@ const (
 // The names of the objects that change.
 var (
 	clusterNames   = []string{"cluster-1", "cluster-2", "cluster-3", "cluster-4", "cluster-5", "cluster-6", "cluster-7", "cluster-8"}
-	placementNames = []string{"all", "two", "steady", "groups"}
+	placementNames = []string{"all", "two", "steady", grouped}
 	// policyNames are also the names of the pools. The placeholders of the second one are Deployments.
 	policyNames = []string{"general", "fixed"}
 )
@@ -172,11 +174,20 @@ func (w *world) startRound() {
 }
 
 // selectionBounds returns the smallest number of clusters that a placement may have in this round, and
-// the number of changes that its decision may have: each change of the world can cause two.
+// the number of changes that its decision may have: each change of the world can cause two. A placement
+// with groups may lose a deleted cluster in the PlacementDecision of one group before its replacement is
+// added to that of another.
 func (w *world) selectionBounds(placement string) (floor, maxChanges int) {
 	floor = w.history[0].selected(placement)
-	for _, state := range w.history {
+	deleted := 0
+	for i, state := range w.history {
 		floor = min(floor, state.selected(placement))
+		if i > 0 && len(state.clusters) < len(w.history[i-1].clusters) {
+			deleted++
+		}
+	}
+	if placement == grouped {
+		floor -= deleted
 	}
 	if w.tampered[placement] > 0 {
 		floor = 0
@@ -280,7 +291,7 @@ func (w *world) setPlacement(ctx context.Context, name string, n int) error {
 	switch name {
 	case "two":
 		spec = fmt.Sprintf(exactly, "ResourceAllocatableCPU")
-	case "groups":
+	case grouped:
 		spec += "\ndecisionStrategy: {groupStrategy: {clustersPerDecisionGroup: 2}}"
 	}
 	if err := yaml.Unmarshal([]byte(spec), &placement.Spec); err != nil {
@@ -326,10 +337,11 @@ func (w *world) setRate(ctx context.Context, name string, percent int) error {
 		Spec: v1alpha1.ResourceSlackSpec{
 			MinRate: fmt.Sprint(percent, "%"), Pool: v1alpha1.Pool{NodeSelector: map[string]string{"pool": name}},
 			Backend: v1alpha1.BackendCapacityBuffer,
-			Mirrors: v1alpha1.Mirrors{NamespaceSelector: &metav1.LabelSelector{}},
 		},
 	}
-	if name == policyNames[1] {
+	if name == policyNames[0] {
+		policy.Spec.Mirrors.NamespaceSelector = &metav1.LabelSelector{}
+	} else {
 		policy.Spec.Backend = v1alpha1.BackendDeployment
 	}
 	if err := w.api.Create(ctx, policy); client.IgnoreAlreadyExists(err) != nil {
