@@ -98,22 +98,34 @@ func TestRightsOfClusterAutoscaler(t *testing.T) {
 	}{
 		"all": {deployment("scaler", image), types.NamespacedName{}, nil, OK, "kube-system/scaler of scaler has the permissions for buffers"},
 		"those of common charts": {
-			deployment("scaler", image), types.NamespacedName{}, []string{"list resourcequotas", "watch resourcequotas", "create pods"}, Problem,
+			deployment("scaler", image),
+			types.NamespacedName{},
+			[]string{"list resourcequotas", "watch resourcequotas", "create pods"},
+			Problem,
 			"service account kube-system/scaler of scaler may not list resourcequotas; watch resourcequotas; create pods: without",
 		},
 		"no dry run": {
 			deployment("scaler", image, "--capacity-buffer-pod-dry-run-enabled=false"), types.NamespacedName{}, []string{"create pods"}, OK, "has the",
 		},
 		"no status": {
-			deployment("scaler", image), types.NamespacedName{}, []string{"update capacitybuffers/status"}, Problem,
+			deployment("scaler", image),
+			types.NamespacedName{},
+			[]string{"update capacitybuffers/status"},
+			Problem,
 			"may not update capacitybuffers/status.autoscaling.x-k8s.io",
 		},
 		"named": {
-			deployment("scaler", custom), types.NamespacedName{Namespace: "kube-system", Name: "scaler"}, []string{"create pods"}, Problem,
+			deployment("scaler", custom),
+			types.NamespacedName{Namespace: "kube-system", Name: "scaler"},
+			[]string{"create pods"},
+			Problem,
 			"may not create pods",
 		},
 		"named, but not there": {
-			deployment("scaler", image), types.NamespacedName{Namespace: "kube-system", Name: "other"}, []string{"create pods"}, Problem,
+			deployment("scaler", image),
+			types.NamespacedName{Namespace: "kube-system", Name: "other"},
+			[]string{"create pods"},
+			Problem,
 			"there is no Deployment kube-system/other",
 		},
 	} {

@@ -13,23 +13,41 @@ import (
 // hostileExpressions are expressions that take hours or more memory than a machine has
 // unless their compilation and each of their calls is bounded.
 var hostileExpressions = map[string]string{
-	"replace":                   `"` + strings.Repeat("a", 1000) + `"` + strings.Repeat(`.replace("a", "`+strings.Repeat("a", 1000)+`")`, 4) + `.size() > 0`,
-	"replace of a label":        `managedCluster.metadata.name` + strings.Repeat(`.replace("a", "`+strings.Repeat("a", 500)+`")`, 9) + `.size() > 0`,
-	"join":                      `[` + strings.Repeat(`"a",`, 500) + `"a"].join("` + strings.Repeat("b", 5000) + `").size() > 0`,
-	"precision":                 `"%.999999999f".format([1.5]).size() > 0`,
-	"format of nested lists":    nested(11, "[a, a, a, a, a, a, a, a]", `"%s".format([x]).size() > 0`),
-	"strings are doubled":       nested(11, "a + a + a + a", "x.size() > 0"),
-	"lists are doubled":         nested(11, "a + a + a + a + a + a + a + a", "x.size() > 0"),
-	"equal nested lists":        nested(11, "[a, a, a, a, a, a, a, a]", "x == x"),
-	"unequal nested lists":      nested(11, "[a, a, a, a, a, a, a, a]", "x != x"),
-	"nested list in a list":     nested(11, "[a, a, a, a, a, a, a, a]", "x in [x, x]"),
-	"nested list as a key":      nested(11, "[a, a, a, a, a, a, a, a]", "managedCluster[dyn(x)] == 1"),
-	"nested maps":               nested(11, `{"a": a, "b": a, "c": a, "d": a, "e": a, "f": a}`, "x == x"),
-	"sets of nested lists":      nested(11, "[a, a, a, a, a, a, a, a]", "sets.contains(x, x)"),
-	"sets":                      `[` + strings.Repeat("1,", 3000) + `1].all(i, sets.contains([` + strings.Repeat("2,", 900) + `1], [1, 2]))`,
-	"loops":                     strings.Repeat("[1,2,3,4,5,6,7,8,9,10].all(a, ", 11) + "true" + strings.Repeat(")", 11),
-	"filters":                   strings.Repeat("[1,2,3,4,5,6,7,8,9,10].filter(a, ", 11) + "true" + strings.Repeat(").size() > 0", 11),
-	"size of a string in loops": `"` + strings.Repeat("a", 7000) + `".split("").all(a, "` + "abc" + `".split("").all(b, managedCluster.status.text.size() > 0))`,
+	"replace": `"` + strings.Repeat(
+		"a",
+		1000,
+	) + `"` + strings.Repeat(
+		`.replace("a", "`+strings.Repeat("a", 1000)+`")`,
+		4,
+	) + `.size() > 0`,
+	"replace of a label": `managedCluster.metadata.name` + strings.Repeat(
+		`.replace("a", "`+strings.Repeat("a", 500)+`")`,
+		9,
+	) + `.size() > 0`,
+	"join":                   `[` + strings.Repeat(`"a",`, 500) + `"a"].join("` + strings.Repeat("b", 5000) + `").size() > 0`,
+	"precision":              `"%.999999999f".format([1.5]).size() > 0`,
+	"format of nested lists": nested(11, "[a, a, a, a, a, a, a, a]", `"%s".format([x]).size() > 0`),
+	"strings are doubled":    nested(11, "a + a + a + a", "x.size() > 0"),
+	"lists are doubled":      nested(11, "a + a + a + a + a + a + a + a", "x.size() > 0"),
+	"equal nested lists":     nested(11, "[a, a, a, a, a, a, a, a]", "x == x"),
+	"unequal nested lists":   nested(11, "[a, a, a, a, a, a, a, a]", "x != x"),
+	"nested list in a list":  nested(11, "[a, a, a, a, a, a, a, a]", "x in [x, x]"),
+	"nested list as a key":   nested(11, "[a, a, a, a, a, a, a, a]", "managedCluster[dyn(x)] == 1"),
+	"nested maps":            nested(11, `{"a": a, "b": a, "c": a, "d": a, "e": a, "f": a}`, "x == x"),
+	"sets of nested lists":   nested(11, "[a, a, a, a, a, a, a, a]", "sets.contains(x, x)"),
+	"sets": `[` + strings.Repeat(
+		"1,",
+		3000,
+	) + `1].all(i, sets.contains([` + strings.Repeat(
+		"2,",
+		900,
+	) + `1], [1, 2]))`,
+	"loops":   strings.Repeat("[1,2,3,4,5,6,7,8,9,10].all(a, ", 11) + "true" + strings.Repeat(")", 11),
+	"filters": strings.Repeat("[1,2,3,4,5,6,7,8,9,10].filter(a, ", 11) + "true" + strings.Repeat(").size() > 0", 11),
+	"size of a string in loops": `"` + strings.Repeat(
+		"a",
+		7000,
+	) + `".split("").all(a, "` + "abc" + `".split("").all(b, managedCluster.status.text.size() > 0))`,
 	"comparison in loops":       `managedCluster.status.text.split("").all(a, managedCluster.status.text < managedCluster.status.text + "b")`,
 	"repeated pattern":          `managedCluster.status.text.matches("((a{30}){30}){30}")`,
 	"repeated pattern in loops": `managedCluster.status.text.split("").all(a, managedCluster.status.text.matches("^(.{900})*b$"))`,
@@ -108,8 +126,10 @@ func TestExpressionsAreBounded(t *testing.T) {
 		want  string
 	}{
 		"number": {strings.Split(strings.Repeat("true ", 33), " ")[:33], "spec.predicates: Invalid value: 33: at most 32 CEL expressions are allowed"},
-		"length": {[]string{strings.Repeat("true && ", 800) + "true", strings.Repeat("true && ", 800) + "true", strings.Repeat("true && ", 800) + "true"},
-			"CEL expressions must have at most 16384 bytes in total"},
+		"length": {
+			[]string{strings.Repeat("true && ", 800) + "true", strings.Repeat("true && ", 800) + "true", strings.Repeat("true && ", 800) + "true"},
+			"CEL expressions must have at most 16384 bytes in total",
+		},
 		"one": {[]string{strings.Repeat("true && ", 1100) + "true"}, "has 8804 bytes, at most 8192 are allowed"},
 	} {
 		spec := "predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["

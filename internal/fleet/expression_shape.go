@@ -97,6 +97,7 @@ func shapeOf(e ast.Expr) (s shape) {
 		inside(loop.IterRange(), loop.AccuInit(), loop.LoopCondition(), loop.LoopStep(), loop.Result())
 		s.depth++
 		s.loops++
+	default: // identifiers and literals have no parts
 	}
 	return s
 }

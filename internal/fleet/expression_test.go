@@ -257,7 +257,10 @@ func TestCostKeepsDecisions(t *testing.T) {
 		for range 3 {
 			v := decide(t, s, "p")
 			if v.KeepDecisions != keeps || !keeps && clustersOf(v) != clusters || v.Conditions[0].Reason != reason ||
-				!strings.Contains(v.Conditions[0].Message, "spec.predicates[0]") || !strings.Contains(v.Conditions[0].Message, errCost.Error()) {
+				!strings.Contains(
+					v.Conditions[0].Message,
+					"spec.predicates[0]",
+				) || !strings.Contains(v.Conditions[0].Message, errCost.Error()) {
 				t.Fatalf("keeps %t, chosen %q, %+v", v.KeepDecisions, clustersOf(v), v.Conditions)
 			}
 		}

@@ -177,7 +177,8 @@ func TestPrioritizers(t *testing.T) {
 		"exact, none":                 {`{mode: Exact}`, nil, nil},
 		"last weight counts": {
 			`{configurations: [{name: Steady, weight: 5}, {name: Balance, weight: 4}, {scoreCoordinate: {builtIn: Steady}, weight: 3}]}`,
-			[]string{"Steady", "Balance"}, []int32{3, 4},
+			[]string{"Steady", "Balance"},
+			[]int32{3, 4},
 		},
 		"last weight disables": {`{configurations: [{name: Steady}, {name: Steady, weight: 0}]}`, []string{"Balance"}, []int32{1}},
 		"weights of an add-on are added": {
@@ -198,7 +199,9 @@ func TestPrioritizers(t *testing.T) {
 // A prioritizer that is listed repeatedly is valid; the condition has a warning.
 func TestRepeatedPrioritizers(t *testing.T) {
 	s := hub("a")
-	s.SetPlacement(newPlacement(t, "p", `prioritizerPolicy: {configurations: [{name: Steady}, {name: Balance}, {name: Steady, weight: 3}]}`))
+	s.SetPlacement(
+		newPlacement(t, "p", `prioritizerPolicy: {configurations: [{name: Steady}, {name: Balance}, {name: Steady, weight: 3}]}`),
+	)
 	r := decide(t, s, "p")
 	const want = "spec.prioritizerPolicy.configurations[2]: Steady is listed repeatedly: its last weight counts, which is 3"
 	if c := r.Conditions[0]; c.Reason != reasonConfigured || c.Message != "the spec is valid; warning: "+want {

@@ -77,8 +77,7 @@ type header struct {
 func headerOf(asJSON []byte, defaults metav1.TypeMeta) (header, error) {
 	var head header
 	if err := json.Unmarshal(asJSON, &head); err != nil {
-		var typeError *json.UnmarshalTypeError
-		if errors.As(err, &typeError) {
+		if typeError, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 			if typeError.Field == "" {
 				return head, fmt.Errorf("found a value of type %s: must be an object with apiVersion and kind", typeError.Value)
 			}

@@ -74,8 +74,9 @@ func checkValue(value any, t reflect.Type, path string) error {
 			}
 		}
 		return nil
+	default:
+		return checkScalar(value, t, path)
 	}
-	return checkScalar(value, t, path)
 }
 
 // checkStruct checks the fields of an object.
@@ -84,8 +85,7 @@ func checkStruct(value any, t reflect.Type, path string) error {
 	if !ok {
 		return fieldError(path, value, "an object")
 	}
-	for i := range t.NumField() {
-		field := t.Field(i)
+	for field := range t.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		var err error
 		switch inner, found := object[name]; {
@@ -106,8 +106,7 @@ func checkScalar(value any, t reflect.Type, path string) error {
 	if t == quantityType && facts.CheckQuantity(fmt.Sprint(value)) != nil {
 		return fieldError(path, value, allowedQuantity)
 	}
-	raw, err := json.Marshal(value)
-	if err != nil || json.Unmarshal(raw, reflect.New(t).Interface()) == nil {
+	if raw, err := json.Marshal(value); err == nil && json.Unmarshal(raw, reflect.New(t).Interface()) == nil {
 		return nil
 	}
 	allowed := map[reflect.Kind]string{

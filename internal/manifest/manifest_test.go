@@ -103,7 +103,10 @@ func TestReadErrors(t *testing.T) {
 		"an empty object": {"{}", "document 1: kind: required"},
 		"a text":          {"hello", "document 1: found a value of type string: must be an object with apiVersion and kind"},
 		"not YAML":        {"a: [", "document 1: "},
-		"wrong type":      {"apiVersion: v1\nkind: Node\nmetadata: {name: [1]}", "document 1: metadata.name: found a value of type array: must be a string"},
+		"wrong type": {
+			"apiVersion: v1\nkind: Node\nmetadata: {name: [1]}",
+			"document 1: metadata.name: found a value of type array: must be a string",
+		},
 		"bad quantity": {
 			"apiVersion: v1\nkind: Node\nmetadata: {name: node-1}\nstatus: {allocatable: {cpu: many}}",
 			`document 1: Node node-1: status.allocatable.cpu: invalid value "many": must be a quantity such as 500m, 2 or 4Gi`,
@@ -127,7 +130,11 @@ func TestReadErrors(t *testing.T) {
 		},
 		"no nodes": {pod("p", ""), "found no nodes"},
 		"no nodes, other kinds": {
-			pod("p", "") + "---\napiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: {name: r}", "found no nodes in the input: must have " +
+			pod(
+				"p",
+				"",
+			) + "---\napiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: {name: r}",
+			"found no nodes in the input: must have " +
 				"at least one (export with kubectl get nodes,pods -A -o yaml); ignored: 1 Rollout",
 		},
 		"Helm template": {
@@ -135,10 +142,12 @@ func TestReadErrors(t *testing.T) {
 			"document 1: looks like a Helm template (found {{ .Release.Name }}): render it first, as with helm template NAME CHART",
 		},
 		"Helm template with a condition": {
-			"{{- if .Values.enabled }}\napiVersion: v1\n{{- end }}\n", "document 1: looks like a Helm template (found {{- if .Values.enabled }})",
+			"{{- if .Values.enabled }}\napiVersion: v1\n{{- end }}\n",
+			"document 1: looks like a Helm template (found {{- if .Values.enabled }})",
 		},
 		"Helm template that is YAML": {
-			"apiVersion: v1\nkind: Pod\nmetadata: {name: '{{ .Values.name }}'}\n", "document 1: looks like a Helm template (found {{ .Values.name }})",
+			"apiVersion: v1\nkind: Pod\nmetadata: {name: '{{ .Values.name }}'}\n",
+			"document 1: looks like a Helm template (found {{ .Values.name }})",
 		},
 	}
 	for name, tc := range tests {
@@ -195,7 +204,8 @@ func TestReadFlow(t *testing.T) {
 		"typed list":          `{apiVersion: v1, kind: NodeList, items: [{metadata: {name: a}}, {metadata: {name: b}}]}`,
 	} {
 		objects, err := Read([]string{"-"}, strings.NewReader(content))
-		if err != nil || len(objects.Nodes) != 2 || objects.Nodes[0].Name != "a" || objects.Nodes[1].Name != "b" || len(objects.Warnings) > 0 {
+		if err != nil || len(objects.Nodes) != 2 || objects.Nodes[0].Name != "a" || objects.Nodes[1].Name != "b" ||
+			len(objects.Warnings) > 0 {
 			t.Errorf("%s: %+v, %v", name, objects, err)
 		}
 	}

@@ -47,7 +47,10 @@ func TestAbsurdQuantities(t *testing.T) {
 	}
 	hub := "{kind: ManagedCluster, apiVersion: cluster.open-cluster-management.io/v1, metadata: {name: a}, status: {capacity: {cpu: '1e-2147483647'}}}"
 	files = func(each func(string, []byte) error) error { return each("file", []byte(hub)) }
-	if _, err := ReadHubFrom(files); err == nil || !strings.Contains(err.Error(), "ManagedCluster a: status.capacity.cpu: invalid quantity") {
+	if _, err := ReadHubFrom(
+		files,
+	); err == nil ||
+		!strings.Contains(err.Error(), "ManagedCluster a: status.capacity.cpu: invalid quantity") {
 		t.Errorf("hub: %v", err)
 	}
 }
@@ -55,7 +58,11 @@ func TestAbsurdQuantities(t *testing.T) {
 // FuzzQuantities checks and decodes any document: it must take a short time.
 func FuzzQuantities(f *testing.F) {
 	for _, cpu := range []string{"1.5", "1e2147483647", "'1e-2147483647'", `"1e-1\x30000000"`, "!!binary MWUtMjE0NzQ4MzY0Nw=="} {
-		f.Add([]byte("kind: Pod\napiVersion: v1\nmetadata: {name: web}\nspec: {containers: [{name: a, resources: {requests: {cpu: " + cpu + "}}}]}"))
+		f.Add(
+			[]byte(
+				"kind: Pod\napiVersion: v1\nmetadata: {name: web}\nspec: {containers: [{name: a, resources: {requests: {cpu: " + cpu + "}}}]}",
+			),
+		)
 	}
 	f.Fuzz(func(t *testing.T, document []byte) {
 		start := time.Now()

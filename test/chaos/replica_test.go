@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -99,7 +100,7 @@ func (r *replica) signal(signal syscall.Signal) {
 func (r *replica) writes() replicaLog {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return replicaLog{r.name, r.starts[:len(r.starts):len(r.starts)], r.proxy.Writes()}
+	return replicaLog{r.name, slices.Clip(r.starts), r.proxy.Writes()}
 }
 
 // lastLease returns the time of the last lease write.

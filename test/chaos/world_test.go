@@ -153,7 +153,14 @@ func newWorld(t *testing.T, api client.Client) *world {
 		create(pod(policyNames[1], i))
 	}
 	steps := []string{
-		"pods 40", "mirror 2", "rate general 10%", "rate fixed 20%", "placement all 0", "placement two 2", "placement steady 3", "placement groups 4",
+		"pods 40",
+		"mirror 2",
+		"rate general 10%",
+		"rate fixed 20%",
+		"placement all 0",
+		"placement two 2",
+		"placement steady 3",
+		"placement groups 4",
 	}
 	for i, name := range clusterNames {
 		steps = append(steps, fmt.Sprintf("cluster %s %d", name, 10*(i+1)))

@@ -95,12 +95,12 @@ func TestHostilePlacements(t *testing.T) {
 }
 
 // awaitMisconfigured waits until a placement is misconfigured.
-func (h *testCluster) awaitMisconfigured(t *testing.T, controller *program.Process, namespace, name string) {
+func (c *testCluster) awaitMisconfigured(t *testing.T, controller *program.Process, namespace, name string) {
 	t.Helper()
 	failed := []string{"Misconfigured", "ExpressionFails"}
 	eventually.TrueWithin(t, 3*time.Minute, 100*time.Millisecond, name+" is not misconfigured", controller, func(ctx context.Context) (bool, error) {
 		var object v1beta1.Placement
-		if err := h.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &object); err != nil {
+		if err := c.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &object); err != nil {
 			return false, err
 		}
 		got := meta.FindStatusCondition(object.Status.Conditions, clusterv1beta1.PlacementConditionMisconfigured)

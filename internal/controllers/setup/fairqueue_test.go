@@ -21,7 +21,7 @@ func TestFairQueue(t *testing.T) {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Millisecond, time.Second)
 	q := NewFairQueue("fair", limiter)
 	defer q.ShutDown()
-	for _, key := range strings.Fields("a/1 a/2 a/3 a/2 b/1 a/4 c/1 b/2 /cluster") {
+	for key := range strings.FieldsSeq("a/1 a/2 a/3 a/2 b/1 a/4 c/1 b/2 /cluster") {
 		q.Add(requestOf(key))
 	}
 	var got []string

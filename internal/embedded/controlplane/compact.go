@@ -15,7 +15,7 @@ func (cp *ControlPlane) Compact(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("connecting to etcd: %w", err)
 	}
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	present, err := client.Get(ctx, "/registry", clientv3.WithCountOnly())
 	if err != nil {
 		return fmt.Errorf("reading the revision of etcd: %w", err)

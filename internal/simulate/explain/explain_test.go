@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,7 +96,7 @@ func TestPod(t *testing.T) {
 		bound := pod.DeepCopy()
 		bound.Spec.NodeName = want
 		with := *objects
-		with.Running = append(with.Running[:len(with.Running):len(with.Running)], bound)
+		with.Running = append(slices.Clip(with.Running), bound)
 		again, err := Pod(t.Context(), State{Objects: &with}, scheduler, bound)
 		if err != nil || !again.Stays || again.Scores.Nodes[0].Total != e.Scores.Nodes[0].Total {
 			t.Errorf("scheduler %s, with a node: %+v, %v, want the same scores as without", name, again, err)

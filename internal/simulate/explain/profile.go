@@ -59,7 +59,12 @@ func (s Scheduler) ProfileOf(pod *v1.Pod) (Profile, error) {
 	}
 	allowed := strings.Join(names, ", ")
 	if s.ProfileName != "" {
-		return profile, fmt.Errorf("--scheduler-name: invalid value %q: must be one of %s, the profiles of %s", s.ProfileName, allowed, s.Source)
+		return profile, fmt.Errorf(
+			"--scheduler-name: invalid value %q: must be one of %s, the profiles of %s",
+			s.ProfileName,
+			allowed,
+			s.Source,
+		)
 	}
 	return profile, fmt.Errorf("pod %s/%s: %s has no profile for spec.schedulerName %q: --scheduler-name must be one of %s",
 		pod.Namespace, pod.Name, s.Source, profile.SchedulerName, allowed)

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -176,7 +177,7 @@ func (p *Proxy) active(fault Fault) <-chan struct{} {
 func (p *Proxy) Writes() []Write {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.writes[:len(p.writes):len(p.writes)]
+	return slices.Clip(p.writes)
 }
 
 // cutRepeatedly closes all watches until the fault ends.
