@@ -205,7 +205,10 @@ func TestMirrorsShrinkAfterCoolDown(t *testing.T) {
 	tracker.Next(noon.Add(604 * time.Second))
 	tracker.SetWorkloads([]Workload{scaled("100%", 2)})
 	plan := tracker.Next(noon.Add(605 * time.Second))
-	want := fmt.Sprintf("Deployment shop/web requires 2 placeholders, 5 are held until %s", noon.Add(1205*time.Second).UTC().Format(time.RFC3339))
+	want := fmt.Sprintf(
+		"Deployment shop/web requires 2 placeholders, 5 are held until %s",
+		noon.Add(1205*time.Second).UTC().Format(time.RFC3339),
+	)
 	// The pool has no nodes, which is the first reason.
 	if !plan.CoolDown || len(plan.Reasons) != 2 || plan.Reasons[1] != want {
 		t.Errorf("cool-down %t, feasible %t, reasons %q, want %q", plan.CoolDown, plan.Feasible, plan.Reasons, want)
@@ -281,8 +284,10 @@ func TestDroppedClaims(t *testing.T) {
 		want     string
 	}{
 		"none": {newWorkload("1", func(s *v1.PodSpec) { s.Volumes = []v1.Volume{{Name: "tmp"}} }), ""},
-		"volume": {newWorkload("1", func(s *v1.PodSpec) { s.Volumes = []v1.Volume{claim} }),
-			"Deployment shop/web: its placeholders are not bound to the nodes and zones of its volumes (data), which they do not have"},
+		"volume": {
+			newWorkload("1", func(s *v1.PodSpec) { s.Volumes = []v1.Volume{claim} }),
+			"Deployment shop/web: its placeholders are not bound to the nodes and zones of its volumes (data), which they do not have",
+		},
 		"volume of a StatefulSet": {set, "zones of its volumes (www), which"},
 		"both": {newWorkload("1", func(s *v1.PodSpec) {
 			s.Volumes, s.ResourceClaims = []v1.Volume{claim}, []v1.PodResourceClaim{{Name: "gpu"}}

@@ -42,11 +42,13 @@ func TestMirrorLimits(t *testing.T) {
 				"Deployment a/more requires 9999 placeholders, spec.mirrors.maxPerNamespace permits 99 more in namespace a",
 		},
 		"per namespace": {
-			limits(10, 3, 100), []Workload{workloadIn("a", "x", "2", 1), workloadIn("a", "y", "2", 1), workloadIn("b", "z", "2", 1)},
+			limits(10, 3, 100),
+			[]Workload{workloadIn("a", "x", "2", 1), workloadIn("a", "y", "2", 1), workloadIn("b", "z", "2", 1)},
 			"a/x=2 a/y=1 b/z=2", "Deployment a/y requires 2 placeholders, spec.mirrors.maxPerNamespace permits 1 more in namespace a",
 		},
 		"all": {
-			limits(10, 10, 3), []Workload{workloadIn("a", "x", "2", 1), workloadIn("b", "y", "2", 1), workloadIn("c", "z", "2", 1)},
+			limits(10, 10, 3),
+			[]Workload{workloadIn("a", "x", "2", 1), workloadIn("b", "y", "2", 1), workloadIn("c", "z", "2", 1)},
 			"a/x=2 b/y=1",
 			"Deployment b/y requires 2 placeholders, maxPlaceholders permits 1 more; Deployment c/z requires 2 placeholders, maxPlaceholders permits 0 more",
 		},
@@ -77,7 +79,9 @@ func TestLimitsDuringCoolDown(t *testing.T) {
 	tracker.SetWorkloads([]Workload{workloadIn("a", "x", "100%", 50)})
 	tracker.Next(noon)
 	tracker.SetWorkloads([]Workload{workloadIn("a", "x", "100%", 5)})
-	if err := tracker.SetPolicy(newPolicy("0", func(s *v1alpha1.ResourceSlackSpec) { s.Mirrors.MaxPerNamespace = new(int32(10)) })); err != nil {
+	if err := tracker.SetPolicy(
+		newPolicy("0", func(s *v1alpha1.ResourceSlackSpec) { s.Mirrors.MaxPerNamespace = new(int32(10)) }),
+	); err != nil {
 		t.Fatal(err)
 	}
 	if plan := tracker.Next(noon.Add(time.Second)); plan.placeholders() != 10 || !plan.CoolDown {
@@ -99,18 +103,30 @@ func TestNamespaceSelector(t *testing.T) {
 			"spec.mirrors.namespaceSelector does not select: Deployment shop/web, Deployment tenant/api"},
 		"all":      {&metav1.LabelSelector{}, 2, ""},
 		"by label": {&metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}, 1, "does not select: Deployment shop/web"},
-		"by name": {&metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": "shop"}}, 1,
-			"does not select: Deployment tenant/api"},
+		"by name": {
+			&metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": "shop"}}, 1,
+			"does not select: Deployment tenant/api",
+		},
 	} {
 		policy := newPolicy("0", func(s *v1alpha1.ResourceSlackSpec) { s.Mirrors.NamespaceSelector = tc.selector })
 		plan := mirrorsOf(t, policy, labeled, newWorkload("1"))
 		if reasons := strings.Join(plan.Reasons, "; "); plan.placeholders() != tc.want || !strings.Contains(reasons, tc.reason) ||
 			(reasons == "") != (tc.reason == "") || !plan.Feasible {
-			t.Errorf("%s: %d placeholders, feasible %t, reasons %q; want %d, %q", name, plan.placeholders(), plan.Feasible, reasons, tc.want, tc.reason)
+			t.Errorf(
+				"%s: %d placeholders, feasible %t, reasons %q; want %d, %q",
+				name,
+				plan.placeholders(),
+				plan.Feasible,
+				reasons,
+				tc.want,
+				tc.reason,
+			)
 		}
 	}
 	invalid := newPolicy("0", func(s *v1alpha1.ResourceSlackSpec) {
-		s.Mirrors.NamespaceSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Like"}}}
+		s.Mirrors.NamespaceSelector = &metav1.LabelSelector{
+			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Like"}},
+		}
 	})
 	if _, err := NewTracker(invalid); err == nil || !strings.Contains(err.Error(), "spec.mirrors.namespaceSelector: Invalid value") {
 		t.Errorf("an invalid selector: %v", err)

@@ -236,7 +236,12 @@ func testPlayground(t *testing.T, env *demo.Environment, nodes *node.Demo, slack
 		t.Fatal(buffers, err)
 	}
 	replicas, _, _ := unstructured.NestedInt64(buffers.Items[0].Object, "status", "replicas")
-	if conditions, _, _ := unstructured.NestedSlice(buffers.Items[0].Object, "status", "conditions"); replicas != 1 || len(conditions) != 2 {
+	if conditions, _, _ := unstructured.NestedSlice(
+		buffers.Items[0].Object,
+		"status",
+		"conditions",
+	); replicas != 1 ||
+		len(conditions) != 2 {
 		t.Errorf("the stand-in reports %v", buffers.Items[0].Object["status"])
 	}
 }

@@ -51,7 +51,13 @@ func TestAccess(t *testing.T) {
 		"a context without a kubeconfig": {
 			"no-contexts", Access{Context: "three"}, "", "", `--context: invalid value "three": found no contexts in no-contexts`,
 		},
-		"no current context": {"no-current", Access{}, "", "", "--context: required: no-current has no current context; must be one of one"},
+		"no current context": {
+			"no-current",
+			Access{},
+			"",
+			"",
+			"--context: required: no-current has no current context; must be one of one",
+		},
 		"nothing": {
 			"none", Access{}, "", "", "--kubeconfig: found no cluster in none, and no service account of a pod: " +
 				"set $KUBECONFIG or --kubeconfig to a kubeconfig file",

@@ -248,7 +248,16 @@ func TestReadUnchanged(t *testing.T) {
 		t.Helper()
 		reading, err := source.Read(t.Context())
 		if err != nil || len(reading.Nodes) != 1 || sent != wantSent || unchanged != wantUnchanged {
-			t.Errorf("%s: %v, %v; sent %d and %d times unchanged, want %d and %d", what, reading, err, sent, unchanged, wantSent, wantUnchanged)
+			t.Errorf(
+				"%s: %v, %v; sent %d and %d times unchanged, want %d and %d",
+				what,
+				reading,
+				err,
+				sent,
+				unchanged,
+				wantSent,
+				wantUnchanged,
+			)
 		}
 	}
 	read("the first reading", 1, 0)

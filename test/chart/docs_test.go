@@ -108,7 +108,10 @@ func TestDocumentedValues(t *testing.T) {
 // TestDocumentedRights expects a table of the rendered permissions with all components enabled and the
 // default load sources.
 func TestDocumentedRights(t *testing.T) {
-	objects := render(t, "controller: {controllers: [slack, placement], extraCapacityMinRate: 10%, placeholderNamespace: placeholders}\nloadWatcher: {enabled: true}\nagent: {enabled: true, clusterName: c, hub: {secretName: s}}\n")
+	objects := render(
+		t,
+		"controller: {controllers: [slack, placement], extraCapacityMinRate: 10%, placeholderNamespace: placeholders}\nloadWatcher: {enabled: true}\nagent: {enabled: true, clusterName: c, hub: {secretName: s}}\n",
+	)
 	roles := map[string][]rbacv1.PolicyRule{}
 	type binding struct {
 		subject, where, role string

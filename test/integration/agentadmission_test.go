@@ -57,7 +57,11 @@ func TestAgentAdmission(t *testing.T) {
 		`{"allocatable":` + manyResources(101) + `}`: "at most 100 resources",
 	} {
 		began := time.Now()
-		if err := patch(t.Context(), status); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if err := patch(
+			t.Context(),
+			status,
+		); want == "" && err != nil ||
+			want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%.60s: %v, want %q", status, err, want)
 		}
 		if took := time.Since(began); took > 10*time.Second {
@@ -86,7 +90,11 @@ func TestAgentAdmission(t *testing.T) {
 		`{"scores":[` + strings.Join(many, ",") + `],"validUntil":"2099-01-01T00:00:00Z"}`: "at most 50 scores",
 		`{"scores":[{"name":"free","value":100}],"validUntil":"2099-01-01T00:00:00Z"}`:     "",
 	} {
-		if err := score("plimsoll", status); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if err := score(
+			"plimsoll",
+			status,
+		); want == "" && err != nil ||
+			want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%.60s: %v, want %q", status, err, want)
 		}
 	}

@@ -64,7 +64,13 @@ func newRelease(t *testing.T, cp *controlplane.ControlPlane, config *rest.Config
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &release{testCluster: &testCluster{cp, adminClient(t, config)}, config: config, kube: kube, helm: tool, values: writeFile(t, values)}
+	r := &release{
+		testCluster: &testCluster{cp, adminClient(t, config)},
+		config:      config,
+		kube:        kube,
+		helm:        tool,
+		values:      writeFile(t, values),
+	}
 	for _, name := range []string{systemNamespace, podNamespace} {
 		r.create(t, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{
 			Name:   name,

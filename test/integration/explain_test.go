@@ -177,7 +177,8 @@ func TestExplainLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, stderr, exitCode := runPlimsoll(t, "explain", "pod", "web", "--kubeconfig", file, "--context", "other")
-	if exitCode != 1 || !strings.Contains(stderr, `pods "web" not found in namespace "kube-system", or finished; did you mean default/web?`) {
+	if exitCode != 1 ||
+		!strings.Contains(stderr, `pods "web" not found in namespace "kube-system", or finished; did you mean default/web?`) {
 		t.Errorf("exit code %d, %s, want no pod in the namespace of the context", exitCode, stderr)
 	}
 	mustPlimsoll(t, "explain", "po/web", "-n", "default", "--kubeconfig", file, "--context", "other")

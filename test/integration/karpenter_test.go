@@ -104,15 +104,22 @@ func (c *testCluster) checkMirrorWithKarpenter(t *testing.T, log fmt.Stringer) {
 	api.Spec.Template.Spec.Containers = runningPod("", "", "500m", "512Mi").Spec.Containers
 	c.create(t, api)
 	var policy v1alpha1.ResourceSlack
-	eventually.TrueWithin(t, 3*time.Minute, 100*time.Millisecond, "the mirrors have no capacity", log, func(ctx context.Context) (bool, error) {
-		if err := c.client.Get(ctx, client.ObjectKey{Name: "general"}, &policy); err != nil {
-			return false, err
-		}
-		pods, err := c.runningNodes(ctx, "api")
-		return err == nil && len(pods) == 1 && policy.Status.Mirrored == 2 &&
-			meta.IsStatusConditionTrue(policy.Status.Conditions, v1alpha1.ConditionReady) &&
-			meta.IsStatusConditionTrue(policy.Status.Conditions, v1alpha1.ConditionAccepted), err
-	})
+	eventually.TrueWithin(
+		t,
+		3*time.Minute,
+		100*time.Millisecond,
+		"the mirrors have no capacity",
+		log,
+		func(ctx context.Context) (bool, error) {
+			if err := c.client.Get(ctx, client.ObjectKey{Name: "general"}, &policy); err != nil {
+				return false, err
+			}
+			pods, err := c.runningNodes(ctx, "api")
+			return err == nil && len(pods) == 1 && policy.Status.Mirrored == 2 &&
+				meta.IsStatusConditionTrue(policy.Status.Conditions, v1alpha1.ConditionReady) &&
+				meta.IsStatusConditionTrue(policy.Status.Conditions, v1alpha1.ConditionAccepted), err
+		},
+	)
 	existing, err := c.nodes(t.Context())
 	if err != nil {
 		t.Fatal(err)

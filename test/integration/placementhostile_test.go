@@ -98,14 +98,21 @@ func TestHostilePlacements(t *testing.T) {
 func (c *testCluster) awaitMisconfigured(t *testing.T, controller *program.Process, namespace, name string) {
 	t.Helper()
 	failed := []string{"Misconfigured", "ExpressionFails"}
-	eventually.TrueWithin(t, 3*time.Minute, 100*time.Millisecond, name+" is not misconfigured", controller, func(ctx context.Context) (bool, error) {
-		var object v1beta1.Placement
-		if err := c.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &object); err != nil {
-			return false, err
-		}
-		got := meta.FindStatusCondition(object.Status.Conditions, clusterv1beta1.PlacementConditionMisconfigured)
-		return got != nil && got.Status == metav1.ConditionTrue && slices.Contains(failed, got.Reason), nil
-	})
+	eventually.TrueWithin(
+		t,
+		3*time.Minute,
+		100*time.Millisecond,
+		name+" is not misconfigured",
+		controller,
+		func(ctx context.Context) (bool, error) {
+			var object v1beta1.Placement
+			if err := c.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &object); err != nil {
+				return false, err
+			}
+			got := meta.FindStatusCondition(object.Status.Conditions, clusterv1beta1.PlacementConditionMisconfigured)
+			return got != nil && got.Status == metav1.ConditionTrue && slices.Contains(failed, got.Reason), nil
+		},
+	)
 }
 
 // mebibytes returns the peak memory of a program in MiB.

@@ -99,7 +99,12 @@ func (c *testCluster) awaitGroups(t *testing.T, log fmt.Stringer, placement stri
 }
 
 func groupStatus(index int32, name string, count int32, decisions ...string) clusterv1beta1.DecisionGroupStatus {
-	return clusterv1beta1.DecisionGroupStatus{DecisionGroupIndex: index, DecisionGroupName: name, Decisions: decisions, ClustersCount: count}
+	return clusterv1beta1.DecisionGroupStatus{
+		DecisionGroupIndex: index,
+		DecisionGroupName:  name,
+		Decisions:          decisions,
+		ClustersCount:      count,
+	}
 }
 
 // On a hub of Open Cluster Management 1.2, placements behave as with its own controller where
@@ -255,7 +260,8 @@ func ocmStatus(t *testing.T, h *testCluster, log *program.Process) {
 		eventually.True(t, "the status is not restored", log, func(ctx context.Context) (bool, error) {
 			var object v1beta1.Placement
 			err := h.client.Get(ctx, client.ObjectKey{Namespace: team, Name: "overwritten"}, &object)
-			return err == nil && cmp.Equal(want.DecisionGroups, object.Status.DecisionGroups) && object.Status.NumberOfSelectedClusters == 2 &&
+			return err == nil && cmp.Equal(want.DecisionGroups, object.Status.DecisionGroups) &&
+				object.Status.NumberOfSelectedClusters == 2 &&
 				meta.IsStatusConditionTrue(object.Status.Conditions, clusterv1beta1.PlacementConditionSatisfied), err
 		})
 	}

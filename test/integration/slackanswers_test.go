@@ -55,14 +55,21 @@ func TestSlackAnswers(t *testing.T) {
 	awaitSoon := func(condition, reason string) *metav1.Condition {
 		t.Helper()
 		var found *metav1.Condition
-		eventually.TrueWithin(t, answerTime, 20*time.Millisecond, condition+" is not "+reason, controller, func(ctx context.Context) (bool, error) {
-			var policy v1alpha1.ResourceSlack
-			if err := c.client.Get(ctx, client.ObjectKey{Name: "general"}, &policy); err != nil {
-				return false, err
-			}
-			found = meta.FindStatusCondition(policy.Status.Conditions, condition)
-			return found != nil && found.Reason == reason, nil
-		})
+		eventually.TrueWithin(
+			t,
+			answerTime,
+			20*time.Millisecond,
+			condition+" is not "+reason,
+			controller,
+			func(ctx context.Context) (bool, error) {
+				var policy v1alpha1.ResourceSlack
+				if err := c.client.Get(ctx, client.ObjectKey{Name: "general"}, &policy); err != nil {
+					return false, err
+				}
+				found = meta.FindStatusCondition(policy.Status.Conditions, condition)
+				return found != nil && found.Reason == reason, nil
+			},
+		)
 		return found
 	}
 	awaitSoon(v1alpha1.ConditionAccepted, "NotAnswered")
@@ -71,7 +78,11 @@ func TestSlackAnswers(t *testing.T) {
 	c.answer(t, "general-head", 0, metav1.Condition{
 		Type: "ReadyForProvisioning", Status: metav1.ConditionFalse, Reason: "error", Message: refusal,
 	})
-	if got := awaitSoon(v1alpha1.ConditionAccepted, "Refused"); got.Status != metav1.ConditionFalse || !strings.Contains(got.Message, refusal) {
+	if got := awaitSoon(
+		v1alpha1.ConditionAccepted,
+		"Refused",
+	); got.Status != metav1.ConditionFalse ||
+		!strings.Contains(got.Message, refusal) {
 		t.Errorf("condition %+v", got)
 	}
 	awaitSoon(v1alpha1.ConditionReady, "Refused")

@@ -85,7 +85,14 @@ func (c *testCluster) startController(t *testing.T, args ...string) *program.Pro
 // controllerArgs returns the arguments of a controller on the cluster. Later arguments override
 // earlier ones.
 func (c *testCluster) controllerArgs(args []string) []string {
-	return append([]string{"--kubeconfig=" + c.Kubeconfig, "--placeholder-namespace=" + podNamespace, "--metrics-bind-address=0", "--health-probe-bind-address=0"}, args...)
+	return append(
+		[]string{
+			"--kubeconfig=" + c.Kubeconfig,
+			"--placeholder-namespace=" + podNamespace,
+			"--metrics-bind-address=0",
+			"--health-probe-bind-address=0",
+		},
+		args...)
 }
 
 // superviseController runs the controller until the end of the test and, as a kubelet does,

@@ -89,7 +89,10 @@ func TestKo(t *testing.T) {
 	}
 	program := extract(t, image, config.Config.Entrypoint[0])
 	isStatic(t, program)
-	if texts, err := os.ReadFile(extract(t, image, "/var/run/ko/LICENSES")); err != nil || !bytes.Contains(texts, []byte("==== Go: LICENSE")) {
+	if texts, err := os.ReadFile(
+		extract(t, image, "/var/run/ko/LICENSES"),
+	); err != nil ||
+		!bytes.Contains(texts, []byte("==== Go: LICENSE")) {
 		t.Errorf("%v, license texts %.200s", err, texts)
 	}
 	out, err := exec.CommandContext(t.Context(), program, "--version").Output()
@@ -166,7 +169,10 @@ func TestDockerfile(t *testing.T) {
 	}
 	_, shipped, found := strings.Cut(string(raw), "\nFROM scratch\n")
 	if !found || strings.Contains(shipped, "\nFROM ") || !strings.Contains(shipped, "\nUSER 65532:65532\n") ||
-		!strings.Contains(shipped, "ca-certificates.crt /etc/ssl/certs/") || !strings.Contains(shipped, "\nCOPY --from=build /LICENSES /LICENSES\n") {
+		!strings.Contains(
+			shipped,
+			"ca-certificates.crt /etc/ssl/certs/",
+		) || !strings.Contains(shipped, "\nCOPY --from=build /LICENSES /LICENSES\n") {
 		t.Errorf("ships\n%s", shipped)
 	}
 }

@@ -53,7 +53,12 @@ func TestPlaceOneByOne(t *testing.T) {
 	used := map[string]bool{}
 	exclusive := func(size Amounts, count int64) Demand {
 		return Demand{
-			Group: Group{size, count}, Allowed: func(node string) bool { return !used[node] }, Assigned: func(node string) { used[node] = true },
+			Group: Group{
+				size,
+				count,
+			},
+			Allowed:  func(node string) bool { return !used[node] },
+			Assigned: func(node string) { used[node] = true },
 		}
 	}
 	for name, tc := range map[string]struct {

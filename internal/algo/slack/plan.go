@@ -275,7 +275,10 @@ func (p *Plan) finish() {
 		return // up to 1% is rounding
 	}
 	if p.CoolDownEnd != 0 {
-		p.Reasons = append(p.Reasons, fmt.Sprintf("placeholders exceed the target by %s: less is required, the cool-down is not over", excess))
+		p.Reasons = append(
+			p.Reasons,
+			fmt.Sprintf("placeholders exceed the target by %s: less is required, the cool-down is not over", excess),
+		)
 		return
 	}
 	cause := "they are of equal size and cover the biggest pod"

@@ -60,7 +60,14 @@ func TestBuffers(t *testing.T) {
 		newBuffer("refused", 0, "ReadyForProvisioning=False violates PodSecurity"),
 		newBuffer("silent", 3),
 		newBuffer("stuck", 3, "ReadyForProvisioning=True ready", "Provisioning=True"),
-		newEvent("old", "stuck", notTriggered, "old", at.Add(-time.Hour)), newEvent("new", "stuck", notTriggered, "1 max node group size reached", at),
+		newEvent(
+			"old",
+			"stuck",
+			notTriggered,
+			"old",
+			at.Add(-time.Hour),
+		),
+		newEvent("new", "stuck", notTriggered, "1 max node group size reached", at),
 		newEvent("other", "accepted", "Other", "other", at),
 	).WithIndex(&v1.Event{}, "involvedObject.kind", index(func(e *v1.Event) string { return e.InvolvedObject.Kind })).
 		WithIndex(&v1.Event{}, "reason", index(func(e *v1.Event) string { return e.Reason })).Build()

@@ -131,7 +131,11 @@ func TestResources(t *testing.T) {
 	// A quantity whose arithmetic takes hours is missing.
 	absurd := func(n *v1.Node) {
 		n.Spec.Unschedulable = true
-		n.Status.Capacity["gpu"], n.Status.Capacity[v1.ResourceMemory] = resource.MustParse("1e2147483647"), resource.MustParse("3e2147483647")
+		n.Status.Capacity["gpu"], n.Status.Capacity[v1.ResourceMemory] = resource.MustParse(
+			"1e2147483647",
+		), resource.MustParse(
+			"3e2147483647",
+		)
 	}
 	set(node("b", absurd))
 	set(node("b", absurd))

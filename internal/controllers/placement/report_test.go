@@ -81,7 +81,12 @@ func TestStatusIsRestored(t *testing.T) {
 				status.NumberOfSelectedClusters, status.DecisionGroups = 7, nil
 				status.LastScoreUpdateTime = &metav1.Time{Time: h.now.Add(time.Hour)}
 				status.Conditions = []metav1.Condition{
-					{Type: satisfied, Status: metav1.ConditionUnknown, Reason: "Other", LastTransitionTime: metav1.NewTime(h.now.Add(time.Hour))},
+					{
+						Type:               satisfied,
+						Status:             metav1.ConditionUnknown,
+						Reason:             "Other",
+						LastTransitionTime: metav1.NewTime(h.now.Add(time.Hour)),
+					},
 					{Type: "Mine", Status: metav1.ConditionTrue, Reason: "Mine", LastTransitionTime: metav1.NewTime(h.now)},
 				}
 			}
@@ -225,9 +230,16 @@ func TestEvents(t *testing.T) {
 	expect("repeated prioritizer", "Warning PlacementWarning spec.prioritizerPolicy.configurations[1]")
 	h.respecify("p", canaries)
 	h.relabel("c", "canary", "1")
-	expect("groups", "Normal DecisionCreate p-decision-2: selected 1 clusters", "Normal DecisionCreate p-decision-3: selected 1 clusters",
-		"Normal DecisionDelete p-decision-1: deleted", "Normal ScoreUpdate c:0 a:0",
-		"Normal DecisionCreate p-decision-1: selected 1 clusters", "Normal DecisionDelete p-decision-3: deleted", "Normal ScoreUpdate c:0 a:0")
+	expect(
+		"groups",
+		"Normal DecisionCreate p-decision-2: selected 1 clusters",
+		"Normal DecisionCreate p-decision-3: selected 1 clusters",
+		"Normal DecisionDelete p-decision-1: deleted",
+		"Normal ScoreUpdate c:0 a:0",
+		"Normal DecisionCreate p-decision-1: selected 1 clusters",
+		"Normal DecisionDelete p-decision-3: deleted",
+		"Normal ScoreUpdate c:0 a:0",
+	)
 }
 
 // The list of scores of an event has a bounded length.

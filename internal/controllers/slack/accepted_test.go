@@ -145,7 +145,9 @@ func TestBufferHandler(t *testing.T) {
 	c := controllerOf(t, interceptor.Funcs{}, append(webPool(), newPolicy("web", "web"))...)
 	reconcileOnce(t, c, "web")
 	buffer := func(policy string, replicas int64) *unstructured.Unstructured {
-		object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}, "status": map[string]any{"replicas": replicas}}}
+		object := &unstructured.Unstructured{
+			Object: map[string]any{"spec": map[string]any{}, "status": map[string]any{"replicas": replicas}},
+		}
 		object.SetLabels(map[string]string{slack.PlaceholderLabel: policy})
 		return object
 	}
@@ -227,7 +229,11 @@ func TestFailuresAreSeparate(t *testing.T) {
 					t.Errorf("%s is missing in %v", want, objects)
 				}
 			}
-			if got := strings.Join(objects, " "); !strings.Contains(got, "CapacityBuffer shop/api-deployment-") || strings.Contains(got, "tenant/") {
+			if got := strings.Join(
+				objects,
+				" ",
+			); !strings.Contains(got, "CapacityBuffer shop/api-deployment-") ||
+				strings.Contains(got, "tenant/") {
 				t.Errorf("objects %v, want those of api and not those of tenant", objects)
 			}
 			ready := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionReady)

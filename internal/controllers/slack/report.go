@@ -150,8 +150,10 @@ func readyCondition(backend *slack.Backend, o observation, accepted, provisioned
 		condition.Reason, condition.Message = reasonOfFailures(o.failures)
 	case o.overlap != "":
 		condition.Reason = reasonPoolsOverlap
-		condition.Message = fmt.Sprintf("policy %s selects nodes of the same pool: the free capacity of these nodes counts for both policies",
-			o.overlap)
+		condition.Message = fmt.Sprintf(
+			"policy %s selects nodes of the same pool: the free capacity of these nodes counts for both policies",
+			o.overlap,
+		)
 	case o.plan.NoNodes:
 		condition.Reason, condition.Message = reasonPoolEmpty, reasons
 	case !o.plan.Feasible:

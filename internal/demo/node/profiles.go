@@ -57,6 +57,9 @@ func unknownProfile(name string, profiles []page.LiveProfile) string {
 	if slices.Contains(names, name) {
 		return ""
 	}
-	return fmt.Sprintf("spec.schedulerName: no scheduler in this cluster has a profile %q, so the pod is never scheduled; the profiles are %s",
-		name, strings.Join(names, ", "))
+	return fmt.Sprintf(
+		"spec.schedulerName: no scheduler in this cluster has a profile %q, so the pod is never scheduled; the profiles are %s",
+		name,
+		strings.Join(names, ", "),
+	)
 }
