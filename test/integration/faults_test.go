@@ -129,7 +129,7 @@ func TestSchedulerWithFaultyLoadSource(t *testing.T) {
 		}, "", false, "modest", "response is larger than 32 MiB"},
 		{
 			"million-series", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, million) }, "", false, "modest",
-			"response is larger than 32 MiB",
+			"response has more than 1000000 values",
 		},
 		{
 			"not-numbers", respond(0, map[string]string{"eager": "NaN", "modest": "+Inf"}), "", false, "modest",
