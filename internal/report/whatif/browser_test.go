@@ -283,10 +283,9 @@ func TestLayoutFindsFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Overflow < 1000 || len(got.Wide) == 0 || len(got.Rows) != 1 || got.Scripts != 1 || got.Handlers != 1 || !got.Executed || len(requested.list()) != 2 ||
-		got.Drawings != 2 || len(got.Empty) != 1 || len(got.Clipped) != 1 ||
-		len(got.Overlapping) != 1 ||
-		len(got.LowContrast) != 1 {
+	if got.Overflow < 1000 || len(got.Wide) == 0 || len(got.Rows) != 1 || got.Scripts != 1 || got.Handlers != 1 ||
+		!got.Executed || len(requested.list()) != 2 || got.Drawings != 2 || len(got.Empty) != 1 || len(got.Clipped) != 1 ||
+		len(got.Overlapping) != 1 || len(got.LowContrast) != 1 {
 		t.Errorf("%+v, requested %q", got, requested.list())
 	}
 }
