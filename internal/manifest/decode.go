@@ -126,3 +126,21 @@ func (h *header) String() string {
 	}
 	return strings.TrimSpace(h.Kind + " " + name)
 }
+
+// nesting is the depth of lists within lists.
+type nesting int
+
+// read calls a function for each item of a list, with its place and the type that it has if it states none.
+func (n *nesting) read(where string, head *header, item func(where string, asJSON []byte, defaultType metav1.TypeMeta) error) error {
+	*n++
+	defer func() { *n-- }()
+	if *n > maxNesting {
+		return errNesting
+	}
+	for i, asJSON := range head.Items {
+		if err := item(fmt.Sprintf("%s, item %d", where, i+1), asJSON, head.itemType()); err != nil {
+			return fmt.Errorf("item %d: %w", i+1, err)
+		}
+	}
+	return nil
+}

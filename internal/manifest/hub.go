@@ -65,7 +65,7 @@ type hubReader struct {
 	// seen has the location of each object by kind and name.
 	seen map[string]string
 	// lists is the number of Lists around the current document.
-	lists int
+	lists nesting
 }
 
 // document reads a document.
@@ -87,7 +87,7 @@ func (r *hubReader) read(where string, asJSON []byte, defaultType metav1.TypeMet
 	case err != nil:
 		return err
 	case head.isList():
-		return r.list(where, &head)
+		return r.lists.read(where, &head, r.read)
 	}
 	kind := head.groupVersionKind()
 	versions, known := hubKinds[head.Kind]
@@ -103,21 +103,6 @@ func (r *hubReader) read(where string, asJSON []byte, defaultType metav1.TypeMet
 	}
 	if err := r.object(where, asJSON, &head); err != nil {
 		return fmt.Errorf("%s: %w", &head, err)
-	}
-	return nil
-}
-
-// list reads the items of a list.
-func (r *hubReader) list(where string, head *header) error {
-	r.lists++
-	defer func() { r.lists-- }()
-	if r.lists > maxNesting {
-		return errNesting
-	}
-	for i, item := range head.Items {
-		if err := r.read(fmt.Sprintf("%s, item %d", where, i+1), item, head.itemType()); err != nil {
-			return fmt.Errorf("item %d: %w", i+1, err)
-		}
 	}
 	return nil
 }

@@ -90,7 +90,7 @@ type reader struct {
 	// seen has the location of each object by kind and name.
 	seen map[string]string
 	// lists is the number of Lists around the current document.
-	lists int
+	lists nesting
 }
 
 // strict decodes objects and reports unknown fields.
@@ -115,7 +115,7 @@ func (r *reader) read(where string, asJSON []byte, defaultType metav1.TypeMeta) 
 	case err != nil:
 		return err
 	case head.isList():
-		return r.list(where, &head)
+		return r.lists.read(where, &head, r.read)
 	}
 	isRead, err := isRead(&head)
 	if err != nil {
@@ -161,21 +161,6 @@ func isRead(head *header) (bool, error) {
 		return false, fmt.Errorf("%s: apiVersion: invalid value %q: must be %s", head, head.APIVersion, version)
 	}
 	return true, nil
-}
-
-// list reads the items of a list.
-func (r *reader) list(where string, head *header) error {
-	r.lists++
-	defer func() { r.lists-- }()
-	if r.lists > maxNesting {
-		return errNesting
-	}
-	for i, item := range head.Items {
-		if err := r.read(fmt.Sprintf("%s, item %d", where, i+1), item, head.itemType()); err != nil {
-			return fmt.Errorf("item %d: %w", i+1, err)
-		}
-	}
-	return nil
 }
 
 // object adds an object.
