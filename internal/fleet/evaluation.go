@@ -10,6 +10,7 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/placement"
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/turns"
 )
 
 // Bounds of the evaluation of expressions, in units of CEL. A unit takes 0.1 to 1 microseconds.
@@ -276,32 +277,26 @@ func (s *State) evaluateWaiting(ctx context.Context, key types.NamespacedName, w
 	return false
 }
 
-// fairQueue is a queue of placements that takes them from the namespaces in turn.
-type fairQueue struct {
-	namespaces []string
-	keys       map[string][]types.NamespacedName
-	queued     map[types.NamespacedName]bool
+// evaluationQueue is a queue of placements that takes them from the namespaces in turn.
+type evaluationQueue struct {
+	turns  turns.Queue[string, types.NamespacedName]
+	queued map[types.NamespacedName]bool
 	// wake has a value if the queue may have become non-empty.
 	wake chan struct{}
 }
 
 // newQueue returns an empty queue.
-func newQueue() fairQueue {
-	return fairQueue{
-		keys: map[string][]types.NamespacedName{}, queued: map[types.NamespacedName]bool{}, wake: make(chan struct{}, 1),
-	}
+func newQueue() evaluationQueue {
+	return evaluationQueue{queued: map[types.NamespacedName]bool{}, wake: make(chan struct{}, 1)}
 }
 
 // push appends a placement unless it is in the queue.
-func (q *fairQueue) push(key types.NamespacedName) {
+func (q *evaluationQueue) push(key types.NamespacedName) {
 	if q.queued[key] {
 		return
 	}
 	q.queued[key] = true
-	if len(q.keys[key.Namespace]) == 0 {
-		q.namespaces = append(q.namespaces, key.Namespace)
-	}
-	q.keys[key.Namespace] = append(q.keys[key.Namespace], key)
+	q.turns.Push(key.Namespace, key)
 	select {
 	case q.wake <- struct{}{}:
 	default:
@@ -309,19 +304,8 @@ func (q *fairQueue) push(key types.NamespacedName) {
 }
 
 // pop removes the next placement. ok is false if there is none.
-func (q *fairQueue) pop() (key types.NamespacedName, ok bool) {
-	if len(q.namespaces) == 0 {
-		return key, false
-	}
-	namespace := q.namespaces[0]
-	q.namespaces = q.namespaces[1:]
-	keys := q.keys[namespace]
-	if key = keys[0]; len(keys) > 1 {
-		q.keys[namespace] = keys[1:]
-		q.namespaces = append(q.namespaces, namespace)
-	} else {
-		delete(q.keys, namespace)
-	}
+func (q *evaluationQueue) pop() (key types.NamespacedName, ok bool) {
+	key, ok = q.turns.Pop()
 	delete(q.queued, key)
-	return key, true
+	return key, ok
 }

@@ -37,7 +37,7 @@ type State struct {
 	bindings   map[string]map[string]bool
 	placements map[types.NamespacedName]*placementState
 	// queue has the placements whose expressions are to be evaluated.
-	queue fairQueue
+	queue evaluationQueue
 	// evaluators has a value for each evaluation of expressions by Decide. Half of the CPUs remain for decisions
 	// that need none.
 	evaluators chan struct{}

@@ -1,7 +1,6 @@
 package setup
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -39,17 +38,5 @@ func TestFairQueue(t *testing.T) {
 	}
 	if text := strings.Join(got, " "); text != "a/1 b/1 c/1 /cluster a/2 b/2 a/3 c/2 a/4" {
 		t.Error(text)
-	}
-}
-
-// A request of another namespace is the second one after 4,000 of one namespace.
-func TestFairQueueAfterFlood(t *testing.T) {
-	var q turns
-	for i := range 4000 {
-		q.Push(requestOf(fmt.Sprint("flood/", i)))
-	}
-	q.Push(requestOf("other/one"))
-	if first, second := q.Pop(), q.Pop(); first.Name != "0" || second.Namespace != "other" || q.Len() != 3999 {
-		t.Errorf("%v, %v, %d remain", first, second, q.Len())
 	}
 }
