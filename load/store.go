@@ -26,6 +26,8 @@ type Store struct {
 	// latest is the newest load of each series. Only the writer uses it.
 	latest latestSeries
 
+	observers observers[Snapshot]
+
 	mu    sync.Mutex
 	stats Stats
 }
@@ -103,6 +105,13 @@ func (s *Store) Fresh() *Snapshot {
 	return snapshot
 }
 
+// Observe registers a function that is called with each new snapshot before Fresh returns it, by the goroutine that
+// stores the reading: what is computed there delays the reading and nothing else. If there is a reading already,
+// observe is called with its snapshot before Observe returns. Calls do not overlap. observe must not call Put or Observe.
+//
+// When series of a snapshot expire, Fresh returns another snapshot without them, for which observe was not called.
+func (s *Store) Observe(observe func(*Snapshot)) { s.observers.add(&s.current, observe) }
+
 // Last returns the newest reading whatever its age, nil if there is none.
 func (s *Store) Last() *Snapshot { return s.current.Load() }
 
@@ -149,18 +158,11 @@ func (s *Store) Put(reading Reading) error {
 
 func (s *Store) put(reading Reading) error {
 	now := s.now()
-	if ahead := reading.Time.Sub(now); ahead > MaxAhead {
-		return &Error{
-			Reason: Future,
-			Err:    fmt.Errorf("reading is %s ahead of the local clock, maximum is %s", ahead.Round(time.Second), MaxAhead),
-		}
-	}
 	if s.latest.at.Sub(now) > MaxAhead {
 		s.latest = latestSeries{} // the clock has been set back: later readings are not older than these
 	}
-	if reading.Time.Before(s.latest.at) {
-		age := s.latest.at.Sub(reading.Time).Round(time.Second)
-		return &Error{Reason: OutOfOrder, Err: fmt.Errorf("reading is %s older than the previous one", age)}
+	if err := checkOrder(reading.Time, s.latest.at, now); err != nil {
+		return err
 	}
 	next := latestSeries{nodes: reading.Nodes, times: map[Series]time.Time{}, at: reading.Time}
 	var carried []Series
@@ -186,7 +188,22 @@ func (s *Store) put(reading Reading) error {
 	}
 	next.nodes = snapshot.reading.Nodes
 	s.latest = next
-	s.current.Store(snapshot)
+	s.observers.publish(&s.current, snapshot)
+	return nil
+}
+
+// checkOrder returns an error if a reading is from the future, or older than the previous one.
+func checkOrder(at, previous, now time.Time) error {
+	if ahead := at.Sub(now); ahead > MaxAhead {
+		return &Error{
+			Reason: Future,
+			Err:    fmt.Errorf("reading is %s ahead of the local clock, maximum is %s", ahead.Round(time.Second), MaxAhead),
+		}
+	}
+	if at.Before(previous) {
+		age := previous.Sub(at).Round(time.Second)
+		return &Error{Reason: OutOfOrder, Err: fmt.Errorf("reading is %s older than the previous one", age)}
+	}
 	return nil
 }
 

@@ -165,6 +165,36 @@ func TestClockJumps(t *testing.T) {
 	}
 }
 
+// TestObserversAreCalledBeforeASnapshotIsVisible checks the order of calls: each observer once per snapshot, before
+// Fresh returns it, and one that is registered later with the current snapshot. Rejected readings are not observed.
+func TestObserversAreCalledBeforeASnapshotIsVisible(t *testing.T) {
+	c := &clock{noon}
+	store := NewStore(time.Hour, c.now)
+	var early, late []*Snapshot
+	store.Observe(func(s *Snapshot) {
+		if store.Fresh() == s {
+			t.Error("the snapshot is visible before its observer has returned")
+		}
+		early = append(early, s)
+	})
+	put := func(at time.Time, want bool) {
+		t.Helper()
+		if err := store.Put(readingAt(at)); (err == nil) != want {
+			t.Fatal(err)
+		}
+	}
+	put(noon, true)
+	first := store.Fresh()
+	store.Observe(func(s *Snapshot) { late = append(late, s) })
+	put(noon.Add(-time.Minute), false)
+	put(noon.Add(time.Minute), true)
+	for name, got := range map[string][]*Snapshot{"early": early, "late": late} {
+		if len(got) != 2 || got[0] != first || got[1] != store.Fresh() {
+			t.Errorf("%s observer: %d snapshots, want the two that were stored", name, len(got))
+		}
+	}
+}
+
 func TestSnapshot(t *testing.T) {
 	var none *Snapshot
 	if _, ok := none.Node("node"); ok || none.Reading().Nodes != nil {
