@@ -115,6 +115,30 @@ func BenchmarkDecide(b *testing.B) {
 	})
 }
 
+// A decision with the code that surrounds the algorithm allocates nothing per cluster.
+func TestDecideAllocations(t *testing.T) {
+	s := hub()
+	for i := range 500 {
+		s.SetCluster(benchCluster(i))
+	}
+	for _, tc := range []struct {
+		name, predicates string
+		limit            float64
+	}{
+		// The request, its previous clusters and its sets; the result with its conditions, their message, groups
+		// and clusters; the pass; the names of the clusters; eight of the algorithm.
+		{"plain", "", 20},
+		// Also the predicate and its failures.
+		{"label", "predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {environment: prod}}}}]", 22},
+	} {
+		s.SetPlacement(newPlacement(t, tc.name, fourPrioritizers+tc.predicates))
+		decide(t, s, tc.name)
+		if n := testing.AllocsPerRun(10, func() { s.Decide(keyOf(tc.name), now) }); n > tc.limit {
+			t.Errorf("%s: %v allocations for one decision, want at most %v", tc.name, n, tc.limit)
+		}
+	}
+}
+
 // BenchmarkOneClusterChanges measures the decisions after a change of one cluster of
 // 5,000. Of 1,000 placements, a change of resources affects the 100 that rank by
 // resources; a change of labels affects all of them.

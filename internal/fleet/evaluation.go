@@ -82,7 +82,11 @@ func (f *failures) String() string {
 // predicates returns the predicates of a placement. Outcomes of expressions are kept
 // until the cluster changes; those that are missing are added to the pass.
 func (s *State) predicates(p *placementState, attempt *pass) (out []placement.Predicate) {
+	if len(p.policy.predicates) == 0 {
+		return nil
+	}
 	attempt.failures = make([]failures, len(p.policy.predicates))
+	out = make([]placement.Predicate, 0, len(p.policy.predicates))
 	for i := range p.policy.predicates {
 		predicate := &p.policy.predicates[i]
 		converted := placement.Predicate{Selector: predicate.selector}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -90,8 +91,9 @@ func (s *State) Decide(key types.NamespacedName, now time.Time) (r *Result, ok b
 		}
 		var names []string
 		if r.Decision != nil {
-			for _, i := range r.Decision.Chosen {
-				names = append(names, r.Fleet[i].Name)
+			names = make([]string, len(r.Decision.Chosen))
+			for i, cluster := range r.Decision.Chosen {
+				names[i] = r.Fleet[cluster].Name
 			}
 		}
 		s.setSelected(p, names)
@@ -135,10 +137,13 @@ func (s *State) decide(
 	}
 }
 
+// noGroups are the groups of a result without a decision.
+var noGroups = []Group{{}}
+
 // evaluate decides a placement. It must be called with the lock held. The result has no
 // meaning if the pass has missing evaluations.
 func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.Time, attempt *pass) *Result {
-	r := &Result{Generation: p.generation, Policy: p.policy, Fleet: s.fleet, Groups: []Group{{}}}
+	r := &Result{Generation: p.generation, Policy: p.policy, Fleet: s.fleet, Groups: noGroups}
 	if p.policy != nil {
 		r.Warnings = p.policy.warnings
 	}
@@ -216,13 +221,17 @@ func (s *State) evaluateWithoutSets(r *Result, namespace string, p *placementSta
 // predicates.
 func (p *Policy) request(s *State, state *placementState, now time.Time) *placement.Request {
 	r := &placement.Request{
-		Fleet: s.fleet, Tolerations: p.tolerations, Prioritizers: slices.Clone(p.prioritizers), Number: p.number,
+		Fleet: s.fleet, Tolerations: p.tolerations, Prioritizers: p.prioritizers, Number: p.number,
 		Spread: p.spread, Groups: p.groups, GroupSize: p.groupSize, SortByScore: p.sortByScore, Counts: s.counts, Now: now.Unix(),
+		Chosen: make([]int32, 0, len(state.selected)),
 	}
 	for _, name := range state.selected {
 		if i, known := s.indexOf(name); known {
 			r.Chosen = append(r.Chosen, int32(i))
 		}
+	}
+	if len(p.addOns) > 0 {
+		r.Prioritizers = slices.Clone(p.prioritizers) // each request has scores of its own
 	}
 	for i := range r.Prioritizers {
 		if r.Prioritizers[i].Kind == placement.AddOn {
@@ -246,7 +255,11 @@ func (s *State) addOnScores(c placement.Coordinate) (scores []placement.AddOnSco
 
 // setFeasible sets the feasible clusters to those of a decision.
 func (p *placementState) setFeasible(d *placement.Decision) {
-	p.feasible = make([]uint64, (len(d.Clusters)+63)/64)
+	if words := (len(d.Clusters) + 63) / 64; len(p.feasible) == words {
+		clear(p.feasible)
+	} else {
+		p.feasible = make([]uint64, words)
+	}
 	for i := range d.Clusters {
 		if d.Clusters[i].Outcome.Feasible() {
 			p.feasible[i/64] |= 1 << (i % 64)
@@ -260,7 +273,7 @@ const maxWarnings = 100
 // warnOfAmounts adds a warning for each feasible cluster with amounts that are not
 // credible, if the placement uses amounts.
 func (s *State) warnOfAmounts(r *Result) {
-	if r.Policy.fields&amountFields == 0 {
+	if r.Policy.fields&amountFields == 0 || len(s.ignored) == 0 {
 		return
 	}
 	r.Warnings = slices.Clip(r.Warnings) // it is that of the policy
@@ -280,39 +293,57 @@ func (s *State) warnOfAmounts(r *Result) {
 // setDecision sets groups, time and conditions from the decision.
 func (r *Result) setDecision(policy *Policy, unbound []string) {
 	d := r.Decision
-	r.Groups = nil
-	for _, group := range d.Groups {
-		out := Group{Name: group.Name}
-		for _, i := range group.Clusters {
-			score := d.Clusters[i].Total
-			if !d.Clusters[i].WasChosen {
-				score += policy.steadyBonus()
-			}
-			out.Clusters = append(out.Clusters, Choice{r.Fleet[i].Name, score})
-		}
-		r.Groups = append(r.Groups, out)
-	}
+	r.setGroups(policy.steadyBonus())
 	// Later times exceed the range of a Duration.
 	if d.ChangesAt < math.MaxInt32*int64(100) {
 		r.RequeueAt = time.Unix(d.ChangesAt, 0)
-	}
-	counts := fmt.Sprintf("clusters in the sets: %d, matching the predicates: %d, with tolerated taints: %d", d.Members, d.Matched,
-		d.Feasible)
-	if len(unbound) > 0 {
-		counts += "; sets not bound to the namespace: " + strings.Join(unbound, ", ")
 	}
 	switch {
 	case d.Members == 0:
 		r.setConditions(false, reasonSetsEmpty, "the cluster sets have no clusters: label clusters with the set, or check its selector")
 	case policy.number == 0:
-		r.setConditions(false, reasonNoneMatched, "spec.numberOfClusters is 0: no cluster is selected ("+counts+")")
+		r.setConditions(false, reasonNoneMatched, withCounts("spec.numberOfClusters is 0: no cluster is selected", d, unbound))
 	case d.Feasible == 0:
-		r.setConditions(false, reasonNoneMatched, "no cluster is feasible ("+counts+")")
+		r.setConditions(false, reasonNoneMatched, withCounts("no cluster is feasible", d, unbound))
 	case d.Shortfall > 0:
-		r.setConditions(false, reasonNotAllScheduled, fmt.Sprintf("selected %d of %d clusters (%s)", len(d.Chosen), policy.number, counts))
+		r.setConditions(false, reasonNotAllScheduled,
+			withCounts(fmt.Sprintf("selected %d of %d clusters", len(d.Chosen), policy.number), d, unbound))
 	default:
-		r.setConditions(true, reasonAllScheduled, fmt.Sprintf("selected %d clusters (%s)", len(d.Chosen), counts))
+		r.setConditions(true, reasonAllScheduled, withCounts(fmt.Sprintf("selected %d clusters", len(d.Chosen)), d, unbound))
 	}
+}
+
+// setGroups sets the groups from the decision. bonus is the contribution of prioritizer
+// Steady. All groups share one list of clusters.
+func (r *Result) setGroups(bonus int64) {
+	d := r.Decision
+	r.Groups = make([]Group, len(d.Groups))
+	clusters := make([]Choice, 0, len(d.Chosen))
+	for i, group := range d.Groups {
+		first := len(clusters)
+		for _, cluster := range group.Clusters {
+			score := d.Clusters[cluster].Total
+			if !d.Clusters[cluster].WasChosen {
+				score += bonus
+			}
+			clusters = append(clusters, Choice{r.Fleet[cluster].Name, score})
+		}
+		r.Groups[i] = Group{Name: group.Name, Clusters: clusters[first:len(clusters):len(clusters)]}
+	}
+}
+
+// withCounts returns a text with the numbers of clusters of a decision and the sets that are not
+// bound to the namespace. A text of the usual length is one allocation.
+func withCounts(text string, d *placement.Decision, unbound []string) string {
+	var buffer [192]byte
+	out := append(append(buffer[:0], text...), " (clusters in the sets: "...)
+	out = append(strconv.AppendInt(out, int64(d.Members), 10), ", matching the predicates: "...)
+	out = append(strconv.AppendInt(out, int64(d.Matched), 10), ", with tolerated taints: "...)
+	out = strconv.AppendInt(out, int64(d.Feasible), 10)
+	if len(unbound) > 0 {
+		out = append(append(out, "; sets not bound to the namespace: "...), strings.Join(unbound, ", ")...)
+	}
+	return string(append(out, ')'))
 }
 
 // setConditions sets the conditions of a valid placement.

@@ -154,11 +154,12 @@ func Decide(r *Request) *Decision {
 	}
 	feasible := r.filter(d)
 	d.Feasible = len(feasible)
+	s := &scoring{request: r, decision: d, feasible: feasible}
 	for p := range r.Prioritizers {
 		prioritizer := &r.Prioritizers[p]
-		column := d.scores[p*len(r.Fleet):][:len(r.Fleet)]
-		kinds[prioritizer.Kind].score(prioritizer, &scoring{r, d, feasible, column})
-		prioritizer.addToTotals(d, feasible, column)
+		s.scores = d.scores[p*len(r.Fleet):][:len(r.Fleet)]
+		kinds[prioritizer.Kind].score(prioritizer, s)
+		prioritizer.addToTotals(d, feasible, s.scores)
 	}
 	r.choose(d, feasible)
 	d.Groups = r.group(d)
