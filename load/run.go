@@ -38,6 +38,17 @@ func (s State) equivalent(other State) bool {
 // server requested. report is called after the first read and then on every state transition, not
 // for every read, from Run's goroutine.
 func (s *Store) Run(ctx context.Context, source Source, interval time.Duration, report func(State)) {
+	read := func(ctx context.Context) (bool, error) { return s.read(ctx, source) }
+	fresh := func() (bool, time.Time) { return s.Fresh() != nil, s.current.Load().lastFresh() }
+	s.repeat(ctx, interval, read, fresh, report)
+}
+
+// repeat implements Run. read reads the source once, as Store.read does. fresh reports whether anything that was read is
+// fresh, and the last time at which it is.
+func (r *reader) repeat(
+	ctx context.Context, interval time.Duration, read func(context.Context) (partial bool, err error),
+	fresh func() (is bool, until time.Time), report func(State),
+) {
 	var reported *State
 	update := func(state State) {
 		if reported == nil || !reported.equivalent(state) {
@@ -50,7 +61,7 @@ func (s *Store) Run(ctx context.Context, source Source, interval time.Duration, 
 	defer timer.Stop()
 	for {
 		began := time.Now()
-		partial, err := s.read(ctx, source)
+		partial, err := r.readOnce(ctx, read)
 		if ctx.Err() != nil {
 			return
 		}
@@ -59,18 +70,27 @@ func (s *Store) Run(ctx context.Context, source Source, interval time.Duration, 
 		} else {
 			failures = 0
 		}
-		update(State{Err: err, Partial: partial, Degraded: s.Fresh() == nil})
-		next := began.Add(s.backoff(interval, failures, retryAfter(err)))
-		if expiry := s.expiry(); !reported.Degraded && expiry.Before(next) {
+		isFresh, until := fresh()
+		update(State{Err: err, Partial: partial, Degraded: !isFresh})
+		next := began.Add(r.backoff(interval, failures, retryAfter(err)))
+		if expiry := until.Add(time.Nanosecond); isFresh && expiry.Before(next) {
 			if !sleep(ctx, timer, expiry) {
 				return
 			}
-			update(State{Err: err, Partial: partial, Degraded: s.Fresh() == nil})
+			isFresh, _ = fresh()
+			update(State{Err: err, Partial: partial, Degraded: !isFresh})
 		}
 		if !sleep(ctx, timer, next) {
 			return
 		}
 	}
+}
+
+// readOnce reads once, bounded in time.
+func (r *reader) readOnce(ctx context.Context, read func(context.Context) (bool, error)) (partial bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	return read(ctx)
 }
 
 // sleep waits until the given time. It returns false if ctx is done earlier.
@@ -82,11 +102,6 @@ func sleep(ctx context.Context, timer *time.Timer, until time.Time) bool {
 	case <-timer.C:
 		return true
 	}
-}
-
-// expiry returns the first time at which no series is fresh.
-func (s *Store) expiry() time.Time {
-	return s.current.Load().lastFresh().Add(time.Nanosecond)
 }
 
 // lastFresh returns the last time at which any series of the snapshot is fresh.
@@ -102,11 +117,11 @@ func (s *Snapshot) lastFresh() time.Time {
 
 // backoff returns the time from the start of one read to the start of the next. requested is the
 // time to wait that the server requested.
-func (s *Store) backoff(interval time.Duration, failures int, requested time.Duration) time.Duration {
+func (r *reader) backoff(interval time.Duration, failures int, requested time.Duration) time.Duration {
 	if failures == 0 {
 		return max(interval, min(requested, maxRetryAfter))
 	}
-	limit := max(interval, min(maxBackoff, s.maxAge/2))
+	limit := max(interval, min(maxBackoff, r.maxAge/2))
 	backoff := interval
 	for range failures - 1 {
 		if backoff = 2 * backoff; backoff >= limit {
@@ -114,7 +129,7 @@ func (s *Store) backoff(interval time.Duration, failures int, requested time.Dur
 			break
 		}
 	}
-	return max(time.Duration(float64(backoff)*s.jitter()), min(requested, maxRetryAfter))
+	return max(time.Duration(float64(backoff)*r.jitter()), min(requested, maxRetryAfter))
 }
 
 // jitter returns a random factor in [0.9, 1.1).
@@ -123,17 +138,12 @@ func jitter() float64 { return 0.9 + 0.2*rand.Float64() }
 // read reads the source once. It returns true together with an error if some series were read and
 // stored, and others lost.
 func (s *Store) read(ctx context.Context, source Source) (partial bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
 	began := time.Now()
 	reading, err := source.Read(ctx)
-	s.recordDuration(time.Since(began))
-	if err != nil {
-		s.recordFailure(err)
-	} else if age := s.now().Sub(reading.Time); age > s.maxAge {
-		err = &Error{Reason: TooOld, Err: fmt.Errorf("reading is %s old, maximum age is %s", age.Round(time.Second), s.maxAge)}
-		s.recordFailure(err)
-	} else if err = s.Put(reading); err == nil && len(reading.Lost) > 0 {
+	if err = s.recordRead(began, reading.Time, err); err == nil {
+		err = s.Put(reading)
+	}
+	if err == nil && len(reading.Lost) > 0 {
 		partial, err = true, lostError(reading)
 	}
 	if err != nil {

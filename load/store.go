@@ -1,10 +1,8 @@
 package load
 
 import (
-	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -17,19 +15,12 @@ const MaxAhead = time.Minute
 // caller of Put), any number read without locks. It contains one reading and, for series that the
 // newest reading lost, those of the previous readings: at most two maps of the nodes.
 type Store struct {
+	reader
 	current atomic.Pointer[Snapshot]
-	maxAge  time.Duration
-	now     func() time.Time
-	// jitter returns the factor of the interval after a failure.
-	jitter func() float64
-
 	// latest is the newest load of each series. Only the writer uses it.
 	latest latestSeries
 
 	observers observers[Snapshot]
-
-	mu    sync.Mutex
-	stats Stats
 }
 
 // latestSeries is the newest load of each series, with the time of each.
@@ -40,53 +31,10 @@ type latestSeries struct {
 	at time.Time
 }
 
-// Stats are counters since the creation of a store.
-type Stats struct {
-	// Reads is the number of readings stored.
-	Reads int
-	// Failures is the number of failed reads, by reason.
-	Failures map[Reason]int
-	// Lost is the number of readings without a series, by series.
-	Lost map[Series]int
-	// Rejected is the number of invalid values that were ignored.
-	Rejected int
-	// Durations are the durations of all reads, failed ones included.
-	Durations Durations
-}
-
-// DurationBounds are the upper bounds of the buckets of Durations.
-var DurationBounds = []time.Duration{
-	10 * time.Millisecond, 30 * time.Millisecond, 100 * time.Millisecond, 300 * time.Millisecond,
-	time.Second, 3 * time.Second, readTimeout,
-}
-
-// Durations is a histogram of durations.
-type Durations struct {
-	// Count is the number of durations.
-	Count int
-	// Sum is the sum of the durations.
-	Sum time.Duration
-	// Within is the number of durations up to each of DurationBounds.
-	Within [7]int
-}
-
-func (d *Durations) add(duration time.Duration) {
-	d.Count++
-	d.Sum += duration
-	for i, bound := range DurationBounds {
-		if duration <= bound {
-			d.Within[i]++
-		}
-	}
-}
-
 // NewStore returns an empty store that returns no reading older than maxAge. now is the clock;
 // time.Now if nil.
 func NewStore(maxAge time.Duration, now func() time.Time) *Store {
-	if now == nil {
-		now = time.Now
-	}
-	return &Store{maxAge: maxAge, now: now, jitter: jitter, stats: Stats{Failures: map[Reason]int{}, Lost: map[Series]int{}}}
+	return &Store{reader: newReader(maxAge, now)}
 }
 
 // Fresh returns the fresh series of the newest reading, nil if there are none.
@@ -115,9 +63,6 @@ func (s *Store) Observe(observe func(*Snapshot)) { s.observers.add(&s.current, o
 // Last returns the newest reading whatever its age, nil if there is none.
 func (s *Store) Last() *Snapshot { return s.current.Load() }
 
-// MaxAge returns the maximum age of the readings that Fresh returns.
-func (s *Store) MaxAge() time.Duration { return s.maxAge }
-
 // Age returns the age of the newest reading, and whether there is one.
 func (s *Store) Age() (time.Duration, bool) {
 	snapshot := s.current.Load()
@@ -127,33 +72,14 @@ func (s *Store) Age() (time.Duration, bool) {
 	return s.now().Sub(snapshot.reading.Time), true
 }
 
-// Stats returns a copy of the counters.
-func (s *Store) Stats() Stats {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	stats := s.stats
-	stats.Failures, stats.Lost = maps.Clone(stats.Failures), maps.Clone(stats.Lost)
-	return stats
-}
-
 // Put stores a reading, unless its time is in the future or before that of the previous reading. A previous
 // reading whose time is in the future, because the clock was set back, does not count.
 // Callers must not modify the reading afterwards. Series that the reading lost are replaced by those
 // of the previous readings while these are fresh.
 func (s *Store) Put(reading Reading) error {
 	err := s.put(reading)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err != nil {
-		s.stats.Failures[ReasonOf(err)]++
-		return err
-	}
-	s.stats.Reads++
-	s.stats.Rejected += reading.Rejected
-	for series := range reading.Lost {
-		s.stats.Lost[series]++
-	}
-	return nil
+	s.recordReading(err, reading.Rejected, reading.Lost)
+	return err
 }
 
 func (s *Store) put(reading Reading) error {
@@ -189,21 +115,6 @@ func (s *Store) put(reading Reading) error {
 	next.nodes = snapshot.reading.Nodes
 	s.latest = next
 	s.observers.publish(&s.current, snapshot)
-	return nil
-}
-
-// checkOrder returns an error if a reading is from the future, or older than the previous one.
-func checkOrder(at, previous, now time.Time) error {
-	if ahead := at.Sub(now); ahead > MaxAhead {
-		return &Error{
-			Reason: Future,
-			Err:    fmt.Errorf("reading is %s ahead of the local clock, maximum is %s", ahead.Round(time.Second), MaxAhead),
-		}
-	}
-	if at.Before(previous) {
-		age := previous.Sub(at).Round(time.Second)
-		return &Error{Reason: OutOfOrder, Err: fmt.Errorf("reading is %s older than the previous one", age)}
-	}
 	return nil
 }
 
@@ -243,18 +154,4 @@ func addSeries(nodes, older map[string]Node, series Series) map[string]Node {
 		}
 	}
 	return out
-}
-
-// recordDuration counts the duration of a read.
-func (s *Store) recordDuration(d time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.stats.Durations.add(d)
-}
-
-// recordFailure counts a failed read.
-func (s *Store) recordFailure(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.stats.Failures[ReasonOf(err)]++
 }

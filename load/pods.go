@@ -1,0 +1,155 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync/atomic"
+	"time"
+)
+
+// MaxPods is the maximum number of pods in a reading. It is above the 150,000 pods that Kubernetes supports in a
+// cluster, so that a reading needs at most about 30 MB.
+const MaxPods = 200_000
+
+// PodUsage is what one pod used: the sum of its containers.
+type PodUsage struct {
+	// Namespace and Name identify the pod.
+	Namespace, Name string
+	// CPU is in millicores, the mean over the window of the reading.
+	CPU float64
+	// Memory is in bytes: the working set, which the kubelet compares with limits.
+	Memory float64
+}
+
+// Valid reports whether both amounts are finite and not negative.
+func (u PodUsage) Valid() bool {
+	return u.CPU >= 0 && u.Memory >= 0 && !math.IsInf(u.CPU, 1) && !math.IsInf(u.Memory, 1)
+}
+
+// PodReading is the usage of all pods at one time.
+type PodReading struct {
+	// Source is the display name of the source, such as Prometheus.
+	Source string
+	// Time is the end of the window.
+	Time time.Time
+	// Window is the time that the CPU usage covers.
+	Window time.Duration
+	// Pods is the usage by pod. No pod occurs twice.
+	Pods []PodUsage
+	// Rejected is the number of pods that were ignored because their values are missing or invalid (not a number,
+	// negative, infinite).
+	Rejected int
+}
+
+// PodSource reads the usage of all pods.
+type PodSource interface {
+	// ReadPods returns a new reading. It returns when ctx is done. An *Error states the kind of failure.
+	ReadPods(ctx context.Context) (PodReading, error)
+	// String returns the name and the address of the source, for messages.
+	String() string
+}
+
+// PodStore keeps the newest usage of pods. It is safe for concurrent use: one goroutine writes (Run, or the caller of Put),
+// any number read without locks. It contains one reading of at most MaxPods pods. A nil PodStore has no reading.
+type PodStore struct {
+	reader
+	current   atomic.Pointer[PodReading]
+	observers observers[PodReading]
+}
+
+// NewPodStore returns an empty store that returns no reading older than maxAge. now is the clock; time.Now if nil.
+func NewPodStore(maxAge time.Duration, now func() time.Time) *PodStore {
+	return &PodStore{reader: newReader(maxAge, now)}
+}
+
+// Fresh returns the newest reading, which callers must not modify; nil if there is none, or if it is older than the maximum
+// age.
+func (s *PodStore) Fresh() *PodReading {
+	reading := s.Last()
+	if reading == nil {
+		return nil
+	}
+	if age := s.now().Sub(reading.Time); age < -MaxAhead || age > s.maxAge {
+		return nil
+	}
+	return reading
+}
+
+// Last returns the newest reading whatever its age, nil if there is none.
+func (s *PodStore) Last() *PodReading {
+	if s == nil {
+		return nil
+	}
+	return s.current.Load()
+}
+
+// Age returns the age of the newest reading, and whether there is one.
+func (s *PodStore) Age() (time.Duration, bool) {
+	reading := s.Last()
+	if reading == nil {
+		return 0, false
+	}
+	return s.now().Sub(reading.Time), true
+}
+
+// Observe registers a function that is called with each new reading before Fresh returns it, by the goroutine that stores
+// the reading. If there is a reading already, observe is called with it before Observe returns. Calls do not overlap.
+// observe must not modify the reading, nor call Put or Observe.
+func (s *PodStore) Observe(observe func(*PodReading)) {
+	if s != nil {
+		s.observers.add(&s.current, observe)
+	}
+}
+
+// Put stores a reading, unless it has more than MaxPods pods, or its time is in the future or before that of the previous
+// reading. A previous reading whose time is in the future, because the clock was set back, does not count. Callers must not
+// modify the reading afterwards.
+func (s *PodStore) Put(reading PodReading) error {
+	err := s.check(&reading)
+	if err == nil {
+		s.observers.publish(&s.current, &reading)
+	}
+	s.recordReading(err, reading.Rejected, nil)
+	return err
+}
+
+// check returns an error if a reading cannot replace the current one.
+func (s *PodStore) check(reading *PodReading) error {
+	if len(reading.Pods) > MaxPods {
+		return &Error{Reason: TooLarge, Err: fmt.Errorf("reading has %d pods, maximum is %d", len(reading.Pods), MaxPods)}
+	}
+	now := s.now()
+	var previous time.Time
+	if last := s.Last(); last != nil && last.Time.Sub(now) <= MaxAhead {
+		previous = last.Time
+	}
+	return checkOrder(reading.Time, previous, now)
+}
+
+// Run reads the source at once and then every interval, until ctx is done, with the intervals and reports of Store.Run.
+// Readings of pods are complete or fail, so that State.Partial is never set.
+func (s *PodStore) Run(ctx context.Context, source PodSource, interval time.Duration, report func(State)) {
+	read := func(ctx context.Context) (bool, error) { return false, s.read(ctx, source) }
+	fresh := func() (bool, time.Time) {
+		last := s.Last()
+		if last == nil {
+			return false, time.Time{}
+		}
+		return s.Fresh() != nil, last.Time.Add(s.maxAge)
+	}
+	s.repeat(ctx, interval, read, fresh, report)
+}
+
+// read reads the source once.
+func (s *PodStore) read(ctx context.Context, source PodSource) error {
+	began := time.Now()
+	reading, err := source.ReadPods(ctx)
+	if err = s.recordRead(began, reading.Time, err); err == nil {
+		err = s.Put(reading)
+	}
+	if err != nil {
+		return fmt.Errorf("reading usage of pods from %s: %w", source, err)
+	}
+	return nil
+}
