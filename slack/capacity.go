@@ -13,6 +13,8 @@ import (
 type nodeCapacity struct {
 	tracker *Tracker
 	pods    []*v1.Pod
+	// index is filled when a placeholder has anti-affinity.
+	index podIndex
 	// free is filled as nodes are used. others, the free amounts of all resources, is filled when a
 	// placeholder requests more than CPU and memory.
 	free   map[string]*algo.NodeCapacity
@@ -34,7 +36,13 @@ func (c *nodeCapacity) assigner(group *Group) func(placeholder *v1.Pod, node str
 		}
 	}
 	matches := nodeMatches(group.Mirror)
-	anti := c.tracker.antiAffinityOf(group.Mirror, c.pods)
+	anti := newAntiAffinity(group.Mirror)
+	if len(anti.terms) > 0 {
+		if c.index == nil {
+			c.index = indexPods(c.pods)
+		}
+		anti.addPods(c.index, c.tracker.nodes)
+	}
 	return func(placeholder *v1.Pod, name string) bool {
 		node := c.tracker.nodes[name]
 		if node == nil || !matches(node) || !anti.permits(node) || !c.hasOthers(name, group.Requests) || !c.of(name).Assign(size) {
@@ -44,20 +52,6 @@ func (c *nodeCapacity) assigner(group *Group) func(placeholder *v1.Pod, node str
 		c.assignOthers(name, group.Requests)
 		return true
 	}
-}
-
-// antiAffinityOf returns the anti-affinity of a workload, given the pods that it may refer to.
-func (t *Tracker) antiAffinityOf(w *Workload, pods []*v1.Pod) *antiAffinity {
-	anti := newAntiAffinity(w)
-	if len(anti.terms) == 0 {
-		return anti
-	}
-	for _, pod := range pods {
-		if node := t.nodes[pod.Spec.NodeName]; node != nil && observePod(pod).Node != "" {
-			anti.add(pod.Namespace, pod.Labels, node)
-		}
-	}
-	return anti
 }
 
 // of returns the capacity left on a node.

@@ -1,7 +1,9 @@
 package slack
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -20,8 +22,9 @@ func (p *Plan) addMirrors(
 	policy *v1alpha1.ResourceSlack, workloads []Workload, count func(w Workload, wanted int64) (held, coolDownEnd int64),
 ) {
 	workloads = slices.SortedFunc(slices.Values(workloads), Workload.compare)
-	limits := newMirrorLimits(policy, p.placeholders())
+	limits := newMirrorLimits(policy)
 	var unselected []string
+	var mirrors []mirror
 	for i := range workloads {
 		w := &workloads[i]
 		if !w.isSelected(limits.selector) {
@@ -29,30 +32,57 @@ func (p *Plan) addMirrors(
 			continue
 		}
 		wanted, err := w.Placeholders()
+		if err == nil {
+			err = w.checkSize()
+		}
 		if err != nil {
 			p.Feasible = false
 			p.Reasons = append(p.Reasons, err.Error())
 			continue
 		}
-		held, coolDownEnd := count(*w, min(wanted, limits.perWorkload))
-		permitted, reason := limits.permit(w, wanted, held)
-		if reason != "" {
-			p.Feasible = false
-			p.Reasons = append(p.Reasons, reason)
-		}
-		if held > wanted && permitted > wanted && coolDownEnd != 0 {
-			p.CoolDown = true
-			p.Reasons = append(p.Reasons, fmt.Sprintf("%s requires %d placeholders, %d are held until %s",
-				w, wanted, held, formatTime(coolDownEnd)))
-		}
-		if permitted > 0 {
-			p.addMirror(w, permitted)
-		}
+		m := mirror{workload: w, wanted: wanted}
+		m.held, m.coolDownEnd = count(*w, min(wanted, limits.perWorkload))
+		m.permitted = limits.inNamespace(w.Namespace, m.held)
+		mirrors = append(mirrors, m)
+	}
+	shares := fairShares(limits.used, max(0, int64(*policy.Spec.MaxPlaceholders)-p.placeholders()))
+	for i := range mirrors {
+		p.addPermitted(&mirrors[i], limits, shares)
 	}
 	if len(unselected) > 0 {
 		p.Reasons = append(p.Reasons, fmt.Sprintf("%d workloads with annotation %s are in namespaces that "+
 			"spec.mirrors.namespaceSelector does not select: %s", len(unselected), v1alpha1.AnnotationSlack,
 			facts.Abbreviate(unselected, maxNames, ", ")))
+	}
+}
+
+// mirror is the number of placeholders of one workload.
+type mirror struct {
+	workload *Workload
+	// wanted is the number that the workload requests, held the number during a cool-down, and permitted
+	// the number that the limits per workload and namespace permit.
+	wanted, held, permitted int64
+	// coolDownEnd is the end of the cool-down in seconds, 0 if there is none.
+	coolDownEnd int64
+}
+
+// addPermitted appends the group of a mirror as far as the share of its namespace permits, and the reasons
+// for a number other than that wanted.
+func (p *Plan) addPermitted(m *mirror, limits *mirrorLimits, shares map[string]int64) {
+	w := m.workload
+	permitted := min(m.permitted, shares[w.Namespace])
+	shares[w.Namespace] -= permitted
+	if permitted < m.wanted {
+		p.Feasible = false
+		p.Reasons = append(p.Reasons, limits.reason(m, permitted))
+	}
+	if m.held > m.wanted && permitted > m.wanted && m.coolDownEnd != 0 {
+		p.CoolDown = true
+		p.Reasons = append(p.Reasons, fmt.Sprintf("%s requires %d placeholders, %d are held until %s",
+			w, m.wanted, m.held, formatTime(m.coolDownEnd)))
+	}
+	if permitted > 0 {
+		p.addMirror(w, permitted)
 	}
 }
 
@@ -71,38 +101,100 @@ func (p *Plan) addMirror(w *Workload, count int64) {
 type mirrorLimits struct {
 	selector                  labels.Selector
 	perWorkload, perNamespace int64
-	// remaining is the number that maxPlaceholders permits, and used the numbers by namespace.
-	remaining int64
-	used      map[string]int64
+	// used are the numbers by namespace.
+	used map[string]int64
 }
 
-// newMirrorLimits returns the limits of a policy with defaults that has a number of placeholders already.
-func newMirrorLimits(policy *v1alpha1.ResourceSlack, placeholders int64) *mirrorLimits {
+// newMirrorLimits returns the limits of a policy with defaults.
+func newMirrorLimits(policy *v1alpha1.ResourceSlack) *mirrorLimits {
 	return &mirrorLimits{
 		selector:    namespaceSelectorOf(policy),
 		perWorkload: int64(*policy.Spec.Mirrors.MaxPerWorkload), perNamespace: int64(*policy.Spec.Mirrors.MaxPerNamespace),
-		remaining: int64(*policy.Spec.MaxPlaceholders) - placeholders, used: map[string]int64{},
+		used: map[string]int64{},
 	}
 }
 
-// permit returns how many of the held placeholders of a workload the limits permit, and the reason if it is
-// fewer than it requires. It counts them.
-func (l *mirrorLimits) permit(w *Workload, required, held int64) (permitted int64, reason string) {
-	inNamespace := max(0, l.perNamespace-l.used[w.Namespace])
-	permitted = max(0, min(held, l.perWorkload, inNamespace, l.remaining))
-	l.used[w.Namespace] += permitted
-	l.remaining -= permitted
-	if permitted >= required {
-		return permitted, ""
-	}
+// inNamespace returns how many of the held placeholders of a workload the maximums per workload and
+// namespace permit. It counts them.
+func (l *mirrorLimits) inNamespace(namespace string, held int64) int64 {
+	permitted := max(0, min(held, l.perWorkload, l.perNamespace-l.used[namespace]))
+	l.used[namespace] += permitted
+	return permitted
+}
+
+// reason returns the reason for which fewer placeholders are permitted than a workload requires.
+func (l *mirrorLimits) reason(m *mirror, permitted int64) string {
 	cause := fmt.Sprintf("spec.mirrors.maxPerWorkload permits %d", l.perWorkload)
-	switch permitted {
-	case l.remaining + permitted:
-		cause = fmt.Sprintf("maxPlaceholders permits %d more", permitted)
-	case inNamespace:
-		cause = fmt.Sprintf("spec.mirrors.maxPerNamespace permits %d more in namespace %s", permitted, w.Namespace)
+	switch namespace := m.workload.Namespace; {
+	case permitted < m.permitted:
+		cause = fmt.Sprintf("maxPlaceholders permits %d more in namespace %s", permitted, namespace)
+	case permitted < l.perWorkload:
+		cause = fmt.Sprintf("spec.mirrors.maxPerNamespace permits %d more in namespace %s", permitted, namespace)
 	}
-	return permitted, fmt.Sprintf("%s requires %d placeholders, %s", w, required, cause)
+	return fmt.Sprintf("%s requires %d placeholders, %s", m.workload, m.wanted, cause)
+}
+
+// fairShares distributes a number among namespaces: none gets more than it demands, and none less than
+// another one unless it demands less. What cannot be divided goes to the last ones by name.
+func fairShares(demands map[string]int64, number int64) map[string]int64 {
+	names := slices.SortedFunc(maps.Keys(demands), func(a, b string) int {
+		return cmp.Or(cmp.Compare(demands[a], demands[b]), strings.Compare(a, b))
+	})
+	shares := make(map[string]int64, len(demands))
+	for i, name := range names {
+		share := min(demands[name], number/int64(len(names)-i))
+		shares[name] = share
+		number -= share
+	}
+	return shares
+}
+
+// maxTemplateSize is the maximum number of parts of a template that is mirrored.
+const maxTemplateSize = 250
+
+// checkSize returns an error if the template has so many containers, tolerations or terms of affinity that
+// comparing it with all nodes would delay other workloads.
+func (w *Workload) checkSize() error {
+	if size := templateSize(&w.Template); size > maxTemplateSize {
+		return fmt.Errorf("%s: spec.template has %d labels, containers, ports, resources, tolerations and terms of affinity: "+
+			"at most %d are mirrored", w, size, maxTemplateSize)
+	}
+	return nil
+}
+
+// templateSize returns the number of the parts of a template that take time when it is compared with nodes.
+func templateSize(template *v1.PodTemplateSpec) int {
+	spec := &template.Spec
+	size := len(template.Labels) + len(spec.NodeSelector) + len(spec.Tolerations)
+	for _, containers := range [][]v1.Container{spec.Containers, spec.InitContainers} {
+		for i := range containers {
+			c := &containers[i]
+			size += 1 + len(c.Ports) + len(c.Resources.Requests) + len(c.Resources.Limits)
+		}
+	}
+	if spec.Affinity == nil {
+		return size
+	}
+	if a := spec.Affinity.NodeAffinity; a != nil && a.RequiredDuringSchedulingIgnoredDuringExecution != nil {
+		for _, term := range a.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+			for _, requirement := range slices.Concat(term.MatchExpressions, term.MatchFields) {
+				size += 1 + len(requirement.Values)
+			}
+			size++
+		}
+	}
+	if a := spec.Affinity.PodAntiAffinity; a != nil {
+		for _, term := range a.RequiredDuringSchedulingIgnoredDuringExecution {
+			size += 1 + len(term.Namespaces)
+			if term.LabelSelector != nil {
+				size += len(term.LabelSelector.MatchLabels)
+				for _, requirement := range term.LabelSelector.MatchExpressions {
+					size += 1 + len(requirement.Values)
+				}
+			}
+		}
+	}
+	return size
 }
 
 // droppedClaims returns a description of the claims of the workload's pods that its mirrors do not have
@@ -142,16 +234,25 @@ func (p *Plan) placeholders() (sum int64) {
 // requestsOfTemplate returns the requests of a pod of the template. A limit without a request counts
 // as the request: the API server sets this default for pods, not for templates.
 func requestsOfTemplate(template *v1.PodTemplateSpec) v1.ResourceList {
-	spec := template.Spec.DeepCopy()
-	for _, containers := range [][]v1.Container{spec.Containers, spec.InitContainers} {
-		for i := range containers {
-			defaultRequests(&containers[i].Resources)
-		}
+	spec := v1.PodSpec{
+		Containers: withDefaults(template.Spec.Containers), InitContainers: withDefaults(template.Spec.InitContainers),
+		Overhead: template.Spec.Overhead, Resources: template.Spec.Resources.DeepCopy(),
 	}
 	if spec.Resources != nil {
 		defaultRequests(spec.Resources)
 	}
-	return resource.PodRequests(facts.BoundedPod(&v1.Pod{Spec: *spec}), resource.PodResourcesOptions{})
+	return resource.PodRequests(facts.BoundedPod(&v1.Pod{Spec: spec}), resource.PodResourcesOptions{})
+}
+
+// withDefaults returns the fields of containers that determine their requests, with defaults.
+func withDefaults(containers []v1.Container) []v1.Container {
+	out := make([]v1.Container, len(containers))
+	for i := range containers {
+		c := &containers[i]
+		out[i] = v1.Container{Name: c.Name, Resources: *c.Resources.DeepCopy(), RestartPolicy: c.RestartPolicy}
+		defaultRequests(&out[i].Resources)
+	}
+	return out
 }
 
 // defaultRequests sets missing requests to the limits.

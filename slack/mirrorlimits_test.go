@@ -2,13 +2,16 @@ package slack
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 )
@@ -49,8 +52,18 @@ func TestMirrorLimits(t *testing.T) {
 		"all": {
 			limits(10, 10, 3),
 			[]Workload{workloadIn("a", "x", "2", 1), workloadIn("b", "y", "2", 1), workloadIn("c", "z", "2", 1)},
-			"a/x=2 b/y=1",
-			"Deployment b/y requires 2 placeholders, maxPlaceholders permits 1 more; Deployment c/z requires 2 placeholders, maxPlaceholders permits 0 more",
+			"a/x=1 b/y=1 c/z=1",
+			"Deployment a/x requires 2 placeholders, maxPlaceholders permits 1 more in namespace a; " +
+				"Deployment b/y requires 2 placeholders, maxPlaceholders permits 1 more in namespace b; " +
+				"Deployment c/z requires 2 placeholders, maxPlaceholders permits 1 more in namespace c",
+		},
+		// b has its two, and a the remaining four of the ten that it may have.
+		"all, unequal": {
+			limits(10, 10, 6),
+			[]Workload{workloadIn("a", "v", "3", 1), workloadIn("a", "w", "3", 1), workloadIn("a", "x", "4", 1), workloadIn("b", "y", "2", 1)},
+			"a/v=3 a/w=1 b/y=2",
+			"Deployment a/w requires 3 placeholders, maxPlaceholders permits 1 more in namespace a; " +
+				"Deployment a/x requires 4 placeholders, maxPlaceholders permits 0 more in namespace a",
 		},
 		"exactly": {limits(2, 4, 4), []Workload{workloadIn("a", "x", "2", 1), workloadIn("a", "y", "2", 1)}, "a/x=2 a/y=2", ""},
 	} {
@@ -164,5 +177,112 @@ func TestSuspendedJob(t *testing.T) {
 		if _, ok := WorkloadOf(job); ok == suspended {
 			t.Errorf("suspended %t: mirrored %t", suspended, ok)
 		}
+	}
+}
+
+// TestFairShares checks shares of a number, and that no namespace with unmet demand has less than another
+// one, but for one that cannot be divided.
+func TestFairShares(t *testing.T) {
+	for name, tc := range map[string]struct {
+		demands map[string]int64
+		number  int64
+		want    map[string]int64
+	}{
+		"enough":       {map[string]int64{"a": 3, "b": 4}, 9, map[string]int64{"a": 3, "b": 4}},
+		"none":         {map[string]int64{"a": 3, "b": 4}, 0, map[string]int64{"a": 0, "b": 0}},
+		"one floods":   {map[string]int64{"a": 1000, "b": 4}, 10, map[string]int64{"a": 6, "b": 4}},
+		"all want all": {map[string]int64{"a": 10, "b": 10, "c": 10}, 10, map[string]int64{"a": 3, "b": 3, "c": 4}},
+	} {
+		if diff := cmp.Diff(tc.want, fairShares(tc.demands, tc.number)); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", name, diff)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		demands := rapid.MapOf(rapid.StringN(1, 2, -1), rapid.Int64Range(0, 20)).Draw(t, "demands")
+		number := rapid.Int64Range(0, 100).Draw(t, "number")
+		var demand, sum int64
+		shares := fairShares(demands, number)
+		for a, wanted := range demands {
+			demand, sum = demand+wanted, sum+shares[a]
+			if shares[a] < 0 || shares[a] > wanted {
+				t.Fatalf("%s has %d of %d", a, shares[a], wanted)
+			}
+			for b := range demands {
+				if shares[a] < wanted && shares[b] > shares[a]+1 {
+					t.Fatalf("%s has %d of %d, %s has %d", a, shares[a], wanted, b, shares[b])
+				}
+			}
+		}
+		if sum != min(number, demand) {
+			t.Fatalf("%d of %d are distributed, %d are wanted", sum, number, demand)
+		}
+	})
+}
+
+// TestLargeTemplates checks that templates that are slow to compare with nodes are not mirrored, whatever
+// part of them is large.
+func TestLargeTemplates(t *testing.T) {
+	values := make([]string, maxTemplateSize)
+	requirements := make([]metav1.LabelSelectorRequirement, maxTemplateSize/2)
+	for name, change := range map[string]func(*v1.PodSpec){
+		"tolerations":   func(s *v1.PodSpec) { s.Tolerations = make([]v1.Toleration, maxTemplateSize) },
+		"containers":    func(s *v1.PodSpec) { s.InitContainers = make([]v1.Container, maxTemplateSize) },
+		"ports":         func(s *v1.PodSpec) { s.Containers[0].Ports = make([]v1.ContainerPort, maxTemplateSize) },
+		"node affinity": func(s *v1.PodSpec) { s.Affinity = requiredAffinity(values) },
+		"anti-affinity": func(s *v1.PodSpec) {
+			antiAffine(s)
+			term := &s.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0]
+			term.LabelSelector = &metav1.LabelSelector{MatchExpressions: requirements}
+			term.Namespaces = values[:maxTemplateSize/2]
+		},
+		"many terms of anti-affinity": func(s *v1.PodSpec) {
+			s.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: make([]v1.PodAffinityTerm, maxTemplateSize),
+			}}
+		},
+	} {
+		plan := mirrorsOf(t, newPolicy("0"), newWorkload("1", change), workloadIn("b", "other", "1", 1))
+		if plan.placeholders() != 1 || plan.Feasible || !strings.Contains(plan.Reasons[0], "at most 250 are mirrored") {
+			t.Errorf("%s: %d placeholders, reasons %q; want that of the other workload only", name, plan.placeholders(), plan.Reasons)
+		}
+	}
+}
+
+// requiredAffinity returns an affinity to nodes with one of the values of a label.
+func requiredAffinity(values []string) *v1.Affinity {
+	return &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{
+		NodeSelectorTerms: []v1.NodeSelectorTerm{{
+			MatchExpressions: []v1.NodeSelectorRequirement{{Key: "a", Operator: v1.NodeSelectorOpIn, Values: values}},
+		}},
+	}}}
+}
+
+// TestPlaceableIsBounded checks that anti-affinity that would be compared with too many pods costs only the
+// mirrors of its own namespace. 150,000 pods and 134 terms make 20.1 million comparisons.
+func TestPlaceableIsBounded(t *testing.T) {
+	tracker, err := NewTracker(newPolicy("0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range nodesOf(5, "n", "16", "64Gi") {
+		node.Labels[v1.LabelHostname] = node.Name
+		tracker.SetNode(node, noon)
+	}
+	hostile := workloadIn("hostile", "web", "2", 1)
+	antiAffine(&hostile.Template.Spec)
+	terms := hostile.Template.Spec.Affinity.PodAntiAffinity
+	term := terms.RequiredDuringSchedulingIgnoredDuringExecution[0]
+	term.LabelSelector, term.NamespaceSelector = &metav1.LabelSelector{}, &metav1.LabelSelector{}
+	terms.RequiredDuringSchedulingIgnoredDuringExecution = slices.Repeat([]v1.PodAffinityTerm{term}, 134)
+	other := workloadIn("other", "web", "2", 1)
+	antiAffine(&other.Template.Spec)
+	tracker.SetWorkloads([]Workload{hostile, other})
+	pods := make([]*v1.Pod, 150_000)
+	for i := range pods {
+		pods[i] = &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "many"}, Spec: v1.PodSpec{NodeName: "n0"}}
+	}
+	plan := tracker.Next(noon)
+	if got := tracker.Placeable(plan, pods); plan.placeholders() != 4 || got != 2 {
+		t.Errorf("%d of %d placeholders fit, want the two of namespace other", got, plan.placeholders())
 	}
 }

@@ -1,6 +1,9 @@
 package slack
 
 import (
+	"iter"
+	"maps"
+
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -26,8 +29,9 @@ type antiAffinity struct {
 
 type antiAffinityTerm struct {
 	topologyKey string
-	inNamespace func(string) bool
-	selector    labels.Selector
+	// namespaces are those of the pods that the term refers to, nil for all.
+	namespaces map[string]bool
+	selector   labels.Selector
 	// occupied has the values of the topology key of nodes with a matching pod.
 	occupied map[string]bool
 }
@@ -46,19 +50,72 @@ func newAntiAffinity(w *Workload) *antiAffinity {
 		if err != nil {
 			continue // the API server rejects such pods
 		}
-		namespaces := map[string]bool{}
-		for _, namespace := range term.Namespaces {
-			namespaces[namespace] = true
-		}
-		if len(namespaces) == 0 && term.NamespaceSelector == nil {
-			namespaces[w.Namespace] = true
+		var namespaces map[string]bool
+		if term.NamespaceSelector == nil {
+			namespaces = map[string]bool{}
+			for _, namespace := range term.Namespaces {
+				namespaces[namespace] = true
+			}
+			if len(namespaces) == 0 {
+				namespaces[w.Namespace] = true
+			}
 		}
 		a.terms = append(a.terms, antiAffinityTerm{
-			topologyKey: term.TopologyKey, selector: selector, occupied: map[string]bool{},
-			inNamespace: func(namespace string) bool { return term.NamespaceSelector != nil || namespaces[namespace] },
+			topologyKey: term.TopologyKey, namespaces: namespaces, selector: selector, occupied: map[string]bool{},
 		})
 	}
 	return a
+}
+
+// podIndex has the pods that run or may run, by namespace.
+type podIndex map[string][]*v1.Pod
+
+// indexPods returns the index of pods. Finished pods and placeholders are left out.
+func indexPods(pods []*v1.Pod) podIndex {
+	index := podIndex{}
+	for _, pod := range pods {
+		if isCounted(pod) && pod.Spec.NodeName != "" {
+			index[pod.Namespace] = append(index[pod.Namespace], pod)
+		}
+	}
+	return index
+}
+
+// in returns the pods of the namespaces of a term.
+func (i podIndex) in(term *antiAffinityTerm) iter.Seq[[]*v1.Pod] {
+	if term.namespaces == nil {
+		return maps.Values(i)
+	}
+	return func(yield func([]*v1.Pod) bool) {
+		for namespace := range term.namespaces {
+			if !yield(i[namespace]) {
+				return
+			}
+		}
+	}
+}
+
+// comparisons returns the number of comparisons of a pod with a term that addPods makes.
+func (a *antiAffinity) comparisons(index podIndex) (n int) {
+	for i := range a.terms {
+		for pods := range index.in(&a.terms[i]) {
+			n += len(pods)
+		}
+	}
+	return n
+}
+
+// addPods adds the pods of an index on nodes.
+func (a *antiAffinity) addPods(index podIndex, nodes map[string]*v1.Node) {
+	for i := range a.terms {
+		for pods := range index.in(&a.terms[i]) {
+			for _, pod := range pods {
+				if node := nodes[pod.Spec.NodeName]; node != nil {
+					a.terms[i].add(pod.Labels, node)
+				}
+			}
+		}
+	}
 }
 
 // AntiAffinityNamespaces returns the sorted namespaces of the pods that the required anti-affinity of
@@ -84,11 +141,17 @@ func (p *Plan) AntiAffinityNamespaces() (namespaces []string, all bool) {
 
 // add adds a pod with a namespace and labels on a node.
 func (a *antiAffinity) add(namespace string, podLabels map[string]string, node *v1.Node) {
-	for _, term := range a.terms {
-		if value, ok := node.Labels[term.topologyKey]; ok && term.inNamespace(namespace) &&
-			term.selector.Matches(labels.Set(podLabels)) {
-			term.occupied[value] = true
+	for i := range a.terms {
+		if term := &a.terms[i]; term.namespaces == nil || term.namespaces[namespace] {
+			term.add(podLabels, node)
 		}
+	}
+}
+
+// add adds a pod of the namespaces of the term, with labels on a node.
+func (t *antiAffinityTerm) add(podLabels map[string]string, node *v1.Node) {
+	if value, ok := node.Labels[t.topologyKey]; ok && !t.occupied[value] && t.selector.Matches(labels.Set(podLabels)) {
+		t.occupied[value] = true
 	}
 }
 

@@ -87,10 +87,12 @@ func isUsable(node *v1.Node, now time.Time) bool {
 	return len(node.Status.Conditions) == 0
 }
 
-// observePod returns the planner's view of a pod. Finished pods and placeholders have no node, and so
-// are not counted.
+// isCounted reports whether a pod takes capacity: it is not finished, and not a placeholder.
+func isCounted(pod *v1.Pod) bool { return !facts.IsFinished(pod) && pod.Labels[PlaceholderLabel] == "" }
+
+// observePod returns the planner's view of a pod. Pods that are not counted have no node.
 func observePod(pod *v1.Pod) algo.Pod {
-	if facts.IsFinished(pod) || pod.Labels[PlaceholderLabel] != "" {
+	if !isCounted(pod) {
 		return algo.Pod{}
 	}
 	return algo.Pod{

@@ -147,49 +147,83 @@ func describeEmptyPool(pool v1alpha1.Pool) string {
 // Free returns the capacity that the pods of the pool's usable nodes leave free.
 func (t *Tracker) Free() v1.ResourceList { return listOf(t.ledger.Pool().Free) }
 
-// Placeable returns how many of a plan's placeholders fit the current nodes, at least. It considers
+// Capacity is the capacity that the pods of a tracker's nodes leave at one time. It does not change with
+// the tracker, and is safe for concurrent use.
+type Capacity struct {
+	nodes map[string]*v1.Node
+	free  algo.Capacities
+}
+
+// Capacity returns the present capacity.
+func (t *Tracker) Capacity() *Capacity {
+	return &Capacity{nodes: maps.Clone(t.nodes), free: t.ledger.Capacities()}
+}
+
+// Placeable returns how many of a plan's placeholders fit the present capacity, see Capacity.Placeable.
+func (t *Tracker) Placeable(plan Plan, pods []*v1.Pod) int64 {
+	return t.Capacity().Placeable(plan, pods)
+}
+
+// maxComparisons is the number of comparisons of pods with terms of anti-affinity that Placeable makes for
+// the mirrors of one namespace: about a second.
+const maxComparisons = 20_000_000
+
+// Placeable returns how many of a plan's placeholders fit the nodes, at least. It considers
 // CPU, memory, the maximum number of pods, node selectors, taints, and the required anti-affinity of
 // mirrors to each other and to pods. Pods are those in the namespaces of AntiAffinityNamespaces, or
-// more. The order in which it places placeholders is not always optimal.
-func (t *Tracker) Placeable(plan Plan, pods []*v1.Pod) int64 {
+// more. The order in which it places placeholders is not always optimal. Mirrors do not count if
+// there are too many pods to compare with the anti-affinity of the mirrors of their namespace.
+func (c *Capacity) Placeable(plan Plan, pods []*v1.Pod) int64 {
 	demands := make([]algo.Demand, 0, len(plan.Groups))
-	exclusions := t.exclusionsOf(plan, pods)
+	exclusions, tooMany := c.exclusionsOf(plan, pods)
 	// Place the placeholders that mirror workloads first: they may have fewer nodes to choose from.
 	for _, mirrors := range []bool{true, false} {
 		for i := range plan.Groups {
 			group := &plan.Groups[i]
-			if (group.Mirror != nil) != mirrors {
+			if (group.Mirror != nil) != mirrors || tooMany[group.Mirror] {
 				continue
 			}
 			demand := algo.Demand{Group: algo.Group{Size: amountsOf(group.Requests), Count: group.Count}}
 			if mirrors {
-				t.constrain(&demand, group.Mirror, exclusions)
+				c.constrain(&demand, group.Mirror, exclusions)
 			}
 			demands = append(demands, demand)
 		}
 	}
-	return t.ledger.Place(demands)
+	return c.free.Place(demands)
 }
 
-// exclusionsOf returns the required anti-affinity of the mirrors of a plan that have any.
-func (t *Tracker) exclusionsOf(plan Plan, pods []*v1.Pod) map[*Workload]*antiAffinity {
-	exclusions := map[*Workload]*antiAffinity{}
+// exclusionsOf returns the required anti-affinity of the mirrors of a plan that have any, and the mirrors
+// for which maxComparisons is not enough.
+func (c *Capacity) exclusionsOf(plan Plan, pods []*v1.Pod) (exclusions map[*Workload]*antiAffinity, tooMany map[*Workload]bool) {
+	exclusions, tooMany = map[*Workload]*antiAffinity{}, map[*Workload]bool{}
+	index := indexPods(pods)
+	comparisons := map[string]int{}
 	for i := range plan.Groups {
-		if w := plan.Groups[i].Mirror; w != nil {
-			if anti := t.antiAffinityOf(w, pods); len(anti.terms) > 0 {
-				exclusions[w] = anti
-			}
+		w := plan.Groups[i].Mirror
+		if w == nil {
+			continue
 		}
+		anti := newAntiAffinity(w)
+		if len(anti.terms) == 0 {
+			continue
+		}
+		if comparisons[w.Namespace] += anti.comparisons(index); comparisons[w.Namespace] > maxComparisons {
+			tooMany[w] = true
+			continue
+		}
+		anti.addPods(index, c.nodes)
+		exclusions[w] = anti
 	}
-	return exclusions
+	return exclusions, tooMany
 }
 
 // constrain sets the nodes on which the placeholders of a workload may be.
-func (t *Tracker) constrain(demand *algo.Demand, w *Workload, exclusions map[*Workload]*antiAffinity) {
+func (c *Capacity) constrain(demand *algo.Demand, w *Workload, exclusions map[*Workload]*antiAffinity) {
 	matches := nodeMatches(w)
 	anti := exclusions[w]
 	demand.Allowed = func(name string) bool {
-		node := t.nodes[name]
+		node := c.nodes[name]
 		return node != nil && matches(node) && (anti == nil || anti.permits(node))
 	}
 	if len(exclusions) == 0 {
@@ -197,7 +231,7 @@ func (t *Tracker) constrain(demand *algo.Demand, w *Workload, exclusions map[*Wo
 	}
 	demand.Assigned = func(name string) {
 		for _, other := range exclusions {
-			other.add(w.Namespace, w.Template.Labels, t.nodes[name])
+			other.add(w.Namespace, w.Template.Labels, c.nodes[name])
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package slack
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Demand is a number of equal placeholders to be placed on nodes.
 type Demand struct {
@@ -30,15 +33,27 @@ func (l *Ledger) NodeCapacity(name string) NodeCapacity {
 	return NodeCapacity{a.Node.InPool, a.Node.Usable, freeOf(a.Node, a.Sums), a.Node.Slots - int64(a.NumPods())}
 }
 
-// Place returns how many placeholders of the demands fit the nodes at the same time. Demands are
-// placed in order. The number for a single demand is exact. Each earlier demand is placed where it
-// costs the last demand the least, which is not always optimal.
-func (l *Ledger) Place(demands []Demand) (placed int64) {
+// Capacities is the capacity left on each node at one time. It does not change with the ledger.
+type Capacities struct {
+	names []string
+	nodes []NodeCapacity
+}
+
+// Capacities returns the capacity left on each node.
+func (l *Ledger) Capacities() Capacities {
 	names := l.ledger.Names()
 	nodes := make([]NodeCapacity, len(names))
 	for i, name := range names {
 		nodes[i] = l.NodeCapacity(name)
 	}
+	return Capacities{names, nodes}
+}
+
+// Place returns how many placeholders of the demands fit the nodes at the same time. Demands are
+// placed in order. The number for a single demand is exact. Each earlier demand is placed where it
+// costs the last demand the least, which is not always optimal.
+func (c Capacities) Place(demands []Demand) (placed int64) {
+	names, nodes := c.names, slices.Clone(c.nodes)
 	for i, demand := range demands {
 		var last Amounts // zero for the last demand itself
 		if i+1 < len(demands) {

@@ -42,7 +42,7 @@ func TestPlace(t *testing.T) {
 			2,
 		},
 	} {
-		if got := tc.ledger.Place(tc.demands); got != tc.want {
+		if got := tc.ledger.Capacities().Place(tc.demands); got != tc.want {
 			t.Errorf("%s: %d placed, want %d", name, got, tc.want)
 		}
 	}
@@ -73,7 +73,7 @@ func TestPlaceOneByOne(t *testing.T) {
 		"where the loss is least": {[]Demand{exclusive(cores(1, 1), 2), {Group: Group{cores(2, 1), 3}}}, 3},
 	} {
 		clear(used)
-		if got := ledgerWithFree(9, cores(4, 64), cores(2, 64)).Place(tc.demands); got != tc.want {
+		if got := ledgerWithFree(9, cores(4, 64), cores(2, 64)).Capacities().Place(tc.demands); got != tc.want {
 			t.Errorf("%s: %d placed, want %d", name, got, tc.want)
 		}
 	}
@@ -118,17 +118,17 @@ func TestPlaceAgainstExhaustiveSearch(t *testing.T) {
 		}
 		ledger := ledgerWithFree(slots, free...)
 		rest := Demand{Group: Group{small("rest"), rapid.Int64Range(0, 4).Draw(t, "count")}}
-		if got, want := ledger.Place([]Demand{rest}), placeExhaustively(nodes, []Demand{rest}); got != want {
+		if got, want := ledger.Capacities().Place([]Demand{rest}), placeExhaustively(nodes, []Demand{rest}); got != want {
 			t.Fatalf("%v on %v: %d placed, want %d", rest, free, got, want)
 		}
 		// With one placeholder before it.
 		demands := []Demand{{Group: Group{small("head"), 1}}, rest}
-		if got, want := ledger.Place(demands), placeExhaustively(nodes, demands); got > want ||
+		if got, want := ledger.Capacities().Place(demands), placeExhaustively(nodes, demands); got > want ||
 			(got == 1+rest.Count) != (want == 1+rest.Count) {
 			t.Fatalf("%v on %v: %d placed, at most %d fit", demands, free, got, want)
 		}
 		mixed := []Demand{{Group: Group{small("other"), 2}}, demands[0], rest}
-		if got, want := ledger.Place(mixed), placeExhaustively(nodes, mixed); got > want {
+		if got, want := ledger.Capacities().Place(mixed), placeExhaustively(nodes, mixed); got > want {
 			t.Fatalf("%v on %v: %d placed, at most %d fit", mixed, free, got, want)
 		}
 	})
@@ -153,6 +153,6 @@ func BenchmarkPlace(b *testing.B) {
 	}
 	demands := []Demand{{Group: Group{cores(4, 16), 1}}, {Group: Group{cores(1, 4), 3000}}}
 	for b.Loop() {
-		l.Place(demands)
+		l.Capacities().Place(demands)
 	}
 }

@@ -250,25 +250,6 @@ func TestFailuresAreSeparate(t *testing.T) {
 	}
 }
 
-// TestSlowFailure checks that a webhook that delays the objects of a namespace delays a plan once, not once
-// per workload of the namespace.
-func TestSlowFailure(t *testing.T) {
-	w := newWriter(controllerOf(t, interceptor.Funcs{}), nil)
-	w.slow["tenant"] = true
-	for i := range 3 {
-		object := &unstructured.Unstructured{}
-		object.SetGroupVersionKind(slack.CapacityBufferKind)
-		object.SetNamespace([]string{"tenant", "tenant", "shop"}[i])
-		object.SetName(fmt.Sprint("mirror-", i))
-		if err := w.write(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if len(w.held) != 1 || w.held[0].GetNamespace() != "shop" {
-		t.Errorf("written %v, want the object in namespace shop only", w.held)
-	}
-}
-
 // TestUnreachableServer checks that a connection error ends a plan without a changed status.
 func TestUnreachableServer(t *testing.T) {
 	broken := true

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/turns"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
@@ -56,14 +57,29 @@ type outcome struct {
 	disabled bool
 	// retry reports whether a failure may end without a change of an object.
 	retry bool
+	// postponed reports whether objects are left for the next attempt because those of their namespace took
+	// long.
+	postponed bool
 }
 
-// apply writes the objects of a plan that are missing or different, first those of the rate, and then
-// deletes the objects of the policy that are not in the plan. Each group stands alone: an object that the
+// nextAttempt returns the time after which the policy is reconciled if nothing changes.
+func (o *outcome) nextAttempt() time.Duration {
+	switch {
+	case o.retry:
+		return retryPeriod
+	case o.postponed:
+		return batchPeriod
+	}
+	return resyncPeriod
+}
+
+// apply writes the objects of a plan that are missing or different, first those of the rate, then those of
+// the namespaces in turn, and then deletes the objects of the policy that are not in the plan. Each group stands alone: an object that the
 // API server refuses is a failure of the outcome, and the objects of other groups are written. If no node
 // is in the pool, which is probably a selector typo, the existing objects of the rate remain; mirrors of
 // workloads do not depend on the pool. It returns an error if the API server cannot be reached.
-func (c *Controller) apply(ctx context.Context, policy *v1alpha1.ResourceSlack, plan slack.Plan) (outcome, error) {
+func (c *Controller) apply(ctx context.Context, t *policyTracker, plan slack.Plan) (outcome, error) {
+	policy := t.Policy()
 	backend := slack.BackendOf(policy)
 	if !c.isEnabled(backend) {
 		return outcome{disabled: true}, nil
@@ -75,11 +91,13 @@ func (c *Controller) apply(ctx context.Context, policy *v1alpha1.ResourceSlack, 
 	if plan.NoNodes {
 		plan.Groups = slices.DeleteFunc(slices.Clone(plan.Groups), func(g slack.Group) bool { return g.Mirror == nil })
 	}
+	plan.Groups = inTurn(plan.Groups, t.slow)
 	desired, err := backend.Objects(policy, plan, c.namespaceOf(backend))
 	if err != nil {
 		return outcome{}, err
 	}
-	w := newWriter(c, existing)
+	w := newWriter(c, existing, t.slow)
+	defer w.recordSlow(c.now())
 	for _, object := range desired {
 		if err := w.write(ctx, object); err != nil || w.unavailable {
 			return w.outcome, err
@@ -100,6 +118,32 @@ func (c *Controller) apply(ctx context.Context, policy *v1alpha1.ResourceSlack, 
 	}
 	w.answers = backend.Answers(w.held)
 	return w.outcome, nil
+}
+
+// inTurn returns groups in the order in which they are written: those of the rate, then one of each
+// namespace, then the next ones of each; those of slow namespaces come last, beginning with the one whose
+// last attempt is the longest ago.
+func inTurn(groups []slack.Group, slow map[string]time.Time) []slack.Group {
+	out := make([]slack.Group, 0, len(groups))
+	var others turns.Queue[string, slack.Group]
+	var last []slack.Group
+	for _, g := range groups {
+		switch {
+		case g.Mirror == nil:
+			out = append(out, g)
+		case !slow[g.Mirror.Namespace].IsZero():
+			last = append(last, g)
+		default:
+			others.Push(g.Mirror.Namespace, g)
+		}
+	}
+	for g, ok := others.Pop(); ok; g, ok = others.Pop() {
+		out = append(out, g)
+	}
+	slices.SortStableFunc(last, func(a, b slack.Group) int {
+		return slow[a.Mirror.Namespace].Compare(slow[b.Mirror.Namespace])
+	})
+	return append(out, last...)
 }
 
 // existing returns the objects of a policy, in the order in which they are deleted.

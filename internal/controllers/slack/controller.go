@@ -63,6 +63,8 @@ type policyTracker struct {
 	*slack.Tracker
 	// generation is that of the policy that the tracker has.
 	generation int64
+	// slow has the namespaces whose objects took long to write, with the time of the last attempt.
+	slow map[string]time.Time
 }
 
 // New returns a controller that writes buffers to the namespace, and to the namespaces of workloads that are
@@ -121,7 +123,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	if apierrors.IsNotFound(err) || err == nil && policy.DeletionTimestamp != nil {
 		c.deleteTracker(request.Name)
 		c.metrics.deletePolicy(request.Name)
-		return reconcile.Result{}, c.deleteObjects(ctx, request.Name)
+		return c.deleteObjects(ctx, request.Name)
 	}
 	if err != nil {
 		return reconcile.Result{}, err
@@ -137,17 +139,17 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if observed.outcome, err = c.apply(ctx, t.Policy(), observed.plan); err != nil {
+	if observed.outcome, err = c.apply(ctx, t, observed.plan); err != nil {
+		return reconcile.Result{}, err
+	}
+	if err := c.place(ctx, &observed); err != nil {
 		return reconcile.Result{}, err
 	}
 	c.metrics.recordPolicy(policy.Name, observed)
 	if err := c.report(ctx, policy, observed); err != nil {
 		return reconcile.Result{}, err
 	}
-	if observed.retry {
-		return reconcile.Result{RequeueAfter: retryPeriod}, nil
-	}
-	return reconcile.Result{RequeueAfter: resyncPeriod}, nil
+	return reconcile.Result{RequeueAfter: observed.nextAttempt()}, nil
 }
 
 // invalidPolicyError is returned for an invalid policy, which the user must correct. Retrying does
@@ -187,7 +189,7 @@ func (c *Controller) trackerOf(ctx context.Context, policy *v1alpha1.ResourceSla
 	for i := range pods.Items {
 		tracker.SetPod(&pods.Items[i])
 	}
-	t := &policyTracker{Tracker: tracker, generation: policy.Generation}
+	t := &policyTracker{Tracker: tracker, generation: policy.Generation, slow: map[string]time.Time{}}
 	c.trackers[policy.Name] = t
 	return t, nil
 }
@@ -195,8 +197,9 @@ func (c *Controller) trackerOf(ctx context.Context, policy *v1alpha1.ResourceSla
 // observation is the state of a policy and its pool at one time.
 type observation struct {
 	plan slack.Plan
-	// free is the free capacity of the pool, placeable the number of placeholders of the plan that fit
-	// it.
+	// capacity is that of the pool, free the sum of it, and placeable the number of placeholders of the plan
+	// that fit it.
+	capacity  *slack.Capacity
 	free      v1.ResourceList
 	placeable int64
 	// overlap is the name of another policy that selects a node of the pool, empty if there is none.
@@ -220,14 +223,18 @@ func (c *Controller) observe(ctx context.Context, t *policyTracker) (o observati
 		return o, err
 	}
 	c.plan(t, nodes.Items, governedBy(t.Policy().Name, policies.Items, workloads), &o)
+	return o, nil
+}
+
+// place counts the placeholders of an observation that fit the pool. It takes long if mirrors have much
+// anti-affinity; therefore the objects are written before, and the lock is not held.
+func (c *Controller) place(ctx context.Context, o *observation) error {
 	pods, err := c.antiAffinePods(ctx, o.plan)
 	if err != nil {
-		return o, err
+		return err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	o.free, o.placeable = t.Free(), t.Placeable(o.plan, pods)
-	return o, nil
+	o.placeable = o.capacity.Placeable(o.plan, pods)
+	return nil
 }
 
 // antiAffinePods returns the pods that the required anti-affinity of the mirrors of a plan may refer to.
@@ -269,6 +276,7 @@ func (c *Controller) plan(t *policyTracker, nodes []v1.Node, workloads []slack.W
 	start := time.Now()
 	o.plan = t.Next(now)
 	c.metrics.recordPlan(time.Since(start))
+	o.capacity, o.free = t.Capacity(), t.Free()
 }
 
 // deleteTracker deletes the tracker of a deleted policy.

@@ -61,25 +61,28 @@ func (c *Controller) owners(ctx context.Context) (sets.Set[string], error) {
 	return names.Delete(""), nil
 }
 
-// deleteObjects deletes the objects of a deleted policy.
-func (c *Controller) deleteObjects(ctx context.Context, policy string) error {
+// deleteObjects deletes the objects of a deleted policy. The result states when to continue.
+func (c *Controller) deleteObjects(ctx context.Context, policy string) (result reconcile.Result, err error) {
 	if len(policy) > v1alpha1.MaxNameLength {
-		return nil // the policy was invalid and never had objects
+		return result, nil // the policy was invalid and never had objects
 	}
 	object := &unstructured.Unstructured{} // read from the API server rather than the cache
 	object.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))
 	if gone, err := setup.IsGone(ctx, c.client, client.ObjectKey{Name: policy}, object); err != nil || !gone {
-		return err
+		return result, err
 	}
 	existing, err := c.existing(ctx, policy)
 	if err != nil {
-		return err
+		return result, err
 	}
-	w := newWriter(c, existing)
+	w := newWriter(c, existing, nil)
 	for i := range existing {
 		if err := w.delete(ctx, &existing[i]); err != nil {
-			return err
+			return result, err
 		}
 	}
-	return errors.Join(w.failures...)
+	if w.postponed {
+		result.RequeueAfter = batchPeriod
+	}
+	return result, errors.Join(w.failures...)
 }

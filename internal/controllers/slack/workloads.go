@@ -45,10 +45,11 @@ func indexAnnotated(object client.Object) []string {
 	return nil
 }
 
-// workloads returns the workloads with the annotation, with the labels of their namespaces.
+// workloads returns the workloads with the annotation, with the labels of their namespaces. They share memory
+// with the cache and must not be modified.
 func (c *Controller) workloads(ctx context.Context) (all []slack.Workload, err error) {
 	for _, kind := range workloadKinds() {
-		if err := c.client.List(ctx, kind.list, client.MatchingFields{annotatedIndex: "true"}); err != nil {
+		if err := c.client.List(ctx, kind.list, client.MatchingFields{annotatedIndex: "true"}, client.UnsafeDisableDeepCopy); err != nil {
 			return nil, err
 		}
 		err := meta.EachListItem(kind.list, func(object runtime.Object) error {

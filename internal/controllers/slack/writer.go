@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"time"
 
@@ -19,10 +20,11 @@ import (
 const (
 	// writeTimeout limits one request that writes an object. Webhooks may delay it.
 	writeTimeout = 10 * time.Second
-	// slowFailure is the duration from which a failed request counts as slow. The remaining objects in its
-	// namespace are then not written, so that a slow webhook of one namespace does not delay the others by
-	// one timeout for each of its workloads.
-	slowFailure = 2 * time.Second
+	// maxNamespaceTime is the time after which the remaining objects of a namespace are left for the next
+	// attempt, so that many objects of one namespace, or a slow webhook, do not delay those of others.
+	maxNamespaceTime = 2 * time.Second
+	// maxSlowTime is the time of one attempt for all namespaces that were slow at their last attempt.
+	maxSlowTime = 10 * time.Second
 )
 
 // objectKey identifies an object of a policy.
@@ -43,16 +45,22 @@ type writer struct {
 	desired    map[objectKey]bool
 	// held are the existing objects that remain, without the status of those that were just written.
 	held []unstructured.Unstructured
-	// failed are the groups with an object that could not be written, slow the namespaces with a request
-	// that took long to fail.
+	// failed are the groups with an object that could not be written.
 	failed map[types.NamespacedName]bool
-	slow   map[string]bool
+	// spent is the time that the requests for the objects of each namespace have taken, slowTime that for
+	// the slow namespaces, and left are the namespaces with objects for the next attempt.
+	spent    map[string]time.Duration
+	slowTime time.Duration
+	left     map[string]bool
+	// slow has the namespaces that were slow at their last attempt, with its time.
+	slow map[string]time.Time
 }
 
-func newWriter(c *Controller, existing []unstructured.Unstructured) *writer {
+func newWriter(c *Controller, existing []unstructured.Unstructured, slow map[string]time.Time) *writer {
 	w := &writer{
 		controller: c, existing: make(map[objectKey]*unstructured.Unstructured, len(existing)),
-		desired: map[objectKey]bool{}, failed: map[types.NamespacedName]bool{}, slow: map[string]bool{},
+		desired: map[objectKey]bool{}, failed: map[types.NamespacedName]bool{},
+		spent: map[string]time.Duration{}, left: map[string]bool{}, slow: slow,
 	}
 	for i := range existing {
 		w.existing[keyOf(&existing[i])] = &existing[i]
@@ -71,7 +79,7 @@ func (w *writer) write(ctx context.Context, desired *unstructured.Unstructured) 
 		return nil
 	}
 	// A buffer without its template would be refused, and Deployments without their PriorityClass as well.
-	if w.failed[key.NamespacedName] || w.failed[types.NamespacedName{}] || w.slow[key.Namespace] {
+	if w.failed[key.NamespacedName] || w.failed[types.NamespacedName{}] || w.postpones(key.Namespace) {
 		w.keep(existing)
 		return nil
 	}
@@ -84,6 +92,38 @@ func (w *writer) write(ctx context.Context, desired *unstructured.Unstructured) 
 	unstructured.RemoveNestedField(written.Object, "status")
 	w.held = append(w.held, written)
 	return nil
+}
+
+// postpones reports whether the remaining objects of a namespace are left for the next attempt.
+func (w *writer) postpones(namespace string) bool {
+	_, slow := w.slow[namespace]
+	if w.spent[namespace] < maxNamespaceTime && (!slow || w.slowTime < maxSlowTime) {
+		return false
+	}
+	w.left[namespace], w.postponed = true, true
+	return true
+}
+
+// spend counts the time of a request for an object of a namespace.
+func (w *writer) spend(namespace string, d time.Duration) {
+	w.spent[namespace] += d
+	if _, slow := w.slow[namespace]; slow {
+		w.slowTime += d
+	}
+}
+
+// recordSlow updates the slow namespaces after an attempt. One that was not attempted keeps its time, so
+// that it comes first among them at the next attempt.
+func (w *writer) recordSlow(now time.Time) {
+	for namespace, spent := range w.spent {
+		switch {
+		case spent >= maxNamespaceTime:
+			w.slow[namespace] = now
+		case !w.left[namespace]:
+			delete(w.slow, namespace)
+		}
+	}
+	maps.DeleteFunc(w.slow, func(namespace string, _ time.Time) bool { return w.spent[namespace] == 0 && !w.left[namespace] })
 }
 
 // keep records that an object remains as it is.
@@ -117,7 +157,7 @@ func (w *writer) apply(ctx context.Context, labeled bool, desired *unstructured.
 // delete deletes an object. It returns an error if the API server cannot be reached.
 func (w *writer) delete(ctx context.Context, object *unstructured.Unstructured) error {
 	key := keyOf(object)
-	if w.slow[key.Namespace] {
+	if w.postpones(key.Namespace) {
 		w.keep(object)
 		return nil
 	}
@@ -132,8 +172,9 @@ func (w *writer) delete(ctx context.Context, object *unstructured.Unstructured) 
 func (w *writer) request(ctx context.Context, key objectKey, verb string, send func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	start := time.Now()
+	start := w.controller.now()
 	err := send(limited)
+	w.spend(key.Namespace, w.controller.now().Sub(start))
 	timedOut := limited.Err() != nil && ctx.Err() == nil
 	switch {
 	case err == nil:
@@ -151,9 +192,6 @@ func (w *writer) request(ctx context.Context, key objectKey, verb string, send f
 		key.NamespacedName = types.NamespacedName{}
 	}
 	w.failed[key.NamespacedName] = true
-	if time.Since(start) >= slowFailure {
-		w.slow[key.Namespace] = true
-	}
 	w.retry = w.retry || timedOut || isTemporary(err)
 	if !isUnmanaged(err) {
 		err = fmt.Errorf("%s %s %s: %w", verb, key.kind, key.NamespacedName, err)

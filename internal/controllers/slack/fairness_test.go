@@ -1,0 +1,143 @@
+package slack
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+)
+
+// slowCluster is a controller whose clock advances with each write by the delay of the namespace.
+type slowCluster struct {
+	*Controller
+	clock  time.Time
+	delays map[string]time.Duration
+	// writes are the written objects as "namespace/name", without the hash of the name, with the time since the
+	// start of the attempt.
+	writes map[string]time.Duration
+	start  time.Time
+}
+
+func newSlowCluster(t *testing.T, objects ...client.Object) *slowCluster {
+	t.Helper()
+	s := &slowCluster{clock: time.Unix(1_800_000_000, 0), delays: map[string]time.Duration{}}
+	s.Controller = controllerOf(t, interceptor.Funcs{
+		Apply: func(ctx context.Context, c client.WithWatch, object runtime.ApplyConfiguration, options ...client.ApplyOption) error {
+			if o, ok := object.(interface {
+				GetNamespace() string
+				GetName() string
+			}); ok {
+				if !s.mu.TryLock() { // events of pods, and other policies, would wait
+					t.Error("the lock is held while objects are written")
+				} else {
+					s.mu.Unlock()
+				}
+				s.clock = s.clock.Add(s.delays[o.GetNamespace()])
+				name, _, _ := strings.Cut(o.GetName(), "-deployment-")
+				s.writes[o.GetNamespace()+"/"+name] = s.clock.Sub(s.start)
+			}
+			return c.Apply(ctx, object, options...)
+		},
+	}, append(objects, append(webPool(), newPolicy("web", "web"))...)...)
+	s.now = func() time.Time { return s.clock }
+	return s
+}
+
+// attempt reconciles the policy and returns the time until the next attempt.
+func (s *slowCluster) attempt(t *testing.T) time.Duration {
+	t.Helper()
+	s.writes, s.start = map[string]time.Duration{}, s.clock
+	result, err := s.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Name: "web"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result.RequeueAfter
+}
+
+// mirroredIn returns a workload of a namespace with the annotation.
+func mirroredIn(namespace, name, annotation string) client.Object {
+	d := newMirrored(name, annotation)
+	d.Namespace = namespace
+	return d
+}
+
+// TestMirrorFairness checks that a tenant with many mirrors, whose writes are slow, delays the mirrors of
+// another tenant by one of its own at first, and not at all when it is known to be slow; and that its
+// own mirrors are written in the end. Each mirror is two objects, of 1.5 seconds each.
+func TestMirrorFairness(t *testing.T) {
+	var objects []client.Object
+	for i := range 20 {
+		objects = append(objects, mirroredIn("aaa", fmt.Sprint("m", i), "1"))
+	}
+	other := mirroredIn("zzz", "web", "1")
+	s := newSlowCluster(t, append(objects, other)...)
+	s.delays["aaa"] = 1500 * time.Millisecond
+
+	next := s.attempt(t)
+	if got := s.writes["zzz/web"]; got != 3*time.Second {
+		t.Errorf("the other tenant's mirror is written after %s, want 3s", got)
+	}
+	if len(s.writes) != len(webObjects)/2+2 || s.clock.Sub(s.start) != 3*time.Second || next != batchPeriod {
+		t.Errorf("first attempt: %d objects in %s, next after %s", len(s.writes), s.clock.Sub(s.start), next)
+	}
+
+	other.SetAnnotations(map[string]string{v1alpha1.AnnotationSlack: "2"})
+	if err := s.client.Update(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	s.attempt(t)
+	if got, ok := s.writes["zzz/web"]; !ok || got != 0 {
+		t.Errorf("the other tenant's mirror is written after %s, want 0s", got)
+	}
+	attempts := 2
+	for ; s.attempt(t) == batchPeriod; attempts++ {
+		if took := s.clock.Sub(s.start); took > 5*time.Second || attempts > 60 {
+			t.Fatalf("attempt %d took %s", attempts, took)
+		}
+	}
+	mirrored := slices.DeleteFunc(managed(t, s.Controller), func(o string) bool { return !strings.Contains(o, " aaa/") })
+	if len(mirrored) != 40 {
+		t.Errorf("%d objects of the slow namespace after %d attempts, want 40", len(mirrored), attempts)
+	}
+	s.attempt(t)
+	if slow := s.trackers["web"].slow; len(slow) != 0 {
+		t.Errorf("slow namespaces after an attempt without writes: %v", slow)
+	}
+}
+
+// TestManySlowNamespaces checks that an attempt is limited in time if many namespaces are slow, and that each
+// of them gets its turn. Each request takes 9 seconds: of 20 namespaces, each attempt after the first, which
+// does not know them yet, tries two.
+func TestManySlowNamespaces(t *testing.T) {
+	var objects []client.Object
+	for i := range 20 {
+		objects = append(objects, mirroredIn(fmt.Sprintf("slow-%02d", i), "m", "1"))
+	}
+	s := newSlowCluster(t, objects...)
+	for i := range 20 {
+		s.delays[fmt.Sprintf("slow-%02d", i)] = 9 * time.Second
+	}
+	s.attempt(t)
+	written := map[string]bool{}
+	for range 10 {
+		s.attempt(t)
+		if took := s.clock.Sub(s.start); took != 18*time.Second {
+			t.Errorf("an attempt took %s, want 18s", took)
+		}
+		for name := range s.writes {
+			written[name] = true
+		}
+	}
+	if len(written) != 20 {
+		t.Errorf("%d namespaces had a turn, want 20: %v", len(written), written)
+	}
+}
