@@ -72,8 +72,11 @@ type Node struct {
 // Pod is a pod.
 type Pod struct {
 	Name string
-	// Group identifies pods of the same workload, such as a deployment or a job.
+	// Group identifies pods of the same workload, such as a deployment or a job; empty for a pod of its own.
 	Group string
+	// Batch is set if the workload is a job: its pods run to completion, and kube-scheduler does not spread them.
+	// It is the same for all pods of a group.
+	Batch bool
 	// Request is the pod's request.
 	Request Amounts
 	// Limit is the pod's limit if the trace has it (HasLimit): an amount of 0 is no limit. Limits

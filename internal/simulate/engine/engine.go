@@ -35,7 +35,7 @@ type Cluster struct {
 	// Running are the pods with a node.
 	Running []*v1.Pod
 	// References are the objects that pods refer to: claims, volumes, classes,
-	// namespaces.
+	// namespaces, and the ReplicaSets and StatefulSets that own them.
 	References []runtime.Object
 }
 

@@ -42,7 +42,7 @@ type Cluster struct {
 	// Pods with a node run from the start. The others are pending from their arrival.
 	Pods []Pod
 	// References are the objects that pods refer to: claims, volumes, classes,
-	// namespaces.
+	// namespaces, and the ReplicaSets and StatefulSets that own them.
 	References []runtime.Object
 	// Workloads own pods; some have slack of their own.
 	Workloads []runtime.Object

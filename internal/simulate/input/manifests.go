@@ -69,14 +69,11 @@ func fromManifests(objects *manifest.Objects) Cluster {
 	for _, node := range objects.Nodes {
 		in.Nodes = append(in.Nodes, Node{Object: node})
 	}
-	groups, noRequests := map[string]uint64{}, false
+	groups, noRequests := map[facts.Workload]uint64{}, false
 	for _, pod := range slices.Concat(objects.Running, objects.Pending) {
 		p := fromPod(pod)
 		noRequests = noRequests || p.Resources.CPURequest == 0 || p.Resources.MemoryRequest == 0
-		group := facts.Name(pod)
-		for _, owner := range pod.OwnerReferences {
-			group = string(owner.UID)
-		}
+		group := facts.WorkloadOf(pod)
 		if _, ok := groups[group]; !ok {
 			groups[group] = uint64(len(groups))
 		}

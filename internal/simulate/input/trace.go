@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/outcome"
@@ -22,7 +23,7 @@ func FromTrace(cluster *trace.Cluster, limits usage.Limits, seed uint64) Cluster
 	for i := range cluster.Nodes {
 		in.Nodes = append(in.Nodes, Node{Object: NodeOf(&cluster.Nodes[i])})
 	}
-	c := traceConverter{groups: map[string]uint64{}, shapes: map[string]int{}}
+	c := traceConverter{groups: map[string]uint64{}, shapes: map[string]int{}, workloads: map[string]*workload{}}
 	generated, sharesGPU, noRequests := 0, false, false
 	in.Pods = make([]Pod, len(cluster.Pods))
 	for i := range cluster.Pods {
@@ -35,6 +36,10 @@ func FromTrace(cluster *trace.Cluster, limits usage.Limits, seed uint64) Cluster
 		sharesGPU = sharesGPU || p.Request.GPU%1000 != 0
 		noRequests = noRequests || p.UsedFrom().IsZero()
 		in.Pods[i] = c.pod(p, i, limit)
+	}
+	in.References = c.references
+	if len(c.workloads) > 0 {
+		in.Assumptions = append(in.Assumptions, c.workloadAssumption())
 	}
 	if generated > 0 {
 		in.Assumptions = append(in.Assumptions, fmt.Sprintf("the limits of %d of %d pods are generated", generated, len(cluster.Pods)))
@@ -85,6 +90,31 @@ func NodeOf(n *trace.Node) *v1.Node {
 type traceConverter struct {
 	groups map[string]uint64
 	shapes map[string]int
+	// workloads own the pods of groups; references are those that kube-scheduler reads.
+	workloads  map[string]*workload
+	references []runtime.Object
+}
+
+// workloadAssumption is the assumption about the workloads of pods.
+func (c *traceConverter) workloadAssumption() string {
+	return fmt.Sprintf("the pods of a group belong to a workload: %d ReplicaSets, whose pods kube-scheduler spreads by default, and %d Jobs",
+		len(c.references), len(c.workloads)-len(c.references))
+}
+
+// workload returns the workload of a pod, none for a pod without a group.
+func (c *traceConverter) workload(p *trace.Pod) *workload {
+	if p.Group == "" {
+		return &workload{}
+	}
+	w, ok := c.workloads[p.Group]
+	if !ok {
+		w = newWorkload(p, len(c.workloads))
+		c.workloads[p.Group] = w
+		if w.object != nil {
+			c.references = append(c.references, w.object)
+		}
+	}
+	return w
 }
 
 func (c *traceConverter) pod(p *trace.Pod, number int, limit trace.Amounts) Pod {
@@ -111,17 +141,19 @@ func (c *traceConverter) pod(p *trace.Pod, number int, limit trace.Amounts) Pod 
 		base = trace.Amounts{CPU: defaultCPURequest, Memory: defaultMemoryRequest}
 	}
 	return Pod{
-		Object: podObject(p, number, limit), Group: c.groups[group], Resources: resources, Shape: c.shapes[key], Requests: p.Request,
+		Object: podObject(p, number, limit, c.workload(p)), Group: c.groups[group], Resources: resources,
+		Shape: c.shapes[key], Requests: p.Request,
 		BaseCPU: float64(base.CPU), BaseMemory: float64(base.Memory), Arrival: p.Arrival, Duration: p.Runs(),
 	}
 }
 
-func podObject(p *trace.Pod, number int, limit trace.Amounts) *v1.Pod {
+// podObject returns the pod of a workload. The labels and owners are those of the workload, not copies.
+func podObject(p *trace.Pod, number int, limit trace.Amounts, w *workload) *v1.Pod {
 	limit.GPU = p.Request.GPU
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: p.Name, Namespace: v1.NamespaceDefault, UID: types.UID(fmt.Sprintf("%d", number)),
-			CreationTimestamp: metav1.NewTime(Time(p.Arrival)),
+			CreationTimestamp: metav1.NewTime(Time(p.Arrival)), Labels: w.labels, OwnerReferences: w.owners,
 		},
 		Spec: v1.PodSpec{
 			SchedulerName: v1.DefaultSchedulerName,

@@ -275,7 +275,7 @@ func (d *reader) readTasks(file File, asPods bool) error {
 		}
 		for i := int64(0); asPods && i < count; i++ {
 			p := trace.Pod{
-				Name: fmt.Sprintf("%s/%d", name, i), Group: name, Request: request,
+				Name: fmt.Sprintf("%s/%d", name, i), Group: name, Batch: true, Request: request,
 				Class: trace.BestEffort, Arrival: start, Start: start, End: end,
 			}
 			if err := d.add(r, file.Name, p); err != nil {
@@ -308,7 +308,7 @@ func (d *reader) readInstances(file File) error {
 		}
 		names[name] = true
 		p := trace.Pod{
-			Name: name, Group: strings.Clone(task), Request: request, Class: trace.BestEffort,
+			Name: name, Group: strings.Clone(task), Batch: true, Request: request, Class: trace.BestEffort,
 			Arrival: start, Start: start, End: end,
 		}
 		if r.Text(instanceMachine) != "" {

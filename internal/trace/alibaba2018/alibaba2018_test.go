@@ -60,7 +60,8 @@ var (
 // job returns a pod of a task: M1 requests a core and 2.56 GiB, R2_1 half of that.
 func job(task, pod string, start, end int64, node string) trace.Pod {
 	p := trace.Pod{
-		Name: "j_1/" + task + "/" + pod, Group: "j_1/" + task, Class: trace.BestEffort, Arrival: start, Start: start, End: end, Node: node,
+		Name: "j_1/" + task + "/" + pod, Group: "j_1/" + task, Batch: true, Class: trace.BestEffort, Arrival: start, Start: start, End: end,
+		Node: node,
 	}
 	if p.Request = (trace.Amounts{CPU: 1000, Memory: 2748779069}); task == "R2_1" {
 		p.Request = trace.Amounts{CPU: 500, Memory: 1374389535}

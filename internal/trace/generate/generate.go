@@ -39,6 +39,8 @@ type Spec struct {
 	Fill, MemoryFill float64
 	// CPUCV and PerCoreCV are the coefficients of variation of CPU requests and of memory per core.
 	CPUCV, PerCoreCV float64
+	// Batch is the fraction of groups that are jobs. kube-scheduler spreads the pods of all others.
+	Batch float64
 	// BestEffort and Guaranteed are the fractions of groups whose pods have no requests and whose
 	// pods have limits equal to their requests.
 	BestEffort, Guaranteed float64
@@ -61,6 +63,7 @@ type Spec struct {
 //	memory-fill 0.01 to 100; as fill
 //	cpu-cv      0 to 3; 0.8
 //	memory-cv   0 to 3; 0.4
+//	batch       0 to 1; 0
 //	best-effort 0 to 1; 0
 //	guaranteed  0 to 1; 0
 //	over        seconds, 0 to 31536000; 0
@@ -82,6 +85,7 @@ func Parse(text string) (Spec, error) {
 		Fill:       fields.Float("fill", 0.7, 0.01, 100),
 		CPUCV:      fields.Float("cpu-cv", 0.8, 0, 3),
 		PerCoreCV:  fields.Float("memory-cv", 0.4, 0, 3),
+		Batch:      fields.Float("batch", 0, 0, 1),
 		BestEffort: fields.Float("best-effort", 0, 0, 1),
 		Guaranteed: fields.Float("guaranteed", 0, 0, 1),
 		Over:       int64(fields.Int("over", 0, 0, year)),
@@ -132,6 +136,7 @@ func parseShapes(fields *spec.Fields, defaultShapes string) []Shape {
 type group struct {
 	cpu, memory float64 // millicores and bytes, before scaling
 	class       trace.Class
+	batch       bool
 }
 
 // Cluster generates the cluster of a valid specification.
@@ -184,6 +189,9 @@ func (s Spec) group(r *rand.Rand) group {
 	default:
 		g.class = trace.Burstable
 	}
+	if s.Batch > 0 { // Otherwise a seed gives the same cluster as without jobs.
+		g.batch = r.Float64() < s.Batch
+	}
 	return g
 }
 
@@ -218,6 +226,7 @@ func (s Spec) pod(r *rand.Rand, number, groupNumber int, g group, smallest trace
 	p := trace.Pod{
 		Name:  fmt.Sprintf("pod-%06d", number),
 		Group: fmt.Sprintf("group-%05d", groupNumber),
+		Batch: g.batch,
 		Class: g.class,
 		End:   trace.Never,
 	}

@@ -58,7 +58,7 @@ func TestParseErrors(t *testing.T) {
 		"nodes=1,pods=1,best-effort=0.6,guaranteed=0.6": `guaranteed: invalid value "0.6": must be at most 1 in total with ` +
 			`best-effort, 0.6`,
 		"nodes=1,pods=1,seed=1": `unknown key "seed": must be one of nodes, pods, replicas, fill, cpu-cv, ` +
-			`memory-cv, best-effort, guaranteed, over, life, memory-fill, shapes, bursts, burst-share`,
+			`memory-cv, batch, best-effort, guaranteed, over, life, memory-fill, shapes, bursts, burst-share`,
 	} {
 		t.Run(text, func(t *testing.T) {
 			if _, err := Parse(text); err == nil || err.Error() != want {
@@ -150,6 +150,30 @@ func TestClusterProperties(t *testing.T) {
 			groups[p.Group] = p
 		}
 	})
+}
+
+// TestBatch checks the share of jobs, and that it changes nothing if it is 0.
+func TestBatch(t *testing.T) {
+	groups := map[string]bool{}
+	for _, p := range generated(t, "nodes=10,pods=20000,replicas=2,batch=0.3", 1).Pods {
+		if batch, known := groups[p.Group]; known && batch != p.Batch {
+			t.Fatalf("%s has pods of both kinds", p.Group)
+		}
+		groups[p.Group] = p.Batch
+	}
+	jobs := 0
+	for _, batch := range groups {
+		if batch {
+			jobs++
+		}
+	}
+	if share := float64(jobs) / float64(len(groups)); math.Abs(share-0.3) > 0.02 {
+		t.Errorf("%v of the groups are jobs, want 0.3", share)
+	}
+	without, zero := generated(t, "nodes=10,pods=200", 1), generated(t, "nodes=10,pods=200,batch=0", 1)
+	if diff := cmp.Diff(without, zero); diff != "" {
+		t.Error(diff)
+	}
 }
 
 func TestSeedsDiffer(t *testing.T) {

@@ -1,12 +1,13 @@
 // Package openb reads the openb trace in its published form: the nodes and pods of a production cluster
 // with GPUs (Alibaba cluster-trace-gpu-v2023), in a file each with a header. The trace has requests and
-// times but neither limits nor usage.
+// times but neither limits, usage nor workloads.
 //
 // Its classes BE and LS are not QoS classes of Kubernetes: pods of both have requests. Its 8,152 pods
 // are spread over five months, so that few run at once; trace.Cluster.Pack fills the cluster with them.
 package openb
 
 import (
+	"fmt"
 	"io"
 	"strings"
 
@@ -69,7 +70,35 @@ func Read(nodeFile string, nodes io.Reader, podFile string, pods io.Reader) (*tr
 	}
 	c.Sort()
 	c.Rebase()
+	group(c)
 	return c, nil
+}
+
+// groupGap is the longest time in seconds between the arrivals of two consecutive pods of a group.
+const groupGap = 3600
+
+// group assigns the sorted pods to groups, as the trace does not name workloads. Equal pods of which each
+// arrives within groupGap of the one before are a group.
+func group(c *trace.Cluster) {
+	type recent struct {
+		group   string
+		arrival int64
+	}
+	last, groups := map[string]recent{}, 0
+	for i := range c.Pods {
+		p := &c.Pods[i]
+		key := fmt.Sprint(p.Request, p.GPUModels, p.Class)
+		previous, found := last[key]
+		if !found || p.Arrival-previous.arrival > groupGap {
+			previous.group = fmt.Sprintf("group-%05d", groups)
+			groups++
+		}
+		p.Group, p.Batch = previous.group, p.Class == trace.BestEffort
+		last[key] = recent{p.Group, p.Arrival}
+	}
+	c.Assumed = append(c.Assumed, fmt.Sprintf(
+		"the trace names no workloads: equal pods of which each arrives within an hour of the one before are one (%d workloads), "+
+			"and those of the class BE are batch jobs", groups))
 }
 
 // ReadNodes reads the file of nodes.

@@ -39,21 +39,40 @@ func TestRead(t *testing.T) {
 		// By arrival, from second 0.
 		Pods: []trace.Pod{
 			{
-				Name: "never-placed", Request: trace.Amounts{CPU: 1000, Memory: 256 << 20, GPU: 460}, Class: trace.BestEffort,
+				Name: "never-placed", Group: "group-00000", Batch: true, Request: trace.Amounts{CPU: 1000, Memory: 256 << 20, GPU: 460}, Class: trace.BestEffort,
 				GPUModels: []string{"V100M16", "V100M32"}, End: 20,
 			},
-			{Name: "stays", Request: trace.Amounts{GPU: 2000}, Class: trace.Guaranteed, End: trace.Never},
+			{Name: "stays", Group: "group-00001", Request: trace.Amounts{GPU: 2000}, Class: trace.Guaranteed, End: trace.Never},
 			{
-				Name: "late", Request: trace.Amounts{CPU: 2000, Memory: 512 << 20}, Class: trace.LatencySensitive, Arrival: 50, Start: 60,
-				End: 300,
+				Name: "late", Group: "group-00002", Request: trace.Amounts{CPU: 2000, Memory: 512 << 20}, Class: trace.LatencySensitive,
+				Arrival: 50, Start: 60, End: 300,
 			},
 		},
+		Assumed: []string{"the trace names no workloads: equal pods of which each arrives within an hour of the one before are one " +
+			"(3 workloads), and those of the class BE are batch jobs"},
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestGroups checks that equal pods are in one group while they arrive within an hour of each other.
+func TestGroups(t *testing.T) {
+	row := func(name, cpu, qos string, arrival int) string {
+		return fmt.Sprintf("%s,%s,100,0,0,,%s,Running,%d,,\n", name, cpu, qos, arrival)
+	}
+	c, err := read(nodeHeader+"n,1000,1024,0,\n", podHeader+row("a", "1", "LS", 0)+row("b", "2", "LS", 10)+row("c", "1", "BE", 20)+
+		row("d", "1", "LS", 3600)+row("e", "1", "LS", 7200)+row("f", "1", "LS", 10801))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"group-00000", "group-00001", "group-00002", "group-00000", "group-00000", "group-00003"} {
+		if p := c.Pods[i]; p.Group != want || p.Batch != (i == 2) {
+			t.Errorf("%s is in %s (batch %t), want %s", p.Name, p.Group, p.Batch, want)
+		}
 	}
 }
 

@@ -1,0 +1,61 @@
+package facts
+
+import (
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Workload identifies the pods that run the same program with the same settings. It is comparable.
+type Workload struct {
+	Namespace string
+	// Kind and Name are those of the pod's controller: "ReplicaSet", "Job". A pod without a controller is
+	// its own workload, of kind "Pod".
+	Kind, Name string
+}
+
+// cronJobSuffix is the number of digits that a CronJob appends to its name for a Job: the scheduled time in
+// minutes since 1970. It has eight digits from 1989 to 2160.
+const cronJobSuffix = 8
+
+// WorkloadOf returns the workload of a pod, so that it survives rollouts and restarts: the name of a ReplicaSet is
+// without the pod template hash, and that of a Job without the number that a CronJob appends. Mirror pods
+// are their own workload, as their controller is their node.
+func WorkloadOf(pod *v1.Pod) Workload {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil || owner.Kind == "Node" {
+		return Workload{pod.Namespace, "Pod", pod.Name}
+	}
+	name := owner.Name
+	switch owner.Kind {
+	case "ReplicaSet":
+		name = withoutHash(name, pod.Labels["pod-template-hash"])
+	case "Job":
+		name = withoutNumber(name)
+	}
+	return Workload{pod.Namespace, owner.Kind, name}
+}
+
+// withoutHash returns a name without a dash and the hash at its end.
+func withoutHash(name, hash string) string {
+	base, found := strings.CutSuffix(name, hash)
+	if hash == "" || !found || len(base) < 2 || !strings.HasSuffix(base, "-") {
+		return name
+	}
+	return base[:len(base)-1]
+}
+
+// withoutNumber returns a name without the number that a CronJob appends.
+func withoutNumber(name string) string {
+	dash := len(name) - cronJobSuffix - 1
+	if dash < 1 || name[dash] != '-' {
+		return name
+	}
+	for _, c := range []byte(name[dash+1:]) {
+		if c < '0' || c > '9' {
+			return name
+		}
+	}
+	return name[:dash]
+}
