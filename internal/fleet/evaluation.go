@@ -233,31 +233,51 @@ func (s *State) evaluateMissing(ctx context.Context, key types.NamespacedName, p
 	return false
 }
 
-// EvaluateNext evaluates expressions of placements whose decision is pending, for a
+// EvaluateNext compiles and evaluates expressions of placements whose decision is pending, for a
 // short time each and for the namespaces in turn. It returns the next
 // placement that can be decided, and false after the context has ended.
 func (s *State) EvaluateNext(ctx context.Context) (types.NamespacedName, bool) {
 	for ctx.Err() == nil {
 		s.mu.Lock()
 		key, ok := s.queue.pop()
-		var work *waiting
-		if p := s.placements[key]; ok && p != nil {
-			if work = p.waiting; work != nil && work.policy != p.policy {
-				work, p.waiting = nil, nil
-			}
-		}
 		s.mu.Unlock()
-		switch {
-		case !ok:
+		if !ok {
 			select {
 			case <-ctx.Done():
 			case <-s.queue.wake:
 			}
-		case work == nil || s.evaluateWaiting(ctx, key, work):
-			return key, true
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case s.evaluators <- struct{}{}:
+			isReady := s.evaluateTurn(ctx, key)
+			<-s.evaluators
+			if isReady {
+				return key, true
+			}
 		}
 	}
 	return types.NamespacedName{}, false
+}
+
+// evaluateTurn compiles the expressions of a placement, or evaluates the next ones of those that it waits for.
+// It reports whether the placement can be decided.
+func (s *State) evaluateTurn(ctx context.Context, key types.NamespacedName) bool {
+	s.mu.Lock()
+	added, isUncompiled := s.uncompiled[key]
+	var work *waiting
+	if p := s.placements[key]; p != nil {
+		if work = p.waiting; work != nil && work.policy != p.policy {
+			work, p.waiting = nil, nil
+		}
+	}
+	s.mu.Unlock()
+	if isUncompiled {
+		s.AddPlacement(added.object, added.clusters)
+		return true
+	}
+	return work == nil || s.evaluateWaiting(ctx, key, work)
 }
 
 // evaluateWaiting evaluates the next expressions of a placement. It reports whether that

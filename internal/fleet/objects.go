@@ -131,6 +131,50 @@ func (s *State) AddPlacement(object *v1beta1.Placement, clusters []string) {
 	s.Restore(key, clusters, observedGeneration(object))
 }
 
+// TryAddPlacement is AddPlacement unless the spec has expressions and others are being compiled or evaluated:
+// it then returns false, and EvaluateNext adds the placement and returns it.
+func (s *State) TryAddPlacement(object *v1beta1.Placement, clusters []string) bool {
+	key := types.NamespacedName{Namespace: object.Namespace, Name: object.Name}
+	s.mu.Lock()
+	compiled := s.isCompiled(key, object)
+	s.mu.Unlock()
+	if compiled {
+		return true
+	}
+	if !hasExpressions(object) {
+		s.AddPlacement(object, clusters)
+		return true
+	}
+	select {
+	case s.evaluators <- struct{}{}:
+		defer func() { <-s.evaluators }()
+		s.AddPlacement(object, clusters)
+		return true
+	default:
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.uncompiled[key] = uncompiled{object, clusters}
+	s.queue.push(key)
+	return false
+}
+
+// uncompiled is a placement that EvaluateNext adds.
+type uncompiled struct {
+	object   *v1beta1.Placement
+	clusters []string
+}
+
+// hasExpressions reports whether a placement has CEL expressions, which take long to compile.
+func hasExpressions(object *v1beta1.Placement) bool {
+	for i := range object.Spec.Predicates {
+		if len(object.Spec.Predicates[i].RequiredClusterSelector.CelSelector.CelExpressions) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // observedGeneration returns the generation of the spec that the decisions of a
 // placement were made for, as its status reports it; 0 if it does not.
 func observedGeneration(object *v1beta1.Placement) int64 {

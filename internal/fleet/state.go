@@ -36,10 +36,11 @@ type State struct {
 	// bindings has the names of bound sets by namespace.
 	bindings   map[string]map[string]bool
 	placements map[types.NamespacedName]*placementState
-	// queue has the placements whose expressions are to be evaluated.
-	queue evaluationQueue
-	// evaluators has a value for each evaluation of expressions by Decide. Half of the CPUs remain for decisions
-	// that need none.
+	// queue has the placements whose expressions are to be compiled or evaluated, uncompiled those to be compiled.
+	queue      evaluationQueue
+	uncompiled map[types.NamespacedName]uncompiled
+	// evaluators has a value for each goroutine that compiles or evaluates expressions. Half of the CPUs remain
+	// for decisions that need none.
 	evaluators chan struct{}
 	// maxCost is maxTotalCost. Tests lower it.
 	maxCost int64
@@ -85,7 +86,7 @@ func (p *placementState) unmanaged() bool { return p.policy == nil && len(p.errs
 func NewState() *State {
 	return &State{
 		entries: map[string]*entry{}, ignored: map[string][]string{}, sets: map[string]*set{}, bindings: map[string]map[string]bool{},
-		placements: map[types.NamespacedName]*placementState{}, queue: newQueue(),
+		placements: map[types.NamespacedName]*placementState{}, queue: newQueue(), uncompiled: map[types.NamespacedName]uncompiled{},
 		evaluators: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), maxCost: maxTotalCost,
 	}
 }
@@ -319,16 +320,17 @@ func (s *State) DeleteBinding(namespace, name string) []types.NamespacedName {
 func (s *State) SetPlacement(object *v1beta1.Placement) bool {
 	key := types.NamespacedName{Namespace: object.Namespace, Name: object.Name}
 	s.mu.Lock()
-	p := s.placements[key]
-	same := p != nil && p.uid == object.UID && p.generation == object.Generation && p.generation != 0
+	compiled := s.isCompiled(key, object)
 	s.mu.Unlock()
-	if same {
+	if compiled {
 		return false
 	}
 	policy, errs := Compile(object)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p = s.placements[key]; p == nil {
+	delete(s.uncompiled, key)
+	p := s.placements[key]
+	if p == nil {
 		p = &placementState{}
 		s.placements[key] = p
 	}
@@ -343,10 +345,18 @@ func (s *State) SetPlacement(object *v1beta1.Placement) bool {
 	return true
 }
 
+// isCompiled reports whether the spec of a placement is the one in the state. It must be called with the
+// lock held.
+func (s *State) isCompiled(key types.NamespacedName, object *v1beta1.Placement) bool {
+	p := s.placements[key]
+	return p != nil && p.uid == object.UID && p.generation == object.Generation && p.generation != 0
+}
+
 // DeletePlacement removes a placement and its decisions.
 func (s *State) DeletePlacement(key types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	delete(s.uncompiled, key)
 	if p := s.placements[key]; p != nil {
 		s.setSelected(p, nil)
 		delete(s.placements, key)
@@ -370,6 +380,7 @@ func (s *State) Restore(key types.NamespacedName, clusters []string, generation 
 func (s *State) SetUnmanaged(key types.NamespacedName, clusters []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	delete(s.uncompiled, key)
 	p := s.placements[key]
 	if p == nil || !p.unmanaged() {
 		s.setSelected(cmp.Or(p, &placementState{}), nil)

@@ -175,7 +175,9 @@ func (c *Controller) decide(
 	object *v1beta1.Placement, existing []clusterv1beta1.PlacementDecision, now time.Time,
 ) (result *fleet.Result, ok bool) {
 	defer c.Progress.Begin(fmt.Sprintf("deciding placement %s/%s", object.Namespace, object.Name))()
-	c.state.AddPlacement(object, fleet.ClustersIn(existing))
+	if !c.state.TryAddPlacement(object, fleet.ClustersIn(existing)) {
+		return &fleet.Result{Pending: true}, true
+	}
 	return c.state.Decide(client.ObjectKeyFromObject(object), now)
 }
 
