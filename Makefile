@@ -151,7 +151,8 @@ OCM_UNUSED := placements clusterclaims
 # component=package.
 CHART_GENERATED := charts/plimsoll/generated
 RIGHTS := slack=internal/controllers/slack placement=internal/controllers/placement agent=internal/controllers/agent \
-  default-policy=internal/cli/controller placeholder-pods=slack nodes=load/flags node-metrics=load/metricsserver
+  default-policy=internal/cli/controller placeholder-pods=slack nodes=load/flags node-metrics=load/metricsserver \
+  pod-metrics=load/podmetrics
 
 .PHONY: generate
 generate: ## regenerate code, CRDs, RBAC, dashboards and the architecture diagram

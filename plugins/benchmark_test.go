@@ -48,7 +48,7 @@ func newBench(tb testing.TB, name string, nodes, podsPerNode int) *bench {
 	if err := store.Put(load.Reading{Time: time.Now(), Nodes: measured}); err != nil {
 		tb.Fatal(err)
 	}
-	registry := RegistryWithLoad(func(time.Duration) (*load.Store, error) { return store, nil })
+	registry := RegistryWithLoad(func(time.Duration) (*load.Store, error) { return store, nil }, nil)
 	plugin, err := registry[name](tb.Context(), nil, handle{f, snapshot})
 	if err != nil {
 		tb.Fatal(err)

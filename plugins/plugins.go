@@ -49,10 +49,13 @@ var All = []Plugin{
 func Registry() runtime.Registry { return registry(shared.New()) }
 
 // RegistryWithLoad returns the constructors of all plugins for a scheduler whose load comes from
-// stores created by newStore, in place of the sources that the plugins' arguments configure. newStore
-// is passed the age up to which load counts.
-func RegistryWithLoad(newStore func(maxAge time.Duration) (*load.Store, error)) runtime.Registry {
-	return registry(shared.NewWithLoad(newStore))
+// stores created by newStore, and the usage of pods from stores created by newPodStore, in place of the sources that the
+// plugins' arguments configure. Both are passed the age up to which readings count. newPodStore is called for plugins whose
+// arguments configure a source of the usage of pods; if it is nil, they get none.
+func RegistryWithLoad(
+	newStore func(maxAge time.Duration) (*load.Store, error), newPodStore func(maxAge time.Duration) (*load.PodStore, error),
+) runtime.Registry {
+	return registry(shared.NewWithLoad(newStore, newPodStore))
 }
 
 func registry(state *shared.State) runtime.Registry {

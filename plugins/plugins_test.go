@@ -20,7 +20,7 @@ var oneNode = schedtest.Cluster{
 
 // withLoad returns the plugins with a reading of load of that age, or without load if nodes is nil.
 func withLoad(nodes map[string]load.Node, age time.Duration) frameworkruntime.Registry {
-	return RegistryWithLoad(schedtest.WithLoad(nodes, age))
+	return RegistryWithLoad(schedtest.WithLoad(nodes, age), nil)
 }
 
 // The scheduler batches equal pods only if every plugin of a profile signs them.

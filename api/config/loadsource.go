@@ -43,13 +43,23 @@ func validateLoadSource(watcherAddress string, provider metricprovider.Config, p
 }
 
 func validateMetricProvider(path *field.Path, p metricprovider.Config) field.ErrorList {
+	return validateProvider(path, p, metricprovider.Types)
+}
+
+// validatePodUsage validates the provider of the usage of pods.
+func validatePodUsage(path *field.Path, p metricprovider.Config) field.ErrorList {
+	return validateProvider(path, p, metricprovider.PodTypes)
+}
+
+// validateProvider validates a metric provider, which must be of one of the types.
+func validateProvider(path *field.Path, p metricprovider.Config, types []string) field.ErrorList {
 	var errs field.ErrorList
 	example := metricprovider.ExampleAddress(p.Type)
 	switch {
 	case p == metricprovider.Config{}:
 		return nil
-	case !slices.Contains(metricprovider.Types, p.Type):
-		errs = append(errs, field.NotSupported(path.Child("type"), p.Type, metricprovider.Types))
+	case !slices.Contains(types, p.Type):
+		errs = append(errs, field.NotSupported(path.Child("type"), p.Type, types))
 	case p.Type == metricprovider.File && !filepath.IsAbs(p.Address):
 		errs = append(errs, field.Invalid(path.Child("address"), p.Address, "must be the absolute path of a file"))
 	case example != "":

@@ -28,6 +28,9 @@ const (
 // Types are the types of metric provider, in the order of the documentation.
 var Types = []string{Prometheus, MetricsServer, SignalFx, Service, File}
 
+// PodTypes are the types of metric provider that provide the usage of pods, in the order of the documentation.
+var PodTypes = []string{Prometheus, MetricsServer}
+
 // exampleAddresses are valid addresses of the types that are HTTP servers.
 var exampleAddresses = map[string]string{
 	Prometheus: "http://prometheus.monitoring:9090",
@@ -81,13 +84,17 @@ type Config struct {
 	Filter string `json:"filter,omitempty"`
 }
 
-// Queries are PromQL expressions. Each returns one sample per node, a fraction of the node's
-// capacity in [0, 1]. The default query replaces an empty one.
+// Queries are PromQL expressions. The default query replaces an empty one. Those of nodes return one sample per
+// node, a fraction of the node's capacity in [0, 1].
 type Queries struct {
 	CPUAvg    string `json:"cpuAvg,omitempty"`
 	CPUStd    string `json:"cpuStd,omitempty"`
 	MemoryAvg string `json:"memoryAvg,omitempty"`
 	MemoryStd string `json:"memoryStd,omitempty"`
+	// PodCPU and PodMemory return one sample per pod, with the labels namespace and pod: the cores in use, and the
+	// bytes of the working set. They are used where the usage of pods is read.
+	PodCPU    string `json:"podCPU,omitempty"`
+	PodMemory string `json:"podMemory,omitempty"`
 }
 
 // Field describes one field of Config.
@@ -98,8 +105,10 @@ type Field struct {
 	Flag string
 	// Usage is the help text of the flag.
 	Usage string
-	// Types are the types of metric provider that use the field.
+	// Types are the types of metric provider that use the field to read the load of nodes.
 	Types []string
+	// PodTypes are the types that use it to read the usage of pods.
+	PodTypes []string
 	// Value returns the address of the field: a *string, *bool or *metav1.Duration.
 	Value func(*Config) any
 }
@@ -108,95 +117,109 @@ var (
 	servers         = []string{Prometheus, SignalFx, Service}
 	prometheusOnly  = []string{Prometheus}
 	signalFxOnly    = []string{SignalFx}
+	unused          []string
 	withSampleSteps = []string{Prometheus, SignalFx}
 )
 
 // Fields are the fields of Config, in the order of the documentation.
 var Fields = []Field{
-	{"type", "provider", "where load is read from: " + strings.Join(Types, ", "), Types, func(c *Config) any { return &c.Type }},
+	{"type", "provider", "where load is read from: " + strings.Join(Types, ", "), Types, PodTypes, func(c *Config) any { return &c.Type }},
 	{
 		"address", "address", "URL of the provider, or path of a File",
 		[]string{Prometheus, SignalFx, Service, File},
-		func(c *Config) any { return &c.Address },
+		prometheusOnly, func(c *Config) any { return &c.Address },
 	},
-	{"token", "", "", servers, func(c *Config) any { return &c.Token }},
+	{"token", "", "", servers, prometheusOnly, func(c *Config) any { return &c.Token }},
 	{
 		"tokenFile", "token-file", "file with the bearer token for the provider, read for every request",
-		servers, func(c *Config) any { return &c.TokenFile },
+		servers, prometheusOnly, func(c *Config) any { return &c.TokenFile },
 	},
 	{
 		"caFile", "ca-file", "certificate authorities that verify the provider's certificate (default those of the system)",
-		servers, func(c *Config) any { return &c.CAFile },
+		servers, prometheusOnly, func(c *Config) any { return &c.CAFile },
 	},
-	{"certFile", "cert-file", "client certificate for the provider", servers, func(c *Config) any { return &c.CertFile }},
-	{"keyFile", "key-file", "key of the client certificate", servers, func(c *Config) any { return &c.KeyFile }},
+	{"certFile", "cert-file", "client certificate for the provider", servers, prometheusOnly, func(c *Config) any { return &c.CertFile }},
+	{"keyFile", "key-file", "key of the client certificate", servers, prometheusOnly, func(c *Config) any { return &c.KeyFile }},
 	{
 		"insecureSkipVerify", "insecure-skip-verify", "do not verify the provider's certificate",
-		servers, func(c *Config) any { return &c.InsecureSkipVerify },
+		servers, prometheusOnly, func(c *Config) any { return &c.InsecureSkipVerify },
 	},
 	{
 		"window", "window", "time that means and standard deviations cover (default 15m)",
 		[]string{Prometheus, MetricsServer, SignalFx},
-		func(c *Config) any { return &c.Window },
+		unused, func(c *Config) any { return &c.Window },
 	},
 	{
 		"step", "step", "Prometheus, SignalFx: time between two samples in the window (default 1m)",
-		withSampleSteps, func(c *Config) any { return &c.Step },
+		withSampleSteps, unused, func(c *Config) any { return &c.Step },
 	},
 	{
 		"rateWindow", "rate-window", "Prometheus: range of rate() for CPU samples, at least twice the scrape interval (default 5m)",
-		prometheusOnly, func(c *Config) any { return &c.RateWindow },
+		prometheusOnly, prometheusOnly, func(c *Config) any { return &c.RateWindow },
 	},
 	{
 		"nodeLabel",
 		"node-label",
 		"Prometheus: label with the node's name (default node, nodename, kubernetes_node, or the host of instance)",
 		prometheusOnly,
-		func(c *Config) any { return &c.NodeLabel },
+		unused, func(c *Config) any { return &c.NodeLabel },
 	},
 	{
 		"selector", "selector", `Prometheus: added to every selector of the default queries, such as cluster="prod"`,
-		prometheusOnly, func(c *Config) any { return &c.Selector },
+		prometheusOnly, prometheusOnly, func(c *Config) any { return &c.Selector },
 	},
 	{
 		"queries.cpuAvg", "query-cpu-avg", "Prometheus: query for the mean of CPU utilization, one fraction of capacity per node",
-		prometheusOnly, func(c *Config) any { return &c.Queries.CPUAvg },
+		prometheusOnly, unused, func(c *Config) any { return &c.Queries.CPUAvg },
 	},
 	{
 		"queries.cpuStd", "query-cpu-std", "Prometheus: query for the standard deviation of CPU utilization",
-		prometheusOnly, func(c *Config) any { return &c.Queries.CPUStd },
+		prometheusOnly, unused, func(c *Config) any { return &c.Queries.CPUStd },
 	},
 	{
 		"queries.memoryAvg", "query-memory-avg", "Prometheus: query for the mean of memory utilization",
-		prometheusOnly, func(c *Config) any { return &c.Queries.MemoryAvg },
+		prometheusOnly, unused, func(c *Config) any { return &c.Queries.MemoryAvg },
 	},
 	{
 		"queries.memoryStd", "query-memory-std", "Prometheus: query for the standard deviation of memory utilization",
-		prometheusOnly, func(c *Config) any { return &c.Queries.MemoryStd },
+		prometheusOnly, unused, func(c *Config) any { return &c.Queries.MemoryStd },
 	},
+	{"queries.podCPU", "", "", unused, prometheusOnly, func(c *Config) any { return &c.Queries.PodCPU }},
+	{"queries.podMemory", "", "", unused, prometheusOnly, func(c *Config) any { return &c.Queries.PodMemory }},
 	{
 		"cpuMetric", "cpu-metric", "SignalFx: metric of CPU utilization in percent (default cpu.utilization)",
-		signalFxOnly, func(c *Config) any { return &c.CPUMetric },
+		signalFxOnly, unused, func(c *Config) any { return &c.CPUMetric },
 	},
 	{
 		"memoryMetric", "memory-metric", "SignalFx: metric of memory utilization in percent (default memory.utilization)",
-		signalFxOnly, func(c *Config) any { return &c.MemoryMetric },
+		signalFxOnly, unused, func(c *Config) any { return &c.MemoryMetric },
 	},
 	{
 		"hostDimension", "host-dimension", "SignalFx: dimension with the host's name (default host)",
-		signalFxOnly, func(c *Config) any { return &c.HostDimension },
+		signalFxOnly, unused, func(c *Config) any { return &c.HostDimension },
 	},
 	{
 		"filter", "filter", `SignalFx: further terms of the query, such as kubernetes_cluster:"prod"`,
-		signalFxOnly, func(c *Config) any { return &c.Filter },
+		signalFxOnly, unused, func(c *Config) any { return &c.Filter },
 	},
 }
 
 // UnusedField returns the first field of the configuration that is set and that its type does not
-// use, and whether there is one.
+// use to read the load of nodes, and whether there is one.
 func (c Config) UnusedField() (Field, bool) {
+	return c.firstUnused(func(f Field) []string { return f.Types })
+}
+
+// UnusedPodField returns the first field of the configuration that is set and that its type does not
+// use to read the usage of pods, and whether there is one.
+func (c Config) UnusedPodField() (Field, bool) {
+	return c.firstUnused(func(f Field) []string { return f.PodTypes })
+}
+
+// firstUnused returns the first field that is set and whose types do not include the type of the configuration.
+func (c Config) firstUnused(types func(Field) []string) (Field, bool) {
 	i := slices.IndexFunc(Fields, func(f Field) bool {
-		return !slices.Contains(f.Types, c.Type) && !reflect.ValueOf(f.Value(&c)).Elem().IsZero()
+		return !slices.Contains(types(f), c.Type) && !reflect.ValueOf(f.Value(&c)).Elem().IsZero()
 	})
 	if i < 0 {
 		return Field{}, false

@@ -28,7 +28,7 @@ func TestFieldsDescribeConfig(t *testing.T) {
 	for _, field := range Fields {
 		got = append(got, field.Name)
 		values[field.Value(&config)] = true
-		for _, name := range field.Types {
+		for _, name := range slices.Concat(field.Types, field.PodTypes) {
 			if !slices.Contains(Types, name) {
 				t.Errorf("field %s: unknown type %q", field.Name, name)
 			}
@@ -53,6 +53,13 @@ func TestUnusedField(t *testing.T) {
 			unused, found := config.UnusedField()
 			if found == slices.Contains(field.Types, name) || found && unused.Name != field.Name {
 				t.Errorf("%s with %s: found %t, field %q", name, field.Name, found, unused.Name)
+			}
+			if !slices.Contains(PodTypes, name) {
+				continue // the type itself is unused
+			}
+			unused, found = config.UnusedPodField()
+			if found == slices.Contains(field.PodTypes, name) || found && unused.Name != field.Name {
+				t.Errorf("usage of pods from %s with %s: found %t, field %q", name, field.Name, found, unused.Name)
 			}
 		}
 	}

@@ -84,7 +84,7 @@ func (s *Source) String() string { return "the metrics API (metrics.k8s.io)" }
 func (s *Source) Read(ctx context.Context) (load.Reading, error) {
 	list, err := s.config.Metrics.List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return load.Reading{}, describe(err)
+		return load.Reading{}, Describe(err, "nodes")
 	}
 	machines, err := s.config.Nodes()
 	if err != nil {
@@ -146,8 +146,9 @@ func fractions(metrics *metricsv1beta1.NodeMetrics, machine cluster.Machine) (sa
 	return samples.Sample{CPU: min(cpu, 1), Memory: min(memory, 1)}, true
 }
 
-// describe returns an error of the API server with its reason and a likely cause.
-func describe(err error) error {
+// Describe returns an error of the API server as a *load.Error with its reason and a likely cause.
+// kind is what was listed, for messages.
+func Describe(err error, kind string) error {
 	seconds, _ := apierrors.SuggestsClientDelay(err)
 	failure := &load.Error{Reason: load.ReasonOf(err), RetryAfter: time.Duration(seconds) * time.Second, Err: err}
 	switch {
@@ -156,7 +157,7 @@ func describe(err error) error {
 	case apierrors.IsServiceUnavailable(err):
 		failure.Reason, failure.Err = load.Unreachable, fmt.Errorf("%w: check that metrics-server is running", err)
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-		failure.Reason, failure.Err = load.Denied, fmt.Errorf("%w: RBAC must permit list of nodes in the group metrics.k8s.io", err)
+		failure.Reason, failure.Err = load.Denied, fmt.Errorf("%w: RBAC must permit list of %s in the group metrics.k8s.io", err, kind)
 	case apierrors.IsTooManyRequests(err):
 		failure.Reason = load.Throttled
 	case apierrors.IsInternalError(err):

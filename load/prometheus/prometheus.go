@@ -45,12 +45,34 @@ const maxValues = 1_000_000
 // percentages or numbers of cores.
 const maxFraction = 1.5
 
-// Source reads a Prometheus server.
-type Source struct {
+// client sends queries to a server.
+type client struct {
 	config metricprovider.Config
-	nodes  cluster.Inventory
 	server *endpoint.Endpoint
 	api    promv1.API
+}
+
+// newClient returns the client of a configuration, or an error that names the field.
+func newClient(config metricprovider.Config, options endpoint.Options) (client, error) {
+	options.Type = metricprovider.Prometheus
+	server, err := endpoint.New(config, options)
+	if err != nil {
+		return client{}, err
+	}
+	http, err := api.NewClient(api.Config{Address: server.URL.String(), Client: server.Client()})
+	if err != nil {
+		return client{}, err
+	}
+	return client{config: config, server: server, api: promv1.NewAPI(http)}, nil
+}
+
+// String returns the URL of the server, for messages.
+func (c *client) String() string { return "Prometheus at " + c.server.URL.String() }
+
+// Source reads a Prometheus server.
+type Source struct {
+	client
+	nodes cluster.Inventory
 	// preferred is the index of the query that returned data last, for each series.
 	preferred [4]atomic.Int32
 }
@@ -77,15 +99,11 @@ func New(config metricprovider.Config, nodes cluster.Inventory) (*Source, error)
 	case config.NodeLabel != "" && !labelName.MatchString(config.NodeLabel):
 		return nil, fmt.Errorf("nodeLabel: invalid value %q: must be a label name such as node", config.NodeLabel)
 	}
-	server, err := endpoint.New(config, endpoint.Options{Type: metricprovider.Prometheus, MaxBytes: maxBytes, MaxValues: maxValues})
+	client, err := newClient(config, endpoint.Options{MaxBytes: maxBytes, MaxValues: maxValues})
 	if err != nil {
 		return nil, err
 	}
-	client, err := api.NewClient(api.Config{Address: server.URL.String(), Client: server.Client()})
-	if err != nil {
-		return nil, err
-	}
-	return &Source{config: config, nodes: nodes, server: server, api: promv1.NewAPI(client)}, nil
+	return &Source{client: client, nodes: nodes}, nil
 }
 
 func setDefault(d *time.Duration, value time.Duration) {
@@ -93,9 +111,6 @@ func setDefault(d *time.Duration, value time.Duration) {
 		*d = value
 	}
 }
-
-// String returns the URL of the server, for messages.
-func (s *Source) String() string { return "Prometheus at " + s.server.URL.String() }
 
 // Queries returns the queries for a series, the preferred one first. The first that returns data is
 // used.
@@ -164,8 +179,9 @@ func (s *Source) querySeries(ctx context.Context, i int, series load.Series) (mo
 		"query %s: no data: check that node-exporter is scraped and that the labels match", alternatives[len(alternatives)-1])}
 }
 
-func (s *Source) query(ctx context.Context, query string) (model.Vector, error) {
-	value, _, err := s.api.Query(ctx, query, time.Time{})
+// query returns the result of a query at the current time of the server.
+func (c *client) query(ctx context.Context, query string) (model.Vector, error) {
+	value, _, err := c.api.Query(ctx, query, time.Time{})
 	var loadErr *load.Error
 	var apiErr *promv1.Error
 	switch {
@@ -178,7 +194,7 @@ func (s *Source) query(ctx context.Context, query string) (model.Vector, error) 
 	}
 	vector, ok := value.(model.Vector)
 	if !ok {
-		return nil, fmt.Errorf("query %s: found result of type %s: must be a vector with one sample per node", query, value.Type())
+		return nil, fmt.Errorf("query %s: found result of type %s: must be a vector", query, value.Type())
 	}
 	return vector, nil
 }

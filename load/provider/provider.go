@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
@@ -13,6 +14,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load/cluster"
 	"github.com/plimsoll-k8s/plimsoll/load/file"
 	"github.com/plimsoll-k8s/plimsoll/load/metricsserver"
+	"github.com/plimsoll-k8s/plimsoll/load/podmetrics"
 	"github.com/plimsoll-k8s/plimsoll/load/prometheus"
 	"github.com/plimsoll-k8s/plimsoll/load/remote"
 	"github.com/plimsoll-k8s/plimsoll/load/signalfx"
@@ -22,12 +24,14 @@ import (
 // configuration has no token.
 const SignalFxTokenVariable = "SIGNALFX_TOKEN"
 
-// Cluster is access to a cluster, for the types that need it. Either field may be nil.
+// Cluster is access to a cluster, for the types that need it. Each field may be nil.
 type Cluster struct {
 	// Nodes are the nodes of the cluster.
 	Nodes cluster.Inventory
 	// Metrics is the client of the metrics API.
 	Metrics metricsserver.Lister
+	// PodMetrics opens the list of the metrics of all pods; see podmetrics.Open.
+	PodMetrics podmetrics.Opener
 }
 
 // constructors are the constructors of the sources, by type.
@@ -52,9 +56,36 @@ func New(config metricprovider.Config, access Cluster) (load.Source, error) {
 		return nil, fmt.Errorf("type: invalid value %q: must be one of %s", config.Type, strings.Join(metricprovider.Types, ", "))
 	}
 	if field, found := config.UnusedField(); found {
-		return nil, fmt.Errorf("%s: not used by type %s: only by %s", field.Name, config.Type, strings.Join(field.Types, ", "))
+		return nil, unusedError(field, config.Type, field.Types, "the load of nodes")
 	}
 	return construct(config, access)
+}
+
+// NewPods returns the source of the usage of pods, or an error that names the field.
+func NewPods(config metricprovider.Config, access Cluster) (load.PodSource, error) {
+	switch {
+	case slices.Contains(metricprovider.PodTypes, config.Type):
+	case slices.Contains(metricprovider.Types, config.Type):
+		return nil, fmt.Errorf("type: %s does not provide the usage of pods: must be one of %s",
+			config.Type, strings.Join(metricprovider.PodTypes, ", "))
+	default:
+		return nil, fmt.Errorf("type: invalid value %q: must be one of %s", config.Type, strings.Join(metricprovider.PodTypes, ", "))
+	}
+	if field, found := config.UnusedPodField(); found {
+		return nil, unusedError(field, config.Type, field.PodTypes, "the usage of pods")
+	}
+	if config.Type == metricprovider.Prometheus {
+		return prometheus.NewPods(config)
+	}
+	return podmetrics.New(podmetrics.Config{Open: access.PodMetrics})
+}
+
+// unusedError returns the error for a field that is set and that the type does not use. types are those that use it.
+func unusedError(field metricprovider.Field, providerType string, types []string, purpose string) error {
+	if len(types) == 0 {
+		return fmt.Errorf("%s: not used for %s", field.Name, purpose)
+	}
+	return fmt.Errorf("%s: not used by type %s: only by %s", field.Name, providerType, strings.Join(types, ", "))
 }
 
 func newSignalFx(config metricprovider.Config, access Cluster) (load.Source, error) {

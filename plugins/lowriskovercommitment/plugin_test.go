@@ -18,7 +18,7 @@ import (
 
 // withLoad returns a registry of the plugin with a reading of load of that age, or without load.
 func withLoad(nodes map[string]load.Node, age time.Duration) frameworkruntime.Registry {
-	return frameworkruntime.Registry{Name: shared.NewWithLoad(schedtest.WithLoad(nodes, age)).Share(New)}
+	return frameworkruntime.Registry{Name: shared.NewWithLoad(schedtest.WithLoad(nodes, age), nil).Share(New)}
 }
 
 func TestScore(t *testing.T) {

@@ -59,5 +59,5 @@ func OOMScoreAdjustment(class Class, memoryRequest, machine float64) int {
 // badness returns the kernel's rank of a pod when memory is out (mm/oom_kill.c), in
 // bytes: the memory that it uses and its adjustment.
 func badness(pod *Pod, machine float64) float64 {
-	return memoryUse(pod) + float64(OOMScoreAdjustment(pod.Class, pod.MemoryRequest, machine))/1000*machine
+	return pod.MemoryUse() + float64(OOMScoreAdjustment(pod.Class, pod.MemoryRequest, machine))/1000*machine
 }

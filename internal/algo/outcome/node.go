@@ -103,7 +103,7 @@ func (e *Evaluator) Step(node Node, pods []Pod) (step Step, granted []float64, v
 		}
 		e.demand[i], e.weight[i] = demand, max(pod.CPURequest, minWeight)
 		step.CPUDemand += demand
-		step.MemoryDemand += memoryUse(pod)
+		step.MemoryDemand += pod.MemoryUse()
 		step.CPULimits += max(pod.CPULimit, pod.CPURequest)
 		step.MemoryLimits += max(pod.MemoryLimit, pod.MemoryRequest)
 	}
@@ -131,19 +131,19 @@ func (e *Evaluator) resize(n int) {
 	e.rest, e.victims = e.rest[:n], e.victims[:0]
 }
 
-// memoryUse returns the memory that a pod uses within its limit.
-func memoryUse(pod *Pod) float64 {
-	if pod.MemoryLimit > 0 {
-		return min(pod.Memory, pod.MemoryLimit)
+// MemoryUse returns the memory that a pod uses within its limit.
+func (p *Pod) MemoryUse() float64 {
+	if p.MemoryLimit > 0 {
+		return min(p.Memory, p.MemoryLimit)
 	}
-	return pod.Memory
+	return p.Memory
 }
 
 // kill removes the pod with the highest badness until the rest fits.
 func (e *Evaluator) kill(node Node, pods []Pod, step *Step) {
 	for i := range pods {
 		e.badness[i] = math.Inf(-1)
-		if memoryUse(&pods[i]) > 0 {
+		if pods[i].MemoryUse() > 0 {
 			e.badness[i] = badness(&pods[i], node.MachineMemory)
 		}
 	}
@@ -158,7 +158,7 @@ func (e *Evaluator) kill(node Node, pods []Pod, step *Step) {
 			step.MemoryKept = 0 // No pod is left: the remainder is rounding.
 			break
 		}
-		step.MemoryKept -= memoryUse(&pods[worst])
+		step.MemoryKept -= pods[worst].MemoryUse()
 		e.badness[worst] = math.Inf(-1)
 		e.victims = append(e.victims, worst)
 	}

@@ -287,7 +287,7 @@ func TestStepProperties(t *testing.T) {
 		if len(victims) > 0 {
 			v := &pods[victims[len(victims)-1]]
 			last = badness(v, node.MachineMemory)
-			if step.MemoryKept+memoryUse(v) <= node.Memory {
+			if step.MemoryKept+v.MemoryUse() <= node.Memory {
 				t.Fatalf("the last of the victims %v is unnecessary", victims)
 			}
 		}
@@ -295,8 +295,8 @@ func TestStepProperties(t *testing.T) {
 			if slices.Contains(victims, i) {
 				continue
 			}
-			kept += memoryUse(&pods[i])
-			if len(victims) > 0 && memoryUse(&pods[i]) > 0 && badness(&pods[i], node.MachineMemory) > last {
+			kept += pods[i].MemoryUse()
+			if len(victims) > 0 && pods[i].MemoryUse() > 0 && badness(&pods[i], node.MachineMemory) > last {
 				t.Fatalf("pod %d has a higher badness than the last of the victims %v", i, victims)
 			}
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/cluster"
+	"github.com/plimsoll-k8s/plimsoll/load/podmetrics"
 	"github.com/plimsoll-k8s/plimsoll/load/provider"
 	"github.com/plimsoll-k8s/plimsoll/load/telemetry"
 )
@@ -100,7 +101,7 @@ func newSource(c LoadConfig, h fwk.Handle) (load.Source, error) {
 	}
 	access, err := clusterAccess(h, chosen.Type)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("metricProvider: %w", err)
 	}
 	source, err := provider.New(chosen, access)
 	switch {
@@ -123,9 +124,10 @@ func clusterAccess(h fwk.Handle, providerType string) (provider.Cluster, error) 
 		kube.BoundQuantities(config)
 		client, err := metricsclient.NewForConfig(config)
 		if err != nil {
-			return access, fmt.Errorf("metricProvider: %w", err)
+			return access, err
 		}
 		access.Metrics = client.MetricsV1beta1().NodeMetricses()
+		access.PodMetrics = podmetrics.Open(client.MetricsV1beta1().RESTClient())
 	}
 	return access, nil
 }

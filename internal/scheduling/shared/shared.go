@@ -24,20 +24,25 @@ type State struct {
 	Sums *noderes.Cache
 
 	// newStore, if set, provides load in place of the sources that the arguments configure.
-	newStore func(maxAge time.Duration) (*load.Store, error)
-	mu       sync.Mutex
-	stores   map[LoadConfig]*load.Store
+	newStore    func(maxAge time.Duration) (*load.Store, error)
+	newPodStore func(maxAge time.Duration) (*load.PodStore, error)
+	mu          sync.Mutex
+	stores      map[LoadConfig]*load.Store
+	podStores   map[LoadConfig]*load.PodStore
 }
 
 // New returns the state of a scheduler that reads load from the configured sources.
 func New() *State {
-	return &State{Sums: noderes.NewCache(), stores: map[LoadConfig]*load.Store{}}
+	return &State{Sums: noderes.NewCache(), stores: map[LoadConfig]*load.Store{}, podStores: map[LoadConfig]*load.PodStore{}}
 }
 
-// NewWithLoad returns the state of a scheduler whose stores of load are created by newStore, given
-// the age up to which load counts. The configured sources are ignored.
-func NewWithLoad(newStore func(maxAge time.Duration) (*load.Store, error)) *State {
-	return &State{Sums: noderes.NewCache(), newStore: newStore}
+// NewWithLoad returns the state of a scheduler whose stores of load are created by newStore, and those of the usage of pods
+// by newPodStore, given the age up to which readings count. The configured sources are ignored. Plugins that are configured
+// to read the usage of pods get no store if newPodStore is nil.
+func NewWithLoad(
+	newStore func(maxAge time.Duration) (*load.Store, error), newPodStore func(maxAge time.Duration) (*load.PodStore, error),
+) *State {
+	return &State{Sums: noderes.NewCache(), newStore: newStore, newPodStore: newPodStore}
 }
 
 // handle is a framework handle that carries the state.

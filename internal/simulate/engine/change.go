@@ -31,3 +31,15 @@ func (e *Engine) SetLoad(reading load.Reading) error {
 	}
 	return errors.Join(errs...)
 }
+
+// ReadsPodUsage reports whether a profile reads the usage of pods.
+func (e *Engine) ReadsPodUsage() bool { return len(e.podStores) > 0 }
+
+// SetPodUsage sets the usage of pods that all profiles read.
+func (e *Engine) SetPodUsage(reading load.PodReading) error {
+	var errs []error
+	for _, store := range e.podStores {
+		errs = append(errs, store.Put(reading))
+	}
+	return errors.Join(errs...)
+}

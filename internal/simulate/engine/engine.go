@@ -61,8 +61,9 @@ type Engine struct {
 	scheduler *scheduler.Scheduler
 	snapshot  *internalcache.Snapshot
 	now       func() time.Time
-	// stores from which the profiles read load.
-	stores []*load.Store
+	// stores from which the profiles read load, and podStores those from which they read the usage of pods.
+	stores    []*load.Store
+	podStores []*load.PodStore
 	// position of each node in the order in which nodes were added.
 	position map[string]int
 }
@@ -74,14 +75,7 @@ func New(ctx context.Context, cluster Cluster, options Options) (*Engine, error)
 	factory := informers.NewSharedInformerFactory(client, 0)
 	snapshot := internalcache.NewEmptySnapshot()
 	e := &Engine{snapshot: snapshot, now: options.clock(), position: make(map[string]int, len(cluster.Nodes))}
-	registry := plugins.RegistryWithLoad(func(maxAge time.Duration) (*load.Store, error) {
-		store := load.NewStore(maxAge, e.now)
-		e.stores = append(e.stores, store)
-		if options.Load == nil {
-			return store, nil
-		}
-		return store, store.Put(*options.Load)
-	})
+	registry := plugins.RegistryWithLoad(e.newStore(options.Load), e.newPodStore)
 	if err := registry.Merge(options.ExtraPlugins); err != nil {
 		return nil, err
 	}
@@ -120,6 +114,25 @@ func New(ctx context.Context, cluster Cluster, options Options) (*Engine, error)
 		return nil, err
 	}
 	return e, nil
+}
+
+// newStore returns the function that creates the stores of load, with a reading unless it is nil.
+func (e *Engine) newStore(reading *load.Reading) func(maxAge time.Duration) (*load.Store, error) {
+	return func(maxAge time.Duration) (*load.Store, error) {
+		store := load.NewStore(maxAge, e.now)
+		e.stores = append(e.stores, store)
+		if reading == nil {
+			return store, nil
+		}
+		return store, store.Put(*reading)
+	}
+}
+
+// newPodStore creates a store of the usage of pods.
+func (e *Engine) newPodStore(maxAge time.Duration) (*load.PodStore, error) {
+	store := load.NewPodStore(maxAge, e.now)
+	e.podStores = append(e.podStores, store)
+	return store, nil
 }
 
 // clock returns the function that returns the time.

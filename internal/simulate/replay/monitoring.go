@@ -3,6 +3,8 @@ package replay
 import (
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/trace"
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -13,10 +15,20 @@ import (
 type monitoring struct {
 	metrics Metrics
 	window  *samples.Window
+	// readsPods is set if the scheduler reads the usage of pods, and pods are those
+	// measured since the last reading.
+	readsPods bool
+	pods      []load.PodUsage
 	// delayed are the readings that the scheduler has not received yet, the oldest
 	// first. newest is the last reading, delayed or not.
-	delayed []load.Reading
+	delayed []readings
 	newest  load.Reading
+}
+
+// readings are the load of the nodes and the usage of the pods at one time.
+type readings struct {
+	nodes load.Reading
+	pods  load.PodReading
 }
 
 func newMonitoring(m Metrics) *monitoring {
@@ -28,7 +40,12 @@ func (m *monitoring) addSample(node string, second int64, cpu, memory float64) {
 	m.window.Add(node, input.Time(second), samples.Sample{CPU: min(cpu, 1), Memory: min(memory, 1)})
 }
 
-// takeReading takes a reading of the given nodes.
+// addPod adds the usage of a pod, in millicores and bytes.
+func (m *monitoring) addPod(pod *v1.Pod, cpu, memory float64) {
+	m.pods = append(m.pods, load.PodUsage{Namespace: pod.Namespace, Name: pod.Name, CPU: cpu, Memory: memory})
+}
+
+// takeReading takes a reading of the given nodes, and of the pods.
 func (m *monitoring) takeReading(nodes []string, second int64) {
 	reading := load.Reading{
 		Source: "simulation", Time: input.Time(second), Window: time.Duration(m.metrics.Window) * time.Second,
@@ -39,7 +56,12 @@ func (m *monitoring) takeReading(nodes []string, second int64) {
 			reading.Nodes[name] = node
 		}
 	}
-	m.delayed, m.newest = append(m.delayed, reading), reading
+	next := readings{nodes: reading}
+	if m.readsPods {
+		next.pods = load.PodReading{Source: reading.Source, Time: reading.Time, Window: Step * time.Second, Pods: m.pods}
+		m.pods = make([]load.PodUsage, 0, len(m.pods)+len(m.pods)/8)
+	}
+	m.delayed, m.newest = append(m.delayed, next), reading
 }
 
 // next returns the second at which the next reading is received, trace.Never if there
@@ -48,16 +70,17 @@ func (m *monitoring) next() int64 {
 	if len(m.delayed) == 0 {
 		return trace.Never
 	}
-	return input.Second(m.delayed[0].Time) + m.metrics.Delay
+	return input.Second(m.delayed[0].nodes.Time) + m.metrics.Delay
 }
 
-// receive removes and returns the next reading that is received up to a second. It
-// returns false if there is none.
-func (m *monitoring) receive(second int64) (load.Reading, bool) {
+// receive removes and returns the next readings that are received up to a second. It
+// returns false if there are none.
+func (m *monitoring) receive(second int64) (readings, bool) {
 	if m.next() > second {
-		return load.Reading{}, false
+		return readings{}, false
 	}
-	reading := m.delayed[0]
+	next := m.delayed[0]
+	m.delayed[0] = readings{}
 	m.delayed = m.delayed[1:]
-	return reading, true
+	return next, true
 }

@@ -183,6 +183,7 @@ func (r *run) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.monitoring.readsPods = r.engine.ReadsPodUsage()
 	return r.startAutoscaler(ctx)
 }
 
@@ -320,7 +321,13 @@ func (r *run) receiveLoad() error {
 		if !ok {
 			return nil
 		}
-		if err := r.engine.SetLoad(reading); err != nil {
+		if err := r.engine.SetLoad(reading.nodes); err != nil {
+			return err
+		}
+		if !r.monitoring.readsPods {
+			continue
+		}
+		if err := r.engine.SetPodUsage(reading.pods); err != nil {
 			return err
 		}
 	}
@@ -367,7 +374,7 @@ func (r *run) step() {
 			demand.CPU, demand.Memory = cpu*p.BaseCPU, memory*p.BaseMemory
 			r.demand = append(r.demand, demand)
 		}
-		effect, _, _ := r.evaluator.Step(n.allocatable, r.demand)
+		effect, granted, _ := r.evaluator.Step(n.allocatable, r.demand)
 		if r.now >= 0 {
 			r.totals.AddStep(i, n.allocatable, len(n.pods), Step, effect)
 			r.timeSeries.addNode(n.allocatable, len(n.pods), effect)
@@ -377,6 +384,7 @@ func (r *run) step() {
 			r.monitoring.addSample(n.name, r.now, fraction(effect.CPUGranted, n.machineCPU),
 				fraction(effect.MemoryKept, n.allocatable.MachineMemory))
 			measured = append(measured, n.name)
+			r.measurePods(n, granted)
 		}
 	}
 	if r.now >= 0 {
@@ -391,6 +399,18 @@ func (r *run) step() {
 	}
 	if r.timeSeries.risksDue(r.now) {
 		r.timeSeries.addRisks(r.nodeRisks())
+	}
+}
+
+// measurePods measures the usage of the pods of a node, given the CPU that they get and
+// their demand, if the scheduler reads it. A pod that is killed in the step had its memory
+// before.
+func (r *run) measurePods(n *node, granted []float64) {
+	if !r.monitoring.readsPods {
+		return
+	}
+	for i, number := range n.pods {
+		r.monitoring.addPod(r.input.Pods[number].Object, granted[i], r.demand[i].MemoryUse())
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/trace"
 	"github.com/plimsoll-k8s/plimsoll/internal/trace/generate"
+	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
 const gib = 1 << 30
@@ -266,13 +268,59 @@ func TestMonitoring(t *testing.T) {
 			continue
 		}
 		// The samples in the 120 s until 180 s are 0.4, 0.6 and 0.8.
-		got := reading.Nodes["a"]
+		got := reading.nodes.Nodes["a"]
 		if math.Abs(got.CPU.Mean-0.6) > 1e-6 || math.Abs(got.CPU.StdDev-math.Sqrt(0.08/3)) > 1e-6 || got.Memory.StdDev > 1e-6 {
 			t.Errorf("%+v", got)
 		}
 	}
 	if m.next() != trace.Never {
 		t.Error("a further reading arrives")
+	}
+}
+
+// TestPodUsageIsMeasured has two pods with requests of 2 cores and 4 GiB, limits of twice that and a demand of 1.5 times the
+// requests, on a node of 4 cores and 16 GiB: each gets 2 cores of the 3 that it demands, and uses 6 GiB.
+func TestPodUsageIsMeasured(t *testing.T) {
+	cluster := &trace.Cluster{
+		Nodes: []trace.Node{machine("a", 4, 16)},
+		Pods:  []trace.Pod{needs("p1", 2, 4, 0, trace.Never), needs("p2", 2, 4, 0, trace.Never)},
+	}
+	for _, reads := range []bool{false, true} {
+		o := options(t, "default", "constant:mean=1.5,max=4", 1)
+		r := &run{
+			input: input.FromTrace(cluster, usage.Limits{CPU: 2, Memory: 2}, 1), options: o, stop: t.Context().Done(),
+			nodeNumbers: map[string]int32{}, queue: newQueue(), monitoring: newMonitoring(o.Metrics),
+		}
+		if err := r.prepare(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r.monitoring.readsPods = reads
+		r.now = r.nextEvent()
+		if err := r.processEvents(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, early := r.monitoring.receive(r.options.Metrics.Delay - 1); early {
+			t.Error("the reading is not delayed")
+		}
+		got, ok := r.monitoring.receive(r.options.Metrics.Delay)
+		if !ok {
+			t.Fatal("no reading")
+		}
+		var want load.PodReading
+		if reads {
+			want = load.PodReading{Source: "simulation", Time: input.Time(0), Window: time.Minute}
+			for _, pod := range r.input.Pods {
+				want.Pods = append(want.Pods, load.PodUsage{
+					Namespace: pod.Object.Namespace, Name: pod.Object.Name, CPU: 2000, Memory: 6 * gib,
+				})
+			}
+		}
+		if diff := cmp.Diff(want, got.pods); diff != "" {
+			t.Errorf("reads pods: %t: %s", reads, diff)
+		}
+		if len(got.nodes.Nodes) != 1 {
+			t.Errorf("load of %d nodes, want 1", len(got.nodes.Nodes))
+		}
 	}
 }
 

@@ -1,0 +1,144 @@
+package prometheus
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/common/model"
+
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
+	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
+)
+
+const (
+	// maxPodBytes is the size of the largest response to a query of pods; that for 30,000 pods has about 4 MiB.
+	maxPodBytes = 64 << 20
+	// maxPodValues is the largest number of JSON values in such a response: seven for each pod without further labels.
+	maxPodValues = 10 * load.MaxPods
+)
+
+// PodSource reads the usage of pods from a Prometheus server.
+type PodSource struct{ client }
+
+// NewPods returns the source of a configuration, or an error that names the field.
+func NewPods(config metricprovider.Config) (*PodSource, error) {
+	setDefault(&config.RateWindow.Duration, defaultRateWindow)
+	if window := config.RateWindow.Duration; window < time.Second {
+		return nil, fmt.Errorf("rateWindow: invalid value %s: must be at least 1s", window)
+	}
+	client, err := newClient(config, endpoint.Options{MaxBytes: maxPodBytes, MaxValues: maxPodValues})
+	if err != nil {
+		return nil, err
+	}
+	return &PodSource{client}, nil
+}
+
+// String returns the URL of the server, for messages.
+func (s *PodSource) String() string { return s.client.String() + ", pods" }
+
+// Queries returns the queries for the CPU usage in cores and the memory usage in bytes, one sample per pod.
+//
+// The metrics are those of the kubelet's cAdvisor. Each container has a series, and so have the pod itself (without the label
+// container) and its pause container (POD, or no label either). The inner maximum counts a container once that two scrape
+// configurations collect, or that was restarted within the window.
+func (s *PodSource) Queries() (cpu, memory string) {
+	sum := func(expression string) string {
+		return "sum by (namespace, pod) (max by (namespace, pod, container) (" + expression + "))"
+	}
+	containers := func(metric string) string {
+		return selector(&s.config, metric, `container!=""`, `container!="POD"`, `pod!=""`)
+	}
+	window := promDuration(s.config.RateWindow)
+	return cmp.Or(s.config.Queries.PodCPU, sum("rate("+containers("container_cpu_usage_seconds_total")+"["+window+"])")),
+		cmp.Or(s.config.Queries.PodMemory, sum(containers("container_memory_working_set_bytes")))
+}
+
+// podKey identifies a pod.
+type podKey struct{ namespace, name string }
+
+// ReadPods queries CPU and memory. Pods for which one of them is unknown are left out: the rate of a new pod is unknown until
+// it was scraped twice.
+func (s *PodSource) ReadPods(ctx context.Context) (load.PodReading, error) {
+	var vectors [2]model.Vector
+	var errs [2]error
+	cpu, memory := s.Queries()
+	var group sync.WaitGroup
+	for i, query := range []string{cpu, memory} {
+		group.Go(func() { vectors[i], errs[i] = s.queryPods(ctx, query) })
+	}
+	group.Wait()
+	if errs[0] != nil || errs[1] != nil {
+		return load.PodReading{}, firstError(errs[0], errs[1])
+	}
+	reading := load.PodReading{Source: metricprovider.Prometheus, Window: s.config.RateWindow.Duration}
+	amounts := make(map[podKey]float64, len(vectors[1]))
+	for _, sample := range vectors[1] {
+		if key := keyOf(sample.Metric); key.namespace != "" && key.name != "" {
+			amounts[key] = max(amounts[key], float64(sample.Value))
+		}
+	}
+	reading.Pods = make([]load.PodUsage, 0, min(len(amounts), len(vectors[0])))
+	for _, sample := range vectors[0] {
+		key := keyOf(sample.Metric)
+		amount, known := amounts[key]
+		if !known && key.namespace != "" && key.name != "" {
+			continue
+		}
+		usage := load.PodUsage{Namespace: key.namespace, Name: key.name, CPU: 1000 * float64(sample.Value), Memory: amount}
+		if !known || !usage.Valid() {
+			reading.Rejected++
+			continue
+		}
+		delete(amounts, key) // a second series of the pod is not counted
+		if at := sample.Timestamp.Time(); reading.Time.IsZero() || at.Before(reading.Time) {
+			reading.Time = at
+		}
+		reading.Pods = append(reading.Pods, usage)
+	}
+	if len(reading.Pods) == 0 {
+		return load.PodReading{}, &load.Error{Reason: load.Empty, Err: fmt.Errorf(
+			"no pod has both CPU and memory: %d series of CPU, for example %s, and %d of memory, for example %s: "+
+				"both must have the labels namespace and pod",
+			len(vectors[0]), example(vectors[0]), len(vectors[1]), example(vectors[1]))}
+	}
+	slices.SortFunc(reading.Pods, func(a, b load.PodUsage) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return reading, nil
+}
+
+// queryPods returns the result of a query of pods.
+func (s *PodSource) queryPods(ctx context.Context, query string) (model.Vector, error) {
+	vector, err := s.query(ctx, query)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(vector) == 0:
+		return nil, &load.Error{Reason: load.Empty, Err: fmt.Errorf(
+			"query %s: no data: check that the metrics of containers are scraped from the kubelets (/metrics/cadvisor)", query)}
+	case len(vector) > load.MaxPods:
+		return nil, &load.Error{Reason: load.TooLarge, Err: fmt.Errorf(
+			"query %s: found %d series, maximum is %d", query, len(vector), load.MaxPods)}
+	}
+	return vector, nil
+}
+
+func keyOf(metric model.Metric) podKey {
+	return podKey{string(metric["namespace"]), string(metric["pod"])}
+}
+
+// firstError returns the errors of both queries: only one if they have the same reason.
+func firstError(cpu, memory error) error {
+	switch {
+	case cpu == nil:
+		return memory
+	case memory == nil:
+		return cpu
+	}
+	return joinErrors(cpu, memory)
+}
