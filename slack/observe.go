@@ -82,7 +82,8 @@ func isUsable(node *v1.Node, now time.Time) bool {
 		return false
 	}
 	if ready := facts.ReadyCondition(node); ready != nil {
-		return ready.Status == v1.ConditionTrue || now.Sub(ready.LastTransitionTime.Time) < unreadyGrace
+		// A transition in the future, after a jump of the clock, is as old as one in the past.
+		return ready.Status == v1.ConditionTrue || now.Sub(ready.LastTransitionTime.Time).Abs() < unreadyGrace
 	}
 	return len(node.Status.Conditions) == 0
 }

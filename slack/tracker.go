@@ -25,6 +25,8 @@ type Tracker struct {
 	workloads  []Workload
 	// mirrors are the numbers of placeholders that mirror workloads, by group name.
 	mirrors map[string]*mirrorCount
+	// start is the time of the first plan.
+	start time.Time
 }
 
 // mirrorCount is the number of placeholders of one workload.
@@ -106,9 +108,25 @@ func (t *Tracker) Resume(groups []Group) {
 	}
 }
 
+// seconds returns a time in seconds, by which cool-downs are measured. It advances as the monotonic clock does
+// if times have one: a wall clock that jumps neither ends nor extends a cool-down. Adding jump, which is a number
+// of minutes, gives the time of the wall clock.
+func (t *Tracker) seconds(now time.Time) (seconds, jump int64) {
+	if t.start.IsZero() {
+		t.start = now
+	}
+	seconds = t.start.Unix() + int64(now.Sub(t.start)/time.Second)
+	return seconds, (now.Unix() - seconds) / 60 * 60
+}
+
 // Next returns the plan at a time.
 func (t *Tracker) Next(now time.Time) Plan {
-	plan := planOf(t.policy.Name, t.planner.Next(t.ledger.Pool(), t.algoPolicy, now.Unix()))
+	seconds, jump := t.seconds(now)
+	planned := t.planner.Next(t.ledger.Pool(), t.algoPolicy, seconds)
+	if planned.CoolDownEnd != 0 {
+		planned.CoolDownEnd += jump
+	}
+	plan := planOf(t.policy.Name, planned)
 	if plan.NoNodes {
 		plan.Reasons = []string{describeEmptyPool(t.policy.Spec.Pool)}
 	}
@@ -127,7 +145,10 @@ func (t *Tracker) Next(now time.Time) Plan {
 			}
 			count.annotation = w.Slack
 		}
-		return count.Next(wanted, now.Unix(), t.planner.CoolDown), count.CoolDownEnd(t.planner.CoolDown)
+		if held, coolDownEnd = count.Next(wanted, seconds, t.planner.CoolDown), count.CoolDownEnd(t.planner.CoolDown); coolDownEnd != 0 {
+			coolDownEnd += jump
+		}
+		return held, coolDownEnd
 	})
 	// There is no cool-down for workloads that are no longer mirrored.
 	maps.DeleteFunc(t.mirrors, func(name string, _ *mirrorCount) bool { return !current[name] })

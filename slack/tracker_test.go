@@ -1,9 +1,14 @@
 package slack
 
 import (
+	"strings"
 	"testing"
+	"time"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // TestResume checks that a tracker resumes from groups with the names that it uses, and ignores others.
@@ -41,5 +46,77 @@ func TestResume(t *testing.T) {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
+	}
+}
+
+// jumped returns a time whose wall clock is ahead by a whole number of seconds, and whose monotonic clock is the
+// same. Package time has no function for it: a clock that is set has this effect.
+func jumped(t *testing.T, now time.Time, seconds int64) time.Time {
+	t.Helper()
+	later := now
+	*(*uint64)(unsafe.Pointer(&later)) += uint64(seconds) << 30 // the bits of the seconds in the first field
+	if later.Sub(now) != 0 || later.Unix()-now.Unix() != seconds {
+		t.Fatalf("%s is not %s with another wall clock", later, now)
+	}
+	return later
+}
+
+// TestClockJumps checks that a clock that is set an hour ahead does not end the cool-down of ten minutes, neither of
+// the rate nor of a mirror, and that one that is set back does not extend it.
+func TestClockJumps(t *testing.T) {
+	for _, jump := range []int64{3600, -3600} {
+		tracker, err := NewTracker(newPolicy("20%"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		nodes := nodesOf(2, "web-", "16", "64Gi")
+		for _, node := range nodes {
+			tracker.SetNode(node, start)
+		}
+		pods := podsOf(20, nodes, "p", "1", "4Gi")
+		for _, pod := range pods {
+			tracker.SetPod(pod)
+		}
+		tracker.SetWorkloads([]Workload{workloadIn("shop", "web", "50%", 10)})
+		first := tracker.Next(start)
+		before := first.placeholders()
+		for _, pod := range pods[:10] {
+			tracker.DeletePod(pod)
+		}
+		tracker.SetWorkloads([]Workload{workloadIn("shop", "web", "50%", 2)})
+		tracker.Next(start.Add(time.Second))
+		// 20% of the remaining 30 pods, and 50% of 2, 601 s after the start.
+		for _, step := range []struct {
+			after time.Duration
+			want  int64
+		}{{time.Minute, before}, {10 * time.Minute, before}, {10*time.Minute + time.Second, 7}} {
+			plan := tracker.Next(jumped(t, start.Add(step.after), jump))
+			if got := plan.placeholders(); got != step.want || plan.CoolDown != (step.want == before) {
+				t.Errorf("jump by %d s, after %s: %d placeholders, cool-down %t; want %d", jump, step.after, got, plan.CoolDown, step.want)
+			}
+			// The end is in the time of the present clock, to the minute.
+			end := start.Add(601*time.Second + time.Duration(jump)*time.Second).UTC().Format(time.RFC3339)
+			if reasons := strings.Join(plan.Reasons, " "); plan.CoolDown && !strings.Contains(reasons, end) {
+				t.Errorf("reasons %q, want the end %s", reasons, end)
+			}
+		}
+	}
+}
+
+// TestUnreadyNodeAfterClockJump checks that a node that is not ready is usable for a minute only, also if its
+// transition is in the future.
+func TestUnreadyNodeAfterClockJump(t *testing.T) {
+	node := newNode("n", "4", "16Gi")
+	for _, tc := range []struct {
+		ago  time.Duration
+		want bool
+	}{{30 * time.Second, true}, {time.Hour, false}, {-30 * time.Second, true}, {-time.Hour, false}} {
+		node.Status.Conditions = []v1.NodeCondition{{
+			Type: v1.NodeReady, Status: v1.ConditionUnknown, LastTransitionTime: metav1.NewTime(noon.Add(-tc.ago)),
+		}}
+		if got := isUsable(node, noon); got != tc.want {
+			t.Errorf("not ready since %s: usable %t, want %t", tc.ago, got, tc.want)
+		}
 	}
 }

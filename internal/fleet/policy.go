@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -36,6 +37,12 @@ type Policy struct {
 	addOns map[string]bool
 	// warnings are about parts of the spec that are valid but probably a mistake.
 	warnings []string
+}
+
+// DependsOnTime reports whether decisions of the policy can depend on the time: it tolerates taints for a while,
+// or uses scores that can expire.
+func (p *Policy) DependsOnTime() bool {
+	return len(p.addOns) > 0 || slices.ContainsFunc(p.tolerations, func(t placement.Toleration) bool { return t.Seconds != nil })
 }
 
 // predicate matches clusters that meet a selector and all expressions.

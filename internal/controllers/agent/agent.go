@@ -167,8 +167,10 @@ func (a *Agent) reportAll(ctx context.Context) error {
 
 // reportScores writes scores that changed or expire soon.
 func (a *Agent) reportScores(ctx context.Context, scores []clusterscore.Score) error {
-	now := a.now()
-	if slices.Equal(scores, a.last.scores) && a.last.validUntil.Sub(now) > a.options.ValidFor/2 {
+	// Of the wall clock, as the hub has: after a jump the scores on the hub are valid for too short or too long.
+	now := a.now().Round(0)
+	remaining := a.last.validUntil.Sub(now)
+	if slices.Equal(scores, a.last.scores) && remaining > a.options.ValidFor/2 && remaining <= a.options.ValidFor {
 		return nil
 	}
 	validUntil := now.Add(a.options.ValidFor)

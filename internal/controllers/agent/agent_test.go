@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,6 +30,9 @@ import (
 
 // fakeHub receives reports or returns errors.
 type fakeHub struct {
+	// offset is added to the clock of the agent.
+	offset atomic.Int64
+
 	mu sync.Mutex
 	// errors are the errors of reports by kind, memberError that of listing policies in the member
 	// cluster.
@@ -102,7 +106,7 @@ func newAgent(report ReportResources) (a *Agent, hub *fakeHub) {
 	})
 	a = New(Options{Cluster: "cluster1", Hub: &Hub{}, Interval: 30 * time.Second, ValidFor: 90 * time.Second, Resources: report}, member,
 		prometheus.NewRegistry())
-	a.hub = hub
+	a.hub, a.now = hub, func() time.Time { return time.Now().Add(time.Duration(hub.offset.Load())) }
 	a.observer.setNode(node("n", nil))
 	return a, hub
 }
@@ -150,6 +154,23 @@ func TestOnlyChangesAreReported(t *testing.T) {
 			t.Errorf("reports in 11 minutes: %v", got)
 		}
 	})
+}
+
+// TestClockJumps checks that scores are written again when the clock of the agent has jumped, so that those on
+// the hub never stay valid, or expire, an hour too late or too early.
+func TestClockJumps(t *testing.T) {
+	for _, jump := range []time.Duration{time.Hour, -time.Hour} {
+		withAgent(t, Never, func(t *testing.T, a *Agent, hub *fakeHub) {
+			hub.reports(time.Second)
+			for i, by := range []time.Duration{jump, 0} { // the clock jumps, and is corrected
+				hub.offset.Store(int64(by))
+				got, _, valid := hub.reports(32 * time.Second)
+				if len(got) != 1 || valid < by+50*time.Second || valid > by+90*time.Second {
+					t.Errorf("jump by %s, change %d: reports %v, valid for %s of the right clock", jump, i, got, valid)
+				}
+			}
+		})
+	}
 }
 
 func TestFailedReportsAreRetried(t *testing.T) {

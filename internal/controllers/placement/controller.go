@@ -48,6 +48,9 @@ const (
 	workers = 8
 	// maxRetryDelay is the maximum time between two attempts to write.
 	maxRetryDelay = 10 * time.Second
+	// maxRequeue is the maximum time to the next decision of a placement whose decisions depend on the time:
+	// the clock may jump meanwhile, also back.
+	maxRequeue = 5 * time.Minute
 	// statusInterval is the minimum time between two writes of the status of a placement
 	// that do not change the status or reason of a condition.
 	statusInterval = time.Second
@@ -186,8 +189,11 @@ func (c *Controller) apply(
 	ctx context.Context, object *v1beta1.Placement, existing []clusterv1beta1.PlacementDecision, decided *fleet.Result, now time.Time,
 ) (reconcile.Result, error) {
 	result := reconcile.Result{}
+	if decided.Policy != nil && decided.Policy.DependsOnTime() {
+		result.RequeueAfter = maxRequeue
+	}
 	if !decided.RequeueAt.IsZero() {
-		result.RequeueAfter = max(time.Second, decided.RequeueAt.Sub(now))
+		result.RequeueAfter = min(max(time.Second, decided.RequeueAt.Sub(now)), maxRequeue)
 	}
 	written, delay, err := c.write(ctx, object, existing, decided, now)
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -434,11 +435,14 @@ func TestScoreRateLimit(t *testing.T) {
 	if _, err := h.reconcile("p"); err != nil || !slices.Equal(h.writes, []string{"status p"}) {
 		t.Errorf("writes %v, %v", h.writes, err)
 	}
-	// The clock is set back by an hour: the limit applies once more.
+	// The clock is set back by an hour: the last write is in the future, and the scores are written at once.
 	h.now = h.now.Add(-time.Hour)
 	size("a", "8")
-	if result, err := h.reconcile("p"); err != nil || len(h.writes) > 0 || result.RequeueAfter != 2*time.Minute {
+	if result, err := h.reconcile("p"); err != nil || len(h.writes) != 2 || result.RequeueAfter != 0 {
 		t.Errorf("writes %v, %v, %v", h.writes, result, err)
+	}
+	if status, _ := h.status("p", satisfied); !status.LastScoreUpdateTime.Time.Equal(h.now) {
+		t.Errorf("lastScoreUpdateTime %s, want %s", status.LastScoreUpdateTime, h.now)
 	}
 }
 
@@ -461,8 +465,55 @@ func TestTolerationExpires(t *testing.T) {
 		t.Errorf("%v, %v", result, h.chosen("p"))
 	}
 	h.now = h.now.Add(40 * time.Second)
-	if result := h.settled("p"); result.RequeueAfter != 0 || !slices.Equal(h.chosen("p"), []string{"b"}) {
+	if result := h.settled("p"); result.RequeueAfter != maxRequeue || !slices.Equal(h.chosen("p"), []string{"b"}) {
 		t.Errorf("%v, %v", result, h.chosen("p"))
+	}
+}
+
+// The clock jumps by an hour while a taint is tolerated for another 40 s, or the score of b is valid for another
+// minute. The decision is that for the clock; when the clock is right again, so is the decision, at
+// the latest five minutes after.
+func TestClockJumps(t *testing.T) {
+	for name, tc := range map[string]struct {
+		spec          string
+		right, future string // the decisions with the right clock and an hour later
+	}{
+		"toleration": {`tolerations: [{key: k, operator: Exists, tolerationSeconds: 100}]`, "a b", "b"},
+		"score": {
+			"numberOfClusters: 1\nprioritizerPolicy: {mode: Exact, configurations: " +
+				"[{scoreCoordinate: {type: AddOn, addOn: {resourceName: usage, scoreName: cpu}}}]}\n" +
+				"tolerations: [{key: k, operator: Exists}]", "b", "a",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			score := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: "b", Name: "usage"}}
+			other := score.DeepCopy() // of a, without an end
+			other.Namespace, other.Status.Scores = "a", []clusterv1alpha1.AddOnPlacementScoreItem{{Name: "cpu", Value: 1}}
+			h := newHub(t, AdoptAll, append(fleetOf("a", "b"), newPlacement(t, "p", tc.spec), score, other)...)
+			h.change(score, func() {
+				score.Status.Scores = []clusterv1alpha1.AddOnPlacementScoreItem{{Name: "cpu", Value: 5}}
+				score.Status.ValidUntil = &metav1.Time{Time: h.now.Add(time.Minute)}
+			})
+			object := managed("a")
+			h.change(object, func() {
+				object.Spec.Taints = []clusterv1.Taint{
+					{Key: "k", Effect: clusterv1.TaintEffectNoSelect, TimeAdded: metav1.NewTime(h.now.Add(-time.Minute))},
+				}
+			})
+			for i, step := range []struct {
+				by   time.Duration
+				want string
+			}{
+				{0, tc.right}, {time.Hour, tc.future}, {-time.Hour, tc.right}, {-time.Hour, tc.right}, {time.Hour, tc.right},
+				{2 * time.Minute, tc.future},
+			} {
+				h.now = h.now.Add(step.by)
+				result := h.settled("p")
+				if got := strings.Join(h.chosen("p"), " "); got != step.want || result.RequeueAfter == 0 || result.RequeueAfter > maxRequeue {
+					t.Errorf("step %d: chosen %s, next decision after %s; want %s, within %s", i, got, result.RequeueAfter, step.want, maxRequeue)
+				}
+			}
+		})
 	}
 }
 

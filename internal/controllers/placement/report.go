@@ -90,8 +90,8 @@ func (c *Controller) report(
 		return 0, nil
 	}
 	if last != nil && !transitions(before, result.Conditions) && sameGroups(last.status.DecisionGroups, status.DecisionGroups) {
-		// After a change of the clock the interval could be in the future.
-		if wait := min(last.at.Add(statusInterval).Sub(now), statusInterval); wait > 0 {
+		// After a change of the clock the last write can be in the future.
+		if wait := last.at.Add(statusInterval).Sub(now); wait > 0 && wait <= statusInterval {
 			return wait, nil
 		}
 	}

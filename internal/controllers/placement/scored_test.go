@@ -25,11 +25,14 @@ func TestScoreDelay(t *testing.T) {
 		"outdated status": {at(time.Hour), 10 * time.Second, 50 * time.Second},
 		"newer status":    {at(20 * time.Second), time.Hour, 40 * time.Second},
 		"long ago":        {at(time.Hour), time.Hour, 0},
+		// The clock was an hour ahead.
+		"in the future":         {at(-time.Hour), 0, 0},
+		"written in the future": {nil, -time.Hour, 0},
 	} {
 		c := &Controller{}
 		object := &v1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "p"}}
 		object.Status.LastScoreUpdateTime = tc.status
-		if tc.written > 0 {
+		if tc.written != 0 {
 			c.scored.Store(client.ObjectKeyFromObject(object), now.Add(-tc.written))
 		}
 		if got := max(0, c.scoreDelay(object, now)); got != tc.want {

@@ -111,8 +111,7 @@ func (c *Controller) checkNames(ctx context.Context, object *v1beta1.Placement, 
 }
 
 // scoreDelay returns the time until changed scores may be written if no other cluster
-// is selected. A last write in the future, after a change of the clock, delays by the
-// limit.
+// is selected. A last write in the future, after a change of the clock, does not delay.
 func (c *Controller) scoreDelay(object *v1beta1.Placement, now time.Time) time.Duration {
 	spec := object.Spec.DeepCopy()
 	spec.Default()
@@ -127,7 +126,10 @@ func (c *Controller) scoreDelay(object *v1beta1.Placement, now time.Time) time.D
 	if written, ok := c.scored.Load(client.ObjectKeyFromObject(object)); ok && written.(time.Time).After(last) {
 		last = written.(time.Time)
 	}
-	return min(last.Add(limit).Sub(now), limit)
+	if last.After(now) {
+		return 0
+	}
+	return last.Add(limit).Sub(now)
 }
 
 // applyStep writes one PlacementDecision. It replaces the version in existing.
