@@ -3,11 +3,9 @@ package fleet
 import (
 	"context"
 	"fmt"
-	"maps"
-	"sync"
 
+	"github.com/google/cel-go/common/types/ref"
 	"k8s.io/apimachinery/pkg/types"
-	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/placement"
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/turns"
@@ -22,23 +20,11 @@ const (
 	sliceCost = 50_000
 )
 
-// clusterVariables are the variables of expressions for one version of a cluster. They
-// are computed at the first use, without the lock of the state.
-type clusterVariables struct {
-	get func() map[string]any
-}
-
-// newVariables returns the variables for a cluster and its scores.
-func newVariables(object *clusterv1.ManagedCluster, scores map[string]*addOnScore) *clusterVariables {
-	scores = maps.Clone(scores)
-	return &clusterVariables{sync.OnceValue(func() map[string]any { return variablesOf(object, scores) })}
-}
-
 // evaluation is an evaluation of the expressions of a predicate for a cluster.
 type evaluation struct {
 	predicate int
 	cluster   *placement.Cluster
-	variables *clusterVariables
+	object    *clusterObject
 }
 
 // pass is one attempt to decide a placement. Expressions are not evaluated during it,
@@ -95,7 +81,7 @@ func (s *State) predicates(p *placementState, attempt *pass) (out []placement.Pr
 				cluster := s.fleet[index]
 				known, ok := p.outcomes[i][cluster]
 				if !ok {
-					attempt.missing = append(attempt.missing, evaluation{i, cluster, s.variables(cluster.Name)})
+					attempt.missing = append(attempt.missing, evaluation{i, cluster, s.object(cluster.Name)})
 					return false
 				}
 				attempt.cost += int64(known.cost)
@@ -108,13 +94,13 @@ func (s *State) predicates(p *placementState, attempt *pass) (out []placement.Pr
 	return out
 }
 
-// variables returns the variables of a cluster of the fleet.
-func (s *State) variables(name string) *clusterVariables {
+// object returns the object of a cluster of the fleet for expressions.
+func (s *State) object(name string) *clusterObject {
 	e := s.entries[name]
-	if e.variables == nil {
-		e.variables = newVariables(e.object, e.scores)
+	if e.converted == nil {
+		e.converted = newObject(e.object, e.scores)
 	}
-	return e.variables
+	return e.converted
 }
 
 // brokenPredicate returns a predicate whose expressions failed for all clusters, nil if
@@ -146,7 +132,7 @@ func evaluateSlice(ctx context.Context, policy *Policy, list []evaluation, limit
 		if cost > limit || ctx.Err() != nil {
 			break
 		}
-		o := policy.predicates[item.predicate].evaluate(ctx, item.variables)
+		o := policy.predicates[item.predicate].evaluate(&item.object.root)
 		outcomes, cost = append(outcomes, o), cost+int64(o.cost)
 	}
 	return outcomes, cost
@@ -154,11 +140,10 @@ func evaluateSlice(ctx context.Context, policy *Policy, list []evaluation, limit
 
 // evaluate evaluates the expressions of the predicate for a cluster, which must match
 // all of them.
-func (p *predicate) evaluate(ctx context.Context, variables *clusterVariables) outcome {
-	values := variables.get()
+func (p *predicate) evaluate(cluster ref.Val) outcome {
 	var cost uint32
 	for _, e := range p.expressions {
-		o := e.evaluate(ctx, values)
+		o := e.evaluate(cluster)
 		if cost += o.cost; !o.matches {
 			return outcome{cost: cost, err: o.err}
 		}

@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -29,8 +28,9 @@ type expression struct {
 	// field is the path of the expression in its placement.
 	field   string
 	program cel.Program
-	// loops is set if the expression has a macro that iterates.
-	loops bool
+	// cost is the cost of evaluating each part once. Iterations and calls charge the budget
+	// in addition.
+	cost int64
 }
 
 // outcome is the result of an expression, or of all expressions of a predicate, for a
@@ -75,14 +75,15 @@ func compileExpression(path, text string) (*expression, error) {
 	if t := checked.OutputType(); t != cel.BoolType && t != cel.DynType {
 		return nil, fmt.Errorf("must be true or false, is of type %s", t)
 	}
-	program, err := env.cel.Program(
-		checked, cel.EvalOptions(cel.OptOptimize, cel.OptTrackCost), cel.CostLimit(maxCost), cel.CostTracking(costs),
-		cel.CustomDecoratorV2(env.guard), cel.InterruptCheckFrequency(1),
-	)
+	guard := &guard{bindings: env.bindings, steps: shape.steps}
+	program, err := env.cel.Program(checked, cel.EvalOptions(cel.OptOptimize), cel.CustomDecoratorV2(guard.decorate))
 	if err != nil {
 		return nil, err
 	}
-	return &expression{path, program, shape.loops > 0}, nil
+	if guard.guarded != len(shape.steps) {
+		return nil, fmt.Errorf("uses %d macros that iterate, of which %d can be bounded", len(shape.steps), guard.guarded)
+	}
+	return &expression{path, program, shape.cost}, nil
 }
 
 // firstLine returns the first line of an error of CEL, without its prefix. The other
@@ -97,19 +98,10 @@ func firstLine(err error) error {
 const maxMessage = 256
 
 // evaluate evaluates the expression for a cluster.
-func (e *expression) evaluate(ctx context.Context, variables map[string]any) outcome {
-	input := &activation{variables: variables, budget: budget{left: maxCost}}
-	var value ref.Val
-	var details *cel.EvalDetails
-	var err error
-	if e.loops {
-		limited, cancel := context.WithTimeout(ctx, maxTime)
-		defer cancel()
-		value, details, err = e.program.ContextEval(limited, input)
-	} else {
-		value, details, err = e.program.Eval(input)
-	}
-	out := outcome{cost: input.budget.used() + trackedCost(details)}
+func (e *expression) evaluate(cluster ref.Val) outcome {
+	input := &activation{cluster: cluster, budget: budget{left: maxCost - e.cost}}
+	value, _, err := e.program.Eval(input)
+	out := outcome{cost: input.budget.used()}
 	switch {
 	case err != nil:
 		out.err = e.failure(err)
@@ -121,22 +113,14 @@ func (e *expression) evaluate(ctx context.Context, variables map[string]any) out
 	return out
 }
 
-// trackedCost returns the cost that CEL counted, at most maxCost.
-func trackedCost(details *cel.EvalDetails) uint32 {
-	if cost := details.ActualCost(); cost != nil {
-		return uint32(min(*cost, maxCost)) //nolint:gosec // at most maxCost
-	}
-	return 0
-}
-
 // failure returns the error of an evaluation that is to be reported. It is nil if the
 // cluster does not have a value, or a valid one, that the expression uses.
 func (e *expression) failure(err error) error {
-	if errors.Is(err, context.DeadlineExceeded) {
+	if ended, ok := errors.AsType[interpreter.EvalCancelledError](err); ok {
+		if ended.Cause == interpreter.CostLimitExceeded {
+			return fmt.Errorf("%s: %w", e.field, errCost)
+		}
 		return fmt.Errorf("%s: %w", e.field, errTime)
-	}
-	if ended, ok := errors.AsType[interpreter.EvalCancelledError](err); ok && ended.Cause == interpreter.CostLimitExceeded {
-		return fmt.Errorf("%s: %w", e.field, errCost)
 	}
 	text := err.Error()
 	for _, sign := range typeErrors {

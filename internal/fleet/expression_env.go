@@ -3,8 +3,6 @@ package fleet
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 
 	"github.com/google/cel-go/cel"
@@ -13,8 +11,10 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/ext"
 	"k8s.io/apiserver/pkg/cel/library"
-	clusterv1 "open-cluster-management.io/api/cluster/v1"
 )
+
+// clusterVariable is the only variable of expressions.
+const clusterVariable = "managedCluster"
 
 // env is the environment of all expressions.
 type env struct {
@@ -23,16 +23,13 @@ type env struct {
 	bindings map[string]*functions.Overload
 }
 
-// costs counts the costs of calls as the API server does.
-var costs = &library.CostEstimator{}
-
 // environment has the variable managedCluster, the functions of Kubernetes for
 // versions, quantities, lists, formats, addresses and regular expressions, and those of
 // placements. It is built at the first use, see Prepare.
 var environment = sync.OnceValues(func() (*env, error) {
 	object := cel.MapType(cel.StringType, cel.DynType)
 	built, err := cel.NewEnv(
-		cel.Variable("managedCluster", object),
+		cel.Variable(clusterVariable, object),
 		cel.OptionalTypes(), cel.CrossTypeNumericComparisons(true), cel.DefaultUTCTimeZone(true), cel.EagerlyValidateDeclarations(true),
 		cel.ParserRecursionLimit(maxParseDepth), cel.ParserExpressionSizeLimit(maxTextLength),
 		ext.Strings(ext.StringsVersion(4)), ext.Sets(),
@@ -66,26 +63,13 @@ func Prepare() error {
 	return err
 }
 
-// variablesOf returns the variables of expressions for a cluster.
-func variablesOf(c *clusterv1.ManagedCluster, scores map[string]*addOnScore) map[string]any {
-	lists := make(map[string]any, len(scores))
-	for name, score := range scores {
-		list := []map[string]any{}
-		for _, item := range slices.Sorted(maps.Keys(score.values)) {
-			list = append(list, map[string]any{"name": item, "value": int64(score.values[item])})
-		}
-		lists[name] = list
-	}
-	return map[string]any{"managedCluster": objectOf(c, lists)}
-}
-
 // scoresOf implements managedCluster.scores(name): the items of an
 // AddOnPlacementScore, sorted by name. It fails if there is no such score, as in the
 // controller of Open Cluster Management: all() would be true for an empty list.
 func scoresOf(cluster, name ref.Val) ref.Val {
-	if object, ok := cluster.(*lazyObject); ok {
-		if list, ok := object.scores[fmt.Sprint(name.Value())]; ok {
-			return types.DefaultTypeAdapter.NativeToValue(list)
+	if object, ok := cluster.(*lazyObject); ok && object.part == whole {
+		if list, ok := object.of.scoreList(fmt.Sprint(name.Value())); ok {
+			return list
 		}
 	}
 	return types.NewErr("no AddOnPlacementScore %v", name.Value())

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"strings"
+	"time"
 
 	"github.com/google/cel-go/common/functions"
 	"github.com/google/cel-go/common/operators"
@@ -18,19 +19,21 @@ import (
 // can refer to it.
 const budgetName = "\x00budget"
 
-// activation provides the variables and the budget of one evaluation.
+// activation provides the cluster and the budget of one evaluation.
 type activation struct {
-	variables map[string]any
-	budget    budget
+	cluster ref.Val
+	budget  budget
 }
 
 // ResolveName implements interpreter.Activation.
 func (a *activation) ResolveName(name string) (any, bool) {
-	if name == budgetName {
+	switch name {
+	case budgetName:
 		return &a.budget, true
+	case clusterVariable:
+		return a.cluster, true
 	}
-	value, ok := a.variables[name]
-	return value, ok
+	return nil, false
 }
 
 // Parent implements interpreter.Activation.
@@ -39,7 +42,16 @@ func (*activation) Parent() interpreter.Activation { return nil }
 // budget is the cost that remains for one evaluation. CEL counts the cost of a call
 // after it, from the sizes of its arguments, and charges 1 for most functions. The
 // budget is charged before the call with the time and memory that it can take.
-type budget struct{ left int64 }
+type budget struct {
+	left int64
+	// charges is the number of charges, and deadline the end of maxTime, zero before the first
+	// charges.
+	charges  int
+	deadline time.Time
+}
+
+// chargesPerCheck is the number of charges after which the time is checked.
+const chargesPerCheck = 1024
 
 // used returns the cost that was charged, at most maxCost.
 func (b *budget) used() uint32 { return uint32(maxCost - max(b.left, 0)) } //nolint:gosec // from 0 to maxCost
@@ -49,6 +61,19 @@ func (b *budget) charge(cost int64) {
 	if b.left -= cost; b.left < 0 || cost < 0 {
 		b.left = 0
 		panic(interpreter.EvalCancelledError{Cause: interpreter.CostLimitExceeded, Message: errCost.Error()})
+	}
+	if b.charges++; b.charges%chargesPerCheck == 0 {
+		b.checkTime(time.Now())
+	}
+}
+
+// checkTime ends the evaluation if it takes too long.
+func (b *budget) checkTime(now time.Time) {
+	if b.deadline.IsZero() {
+		b.deadline = now.Add(maxTime)
+	}
+	if now.After(b.deadline) {
+		panic(interpreter.EvalCancelledError{Cause: interpreter.ContextCancelled, Message: errTime.Error()})
 	}
 }
 
@@ -65,16 +90,48 @@ func budgetOf(frame *interpreter.ExecutionFrame) *budget {
 	return &budget{left: maxCost}
 }
 
-// guard replaces calls and constructors of lists and maps by those that charge the
-// budget first.
-func (e *env) guard(node interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+// guard bounds the evaluation of an expression.
+type guard struct {
+	// bindings has the implementations of functions, see env.
+	bindings map[string]*functions.Overload
+	// steps has the costs of iterations by node, and guarded is the number of those that are
+	// charged.
+	steps   map[int64]int64
+	guarded int
+}
+
+// decorate replaces calls, constructors of lists and maps, and iterations by those that
+// charge the budget first.
+func (g *guard) decorate(node interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+	var err error
 	switch inner := node.(type) {
 	case interpreter.InterpretableConstructor:
-		return guardConstructor(inner), nil
+		node = guardConstructor(inner)
 	case interpreter.InterpretableCall:
-		return e.guardCall(inner)
+		node, err = g.guardCall(inner)
 	}
-	return node, nil
+	if cost, ok := g.steps[node.ID()]; ok && err == nil {
+		g.guarded++
+		node = &guardedStep{node, cost}
+	}
+	return node, err
+}
+
+// guardedStep is the part of a macro that is evaluated once for each element.
+type guardedStep struct {
+	interpreter.InterpretableV2
+	cost int64
+}
+
+// Exec implements interpreter.InterpretableV2.
+func (g *guardedStep) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+	budgetOf(frame).charge(g.cost)
+	return g.InterpretableV2.Exec(frame)
+}
+
+// Eval implements interpreter.Interpretable.
+func (g *guardedStep) Eval(vars interpreter.Activation) ref.Val {
+	return g.Exec(interpreter.AsFrame(vars))
 }
 
 // guardedConstructor constructs a list or map.
@@ -176,33 +233,33 @@ type guardedCall struct {
 }
 
 // guardCall returns the guarded call of a function that is evaluated after its arguments.
-func (e *env) guardCall(call interpreter.InterpretableCall) (interpreter.InterpretableV2, error) {
-	binding := e.bindings[call.OverloadID()]
+func (g *guard) guardCall(call interpreter.InterpretableCall) (interpreter.InterpretableV2, error) {
+	binding := g.bindings[call.OverloadID()]
 	if binding == nil {
-		binding = e.bindings[call.Function()]
+		binding = g.bindings[call.Function()]
 	}
 	if len(call.Args()) == 0 || binding != nil && binding.NonStrict {
 		return call, nil
 	}
-	g := &guardedCall{InterpretableCall: call, args: call.Args(), cost: callCosts[call.Function()]}
+	out := &guardedCall{InterpretableCall: call, args: call.Args(), cost: callCosts[call.Function()]}
 	switch call.Function() {
 	case operators.Equals:
-		g.impl = func(args []ref.Val) ref.Val { return types.Equal(args[0], args[1]) }
+		out.impl = func(args []ref.Val) ref.Val { return types.Equal(args[0], args[1]) }
 	case operators.NotEquals:
-		g.impl = func(args []ref.Val) ref.Val { return types.Bool(types.Equal(args[0], args[1]) != types.True) }
+		out.impl = func(args []ref.Val) ref.Val { return types.Bool(types.Equal(args[0], args[1]) != types.True) }
 	case operators.Add:
-		g.impl = func(args []ref.Val) ref.Val {
+		out.impl = func(args []ref.Val) ref.Val {
 			if sum := concatenated(args[0], args[1]); sum != nil {
 				return sum
 			}
 			return dispatch(call, binding, args)
 		}
 	case "matches", "find", "findAll":
-		return g, g.guardRegex(call, binding)
+		return out, out.guardRegex(call, binding)
 	default:
-		g.impl = func(args []ref.Val) ref.Val { return dispatch(call, binding, args) }
+		out.impl = func(args []ref.Val) ref.Val { return dispatch(call, binding, args) }
 	}
-	return g, nil
+	return out, nil
 }
 
 // dispatch calls the implementation of a function, or the method of its first argument.

@@ -2,12 +2,20 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"k8s.io/apiserver/pkg/cel/library"
 )
 
 // hostileExpressions are expressions that take hours or more memory than a machine has
@@ -75,21 +83,19 @@ func nested(n int, combination, condition string) string {
 	return "[[1]]" + strings.Repeat(".map(a, "+combination+")", n) + ".all(x, " + condition + ")"
 }
 
-// hostileVariables returns the variables of a cluster with a long text.
-func hostileVariables(t testing.TB) *clusterVariables {
-	t.Helper()
-	text := map[string]any{"text": strings.Repeat("a", 100_000)}
-	values := map[string]any{"managedCluster": map[string]any{
-		"metadata": map[string]any{"name": "a", "labels": map[string]string{"zone": "1"}}, "status": text,
-	}}
-	return &clusterVariables{func() map[string]any { return values }}
+// hostileCluster returns a cluster with a long text.
+func hostileCluster() ref.Val {
+	return types.NewStringInterfaceMap(types.DefaultTypeAdapter, map[string]any{
+		"metadata": map[string]any{"name": "a", "labels": map[string]string{"zone": "1"}},
+		"status":   map[string]any{"text": strings.Repeat("a", 100_000)},
+	})
 }
 
 // An expression takes a short time and little memory to compile, and to evaluate for a
 // cluster, whatever it is.
 func TestHostileExpressions(t *testing.T) {
 	const maxCompile, maxEvaluate, maxMemory = 10 * time.Second, time.Minute, 400 << 20
-	variables := hostileVariables(t)
+	cluster := hostileCluster()
 	for name, text := range hostileExpressions {
 		t.Run(name, func(t *testing.T) {
 			allocated := func() uint64 {
@@ -107,7 +113,7 @@ func TestHostileExpressions(t *testing.T) {
 				return
 			}
 			start = time.Now()
-			o := (&predicate{expressions: []*expression{e}}).evaluate(context.Background(), variables)
+			o := (&predicate{expressions: []*expression{e}}).evaluate(cluster)
 			if took := time.Since(start); took > maxEvaluate {
 				t.Errorf("evaluated in %s: %+v", took, o)
 			}
@@ -116,6 +122,57 @@ func TestHostileExpressions(t *testing.T) {
 			}
 			t.Logf("compiled in %s, evaluated in %s, %d KiB: %+v", compiled, time.Since(start), (allocated()-before)>>10, o)
 		})
+	}
+}
+
+// The time of an evaluation is bounded, even if its cost is not.
+func TestExpressionTimeIsBounded(t *testing.T) {
+	err := func() (err error) {
+		defer func() { err, _ = recover().(error) }()
+		b := budget{left: maxCost, deadline: time.Now().Add(-time.Second)}
+		for range chargesPerCheck {
+			b.charge(0)
+		}
+		return nil
+	}()
+	e := &expression{field: "field"}
+	if got := e.failure(err); !errors.Is(got, errTime) {
+		t.Errorf("%v, want %v", got, errTime)
+	}
+	b := budget{left: maxCost}
+	for range chargesPerCheck {
+		b.charge(0)
+	}
+	if b.deadline.IsZero() {
+		t.Error("the first charges set no deadline")
+	}
+}
+
+// The cost of an evaluation, which is counted per macro and call, is at least half of what CEL counts
+// for each step, in the units of the API server.
+func TestCostsAreThoseOfCEL(t *testing.T) {
+	env, err := environment()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, cluster := range map[string]ref.Val{"hostile": hostileCluster(), "usual": expressedCluster(t)} {
+		for _, text := range append(slices.Collect(maps.Keys(expressions)), slices.Collect(maps.Values(hostileExpressions))...) {
+			e, err := compileExpression("field", text)
+			if err != nil {
+				continue // it is too long, or wrong
+			}
+			checked, _ := env.cel.Compile(text)
+			program, err := env.cel.Program(checked, cel.EvalOptions(cel.OptOptimize, cel.OptTrackCost), cel.CostLimit(2*maxCost),
+				cel.CostTracking(&library.CostEstimator{}), cel.CustomDecoratorV2((&guard{bindings: env.bindings}).decorate))
+			if err != nil {
+				t.Fatal(err)
+			}
+			ours := e.evaluate(cluster)
+			_, details, _ := program.Eval(&activation{cluster: cluster, budget: budget{left: maxCost}})
+			if want := *details.ActualCost(); !errors.Is(ours.err, errCost) && uint64(ours.cost) < want/2 {
+				t.Errorf("%s: %.80s: costs %d, want at least %d / 2", name, text, ours.cost, want)
+			}
+		}
 	}
 }
 
@@ -220,11 +277,11 @@ func FuzzExpression(f *testing.F) {
 	}
 	f.Add(`managedCluster.metadata.labels["zone"] == "1"`)
 	f.Add(`managedCluster.scores("usage").exists(s, s.name == "cpu" && s.value > 39)`)
-	variables := hostileVariables(f)
+	cluster := hostileCluster()
 	f.Fuzz(func(t *testing.T, text string) {
 		start := time.Now()
 		if e, err := compileExpression("field", text); err == nil {
-			(&predicate{expressions: []*expression{e}}).evaluate(context.Background(), variables)
+			(&predicate{expressions: []*expression{e}}).evaluate(cluster)
 		}
 		if took := time.Since(start); took > time.Minute {
 			t.Errorf("took %s: %s", took, text)

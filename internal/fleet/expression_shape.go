@@ -2,8 +2,10 @@ package fleet
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
+	"github.com/google/cel-go/common"
 	"github.com/google/cel-go/common/ast"
 )
 
@@ -53,17 +55,24 @@ type shape struct {
 	depth, computedKeys int
 	// loops is the number of macros that iterate.
 	loops int
+	// cost is the cost of evaluating each part once, as CEL counts it, without iterations; calls
+	// cost 1, whatever their arguments are. Constants cost nothing: lists and maps of them are
+	// constructed once.
+	cost int64
+	// steps has the cost of one iteration of each macro, by the node that is evaluated for it.
+	steps map[int64]int64
 }
 
 // shapeOf returns the structure of a parsed expression.
 func shapeOf(e ast.Expr) (s shape) {
+	if e.Kind() != ast.LiteralKind {
+		s.cost = 1
+	}
 	inside := func(parts ...ast.Expr) {
 		for _, part := range parts {
-			if part == nil {
-				continue
+			if part != nil {
+				s.add(shapeOf(part))
 			}
-			p := shapeOf(part)
-			s.depth, s.computedKeys, s.loops = max(s.depth, p.depth), s.computedKeys+p.computedKeys, s.loops+p.loops
 		}
 	}
 	switch e.Kind() {
@@ -78,6 +87,7 @@ func shapeOf(e ast.Expr) (s shape) {
 	case ast.ListKind:
 		inside(e.AsList().Elements()...)
 		s.depth++
+		s.construct(common.ListCreateBaseCost)
 	case ast.MapKind:
 		for _, item := range e.AsMap().Entries() {
 			entry := item.AsMapEntry()
@@ -87,19 +97,50 @@ func shapeOf(e ast.Expr) (s shape) {
 			}
 		}
 		s.depth++
+		s.construct(common.MapCreateBaseCost)
 	case ast.StructKind:
 		for _, field := range e.AsStruct().Fields() {
 			inside(field.AsStructField().Value())
 		}
 		s.depth++
+		s.cost += common.StructCreateBaseCost
 	case ast.ComprehensionKind:
 		loop := e.AsComprehension()
-		inside(loop.IterRange(), loop.AccuInit(), loop.LoopCondition(), loop.LoopStep(), loop.Result())
+		inside(loop.IterRange(), loop.AccuInit(), loop.Result())
+		condition, step := shapeOf(loop.LoopCondition()), shapeOf(loop.LoopStep())
+		s.add(condition)
+		s.add(step)
+		s.addSteps(map[int64]int64{loop.LoopStep().ID(): max(1, condition.cost+step.cost)})
 		s.depth++
 		s.loops++
 	default: // identifiers and literals have no parts
 	}
 	return s
+}
+
+// add adds the shape of a part.
+func (s *shape) add(p shape) {
+	s.depth, s.computedKeys = max(s.depth, p.depth), s.computedKeys+p.computedKeys
+	s.loops, s.cost = s.loops+p.loops, s.cost+p.cost
+	s.addSteps(p.steps)
+}
+
+// addSteps adds the costs of iterations.
+func (s *shape) addSteps(steps map[int64]int64) {
+	if s.steps == nil {
+		s.steps = steps
+		return
+	}
+	maps.Copy(s.steps, steps)
+}
+
+// construct adds the cost of constructing a list or map from its parts.
+func (s *shape) construct(cost int64) {
+	if s.cost == 1 { // all parts are constants
+		s.cost = 0
+		return
+	}
+	s.cost += cost
 }
 
 // check checks the bounds of the structure.

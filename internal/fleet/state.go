@@ -49,9 +49,10 @@ type State struct {
 // entry has the data of a cluster that only some decisions use.
 type entry struct {
 	object *clusterv1.ManagedCluster
+	// scores is replaced, never changed: converted refers to it.
 	scores map[string]*addOnScore
-	// variables are those of expressions, nil until needed.
-	variables *clusterVariables
+	// converted is the object of expressions, nil until needed.
+	converted *clusterObject
 }
 
 // addOnScore has the values of an AddOnPlacementScore by name.
@@ -122,7 +123,7 @@ func (s *State) SetCluster(object *clusterv1.ManagedCluster) []types.NamespacedN
 		return nil
 	}
 	fields |= otherFields
-	e.object, e.variables = object, nil
+	e.object, e.converted = object, nil
 	s.fleet = slices.Clone(s.fleet)
 	s.fleet[i] = cluster
 	if fields&labelFields != 0 {
@@ -247,10 +248,10 @@ func (s *State) changeScores(cluster, name string, score *addOnScore) []types.Na
 	if before == score || before != nil && score != nil && before.until == score.until && maps.Equal(before.values, score.values) {
 		return nil
 	}
+	e.scores, e.converted = maps.Clone(e.scores), nil
 	if e.scores[name] = score; score == nil {
 		delete(e.scores, name)
 	}
-	e.variables = nil
 	i, known := s.indexOf(cluster)
 	if !known {
 		if len(e.scores) == 0 {
