@@ -204,13 +204,15 @@ func (w *world) selectionBounds(placement string) (floor, maxChanges int) {
 
 // countBounds returns the largest number of placeholders that a policy may have in this round, and the
 // number of changes. Those of the rate are at most what the policy has had at the start of the round, which
-// it may keep during a cool-down, or needs after one of the changes. Each change of the world can cause two
+// it may keep during a cool-down, or needs after one of the changes: a quarter more, because their size may be a
+// fifth smaller, the size that was right for an earlier amount. Each change of the world can cause two
 // changes, or as many as pods are created one by one, and objects are deleted one by one.
 func (w *world) countBounds(policy string) (limit int64, maxChanges int) {
 	rate, mirrors := w.before[policy]-w.history[0].mirrors(policy), int64(0)
 	maxChanges = 2*(len(w.history)-1) + 6*w.tampered[policy]
 	for i, state := range w.history {
-		rate, mirrors = max(rate, state.placeholders(policy)-state.mirrors(policy)), max(mirrors, state.mirrors(policy))
+		needed := state.placeholders(policy) - state.mirrors(policy)
+		rate, mirrors = max(rate, (5*needed+3)/4), max(mirrors, state.mirrors(policy))
 		if i > 0 {
 			change := int(state.placeholders(policy) - w.history[i-1].placeholders(policy))
 			maxChanges += max(change, -change)

@@ -143,6 +143,9 @@ type refuseWrites struct {
 	next  http.RoundTripper
 }
 
+// WrappedRoundTripper returns the next transport, by which clients find the one that cancels requests.
+func (r refuseWrites) WrappedRoundTripper() http.RoundTripper { return r.next }
+
 // RoundTrip implements http.RoundTripper.
 func (r refuseWrites) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Method != http.MethodGet && request.Method != http.MethodHead {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
@@ -170,6 +172,39 @@ func TestBufferHandler(t *testing.T) {
 			handler.OnDelete(tc.before)
 		default:
 			handler.OnUpdate(tc.before, tc.after)
+		}
+		if len(q.added) != tc.want {
+			t.Errorf("%s: enqueued %v, want %d", name, q.added, tc.want)
+		}
+	}
+}
+
+// TestPlaceholderWorkloads checks that a workload of placeholder pods that others change or delete enqueues its
+// policy, so that it is not missing until the next resync.
+func TestPlaceholderWorkloads(t *testing.T) {
+	c := controllerOf(t, interceptor.Funcs{}, append(webPool(), newPolicy("web", "web"))...)
+	reconcileOnce(t, c, "web")
+	deployment := func(namespace, policy string, generation int64) *appsv1.Deployment {
+		return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: "web-rate", Generation: generation, Labels: map[string]string{slack.PlaceholderLabel: policy},
+		}}
+	}
+	for name, tc := range map[string]struct {
+		before, after *appsv1.Deployment
+		want          int
+	}{
+		"deleted":                      {deployment(podNamespace, "web", 1), nil, 1},
+		"changed":                      {deployment(podNamespace, "web", 1), deployment(podNamespace, "web", 2), 1},
+		"without the label":            {deployment(podNamespace, "web", 1), deployment(podNamespace, "", 1), 1},
+		"a changed status":             {deployment(podNamespace, "web", 1), deployment(podNamespace, "web", 1), 0},
+		"of a deleted policy":          {deployment(podNamespace, "gone", 1), nil, 0},
+		"in the namespace of a tenant": {deployment("tenant", "web", 1), nil, 0},
+	} {
+		q := &countingQueue{}
+		if tc.after == nil {
+			c.workloadHandler().Delete(t.Context(), event.DeleteEvent{Object: tc.before}, q)
+		} else {
+			c.workloadHandler().Update(t.Context(), event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}, q)
 		}
 		if len(q.added) != tc.want {
 			t.Errorf("%s: enqueued %v, want %d", name, q.added, tc.want)

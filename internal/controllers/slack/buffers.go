@@ -4,9 +4,11 @@ import (
 	"context"
 	"reflect"
 
+	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
@@ -16,22 +18,25 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
-// bufferResource is the resource of CapacityBuffers.
-var bufferResource = slack.CapacityBufferVersion.WithResource("capacitybuffers")
+// The resources of the objects with virtual placeholders.
+var (
+	bufferResource   = slack.CapacityBufferVersion.WithResource("capacitybuffers")
+	templateResource = v1.SchemeGroupVersion.WithResource("podtemplates")
+)
 
-// bufferSource returns a source that enqueues the policy of a buffer when an autoscaler changes the status
-// of the buffer, or another client changes or deletes the buffer. It is not a watch of the manager: the API
+// objectSource returns a source that enqueues the policy of an object when an autoscaler changes the status
+// of a buffer, or another client changes or deletes the object. It is not a watch of the manager: the API
 // server may serve buffers later or never.
-func (c *Controller) bufferSource(buffers dynamic.Interface) source.Func {
+func (c *Controller) objectSource(objects dynamic.Interface, resource schema.GroupVersionResource) source.Func {
 	return func(ctx context.Context, q queue) error {
-		informer := dynamicinformer.NewFilteredDynamicInformer(buffers, bufferResource, metav1.NamespaceAll, 0, cache.Indexers{},
+		informer := dynamicinformer.NewFilteredDynamicInformer(objects, resource, metav1.NamespaceAll, 0, cache.Indexers{},
 			func(options *metav1.ListOptions) { options.LabelSelector = slack.PlaceholderLabel }).Informer()
 		if err := informer.SetTransform(stripBuffer); err != nil {
 			return err
 		}
 		err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) {
 			if !apierrors.IsNotFound(err) {
-				log.FromContext(ctx).V(1).Info("Watching buffers failed", "error", err.Error())
+				log.FromContext(ctx).V(1).Info("Watching placeholders failed", "resource", resource.Resource, "error", err.Error())
 			}
 		})
 		if err != nil {
@@ -45,17 +50,18 @@ func (c *Controller) bufferSource(buffers dynamic.Interface) source.Func {
 	}
 }
 
-// stripBuffer removes the fields of a buffer that are not compared.
+// stripBuffer removes the fields of a buffer, or of its template, that are not compared.
 func stripBuffer(object any) (any, error) {
 	if buffer, ok := object.(*unstructured.Unstructured); ok {
 		buffer.SetManagedFields(nil)
 		buffer.SetAnnotations(nil)
+		delete(buffer.Object, "template") // its generation is compared
 	}
 	return object, nil
 }
 
-// bufferHandler returns the handler of changes of buffers. New buffers are those that the controller has
-// written.
+// bufferHandler returns the handler of changes of buffers and their templates. New ones are those that the
+// controller has written.
 func (c *Controller) bufferHandler(q queue) cache.ResourceEventHandler {
 	enqueuePolicy := func(buffer *unstructured.Unstructured) {
 		if policy := buffer.GetLabels()[slack.PlaceholderLabel]; c.isTracked(policy) {
@@ -66,8 +72,8 @@ func (c *Controller) bufferHandler(q queue) cache.ResourceEventHandler {
 		UpdateFunc: func(before, after any) {
 			old, oldOK := before.(*unstructured.Unstructured)
 			buffer, ok := after.(*unstructured.Unstructured)
-			if oldOK && ok && !reflect.DeepEqual([]any{old.Object["spec"], old.Object["status"]},
-				[]any{buffer.Object["spec"], buffer.Object["status"]}) {
+			if oldOK && ok && !reflect.DeepEqual([]any{old.Object["spec"], old.Object["status"], old.GetGeneration()},
+				[]any{buffer.Object["spec"], buffer.Object["status"], buffer.GetGeneration()}) {
 				enqueuePolicy(buffer)
 			}
 		},

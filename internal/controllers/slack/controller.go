@@ -88,7 +88,7 @@ func New(c client.Client, recorder events.EventRecorder, registry prometheus.Reg
 
 // Register adds the controller to a manager.
 func (c *Controller) Register(manager ctrl.Manager) error {
-	buffers, err := dynamic.NewForConfigAndClient(manager.GetConfig(), manager.GetHTTPClient())
+	objects, err := dynamic.NewForConfigAndClient(manager.GetConfig(), manager.GetHTTPClient())
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,8 @@ func (c *Controller) Register(manager ctrl.Manager) error {
 		Watches(&v1.Pod{}, c.podHandler()).
 		Watches(&v1.Namespace{}, c.namespaceHandler()).
 		WatchesRawSource(source.Func(c.enqueueOrphans)).
-		WatchesRawSource(c.bufferSource(buffers)).
+		WatchesRawSource(c.objectSource(objects, bufferResource)).
+		WatchesRawSource(c.objectSource(objects, templateResource)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](

@@ -79,17 +79,32 @@ func (c *Controller) workloads(ctx context.Context) (all []slack.Workload, err e
 }
 
 // workloadHandler returns a handler that enqueues all policies if a workload has or had the
-// annotation.
+// annotation, and the policy of a workload of placeholder pods whose spec changes or that is deleted.
 func (c *Controller) workloadHandler() handler.EventHandler {
 	enqueueAll := func(q queue, objects ...client.Object) {
 		if slices.ContainsFunc(objects, func(o client.Object) bool { return indexAnnotated(o) != nil }) {
 			enqueue(q, c.eachTracker(func(*slack.Tracker) {}))
 		}
 	}
+	enqueueOwner := func(q queue, placeholders client.Object) {
+		policy := placeholders.GetLabels()[slack.PlaceholderLabel]
+		if policy != "" && placeholders.GetNamespace() == c.podNamespace && c.isTracked(policy) {
+			enqueue(q, []string{policy})
+		}
+	}
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { enqueueAll(q, e.Object) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { enqueueAll(q, e.ObjectOld, e.ObjectNew) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { enqueueAll(q, e.Object) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			enqueueAll(q, e.ObjectOld, e.ObjectNew)
+			if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
+				e.ObjectOld.GetLabels()[slack.PlaceholderLabel] != e.ObjectNew.GetLabels()[slack.PlaceholderLabel] {
+				enqueueOwner(q, e.ObjectOld)
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
+			enqueueAll(q, e.Object)
+			enqueueOwner(q, e.Object)
+		},
 	}
 }
 
