@@ -3,11 +3,12 @@ package usage
 import "math"
 
 // stream has the numbers of the independent random streams of a resource.
-type stream struct{ pod, phase, own, group uint64 }
+type stream struct{ pod, phase, own, group, workload, workloadPhase uint64 }
 
+// streams has different numbers for all streams; 9 is limitStream.
 var streams = [Resources]stream{
-	CPU:    {1, 2, 3, 4},
-	Memory: {5, 6, 7, 8},
+	CPU:    {1, 2, 3, 4, 10, 11},
+	Memory: {5, 6, 7, 8, 12, 13},
 }
 
 const limitStream = 9

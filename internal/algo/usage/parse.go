@@ -51,12 +51,13 @@ var names = [Resources]string{CPU: "cpu", Memory: "memory"}
 //
 // The default of a missing resource is a beta. The keys are
 //
-//	all        mean, max (multiples of the request), between, together (0 to 1),
+//	all        mean, max (multiples of the request), workload, between, together (0 to 1),
 //	           hold (steps)
 //	all but constant and pareto   cv (standard deviation over mean)
 //	bimodal, bursts               share (of time at the high level)
 //	pareto                        tail (exponent)
-//	diurnal                       amplitude (of the mean), period (steps), phases (periods)
+//	diurnal                       amplitude (of the mean), period (steps), phases and
+//	                              workload-phases (periods)
 func Parse(text string) (Spec, error) {
 	var s Spec
 	for r := range s {
@@ -122,8 +123,9 @@ func parseShape(text string, resource int) (Shape, error) {
 	s := withDefaults(Kind(name), resource)
 	s.Mean = fields.Float("mean", s.Mean, 0, MaxMultiple)
 	s.Max = fields.Float("max", s.Max, 0.001, MaxMultiple)
-	s.Between = fields.Float("between", s.Between, 0, 1)
-	s.Together = fields.Float("together", min(s.Together, 1-s.Between), 0, 1)
+	s.Workload = fields.Float("workload", 0, 0, 1)
+	s.Between = fields.Float("between", min(s.Between, 1-s.Workload), 0, 1)
+	s.Together = fields.Float("together", max(min(s.Together, 1-s.Workload-s.Between), 0), 0, 1)
 	s.Hold = fields.Int("hold", s.Hold, 1, maxSteps)
 	if s.Kind != Constant && s.Kind != Pareto {
 		s.CV = fields.Float("cv", s.CV, 0, maxCV)
@@ -137,6 +139,7 @@ func parseShape(text string, resource int) (Shape, error) {
 		s.Amplitude = fields.Float("amplitude", s.Amplitude, 0, 1)
 		s.Period = fields.Int("period", s.Period, 2, maxSteps)
 		s.Phases = fields.Float("phases", s.Phases, 0, 1)
+		s.WorkloadPhases = fields.Float("workload-phases", 0, 0, 1)
 	default:
 	}
 	if err := fields.Err(); err != nil {
@@ -160,6 +163,12 @@ func (s Shape) String() string {
 	case Diurnal:
 		text += fmt.Sprintf(",amplitude=%v,period=%d,phases=%v", s.Amplitude, s.Period, s.Phases)
 	default:
+	}
+	if s.Workload > 0 {
+		text += fmt.Sprintf(",workload=%v", s.Workload)
+	}
+	if s.WorkloadPhases > 0 {
+		text += fmt.Sprintf(",workload-phases=%v", s.WorkloadPhases)
 	}
 	return text
 }

@@ -16,6 +16,12 @@ func TestParse(t *testing.T) {
 		"cpu=pareto;memory=constant": {
 			"pareto:mean=0.4,max=20,between=0.5,together=0,hold=5,tail=1.5", "constant:mean=0.49," + memory,
 		},
+		// The defaults of between and together are at most what workload leaves: 1 - 0.8, and of memory 1 - 0.8 - 0.2.
+		"cpu=diurnal:workload=0.8,workload-phases=0.5;memory=beta:workload=0.8": {
+			"diurnal:mean=0.4,max=4,between=0.19999999999999996,together=0,hold=5,cv=0.6,amplitude=0.5,period=1440,phases=0.1," +
+				"workload=0.8,workload-phases=0.5",
+			"beta:mean=0.49,max=2,between=0.19999999999999996,together=0,hold=60,cv=0.56,workload=0.8",
+		},
 		// The default of together is at most 1 - between.
 		" memory=constant ; cpu=bursts:between=0.75": {
 			"bursts:mean=0.4,max=4,between=0.75,together=0.25,hold=10,cv=0.8,share=0.05", "constant:mean=0.49," + memory,
@@ -45,9 +51,11 @@ func TestParseErrors(t *testing.T) {
 			`lognormal, pareto, diurnal`,
 		"gamma:mean=1": `usage of cpu: shape: invalid value "gamma": must be one of constant, beta, bimodal, bursts, ` +
 			`lognormal, pareto, diurnal`,
-		"beta:mean=-1":                  `usage of cpu: mean: invalid value "-1": must be a number from 0 to 1000`,
-		"beta:tail=2":                   `usage of cpu: unknown key "tail": must be one of mean, max, between, together, hold, cv`,
-		"pareto:cv=1":                   `usage of cpu: unknown key "cv": must be one of mean, max, between, together, hold, tail`,
+		"beta:mean=-1": `usage of cpu: mean: invalid value "-1": must be a number from 0 to 1000`,
+		"beta:tail=2":  `usage of cpu: unknown key "tail": must be one of mean, max, workload, between, together, hold, cv`,
+		"pareto:cv=1":  `usage of cpu: unknown key "cv": must be one of mean, max, workload, between, together, hold, tail`,
+		"beta:workload=0.3,between=0.5,together=0.3": `usage of cpu: beta: workload: invalid value "0.3": must be at most 1 in total with ` +
+			`between, 0.5, and together, 0.3`,
 		"beta:between=0.7,together=0.4": `usage of cpu: beta: between: invalid value "0.7": must be at most 1 in total with together, 0.4`,
 		"memory=beta:mean=3":            `usage of memory: beta: mean: invalid value "3": must be at most max, 2`,
 		"beta;beta":                     `usage: invalid value "beta": must be one shape for both resources, or cpu=SHAPE;memory=SHAPE`,
@@ -147,6 +155,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(string(kind) + ":mean=0.3")
 	}
 	f.Add("cpu=bursts:mean=0.3,share=0.02;memory=beta:mean=0.6,cv=0.01,max=700")
+	f.Add("cpu=diurnal:workload-phases=1,workload=0.5,between=0.2;memory=beta:workload=1")
 	f.Fuzz(func(t *testing.T, text string) {
 		s, err := Parse(text)
 		if err != nil {

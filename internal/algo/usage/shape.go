@@ -53,10 +53,11 @@ type Shape struct {
 	Mean, CV float64
 	// Max is the highest multiple.
 	Max float64
-	// Between is the fraction of the score's variance that is between pods and constant
-	// over time, Together the fraction that pods of a group share at a time. Their sum is
-	// at most 1.
-	Between, Together float64
+	// Workload is the fraction of the score's variance that is between groups and constant
+	// over time and over the pods of a group, Between the fraction that is between pods and
+	// constant over time, Together the fraction that pods of a group share at a time. Their
+	// sum is at most 1.
+	Workload, Between, Together float64
 	// Hold is the number of steps between two draws, at least 1.
 	Hold int
 	// Share is the fraction of time at the high level, of Bimodal and Bursts.
@@ -64,10 +65,11 @@ type Shape struct {
 	// Tail is the exponent of Pareto: the lower, the heavier the tail.
 	Tail float64
 	// Amplitude of the sine of Diurnal as a fraction of the mean, its Period in steps, and
-	// the range of the Phases of pods in periods, 0 for the same phase.
-	Amplitude float64
-	Period    int
-	Phases    float64
+	// the range of the Phases of pods in periods, 0 for the same phase. WorkloadPhases is the
+	// range of a phase that the pods of a group have in common.
+	Amplitude              float64
+	Period                 int
+	Phases, WorkloadPhases float64
 }
 
 // Spec is a shape for each resource.
@@ -79,6 +81,9 @@ const (
 	tableEnd     = 6
 	tableDensity = 64
 )
+
+// rounding is the error of the sum of three decimal fractions.
+const rounding = 1e-12
 
 // quantiles returns the table of a shape, or an error if the shape is impossible.
 func (s Shape) quantiles() ([]float64, error) {
@@ -142,6 +147,8 @@ func (s Shape) check() error {
 		return s.wrong("max", s.Max, "a number above 0 and up to %v", MaxMultiple)
 	case !(s.Between >= 0 && s.Together >= 0 && s.Between+s.Together <= 1):
 		return s.wrong("between", s.Between, "at most 1 in total with together, %v", s.Together)
+	case !(s.Workload >= 0 && s.Workload+s.Between+s.Together <= 1+rounding):
+		return s.wrong("workload", s.Workload, "at most 1 in total with between, %v, and together, %v", s.Between, s.Together)
 	case s.Hold < 1 || s.Hold > maxSteps:
 		return s.wrong("hold", float64(s.Hold), "a whole number from 1 to %d", maxSteps)
 	}

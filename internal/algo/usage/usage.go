@@ -3,10 +3,12 @@
 //
 // The usage of a pod at a step is the quantile of its shape at a normal score
 //
-//	z = sqrt(between) z_pod + sqrt(together) z_group(t) + sqrt(1 - between - together) z_own(t)
+//	z = sqrt(workload) z_workload + sqrt(between) z_pod + sqrt(together) z_group(t)
+//	  + sqrt(1 - workload - between - together) z_own(t)
 //
-// with independent standard normal terms: a constant of the pod, a term shared by the pods
-// of its group at that time, and a term of the pod at that time. The score over all pods
+// with independent standard normal terms: a constant of the pod's group, which later pods of
+// the group have as well, a constant of the pod, a term shared by the pods of the group at that
+// time, and a term of the pod at that time. The score over all pods
 // and steps is standard normal for any weights, so that the shape keeps its mean and
 // deviation (a Gaussian copula). z_group and z_own are drawn every hold steps, and between
 // two draws a and b they are
@@ -43,12 +45,12 @@ type Model struct {
 type curve struct {
 	// table has the quantiles of the shape by normal score.
 	table []float64
-	// between, together and own are the square roots of the weights.
-	between, together, own float64
+	// workload, between, together and own are the square roots of the weights.
+	workload, between, together, own float64
 	// from and to are the weights of the previous and next draw, by step between them.
 	from, to []float64
 	// amplitude, period and phases of the sine; none if the amplitude is 0.
-	amplitude, period, phases float64
+	amplitude, period, phases, workloadPhases float64
 }
 
 // New returns the model of a specification and a seed. It returns an error if a shape is
@@ -62,14 +64,16 @@ func New(spec Spec, seed uint64) (*Model, error) {
 		}
 		c := curve{
 			table:    table,
+			workload: math.Sqrt(shape.Workload),
 			between:  math.Sqrt(shape.Between),
 			together: math.Sqrt(shape.Together),
-			own:      math.Sqrt(max(1-shape.Between-shape.Together, 0)),
+			own:      math.Sqrt(max(1-shape.Workload-shape.Between-shape.Together, 0)),
 			from:     make([]float64, shape.Hold),
 			to:       make([]float64, shape.Hold),
 		}
 		if shape.Kind == Diurnal {
-			c.amplitude, c.period, c.phases = shape.Amplitude, float64(shape.Period), shape.Phases
+			c.amplitude, c.period = shape.Amplitude, float64(shape.Period)
+			c.phases, c.workloadPhases = shape.Phases, shape.WorkloadPhases
 		}
 		for i := range shape.Hold {
 			f := float64(i) / float64(shape.Hold)
@@ -104,6 +108,12 @@ func (m *Model) Cursor(pod, group uint64) Cursor {
 			knot:  -2,
 			fixed: curve.between * normal(m.seed, streams[r].pod, pod, 0),
 			phase: curve.phases * uniform(m.seed, streams[r].phase, pod, 0),
+		}
+		if curve.workload > 0 {
+			c.tracks[r].fixed += curve.workload * normal(m.seed, streams[r].workload, group, 0)
+		}
+		if curve.workloadPhases > 0 {
+			c.tracks[r].phase += curve.workloadPhases * uniform(m.seed, streams[r].workloadPhase, group, 0)
 		}
 	}
 	return c

@@ -42,15 +42,18 @@ func TestMeanAndDeviation(t *testing.T) {
 		"constant:mean=0.7":    {0.7, 0},
 		"beta:mean=0.4,cv=0.5": {0.4, 0.2},
 		// the variance of the uniform distribution over [0, 1] is 1/12
-		"beta:mean=0.5,cv=0.57735026919,max=1":    {0.5, math.Sqrt(1.0 / 12)},
-		"beta:mean=0.4,cv=0.5,between=1":          {0.4, 0.2},
-		"beta:mean=0.4,cv=0.5,between=0,hold=100": {0.4, 0.2},
-		"beta:mean=0.4,cv=0":                      {0.4, 0},
-		"bimodal:mean=0.5,cv=0.6":                 {0.5, 0.3},
-		"bursts:mean=0.3,cv=0.8":                  {0.3, 0.24},
-		"lognormal:mean=0.3,cv=1":                 {0.3, 0.3},
-		"diurnal:mean=0.5,cv=0.5,phases=1":        {0.5, 0.25},
-		"diurnal:mean=0.5,cv=0.36,phases=1":       {0.5, 0.18},
+		"beta:mean=0.5,cv=0.57735026919,max=1":                       {0.5, math.Sqrt(1.0 / 12)},
+		"beta:mean=0.4,cv=0.5,between=1":                             {0.4, 0.2},
+		"beta:mean=0.4,cv=0.5,between=0,hold=100":                    {0.4, 0.2},
+		"beta:mean=0.4,cv=0":                                         {0.4, 0},
+		"beta:mean=0.4,cv=0.5,workload=0.6":                          {0.4, 0.2},
+		"beta:mean=0.4,cv=0.5,workload=0.6,between=0.2,together=0.1": {0.4, 0.2},
+		"diurnal:mean=0.5,cv=0.5,phases=0,workload-phases=1":         {0.5, 0.25},
+		"bimodal:mean=0.5,cv=0.6":                                    {0.5, 0.3},
+		"bursts:mean=0.3,cv=0.8":                                     {0.3, 0.24},
+		"lognormal:mean=0.3,cv=1":                                    {0.3, 0.3},
+		"diurnal:mean=0.5,cv=0.5,phases=1":                           {0.5, 0.25},
+		"diurnal:mean=0.5,cv=0.36,phases=1":                          {0.5, 0.18},
 		// a = 3, low L, high 100 L: mean = 1.5 (1 - 1e-4) / (1 - 1e-6) L;
 		// E[X^2] = 3 (1 - 0.01) / (1 - 1e-6) L^2; with L = 0.2 the mean is 0.29997
 		// and the deviation sqrt(0.1188 - 0.08998) = 0.16976
@@ -187,6 +190,63 @@ func TestBetween(t *testing.T) {
 	}
 }
 
+// TestWorkload verifies that workload is the share of the variance between groups, that between is the share
+// between the pods of a group, and that later pods of a group use as much as earlier ones.
+func TestWorkload(t *testing.T) {
+	m := model(t, "beta:mean=0.4,cv=0.3,workload=0.6,between=0.3,hold=10", 3)
+	const groups, pods, steps = 3000, 8, 20
+	var groupMeans, betweenPods, within []float64
+	for group := range uint64(groups) {
+		var means []float64
+		for pod := range uint64(pods) {
+			c, values := m.Cursor(group*pods+pod, group), []float64(nil)
+			for i := range int64(steps) {
+				cpu, _ := m.Next(&c, i*50)
+				values = append(values, cpu)
+			}
+			mean, variance := stat.MeanVariance(values, nil)
+			means, within = append(means, mean), append(within, variance)
+		}
+		mean, variance := stat.MeanVariance(means, nil)
+		groupMeans, betweenPods = append(groupMeans, mean), append(betweenPods, variance)
+	}
+	// The variance of means has a part of the variance that is averaged.
+	own := stat.Mean(within, nil)
+	between := stat.Mean(betweenPods, nil) - own/steps
+	workload := stat.Variance(groupMeans, nil) - between/pods - own/steps/pods
+	total := own + between + workload
+	if math.Abs(workload/total-0.6) > 0.02 || math.Abs(between/total-0.3) > 0.02 || math.Abs(math.Sqrt(total)-0.12) > 0.003 {
+		t.Errorf("shares of groups %v and of pods %v, want 0.6 and 0.3; deviation %v, want 0.12",
+			workload/total, between/total, math.Sqrt(total))
+	}
+}
+
+// TestWorkloadPhases verifies that the pods of a group have their peak at the same time, and those of different groups
+// at different times.
+func TestWorkloadPhases(t *testing.T) {
+	m := model(t, "diurnal:mean=0.4,cv=0.37,amplitude=0.5,period=100,phases=0,workload-phases=1,between=0,hold=1", 3)
+	same, different := 0.0, 0.0
+	for group := range uint64(50) {
+		same += correlationOf(m, 2*group, 2*group+1, group, group) / 50
+		different += correlationOf(m, 2*group, 2*group+1, group, group+100) / 50
+	}
+	// 0.37^2 = 0.137 is the variance, relative to the mean, of which the sine has 0.5^2/2 = 0.125.
+	if same < 0.8 || math.Abs(different) > 0.3 {
+		t.Errorf("correlations %v in a group and %v between groups", same, different)
+	}
+}
+
+// correlationOf returns the correlation of the CPU usage of two pods over two periods of 100 steps.
+func correlationOf(m *Model, pod1, pod2, group1, group2 uint64) float64 {
+	var x, y []float64
+	for step := range int64(200) {
+		u, _ := m.At(pod1, group1, step)
+		v, _ := m.At(pod2, group2, step)
+		x, y = append(x, u), append(y, v)
+	}
+	return stat.Correlation(x, y, nil)
+}
+
 // TestDay verifies that the peak is at a quarter and the minimum at three quarters of the period.
 func TestDay(t *testing.T) {
 	m := model(t, "diurnal:mean=0.4,cv=0.36,amplitude=0.5,period=100,phases=0,between=0", 3)
@@ -209,9 +269,10 @@ func TestDay(t *testing.T) {
 // drawSpec draws a valid text of any kind.
 func drawSpec(t *rapid.T) string {
 	kind := rapid.SampledFrom(Kinds).Draw(t, "kind")
-	between := rapid.Float64Range(0, 1).Draw(t, "between")
-	text := fmt.Sprintf("%s:mean=%v,between=%v,together=%v,hold=%d", kind, rapid.Float64Range(0.05, 0.5).Draw(t, "mean"),
-		between, rapid.Float64Range(0, 1-between).Draw(t, "together"), rapid.IntRange(1, 100).Draw(t, "hold"))
+	workload := rapid.Float64Range(0, 1).Draw(t, "workload")
+	between := rapid.Float64Range(0, 1-workload).Draw(t, "between")
+	text := fmt.Sprintf("%s:mean=%v,workload=%v,between=%v,together=%v,hold=%d", kind, rapid.Float64Range(0.05, 0.5).Draw(t, "mean"),
+		workload, between, rapid.Float64Range(0, max(1-workload-between, 0)).Draw(t, "together"), rapid.IntRange(1, 100).Draw(t, "hold"))
 	if kind != Constant && kind != Pareto {
 		text += fmt.Sprintf(",cv=%v", rapid.Float64Range(0.36, 0.8).Draw(t, "cv"))
 	}

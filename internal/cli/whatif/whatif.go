@@ -64,8 +64,14 @@ const inputHelp = `The input is one of
   -f FILES                      manifests, as printed by kubectl get nodes,pods -A -o yaml
   --snapshot FILE               written by plimsoll snapshot
   --trace openb:NODES.csv,PODS.csv
+                                optionally ,fill=F,over=SECONDS: pods arrive and end in a
+                                steady state in which they request a fraction of the capacity
   --trace alibaba2018:DIR       optionally ,from=SECOND,to=SECOND,memory-gib=N
-  --generate nodes=N,pods=N     and shapes, replicas, fill, best-effort, over, bursts, life, ...
+  --generate nodes=N,pods=N     and shapes, zones, replicas, batch, fill, memory-fill, cpu-cv,
+                                memory-cv, best-effort, guaranteed, gpu; over, life, bursts,
+                                burst-share; or churn, life, life-cv
+
+docs/whatif.md explains these keys and those of --usage.
 
 Data that the input does not have is generated from the seed and listed as such in the
 result: the usage of pods (--usage), and the limits of pods in traces (--limits).

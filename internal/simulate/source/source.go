@@ -37,8 +37,8 @@ type Spec struct {
 	// Reschedule makes all pods of manifests and snapshots arrive again, including those
 	// with a node.
 	Reschedule bool `json:"reschedule,omitempty"`
-	// Trace is openb:NODES.csv,PODS.csv or alibaba2018:DIR with, after commas,
-	// from=SECOND, to=SECOND and memory-gib=N of the largest machine.
+	// Trace is openb:NODES.csv,PODS.csv with, after commas, fill=F and over=SECONDS, or
+	// alibaba2018:DIR with from=SECOND, to=SECOND and memory-gib=N of the largest machine.
 	Trace string `json:"trace,omitempty"`
 	// Generate is a specification in the syntax of package generate.
 	Generate string `json:"generate,omitempty"`
@@ -70,7 +70,14 @@ type Source struct {
 	reschedule bool
 	pack       int
 	cluster    *trace.Cluster
+	churn      churn
 	generated  generate.Spec
+}
+
+// churn are the options of trace.Cluster.Churn. A fill of 0 is no churn.
+type churn struct {
+	fill    float64
+	seconds int64
 }
 
 // Open reads an input. Errors name the flag or the file, and the line.
@@ -99,13 +106,24 @@ func Open(s Spec) (*Source, error) {
 		}
 		return &Source{Name: "generated: " + s.Generate, generated: generated}, nil
 	}
+	return openTrace(s)
+}
+
+// openTrace reads a trace.
+func openTrace(s Spec) (*Source, error) {
 	kind, rest := spec.Cut(s.Trace)
 	var cluster *trace.Cluster
+	var steady churn
 	var err error
 	switch kind {
 	case "openb":
-		cluster, err = readOpenb(rest)
-		if s.Pack < 0 {
+		cluster, steady, err = readOpenb(rest)
+		switch {
+		case err == nil && steady.fill > 0 && s.Pack > 0:
+			err = fmt.Errorf("--pack: invalid value %d: must be 0 or absent with fill in --trace", s.Pack)
+		case steady.fill > 0:
+			s.Pack = 0
+		case s.Pack < 0:
 			s.Pack = openbPack
 		}
 	case "alibaba2018":
@@ -116,10 +134,15 @@ func Open(s Spec) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
+	if steady.fill > 0 { // The number of pods does not depend on the seed.
+		if _, err := cluster.Churn(steady.fill, steady.seconds, 0); err != nil {
+			return nil, fmt.Errorf("--trace: fill: %w", err)
+		}
+	}
 	if s.Pack > 0 {
 		cluster.Pack(s.Pack)
 	}
-	return &Source{Name: "trace: " + s.Trace, cluster: cluster}, nil
+	return &Source{Name: "trace: " + s.Trace, cluster: cluster, churn: steady}, nil
 }
 
 // fromManifests returns a source of manifests.
@@ -146,7 +169,11 @@ func (s *Source) Input(seed uint64, limits usage.Limits) input.Cluster {
 	case s.objects != nil:
 		return input.FromManifests(s.objects)
 	case s.cluster != nil:
-		in := input.FromTrace(s.cluster, limits, seed)
+		cluster := s.cluster
+		if s.churn.fill > 0 {
+			cluster, _ = cluster.Churn(s.churn.fill, s.churn.seconds, seed) // Open has checked for errors
+		}
+		in := input.FromTrace(cluster, limits, seed)
 		for _, reason := range slices.Sorted(maps.Keys(s.cluster.Skipped)) {
 			in.Assumptions = append(in.Assumptions, fmt.Sprintf("skipped: %d x %s", s.cluster.Skipped[reason], reason))
 		}
@@ -156,11 +183,36 @@ func (s *Source) Input(seed uint64, limits usage.Limits) input.Cluster {
 	}
 }
 
-func readOpenb(rest string) (*trace.Cluster, error) {
-	nodeFile, podFile, ok := strings.Cut(rest, ",")
-	if !ok || nodeFile == "" || podFile == "" {
-		return nil, fmt.Errorf("--trace: invalid value %q: must be openb:NODES.csv,PODS.csv", "openb:"+rest)
+// readOpenb reads NODES.csv,PODS.csv and the options after them.
+func readOpenb(rest string) (*trace.Cluster, churn, error) {
+	nodeFile, rest, _ := strings.Cut(rest, ",")
+	podFile, options, _ := strings.Cut(rest, ",")
+	if nodeFile == "" || podFile == "" {
+		return nil, churn{}, fmt.Errorf("--trace: invalid value %q: must be openb:NODES.csv,PODS.csv", "openb:"+nodeFile)
 	}
+	steady, err := openbOptions(options)
+	if err != nil {
+		return nil, churn{}, fmt.Errorf("--trace: %w", err)
+	}
+	cluster, err := readOpenbFiles(nodeFile, podFile)
+	return cluster, steady, err
+}
+
+// openbOptions parses the options of openb.
+func openbOptions(text string) (churn, error) {
+	const day, year = 24 * 3600, 365 * 24 * 3600
+	fields, err := spec.Parse(text)
+	if err != nil {
+		return churn{}, err
+	}
+	c := churn{fill: fields.Float("fill", 0, 0.01, 100), seconds: int64(fields.Int("over", day, 1, year))}
+	if c.fill == 0 && fields.Has("over") {
+		fields.Fail("over", fmt.Sprint(c.seconds), "absent without fill")
+	}
+	return c, fields.Err()
+}
+
+func readOpenbFiles(nodeFile, podFile string) (*trace.Cluster, error) {
 	nodes, err := os.Open(nodeFile)
 	if err != nil {
 		return nil, fmt.Errorf("--trace: %w", err)

@@ -82,6 +82,27 @@ func TestOpenb(t *testing.T) {
 	}
 }
 
+// TestOpenbChurn verifies that pods of openb arrive and end in a steady state, which depends on the seed.
+//
+// p1 requests 500 of 2000 thousandths of GPUs and runs for 90 s, p2 none for 100 s. With an expected fill of 1 the pods
+// request 2000 thousandths = rate x (500 x 90 + 0 x 100) / 2, a rate of 0.0889 per second; 0.0889 x 95 = 8 pods at
+// the start, and 0.0889 x 9000 = 800 later ones.
+func TestOpenbChurn(t *testing.T) {
+	chdirToFiles(t)
+	read, err := Open(Spec{Trace: "openb:nodes.csv,pods.csv,fill=1,over=9000", Pack: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := read.Input(1, usage.Limits{CPU: 2, Memory: 2})
+	if len(in.Pods) != 808 || in.Pods[7].Arrival != 0 || in.Pods[8].Arrival == 0 {
+		t.Errorf("%d pods", len(in.Pods))
+	}
+	other := read.Input(2, usage.Limits{CPU: 2, Memory: 2})
+	if in.Pods[100].Arrival == other.Pods[100].Arrival && in.Pods[200].Arrival == other.Pods[200].Arrival {
+		t.Error("two seeds give the same arrivals")
+	}
+}
+
 func TestAlibaba(t *testing.T) {
 	chdirToFiles(t)
 	in := open(t, Spec{Trace: "alibaba2018:alibaba,from=0,to=100,memory-gib=100", Pack: -1})
@@ -107,6 +128,17 @@ func TestManifests(t *testing.T) {
 	}
 }
 
+// FuzzOpenbOptions verifies that options are in range if they are accepted.
+func FuzzOpenbOptions(f *testing.F) {
+	f.Add("fill=0.9,over=3600")
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := openbOptions(text)
+		if err == nil && (c.seconds < 1 || !(c.fill == 0 || c.fill >= 0.01 && c.fill <= 100)) {
+			t.Errorf("%q: %+v", text, c)
+		}
+	})
+}
+
 func TestErrors(t *testing.T) {
 	chdirToFiles(t)
 	for name, tc := range map[string]struct {
@@ -117,7 +149,17 @@ func TestErrors(t *testing.T) {
 			Spec{Trace: "google:x"},
 			`--trace: invalid value "google:x": must be openb:NODES.csv,PODS.csv or alibaba2018:DIR`,
 		},
-		"one file":       {Spec{Trace: "openb:nodes.csv"}, `--trace: invalid value "openb:nodes.csv": must be openb:NODES.csv,PODS.csv`},
+		"one file": {Spec{Trace: "openb:nodes.csv"}, `--trace: invalid value "openb:nodes.csv": must be openb:NODES.csv,PODS.csv`},
+		"pack and fill": {
+			Spec{Trace: "openb:nodes.csv,pods.csv,fill=1", Pack: 2},
+			"--pack: invalid value 2: must be 0 or absent with fill in --trace",
+		},
+		"over alone": {Spec{Trace: "openb:nodes.csv,pods.csv,over=9"}, `--trace: over: invalid value "9": must be absent without fill`},
+		"no fill":    {Spec{Trace: "openb:nodes.csv,pods.csv,fill=0"}, `--trace: fill: invalid value "0": must be a number from 0.01 to 100`},
+		"too full": {
+			Spec{Trace: "openb:nodes.csv,pods.csv,fill=99,over=9999999"},
+			"--trace: fill: the fill 99 for 9999999 s takes 88000827 pods: must be at most 1000000",
+		},
 		"no nodes":       {Spec{Trace: "openb:none.csv,pods.csv"}, "--trace: open none.csv: no such file or directory"},
 		"no pods":        {Spec{Trace: "openb:nodes.csv,none.csv"}, "--trace: open none.csv: no such file or directory"},
 		"short":          {Spec{Trace: "openb:nodes.csv,short.csv"}, "short.csv"},
