@@ -61,6 +61,9 @@ func (s *PodSource) Queries() (cpu, memory string) {
 // podKey identifies a pod.
 type podKey struct{ namespace, name string }
 
+// isSet reports whether a series has both labels.
+func (k podKey) isSet() bool { return k.namespace != "" && k.name != "" }
+
 // ReadPods queries CPU and memory. Pods for which one of them is unknown are left out: the rate of a new pod is unknown until
 // it was scraped twice.
 func (s *PodSource) ReadPods(ctx context.Context) (load.PodReading, error) {
@@ -78,15 +81,16 @@ func (s *PodSource) ReadPods(ctx context.Context) (load.PodReading, error) {
 	reading := load.PodReading{Source: metricprovider.Prometheus, Window: s.config.RateWindow.Duration}
 	amounts := make(map[podKey]float64, len(vectors[1]))
 	for _, sample := range vectors[1] {
-		if key := keyOf(sample.Metric); key.namespace != "" && key.name != "" {
-			amounts[key] = max(amounts[key], float64(sample.Value))
+		key := keyOf(sample.Metric)
+		if amount, known := amounts[key]; key.isSet() && (!known || float64(sample.Value) > amount) {
+			amounts[key] = float64(sample.Value)
 		}
 	}
 	reading.Pods = make([]load.PodUsage, 0, min(len(amounts), len(vectors[0])))
 	for _, sample := range vectors[0] {
 		key := keyOf(sample.Metric)
 		amount, known := amounts[key]
-		if !known && key.namespace != "" && key.name != "" {
+		if !known && key.isSet() {
 			continue
 		}
 		usage := load.PodUsage{Namespace: key.namespace, Name: key.name, CPU: 1000 * float64(sample.Value), Memory: amount}

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -153,4 +154,64 @@ func TestNew(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+func TestNewPods(t *testing.T) {
+	open := func(context.Context) (io.ReadCloser, error) { return nil, nil }
+	const only = "must be one of Prometheus, KubernetesMetricsServer"
+	tests := map[string]struct {
+		config metricprovider.Config
+		access Cluster
+		want   string // the source's name, or the error
+	}{
+		"Prometheus": {
+			metricprovider.Config{Type: metricprovider.Prometheus, Address: "http://p:9090"}, Cluster{}, "Prometheus at http://p:9090, pods",
+		},
+		"metrics-server": {
+			metricprovider.Config{Type: metricprovider.MetricsServer}, Cluster{PodMetrics: open}, "the metrics API (metrics.k8s.io), pods",
+		},
+		"metrics-server, no access": {
+			metricprovider.Config{Type: metricprovider.MetricsServer}, Cluster{}, "metrics-server: requires access to a cluster, for its metrics",
+		},
+		"SignalFx": {
+			metricprovider.Config{Type: metricprovider.SignalFx}, Cluster{}, "type: SignalFx does not provide the usage of pods: " + only,
+		},
+		"a service": {
+			metricprovider.Config{Type: metricprovider.Service}, Cluster{}, "type: Service does not provide the usage of pods: " + only,
+		},
+		"a file": {
+			metricprovider.Config{Type: metricprovider.File}, Cluster{}, "type: File does not provide the usage of pods: " + only,
+		},
+		"another type": {metricprovider.Config{Type: "Datadog"}, Cluster{}, `type: invalid value "Datadog": ` + only},
+		"a window": {
+			metricprovider.Config{Type: metricprovider.Prometheus, Address: "http://p", Window: metav1.Duration{Duration: time.Minute}},
+			Cluster{}, "window: not used for the usage of pods",
+		},
+		"a query of nodes": {
+			metricprovider.Config{Type: metricprovider.Prometheus, Address: "http://p", Queries: metricprovider.Queries{CPUAvg: "a"}},
+			Cluster{}, "queries.cpuAvg: not used for the usage of pods",
+		},
+		"a query for metrics-server": {
+			metricprovider.Config{Type: metricprovider.MetricsServer, Queries: metricprovider.Queries{PodCPU: "a"}},
+			Cluster{PodMetrics: open}, "queries.podCPU: not used by type KubernetesMetricsServer: only by Prometheus",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			source, err := NewPods(tc.config, tc.access)
+			var got string
+			if err != nil {
+				got = err.Error()
+			} else {
+				got = source.String()
+			}
+			if got != tc.want {
+				t.Errorf("%s, want %s", got, tc.want)
+			}
+		})
+	}
+	_, err := New(metricprovider.Config{Type: metricprovider.Prometheus, Address: "http://p", Queries: metricprovider.Queries{PodCPU: "a"}}, Cluster{})
+	if want := "queries.podCPU: not used for the load of nodes"; err == nil || err.Error() != want {
+		t.Errorf("load of nodes: %v, want %s", err, want)
+	}
 }

@@ -23,10 +23,12 @@ import (
 // measurement.
 const resourceMetrics = `# HELP container_cpu_usage_seconds_total [STABLE] Cumulative cpu time consumed by the container in core-seconds
 # TYPE container_cpu_usage_seconds_total counter
-container_cpu_usage_seconds_total{container="c",namespace="default",pod="p"} %[1]v %[3]d
+container_cpu_usage_seconds_total{container="a",namespace="default",pod="%[4]s"} %[5]v %[3]d
+container_cpu_usage_seconds_total{container="b",namespace="default",pod="%[4]s"} %[6]v %[3]d
 # HELP container_memory_working_set_bytes [STABLE] Current working set of the container in bytes
 # TYPE container_memory_working_set_bytes gauge
-container_memory_working_set_bytes{container="c",namespace="default",pod="p"} %[2]v %[3]d
+container_memory_working_set_bytes{container="a",namespace="default",pod="%[4]s"} %[7]v %[3]d
+container_memory_working_set_bytes{container="b",namespace="default",pod="%[4]s"} %[8]v %[3]d
 # HELP node_cpu_usage_seconds_total [STABLE] Cumulative cpu time consumed by the node in core-seconds
 # TYPE node_cpu_usage_seconds_total counter
 node_cpu_usage_seconds_total %[1]v %[3]d
@@ -38,9 +40,11 @@ node_memory_working_set_bytes %[2]v %[3]d
 resource_scrape_error 0
 `
 
-// fakeKubelet serves the resource metrics of a node with configurable usage.
+// fakeKubelet serves the resource metrics of a node with configurable usage. Its pod has two containers: the first uses a
+// quarter of the CPU and half of the memory of the node, the second a half and a quarter.
 type fakeKubelet struct {
 	server *httptest.Server
+	pod    string
 
 	mu            sync.Mutex
 	cores, memory float64
@@ -48,11 +52,11 @@ type fakeKubelet struct {
 	at            time.Time
 }
 
-// startKubelet starts a kubelet of a node that uses the given cores and bytes.
-func startKubelet(t *testing.T, cores, memory float64) *fakeKubelet {
+// startKubelet starts a kubelet of a node with a pod in namespace default. The node uses the given cores and bytes.
+func startKubelet(t *testing.T, pod string, cores, memory float64) *fakeKubelet {
 	t.Helper()
 	// metrics-server ignores counters that are 0.
-	k := &fakeKubelet{cores: cores, memory: memory, used: 1000, at: time.Now().Truncate(time.Millisecond)}
+	k := &fakeKubelet{pod: pod, cores: cores, memory: memory, used: 1000, at: time.Now().Truncate(time.Millisecond)}
 	k.server = httptest.NewTLSServer(k)
 	t.Cleanup(k.stop)
 	return k
@@ -85,7 +89,7 @@ func (k *fakeKubelet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	k.used += k.cores * now.Sub(k.at).Seconds()
 	k.at = now
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	fmt.Fprintf(w, resourceMetrics, k.used, k.memory, now.UnixMilli())
+	fmt.Fprintf(w, resourceMetrics, k.used, k.memory, now.UnixMilli(), k.pod, k.used/4, k.used/2, k.memory/2, k.memory/4)
 }
 
 // frontProxy creates the self-signed client certificate of the aggregation layer, and returns the flags of

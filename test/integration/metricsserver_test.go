@@ -15,6 +15,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -25,6 +26,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/cluster"
 	"github.com/plimsoll-k8s/plimsoll/load/metricsserver"
+	"github.com/plimsoll-k8s/plimsoll/load/podmetrics"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
@@ -58,7 +60,8 @@ func startMachines(t *testing.T, client kubernetes.Interface) []*machine {
 	t.Helper()
 	var machines []*machine
 	for i := range 5 {
-		m := &machine{name: fmt.Sprintf("node-%d", i), cores: 2 << i, memory: int64(8<<i) << 30, kubelet: startKubelet(t, 0, 0)}
+		name := fmt.Sprintf("node-%d", i)
+		m := &machine{name: name, cores: 2 << i, memory: int64(8<<i) << 30, kubelet: startKubelet(t, "pod-of-"+name, 0, 0)}
 		m.use(0.1+0.15*float64(i), 0.8-0.12*float64(i))
 		machines = append(machines, m)
 		quantities := func(cores, memory int64) v1.ResourceList {
@@ -77,8 +80,69 @@ func startMachines(t *testing.T, client kubernetes.Interface) []*machine {
 		if _, err := client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
+		runPod(t, client, m)
 	}
 	return machines
+}
+
+// runPod creates the pod of a machine, which metrics-server serves once it is running.
+func runPod(t *testing.T, client kubernetes.Interface, m *machine) {
+	t.Helper()
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: m.kubelet.pod, Namespace: "default"}, Spec: v1.PodSpec{
+		NodeName: m.name, Containers: []v1.Container{{Name: "a", Image: "registry.example/a"}, {Name: "b", Image: "registry.example/b"}},
+	}}
+	pods := client.CoreV1().Pods(pod.Namespace)
+	if _, err := pods.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	running := []byte(`{"status": {"phase": "Running"}}`)
+	if _, err := pods.Patch(t.Context(), pod.Name, types.MergePatchType, running, metav1.PatchOptions{}, "status"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkPodUsage reads the usage of pods with the permissions of a user and compares it with that of the machines: the pod of
+// each uses three quarters of the CPU and of the memory.
+func checkPodUsage(t *testing.T, cp *controlplane.ControlPlane, client kubernetes.Interface, user string, machines []*machine) {
+	t.Helper()
+	config, err := cp.Config(user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The client of a scheduler prefers the encoding that metrics-server does not support for all types.
+	config.ContentType = "application/vnd.kubernetes.protobuf"
+	metrics, err := metricsclient.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := podmetrics.New(podmetrics.Config{Open: podmetrics.Open(metrics.MetricsV1beta1().RESTClient())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = source.ReadPods(t.Context())
+	if load.ReasonOf(err) != load.Denied || !strings.Contains(err.Error(), "list of pods in the group metrics.k8s.io") {
+		t.Errorf("without permission: %v", err)
+	}
+	allowMetrics(t, client, user, "pods")
+	var reading load.PodReading
+	eventually.True(t, "the usage of all pods", nil, func(ctx context.Context) (bool, error) {
+		reading, err = source.ReadPods(ctx)
+		if load.ReasonOf(err) == load.Denied || load.ReasonOf(err) == load.Empty {
+			err = nil // The API server needs some time to grant the permission, and metrics-server to see the pods.
+		}
+		return err == nil && len(reading.Pods) == len(machines), err
+	})
+	for i, m := range machines {
+		usage := reading.Pods[i]
+		cpu, memory := 0.75*1000*m.cpuUsed*float64(m.cores), 0.75*m.memoryUsed*float64(m.memory)
+		if usage.Namespace != "default" || usage.Name != m.kubelet.pod || !near(usage.CPU/cpu, 1) || !near(usage.Memory/memory, 1) {
+			t.Errorf("%+v, want %v millicores and %v bytes of pod %s", usage, cpu, memory, m.kubelet.pod)
+		}
+	}
+	if age := time.Since(reading.Time); age < 0 || age > scrapeInterval+2*time.Second || reading.Rejected != 0 ||
+		math.Abs((reading.Window-scrapeInterval).Seconds()) > 2 {
+		t.Errorf("measured %s ago over %s, %d rejected", age, reading.Window, reading.Rejected)
+	}
 }
 
 // startMetricsServer builds metrics-server, starts it and registers it with the API server.
@@ -136,12 +200,12 @@ func register(t *testing.T, client kubernetes.Interface, port int) {
 	}
 }
 
-// allowMetrics permits a user to read load.
-func allowMetrics(t *testing.T, client kubernetes.Interface, user string) {
+// allowMetrics permits a user to list nodes or pods of the metrics API.
+func allowMetrics(t *testing.T, client kubernetes.Interface, user, kind string) {
 	t.Helper()
-	meta := metav1.ObjectMeta{Name: "read-load"}
+	meta := metav1.ObjectMeta{Name: "read-metrics-of-" + kind}
 	role := &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{"metrics.k8s.io"}, Resources: []string{"nodes"}, Verbs: []string{"list"}},
+		{APIGroups: []string{"metrics.k8s.io"}, Resources: []string{kind}, Verbs: []string{"list"}},
 	}}
 	if _, err := client.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -235,7 +299,7 @@ func TestMetricsServer(t *testing.T) {
 		}
 	}
 	readUntil(t, "without permission", source, nil, failed(load.Denied, "list of nodes in the group metrics.k8s.io"))
-	allowMetrics(t, client, user)
+	allowMetrics(t, client, user, "nodes")
 	readUntil(t, "without metrics-server", source, nil, failed(load.Unreachable, "check that metrics-server is installed"))
 
 	server := startMetricsServer(t, cp, client)
@@ -260,6 +324,8 @@ func TestMetricsServer(t *testing.T) {
 		reading.Source != metricprovider.MetricsServer || reading.Rejected != 0 || reading.Stale != 0 {
 		t.Errorf("measured %s ago: %+v", age, reading)
 	}
+
+	checkPodUsage(t, cp, client, user, machines)
 
 	access := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := cp.WriteKubeconfig(access, user); err != nil {
