@@ -38,6 +38,7 @@ type plugin struct {
 	load        *load.Store
 	sums        *noderes.Cache
 	results     noderes.Slot[nodeResult]
+	cycles      noderes.Cycle[cycleData]
 	nodes       fwk.SharedLister
 }
 
@@ -50,8 +51,8 @@ type resourceConfig struct {
 }
 
 // measured returns the load of the resource on a node, and whether it is known and valid.
-func (r *resourceConfig) measured(snapshot *load.Snapshot, node fwk.NodeInfo) (risk.Load, bool) {
-	all, _ := snapshot.Node(node.Node().Name)
+func (r *resourceConfig) measured(snapshot *load.Snapshot, node string) (risk.Load, bool) {
+	all, _ := snapshot.Node(node)
 	utilization, known := r.utilization(all)
 	return risk.Load(utilization), known && utilization.Valid()
 }
@@ -91,6 +92,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		load:        store,
 		sums:        state.Sums,
 		results:     noderes.NewSlot[nodeResult](state.Sums),
+		cycles:      noderes.NewCycle[cycleData](cycleKey),
 		nodes:       handle.SnapshotSharedLister(),
 	}, nil
 }
@@ -113,42 +115,53 @@ func (pl *plugin) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 // Score returns the score of a node.
 func (pl *plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
 	c := pl.cycleData(state, pod)
-	sums := pl.sums.Sums(node, pl.nodes, c.pending.InGroup)
+	sums := pl.sums.Sums(node, pl.nodes, c.inGroup)
 	result := pl.results.Get(sums)
 	if result == nil || result.load != c.load || result.node != node.Node() {
 		result = pl.evaluate(node, sums, c.load)
 		pl.results.Set(sums, result)
 	}
-	return risk.Score(pl.risk(result, node, c)), nil
+	return risk.Score(pl.risk(result, c)), nil
 }
 
 // Risk returns the risk of a node without a further pod, in [0, 1].
 func (pl *plugin) Risk(node fwk.NodeInfo, sums *noderes.Sums) float64 {
-	c := &cycleData{pending: &noderes.Pending{}, load: pl.load.Fresh()}
-	return pl.risk(pl.evaluate(node, sums, c.load), node, c)
+	c := newCycleData(&noderes.Pending{}, pl.load.Fresh())
+	return pl.risk(pl.evaluate(node, sums, c.load), c)
 }
 
 // ScoreExtensions returns nil: scores are not normalized.
 func (pl *plugin) ScoreExtensions() fwk.ScoreExtensions { return nil }
 
-// cycleData is the data of one scheduling cycle.
+// cycleData is the data of one scheduling cycle. It is immutable.
 type cycleData struct {
-	pending *noderes.Pending
-	load    *load.Snapshot
+	// cpu and memory are the amounts of the pending pod.
+	cpu, memory podAmounts
+	inGroup     bool
+	load        *load.Snapshot
 }
 
-// Clone returns the same data, which is immutable.
-func (c *cycleData) Clone() fwk.StateData { return c }
+// podAmounts are the amounts of the pending pod for one resource. The limit is at least the request.
+type podAmounts struct {
+	request, limit float64
+	isUnbounded    bool
+}
+
+func newCycleData(pending *noderes.Pending, snapshot *load.Snapshot) *cycleData {
+	of := func(r noderes.Resource) podAmounts {
+		a := pending.Get(r)
+		return podAmounts{float64(a.Request), float64(max(a.Limit, a.Request)), a.Unbounded}
+	}
+	return &cycleData{cpu: of(noderes.CPU), memory: of(noderes.Memory), inGroup: pending.InGroup, load: snapshot}
+}
 
 // cycleData returns the data of the cycle. The first caller computes it: PreScore, or Score if the
 // profile enables the plugin for score only.
 func (pl *plugin) cycleData(state fwk.CycleState, pod *v1.Pod) *cycleData {
-	if data, err := state.Read(cycleKey); err == nil {
-		if c, ok := data.(*cycleData); ok {
-			return c
-		}
+	if c := pl.cycles.Get(state); c != nil {
+		return c
 	}
-	c := &cycleData{pending: pl.sums.Pending(state, pod, pl.nodes), load: pl.load.Fresh()}
-	state.Write(cycleKey, c)
+	c := newCycleData(pl.sums.Pending(state, pod, pl.nodes), pl.load.Fresh())
+	pl.cycles.Set(state, c)
 	return c
 }

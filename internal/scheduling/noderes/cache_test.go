@@ -52,8 +52,11 @@ func numbered(n int) *lister {
 
 func (c *Cache) names() []string {
 	var names []string
-	for name := range *c.nodes.Load() {
-		names = append(names, name)
+	entries := c.nodes.Load().entries
+	for i := range entries {
+		if node := entries[i].node; node != nil {
+			names = append(names, node.Node().Name)
+		}
 	}
 	slices.Sort(names)
 	return names

@@ -1,5 +1,7 @@
 package noderes
 
+import "sync/atomic"
+
 // Slot is the place of one plugin's value in the sums of every node, for results that depend on the
 // node only. It takes no lock, and reading it allocates nothing.
 type Slot[T any] struct{ index int }
@@ -12,17 +14,32 @@ func NewSlot[T any](c *Cache) Slot[T] {
 
 // Get returns the value in the sums, or nil. The sums must be from the cache of the slot.
 func (s Slot[T]) Get(sums *Sums) *T {
-	if s.index >= len(sums.slots) {
+	place := s.place(sums)
+	if place == nil {
 		return nil
 	}
-	value, _ := sums.slots[s.index].Load().(*T)
+	value, _ := place.Load().(*T)
 	return value
 }
 
 // Set stores a value in the sums, which must be from the cache of the slot. The value must not be
 // changed afterwards.
 func (s Slot[T]) Set(sums *Sums, value *T) {
-	if s.index < len(sums.slots) {
-		sums.slots[s.index].Store(value)
+	if place := s.place(sums); place != nil {
+		place.Store(value)
 	}
+}
+
+// place returns the place of the value, nil if the sums were computed before the slot was reserved.
+func (s Slot[T]) place(sums *Sums) *atomic.Value {
+	if s.index < len(sums.inPlace) {
+		if s.index >= int(sums.slotsInPlace) {
+			return nil
+		}
+		return &sums.inPlace[s.index]
+	}
+	if further := s.index - len(sums.inPlace); further < len(sums.furtherSlots) {
+		return &sums.furtherSlots[further]
+	}
+	return nil
 }

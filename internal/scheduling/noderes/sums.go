@@ -56,29 +56,38 @@ type namedSum struct {
 // Sums holds the sums over the pods of one node at one time. It is immutable, except for the values
 // of its slots.
 type Sums struct {
-	// The fields that every score reads come first, so that they share few cache lines.
+	// The fields that every score reads come first, in the first two cache lines: 128 of 256 bytes.
 
 	generation int64
-	count      int
+	count      int32
 	// tentative is set if the sums were computed while the scheduler evaluated a group of pods:
 	// other pods may be on the node under the same generation.
 	tentative bool
-	// slots are the values of the reserved slots; up to two of them are stored in place.
-	slots   []atomic.Value
-	inPlace [2]atomic.Value
+	// slotsInPlace is the number of slots that are stored in place.
+	slotsInPlace uint8
+	inPlace      [2]atomic.Value
+	cpu, memory  Sum
 
-	cpu, memory, ephemeralStorage Sum
-	scalars                       []namedSum
+	// furtherSlots are the values of the reserved slots beyond those in place.
+	furtherSlots     []atomic.Value
+	node             *v1.Node
+	ephemeralStorage Sum
+	scalars          []namedSum
 
 	// pods are the pods of the node in the order of its NodeInfo, with their amounts. The amounts of
 	// a pod that keeps its position are not computed again.
 	pods []podAmounts
+
+	_ uint64
 }
 
 type podAmounts struct {
 	pod     *v1.Pod
 	amounts Pod
 }
+
+// Node returns the node, as it was when the sums were computed.
+func (s *Sums) Node() *v1.Node { return s.node }
 
 // Get returns the sum for one resource.
 func (s *Sums) Get(r Resource) Sum {
@@ -106,11 +115,12 @@ func NewSums(node fwk.NodeInfo) *Sums { return newSums(node, nil, false, 0) }
 // sums of the node where a pod has the same position.
 func newSums(node fwk.NodeInfo, previous *Sums, tentative bool, slots int) *Sums {
 	infos := node.GetPods()
-	s := &Sums{generation: node.GetGeneration(), count: len(infos), tentative: tentative, pods: make([]podAmounts, len(infos))}
-	if slots <= len(s.inPlace) {
-		s.slots = s.inPlace[:slots]
-	} else {
-		s.slots = make([]atomic.Value, slots)
+	s := &Sums{
+		generation: node.GetGeneration(), count: int32(len(infos)), tentative: tentative, node: node.Node(),
+		slotsInPlace: uint8(min(slots, 2)), pods: make([]podAmounts, len(infos)),
+	}
+	if further := slots - len(s.inPlace); further > 0 {
+		s.furtherSlots = make([]atomic.Value, further)
 	}
 	for i, info := range infos {
 		pod := info.GetPod()
@@ -150,7 +160,7 @@ func (s *Sums) scalar(name v1.ResourceName) *Sum {
 // compared.
 func (s *Sums) isCurrent(node fwk.NodeInfo) bool {
 	infos := node.GetPods()
-	if s.generation != node.GetGeneration() || s.count != len(infos) {
+	if s.generation != node.GetGeneration() || int(s.count) != len(infos) {
 		return false
 	}
 	return !s.tentative || slices.EqualFunc(s.pods, infos, func(a podAmounts, b fwk.PodInfo) bool { return a.pod == b.GetPod() })
