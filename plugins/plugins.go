@@ -51,17 +51,24 @@ func Registry() runtime.Registry { return registry(shared.New()) }
 // RegistryWithLoad returns the constructors of all plugins for a scheduler whose load comes from
 // stores created by newStore, and the usage of pods from stores created by newPodStore, in place of the sources that the
 // plugins' arguments configure. Both are passed the age up to which readings count. newPodStore is called for plugins whose
-// arguments configure a source of the usage of pods; if it is nil, they get none.
+// arguments configure a source of the usage of pods; if it is nil, they get none. Plugins of extra registries get load from
+// the same stores; they replace those of the same name.
 func RegistryWithLoad(
 	newStore func(maxAge time.Duration) (*load.Store, error), newPodStore func(maxAge time.Duration) (*load.PodStore, error),
+	extra ...runtime.Registry,
 ) runtime.Registry {
-	return registry(shared.NewWithLoad(newStore, newPodStore))
+	return registry(shared.NewWithLoad(newStore, newPodStore), extra...)
 }
 
-func registry(state *shared.State) runtime.Registry {
+func registry(state *shared.State, extra ...runtime.Registry) runtime.Registry {
 	registry := make(runtime.Registry, len(All))
 	for _, plugin := range All {
 		registry[plugin.Name] = state.Share(plugin.factory)
+	}
+	for _, further := range extra {
+		for name, factory := range further {
+			registry[name] = state.Share(factory)
+		}
 	}
 	return registry
 }

@@ -51,9 +51,17 @@ type Options struct {
 	// Clock replaces Now if the time changes. It is called by the goroutine that uses
 	// the engine.
 	Clock func() time.Time
-	// ExtraPlugins are plugins in addition to those of Kubernetes and Plimsoll.
+	// ExtraPlugins are plugins in addition to those of Kubernetes and Plimsoll. They find the load of the engine with
+	// the handle, as those of Plimsoll do.
 	ExtraPlugins frameworkruntime.Registry
 }
+
+// registered are the plugins that Register added.
+var registered = frameworkruntime.Registry{}
+
+// Register adds plugins to those of all engines of the process, for programs that compare further ones. It must be called
+// before the first engine is created. Registering a name twice is an error.
+func Register(extra frameworkruntime.Registry) error { return registered.Merge(extra) }
 
 // Engine is a scheduler over a cluster that changes only through the engine's methods.
 // It must be used by one goroutine only.
@@ -75,10 +83,7 @@ func New(ctx context.Context, cluster Cluster, options Options) (*Engine, error)
 	factory := informers.NewSharedInformerFactory(client, 0)
 	snapshot := internalcache.NewEmptySnapshot()
 	e := &Engine{snapshot: snapshot, now: options.clock(), position: make(map[string]int, len(cluster.Nodes))}
-	registry := plugins.RegistryWithLoad(e.newStore(options.Load), e.newPodStore)
-	if err := registry.Merge(options.ExtraPlugins); err != nil {
-		return nil, err
-	}
+	registry := plugins.RegistryWithLoad(e.newStore(options.Load), e.newPodStore, registered, options.ExtraPlugins)
 	sched, err := scheduler.New(ctx, client, factory, nil,
 		func(string) events.EventRecorderLogger { return events.NewFakeRecorder(0) },
 		scheduler.WithProfiles(options.Config.Profiles...),
