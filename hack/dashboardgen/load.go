@@ -73,6 +73,44 @@ var load = dashboard{
 			},
 		},
 		{
+			title:       "Usage of pods: age",
+			unit:        "s",
+			description: "Age of the newest reading of the usage of pods by source, and the maximum age. Only if a profile reads it.",
+			queries: []query{
+				{`max by (job, source) (plimsoll_pod_usage_age_seconds{job=~"$job"})`, "{{job}} {{source}}"},
+				{`max by (job, source) (plimsoll_pod_usage_max_age_seconds{job=~"$job"})`, "{{job}} maximum"},
+			},
+		},
+		{
+			title: "Usage of pods: pods", unit: "none", description: "Pods with fresh usage, and pods that were ignored per reading.",
+			queries: []query{
+				{`min by (job, source) (plimsoll_pod_usage_pods{job=~"$job"})`, "{{job}} {{source}}"},
+				{
+					`sum by (job) (rate(plimsoll_pod_usage_rejected_total{job=~"$job"}[$__rate_interval])) / sum by (job) (rate(plimsoll_pod_usage_reads_total{job=~"$job"}[$__rate_interval]))`,
+					"{{job}} ignored",
+				},
+			},
+		},
+		{
+			title: "Usage of pods: reads", unit: "ops", description: "Successful and failed reads of the usage of pods.",
+			queries: []query{
+				{`sum by (job) (rate(plimsoll_pod_usage_reads_total{job=~"$job"}[$__rate_interval]))`, "{{job}} succeeded"},
+				{`sum by (job, reason) (rate(plimsoll_pod_usage_read_failures_total{job=~"$job"}[$__rate_interval]))`, "{{job}} {{reason}}"},
+			},
+		},
+		{
+			title:       "Usage of pods: read duration, p99",
+			unit:        "s",
+			description: "99th percentile of the duration of reads of the usage of pods. The timeout is 10 s.",
+			queries: []query{
+				{
+					`histogram_quantile(0.99, sum by (le) (rate(plimsoll_pod_usage_read_duration_seconds_bucket{job=~"$job"}[$__rate_interval])))`,
+					"p99",
+				},
+			},
+			limits: []limit{{10, "red"}},
+		},
+		{
 			title:       "load-watcher: requests",
 			unit:        "reqps",
 			description: "Requests by handler and HTTP status. 503: no fresh load. 401: missing or invalid token.",

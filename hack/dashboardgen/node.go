@@ -76,6 +76,38 @@ var node = dashboard{
 			queries:     []query{{`max by (resource) (plimsoll_scheduler_nodes_unbounded{job=~"$job"})`, "{{resource}}"}},
 		},
 		{
+			title:       "Prediction error: CPU",
+			unit:        "percentunit",
+			negative:    true,
+			description: "Percentiles over nodes of the measured minus the predicted CPU, as a fraction of the allocatable amount. Only with PredictedUtilization.",
+			queries:     predictionErrors("cpu"),
+		},
+		{
+			title:       "Prediction error: memory",
+			unit:        "percentunit",
+			negative:    true,
+			description: "Percentiles over nodes of the measured minus the predicted memory, as a fraction of the allocatable amount. Only with PredictedUtilization.",
+			queries:     predictionErrors("memory"),
+		},
+		{
+			title:       "Workloads with a known usage",
+			unit:        "none",
+			description: "Number of workloads whose usage is known from the usage of their pods, and those that did not fit when the history was saved.",
+			queries: []query{
+				{`max(plimsoll_prediction_workloads{job=~"$job"})`, "known"},
+				{`max(plimsoll_prediction_history_dropped_workloads{job=~"$job"})`, "not saved"},
+			},
+		},
+		{
+			title:       "Age of the history",
+			unit:        "s",
+			description: "Age of the newest usage in the history of the workloads, and time since the history was saved.",
+			queries: []query{
+				{`max(plimsoll_prediction_history_age_seconds{job=~"$job"})`, "usage"},
+				{`time() - max(plimsoll_prediction_history_saved_timestamp_seconds{job=~"$job"})`, "saved"},
+			},
+		},
+		{
 			title: "Pending pods", unit: "none",
 			description: "Number of pods in the queues of the scheduler.",
 			queries:     []query{{`sum by (queue) (scheduler_pending_pods{job=~"$job"})`, "{{queue}}"}},
@@ -118,6 +150,21 @@ func quantiles(resource string) (queries []query) {
 		queries = append(queries, query{
 			fmt.Sprintf(
 				`histogram_quantile(%s, max by (le) (plimsoll_scheduler_node_limit_ratio_bucket{job=~"$job", resource=%q}))`,
+				q.quantile,
+				resource,
+			),
+			q.legend,
+		})
+	}
+	return queries
+}
+
+// predictionErrors returns queries for percentiles of the error of predictions over nodes. All replicas predict the same.
+func predictionErrors(resource string) (queries []query) {
+	for _, q := range []struct{ quantile, legend string }{{"0.1", "p10"}, {"0.5", "p50"}, {"0.9", "p90"}} {
+		queries = append(queries, query{
+			fmt.Sprintf(
+				`histogram_quantile(%s, sum by (le) (rate(plimsoll_prediction_error_ratio_bucket{job=~"$job", resource=%q}[$__rate_interval])))`,
 				q.quantile,
 				resource,
 			),

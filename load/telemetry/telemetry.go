@@ -1,11 +1,12 @@
-// Package telemetry exports the state of load stores as Prometheus metrics. Every scrape reads the
-// stores.
+// Package telemetry exports the state of stores of load and of the usage of pods as Prometheus metrics. Every scrape
+// reads the stores.
 package telemetry
 
 import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -18,51 +19,91 @@ type Collector struct {
 	stores []watchedStore
 }
 
-// watchedStore is a store with the label value of its source.
+// watchedStore is a store with the label value of its source. One of nodes and pods is set.
 type watchedStore struct {
 	source string
-	store  *load.Store
+	nodes  *load.Store
+	pods   *load.PodStore
 }
 
 // Watch adds the store of a source until ctx is done. A further store with the same source is ignored
 // until then.
 func (c *Collector) Watch(ctx context.Context, source string, store *load.Store) {
+	c.watch(ctx, watchedStore{source: source, nodes: store})
+}
+
+// WatchPods adds the store of a source of the usage of pods until ctx is done. A further store with the same source is
+// ignored until then.
+func (c *Collector) WatchPods(ctx context.Context, source string, store *load.PodStore) {
+	c.watch(ctx, watchedStore{source: source, pods: store})
+}
+
+func (c *Collector) watch(ctx context.Context, added watchedStore) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if slices.ContainsFunc(c.stores, func(w watchedStore) bool { return w.source == source }) {
+	same := func(w watchedStore) bool { return w.source == added.source && (w.pods == nil) == (added.pods == nil) }
+	if slices.ContainsFunc(c.stores, same) {
 		return
 	}
-	c.stores = append(c.stores, watchedStore{source, store})
+	c.stores = append(c.stores, added)
 	context.AfterFunc(ctx, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.stores = slices.DeleteFunc(c.stores, func(w watchedStore) bool { return w.store == store })
+		c.stores = slices.DeleteFunc(c.stores, func(w watchedStore) bool { return w == added })
 	})
+}
+
+// family has the descriptions of the metrics that stores of nodes and of pods have in common.
+type family struct {
+	age, maxAge, degraded, fresh, reads, failures, duration, rejected *prometheus.Desc
 }
 
 // describe returns the description of a metric with the label source and further labels.
 func describe(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc("plimsoll_load_"+name, "[ALPHA] "+help, append([]string{"source"}, labels...), nil)
+	return prometheus.NewDesc("plimsoll_"+name, "[ALPHA] "+help, append([]string{"source"}, labels...), nil)
 }
 
 var (
-	age      = describe("age_seconds", "Age of the newest reading. Absent before the first reading.")
-	maxAge   = describe("max_age_seconds", "Maximum age of a reading that is used.")
-	degraded = describe("degraded", "1 if there is no fresh load, else 0.")
-	nodes    = describe("nodes", "Nodes with fresh load.")
-	stale    = describe("nodes_stale", "Nodes that the source has only old values for.")
-	reads    = describe("reads_total", "Readings stored.")
-	failures = describe("read_failures_total", "Failed reads, by reason.", "reason")
-	duration = describe("read_duration_seconds", "Duration of reads, failed ones included.")
-	lost     = describe("series_lost_total", "Readings without a series, by series.", "series")
-	rejected = describe("values_rejected_total", "Values ignored because they are invalid or belong to no node.")
+	ofNodes = family{
+		age:      describe("load_age_seconds", "Age of the newest reading. Absent before the first reading."),
+		maxAge:   describe("load_max_age_seconds", "Maximum age of a reading that is used."),
+		degraded: describe("load_degraded", "1 if there is no fresh load, else 0."),
+		fresh:    describe("load_nodes", "Nodes with fresh load."),
+		reads:    describe("load_reads_total", "Readings stored."),
+		failures: describe("load_read_failures_total", "Failed reads, by reason.", "reason"),
+		duration: describe("load_read_duration_seconds", "Duration of reads, failed ones included."),
+		rejected: describe("load_values_rejected_total", "Values ignored because they are invalid or belong to no node."),
+	}
+	ofPods = family{
+		age:      describe("pod_usage_age_seconds", "Age of the newest reading of the usage of pods. Absent before the first reading."),
+		maxAge:   describe("pod_usage_max_age_seconds", "Maximum age of a reading of the usage of pods that is used."),
+		degraded: describe("pod_usage_degraded", "1 if there is no fresh usage of pods, else 0."),
+		fresh:    describe("pod_usage_pods", "Pods with fresh usage."),
+		reads:    describe("pod_usage_reads_total", "Readings of the usage of pods stored."),
+		failures: describe("pod_usage_read_failures_total", "Failed reads of the usage of pods, by reason.", "reason"),
+		duration: describe("pod_usage_read_duration_seconds", "Duration of reads of the usage of pods, failed ones included."),
+		rejected: describe("pod_usage_rejected_total", "Pods ignored because their usage is missing, invalid or too old."),
+	}
+	stale = describe("load_nodes_stale", "Nodes that the source has only old values for.")
+	lost  = describe("load_series_lost_total", "Readings without a series, by series.", "series")
 )
 
 // Describe implements prometheus.Collector.
 func (c *Collector) Describe(out chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{age, maxAge, degraded, nodes, stale, reads, failures, duration, lost, rejected} {
-		out <- desc
+	for _, f := range []family{ofNodes, ofPods} {
+		for _, desc := range []*prometheus.Desc{f.age, f.maxAge, f.degraded, f.fresh, f.reads, f.failures, f.duration, f.rejected} {
+			out <- desc
+		}
 	}
+	out <- stale
+	out <- lost
+}
+
+// store is what stores of nodes and of pods have in common.
+type store interface {
+	Age() (age time.Duration, known bool)
+	MaxAge() time.Duration
+	Stats() load.Stats
 }
 
 // Collect implements prometheus.Collector.
@@ -71,42 +112,59 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	stores := slices.Clone(c.stores)
 	c.mu.Unlock()
 	for _, watched := range stores {
-		gauge := func(desc *prometheus.Desc, value float64) {
-			out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, watched.source)
+		if watched.pods != nil {
+			reading := watched.pods.Fresh()
+			pods := 0
+			if reading != nil {
+				pods = len(reading.Pods)
+			}
+			ofPods.collect(out, watched.source, watched.pods, reading != nil, pods)
+			continue
 		}
-		counter := func(desc *prometheus.Desc, value int, labels ...string) {
-			values := append([]string{watched.source}, labels...)
-			out <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(value), values...)
-		}
-		if a, known := watched.store.Age(); known {
-			gauge(age, a.Seconds())
-		}
-		gauge(maxAge, watched.store.MaxAge().Seconds())
-		fresh, isDegraded := watched.store.Fresh(), 0.0
-		if fresh == nil {
-			isDegraded = 1
-		}
-		gauge(degraded, isDegraded)
-		gauge(nodes, float64(len(fresh.Reading().Nodes)))
-		gauge(stale, float64(fresh.Reading().Stale))
-		stats := watched.store.Stats()
-		counter(reads, stats.Reads)
-		counter(rejected, stats.Rejected)
-		out <- histogram(stats.Durations, watched.source)
-		for _, reason := range load.Reasons {
-			counter(failures, stats.Failures[reason], string(reason))
-		}
+		snapshot := watched.nodes.Fresh()
+		reading := snapshot.Reading()
+		ofNodes.collect(out, watched.source, watched.nodes, snapshot != nil, len(reading.Nodes))
+		out <- prometheus.MustNewConstMetric(stale, prometheus.GaugeValue, float64(reading.Stale), watched.source)
+		stats := watched.nodes.Stats()
 		for _, series := range load.AllSeries {
-			counter(lost, stats.Lost[series], string(series))
+			out <- prometheus.MustNewConstMetric(lost, prometheus.CounterValue, float64(stats.Lost[series]), watched.source, string(series))
 		}
 	}
 }
 
+// collect sends the metrics of a store with the number of nodes or pods that are fresh.
+func (f *family) collect(out chan<- prometheus.Metric, source string, s store, isFresh bool, fresh int) {
+	gauge := func(desc *prometheus.Desc, value float64) {
+		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, source)
+	}
+	counter := func(desc *prometheus.Desc, value int, labels ...string) {
+		values := append([]string{source}, labels...)
+		out <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(value), values...)
+	}
+	if age, known := s.Age(); known {
+		gauge(f.age, age.Seconds())
+	}
+	gauge(f.maxAge, s.MaxAge().Seconds())
+	degraded := 0.0
+	if !isFresh {
+		degraded = 1
+	}
+	gauge(f.degraded, degraded)
+	gauge(f.fresh, float64(fresh))
+	stats := s.Stats()
+	counter(f.reads, stats.Reads)
+	counter(f.rejected, stats.Rejected)
+	out <- histogram(f.duration, stats.Durations, source)
+	for _, reason := range load.Reasons {
+		counter(f.failures, stats.Failures[reason], string(reason))
+	}
+}
+
 // histogram returns the durations of the reads of a source.
-func histogram(d load.Durations, source string) prometheus.Metric {
+func histogram(desc *prometheus.Desc, d load.Durations, source string) prometheus.Metric {
 	buckets := make(map[float64]uint64, len(load.DurationBounds))
 	for i, bound := range load.DurationBounds {
 		buckets[bound.Seconds()] = uint64(d.Within[i])
 	}
-	return prometheus.MustNewConstHistogram(duration, uint64(d.Count), d.Sum.Seconds(), buckets, source)
+	return prometheus.MustNewConstHistogram(desc, uint64(d.Count), d.Sum.Seconds(), buckets, source)
 }

@@ -39,3 +39,38 @@ func TestWatch(t *testing.T) {
 		t.Errorf("after the first store was removed: maximum age %s, want 2m0s of the second", got)
 	}
 }
+
+// TestWatchPods checks the metrics of a store of the usage of pods beside a store of load of the same source.
+func TestWatchPods(t *testing.T) {
+	collector, now := &Collector{}, time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	store := load.NewPodStore(time.Minute, func() time.Time { return now })
+	collector.WatchPods(t.Context(), "s", store)
+	collector.Watch(t.Context(), "s", load.NewStore(time.Minute, nil))
+	check := func(want string) {
+		t.Helper()
+		names := []string{"plimsoll_pod_usage_age_seconds", "plimsoll_pod_usage_degraded", "plimsoll_pod_usage_pods", "plimsoll_pod_usage_rejected_total"}
+		if err := testutil.CollectAndCompare(collector, strings.NewReader(want), names...); err != nil {
+			t.Error(err)
+		}
+	}
+	family := func(name, kind, help, value string) string {
+		return "# HELP plimsoll_pod_usage_" + name + " [ALPHA] " + help + "\n# TYPE plimsoll_pod_usage_" + name + " " + kind +
+			"\nplimsoll_pod_usage_" + name + `{source="s"} ` + value + "\n"
+	}
+	metrics := func(degraded, pods, rejected string) string {
+		return family("degraded", "gauge", "1 if there is no fresh usage of pods, else 0.", degraded) +
+			family("pods", "gauge", "Pods with fresh usage.", pods) +
+			family("rejected_total", "counter", "Pods ignored because their usage is missing, invalid or too old.", rejected)
+	}
+	age := func(value string) string {
+		return family("age_seconds", "gauge", "Age of the newest reading of the usage of pods. Absent before the first reading.", value)
+	}
+	check(metrics("1", "0", "0"))
+	if err := store.Put(load.PodReading{Time: now, Pods: make([]load.PodUsage, 3), Rejected: 2}); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(10 * time.Second)
+	check(age("10") + metrics("0", "3", "2"))
+	now = now.Add(time.Minute)
+	check(age("70") + metrics("1", "0", "2"))
+}

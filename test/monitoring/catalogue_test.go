@@ -26,6 +26,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/slack"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/nodemetrics"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predictionmetrics"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/service"
 	"github.com/plimsoll-k8s/plimsoll/load/telemetry"
@@ -55,12 +56,25 @@ var sections = []section{
 		c.Watch(t.Context(), is, v1.DefaultSchedulerName, noRisk{})
 		return []prometheus.Collector{c}
 	}},
+	{"prediction", func(t *testing.T) []prometheus.Collector {
+		m := predictionmetrics.New(nil)
+		m.ObserveError(predictionmetrics.CPU, 0, 0)
+		m.WatchHistory(t.Context(), func() predictionmetrics.History {
+			return predictionmetrics.History{Updated: time.Now(), Saved: time.Now()}
+		})
+		return []prometheus.Collector{m}
+	}},
 	{"load", func(t *testing.T) []prometheus.Collector {
 		store, c := load.NewStore(time.Hour, nil), &telemetry.Collector{}
 		if err := store.Put(load.Reading{Time: time.Now()}); err != nil {
 			t.Fatal(err)
 		}
 		c.Watch(t.Context(), "test", store)
+		pods := load.NewPodStore(time.Hour, nil)
+		if err := pods.Put(load.PodReading{Time: time.Now()}); err != nil {
+			t.Fatal(err)
+		}
+		c.WatchPods(t.Context(), "test", pods)
 		return []prometheus.Collector{c}
 	}},
 	{"load-watcher", registered(func(r prometheus.Registerer) {

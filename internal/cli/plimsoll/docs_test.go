@@ -140,4 +140,14 @@ func TestDocumentedQueries(t *testing.T) {
 			}
 		}
 	}
+	pods, err := prometheus.NewPods(metricprovider.Config{Address: "http://p"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cpu, memory := pods.Queries()
+	for _, query := range []string{cpu, memory} {
+		if !strings.Contains(string(text), "\n    "+query+"\n") {
+			t.Errorf("usage of pods: docs/load.md lacks\n    %s", query)
+		}
+	}
 }

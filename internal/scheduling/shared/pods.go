@@ -41,6 +41,7 @@ func (s *State) PodStore(ctx context.Context, c LoadConfig, h fwk.Handle) (*load
 	store := load.NewPodStore(c.MaxAge, nil)
 	s.podStores[c] = store
 	logger := klog.FromContext(ctx).WithName("pod-usage")
+	loadCollector().WatchPods(ctx, source.String(), store)
 	go store.Run(ctx, source, c.PollInterval, func(state load.State) { logPodState(logger, source, store, state) })
 	return store, nil
 }

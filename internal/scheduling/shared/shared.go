@@ -15,6 +15,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/nodemetrics"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predictionmetrics"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
@@ -79,3 +80,19 @@ var nodeCollector = sync.OnceValue(func() *nodemetrics.Collector {
 	legacyregistry.RawMustRegister(c)
 	return c
 })
+
+// predictionMetrics are the metrics of predictions of the process.
+var predictionMetrics = sync.OnceValue(func() *predictionmetrics.Metrics {
+	m := predictionmetrics.New(nil)
+	legacyregistry.RawMustRegister(m)
+	return m
+})
+
+// PredictionMetrics returns the metrics of predictions, which are exposed among those of the process; nil if the load is not
+// read from the configured sources, as in a simulation.
+func (s *State) PredictionMetrics() *predictionmetrics.Metrics {
+	if s.newStore != nil {
+		return nil
+	}
+	return predictionMetrics()
+}
