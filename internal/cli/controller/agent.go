@@ -20,6 +20,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/agent"
+	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/flags"
@@ -100,7 +101,13 @@ func (a *agentOptions) complete(flags *pflag.FlagSet, o *options) error {
 func (o *options) serveAgent(ctx context.Context, config *rest.Config) error {
 	ctrl.SetLogger(klog.NewKlogr())
 	a := &o.agent
-	hub, err := agent.NewHub(a.hubKubeconfig, name+"-agent")
+	managerOptions := o.managerOptions(name + "-agent")
+	managerOptions.Scheme, managerOptions.Cache = kube.Scheme(), agent.CacheOptions()
+	lease, err := setup.ElectLeader(config, &managerOptions)
+	if err != nil {
+		return err
+	}
+	hub, err := agent.NewHub(a.hubKubeconfig, name+"-agent", lease.RefuseWrites)
 	if err != nil {
 		return base.UsageError(fmt.Errorf("--hub-kubeconfig: %w", err))
 	}
@@ -108,8 +115,6 @@ func (o *options) serveAgent(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return base.UsageError(err)
 	}
-	managerOptions := o.managerOptions(name + "-agent")
-	managerOptions.Scheme, managerOptions.Cache = kube.Scheme(), agent.CacheOptions()
 	m, err := ctrl.NewManager(config, managerOptions)
 	if err != nil {
 		return err

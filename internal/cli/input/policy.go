@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,7 +41,7 @@ func SlackPolicy(path, flag, rate string, allowHighRate bool) (*v1alpha1.Resourc
 }
 
 func readPolicy(path string, policy *v1alpha1.ResourceSlack) error {
-	raw, err := os.ReadFile(path)
+	raw, err := readBounded(path, maxPolicyBytes)
 	if err != nil {
 		return err
 	}
@@ -55,6 +56,23 @@ func readPolicy(path string, policy *v1alpha1.ResourceSlack) error {
 		return fmt.Errorf("%s: metadata.name: required", path)
 	}
 	return nil
+}
+
+// maxPolicyBytes is the size of the largest object that an API server stores, about.
+const maxPolicyBytes = 1 << 20
+
+// readBounded reads a file of at most limit bytes.
+func readBounded(path string, limit int64) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	raw, err := io.ReadAll(io.LimitReader(file, limit+1))
+	if err == nil && int64(len(raw)) > limit {
+		err = fmt.Errorf("%s: the file is larger than %d bytes, which a policy must not be", path, limit)
+	}
+	return raw, err
 }
 
 // checkRateType returns an error if the rate of a policy is a number. Invalid YAML is no error: it is

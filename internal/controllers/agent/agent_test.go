@@ -5,6 +5,8 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,6 +28,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/clusterscore"
+	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
 )
 
 // fakeHub receives reports or returns errors.
@@ -298,6 +301,32 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// TestHubRequiresLease checks that nothing is written to the hub while the agent does not hold its lease, and that the
+// failure is that of its own cluster.
+func TestHubRequiresLease(t *testing.T) {
+	requests := 0
+	hub := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests++ }))
+	defer hub.Close()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	config := strings.Replace(fmt.Sprintf(kubeconfig, hub.Listener.Addr()), "https:", "http:", 1)
+	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h, err := NewHub(path, "test", new(setup.Lease).RefuseWrites) // a lease that was never acquired
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := h.cluster("c")
+	for _, err := range []error{c.writeScores(t.Context(), nil, time.Now()), c.writeResources(t.Context(), nil, nil, true)} {
+		if reasonOf(err) != reasonMember || !strings.Contains(err.Error(), "the agent does not hold its lease in the cluster: ") {
+			t.Errorf("reason %s: %v", reasonOf(err), err)
+		}
+	}
+	if requests != 0 {
+		t.Errorf("the hub has received %d requests", requests)
+	}
+}
+
 const kubeconfig = `{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],
 "clusters":[{"name":"c","cluster":{"server":"https://%s"}}],"users":[{"name":"u","user":{"token":"t"}}]}`
 
@@ -312,7 +341,7 @@ func TestKubeconfigIsReloaded(t *testing.T) {
 		}
 	}
 	write(fmt.Sprintf(kubeconfig, "one"))
-	h, err := NewHub(path, "test")
+	h, err := NewHub(path, "test", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -341,7 +370,7 @@ func TestKubeconfigIsReloaded(t *testing.T) {
 		if _, err := h.connect(); err == nil {
 			t.Errorf("%s: connect() returned no error", name)
 		}
-		if _, err := NewHub(path, "test"); err == nil {
+		if _, err := NewHub(path, "test", nil); err == nil {
 			t.Errorf("%s: NewHub() returned no error", name)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"os"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
 )
 
 // Reasons of failed reports in metrics and logs.
@@ -62,6 +64,8 @@ func (c *hubCluster) explain(err error, kind string) error {
 	alert, rejected := errors.AsType[tls.AlertError](err)
 	_, isPath := errors.AsType[*os.PathError](err)
 	switch {
+	case errors.Is(err, setup.ErrNotLeader):
+		return failed(reasonMember, "the agent does not hold its lease in the cluster: %w", err)
 	case apierrors.IsUnauthorized(err):
 		return failed(reasonUnauthorized,
 			"the hub rejected the credentials in %s: they may have expired or been revoked; "+

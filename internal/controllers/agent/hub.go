@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/transport"
 	"k8s.io/client-go/util/connrotation"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
@@ -58,6 +59,8 @@ const (
 // concurrent use.
 type Hub struct {
 	path, userAgent string
+	// wrap wraps the transport of the client.
+	wrap transport.WrapperFunc
 	// raw is the kubeconfig of the client.
 	raw    []byte
 	client dynamic.Interface
@@ -65,10 +68,10 @@ type Hub struct {
 	connections *connrotation.Dialer
 }
 
-// NewHub returns the hub of a kubeconfig file. It returns an error if the file is invalid, and does
-// not connect to the hub.
-func NewHub(path, userAgent string) (*Hub, error) {
-	h := &Hub{path: path, userAgent: userAgent}
+// NewHub returns the hub of a kubeconfig file, accessed through the transport that wrap returns. It returns an
+// error if the file is invalid, and does not connect to the hub.
+func NewHub(path, userAgent string, wrap transport.WrapperFunc) (*Hub, error) {
+	h := &Hub{path: path, userAgent: userAgent, wrap: wrap}
 	_, err := h.connect()
 	return h, err
 }
@@ -110,6 +113,7 @@ func (h *Hub) config() (*rest.Config, error) {
 		return nil, err
 	}
 	config.UserAgent, config.Timeout = h.userAgent, requestTimeout
+	config.Wrap(h.wrap)
 	return config, nil
 }
 

@@ -14,6 +14,7 @@ import (
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	ctrl "sigs.k8s.io/controller-runtime"
 )
 
 // The durations of leader election are the defaults of controller-runtime.
@@ -27,13 +28,13 @@ const (
 // write, they read the lease once in this time.
 const confirmInterval = time.Second
 
-// errNotLeader is the error of writes by a process that is not the leader.
-var errNotLeader = errors.New("not the leader: the write is refused")
+// ErrNotLeader is the error of writes by a process that is not, or may not be, the leader.
+var ErrNotLeader = errors.New("not the leader: the write is refused")
 
-// lease is the lock of leader election. It knows when it was last renewed, so that a
+// Lease is the lock of leader election. It knows when it was last renewed, so that a
 // process that was stopped, or cut off from the API server, does not write after another
 // one may have become the leader. It is safe for concurrent use.
-type lease struct {
+type Lease struct {
 	resourcelock.Interface
 	// reader reads the same lock: Get of the lock itself changes what Update writes.
 	reader resourcelock.Interface
@@ -49,8 +50,32 @@ type lease struct {
 	confirmed time.Time
 }
 
+// ElectLeader sets leader election with a lease of the cluster of a config in the options of a manager, if they
+// enable it. It returns the lease, nil if they do not.
+func ElectLeader(config *rest.Config, options *ctrl.Options) (*Lease, error) {
+	if !options.LeaderElection {
+		return nil, nil
+	}
+	lease, err := newLease(config, options.LeaderElectionNamespace, options.LeaderElectionID)
+	if err != nil {
+		return nil, err
+	}
+	options.LeaderElectionResourceLockInterface = lease
+	options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = new(leaseDuration), new(renewDeadline), new(renewInterval)
+	return lease, nil
+}
+
+// RefuseWrites returns a transport that refuses writes, with ErrNotLeader, unless the lease is held. It returns
+// next if the lease is nil.
+func (l *Lease) RefuseWrites(next http.RoundTripper) http.RoundTripper {
+	if l == nil {
+		return next
+	}
+	return refuseWrites{l, next}
+}
+
 // newLease returns the lock with a name in a namespace.
-func newLease(config *rest.Config, namespace, name string) (*lease, error) {
+func newLease(config *rest.Config, namespace, name string) (*Lease, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, err
@@ -66,24 +91,24 @@ func newLease(config *rest.Config, namespace, name string) (*lease, error) {
 	}
 	leader := lock()
 	leader.LockConfig.Identity = host + "_" + string(uuid.NewUUID())
-	return &lease{now: time.Now, Interface: leader, reader: lock()}, nil
+	return &Lease{now: time.Now, Interface: leader, reader: lock()}, nil
 }
 
 // Create implements resourcelock.Interface.
-func (l *lease) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+func (l *Lease) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	sent := l.now()
 	return l.observe(record, sent, l.Interface.Create(ctx, record))
 }
 
 // Update implements resourcelock.Interface.
-func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+func (l *Lease) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	sent := l.now()
 	return l.observe(record, sent, l.Interface.Update(ctx, record))
 }
 
 // observe records a renewal if the write of a record succeeded, and a release of the lock
 // even if it failed.
-func (l *lease) observe(record resourcelock.LeaderElectionRecord, sent time.Time, err error) error {
+func (l *Lease) observe(record resourcelock.LeaderElectionRecord, sent time.Time, err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -96,14 +121,14 @@ func (l *lease) observe(record resourcelock.LeaderElectionRecord, sent time.Time
 }
 
 // held returns an error unless the last renewal is recent.
-func (l *lease) held() error {
+func (l *Lease) held() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.renewed.IsZero() {
-		return errNotLeader
+		return ErrNotLeader
 	}
 	if age := elapsed(l.renewed, l.now()); age >= renewDeadline {
-		return fmt.Errorf("%w: the lease %s was last renewed %s ago", errNotLeader, l.Describe(), age.Round(time.Second))
+		return fmt.Errorf("%w: the lease %s was last renewed %s ago", ErrNotLeader, l.Describe(), age.Round(time.Second))
 	}
 	return nil
 }
@@ -116,7 +141,7 @@ func elapsed(since, now time.Time) time.Duration {
 
 // confirm returns an error unless the last renewal is recent and the API server confirms
 // that this process holds the lease. A confirmation is valid for a second.
-func (l *lease) confirm(ctx context.Context) error {
+func (l *Lease) confirm(ctx context.Context) error {
 	l.confirming.Lock()
 	defer l.confirming.Unlock()
 	if err := l.held(); err != nil {
@@ -128,10 +153,10 @@ func (l *lease) confirm(ctx context.Context) error {
 	}
 	record, _, err := l.reader.Get(ctx)
 	if err != nil {
-		return fmt.Errorf("reading the lease %s: %w", l.Describe(), err)
+		return fmt.Errorf("%w: reading the lease %s: %w", ErrNotLeader, l.Describe(), err)
 	}
 	if record.HolderIdentity != l.Identity() {
-		return fmt.Errorf("%w: the lease %s is held by %s", errNotLeader, l.Describe(), record.HolderIdentity)
+		return fmt.Errorf("%w: the lease %s is held by %s", ErrNotLeader, l.Describe(), record.HolderIdentity)
 	}
 	l.confirmed = sent
 	return l.held()
@@ -139,7 +164,7 @@ func (l *lease) confirm(ctx context.Context) error {
 
 // refuseWrites is a transport that refuses writes unless the lease is held.
 type refuseWrites struct {
-	lease *lease
+	lease *Lease
 	next  http.RoundTripper
 }
 

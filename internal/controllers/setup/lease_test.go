@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	ctrl "sigs.k8s.io/controller-runtime"
 )
 
 // fakeLock is a lock in memory that several leases share.
@@ -44,7 +46,7 @@ func (fakeLock) Describe() string   { return "system/controller" }
 // leaseTest is a process with a lease, a clock and a transport that counts requests.
 type leaseTest struct {
 	*testing.T
-	lease  *lease
+	lease  *Lease
 	lock   fakeLock
 	now    time.Time
 	passed int
@@ -53,7 +55,7 @@ type leaseTest struct {
 func newLeaseTest(t *testing.T) *leaseTest {
 	l := &leaseTest{T: t, now: time.Now()}
 	l.lock = fakeLock{"me", &resourcelock.LeaderElectionRecord{}, new(error), new(int)}
-	l.lease = &lease{Interface: l.lock, reader: l.lock, now: func() time.Time { return l.now }}
+	l.lease = &Lease{Interface: l.lock, reader: l.lock, now: func() time.Time { return l.now }}
 	return l
 }
 
@@ -134,6 +136,18 @@ func TestLease(t *testing.T) {
 				t.Errorf("a read was refused: %v", err)
 			}
 		})
+	}
+}
+
+// Without leader election there is no lease, and all writes pass.
+func TestNoLeaderElection(t *testing.T) {
+	options := ctrl.Options{LeaderElectionID: "x", LeaderElectionNamespace: "y"}
+	lease, err := ElectLeader(&rest.Config{}, &options)
+	if err != nil || lease != nil || options.LeaderElectionResourceLockInterface != nil {
+		t.Fatalf("lease %v, options %v, error %v", lease, options, err)
+	}
+	if next := http.NewFileTransport(nil); lease.RefuseWrites(next) != next {
+		t.Error("the transport is wrapped")
 	}
 }
 

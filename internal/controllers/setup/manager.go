@@ -4,8 +4,6 @@
 package setup
 
 import (
-	"net/http"
-
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
@@ -24,15 +22,11 @@ import (
 func New(config *rest.Config, options ctrl.Options) (ctrl.Manager, error) {
 	config = rest.CopyConfig(config)
 	kube.BoundQuantities(config)
-	if options.LeaderElection {
-		lease, err := newLease(config, options.LeaderElectionNamespace, options.LeaderElectionID)
-		if err != nil {
-			return nil, err
-		}
-		options.LeaderElectionResourceLockInterface = lease
-		options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = new(leaseDuration), new(renewDeadline), new(renewInterval)
-		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return refuseWrites{lease, next} })
+	lease, err := ElectLeader(config, &options)
+	if err != nil {
+		return nil, err
 	}
+	config.Wrap(lease.RefuseWrites)
 	informers, err := retryDialClient(config)
 	if err != nil {
 		return nil, err
