@@ -1,0 +1,55 @@
+package scenarios
+
+import (
+	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
+	"github.com/plimsoll-k8s/plimsoll/internal/trace/generate"
+)
+
+// TestAll verifies that every scenario is valid, that the halves are equally large and have the same clusters, and that each
+// family is in both.
+func TestAll(t *testing.T) {
+	names, shapes := map[string]bool{}, map[Part]map[string]int{Tuning: {}, Published: {}}
+	counts, families := map[Part]int{}, map[Part]map[Family]int{Tuning: {}, Published: {}}
+	for _, s := range All() {
+		if names[s.Name] {
+			t.Errorf("%s occurs twice", s.Name)
+		}
+		names[s.Name] = true
+		shapes[s.Part][s.Limits+" "+s.Usage]++
+		counts[s.Part]++
+		for _, family := range s.Families {
+			families[s.Part][family]++
+		}
+		if s.Is(BestEffort) == s.Is(NoBestEffort) || s.Is(Churn) == s.Is(NoChurn) || s.CPUSeconds <= 0 {
+			t.Errorf("%+v", s)
+		}
+		if s.Generate != "" {
+			if _, err := generate.Parse(s.Generate); err != nil {
+				t.Errorf("%s: %v", s.Name, err)
+			}
+		}
+		shape, err := usage.Parse(s.Usage)
+		if err == nil {
+			_, err = usage.New(shape, 1)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", s.Name, err)
+		}
+		if limits, err := usage.ParseLimits(s.Limits); err != nil || len(limits) != 1 {
+			t.Errorf("%s: %v, %v", s.Name, limits, err)
+		}
+	}
+	if counts[Tuning] != 20 || counts[Published] != 20 {
+		t.Errorf("numbers of scenarios %v", counts)
+	}
+	if len(shapes[Tuning]) != 8 || len(shapes[Published]) != 8 {
+		t.Errorf("combinations of limits and usage %v, want all in each half", shapes)
+	}
+	for _, family := range Families {
+		if families[Tuning][family] == 0 || families[Published][family] == 0 {
+			t.Errorf("family %q: %d tuning scenarios and %d published ones", family, families[Tuning][family], families[Published][family])
+		}
+	}
+}
