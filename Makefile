@@ -128,8 +128,8 @@ fuzz: ## run every fuzz target for FUZZTIME (10s)
 	done
 
 .PHONY: soak
-soak: ## run the load watcher for SOAK (30m) with faults and print its memory and goroutines
-	go test -timeout 24h -count 1 -v -run TestSoak ./internal/cli/loadwatcher -args -soak=$(SOAK)
+soak: ## run load watcher, controllers and scheduler for SOAK (30m) with faults and print their memory and goroutines
+	go test -timeout 24h -count 1 -v -run '^TestSoak$$' ./internal/cli/loadwatcher ./test/chaos -args -soak=$(SOAK)
 
 ROUNDS ?= 200
 SEED ?= 0

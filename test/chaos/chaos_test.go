@@ -137,6 +137,23 @@ func start(t *testing.T) *suite {
 	if err := program.Build(t.Context(), "../..", binary, "./cmd/plimsoll-controller"); err != nil {
 		t.Fatal(err)
 	}
+	s := startWorld(t)
+	for i := range 2 {
+		s.replicas = append(s.replicas, startReplica(t, s.plane, fmt.Sprintf("replica-%d", i+1), binary))
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			for _, r := range s.replicas {
+				t.Log(r.tail())
+			}
+		}
+	})
+	return s
+}
+
+// startWorld starts the control plane and the recorder.
+func startWorld(t *testing.T) *suite {
+	t.Helper()
 	plane, err := controlplane.Start(t.Context(), controlplane.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -153,18 +170,7 @@ func start(t *testing.T) *suite {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &suite{world: newWorld(t, api), plane: plane, recorder: startRecorder(t, config), counts: map[string]int64{}}
-	for i := range 2 {
-		s.replicas = append(s.replicas, startReplica(t, plane, fmt.Sprintf("replica-%d", i+1), binary))
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			for _, r := range s.replicas {
-				t.Log(r.tail())
-			}
-		}
-	})
-	return s
+	return &suite{world: newWorld(t, api), plane: plane, recorder: startRecorder(t, config), counts: map[string]int64{}}
 }
 
 // crds returns the CRDs of the controllers and of CapacityBuffers.

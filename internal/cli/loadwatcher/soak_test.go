@@ -1,7 +1,6 @@
 package loadwatcher
 
 import (
-	"bufio"
 	"context"
 	"flag"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -58,14 +56,15 @@ func TestSoak(t *testing.T) {
 			continue
 		}
 		now := gauges(t, address)
-		t.Logf("%s: %.0f MiB, %.0f goroutines", time.Duration(n)*(*soak/20), now.memory/(1<<20), now.goroutines)
-		if peak = max(peak, now.memory); n <= 5 {
+		t.Logf("%s: %s", time.Duration(n)*(*soak/20), now)
+		if peak = max(peak, now.Memory); n <= 5 {
 			warm = peak
 		}
 	}
 	clients.Wait()
+	http.DefaultClient.CloseIdleConnections()
 	eventually.True(t, "goroutines are left behind", watcher, func(context.Context) (bool, error) {
-		return gauges(t, address).goroutines <= before.goroutines+5, nil
+		return gauges(t, address).Goroutines <= before.Goroutines+5, nil
 	})
 	if peak > 1.5*warm+50<<20 {
 		t.Errorf("the memory grew from %.0f MiB to %.0f MiB", warm/(1<<20), peak/(1<<20))
@@ -149,28 +148,12 @@ func status(ctx context.Context, address, path string) int {
 	return response.StatusCode
 }
 
-// usage has the memory and the goroutines of a process.
-type usage struct{ memory, goroutines float64 }
-
 // gauges reads the usage from the metrics of load-watcher.
-func gauges(t *testing.T, address string) (u usage) {
+func gauges(t *testing.T, address string) program.Usage {
 	t.Helper()
-	response, err := http.Get("http://" + address + "/metrics")
+	usage, err := program.ReadUsage(t.Context(), http.DefaultClient, "http://"+address+"/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close()
-	lines := bufio.NewScanner(response.Body)
-	for lines.Scan() {
-		name, text, _ := strings.Cut(lines.Text(), " ")
-		value, err := strconv.ParseFloat(text, 64)
-		switch {
-		case err != nil:
-		case name == "process_resident_memory_bytes":
-			u.memory = value
-		case name == "go_goroutines":
-			u.goroutines = value
-		}
-	}
-	return u
+	return usage
 }
