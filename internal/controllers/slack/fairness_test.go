@@ -173,3 +173,47 @@ func TestReadinessDependsOnPlans(t *testing.T) {
 		}
 	})
 }
+
+// TestMirrorsOfDeletedPolicy checks that the mirrors of a deleted policy move only to a policy that selects their
+// namespace, within its maximums, and are deleted if there is none.
+func TestMirrorsOfDeletedPolicy(t *testing.T) {
+	limited := func(s *v1alpha1.ResourceSlackSpec) { s.Mirrors.MaxPerNamespace = new(int32(1)) }
+	none := func(s *v1alpha1.ResourceSlackSpec) { s.Mirrors.NamespaceSelector = nil }
+	policies := map[string]*v1alpha1.ResourceSlack{
+		"aaa": newPolicy("aaa", "web"), "bbb": newPolicy("bbb", "web", none), "ccc": newPolicy("ccc", "web", limited),
+	}
+	objects := append(webPool(), newMirrored("api", "3"))
+	for _, policy := range policies {
+		objects = append(objects, policy)
+	}
+	c := controllerOf(t, interceptor.Funcs{}, objects...)
+	for _, step := range []struct {
+		deleted string // before the check
+		want    map[string]int64
+	}{
+		{"", map[string]int64{"aaa": 3, "bbb": 0, "ccc": 0}},
+		{"aaa", map[string]int64{"bbb": 0, "ccc": 1}},
+		{"ccc", map[string]int64{"bbb": 0}},
+	} {
+		if step.deleted != "" {
+			if err := c.client.Delete(t.Context(), policies[step.deleted]); err != nil {
+				t.Fatal(err)
+			}
+			request := reconcile.Request{NamespacedName: client.ObjectKey{Name: step.deleted}}
+			if _, err := c.Reconcile(t.Context(), request); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var sum int64
+		for name, want := range step.want {
+			got := reconcileOnce(t, c, name).Status.Mirrored
+			if sum += got; got != want {
+				t.Errorf("after the deletion of %q, policy %s has %d mirrors, want %d", step.deleted, name, got, want)
+			}
+		}
+		exist := slices.ContainsFunc(managed(t, c), func(o string) bool { return strings.Contains(o, "api-deployment-") })
+		if exist != (sum > 0) {
+			t.Errorf("after the deletion of %q, mirrors exist: %t, want %t", step.deleted, exist, sum > 0)
+		}
+	}
+}
