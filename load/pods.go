@@ -50,6 +50,13 @@ type PodSource interface {
 	String() string
 }
 
+// PastPodSource is a PodSource that also has readings of the past.
+type PastPodSource interface {
+	PodSource
+	// ReadPodsAt returns the reading of a time. Its error has the reason Empty if the source has none of that time.
+	ReadPodsAt(ctx context.Context, at time.Time) (PodReading, error)
+}
+
 // PodStore keeps the newest usage of pods. It is safe for concurrent use: one goroutine writes (Run, or the caller of Put),
 // any number read without locks. It contains one reading of at most MaxPods pods. A nil PodStore has no reading.
 type PodStore struct {

@@ -64,15 +64,20 @@ type podKey struct{ namespace, name string }
 // isSet reports whether a series has both labels.
 func (k podKey) isSet() bool { return k.namespace != "" && k.name != "" }
 
-// ReadPods queries CPU and memory. Pods for which one of them is unknown are left out: the rate of a new pod is unknown until
-// it was scraped twice.
+// ReadPods queries CPU and memory at the time of the server. Pods for which one of them is unknown are left out: the rate of a
+// new pod is unknown until it was scraped twice.
 func (s *PodSource) ReadPods(ctx context.Context) (load.PodReading, error) {
+	return s.ReadPodsAt(ctx, time.Time{})
+}
+
+// ReadPodsAt queries CPU and memory at a time, that of the server if it is zero.
+func (s *PodSource) ReadPodsAt(ctx context.Context, at time.Time) (load.PodReading, error) {
 	var vectors [2]model.Vector
 	var errs [2]error
 	cpu, memory := s.Queries()
 	var group sync.WaitGroup
 	for i, query := range []string{cpu, memory} {
-		group.Go(func() { vectors[i], errs[i] = s.queryPods(ctx, query) })
+		group.Go(func() { vectors[i], errs[i] = s.queryPods(ctx, query, at) })
 	}
 	group.Wait()
 	if errs[0] != nil || errs[1] != nil {
@@ -99,8 +104,8 @@ func (s *PodSource) ReadPods(ctx context.Context) (load.PodReading, error) {
 			continue
 		}
 		delete(amounts, key) // a second series of the pod is not counted
-		if at := sample.Timestamp.Time(); reading.Time.IsZero() || at.Before(reading.Time) {
-			reading.Time = at
+		if measured := sample.Timestamp.Time(); reading.Time.IsZero() || measured.Before(reading.Time) {
+			reading.Time = measured
 		}
 		reading.Pods = append(reading.Pods, usage)
 	}
@@ -116,9 +121,9 @@ func (s *PodSource) ReadPods(ctx context.Context) (load.PodReading, error) {
 	return reading, nil
 }
 
-// queryPods returns the result of a query of pods.
-func (s *PodSource) queryPods(ctx context.Context, query string) (model.Vector, error) {
-	vector, err := s.query(ctx, query)
+// queryPods returns the result of a query of pods at a time.
+func (s *PodSource) queryPods(ctx context.Context, query string, at time.Time) (model.Vector, error) {
+	vector, err := s.queryAt(ctx, query, at)
 	switch {
 	case err != nil:
 		return nil, err

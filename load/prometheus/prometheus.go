@@ -181,7 +181,12 @@ func (s *Source) querySeries(ctx context.Context, i int, series load.Series) (mo
 
 // query returns the result of a query at the current time of the server.
 func (c *client) query(ctx context.Context, query string) (model.Vector, error) {
-	value, _, err := c.api.Query(ctx, query, time.Time{})
+	return c.queryAt(ctx, query, time.Time{})
+}
+
+// queryAt returns the result of a query at a time, that of the server if it is zero.
+func (c *client) queryAt(ctx context.Context, query string, at time.Time) (model.Vector, error) {
+	value, _, err := c.api.Query(ctx, query, at)
 	var loadErr *load.Error
 	var apiErr *promv1.Error
 	switch {

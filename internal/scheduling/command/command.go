@@ -21,6 +21,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler"
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shutdown"
 	"github.com/plimsoll-k8s/plimsoll/internal/version"
 	"github.com/plimsoll-k8s/plimsoll/plugins"
 )
@@ -120,8 +121,8 @@ func Run(ctx context.Context, opts *options.Options, started func(*scheduler.Sch
 	}
 	defer running.Store(false)
 	defer configz.Delete(configzName)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, stop := shutdown.Context(ctx)
+	defer stop()
 	if opts.ConfigFile != "" {
 		// app.Setup reads the file again. Load reports every error with the name of the file, before
 		// anything is started.
