@@ -3,7 +3,10 @@
 // a profile was tuned with.
 package scenarios
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Part is a half of the scenarios.
 type Part string
@@ -54,6 +57,9 @@ func (s *Scenario) Is(family Family) bool { return slices.Contains(s.Families, f
 // cluster is a cluster of scenarios.
 type cluster struct {
 	name string
+	// mean is the mean usage of its pods. It is so high that the default profile has overload, without which profiles
+	// cannot be compared: higher without best-effort pods, which cause overload at any mean.
+	mean float64
 	Scenario
 }
 
@@ -66,27 +72,27 @@ const (
 
 // clusters alternate in their shares of best-effort pods, since the usage that is published alternates, too.
 var clusters = []cluster{
-	{"static-be0", Scenario{Generate: static, CPUSeconds: 0.7, Families: []Family{NoBestEffort, NoChurn}}},
-	{"static-be10", Scenario{Generate: static + ",best-effort=0.1", CPUSeconds: 0.7, Families: []Family{BestEffort, NoChurn}}},
-	{"static-be30", Scenario{Generate: static + ",best-effort=0.3", CPUSeconds: 0.7, Families: []Family{BestEffort, NoChurn}}},
-	{"churn-be0", Scenario{Generate: churn, CPUSeconds: 4.5, Families: []Family{NoBestEffort, Churn}}},
-	{"churn-be10", Scenario{Generate: churn + ",best-effort=0.1", CPUSeconds: 4.5, Families: []Family{BestEffort, Churn}}},
-	{"churn-be30", Scenario{Generate: churn + ",best-effort=0.3", CPUSeconds: 4.5, Families: []Family{BestEffort, Churn}}},
-	{"mixed-be0", Scenario{Generate: mixed, CPUSeconds: 4.5, Families: []Family{NoBestEffort, Churn, GPU}}},
-	{"mixed-be10", Scenario{Generate: mixed + ",best-effort=0.1", CPUSeconds: 4.5, Families: []Family{BestEffort, Churn, GPU}}},
-	{"openb-churn", Scenario{
+	{"static-be0", 0.85, Scenario{Generate: static, CPUSeconds: 0.7, Families: []Family{NoBestEffort, NoChurn}}},
+	{"static-be10", 0.7, Scenario{Generate: static + ",best-effort=0.1", CPUSeconds: 0.7, Families: []Family{BestEffort, NoChurn}}},
+	{"static-be30", 0.7, Scenario{Generate: static + ",best-effort=0.3", CPUSeconds: 0.7, Families: []Family{BestEffort, NoChurn}}},
+	{"churn-be0", 0.85, Scenario{Generate: churn, CPUSeconds: 4.5, Families: []Family{NoBestEffort, Churn}}},
+	{"churn-be10", 0.7, Scenario{Generate: churn + ",best-effort=0.1", CPUSeconds: 4.5, Families: []Family{BestEffort, Churn}}},
+	{"churn-be30", 0.7, Scenario{Generate: churn + ",best-effort=0.3", CPUSeconds: 4.5, Families: []Family{BestEffort, Churn}}},
+	{"mixed-be0", 0.85, Scenario{Generate: mixed, CPUSeconds: 4.5, Families: []Family{NoBestEffort, Churn, GPU}}},
+	{"mixed-be10", 0.7, Scenario{Generate: mixed + ",best-effort=0.1", CPUSeconds: 4.5, Families: []Family{BestEffort, Churn, GPU}}},
+	{"openb-churn", 0.85, Scenario{
 		OpenbNodes: 16, OpenbPods: 1, OpenbOptions: ",fill=0.9,over=28800", CPUSeconds: 3, Families: []Family{NoBestEffort, Churn, Openb},
 	}},
-	{"openb-packed", Scenario{OpenbNodes: 8, OpenbPods: 8, CPUSeconds: 1.5, Families: []Family{NoBestEffort, NoChurn, Openb}}},
+	{"openb-packed", 0.85, Scenario{OpenbNodes: 8, OpenbPods: 8, CPUSeconds: 1.5, Families: []Family{NoBestEffort, NoChurn, Openb}}},
 }
 
-// usages are the shapes of usage. Their means are high, since profiles cannot be compared without overload.
+// usages are the shapes of usage with the mean of the cluster.
 var usages = []struct{ name, text string }{
-	{"beta", "beta:mean=0.7"},
-	{"bursts", "bursts:mean=0.7"},
+	{"beta", "beta:mean=%[1]v"},
+	{"bursts", "bursts:mean=%[1]v,max=6"},
 	// A day of eight hours.
-	{"diurnal", "diurnal:mean=0.7,period=480,phases=0,workload-phases=1"},
-	{"differ", "cpu=beta:mean=0.75,cv=0.7,workload=0.6,between=0.1;memory=beta:mean=0.75,cv=0.5,workload=0.7,between=0.2"},
+	{"diurnal", "diurnal:mean=%[1]v,period=480,phases=0,workload-phases=1"},
+	{"differ", "cpu=beta:mean=%[1]v,cv=0.7,workload=0.6,between=0.1;memory=beta:mean=%[1]v,cv=0.5,workload=0.7,between=0.2"},
 }
 
 // All returns all scenarios. Each cluster has all usages, two in each part, one of them with limits of twice the requests
@@ -96,7 +102,7 @@ func All() []Scenario {
 	for i, c := range clusters {
 		for j, u := range usages {
 			s := c.Scenario
-			s.Name, s.Usage = c.name+"-"+u.name, u.text
+			s.Name, s.Usage = c.name+"-"+u.name, fmt.Sprintf(u.text, c.mean)
 			s.Part, s.Limits = Published, "ratio=2"
 			if (i+j)%2 == 1 {
 				s.Part = Tuning

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
@@ -17,7 +18,7 @@ func TestAll(t *testing.T) {
 			t.Errorf("%s occurs twice", s.Name)
 		}
 		names[s.Name] = true
-		shapes[s.Part][s.Limits+" "+s.Usage]++
+		shapes[s.Part][s.Limits+s.Name[strings.LastIndex(s.Name, "-"):]]++
 		counts[s.Part]++
 		for _, family := range s.Families {
 			families[s.Part][family]++
