@@ -4,10 +4,13 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
+	"fmt"
 	"io"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 )
 
 // repeated is text between a start and an end.
@@ -102,5 +105,72 @@ func TestCountObjects(t *testing.T) {
 		if got := countObjects([]byte(text)); got != want {
 			t.Errorf("%s: %d, want %d", text, got, want)
 		}
+	}
+}
+
+// TestDecodedMemory checks that objects take at most 1 KiB for each JSON object when they are decoded, whatever they
+// contain, so that limits.structs bounds the memory of a snapshot: those that are largest, and lists of
+// the largest empty structs.
+func TestDecodedMemory(t *testing.T) {
+	const maxPerObject = 1 << 10
+	// object returns an object with a spec, and its name, in three JSON objects or more.
+	object := func(version, kind, spec string) string {
+		return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":"n%%d","namespace":"x"},"spec":%s}`, version, kind, spec)
+	}
+	empty := func(n int) string { return strings.Repeat("{},", n-1) + "{}" }
+	template := func(spec string) string { return `{"selector":{},"template":{"spec":` + spec + `}}` }
+	for name, tc := range map[string]struct {
+		resource, item string
+	}{
+		"pods":                 {"pods", object("v1", "Pod", `{}`)},
+		"containers":           {"pods", object("v1", "Pod", `{"containers":[`+empty(5000)+`]}`)},
+		"one container each":   {"pods", object("v1", "Pod", `{"containers":[{}]}`)},
+		"ephemeral containers": {"pods", object("v1", "Pod", `{"ephemeralContainers":[`+empty(5000)+`]}`)},
+		"volumes":              {"pods", object("v1", "Pod", `{"volumes":[`+empty(5000)+`]}`)},
+		"claim templates": {
+			"statefulsets", object("apps/v1", "StatefulSet", `{"selector":{},"template":{},"volumeClaimTemplates":[`+empty(2000)+`]}`),
+		},
+		"anti-affinity": {
+			"pods", object("v1", "Pod",
+				`{"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[`+empty(5000)+`]}}}`),
+		},
+		"tolerations": {"pods", object("v1", "Pod", `{"tolerations":[`+empty(5000)+`]}`)},
+		"nodes":       {"nodes", object("v1", "Node", `{}`)},
+		"taints":      {"nodes", object("v1", "Node", `{"taints":[`+empty(5000)+`]}`)},
+		"deployments": {"deployments", object("apps/v1", "Deployment", `{"selector":{},"template":{}}`)},
+		"jobs":        {"jobs", object("batch/v1", "Job", `{"template":{}}`)},
+		"templates":   {"replicasets", object("apps/v1", "ReplicaSet", template(`{"containers":[`+empty(5000)+`]}`))},
+		"services":    {"services", object("v1", "Service", `{}`)},
+		"volume":      {"persistentvolumes", object("v1", "PersistentVolume", `{}`)},
+		"claims":      {"persistentvolumeclaims", object("v1", "PersistentVolumeClaim", `{}`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kind := kindOfFile("cluster/" + tc.resource + ".json")
+			list, count := List{Kind: kind}, int64(0)
+			for count < 20_000 {
+				item := []byte(fmt.Sprintf(tc.item, len(list.Items)))
+				list.Items, count = append(list.Items, item), count+countObjects(item)
+			}
+			one := List{Kind: kindOfFile("cluster/nodes.json"), Items: []json.RawMessage{[]byte(object("v1", "Node", `{}`))}}
+			s := New(time.Unix(1_800_000_000, 0), "", []List{one, list}, nil)
+			live := func() int64 {
+				var m runtime.MemStats
+				runtime.GC()
+				runtime.ReadMemStats(&m)
+				return int64(m.HeapAlloc)
+			}
+			before := live()
+			objects, err := s.Cluster()
+			if err != nil {
+				t.Fatal(err)
+			}
+			each := (live() - before) / count
+			runtime.KeepAlive(objects)
+			runtime.KeepAlive(s)
+			t.Logf("%d bytes for each of %d JSON objects in %d objects", each, count, len(list.Items))
+			if each > maxPerObject {
+				t.Errorf("%d bytes for each JSON object, want at most %d", each, maxPerObject)
+			}
+		})
 	}
 }
