@@ -2,7 +2,6 @@ package lowriskovercommitment
 
 import (
 	v1 "k8s.io/api/core/v1"
-	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/risk"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
@@ -44,13 +43,13 @@ type measuredResource struct {
 	load     risk.Load
 }
 
-// evaluate computes the result of a node.
-func (pl *plugin) evaluate(node fwk.NodeInfo, sums *noderes.Sums, snapshot *load.Snapshot) *nodeResult {
+// evaluate computes the result of a node. It reads no NodeInfo, so that any goroutine may call it.
+func (pl *plugin) evaluate(node *v1.Node, sums *noderes.Sums, snapshot *load.Snapshot) nodeResult {
 	var recent amounts
 	if pl.countRecent && snapshot != nil {
-		recent = unmeasured(node, snapshot.Reading())
+		recent = unmeasured(sums, snapshot.Reading())
 	}
-	result := &nodeResult{load: snapshot, node: node.Node()}
+	result := nodeResult{load: snapshot, node: node}
 	result.cpu, result.measuredCPU = pl.cpu.evaluate(node, sums, snapshot, recent.cpu)
 	result.memory, result.measuredMemory = pl.memory.evaluate(node, sums, snapshot, recent.memory)
 	return result
@@ -59,16 +58,16 @@ func (pl *plugin) evaluate(node fwk.NodeInfo, sums *noderes.Sums, snapshot *load
 // evaluate computes the result of one resource of a node. The load is returned only if the load risk
 // depends on the pending pod.
 func (r *resourceConfig) evaluate(
-	node fwk.NodeInfo, sums *noderes.Sums, snapshot *load.Snapshot, recent float64,
+	node *v1.Node, sums *noderes.Sums, snapshot *load.Snapshot, recent float64,
 ) (resourceResult, *measuredResource) {
 	sum := sums.Get(r.Resource)
-	resource := r.newResource(float64(r.Allocatable(node)), float64(r.Capacity(node)))
+	resource := r.newResource(float64(r.AllocatableOf(node)), float64(r.Amount(node.Status.Capacity[r.Name()])))
 	resource.AddPod(float64(sum.Request), float64(sum.FlooredLimit), sum.Unbounded > 0)
 	resource.Recent = recent
 	result := resourceResult{
 		requests: resource.Requests, limits: resource.Limits, capacity: resource.Capacity, isUnbounded: resource.Unbounded,
 	}
-	measured, known := r.measured(snapshot, node.Node().Name)
+	measured, known := r.measured(snapshot, node.Name)
 	result.isMeasured = known
 	switch {
 	case !known:

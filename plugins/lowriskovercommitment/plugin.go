@@ -37,9 +37,13 @@ type plugin struct {
 	countRecent bool
 	load        *load.Store
 	sums        *noderes.Cache
-	results     noderes.Slot[nodeResult]
-	cycles      noderes.Cycle[cycleData]
-	nodes       fwk.SharedLister
+	// results are the evaluations of the nodes. packed are the same evaluations in arrays, for the newest
+	// reading of load and for the one before or after it: see snapshots.
+	results   noderes.Slot[nodeResult]
+	packed    [2]noderes.Array
+	snapshots *snapshots
+	cycles    noderes.Cycle[cycleData]
+	nodes     fwk.SharedLister
 }
 
 // resourceConfig configures the evaluation of one resource.
@@ -79,7 +83,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	model := func(name v1.ResourceName) risk.Model {
 		return risk.Model{Window: float64(*args.SmoothingWindowSize), LimitWeight: args.LimitWeight(name)}
 	}
-	return &plugin{
+	pl := &plugin{
 		cpu: resourceConfig{
 			noderes.CPU, model(v1.ResourceCPU), risk.NewCPU,
 			func(n load.Node) (load.Utilization, bool) { return n.CPU, n.HasCPU },
@@ -92,9 +96,13 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		load:        store,
 		sums:        state.Sums,
 		results:     noderes.NewSlot[nodeResult](state.Sums),
+		packed:      [2]noderes.Array{noderes.NewArray(state.Sums), noderes.NewArray(state.Sums)},
+		snapshots:   &snapshots{},
 		cycles:      noderes.NewCycle[cycleData](cycleKey),
 		nodes:       handle.SnapshotSharedLister(),
-	}, nil
+	}
+	store.Observe(pl.prepare)
+	return pl, nil
 }
 
 // Name returns the name of the plugin.
@@ -115,19 +123,29 @@ func (pl *plugin) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 // Score returns the score of a node.
 func (pl *plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
 	c := pl.cycleData(state, pod)
-	sums := pl.sums.Sums(node, pl.nodes, c.inGroup)
+	place, packed := pl.sums.Place(node, pl.nodes), pl.packed[c.load.number%2]
+	var values noderes.Values
+	if packed.Load(place, node, &values) && values[loadNumber] == c.load.number {
+		return risk.Score(pl.packedRisk(&values, c)), nil
+	}
+	sums := pl.sums.SumsAt(place, node, c.inGroup)
 	result := pl.results.Get(sums)
-	if result == nil || result.load != c.load || result.node != node.Node() {
-		result = pl.evaluate(node, sums, c.load)
+	if result == nil || result.load != c.load.snapshot || result.node != node.Node() {
+		evaluated := pl.evaluate(node.Node(), sums, c.load.snapshot)
+		result = &evaluated
 		pl.results.Set(sums, result)
+	}
+	if result.pack(&values, c.load.number) {
+		packed.Store(place, sums, &values)
 	}
 	return risk.Score(pl.risk(result, c)), nil
 }
 
 // Risk returns the risk of a node without a further pod, in [0, 1].
 func (pl *plugin) Risk(node fwk.NodeInfo, sums *noderes.Sums) float64 {
-	c := newCycleData(&noderes.Pending{}, pl.load.Fresh())
-	return pl.risk(pl.evaluate(node, sums, c.load), c)
+	c := newCycleData(&noderes.Pending{}, numberedSnapshot{})
+	result := pl.evaluate(node.Node(), sums, pl.load.Fresh())
+	return pl.risk(&result, c)
 }
 
 // ScoreExtensions returns nil: scores are not normalized.
@@ -138,7 +156,7 @@ type cycleData struct {
 	// cpu and memory are the amounts of the pending pod.
 	cpu, memory podAmounts
 	inGroup     bool
-	load        *load.Snapshot
+	load        numberedSnapshot
 }
 
 // podAmounts are the amounts of the pending pod for one resource. The limit is at least the request.
@@ -147,7 +165,7 @@ type podAmounts struct {
 	isUnbounded    bool
 }
 
-func newCycleData(pending *noderes.Pending, snapshot *load.Snapshot) *cycleData {
+func newCycleData(pending *noderes.Pending, snapshot numberedSnapshot) *cycleData {
 	of := func(r noderes.Resource) podAmounts {
 		a := pending.Get(r)
 		return podAmounts{float64(a.Request), float64(max(a.Limit, a.Request)), a.Unbounded}
@@ -161,7 +179,8 @@ func (pl *plugin) cycleData(state fwk.CycleState, pod *v1.Pod) *cycleData {
 	if c := pl.cycles.Get(state); c != nil {
 		return c
 	}
-	c := newCycleData(pl.sums.Pending(state, pod, pl.nodes), pl.load.Fresh())
+	pl.snapshots.cycles.Add(1)
+	c := newCycleData(pl.sums.Pending(state, pod, pl.nodes), pl.snapshots.number(pl.load.Fresh()))
 	pl.cycles.Set(state, c)
 	return c
 }

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
@@ -15,17 +15,14 @@ type amounts struct{ cpu, memory float64 }
 // unmeasured returns the expected use of pods that a reading of load does not include: their requests,
 // or kube-scheduler's default for containers without requests. Load is an average over a window; of a
 // pod that arrived during the window, the missing fraction is added.
-func unmeasured(node fwk.NodeInfo, reading load.Reading) amounts {
+func unmeasured(sums *noderes.Sums, reading load.Reading) amounts {
 	var sum amounts
-	for _, info := range node.GetPods() {
-		fraction := missingFraction(info.GetPod(), reading.Time, reading.Window)
-		if fraction == 0 {
-			continue
+	sums.Pods(func(pod *v1.Pod, cpu, memory int64) {
+		if fraction := missingFraction(pod, reading.Time, reading.Window); fraction > 0 {
+			sum.cpu += fraction * float64(cpu)
+			sum.memory += fraction * float64(memory)
 		}
-		pod := info.CalculateResource()
-		sum.cpu += fraction * float64(pod.Non0CPU)
-		sum.memory += fraction * float64(pod.Non0Mem)
-	}
+	})
 	return sum
 }
 

@@ -30,7 +30,9 @@ const Name = "NodeResourcesLimits"
 type plugin struct {
 	resources []limitedResource
 	sums      *noderes.Cache
-	nodes     fwk.SharedLister
+	// amounts has two values per resource and node: the allocatable amount and the limits of its pods.
+	amounts noderes.Array
+	nodes   fwk.SharedLister
 }
 
 // limitedResource is a resource with its weight and the limit that unbounded pods count with; 0 is
@@ -52,7 +54,8 @@ func New(_ context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, 
 	if err != nil {
 		return nil, fmt.Errorf("args of %s: %w", Name, err)
 	}
-	pl := &plugin{sums: shared.Of(handle).Sums, nodes: handle.SnapshotSharedLister()}
+	sums := shared.Of(handle).Sums
+	pl := &plugin{sums: sums, amounts: noderes.NewArray(sums), nodes: handle.SnapshotSharedLister()}
 	for _, r := range args.Resources {
 		resource := noderes.NewResource(v1.ResourceName(r.Name))
 		pl.resources = append(pl.resources, limitedResource{resource, *r.Weight, resource.Amount(args.DefaultLimits[r.Name])})
@@ -77,16 +80,49 @@ func (pl *plugin) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 // Score returns the raw score of a node.
 func (pl *plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
 	pending := pl.sums.Pending(state, pod, pl.nodes)
-	sums := pl.sums.Sums(node, pl.nodes, pending.InGroup)
+	place := pl.sums.Place(node, pl.nodes)
+	var amounts noderes.Values
+	if !pl.amounts.Load(place, node, &amounts) {
+		sums := pl.sums.SumsAt(place, node, pending.InGroup)
+		if 2*len(pl.resources) > len(amounts) {
+			return pl.scoreManyResources(node, sums, pending), nil
+		}
+		for i := range pl.resources {
+			allocatable, limits := pl.resources[i].amountsOf(node, sums)
+			amounts[2*i], amounts[2*i+1] = uint64(allocatable), uint64(limits)
+		}
+		pl.amounts.Store(place, sums, &amounts)
+	}
 	raw := int64(0)
 	for i := range pl.resources {
-		r := &pl.resources[i]
-		allocatable := r.Allocatable(node)
-		sum := sums.Get(r.Resource)
-		sum.Add(pending.Get(r.Resource))
-		raw = saturate.Add(raw, allocation.Headroom(allocatable, sum.LimitWithDefault(r.defaultLimit, allocatable), r.weight))
+		raw = saturate.Add(raw, pl.resources[i].score(int64(amounts[2*i]), int64(amounts[2*i+1]), pending))
 	}
 	return raw, nil
+}
+
+// scoreManyResources returns the raw score of a node for more resources than the values have place for.
+func (pl *plugin) scoreManyResources(node fwk.NodeInfo, sums *noderes.Sums, pending *noderes.Pending) int64 {
+	raw := int64(0)
+	for i := range pl.resources {
+		allocatable, limits := pl.resources[i].amountsOf(node, sums)
+		raw = saturate.Add(raw, pl.resources[i].score(allocatable, limits, pending))
+	}
+	return raw
+}
+
+// amountsOf returns the allocatable amount of a node and the limits of its pods.
+func (r *limitedResource) amountsOf(node fwk.NodeInfo, sums *noderes.Sums) (allocatable, limits int64) {
+	sum := sums.Get(r.Resource)
+	allocatable = r.Allocatable(node)
+	return allocatable, sum.LimitWithDefault(r.defaultLimit, allocatable)
+}
+
+// score returns the score of a node for one resource, with the pending pod. Amounts are not negative
+// and saturate, so that their sum does not depend on the order.
+func (r *limitedResource) score(allocatable, limits int64, pending *noderes.Pending) int64 {
+	var pod noderes.Sum
+	pod.Add(pending.Get(r.Resource))
+	return allocation.Headroom(allocatable, saturate.Add(limits, pod.LimitWithDefault(r.defaultLimit, allocatable)), r.weight)
 }
 
 // ScoreExtensions returns the plugin, which normalizes its scores.

@@ -20,8 +20,8 @@ type Cache struct {
 	nodes atomic.Pointer[table]
 	// replacing serializes the replacement of the table.
 	replacing sync.Mutex
-	// slotCount is the number of reserved slots.
-	slotCount atomic.Int32
+	// slotCount and arrayCount are the numbers of reserved slots and arrays.
+	slotCount, arrayCount atomic.Int32
 	// pending are the amounts of the pending pod.
 	pending Cycle[Pending]
 }
@@ -29,34 +29,52 @@ type Cache struct {
 // NewCache returns an empty cache.
 func NewCache() *Cache {
 	c := &Cache{pending: NewCycle[Pending](pendingKey)}
-	c.nodes.Store(newTable(0))
+	c.nodes.Store(newTable(0, 0))
 	return c
+}
+
+// Place is the place of a node in a cache. It is valid during one call of Score.
+type Place struct {
+	table    *table
+	position int
+}
+
+// Place returns the place of a node. all is the snapshot that contains the node; nodes that are new
+// in it are added to the cache.
+func (c *Cache) Place(node fwk.NodeInfo, all fwk.SharedLister) Place {
+	nodes := c.nodes.Load()
+	if position, found := nodes.find(node); found {
+		return Place{nodes, position}
+	}
+	return c.addNodes(node, all)
 }
 
 // Sums returns the sums over the pods of a node. all is the snapshot that contains the node; nodes
 // that are new in it are added to the cache. inGroup is set while the scheduler evaluates a group of
 // pods.
 func (c *Cache) Sums(node fwk.NodeInfo, all fwk.SharedLister, inGroup bool) *Sums {
-	entry := c.nodes.Load().find(node)
-	if entry == nil {
-		entry = c.addNodes(node, all)
-	}
-	sums := entry.sums.Load()
+	return c.SumsAt(c.Place(node, all), node, inGroup)
+}
+
+// SumsAt is Sums for a node whose place is known.
+func (c *Cache) SumsAt(p Place, node fwk.NodeInfo, inGroup bool) *Sums {
+	place := &p.table.sums[p.position]
+	sums := place.Load()
 	if sums != nil && sums.isCurrent(node) {
 		return sums
 	}
 	sums = newSums(node, sums, inGroup, int(c.slotCount.Load()))
-	entry.sums.Store(sums)
+	place.Store(sums)
 	return sums
 }
 
-// All calls visit with the newest sums of every node whose sums have been read. Unlike the NodeInfos
-// of the scheduler, sums may be read at any time by any goroutine.
-func (c *Cache) All(visit func(*Sums)) {
-	entries := c.nodes.Load().entries
-	for i := range entries {
-		if sums := entries[i].sums.Load(); sums != nil {
-			visit(sums)
+// All calls visit with the place and the newest sums of every node whose sums have been read. Unlike the
+// NodeInfos of the scheduler, sums may be read at any time by any goroutine.
+func (c *Cache) All(visit func(Place, *Sums)) {
+	nodes := c.nodes.Load()
+	for i := range nodes.nodes {
+		if sums := nodes.sums[i].Load(); sums != nil {
+			visit(Place{nodes, i}, sums)
 		}
 	}
 }
@@ -74,43 +92,47 @@ func (c *Cache) dropDeletedNodes(all fwk.SharedLister) {
 }
 
 // addNodes adds all nodes of the snapshot at once, so that starting with n nodes does not copy the
-// table n times. It returns the entry of the node.
-func (c *Cache) addNodes(node fwk.NodeInfo, all fwk.SharedLister) *entry {
+// table n times. It returns the place of the node.
+func (c *Cache) addNodes(node fwk.NodeInfo, all fwk.SharedLister) Place {
 	c.replacing.Lock()
 	defer c.replacing.Unlock()
-	if entry := c.nodes.Load().find(node); entry != nil {
-		return entry // added by another goroutine
+	next := c.nodes.Load()
+	position, found := next.find(node) // another goroutine may have added it
+	if !found {
+		nodes, err := all.NodeInfos().List()
+		if err != nil {
+			nodes = nil // add only the given node
+		}
+		next = c.replace(append(slices.Clip(nodes), node))
+		position, _ = next.find(node)
 	}
-	nodes, err := all.NodeInfos().List()
-	if err != nil {
-		nodes = nil // add only the given node
-	}
-	return c.replace(append(slices.Clip(nodes), node)).find(node)
+	return Place{next, position}
 }
 
 // replace replaces the table by one with exactly these nodes. Existing sums are kept. The caller holds
 // the lock.
 func (c *Cache) replace(nodes []fwk.NodeInfo) *table {
-	old, next := c.nodes.Load(), newTable(len(nodes))
-	// byName are the previous sums by node name, for a node that has a NodeInfo at another address.
-	var byName map[string]*Sums
+	old, next := c.nodes.Load(), newTable(len(nodes), int(c.arrayCount.Load()))
+	// byName finds the sums of a node that has a NodeInfo at another address.
+	var byName map[string]int
 	for _, node := range nodes {
 		if node.Node() == nil {
 			continue // the node was deleted, its pods were not
 		}
-		added := next.add(node)
-		if previous := old.find(node); previous != nil {
-			added.sums.Store(previous.sums.Load())
-			continue
+		previous, found := old.find(node)
+		if !found {
+			if byName == nil {
+				byName = old.byName()
+			}
+			previous, found = byName[node.Node().Name]
 		}
-		if byName == nil {
-			byName = old.sumsByName()
+		if position := next.add(node); found {
+			next.copy(position, old, previous)
 		}
-		added.sums.Store(byName[node.Node().Name])
 	}
 	c.nodes.Store(next)
 	return next
 }
 
 // Len returns the number of nodes in the cache.
-func (c *Cache) Len() int { return c.nodes.Load().count }
+func (c *Cache) Len() int { return len(c.nodes.Load().nodes) }

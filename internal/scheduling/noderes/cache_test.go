@@ -52,11 +52,8 @@ func numbered(n int) *lister {
 
 func (c *Cache) names() []string {
 	var names []string
-	entries := c.nodes.Load().entries
-	for i := range entries {
-		if node := entries[i].node; node != nil {
-			names = append(names, node.Node().Name)
-		}
+	for _, node := range c.nodes.Load().nodes {
+		names = append(names, node.Node().Name)
 	}
 	slices.Sort(names)
 	return names

@@ -82,6 +82,11 @@ func (r Resource) Capacity(node fwk.NodeInfo) int64 {
 	return max(r.Amount(quantity), allocatable)
 }
 
+// AllocatableOf is Allocatable for the object of a node.
+func (r Resource) AllocatableOf(node *v1.Node) int64 {
+	return r.Amount(node.Status.Allocatable[r.name])
+}
+
 // Amount converts a quantity of the resource to its unit.
 func (r Resource) Amount(quantity resource.Quantity) int64 {
 	// Compare before the conversion: a conversion that overflows wraps around.

@@ -149,24 +149,25 @@ func TestTable(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		added := rapid.SliceOfN(rapid.SampledFrom(infos), 0, 300).Draw(t, "added")
-		table, want := newTable(len(added)), map[fwk.NodeInfo]*entry{}
+		table, want := newTable(len(added), 0), map[fwk.NodeInfo]int{}
 		for _, node := range added {
-			e := table.add(node)
-			if previous, ok := want[node]; ok && previous != e {
-				t.Fatal("a node that was added twice has two entries")
+			position := table.add(node)
+			if previous, ok := want[node]; ok && previous != position {
+				t.Fatal("a node that was added twice has two positions")
 			}
-			want[node] = e
+			want[node] = position
 		}
 		for _, node := range infos {
-			if table.find(node) != want[node] {
-				t.Fatalf("found %t, want %t", table.find(node) != nil, want[node] != nil)
+			got, found := table.find(node)
+			if position, ok := want[node]; found != ok || got != position {
+				t.Fatalf("position %d (found: %t), want %d (%t)", got, found, position, ok)
 			}
 		}
-		if table.count != len(want) {
-			t.Fatalf("%d nodes, want %d", table.count, len(want))
+		if len(table.nodes) != len(want) {
+			t.Fatalf("%d nodes, want %d", len(table.nodes), len(want))
 		}
-		if 2*len(added) > len(table.entries) || bits.OnesCount(uint(len(table.entries))) != 1 {
-			t.Fatalf("%d entries for %d nodes", len(table.entries), len(added))
+		if 2*len(added) > len(table.positions) || bits.OnesCount(uint(len(table.positions))) != 1 {
+			t.Fatalf("%d positions for %d nodes", len(table.positions), len(added))
 		}
 	})
 }
@@ -178,7 +179,7 @@ func TestSizes(t *testing.T) {
 	if end := last.Offset + last.Type.Size(); end > 128 || sums.Size() != 256 {
 		t.Errorf("a score reads %d of %d bytes, want 128 of 256", end, sums.Size())
 	}
-	if size := reflect.TypeFor[entry]().Size(); size != 32 {
-		t.Errorf("an entry has %d bytes, want 32", size)
+	if size := reflect.TypeFor[block]().Size(); size != 128 {
+		t.Errorf("a block has %d bytes, want 128", size)
 	}
 }

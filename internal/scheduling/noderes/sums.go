@@ -84,10 +84,20 @@ type Sums struct {
 type podAmounts struct {
 	pod     *v1.Pod
 	amounts Pod
+	// nonZeroCPU and nonZeroMemory are the requests with kube-scheduler's defaults for containers without.
+	nonZeroCPU, nonZeroMemory int64
 }
 
 // Node returns the node, as it was when the sums were computed.
 func (s *Sums) Node() *v1.Node { return s.node }
+
+// Pods calls visit with each pod, and its requests in millicores and bytes, with kube-scheduler's
+// defaults for containers without requests.
+func (s *Sums) Pods(visit func(pod *v1.Pod, cpu, memory int64)) {
+	for i := range s.pods {
+		visit(s.pods[i].pod, s.pods[i].nonZeroCPU, s.pods[i].nonZeroMemory)
+	}
+}
 
 // Get returns the sum for one resource.
 func (s *Sums) Get(r Resource) Sum {
@@ -127,7 +137,8 @@ func newSums(node fwk.NodeInfo, previous *Sums, tentative bool, slots int) *Sums
 		if previous != nil && i < len(previous.pods) && previous.pods[i].pod == pod {
 			s.pods[i] = previous.pods[i]
 		} else {
-			s.pods[i] = podAmounts{pod, NewPod(pod)}
+			nonZero := info.CalculateResource()
+			s.pods[i] = podAmounts{pod, NewPod(pod), nonZero.Non0CPU, nonZero.Non0Mem}
 		}
 		amounts := &s.pods[i].amounts
 		s.cpu.Add(amounts.cpu)

@@ -1,0 +1,201 @@
+package lowriskovercommitment
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/risk"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
+	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
+)
+
+// handle is a framework handle with a snapshot.
+type handle struct {
+	fwk.Handle
+	snapshot *cache.Snapshot
+}
+
+func (h handle) SnapshotSharedLister() fwk.SharedLister { return h.snapshot }
+
+// measuredCluster is a plugin with its nodes and its store of load.
+type measuredCluster struct {
+	*plugin
+	store *load.Store
+	infos []fwk.NodeInfo
+}
+
+// newMeasuredCluster returns a plugin with nodes of one pod each. Node 0 has a pod without requests, so that
+// its load risk depends on the pending pod.
+func newMeasuredCluster(t *testing.T, nodes int) *measuredCluster {
+	t.Helper()
+	var cluster schedtest.Cluster
+	for i := range nodes {
+		name := fmt.Sprint("node-", i)
+		cluster.Nodes = append(cluster.Nodes, schedtest.Node(name, "cpu", "8", "memory", "32Gi"))
+		cluster.Pods = append(cluster.Pods, schedtest.CPU(fmt.Sprint("pod-", i), name, fmt.Sprint(i%5), fmt.Sprint(i%7+2)))
+	}
+	snapshot := cache.NewSnapshot(cluster.Pods, cluster.Nodes)
+	f, _, err := schedtest.New(t.Context(), withLoad(nil, 0), schedtest.Plugin{Name: Name}, cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &measuredCluster{store: load.NewStore(time.Hour, nil)}
+	created, err := New(t.Context(), nil, handle{f, snapshot})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.plugin = created.(*plugin)
+	c.load = c.store
+	c.store.Observe(c.prepare)
+	if c.infos, err = snapshot.List(); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// put stores a reading.
+func (c *measuredCluster) put(t *testing.T, i int) {
+	reading := load.Reading{Time: time.Now(), Window: time.Minute, Nodes: map[string]load.Node{}}
+	for n, node := range c.infos {
+		reading.Nodes[node.Node().Name] = schedtest.CPULoad(0.05+0.9*float64((n+7*i)%11)/11, 0.05)
+	}
+	if err := c.store.Put(reading); err != nil {
+		t.Error(err)
+	}
+}
+
+// scores returns the scores of all nodes in a new cycle.
+func (c *measuredCluster) scores(t *testing.T) []int64 {
+	state, pod := framework.NewCycleState(), schedtest.CPU("pending", "", "1", "3")
+	scores := make([]int64, len(c.infos))
+	for i, node := range c.infos {
+		score, status := c.Score(t.Context(), state, pod, node)
+		if !status.IsSuccess() {
+			t.Fatal(status.AsError())
+		}
+		scores[i] = score
+	}
+	return scores
+}
+
+// want returns the scores by evaluating every node from scratch.
+func (c *measuredCluster) want() []int64 {
+	scores := make([]int64, len(c.infos))
+	pending := &noderes.Pending{Pod: noderes.NewPod(schedtest.CPU("pending", "", "1", "3"))}
+	for i, node := range c.infos {
+		result := c.evaluate(node.Node(), noderes.NewSums(node), c.load.Fresh())
+		scores[i] = risk.Score(c.risk(&result, newCycleData(pending, numberedSnapshot{})))
+	}
+	return scores
+}
+
+// prepared returns the number of nodes that are evaluated for the announced snapshot.
+func (c *measuredCluster) prepared() (count int) {
+	number := c.snapshots.announced.number
+	for _, node := range c.infos {
+		var values noderes.Values
+		if c.packed[number%2].Load(c.sums.Place(node, c.nodes), node, &values) && values[loadNumber] == number {
+			count++
+		}
+	}
+	return count
+}
+
+// Nodes are evaluated before the first cycle that uses a reading, and get the same scores as from scratch.
+func TestReadingsArePrepared(t *testing.T) {
+	c := newMeasuredCluster(t, 40)
+	nodesWithRequests := 40 - 40/5
+	for i := range 6 {
+		c.put(t, i)
+		if got := c.prepared(); i > 0 && got != nodesWithRequests {
+			t.Errorf("reading %d: %d nodes are prepared, want %d", i, got, nodesWithRequests)
+		}
+		if got, want := c.scores(t), c.want(); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("reading %d: scores %v, want %v", i, got, want)
+		}
+	}
+	// Nothing has been scheduled since the previous reading: the first reading prepares for the next cycle, the
+	// second does not.
+	c.put(t, 6)
+	c.put(t, 7)
+	if got := c.prepared(); got != 0 {
+		t.Errorf("%d nodes are prepared without cycles", got)
+	}
+	if got, want := c.scores(t), c.want(); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("scores %v, want %v", got, want)
+	}
+	// A node changes after it was prepared.
+	c.put(t, 8)
+	c.infos[3].(*framework.NodeInfo).AddPod(schedtest.CPU("new", c.infos[3].Node().Name, "4", "8"))
+	if got, want := c.scores(t), c.want(); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("after a pod was added: scores %v, want %v", got, want)
+	}
+}
+
+// The number of a snapshot is unique, and an announced number is in the other array than the newest.
+func TestSnapshotNumbers(t *testing.T) {
+	a, b, c := &load.Snapshot{}, &load.Snapshot{}, &load.Snapshot{}
+	var s snapshots
+	if got := s.number(nil).number; got != 1 {
+		t.Errorf("without load: %d, want 1", got)
+	}
+	for _, step := range []struct {
+		announced, used *load.Snapshot
+		want            uint64
+	}{
+		{a, nil, 1}, // not used yet
+		{nil, a, 2},
+		{b, a, 2},
+		{c, a, 2}, // b was never used; 3 and 5 are in the other array than 2
+		{nil, c, 5},
+		{nil, nil, 6}, // the load expired
+		{nil, c, 7},   // the clock was set back
+		{nil, c, 7},
+	} {
+		if step.announced != nil {
+			newest := s.newestOrNone().number
+			if number := s.announce(step.announced); number%2 == newest%2 {
+				t.Errorf("announced %d while %d is used", number, newest)
+			}
+		}
+		if got := s.number(step.used).number; got != step.want {
+			t.Errorf("%+v: got %d", step, got)
+		}
+	}
+}
+
+// Readings arrive while nodes are scored in parallel.
+func TestReadingsArriveWhileScoring(t *testing.T) {
+	c := newMeasuredCluster(t, 40)
+	var running sync.WaitGroup
+	done := make(chan struct{})
+	running.Go(func() {
+		defer close(done)
+		for i := range 50 {
+			c.put(t, i)
+		}
+	})
+	for range 3 {
+		running.Go(func() {
+			for {
+				c.scores(t)
+				select {
+				case <-done:
+					return
+				default:
+				}
+			}
+		})
+	}
+	running.Wait()
+	if got, want := c.scores(t), c.want(); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("scores %v, want %v", got, want)
+	}
+}
