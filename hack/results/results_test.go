@@ -101,6 +101,7 @@ func TestGenerate(t *testing.T) {
 		"] | _worse_ (0.008) |",
 		"| overload, node minutes | 1 / 0 / 1 | 1 / 1 / 0 | 1 / 1 / 0 |",
 		"| churn-be0-differ | not run | | | |",
+		"2 of 20 published scenarios, each with 4 profiles and 8 seeds.",
 		fmt.Sprintf("| %s | 60, 900 |", bestEffort),
 		"| `koordinator` | 0 | 20.70 |",
 	} {
@@ -119,6 +120,22 @@ func TestGenerate(t *testing.T) {
 	}
 	if again, _ := os.ReadFile(filepath.Join(docs, "results.md")); string(again) != string(text) {
 		t.Error("a second run changes the page")
+	}
+}
+
+// TestTooFewSeeds has 4 seeds, with which the lowest probability is 1/16, so that nothing can be significant.
+func TestTooFewSeeds(t *testing.T) {
+	folder := t.TempDir()
+	writeScenario(t, folder, published(scenarios.BestEffort)[0], map[string][]float64{
+		"default": {1, 2, 3, 4}, "predicted": {5, 6, 7, 8}, "crane": {1, 1, 1, 1}, "koordinator": {1, 1, 1, 1},
+	})
+	e, err := readExperiment(folder, scenarios.Published)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table strings.Builder
+	if err := e.targetTable(&table); err != nil || !strings.Contains(table.String(), "| 0 of 1 | unknown: too few seeds, 4 |") {
+		t.Errorf("%v %s", err, &table)
 	}
 }
 

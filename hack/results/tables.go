@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -208,15 +209,16 @@ func (e *experiment) countTable(w io.Writer) error {
 	return nil
 }
 
+// testable reports whether there are so many seeds that a difference can be significant after the correction.
+func (e *experiment) testable() bool {
+	return math.Ldexp(float64(len(e.scenarios)), -len(e.seeds)) < level
+}
+
 // targetTable writes the targets of the plugin and whether they are met.
 func (e *experiment) targetTable(w io.Writer) error {
 	fmt.Fprintf(w, "| target of %s | value | met |\n|---|---:|---|\n", e.subject())
 	row := func(name, value string, met bool) {
-		answer := "no"
-		if met {
-			answer = "yes"
-		}
-		fmt.Fprintf(w, "| %s | %s | %s |\n", name, value, answer)
+		fmt.Fprintf(w, "| %s | %s | %s |\n", name, value, map[bool]string{false: "no", true: "yes"}[met])
 	}
 	for _, figure := range testedFigures {
 		verdicts, err := e.verdicts(e.subject(), figure)
@@ -229,8 +231,12 @@ func (e *experiment) targetTable(w io.Writer) error {
 				worse++
 			}
 		}
-		row(fmt.Sprintf("%s: worse than %s in no scenario, at 95 %% after Holm's correction", figure.Title(), e.baseline()),
-			fmt.Sprintf("%d of %d", worse, len(verdicts)), worse == 0)
+		name := fmt.Sprintf("%s: worse than %s in no scenario, at 95 %% after Holm's correction", figure.Title(), e.baseline())
+		if !e.testable() {
+			fmt.Fprintf(w, "| %s | %d of %d | unknown: too few seeds, %d |\n", name, worse, len(verdicts), len(e.seeds))
+			continue
+		}
+		row(name, fmt.Sprintf("%d of %d", worse, len(verdicts)), worse == 0)
 	}
 	for _, target := range []struct {
 		family scenarios.Family
@@ -269,6 +275,8 @@ func (e *experiment) variantsTable(w io.Writer) error {
 
 // setupTable writes the scenarios.
 func (e *experiment) setupTable(w io.Writer) error {
+	fmt.Fprintf(w, "%d of %d published scenarios, each with %d profiles and %d seeds.\n\n", len(e.scenarios), len(e.scenarios)+len(e.missing),
+		len(e.profiles), len(e.seeds))
 	fmt.Fprint(w, "| scenario | nodes, pods | input | limits | usage |\n|---|---|---|---|---|\n")
 	for i := range e.scenarios {
 		s := &e.scenarios[i]
