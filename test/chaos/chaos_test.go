@@ -50,6 +50,9 @@ const (
 	// acts on changes: less than 1.5 s on an idle machine of two CPUs, on which the recovery from a killed leader
 	// thus takes less than 20 s. The machine may be ten times slower.
 	workLimit = 10 * 1500 * time.Millisecond
+	// busyWrite is the duration of a write without a fault, 5 ms on an idle machine, that shows that a machine is
+	// slower still: a leader that cannot renew its lease within 10 s is replaced once more.
+	busyWrite = time.Second
 )
 
 // recoveryLimit returns the time in which the controllers must be up to date after the last fault of a round.
@@ -91,8 +94,10 @@ func TestChaos(t *testing.T) {
 		slowest = max(slowest, took)
 		t.Logf("round %d of %d: up to date %s after the last fault (limit %s); memory %s",
 			i+1, len(plan), took.Round(time.Millisecond), limit, s.memory())
-		if took > limit {
+		if slowestWrite := s.slowestWrite(took); took > limit && slowestWrite < busyWrite {
 			t.Errorf("up to date %s after the last fault, want at most %s", took, limit)
+		} else if took > limit {
+			t.Logf("the limit does not apply: the machine is too busy, a write has taken %s without a fault", slowestWrite)
 		}
 		if t.Failed() {
 			t.Fatalf("round %d has failed", i+1)
@@ -197,6 +202,19 @@ func crds(t *testing.T) [][]byte {
 		out = append(out, manifest)
 	}
 	return out
+}
+
+// slowestWrite returns the longest time in which the API server has answered a write in the last period.
+func (s *suite) slowestWrite(period time.Duration) (longest time.Duration) {
+	since := time.Now().Add(-period)
+	for _, r := range s.replicas {
+		for _, w := range r.proxy.Writes() {
+			if w.Received.After(since) {
+				longest = max(longest, w.Answered.Sub(w.Received))
+			}
+		}
+	}
+	return longest
 }
 
 // runRound runs the steps of a round, waits until the controllers are up to date, and checks what they
