@@ -126,6 +126,8 @@ func TestRenders(t *testing.T) {
 		"all":               {all, []string{"agent", "controller", "load-watcher", "scheduler"}, map[string]int{"CustomResourceDefinition": 7, "Lease": 3, "NetworkPolicy": 4, "ServiceMonitor": 4, "Secret": 0}},
 		"none":              {none, nil, map[string]int{"CustomResourceDefinition": 0, "Service": 0, "ClusterRole": 0}},
 		"the scheduler":     {alone("scheduler", ""), []string{"scheduler"}, map[string]int{"CustomResourceDefinition": 0, "ClusterRole": 0, "ClusterRoleBinding": 2, "RoleBinding": 2, "ConfigMap": 1}},
+		"the usage of pods": {alone("scheduler", ", podUsage: {type: KubernetesMetricsServer}"), []string{"scheduler"}, map[string]int{"ClusterRole": 1, "ClusterRoleBinding": 3, "RoleBinding": 3, "ConfigMap": 2}},
+		"from Prometheus":   {alone("scheduler", ", podUsage: {type: Prometheus, address: 'http://p:9090'}"), []string{"scheduler"}, map[string]int{"ClusterRole": 0, "ClusterRoleBinding": 2, "RoleBinding": 2, "ConfigMap": 1}},
 		"the controller":    {alone("controller", ""), []string{"controller"}, map[string]int{"CustomResourceDefinition": 1, "PriorityClass": 0, "Role": 1, "ConfigMap": 0}},
 		"placeholder pods":  {alone("controller", ", placeholderNamespace: p"), []string{"controller"}, map[string]int{"PriorityClass": 1, "Role": 2, "RoleBinding": 2}},
 		"placements only":   {alone("controller", ", controllers: [placement]"), []string{"controller"}, map[string]int{"CustomResourceDefinition": 0, "PriorityClass": 0}},
@@ -212,6 +214,8 @@ func TestBadValues(t *testing.T) {
 		"scheduler: {config: 'kind: Pod'}":                       `scheduler.config: invalid kind "Pod": must be the text of a KubeSchedulerConfiguration`,
 		"scheduler: {metricProvider: {address: 'http://p'}}":     "missing property 'type'",
 		"scheduler: {metricProvider: {type: Datadog}}":           "at '/scheduler/metricProvider/type'",
+		"scheduler: {podUsage: {type: SignalFx}}":                "at '/scheduler/podUsage/type'",
+		"scheduler: {podUsage: {address: 'http://p'}}":           "missing property 'type'",
 		"scheduler: {extraArgs: [v=2]}":                          "at '/scheduler/extraArgs/0'",
 		"scheduler: {resources: {request: {cpu: 1}}}":            "additional properties 'request' not allowed",
 		"controller: {controllers: [slak]}":                      "value must be one of 'slack', 'placement'",
@@ -304,6 +308,40 @@ func find[T any](t *testing.T, objects []*unstructured.Unstructured, kind, name 
 	}
 	t.Fatalf("%s %s is missing", kind, name)
 	return found
+}
+
+// TestHistoryRights expects that the scheduler may get and update the ConfigMap of its history, and no other one.
+func TestHistoryRights(t *testing.T) {
+	t.Parallel()
+	const name = "plimsoll-scheduler-history"
+	found := map[string]bool{}
+	for _, object := range render(t, alone("scheduler", ", podUsage: {type: KubernetesMetricsServer}")) {
+		found[object.GetKind()+" "+object.GetName()] = true
+		if object.GetKind() != "Role" && object.GetKind() != "ClusterRole" {
+			continue
+		}
+		var role rbacv1.Role
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &role); err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range role.Rules {
+			if !slices.Contains(rule.Resources, "configmaps") {
+				continue
+			}
+			want := rbacv1.PolicyRule{
+				APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{name}, Verbs: []string{"get", "update"},
+			}
+			if diff := cmp.Diff(want, rule); diff != "" {
+				t.Errorf("%s %s: %s", object.GetKind(), object.GetName(), diff)
+			}
+			found["rule"] = true
+		}
+	}
+	for _, want := range []string{"rule", "ConfigMap " + name, "RoleBinding " + name} {
+		if !found[want] {
+			t.Errorf("missing: %s", want)
+		}
+	}
 }
 
 // TestPriorityClass expects that the priority class equals the one that the controller would create.

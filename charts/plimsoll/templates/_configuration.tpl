@@ -17,12 +17,18 @@
 {{- range $s.profiles -}}
 {{- $profile := index ($.Files.Get (printf "generated/profiles/%s.yaml" .use) | fromYaml).profiles 0 -}}
 {{- range $profile.pluginConfig -}}
-{{- if eq .name "LowRiskOverCommitment" -}}
+{{- if has .name (list "LowRiskOverCommitment" "PredictedUtilization") -}}
 {{- $_ := unset .args "watcherAddress" -}}
 {{- if $s.metricProvider -}}
 {{- $_ := set .args "metricProvider" $s.metricProvider -}}
 {{- else if include "plimsoll.usesWatcher" $ -}}
 {{- $_ := set .args "watcherAddress" (printf "http://%s.%s:2020" (include "plimsoll.name" (dict "root" $ "name" "load-watcher")) $.Release.Namespace) -}}
+{{- end -}}
+{{- end -}}
+{{- if and (eq .name "PredictedUtilization") $s.podUsage -}}
+{{- $_ := set .args "podUsage" $s.podUsage -}}
+{{- if eq $s.podUsage.type "KubernetesMetricsServer" -}}
+{{- $_ := set .args "historyConfigMap" (printf "%s/%s-history" $.Release.Namespace (include "plimsoll.name" (dict "root" $ "name" "scheduler"))) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -36,8 +36,8 @@ type Learner interface {
 	Replay(reading *load.PodReading)
 	// Workloads returns what has been learned, in any order.
 	Workloads() []Workload
-	// Learned returns the number of workloads whose usage is known, and the time of the newest usage, zero if there is none.
-	Learned() (workloads int, newest time.Time)
+	// Known returns the number of workloads whose usage is known, and the time of the newest usage, zero if there is none.
+	Known() (workloads int, newest time.Time)
 	// Restore adds what was learned until a time by a previous process.
 	Restore(workloads []Workload, saved time.Time)
 }
@@ -80,16 +80,19 @@ func (k *Keeper) Saved() predictionmetrics.History {
 }
 
 // Start restores the history: from past readings if there are any, otherwise from the ConfigMap. Failures are logged, and the
-// history is then empty.
+// history is then empty. From then on the history is saved before the scheduler of the context stops.
 func (k *Keeper) Start(ctx context.Context) {
 	logger := klog.FromContext(ctx).WithName("history")
+	if k.options.ConfigMaps != nil {
+		defer shutdown.Before(ctx, func(ctx context.Context) { k.trySave(ctx, logger, 0) })
+	}
 	if k.options.Past != nil {
 		readings, err := Rebuild(ctx, k.options.Past, k.options.Now(), k.options.Learner.Replay)
 		if err != nil {
 			logger.Error(err, "The history of the usage of workloads could not be rebuilt completely", "readings", readings)
 		}
 		if readings > 0 {
-			workloads, _ := k.options.Learner.Learned()
+			workloads, _ := k.options.Learner.Known()
 			logger.Info("Rebuilt the history of the usage of workloads", "readings", readings, "workloads", workloads)
 			k.mu.Lock()
 			defer k.mu.Unlock()
@@ -107,19 +110,12 @@ func (k *Keeper) Start(ctx context.Context) {
 	}
 }
 
-// Run saves the history every five minutes until ctx is done, and before the scheduler stops. It returns at once if nothing is
-// saved.
+// Run saves the history every five minutes until ctx is done. It returns at once if nothing is saved.
 func (k *Keeper) Run(ctx context.Context) {
 	if k.options.ConfigMaps == nil {
 		return
 	}
 	logger := klog.FromContext(ctx).WithName("history")
-	save := func(ctx context.Context, interval time.Duration) {
-		if err := k.save(ctx, logger, interval); err != nil && ctx.Err() == nil {
-			logger.Error(err, "The history of the usage of workloads could not be saved")
-		}
-	}
-	shutdown.Before(ctx, func(ctx context.Context) { save(ctx, 0) })
 	ticker := time.NewTicker(saveInterval)
 	defer ticker.Stop()
 	for {
@@ -127,10 +123,17 @@ func (k *Keeper) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			readCtx, cancel := context.WithTimeout(ctx, readTimeout)
-			save(readCtx, saveInterval-margin)
-			cancel()
+			k.trySave(ctx, logger, saveInterval-margin)
 		}
+	}
+}
+
+// trySave saves the history with a timeout, and logs an error.
+func (k *Keeper) trySave(ctx context.Context, logger klog.Logger, interval time.Duration) {
+	saveCtx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	if err := k.save(saveCtx, logger, interval); err != nil && ctx.Err() == nil {
+		logger.Error(err, "The history of the usage of workloads could not be saved")
 	}
 }
 

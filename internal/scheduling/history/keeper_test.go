@@ -41,7 +41,7 @@ func (l *learner) Workloads() []Workload {
 	return l.workloads
 }
 
-func (l *learner) Learned() (workloads int, newest time.Time) { return len(l.Workloads()), l.restored }
+func (l *learner) Known() (workloads int, newest time.Time) { return len(l.Workloads()), l.restored }
 
 func (l *learner) Restore(workloads []Workload, saved time.Time) {
 	l.mu.Lock()

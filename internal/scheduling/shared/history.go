@@ -50,7 +50,7 @@ func (s *State) KeepHistory(ctx context.Context, c HistoryConfig, h fwk.Handle, 
 	keeper := history.New(options)
 	s.PredictionMetrics().WatchHistory(ctx, func() predictionmetrics.History {
 		state := keeper.Saved()
-		state.Workloads, state.Updated = learner.Learned()
+		state.Workloads, state.Updated = learner.Known()
 		return state
 	})
 	informers := h.SharedInformerFactory().Core().V1()
