@@ -1,4 +1,4 @@
-// Package turns is a queue that serves groups in turn, so that many entries of one group
+// Package turns has queues that serve groups in turn, so that many entries of one group
 // delay an entry of another group by one entry at most.
 package turns
 

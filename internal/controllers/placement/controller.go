@@ -119,7 +119,7 @@ func (c *Controller) setUp(ctx context.Context, m ctrl.Manager) error {
 	changes := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
 	return ctrl.NewControllerManagedBy(m).
 		Named("placement").
-		For(&v1beta1.Placement{}, builder.WithPredicates(changes, c.latencies.predicate())).
+		Watches(&v1beta1.Placement{}, onPlacementChange(), builder.WithPredicates(changes, c.latencies.predicate())).
 		Watches(&clusterv1.ManagedCluster{}, c.onChange(c.readCluster)).
 		Watches(&clusterv1beta2.ManagedClusterSet{}, c.onChange(c.readSet)).
 		Watches(&clusterv1beta2.ManagedClusterSetBinding{}, c.onChange(c.readBinding)).
@@ -188,7 +188,8 @@ func (c *Controller) decide(
 func (c *Controller) apply(
 	ctx context.Context, object *v1beta1.Placement, existing []clusterv1beta1.PlacementDecision, decided *fleet.Result, now time.Time,
 ) (reconcile.Result, error) {
-	result := reconcile.Result{}
+	// The priority of the request was that of its change: what follows is not urgent.
+	result := reconcile.Result{Priority: new(0)}
 	if decided.Policy != nil && decided.Policy.DependsOnTime() {
 		result.RequeueAfter = maxRequeue
 	}

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 )
 
@@ -59,6 +60,19 @@ func (c *Controller) onChange(read func(context.Context, client.ObjectKey) ([]ty
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { handle(ctx, e.Object, q) },
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) { handle(ctx, e.ObjectNew, q) },
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { handle(ctx, e.Object, q) },
+	}
+}
+
+// onPlacementChange returns a handler that queues a changed placement before all others, and a
+// new one after all others: many that are created at once do not delay changes.
+func onPlacementChange() handler.EventHandler {
+	add := func(object client.Object, q queue, priority int) {
+		setup.AddWithPriority(q, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)}, priority)
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { add(e.Object, q, handler.LowPriority) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { add(e.ObjectNew, q, setup.ChangePriority) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { add(e.Object, q, setup.ChangePriority) },
 	}
 }
 

@@ -1,41 +1,182 @@
 package setup
 
 import (
+	"sync"
+	"time"
+
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/turns"
 )
 
-// NewFairQueue returns a queue that takes requests from the namespaces in turn, so that
-// many objects in one namespace do not delay those of another one. It is a value for
-// NewQueue of the options of a controller.
+// ChangePriority is the priority of a request whose own object has changed. Others have
+// 0, and those of objects that have not been reconciled yet handler.LowPriority.
+const ChangePriority = 100
+
+// Levels of urgency, by priority.
+const (
+	changeLevel  = iota // above 0
+	defaultLevel        // 0
+	fillLevel           // below 0
+	levels
+)
+
+// levelOf returns the level of a priority.
+func levelOf(priority int) int {
+	switch {
+	case priority > 0:
+		return changeLevel
+	case priority < 0:
+		return fillLevel
+	}
+	return defaultLevel
+}
+
+// NewFairQueue returns a priority queue that takes requests of one priority from the
+// namespaces in turn, so that many objects in one namespace do not delay those of another
+// one. One of four requests has a lower priority, if there are any. It is a value for NewQueue of the
+// options of a controller.
 func NewFairQueue(
 	name string, limiter workqueue.TypedRateLimiter[reconcile.Request],
 ) workqueue.TypedRateLimitingInterface[reconcile.Request] {
-	storage := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[reconcile.Request]{Name: name, Queue: &fairStorage{}})
-	return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{
-		Name: name,
-		DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[reconcile.Request]{
-			Name: name, Queue: storage,
-		}),
-	})
+	storage := &fairStorage{
+		requests:  turns.NewLevels[string, reconcile.Request](levels),
+		requested: map[reconcile.Request]int{}, taken: map[reconcile.Request]int{},
+	}
+	queue := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[reconcile.Request]{Name: name, Queue: storage})
+	return &fairQueue{storage: storage, TypedRateLimitingInterface: workqueue.NewTypedRateLimitingQueueWithConfig(
+		limiter, workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{
+			Name: name,
+			DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[reconcile.Request]{
+				Name: name, Queue: queue,
+			}),
+		})}
 }
 
-// fairStorage holds queued requests by namespace. The workqueue makes sure that it is not used
-// concurrently and contains a request at most once. The zero value is empty.
+// AddWithPriority adds a request to a queue, with its priority if it is a priority queue.
+func AddWithPriority(queue workqueue.TypedRateLimitingInterface[reconcile.Request], request reconcile.Request, priority int) {
+	if q, ok := queue.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
+		q.AddWithOpts(priorityqueue.AddOpts{Priority: new(priority)}, request)
+		return
+	}
+	queue.Add(request)
+}
+
+// fairQueue is a priorityqueue.PriorityQueue.
+type fairQueue struct {
+	workqueue.TypedRateLimitingInterface[reconcile.Request]
+	storage *fairStorage
+}
+
+var _ priorityqueue.PriorityQueue[reconcile.Request] = &fairQueue{}
+
+// Add implements workqueue.TypedInterface. The priority is 0.
+func (q *fairQueue) Add(request reconcile.Request) { q.AddWithOpts(priorityqueue.AddOpts{}, request) }
+
+// AddAfter implements workqueue.TypedDelayingInterface. The priority is 0.
+func (q *fairQueue) AddAfter(request reconcile.Request, delay time.Duration) {
+	q.AddWithOpts(priorityqueue.AddOpts{After: delay}, request)
+}
+
+// AddRateLimited implements workqueue.TypedRateLimitingInterface. The priority is 0.
+func (q *fairQueue) AddRateLimited(request reconcile.Request) {
+	q.AddWithOpts(priorityqueue.AddOpts{RateLimited: true}, request)
+}
+
+// AddWithOpts implements priorityqueue.PriorityQueue.
+func (q *fairQueue) AddWithOpts(options priorityqueue.AddOpts, requests ...reconcile.Request) {
+	priority := 0
+	if options.Priority != nil {
+		priority = *options.Priority
+	}
+	for _, request := range requests {
+		q.storage.request(request, levelOf(priority))
+		switch {
+		case options.RateLimited:
+			q.TypedRateLimitingInterface.AddRateLimited(request)
+		case options.After > 0:
+			q.TypedRateLimitingInterface.AddAfter(request, options.After)
+		default:
+			q.TypedRateLimitingInterface.Add(request)
+		}
+	}
+}
+
+// Get implements workqueue.TypedInterface.
+func (q *fairQueue) Get() (request reconcile.Request, shutdown bool) {
+	request, _, shutdown = q.GetWithPriority()
+	return request, shutdown
+}
+
+// GetWithPriority implements priorityqueue.PriorityQueue.
+func (q *fairQueue) GetWithPriority() (request reconcile.Request, priority int, shutdown bool) {
+	request, shutdown = q.TypedRateLimitingInterface.Get()
+	return request, q.storage.priorityOf(request), shutdown
+}
+
+// fairStorage holds queued requests. The workqueue makes sure that Push, Touch, Pop and Len are
+// not called concurrently.
 type fairStorage struct {
-	turns.Queue[string, reconcile.Request]
+	requests *turns.Levels[string, reconcile.Request]
+
+	mu sync.Mutex
+	// requested is the most urgent level of each request that is to be added, now or after a delay.
+	requested map[reconcile.Request]int
+	// taken is the level of each request that is processed.
+	taken map[reconcile.Request]int
 }
 
-// Touch implements workqueue.Queue. A request that is added again keeps its place.
-func (*fairStorage) Touch(reconcile.Request) {}
+// request sets the level of a request that is added next.
+func (s *fairStorage) request(request reconcile.Request, level int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if current, ok := s.requested[request]; !ok || level < current {
+		s.requested[request] = level
+	}
+}
 
 // Push implements workqueue.Queue.
-func (s *fairStorage) Push(request reconcile.Request) { s.Queue.Push(request.Namespace, request) }
+func (s *fairStorage) Push(request reconcile.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	level, ok := s.requested[request]
+	if !ok {
+		level = defaultLevel
+	}
+	delete(s.requested, request)
+	s.requests.Push(level, request.Namespace, request)
+}
+
+// Touch implements workqueue.Queue. A request that is added again keeps its place unless its
+// priority is higher now.
+func (s *fairStorage) Touch(request reconcile.Request) { s.Push(request) }
+
+// Len implements workqueue.Queue.
+func (s *fairStorage) Len() int { return s.requests.Len() }
 
 // Pop implements workqueue.Queue. There must be a request.
 func (s *fairStorage) Pop() reconcile.Request {
-	request, _ := s.Queue.Pop()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	request, level, _ := s.requests.Pop()
+	s.taken[request] = level
 	return request
+}
+
+// priorityOf returns the priority of a request that has been taken from the queue.
+func (s *fairStorage) priorityOf(request reconcile.Request) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	level, ok := s.taken[request]
+	delete(s.taken, request)
+	switch {
+	case ok && level == changeLevel:
+		return ChangePriority
+	case ok && level == fillLevel:
+		return handler.LowPriority
+	}
+	return 0
 }
