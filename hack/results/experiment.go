@@ -145,6 +145,24 @@ func (e *experiment) differences(s *scenario, profile string, figure result.Defi
 	return after
 }
 
+// charted returns the result for charts, which have room for six profiles: all but the formulas of other schedulers, and the
+// best of these.
+func (e *experiment) charted() result.Result {
+	all := make([]*scenario, len(e.scenarios))
+	for i := range all {
+		all[i] = &e.scenarios[i]
+	}
+	best := e.bestBaseline(all, overload)
+	leftOut := func(name string) bool { return name != best && slices.Contains(scenarios.Baselines, name) }
+	r := e.combined()
+	r.Profiles = slices.DeleteFunc(slices.Clone(r.Profiles), leftOut)
+	for i := range r.Scenarios {
+		s := &r.Scenarios[i]
+		s.Profiles = slices.DeleteFunc(slices.Clone(s.Profiles), func(p result.Profile) bool { return leftOut(p.Name) })
+	}
+	return r
+}
+
 // combined returns one result with all scenarios for charts and tables, whose labels are made of limits and usage: the name
 // of the scenario and the limit ratio.
 func (e *experiment) combined() result.Result {

@@ -67,9 +67,9 @@ func generate(from, docs string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
-	combined := e.combined()
+	charted := e.charted()
 	for _, figure := range drawnFigures {
-		if err := os.WriteFile(filepath.Join(folder, figure.Name+".svg"), []byte(whatif.Dots(&combined, figure)), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(folder, figure.Name+".svg"), []byte(whatif.Dots(&charted, figure)), 0o644); err != nil {
 			return err
 		}
 	}

@@ -114,6 +114,10 @@ func TestGenerate(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	chart, err := os.ReadFile(filepath.Join(docs, "results", "overloadMinutes.svg"))
+	if err != nil || !strings.Contains(string(chart), "koordinator") || strings.Contains(string(chart), "crane") {
+		t.Errorf("the chart must have the best other scheduler only: %v", err)
+	}
 	// The same results give the same page, and the parts between the tables stay.
 	if err := generate(from, docs); err != nil {
 		t.Fatal(err)
