@@ -15,7 +15,7 @@ import (
 )
 
 // Names of the built-in profiles, in the order of the documentation.
-var Names = []string{"default", "most-allocated", "limits", "allocatable-least", "allocatable-most", "low-risk", "low-risk+limits"}
+var Names = []string{"default", "most-allocated", "limits", "allocatable-least", "allocatable-most", "low-risk", "low-risk+limits", "batch"}
 
 //go:embed ready
 var ready embed.FS

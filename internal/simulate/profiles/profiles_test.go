@@ -6,7 +6,15 @@ import (
 	"strings"
 	"testing"
 
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/kubernetes/pkg/scheduler"
+
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
+	"github.com/plimsoll-k8s/plimsoll/plugins"
+	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
 )
 
 // TestBuiltIn verifies that every built-in profile is listed and valid.
@@ -49,5 +57,31 @@ func TestRead(t *testing.T) {
 	}
 	if _, err := Read("limit"); err == nil || !strings.Contains(err.Error(), "or one of default, most-allocated, limits") {
 		t.Errorf("%v, want the names of the profiles", err)
+	}
+}
+
+// TestBatch verifies that kube-scheduler can batch equal pods with the profile batch: all its plugins sign them.
+// With the default constraints of PodTopologySpread it cannot.
+func TestBatch(t *testing.T) {
+	for name, want := range map[string]bool{"batch": true, "limits": false, "default": false} {
+		profile, err := Read(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config, err := profile.Config()
+		if err != nil {
+			t.Fatal(err)
+		}
+		client := fake.NewClientset()
+		sched, err := scheduler.New(t.Context(), client, informers.NewSharedInformerFactory(client, 0), nil,
+			func(string) events.EventRecorderLogger { return events.NewFakeRecorder(0) },
+			scheduler.WithProfiles(config.Profiles...), scheduler.WithFrameworkOutOfTreeRegistry(plugins.Registry()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pod := schedtest.CPU("p", "", "1", "2")
+		if got := sched.Profiles[v1.DefaultSchedulerName].SignPod(t.Context(), pod) != nil; got != want {
+			t.Errorf("%s: signs pods: %t, want %t", name, got, want)
+		}
 	}
 }
