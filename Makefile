@@ -142,6 +142,14 @@ bench: ## run the benchmarks of docs/benchmarks.md
 	go test -run '^$$' -bench . -benchmem ./internal/algo/... ./internal/fleet/... ./load/... ./plugins/... ./slack/...
 	go test -run '^$$' -bench . -benchtime 1x -timeout 30m ./test/bench/...
 
+# The program with the released code compiles another version of Kubernetes, which takes about 5 minutes on
+# 2 cores: test and verify check its module only.
+.PHONY: bench-peers
+bench-peers: ## measure scheduler-plugins and Open Cluster Management beside Plimsoll, and write the table of docs/benchmarks.md
+	@echo "== building the released code (about 5 minutes the first time)"
+	cd test/peers/released && go vet ./...
+	go run ./test/peers -write docs/benchmarks.md $(ARGS)
+
 # CRDs of Open Cluster Management, without descriptions, for hubs that lack them. Two types are
 # left out: Placement, which this project defines itself, and ClusterClaim, which it does not read.
 OCM        := open-cluster-management.io/api/cluster
@@ -185,7 +193,7 @@ verify: lint ## run lint and check that generated files are up to date
 	@before=$$(git status --porcelain; git diff); $(MAKE) --no-print-directory generate; go mod tidy; \
 	  after=$$(git status --porcelain; git diff); \
 	  if [ "$$before" != "$$after" ]; then echo "generated files or go.mod are out of date; run 'make generate' and 'go mod tidy':"; git status --short; exit 1; fi
-	@for module in tools tools/helm tools/release tools/vulncheck test/metricsserver test/loadwatcher test/karpenter test/kubectl; do (cd $$module && go mod verify >/dev/null) || exit 1; done
+	@for module in tools tools/helm tools/release tools/vulncheck test/metricsserver test/loadwatcher test/karpenter test/kubectl test/peers/released; do (cd $$module && go mod verify >/dev/null) || exit 1; done
 
 .PHONY: fmt
 fmt: ## format the code

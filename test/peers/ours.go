@@ -1,0 +1,242 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
+
+	"github.com/plimsoll-k8s/plimsoll/api/config"
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/placement"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
+	"github.com/plimsoll-k8s/plimsoll/plugins"
+	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
+)
+
+// operation is what a case measures.
+type operation func() error
+
+// serveOurs measures the cases that the standard input names, with the code of this project. Its
+// arguments are the file with the workload and the address of a load watcher.
+func serveOurs(ctx context.Context, args []string) error {
+	if len(args) != 3 {
+		return fmt.Errorf("ours: found %d arguments: must be the file with the workload and the address of a load watcher", len(args)-1)
+	}
+	w, err := readWorkload(args[1])
+	if err != nil {
+		return err
+	}
+	operations := map[string]operation{}
+	if err := addScores(ctx, w, args[2], operations); err != nil {
+		return err
+	}
+	if err := addPlacements(w, operations); err != nil {
+		return err
+	}
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		name := strings.TrimSpace(lines.Text())
+		do := operations[name]
+		if do == nil {
+			return fmt.Errorf("unknown case %q", name)
+		}
+		took, err := measure(do)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		fmt.Println(took)
+	}
+	return lines.Err()
+}
+
+// measure returns the CPU time of one operation in nanoseconds. It repeats the operation for a
+// quarter of a second. The program with the released code has the same function.
+func measure(do operation) (float64, error) {
+	const least = 250 * time.Millisecond
+	for n := 1; ; n *= 4 {
+		before := cpuTime()
+		for range n {
+			if err := do(); err != nil {
+				return 0, err
+			}
+		}
+		if took := cpuTime() - before; took >= least {
+			return float64(took.Nanoseconds()) / float64(n), nil
+		}
+	}
+}
+
+// cpuTime returns the CPU time of the process.
+func cpuTime() time.Duration {
+	var usage syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage) // cannot fail with these arguments
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// addScores adds a case for each plugin and number of pods: the score of one node. The arguments are the
+// defaults of the plugins.
+func addScores(ctx context.Context, w *workload, watcher string, operations map[string]operation) error {
+	for _, plugin := range []schedtest.Plugin{
+		{Name: "LowRiskOverCommitment", Args: &config.LowRiskOverCommitmentArgs{WatcherAddress: watcher}},
+		{Name: "NodeResourcesAllocatable"},
+	} {
+		for pods, n := range w.Nodes {
+			f, snapshot, err := schedtest.New(ctx, plugins.Registry(), plugin, schedtest.Cluster{Nodes: []*v1.Node{n.Node}, Pods: n.Pods})
+			if err != nil {
+				return fmt.Errorf("%s: %w", plugin.Name, err)
+			}
+			nodes, err := snapshot.NodeInfos().List()
+			if err != nil {
+				return err
+			}
+			do, err := scoreOf(ctx, plugin, f, w.Pod, nodes[0])
+			if err != nil {
+				return err
+			}
+			operations["score/"+plugin.Name+"/"+pods] = do
+		}
+	}
+	return nil
+}
+
+// scoreOf returns the operation that scores a node for a pod. PreScore has been called.
+func scoreOf(ctx context.Context, p schedtest.Plugin, f framework.Framework, pod *v1.Pod, node fwk.NodeInfo) (operation, error) {
+	var args runtime.Object
+	if p.Args != nil {
+		args = p.Args
+	}
+	constructed, err := plugins.Registry()[p.Name](ctx, args, f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.Name, err)
+	}
+	plugin := constructed.(fwk.ScorePlugin)
+	state := framework.NewCycleState()
+	if pre, ok := constructed.(fwk.PreScorePlugin); ok {
+		pre.PreScore(ctx, state, pod, []fwk.NodeInfo{node})
+	}
+	return func() error {
+		_, status := plugin.Score(ctx, state, pod, node)
+		return status.AsError()
+	}, nil
+}
+
+// addPlacements adds cases for each placement. place/NAME is the algorithm, decide/NAME the whole decision of the
+// controller, and new/cel that of a placement whose expression is new.
+func addPlacements(w *workload, operations map[string]operation) error {
+	if err := fleet.Prepare(); err != nil {
+		return err
+	}
+	state := fleet.NewState()
+	for _, object := range w.Clusters {
+		state.SetCluster(object)
+	}
+	state.SetClusterSet(&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: "all"}})
+	binding := &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "all"}}
+	binding.Spec.ClusterSet = "all"
+	state.SetBinding(binding)
+	existing := map[string][]string{}
+	for _, decision := range w.Decisions {
+		name := decision.Labels[clusterv1beta1.PlacementLabel]
+		existing[name] = fleet.ClustersIn([]clusterv1beta1.PlacementDecision{*decision})
+		if w.Placements[name] == nil {
+			state.SetUnmanaged(types.NamespacedName{Namespace: namespace, Name: name}, existing[name])
+		}
+	}
+	for name, theirs := range w.Placements {
+		object, err := convert(theirs)
+		if err != nil {
+			return err
+		}
+		key := types.NamespacedName{Namespace: namespace, Name: name}
+		state.AddPlacement(object, existing[name])
+		operations["decide/"+name] = func() error { return decide(state, key) }
+		if name == "cel" {
+			generation := object.Generation
+			operations["new/cel"] = func() error {
+				changed := *object
+				generation++
+				changed.Generation = generation
+				state.SetPlacement(&changed) // compiled again, and no outcome is known
+				return decide(state, key)
+			}
+			continue
+		}
+		result, ok := state.Preview(key, time.Now())
+		if !ok {
+			return fmt.Errorf("%s: the placement is not in the state", name)
+		}
+		request := requestOf(result, existing, name)
+		operations["place/"+name] = func() error {
+			if len(placement.Decide(request).Chosen) != selected {
+				return errShort
+			}
+			return nil
+		}
+	}
+	return nil
+}
+
+// errShort is the error of a decision with too few clusters.
+var errShort = errors.New("the decision has another number of clusters")
+
+// decide decides a placement.
+func decide(state *fleet.State, key types.NamespacedName) error {
+	if r, ok := state.Decide(key, time.Now()); !ok || r.Selected() != selected {
+		return errShort
+	}
+	return nil
+}
+
+// requestOf returns the input of the algorithm for a placement, the same as the controller's.
+func requestOf(result *fleet.Result, existing map[string][]string, name string) *placement.Request {
+	r := &placement.Request{
+		Fleet: result.Fleet, Members: placement.Indexes(len(result.Fleet)), Number: selected, Now: time.Now().Unix(),
+		Counts: make([]int32, len(result.Fleet)),
+		Prioritizers: placement.Resolve(true, []placement.Prioritizer{
+			{Kind: placement.ResourceAllocatableCPU, Weight: 1}, {Kind: placement.ResourceAllocatableMemory, Weight: 1},
+		}),
+	}
+	if name == "label" {
+		r.Predicates = []placement.Predicate{{Selector: placement.Selector{Labels: []placement.Requirement{
+			{Key: "environment", Operator: placement.In, Values: []string{"prod", "stage"}},
+		}}}}
+	}
+	index := map[string]int32{}
+	for i, cluster := range result.Fleet {
+		index[cluster.Name] = int32(i)
+	}
+	for owner, names := range existing {
+		for _, cluster := range names {
+			r.Counts[index[cluster]]++
+			if owner == name {
+				r.Chosen = append(r.Chosen, index[cluster])
+			}
+		}
+	}
+	return r
+}
+
+// convert returns a placement of Open Cluster Management as the type of this project.
+func convert(in *clusterv1beta1.Placement) (*v1beta1.Placement, error) {
+	raw, err := json.Marshal(in)
+	if err != nil {
+		return nil, err
+	}
+	out := &v1beta1.Placement{}
+	return out, json.Unmarshal(raw, out)
+}

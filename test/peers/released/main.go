@@ -1,0 +1,103 @@
+// Command released measures the code of others as released: the score plugins of
+// sigs.k8s.io/scheduler-plugins and the placement scheduler of Open Cluster Management. It is a
+// module of its own because they need another version of Kubernetes.
+//
+// Its arguments are the file with the workload and the address of a load watcher. For each name of a case on
+// a line of the standard input, it writes the CPU time of one operation in nanoseconds to a line of the standard output.
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+)
+
+// workload is the input of all cases. The field names are those of the other program.
+type workload struct {
+	Pod *v1.Pod `json:"pod"`
+	// Nodes has a node and its pods by the number of pods.
+	Nodes map[string]struct {
+		Node *v1.Node  `json:"node"`
+		Pods []*v1.Pod `json:"pods"`
+	} `json:"nodes"`
+	Clusters   []*clusterv1.ManagedCluster          `json:"clusters"`
+	Decisions  []*clusterv1beta1.PlacementDecision  `json:"decisions"`
+	Placements map[string]*clusterv1beta1.Placement `json:"placements"`
+}
+
+// operation is what a case measures.
+type operation func() error
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) != 2 {
+		return fmt.Errorf("found %d arguments: must be the file with the workload and the address of a load watcher", len(args))
+	}
+	raw, err := os.ReadFile(args[0])
+	if err != nil {
+		return err
+	}
+	var w workload
+	if err := json.Unmarshal(raw, &w); err != nil {
+		return fmt.Errorf("%s: %w", args[0], err)
+	}
+	operations := map[string]operation{}
+	ctx := context.Background()
+	if err := addScores(ctx, &w, args[1], operations); err != nil {
+		return err
+	}
+	addPlacements(ctx, &w, operations)
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		name := strings.TrimSpace(lines.Text())
+		do := operations[name]
+		if do == nil {
+			return fmt.Errorf("unknown case %q", name)
+		}
+		took, err := measure(do)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		fmt.Println(took)
+	}
+	return lines.Err()
+}
+
+// measure returns the CPU time of one operation in nanoseconds. It repeats the operation for a
+// quarter of a second.
+func measure(do operation) (float64, error) {
+	const least = 250 * time.Millisecond
+	for n := 1; ; n *= 4 {
+		before := cpuTime()
+		for range n {
+			if err := do(); err != nil {
+				return 0, err
+			}
+		}
+		if took := cpuTime() - before; took >= least {
+			return float64(took.Nanoseconds()) / float64(n), nil
+		}
+	}
+}
+
+// cpuTime returns the CPU time of the process.
+func cpuTime() time.Duration {
+	var usage syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage) // cannot fail with these arguments
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
