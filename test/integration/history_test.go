@@ -1,0 +1,133 @@
+package integration
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/history"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shutdown"
+	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+)
+
+// usageLearner is a learner with fixed knowledge.
+type usageLearner struct {
+	mu        sync.Mutex
+	workloads []history.Workload
+	saved     time.Time
+}
+
+func (*usageLearner) Replay(*load.PodReading) {}
+
+func (l *usageLearner) Workloads() []history.Workload {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.workloads)
+}
+
+func (l *usageLearner) Known() (workloads int, newest time.Time) {
+	return len(l.Workloads()), l.saved
+}
+
+func (l *usageLearner) Restore(workloads []history.Workload, saved time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.workloads, l.saved = workloads, saved
+}
+
+// permitHistory creates an empty ConfigMap, and permits a user to get and update it.
+func permitHistory(t *testing.T, client kubernetes.Interface, namespace, name, user string) {
+	t.Helper()
+	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
+	role := &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{name}, Verbs: []string{"get", "update"}},
+	}}
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	}
+	_, err := client.CoreV1().ConfigMaps(namespace).Create(t.Context(), &v1.ConfigMap{ObjectMeta: meta}, metav1.CreateOptions{})
+	if err == nil {
+		_, err = client.RbacV1().Roles(namespace).Create(t.Context(), role, metav1.CreateOptions{})
+	}
+	if err == nil {
+		_, err = client.RbacV1().RoleBindings(namespace).Create(t.Context(), binding, metav1.CreateOptions{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestHistorySurvivesARestart saves a history that is larger than a ConfigMap when the scheduler stops, with the documented
+// permissions and no others, and restores it in another process.
+func TestHistorySurvivesARestart(t *testing.T) {
+	cp, _, client := startControlPlane(t, controlplane.Options{})
+	const namespace, name, user = "kube-system", "plimsoll-history", "scheduler"
+	config, err := cp.Config(user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	limited, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	maps := limited.CoreV1().ConfigMaps(namespace)
+	permitHistory(t, client, namespace, name, user)
+	eventually.True(t, "the permission is not granted", nil, func(ctx context.Context) (bool, error) {
+		_, err := maps.Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsForbidden(err) {
+			err = nil
+			return false, err
+		}
+		return err == nil, err
+	})
+	if _, err := maps.List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("listing ConfigMaps: %v, want forbidden", err)
+	}
+
+	first := &usageLearner{}
+	for i := range 40_000 {
+		usage := history.Usage{Pods: float64(i + 1), Readings: math.Sqrt(float64(i)), Mean: math.Cbrt(float64(i)), Requested: true}
+		first.workloads = append(first.workloads, history.Workload{
+			Namespace: "default", Kind: "Deployment", Name: fmt.Sprintf("%x", sha256.Sum256([]byte{byte(i), byte(i >> 8)})), CPU: usage, Memory: usage,
+		})
+	}
+	outer, stop := context.WithCancel(t.Context())
+	ctx, release := shutdown.Context(outer)
+	defer release()
+	keeper := history.New(history.Options{Learner: first, ConfigMaps: maps, Name: name})
+	keeper.Start(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		keeper.Run(ctx)
+	}()
+	stop()
+	<-ended
+	saved := keeper.Saved()
+	if saved.SavedBytes == 0 || saved.SavedBytes > 1<<20 || saved.Dropped == 0 || saved.Dropped > 30_000 {
+		t.Fatalf("saved %+v, want less than 1 MiB with a part of the workloads", saved)
+	}
+
+	second := &usageLearner{}
+	history.New(history.Options{Learner: second, ConfigMaps: maps, Name: name}).Start(t.Context())
+	if got, want := len(second.workloads), 40_000-saved.Dropped; got != want {
+		t.Fatalf("restored %d workloads, want %d", got, want)
+	}
+	if age := time.Since(second.saved); age < 0 || age > time.Minute || second.workloads[0].CPU.Pods != 40_000 {
+		t.Errorf("restored as of %s ago, with at most %v pods; want those with the most", age, second.workloads[0].CPU.Pods)
+	}
+}
