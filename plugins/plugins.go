@@ -16,6 +16,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/plugins/lowriskovercommitment"
 	"github.com/plimsoll-k8s/plimsoll/plugins/noderesourcesallocatable"
 	"github.com/plimsoll-k8s/plimsoll/plugins/noderesourceslimits"
+	"github.com/plimsoll-k8s/plimsoll/plugins/predictedutilization"
 )
 
 // Plugin describes one score plugin.
@@ -41,6 +42,10 @@ var All = []Plugin{
 	{
 		lowriskovercommitment.Name, "by the risk of overcommitment, from limits and measured load",
 		lowriskovercommitment.New,
+	},
+	{
+		predictedutilization.Name, "by the predicted peak of CPU and memory, from what was measured of pods and nodes",
+		predictedutilization.New,
 	},
 }
 

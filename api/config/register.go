@@ -17,6 +17,7 @@ func allArgs() []runtime.Object {
 		&NodeResourcesAllocatableArgs{},
 		&NodeResourcesLimitsArgs{},
 		&LowRiskOverCommitmentArgs{},
+		&PredictedUtilizationArgs{},
 	}
 }
 

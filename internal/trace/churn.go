@@ -7,12 +7,16 @@ import (
 	"sort"
 )
 
+// FillTime is the time in seconds during which a cluster fills before its pods arrive and end in a steady state: so long
+// that a scheduler can have learned from the first pods when it places the last ones, as in a cluster that has been used before.
+const FillTime = 3600
+
 // Churn returns a cluster with the same nodes, on which pods like those of this one arrive and end in a steady state
-// for a number of seconds. The cluster starts full: at any time the expected requests of the pods that run are the
-// fraction fill of the capacity of all nodes, of the resource of which they request the largest fraction.
+// for a number of seconds. The cluster fills during FillTime. From then on the expected requests of the pods that run are the
+// fraction fill of the capacity of all nodes at any time, of the resource of which they request the largest fraction.
 //
-// Pods keep their requests, groups and run times. Pods that arrive are drawn with equal probability, those at the start
-// with a probability in proportion to their run time, of which a uniform fraction remains: a pod that runs for a day is
+// Pods keep their requests, groups and run times. Pods that arrive are drawn with equal probability, those that
+// run when the cluster has filled with a probability in proportion to their run time, of which a uniform fraction remains: a pod that runs for a day is
 // there 1440 times as often as one that runs for a minute. The run time of a pod that does not end in the trace is until
 // the last event of the trace. It returns an error if the pods request nothing, or if there would be more than MaxPods.
 func (c *Cluster) Churn(fill float64, seconds int64, seed uint64) (*Cluster, error) {
@@ -27,8 +31,8 @@ func (c *Cluster) Churn(fill float64, seconds int64, seed uint64) (*Cluster, err
 	}
 	out := &Cluster{Nodes: c.Nodes, Skipped: c.Skipped, Pods: make([]Pod, 0, int(first+later))}
 	out.Assumed = append(append(out.Assumed, c.Assumed...), fmt.Sprintf(
-		"%.0f pods run at the start and %.0f arrive within %d s, drawn from those of the trace with their run times, "+
-			"so that the expected fill is %v throughout", first, later, seconds, fill))
+		"%.0f pods arrive in the first %d s and %.0f in the following %d s, drawn from those of the trace with their run times, "+
+			"so that from then on the expected fill is %v", first, FillTime, later, seconds, fill))
 	r := rand.New(rand.NewPCG(seed, 0x636875726e))
 	cumulative := make([]float64, len(lives))
 	sum := 0.0
@@ -38,11 +42,12 @@ func (c *Cluster) Churn(fill float64, seconds int64, seed uint64) (*Cluster, err
 	}
 	for range int(first) {
 		i := min(sort.SearchFloat64s(cumulative, r.Float64()*total), len(lives)-1)
-		out.add(c.Pods[i], 0, lives[i]*r.Float64())
+		arrival := r.Int64N(FillTime)
+		out.add(c.Pods[i], arrival, float64(FillTime-arrival)+lives[i]*r.Float64())
 	}
 	for range int(later) {
 		i := r.IntN(len(lives))
-		out.add(c.Pods[i], r.Int64N(seconds), lives[i])
+		out.add(c.Pods[i], FillTime+r.Int64N(seconds), lives[i])
 	}
 	out.Sort()
 	return out, nil

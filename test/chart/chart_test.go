@@ -209,7 +209,7 @@ func TestBadValues(t *testing.T) {
 		"scheduler: {replicas: two}":                             "at '/scheduler/replicas': got string, want integer",
 		"scheduler: {replicas: -1}":                              "at '/scheduler/replicas'",
 		"scheduler: {profiles: []}":                              "at '/scheduler/profiles'",
-		"scheduler: {profiles: [{schedulerName: a, use: fast}]}": "value must be one of 'allocatable-least', 'batch', 'limits', 'low-risk'",
+		"scheduler: {profiles: [{schedulerName: a, use: fast}]}": "value must be one of 'allocatable-least', 'batch', 'limits', 'low-risk', 'predicted'",
 		"scheduler: {profiles: [{use: limits}]}":                 "missing property 'schedulerName'",
 		"scheduler: {config: 'kind: Pod'}":                       `scheduler.config: invalid kind "Pod": must be the text of a KubeSchedulerConfiguration`,
 		"scheduler: {metricProvider: {address: 'http://p'}}":     "missing property 'type'",

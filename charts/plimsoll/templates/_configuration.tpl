@@ -25,10 +25,13 @@
 {{- $_ := set .args "watcherAddress" (printf "http://%s.%s:2020" (include "plimsoll.name" (dict "root" $ "name" "load-watcher")) $.Release.Namespace) -}}
 {{- end -}}
 {{- end -}}
-{{- if and (eq .name "PredictedUtilization") $s.podUsage -}}
+{{- if eq .name "PredictedUtilization" -}}
+{{- $_ := unset .args "podUsage" -}}
+{{- if $s.podUsage -}}
 {{- $_ := set .args "podUsage" $s.podUsage -}}
 {{- if eq $s.podUsage.type "KubernetesMetricsServer" -}}
 {{- $_ := set .args "historyConfigMap" (printf "%s/%s-history" $.Release.Namespace (include "plimsoll.name" (dict "root" $ "name" "scheduler"))) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

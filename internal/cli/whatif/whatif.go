@@ -77,7 +77,7 @@ Data that the input does not have is generated from the seed and listed as such 
 result: the usage of pods (--usage), and the limits of pods in traces (--limits).
 Profiles are files with a KubeSchedulerConfiguration or built-in: default,
 most-allocated, limits, allocatable-least, allocatable-most, low-risk,
-low-risk+limits, batch.
+low-risk+limits, predicted, batch.
 
 In the manifests of a running cluster, most pods have a node, and only the others are
 scheduled. With --reschedule all pods are scheduled again, so that profiles can place

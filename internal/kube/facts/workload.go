@@ -11,9 +11,12 @@ import (
 type Workload struct {
 	Namespace string
 	// Kind and Name are those of the pod's controller: "ReplicaSet", "Job". A pod without a controller is
-	// its own workload, of kind "Pod".
+	// its own workload, of kind KindPod.
 	Kind, Name string
 }
+
+// KindPod is the kind of the workload of a pod without a controller.
+const KindPod = "Pod"
 
 // cronJobSuffix is the number of digits that a CronJob appends to its name for a Job: the scheduled time in
 // minutes since 1970. It has eight digits from 1989 to 2160.
@@ -25,7 +28,7 @@ const cronJobSuffix = 8
 func WorkloadOf(pod *v1.Pod) Workload {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil || owner.Kind == "Node" {
-		return Workload{pod.Namespace, "Pod", pod.Name}
+		return Workload{pod.Namespace, KindPod, pod.Name}
 	}
 	name := owner.Name
 	switch owner.Kind {

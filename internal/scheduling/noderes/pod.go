@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/resource"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/predict"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
@@ -38,7 +39,12 @@ type Pod struct {
 	cpu, memory, ephemeralStorage Amount
 	// scalars are the amounts of the other resources, sorted by name.
 	scalars []namedAmount
+
+	workload predict.Key
 }
+
+// Workload returns the workload that the pod belongs to.
+func (p *Pod) Workload() predict.Key { return p.workload }
 
 // Requests returns the requests of a pod for every resource. Quantities that are not
 // bounded are not counted.
@@ -48,7 +54,7 @@ func Requests(pod *v1.Pod) v1.ResourceList {
 
 // NewPod returns the amounts of a pod.
 func NewPod(pod *v1.Pod) Pod {
-	var p Pod
+	p := Pod{workload: predict.KeyOf(predict.Workload(facts.WorkloadOf(pod)))}
 	pod = facts.BoundedPod(pod)
 	requests, limits := resource.PodRequests(pod, podOptions), resource.PodLimits(pod, podOptions)
 	for name, quantity := range requests {

@@ -87,6 +87,11 @@ func (r Resource) AllocatableOf(node *v1.Node) int64 {
 	return r.Amount(node.Status.Allocatable[r.name])
 }
 
+// CapacityOf is Capacity for the object of a node.
+func (r Resource) CapacityOf(node *v1.Node) int64 {
+	return max(r.Amount(node.Status.Capacity[r.name]), r.AllocatableOf(node))
+}
+
 // Amount converts a quantity of the resource to its unit.
 func (r Resource) Amount(quantity resource.Quantity) int64 {
 	// Compare before the conversion: a conversion that overflows wraps around.

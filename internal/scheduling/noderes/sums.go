@@ -118,6 +118,12 @@ func (s *Sums) Get(r Resource) Sum {
 	return Sum{}
 }
 
+// Len returns the number of pods.
+func (s *Sums) Len() int { return len(s.pods) }
+
+// Pod returns the amounts of a pod, by its position in the NodeInfo.
+func (s *Sums) Pod(i int) *Pod { return &s.pods[i].amounts }
+
 // NewSums computes the sums over the pods of a node, without a cache and without slots.
 func NewSums(node fwk.NodeInfo) *Sums { return newSums(node, nil, false, 0) }
 

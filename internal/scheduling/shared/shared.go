@@ -15,6 +15,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/nodemetrics"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/prediction"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predictionmetrics"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
@@ -30,11 +31,15 @@ type State struct {
 	mu          sync.Mutex
 	stores      map[LoadConfig]*load.Store
 	podStores   map[LoadConfig]*load.PodStore
+	keepers     map[predictionConfig]*prediction.Keeper
 }
 
 // New returns the state of a scheduler that reads load from the configured sources.
 func New() *State {
-	return &State{Sums: noderes.NewCache(), stores: map[LoadConfig]*load.Store{}, podStores: map[LoadConfig]*load.PodStore{}}
+	return &State{
+		Sums: noderes.NewCache(), stores: map[LoadConfig]*load.Store{}, podStores: map[LoadConfig]*load.PodStore{},
+		keepers: map[predictionConfig]*prediction.Keeper{},
+	}
 }
 
 // NewWithLoad returns the state of a scheduler whose stores of load are created by newStore, and those of the usage of pods
@@ -43,7 +48,9 @@ func New() *State {
 func NewWithLoad(
 	newStore func(maxAge time.Duration) (*load.Store, error), newPodStore func(maxAge time.Duration) (*load.PodStore, error),
 ) *State {
-	return &State{Sums: noderes.NewCache(), newStore: newStore, newPodStore: newPodStore}
+	return &State{
+		Sums: noderes.NewCache(), newStore: newStore, newPodStore: newPodStore, keepers: map[predictionConfig]*prediction.Keeper{},
+	}
 }
 
 // handle is a framework handle that carries the state.

@@ -81,7 +81,7 @@ func NodeOf(n *trace.Node) *v1.Node {
 		amounts[GPU] = *resource.NewQuantity(n.Capacity.GPU, resource.DecimalSI)
 	}
 	return &v1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: labels},
+		ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: labels, CreationTimestamp: metav1.NewTime(Time(0))},
 		Status:     v1.NodeStatus{Capacity: amounts, Allocatable: amounts},
 	}
 }

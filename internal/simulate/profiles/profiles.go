@@ -15,7 +15,9 @@ import (
 )
 
 // Names of the built-in profiles, in the order of the documentation.
-var Names = []string{"default", "most-allocated", "limits", "allocatable-least", "allocatable-most", "low-risk", "low-risk+limits", "batch"}
+var Names = []string{
+	"default", "most-allocated", "limits", "allocatable-least", "allocatable-most", "low-risk", "low-risk+limits", "predicted", "batch",
+}
 
 //go:embed ready
 var ready embed.FS

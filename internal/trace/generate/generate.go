@@ -54,7 +54,7 @@ type Spec struct {
 	// time of pods in seconds, 0 for pods that do not end.
 	Over, Life int64
 	// Churn is the time in seconds during which pods arrive and end in a steady state, 0 for none. The cluster
-	// starts full, and the expected fill is constant. LifeCV is the coefficient of variation of the run times
+	// fills during trace.FillTime before, and from then on the expected fill is constant. LifeCV is the coefficient of variation of the run times
 	// of these pods, which have a log-normal distribution with the mean Life.
 	Churn  int64
 	LifeCV float64
@@ -374,7 +374,7 @@ func (s Spec) times(r *rand.Rand, number int, p *trace.Pod) {
 	}
 }
 
-// churn generates the arrival and the end of a pod in a steady state. The first pods exist at the start: their
+// churn generates the arrival and the end of a pod in a steady state. The first pods arrive during trace.FillTime. From then on their
 // run times are distributed as those of the pods that run at an instant, which is the original distribution weighted
 // by the run time, and a uniform fraction of them remains. The others arrive at a constant rate.
 func (s Spec) churn(r *rand.Rand, number int, p *trace.Pod) {
@@ -385,9 +385,10 @@ func (s Spec) churn(r *rand.Rand, number int, p *trace.Pod) {
 	}
 	life := math.Exp(mu + math.Sqrt(variance)*r.NormFloat64())
 	if number < s.Pods {
-		life *= r.Float64()
+		p.Arrival = r.Int64N(trace.FillTime)
+		life = float64(trace.FillTime-p.Arrival) + life*r.Float64()
 	} else {
-		p.Arrival = r.Int64N(s.Churn)
+		p.Arrival = trace.FillTime + r.Int64N(s.Churn)
 	}
 	p.Start = p.Arrival
 	p.End = p.Start + int64(max(1, math.Round(min(life, trace.MaxSecond/2))))

@@ -119,7 +119,7 @@ func TestFillOfConcurrentPods(t *testing.T) {
 }
 
 // TestChurn checks that pods arrive and end in a steady state: at any time concurrent pods request the specified
-// fractions of the capacity, from the start to the end, and about the specified number of pods arrives.
+// fractions of the capacity, from the time at which the cluster has filled to the end, and about the specified number of pods arrives.
 func TestChurn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		fill, memory := rapid.Float64Range(0.5, 0.95).Draw(t, "fill"), rapid.Float64Range(0.5, 0.95).Draw(t, "memory")
@@ -130,8 +130,8 @@ func TestChurn(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := s.Cluster(rapid.Uint64().Draw(t, "seed"))
-		if len(c.Pods) != s.totalPods() || c.Pods[s.Pods-1].Arrival != 0 {
-			t.Fatalf("%d pods, want %d, %d of them from the start", len(c.Pods), s.totalPods(), s.Pods)
+		if len(c.Pods) != s.totalPods() || c.Pods[s.Pods-1].Arrival >= trace.FillTime || c.Pods[s.Pods].Arrival < trace.FillTime {
+			t.Fatalf("%d pods, want %d, %d of them while it fills", len(c.Pods), s.totalPods(), s.Pods)
 		}
 		capacity := trace.Amounts{}
 		for _, n := range c.Nodes {
@@ -140,7 +140,7 @@ func TestChurn(t *testing.T) {
 		for _, second := range []int64{0, 1000, 10_000, 39_999} {
 			var requested trace.Amounts
 			for _, p := range c.Pods {
-				if p.Arrival <= second && second < p.End {
+				if at := trace.FillTime + second; p.Arrival <= at && at < p.End {
 					requested.CPU, requested.Memory = requested.CPU+p.Request.CPU, requested.Memory+p.Request.Memory
 				}
 			}

@@ -1,0 +1,66 @@
+package config
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/predict"
+)
+
+// The defaults of PredictedUtilization.
+const (
+	DefaultDeviations    = predict.DefaultDeviations
+	DefaultHistoryWeight = predict.DefaultHistoryWeight
+)
+
+// maxDeviations is the largest accepted number of deviations.
+const maxDeviations = 10
+
+// PredictedUtilizationArgs are the arguments of PredictedUtilization.
+//
+// +kubebuilder:object:root=true
+type PredictedUtilizationArgs struct {
+	metav1.TypeMeta `json:",inline"`
+	// Deviations is how many standard deviations the predicted peak of a node is above its predicted
+	// mean, from 0 to 10.
+	Deviations *float64 `json:"deviations,omitempty"`
+	// HistoryWeight is how much the measured usage of a workload's own pods counts in relation to that
+	// of all pods, in [0, 1]. With 0 all pods are expected to use the same multiple of their requests. The
+	// default is 1.
+	HistoryWeight *float64 `json:"historyWeight,omitempty"`
+	// WatcherAddress is the URL of a load-watcher service that the load of nodes is read from. Without it
+	// and without MetricProvider, load is predicted from requests.
+	WatcherAddress string `json:"watcherAddress,omitempty"`
+	// MetricProvider is a metric provider that the scheduler reads the load of nodes from itself, in place
+	// of a load-watcher service.
+	MetricProvider metricprovider.Config `json:"metricProvider,omitzero"`
+	// PodUsage is a metric provider that the usage of every pod is read from. Without it, the
+	// usage of pods is estimated from the load of nodes.
+	PodUsage metricprovider.Config `json:"podUsage,omitzero"`
+	// PollInterval is the time between two reads, at least 100ms. The default is 30s.
+	PollInterval *metav1.Duration `json:"pollInterval,omitempty"`
+	// MaxLoadAge is the age up to which a reading counts, at least 1s and at least PollInterval. The default is
+	// 5m. What has been learned from earlier readings remains.
+	MaxLoadAge *metav1.Duration `json:"maxLoadAge,omitempty"`
+}
+
+// Default sets the defaults of empty fields.
+func (a *PredictedUtilizationArgs) Default() {
+	setDefault(&a.Deviations, DefaultDeviations)
+	setDefault(&a.HistoryWeight, DefaultHistoryWeight)
+	setDefault(&a.PollInterval, metav1.Duration{Duration: DefaultPollInterval})
+	setDefault(&a.MaxLoadAge, metav1.Duration{Duration: DefaultMaxLoadAge})
+}
+
+// Validate returns all invalid fields with their allowed values. The defaults must be set.
+func (a *PredictedUtilizationArgs) Validate() error {
+	var errs field.ErrorList
+	if d := *a.Deviations; !(d >= 0 && d <= maxDeviations) {
+		errs = append(errs, field.Invalid(field.NewPath("deviations"), d, "must be in [0, 10]"))
+	}
+	errs = append(errs, validateFraction(field.NewPath("historyWeight"), *a.HistoryWeight)...)
+	errs = append(errs, validateLoadSource(a.WatcherAddress, a.MetricProvider, a.PollInterval.Duration, a.MaxLoadAge.Duration)...)
+	errs = append(errs, validateMetricProvider(field.NewPath("podUsage"), a.PodUsage)...)
+	return errs.ToAggregate()
+}

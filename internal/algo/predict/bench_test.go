@@ -1,0 +1,62 @@
+package predict
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// cluster returns a reading of a generated cluster.
+func cluster(r *rand.Rand, nodes, podsPerNode, workloads int, withPods bool) *Reading {
+	reading := &Reading{Time: time.Unix(1_700_000_000, 0), Window: 15 * time.Minute}
+	keys := make([]Key, workloads)
+	for i := range keys {
+		keys[i] = KeyOf(Workload{"default", "ReplicaSet", fmt.Sprintf("app-%d", i)})
+	}
+	for i := range nodes {
+		n := NodeReading{Name: fmt.Sprintf("node-%d", i)}
+		for j := range podsPerNode {
+			p := PodReading{ID: fmt.Sprintf("%d-%d", i, j), Seen: 1, IsUsed: withPods}
+			workload := r.IntN(workloads)
+			p.Workload = keys[workload]
+			for k := range p.Amounts {
+				base := []float64{500, 1 << 30}[k]
+				if workload%10 > 0 {
+					p.Amounts[k].Request = base
+				}
+				p.Used[k] = base * (0.5 + 0.5*float64(workload%5)/5 + 0.2*r.Float64())
+				n.Measured[k].Mean += p.Used[k]
+			}
+			n.Pods = append(n.Pods, p)
+		}
+		for k := range n.Measured {
+			n.Measured[k].StdDev, n.Measured[k].Known = n.Measured[k].Mean/10, true
+		}
+		reading.Nodes = append(reading.Nodes, n)
+	}
+	return reading
+}
+
+// BenchmarkObserve is one reading of 5,000 nodes and 150,000 pods.
+func BenchmarkObserve(b *testing.B) {
+	for _, withPods := range []bool{false, true} {
+		b.Run(fmt.Sprintf("pods=%t", withPods), func(b *testing.B) {
+			reading := cluster(rand.New(rand.NewPCG(1, 2)), 5000, 30, 15_000, withPods)
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			l := NewLearner(Options{HistoryWeight: 1, HalfLife: DefaultHalfLife})
+			model := l.Observe(reading)
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			for b.Loop() {
+				reading.Time = reading.Time.Add(time.Minute)
+				model = l.Observe(reading)
+			}
+			b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/(1<<20), "MiB-kept")
+			runtime.KeepAlive(model)
+		})
+	}
+}

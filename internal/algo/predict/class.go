@@ -1,0 +1,173 @@
+package predict
+
+// classState is what is known of the pods of a class, for one resource.
+type classState struct {
+	prior Prior
+	// mean is the mean of the workloads; workload, pod and time are squared coefficients of variation.
+	mean, workload, pod, time float64
+	// correlation is for how many readings the usage of a pod remains the same: the factor of the variance
+	// of a mean over independent readings.
+	correlation float64
+	// together is the correlation over time of the pods of a workload.
+	together float64
+	// isMeasured is set while the variances are those of measured pods.
+	isMeasured bool
+}
+
+// settle sets the mean and, unless pods are measured, the variances: those of the prior times factors.
+func (s *classState) settle(mean, spread, timeScale float64) {
+	s.mean = mean
+	s.correlation = priorCorrelation
+	if s.isMeasured {
+		return
+	}
+	s.workload = s.prior.Workload * s.prior.Workload * spread
+	s.pod = s.prior.Pod * s.prior.Pod * spread
+	s.time = s.prior.Time * s.prior.Time * timeScale
+}
+
+// Pseudo-counts of the prior: as many workloads, pods or readings must have been seen for the measured
+// variances to count as much as those of the prior.
+const (
+	priorWorkloads = 4
+	priorPods      = 10
+	priorReadings  = 20
+	priorBlocks    = 5
+	// priorCorrelation is for how many readings the usage of a pod is assumed to remain the same.
+	priorCorrelation = 3
+)
+
+// moments are sums over the workloads of a class. Squares are multiples of the squared mean of the workload.
+type moments struct {
+	pods, inverse                                     float64
+	long, longReadings, squares, blocks, blockSquares float64
+	freedom, between                                  float64
+	weight, squaredWeight, sum, excess                float64
+}
+
+// add adds the variation of a workload's pods.
+func (m *moments) add(p *pool) {
+	if p.pods == 0 || p.mean < negligible {
+		return
+	}
+	scale := 1 / (p.mean * p.mean)
+	m.pods += p.pods
+	m.inverse += p.inverse
+	m.long += p.long
+	m.longReadings += p.longReadings
+	m.squares += p.squares * scale
+	m.blocks += p.blocks
+	m.blockSquares += p.blockSquares * scale
+	if p.present > 1 {
+		m.freedom += p.present - 1
+		m.between += p.between * scale
+	}
+}
+
+// negligible is the ratio below which a workload is idle: its variation is not that of others.
+const negligible = 1e-6
+
+// estimateVariances computes the variances over time and between the pods of a workload.
+func (s *classState) estimateVariances(m *moments) {
+	s.isMeasured = m.pods > 0
+	if !s.isMeasured {
+		return
+	}
+	priorTime, priorPod := s.prior.Time*s.prior.Time, s.prior.Pod*s.prior.Pod
+	blockVariance := (m.blockSquares + priorBlocks*priorTime*priorCorrelation/blockSize) / (m.blocks + priorBlocks)
+	// The squares of n readings about their own mean lack what the mean took with it: the variance of
+	// about a block per pod.
+	s.time = (m.squares + m.long*blockSize*blockVariance + priorReadings*priorTime) / (m.longReadings + priorReadings)
+	s.correlation = min(max(blockSize*blockVariance/s.time, 1), blockSize)
+	noise := s.time * s.correlation * m.inverse / m.pods
+	s.pod = (max(m.between-m.freedom*noise, 0) + priorPods*priorPod) / (m.freedom + priorPods)
+}
+
+// error returns the variance of a workload's mean that is due to the number of its pods and readings,
+// as a multiple of the squared mean of the workload.
+func (s *classState) error(p *pool) float64 {
+	return (s.pod + s.time*s.correlation*p.inverse/p.pods*s.repeated(p.pods)) / p.pods
+}
+
+// repeated returns in how many pods the same variation over time is seen, on average.
+func (s *classState) repeated(pods float64) float64 { return 1 + max(pods-1, 0)*s.together }
+
+// addMean adds the mean of a workload.
+func (m *moments) addMean(p *pool, s *classState) {
+	if p.pods == 0 {
+		return
+	}
+	relative := 1.0
+	if s.mean > 0 {
+		relative = p.mean / s.mean
+	}
+	noise := s.error(p)
+	weight := 1 / (s.workload + noise)
+	m.weight += weight
+	m.sum += weight * p.mean
+	m.squaredWeight += weight * weight
+	m.excess += weight * weight * ((relative-1)*(relative-1) - noise)
+}
+
+// estimateMeans computes the mean of the class and the variance between its workloads. fitted is the
+// mean by the load of nodes.
+func (s *classState) estimateMeans(m *moments, fitted float64) {
+	prior := priorWorkloads / (s.workload)
+	s.mean = (m.sum + prior*fitted) / (m.weight + prior)
+	priorSquared := prior * prior / priorWorkloads
+	s.workload = max((m.excess+priorSquared*s.prior.Workload*s.prior.Workload)/(m.squaredWeight+priorSquared), minimumVariance)
+}
+
+// minimumVariance keeps precisions finite.
+const minimumVariance = 1e-4
+
+// ratio returns the expected ratio of a workload.
+func (s *classState) ratio(p *pool, historyWeight float64, class int8) Ratio {
+	q := Ratio{Mean: s.mean, Unknown: s.workload * s.mean * s.mean, class: class}
+	time := s.time
+	if p.pods > 0 && historyWeight > 0 {
+		noise := s.error(p) * s.mean * s.mean / historyWeight
+		gain := gain(q.Unknown, noise)
+		q.Mean += gain * (p.mean - q.Mean)
+		q.Unknown *= 1 - gain
+		q.Pods, q.Readings = p.pods, p.readings
+		if p.mean >= negligible {
+			alike := s.correlation * s.repeated(p.long)
+			time = (p.squares/(p.mean*p.mean)/alike + priorReadings*s.time) / (p.longReadings/alike + priorReadings)
+		}
+	}
+	q.Pod = s.pod * q.Mean * q.Mean
+	q.Time = time * q.Mean * q.Mean
+	return q
+}
+
+// estimateWorkloads computes the ratio of every workload for one resource.
+func (l *Learner) estimateWorkloads(r int) {
+	state := &l.resources[r]
+	for _, w := range l.workloads {
+		w.now[r] = pool{}
+	}
+	for _, p := range l.found {
+		p.workload.now[r].add(&p.own[r])
+	}
+	var moments [classes]moments
+	for _, w := range l.workloads {
+		w.now[r].addPast(&w.past[r])
+		moments[w.now[r].class].add(&w.now[r])
+	}
+	for c := range state.classes {
+		state.classes[c].together = l.resources[CPU].together.value(0, 1)
+		state.classes[c].estimateVariances(&moments[c])
+	}
+	for _, w := range l.workloads {
+		moments[w.now[r].class].addMean(&w.now[r], &state.classes[w.now[r].class])
+	}
+	for c := range state.classes {
+		if s := &state.classes[c]; s.isMeasured {
+			s.estimateMeans(&moments[c], state.fit.mean[c])
+		}
+	}
+	for _, w := range l.workloads {
+		w.ratio[r] = state.classes[w.now[r].class].ratio(&w.now[r], l.options.HistoryWeight, w.now[r].class)
+	}
+}

@@ -1,0 +1,186 @@
+package predict
+
+import (
+	"math"
+	"time"
+)
+
+// PodReading is one pod of a node in a reading.
+type PodReading struct {
+	Pod
+	// ID is the UID of the pod.
+	ID string
+	// Seen is the fraction of the window of the node's load during which the pod was on the node, in
+	// [0, 1].
+	Seen float64
+	// Used is the usage of the pod, if IsUsed is set.
+	Used   [Resources]float64
+	IsUsed bool
+}
+
+// Measured is the measured load of one resource of a node.
+type Measured struct {
+	// Mean and StdDev over the window.
+	Mean, StdDev float64
+	// Known is false if the resource was not measured.
+	Known bool
+}
+
+// NodeReading is one node of a reading.
+type NodeReading struct {
+	Name     string
+	Measured [Resources]Measured
+	Pods     []PodReading
+	// Predicted is set by Learner.Observe to the mean that the readings before this one let expect of the
+	// measured one; not a number if the node had not been measured before.
+	Predicted [Resources]float64
+}
+
+// Reading is what was measured of a cluster at one time.
+type Reading struct {
+	Time time.Time
+	// Window is the time over which the load of nodes is averaged.
+	Window time.Duration
+	Nodes  []NodeReading
+}
+
+// check replaces values that are impossible, so that no sum overflows: what was measured is then unknown.
+func (n *NodeReading) check() {
+	n.Predicted = [Resources]float64{math.NaN(), math.NaN()}
+	for r := range n.Measured {
+		m := &n.Measured[r]
+		m.Known = m.Known && isAmount(m.Mean)
+		if !isAmount(m.StdDev) {
+			m.StdDev = 0
+		}
+	}
+	for i := range n.Pods {
+		p := &n.Pods[i]
+		p.IsUsed = p.IsUsed && isAmount(p.Used[CPU]) && isAmount(p.Used[Memory])
+		if !(p.Seen >= 0 && p.Seen <= 1) {
+			p.Seen = 1
+		}
+		for r := range p.Amounts {
+			p.Amounts[r] = p.Amounts[r].checked()
+		}
+	}
+}
+
+// checked returns the amount without impossible values.
+func (a Amount) checked() Amount {
+	if !isAmount(a.Request) {
+		a.Request = 0
+	}
+	if !isAmount(a.Limit) {
+		a.Limit = 0
+	}
+	return a
+}
+
+// largest is more than any amount: sums of squares of it remain finite.
+const largest = 1e18
+
+func isAmount(x float64) bool { return x >= 0 && x <= largest }
+
+// Options configure a Learner.
+type Options struct {
+	// HistoryWeight is how much the usage of a workload's own pods counts in relation to that of all
+	// pods: 0 not at all, 1 by their precision.
+	HistoryWeight float64
+	// HalfLife is the time after which a reading counts half.
+	HalfLife time.Duration
+}
+
+// Learner learns what pods use. It is not safe for concurrent use.
+type Learner struct {
+	options   Options
+	last      time.Time
+	readings  uint64
+	pods      map[string]*podState
+	workloads map[Key]*workloadState
+	nodes     map[string]*nodeState
+	resources [Resources]resourceState
+	// found are the states of the pods of the reading, in its order.
+	found []*podState
+	// touched are the workloads of the node that is being processed.
+	touched []*workloadState
+	// observations are those of the resource that is being processed.
+	observations []observation
+}
+
+// NewLearner returns a learner that has seen nothing.
+func NewLearner(options Options) *Learner {
+	l := &Learner{options: options, pods: map[string]*podState{}, workloads: map[Key]*workloadState{}, nodes: map[string]*nodeState{}}
+	for r := range l.resources {
+		l.resources[r].reset(priors[r])
+	}
+	return l
+}
+
+// resourceState is what is known of one resource over all pods.
+type resourceState struct {
+	classes [classes]classState
+	fit     fit
+	// timeScale corrects the variance over time of the prior by that of nodes, drift is the fraction
+	// of it by which the mean of a window differs from the mean over time.
+	timeScale, drift ratio
+	// spread corrects the variances between pods of the prior by the loads of nodes.
+	spread ratio
+	// timeScaleNow and spreadNow are the values that the classes have been given.
+	timeScaleNow, spreadNow float64
+	// together is the correlation over time of the pods of a workload.
+	together ratio
+}
+
+// ratio is a quotient of two decaying sums, which begins at a prior of some weight.
+type ratio struct{ above, below, prior, weight float64 }
+
+func (q *ratio) add(above, below float64) { q.above += above; q.below += below }
+
+func (q *ratio) decay(factor float64) { q.above *= factor; q.below *= factor }
+
+// value returns the quotient within bounds. scale is the size of one typical term of below.
+func (q *ratio) value(low, high float64) float64 {
+	return min(max((q.above+q.prior*q.weight)/(q.below+q.weight), low), high)
+}
+
+func (s *resourceState) reset(prior [classes]Prior) {
+	s.timeScaleNow, s.spreadNow = 1, 1
+	for c := range s.classes {
+		s.classes[c] = classState{prior: prior[c]}
+		s.classes[c].settle(prior[c].Mean, 1, 1)
+	}
+	s.fit.reset(prior[requested].Mean, prior[unrequested].Mean)
+	s.timeScale = ratio{prior: 1, weight: 3}
+	s.drift = ratio{prior: 0.3, weight: 3}
+	s.spread = ratio{prior: 1, weight: 5}
+	s.together = ratio{prior: 0.5, weight: 20}
+}
+
+// Observe learns from a reading and returns the model that follows from it. Readings that are not
+// newer than the previous one count as simultaneous.
+func (l *Learner) Observe(reading *Reading) *Model {
+	for i := range reading.Nodes {
+		reading.Nodes[i].check()
+	}
+	elapsed := max(reading.Time.Sub(l.last), 0)
+	if l.last.IsZero() {
+		elapsed = 0
+	}
+	l.last = reading.Time
+	l.readings++
+	decay := math.Exp2(-float64(elapsed) / float64(l.options.HalfLife))
+	l.observePods(reading, decay)
+	overlap := 1.0
+	if reading.Window > 0 && elapsed > 0 {
+		overlap = max(1, float64(reading.Window)/float64(elapsed))
+	}
+	for r := range l.resources {
+		l.estimateWorkloads(r)
+		l.fitClasses(reading, r, decay, overlap)
+		l.filterNodes(r, elapsed, overlap)
+	}
+	l.placePods(reading)
+	l.forgetNodes()
+	return l.model()
+}

@@ -1,0 +1,241 @@
+package predict
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// TestLearnsFromNodes has nodes whose pods with a request use 0.6 of it, and whose pods without one use 900. Only the load of
+// nodes is measured: both are found to 5 %.
+func TestLearnsFromNodes(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	l := NewLearner(Options{HistoryWeight: 1, HalfLife: time.Hour})
+	var model *Model
+	var nodes []NodeReading
+	for i := range 40 {
+		n := NodeReading{Name: fmt.Sprint(i)}
+		for j := range 10 {
+			p := PodReading{ID: fmt.Sprint(i, " ", j), Seen: 1}
+			p.Workload = KeyOf(Workload{Name: fmt.Sprint(r.IntN(50))})
+			if r.IntN(5) > 0 {
+				p.Amounts[CPU].Request = 500 + 1000*r.Float64()
+				n.Measured[CPU].Mean += 0.6 * p.Amounts[CPU].Request
+			} else {
+				n.Measured[CPU].Mean += 900
+			}
+			n.Pods = append(n.Pods, p)
+		}
+		n.Measured[CPU].StdDev, n.Measured[CPU].Known = 100, true
+		nodes = append(nodes, n)
+	}
+	for minute := range 30 {
+		model = l.Observe(&Reading{Time: time.Unix(int64(60*minute), 0), Window: time.Minute, Nodes: nodes})
+	}
+	unknown := KeyOf(Workload{Name: "never seen"})
+	if got := model.Ratio(unknown, CPU, Amount{Request: 1000}).Mean; math.Abs(got-0.6) > 0.03 {
+		t.Errorf("pods with a request use %.3f of it, want 0.6", got)
+	}
+	if got := model.Ratio(unknown, CPU, Amount{}).Mean; math.Abs(got-900) > 45 {
+		t.Errorf("pods without a request use %.0f, want 900", got)
+	}
+}
+
+// TestLearnsWorkloads has ten workloads of ten pods that use 0.1, 0.2, ... 1 of their requests and vary by a tenth. What is
+// expected of each is within a tenth of it, and of an unknown one near the mean of all, 0.55.
+func TestLearnsWorkloads(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	l := NewLearner(Options{HistoryWeight: 1, HalfLife: time.Hour})
+	key := func(i int) Key { return KeyOf(Workload{Name: fmt.Sprint(i)}) }
+	var model *Model
+	for minute := range 60 {
+		n := NodeReading{Name: "n"}
+		for i := range 100 {
+			p := PodReading{ID: fmt.Sprint(i), Seen: 1, IsUsed: true}
+			p.Workload, p.Amounts[CPU].Request = key(i/10), 1000
+			p.Used[CPU] = float64(100*(1+i/10)) * (0.9 + 0.2*r.Float64())
+			n.Measured[CPU].Mean += p.Used[CPU]
+			n.Pods = append(n.Pods, p)
+		}
+		n.Measured[CPU].Known = true
+		model = l.Observe(&Reading{Time: time.Unix(int64(60*minute), 0), Window: time.Minute, Nodes: []NodeReading{n}})
+	}
+	for i := range 10 {
+		want := 0.1 * float64(1+i)
+		if got := model.Ratio(key(i), CPU, Amount{Request: 1}).Mean; math.Abs(got/want-1) > 0.1 {
+			t.Errorf("workload %d uses %.3f of its requests, want %.1f", i, got, want)
+		}
+	}
+	if got := model.Ratio(key(99), CPU, Amount{Request: 1}).Mean; math.Abs(got-0.55) > 0.06 {
+		t.Errorf("an unknown workload is expected to use %.3f, want 0.55", got)
+	}
+	if got := model.Workloads(); got != 10 {
+		t.Errorf("%d workloads are known, want 10", got)
+	}
+}
+
+// TestHistory compares the decaying sums of a history with those over the list of all readings: reading i of n has
+// the weight decay^(n-1-i).
+func TestHistory(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		used := rapid.SliceOfN(rapid.Float64Range(0, 10), 1, 50).Draw(t, "used")
+		decay := rapid.Float64Range(0.8, 1).Draw(t, "decay")
+		var h history
+		for _, x := range used {
+			h.add(x, decay, requested)
+		}
+		weight, mean, squares := 0.0, 0.0, 0.0
+		for i, x := range used {
+			w := math.Pow(decay, float64(len(used)-1-i))
+			weight, mean = weight+w, mean+w*x
+		}
+		mean /= weight
+		for i, x := range used {
+			squares += math.Pow(decay, float64(len(used)-1-i)) * (x - mean) * (x - mean)
+		}
+		if !near(h.weight, weight) || !near(h.mean, mean) || !near(h.squares, squares) {
+			t.Fatalf("weight, mean, squares %v, %v, %v; by the list %v, %v, %v", h.weight, h.mean, h.squares, weight, mean, squares)
+		}
+	})
+}
+
+// TestFit compares the fit with the solution of its equations by elimination, over loads without outliers.
+func TestFit(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var f fit
+		f.reset(1, 100)
+		// The rows of the equations, with the prior as two observations: the square of (a - 1) / 0.5, of (b - 100) / 300.
+		m := [2][3]float64{{4, 0, 4}, {0, 1.0 / 90000, 100.0 / 90000}}
+		for range rapid.IntRange(1, 20).Draw(t, "nodes") {
+			x, y := rapid.Float64Range(0, 5000).Draw(t, "requests"), float64(rapid.IntRange(0, 5).Draw(t, "pods"))
+			z, variance := rapid.Float64Range(0, 5000).Draw(t, "load"), 1e8
+			f.add(x, y, z, variance)
+			for i, a := range [2]float64{x, y} {
+				m[i][0] += a * x / variance
+				m[i][1] += a * y / variance
+				m[i][2] += a * z / variance
+			}
+		}
+		f.solve()
+		factor := m[1][0] / m[0][0]
+		b := (m[1][2] - factor*m[0][2]) / (m[1][1] - factor*m[0][1])
+		a := (m[0][2] - m[0][1]*b) / m[0][0]
+		if a < 0 || b < 0 {
+			if f.mean[requested] < 0 || f.mean[unrequested] < 0 {
+				t.Fatalf("negative: %v", f.mean)
+			}
+			return
+		}
+		if !near(f.mean[requested], a) || !near(f.mean[unrequested], b) {
+			t.Fatalf("fit %v, by elimination %v and %v", f.mean, a, b)
+		}
+	})
+}
+
+// TestAnyInput checks that predictions are finite and not negative whatever is measured, and do not depend on the order of the
+// nodes.
+func TestAnyInput(t *testing.T) {
+	amount := rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{
+		0, 1, 1e18, 1e300, -1, math.Inf(1), math.Inf(-1), math.NaN(), math.SmallestNonzeroFloat64, math.MaxFloat64,
+	}))
+	rapid.Check(t, func(t *rapid.T) {
+		l, reversed := NewLearner(Options{HistoryWeight: 1, HalfLife: time.Hour}), NewLearner(Options{HistoryWeight: 1, HalfLife: time.Hour})
+		var model, other *Model
+		key := KeyOf(Workload{Name: "w"})
+		for range rapid.IntRange(1, 4).Draw(t, "readings") {
+			reading := Reading{Time: time.Unix(rapid.Int64Range(0, 1e6).Draw(t, "time"), 0), Window: time.Minute}
+			for i := range rapid.IntRange(0, 3).Draw(t, "nodes") {
+				n := NodeReading{Name: fmt.Sprint(i)}
+				for r := range n.Measured {
+					n.Measured[r] = Measured{amount.Draw(t, "mean"), amount.Draw(t, "deviation"), true}
+				}
+				for j := range rapid.IntRange(0, 3).Draw(t, "pods") {
+					p := PodReading{ID: fmt.Sprint(i, j), Seen: amount.Draw(t, "seen"), IsUsed: rapid.Bool().Draw(t, "is used")}
+					p.Workload = key
+					for r := range p.Used {
+						p.Used[r] = amount.Draw(t, "used")
+						p.Amounts[r] = Amount{amount.Draw(t, "request"), amount.Draw(t, "limit")}
+					}
+					n.Pods = append(n.Pods, p)
+				}
+				reading.Nodes = append(reading.Nodes, n)
+			}
+			model = l.Observe(&reading)
+			backwards := reading
+			backwards.Nodes = nil
+			for i := range reading.Nodes {
+				backwards.Nodes = append(backwards.Nodes, reading.Nodes[len(reading.Nodes)-1-i])
+			}
+			other = reversed.Observe(&backwards)
+		}
+		for r := range Resources {
+			pod := Pod{Workload: key, Amounts: [Resources]Amount{{Request: 100}, {Request: 100}}}
+			use, expected := model.Node("0", []Pod{pod}, r), model.Expect(&pod, r)
+			peak := model.Peak(&use, &expected, key, r, 2)
+			if !(peak >= 0) || math.IsInf(peak, 0) {
+				t.Fatalf("peak %v of %+v and %+v", peak, use, expected)
+			}
+			use = other.Node("0", []Pod{pod}, r)
+			expected = other.Expect(&pod, r)
+			if again := other.Peak(&use, &expected, key, r, 2); math.Abs(again-peak) > 1e-3*max(1, peak) {
+				t.Fatalf("peak %v, with the nodes in another order %v", peak, again)
+			}
+		}
+	})
+}
+
+// TestFollowsPreciseReadings checks the filter: a node that always uses 500 more than expected, with readings that hardly vary, is
+// predicted to go on, and one whose readings vary as much as they differ is not believed at once.
+func TestFollowsPreciseReadings(t *testing.T) {
+	predict := func(deviation float64, jump float64) float64 {
+		l := NewLearner(Options{HistoryWeight: 1, HalfLife: time.Hour})
+		var reading Reading
+		for minute := range 60 {
+			reading = Reading{Time: time.Unix(int64(60*minute), 0), Window: time.Minute}
+			for i := range 20 {
+				n := NodeReading{Name: fmt.Sprint(i), Measured: [Resources]Measured{CPU: {1000, deviation, true}}}
+				p := PodReading{ID: fmt.Sprint(i), Seen: 1}
+				p.Workload, p.Amounts[CPU].Request = KeyOf(Workload{Name: fmt.Sprint(i)}), 1000
+				n.Pods = append(n.Pods, p)
+				if i == 0 {
+					n.Measured[CPU].Mean += jump
+				}
+				if minute%2 == 0 {
+					n.Measured[CPU].Mean += deviation
+				} else {
+					n.Measured[CPU].Mean -= deviation
+				}
+				reading.Nodes = append(reading.Nodes, n)
+			}
+			l.Observe(&reading)
+		}
+		return reading.Nodes[0].Predicted[CPU] - reading.Nodes[1].Predicted[CPU]
+	}
+	if got := predict(10, 500); math.Abs(got-500) > 50 {
+		t.Errorf("a precise difference of 500 is predicted as %.0f", got)
+	}
+	precise, vague := predict(10, 100), predict(300, 100)
+	if !(vague > 0 && vague < precise) {
+		t.Errorf("differences of 100 are predicted as %.0f if readings are precise, %.0f if not: want less, but not nothing", precise, vague)
+	}
+}
+
+// TestForgets checks that pods, workloads and nodes that are gone are dropped, so that a learner is as large as its cluster.
+func TestForgets(t *testing.T) {
+	l := NewLearner(Options{HistoryWeight: 1, HalfLife: time.Hour})
+	for minute := range 2000 {
+		p := PodReading{ID: fmt.Sprint(minute), Seen: 1, IsUsed: true}
+		p.Workload, p.Used = KeyOf(Workload{Name: fmt.Sprint(minute)}), [Resources]float64{1, 1}
+		l.Observe(&Reading{
+			Time: time.Unix(int64(60*minute), 0), Nodes: []NodeReading{{Name: fmt.Sprint(minute), Pods: []PodReading{p}}},
+		})
+	}
+	// A workload is forgotten when its one pod counts less than 0.05: after log2(20) = 4.3 hours.
+	if len(l.pods) != 1 || len(l.nodes) > 1 || len(l.workloads) > 265 {
+		t.Errorf("%d pods, %d nodes and %d workloads are remembered, want 1, 1 and at most 265", len(l.pods), len(l.nodes), len(l.workloads))
+	}
+}

@@ -1,0 +1,172 @@
+package predict
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// near reports whether two numbers are equal but for rounding.
+func near(a, b float64) bool { return math.Abs(a-b) <= 1e-6*max(1, math.Abs(a), math.Abs(b)) }
+
+// learned returns a model with workloads whose pods were measured.
+func learned(t *rapid.T) (*Model, []Key) {
+	l := NewLearner(Options{HistoryWeight: 1, HalfLife: time.Hour})
+	keys := make([]Key, 4)
+	for i := range keys {
+		keys[i] = KeyOf(Workload{"n", "Job", fmt.Sprint(i)})
+	}
+	var model *Model
+	random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+	for minute := range rapid.IntRange(1, 30).Draw(t, "readings") {
+		reading := Reading{Time: time.Unix(int64(60*minute), 0), Window: 5 * time.Minute}
+		for i := range 3 {
+			n := NodeReading{Name: fmt.Sprint(i)}
+			for j := range 4 {
+				p := PodReading{ID: fmt.Sprint(i, j), Seen: 1, IsUsed: j < 3}
+				p.Workload = keys[j]
+				for r := range p.Amounts {
+					if j%2 == 0 {
+						p.Amounts[r].Request = 100
+					}
+					p.Used[r] = 200 * random.Float64()
+					n.Measured[r] = Measured{n.Measured[r].Mean + p.Used[r], 10, true}
+				}
+				n.Pods = append(n.Pods, p)
+			}
+			reading.Nodes = append(reading.Nodes, n)
+		}
+		model = l.Observe(&reading)
+	}
+	return model, keys
+}
+
+// somePod draws a pod.
+func somePod(t *rapid.T, keys []Key) Pod {
+	p := Pod{Workload: rapid.SampledFrom(keys).Draw(t, "workload")}
+	for r := range p.Amounts {
+		p.Amounts[r] = Amount{
+			Request: rapid.SampledFrom([]float64{0, 50, 100, 300}).Draw(t, "request"),
+			Limit:   rapid.SampledFrom([]float64{0, 400}).Draw(t, "limit"),
+		}
+	}
+	return p
+}
+
+// peakOracle computes the predicted peak of pods by the sum over all pairs of them.
+func peakOracle(m *Model, name string, pods []Pod, r int, k float64) float64 {
+	mean, time, unknown, limit := 0.0, 0.0, 0.0, 0.0
+	for i := range pods {
+		a := m.Expect(&pods[i], r)
+		mean, limit = mean+a.Mean, limit+a.Limit
+		for j := range pods {
+			b := m.Expect(&pods[j], r)
+			switch {
+			case i == j:
+				time += a.Deviation * a.Deviation
+				unknown += a.Shared*a.Shared + a.Own*a.Own
+			case pods[i].Workload == pods[j].Workload:
+				time += m.together[r] * a.Deviation * b.Deviation
+				unknown += a.Shared * b.Shared
+			}
+		}
+	}
+	if shift, ok := m.nodes[name]; ok {
+		mean, unknown = mean+shift[r].Mean, unknown-shift[r].Known
+	}
+	return min(mean+k*math.Sqrt(time+unknown), limit)
+}
+
+// TestPeak compares the peak of a node and a pending pod, which is computed from sums per workload, with the sum over
+// all pairs of pods.
+func TestPeak(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		model, keys := learned(t)
+		pods := make([]Pod, rapid.IntRange(1, 12).Draw(t, "pods"))
+		for i := range pods {
+			pods[i] = somePod(t, keys)
+		}
+		on, pending := pods[1:], &pods[0]
+		r, k := rapid.IntRange(0, Resources-1).Draw(t, "resource"), rapid.Float64Range(0, 5).Draw(t, "k")
+		use, expected := model.Node("elsewhere", on, r), model.Expect(pending, r)
+		got, want := model.Peak(&use, &expected, pending.Workload, r, k), peakOracle(model, "elsewhere", pods, r, k)
+		if !near(got, want) {
+			t.Fatalf("peak %v, by pairs %v", got, want)
+		}
+		shuffled := rapid.Permutation(on).Draw(t, "order")
+		other := model.Node("elsewhere", shuffled, r)
+		if again := model.Peak(&other, &expected, pending.Workload, r, k); !near(got, again) {
+			t.Fatalf("peak %v, in another order %v", got, again)
+		}
+	})
+}
+
+// TestPeakIsMonotone checks that neither a further pod nor a higher request lowers the peak, and that more deviations raise it.
+func TestPeakIsMonotone(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		model, keys := learned(t)
+		pods := make([]Pod, rapid.IntRange(0, 6).Draw(t, "pods"))
+		for i := range pods {
+			pods[i] = somePod(t, keys)
+		}
+		r, pod := rapid.IntRange(0, Resources-1).Draw(t, "resource"), somePod(t, keys)
+		name := rapid.SampledFrom([]string{"0", "1", "elsewhere"}).Draw(t, "node")
+		peak := func(pods []Pod, pod Pod, k float64) float64 {
+			use, expected := model.Node(name, pods, r), model.Expect(&pod, r)
+			return model.Peak(&use, &expected, pod.Workload, r, k)
+		}
+		before := peak(pods, pod, 2)
+		if more := peak(append(slices.Clone(pods), somePod(t, keys)), pod, 2); more < before-1e-6 {
+			t.Fatalf("peak %v, with a further pod %v", before, more)
+		}
+		if more := peak(pods, pod, 3); more < before-1e-6 {
+			t.Fatalf("peak %v, with more deviations %v", before, more)
+		}
+		if pod.Amounts[r].Request > 0 {
+			larger := pod
+			larger.Amounts[r].Request *= 2
+			if more := peak(pods, larger, 2); more < before-1e-6 {
+				t.Fatalf("peak %v, with twice the request %v", before, more)
+			}
+		}
+	})
+}
+
+// TestUnmeasured checks what is expected before anything was measured:
+//
+//	request 400:   mean 400, over time 0.4 x 400 = 160, own 0.2 x 400 = 80, workload 0.4 x 400 = 160
+//	two such pods of different workloads: variance 2 x (160^2 + 80^2 + 160^2) = 115200, peak 800 + 2 x 339.4 = 1478.8
+//	of the same, with a correlation of 0.5: + 2 x 0.5 x 160^2 + 2 x 160^2 = 76800, peak 800 + 2 x 438.2 = 1676.4
+//	no request:    mean 100, the CPU that kube-scheduler counts it with
+//	limit 50:      mean 50
+func TestUnmeasured(t *testing.T) {
+	m := NewModel()
+	a, b := KeyOf(Workload{Name: "a"}), KeyOf(Workload{Name: "b"})
+	pod := func(key Key, request, limit float64) *Pod {
+		return &Pod{Workload: key, Amounts: [Resources]Amount{CPU: {request, limit}}}
+	}
+	on := m.Node("n", []Pod{*pod(a, 400, 0)}, CPU)
+	pending := m.Expect(pod(b, 400, 0), CPU)
+	if got := m.Peak(&on, &pending, b, CPU, 2); math.Abs(got-1478.8) > 0.1 {
+		t.Errorf("peak of different workloads %.1f, want 1478.8", got)
+	}
+	if got := m.Peak(&on, &pending, a, CPU, 2); math.Abs(got-1676.4) > 0.1 {
+		t.Errorf("peak of one workload %.1f, want 1676.4", got)
+	}
+	if got := m.Expect(pod(a, 0, 0), CPU).Mean; got != 100 {
+		t.Errorf("a pod without a request is expected to use %v, want 100", got)
+	}
+	if got := m.Expect(pod(a, 0, 50), CPU).Mean; got != 50 {
+		t.Errorf("a pod with a limit of 50 is expected to use %v, want 50", got)
+	}
+	limited := m.Node("n", []Pod{*pod(a, 400, 500)}, CPU)
+	pending = m.Expect(pod(b, 400, 500), CPU)
+	if got := m.Peak(&limited, &pending, b, CPU, 2); got != 1000 {
+		t.Errorf("peak %v, want the sum of the limits, 1000", got)
+	}
+}

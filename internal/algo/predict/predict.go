@@ -1,0 +1,111 @@
+// Package predict predicts what pods and nodes will use, from what was measured of them.
+//
+// Requests and limits say what pods may use, and the load of the last minutes says what they
+// happened to use. Neither is what a pod will use over its life. The package learns it:
+//
+//   - A pod's expected use is its base times the ratio of its workload. The base is its request, or one
+//     millicore or byte if it has none; pods with and without a request form two classes.
+//   - The ratio of a workload is known from the usage of its pods, as far as there is any. It is drawn
+//     toward the mean of its class, the more the fewer pods and readings there are (empirical Bayes).
+//   - The mean of a class is fitted to the usage of pods or, where only nodes are measured, to the load
+//     of nodes: load = a x requests + b x number of pods without a request.
+//   - What the pods of a node use more or less than is expected of their workloads is the shift of the
+//     node. It is estimated by a Kalman filter over the measured load of the node, which follows a
+//     reading by as much as the reading is more precise than the expectation.
+//
+// The predicted peak of a node is
+//
+//	peak = mean + k x sqrt(variance over time + variance of what is not known)
+//
+// in which the deviations of pods of one workload are correlated, and those of different workloads
+// independent.
+//
+// A Learner is told each reading and returns an immutable Model, by which nodes are scored.
+// CPU is in millicores and memory in bytes.
+package predict
+
+import (
+	"time"
+	"unique"
+)
+
+// The resources, as indexes.
+const (
+	// CPU time in millicores.
+	CPU = iota
+	// Memory is the working set in bytes.
+	Memory
+	// Resources is the number of resources.
+	Resources
+)
+
+// Workload identifies pods that run the same program: those of one controller.
+type Workload struct{ Namespace, Kind, Name string }
+
+// Key is a workload that can be compared and looked up fast.
+type Key = unique.Handle[Workload]
+
+// KeyOf returns the key of a workload.
+func KeyOf(w Workload) Key { return unique.Make(w) }
+
+// Amount is what a pod declares of one resource.
+type Amount struct {
+	// Request is 0 if the pod has none. Limit is 0 if the pod may use the whole node.
+	Request, Limit float64
+}
+
+// Pod is what a pod declares.
+type Pod struct {
+	Workload Key
+	Amounts  [Resources]Amount
+}
+
+// Use is the expected use of a pod or a node over time.
+type Use struct {
+	// Mean over time.
+	Mean float64
+	// Time is the variance over time, Unknown the variance of the mean: how far it may be wrong.
+	Time, Unknown float64
+}
+
+// The classes of pods, by resource.
+const (
+	requested = iota
+	unrequested
+	classes
+)
+
+// base returns what the use of a pod is a multiple of, and its class.
+func (a Amount) base() (base float64, class int) {
+	if a.Request > 0 {
+		return max(a.Request, 1), requested
+	}
+	return 1, unrequested
+}
+
+// Prior is what is assumed before anything has been measured, for one class of pods and one resource,
+// as multiples of the base.
+type Prior struct {
+	// Mean is the mean of all pods.
+	Mean float64
+	// Workload, Pod and Time are coefficients of variation: between workloads, between the pods of a
+	// workload, and of one pod over time.
+	Workload, Pod, Time float64
+}
+
+// Priors are the priors of all classes and resources. Pods with a request are expected to use it, pods
+// without one to use what kube-scheduler counts them with (100 millicores and 200 MiB).
+var priors = [Resources][classes]Prior{
+	CPU:    {requested: {1, 0.4, 0.2, 0.4}, unrequested: {100, 1, 0.5, 0.5}},
+	Memory: {requested: {1, 0.4, 0.2, 0.2}, unrequested: {200 << 20, 1, 0.5, 0.2}},
+}
+
+// The defaults of the parameters.
+const (
+	// DefaultDeviations is the default number of deviations of a peak.
+	DefaultDeviations = 2.0
+	// DefaultHistoryWeight is the default weight of the usage of a workload's own pods.
+	DefaultHistoryWeight = 1.0
+	// DefaultHalfLife is the default time after which a reading counts half.
+	DefaultHalfLife = 24 * time.Hour
+)

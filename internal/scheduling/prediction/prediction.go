@@ -1,0 +1,168 @@
+// Package prediction keeps the model that predicts what pods will use: it passes each reading of load,
+// with the pods that were on the nodes, to a predict.Learner.
+package prediction
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/predict"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
+	"github.com/plimsoll-k8s/plimsoll/load"
+)
+
+// Pods calls visit with every node and the pods that run on it. The order of nodes and pods does not
+// matter. It is called by the goroutine that reads load.
+type Pods func(visit func(node *v1.Node, pods []*v1.Pod))
+
+// Keeper keeps the model. Its methods are safe for concurrent use.
+type Keeper struct {
+	pods  Pods
+	model atomic.Pointer[predict.Model]
+
+	mu      sync.Mutex
+	learner *predict.Learner
+	// used is the usage by pod, from the newest reading that has not been learned from.
+	used   map[types.NamespacedName]load.PodUsage
+	usedAt time.Time
+	known  map[types.UID]knownPod
+	buffer []predict.PodReading
+	// nodes are those of the reading, in its order.
+	nodes []*v1.Node
+	// missed is called with the difference of each prediction.
+	missed Missed
+}
+
+// Missed is called with the predicted and the measured mean load of a node, as fractions of its allocatable
+// amount.
+type Missed func(resource v1.ResourceName, predicted, measured float64)
+
+// knownPod is what a pod declares, which does not change while the object does not.
+type knownPod struct {
+	pod      *v1.Pod
+	declared predict.Pod
+}
+
+// New returns a keeper whose model knows nothing.
+// missed may be nil.
+func New(options predict.Options, pods Pods, missed Missed) *Keeper {
+	k := &Keeper{pods: pods, missed: missed, learner: predict.NewLearner(options), known: map[types.UID]knownPod{}}
+	k.model.Store(predict.NewModel())
+	return k
+}
+
+// Model returns the newest model.
+func (k *Keeper) Model() *predict.Model { return k.model.Load() }
+
+// Watch makes the keeper learn from the stores: from each reading of the load of nodes, together with the
+// usage of pods since the previous one.
+func (k *Keeper) Watch(nodes *load.Store, pods *load.PodStore) {
+	pods.Observe(k.keepUsage)
+	nodes.Observe(func(s *load.Snapshot) { k.learn(s.Reading()) })
+}
+
+// keepUsage keeps the usage of pods for the next reading of the load of nodes.
+func (k *Keeper) keepUsage(reading *load.PodReading) {
+	used := make(map[types.NamespacedName]load.PodUsage, len(reading.Pods))
+	for _, p := range reading.Pods {
+		used[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = p
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.used, k.usedAt = used, reading.Time
+}
+
+// Known returns the number of workloads whose usage is known, and the time of the newest usage of pods.
+func (k *Keeper) Known() (workloads int, updated time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.Model().Workloads(), k.usedAt
+}
+
+// learn passes a reading of the load of nodes to the learner, and publishes the model.
+func (k *Keeper) learn(measured load.Reading) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	reading := predict.Reading{Time: measured.Time, Window: measured.Window}
+	known := make(map[types.UID]knownPod, len(k.known))
+	k.buffer, k.nodes = k.buffer[:0], k.nodes[:0]
+	var ends []int
+	k.pods(func(node *v1.Node, pods []*v1.Pod) {
+		n := predict.NodeReading{Name: node.Name}
+		if l, ok := measured.Nodes[node.Name]; ok {
+			n.Measured[predict.CPU] = amounts(l.CPU, l.HasCPU, float64(noderes.CPU.CapacityOf(node)))
+			n.Measured[predict.Memory] = amounts(l.Memory, l.HasMemory, float64(noderes.Memory.CapacityOf(node)))
+		}
+		// The load of a young node is an average since it is there.
+		window := min(measured.Window, max(measured.Time.Sub(node.CreationTimestamp.Time), 0))
+		for _, pod := range pods {
+			k.buffer = append(k.buffer, k.podReading(pod, known, measured.Time, window))
+		}
+		k.nodes = append(k.nodes, node)
+		reading.Nodes, ends = append(reading.Nodes, n), append(ends, len(k.buffer))
+	})
+	begin := 0
+	for i, end := range ends {
+		reading.Nodes[i].Pods = k.buffer[begin:end]
+		begin = end
+	}
+	k.known, k.used = known, nil
+	k.model.Store(k.learner.Observe(&reading))
+	if k.missed != nil {
+		k.reportMissed(&reading)
+	}
+}
+
+// reportMissed reports how far the predictions of a reading were from what was measured.
+func (k *Keeper) reportMissed(reading *predict.Reading) {
+	for i, node := range k.nodes {
+		for r, resource := range Predicted {
+			n := &reading.Nodes[i]
+			allocatable := float64(resource.AllocatableOf(node))
+			if n.Measured[r].Known && allocatable > 0 && !math.IsNaN(n.Predicted[r]) {
+				k.missed(resource.Name(), n.Predicted[r]/allocatable, n.Measured[r].Mean/allocatable)
+			}
+		}
+	}
+}
+
+// Predicted are the resources that are predicted, by index.
+var Predicted = [predict.Resources]noderes.Resource{predict.CPU: noderes.CPU, predict.Memory: noderes.Memory}
+
+// amounts converts a utilization to amounts.
+func amounts(u load.Utilization, known bool, capacity float64) predict.Measured {
+	return predict.Measured{Mean: u.Mean * capacity, StdDev: u.StdDev * capacity, Known: known && u.Valid()}
+}
+
+// podReading returns what is known of a pod, which it adds to known.
+func (k *Keeper) podReading(pod *v1.Pod, known map[types.UID]knownPod, end time.Time, window time.Duration) predict.PodReading {
+	entry, ok := k.known[pod.UID]
+	if !ok || entry.pod != pod {
+		amounts := noderes.NewPod(pod)
+		entry = knownPod{pod, Declared(&amounts)}
+	}
+	known[pod.UID] = entry
+	p := predict.PodReading{Pod: entry.declared, ID: string(pod.UID), Seen: 1 - noderes.MissingFraction(pod, end, window)}
+	if used, ok := k.used[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}]; ok {
+		p.Used, p.IsUsed = [predict.Resources]float64{used.CPU, used.Memory}, used.Valid()
+	}
+	return p
+}
+
+// Declared returns what a pod declares.
+func Declared(pod *noderes.Pod) predict.Pod {
+	p := predict.Pod{Workload: pod.Workload()}
+	for i, r := range Predicted {
+		a := pod.Get(r)
+		p.Amounts[i] = predict.Amount{Request: float64(a.Request), Limit: float64(max(a.Limit, a.Request))}
+		if a.Unbounded {
+			p.Amounts[i].Limit = 0
+		}
+	}
+	return p
+}
