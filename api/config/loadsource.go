@@ -5,8 +5,10 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
@@ -69,6 +71,18 @@ func validateProvider(path *field.Path, p metricprovider.Config, types []string)
 		errs = append(errs, field.Forbidden(path.Child("token"), "must not be set together with tokenFile"))
 	}
 	return errs
+}
+
+// validateObjectName validates the namespace and the name of an object, empty for none.
+func validateObjectName(path *field.Path, value string) field.ErrorList {
+	if value == "" {
+		return nil
+	}
+	namespace, name, found := strings.Cut(value, "/")
+	if !found || len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return field.ErrorList{field.Invalid(path, value, "must be NAMESPACE/NAME")}
+	}
+	return nil
 }
 
 func validateURL(path *field.Path, address, example string) field.ErrorList {

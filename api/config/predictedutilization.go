@@ -38,6 +38,10 @@ type PredictedUtilizationArgs struct {
 	// PodUsage is a metric provider that the usage of every pod is read from. Without it, the
 	// usage of pods is estimated from the load of nodes.
 	PodUsage metricprovider.Config `json:"podUsage,omitzero"`
+	// HistoryConfigMap is the namespace and the name, as NAMESPACE/NAME, of an existing ConfigMap that the history of the
+	// usage of workloads is saved in, so that it survives a restart. Without it the history is not saved; with PodUsage of
+	// type Prometheus it is rebuilt from past metrics.
+	HistoryConfigMap string `json:"historyConfigMap,omitempty"`
 	// PollInterval is the time between two reads, at least 100ms. The default is 30s.
 	PollInterval *metav1.Duration `json:"pollInterval,omitempty"`
 	// MaxLoadAge is the age up to which a reading counts, at least 1s and at least PollInterval. The default is
@@ -61,6 +65,7 @@ func (a *PredictedUtilizationArgs) Validate() error {
 	}
 	errs = append(errs, validateFraction(field.NewPath("historyWeight"), *a.HistoryWeight)...)
 	errs = append(errs, validateLoadSource(a.WatcherAddress, a.MetricProvider, a.PollInterval.Duration, a.MaxLoadAge.Duration)...)
-	errs = append(errs, validateMetricProvider(field.NewPath("podUsage"), a.PodUsage)...)
+	errs = append(errs, validatePodUsage(field.NewPath("podUsage"), a.PodUsage)...)
+	errs = append(errs, validateObjectName(field.NewPath("historyConfigMap"), a.HistoryConfigMap)...)
 	return errs.ToAggregate()
 }

@@ -47,12 +47,13 @@ func (s *State) KeepHistory(ctx context.Context, c HistoryConfig, h fwk.Handle, 
 		}
 		options.Past, _ = source.(load.PastPodSource)
 	}
+	if options.Past == nil && options.ConfigMaps == nil {
+		s.watchHistory(ctx, learner, func() predictionmetrics.History { return predictionmetrics.History{} })
+		ready()
+		return nil
+	}
 	keeper := history.New(options)
-	s.PredictionMetrics().WatchHistory(ctx, func() predictionmetrics.History {
-		state := keeper.Saved()
-		state.Workloads, state.Updated = learner.Known()
-		return state
-	})
+	s.watchHistory(ctx, learner, keeper.Saved)
 	informers := h.SharedInformerFactory().Core().V1()
 	synced := []cache.InformerSynced{informers.Pods().Informer().HasSynced, informers.Nodes().Informer().HasSynced}
 	go func() {
@@ -64,4 +65,13 @@ func (s *State) KeepHistory(ctx context.Context, c HistoryConfig, h fwk.Handle, 
 		keeper.Run(ctx)
 	}()
 	return nil
+}
+
+// watchHistory exposes what a learner knows and the last save in the metrics.
+func (s *State) watchHistory(ctx context.Context, learner history.Learner, saved func() predictionmetrics.History) {
+	s.PredictionMetrics().WatchHistory(ctx, func() predictionmetrics.History {
+		state := saved()
+		state.Workloads, state.Updated = learner.Known()
+		return state
+	})
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/predict"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/prediction"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predictionmetrics"
 )
 
 // predictionConfig is the part of the arguments of PredictedUtilization that its model depends on.
@@ -20,6 +19,7 @@ type predictionConfig struct {
 	nodes         LoadConfig
 	usage         metricprovider.Config
 	historyWeight float64
+	history       string
 }
 
 // Prediction returns the keeper of the model that the arguments configure. Plugins with the same
@@ -36,7 +36,7 @@ func (s *State) Prediction(ctx context.Context, args *config.PredictedUtilizatio
 	if err != nil {
 		return nil, err
 	}
-	key := predictionConfig{nodes, args.PodUsage, *args.HistoryWeight}
+	key := predictionConfig{nodes, args.PodUsage, *args.HistoryWeight, args.HistoryConfigMap}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if keeper, ok := s.keepers[key]; ok && s.newStore == nil {
@@ -47,11 +47,10 @@ func (s *State) Prediction(ctx context.Context, args *config.PredictedUtilizatio
 	keeper := prediction.New(options, s.podsOf(h), func(resource v1.ResourceName, predicted, measured float64) {
 		metrics.ObserveError(string(resource), predicted, measured)
 	})
-	metrics.WatchHistory(ctx, func() predictionmetrics.History {
-		workloads, updated := keeper.Known()
-		return predictionmetrics.History{Workloads: workloads, Updated: updated}
-	})
-	keeper.Watch(store, podStore)
+	history := HistoryConfig{Provider: args.PodUsage, ConfigMap: args.HistoryConfigMap}
+	if err := s.KeepHistory(ctx, history, h, keeper, func() { keeper.Watch(store, podStore) }); err != nil {
+		return nil, err
+	}
 	s.keepers[key] = keeper
 	return keeper, nil
 }

@@ -1,0 +1,69 @@
+package predict
+
+import (
+	"math"
+	"time"
+)
+
+// Past is what is known of a workload from the usage of its pods, present and past.
+type Past struct {
+	Workload Workload
+	Usage    [Resources]PastUsage
+}
+
+// PastUsage is the usage of the pods of a workload of one resource, as multiples of their base.
+type PastUsage struct {
+	// Pods is their number, of which earlier ones count less, and Readings the number of their readings; 0 if nothing is known.
+	Pods, Readings float64
+	// Mean is the mean of their means.
+	Mean float64
+	// Requested is set if they have a request.
+	Requested bool
+}
+
+// Export returns what is known of the workloads whose usage is known, in any order.
+func (l *Learner) Export() []Past {
+	known := make(map[*workloadState]*[Resources]past, len(l.workloads))
+	for _, w := range l.workloads {
+		copied := w.past
+		known[w] = &copied
+	}
+	for _, state := range l.pods {
+		for r := range state.own {
+			known[state.workload][r].add(&state.own[r])
+		}
+	}
+	exported := make([]Past, 0, len(known))
+	for w, pasts := range known {
+		e, isKnown := Past{Workload: w.key.Value()}, false
+		for r, p := range pasts {
+			if p.pods > 0 {
+				e.Usage[r] = PastUsage{p.pods, p.readings, p.mean, p.class == requested}
+				isKnown = true
+			}
+		}
+		if isKnown {
+			exported = append(exported, e)
+		}
+	}
+	return exported
+}
+
+// Import adds what another learner exported at some time before. Older knowledge counts less. What is known of a workload already
+// is kept.
+func (l *Learner) Import(exported []Past, age time.Duration) {
+	decay := math.Exp2(-max(float64(age), 0) / float64(l.options.HalfLife))
+	for i := range exported {
+		w := l.workload(KeyOf(exported[i].Workload))
+		for r, u := range exported[i].Usage {
+			if w.past[r].pods > 0 || !(u.Pods > 0 && u.Readings > 0 && u.Mean >= 0) {
+				continue
+			}
+			class := int8(requested)
+			if !u.Requested {
+				class = unrequested
+			}
+			w.past[r] = past{pods: u.Pods * decay, readings: u.Readings * decay, mean: u.Mean, class: class}
+		}
+	}
+}

@@ -1,0 +1,50 @@
+package prediction
+
+import (
+	"time"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/predict"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/history"
+	"github.com/plimsoll-k8s/plimsoll/load"
+)
+
+var _ history.Learner = &Keeper{}
+
+// Replay learns from the usage of pods in the past, as from a reading of nodes whose load is unknown.
+func (k *Keeper) Replay(reading *load.PodReading) {
+	k.keepUsage(reading)
+	k.learn(load.Reading{Time: reading.Time})
+}
+
+// Workloads returns what is known of the usage of workloads.
+func (k *Keeper) Workloads() []history.Workload {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	exported := k.learner.Export()
+	workloads := make([]history.Workload, 0, len(exported))
+	for i := range exported {
+		e := &exported[i]
+		if e.Workload.Namespace != "" && e.Workload.Kind != "" && e.Workload.Name != "" {
+			workloads = append(workloads, history.Workload{
+				Namespace: e.Workload.Namespace, Kind: e.Workload.Kind, Name: e.Workload.Name,
+				CPU: history.Usage(e.Usage[predict.CPU]), Memory: history.Usage(e.Usage[predict.Memory]),
+			})
+		}
+	}
+	return workloads
+}
+
+// Restore adds what was known at a time before.
+func (k *Keeper) Restore(workloads []history.Workload, saved time.Time) {
+	imported := make([]predict.Past, 0, len(workloads))
+	for i := range workloads {
+		w := &workloads[i]
+		imported = append(imported, predict.Past{
+			Workload: predict.Workload{Namespace: w.Namespace, Kind: w.Kind, Name: w.Name},
+			Usage:    [predict.Resources]predict.PastUsage{predict.CPU: predict.PastUsage(w.CPU), predict.Memory: predict.PastUsage(w.Memory)},
+		})
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.learner.Import(imported, time.Since(saved))
+}
