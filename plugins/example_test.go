@@ -31,6 +31,7 @@ func ExampleRegistry() {
 	// NodeResourcesAllocatable true
 	// NodeResourcesLimits true
 	// LowRiskOverCommitment true
+	// PredictedUtilization true
 }
 
 // Register one plugin only.

@@ -103,7 +103,7 @@ var priors = [Resources][classes]Prior{
 // The defaults of the parameters.
 const (
 	// DefaultDeviations is the default number of deviations of a peak.
-	DefaultDeviations = 2.0
+	DefaultDeviations = 1.0
 	// DefaultHistoryWeight is the default weight of the usage of a workload's own pods.
 	DefaultHistoryWeight = 1.0
 	// DefaultHalfLife is the default time after which a reading counts half.

@@ -60,9 +60,14 @@ func New(options predict.Options, pods Pods, missed Missed) *Keeper {
 func (k *Keeper) Model() *predict.Model { return k.model.Load() }
 
 // Watch makes the keeper learn from the stores: from each reading of the load of nodes, together with the
-// usage of pods since the previous one.
+// usage of pods since the previous one. Without load of nodes it learns from each reading of the usage of pods.
 func (k *Keeper) Watch(nodes *load.Store, pods *load.PodStore) {
-	pods.Observe(k.keepUsage)
+	pods.Observe(func(reading *load.PodReading) {
+		k.keepUsage(reading)
+		if nodes.Last() == nil { // the load of nodes is not read, or not yet
+			k.learn(load.Reading{Time: reading.Time, Window: reading.Window})
+		}
+	})
 	nodes.Observe(func(s *load.Snapshot) { k.learn(s.Reading()) })
 }
 

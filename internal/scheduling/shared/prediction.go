@@ -62,7 +62,11 @@ func (s *State) podsOf(h fwk.Handle) prediction.Pods {
 	if s.newStore != nil {
 		return func(visit func(*v1.Node, []*v1.Pod)) { visitSnapshot(h.SnapshotSharedLister(), visit) }
 	}
-	informers := h.SharedInformerFactory().Core().V1()
+	factory := h.SharedInformerFactory()
+	if factory == nil { // a framework without a cluster
+		return func(func(*v1.Node, []*v1.Pod)) {}
+	}
+	informers := factory.Core().V1()
 	nodes, pods := informers.Nodes().Lister(), informers.Pods().Lister()
 	return func(visit func(*v1.Node, []*v1.Pod)) {
 		all, err := pods.List(labels.Everything())

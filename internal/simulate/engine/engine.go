@@ -83,7 +83,7 @@ func New(ctx context.Context, cluster Cluster, options Options) (*Engine, error)
 	factory := informers.NewSharedInformerFactory(client, 0)
 	snapshot := internalcache.NewEmptySnapshot()
 	e := &Engine{snapshot: snapshot, now: options.clock(), position: make(map[string]int, len(cluster.Nodes))}
-	registry := plugins.RegistryWithLoad(e.newStore(options.Load), e.newPodStore, registered, options.ExtraPlugins)
+	registry := plugins.RegistryWithLoad(e.newStore, e.newPodStore, registered, options.ExtraPlugins)
 	sched, err := scheduler.New(ctx, client, factory, nil,
 		func(string) events.EventRecorderLogger { return events.NewFakeRecorder(0) },
 		scheduler.WithProfiles(options.Config.Profiles...),
@@ -118,19 +118,17 @@ func New(ctx context.Context, cluster Cluster, options Options) (*Engine, error)
 	if err := sched.Cache.UpdateSnapshot(logger, snapshot); err != nil {
 		return nil, err
 	}
+	if options.Load != nil { // plugins learn from it what the pods of the snapshot use
+		return e, e.SetLoad(*options.Load)
+	}
 	return e, nil
 }
 
-// newStore returns the function that creates the stores of load, with a reading unless it is nil.
-func (e *Engine) newStore(reading *load.Reading) func(maxAge time.Duration) (*load.Store, error) {
-	return func(maxAge time.Duration) (*load.Store, error) {
-		store := load.NewStore(maxAge, e.now)
-		e.stores = append(e.stores, store)
-		if reading == nil {
-			return store, nil
-		}
-		return store, store.Put(*reading)
-	}
+// newStore creates a store of load.
+func (e *Engine) newStore(maxAge time.Duration) (*load.Store, error) {
+	store := load.NewStore(maxAge, e.now)
+	e.stores = append(e.stores, store)
+	return store, nil
 }
 
 // newPodStore creates a store of the usage of pods.

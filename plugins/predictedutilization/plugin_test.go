@@ -1,0 +1,84 @@
+package predictedutilization
+
+import (
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+
+	"github.com/plimsoll-k8s/plimsoll/api/config"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shared"
+	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
+)
+
+// withLoad returns a registry of the plugin with a reading of load, or without load.
+func withLoad(nodes map[string]load.Node) frameworkruntime.Registry {
+	return frameworkruntime.Registry{Name: shared.NewWithLoad(schedtest.WithLoad(nodes, 0), nil).Share(New)}
+}
+
+// of makes a pod belong to a ReplicaSet.
+func of(name string, pod *v1.Pod) *v1.Pod {
+	controller := true
+	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: name, Controller: &controller}}
+	return pod
+}
+
+func TestScoreWithoutLoad(t *testing.T) {
+	deviations := 2.0
+	four := []*v1.Node{schedtest.Node("free", "cpu", "4", "memory", "16Gi"), schedtest.Node("used", "cpu", "4", "memory", "16Gi")}
+	pod := of("web", schedtest.CPU("p", "", "1", ""))
+	for name, tc := range map[string]struct {
+		args *config.PredictedUtilizationArgs
+		on   *v1.Pod
+		want map[string]int64
+	}{
+		// Each pod: mean 1000, variance 400^2 + 200^2 + 400^2 = 360000.
+		// free: 1000 + sqrt(360000) = 1600: 1 - 0.4 = 0.6. used: 2000 + sqrt(720000) = 2849: 1 - 0.712 = 0.288.
+		"another workload": {nil, of("db", schedtest.CPU("1", "used", "1", "")), map[string]int64{"free": 60, "used": 29}},
+		// used: 720000 + 2 x 0.5 x 400^2 + 2 x 400^2 = 1200000: 2000 + 1095 = 3095: 1 - 0.774 = 0.226.
+		"the same workload": {nil, of("web", schedtest.CPU("1", "used", "1", "")), map[string]int64{"free": 60, "used": 23}},
+		// free: 1000 + 2 x 600 = 2200: 1 - 0.55. used: 2000 + 2 x 849 = 3697: 1 - 0.924.
+		"two deviations": {
+			&config.PredictedUtilizationArgs{Deviations: &deviations}, of("db", schedtest.CPU("1", "used", "1", "")),
+			map[string]int64{"free": 45, "used": 8},
+		},
+		// No request: mean 100, variance 100^2 + 50^2 + 50^2 = 15000; with the pending pod 375000: 1100 + 612 = 1712.
+		"without a request": {
+			nil, of("db", schedtest.Pod("1", "used", schedtest.Amounts(), schedtest.Amounts())), map[string]int64{"free": 60, "used": 57},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plugin := schedtest.Plugin{Name: Name}
+			if tc.args != nil {
+				plugin.Args = tc.args
+			}
+			cluster := schedtest.Cluster{Nodes: four, Pods: []*v1.Pod{tc.on}}
+			scores, err := schedtest.Run(t, withLoad(nil), plugin, cluster, pod)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for node, want := range tc.want {
+				if got := scores[node].Normalized; got != want {
+					t.Errorf("%s scores %d, want %d", node, got, want)
+				}
+			}
+		})
+	}
+}
+
+// A node whose pods use three times what they request scores lower than one whose pods use half of it, with the same requests.
+func TestScoreFollowsLoad(t *testing.T) {
+	nodes := []*v1.Node{schedtest.Node("hot", "cpu", "16", "memory", "64Gi"), schedtest.Node("cool", "cpu", "16", "memory", "64Gi")}
+	pods := []*v1.Pod{of("a", schedtest.CPU("1", "hot", "4", "")), of("b", schedtest.CPU("2", "cool", "4", ""))}
+	measured := map[string]load.Node{"hot": schedtest.CPULoad(0.75, 0.02), "cool": schedtest.CPULoad(0.125, 0.02)}
+	scores, err := schedtest.Run(t, withLoad(measured), schedtest.Plugin{Name: Name}, schedtest.Cluster{Nodes: nodes, Pods: pods},
+		of("c", schedtest.CPU("p", "", "1", "")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if scores["hot"].Normalized >= scores["cool"].Normalized {
+		t.Errorf("hot scores %d, cool %d: want less", scores["hot"].Normalized, scores["cool"].Normalized)
+	}
+}
