@@ -1,0 +1,122 @@
+package prediction
+
+import (
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/predict"
+	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
+)
+
+// rig is a keeper over a node with two pods, which request a CPU each, and its stores.
+type rig struct {
+	keeper *Keeper
+	nodes  *load.Store
+	pods   *load.PodStore
+	now    time.Time
+	// missed has the predictions of CPU that were reported: predicted and measured.
+	missed [][2]float64
+}
+
+func newRig() *rig {
+	r := &rig{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	node := schedtest.Node("n", "cpu", "4", "memory", "16Gi")
+	var pods []*v1.Pod
+	for _, name := range []string{"web-1", "web-2"} {
+		pod := schedtest.CPU(name, "n", "1", "")
+		controller := true
+		pod.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web", Controller: &controller}}
+		pods = append(pods, pod)
+	}
+	clock := func() time.Time { return r.now }
+	r.nodes, r.pods = load.NewStore(time.Hour, clock), load.NewPodStore(time.Hour, clock)
+	r.keeper = New(predict.Options{HistoryWeight: 1, HalfLife: time.Hour},
+		func(visit func(*v1.Node, []*v1.Pod)) { visit(node, pods) },
+		func(resource v1.ResourceName, predicted, measured float64) {
+			if resource == v1.ResourceCPU {
+				r.missed = append(r.missed, [2]float64{predicted, measured})
+			}
+		})
+	r.keeper.Watch(r.nodes, r.pods)
+	return r
+}
+
+// usage stores that each pod uses so many millicores.
+func (r *rig) usage(t *testing.T, millicores float64) {
+	t.Helper()
+	reading := load.PodReading{Time: r.now, Window: time.Minute}
+	for _, name := range []string{"web-1", "web-2"} {
+		reading.Pods = append(reading.Pods, load.PodUsage{Namespace: "default", Name: name, CPU: millicores, Memory: 1 << 30})
+	}
+	if err := r.pods.Put(reading); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// load stores the utilization of the node.
+func (r *rig) load(t *testing.T, mean float64) {
+	t.Helper()
+	reading := load.Reading{Time: r.now, Window: time.Minute, Nodes: map[string]load.Node{"n": schedtest.CPULoad(mean, 0.01)}}
+	if err := r.nodes.Put(reading); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ratio returns what the model expects of the workload, as a multiple of its request.
+func (r *rig) ratio() float64 {
+	key := predict.KeyOf(predict.Workload{Namespace: "default", Kind: "ReplicaSet", Name: "web"})
+	return r.keeper.Model().Ratio(key, predict.CPU, predict.Amount{Request: 1000}).Mean
+}
+
+// TestLearns checks that the keeper learns what pods use from their usage, with and without the load of their node, and only
+// a little from the load of one node.
+func TestLearns(t *testing.T) {
+	for name, tc := range map[string]struct {
+		usage, load bool
+		low, high   float64
+	}{
+		"nothing":        {false, false, 1, 1},
+		"usage":          {true, false, 0.2, 0.35},
+		"usage and load": {true, true, 0.2, 0.35},
+		"load":           {false, true, 0.3, 0.99},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig()
+			for range 60 {
+				r.now = r.now.Add(time.Minute)
+				if tc.usage {
+					r.usage(t, 200)
+				}
+				if tc.load {
+					r.load(t, 0.1) // 400 of 4000 millicores
+				}
+			}
+			if got := r.ratio(); got < tc.low || got > tc.high {
+				t.Errorf("pods are expected to use %.3f of their requests, want %v to %v", got, tc.low, tc.high)
+			}
+			if workloads, updated := r.keeper.Known(); tc.usage != (workloads == 1) || tc.usage != updated.Equal(r.now) {
+				t.Errorf("%d workloads are known, updated %s", workloads, updated)
+			}
+		})
+	}
+}
+
+// TestMissed checks that predictions are reported with what was measured: none for the first reading, which nothing
+// predicts, then within a hundredth of a load that stays the same.
+func TestMissed(t *testing.T) {
+	r := newRig()
+	for range 30 {
+		r.now = r.now.Add(time.Minute)
+		r.load(t, 0.3)
+	}
+	if len(r.missed) != 29 {
+		t.Fatalf("%d predictions of 30 readings were reported, want 29", len(r.missed))
+	}
+	if last := r.missed[28]; last[1] != 0.3 || last[0] < 0.29 || last[0] > 0.31 {
+		t.Errorf("predicted and measured %v, want 0.3 and about that", last)
+	}
+}
