@@ -112,7 +112,7 @@ func (m *moments) addMean(p *pool, s *classState) {
 // estimateMeans computes the mean of the class and the variance between its workloads. fitted is the
 // mean by the load of nodes.
 func (s *classState) estimateMeans(m *moments, fitted float64) {
-	prior := priorWorkloads / (s.workload)
+	prior := priorWorkloads / s.workload
 	s.mean = (m.sum + prior*fitted) / (m.weight + prior)
 	priorSquared := prior * prior / priorWorkloads
 	s.workload = max((m.excess+priorSquared*s.prior.Workload*s.prior.Workload)/(m.squaredWeight+priorSquared), minimumVariance)

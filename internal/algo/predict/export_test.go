@@ -26,7 +26,9 @@ func TestExportAndImport(t *testing.T) {
 	first := NewLearner(options)
 	var learned *Model
 	for i := range 100 {
-		learned = first.Observe(&Reading{Time: noon.Add(time.Duration(i) * time.Minute), Nodes: []NodeReading{{Name: "n", Pods: pods(true)}}})
+		learned = first.Observe(
+			&Reading{Time: noon.Add(time.Duration(i) * time.Minute), Nodes: []NodeReading{{Name: "n", Pods: pods(true)}}},
+		)
 	}
 	exported := first.Export()
 	if len(exported) != 2 {

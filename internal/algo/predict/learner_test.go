@@ -143,7 +143,8 @@ func TestAnyInput(t *testing.T) {
 		0, 1, 1e18, 1e300, -1, math.Inf(1), math.Inf(-1), math.NaN(), math.SmallestNonzeroFloat64, math.MaxFloat64,
 	}))
 	rapid.Check(t, func(t *rapid.T) {
-		l, reversed := NewLearner(Options{HistoryWeight: 1, HalfLife: time.Hour}), NewLearner(Options{HistoryWeight: 1, HalfLife: time.Hour})
+		options := Options{HistoryWeight: 1, HalfLife: time.Hour}
+		l, reversed := NewLearner(options), NewLearner(options)
 		var model, other *Model
 		key := KeyOf(Workload{Name: "w"})
 		for range rapid.IntRange(1, 4).Draw(t, "readings") {
@@ -220,7 +221,7 @@ func TestFollowsPreciseReadings(t *testing.T) {
 	}
 	precise, vague := predict(10, 100), predict(300, 100)
 	if !(vague > 0 && vague < precise) {
-		t.Errorf("differences of 100 are predicted as %.0f if readings are precise, %.0f if not: want less, but not nothing", precise, vague)
+		t.Errorf("differences of 100 are predicted as %.0f if readings are precise, %.0f if not: want less", precise, vague)
 	}
 }
 
@@ -236,6 +237,11 @@ func TestForgets(t *testing.T) {
 	}
 	// A workload is forgotten when its one pod counts less than 0.05: after log2(20) = 4.3 hours.
 	if len(l.pods) != 1 || len(l.nodes) > 1 || len(l.workloads) > 265 {
-		t.Errorf("%d pods, %d nodes and %d workloads are remembered, want 1, 1 and at most 265", len(l.pods), len(l.nodes), len(l.workloads))
+		t.Errorf(
+			"%d pods, %d nodes and %d workloads are remembered, want 1, 1 and at most 265",
+			len(l.pods),
+			len(l.nodes),
+			len(l.workloads),
+		)
 	}
 }

@@ -20,7 +20,7 @@
 // in which the deviations of pods of one workload are correlated, and those of different workloads
 // independent.
 //
-// A Learner is told each reading and returns an immutable Model, by which nodes are scored.
+// A Learner receives each reading and returns an immutable Model, by which nodes are scored.
 // CPU is in millicores and memory in bytes.
 package predict
 

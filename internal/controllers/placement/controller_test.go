@@ -504,13 +504,28 @@ func TestClockJumps(t *testing.T) {
 				by   time.Duration
 				want string
 			}{
-				{0, tc.right}, {time.Hour, tc.future}, {-time.Hour, tc.right}, {-time.Hour, tc.right}, {time.Hour, tc.right},
+				{0, tc.right},
+				{time.Hour, tc.future},
+				{-time.Hour, tc.right},
+				{-time.Hour, tc.right},
+				{time.Hour, tc.right},
 				{2 * time.Minute, tc.future},
 			} {
 				h.now = h.now.Add(step.by)
 				result := h.settled("p")
-				if got := strings.Join(h.chosen("p"), " "); got != step.want || result.RequeueAfter == 0 || result.RequeueAfter > maxRequeue {
-					t.Errorf("step %d: chosen %s, next decision after %s; want %s, within %s", i, got, result.RequeueAfter, step.want, maxRequeue)
+				if got := strings.Join(
+					h.chosen("p"),
+					" ",
+				); got != step.want || result.RequeueAfter == 0 ||
+					result.RequeueAfter > maxRequeue {
+					t.Errorf(
+						"step %d: chosen %s, next decision after %s; want %s, within %s",
+						i,
+						got,
+						result.RequeueAfter,
+						step.want,
+						maxRequeue,
+					)
 				}
 			}
 		})

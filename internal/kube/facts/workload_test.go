@@ -13,8 +13,14 @@ func TestWorkloadOf(t *testing.T) {
 		notController     bool
 		want              Workload
 	}{
-		"no owner":                  {want: Workload{"ns", "Pod", "p"}},
-		"owner without control":     {kind: "ReplicaSet", owner: "web-5d9c", hash: "5d9c", notController: true, want: Workload{"ns", "Pod", "p"}},
+		"no owner": {want: Workload{"ns", "Pod", "p"}},
+		"owner without control": {
+			kind:          "ReplicaSet",
+			owner:         "web-5d9c",
+			hash:          "5d9c",
+			notController: true,
+			want:          Workload{"ns", "Pod", "p"},
+		},
 		"mirror pod":                {kind: "Node", owner: "n1", want: Workload{"ns", "Pod", "p"}},
 		"Deployment":                {kind: "ReplicaSet", owner: "web-5d9c", hash: "5d9c", want: Workload{"ns", "ReplicaSet", "web"}},
 		"next rollout":              {kind: "ReplicaSet", owner: "web-7f66", hash: "7f66", want: Workload{"ns", "ReplicaSet", "web"}},

@@ -164,7 +164,15 @@ func BenchmarkEncode(b *testing.B) {
 	for i := range 10_000 {
 		w := workload(fmt.Sprintf("service-%x", uint32(i)*2654435761), float64(i%40)+0.123)
 		w.Namespace = fmt.Sprintf("team-%d", i%200)
-		w.CPU.Mean, w.CPU.Readings, w.Memory.Mean, w.Memory.Readings = math.Sqrt(float64(i)), float64(i*7919%100_000), math.Cbrt(float64(i)), float64(i*31%50_000)
+		w.CPU.Mean, w.CPU.Readings, w.Memory.Mean, w.Memory.Readings = math.Sqrt(
+			float64(i),
+		), float64(
+			i*7919%100_000,
+		), math.Cbrt(
+			float64(i),
+		), float64(
+			i*31%50_000,
+		)
 		workloads = append(workloads, w)
 	}
 	for b.Loop() {

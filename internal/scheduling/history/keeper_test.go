@@ -123,7 +123,12 @@ func TestSaveAndRestore(t *testing.T) {
 	second := &learner{}
 	now = noon.Add(time.Hour)
 	New(Options{Learner: second, ConfigMaps: client.CoreV1().ConfigMaps("kube-system"), Name: "history"}).Start(ctx)
-	if diff := cmp.Diff([]Workload{workload("b", 5), workload("a", 3)}, second.workloads, rounded); diff != "" || !second.restored.Equal(noon) {
+	if diff := cmp.Diff(
+		[]Workload{workload("b", 5), workload("a", 3)},
+		second.workloads,
+		rounded,
+	); diff != "" ||
+		!second.restored.Equal(noon) {
 		t.Errorf("restored as of %s: %s", second.restored, diff)
 	}
 }
@@ -213,7 +218,13 @@ func TestHistoryIsNotOverwrittenUnread(t *testing.T) {
 		t.Fatal(err)
 	}
 	now, l := noon, &learner{workloads: []Workload{workload("b", 1)}}
-	k, client := keeperOf(t, l, &now, map[string][]byte{DataKey: data}, map[string]string{SavedAnnotation: noon.Add(-time.Hour).Format(time.RFC3339)})
+	k, client := keeperOf(
+		t,
+		l,
+		&now,
+		map[string][]byte{DataKey: data},
+		map[string]string{SavedAnnotation: noon.Add(-time.Hour).Format(time.RFC3339)},
+	)
 	failing := true
 	client.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return failing, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "history", errors.New("no"))
@@ -251,7 +262,13 @@ func TestPastComesFirst(t *testing.T) {
 		"failing": {past{noon.Add(-48 * time.Hour), errors.New("refused")}, 0, 1},
 	} {
 		now, l := noon, &learner{}
-		k, _ := keeperOf(t, l, &now, map[string][]byte{DataKey: data}, map[string]string{SavedAnnotation: noon.Add(-time.Hour).Format(time.RFC3339)})
+		k, _ := keeperOf(
+			t,
+			l,
+			&now,
+			map[string][]byte{DataKey: data},
+			map[string]string{SavedAnnotation: noon.Add(-time.Hour).Format(time.RFC3339)},
+		)
 		k.options.Past = tc.source
 		k.Start(ctx)
 		if len(l.replayed) != tc.replayed || len(l.workloads) != tc.workloads {

@@ -26,7 +26,14 @@ func TestRebuildFromRealPrometheus(t *testing.T) {
 	exporter := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		seconds := time.Since(began).Seconds()
 		const labels = `{namespace="default",pod="web-1",container="app"}`
-		fmt.Fprintf(w, "container_cpu_usage_seconds_total%s %v\ncontainer_memory_working_set_bytes%s %v\n", labels, 0.5*seconds, labels, seconds*(1<<20))
+		fmt.Fprintf(
+			w,
+			"container_cpu_usage_seconds_total%s %v\ncontainer_memory_working_set_bytes%s %v\n",
+			labels,
+			0.5*seconds,
+			labels,
+			seconds*(1<<20),
+		)
 	}))
 	defer exporter.Close()
 	server, err := prometheusserver.Start(t.Context(),
@@ -35,7 +42,9 @@ func TestRebuildFromRealPrometheus(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Stop()
-	source, err := prometheus.NewPods(metricprovider.Config{Address: server.Address, RateWindow: metav1.Duration{Duration: 4 * time.Second}})
+	source, err := prometheus.NewPods(
+		metricprovider.Config{Address: server.Address, RateWindow: metav1.Duration{Duration: 4 * time.Second}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

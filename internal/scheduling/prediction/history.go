@@ -41,7 +41,10 @@ func (k *Keeper) Restore(workloads []history.Workload, saved time.Time) {
 		w := &workloads[i]
 		imported = append(imported, predict.Past{
 			Workload: predict.Workload{Namespace: w.Namespace, Kind: w.Kind, Name: w.Name},
-			Usage:    [predict.Resources]predict.PastUsage{predict.CPU: predict.PastUsage(w.CPU), predict.Memory: predict.PastUsage(w.Memory)},
+			Usage: [predict.Resources]predict.PastUsage{
+				predict.CPU:    predict.PastUsage(w.CPU),
+				predict.Memory: predict.PastUsage(w.Memory),
+			},
 		})
 	}
 	k.mu.Lock()

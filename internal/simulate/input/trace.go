@@ -97,8 +97,11 @@ type traceConverter struct {
 
 // workloadAssumption is the assumption about the workloads of pods.
 func (c *traceConverter) workloadAssumption() string {
-	return fmt.Sprintf("the pods of a group belong to a workload: %d ReplicaSets, whose pods kube-scheduler spreads by default, and %d Jobs",
-		len(c.references), len(c.workloads)-len(c.references))
+	return fmt.Sprintf(
+		"the pods of a group belong to a workload: %d ReplicaSets, whose pods kube-scheduler spreads by default, and %d Jobs",
+		len(c.references),
+		len(c.workloads)-len(c.references),
+	)
 }
 
 // workload returns the workload of a pod, none for a pod without a group.

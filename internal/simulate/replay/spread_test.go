@@ -23,7 +23,9 @@ func TestDefaultSpreading(t *testing.T) {
 		want  map[string]int
 	}{{false, map[string]int{"big": 1, "a": 1, "b": 1, "c": 1}}, {true, map[string]int{"big": 4}}} {
 		t.Run(fmt.Sprintf("batch=%t", tc.batch), func(t *testing.T) {
-			cluster := &trace.Cluster{Nodes: []trace.Node{machine("big", 64, 256), machine("a", 8, 32), machine("b", 8, 32), machine("c", 8, 32)}}
+			cluster := &trace.Cluster{
+				Nodes: []trace.Node{machine("big", 64, 256), machine("a", 8, 32), machine("b", 8, 32), machine("c", 8, 32)},
+			}
 			for i := range 4 {
 				pod := needs(fmt.Sprintf("p%d", i), 1, 4, 0, trace.Never)
 				pod.Group, pod.Batch = "web", tc.batch

@@ -39,8 +39,13 @@ func TestRead(t *testing.T) {
 		// By arrival, from second 0.
 		Pods: []trace.Pod{
 			{
-				Name: "never-placed", Group: "group-00000", Batch: true, Request: trace.Amounts{CPU: 1000, Memory: 256 << 20, GPU: 460}, Class: trace.BestEffort,
-				GPUModels: []string{"V100M16", "V100M32"}, End: 20,
+				Name:      "never-placed",
+				Group:     "group-00000",
+				Batch:     true,
+				Request:   trace.Amounts{CPU: 1000, Memory: 256 << 20, GPU: 460},
+				Class:     trace.BestEffort,
+				GPUModels: []string{"V100M16", "V100M32"},
+				End:       20,
 			},
 			{Name: "stays", Group: "group-00001", Request: trace.Amounts{GPU: 2000}, Class: trace.Guaranteed, End: trace.Never},
 			{
