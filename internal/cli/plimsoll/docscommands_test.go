@@ -42,6 +42,13 @@ var files = map[string]string{
 	"placement.yaml":       "examples/placement/prioritizers/placement.yaml",
 }
 
+// written are further files of readers, with their content: a trace in the format of openb.
+var written = map[string]string{
+	"nodes.csv": "sn,cpu_milli,memory_mib,gpu,model\nnode-1,32000,262144,0,\nnode-2,64000,262144,2,T4\n",
+	"pods.csv": "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n" +
+		"web-1,4000,16384,0,0,,LS,Running,0,7200,0\nweb-2,8000,32768,1,1000,,LS,Running,60,3600,60\n",
+}
+
 // piped is used as the output of kubectl get.
 const piped = "examples/limits/cluster.yaml"
 
@@ -108,6 +115,11 @@ func changeToReaderDir(t *testing.T, project string) {
 		t.Fatal(err)
 	}
 	t.Chdir(folder)
+	for name, content := range written {
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for name, source := range files {
 		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 			t.Fatal(err)
