@@ -153,7 +153,7 @@ func costOfReadings(tb testing.TB, nodes, rounds int) (ratio, still float64) {
 				if err := bench.store.Put(load.Reading{Time: time.Now(), Window: 15 * time.Minute, Nodes: readings[i%2]}); err != nil {
 					tb.Error(err)
 				}
-				time.Sleep(100 * time.Millisecond) // the rate that is measured
+				<-time.After(100 * time.Millisecond) // the rate that is measured
 			}
 		}()
 		began, cpu, scores := time.Now(), threadTime(tb), 0

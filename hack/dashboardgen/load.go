@@ -95,7 +95,10 @@ var load = dashboard{
 			title: "Usage of pods: reads", unit: "ops", description: "Successful and failed reads of the usage of pods.",
 			queries: []query{
 				{`sum by (job) (rate(plimsoll_pod_usage_reads_total{job=~"$job"}[$__rate_interval]))`, "{{job}} succeeded"},
-				{`sum by (job, reason) (rate(plimsoll_pod_usage_read_failures_total{job=~"$job"}[$__rate_interval]))`, "{{job}} {{reason}}"},
+				{
+					`sum by (job, reason) (rate(plimsoll_pod_usage_read_failures_total{job=~"$job"}[$__rate_interval]))`,
+					"{{job}} {{reason}}",
+				},
 			},
 		},
 		{

@@ -66,7 +66,7 @@ func run(ctx context.Context, o options, chosen []scenarios.Scenario, compared [
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(temporary)
+	defer func() { _ = os.RemoveAll(temporary) }()
 	began := time.Now()
 	results := map[string]*result.Result{}
 	for i := range chosen {

@@ -81,7 +81,13 @@ func (e *experiment) add(s scenario) error {
 	case len(e.scenarios) == 0:
 		e.profiles, e.seeds = r.Profiles, r.Seeds
 	case !slices.Equal(e.profiles, r.Profiles) || !slices.Equal(e.seeds, r.Seeds):
-		return fmt.Errorf("found profiles %v and seeds %v: must be %v and %v as in the other results", r.Profiles, r.Seeds, e.profiles, e.seeds)
+		return fmt.Errorf(
+			"found profiles %v and seeds %v: must be %v and %v as in the other results",
+			r.Profiles,
+			r.Seeds,
+			e.profiles,
+			e.seeds,
+		)
 	}
 	e.scenarios = append(e.scenarios, s)
 	return nil

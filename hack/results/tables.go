@@ -151,8 +151,11 @@ func ratio(a, b float64) string {
 
 // bestTable writes the overload of the subject relative to the best formula of another scheduler in each family.
 func (e *experiment) bestTable(w io.Writer) error {
-	fmt.Fprintf(w, "| overload minutes, summed over scenarios | best other scheduler | its overload | %s | relative |\n|---|---|---:|---:|---:|\n",
-		e.subject())
+	fmt.Fprintf(
+		w,
+		"| overload minutes, summed over scenarios | best other scheduler | its overload | %s | relative |\n|---|---|---:|---:|---:|\n",
+		e.subject(),
+	)
 	for _, family := range scenarios.Families {
 		in := e.family(family)
 		best := e.bestBaseline(in, overload)
@@ -251,7 +254,11 @@ func (e *experiment) targetTable(w io.Writer) error {
 		in := e.family(family)
 		if best := e.bestBaseline(in, overload); best != "" && len(in) > 0 {
 			other, own := sum(in, best, overload), sum(in, e.subject(), overload)
-			row(fmt.Sprintf("overload %s: at most 0.7 of that of the best other scheduler, %s", family, best), ratio(own, other), own <= 0.7*other)
+			row(
+				fmt.Sprintf("overload %s: at most 0.7 of that of the best other scheduler, %s", family, best),
+				ratio(own, other),
+				own <= 0.7*other,
+			)
 		}
 	}
 	return nil
@@ -265,8 +272,13 @@ func (e *experiment) variantsTable(w io.Writer) error {
 		return nil
 	}
 	without, with := v.family(scenarios.NoBestEffort), v.family(scenarios.BestEffort)
-	fmt.Fprintf(w, "| overload minutes, summed over %d and %d scenarios, %d seeds | no best-effort pods | best-effort pods |\n|---|---:|---:|\n",
-		len(without), len(with), len(v.seeds))
+	fmt.Fprintf(
+		w,
+		"| overload minutes, summed over %d and %d scenarios, %d seeds | no best-effort pods | best-effort pods |\n|---|---:|---:|\n",
+		len(without),
+		len(with),
+		len(v.seeds),
+	)
 	for _, name := range v.profiles {
 		fmt.Fprintf(w, "| `%s` | %s | %s |\n", name, number.Auto(sum(without, name, overload)), number.Auto(sum(with, name, overload)))
 	}
@@ -275,8 +287,14 @@ func (e *experiment) variantsTable(w io.Writer) error {
 
 // setupTable writes the scenarios.
 func (e *experiment) setupTable(w io.Writer) error {
-	fmt.Fprintf(w, "%d of %d published scenarios, each with %d profiles and %d seeds.\n\n", len(e.scenarios), len(e.scenarios)+len(e.missing),
-		len(e.profiles), len(e.seeds))
+	fmt.Fprintf(
+		w,
+		"%d of %d published scenarios, each with %d profiles and %d seeds.\n\n",
+		len(e.scenarios),
+		len(e.scenarios)+len(e.missing),
+		len(e.profiles),
+		len(e.seeds),
+	)
 	fmt.Fprint(w, "| scenario | nodes, pods | input | limits | usage |\n|---|---|---|---|---|\n")
 	for i := range e.scenarios {
 		s := &e.scenarios[i]
@@ -287,7 +305,16 @@ func (e *experiment) setupTable(w io.Writer) error {
 				input += ", `" + strings.TrimPrefix(s.OpenbOptions, ",") + "`"
 			}
 		}
-		fmt.Fprintf(w, "| %s | %d, %s | %s | `%s` | `%s` |\n", s.Name, s.result.Source.Nodes, number.Count(s.result.Source.Pods), input, s.Limits, s.Usage)
+		fmt.Fprintf(
+			w,
+			"| %s | %d, %s | %s | `%s` | `%s` |\n",
+			s.Name,
+			s.result.Source.Nodes,
+			number.Count(s.result.Source.Pods),
+			input,
+			s.Limits,
+			s.Usage,
+		)
 	}
 	for _, name := range e.missing {
 		fmt.Fprintf(w, "| %s | not run | | | |\n", name)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"sort"
+	"slices"
 )
 
 // FillTime is the time in seconds during which a cluster fills before its pods arrive and end in a steady state: so long
@@ -16,8 +16,9 @@ const FillTime = 3600
 // fraction fill of the capacity of all nodes at any time, of the resource of which they request the largest fraction.
 //
 // Pods keep their requests, groups and run times. Pods that arrive are drawn with equal probability, those that
-// run when the cluster has filled with a probability in proportion to their run time, of which a uniform fraction remains: a pod that runs for a day is
-// there 1440 times as often as one that runs for a minute. The run time of a pod that does not end in the trace is until
+// run when the cluster has filled with a probability in proportion to their run time, of which a uniform fraction
+// remains: a pod that runs for a day is there 1440 times as often as one that runs for a minute. The run time of a
+// pod that does not end in the trace is until
 // the last event of the trace. It returns an error if the pods request nothing, or if there would be more than MaxPods.
 func (c *Cluster) Churn(fill float64, seconds int64, seed uint64) (*Cluster, error) {
 	lives, total := c.runTimes()
@@ -41,7 +42,8 @@ func (c *Cluster) Churn(fill float64, seconds int64, seed uint64) (*Cluster, err
 		cumulative[i] = sum
 	}
 	for range int(first) {
-		i := min(sort.SearchFloat64s(cumulative, r.Float64()*total), len(lives)-1)
+		found, _ := slices.BinarySearch(cumulative, r.Float64()*total)
+		i := min(found, len(lives)-1)
 		arrival := r.Int64N(FillTime)
 		out.add(c.Pods[i], arrival, float64(FillTime-arrival)+lives[i]*r.Float64())
 	}

@@ -84,13 +84,7 @@ func (s *PodSource) ReadPodsAt(ctx context.Context, at time.Time) (load.PodReadi
 		return load.PodReading{}, firstError(errs[0], errs[1])
 	}
 	reading := load.PodReading{Source: metricprovider.Prometheus, Window: s.config.RateWindow.Duration}
-	amounts := make(map[podKey]float64, len(vectors[1]))
-	for _, sample := range vectors[1] {
-		key := keyOf(sample.Metric)
-		if amount, known := amounts[key]; key.isSet() && (!known || float64(sample.Value) > amount) {
-			amounts[key] = float64(sample.Value)
-		}
-	}
+	amounts := memoryByPod(vectors[1])
 	reading.Pods = make([]load.PodUsage, 0, min(len(amounts), len(vectors[0])))
 	for _, sample := range vectors[0] {
 		key := keyOf(sample.Metric)
@@ -119,6 +113,18 @@ func (s *PodSource) ReadPodsAt(ctx context.Context, at time.Time) (load.PodReadi
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	return reading, nil
+}
+
+// memoryByPod returns the largest memory of each pod.
+func memoryByPod(samples model.Vector) map[podKey]float64 {
+	amounts := make(map[podKey]float64, len(samples))
+	for _, sample := range samples {
+		key := keyOf(sample.Metric)
+		if amount, known := amounts[key]; key.isSet() && (!known || float64(sample.Value) > amount) {
+			amounts[key] = float64(sample.Value)
+		}
+	}
+	return amounts
 }
 
 // queryPods returns the result of a query of pods at a time.

@@ -45,22 +45,31 @@ func TestReadPods(t *testing.T) {
 		rejected    int
 		err         string
 	}{
-		"a pod":  {one, list(podSample("a", 1<<30)), []load.PodUsage{usage("a", 250, 1<<30)}, 0, ""},
-		"sorted": {list(podSample("b", 2), podSample("a", 1)), list(podSample("a", 3), podSample("b", 4)), []load.PodUsage{usage("a", 1000, 3), usage("b", 2000, 4)}, 0, ""},
+		"a pod": {one, list(podSample("a", 1<<30)), []load.PodUsage{usage("a", 250, 1<<30)}, 0, ""},
+		"sorted": {
+			list(podSample("b", 2), podSample("a", 1)),
+			list(podSample("a", 3), podSample("b", 4)),
+			[]load.PodUsage{usage("a", 1000, 3), usage("b", 2000, 4)},
+			0,
+			"",
+		},
 		// The rate of a new pod is unknown until the second scrape, and a pod that ended has a rate for some time.
 		"only one of the values": {
 			list(podSample("a", 1), podSample("ended", 1)), list(podSample("a", 1), podSample("new", 1)),
-			[]load.PodUsage{usage("a", 1000, 1)}, 0, "",
+			[]load.PodUsage{usage("a", 1000, 1)},
+			0, "",
 		},
 		"two series of a pod": {
 			list(podSample("a", 1), sample(`"namespace":"default","pod":"a","x":"y"`, 2)), list(podSample("a", 1)),
-			[]load.PodUsage{usage("a", 1000, 1)}, 0, "",
+			[]load.PodUsage{usage("a", 1000, 1)},
+			0, "",
 		},
 		"invalid values": {
 			list(podSample("a", 1), podSample("nan", "NaN"), podSample("inf", "+Inf"), podSample("negative", -1), podSample("memory", 1),
 				sample(`"namespace":"default"`, 1)),
 			list(podSample("a", 1), podSample("nan", 1), podSample("inf", 1), podSample("negative", 1), podSample("memory", "-1")),
-			[]load.PodUsage{usage("a", 1000, 1)}, 5, "",
+			[]load.PodUsage{usage("a", 1000, 1)},
+			5, "",
 		},
 		"no CPU":    {list(), one, nil, 0, "query cpu: no data: check that the metrics of containers are scraped from the kubelets"},
 		"no memory": {one, list(), nil, 0, "query memory: no data"},
@@ -81,7 +90,13 @@ func TestReadPods(t *testing.T) {
 				}
 				return
 			}
-			want := load.PodReading{Source: "Prometheus", Time: time.Unix(at, 0).UTC(), Window: 5 * time.Minute, Pods: tc.want, Rejected: tc.rejected}
+			want := load.PodReading{
+				Source:   "Prometheus",
+				Time:     time.Unix(at, 0).UTC(),
+				Window:   5 * time.Minute,
+				Pods:     tc.want,
+				Rejected: tc.rejected,
+			}
 			got.Time = got.Time.UTC()
 			if diff := cmp.Diff(want, got); err != nil || diff != "" {
 				t.Error(err, diff)

@@ -73,10 +73,16 @@ func TestRealPrometheusPods(t *testing.T) {
 			}
 			var reading load.PodReading
 			var readErr error
-			err = wait.PollUntilContextTimeout(t.Context(), 500*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
-				reading, readErr = source.ReadPods(ctx)
-				return readErr == nil && wrongPods(reading) == "", nil
-			})
+			err = wait.PollUntilContextTimeout(
+				t.Context(),
+				500*time.Millisecond,
+				2*time.Minute,
+				true,
+				func(ctx context.Context) (bool, error) {
+					reading, readErr = source.ReadPods(ctx)
+					return readErr == nil && wrongPods(reading) == "", nil
+				},
+			)
 			if err != nil {
 				t.Fatalf("%v: %s; %v", err, wrongPods(reading), readErr)
 			}

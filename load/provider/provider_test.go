@@ -165,13 +165,22 @@ func TestNewPods(t *testing.T) {
 		want   string // the source's name, or the error
 	}{
 		"Prometheus": {
-			metricprovider.Config{Type: metricprovider.Prometheus, Address: "http://p:9090"}, Cluster{}, "Prometheus at http://p:9090, pods",
+			metricprovider.Config{
+				Type:    metricprovider.Prometheus,
+				Address: "http://p:9090",
+			},
+			Cluster{},
+			"Prometheus at http://p:9090, pods",
 		},
 		"metrics-server": {
 			metricprovider.Config{Type: metricprovider.MetricsServer}, Cluster{PodMetrics: open}, "the metrics API (metrics.k8s.io), pods",
 		},
 		"metrics-server, no access": {
-			metricprovider.Config{Type: metricprovider.MetricsServer}, Cluster{}, "metrics-server: requires access to a cluster, for its metrics",
+			metricprovider.Config{
+				Type: metricprovider.MetricsServer,
+			},
+			Cluster{},
+			"metrics-server: requires access to a cluster, for its metrics",
 		},
 		"SignalFx": {
 			metricprovider.Config{Type: metricprovider.SignalFx}, Cluster{}, "type: SignalFx does not provide the usage of pods: " + only,
@@ -185,15 +194,18 @@ func TestNewPods(t *testing.T) {
 		"another type": {metricprovider.Config{Type: "Datadog"}, Cluster{}, `type: invalid value "Datadog": ` + only},
 		"a window": {
 			metricprovider.Config{Type: metricprovider.Prometheus, Address: "http://p", Window: metav1.Duration{Duration: time.Minute}},
-			Cluster{}, "window: not used for the usage of pods",
+			Cluster{},
+			"window: not used for the usage of pods",
 		},
 		"a query of nodes": {
 			metricprovider.Config{Type: metricprovider.Prometheus, Address: "http://p", Queries: metricprovider.Queries{CPUAvg: "a"}},
-			Cluster{}, "queries.cpuAvg: not used for the usage of pods",
+			Cluster{},
+			"queries.cpuAvg: not used for the usage of pods",
 		},
 		"a query for metrics-server": {
 			metricprovider.Config{Type: metricprovider.MetricsServer, Queries: metricprovider.Queries{PodCPU: "a"}},
-			Cluster{PodMetrics: open}, "queries.podCPU: not used by type KubernetesMetricsServer: only by Prometheus",
+			Cluster{PodMetrics: open},
+			"queries.podCPU: not used by type KubernetesMetricsServer: only by Prometheus",
 		},
 	}
 	for name, tc := range tests {
@@ -210,7 +222,10 @@ func TestNewPods(t *testing.T) {
 			}
 		})
 	}
-	_, err := New(metricprovider.Config{Type: metricprovider.Prometheus, Address: "http://p", Queries: metricprovider.Queries{PodCPU: "a"}}, Cluster{})
+	_, err := New(
+		metricprovider.Config{Type: metricprovider.Prometheus, Address: "http://p", Queries: metricprovider.Queries{PodCPU: "a"}},
+		Cluster{},
+	)
 	if want := "queries.podCPU: not used for the load of nodes"; err == nil || err.Error() != want {
 		t.Errorf("load of nodes: %v, want %s", err, want)
 	}

@@ -48,7 +48,12 @@ func TestWatchPods(t *testing.T) {
 	collector.Watch(t.Context(), "s", load.NewStore(time.Minute, nil))
 	check := func(want string) {
 		t.Helper()
-		names := []string{"plimsoll_pod_usage_age_seconds", "plimsoll_pod_usage_degraded", "plimsoll_pod_usage_pods", "plimsoll_pod_usage_rejected_total"}
+		names := []string{
+			"plimsoll_pod_usage_age_seconds",
+			"plimsoll_pod_usage_degraded",
+			"plimsoll_pod_usage_pods",
+			"plimsoll_pod_usage_rejected_total",
+		}
 		if err := testutil.CollectAndCompare(collector, strings.NewReader(want), names...); err != nil {
 			t.Error(err)
 		}

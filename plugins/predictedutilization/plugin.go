@@ -138,7 +138,7 @@ func (n *nodeResult) score(c *cycleData, deviations float64) int64 {
 			utilization = max(utilization, peak/n.allocatable[r])
 		}
 	}
-	return int64(math.Round(float64(fwk.MaxNodeScore) * (1 - min(1, utilization))))
+	return int64(math.Round(float64(fwk.MaxScore) * (1 - min(1, utilization))))
 }
 
 // cycleData is the data of one scheduling cycle.

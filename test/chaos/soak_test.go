@@ -280,10 +280,15 @@ func (p *soaked) check(t *testing.T, client *http.Client) {
 		t.Errorf("the memory of %s grew from %.0f MiB to %.0f MiB", p.name, p.warm/(1<<20), p.peak/(1<<20))
 	}
 	last := &program.Usage{}
-	eventually.True(t, "goroutines of "+p.name+" are left behind: there were "+p.first.String(), last, func(ctx context.Context) (bool, error) {
-		usage, err := program.ReadUsage(ctx, client, p.metrics)
-		*last = usage
-		return err == nil && usage.Goroutines <= p.first.Goroutines+goroutineSlack, err
-	})
+	eventually.True(
+		t,
+		"goroutines of "+p.name+" are left behind: there were "+p.first.String(),
+		last,
+		func(ctx context.Context) (bool, error) {
+			usage, err := program.ReadUsage(ctx, client, p.metrics)
+			*last = usage
+			return err == nil && usage.Goroutines <= p.first.Goroutines+goroutineSlack, err
+		},
+	)
 	t.Logf("%s: at first %s, in the end %s, at most %.0f MiB", p.name, p.first, *last, p.peak/(1<<20))
 }

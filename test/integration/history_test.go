@@ -102,7 +102,11 @@ func TestHistorySurvivesARestart(t *testing.T) {
 	for i := range 40_000 {
 		usage := history.Usage{Pods: float64(i + 1), Readings: math.Sqrt(float64(i)), Mean: math.Cbrt(float64(i)), Requested: true}
 		first.workloads = append(first.workloads, history.Workload{
-			Namespace: "default", Kind: "Deployment", Name: fmt.Sprintf("%x", sha256.Sum256([]byte{byte(i), byte(i >> 8)})), CPU: usage, Memory: usage,
+			Namespace: "default",
+			Kind:      "Deployment",
+			Name:      fmt.Sprintf("%x", sha256.Sum256([]byte{byte(i), byte(i >> 8)})),
+			CPU:       usage,
+			Memory:    usage,
 		})
 	}
 	outer, stop := context.WithCancel(t.Context())

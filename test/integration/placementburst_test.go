@@ -142,24 +142,24 @@ func TestPlacementBurst(t *testing.T) {
 
 // changeMeanwhile changes placements while n are decided: the one that was created last and
 // others. It returns how long each change took until it was decided.
-func (h *testCluster) changeMeanwhile(ctx context.Context, t *testing.T, n int) (latencies []time.Duration) {
+func (c *testCluster) changeMeanwhile(ctx context.Context, t *testing.T, n int) (latencies []time.Duration) {
 	t.Helper()
 	for _, i := range []int{n - 1, n / 2, 0, n - 2, n / 3} {
 		object := &v1beta1.Placement{}
 		key := client.ObjectKey{Namespace: team, Name: fmt.Sprint("burst-", i)}
-		for h.client.Get(ctx, key, object) != nil { // it is being created
+		for c.client.Get(ctx, key, object) != nil { // it is being created
 			if ctx.Err() != nil {
 				return latencies
 			}
 		}
 		began := time.Now()
 		patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"numberOfClusters":7}}`))
-		if err := h.client.Patch(ctx, object, patch); err != nil {
+		if err := c.client.Patch(ctx, object, patch); err != nil {
 			t.Error(err)
 			return latencies
 		}
 		for object.Status.NumberOfSelectedClusters != 7 {
-			if err := h.client.Get(ctx, key, object); err != nil {
+			if err := c.client.Get(ctx, key, object); err != nil {
 				t.Error(err)
 				return latencies
 			}

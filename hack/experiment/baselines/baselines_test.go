@@ -20,7 +20,11 @@ var start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func testNode(name string) *v1.Node {
 	amounts := v1.ResourceList{
-		v1.ResourceCPU: resource.MustParse("10"), v1.ResourceMemory: resource.MustParse("100Gi"), v1.ResourcePods: resource.MustParse("110"),
+		v1.ResourceCPU: resource.MustParse(
+			"10",
+		),
+		v1.ResourceMemory: resource.MustParse("100Gi"),
+		v1.ResourcePods:   resource.MustParse("110"),
 	}
 	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1.NodeStatus{Capacity: amounts, Allocatable: amounts}}
 }
@@ -38,7 +42,9 @@ func testPod(name, node string, bound time.Time) *v1.Pod {
 	}
 	if node != "" {
 		pod.UID = "uid-bound"
-		pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: metav1.NewTime(bound)}}
+		pod.Status.Conditions = []v1.PodCondition{
+			{Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: metav1.NewTime(bound)},
+		}
 	}
 	return pod
 }

@@ -1,9 +1,6 @@
 package predict
 
-import (
-	"math"
-	"time"
-)
+import "math"
 
 // Past is what is known of a workload from the usage of its pods, present and past.
 type Past struct {
@@ -49,10 +46,10 @@ func (l *Learner) Export() []Past {
 	return exported
 }
 
-// Import adds what another learner exported at some time before. Older knowledge counts less. What is known of a workload already
+// Import adds what another learner exported age seconds before. Older knowledge counts less. What is known of a workload already
 // is kept.
-func (l *Learner) Import(exported []Past, age time.Duration) {
-	decay := math.Exp2(-max(float64(age), 0) / float64(l.options.HalfLife))
+func (l *Learner) Import(exported []Past, age float64) {
+	decay := math.Exp2(-max(age, 0) / l.options.HalfLife)
 	for i := range exported {
 		w := l.workload(KeyOf(exported[i].Workload))
 		for r, u := range exported[i].Usage {

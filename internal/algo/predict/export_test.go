@@ -3,13 +3,11 @@ package predict
 import (
 	"math"
 	"testing"
-	"time"
 )
 
 // TestExportAndImport checks that a learner that imports what another one exported expects the same of the pods of each workload,
 // although it has not measured any.
 func TestExportAndImport(t *testing.T) {
-	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	options := Options{HistoryWeight: 1, HalfLife: DefaultHalfLife}
 	amounts := [Resources]Amount{CPU: {Request: 1000}, Memory: {}}
 	pods := func(measured bool) (all []PodReading) {
@@ -27,27 +25,27 @@ func TestExportAndImport(t *testing.T) {
 	var learned *Model
 	for i := range 100 {
 		learned = first.Observe(
-			&Reading{Time: noon.Add(time.Duration(i) * time.Minute), Nodes: []NodeReading{{Name: "n", Pods: pods(true)}}},
+			&Reading{Second: float64(60 * i), Nodes: []NodeReading{{Name: "n", Pods: pods(true)}}},
 		)
 	}
 	exported := first.Export()
 	if len(exported) != 2 {
 		t.Fatalf("%d workloads, want 2", len(exported))
 	}
-	for _, age := range []time.Duration{0, DefaultHalfLife} {
+	for _, age := range []float64{0, DefaultHalfLife} {
 		second := NewLearner(options)
 		second.Import(exported, age)
-		restored := second.Observe(&Reading{Time: noon.Add(101 * time.Minute), Nodes: []NodeReading{{Name: "n", Pods: pods(false)}}})
+		restored := second.Observe(&Reading{Second: 101 * 60, Nodes: []NodeReading{{Name: "n", Pods: pods(false)}}})
 		// With the age the number of pods decreases, and what is expected is nearer to the mean of all workloads.
-		tolerance := 0.03 + 0.12*float64(age)/float64(DefaultHalfLife)
+		tolerance := 0.03 + 0.12*age/DefaultHalfLife
 		for _, name := range []string{"half", "tenth"} {
 			key := KeyOf(Workload{"default", "Deployment", name})
 			want, got := learned.Ratio(key, CPU, amounts[CPU]), restored.Ratio(key, CPU, amounts[CPU])
 			if got.Pods == 0 || math.Abs(want.Mean-got.Mean) > tolerance {
-				t.Errorf("%s, after %s: %+v, want about %+v", name, age, got, want)
+				t.Errorf("%s, after %.0f s: %+v, want about %+v", name, age, got, want)
 			}
 			if again := second.Export(); len(again) != 2 {
-				t.Errorf("after %s: %d workloads exported again, want 2", age, len(again))
+				t.Errorf("after %.0f s: %d workloads exported again, want 2", age, len(again))
 			}
 		}
 	}
@@ -65,7 +63,7 @@ func TestExportAndImport(t *testing.T) {
 
 // TestImportIgnoresImpossibleValues checks that nothing is known of workloads with impossible values, and that what is known is kept.
 func TestImportIgnoresImpossibleValues(t *testing.T) {
-	l := NewLearner(Options{HistoryWeight: 1, HalfLife: time.Hour})
+	l := NewLearner(Options{HistoryWeight: 1, HalfLife: 3600})
 	w := Workload{"default", "Job", "a"}
 	for _, u := range []PastUsage{{0, 1, 1, true}, {1, 0, 1, true}, {1, 1, -1, true}, {math.NaN(), 1, 1, true}, {1, 1, math.NaN(), true}} {
 		l.Import([]Past{{Workload: w, Usage: [Resources]PastUsage{CPU: u}}}, 0)
@@ -74,7 +72,7 @@ func TestImportIgnoresImpossibleValues(t *testing.T) {
 		}
 	}
 	for _, mean := range []float64{0.5, 0.9} {
-		l.Import([]Past{{Workload: w, Usage: [Resources]PastUsage{CPU: {1, 1, mean, true}}}}, -time.Hour)
+		l.Import([]Past{{Workload: w, Usage: [Resources]PastUsage{CPU: {1, 1, mean, true}}}}, -3600)
 	}
 	if got := l.Export(); len(got) != 1 || got[0].Usage[CPU] != (PastUsage{1, 1, 0.5, true}) {
 		t.Errorf("exported %+v, want what was imported first", got)

@@ -1,9 +1,6 @@
 package predict
 
-import (
-	"math"
-	"time"
-)
+import "math"
 
 // PodReading is one pod of a node in a reading.
 type PodReading struct {
@@ -38,9 +35,10 @@ type NodeReading struct {
 
 // Reading is what was measured of a cluster at one time.
 type Reading struct {
-	Time time.Time
-	// Window is the time over which the load of nodes is averaged.
-	Window time.Duration
+	// Second is its time, in seconds since any fixed time.
+	Second float64
+	// Window is the time in seconds over which the load of nodes is averaged.
+	Window float64
 	Nodes  []NodeReading
 }
 
@@ -87,14 +85,14 @@ type Options struct {
 	// HistoryWeight is how much the usage of a workload's own pods counts in relation to that of all
 	// pods: 0 not at all, 1 by their precision.
 	HistoryWeight float64
-	// HalfLife is the time after which a reading counts half.
-	HalfLife time.Duration
+	// HalfLife is the time in seconds after which a reading counts half.
+	HalfLife float64
 }
 
 // Learner learns what pods use. It is not safe for concurrent use.
 type Learner struct {
 	options   Options
-	last      time.Time
+	last      float64 // second of the newest reading
 	readings  uint64
 	pods      map[string]*podState
 	workloads map[Key]*workloadState
@@ -163,17 +161,17 @@ func (l *Learner) Observe(reading *Reading) *Model {
 	for i := range reading.Nodes {
 		reading.Nodes[i].check()
 	}
-	elapsed := max(reading.Time.Sub(l.last), 0)
-	if l.last.IsZero() {
+	elapsed := max(reading.Second-l.last, 0)
+	if l.readings == 0 {
 		elapsed = 0
 	}
-	l.last = reading.Time
+	l.last = reading.Second
 	l.readings++
-	decay := math.Exp2(-float64(elapsed) / float64(l.options.HalfLife))
+	decay := math.Exp2(-elapsed / l.options.HalfLife)
 	l.observePods(reading, decay)
 	overlap := 1.0
 	if reading.Window > 0 && elapsed > 0 {
-		overlap = max(1, float64(reading.Window)/float64(elapsed))
+		overlap = max(1, reading.Window/elapsed)
 	}
 	for r := range l.resources {
 		l.estimateWorkloads(r)

@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 )
@@ -14,7 +13,7 @@ import (
 // nodes is measured: both are found to 5 %.
 func TestLearnsFromNodes(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	l := NewLearner(Options{HistoryWeight: 1, HalfLife: time.Hour})
+	l := NewLearner(Options{HistoryWeight: 1, HalfLife: 3600})
 	var model *Model
 	var nodes []NodeReading
 	for i := range 40 {
@@ -34,7 +33,7 @@ func TestLearnsFromNodes(t *testing.T) {
 		nodes = append(nodes, n)
 	}
 	for minute := range 30 {
-		model = l.Observe(&Reading{Time: time.Unix(int64(60*minute), 0), Window: time.Minute, Nodes: nodes})
+		model = l.Observe(&Reading{Second: float64(60 * minute), Window: 60, Nodes: nodes})
 	}
 	unknown := KeyOf(Workload{Name: "never seen"})
 	if got := model.Ratio(unknown, CPU, Amount{Request: 1000}).Mean; math.Abs(got-0.6) > 0.03 {
@@ -49,7 +48,7 @@ func TestLearnsFromNodes(t *testing.T) {
 // expected of each is within a tenth of it, and of an unknown one near the mean of all, 0.55.
 func TestLearnsWorkloads(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	l := NewLearner(Options{HistoryWeight: 1, HalfLife: time.Hour})
+	l := NewLearner(Options{HistoryWeight: 1, HalfLife: 3600})
 	key := func(i int) Key { return KeyOf(Workload{Name: fmt.Sprint(i)}) }
 	var model *Model
 	for minute := range 60 {
@@ -62,7 +61,7 @@ func TestLearnsWorkloads(t *testing.T) {
 			n.Pods = append(n.Pods, p)
 		}
 		n.Measured[CPU].Known = true
-		model = l.Observe(&Reading{Time: time.Unix(int64(60*minute), 0), Window: time.Minute, Nodes: []NodeReading{n}})
+		model = l.Observe(&Reading{Second: float64(60 * minute), Window: 60, Nodes: []NodeReading{n}})
 	}
 	for i := range 10 {
 		want := 0.1 * float64(1+i)
@@ -143,12 +142,12 @@ func TestAnyInput(t *testing.T) {
 		0, 1, 1e18, 1e300, -1, math.Inf(1), math.Inf(-1), math.NaN(), math.SmallestNonzeroFloat64, math.MaxFloat64,
 	}))
 	rapid.Check(t, func(t *rapid.T) {
-		options := Options{HistoryWeight: 1, HalfLife: time.Hour}
+		options := Options{HistoryWeight: 1, HalfLife: 3600}
 		l, reversed := NewLearner(options), NewLearner(options)
 		var model, other *Model
 		key := KeyOf(Workload{Name: "w"})
 		for range rapid.IntRange(1, 4).Draw(t, "readings") {
-			reading := Reading{Time: time.Unix(rapid.Int64Range(0, 1e6).Draw(t, "time"), 0), Window: time.Minute}
+			reading := Reading{Second: rapid.Float64Range(0, 1e6).Draw(t, "second"), Window: 60}
 			for i := range rapid.IntRange(0, 3).Draw(t, "nodes") {
 				n := NodeReading{Name: fmt.Sprint(i)}
 				for r := range n.Measured {
@@ -193,10 +192,10 @@ func TestAnyInput(t *testing.T) {
 // predicted to go on, and one whose readings vary as much as they differ is not believed at once.
 func TestFollowsPreciseReadings(t *testing.T) {
 	predict := func(deviation float64, jump float64) float64 {
-		l := NewLearner(Options{HistoryWeight: 1, HalfLife: time.Hour})
+		l := NewLearner(Options{HistoryWeight: 1, HalfLife: 3600})
 		var reading Reading
 		for minute := range 60 {
-			reading = Reading{Time: time.Unix(int64(60*minute), 0), Window: time.Minute}
+			reading = Reading{Second: float64(60 * minute), Window: 60}
 			for i := range 20 {
 				n := NodeReading{Name: fmt.Sprint(i), Measured: [Resources]Measured{CPU: {1000, deviation, true}}}
 				p := PodReading{ID: fmt.Sprint(i), Seen: 1}
@@ -227,12 +226,12 @@ func TestFollowsPreciseReadings(t *testing.T) {
 
 // TestForgets checks that pods, workloads and nodes that are gone are dropped, so that a learner is as large as its cluster.
 func TestForgets(t *testing.T) {
-	l := NewLearner(Options{HistoryWeight: 1, HalfLife: time.Hour})
+	l := NewLearner(Options{HistoryWeight: 1, HalfLife: 3600})
 	for minute := range 2000 {
 		p := PodReading{ID: fmt.Sprint(minute), Seen: 1, IsUsed: true}
 		p.Workload, p.Used = KeyOf(Workload{Name: fmt.Sprint(minute)}), [Resources]float64{1, 1}
 		l.Observe(&Reading{
-			Time: time.Unix(int64(60*minute), 0), Nodes: []NodeReading{{Name: fmt.Sprint(minute), Pods: []PodReading{p}}},
+			Second: float64(60 * minute), Nodes: []NodeReading{{Name: fmt.Sprint(minute), Pods: []PodReading{p}}},
 		})
 	}
 	// A workload is forgotten when its one pod counts less than 0.05: after log2(20) = 4.3 hours.

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 )
@@ -16,7 +15,7 @@ func near(a, b float64) bool { return math.Abs(a-b) <= 1e-6*max(1, math.Abs(a), 
 
 // learned returns a model with workloads whose pods were measured.
 func learned(t *rapid.T) (*Model, []Key) {
-	l := NewLearner(Options{HistoryWeight: 1, HalfLife: time.Hour})
+	l := NewLearner(Options{HistoryWeight: 1, HalfLife: 3600})
 	keys := make([]Key, 4)
 	for i := range keys {
 		keys[i] = KeyOf(Workload{"n", "Job", fmt.Sprint(i)})
@@ -24,7 +23,7 @@ func learned(t *rapid.T) (*Model, []Key) {
 	var model *Model
 	random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 	for minute := range rapid.IntRange(1, 30).Draw(t, "readings") {
-		reading := Reading{Time: time.Unix(int64(60*minute), 0), Window: 5 * time.Minute}
+		reading := Reading{Second: float64(60 * minute), Window: 300}
 		for i := range 3 {
 			n := NodeReading{Name: fmt.Sprint(i)}
 			for j := range 4 {

@@ -1,9 +1,6 @@
 package predict
 
-import (
-	"math"
-	"time"
-)
+import "math"
 
 // nodeState is what is known of a node.
 type nodeState struct {
@@ -20,8 +17,8 @@ type filter struct {
 	known float64
 }
 
-// driftTime is the time after which a shift is forgotten by half if nothing confirms it.
-const driftTime = 12 * time.Hour
+// driftTime is the time in seconds after which a shift is forgotten by half if nothing confirms it.
+const driftTime = 12 * 3600
 
 // sums are sums over the pods of a node, for one resource.
 type sums struct {
@@ -38,7 +35,7 @@ type sums struct {
 	requests, pods float64
 }
 
-// of computes the sums of a node.
+// sums computes the sums of a node.
 func (l *Learner) sums(node *NodeReading, found []*podState, state *nodeState, r int) sums {
 	var s sums
 	resource := &l.resources[r]
@@ -193,9 +190,9 @@ const (
 )
 
 // filterNodes updates the shift of every measured node.
-func (l *Learner) filterNodes(r int, elapsed time.Duration, overlap float64) {
+func (l *Learner) filterNodes(r int, elapsed, overlap float64) {
 	s := &l.resources[r]
-	forget := math.Exp2(-float64(elapsed) / float64(driftTime))
+	forget := math.Exp2(-elapsed / driftTime)
 	s.drift.decay(forget)
 	drift := s.drift.value(minimumDrift, maximumDrift)
 	for _, o := range l.observations {

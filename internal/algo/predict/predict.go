@@ -24,10 +24,7 @@
 // CPU is in millicores and memory in bytes.
 package predict
 
-import (
-	"time"
-	"unique"
-)
+import "unique"
 
 // The resources, as indexes.
 const (
@@ -93,7 +90,7 @@ type Prior struct {
 	Workload, Pod, Time float64
 }
 
-// Priors are the priors of all classes and resources. Pods with a request are expected to use it, pods
+// priors are those of all classes and resources. Pods with a request are expected to use it, pods
 // without one to use what kube-scheduler counts them with (100 millicores and 200 MiB).
 var priors = [Resources][classes]Prior{
 	CPU:    {requested: {1, 0.4, 0.2, 0.4}, unrequested: {100, 1, 0.5, 0.5}},
@@ -106,6 +103,6 @@ const (
 	DefaultDeviations = 1.0
 	// DefaultHistoryWeight is the default weight of the usage of a workload's own pods.
 	DefaultHistoryWeight = 1.0
-	// DefaultHalfLife is the default time after which a reading counts half.
-	DefaultHalfLife = 24 * time.Hour
+	// DefaultHalfLife is the default time in seconds after which a reading counts half.
+	DefaultHalfLife = 24 * 3600.0
 )

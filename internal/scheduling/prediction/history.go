@@ -49,5 +49,5 @@ func (k *Keeper) Restore(workloads []history.Workload, saved time.Time) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.learner.Import(imported, time.Since(saved))
+	k.learner.Import(imported, time.Since(saved).Seconds())
 }

@@ -93,7 +93,7 @@ func (k *Keeper) Known() (workloads int, updated time.Time) {
 func (k *Keeper) learn(measured load.Reading) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	reading := predict.Reading{Time: measured.Time, Window: measured.Window}
+	reading := predict.Reading{Second: float64(measured.Time.UnixMilli()) / 1000, Window: measured.Window.Seconds()}
 	known := make(map[types.UID]knownPod, len(k.known))
 	k.buffer, k.nodes = k.buffer[:0], k.nodes[:0]
 	var ends []int

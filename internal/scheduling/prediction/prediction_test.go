@@ -34,7 +34,7 @@ func newRig() *rig {
 	}
 	clock := func() time.Time { return r.now }
 	r.nodes, r.pods = load.NewStore(time.Hour, clock), load.NewPodStore(time.Hour, clock)
-	r.keeper = New(predict.Options{HistoryWeight: 1, HalfLife: time.Hour},
+	r.keeper = New(predict.Options{HistoryWeight: 1, HalfLife: 3600},
 		func(visit func(*v1.Node, []*v1.Pod)) { visit(node, pods) },
 		func(resource v1.ResourceName, predicted, measured float64) {
 			if resource == v1.ResourceCPU {

@@ -54,8 +54,8 @@ type Spec struct {
 	// time of pods in seconds, 0 for pods that do not end.
 	Over, Life int64
 	// Churn is the time in seconds during which pods arrive and end in a steady state, 0 for none. The cluster
-	// fills during trace.FillTime before, and from then on the expected fill is constant. LifeCV is the coefficient of variation of the run times
-	// of these pods, which have a log-normal distribution with the mean Life.
+	// fills during trace.FillTime before, and from then on the expected fill is constant. LifeCV is the
+	// coefficient of variation of the run times of these pods, which have a log-normal distribution with the mean Life.
 	Churn  int64
 	LifeCV float64
 	// Bursts is the number of bursts, at equal intervals within Over. BurstShare is the fraction of
