@@ -94,7 +94,7 @@ func TestOpenbChurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := read.Input(1, usage.Limits{CPU: 2, Memory: 2})
-	if len(in.Pods) != 808 || in.Pods[7].Arrival != 0 || in.Pods[8].Arrival == 0 {
+	if len(in.Pods) != 808 || in.Pods[7].Arrival >= trace.FillTime || in.Pods[8].Arrival < trace.FillTime {
 		t.Errorf("%d pods", len(in.Pods))
 	}
 	other := read.Input(2, usage.Limits{CPU: 2, Memory: 2})
