@@ -19,6 +19,8 @@ var skipped = map[string]string{
 		"TestChart installs it",
 	"kubectl create clusterrole node-metrics --verb=list --resource=nodes.metrics.k8s.io": "the resource requires " +
 		"metrics-server; TestMetricsServer creates the same right",
+	"kubectl create clusterrole pod-metrics --verb=list --resource=pods.metrics.k8s.io": "the resource requires " +
+		"metrics-server; TestHistoryRights checks the same right of the chart",
 }
 
 // assumed are objects that the documentation assumes, by the names that it uses.
