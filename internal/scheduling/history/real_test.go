@@ -67,7 +67,8 @@ func TestRebuildFromRealPrometheus(t *testing.T) {
 	for i, r := range readings {
 		age := r.Time.Sub(began).Seconds()
 		// The first rates are of windows that begin before the first scrape.
-		if len(r.Pods) != 1 || r.Pods[0].Name != "web-1" || i > 2 && math.Abs(r.Pods[0].CPU-500) > 50 || r.Pods[0].Memory > (age+1)*(1<<20) ||
+		if len(r.Pods) != 1 || r.Pods[0].Name != "web-1" || i > 2 && math.Abs(r.Pods[0].CPU-500) > 50 ||
+			r.Pods[0].Memory > (age+1)*(1<<20) ||
 			r.Pods[0].Memory < (age-15)*(1<<20) {
 			t.Errorf("reading %d, %.1fs after the start: %+v", i, age, r.Pods)
 		}
