@@ -13,7 +13,7 @@ func TestThroughputRatios(t *testing.T) {
 	c := newComparison(t, configurationNames(), 500, 10)
 	c.run(t, 15, 2, 6)
 	expect := func(name, other string) {
-		const lowest = 0.6
+		const lowest = 0.5
 		ratio := c.ratio(name, other, byCPU)
 		t.Logf("%s relative to %s: %v", name, other, ratio)
 		if ratio.high < lowest {
