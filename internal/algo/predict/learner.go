@@ -137,7 +137,7 @@ func (q *ratio) add(above, below float64) { q.above += above; q.below += below }
 
 func (q *ratio) decay(factor float64) { q.above *= factor; q.below *= factor }
 
-// value returns the quotient within bounds. scale is the size of one typical term of below.
+// value returns the quotient within bounds.
 func (q *ratio) value(low, high float64) float64 {
 	return min(max((q.above+q.prior*q.weight)/(q.below+q.weight), low), high)
 }
