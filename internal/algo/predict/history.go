@@ -73,12 +73,12 @@ type past struct {
 	class int8
 }
 
-// add adds the history of a pod that ended.
+// add adds the history of a pod that ended. As in a pool, those with a request come first.
 func (p *past) add(h *history) {
-	if h.weight < minimumForPast {
+	switch {
+	case h.weight < minimumForPast, p.pods > 0 && h.class > p.class:
 		return
-	}
-	if p.class != h.class {
+	case h.class < p.class, p.pods == 0:
 		*p = past{class: h.class}
 	}
 	p.pods++
