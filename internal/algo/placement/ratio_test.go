@@ -7,8 +7,8 @@ import (
 )
 
 // Decisions are many times as fast as those of the oracle, which computes with rational numbers, and a
-// label predicate costs about as much as the rest of the decision. The limits are a fourth of what was
-// measured, and twice that. Ratios are medians of alternating rounds, which the load of the machine hardly affects.
+// label predicate costs about as much as the rest of the decision. The limits are a fifth of what was measured on
+// the slowest of three machines, on which a decision begins with cold caches, and twice that. Ratios are medians of alternating rounds, which the load of the machine hardly affects.
 func TestDecideRatios(t *testing.T) {
 	const rounds, repeat = 9, 20
 	fleet := benchFleet()
@@ -34,8 +34,8 @@ func TestDecideRatios(t *testing.T) {
 		slices.Sort(ratios[name])
 		return ratios[name][rounds/2]
 	}
-	if got := median("oracle"); got < 1000 {
-		t.Errorf("Decide is %.0f times as fast as the oracle, want at least 1000", got)
+	if got := median("oracle"); got < 100 {
+		t.Errorf("Decide is %.0f times as fast as the oracle, want at least 100", got)
 	}
 	if got := median("label"); got > 4 {
 		t.Errorf("a decision with a label predicate takes %.1f times as long as one without, want at most 4", got)
