@@ -102,7 +102,7 @@ func TestCountObjects(t *testing.T) {
 	for text, want := range map[string]int64{
 		"1": 0, "{}": 1, `{"a":{"b":[{},{}]}}`: 4, `{"{":"{\"{"}`: 1, `["\\",{}]`: 1, `"\\\"{"`: 0, "": 0, `"`: 0,
 	} {
-		if got := countObjects([]byte(text)); got != want {
+		if got := CountObjects([]byte(text)); got != want {
 			t.Errorf("%s: %d, want %d", text, got, want)
 		}
 	}
@@ -149,7 +149,7 @@ func TestDecodedMemory(t *testing.T) {
 			list, count := List{Kind: kind}, int64(0)
 			for count < 20_000 {
 				item := []byte(fmt.Sprintf(tc.item, len(list.Items)))
-				list.Items, count = append(list.Items, item), count+countObjects(item)
+				list.Items, count = append(list.Items, item), count+CountObjects(item)
 			}
 			one := List{Kind: kindOfFile("cluster/nodes.json"), Items: []json.RawMessage{[]byte(object("v1", "Node", `{}`))}}
 			s := New(time.Unix(1_800_000_000, 0), "", []List{one, list}, nil)

@@ -254,7 +254,7 @@ func (l *listReader) readItem() error {
 	case int64(len(item)) > l.item:
 		return fmt.Errorf("%s exceeds the limit of %s", l.where(), mebibytes(l.item))
 	}
-	l.structCount += countObjects(item)
+	l.structCount += CountObjects(item)
 	if most := l.structs + l.packed.n; l.structCount > most {
 		return fmt.Errorf("%s: found more than %d JSON objects: must have at most %d and one for each byte of the file",
 			l.where(), most, l.structs)
@@ -263,8 +263,8 @@ func (l *listReader) readItem() error {
 	return nil
 }
 
-// countObjects returns the number of JSON objects in a valid JSON value.
-func countObjects(raw []byte) (n int64) {
+// CountObjects returns the number of JSON objects in a valid JSON value.
+func CountObjects(raw []byte) (n int64) {
 	for {
 		i := bytes.IndexAny(raw, `{"`)
 		if i < 0 {

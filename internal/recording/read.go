@@ -1,0 +1,150 @@
+package recording
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+)
+
+// limits bounds the memory that a file takes when it is read.
+type limits struct {
+	// chunk is the largest size of a chunk in bytes, compressed and not; body that of a record.
+	chunk, body int64
+	// nodes, pods and objects are the largest numbers of these.
+	nodes, pods, objects int
+	// structs is the largest number of JSON objects in all records, plus one for each byte of the file: each takes
+	// up to 1 KiB when it is decoded.
+	structs int64
+	// values is the largest number of values of usage, of 2 bytes each.
+	values int64
+}
+
+// defaultLimits leaves a margin: 30,000 pods that use CPU and memory for a week, in steps of a minute, have 605
+// million values.
+var defaultLimits = limits{
+	chunk: 64 << 20, body: 4 << 20, nodes: 200_000, pods: 5_000_000, objects: 1_000_000, structs: 1_000_000, values: 1 << 30,
+}
+
+// Open reads a recording from a file. Errors name the file. If the file is cut off or its middle is damaged, what
+// can be read is returned, and About.Missing names what cannot.
+func Open(name string) (*Recording, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: not a regular file", name)
+	}
+	r, err := Read(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return r, nil
+}
+
+// Read reads a recording, see Open.
+func Read(in io.Reader) (*Recording, error) { return defaultLimits.read(in, true) }
+
+// read reads a recording, with or without usage.
+func (l limits) read(in io.Reader, usage bool) (*Recording, error) {
+	d := &decoder{limits: l, usage: usage}
+	if err := d.file(in); err != nil {
+		return nil, err
+	}
+	return d.recording(), nil
+}
+
+// chunkReader reads the chunks of a file.
+type chunkReader struct {
+	in    *bufio.Reader
+	limit int64
+	// read is the number of bytes of the chunks read so far, chunks their number.
+	read   int64
+	chunks int
+}
+
+// errDamaged is returned for a chunk whose content is damaged, while the next one can be read.
+var errDamaged = errors.New("checksum mismatch")
+
+// next returns the content of the next chunk, io.EOF at the end and io.ErrUnexpectedEOF if the file is cut off.
+func (c *chunkReader) next() ([]byte, error) {
+	header := make([]byte, headerLength)
+	if _, err := io.ReadFull(c.in, header); err != nil {
+		return nil, err
+	}
+	if string(header[:4]) != marker || crc32.Checksum(header[:12], castagnoli) != binary.LittleEndian.Uint32(header[12:]) {
+		return nil, errors.New("not a chunk of a recording")
+	}
+	length := int64(binary.LittleEndian.Uint32(header[4:]))
+	if length > c.limit {
+		return nil, fmt.Errorf("chunk of %d bytes: must have at most %d", length, c.limit)
+	}
+	var content bytes.Buffer // grows with what is read
+	if n, err := io.CopyN(&content, c.in, length); err != nil {
+		if errors.Is(err, io.EOF) && n < length {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, err
+	}
+	c.read += headerLength + length
+	c.chunks++
+	if crc32.Checksum(content.Bytes(), castagnoli) != binary.LittleEndian.Uint32(header[8:]) {
+		return nil, errDamaged
+	}
+	return content.Bytes(), nil
+}
+
+// file reads all chunks.
+func (d *decoder) file(in io.Reader) error {
+	c := &chunkReader{in: bufio.NewReaderSize(in, 1<<16), limit: d.chunk}
+	for {
+		start := c.read
+		content, err := c.next()
+		if err == nil {
+			d.packed = c.read
+			err = d.content(content)
+			if err != nil {
+				return fmt.Errorf("chunk %d (at byte %d): %w", c.chunks, start, err)
+			}
+			d.valid = c.read
+			continue
+		}
+		if !d.described {
+			return notRecording(start, err)
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			if !d.ended {
+				d.lost("the end of the recording", "the writer was interrupted or is still writing, or the file is cut off")
+			}
+			return nil
+		case errors.Is(err, errDamaged):
+			d.lost(fmt.Sprintf("bytes %d to %d of the file", start, c.read-1), "damaged ("+err.Error()+"), skipped")
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			d.lost("the end of the recording", fmt.Sprintf("the file is cut off within the chunk at byte %d", start))
+			return nil
+		default:
+			d.lost(fmt.Sprintf("the file from byte %d on", start), "damaged ("+err.Error()+"), skipped")
+			return nil
+		}
+	}
+}
+
+// notRecording returns the error for a file whose first chunk cannot be read.
+func notRecording(start int64, err error) error {
+	switch {
+	case errors.Is(err, io.EOF) && start == 0:
+		return errors.New("not a recording: empty file")
+	case errors.Is(err, io.EOF):
+		return errors.New("not a recording: it has no description")
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("incomplete recording: cut off within its first chunk")
+	}
+	return fmt.Errorf("not a recording: %w", err)
+}

@@ -1,0 +1,171 @@
+// Package recording defines the file of what happened in a cluster over a time: nodes and pods as they came
+// and went, and what pods used.
+//
+// A file is a sequence of compressed chunks with a length and checksums, see format.go. A file that is cut off
+// loses its last chunk only, and a writer can continue a file after a restart.
+package recording
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// APIVersion and AboutKind identify the format. Later releases may add fields and kinds of records but do not
+// change the meaning of existing ones.
+const (
+	APIVersion = "recording.plimsoll.dev/v1"
+	AboutKind  = "Recording"
+)
+
+// Never is the time of what did not happen until the end of a recording.
+const Never = math.MaxInt64
+
+// MaxSteps is the largest number of steps of a recording: nearly two years of minutes.
+const MaxSteps = 1 << 20
+
+// About describes a recording.
+type About struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// From and To are the first and the last time of the recording, in whole seconds.
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+	// Step is the time between two samples of usage in seconds.
+	Step int `json:"stepSeconds"`
+	// Kubernetes is the version of the API server, empty if unknown.
+	Kubernetes string `json:"kubernetes"`
+	// Redacted is true if names are replaced by pseudonyms.
+	Redacted bool `json:"redacted"`
+	// Sources lists what the recording was made of.
+	Sources []string `json:"sources"`
+	// Missing lists what could not be recorded and how it is treated.
+	Missing []Missing `json:"missing"`
+}
+
+// Missing describes what a recording lacks, and why or how it is treated.
+type Missing struct {
+	What string `json:"what"`
+	Why  string `json:"why"`
+}
+
+// Recording is what happened in a cluster over a time.
+type Recording struct {
+	About About
+	// Nodes are ordered by Appeared and name.
+	Nodes []Node
+	// Pods are ordered by Created, namespace and name.
+	Pods []Pod
+	// Objects are further objects that scheduling or workloads refer to, as in a snapshot.
+	Objects []json.RawMessage
+}
+
+// Node is a node and the time in which it existed, in seconds since From. Appeared is negative or zero if the
+// node existed at the start, Gone is Never if it existed at the end.
+type Node struct {
+	Object         *v1.Node
+	Appeared, Gone int64
+}
+
+// Pod is a pod and what happened to it. Times are in seconds since From, negative if earlier, and Never if it
+// did not happen until To. They do not decrease from Created to Ended, except that an ended pod may never
+// have been scheduled or started.
+type Pod struct {
+	// Object has the metadata and the spec, without nodeName and status.
+	Object                             *v1.Pod
+	Created, Scheduled, Started, Ended int64
+	// Node is the node of the pod, empty if it was not scheduled.
+	Node string
+	// CPU is the usage in millicores, Memory the working set in bytes.
+	CPU, Memory Series
+}
+
+// Steps returns the number of steps of the recording: step i is at From + i*Step, the last one not after To.
+func (a *About) Steps() int { return int(a.Seconds())/a.Step + 1 }
+
+// Seconds returns the time from From to To in seconds.
+func (a *About) Seconds() int64 { return a.To.Unix() - a.From.Unix() }
+
+// complete sets the type and removes fractions of seconds.
+func (a *About) complete() {
+	a.APIVersion, a.Kind = APIVersion, AboutKind
+	a.From, a.To = a.From.UTC().Truncate(time.Second), a.To.UTC().Truncate(time.Second)
+	a.Sources = append([]string{}, a.Sources...)
+	a.Missing = append([]Missing{}, a.Missing...)
+}
+
+// maxStep is the largest step in seconds, a day.
+const maxStep = 24 * 60 * 60
+
+// check returns an error if a field is invalid.
+func (a *About) check() error {
+	switch {
+	case a.Kind != AboutKind || a.APIVersion != APIVersion:
+		return fmt.Errorf("found kind %q of apiVersion %q: must be kind %s of apiVersion %s", a.Kind, a.APIVersion, AboutKind, APIVersion)
+	case a.Step < 1 || a.Step > maxStep:
+		return fmt.Errorf("stepSeconds: invalid value %d: must be from 1 to %d", a.Step, maxStep)
+	case a.From.IsZero():
+		return fmt.Errorf("from: required value")
+	case a.To.Before(a.From):
+		return fmt.Errorf("to: invalid value %s: must not be before from, %s", a.To.Format(time.RFC3339), a.From.Format(time.RFC3339))
+	case a.Seconds()/int64(a.Step) >= MaxSteps:
+		return fmt.Errorf("to: invalid value %s: must be less than %d steps of %d s after from, %s",
+			a.To.Format(time.RFC3339), MaxSteps, a.Step, a.From.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// finish orders nodes and pods, and removes what is after the end.
+func (r *Recording) finish() {
+	end, steps := r.About.Seconds(), r.About.Steps()
+	r.Nodes = slices.DeleteFunc(r.Nodes, func(n Node) bool { return n.Appeared > end })
+	for i := range r.Nodes {
+		n := &r.Nodes[i]
+		n.Gone = untilEnd(max(n.Gone, n.Appeared), end)
+	}
+	r.Pods = slices.DeleteFunc(r.Pods, func(p Pod) bool { return p.Created > end })
+	for i := range r.Pods {
+		r.Pods[i].clip(end, steps)
+	}
+	slices.SortStableFunc(r.Nodes, func(a, b Node) int {
+		return cmp.Or(cmp.Compare(a.Appeared, b.Appeared), strings.Compare(a.Object.Name, b.Object.Name))
+	})
+	slices.SortStableFunc(r.Pods, func(a, b Pod) int {
+		return cmp.Or(cmp.Compare(a.Created, b.Created), strings.Compare(a.Object.Namespace, b.Object.Namespace),
+			strings.Compare(a.Object.Name, b.Object.Name))
+	})
+}
+
+// untilEnd returns a time, and Never for what happens after the end.
+func untilEnd(at, end int64) int64 {
+	if at > end {
+		return Never
+	}
+	return at
+}
+
+// clip removes what is after the end, and makes times not decrease.
+func (p *Pod) clip(end int64, steps int) {
+	p.Scheduled = untilEnd(max(p.Scheduled, p.Created), end)
+	p.Started = max(p.Started, p.Created)
+	if p.Scheduled == Never {
+		p.Node, p.Started = "", Never
+	} else {
+		p.Started = untilEnd(max(p.Started, p.Scheduled), end)
+	}
+	reached := p.Created
+	for _, at := range []int64{p.Scheduled, p.Started} {
+		if at != Never {
+			reached = at
+		}
+	}
+	p.Ended = untilEnd(max(p.Ended, reached), end)
+	p.CPU.clip(steps)
+	p.Memory.clip(steps)
+}

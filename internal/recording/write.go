@@ -1,0 +1,207 @@
+package recording
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// chunkBytes is the size of records before compression at which a chunk is written.
+const chunkBytes = 4 << 20
+
+// Writer writes a recording. It keeps at most one chunk in memory. Nodes and pods have numbers, by which later
+// records refer to them. It must not be used by several goroutines at once.
+type Writer struct {
+	out         io.Writer
+	about       About
+	records     []byte
+	body        []byte
+	nodes, pods int
+	// err is the first error of out.
+	err error
+}
+
+// NewWriter returns a writer that starts a file. The description is written with the first chunk.
+func NewWriter(out io.Writer, about About) (*Writer, error) {
+	w := &Writer{out: out}
+	return w, w.SetAbout(about)
+}
+
+// SetAbout replaces the description. Its To says how far the recording is complete: the reader ignores what
+// happens later.
+func (w *Writer) SetAbout(about About) error {
+	about.complete()
+	if err := about.check(); err != nil {
+		return err
+	}
+	w.about = about
+	return w.json(recordAbout, about)
+}
+
+// About returns the description.
+func (w *Writer) About() About { return w.about }
+
+// AddNode writes a node and returns its number.
+func (w *Writer) AddNode(n Node) (id int, err error) {
+	object, err := json.Marshal(n.Object)
+	if err != nil {
+		return 0, err
+	}
+	id = w.nodes
+	w.nodes++
+	return id, w.json(recordNode, nodeRecord{ID: id, Object: object, Appeared: known(n.Appeared), Gone: known(n.Gone)})
+}
+
+// UpdateNode changes a node. Its object is unchanged if it is nil, times if they are Never.
+func (w *Writer) UpdateNode(id int, n Node) error {
+	record := nodeRecord{ID: id, Appeared: known(n.Appeared), Gone: known(n.Gone)}
+	if n.Object != nil {
+		object, err := json.Marshal(n.Object)
+		if err != nil {
+			return err
+		}
+		record.Object = object
+	}
+	return w.json(recordNode, record)
+}
+
+// AddPod writes a pod with its usage and returns its number. The usage may be empty, and added later.
+func (w *Writer) AddPod(p Pod) (id int, err error) {
+	record, err := newPodRecord(p)
+	if err != nil {
+		return 0, err
+	}
+	id = w.pods
+	record.ID = id
+	w.pods++
+	return id, errors.Join(w.json(recordPod, record), w.AddUsage(id, p.CPU, p.Memory))
+}
+
+// UpdatePod changes a pod. Its object is unchanged if it is nil, times if they are Never, and the node if it is
+// empty. Usage is not written.
+func (w *Writer) UpdatePod(id int, p Pod) error {
+	record, err := newPodRecord(p)
+	if err != nil {
+		return err
+	}
+	record.ID = id
+	return w.json(recordPod, record)
+}
+
+// newPodRecord returns the record of a pod without its number.
+func newPodRecord(p Pod) (podRecord, error) {
+	record := podRecord{
+		Created: known(p.Created), Scheduled: known(p.Scheduled), Started: known(p.Started), Ended: known(p.Ended), Node: p.Node,
+	}
+	if p.Object == nil {
+		return record, nil
+	}
+	object, err := json.Marshal(slim(p.Object))
+	record.Object = object
+	return record, err
+}
+
+// slim returns the pod without the node and the status.
+func slim(pod *v1.Pod) *v1.Pod {
+	out := &v1.Pod{TypeMeta: pod.TypeMeta, ObjectMeta: pod.ObjectMeta, Spec: pod.Spec}
+	out.Spec.NodeName = ""
+	return out
+}
+
+// AddUsage writes usage of a pod. Values for steps that the file has already replace them; no values may be before
+// the first step of the pod's usage in the file.
+func (w *Writer) AddUsage(id int, cpu, memory Series) error {
+	for resource, series := range []Series{resourceCPU: cpu, resourceMemory: memory} {
+		if series.Len() == 0 {
+			continue
+		}
+		if series.First < 0 || series.End() > MaxSteps {
+			return fmt.Errorf("usage at steps %d to %d: must be from 0 to %d", series.First, series.End()-1, MaxSteps-1)
+		}
+		w.body = appendUsage(w.body[:0], id, resource, series)
+		if err := w.record(recordUsage, w.body); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// AddObject writes an object as JSON.
+func (w *Writer) AddObject(object json.RawMessage) error { return w.record(recordObject, object) }
+
+// json writes a record with a value as JSON.
+func (w *Writer) json(kind byte, value any) error {
+	body, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	return w.record(kind, body)
+}
+
+// record writes a record, and the chunk if it is full.
+func (w *Writer) record(kind byte, body []byte) error {
+	if w.err != nil {
+		return w.err
+	}
+	if int64(len(body)) > defaultLimits.body {
+		return fmt.Errorf("a record of %d bytes: must have at most %d", len(body), defaultLimits.body)
+	}
+	w.records = append(w.records, kind)
+	w.records = binary.AppendUvarint(w.records, uint64(len(body)))
+	w.records = append(w.records, body...)
+	if len(w.records) >= chunkBytes {
+		return w.Flush()
+	}
+	return nil
+}
+
+// Flush writes what was added since the last chunk as a chunk, so that a crash does not lose it. After an error, all
+// calls return it.
+func (w *Writer) Flush() error {
+	if w.err != nil || len(w.records) == 0 {
+		return w.err
+	}
+	chunk, err := compress(w.records)
+	if err == nil && uint64(len(chunk)) > math.MaxUint32 {
+		err = errors.New("chunk exceeds 4 GiB")
+	}
+	if err == nil {
+		_, err = w.out.Write(chunk)
+	}
+	w.err, w.records = err, w.records[:0]
+	return err
+}
+
+// Close writes the end of the file. It does not close the underlying writer.
+func (w *Writer) Close() error {
+	return errors.Join(w.record(recordEnd, nil), w.Flush())
+}
+
+// Write writes the recording to a file. The same content gives the same bytes.
+func (r *Recording) Write(out io.Writer) error {
+	w, err := NewWriter(out, r.About)
+	if err != nil {
+		return err
+	}
+	for _, object := range r.Objects {
+		if err := w.AddObject(object); err != nil {
+			return err
+		}
+	}
+	for _, node := range r.Nodes {
+		if _, err := w.AddNode(node); err != nil {
+			return err
+		}
+	}
+	for _, pod := range r.Pods {
+		if _, err := w.AddPod(pod); err != nil {
+			return err
+		}
+	}
+	return w.Close()
+}
