@@ -91,17 +91,17 @@ func (c *measuredCluster) want() []int64 {
 	pending := &noderes.Pending{Pod: noderes.NewPod(schedtest.CPU("pending", "", "1", "3"))}
 	for i, node := range c.infos {
 		result := c.evaluate(node.Node(), noderes.NewSums(node), c.load.Fresh())
-		scores[i] = risk.Score(c.risk(&result, newCycleData(pending, numberedSnapshot{})))
+		scores[i] = risk.Score(c.risk(&result, newCycleData(pending, noderes.Input[load.Snapshot]{})))
 	}
 	return scores
 }
 
-// prepared returns the number of nodes that are evaluated for the announced snapshot.
-func (c *measuredCluster) prepared() (count int) {
-	number := c.snapshots.announced.number
+// countPrepared returns the number of nodes that are evaluated for the newest reading.
+func (c *measuredCluster) countPrepared() (count int) {
+	input := c.prepared.Input(c.load.Fresh())
 	for _, node := range c.infos {
 		var values noderes.Values
-		if c.packed[number%2].Load(c.sums.Place(node, c.nodes), node, &values) && values[loadNumber] == number {
+		if c.prepared.Load(c.sums.Place(node, c.nodes), node, input, &values) {
 			count++
 		}
 	}
@@ -114,7 +114,7 @@ func TestReadingsArePrepared(t *testing.T) {
 	nodesWithRequests := 40 - 40/5
 	for i := range 6 {
 		c.put(t, i)
-		if got := c.prepared(); i > 0 && got != nodesWithRequests {
+		if got := c.countPrepared(); i > 0 && got != nodesWithRequests {
 			t.Errorf("reading %d: %d nodes are prepared, want %d", i, got, nodesWithRequests)
 		}
 		if got, want := c.scores(t), c.want(); fmt.Sprint(got) != fmt.Sprint(want) {
@@ -125,7 +125,7 @@ func TestReadingsArePrepared(t *testing.T) {
 	// second does not.
 	c.put(t, 6)
 	c.put(t, 7)
-	if got := c.prepared(); got != 0 {
+	if got := c.countPrepared(); got != 0 {
 		t.Errorf("%d nodes are prepared without cycles", got)
 	}
 	if got, want := c.scores(t), c.want(); fmt.Sprint(got) != fmt.Sprint(want) {
@@ -136,38 +136,6 @@ func TestReadingsArePrepared(t *testing.T) {
 	c.infos[3].(*framework.NodeInfo).AddPod(schedtest.CPU("new", c.infos[3].Node().Name, "4", "8"))
 	if got, want := c.scores(t), c.want(); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("after a pod was added: scores %v, want %v", got, want)
-	}
-}
-
-// The number of a snapshot is unique, and an announced number is in the other array than the newest.
-func TestSnapshotNumbers(t *testing.T) {
-	a, b, c := &load.Snapshot{}, &load.Snapshot{}, &load.Snapshot{}
-	var s snapshots
-	if got := s.number(nil).number; got != 1 {
-		t.Errorf("without load: %d, want 1", got)
-	}
-	for _, step := range []struct {
-		announced, used *load.Snapshot
-		want            uint64
-	}{
-		{a, nil, 1}, // not used yet
-		{nil, a, 2},
-		{b, a, 2},
-		{c, a, 2}, // b was never used; 3 and 5 are in the other array than 2
-		{nil, c, 5},
-		{nil, nil, 6}, // the load expired
-		{nil, c, 7},   // the clock was set back
-		{nil, c, 7},
-	} {
-		if step.announced != nil {
-			newest := s.newestOrNone().number
-			if number := s.announce(step.announced); number%2 == newest%2 {
-				t.Errorf("announced %d while %d is used", number, newest)
-			}
-		}
-		if got := s.number(step.used).number; got != step.want {
-			t.Errorf("%+v: got %d", step, got)
-		}
 	}
 }
 

@@ -37,13 +37,11 @@ type plugin struct {
 	countRecent bool
 	load        *load.Store
 	sums        *noderes.Cache
-	// results are the evaluations of the nodes. packed are the same evaluations in arrays, for the newest
-	// reading of load and for the one before or after it: see snapshots.
-	results   noderes.Slot[nodeResult]
-	packed    [2]noderes.Array
-	snapshots *snapshots
-	cycles    noderes.Cycle[cycleData]
-	nodes     fwk.SharedLister
+	// results are the evaluations of the nodes, prepared the same in arrays.
+	results  noderes.Slot[nodeResult]
+	prepared *noderes.Prepared[load.Snapshot]
+	cycles   noderes.Cycle[cycleData]
+	nodes    fwk.SharedLister
 }
 
 // resourceConfig configures the evaluation of one resource.
@@ -96,8 +94,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		load:        store,
 		sums:        state.Sums,
 		results:     noderes.NewSlot[nodeResult](state.Sums),
-		packed:      [2]noderes.Array{noderes.NewArray(state.Sums), noderes.NewArray(state.Sums)},
-		snapshots:   &snapshots{},
+		prepared:    noderes.NewPrepared[load.Snapshot](state.Sums),
 		cycles:      noderes.NewCycle[cycleData](cycleKey),
 		nodes:       handle.SnapshotSharedLister(),
 	}
@@ -123,27 +120,27 @@ func (pl *plugin) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 // Score returns the score of a node.
 func (pl *plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
 	c := pl.cycleData(state, pod)
-	place, packed := pl.sums.Place(node, pl.nodes), pl.packed[c.load.number%2]
+	place := pl.sums.Place(node, pl.nodes)
 	var values noderes.Values
-	if packed.Load(place, node, &values) && values[loadNumber] == c.load.number {
+	if pl.prepared.Load(place, node, c.load, &values) {
 		return risk.Score(pl.packedRisk(&values, c)), nil
 	}
 	sums := pl.sums.SumsAt(place, node, c.inGroup)
 	result := pl.results.Get(sums)
-	if result == nil || result.load != c.load.snapshot || result.node != node.Node() {
-		evaluated := pl.evaluate(node.Node(), sums, c.load.snapshot)
+	if result == nil || result.load != c.load.Value || result.node != node.Node() {
+		evaluated := pl.evaluate(node.Node(), sums, c.load.Value)
 		result = &evaluated
 		pl.results.Set(sums, result)
 	}
-	if result.pack(&values, c.load.number) {
-		packed.Store(place, sums, &values)
+	if result.pack(&values) {
+		pl.prepared.Store(place, sums, c.load, &values)
 	}
 	return risk.Score(pl.risk(result, c)), nil
 }
 
 // Risk returns the risk of a node without a further pod, in [0, 1].
 func (pl *plugin) Risk(node fwk.NodeInfo, sums *noderes.Sums) float64 {
-	c := newCycleData(&noderes.Pending{}, numberedSnapshot{})
+	c := newCycleData(&noderes.Pending{}, noderes.Input[load.Snapshot]{})
 	result := pl.evaluate(node.Node(), sums, pl.load.Fresh())
 	return pl.risk(&result, c)
 }
@@ -156,7 +153,7 @@ type cycleData struct {
 	// cpu and memory are the amounts of the pending pod.
 	cpu, memory podAmounts
 	inGroup     bool
-	load        numberedSnapshot
+	load        noderes.Input[load.Snapshot]
 }
 
 // podAmounts are the amounts of the pending pod for one resource. The limit is at least the request.
@@ -165,7 +162,7 @@ type podAmounts struct {
 	isUnbounded    bool
 }
 
-func newCycleData(pending *noderes.Pending, snapshot numberedSnapshot) *cycleData {
+func newCycleData(pending *noderes.Pending, snapshot noderes.Input[load.Snapshot]) *cycleData {
 	of := func(r noderes.Resource) podAmounts {
 		a := pending.Get(r)
 		return podAmounts{float64(a.Request), float64(max(a.Limit, a.Request)), a.Unbounded}
@@ -179,8 +176,7 @@ func (pl *plugin) cycleData(state fwk.CycleState, pod *v1.Pod) *cycleData {
 	if c := pl.cycles.Get(state); c != nil {
 		return c
 	}
-	pl.snapshots.cycles.Add(1)
-	c := newCycleData(pl.sums.Pending(state, pod, pl.nodes), pl.snapshots.number(pl.load.Fresh()))
+	c := newCycleData(pl.sums.Pending(state, pod, pl.nodes), pl.prepared.Input(pl.load.Fresh()))
 	pl.cycles.Set(state, c)
 	return c
 }

@@ -38,9 +38,11 @@ type plugin struct {
 	deviations float64
 	keeper     *prediction.Keeper
 	sums       *noderes.Cache
-	results    noderes.Slot[nodeResult]
-	cycle      noderes.Cycle[cycleData]
-	nodes      fwk.SharedLister
+	// results are the predictions of the nodes, prepared the same in arrays.
+	results  noderes.Slot[nodeResult]
+	prepared *noderes.Prepared[predict.Model]
+	cycle    noderes.Cycle[cycleData]
+	nodes    fwk.SharedLister
 }
 
 var (
@@ -61,14 +63,17 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if err != nil {
 		return nil, fmt.Errorf("args of %s: %w", Name, err)
 	}
-	return &plugin{
+	pl := &plugin{
 		deviations: *args.Deviations,
 		keeper:     keeper,
 		sums:       state.Sums,
 		results:    noderes.NewSlot[nodeResult](state.Sums),
+		prepared:   noderes.NewPrepared[predict.Model](state.Sums),
 		cycle:      noderes.NewCycle[cycleData](cycleKey),
 		nodes:      handle.SnapshotSharedLister(),
-	}, nil
+	}
+	keeper.Observe(pl.prepare)
+	return pl, nil
 }
 
 // Name returns the name of the plugin.
@@ -94,58 +99,34 @@ func (pl *plugin) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 // Score returns the score of a node.
 func (pl *plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
 	c := pl.cycleData(state, pod)
-	sums := pl.sums.Sums(node, pl.nodes, c.pending.InGroup)
-	result := pl.results.Get(sums)
-	if result == nil || result.model != c.model || result.node != node.Node() {
-		result = newResult(c.model, node, sums)
-		pl.results.Set(sums, result)
+	place := pl.sums.Place(node, pl.nodes)
+	var values noderes.Values
+	if pl.prepared.Load(place, node, c.model, &values) && !c.mayHaveWorkload(&values) {
+		sums, allocatable := unpack(&values)
+		return c.score(&sums, &allocatable, nil, pl.deviations), nil
 	}
-	return result.score(c, pl.deviations), nil
+	sums := pl.sums.SumsAt(place, node, c.pending.InGroup)
+	result := pl.results.Get(sums)
+	if result == nil || result.model != c.model.Value || result.node != node.Node() {
+		predicted := predictNode(c.model.Value, node.Node(), sums)
+		result = &predicted
+		pl.results.Set(sums, result)
+		result.pack(&values)
+		pl.prepared.Store(place, sums, c.model, &values)
+	}
+	return c.score(&result.use.Sums, &result.allocatable, result.use.Share(c.workload), pl.deviations), nil
 }
 
 // ScoreExtensions returns nil: scores are not normalized.
 func (pl *plugin) ScoreExtensions() fwk.ScoreExtensions { return nil }
 
-// nodeResult is the part of a node's prediction that does not depend on the pending pod.
-type nodeResult struct {
-	// model and node identify, with the sums that the result is stored in, the state it is valid for.
-	model       *predict.Model
-	node        *v1.Node
-	use         [predict.Resources]predict.NodeUse
-	allocatable [predict.Resources]float64
-}
-
-// newResult predicts the use of a node without the pending pod.
-func newResult(model *predict.Model, node fwk.NodeInfo, sums *noderes.Sums) *nodeResult {
-	result := &nodeResult{model: model, node: node.Node()}
-	pods := make([]predict.Pod, sums.Len())
-	for i := range pods {
-		pods[i] = prediction.Declared(sums.Pod(i))
-	}
-	for r, resource := range prediction.Predicted {
-		result.use[r] = model.Node(node.Node().Name, pods, r)
-		result.allocatable[r] = float64(resource.Allocatable(node))
-	}
-	return result
-}
-
-// score returns the score of the node with the pending pod.
-func (n *nodeResult) score(c *cycleData, deviations float64) int64 {
-	utilization := 0.0
-	for r := range n.use {
-		if n.allocatable[r] > 0 {
-			peak := c.model.Peak(&n.use[r], &c.expected[r], c.workload, r, deviations)
-			utilization = max(utilization, peak/n.allocatable[r])
-		}
-	}
-	return int64(math.Round(float64(fwk.MaxScore) * (1 - min(1, utilization))))
-}
-
 // cycleData is the data of one scheduling cycle.
 type cycleData struct {
 	pending  *noderes.Pending
-	model    *predict.Model
+	model    noderes.Input[predict.Model]
 	workload predict.Key
+	// bit is the bit of the workload in packed values.
+	bit      uint8
 	expected [predict.Resources]predict.Expected
 }
 
@@ -155,12 +136,27 @@ func (pl *plugin) cycleData(state fwk.CycleState, pod *v1.Pod) *cycleData {
 	if c := pl.cycle.Get(state); c != nil {
 		return c
 	}
-	c := &cycleData{pending: pl.sums.Pending(state, pod, pl.nodes), model: pl.keeper.Model()}
+	c := &cycleData{pending: pl.sums.Pending(state, pod, pl.nodes), model: pl.prepared.Input(pl.keeper.Model())}
 	declared := prediction.Declared(&c.pending.Pod)
-	c.workload = declared.Workload
+	c.workload, c.bit = declared.Workload, workloadBit(declared.Workload)
 	for r := range c.expected {
-		c.expected[r] = c.model.Expect(&declared, r)
+		c.expected[r] = c.model.Value.Expect(&declared, r)
 	}
 	pl.cycle.Set(state, c)
 	return c
+}
+
+// score returns the score of a node with the pending pod. share is the part of the pod's workload in the use of the node,
+// nil if it has no pod there.
+func (c *cycleData) score(
+	sums *[predict.Resources]predict.Sum, allocatable *[predict.Resources]float64, share *[predict.Resources]predict.Share, deviations float64,
+) int64 {
+	utilization := 0.0
+	for r := range sums {
+		if allocatable[r] > 0 {
+			peak := c.model.Value.Peak(&sums[r], share, &c.expected[r], r, deviations)
+			utilization = max(utilization, peak/allocatable[r])
+		}
+	}
+	return int64(math.Round(float64(fwk.MaxScore) * (1 - min(1, utilization))))
 }

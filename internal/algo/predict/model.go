@@ -1,6 +1,9 @@
 package predict
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Model is what a Learner knows after a reading. It is immutable.
 type Model struct {
@@ -94,70 +97,87 @@ func (m *Model) Expect(p *Pod, r int) Expected {
 
 // NodeUse is the expected use of the pods of a node, without the pending pod.
 type NodeUse struct {
+	Sums [Resources]Sum
+	// Workloads are those of the pods. Shares has the part of each of them, in the same order.
+	Workloads []Key
+	Shares    [][Resources]Share
+}
+
+// Sum is the expected use of one resource by all pods of a node.
+type Sum struct {
 	// Mean includes the shift. Variance is that of the sum over time and of what is not known.
 	Mean, Variance float64
 	// Limit is the sum of the limits, infinite if a pod has none.
 	Limit float64
-	// workloads are the sums per workload, which the deviation of a further pod depends on.
-	Workloads []WorkloadUse
 }
 
-// WorkloadUse is the use of the pods of one workload on a node.
-type WorkloadUse struct {
-	Key Key
+// Share is the part of one workload in the use of one resource on a node: the deviation of a further pod of
+// the workload depends on it.
+type Share struct {
 	// Deviation and Shared are the sums over the pods.
 	Deviation, Shared float64
 	squares           float64
 }
 
 // Node returns the expected use of the pods of a node.
-func (m *Model) Node(name string, pods []Pod, r int) NodeUse {
+func (m *Model) Node(name string, pods []Pod) NodeUse {
 	var use NodeUse
-	var own float64
+	var own [Resources]float64
 	for i := range pods {
-		e := m.Expect(&pods[i], r)
-		use.Mean += e.Mean
-		use.Limit += e.Limit
-		own += e.Own * e.Own
-		w := use.workload(pods[i].Workload)
-		w.Deviation += e.Deviation
-		w.Shared += e.Shared
-		w.squares += e.Deviation * e.Deviation
+		share := use.share(pods[i].Workload)
+		for r := range Resources {
+			e := m.Expect(&pods[i], r)
+			use.Sums[r].Mean += e.Mean
+			use.Sums[r].Limit += e.Limit
+			own[r] += e.Own * e.Own
+			share[r].Deviation += e.Deviation
+			share[r].Shared += e.Shared
+			share[r].squares += e.Deviation * e.Deviation
+		}
 	}
-	shared := 0.0
-	for i := range use.Workloads {
-		w := &use.Workloads[i]
-		use.Variance += m.together[r]*w.Deviation*w.Deviation + (1-m.together[r])*w.squares
-		shared += w.Shared * w.Shared
+	shift := m.nodes[name]
+	for r := range Resources {
+		sum, shared := &use.Sums[r], 0.0
+		for i := range use.Shares {
+			share := &use.Shares[i][r]
+			sum.Variance += m.together[r]*share.Deviation*share.Deviation + (1-m.together[r])*share.squares
+			shared += share.Shared * share.Shared
+		}
+		unknown := shared + own[r]
+		if shift != nil {
+			sum.Mean = max(sum.Mean+shift[r].Mean, 0)
+			unknown = max(unknown-shift[r].Known, 0)
+		}
+		sum.Variance += unknown
 	}
-	unknown := shared + own
-	if shift, ok := m.nodes[name]; ok {
-		use.Mean = max(use.Mean+shift[r].Mean, 0)
-		unknown = max(unknown-shift[r].Known, 0)
-	}
-	use.Variance += unknown
 	return use
 }
 
-// workload returns the sums of a workload, which it adds.
-func (u *NodeUse) workload(key Key) *WorkloadUse {
+// share returns the part of a workload, which it adds.
+func (u *NodeUse) share(key Key) *[Resources]Share {
 	for i := range u.Workloads {
-		if u.Workloads[i].Key == key {
-			return &u.Workloads[i]
+		if u.Workloads[i] == key {
+			return &u.Shares[i]
 		}
 	}
-	u.Workloads = append(u.Workloads, WorkloadUse{Key: key})
-	return &u.Workloads[len(u.Workloads)-1]
+	u.Workloads, u.Shares = append(u.Workloads, key), append(u.Shares, [Resources]Share{})
+	return &u.Shares[len(u.Shares)-1]
 }
 
-// Peak returns the predicted peak of a node with one more pod, k deviations above the mean.
-func (m *Model) Peak(use *NodeUse, pod *Expected, key Key, r int, k float64) float64 {
-	variance := use.Variance + pod.Deviation*pod.Deviation + pod.Own*pod.Own + pod.Shared*pod.Shared
-	for i := range use.Workloads {
-		if w := &use.Workloads[i]; w.Key == key {
-			variance += 2 * (m.together[r]*w.Deviation*pod.Deviation + w.Shared*pod.Shared)
-			break
-		}
+// Share returns the part of a workload, nil if it has no pod on the node.
+func (u *NodeUse) Share(key Key) *[Resources]Share {
+	if i := slices.Index(u.Workloads, key); i >= 0 {
+		return &u.Shares[i]
 	}
-	return min(use.Mean+pod.Mean+k*math.Sqrt(variance), use.Limit+pod.Limit)
+	return nil
+}
+
+// Peak returns the predicted peak of a resource of a node with one more pod, k deviations above the mean.
+// share is the part of the pod's workload on the node, nil if it has none there.
+func (m *Model) Peak(sum *Sum, share *[Resources]Share, pod *Expected, r int, k float64) float64 {
+	variance := sum.Variance + pod.Deviation*pod.Deviation + pod.Own*pod.Own + pod.Shared*pod.Shared
+	if share != nil {
+		variance += 2 * (m.together[r]*share[r].Deviation*pod.Deviation + share[r].Shared*pod.Shared)
+	}
+	return min(sum.Mean+pod.Mean+k*math.Sqrt(variance), sum.Limit+pod.Limit)
 }

@@ -92,14 +92,14 @@ func TestPeak(t *testing.T) {
 		}
 		on, pending := pods[1:], &pods[0]
 		r, k := rapid.IntRange(0, Resources-1).Draw(t, "resource"), rapid.Float64Range(0, 5).Draw(t, "k")
-		use, expected := model.Node("elsewhere", on, r), model.Expect(pending, r)
-		got, want := model.Peak(&use, &expected, pending.Workload, r, k), peakOracle(model, "elsewhere", pods, r, k)
+		use, expected := model.Node("elsewhere", on), model.Expect(pending, r)
+		got, want := peak(model, &use, &expected, pending.Workload, r, k), peakOracle(model, "elsewhere", pods, r, k)
 		if !near(got, want) {
 			t.Fatalf("peak %v, by pairs %v", got, want)
 		}
 		shuffled := rapid.Permutation(on).Draw(t, "order")
-		other := model.Node("elsewhere", shuffled, r)
-		if again := model.Peak(&other, &expected, pending.Workload, r, k); !near(got, again) {
+		other := model.Node("elsewhere", shuffled)
+		if again := peak(model, &other, &expected, pending.Workload, r, k); !near(got, again) {
 			t.Fatalf("peak %v, in another order %v", got, again)
 		}
 	})
@@ -116,8 +116,8 @@ func TestPeakIsMonotone(t *testing.T) {
 		r, pod := rapid.IntRange(0, Resources-1).Draw(t, "resource"), somePod(t, keys)
 		name := rapid.SampledFrom([]string{"0", "1", "elsewhere"}).Draw(t, "node")
 		peak := func(pods []Pod, pod Pod, k float64) float64 {
-			use, expected := model.Node(name, pods, r), model.Expect(&pod, r)
-			return model.Peak(&use, &expected, pod.Workload, r, k)
+			use, expected := model.Node(name, pods), model.Expect(&pod, r)
+			return peak(model, &use, &expected, pod.Workload, r, k)
 		}
 		before := peak(pods, pod, 2)
 		if more := peak(append(slices.Clone(pods), somePod(t, keys)), pod, 2); more < before-1e-6 {
@@ -149,12 +149,12 @@ func TestUnmeasured(t *testing.T) {
 	pod := func(key Key, request, limit float64) *Pod {
 		return &Pod{Workload: key, Amounts: [Resources]Amount{CPU: {request, limit}}}
 	}
-	on := m.Node("n", []Pod{*pod(a, 400, 0)}, CPU)
+	on := m.Node("n", []Pod{*pod(a, 400, 0)})
 	pending := m.Expect(pod(b, 400, 0), CPU)
-	if got := m.Peak(&on, &pending, b, CPU, 2); math.Abs(got-1478.8) > 0.1 {
+	if got := peak(m, &on, &pending, b, CPU, 2); math.Abs(got-1478.8) > 0.1 {
 		t.Errorf("peak of different workloads %.1f, want 1478.8", got)
 	}
-	if got := m.Peak(&on, &pending, a, CPU, 2); math.Abs(got-1676.4) > 0.1 {
+	if got := peak(m, &on, &pending, a, CPU, 2); math.Abs(got-1676.4) > 0.1 {
 		t.Errorf("peak of one workload %.1f, want 1676.4", got)
 	}
 	if got := m.Expect(pod(a, 0, 0), CPU).Mean; got != 100 {
@@ -163,9 +163,14 @@ func TestUnmeasured(t *testing.T) {
 	if got := m.Expect(pod(a, 0, 50), CPU).Mean; got != 50 {
 		t.Errorf("a pod with a limit of 50 is expected to use %v, want 50", got)
 	}
-	limited := m.Node("n", []Pod{*pod(a, 400, 500)}, CPU)
+	limited := m.Node("n", []Pod{*pod(a, 400, 500)})
 	pending = m.Expect(pod(b, 400, 500), CPU)
-	if got := m.Peak(&limited, &pending, b, CPU, 2); got != 1000 {
+	if got := peak(m, &limited, &pending, b, CPU, 2); got != 1000 {
 		t.Errorf("peak %v, want the sum of the limits, 1000", got)
 	}
+}
+
+// peak returns the predicted peak of a node with one more pod of a workload.
+func peak(m *Model, use *NodeUse, pod *Expected, key Key, r int, k float64) float64 {
+	return m.Peak(&use.Sums[r], use.Share(key), pod, r, k)
 }

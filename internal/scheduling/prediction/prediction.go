@@ -35,7 +35,8 @@ type Keeper struct {
 	// nodes are those of the reading, in its order.
 	nodes []*v1.Node
 	// missed is called with the difference of each prediction.
-	missed Missed
+	missed    Missed
+	observers []func(*predict.Model)
 }
 
 // Missed is called with the predicted and the measured mean load of a node, as fractions of its allocatable
@@ -58,6 +59,15 @@ func New(options predict.Options, pods Pods, missed Missed) *Keeper {
 
 // Model returns the newest model.
 func (k *Keeper) Model() *predict.Model { return k.model.Load() }
+
+// Observe makes the keeper call observer with every further model before Model returns it, so that what
+// depends on the model is computed outside scheduling cycles. Calls are serialized; an observer delays the
+// model, and must not call the keeper.
+func (k *Keeper) Observe(observer func(*predict.Model)) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.observers = append(k.observers, observer)
+}
 
 // Watch makes the keeper learn from the stores: from each reading of the load of nodes, together with the
 // usage of pods since the previous one. Without load of nodes it learns from each reading of the usage of pods.
@@ -117,7 +127,11 @@ func (k *Keeper) learn(measured load.Reading) {
 		begin = end
 	}
 	k.known, k.used = known, nil
-	k.model.Store(k.learner.Observe(&reading))
+	model := k.learner.Observe(&reading)
+	for _, observer := range k.observers {
+		observer(model)
+	}
+	k.model.Store(model)
 	if k.missed != nil {
 		k.reportMissed(&reading)
 	}

@@ -1,0 +1,180 @@
+package predictedutilization
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/predict"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/prediction"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shared"
+	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
+)
+
+// handle is a framework handle with a snapshot.
+type handle struct {
+	fwk.Handle
+	snapshot *cache.Snapshot
+}
+
+func (h handle) SnapshotSharedLister() fwk.SharedLister { return h.snapshot }
+
+// measuredCluster is a plugin with its nodes and its store of load.
+type measuredCluster struct {
+	*plugin
+	store *load.Store
+	infos []fwk.NodeInfo
+}
+
+// newMeasuredCluster returns a plugin with 40 nodes of three pods each, of 15 workloads.
+func newMeasuredCluster(t *testing.T) *measuredCluster {
+	t.Helper()
+	var cluster schedtest.Cluster
+	for i := range 40 {
+		name := fmt.Sprint("node-", i)
+		cluster.Nodes = append(cluster.Nodes, schedtest.Node(name, "cpu", "16", "memory", "64Gi"))
+		for j := range 3 {
+			pod := schedtest.CPU(fmt.Sprint("pod-", i, "-", j), name, fmt.Sprint((i+j)%4), fmt.Sprint(i%7+4))
+			cluster.Pods = append(cluster.Pods, of(fmt.Sprint("app-", (3*i+7*j)%15), pod))
+		}
+	}
+	c := &measuredCluster{store: load.NewStore(100*time.Hour, func() time.Time { return start })}
+	state := shared.NewWithLoad(func(time.Duration) (*load.Store, error) { return c.store, nil }, nil)
+	snapshot := cache.NewSnapshot(cluster.Pods, cluster.Nodes)
+	f, _, err := schedtest.New(t.Context(), withLoad(nil), schedtest.Plugin{Name: Name}, cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	created, err := state.Share(New)(t.Context(), nil, handle{f, snapshot})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.plugin = created.(*plugin)
+	if c.infos, err = snapshot.List(); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// start is the time of the clock of the store.
+var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// put stores reading i, at most 60.
+func (c *measuredCluster) put(t *testing.T, i int) {
+	reading := load.Reading{Time: start.Add(time.Duration(i-60) * time.Minute), Window: time.Minute, Nodes: map[string]load.Node{}}
+	for n, node := range c.infos {
+		reading.Nodes[node.Node().Name] = schedtest.CPULoad(0.05+0.9*float64((n+7*i)%11)/11, 0.05)
+	}
+	if err := c.store.Put(reading); err != nil {
+		t.Error(err)
+	}
+}
+
+// pending returns a pod of a workload with 0 to 4 pods on each node.
+func pending(i int) *v1.Pod {
+	return of(fmt.Sprint("app-", i%20), schedtest.CPU("pending", "", "1", "3"))
+}
+
+// scores returns the scores of all nodes in a new cycle.
+func (c *measuredCluster) scores(t *testing.T, pod *v1.Pod) []int64 {
+	state := framework.NewCycleState()
+	scores := make([]int64, len(c.infos))
+	for i, node := range c.infos {
+		score, status := c.Score(t.Context(), state, pod, node)
+		if !status.IsSuccess() {
+			t.Fatal(status.AsError())
+		}
+		scores[i] = score
+	}
+	return scores
+}
+
+// want returns the scores by predicting every node from scratch.
+func (c *measuredCluster) want(pod *v1.Pod) []int64 {
+	scores := make([]int64, len(c.infos))
+	model, amounts := c.keeper.Model(), noderes.NewPod(pod)
+	declared := prediction.Declared(&amounts)
+	cycle := &cycleData{model: noderes.Input[predict.Model]{Value: model}}
+	for r := range cycle.expected {
+		cycle.expected[r] = model.Expect(&declared, r)
+	}
+	for i, node := range c.infos {
+		result := predictNode(model, node.Node(), noderes.NewSums(node))
+		scores[i] = cycle.score(&result.use.Sums, &result.allocatable, result.use.Share(declared.Workload), c.deviations)
+	}
+	return scores
+}
+
+// compare checks the scores of pods of several workloads.
+func (c *measuredCluster) compare(t *testing.T, when string) {
+	t.Helper()
+	for i := range 20 {
+		if got, want := c.scores(t, pending(i)), c.want(pending(i)); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Fatalf("%s, workload %d: scores %v, want %v", when, i, got, want)
+		}
+	}
+}
+
+// countPrepared returns the number of nodes that are predicted with the newest model.
+func (c *measuredCluster) countPrepared() (count int) {
+	input := c.prepared.Input(c.keeper.Model())
+	for _, node := range c.infos {
+		var values noderes.Values
+		if c.prepared.Load(c.sums.Place(node, c.nodes), node, input, &values) {
+			count++
+		}
+	}
+	return count
+}
+
+// TestModelsArePrepared checks that nodes are predicted before the first cycle that uses a model, and get the same scores
+// as from scratch: for pods whose workload is on a node or not.
+func TestModelsArePrepared(t *testing.T) {
+	c := newMeasuredCluster(t)
+	c.compare(t, "without load")
+	for i := range 6 {
+		c.put(t, i)
+		if got := c.countPrepared(); got != 40 {
+			t.Errorf("reading %d: %d nodes are prepared, want 40", i, got)
+		}
+		c.compare(t, fmt.Sprint("reading ", i))
+	}
+	c.put(t, 6)
+	c.infos[3].(*framework.NodeInfo).AddPod(of("app-1", schedtest.CPU("new", c.infos[3].Node().Name, "4", "8")))
+	c.compare(t, "after a pod was added")
+}
+
+// TestModelsArriveWhileScoring has readings arrive while nodes are scored in parallel.
+func TestModelsArriveWhileScoring(t *testing.T) {
+	c := newMeasuredCluster(t)
+	var running sync.WaitGroup
+	done := make(chan struct{})
+	running.Go(func() {
+		defer close(done)
+		for i := range 50 {
+			c.put(t, i)
+		}
+	})
+	for worker := range 3 {
+		running.Go(func() {
+			for i := worker; ; i++ {
+				c.scores(t, pending(i))
+				select {
+				case <-done:
+					return
+				default:
+				}
+			}
+		})
+	}
+	running.Wait()
+	c.compare(t, "afterwards")
+}
