@@ -149,7 +149,8 @@ func (pl *plugin) cycleData(state fwk.CycleState, pod *v1.Pod) *cycleData {
 // score returns the score of a node with the pending pod. share is the part of the pod's workload in the use of the node,
 // nil if it has no pod there.
 func (c *cycleData) score(
-	sums *[predict.Resources]predict.Sum, allocatable *[predict.Resources]float64, share *[predict.Resources]predict.Share, deviations float64,
+	sums *[predict.Resources]predict.Sum, allocatable *[predict.Resources]float64, share *[predict.Resources]predict.Share,
+	deviations float64,
 ) int64 {
 	utilization := 0.0
 	for r := range sums {

@@ -1,10 +1,13 @@
 package predictedutilization
 
 import (
+	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
@@ -80,5 +83,55 @@ func TestScoreFollowsLoad(t *testing.T) {
 	}
 	if scores["hot"].Normalized >= scores["cool"].Normalized {
 		t.Errorf("hot scores %d, cool %d: want less", scores["hot"].Normalized, scores["cool"].Normalized)
+	}
+}
+
+// TestExplain has a node of 4 CPUs with two pods of another workload, which request 1 CPU each and use 0.8 of it by the load
+// of the node.
+func TestExplain(t *testing.T) {
+	state := framework.NewCycleState()
+	pod := of("web", schedtest.CPU("p", "", "1", ""))
+	for name, tc := range map[string]struct {
+		load             map[string]load.Node
+		wantPod, wantCPU []string
+	}{
+		// See TestScoreWithoutLoad: mean 2000 and variance 720000 on the node, 360000 of the pod: 3000 + sqrt(1080000) = 4039.
+		"without load": {
+			nil, []string{"CPU 1.00 cores (1.00 of its request, as pods with a request)", "memory 0.20 GiB (as pods without a request)"},
+			[]string{"CPU 101 % of 4.00 cores: 2.00 on the node, 1.00 by the pod, +1.04 as deviation", "; memory "},
+		},
+		"with load": {
+			map[string]load.Node{"n": schedtest.CPULoad(0.2, 0.01)}, []string{"CPU 0."},
+			[]string{" on the node (-0.", " by its measured load)"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster := schedtest.Cluster{Nodes: []*v1.Node{schedtest.Node("n", "cpu", "4", "memory", "16Gi")}, Pods: []*v1.Pod{
+				of("db", schedtest.CPU("1", "n", "1", "")), of("api", schedtest.CPU("2", "n", "1", "")),
+			}}
+			snapshot := cache.NewSnapshot(cluster.Pods, cluster.Nodes)
+			f, _, err := schedtest.New(t.Context(), withLoad(nil), schedtest.Plugin{Name: Name}, cluster)
+			if err != nil {
+				t.Fatal(err)
+			}
+			created, err := withLoad(tc.load)[Name](t.Context(), nil, handle{f, snapshot})
+			if err != nil {
+				t.Fatal(err)
+			}
+			infos, err := snapshot.List()
+			if err != nil {
+				t.Fatal(err)
+			}
+			pl := created.(*plugin)
+			for text, wanted := range map[string][]string{
+				pl.ExplainPod(state.Clone(), pod): tc.wantPod, pl.ExplainNode(state.Clone(), pod, infos[0]): tc.wantCPU,
+			} {
+				for _, want := range wanted {
+					if !strings.Contains(text, want) {
+						t.Errorf("%s\nlacks %s", text, want)
+					}
+				}
+			}
+		})
 	}
 }

@@ -105,8 +105,9 @@ type NodeUse struct {
 
 // Sum is the expected use of one resource by all pods of a node.
 type Sum struct {
-	// Mean includes the shift. Variance is that of the sum over time and of what is not known.
-	Mean, Variance float64
+	// Mean includes Shift: what the measured load of the node adds to what is expected of its workloads.
+	// Variance is that of the sum over time and of what is not known.
+	Mean, Shift, Variance float64
 	// Limit is the sum of the limits, infinite if a pod has none.
 	Limit float64
 }
@@ -145,7 +146,9 @@ func (m *Model) Node(name string, pods []Pod) NodeUse {
 		}
 		unknown := shared + own[r]
 		if shift != nil {
-			sum.Mean = max(sum.Mean+shift[r].Mean, 0)
+			expected := sum.Mean
+			sum.Mean = max(expected+shift[r].Mean, 0)
+			sum.Shift = sum.Mean - expected
 			unknown = max(unknown-shift[r].Known, 0)
 		}
 		sum.Variance += unknown

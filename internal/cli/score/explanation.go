@@ -24,6 +24,8 @@ type explanation struct {
 
 	// Load describes the load of the nodes, null if it is unknown.
 	Load *loadInfo `json:"load"`
+	// Expected is what plugins expect of the pod, by plugin.
+	Expected map[string]string `json:"expected,omitempty"`
 	// Nodes are all nodes in the order of the input.
 	Nodes []explainedNode `json:"nodes"`
 }
@@ -61,7 +63,7 @@ type weightedPlugin struct {
 
 // newExplanation adds the load of the nodes to an explanation.
 func newExplanation(explained *explain.Explanation, state explain.State) *explanation {
-	e := &explanation{Explanation: *explained, Nodes: []explainedNode{}}
+	e := &explanation{Explanation: *explained, Expected: explained.Scores.Expected, Nodes: []explainedNode{}}
 	if state.Load != nil {
 		e.Load = &loadInfo{
 			Source: state.Load.Source, Time: state.Load.Time.UTC(), WindowSeconds: state.Load.Window.Seconds(),

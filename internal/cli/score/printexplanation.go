@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
@@ -33,6 +34,7 @@ func (e *explanation) print(out io.Writer, top int) {
 	if more := len(feasible) - len(shown); more > 0 {
 		fmt.Fprintf(out, "and %d more feasible nodes (--top)\n", more)
 	}
+	e.printExpectations(out, shown)
 	for _, line := range infeasible {
 		fmt.Fprintln(out, base.Escape(line))
 	}
@@ -43,6 +45,18 @@ func (e *explanation) print(out io.Writer, top int) {
 		fmt.Fprintln(out, "load: unknown")
 	}
 	fmt.Fprintln(out, base.Escape(e.Reason))
+}
+
+// printExpectations prints what plugins expect of the pod and of the nodes that are shown, for plugins that say it.
+func (e *explanation) printExpectations(out io.Writer, shown []explainedNode) {
+	for _, plugin := range slices.Sorted(maps.Keys(e.Expected)) {
+		fmt.Fprintf(out, "%s expects of the pod: %s\n", plugin, base.Escape(e.Expected[plugin]))
+		for _, node := range shown {
+			for _, line := range strings.Split(node.Plugins[plugin].Why, "; ") {
+				fmt.Fprintf(out, "  %s: %s\n", base.Escape(node.Name), base.Escape(line))
+			}
+		}
+	}
 }
 
 func seconds(s float64) time.Duration {

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
 	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
@@ -74,6 +75,15 @@ type Engine struct {
 	podStores []*load.PodStore
 	// position of each node in the order in which nodes were added.
 	position map[string]int
+	// explainers are the plugins that explain their scores, by profile and name.
+	explainers map[string]map[string]explainer
+}
+
+// explainer is a score plugin that explains its scores.
+type explainer interface {
+	// ExplainPod returns what the plugin expects of a pod, ExplainNode why a node has its score for the pod.
+	ExplainPod(state fwk.CycleState, pod *v1.Pod) string
+	ExplainNode(state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) string
 }
 
 // New returns an engine. Its goroutines end when ctx is canceled.
@@ -82,8 +92,11 @@ func New(ctx context.Context, cluster Cluster, options Options) (*Engine, error)
 	client := fake.NewClientset(append(missingNamespaces(cluster), cluster.References...)...)
 	factory := informers.NewSharedInformerFactory(client, 0)
 	snapshot := internalcache.NewEmptySnapshot()
-	e := &Engine{snapshot: snapshot, now: options.clock(), position: make(map[string]int, len(cluster.Nodes))}
-	registry := plugins.RegistryWithLoad(e.newStore, e.newPodStore, registered, options.ExtraPlugins)
+	e := &Engine{
+		snapshot: snapshot, now: options.clock(), position: make(map[string]int, len(cluster.Nodes)),
+		explainers: map[string]map[string]explainer{},
+	}
+	registry := e.remember(plugins.RegistryWithLoad(e.newStore, e.newPodStore, registered, options.ExtraPlugins))
 	sched, err := scheduler.New(ctx, client, factory, nil,
 		func(string) events.EventRecorderLogger { return events.NewFakeRecorder(0) },
 		scheduler.WithProfiles(options.Config.Profiles...),
@@ -122,6 +135,25 @@ func New(ctx context.Context, cluster Cluster, options Options) (*Engine, error)
 		return e, e.SetLoad(*options.Load)
 	}
 	return e, nil
+}
+
+// remember returns a registry whose plugins are added to the explainers if they explain their scores.
+func (e *Engine) remember(registry frameworkruntime.Registry) frameworkruntime.Registry {
+	remembering := frameworkruntime.Registry{}
+	for name, factory := range registry {
+		remembering[name] = func(ctx context.Context, args runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
+			plugin, err := factory(ctx, args, h)
+			if explains, ok := plugin.(explainer); ok {
+				profile := h.ProfileName()
+				if e.explainers[profile] == nil {
+					e.explainers[profile] = map[string]explainer{}
+				}
+				e.explainers[profile][name] = explains
+			}
+			return plugin, err
+		}
+	}
+	return remembering
 }
 
 // newStore creates a store of load.

@@ -19,6 +19,8 @@ type PodScores struct {
 	// Selected is the node with the highest total, the first of equal ones; empty if the
 	// pod fits on no node.
 	Selected string `json:"selected"`
+	// Expected is what plugins expect of the pod, by plugin. Few plugins say it.
+	Expected map[string]string `json:"expected,omitempty"`
 	// Nodes in the order in which they were added.
 	Nodes []NodeScores `json:"nodes"`
 }
@@ -45,6 +47,8 @@ type PluginScore struct {
 	Score int64 `json:"score"`
 	// Weight of the plugin in the profile.
 	Weight int64 `json:"weight"`
+	// Why is the reason of the score, empty if the plugin does not say it.
+	Why string `json:"why,omitempty"`
 }
 
 // Score scores every feasible node for a pod, with the profile of a scheduler name or,
@@ -99,14 +103,27 @@ func (e *Engine) score(ctx context.Context, profile framework.Framework, pod *v1
 	for _, plugin := range profile.ListPlugins().Score.Enabled {
 		weights[plugin.Name] = int64(plugin.Weight)
 	}
-	for _, node := range scored {
+	explainers := e.explainers[profile.ProfileName()]
+	for name, plugin := range explainers {
+		if _, scores := weights[name]; scores {
+			if result.Expected == nil {
+				result.Expected = map[string]string{}
+			}
+			result.Expected[name] = plugin.ExplainPod(state, pod)
+		}
+	}
+	for i, node := range scored {
 		scores := NodeScores{
 			Name: node.Name, Feasible: true, Total: node.TotalScore,
 			Plugins: make(map[string]PluginScore, len(node.Scores)),
 		}
-		for i, plugin := range node.Scores {
+		for j, plugin := range node.Scores {
 			weight := max(weights[plugin.Name], 1)
-			scores.Plugins[plugin.Name] = PluginScore{Raw: node.RawScores[i].Score, Score: plugin.Score / weight, Weight: weight}
+			score := PluginScore{Raw: node.RawScores[j].Score, Score: plugin.Score / weight, Weight: weight}
+			if explainer, ok := explainers[plugin.Name]; ok {
+				score.Why = explainer.ExplainNode(state, pod, feasible[i])
+			}
+			scores.Plugins[plugin.Name] = score
 		}
 		result.Nodes = append(result.Nodes, scores)
 	}

@@ -1,0 +1,89 @@
+package predictedutilization
+
+import (
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/predict"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/prediction"
+)
+
+// units are the units of the resources for people.
+var units = [predict.Resources]struct {
+	name, unit string
+	size       float64
+}{predict.CPU: {"CPU", "cores", 1000}, predict.Memory: {"memory", "GiB", 1 << 30}}
+
+// ExplainPod returns what the pod is expected to use, and what that is based on, for example:
+//
+//	CPU 0.50 cores (0.50 of its request, as 12 pods of ReplicaSet web), memory 0.20 GiB (as pods without a request)
+func (pl *plugin) ExplainPod(state fwk.CycleState, pod *v1.Pod) string {
+	c := pl.cycleData(state, pod)
+	declared := prediction.Declared(&c.pending.Pod)
+	parts := make([]string, predict.Resources)
+	for r := range parts {
+		u := &units[r]
+		ratio := c.model.Value.Ratio(c.workload, r, declared.Amounts[r])
+		parts[r] = fmt.Sprintf("%s %.2f %s (%s)", u.name, c.expected[r].Mean/u.size, u.unit, basis(&ratio, declared.Amounts[r], pod))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// basis returns what the expected use of a pod is based on.
+func basis(ratio *predict.Ratio, amount predict.Amount, pod *v1.Pod) string {
+	switch workload := facts.WorkloadOf(pod); {
+	case ratio.Pods > 0 && amount.Request > 0:
+		return fmt.Sprintf("%.2f of its request, as %s of %s %s", ratio.Mean, count(ratio.Pods), workload.Kind, workload.Name)
+	case ratio.Pods > 0:
+		return fmt.Sprintf("as %s of %s %s", count(ratio.Pods), workload.Kind, workload.Name)
+	case amount.Request > 0:
+		return fmt.Sprintf("%.2f of its request, as pods with a request", ratio.Mean)
+	default:
+		return "as pods without a request"
+	}
+}
+
+// count returns a number of pods. Pods that ended count for less with time.
+func count(pods float64) string {
+	if pods < 1.5 {
+		return "1 pod"
+	}
+	return fmt.Sprintf("%.0f pods", pods)
+}
+
+// ExplainNode returns the predicted peak of a node with the pod, the riskier resource first, for example:
+//
+//	CPU 62 % of 4.00 cores: 1.80 on the node (0.20 by its measured load), 0.50 by the pod, 0.18 as deviation
+func (pl *plugin) ExplainNode(state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) string {
+	c := pl.cycleData(state, pod)
+	result := predictNode(c.model.Value, node.Node(), pl.sums.Sums(node, pl.nodes, c.pending.InGroup))
+	share := result.use.Share(c.workload)
+	var parts []string
+	riskiest := 0.0
+	for r := range result.use.Sums {
+		u, sum := &units[r], &result.use.Sums[r]
+		if result.allocatable[r] <= 0 {
+			continue
+		}
+		peak := c.model.Value.Peak(sum, share, &c.expected[r], r, pl.deviations)
+		deviation := peak - sum.Mean - c.expected[r].Mean
+		measured := ""
+		if sum.Shift != 0 {
+			measured = fmt.Sprintf(" (%+.2f by its measured load)", sum.Shift/u.size)
+		}
+		part := fmt.Sprintf("%s %.0f %% of %.2f %s: %.2f on the node%s, %.2f by the pod, %+.2f as deviation", u.name,
+			100*peak/result.allocatable[r], result.allocatable[r]/u.size, u.unit, sum.Mean/u.size, measured,
+			c.expected[r].Mean/u.size, deviation/u.size)
+		if utilization := peak / result.allocatable[r]; utilization > riskiest {
+			riskiest = utilization
+			parts = append([]string{part}, parts...)
+		} else {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, "; ")
+}
