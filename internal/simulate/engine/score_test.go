@@ -78,7 +78,7 @@ func TestScore(t *testing.T) {
 	// CPU: (8 - 4) x 100 / 8 = 50; memory: the pod has no limit and counts with
 	// allocatable, (64 - 64) x 100 / 64 = 0. On b: (8 - 12) x 100 / 8 = -50, and
 	// (64 - 128) x 100 / 64 = -100.
-	for name, want := range map[string]PluginScore{"a": {50, 100, 1}, "b": {-150, 0, 1}} {
+	for name, want := range map[string]PluginScore{"a": {Raw: 50, Score: 100, Weight: 1}, "b": {Raw: -150, Score: 0, Weight: 1}} {
 		for _, n := range scores.Nodes {
 			if n.Name == name && n.Plugins["NodeResourcesLimits"] != want {
 				t.Errorf("%s: %+v, want %+v", name, n.Plugins["NodeResourcesLimits"], want)
