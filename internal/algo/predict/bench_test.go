@@ -16,8 +16,8 @@ func cluster(r *rand.Rand, nodes, podsPerNode, workloads int, withPods bool) *Re
 	}
 	for i := range nodes {
 		n := NodeReading{Name: fmt.Sprintf("node-%d", i)}
-		for j := range podsPerNode {
-			p := PodReading{ID: fmt.Sprintf("%d-%d", i, j), Seen: 1, IsUsed: withPods}
+		for range podsPerNode {
+			p := PodReading{State: &PodState{}, Seen: 1, IsUsed: withPods}
 			workload := r.IntN(workloads)
 			p.Workload = keys[workload]
 			for k := range p.Amounts {

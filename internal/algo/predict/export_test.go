@@ -10,22 +10,22 @@ import (
 func TestExportAndImport(t *testing.T) {
 	options := Options{HistoryWeight: 1, HalfLife: DefaultHalfLife}
 	amounts := [Resources]Amount{CPU: {Request: 1000}, Memory: {}}
-	pods := func(measured bool) (all []PodReading) {
+	pods := func(measured bool, states podStates) (all []PodReading) {
 		for i, name := range []string{"half", "half", "tenth"} {
 			key := KeyOf(Workload{"default", "Deployment", name})
 			fraction := map[string]float64{"half": 0.5, "tenth": 0.1}[name]
 			all = append(all, PodReading{
-				Pod: Pod{Workload: key, Amounts: amounts}, ID: string(rune('a' + i)), Seen: 1,
+				Pod: Pod{Workload: key, Amounts: amounts}, State: states.of(string(rune('a' + i))), Seen: 1,
 				Used: [Resources]float64{1000 * fraction, fraction * (1 << 30)}, IsUsed: measured,
 			})
 		}
 		return all
 	}
-	first := NewLearner(options)
+	first, states := NewLearner(options), podStates{}
 	var learned *Model
 	for i := range 100 {
 		learned = first.Observe(
-			&Reading{Second: float64(60 * i), Nodes: []NodeReading{{Name: "n", Pods: pods(true)}}},
+			&Reading{Second: float64(60 * i), Nodes: []NodeReading{{Name: "n", Pods: pods(true, states)}}},
 		)
 	}
 	exported := first.Export()
@@ -35,7 +35,7 @@ func TestExportAndImport(t *testing.T) {
 	for _, age := range []float64{0, DefaultHalfLife} {
 		second := NewLearner(options)
 		second.Import(exported, age)
-		restored := second.Observe(&Reading{Second: 101 * 60, Nodes: []NodeReading{{Name: "n", Pods: pods(false)}}})
+		restored := second.Observe(&Reading{Second: 101 * 60, Nodes: []NodeReading{{Name: "n", Pods: pods(false, podStates{})}}})
 		// With the age the number of pods decreases, and what is expected is nearer to the mean of all workloads.
 		tolerance := 0.03 + 0.12*age/DefaultHalfLife
 		for _, name := range []string{"half", "tenth"} {

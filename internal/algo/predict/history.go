@@ -1,5 +1,7 @@
 package predict
 
+import "slices"
+
 // history is the usage of one pod, as multiples of its base: decaying sums of a weight, the mean, and
 // the squared differences from the mean.
 type history struct {
@@ -43,8 +45,8 @@ func (h *history) add(x, decay float64, class int) {
 // isLong reports whether the history is long enough for variances over time.
 func (h *history) isLong() bool { return h.weight >= 2*blockSize }
 
-// podState is what is known of a pod.
-type podState struct {
+// PodState is what a learner knows of one pod, nothing at first.
+type PodState struct {
 	workload *workloadState
 	node     *nodeState
 	// reading is the number of the newest reading that has the pod.
@@ -199,25 +201,30 @@ func (l *Learner) observePods(reading *Reading, decay float64) {
 
 // forgetPods drops the pods that the reading lacks. Their history remains that of their workload.
 func (l *Learner) forgetPods() {
-	for id, state := range l.pods {
-		if state.reading != l.readings {
-			for r := range state.own {
-				state.workload.past[r].add(&state.own[r])
-			}
-			delete(l.pods, id)
+	l.pods = slices.DeleteFunc(l.pods, func(state *PodState) bool {
+		if state.reading == l.readings {
+			return false
 		}
-	}
+		for r := range state.own {
+			state.workload.past[r].add(&state.own[r])
+		}
+		*state = PodState{}
+		return true
+	})
 }
 
 // forgetBelow is the decayed number of ended pods below which a workload without pods is forgotten.
 const forgetBelow = 0.05
 
 // pod returns the state of a pod, which it adds.
-func (l *Learner) pod(p *PodReading) *podState {
-	state, ok := l.pods[p.ID]
-	if !ok {
-		state = &podState{workload: l.workload(p.Workload)}
-		l.pods[p.ID] = state
+func (l *Learner) pod(p *PodReading) *PodState {
+	state := p.State
+	if state == nil {
+		state = &PodState{}
+	}
+	if state.workload == nil {
+		state.workload = l.workload(p.Workload)
+		l.pods = append(l.pods, state)
 	}
 	state.reading, state.workload.reading = l.readings, l.readings
 	return state
@@ -233,7 +240,7 @@ func (l *Learner) workload(key Key) *workloadState {
 }
 
 // observeUse adds the usage of a pod.
-func (l *Learner) observeUse(state *podState, p *PodReading, decay float64) {
+func (l *Learner) observeUse(state *PodState, p *PodReading, decay float64) {
 	for r := range state.own {
 		base, class := p.Amounts[r].base()
 		x := p.Used[r] / base

@@ -5,8 +5,9 @@ import "math"
 // PodReading is one pod of a node in a reading.
 type PodReading struct {
 	Pod
-	// ID is the UID of the pod.
-	ID string
+	// State is where the learner keeps what it knows of the pod. The caller passes the same one with every reading of
+	// the pod, and to one learner only. If it is nil, nothing is known of the pod before this reading.
+	State *PodState
 	// Seen is the fraction of the window of the node's load during which the pod was on the node, in
 	// [0, 1].
 	Seen float64
@@ -94,12 +95,12 @@ type Learner struct {
 	options   Options
 	last      float64 // second of the newest reading
 	readings  uint64
-	pods      map[string]*podState
+	pods      []*PodState
 	workloads map[Key]*workloadState
 	nodes     map[string]*nodeState
 	resources [Resources]resourceState
 	// found are the states of the pods of the reading, in its order.
-	found []*podState
+	found []*PodState
 	// touched are the workloads of the node that is being processed.
 	touched []*workloadState
 	// observations are those of the resource that is being processed.
@@ -108,7 +109,7 @@ type Learner struct {
 
 // NewLearner returns a learner that has seen nothing.
 func NewLearner(options Options) *Learner {
-	l := &Learner{options: options, pods: map[string]*podState{}, workloads: map[Key]*workloadState{}, nodes: map[string]*nodeState{}}
+	l := &Learner{options: options, workloads: map[Key]*workloadState{}, nodes: map[string]*nodeState{}}
 	for r := range l.resources {
 		l.resources[r].reset(priors[r])
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -13,13 +14,13 @@ import (
 // nodes is measured: both are found to 5 %.
 func TestLearnsFromNodes(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	l := NewLearner(Options{HistoryWeight: 1, HalfLife: 3600})
+	l, states := NewLearner(Options{HistoryWeight: 1, HalfLife: 3600}), podStates{}
 	var model *Model
 	var nodes []NodeReading
 	for i := range 40 {
 		n := NodeReading{Name: fmt.Sprint(i)}
 		for j := range 10 {
-			p := PodReading{ID: fmt.Sprint(i, " ", j), Seen: 1}
+			p := PodReading{State: states.of(fmt.Sprint(i, " ", j)), Seen: 1}
 			p.Workload = KeyOf(Workload{Name: fmt.Sprint(r.IntN(50))})
 			if r.IntN(5) > 0 {
 				p.Amounts[CPU].Request = 500 + 1000*r.Float64()
@@ -48,13 +49,13 @@ func TestLearnsFromNodes(t *testing.T) {
 // expected of each is within a tenth of it, and of an unknown one near the mean of all, 0.55.
 func TestLearnsWorkloads(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	l := NewLearner(Options{HistoryWeight: 1, HalfLife: 3600})
+	l, states := NewLearner(Options{HistoryWeight: 1, HalfLife: 3600}), podStates{}
 	key := func(i int) Key { return KeyOf(Workload{Name: fmt.Sprint(i)}) }
 	var model *Model
 	for minute := range 60 {
 		n := NodeReading{Name: "n"}
 		for i := range 100 {
-			p := PodReading{ID: fmt.Sprint(i), Seen: 1, IsUsed: true}
+			p := PodReading{State: states.of(fmt.Sprint(i)), Seen: 1, IsUsed: true}
 			p.Workload, p.Amounts[CPU].Request = key(i/10), 1000
 			p.Used[CPU] = float64(100*(1+i/10)) * (0.9 + 0.2*r.Float64())
 			n.Measured[CPU].Mean += p.Used[CPU]
@@ -144,6 +145,7 @@ func TestAnyInput(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		options := Options{HistoryWeight: 1, HalfLife: 3600}
 		l, reversed := NewLearner(options), NewLearner(options)
+		states, statesReversed := podStates{}, podStates{}
 		var model, other *Model
 		key := KeyOf(Workload{Name: "w"})
 		for range rapid.IntRange(1, 4).Draw(t, "readings") {
@@ -154,7 +156,7 @@ func TestAnyInput(t *testing.T) {
 					n.Measured[r] = Measured{amount.Draw(t, "mean"), amount.Draw(t, "deviation"), true}
 				}
 				for j := range rapid.IntRange(0, 3).Draw(t, "pods") {
-					p := PodReading{ID: fmt.Sprint(i, j), Seen: amount.Draw(t, "seen"), IsUsed: rapid.Bool().Draw(t, "is used")}
+					p := PodReading{State: states.of(fmt.Sprint(i, j)), Seen: amount.Draw(t, "seen"), IsUsed: rapid.Bool().Draw(t, "is used")}
 					p.Workload = key
 					for r := range p.Used {
 						p.Used[r] = amount.Draw(t, "used")
@@ -167,8 +169,13 @@ func TestAnyInput(t *testing.T) {
 			model = l.Observe(&reading)
 			backwards := reading
 			backwards.Nodes = nil
-			for i := range reading.Nodes {
-				backwards.Nodes = append(backwards.Nodes, reading.Nodes[len(reading.Nodes)-1-i])
+			for i := len(reading.Nodes) - 1; i >= 0; i-- {
+				n := reading.Nodes[i]
+				n.Pods = slices.Clone(n.Pods)
+				for j := range n.Pods {
+					n.Pods[j].State = statesReversed.of(fmt.Sprint(i, j))
+				}
+				backwards.Nodes = append(backwards.Nodes, n)
 			}
 			other = reversed.Observe(&backwards)
 		}
@@ -192,13 +199,13 @@ func TestAnyInput(t *testing.T) {
 // predicted to go on, and one whose readings vary as much as they differ is not believed at once.
 func TestFollowsPreciseReadings(t *testing.T) {
 	predict := func(deviation float64, jump float64) float64 {
-		l := NewLearner(Options{HistoryWeight: 1, HalfLife: 3600})
+		l, states := NewLearner(Options{HistoryWeight: 1, HalfLife: 3600}), podStates{}
 		var reading Reading
 		for minute := range 60 {
 			reading = Reading{Second: float64(60 * minute), Window: 60}
 			for i := range 20 {
 				n := NodeReading{Name: fmt.Sprint(i), Measured: [Resources]Measured{CPU: {1000, deviation, true}}}
-				p := PodReading{ID: fmt.Sprint(i), Seen: 1}
+				p := PodReading{State: states.of(fmt.Sprint(i)), Seen: 1}
 				p.Workload, p.Amounts[CPU].Request = KeyOf(Workload{Name: fmt.Sprint(i)}), 1000
 				n.Pods = append(n.Pods, p)
 				if i == 0 {
@@ -226,9 +233,9 @@ func TestFollowsPreciseReadings(t *testing.T) {
 
 // TestForgets checks that pods, workloads and nodes that are gone are dropped, so that a learner is as large as its cluster.
 func TestForgets(t *testing.T) {
-	l := NewLearner(Options{HistoryWeight: 1, HalfLife: 3600})
+	l, states := NewLearner(Options{HistoryWeight: 1, HalfLife: 3600}), podStates{}
 	for minute := range 2000 {
-		p := PodReading{ID: fmt.Sprint(minute), Seen: 1, IsUsed: true}
+		p := PodReading{State: states.of(fmt.Sprint(minute)), Seen: 1, IsUsed: true}
 		p.Workload, p.Used = KeyOf(Workload{Name: fmt.Sprint(minute)}), [Resources]float64{1, 1}
 		l.Observe(&Reading{
 			Second: float64(60 * minute), Nodes: []NodeReading{{Name: fmt.Sprint(minute), Pods: []PodReading{p}}},

@@ -15,7 +15,7 @@ func near(a, b float64) bool { return math.Abs(a-b) <= 1e-6*max(1, math.Abs(a), 
 
 // learned returns a model with workloads whose pods were measured.
 func learned(t *rapid.T) (*Model, []Key) {
-	l := NewLearner(Options{HistoryWeight: 1, HalfLife: 3600})
+	l, states := NewLearner(Options{HistoryWeight: 1, HalfLife: 3600}), podStates{}
 	keys := make([]Key, 4)
 	for i := range keys {
 		keys[i] = KeyOf(Workload{"n", "Job", fmt.Sprint(i)})
@@ -27,7 +27,7 @@ func learned(t *rapid.T) (*Model, []Key) {
 		for i := range 3 {
 			n := NodeReading{Name: fmt.Sprint(i)}
 			for j := range 4 {
-				p := PodReading{ID: fmt.Sprint(i, j), Seen: 1, IsUsed: j < 3}
+				p := PodReading{State: states.of(fmt.Sprint(i, j)), Seen: 1, IsUsed: j < 3}
 				p.Workload = keys[j]
 				for r := range p.Amounts {
 					if j%2 == 0 {
@@ -173,4 +173,14 @@ func TestUnmeasured(t *testing.T) {
 // peak returns the predicted peak of a node with one more pod of a workload.
 func peak(m *Model, use *NodeUse, pod *Expected, key Key, r int, k float64) float64 {
 	return m.Peak(&use.Sums[r], use.Share(key), pod, r, k)
+}
+
+// podStates are the states of the pods of one learner, by name.
+type podStates map[string]*PodState
+
+func (s podStates) of(name string) *PodState {
+	if s[name] == nil {
+		s[name] = &PodState{}
+	}
+	return s[name]
 }

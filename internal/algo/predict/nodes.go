@@ -36,7 +36,7 @@ type sums struct {
 }
 
 // sums computes the sums of a node.
-func (l *Learner) sums(node *NodeReading, found []*podState, state *nodeState, r int) sums {
+func (l *Learner) sums(node *NodeReading, found []*PodState, state *nodeState, r int) sums {
 	var s sums
 	resource := &l.resources[r]
 	together := l.resources[CPU].together.value(0, 1)

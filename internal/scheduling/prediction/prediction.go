@@ -43,10 +43,11 @@ type Keeper struct {
 // amount.
 type Missed func(resource v1.ResourceName, predicted, measured float64)
 
-// knownPod is what a pod declares, which does not change while the object does not.
+// knownPod is what a pod declares, which does not change while the object does not, and what the learner knows of it.
 type knownPod struct {
 	pod      *v1.Pod
 	declared predict.Pod
+	state    *predict.PodState
 }
 
 // New returns a keeper whose model knows nothing.
@@ -161,12 +162,15 @@ func amounts(u load.Utilization, known bool, capacity float64) predict.Measured 
 // podReading returns what is known of a pod, which it adds to known.
 func (k *Keeper) podReading(pod *v1.Pod, known map[types.UID]knownPod, end time.Time, window time.Duration) predict.PodReading {
 	entry, ok := k.known[pod.UID]
-	if !ok || entry.pod != pod {
+	if !ok {
+		entry.state = &predict.PodState{}
+	}
+	if entry.pod != pod {
 		amounts := noderes.NewPod(pod)
-		entry = knownPod{pod, Declared(&amounts)}
+		entry.pod, entry.declared = pod, Declared(&amounts)
 	}
 	known[pod.UID] = entry
-	p := predict.PodReading{Pod: entry.declared, ID: string(pod.UID), Seen: 1 - noderes.MissingFraction(pod, end, window)}
+	p := predict.PodReading{Pod: entry.declared, State: entry.state, Seen: 1 - noderes.MissingFraction(pod, end, window)}
 	if used, ok := k.used[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}]; ok {
 		p.Used, p.IsUsed = [predict.Resources]float64{used.CPU, used.Memory}, used.Valid()
 	}
