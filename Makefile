@@ -45,7 +45,7 @@ build: ## build all programs into bin/, with the links that make plimsoll a kube
 
 .PHONY: $(PROGRAMS:%=bin/%)
 $(PROGRAMS:%=bin/%): bin/%:
-	$(BUILD) -o $@ ./cmd/$*
+	$(BUILD) -o $(or $(BINARY),$@) ./cmd/$*
 
 .PHONY: images
 images: ## build the images with Docker; ARGS=--push pushes them to REGISTRY
@@ -70,6 +70,24 @@ ko: licenses ## build the images with ko, without Docker, and push them to REGIS
 sbom: build ## write the bills of materials of all programs to dist/ (SPDX, JSON)
 	@mkdir -p dist && cd tools/release && go build -o ../../dist/.sbom ./sbom
 	@for program in $(PROGRAMS); do dist/.sbom bin/$$program $(VERSION) $(DATE) > dist/$$program.spdx.json || exit 1; done; rm dist/.sbom; ls dist/*.spdx.json
+
+# The chart has the version without the v. The images are OCI layouts: `make ko` pushes them to a registry.
+RELEASE := dist/release
+.PHONY: release
+release: licenses ## make the files of a release in dist/release: archives of all programs, images, chart, bills of materials, checksums
+	@rm -rf $(RELEASE) && go run ./hack/release archives $(RELEASE_FLAGS) $(RELEASE)
+	VERSION=$(VERSION) COMMIT=$(COMMIT) DATE=$(DATE) KO_DOCKER_REPO=$(REGISTRY) \
+	  go tool -modfile=tools/release/go.mod ko build --base-import-paths --platform=$(PLATFORMS) --tags=$(VERSION) \
+	  --push=false --oci-layout-path=$(RELEASE)/images $(IMAGES:%=./cmd/%) >/dev/null
+	go tool -modfile=tools/helm/go.mod helm package charts/plimsoll --version=$(VERSION:v%=%) --app-version=$(VERSION) --destination=$(RELEASE)
+	@$(MAKE) --no-print-directory sbom && mv dist/*.spdx.json $(RELEASE)
+	@go run ./hack/release finish $(RELEASE_FLAGS) $(RELEASE)
+	@cat $(RELEASE)/checksums.txt
+
+empty :=
+RELEASE_FLAGS = -version=$(VERSION) -commit=$(COMMIT) -date=$(DATE) -programs=$(subst $(empty) ,$(comma),$(PROGRAMS)) \
+  $(if $(RELEASE_PLATFORMS),-platforms=$(RELEASE_PLATFORMS))
+comma := ,
 
 # The check fetches the database of vuln.go.dev, or reads the copy in GOVULNDB=file:///FOLDER, and fails
 # without one.
@@ -184,8 +202,9 @@ PROSE := '*.go' '*.md' '*.yaml' '*.yml' '*.tpl' '*.html' '*.sh' '*.txt' '*.txtar
   ':!config/crd/ocm' ':!charts/plimsoll/generated' ':!hack/languagelint'
 
 .PHONY: lint
-lint: ## check formatting, import rules, language and common mistakes
+lint: ## check formatting, import rules, workflows, language and common mistakes
 	$(TOOL) golangci-lint run ./...
+	go tool -modfile=tools/actionlint/go.mod actionlint -shellcheck= -pyflakes=
 	@git ls-files -z -- $(PROSE) | xargs -0 go run ./hack/languagelint
 
 .PHONY: verify
@@ -193,7 +212,7 @@ verify: lint ## run lint and check that generated files are up to date
 	@before=$$(git status --porcelain; git diff); $(MAKE) --no-print-directory generate; go mod tidy; \
 	  after=$$(git status --porcelain; git diff); \
 	  if [ "$$before" != "$$after" ]; then echo "generated files or go.mod are out of date; run 'make generate' and 'go mod tidy':"; git status --short; exit 1; fi
-	@for module in tools tools/helm tools/release tools/vulncheck test/metricsserver test/loadwatcher test/karpenter test/kubectl test/peers/released; do (cd $$module && go mod verify >/dev/null) || exit 1; done
+	@for module in tools tools/actionlint tools/helm tools/release tools/vulncheck test/metricsserver test/loadwatcher test/karpenter test/kubectl test/peers/released; do (cd $$module && go mod verify >/dev/null) || exit 1; done
 
 .PHONY: fmt
 fmt: ## format the code

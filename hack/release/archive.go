@@ -1,0 +1,143 @@
+package main
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+// writeArchives builds all programs for all platforms, and writes an archive of each.
+func (r *release) writeArchives(ctx context.Context) error {
+	if err := os.MkdirAll(r.folder, 0o755); err != nil {
+		return err
+	}
+	stage, err := os.MkdirTemp("", "release")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(stage) }()
+	license, err := os.ReadFile("LICENSE")
+	if err != nil {
+		return err
+	}
+	texts := map[string][]byte{}
+	for _, program := range r.programs {
+		if texts[program], err = output(ctx, "go", "run", "./hack/licenses", "./cmd/"+program); err != nil {
+			return err
+		}
+	}
+	for _, p := range r.platforms {
+		for _, program := range r.programsOf(p) {
+			binary := filepath.Join(stage, r.binary(program, p))
+			if err := r.build(ctx, program, p, binary); err != nil {
+				return err
+			}
+			content, err := os.ReadFile(binary)
+			if err != nil {
+				return err
+			}
+			files := []file{
+				{"LICENSE", 0o644, license}, {"LICENSES", 0o644, texts[program]}, {filepath.Base(binary), 0o755, content},
+			}
+			name := r.archive(program, p)
+			var archive bytes.Buffer
+			if err := pack(&archive, p, files, r.day); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			if err := os.WriteFile(filepath.Join(r.folder, name), archive.Bytes(), 0o644); err != nil {
+				return err
+			}
+			fmt.Fprintf(r.progress, "%s, %d MiB\n", name, archive.Len()>>20)
+		}
+	}
+	return nil
+}
+
+// binary returns the name of a program's file.
+func (r *release) binary(program string, p platform) string {
+	if p.os == "windows" {
+		return program + ".exe"
+	}
+	return program
+}
+
+// archive returns the name of a program's archive.
+func (r *release) archive(program string, p platform) string {
+	name := fmt.Sprintf("%s_%s_%s_%s", program, r.version, p.os, p.arch)
+	if p.os == "windows" {
+		return name + ".zip"
+	}
+	return name + ".tar.gz"
+}
+
+// build builds a program as make build does.
+func (r *release) build(ctx context.Context, program string, p platform, binary string) error {
+	build := exec.CommandContext(ctx, "make", "--no-print-directory", "bin/"+program, "BINARY="+binary,
+		"VERSION="+r.version, "COMMIT="+r.commit, "DATE="+r.date)
+	build.Env = append(os.Environ(), "GOOS="+p.os, "GOARCH="+p.arch)
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		return fmt.Errorf("building %s for %s: %w", program, p, err)
+	}
+	return nil
+}
+
+// output runs a command and returns what it writes to standard output.
+func output(ctx context.Context, name string, arguments ...string) ([]byte, error) {
+	command := exec.CommandContext(ctx, name, arguments...)
+	command.Stderr = os.Stderr
+	out, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s %v: %w", name, arguments, err)
+	}
+	return out, nil
+}
+
+// file is a file of an archive.
+type file struct {
+	name    string
+	mode    os.FileMode
+	content []byte
+}
+
+// pack writes an archive: a zip archive for Windows, a compressed tar archive for all others. All files have the same time.
+func pack(out io.Writer, p platform, files []file, day time.Time) error {
+	if p.os == "windows" {
+		archive := zip.NewWriter(out)
+		for _, f := range files {
+			header := &zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: day}
+			header.SetMode(f.mode)
+			entry, err := archive.CreateHeader(header)
+			if err != nil {
+				return err
+			}
+			if _, err := entry.Write(f.content); err != nil {
+				return err
+			}
+		}
+		return archive.Close()
+	}
+	compressed := gzip.NewWriter(out)
+	archive := tar.NewWriter(compressed)
+	for _, f := range files {
+		header := &tar.Header{Name: f.name, Mode: int64(f.mode), Size: int64(len(f.content)), ModTime: day, Format: tar.FormatPAX}
+		if err := archive.WriteHeader(header); err != nil {
+			return err
+		}
+		if _, err := archive.Write(f.content); err != nil {
+			return err
+		}
+	}
+	if err := archive.Close(); err != nil {
+		return err
+	}
+	return compressed.Close()
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/yaml"
+)
+
+// TestRelease makes the release of one program for one platform, twice: the archives are identical, and the program knows its
+// version.
+func TestRelease(t *testing.T) {
+	t.Chdir("../..")
+	host := runtime.GOOS + "/" + runtime.GOARCH
+	var archives [2][]byte
+	for i := range archives {
+		folder := t.TempDir()
+		arguments := []string{
+			"-version=v1.2.3", "-commit=1234567", "-date=2026-11-21", "-programs=load-watcher", "-platforms=" + host, folder,
+		}
+		if err := run(t.Context(), append([]string{"archives"}, arguments...), io.Discard); err != nil {
+			t.Fatal(err)
+		}
+		name := fmt.Sprintf("load-watcher_v1.2.3_%s_%s.tar.gz", runtime.GOOS, runtime.GOARCH)
+		content, err := os.ReadFile(filepath.Join(folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		archives[i] = content
+	}
+	if !bytes.Equal(archives[0], archives[1]) {
+		t.Error("two archives of the same program differ")
+	}
+	files := unpack(t, archives[0])
+	if !strings.Contains(files["LICENSES"], "==== Go: LICENSE") || files["LICENSE"] == "" {
+		t.Error("the archive lacks license texts")
+	}
+	program := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(program, []byte(files["load-watcher"]), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	out, err := output(t.Context(), program, "--version")
+	if want := "load-watcher v1.2.3 (commit 1234567, 2026-11-21)\n"; err != nil || string(out) != want {
+		t.Errorf("says %q, %v; want %q", out, err, want)
+	}
+}
+
+func unpack(t *testing.T, archive []byte) map[string]string {
+	t.Helper()
+	compressed, err := gzip.NewReader(bytes.NewReader(archive))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for r := tar.NewReader(compressed); ; {
+		header, err := r.Next()
+		if err == io.EOF {
+			return files
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if header.ModTime != time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC).Local() {
+			t.Errorf("%s has the time %s", header.Name, header.ModTime)
+		}
+		files[header.Name] = string(content)
+	}
+}
+
+// krewPlugin has the fields of a manifest that krew knows, and no others.
+type krewPlugin struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct {
+		Name string `json:"name"`
+	} `json:"metadata"`
+	Spec struct {
+		Version, Homepage, ShortDescription, Description string
+		Platforms                                        []struct {
+			Selector struct {
+				MatchLabels map[string]string `json:"matchLabels"`
+			} `json:"selector"`
+			URI, SHA256, Bin string
+			Files            []struct{ From, To string }
+		} `json:"platforms"`
+	} `json:"spec"`
+}
+
+// TestFinish checks the manifest by the rules of krew's index: https URIs, checksums of the archives, a program among the
+// files, a semantic version, a short description of at most 50 characters; and that the checksums are those of all files.
+func TestFinish(t *testing.T) {
+	t.Chdir("../..")
+	folder := t.TempDir()
+	for _, p := range strings.Split(allPlatforms, ",") {
+		r := release{version: "v1.2.3"}
+		system, architecture, _ := strings.Cut(p, "/")
+		if err := os.WriteFile(filepath.Join(folder, r.archive(cli, platform{system, architecture})), []byte(p), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	arguments := []string{"finish", "-version=v1.2.3", "-commit=1234567", "-date=2026-11-21", "-programs=plimsoll", folder}
+	if err := run(t.Context(), arguments, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(filepath.Join(folder, krewFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plugin krewPlugin
+	if err := yaml.UnmarshalStrict(raw, &plugin); err != nil {
+		t.Fatal(err)
+	}
+	spec := plugin.Spec
+	if plugin.APIVersion != "krew.googlecontainertools.github.com/v1alpha2" || plugin.Kind != "Plugin" || plugin.Metadata.Name != cli ||
+		spec.Version != "v1.2.3" || len(spec.ShortDescription) > 50 || spec.Homepage == "" || spec.Description == "" {
+		t.Errorf("%s", raw)
+	}
+	sums, err := os.ReadFile(filepath.Join(folder, checksums))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(spec.Platforms) != 5 || strings.Count(string(sums), "\n") != 6 {
+		t.Errorf("%d platforms, checksums\n%s", len(spec.Platforms), sums)
+	}
+	for _, p := range spec.Platforms {
+		name := filepath.Base(p.URI)
+		if !strings.HasPrefix(p.URI, download+"v1.2.3/") || !regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(p.SHA256) ||
+			!strings.Contains(string(sums), p.SHA256+"  "+name+"\n") || p.Files[0].From != p.Bin ||
+			!strings.Contains(name, p.Selector.MatchLabels["os"]+"_"+p.Selector.MatchLabels["arch"]) {
+			t.Errorf("%+v", p)
+		}
+	}
+}
+
+func TestInvalidFlags(t *testing.T) {
+	t.Chdir("../..")
+	for name, tc := range map[string]struct {
+		arguments []string
+		want      string
+	}{
+		"a commit":         {[]string{"finish", "-version=697d0e8", "x"}, `-version: invalid value "697d0e8": must be a semantic version such as v0.1.0`},
+		"no date":          {[]string{"finish", "-version=v1.2.3", "x"}, `-date: invalid value "": must be a day such as 2026-11-21`},
+		"unknown program":  {[]string{"finish", "-version=v1.2.3", "-date=2026-11-21", "-programs=x", "x"}, "must be a list of folders of cmd"},
+		"unknown platform": {[]string{"finish", "-version=v1.2.3", "-date=2026-11-21", "-platforms=linux", "x"}, "must be a list such as"},
+		"no command":       {nil, "usage: release archives|finish [flags] FOLDER"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := run(t.Context(), tc.arguments, io.Discard); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %s", err, tc.want)
+			}
+		})
+	}
+}
