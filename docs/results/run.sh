@@ -17,4 +17,6 @@ go build -o "$program/experiment" ./hack/experiment
 variants=default,limits,low-risk
 for file in docs/results/profiles/*.yaml; do variants+=,$file; done
 "$program/experiment" -part tuning -scenarios ^static -profiles "$variants" "$results/variants"
+"$program/experiment" -part tuning -seed 1001 -seeds 3 -profiles default,predicted,without-fit,without-history,without-correlation,without-blending \
+  -openb "$openb" "$results/ablations"
 go run ./hack/results "$results" docs

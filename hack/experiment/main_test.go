@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,10 +65,14 @@ func TestProfiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ablations, err := readProfiles(strings.Join(scenarios.Ablations, ","))
+	if err != nil {
+		t.Fatal(err)
+	}
 	if len(all) < 4+len(scenarios.Baselines) || all[0].Name != "default" {
 		t.Errorf("%d profiles", len(all))
 	}
-	for _, profile := range all {
+	for _, profile := range slices.Concat(all, ablations) {
 		config, err := profile.Config()
 		if err == nil {
 			_, err = engine.New(t.Context(), engine.Cluster{}, engine.Options{Config: config})

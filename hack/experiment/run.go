@@ -43,7 +43,7 @@ func readProfiles(names string) ([]profiles.Profile, error) {
 	read := make([]profiles.Profile, len(list))
 	for i, name := range list {
 		var err error
-		if slices.Contains(scenarios.Baselines, name) {
+		if slices.Contains(slices.Concat(scenarios.Baselines, scenarios.Ablations), name) {
 			read[i].Name = name
 			read[i].Text, err = baselineProfiles.ReadFile("profiles/" + name + ".yaml")
 		} else {

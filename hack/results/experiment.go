@@ -38,8 +38,9 @@ type experiment struct {
 	seeds     []uint64
 	// missing are the names of published scenarios without a result.
 	missing []string
-	// variants has the results of variants of the profiles in scenarios of the tuning half, nil if they were not run.
-	variants *experiment
+	// variants has the results of variants of the profiles in scenarios of the tuning half, ablations those of predicted with
+	// parts of its model left out; nil if they were not run.
+	variants, ablations *experiment
 }
 
 // readExperiment reads the results of the scenarios of a part in a folder.

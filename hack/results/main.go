@@ -4,7 +4,7 @@
 //	results RESULTS DOCS
 //
 // RESULTS is the folder that hack/experiment wrote, DOCS the folder of the page. Results of the tuning half are ignored, except
-// in RESULTS/variants, which has those of variants of the profiles.
+// in RESULTS/variants and RESULTS/ablations, which have those of variants of the profiles.
 package main
 
 import (
@@ -44,8 +44,11 @@ func figures(names ...string) []result.Definition {
 	return definitions
 }
 
-// variantsFolder is the folder with the results of variants, in that of the others.
-const variantsFolder = "variants"
+// The folders with the results of variants and ablations, in that of the others.
+const (
+	variantsFolder  = "variants"
+	ablationsFolder = "ablations"
+)
 
 func isFolder(path string) bool {
 	info, err := os.Stat(path)
@@ -58,9 +61,11 @@ func generate(from, docs string) error {
 	if err != nil {
 		return err
 	}
-	if variants := filepath.Join(from, variantsFolder); isFolder(variants) {
-		if e.variants, err = readExperiment(variants, scenarios.Tuning); err != nil {
-			return err
+	for folder, part := range map[string]**experiment{variantsFolder: &e.variants, ablationsFolder: &e.ablations} {
+		if folder := filepath.Join(from, folder); isFolder(folder) {
+			if *part, err = readExperiment(folder, scenarios.Tuning); err != nil {
+				return err
+			}
 		}
 	}
 	folder := filepath.Join(docs, "results")

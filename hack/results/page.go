@@ -23,7 +23,8 @@ func (e *experiment) fill(page string) (string, error) {
 		{"scenarios", e.scenarioTable},
 		{"committed", e.committedTable},
 		{"setup", e.setupTable},
-		{"variants", e.variantsTable},
+		{"variants", e.variants.sumsTable},
+		{"ablations", e.ablations.sumsTable},
 	} {
 		var table bytes.Buffer
 		if err := part.write(&table); err != nil {

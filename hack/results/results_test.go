@@ -104,6 +104,7 @@ func TestGenerate(t *testing.T) {
 		"2 of 20 published scenarios, each with 4 profiles and 8 seeds.",
 		fmt.Sprintf("| %s | 60, 900 |", bestEffort),
 		"| `koordinator` | 0 | 20.70 |",
+		"<!-- results: ablations -->\nNot run.\n",
 	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the page lacks %q in\n%s", want, text)

@@ -264,11 +264,10 @@ func (e *experiment) targetTable(w io.Writer) error {
 	return nil
 }
 
-// variantsTable writes the overload of variants of the profiles.
-func (e *experiment) variantsTable(w io.Writer) error {
-	v := e.variants
+// sumsTable writes the overload of all profiles. The experiment is nil if it was not run.
+func (v *experiment) sumsTable(w io.Writer) error {
 	if v == nil {
-		fmt.Fprintln(w, "The variants were not run.")
+		fmt.Fprintln(w, "Not run.")
 		return nil
 	}
 	without, with := v.family(scenarios.NoBestEffort), v.family(scenarios.BestEffort)

@@ -1,5 +1,5 @@
 // Package baselines has the published formulas of other load-aware schedulers as score plugins, for comparisons in the
-// what-if. Each formula is an implementation of its own after the source that formulas.go names, with its default
+// what-if, and PredictedUtilization with parts of its model left out. Each formula is an implementation of its own after the source that formulas.go names, with its default
 // arguments, and reads the load that the profiles of this project read: means and deviations over one window. Usage that
 // the load does not include yet is that of pods bound later than a minute before the end of the window.
 //
@@ -17,6 +17,7 @@ import (
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/predict"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shared"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
@@ -44,6 +45,9 @@ func Registry() frameworkruntime.Registry {
 		LowRiskOverCommitment:      factory(LowRiskOverCommitment, scoreLowRisk),
 		LoadAwareScheduling:        factory(LoadAwareScheduling, scoreLoadAware),
 		Dynamic:                    newDynamic,
+		WithoutFit:                 without(WithoutFit, predict.Fit),
+		WithoutCorrelation:         without(WithoutCorrelation, predict.Correlation),
+		WithoutBlending:            without(WithoutBlending, predict.Blending),
 	}
 }
 

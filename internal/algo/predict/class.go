@@ -10,13 +10,13 @@ type classState struct {
 	correlation float64
 	// together is the correlation over time of the pods of a workload.
 	together float64
-	// isMeasured is set while the variances are those of measured pods.
-	isMeasured bool
+	// isMeasured is set while the variances are those of measured pods, isFixed if the mean is that of the prior.
+	isMeasured, isFixed bool
 }
 
 // settle sets the mean and, unless pods are measured, the variances: those of the prior times factors.
 func (s *classState) settle(mean, spread, timeScale float64) {
-	s.mean = mean
+	s.setMean(mean)
 	s.correlation = priorCorrelation
 	if s.isMeasured {
 		return
@@ -24,6 +24,14 @@ func (s *classState) settle(mean, spread, timeScale float64) {
 	s.workload = s.prior.Workload * s.prior.Workload * spread
 	s.pod = s.prior.Pod * s.prior.Pod * spread
 	s.time = s.prior.Time * s.prior.Time * timeScale
+}
+
+// setMean sets the mean of the workloads, unless it is fixed.
+func (s *classState) setMean(mean float64) {
+	s.mean = mean
+	if s.isFixed {
+		s.mean = s.prior.Mean
+	}
 }
 
 // Pseudo-counts of the prior: as many workloads, pods or readings must have been seen for the measured
@@ -113,7 +121,7 @@ func (m *moments) addMean(p *pool, s *classState) {
 // mean by the load of nodes.
 func (s *classState) estimateMeans(m *moments, fitted float64) {
 	prior := priorWorkloads / s.workload
-	s.mean = (m.sum + prior*fitted) / (m.weight + prior)
+	s.setMean((m.sum + prior*fitted) / (m.weight + prior))
 	priorSquared := prior * prior / priorWorkloads
 	s.workload = max((m.excess+priorSquared*s.prior.Workload*s.prior.Workload)/(m.squaredWeight+priorSquared), minimumVariance)
 }
@@ -156,7 +164,7 @@ func (l *Learner) estimateWorkloads(r int) {
 		moments[w.now[r].class].add(&w.now[r])
 	}
 	for c := range state.classes {
-		state.classes[c].together = l.resources[CPU].together.value(0, 1)
+		state.classes[c].together = l.together()
 		state.classes[c].estimateVariances(&moments[c])
 	}
 	for _, w := range l.workloads {

@@ -88,7 +88,23 @@ type Options struct {
 	HistoryWeight float64
 	// HalfLife is the time in seconds after which a reading counts half.
 	HalfLife float64
+	// Without are the parts that are left out, to find out what each of them contributes.
+	Without Parts
 }
+
+// Parts are parts of the estimator.
+type Parts uint8
+
+// The parts that can be left out.
+const (
+	// Fit is learning the means of all pods: they are expected to use their requests, or what
+	// kube-scheduler counts pods without a request with.
+	Fit Parts = 1 << iota
+	// Correlation is that of the pods of one workload over time, which are then independent.
+	Correlation
+	// Blending is what the measured load of a node adds to what is expected of its pods.
+	Blending
+)
 
 // Learner learns what pods use. It is not safe for concurrent use.
 type Learner struct {
@@ -111,7 +127,7 @@ type Learner struct {
 func NewLearner(options Options) *Learner {
 	l := &Learner{options: options, workloads: map[Key]*workloadState{}, nodes: map[string]*nodeState{}}
 	for r := range l.resources {
-		l.resources[r].reset(priors[r])
+		l.resources[r].reset(priors[r], options.Without&Fit != 0)
 	}
 	return l
 }
@@ -131,6 +147,14 @@ type resourceState struct {
 	together ratio
 }
 
+// together returns the correlation over time of the pods of a workload, of all resources.
+func (l *Learner) together() float64 {
+	if l.options.Without&Correlation != 0 {
+		return 0
+	}
+	return l.resources[CPU].together.value(0, 1)
+}
+
 // ratio is a quotient of two decaying sums, which begins at a prior of some weight.
 type ratio struct{ above, below, prior, weight float64 }
 
@@ -143,10 +167,10 @@ func (q *ratio) value(low, high float64) float64 {
 	return min(max((q.above+q.prior*q.weight)/(q.below+q.weight), low), high)
 }
 
-func (s *resourceState) reset(prior [classes]Prior) {
+func (s *resourceState) reset(prior [classes]Prior, isFixed bool) {
 	s.timeScaleNow, s.spreadNow = 1, 1
 	for c := range s.classes {
-		s.classes[c] = classState{prior: prior[c]}
+		s.classes[c] = classState{prior: prior[c], isFixed: isFixed}
 		s.classes[c].settle(prior[c].Mean, 1, 1)
 	}
 	s.fit.reset(prior[requested].Mean, prior[unrequested].Mean)

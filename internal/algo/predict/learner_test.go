@@ -251,3 +251,45 @@ func TestForgets(t *testing.T) {
 		)
 	}
 }
+
+// TestWithout has pods of two workloads that use 0.2 of their requests at the same time or none of it, on nodes whose load
+// is 500 more than that of their pods. Without a part, what it teaches is not learned.
+func TestWithout(t *testing.T) {
+	learn := func(without Parts) *Model {
+		l, states := NewLearner(Options{HistoryWeight: 1, HalfLife: 3600, Without: without}), podStates{}
+		var model *Model
+		for minute := range 60 {
+			reading := Reading{Second: float64(60 * minute), Window: 60}
+			for i := range 5 {
+				n := NodeReading{Name: fmt.Sprint(i), Measured: [Resources]Measured{CPU: {500, 10, true}}}
+				for j := range 4 {
+					p := PodReading{State: states.of(fmt.Sprint(i, j)), Seen: 1, IsUsed: true}
+					p.Workload, p.Amounts[CPU].Request = KeyOf(Workload{Name: fmt.Sprint(j % 2)}), 1000
+					if minute/4%2 == 0 {
+						p.Used[CPU] = 400
+					}
+					n.Measured[CPU].Mean += p.Used[CPU]
+					n.Pods = append(n.Pods, p)
+				}
+				reading.Nodes = append(reading.Nodes, n)
+			}
+			model = l.Observe(&reading)
+		}
+		return model
+	}
+	all := learn(0)
+	unknown := func(m *Model) float64 { return m.Ratio(Key{}, CPU, Amount{Request: 1000}).Mean }
+	shift := func(m *Model) float64 { return m.Node("0", nil).Sums[CPU].Shift }
+	if unknown(all) > 0.5 || all.together < 0.3 || shift(all) <= 0 {
+		t.Fatalf("ratio %.2f, correlation %.2f, shift %.0f", unknown(all), all.together, shift(all))
+	}
+	if got := unknown(learn(Fit)); got != 1 {
+		t.Errorf("without fit, unknown pods use %.2f of their requests, want 1", got)
+	}
+	if got := learn(Correlation).together; got != 0 {
+		t.Errorf("without correlation, the correlation is %.2f", got)
+	}
+	if got := shift(learn(Blending)); got != 0 {
+		t.Errorf("without blending, the measured load adds %.0f", got)
+	}
+}

@@ -8,7 +8,7 @@ import (
 // Model is what a Learner knows after a reading. It is immutable.
 type Model struct {
 	classes   [Resources][classes]Ratio
-	together  [Resources]float64
+	together  float64
 	workloads map[Key]*[Resources]Ratio
 	nodes     map[string]*[Resources]Shift
 }
@@ -25,12 +25,12 @@ func NewModel() *Model { return NewLearner(Options{HistoryWeight: 1, HalfLife: 1
 // model returns what has been learned.
 func (l *Learner) model() *Model {
 	m := &Model{
+		together:  l.together(),
 		workloads: make(map[Key]*[Resources]Ratio, len(l.workloads)),
 		nodes:     make(map[string]*[Resources]Shift, len(l.nodes)),
 	}
 	for r := range l.resources {
 		s := &l.resources[r]
-		m.together[r] = l.resources[CPU].together.value(0, 1)
 		for c := range s.classes {
 			m.classes[r][c] = s.classes[c].ratio(&pool{}, 0, int8(c))
 		}
@@ -43,6 +43,9 @@ func (l *Learner) model() *Model {
 		}
 	}
 	shifts := make([][Resources]Shift, 0, len(l.nodes))
+	if l.options.Without&Blending != 0 {
+		return m
+	}
 	for name, state := range l.nodes {
 		var shift [Resources]Shift
 		for r := range shift {
@@ -141,7 +144,7 @@ func (m *Model) Node(name string, pods []Pod) NodeUse {
 		sum, shared := &use.Sums[r], 0.0
 		for i := range use.Shares {
 			share := &use.Shares[i][r]
-			sum.Variance += m.together[r]*share.Deviation*share.Deviation + (1-m.together[r])*share.squares
+			sum.Variance += m.together*share.Deviation*share.Deviation + (1-m.together)*share.squares
 			shared += share.Shared * share.Shared
 		}
 		unknown := shared + own[r]
@@ -180,7 +183,7 @@ func (u *NodeUse) Share(key Key) *[Resources]Share {
 func (m *Model) Peak(sum *Sum, share *[Resources]Share, pod *Expected, r int, k float64) float64 {
 	variance := sum.Variance + pod.Deviation*pod.Deviation + pod.Own*pod.Own + pod.Shared*pod.Shared
 	if share != nil {
-		variance += 2 * (m.together[r]*share[r].Deviation*pod.Deviation + share[r].Shared*pod.Shared)
+		variance += 2 * (m.together*share[r].Deviation*pod.Deviation + share[r].Shared*pod.Shared)
 	}
 	return min(sum.Mean+pod.Mean+k*math.Sqrt(variance), sum.Limit+pod.Limit)
 }

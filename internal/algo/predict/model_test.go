@@ -70,7 +70,7 @@ func peakOracle(m *Model, name string, pods []Pod, r int, k float64) float64 {
 				time += a.Deviation * a.Deviation
 				unknown += a.Shared*a.Shared + a.Own*a.Own
 			case pods[i].Workload == pods[j].Workload:
-				time += m.together[r] * a.Deviation * b.Deviation
+				time += m.together * a.Deviation * b.Deviation
 				unknown += a.Shared * b.Shared
 			}
 		}

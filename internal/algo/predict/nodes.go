@@ -39,7 +39,7 @@ type sums struct {
 func (l *Learner) sums(node *NodeReading, found []*PodState, state *nodeState, r int) sums {
 	var s sums
 	resource := &l.resources[r]
-	together := l.resources[CPU].together.value(0, 1)
+	together := l.together()
 	var unknown [classes]Ratio
 	for c := range unknown {
 		unknown[c] = resource.classes[c].ratio(&pool{}, 0, int8(c))

@@ -42,7 +42,7 @@ func (s *State) Prediction(ctx context.Context, args *config.PredictedUtilizatio
 	if keeper, ok := s.keepers[key]; ok && s.newStore == nil {
 		return keeper, nil
 	}
-	options := predict.Options{HistoryWeight: *args.HistoryWeight, HalfLife: predict.DefaultHalfLife}
+	options := predict.Options{HistoryWeight: *args.HistoryWeight, HalfLife: predict.DefaultHalfLife, Without: s.Without}
 	metrics := s.PredictionMetrics()
 	keeper := prediction.New(options, s.podsOf(h), func(resource v1.ResourceName, predicted, measured float64) {
 		metrics.ObserveError(string(resource), predicted, measured)

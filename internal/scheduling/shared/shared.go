@@ -13,6 +13,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/predict"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/nodemetrics"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/prediction"
@@ -24,6 +25,9 @@ import (
 type State struct {
 	// Sums are the sums per node.
 	Sums *noderes.Cache
+
+	// Without are parts of the model of PredictedUtilization that are left out, for experiments.
+	Without predict.Parts
 
 	// newStore, if set, provides load in place of the sources that the arguments configure.
 	newStore    func(maxAge time.Duration) (*load.Store, error)
