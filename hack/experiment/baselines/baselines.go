@@ -1,7 +1,8 @@
 // Package baselines has the published formulas of other load-aware schedulers as score plugins, for comparisons in the
-// what-if, and PredictedUtilization with parts of its model left out. Each formula is an implementation of its own after the source that formulas.go names, with its default
-// arguments, and reads the load that the profiles of this project read: means and deviations over one window. Usage that
-// the load does not include yet is that of pods bound later than a minute before the end of the window.
+// what-if, and PredictedUtilization with parts of its model left out. Each formula is an implementation of its own after the
+// source that formulas.go names, with its default arguments, and reads the load that the profiles of this project read: means
+// and deviations over one window. Usage that the load does not include yet is that of pods bound later than a minute before the
+// end of the window.
 //
 // What differs from the sources: filters by load are scores of 0, since they would leave pods pending that the others
 // schedule; and Crane's averages over 5 minutes are those of the window.
