@@ -147,6 +147,9 @@ func runCommand(t *testing.T, input string, args []string) error {
 		// Two seeds suffice; each takes as long as the others.
 		args = append(args, "--seeds", "2")
 	}
+	if args[0] == "tune" {
+		args = append(args, "--rounds", "1", "--seeds", "2", "--confirm", "2")
+	}
 	// Existing files are not replaced.
 	if err := os.RemoveAll("report.html"); err != nil {
 		t.Fatal(err)

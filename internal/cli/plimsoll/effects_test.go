@@ -16,13 +16,13 @@ import (
 
 // isGenerated reports whether a command simulates a generated cluster.
 func isGenerated(command doccheck.Command) bool {
-	return !command.Inline && slices.Contains([]string{"simulate", "compare"}, command.Words[1]) &&
+	return !command.Inline && slices.Contains([]string{"simulate", "compare", "tune"}, command.Words[1]) &&
 		slices.Contains(command.Words, "--generate")
 }
 
 // TestExamplesShowEffects runs the documented simulations of generated clusters. Those of profiles must
 // have a clear difference of the overload, those of slack one of the pending time, and those with one
-// profile some overload or a scale-up.
+// profile some overload or a scale-up. A search must find a clearly better configuration.
 func TestExamplesShowEffects(t *testing.T) {
 	project, err := filepath.Abs("../../..")
 	if err != nil {
@@ -44,7 +44,7 @@ func TestExamplesShowEffects(t *testing.T) {
 			if !showsEffect(r) {
 				t.Errorf("%s shows no effect", command)
 			}
-			if note := r.OverloadNote(); note != "" && r.Settings.Autoscaler == nil {
+			if note := r.OverloadNote(); note != "" && r.Settings.Autoscaler == nil && r.Tuning == nil {
 				t.Errorf("%s: %s", command, note)
 			}
 		})
@@ -75,6 +75,9 @@ func simulated(t *testing.T, args []string) *result.Result {
 
 // showsEffect reports whether a scenario of a result shows what its example is for.
 func showsEffect(r *result.Result) bool {
+	if r.Tuning != nil {
+		return r.Tuning.Verdict == result.Change
+	}
 	for i := range r.Scenarios {
 		profiles := r.Scenarios[i].Profiles
 		if len(profiles) == 1 {

@@ -57,3 +57,23 @@ func TestInterrupted(t *testing.T) {
 		}
 	}
 }
+
+// A search that is interrupted before its first look keeps the configuration in force, and the result is marked.
+func TestInterruptedTuning(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var out bytes.Buffer
+	cmd := newCommand()
+	cmd.SetIn(interrupting{strings.NewReader("apiVersion: v1\nkind: Node\nmetadata: {name: a}\n"), cancel})
+	cmd.SetOut(&out)
+	cmd.SetErr(io.Discard)
+	cmd.SetArgs([]string{"tune", "-f", "-", "-o", "json"})
+	err := cmd.ExecuteContext(ctx)
+	if err == nil || !strings.HasPrefix(err.Error(), "interrupted: ") || report(err) != base.ExitUsage {
+		t.Errorf("error %v, want interrupted", err)
+	}
+	var r result.Result
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil || !r.Interrupted || r.Tuning == nil || r.Tuning.Verdict != result.Keep {
+		t.Errorf("%v in %s", err, out.String())
+	}
+}

@@ -21,6 +21,8 @@ type view struct {
 	Settings  []setting
 	Scenarios []scenario
 	Legend    []heatKey
+	// Search is nil without one.
+	Search *tuningView
 	// Incomplete describes how many runs are missing or interrupted, if any.
 	Incomplete string
 	// Omitted describes what the report omits to limit its size, if anything.
@@ -82,7 +84,7 @@ func newView(r *result.Result, d detail) view {
 		Result: r, Title: "What-if: " + strings.Join(r.Profiles, ", "),
 		Nodes: number.Count(r.Source.Nodes), Pods: number.Count(r.Source.Pods), SeedText: seedText(r.Seeds),
 		Compared: len(r.Profiles) > 1, Others: max(len(r.Profiles)-1, 1), Incomplete: incompleteText(r),
-		Settings: settings(r),
+		Settings: settings(r), Search: newTuningView(r),
 	}
 	if len(r.Profiles) > 1 {
 		v.Title = "What-if: " + strings.Join(r.Profiles[1:], ", ") + " compared with " + r.Profiles[0]

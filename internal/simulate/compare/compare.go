@@ -5,6 +5,7 @@ package compare
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
@@ -23,8 +24,9 @@ import (
 
 // Options describe what to run and compare. Errors name the flag of each option.
 type Options struct {
-	// Profiles are the names of the profiles; the first is the baseline.
+	// Profiles are the names of the profiles; the first is the baseline. Given are profiles that have been read, after these.
 	Profiles []string
+	Given    []profiles.Profile
 	// Autoscaler is nil for none. With an autoscaler, every profile is run with every
 	// Slack; without any, no slack is maintained.
 	Autoscaler *autoscale.Spec
@@ -68,7 +70,7 @@ type Plan struct {
 
 // NewPlan validates the options, reads the source, and plans the runs.
 func NewPlan(ctx context.Context, o Options) (*Plan, error) {
-	compared, err := readProfiles(ctx, o.Profiles, o.Warn)
+	compared, err := readProfiles(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +142,7 @@ func newColumns(compared []profiles.Profile, spec *autoscale.Spec, slacks []Slac
 			columns = append(columns, c)
 		}
 		for _, s := range slacks {
-			c.name, c.slack = profile.Name+", slack "+s.Text, s.Text
+			c.name, c.slack = ColumnName(profile.Name, s.Text), s.Text
 			c.autoscaler = &autoscaler.Config{Spec: *spec, Slack: s.Policy}
 			columns = append(columns, c)
 		}
@@ -148,38 +150,49 @@ func newColumns(compared []profiles.Profile, spec *autoscale.Spec, slacks []Slac
 	return columns
 }
 
+// ColumnName returns the name of a profile with slack in the result.
+func ColumnName(profile, slack string) string { return profile + ", slack " + slack }
+
 // readProfiles reads profiles, and validates that a scheduler can be created from each.
-func readProfiles(ctx context.Context, names []string, warn func(string)) ([]profiles.Profile, error) {
+func readProfiles(ctx context.Context, o Options) ([]profiles.Profile, error) {
 	var read []profiles.Profile
-	seen := map[string]bool{}
-	for _, name := range names {
-		if seen[name] {
+	for i, name := range o.Profiles {
+		if slices.Contains(o.Profiles[:i], name) {
 			return nil, fmt.Errorf("--profile: found %s twice", name)
 		}
-		seen[name] = true
 		profile, err := profiles.Read(name)
 		if err != nil {
 			return nil, fmt.Errorf("--profile: %w", err)
 		}
-		cfg, err := profile.Config()
-		if err != nil {
-			return nil, fmt.Errorf("--profile: %w", err)
-		}
-		if warning := config.LegacyWarning(cfg.APIVersion); warning != "" {
-			warn(name + ": " + warning)
-		}
-		if len(cfg.Extenders) > 0 {
-			warn(name + ": its extenders are ignored")
-		}
-		engineCtx, cancel := context.WithCancel(ctx)
-		_, err = engine.New(engineCtx, engine.Cluster{}, engine.Options{Config: cfg})
-		cancel()
-		if err != nil {
-			return nil, fmt.Errorf("--profile: %s: %w", name, err)
-		}
 		read = append(read, profile)
 	}
+	read = append(read, o.Given...)
+	for _, profile := range read {
+		if err := validateProfile(ctx, profile, o.Warn); err != nil {
+			return nil, fmt.Errorf("--profile: %w", err)
+		}
+	}
 	return read, nil
+}
+
+// validateProfile validates that a scheduler can be created from a profile.
+func validateProfile(ctx context.Context, profile profiles.Profile, warn func(string)) error {
+	cfg, err := profile.Config()
+	if err != nil {
+		return err
+	}
+	if warning := config.LegacyWarning(cfg.APIVersion); warning != "" {
+		warn(profile.Name + ": " + warning)
+	}
+	if len(cfg.Extenders) > 0 {
+		warn(profile.Name + ": its extenders are ignored")
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if _, err := engine.New(ctx, engine.Cluster{}, engine.Options{Config: cfg}); err != nil {
+		return fmt.Errorf("%s: %w", profile.Name, err)
+	}
+	return nil
 }
 
 // describeAutoscaler validates the autoscaler for the nodes of the input, and adds it
@@ -231,7 +244,7 @@ func (p *Plan) Runs() int { return len(p.jobs) }
 
 // Run runs the plan and returns the result. If ctx is canceled, the result has the
 // runs so far and is marked as interrupted.
-func (p *Plan) Run(ctx context.Context, pool job.Pool) (*result.Result, error) {
+func (p *Plan) Run(ctx context.Context, pool job.Runner) (*result.Result, error) {
 	runs, err := pool.Run(ctx, p.jobs)
 	if err != nil {
 		return nil, err

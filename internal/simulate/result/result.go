@@ -37,6 +37,8 @@ type Result struct {
 	Scenarios []Scenario `json:"scenarios"`
 	// Interrupted is set if at least one run did not complete or did not start.
 	Interrupted bool `json:"interrupted"`
+	// Tuning is the search whose winner is compared, nil without one.
+	Tuning *Tuning `json:"tuning,omitempty"`
 }
 
 // OverloadNote returns a note for people if no node was overloaded in any run: profiles then cannot be

@@ -1,0 +1,78 @@
+package whatif
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/tune"
+)
+
+// rankedCandidates is how many candidates of a search are printed.
+const rankedCandidates = 8
+
+// verdicts describe the configuration of each verdict.
+var verdicts = map[result.Verdict]string{
+	result.Change:      "a configuration that is clearly better than the one in force",
+	result.Keep:        "the configuration in force, as none is clearly better",
+	result.Unconfirmed: "the best configuration so far, which is not confirmed",
+}
+
+// printProgress prints the state of a search on one line.
+func printProgress(out io.Writer, p tune.Progress) {
+	fmt.Fprintf(out, "round %d of %d, %d seeds: %d of %d configurations remain; best so far: %s with %s, in force: %s\n",
+		p.Round, p.Rounds, p.Seeds, p.Running, p.Candidates, p.Best, formatNumber(p.BestObjective), formatNumber(p.CurrentObjective))
+}
+
+// printSearch prints the verdict and the best candidates.
+func printSearch(out io.Writer, r *result.Result) {
+	tuning := r.Tuning
+	fmt.Fprintln(out, conclusion(r))
+	for _, note := range tuning.Notes {
+		fmt.Fprintln(out, note)
+	}
+	search := &tuning.Search
+	t := base.NewTable(out, "objective "+tuning.Objective, "round", "seeds", "mean", "difference", "")
+	t.SetColumnConfigs(base.RightAligned(2, 3, 4, 5))
+	ranked := search.Ranked()
+	for i, c := range ranked {
+		if i >= rankedCandidates && c.Difference != nil {
+			continue
+		}
+		settings, difference := c.Settings, ""
+		if c.Difference == nil {
+			settings = "in force: " + r.Profiles[0]
+		} else {
+			difference = formatSigned(*c.Difference)
+		}
+		t.AppendRow(table.Row{settings, c.Round, c.Seeds, formatNumber(c.Objective), difference, c.Dropped})
+	}
+	t.Render()
+	fmt.Fprintf(out, "search: %d of %d configurations, %d runs, difference from the configuration in force with the same seeds\n",
+		len(search.Candidates), search.Points, search.Runs)
+	if search.Exhausted {
+		fmt.Fprintln(out, "The search stopped because of --max-runs.")
+	}
+	fmt.Fprintf(out, "\nconfirmation with seeds %d to %d: tuned is %s\n", r.Seeds[0], r.Seeds[len(r.Seeds)-1], tuning.Settings)
+}
+
+// conclusion returns the verdict with its evidence.
+func conclusion(r *result.Result) string {
+	tuning := r.Tuning
+	switch {
+	case tuning.Verdict == result.Unconfirmed:
+		return "Interrupted: the best configuration so far is " + tuning.Settings + ". It is not confirmed."
+	case tuning.Difference == nil:
+		return "Interrupted: keep what you have, as no better configuration was found."
+	}
+	evidence := fmt.Sprintf("The objective is %s in place of %s on %d seeds that the search has not used: difference %s [%s, %s].",
+		formatNumber(*tuning.Winner), formatNumber(*tuning.Current), len(r.Seeds), formatSigned(tuning.Difference.Mean),
+		formatSigned(tuning.Difference.Interval.Low), formatSigned(tuning.Difference.Interval.High))
+	if tuning.Verdict == result.Change {
+		return "Change: " + tuning.Settings + " is clearly better. " + evidence
+	}
+	return "Keep what you have: no configuration is clearly better. The best of the others is " + tuning.Settings + ". " + evidence
+}

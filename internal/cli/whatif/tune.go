@@ -1,0 +1,250 @@
+package whatif
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	whatifreport "github.com/plimsoll-k8s/plimsoll/internal/report/whatif"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/condition"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/job"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/profiles"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/tune"
+)
+
+// tuneOptions are the flags of plimsoll tune.
+type tuneOptions struct {
+	whatIfOptions
+
+	current   string
+	objective string
+	exclude   []string
+	confirm   int
+	rounds    int
+	maxRuns   int
+	config    string
+}
+
+// Defaults of plimsoll tune, and bounds of its flags.
+const (
+	tuneSeeds   = 10
+	tuneConfirm = 20
+	tuneRounds  = 3
+	tuneRuns    = 2000
+	maxRounds   = 20
+	maxTuneRuns = 1_000_000
+	configMode  = 0o644
+)
+
+// NewTuneCommand returns the command plimsoll tune.
+func NewTuneCommand() *cobra.Command {
+	var o tuneOptions
+	cmd := &cobra.Command{
+		Use:   "tune (-f FILES | --snapshot FILE | --trace TRACE | --generate SPEC)",
+		Short: "Search the scheduler configuration with which a cluster does best",
+		Long: `Search the plugins, weights and arguments with which a simulated cluster does best, and
+write a KubeSchedulerConfiguration.
+
+The search races configurations, which are simulated with the same seeds: first the one
+in force (--current) and the built-in profiles, then in each of --rounds rounds the
+neighbors of the best two. A configuration that is clearly worse than the best one is
+dropped early. The winner is compared with the configuration in force on --confirm seeds
+that the search has not used. Unless it is clearly better there, the result is to keep
+what you have, and the configuration that is printed or written is the one in force.
+
+The space is the weight of NodeResourcesFit (0, 1, 2; LeastAllocated or MostAllocated),
+NodeResourcesBalancedAllocation (0, 1, 2), NodeResourcesLimits (0, 1, 2, 5),
+LowRiskOverCommitment (0, 1, 2, 5; riskLimitWeight 0 to 1 in steps of 0.25),
+PredictedUtilization (0, 2, 5, 10; deviations 0 to 2 in steps of 0.5) and
+NodeResourcesAllocatable (0, 1, 2; Least or Most). --exclude keeps the settings of a
+plugin as they are, for example if no load source is available. All other settings are
+those in force. docs/tune.md describes the search.
+
+--objective is the weighted sum of figures to make small: overload (node minutes),
+unschedulable (pods), nodes (used, mean), throttled (core seconds), overruns, victims,
+pending (mean seconds), with --autoscaler also cost and nodeHours, or any other figure
+by its name in -o json.
+
+` + inputHelp + ` The best configuration
+so far is kept, marked as not confirmed.
+
+Exit codes: 0 with a result, whether it is a change or not; 1 if a simulation fails; 2 for
+invalid input and after an interruption; 3 if --fail-on is true.`,
+		Example: `  # Find a configuration that overloads nodes for less time, and write it to a file.
+  plimsoll tune --generate nodes=20,pods=600,fill=0.9,best-effort=0.1,over=3600 --usage bursts:mean=0.7 \
+    --rounds 1 --seeds 4 --confirm 8 --write-config tuned.yaml
+
+  # Use fewer nodes, as long as pods find a place: a node is worth 10 node minutes of overload.
+  plimsoll tune --generate nodes=20,pods=400,over=3600 --objective overload=1,unschedulable=1000,nodes=10 \
+    --rounds 1 --seeds 4 --confirm 8
+
+  # Improve your own configuration for your own cluster, without plugins that read load, and write a report.
+  plimsoll snapshot -o s.tar.gz
+  plimsoll tune --snapshot s.tar.gz --reschedule --current scheduler.yaml \
+    --exclude LowRiskOverCommitment,PredictedUtilization --report report.html
+
+  # Fail a pipeline with exit code 3 if there is a clearly better configuration.
+  plimsoll tune -f cluster.yaml --current scheduler.yaml --fail-on 'result.tuning.verdict == "change"'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	o.addFlags(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&o.current, "current", "default", "configuration in force: built-in profile, or file with a KubeSchedulerConfiguration")
+	flags.StringVar(&o.objective, "objective", tune.DefaultObjective, "figures with the weights of their sum, which is made small")
+	flags.StringSliceVar(&o.exclude, "exclude", nil, "plugin whose settings are not changed; may be repeated")
+	seeds := flags.Lookup("seeds")
+	seeds.Usage, seeds.DefValue = "number of seeds of the search, at most", fmt.Sprint(tuneSeeds)
+	o.seeds = tuneSeeds
+	flags.IntVar(&o.confirm, "confirm", tuneConfirm, "number of seeds of the confirmation, those after the seeds of the search")
+	flags.IntVar(&o.rounds, "rounds", tuneRounds, "number of rounds of the search, at most")
+	flags.IntVar(&o.maxRuns, "max-runs", tuneRuns, "number of simulations of the search, at most")
+	flags.StringVar(&o.config, "write-config", "", "write the resulting KubeSchedulerConfiguration to this file")
+	flags.Lookup("force").Usage = "with --report or --write-config: replace an existing file"
+	completeWith(cmd, "current", cobra.ShellCompDirectiveDefault, profiles.Names...)
+	completeWith(cmd, "exclude", cobra.ShellCompDirectiveNoFileComp, tune.Plugins...)
+	completeWith(cmd, "objective", cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace, tune.ObjectiveNames()...)
+	return cmd
+}
+
+// run searches and prints the result.
+func (o *tuneOptions) run(cmd *cobra.Command) error {
+	if err := o.validateTune(cmd); err != nil {
+		return err
+	}
+	failOn, err := condition.New(o.failOn)
+	if err != nil {
+		return fmt.Errorf("--fail-on: %w", err)
+	}
+	options, err := o.tuneOptions(cmd)
+	if err != nil {
+		return err
+	}
+	tuning, err := tune.New(context.WithoutCancel(cmd.Context()), options)
+	if err != nil {
+		return err
+	}
+	compared := options.Compare
+	compared.Seeds = options.Confirm
+	if err := failOn.Check(conditionKeys(tuning.Names(), compared)); err != nil {
+		return fmt.Errorf("--fail-on: %w", err)
+	}
+	r, err := tuning.Run(cmd.Context())
+	if err != nil {
+		return base.Failure(err)
+	}
+	if err := errors.Join(o.printTuning(cmd.OutOrStdout(), r), o.writeConfig(cmd.ErrOrStderr(), r), o.writeReport(r)); err != nil {
+		return base.Failure(err)
+	}
+	if r.Interrupted {
+		return errors.New("interrupted: the results are incomplete and marked")
+	}
+	return checkFailOn(failOn, r)
+}
+
+// validateTune returns an error for an invalid flag or combination of flags.
+func (o *tuneOptions) validateTune(cmd *cobra.Command) error {
+	force := o.force
+	if o.config != "" { // which --force is for as well
+		o.force = force && o.report != ""
+	}
+	err := o.validate(cmd)
+	o.force = force
+	if err != nil {
+		return err
+	}
+	if !cmd.Flags().Changed("seeds") {
+		o.seeds = tuneSeeds
+	}
+	switch {
+	case o.seeds < 2:
+		return base.InvalidValue("seeds", o.seeds, fmt.Sprintf("between 2 and %d", maxSeeds))
+	case o.confirm < 2 || o.confirm > maxSeeds:
+		return base.InvalidValue("confirm", o.confirm, fmt.Sprintf("between 2 and %d", maxSeeds))
+	case o.rounds < 1 || o.rounds > maxRounds:
+		return base.InvalidValue("rounds", o.rounds, fmt.Sprintf("between 1 and %d", maxRounds))
+	case o.maxRuns < 1 || o.maxRuns > maxTuneRuns:
+		return base.InvalidValue("max-runs", o.maxRuns, fmt.Sprintf("between 1 and %d", maxTuneRuns))
+	case len(o.slack) > 1:
+		return fmt.Errorf("--slack: found %d values: must be one", len(o.slack))
+	case o.config == "":
+		return nil
+	}
+	return o.configFile().Check()
+}
+
+// tuneOptions parses the flags.
+func (o *tuneOptions) tuneOptions(cmd *cobra.Command) (tune.Options, error) {
+	options := tune.Options{
+		Exclude: o.exclude, Seeds: o.seeds, Confirm: o.confirm, Rounds: o.rounds, MaxRuns: o.maxRuns,
+		Run: func(ctx context.Context, jobs []job.Job) ([]*result.Run, error) {
+			return runLocally(ctx, cmd.ErrOrStderr(), jobs)
+		},
+		Report: func(p tune.Progress) { printProgress(base.Escaped(cmd.ErrOrStderr()), p) },
+	}
+	var err error
+	if options.Compare, err = o.compareOptions(cmd.InOrStdin()); err != nil {
+		return options, err
+	}
+	options.Compare.Warn = base.Warnings(cmd.ErrOrStderr())
+	if options.Current, err = profiles.Read(o.current); err != nil {
+		return options, fmt.Errorf("--current: %w", err)
+	}
+	if options.Objective, err = tune.ParseObjective(o.objective, len(o.autoscaler) > 0); err != nil {
+		return options, fmt.Errorf("--objective: %w", err)
+	}
+	return options, nil
+}
+
+// runLocally runs jobs in processes on this machine, with a progress bar.
+func runLocally(ctx context.Context, out io.Writer, jobs []job.Job) ([]*result.Run, error) {
+	bar := base.NewRunProgress(out, len(jobs))
+	defer bar.End()
+	return job.Pool{Command: selfCommand, Processes: runtime.GOMAXPROCS(0), Progress: bar.Show}.Run(ctx, jobs)
+}
+
+// configFile returns the file in --write-config.
+func (o *tuneOptions) configFile() base.NewFile {
+	return base.NewFile{Flag: "--write-config", Path: o.config, Force: o.force, Mode: configMode}
+}
+
+// writeConfig writes the configuration if --write-config is set.
+func (o *tuneOptions) writeConfig(errOut io.Writer, r *result.Result) error {
+	if o.config == "" {
+		return nil
+	}
+	err := o.configFile().Write(func(out io.Writer) error {
+		_, err := io.WriteString(out, r.Tuning.Configuration)
+		return err
+	})
+	if err == nil {
+		fmt.Fprintf(base.Escaped(errOut), "plimsoll: wrote %s: %s\n", o.config, verdicts[r.Tuning.Verdict])
+	}
+	return err
+}
+
+// printTuning prints the result in the format of --output.
+func (o *tuneOptions) printTuning(out io.Writer, r *result.Result) error {
+	if slices.Contains([]string{base.FormatJSON, base.FormatYAML}, o.output.Format) {
+		return o.output.Print(out, r, nil)
+	}
+	if o.output.Format == formatHTML {
+		return whatifreport.Write(out, r)
+	}
+	out = base.Escaped(out)
+	printSearch(out, r)
+	if err := printResult(out, r); err != nil {
+		return err
+	}
+	if o.config == "" && r.Tuning.Verdict != result.Keep {
+		fmt.Fprintf(out, "\n%s", r.Tuning.Configuration)
+	}
+	return nil
+}

@@ -1,0 +1,84 @@
+package result
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Tuning describes the search whose winner a document compares with the configuration in force. The seeds of the document are those
+// of the confirmation, which the search has not used.
+type Tuning struct {
+	// Objective is the weighted sum of figures that the search made small, in the syntax of --objective. With several scenarios it is the
+	// mean over them.
+	Objective string `json:"objective"`
+	// Verdict is the outcome.
+	Verdict Verdict `json:"verdict"`
+	// Settings are those of the winner, the best alternative to the configuration in force.
+	Settings string `json:"settings"`
+	// Current and Winner are the means of the objective over the seeds of the confirmation, and Difference is that of the winner from the
+	// configuration in force. They are nil if the confirmation did not take place.
+	Current    *float64    `json:"current,omitempty"`
+	Winner     *float64    `json:"winner,omitempty"`
+	Difference *Difference `json:"difference,omitempty"`
+	// Configuration is the KubeSchedulerConfiguration to use, in YAML: that of the winner if Verdict is Change or Unconfirmed, and
+	// the one in force otherwise.
+	Configuration string `json:"configuration"`
+	// Notes are what has to be done before the configuration is used, one sentence each.
+	Notes  []string `json:"notes,omitempty"`
+	Search Search   `json:"search"`
+}
+
+// Verdict is the outcome of a search.
+type Verdict string
+
+// The verdicts.
+const (
+	// Change: the winner is better in the confirmation, and the interval of the difference excludes 0.
+	Change Verdict = "change"
+	// Keep: no configuration is clearly better than the one in force.
+	Keep Verdict = "keep"
+	// Unconfirmed: the search or the confirmation was interrupted; the winner is the best configuration until then.
+	Unconfirmed Verdict = "unconfirmed"
+)
+
+// Search describes how the winner was found.
+type Search struct {
+	// Seeds of the search.
+	Seeds []uint64 `json:"seeds"`
+	// Points is the number of configurations in the space. Candidates are those that were simulated, in the order of the search; the
+	// first one is in force. Runs is the number of simulations, without those of the confirmation.
+	Points     int         `json:"points"`
+	Runs       int         `json:"runs"`
+	Candidates []Candidate `json:"candidates"`
+	// Exhausted is set if the search stopped because of --max-runs.
+	Exhausted bool `json:"exhausted,omitempty"`
+}
+
+// Candidate is a configuration that was simulated in a search.
+type Candidate struct {
+	Settings string `json:"settings"`
+	// Round in which the candidate appeared, from 1.
+	Round int `json:"round"`
+	// Seeds is the number of seeds with which it was simulated, from the first one on, and Objective the mean over them.
+	Seeds     int     `json:"seeds"`
+	Objective float64 `json:"objective"`
+	// Difference is the mean of the differences of the objective from the configuration in force, with the seeds of both. It is
+	// nil if there are none.
+	Difference *float64 `json:"difference,omitempty"`
+	// Dropped is why the candidate was dropped: "worse" or "equal", empty if it was not.
+	Dropped string `json:"dropped,omitempty"`
+}
+
+// Ranked returns the candidates of a search, the best first: by the difference from the configuration in force, which has the difference 0.
+// Candidates that were not simulated are omitted.
+func (s *Search) Ranked() []Candidate {
+	ranked := slices.DeleteFunc(slices.Clone(s.Candidates), func(c Candidate) bool { return c.Seeds == 0 })
+	difference := func(c Candidate) float64 {
+		if c.Difference == nil {
+			return 0
+		}
+		return *c.Difference
+	}
+	slices.SortStableFunc(ranked, func(a, b Candidate) int { return cmp.Compare(difference(a), difference(b)) })
+	return ranked
+}
