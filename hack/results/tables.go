@@ -146,6 +146,9 @@ func ratio(a, b float64) string {
 	if b == 0 {
 		return "-"
 	}
+	if q := a / b; q > 0 && q < 0.01 {
+		return fmt.Sprintf("%.3f", q)
+	}
 	return fmt.Sprintf("%.2f", a/b)
 }
 

@@ -5,8 +5,12 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"math"
+	"net/http"
+	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,6 +25,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shutdown"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
 // usageLearner is a learner with fixed knowledge.
@@ -134,4 +139,70 @@ func TestHistorySurvivesARestart(t *testing.T) {
 	if age := time.Since(second.saved); age < 0 || age > time.Minute || second.workloads[0].CPU.Pods != 40_000 {
 		t.Errorf("restored as of %s ago, with at most %v pods; want those with the most", age, second.workloads[0].CPU.Pods)
 	}
+}
+
+// historyConfig is the configuration of a scheduler that learns the usage of pods and keeps it in a ConfigMap.
+const historyConfig = `apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection: {leaderElect: false}
+clientConnection: {kubeconfig: %q}
+profiles:
+- plugins:
+    score:
+      enabled: [{name: PredictedUtilization, weight: 5}]
+  pluginConfig:
+  - name: PredictedUtilization
+    args:
+      podUsage: {type: Prometheus, address: %q}
+      historyConfigMap: kube-system/plimsoll-history
+      pollInterval: 200ms
+`
+
+// TestSchedulerKeepsHistory stops a scheduler that has read the usage of two pods of a ReplicaSet, and starts another one
+// while Prometheus has no data: it knows the workload.
+func TestSchedulerKeepsHistory(t *testing.T) {
+	cp, config, client := startControlPlane(t, controlplane.Options{})
+	permitHistory(t, client, "kube-system", "plimsoll-history", "system:kube-scheduler")
+	createNode(t, client, "n")
+	controller := true
+	for _, name := range []string{"web-1", "web-2"} {
+		pod := &v1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: name, OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "web", Controller: &controller,
+			}}},
+			Spec: v1.PodSpec{NodeName: "n", Containers: []v1.Container{{Name: "c", Image: "i"}}},
+		}
+		if _, err := client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var hasData atomic.Bool
+	hasData.Store(true)
+	prometheus := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		samples := ""
+		if hasData.Load() && r.FormValue("time") == "" {
+			sample := `{"metric":{"namespace":"default","pod":"%s"},"value":[%d,"0.5"]}`
+			now := time.Now().Unix()
+			samples = fmt.Sprintf(sample+","+sample, "web-1", now, "web-2", now)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":[%s]}}`, samples)
+	}))
+	defer prometheus.Close()
+	kubeconfig := kubeconfigOf(t, cp, "system:kube-scheduler")
+	file := writeFile(t, fmt.Sprintf(historyConfig, kubeconfig, prometheus.URL))
+	start := func() *program.Process {
+		port := program.FreePort(t)
+		process := program.Start(t, binaries.scheduler, "--config="+file, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port),
+			"--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig)
+		get := schedulerPages(t, config, port)
+		eventually.True(t, "the workload is not known", process, func(ctx context.Context) (bool, error) {
+			body, err := get(ctx, "/metrics")
+			return err == nil && strings.Contains(body, "plimsoll_prediction_workloads 1\n"), nil
+		})
+		return process
+	}
+	start().Stop(t)
+	hasData.Store(false)
+	start().Stop(t)
 }
