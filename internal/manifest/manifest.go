@@ -12,6 +12,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,13 +45,16 @@ var kinds = map[string]string{
 	"Node": "v1", "Pod": "v1", "Namespace": "v1", "PersistentVolume": "v1", "PersistentVolumeClaim": "v1", "Service": "v1",
 	"ReplicationController": "v1", "StorageClass": storageVersion, "CSINode": storageVersion, "CSIDriver": storageVersion,
 	"CSIStorageCapacity": storageVersion, "VolumeAttachment": storageVersion, "PodDisruptionBudget": "policy/v1",
-	"PriorityClass": "scheduling.k8s.io/v1", "Deployment": appsVersion, "ReplicaSet": appsVersion, "StatefulSet": appsVersion,
-	"DaemonSet": appsVersion, "Job": "batch/v1",
+	"PriorityClass": "scheduling.k8s.io/v1", "ResourceClaim": resourceVersion, "ResourceClaimTemplate": resourceVersion,
+	"DeviceClass": resourceVersion, "ResourceSlice": resourceVersion, "Deployment": appsVersion, "ReplicaSet": appsVersion,
+	"StatefulSet": appsVersion,
+	"DaemonSet":   appsVersion, "Job": "batch/v1",
 }
 
 const (
-	appsVersion    = "apps/v1"
-	storageVersion = "storage.k8s.io/v1"
+	appsVersion     = "apps/v1"
+	resourceVersion = "resource.k8s.io/v1"
+	storageVersion  = "storage.k8s.io/v1"
 )
 
 // Referred returns the objects other than nodes and pods that a scheduler reads: Others, and the workloads
@@ -82,6 +86,27 @@ func ReadFrom(source Source) (*Objects, error) {
 	}
 	return &r.objects, nil
 }
+
+// ReadReferred reads objects other than nodes and pods from documents. Nodes and pods are not required.
+func ReadReferred(source Source) (*Objects, error) {
+	r := &reader{seen: map[string]string{}}
+	if err := source(r.document); err != nil {
+		return nil, err
+	}
+	if ignored := r.ignored.String(); ignored != "" {
+		r.objects.Warnings = append(r.objects.Warnings, ignored)
+	}
+	return &r.objects, nil
+}
+
+// SetPodDefaults sets what the API server sets in a pod, such as a request for a limit without one.
+func SetPodDefaults(pod *v1.Pod) {
+	pod.Namespace = orDefault(pod.Namespace)
+	defaults.SetObjectDefaults_Pod(pod)
+}
+
+// SetNodeDefaults sets what the API server sets in a node, such as the allocatable amounts of a node without them.
+func SetNodeDefaults(node *v1.Node) { defaults.SetObjectDefaults_Node(node) }
 
 // reader reads the objects of a cluster.
 type reader struct {
@@ -167,26 +192,25 @@ func isRead(head *header) (bool, error) {
 func (r *reader) object(where string, obj runtime.Object) error {
 	switch obj := obj.(type) {
 	case *v1.Node:
-		defaults.SetObjectDefaults_Node(obj)
+		SetNodeDefaults(obj)
 		r.objects.Nodes = append(r.objects.Nodes, obj)
 		return r.requireUnique(where, "node", "", obj.Name)
 	case *v1.Pod:
 		return r.pod(where, obj)
 	case *appsv1.Deployment, *appsv1.ReplicaSet, *appsv1.StatefulSet, *appsv1.DaemonSet, *batchv1.Job:
 		return r.namespaced(where, obj, &r.objects.Workloads)
-	case *v1.PersistentVolumeClaim, *v1.Service, *v1.ReplicationController, *policyv1.PodDisruptionBudget, *storagev1.CSIStorageCapacity:
+	case *v1.PersistentVolumeClaim, *v1.Service, *v1.ReplicationController, *policyv1.PodDisruptionBudget, *storagev1.CSIStorageCapacity,
+		*resourcev1.ResourceClaim, *resourcev1.ResourceClaimTemplate:
 		return r.namespaced(where, obj, &r.objects.Others)
 	}
 	return r.add(where, obj, &r.objects.Others)
 }
 
 func (r *reader) pod(where string, pod *v1.Pod) error {
-	pod.Namespace = orDefault(pod.Namespace)
+	SetPodDefaults(pod)
 	if pod.UID == "" {
 		pod.UID = types.UID(facts.Name(pod))
 	}
-	// The defaults of the API server: most notably, a limit without a request is also the request.
-	defaults.SetObjectDefaults_Pod(pod)
 	switch {
 	case facts.IsFinished(pod):
 	case pod.Spec.NodeName != "":
@@ -253,6 +277,7 @@ func (r *reader) finish() error {
 				"pod %s/%s is ignored: its node %s is not in the input", pod.Namespace, pod.Name, pod.Spec.NodeName))
 		}
 	}
+	r.objects.Others = GenerateClaims(slices.Concat(r.objects.Running, r.objects.Pending), r.objects.Others)
 	return nil
 }
 

@@ -104,7 +104,9 @@ var (
 		"maxSkew": keep, "minDomains": keep, "whenUnsatisfiable": keep, "nodeAffinityPolicy": keep, "nodeTaintsPolicy": keep,
 		"topologyKey": key, "labelSelector": labelSelector, "matchLabelKeys": list(key),
 	}))
-	resources  = in(fields{"requests": keep, "limits": keep})
+	resources = in(fields{
+		"requests": keep, "limits": keep, "claims": list(in(fields{"name": named("podclaim"), "request": requestName})),
+	})
 	image      = text((*pseudonyms).image)
 	containers = list(in(fields{
 		"name": named("container"), "image": image, "resources": resources, "restartPolicy": keep,
@@ -130,6 +132,11 @@ var (
 		"nodeSelector": labels, "affinity": affinity, "tolerations": tolerations, "topologySpreadConstraints": spread,
 		"schedulingGates": list(in(fields{"name": named("gate")})),
 		"containers":      containers, "initContainers": containers, "volumes": volumes,
+		"resourceClaims": list(in(fields{
+			"name": named("podclaim"), "resourceClaimName": named("resourceclaim"),
+			"resourceClaimTemplateName": named("resourceclaimtemplate"),
+		})),
+		"schedulingGroup": in(fields{"podGroupName": named("podgroup")}),
 	})
 	template = in(fields{
 		"metadata": in(fields{"labels": labels, "annotations": in(annotations)}),
@@ -148,8 +155,9 @@ var (
 		"spec": podSpec,
 		"status": in(fields{
 			"phase": keep, "qosClass": keep, "startTime": keep, "nominatedNodeName": named("node"),
-			"conditions":        condition("PodScheduled", "Ready", "DisruptionTarget", "PodResizePending", "PodResizeInProgress"),
-			"containerStatuses": statuses, "initContainerStatuses": statuses, "resources": resources, "allocatedResources": keep,
+			"conditions":            condition("PodScheduled", "Ready", "DisruptionTarget", "PodResizePending", "PodResizeInProgress"),
+			"resourceClaimStatuses": list(in(fields{"name": named("podclaim"), "resourceClaimName": named("resourceclaim")})),
+			"containerStatuses":     statuses, "initContainerStatuses": statuses, "resources": resources, "allocatedResources": keep,
 		}),
 	})
 

@@ -37,6 +37,8 @@ func (k *Kind) String() string {
 const (
 	ocmGroup     = "cluster.open-cluster-management.io"
 	storageGroup = "storage.k8s.io"
+	// resourceGroup has the objects of dynamic resource allocation.
+	resourceGroup = "resource.k8s.io"
 )
 
 // Kinds has all kinds in the order in which they are read: pods before nodes, so that a snapshot has the
@@ -92,6 +94,22 @@ var Kinds = []*Kind{
 	{
 		Folder: FolderCluster, Group: "scheduling.k8s.io", Versions: []string{"v1"}, Resource: "priorityclasses", Kind: "PriorityClass",
 		rule: priorityClassRule,
+	},
+	{
+		Folder: FolderCluster, Group: resourceGroup, Versions: []string{"v1"}, Resource: "resourceclaims", Kind: "ResourceClaim",
+		rule: resourceClaimRule,
+	},
+	{
+		Folder: FolderCluster, Group: resourceGroup, Versions: []string{"v1"}, Resource: "resourceclaimtemplates",
+		Kind: "ResourceClaimTemplate", rule: resourceClaimTemplateRule,
+	},
+	{
+		Folder: FolderCluster, Group: resourceGroup, Versions: []string{"v1"}, Resource: "deviceclasses", Kind: "DeviceClass",
+		rule: deviceClassRule,
+	},
+	{
+		Folder: FolderCluster, Group: resourceGroup, Versions: []string{"v1"}, Resource: "resourceslices", Kind: "ResourceSlice",
+		rule: resourceSliceRule,
 	},
 
 	{

@@ -71,6 +71,8 @@ func (b limits) read(r io.Reader) (*Snapshot, error) {
 			return s.readAbout(content)
 		case loadFile:
 			return s.readLoad(content)
+		case usageFile:
+			return s.readUsage(content)
 		}
 		kind := kindOfFile(name)
 		list := List{Kind: kind}
@@ -118,7 +120,7 @@ func (b limits) entry(header *tar.Header, files map[string]bool) (string, bool, 
 		return "", false, nil
 	}
 	switch {
-	case name != aboutFile && name != loadFile && kindOfFile(name) == nil:
+	case name != aboutFile && name != loadFile && name != usageFile && kindOfFile(name) == nil:
 		return "", false, fmt.Errorf("%q: unknown file", header.Name)
 	case files[name]:
 		return "", false, fmt.Errorf("%q: duplicate file", header.Name)
@@ -190,5 +192,5 @@ func (s *Snapshot) check() error {
 	if s.About.Load != nil && s.Load == nil {
 		return fmt.Errorf("%s: missing, but %s describes it", loadFile, aboutFile)
 	}
-	return nil
+	return s.checkUsage()
 }

@@ -57,6 +57,9 @@ func (s *Snapshot) Redact(key []byte) (*Snapshot, error) {
 		}
 		redacted.SetLoad(reading)
 	}
+	if s.Usage != nil {
+		redacted.SetUsage(p.redactUsage(s.Usage))
+	}
 	return redacted, nil
 }
 

@@ -6,6 +6,7 @@
 //
 //	snapshot.json           the description of the snapshot (About)
 //	load.json               the load in the format of load watchers (package load/wire)
+//	usage.json              what pods use, if it was requested
 //	cluster/nodes.json      a v1 List for each kind
 //	cluster/pods.json       ...
 //	slack/...  hub/...
@@ -48,6 +49,8 @@ type About struct {
 	Files []File `json:"files"`
 	// Load describes load.json, nil if there is none.
 	Load *Load `json:"load"`
+	// Usage describes usage.json, nil if there is none.
+	Usage *Usage `json:"usage,omitempty"`
 	// Missing lists what could not be read.
 	Missing []Missing `json:"missing"`
 }
@@ -79,6 +82,8 @@ type Snapshot struct {
 	Lists []List
 	// Load is the load of the nodes, nil if unknown.
 	Load *load.Reading
+	// Usage is the usage of pods, nil if unknown.
+	Usage *load.PodReading
 	// Ignored counts the objects of other kinds in the manifests that the snapshot is made of.
 	Ignored manifest.Ignored
 }

@@ -15,6 +15,7 @@ import (
 const (
 	aboutFile = "snapshot.json"
 	loadFile  = "load.json"
+	usageFile = "usage.json"
 )
 
 // Write writes the snapshot as an archive. The archive has neither the time of writing nor an owner.
@@ -40,6 +41,15 @@ func (s *Snapshot) writeFiles(archive *tar.Writer) error {
 			return err
 		}
 		if err := writeFile(archive, loadFile, reading.Bytes()); err != nil {
+			return err
+		}
+	}
+	if s.Usage != nil {
+		content, err := encodeUsage(s.Usage)
+		if err != nil {
+			return err
+		}
+		if err := writeFile(archive, usageFile, content); err != nil {
 			return err
 		}
 	}

@@ -82,6 +82,15 @@ func (f *Flags) Source(access provider.Cluster) (load.Source, error) {
 	return source, nil
 }
 
+// Pods returns the source of the usage of pods that the flags select. Its errors name flags.
+func (f *Flags) Pods(access provider.Cluster) (load.PodSource, error) {
+	source, err := provider.NewPods(f.config, access)
+	if err != nil {
+		return nil, errors.New(f.flagNames(err.Error()))
+	}
+	return source, nil
+}
+
 // flagNames returns an error text with the names of flags in place of those of fields. A name of one
 // word, which is the same for both, is replaced at the beginning only.
 func (f *Flags) flagNames(text string) string {

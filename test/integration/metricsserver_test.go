@@ -23,6 +23,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
+	"github.com/plimsoll-k8s/plimsoll/internal/snapshot"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/cluster"
 	"github.com/plimsoll-k8s/plimsoll/load/metricsserver"
@@ -142,6 +143,35 @@ func checkPodUsage(t *testing.T, cp *controlplane.ControlPlane, client kubernete
 	if age := time.Since(reading.Time); age < 0 || age > scrapeInterval+2*time.Second || reading.Rejected != 0 ||
 		math.Abs((reading.Window-scrapeInterval).Seconds()) > 2 {
 		t.Errorf("measured %s ago over %s, %d rejected", age, reading.Window, reading.Rejected)
+	}
+}
+
+// checkSnapshotUsage takes a snapshot with the usage of pods, and simulates it: the pod of each machine uses three quarters
+// of the CPU and of the memory.
+func checkSnapshotUsage(t *testing.T, access string, machines []*machine) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "s.tar.gz")
+	if out, _ := mustPlimsoll(t, "snapshot", "-o", file, "--usage", "--kubeconfig", access); !strings.Contains(out, "usage of 5 pods") {
+		t.Errorf("plimsoll snapshot: %s", out)
+	}
+	s, err := snapshot.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := map[string]load.PodUsage{}
+	for _, pod := range s.Usage.Pods {
+		used[pod.Name] = pod
+	}
+	for _, m := range machines {
+		got, cpu, memory := used[m.kubelet.pod], 750*m.cpuUsed*float64(m.cores), 0.75*m.memoryUsed*float64(m.memory)
+		if math.Abs(got.CPU-cpu) > 0.02*cpu || math.Abs(got.Memory-memory) > 0.02*memory {
+			t.Errorf("%s: %+v, want %v millicores and %v bytes", m.kubelet.pod, got, cpu, memory)
+		}
+	}
+	out, _ := mustPlimsoll(t, "simulate", "--snapshot", file, "--tail", "1m")
+	assumed := "the usage of 5 of 5 pods is what " + metricprovider.MetricsServer + " measured"
+	if !strings.Contains(out, "usage measured\n") || !strings.Contains(out, assumed) {
+		t.Errorf("plimsoll simulate:\n%s", out)
 	}
 }
 
@@ -335,6 +365,7 @@ func TestMetricsServer(t *testing.T) {
 		metricprovider.MetricsServer) != len(machines) {
 		t.Errorf("plimsoll load top:\n%s", table)
 	}
+	checkSnapshotUsage(t, access, machines)
 
 	changing, silent, others := machines[0], machines[4], machines[1:4]
 	before := *changing

@@ -103,6 +103,40 @@ func (l *LiveCluster) ReadLoad(
 	read.About.Missing = append(read.About.Missing, snapshot.Missing{What: "load", Why: "it could not be read"})
 }
 
+// ReadUsage reads the usage of pods and adds it to a snapshot. A snapshot without it says so.
+func (l *LiveCluster) ReadUsage(ctx context.Context, read *collect.Cluster, warn func(string)) error {
+	config, err := l.LoadSource.Config()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
+	defer cancel()
+	reading, err := l.readUsage(ctx, config, read.Nodes)
+	if err != nil {
+		warn(fmt.Sprintf("usage of pods: %v; continuing without it", err))
+		read.About.Missing = append(read.About.Missing, snapshot.Missing{What: "usage of pods", Why: "it could not be read"})
+		return nil
+	}
+	if reading.Rejected > 0 {
+		warn(fmt.Sprintf("usage of pods: ignored %d pods without valid values", reading.Rejected))
+	}
+	read.SetUsage(reading)
+	return nil
+}
+
+// readUsage reads the usage of pods from the source that the flags select.
+func (l *LiveCluster) readUsage(ctx context.Context, config *rest.Config, nodes []*v1.Node) (load.PodReading, error) {
+	access, err := l.LoadSource.AccessTo(config, nodes)
+	if err != nil {
+		return load.PodReading{}, err
+	}
+	source, err := l.LoadSource.Pods(access)
+	if err != nil {
+		return load.PodReading{}, err
+	}
+	return source.ReadPods(ctx)
+}
+
 // loadTimeout is how long a command waits for the load.
 const loadTimeout = 30 * time.Second
 

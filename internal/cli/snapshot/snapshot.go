@@ -23,6 +23,7 @@ type options struct {
 	strict bool
 	output string
 	redact bool
+	usage  bool
 	force  bool
 }
 
@@ -48,6 +49,10 @@ identified.
 The load is read as by plimsoll load top, with the same flags: from metrics-server by
 default. If the load cannot be read, the snapshot is written without it.
 
+With --usage, the snapshot also has what each pod uses at the moment, from the same source
+if that is metrics-server or Prometheus. plimsoll simulate and plimsoll compare then
+use it in place of generated usage.
+
 With -f, the objects are read from manifests instead, for example to redact the output
 of kubectl.`,
 		Example: `  plimsoll snapshot -o s.tar.gz
@@ -68,10 +73,11 @@ of kubectl.`,
 		"of a cluster, - for standard input; may be repeated")
 	input.AddStrictFlag(cmd, &o.strict)
 	flags.StringVarP(&o.output, "output", "o", "", "file to write, a gzipped tar archive")
+	flags.BoolVar(&o.usage, "usage", false, "include what pods use, from metrics-server or Prometheus")
 	flags.BoolVar(&o.redact, "redact", false, "replace names by pseudonyms")
 	flags.BoolVar(&o.force, "force", false, "replace an existing file")
 	_ = cmd.MarkFlagFilename("output", "tar.gz", "tgz")
-	for _, flag := range []string{"kubeconfig", "context", "provider", "config"} {
+	for _, flag := range []string{"kubeconfig", "context", "provider", "config", "usage"} {
 		cmd.MarkFlagsMutuallyExclusive("filename", flag)
 	}
 	return cmd
@@ -113,6 +119,9 @@ func (o *options) run(cmd *cobra.Command) error {
 func (o *options) read(cmd *cobra.Command) (*snapshot.Snapshot, error) {
 	if len(o.files) == 0 {
 		read, err := o.live.Read(cmd, nil, base.Warnings(cmd.ErrOrStderr()))
+		if err == nil && o.usage {
+			err = o.live.ReadUsage(cmd.Context(), read, base.Warnings(cmd.ErrOrStderr()))
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -141,6 +150,9 @@ func printSummary(out io.Writer, path string, s *snapshot.Snapshot) {
 		fmt.Fprint(out, ", no load")
 	} else {
 		fmt.Fprintf(out, ", load of %d nodes", len(s.Load.Nodes))
+	}
+	if s.Usage != nil {
+		fmt.Fprintf(out, ", usage of %d pods", len(s.Usage.Pods))
 	}
 	if s.About.Redacted {
 		fmt.Fprint(out, "; names are pseudonyms")

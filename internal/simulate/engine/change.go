@@ -20,6 +20,9 @@ func (e *Engine) AddNode(ctx context.Context, node *v1.Node) {
 func (e *Engine) RemovePod(ctx context.Context, pod *v1.Pod, node string) error {
 	bound := *pod
 	bound.Spec.NodeName = node
+	if err := e.releaseClaims(pod); err != nil {
+		return err
+	}
 	return e.scheduler.Cache.RemovePod(klog.FromContext(ctx), &bound)
 }
 

@@ -89,7 +89,7 @@ type explainer interface {
 // New returns an engine. Its goroutines end when ctx is canceled.
 func New(ctx context.Context, cluster Cluster, options Options) (*Engine, error) {
 	ctx = klog.NewContext(ctx, klog.NewKlogr().V(1))
-	client := fake.NewClientset(append(missingNamespaces(cluster), cluster.References...)...)
+	client := fake.NewClientset(append(missingNamespaces(cluster), versioned(cluster.References)...)...)
 	factory := informers.NewSharedInformerFactory(client, 0)
 	snapshot := internalcache.NewEmptySnapshot()
 	e := &Engine{
@@ -117,6 +117,9 @@ func New(ctx context.Context, cluster Cluster, options Options) (*Engine, error)
 	}
 	logger := klog.FromContext(ctx)
 	e.scheduler = sched
+	if err := e.waitForDevices(ctx, cluster.References); err != nil {
+		return nil, err
+	}
 	for _, node := range cluster.Nodes {
 		e.AddNode(ctx, node)
 	}

@@ -76,7 +76,8 @@ func (e *Engine) Schedule(ctx context.Context, pod *v1.Pod, schedulerName string
 	if err != nil {
 		return "", fmt.Errorf("pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
-	result, err := e.scheduler.SchedulePod(ctx, profile, framework.NewCycleState(), &framework.QueuedPodInfo{PodInfo: info})
+	state := framework.NewCycleState()
+	result, err := e.scheduler.SchedulePod(ctx, profile, state, &framework.QueuedPodInfo{PodInfo: info})
 	var fit *framework.FitError
 	switch {
 	case errors.As(err, &fit):
@@ -87,13 +88,21 @@ func (e *Engine) Schedule(ctx context.Context, pod *v1.Pod, schedulerName string
 	case err != nil:
 		return "", fmt.Errorf("pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
+	if err := e.allocateClaims(ctx, profile, state, pod, result.SuggestedHost); err != nil {
+		return "", fmt.Errorf("pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	return result.SuggestedHost, e.Place(ctx, pod, result.SuggestedHost)
+}
+
+// Place assigns a pod to a node at the current time, whether or not it fits.
+func (e *Engine) Place(ctx context.Context, pod *v1.Pod, node string) error {
 	bound := *pod // shares the fields that are not changed below
-	bound.Spec.NodeName = result.SuggestedHost
+	bound.Spec.NodeName = node
 	bound.Status.Conditions = slices.Clone(pod.Status.Conditions)
 	// The API server sets this condition when a pod is bound. It shows that older
 	// readings of load do not include the pod.
 	podutil.UpdatePodCondition(&bound.Status, &v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionTrue})
 	_, scheduled := podutil.GetPodCondition(&bound.Status, v1.PodScheduled)
 	scheduled.LastTransitionTime = metav1.NewTime(e.now())
-	return result.SuggestedHost, e.scheduler.Cache.AddPod(logger, &bound)
+	return e.scheduler.Cache.AddPod(klog.FromContext(ctx), &bound)
 }

@@ -1,0 +1,83 @@
+package manifest
+
+import (
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// GenerateClaims creates the resource claims of pods that refer to a template, as the controller of resource claims does,
+// unless the objects have them. It sets the names of the claims in the status of the pods, and returns the objects with
+// the new claims. A pod whose template is missing remains without a claim, and cannot be scheduled.
+func GenerateClaims(pods []*v1.Pod, objects []runtime.Object) []runtime.Object {
+	g := claimGenerator{claims: map[string]*resourcev1.ResourceClaim{}, templates: map[string]*resourcev1.ResourceClaimTemplate{}}
+	for _, object := range objects {
+		switch object := object.(type) {
+		case *resourcev1.ResourceClaim:
+			g.claims[object.Namespace+"/"+object.Name] = object
+		case *resourcev1.ResourceClaimTemplate:
+			g.templates[object.Namespace+"/"+object.Name] = object
+		}
+	}
+	for _, pod := range pods {
+		for _, reference := range pod.Spec.ResourceClaims {
+			if reference.ResourceClaimTemplateName != nil && !g.has(pod, reference.Name) {
+				g.generate(pod, reference)
+			}
+		}
+	}
+	return append(slices.Clip(objects), g.generated...)
+}
+
+// claimGenerator has the claims and templates by namespace and name.
+type claimGenerator struct {
+	claims    map[string]*resourcev1.ResourceClaim
+	templates map[string]*resourcev1.ResourceClaimTemplate
+	generated []runtime.Object
+}
+
+// has reports whether the claim of a pod with a name in its spec exists, and belongs to the pod.
+func (g *claimGenerator) has(pod *v1.Pod, name string) bool {
+	for _, status := range pod.Status.ResourceClaimStatuses {
+		if status.Name != name {
+			continue
+		}
+		if status.ResourceClaimName == nil {
+			return true // The template needs no claim.
+		}
+		claim := g.claims[pod.Namespace+"/"+*status.ResourceClaimName]
+		return claim != nil && metav1.IsControlledBy(claim, pod)
+	}
+	return false
+}
+
+// generate creates a claim from a template.
+func (g *claimGenerator) generate(pod *v1.Pod, reference v1.PodResourceClaim) {
+	template := g.templates[pod.Namespace+"/"+*reference.ResourceClaimTemplateName]
+	if template == nil {
+		return
+	}
+	name := pod.Name + "-" + reference.Name
+	for i := 2; g.claims[pod.Namespace+"/"+name] != nil; i++ {
+		name = fmt.Sprintf("%s-%s-%d", pod.Name, reference.Name, i)
+	}
+	claim := &resourcev1.ResourceClaim{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: pod.Namespace, Name: name, UID: types.UID("claim " + pod.Namespace + "/" + name),
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID, Controller: new(true),
+			}},
+		},
+		Spec: *template.Spec.Spec.DeepCopy(),
+	}
+	g.claims[pod.Namespace+"/"+name] = claim
+	g.generated = append(g.generated, claim)
+	statuses := slices.DeleteFunc(slices.Clone(pod.Status.ResourceClaimStatuses),
+		func(s v1.PodResourceClaimStatus) bool { return s.Name == reference.Name })
+	pod.Status.ResourceClaimStatuses = append(statuses, v1.PodResourceClaimStatus{Name: reference.Name, ResourceClaimName: &name})
+}
