@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,17 +16,22 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/explain"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/source"
 	"github.com/plimsoll-k8s/plimsoll/internal/snapshot"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/file"
 )
 
-// Objects are the flags --filename and --snapshot, one of which gives the objects.
+// Objects are the flags --filename, --snapshot and --recording, one of which gives the objects.
 type Objects struct {
 	Files    []string
 	Snapshot string
+	// Recording is read at the time At, at its end if that is empty.
+	Recording, At string
 	// Strict refuses input that would be ignored with a warning.
 	Strict bool
+	// hasRecording is set if the command has the flag --recording.
+	hasRecording bool
 }
 
 // AddFlags adds the flags. of completes the description of the manifests, such as " of nodes".
@@ -53,6 +59,20 @@ func (o *Objects) Warn(warnings []string, warn func(string)) error {
 	return nil
 }
 
+// AddRecordingFlag adds the flag --recording.
+func AddRecordingFlag(cmd *cobra.Command, value *string) {
+	cmd.Flags().StringVar(value, "recording", "", "recording of a cluster, written by plimsoll record; FILE,from=24h,to=48h is a part of it")
+	_ = cmd.MarkFlagFilename("recording", "plrec")
+}
+
+// AddRecordingFlags adds the flags --recording and --at.
+func (o *Objects) AddRecordingFlags(cmd *cobra.Command) {
+	o.hasRecording = true
+	AddRecordingFlag(cmd, &o.Recording)
+	cmd.Flags().StringVar(&o.At, "at", "", "with --recording: time at which the cluster is read, such as 2026-11-21T12:00:00Z "+
+		"(default the end of the recording)")
+}
+
 // AddSnapshotFlag adds the flag --snapshot.
 func AddSnapshotFlag(cmd *cobra.Command, path *string, usage string) {
 	cmd.Flags().StringVar(path, "snapshot", "", usage)
@@ -60,21 +80,38 @@ func AddSnapshotFlag(cmd *cobra.Command, path *string, usage string) {
 }
 
 // Given reports whether one of the flags is set.
-func (o *Objects) Given() bool { return len(o.Files) > 0 || o.Snapshot != "" }
+func (o *Objects) Given() bool { return len(o.Files) > 0 || o.Snapshot != "" || o.Recording != "" }
 
 // Validate returns an error unless exactly one of the flags is set. kinds are the objects that the
 // command needs.
 func (o *Objects) Validate(kinds string) error {
 	if !o.Given() {
-		return fmt.Errorf("--filename: required: files or directories with manifests of %s, or a --snapshot", kinds)
+		others := ", or a --snapshot"
+		if o.hasRecording {
+			others = ", a --snapshot or a --recording"
+		}
+		return fmt.Errorf("--filename: required: files or directories with manifests of %s%s", kinds, others)
 	}
 	return o.ValidateExclusive()
 }
 
-// ValidateExclusive returns an error if both flags are set.
+// ValidateExclusive returns an error if several of the flags are set.
 func (o *Objects) ValidateExclusive() error {
-	if len(o.Files) > 0 && o.Snapshot != "" {
-		return errors.New("--filename, --snapshot: only one of them may be set")
+	var given []string
+	if len(o.Files) > 0 {
+		given = append(given, "--filename")
+	}
+	if o.Snapshot != "" {
+		given = append(given, "--snapshot")
+	}
+	if o.Recording != "" {
+		given = append(given, "--recording")
+	}
+	switch {
+	case len(given) > 1:
+		return fmt.Errorf("%s: only one of them may be set", strings.Join(given, ", "))
+	case o.At != "" && o.Recording == "":
+		return errors.New("--at: requires --recording")
 	}
 	return nil
 }
@@ -111,18 +148,22 @@ func (o *Objects) Read(ctx context.Context, in io.Reader, at Instant, warn func(
 	if err != nil {
 		return nil, err
 	}
-	if o.Snapshot == "" {
+	switch {
+	case o.Snapshot != "":
+		err = readSnapshot(s, o.Snapshot, at)
+	case o.Recording != "":
+		err = o.readRecording(s, at)
+	default:
 		s.Now = now
-		if s.Objects, err = manifest.Read(o.Files, in); err != nil {
-			return nil, err
-		}
-	} else if err := readSnapshot(s, o.Snapshot, at); err != nil {
+		s.Objects, err = manifest.Read(o.Files, in)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if err := o.Warn(s.Objects.Warnings, warn); err != nil {
 		return nil, err
 	}
-	loadFile := o.Snapshot
+	loadFile := o.Snapshot + o.Recording // at most one is set
 	if at.Load != "" {
 		loadFile = at.Load
 		reading, err := file.New(at.Load).Read(ctx)
@@ -145,6 +186,29 @@ func readSnapshot(s *explain.State, path string, at Instant) error {
 	}
 	s.Load = read.Load
 	s.Now, err = ParseNow(at.Now, SnapshotTime(read))
+	return err
+}
+
+// readRecording reads a recording at a time into a state.
+func (o *Objects) readRecording(s *explain.State, at Instant) error {
+	read, _, err := source.OpenRecording(o.Recording)
+	if err != nil {
+		return err
+	}
+	end := read.Time(read.Seconds())
+	instant := end
+	if o.At != "" {
+		if instant, err = time.Parse(time.RFC3339, o.At); err != nil {
+			return base.InvalidValue("at", o.At, "a time such as 2026-11-21T12:00:00Z")
+		}
+	}
+	if instant.Before(read.Time(0)) || instant.After(end) {
+		return base.InvalidValue("at", o.At, fmt.Sprintf("from %s to %s, the time of the recording",
+			read.Time(0).Format(time.RFC3339), end.Format(time.RFC3339)))
+	}
+	state := read.At(int64(instant.Sub(read.Time(0)) / time.Second))
+	s.Objects, s.Load = state.Objects, &state.Load
+	s.Now, err = ParseNow(at.Now, instant)
 	return err
 }
 

@@ -50,7 +50,8 @@ they are made, and inspects slack, placements and load.`,
 	base.ConfigureGroup(cmd)
 	cmd.AddCommand(
 		snapshot.NewCommand(), score.NewScoreCommand(), score.NewExplainCommand(),
-		whatif.NewSimulateCommand(), whatif.NewCompareCommand(), whatif.NewTuneCommand(), whatif.NewRunCommand(),
+		whatif.NewSimulateCommand(), whatif.NewCompareCommand(), whatif.NewBacktestCommand(), whatif.NewTuneCommand(),
+		whatif.NewRunCommand(),
 		load.NewCommand(), slack.NewCommand(), placement.NewCommand(), doctor.NewCommand(), newVersionCommand(),
 	)
 	return cmd

@@ -121,12 +121,13 @@ plimsoll load top, with the same flags.`,
 func (o *explainOptions) addFlags(cmd *cobra.Command) {
 	base.Pod.AddNamespaceFlag(cmd, &o.namespace)
 	o.objects.AddFlags(cmd, " of nodes and pods")
+	o.objects.AddRecordingFlags(cmd)
 	o.instant.AddFlags(cmd)
 	o.live.LoadSource.Add(cmd)
 	addSchedulerFlags(cmd, &o.live.Scheduler)
 	cmd.Flags().IntVar(&o.top, "top", 10, "number of feasible nodes to show, the best first; 0 for all")
 	o.output.AddFlag(cmd)
-	for _, offline := range []string{"filename", "snapshot"} {
+	for _, offline := range []string{"filename", "snapshot", "recording"} {
 		for _, live := range []string{"provider", "kubeconfig", "context"} {
 			cmd.MarkFlagsMutuallyExclusive(offline, live)
 		}
@@ -161,6 +162,9 @@ func (o *explainOptions) run(cmd *cobra.Command, arg string) error {
 	if warning := scheduler.Warning(explained.Profile); warning != "" {
 		warn(warning)
 	}
+	for _, limitation := range explain.Limitations(pod, explained.Selected, state.Objects.Running) {
+		warn(limitation)
+	}
 	e := newExplanation(explained, *state)
 	return o.output.Print(cmd.OutOrStdout(), e, func(out io.Writer) { e.print(out, o.top) })
 }
@@ -170,7 +174,7 @@ func (o *explainOptions) validate() error {
 		return base.InvalidValue("top", o.top, "at least 0")
 	}
 	if !o.objects.Given() && (o.instant.Load != "" || o.instant.Now != "") {
-		return errors.New("--load, --now: require --filename or --snapshot")
+		return errors.New("--load, --now: require --filename, --snapshot or --recording")
 	}
 	if err := o.objects.ValidateExclusive(); err != nil {
 		return err

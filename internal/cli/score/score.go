@@ -28,7 +28,7 @@ type scoreOptions struct {
 func NewScoreCommand() *cobra.Command {
 	var o scoreOptions
 	cmd := &cobra.Command{
-		Use:   "score (-f FILE_OR_DIR... | --snapshot FILE)",
+		Use:   "score (-f FILE_OR_DIR... | --snapshot FILE | --recording FILE)",
 		Short: "Score all nodes for each pending pod",
 		Long: `Score all nodes for each pending pod with the code of kube-scheduler.
 
@@ -56,6 +56,7 @@ at weight 1.`,
 		},
 	}
 	o.objects.AddFlags(cmd, " of nodes and pods")
+	o.objects.AddRecordingFlags(cmd)
 	addSchedulerFlags(cmd, &o.scheduler)
 	o.instant.AddFlags(cmd)
 	o.output.AddFlag(cmd)
@@ -95,6 +96,11 @@ func (o *scoreOptions) run(ctx context.Context, in io.Reader, out, errOut io.Wri
 	result, err := score(ctx, *state, scheduler)
 	if err != nil {
 		return err
+	}
+	for i, pod := range state.Objects.Pending {
+		for _, limitation := range explain.Limitations(pod, result.Pods[i].Selected, state.Objects.Running) {
+			warn(limitation)
+		}
 	}
 	return o.output.Print(out, result, func(out io.Writer) {
 		if len(result.Pods) == 0 {

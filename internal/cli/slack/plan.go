@@ -38,7 +38,7 @@ type planOptions struct {
 func newPlanCommand() *cobra.Command {
 	var o planOptions
 	cmd := &cobra.Command{
-		Use:   "plan (-f FILE_OR_DIR... | --snapshot FILE)",
+		Use:   "plan (-f FILE_OR_DIR... | --snapshot FILE | --recording FILE)",
 		Short: "Plan the placeholders for a rate of a cluster's requests",
 		Long: `Plan the placeholders that reserve capacity for a rate of the requests in a cluster
 and for its biggest pod, as a newly started slack controller would. Nodes, pods and
@@ -60,6 +60,7 @@ the field "feasible".`,
 		},
 	}
 	o.objects.AddFlags(cmd, " of nodes and pods")
+	o.objects.AddRecordingFlags(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&o.policy, "policy", "", "file with a ResourceSlack")
 	flags.StringVar(&o.rate, "rate", "", "rate of the requests to reserve, such as 10% or 0.1; replaces that of the policy "+

@@ -19,6 +19,9 @@ func printResult(out io.Writer, r *result.Result) error {
 		seeds = fmt.Sprint(n, " seeds")
 	}
 	fmt.Fprintf(out, "%s: %d nodes, %d pods, %s\n", base.Escape(r.Source.Name), r.Source.Nodes, r.Source.Pods, seeds)
+	if r.Backtest != nil {
+		fmt.Fprintln(out, base.Escape(r.Backtest.Summary()))
+	}
 	if note := r.OverloadNote(); note != "" {
 		fmt.Fprintln(out, note)
 	}
@@ -31,10 +34,7 @@ func printResult(out io.Writer, r *result.Result) error {
 		}
 		printReasons(out, scenario)
 	}
-	fmt.Fprintln(out, "\nassumed:")
-	for _, sentence := range r.Assumed {
-		fmt.Fprintln(out, "-", base.Escape(sentence))
-	}
+	printAssumptions(out, r.Assumed)
 	return nil
 }
 

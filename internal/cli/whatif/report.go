@@ -16,8 +16,13 @@ func (o *whatIfOptions) reportFile() base.NewFile {
 	return base.NewFile{Flag: "--report", Path: o.report, Force: o.force, Mode: reportMode}
 }
 
-// checkReport returns an error if the report cannot be written, before any run.
-func (o *whatIfOptions) checkReport() error {
+// checkFiles returns an error if the report or the recording cannot be written, before any run.
+func (o *whatIfOptions) checkFiles() error {
+	if o.written != "" {
+		if err := (base.NewFile{Flag: "--write-recording", Path: o.written, Force: o.force}).Check(); err != nil {
+			return err
+		}
+	}
 	if o.report == "" {
 		return nil
 	}

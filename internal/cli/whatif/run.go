@@ -80,7 +80,7 @@ func conditionKeys(profiles []string, options compare.Options) condition.Keys {
 
 // compareOptions parses the flags.
 func (o *whatIfOptions) compareOptions(in io.Reader) (compare.Options, error) {
-	options := compare.Options{Profiles: o.profiles, TailSeconds: int64(o.tail.Seconds()), Seed: o.seed, Seeds: o.seeds}
+	options := compare.Options{Profiles: o.profiles, TailSeconds: int64(o.tail.Seconds()), Seed: o.seed, Seeds: o.seeds, Export: o.written}
 	var err error
 	if options.Metrics, err = replay.ParseMetrics(o.metrics); err != nil {
 		return options, fmt.Errorf("--metrics: %w", err)

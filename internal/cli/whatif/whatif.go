@@ -22,9 +22,12 @@ import (
 
 // whatIfOptions are the flags of plimsoll simulate and plimsoll compare.
 type whatIfOptions struct {
-	profiles   []string
-	files      []string
-	snapshot   string
+	profiles  []string
+	files     []string
+	snapshot  string
+	recording string
+	// written is the file to which a recording of the run is written.
+	written    string
 	strict     bool
 	reschedule bool
 	trace      string
@@ -47,6 +50,9 @@ type whatIfOptions struct {
 	force         bool
 }
 
+// defaultMetrics is the default of --metrics.
+const defaultMetrics = "interval=60,delay=60,window=900"
+
 // formatHTML is an output format that only these commands have.
 const formatHTML = "html"
 
@@ -63,6 +69,7 @@ const (
 const inputHelp = `The input is one of
   -f FILES                      manifests, as printed by kubectl get nodes,pods -A -o yaml
   --snapshot FILE               written by plimsoll snapshot
+  --recording FILE              written by plimsoll record, optionally ,from=24h,to=48h
   --trace openb:NODES.csv,PODS.csv
                                 optionally ,fill=F,over=SECONDS: pods arrive and end in a
                                 steady state in which they request a fraction of the capacity
@@ -74,7 +81,8 @@ const inputHelp = `The input is one of
 docs/whatif.md explains these keys and those of --usage.
 
 Data that the input does not have is generated from the seed and listed as such in the
-result: the usage of pods (--usage), and the limits of pods in traces (--limits).
+result: the usage of pods (--usage), and the limits of pods in traces (--limits). A
+recording has the usage of pods, and each result over it states the error of the model.
 Profiles are files with a KubeSchedulerConfiguration or built-in: default,
 most-allocated, limits, allocatable-least, allocatable-most, low-risk,
 low-risk+limits, predicted, batch.
@@ -92,7 +100,7 @@ func NewSimulateCommand() *cobra.Command {
 	var o whatIfOptions
 	var profile string
 	cmd := &cobra.Command{
-		Use:   "simulate (-f FILES | --snapshot FILE | --trace TRACE | --generate SPEC)",
+		Use:   "simulate (-f FILES | --snapshot FILE | --recording FILE | --trace TRACE | --generate SPEC)",
 		Short: "Simulate a cluster with one scheduler profile",
 		Long: `Simulate a cluster over time with the code of kube-scheduler, on a virtual clock, and
 show the outcome.
@@ -117,6 +125,7 @@ show the outcome.
 		},
 	}
 	cmd.Flags().StringVar(&profile, "profile", "default", "built-in profile, or file with a KubeSchedulerConfiguration")
+	cmd.Flags().StringVar(&o.written, "write-recording", "", "also write a recording of the run to this file, as input of --recording")
 	o.addFlags(cmd)
 	return cmd
 }
@@ -125,7 +134,8 @@ show the outcome.
 func NewCompareCommand() *cobra.Command {
 	var o whatIfOptions
 	cmd := &cobra.Command{
-		Use:   "compare (--profile A --profile B... | --slack A,B...) (-f FILES | --snapshot FILE | --trace TRACE | --generate SPEC)",
+		Use: "compare (--profile A --profile B... | --slack A,B...) " +
+			"(-f FILES | --snapshot FILE | --recording FILE | --trace TRACE | --generate SPEC)",
 		Short: "Simulate a cluster with several scheduler profiles, and compare them",
 		Long: `Simulate a cluster over time with several scheduler profiles, and show how the others
 differ from the first. With --seeds, each difference has a 95 % confidence interval of
@@ -179,9 +189,10 @@ func (o *whatIfOptions) addFlags(cmd *cobra.Command) {
 	flags.StringArrayVarP(&o.files, "filename", "f", nil, "file or directory with manifests of nodes and pods, - for standard "+
 		"input; may be repeated")
 	input.AddSnapshotFlag(cmd, &o.snapshot, "snapshot of a cluster, written by plimsoll snapshot")
+	input.AddRecordingFlag(cmd, &o.recording)
 	input.AddStrictFlag(cmd, &o.strict)
-	flags.BoolVar(&o.reschedule, "reschedule", false, "with -f or --snapshot: schedule all pods again in the order of their creation, "+
-		"also those that have a node, except for mirror pods and pods of DaemonSets")
+	flags.BoolVar(&o.reschedule, "reschedule", false, "with -f, --snapshot or --recording: schedule all pods again in the order of "+
+		"their creation, also those that have a node, except for mirror pods and pods of DaemonSets")
 	flags.StringVar(&o.trace, "trace", "", "trace: openb:NODES.csv,PODS.csv or alibaba2018:DIR")
 	flags.StringVar(&o.generate, "generate", "", "cluster to generate, such as nodes=500,pods=15000")
 	flags.IntVar(&o.pack, "pack", -1, "number of pods of a trace that arrive per second and never finish, 0 for the times in the trace "+
@@ -193,17 +204,18 @@ func (o *whatIfOptions) addFlags(cmd *cobra.Command) {
 	flags.StringArrayVar(&o.usage, "usage", []string{"beta"},
 		"usage of pods: constant, beta, bimodal, bursts, lognormal, pareto or diurnal, "+
 			"with parameters as in beta:mean=0.4,cv=0.6, or cpu=SHAPE;memory=SHAPE; may be repeated")
-	flags.StringVar(&o.metrics, "metrics", "interval=60,delay=60,window=900", "measurement of the load, in seconds")
+	flags.StringVar(&o.metrics, "metrics", defaultMetrics, "measurement of the load, in seconds")
 	o.addScaleFlags(cmd)
 	flags.DurationVar(&o.tail, "tail", time.Hour, "simulated time after the arrival of the last pod")
 	flags.Uint64Var(&o.seed, "seed", 1, "first seed of generated data")
-	flags.IntVar(&o.seeds, "seeds", 1, fmt.Sprintf("number of seeds (default 1, or %d with --report or -o html)", reportSeeds))
+	flags.IntVar(&o.seeds, "seeds", 1,
+		fmt.Sprintf("number of seeds (default 1, or %d with --report or -o html unless --recording is set)", reportSeeds))
 	flags.Lookup("seeds").DefValue = "0" // not printed: the usage states the defaults
 	flags.StringVar(&o.failOn, "fail-on", "", "exit with code 3 if this CEL expression over profiles, differences, limits, "+
 		"usage and result is true")
 	o.output.AddFlag(cmd, formatHTML)
 	flags.StringVar(&o.report, "report", "", "also write a self-contained HTML report to this file")
-	flags.BoolVar(&o.force, "force", false, "with --report: replace an existing file")
+	flags.BoolVar(&o.force, "force", false, "with --report or --write-recording: replace an existing file")
 	completeWith(cmd, "profile", cobra.ShellCompDirectiveDefault, profiles.Names...)
 	completeWith(cmd, "usage", cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace, kindNames()...)
 	completeWith(cmd, "trace", cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace, "openb:", "alibaba2018:")
@@ -233,39 +245,41 @@ func (o *whatIfOptions) validate(cmd *cobra.Command) error {
 	if err := o.validateScale(); err != nil {
 		return err
 	}
-	if !cmd.Flags().Changed("seeds") && (o.report != "" || o.output.Format == formatHTML) {
+	if !cmd.Flags().Changed("seeds") && o.recording == "" && (o.report != "" || o.output.Format == formatHTML) {
 		o.seeds = reportSeeds
 	}
 	const step = replay.Step * time.Second
 	switch {
-	case o.force && o.report == "":
-		return errors.New("--force: requires --report")
+	case o.force && o.report == "" && o.written == "":
+		return errors.New("--force: requires --report or --write-recording")
+	case o.recording != "" && cmd.Flags().Changed("tail"):
+		return errors.New("--tail: must not be set with --recording: a run ends where the recording ends")
 	case o.seeds < 1 || o.seeds > maxSeeds:
 		return base.InvalidValue("seeds", o.seeds, fmt.Sprintf("between 1 and %d", maxSeeds))
 	case o.tail < step || o.tail > 30*24*time.Hour || o.tail%step != 0:
 		return base.InvalidValue("tail", o.tail, "a multiple of 1m between 1m and 720h")
 	}
-	return o.checkReport()
+	return o.checkFiles()
 }
 
 // validateInput returns an error unless exactly one input is given, with flags that fit it.
 func (o *whatIfOptions) validateInput(cmd *cobra.Command) error {
 	packSet := cmd.Flags().Changed("pack")
 	var given []string
-	for _, flag := range []string{"filename", "snapshot", "trace", "generate"} {
+	for _, flag := range []string{"filename", "snapshot", "recording", "trace", "generate"} {
 		if cmd.Flags().Changed(flag) {
 			given = append(given, "--"+flag)
 		}
 	}
 	switch {
 	case len(given) == 0:
-		return errors.New("no input: one of --filename, --snapshot, --trace and --generate is required")
+		return errors.New("no input: one of --filename, --snapshot, --recording, --trace and --generate is required")
 	case len(given) > 1:
 		return fmt.Errorf("%s: only one of them may be set", strings.Join(given, ", "))
 	case cmd.Flags().Changed("limits") && o.hasObjects():
 		return errors.New("--limits: requires --trace or --generate: the limits of other input are those in the manifests")
 	case o.reschedule && !o.hasObjects():
-		return errors.New("--reschedule: requires --filename or --snapshot: all pods of other input are scheduled anyway")
+		return errors.New("--reschedule: requires --filename, --snapshot or --recording: all pods of other input are scheduled anyway")
 	case packSet && o.trace == "" && !o.reschedule:
 		return errors.New("--pack: requires --trace or --reschedule")
 	case packSet && (o.pack < 0 || o.pack > maxPack):
@@ -275,16 +289,18 @@ func (o *whatIfOptions) validateInput(cmd *cobra.Command) error {
 }
 
 // hasObjects reports whether the input is Kubernetes objects.
-func (o *whatIfOptions) hasObjects() bool { return len(o.files) > 0 || o.snapshot != "" }
+func (o *whatIfOptions) hasObjects() bool {
+	return len(o.files) > 0 || o.snapshot != "" || o.recording != ""
+}
 
 // source returns the input, including the content of standard input if it is read.
 func (o *whatIfOptions) source(in io.Reader) (source.Spec, error) {
 	s := source.Spec{
-		Files: o.files, Snapshot: o.snapshot, Strict: o.strict, Reschedule: o.reschedule,
+		Files: o.files, Snapshot: o.snapshot, Recording: o.recording, Strict: o.strict, Reschedule: o.reschedule,
 		Trace: o.trace, Generate: o.generate, Pack: o.pack,
 	}
 	if o.strict && !o.hasObjects() {
-		return s, errors.New("--strict: requires --filename or --snapshot")
+		return s, errors.New("--strict: requires --filename, --snapshot or --recording")
 	}
 	if !slices.Contains(o.files, "-") {
 		return s, nil

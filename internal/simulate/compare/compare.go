@@ -13,6 +13,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/autoscale"
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/autoscaler"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/backtest"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/job"
@@ -41,6 +42,8 @@ type Options struct {
 	// Seeds is the number of seeds, from Seed on.
 	Seed  uint64
 	Seeds int
+	// Export is the file to which a recording of the first run is written, empty for none.
+	Export string
 	// Warn is called with warnings about the profiles and the source.
 	Warn func(message string)
 }
@@ -63,9 +66,11 @@ type column struct {
 // Plan has the runs of a comparison.
 type Plan struct {
 	columns []column
-	// jobs are ordered by scenario, column and seed.
-	jobs   []job.Job
-	result result.Result
+	// jobs are ordered by scenario, column and seed. The last ones are the backtest of a recording.
+	jobs     []job.Job
+	backtest int  // number of jobs of the backtest
+	recorded bool // the input is a recording
+	result   result.Result
 }
 
 // NewPlan validates the options, reads the source, and plans the runs.
@@ -86,15 +91,17 @@ func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 		in.Assumptions = append(in.Assumptions,
 			"nodes and pods are generated for each seed; their numbers here are those of the first seed")
 	}
-	p := &Plan{columns: newColumns(compared, o.Autoscaler, o.Slack), result: result.Result{
+	p := &Plan{columns: newColumns(compared, o.Autoscaler, o.Slack), recorded: o.Source.Recording != "", result: result.Result{
 		APIVersion: result.APIVersion, Kind: result.Kind,
 		Source:  result.Source{Name: read.Name, Nodes: len(in.Nodes), Pods: len(in.Pods)},
-		Assumed: append(in.Assumptions, "the usage of pods is generated, with "+seedText(o.Seed, o.Seeds)),
+		Assumed: in.Assumptions,
 		Settings: result.Settings{
 			StepSeconds: replay.Step, TailSeconds: o.TailSeconds, Level: result.Level,
 			Metrics: result.Metrics{IntervalSeconds: o.Metrics.Interval, DelaySeconds: o.Metrics.Delay, WindowSeconds: o.Metrics.Window},
 		},
 	}}
+	known := knownUsageOf(&in)
+	p.result.Assumed = append(p.result.Assumed, known.assumptions(o)...)
 	if err := p.describeAutoscaler(in.Nodes); err != nil {
 		return nil, err
 	}
@@ -106,7 +113,7 @@ func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 	}
 	for _, limits := range o.Limits {
 		for _, use := range o.Usage {
-			scenario := result.Scenario{Usage: use.String(), Profiles: []result.Profile{}}
+			scenario := result.Scenario{Usage: known.text(use), Profiles: []result.Profile{}}
 			if !read.HasLimits {
 				scenario.Limits = limits.String()
 			}
@@ -114,7 +121,84 @@ func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 			p.addJobs(job.Job{Source: o.Source, Metrics: o.Metrics, Tail: o.TailSeconds, Limits: limits, Usage: use})
 		}
 	}
+	p.jobs[0].Export = o.Export
+	if p.recorded {
+		p.addBacktest(o)
+		p.result.Settings.TailSeconds = 0
+	}
 	return p, nil
+}
+
+// knownUsage states of which pods of an input the usage is known.
+type knownUsage struct {
+	any, all bool
+	// how it is known
+	how string
+}
+
+// knownUsageOf returns what is known about the usage of the pods of an input.
+func knownUsageOf(in *input.Cluster) knownUsage {
+	k := knownUsage{all: len(in.Pods) > 0, how: "measured"}
+	for i := range in.Pods {
+		k.any, k.all = k.any || in.Pods[i].Usage != nil, k.all && in.Pods[i].Usage != nil
+	}
+	if in.End > 0 {
+		k.how = "recorded"
+	}
+	return k
+}
+
+// assumptions lists what is generated.
+func (k knownUsage) assumptions(o Options) []string {
+	switch {
+	case k.all:
+		return nil
+	case k.any:
+		return []string{"generated usage has " + seedText(o.Seed, o.Seeds)}
+	}
+	return []string{"the usage of pods is generated, with " + seedText(o.Seed, o.Seeds)}
+}
+
+// text describes the usage of the pods of a scenario.
+func (k knownUsage) text(use usage.Spec) string {
+	switch {
+	case k.all:
+		return k.how
+	case k.any:
+		return k.how + ", or else " + use.String()
+	}
+	return use.String()
+}
+
+// addBacktest adds the runs that measure the error of the model with the first profile. The run of the first scenario
+// is one of them if it is of the recorded cluster without changes.
+func (p *Plan) addBacktest(o Options) {
+	jobs := backtest.Jobs(backtest.Options{
+		Recording: o.Source.Recording, Strict: o.Source.Strict, Profile: p.columns[0].profile, Usage: o.Usage[0], Seed: o.Seed,
+		Metrics: o.Metrics,
+	})
+	if !o.Source.Reschedule && p.columns[0].autoscaler == nil {
+		jobs = jobs[:1]
+	}
+	p.jobs, p.backtest = append(p.jobs, jobs...), len(jobs)
+}
+
+// setBacktest sets the error of the model, unless its runs were interrupted.
+func (p *Plan) setBacktest(r *result.Result, runs []*result.Run) {
+	if p.backtest == 0 {
+		return
+	}
+	compared := runs[len(runs)-p.backtest:]
+	if p.backtest == 1 {
+		compared = append(slices.Clone(compared), runs[0])
+	}
+	for _, run := range compared {
+		if run == nil || run.Interrupted {
+			r.Interrupted = true
+			return
+		}
+	}
+	r.Backtest = result.NewBacktest(p.columns[0].profile.Name, compared[0], compared[1])
 }
 
 // seedText returns the first of n seeds, or the first and the last one.
@@ -219,6 +303,9 @@ func (p *Plan) describeAutoscaler(nodes []input.Node) error {
 	if unpriced := first.UnpricedNodes(nodes); unpriced > 0 {
 		assume("%d nodes of the input cost nothing: they belong to no group and are like the nodes of none", unpriced)
 	}
+	if p.recorded {
+		assume("nodes that appear or go in the recording are left to the autoscaler: the input has those of its start")
+	}
 	if !first.Spec.Loop.Priced {
 		assume("a node costs 1 per hour, as the groups have no cost")
 	}
@@ -250,6 +337,7 @@ func (p *Plan) Run(ctx context.Context, pool job.Runner) (*result.Result, error)
 		return nil, err
 	}
 	r := p.result
+	p.setBacktest(&r, runs)
 	for i := range r.Scenarios {
 		scenario := &r.Scenarios[i]
 		for _, c := range p.columns {

@@ -48,6 +48,8 @@ type Cluster struct {
 	Workloads []runtime.Object
 	// Assumptions lists everything that was assumed or generated, one sentence each.
 	Assumptions []string
+	// End is the second at which the run ends, of a recording. If it is 0, the run ends a while after the last arrival.
+	End int64
 }
 
 // Node is a node of the input.
@@ -56,6 +58,15 @@ type Node struct {
 	// Boot is the second at which the node is ready, 0 for a node that exists from the
 	// start.
 	Boot int64
+	// Gone is the second at which the node is removed, 0 if it is not. Its pods are scheduled again.
+	Gone int64
+}
+
+// Usage is the recorded usage of a pod. It is used by one goroutine.
+type Usage interface {
+	// At returns what the pod uses, in millicores and bytes, a number of seconds after it was placed on its node. The
+	// age is negative before the run.
+	At(age int64) (cpu, memory float64)
 }
 
 // Pod is a pod of the input.
@@ -77,6 +88,23 @@ type Pod struct {
 	// Arrival is the second at which the pod is created; Duration is how long it runs,
 	// trace.Never if it does not end.
 	Arrival, Duration int64
+	// Usage is the recorded usage, nil if it is generated.
+	Usage Usage
+	// Recorded states what happened to the pod in a recording, nil for other inputs.
+	Recorded *Recorded
+}
+
+// Recorded is what happened to a pod.
+type Recorded struct {
+	// Node is the node on which the pod ran, empty if it was never scheduled.
+	Node string
+	// Fixed is set if the pod is placed on Node when it arrives, without the scheduler. A fixed pod without a node
+	// waits until it is deleted.
+	Fixed bool
+	// Waited is how many seconds the pod waited before its arrival.
+	Waited int64
+	// Deleted is the second at which a pod that was never scheduled was deleted, 0 if it was not.
+	Deleted int64
 }
 
 // Amounts returns the CPU, memory and GPU of a resource list.

@@ -86,6 +86,8 @@ func fromManifests(objects *manifest.Objects) Cluster {
 	if n := len(objects.Running); n > 0 {
 		in.Assumptions = append(in.Assumptions, fmt.Sprintf("the %d pods with a node have been running for a day", n))
 	}
+	in.References = releaseClaims(in.References, in.Pods)
+	in.Assumptions = append(in.Assumptions, in.notSimulated()...)
 	return in
 }
 
@@ -98,6 +100,7 @@ func fromPod(pod *v1.Pod) Pod {
 	object.Status = v1.PodStatus{
 		Phase: pod.Status.Phase, QOSClass: pod.Status.QOSClass,
 		ContainerStatuses: pod.Status.ContainerStatuses, InitContainerStatuses: pod.Status.InitContainerStatuses,
+		ResourceClaimStatuses: pod.Status.ResourceClaimStatuses,
 	}
 	object.CreationTimestamp = metav1.NewTime(Time(0))
 	if pod.Spec.NodeName != "" {

@@ -5,8 +5,12 @@ package job
 
 import (
 	"context"
+	"errors"
+	"os"
+	"path/filepath"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
+	"github.com/plimsoll-k8s/plimsoll/internal/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/profiles"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/replay"
@@ -27,6 +31,8 @@ type Job struct {
 	Autoscaler *autoscaler.Config `json:"autoscaler,omitempty"`
 	// Record enables the recording of time series, node use and decisions.
 	Record bool `json:"record,omitempty"`
+	// Export is the file to which a recording of the run is written, empty for none. An existing file is replaced.
+	Export string `json:"export,omitempty"`
 }
 
 // Run runs the job in this process. If ctx is canceled, the result is of the time until
@@ -44,9 +50,13 @@ func (j Job) Run(ctx context.Context, progress func(done, total int64)) (result.
 	if err != nil {
 		return result.Run{}, err
 	}
-	run, err := replay.Run(ctx, read.Input(j.Seed, j.Limits), replay.Options{
+	options := replay.Options{
 		Config: config, Usage: model, Metrics: j.Metrics, Tail: j.Tail, Autoscaler: j.Autoscaler, Record: j.Record, Progress: progress,
-	})
+	}
+	if j.Export != "" {
+		options.Export = j.export
+	}
+	run, err := replay.Run(ctx, read.Input(j.Seed, j.Limits), options)
 	run.Seed = j.Seed
 	return run, err
 }
@@ -61,3 +71,20 @@ type RunnerFunc func(ctx context.Context, jobs []Job) ([]*result.Run, error)
 
 // Run implements Runner.
 func (f RunnerFunc) Run(ctx context.Context, jobs []Job) ([]*result.Run, error) { return f(ctx, jobs) }
+
+// export writes a recording to the file of the job.
+func (j Job) export(r *recording.Recording) (err error) {
+	file, err := os.CreateTemp(filepath.Dir(j.Export), ".plimsoll-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(file.Name()) // the first error is the one to report
+		}
+	}()
+	if err := errors.Join(r.Write(file), file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), j.Export)
+}

@@ -68,6 +68,9 @@ func (r *run) retryPending(ctx context.Context) error {
 // attempt schedules a pod, or adds it to the queue if it does not fit on any node.
 func (r *run) attempt(ctx context.Context, number int32) error {
 	p := &r.input.Pods[number]
+	if p.Recorded != nil && p.Recorded.Fixed {
+		return r.placeFixed(ctx, number)
+	}
 	if other, unschedulable := r.queue.unschedulableShapes[p.Shape]; unschedulable {
 		r.queue.add(number, r.queue.reasons[other])
 		return r.decisions.unschedulable(ctx, r.engine, number, p.Object, r.now)
@@ -87,8 +90,17 @@ func (r *run) attempt(ctx context.Context, number int32) error {
 	case err != nil:
 		return err
 	}
-	delete(r.queue.reasons, number)
+	if p.Recorded != nil && !r.pods[number].hadNode {
+		r.recorded.addPlacement(name, p.Recorded.Node)
+	}
 	r.decisions.scheduled(number, name, r.now)
+	r.placed(number, name)
+	return nil
+}
+
+// placed updates the state of a pod that was placed on a node.
+func (r *run) placed(number int32, name string) {
+	delete(r.queue.reasons, number)
 	state := &r.pods[number]
 	state.pendingSeconds += r.now - state.pendingSince
 	if !state.hadNode {
@@ -98,11 +110,11 @@ func (r *run) attempt(ctx context.Context, number int32) error {
 		state.scheduled, r.scheduled = true, append(r.scheduled, number)
 	}
 	r.place(number, r.nodeNumbers[name], r.now)
+	r.exporter.place(number, name, r.now)
 	if r.options.Placed != nil {
-		r.options.Placed(p.Object.Name, name)
+		r.options.Placed(r.input.Pods[number].Object.Name, name)
 	}
 	r.queue.retry = r.queue.retry || r.queue.hasAffinity
-	return nil
 }
 
 // requiresPodAffinity reports whether a pod requires affinity to other pods.

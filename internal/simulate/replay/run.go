@@ -4,19 +4,15 @@
 // take seconds, and the same input gives the same outcome.
 //
 // Time is in whole seconds from the start of the run. Events of the same second are
-// processed in this order: pods end, nodes become ready, readings of load are
+// processed in this order: pods end, recorded nodes are removed, nodes become ready, readings of load are
 // received, pending pods are attempted again if resources were freed, pods arrive, the
 // autoscaler adds and removes nodes, and the usage is evaluated.
 package replay
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"time"
-
-	v1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/outcome"
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/risk"
@@ -43,6 +39,8 @@ type run struct {
 	nodeNumbers map[string]int32
 	boots       []int32 // numbers of nodes in the order in which they become ready
 	booted      int     // how many of them are ready
+	removals    []int32 // numbers of nodes in the order in which the recording removes them
+	removed     int     // how many of them are removed
 	pods        []pod   // by number
 	arrivals    []int32 // numbers of pods in the order of arrival
 	arrived     int     // how many of them have arrived
@@ -59,6 +57,8 @@ type run struct {
 	nodeUse       nodeUse
 	decisions     *decisions
 	autoscaler    *autoscaler.Autoscaler // nil without one
+	recorded      *recorded              // nil unless the input is a recording
+	exporter      *exporter              // nil unless a recording is requested
 }
 
 // node is the state of a node.
@@ -80,6 +80,8 @@ type pod struct {
 	cursor usage.Cursor
 	// node is its number, or noNode.
 	node int32
+	// placed is the second at which the pod was placed on its first node.
+	placed int64
 	// end is the second at which the pod ends, while it has a node.
 	end int64
 	// pendingSince is since when the pod is pending, pendingSeconds how long it was
@@ -94,7 +96,11 @@ const noNode = -1
 
 // newPod returns the state of a pod without a node.
 func newPod(model *usage.Model, number int32, p *input.Pod) pod {
-	return pod{cursor: model.Cursor(uint64(number), p.Group), node: noNode, pendingSince: p.Arrival}
+	state := pod{cursor: model.Cursor(uint64(number), p.Group), node: noNode, pendingSince: p.Arrival}
+	if p.Recorded != nil {
+		state.pendingSeconds = p.Recorded.Waited
+	}
+	return state
 }
 
 // Run simulates an input. If ctx is canceled, the result is of the time until then
@@ -102,7 +108,7 @@ func newPod(model *usage.Model, number int32, p *input.Pod) pod {
 func Run(ctx context.Context, in input.Cluster, options Options) (result.Run, error) {
 	r := &run{
 		input: in, options: options, stop: ctx.Done(), nodeNumbers: map[string]int32{}, queue: newQueue(),
-		monitoring: newMonitoring(options.Metrics),
+		monitoring: newMonitoring(options.Metrics), exporter: newExporter(options),
 	}
 	// An interrupted scheduling cycle considers fewer nodes: cycles are not canceled.
 	runCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -114,13 +120,13 @@ func Run(ctx context.Context, in input.Cluster, options Options) (result.Run, er
 		r.now = r.nextEvent()
 		if r.now >= r.horizon {
 			r.now = r.horizon
-			return r.result(false), nil
+			return r.result(false), r.exporter.finish(r)
 		}
 		if err := r.processEvents(runCtx); err != nil {
 			return result.Run{}, err
 		}
 	}
-	return r.result(true), nil
+	return r.result(true), r.exporter.finish(r)
 }
 
 // interrupted reports whether the run has to stop.
@@ -133,84 +139,9 @@ func (r *run) interrupted() bool {
 	}
 }
 
-// prepare sets up the scheduler and the initial state.
-func (r *run) prepare(ctx context.Context) error {
-	config := r.options.Config.DeepCopy()
-	config.Parallelism = 1
-	if err := r.prepareAutoscaler(); err != nil {
-		return err
-	}
-	cluster := engine.Cluster{References: r.input.References}
-	for i := range r.input.Nodes {
-		r.addNodeState(r.input.Nodes[i].Object)
-		r.boots = append(r.boots, int32(i))
-		if r.input.Nodes[i].Boot <= 0 {
-			cluster.Nodes = append(cluster.Nodes, r.input.Nodes[i].Object)
-			r.nodes[i].ready = true
-			r.booted++
-		}
-	}
-	slices.SortStableFunc(r.boots, func(a, b int32) int { return cmp.Compare(r.input.Nodes[a].Boot, r.input.Nodes[b].Boot) })
-	r.pods = make([]pod, len(r.input.Pods))
-	lastArrival := int64(0)
-	for i := range r.input.Pods {
-		p := &r.input.Pods[i]
-		r.pods[i] = newPod(r.options.Usage, int32(i), p)
-		if p.Object.Spec.NodeName == "" {
-			r.arrivals = append(r.arrivals, int32(i))
-			lastArrival = max(lastArrival, p.Arrival)
-			continue
-		}
-		if number, ok := r.nodeNumbers[p.Object.Spec.NodeName]; ok {
-			cluster.Running = append(cluster.Running, p.Object)
-			r.place(int32(i), number, 0)
-		}
-	}
-	slices.SortStableFunc(r.arrivals, func(a, b int32) int { return cmp.Compare(r.input.Pods[a].Arrival, r.input.Pods[b].Arrival) })
-	r.horizon = (lastArrival+Step-1)/Step*Step + r.options.Tail
-	if r.options.Record {
-		r.timeSeries = newTimeSeries(r.horizon)
-		r.nodeUse = newNodeUse(len(r.nodes))
-		r.decisions = newDecisions(r.input, r.arrivals)
-	}
-	if len(cluster.Running) > 0 {
-		// The running pods have been measured when the first pod arrives.
-		r.warmUpSteps = (r.options.Metrics.Window + r.options.Metrics.Delay + Step - 1) / Step
-		r.nextStep = -r.warmUpSteps * Step
-	}
-	var err error
-	r.engine, err = engine.New(ctx, cluster, engine.Options{Config: config, Clock: func() time.Time { return input.Time(r.now) }})
-	if err != nil {
-		return err
-	}
-	r.monitoring.readsPods = r.engine.ReadsPodUsage()
-	return r.startAutoscaler(ctx)
-}
-
-// addNodeState adds the state of the node with the next number.
-func (r *run) addNodeState(object *v1.Node) {
-	r.nodeNumbers[object.Name] = int32(len(r.nodes))
-	r.nodes = append(r.nodes, newNode(object))
-}
-
-// newNode returns the state of a node without pods.
-func newNode(object *v1.Node) node {
-	allocatable, capacity := input.Amounts(object.Status.Allocatable), input.Amounts(object.Status.Capacity)
-	return node{
-		name: object.Name,
-		allocatable: outcome.Node{
-			CPU: float64(allocatable.CPU), Memory: float64(allocatable.Memory),
-			MachineMemory: float64(max(capacity.Memory, allocatable.Memory)),
-		},
-		machineCPU: float64(max(capacity.CPU, allocatable.CPU)),
-		free:       allocatable,
-		freeSlots:  input.Amount(object.Status.Allocatable, v1.ResourcePods),
-	}
-}
-
 // nextEvent returns the second of the next event.
 func (r *run) nextEvent() int64 {
-	next := min(r.nextArrival(), r.nextBoot(), r.completions.next(), r.monitoring.next(), r.nextStep)
+	next := min(r.nextArrival(), r.nextBoot(), r.nextRemoval(), r.completions.next(), r.monitoring.next(), r.nextStep)
 	if r.autoscaler != nil {
 		next = min(next, r.autoscaler.NextPass())
 	}
@@ -220,6 +151,9 @@ func (r *run) nextEvent() int64 {
 // processEvents processes all events due at this second.
 func (r *run) processEvents(ctx context.Context) error {
 	if err := r.completePods(ctx); err != nil {
+		return err
+	}
+	if err := r.removeRecorded(ctx); err != nil {
 		return err
 	}
 	if err := r.bootNodes(ctx); err != nil {
@@ -234,6 +168,7 @@ func (r *run) processEvents(ctx context.Context) error {
 	for r.nextArrival() <= r.now && !r.interrupted() {
 		number := r.arrivals[r.arrived]
 		r.arrived++
+		r.exportArrival(number)
 		if err := r.attempt(ctx, number); err != nil {
 			return err
 		}
@@ -274,7 +209,9 @@ func (r *run) bootNodes(ctx context.Context) error {
 		number := r.boots[r.booted]
 		r.booted++
 		r.nodes[number].ready = true
+		r.nodeNumbers[r.nodes[number].name] = number
 		r.engine.AddNode(ctx, r.input.Nodes[number].Object)
+		r.exporter.addNode(number, r.input.Nodes[number].Object, r.now)
 		if err := r.addDaemonPods(ctx, number); err != nil {
 			return err
 		}
@@ -290,13 +227,18 @@ func (r *run) completePods(ctx context.Context) error {
 		if !ok {
 			return nil
 		}
-		if r.pods[number].node == noNode || r.pods[number].end > r.now {
+		if r.pods[number].node == noNode {
+			r.deletePending(number)
+			continue
+		}
+		if r.pods[number].end > r.now {
 			continue // The pod was evicted and ends later.
 		}
 		n := &r.nodes[r.pods[number].node]
 		if err := r.removeFromNode(ctx, number); err != nil {
 			return err
 		}
+		r.exporter.end(number, r.now)
 		r.queue.resourcesFreed(r.input.Pods, n)
 	}
 }
@@ -336,6 +278,9 @@ func (r *run) receiveLoad() error {
 // place puts a pod on a node from a second on.
 func (r *run) place(number, nodeNumber int32, second int64) {
 	p := &r.input.Pods[number]
+	if !r.pods[number].hadNode {
+		r.pods[number].placed = second
+	}
 	r.pods[number].node, r.pods[number].hadNode = nodeNumber, true
 	n := &r.nodes[nodeNumber]
 	n.pods = append(n.pods, number)
@@ -369,9 +314,9 @@ func (r *run) step() {
 		r.demand = r.demand[:0]
 		for _, number := range n.pods {
 			p := &r.input.Pods[number]
-			cpu, memory := r.options.Usage.Next(&r.pods[number].cursor, step)
 			demand := p.Resources
-			demand.CPU, demand.Memory = cpu*p.BaseCPU, memory*p.BaseMemory
+			cpu, memory := r.usage(number, step)
+			demand.CPU, demand.Memory = r.exporter.use(number, r.now, cpu, memory)
 			r.demand = append(r.demand, demand)
 		}
 		effect, granted, _ := r.evaluator.Step(n.allocatable, r.demand)
@@ -379,6 +324,7 @@ func (r *run) step() {
 			r.totals.AddStep(i, n.allocatable, len(n.pods), Step, effect)
 			r.timeSeries.addNode(n.allocatable, len(n.pods), effect)
 			r.nodeUse.addStep(i, n.allocatable, len(n.pods), effect)
+			r.recorded.addNode(n.allocatable, effect)
 		}
 		if measure {
 			r.monitoring.addSample(n.name, r.now, fraction(effect.CPUGranted, n.machineCPU),
@@ -400,6 +346,16 @@ func (r *run) step() {
 	if r.timeSeries.risksDue(r.now) {
 		r.timeSeries.addRisks(r.nodeRisks())
 	}
+}
+
+// usage returns what a pod uses at a step, in millicores and bytes: what is recorded of it, or else what is generated.
+func (r *run) usage(number int32, step int64) (cpu, memory float64) {
+	p, state := &r.input.Pods[number], &r.pods[number]
+	if p.Usage != nil {
+		return p.Usage.At(r.now - state.placed)
+	}
+	cpu, memory = r.options.Usage.Next(&state.cursor, step)
+	return cpu * p.BaseCPU, memory * p.BaseMemory
 }
 
 // measurePods measures the usage of the pods of a node, given the CPU that they get and
@@ -443,37 +399,4 @@ func fraction(a, b float64) float64 {
 		return 0
 	}
 	return a / b
-}
-
-// result returns the result of the run so far.
-func (r *run) result(interrupted bool) result.Run {
-	reasons := map[string]int{}
-	pending := make(map[int32]bool, len(r.queue.pending))
-	for _, number := range r.queue.pending {
-		p := &r.pods[number]
-		pending[number] = true
-		r.totals.AddUnschedulable(float64(p.pendingSeconds + max(r.now-p.pendingSince, 0)))
-		reason := r.queue.reasons[number]
-		if r.autoscaler != nil {
-			reason += r.autoscaler.PendingReason(number)
-		}
-		reasons[reason]++
-		if p.hadNode {
-			r.scheduledPods-- // The pod was evicted.
-		}
-	}
-	for _, number := range r.scheduled {
-		if !pending[number] {
-			r.totals.AddScheduled(float64(r.pods[number].pendingSeconds))
-		}
-	}
-	run := result.Run{
-		Outcome: r.totals.Result(), Scheduled: r.scheduledPods, NotArrived: len(r.arrivals) - r.arrived,
-		Reasons: reasons, Seconds: max(r.now, 0), Interrupted: interrupted,
-		TimeSeries: r.timeSeries.result(&r.totals), NodeUse: r.nodeUse.result(r.nodes), Decisions: r.decisions.result(r.input.Pods, r.now),
-	}
-	if r.autoscaler != nil {
-		run.Scaling = r.autoscaler.Result(r.now)
-	}
-	return run
 }

@@ -15,6 +15,13 @@ func (r *run) prepareAutoscaler() error {
 	if r.options.Autoscaler == nil {
 		return nil
 	}
+	if r.input.End > 0 { // the autoscaler adds and removes nodes in place of the recorded one
+		r.input.Nodes = slices.Clone(r.input.Nodes)
+		r.input.Nodes = slices.DeleteFunc(r.input.Nodes, func(n input.Node) bool { return n.Boot > 0 })
+		for i := range r.input.Nodes {
+			r.input.Nodes[i].Gone = 0
+		}
+	}
 	var err error
 	if r.autoscaler, err = autoscaler.New(*r.options.Autoscaler, r.input); err != nil {
 		return err
@@ -97,9 +104,11 @@ func (r *run) removeNode(ctx context.Context, number int32) error {
 		}
 		p, state := &r.input.Pods[podNumber], &r.pods[podNumber]
 		if facts.IsNodeBound(p.Object) {
+			r.exporter.end(podNumber, r.now)
 			continue
 		}
 		p.Object = input.Unbind(p.Object)
+		r.exporter.evict(podNumber, p.Object, r.now)
 		if p.Duration != trace.Never {
 			p.Duration = state.end - r.now
 		}
@@ -109,6 +118,7 @@ func (r *run) removeNode(ctx context.Context, number int32) error {
 		r.totals.AddEviction()
 	}
 	n.ready = false
+	r.exporter.removeNode(number, r.now)
 	delete(r.nodeNumbers, n.name)
 	return r.engine.RemoveNode(ctx, r.input.Nodes[number].Object)
 }
@@ -126,6 +136,10 @@ func (r *run) addDaemonPods(ctx context.Context, number int32) error {
 			return err
 		}
 		r.place(podNumber, number, r.now)
+		if r.exporter != nil {
+			r.exporter.addPod(podNumber, daemon.Object, r.now)
+			r.exporter.place(podNumber, r.nodes[number].name, r.now)
+		}
 	}
 	return nil
 }

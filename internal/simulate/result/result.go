@@ -25,6 +25,8 @@ type Result struct {
 	Kind       string `json:"kind"`
 	// Source is the simulated cluster.
 	Source Source `json:"source"`
+	// Backtest states how well the model reproduces a recording, nil for other inputs.
+	Backtest *Backtest `json:"backtest,omitempty"`
 	// Assumed lists everything that was assumed or generated, one sentence each.
 	Assumed []string `json:"assumed"`
 	// Settings of the runs.
@@ -169,6 +171,8 @@ type Run struct {
 
 	// Scaling is nil without an autoscaler.
 	Scaling *Scaling `json:"scaling,omitempty"`
+	// Recorded compares the run with its recording, nil for other inputs.
+	Recorded *Recorded `json:"recorded,omitempty"`
 	// TimeSeries, NodeUse and Decisions are recorded in the run with the first seed.
 	TimeSeries *TimeSeries `json:"course,omitempty"`
 	NodeUse    *NodeUse    `json:"nodeUse,omitempty"`

@@ -23,9 +23,10 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/trace/alibaba2018"
 	"github.com/plimsoll-k8s/plimsoll/internal/trace/generate"
 	"github.com/plimsoll-k8s/plimsoll/internal/trace/openb"
+	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
-// Spec specifies the input. Exactly one of Files, Snapshot, Trace and Generate is set.
+// Spec specifies the input. Exactly one of Files, Snapshot, Recording, Trace and Generate is set.
 type Spec struct {
 	// Files are files and directories with manifests; "-" is the content of Stdin.
 	Files []string `json:"files,omitempty"`
@@ -34,8 +35,12 @@ type Spec struct {
 	Strict bool `json:"strict,omitempty"`
 	// Snapshot is a file written by plimsoll snapshot.
 	Snapshot string `json:"snapshot,omitempty"`
-	// Reschedule makes all pods of manifests and snapshots arrive again, including those
-	// with a node.
+	// Recording is a file written by plimsoll record with, after commas, from=DURATION and to=DURATION since its start.
+	Recording string `json:"recording,omitempty"`
+	// Measured places the pods of a recording as they were recorded, without the scheduler.
+	Measured bool `json:"measured,omitempty"`
+	// Reschedule makes all pods of manifests, snapshots and recordings arrive again, including
+	// those with a node at the start.
 	Reschedule bool `json:"reschedule,omitempty"`
 	// Trace is openb:NODES.csv,PODS.csv with, after commas, fill=F and over=SECONDS, or
 	// alibaba2018:DIR with from=SECOND, to=SECOND and memory-gib=N of the largest machine.
@@ -66,12 +71,16 @@ type Source struct {
 	HasLimits bool
 
 	objects *manifest.Objects
+	// usage of pods in a snapshot, nil if unknown.
+	usage *load.PodReading
 	// reschedule and pack are those of the Spec.
 	reschedule bool
 	pack       int
 	cluster    *trace.Cluster
 	churn      churn
 	generated  generate.Spec
+	recording  *input.Recording
+	measured   bool
 }
 
 // churn are the options of trace.Cluster.Churn. A fill of 0 is no churn.
@@ -98,7 +107,13 @@ func Open(s Spec) (*Source, error) {
 		if err != nil {
 			return nil, fmt.Errorf("--snapshot: %s: %w", s.Snapshot, err)
 		}
-		return fromManifests(fmt.Sprintf("snapshot: %s, of %s", s.Snapshot, read.About.Time.Format(time.RFC3339)), objects, s)
+		out, err := fromManifests(fmt.Sprintf("snapshot: %s, of %s", s.Snapshot, read.About.Time.Format(time.RFC3339)), objects, s)
+		if err == nil {
+			out.usage = read.Usage
+		}
+		return out, err
+	case s.Recording != "":
+		return openRecording(s)
 	case s.Generate != "":
 		generated, err := generate.Parse(s.Generate)
 		if err != nil {
@@ -164,10 +179,10 @@ func fromManifests(name string, objects *manifest.Objects, s Spec) (*Source, err
 // in a trace. Generated data depends on the seed.
 func (s *Source) Input(seed uint64, limits usage.Limits) input.Cluster {
 	switch {
-	case s.objects != nil && s.reschedule:
-		return input.Rescheduled(s.objects, s.pack)
+	case s.recording != nil:
+		return s.recording.Input(input.RecordingOptions{Measured: s.measured, Reschedule: s.reschedule, Pack: s.pack})
 	case s.objects != nil:
-		return input.FromManifests(s.objects)
+		return s.inputOfObjects()
 	case s.cluster != nil:
 		cluster := s.cluster
 		if s.churn.fill > 0 {
@@ -181,6 +196,20 @@ func (s *Source) Input(seed uint64, limits usage.Limits) input.Cluster {
 	default:
 		return input.FromTrace(s.generated.Cluster(seed), limits, seed)
 	}
+}
+
+// inputOfObjects returns the nodes and pods of manifests or of a snapshot.
+func (s *Source) inputOfObjects() input.Cluster {
+	var in input.Cluster
+	if s.reschedule {
+		in = input.Rescheduled(s.objects, s.pack)
+	} else {
+		in = input.FromManifests(s.objects)
+	}
+	if s.usage != nil {
+		in.SetUsage(s.usage)
+	}
+	return in
 }
 
 // readOpenb reads NODES.csv,PODS.csv and the options after them.

@@ -1,0 +1,121 @@
+package whatif
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/backtest"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/job"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/profiles"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/replay"
+)
+
+// backtestOptions are the flags of plimsoll backtest.
+type backtestOptions struct {
+	recording, profile, usage, metrics string
+	seed                               uint64
+	strict                             bool
+	output                             base.Output
+}
+
+// NewBacktestCommand returns the command plimsoll backtest.
+func NewBacktestCommand() *cobra.Command {
+	var o backtestOptions
+	cmd := &cobra.Command{
+		Use:   "backtest --recording FILE",
+		Short: "Measure how well the simulation reproduces a recording",
+		Long: `Replay a recording with the profile that was in force, and compare the outcome with
+what was measured: overload, load of nodes, waiting time and nodes used. The differences
+are the error of the model. Every result of plimsoll simulate and plimsoll compare over
+the recording states them.
+
+The overload that was measured is computed from the recorded usage, with the recorded
+node of each pod. kube-scheduler selects at random among nodes with equal scores, so
+that pods can be on other nodes than recorded even if the model is exact.`,
+		Example: `  # Backtest with the default profile of kube-scheduler.
+  plimsoll backtest --recording week.plrec
+
+  # Backtest the second day with the configuration of the scheduler.
+  plimsoll backtest --recording week.plrec,from=24h,to=48h --profile scheduler.yaml -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	flags := cmd.Flags()
+	input.AddRecordingFlag(cmd, &o.recording)
+	flags.StringVar(&o.profile, "profile", "default", "profile that was in force: built-in profile, or file with a KubeSchedulerConfiguration")
+	flags.StringVar(&o.usage, "usage", "beta", "usage of pods without recorded usage, as in plimsoll simulate")
+	flags.StringVar(&o.metrics, "metrics", defaultMetrics, "measurement of the load, in seconds")
+	flags.Uint64Var(&o.seed, "seed", 1, "seed of generated usage")
+	input.AddStrictFlag(cmd, &o.strict)
+	o.output.AddFlag(cmd)
+	completeWith(cmd, "profile", cobra.ShellCompDirectiveDefault, profiles.Names...)
+	return cmd
+}
+
+func (o *backtestOptions) run(cmd *cobra.Command) error {
+	if err := o.output.Validate(); err != nil {
+		return err
+	}
+	if o.recording == "" {
+		return errors.New("--recording: required: a file written by plimsoll record")
+	}
+	options := backtest.Options{Recording: o.recording, Seed: o.seed, Strict: o.strict}
+	var err error
+	if options.Profile, err = profiles.Read(o.profile); err != nil {
+		return fmt.Errorf("--profile: %w", err)
+	}
+	if _, err := options.Profile.Config(); err != nil {
+		return fmt.Errorf("--profile: %w", err)
+	}
+	if options.Usage, err = usage.Parse(o.usage); err != nil {
+		return fmt.Errorf("--usage: %w", err)
+	}
+	if options.Metrics, err = replay.ParseMetrics(o.metrics); err != nil {
+		return fmt.Errorf("--metrics: %w", err)
+	}
+	bar := base.NewRunProgress(cmd.ErrOrStderr(), len(backtest.Jobs(options)))
+	options.Warn = base.Warnings(cmd.ErrOrStderr())
+	r, err := backtest.Run(cmd.Context(), options, job.Pool{Command: selfCommand, Processes: runtime.GOMAXPROCS(0), Progress: bar.Show})
+	bar.End()
+	switch {
+	case cmd.Context().Err() != nil:
+		return base.Failure(errors.New("interrupted"))
+	case err != nil:
+		return err
+	}
+	return o.output.Print(cmd.OutOrStdout(), r, func(out io.Writer) { printBacktest(out, r) })
+}
+
+// printBacktest prints the summary, a table of the figures, and the assumptions.
+func printBacktest(out io.Writer, r *backtest.Result) {
+	fmt.Fprintf(out, "%s: %d nodes, %d pods\n", base.Escape(r.Source.Name), r.Source.Nodes, r.Source.Pods)
+	fmt.Fprintln(out, base.Escape(r.Summary()))
+	fmt.Fprintln(out)
+	t := base.NewTable(out, "figure", "measured", "simulated", "error")
+	t.SetColumnConfigs(base.RightAligned(2, 3, 4))
+	for i := range r.Figures {
+		f := &r.Figures[i]
+		t.AppendRow(table.Row{f.Title(), formatNumber(f.Measured), formatNumber(f.Simulated), f.ErrorText()})
+	}
+	t.Render()
+	p := r.Placements
+	fmt.Fprintf(out, "pods placed by the scheduler: %d on the node on which they ran, %d on another one, %d that never ran\n",
+		p.Same, p.Other, p.NeverScheduled)
+	printAssumptions(out, r.Assumed)
+}
+
+// printAssumptions prints the assumptions of a result.
+func printAssumptions(out io.Writer, assumed []string) {
+	fmt.Fprintln(out, "\nassumed:")
+	for _, sentence := range assumed {
+		fmt.Fprintln(out, "-", base.Escape(sentence))
+	}
+}
