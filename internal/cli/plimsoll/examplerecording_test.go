@@ -19,7 +19,7 @@ func TestExampleRecording(t *testing.T) {
 	cmd := newCommand()
 	cmd.SetOut(io.Discard)
 	cmd.SetArgs([]string{
-		"simulate", "--generate", "nodes=4,pods=200,fill=1.4,over=172800,life=7200,best-effort=0.1", "--usage", "bursts:mean=0.7",
+		"simulate", "--generate", "nodes=4,pods=400,fill=2,over=172800,life=5400,best-effort=0.1", "--usage", "bursts:mean=0.7",
 		"--write-recording", made,
 	})
 	if err := cmd.ExecuteContext(t.Context()); err != nil {
