@@ -46,9 +46,9 @@ func (l *Learner) Export() []Past {
 	return exported
 }
 
-// Import adds what another learner exported age seconds before. Older knowledge counts less. What is known of a workload already
-// is kept.
-func (l *Learner) Import(exported []Past, age float64) {
+// Import adds what another learner exported age seconds before, and returns the model that follows from it. Older knowledge
+// counts less. What is known of a workload already is kept.
+func (l *Learner) Import(exported []Past, age float64) *Model {
 	decay := math.Exp2(-max(age, 0) / l.options.HalfLife)
 	for i := range exported {
 		w := l.workload(KeyOf(exported[i].Workload))
@@ -63,4 +63,8 @@ func (l *Learner) Import(exported []Past, age float64) {
 			w.past[r] = past{pods: u.Pods * decay, readings: u.Readings * decay, mean: u.Mean, class: class}
 		}
 	}
+	for r := range l.resources {
+		l.estimateWorkloads(r)
+	}
+	return l.model()
 }

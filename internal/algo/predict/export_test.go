@@ -34,15 +34,17 @@ func TestExportAndImport(t *testing.T) {
 	}
 	for _, age := range []float64{0, DefaultHalfLife} {
 		second := NewLearner(options)
-		second.Import(exported, age)
+		imported := second.Import(exported, age)
 		restored := second.Observe(&Reading{Second: 101 * 60, Nodes: []NodeReading{{Name: "n", Pods: pods(false, podStates{})}}})
 		// With the age the number of pods decreases, and what is expected is nearer to the mean of all workloads.
 		tolerance := 0.03 + 0.12*age/DefaultHalfLife
 		for _, name := range []string{"half", "tenth"} {
 			key := KeyOf(Workload{"default", "Deployment", name})
-			want, got := learned.Ratio(key, CPU, amounts[CPU]), restored.Ratio(key, CPU, amounts[CPU])
-			if got.Pods == 0 || math.Abs(want.Mean-got.Mean) > tolerance {
-				t.Errorf("%s, after %.0f s: %+v, want about %+v", name, age, got, want)
+			want := learned.Ratio(key, CPU, amounts[CPU])
+			for when, model := range map[string]*Model{"before": imported, "after": restored} {
+				if got := model.Ratio(key, CPU, amounts[CPU]); got.Pods == 0 || math.Abs(want.Mean-got.Mean) > tolerance {
+					t.Errorf("%s, %.0f s old, %s the first reading: %+v, want about %+v", name, age, when, got, want)
+				}
 			}
 			if again := second.Export(); len(again) != 2 {
 				t.Errorf("after %.0f s: %d workloads exported again, want 2", age, len(again))

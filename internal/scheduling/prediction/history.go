@@ -34,7 +34,7 @@ func (k *Keeper) Workloads() []history.Workload {
 	return workloads
 }
 
-// Restore adds what was known at a time before.
+// Restore adds what was known at a time before. Predictions follow from it before anything is read.
 func (k *Keeper) Restore(workloads []history.Workload, saved time.Time) {
 	imported := make([]predict.Past, 0, len(workloads))
 	for i := range workloads {
@@ -49,5 +49,5 @@ func (k *Keeper) Restore(workloads []history.Workload, saved time.Time) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.learner.Import(imported, time.Since(saved).Seconds())
+	k.publish(k.learner.Import(imported, time.Since(saved).Seconds()))
 }

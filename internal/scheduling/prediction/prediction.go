@@ -128,14 +128,18 @@ func (k *Keeper) learn(measured load.Reading) {
 		begin = end
 	}
 	k.known, k.used = known, nil
-	model := k.learner.Observe(&reading)
+	k.publish(k.learner.Observe(&reading))
+	if k.missed != nil {
+		k.reportMissed(&reading)
+	}
+}
+
+// publish makes a model the newest one.
+func (k *Keeper) publish(model *predict.Model) {
 	for _, observer := range k.observers {
 		observer(model)
 	}
 	k.model.Store(model)
-	if k.missed != nil {
-		k.reportMissed(&reading)
-	}
 }
 
 // reportMissed reports how far the predictions of a reading were from what was measured.
