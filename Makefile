@@ -121,9 +121,10 @@ test-servers:
 	  sudo=$$(test "$$(id -u)" = 0 || echo sudo); \
 	  $$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; } || { \
 	  echo "the tests need a browser: install chromium and add it to PATH"; exit 1; }
-	@echo "== building Helm, metrics-server, Karpenter, kubectl and a load-watcher client, which the tests start (about 7 minutes the first time)"
+	@echo "== building Helm, metrics-server, kube-state-metrics, Karpenter, kubectl and a load-watcher client, which the tests start (about 7 minutes the first time)"
 	@go tool -modfile=tools/helm/go.mod -n helm >/dev/null
 	@cd test/metricsserver && go build -o /dev/null sigs.k8s.io/metrics-server/cmd/metrics-server
+	@cd test/kubestatemetrics && go build -o /dev/null k8s.io/kube-state-metrics/v2
 	@cd test/karpenter && go build -o /dev/null sigs.k8s.io/karpenter/kwok
 	@cd test/loadwatcher && go build -o /dev/null .
 	@cd test/kubectl && go build -o /dev/null .
@@ -212,7 +213,7 @@ verify: lint ## run lint and check that generated files are up to date
 	@before=$$(git status --porcelain; git diff); $(MAKE) --no-print-directory generate; go mod tidy; \
 	  after=$$(git status --porcelain; git diff); \
 	  if [ "$$before" != "$$after" ]; then echo "generated files or go.mod are out of date; run 'make generate' and 'go mod tidy':"; git status --short; exit 1; fi
-	@for module in tools tools/actionlint tools/helm tools/release tools/vulncheck test/metricsserver test/loadwatcher test/karpenter test/kubectl test/peers/released; do (cd $$module && go mod verify >/dev/null) || exit 1; done
+	@for module in tools tools/actionlint tools/helm tools/release tools/vulncheck test/metricsserver test/kubestatemetrics test/loadwatcher test/karpenter test/kubectl test/peers/released; do (cd $$module && go mod verify >/dev/null) || exit 1; done
 
 .PHONY: fmt
 fmt: ## format the code

@@ -17,8 +17,6 @@ import (
 // decoder builds a recording from records.
 type decoder struct {
 	limits
-	// usage is false if usage is not kept.
-	usage bool
 	// packed is the number of bytes of the file so far, valid the length of the undamaged part of it.
 	packed, valid int64
 
@@ -280,9 +278,6 @@ func (d *decoder) readObject(body []byte) error {
 
 // readUsage reads usage of a pod.
 func (d *decoder) readUsage(body []byte) error {
-	if !d.usage {
-		return nil
-	}
 	var numbers [4]int
 	for i := range numbers {
 		n, length := binary.Uvarint(body)

@@ -49,11 +49,11 @@ func Open(name string) (*Recording, error) {
 }
 
 // Read reads a recording, see Open.
-func Read(in io.Reader) (*Recording, error) { return defaultLimits.read(in, true) }
+func Read(in io.Reader) (*Recording, error) { return defaultLimits.read(in) }
 
-// read reads a recording, with or without usage.
-func (l limits) read(in io.Reader, usage bool) (*Recording, error) {
-	d := &decoder{limits: l, usage: usage}
+// read reads a recording.
+func (l limits) read(in io.Reader) (*Recording, error) {
+	d := &decoder{limits: l}
 	if err := d.file(in); err != nil {
 		return nil, err
 	}

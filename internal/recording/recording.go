@@ -131,7 +131,7 @@ func (r *Recording) finish() {
 	}
 	r.Pods = slices.DeleteFunc(r.Pods, func(p Pod) bool { return p.Created > end })
 	for i := range r.Pods {
-		r.Pods[i].clip(end, steps)
+		r.Pods[i].clip(end, steps, r.About.Step)
 	}
 	slices.SortStableFunc(r.Nodes, func(a, b Node) int {
 		return cmp.Or(cmp.Compare(a.Appeared, b.Appeared), strings.Compare(a.Object.Name, b.Object.Name))
@@ -150,8 +150,8 @@ func untilEnd(at, end int64) int64 {
 	return at
 }
 
-// clip removes what is after the end, and makes times not decrease.
-func (p *Pod) clip(end int64, steps int) {
+// clip removes what is after the end of the recording or of the pod, and makes times not decrease.
+func (p *Pod) clip(end int64, steps, step int) {
 	p.Scheduled = untilEnd(max(p.Scheduled, p.Created), end)
 	p.Started = max(p.Started, p.Created)
 	if p.Scheduled == Never {
@@ -166,6 +166,12 @@ func (p *Pod) clip(end int64, steps int) {
 		}
 	}
 	p.Ended = untilEnd(max(p.Ended, reached), end)
+	if p.Ended != Never {
+		steps = 0
+		if p.Ended >= 0 {
+			steps = int(p.Ended/int64(step)) + 1
+		}
+	}
 	p.CPU.clip(steps)
 	p.Memory.clip(steps)
 }

@@ -398,7 +398,7 @@ func TestBounds(t *testing.T) {
 	} {
 		l := defaultLimits
 		tc.change(&l)
-		if _, err := l.read(bytes.NewReader(tc.file), true); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if _, err := l.read(bytes.NewReader(tc.file)); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("error %v, want %s", err, tc.want)
 		}
 	}
@@ -460,8 +460,8 @@ func FuzzRead(f *testing.F) {
 			t.Fatal(err)
 		}
 		small := limits{chunk: 1 << 20, body: 1 << 20, nodes: 100, pods: 100, objects: 100, structs: 10_000, values: 1 << 21}
-		_, _ = small.read(bytes.NewReader(records), true)
-		r, err := small.read(bytes.NewReader(chunk), true)
+		_, _ = small.read(bytes.NewReader(records))
+		r, err := small.read(bytes.NewReader(chunk))
 		if err != nil {
 			return
 		}

@@ -5,6 +5,7 @@ package endpoint
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -34,6 +35,8 @@ type Options struct {
 	// MaxValues, if not 0, is the largest number of JSON values in a response, because each takes more
 	// memory than its text when it is decoded: the number of braces, brackets and commas, also in strings.
 	MaxValues int64
+	// ResponseTimeout is the longest time from a request to the first byte of its response, 10 s if 0.
+	ResponseTimeout time.Duration
 }
 
 // Endpoint is a client for one server.
@@ -43,7 +46,7 @@ type Endpoint struct {
 	client *http.Client
 }
 
-// connectTimeout is the longest time to establish a connection, and from a request to the first byte of
+// connectTimeout is the longest time to establish a connection and, by default, from a request to the first byte of
 // its response.
 const connectTimeout = 10 * time.Second
 
@@ -179,8 +182,9 @@ func (g *guard) current() (*http.Transport, error) {
 	g.roots = roots
 	g.transport = &http.Transport{
 		Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, TLSClientConfig: tlsConfig, ForceAttemptHTTP2: true,
-		TLSHandshakeTimeout: connectTimeout, ResponseHeaderTimeout: connectTimeout, IdleConnTimeout: time.Minute,
-		MaxIdleConnsPerHost: 4, MaxResponseHeaderBytes: 1 << 20,
+		TLSHandshakeTimeout: connectTimeout, IdleConnTimeout: time.Minute,
+		ResponseHeaderTimeout: cmp.Or(g.options.ResponseTimeout, connectTimeout),
+		MaxIdleConnsPerHost:   4, MaxResponseHeaderBytes: 1 << 20,
 	}
 	return g.transport, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/doctor"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/load"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/placement"
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/record"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/score"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/slack"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/snapshot"
@@ -49,7 +50,7 @@ they are made, and inspects slack, placements and load.`,
 	version.AddFlag(cmd)
 	base.ConfigureGroup(cmd)
 	cmd.AddCommand(
-		snapshot.NewCommand(), score.NewScoreCommand(), score.NewExplainCommand(),
+		snapshot.NewCommand(), record.NewCommand(), score.NewScoreCommand(), score.NewExplainCommand(),
 		whatif.NewSimulateCommand(), whatif.NewCompareCommand(), whatif.NewBacktestCommand(), whatif.NewTuneCommand(),
 		whatif.NewRunCommand(),
 		load.NewCommand(), slack.NewCommand(), placement.NewCommand(), doctor.NewCommand(), newVersionCommand(),

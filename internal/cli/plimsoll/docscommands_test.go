@@ -23,6 +23,7 @@ var integrated = map[string]string{
 	"plimsoll explain pod":       "TestSnapshot",
 	"plimsoll load top":          "TestMetricsServer",
 	"plimsoll placement explain": "TestPlimsollOnAHub",
+	"plimsoll record":            "TestRealPrometheus",
 	"plimsoll slack status":      "TestSlackMirrors",
 	"plimsoll snapshot":          "TestSnapshot",
 }
@@ -177,7 +178,8 @@ func runCommand(t *testing.T, input string, args []string) error {
 
 // readsCluster reports whether a command with parsed flags reads a cluster or a load source.
 func readsCluster(cmd *cobra.Command) bool {
-	return cmd.Flags().Lookup("kubeconfig") != nil && !cmd.HasSubCommands() && !hasInput(cmd)
+	flags := cmd.Flags()
+	return (flags.Lookup("kubeconfig") != nil || flags.Lookup("prometheus") != nil) && !cmd.HasSubCommands() && !hasInput(cmd)
 }
 
 // hasInput reports whether a flag of a command sets its input.
@@ -193,7 +195,7 @@ func hasInput(cmd *cobra.Command) bool {
 // integrationTests returns the source files of integration tests by the names of the tests.
 func integrationTests(t *testing.T, project string) map[string]string {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(project, "test", "integration", "*_test.go"))
+	found, err := filepath.Glob(filepath.Join(project, "test", "[ir]*", "*_test.go")) // integration and recording
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,224 @@
+// Package record has the command that records what happens in a cluster.
+package record
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/internal/recording"
+	"github.com/plimsoll-k8s/plimsoll/internal/recording/prometheus"
+)
+
+// options are the flags of plimsoll record.
+type options struct {
+	config   prometheus.Config
+	from, to string
+	output   string
+	redact   bool
+	force    bool
+}
+
+// NewCommand returns the command plimsoll record.
+func NewCommand() *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:   "record --prometheus URL -o FILE",
+		Short: "Record what happened in a cluster, as input of other commands",
+		Long: `Record what happened in a cluster over a time: nodes and pods as they came and went,
+and what each pod used. Everything is read from a Prometheus server, or another server
+with its query API, that has the metrics of kube-state-metrics and of the kubelets'
+cAdvisor. The cluster is not accessed.
+
+The recording is written in parts. If the command is interrupted or the server fails,
+the same command continues it. What the server lacks is printed, with how it is treated,
+and listed in the recording.
+
+With --redact, names of objects and images, and keys and values of labels, are replaced
+by pseudonyms, as by plimsoll snapshot --redact.`,
+		Example: `  # Record the last week.
+  plimsoll record --prometheus http://localhost:9090 -o week.plrec
+
+  # Record one of the clusters that a server knows, with pseudonyms.
+  plimsoll record --prometheus https://thanos.example.com --selector 'cluster="a"' --from 1d --redact -o day.plrec`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	o.addFlags(cmd)
+	return cmd
+}
+
+func (o *options) addFlags(cmd *cobra.Command) {
+	flags, c := cmd.Flags(), &o.config
+	flags.SortFlags = false
+	flags.StringVar(&c.Server.Address, "prometheus", "", "URL of the Prometheus server, such as http://localhost:9090")
+	flags.StringVar(&o.from, "from", "7d", "start: a duration before now, such as 7d, or a time, such as 2026-01-31T00:00:00Z")
+	flags.StringVar(&o.to, "to", "now", "end: now, a duration before now, or a time")
+	flags.StringVarP(&o.output, "output", "o", "", "file to write")
+	flags.BoolVar(&o.force, "force", false, "replace an existing file, also an unfinished recording")
+	flags.BoolVar(&o.redact, "redact", false, "replace names by pseudonyms")
+	flags.DurationVar(&c.Step, "step", prometheus.DefaultStep, "time between two samples of usage")
+	flags.DurationVar(&c.RateWindow, "rate-window", 0,
+		"time over which the CPU usage is averaged; must contain two scrapes (default two steps, at least 2m)")
+	flags.DurationVar(&c.Window, "chunk", prometheus.DefaultWindow, "time that is read and stored at once; shorter takes less memory")
+	flags.DurationVar(&c.Timeout, "timeout", prometheus.DefaultTimeout, "longest time of a query")
+	flags.StringVar(&c.Selector, "selector", "", `matchers for all series, such as cluster="a"`)
+	flags.StringToStringVar(&c.Series, "series", nil,
+		"names of series that differ from those of kube-state-metrics and cAdvisor, as NAME=OTHER; an empty one omits the series")
+	flags.StringToStringVar(&c.Labels, "label", nil,
+		"names of labels of kube-state-metrics that differ, as NAME=OTHER (default exported_NAME if the server has these)")
+	flags.StringToStringVar(&c.UsageLabels, "usage-label", nil, "names of labels of cAdvisor that differ, such as pod=pod_name")
+	flags.StringVar(&c.CPUQuery, "cpu-query", "", "query for the CPU usage of pods in cores (default from cAdvisor)")
+	flags.StringVar(&c.MemoryQuery, "memory-query", "", "query for the memory usage of pods in bytes (default from cAdvisor)")
+	flags.StringSliceVar(&c.LabelKeys, "label-key", nil, "keys of labels of nodes and pods that kube-state-metrics exports with underscores, "+
+		"such as example.com/team")
+	flags.StringVar(&c.Server.TokenFile, "token-file", "", "file with a bearer token for the server")
+	flags.StringVar(&c.Server.CAFile, "ca-file", "", "file with the certificate authorities of the server")
+	flags.StringVar(&c.Server.CertFile, "cert-file", "", "file with the client certificate")
+	flags.StringVar(&c.Server.KeyFile, "key-file", "", "file with the key of the client certificate")
+	flags.BoolVar(&c.Server.InsecureSkipVerify, "insecure-skip-verify", false, "do not verify the certificate of the server")
+	_ = cmd.MarkFlagFilename("output", "plrec")
+	for _, name := range []string{"token-file", "ca-file", "cert-file", "key-file"} {
+		_ = cmd.MarkFlagFilename(name)
+	}
+	base.CompleteWith(cmd, "to", "now")
+}
+
+// parseTime parses a time: now, a duration before now or a time. The flag is for the error.
+func parseTime(flag, text string, now time.Time) (time.Time, error) {
+	if text == "now" {
+		return now, nil
+	}
+	if d, err := model.ParseDuration(text); err == nil {
+		return now.Add(-time.Duration(d)), nil
+	}
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return t, nil
+	}
+	return time.Time{}, base.InvalidValue(flag, text, "now, a duration before now such as 7d or 12h, or a time such as 2026-01-31T00:00:00Z")
+}
+
+// fieldFlags are the flags of the fields that errors name.
+var fieldFlags = map[string]string{
+	"address": "--prometheus", "step": "--step", "window": "--chunk", "rateWindow": "--rate-window", "timeout": "--timeout",
+	"series": "--series", "label": "--label", "usageLabel": "--usage-label", "to": "--to", "token": "--token-file",
+	"tokenFile": "--token-file", "caFile": "--ca-file", "certFile": "--cert-file", "keyFile": "--key-file",
+	"certFile, keyFile": "--cert-file, --key-file",
+}
+
+// flagNames returns an error with the name of a flag in place of that of a field.
+func flagNames(err error) error {
+	text := err.Error()
+	for _, field := range slices.Sorted(maps.Keys(fieldFlags)) {
+		if rest, ok := strings.CutPrefix(text, field); ok && rest != "" && (rest[0] == ':' || rest[0] == ' ') {
+			return errors.New(fieldFlags[field] + rest)
+		}
+	}
+	return err
+}
+
+func (o *options) run(cmd *cobra.Command) error {
+	switch {
+	case o.config.Server.Address == "":
+		return errors.New("--prometheus: required: the URL of a Prometheus server, such as http://localhost:9090")
+	case o.output == "":
+		return errors.New("--output: required: the file to write, such as week.plrec")
+	}
+	o.config.Server.Type = metricprovider.Prometheus
+	unfinished, err := o.checkOutput()
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	if unfinished { // the times are those of the first run
+		if now, err = recording.Started(o.output); err != nil {
+			return base.Failure(err)
+		}
+	}
+	if o.config.From, err = parseTime("from", o.from, now); err != nil {
+		return err
+	}
+	if o.config.To, err = parseTime("to", o.to, now); err != nil {
+		return err
+	}
+	if err := o.config.Validate(); err != nil {
+		return flagNames(err)
+	}
+	return o.record(cmd, now)
+}
+
+// checkOutput returns an error if the file must not be written, and whether it is an unfinished recording.
+func (o *options) checkOutput() (unfinished bool, err error) {
+	exists, unfinished, err := recording.Exists(o.output)
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("--output: %w", err)
+	case o.force && exists:
+		return false, recording.Discard(o.output)
+	case exists && !unfinished:
+		return false, fmt.Errorf("--output: %s already exists; --force replaces it", o.output)
+	}
+	return unfinished, (base.NewFile{Flag: "--output", Path: o.output, Force: true}).Check()
+}
+
+// record records and prints what was recorded.
+func (o *options) record(cmd *cobra.Command, now time.Time) error {
+	errOut := cmd.ErrOrStderr()
+	progress, err := prometheus.Record(cmd.Context(), o.output, o.config, prometheus.Options{
+		Redact: o.redact, Now: now,
+		Progress: func(p prometheus.Progress) {
+			fmt.Fprintf(errOut, "%3.0f %%  until %s: %d nodes, %d pods, %s\n",
+				100*p.Until.Sub(p.From).Seconds()/p.To.Sub(p.From).Seconds(), p.Until.Format(time.RFC3339), p.Nodes, p.Pods, size(p.Bytes))
+		},
+		Log: func(line string) { fmt.Fprintln(errOut, base.Escape(line)) },
+	})
+	if err != nil {
+		if errors.Is(err, context.Canceled) {
+			err = errors.New("interrupted")
+		}
+		if !progress.From.IsZero() {
+			err = fmt.Errorf("%w; recorded until %s, the same command continues", err, progress.Until.Format(time.RFC3339))
+		}
+		return base.Failure(err)
+	}
+	printMissing(errOut, progress.Missing)
+	fmt.Fprintf(cmd.OutOrStdout(), "%s: %d nodes, %d pods from %s to %s, %s", base.Escape(o.output), progress.Nodes, progress.Pods,
+		progress.From.Format(time.RFC3339), progress.To.Format(time.RFC3339), size(progress.Bytes))
+	if o.redact {
+		fmt.Fprint(cmd.OutOrStdout(), "; names are pseudonyms")
+	}
+	fmt.Fprintln(cmd.OutOrStdout())
+	return nil
+}
+
+// printMissing prints what a recording lacks.
+func printMissing(out io.Writer, missing []recording.Missing) {
+	if len(missing) == 0 {
+		return
+	}
+	fmt.Fprintln(out, "missing in the recording:")
+	for _, m := range missing {
+		fmt.Fprintf(out, "  %s: %s\n", base.Escape(m.What), base.Escape(m.Why))
+	}
+}
+
+// size formats a number of bytes.
+func size(bytes int64) string {
+	switch {
+	case bytes < 10<<10:
+		return fmt.Sprintf("%d bytes", bytes)
+	case bytes < 10<<20:
+		return fmt.Sprintf("%d KiB", bytes>>10)
+	}
+	return fmt.Sprintf("%d MiB", bytes>>20)
+}

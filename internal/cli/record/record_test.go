@@ -1,0 +1,61 @@
+package record
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+)
+
+func TestFlagErrors(t *testing.T) {
+	existing := filepath.Join(t.TempDir(), "old.plrec")
+	if err := os.WriteFile(existing, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for args, want := range map[string]string{
+		"":                                          "--prometheus: required: the URL of a Prometheus server, such as http://localhost:9090",
+		"--prometheus http://x":                     "--output: required: the file to write, such as week.plrec",
+		"--prometheus x -o OUT":                     `--prometheus "x": must be a URL like`,
+		"--prometheus http://x -o OUT --from 7":     `--from: invalid value "7": must be now, a duration before now such as 7d or 12h, or a time`,
+		"--prometheus http://x -o OUT --to soon":    `--to: invalid value "soon": must be now, a duration`,
+		"--prometheus http://x -o OUT --from now":   "--to: invalid value",
+		"--prometheus http://x -o OUT --step 1ms":   "--step: invalid value 1ms: must be whole seconds, at least 1s",
+		"--prometheus http://x -o OUT --chunk 1ms":  "--chunk: invalid value",
+		"--prometheus http://x -o OUT --series a=b": `--series: unknown name "a": must be one of kube_pod_info`,
+		"--prometheus http://x -o OUT --label a=.":  "--label: invalid value a=.: must be two names of labels",
+		"--prometheus http://x -o EXISTING":         "--output: " + existing + " already exists; --force replaces it",
+		"--prometheus http://x -o /nowhere/x":       "--output: stat /nowhere",
+	} {
+		cmd := NewCommand()
+		args = strings.NewReplacer("OUT", filepath.Join(t.TempDir(), "x"), "EXISTING", existing).Replace(args)
+		cmd.SetArgs(strings.Fields(args))
+		cmd.SilenceErrors, cmd.SilenceUsage = true, true
+		if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), want) || base.ExitCode(err, 2) != 2 {
+			t.Errorf("%s: error %v, want %s", args, err, want)
+		}
+	}
+}
+
+func TestParseTime(t *testing.T) {
+	now := time.Date(2026, 3, 8, 12, 0, 0, 0, time.UTC)
+	for text, want := range map[string]string{
+		"now": "2026-03-08T12:00:00Z", "7d": "2026-03-01T12:00:00Z", "1h30m": "2026-03-08T10:30:00Z",
+		"2026-01-31T00:00:00+01:00": "2026-01-30T23:00:00Z",
+	} {
+		got, err := parseTime("from", text, now)
+		if err != nil || got.UTC().Format(time.RFC3339) != want {
+			t.Errorf("%s: %v, error %v, want %s", text, got, err, want)
+		}
+	}
+}
+
+func TestSize(t *testing.T) {
+	for bytes, want := range map[int64]string{0: "0 bytes", 20 << 10: "20 KiB", 300 << 20: "300 MiB"} {
+		if got := size(bytes); got != want {
+			t.Errorf("%d: %s, want %s", bytes, got, want)
+		}
+	}
+}

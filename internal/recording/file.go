@@ -1,0 +1,201 @@
+package recording
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// StateSuffix is what is appended to the name of a recording for the name of the file with the state of its
+// writer. It exists while the recording is not finished, and has no names of objects that the recording lacks
+// except, with redaction, the key of the pseudonyms.
+const StateSuffix = ".state"
+
+// fileMode makes a recording readable by its owner only: it has details of the cluster.
+const fileMode = 0o600
+
+// File is a recording that is being written and can be continued after a restart. A commit writes what was added to the
+// recording, and then the state of the writer beside it. What was added after the last commit is lost by a
+// restart, and written again by the writer.
+type File struct {
+	*Writer
+	path string
+	file *os.File
+	size int64
+	// started is the time at which the recording was started.
+	started time.Time
+}
+
+// state is the content of the file with the state.
+type state struct {
+	// Size is the size of the recording in bytes, and Nodes and Pods its numbers of nodes and pods.
+	Size  int64 `json:"size"`
+	Nodes int   `json:"nodes"`
+	Pods  int   `json:"pods"`
+	About About `json:"about"`
+	// Started is the time at which the recording was started.
+	Started time.Time `json:"started"`
+	// Writer is the state of who writes the recording.
+	Writer json.RawMessage `json:"writer"`
+}
+
+// Exists reports whether there is a recording with the name, and whether it can be continued.
+func Exists(path string) (exists, unfinished bool, err error) {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, false, nil
+	case err != nil:
+		return false, false, err
+	case !info.Mode().IsRegular():
+		return false, false, fmt.Errorf("%s is not a regular file", path)
+	}
+	_, err = os.Stat(path + StateSuffix)
+	return true, err == nil, nil
+}
+
+// Started returns the time at which an unfinished recording was started.
+func Started(path string) (time.Time, error) {
+	s, err := readState(path)
+	return s.Started, err
+}
+
+// Discard removes a recording and its state.
+func Discard(path string) error {
+	for _, name := range []string{path + StateSuffix, path} {
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// readState reads the state of an unfinished recording.
+func readState(path string) (s state, err error) {
+	raw, err := os.ReadFile(path + StateSuffix)
+	if err != nil {
+		return s, err
+	}
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return s, fmt.Errorf("%s: %w", path+StateSuffix, err)
+	}
+	return s, nil
+}
+
+// Create starts a recording at a time. An existing file is replaced.
+func Create(path string, started time.Time, about About) (*File, error) {
+	if err := os.Remove(path + StateSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, fileMode)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{path: path, file: file, started: started}
+	f.Writer, err = NewWriter(f, about)
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return f, nil
+}
+
+// Continue continues a recording that was not closed, after its last commit, and decodes the state of its writer.
+func Continue(path string, writer any) (*File, error) {
+	s, err := readState(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(s.Writer, writer); err != nil {
+		return nil, fmt.Errorf("%s: writer: %w", path+StateSuffix, err)
+	}
+	if err := s.About.check(); err != nil {
+		return nil, fmt.Errorf("%s: about: %w", path+StateSuffix, err)
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY, fileMode)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{path: path, file: file, size: s.Size, started: s.Started}
+	f.Writer = &Writer{out: f, about: s.About, nodes: s.Nodes, pods: s.Pods}
+	if err := f.cut(); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return f, nil
+}
+
+// cut removes what was written after the last commit.
+func (f *File) cut() error {
+	info, err := f.file.Stat()
+	switch {
+	case err != nil:
+		return err
+	case info.Size() < f.size:
+		return fmt.Errorf("%s: found %d bytes, %s expects %d: remove both files to start again", f.path, info.Size(), f.path+StateSuffix, f.size)
+	}
+	if err := f.file.Truncate(f.size); err != nil {
+		return err
+	}
+	_, err = f.file.Seek(f.size, io.SeekStart)
+	return err
+}
+
+// Write implements io.Writer for the chunks of the recording.
+func (f *File) Write(chunk []byte) (int, error) {
+	n, err := f.file.Write(chunk)
+	f.size += int64(n)
+	return n, err
+}
+
+// Size returns the number of bytes written so far.
+func (f *File) Size() int64 { return f.size }
+
+// Commit writes what was added as a chunk, and the state from which the writer continues after a restart.
+func (f *File) Commit(writer any) error {
+	if err := f.Flush(); err != nil {
+		return err
+	}
+	if err := f.file.Sync(); err != nil {
+		return err
+	}
+	raw, err := json.Marshal(writer)
+	if err != nil {
+		return err
+	}
+	content, err := json.Marshal(state{Size: f.size, Nodes: f.nodes, Pods: f.pods, About: f.about, Started: f.started, Writer: raw})
+	if err != nil {
+		return err
+	}
+	return replace(f.path+StateSuffix, content)
+}
+
+// replace replaces a file, completely or not at all.
+func replace(path string, content []byte) error {
+	file, err := os.CreateTemp(filepath.Dir(path), ".plimsoll-*")
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(content)
+	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(file.Name())
+	}
+	return err
+}
+
+// Finish writes the end of the recording and removes the state.
+func (f *File) Finish() error {
+	if err := errors.Join(f.Writer.Close(), f.file.Close()); err != nil {
+		return err
+	}
+	return os.Remove(f.path + StateSuffix)
+}
+
+// Abandon closes the file without finishing it, so that it can be continued after its last commit.
+func (f *File) Abandon() error { return f.file.Close() }

@@ -1,0 +1,144 @@
+package prometheus
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/recording"
+)
+
+// usage collects the usage of pods in a window.
+type usage struct {
+	r *recorder
+	// pods are the pods with a node, by namespace and name, in the order of their creation.
+	pods map[string][]*podState
+	// namespace and pod are the names of the labels.
+	namespace, pod string
+}
+
+// readUsage reads and writes the usage of the pods in a window. Samples are at multiples of the step; that at the end
+// belongs to the next window, if there is one.
+func (r *recorder) readUsage(ctx context.Context, from, to time.Time, last bool) error {
+	end := to
+	if last {
+		end = to.Add(r.config.Step)
+	}
+	labels := rename(r.config.UsageLabels, "namespace", "pod")
+	u := &usage{r: r, pods: map[string][]*podState{}, namespace: labels[0], pod: labels[1]}
+	written := make([]*podState, 0, len(r.state.Pods))
+	for _, p := range r.state.Pods {
+		written = append(written, p)
+		if p.Node != "" {
+			key := p.Namespace + "/" + p.Name
+			u.pods[key] = append(u.pods[key], p)
+		}
+	}
+	for _, pods := range u.pods {
+		slices.SortFunc(pods, func(a, b *podState) int { return cmp.Or(cmp.Compare(a.Created, b.Created), cmp.Compare(a.ID, b.ID)) })
+	}
+	slices.SortFunc(written, func(a, b *podState) int { return cmp.Compare(a.ID, b.ID) })
+	cpu, memory := r.config.usageQueries()
+	if err := u.read(ctx, containerCPU, cpu, from, end, u.setCPU); err != nil {
+		return err
+	}
+	if err := u.read(ctx, containerMemory, memory, from, end, u.setMemory); err != nil {
+		return err
+	}
+	for _, p := range written {
+		r.count(p, from, end)
+		if err := r.file.AddUsage(p.ID, p.cpu, p.memory); err != nil {
+			return err
+		}
+		p.cpu, p.memory = recording.Series{}, recording.Series{}
+	}
+	return nil
+}
+
+// read runs a query from a time until before another, in parts with a bounded number of values.
+func (u *usage) read(ctx context.Context, name, query string, from, end time.Time, set func(*podState, int, float64)) error {
+	r := u.r
+	if query == "" || len(u.pods) == 0 {
+		return nil
+	}
+	steps := time.Duration(max(r.config.Values/len(u.pods), 1))
+	for ; from.Before(end); from = from.Add(steps * r.config.Step) {
+		until := from.Add(steps * r.config.Step)
+		if until.After(end) {
+			until = end
+		}
+		err := r.split.run(ctx, name, from, until, func(from, to time.Time) error {
+			return r.client.over(ctx, query, from, to.Add(-time.Second), r.config.Step, func(e *element) error {
+				r.state.Series[name] = true
+				u.add(e, set)
+				return nil
+			})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add adds a series of a pod.
+func (u *usage) add(e *element, set func(*podState, int, float64)) {
+	c := &u.r.state.Counts
+	pods := u.pods[e.Metric[u.namespace]+"/"+e.Metric[u.pod]]
+	start, step := float64(u.r.config.From.Unix()), u.r.config.Step.Seconds()
+	for _, point := range e.Values {
+		p := running(pods, point.at)
+		switch {
+		case math.IsNaN(point.value) || point.value < 0 || math.IsInf(point.value, 0):
+			c.Rejected++
+		case p == nil:
+			c.Unassigned++
+		default:
+			if i := math.Round((point.at - start) / step); i >= 0 && i < recording.MaxSteps {
+				set(p, int(i), point.value)
+			}
+		}
+	}
+}
+
+// running returns the pod that ran at a time: the last one that was created until then and had not ended. One that has the name of an
+// earlier pod must have started before, because a sample is older than its time.
+func running(pods []*podState, at float64) *podState {
+	for i := len(pods) - 1; i >= 0; i-- {
+		p := pods[i]
+		begun := float64(p.Created) <= at && (i == 0 || p.Started != 0 && float64(p.Started) < at)
+		if begun && (p.Ended == 0 || at <= float64(p.Ended)) {
+			return p
+		}
+	}
+	return nil
+}
+
+func (u *usage) setCPU(p *podState, step int, value float64)    { p.cpu.Set(step, 1000*value) }
+func (u *usage) setMemory(p *podState, step int, value float64) { p.memory.Set(step, value) }
+
+// count counts the values of a pod in a window, and how many there would be without gaps.
+func (r *recorder) count(p *podState, from, end time.Time) {
+	if p.Started == 0 {
+		return
+	}
+	step, start := int64(r.config.Step.Seconds()), r.config.From.Unix()
+	first := max(p.Started, from.Unix()) - start
+	after := min(end.Unix(), p.LastSeen+1) - start // a pod that is gone is not known as ended before the next window
+	if p.Ended != 0 {
+		after = min(after, p.Ended-start+1)
+	}
+	steps := func(at int64) int64 { return (at + step - 1) / step }
+	if n := steps(after) - steps(first); n > 0 {
+		r.state.Counts.Expected += 2 * n
+		for _, series := range []*recording.Series{&p.cpu, &p.memory} {
+			for i, value := range series.Values() {
+				if at := int64(i) * step; at >= first && at < after && !math.IsNaN(value) {
+					r.state.Counts.Samples++
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,482 @@
+package recording
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/record"
+	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
+	prometheusserver "github.com/plimsoll-k8s/plimsoll/internal/embedded/prometheus"
+	"github.com/plimsoll-k8s/plimsoll/internal/recording"
+	"github.com/plimsoll-k8s/plimsoll/internal/recording/prometheus"
+	"github.com/plimsoll-k8s/plimsoll/test/support/doccheck"
+	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/program"
+)
+
+const (
+	// interval is that of scrapes.
+	interval = time.Second
+	// rateWindow contains several scrapes.
+	rateWindow = 6 * time.Second
+)
+
+// startKubeStateMetrics builds and starts kube-state-metrics and returns its address.
+func startKubeStateMetrics(t *testing.T, cp *controlplane.ControlPlane) (*program.Process, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kube-state-metrics")
+	t.Log("building kube-state-metrics, which takes some minutes the first time")
+	if err := program.Build(t.Context(), "../kubestatemetrics", path, "k8s.io/kube-state-metrics/v2"); err != nil {
+		t.Fatal(err)
+	}
+	port, telemetry := program.FreePort(t), program.FreePort(t)
+	server := program.Start(t, path, "--kubeconfig="+cp.Kubeconfig, "--host=127.0.0.1", fmt.Sprintf("--port=%d", port),
+		"--telemetry-host=127.0.0.1", fmt.Sprintf("--telemetry-port=%d", telemetry), "--resources=pods,nodes,replicasets",
+		"--metric-labels-allowlist=pods=[*],nodes=[*]", "--metric-opt-in-list=kube_pod_nodeselectors")
+	address := fmt.Sprintf("127.0.0.1:%d", port)
+	eventually.True(t, "kube-state-metrics does not serve", server, func(context.Context) (bool, error) {
+		response, err := http.Get("http://" + address + "/metrics")
+		if err == nil {
+			response.Body.Close()
+		}
+		return err == nil && response.StatusCode == http.StatusOK, nil
+	})
+	return server, address
+}
+
+// node returns a node.
+func node(name, cpu, zone string, taints ...v1.Taint) *v1.Node {
+	amounts := v1.ResourceList{
+		v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse("16Gi"), v1.ResourcePods: resource.MustParse("110"),
+		"example.com/gpu": resource.MustParse("2"),
+	}
+	return &v1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelTopologyZone: zone, "pool": "general"}},
+		Spec:       v1.NodeSpec{Taints: taints},
+		Status:     v1.NodeStatus{Capacity: amounts, Allocatable: amounts},
+	}
+}
+
+// template returns the spec of a pod with requests, limits and constraints.
+func template() v1.PodSpec {
+	amounts := func(cpu, memory string) v1.ResourceList {
+		return v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse(memory)}
+	}
+	limits := amounts("1500m", "3Gi")
+	limits["example.com/gpu"] = resource.MustParse("1")
+	requests := amounts("250m", "1Gi")
+	requests["example.com/gpu"] = resource.MustParse("1")
+	return v1.PodSpec{
+		Containers: []v1.Container{
+			{Name: "main", Image: "registry.example/main:1", Resources: v1.ResourceRequirements{Requests: requests, Limits: limits}},
+			{Name: "sidecar", Image: "registry.example/sidecar:2"},
+		},
+		InitContainers: []v1.Container{{Name: "init", Image: "registry.example/init:3", Resources: v1.ResourceRequirements{Requests: amounts("1", "64Mi")}}},
+		NodeSelector:   map[string]string{"pool": "general"},
+		Tolerations:    []v1.Toleration{{Key: "example.com/dedicated", Operator: v1.TolerationOpEqual, Value: "a", Effect: v1.TaintEffectNoSchedule}},
+	}
+}
+
+// newPod returns a pod.
+func newPod(name string, change ...func(*v1.Pod)) *v1.Pod {
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app.kubernetes.io/name": "test"}}, Spec: template()}
+	for _, f := range change {
+		f(pod)
+	}
+	return pod
+}
+
+// live lets the cluster live for a minute: pods and nodes come and go.
+func live(t *testing.T, c *cluster) {
+	t.Helper()
+	begin := time.Now()
+	at := func(seconds int) {
+		t.Helper()
+		timer := time.NewTimer(time.Until(begin.Add(time.Duration(seconds) * time.Second)))
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-t.Context().Done():
+			t.Fatal("interrupted")
+		}
+	}
+	nodes := c.client.CoreV1().Nodes()
+	at(2)
+	for i := range 4 {
+		c.run(t, newPod(fmt.Sprintf("early-%d", i)), []string{"node-a", "node-b"}[i%2])
+	}
+	c.run(t, newPod("pending"), "")
+	c.run(t, newPod("late"), "")
+	c.run(t, newPod("db-0"), "node-a")
+	at(8)
+	if _, err := nodes.Create(t.Context(), node("node-c", "8", "zone-b"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.run(t, newPod("batch", func(pod *v1.Pod) {
+		pod.Spec.RestartPolicy = v1.RestartPolicyNever
+		pod.Annotations = map[string]string{controlplane.RunForAnnotation: "12s"}
+	}), "node-c")
+	at(12)
+	c.bind(t, "late", "node-c")
+	at(18)
+	c.remove(t, "early-0")
+	c.remove(t, "db-0")
+	c.run(t, newPod("db-0"), "node-c")
+	at(25)
+	c.remove(t, "early-1")
+	c.remove(t, "early-3")
+	if err := nodes.Delete(t.Context(), "node-b", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	at(48)
+}
+
+// deploy creates a Deployment and binds its pods.
+func deploy(t *testing.T, c *cluster) {
+	t.Helper()
+	labels, replicas := map[string]string{"app": "web"}, int32(3)
+	_, err := c.client.AppsV1().Deployments("default").Create(t.Context(), &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: template()},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pods *v1.PodList
+	eventually.True(t, "the pods of the Deployment", nil, func(ctx context.Context) (_ bool, err error) {
+		pods, err = c.client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{LabelSelector: "app=web"})
+		return err == nil && len(pods.Items) == int(replicas), err
+	})
+	for i, pod := range pods.Items {
+		c.bind(t, pod.Name, []string{"node-a", "node-b"}[i%2])
+	}
+}
+
+// TestRealPrometheus lets a cluster live for a minute, with a real Prometheus that scrapes a real kube-state-metrics and container
+// metrics every second, records it in steps of a second, and compares the recording with what happened, pod by pod.
+func TestRealPrometheus(t *testing.T) {
+	c := startCluster(t)
+	_, metrics := startKubeStateMetrics(t, c.ControlPlane)
+	taint := v1.Taint{Key: "example.com/dedicated", Value: "a", Effect: v1.TaintEffectNoSchedule}
+	for _, n := range []*v1.Node{node("node-a", "4", "zone-a"), node("node-b", "4", "zone-a", taint)} {
+		if _, err := c.client.CoreV1().Nodes().Create(t.Context(), n, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	deploy(t, c)
+	// As the operator of Prometheus does, the targets have labels that collide with those of kube-state-metrics.
+	server, err := prometheusserver.Start(t.Context(), []prometheusserver.Target{
+		{Address: metrics, Path: "/metrics", Labels: map[string]string{
+			"namespace": "monitoring", "pod": "kube-state-metrics-0", "container": "kube-state-metrics", "cluster": "a",
+		}},
+		{Address: c.startCadvisor(t), Path: "/metrics/cadvisor", Labels: map[string]string{"cluster": "a"}},
+	}, interval)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Stop()
+	config := prometheus.Config{
+		Server: metricprovider.Config{Address: server.Address}, Step: time.Second, RateWindow: rateWindow, Window: 10 * time.Second,
+	}
+	awaitScrape(t, config)
+	config.From = time.Now()
+	live(t, c)
+	config.To = time.Now()
+	checkSeries(t, metrics)
+	path := filepath.Join(t.TempDir(), "minute.plrec")
+	progress, err := prometheus.Record(t.Context(), path, config, prometheus.Options{Log: func(line string) { t.Log(line) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d bytes, missing: %v", progress.Bytes, progress.Missing)
+	r, err := recording.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkNodes(t, r)
+	checkPods(t, r, c.histories())
+	runDocumented(t, server.Address)
+}
+
+// recorded matches what a command prints that has recorded something: in steps of a minute, not all nodes are seen.
+var recorded = regexp.MustCompile(`[1-3] nodes, [1-9][0-9]* pods`)
+
+// runDocumented runs the documented commands that record from a server.
+func runDocumented(t *testing.T, address string) {
+	t.Helper()
+	commands, err := doccheck.CommandsOf(filepath.Join("..", ".."), "plimsoll")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	ran := map[string]bool{}
+	for _, command := range commands {
+		args := command.Arguments()
+		i := slices.Index(args, "--prometheus")
+		if len(args) == 0 || args[0] != "record" || i < 0 {
+			continue
+		}
+		args[i+1] = address
+		if line := strings.Join(args, " "); ran[line] {
+			continue
+		} else {
+			ran[line] = true
+		}
+		var out, errs strings.Builder
+		cmd := record.NewCommand()
+		cmd.SetOut(&out)
+		cmd.SetErr(&errs)
+		cmd.SetArgs(append(args[1:], "--force"))
+		if err := cmd.ExecuteContext(t.Context()); err != nil || !recorded.MatchString(out.String()) {
+			t.Errorf("%s: %v\n%s%s", command, err, errs.String(), out.String())
+		}
+		if !strings.Contains(errs.String(), "100 %") || !strings.Contains(errs.String(), "missing in the recording:\n") {
+			t.Errorf("%s: neither progress nor what is missing in\n%s", command, errs.String())
+		}
+	}
+	if len(ran) < 4 {
+		t.Errorf("ran %d commands, want those of the page and of the help", len(ran))
+	}
+}
+
+// awaitScrape waits until Prometheus has scraped a few times.
+func awaitScrape(t *testing.T, config prometheus.Config) {
+	t.Helper()
+	eventually.TrueWithin(t, time.Minute, time.Second, "Prometheus has no data", nil, func(ctx context.Context) (bool, error) {
+		config.From, config.To = time.Now().Add(-8*time.Second), time.Now()
+		path := filepath.Join(t.TempDir(), "try.plrec")
+		progress, err := prometheus.Record(ctx, path, config, prometheus.Options{})
+		if err != nil || progress.Pods < 3 {
+			return false, nil
+		}
+		r, err := recording.Open(path)
+		return err == nil && slices.ContainsFunc(r.Pods, func(p recording.Pod) bool { return p.CPU.Len() > 0 }), err
+	})
+}
+
+// checkNodes compares the nodes of a recording with those of the cluster.
+func checkNodes(t *testing.T, r *recording.Recording) {
+	t.Helper()
+	byName := map[string]recording.Node{}
+	for _, n := range r.Nodes {
+		byName[n.Object.Name] = n
+	}
+	for name, want := range map[string]struct {
+		cpu, zone      string
+		taints         int
+		appeared, gone bool
+	}{"node-a": {"4", "zone-a", 0, false, false}, "node-b": {"4", "zone-a", 1, false, true}, "node-c": {"8", "zone-b", 0, true, false}} {
+		n := byName[name]
+		if n.Object == nil {
+			t.Errorf("node %s is missing", name)
+			continue
+		}
+		allocatable := n.Object.Status.Allocatable
+		gpus := allocatable["example.com/gpu"]
+		if allocatable.Cpu().String() != want.cpu || allocatable.Memory().String() != "16Gi" || gpus.Value() != 2 ||
+			n.Object.Labels[v1.LabelTopologyZone] != want.zone || n.Object.Labels["pool"] != "general" || len(n.Object.Spec.Taints) != want.taints {
+			t.Errorf("node %s: %+v", name, n.Object)
+		}
+		// The test creates node-c after 8 s and deletes node-b after 25 s; the clock of the machine may be slow.
+		if (n.Appeared > 0) != want.appeared || (n.Gone != recording.Never) != want.gone || want.gone && (n.Gone < 20 || n.Gone > 35) {
+			t.Errorf("node %s appeared at %d and was gone at %d", name, n.Appeared, n.Gone)
+		}
+	}
+	if len(r.Nodes) != 3 {
+		t.Errorf("%d nodes, want 3", len(r.Nodes))
+	}
+}
+
+// checkPods compares the pods of a recording with what happened.
+func checkPods(t *testing.T, r *recording.Recording, pods map[types.UID]history) {
+	t.Helper()
+	if len(r.Pods) != len(pods) {
+		t.Errorf("%d pods, want %d", len(r.Pods), len(pods))
+	}
+	values := 0
+	for _, p := range r.Pods {
+		h, ok := pods[p.Object.UID]
+		if !ok {
+			t.Errorf("pod %s: UID %s is unknown", p.Object.Name, p.Object.UID)
+			continue
+		}
+		checkSpec(t, p.Object, h.pod)
+		checkTimes(t, r, &p, h)
+		values += checkUsage(t, r, &p, h)
+	}
+	if values < 100 {
+		t.Errorf("only %d values of usage were compared", values)
+	}
+}
+
+// checkSpec compares what is recorded of a pod with its object.
+func checkSpec(t *testing.T, got, want *v1.Pod) {
+	t.Helper()
+	if got.Namespace != want.Namespace || got.Name != want.Name || got.Spec.SchedulerName != want.Spec.SchedulerName ||
+		got.Spec.RestartPolicy != want.Spec.RestartPolicy || got.Spec.NodeSelector["pool"] != "general" {
+		t.Errorf("pod %s: %+v", want.Name, got)
+	}
+	for key, value := range want.Labels {
+		if got.Labels[key] != value {
+			t.Errorf("pod %s: label %s is %q, want %q", want.Name, key, got.Labels[key], value)
+		}
+	}
+	if len(want.OwnerReferences) > 0 {
+		owner := want.OwnerReferences[0]
+		if len(got.OwnerReferences) != 1 || got.OwnerReferences[0].Kind != owner.Kind || got.OwnerReferences[0].Name != owner.Name ||
+			got.Labels[prometheus.OwnerLabel] != owner.Name {
+			t.Errorf("pod %s: owners %v, labels %v", want.Name, got.OwnerReferences, got.Labels)
+		}
+	}
+	tolerates := func(list []v1.Toleration, wanted v1.Toleration) bool {
+		return slices.ContainsFunc(list, func(t v1.Toleration) bool { return t.MatchToleration(&wanted) })
+	}
+	for _, toleration := range want.Spec.Tolerations {
+		if !tolerates(got.Spec.Tolerations, toleration) {
+			t.Errorf("pod %s: tolerations %v lack %v", want.Name, got.Spec.Tolerations, toleration)
+		}
+	}
+	checkContainers(t, want.Name, got.Spec.Containers, want.Spec.Containers, want.Spec.NodeName != "")
+	checkContainers(t, want.Name, got.Spec.InitContainers, want.Spec.InitContainers, false)
+}
+
+// checkContainers compares containers. Those without requests and limits are known once they have a status.
+func checkContainers(t *testing.T, pod string, got, want []v1.Container, started bool) {
+	t.Helper()
+	for _, w := range want {
+		i := slices.IndexFunc(got, func(c v1.Container) bool { return c.Name == w.Name })
+		if i < 0 {
+			if started || len(w.Resources.Requests) > 0 {
+				t.Errorf("pod %s: container %s is missing", pod, w.Name)
+			}
+			continue
+		}
+		for name, amount := range w.Resources.Requests {
+			if g := got[i].Resources.Requests[name]; g.Cmp(amount) != 0 {
+				t.Errorf("pod %s, container %s: requests %v of %s, want %v", pod, w.Name, &g, name, &amount)
+			}
+		}
+		for name, amount := range w.Resources.Limits {
+			if g := got[i].Resources.Limits[name]; g.Cmp(amount) != 0 {
+				t.Errorf("pod %s, container %s: limit %v of %s, want %v", pod, w.Name, &g, name, &amount)
+			}
+		}
+		if started && got[i].Image != w.Image {
+			t.Errorf("pod %s, container %s: image %s, want %s", pod, w.Name, got[i].Image, w.Image)
+		}
+	}
+}
+
+// checkTimes compares the times of a pod. Those of objects are exact; that of a deletion is known to a scrape.
+func checkTimes(t *testing.T, r *recording.Recording, p *recording.Pod, h history) {
+	t.Helper()
+	since := func(at time.Time) int64 { return at.Unix() - r.About.From.Unix() }
+	scheduled, started, node := int64(recording.Never), int64(recording.Never), h.pod.Spec.NodeName
+	for _, condition := range h.pod.Status.Conditions {
+		if condition.Type == v1.PodScheduled && condition.Status == v1.ConditionTrue {
+			scheduled = since(condition.LastTransitionTime.Time)
+		}
+	}
+	if h.pod.Status.StartTime != nil {
+		started = max(since(h.pod.Status.StartTime.Time), scheduled)
+	}
+	if p.Created != since(h.pod.CreationTimestamp.Time) || p.Scheduled != scheduled || p.Started != started || p.Node != node {
+		t.Errorf("pod %s: created at %d, scheduled at %d, started at %d on %q; want %d, %d, %d on %q", p.Object.Name,
+			p.Created, p.Scheduled, p.Started, p.Node, since(h.pod.CreationTimestamp.Time), scheduled, started, node)
+	}
+	switch {
+	case h.pod.Status.Phase == v1.PodSucceeded:
+		finished := since(h.pod.Status.ContainerStatuses[0].State.Terminated.FinishedAt.Time)
+		if p.Ended != finished {
+			t.Errorf("pod %s ended at %d, want %d", p.Object.Name, p.Ended, finished)
+		}
+	case !h.deleted.IsZero():
+		if deleted := since(h.deleted); p.Ended > deleted+1 || p.Ended < deleted-3 {
+			t.Errorf("pod %s ended at %d, want %d or up to 3 s earlier", p.Object.Name, p.Ended, deleted)
+		}
+	case p.Ended != recording.Never:
+		t.Errorf("pod %s ended at %d, but runs", p.Object.Name, p.Ended)
+	}
+}
+
+// checkUsage compares the usage of a pod with what its kubelet served, and returns the number of compared values.
+func checkUsage(t *testing.T, r *recording.Recording, p *recording.Pod, h history) (values int) {
+	t.Helper()
+	if h.pod.Status.StartTime == nil {
+		if p.CPU.Len() > 0 || p.Memory.Len() > 0 {
+			t.Errorf("pod %s has usage without having run", p.Object.Name)
+		}
+		return 0
+	}
+	for step := range r.About.Steps() {
+		at := r.About.From.Add(time.Duration(step) * time.Second)
+		age := at.Sub(h.pod.Status.StartTime.Time).Seconds()
+		if p.Created < 0 && step < int(rateWindow.Seconds())+2 {
+			continue // Prometheus started shortly before
+		}
+		if cpu, ok := p.CPU.At(step); ok && age > rateWindow.Seconds()+2 {
+			values++
+			checkRate(t, h.pod, age, cpu)
+		} else if !ok && p.Ended == recording.Never && age > rateWindow.Seconds()+2 {
+			t.Errorf("pod %s: no CPU at age %v", p.Object.Name, age)
+		}
+		// A sample is up to two scrapes old; start times have no fraction of a second.
+		if memory, ok := p.Memory.At(step); ok && age >= 2 && (memory < 0.999*bytes(max(age-4, 0)) || memory > 1.001*bytes(age+1)) {
+			t.Errorf("pod %s: %v bytes at age %v, want about %v", p.Object.Name, memory, age, bytes(age))
+		}
+	}
+	if p.Ended != recording.Never {
+		if last := max(p.CPU.End(), p.Memory.End()) - 1; int64(last) > p.Ended {
+			t.Errorf("pod %s ended at %d and has usage until %d", p.Object.Name, p.Ended, last)
+		}
+	}
+	return values
+}
+
+// checkRate compares a CPU usage in millicores with the smallest and the largest within the rate window. When the counter is
+// reset, the increase until the next scrape is lost.
+func checkRate(t *testing.T, pod *v1.Pod, age, millicores float64) {
+	t.Helper()
+	window := rateWindow.Seconds()
+	low, high := 1000*cores(pod, age-window-2), 1000*cores(pod, age+1)
+	if age >= resetAt-1 && age-window-2 <= resetAt {
+		low *= 1 - 2*interval.Seconds()/window
+	}
+	if math.IsNaN(millicores) || millicores < 0.9*low || millicores > 1.1*high {
+		t.Errorf("pod %s: %v millicores at age %v, want %v to %v", pod.Name, millicores, age, low, high)
+	}
+}
+
+// checkSeries checks that kube-state-metrics knows each series that is read.
+func checkSeries(t *testing.T, address string) {
+	t.Helper()
+	response, err := http.Get("http://" + address + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text := read(t, response)
+	for _, name := range prometheus.SeriesNames() {
+		if strings.HasPrefix(name, "kube_") && !strings.Contains(text, "# HELP "+name+" ") {
+			t.Errorf("kube-state-metrics does not export %s", name)
+		}
+	}
+}
