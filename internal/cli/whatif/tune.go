@@ -193,6 +193,9 @@ func (o *tuneOptions) tuneOptions(cmd *cobra.Command) (tune.Options, error) {
 	if options.Compare, err = o.compareOptions(cmd.InOrStdin()); err != nil {
 		return options, err
 	}
+	if o.recording != "" { // the parts of the confirmation are not those of the search
+		options.Compare.Source.Parts = o.seeds + o.confirm
+	}
 	options.Compare.Warn = base.Warnings(cmd.ErrOrStderr())
 	if options.Current, err = profiles.Read(o.current); err != nil {
 		return options, fmt.Errorf("--current: %w", err)

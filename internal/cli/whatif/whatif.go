@@ -209,7 +209,8 @@ func (o *whatIfOptions) addFlags(cmd *cobra.Command) {
 	flags.DurationVar(&o.tail, "tail", time.Hour, "simulated time after the arrival of the last pod")
 	flags.Uint64Var(&o.seed, "seed", 1, "first seed of generated data")
 	flags.IntVar(&o.seeds, "seeds", 1,
-		fmt.Sprintf("number of seeds (default 1, or %d with --report or -o html unless --recording is set)", reportSeeds))
+		fmt.Sprintf("number of seeds (default 1, or %d with --report or -o html unless --recording is set); a recording is divided "+
+			"into as many parts", reportSeeds))
 	flags.Lookup("seeds").DefValue = "0" // not printed: the usage states the defaults
 	flags.StringVar(&o.failOn, "fail-on", "", "exit with code 3 if this CEL expression over profiles, differences, limits, "+
 		"usage and result is true")

@@ -79,6 +79,9 @@ func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Source.Recording != "" && o.Source.Parts == 0 {
+		o.Source.Parts = o.Seeds
+	}
 	read, err := source.Open(o.Source)
 	if err != nil {
 		return nil, err
@@ -177,7 +180,7 @@ func (p *Plan) addBacktest(o Options) {
 		Recording: o.Source.Recording, Strict: o.Source.Strict, Profile: p.columns[0].profile, Usage: o.Usage[0], Seed: o.Seed,
 		Metrics: o.Metrics,
 	})
-	if !o.Source.Reschedule && p.columns[0].autoscaler == nil {
+	if !o.Source.Reschedule && o.Source.Parts < 2 && p.columns[0].autoscaler == nil {
 		jobs = jobs[:1]
 	}
 	p.jobs, p.backtest = append(p.jobs, jobs...), len(jobs)

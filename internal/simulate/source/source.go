@@ -37,6 +37,9 @@ type Spec struct {
 	Snapshot string `json:"snapshot,omitempty"`
 	// Recording is a file written by plimsoll record with, after commas, from=DURATION and to=DURATION since its start.
 	Recording string `json:"recording,omitempty"`
+	// Parts divides a recording into as many consecutive parts of equal length: the input of a seed is the part with the
+	// number of the seed, modulo Parts. The recording is not divided if it is less than 2.
+	Parts int `json:"parts,omitempty"`
 	// Measured places the pods of a recording as they were recorded, without the scheduler.
 	Measured bool `json:"measured,omitempty"`
 	// Reschedule makes all pods of manifests, snapshots and recordings arrive again, including
@@ -81,6 +84,7 @@ type Source struct {
 	generated  generate.Spec
 	recording  *input.Recording
 	measured   bool
+	parts      *parts // nil if a recording is not divided
 }
 
 // churn are the options of trace.Cluster.Churn. A fill of 0 is no churn.
@@ -180,7 +184,7 @@ func fromManifests(name string, objects *manifest.Objects, s Spec) (*Source, err
 func (s *Source) Input(seed uint64, limits usage.Limits) input.Cluster {
 	switch {
 	case s.recording != nil:
-		return s.recording.Input(input.RecordingOptions{Measured: s.measured, Reschedule: s.reschedule, Pack: s.pack})
+		return s.inputOfRecording(seed)
 	case s.objects != nil:
 		return s.inputOfObjects()
 	case s.cluster != nil:
