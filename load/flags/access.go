@@ -15,6 +15,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/load/cluster"
+	"github.com/plimsoll-k8s/plimsoll/load/podmetrics"
 	"github.com/plimsoll-k8s/plimsoll/load/provider"
 )
 
@@ -54,8 +55,9 @@ func (f *Flags) AccessTo(config *rest.Config, nodes []*v1.Node) (provider.Cluste
 	}
 	machines := cluster.MachinesOf(nodes)
 	return provider.Cluster{
-		Nodes:   func() ([]cluster.Machine, error) { return machines, nil },
-		Metrics: metrics.MetricsV1beta1().NodeMetricses(),
+		Nodes:      func() ([]cluster.Machine, error) { return machines, nil },
+		Metrics:    metrics.MetricsV1beta1().NodeMetricses(),
+		PodMetrics: podmetrics.Open(metrics.MetricsV1beta1().RESTClient()),
 	}, nil
 }
 
