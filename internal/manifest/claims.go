@@ -3,6 +3,7 @@ package manifest
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -15,16 +16,23 @@ import (
 // unless the objects have them. It sets the names of the claims in the status of the pods, and returns the objects with
 // the new claims. A pod whose template is missing remains without a claim, and cannot be scheduled.
 func GenerateClaims(pods []*v1.Pod, objects []runtime.Object) []runtime.Object {
-	g := claimGenerator{claims: map[string]*resourcev1.ResourceClaim{}, templates: map[string]*resourcev1.ResourceClaimTemplate{}}
+	g := claimGenerator{
+		claims: map[string]*resourcev1.ResourceClaim{}, templates: map[string]*resourcev1.ResourceClaimTemplate{},
+		owned: map[types.UID][]*resourcev1.ResourceClaim{},
+	}
 	for _, object := range objects {
 		switch object := object.(type) {
 		case *resourcev1.ResourceClaim:
 			g.claims[object.Namespace+"/"+object.Name] = object
+			if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
+				g.owned[owner.UID] = append(g.owned[owner.UID], object)
+			}
 		case *resourcev1.ResourceClaimTemplate:
 			g.templates[object.Namespace+"/"+object.Name] = object
 		}
 	}
 	for _, pod := range pods {
+		g.adopt(pod)
 		for _, reference := range pod.Spec.ResourceClaims {
 			if reference.ResourceClaimTemplateName != nil && !g.has(pod, reference.Name) {
 				g.generate(pod, reference)
@@ -34,11 +42,35 @@ func GenerateClaims(pods []*v1.Pod, objects []runtime.Object) []runtime.Object {
 	return append(slices.Clip(objects), g.generated...)
 }
 
-// claimGenerator has the claims and templates by namespace and name.
+// claimGenerator has the claims and templates by namespace and name, and the claims of each pod.
 type claimGenerator struct {
+	owned     map[types.UID][]*resourcev1.ResourceClaim
 	claims    map[string]*resourcev1.ResourceClaim
 	templates map[string]*resourcev1.ResourceClaimTemplate
 	generated []runtime.Object
+}
+
+// adopt sets the names of the claims that a pod owns in its status, if it has none: a recording has no status of pods. The
+// controller names claims after the pod and the reference; pseudonyms are in the order of the references.
+func (g *claimGenerator) adopt(pod *v1.Pod) {
+	owned := g.owned[pod.UID]
+	if len(owned) == 0 || len(pod.Status.ResourceClaimStatuses) > 0 {
+		return
+	}
+	references := slices.DeleteFunc(slices.Clone(pod.Spec.ResourceClaims),
+		func(r v1.PodResourceClaim) bool { return r.ResourceClaimTemplateName == nil })
+	for i, reference := range references {
+		named := slices.IndexFunc(owned, func(c *resourcev1.ResourceClaim) bool {
+			return strings.HasPrefix(c.Name, pod.Name+"-"+reference.Name)
+		})
+		if named < 0 && len(owned) == len(references) {
+			named = i
+		}
+		if named >= 0 {
+			status := v1.PodResourceClaimStatus{Name: reference.Name, ResourceClaimName: &owned[named].Name}
+			pod.Status.ResourceClaimStatuses = append(pod.Status.ResourceClaimStatuses, status)
+		}
+	}
 }
 
 // has reports whether the claim of a pod with a name in its spec exists, and belongs to the pod.

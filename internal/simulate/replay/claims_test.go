@@ -2,12 +2,16 @@ package replay
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+	"github.com/plimsoll-k8s/plimsoll/internal/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/input"
 )
 
@@ -145,6 +149,46 @@ func TestDevicesAreReleased(t *testing.T) {
 	run = outcomeOf(t, in, options(t, "default", "constant:mean=1", 1))
 	if run.Scheduled != 4 || run.Unschedulable != 1 {
 		t.Errorf("%d scheduled, %d not, want 4 and 1", run.Scheduled, run.Unschedulable)
+	}
+}
+
+// TestRecordedDevices replays a recording of these pods, in which pods have no status: they are placed as they were, and the
+// last one gets the GPU of the pod that ran at the start when that ends at 120 s.
+func TestRecordedDevices(t *testing.T) {
+	objects := deviceObjects(t, "fast", "fast", "gpu", "gpu")
+	r := &recording.Recording{About: recording.About{From: input.Time(0), To: input.Time(600), Step: 60}}
+	for _, object := range objects.Others {
+		if claim, ok := object.(*resourcev1.ResourceClaim); ok && claim.Name != "old-gpu" {
+			continue // generated
+		}
+		raw, err := encode(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Objects = append(r.Objects, raw)
+	}
+	for _, node := range objects.Nodes {
+		r.Nodes = append(r.Nodes, recording.Node{Object: node, Appeared: -1, Gone: never})
+	}
+	times := map[string]recording.Pod{
+		"old":   {Created: -10, Scheduled: -5, Ended: 120, Node: "a"},
+		"pod-0": {Ended: never, Node: "b"}, "pod-1": {Ended: never, Node: "b"}, "pod-2": {Ended: never, Node: "a"},
+		"pod-3": {Scheduled: 130, Ended: never, Node: "a"},
+	}
+	for _, pod := range slices.Concat(objects.Running, objects.Pending) {
+		p := times[pod.Name]
+		p.Object = pod.DeepCopy()
+		p.Object.Status, p.Object.Spec.NodeName = v1.PodStatus{}, ""
+		p.Started = p.Scheduled
+		r.Pods = append(r.Pods, p)
+	}
+	in, err := input.NewRecording(r, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := outcomeOf(t, in.Input(input.RecordingOptions{}), options(t, "default", "constant:mean=1", 1))
+	if run.Recorded.Placements.Same != 4 || run.PendingSeconds.Max != 120 || run.Unschedulable != 0 {
+		t.Errorf("%+v, pending %+v, %d unschedulable", run.Recorded.Placements, run.PendingSeconds, run.Unschedulable)
 	}
 }
 
