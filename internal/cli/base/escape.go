@@ -74,6 +74,8 @@ func Escaped(out io.Writer) io.Writer { return escapedWriter{out} }
 
 type escapedWriter struct{ out io.Writer }
 
+func (w escapedWriter) unwrap() io.Writer { return w.out }
+
 // Write implements io.Writer. It returns the length of p if all of it is written.
 func (w escapedWriter) Write(p []byte) (int, error) {
 	if _, err := io.WriteString(w.out, EscapeLines(string(p))); err != nil {

@@ -68,11 +68,11 @@ func TestOutputIsEscaped(t *testing.T) {
 		if err := output.Print(&out, map[string]string{"name": hostile}, func(out io.Writer) {
 			tab := NewTable(out, hostile, "name")
 			tab.AppendRow(table.Row{hostile, errors.New(hostile)})
-			tab.AppendRows([]table.Row{{Lines(hostile), bytes.NewBufferString(hostile)}})
-			tab.AppendFooter(table.Row{hostile})
-			tab.SetTitle(hostile)
-			tab.SetCaption(hostile)
+			tab.AppendRow(table.Row{Lines(hostile), bytes.NewBufferString(hostile)})
+			tab.AppendRow(table.Row{Colored{hostile, Bad}})
 			tab.Render()
+			tab.Markdown()
+			PrintLine(out, "  ", Colored{hostile, Bad}, hostile)
 			fmt.Fprintln(out, hostile)
 		}); err != nil {
 			t.Fatal(err)

@@ -17,6 +17,8 @@ const (
 	FormatTable = "table"
 	FormatJSON  = "json"
 	FormatYAML  = "yaml"
+	// FormatMarkdown is that of commands whose result goes into a pull request or an issue.
+	FormatMarkdown = "markdown"
 )
 
 // Output is the flag --output of a command.
@@ -47,8 +49,8 @@ func (o *Output) Validate() error {
 	return nil
 }
 
-// Print prints a result as JSON or YAML, which have the same fields, or else calls table. What is printed
-// is escaped as by EscapeLines, whatever out is.
+// Print prints a result as JSON or YAML, which have the same fields, or else calls table, with a writer that wraps
+// lines to the terminal. What is printed is escaped as by EscapeLines, whatever out is.
 func (o *Output) Print(out io.Writer, result any, table func(io.Writer)) error {
 	switch o.Format {
 	case FormatJSON:
@@ -56,7 +58,7 @@ func (o *Output) Print(out io.Writer, result any, table func(io.Writer)) error {
 	case FormatYAML:
 		return writeYAML(out, result)
 	}
-	table(Escaped(out))
+	table(Fitted(out))
 	return nil
 }
 

@@ -28,6 +28,7 @@ func printResults(out io.Writer, format string, selected selection, results []de
 	if format == base.FormatJSON {
 		return base.WriteJSON(out, results)
 	}
+	out = base.Fitted(out)
 	if len(selected.placement) > 0 {
 		printPlacement(out, selected.placement, results)
 	}
@@ -41,11 +42,11 @@ func printResults(out io.Writer, format string, selected selection, results []de
 }
 
 // formatOK returns whether a result is the expected one.
-func formatOK(ok bool) string {
+func formatOK(ok bool) base.Colored {
 	if ok {
-		return "ok"
+		return base.Colored{Text: "ok", Color: base.Good}
 	}
-	return "NOT AS EXPECTED"
+	return base.Colored{Text: "NOT AS EXPECTED", Color: base.Bad}
 }
 
 // printPlacement prints where each pod was placed with the default profile and with Plimsoll.

@@ -2,14 +2,13 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -23,6 +22,7 @@ import (
 type options struct {
 	cluster    base.Cluster
 	output     base.Output
+	watch      base.Watch
 	autoscaler string
 }
 
@@ -35,27 +35,35 @@ func NewCommand() *cobra.Command {
 		Long: `Check Plimsoll in a cluster: versions, clocks, the components of Plimsoll and their
 leaders, rights, CRDs, whether the load is fresh and covers all nodes, whether an
 autoscaler serves the buffers of slack policies, and the conditions of policies and
-placements. Each finding says how to fix it. The cluster is not changed.
+placements. Problems are printed first, then warnings, each with its remedy, and then one
+line with the checks that found nothing. The cluster is not changed.
 
 The exit code is 1 if there is a problem.`,
 		Example: `  plimsoll doctor
+
+  # Check every 30 seconds until interrupted, for example during an upgrade.
+  plimsoll doctor --watch
+
+  # Print a table for an issue or a pull request.
+  plimsoll doctor -o markdown
 
   # Print findings other than "ok" as JSON.
   plimsoll doctor -o json | jq '.[] | select(.level != "ok")'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return o.run(cmd.Context(), cmd.OutOrStdout())
+			return o.run(cmd.Context(), cmd.OutOrStdout(), base.Warnings(cmd.ErrOrStderr()))
 		},
 	}
 	o.cluster.AddFlags(cmd, "cluster", time.Minute)
-	o.output.AddFlag(cmd)
+	o.output.AddFlag(cmd, base.FormatMarkdown)
+	o.watch.AddFlags(cmd, 30*time.Second)
 	cmd.Flags().StringVar(&o.autoscaler, "autoscaler", "", "Deployment of the autoscaler, as NAMESPACE/NAME, such as "+
 		"kube-system/cluster-autoscaler; if it is not set, Deployments with an image of Cluster Autoscaler or Karpenter")
 	return cmd
 }
 
-func (o *options) run(ctx context.Context, out io.Writer) error {
-	if err := o.output.Validate(); err != nil {
+func (o *options) run(ctx context.Context, out io.Writer, warn func(string)) error {
+	if err := cmp.Or(o.watch.Validate(), o.output.Validate()); err != nil {
 		return err
 	}
 	autoscaler, err := parseName(o.autoscaler)
@@ -71,22 +79,26 @@ func (o *options) run(ctx context.Context, out io.Writer) error {
 		return fmt.Errorf("--kubeconfig: %w", err)
 	}
 	cluster.Autoscaler = autoscaler
+	return o.watch.Run(ctx, out, warn, func(ctx context.Context, out io.Writer) error {
+		return o.examine(ctx, cluster, out)
+	})
+}
+
+// examine checks the cluster once and prints the findings. It returns an error if there is a problem.
+func (o *options) examine(ctx context.Context, cluster *doctor.Cluster, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, o.cluster.Timeout)
 	defer cancel()
 	findings, err := cluster.Examine(ctx, time.Now())
 	if err != nil {
 		return base.Failure(err)
 	}
-	if err := o.output.Print(out, findings, func(out io.Writer) { printFindings(out, findings) }); err != nil {
+	o.watch.Begin(out, o.output.Format)
+	if o.output.Format == base.FormatMarkdown {
+		printMarkdown(base.Escaped(out), findings)
+	} else if err := o.output.Print(out, findings, func(out io.Writer) { printFindings(out, findings) }); err != nil {
 		return err
 	}
-	problems := 0
-	for _, f := range findings {
-		if f.Level == doctor.Problem {
-			problems++
-		}
-	}
-	if problems > 0 {
+	if problems := len(ofLevel(findings, doctor.Problem)); problems > 0 {
 		return base.Failure(fmt.Errorf("problems: %d", problems))
 	}
 	return nil
@@ -102,17 +114,4 @@ func parseName(text string) (types.NamespacedName, error) {
 		return types.NamespacedName{}, base.InvalidValue("autoscaler", text, "NAMESPACE/NAME of a Deployment")
 	}
 	return types.NamespacedName{Namespace: namespace, Name: name}, nil
-}
-
-func printFindings(out io.Writer, findings []doctor.Finding) {
-	t := base.NewTable(out, "check", "", "finding", "what to do")
-	t.Style().Options.SeparateRows = true
-	t.SetColumnConfigs([]table.ColumnConfig{
-		{Number: 3, WidthMax: 60, WidthMaxEnforcer: text.WrapSoft},
-		{Number: 4, WidthMax: 50, WidthMaxEnforcer: text.WrapSoft},
-	})
-	for _, f := range findings {
-		t.AppendRow(table.Row{f.Check, f.Level, f.Message, f.Fix})
-	}
-	t.Render()
 }

@@ -32,8 +32,7 @@ type topOptions struct {
 	scheduler input.Scheduler
 	sortBy    string
 	output    base.Output
-	watch     bool
-	interval  time.Duration
+	watch     base.Watch
 }
 
 // Values of --sort-by.
@@ -78,8 +77,7 @@ there are enough samples.`,
 	flags := cmd.Flags()
 	flags.StringVar(&o.sortBy, "sort-by", sortByCPU, "cpu, memory (highest first) or name")
 	o.output.AddFlag(cmd)
-	flags.BoolVarP(&o.watch, "watch", "w", false, "read repeatedly until interrupted")
-	flags.DurationVar(&o.interval, "interval", 15*time.Second, "time between reads with --watch, at least 1s")
+	o.watch.AddFlags(cmd, 15*time.Second)
 	for _, flag := range []string{"provider", "config", "kubeconfig", "watch"} {
 		cmd.MarkFlagsMutuallyExclusive("snapshot", flag)
 	}
@@ -110,13 +108,10 @@ type topNode struct {
 }
 
 func (o *topOptions) validate() error {
-	switch {
-	case o.sortBy != sortByCPU && o.sortBy != sortByMemory && o.sortBy != sortByName:
+	if o.sortBy != sortByCPU && o.sortBy != sortByMemory && o.sortBy != sortByName {
 		return base.InvalidValue("sort-by", o.sortBy, "cpu, memory or name")
-	case o.interval < time.Second:
-		return base.InvalidValue("interval", o.interval, "at least 1s")
 	}
-	return o.output.Validate()
+	return cmp.Or(o.watch.Validate(), o.output.Validate())
 }
 
 func (o *topOptions) run(ctx context.Context, out, errOut io.Writer) error {
@@ -142,20 +137,9 @@ func (o *topOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for {
-		err := o.readAndPrint(ctx, source, out, warn)
-		if !o.watch || ctx.Err() != nil {
-			return err
-		}
-		if err != nil {
-			warn(err.Error())
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(o.interval):
-		}
-	}
+	return o.watch.Run(ctx, out, warn, func(ctx context.Context, out io.Writer) error {
+		return o.readAndPrint(ctx, source, out, warn)
+	})
 }
 
 // printSnapshot prints the load in a snapshot.
@@ -184,9 +168,7 @@ func (o *topOptions) readAndPrint(ctx context.Context, source load.Source, out i
 func (o *topOptions) print(reading load.Reading, now time.Time, out io.Writer, warn func(string)) error {
 	result := newTopResult(reading, now)
 	slices.SortFunc(result.Nodes, func(a, b topNode) int { return cmp.Or(o.compare(a, b), cmp.Compare(a.Name, b.Name)) })
-	if o.watch && o.output.Format == base.FormatYAML {
-		fmt.Fprintln(out, "---") // one document per read
-	}
+	o.watch.Begin(out, o.output.Format)
 	if err := o.output.Print(out, result, result.print); err != nil {
 		return err
 	}
@@ -243,8 +225,7 @@ func newTopResult(reading load.Reading, now time.Time) topResult {
 }
 
 func (r *topResult) print(out io.Writer) {
-	t := base.NewTable(out, "node", "CPU %", "deviation", "memory %", "deviation", "age", "source")
-	age := time.Duration(r.AgeSeconds * float64(time.Second)).Round(time.Second)
+	t := base.NewTable(out, "node", "CPU %", "deviation", "memory %", "deviation")
 	for _, node := range r.Nodes {
 		row := table.Row{node.Name}
 		for _, u := range []*input.Utilization{node.CPU, node.Memory} {
@@ -254,9 +235,12 @@ func (r *topResult) print(out io.Writer) {
 			}
 			row = append(row, fmt.Sprintf("%.1f", 100*u.Mean), fmt.Sprintf("%.1f", 100*u.StdDev))
 		}
-		t.AppendRow(append(row, age, r.Source))
+		t.AppendRow(row)
 	}
-	t.SetColumnConfigs(base.RightAligned(2, 3, 4, 5, 6))
+	t.SetColumnConfigs(base.RightAligned(2, 3, 4, 5))
 	t.Render()
-	fmt.Fprintf(out, "%d nodes; means and deviations over %s\n", len(r.Nodes), time.Duration(r.WindowSeconds*float64(time.Second)))
+	fmt.Fprintf(out, "%d nodes; means and deviations over %s, from %s, read %s ago\n", len(r.Nodes),
+		base.FormatAge(seconds(r.WindowSeconds)), base.Escape(r.Source), base.FormatAge(seconds(r.AgeSeconds)))
 }
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -149,21 +149,24 @@ func (o *outcome) print(out io.Writer) {
 
 // printClusters prints a row for each cluster, the best first.
 func (o *outcome) printClusters(out io.Writer) {
-	header := table.Row{o.key.String(), "chosen"}
+	header := table.Row{o.key.String(), "chosen", "total"}
 	names, weights := o.Policy.Prioritizers()
 	for i, name := range names {
-		// Break long names, so that the table fits a terminal.
 		wrapped := strings.NewReplacer("Resource", "Resource\n", "/", "/\n").Replace(base.Escape(name))
 		header = append(header, base.Lines(fmt.Sprintf("%s\nx %d", wrapped, weights[i])))
 	}
-	t := base.NewTable(out, append(header, "total", "")...)
+	t := base.NewTable(out, append(header, "why not")...)
 	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, Align: text.AlignCenter}})
+	t.SuppressEmptyColumns()
 	for _, standing := range o.Ranking() {
-		chosen := ""
+		chosen := base.Colored{}
 		if standing.Chosen {
-			chosen = "yes"
+			chosen = base.Colored{Text: "yes", Color: base.Good}
 		}
-		row := table.Row{standing.Name, chosen}
+		row := table.Row{standing.Name, chosen, nil}
+		if standing.Feasible {
+			row[2] = standing.Total
+		}
 		for _, score := range standing.Scores {
 			cell := strconv.FormatInt(score.Score, 10)
 			if !score.HasData {
@@ -171,10 +174,8 @@ func (o *outcome) printClusters(out io.Writer) {
 			}
 			row = append(row, cell)
 		}
-		if standing.Feasible {
-			row = append(row, standing.Total)
-		} else {
-			row = append(row, make(table.Row, len(names)+1)...)
+		if !standing.Feasible {
+			row = append(row, make(table.Row, len(names))...)
 		}
 		t.AppendRow(append(row, standing.Reason))
 	}

@@ -6,11 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
@@ -95,7 +97,7 @@ func TestYAMLEqualsJSON(t *testing.T) {
 func TestCompletion(t *testing.T) {
 	for line, want := range map[string]string{
 		"score --output ":      "table json yaml :4",
-		"compare -o ":          "table json yaml html :4",
+		"compare -o ":          "table json yaml html markdown :4",
 		"load top --sort-by ":  "cpu memory name :4",
 		"load top --provider ": "Prometheus KubernetesMetricsServer SignalFx Service File :4",
 		"placement ":           "decide explain :4",
@@ -203,4 +205,46 @@ func TestCommandsAreListed(t *testing.T) {
 			t.Errorf("docs/cli.md lacks\n| [`%s`](cli/%s) | %s |", cmd.CommandPath(), page, cmd.Short)
 		}
 	})
+}
+
+// TestFitsTerminal checks that the tables and texts of all commands fit a terminal of 80 columns, and one of 40.
+func TestFitsTerminal(t *testing.T) {
+	t.Chdir("../../..")
+	for _, columns := range []int{80, 40} {
+		t.Setenv("COLUMNS", strconv.Itoa(columns))
+		for _, args := range [][]string{
+			{"score", "-f", "examples/limits"},
+			{"explain", "pod", "pod1", "--snapshot", "examples/snapshot/low-risk.tar.gz"},
+			{"placement", "decide", "-f", "examples/placement/prioritizers"},
+			{"load", "top", "--provider=File", "--address=examples/low-risk/load.json"},
+			{"slack", "plan", "-f", "examples/slack"},
+			{
+				"compare", "--profile=default", "--profile=limits", "--profile=low-risk", "--profile=low-risk+limits",
+				"--generate=nodes=3,pods=20", "--tail=1m", "--seeds=2", "--usage=bursts:mean=0.7",
+			},
+		} {
+			out := run(t, "plimsoll", args...)
+			for line := range strings.Lines(out) {
+				if width := text.StringWidth(strings.TrimSuffix(line, "\n")); width > columns {
+					t.Errorf("plimsoll %s: a line of %d columns in a terminal of %d:\n%s", strings.Join(args, " "), width, columns, out)
+					break
+				}
+			}
+		}
+	}
+}
+
+// TestCompareMarkdown checks the output for a pull request: a table with a row for each figure, the assumptions folded.
+func TestCompareMarkdown(t *testing.T) {
+	out := run(t, "plimsoll", "compare", "--profile=default", "--profile=limits", "--generate=nodes=2,pods=5", "--tail=1m", "--seeds=2",
+		"-o", "markdown")
+	for _, want := range []string{
+		"### generated: nodes=2,pods=5\n\n2 nodes, 5 pods, 2 seeds\n",
+		"\n| mean over seeds | default | limits | difference |\n| --- | ---: | ---: | ---: |\n| overload, node minutes | 0 | 0 | 0 \\[0, 0\\] |\n",
+		"\n<details><summary>Assumptions</summary>\n\n- nodes and pods are generated with the seed 1\n",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in\n%s", want, out)
+		}
+	}
 }

@@ -24,6 +24,7 @@ var update = flag.Bool("update", false, "update the output of commands in the do
 // "$ plimsoll" runs in the root directory of the project.
 func TestDocumentation(t *testing.T) {
 	t.Chdir("../../..")
+	t.Setenv("COLUMNS", "100") // so that tables fit the width of a page
 	var files []string
 	for _, pattern := range []string{"docs/plugins/*.md", "docs/*.md"} {
 		found, err := filepath.Glob(pattern)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -153,7 +152,7 @@ func printBuffers(out io.Writer, results []statusResult) {
 	if rows == 0 {
 		return
 	}
-	t.SetColumnConfigs(append(base.RightAligned(3), table.ColumnConfig{Number: 6, WidthMax: 60, WidthMaxEnforcer: text.WrapSoft}))
+	t.SetColumnConfigs(base.RightAligned(3))
 	t.Render()
 	if hidden > 0 {
 		fmt.Fprintf(out, "%d more buffers: plimsoll slack status -o json\n", hidden)
@@ -186,9 +185,9 @@ func (b *bufferStatus) message() string {
 	return strings.Join(parts, "; ")
 }
 
-func yesOrNo(value bool) string {
+func yesOrNo(value bool) base.Colored {
 	if value {
-		return "yes"
+		return base.Colored{Text: "yes", Color: base.Good}
 	}
-	return "no"
+	return base.Colored{Text: "no", Color: base.Bad}
 }

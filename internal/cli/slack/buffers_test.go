@@ -76,7 +76,7 @@ func TestBuffers(t *testing.T) {
 	var got []row
 	for i := range buffers["general"] {
 		b := &buffers["general"][i]
-		got = append(got, row{b.Name, b.answer(), yesOrNo(b.Provisioned), b.message()})
+		got = append(got, row{b.Name, b.answer(), yesOrNo(b.Provisioned).Text, b.message()})
 	}
 	want := []row{
 		{"refused", "refused", "no", "violates PodSecurity"},

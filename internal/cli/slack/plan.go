@@ -194,7 +194,7 @@ func (o *planOptions) printObjects(out io.Writer, warn func(string), policy *v1a
 func printPlan(out io.Writer, plan slack.Plan) {
 	t := base.NewTable(out, plan.Policy, "count", "CPU", "memory")
 	appendRow := func(name string, count any, list v1.ResourceList) {
-		t.AppendRow([]any{name, count, list.Cpu().String(), formatMemory(list)})
+		t.AppendRow([]any{name, count, base.FormatCPU(list), base.FormatMemory(list)})
 	}
 	appendRow("base", "", plan.Base)
 	appendRow("target", "", plan.Target)
@@ -219,9 +219,4 @@ func printPlan(out io.Writer, plan slack.Plan) {
 	for _, reason := range plan.Reasons {
 		fmt.Fprintln(out, base.Escape(reason))
 	}
-}
-
-// formatMemory returns the memory of a list in MiB, rounded up.
-func formatMemory(list v1.ResourceList) string {
-	return fmt.Sprintf("%dMi", (list.Memory().Value()+1<<20-1)>>20)
 }

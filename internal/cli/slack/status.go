@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,6 +26,7 @@ import (
 type statusOptions struct {
 	cluster base.Cluster
 	output  base.Output
+	watch   base.Watch
 }
 
 func newStatusCommand() *cobra.Command {
@@ -37,14 +40,24 @@ accepts, limits or refuses it, in its own words, and why it adds no nodes for it
 NotTriggerScaleUp). The exit code is 1 if a policy is not ready.`,
 		Example: `  plimsoll slack status
 
+  # Show the status every 10 seconds until interrupted.
+  plimsoll slack status --watch
+
   # Wait until a policy is ready.
   until plimsoll slack status general; do sleep 5; done`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.run(cmd.Context(), args, cmd.OutOrStdout(), base.Warnings(cmd.ErrOrStderr()))
+			if err := cmp.Or(o.watch.Validate(), o.output.Validate()); err != nil {
+				return err
+			}
+			warn := base.Warnings(cmd.ErrOrStderr())
+			return o.watch.Run(cmd.Context(), cmd.OutOrStdout(), warn, func(ctx context.Context, out io.Writer) error {
+				return o.run(ctx, args, out, warn)
+			})
 		},
 	}
 	o.cluster.AddFlags(cmd, "cluster", 30*time.Second)
 	o.output.AddFlag(cmd)
+	o.watch.AddFlags(cmd, 10*time.Second)
 	return cmd
 }
 
@@ -59,15 +72,13 @@ type statusResult struct {
 }
 
 func (o *statusOptions) run(ctx context.Context, names []string, out io.Writer, warn func(string)) error {
-	if err := o.output.Validate(); err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(ctx, o.cluster.Timeout)
 	defer cancel()
 	results, err := o.read(ctx, names, warn)
 	if err != nil {
 		return err
 	}
+	o.watch.Begin(out, o.output.Format)
 	if err := o.output.Print(out, results, func(out io.Writer) { printStatus(out, results) }); err != nil {
 		return err
 	}
@@ -132,10 +143,22 @@ func printStatus(out io.Writer, results []statusResult) {
 	for _, r := range results {
 		t.AppendSeparator()
 		s := r.Status
-		t.AppendRow(table.Row{r.Policy, r.Rate, "base", s.Base.Cpu(), formatMemory(s.Base), "", yesOrNo(r.Ready)})
-		t.AppendRow(table.Row{"", "", "target", s.Target.Cpu(), formatMemory(s.Target), "", ""})
-		t.AppendRow(table.Row{"", "", "held", s.Total.Cpu(), formatMemory(s.Total), s.Placeholders, ""})
-		t.AppendRow(table.Row{"", "", "available", s.Available.Cpu(), formatMemory(s.Available), fmt.Sprintf("%d fit", s.Placed), ""})
+		for i, amount := range []struct {
+			name         string
+			list         v1.ResourceList
+			placeholders any
+		}{
+			{"base", s.Base, ""},
+			{"target", s.Target, ""},
+			{"held", s.Total, s.Placeholders},
+			{"available", s.Available, fmt.Sprintf("%d fit", s.Placed)},
+		} {
+			row := table.Row{"", "", amount.name, base.FormatCPU(amount.list), base.FormatMemory(amount.list), amount.placeholders, ""}
+			if i == 0 {
+				row[0], row[1], row[6] = r.Policy, r.Rate, yesOrNo(r.Ready)
+			}
+			t.AppendRow(row)
+		}
 	}
 	t.SetColumnConfigs(base.RightAligned(2, 4, 5, 6))
 	t.Render()

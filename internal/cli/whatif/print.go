@@ -14,11 +14,7 @@ import (
 
 // printResult prints a table for each scenario, and the assumptions.
 func printResult(out io.Writer, r *result.Result) error {
-	seeds := "1 seed"
-	if n := len(r.Seeds); n != 1 {
-		seeds = fmt.Sprint(n, " seeds")
-	}
-	fmt.Fprintf(out, "%s: %d nodes, %d pods, %s\n", base.Escape(r.Source.Name), r.Source.Nodes, r.Source.Pods, seeds)
+	fmt.Fprintf(out, "%s: %d nodes, %d pods, %s\n", base.Escape(r.Source.Name), r.Source.Nodes, r.Source.Pods, seedCount(r))
 	if r.Backtest != nil {
 		fmt.Fprintln(out, base.Escape(r.Backtest.Summary()))
 	}
@@ -38,6 +34,14 @@ func printResult(out io.Writer, r *result.Result) error {
 	return nil
 }
 
+// seedCount returns the number of seeds as text.
+func seedCount(r *result.Result) string {
+	if n := len(r.Seeds); n != 1 {
+		return fmt.Sprint(n, " seeds")
+	}
+	return "1 seed"
+}
+
 // describeScenario returns the limits and usage of a scenario.
 func describeScenario(s *result.Scenario) string {
 	if s.Limits == "" {
@@ -48,18 +52,31 @@ func describeScenario(s *result.Scenario) string {
 
 // printScenario prints the figures of each profile, and their differences from the first profile.
 func printScenario(out io.Writer, s *result.Scenario, seeds int) {
-	header, columns := table.Row{"mean over seeds"}, []int{}
+	scenarioTable(out, s, seeds).Render()
+	if len(s.Profiles) > 1 {
+		fmt.Fprintln(out, differenceNote(s))
+	}
+}
+
+// differenceNote explains the column of differences.
+func differenceNote(s *result.Scenario) string {
+	return "difference from " + s.Profiles[0].Name + ": mean [95 % interval over seeds]; * is significant"
+}
+
+// scenarioTable returns the table of the figures of each profile, and their differences from the first profile.
+func scenarioTable(out io.Writer, s *result.Scenario, seeds int) *base.Table {
+	header, columns, differences := table.Row{"mean over seeds"}, []int{}, []int{}
 	for i := range s.Profiles {
 		header = append(header, profileLabel(&s.Profiles[i], seeds))
+		columns = append(columns, len(header))
 		if i > 0 {
 			header = append(header, "difference")
+			columns, differences = append(columns, len(header)), append(differences, len(header))
 		}
-	}
-	for i := 2; i <= len(header); i++ {
-		columns = append(columns, i)
 	}
 	t := base.NewTable(out, header...)
 	t.SetColumnConfigs(base.RightAligned(columns...))
+	t.Attach(differences...)
 	for _, named := range s.Definitions() {
 		row := table.Row{rowLabel(named)}
 		for i := range s.Profiles {
@@ -70,15 +87,23 @@ func printScenario(out io.Writer, s *result.Scenario, seeds int) {
 				row = append(row, formatNumber(figure.Mean))
 			}
 			if i > 0 {
-				row = append(row, formatDifference(figure.Difference))
+				row = append(row, base.Colored{Text: formatDifference(figure.Difference), Color: colorOf(&named, figure.Difference)})
 			}
 		}
 		t.AppendRow(row)
 	}
-	t.Render()
-	if len(s.Profiles) > 1 {
-		fmt.Fprintln(out, "difference from", s.Profiles[0].Name+": mean [95 % interval over seeds]; * is significant")
+	return t
+}
+
+// colorOf returns the color of a difference: good or bad if it is significant and the figure has a direction.
+func colorOf(d *result.Definition, difference *result.Difference) base.Color {
+	switch {
+	case d.Direction != result.LowerIsBetter || difference == nil || difference.Interval == nil || !difference.Interval.ExcludesZero:
+		return base.Plain
+	case difference.Mean < 0:
+		return base.Good
 	}
+	return base.Bad
 }
 
 // profileLabel returns the name of a profile, and how many of its runs are incomplete.
@@ -114,11 +139,13 @@ func formatDifference(d *result.Difference) string {
 	return fmt.Sprintf("%s [%s, %s]%s", formatSigned(d.Mean), formatSigned(d.Interval.Low), formatSigned(d.Interval.High), mark)
 }
 
-// formatNumber returns a number with about three significant digits.
+// formatNumber returns a number with about three significant digits, and separated thousands.
 func formatNumber(v float64) string {
 	digits := 2
 	switch size := math.Abs(v); {
-	case size >= 1000 || v == math.Trunc(v):
+	case size >= 1000 && size < 1<<53:
+		return base.FormatCount(int64(math.RoundToEven(v)))
+	case v == math.Trunc(v):
 		digits = 0
 	case size < 0.1:
 		digits = 3

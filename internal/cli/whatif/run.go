@@ -106,8 +106,12 @@ func (o *whatIfOptions) print(out io.Writer, r *result.Result) error {
 	if o.output.Format == formatHTML {
 		return whatifreport.Write(out, r)
 	}
-	if o.output.Format == base.FormatTable {
-		return printResult(base.Escaped(out), r)
+	switch o.output.Format {
+	case base.FormatTable:
+		return printResult(base.Fitted(out), r)
+	case base.FormatMarkdown:
+		printMarkdown(base.Escaped(out), r)
+		return nil
 	}
 	return o.output.Print(out, r, nil)
 }

@@ -214,7 +214,7 @@ func (o *whatIfOptions) addFlags(cmd *cobra.Command) {
 	flags.Lookup("seeds").DefValue = "0" // not printed: the usage states the defaults
 	flags.StringVar(&o.failOn, "fail-on", "", "exit with code 3 if this CEL expression over profiles, differences, limits, "+
 		"usage and result is true")
-	o.output.AddFlag(cmd, formatHTML)
+	o.output.AddFlag(cmd, formatHTML, base.FormatMarkdown)
 	flags.StringVar(&o.report, "report", "", "also write a self-contained HTML report to this file")
 	flags.BoolVar(&o.force, "force", false, "with --report or --write-recording: replace an existing file")
 	completeWith(cmd, "profile", cobra.ShellCompDirectiveDefault, profiles.Names...)

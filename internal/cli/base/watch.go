@@ -1,0 +1,88 @@
+package base
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// Watch is the flags --watch and --interval of a command that can show its result repeatedly.
+type Watch struct {
+	Enabled  bool
+	Interval time.Duration
+}
+
+// AddFlags adds the flags. interval is the default.
+func (w *Watch) AddFlags(cmd *cobra.Command, interval time.Duration) {
+	cmd.Flags().BoolVarP(&w.Enabled, "watch", "w", false, "read repeatedly until interrupted")
+	cmd.Flags().DurationVar(&w.Interval, "interval", interval, "time between reads with --watch, at least 1s")
+}
+
+// Validate returns an error if the interval is too short.
+func (w *Watch) Validate() error {
+	if w.Interval < time.Second {
+		return InvalidValue("interval", w.Interval, "at least 1s")
+	}
+	return nil
+}
+
+// Run calls show once and returns its error. With --watch it calls it repeatedly until the context ends, and prints
+// errors in place of returning them. On a terminal each result replaces the one before.
+func (w *Watch) Run(ctx context.Context, out io.Writer, warn func(string), show func(context.Context, io.Writer) error) error {
+	if !w.Enabled {
+		return show(ctx, out)
+	}
+	ticker := time.NewTicker(w.Interval)
+	defer ticker.Stop()
+	for {
+		if err := w.refresh(ctx, out, warn, show); err != nil || ctx.Err() != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+// Begin prints what separates the documents of repeated reads in a format: --- in YAML.
+func (w *Watch) Begin(out io.Writer, format string) {
+	if w.Enabled && format == FormatYAML {
+		fmt.Fprintln(out, "---")
+	}
+}
+
+// refresh shows one result. It returns an error only if it cannot be written.
+func (w *Watch) refresh(ctx context.Context, out io.Writer, warn func(string), show func(context.Context, io.Writer) error) error {
+	screen := screen{out: out}
+	err := show(ctx, &screen)
+	if ctx.Err() != nil {
+		return nil
+	}
+	prefix := ""
+	if isTerminal(unwrap(out)) {
+		// Move the cursor to the corner and erase what follows: lines that have scrolled away stay.
+		prefix = fmt.Sprintf("\x1b[H\x1b[Jevery %s, at %s; Ctrl-C ends\n", w.Interval, time.Now().Format(time.TimeOnly))
+	}
+	if _, failed := io.WriteString(unwrap(out), prefix+screen.text.String()); failed != nil {
+		return failed
+	}
+	if err != nil {
+		warn(err.Error())
+	}
+	return nil
+}
+
+// screen collects what is shown at once, and is fitted to the terminal of out.
+type screen struct {
+	out  io.Writer
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (s *screen) Write(p []byte) (int, error) { return s.text.Write(p) }

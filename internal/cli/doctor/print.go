@@ -1,0 +1,104 @@
+package doctor
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/internal/doctor"
+)
+
+// levels are the levels of findings that are printed one by one, the most severe first.
+var levels = []struct {
+	level doctor.Level
+	label string
+	color base.Color
+}{
+	{doctor.Problem, "PROBLEM", base.Bad},
+	{doctor.Warning, "WARNING", base.Caution},
+}
+
+// indent is the indentation of continued lines and of remedies.
+const indent = "  "
+
+// printFindings prints the problems, the warnings, each with its remedy, and the checks without either in one line.
+func printFindings(out io.Writer, findings []doctor.Finding) {
+	for _, l := range levels {
+		for _, f := range ofLevel(findings, l.level) {
+			base.PrintLine(out, indent, base.Colored{Text: l.label, Color: l.color}, " "+f.Check+": "+f.Message)
+			if f.Fix != "" {
+				base.PrintLine(out, indent+indent, base.Colored{Text: indent + "remedy:", Color: base.Bold}, " "+f.Fix)
+			}
+			fmt.Fprintln(out)
+		}
+	}
+	if fine := fineChecks(findings); len(fine) > 0 {
+		base.PrintLine(out, indent, base.Colored{Text: "OK", Color: base.Good}, " "+strings.Join(fine, ", "))
+	}
+	fmt.Fprintln(out, summary(findings))
+}
+
+// printMarkdown prints the findings as printFindings does, as a table with a list of the other checks.
+func printMarkdown(out io.Writer, findings []doctor.Finding) {
+	fmt.Fprintf(out, "### plimsoll doctor: %s\n\n", summary(findings))
+	t := base.NewTable(out, "level", "check", "finding", "remedy")
+	rows := 0
+	for _, l := range levels {
+		for _, f := range ofLevel(findings, l.level) {
+			t.AppendRow(table.Row{string(l.level), f.Check, f.Message, f.Fix})
+			rows++
+		}
+	}
+	if rows > 0 {
+		t.Markdown()
+		fmt.Fprintln(out)
+	}
+	if fine := fineChecks(findings); len(fine) > 0 {
+		fmt.Fprintf(out, "OK: %s\n", base.EscapeMarkdown(base.Escape(strings.Join(fine, ", "))))
+	}
+}
+
+// ofLevel returns the findings of a level.
+func ofLevel(findings []doctor.Finding, level doctor.Level) []doctor.Finding {
+	var out []doctor.Finding
+	for _, f := range findings {
+		if f.Level == level {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// fineChecks returns the names of the checks whose findings are all OK, in their order.
+func fineChecks(findings []doctor.Finding) []string {
+	var fine []string
+	for _, f := range findings {
+		other := func(g doctor.Finding) bool { return g.Check == f.Check && g.Level != doctor.OK }
+		if !slices.Contains(fine, f.Check) && !slices.ContainsFunc(findings, other) {
+			fine = append(fine, f.Check)
+		}
+	}
+	return fine
+}
+
+// summary returns the numbers of problems, warnings and checks.
+func summary(findings []doctor.Finding) string {
+	checks := map[string]bool{}
+	for _, f := range findings {
+		checks[f.Check] = true
+	}
+	return fmt.Sprintf("%s, %s, %s", count(len(ofLevel(findings, doctor.Problem)), "problem"),
+		count(len(ofLevel(findings, doctor.Warning)), "warning"), count(len(checks), "check"))
+}
+
+// count returns a number with a noun.
+func count(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}

@@ -1,0 +1,35 @@
+package whatif
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
+)
+
+// printMarkdown prints what printResult prints, for a comment of a pull request: a table for each scenario, the
+// assumptions folded.
+func printMarkdown(out io.Writer, r *result.Result) {
+	text := func(s string) string { return base.EscapeMarkdown(base.Escape(s)) }
+	fmt.Fprintf(out, "### %s\n\n%d nodes, %d pods, %s\n", text(r.Source.Name), r.Source.Nodes, r.Source.Pods, seedCount(r))
+	if r.Interrupted {
+		fmt.Fprint(out, "\n**The runs were interrupted: the results are incomplete.**\n")
+	}
+	if note := r.OverloadNote(); note != "" {
+		fmt.Fprintf(out, "\n%s\n", text(note))
+	}
+	for i := range r.Scenarios {
+		scenario := &r.Scenarios[i]
+		fmt.Fprintf(out, "\n%s\n\n", text(describeScenario(scenario)))
+		scenarioTable(out, scenario, len(r.Seeds)).Markdown()
+		if len(scenario.Profiles) > 1 {
+			fmt.Fprintf(out, "\n%s\n", text(differenceNote(scenario)))
+		}
+	}
+	fmt.Fprint(out, "\n<details><summary>Assumptions</summary>\n\n")
+	for _, sentence := range r.Assumed {
+		fmt.Fprintf(out, "- %s\n", text(sentence))
+	}
+	fmt.Fprint(out, "\n</details>\n")
+}
