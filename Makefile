@@ -121,6 +121,12 @@ test-servers:
 	  sudo=$$(test "$$(id -u)" = 0 || echo sudo); \
 	  $$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; } || { \
 	  echo "the tests need a browser: install chromium and add it to PATH"; exit 1; }
+	@command -v npm >/dev/null || { \
+	  echo "== installing npm, with which the rules of accessibility are installed (Debian package npm)"; \
+	  sudo=$$(test "$$(id -u)" = 0 || echo sudo); \
+	  $$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends npm >/dev/null; } || { \
+	  echo "the tests need axe-core: install npm and add it to PATH"; exit 1; }
+	@cd test/browser && npm ci --silent --no-audit --no-fund --ignore-scripts
 	@echo "== building Helm, metrics-server, kube-state-metrics, Karpenter, kubectl and a load-watcher client, which the tests start (about 7 minutes the first time)"
 	@go tool -modfile=tools/helm/go.mod -n helm >/dev/null
 	@cd test/metricsserver && go build -o /dev/null sigs.k8s.io/metrics-server/cmd/metrics-server

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
@@ -21,6 +22,9 @@ type demos struct {
 	slack   *slack.Demo
 	fleet   *fleet.Demo
 	results demo.Results
+	// running describes the scenario slack or fleet while it runs. isReady is set when the cluster is the user's.
+	running atomic.Value
+	isReady atomic.Bool
 	// stopLoad stops the load source.
 	stopLoad context.CancelFunc
 }
@@ -77,13 +81,16 @@ func (d *demos) run(ctx context.Context, s selection, say func(string)) error {
 		d.results.Add(results...)
 		say(fmt.Sprintf("scenario %s, profile %s: %s", s.Name, results[0].Profile, summary(results)))
 	})
+	defer d.running.Store("")
 	if err == nil && s.slack {
+		d.running.Store("scenario " + slack.Scenario + " (" + slack.Shows + ")")
 		say(fmt.Sprintf("scenario %s: starting the slack controller and an autoscaler (%s)", slack.Scenario, d.slack.Autoscaler()))
 		var results []demo.Result
 		results, err = d.slack.Run(ctx, say)
 		d.results.Add(results...)
 	}
 	if err == nil && s.fleet {
+		d.running.Store("scenario " + fleet.Scenario + " (" + fleet.Shows + ")")
 		say(fmt.Sprintf("scenario %s: starting the placement controller; the ManagedClusters are objects without real clusters",
 			fleet.Scenario))
 		var results []demo.Result
@@ -95,9 +102,15 @@ func (d *demos) run(ctx context.Context, s selection, say func(string)) error {
 
 // view returns the content of the live page.
 func (d *demos) view(ctx context.Context) (page.Live, error) {
-	view := page.Live{Kubeconfig: d.env.Kubeconfig(), Time: time.Now().Format(time.TimeOnly), Timeline: d.slack.View()}
+	view := page.Live{Time: time.Now().Format(time.TimeOnly), Timeline: d.slack.View()}
 	if err := d.node.AddTo(ctx, &view); err != nil {
 		return view, err
+	}
+	if text, ok := d.running.Load().(string); ok && view.Running == "" {
+		view.Running = text
+	}
+	if d.isReady.Load() {
+		view.Commands = d.commands()
 	}
 	for _, r := range d.results.All() {
 		view.Results = append(view.Results, page.NewResult(r, r.Profile == demo.DefaultProfile || r.Profile == slack.WithoutSlack))
@@ -121,6 +134,7 @@ func (d *demos) stay(ctx context.Context, url string, say func(string)) error {
 	if err := d.fleet.Play(ctx); err != nil {
 		return err
 	}
+	d.isReady.Store(true)
 	say(d.instructions(url))
 	waiting, stop := context.WithCancel(ctx)
 	defer stop()

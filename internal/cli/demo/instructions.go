@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/demo/page"
 )
 
 // instructions returns the last lines of the demo: what runs, the profiles, and commands to try.
@@ -12,7 +14,7 @@ func (d *demos) instructions(url string) string {
 	for _, profile := range d.node.Profiles() {
 		profiles = append(profiles, profile.Name)
 	}
-	return `the cluster runs until you press Ctrl-C; all nodes are simulated
+	text := `the cluster runs until you press Ctrl-C; all nodes are simulated
 
   live page:  ` + url + `
   profiles:   ` + strings.Join(profiles, ", ") + `
@@ -20,18 +22,30 @@ func (d *demos) instructions(url string) string {
   autoscaler: ` + d.slack.Autoscaler() + `
 
 Commands to try, in another terminal in the project's folder:
-
-  export KUBECONFIG=` + d.env.Kubeconfig() + `
-
-  # Create a pod for a profile; the live page shows why its node is selected.
-  kubectl run try --image=registry.k8s.io/pause:3.10 --overrides='{"spec":{"schedulerName":"plimsoll-limits"}}'
-
-  # Keep slack in the node pool general; the autoscaler adds a node for it.
-  kubectl apply -f examples/slack/policy.yaml
-
-  # Show the load of the nodes as the scheduler reads it.
-  ` + plimsollProgram() + ` load top --config ` + d.env.SchedulerConfig() + `
 `
+	for _, command := range d.commands() {
+		text += "\n  # " + command.Purpose + "\n  " + command.Text + "\n"
+	}
+	return text
+}
+
+// commands returns commands to try in the project's folder, in this order.
+func (d *demos) commands() []page.LiveCommand {
+	return []page.LiveCommand{
+		{Purpose: "Use the demo's cluster in this terminal.", Text: "export KUBECONFIG=" + d.env.Kubeconfig()},
+		{
+			Purpose: "Create a pod for a profile; the live page shows why its node is selected.",
+			Text:    `kubectl run try --image=registry.k8s.io/pause:3.10 --overrides='{"spec":{"schedulerName":"plimsoll-limits"}}'`,
+		},
+		{
+			Purpose: "Keep slack in the node pool general; the autoscaler adds a node for it.",
+			Text:    "kubectl apply -f examples/slack/policy.yaml",
+		},
+		{
+			Purpose: "Show the load of the nodes as the scheduler reads it.",
+			Text:    plimsollProgram() + " load top --config " + d.env.SchedulerConfig(),
+		},
+	}
 }
 
 // plimsollProgram returns the command for the program plimsoll: the one beside this program, as make

@@ -19,8 +19,10 @@ type Decision struct {
 	Scenario string
 	Profile  string
 	// Node is the selected node, or demo.Pending.
-	Node   string
-	Scores engine.PodScores
+	Node string
+	// Default is the node that the default profile selects, empty if it is not known.
+	Default string
+	Scores  engine.PodScores
 }
 
 // Reason explains the decision.

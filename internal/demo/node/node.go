@@ -5,6 +5,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -59,10 +60,20 @@ type Demo struct {
 	env       *demo.Environment
 	load      LoadSource
 	decisions decisions
+	// running describes the scenario that is running.
+	running atomic.Pointer[string]
 }
 
 // New returns the demo for an environment whose scheduler reads load from the source.
 func New(env *demo.Environment, load LoadSource) *Demo { return &Demo{env: env, load: load} }
+
+// Running describes the scenario that is running, empty if none is.
+func (d *Demo) Running() string {
+	if text := d.running.Load(); text != nil {
+		return *text
+	}
+	return ""
+}
 
 // Decisions returns the most recent decisions of the scheduler, newest first.
 func (d *Demo) Decisions() []Decision { return d.decisions.all() }
@@ -86,6 +97,9 @@ func (d *Demo) RunAll(ctx context.Context, scenarios []Scenario, report func(Sce
 
 // Run clears the cluster and runs a scenario with one profile.
 func (d *Demo) Run(ctx context.Context, s Scenario, profile string) ([]demo.Result, error) {
+	text := fmt.Sprintf("scenario %s (%s), profile %s", s.Name, s.Shows, profile)
+	d.running.Store(&text)
+	defer d.running.Store(nil)
 	results, err := d.run(ctx, s, profile)
 	if err != nil {
 		return results, fmt.Errorf("scenario %s, profile %s: %w", s.Name, profile, err)

@@ -27,7 +27,7 @@ func (d *Demo) AddTo(ctx context.Context, view *page.Live) error {
 	if err != nil {
 		return err
 	}
-	view.Profiles = d.Profiles()
+	view.Profiles, view.Running = d.Profiles(), d.Running()
 	reading := d.load.Reading(ctx)
 	isFresh := time.Since(reading.Time) <= demo.MaxLoadAge
 	for _, node := range nodes {
@@ -103,7 +103,7 @@ func format(r noderes.Resource, amount int64) string {
 func viewDecision(d Decision) page.LiveDecision {
 	out := page.LiveDecision{
 		Time: d.Time.Format(time.TimeOnly), Scenario: d.Scenario, Profile: d.Profile,
-		Pod: d.Scores.Name, Node: d.Node, Reason: d.Reason(),
+		Pod: d.Scores.Name, Node: d.Node, Default: d.Default, Reason: d.Reason(),
 	}
 	for _, node := range d.Scores.Nodes {
 		score := page.LiveScore{Node: node.Name, Total: node.Total, Chosen: node.Name == d.Node}

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -9,6 +10,8 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 )
 
 // watch adds the decisions on pods that no scenario has created, until ctx ends. Their scores are
@@ -62,9 +65,18 @@ func offer(pods chan<- *v1.Pod, pod *v1.Pod) {
 func (d *Demo) addDecision(ctx context.Context, pod *v1.Pod) {
 	unbound := pod.DeepCopy()
 	unbound.Spec.NodeName = ""
-	if scores, err := d.predict(ctx, unbound); err == nil {
-		d.decisions.add(Decision{Time: time.Now(), Profile: pod.Spec.SchedulerName, Node: pod.Spec.NodeName, Scores: scores})
+	scores, err := d.predict(ctx, unbound)
+	if err != nil {
+		return
 	}
+	decision := Decision{Time: time.Now(), Profile: pod.Spec.SchedulerName, Node: pod.Spec.NodeName, Scores: scores}
+	if decision.Profile != demo.DefaultProfile {
+		unbound.Spec.SchedulerName = demo.DefaultProfile
+		if byDefault, err := d.predict(ctx, unbound); err == nil {
+			decision.Default = cmp.Or(byDefault.Selected, "no node")
+		}
+	}
+	d.decisions.add(decision)
 }
 
 // recordUnknownProfile creates an event on a pod that no scheduler processes, which kubectl describe

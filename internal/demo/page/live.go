@@ -6,15 +6,18 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 )
 
-//go:embed live.html timeline.html fleet.html
+//go:embed live.html style.html script.html views.html timeline.html fleet.html
 var files embed.FS
 
 // Live is the content of the live page.
 type Live struct {
-	// Kubeconfig is the path of a kubeconfig for the cluster.
-	Kubeconfig string
+	// Running is the scenario that is running, empty before and after them.
+	Running string
+	// Commands are shell commands to try. They are empty until the cluster is the user's.
+	Commands []LiveCommand
 	// Time is the time of this view.
 	Time  string
 	Nodes []LiveNode
@@ -30,6 +33,9 @@ type Live struct {
 	// Fleet is nil before the fleet scenario has run.
 	Fleet *LiveFleet
 }
+
+// LiveCommand is a shell command and what it does.
+type LiveCommand struct{ Purpose, Text string }
 
 // LiveProfile is a profile of the scheduler and what it scores nodes by.
 type LiveProfile struct{ Name, Plugins string }
@@ -72,7 +78,9 @@ type LiveBar struct {
 // LiveDecision is the decision of the scheduler on a pod and its reason.
 type LiveDecision struct {
 	Time, Scenario, Profile, Pod, Node, Reason string
-	Scores                                     []LiveScore
+	// Default is the node that the default profile selects for a pod of the user, empty if it is not known.
+	Default string
+	Scores  []LiveScore
 }
 
 // LiveScore is the total score of a node for a pod, or the reason why the pod does not fit.
@@ -86,6 +94,51 @@ type LiveScore struct {
 type LiveResult struct {
 	Scenario, Profile, Pod, Node, Want string
 	OK, Ours                           bool
+}
+
+// maxOwn is the number of the user's pods that are shown first.
+const maxOwn = 3
+
+// own returns the latest decisions on pods that no scenario has created.
+func own(decisions []LiveDecision) []LiveDecision {
+	var out []LiveDecision
+	for _, d := range decisions {
+		if d.Scenario == "" && len(out) < maxOwn {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// resultPair is the result for a pod with the default profile and with one of Plimsoll, – for one that does not exist.
+type resultPair struct {
+	Scenario, Pod, Default, Ours, Profile, Want string
+	OK                                          bool
+}
+
+// pairs combines the results for the same pods, in the order of their first result.
+func pairs(results []LiveResult) []resultPair {
+	const none = "–"
+	var out []resultPair
+	for _, r := range results {
+		i := slices.IndexFunc(out, func(p resultPair) bool {
+			return p.Scenario == r.Scenario && p.Pod == r.Pod && (r.Ours && p.Ours == none || !r.Ours && p.Default == none)
+		})
+		if i < 0 {
+			i = len(out)
+			out = append(out, resultPair{Scenario: r.Scenario, Pod: r.Pod, Default: none, Ours: none, OK: true})
+		}
+		p := &out[i]
+		if r.Ours {
+			p.Ours, p.Profile = r.Node, r.Profile
+		} else {
+			p.Default = r.Node
+		}
+		if !r.OK {
+			p.OK, p.Want = false, r.Want
+		}
+	}
+	return out
 }
 
 // axis is the length of the bars in multiples of the allocatable amount. Longer bars are cut.
@@ -104,7 +157,9 @@ var live = template.Must(template.New("live.html").Funcs(template.FuncMap{
 	"chart":   draw,
 	"stacks":  stacks,
 	"at":      func(place float64) string { return fmt.Sprintf("%.2f%%", place) },
-}).ParseFS(files, "live.html", "timeline.html", "fleet.html"))
+	"own":     own,
+	"pairs":   pairs,
+}).ParseFS(files, "*.html"))
 
 // WriteLive writes the page. All texts are escaped.
 func WriteLive(w io.Writer, view Live) error { return live.Execute(w, view) }

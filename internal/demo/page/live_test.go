@@ -1,6 +1,7 @@
 package page
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -22,10 +23,10 @@ func TestWriteLive(t *testing.T) {
 	}
 	var page strings.Builder
 	err := WriteLive(&page, Live{
-		Kubeconfig: evil, Nodes: []LiveNode{{Name: evil, Bars: []LiveBar{bar}, Pods: []string{evil}}}, Pending: []LivePending{{evil, evil}},
+		Running: evil, Commands: []LiveCommand{{evil, evil}}, Nodes: []LiveNode{{Name: evil, Bars: []LiveBar{bar}, Pods: []string{evil}}}, Pending: []LivePending{{evil, evil}},
 		Profiles:  []LiveProfile{{evil, evil}},
 		Policies:  &LivePolicies{Autoscaler: evil, Policies: []LivePolicy{{Name: evil, Message: evil}}},
-		Decisions: []LiveDecision{{Pod: evil, Reason: evil, Scores: []LiveScore{{Node: evil, Detail: evil}}}},
+		Decisions: []LiveDecision{{Pod: evil, Reason: evil, Default: evil, Scores: []LiveScore{{Node: evil, Detail: evil}}}},
 		Results:   []LiveResult{{Pod: evil, Want: evil}},
 	})
 	if err != nil {
@@ -46,5 +47,28 @@ func TestWriteLive(t *testing.T) {
 	}
 	if err := WriteLive(&page, Live{}); err != nil {
 		t.Errorf("an empty view: %v", err)
+	}
+}
+
+// TestPairs checks that the results for a pod are in one row, whichever came first, and that a result without its
+// counterpart is not lost.
+func TestPairs(t *testing.T) {
+	got := pairs([]LiveResult{
+		{Scenario: "a", Pod: "x", Node: "n1", OK: true}, {Scenario: "a", Profile: "p", Pod: "x", Node: "n2", Want: "n3", Ours: true},
+		{Scenario: "b", Profile: "v1", Pod: "x", Node: "c1", OK: true, Ours: true}, {Scenario: "b", Profile: "v2", Pod: "x", Node: "c1", OK: true, Ours: true},
+	})
+	want := []resultPair{
+		{"a", "x", "n1", "n2", "p", "n3", false}, {"b", "x", "–", "c1", "v1", "", true}, {"b", "x", "–", "c1", "v2", "", true},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// TestOwn checks that the user's latest pods are first, and no pod of a scenario.
+func TestOwn(t *testing.T) {
+	got := own([]LiveDecision{{Pod: "4"}, {Pod: "s", Scenario: "limits"}, {Pod: "3"}, {Pod: "2"}, {Pod: "1"}})
+	if len(got) != maxOwn || got[0].Pod != "4" || got[2].Pod != "2" {
+		t.Errorf("%+v", got)
 	}
 }

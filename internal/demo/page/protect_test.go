@@ -12,7 +12,7 @@ import (
 // TestProtect expects that requests under a foreign host name or from a foreign origin are refused, and
 // that no answer may be framed or read by another site.
 func TestProtect(t *testing.T) {
-	h := protect(8080, handler(func(context.Context) (Live, error) { return Live{Kubeconfig: "secret"}, nil }))
+	h := protect(8080, handler(func(context.Context) (Live, error) { return Live{Running: "secret"}, nil }))
 	for name, tc := range map[string]struct {
 		host, origin, method, path string
 		want                       int

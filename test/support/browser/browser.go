@@ -1,0 +1,123 @@
+// Package browser opens pages in Chromium for tests.
+package browser
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// Timeout is the largest time to load and render a page, on a busy machine.
+const Timeout = 3 * time.Minute
+
+// screenshotsVariable names a folder for screenshots, for people.
+const screenshotsVariable = "PLIMSOLL_REPORTS"
+
+// Window is the width of a browser window in pixels and its color scheme, light or dark.
+type Window struct {
+	Width  int64
+	Scheme string
+}
+
+// Windows are those of a desktop, a tablet and a phone, light and dark.
+var Windows = []Window{{1440, "light"}, {1024, "light"}, {390, "light"}, {1440, "dark"}, {1024, "dark"}, {390, "dark"}}
+
+// String returns a name such as 390-dark.
+func (w Window) String() string { return fmt.Sprintf("%d-%s", w.Width, w.Scheme) }
+
+// Start starts a browser that is stopped at the end of the test.
+func Start(t *testing.T) context.Context {
+	t.Helper()
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Fatalf("%v: the test needs a browser, which `make test` installs", err)
+	}
+	ctx, cancel := chromedp.NewContext(context.Background(), chromedp.WithAllocatorOptions(
+		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.UserDataDir(filepath.Join(t.TempDir(), "profile")),
+	))
+	t.Cleanup(func() {
+		stopping, done := context.WithTimeout(ctx, Timeout)
+		defer done()
+		if err := chromedp.Cancel(stopping); err != nil {
+			t.Error("stopping the browser:", err)
+		}
+		cancel()
+	})
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatal("starting the browser:", err)
+	}
+	return ctx
+}
+
+// Open opens a page in a window.
+func (w Window) Open(t *testing.T, ctx context.Context, address string) {
+	t.Helper()
+	media := func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: w.Scheme}},
+		})
+		return chromedp.Void{}, err
+	}
+	if err := chromedp.Do(ctx, chromedp.EmulateViewport(w.Width, 900), media, chromedp.Navigate(address)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Evaluate returns the value of an expression, or of the promise that it returns.
+func Evaluate[T any](t *testing.T, ctx context.Context, expression string) T {
+	t.Helper()
+	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// ExpectUsable fails the test if the page is wider than the window or axe-core finds a violation, and keeps a
+// screenshot if $PLIMSOLL_REPORTS is set.
+func ExpectUsable(t *testing.T, ctx context.Context, w Window, name string) {
+	t.Helper()
+	if width := Evaluate[int64](t, ctx, "document.documentElement.scrollWidth"); width > w.Width {
+		t.Errorf("%s: the page is %d pixels wide, want at most %d", name, width, w.Width)
+	}
+	for _, violation := range Violations(t, ctx) {
+		t.Errorf("%s: %s", name, violation)
+	}
+	folder := os.Getenv(screenshotsVariable)
+	if folder == "" {
+		return
+	}
+	screenshot, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(folder, strings.ReplaceAll(name, "/", "-")+"-"+w.String()+".png")
+	if err := os.WriteFile(file, screenshot, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Violations returns the violations of accessibility rules that axe-core finds in the page, with their elements.
+func Violations(t *testing.T, ctx context.Context) []string {
+	t.Helper()
+	_, self, _, _ := runtime.Caller(0)
+	script, err := os.ReadFile(filepath.Join(filepath.Dir(self), "../../browser/node_modules/axe-core/axe.min.js"))
+	if err != nil {
+		t.Fatalf("%v: `make test` installs it (npm ci in test/browser)", err)
+	}
+	if _, err := chromedp.Run(ctx, chromedp.Evaluate[chromedp.Void](string(script)+";0")); err != nil {
+		t.Fatal(err)
+	}
+	return Evaluate[[]string](t, ctx, `axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations.map(v =>
+		v.id + " (" + v.help + "): " + v.nodes.slice(0, 4).map(n => n.target.join(" ") + " " + n.html.slice(0, 120)).join("; ")))`)
+}
