@@ -16,13 +16,16 @@ func printMarkdown(out io.Writer, r *result.Result) {
 	if r.Interrupted {
 		fmt.Fprint(out, "\n**The runs were interrupted: the results are incomplete.**\n")
 	}
+	if r.Backtest != nil {
+		fmt.Fprintf(out, "\n%s\n", text(r.Backtest.Summary()))
+	}
 	if note := r.OverloadNote(); note != "" {
 		fmt.Fprintf(out, "\n%s\n", text(note))
 	}
 	for i := range r.Scenarios {
 		scenario := &r.Scenarios[i]
 		fmt.Fprintf(out, "\n%s\n\n", text(describeScenario(scenario)))
-		scenarioTable(out, scenario, len(r.Seeds)).Markdown()
+		scenarioTable(out, r, scenario).Markdown()
 		if len(scenario.Profiles) > 1 {
 			fmt.Fprintf(out, "\n%s\n", text(differenceNote(scenario)))
 		}

@@ -24,7 +24,7 @@ func printResult(out io.Writer, r *result.Result) error {
 	for i := range r.Scenarios {
 		scenario := &r.Scenarios[i]
 		fmt.Fprintf(out, "\n%s\n", base.Escape(describeScenario(scenario)))
-		printScenario(out, scenario, len(r.Seeds))
+		printScenario(out, r, scenario)
 		if err := printFrontier(out, scenario); err != nil {
 			return err
 		}
@@ -51,8 +51,8 @@ func describeScenario(s *result.Scenario) string {
 }
 
 // printScenario prints the figures of each profile, and their differences from the first profile.
-func printScenario(out io.Writer, s *result.Scenario, seeds int) {
-	scenarioTable(out, s, seeds).Render()
+func printScenario(out io.Writer, r *result.Result, s *result.Scenario) {
+	scenarioTable(out, r, s).Render()
 	if len(s.Profiles) > 1 {
 		fmt.Fprintln(out, differenceNote(s))
 	}
@@ -64,10 +64,10 @@ func differenceNote(s *result.Scenario) string {
 }
 
 // scenarioTable returns the table of the figures of each profile, and their differences from the first profile.
-func scenarioTable(out io.Writer, s *result.Scenario, seeds int) *base.Table {
+func scenarioTable(out io.Writer, r *result.Result, s *result.Scenario) *base.Table {
 	header, columns, differences := table.Row{"mean over seeds"}, []int{}, []int{}
 	for i := range s.Profiles {
-		header = append(header, profileLabel(&s.Profiles[i], seeds))
+		header = append(header, profileLabel(&s.Profiles[i], len(r.Seeds)))
 		columns = append(columns, len(header))
 		if i > 0 {
 			header = append(header, "difference")
@@ -87,7 +87,7 @@ func scenarioTable(out io.Writer, s *result.Scenario, seeds int) *base.Table {
 				row = append(row, formatNumber(figure.Mean))
 			}
 			if i > 0 {
-				row = append(row, base.Colored{Text: formatDifference(figure.Difference), Color: colorOf(&named, figure.Difference)})
+				row = append(row, base.Colored{Text: formatDifference(figure.Difference), Color: colorOf(r.Source.Directed(named), figure.Difference)})
 			}
 		}
 		t.AppendRow(row)
@@ -96,7 +96,7 @@ func scenarioTable(out io.Writer, s *result.Scenario, seeds int) *base.Table {
 }
 
 // colorOf returns the color of a difference: good or bad if it is significant and the figure has a direction.
-func colorOf(d *result.Definition, difference *result.Difference) base.Color {
+func colorOf(d result.Definition, difference *result.Difference) base.Color {
 	switch {
 	case d.Direction != result.LowerIsBetter || difference == nil || difference.Interval == nil || !difference.Interval.ExcludesZero:
 		return base.Plain

@@ -242,6 +242,11 @@ func (o *tuneOptions) printTuning(out io.Writer, r *result.Result) error {
 		return whatifreport.Write(out, r)
 	}
 	out = base.Escaped(out)
+	if o.output.Format == base.FormatMarkdown {
+		fmt.Fprintf(out, "**%s**\n\n", base.EscapeMarkdown(base.Escape(conclusion(r))))
+		printMarkdown(out, r)
+		return nil
+	}
 	printSearch(out, r)
 	if err := printResult(out, r); err != nil {
 		return err

@@ -22,6 +22,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
+	"github.com/plimsoll-k8s/plimsoll/test/support/browser"
 )
 
 // chromium is the browser's binary as packaged by Debian. `make test` installs it.
@@ -111,7 +112,10 @@ type window struct {
 
 // windows has the windows to test with. The dark ones differ only in colors and are tested with one
 // report.
-var windows = []window{{"wide", 1280, "light"}, {"narrow", 400, "light"}, {"dark", 1280, "dark"}, {"narrow-dark", 400, "dark"}}
+var windows = []window{
+	{"wide", 1440, "light"}, {"narrow", 390, "light"}, {"medium", 1024, "light"}, {"dark", 1440, "dark"}, {"medium-dark", 1024, "dark"},
+	{"narrow-dark", 390, "dark"},
+}
 
 // open opens a page in a window.
 func (w window) open(ctx context.Context, address string) error {
@@ -201,6 +205,9 @@ func (w window) check(t *testing.T, ctx context.Context, address string) {
 	defer cancel()
 	if err := w.open(limited, address); err != nil {
 		t.Fatal(err)
+	}
+	for _, violation := range browser.Violations(t, limited) {
+		t.Error(violation)
 	}
 	screenshot, err := chromedp.Run(limited, chromedp.FullScreenshot(100))
 	if err != nil {

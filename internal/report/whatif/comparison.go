@@ -79,7 +79,7 @@ type comparison struct {
 var overload, _ = result.FigureByName("overloadMinutes")
 
 // compare compares a profile with the first one.
-func compare(base, other *result.Profile) comparison {
+func compare(r *result.Result, base, other *result.Profile) comparison {
 	c := comparison{Profile: other.Name, Base: base.Name}
 	figures := map[verdict]int{}
 	for _, figure := range result.Figures {
@@ -89,7 +89,7 @@ func compare(base, other *result.Profile) comparison {
 			continue
 		}
 		mean := base.Figures[figure.Name].Mean
-		v := assess(figure, f.Difference, mean)
+		v := assess(r.Source.Directed(figure), f.Difference, mean)
 		figures[v]++
 		text := figure.Title() + differenceText(f.Difference, mean)
 		switch v {

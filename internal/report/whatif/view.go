@@ -19,6 +19,7 @@ type view struct {
 	Compared  bool
 	Others    int
 	Settings  []setting
+	Summary   *summary
 	Scenarios []scenario
 	Legend    []heatKey
 	// Search is nil without one.
@@ -84,14 +85,14 @@ func newView(r *result.Result, d detail) view {
 		Result: r, Title: "What-if: " + strings.Join(r.Profiles, ", "),
 		Nodes: number.Count(r.Source.Nodes), Pods: number.Count(r.Source.Pods), SeedText: seedText(r.Seeds),
 		Compared: len(r.Profiles) > 1, Others: max(len(r.Profiles)-1, 1), Incomplete: incompleteText(r),
-		Settings: settings(r), Search: newTuningView(r),
+		Settings: settings(r), Search: newTuningView(r), Summary: newSummary(r),
 	}
 	if len(r.Profiles) > 1 {
 		v.Title = "What-if: " + strings.Join(r.Profiles[1:], ", ") + " compared with " + r.Profiles[0]
 	}
 	heat, ratioMax := newHeatScale(r), maxRatio(r)
 	for i := range r.Scenarios {
-		s := newScenario(&r.Scenarios[i], i, ratioMax)
+		s := newScenario(r, i, ratioMax)
 		s.Frontier = newFrontier(&r.Scenarios[i], &r.Settings)
 		if d.charts {
 			s.addCharts(&r.Scenarios[i], heat, r.Source.Nodes)
@@ -111,19 +112,20 @@ func newView(r *result.Result, d detail) view {
 }
 
 // newScenario returns the view of a scenario without its optional parts.
-func newScenario(from *result.Scenario, index int, ratioMax float64) scenario {
+func newScenario(r *result.Result, index int, ratioMax float64) scenario {
+	from := &r.Scenarios[index]
 	s := scenario{
 		ID: index + 1, Name: fmt.Sprintf("Scenario %d", index+1),
-		Limits: from.Limits, Usage: from.Usage, UsageShape: usageShape(from.Usage), Rows: figureRows(from),
+		Limits: limitWords(from.Limits), Usage: words(from.Usage), UsageShape: usageShape(from.Usage), Rows: figureRows(r, from),
 	}
 	for i := range from.Profiles {
 		if i > 0 {
-			s.Comparisons = append(s.Comparisons, compare(&from.Profiles[0], &from.Profiles[i]))
+			s.Comparisons = append(s.Comparisons, compare(r, &from.Profiles[0], &from.Profiles[i]))
 		}
 		s.Pods = append(s.Pods, newPodsRow(&from.Profiles[i]))
 	}
-	for _, r := range ratioResources {
-		s.Ratios = append(s.Ratios, chart{r.label, r.chart(from, ratioMax)})
+	for _, resource := range ratioResources {
+		s.Ratios = append(s.Ratios, chart{resource.label, resource.chart(from, ratioMax)})
 	}
 	return s
 }
@@ -166,7 +168,7 @@ func timeSeries(p *result.Profile) *result.TimeSeries {
 }
 
 // figureRows returns the figures of a scenario.
-func figureRows(s *result.Scenario) []figureRow {
+func figureRows(r *result.Result, s *result.Scenario) []figureRow {
 	var rows []figureRow
 	for _, figure := range s.Definitions() {
 		row := figureRow{Name: figure.Name, Label: figure.Title(), Part: figure.Detail}
@@ -193,7 +195,7 @@ func figureRows(s *result.Scenario) []figureRow {
 			}
 			row.Means = append(row.Means, mean)
 			if i > 0 {
-				cell := newFigureCell(figure, f.Difference, base, scale, decimals)
+				cell := newFigureCell(r.Source.Directed(figure), f.Difference, base, scale, decimals)
 				cell.Profile, cell.Mean = p.Name, mean
 				row.Cells = append(row.Cells, cell)
 			}

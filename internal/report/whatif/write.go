@@ -14,7 +14,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
 
-//go:embed page.html frontier.html nodeuse.html decisions.html tuning.html
+//go:embed page.html summary.html frontier.html nodeuse.html decisions.html tuning.html
 var files embed.FS
 
 var page = template.Must(template.New("page.html").ParseFS(files, "*.html"))

@@ -96,7 +96,7 @@ func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 	}
 	p := &Plan{columns: newColumns(compared, o.Autoscaler, o.Slack), recorded: o.Source.Recording != "", result: result.Result{
 		APIVersion: result.APIVersion, Kind: result.Kind,
-		Source:  result.Source{Name: read.Name, Nodes: len(in.Nodes), Pods: len(in.Pods)},
+		Source:  result.Source{Name: read.Name, Nodes: len(in.Nodes), Pods: len(in.Pods), Unlimited: unlimited(in.Pods)},
 		Assumed: in.Assumptions,
 		Settings: result.Settings{
 			StepSeconds: replay.Step, TailSeconds: o.TailSeconds, Level: result.Level,
@@ -202,6 +202,16 @@ func (p *Plan) setBacktest(r *result.Result, runs []*result.Run) {
 		}
 	}
 	r.Backtest = result.NewBacktest(p.columns[0].profile.Name, compared[0], compared[1])
+}
+
+// unlimited returns the number of pods without a limit of CPU or memory.
+func unlimited(pods []input.Pod) (n int) {
+	for i := range pods {
+		if r := &pods[i].Resources; r.CPULimit == 0 || r.MemoryLimit == 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // seedText returns the first of n seeds, or the first and the last one.

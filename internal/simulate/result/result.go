@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/outcome"
 )
@@ -74,6 +75,18 @@ type Source struct {
 	// Nodes and Pods are counted with the first seed.
 	Nodes int `json:"nodes"`
 	Pods  int `json:"pods"`
+	// Unlimited counts the pods without a limit of CPU or memory, with the first seed.
+	Unlimited int `json:"unlimited,omitempty"`
+}
+
+// Directed returns a figure as it is judged for this cluster. Pods without limits count with their requests in limit
+// ratios: these are neutral if there are any, because a profile that spreads such pods by what they use increases the
+// ratios of other nodes.
+func (s Source) Directed(d Definition) Definition {
+	if s.Unlimited > 0 && strings.Contains(d.Name, "LimitRatio") {
+		d.Direction = Neutral
+	}
+	return d
 }
 
 // Settings of the runs.
