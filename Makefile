@@ -109,8 +109,20 @@ reproducible: ## check that two builds of REPRODUCE (load-watcher) are identical
 	  sha256sum bin/$(REPRODUCE) $$other/sources/bin/$(REPRODUCE) && cmp bin/$(REPRODUCE) $$other/sources/bin/$(REPRODUCE) && echo "identical"
 
 # The real servers that the tests and the demo start.
+.PHONY: mkdocs docs docs-serve
+mkdocs:
+	@command -v mkdocs >/dev/null && python3 -c 'import material' 2>/dev/null || { \
+	  echo "== installing mkdocs with its material theme, which build the documentation site (Debian packages)"; \
+	  sudo=$$(test "$$(id -u)" = 0 || echo sudo); \
+	  $$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends mkdocs mkdocs-material >/dev/null; } || { \
+	  echo "the documentation site needs mkdocs and mkdocs-material: install them, for example with pip"; exit 1; }
+docs: mkdocs ## build the documentation site into site/
+	mkdocs build --strict --quiet
+docs-serve: mkdocs ## show the documentation site at http://127.0.0.1:8000 and update it when a page changes
+	mkdocs serve
+
 .PHONY: test-servers
-test-servers:
+test-servers: mkdocs
 	@command -v prometheus >/dev/null && command -v promtool >/dev/null || { \
 	  echo "== installing Prometheus, which the tests start (Debian package prometheus)"; \
 	  sudo=$$(test "$$(id -u)" = 0 || echo sudo); \

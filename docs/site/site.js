@@ -1,0 +1,9 @@
+// Elements that scroll can be reached with the keyboard, whatever the theme decides from the size of the window. The theme
+// adds the elements around tables later.
+const scrolling = ".md-typeset__scrollwrap, .md-typeset pre > code, .md-search__scrollwrap";
+function makeReachable() {
+  for (const element of document.querySelectorAll(scrolling)) if (element.tabIndex !== 0) element.tabIndex = 0;
+}
+makeReachable();
+new MutationObserver(makeReachable).observe(document.body, { childList: true, subtree: true, attributes: true, attributeFilter: ["tabindex"] });
+document.querySelector(".md-search")?.setAttribute("aria-label", "Search");
