@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -64,7 +65,7 @@ func unpack(t *testing.T, archive []byte) map[string]string {
 	files := map[string]string{}
 	for r := tar.NewReader(compressed); ; {
 		header, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return files
 		}
 		if err != nil {
@@ -105,7 +106,7 @@ type krewPlugin struct {
 func TestFinish(t *testing.T) {
 	t.Chdir("../..")
 	folder := t.TempDir()
-	for _, p := range strings.Split(allPlatforms, ",") {
+	for p := range strings.SplitSeq(allPlatforms, ",") {
 		r := release{version: "v1.2.3"}
 		system, architecture, _ := strings.Cut(p, "/")
 		if err := os.WriteFile(filepath.Join(folder, r.archive(cli, platform{system, architecture})), []byte(p), 0o600); err != nil {

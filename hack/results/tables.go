@@ -268,20 +268,20 @@ func (e *experiment) targetTable(w io.Writer) error {
 }
 
 // sumsTable writes the overload of all profiles. The experiment is nil if it was not run.
-func (v *experiment) sumsTable(w io.Writer) error {
-	if v == nil {
+func (e *experiment) sumsTable(w io.Writer) error {
+	if e == nil {
 		fmt.Fprintln(w, "Not run.")
 		return nil
 	}
-	without, with := v.family(scenarios.NoBestEffort), v.family(scenarios.BestEffort)
+	without, with := e.family(scenarios.NoBestEffort), e.family(scenarios.BestEffort)
 	fmt.Fprintf(
 		w,
 		"| overload minutes, summed over %d and %d scenarios, %d seeds | no best-effort pods | best-effort pods |\n|---|---:|---:|\n",
 		len(without),
 		len(with),
-		len(v.seeds),
+		len(e.seeds),
 	)
-	for _, name := range v.profiles {
+	for _, name := range e.profiles {
 		fmt.Fprintf(w, "| `%s` | %s | %s |\n", name, number.Auto(sum(without, name, overload)), number.Auto(sum(with, name, overload)))
 	}
 	return nil

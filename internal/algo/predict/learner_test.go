@@ -156,7 +156,11 @@ func TestAnyInput(t *testing.T) {
 					n.Measured[r] = Measured{amount.Draw(t, "mean"), amount.Draw(t, "deviation"), true}
 				}
 				for j := range rapid.IntRange(0, 3).Draw(t, "pods") {
-					p := PodReading{State: states.of(fmt.Sprint(i, j)), Seen: amount.Draw(t, "seen"), IsUsed: rapid.Bool().Draw(t, "is used")}
+					p := PodReading{
+						State:  states.of(fmt.Sprint(i, j)),
+						Seen:   amount.Draw(t, "seen"),
+						IsUsed: rapid.Bool().Draw(t, "is used"),
+					}
 					p.Workload = key
 					for r := range p.Used {
 						p.Used[r] = amount.Draw(t, "used")
@@ -169,8 +173,7 @@ func TestAnyInput(t *testing.T) {
 			model = l.Observe(&reading)
 			backwards := reading
 			backwards.Nodes = nil
-			for i := len(reading.Nodes) - 1; i >= 0; i-- {
-				n := reading.Nodes[i]
+			for i, n := range slices.Backward(reading.Nodes) {
 				n.Pods = slices.Clone(n.Pods)
 				for j := range n.Pods {
 					n.Pods[j].State = statesReversed.of(fmt.Sprint(i, j))

@@ -67,7 +67,13 @@ func New(candidates int, o Options) (*Race, error) {
 	case candidates < 1:
 		return nil, fmt.Errorf("%w: found %d candidates, must be at least 1", errOptions, candidates)
 	case o.First < 2 || o.Step < 1 || o.Blocks < o.First:
-		return nil, fmt.Errorf("%w: found %d blocks, then %d, at most %d: must be at least 2, 1 and the first", errOptions, o.First, o.Step, o.Blocks)
+		return nil, fmt.Errorf(
+			"%w: found %d blocks, then %d, at most %d: must be at least 2, 1 and the first",
+			errOptions,
+			o.First,
+			o.Step,
+			o.Blocks,
+		)
 	case !(o.Level > 0 && o.Level < 1):
 		return nil, fmt.Errorf("%w: found level %v, must be between 0 and 1", errOptions, o.Level)
 	}

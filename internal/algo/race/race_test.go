@@ -68,7 +68,15 @@ func TestDrops(t *testing.T) {
 	} {
 		r, _ := run(t, [][]float64{same, tc.other}, options)
 		if r.State(0) != Running || r.State(1) != tc.state || len(r.Values(1)) != tc.blocks {
-			t.Errorf("%s: states %d and %d after %d blocks, want %d after %d", name, r.State(0), r.State(1), len(r.Values(1)), tc.state, tc.blocks)
+			t.Errorf(
+				"%s: states %d and %d after %d blocks, want %d after %d",
+				name,
+				r.State(0),
+				r.State(1),
+				len(r.Values(1)),
+				tc.state,
+				tc.blocks,
+			)
 		}
 	}
 }

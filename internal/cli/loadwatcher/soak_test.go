@@ -121,7 +121,7 @@ func soakRequest(ctx context.Context, t *testing.T, address string, kind int) er
 	case 0, 1:
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 		if err != nil {
-			return nil //nolint:nilerr // a client that does not come
+			return nil // a client that does not come
 		}
 		defer conn.Close()
 		fmt.Fprint(conn, "GET /watcher HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -129,7 +129,7 @@ func soakRequest(ctx context.Context, t *testing.T, address string, kind int) er
 	case 2:
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 		if err != nil {
-			return nil //nolint:nilerr // a client that does not come
+			return nil // a client that does not come
 		}
 		defer conn.Close()
 		fmt.Fprint(conn, "GET /wat")

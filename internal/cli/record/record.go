@@ -80,8 +80,13 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	flags.StringToStringVar(&c.UsageLabels, "usage-label", nil, "names of labels of cAdvisor that differ, such as pod=pod_name")
 	flags.StringVar(&c.CPUQuery, "cpu-query", "", "query for the CPU usage of pods in cores (default from cAdvisor)")
 	flags.StringVar(&c.MemoryQuery, "memory-query", "", "query for the memory usage of pods in bytes (default from cAdvisor)")
-	flags.StringSliceVar(&c.LabelKeys, "label-key", nil, "keys of labels of nodes and pods that kube-state-metrics exports with underscores, "+
-		"such as example.com/team")
+	flags.StringSliceVar(
+		&c.LabelKeys,
+		"label-key",
+		nil,
+		"keys of labels of nodes and pods that kube-state-metrics exports with underscores, "+
+			"such as example.com/team",
+	)
 	flags.StringVar(&c.Server.TokenFile, "token-file", "", "file with a bearer token for the server")
 	flags.StringVar(&c.Server.CAFile, "ca-file", "", "file with the certificate authorities of the server")
 	flags.StringVar(&c.Server.CertFile, "cert-file", "", "file with the client certificate")
@@ -105,7 +110,11 @@ func parseTime(flag, text string, now time.Time) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		return t, nil
 	}
-	return time.Time{}, base.InvalidValue(flag, text, "now, a duration before now such as 7d or 12h, or a time such as 2026-01-31T00:00:00Z")
+	return time.Time{}, base.InvalidValue(
+		flag,
+		text,
+		"now, a duration before now such as 7d or 12h, or a time such as 2026-01-31T00:00:00Z",
+	)
 }
 
 // fieldFlags are the flags of the fields that errors name.

@@ -52,7 +52,7 @@ func (e *explanation) printExpectations(out io.Writer, shown []explainedNode) {
 	for _, plugin := range slices.Sorted(maps.Keys(e.Expected)) {
 		fmt.Fprintf(out, "%s expects of the pod: %s\n", plugin, base.Escape(e.Expected[plugin]))
 		for _, node := range shown {
-			for _, line := range strings.Split(node.Plugins[plugin].Why, "; ") {
+			for line := range strings.SplitSeq(node.Plugins[plugin].Why, "; ") {
 				fmt.Fprintf(out, "  %s: %s\n", base.Escape(node.Name), base.Escape(line))
 			}
 		}

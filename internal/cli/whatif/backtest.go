@@ -50,7 +50,12 @@ that pods can be on other nodes than recorded even if the model is exact.`,
 	}
 	flags := cmd.Flags()
 	input.AddRecordingFlag(cmd, &o.recording)
-	flags.StringVar(&o.profile, "profile", "default", "profile that was in force: built-in profile, or file with a KubeSchedulerConfiguration")
+	flags.StringVar(
+		&o.profile,
+		"profile",
+		"default",
+		"profile that was in force: built-in profile, or file with a KubeSchedulerConfiguration",
+	)
 	flags.StringVar(&o.usage, "usage", "beta", "usage of pods without recorded usage, as in plimsoll simulate")
 	flags.StringVar(&o.metrics, "metrics", defaultMetrics, "measurement of the load, in seconds")
 	flags.Uint64Var(&o.seed, "seed", 1, "seed of generated usage")

@@ -249,6 +249,14 @@ func (o *whatIfOptions) validate(cmd *cobra.Command) error {
 	if !cmd.Flags().Changed("seeds") && o.recording == "" && (o.report != "" || o.output.Format == formatHTML) {
 		o.seeds = reportSeeds
 	}
+	if err := o.validateRun(cmd); err != nil {
+		return err
+	}
+	return o.checkFiles()
+}
+
+// validateRun returns an error for an invalid number of seeds, time or file.
+func (o *whatIfOptions) validateRun(cmd *cobra.Command) error {
 	const step = replay.Step * time.Second
 	switch {
 	case o.force && o.report == "" && o.written == "":
@@ -260,7 +268,7 @@ func (o *whatIfOptions) validate(cmd *cobra.Command) error {
 	case o.tail < step || o.tail > 30*24*time.Hour || o.tail%step != 0:
 		return base.InvalidValue("tail", o.tail, "a multiple of 1m between 1m and 720h")
 	}
-	return o.checkFiles()
+	return nil
 }
 
 // validateInput returns an error unless exactly one input is given, with flags that fit it.

@@ -57,8 +57,16 @@ func export(t testing.TB, generate, profile string) (result.Run, string) {
 	file := filepath.Join(t.TempDir(), "run.plrec")
 	o := backtestOptions(t, "", profile)
 	run, err := job.Job{
-		Source: source.Spec{Generate: generate}, Profile: o.Profile, Limits: usage.Limits{CPU: 2, Memory: 2}, Usage: o.Usage, Metrics: o.Metrics,
-		Tail: 600, Seed: 1, Export: file,
+		Source: source.Spec{
+			Generate: generate,
+		},
+		Profile: o.Profile,
+		Limits:  usage.Limits{CPU: 2, Memory: 2},
+		Usage:   o.Usage,
+		Metrics: o.Metrics,
+		Tail:    600,
+		Seed:    1,
+		Export:  file,
 	}.Run(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -173,7 +181,12 @@ func TestErrors(t *testing.T) {
 		",from=10m":      "found 0 s from second 600 to 600: must be at least 60 s",
 		",step=60":       "step",
 	} {
-		if _, err := Run(t.Context(), backtestOptions(t, file+options, "default"), pool); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Run(
+			t.Context(),
+			backtestOptions(t, file+options, "default"),
+			pool,
+		); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", options, err, want)
 		}
 	}

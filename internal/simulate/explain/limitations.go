@@ -27,7 +27,10 @@ func Limitations(pod *v1.Pod, selected string, running []*v1.Pod) []string {
 		}
 	}
 	if lower > 0 {
-		list = append(list, fmt.Sprintf("pod %s: preemption is not evaluated; %d running pods have a lower priority", facts.Name(pod), lower))
+		list = append(
+			list,
+			fmt.Sprintf("pod %s: preemption is not evaluated; %d running pods have a lower priority", facts.Name(pod), lower),
+		)
 	}
 	return list
 }

@@ -27,8 +27,10 @@ func TestLimitations(t *testing.T) {
 		"two have less than 10": {pod(10, nil), "", []string{"pod shop/p: preemption is not evaluated; 2 running pods have a lower priority"}},
 		"none has less than 0":  {pod(0, nil), "", nil},
 		"it never preempts":     {pod(10, func(s *v1.PodSpec) { s.PreemptionPolicy = &never }), "", nil},
-		"it belongs to pod group": {pod(0, func(s *v1.PodSpec) { s.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: &group} }), "a",
-			[]string{"pod shop/p: evaluated alone, while kube-scheduler schedules its pod group train as a whole"}},
+		"it belongs to pod group": {
+			pod(0, func(s *v1.PodSpec) { s.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: &group} }), "a",
+			[]string{"pod shop/p: evaluated alone, while kube-scheduler schedules its pod group train as a whole"},
+		},
 	} {
 		if diff := cmp.Diff(test.want, Limitations(test.pod, test.selected, running)); diff != "" {
 			t.Errorf("%s: %s", name, diff)

@@ -61,7 +61,10 @@ func (in *Recording) At(second int64) Instant {
 	}
 	objects.Others = manifest.GenerateClaims(slices.Concat(objects.Running, objects.Pending), objects.Others)
 	if unknown > 0 {
-		objects.Warnings = append(objects.Warnings, fmt.Sprintf("%d pods are ignored: their node is not in the recording at that time", unknown))
+		objects.Warnings = append(
+			objects.Warnings,
+			fmt.Sprintf("%d pods are ignored: their node is not in the recording at that time", unknown),
+		)
 	}
 	return Instant{objects, in.load(second, nodes)}
 }

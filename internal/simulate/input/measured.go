@@ -14,20 +14,20 @@ type constantUsage struct{ cpu, memory float64 }
 func (u constantUsage) At(int64) (cpu, memory float64) { return u.cpu, u.memory }
 
 // SetUsage sets what pods use to what was measured of them. The usage of other pods remains generated.
-func (c *Cluster) SetUsage(reading *load.PodReading) {
+func (in *Cluster) SetUsage(reading *load.PodReading) {
 	used := make(map[string]load.PodUsage, len(reading.Pods))
 	for _, pod := range reading.Pods {
 		used[pod.Namespace+"/"+pod.Name] = pod
 	}
 	measured := 0
-	for i := range c.Pods {
-		object := c.Pods[i].Object
+	for i := range in.Pods {
+		object := in.Pods[i].Object
 		if u, ok := used[object.Namespace+"/"+object.Name]; ok {
-			c.Pods[i].Usage = constantUsage{u.CPU, u.Memory}
+			in.Pods[i].Usage = constantUsage{u.CPU, u.Memory}
 			measured++
 		}
 	}
-	c.Assumptions = append(c.Assumptions, fmt.Sprintf(
+	in.Assumptions = append(in.Assumptions, fmt.Sprintf(
 		"the usage of %d of %d pods is what %s measured until %s over %s, and does not change",
-		measured, len(c.Pods), reading.Source, reading.Time.UTC().Format(time.RFC3339), reading.Window))
+		measured, len(in.Pods), reading.Source, reading.Time.UTC().Format(time.RFC3339), reading.Window))
 }

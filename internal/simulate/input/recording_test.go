@@ -134,7 +134,13 @@ func TestRecordedUsage(t *testing.T) {
 			t.Errorf("age %d: %v, want %v", test.age, cpu, test.want)
 		}
 	}
-	if text := strings.Join(in.Assumptions, "\n"); !strings.Contains(text, "1 of 8 samples of usage are missing: the value before each gap is repeated") {
+	if text := strings.Join(
+		in.Assumptions,
+		"\n",
+	); !strings.Contains(
+		text,
+		"1 of 8 samples of usage are missing: the value before each gap is repeated",
+	) {
 		t.Error(text)
 	}
 }

@@ -38,7 +38,14 @@ func openRecording(s Spec) (*Source, error) {
 		s.Pack = reschedulePack
 	}
 	return &Source{
-		Name: name, Warnings: in.Warnings(), HasLimits: true, recording: in, parts: divided, measured: s.Measured, reschedule: s.Reschedule, pack: s.Pack,
+		Name:       name,
+		Warnings:   in.Warnings(),
+		HasLimits:  true,
+		recording:  in,
+		parts:      divided,
+		measured:   s.Measured,
+		reschedule: s.Reschedule,
+		pack:       s.Pack,
 	}, nil
 }
 

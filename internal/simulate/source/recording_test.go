@@ -59,7 +59,10 @@ func TestPartsOfRecording(t *testing.T) {
 			t.Errorf("seed %d: pods %s until %d, want %s", seed, got, in.End, want)
 		}
 	}
-	if _, err := Open(Spec{Recording: hour(t), Parts: 61}); err == nil || !strings.Contains(err.Error(), "--seeds: invalid value 61: must be at most 60") {
+	if _, err := Open(
+		Spec{Recording: hour(t), Parts: 61},
+	); err == nil ||
+		!strings.Contains(err.Error(), "--seeds: invalid value 61: must be at most 60") {
 		t.Errorf("%v", err)
 	}
 }

@@ -195,8 +195,11 @@ func (t *Tuning) configuration(winner *candidate, verdict result.Verdict) (text 
 		}
 	}
 	if len(reading) > 0 {
-		notes = append(notes, fmt.Sprintf("Check the load sources in the arguments of %s: they must measure load as --metrics describes it.",
-			strings.Join(reading, " and ")))
+		notes = append(
+			notes,
+			fmt.Sprintf("Check the load sources in the arguments of %s: they must measure load as --metrics describes it.",
+				strings.Join(reading, " and ")),
+		)
 	}
 	comment := []string{
 		"Written by plimsoll tune: " + winner.point.String() + ".",

@@ -182,7 +182,14 @@ func TestBounds(t *testing.T) {
 		search := mustTune(t.Context(), t, o).Tuning.Search
 		last := search.Candidates[len(search.Candidates)-1]
 		if search.Runs > tc.runs || last.Round != tc.rounds || len(search.Candidates) != tc.candidates || search.Exhausted != tc.exhausted {
-			t.Errorf("%s: %d runs, %d rounds, %d candidates, exhausted %t", name, search.Runs, last.Round, len(search.Candidates), search.Exhausted)
+			t.Errorf(
+				"%s: %d runs, %d rounds, %d candidates, exhausted %t",
+				name,
+				search.Runs,
+				last.Round,
+				len(search.Candidates),
+				search.Exhausted,
+			)
 		}
 	}
 }
@@ -198,10 +205,10 @@ func TestInterrupted(t *testing.T) {
 			if calls.Add(1) >= after {
 				cancel()
 			}
-			if ctx.Err() != nil {
-				return make([]*result.Run, len(jobs)), nil
+			if ctx.Err() == nil {
+				return run(ctx, jobs)
 			}
-			return run(ctx, jobs)
+			return make([]*result.Run, len(jobs)), nil
 		}
 		r := mustTune(ctx, t, o)
 		want := result.Unconfirmed
