@@ -207,6 +207,7 @@ generate: ## regenerate code, CRDs, RBAC, dashboards and the architecture diagra
 	$(TOOL) controller-gen crd:maxDescLen=0 $(foreach version,v1 v1beta2 v1beta1 v1alpha1,paths=$(OCM)/$(version)) output:crd:artifacts:config=config/crd/ocm
 	go run ./hack/dashboardgen charts/plimsoll/files/dashboards
 	go run ./hack/importgraph docs/ARCHITECTURE.md
+	go run ./hack/schemas schemas
 	@cd config/crd/ocm && rm $(OCM_UNUSED:%=cluster.open-cluster-management.io_%.yaml)
 	@rm -rf $(CHART_GENERATED) && mkdir -p $(CHART_GENERATED)/crd/slack $(CHART_GENERATED)/crd/fleet $(CHART_GENERATED)/profiles
 	cp config/crd/plimsoll.dev_*.yaml $(CHART_GENERATED)/crd/slack

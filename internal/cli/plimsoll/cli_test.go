@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
@@ -54,7 +55,7 @@ func TestOutputFlag(t *testing.T) {
 			}
 			return
 		}
-		if cmd.Name() == "snapshot" {
+		if cmd.Name() == "snapshot" || cmd.Name() == "record" {
 			return // --output is a file
 		}
 		commands++
@@ -246,5 +247,33 @@ func TestCompareMarkdown(t *testing.T) {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in\n%s", want, out)
 		}
+	}
+}
+
+// TestWhatIfSchema checks that the document of compare is one of its JSON Schema, and that the schema rejects others.
+func TestWhatIfSchema(t *testing.T) {
+	raw, err := os.ReadFile("../../../schemas/whatif.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema jsonschema.Schema
+	if err := json.Unmarshal(raw, &schema); err != nil {
+		t.Fatal(err)
+	}
+	resolved, err := schema.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := run(t, "plimsoll", "compare", "--profile=default", "--profile=limits", "--generate=nodes=2,pods=5", "--tail=1m", "--seeds=2", "-o", "json")
+	var document map[string]any
+	if err := json.Unmarshal([]byte(out), &document); err != nil {
+		t.Fatal(err)
+	}
+	if err := resolved.Validate(document); err != nil {
+		t.Error(err)
+	}
+	document["seed"] = 1
+	if err := resolved.Validate(document); err == nil {
+		t.Error("the schema accepts a field that the document does not have")
 	}
 }

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/jsonschema-go/jsonschema"
+	"sigs.k8s.io/yaml"
+)
+
+// resolved reads a schema of the project.
+func resolved(t *testing.T, file string) *jsonschema.Resolved {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema jsonschema.Schema
+	if err := json.Unmarshal(raw, &schema); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	r, err := schema.Resolve(nil)
+	if err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	return r
+}
+
+var header = regexp.MustCompile(`(?m)^# yaml-language-server: \$schema=(\S+)$`)
+
+// TestExamples checks each example that names a schema by it, and that the schemas reject a misspelled field.
+func TestExamples(t *testing.T) {
+	files, err := filepath.Glob("../../examples/*/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := 0
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := header.FindSubmatch(raw)
+		if found == nil {
+			continue
+		}
+		checked++
+		schema := resolved(t, filepath.Join(filepath.Dir(file), string(found[1])))
+		var document any
+		if err := yaml.Unmarshal(raw, &document); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		if err := schema.Validate(document); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+	if checked < 6 {
+		t.Errorf("%d examples name a schema, want the profiles and the slack policy", checked)
+	}
+}
+
+// TestMisspelled checks that fields that do not exist, and values of another type, are invalid.
+func TestMisspelled(t *testing.T) {
+	const config = `{"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "profiles": [{"pluginConfig": [
+		{"name": "LowRiskOverCommitment", "args": ARGS}]}]}`
+	schema := resolved(t, "../../schemas/scheduler.json")
+	for args, valid := range map[string]bool{
+		`{"smoothingWindowSize": 5, "pollInterval": "30s"}`: true, `{"smoothingWindow": 5}`: false, `{"smoothingWindowSize": "5"}`: false,
+	} {
+		var document any
+		if err := json.Unmarshal([]byte(strings.Replace(config, "ARGS", args, 1)), &document); err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(document); (err == nil) != valid {
+			t.Errorf("%s: %v, valid is %v", args, err, valid)
+		}
+	}
+}
+
+// TestFilesAreCurrent checks that the schemas in the repository are those of the types.
+func TestFilesAreCurrent(t *testing.T) {
+	t.Chdir("../..")
+	folder := t.TempDir()
+	if err := write(folder); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	if err != nil || len(files) != 4 {
+		t.Fatalf("%d schemas (%v)", len(files), err)
+	}
+	for _, file := range files {
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(filepath.Join("schemas", filepath.Base(file)))
+		if diff := cmp.Diff(string(want), string(got)); diff != "" || err != nil {
+			t.Errorf("%s is not up to date (make generate): %v\n%s", filepath.Base(file), err, diff)
+		}
+	}
+}
