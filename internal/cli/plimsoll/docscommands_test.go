@@ -153,9 +153,9 @@ func runCommand(t *testing.T, input string, args []string) error {
 		args = append(args, "--rounds", "1", "--seeds", "2", "--confirm", "2")
 	}
 	// Existing files are not replaced.
-	for _, name := range []string{"report.html", "run.plrec"} {
-		if slices.Contains(args, name) && args[0] != "backtest" {
-			if err := os.RemoveAll(name); err != nil {
+	for i, arg := range args[:len(args)-1] {
+		if slices.Contains([]string{"--report", "--write-recording", "--write-config"}, arg) {
+			if err := os.RemoveAll(args[i+1]); err != nil {
 				t.Fatal(err)
 			}
 		}
