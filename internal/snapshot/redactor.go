@@ -4,19 +4,46 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Redactor replaces names by pseudonyms in objects that are not all known at once, see Snapshot.Redact. Values of labels
 // that affinities compare as numbers, and claims of ephemeral volumes, are recognized only in objects that come later.
 type Redactor struct{ p *pseudonyms }
 
-// NewRedactor returns a redactor. The same key gives the same pseudonyms; it must be random and kept secret.
+// NewRedactor returns a redactor. The same key gives the same pseudonyms; it must be random and kept secret. Without a key, names are
+// kept, and only the fields that a snapshot does not keep are dropped.
 func NewRedactor(key []byte) *Redactor {
+	if key == nil {
+		return &Redactor{}
+	}
 	return &Redactor{&pseudonyms{key: key, numeric: map[string]bool{}, claims: map[string]string{}}}
 }
 
 // Name returns the pseudonym of the name of an object of a kind (in lower case).
-func (r *Redactor) Name(kind, name string) string { return r.p.name(kind, name) }
+func (r *Redactor) Name(kind, name string) string {
+	if r.p == nil {
+		return name
+	}
+	return r.p.name(kind, name)
+}
+
+// Any sets into to an object of a kind that a snapshot has, see Object.
+func (r *Redactor) Any(object json.RawMessage, into any) error {
+	var header struct{ APIVersion, Kind string }
+	if err := json.Unmarshal(object, &header); err != nil {
+		return err
+	}
+	group, _, found := strings.Cut(header.APIVersion, "/")
+	if !found {
+		group = ""
+	}
+	kind := kindOf(group, header.Kind)
+	if kind == nil {
+		return fmt.Errorf("unknown kind %q of apiVersion %q", header.Kind, header.APIVersion)
+	}
+	return r.Object(kind.Resource, object, into)
+}
 
 // Object sets into to an object of the kind with a resource name, such as "pods", with pseudonyms. Fields that a snapshot does not
 // keep are dropped.
@@ -33,7 +60,9 @@ func (r *Redactor) Object(resource string, object, into any) error {
 	if err := json.Unmarshal(raw, &value); err != nil {
 		return err
 	}
-	r.p.collectNumeric(value)
+	if r.p != nil {
+		r.p.collectNumeric(value)
+	}
 	kept, _ := Kinds[i].rule.rule(value, r.p)
 	if raw, err = json.Marshal(kept); err != nil {
 		return err

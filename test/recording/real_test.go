@@ -146,8 +146,8 @@ func live(t *testing.T, c *cluster) {
 	at(48)
 }
 
-// deploy creates a Deployment and binds its pods.
-func deploy(t *testing.T, c *cluster) {
+// deploy creates a Deployment and binds its pods to nodes in turn.
+func deploy(t *testing.T, c *cluster, nodes ...string) {
 	t.Helper()
 	labels, replicas := map[string]string{"app": "web"}, int32(3)
 	_, err := c.client.AppsV1().Deployments("default").Create(t.Context(), &appsv1.Deployment{
@@ -166,7 +166,7 @@ func deploy(t *testing.T, c *cluster) {
 		return err == nil && len(pods.Items) == int(replicas), err
 	})
 	for i, pod := range pods.Items {
-		c.bind(t, pod.Name, []string{"node-a", "node-b"}[i%2])
+		c.bind(t, pod.Name, nodes[i%len(nodes)])
 	}
 }
 
@@ -181,7 +181,7 @@ func TestRealPrometheus(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	deploy(t, c)
+	deploy(t, c, "node-a", "node-b")
 	// As the operator of Prometheus does, the targets have labels that collide with those of kube-state-metrics.
 	server, err := prometheusserver.Start(t.Context(), []prometheusserver.Target{
 		{Address: metrics, Path: "/metrics", Labels: map[string]string{
@@ -231,7 +231,7 @@ func runDocumented(t *testing.T, address string) {
 	for _, command := range commands {
 		args := command.Arguments()
 		i := slices.Index(args, "--prometheus")
-		if len(args) == 0 || args[0] != "record" || i < 0 {
+		if len(args) == 0 || args[0] != "record" || i < 0 || slices.Contains(args, "--follow") {
 			continue
 		}
 		args[i+1] = address

@@ -27,22 +27,28 @@ type options struct {
 	output   string
 	redact   bool
 	force    bool
+
+	following followOptions
 }
 
 // NewCommand returns the command plimsoll record.
 func NewCommand() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
-		Use:   "record --prometheus URL -o FILE",
+		Use:   "record (--prometheus URL | --follow) -o FILE",
 		Short: "Record what happened in a cluster, as input of other commands",
 		Long: `Record what happened in a cluster over a time: nodes and pods as they came and went,
 and what each pod used. Everything is read from a Prometheus server, or another server
 with its query API, that has the metrics of kube-state-metrics and of the kubelets'
-cAdvisor. The cluster is not accessed.
+cAdvisor. The cluster is not accessed, unless --follow is set.
 
 The recording is written in parts. If the command is interrupted or the server fails,
 the same command continues it. What the server lacks is printed, with how it is treated,
 and listed in the recording.
+
+With --follow, the cluster itself is recorded until the command is interrupted, for
+clusters without such a server: nodes and pods from its API server, and usage from
+metrics-server or, with --prometheus, from Prometheus.
 
 With --redact, names of objects and images, and keys and values of labels, are replaced
 by pseudonyms, as by plimsoll snapshot --redact.`,
@@ -50,7 +56,10 @@ by pseudonyms, as by plimsoll snapshot --redact.`,
   plimsoll record --prometheus http://localhost:9090 -o week.plrec
 
   # Record one of the clusters that a server knows, with pseudonyms.
-  plimsoll record --prometheus https://thanos.example.com --selector 'cluster="a"' --from 1d --redact -o day.plrec`,
+  plimsoll record --prometheus https://thanos.example.com --selector 'cluster="a"' --from 1d --redact -o day.plrec
+
+  # Record this cluster from now on, with usage from metrics-server.
+  plimsoll record --follow -o /var/lib/recordings`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
@@ -97,6 +106,7 @@ func (o *options) addFlags(cmd *cobra.Command) {
 		_ = cmd.MarkFlagFilename(name)
 	}
 	base.CompleteWith(cmd, "to", "now")
+	o.following.addFlags(cmd)
 }
 
 // parseTime parses a time: now, a duration before now or a time. The flag is for the error.
@@ -120,7 +130,8 @@ func parseTime(flag, text string, now time.Time) (time.Time, error) {
 // fieldFlags are the flags of the fields that errors name.
 var fieldFlags = map[string]string{
 	"address": "--prometheus", "step": "--step", "window": "--chunk", "rateWindow": "--rate-window", "timeout": "--timeout",
-	"series": "--series", "label": "--label", "usageLabel": "--usage-label", "to": "--to", "token": "--token-file",
+	"rotate": "--rotate", "maxBytes": "--max-size", "series": "--series", "label": "--label", "usageLabel": "--usage-label", "to": "--to",
+	"token":     "--token-file",
 	"tokenFile": "--token-file", "caFile": "--ca-file", "certFile": "--cert-file", "keyFile": "--key-file",
 	"certFile, keyFile": "--cert-file, --key-file",
 }
@@ -138,6 +149,8 @@ func flagNames(err error) error {
 
 func (o *options) run(cmd *cobra.Command) error {
 	switch {
+	case o.following.follow:
+		return o.follow(cmd)
 	case o.config.Server.Address == "":
 		return errors.New("--prometheus: required: the URL of a Prometheus server, such as http://localhost:9090")
 	case o.output == "":

@@ -1,0 +1,151 @@
+package recording
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/record"
+	"github.com/plimsoll-k8s/plimsoll/internal/recording"
+	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/program"
+	"github.com/plimsoll-k8s/plimsoll/test/support/tcpproxy"
+)
+
+// allow creates the documented RBAC rules and returns a kubeconfig of their ServiceAccount that uses a proxy.
+func (c *cluster) allow(t *testing.T) (*tcpproxy.Proxy, string) {
+	t.Helper()
+	raw, err := os.ReadFile("../../examples/recording/rbac.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for document := range strings.SplitSeq(string(raw), "\n---\n") {
+		object, _, err := scheme.Codecs.UniversalDeserializer().Decode([]byte(document), nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch object := object.(type) {
+		case *rbacv1.ClusterRole:
+			for _, rule := range object.Rules {
+				if verbs := strings.Join(rule.Verbs, " "); verbs != "list" && verbs != "list watch" || strings.Contains(fmt.Sprint(rule), "secrets") {
+					t.Errorf("rule %v: want only the verbs list and watch, and no secrets", rule)
+				}
+			}
+			_, err = c.client.RbacV1().ClusterRoles().Create(t.Context(), object, metav1.CreateOptions{})
+		case *rbacv1.ClusterRoleBinding:
+			_, err = c.client.RbacV1().ClusterRoleBindings().Create(t.Context(), object, metav1.CreateOptions{})
+		case *v1.ServiceAccount:
+			_, err = c.client.CoreV1().ServiceAccounts(object.Namespace).Create(t.Context(), object, metav1.CreateOptions{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := c.WriteKubeconfig(path, "system:serviceaccount:default:plimsoll-record", "system:serviceaccounts", "system:authenticated"); err != nil {
+		t.Fatal(err)
+	}
+	proxy := tcpproxy.Start(t, strings.TrimPrefix(c.Address(), "https://"))
+	config, err := clientcmd.LoadFromFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cluster := range config.Clusters {
+		cluster.Server = "https://" + proxy.Address()
+	}
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	return proxy, path
+}
+
+// single returns the pod of this name.
+func single(r *recording.Recording) *recording.Pod {
+	i := slices.IndexFunc(r.Pods, func(p recording.Pod) bool { return p.Object.Name == "single" })
+	return &r.Pods[i]
+}
+
+// TestFollow follows a cluster with the documented permissions, over an outage of the API server, and compares the recording with
+// what happened.
+func TestFollow(t *testing.T) {
+	c := startCluster(t)
+	proxy, kubeconfig := c.allow(t)
+	if _, err := c.client.CoreV1().Nodes().Create(t.Context(), node("node-a", "4", "zone-a"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	deploy(t, c, "node-a")
+	folder := t.TempDir()
+	out := &program.Output{}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		cmd := record.NewCommand()
+		cmd.SetOut(out)
+		cmd.SetErr(out)
+		cmd.SetArgs([]string{"--follow", "-o", folder, "--step", "1s", "--kubeconfig", kubeconfig})
+		ended <- cmd.ExecuteContext(ctx)
+	}()
+	await := func(what string, condition func(r *recording.Recording) bool) {
+		t.Helper()
+		eventually.True(t, what, out, func(context.Context) (bool, error) {
+			files, err := filepath.Glob(filepath.Join(folder, "*.plrec"))
+			if err != nil || len(files) == 0 {
+				return false, err
+			}
+			r, err := recording.Open(files[0])
+			return err == nil && condition(r), nil
+		})
+	}
+	await("the pods are not recorded", func(r *recording.Recording) bool { return len(r.Pods) == 3 && len(r.Nodes) == 1 })
+	c.run(t, newPod("single"), "node-a")
+	await("the new pod is not recorded as running", func(r *recording.Recording) bool {
+		return len(r.Pods) == 4 && single(r).Started != recording.Never
+	})
+	proxy.Disconnect()
+	c.remove(t, "single")
+	c.run(t, newPod("meanwhile"), "node-a")
+	eventually.True(t, "the outage is not noticed", out, func(context.Context) (bool, error) {
+		return strings.Contains(out.String(), "the API server does not respond"), nil
+	})
+	proxy.Reconnect(t)
+	await("the changes during the outage are not recorded", func(r *recording.Recording) bool {
+		return len(r.Pods) == 5 && single(r).Ended != recording.Never
+	})
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "*.plrec"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("files %v, error %v", files, err)
+	}
+	r, err := recording.Open(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range r.Pods {
+		h := c.histories()[p.Object.UID]
+		if h.pod == nil || p.Created != h.pod.CreationTimestamp.Unix()-r.About.From.Unix() || p.Node != h.pod.Spec.NodeName ||
+			(p.Ended != recording.Never) != !h.deleted.IsZero() || len(p.Object.Spec.Containers) != 2 {
+			t.Errorf("pod %s: %+v", p.Object.Name, p)
+		}
+	}
+	missing, objects := fmt.Sprint(r.About.Missing), fmt.Sprintf("%s", r.Objects)
+	if !strings.Contains(missing, "usage of pods") || !strings.Contains(missing, "the API server was not reachable for a time") {
+		t.Errorf("missing: %s", missing)
+	}
+	if !strings.Contains(objects, `"ReplicaSet"`) || r.About.Kubernetes == "" {
+		t.Errorf("objects of %s: %s", r.About.Kubernetes, objects)
+	}
+}
