@@ -19,6 +19,7 @@ import (
 // integrated maps each command that reads a cluster or a load source to the integration test that
 // runs it.
 var integrated = map[string]string{
+	"plimsoll compare":           "TestOnCluster",
 	"plimsoll doctor":            "TestPlimsollOnAHub",
 	"plimsoll explain pod":       "TestSnapshot",
 	"plimsoll load top":          "TestMetricsServer",
@@ -26,6 +27,7 @@ var integrated = map[string]string{
 	"plimsoll record":            "TestRealPrometheus",
 	"plimsoll slack status":      "TestSlackMirrors",
 	"plimsoll snapshot":          "TestSnapshot",
+	"plimsoll tune":              "TestOnCluster",
 }
 
 // files maps the files of readers in the documentation to files of the project.
@@ -176,9 +178,12 @@ func runCommand(t *testing.T, input string, args []string) error {
 	return err
 }
 
-// readsCluster reports whether a command with parsed flags reads a cluster or a load source.
+// readsCluster reports whether a command with parsed flags reads a cluster or a load source, or runs in a cluster.
 func readsCluster(cmd *cobra.Command) bool {
 	flags := cmd.Flags()
+	if flag := flags.Lookup("on-cluster"); flag != nil {
+		return flag.Changed
+	}
 	return (flags.Lookup("kubeconfig") != nil || flags.Lookup("prometheus") != nil) && !cmd.HasSubCommands() && !hasInput(cmd)
 }
 

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 
 	"github.com/spf13/cobra"
 
@@ -42,9 +41,11 @@ func (o *whatIfOptions) run(cmd *cobra.Command) error {
 	if err := failOn.Check(conditionKeys(plan.Names(), options)); err != nil {
 		return fmt.Errorf("--fail-on: %w", err)
 	}
-	bar := base.NewRunProgress(cmd.ErrOrStderr(), plan.Runs())
-	r, err := plan.Run(cmd.Context(), job.Pool{Command: selfCommand, Processes: runtime.GOMAXPROCS(0), Progress: bar.Show})
-	bar.End()
+	runner, err := o.cluster.runner(cmd)
+	if err != nil {
+		return err
+	}
+	r, err := plan.Run(cmd.Context(), runner)
 	if err != nil {
 		return base.Failure(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -13,7 +12,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	whatifreport "github.com/plimsoll-k8s/plimsoll/internal/report/whatif"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/condition"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/job"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/profiles"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/tune"
@@ -47,7 +45,7 @@ const (
 func NewTuneCommand() *cobra.Command {
 	var o tuneOptions
 	cmd := &cobra.Command{
-		Use:   "tune (-f FILES | --snapshot FILE | --trace TRACE | --generate SPEC)",
+		Use:   "tune (-f FILES | --snapshot FILE | --recording FILE | --trace TRACE | --generate SPEC)",
 		Short: "Search the scheduler configuration with which a cluster does best",
 		Long: `Search the plugins, weights and arguments with which a simulated cluster does best, and
 write a KubeSchedulerConfiguration.
@@ -75,6 +73,8 @@ by its name in -o json.
 ` + inputHelp + ` The best configuration
 so far is kept, marked as not confirmed.
 
+` + clusterHelp + `
+
 Exit codes: 0 with a result, whether it is a change or not; 1 if a simulation fails; 2 for
 invalid input and after an interruption; 3 if --fail-on is true.`,
 		Example: `  # Find a configuration that overloads nodes for less time, and write it to a file.
@@ -96,6 +96,7 @@ invalid input and after an interruption; 3 if --fail-on is true.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	o.addFlags(cmd)
+	o.cluster.addFlags(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&o.current, "current", "default", "configuration in force: built-in profile, or file with a KubeSchedulerConfiguration")
 	flags.StringVar(&o.objective, "objective", tune.DefaultObjective, "figures with the weights of their sum, which is made small")
@@ -184,12 +185,13 @@ func (o *tuneOptions) validateTune(cmd *cobra.Command) error {
 func (o *tuneOptions) tuneOptions(cmd *cobra.Command) (tune.Options, error) {
 	options := tune.Options{
 		Exclude: o.exclude, Seeds: o.seeds, Confirm: o.confirm, Rounds: o.rounds, MaxRuns: o.maxRuns,
-		Run: func(ctx context.Context, jobs []job.Job) ([]*result.Run, error) {
-			return runLocally(ctx, cmd.ErrOrStderr(), jobs)
-		},
 		Report: func(p tune.Progress) { printProgress(base.Escaped(cmd.ErrOrStderr()), p) },
 	}
-	var err error
+	runner, err := o.cluster.runner(cmd)
+	if err != nil {
+		return options, err
+	}
+	options.Run = runner.Run
 	if options.Compare, err = o.compareOptions(cmd.InOrStdin()); err != nil {
 		return options, err
 	}
@@ -204,13 +206,6 @@ func (o *tuneOptions) tuneOptions(cmd *cobra.Command) (tune.Options, error) {
 		return options, fmt.Errorf("--objective: %w", err)
 	}
 	return options, nil
-}
-
-// runLocally runs jobs in processes on this machine, with a progress bar.
-func runLocally(ctx context.Context, out io.Writer, jobs []job.Job) ([]*result.Run, error) {
-	bar := base.NewRunProgress(out, len(jobs))
-	defer bar.End()
-	return job.Pool{Command: selfCommand, Processes: runtime.GOMAXPROCS(0), Progress: bar.Show}.Run(ctx, jobs)
 }
 
 // configFile returns the file in --write-config.

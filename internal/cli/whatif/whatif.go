@@ -48,6 +48,8 @@ type whatIfOptions struct {
 	output        base.Output
 	report        string
 	force         bool
+	// cluster is where simulations run, if the command has its flags.
+	cluster clusterOptions
 }
 
 // defaultMetrics is the default of --metrics.
@@ -141,7 +143,7 @@ func NewCompareCommand() *cobra.Command {
 differ from the first. With --seeds, each difference has a 95 % confidence interval of
 its mean over the seeds.
 
-` + inputHelp,
+` + inputHelp + "\n\n" + clusterHelp,
 		Example: `  # Compare two profiles, and show whether the differences are significant.
   plimsoll compare --profile default --profile limits \
     --generate nodes=50,pods=1500,fill=0.9,best-effort=0.1 --usage bursts:mean=0.7 --seeds 5
@@ -181,6 +183,7 @@ its mean over the seeds.
 	cmd.Flags().StringArrayVar(&o.profiles, "profile", nil, "built-in profile, or file with a KubeSchedulerConfiguration; "+
 		"repeat it, the first is the baseline")
 	o.addFlags(cmd)
+	o.cluster.addFlags(cmd)
 	return cmd
 }
 
@@ -243,7 +246,7 @@ func (o *whatIfOptions) validate(cmd *cobra.Command) error {
 	if err := o.validateInput(cmd); err != nil {
 		return err
 	}
-	if err := o.validateScale(); err != nil {
+	if err := errors.Join(o.validateScale(), o.cluster.validate(cmd)); err != nil {
 		return err
 	}
 	if !cmd.Flags().Changed("seeds") && o.recording == "" && (o.report != "" || o.output.Format == formatHTML) {
