@@ -306,7 +306,13 @@ func (d *decoder) readUsage(body []byte) error {
 		return fmt.Errorf("usage of pod %s: found step %d after step %d: must be in the order of time", where, first, series.First)
 	}
 	if first+count > MaxSteps || count > len(body) {
-		return fmt.Errorf("usage of pod %s: %d values from step %d on: must be before step %d, and in the record", where, count, first, MaxSteps)
+		return fmt.Errorf(
+			"usage of pod %s: %d values from step %d on: must be before step %d, and in the record",
+			where,
+			count,
+			first,
+			MaxSteps,
+		)
 	}
 	if d.values += int64(series.growth(first, count)); d.values > d.limits.values {
 		return fmt.Errorf("usage of pod %s: found more than %d values", where, d.limits.values)

@@ -135,7 +135,13 @@ func (f *File) cut() error {
 	case err != nil:
 		return err
 	case info.Size() < f.size:
-		return fmt.Errorf("%s: found %d bytes, %s expects %d: remove both files to start again", f.path, info.Size(), f.path+StateSuffix, f.size)
+		return fmt.Errorf(
+			"%s: found %d bytes, %s expects %d: remove both files to start again",
+			f.path,
+			info.Size(),
+			f.path+StateSuffix,
+			f.size,
+		)
 	}
 	if err := f.file.Truncate(f.size); err != nil {
 		return err
@@ -191,7 +197,7 @@ func replace(path string, content []byte) error {
 
 // Finish writes the end of the recording and removes the state.
 func (f *File) Finish() error {
-	if err := errors.Join(f.Writer.Close(), f.file.Close()); err != nil {
+	if err := errors.Join(f.Close(), f.file.Close()); err != nil {
 		return err
 	}
 	return os.Remove(f.path + StateSuffix)

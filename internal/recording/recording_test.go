@@ -167,7 +167,9 @@ func TestWriteInParts(t *testing.T) {
 		}
 		ids := map[string]int{}
 		for _, p := range want.Pods {
-			ids[p.Object.Name], err = w.AddPod(Pod{Object: newPod("other"), Created: p.Created, Scheduled: Never, Started: Never, Ended: Never})
+			ids[p.Object.Name], err = w.AddPod(
+				Pod{Object: newPod("other"), Created: p.Created, Scheduled: Never, Started: Never, Ended: Never},
+			)
 			flush(err)
 		}
 		for _, p := range want.Pods {

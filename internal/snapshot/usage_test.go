@@ -61,7 +61,10 @@ func TestInvalidUsage(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	s.About.Usage = nil
-	if _, err := Read(bytes.NewReader(archiveOf(t, s))); err == nil || !strings.Contains(err.Error(), "usage.json: not described in snapshot.json") {
+	if _, err := Read(
+		bytes.NewReader(archiveOf(t, s)),
+	); err == nil ||
+		!strings.Contains(err.Error(), "usage.json: not described in snapshot.json") {
 		t.Errorf("%v", err)
 	}
 }

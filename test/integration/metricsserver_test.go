@@ -151,7 +151,18 @@ func checkPodUsage(t *testing.T, cp *controlplane.ControlPlane, client kubernete
 func checkSnapshotUsage(t *testing.T, access string, machines []*machine) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "s.tar.gz")
-	if out, warnings := mustPlimsoll(t, "snapshot", "-o", file, "--usage", "--kubeconfig", access); !strings.Contains(out, "usage of 5 pods") {
+	if out, warnings := mustPlimsoll(
+		t,
+		"snapshot",
+		"-o",
+		file,
+		"--usage",
+		"--kubeconfig",
+		access,
+	); !strings.Contains(
+		out,
+		"usage of 5 pods",
+	) {
 		t.Fatalf("plimsoll snapshot: %s%s", out, warnings)
 	}
 	s, err := snapshot.Open(file)

@@ -55,7 +55,11 @@ func startSweepCluster(t testing.TB) *sweepCluster {
 	dir := t.TempDir()
 	unstable := filepath.Join(dir, "unstable")
 	// The first pod fails, all others run the program.
-	script := fmt.Sprintf("#!/bin/sh\nif mkdir %s/failed 2>/dev/null; then echo simulated failure >&2; exit 9; fi\nexec %s \"$@\"\n", dir, binaries.plimsoll)
+	script := fmt.Sprintf(
+		"#!/bin/sh\nif mkdir %s/failed 2>/dev/null; then echo simulated failure >&2; exit 9; fi\nexec %s \"$@\"\n",
+		dir,
+		binaries.plimsoll,
+	)
 	if err := os.WriteFile(unstable, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +313,17 @@ func version(t *testing.T) string {
 func BenchmarkOnCluster(b *testing.B) {
 	c := startSweepCluster(b)
 	args := []string{
-		"compare", "--profile", "default", "--profile", "low-risk", "--generate", "nodes=100,pods=6000,over=3600", "--seeds", "8", "-o", "json",
+		"compare",
+		"--profile",
+		"default",
+		"--profile",
+		"low-risk",
+		"--generate",
+		"nodes=100,pods=6000,over=3600",
+		"--seeds",
+		"8",
+		"-o",
+		"json",
 	}
 	elapsed := func(args []string) time.Duration {
 		start := time.Now()

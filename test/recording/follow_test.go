@@ -37,7 +37,11 @@ func (c *cluster) allow(t *testing.T) (*tcpproxy.Proxy, string) {
 		switch object := object.(type) {
 		case *rbacv1.ClusterRole:
 			for _, rule := range object.Rules {
-				if verbs := strings.Join(rule.Verbs, " "); verbs != "list" && verbs != "list watch" || strings.Contains(fmt.Sprint(rule), "secrets") {
+				if verbs := strings.Join(
+					rule.Verbs,
+					" ",
+				); verbs != "list" && verbs != "list watch" ||
+					strings.Contains(fmt.Sprint(rule), "secrets") {
 					t.Errorf("rule %v: want only the verbs list and watch, and no secrets", rule)
 				}
 			}
@@ -52,7 +56,12 @@ func (c *cluster) allow(t *testing.T) (*tcpproxy.Proxy, string) {
 		}
 	}
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := c.WriteKubeconfig(path, "system:serviceaccount:default:plimsoll-record", "system:serviceaccounts", "system:authenticated"); err != nil {
+	if err := c.WriteKubeconfig(
+		path,
+		"system:serviceaccount:default:plimsoll-record",
+		"system:serviceaccounts",
+		"system:authenticated",
+	); err != nil {
 		t.Fatal(err)
 	}
 	proxy := tcpproxy.Start(t, strings.TrimPrefix(c.Address(), "https://"))

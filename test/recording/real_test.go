@@ -86,9 +86,13 @@ func template() v1.PodSpec {
 			{Name: "main", Image: "registry.example/main:1", Resources: v1.ResourceRequirements{Requests: requests, Limits: limits}},
 			{Name: "sidecar", Image: "registry.example/sidecar:2"},
 		},
-		InitContainers: []v1.Container{{Name: "init", Image: "registry.example/init:3", Resources: v1.ResourceRequirements{Requests: amounts("1", "64Mi")}}},
-		NodeSelector:   map[string]string{"pool": "general"},
-		Tolerations:    []v1.Toleration{{Key: "example.com/dedicated", Operator: v1.TolerationOpEqual, Value: "a", Effect: v1.TaintEffectNoSchedule}},
+		InitContainers: []v1.Container{
+			{Name: "init", Image: "registry.example/init:3", Resources: v1.ResourceRequirements{Requests: amounts("1", "64Mi")}},
+		},
+		NodeSelector: map[string]string{"pool": "general"},
+		Tolerations: []v1.Toleration{
+			{Key: "example.com/dedicated", Operator: v1.TolerationOpEqual, Value: "a", Effect: v1.TaintEffectNoSchedule},
+		},
 	}
 }
 
@@ -265,7 +269,7 @@ func awaitScrape(t *testing.T, config prometheus.Config) {
 		path := filepath.Join(t.TempDir(), "try.plrec")
 		progress, err := prometheus.Record(ctx, path, config, prometheus.Options{})
 		if err != nil || progress.Pods < 3 {
-			return false, nil
+			return false, nil //nolint:nilerr // not yet
 		}
 		r, err := recording.Open(path)
 		return err == nil && slices.ContainsFunc(r.Pods, func(p recording.Pod) bool { return p.CPU.Len() > 0 }), err

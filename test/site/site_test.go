@@ -30,7 +30,17 @@ type document struct {
 func build(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), "mkdocs", "build", "--strict", "--quiet", "--config-file", "../../mkdocs.yml", "--site-dir", folder)
+	cmd := exec.CommandContext(
+		t.Context(),
+		"mkdocs",
+		"build",
+		"--strict",
+		"--quiet",
+		"--config-file",
+		"../../mkdocs.yml",
+		"--site-dir",
+		folder,
+	)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v (`make test` installs mkdocs):\n%s", err, out)
 	}

@@ -62,7 +62,7 @@ func (w *Watch) refresh(ctx context.Context, out io.Writer, warn func(string), s
 	screen := screen{out: out}
 	err := show(ctx, &screen)
 	if ctx.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // the user has ended it
 	}
 	prefix := ""
 	if isTerminal(unwrap(out)) {

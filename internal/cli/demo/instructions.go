@@ -14,7 +14,8 @@ func (d *demos) instructions(url string) string {
 	for _, profile := range d.node.Profiles() {
 		profiles = append(profiles, profile.Name)
 	}
-	text := `the cluster runs until you press Ctrl-C; all nodes are simulated
+	var text strings.Builder
+	text.WriteString(`the cluster runs until you press Ctrl-C; all nodes are simulated
 
   live page:  ` + url + `
   profiles:   ` + strings.Join(profiles, ", ") + `
@@ -22,11 +23,11 @@ func (d *demos) instructions(url string) string {
   autoscaler: ` + d.slack.Autoscaler() + `
 
 Commands to try, in another terminal in the project's folder:
-`
+`)
 	for _, command := range d.commands() {
-		text += "\n  # " + command.Purpose + "\n  " + command.Text + "\n"
+		text.WriteString("\n  # " + command.Purpose + "\n  " + command.Text + "\n")
 	}
-	return text
+	return text.String()
 }
 
 // commands returns commands to try in the project's folder, in this order.

@@ -264,7 +264,18 @@ func TestWhatIfSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := run(t, "plimsoll", "compare", "--profile=default", "--profile=limits", "--generate=nodes=2,pods=5", "--tail=1m", "--seeds=2", "-o", "json")
+	out := run(
+		t,
+		"plimsoll",
+		"compare",
+		"--profile=default",
+		"--profile=limits",
+		"--generate=nodes=2,pods=5",
+		"--tail=1m",
+		"--seeds=2",
+		"-o",
+		"json",
+	)
 	var document map[string]any
 	if err := json.Unmarshal([]byte(out), &document); err != nil {
 		t.Fatal(err)

@@ -39,7 +39,12 @@ func (o *followOptions) addFlags(cmd *cobra.Command) {
 	flags.BoolVar(&o.follow, "follow", false,
 		"record the cluster itself until interrupted; the file to write is a directory, in which recordings are started and continued")
 	flags.DurationVar(&o.rotate, "rotate", 24*time.Hour, "with --follow: time after which another recording is started")
-	flags.StringVar(&o.maxSize, "max-size", "10Gi", "with --follow: size of all recordings in the directory, above which the oldest are removed")
+	flags.StringVar(
+		&o.maxSize,
+		"max-size",
+		"10Gi",
+		"with --follow: size of all recordings in the directory, above which the oldest are removed",
+	)
 	o.access.AddFlags(cmd, "cluster to follow")
 }
 

@@ -87,7 +87,10 @@ func scenarioTable(out io.Writer, r *result.Result, s *result.Scenario) *base.Ta
 				row = append(row, formatNumber(figure.Mean))
 			}
 			if i > 0 {
-				row = append(row, base.Colored{Text: formatDifference(figure.Difference), Color: colorOf(r.Source.Directed(named), figure.Difference)})
+				row = append(
+					row,
+					base.Colored{Text: formatDifference(figure.Difference), Color: colorOf(r.Source.Directed(named), figure.Difference)},
+				)
 			}
 		}
 		t.AppendRow(row)

@@ -35,28 +35,53 @@ func sample() Live {
 		Time: "12:00:00", Pending: []LivePending{{"huge", "0/5 nodes are available: 5 Insufficient cpu."}},
 		Commands: []LiveCommand{
 			{"Use the demo's cluster in this terminal.", "export KUBECONFIG=/tmp/plimsoll-demo-1234567890/kubeconfig"},
-			{"Create a pod for a profile.", `kubectl run try --image=registry.k8s.io/pause:3.10 --overrides='{"spec":{"schedulerName":"plimsoll-limits"}}'`},
+			{
+				"Create a pod for a profile.",
+				`kubectl run try --image=registry.k8s.io/pause:3.10 --overrides='{"spec":{"schedulerName":"plimsoll-limits"}}'`,
+			},
 		},
 		Profiles: []LiveProfile{{"default-scheduler", "default plugins"}, {"plimsoll-limits", "NodeResourcesLimits"}},
 		Policies: &LivePolicies{Autoscaler: "stand-in", Policies: []LivePolicy{
-			{Name: "general", Rate: "10%", Target: "0.8 CPUs, 1639Mi", Available: "1.2 CPUs, 2048Mi", Placeholders: 3, Ready: true, Message: "the slack is available"},
+			{
+				Name:         "general",
+				Rate:         "10%",
+				Target:       "0.8 CPUs, 1639Mi",
+				Available:    "1.2 CPUs, 2048Mi",
+				Placeholders: 3,
+				Ready:        true,
+				Message:      "the slack is available",
+			},
 			{Name: "batch", Rate: "20%", Message: "placeholder does not fit any node in the pool"},
 		}},
-		Timeline: &LiveTimeline{Title: "a burst with slack", Unit: "CPUs", Points: []TimelinePoint{{0, 1, 0, 2, 0}, {3, 2, 2, 3, 2}, {8, 2, 1, 4, 0}},
-			Marks: []TimelineMark{{1, "the policy is created"}, {4, "a burst of 4 pods"}}},
+		Timeline: &LiveTimeline{
+			Title: "a burst with slack", Unit: "CPUs", Points: []TimelinePoint{{0, 1, 0, 2, 0}, {3, 2, 2, 3, 2}, {8, 2, 1, 4, 0}},
+			Marks: []TimelineMark{{1, "the policy is created"}, {4, "a burst of 4 pods"}},
+		},
 	}
 	for i := range 8 {
 		node := LiveNode{Name: fmt.Sprintf("node-%d", i), Pods: []string{"web-1", "web-2", "shop/cart-6d4cf56db6-x2x4v"}}
 		for _, r := range []string{"cpu", "memory"} {
-			node.Bars = append(node.Bars, LiveBar{Resource: r, Allocatable: "16", Request: "8", RequestFraction: .5, Limit: "40", LimitFraction: float64(i) / 2.5,
-				HasLoad: i%2 == 0, LoadMean: .4, LoadStdDev: .1, UnboundedPods: 2})
+			node.Bars = append(node.Bars, LiveBar{
+				Resource: r, Allocatable: "16", Request: "8", RequestFraction: .5, Limit: "40", LimitFraction: float64(i) / 2.5,
+				HasLoad: i%2 == 0, LoadMean: .4, LoadStdDev: .1, UnboundedPods: 2,
+			})
 		}
 		live.Nodes = append(live.Nodes, node)
 	}
 	for i := range 20 {
-		d := LiveDecision{Time: "11:59:59", Pod: fmt.Sprintf("pod-%d", i), Profile: "plimsoll-limits", Node: "node-1", Default: "node-2",
-			Reason: "node-1 scores 400, node-2 scores 300: NodeResourcesLimits +100 (-12 against -75).",
-			Scores: []LiveScore{{Node: "node-1", Total: 400, Chosen: true}, {Node: "node-2", Total: 300}, {Node: "node-3", Detail: "does not fit"}}}
+		d := LiveDecision{
+			Time:    "11:59:59",
+			Pod:     fmt.Sprintf("pod-%d", i),
+			Profile: "plimsoll-limits",
+			Node:    "node-1",
+			Default: "node-2",
+			Reason:  "node-1 scores 400, node-2 scores 300: NodeResourcesLimits +100 (-12 against -75).",
+			Scores: []LiveScore{
+				{Node: "node-1", Total: 400, Chosen: true},
+				{Node: "node-2", Total: 300},
+				{Node: "node-3", Detail: "does not fit"},
+			},
+		}
 		if i > 1 {
 			d.Scenario = "limits"
 		}
@@ -67,7 +92,14 @@ func sample() Live {
 	}
 	parts := []LivePart{{"ResourceAllocatableCPU", 1, 40, false}, {"Steady", 2, -30, false}, {"AddOn/plimsoll/free", 1, -100, true}}
 	live.Fleet = &LiveFleet{Placements: []LivePlacement{{Name: "default/web", Message: "selected 1 clusters", Clusters: []LiveCluster{
-		{Name: "cluster1", Chosen: true, Total: 80, Parts: parts[:1]}, {Name: "cluster2", Total: -120, Parts: parts}, {Name: "cluster3", Reason: "has a NoSelect taint"},
+		{
+			Name:   "cluster1",
+			Chosen: true,
+			Total:  80,
+			Parts:  parts[:1],
+		},
+		{Name: "cluster2", Total: -120, Parts: parts},
+		{Name: "cluster3", Reason: "has a NoSelect taint"},
 	}}}}
 	return live
 }
@@ -125,7 +157,11 @@ func TestPageIsPatched(t *testing.T) {
 		return true;
 	})()`)
 	eventually.True(t, "the page is not updated", nil, func(context.Context) (bool, error) {
-		return browser.Evaluate[bool](t, ctx, `document.getElementById("running").textContent !== window.was && !window.second.isConnected`), nil
+		return browser.Evaluate[bool](
+			t,
+			ctx,
+			`document.getElementById("running").textContent !== window.was && !window.second.isConnected`,
+		), nil
 	})
 	const kept = `window.first.isConnected + " " + document.activeElement.id + " " + ` + visiblePanels
 	if got := browser.Evaluate[string](t, ctx, kept); got != "true decisions panel-decisions" {
@@ -143,6 +179,10 @@ func TestPageIsPatched(t *testing.T) {
 	}
 	end()
 	eventually.True(t, "no banner after the end", nil, func(context.Context) (bool, error) {
-		return browser.Evaluate[bool](t, ctx, `!document.getElementById("ended").hidden && document.querySelectorAll("#part-nodes .node").length === 8`), nil
+		return browser.Evaluate[bool](
+			t,
+			ctx,
+			`!document.getElementById("ended").hidden && document.querySelectorAll("#part-nodes .node").length === 8`,
+		), nil
 	})
 }

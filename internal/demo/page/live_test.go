@@ -23,7 +23,10 @@ func TestWriteLive(t *testing.T) {
 	}
 	var page strings.Builder
 	err := WriteLive(&page, Live{
-		Running: evil, Commands: []LiveCommand{{evil, evil}}, Nodes: []LiveNode{{Name: evil, Bars: []LiveBar{bar}, Pods: []string{evil}}}, Pending: []LivePending{{evil, evil}},
+		Running:   evil,
+		Commands:  []LiveCommand{{evil, evil}},
+		Nodes:     []LiveNode{{Name: evil, Bars: []LiveBar{bar}, Pods: []string{evil}}},
+		Pending:   []LivePending{{evil, evil}},
 		Profiles:  []LiveProfile{{evil, evil}},
 		Policies:  &LivePolicies{Autoscaler: evil, Policies: []LivePolicy{{Name: evil, Message: evil}}},
 		Decisions: []LiveDecision{{Pod: evil, Reason: evil, Default: evil, Scores: []LiveScore{{Node: evil, Detail: evil}}}},
@@ -54,8 +57,10 @@ func TestWriteLive(t *testing.T) {
 // counterpart is not lost.
 func TestPairs(t *testing.T) {
 	got := pairs([]LiveResult{
-		{Scenario: "a", Pod: "x", Node: "n1", OK: true}, {Scenario: "a", Profile: "p", Pod: "x", Node: "n2", Want: "n3", Ours: true},
-		{Scenario: "b", Profile: "v1", Pod: "x", Node: "c1", OK: true, Ours: true}, {Scenario: "b", Profile: "v2", Pod: "x", Node: "c1", OK: true, Ours: true},
+		{Scenario: "a", Pod: "x", Node: "n1", OK: true},
+		{Scenario: "a", Profile: "p", Pod: "x", Node: "n2", Want: "n3", Ours: true},
+		{Scenario: "b", Profile: "v1", Pod: "x", Node: "c1", OK: true, Ours: true},
+		{Scenario: "b", Profile: "v2", Pod: "x", Node: "c1", OK: true, Ours: true},
 	})
 	want := []resultPair{
 		{"a", "x", "n1", "n2", "p", "n3", false}, {"b", "x", "–", "c1", "v1", "", true}, {"b", "x", "–", "c1", "v2", "", true},

@@ -105,7 +105,15 @@ func TestRecorder(t *testing.T) {
 	old, short, pending := newPod("old", "a", after(-50)), newPod("short", "a", after(11)), newPod("pending", "", after(12))
 	observe(view{at: after(0), nodes: nodes, pods: []*v1.Pod{old}, usage: reading("old")})
 	// The pod "short" was created and deleted between two steps.
-	observe(view{at: after(20), nodes: nodes, pods: []*v1.Pod{old, pending}, removed: []removal{{short, after(18)}}, usage: reading("old", "stranger")})
+	observe(
+		view{
+			at:      after(20),
+			nodes:   nodes,
+			pods:    []*v1.Pod{old, pending},
+			removed: []removal{{short, after(18)}},
+			usage:   reading("old", "stranger"),
+		},
+	)
 	if err := r.commit(); err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +266,8 @@ func TestRun(t *testing.T) {
 		t.Errorf("not continued: %s", lines())
 	}
 	r := newest(config.Folder)
-	if len(r.Nodes) != 1 || len(r.Objects) != 1 || r.About.Kubernetes != "v1.37.1" || !strings.Contains(fmt.Sprint(r.About.Missing), "usage of pods") {
+	if len(r.Nodes) != 1 || len(r.Objects) != 1 || r.About.Kubernetes != "v1.37.1" ||
+		!strings.Contains(fmt.Sprint(r.About.Missing), "usage of pods") {
 		t.Errorf("%+v", r)
 	}
 	for _, p := range r.Pods {

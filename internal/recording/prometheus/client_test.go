@@ -44,7 +44,9 @@ func TestDecodeResponse(t *testing.T) {
 
 // FuzzDecodeResponse checks that no response crashes the decoder.
 func FuzzDecodeResponse(f *testing.F) {
-	f.Add(`{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"pod":"a"},"values":[[1,"2"],[2,"NaN"]]}]},"warnings":["w"]}`)
+	f.Add(
+		`{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"pod":"a"},"values":[[1,"2"],[2,"NaN"]]}]},"warnings":["w"]}`,
+	)
 	f.Add(`{"status":"error","errorType":"timeout","error":"slow"}`)
 	f.Add(`{"data":{"resultType":"matrix","result":[{"values":[[1`)
 	f.Fuzz(func(t *testing.T, text string) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -80,8 +81,10 @@ func (f *fakeServer) config(minutes int) Config {
 	}
 }
 
-var metricName = regexp.MustCompile(`[a-z_]*(kube|container)_[a-z_]+`)
-var rangeOf = regexp.MustCompile(`\[(\d+)s`)
+var (
+	metricName = regexp.MustCompile(`[a-z_]*(kube|container)_[a-z_]+`)
+	rangeOf    = regexp.MustCompile(`\[(\d+)s`)
+)
 
 // ServeHTTP implements http.Handler.
 func (f *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -188,13 +191,8 @@ func (f *fakeServer) podSeries(out *result, name, query string, from, to float64
 		}
 		labels := map[string]string{"namespace": p.namespace, "pod": p.name, "uid": p.uid}
 		add := func(value float64, more ...string) {
-			metric := map[string]string{}
-			for key, value := range labels {
-				metric[key] = value
-			}
-			for key, value := range p.extra {
-				metric[key] = value
-			}
+			metric := maps.Clone(labels)
+			maps.Copy(metric, p.extra)
 			for i := 0; i < len(more); i += 2 {
 				metric[more[i]] = more[i+1]
 			}
@@ -209,8 +207,19 @@ func (f *fakeServer) podSeries(out *result, name, query string, from, to float64
 		}
 		switch name {
 		case podInfo:
-			add(unixOf(seen), "node", node, "created_by_kind", cmp.Or(kindOf(p.owner), "<none>"), "created_by_name", cmp.Or(nameOf(p.owner), "<none>"),
-				"host_network", "false", "priority_class", "")
+			add(
+				unixOf(seen),
+				"node",
+				node,
+				"created_by_kind",
+				cmp.Or(kindOf(p.owner), "<none>"),
+				"created_by_name",
+				cmp.Or(nameOf(p.owner), "<none>"),
+				"host_network",
+				"false",
+				"priority_class",
+				"",
+			)
 		case podCreated:
 			add(unixOf(p.created))
 		case podScheduledTime, podStartTime:

@@ -83,10 +83,10 @@ var domain = regexp.MustCompile(`^([a-z0-9_]+)_(com|io|org|net|dev|ai|cloud|sh)_
 // resourceName restores the name of a resource. Nodes and pods have the same name for a resource, even if it is not
 // the original one.
 func resourceName(name string) v1.ResourceName {
-	switch {
-	case name == "cpu", name == "memory", name == "pods", name == "storage":
+	switch name {
+	case "cpu", "memory", "pods", "storage":
 		return v1.ResourceName(name)
-	case name == "ephemeral_storage":
+	case "ephemeral_storage":
 		return v1.ResourceEphemeralStorage
 	}
 	for _, prefix := range []string{v1.ResourceHugePagesPrefix, v1.ResourceAttachableVolumesPrefix} {

@@ -156,8 +156,12 @@ func (r *recorder) sameConfig(path string) error {
 		old.Labels, old.UsageLabels = now.Labels, now.UsageLabels
 	}
 	if !reflect.DeepEqual(normal(old), normal(now)) || r.Redact != (r.state.Key != nil) {
-		return fmt.Errorf("%s is an unfinished recording from %s to %s with other options: repeat its options to continue it, or replace it",
-			path, old.From.Format(time.RFC3339), old.To.Format(time.RFC3339))
+		return fmt.Errorf(
+			"%s is an unfinished recording from %s to %s with other options: repeat its options to continue it, or replace it",
+			path,
+			old.From.Format(time.RFC3339),
+			old.To.Format(time.RFC3339),
+		)
 	}
 	return nil
 }
@@ -205,8 +209,13 @@ func (r *recorder) windows(ctx context.Context) error {
 		r.state.Next = to
 		r.state.Counts.Doubtful = slices.Sorted(maps.Keys(r.keys.doubtful))
 		if last && r.state.Counts.Pods == 0 && r.state.Counts.Nodes == 0 {
-			return fmt.Errorf("no data of %s and %s from %s to %s: check that kube-state-metrics is scraped, and the names of series and labels",
-				podInfo, nodeInfo, r.config.From.Format(time.RFC3339), r.config.To.Format(time.RFC3339))
+			return fmt.Errorf(
+				"no data of %s and %s from %s to %s: check that kube-state-metrics is scraped, and the names of series and labels",
+				podInfo,
+				nodeInfo,
+				r.config.From.Format(time.RFC3339),
+				r.config.To.Format(time.RFC3339),
+			)
 		}
 		if err := r.file.SetAbout(r.about(to)); err != nil {
 			return err
@@ -260,7 +269,10 @@ func (r *recorder) findLabels(ctx context.Context, from, to time.Time) error {
 				}
 			}
 			if metric[rename(labels, "uid")[0]] == "" {
-				r.state.note("UIDs of pods", "the series have no label uid: a pod that replaces one of the same name within a window is taken as the same")
+				r.state.note(
+					"UIDs of pods",
+					"the series have no label uid: a pod that replaces one of the same name within a window is taken as the same",
+				)
 			}
 		})
 		if err != nil {

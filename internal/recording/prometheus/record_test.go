@@ -168,7 +168,8 @@ func TestRecord(t *testing.T) {
 	}{{"node-a", -60000, recording.Never, 8, 0}, {"node-b", -60000, 6000, 4, 1}, {"node-c", 2700, recording.Never, 16, 0}} {
 		n := r.Nodes[i]
 		if n.Object.Name != want.name || n.Appeared != want.appeared || n.Gone != want.gone || n.Object.Status.Allocatable.Cpu().Value() != want.cores ||
-			len(n.Object.Spec.Taints) != want.taints || n.Object.Labels[v1.LabelTopologyZone] != "zone-a" || n.Object.Labels[v1.LabelHostname] != want.name {
+			len(n.Object.Spec.Taints) != want.taints || n.Object.Labels[v1.LabelTopologyZone] != "zone-a" ||
+			n.Object.Labels[v1.LabelHostname] != want.name {
 			t.Errorf("node %+v, want %+v", n, want)
 		}
 	}
@@ -186,7 +187,14 @@ func TestRecord(t *testing.T) {
 	if len(r.Objects) != 3 || !strings.Contains(string(r.Objects[0]), OwnerLabel) {
 		t.Errorf("objects %s", r.Objects)
 	}
-	checkMissing(t, r, "values of usage: 20 of", "keys of labels: ", "series kube_replicaset_owner: no data", "series kube_pod_tolerations: no data: a pod tolerates")
+	checkMissing(
+		t,
+		r,
+		"values of usage: 20 of",
+		"keys of labels: ",
+		"series kube_replicaset_owner: no data",
+		"series kube_pod_tolerations: no data: a pod tolerates",
+	)
 }
 
 // checkMissing checks that the recording says that parts are missing.
@@ -400,7 +408,13 @@ func TestContinueOtherwise(t *testing.T) {
 	if err := os.Truncate(path, 10); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Record(t.Context(), path, config, Options{}); err == nil || !strings.Contains(err.Error(), "remove both files to start again") {
+	if _, err := Record(
+		t.Context(),
+		path,
+		config,
+		Options{},
+	); err == nil ||
+		!strings.Contains(err.Error(), "remove both files to start again") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -61,6 +61,7 @@ var podIdentity = []string{"namespace", "pod", "uid"}
 
 // ofPod and ofContainer return the labels that are kept of series of pods and containers.
 func ofPod(labels ...string) []string { return append(podIdentity[:3:3], labels...) }
+
 func ofContainer(labels ...string) []string {
 	return ofPod(append([]string{"container"}, labels...)...)
 }
@@ -71,33 +72,45 @@ var described = []series{
 	{podScheduledTime, podIdentity, "a pod with a node is taken as scheduled when it was started", false, setPodScheduled},
 	{podStartTime, podIdentity, "a pod is taken as started when it was scheduled", false, setPodStarted},
 	{podCompletion, podIdentity, "", false, setPodCompletion},
-	{podOwner, ofPod("owner_kind", "owner_name", "owner_is_controller"),
-		"the owner in kube_pod_info is used", false, setPodOwner},
+	{
+		podOwner, ofPod("owner_kind", "owner_name", "owner_is_controller"),
+		"the owner in kube_pod_info is used", false, setPodOwner,
+	},
 	{podLabels, nil, "", false, setPodLabels},
-	{podTolerations, ofPod("key", "operator", "value", "effect", "toleration_seconds"),
-		"a pod tolerates the taints of the node that it ran on", false, setPodToleration},
+	{
+		podTolerations, ofPod("key", "operator", "value", "effect", "toleration_seconds"),
+		"a pod tolerates the taints of the node that it ran on", false, setPodToleration,
+	},
 	{podSelectors, nil, "", false, setPodSelectors},
 	{podScheduler, ofPod("name"), "all pods have the default scheduler", false, setPodScheduler},
 	{podRestartPolicy, ofPod("type"), "all pods have the default restart policy", false, setPodRestartPolicy},
 	{podOverheadCPU, podIdentity, "", false, setPodOverheadCPU},
 	{podOverheadBytes, podIdentity, "", false, setPodOverheadBytes},
-	{containerInfo, ofContainer("image_spec", "image"), "containers without requests and limits are unknown", false,
-		containerSetter(false, nil)},
+	{
+		containerInfo, ofContainer("image_spec", "image"), "containers without requests and limits are unknown", false,
+		containerSetter(false, nil),
+	},
 	{containerRequest, ofContainer("resource"), "no container has a request", false, containerSetter(false, requests)},
 	{containerLimit, ofContainer("resource"), "no container has a limit", false, containerSetter(false, limits)},
 	{initInfo, ofContainer("image_spec", "image"), "", false, containerSetter(true, nil)},
 	{initRequest, ofContainer("resource"), "", false, containerSetter(true, requests)},
 	{initLimit, ofContainer("resource"), "", false, containerSetter(true, limits)},
-	{replicaSetOwner, []string{"namespace", "replicaset", "owner_kind", "owner_name"},
-		"the Deployments of ReplicaSets are unknown", false, setReplicaSetOwner},
+	{
+		replicaSetOwner,
+		[]string{"namespace", "replicaset", "owner_kind", "owner_name"},
+		"the Deployments of ReplicaSets are unknown", false, setReplicaSetOwner,
+	},
 
 	{nodeCreated, []string{"node"}, "the time at which a node was first seen is used as its creation", false, setNodeCreated},
 	{nodeLabels, nil, "", false, setNodeLabels},
 	{nodeRole, []string{"node", "role"}, "", false, setNodeRole},
 	{nodeTaint, []string{"node", "key", "value", "effect"}, "", true, setNodeTaint},
 	{nodeUnschedulable, []string{"node"}, "all nodes are schedulable", false, setNodeUnschedulable},
-	{nodeAllocatable, []string{"node", "resource"},
-		"the capacity of a node is used as its allocatable resources", false, setNodeAllocatable},
+	{
+		nodeAllocatable,
+		[]string{"node", "resource"},
+		"the capacity of a node is used as its allocatable resources", false, setNodeAllocatable,
+	},
 	{nodeCapacity, []string{"node", "resource"}, "", false, setNodeCapacity},
 }
 

@@ -50,15 +50,11 @@ func classify(err error) kindOfError {
 	if typed, ok := errors.AsType[*load.Error](err); ok && typed.Reason == load.Invalid {
 		return fatal
 	}
-	switch load.ReasonOf(err) {
-	case load.TooLarge, load.Timeout:
+	switch reason := load.ReasonOf(err); {
+	case reason == load.TooLarge, reason == load.Timeout, reason == load.ServerError && isLimit(err.Error()):
 		return tooLarge
-	case load.Denied, load.Redirected, load.Untrusted:
+	case reason == load.Denied, reason == load.Redirected, reason == load.Untrusted:
 		return fatal
-	case load.ServerError:
-		if isLimit(err.Error()) {
-			return tooLarge
-		}
 	}
 	return passing
 }

@@ -162,23 +162,47 @@ func (s *state) missing() []recording.Missing {
 		add(!s.Series[podSelectors], "node selectors", "no data of %s, which is opt-in (--metric-opt-in-list of kube-state-metrics): "+
 			"pods have none", podSelectors)
 		add(!s.Series[podPhase], "when pods succeeded or failed", "no data of %s in these phases: pods end when they are deleted", podPhase)
-		add(!s.Series[containerCPU], "CPU usage", "no data: check that the kubelets' /metrics/cadvisor are scraped, and that the rate window "+
-			"of %s contains two samples", s.Config.RateWindow)
+		add(
+			!s.Series[containerCPU],
+			"CPU usage",
+			"no data: check that the kubelets' /metrics/cadvisor are scraped, and that the rate window "+
+				"of %s contains two samples",
+			s.Config.RateWindow,
+		)
 		add(!s.Series[containerMemory], "memory usage", "no data: check that the kubelets' /metrics/cadvisor are scraped")
 	}
 	add(len(c.Classes) > 0, "values of priority classes", "not exported: pods of %s have priority 0",
 		s.some(slices.Sorted(maps.Keys(c.Classes)), "classes"))
-	add(len(c.Doubtful) > 0, "keys of labels", "characters other than letters and digits are exported as underscores: %s may be other keys; "+
-		"name them with --label-key", s.some(c.Doubtful, "keys"))
+	add(
+		len(c.Doubtful) > 0,
+		"keys of labels",
+		"characters other than letters and digits are exported as underscores: %s may be other keys; "+
+			"name them with --label-key",
+		s.some(c.Doubtful, "keys"),
+	)
 	add(c.Expected > c.Samples, "values of usage", "%d of %d are gaps (%.1f %%): a replay repeats the last value",
 		c.Expected-c.Samples, c.Expected, 100*float64(c.Expected-c.Samples)/float64(max(c.Expected, 1)))
 	add(c.Rejected > 0, "values of usage that are no amounts", "%d were negative, infinite or not numbers: they are gaps", c.Rejected)
 	// The usage of a pod is known a little longer than the pod.
-	add(100*c.Unassigned > c.Samples, "usage of unknown pods", "%d values belong to no pod that had a node at that time: skipped", c.Unassigned)
+	add(
+		100*c.Unassigned > c.Samples,
+		"usage of unknown pods",
+		"%d values belong to no pod that had a node at that time: skipped",
+		c.Unassigned,
+	)
 	add(c.Reappeared > 0, "pods that were not exported for a time", "%d pods: each is recorded as two", c.Reappeared)
-	add(c.Clock > 0, "times of pods", "%d pods have times after those of the server, as after a clock step: replaced by the time at which they were seen",
-		c.Clock)
-	add(c.ChangedPods > 0, "changes of pods", "%d changes after a pod had started, such as a resize: the last state is recorded", c.ChangedPods)
+	add(
+		c.Clock > 0,
+		"times of pods",
+		"%d pods have times after those of the server, as after a clock step: replaced by the time at which they were seen",
+		c.Clock,
+	)
+	add(
+		c.ChangedPods > 0,
+		"changes of pods",
+		"%d changes after a pod had started, such as a resize: the last state is recorded",
+		c.ChangedPods,
+	)
 	add(c.ChangedNodes > 0, "changes of nodes", "%d nodes changed labels, taints or capacity: the first state is recorded", c.ChangedNodes)
 	for i := range s.Gaps {
 		out = append(out, s.Gaps[i].missing())

@@ -106,8 +106,7 @@ func (u *usage) add(e *element, set func(*podState, int, float64)) {
 // running returns the pod that ran at a time: the last one that was created until then and had not ended. One that has the name of an
 // earlier pod must have started before, because a sample is older than its time.
 func running(pods []*podState, at float64) *podState {
-	for i := len(pods) - 1; i >= 0; i-- {
-		p := pods[i]
+	for i, p := range slices.Backward(pods) {
 		begun := float64(p.Created) <= at && (i == 0 || p.Started != 0 && float64(p.Started) < at)
 		if begun && (p.Ended == 0 || at <= float64(p.Ended)) {
 			return p

@@ -2,6 +2,7 @@ package prometheus
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -269,9 +270,7 @@ func setNodeCreated(w *window, metric map[string]string, value float64) {
 
 func setNodeLabels(w *window, metric map[string]string, _ float64) {
 	if n := w.node(metric); n != nil {
-		for key, value := range w.keys.labels(metric, "label_") {
-			n.labels[key] = value
-		}
+		maps.Copy(n.labels, w.keys.labels(metric, "label_"))
 	}
 }
 

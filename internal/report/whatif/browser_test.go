@@ -113,7 +113,11 @@ type window struct {
 // windows has the windows to test with. The dark ones differ only in colors and are tested with one
 // report.
 var windows = []window{
-	{"wide", 1440, "light"}, {"narrow", 390, "light"}, {"medium", 1024, "light"}, {"dark", 1440, "dark"}, {"medium-dark", 1024, "dark"},
+	{"wide", 1440, "light"},
+	{"narrow", 390, "light"},
+	{"medium", 1024, "light"},
+	{"dark", 1440, "dark"},
+	{"medium-dark", 1024, "dark"},
 	{"narrow-dark", 390, "dark"},
 }
 

@@ -122,8 +122,17 @@ func nodes(base, other *result.Profile) string {
 
 // evidence returns what the result is based on.
 func evidence(r *result.Result) []string {
-	out := []string{fmt.Sprintf("%d pairs of simulated runs for each scenario, %s nodes, %s pods. Intervals are for %s of the mean over seeds.",
-		len(r.Seeds), number.Count(r.Source.Nodes), number.Count(r.Source.Pods), number.Format(100*r.Settings.Level, 0)+number.ThinSpace+"%")}
+	out := []string{
+		fmt.Sprintf(
+			"%d pairs of simulated runs for each scenario, %s nodes, %s pods. Intervals are for %s of the mean over seeds.",
+			len(
+				r.Seeds,
+			),
+			number.Count(r.Source.Nodes),
+			number.Count(r.Source.Pods),
+			number.Format(100*r.Settings.Level, 0)+number.ThinSpace+"%",
+		),
+	}
 	if len(r.Seeds) == 1 {
 		out[0] = fmt.Sprintf("One pair of simulated runs, %s nodes, %s pods.", number.Count(r.Source.Nodes), number.Count(r.Source.Pods))
 	}

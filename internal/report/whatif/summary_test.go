@@ -21,8 +21,13 @@ func comparisonOf(seeds int, figures map[string][3]float64) *result.Result {
 		base.Figures[name], other.Figures[name] = result.Figure{Mean: f[0]}, result.Figure{Mean: f[1], Difference: d}
 	}
 	r := &result.Result{
-		Profiles: []string{"default", "other"}, Scenarios: []result.Scenario{{Profiles: []result.Profile{base, other}}},
-		Assumed: []string{"the usage of pods is generated, with seeds 1 to 5", "a node has 110 pods"}, Settings: result.Settings{Level: 0.95},
+		Profiles:  []string{"default", "other"},
+		Scenarios: []result.Scenario{{Profiles: []result.Profile{base, other}}},
+		Assumed: []string{
+			"the usage of pods is generated, with seeds 1 to 5",
+			"a node has 110 pods",
+		},
+		Settings: result.Settings{Level: 0.95},
 	}
 	for i := range seeds {
 		r.Seeds = append(r.Seeds, uint64(i+1))
@@ -39,18 +44,30 @@ func TestSummary(t *testing.T) {
 		want      string
 		price     string
 	}{
-		"clearly better": {5, map[string][3]float64{"overloadMinutes": {100, 10, 1}}, 0, "Use other in place of default.", "No figure is clearly worse."},
-		"not clear":      {5, map[string][3]float64{"overloadMinutes": {100, 90, 0}}, 0, "Keep default: ", "No figure is clearly worse."},
+		"clearly better": {
+			5,
+			map[string][3]float64{"overloadMinutes": {100, 10, 1}},
+			0,
+			"Use other in place of default.",
+			"No figure is clearly worse.",
+		},
+		"not clear": {5, map[string][3]float64{"overloadMinutes": {100, 90, 0}}, 0, "Keep default: ", "No figure is clearly worse."},
 		"clear harm": {
-			5, map[string][3]float64{"overloadMinutes": {100, 10, 1}, "unschedulable": {0, 5, 1}}, 0,
+			5,
+			map[string][3]float64{"overloadMinutes": {100, 10, 1}, "unschedulable": {0, 5, 1}},
+			0,
 			"Keep default: ", "Clearly worse: unschedulable pods +5",
 		},
 		"a price that is no harm": {
-			5, map[string][3]float64{"overloadMinutes": {100, 10, 1}, "cpuLimitRatioMax": {1.5, 2, 1}}, 0,
+			5,
+			map[string][3]float64{"overloadMinutes": {100, 10, 1}, "cpuLimitRatioMax": {1.5, 2, 1}},
+			0,
 			"Use other in place of default.", "Clearly worse: CPU limit ratio, max +0.5",
 		},
 		"blind limit ratios": {
-			5, map[string][3]float64{"overloadMinutes": {100, 10, 1}, "cpuLimitRatioMax": {1.5, 2, 1}}, 7,
+			5,
+			map[string][3]float64{"overloadMinutes": {100, 10, 1}, "cpuLimitRatioMax": {1.5, 2, 1}},
+			7,
 			"Use other in place of default.", "No figure is clearly worse.",
 		},
 		"one seed": {1, map[string][3]float64{"overloadMinutes": {100, 10, 1}}, 0, "No recommendation: ", "No figure is clearly worse."},
@@ -79,7 +96,16 @@ func TestSummary(t *testing.T) {
 // TestSummaryIsFirst checks that the box comes before everything else, and that only what changed is not folded.
 func TestSummaryIsFirst(t *testing.T) {
 	page := write(t, sample(t, 1, 2, 5, 20))
-	box, changed, folded := strings.Index(page, `<section class="summary"`), strings.Index(page, "Clearly better"), strings.Index(page, `<details class="part">`)
+	box, changed, folded := strings.Index(
+		page,
+		`<section class="summary"`,
+	), strings.Index(
+		page,
+		"Clearly better",
+	), strings.Index(
+		page,
+		`<details class="part">`,
+	)
 	if box < 0 || box > changed || changed > folded {
 		t.Errorf("box at %d, what changed at %d, folded parts at %d", box, changed, folded)
 	}

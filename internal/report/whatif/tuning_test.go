@@ -13,8 +13,11 @@ func tuned(t *testing.T, verdict result.Verdict) *result.Result {
 	t.Helper()
 	r := sample(t, 1, 2, 3, 20)
 	r.Tuning = &result.Tuning{
-		Objective: "overload=1", Verdict: verdict, Settings: "predicted 5 (deviations 1)", Configuration: "kind: KubeSchedulerConfiguration " + markup,
-		Notes: []string{"Check the load sources."},
+		Objective:     "overload=1",
+		Verdict:       verdict,
+		Settings:      "predicted 5 (deviations 1)",
+		Configuration: "kind: KubeSchedulerConfiguration " + markup,
+		Notes:         []string{"Check the load sources."},
 		Search: result.Search{Seeds: []uint64{4, 5, 6}, Points: 76_799, Runs: 44, Candidates: []result.Candidate{
 			{Settings: "fit 1", Round: 1, Seeds: 4, Objective: 1234},
 			{Settings: "limits 1", Round: 1, Seeds: 4, Objective: 1300, Difference: new(66.0), Dropped: "worse"},

@@ -24,8 +24,10 @@ const (
 	workPath    = "/work"
 )
 
-// names of the objects of a sweep.
+// inputName returns the name of the ConfigMap with a chunk of the input of a sweep.
 func inputName(sweep string, chunk int) string { return fmt.Sprintf("%s-input-%d", sweep, chunk) }
+
+// resultName returns the name of the ConfigMap with a part of the results of an index.
 func resultName(sweep string, index, part int) string {
 	return fmt.Sprintf("%s-result-%d-%d", sweep, index, part)
 }

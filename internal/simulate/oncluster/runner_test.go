@@ -113,7 +113,12 @@ func (c *fakeCluster) runTest(ctx context.Context, jobs int) ([]*result.Run, err
 	var list []job.Job
 	for seed := range jobs {
 		list = append(list, job.Job{
-			Source: source.Spec{Generate: "nodes=1,pods=1"}, Seed: uint64(seed), Record: seed == 0, Profile: profiles.Profile{Name: "default"},
+			Source: source.Spec{
+				Generate: "nodes=1,pods=1",
+			},
+			Seed:    uint64(seed),
+			Record:  seed == 0,
+			Profile: profiles.Profile{Name: "default"},
 		})
 	}
 	return New(Options{
@@ -124,7 +129,7 @@ func (c *fakeCluster) runTest(ctx context.Context, jobs int) ([]*result.Run, err
 // mustBeEmpty verifies that all objects are deleted.
 func (c *fakeCluster) mustBeEmpty() {
 	c.t.Helper()
-	ctx := context.Background() //nolint:usetesting // the context of the test may be canceled
+	ctx := context.Background() // that of the test may be canceled
 	jobs, _ := c.BatchV1().Jobs(testNamespace).List(ctx, metav1.ListOptions{})
 	maps, _ := c.CoreV1().ConfigMaps(testNamespace).List(ctx, metav1.ListOptions{})
 	roles, _ := c.RbacV1().Roles(testNamespace).List(ctx, metav1.ListOptions{})
@@ -236,7 +241,11 @@ func TestRunInterrupted(t *testing.T) {
 	}
 	c.mustBeEmpty()
 	c = newFakeCluster(t)
-	if runs, err = c.runTest(ctx, 2); err != nil || slices.ContainsFunc(runs, func(r *result.Run) bool { return r != nil }) || len(c.Actions()) > 0 {
+	if runs, err = c.runTest(
+		ctx,
+		2,
+	); err != nil || slices.ContainsFunc(runs, func(r *result.Run) bool { return r != nil }) ||
+		len(c.Actions()) > 0 {
 		t.Errorf("%v: %v, %v after the interruption", err, runs, c.Actions())
 	}
 }

@@ -22,7 +22,8 @@ func TestRelocated(t *testing.T) {
 		"snapshot":  {Spec{Snapshot: "s.tar.gz", Reschedule: true}, Spec{Snapshot: "0/s.tar.gz", Reschedule: true}, []string{"s.tar.gz"}},
 		"recording": {Spec{Recording: "w.plrec,from=1h,to=2h"}, Spec{Recording: "0/w.plrec,from=1h,to=2h"}, []string{"w.plrec"}},
 		"openb": {
-			Spec{Trace: "openb:n.csv,p.csv,fill=0.5,over=60"}, Spec{Trace: "openb:0/n.csv,0/p.csv,fill=0.5,over=60"},
+			Spec{Trace: "openb:n.csv,p.csv,fill=0.5,over=60"},
+			Spec{Trace: "openb:0/n.csv,0/p.csv,fill=0.5,over=60"},
 			[]string{"n.csv", "p.csv"},
 		},
 		"openb without options": {Spec{Trace: "openb:n.csv,p.csv"}, Spec{Trace: "openb:0/n.csv,0/p.csv"}, []string{"n.csv", "p.csv"}},

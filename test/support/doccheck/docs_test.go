@@ -74,6 +74,13 @@ func TestMakeTargets(t *testing.T) {
 	for _, found := range target.FindAllStringSubmatch(string(makefile), -1) {
 		targets[found[1]] = true
 	}
+	programs, err := filepath.Glob(filepath.Join(project, "cmd", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, program := range programs {
+		targets["bin/"+filepath.Base(program)] = true
+	}
 	commands, err := CommandsOf(project, "make")
 	if err != nil {
 		t.Fatal(err)
