@@ -15,6 +15,8 @@ import (
 // skipped are the command lines with kubectl in the documentation that are not run here, with the
 // reasons.
 var skipped = map[string]string{
+	"kubectl port-forward -n monitoring service/prometheus 9090": "it runs until it is stopped, and requires a Prometheus " +
+		"in the cluster; TestRealPrometheus records from a Prometheus server",
 	"kubectl apply --server-side -f plimsoll.yaml": "the output of helm template; " +
 		"TestChart installs it",
 	"kubectl create clusterrole node-metrics --verb=list --resource=nodes.metrics.k8s.io": "the resource requires " +
