@@ -167,9 +167,9 @@ func TestRecord(t *testing.T) {
 		taints         int
 	}{{"node-a", -60000, recording.Never, 8, 0}, {"node-b", -60000, 6000, 4, 1}, {"node-c", 2700, recording.Never, 16, 0}} {
 		n := r.Nodes[i]
-		if n.Object.Name != want.name || n.Appeared != want.appeared || n.Gone != want.gone || n.Object.Status.Allocatable.Cpu().Value() != want.cores ||
-			len(n.Object.Spec.Taints) != want.taints || n.Object.Labels[v1.LabelTopologyZone] != "zone-a" ||
-			n.Object.Labels[v1.LabelHostname] != want.name {
+		cores, labels := n.Object.Status.Allocatable.Cpu().Value(), n.Object.Labels
+		if n.Object.Name != want.name || n.Appeared != want.appeared || n.Gone != want.gone || cores != want.cores ||
+			len(n.Object.Spec.Taints) != want.taints || labels[v1.LabelTopologyZone] != "zone-a" || labels[v1.LabelHostname] != want.name {
 			t.Errorf("node %+v, want %+v", n, want)
 		}
 	}
