@@ -18,6 +18,22 @@ type nodeResult struct {
 	node        *v1.Node
 	use         predict.NodeUse
 	allocatable [predict.Resources]float64
+	// positions are those of the workloads in use, nil if there are few.
+	positions map[predict.Key]int32
+}
+
+// manyWorkloads is the number of workloads from which on a map is faster than a search.
+const manyWorkloads = 32
+
+// share returns the part of a workload in the use of the node, nil if it has no pod there.
+func (n *nodeResult) share(workload predict.Key) *[predict.Resources]predict.Share {
+	if n.positions == nil {
+		return n.use.Share(workload)
+	}
+	if position, ok := n.positions[workload]; ok {
+		return &n.use.Shares[position]
+	}
+	return nil
 }
 
 // predictNode predicts the use of a node without the pending pod. It reads no NodeInfo, so that any goroutine may
@@ -30,6 +46,12 @@ func predictNode(model *predict.Model, node *v1.Node, sums *noderes.Sums) nodeRe
 	result := nodeResult{model: model, node: node, use: model.Node(node.Name, pods)}
 	for r, resource := range prediction.Predicted {
 		result.allocatable[r] = float64(resource.AllocatableOf(node))
+	}
+	if count := len(result.use.Workloads); count > manyWorkloads {
+		result.positions = make(map[predict.Key]int32, count)
+		for i, workload := range result.use.Workloads {
+			result.positions[workload] = int32(i)
+		}
 	}
 	return result
 }

@@ -34,7 +34,8 @@ type measuredCluster struct {
 	infos []fwk.NodeInfo
 }
 
-// newMeasuredCluster returns a plugin with 40 nodes of three pods each, of 15 workloads.
+// newMeasuredCluster returns a plugin with 40 nodes of three pods each, of 15 workloads. Two nodes also have a pod of each of
+// 40 further workloads.
 func newMeasuredCluster(t *testing.T) *measuredCluster {
 	t.Helper()
 	var cluster schedtest.Cluster
@@ -44,6 +45,12 @@ func newMeasuredCluster(t *testing.T) *measuredCluster {
 		for j := range 3 {
 			pod := schedtest.CPU(fmt.Sprint("pod-", i, "-", j), name, fmt.Sprint((i+j)%4), fmt.Sprint(i%7+4))
 			cluster.Pods = append(cluster.Pods, of(fmt.Sprint("app-", (3*i+7*j)%15), pod))
+		}
+		for j := range 40 * (i / 38) {
+			cluster.Pods = append(
+				cluster.Pods,
+				of(fmt.Sprint("small-", j), schedtest.CPU(fmt.Sprint("small-", i, "-", j), name, "10m", "20m")),
+			)
 		}
 	}
 	c := &measuredCluster{store: load.NewStore(100*time.Hour, func() time.Time { return start })}
@@ -80,7 +87,11 @@ func (c *measuredCluster) put(t *testing.T, i int) {
 
 // pending returns a pod of a workload with 0 to 4 pods on each node.
 func pending(i int) *v1.Pod {
-	return of(fmt.Sprint("app-", i%20), schedtest.CPU("pending", "", "1", "3"))
+	workload := fmt.Sprint("app-", i%20)
+	if i%5 == 4 {
+		workload = fmt.Sprint("small-", i)
+	}
+	return of(workload, schedtest.CPU("pending", "", "1", "3"))
 }
 
 // scores returns the scores of all nodes in a new cycle.

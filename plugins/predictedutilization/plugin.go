@@ -114,7 +114,7 @@ func (pl *plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, no
 		result.pack(&values)
 		pl.prepared.Store(place, sums, c.model, &values)
 	}
-	return c.score(&result.use.Sums, &result.allocatable, result.use.Share(c.workload), pl.deviations), nil
+	return c.score(&result.use.Sums, &result.allocatable, result.share(c.workload), pl.deviations), nil
 }
 
 // ScoreExtensions returns nil: scores are not normalized.
