@@ -84,10 +84,7 @@ release: licenses ## make the files of a release in dist/release: archives of al
 	@go run ./hack/release finish $(RELEASE_FLAGS) $(RELEASE)
 	@cat $(RELEASE)/checksums.txt
 
-empty :=
-RELEASE_FLAGS = -version=$(VERSION) -commit=$(COMMIT) -date=$(DATE) -programs=$(subst $(empty) ,$(comma),$(PROGRAMS)) \
-  $(if $(RELEASE_PLATFORMS),-platforms=$(RELEASE_PLATFORMS))
-comma := ,
+RELEASE_FLAGS = -version=$(VERSION) -commit=$(COMMIT) -date=$(DATE) $(if $(RELEASE_PLATFORMS),-platforms=$(RELEASE_PLATFORMS))
 
 # The check fetches the database of vuln.go.dev, or reads the copy in GOVULNDB=file:///FOLDER, and fails
 # without one.

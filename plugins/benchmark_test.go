@@ -10,7 +10,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -42,8 +41,7 @@ func newBench(tb testing.TB, name string, nodes, podsPerNode int) *bench {
 				schedtest.Amounts("cpu", "250m", "memory", "1Gi"), schedtest.Amounts("cpu", "1", "memory", "2Gi")))
 		}
 	}
-	snapshot := cache.NewSnapshot(cluster.Pods, cluster.Nodes)
-	f, _, err := schedtest.New(tb.Context(), withLoad(measured, 0), schedtest.Plugin{Name: name}, cluster)
+	f, snapshot, err := schedtest.New(tb.Context(), withLoad(measured, 0), schedtest.Plugin{Name: name}, cluster)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -52,7 +50,7 @@ func newBench(tb testing.TB, name string, nodes, podsPerNode int) *bench {
 		tb.Fatal(err)
 	}
 	registry := RegistryWithLoad(func(time.Duration) (*load.Store, error) { return store, nil }, nil)
-	plugin, err := registry[name](tb.Context(), nil, handle{f, snapshot})
+	plugin, err := registry[name](tb.Context(), nil, f)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -65,14 +63,6 @@ func newBench(tb testing.TB, name string, nodes, podsPerNode int) *bench {
 	}
 	return b
 }
-
-// handle is a framework handle with another snapshot.
-type handle struct {
-	fwk.Handle
-	snapshot *cache.Snapshot
-}
-
-func (h handle) SnapshotSharedLister() fwk.SharedLister { return h.snapshot }
 
 func (b *bench) score(tb testing.TB, i int) {
 	if _, status := b.plugin.Score(tb.Context(), b.state, b.pod, b.nodes[i%len(b.nodes)]); !status.IsSuccess() {

@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -86,14 +87,14 @@ func parse(command string, arguments []string) (*release, error) {
 	flags.StringVar(&r.commit, "commit", "", "commit of the sources")
 	flags.StringVar(&r.date, "date", "", "day of the commit, such as 2026-11-21")
 	flags.StringVar(&platforms, "platforms", allPlatforms, "platforms, separated by commas")
-	flags.StringVar(&programs, "programs", "", "programs, separated by commas")
+	flags.StringVar(&programs, "programs", "", "programs, separated by commas; all if empty")
 	if err := flags.Parse(arguments); err != nil {
 		return nil, err
 	}
 	if flags.NArg() != 1 {
 		return nil, fmt.Errorf("found %d arguments: must be the folder of the release", flags.NArg())
 	}
-	r.folder, r.programs = flags.Arg(0), strings.Split(programs, ",")
+	r.folder = flags.Arg(0)
 	if !versions.MatchString(r.version) {
 		return nil, fmt.Errorf("-version: invalid value %q: must be a semantic version such as v0.1.0", r.version)
 	}
@@ -108,10 +109,28 @@ func parse(command string, arguments []string) (*release, error) {
 		}
 		r.platforms = append(r.platforms, platform{system, architecture})
 	}
-	for _, program := range r.programs {
-		if info, err := os.Stat("cmd/" + program); err != nil || !info.IsDir() || program == "" {
-			return nil, fmt.Errorf("-programs: invalid value %q: must be a list of folders of cmd", programs)
+	r.programs, err = selectPrograms(programs)
+	return r, err
+}
+
+// selectPrograms returns the named programs, or all.
+func selectPrograms(names string) ([]string, error) {
+	entries, err := os.ReadDir("cmd")
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, entry := range entries {
+		all = append(all, entry.Name())
+	}
+	if names == "" {
+		return all, nil
+	}
+	selected := strings.Split(names, ",")
+	for _, name := range selected {
+		if !slices.Contains(all, name) {
+			return nil, fmt.Errorf("-programs: invalid value %q: must be a list of %s", names, strings.Join(all, ", "))
 		}
 	}
-	return r, nil
+	return selected, nil
 }

@@ -155,7 +155,7 @@ func TestInvalidFlags(t *testing.T) {
 	}{
 		"a commit":         {[]string{"finish", "-version=697d0e8", "x"}, `-version: invalid value "697d0e8": must be a semantic version such as v0.1.0`},
 		"no date":          {[]string{"finish", "-version=v1.2.3", "x"}, `-date: invalid value "": must be a day such as 2026-11-21`},
-		"unknown program":  {[]string{"finish", "-version=v1.2.3", "-date=2026-11-21", "-programs=x", "x"}, "must be a list of folders of cmd"},
+		"unknown program":  {[]string{"finish", "-version=v1.2.3", "-date=2026-11-21", "-programs=x", "x"}, "must be a list of load-watcher, plimsoll, "},
 		"unknown platform": {[]string{"finish", "-version=v1.2.3", "-date=2026-11-21", "-platforms=linux", "x"}, "must be a list such as"},
 		"no command":       {nil, "usage: release archives|finish [flags] FOLDER"},
 	} {

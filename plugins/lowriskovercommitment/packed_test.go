@@ -7,7 +7,6 @@ import (
 	"time"
 
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/risk"
@@ -15,14 +14,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
 )
-
-// handle is a framework handle with a snapshot.
-type handle struct {
-	fwk.Handle
-	snapshot *cache.Snapshot
-}
-
-func (h handle) SnapshotSharedLister() fwk.SharedLister { return h.snapshot }
 
 // measuredCluster is a plugin with its nodes and its store of load.
 type measuredCluster struct {
@@ -41,13 +32,12 @@ func newMeasuredCluster(t *testing.T, nodes int) *measuredCluster {
 		cluster.Nodes = append(cluster.Nodes, schedtest.Node(name, "cpu", "8", "memory", "32Gi"))
 		cluster.Pods = append(cluster.Pods, schedtest.CPU(fmt.Sprint("pod-", i), name, fmt.Sprint(i%5), fmt.Sprint(i%7+2)))
 	}
-	snapshot := cache.NewSnapshot(cluster.Pods, cluster.Nodes)
-	f, _, err := schedtest.New(t.Context(), withLoad(nil, 0), schedtest.Plugin{Name: Name}, cluster)
+	f, snapshot, err := schedtest.New(t.Context(), withLoad(nil, 0), schedtest.Plugin{Name: Name}, cluster)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := &measuredCluster{store: load.NewStore(time.Hour, nil)}
-	created, err := New(t.Context(), nil, handle{f, snapshot})
+	created, err := New(t.Context(), nil, f)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/predict"
@@ -18,14 +17,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
 )
-
-// handle is a framework handle with a snapshot.
-type handle struct {
-	fwk.Handle
-	snapshot *cache.Snapshot
-}
-
-func (h handle) SnapshotSharedLister() fwk.SharedLister { return h.snapshot }
 
 // measuredCluster is a plugin with its nodes and its store of load.
 type measuredCluster struct {
@@ -55,12 +46,11 @@ func newMeasuredCluster(t *testing.T) *measuredCluster {
 	}
 	c := &measuredCluster{store: load.NewStore(100*time.Hour, func() time.Time { return start })}
 	state := shared.NewWithLoad(func(time.Duration) (*load.Store, error) { return c.store, nil }, nil)
-	snapshot := cache.NewSnapshot(cluster.Pods, cluster.Nodes)
-	f, _, err := schedtest.New(t.Context(), withLoad(nil), schedtest.Plugin{Name: Name}, cluster)
+	f, snapshot, err := schedtest.New(t.Context(), withLoad(nil), schedtest.Plugin{Name: Name}, cluster)
 	if err != nil {
 		t.Fatal(err)
 	}
-	created, err := state.Share(New)(t.Context(), nil, handle{f, snapshot})
+	created, err := state.Share(New)(t.Context(), nil, f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +75,7 @@ func (c *measuredCluster) put(t *testing.T, i int) {
 	}
 }
 
-// pending returns a pod of a workload with 0 to 4 pods on each node.
+// pending returns a pod of a workload that has pods on some nodes or on none.
 func pending(i int) *v1.Pod {
 	workload := fmt.Sprint("app-", i%20)
 	if i%5 == 4 {

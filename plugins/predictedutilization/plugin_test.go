@@ -6,7 +6,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
@@ -111,12 +110,11 @@ func TestExplain(t *testing.T) {
 			cluster := schedtest.Cluster{Nodes: []*v1.Node{schedtest.Node("n", "cpu", "4", "memory", "16Gi")}, Pods: []*v1.Pod{
 				of("db", schedtest.CPU("1", "n", "1", "")), of("api", schedtest.CPU("2", "n", "1", "")),
 			}}
-			snapshot := cache.NewSnapshot(cluster.Pods, cluster.Nodes)
-			f, _, err := schedtest.New(t.Context(), withLoad(nil), schedtest.Plugin{Name: Name}, cluster)
+			f, snapshot, err := schedtest.New(t.Context(), withLoad(nil), schedtest.Plugin{Name: Name}, cluster)
 			if err != nil {
 				t.Fatal(err)
 			}
-			created, err := withLoad(tc.load)[Name](t.Context(), nil, handle{f, snapshot})
+			created, err := withLoad(tc.load)[Name](t.Context(), nil, f)
 			if err != nil {
 				t.Fatal(err)
 			}
