@@ -182,8 +182,8 @@ func TestSlowReadersOfOldReadingsAreAborted(t *testing.T) {
 		defer server.bodies.mu.Unlock()
 		return len(server.bodies.sending), server.bodies.bytes
 	}
-	// stall requests all nodes and does not read the response.
-	stall := func(wantSending int) {
+	// stall requests all nodes and does not read the response, the nth of the server.
+	stall := func(nth int) {
 		conn, err := net.Dial("tcp", http1.Listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
@@ -194,8 +194,9 @@ func TestSlowReadersOfOldReadingsAreAborted(t *testing.T) {
 		}
 		fmt.Fprint(conn, "GET /watcher HTTP/1.1\r\nHost: x\r\n\r\n")
 		eventually.True(t, "the response is not being sent", nil, func(context.Context) (bool, error) {
-			count, _ := sending()
-			return count == wantSending, nil
+			server.bodies.mu.Lock()
+			defer server.bodies.mu.Unlock()
+			return server.bodies.responses == nth, nil
 		})
 	}
 	start := time.Now()
@@ -206,16 +207,16 @@ func TestSlowReadersOfOldReadingsAreAborted(t *testing.T) {
 	}
 	put(0)
 	stall(1)
-	stall(1)
+	stall(2)
 	_, one := sending()
 	server.bodies.mu.Lock()
 	server.bodies.limit = 2*one + one/2
 	limit := server.bodies.limit
 	server.bodies.mu.Unlock()
 	put(1)
-	stall(2)
+	stall(3)
 	put(2)
-	stall(2) // the two responses with the first reading are aborted
+	stall(4) // the two responses with the first reading are aborted
 	eventually.True(t, "the slots of the aborted responses are not free", nil, func(context.Context) (bool, error) {
 		_, bytes := sending()
 		return len(server.slots) == 2 && bytes < limit, nil
