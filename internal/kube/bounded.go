@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
+	"regexp"
 	"strings"
 
 	"k8s.io/client-go/rest"
@@ -27,8 +27,7 @@ type boundedTransport struct{ http.RoundTripper }
 // RoundTrip implements http.RoundTripper.
 func (t boundedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := t.RoundTripper.RoundTrip(request)
-	undecoded := func(part string) bool { return strings.Contains(request.URL.Path, part) }
-	if err != nil || !slices.ContainsFunc(undecodedPaths, undecoded) {
+	if err != nil || !undecodedPaths.MatchString(request.URL.Path) {
 		return response, err
 	}
 	response.Body = &boundedBody{body: response.Body}
@@ -48,9 +47,10 @@ const (
 	maxResources = 256 << 10
 )
 
-// undecodedPaths are parts of the paths of responses with quantities that the API server does
-// not decode.
-var undecodedPaths = []string{"/managedclusters", "/resourceslacks", "/apis/metrics.k8s.io/"}
+// undecodedPaths matches the paths of responses with quantities that the API server does not decode. The CRDs of
+// these resources do not match: fields of their schemas have the same names.
+var undecodedPaths = regexp.MustCompile(
+	`/apis/(cluster\.open-cluster-management\.io/[^/]+/managedclusters|plimsoll\.dev/[^/]+/resourceslacks|metrics\.k8s\.io/)`)
 
 // resourceKeys are the keys of lists of resources in these responses, as the API server writes
 // them.

@@ -105,6 +105,46 @@ func TestClientsDecodeAbsurdQuantities(t *testing.T) {
 	}
 }
 
+// TestUndecodedPaths checks which responses are filtered: those with resources, and not the CRDs of them, whose schemas
+// have fields with the same names.
+func TestUndecodedPaths(t *testing.T) {
+	for path, want := range map[string]bool{
+		"/apis/cluster.open-cluster-management.io/v1/managedclusters":                           true,
+		"/apis/cluster.open-cluster-management.io/v1/managedclusters/cluster1/status":           true,
+		"/apis/plimsoll.dev/v1alpha1/resourceslacks":                                            true,
+		"/k8s/clusters/c-1/apis/plimsoll.dev/v1alpha1/resourceslacks/general":                   true,
+		"/apis/metrics.k8s.io/v1beta1/nodes":                                                    true,
+		"/api/v1/nodes":                                                                         false,
+		"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/resourceslacks.plimsoll.dev":   false,
+		"/apis/apiextensions.k8s.io/v1/customresourcedefinitions":                               false,
+		"/apis/cluster.open-cluster-management.io/v1beta1/namespaces/default/placements/a":      false,
+		"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/managedclusters.cluster.x.y.z": false,
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `{"base":{"description":"text"}}`)
+		}))
+		config := &rest.Config{Host: server.URL}
+		BoundQuantities(config)
+		client, err := rest.HTTPClientFor(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := client.Get(server.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		server.Close()
+		if filtered := string(body) == `{"base":{}}`; filtered != want {
+			t.Errorf("%s: %s, want filtered %t", path, body, want)
+		}
+	}
+}
+
 // FuzzBoundQuantities filters any body. It must not change valid JSON except for quantities
 // out of bounds, however the body is divided.
 func FuzzBoundQuantities(f *testing.F) {
