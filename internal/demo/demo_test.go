@@ -188,7 +188,7 @@ func testSlack(t *testing.T, d *slack.Demo) {
 // nodes, and 10 % of 8 CPUs and 16Gi are one placeholder of the size of a pod.
 func testPlayground(t *testing.T, env *demo.Environment, nodes *node.Demo, slacks *slack.Demo) {
 	ctx := t.Context()
-	if err := errors.Join(nodes.Play(ctx), slacks.Play(ctx)); err != nil {
+	if err := errors.Join(nodes.Play(ctx), slacks.Play(ctx), nodes.Watch(ctx)); err != nil {
 		t.Fatal(err)
 	}
 	general := func() (names []string) {

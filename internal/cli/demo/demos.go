@@ -134,6 +134,10 @@ func (d *demos) stay(ctx context.Context, url string, say func(string)) error {
 	if err := d.fleet.Play(ctx); err != nil {
 		return err
 	}
+	// All pods so far are those of the demo. The live page shows those of the user first.
+	if err := d.node.Watch(ctx); err != nil {
+		return err
+	}
 	d.isReady.Store(true)
 	say(d.instructions(url))
 	waiting, stop := context.WithCancel(ctx)

@@ -35,8 +35,7 @@ var playgroundLoad = Measurements{Nodes: map[string]load.Node{
 	"large-1": withLoad(0.6, 0.2), "large-2": withLoad(0.35, 0.04),
 }}
 
-// Play creates the playground and adds the decisions on all further pods to Decisions until ctx
-// ends.
+// Play creates the playground.
 func (d *Demo) Play(ctx context.Context) error {
 	if _, err := d.run(ctx, playground, playground.Profile); err != nil {
 		return fmt.Errorf("setting up the playground: %w", err)
@@ -44,5 +43,5 @@ func (d *Demo) Play(ctx context.Context) error {
 	if err := d.load.Set(ctx, &playgroundLoad); err != nil {
 		return fmt.Errorf("setting up the playground: %w", err)
 	}
-	return d.watch(ctx)
+	return nil
 }

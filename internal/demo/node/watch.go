@@ -14,10 +14,10 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 )
 
-// watch adds the decisions on pods that no scenario has created, until ctx ends. Their scores are
+// Watch adds the decisions on all pods that are bound from now on to Decisions, until ctx ends. Their scores are
 // those of the cluster without the pod when the decision is processed. While many pods are bound at
 // once, decisions are left out. A pod whose profile does not exist gets an event that says so.
-func (d *Demo) watch(ctx context.Context) error {
+func (d *Demo) Watch(ctx context.Context) error {
 	factory := informers.NewSharedInformerFactory(d.env.Client, 0)
 	bound, unknown := make(chan *v1.Pod, keptDecisions), make(chan *v1.Pod, keptDecisions)
 	_, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{

@@ -62,7 +62,7 @@ func sample() Live {
 		node := LiveNode{Name: fmt.Sprintf("node-%d", i), Pods: []string{"web-1", "web-2", "shop/cart-6d4cf56db6-x2x4v"}}
 		for _, r := range []string{"cpu", "memory"} {
 			node.Bars = append(node.Bars, LiveBar{
-				Resource: r, Allocatable: "16", Request: "8", RequestFraction: .5, Limit: "40", LimitFraction: float64(i) / 2.5,
+				Resource: r, Allocatable: "16", Request: "8", RequestFraction: .5, Limit: fmt.Sprint(6 * i), LimitFraction: 6 * float64(i) / 16,
 				HasLoad: i%2 == 0, LoadMean: .4, LoadStdDev: .1, UnboundedPods: 2,
 			})
 		}
@@ -80,6 +80,7 @@ func sample() Live {
 				{Node: "node-1", Total: 400, Chosen: true},
 				{Node: "node-2", Total: 300},
 				{Node: "node-3", Detail: "does not fit"},
+				{Node: "node-4", Detail: "does not fit"},
 			},
 		}
 		if i > 1 {
@@ -120,6 +121,7 @@ func TestPageInBrowser(t *testing.T) {
 			limited, cancel := context.WithTimeout(tab, browser.Timeout)
 			defer cancel()
 			w.Open(t, limited, address)
+			browser.ExpectFirstPaint(t, limited, fmt.Sprintf("live page of %d bytes", page.Len()))
 			for _, name := range []string{"nodes", "slack", "fleet", "decisions"} {
 				browser.Evaluate[bool](t, limited, `document.getElementById("`+name+`").click(), true`)
 				if got := browser.Evaluate[string](t, limited, visiblePanels); got != "panel-"+name {

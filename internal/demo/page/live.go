@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"io"
 	"slices"
+	"strings"
 )
 
 //go:embed live.html style.html script.html views.html timeline.html fleet.html
@@ -110,6 +111,25 @@ func own(decisions []LiveDecision) []LiveDecision {
 	return out
 }
 
+// fitting returns the scores of the nodes on which the pod fits.
+func fitting(scores []LiveScore) []LiveScore {
+	return slices.DeleteFunc(slices.Clone(scores), func(s LiveScore) bool { return s.Detail != "" })
+}
+
+// misfits says on how many nodes the pod does not fit, with the name if it is one. It is empty if there is none.
+func misfits(scores []LiveScore) string {
+	var names []string
+	for _, s := range scores {
+		if s.Detail != "" {
+			names = append(names, s.Node+" "+s.Detail)
+		}
+	}
+	if len(names) > 1 {
+		return fmt.Sprintf("%d nodes do not fit", len(names))
+	}
+	return strings.Join(names, "")
+}
+
 // resultPair is the result for a pod with the default profile and with one of Plimsoll, – for one that does not exist.
 type resultPair struct {
 	Scenario, Pod, Default, Ours, Profile, Want string
@@ -150,7 +170,7 @@ var live = template.Must(template.New("live.html").Funcs(template.FuncMap{
 		return template.CSS(fmt.Sprintf("%.2f%%", 100*min(max(fraction, 0), axis)/axis))
 	},
 	"over":    func(fraction float64) bool { return fraction > axis },
-	"percent": func(fraction float64) string { return fmt.Sprintf("%.0f %%", 100*fraction) },
+	"percent": func(fraction float64) string { return fmt.Sprintf("%.0f\u00a0%%", 100*fraction) },
 	"less":    func(a, b float64) float64 { return max(a-b, 0) },
 	"plus":    func(a, b float64) float64 { return a + b },
 	"twice":   func(a float64) float64 { return 2 * a },
@@ -159,6 +179,8 @@ var live = template.Must(template.New("live.html").Funcs(template.FuncMap{
 	"at":      func(place float64) string { return fmt.Sprintf("%.2f%%", place) },
 	"own":     own,
 	"pairs":   pairs,
+	"fitting": fitting,
+	"misfits": misfits,
 }).ParseFS(files, "*.html"))
 
 // WriteLive writes the page. All texts are escaped.

@@ -42,7 +42,7 @@ func TestWriteLive(t *testing.T) {
 	// of the bar, five times of it in limits are all of the bar and an arrow.
 	for _, want := range []string{
 		`class="request" style="width:25.00%"`, `class="limit" style="width:100.00%"`, `class="over"`,
-		`left:10.00%;width:5.00%`, `request 4 (50 %), limit 40 (500 %), load 25 % &#177; 5 %`,
+		`left:10.00%;width:5.00%`, "request 4 (50\u00a0%), limit 40 (500\u00a0%), load 25\u00a0% &#177; 5\u00a0%",
 	} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("the page lacks %s", want)
@@ -50,6 +50,21 @@ func TestWriteLive(t *testing.T) {
 	}
 	if err := WriteLive(&page, Live{}); err != nil {
 		t.Errorf("an empty view: %v", err)
+	}
+}
+
+// TestScores checks that nodes on which a pod does not fit are counted, or named if it is one.
+func TestScores(t *testing.T) {
+	fits, one, two := LiveScore{Node: "a", Total: 4}, LiveScore{Node: "b", Detail: "does not fit"}, LiveScore{Node: "c", Detail: "does not fit"}
+	for want, scores := range map[string][]LiveScore{
+		"": {fits}, "b does not fit": {one, fits}, "2 nodes do not fit": {one, fits, two},
+	} {
+		if got := misfits(scores); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		if got := fitting(scores); len(got) != 1 || got[0] != fits {
+			t.Errorf("%v fit, want %v", got, fits)
+		}
 	}
 }
 

@@ -210,6 +210,7 @@ func (w window) check(t *testing.T, ctx context.Context, address string) {
 	if err := w.open(limited, address); err != nil {
 		t.Fatal(err)
 	}
+	browser.ExpectFirstPaint(t, limited, t.Name())
 	for _, violation := range browser.Violations(t, limited) {
 		t.Error(violation)
 	}

@@ -12,6 +12,8 @@ import (
 // summary is the box at the top of a report: what to do, its effect, its price, and the evidence.
 type summary struct {
 	Recommendation string
+	// Of is the profile that Effect and Price describe if it is not recommended.
+	Of string
 	// Effect and Price have a sentence for each scenario that they differ in.
 	Effect, Price []string
 	Evidence      []string
@@ -29,19 +31,23 @@ func newSummary(r *result.Result) *summary {
 		return nil
 	}
 	s := &summary{Evidence: evidence(r)}
+	if len(r.Seeds) > 1 && r.Scenarios[0].Profiles[0].Slack != "" {
+		s.recommendSlack(r)
+		return s
+	}
 	switch best := bestProfile(r); {
 	case len(r.Seeds) < 2:
 		s.Recommendation = "No recommendation: one pair of runs may differ by chance. Run with more seeds."
-		s.describe(r, 1)
-	case r.Scenarios[0].Profiles[0].Slack != "":
-		s.Recommendation = "Choose a rate of slack by its cost: the curve below shows what less waiting costs."
+		s.Of = r.Profiles[1]
+		s.describe(r, 1, headline)
 	case best > 0:
 		s.Recommendation = "Use " + r.Profiles[best] + " in place of " + r.Profiles[0] + "."
-		s.describe(r, best)
+		s.describe(r, best, headline)
 	default:
 		s.Recommendation = "Keep " + r.Profiles[0] + ": no other profile overloads nodes for clearly less time without doing " +
 			"clear harm elsewhere."
-		s.describe(r, 1)
+		s.Of = r.Profiles[1]
+		s.describe(r, 1, headline)
 	}
 	return s
 }
@@ -77,8 +83,8 @@ func assessFigure(r *result.Result, base, other *result.Profile, name string) ve
 	return assess(r.Source.Directed(definition), f.Difference, base.Figures[name].Mean)
 }
 
-// describe adds the effect and the price of a profile.
-func (s *summary) describe(r *result.Result, profile int) {
+// describe adds the effect of a profile, as a function of the figures of the first profile and of this one, and its price.
+func (s *summary) describe(r *result.Result, profile int, effect func(base, other map[string]result.Figure) string) {
 	for i := range r.Scenarios {
 		prefix := ""
 		if len(r.Scenarios) > 1 {
@@ -90,8 +96,8 @@ func (s *summary) describe(r *result.Result, profile int) {
 			s.Effect, s.Price = append(s.Effect, rest), append(s.Price, rest)
 			return
 		}
-		if text := headline(base.Figures, other.Figures); text != "" {
-			s.Effect = append(s.Effect, prefix+r.Profiles[profile]+": "+text)
+		if text := effect(base.Figures, other.Figures); text != "" {
+			s.Effect = append(s.Effect, prefix+text)
 		}
 		c := compare(r, base, other)
 		if len(c.Worse) == 0 {
@@ -115,7 +121,8 @@ func nodes(base, other *result.Profile) string {
 		if f.Difference == nil || negligible(f.Difference, before) {
 			return " The same " + definition.Title() + ": " + number.Auto(f.Mean) + "."
 		}
-		return fmt.Sprintf(" %s: %s instead of %s.", definition.Title(), number.Auto(f.Mean), number.Auto(before))
+		title := definition.Title()
+		return fmt.Sprintf(" %s: %s instead of %s.", strings.ToUpper(title[:1])+title[1:], number.Auto(f.Mean), number.Auto(before))
 	}
 	return ""
 }
@@ -139,13 +146,13 @@ func evidence(r *result.Result) []string {
 	if usage := r.Scenarios[0].Usage; usage == "recorded" || usage == "measured" {
 		out = append(out, "The usage of pods is "+usage+".")
 	}
+	if r.Backtest != nil {
+		out = append(out, r.Backtest.Summary())
+	}
 	for _, sentence := range r.Assumed {
 		if strings.Contains(sentence, "usage") || strings.Contains(sentence, "record") {
 			out = append(out, strings.ToUpper(sentence[:1])+sentence[1:]+".")
 		}
-	}
-	if r.Backtest != nil {
-		out = append(out, r.Backtest.Summary())
 	}
 	if n := r.Source.Unlimited; n > 0 {
 		out = append(out, fmt.Sprintf("%s of %s pods lack a CPU or memory limit and count with their requests, so that limit ratios "+

@@ -1,6 +1,7 @@
 package whatif
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -90,6 +91,82 @@ func TestSummary(t *testing.T) {
 	}
 	if newSummary(&result.Result{Profiles: []string{"one"}}) != nil {
 		t.Error("a recommendation without a comparison")
+	}
+}
+
+// slackComparison returns a result of rates of slack, each with a mean pending time, a cost and an overload. The first is
+// the one that the others are compared with; clear tells whether the differences of the pending time are.
+func slackComparison(clear bool, options [][3]float64) *result.Result {
+	r := &result.Result{Seeds: []uint64{1, 2, 3}, Settings: result.Settings{Level: 0.95}, Scenarios: []result.Scenario{{}}}
+	for i, o := range options {
+		name := fmt.Sprintf("slack %d%%", 10*i)
+		p := result.Profile{Name: name, Slack: name, Figures: map[string]result.Figure{}}
+		for j, figure := range []string{"pendingSecondsMean", "cost", "overloadMinutes"} {
+			f := result.Figure{Mean: o[j]}
+			if i > 0 {
+				difference := o[j] - options[0][j]
+				f.Difference = &result.Difference{
+					Mean: difference, Less: 1, More: 1,
+					Interval: &result.Interval{Low: difference - 0.1, High: difference + 0.1, ExcludesZero: clear || j > 0},
+				}
+				if difference == 0 {
+					f.Difference = &result.Difference{Equal: 2, Interval: &result.Interval{}}
+				}
+			}
+			p.Figures[figure] = f
+		}
+		r.Profiles = append(r.Profiles, name)
+		r.Scenarios[0].Profiles = append(r.Scenarios[0].Profiles, p)
+	}
+	return r
+}
+
+// TestSlackSummary checks which amount of slack is recommended: pending time, cost and overload of each option.
+func TestSlackSummary(t *testing.T) {
+	for name, tc := range map[string]struct {
+		clear   bool
+		options [][3]float64
+		want    string
+		effect  string
+		price   string
+	}{
+		// 6 - 1.4 = 4.6 is more than two thirds of 6 - 1 = 5, 6 - 4 = 2 is less.
+		"the cheapest that reduces enough": {
+			true,
+			[][3]float64{{6, 100, 0}, {4, 103, 0}, {1.4, 107, 0}, {1, 130, 0}},
+			"Use slack 20% in place of slack 0%", "1.400 s on average instead of 6 s", "cost of nodes +7",
+		},
+		// 6 - 2.7 = 3.3 is less than two thirds of 5.
+		"a cheaper one that reduces too little": {
+			true,
+			[][3]float64{{6, 100, 0}, {2.7, 107, 0}, {1, 130, 0}},
+			"Use slack 20% in place of slack 0%", "1 s on average instead of 6 s", "cost of nodes +30",
+		},
+		"harm": {
+			true,
+			[][3]float64{{6, 100, 0}, {4, 103, 0}, {1, 130, 9}},
+			"Use slack 10% in place of slack 0%", "4 s on average instead of 6 s", "cost of nodes +3",
+		},
+		"not clear": {
+			false,
+			[][3]float64{{6, 100, 0}, {1, 107, 0}},
+			"Keep slack 0%: ", "Whether pods are pending for more or less time is not clear: 1 s", "cost of nodes +7",
+		},
+		"longer": {true, [][3]float64{{6, 100, 0}, {7, 101, 0}}, "Keep slack 0%: ", "Pods are pending for more time: 7 s", "cost of nodes +1"},
+		"equal":  {true, [][3]float64{{6, 100, 0}, {6, 100, 0}}, "Keep slack 0%: ", "", "cost of nodes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSummary(slackComparison(tc.clear, tc.options))
+			if !strings.HasPrefix(s.Recommendation, tc.want) {
+				t.Errorf("%q, want %q", s.Recommendation, tc.want)
+			}
+			if len(s.Effect) != 1 || !strings.Contains(s.Effect[0], tc.effect) {
+				t.Errorf("effect %q, want %q", s.Effect, tc.effect)
+			}
+			if len(s.Price) == 0 || !strings.Contains(s.Price[0], tc.price) {
+				t.Errorf("price %q, want %q", s.Price, tc.price)
+			}
+		})
 	}
 }
 

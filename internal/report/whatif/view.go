@@ -28,6 +28,8 @@ type view struct {
 	Incomplete string
 	// Omitted describes what the report omits to limit its size, if anything.
 	Omitted string
+	// RawNote describes what only the raw data omits, if anything.
+	RawNote string
 	RawData template.HTML
 }
 
@@ -88,7 +90,7 @@ func newView(r *result.Result, d detail) view {
 		Settings: settings(r), Search: newTuningView(r), Summary: newSummary(r),
 	}
 	if len(r.Profiles) > 1 {
-		v.Title = "What-if: " + strings.Join(r.Profiles[1:], ", ") + " compared with " + r.Profiles[0]
+		v.Title = "What-if: " + strings.Join(slackNames(r), ", ") + " compared with " + r.Profiles[0]
 	}
 	heat, ratioMax := newHeatScale(r), maxRatio(r)
 	for i := range r.Scenarios {

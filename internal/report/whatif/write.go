@@ -23,6 +23,10 @@ var page = template.Must(template.New("page.html").ParseFS(files, "*.html"))
 // and the report states which.
 const MaxSize = 5 << 20
 
+// maxSizeWithSeries is the largest size in bytes of a report whose raw data has the time series. They are the largest
+// part of a report, and the charts show them.
+const maxSizeWithSeries = 200_000
+
 // detail selects the optional parts of a report.
 type detail struct {
 	// rawData includes the result as JSON, runs its single runs, and timeSeries what
@@ -67,6 +71,17 @@ var details = []detail{
 	{omitted: "Charts, heatmaps, pod decisions and the raw data are omitted"},
 }
 
+// onlyRawData reports whether the level omits nothing but raw data.
+func (d *detail) onlyRawData() bool { return d.rawData && d.charts && d.decisions == allScenarios }
+
+// limit returns the largest size of a report with this level of detail, in bytes.
+func (d *detail) limit(maxSize int) int {
+	if d.timeSeries {
+		return min(maxSize, maxSizeWithSeries)
+	}
+	return maxSize
+}
+
 // Write writes the report of a result.
 func Write(w io.Writer, r *result.Result) error {
 	return writeWithin(w, r, MaxSize)
@@ -86,13 +101,18 @@ func writeWithin(w io.Writer, r *result.Result, maxSize int) error {
 			view.RawData = raw
 		}
 		if d.omitted != "" {
-			view.Omitted = d.omitted + " to limit the size of the report. Run with -o json for the complete result."
+			note := d.omitted + " to limit the size of the report. Run with -o json for the complete result."
+			if d.onlyRawData() {
+				view.RawNote = note
+			} else {
+				view.Omitted = note
+			}
 		}
 		report.Reset()
 		if err := page.Execute(&report, view); err != nil {
 			return fmt.Errorf("writing the report: %w", err)
 		}
-		if report.Len() <= maxSize {
+		if report.Len() <= d.limit(maxSize) {
 			break
 		}
 	}

@@ -123,6 +123,30 @@ func TestLarge(t *testing.T) {
 	}
 }
 
+// TestSmall checks that the report of a cluster of the size of the demo and of the examples is small.
+func TestSmall(t *testing.T) {
+	for _, nodes := range []int{6, 50} {
+		// Names as of real pods, not with markup.
+		raw, err := json.Marshal(sample(t, 1, 2, 5, nodes))
+		if err != nil {
+			t.Fatal(err)
+		}
+		escaped, err := json.Marshal(markup)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r result.Result
+		if err := json.Unmarshal(bytes.ReplaceAll(raw, escaped[1:len(escaped)-1], nil), &r); err != nil {
+			t.Fatal(err)
+		}
+		if page := write(t, &r); len(page) > maxSizeWithSeries {
+			t.Errorf("%d nodes: %d bytes, want at most %d", nodes, len(page), maxSizeWithSeries)
+		} else {
+			t.Logf("%d nodes: %d bytes", nodes, len(page))
+		}
+	}
+}
+
 // TestLargest checks the report of the largest what-if in the documentation: it omits only raw data and
 // the pod decisions of all but the first scenario.
 func TestLargest(t *testing.T) {
@@ -142,7 +166,7 @@ func TestLargest(t *testing.T) {
 
 // TestRawData checks that the raw data is the complete result.
 func TestRawData(t *testing.T) {
-	r := sample(t, 1, 2, 3, 40)
+	r := sample(t, 1, 1, 1, 10)
 	page := write(t, r)
 	_, rest, _ := strings.Cut(page, `<pre id="result">`)
 	raw, _, ok := strings.Cut(rest, `</pre>`)
@@ -169,8 +193,8 @@ func TestWriteWithin(t *testing.T) {
 		if b.Len() > size || b.Len() > last {
 			t.Errorf("%d bytes, want at most %d", b.Len(), size)
 		}
-		if stated := strings.Contains(b.String(), "to limit the size of the report"); stated != (size < 5<<20) {
-			t.Errorf("within %d: states that it omits something: %t", size, stated)
+		if !strings.Contains(b.String(), "to limit the size of the report") {
+			t.Errorf("within %d: does not state that it omits something", size)
 		}
 		last = b.Len()
 	}

@@ -83,6 +83,23 @@ func Evaluate[T any](t *testing.T, ctx context.Context, expression string) T {
 	return value
 }
 
+// MaxFirstPaint is the largest time from the request of a page until its first content is painted, with a wide margin for
+// machines that do something else as well: the tests print the time.
+const MaxFirstPaint = 3 * time.Second
+
+// ExpectFirstPaint fails the test if the page that was opened painted its first content later than MaxFirstPaint.
+func ExpectFirstPaint(t *testing.T, ctx context.Context, name string) {
+	t.Helper()
+	milliseconds := Evaluate[float64](t, ctx, `new Promise(resolve => new PerformanceObserver(list => {
+		for (const entry of list.getEntriesByName("first-contentful-paint")) resolve(entry.startTime);
+	}).observe({type: "paint", buffered: true}))`)
+	painted := time.Duration(milliseconds * float64(time.Millisecond))
+	t.Logf("%s: first paint after %s", name, painted.Round(time.Millisecond))
+	if painted <= 0 || painted > MaxFirstPaint {
+		t.Errorf("%s: first paint after %s, want at most %s", name, painted, MaxFirstPaint)
+	}
+}
+
 // ExpectUsable fails the test if the page is wider than the window or axe-core finds a violation, and keeps a
 // screenshot if $PLIMSOLL_REPORTS is set.
 func ExpectUsable(t *testing.T, ctx context.Context, w Window, name string) {
