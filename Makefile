@@ -35,7 +35,7 @@ help: ## list the targets
 .PHONY: demo
 demo: ## run the scenarios on an embedded control plane, with and without Plimsoll; stop with Ctrl-C
 	@echo "building the demo (about 5 minutes the first time) ..."
-	@go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/plimsoll-demo ./cmd/plimsoll
+	@$(BUILD) -o bin/ ./cmd/plimsoll-demo ./cmd/plimsoll
 	@bin/plimsoll-demo $(ARGS)
 
 .PHONY: build
