@@ -18,7 +18,7 @@ BUILD    := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS
 PROGRAMS := $(notdir $(wildcard cmd/*))
 # The programs that have images, named REGISTRY/program:TAG.
 IMAGES   := plimsoll-scheduler plimsoll-controller load-watcher
-REGISTRY ?= plimsoll-k8s
+REGISTRY ?= ghcr.io/plimsoll-k8s
 TAG      ?= $(VERSION)
 PLATFORMS ?= linux/amd64,linux/arm64
 
@@ -61,26 +61,29 @@ licenses: ## write the license texts of what the images contain to cmd/*/kodata
 	  mkdir -p cmd/$$program/kodata && go run ./hack/licenses ./cmd/$$program > cmd/$$program/kodata/LICENSES || exit 1; \
 	done
 
+# The arguments of tools/release/images, which builds images with ko.
+IMAGES_FLAGS = -version=$(TAG) -date=$(DATE) -ldflags='$(LDFLAGS)' -platforms=$(PLATFORMS) -registry=$(REGISTRY)
+
 .PHONY: ko
-ko: licenses ## build the images with ko, without Docker, and push them to REGISTRY; ARGS are flags of ko build
-	VERSION=$(VERSION) COMMIT=$(COMMIT) DATE=$(DATE) KO_DOCKER_REPO=$(REGISTRY) \
-	  go tool -modfile=tools/release/go.mod ko build --base-import-paths --platform=$(PLATFORMS) --tags=$(TAG) $(ARGS) $(IMAGES:%=./cmd/%)
+ko: licenses ## build the images with ko, without Docker, and push them to REGISTRY
+	@cd tools/release && go run ./images $(IMAGES_FLAGS) $(IMAGES)
+
+.PHONY: image-archives
+image-archives: licenses
+	@cd tools/release && go run ./images $(IMAGES_FLAGS) -folder=$(abspath $(RELEASE)) $(IMAGES)
 
 .PHONY: sbom
 sbom: build ## write the bills of materials of all programs to dist/ (SPDX, JSON)
 	@mkdir -p dist && cd tools/release && go build -o ../../dist/.sbom ./sbom
 	@for program in $(PROGRAMS); do dist/.sbom bin/$$program $(VERSION) $(DATE) > dist/$$program.spdx.json || exit 1; done; rm dist/.sbom; ls dist/*.spdx.json
 
-# The chart has the version without the v. The images are OCI layouts: `make ko` pushes them to a registry.
+# The chart has the version without the v.
 RELEASE := dist/release
 .PHONY: release
-release: licenses ## make the files of a release in dist/release: archives of all programs, images, chart, bills of materials, checksums
+release: ## make the files of a release in dist/release: archives of all programs, images, chart, bills of materials, checksums
 	@rm -rf $(RELEASE) && go run ./hack/release archives $(RELEASE_FLAGS) $(RELEASE)
-	VERSION=$(VERSION) COMMIT=$(COMMIT) DATE=$(DATE) KO_DOCKER_REPO=$(REGISTRY) \
-	  go tool -modfile=tools/release/go.mod ko build --base-import-paths --platform=$(PLATFORMS) --tags=$(VERSION) \
-	  --push=false --oci-layout-path=$(RELEASE)/images $(IMAGES:%=./cmd/%) >/dev/null
+	@$(MAKE) --no-print-directory image-archives
 	go tool -modfile=tools/helm/go.mod helm package charts/plimsoll --version=$(VERSION:v%=%) --app-version=$(VERSION) --destination=$(RELEASE)
-	@$(MAKE) --no-print-directory sbom && mv dist/*.spdx.json $(RELEASE)
 	@go run ./hack/release finish $(RELEASE_FLAGS) $(RELEASE)
 	@cat $(RELEASE)/checksums.txt
 
@@ -105,19 +108,21 @@ reproducible: ## check that two builds of REPRODUCE (load-watcher) are identical
 	  GOCACHE=$$other/cache $(MAKE) --no-print-directory -C $$other/sources bin/$(REPRODUCE) VERSION=$(VERSION) COMMIT=$(COMMIT) DATE=$(DATE) && \
 	  sha256sum bin/$(REPRODUCE) $$other/sources/bin/$(REPRODUCE) && cmp bin/$(REPRODUCE) $$other/sources/bin/$(REPRODUCE) && echo "identical"
 
-# The real servers that the tests and the demo start.
-.PHONY: mkdocs docs docs-serve
+.PHONY: mkdocs docs docs-serve docs-version
 mkdocs:
-	@command -v mkdocs >/dev/null && python3 -c 'import material' 2>/dev/null || { \
+	@mkdocs build --help 2>/dev/null | grep -q material || { \
 	  echo "== installing mkdocs with its material theme, which build the documentation site (Debian packages)"; \
 	  sudo=$$(test "$$(id -u)" = 0 || echo sudo); \
 	  $$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends mkdocs mkdocs-material >/dev/null; } || { \
 	  echo "the documentation site needs mkdocs and mkdocs-material: install them, for example with pip"; exit 1; }
 docs: mkdocs ## build the documentation site into site/
 	mkdocs build --strict --quiet
+docs-version: mkdocs ## build the documentation site of VERSION into a folder of dist/docs, with a selector of all versions there
+	@mkdir -p dist/docs && go run ./hack/docversions -version=$(VERSION) dist/docs
 docs-serve: mkdocs ## show the documentation site at http://127.0.0.1:8000 and update it when a page changes
 	mkdocs serve
 
+# The real servers that the tests and the demo start.
 .PHONY: test-servers
 test-servers: mkdocs
 	@command -v prometheus >/dev/null && command -v promtool >/dev/null || { \

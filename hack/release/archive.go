@@ -11,10 +11,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
-// writeArchives builds all programs for all platforms, and writes an archive of each.
+// writeArchives builds all programs for all platforms, and writes an archive and a bill of materials of each.
 func (r *release) writeArchives(ctx context.Context) error {
 	if err := os.MkdirAll(r.folder, 0o755); err != nil {
 		return err
@@ -24,15 +25,13 @@ func (r *release) writeArchives(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(stage) }()
-	license, err := os.ReadFile("LICENSE")
-	if err != nil {
+	// The tools run on this machine and read what is built for others.
+	licenses, sbom := filepath.Join(stage, "licenses"), filepath.Join(stage, "sbom")
+	if _, err := output(ctx, nil, "go", "build", "-o", licenses, "./hack/licenses"); err != nil {
 		return err
 	}
-	texts := map[string][]byte{}
-	for _, program := range r.programs {
-		if texts[program], err = output(ctx, "go", "run", "./hack/licenses", "./cmd/"+program); err != nil {
-			return err
-		}
+	if _, err := output(ctx, nil, "go", "build", "-C", "tools/release", "-o", sbom, "./sbom"); err != nil {
+		return err
 	}
 	for _, p := range r.platforms {
 		for _, program := range r.programsOf(p) {
@@ -40,25 +39,46 @@ func (r *release) writeArchives(ctx context.Context) error {
 			if err := r.build(ctx, program, p, binary); err != nil {
 				return err
 			}
-			content, err := os.ReadFile(binary)
+			texts, err := output(ctx, p.environment(), licenses, "./cmd/"+program)
 			if err != nil {
 				return err
 			}
-			files := []file{
-				{"LICENSE", 0o644, license}, {"LICENSES", 0o644, texts[program]}, {filepath.Base(binary), 0o755, content},
-			}
-			name := r.archive(program, p)
-			var archive bytes.Buffer
-			if err := pack(&archive, p, files, r.day); err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
-			if err := os.WriteFile(filepath.Join(r.folder, name), archive.Bytes(), 0o644); err != nil {
+			if err := r.writeArchive(program, p, binary, texts); err != nil {
 				return err
 			}
-			fmt.Fprintf(r.progress, "%s, %d MiB\n", name, archive.Len()>>20)
+			bill, err := output(ctx, nil, sbom, binary, r.version, r.date)
+			if err != nil {
+				return err
+			}
+			if err := os.WriteFile(filepath.Join(r.folder, r.bill(program, p)), bill, 0o644); err != nil {
+				return err
+			}
+			if err := os.Remove(binary); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// writeArchive writes the archive of a program with its license texts.
+func (r *release) writeArchive(program string, p platform, binary string, texts []byte) error {
+	license, err := os.ReadFile("LICENSE")
+	if err != nil {
+		return err
+	}
+	content, err := os.ReadFile(binary)
+	if err != nil {
+		return err
+	}
+	files := []file{{"LICENSE", 0o644, license}, {"LICENSES", 0o644, texts}, {filepath.Base(binary), 0o755, content}}
+	name := r.archive(program, p)
+	var archive bytes.Buffer
+	if err := pack(&archive, p, files, r.day); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	fmt.Fprintf(r.progress, "%s, %d MiB\n", name, archive.Len()>>20)
+	return os.WriteFile(filepath.Join(r.folder, name), archive.Bytes(), 0o644)
 }
 
 // binary returns the name of a program's file.
@@ -69,30 +89,36 @@ func (r *release) binary(program string, p platform) string {
 	return program
 }
 
+// base returns the name of a program's files in the release, without their extension.
+func (r *release) base(program string, p platform) string {
+	return strings.Join([]string{program, r.version, p.os, p.arch}, "_")
+}
+
 // archive returns the name of a program's archive.
 func (r *release) archive(program string, p platform) string {
-	name := fmt.Sprintf("%s_%s_%s_%s", program, r.version, p.os, p.arch)
 	if p.os == "windows" {
-		return name + ".zip"
+		return r.base(program, p) + ".zip"
 	}
-	return name + ".tar.gz"
+	return r.base(program, p) + ".tar.gz"
 }
+
+// bill returns the name of a program's bill of materials.
+func (r *release) bill(program string, p platform) string { return r.base(program, p) + ".spdx.json" }
 
 // build builds a program as make build does.
 func (r *release) build(ctx context.Context, program string, p platform, binary string) error {
-	build := exec.CommandContext(ctx, "make", "--no-print-directory", "bin/"+program, "BINARY="+binary,
+	_, err := output(ctx, p.environment(), "make", "--no-print-directory", "bin/"+program, "BINARY="+binary,
 		"VERSION="+r.version, "COMMIT="+r.commit, "DATE="+r.date)
-	build.Env = append(os.Environ(), "GOOS="+p.os, "GOARCH="+p.arch)
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
+	if err != nil {
 		return fmt.Errorf("building %s for %s: %w", program, p, err)
 	}
 	return nil
 }
 
-// output runs a command and returns what it writes to standard output.
-func output(ctx context.Context, name string, arguments ...string) ([]byte, error) {
+// output runs a command with more environment variables and returns what it writes to standard output.
+func output(ctx context.Context, environment []string, name string, arguments ...string) ([]byte, error) {
 	command := exec.CommandContext(ctx, name, arguments...)
+	command.Env = append(os.Environ(), environment...)
 	command.Stderr = os.Stderr
 	out, err := command.Output()
 	if err != nil {
@@ -111,19 +137,7 @@ type file struct {
 // pack writes an archive: a zip archive for Windows, a compressed tar archive for all others. All files have the same time.
 func pack(out io.Writer, p platform, files []file, day time.Time) error {
 	if p.os == "windows" {
-		archive := zip.NewWriter(out)
-		for _, f := range files {
-			header := &zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: day}
-			header.SetMode(f.mode)
-			entry, err := archive.CreateHeader(header)
-			if err != nil {
-				return err
-			}
-			if _, err := entry.Write(f.content); err != nil {
-				return err
-			}
-		}
-		return archive.Close()
+		return packZip(out, files, day)
 	}
 	compressed := gzip.NewWriter(out)
 	archive := tar.NewWriter(compressed)
@@ -140,4 +154,20 @@ func pack(out io.Writer, p platform, files []file, day time.Time) error {
 		return err
 	}
 	return compressed.Close()
+}
+
+func packZip(out io.Writer, files []file, day time.Time) error {
+	archive := zip.NewWriter(out)
+	for _, f := range files {
+		header := &zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: day}
+		header.SetMode(f.mode)
+		entry, err := archive.CreateHeader(header)
+		if err != nil {
+			return err
+		}
+		if _, err := entry.Write(f.content); err != nil {
+			return err
+		}
+	}
+	return archive.Close()
 }

@@ -1,5 +1,5 @@
-// Command release makes the files of a release: an archive for each program and platform, the manifest with which
-// krew installs plimsoll as a kubectl plugin, and checksums of all files. The same sources, version, commit and
+// Command release makes the files of a release: an archive and a bill of materials for each program and platform, the
+// manifest with which krew installs plimsoll as a kubectl plugin, and checksums of all files. The same sources, version, commit and
 // date give the same bytes.
 //
 //	release archives [flags] FOLDER
@@ -49,6 +49,9 @@ type release struct {
 type platform struct{ os, arch string }
 
 func (p platform) String() string { return p.os + "/" + p.arch }
+
+// environment returns the variables with which go builds for the platform.
+func (p platform) environment() []string { return []string{"GOOS=" + p.os, "GOARCH=" + p.arch} }
 
 // programsOf returns the programs that are released for a platform.
 func (r *release) programsOf(p platform) []string {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,12 +19,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestRelease makes the release of one program for one platform, twice: the archives are identical, and the program knows its
-// version.
+// TestRelease makes the release of one program for one platform, twice: the archives and bills of materials are identical, and
+// the program knows its version.
 func TestRelease(t *testing.T) {
 	t.Chdir("../..")
 	host := runtime.GOOS + "/" + runtime.GOARCH
-	var archives [2][]byte
+	var archives, bills [2][]byte
 	for i := range archives {
 		folder := t.TempDir()
 		arguments := []string{
@@ -32,15 +33,17 @@ func TestRelease(t *testing.T) {
 		if err := run(t.Context(), append([]string{"archives"}, arguments...), io.Discard); err != nil {
 			t.Fatal(err)
 		}
-		name := fmt.Sprintf("load-watcher_v1.2.3_%s_%s.tar.gz", runtime.GOOS, runtime.GOARCH)
-		content, err := os.ReadFile(filepath.Join(folder, name))
-		if err != nil {
+		name := filepath.Join(folder, fmt.Sprintf("load-watcher_v1.2.3_%s_%s", runtime.GOOS, runtime.GOARCH))
+		var err error
+		if archives[i], err = os.ReadFile(name + ".tar.gz"); err != nil {
 			t.Fatal(err)
 		}
-		archives[i] = content
+		if bills[i], err = os.ReadFile(name + ".spdx.json"); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if !bytes.Equal(archives[0], archives[1]) {
-		t.Error("two archives of the same program differ")
+	if !bytes.Equal(archives[0], archives[1]) || !bytes.Equal(bills[0], bills[1]) {
+		t.Error("two archives or bills of the same program differ")
 	}
 	files := unpack(t, archives[0])
 	if !strings.Contains(files["LICENSES"], "==== Go: LICENSE") || files["LICENSE"] == "" {
@@ -50,9 +53,12 @@ func TestRelease(t *testing.T) {
 	if err := os.WriteFile(program, []byte(files["load-watcher"]), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	out, err := output(t.Context(), program, "--version")
+	out, err := output(t.Context(), nil, program, "--version")
 	if want := "load-watcher v1.2.3 (commit 1234567, 2026-11-21)\n"; err != nil || string(out) != want {
 		t.Errorf("says %q, %v; want %q", out, err, want)
+	}
+	if sum, err := checksum(program); err != nil || !bytes.Contains(bills[0], []byte(sum)) {
+		t.Errorf("the bill lacks the checksum of the program, %s, %v", sum, err)
 	}
 }
 
@@ -127,7 +133,8 @@ func TestFinish(t *testing.T) {
 	}
 	spec := plugin.Spec
 	if plugin.APIVersion != "krew.googlecontainertools.github.com/v1alpha2" || plugin.Kind != "Plugin" || plugin.Metadata.Name != cli ||
-		spec.Version != "v1.2.3" || len(spec.ShortDescription) > 50 || spec.Homepage == "" || spec.Description == "" {
+		spec.Version != "v1.2.3" || spec.ShortDescription == "" || len(spec.ShortDescription) > 50 ||
+		strings.Contains(spec.ShortDescription, "\n") || spec.Homepage == "" || spec.Description == "" {
 		t.Errorf("%s", raw)
 	}
 	sums, err := os.ReadFile(filepath.Join(folder, checksums))
@@ -141,8 +148,13 @@ func TestFinish(t *testing.T) {
 		name := filepath.Base(p.URI)
 		if !strings.HasPrefix(p.URI, download+"v1.2.3/") || !regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(p.SHA256) ||
 			!strings.Contains(string(sums), p.SHA256+"  "+name+"\n") || p.Files[0].From != p.Bin ||
-			!strings.Contains(name, p.Selector.MatchLabels["os"]+"_"+p.Selector.MatchLabels["arch"]) {
+			!strings.Contains(name, p.Selector.MatchLabels["os"]+"_"+p.Selector.MatchLabels["arch"]) || len(p.Selector.MatchLabels) != 2 {
 			t.Errorf("%+v", p)
+		}
+		for _, f := range p.Files {
+			if !slices.Contains([]string{"LICENSE", "LICENSES", p.Bin}, f.From) || f.To != "." {
+				t.Errorf("%s: file %+v", name, f)
+			}
 		}
 	}
 }
