@@ -7,3 +7,13 @@ function makeReachable() {
 makeReachable();
 new MutationObserver(makeReachable).observe(document.body, { childList: true, subtree: true, attributes: true, attributeFilter: ["tabindex"] });
 document.querySelector(".md-search")?.setAttribute("aria-label", "Search");
+
+// The name of the button that selects a version contains the version, which is its text. The theme adds the button later.
+const header = document.querySelector(".md-header__topic");
+function nameVersion() {
+  const button = header.querySelector(".md-version__current:not([data-named])");
+  if (!button) return;
+  button.dataset.named = "";
+  button.setAttribute("aria-label", `${button.textContent.trim()}: select version`);
+}
+if (header) new MutationObserver(nameVersion).observe(header, { childList: true, subtree: true });
