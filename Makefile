@@ -54,6 +54,10 @@ images: ## build the images with Docker; ARGS=--push pushes them to REGISTRY
 	    --tag $(REGISTRY)/$$program:$(TAG) $(ARGS) . || exit 1; \
 	done
 
+.PHONY: demo-picture
+demo-picture: ## run scenarios of the demo and write the picture of the README, docs/demo.svg
+	go run ./hack/demopicture docs/demo.svg
+
 # Beside the main packages, where ko finds the files that it adds to images (KO_DATA_PATH).
 .PHONY: licenses
 licenses: ## write the license texts of what the images contain to cmd/*/kodata
