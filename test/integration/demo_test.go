@@ -199,7 +199,7 @@ func TestDemoBadInput(t *testing.T) {
 		want string
 	}{
 		{[]string{"--scenario", "none"}, `--scenario: invalid value "none": must be the name of a scenario`},
-		{[]string{"-o", "xml"}, `--output: invalid value "xml": must be table or json`},
+		{[]string{"-o", "xml"}, `--output: invalid value "xml": must be table, json or yaml`},
 		{[]string{"--port", port}, "--port: listen tcp 127.0.0.1:" + port + ": bind: address already in use"},
 		{[]string{"--load", "guess"}, `--load: invalid value "guess": must be service or prometheus`},
 		{

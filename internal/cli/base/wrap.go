@@ -93,7 +93,8 @@ func breakAt(word string, width int) int {
 	fits, best, used := 0, 0, 0
 	var before rune
 	for i, r := range word {
-		if i > 0 && (strings.ContainsRune(" -/.,:;=_", before) || unicode.IsUpper(r) && unicode.IsLower(before)) {
+		isDecimal := before == '.' && unicode.IsDigit(r)
+		if i > 0 && !isDecimal && (strings.ContainsRune(" -/.,:;=_", before) || unicode.IsUpper(r) && unicode.IsLower(before)) {
 			best = i
 		}
 		used += text.RuneWidth(r)

@@ -40,7 +40,7 @@ func Run(ctx context.Context) int {
 // options are the flags.
 type options struct {
 	once       bool
-	output     string
+	output     base.Output
 	port       int
 	load       string
 	autoscaler string
@@ -79,7 +79,9 @@ interrupted. All files and processes are removed.`,
   plimsoll-demo --scenario fleet`,
 		Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
 		PreRunE: func(*cobra.Command, []string) (err error) {
-			o.selected, err = o.selection()
+			if err = o.output.Validate(); err == nil {
+				o.selected, err = o.selection()
+			}
 			return err
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -94,7 +96,7 @@ interrupted. All files and processes are removed.`,
 	version.AddFlag(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&o.once, "once", false, "exit after the scenarios")
-	flags.StringVarP(&o.output, "output", "o", base.FormatTable, "table or json")
+	o.output.AddFlag(cmd)
 	flags.IntVar(&o.port, "port", 0, "port of the live page on 127.0.0.1 (default any free port)")
 	flags.StringVar(&o.load, "load", node.LoadService, "load source of the scheduler: service (a load watcher in the demo) "+
 		"or prometheus (a Prometheus server, which must be installed)")
@@ -103,7 +105,6 @@ interrupted. All files and processes are removed.`,
 	flags.StringSliceVar(&o.scenarios, "scenario", nil, "scenarios to run: "+strings.Join(names, ", ")+" (default all)")
 	base.CompleteWith(cmd, "load", node.LoadService, node.LoadPrometheus)
 	base.CompleteWith(cmd, "autoscaler", slack.StandIn, slack.Karpenter)
-	base.CompleteWith(cmd, "output", base.FormatTable, base.FormatJSON)
 	base.CompleteWith(cmd, "scenario", names...)
 	return cmd
 }
@@ -119,8 +120,6 @@ func (s *selection) addController(name string) bool {
 func (o *options) selection() (selection, error) {
 	var out selection
 	switch {
-	case o.output != base.FormatTable && o.output != base.FormatJSON:
-		return out, base.InvalidValue("output", o.output, "table or json")
 	case o.load != node.LoadService && o.load != node.LoadPrometheus:
 		return out, base.InvalidValue("load", o.load, node.LoadService+" or "+node.LoadPrometheus)
 	case o.autoscaler != slack.StandIn && o.autoscaler != slack.Karpenter:
@@ -183,7 +182,8 @@ func (o *options) run(ctx context.Context, out, progress io.Writer) (err error) 
 		return err
 	}
 	results := d.results.All()
-	if err := printResults(out, o.output, o.selected, results, d.slack.Autoscaler()); err != nil {
+	err = o.output.Print(out, results, func(out io.Writer) { printResults(out, o.selected, results, d.slack.Autoscaler()) })
+	if err != nil {
 		return err
 	}
 	if !o.once {

@@ -24,11 +24,7 @@ func summary(results []demo.Result) string {
 }
 
 // printResults prints the results of all scenarios.
-func printResults(out io.Writer, format string, selected selection, results []demo.Result, autoscaler string) error {
-	if format == base.FormatJSON {
-		return base.WriteJSON(out, results)
-	}
-	out = base.Fitted(out)
+func printResults(out io.Writer, selected selection, results []demo.Result, autoscaler string) {
 	if len(selected.placement) > 0 {
 		printPlacement(out, selected.placement, results)
 	}
@@ -38,15 +34,14 @@ func printResults(out io.Writer, format string, selected selection, results []de
 	if selected.fleet {
 		printFleet(out, results)
 	}
-	return nil
 }
 
-// formatOK returns whether a result is the expected one.
-func formatOK(ok bool) base.Colored {
+// formatOK returns whether a result is the expected one, and otherwise what is expected.
+func formatOK(ok bool, want string) base.Colored {
 	if ok {
 		return base.Colored{Text: "ok", Color: base.Good}
 	}
-	return base.Colored{Text: "NOT AS EXPECTED", Color: base.Bad}
+	return base.Colored{Text: "NOT AS EXPECTED: want " + want, Color: base.Bad}
 }
 
 // printPlacement prints where each pod was placed with the default profile and with Plimsoll.
@@ -57,7 +52,7 @@ func printPlacement(out io.Writer, scenarios []node.Scenario, results []demo.Res
 		})
 		return results[i]
 	}
-	t := base.NewTable(out, "scenario", "pod", "default profile", "with Plimsoll", "expected", "")
+	t := base.NewTable(out, "scenario", "pod", "default profile", "with Plimsoll", "")
 	for i, s := range scenarios {
 		if i > 0 {
 			t.AppendSeparator()
@@ -68,7 +63,7 @@ func printPlacement(out io.Writer, scenarios []node.Scenario, results []demo.Res
 			}
 			byDefault, ours := find(s.Name, demo.DefaultProfile, step.Create.Name), find(s.Name, s.Profile, step.Create.Name)
 			expected := byDefault.Want + " / " + ours.Want
-			t.AppendRow(table.Row{s.Name, ours.Pod, byDefault.Node, ours.Node, expected, formatOK(byDefault.OK && ours.OK)})
+			t.AppendRow(table.Row{s.Name, ours.Pod, byDefault.Node, ours.Node, formatOK(byDefault.OK && ours.OK, expected)})
 		}
 	}
 	t.SetColumnConfigs([]table.ColumnConfig{{Number: 1, AutoMerge: true}})
@@ -80,7 +75,7 @@ func printPlacement(out io.Writer, scenarios []node.Scenario, results []demo.Res
 
 // printSlack prints the steps of the scenario slack. A step is as expected only if its pods are.
 func printSlack(out io.Writer, results []demo.Result, autoscaler string) {
-	t := base.NewTable(out, slack.Scenario, "step", "target CPU", "available", "placeholders", "nodes", "slowest pod", "expected", "")
+	t := base.NewTable(out, "step", "target", "available", "placeholders", "nodes", "waited", "")
 	podsOK, expected := true, []string{}
 	for _, r := range results {
 		switch {
@@ -94,13 +89,14 @@ func printSlack(out io.Writer, results []demo.Result, autoscaler string) {
 			}
 			s := r.Slack
 			t.AppendRow(table.Row{
-				r.Profile, s.Step, s.Target, s.Available, s.Placeholders, s.Nodes, pending,
-				strings.Join(append(expected, r.Want), ", "), formatOK(podsOK && r.OK),
+				r.Profile + ": " + s.Step, s.Target, s.Available, s.Placeholders, s.Nodes, pending,
+				formatOK(podsOK && r.OK, strings.Join(append(expected, r.Want), ", ")),
 			})
 			podsOK, expected = true, nil
 		}
 	}
-	t.SetColumnConfigs(append(base.RightAligned(3, 4, 5, 6, 7), table.ColumnConfig{Number: 1, AutoMerge: true}))
+	t.SetColumnConfigs(base.RightAligned(2, 3, 4, 5, 6))
 	t.Render()
+	fmt.Fprintf(out, "target and available slack in CPUs; waited: the pod of the burst that was pending for longest\n")
 	fmt.Fprintf(out, "%s: %s\nautoscaler: %s\n", slack.Scenario, slack.Shows, autoscaler)
 }

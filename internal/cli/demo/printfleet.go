@@ -3,6 +3,7 @@ package demo
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -12,14 +13,10 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/fleet"
 )
 
-// printFleet prints the steps of the scenario fleet, with a column for each API version of the
-// placement.
+// printFleet prints the steps of the scenario fleet: the clusters that each placement selects, with each API version if
+// they differ.
 func printFleet(out io.Writer, results []demo.Result) {
-	header := table.Row{fleet.Scenario, "step", "placement"}
-	for _, version := range fleet.Versions {
-		header = append(header, version)
-	}
-	t := base.NewTable(out, append(header, "expected", "decided after", "")...)
+	t := base.NewTable(out, "story and step", "placement", "selected clusters", "decided after", "")
 	type step struct{ story, step, placement string }
 	stepOf := func(r demo.Result) step { return step{r.Fleet.Story, r.Fleet.Step, r.Fleet.Placement} }
 	byVersion := map[step]map[string]demo.Result{}
@@ -40,15 +37,18 @@ func printFleet(out io.Writer, results []demo.Result) {
 		switch {
 		case last.story == s.story && last.step == s.step:
 			title = ""
-		case last.story != "" && last.story != s.story:
-			t.AppendSeparator()
+		case last.story != s.story:
+			title = s.story + ": " + s.step
+			if last.story != "" {
+				t.AppendSeparator()
+			}
 		}
 		last = s
-		row, expected, duration, ok := table.Row{s.story, title, s.placement}, "", "unchanged", true
-		var times []string
+		expected, duration, ok := "", "unchanged", true
+		var times, selected []string
 		for _, version := range fleet.Versions {
 			r := byVersion[s][version]
-			row = append(row, shortenNames(strings.Join(r.Fleet.Chosen, ", ")))
+			selected = append(selected, shortenNames(strings.Join(r.Fleet.Chosen, ", ")))
 			expected, ok = shortenNames(r.Want), ok && r.OK
 			if r.Fleet.Seconds > 0 {
 				times = append(times, fmt.Sprintf("%.2f s", r.Fleet.Seconds))
@@ -57,11 +57,23 @@ func printFleet(out io.Writer, results []demo.Result) {
 		if len(times) > 0 {
 			duration = strings.Join(times, ", ")
 		}
-		t.AppendRow(append(row, expected, duration, formatOK(ok)))
+		t.AppendRow(table.Row{title, s.placement, byVersionText(selected), duration, formatOK(ok, expected)})
 	}
-	t.SetColumnConfigs([]table.ColumnConfig{{Number: 1, AutoMerge: true}})
 	t.Render()
+	fmt.Fprintf(out, "each step runs with placements of %s\n", strings.Join(fleet.Versions, " and of "))
 	fmt.Fprintf(out, "%s: %s\n", fleet.Scenario, fleet.Shows)
+}
+
+// byVersionText returns the clusters that a placement selects, with the API version of each if they differ.
+func byVersionText(selected []string) string {
+	if len(slices.Compact(slices.Clone(selected))) == 1 {
+		return selected[0]
+	}
+	var parts []string
+	for i, version := range fleet.Versions {
+		parts = append(parts, version+": "+selected[i])
+	}
+	return strings.Join(parts, "; ")
 }
 
 // shortenNames removes the common prefix of cluster names, except for the first name.

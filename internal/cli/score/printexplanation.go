@@ -130,7 +130,7 @@ func formatWeighted(s engine.PluginScore) string {
 		text += fmt.Sprintf(" x%d = %d", s.Weight, s.Score*s.Weight)
 	}
 	if s.Raw != s.Score {
-		text = fmt.Sprintf("%d ->\n%s", s.Raw, text)
+		text = fmt.Sprintf("%d -> %s", s.Raw, text)
 	}
 	return text
 }

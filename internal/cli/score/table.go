@@ -114,7 +114,7 @@ func formatScore(s engine.PluginScore) string {
 		text += fmt.Sprintf(" x%d", s.Weight)
 	}
 	if s.Raw != s.Score {
-		text += fmt.Sprintf("\n(%d)", s.Raw)
+		text += fmt.Sprintf(" (%d)", s.Raw)
 	}
 	return text
 }

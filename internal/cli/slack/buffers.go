@@ -138,7 +138,7 @@ func readEvents(ctx context.Context, c client.Reader, warn func(string)) map[cli
 // printBuffers prints what the autoscaler reports about the buffers of the policies.
 func printBuffers(out io.Writer, results []statusResult) {
 	rows, hidden := 0, 0
-	t := base.NewTable(out, "policy", "buffer", "placeholders", "autoscaler", "provisioned", "message")
+	t := base.NewTable(out, "policy", "buffer", "count", "autoscaler", "provisioned", "message")
 	for _, r := range results {
 		for i := range r.Buffers {
 			if rows++; rows > maxBufferRows {
@@ -153,6 +153,7 @@ func printBuffers(out io.Writer, results []statusResult) {
 		return
 	}
 	t.SetColumnConfigs(base.RightAligned(3))
+	t.SuppressEmptyColumns()
 	t.Render()
 	if hidden > 0 {
 		fmt.Fprintf(out, "%d more buffers: plimsoll slack status -o json\n", hidden)

@@ -44,10 +44,11 @@ func seedCount(r *result.Result) string {
 
 // describeScenario returns the limits and usage of a scenario.
 func describeScenario(s *result.Scenario) string {
+	usage := "usage " + strings.ReplaceAll(s.Usage, ";", "; ")
 	if s.Limits == "" {
-		return "usage " + s.Usage
+		return usage
 	}
-	return "limits " + s.Limits + ", usage " + s.Usage
+	return "limits " + s.Limits + ", " + usage
 }
 
 // printScenario prints the figures of each profile, and their differences from the first profile.
