@@ -16,6 +16,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/internal/doctor"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/backtest"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
 
@@ -79,6 +80,7 @@ func schemas(slackCRD []byte) (map[string]any, error) {
 	all := map[string]any{"scheduler": scheduler, "resourceslack": policy}
 	for name, of := range map[string]reflect.Type{
 		"whatif": reflect.TypeFor[result.Result](), "doctor": reflect.TypeFor[[]doctor.Finding](),
+		"backtest": reflect.TypeFor[backtest.Result](),
 	} {
 		if all[name], err = schemaOf(of); err != nil {
 			return nil, err
@@ -96,7 +98,7 @@ func schemaOf(of reflect.Type) (*jsonschema.Schema, error) {
 		return nil, err
 	}
 	schema.Schema = draft
-	return schema, nil
+	return schema, (&describer{root: ".", packages: map[string]comments{}}).describe(schema, of)
 }
 
 // schedulerSchema returns the schema of a KubeSchedulerConfiguration whose plugin arguments are those of Plimsoll. What

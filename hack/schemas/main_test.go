@@ -11,6 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
 	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/backtest"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
 
 // resolved reads a schema of the project.
@@ -82,6 +85,48 @@ func TestMisspelled(t *testing.T) {
 	}
 }
 
+// TestDescriptions checks that fields have the comments of the Go types: of structs within lists and maps, and of embedded ones.
+func TestDescriptions(t *testing.T) {
+	for file, want := range map[string]string{
+		"whatif":    "Profile is the name of the simulated profile, which should be the one that was in force.",
+		"backtest":  "Error is the difference as a fraction of the measured value, nil if only that is 0.",
+		"doctor":    "Message is the observation, with names and numbers.",
+		"scheduler": "RiskLimitWeight is the weight of limit risk, in [0, 1]; load risk has the rest. The default is 0.5.",
+	} {
+		raw, err := os.ReadFile("../../schemas/" + file + ".json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(raw), `"description": "`+want+`"`) {
+			t.Errorf("%s.json lacks the description %q", file, want)
+		}
+	}
+}
+
+// TestBacktest checks that the document of a backtest, as it is printed, is valid by its schema.
+func TestBacktest(t *testing.T) {
+	raw, err := json.Marshal(&backtest.Result{
+		APIVersion: result.APIVersion, Kind: backtest.Kind, Assumed: []string{"one"},
+		Backtest: result.NewBacktest("default", &result.Run{}, &result.Run{Outcome: result.Outcome{OverloadMinutes: 1}}),
+		Measured: result.Run{Reasons: map[string]int{}}, Simulated: result.Run{Reasons: map[string]int{"Insufficient cpu": 1}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document map[string]any
+	if err := json.Unmarshal(raw, &document); err != nil {
+		t.Fatal(err)
+	}
+	schema := resolved(t, "../../schemas/backtest.json")
+	if err := schema.Validate(document); err != nil {
+		t.Error(err)
+	}
+	document["mesured"] = document["measured"]
+	if err := schema.Validate(document); err == nil {
+		t.Error("a misspelled field is valid")
+	}
+}
+
 // TestFilesAreCurrent checks that the schemas in the repository are those of the types.
 func TestFilesAreCurrent(t *testing.T) {
 	t.Chdir("../..")
@@ -90,7 +135,7 @@ func TestFilesAreCurrent(t *testing.T) {
 		t.Fatal(err)
 	}
 	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
-	if err != nil || len(files) != 4 {
+	if err != nil || len(files) != 5 {
 		t.Fatalf("%d schemas (%v)", len(files), err)
 	}
 	for _, file := range files {
