@@ -1,7 +1,9 @@
 package main
 
 import (
+	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	_ "embed"
 	"errors"
@@ -10,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"text/template"
 )
 
@@ -19,8 +22,12 @@ const checksums = "checksums.txt"
 // krewFile is the name of the manifest for krew.
 const krewFile = "plimsoll-krew.yaml"
 
-// finish writes the manifest for krew and the checksums of all files of the folder and its folders.
+// finish gives the files of the chart the time of the release, and writes the manifest for krew and the checksums of all
+// files of the folder and its folders.
 func (r *release) finish() error {
+	if err := r.repackChart(); err != nil {
+		return err
+	}
 	manifest, err := r.krewManifest()
 	if err != nil {
 		return err
@@ -45,6 +52,39 @@ func (r *release) finish() error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(r.folder, checksums), sums.Bytes(), 0o644)
+}
+
+// repackChart writes the chart again: helm package gives its files the times that they have on this machine.
+func (r *release) repackChart() error {
+	name := filepath.Join(r.folder, cli+"-"+strings.TrimPrefix(r.version, "v")+".tgz")
+	content, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	compressed, err := gzip.NewReader(bytes.NewReader(content))
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	var files []file
+	for archive := tar.NewReader(compressed); ; {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		text, err := io.ReadAll(archive)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		files = append(files, file{header.Name, 0o644, text})
+	}
+	var chart bytes.Buffer
+	if err := pack(&chart, platform{}, files, r.day); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return os.WriteFile(name, chart.Bytes(), 0o644)
 }
 
 func checksum(path string) (string, error) {

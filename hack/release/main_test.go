@@ -107,8 +107,9 @@ type krewPlugin struct {
 	} `json:"spec"`
 }
 
-// TestFinish checks the manifest by the rules of krew's index: https URIs, checksums of the archives, a program among the
-// files, a semantic version, a short description of at most 50 characters; and that the checksums are those of all files.
+// TestFinish checks that the files of the chart have the time of the release, the manifest by the rules of krew's index (https
+// URIs, checksums of the archives, a program among the files, a semantic version, a short description of at most 50
+// characters), and that the checksums are those of all files.
 func TestFinish(t *testing.T) {
 	t.Chdir("../..")
 	folder := t.TempDir()
@@ -118,6 +119,13 @@ func TestFinish(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(folder, r.archive(cli, platform{system, architecture})), []byte(p), 0o600); err != nil {
 			t.Fatal(err)
 		}
+	}
+	var chart bytes.Buffer
+	if err := pack(&chart, platform{}, []file{{"plimsoll/Chart.yaml", 0o600, []byte("name: plimsoll\n")}}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "plimsoll-1.2.3.tgz"), chart.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	arguments := []string{"finish", "-version=v1.2.3", "-commit=1234567", "-date=2026-11-21", "-programs=plimsoll", folder}
 	if err := run(t.Context(), arguments, io.Discard); err != nil {
@@ -137,11 +145,18 @@ func TestFinish(t *testing.T) {
 		strings.Contains(spec.ShortDescription, "\n") || spec.Homepage == "" || spec.Description == "" {
 		t.Errorf("%s", raw)
 	}
+	repacked, err := os.ReadFile(filepath.Join(folder, "plimsoll-1.2.3.tgz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files := unpack(t, repacked); files["plimsoll/Chart.yaml"] != "name: plimsoll\n" {
+		t.Errorf("the chart has %v", files)
+	}
 	sums, err := os.ReadFile(filepath.Join(folder, checksums))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(spec.Platforms) != 5 || strings.Count(string(sums), "\n") != 6 {
+	if len(spec.Platforms) != 5 || strings.Count(string(sums), "\n") != 7 {
 		t.Errorf("%d platforms, checksums\n%s", len(spec.Platforms), sums)
 	}
 	for _, p := range spec.Platforms {

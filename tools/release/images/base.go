@@ -28,7 +28,8 @@ func baseImages(platforms []string, day v1.Time) (v1.ImageIndex, error) {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, p := range platforms {
 		system, architecture, _ := strings.Cut(p, "/")
-		image, err := mutate.ConfigFile(mutate.MediaType(empty.Image, types.OCIManifestSchema1), &v1.ConfigFile{
+		scratch := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
+		image, err := mutate.ConfigFile(scratch, &v1.ConfigFile{
 			OS: system, Architecture: architecture, Created: day, Config: v1.Config{User: "65532:65532"},
 		})
 		if err != nil {

@@ -25,6 +25,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
 const sources = "../../.."
@@ -64,6 +65,10 @@ func TestImages(t *testing.T) {
 	config, err := image.ConfigFile()
 	if err != nil {
 		t.Fatal(err)
+	}
+	manifest, err := image.Manifest()
+	if err != nil || manifest.Config.MediaType != types.OCIConfigJSON || manifest.MediaType != types.OCIManifestSchema1 {
+		t.Errorf("%+v, %v: want the types of OCI", manifest, err)
 	}
 	if config.Config.User != "65532:65532" || len(config.Config.Entrypoint) != 1 || config.Config.Labels["org.opencontainers.image.source"] != source {
 		t.Errorf("%+v", config.Config)
