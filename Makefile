@@ -58,6 +58,10 @@ images: ## build the images with Docker; ARGS=--push pushes them to REGISTRY
 demo-picture: ## run scenarios of the demo and write the picture of the README, docs/demo.svg
 	go run ./hack/demopicture docs/demo.svg
 
+.PHONY: dashboard-pictures
+dashboard-pictures: ## run the demo under Prometheus and draw the dashboards of docs/metrics.md
+	go run ./hack/dashboardpictures charts/plimsoll/files/dashboards docs/dashboards
+
 # Beside the main packages, where ko finds the files that it adds to images (KO_DATA_PATH).
 .PHONY: licenses
 licenses: ## write the license texts of what the images contain to cmd/*/kodata

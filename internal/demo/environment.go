@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -42,6 +43,8 @@ type Environment struct {
 	Access *rest.Config
 	// Scheduler is the configuration of the cluster's scheduler.
 	Scheduler *internalconfig.KubeSchedulerConfiguration
+	// Registry has the metrics of the controllers that the demos start. It is nil if the cluster is external.
+	Registry *prometheus.Registry
 
 	plane           *controlplane.ControlPlane // nil if the cluster is external
 	stop            context.CancelFunc
@@ -60,7 +63,7 @@ type Options struct {
 // ctx ends. The caller's main must call controlplane.RunIfChild first.
 func Start(ctx context.Context, options Options) (_ *Environment, err error) {
 	ctx, stop := context.WithCancel(ctx)
-	e := &Environment{stop: stop, schedulerExited: make(chan error, 1)}
+	e := &Environment{Registry: prometheus.NewRegistry(), stop: stop, schedulerExited: make(chan error, 1)}
 	defer func() {
 		if err != nil {
 			e.Stop()

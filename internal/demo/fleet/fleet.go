@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"sync/atomic"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/config/crd"
@@ -112,7 +111,7 @@ func (d *Demo) startController(ctx context.Context, fail context.CancelCauseFunc
 		m.GetClient(),
 		m.GetAPIReader(),
 		recorder,
-		prometheus.NewRegistry(),
+		d.env.Registry,
 		placement.AdoptAll,
 	).Register(
 		m,

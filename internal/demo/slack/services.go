@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/prometheus/client_golang/prometheus"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -123,7 +122,7 @@ func (d *Demo) startController(s *services) error {
 		return err
 	}
 	recorder := m.GetEventRecorder("plimsoll-controller")
-	if err := slack.New(m.GetClient(), recorder, prometheus.NewRegistry(), systemNamespace, "").Register(m); err != nil {
+	if err := slack.New(m.GetClient(), recorder, d.env.Registry, systemNamespace, "").Register(m); err != nil {
 		return err
 	}
 	s.running.Go(func() {
