@@ -34,7 +34,9 @@ help: ## list the targets
 
 .PHONY: demo
 demo: ## run the scenarios on an embedded control plane, with and without Plimsoll; stop with Ctrl-C
-	@echo "building the demo (about 5 minutes the first time) ..."
+	@echo "The demo starts etcd, kube-apiserver and kube-scheduler on 127.0.0.1, runs scenarios with the default profile and"
+	@echo "with those of Plimsoll, and leaves a cluster of simulated nodes to try. It needs no cluster and changes none."
+	@echo "building it (about 5 minutes the first time on 2 cores) ..."
 	@$(BUILD) -o bin/ ./cmd/plimsoll-demo ./cmd/plimsoll
 	@bin/plimsoll-demo $(ARGS)
 
