@@ -38,6 +38,10 @@ func TestPagesOfNewcomers(t *testing.T) {
 			t.Errorf("%s: found %d lines that run plimsoll", file, lines)
 		}
 	}
+	readme, err := os.ReadFile(filepath.Join(project, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	tutorial, err := os.ReadFile(filepath.Join(project, "docs/tutorial.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -45,6 +49,13 @@ func TestPagesOfNewcomers(t *testing.T) {
 	demo, snapshot := strings.Index(string(tutorial), "    make demo\n"), strings.Index(string(tutorial), "    plimsoll snapshot ")
 	if demo < 0 || demo > snapshot {
 		t.Error("the tutorial reads a cluster before make demo starts one")
+	}
+	// plimsoll snapshot does not replace a file, and readers of both pages are in the same folder.
+	written := regexp.MustCompile(`(?m)^    plimsoll snapshot -o (\S+)$`)
+	for _, line := range written.FindAllStringSubmatch(string(tutorial), -1) {
+		if strings.Contains(string(readme), "plimsoll snapshot -o "+line[1]) {
+			t.Errorf("the tutorial writes the snapshot %s, which exists after the README", line[1])
+		}
 	}
 }
 
