@@ -191,6 +191,12 @@ func testPlayground(t *testing.T, env *demo.Environment, nodes *node.Demo, slack
 	if err := errors.Join(nodes.Play(ctx), slacks.Play(ctx), nodes.Watch(ctx)); err != nil {
 		t.Fatal(err)
 	}
+	// The pods that the demo itself has created are not those of the user.
+	for _, decision := range nodes.Decisions() {
+		if decision.Scenario == "" {
+			t.Errorf("the decision on %s is shown as one of the user", decision.Scores.Name)
+		}
+	}
 	general := func() (names []string) {
 		all, _, err := env.State(ctx)
 		if err != nil {

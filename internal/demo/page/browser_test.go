@@ -135,6 +135,25 @@ func TestPageInBrowser(t *testing.T) {
 
 const visiblePanels = `[...document.querySelectorAll("[role=tabpanel]")].filter(p => p.getBoundingClientRect().height > 0).map(p => p.id).join()`
 
+// TestPageOpensAtTop checks that the page begins with the user's pods when it is opened and when it is loaded again, and that the
+// tab that the user selected remains.
+func TestPageOpensAtTop(t *testing.T) {
+	address := serve(t, t.Context(), func(context.Context) (Live, error) { return sample(), nil })
+	ctx, cancel := context.WithTimeout(browser.Start(t), browser.Timeout)
+	defer cancel()
+	const state = `new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(() => resolve(scrollY + " " + ` + visiblePanels + `))))`
+	browser.Windows[0].Open(t, ctx, address)
+	if got := browser.Evaluate[string](t, ctx, state); got != "0 panel-nodes" {
+		t.Errorf("scrolled to, and panel: %s", got)
+	}
+	selected := browser.Evaluate[string](t, ctx, `document.getElementById("slack").click(), location.href`)
+	browser.Windows[0].Open(t, ctx, "about:blank")
+	browser.Windows[0].Open(t, ctx, selected)
+	if got := browser.Evaluate[string](t, ctx, state); got != "0 panel-slack" {
+		t.Errorf("after loading %s again, scrolled to, and panel: %s", selected, got)
+	}
+}
+
 // TestPageIsPatched checks that only what changes is replaced, so that focus, selection and tabs stay, and that a banner
 // is shown once the demo has ended.
 func TestPageIsPatched(t *testing.T) {
