@@ -41,7 +41,7 @@ type plugin struct {
 	results  noderes.Slot[nodeResult]
 	prepared *noderes.Prepared[load.Snapshot]
 	cycles   noderes.Cycle[cycleData]
-	nodes    fwk.SharedLister
+	handle   fwk.Handle
 }
 
 // resourceConfig configures the evaluation of one resource.
@@ -96,7 +96,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		results:     noderes.NewSlot[nodeResult](state.Sums),
 		prepared:    noderes.NewPrepared[load.Snapshot](state.Sums),
 		cycles:      noderes.NewCycle[cycleData](cycleKey),
-		nodes:       handle.SnapshotSharedLister(),
+		handle:      handle,
 	}
 	store.Observe(pl.prepare)
 	return pl, nil
@@ -110,20 +110,35 @@ func (pl *plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *
 	return noderes.Sign(pod), nil
 }
 
-// PreScore computes the requests and limits of the pending pod, and selects the reading of load that
-// the cycle uses for all nodes.
-func (pl *plugin) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) *fwk.Status {
-	pl.cycleData(state, pod)
+// PreScore computes the requests and limits of the pending pod, selects the reading of load that the cycle
+// uses, and computes the scores of all candidates.
+func (pl *plugin) PreScore(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
+	c := pl.newCycleData(state, pod)
+	c.scores = pl.sums.Score(ctx, pl.handle, state, nodes, func(place noderes.Place, node fwk.NodeInfo) int64 {
+		return pl.score(c, place, node)
+	})
+	pl.cycles.Set(state, c)
 	return nil
 }
 
 // Score returns the score of a node.
 func (pl *plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
-	c := pl.cycleData(state, pod)
-	place := pl.sums.Place(node, pl.nodes)
+	c := pl.cycles.Get(state)
+	if c == nil { // the profile enables the plugin for score only
+		c = pl.newCycleData(state, pod)
+		pl.cycles.Set(state, c)
+	}
+	if score, known := c.scores.Of(node); known {
+		return score, nil
+	}
+	return pl.score(c, pl.sums.Place(node, pl.handle.SnapshotSharedLister()), node), nil
+}
+
+// score returns the score of the node at a place.
+func (pl *plugin) score(c *cycleData, place noderes.Place, node fwk.NodeInfo) int64 {
 	var values noderes.Values
 	if pl.prepared.Load(place, node, c.load, &values) {
-		return risk.Score(pl.packedRisk(&values, c)), nil
+		return risk.Score(pl.packedRisk(&values, c))
 	}
 	sums := pl.sums.SumsAt(place, node, c.inGroup)
 	result := pl.results.Get(sums)
@@ -135,7 +150,7 @@ func (pl *plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, no
 	if result.pack(&values) {
 		pl.prepared.Store(place, sums, c.load, &values)
 	}
-	return risk.Score(pl.risk(result, c)), nil
+	return risk.Score(pl.risk(result, c))
 }
 
 // Risk returns the risk of a node without a further pod, in [0, 1].
@@ -148,12 +163,13 @@ func (pl *plugin) Risk(node fwk.NodeInfo, sums *noderes.Sums) float64 {
 // ScoreExtensions returns nil: scores are not normalized.
 func (pl *plugin) ScoreExtensions() fwk.ScoreExtensions { return nil }
 
-// cycleData is the data of one scheduling cycle. It is immutable.
+// cycleData is the data of one scheduling cycle.
 type cycleData struct {
 	// cpu and memory are the amounts of the pending pod.
 	cpu, memory podAmounts
 	inGroup     bool
 	load        noderes.Input[load.Snapshot]
+	scores      noderes.Scores
 }
 
 // podAmounts are the amounts of the pending pod for one resource. The limit is at least the request.
@@ -170,13 +186,6 @@ func newCycleData(pending *noderes.Pending, snapshot noderes.Input[load.Snapshot
 	return &cycleData{cpu: of(noderes.CPU), memory: of(noderes.Memory), inGroup: pending.InGroup, load: snapshot}
 }
 
-// cycleData returns the data of the cycle. The first caller computes it: PreScore, or Score if the
-// profile enables the plugin for score only.
-func (pl *plugin) cycleData(state fwk.CycleState, pod *v1.Pod) *cycleData {
-	if c := pl.cycles.Get(state); c != nil {
-		return c
-	}
-	c := newCycleData(pl.sums.Pending(state, pod, pl.nodes), pl.prepared.Input(pl.load.Fresh()))
-	pl.cycles.Set(state, c)
-	return c
+func (pl *plugin) newCycleData(state fwk.CycleState, pod *v1.Pod) *cycleData {
+	return newCycleData(pl.sums.Pending(state, pod, pl.handle.SnapshotSharedLister()), pl.prepared.Input(pl.load.Fresh()))
 }

@@ -1,8 +1,6 @@
 package lowriskovercommitment
 
 import (
-	v1 "k8s.io/api/core/v1"
-
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
@@ -15,8 +13,8 @@ type amounts struct{ cpu, memory float64 }
 // pod that arrived during the window, the missing fraction is added.
 func unmeasured(sums *noderes.Sums, reading load.Reading) amounts {
 	var sum amounts
-	sums.Pods(func(pod *v1.Pod, cpu, memory int64) {
-		if fraction := noderes.MissingFraction(pod, reading.Time, reading.Window); fraction > 0 {
+	sums.Pods(func(arrival noderes.Arrival, cpu, memory int64) {
+		if fraction := arrival.MissingFraction(reading.Time, reading.Window); fraction > 0 {
 			sum.cpu += fraction * float64(cpu)
 			sum.memory += fraction * float64(memory)
 		}

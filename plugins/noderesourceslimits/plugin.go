@@ -26,13 +26,17 @@ import (
 // Name is the name of the plugin in the scheduler configuration.
 const Name = "NodeResourcesLimits"
 
+// cycleKey is the key of the plugin's data in the cycle state.
+const cycleKey fwk.StateKey = "plimsoll.dev/" + Name
+
 // plugin implements the score plugin. It is immutable.
 type plugin struct {
 	resources []limitedResource
 	sums      *noderes.Cache
 	// amounts has two values per resource and node: the allocatable amount and the limits of its pods.
 	amounts noderes.Array
-	nodes   fwk.SharedLister
+	cycle   noderes.Cycle[cycleData]
+	handle  fwk.Handle
 }
 
 // limitedResource is a resource with its weight and the limit that unbounded pods count with; 0 is
@@ -55,7 +59,9 @@ func New(_ context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, 
 		return nil, fmt.Errorf("args of %s: %w", Name, err)
 	}
 	sums := shared.Of(handle).Sums
-	pl := &plugin{sums: sums, amounts: noderes.NewArray(sums), nodes: handle.SnapshotSharedLister()}
+	pl := &plugin{
+		sums: sums, amounts: noderes.NewArray(sums), cycle: noderes.NewCycle[cycleData](cycleKey), handle: handle,
+	}
 	for _, r := range args.Resources {
 		resource := noderes.NewResource(v1.ResourceName(r.Name))
 		pl.resources = append(pl.resources, limitedResource{resource, *r.Weight, resource.Amount(args.DefaultLimits[r.Name])})
@@ -71,21 +77,46 @@ func (pl *plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *
 	return noderes.Sign(pod), nil
 }
 
-// PreScore computes the limits of the pending pod, once for all nodes.
-func (pl *plugin) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) *fwk.Status {
-	pl.sums.Pending(state, pod, pl.nodes)
+// PreScore computes the limits of the pending pod and the raw scores of all candidates.
+func (pl *plugin) PreScore(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
+	c := pl.newCycleData(state, pod)
+	c.scores = pl.sums.Score(ctx, pl.handle, state, nodes, func(place noderes.Place, node fwk.NodeInfo) int64 {
+		return pl.score(c, place, node)
+	})
+	pl.cycle.Set(state, c)
 	return nil
 }
 
 // Score returns the raw score of a node.
 func (pl *plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
-	pending := pl.sums.Pending(state, pod, pl.nodes)
-	place := pl.sums.Place(node, pl.nodes)
+	c := pl.cycle.Get(state)
+	if c == nil { // the profile enables the plugin for score only
+		c = pl.newCycleData(state, pod)
+		pl.cycle.Set(state, c)
+	}
+	if score, known := c.scores.Of(node); known {
+		return score, nil
+	}
+	return pl.score(c, pl.sums.Place(node, pl.handle.SnapshotSharedLister()), node), nil
+}
+
+// cycleData is the data of one scheduling cycle.
+type cycleData struct {
+	pending *noderes.Pending
+	scores  noderes.Scores
+}
+
+func (pl *plugin) newCycleData(state fwk.CycleState, pod *v1.Pod) *cycleData {
+	return &cycleData{pending: pl.sums.Pending(state, pod, pl.handle.SnapshotSharedLister())}
+}
+
+// score returns the raw score of the node at a place.
+func (pl *plugin) score(c *cycleData, place noderes.Place, node fwk.NodeInfo) int64 {
 	var amounts noderes.Values
 	if !pl.amounts.Load(place, node, &amounts) {
-		sums := pl.sums.SumsAt(place, node, pending.InGroup)
+		sums := pl.sums.SumsAt(place, node, c.pending.InGroup)
 		if 2*len(pl.resources) > len(amounts) {
-			return pl.scoreManyResources(node, sums, pending), nil
+			return pl.scoreManyResources(node, sums, c.pending)
 		}
 		for i := range pl.resources {
 			allocatable, limits := pl.resources[i].amountsOf(node, sums)
@@ -95,9 +126,9 @@ func (pl *plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, no
 	}
 	raw := int64(0)
 	for i := range pl.resources {
-		raw = saturate.Add(raw, pl.resources[i].score(int64(amounts[2*i]), int64(amounts[2*i+1]), pending))
+		raw = saturate.Add(raw, pl.resources[i].score(int64(amounts[2*i]), int64(amounts[2*i+1]), c.pending))
 	}
-	return raw, nil
+	return raw
 }
 
 // scoreManyResources returns the raw score of a node for more resources than the values have place for.

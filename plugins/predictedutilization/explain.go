@@ -60,7 +60,7 @@ func count(pods float64) string {
 //	CPU 62 % of 4.00 cores: 1.80 on the node (0.20 by its measured load), 0.50 by the pod, 0.18 as deviation
 func (pl *plugin) ExplainNode(state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) string {
 	c := pl.cycleData(state, pod)
-	result := predictNode(c.model.Value, node.Node(), pl.sums.Sums(node, pl.nodes, c.pending.InGroup))
+	result := predictNode(c.model.Value, node.Node(), pl.sums.Sums(node, pl.handle.SnapshotSharedLister(), c.pending.InGroup))
 	share := result.use.Share(c.workload)
 	var parts []string
 	riskiest := 0.0

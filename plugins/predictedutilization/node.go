@@ -67,14 +67,11 @@ func (pl *plugin) prepare(model *predict.Model) {
 	})
 }
 
-// The packed values of a node: for each resource the mean, the variance, the limit and the allocatable amount, then
-// 256 bits, of which one is set for each workload on the node. Score needs the part of the pending pod's workload only
-// if its bit is set.
+// The packed values of a node: for each resource the mean, the variance, the limit and the allocatable amount, then the
+// workloads on the node. Score needs the part of the pending pod's workload only if the node may have it.
 const (
 	packedResource  = 4
 	packedWorkloads = packedResource * predict.Resources
-	wordBits        = 64
-	workloadBits    = 4 * wordBits
 )
 
 // pack stores the result in the values.
@@ -86,8 +83,9 @@ func (n *nodeResult) pack(values *noderes.Values) {
 		part[2], part[3] = math.Float64bits(sum.Limit), math.Float64bits(n.allocatable[r])
 	}
 	for _, workload := range n.use.Workloads {
-		bit := workloadBit(workload)
-		values[packedWorkloads+bit/wordBits] |= 1 << (bit % wordBits)
+		for i, bits := range workloadBitsOf(workload) {
+			values[packedWorkloads+i] |= bits
+		}
 	}
 }
 
@@ -102,15 +100,34 @@ func unpack(values *noderes.Values) (sums [predict.Resources]predict.Sum, alloca
 	return sums, allocatable
 }
 
-// mayHaveWorkload reports whether a pod of the pending pod's workload may be on the node.
+// mayHaveWorkload reports whether another pod of the pending pod's workload may be on the node. A pod without a
+// controller is its own workload.
 func (c *cycleData) mayHaveWorkload(values *noderes.Values) bool {
-	return values[packedWorkloads+c.bit/wordBits]>>(c.bit%wordBits)&1 != 0
+	if c.isAlone {
+		return false
+	}
+	for i, bits := range c.bits {
+		if values[packedWorkloads+i]&bits != bits {
+			return false
+		}
+	}
+	return true
 }
+
+// workloadBits is a Bloom filter of workloads: two of its bits are set for each.
+type workloadBits [4]uint64
 
 // bitSeed makes the bits of workloads differ between processes. Scores do not depend on them.
 var bitSeed = maphash.MakeSeed()
 
-// workloadBit returns the bit of a workload.
-func workloadBit(workload predict.Key) uint8 {
-	return uint8(maphash.Comparable(bitSeed, workload) % workloadBits)
+// workloadBitsOf returns the bits of a workload.
+func workloadBitsOf(workload predict.Key) workloadBits {
+	hash := maphash.Comparable(bitSeed, workload)
+	var bits workloadBits
+	for range 2 {
+		bit := uint8(hash)
+		bits[bit/64] |= 1 << (bit % 64)
+		hash >>= 8
+	}
+	return bits
 }

@@ -129,7 +129,7 @@ func (c *measuredCluster) countPrepared() (count int) {
 	input := c.prepared.Input(c.keeper.Model())
 	for _, node := range c.infos {
 		var values noderes.Values
-		if c.prepared.Load(c.sums.Place(node, c.nodes), node, input, &values) {
+		if c.prepared.Load(c.sums.Place(node, c.handle.SnapshotSharedLister()), node, input, &values) {
 			count++
 		}
 	}

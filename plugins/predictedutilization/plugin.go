@@ -42,7 +42,7 @@ type plugin struct {
 	results  noderes.Slot[nodeResult]
 	prepared *noderes.Prepared[predict.Model]
 	cycle    noderes.Cycle[cycleData]
-	nodes    fwk.SharedLister
+	handle   fwk.Handle
 }
 
 var (
@@ -70,7 +70,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		results:    noderes.NewSlot[nodeResult](state.Sums),
 		prepared:   noderes.NewPrepared[predict.Model](state.Sums),
 		cycle:      noderes.NewCycle[cycleData](cycleKey),
-		nodes:      handle.SnapshotSharedLister(),
+		handle:     handle,
 	}
 	keeper.Observe(pl.prepare)
 	return pl, nil
@@ -89,21 +89,32 @@ func (pl *plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *
 	return fragments, nil
 }
 
-// PreScore computes what is expected of the pending pod, and selects the model that the cycle uses for
-// all nodes.
-func (pl *plugin) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) *fwk.Status {
-	pl.cycleData(state, pod)
+// PreScore computes what is expected of the pending pod, selects the model that the cycle uses, and computes the scores
+// of all candidates.
+func (pl *plugin) PreScore(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
+	c := pl.newCycleData(state, pod)
+	c.scores = pl.sums.Score(ctx, pl.handle, state, nodes, func(place noderes.Place, node fwk.NodeInfo) int64 {
+		return pl.score(c, place, node)
+	})
+	pl.cycle.Set(state, c)
 	return nil
 }
 
 // Score returns the score of a node.
 func (pl *plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
 	c := pl.cycleData(state, pod)
-	place := pl.sums.Place(node, pl.nodes)
+	if score, known := c.scores.Of(node); known {
+		return score, nil
+	}
+	return pl.score(c, pl.sums.Place(node, pl.handle.SnapshotSharedLister()), node), nil
+}
+
+// score returns the score of the node at a place.
+func (pl *plugin) score(c *cycleData, place noderes.Place, node fwk.NodeInfo) int64 {
 	var values noderes.Values
 	if pl.prepared.Load(place, node, c.model, &values) && !c.mayHaveWorkload(&values) {
 		sums, allocatable := unpack(&values)
-		return c.score(&sums, &allocatable, nil, pl.deviations), nil
+		return c.score(&sums, &allocatable, nil, pl.deviations)
 	}
 	sums := pl.sums.SumsAt(place, node, c.pending.InGroup)
 	result := pl.results.Get(sums)
@@ -114,7 +125,7 @@ func (pl *plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, no
 		result.pack(&values)
 		pl.prepared.Store(place, sums, c.model, &values)
 	}
-	return c.score(&result.use.Sums, &result.allocatable, result.share(c.workload), pl.deviations), nil
+	return c.score(&result.use.Sums, &result.allocatable, result.share(c.workload), pl.deviations)
 }
 
 // ScoreExtensions returns nil: scores are not normalized.
@@ -125,24 +136,33 @@ type cycleData struct {
 	pending  *noderes.Pending
 	model    noderes.Input[predict.Model]
 	workload predict.Key
-	// bit is the bit of the workload in packed values.
-	bit      uint8
+	// bits are those of the workload in packed values. isAlone is set for a pod without a controller.
+	bits     workloadBits
+	isAlone  bool
 	expected [predict.Resources]predict.Expected
+	scores   noderes.Scores
 }
 
-// cycleData returns the data of the cycle. The first caller computes it: PreScore, or Score if the
-// profile enables the plugin for score only.
+// cycleData returns the data of the cycle. If there are none, the profile enables the plugin for score only.
 func (pl *plugin) cycleData(state fwk.CycleState, pod *v1.Pod) *cycleData {
-	if c := pl.cycle.Get(state); c != nil {
-		return c
+	c := pl.cycle.Get(state)
+	if c == nil {
+		c = pl.newCycleData(state, pod)
+		pl.cycle.Set(state, c)
 	}
-	c := &cycleData{pending: pl.sums.Pending(state, pod, pl.nodes), model: pl.prepared.Input(pl.keeper.Model())}
+	return c
+}
+
+func (pl *plugin) newCycleData(state fwk.CycleState, pod *v1.Pod) *cycleData {
+	c := &cycleData{
+		pending: pl.sums.Pending(state, pod, pl.handle.SnapshotSharedLister()), model: pl.prepared.Input(pl.keeper.Model()),
+	}
 	declared := prediction.Declared(&c.pending.Pod)
-	c.workload, c.bit = declared.Workload, workloadBit(declared.Workload)
+	c.workload, c.bits = declared.Workload, workloadBitsOf(declared.Workload)
+	c.isAlone = c.workload.Value().Kind == facts.KindPod
 	for r := range c.expected {
 		c.expected[r] = c.model.Value.Expect(&declared, r)
 	}
-	pl.cycle.Set(state, c)
 	return c
 }
 

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"syscall"
@@ -196,7 +197,10 @@ func (c *comparison) run(tb testing.TB, rounds, warmUp, pods int) {
 		random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		for _, name := range order {
 			c.schedule(tb, name, warmUp)
-			c.samples[name] = append(c.samples[name], c.schedule(tb, name, pods))
+			// With -cpuprofile, go tool pprof -tagfocus configuration=NAME shows where the time goes.
+			pprof.Do(tb.Context(), pprof.Labels("configuration", name), func(context.Context) {
+				c.samples[name] = append(c.samples[name], c.schedule(tb, name, pods))
+			})
 		}
 		if round%10 == 9 {
 			runtime.GC()

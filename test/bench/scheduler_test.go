@@ -51,7 +51,7 @@ func newPod(i int, node string) *v1.Pod {
 // the throughput of the others relative to it in CPU time, which other programs on the machine hardly affect.
 // The log has the intervals, and the ratios in elapsed time.
 func BenchmarkScheduler(b *testing.B) {
-	const rounds, warmUp, podsPerRound = 120, 10, 10
+	const rounds, warmUp, podsPerRound = 300, 10, 10
 	c := newComparison(b, selectedNames(), 5000, 30)
 	for b.Loop() {
 		c.run(b, rounds, warmUp, podsPerRound)

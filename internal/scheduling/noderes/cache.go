@@ -24,11 +24,13 @@ type Cache struct {
 	slotCount, arrayCount atomic.Int32
 	// pending are the amounts of the pending pod.
 	pending Cycle[Pending]
+	// candidates are the nodes that the cycle scores.
+	candidates Cycle[candidates]
 }
 
 // NewCache returns an empty cache.
 func NewCache() *Cache {
-	c := &Cache{pending: NewCycle[Pending](pendingKey)}
+	c := &Cache{pending: NewCycle[Pending](pendingKey), candidates: NewCycle[candidates](candidatesKey)}
 	c.nodes.Store(newTable(0, 0))
 	return c
 }

@@ -7,8 +7,11 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// pendingKey is the key of the pending pod's amounts in the cycle state.
-const pendingKey fwk.StateKey = "plimsoll.dev/pending-pod"
+// The keys of the pending pod's amounts and of the candidates in the cycle state.
+const (
+	pendingKey    fwk.StateKey = "plimsoll.dev/pending-pod"
+	candidatesKey fwk.StateKey = "plimsoll.dev/candidates"
+)
 
 // Pending holds the amounts of the pod that is being scheduled.
 type Pending struct {

@@ -1,10 +1,12 @@
 package noderes
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/component-helpers/resource"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/predict"
@@ -56,7 +58,7 @@ func Requests(pod *v1.Pod) v1.ResourceList {
 func NewPod(pod *v1.Pod) Pod {
 	p := Pod{workload: predict.KeyOf(predict.Workload(facts.WorkloadOf(pod)))}
 	pod = facts.BoundedPod(pod)
-	requests, limits := resource.PodRequests(pod, podOptions), resource.PodLimits(pod, podOptions)
+	requests, limits := totals(pod)
 	for name, quantity := range requests {
 		r := NewResource(name)
 		p.entry(r).Request = r.Amount(quantity)
@@ -70,6 +72,49 @@ func NewPod(pod *v1.Pod) Pod {
 	}
 	slices.SortFunc(p.scalars, func(a, b namedAmount) int { return strings.Compare(string(a.name), string(b.name)) })
 	return p
+}
+
+// totals returns the requests and the limits of a pod. It returns the lists of the container of a pod that has only
+// one: the scheduler's own accounting builds a dozen maps, for each pod that is pending or changes.
+func totals(pod *v1.Pod) (requests, limits v1.ResourceList) {
+	switch {
+	case !isDeterminedBySpec(pod):
+		return resource.PodRequests(pod, podOptions), resource.PodLimits(pod, podOptions)
+	case len(pod.Spec.Containers) == 1 && len(pod.Spec.InitContainers) == 0 && pod.Spec.Overhead == nil && pod.Spec.Resources == nil:
+		only := &pod.Spec.Containers[0].Resources
+		return only.Requests, only.Limits
+	}
+	return resource.PodRequests(pod, resource.PodResourcesOptions{}), resource.PodLimits(pod, resource.PodResourcesOptions{})
+}
+
+// isDeterminedBySpec reports whether the status of a pod says nothing of its resources that the spec does not
+// say, which is so unless the pod is being resized.
+func isDeterminedBySpec(pod *v1.Pod) bool {
+	status := &pod.Status
+	if status.Resources != nil || status.AllocatedResources != nil || len(status.InitContainerStatuses) > 0 ||
+		resource.IsPodResizeInfeasible(pod) {
+		return false
+	}
+	for i := range status.ContainerStatuses {
+		s := &status.ContainerStatuses[i]
+		if s.Resources == nil && s.AllocatedResources == nil {
+			continue
+		}
+		c := slices.IndexFunc(pod.Spec.Containers, func(c v1.Container) bool { return c.Name == s.Name })
+		if c < 0 || !repeats(s, &pod.Spec.Containers[c].Resources) {
+			return false
+		}
+	}
+	return true
+}
+
+// repeats reports whether the resources in the status of a container are those of its spec, or missing.
+func repeats(status *v1.ContainerStatus, spec *v1.ResourceRequirements) bool {
+	same := func(list, of v1.ResourceList) bool {
+		return list == nil || maps.EqualFunc(list, of, apiresource.Quantity.Equal)
+	}
+	return same(status.AllocatedResources, spec.Requests) &&
+		(status.Resources == nil || same(status.Resources.Requests, spec.Requests) && same(status.Resources.Limits, spec.Limits))
 }
 
 // Get returns the amount of one resource.

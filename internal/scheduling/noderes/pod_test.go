@@ -1,11 +1,13 @@
 package noderes
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	accounting "k8s.io/component-helpers/resource"
 	"pgregory.net/rapid"
 )
 
@@ -249,6 +251,45 @@ func TestNewPodAgainstOracle(t *testing.T) {
 			sum.Add(got)
 			if sum != oracle[name] {
 				t.Fatalf("%s: amounts %+v make %+v, want %+v\n%s", name, got, sum, oracle[name], describe(pod))
+			}
+		}
+	})
+}
+
+// What the status of a pod says changes its amounts only as in the scheduler's own accounting.
+func TestTotalsAgainstSchedulerAccounting(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		pod := drawPod(t)
+		drawList := func(spec v1.ResourceList) v1.ResourceList {
+			switch rapid.IntRange(0, 3).Draw(t, "list") {
+			case 0:
+				return nil
+			case 1:
+				return amounts("cpu", "2", "memory", "3")
+			}
+			return spec.DeepCopy()
+		}
+		for i := range pod.Spec.Containers {
+			c := &pod.Spec.Containers[i]
+			c.Name = fmt.Sprint("c", i)
+			if rapid.IntRange(0, 3).Draw(t, "hasStatus") == 0 {
+				continue
+			}
+			status := v1.ContainerStatus{Name: c.Name, AllocatedResources: drawList(c.Resources.Requests)}
+			if rapid.Bool().Draw(t, "hasResources") {
+				status.Resources = &v1.ResourceRequirements{Requests: drawList(c.Resources.Requests), Limits: drawList(c.Resources.Limits)}
+			}
+			pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, status)
+		}
+		if rapid.IntRange(0, 4).Draw(t, "isInfeasible") == 0 {
+			pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodResizePending, Reason: v1.PodReasonInfeasible}}
+		}
+		requests, limits := totals(pod)
+		wantRequests, wantLimits := accounting.PodRequests(pod, podOptions), accounting.PodLimits(pod, podOptions)
+		for _, name := range resourceNames {
+			r := NewResource(name)
+			if r.Amount(requests[name]) != r.Amount(wantRequests[name]) || r.Amount(limits[name]) != r.Amount(wantLimits[name]) {
+				t.Fatalf("%s: requests %v, want %v; limits %v, want %v", name, requests, wantRequests, limits, wantLimits)
 			}
 		}
 	})

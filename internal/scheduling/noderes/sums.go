@@ -86,16 +86,17 @@ type podAmounts struct {
 	amounts Pod
 	// nonZeroCPU and nonZeroMemory are the requests with kube-scheduler's defaults for containers without.
 	nonZeroCPU, nonZeroMemory int64
+	arrival                   Arrival
 }
 
 // Node returns the node, as it was when the sums were computed.
 func (s *Sums) Node() *v1.Node { return s.node }
 
-// Pods calls visit with each pod, and its requests in millicores and bytes, with kube-scheduler's
+// Pods calls visit with the arrival of each pod, and its requests in millicores and bytes, with kube-scheduler's
 // defaults for containers without requests.
-func (s *Sums) Pods(visit func(pod *v1.Pod, cpu, memory int64)) {
+func (s *Sums) Pods(visit func(arrival Arrival, cpu, memory int64)) {
 	for i := range s.pods {
-		visit(s.pods[i].pod, s.pods[i].nonZeroCPU, s.pods[i].nonZeroMemory)
+		visit(s.pods[i].arrival, s.pods[i].nonZeroCPU, s.pods[i].nonZeroMemory)
 	}
 }
 
@@ -144,7 +145,7 @@ func newSums(node fwk.NodeInfo, previous *Sums, tentative bool, slots int) *Sums
 			s.pods[i] = previous.pods[i]
 		} else {
 			nonZero := info.CalculateResource()
-			s.pods[i] = podAmounts{pod, NewPod(pod), nonZero.Non0CPU, nonZero.Non0Mem}
+			s.pods[i] = podAmounts{pod, NewPod(pod), nonZero.Non0CPU, nonZero.Non0Mem, ArrivalOf(pod)}
 		}
 		amounts := &s.pods[i].amounts
 		s.cpu.Add(amounts.cpu)

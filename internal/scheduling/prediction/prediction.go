@@ -174,7 +174,7 @@ func (k *Keeper) podReading(pod *v1.Pod, known map[types.UID]knownPod, end time.
 		entry.pod, entry.declared = pod, Declared(&amounts)
 	}
 	known[pod.UID] = entry
-	p := predict.PodReading{Pod: entry.declared, State: entry.state, Seen: 1 - noderes.MissingFraction(pod, end, window)}
+	p := predict.PodReading{Pod: entry.declared, State: entry.state, Seen: 1 - noderes.ArrivalOf(pod).MissingFraction(end, window)}
 	if used, ok := k.used[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}]; ok {
 		p.Used, p.IsUsed = [predict.Resources]float64{used.CPU, used.Memory}, used.Valid()
 	}
