@@ -46,8 +46,10 @@ func TestNotesCanBePasted(t *testing.T) {
 			}
 		}
 	}
-	if got := notes(t, lowRisk); !strings.Contains(got, "No load source is configured") {
-		t.Error(got)
+	for _, values := range []string{lowRisk, "scheduler: {podUsage: null}"} {
+		if got := notes(t, values); !strings.Contains(got, "No load source is configured") {
+			t.Errorf("values %q: %s", values, got)
+		}
 	}
 	for _, values := range []string{"", "loadWatcher: {enabled: true}\n" + lowRisk} {
 		if got := notes(t, values); strings.Contains(got, "No load source is configured") {

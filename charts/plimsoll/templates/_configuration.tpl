@@ -3,6 +3,13 @@
 {{- if and .Values.loadWatcher.enabled (not .Values.scheduler.metricProvider) -}}true{{- end -}}
 {{- end -}}
 
+{{/* The type of the source of the usage of pods, if the scheduler may read it: with the profile predicted, or its own configuration. */}}
+{{- define "plimsoll.podUsageType" -}}
+{{- $isUsed := not (empty .Values.scheduler.config) -}}
+{{- range .Values.scheduler.profiles -}}{{- $isUsed = or $isUsed (eq .use "predicted") -}}{{- end -}}
+{{- if and $isUsed .Values.scheduler.podUsage -}}{{ .Values.scheduler.podUsage.type }}{{- end -}}
+{{- end -}}
+
 {{/* The configuration of the scheduler: scheduler.config, or one with the predefined profiles. */}}
 {{- define "plimsoll.configuration" -}}
 {{- $s := .Values.scheduler -}}
