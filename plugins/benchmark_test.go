@@ -70,8 +70,26 @@ func (b *bench) score(tb testing.TB, i int) {
 	}
 }
 
+// cycles scores all nodes in turn as the scheduler does: 500 per cycle, in PreScore and then in Score.
+func (b *bench) cycles(tb testing.TB) {
+	for nodes := range slices.Chunk(b.nodes, 500) {
+		state := framework.NewCycleState()
+		if p, ok := b.plugin.(fwk.PreScorePlugin); ok {
+			if status := p.PreScore(tb.Context(), state, b.pod, nodes); !status.IsSuccess() {
+				tb.Fatal(status.AsError())
+			}
+		}
+		for _, node := range nodes {
+			if _, status := b.plugin.Score(tb.Context(), state, b.pod, node); !status.IsSuccess() {
+				tb.Fatal(status.AsError())
+			}
+		}
+	}
+}
+
 // BenchmarkScore measures the score of one node with few and with many pods, of 5,000 nodes in turn,
-// which exceed the cache of the processor, and of a node that changed since its last score.
+// which exceed the cache of the processor, of a node that changed since its last score, and of all nodes in cycles with
+// PreScore, as in a scheduler.
 func BenchmarkScore(b *testing.B) {
 	for _, plugin := range All {
 		name := plugin.Name
@@ -93,6 +111,14 @@ func BenchmarkScore(b *testing.B) {
 				bench.score(b, i)
 			}
 		})
+		b.Run(name+"/cycles/nodes=5000/pods=30", func(b *testing.B) {
+			bench := newBench(b, name, 5000, 30)
+			bench.cycles(b)
+			for b.Loop() {
+				bench.cycles(b)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(bench.nodes)), "ns/score")
+		})
 	}
 }
 
@@ -101,8 +127,19 @@ func TestScoreAllocations(t *testing.T) {
 		name := plugin.Name
 		bench := newBench(t, name, 3, 20)
 		i := 0
-		if got := testing.AllocsPerRun(300, func() { bench.score(t, i); i++ }); got != 0 {
+		score := func() { bench.score(t, i); i++ }
+		if got := testing.AllocsPerRun(300, score); got != 0 {
 			t.Errorf("%s: %v allocations", name, got)
+		}
+		p, ok := bench.plugin.(fwk.PreScorePlugin)
+		if !ok {
+			continue
+		}
+		if status := p.PreScore(t.Context(), bench.state, bench.pod, bench.nodes); !status.IsSuccess() {
+			t.Fatal(status.AsError())
+		}
+		if got := testing.AllocsPerRun(300, score); got != 0 {
+			t.Errorf("%s: %v allocations after PreScore", name, got)
 		}
 	}
 }
@@ -148,10 +185,7 @@ func costOfReadings(tb testing.TB, nodes, rounds int) (ratio, still float64) {
 		}()
 		began, cpu, scores := time.Now(), threadTime(tb), 0
 		for time.Since(began) < 300*time.Millisecond {
-			bench.state = framework.NewCycleState()
-			for n := range nodes {
-				bench.score(tb, n)
-			}
+			bench.cycles(tb)
 			scores += nodes
 		}
 		perScore := (threadTime(tb) - cpu) / float64(scores)

@@ -3,6 +3,7 @@ package predictedutilization
 import (
 	"hash/maphash"
 	"math"
+	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -18,8 +19,8 @@ type nodeResult struct {
 	node        *v1.Node
 	use         predict.NodeUse
 	allocatable [predict.Resources]float64
-	// positions are those of the workloads in use, nil if there are few.
-	positions map[predict.Key]int32
+	// positions are those of the workloads in use, which the first search among many computes.
+	positions atomic.Pointer[map[predict.Key]int32]
 }
 
 // manyWorkloads is the number of workloads from which on a map is faster than a search.
@@ -27,10 +28,19 @@ const manyWorkloads = 32
 
 // share returns the part of a workload in the use of the node, nil if it has no pod there.
 func (n *nodeResult) share(workload predict.Key) *[predict.Resources]predict.Share {
-	if n.positions == nil {
+	if len(n.use.Workloads) < manyWorkloads {
 		return n.use.Share(workload)
 	}
-	if position, ok := n.positions[workload]; ok {
+	positions := n.positions.Load()
+	if positions == nil {
+		all := make(map[predict.Key]int32, len(n.use.Workloads))
+		for i, workload := range n.use.Workloads {
+			all[workload] = int32(i)
+		}
+		positions = &all
+		n.positions.Store(positions)
+	}
+	if position, ok := (*positions)[workload]; ok {
 		return &n.use.Shares[position]
 	}
 	return nil
@@ -38,20 +48,14 @@ func (n *nodeResult) share(workload predict.Key) *[predict.Resources]predict.Sha
 
 // predictNode predicts the use of a node without the pending pod. It reads no NodeInfo, so that any goroutine may
 // call it.
-func predictNode(model *predict.Model, node *v1.Node, sums *noderes.Sums) nodeResult {
+func predictNode(model *predict.Model, node *v1.Node, sums *noderes.Sums) *nodeResult {
 	pods := make([]predict.Pod, sums.Len())
 	for i := range pods {
 		pods[i] = prediction.Declared(sums.Pod(i))
 	}
-	result := nodeResult{model: model, node: node, use: model.Node(node.Name, pods)}
+	result := &nodeResult{model: model, node: node, use: model.Node(node.Name, pods)}
 	for r, resource := range prediction.Predicted {
 		result.allocatable[r] = float64(resource.AllocatableOf(node))
-	}
-	if count := len(result.use.Workloads); count > manyWorkloads {
-		result.positions = make(map[predict.Key]int32, count)
-		for i, workload := range result.use.Workloads {
-			result.positions[workload] = int32(i)
-		}
 	}
 	return result
 }
@@ -61,7 +65,7 @@ func predictNode(model *predict.Model, node *v1.Node, sums *noderes.Sums) nodeRe
 func (pl *plugin) prepare(model *predict.Model) {
 	pl.prepared.Prepare(model, func(sums *noderes.Sums, values *noderes.Values) bool {
 		result := predictNode(model, sums.Node(), sums)
-		pl.results.Set(sums, &result)
+		pl.results.Set(sums, result)
 		result.pack(values)
 		return true
 	})

@@ -119,8 +119,7 @@ func (pl *plugin) score(c *cycleData, place noderes.Place, node fwk.NodeInfo) in
 	sums := pl.sums.SumsAt(place, node, c.pending.InGroup)
 	result := pl.results.Get(sums)
 	if result == nil || result.model != c.model.Value || result.node != node.Node() {
-		predicted := predictNode(c.model.Value, node.Node(), sums)
-		result = &predicted
+		result = predictNode(c.model.Value, node.Node(), sums)
 		pl.results.Set(sums, result)
 		result.pack(&values)
 		pl.prepared.Store(place, sums, c.model, &values)

@@ -63,11 +63,21 @@ func (m *Model) Workloads() int { return len(m.workloads) }
 
 // Ratio returns what is expected of the pods of a workload, given what one of them declares.
 func (m *Model) Ratio(key Key, r int, amount Amount) Ratio {
+	return m.ratio(m.workload(key), r, amount)
+}
+
+// workload returns the ratios of a workload, nil if it is not known.
+func (m *Model) workload(key Key) *[Resources]Ratio {
+	if key == (Key{}) {
+		return nil
+	}
+	return m.workloads[key]
+}
+
+func (m *Model) ratio(workload *[Resources]Ratio, r int, amount Amount) Ratio {
 	_, class := amount.base()
-	if key != (Key{}) {
-		if w, ok := m.workloads[key]; ok && w[r].Pods > 0 && int(w[r].class) == class {
-			return w[r]
-		}
+	if workload != nil && workload[r].Pods > 0 && int(workload[r].class) == class {
+		return workload[r]
 	}
 	return m.classes[r][class]
 }
@@ -86,10 +96,12 @@ type Expected struct {
 }
 
 // Expect returns the expected use of a pod.
-func (m *Model) Expect(p *Pod, r int) Expected {
+func (m *Model) Expect(p *Pod, r int) Expected { return m.expect(p, m.workload(p.Workload), r) }
+
+func (m *Model) expect(p *Pod, workload *[Resources]Ratio, r int) Expected {
 	amount := p.Amounts[r].checked()
 	base, _ := amount.base()
-	q := m.Ratio(p.Workload, r, amount)
+	q := m.ratio(workload, r, amount)
 	e := Expected{base * q.Mean, base * math.Sqrt(q.Time), base * math.Sqrt(q.Unknown), base * math.Sqrt(q.Pod), math.Inf(1)}
 	if amount.Limit > 0 {
 		e.Limit = max(amount.Limit, amount.Request)
@@ -125,12 +137,13 @@ type Share struct {
 
 // Node returns the expected use of the pods of a node.
 func (m *Model) Node(name string, pods []Pod) NodeUse {
-	var use NodeUse
+	workloads := min(len(pods), 16) // more are rare
+	use := NodeUse{Workloads: make([]Key, 0, workloads), Shares: make([][Resources]Share, 0, workloads)}
 	var own [Resources]float64
 	for i := range pods {
-		share := use.share(pods[i].Workload)
+		workload, share := m.workload(pods[i].Workload), use.share(pods[i].Workload)
 		for r := range Resources {
-			e := m.Expect(&pods[i], r)
+			e := m.expect(&pods[i], workload, r)
 			use.Sums[r].Mean += e.Mean
 			use.Sums[r].Limit += e.Limit
 			own[r] += e.Own * e.Own
