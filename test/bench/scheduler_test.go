@@ -26,7 +26,10 @@ func newNode(i int) *v1.Node {
 	}
 }
 
-// newPod returns the i-th pod. Pods have several sizes, so that nodes differ.
+// workloads is the number of workloads that pods belong to.
+const workloads = 1000
+
+// newPod returns the i-th pod, of one of the workloads. Pods have several sizes, so that nodes differ.
 func newPod(i int, node string) *v1.Pod {
 	name := fmt.Sprintf("pod-%06d", i)
 	list := func(cpu, memory int) v1.ResourceList {
@@ -37,7 +40,9 @@ func newPod(i int, node string) *v1.Pod {
 	}
 	request := 250 + 250*(i%5)
 	return &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name)},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name), OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: "apps/v1", Kind: "ReplicaSet", Name: fmt.Sprint("app-", i%workloads), Controller: new(true),
+		}}},
 		Spec: v1.PodSpec{NodeName: node, SchedulerName: v1.DefaultSchedulerName, Containers: []v1.Container{{
 			Name: "c", Image: "app",
 			Resources: v1.ResourceRequirements{Requests: list(request, 1024), Limits: list(request*(1+i%4), 1024*(1+i%3))},
