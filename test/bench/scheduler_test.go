@@ -31,7 +31,7 @@ const workloads = 1000
 
 // newPod returns the i-th pod, of one of the workloads. Pods have several sizes, so that nodes differ.
 func newPod(i int, node string) *v1.Pod {
-	name := fmt.Sprintf("pod-%06d", i)
+	name, owner := fmt.Sprintf("pod-%06d", i), fmt.Sprint("app-", i%workloads)
 	list := func(cpu, memory int) v1.ResourceList {
 		return v1.ResourceList{
 			v1.ResourceCPU:    *resource.NewMilliQuantity(int64(cpu), resource.DecimalSI),
@@ -41,7 +41,7 @@ func newPod(i int, node string) *v1.Pod {
 	request := 250 + 250*(i%5)
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name), OwnerReferences: []metav1.OwnerReference{{
-			APIVersion: "apps/v1", Kind: "ReplicaSet", Name: fmt.Sprint("app-", i%workloads), Controller: new(true),
+			APIVersion: "apps/v1", Kind: "ReplicaSet", Name: owner, UID: types.UID(owner), Controller: new(true),
 		}}},
 		Spec: v1.PodSpec{NodeName: node, SchedulerName: v1.DefaultSchedulerName, Containers: []v1.Container{{
 			Name: "c", Image: "app",

@@ -65,7 +65,7 @@ func playground(t *testing.T) (page, kubeconfig string) {
 // decision matches the decision on a pod on the live page, and score one node in it.
 var (
 	decision = `(?s)<td data-label="pod">%s(?: <span[^>]*>[^<]*</span>)?</td><td data-label="profile">%s</td>` +
-		`<td data-label="node" class="ours">([^<]*)</td>\s*<td data-label="scores">(.*?)</td>`
+		`<td data-label="node" class="ours">([^<]*)</td>\s*<td data-label="scores"[^>]*>(.*?)</td>`
 	score = regexp.MustCompile(`<span class="chip[^"]*">(\S+) (\d+)</span>`)
 )
 
