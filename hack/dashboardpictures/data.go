@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -131,7 +131,7 @@ func (a *answer) series(legend string, start float64) []series {
 			out = append(out, s)
 		}
 	}
-	sort.SliceStable(out, func(i, j int) bool { return out[i].Legend < out[j].Legend })
+	slices.SortStableFunc(out, func(a, b series) int { return strings.Compare(a.Legend, b.Legend) })
 	return out
 }
 

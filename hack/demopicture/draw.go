@@ -40,8 +40,8 @@ func draw(p picture) string {
 	for i := range 3 {
 		d.Printf(`<circle class="dot" cx="%v" cy="%v" r="4"/>`, dotAt(i), height-18)
 	}
-	d.Printf(`<text class="small dim" x="%v" y="%v">recorded by make demo-picture from the demo: real kube-scheduler and API server, simulated nodes</text>`,
-		margin, height-14)
+	const source = "recorded by make demo-picture from the demo: real kube-scheduler and API server, simulated nodes"
+	d.Printf(`<text class="small dim" x="%v" y="%v">%s</text>`, margin, height-14, source)
 	scene(d, 0, "Which node? By the limits of its pods", "The same pod "+p.Limits.Pod+" in the same cluster, with two profiles.")
 	p.Limits.draw(d, limitText)
 	d.Printf(`</g>`)

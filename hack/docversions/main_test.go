@@ -19,16 +19,19 @@ func TestAdd(t *testing.T) {
 	}{
 		"first": {nil, site{"v0.1", "v0.1.0", nil}, []site{{"v0.1", "v0.1.0", newest}}},
 		"patch": {
-			[]site{{"v0.1", "v0.1.0", newest}}, site{"v0.1", "v0.1.1", nil},
+			[]site{{"v0.1", "v0.1.0", newest}},
+			site{"v0.1", "v0.1.1", nil},
 			[]site{{"v0.1", "v0.1.1", newest}},
 		},
 		// 10 > 9, although "v0.10" < "v0.9"
 		"numbers": {
-			[]site{{"v0.9", "v0.9.3", newest}}, site{"v0.10", "v0.10.0", nil},
+			[]site{{"v0.9", "v0.9.3", newest}},
+			site{"v0.10", "v0.10.0", nil},
 			[]site{{"v0.10", "v0.10.0", newest}, {"v0.9", "v0.9.3", none}},
 		},
 		"patch of an old version": {
-			[]site{{"v1.0", "v1.0.0", newest}, {"v0.9", "v0.9.3", none}}, site{"v0.9", "v0.9.4", nil},
+			[]site{{"v1.0", "v1.0.0", newest}, {"v0.9", "v0.9.3", none}},
+			site{"v0.9", "v0.9.4", nil},
 			[]site{{"v1.0", "v1.0.0", newest}, {"v0.9", "v0.9.4", none}},
 		},
 	} {
@@ -105,7 +108,8 @@ func TestPublish(t *testing.T) {
 git -c user.name=test -c user.email=test@example.com commit -q -m "A project"`)
 	shell("VERSION=v0.1.0 .ci/docs")
 	shell("VERSION=v0.2.0 .ci/docs")
-	if files := shell(`git -C "` + origin + `" ls-tree --name-only gh-pages`); files != ".nojekyll\nindex.html\nv0.1\nv0.2\nversions.json\n" {
+	const want = ".nojekyll\nindex.html\nv0.1\nv0.2\nversions.json\n"
+	if files := shell(`git -C "` + origin + `" ls-tree --name-only gh-pages`); files != want {
 		t.Errorf("gh-pages has\n%s", files)
 	}
 	sites, err := read(published(t, origin, list))

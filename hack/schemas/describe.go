@@ -49,8 +49,7 @@ func (d *describer) describeStruct(schema *jsonschema.Schema, of reflect.Type) e
 	if err != nil {
 		return err
 	}
-	for i := range of.NumField() {
-		field := of.Field(i)
+	for field := range of.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if field.Anonymous && name == "" {
 			if err := d.describe(schema, field.Type); err != nil {

@@ -20,9 +20,25 @@ func sampleResults(bad string) (selection, []demo.Result) {
 	for _, s := range node.Scenarios {
 		for _, step := range s.Steps {
 			if step.Create != nil {
-				results = append(results,
-					demo.Result{Scenario: s.Name, Profile: demo.DefaultProfile, Pod: step.Create.Name, Node: "permanent", Want: "any", OK: true},
-					demo.Result{Scenario: s.Name, Profile: s.Profile, Pod: step.Create.Name, Node: "permanent", Want: "spot-1", OK: s.Name != bad})
+				results = append(
+					results,
+					demo.Result{
+						Scenario: s.Name,
+						Profile:  demo.DefaultProfile,
+						Pod:      step.Create.Name,
+						Node:     "permanent",
+						Want:     "any",
+						OK:       true,
+					},
+					demo.Result{
+						Scenario: s.Name,
+						Profile:  s.Profile,
+						Pod:      step.Create.Name,
+						Node:     "permanent",
+						Want:     "spot-1",
+						OK:       s.Name != bad,
+					},
+				)
 			}
 		}
 	}

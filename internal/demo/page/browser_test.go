@@ -62,7 +62,8 @@ func sample() Live {
 		node := LiveNode{Name: fmt.Sprintf("node-%d", i), Pods: []string{"web-1", "web-2", "shop/cart-6d4cf56db6-x2x4v"}}
 		for _, r := range []string{"cpu", "memory"} {
 			node.Bars = append(node.Bars, LiveBar{
-				Resource: r, Allocatable: "16", Request: "8", RequestFraction: .5, Limit: fmt.Sprint(6 * i), LimitFraction: 6 * float64(i) / 16,
+				Resource: r, Allocatable: "16", Request: "8", RequestFraction: .5,
+				Limit: fmt.Sprint(6 * i), LimitFraction: 6 * float64(i) / 16,
 				HasLoad: i%2 == 0, LoadMean: .4, LoadStdDev: .1, UnboundedPods: 2,
 			})
 		}

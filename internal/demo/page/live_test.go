@@ -55,7 +55,8 @@ func TestWriteLive(t *testing.T) {
 
 // TestScores checks that nodes on which a pod does not fit are counted, or named if it is one.
 func TestScores(t *testing.T) {
-	fits, one, two := LiveScore{Node: "a", Total: 4}, LiveScore{Node: "b", Detail: "does not fit"}, LiveScore{Node: "c", Detail: "does not fit"}
+	fits := LiveScore{Node: "a", Total: 4}
+	one, two := LiveScore{Node: "b", Detail: "does not fit"}, LiveScore{Node: "c", Detail: "does not fit"}
 	for want, scores := range map[string][]LiveScore{
 		"": {fits}, "b does not fit": {one, fits}, "2 nodes do not fit": {one, fits, two},
 	} {

@@ -60,13 +60,14 @@ func (c *Cache) candidatesOf(state fwk.CycleState, nodes []fwk.NodeInfo, all fwk
 // newCandidates looks up the candidates in a table. If one is missing, it returns it.
 func newCandidates(t *table, nodes []fwk.NodeInfo) (found *candidates, missing fwk.NodeInfo) {
 	found = &candidates{index: newIndex(len(nodes)), table: t, places: make([]int32, len(nodes))}
-	position, known := -1, false
+	last := -1
 	for _, node := range nodes {
-		position, known = t.findNear(node, position+1) // most are in the order of the table
+		position, known := t.findNear(node, last+1) // most are in the order of the table
 		if !known {
 			return found, node
 		}
 		found.places[found.add(node)] = int32(position)
+		last = position
 	}
 	return found, nil
 }
