@@ -114,7 +114,8 @@ func addScores(ctx context.Context, w *workload, watcher string, operations map[
 	return nil
 }
 
-// scoreOf returns the operation that scores a node for a pod. PreScore has been called.
+// scoreOf returns the operation that scores a node for a pod. PreScore has been called without the node, so that Score
+// computes what it looks up in a scheduler.
 func scoreOf(ctx context.Context, p schedtest.Plugin, f framework.Framework, pod *v1.Pod, node fwk.NodeInfo) (operation, error) {
 	var args runtime.Object
 	if p.Args != nil {
@@ -127,7 +128,7 @@ func scoreOf(ctx context.Context, p schedtest.Plugin, f framework.Framework, pod
 	plugin := constructed.(fwk.ScorePlugin)
 	state := framework.NewCycleState()
 	if pre, ok := constructed.(fwk.PreScorePlugin); ok {
-		pre.PreScore(ctx, state, pod, []fwk.NodeInfo{node})
+		pre.PreScore(ctx, state, pod, nil)
 	}
 	return func() error {
 		_, status := plugin.Score(ctx, state, pod, node)
