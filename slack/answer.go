@@ -1,14 +1,17 @@
 package slack
 
 import (
+	"cmp"
 	"fmt"
 	"time"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
 // AnswerState states how far an autoscaler takes a buffer into account.
@@ -44,6 +47,9 @@ type Answer struct {
 	// Requested is the number of placeholders of the buffer, and Replicas the number that the
 	// autoscaler reports, -1 if it reports none.
 	Requested, Replicas int64
+	// Ready is the number of placeholders that fit existing nodes according to Cluster Autoscaler 1.37 and
+	// later, -1 if the autoscaler does not report it.
+	Ready int64
 	// Message is the reason for the state in the words of the autoscaler, at most 400 bytes. It is empty
 	// if the buffer is accepted or the answer is missing.
 	Message string
@@ -70,8 +76,9 @@ type bufferFields struct {
 		Replicas int64 `json:"replicas"`
 	} `json:"spec"`
 	Status struct {
-		Replicas   *int64             `json:"replicas"`
-		Conditions []metav1.Condition `json:"conditions"`
+		Replicas      *int64             `json:"replicas"`
+		ReadyReplicas *int64             `json:"readyReplicas"`
+		Conditions    []metav1.Condition `json:"conditions"`
 	} `json:"status"`
 }
 
@@ -81,39 +88,55 @@ type bufferFields struct {
 // A condition that refers to an older version of the buffer is not an answer. Cluster Autoscaler states
 // the version in LimitedByQuotas only, Karpenter in all conditions.
 func AnswerOf(buffer *unstructured.Unstructured) Answer {
-	a := Answer{Namespace: buffer.GetNamespace(), Name: buffer.GetName(), State: AnswerMissing, Replicas: -1}
+	a := Answer{Namespace: buffer.GetNamespace(), Name: buffer.GetName(), State: AnswerMissing, Replicas: -1, Ready: -1}
 	var fields bufferFields
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(buffer.Object, &fields); err != nil {
-		a.Message = shorten("the status cannot be read: " + err.Error())
+		a.Message = facts.Shorten("the status cannot be read: "+err.Error(), maxAnswerLength)
 		return a
 	}
 	a.Requested = fields.Spec.Replicas
 	if fields.Status.Replicas != nil {
 		a.Replicas = *fields.Status.Replicas
 	}
-	conditions := fields.Status.Conditions
-	current := func(condition *metav1.Condition) bool {
-		return condition != nil && (condition.ObservedGeneration == 0 || condition.ObservedGeneration >= buffer.GetGeneration())
+	if fields.Status.ReadyReplicas != nil {
+		a.Ready = *fields.Status.ReadyReplicas
 	}
+	a.setState(fields.Status.Conditions, buffer.GetGeneration())
+	return a
+}
+
+// setState sets the fields that follow from the conditions of a buffer of a generation.
+//
+// Cluster Autoscaler 1.35.0 keeps only the condition that it has written last. It provisions only buffers
+// that are ready: a buffer whose only condition is that it is provisioned is ready.
+func (a *Answer) setState(conditions []metav1.Condition, generation int64) {
 	ready := meta.FindStatusCondition(conditions, conditionReadyForProvisioning)
 	limited := meta.FindStatusCondition(conditions, conditionLimitedByQuotas)
+	provisioning := meta.FindStatusCondition(conditions, conditionProvisioning)
+	if ready == nil && provisioning != nil && provisioning.Status == metav1.ConditionTrue {
+		ready = provisioning
+	}
 	switch {
-	case !current(ready) || ready.Status == metav1.ConditionUnknown:
-		return a
+	case !isCurrent(ready, generation) || ready.Status == metav1.ConditionUnknown:
+		return
 	case ready.Status == metav1.ConditionFalse:
 		a.State, a.Message = AnswerRefused, messageOf(ready)
-		return a
-	case limited != nil && !current(limited):
-		return a
+		return
+	case limited != nil && !isCurrent(limited, generation):
+		return
 	case limited != nil && limited.Status == metav1.ConditionTrue:
 		a.State, a.Message = AnswerLimited, messageOf(limited)
 	case a.Replicas >= 0 && a.Replicas < a.Requested:
-		a.State, a.Message = AnswerLimited, fmt.Sprintf("%d of %d placeholders are taken into account", a.Replicas, a.Requested)
+		a.State, a.Message = AnswerLimited, plural.PartAre(a.Replicas, a.Requested, "placeholder")+" taken into account"
 	default:
 		a.State = AnswerAccepted
 	}
-	a.setProvisioning(ready, meta.FindStatusCondition(conditions, conditionProvisioning))
-	return a
+	a.setProvisioning(ready, provisioning)
+}
+
+// isCurrent reports whether a condition exists and does not refer to an older generation.
+func isCurrent(condition *metav1.Condition, generation int64) bool {
+	return condition != nil && (condition.ObservedGeneration == 0 || condition.ObservedGeneration >= generation)
 }
 
 // setProvisioning sets the fields on provisioning of a buffer that is ready for it.
@@ -133,21 +156,5 @@ func (a *Answer) setProvisioning(ready, provisioning *metav1.Condition) {
 
 // messageOf returns the message of a condition, or its reason if it has no message.
 func messageOf(condition *metav1.Condition) string {
-	if condition.Message == "" {
-		return shorten(condition.Reason)
-	}
-	return shorten(condition.Message)
-}
-
-// shorten cuts a text after maxAnswerLength bytes, between two characters.
-func shorten(text string) string {
-	const ellipsis = "..."
-	if len(text) <= maxAnswerLength {
-		return text
-	}
-	end := maxAnswerLength - len(ellipsis)
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + ellipsis
+	return facts.Shorten(cmp.Or(condition.Message, condition.Reason), maxAnswerLength)
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/component-helpers/resource"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
@@ -50,9 +51,9 @@ func (p *Plan) addMirrors(
 		p.addPermitted(&mirrors[i], limits, shares)
 	}
 	if len(unselected) > 0 {
-		p.Reasons = append(p.Reasons, fmt.Sprintf("%d workloads with annotation %s are in namespaces that "+
-			"spec.mirrors.namespaceSelector does not select: %s", len(unselected), v1alpha1.AnnotationSlack,
-			facts.Abbreviate(unselected, maxNames, ", ")))
+		p.Reasons = append(p.Reasons, fmt.Sprintf("%s with annotation %s %s in namespaces that "+
+			"spec.mirrors.namespaceSelector does not select: %s", plural.Of(len(unselected), "workload"), v1alpha1.AnnotationSlack,
+			plural.Form(len(unselected), "is", "are"), facts.Abbreviate(unselected, maxNames, ", ")))
 	}
 }
 
@@ -78,8 +79,8 @@ func (p *Plan) addPermitted(m *mirror, limits *mirrorLimits, shares map[string]i
 	}
 	if m.held > m.wanted && permitted > m.wanted && m.coolDownEnd != 0 {
 		p.CoolDown = true
-		p.Reasons = append(p.Reasons, fmt.Sprintf("%s requires %d placeholders, %d are held until %s",
-			w, m.wanted, m.held, formatTime(m.coolDownEnd)))
+		p.Reasons = append(p.Reasons, fmt.Sprintf("%s requires %s, %d are held until %s",
+			w, plural.Of(m.wanted, "placeholder"), m.held, formatTime(m.coolDownEnd)))
 	}
 	if permitted > 0 {
 		p.addMirror(w, permitted)
@@ -131,7 +132,7 @@ func (l *mirrorLimits) reason(m *mirror, permitted int64) string {
 	case permitted < l.perWorkload:
 		cause = fmt.Sprintf("spec.mirrors.maxPerNamespace permits %d more in namespace %s", permitted, namespace)
 	}
-	return fmt.Sprintf("%s requires %d placeholders, %s", m.workload, m.wanted, cause)
+	return fmt.Sprintf("%s requires %s, %s", m.workload, plural.Of(m.wanted, "placeholder"), cause)
 }
 
 // fairShares distributes a number among namespaces: none gets more than it demands, and none less than
@@ -268,7 +269,7 @@ func defaultRequests(resources *v1.ResourceRequirements) {
 }
 
 // mirrorTemplate returns a template whose pods are scheduled like those of the workload: it has their
-// requests, node selection, affinity, topology spread constraints, host ports and priority, but not
+// requests, node selection, affinity, topology spread constraints, host ports, RuntimeClass and priority, but not
 // their containers, volumes and resource claims: a claim can be used by one pod only, or would be
 // created for each placeholder. It shares no memory with the workload.
 func mirrorTemplate(policy *v1alpha1.ResourceSlack, group Group) v1.PodTemplateSpec {
@@ -294,6 +295,9 @@ func mirrorTemplate(policy *v1alpha1.ResourceSlack, group Group) v1.PodTemplateS
 	t.Spec.Affinity = workload.Spec.Affinity
 	t.Spec.Tolerations = workload.Spec.Tolerations
 	t.Spec.TopologySpreadConstraints = workload.Spec.TopologySpreadConstraints
+	if len(workload.Spec.Overhead) == 0 { // else the requests include the overhead, which admission would add
+		t.Spec.RuntimeClassName = workload.Spec.RuntimeClassName
+	}
 	t.Spec.PriorityClassName = workload.Spec.PriorityClassName
 	return t
 }

@@ -93,7 +93,7 @@ func TestMirrorIsScheduledLikeItsWorkload(t *testing.T) {
 			MaxSkew: 1, TopologyKey: v1.LabelTopologyZone,
 			WhenUnsatisfiable: v1.DoNotSchedule,
 		}}
-		s.PriorityClassName, s.ServiceAccountName = "important", "web"
+		s.PriorityClassName, s.ServiceAccountName, s.RuntimeClassName = "important", "web", new("sandbox")
 		s.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: 80}, {ContainerPort: 9100, HostPort: 9100}}
 		s.Containers = append(s.Containers, v1.Container{Name: "proxy", Resources: v1.ResourceRequirements{Limits: list("500m", "1Gi")}})
 		s.InitContainers = []v1.Container{{Name: "init", Resources: v1.ResourceRequirements{Requests: list("100m", "8Gi")}}}
@@ -112,11 +112,11 @@ func TestMirrorIsScheduledLikeItsWorkload(t *testing.T) {
 	workload := w.Template.Spec
 	if diff := cmp.Diff([]any{
 		workload.NodeSelector, workload.Affinity, workload.Tolerations, workload.TopologySpreadConstraints,
-		workload.PriorityClassName,
+		workload.PriorityClassName, workload.RuntimeClassName,
 	},
 		[]any{
 			got.Spec.NodeSelector, got.Spec.Affinity, got.Spec.Tolerations, got.Spec.TopologySpreadConstraints,
-			got.Spec.PriorityClassName,
+			got.Spec.PriorityClassName, got.Spec.RuntimeClassName,
 		}); diff != "" {
 		t.Error(diff)
 	}
@@ -140,6 +140,20 @@ func TestMirrorIsScheduledLikeItsWorkload(t *testing.T) {
 	}
 	if owners := buffers[0].GetOwnerReferences(); len(owners) != 1 || owners[0].UID != policy.UID {
 		t.Errorf("owners %v, want the policy", owners)
+	}
+}
+
+// TestMirrorOverhead checks that the overhead of a template is counted once: admission adds that of a
+// RuntimeClass to pods.
+func TestMirrorOverhead(t *testing.T) {
+	w := newWorkload("1", func(s *v1.PodSpec) { s.RuntimeClassName, s.Overhead = new("sandbox"), list("250m", "1Gi") })
+	policy := newPolicy("0")
+	templates, _ := capacityBuffers(policy, mirrorsOf(t, policy, w), "slack")
+	spec := templates[0].Template.Spec
+	requests := spec.Containers[0].Resources.Requests
+	// CPU: 1 + 0.25; memory: 4 + 1.
+	if requests.Cpu().String() != "1250m" || requests.Memory().String() != "5Gi" || spec.RuntimeClassName != nil || spec.Overhead != nil {
+		t.Errorf("requests %v, RuntimeClass %v, overhead %v", requests, spec.RuntimeClassName, spec.Overhead)
 	}
 }
 

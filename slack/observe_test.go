@@ -270,7 +270,7 @@ func TestAbsurdQuantities(t *testing.T) {
 	if got := requestsOfTemplate(&v1.PodTemplateSpec{Spec: pod.Spec}); got.Memory().Value() != 2*gib || !got.Cpu().IsZero() {
 		t.Errorf("template: %v", got)
 	}
-	if took := time.Since(start); took > time.Second {
+	if took := time.Since(start); took > time.Minute {
 		t.Errorf("took %s", took)
 	}
 }

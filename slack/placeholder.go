@@ -56,11 +56,12 @@ func restrictPodSecurity(pod *v1.PodSpec) {
 }
 
 // ownerReference returns the reference to the policy. All placeholders of a policy have this one
-// owner, so that an autoscaler treats them as evictable pods of one controller.
+// owner, so that an autoscaler treats them as evictable pods of one controller. It does not block the
+// deletion of the policy: some API servers permit that only to those who may update its finalizers.
 func ownerReference(policy *v1alpha1.ResourceSlack) metav1.OwnerReference {
 	return metav1.OwnerReference{
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind, Name: policy.Name, UID: policy.UID,
-		Controller: new(true), BlockOwnerDeletion: new(true),
+		Controller: new(true),
 	}
 }
 

@@ -41,7 +41,6 @@ metadata:
   namespace: slack
   ownerReferences:
   - apiVersion: plimsoll.dev/v1alpha1
-    blockOwnerDeletion: true
     controller: true
     kind: ResourceSlack
     name: web
@@ -88,7 +87,6 @@ metadata:
   namespace: slack
   ownerReferences:
   - apiVersion: plimsoll.dev/v1alpha1
-    blockOwnerDeletion: true
     controller: true
     kind: ResourceSlack
     name: web
@@ -154,7 +152,7 @@ func TestObjectsHaveAnOwnerOnlyWithUID(t *testing.T) {
 	policy := dedicatedPolicy()
 	want := []metav1.OwnerReference{{
 		APIVersion: "plimsoll.dev/v1alpha1", Kind: "ResourceSlack", Name: "web", UID: "1234",
-		Controller: new(true), BlockOwnerDeletion: new(true),
+		Controller: new(true),
 	}}
 	for _, uid := range []string{"1234", ""} {
 		if uid == "" {

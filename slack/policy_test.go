@@ -118,7 +118,7 @@ func TestCompute(t *testing.T) {
 			pods: append(podsOf(4, large, "p", "1", "4Gi"), newPod("db", "web-0", "12", "48Gi")),
 			base: list("20", "80Gi"), target: list("2", "8Gi"), total: list("12", "48Gi"),
 			groups: []Group{head("12",
-				"48Gi")}, reasonContains: "placeholders exceed the target by 10000m CPU and 40960Mi memory: they cover the biggest pod",
+				"48Gi")}, reasonContains: "placeholders exceed the target by 10 CPU and 40Gi memory: they cover the biggest pod",
 		},
 		// Base = 2 x (1, 4) of the running pods. Target 100% = (2, 8), head (1, 4), 1 of (1, 4).
 		"finished pods, pending pods and placeholders": {
@@ -162,7 +162,7 @@ func TestCompute(t *testing.T) {
 			pods: []*v1.Pod{newPod("p", "cpu-0", "12", "2Gi"), newPod("q", "memory-0", "1", "48Gi")},
 			base: list("13", "50Gi"), target: list("0", "0"), total: list("13", "50Gi"),
 			groups:         []Group{head("12", "2Gi"), {Name: "web-head2", Head: true, Requests: list("1", "48Gi"), Count: 1}},
-			reasonContains: "placeholders exceed the target by 13000m CPU and 51200Mi memory: they cover the biggest pod",
+			reasonContains: "placeholders exceed the target by 13 CPU and 50Gi memory: they cover the biggest pod",
 		},
 		// Target 100% of (8, 32), s = (1, 4): 8 required, maximum 3.
 		"more than maxPlaceholders": {

@@ -93,18 +93,19 @@ func (w Workload) compare(other Workload) int {
 var countPattern = regexp.MustCompile(`^[0-9]{1,4}$`)
 
 // Placeholders returns the number of placeholders that the workload requests. A percentage of its
-// replicas is rounded up. It returns an error if the annotation is invalid.
+// replicas is rounded up. It returns an error if the annotation is invalid, or more than 200%, which is
+// probably a mistake: such a number of placeholders can be requested as a number.
 func (w Workload) Placeholders() (int64, error) {
 	if countPattern.MatchString(w.Slack) {
 		return strconv.ParseInt(w.Slack, 10, 64)
 	}
 	if strings.HasSuffix(w.Slack, "%") {
-		if rate, err := v1alpha1.ParseRate(w.Slack); err == nil {
+		if rate, err := v1alpha1.ParseRate(w.Slack); err == nil && rate <= v1alpha1.HighRate {
 			return algo.Share(w.Replicas, rate), nil
 		}
 	}
 	return 0, fmt.Errorf("%s: annotation %s: invalid value %q: must be a number of placeholders up to 9999 "+
-		"or a percentage of the replicas, such as 2 or 20%%", w, v1alpha1.AnnotationSlack, w.Slack)
+		"or a percentage of the replicas up to 200%%, such as 2 or 20%%", w, v1alpha1.AnnotationSlack, w.Slack)
 }
 
 // GoverningPolicy returns the index of the policy that holds the placeholders of a workload. Among the

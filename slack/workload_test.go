@@ -99,13 +99,14 @@ func TestPlaceholdersOfAWorkload(t *testing.T) {
 		{"28%", 25, 7},
 		{"0.5%", 10, 1},
 		{"150%", 10, 15},
+		{"200%", 10, 20},
 	} {
 		got, err := Workload{Slack: tc.slack, Replicas: tc.replicas}.Placeholders()
 		if err != nil || got != tc.want {
 			t.Errorf("%s of %d: %d, %v; want %d", tc.slack, tc.replicas, got, err, tc.want)
 		}
 	}
-	for _, bad := range []string{"", "-1", "two", "1.5", "10000", "NaN", "-5%", "%", "1e3", "20 %", "99999%", "0x2"} {
+	for _, bad := range []string{"", "-1", "two", "1.5", "10000", "NaN", "-5%", "%", "1e3", "20 %", "99999%", "200.0001%", "9999%", "0x2"} {
 		if n, err := newWorkload(bad).Placeholders(); err == nil || !strings.Contains(err.Error(),
 			"Deployment shop/web: annotation plimsoll.dev/slack: invalid value ") {
 			t.Errorf("%q: %d, error %v; want an error that names the workload and the annotation", bad, n, err)

@@ -55,7 +55,7 @@ func effectOf(effect string) placement.Effect {
 // bounded returns the cluster without resources whose quantities are not bounded: the
 // agent of a cluster may write any. It returns the cluster itself if all of them are.
 func bounded(c *clusterv1.ManagedCluster) *clusterv1.ManagedCluster {
-	good := func(list clusterv1.ResourceList) bool {
+	areBounded := func(list clusterv1.ResourceList) bool {
 		for _, quantity := range list {
 			if !facts.IsBounded(quantity) {
 				return false
@@ -63,7 +63,7 @@ func bounded(c *clusterv1.ManagedCluster) *clusterv1.ManagedCluster {
 		}
 		return true
 	}
-	if good(c.Status.Allocatable) && good(c.Status.Capacity) {
+	if areBounded(c.Status.Allocatable) && areBounded(c.Status.Capacity) {
 		return c
 	}
 	out := c.DeepCopy()

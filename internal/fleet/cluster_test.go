@@ -160,7 +160,7 @@ func TestAbsurdQuantities(t *testing.T) {
 			t.Errorf("%s: %v", cpu, got)
 		}
 	}
-	if took := time.Since(start); took > 5*time.Second {
+	if took := time.Since(start); took > time.Minute {
 		t.Errorf("took %s", took)
 	}
 }

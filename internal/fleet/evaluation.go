@@ -30,7 +30,9 @@ type evaluation struct {
 // pass is one attempt to decide a placement. Expressions are not evaluated during it,
 // because it holds the lock: it collects what is missing.
 type pass struct {
-	missing []evaluation
+	// transient is set if the results of single clusters are not used after the pass.
+	transient bool
+	missing   []evaluation
 	// cost is the sum of the costs of all outcomes that the decision used.
 	cost int64
 	// failures has the failures of each predicate.

@@ -15,6 +15,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/placement"
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
@@ -36,8 +37,8 @@ const (
 // Result is the result of deciding a placement.
 type Result struct {
 	Generation int64
-	// Policy and Fleet are the input of Decision, which is nil if nothing could be
-	// decided.
+	// Policy and Fleet are the input of Decision, which has the results of single clusters. It is nil if nothing could be
+	// decided, and in results of Decide, which do not need it.
 	Policy   *Policy
 	Fleet    []*placement.Cluster
 	Decision *placement.Decision
@@ -83,9 +84,10 @@ func (r *Result) Selected() (n int) {
 }
 
 // Decide decides a placement and makes the selected clusters part of the state. The
-// caller must write the decisions. ok is false if the placement does not exist.
+// caller must write the decisions. The result has no ranking, see Preview. ok is false if the placement does not exist.
 func (s *State) Decide(key types.NamespacedName, now time.Time) (r *Result, ok bool) {
 	return s.decide(key, now, sliceCost, func(p *placementState, r *Result) {
+		defer func() { r.Decision = nil }() // it has buffers of the index
 		if r.KeepDecisions {
 			return
 		}
@@ -101,7 +103,7 @@ func (s *State) Decide(key types.NamespacedName, now time.Time) (r *Result, ok b
 	})
 }
 
-// Preview decides a placement without changing the state. The result is not pending.
+// Preview decides a placement without changing the state. The result is not pending, and has a ranking.
 func (s *State) Preview(key types.NamespacedName, now time.Time) (r *Result, ok bool) {
 	return s.decide(key, now, maxTotalCost, func(*placementState, *Result) {})
 }
@@ -124,7 +126,9 @@ func (s *State) decide(
 			return r, true
 		}
 		var attempt pass
+		attempt.transient = limit < maxTotalCost
 		if r = s.evaluate(key, p, now, &attempt); len(attempt.missing) == 0 {
+			r.shortenMessages()
 			commit(p, r)
 			s.mu.Unlock()
 			return r, true
@@ -134,6 +138,17 @@ func (s *State) decide(
 		if !s.evaluateMissing(context.Background(), key, policy, &attempt, limit) {
 			return &Result{Generation: r.Generation, KeepDecisions: true, Pending: true}, true
 		}
+	}
+}
+
+// maxConditionLength is the maximum length in bytes of the message of a condition. The API permits
+// 32,768, and messages contain values of specs, which can be longer.
+const maxConditionLength = 4096
+
+// shortenMessages shortens the messages of the conditions, so that the hub accepts them.
+func (r *Result) shortenMessages() {
+	for i := range r.Conditions {
+		r.Conditions[i].Message = facts.Shorten(r.Conditions[i].Message, maxConditionLength)
 	}
 }
 
@@ -159,7 +174,7 @@ func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.T
 		return r
 	}
 	request := p.policy.request(s, p, now)
-	request.Members = union(s.fleet, sets)
+	request.Members, request.Transient = union(s.fleet, sets), attempt.transient
 	request.Predicates = s.predicates(p, attempt)
 	r.Decision = placement.Decide(request)
 	if message := attempt.misconfiguration(s.maxCost); message != "" {
@@ -169,8 +184,8 @@ func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.T
 	}
 	if r.Decision.Matched == 0 && r.Decision.Members > 0 && p.wouldEvictAll() {
 		r.setMisconfigured(p, reasonMatchesNothing, fmt.Sprintf(
-			"spec.predicates: the changed spec matches none of the %d clusters of the sets; "+
-				"the existing decisions are kept (set numberOfClusters: 0 to select no cluster)", r.Decision.Members))
+			"spec.predicates: the changed spec matches no cluster of the sets, which have %s; "+
+				"the existing decisions are kept (set numberOfClusters: 0 to select no cluster)", plural.Of(r.Decision.Members, "cluster")))
 		return r
 	}
 	p.setFeasible(r.Decision)
@@ -201,27 +216,58 @@ func (p *placementState) wouldEvictAll() bool {
 
 // evaluateWithoutSets sets the result of a placement without cluster sets.
 func (s *State) evaluateWithoutSets(r *Result, namespace string, p *placementState, unbound []string) {
-	if len(unbound) == 0 {
+	bound := slices.Sorted(maps.Keys(s.bindings[namespace]))
+	message := s.describeUnbound(namespace, unbound)
+	switch {
+	case len(unbound) == 0 && len(bound) == 0:
 		r.setConditions(false, reasonNoBindings,
 			fmt.Sprintf("no cluster set is bound to namespace %s: create a ManagedClusterSetBinding in it", namespace))
-		return
-	}
-	message := fmt.Sprintf("spec.clusterSets: %s: not bound to namespace %s", strings.Join(unbound, ", "), namespace)
-	switch {
+	case len(unbound) == 0:
+		names := facts.Abbreviate(bound, maxSetNames, ", ")
+		r.setConditions(false, reasonNoBindings,
+			fmt.Sprintf("the cluster sets that are bound to namespace %s do not exist: %s", namespace, names))
 	case p.wouldEvictAll():
 		r.setMisconfigured(p, reasonMatchesNothing, message+"; the existing decisions are kept")
-	case len(s.bindings[namespace]) == 0:
+	case len(s.boundSets(namespace)) == 0:
 		r.setConditions(false, reasonNoBindings, message)
 	default:
 		r.setConditions(false, reasonNoIntersection, message)
 	}
 }
 
+// describeUnbound returns why the cluster sets with the given names are not those of a placement. It does not
+// say whether a set exists that is not bound: that does not queue the placement.
+func (s *State) describeUnbound(namespace string, names []string) string {
+	var missing, unbound []string
+	for _, name := range names {
+		if s.bindings[namespace][name] {
+			missing = append(missing, name)
+		} else {
+			unbound = append(unbound, name)
+		}
+	}
+	var parts []string
+	if len(missing) > 0 {
+		parts = append(parts, fmt.Sprintf("spec.clusterSets: %s: no such ManagedClusterSet", facts.Abbreviate(missing, maxSetNames, ", ")))
+	}
+	if len(unbound) > 0 {
+		parts = append(parts, fmt.Sprintf("spec.clusterSets: %s: not bound to namespace %s",
+			facts.Abbreviate(unbound, maxSetNames, ", "), namespace))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// maxSetNames is the maximum number of names of cluster sets in a message.
+const maxSetNames = 5
+
 // request returns the request of the policy for a placement, without members and
 // predicates.
 func (p *Policy) request(s *State, state *placementState, now time.Time) *placement.Request {
+	if s.index == nil {
+		s.index = placement.NewIndex(s.fleet)
+	}
 	r := &placement.Request{
-		Fleet: s.fleet, Tolerations: p.tolerations, Prioritizers: p.prioritizers, Number: p.number,
+		Fleet: s.fleet, Index: s.index, Tolerations: p.tolerations, Prioritizers: p.prioritizers, Number: p.number,
 		Spread: p.spread, Groups: p.groups, GroupSize: p.groupSize, SortByScore: p.sortByScore, Counts: s.counts, Now: now.Unix(),
 		Chosen: make([]int32, 0, len(state.selected)),
 	}
@@ -255,15 +301,17 @@ func (s *State) addOnScores(c placement.Coordinate) (scores []placement.AddOnSco
 
 // setFeasible sets the feasible clusters to those of a decision.
 func (p *placementState) setFeasible(d *placement.Decision) {
-	if words := (len(d.Clusters) + 63) / 64; len(p.feasible) == words {
-		clear(p.feasible)
-	} else {
+	if words := (len(d.Clusters) + 63) / 64; len(p.feasible) != words {
 		p.feasible = make([]uint64, words)
 	}
-	for i := range d.Clusters {
-		if d.Clusters[i].Outcome.Feasible() {
-			p.feasible[i/64] |= 1 << (i % 64)
+	for word := range p.feasible {
+		var bits uint64
+		for i, result := range d.Clusters[word*64 : min(word*64+64, len(d.Clusters))] {
+			if result.Outcome.Feasible() {
+				bits |= 1 << i
+			}
 		}
+		p.feasible[word] = bits
 	}
 }
 
@@ -307,9 +355,9 @@ func (r *Result) setDecision(policy *Policy, unbound []string) {
 		r.setConditions(false, reasonNoneMatched, withCounts("no cluster is feasible", d, unbound))
 	case d.Shortfall > 0:
 		r.setConditions(false, reasonNotAllScheduled,
-			withCounts(fmt.Sprintf("selected %d of %d clusters", len(d.Chosen), policy.number), d, unbound))
+			withCounts(fmt.Sprintf("selected %d of %s", len(d.Chosen), plural.Of(policy.number, "cluster")), d, unbound))
 	default:
-		r.setConditions(true, reasonAllScheduled, withCounts(fmt.Sprintf("selected %d clusters", len(d.Chosen)), d, unbound))
+		r.setConditions(true, reasonAllScheduled, withCounts("selected "+plural.Of(len(d.Chosen), "cluster"), d, unbound))
 	}
 }
 
@@ -341,7 +389,8 @@ func withCounts(text string, d *placement.Decision, unbound []string) string {
 	out = append(strconv.AppendInt(out, int64(d.Matched), 10), ", with tolerated taints: "...)
 	out = strconv.AppendInt(out, int64(d.Feasible), 10)
 	if len(unbound) > 0 {
-		out = append(append(out, "; sets not bound to the namespace: "...), strings.Join(unbound, ", ")...)
+		out = append(append(out, "; sets that do not exist or are not bound to the namespace: "...),
+			facts.Abbreviate(unbound, maxSetNames, ", ")...)
 	}
 	return string(append(out, ')'))
 }
@@ -388,7 +437,8 @@ func (r *Result) setMisconfigured(p *placementState, reason, message string) {
 	r.KeepDecisions = len(p.selected) > 0
 	satisfied, generation := "no cluster is selected because the spec is misconfigured", r.Generation
 	if r.KeepDecisions {
-		satisfied = fmt.Sprintf("the %d clusters that an earlier spec selected are kept because the spec is misconfigured", len(p.selected))
+		satisfied = fmt.Sprintf("the decisions of an earlier spec (%s) are kept because the spec is misconfigured",
+			plural.Of(len(p.selected), "cluster"))
 		generation = p.decidedGeneration
 	}
 	r.Conditions = []metav1.Condition{

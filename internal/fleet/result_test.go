@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
@@ -77,9 +78,13 @@ func TestResults(t *testing.T) {
 		"none matched":       {nowhere, nil, "", reasonNoneMatched, "matching the predicates: 0"},
 		"empty set":          {`clusterSets: [empty]`, nil, "", reasonSetsEmpty, "the cluster sets have no clusters"},
 		"unbound set":        {`clusterSets: [away]`, nil, "", reasonNoIntersection, "spec.clusterSets: away: not bound"},
-		"unknown set":        {`clusterSets: [typo]`, nil, "", reasonNoIntersection, "typo"},
+		"unknown set":        {`clusterSets: [typo]`, nil, "", reasonNoIntersection, "spec.clusterSets: typo: not bound to namespace ns"},
+		"unbound and deleted sets": {
+			`clusterSets: [empty, away, typo]`, func(s *State) { s.DeleteClusterSet("empty") }, "", reasonNoIntersection,
+			"spec.clusterSets: empty: no such ManagedClusterSet; spec.clusterSets: away, typo: not bound to namespace ns",
+		},
 		"known and unknown set": {
-			`clusterSets: [web, typo]`, nil, "a b c", reasonAllScheduled, "sets not bound to the namespace: typo",
+			`clusterSets: [web, typo]`, nil, "a b c", reasonAllScheduled, "sets that do not exist or are not bound to the namespace: typo",
 		},
 		"duplicate set":           {`clusterSets: [web, web]`, nil, "a b c", reasonAllScheduled, "in the sets: 3"},
 		"no bindings":             {`{}`, unbind, "", reasonNoBindings, "no cluster set is bound to namespace ns"},
@@ -87,7 +92,12 @@ func TestResults(t *testing.T) {
 		"bindings of deleted sets": {
 			`{}`,
 			func(s *State) { s.DeleteClusterSet("web"); s.DeleteClusterSet("empty") },
-			"", reasonNoBindings, "no cluster set is bound",
+			"", reasonNoBindings, "the cluster sets that are bound to namespace ns do not exist: empty, web",
+		},
+		"bindings of deleted sets, set listed": {
+			`clusterSets: [web]`,
+			func(s *State) { s.DeleteClusterSet("web"); s.DeleteClusterSet("empty") },
+			"", reasonNoBindings, "spec.clusterSets: web: no such ManagedClusterSet",
 		},
 		"all tainted": {
 			inZone1,
@@ -99,10 +109,10 @@ func TestResults(t *testing.T) {
 			inZone1, func(s *State) { taint(s, "NoSelect", "b") }, "a", reasonAllScheduled, "with tolerated taints: 1",
 		},
 		"one tainted with NoSelectIfNew": {
-			inZone1, func(s *State) { taint(s, "NoSelectIfNew", "b") }, "a", reasonAllScheduled, "selected 1 clusters",
+			inZone1, func(s *State) { taint(s, "NoSelectIfNew", "b") }, "a", reasonAllScheduled, "selected 1 cluster (",
 		},
 		"one tainted with PreferNoSelect": {
-			`numberOfClusters: 1`, func(s *State) { taint(s, "PreferNoSelect", "a") }, "b", reasonAllScheduled, "selected 1 clusters",
+			`numberOfClusters: 1`, func(s *State) { taint(s, "PreferNoSelect", "a") }, "b", reasonAllScheduled, "selected 1 cluster (",
 		},
 		// Without the constraint a and b are selected: 2 clusters in zone 1, none in zone
 		// 2, a skew of 2. a and c have a skew of 0.
@@ -367,5 +377,24 @@ func TestBalance(t *testing.T) {
 	s.DeletePlacement(keyOf("p0"))
 	if got := fmt.Sprint(s.counts); got != "[1 1 0]" {
 		t.Errorf("decisions per cluster %s, want [1 1 0]", got)
+	}
+}
+
+// Messages with long values of a spec are shortened, so that the hub accepts the conditions.
+func TestLongMessages(t *testing.T) {
+	long := strings.Repeat("é", 100_000)
+	for name, spec := range map[string]string{
+		"sets":            `clusterSets: [web, "` + long + `"]`,
+		"no known set":    `clusterSets: ["` + long + `"]`,
+		"invalid values":  `predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {a: "` + long + `"}}}}]`,
+		"invalid pattern": `tolerations: [{key: "` + long + `"}]`,
+	} {
+		s := zonedHub()
+		s.SetPlacement(newPlacement(t, "p", spec))
+		for _, condition := range decide(t, s, "p").Conditions {
+			if n := len(condition.Message); n > maxConditionLength || !utf8.ValidString(condition.Message) {
+				t.Errorf("%s: condition %s has a message of %d bytes", name, condition.Type, n)
+			}
+		}
 	}
 }

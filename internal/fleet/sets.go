@@ -55,16 +55,11 @@ func (s *set) clusters(fleet []*placement.Cluster) []int32 {
 	return s.members
 }
 
-// setsOf returns the cluster sets of a policy in a namespace, and the names of its
-// sets that do not exist or are not bound to the namespace.
+// setsOf returns the cluster sets of a policy in a namespace, and the names in its
+// clusterSets of sets that do not exist or are not bound to the namespace.
 func (s *State) setsOf(namespace string, policy *Policy) (sets []*set, unbound []string) {
 	if len(policy.sets) == 0 {
-		for name := range s.bindings[namespace] { // the order does not matter
-			if set := s.sets[name]; set != nil {
-				sets = append(sets, set)
-			}
-		}
-		return sets, nil
+		return s.boundSets(namespace), nil
 	}
 	for _, name := range policy.sets {
 		if set := s.sets[name]; set != nil && s.bindings[namespace][name] {
@@ -74,6 +69,17 @@ func (s *State) setsOf(namespace string, policy *Policy) (sets []*set, unbound [
 		}
 	}
 	return sets, unbound
+}
+
+// boundSets returns the cluster sets that are bound to a namespace, in no order. Bindings
+// of sets that do not exist do not count.
+func (s *State) boundSets(namespace string) (sets []*set) {
+	for name := range s.bindings[namespace] {
+		if set := s.sets[name]; set != nil {
+			sets = append(sets, set)
+		}
+	}
+	return sets
 }
 
 // contains reports whether a cluster is in a cluster set of a policy.

@@ -26,7 +26,9 @@ import (
 type State struct {
 	mu sync.Mutex
 	// fleet is sorted by name. It is replaced, never changed: results refer to it.
-	fleet   []*placement.Cluster
+	fleet []*placement.Cluster
+	// index is that of the fleet, nil until needed.
+	index   *placement.Index
 	entries map[string]*entry
 	// counts has the number of decisions for each cluster of the fleet.
 	counts []int32
@@ -126,6 +128,9 @@ func (s *State) SetCluster(object *clusterv1.ManagedCluster) []types.NamespacedN
 	e.object, e.converted = object, nil
 	s.fleet = slices.Clone(s.fleet)
 	s.fleet[i] = cluster
+	if s.index != nil {
+		s.index.Set(i, cluster)
+	}
 	if fields&labelFields != 0 {
 		s.resetMembers()
 	}
@@ -201,6 +206,7 @@ func (s *State) deleteCluster(name string) []types.NamespacedName {
 
 // resetIndexes drops everything that has indexes of the fleet.
 func (s *State) resetIndexes() {
+	s.index = nil
 	s.resetMembers()
 	for _, p := range s.placements {
 		p.feasible = nil

@@ -235,7 +235,8 @@ func TestConcurrentUse(t *testing.T) {
 			p := newPlacement(t, name, "numberOfClusters: 2\n"+celPredicate("managedCluster.metadata.labels.set == 'web'"))
 			p.Generation = int64(i/10 + 1)
 			s.SetPlacement(p)
-			if v, ok := s.Decide(keyOf(name), now); ok {
+			s.Decide(keyOf(name), now)
+			if v, ok := s.Preview(keyOf(name), now); ok {
 				v.Ranking()
 			}
 		})

@@ -25,7 +25,7 @@ type world struct {
 	bindings   map[types.NamespacedName]*clusterv1beta2.ManagedClusterSetBinding
 	scores     map[types.NamespacedName]*clusterv1alpha1.AddOnPlacementScore
 	placements map[types.NamespacedName]*v1beta1.Placement
-	foreign    map[types.NamespacedName][]string
+	unmanaged  map[types.NamespacedName][]string
 	selected   map[types.NamespacedName]selection
 	// versions is the generation of the latest spec.
 	versions int64
@@ -42,7 +42,7 @@ func newWorld() *world {
 		clusters: map[string]*clusterv1.ManagedCluster{}, sets: map[string]*clusterv1beta2.ManagedClusterSet{},
 		bindings:   map[types.NamespacedName]*clusterv1beta2.ManagedClusterSetBinding{},
 		scores:     map[types.NamespacedName]*clusterv1alpha1.AddOnPlacementScore{},
-		placements: map[types.NamespacedName]*v1beta1.Placement{}, foreign: map[types.NamespacedName][]string{},
+		placements: map[types.NamespacedName]*v1beta1.Placement{}, unmanaged: map[types.NamespacedName][]string{},
 		selected: map[types.NamespacedName]selection{},
 	}
 }
@@ -66,7 +66,7 @@ func (w *world) fresh() *State {
 		s.SetPlacement(object)
 		s.Restore(key, w.selected[key].clusters, w.selected[key].generation)
 	}
-	for key, clusters := range w.foreign {
+	for key, clusters := range w.unmanaged {
 		s.SetUnmanaged(key, clusters)
 	}
 	return s
@@ -272,8 +272,8 @@ func changes() map[string]change {
 				t.Fatal(err)
 			}
 			w.placements[key] = object
-			if clusters, foreign := w.foreign[key]; foreign { // the placement is adopted
-				delete(w.foreign, key)
+			if clusters, unmanaged := w.unmanaged[key]; unmanaged { // the placement is adopted
+				delete(w.unmanaged, key)
 				w.selected[key] = selection{clusters, 0}
 			}
 			s.SetPlacement(object)
@@ -283,7 +283,7 @@ func changes() map[string]change {
 		"placement is deleted": func(t *rapid.T, w *world, s *State) ([]types.NamespacedName, types.NamespacedName) {
 			key := drawKey(t)
 			delete(w.placements, key)
-			delete(w.foreign, key)
+			delete(w.unmanaged, key)
 			delete(w.selected, key)
 			s.DeletePlacement(key)
 			return nil, key
@@ -292,8 +292,8 @@ func changes() map[string]change {
 			key := drawKey(t)
 			delete(w.placements, key)
 			delete(w.selected, key)
-			w.foreign[key] = rapid.SliceOfN(clusterNames, 0, 3).Draw(t, "clusters")
-			s.SetUnmanaged(key, w.foreign[key])
+			w.unmanaged[key] = rapid.SliceOfN(clusterNames, 0, 3).Draw(t, "clusters")
+			s.SetUnmanaged(key, w.unmanaged[key])
 			return nil, key
 		},
 	}

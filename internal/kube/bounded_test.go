@@ -100,7 +100,7 @@ func TestClientsDecodeAbsurdQuantities(t *testing.T) {
 		t.Fatal(err)
 	}
 	close(sent)
-	if took := time.Since(start); took > 5*time.Second || len(cluster.Status.Allocatable) != 1 {
+	if took := time.Since(start); took > time.Minute || len(cluster.Status.Allocatable) != 1 {
 		t.Errorf("%v after %s", cluster.Status.Allocatable, took)
 	}
 }

@@ -11,7 +11,7 @@ import (
 // Millionth is the unit of rates: a rate of 100,000 is 10%.
 const Millionth = 1_000_000
 
-// HighRate is the highest rate, in millionths, that is valid without allowHighRate: 200%.
+// HighRate is the highest rate, in millionths, that is valid without allowHighRate, and in AnnotationSlack: 200%.
 const HighRate = 2 * Millionth
 
 // AllowHighRateFlag is the name of the flag that permits rates above HighRate in other flags.

@@ -3,16 +3,22 @@ package placement
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // All is the Number that selects every feasible cluster.
 const All int64 = math.MaxInt64
 
-// Request is the complete input of a decision. Decide does not change it. Clusters
+// Request is the complete input of a decision. Decide changes nothing but Index. Clusters
 // are given by their indexes in the fleet; an index out of range panics.
 type Request struct {
 	// Fleet has all clusters, sorted by name, without duplicates.
 	Fleet []*Cluster
+	// Index is the index of Fleet. If it is nil, the decision makes one, which takes about as long as the rest.
+	Index *Index
+	// Transient is set if the caller does not use the results of single clusters after the next decision with Index: they
+	// are in buffers of Index.
+	Transient bool
 	// Members are the clusters in the cluster sets of the placement, ascending,
 	// without duplicates. An empty list has no clusters: a deleted set must not select
 	// the entire fleet.
@@ -109,7 +115,7 @@ type Decision struct {
 	Chosen []int32
 	// Groups are the groups of the selected clusters, at least one.
 	Groups []Group
-	// Clusters has the result of each cluster of the fleet.
+	// Clusters has the result of each cluster of the fleet. See also Request.Transient.
 	Clusters []Result
 	// Members is the number of members, Matched the number of members that match a
 	// predicate, and Feasible the number of those without a taint that excludes them.
@@ -139,27 +145,30 @@ func (d *Decision) Score(prioritizer, cluster int) (score int64, hasData bool) {
 
 // Decide returns the decision of a request. It is deterministic.
 func Decide(r *Request) *Decision {
-	d := &Decision{
-		Clusters:     make([]Result, len(r.Fleet)),
-		Members:      len(r.Members),
-		ChangesAt:    Forever,
-		prioritizers: r.Prioritizers,
-		scores:       make([]int8, len(r.Prioritizers)*len(r.Fleet)),
+	d := &Decision{Members: len(r.Members), ChangesAt: Forever, prioritizers: r.Prioritizers}
+	index := r.Index
+	if index == nil {
+		index = NewIndex(r.Fleet)
 	}
+	d.Clusters, d.scores = index.results(r)
 	for i := range d.Clusters {
-		d.Clusters[i].Outcome = NotMember
+		d.Clusters[i] = Result{Outcome: NotMember}
 	}
 	for _, i := range r.Chosen {
 		d.Clusters[i].WasChosen = true
 	}
-	feasible := r.filter(d)
+	feasible := r.filter(d, index)
 	d.Feasible = len(feasible)
-	s := &scoring{request: r, decision: d, feasible: feasible}
+	s := &scoring{request: r, decision: d, index: index, feasible: feasible}
+	clear(index.totals)
 	for p := range r.Prioritizers {
 		prioritizer := &r.Prioritizers[p]
 		s.scores = d.scores[p*len(r.Fleet):][:len(r.Fleet)]
 		kinds[prioritizer.Kind].score(prioritizer, s)
-		prioritizer.addToTotals(d, feasible, s.scores)
+		prioritizer.addToTotals(index.totals, feasible, s.scores)
+	}
+	for _, i := range feasible {
+		d.Clusters[i].Total = index.totals[i]
 	}
 	r.choose(d, feasible)
 	d.Groups = r.group(d)
@@ -167,19 +176,20 @@ func Decide(r *Request) *Decision {
 }
 
 // filter returns the feasible clusters, ascending. It marks them as Outranked; the
-// following steps change that.
-func (r *Request) filter(d *Decision) []int32 {
-	feasible := make([]int32, 0, len(r.Members))
+// following steps change that. The list is a buffer of the index.
+func (r *Request) filter(d *Decision, index *Index) []int32 {
+	feasible := index.feasible[:0]
+	matches := index.matches(r)
 	for _, i := range r.Members {
 		result := &d.Clusters[i]
-		if !r.matchesPredicates(i) {
+		if matches != nil && matches[i] == 0 {
 			result.Outcome = Unmatched
 			continue
 		}
 		d.Matched++
 		result.Outcome = Outranked
-		if cluster := r.Fleet[i]; len(cluster.Taints) > 0 {
-			taint, avoided, until := r.checkTaints(cluster, result.WasChosen)
+		if index.tainted[i] {
+			taint, avoided, until := r.checkTaints(r.Fleet[i], result.WasChosen)
 			if taint >= 0 {
 				result.Outcome, result.Detail = Tainted, taint
 				continue
@@ -192,15 +202,15 @@ func (r *Request) filter(d *Decision) []int32 {
 	return feasible
 }
 
-// addToTotals adds the weighted scores to the totals.
-func (p *Prioritizer) addToTotals(d *Decision, feasible []int32, column []int8) {
+// addToTotals adds the weighted scores to the totals by cluster.
+func (p *Prioritizer) addToTotals(totals []int64, feasible []int32, column []int8) {
 	weight, worst := int64(p.Weight), p.worstScore()
 	for _, i := range feasible {
 		score := int64(column[i])
 		if score == noData {
 			score = worst
 		}
-		d.Clusters[i].Total += weight * score
+		totals[i] += weight * score
 	}
 }
 
@@ -210,17 +220,18 @@ func (r *Request) choose(d *Decision, feasible []int32) {
 	switch {
 	case r.mustSpread(n, len(feasible)):
 		r.spread(d, feasible, n)
+		d.Chosen = make([]int32, 0, n)
+		for _, i := range feasible {
+			if d.Clusters[i].Outcome == Chosen {
+				d.Chosen = append(d.Chosen, i)
+			}
+		}
 	case n < len(feasible):
-		d.chooseBest(feasible, n)
+		d.Chosen = d.chooseBest(feasible, n)
 	default:
+		d.Chosen = slices.Clone(feasible)
 		for _, i := range feasible {
 			d.Clusters[i].Outcome = Chosen
-		}
-	}
-	d.Chosen = make([]int32, 0, n)
-	for _, i := range feasible {
-		if d.Clusters[i].Outcome == Chosen {
-			d.Chosen = append(d.Chosen, i)
 		}
 	}
 	if r.Number != All {

@@ -15,30 +15,43 @@ const noData = math.MinInt8
 type scoring struct {
 	request  *Request
 	decision *Decision
+	index    *Index
 	// feasible are the indexes of the feasible clusters, ascending.
 	feasible []int32
-	// scores are by cluster; the prioritizer sets those of the feasible clusters.
+	// scores are by cluster; the prioritizer sets those of the feasible clusters. They have any values before.
 	scores []int8
 }
 
 func scoreBalance(_ *Prioritizer, s *scoring) {
-	others := func(i int) int64 {
-		if i >= len(s.request.Counts) {
-			return 0
-		}
-		n := int64(s.request.Counts[i])
-		if s.decision.Clusters[i].WasChosen {
-			n--
-		}
-		return max(n, 0)
-	}
+	others := s.decisionsOfOthers()
 	var most int64
-	for i := range s.request.Fleet {
-		most = max(most, others(i))
+	for _, n := range others {
+		most = max(most, int64(n))
+	}
+	var table [256]int8 // the scores of the numbers up to most
+	for n := int64(0); n <= min(most, int64(len(table)-1)); n++ {
+		table[n] = balance(n, most)
 	}
 	for _, i := range s.feasible {
-		s.scores[i] = balance(others(int(i)), most)
+		if n := others[i]; int(n) < len(table) {
+			s.scores[i] = table[n]
+		} else {
+			s.scores[i] = balance(int64(n), most)
+		}
 	}
+}
+
+// decisionsOfOthers returns the number of decisions of other placements by cluster, in a buffer of the index.
+func (s *scoring) decisionsOfOthers() []int32 {
+	others := s.index.others
+	clear(others)
+	for i, n := range s.request.Counts[:min(len(s.request.Counts), len(others))] {
+		others[i] = max(n, 0)
+	}
+	for _, i := range s.request.Chosen {
+		others[i] = max(others[i]-1, 0)
+	}
+	return others
 }
 
 // balance returns 2 x trunc(100 x (0.5 - n/most)), or 100 if most is 0; n is in
@@ -51,19 +64,18 @@ func balance(n, most int64) int8 {
 }
 
 func scoreSteady(_ *Prioritizer, s *scoring) {
-	for _, i := range s.feasible {
-		if s.decision.Clusters[i].WasChosen {
-			s.scores[i] = maxScore
-		}
+	clear(s.scores)
+	for _, i := range s.request.Chosen {
+		s.scores[i] = maxScore
 	}
 }
 
 // scoreRatio returns the prioritizer ResourceRatio of a resource.
 func scoreRatio(resource int) func(*Prioritizer, *scoring) {
 	return func(_ *Prioritizer, s *scoring) {
+		allocatables, capacities := s.index.allocatable[resource], s.index.capacity[resource]
 		for _, i := range s.feasible {
-			cluster := s.request.Fleet[i]
-			allocatable, capacity := cluster.Allocatable[resource], cluster.Capacity[resource]
+			allocatable, capacity := allocatables[i], capacities[i]
 			switch {
 			case allocatable < 0 || capacity <= 0:
 				s.scores[i] = noData
@@ -79,14 +91,15 @@ func scoreRatio(resource int) func(*Prioritizer, *scoring) {
 // scoreAllocatable returns the prioritizer ResourceAllocatable of a resource.
 func scoreAllocatable(resource int) func(*Prioritizer, *scoring) {
 	return func(_ *Prioritizer, s *scoring) {
+		amounts := s.index.allocatable[resource]
 		least, most := int64(math.MaxInt64), int64(-1)
 		for _, i := range s.feasible {
-			if amount := s.request.Fleet[i].Allocatable[resource]; amount >= 0 {
+			if amount := amounts[i]; amount >= 0 {
 				least, most = min(least, amount), max(most, amount)
 			}
 		}
 		for _, i := range s.feasible {
-			switch amount := s.request.Fleet[i].Allocatable[resource]; {
+			switch amount := amounts[i]; {
 			case amount < 0:
 				s.scores[i] = noData
 			case least == most:
@@ -101,7 +114,10 @@ func scoreAllocatable(resource int) func(*Prioritizer, *scoring) {
 // scale returns 200 x (part/total - 0.5), truncated toward zero. total is in
 // [1, 2^63), part in [0, total].
 func scale(part, total uint64) int8 {
-	// 200 x (part/total - 1/2) = 100 x (2 part - total) / total
+	// 200 x (part/total - 1/2) = (200 part - 100 total) / total
+	if total < 1<<55 { // 200 x total < 2^63; division truncates toward zero
+		return int8((2*maxScore*int64(part) - maxScore*int64(total)) / int64(total))
+	}
 	if double := 2 * part; double >= total {
 		return int8(percent(double-total, total))
 	}

@@ -71,18 +71,3 @@ type Predicate struct {
 	// expressions are slow. Its result must only depend on the cluster.
 	Match func(cluster int) bool
 }
-
-// matchesPredicates reports whether a cluster matches a predicate, or there are none.
-func (r *Request) matchesPredicates(i int32) bool {
-	if len(r.Predicates) == 0 {
-		return true
-	}
-	c := r.Fleet[i]
-	for p := range r.Predicates {
-		predicate := &r.Predicates[p]
-		if predicate.matches(c) && (predicate.Match == nil || predicate.Match(int(i))) {
-			return true
-		}
-	}
-	return false
-}

@@ -86,9 +86,17 @@ func (a Amounts) FitsIn(b Amounts) bool {
 // IsZero reports whether all amounts are zero.
 func (a Amounts) IsZero() bool { return a == Amounts{} }
 
-// String returns amounts in the form "1500m CPU and 2048Mi memory".
+// String returns amounts in the form "1500m CPU and 2Gi memory": whole CPUs without a unit, and memory in
+// mebibytes, rounded up, or in gibibytes if these are whole.
 func (a Amounts) String() string {
-	return fmt.Sprintf("%dm CPU and %dMi memory", a[CPU], divUp(a[Memory], mebibyte))
+	cpu, memory := fmt.Sprintf("%dm", a[CPU]), divUp(a[Memory], mebibyte)
+	if a[CPU]%1000 == 0 {
+		cpu = fmt.Sprint(a[CPU] / 1000)
+	}
+	if memory%1024 == 0 && memory > 0 {
+		return fmt.Sprintf("%s CPU and %dGi memory", cpu, memory/1024)
+	}
+	return fmt.Sprintf("%s CPU and %dMi memory", cpu, memory)
 }
 
 // less orders amounts, by CPU first.

@@ -3,6 +3,7 @@ package slack
 import (
 	"fmt"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/saturate"
 )
 
@@ -180,7 +181,7 @@ func (p *Plan) addRest(pool Pool, policy Policy) {
 	if n > limit {
 		wanted := uint64(n) + uint64(len(p.Head))
 		if policy.MaxPlaceholders > 0 {
-			p.fail("%d placeholders are required, maxPlaceholders is %d", wanted, policy.MaxPlaceholders)
+			p.fail("%s required, maxPlaceholders is %d", plural.Are(wanted, "placeholder"), policy.MaxPlaceholders)
 		} else {
 			p.fail("%d placeholders are required, at most %d are supported: the rate, or the pods compared with the nodes, are too large",
 				wanted, int64(MaxCount))

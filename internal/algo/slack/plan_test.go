@@ -76,7 +76,7 @@ func TestCompute(t *testing.T) {
 			[]Group{{cores(2, 2), 1}},
 			Group{},
 			true,
-			[]string{"placeholders exceed the target by 1000m CPU and 1024Mi memory: they cover the biggest pod"},
+			[]string{"placeholders exceed the target by 1 CPU and 1Gi memory: they cover the biggest pod"},
 		},
 		// The pods request (12, 2) and (1, 48), the nodes have (10, 64) and (16, 32): (12, 48) fits neither,
 		// each pod fits one.
@@ -158,7 +158,7 @@ func TestCompute(t *testing.T) {
 			nil,
 			Group{Amounts{1112, 3687 << 20}, 9},
 			false,
-			[]string{"a pod that requests 20000m CPU and 4096Mi memory does not fit any usable node of the pool: no placeholder covers it"},
+			[]string{"a pod that requests 20 CPU and 4Gi memory does not fit any usable node of the pool: no placeholder covers it"},
 		},
 	}
 	for name, tc := range tests {

@@ -57,7 +57,7 @@ func BenchmarkBurst(b *testing.B) {
 		}
 		for i := range placements {
 			generations[object(i).NamespacedName] = 1
-			setup.AddWithPriority(q, object(i), handler.LowPriority)
+			setup.AddWithPriority(q, object(i), handler.LowPriority, 0)
 		}
 		b.StartTimer()
 		var working sync.WaitGroup
@@ -89,7 +89,7 @@ func BenchmarkBurst(b *testing.B) {
 			generations[request.NamespacedName], decided[request.NamespacedName] = 2, notify
 			mu.Unlock()
 			began := time.Now()
-			setup.AddWithPriority(q, request, setup.ChangePriority)
+			setup.AddWithPriority(q, request, setup.ChangePriority, 0)
 			slowest = max(slowest, (<-notify).Sub(began))
 			remaining = q.Len()
 		}

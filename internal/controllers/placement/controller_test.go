@@ -28,55 +28,16 @@ const (
 		`{groupName: canary, groupClusterSelector: {labelSelector: {matchLabels: {canary: "1"}}}}]}}`
 )
 
-// The first decision creates PlacementDecisions with labels and owner, then writes the
-// status. Later reconciliations write nothing, also after a restart.
-func TestFirstDecision(t *testing.T) {
-	h := newHub(t, AdoptAll, append(fleetOf("a", "b", "c"), newPlacement(t, "p", canaries))...)
-	h.relabel("b", "canary", "1")
-	if _, err := h.reconcile("p"); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(
-		[]string{"create p-decision-1", "update p-decision-1", "create p-decision-2", "update p-decision-2", "status p"}, h.writes,
-	); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]string{"p-decision-1 0 canary: b", "p-decision-2 1: a c"}, h.slices("p")); diff != "" {
-		t.Error(diff)
-	}
-	status, reason := h.status("p", satisfied)
-	want := []clusterv1beta1.DecisionGroupStatus{
-		{DecisionGroupIndex: 0, DecisionGroupName: "canary", Decisions: []string{"p-decision-1"}, ClustersCount: 1},
-		{DecisionGroupIndex: 1, Decisions: []string{"p-decision-2"}, ClustersCount: 2},
-	}
-	if diff := cmp.Diff(want, status.DecisionGroups); diff != "" || status.NumberOfSelectedClusters != 3 ||
-		reason != "True AllDecisionsScheduled" {
-		t.Errorf("numberOfSelectedClusters %d, %s, %s", status.NumberOfSelectedClusters, reason, diff)
-	}
-	object := decisionOf("p", "p-decision-1")
-	if err := h.client.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-		t.Fatal(err)
-	}
-	if owner := metav1.GetControllerOf(object); owner == nil || owner.Kind != "Placement" || owner.Name != "p" || owner.UID != "p" ||
-		!*owner.BlockOwnerDeletion {
-		t.Errorf("owner %+v", owner)
-	}
-	for range 3 {
-		if result, err := h.reconcile("p"); err != nil || len(h.writes) != 0 || result.RequeueAfter != 0 {
-			t.Errorf("repeated: writes %v, %v, %v", h.writes, result, err)
-		}
-	}
-	h.restart()
-	if result, err := h.reconcile("p"); err != nil || len(h.writes) != 0 || result.RequeueAfter != 0 {
-		t.Errorf("after a restart: writes %v, %v, %v", h.writes, result, err)
-	}
-}
-
 // Each write of a change fails in turn, in each way. The change needs all kinds of steps:
 // clusters change groups, 30 of 240 are added and 30 are removed. A cluster that is selected
 // before and after is never missing, the status is written last, and afterwards the same or
 // a restarted controller completes the change.
 func TestEveryWriteFails(t *testing.T) {
+	t.Run("own CRDs", func(t *testing.T) { testEveryWriteFails(t, false) })
+	t.Run("CRDs of Open Cluster Management", func(t *testing.T) { testEveryWriteFails(t, true) })
+}
+
+func testEveryWriteFails(t *testing.T, ocmCRDs bool) {
 	var names []string
 	for i := range 270 {
 		names = append(names, fmt.Sprintf("c%03d", i))
@@ -103,6 +64,7 @@ func TestEveryWriteFails(t *testing.T) {
 			object.SetLabels(labels)
 		}
 		h := newHub(t, AdoptAll, objects...)
+		h.ocmCRDs = ocmCRDs
 		h.settled("p")
 		h.respecify("p", after)
 		return h

@@ -11,15 +11,16 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
 const (
-	// maxNote is the maximum length of the list of scores in an event, of which the API
-	// server accepts 1,024 bytes.
-	maxNote = 1000
+	// maxScores is the maximum length in bytes of the list of scores in an event, so that it and an ellipsis
+	// do not exceed setup.MaxNote.
+	maxScores = 1000
 	// maxNames is the maximum number of clusters in an event.
 	maxNames = 5
 )
@@ -38,12 +39,15 @@ func (c *Controller) recordStep(object *v1beta1.Placement, before []fleet.Slice,
 	case step.Delete:
 		normal("Delete", "deleted")
 	case at < 0:
-		normal("Create", fmt.Sprintf("selected %d clusters", len(step.Slice.Decisions)))
+		normal("Create", "selected "+plural.Of(len(step.Slice.Decisions), "cluster"))
 	default:
 		added, removed := compare(before[at].Decisions, step.Slice.Decisions)
 		if len(added)+len(removed) > 0 {
-			normal("Update", fmt.Sprintf("selected %d clusters (was %d)%s%s", len(step.Slice.Decisions), len(before[at].Decisions),
-				listed("; added ", added), listed("; removed ", removed)))
+			normal(
+				"Update",
+				fmt.Sprintf("selected %s (was %d)%s%s", plural.Of(len(step.Slice.Decisions), "cluster"), len(before[at].Decisions),
+					listed("; added ", added), listed("; removed ", removed)),
+			)
 		}
 	}
 }
@@ -83,7 +87,7 @@ func (c *Controller) recordScores(object *v1beta1.Placement, result *fleet.Resul
 	for _, group := range result.Groups {
 		for _, choice := range group.Clusters {
 			text := fmt.Sprintf("%s:%d ", choice.Name, choice.Score)
-			if note.Len()+len(text) > maxNote {
+			if note.Len()+len(text) > maxScores {
 				note.WriteString("...")
 				c.recordScoreNote(object, note.String())
 				return
@@ -112,7 +116,7 @@ func (c *Controller) recordConditions(object *v1beta1.Placement, before, after [
 	}
 	if len(warnings) > 0 && message(before) != message(after) {
 		c.recorder.Eventf(object, nil, v1.EventTypeWarning, "PlacementWarning", "Evaluate", "%s",
-			facts.Abbreviate(warnings, maxNames, "; "))
+			facts.Shorten(facts.Abbreviate(warnings, maxNames, "; "), setup.MaxNote))
 	}
 }
 

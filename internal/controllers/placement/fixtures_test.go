@@ -11,6 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
@@ -39,6 +41,10 @@ type hub struct {
 	writes []string
 	fail   func(write string) error
 	wrote  func()
+	// ocmCRDs is set for a hub with the CRDs of Open Cluster Management, which does not serve creationVersion.
+	ocmCRDs bool
+	// dropInitialStatus is set for a hub whose creationVersion has a subresource status.
+	dropInitialStatus bool
 	// drop, if set, removes fields that the hub does not store from a written object.
 	drop func(client.Object)
 	// listFails and liveFails are the errors of listing PlacementDecisions and of reads that
@@ -78,6 +84,12 @@ func newHub(t *testing.T, adopt Adopt, objects ...client.Object) *hub {
 		}).
 		WithInterceptorFuncs(interceptor.Funcs{
 			Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
+				if untyped, ok := object.(*unstructured.Unstructured); ok {
+					if h.ocmCRDs {
+						return &meta.NoKindMatchError{GroupKind: creationKind.GroupKind(), SearchedVersions: []string{creationVersion}}
+					}
+					return try("create", object, func() error { return h.createComplete(ctx, c, untyped) })
+				}
 				return try("create", object, func() error { return c.Create(ctx, object, options...) })
 			},
 			Delete: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) error {
@@ -121,6 +133,36 @@ func newHub(t *testing.T, adopt Adopt, objects ...client.Object) *hub {
 		}).Build()
 	h.restart()
 	return h
+}
+
+// createComplete creates an object of creationVersion, which has no subresource status.
+func (h *hub) createComplete(ctx context.Context, c client.Client, object *unstructured.Unstructured) error {
+	if object.GroupVersionKind() != creationKind {
+		return fmt.Errorf("created %s, want %s", object.GroupVersionKind(), creationKind)
+	}
+	typed := &clusterv1beta1.PlacementDecision{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, typed); err != nil {
+		return err
+	}
+	typed.TypeMeta = metav1.TypeMeta{}
+	decisions := typed.Status.Decisions
+	if err := c.Create(ctx, typed); err != nil {
+		return err
+	}
+	if h.dropInitialStatus {
+		object.SetResourceVersion(typed.ResourceVersion)
+		delete(object.Object, "status")
+		return nil
+	}
+	typed.Status.Decisions = decisions
+	if h.drop != nil {
+		h.drop(typed)
+	}
+	if err := c.SubResource("status").Update(ctx, typed); err != nil {
+		return err
+	}
+	object.SetResourceVersion(typed.ResourceVersion)
+	return nil
 }
 
 // live reads from the API server, bypassing the cache.

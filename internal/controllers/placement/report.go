@@ -38,6 +38,8 @@ type droppedFields struct {
 	scores, scoreTime atomic.Bool
 	// scoresKnown is set when scores has been determined.
 	scoresKnown atomic.Bool
+	// initialStatus is the status of a PlacementDecision that is created: it is written afterwards.
+	initialStatus atomic.Bool
 }
 
 // observeScores determines whether the hub stores scores, after the first write of any.

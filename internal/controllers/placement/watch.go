@@ -64,15 +64,19 @@ func (c *Controller) onChange(read func(context.Context, client.ObjectKey) ([]ty
 }
 
 // onPlacementChange returns a handler that queues a changed placement before all others, and a
-// new one after all others: many that are created at once do not delay changes.
+// new one after all others: many that are created at once do not delay changes. A new one is queued
+// after changeDelay: what is created together with it, such as clusters and bindings, is part of its first decision, which
+// prioritizer Steady prefers from then on.
 func onPlacementChange() handler.EventHandler {
-	add := func(object client.Object, q queue, priority int) {
-		setup.AddWithPriority(q, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)}, priority)
+	add := func(object client.Object, q queue, priority int, delay time.Duration) {
+		setup.AddWithPriority(q, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)}, priority, delay)
 	}
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { add(e.Object, q, handler.LowPriority) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { add(e.ObjectNew, q, setup.ChangePriority) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { add(e.Object, q, setup.ChangePriority) },
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
+			add(e.Object, q, handler.LowPriority, changeDelay)
+		},
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { add(e.ObjectNew, q, setup.ChangePriority, 0) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { add(e.Object, q, setup.ChangePriority, 0) },
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,8 +18,12 @@ import (
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
 )
 
 func amount(cpu string) clusterv1.ResourceList {
@@ -48,10 +53,10 @@ func TestEventsQueueAffectedPlacements(t *testing.T) {
 			newPlacement(t, "cpu", `prioritizerPolicy: {configurations: [{name: ResourceAllocatableCPU}]}`),
 		)...,
 	)
-	handler := h.c.onChange(h.c.readCluster)
+	onChange := h.c.onChange(h.c.readCluster)
 	update := func(object *clusterv1.ManagedCluster) string {
 		q := &added{}
-		handler.Update(t.Context(), event.UpdateEvent{ObjectOld: object, ObjectNew: object}, q)
+		onChange.Update(t.Context(), event.UpdateEvent{ObjectOld: object, ObjectNew: object}, q)
 		slices.Sort(q.names)
 		return strings.Join(q.names, " ")
 	}
@@ -74,10 +79,40 @@ func TestEventsQueueAffectedPlacements(t *testing.T) {
 		t.Errorf("changed label queues %q", got)
 	}
 	q := &added{}
-	handler.Delete(t.Context(), event.DeleteEvent{Object: managed("gone")}, q)
-	handler.Create(t.Context(), event.CreateEvent{Object: managed("a")}, q)
+	onChange.Delete(t.Context(), event.DeleteEvent{Object: managed("gone")}, q)
+	onChange.Create(t.Context(), event.CreateEvent{Object: managed("a")}, q)
 	if len(q.names) > 0 {
 		t.Errorf("events without a change queue %v", q.names)
+	}
+}
+
+// prioritized is a priority queue that records the options of added requests.
+type prioritized struct {
+	priorityqueue.PriorityQueue[reconcile.Request]
+	options []priorityqueue.AddOpts
+}
+
+func (p *prioritized) AddWithOpts(o priorityqueue.AddOpts, _ ...reconcile.Request) {
+	p.options = append(p.options, o)
+}
+
+// A new placement waits until what is created together with it is known, and for the changes of others; a change of a
+// placement does not wait.
+func TestOnPlacementChange(t *testing.T) {
+	object, q, changes := newPlacement(t, "p", "{}"), &prioritized{}, onPlacementChange()
+	changes.Create(t.Context(), event.CreateEvent{Object: object}, q)
+	changes.Update(t.Context(), event.UpdateEvent{ObjectOld: object, ObjectNew: object}, q)
+	changes.Delete(t.Context(), event.DeleteEvent{Object: object}, q)
+	want := []priorityqueue.AddOpts{
+		{
+			Priority: new(handler.LowPriority),
+			After:    changeDelay,
+		},
+		{Priority: new(setup.ChangePriority)},
+		{Priority: new(setup.ChangePriority)},
+	}
+	if diff := cmp.Diff(want, q.options); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -154,9 +154,14 @@ func (c *Controller) applyStep(
 				Controller: new(true), BlockOwnerDeletion: new(true),
 			}},
 		}
-		c.metrics.countWrite("create")
-		if err := c.create(ctx, object.Name, decision); err != nil {
+		decision.Status.Decisions = step.Slice.Decisions
+		complete, err := c.create(ctx, object.Name, decision)
+		if err != nil {
 			return err
+		}
+		if complete {
+			c.observeScores(ctx, decision)
+			return nil
 		}
 	}
 	decision = decision.DeepCopy()
@@ -172,21 +177,6 @@ func (c *Controller) applyStep(
 		}
 	}
 	return nil
-}
-
-// create creates a PlacementDecision of a placement. The error is a reservedNameError
-// if one without the label of the placement has its name.
-func (c *Controller) create(ctx context.Context, placement string, decision *clusterv1beta1.PlacementDecision) error {
-	err := c.client.Create(ctx, decision)
-	if !apierrors.IsAlreadyExists(err) {
-		return err
-	}
-	var other clusterv1beta1.PlacementDecision
-	if c.apiReader.Get(ctx, client.ObjectKeyFromObject(decision), &other) == nil &&
-		other.Labels[clusterv1beta1.PlacementLabel] != placement {
-		return reservedNameError(decision.Name)
-	}
-	return err
 }
 
 // remove deletes the decisions of a deleted placement that still have it as their owner,

@@ -5,10 +5,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
+// MaxNote is the length in bytes up to which the API server accepts the note of an event.
+const MaxNote = 1024
+
 // RecordConditions records an event for every condition whose status or reason
-// changed. eventType returns the type of the event, "" for no event; its argument
+// changed, with its message, which is shortened to MaxNote. eventType returns the type of the event, "" for no event; its argument
 // before is nil for a condition that is new.
 func RecordConditions(
 	recorder events.EventRecorder,
@@ -22,7 +27,7 @@ func RecordConditions(
 			continue
 		}
 		if kind := eventType(old, condition); kind != "" {
-			recorder.Eventf(object, nil, kind, condition.Reason, condition.Type, "%s", condition.Message)
+			recorder.Eventf(object, nil, kind, condition.Reason, condition.Type, "%s", facts.Shorten(condition.Message, MaxNote))
 		}
 	}
 }

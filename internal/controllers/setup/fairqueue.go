@@ -56,13 +56,15 @@ func NewFairQueue(
 		})}
 }
 
-// AddWithPriority adds a request to a queue, with its priority if it is a priority queue.
-func AddWithPriority(queue workqueue.TypedRateLimitingInterface[reconcile.Request], request reconcile.Request, priority int) {
+// AddWithPriority adds a request to a queue after a delay, with its priority if it is a priority queue.
+func AddWithPriority(
+	queue workqueue.TypedRateLimitingInterface[reconcile.Request], request reconcile.Request, priority int, delay time.Duration,
+) {
 	if q, ok := queue.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
-		q.AddWithOpts(priorityqueue.AddOpts{Priority: new(priority)}, request)
+		q.AddWithOpts(priorityqueue.AddOpts{Priority: new(priority), After: delay}, request)
 		return
 	}
-	queue.Add(request)
+	queue.AddAfter(request, delay)
 }
 
 // fairQueue is a priorityqueue.PriorityQueue.

@@ -55,11 +55,11 @@ func TestFairQueue(t *testing.T) {
 func TestFairQueuePriorities(t *testing.T) {
 	q := newFairQueue(t)
 	for i := range 10 {
-		AddWithPriority(q, requestOf(fmt.Sprint("fill/", i)), handler.LowPriority)
+		AddWithPriority(q, requestOf(fmt.Sprint("fill/", i)), handler.LowPriority, 0)
 	}
 	q.Add(requestOf("a/other"))
-	AddWithPriority(q, requestOf("a/changed"), ChangePriority)
-	AddWithPriority(q, requestOf("fill/9"), ChangePriority) // it has not been reconciled either
+	AddWithPriority(q, requestOf("a/changed"), ChangePriority, 0)
+	AddWithPriority(q, requestOf("fill/9"), ChangePriority, 0) // it has not been reconciled either
 	q.Add(requestOf("fill/8"))
 	var got []string
 	for q.Len() > 0 {
@@ -82,10 +82,10 @@ func TestFairQueuePriorities(t *testing.T) {
 func TestFairQueueKeepsPriority(t *testing.T) {
 	q := newFairQueue(t)
 	request := requestOf("a/1")
-	AddWithPriority(q, request, handler.LowPriority)
+	AddWithPriority(q, request, handler.LowPriority, 0)
 	q.Get()
-	AddWithPriority(q, request, ChangePriority)
-	AddWithPriority(q, request, handler.LowPriority)
+	AddWithPriority(q, request, ChangePriority, 0)
+	AddWithPriority(q, request, handler.LowPriority, 0)
 	q.Done(request)
 	if _, priority, _ := q.GetWithPriority(); priority != ChangePriority {
 		t.Errorf("added during its processing: priority %d", priority)

@@ -76,7 +76,7 @@ func TestAccepted(t *testing.T) {
 			"the autoscaler limits CapacityBuffer plimsoll-system/web-rate: limited from 1 to 0 due to quotas: small",
 		},
 		"fewer replicas": {
-			good, statusOf(0, "ReadyForProvisioning=True"), "False Limited", "False Limited", "web-rate: 0 of 1 placeholders are taken into account",
+			good, statusOf(0, "ReadyForProvisioning=True"), "False Limited", "False Limited", "web-rate: 0 of 1 placeholder is taken into account",
 		},
 		"one limited, one refused": {
 			statusOf(0, "ReadyForProvisioning=True"), statusOf(0, "ReadyForProvisioning=False no"), "False Refused", "False Refused",

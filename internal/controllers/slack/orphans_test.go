@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	v1 "k8s.io/api/core/v1"
@@ -38,7 +39,11 @@ func controllerOf(t *testing.T, faults interceptor.Funcs, objects ...client.Obje
 	for _, kind := range workloadKinds() {
 		builder.WithIndex(kind.object, annotatedIndex, indexAnnotated)
 	}
-	return New(builder.Build(), events.NewFakeRecorder(100), prometheus.NewRegistry(), testNamespace, podNamespace)
+	c := New(builder.Build(), events.NewFakeRecorder(100), prometheus.NewRegistry(), testNamespace, podNamespace)
+	// No time passes: on a busy machine the controller would leave some objects for its next attempt.
+	now := time.Now()
+	c.now = func() time.Time { return now }
+	return c
 }
 
 // template returns a template with the label of a policy.

@@ -159,8 +159,8 @@ func TestReconcile(t *testing.T) {
 		t.Errorf("base, target, total, available and requests in CPUs, placeholders, mirrored and placed: %s, want %s", got, want)
 	}
 	ready := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)
-	const message = "target 2 CPU and 8192Mi memory: 2 placeholders request 2 CPU and 8192Mi memory, " +
-		"2 of them fit, 4 CPU and 16384Mi memory are free"
+	const message = "target 2 CPU and 8Gi memory: 2 placeholders request 2 CPU and 8Gi memory, " +
+		"2 fit, 4 CPU and 16Gi memory are free"
 	if ready.Message != message {
 		t.Errorf("message %q, want %q", ready.Message, message)
 	}
@@ -207,7 +207,7 @@ func TestObserve(t *testing.T) {
 				"Accepted=Unknown NotAnswered", "Feasible=True Planned", "Provisioned=False Provisioning",
 				"Ready=False Provisioning",
 			},
-			"4 placeholders request 4 CPU and 16384Mi memory, 0 of them fit",
+			"4 placeholders request 4 CPU and 16Gi memory, 0 fit",
 		},
 		"no pods": {
 			[]client.Object{newNode("a", "web")},

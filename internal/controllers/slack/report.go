@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -13,6 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
+	algo "github.com/plimsoll-k8s/plimsoll/internal/algo/slack"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 	"github.com/plimsoll-k8s/plimsoll/slack"
@@ -65,8 +66,9 @@ func (c *Controller) report(ctx context.Context, policy *v1alpha1.ResourceSlack,
 			status.Requests = group.Requests
 		}
 	}
-	summary := fmt.Sprintf("target %s: %d placeholders request %s, %d of them fit, %s are free",
-		format(plan.Target), status.Placeholders, format(plan.Total), o.placeable, format(o.free))
+	summary := fmt.Sprintf("target %s: %s %s %s, %d %s, %s are free",
+		format(plan.Target), plural.Of(status.Placeholders, "placeholder"), plural.Form(status.Placeholders, "requests", "request"),
+		format(plan.Total), o.placeable, plural.Form(o.placeable, "fits", "fit"), format(o.free))
 	backend := slack.BackendOf(policy)
 	accepted := acceptedCondition(o.answers)
 	setCondition(status, policy, feasibleCondition(plan, summary))
@@ -125,12 +127,12 @@ func acceptedCondition(answers []slack.Answer) metav1.Condition {
 		condition.Reason, condition.Message = reasonLimited, "the autoscaler limits "+joinReasons(limited)
 	case missing > 0:
 		condition.Status, condition.Reason = metav1.ConditionUnknown, reasonNotAnswered
-		condition.Message = fmt.Sprintf("no autoscaler has reported on %d of %d buffers", missing, len(answers))
+		condition.Message = "no autoscaler has reported on " + plural.Part(missing, len(answers), "buffer")
 	case len(answers) == 0:
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, reasonNothingWanted, "there are no buffers"
 	default:
 		condition.Status, condition.Reason = metav1.ConditionTrue, reasonAccepted
-		condition.Message = fmt.Sprintf("the autoscaler takes %d buffers into account in full", len(answers))
+		condition.Message = "the autoscaler takes " + plural.Of(len(answers), "buffer") + " into account in full"
 	}
 	return condition
 }
@@ -183,9 +185,7 @@ func reasonOfFailures(failures []error) (reason, message string) {
 // setCondition sets a condition for the current generation of the policy.
 func setCondition(status *v1alpha1.ResourceSlackStatus, policy *v1alpha1.ResourceSlack, condition metav1.Condition) {
 	condition.ObservedGeneration = policy.Generation
-	if len(condition.Message) > maxMessageLength {
-		condition.Message = strings.ToValidUTF8(condition.Message[:maxMessageLength], "")
-	}
+	condition.Message = facts.Shorten(condition.Message, maxMessageLength)
 	meta.SetStatusCondition(&status.Conditions, condition)
 }
 
@@ -223,7 +223,7 @@ const (
 // joinReasons joins the first reasons, and the number of the remaining ones.
 func joinReasons(reasons []string) string { return facts.Abbreviate(reasons, maxReasons, "; ") }
 
-// format returns a list in the form "1500m CPU and 2048Mi memory".
+// format returns a list as messages of the plan write amounts, such as "1500m CPU and 2Gi memory".
 func format(list v1.ResourceList) string {
-	return fmt.Sprintf("%s CPU and %dMi memory", list.Cpu(), (list.Memory().Value()+1<<20-1)>>20)
+	return algo.Amounts{algo.CPU: list.Cpu().MilliValue(), algo.Memory: list.Memory().Value()}.String()
 }

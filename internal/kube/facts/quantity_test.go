@@ -18,7 +18,7 @@ func TestParseQuantity(t *testing.T) {
 	} {
 		start := time.Now()
 		q, err := ParseQuantity(text)
-		if took := time.Since(start); took > time.Second {
+		if took := time.Since(start); took > time.Minute {
 			t.Errorf("%s: took %s", text, took)
 		}
 		if (err != nil) != (want == "") || err == nil && q.String() != want {
@@ -70,7 +70,7 @@ func FuzzQuantity(f *testing.F) {
 		sum := q.DeepCopy()
 		sum.Add(q)
 		_, _, _, _ = sum.Cmp(q), sum.MilliValue(), sum.String(), sum.AsApproximateFloat64()
-		if took := time.Since(start); took > time.Second {
+		if took := time.Since(start); took > time.Minute {
 			t.Errorf("%q: took %s", text, took)
 		}
 	})
