@@ -171,26 +171,31 @@ func costOfReadings(tb testing.TB, nodes, rounds int) (ratio, still float64) {
 	bench := newBench(tb, "LowRiskOverCommitment", nodes, 30)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	// measure scores all nodes repeatedly while the readings arrive, and returns the time per score.
+	// measure scores all nodes repeatedly for 0.3 s while readings arrive, one each 0.1 s, and returns the time per score. Both
+	// are times of the thread: another program that uses the processor changes neither the number of scores nor that of readings.
 	measure := func(arriving int) float64 {
-		done := make(chan struct{})
+		arrivals, done := make(chan int, arriving), make(chan struct{})
 		go func() {
 			defer close(done)
-			for i := range arriving {
+			for i := range arrivals {
 				if err := bench.store.Put(load.Reading{Time: time.Now(), Window: 15 * time.Minute, Nodes: readings[i%2]}); err != nil {
 					tb.Error(err)
 				}
-				<-time.After(100 * time.Millisecond) // the rate that is measured
 			}
 		}()
-		began, cpu, scores := time.Now(), threadTime(tb), 0
-		for time.Since(began) < 300*time.Millisecond {
+		began, used, scores, arrived := threadTime(tb), 0.0, 0, 0
+		for used < 0.3 {
+			if arrived < arriving && used >= 0.1*float64(arrived) {
+				arrivals <- arrived
+				arrived++
+			}
 			bench.cycles(tb)
 			scores += nodes
+			used = threadTime(tb) - began
 		}
-		perScore := (threadTime(tb) - cpu) / float64(scores)
+		close(arrivals)
 		<-done
-		return perScore
+		return used / float64(scores)
 	}
 	var ratios, without []float64
 	for range rounds {

@@ -66,7 +66,7 @@ func TestInvalidArguments(t *testing.T) {
 		},
 		"another plugin's": {
 			schedtest.Plugin{Name: "LowRiskOverCommitment", Args: &config.NodeResourcesLimitsArgs{}},
-			"args of LowRiskOverCommitment: want *config.LowRiskOverCommitmentArgs, got *config.NodeResourcesLimitsArgs",
+			"args of LowRiskOverCommitment: found a *config.NodeResourcesLimitsArgs: must be a *config.LowRiskOverCommitmentArgs",
 		},
 	}
 	for name, tc := range tests {

@@ -34,7 +34,7 @@ func Arguments[T any, P pluginArgs[T]](obj runtime.Object) (*T, error) {
 			return nil, err
 		}
 	default:
-		return nil, fmt.Errorf("want %T, got %T", args, obj)
+		return nil, fmt.Errorf("found a %T: must be a %T", obj, args)
 	}
 	args.Default()
 	if err := args.Validate(); err != nil {

@@ -45,7 +45,7 @@ func TestArguments(t *testing.T) {
 		},
 		"another plugin's": {
 			&NodeResourcesAllocatableArgs{}, nil,
-			"want *config.NodeResourcesLimitsArgs, got *config.NodeResourcesAllocatableArgs",
+			"found a *config.NodeResourcesAllocatableArgs: must be a *config.NodeResourcesLimitsArgs",
 		},
 	}
 	for name, tc := range tests {

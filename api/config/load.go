@@ -2,40 +2,76 @@ package config
 
 import (
 	"fmt"
+	"io"
 	"os"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	configv1 "k8s.io/kube-scheduler/config/v1"
 	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
+	"sigs.k8s.io/yaml"
 )
 
 // Load reads a KubeSchedulerConfiguration of v1 or of a legacy version from a file, with all defaults.
 // Unlike kube-scheduler it also validates the arguments of Plimsoll's plugins, before anything is
 // started. Errors name the file and the field.
 func Load(file string) (*internalconfig.KubeSchedulerConfiguration, error) {
-	raw, err := os.ReadFile(file)
+	raw, err := ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
 	return Decode(file, raw)
 }
 
+// MaxFileBytes is the size of the largest file with a configuration. A ConfigMap has at most 1 MiB.
+const MaxFileBytes = 4 << 20
+
+// ReadFile returns the content of a file of at most MaxFileBytes. Errors name the file.
+func ReadFile(name string) ([]byte, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	raw, err := io.ReadAll(io.LimitReader(file, MaxFileBytes+1))
+	if err == nil && len(raw) > MaxFileBytes {
+		err = fmt.Errorf("%s: exceeds the limit of %d MiB", name, MaxFileBytes>>20)
+	}
+	return raw, err
+}
+
 // Decode is Load for the content of a file.
 func Decode(file string, raw []byte) (*internalconfig.KubeSchedulerConfiguration, error) {
 	obj, version, err := scheme.Codecs.UniversalDecoder().Decode(raw, nil, nil)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
 	cfg, ok := obj.(*internalconfig.KubeSchedulerConfiguration)
-	if !ok {
-		return nil, fmt.Errorf("%s: want a KubeSchedulerConfiguration, got %s", file, version)
+	switch {
+	case err == nil && !ok, runtime.IsMissingKind(err), runtime.IsMissingVersion(err), runtime.IsNotRegisteredError(err):
+		return nil, fmt.Errorf("%s: %w", file, kindError(raw))
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	cfg.APIVersion = version.GroupVersion().String()
 	if err := validate(cfg); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return cfg, nil
+}
+
+// kindError returns the error for an object that is no KubeSchedulerConfiguration.
+func kindError(raw []byte) error {
+	var found metav1.TypeMeta
+	if err := yaml.Unmarshal(raw, &found); err != nil {
+		return err
+	}
+	return fmt.Errorf(
+		"kind: invalid value %q of apiVersion %q: must be KubeSchedulerConfiguration of %s, or of the legacy v1beta3 or v1beta2",
+		found.Kind,
+		found.APIVersion,
+		configv1.SchemeGroupVersion,
+	)
 }
 
 func validate(cfg *internalconfig.KubeSchedulerConfiguration) error {

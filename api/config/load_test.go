@@ -135,6 +135,43 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// The arguments of the plugins of kubernetes-sigs/scheduler-plugins are accepted, with all of their fields. Those of its
+// other plugins are left to the scheduler.
+func TestLoadSchedulerPlugins(t *testing.T) {
+	for _, version := range []string{"v1", "v1beta3", "v1beta2"} {
+		t.Run(version, func(t *testing.T) {
+			cfg := loadBoth(t, configFile(t, version, "leaderElection: {leaderElect: false}\n", `  plugins:
+    score:
+      disabled: [{name: NodeResourcesBalancedAllocation}]
+      enabled: [{name: LowRiskOverCommitment}, {name: NodeResourcesAllocatable, weight: 3}]
+  pluginConfig:
+  - name: Coscheduling
+    args: {permitWaitingTimeSeconds: 60}
+  - name: NodeResourcesAllocatable
+    args: {mode: Least, resources: [{name: cpu, weight: 1048576}, {name: memory, weight: 1}]}
+  - name: LowRiskOverCommitment
+    args:
+      smoothingWindowSize: 15
+      riskLimitWeights: {cpu: 1, memory: 0}
+      metricProvider: {type: Prometheus, address: "https://prometheus:9090", token: secret, insecureSkipVerify: true}
+`))
+			want := &LowRiskOverCommitmentArgs{
+				SmoothingWindowSize: new(int64(15)), RiskLimitWeight: new(0.5), RiskLimitWeights: map[string]float64{"cpu": 1, "memory": 0},
+				MetricProvider: metricprovider.Config{
+					Type: "Prometheus", Address: "https://prometheus:9090", Token: "secret", InsecureSkipVerify: true,
+				},
+				PollInterval: seconds(30), MaxLoadAge: seconds(300), CountRecentPods: new(true),
+			}
+			if diff := cmp.Diff(runtime.Object(want), argsOf(t, cfg, "LowRiskOverCommitment")); diff != "" {
+				t.Error(diff)
+			}
+			if other, ok := argsOf(t, cfg, "Coscheduling").(*runtime.Unknown); !ok {
+				t.Errorf("arguments of another plugin: %v", other)
+			}
+		})
+	}
+}
+
 // An enabled plugin without arguments gets the defaults.
 func TestLoadDefaults(t *testing.T) {
 	for _, version := range []string{"v1", "v1beta3", "v1beta2"} {
@@ -235,13 +272,23 @@ func TestLoadOtherFiles(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
 		"arguments only": {
 			"apiVersion: kubescheduler.config.k8s.io/v1\nkind: NodeResourcesLimitsArgs\n",
-			"want a KubeSchedulerConfiguration, got kubescheduler.config.k8s.io/v1, Kind=NodeResourcesLimitsArgs",
+			`kind: invalid value "NodeResourcesLimitsArgs" of apiVersion "kubescheduler.config.k8s.io/v1": must be KubeSchedulerConfiguration of ` +
+				"kubescheduler.config.k8s.io/v1, or of the legacy v1beta3 or v1beta2",
 		},
 		"an older version": {
 			"apiVersion: kubescheduler.config.k8s.io/v1beta1\nkind: KubeSchedulerConfiguration\n",
-			`no kind "KubeSchedulerConfiguration" is registered for version "kubescheduler.config.k8s.io/v1beta1" in scheme`,
+			`kind: invalid value "KubeSchedulerConfiguration" of apiVersion "kubescheduler.config.k8s.io/v1beta1": must be`,
 		},
-		"empty":         {"", "Object 'Kind' is missing in ''"},
+		"another kind": {
+			"apiVersion: v1\nkind: Pod\n",
+			`kind: invalid value "Pod" of apiVersion "v1": must be KubeSchedulerConfiguration of`,
+		},
+		"no version": {
+			"kind: KubeSchedulerConfiguration\n",
+			`kind: invalid value "KubeSchedulerConfiguration" of apiVersion "": must be`,
+		},
+		"empty":         {"", `kind: invalid value "" of apiVersion "": must be KubeSchedulerConfiguration of`},
+		"too large":     {strings.Repeat("#", MaxFileBytes+1), "exceeds the limit of 4 MiB"},
 		"not yaml":      {"a: b: c", "yaml: "},
 		"not an object": {"[]", "json: cannot unmarshal array"},
 	}

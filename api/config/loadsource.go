@@ -14,12 +14,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 )
 
-// The defaults of the arguments of plugins that read load.
-const (
-	DefaultPollInterval = 30 * time.Second
-	DefaultMaxLoadAge   = 5 * time.Minute
-)
-
 // validateLoadSource validates the arguments of a plugin that reads load.
 func validateLoadSource(watcherAddress string, provider metricprovider.Config, pollInterval, maxLoadAge time.Duration) field.ErrorList {
 	var errs field.ErrorList

@@ -52,9 +52,9 @@ type LowRiskOverCommitmentArgs struct {
 func (a *LowRiskOverCommitmentArgs) Default() {
 	setDefault(&a.SmoothingWindowSize, DefaultSmoothingWindowSize)
 	setDefault(&a.RiskLimitWeight, DefaultRiskLimitWeight)
-	setDefault(&a.PollInterval, metav1.Duration{Duration: DefaultPollInterval})
+	setDefault(&a.PollInterval, metav1.Duration{Duration: metricprovider.DefaultPollInterval})
 	setDefault(&a.CountRecentPods, true)
-	setDefault(&a.MaxLoadAge, metav1.Duration{Duration: DefaultMaxLoadAge})
+	setDefault(&a.MaxLoadAge, metav1.Duration{Duration: metricprovider.DefaultMaxAge})
 }
 
 // Validate returns all invalid fields with their allowed values. The defaults must be set.

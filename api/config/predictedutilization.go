@@ -53,8 +53,8 @@ type PredictedUtilizationArgs struct {
 func (a *PredictedUtilizationArgs) Default() {
 	setDefault(&a.Deviations, DefaultDeviations)
 	setDefault(&a.HistoryWeight, DefaultHistoryWeight)
-	setDefault(&a.PollInterval, metav1.Duration{Duration: DefaultPollInterval})
-	setDefault(&a.MaxLoadAge, metav1.Duration{Duration: DefaultMaxLoadAge})
+	setDefault(&a.PollInterval, metav1.Duration{Duration: metricprovider.DefaultPollInterval})
+	setDefault(&a.MaxLoadAge, metav1.Duration{Duration: metricprovider.DefaultMaxAge})
 }
 
 // Validate returns all invalid fields with their allowed values. The defaults must be set.

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -23,6 +24,14 @@ const (
 	Service = "Service"
 	// File is a file in the wire format of load-watcher services.
 	File = "File"
+)
+
+// Defaults of all that read load.
+const (
+	// DefaultPollInterval is the time between reads.
+	DefaultPollInterval = 30 * time.Second
+	// DefaultMaxAge is the age up to which load counts.
+	DefaultMaxAge = 5 * time.Minute
 )
 
 // Types are the types of metric provider, in the order of the documentation.

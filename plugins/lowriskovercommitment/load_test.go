@@ -48,7 +48,7 @@ func awaitScore(t *testing.T, ctx context.Context, profile func() (framework.Fra
 	t.Helper()
 	f, info := profile()
 	var got int64
-	err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		scores, status := f.RunScorePlugins(ctx, framework.NewCycleState(), schedtest.CPU("p", "", "1", "2"), []fwk.NodeInfo{info})
 		if !status.IsSuccess() {
 			return false, status.AsError()

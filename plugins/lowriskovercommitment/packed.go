@@ -10,7 +10,7 @@ import (
 // prepare evaluates all nodes for a snapshot of load that Score does not use yet. It is called by the
 // goroutine that reads load.
 func (pl *plugin) prepare(snapshot *load.Snapshot) {
-	pl.prepared.Prepare(snapshot, func(sums *noderes.Sums, values *noderes.Values) bool {
+	pl.prepared.Prepare(snapshot, func(sums *noderes.Sums, values []uint64) bool {
 		result := pl.evaluate(sums.Node(), sums, snapshot)
 		return result.pack(values)
 	})
@@ -22,7 +22,11 @@ const (
 	packedMem = packedCPU + packedResource
 
 	packedResource = 5
+
+	packedLength = packedMem + packedResource
 )
+
+type packedValues [packedLength]uint64
 
 // The flags of a packed resource.
 const (
@@ -31,7 +35,7 @@ const (
 )
 
 // pack packs the result, unless the load risk depends on the pending pod.
-func (n *nodeResult) pack(values *noderes.Values) bool {
+func (n *nodeResult) pack(values []uint64) bool {
 	if n.cpu.dependsOnPod || n.memory.dependsOnPod {
 		return false
 	}
@@ -61,7 +65,7 @@ func unpack(values []uint64) resourceResult {
 }
 
 // packedRisk returns the risk of a node with the pending pod from packed values.
-func (pl *plugin) packedRisk(values *noderes.Values, c *cycleData) float64 {
+func (pl *plugin) packedRisk(values *packedValues, c *cycleData) float64 {
 	cpu, memory := unpack(values[packedCPU:]), unpack(values[packedMem:])
 	return max(pl.cpu.risk(&cpu, nil, &c.cpu), pl.memory.risk(&memory, nil, &c.memory))
 }

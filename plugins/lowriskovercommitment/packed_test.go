@@ -19,6 +19,7 @@ import (
 type measuredCluster struct {
 	*plugin
 	store *load.Store
+	all   fwk.SharedLister
 	infos []fwk.NodeInfo
 }
 
@@ -36,7 +37,7 @@ func newMeasuredCluster(t *testing.T, nodes int) *measuredCluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &measuredCluster{store: load.NewStore(time.Hour, nil)}
+	c := &measuredCluster{store: load.NewStore(time.Hour, nil), all: f.SnapshotSharedLister()}
 	created, err := New(t.Context(), nil, f)
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +82,8 @@ func (c *measuredCluster) want() []int64 {
 	pending := &noderes.Pending{Pod: noderes.NewPod(schedtest.CPU("pending", "", "1", "3"))}
 	for i, node := range c.infos {
 		result := c.evaluate(node.Node(), noderes.NewSums(node), c.load.Fresh())
-		scores[i] = risk.Score(c.risk(&result, newCycleData(pending, noderes.Input[load.Snapshot]{})))
+		cycle := newCycleData(pending, noderes.Input[load.Snapshot]{})
+		scores[i] = risk.Score(c.risk(&result, &cycle))
 	}
 	return scores
 }
@@ -90,8 +92,8 @@ func (c *measuredCluster) want() []int64 {
 func (c *measuredCluster) countPrepared() (count int) {
 	input := c.prepared.Input(c.load.Fresh())
 	for _, node := range c.infos {
-		var values noderes.Values
-		if c.prepared.Load(c.sums.Place(node, c.handle.SnapshotSharedLister()), node, input, &values) {
+		var values packedValues
+		if c.prepared.Load(c.sums.Place(node, c.all), node, input, values[:]) {
 			count++
 		}
 	}

@@ -33,6 +33,9 @@ const cycleKey fwk.StateKey = "plimsoll.dev/" + Name
 
 // plugin implements the score plugin. It is immutable.
 type plugin struct {
+	// Scorer implements PreScore and Score by the method score.
+	noderes.Scorer[cycleData]
+
 	cpu, memory resourceConfig
 	countRecent bool
 	load        *load.Store
@@ -40,8 +43,6 @@ type plugin struct {
 	// results are the evaluations of the nodes, prepared the same in arrays.
 	results  noderes.Slot[nodeResult]
 	prepared *noderes.Prepared[load.Snapshot]
-	cycles   noderes.Cycle[cycleData]
-	handle   fwk.Handle
 }
 
 // resourceConfig configures the evaluation of one resource.
@@ -94,10 +95,9 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		load:        store,
 		sums:        state.Sums,
 		results:     noderes.NewSlot[nodeResult](state.Sums),
-		prepared:    noderes.NewPrepared[load.Snapshot](state.Sums),
-		cycles:      noderes.NewCycle[cycleData](cycleKey),
-		handle:      handle,
+		prepared:    noderes.NewPrepared[load.Snapshot](state.Sums, packedLength),
 	}
+	pl.Scorer = noderes.NewScorer(cycleKey, state.Sums, handle, pl.newCycleData, pl.score)
 	store.Observe(pl.prepare)
 	return pl, nil
 }
@@ -110,34 +110,10 @@ func (pl *plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *
 	return noderes.Sign(pod), nil
 }
 
-// PreScore computes the requests and limits of the pending pod, selects the reading of load that the cycle
-// uses, and computes the scores of all candidates.
-func (pl *plugin) PreScore(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
-	c := pl.newCycleData(state, pod)
-	c.scores = pl.sums.Score(ctx, pl.handle, state, nodes, func(place noderes.Place, node fwk.NodeInfo) int64 {
-		return pl.score(c, place, node)
-	})
-	pl.cycles.Set(state, c)
-	return nil
-}
-
-// Score returns the score of a node.
-func (pl *plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
-	c := pl.cycles.Get(state)
-	if c == nil { // the profile enables the plugin for score only
-		c = pl.newCycleData(state, pod)
-		pl.cycles.Set(state, c)
-	}
-	if score, known := c.scores.Of(node); known {
-		return score, nil
-	}
-	return pl.score(c, pl.sums.Place(node, pl.handle.SnapshotSharedLister()), node), nil
-}
-
 // score returns the score of the node at a place.
 func (pl *plugin) score(c *cycleData, place noderes.Place, node fwk.NodeInfo) int64 {
-	var values noderes.Values
-	if pl.prepared.Load(place, node, c.load, &values) {
+	var values packedValues
+	if pl.prepared.Load(place, node, c.load, values[:]) {
 		return risk.Score(pl.packedRisk(&values, c))
 	}
 	sums := pl.sums.SumsAt(place, node, c.inGroup)
@@ -147,8 +123,8 @@ func (pl *plugin) score(c *cycleData, place noderes.Place, node fwk.NodeInfo) in
 		result = &evaluated
 		pl.results.Set(sums, result)
 	}
-	if result.pack(&values) {
-		pl.prepared.Store(place, sums, c.load, &values)
+	if result.pack(values[:]) {
+		pl.prepared.Store(place, sums, c.load, values[:])
 	}
 	return risk.Score(pl.risk(result, c))
 }
@@ -157,7 +133,7 @@ func (pl *plugin) score(c *cycleData, place noderes.Place, node fwk.NodeInfo) in
 func (pl *plugin) Risk(node fwk.NodeInfo, sums *noderes.Sums) float64 {
 	c := newCycleData(&noderes.Pending{}, noderes.Input[load.Snapshot]{})
 	result := pl.evaluate(node.Node(), sums, pl.load.Fresh())
-	return pl.risk(&result, c)
+	return pl.risk(&result, &c)
 }
 
 // ScoreExtensions returns nil: scores are not normalized.
@@ -169,7 +145,6 @@ type cycleData struct {
 	cpu, memory podAmounts
 	inGroup     bool
 	load        noderes.Input[load.Snapshot]
-	scores      noderes.Scores
 }
 
 // podAmounts are the amounts of the pending pod for one resource. The limit is at least the request.
@@ -178,14 +153,15 @@ type podAmounts struct {
 	isUnbounded    bool
 }
 
-func newCycleData(pending *noderes.Pending, snapshot noderes.Input[load.Snapshot]) *cycleData {
+// newCycleData returns the data of a cycle: the amounts of its pod, and the reading of load that it uses.
+func (pl *plugin) newCycleData(pending *noderes.Pending) cycleData {
+	return newCycleData(pending, pl.prepared.Input(pl.load.Fresh()))
+}
+
+func newCycleData(pending *noderes.Pending, snapshot noderes.Input[load.Snapshot]) cycleData {
 	of := func(r noderes.Resource) podAmounts {
 		a := pending.Get(r)
 		return podAmounts{float64(a.Request), float64(max(a.Limit, a.Request)), a.Unbounded}
 	}
-	return &cycleData{cpu: of(noderes.CPU), memory: of(noderes.Memory), inGroup: pending.InGroup, load: snapshot}
-}
-
-func (pl *plugin) newCycleData(state fwk.CycleState, pod *v1.Pod) *cycleData {
-	return newCycleData(pl.sums.Pending(state, pod, pl.handle.SnapshotSharedLister()), pl.prepared.Input(pl.load.Fresh()))
+	return cycleData{cpu: of(noderes.CPU), memory: of(noderes.Memory), inGroup: pending.InGroup, load: snapshot}
 }

@@ -31,12 +31,13 @@ const cycleKey fwk.StateKey = "plimsoll.dev/" + Name
 
 // plugin implements the score plugin. It is immutable.
 type plugin struct {
+	// Scorer implements PreScore and Score by the method score.
+	noderes.Scorer[noderes.Pending]
+
 	resources []limitedResource
 	sums      *noderes.Cache
 	// amounts has two values per resource and node: the allocatable amount and the limits of its pods.
 	amounts noderes.Array
-	cycle   noderes.Cycle[cycleData]
-	handle  fwk.Handle
 }
 
 // limitedResource is a resource with its weight and the limit that unbounded pods count with; 0 is
@@ -59,9 +60,8 @@ func New(_ context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, 
 		return nil, fmt.Errorf("args of %s: %w", Name, err)
 	}
 	sums := shared.Of(handle).Sums
-	pl := &plugin{
-		sums: sums, amounts: noderes.NewArray(sums), cycle: noderes.NewCycle[cycleData](cycleKey), handle: handle,
-	}
+	pl := &plugin{sums: sums, amounts: noderes.NewArray(sums, 2*min(len(args.Resources), maxResources))}
+	pl.Scorer = noderes.NewScorer(cycleKey, sums, handle, func(pending *noderes.Pending) noderes.Pending { return *pending }, pl.score)
 	for _, r := range args.Resources {
 		resource := noderes.NewResource(v1.ResourceName(r.Name))
 		pl.resources = append(pl.resources, limitedResource{resource, *r.Weight, resource.Amount(args.DefaultLimits[r.Name])})
@@ -77,61 +77,32 @@ func (pl *plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *
 	return noderes.Sign(pod), nil
 }
 
-// PreScore computes the limits of the pending pod and the raw scores of all candidates.
-func (pl *plugin) PreScore(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
-	c := pl.newCycleData(state, pod)
-	c.scores = pl.sums.Score(ctx, pl.handle, state, nodes, func(place noderes.Place, node fwk.NodeInfo) int64 {
-		return pl.score(c, place, node)
-	})
-	pl.cycle.Set(state, c)
-	return nil
-}
-
-// Score returns the raw score of a node.
-func (pl *plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
-	c := pl.cycle.Get(state)
-	if c == nil { // the profile enables the plugin for score only
-		c = pl.newCycleData(state, pod)
-		pl.cycle.Set(state, c)
-	}
-	if score, known := c.scores.Of(node); known {
-		return score, nil
-	}
-	return pl.score(c, pl.sums.Place(node, pl.handle.SnapshotSharedLister()), node), nil
-}
-
-// cycleData is the data of one scheduling cycle.
-type cycleData struct {
-	pending *noderes.Pending
-	scores  noderes.Scores
-}
-
-func (pl *plugin) newCycleData(state fwk.CycleState, pod *v1.Pod) *cycleData {
-	return &cycleData{pending: pl.sums.Pending(state, pod, pl.handle.SnapshotSharedLister())}
-}
+// maxResources is the number of resources whose amounts are kept.
+const maxResources = 6
 
 // score returns the raw score of the node at a place.
-func (pl *plugin) score(c *cycleData, place noderes.Place, node fwk.NodeInfo) int64 {
-	var amounts noderes.Values
-	if !pl.amounts.Load(place, node, &amounts) {
-		sums := pl.sums.SumsAt(place, node, c.pending.InGroup)
-		if 2*len(pl.resources) > len(amounts) {
-			return pl.scoreManyResources(node, sums, c.pending)
-		}
+func (pl *plugin) score(pending *noderes.Pending, place noderes.Place, node fwk.NodeInfo) int64 {
+	if len(pl.resources) > maxResources {
+		return pl.scoreManyResources(node, pl.sums.SumsAt(place, node, pending.InGroup), pending)
+	}
+	var all [2 * maxResources]uint64
+	amounts := all[:2*len(pl.resources)]
+	if !pl.amounts.Load(place, node, amounts) {
+		sums := pl.sums.SumsAt(place, node, pending.InGroup)
 		for i := range pl.resources {
 			allocatable, limits := pl.resources[i].amountsOf(node, sums)
 			amounts[2*i], amounts[2*i+1] = uint64(allocatable), uint64(limits)
 		}
-		pl.amounts.Store(place, sums, &amounts)
+		pl.amounts.Store(place, sums, amounts)
 	}
 	raw := int64(0)
 	for i := range pl.resources {
-		raw = saturate.Add(raw, pl.resources[i].score(int64(amounts[2*i]), int64(amounts[2*i+1]), c.pending))
+		raw = saturate.Add(raw, pl.resources[i].score(int64(amounts[2*i]), int64(amounts[2*i+1]), pending))
 	}
 	return raw
 }
 
-// scoreManyResources returns the raw score of a node for more resources than the values have place for.
+// scoreManyResources returns the raw score of a node for more resources than are kept.
 func (pl *plugin) scoreManyResources(node fwk.NodeInfo, sums *noderes.Sums, pending *noderes.Pending) int64 {
 	raw := int64(0)
 	for i := range pl.resources {

@@ -22,7 +22,7 @@ var units = [predict.Resources]struct {
 //
 //	CPU 0.50 cores (0.50 of its request, as 12 pods of ReplicaSet web), memory 0.20 GiB (as pods without a request)
 func (pl *plugin) ExplainPod(state fwk.CycleState, pod *v1.Pod) string {
-	c := pl.cycleData(state, pod)
+	c := pl.Data(state, pod)
 	declared := prediction.Declared(&c.pending.Pod)
 	parts := make([]string, predict.Resources)
 	for r := range parts {
@@ -59,7 +59,7 @@ func count(pods float64) string {
 //
 //	CPU 62 % of 4.00 cores: 1.80 on the node (0.20 by its measured load), 0.50 by the pod, 0.18 as deviation
 func (pl *plugin) ExplainNode(state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) string {
-	c := pl.cycleData(state, pod)
+	c := pl.Data(state, pod)
 	result := predictNode(c.model.Value, node.Node(), pl.sums.Sums(node, pl.handle.SnapshotSharedLister(), c.pending.InGroup))
 	share := result.use.Share(c.workload)
 	var parts []string

@@ -3,7 +3,6 @@ package predictedutilization
 import (
 	"hash/maphash"
 	"math"
-	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -19,31 +18,6 @@ type nodeResult struct {
 	node        *v1.Node
 	use         predict.NodeUse
 	allocatable [predict.Resources]float64
-	// positions are those of the workloads in use, which the first search among many computes.
-	positions atomic.Pointer[map[predict.Key]int32]
-}
-
-// manyWorkloads is the number of workloads from which on a map is faster than a search.
-const manyWorkloads = 32
-
-// share returns the part of a workload in the use of the node, nil if it has no pod there.
-func (n *nodeResult) share(workload predict.Key) *[predict.Resources]predict.Share {
-	if len(n.use.Workloads) < manyWorkloads {
-		return n.use.Share(workload)
-	}
-	positions := n.positions.Load()
-	if positions == nil {
-		all := make(map[predict.Key]int32, len(n.use.Workloads))
-		for i, workload := range n.use.Workloads {
-			all[workload] = int32(i)
-		}
-		positions = &all
-		n.positions.Store(positions)
-	}
-	if position, ok := (*positions)[workload]; ok {
-		return &n.use.Shares[position]
-	}
-	return nil
 }
 
 // predictNode predicts the use of a node without the pending pod. It reads no NodeInfo, so that any goroutine may
@@ -63,10 +37,10 @@ func predictNode(model *predict.Model, node *v1.Node, sums *noderes.Sums) *nodeR
 // prepare predicts the use of all nodes with a model that Score does not use yet. It is called by the goroutine that
 // reads load.
 func (pl *plugin) prepare(model *predict.Model) {
-	pl.prepared.Prepare(model, func(sums *noderes.Sums, values *noderes.Values) bool {
+	pl.prepared.Prepare(model, func(sums *noderes.Sums, values []uint64) bool {
 		result := predictNode(model, sums.Node(), sums)
 		pl.results.Set(sums, result)
-		result.pack(values)
+		result.pack((*packedValues)(values))
 		return true
 	})
 }
@@ -76,24 +50,27 @@ func (pl *plugin) prepare(model *predict.Model) {
 const (
 	packedResource  = 4
 	packedWorkloads = packedResource * predict.Resources
+	packedLength    = packedWorkloads + workloadWords
 )
 
+type packedValues [packedLength]uint64
+
 // pack stores the result in the values.
-func (n *nodeResult) pack(values *noderes.Values) {
-	*values = noderes.Values{}
+func (n *nodeResult) pack(values *packedValues) {
+	*values = packedValues{}
 	for r := range n.use.Sums {
 		sum, part := &n.use.Sums[r], values[packedResource*r:]
 		part[0], part[1] = math.Float64bits(sum.Mean), math.Float64bits(sum.Variance)
 		part[2], part[3] = math.Float64bits(sum.Limit), math.Float64bits(n.allocatable[r])
 	}
 	for _, workload := range n.use.Workloads {
-		for i, bits := range workloadBitsOf(workload) {
-			values[packedWorkloads+i] |= bits
+		for _, bit := range workloadBitsOf(workload) {
+			values[packedWorkloads+bit/64] |= 1 << (bit % 64)
 		}
 	}
 }
 
-func unpack(values *noderes.Values) (sums [predict.Resources]predict.Sum, allocatable [predict.Resources]float64) {
+func unpack(values *packedValues) (sums [predict.Resources]predict.Sum, allocatable [predict.Resources]float64) {
 	for r := range sums {
 		part := values[packedResource*r:]
 		sums[r] = predict.Sum{
@@ -106,20 +83,24 @@ func unpack(values *noderes.Values) (sums [predict.Resources]predict.Sum, alloca
 
 // mayHaveWorkload reports whether another pod of the pending pod's workload may be on the node. A pod without a
 // controller is its own workload.
-func (c *cycleData) mayHaveWorkload(values *noderes.Values) bool {
+func (c *cycleData) mayHaveWorkload(values *packedValues) bool {
 	if c.isAlone {
 		return false
 	}
-	for i, bits := range c.bits {
-		if values[packedWorkloads+i]&bits != bits {
+	for _, bit := range c.bits {
+		if values[packedWorkloads+bit/64]&(1<<(bit%64)) == 0 {
 			return false
 		}
 	}
 	return true
 }
 
-// workloadBits is a Bloom filter of workloads: two of its bits are set for each.
-type workloadBits [4]uint64
+// workloadWords is the number of words of the Bloom filter of a node's workloads: with 30 of them, 1.4 of 1,000 other
+// workloads seem to be on the node, with 110 of them 42.
+const workloadWords = 12
+
+// workloadBits are the bits of a workload in the filter.
+type workloadBits [3]uint16
 
 // bitSeed makes the bits of workloads differ between processes. Scores do not depend on them.
 var bitSeed = maphash.MakeSeed()
@@ -128,10 +109,10 @@ var bitSeed = maphash.MakeSeed()
 func workloadBitsOf(workload predict.Key) workloadBits {
 	hash := maphash.Comparable(bitSeed, workload)
 	var bits workloadBits
-	for range 2 {
-		bit := uint8(hash)
-		bits[bit/64] |= 1 << (bit % 64)
-		hash >>= 8
+	for i := range bits {
+		// 16 bits of the hash, scaled to the length of the filter.
+		bits[i] = uint16(hash & 0xffff * (64 * workloadWords) >> 16)
+		hash >>= 16
 	}
 	return bits
 }

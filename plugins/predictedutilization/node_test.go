@@ -2,6 +2,7 @@ package predictedutilization
 
 import (
 	"fmt"
+	"math"
 	"sync"
 	"testing"
 	"time"
@@ -128,12 +129,26 @@ func (c *measuredCluster) compare(t *testing.T, when string) {
 func (c *measuredCluster) countPrepared() (count int) {
 	input := c.prepared.Input(c.keeper.Model())
 	for _, node := range c.infos {
-		var values noderes.Values
-		if c.prepared.Load(c.sums.Place(node, c.handle.SnapshotSharedLister()), node, input, &values) {
+		var values packedValues
+		if c.prepared.Load(c.sums.Place(node, c.handle.SnapshotSharedLister()), node, input, values[:]) {
 			count++
 		}
 	}
 	return count
+}
+
+// TestScoreIsInRange checks the scores of predictions that are above the allocatable amount or not numbers.
+func TestScoreIsInRange(t *testing.T) {
+	cycle := &cycleData{model: noderes.Input[predict.Model]{Value: predict.NewModel()}}
+	for _, tc := range []struct {
+		mean float64
+		want int64
+	}{{0, 100}, {250, 75}, {1000, 0}, {2000, 0}, {math.Inf(1), 0}, {math.NaN(), 0}} {
+		sums := [predict.Resources]predict.Sum{{Mean: tc.mean, Limit: math.Inf(1)}}
+		if got := cycle.score(&sums, &[predict.Resources]float64{1000, 1000}, nil, 1); got != tc.want {
+			t.Errorf("mean %v of 1000: score %d, want %d", tc.mean, got, tc.want)
+		}
+	}
 }
 
 // TestModelsArePrepared checks that nodes are predicted before the first cycle that uses a model, and get the same scores

@@ -35,13 +35,15 @@ const signKey = "plimsoll.dev/v1.Pod.Workload()"
 
 // plugin implements the score plugin. It is immutable.
 type plugin struct {
+	// Scorer implements PreScore and Score by the method score.
+	noderes.Scorer[cycleData]
+
 	deviations float64
 	keeper     *prediction.Keeper
 	sums       *noderes.Cache
 	// results are the predictions of the nodes, prepared the same in arrays.
 	results  noderes.Slot[nodeResult]
 	prepared *noderes.Prepared[predict.Model]
-	cycle    noderes.Cycle[cycleData]
 	handle   fwk.Handle
 }
 
@@ -68,10 +70,10 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		keeper:     keeper,
 		sums:       state.Sums,
 		results:    noderes.NewSlot[nodeResult](state.Sums),
-		prepared:   noderes.NewPrepared[predict.Model](state.Sums),
-		cycle:      noderes.NewCycle[cycleData](cycleKey),
+		prepared:   noderes.NewPrepared[predict.Model](state.Sums, packedLength),
 		handle:     handle,
 	}
+	pl.Scorer = noderes.NewScorer(cycleKey, state.Sums, handle, pl.newCycleData, pl.score)
 	keeper.Observe(pl.prepare)
 	return pl, nil
 }
@@ -89,30 +91,10 @@ func (pl *plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *
 	return fragments, nil
 }
 
-// PreScore computes what is expected of the pending pod, selects the model that the cycle uses, and computes the scores
-// of all candidates.
-func (pl *plugin) PreScore(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
-	c := pl.newCycleData(state, pod)
-	c.scores = pl.sums.Score(ctx, pl.handle, state, nodes, func(place noderes.Place, node fwk.NodeInfo) int64 {
-		return pl.score(c, place, node)
-	})
-	pl.cycle.Set(state, c)
-	return nil
-}
-
-// Score returns the score of a node.
-func (pl *plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
-	c := pl.cycleData(state, pod)
-	if score, known := c.scores.Of(node); known {
-		return score, nil
-	}
-	return pl.score(c, pl.sums.Place(node, pl.handle.SnapshotSharedLister()), node), nil
-}
-
 // score returns the score of the node at a place.
 func (pl *plugin) score(c *cycleData, place noderes.Place, node fwk.NodeInfo) int64 {
-	var values noderes.Values
-	if pl.prepared.Load(place, node, c.model, &values) && !c.mayHaveWorkload(&values) {
+	var values packedValues
+	if pl.prepared.Load(place, node, c.model, values[:]) && !c.mayHaveWorkload(&values) {
 		sums, allocatable := unpack(&values)
 		return c.score(&sums, &allocatable, nil, pl.deviations)
 	}
@@ -122,9 +104,9 @@ func (pl *plugin) score(c *cycleData, place noderes.Place, node fwk.NodeInfo) in
 		result = predictNode(c.model.Value, node.Node(), sums)
 		pl.results.Set(sums, result)
 		result.pack(&values)
-		pl.prepared.Store(place, sums, c.model, &values)
+		pl.prepared.Store(place, sums, c.model, values[:])
 	}
-	return c.score(&result.use.Sums, &result.allocatable, result.share(c.workload), pl.deviations)
+	return c.score(&result.use.Sums, &result.allocatable, result.use.Share(c.workload), pl.deviations)
 }
 
 // ScoreExtensions returns nil: scores are not normalized.
@@ -139,23 +121,11 @@ type cycleData struct {
 	bits     workloadBits
 	isAlone  bool
 	expected [predict.Resources]predict.Expected
-	scores   noderes.Scores
 }
 
-// cycleData returns the data of the cycle. If there are none, the profile enables the plugin for score only.
-func (pl *plugin) cycleData(state fwk.CycleState, pod *v1.Pod) *cycleData {
-	c := pl.cycle.Get(state)
-	if c == nil {
-		c = pl.newCycleData(state, pod)
-		pl.cycle.Set(state, c)
-	}
-	return c
-}
-
-func (pl *plugin) newCycleData(state fwk.CycleState, pod *v1.Pod) *cycleData {
-	c := &cycleData{
-		pending: pl.sums.Pending(state, pod, pl.handle.SnapshotSharedLister()), model: pl.prepared.Input(pl.keeper.Model()),
-	}
+// newCycleData returns the data of a cycle: what is expected of its pod, and the model that it uses.
+func (pl *plugin) newCycleData(pending *noderes.Pending) cycleData {
+	c := cycleData{pending: pending, model: pl.prepared.Input(pl.keeper.Model())}
 	declared := prediction.Declared(&c.pending.Pod)
 	c.workload, c.bits = declared.Workload, workloadBitsOf(declared.Workload)
 	c.isAlone = c.workload.Value().Kind == facts.KindPod
@@ -178,5 +148,8 @@ func (c *cycleData) score(
 			utilization = max(utilization, peak/allocatable[r])
 		}
 	}
-	return int64(math.Round(float64(fwk.MaxScore) * (1 - min(1, utilization))))
+	if !(utilization < 1) { // or not a number: the scheduler fails pods whose scores are out of range
+		return fwk.MinScore
+	}
+	return int64(math.Round(float64(fwk.MaxScore) * (1 - utilization)))
 }

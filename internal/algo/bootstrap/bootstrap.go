@@ -44,9 +44,6 @@ type Interval struct {
 	Less, Equal, More int
 }
 
-// Pairs returns the number of pairs.
-func (i Interval) Pairs() int { return i.Less + i.Equal + i.More }
-
 // ExcludesZero reports whether 0 is outside the interval: the difference is significant at
 // the level.
 func (i Interval) ExcludesZero() bool { return i.Low > 0 || i.High < 0 }

@@ -189,7 +189,7 @@ func TestProperties(t *testing.T) {
 			low, high = min(low, v), max(high, v)
 			shift[i], moved[i] = 100, 100+4*v
 		}
-		if got.Low > got.High || got.Low < low-1e-9 || got.High > high+1e-9 || got.Pairs() != len(b) {
+		if got.Low > got.High || got.Low < low-1e-9 || got.High > high+1e-9 || got.Less+got.Equal+got.More != len(b) {
 			t.Fatalf("%+v of values from %v to %v", got, low, high)
 		}
 		if second, _ := Paired(zeros(len(b)), b, level, seed); second != got {

@@ -34,14 +34,14 @@ const (
 	maxBurstable         = 999
 )
 
-// OOMScoreAdjustment returns the oom_score_adj that the kubelet sets for a pod with
+// oomScoreAdjustment returns the oom_score_adj that the kubelet sets for a pod with
 // one container:
 //
 //	BestEffort 1000, Guaranteed -997,
 //	Burstable  1000 - 1000 request / machine, rounded up, within [3, 999]
 //
 // The kubelet divides whole bytes and rounds the quotient down.
-func OOMScoreAdjustment(class Class, memoryRequest, machine float64) int {
+func oomScoreAdjustment(class Class, memoryRequest, machine float64) int {
 	switch class {
 	case Guaranteed:
 		return guaranteedAdjustment
@@ -59,5 +59,5 @@ func OOMScoreAdjustment(class Class, memoryRequest, machine float64) int {
 // badness returns the kernel's rank of a pod when memory is out (mm/oom_kill.c), in
 // bytes: the memory that it uses and its adjustment.
 func badness(pod *Pod, machine float64) float64 {
-	return pod.MemoryUse() + float64(OOMScoreAdjustment(pod.Class, pod.MemoryRequest, machine))/1000*machine
+	return pod.MemoryUse() + float64(oomScoreAdjustment(pod.Class, pod.MemoryRequest, machine))/1000*machine
 }

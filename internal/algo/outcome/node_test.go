@@ -126,7 +126,7 @@ func TestOOMScoreAdjustment(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := OOMScoreAdjustment(tc.class, tc.request, tc.machine); got != tc.want {
+			if got := oomScoreAdjustment(tc.class, tc.request, tc.machine); got != tc.want {
 				t.Errorf("%d, want %d", got, tc.want)
 			}
 		})

@@ -49,6 +49,11 @@ const (
 	twoPointConcentration = 1e-6
 )
 
+// normalParameters is the smaller parameter of a beta distribution above which its CDF is computed as that of the normal
+// distribution of its mean and deviation: they differ by less than 3e-4 there, and the continued fraction of the beta
+// distribution no longer converges.
+const normalParameters = 3e5
+
 // Distribution is a distribution of utilization on [0, 1]. The zero value is a constant load of 0.
 type Distribution struct {
 	shape       shape
@@ -96,6 +101,9 @@ func (d Distribution) CDF(x float64) float64 {
 		return 1 - d.mean
 	case x == 0:
 		return 0
+	case min(d.alpha, d.beta) > normalParameters:
+		deviation := math.Sqrt(d.mean * (1 - d.mean) / (d.alpha + d.beta + 1))
+		return math.Erfc((d.mean-x)/(deviation*math.Sqrt2)) / 2
 	}
 	return mathext.RegIncBeta(d.alpha, d.beta, x)
 }

@@ -239,6 +239,24 @@ func TestFitAgainstOracle(t *testing.T) {
 	})
 }
 
+// Loads that vary little have nearly a normal distribution: the probability of values up to the mean plus z deviations does not
+// depend on the mean.
+func TestSmallDeviations(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		// Both parameters are at least 2,000, where skewness changes a probability by less than 0.005.
+		concentration := math.Pow(10, rapid.Float64Range(4, 9.9).Draw(t, "exponent"))
+		lowest := 2000 / concentration
+		mean := rapid.Float64Range(lowest, 1-lowest).Draw(t, "mean")
+		stdDev := math.Sqrt(mean * (1 - mean) / (concentration + 1))
+		d := Fit(Load{mean, stdDev}, 1)
+		for z, want := range map[float64]float64{-5: 0, -2: 0.0228, -1: 0.1587, 0: 0.5, 1: 0.8413, 2: 0.9772, 5: 1} {
+			if got := d.CDF(mean + z*stdDev); !near(got, want, 0.005) || got < 0 || got > 1 {
+				t.Fatalf("mean %v, deviation %v: F(mean %+g deviations) = %v, want %v", mean, stdDev, z, got, want)
+			}
+		}
+	})
+}
+
 // The limit cases continue the family of distributions without a jump.
 func TestFitIsContinuous(t *testing.T) {
 	for _, mean := range []float64{0.1, 0.5, 0.9} {

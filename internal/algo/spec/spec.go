@@ -25,11 +25,16 @@ type Error struct {
 	Key string
 	// Found is the value, Allowed describes the allowed values.
 	Found, Allowed string
+	// IsMissing is set if there is no value, but must be one.
+	IsMissing bool
 }
 
 // Error implements error.
 func (e *Error) Error() string {
 	text := fmt.Sprintf("invalid value %q: must be %s", e.Found, e.Allowed)
+	if e.IsMissing {
+		text = fmt.Sprintf("missing value: must be %s", e.Allowed)
+	}
 	if e.Key == "" {
 		return text
 	}
@@ -134,8 +139,8 @@ func (f *Fields) Floats(key string, low, high float64) []float64 {
 
 // Require records an error if a key is missing.
 func (f *Fields) Require(key, allowed string) {
-	if !f.Has(key) {
-		f.Fail(key, "", allowed)
+	if !f.Has(key) && f.err == nil {
+		f.err = &Error{Key: key, Allowed: allowed, IsMissing: true}
 	}
 }
 

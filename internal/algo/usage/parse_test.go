@@ -94,9 +94,9 @@ func TestParseLimits(t *testing.T) {
 		"ratio=2+3,memory=1":     "[cpu=2,memory=1 cpu=3,memory=1]",
 		"cpu=4,memory=1.5":       "[cpu=4,memory=1.5]",
 		"unlimited=1":            "[ratio=1,unlimited=1]",
-		"": `ratio: invalid value "": must be numbers from 1 to 100 with + between them, unless cpu and memory ` +
+		"": `ratio: missing value: must be numbers from 1 to 100 with + between them, unless cpu and memory ` +
 			`are set`,
-		"cpu=2": `ratio: invalid value "": must be numbers from 1 to 100 with + between them, unless cpu and memory ` +
+		"cpu=2": `ratio: missing value: must be numbers from 1 to 100 with + between them, unless cpu and memory ` +
 			`are set`,
 		"ratio=0.5":             `ratio: invalid value "0.5": must be numbers from 1 to 100 in rising order, with + between them`,
 		"ratio=2,unlimited=1.1": `unlimited: invalid value "1.1": must be a number from 0 to 1`,

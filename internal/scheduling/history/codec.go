@@ -55,18 +55,19 @@ type document struct {
 	Workloads []Workload `json:"workloads"`
 }
 
-// Encode returns the workloads in at most limit bytes. If they need more, those with the fewest pods are left out. written is
-// the number of workloads in data.
+// Encode returns the workloads in at most limit bytes. If they need more, those with the fewest pods are left out. Those that
+// Decode would reject are left out, too: a pod may have an owner of any name. written is the number of workloads in data.
 func Encode(workloads []Workload, limit int) (data []byte, written int, err error) {
 	sorted := slices.Clone(workloads)
-	slices.SortFunc(sorted, func(a, b Workload) int {
-		return cmp.Or(-cmp.Compare(a.pods(), b.pods()), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind),
-			cmp.Compare(a.Name, b.Name))
-	})
 	for i := range sorted {
 		sorted[i].CPU.round()
 		sorted[i].Memory.round()
 	}
+	sorted = slices.DeleteFunc(sorted, func(w Workload) bool { return w.validate() != nil })
+	slices.SortFunc(sorted, func(a, b Workload) int {
+		return cmp.Or(-cmp.Compare(a.pods(), b.pods()), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind),
+			cmp.Compare(a.Name, b.Name))
+	})
 	for n := min(len(sorted), maxWorkloads); ; {
 		if data, err = encode(sorted[:n]); err != nil || len(data) <= limit {
 			return data, n, err

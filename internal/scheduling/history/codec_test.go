@@ -112,6 +112,20 @@ func TestEncodeIgnoresInvalidValues(t *testing.T) {
 	}
 }
 
+// TestEncodeLeavesOutInvalidWorkloads checks that a workload with a name that Decode rejects does not invalidate the others.
+func TestEncodeLeavesOutInvalidWorkloads(t *testing.T) {
+	long, unnamed, huge := workload("long", 7), workload("", 6), workload("huge", 5)
+	long.Kind = strings.Repeat("x", maxName+1)
+	huge.Memory.Mean = 1e300
+	data, written, err := Encode([]Workload{long, workload("a", 1), unnamed, huge}, maxBytes)
+	if err != nil || written != 1 {
+		t.Fatalf("%d workloads, want 1, error %v", written, err)
+	}
+	if got, err := Decode(data); err != nil || len(got) != 1 || got[0].Name != "a" {
+		t.Errorf("%+v, %v; want workload a", got, err)
+	}
+}
+
 func TestDecodeErrors(t *testing.T) {
 	const start = `{"version":1,"workloads":[{"namespace":"a","kind":"b","name":"c"`
 	for name, tc := range map[string]struct {

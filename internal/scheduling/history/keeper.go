@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -58,10 +59,12 @@ type Options struct {
 type Keeper struct {
 	options Options
 
+	// mu is locked during requests to the API server.
 	mu sync.Mutex
 	// isRestored is set if the learner has what the ConfigMap contains, so that nothing is lost if it is overwritten.
 	isRestored bool
-	saved      predictionmetrics.History
+
+	saved atomic.Pointer[predictionmetrics.History]
 }
 
 // New returns a keeper.
@@ -72,11 +75,12 @@ func New(options Options) *Keeper {
 	return &Keeper{options: options}
 }
 
-// Saved returns the time, the size and the number of omitted workloads of the last save.
+// Saved returns the time, the size and the number of omitted workloads of the last save. It does not wait for a save.
 func (k *Keeper) Saved() predictionmetrics.History {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.saved
+	if saved := k.saved.Load(); saved != nil {
+		return *saved
+	}
+	return predictionmetrics.History{}
 }
 
 // Start restores the history: from past readings if there are any, otherwise from the ConfigMap. Failures are logged, and the
@@ -87,7 +91,7 @@ func (k *Keeper) Start(ctx context.Context) {
 		defer shutdown.Before(ctx, func(ctx context.Context) { k.trySave(ctx, logger, 0) })
 	}
 	if k.options.Past != nil {
-		readings, err := Rebuild(ctx, k.options.Past, k.options.Now(), k.options.Learner.Replay)
+		readings, err := rebuild(ctx, k.options.Past, k.options.Now(), rebuildSpan, rebuildStep, k.options.Learner.Replay)
 		if err != nil {
 			logger.Error(err, "The history of the usage of workloads could not be rebuilt completely", "readings", readings)
 		}
@@ -210,10 +214,10 @@ func (k *Keeper) save(ctx context.Context, logger klog.Logger, interval time.Dur
 		return err
 	}
 	dropped := len(workloads) - written
-	k.saved = predictionmetrics.History{Saved: now, SavedBytes: len(data), Dropped: dropped}
+	k.saved.Store(&predictionmetrics.History{Saved: now, SavedBytes: len(data), Dropped: dropped})
 	if dropped > 0 {
-		logger.Info("The history is too large for a ConfigMap: the workloads with the fewest pods were left out",
-			"saved", written, "leftOut", dropped, "maxBytes", maxBytes)
+		logger.Info("Workloads were left out of the saved history: those with the fewest pods if it is too large, and those "+
+			"with a name that is too long", "saved", written, "leftOut", dropped, "maxBytes", maxBytes)
 	}
 	return nil
 }

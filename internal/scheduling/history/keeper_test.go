@@ -20,6 +20,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predictionmetrics"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
@@ -80,7 +81,7 @@ func TestRebuild(t *testing.T) {
 		"fails from 9:00": {past{noon.Add(-3 * time.Hour), errors.New("refused")}, 42, "reading past usage of pods from a test: refused"},
 	} {
 		l := &learner{}
-		readings, err := Rebuild(t.Context(), tc.source, noon, l.Replay)
+		readings, err := rebuild(t.Context(), tc.source, noon, rebuildSpan, rebuildStep, l.Replay)
 		if readings != tc.want || len(l.replayed) != tc.want || fmt.Sprint(err) != tc.wantErr && (err != nil || tc.wantErr != "") {
 			t.Errorf("%s: %d readings, %v; want %d, %q", name, readings, err, tc.want, tc.wantErr)
 		}
@@ -168,6 +169,24 @@ func TestSaveInterval(t *testing.T) {
 		if (updates == 1) != tc.want {
 			t.Errorf("%s: %d writes, want one: %t", name, updates, tc.want)
 		}
+	}
+}
+
+// TestSavedDoesNotWait checks that a scrape of the metrics does not wait for a save whose request takes long.
+func TestSavedDoesNotWait(t *testing.T) {
+	logger, ctx := ktesting.NewTestContext(t)
+	now := noon
+	k, client := keeperOf(t, &learner{}, &now, nil, nil)
+	var during predictionmetrics.History
+	client.PrependReactor("update", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+		during = k.Saved()
+		return false, nil, nil
+	})
+	if err := k.save(ctx, logger, 0); err != nil {
+		t.Fatal(err)
+	}
+	if after := k.Saved(); !during.Saved.IsZero() || !after.Saved.Equal(noon) {
+		t.Errorf("saved at %s during the first save, at %s after it", during.Saved, after.Saved)
 	}
 }
 

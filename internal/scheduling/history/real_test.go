@@ -3,7 +3,6 @@ package history
 import (
 	"context"
 	"fmt"
-	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -24,15 +23,15 @@ import (
 func TestRebuildFromRealPrometheus(t *testing.T) {
 	began := time.Now()
 	exporter := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		seconds := time.Since(began).Seconds()
+		// The samples have the time of their values, however late they are scraped.
+		now := time.Now().Truncate(time.Millisecond)
+		seconds, at := now.Sub(began).Seconds(), now.UnixMilli()
 		const labels = `{namespace="default",pod="web-1",container="app"}`
 		fmt.Fprintf(
 			w,
-			"container_cpu_usage_seconds_total%s %v\ncontainer_memory_working_set_bytes%s %v\n",
-			labels,
-			0.5*seconds,
-			labels,
-			seconds*(1<<20),
+			"container_cpu_usage_seconds_total%s %v %d\ncontainer_memory_working_set_bytes%s %v %d\n",
+			labels, 0.5*seconds, at,
+			labels, seconds*(1<<20), at,
 		)
 	}))
 	defer exporter.Close()
@@ -48,9 +47,9 @@ func TestRebuildFromRealPrometheus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The metrics of 10 seconds and more are known.
+	// The metrics of 20 seconds and more are known.
 	eventually.True(t, "no past readings", nil, func(ctx context.Context) (bool, error) {
-		_, err := source.ReadPodsAt(ctx, time.Now().Add(-10*time.Second))
+		_, err := source.ReadPodsAt(ctx, time.Now().Add(-20*time.Second))
 		if load.ReasonOf(err) == load.Empty {
 			err = nil
 			return false, err
@@ -64,16 +63,23 @@ func TestRebuildFromRealPrometheus(t *testing.T) {
 	if err != nil || n != len(readings) || n < 5 {
 		t.Fatalf("%d readings, %v; want at least 5", n, err)
 	}
+	accurate := 0
 	for i, r := range readings {
 		age := r.Time.Sub(began).Seconds()
-		// The first rates are of windows that begin before the first scrape.
-		if len(r.Pods) != 1 || r.Pods[0].Name != "web-1" || i > 2 && math.Abs(r.Pods[0].CPU-500) > 50 ||
+		if len(r.Pods) != 1 || r.Pods[0].Name != "web-1" || r.Pods[0].CPU > 550 ||
 			r.Pods[0].Memory > (age+1)*(1<<20) ||
 			r.Pods[0].Memory < (age-15)*(1<<20) {
 			t.Errorf("reading %d, %.1fs after the start: %+v", i, age, r.Pods)
+		} else if r.Pods[0].CPU > 450 {
+			accurate++
 		}
-		if i > 0 && r.Time.Sub(readings[i-1].Time) != 2*time.Second {
+		// A time is left out if the busy machine has not scraped before it.
+		if i > 0 && r.Time.Sub(readings[i-1].Time)%(2*time.Second) != 0 {
 			t.Errorf("readings at %s and %s", readings[i-1].Time, r.Time)
 		}
+	}
+	// Rates are lower if their window begins before the first scrape, or lacks a scrape that was late.
+	if accurate < n/2 {
+		t.Errorf("%d of %d readings have a CPU usage near 500 millicores, want half of them: %+v", accurate, n, readings)
 	}
 }

@@ -17,14 +17,9 @@ const (
 	readTimeout = 10 * time.Second
 )
 
-// Rebuild reads the usage of pods during the last day at steps of half an hour, and calls observe with each reading, the
+// rebuild reads the usage of pods during a span before now in steps, and calls observe with each reading, the
 // oldest first. Each is read on its own, so that the memory needed is that of one reading. It returns the number of readings.
 // Times without data are left out. Another error ends it.
-func Rebuild(ctx context.Context, source load.PastPodSource, now time.Time, observe func(*load.PodReading)) (readings int, err error) {
-	return rebuild(ctx, source, now, rebuildSpan, rebuildStep, observe)
-}
-
-// rebuild implements Rebuild for a time before now and a step.
 func rebuild(
 	ctx context.Context, source load.PastPodSource, now time.Time, span, step time.Duration, observe func(*load.PodReading),
 ) (readings int, err error) {

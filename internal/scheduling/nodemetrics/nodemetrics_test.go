@@ -122,7 +122,7 @@ plimsoll_scheduler_nodes_unbounded{resource="memory"} %d
 		t.Errorf("%d nodes of the other scheduler", n)
 	}
 	end()
-	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		return testutil.CollectAndCount(&c) == 0, nil
 	})
 	if err != nil {

@@ -26,7 +26,7 @@ func TestAbsurdQuantities(t *testing.T) {
 			t.Errorf("%s: requests %d millicores and %d bytes, want 100 and 2Gi", text, cpu, memory)
 		}
 	}
-	if took := time.Since(start); took > time.Second {
+	if took := time.Since(start); took > time.Minute {
 		t.Errorf("took %s", took)
 	}
 }

@@ -1,6 +1,7 @@
 package noderes
 
 import (
+	"slices"
 	"sync"
 	"testing"
 
@@ -8,22 +9,18 @@ import (
 )
 
 // filled returns values that are all equal to one.
-func filled(value uint64) *Values {
-	var values Values
-	for i := range values {
-		values[i] = value
-	}
-	return &values
+func filled(value uint64) []uint64 {
+	return slices.Repeat([]uint64{value}, 13)
 }
 
 func TestArray(t *testing.T) {
 	cache, all := NewCache(), numbered(3)
-	first, second := NewArray(cache), NewArray(cache)
+	first, second := NewArray(cache, 13), NewArray(cache, 1)
 	node := all.nodes[1]
 	load := func(a Array, node fwk.NodeInfo) (uint64, bool) {
-		var values Values
-		ok := a.Load(cache.Place(node, all), node, &values)
-		return values[12], ok
+		values := make([]uint64, a.Width)
+		ok := a.Load(cache.Place(node, all), node, values)
+		return values[a.Width-1], ok
 	}
 	expect := func(what string, a Array, node fwk.NodeInfo, want uint64, wantOK bool) {
 		t.Helper()
@@ -32,7 +29,7 @@ func TestArray(t *testing.T) {
 		}
 	}
 	store := func(a Array, inGroup bool, value uint64) {
-		a.Store(cache.Place(node, all), cache.Sums(node, all, inGroup), filled(value))
+		a.Store(cache.Place(node, all), cache.Sums(node, all, inGroup), filled(value)[:a.Width])
 	}
 	expect("empty", first, node, 0, false)
 	store(first, false, 7)
@@ -50,7 +47,7 @@ func TestArray(t *testing.T) {
 	store(first, true, 8)
 	expect("values of a group of pods", first, node, 0, false)
 	// An array that is reserved after the nodes were added.
-	third := NewArray(cache)
+	third := NewArray(cache, 1)
 	store(third, false, 9)
 	expect("reserved too late", third, node, 0, false)
 }
@@ -58,7 +55,7 @@ func TestArray(t *testing.T) {
 // Readers see the values of one writer, never a mixture.
 func TestArrayConcurrently(t *testing.T) {
 	cache, all := NewCache(), numbered(1)
-	array, node := NewArray(cache), all.nodes[0]
+	array, node := NewArray(cache, 13), all.nodes[0]
 	place, sums := cache.Place(node, all), cache.Sums(node, all, false)
 	var running sync.WaitGroup
 	for writer := range 3 {
@@ -69,8 +66,8 @@ func TestArrayConcurrently(t *testing.T) {
 		})
 		running.Go(func() {
 			for range 3000 {
-				var values Values
-				if array.Load(place, node, &values) && values != *filled(values[0]) {
+				values := make([]uint64, 13)
+				if array.Load(place, node, values) && !slices.Equal(values, filled(values[0])) {
 					t.Errorf("a mixture: %v", values)
 					return
 				}

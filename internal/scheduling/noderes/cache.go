@@ -10,8 +10,8 @@ import (
 
 // Cache keeps the sums of every node of one scheduler, so that a plugin reads them in constant time
 // whatever the number of pods. All plugins of a scheduler may share one. It is safe for concurrent
-// use: reading takes no lock and allocates nothing; the sums of a changed node are computed by its
-// first reader.
+// use, except that PreScore is called by one scheduling cycle after the other: reading takes no lock and allocates
+// nothing; the sums of a changed node are computed by its first reader.
 //
 // Sums are computed from the NodeInfo passed by the caller and never from an informer, which may be
 // ahead of or behind the pods that the scheduler has assumed.
@@ -20,18 +20,21 @@ type Cache struct {
 	nodes atomic.Pointer[table]
 	// replacing serializes the replacement of the table.
 	replacing sync.Mutex
-	// slotCount and arrayCount are the numbers of reserved slots and arrays.
-	slotCount, arrayCount atomic.Int32
+	// arrayWidths are the numbers of values per node of the reserved arrays. replacing guards them.
+	arrayWidths []int
+	// slotCount is the number of reserved slots.
+	slotCount atomic.Int32
 	// pending are the amounts of the pending pod.
 	pending Cycle[Pending]
-	// candidates are the nodes that the cycle scores.
-	candidates Cycle[candidates]
+	// candidates are the nodes that the newest cycle scores, candidatesState is its state.
+	candidates      candidates
+	candidatesState fwk.CycleState
 }
 
 // NewCache returns an empty cache.
 func NewCache() *Cache {
-	c := &Cache{pending: NewCycle[Pending](pendingKey), candidates: NewCycle[candidates](candidatesKey)}
-	c.nodes.Store(newTable(0, 0))
+	c := &Cache{pending: NewCycle[Pending](pendingKey), candidates: candidates{index: newIndex(0)}}
+	c.nodes.Store(newTable(0, nil))
 	return c
 }
 
@@ -48,7 +51,9 @@ func (c *Cache) Place(node fwk.NodeInfo, all fwk.SharedLister) Place {
 	if position, found := nodes.find(node); found {
 		return Place{nodes, position}
 	}
-	return c.addNodes(node, all)
+	nodes = c.addNodes([]fwk.NodeInfo{node}, all)
+	position, _ := nodes.find(node)
+	return Place{nodes, position}
 }
 
 // Sums returns the sums over the pods of a node. all is the snapshot that contains the node; nodes
@@ -94,27 +99,29 @@ func (c *Cache) dropDeletedNodes(all fwk.SharedLister) {
 }
 
 // addNodes adds all nodes of the snapshot at once, so that starting with n nodes does not copy the
-// table n times. It returns the place of the node.
-func (c *Cache) addNodes(node fwk.NodeInfo, all fwk.SharedLister) Place {
+// table n times, and the given nodes, which may be missing from the snapshot. It returns the table.
+func (c *Cache) addNodes(added []fwk.NodeInfo, all fwk.SharedLister) *table {
 	c.replacing.Lock()
 	defer c.replacing.Unlock()
-	next := c.nodes.Load()
-	position, found := next.find(node) // another goroutine may have added it
-	if !found {
-		nodes, err := all.NodeInfos().List()
-		if err != nil {
-			nodes = nil // add only the given node
-		}
-		next = c.replace(append(slices.Clip(nodes), node))
-		position, _ = next.find(node)
+	current := c.nodes.Load()
+	isMissing := func(node fwk.NodeInfo) bool {
+		_, found := current.find(node)
+		return !found
 	}
-	return Place{next, position}
+	if !slices.ContainsFunc(added, isMissing) { // another goroutine has added them
+		return current
+	}
+	nodes, err := all.NodeInfos().List()
+	if err != nil {
+		nodes = nil // add only the given nodes
+	}
+	return c.replace(append(slices.Clip(nodes), added...))
 }
 
 // replace replaces the table by one with exactly these nodes. Existing sums are kept. The caller holds
 // the lock.
 func (c *Cache) replace(nodes []fwk.NodeInfo) *table {
-	old, next := c.nodes.Load(), newTable(len(nodes), int(c.arrayCount.Load()))
+	old, next := c.nodes.Load(), newTable(len(nodes), c.arrayWidths)
 	// byName finds the sums of a node that has a NodeInfo at another address.
 	var byName map[string]int
 	for _, node := range nodes {

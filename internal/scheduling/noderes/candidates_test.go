@@ -62,18 +62,66 @@ func TestCandidatesAreShared(t *testing.T) {
 	cache, handle, state := NewCache(), snapshotHandle{all: all}, framework.NewCycleState()
 	request := func(place Place, node fwk.NodeInfo) int64 { return cache.SumsAt(place, node, false).Get(CPU).Request }
 	score := func(nodes []fwk.NodeInfo) Scores { return cache.Score(t.Context(), handle, state, nodes, request) }
+	expect := func(what string, scores Scores, node int, want int64, wantKnown bool) {
+		t.Helper()
+		if got, known := scores.Of(all.nodes[node]); known != wantKnown || known && got != want {
+			t.Errorf("%s: score %d of node %d (known: %t), want %d (%t)", what, got, node, known, want, wantKnown)
+		}
+	}
 	first := score(all.nodes[1:])
 	all.nodes[2].(*framework.NodeInfo).AddPodInfo(nodeWith("", podRequesting("more", 40)).Pods[0])
-	second, third := score(all.nodes[1:]), score(all.nodes[:1])
-	if second.candidates != first.candidates || third.candidates == first.candidates {
-		t.Error("the candidates are not shared, or those of other nodes are")
+	second := score(all.nodes[1:])
+	if second.cycle != first.cycle {
+		t.Error("the candidates are not shared")
 	}
-	if got, _ := second.Of(all.nodes[2]); got != 42 {
-		t.Errorf("score %d of a node that has changed, want 2 + 40", got)
-	}
+	expect("first", first, 2, 2, true)
+	expect("second", second, 2, 2+40, true)
+	third := score(all.nodes[:1])
+	expect("third", third, 0, 0, true)
+	expect("third", third, 2, 0, false)
+	expect("second after the third", second, 2, 0, false)
 	all.nodes = append(all.nodes, nodeWith("new", podRequesting("pod-of-new", 7)))
-	fourth := score(all.nodes)
-	if got, known := fourth.Of(all.nodes[3]); got != 7 || !known {
-		t.Errorf("score %d of a new node, known %t, want 7", got, known)
+	expect("a new node", score(all.nodes), 3, 7, true)
+	// Several candidates are missing from the snapshot.
+	known := all.nodes
+	handle.all = &lister{nodes: known[:2]}
+	all.nodes = append(slices.Clone(known), nodeWith("x", podRequesting("pod-of-x", 8)), nodeWith("y", podRequesting("pod-of-y", 9)))
+	missing := score(all.nodes)
+	expect("missing from the snapshot", missing, 4, 8, true)
+	expect("missing from the snapshot", missing, 5, 9, true)
+}
+
+// Scores of a cycle are not mistaken for those of another that began later, with the same nodes.
+func TestScoresOfOverwrittenCycle(t *testing.T) {
+	all := numbered(10)
+	cache, handle := NewCache(), snapshotHandle{all: all}
+	constant := func(score int64) Scores {
+		return cache.Score(t.Context(), handle, framework.NewCycleState(), all.nodes, func(Place, fwk.NodeInfo) int64 { return score })
+	}
+	first, second := constant(1), constant(2)
+	if _, known := first.Of(all.nodes[3]); known {
+		t.Error("a score of a cycle that has been overwritten")
+	}
+	if got, known := second.Of(all.nodes[3]); got != 2 || !known {
+		t.Errorf("score %d (known: %t), want 2", got, known)
+	}
+}
+
+// A PreScore allocates nothing but what the plugin itself does.
+func TestCandidatesAreReused(t *testing.T) {
+	all := numbered(500)
+	cache := NewCache()
+	var handle fwk.Handle = snapshotHandle{all: all}
+	states := []fwk.CycleState{framework.NewCycleState(), framework.NewCycleState()}
+	zero := func(Place, fwk.NodeInfo) int64 { return 0 }
+	i := 0
+	allocations := testing.AllocsPerRun(100, func() {
+		i++
+		for range 3 {
+			cache.Score(t.Context(), handle, states[i%2], all.nodes[i%2:], zero)
+		}
+	})
+	if allocations > 0 {
+		t.Errorf("%v allocations in a cycle of three plugins, want 0", allocations)
 	}
 }

@@ -7,11 +7,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// The keys of the pending pod's amounts and of the candidates in the cycle state.
-const (
-	pendingKey    fwk.StateKey = "plimsoll.dev/pending-pod"
-	candidatesKey fwk.StateKey = "plimsoll.dev/candidates"
-)
+// pendingKey is the key of the pending pod's amounts in the cycle state.
+const pendingKey fwk.StateKey = "plimsoll.dev/pending-pod"
 
 // Pending holds the amounts of the pod that is being scheduled.
 type Pending struct {
@@ -42,7 +39,7 @@ func (c *Cache) Pending(state fwk.CycleState, pod *v1.Pod, all fwk.SharedLister)
 // same address.
 type Cycle[T any] struct {
 	key    fwk.StateKey
-	newest *atomic.Pointer[newestCycle[T]]
+	newest atomic.Pointer[newestCycle[T]]
 }
 
 // newestCycle is the state of a cycle and the data in it.
@@ -58,9 +55,7 @@ type cycleData[T any] struct{ data *T }
 func (d cycleData[T]) Clone() fwk.StateData { return d }
 
 // NewCycle returns the place with a key, which must be unique among the plugins of a profile.
-func NewCycle[T any](key fwk.StateKey) Cycle[T] {
-	return Cycle[T]{key, new(atomic.Pointer[newestCycle[T]])}
-}
+func NewCycle[T any](key fwk.StateKey) Cycle[T] { return Cycle[T]{key: key} }
 
 // Get returns the data of a cycle, nil if there are none.
 func (c *Cycle[T]) Get(state fwk.CycleState) *T {

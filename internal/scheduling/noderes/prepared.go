@@ -7,9 +7,6 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// numberValue is the position of the number of the input in the values of a Prepared.
-const numberValue = len(Values{}) - 1
-
 // Prepared keeps, for every node, values that a plugin derives from the node, its pods and an input that
 // is replaced as a whole, such as a reading of load. The goroutine that has the next input derives the values
 // of all nodes before scheduling cycles use it. It is safe for concurrent use.
@@ -36,9 +33,10 @@ type Input[T any] struct {
 	number uint64
 }
 
-// NewPrepared reserves the arrays in a cache. A plugin calls it in its constructor, see NewArray.
-func NewPrepared[T any](c *Cache) *Prepared[T] {
-	return &Prepared[T]{cache: c, arrays: [2]Array{NewArray(c), NewArray(c)}}
+// NewPrepared reserves the arrays in a cache, with a number of values per node. A plugin calls it in its
+// constructor, see NewArray.
+func NewPrepared[T any](c *Cache, width int) *Prepared[T] {
+	return &Prepared[T]{cache: c, arrays: [2]Array{NewArray(c, width), NewArray(c, width)}}
 }
 
 // Input returns the numbered input of a new cycle. It takes a lock only for the first cycle with another input.
@@ -89,28 +87,26 @@ const nodesPerCycle = 100
 // Prepare derives the values of all nodes from an input that cycles do not use yet. derive must not read
 // a NodeInfo; it reports whether there are values for a node. Score evaluates the other nodes, and those whose
 // pods change meanwhile. With few cycles, which evaluate the nodes that they need, Prepare does nothing.
-func (p *Prepared[T]) Prepare(value *T, derive func(*Sums, *Values) bool) {
+func (p *Prepared[T]) Prepare(value *T, derive func(*Sums, []uint64) bool) {
 	input := p.announce(value)
 	if p.cycles.Swap(0)*nodesPerCycle < int64(p.cache.Len()) {
 		return
 	}
+	values := make([]uint64, p.arrays[0].Width)
 	p.cache.All(func(place Place, sums *Sums) {
-		var values Values
-		if derive(sums, &values) {
-			p.Store(place, sums, input, &values)
+		if derive(sums, values) {
+			p.Store(place, sums, input, values)
 		}
 	})
 }
 
-// Load copies the values of a node, and reports whether there are any for its present state and the input.
+// Load copies the first values of a node, and reports whether there are any for its present state and the input.
 // The place must be that of the node.
-func (p *Prepared[T]) Load(place Place, node fwk.NodeInfo, input Input[T], values *Values) bool {
-	return p.arrays[input.number%2].Load(place, node, values) && values[numberValue] == input.number
+func (p *Prepared[T]) Load(place Place, node fwk.NodeInfo, input Input[T], values []uint64) bool {
+	return p.arrays[input.number%2].load(place, node, input.number, values)
 }
 
-// Store stores the values of the node for which the sums were computed, see Array.Store. The last value is
-// replaced by the number of the input.
-func (p *Prepared[T]) Store(place Place, sums *Sums, input Input[T], values *Values) {
-	values[numberValue] = input.number
-	p.arrays[input.number%2].Store(place, sums, values)
+// Store stores the values of the node for which the sums were computed, see Array.Store.
+func (p *Prepared[T]) Store(place Place, sums *Sums, input Input[T], values []uint64) {
+	p.arrays[input.number%2].store(place, sums, input.number, values)
 }

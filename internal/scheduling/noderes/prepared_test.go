@@ -5,7 +5,7 @@ import "testing"
 // The number of an input is unique, and an announced number is in the other array than the newest.
 func TestInputNumbers(t *testing.T) {
 	a, b, c := new(int), new(int), new(int)
-	p := NewPrepared[int](NewCache())
+	p := NewPrepared[int](NewCache(), 1)
 	if got := p.Input(nil).number; got != 1 {
 		t.Errorf("without input: %d, want 1", got)
 	}

@@ -149,7 +149,7 @@ func TestTable(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		added := rapid.SliceOfN(rapid.SampledFrom(infos), 0, 300).Draw(t, "added")
-		table, want := newTable(len(added), 0), map[fwk.NodeInfo]int{}
+		table, want := newTable(len(added), nil), map[fwk.NodeInfo]int{}
 		for _, node := range added {
 			position := table.add(node)
 			if previous, ok := want[node]; ok && previous != position {
@@ -172,14 +172,41 @@ func TestTable(t *testing.T) {
 	})
 }
 
-// What every score reads is in two cache lines, and no object begins within a line.
+// What every score reads of the sums is in two cache lines. Blocks with the values of a plugin fill whole lines.
 func TestSizes(t *testing.T) {
 	sums := reflect.TypeFor[Sums]()
 	last, _ := sums.FieldByName("memory")
 	if end := last.Offset + last.Type.Size(); end > 128 || sums.Size() != 256 {
 		t.Errorf("a score reads %d of %d bytes, want 128 of 256", end, sums.Size())
 	}
-	if size := reflect.TypeFor[block]().Size(); size != 128 {
-		t.Errorf("a block has %d bytes, want 128", size)
+	for width, want := range map[int]int{0: 8, 4: 8, 5: 16, 12: 16, 13: 24} { // 4 words of header, 8 in a line
+		const nodes = 5000
+		b := newBlocks(nodes, width)
+		if len(b.at(nodes-1)) != want || len(b.words) != nodes*want || reflect.ValueOf(b.words).Pointer()%64 != 0 {
+			t.Errorf("width %d: blocks of %d words, want %d", width, b.length, want)
+		}
 	}
+}
+
+// Nodes are found whatever the order in which they come: in one run, in several that mix, in none.
+func TestRuns(t *testing.T) {
+	infos := make([]fwk.NodeInfo, 100)
+	for i := range infos {
+		infos[i] = framework.NewNodeInfo()
+	}
+	x := newIndex(0)
+	x.reset(infos[:90])
+	rapid.Check(t, func(t *rapid.T) {
+		streams := rapid.SliceOfN(rapid.IntRange(0, len(infos)-1), 1, 6).Draw(t, "first nodes of the runs")
+		var runs runs
+		for step := range 60 {
+			i := rapid.IntRange(0, len(streams)-1).Draw(t, "run")
+			at := streams[i]
+			streams[i] = (at + 1) % len(infos)
+			got, found := runs.find(&x, addressOf(infos[at]))
+			if want := at < 90; found != want || found && got != at {
+				t.Fatalf("step %d: node %d at position %d (found: %t)", step, at, got, found)
+			}
+		}
+	})
 }

@@ -10,14 +10,14 @@ type table struct {
 
 	sums []atomic.Pointer[Sums]
 	// arrays are the reserved arrays.
-	arrays [][]block
+	arrays []blocks
 }
 
-// newTable returns a table for a number of nodes with a number of arrays.
-func newTable(nodes, arrays int) *table {
-	t := &table{index: newIndex(nodes), sums: make([]atomic.Pointer[Sums], nodes), arrays: make([][]block, arrays)}
-	for i := range t.arrays {
-		t.arrays[i] = make([]block, nodes)
+// newTable returns a table for a number of nodes with arrays of these widths.
+func newTable(nodes int, arrayWidths []int) *table {
+	t := &table{index: newIndex(nodes), sums: make([]atomic.Pointer[Sums], nodes), arrays: make([]blocks, len(arrayWidths))}
+	for i, width := range arrayWidths {
+		t.arrays[i] = newBlocks(nodes, width)
 	}
 	return t
 }
@@ -26,7 +26,7 @@ func newTable(nodes, arrays int) *table {
 func (t *table) copy(position int, from *table, fromPosition int) {
 	t.sums[position].Store(from.sums[fromPosition].Load())
 	for i := range min(len(t.arrays), len(from.arrays)) {
-		t.arrays[i][position].copy(&from.arrays[i][fromPosition])
+		t.arrays[i].at(position).copy(from.arrays[i].at(fromPosition))
 	}
 }
 

@@ -71,11 +71,11 @@ func (k *Keeper) Observe(observer func(*predict.Model)) {
 }
 
 // Watch makes the keeper learn from the stores: from each reading of the load of nodes, together with the
-// usage of pods since the previous one. Without load of nodes it learns from each reading of the usage of pods.
+// usage of pods since the previous one. Without fresh load of nodes it learns from each reading of the usage of pods.
 func (k *Keeper) Watch(nodes *load.Store, pods *load.PodStore) {
 	pods.Observe(func(reading *load.PodReading) {
 		k.keepUsage(reading)
-		if nodes.Last() == nil { // the load of nodes is not read, or not yet
+		if nodes.Fresh() == nil { // the load of nodes is not read, not yet, or fails
 			k.learn(load.Reading{Time: reading.Time, Window: reading.Window})
 		}
 	})

@@ -104,6 +104,22 @@ func TestLearns(t *testing.T) {
 	}
 }
 
+// TestLearnsFromUsageAlone checks that the keeper continues to learn from the usage of pods when the load of nodes is too
+// old.
+func TestLearnsFromUsageAlone(t *testing.T) {
+	r := newRig()
+	r.usage(t, 200)
+	r.load(t, 0.1)
+	r.now = r.now.Add(time.Hour + time.Minute)
+	for range 60 {
+		r.now = r.now.Add(time.Minute)
+		r.usage(t, 600)
+	}
+	if got := r.ratio(); got < 0.5 || got > 0.7 {
+		t.Errorf("pods are expected to use %.3f of their requests, want about 0.6", got)
+	}
+}
+
 // TestMissed checks that predictions are reported with what was measured: none for the first reading, which nothing
 // predicts, then within a hundredth of a load that stays the same.
 func TestMissed(t *testing.T) {

@@ -15,19 +15,19 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load/provider"
 )
 
-// HistoryConfig is the part of a plugin's arguments that configures how the history of the usage of workloads survives a
+// historyConfig is the part of a plugin's arguments that configures how the history of the usage of workloads survives a
 // restart.
-type HistoryConfig struct {
+type historyConfig struct {
 	// Provider is the metric provider of the usage of pods. The history is rebuilt from it if it has past readings.
 	Provider metricprovider.Config
 	// ConfigMap is the namespace and the name of the ConfigMap that the history is saved in; it is not saved if it is empty.
 	ConfigMap string
 }
 
-// KeepHistory restores the history of a learner, calls ready, and saves the history until ctx is done. It does so in the
+// keepHistory restores the history of a learner, calls ready, and saves the history until ctx is done. It does so in the
 // background, because the pods must be known before. In a scheduler that does not read load from the configured sources,
 // there is no history: ready is called at once. Learners with a history must not learn from current readings before ready.
-func (s *State) KeepHistory(ctx context.Context, c HistoryConfig, h fwk.Handle, learner history.Learner, ready func()) error {
+func (s *State) keepHistory(ctx context.Context, c historyConfig, h fwk.Handle, learner history.Learner, ready func()) error {
 	if s.newStore != nil {
 		ready()
 		return nil

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
@@ -32,9 +33,15 @@ type LoadConfig struct {
 	PollInterval, MaxAge time.Duration
 }
 
-// LoadConfigOf returns the load configuration in the arguments of LowRiskOverCommitment.
-func LoadConfigOf(args *config.LowRiskOverCommitmentArgs) LoadConfig {
-	return LoadConfig{args.WatcherAddress, args.MetricProvider, args.PollInterval.Duration, args.MaxLoadAge.Duration}
+// LoadConfigOf returns the load configuration in the arguments of a plugin, an empty one if the plugin reads no load.
+func LoadConfigOf(args runtime.Object) LoadConfig {
+	switch args := args.(type) {
+	case *config.LowRiskOverCommitmentArgs:
+		return LoadConfig{args.WatcherAddress, args.MetricProvider, args.PollInterval.Duration, args.MaxLoadAge.Duration}
+	case *config.PredictedUtilizationArgs:
+		return LoadConfig{args.WatcherAddress, args.MetricProvider, args.PollInterval.Duration, args.MaxLoadAge.Duration}
+	}
+	return LoadConfig{}
 }
 
 // Source returns the configuration of the load source, and whether there is one.
@@ -64,7 +71,7 @@ func (s *State) LoadStore(ctx context.Context, c LoadConfig, h fwk.Handle) (*loa
 	s.stores[c] = store
 	logger := klog.FromContext(ctx).WithName("load")
 	if source == nil {
-		logger.Info("No load source is configured (watcherAddress or metricProvider): nodes are scored by limits only")
+		logger.Info("No load source is configured (watcherAddress or metricProvider): nodes are scored without measured load")
 		return store, nil
 	}
 	loadCollector().Watch(ctx, source.String(), store)
@@ -76,7 +83,7 @@ func (s *State) LoadStore(ctx context.Context, c LoadConfig, h fwk.Handle) (*loa
 func logState(logger klog.Logger, source load.Source, store *load.Store, state load.State) {
 	switch {
 	case state.Degraded:
-		logger.Error(state.Err, "No fresh load: nodes are scored by limits only", "maxLoadAge", store.MaxAge())
+		logger.Error(state.Err, "No fresh load: nodes are scored without it", "maxLoadAge", store.MaxAge())
 	case state.Partial:
 		logger.Error(state.Err, "Some load series could not be read: their previous values are used", "maxLoadAge", store.MaxAge())
 	case state.Err != nil:

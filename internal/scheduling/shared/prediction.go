@@ -25,7 +25,7 @@ type predictionConfig struct {
 // Prediction returns the keeper of the model that the arguments configure. Plugins with the same
 // arguments share one.
 func (s *State) Prediction(ctx context.Context, args *config.PredictedUtilizationArgs, h fwk.Handle) (*prediction.Keeper, error) {
-	nodes := LoadConfig{args.WatcherAddress, args.MetricProvider, args.PollInterval.Duration, args.MaxLoadAge.Duration}
+	nodes := LoadConfigOf(args)
 	store, err := s.LoadStore(ctx, nodes, h)
 	if err != nil {
 		return nil, err
@@ -47,8 +47,8 @@ func (s *State) Prediction(ctx context.Context, args *config.PredictedUtilizatio
 	keeper := prediction.New(options, s.podsOf(h), func(resource v1.ResourceName, predicted, measured float64) {
 		metrics.ObserveError(string(resource), predicted, measured)
 	})
-	history := HistoryConfig{Provider: args.PodUsage, ConfigMap: args.HistoryConfigMap}
-	if err := s.KeepHistory(ctx, history, h, keeper, func() { keeper.Watch(store, podStore) }); err != nil {
+	history := historyConfig{Provider: args.PodUsage, ConfigMap: args.HistoryConfigMap}
+	if err := s.keepHistory(ctx, history, h, keeper, func() { keeper.Watch(store, podStore) }); err != nil {
 		return nil, err
 	}
 	s.keepers[key] = keeper
@@ -75,7 +75,7 @@ func (s *State) podsOf(h fwk.Handle) prediction.Pods {
 		}
 		byNode := map[string][]*v1.Pod{}
 		for _, pod := range all {
-			if pod.Spec.NodeName != "" && !facts.IsFinished(pod) {
+			if facts.OccupiesNode(pod) {
 				byNode[pod.Spec.NodeName] = append(byNode[pod.Spec.NodeName], pod)
 			}
 		}

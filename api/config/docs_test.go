@@ -1,0 +1,27 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// TestDocumentedArguments checks that the page of each plugin lists all of its arguments.
+func TestDocumentedArguments(t *testing.T) {
+	for _, args := range allArgs() {
+		kind := reflect.TypeOf(args).Elem()
+		plugin := strings.TrimSuffix(kind.Name(), "Args")
+		page, err := os.ReadFile(filepath.Join("../../docs/plugins", strings.ToLower(plugin)+".md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for field := range kind.Fields() {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if name != "" && !strings.Contains(string(page), "\n| `"+name) {
+				t.Errorf("the page of %s lacks the argument %s", plugin, name)
+			}
+		}
+	}
+}
