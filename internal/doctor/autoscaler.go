@@ -98,6 +98,7 @@ var bufferRules = []rbacv1.PolicyRule{
 	},
 	{Verbs: []string{"update"}, APIGroups: []string{slack.CapacityBufferVersion.Group}, Resources: []string{"capacitybuffers/status"}},
 	{Verbs: []string{"list", "watch"}, APIGroups: []string{""}, Resources: []string{"podtemplates", "resourcequotas"}},
+	{Verbs: []string{"list", "watch"}, APIGroups: []string{"apps"}, Resources: []string{"deployments"}},
 }
 
 // dryRunRules are the permissions that Cluster Autoscaler requires to create, in a dry run, a pod of each
@@ -120,8 +121,8 @@ func (e *examination) checkRightsOfClusterAutoscaler(ctx context.Context, d *app
 		return err
 	}
 	if len(missing) > 0 {
-		e.add(Problem, fmt.Sprintf("service account %s/%s of %s may not %s: without resourcequotas it waits at its start, without "+
-			"pods it refuses every buffer", d.Namespace, account, d.Name, strings.Join(missing, "; ")),
+		e.add(Problem, fmt.Sprintf("service account %s/%s of %s may not %s: without podtemplates, resourcequotas and deployments it "+
+			"waits at its start, without pods it refuses every buffer", d.Namespace, account, d.Name, strings.Join(missing, "; ")),
 			"bind a ClusterRole with these permissions to it: docs/slack.md, Install")
 		return nil
 	}

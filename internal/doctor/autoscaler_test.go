@@ -46,20 +46,20 @@ func TestCheckBuffers(t *testing.T) {
 		level   Level
 		message string
 	}{
-		"provisioned":       {newBuffer("web", 3, hourAgo, "ReadyForProvisioning=True", "Provisioning=True"), OK, "1 buffers, all new or accepted"},
-		"accepted just now": {newBuffer("web", 3, minuteAgo, "ReadyForProvisioning=True"), OK, "1 buffers"},
-		"no answer":         {newBuffer("web", 3, hourAgo), Problem, "1 of 1 buffers have no conditions from an autoscaler, or outdated ones: shop/web"},
+		"provisioned":       {newBuffer("web", 3, hourAgo, "ReadyForProvisioning=True", "Provisioning=True"), OK, "1 buffer, all new or accepted"},
+		"accepted just now": {newBuffer("web", 3, minuteAgo, "ReadyForProvisioning=True"), OK, "1 buffer"},
+		"no answer":         {newBuffer("web", 3, hourAgo), Problem, "1 of 1 buffer is without conditions from an autoscaler, or with outdated ones: shop/web"},
 		"refused": {
 			newBuffer("web", 3, hourAgo, "ReadyForProvisioning=False pods is forbidden"), Problem,
-			"1 of 1 buffers are refused by the autoscaler: shop/web (pods is forbidden)",
+			"1 of 1 buffer is refused by the autoscaler: shop/web (pods is forbidden)",
 		},
 		"limited": {
 			newBuffer("web", 1, hourAgo, "ReadyForProvisioning=True", "LimitedByQuotas=True limited from 3 to 1", "Provisioning=True"), Problem,
-			"are limited by the autoscaler: shop/web (limited from 3 to 1)",
+			"is limited by the autoscaler: shop/web (limited from 3 to 1)",
 		},
 		"not added to the pending pods": {
 			newBuffer("web", 3, hourAgo, "ReadyForProvisioning=True"), Problem,
-			"have been ready, but not provisioned, for over 2m0s: shop/web (no reason)",
+			"is ready, but not provisioned, for over 2m0s: shop/web (no reason)",
 		},
 		"no room for three minutes": {
 			newBuffer("web", 3, noon.Add(-3*time.Minute), "ReadyForProvisioning=True", "Provisioning=False 3/3 required new capacity"), Problem,
@@ -100,9 +100,10 @@ func TestRightsOfClusterAutoscaler(t *testing.T) {
 		"those of common charts": {
 			deployment("scaler", image),
 			types.NamespacedName{},
-			[]string{"list resourcequotas", "watch resourcequotas", "create pods"},
+			[]string{"list resourcequotas", "watch resourcequotas", "list deployments", "watch deployments", "create pods"},
 			Problem,
-			"service account kube-system/scaler of scaler may not list resourcequotas; watch resourcequotas; create pods: without",
+			"service account kube-system/scaler of scaler may not list resourcequotas; watch resourcequotas; list deployments.apps; " +
+				"watch deployments.apps; create pods: without",
 		},
 		"no dry run": {
 			deployment("scaler", image, "--capacity-buffer-pod-dry-run-enabled=false"), types.NamespacedName{}, []string{"create pods"}, OK, "has the",

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
@@ -34,21 +35,22 @@ func (e *examination) checkBuffers(buffers []unstructured.Unstructured) {
 	}
 	problem := func(found []slack.Answer, what, fix string) {
 		if len(found) > 0 {
-			e.add(Problem, fmt.Sprintf("%d of %d buffers %s: %s", len(found), len(buffers), what, abbreviate(describeAnswers(found))), fix)
+			subject := plural.PartAre(len(found), len(buffers), "buffer")
+			e.add(Problem, fmt.Sprintf("%s %s: %s", subject, what, abbreviate(describeAnswers(found))), fix)
 		}
 	}
-	problem(unserved, "have no conditions from an autoscaler, or outdated ones", "enable buffers in your autoscaler: "+
+	problem(unserved, "without conditions from an autoscaler, or with outdated ones", "enable buffers in your autoscaler: "+
 		clusterAutoscalerFlags+" of Cluster Autoscaler, FEATURE_GATES=CapacityBuffer=true of Karpenter")
-	problem(refused, "are refused by the autoscaler", "resolve the cause in the message: \"forbidden\" means that the "+
+	problem(refused, "refused by the autoscaler", "resolve the cause in the message: \"forbidden\" means that the "+
 		"autoscaler may not create pods, or that the admission of the namespace refuses the pods of the buffer "+
 		"(docs/slack.md, Install); for others see kubectl describe capacitybuffer")
-	problem(limited, "are limited by the autoscaler", "raise the ResourceQuota in the message, or lower minRate or the annotation "+
+	problem(limited, "limited by the autoscaler", "raise the ResourceQuota in the message, or lower minRate or the annotation "+
 		"plimsoll.dev/slack of the workload")
-	problem(unprovisioned, fmt.Sprintf("have been ready, but not provisioned, for over %s", provisioningTimeout),
+	problem(unprovisioned, fmt.Sprintf("ready, but not provisioned, for over %s", provisioningTimeout),
 		"see the events in plimsoll slack status and the log of the autoscaler: its maximum number of nodes, the quota of the cloud, or "+
 			"--capacity-buffer-pod-injection-enabled of Cluster Autoscaler")
 	if len(unserved)+len(refused)+len(limited)+len(unprovisioned) == 0 {
-		e.ok("%d buffers, all new or accepted and provisioned by an autoscaler", len(buffers))
+		e.ok("%s, all new or accepted and provisioned by an autoscaler", plural.Of(len(buffers), "buffer"))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
@@ -45,10 +46,10 @@ func (e *examination) checkNodes(ctx context.Context) error {
 	case len(e.nodes) == 0:
 		e.add(Problem, "the cluster has no nodes", "add nodes, or install an autoscaler that adds them")
 	case len(notReady) > 0:
-		e.add(Warning, fmt.Sprintf("%d of %d nodes are not ready: %s", len(notReady), len(e.nodes), abbreviate(notReady)),
+		e.add(Warning, fmt.Sprintf("%s not ready: %s", plural.PartAre(len(notReady), len(e.nodes), "node"), abbreviate(notReady)),
 			"kubectl describe node "+notReady[0])
 	default:
-		e.ok("%d nodes, all ready", len(e.nodes))
+		e.ok("%s, all ready", plural.Of(len(e.nodes), "node"))
 	}
 	return nil
 }
@@ -65,7 +66,7 @@ func (e *examination) checkComponents(ctx context.Context) error {
 	e.components = list.Items
 	if len(e.components) == 0 {
 		e.add(Warning, "Plimsoll is not installed (no Deployment has the label "+partOfLabel+")",
-			"helm install plimsoll charts/plimsoll: docs/install.md; components outside the cluster are not found")
+			"install the chart (docs/install.md); components outside the cluster are not found")
 		return nil
 	}
 	var ready []string
@@ -80,7 +81,7 @@ func (e *examination) checkComponents(ctx context.Context) error {
 		case want == 0:
 			e.add(Warning, name+" is scaled to 0", fmt.Sprintf("kubectl scale -n %s deployment %s --replicas 1", d.Namespace, d.Name))
 		case d.Status.ReadyReplicas < want:
-			e.add(Problem, fmt.Sprintf("%s: %d of %d replicas are ready%s", name, d.Status.ReadyReplicas, want, failedCondition(d)),
+			e.add(Problem, fmt.Sprintf("%s: %s ready%s", name, plural.PartAre(d.Status.ReadyReplicas, want, "replica"), failedCondition(d)),
 				fmt.Sprintf("kubectl describe -n %s pods -l %s", d.Namespace, metav1.FormatLabelSelector(d.Spec.Selector)))
 		default:
 			ready = append(ready, fmt.Sprintf("%s (%d)", d.Name, want))
@@ -139,7 +140,7 @@ func (e *examination) checkLeaders(ctx context.Context) error {
 		}
 		if age := e.now.Sub(lease.Spec.RenewTime.Time); age > 2*duration {
 			e.add(Problem, fmt.Sprintf("no replica is the leader: lease %s was last renewed %s ago by %s",
-				name, age.Round(time.Second), *lease.Spec.HolderIdentity), fix)
+				name, formatAge(age), *lease.Spec.HolderIdentity), fix)
 			continue
 		}
 		e.ok("%s leads, lease %s", *lease.Spec.HolderIdentity, name)

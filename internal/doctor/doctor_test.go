@@ -93,8 +93,8 @@ func TestCheckReading(t *testing.T) {
 		want     Level
 		message  string
 	}{
-		{"fresh and complete", encoded(t, noon.Add(-30*time.Second), "a", "b"), OK, "all 2 nodes, 30s old"},
-		{"old", encoded(t, noon.Add(-6*time.Minute), "a", "b"), Problem, "6m0s old"},
+		{"fresh and complete", encoded(t, noon.Add(-30*time.Second), "a", "b"), OK, "load of 2 of 2 nodes, 30s old"},
+		{"old", encoded(t, noon.Add(-6*time.Minute), "a", "b"), Problem, "6m old"},
 		{"one node is missing", encoded(t, noon, "a"), Warning, "no load of 1 of 2 nodes: b"},
 		{"other names", encoded(t, noon, "10.0.0.1:9100", "10.0.0.2:9100"), Problem, "none has the name of a node"},
 		{"invalid", []byte("<html>"), Problem, "returns invalid load"},

@@ -9,13 +9,13 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
 )
-
-// maxLoadAge is the default of the argument maxLoadAge of plugins.
-const maxLoadAge = 5 * time.Minute
 
 // checkLoad reads the load of each load-watcher through the API server, and checks whether it is recent
 // and covers all nodes.
@@ -62,9 +62,9 @@ func (e *examination) checkReading(name string, response []byte, logs string) {
 		e.add(Problem, fmt.Sprintf("load-watcher %s returns invalid load: %v", name, err), logs)
 		return
 	}
-	if age := e.now.Sub(reading.Time); age > maxLoadAge {
-		e.add(Problem, fmt.Sprintf("the load of %s is %s old: nodes are scored by limits only if load is older than %s",
-			name, age.Round(time.Second), maxLoadAge), logs)
+	if age := e.now.Sub(reading.Time); age > metricprovider.DefaultMaxAge {
+		e.add(Problem, fmt.Sprintf("the load of %s is %s old: schedulers do not use load that is older than %s",
+			name, formatAge(age), formatAge(metricprovider.DefaultMaxAge)), logs)
 		return
 	}
 	var missing []string
@@ -76,13 +76,17 @@ func (e *examination) checkReading(name string, response []byte, logs string) {
 	slices.Sort(missing)
 	switch {
 	case len(e.nodes) > 0 && len(missing) == len(e.nodes):
-		e.add(Problem, fmt.Sprintf("%s has load of %d nodes, but none has the name of a node of the cluster (%s)",
-			name, len(reading.Nodes), abbreviate(missing)),
+		e.add(Problem, fmt.Sprintf("%s has load of %s, but none has the name of a node of the cluster (%s)",
+			name, plural.Of(len(reading.Nodes), "node"), abbreviate(missing)),
 			"configure how the source names nodes: --node-label, or addresses (docs/load.md)")
 	case len(missing) > 0:
-		e.add(Warning, fmt.Sprintf("%s has no load of %d of %d nodes: %s", name, len(missing), len(e.nodes), abbreviate(missing)),
+		e.add(Warning, fmt.Sprintf("%s has no load of %s: %s", name, plural.Part(len(missing), len(e.nodes), "node"), abbreviate(missing)),
 			"check whether the source measures them: plimsoll load top")
 	default:
-		e.ok("%s has load of all %d nodes, %s old", name, len(e.nodes), e.now.Sub(reading.Time).Round(time.Second))
+		e.ok("%s has load of %s, %s old", name, plural.Part(len(e.nodes), len(e.nodes), "node"), formatAge(e.now.Sub(reading.Time)))
 	}
 }
+
+// formatAge returns the age of what another machine has written as kubectl does: 15s, 5m, 19h. If the clock of that
+// machine is ahead, the age is 0s.
+func formatAge(age time.Duration) string { return duration.HumanDuration(max(0, age)) }

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,10 +33,7 @@ var schedulerRules = []rbacv1.PolicyRule{
 func (e *examination) checkRights(ctx context.Context) error {
 	for i := range e.components {
 		d := &e.components[i]
-		account := d.Spec.Template.Spec.ServiceAccountName
-		if account == "" {
-			account = "default"
-		}
+		account := cmp.Or(d.Spec.Template.Spec.ServiceAccountName, "default")
 		required, err := requiredRules(d)
 		if err != nil {
 			return err

@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net"
 	"regexp"
 	"slices"
@@ -207,7 +206,8 @@ func (c *client) queryAt(ctx context.Context, query string, at time.Time) (model
 // add adds the samples of a series to a reading.
 func (s *Source) add(reading *load.Reading, series load.Series, vector model.Vector, names nodeNames) error {
 	slices.SortFunc(vector, func(a, b *model.Sample) int { return compareMetrics(a.Metric, b.Metric) })
-	accepted, outOfRange := 0, math.NaN()
+	accepted := 0
+	var invalid *model.Sample // of a known node
 	for _, sample := range vector {
 		name, known := s.node(sample.Metric, names)
 		value := float64(sample.Value)
@@ -217,7 +217,7 @@ func (s *Source) add(reading *load.Reading, series load.Series, vector model.Vec
 		if !known || !(value >= 0 && value <= maxFraction) {
 			reading.Rejected++
 			if known {
-				outOfRange = value
+				invalid = sample
 			}
 			continue
 		}
@@ -232,8 +232,8 @@ func (s *Source) add(reading *load.Reading, series load.Series, vector model.Vec
 	switch {
 	case accepted > 0:
 		return nil
-	case !math.IsNaN(outOfRange):
-		return fmt.Errorf("all values are outside [0, 1], such as %v: must be fractions of the node's capacity", outOfRange)
+	case invalid != nil:
+		return fmt.Errorf("all values are outside [0, 1], such as %v: must be fractions of the node's capacity", invalid.Value)
 	}
 	return &load.Error{Reason: load.Empty, Err: fmt.Errorf(
 		"none of the %d series belongs to a node, for example %s: set nodeLabel to the label with the node's name",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -37,9 +38,13 @@ func serve(t *testing.T, answer func(query string) string) *server {
 			t.Errorf("unexpected request %s, %v", r.URL, r.Form)
 		}
 		s.mu.Lock()
-		defer s.mu.Unlock()
 		s.asked = append(s.asked, r.Form.Get("query"))
-		fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":%s}}`, s.answer(r.Form.Get("query")))
+		answer := s.answer(r.Form.Get("query"))
+		s.mu.Unlock()
+		// A large answer is not formatted, and other queries do not wait for it: the client expects the first byte soon.
+		for _, text := range []string{`{"status":"success","data":{"resultType":"vector","result":`, answer, `}}`} {
+			_, _ = io.WriteString(w, text)
+		}
 	}))
 	t.Cleanup(s.Close)
 	return s
@@ -121,7 +126,7 @@ func TestRead(t *testing.T) {
 		},
 		"negative":     {all(-0.5), nil, 0, nil, "such as -0.5"},
 		"infinite":     {all("+Inf"), nil, 0, nil, "such as +Inf"},
-		"not a number": {all("NaN"), nil, 0, nil, "belongs to a node"},
+		"not a number": {all("NaN"), nil, 0, nil, "all values are outside [0, 1], such as NaN"},
 		"no series": {
 			func(string) string { return "[]" },
 			nil,
@@ -350,6 +355,12 @@ func TestFaults(t *testing.T) {
 		sample(`"instance":"10.0.0.1:9100","cpu":"0"`, 0.5)+",",
 		1_000_000,
 	) + `]}}`
+	large := `{"status":"success","data":{"resultType":"vector","result":` +
+		list(sample(`"node":"`+strings.Repeat("x", maxBytes)+`"`, 0.5)) + `}}`
+	// send sends a text from its first byte on: formatting a large one takes longer than the client waits on a busy machine.
+	send := func(text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }
+	}
 	tests := map[string]struct {
 		handler http.HandlerFunc
 		reason  load.Reason
@@ -365,15 +376,12 @@ func TestFaults(t *testing.T) {
 			fmt.Fprint(w, `{"status":"success","data":{"resultType":"scalar","result":[1,"2"]}}`)
 		}, load.Invalid, "found result of type scalar: must be a vector"},
 		"a million series": {
-			func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, million) },
+			send(million),
 			load.TooLarge,
 			"response has more than 1000000 values",
 		},
 		"one large series": {
-			func(w http.ResponseWriter, _ *http.Request) {
-				fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":%s}}`,
-					list(sample(`"node":"`+strings.Repeat("x", maxBytes)+`"`, 0.5)))
-			},
+			send(large),
 			load.TooLarge,
 			"response is larger than 32 MiB",
 		},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path"
 	"strings"
 	"sync/atomic"
 
@@ -37,10 +38,10 @@ func New(config metricprovider.Config) (*Source, error) {
 		return nil, err
 	}
 	u := server.URL
-	if !strings.HasSuffix(u.Path, "/watcher") {
+	if path.Base(u.Path) != "watcher" {
 		u = u.JoinPath("watcher")
 	}
-	return &Source{url: u.String(), server: server}, nil
+	return &Source{url: strings.TrimSuffix(u.String(), "/"), server: server}, nil
 }
 
 // String returns the URL of the service, for messages.

@@ -51,6 +51,7 @@ func TestNew(t *testing.T) {
 		"trailing slash":  {"https://load-watcher:2020/", "https://load-watcher:2020/watcher", ""},
 		"under a path":    {"http://proxy/load", "http://proxy/load/watcher", ""},
 		"complete path":   {"http://proxy/load/watcher", "http://proxy/load/watcher", ""},
+		"with a slash":    {"http://proxy/load/watcher/", "http://proxy/load/watcher", ""},
 		"a query":         {"http://proxy?host=a", "", `address "http://proxy?host=a"` + want},
 		"a password":      {"ftp://me:secret@proxy", "", `address "ftp://me:xxxxx@proxy"` + want},
 		"an IPv6 address": {"http://[::1]:2020", "http://[::1]:2020/watcher", ""},

@@ -212,7 +212,7 @@ func (s *Source) read(ctx context.Context, m *metric, resolve func(string) (stri
 	switch {
 	case len(result.stale) > 0:
 		err = &load.Error{Reason: load.Empty, Err: fmt.Errorf(
-			"query %s: the newest samples of all %d nodes are older than %s", m.query, len(result.stale), s.staleAfter())}
+			"query %s: the newest samples of all nodes (%d) are older than %s", m.query, len(result.stale), s.staleAfter())}
 	case result.unmatched == len(data):
 		err = &load.Error{Reason: load.Empty, Err: fmt.Errorf(
 			"query %s: none of the %d series belongs to a node: %s", m.query, len(data), s.advice(m))}

@@ -350,7 +350,7 @@ func TestEmpty(t *testing.T) {
 			"query " + query + ": none of the 1 series belongs to a node: check the name of the metric cpu.utilization and the " +
 				"dimension host",
 		},
-		"all stale": {[]fakeSeries{old}, nil, load.Empty, "query " + query + ": the newest samples of all 1 nodes are older than 5m0s"},
+		"all stale": {[]fakeSeries{old}, nil, load.Empty, "query " + query + ": the newest samples of all nodes (1) are older than 5m0s"},
 		"invalid": {[]fakeSeries{host("c1", cpu, "node-1", -1)}, nil, load.Invalid, "query " + query +
 			": no valid samples: must be percent, 0 to 100, in the last 15m0s"},
 	}

@@ -32,6 +32,23 @@ func TestDecode(t *testing.T) {
 	}
 }
 
+// TestDecodeManyDisks checks a node with hundreds of disks, for each of which existing services send two metrics.
+func TestDecodeManyDisks(t *testing.T) {
+	disks := strings.Repeat(
+		`{"type": "Storage", "operator": "AVG", "value": 1}, {"type": "Storage", "operator": "STD", "value": NaN},`,
+		300,
+	)
+	message := `{"timestamp": 1795239886, "data": {"NodeMetricsMap": {"a": {"metrics": [` + disks +
+		`{"type": "CPU", "operator": "AVG", "value": 40}]}}}}`
+	got, err := Decode(strings.NewReader(message))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (load.Node{CPU: load.Utilization{Mean: 0.4}, HasCPU: true}); got.Nodes["a"] != want || got.Rejected != 0 {
+		t.Errorf("%+v, %d values rejected, want %+v", got.Nodes, got.Rejected, want)
+	}
+}
+
 func TestDecodeMetrics(t *testing.T) {
 	cpu := func(mean, stdDev float64) *load.Node {
 		return &load.Node{CPU: load.Utilization{Mean: mean, StdDev: stdDev}, HasCPU: true}

@@ -89,8 +89,16 @@ func (e *encoder) node(name string, node load.Node) {
 	e.text(`],"tags":{},"metadata":{"dataCenter":""}}`)
 }
 
+// negligible is the smallest value in percent that is written; smaller ones are written as 0. The client of load-watcher
+// rejects a whole message if one number has an exponent below -19, as the deviation of a constant load may have.
+const negligible = 1e-12
+
 // metric appends a metric with a fraction as its value.
 func (e *encoder) metric(resource, operator string, fraction float64) {
+	value := min(fraction, 1) * 100
+	if value < negligible {
+		value = 0
+	}
 	e.text(`{"name":"`)
 	e.text(resource)
 	e.text(`","type":"`)
@@ -100,7 +108,7 @@ func (e *encoder) metric(resource, operator string, fraction float64) {
 	e.text(`","rollup":`)
 	e.buffer = append(e.buffer, e.rollup...)
 	e.text(`,"value":`)
-	e.buffer = appendNumber(e.buffer, min(fraction, 1)*100)
+	e.buffer = appendNumber(e.buffer, value)
 	e.text("}")
 }
 

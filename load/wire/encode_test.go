@@ -98,6 +98,24 @@ func TestEncode(t *testing.T) {
 	}
 }
 
+// TestEncodeSmallValues checks that no number has an exponent that the client of load-watcher rejects.
+func TestEncodeSmallValues(t *testing.T) {
+	for fraction, want := range map[float64]string{
+		0: "0", 5e-324: "0", 1e-22: "0", 9e-15: "0",
+		// In percent, 1e-14 is 1e-12.
+		1e-14: "1e-12", 2.5e-9: "2.5e-7", 1.0 / 1024: "0.09765625",
+	} {
+		nodes := map[string]load.Node{"a": {CPU: load.Utilization{Mean: 0.5, StdDev: fraction}, HasCPU: true}}
+		var got strings.Builder
+		if err := Encode(&got, load.Reading{Time: time.Unix(1000, 0), Nodes: nodes}); err != nil {
+			t.Fatal(err)
+		}
+		if want := `"operator":"STD","rollup":"0s","value":` + want + "}"; !strings.Contains(got.String(), want) {
+			t.Errorf("deviation %g: got %s, want %s", fraction, &got, want)
+		}
+	}
+}
+
 // TestEncodeIsJSON checks that messages have the bytes that package json encodes.
 func TestEncodeIsJSON(t *testing.T) {
 	type metric struct {
@@ -118,6 +136,12 @@ func TestEncodeIsJSON(t *testing.T) {
 		reading.Nodes[rapid.String().Draw(t, "any name")] = load.Node{
 			HasCPU: true, CPU: load.Utilization{Mean: rapid.Float64Range(0, 1e-8).Draw(t, "small"), StdDev: 5e-324},
 		}
+		percent := func(fraction float64) float64 {
+			if 100*fraction < negligible {
+				return 0
+			}
+			return 100 * fraction
+		}
 		nodes := map[string]node{}
 		for name, n := range reading.Nodes {
 			metrics := []metric{}
@@ -128,8 +152,8 @@ func TestEncodeIsJSON(t *testing.T) {
 			}{{"CPU", n.CPU, n.HasCPU}, {"Memory", n.Memory, n.HasMemory}} {
 				if r.has {
 					rollup := shortDuration(reading.Window)
-					metrics = append(metrics, metric{r.name, r.name, "AVG", rollup, r.load.Mean * 100},
-						metric{r.name, r.name, "STD", rollup, r.load.StdDev * 100})
+					metrics = append(metrics, metric{r.name, r.name, "AVG", rollup, percent(r.load.Mean)},
+						metric{r.name, r.name, "STD", rollup, percent(r.load.StdDev)})
 				}
 			}
 			nodes[name] = node{metrics, map[string]any{}, map[string]string{"dataCenter": ""}}

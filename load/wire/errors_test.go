@@ -94,7 +94,7 @@ func TestDecodeIsBounded(t *testing.T) {
 	for name, tc := range map[string]struct{ message, want string }{
 		"metrics": {
 			messageOf(`{"a": {"metrics": [` + strings.Repeat("{},", 5_000_000) + `{}]}}`),
-			`data.NodeMetricsMap["a"]: metrics: found more than 100: must have at most 100`,
+			`data.NodeMetricsMap["a"]: metrics: found more than 10000: must have at most 10000`,
 		},
 		"nodes": {messageOf("{" + nodes.String() + `"a": {}}`), "data.NodeMetricsMap: found more than 100000 nodes: must have at most 100000"},
 	} {

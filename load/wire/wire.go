@@ -27,8 +27,8 @@ const MaxBytes = 64 << 20
 const (
 	// maxNodes is the largest number of nodes in a message.
 	maxNodes = 100_000
-	// maxMetrics is the largest number of metrics of a node; existing services send at most ten.
-	maxMetrics = 100
+	// maxMetrics is the largest number of metrics of a node; existing services send up to 34, and two for each further disk.
+	maxMetrics = 10_000
 	// maxName is the length of the longest name of a node.
 	maxName = 253
 )
@@ -220,7 +220,7 @@ func (p *percent) UnmarshalJSON(raw []byte) error {
 
 // Decode reads a message. Invalid values are ignored and counted in the reading; values over 100 count
 // as 100. Nodes without an average have the latest value, without a standard deviation. A message has at most
-// MaxBytes, 100,000 nodes and 100 metrics per node.
+// MaxBytes, 100,000 nodes and 10,000 metrics per node.
 func Decode(r io.Reader) (load.Reading, error) {
 	raw, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
 	if err != nil {

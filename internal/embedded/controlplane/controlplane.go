@@ -24,7 +24,7 @@ import (
 )
 
 // startTimeout bounds the time until the API server is ready, which takes about 5 s on two cores.
-const startTimeout = 90 * time.Second
+const startTimeout = 3 * time.Minute
 
 // Options configure a control plane. The zero value is ready to use.
 type Options struct {

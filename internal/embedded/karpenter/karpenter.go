@@ -22,9 +22,6 @@ type Source struct {
 	tools, module string
 }
 
-// ErrNoFolder is returned by Find outside the project's folder.
-var ErrNoFolder = errors.New("Karpenter is built from the folder test/karpenter of the project: run the command in the project's folder")
-
 // Find finds the source from a folder in the project and downloads it if necessary.
 func Find(ctx context.Context, from string) (*Source, error) {
 	folder, err := filepath.Abs(from)
@@ -38,7 +35,8 @@ func Find(ctx context.Context, from string) (*Source, error) {
 		}
 		parent := filepath.Dir(folder)
 		if parent == folder {
-			return nil, ErrNoFolder
+			return nil, errors.New(
+				"Karpenter is built from the folder test/karpenter of the project: run the command in the project's folder")
 		}
 		folder = parent
 	}

@@ -3,10 +3,8 @@ package prometheus
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -39,7 +37,7 @@ type Server struct {
 }
 
 // startTimeout bounds the time until the server is ready, which takes about one second.
-const startTimeout = 30 * time.Second
+const startTimeout = 2 * time.Minute
 
 // Find returns the path of the server, or an error that says how to install it.
 func Find() (string, error) {
@@ -79,7 +77,7 @@ func Start(ctx context.Context, targets []Target, interval time.Duration) (_ *Se
 	if err := writeConfig(config, targets, interval); err != nil {
 		return nil, err
 	}
-	port, err := freePort()
+	port, err := subprocess.FreePort()
 	if err != nil {
 		return nil, err
 	}
@@ -140,20 +138,6 @@ func (s *Server) Stop() {
 		s.process.Stop()
 	}
 	_ = os.RemoveAll(s.dir)
-}
-
-// freePort returns a free port of 127.0.0.1.
-func freePort() (int, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer listener.Close()
-	address, ok := listener.Addr().(*net.TCPAddr)
-	if !ok {
-		return 0, errors.New("the listener has no TCP address")
-	}
-	return address.Port, nil
 }
 
 // writeConfig writes the server's configuration.
