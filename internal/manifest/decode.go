@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"strings"
 
+	yamlv3 "go.yaml.in/yaml/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
@@ -18,14 +20,49 @@ func toJSON(document []byte) ([]byte, error) {
 	if trimmed := bytes.TrimSpace(document); isFlow(trimmed) && json.Valid(trimmed) {
 		return trimmed, nil
 	}
+	if bytes.HasPrefix(document, []byte("\xff\xfe")) || bytes.HasPrefix(document, []byte("\xfe\xff")) {
+		return nil, errors.New("found text in UTF-16: must be in UTF-8")
+	}
 	asJSON, err := yaml.YAMLToJSONStrict(document)
 	if err == nil {
-		return asJSON, nil
+		return asJSON, checkEnd(document)
 	}
 	if line := action.Find(document); line != nil {
 		return nil, templateError(line)
 	}
+	if number, ok := errors.AsType[*json.UnsupportedValueError](err); ok {
+		return nil, fmt.Errorf("found the number %s: numbers must be finite", number.Str)
+	}
 	return nil, err
+}
+
+// eachChecked is eachObject for a document in YAML or JSON whose quantities are checked.
+func eachChecked(where string, document []byte, each func(where string, asJSON []byte, head *header) error) error {
+	asJSON, err := toJSON(document)
+	if err == nil {
+		err = CheckQuantities(asJSON)
+	}
+	if err != nil {
+		return err
+	}
+	return eachObject(where, asJSON, metav1.TypeMeta{}, 0, each)
+}
+
+// checkEnd returns an error if text follows the object in a document, which the decoder ignores: after the end of a value in flow
+// style, or after the YAML marker of an end.
+func checkEnd(document []byte) error {
+	if !isFlow(bytes.TrimSpace(dropComments(document))) && !bytes.Contains(document, []byte("\n...")) {
+		return nil
+	}
+	decoder := yamlv3.NewDecoder(bytes.NewReader(document))
+	var first, second yamlv3.Node
+	if err := decoder.Decode(&first); err != nil {
+		return err
+	}
+	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
+		return errors.New("found text after the end of the object: objects must be separated by lines with ---")
+	}
+	return nil
 }
 
 // isFlow reports whether a document starts like JSON. It can be YAML, too.
@@ -81,7 +118,8 @@ func headerOf(asJSON []byte, defaults metav1.TypeMeta) (header, error) {
 			if typeError.Field == "" {
 				return head, fmt.Errorf("found a value of type %s: must be an object with apiVersion and kind", typeError.Value)
 			}
-			return head, fmt.Errorf("%s: found a value of type %s: must be a %s", typeError.Field, typeError.Value, typeError.Type)
+			field := strings.TrimPrefix(typeError.Field, "TypeMeta.")
+			return head, fmt.Errorf("%s: found a value of type %s: must be a %s", field, typeError.Value, typeError.Type)
 		}
 		return head, err
 	}
@@ -127,18 +165,22 @@ func (h *header) String() string {
 	return strings.TrimSpace(h.Kind + " " + name)
 }
 
-// nesting is the depth of lists within lists.
-type nesting int
-
-// read calls a function for each item of a list, with its place and the type that it has if it states none.
-func (n *nesting) read(where string, head *header, item func(where string, asJSON []byte, defaultType metav1.TypeMeta) error) error {
-	*n++
-	defer func() { *n-- }()
-	if *n > maxNesting {
+// eachObject calls a function for an object in JSON, or for each item of a list, with its place. An object without a type
+// has the default type.
+func eachObject(
+	where string, asJSON []byte, defaultType metav1.TypeMeta, lists int, each func(where string, asJSON []byte, head *header) error,
+) error {
+	head, err := headerOf(asJSON, defaultType)
+	switch {
+	case err != nil:
+		return err
+	case !head.isList():
+		return each(where, asJSON, &head)
+	case lists == maxNesting:
 		return errNesting
 	}
-	for i, asJSON := range head.Items {
-		if err := item(fmt.Sprintf("%s, item %d", where, i+1), asJSON, head.itemType()); err != nil {
+	for i, item := range head.Items {
+		if err := eachObject(fmt.Sprintf("%s, item %d", where, i+1), item, head.itemType(), lists+1, each); err != nil {
 			return fmt.Errorf("item %d: %w", i+1, err)
 		}
 	}

@@ -64,31 +64,13 @@ type hubReader struct {
 	ignored Ignored
 	// seen has the location of each object by kind and name.
 	seen map[string]string
-	// lists is the number of Lists around the current document.
-	lists nesting
 }
 
-// document reads a document.
-func (r *hubReader) document(where string, raw []byte) error {
-	asJSON, err := toJSON(raw)
-	if err == nil {
-		err = CheckQuantities(asJSON)
-	}
-	if err != nil {
-		return err
-	}
-	return r.read(where, asJSON, metav1.TypeMeta{})
-}
+// document reads the objects of a document.
+func (r *hubReader) document(where string, raw []byte) error { return eachChecked(where, raw, r.read) }
 
-// read reads an object, or the items of a list, in JSON. Objects without a type have that of the defaults.
-func (r *hubReader) read(where string, asJSON []byte, defaultType metav1.TypeMeta) error {
-	head, err := headerOf(asJSON, defaultType)
-	switch {
-	case err != nil:
-		return err
-	case head.isList():
-		return r.lists.read(where, &head, r.read)
-	}
+// read reads an object in JSON.
+func (r *hubReader) read(where string, asJSON []byte, head *header) error {
 	kind := head.groupVersionKind()
 	versions, known := hubKinds[head.Kind]
 	switch {
@@ -98,11 +80,11 @@ func (r *hubReader) read(where string, asJSON []byte, defaultType metav1.TypeMet
 		r.ignored.Add(kind.GroupKind())
 		return nil
 	case !slices.Contains(versions, kind.Version):
-		return fmt.Errorf("%s: apiVersion: invalid value %q: must be %s/%s", &head, head.APIVersion, clusterGroup,
+		return fmt.Errorf("%s: apiVersion: invalid value %q: must be %s/%s", head, head.APIVersion, clusterGroup,
 			strings.Join(versions, " or "+clusterGroup+"/"))
 	}
-	if err := r.object(where, asJSON, &head); err != nil {
-		return fmt.Errorf("%s: %w", &head, err)
+	if err := r.object(where, asJSON, head); err != nil {
+		return fmt.Errorf("%s: %w", head, err)
 	}
 	return nil
 }

@@ -15,7 +15,6 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -114,35 +113,17 @@ type reader struct {
 	ignored Ignored
 	// seen has the location of each object by kind and name.
 	seen map[string]string
-	// lists is the number of Lists around the current document.
-	lists nesting
 }
 
 // strict decodes objects and reports unknown fields.
 var strict = serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
 
-// document reads a document.
-func (r *reader) document(where string, raw []byte) error {
-	asJSON, err := toJSON(raw)
-	if err == nil {
-		err = CheckQuantities(asJSON)
-	}
-	if err != nil {
-		return err
-	}
-	return r.read(where, asJSON, metav1.TypeMeta{})
-}
+// document reads the objects of a document.
+func (r *reader) document(where string, raw []byte) error { return eachChecked(where, raw, r.read) }
 
-// read reads an object, or the items of a list, in JSON. Objects without a type have that of the defaults.
-func (r *reader) read(where string, asJSON []byte, defaultType metav1.TypeMeta) error {
-	head, err := headerOf(asJSON, defaultType)
-	switch {
-	case err != nil:
-		return err
-	case head.isList():
-		return r.lists.read(where, &head, r.read)
-	}
-	isRead, err := isRead(&head)
+// read reads an object in JSON.
+func (r *reader) read(where string, asJSON []byte, head *header) error {
+	isRead, err := isRead(head)
 	if err != nil {
 		return err
 	}
@@ -150,9 +131,12 @@ func (r *reader) read(where string, asJSON []byte, defaultType metav1.TypeMeta) 
 		r.ignored.Add(head.groupVersionKind().GroupKind())
 		return nil
 	}
-	obj, err := r.decode(where, asJSON, &head)
+	obj, err := r.decode(where, asJSON, head)
+	if err == nil {
+		err = checkAmountsOf(obj)
+	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", &head, err)
+		return fmt.Errorf("%s: %w", head, err)
 	}
 	return r.object(where, obj)
 }
@@ -172,6 +156,17 @@ func (r *reader) decode(where string, asJSON []byte, head *header) (runtime.Obje
 		return nil, ExplainDecoding(asJSON, empty, err)
 	}
 	return obj, nil
+}
+
+// checkAmountsOf checks the amounts of an object.
+func checkAmountsOf(obj runtime.Object) error {
+	switch obj := obj.(type) {
+	case *v1.Node:
+		return CheckNode(obj)
+	case *v1.Pod:
+		return CheckPod(obj)
+	}
+	return nil
 }
 
 // isRead reports whether objects of a kind are read. It returns an error for a version that is not

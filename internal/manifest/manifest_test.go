@@ -15,6 +15,15 @@ func pod(name, nodeName string) string {
 	return "apiVersion: v1\nkind: Pod\nmetadata: {name: " + name + "}\nspec: {nodeName: \"" + nodeName + "\", containers: [{name: c}]}\n"
 }
 
+// utf16 returns an ASCII text in UTF-16 with a byte order mark, as shells of Windows write it.
+func utf16(text string) string {
+	out := []byte("\xff\xfe")
+	for _, c := range []byte(text) {
+		out = append(out, c, 0)
+	}
+	return string(out)
+}
+
 func write(t *testing.T, name, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -116,6 +125,41 @@ func TestReadErrors(t *testing.T) {
 {"name": "a"}, {"name": "b", "resources": {"limits": {"nvidia.com/gpu": "1O"}}}]}}]}`,
 			`document 1: item 1: Pod shop/web: spec.containers[1].resources.limits[nvidia.com/gpu]: invalid value "1O": must be a quantity`,
 		},
+		"wrong type of the kind": {"apiVersion: v1\nkind: 5\n", "document 1: kind: found a value of type number: must be a string"},
+		"no number": {
+			"apiVersion: v1\nkind: Node\nmetadata: {name: node-1}\nstatus: {allocatable: {cpu: .nan}}",
+			"document 1: found the number NaN: numbers must be finite",
+		},
+		"negative amount of a node": {
+			"apiVersion: v1\nkind: Node\nmetadata: {name: node-1}\nstatus: {capacity: {cpu: 4}, allocatable: {cpu: -1}}",
+			`document 1: Node node-1: status.allocatable.cpu: invalid value "-1": must be from 0 to 9223372036854775807`,
+		},
+		"negative capacity": {
+			"apiVersion: v1\nkind: Node\nmetadata: {name: node-1}\nstatus: {capacity: {pods: -1}}",
+			`document 1: Node node-1: status.capacity.pods: invalid value "-1": must be from 0 to`,
+		},
+		"negative request": {
+			"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: a}, {name: b, resources: {requests: {memory: -5Gi}}}]}",
+			`document 1: Pod p: spec.containers[1].resources.requests.memory: invalid value "-5Gi": must be from 0 to`,
+		},
+		"large limit": { // a quantity with this value is 0 as an integer
+			"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {initContainers: [{name: a, resources: {limits: {memory: 1e30}}}]}",
+			`document 1: Pod p: spec.initContainers[0].resources.limits.memory: invalid value "1e+30": must be from 0 to`,
+		},
+		"negative requests of the pod": {
+			"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {resources: {requests: {cpu: -1m}}}",
+			`document 1: Pod p: spec.resources.requests.cpu: invalid value "-1m": must be from 0 to`,
+		},
+		"negative overhead": {
+			"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {overhead: {cpu: -1m}}",
+			`document 1: Pod p: spec.overhead.cpu: invalid value "-1m": must be from 0 to`,
+		},
+		"JSON values with a comma": {
+			`{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}}, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "b"}}`,
+			"document 1: found text after the end of the object: objects must be separated by lines with ---",
+		},
+		"text after the end of a document": {node + "...\n" + pod("p", ""), "document 1: found text after the end of the object"},
+		"UTF-16":                           {utf16(node), "document 1: found text in UTF-16: must be in UTF-8"},
 		"bad number": {
 			"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: c}\nspec: {replicas: two}",
 			`document 1: Deployment c: spec.replicas: invalid value "two": must be an integer`,
@@ -201,6 +245,7 @@ func TestReadFlow(t *testing.T) {
 		"flow style":          "{apiVersion: v1, kind: Node, metadata: {name: a}}\n---\n" + other,
 		"flow, several lines": "# a\n{apiVersion: v1,\n kind: Node, # kind\n metadata: {name: a}}\n---\n" + other,
 		"JSON values":         strings.Replace(other, "b", "a", 1) + "\n" + other + "\n",
+		"end of a document":   strings.Replace(node, "node-1", "a", 1) + "...\n---\n" + strings.Replace(node, "node-1", "b", 1) + "...\n",
 		"typed list":          `{apiVersion: v1, kind: NodeList, items: [{metadata: {name: a}}, {metadata: {name: b}}]}`,
 	} {
 		objects, err := Read([]string{"-"}, strings.NewReader(content))
@@ -243,6 +288,7 @@ func TestReadHubKinds(t *testing.T) {
 	}
 }
 
+// FuzzRead checks that documents with nodes, or with placements, are read, and that all others cause an error.
 func FuzzRead(f *testing.F) {
 	f.Add("{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{resources: {limits: {cpu: x}}}]}}")
 	f.Add("apiVersion: v1\nkind: Pod\nmetadata: {name: '{{ .x }}'}\n")
@@ -250,8 +296,14 @@ func FuzzRead(f *testing.F) {
 	f.Add(node + "---\n" + pod("p", "node-1"))
 	f.Add(`{"apiVersion":"v1","kind":"List","items":[{}]}`)
 	f.Add("a: &a [*a]")
-	f.Fuzz(func(_ *testing.T, content string) {
-		_, _ = Read([]string{"-"}, strings.NewReader(content))
-		_, _ = ReadHub([]string{"-"}, strings.NewReader(content))
+	f.Fuzz(func(t *testing.T, content string) {
+		objects, err := Read([]string{"-"}, strings.NewReader(content))
+		if (err == nil) != (objects != nil && len(objects.Nodes) > 0) {
+			t.Errorf("objects %+v, error %v: want nodes or an error", objects, err)
+		}
+		hub, err := ReadHub([]string{"-"}, strings.NewReader(content))
+		if (err == nil) != (hub != nil && len(hub.Placements) > 0) {
+			t.Errorf("hub %+v, error %v: want placements or an error", hub, err)
+		}
 	})
 }

@@ -34,7 +34,7 @@ func TestAbsurdQuantities(t *testing.T) {
 	} {
 		start := time.Now()
 		err := CheckQuantities([]byte(tc.document))
-		if took := time.Since(start); took > time.Second {
+		if took := time.Since(start); took > time.Minute {
 			t.Errorf("%s: took %s", name, took)
 		}
 		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
@@ -67,7 +67,7 @@ func FuzzQuantities(f *testing.F) {
 	f.Fuzz(func(t *testing.T, document []byte) {
 		start := time.Now()
 		_, _ = ReadFrom(func(each func(string, []byte) error) error { return each("file", document) })
-		if took := time.Since(start); took > 3*time.Second {
+		if took := time.Since(start); took > time.Minute {
 			t.Errorf("took %s", took)
 		}
 	})

@@ -208,6 +208,9 @@ func (d *decoder) readNode(body []byte) error {
 		if object.Name == "" {
 			return fmt.Errorf("node %d: metadata.name: required value", record.ID)
 		}
+		if err := manifest.CheckNode(object); err != nil {
+			return fmt.Errorf("node %s: %w", object.Name, err)
+		}
 		n.Object = object
 	}
 	err := errors.Join(setTime("appeared", &n.Appeared, record.Appeared), setTime("gone", &n.Gone, record.Gone))
@@ -242,7 +245,10 @@ func (d *decoder) readPod(body []byte) error {
 		if object.Name == "" || object.Namespace == "" {
 			return fmt.Errorf("pod %d: metadata.name and metadata.namespace: required values", record.ID)
 		}
-		p.Object = slim(object)
+		if err := manifest.CheckPod(object); err != nil {
+			return fmt.Errorf("pod %s/%s: %w", object.Namespace, object.Name, err)
+		}
+		p.Object = withoutStatus(object)
 	}
 	if record.Node != "" {
 		p.Node = record.Node

@@ -8,7 +8,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"os"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 )
 
 // limits bounds the memory that a file takes when it is read.
@@ -32,21 +33,7 @@ var defaultLimits = limits{
 
 // Open reads a recording from a file. Errors name the file. If the file is cut off or its middle is damaged, what
 // can be read is returned, and About.Missing names what cannot.
-func Open(name string) (*Recording, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: not a regular file", name)
-	}
-	r, err := Read(file)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return r, nil
-}
+func Open(name string) (*Recording, error) { return manifest.Open(name, Read) }
 
 // Read reads a recording, see Open.
 func Read(in io.Reader) (*Recording, error) { return defaultLimits.read(in) }

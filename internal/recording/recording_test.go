@@ -334,6 +334,16 @@ func TestReadInvalid(t *testing.T) {
 		{"no description", huge, "record of 1099511627776 bytes: must have at most 4194304"},
 		{"object", chunked(t, text(recordObject, "[]")), "object 1: json: cannot unmarshal"},
 		{"object without kind", chunked(t, text(recordObject, "{}")), "object 1: kind: required value"},
+		{
+			"negative amount of a node",
+			chunked(t, text(recordNode, `{"id":1,"object":{"metadata":{"name":"n"},"status":{"allocatable":{"cpu":"-1"}}}}`)),
+			`node n: status.allocatable.cpu: invalid value "-1": must be from 0 to`,
+		},
+		{
+			"negative request",
+			chunked(t, text(recordPod, `{"id":1,"object":{"metadata":{"name":"p","namespace":"a"},"spec":{"overhead":{"cpu":"-1"}}}}`)),
+			`pod a/p: spec.overhead.cpu: invalid value "-1": must be from 0 to`,
+		},
 		{"node without name", chunked(t, text(recordNode, `{"id":1,"object":{}}`)), "node 1: metadata.name: required value"},
 		{"pod without namespace", chunked(t, text(recordPod, `{"id":1,"object":{"metadata":{"name":"p"}}}`)), "metadata.namespace"},
 		{

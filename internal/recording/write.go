@@ -101,13 +101,13 @@ func newPodRecord(p Pod) (podRecord, error) {
 	if p.Object == nil {
 		return record, nil
 	}
-	object, err := json.Marshal(slim(p.Object))
+	object, err := json.Marshal(withoutStatus(p.Object))
 	record.Object = object
 	return record, err
 }
 
-// slim returns the pod without the node and the status.
-func slim(pod *v1.Pod) *v1.Pod {
+// withoutStatus returns the pod without the node and the status.
+func withoutStatus(pod *v1.Pod) *v1.Pod {
 	out := &v1.Pod{TypeMeta: pod.TypeMeta, ObjectMeta: pod.ObjectMeta, Spec: pod.Spec}
 	out.Spec.NodeName = ""
 	return out

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path"
 	"slices"
 	"strings"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
 )
 
@@ -40,21 +40,7 @@ var defaultLimits = limits{
 const maxAbout = 1 << 20
 
 // Open reads a snapshot from a file. Errors name the file and the entry of the archive.
-func Open(name string) (*Snapshot, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: not a regular file", name)
-	}
-	s, err := Read(file)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return s, nil
-}
+func Open(name string) (*Snapshot, error) { return manifest.Open(name, Read) }
 
 // Read reads a snapshot from an archive.
 func Read(r io.Reader) (*Snapshot, error) { return defaultLimits.read(r) }

@@ -18,8 +18,8 @@ const FillTime = 3600
 // Pods keep their requests, groups and run times. Pods that arrive are drawn with equal probability, those that
 // run when the cluster has filled with a probability in proportion to their run time, of which a uniform fraction
 // remains: a pod that runs for a day is there 1440 times as often as one that runs for a minute. The run time of a
-// pod that does not end in the trace is until
-// the last event of the trace. It returns an error if the pods request nothing, or if there would be more than MaxPods.
+// pod that does not end in the trace is until the last event of the trace. It returns an error if the pods request
+// nothing, or if there would be more than MaxPods.
 func (c *Cluster) Churn(fill float64, seconds int64, seed uint64) (*Cluster, error) {
 	lives, total := c.runTimes()
 	rate := c.rate(fill, lives)

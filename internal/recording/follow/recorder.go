@@ -17,6 +17,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 	"github.com/plimsoll-k8s/plimsoll/internal/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/snapshot"
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -79,7 +80,7 @@ type usage struct{ cpu, memory recording.Series }
 // maxNotes bounds the notes in a recording.
 const maxNotes = 100
 
-// note adds a note unless there is one alike.
+// note adds a note, at most once.
 func (r *recorder) note(what, why string) {
 	m := recording.Missing{What: what, Why: why}
 	if len(r.state.Notes) < maxNotes && !slices.Contains(r.state.Notes, m) {
@@ -230,7 +231,7 @@ func (r *recorder) times(pod *v1.Pod, deleted *time.Time) recording.Pod {
 
 // finishedAt returns the time at which the last container of a finished pod ended, and false if the pod is not finished.
 func finishedAt(pod *v1.Pod) (at time.Time, ok bool) {
-	if pod.Status.Phase != v1.PodSucceeded && pod.Status.Phase != v1.PodFailed {
+	if !facts.IsFinished(pod) {
 		return at, false
 	}
 	for _, status := range pod.Status.ContainerStatuses {

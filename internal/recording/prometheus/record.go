@@ -157,7 +157,7 @@ func (r *recorder) sameConfig(path string) error {
 	}
 	if !reflect.DeepEqual(normal(old), normal(now)) || r.Redact != (r.state.Key != nil) {
 		return fmt.Errorf(
-			"%s is an unfinished recording from %s to %s with other options: repeat its options to continue it, or replace it",
+			"%s is an unfinished recording from %s to %s with other options: repeat its options to continue it, or replace it with --force",
 			path,
 			old.From.Format(time.RFC3339),
 			old.To.Format(time.RFC3339),

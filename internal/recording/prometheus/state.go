@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/recording"
 )
 
@@ -25,10 +26,9 @@ type state struct {
 	SeenUntil int64 `json:"seenUntil"`
 	// Objects has the workloads that were written, and whether their owner was known.
 	Objects map[string]bool `json:"objects"`
-	// Series has the series that had data, and Labels the names of labels that the server uses for those of
-	// kube-state-metrics.
+	// Series has the names of the series that had data.
 	Series map[string]bool `json:"series"`
-	// Checked is true once the names of labels are known.
+	// Checked is true once the names of the labels that the server uses, which are in Config, are known.
 	Checked bool   `json:"checked"`
 	Counts  counts `json:"counts"`
 	// Gaps are parts of the time that lack nodes or pods.
@@ -82,7 +82,7 @@ type nodeState struct {
 	LastSeen int64  `json:"lastSeen"`
 	Hash     uint64 `json:"hash"`
 	Changed  bool   `json:"changed,omitempty"`
-	// taints are those of the object in this window.
+	// seen is the node in the last window that had it, nil after a restart.
 	seen *seenNode
 }
 
@@ -113,7 +113,7 @@ type counts struct {
 // maxNotes bounds the notes.
 const maxNotes = 100
 
-// note adds a note unless there is one alike.
+// note adds a note, at most once, and reports whether it was added.
 func (s *state) note(what, why string) bool {
 	m := recording.Missing{What: what, Why: why}
 	if slices.Contains(s.Notes, m) || len(s.Notes) >= maxNotes {
@@ -187,23 +187,24 @@ func (s *state) missing() []recording.Missing {
 	add(
 		100*c.Unassigned > c.Samples,
 		"usage of unknown pods",
-		"%d values belong to no pod that had a node at that time: skipped",
-		c.Unassigned,
+		"%s of no pod that had a node at that time: skipped",
+		plural.Of(c.Unassigned, "value"),
 	)
-	add(c.Reappeared > 0, "pods that were not exported for a time", "%d pods: each is recorded as two", c.Reappeared)
+	add(c.Reappeared > 0, "pods that were not exported for a time", "%s: each is recorded as two", plural.Of(c.Reappeared, "pod"))
 	add(
 		c.Clock > 0,
 		"times of pods",
-		"%d pods have times after those of the server, as after a clock step: replaced by the time at which they were seen",
-		c.Clock,
+		"%s with times after those of the server, as after a clock step: replaced by the time at which the pod was seen",
+		plural.Of(c.Clock, "pod"),
 	)
 	add(
 		c.ChangedPods > 0,
 		"changes of pods",
-		"%d changes after a pod had started, such as a resize: the last state is recorded",
-		c.ChangedPods,
+		"%s after a pod had started, such as a resize: the last state is recorded",
+		plural.Of(c.ChangedPods, "change"),
 	)
-	add(c.ChangedNodes > 0, "changes of nodes", "%d nodes changed labels, taints or capacity: the first state is recorded", c.ChangedNodes)
+	add(c.ChangedNodes > 0, "changes of nodes", "%s changed labels, taints or capacity: the first state is recorded",
+		plural.Of(c.ChangedNodes, "node"))
 	for i := range s.Gaps {
 		out = append(out, s.Gaps[i].missing())
 	}

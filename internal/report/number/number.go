@@ -6,6 +6,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 )
 
 const (
@@ -71,6 +73,9 @@ func Auto(v float64) string { return Format(v, Decimals(v)) }
 
 // Count formats an integer with separated thousands.
 func Count(n int) string { return Format(float64(n), 0) }
+
+// Things returns a number of things with separated thousands, and their noun in the form that the number requires.
+func Things(n int, noun string) string { return Count(n) + " " + plural.Noun(n, noun) }
 
 // Signed is Format with a plus sign before positive values.
 func Signed(v float64, decimals int) string {

@@ -31,3 +31,13 @@ func TestFormat(t *testing.T) {
 		}
 	}
 }
+
+func TestThings(t *testing.T) {
+	for want, got := range map[string]string{
+		"1 node": Things(1, "node"), "0 nodes": Things(0, "node"), "1" + ThinSpace + "000 nodes": Things(1000, "node"),
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

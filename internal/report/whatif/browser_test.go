@@ -7,14 +7,12 @@ import (
 	"image/png"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -23,13 +21,11 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 	"github.com/plimsoll-k8s/plimsoll/test/support/browser"
+	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
-// chromium is the browser's binary as packaged by Debian. `make test` installs it.
-const chromium = "chromium"
-
-// pageTimeout is the largest time to load and render a page, on a busy machine.
-const pageTimeout = 3 * time.Minute
+// project is the folder of the project.
+const project = "../../.."
 
 // layout is the result of testdata/layout.js: properties of a rendered page.
 type layout struct {
@@ -37,6 +33,8 @@ type layout struct {
 	Overflow int `json:"overflow"`
 	// Wide has the elements that are wider than the window.
 	Wide []string `json:"wide"`
+	// Scrolling has the labels of the tables that are wider than the page, and scroll.
+	Scrolling []string `json:"scrolling"`
 	// Rows has the table rows that are not displayed as such.
 	Rows []string `json:"rows"`
 	// Scripts and Handlers are the numbers of script elements and event handlers.
@@ -60,47 +58,7 @@ var layoutScript string
 // startBrowser starts a browser without network access that is stopped at the end of the test.
 func startBrowser(t *testing.T) context.Context {
 	t.Helper()
-	path, err := exec.LookPath(chromium)
-	if err != nil {
-		t.Fatalf("%v: the tests of the report need a browser, which `make test` installs", err)
-	}
-	profile := filepath.Join(t.TempDir(), "profile")
-	ctx, cancel := chromedp.NewContext(context.Background(), chromedp.WithAllocatorOptions(
-		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.UserDataDir(profile),
-		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND"),
-	))
-	t.Cleanup(func() {
-		stopCtx, done := context.WithTimeout(ctx, pageTimeout)
-		defer done()
-		if err := chromedp.Cancel(stopCtx); err != nil {
-			t.Error("stopping the browser:", err)
-		}
-		cancel()
-		if running := processesOf(t, profile); len(running) > 0 {
-			t.Errorf("processes of the browser are still running: %q", running)
-		}
-	})
-	if err := chromedp.Do(ctx); err != nil {
-		t.Fatal("starting the browser:", err)
-	}
-	return ctx
-}
-
-// processesOf returns the command lines of the processes that name a folder.
-func processesOf(t *testing.T, folder string) []string {
-	t.Helper()
-	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var commands []string
-	for _, file := range files {
-		command, err := os.ReadFile(file)
-		if err == nil && bytes.Contains(command, []byte(folder)) { // Otherwise the process has ended.
-			commands = append(commands, strings.ReplaceAll(string(command), "\x00", " "))
-		}
-	}
-	return commands
+	return browser.Start(t, chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND"))
 }
 
 // window is the size and the color scheme of a browser window.
@@ -196,8 +154,8 @@ func TestInBrowser(t *testing.T) {
 	}
 }
 
-// check opens a page and checks its layout, its console and its requests.
-func (w window) check(t *testing.T, ctx context.Context, address string) {
+// check opens a page and checks its layout, which it returns, its console and its requests.
+func (w window) check(t *testing.T, ctx context.Context, address string) layout {
 	tab, closeTab := chromedp.NewContext(ctx)
 	defer closeTab()
 	messages := chromedp.Console(tab)
@@ -205,7 +163,7 @@ func (w window) check(t *testing.T, ctx context.Context, address string) {
 	if err := requested.listen(tab); err != nil {
 		t.Fatal(err)
 	}
-	limited, cancel := context.WithTimeout(tab, pageTimeout)
+	limited, cancel := context.WithTimeout(tab, browser.Timeout)
 	defer cancel()
 	if err := w.open(limited, address); err != nil {
 		t.Fatal(err)
@@ -218,7 +176,7 @@ func (w window) check(t *testing.T, ctx context.Context, address string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keepScreenshot(t, screenshot)
+	keepScreenshot(t, "", screenshot)
 	image, err := png.Decode(bytes.NewReader(screenshot))
 	if err != nil || image.Bounds().Dx() != int(w.width) {
 		t.Errorf("a screenshot of %v, want one %d wide (%v)", image.Bounds(), w.width, err)
@@ -230,9 +188,14 @@ func (w window) check(t *testing.T, ctx context.Context, address string) {
 	if got.Drawings == 0 {
 		t.Error("the page has no drawings")
 	}
+	// The browser takes no screenshot of a very long page.
+	if screenshot, err = chromedp.Run(limited, chromedp.FullScreenshot(100)); err == nil {
+		keepScreenshot(t, "-unfolded", screenshot)
+	}
 	want := layout{
 		Drawings:    got.Drawings,
 		Wide:        []string{},
+		Scrolling:   got.Scrolling,
 		Rows:        []string{},
 		Empty:       []string{},
 		Clipped:     []string{},
@@ -259,13 +222,14 @@ func (w window) check(t *testing.T, ctx context.Context, address string) {
 	if got := requested.list(); !slices.Equal(got, []string{address}) {
 		t.Errorf("requested %q, want only the page", got)
 	}
+	return got
 }
 
 // keepScreenshot writes a screenshot to the folder in PLIMSOLL_REPORTS for visual inspection.
-func keepScreenshot(t *testing.T, screenshot []byte) {
+func keepScreenshot(t *testing.T, suffix string, screenshot []byte) {
 	t.Helper()
 	if folder := os.Getenv("PLIMSOLL_REPORTS"); folder != "" {
-		if err := os.WriteFile(filepath.Join(folder, fileName(t)+".png"), screenshot, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(folder, fileName(t)+suffix+".png"), screenshot, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -282,7 +246,7 @@ func TestLayoutFindsFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := startBrowser(t)
-	limited, cancel := context.WithTimeout(ctx, pageTimeout)
+	limited, cancel := context.WithTimeout(ctx, browser.Timeout)
 	defer cancel()
 	var requested requests
 	if err := requested.listen(ctx); err != nil {
@@ -299,5 +263,36 @@ func TestLayoutFindsFaults(t *testing.T) {
 		!got.Executed || len(requested.list()) != 2 || got.Drawings != 2 || len(got.Empty) != 1 || len(got.Clipped) != 1 ||
 		len(got.Overlapping) != 1 || len(got.LowContrast) != 1 {
 		t.Errorf("%+v, requested %q", got, requested.list())
+	}
+}
+
+// TestRecordedInBrowser renders the report that plimsoll compare writes for a recording, with the error of its backtest, in
+// all windows.
+func TestRecordedInBrowser(t *testing.T) {
+	folder := t.TempDir()
+	plimsoll, file := filepath.Join(folder, "plimsoll"), filepath.Join(folder, "report.html")
+	if err := program.Build(t.Context(), project, plimsoll, "./cmd/plimsoll"); err != nil {
+		t.Fatal(err)
+	}
+	_, stderr, code := program.Run(t, plimsoll, "compare", "--profile=default", "--profile=limits", "--profile=predicted", "--seeds=4",
+		"--recording="+filepath.Join(project, "examples", "recording", "week.plrec"), "--report="+file)
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	page, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(page, []byte("Error of the model")) {
+		t.Error("the report does not state the error of the backtest")
+	}
+	ctx := startBrowser(t)
+	for _, w := range windows {
+		t.Run(w.name, func(t *testing.T) {
+			got := w.check(t, ctx, (&url.URL{Scheme: "file", Path: file}).String())
+			if w.width >= 1024 && len(got.Scrolling) > 0 {
+				t.Errorf("tables are wider than the page: %q", got.Scrolling)
+			}
+		})
 	}
 }

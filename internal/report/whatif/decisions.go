@@ -168,7 +168,7 @@ func outcomeText(d *result.Decision) string {
 	if d.WaitedSeconds > 0 {
 		text += " after " + number.Duration(d.WaitedSeconds)
 	}
-	text += fmt.Sprintf("; %s of %s nodes were feasible", number.Count(d.Feasible), number.Count(d.Nodes))
+	text += fmt.Sprintf("; %s of %s feasible", number.Count(d.Feasible), number.Things(d.Nodes, "node"))
 	if d.Node != "" && len(d.Scores) == 0 {
 		text += " in the last recorded attempt"
 	}
@@ -183,7 +183,7 @@ func reasonTexts(reasons []result.NodesReason) []string {
 		if reason.Filter != "" {
 			text = reason.Filter + ": " + text
 		}
-		texts = append(texts, number.Count(reason.Nodes)+" nodes: "+text)
+		texts = append(texts, number.Things(reason.Nodes, "node")+": "+text)
 	}
 	return texts
 }

@@ -100,14 +100,14 @@ func TestPodViews(t *testing.T) {
 		t.Errorf("resources %q, want %q", pod.Resources, want)
 	}
 	placed, pending, absent := pod.Profiles[0], pod.Profiles[1], pod.Profiles[2]
-	if placed.Outcome != "on n1; 2 of 5 nodes were feasible" || len(placed.Rows) != 1 || placed.Rows[0].Plugin != "Scores" ||
+	if placed.Outcome != "on n1; 2 of 5 nodes feasible" || len(placed.Rows) != 1 || placed.Rows[0].Plugin != "Scores" ||
 		placed.ZeroPlugins != "Zero" {
 		t.Errorf("%+v", placed)
 	}
 	if placed.Note != "kube-scheduler did not score all nodes: a node with a higher score was not among them." {
 		t.Errorf("the note does not explain why the node with the higher score was not selected: %q", placed.Note)
 	}
-	if pending.Outcome != "unschedulable after 90 s; 0 of 5 nodes were feasible" || absent.Note == "" {
+	if pending.Outcome != "unschedulable after 90 s; 0 of 5 nodes feasible" || absent.Note == "" {
 		t.Errorf("%+v, %+v", pending, absent)
 	}
 }

@@ -38,7 +38,7 @@ func Dots(r *result.Result, figure result.Definition) string {
 	}
 	for i := range r.Scenarios {
 		y := dotsTop + dotsRow*(float64(i)+0.5)
-		d.Printf(`<text x="%v" y="%v" text-anchor="end">%v</text>`, dotsLeft-12, y+4, ScenarioLabel(&r.Scenarios[i]))
+		d.Printf(`<text x="%v" y="%v" text-anchor="end">%v</text>`, dotsLeft-12, y+4, scenarioLabel(&r.Scenarios[i]))
 		d.Printf(`<path d="M%v %vH%v" stroke="#eee"/>`, dotsLeft, y, dotsWidth-20)
 		drawDotsRow(d, &r.Scenarios[i], figure, scale, y)
 	}
@@ -101,9 +101,9 @@ func dotsScale(r *result.Result, figure result.Definition) svg.Scale {
 	return svg.NewScale(low-margin, high+margin, dotsLeft, dotsWidth-30)
 }
 
-// ScenarioLabel returns a short name of a scenario: its limits and the kinds of usage without their
+// scenarioLabel returns a short name of a scenario: its limits and the kinds of usage without their
 // parameters.
-func ScenarioLabel(s *result.Scenario) string {
+func scenarioLabel(s *result.Scenario) string {
 	var parts []string
 	if s.Limits != "" {
 		parts = append(parts, s.Limits)

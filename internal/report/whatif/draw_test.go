@@ -28,7 +28,7 @@ func anyFloat() *rapid.Generator[float64] {
 func TestReportIsFinite(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(anyFloat(), 0, 30)
-		course := &result.TimeSeries{
+		series := &result.TimeSeries{
 			EverySeconds:    rapid.Int64Range(0, 1e9).Draw(t, "every"),
 			OverloadedNodes: values.Draw(t, "overloaded"), PendingPods: values.Draw(t, "pending"),
 			CPULimitRatios: values.Draw(t, "cpu"), MemoryLimitRatios: values.Draw(t, "memory"),
@@ -65,7 +65,7 @@ func TestReportIsFinite(t *testing.T) {
 				},
 			}}
 		}
-		run := result.Run{TimeSeries: course, NodeUse: &result.NodeUse{CPU: used, Memory: used}, Decisions: []result.Decision{decision}}
+		run := result.Run{TimeSeries: series, NodeUse: &result.NodeUse{CPU: used, Memory: used}, Decisions: []result.Decision{decision}}
 		p := result.Profile{Name: "p", Figures: map[string]result.Figure{}, Runs: []result.Run{run}}
 		for _, named := range result.CommonFigures() {
 			p.Figures[named.Name] = figure(named.Name)

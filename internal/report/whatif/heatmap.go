@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/report/number"
 	"github.com/plimsoll-k8s/plimsoll/internal/report/svg"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
@@ -137,7 +138,8 @@ func heatmap(s heatScale, title string, ratios []float64, nodes int) template.HT
 		}
 	}
 	d := svg.New(heatmapWidth, float64(rows*size), title,
-		fmt.Sprintf("%d of %d nodes have limits above their allocatable resources, %d had no pods", over, nodes, nodes-len(ratios)))
+		fmt.Sprintf("%s %s limits above the allocatable resources, %d had no pods",
+			plural.Part(over, nodes, "node"), plural.Form(over, "has", "have"), nodes-len(ratios)))
 	// fill draws the cells of one color.
 	fill := func(class string, color template.CSS, from, to int) {
 		if from == to {

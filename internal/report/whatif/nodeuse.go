@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/report/number"
 	"github.com/plimsoll-k8s/plimsoll/internal/report/svg"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
@@ -140,7 +141,7 @@ const maxDeviation = 0.5
 // and the curve of the largest deviation for each mean. All reports have the same scale.
 func scatterPlot(title string, use *result.ResourceUse) template.HTML {
 	d := svg.New(scatterWidth, scatterHeight, "mean and standard deviation of nodes, "+title,
-		fmt.Sprintf("%d nodes; the table has the distances from beta distributions", len(use.Means)))
+		plural.Of(len(use.Means), "node")+"; the table has the distances from beta distributions")
 	x, y := svg.NewScale(0, 1, scatterLeft, scatterRight), svg.NewScale(0, maxDeviation, scatterBottom, scatterTop)
 	d.YAxis(y.Ticks(5), y, scatterLeft, scatterRight, 10, 7)
 	d.XAxis(x.Ticks(4), x, scatterBottom, scatterBottom+8, scatterHeight-12)
@@ -215,7 +216,7 @@ func newHistogram(n *result.NotableNode) histogram {
 	} else {
 		h.Figures += "no beta distribution: the deviation is 0 or the largest possible"
 	}
-	d := svg.New(histogramWidth, histogramHeight, "utilization of "+h.Node, fmt.Sprintf("%d values; %s", n.Steps, h.Figures))
+	d := svg.New(histogramWidth, histogramHeight, "utilization of "+h.Node, plural.Of(n.Steps, "value")+"; "+h.Figures)
 	x := svg.NewScale(0, 1, histogramMargin, histogramWidth-histogramMargin)
 	y := svg.NewScale(0, max(svg.Max(n.Observed...), svg.Max(n.Fitted...)), histogramBottom, histogramTop)
 	edge := func(i, bins int) float64 { return x.At(float64(i) / float64(bins)) }

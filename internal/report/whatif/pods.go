@@ -69,7 +69,7 @@ func newPodsRow(p *result.Profile) podsRow {
 	}
 	texts := slices.SortedFunc(maps.Keys(pods), func(a, b string) int { return cmp.Or(cmp.Compare(pods[b], pods[a]), cmp.Compare(a, b)) })
 	for _, text := range texts[:min(len(texts), maxReasons)] {
-		row.Reasons = append(row.Reasons, reason{number.Count(pods[text]), shorten(text, maxReasonLength)})
+		row.Reasons = append(row.Reasons, reason{number.Things(pods[text], "pod"), shorten(text, maxReasonLength)})
 	}
 	row.MoreReasons = len(texts) - len(row.Reasons)
 	return row

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/report/number"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
@@ -79,6 +80,7 @@ func incompleteText(r *result.Result) string {
 	if interrupted+missing == 0 && !r.Interrupted {
 		return ""
 	}
-	return fmt.Sprintf("Of %d runs, %d were interrupted and %d did not start. Means use interrupted runs only where a profile "+
-		"has no others; differences use completed pairs only.", total, interrupted, missing)
+	return fmt.Sprintf("Of %s, %d %s interrupted and %d did not start. Means use interrupted runs only where a profile "+
+		"has no others; differences use completed pairs only.",
+		plural.Of(total, "run"), interrupted, plural.Form(interrupted, "was", "were"), missing)
 }

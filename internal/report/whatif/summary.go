@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/report/number"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
@@ -12,7 +13,7 @@ import (
 // summary is the box at the top of a report: what to do, its effect, its price, and the evidence.
 type summary struct {
 	Recommendation string
-	// Of is the profile that Effect and Price describe if it is not recommended.
+	// Of is the profile that Effect and Price describe if it is not recommended: of the others, the one with the least overload.
 	Of string
 	// Effect and Price have a sentence for each scenario that they differ in.
 	Effect, Price []string
@@ -38,18 +39,36 @@ func newSummary(r *result.Result) *summary {
 	switch best := bestProfile(r); {
 	case len(r.Seeds) < 2:
 		s.Recommendation = "No recommendation: one pair of runs may differ by chance. Run with more seeds."
-		s.Of = r.Profiles[1]
-		s.describe(r, 1, headline)
+		s.describeOther(r)
 	case best > 0:
 		s.Recommendation = "Use " + r.Profiles[best] + " in place of " + r.Profiles[0] + "."
 		s.describe(r, best, headline)
 	default:
 		s.Recommendation = "Keep " + r.Profiles[0] + ": no other profile overloads nodes for clearly less time without doing " +
 			"clear harm elsewhere."
-		s.Of = r.Profiles[1]
-		s.describe(r, 1, headline)
+		s.describeOther(r)
 	}
 	return s
+}
+
+// describeOther adds the effect and the price of the profile with the least overload, other than the first one.
+func (s *summary) describeOther(r *result.Result) {
+	best, least := 1, sumOfOverload(r, 1)
+	for i := 2; i < len(r.Profiles); i++ {
+		if sum := sumOfOverload(r, i); sum < least {
+			best, least = i, sum
+		}
+	}
+	s.Of = r.Profiles[best]
+	s.describe(r, best, headline)
+}
+
+// sumOfOverload returns the overload of a profile in all scenarios.
+func sumOfOverload(r *result.Result, profile int) (sum float64) {
+	for i := range r.Scenarios {
+		sum += r.Scenarios[i].Profiles[profile].Figures[overload.Name].Mean
+	}
+	return sum
 }
 
 // bestProfile returns the index of the profile with the least overload of those that are clearly better by it in a
@@ -57,16 +76,15 @@ func newSummary(r *result.Result) *summary {
 func bestProfile(r *result.Result) int {
 	best, least := 0, 0.0
 	for i := 1; i < len(r.Profiles); i++ {
-		clear, harmful, sum := false, false, 0.0
+		clear, harmful := false, false
 		for j := range r.Scenarios {
 			base, other := &r.Scenarios[j].Profiles[0], &r.Scenarios[j].Profiles[i]
 			clear = clear || assessFigure(r, base, other, overload.Name) == better
-			sum += other.Figures[overload.Name].Mean
 			for _, name := range harm {
 				harmful = harmful || assessFigure(r, base, other, name) == worse
 			}
 		}
-		if clear && !harmful && (best == 0 || sum < least) {
+		if sum := sumOfOverload(r, i); clear && !harmful && (best == 0 || sum < least) {
 			best, least = i, sum
 		}
 	}
@@ -92,7 +110,7 @@ func (s *summary) describe(r *result.Result, profile int, effect func(base, othe
 		}
 		base, other := &r.Scenarios[i].Profiles[0], &r.Scenarios[i].Profiles[profile]
 		if i >= maxSentences {
-			rest := fmt.Sprintf("%d more scenarios: see below.", len(r.Scenarios)-i)
+			rest := fmt.Sprintf("%d more %s: see below.", len(r.Scenarios)-i, plural.Noun(len(r.Scenarios)-i, "scenario"))
 			s.Effect, s.Price = append(s.Effect, rest), append(s.Price, rest)
 			return
 		}
@@ -119,10 +137,9 @@ func nodes(base, other *result.Profile) string {
 		}
 		before := base.Figures[name].Mean
 		if f.Difference == nil || negligible(f.Difference, before) {
-			return " The same " + definition.Title() + ": " + number.Auto(f.Mean) + "."
+			return fmt.Sprintf(" %s: %s with both.", sentence(definition.Title()), number.Auto(f.Mean))
 		}
-		title := definition.Title()
-		return fmt.Sprintf(" %s: %s instead of %s.", strings.ToUpper(title[:1])+title[1:], number.Auto(f.Mean), number.Auto(before))
+		return fmt.Sprintf(" %s: %s instead of %s.", sentence(definition.Title()), number.Auto(f.Mean), number.Auto(before))
 	}
 	return ""
 }
@@ -131,17 +148,14 @@ func nodes(base, other *result.Profile) string {
 func evidence(r *result.Result) []string {
 	out := []string{
 		fmt.Sprintf(
-			"%d pairs of simulated runs for each scenario, %s nodes, %s pods. Intervals are for %s of the mean over seeds.",
-			len(
-				r.Seeds,
-			),
-			number.Count(r.Source.Nodes),
-			number.Count(r.Source.Pods),
+			"%d pairs of simulated runs for each scenario, %s, %s. Intervals are for %s of the mean over seeds.",
+			len(r.Seeds), number.Things(r.Source.Nodes, "node"), number.Things(r.Source.Pods, "pod"),
 			number.Format(100*r.Settings.Level, 0)+number.ThinSpace+"%",
 		),
 	}
 	if len(r.Seeds) == 1 {
-		out[0] = fmt.Sprintf("One pair of simulated runs, %s nodes, %s pods.", number.Count(r.Source.Nodes), number.Count(r.Source.Pods))
+		out[0] = fmt.Sprintf("One pair of simulated runs, %s, %s.",
+			number.Things(r.Source.Nodes, "node"), number.Things(r.Source.Pods, "pod"))
 	}
 	if usage := r.Scenarios[0].Usage; usage == "recorded" || usage == "measured" {
 		out = append(out, "The usage of pods is "+usage+".")
@@ -149,14 +163,17 @@ func evidence(r *result.Result) []string {
 	if r.Backtest != nil {
 		out = append(out, r.Backtest.Summary())
 	}
-	for _, sentence := range r.Assumed {
-		if strings.Contains(sentence, "usage") || strings.Contains(sentence, "record") {
-			out = append(out, strings.ToUpper(sentence[:1])+sentence[1:]+".")
+	for _, text := range r.Assumed {
+		if strings.Contains(text, "usage") || strings.HasPrefix(text, "recorded ") || strings.Contains(text, "the recording") {
+			out = append(out, sentence(text)+".")
 		}
 	}
 	if n := r.Source.Unlimited; n > 0 {
-		out = append(out, fmt.Sprintf("%s of %s pods lack a CPU or memory limit and count with their requests, so that limit ratios "+
-			"do not show what these pods may use: they are not judged.", number.Count(n), number.Count(r.Source.Pods)))
+		out = append(out, fmt.Sprintf("%s of %s without a CPU or memory limit: limit ratios count the requests of such pods, so that a "+
+			"difference in them is neither better nor worse.", number.Count(n), number.Things(r.Source.Pods, "pod")))
 	}
 	return out
 }
+
+// sentence returns a text that is not empty with a capital letter.
+func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] }

@@ -27,6 +27,7 @@ func comparisonOf(seeds int, figures map[string][3]float64) *result.Result {
 		Assumed: []string{
 			"the usage of pods is generated, with seeds 1 to 5",
 			"a node has 110 pods",
+			"labels, taints and amounts of nodes are those last recorded",
 		},
 		Settings: result.Settings{Level: 0.95},
 	}
@@ -94,6 +95,19 @@ func TestSummary(t *testing.T) {
 	}
 }
 
+// TestSummaryOfRejectedProfiles checks that the box describes the profile with the least overload if none is recommended.
+func TestSummaryOfRejectedProfiles(t *testing.T) {
+	r := comparisonOf(5, map[string][3]float64{"overloadMinutes": {100, 110, 0}})
+	third := comparisonOf(5, map[string][3]float64{"overloadMinutes": {100, 90, 0}}).Scenarios[0].Profiles[1]
+	third.Name = "third"
+	r.Profiles, r.Scenarios[0].Profiles = append(r.Profiles, third.Name), append(r.Scenarios[0].Profiles, third)
+	s := newSummary(r)
+	if !strings.HasPrefix(s.Recommendation, "Keep default: ") || s.Of != "third" ||
+		!strings.Contains(s.Effect[0], "90 node minutes instead of 100") {
+		t.Errorf("%+v, want the effect of third", s)
+	}
+}
+
 // slackComparison returns a result of rates of slack, each with a mean pending time, a cost and an overload. The first is
 // the one that the others are compared with; clear tells whether the differences of the pending time are.
 func slackComparison(clear bool, options [][3]float64) *result.Result {
@@ -153,7 +167,7 @@ func TestSlackSummary(t *testing.T) {
 			"Keep slack 0%: ", "Whether pods are pending for more or less time is not clear: 1 s", "cost of nodes +7",
 		},
 		"longer": {true, [][3]float64{{6, 100, 0}, {7, 101, 0}}, "Keep slack 0%: ", "Pods are pending for more time: 7 s", "cost of nodes +1"},
-		"equal":  {true, [][3]float64{{6, 100, 0}, {6, 100, 0}}, "Keep slack 0%: ", "", "cost of nodes"},
+		"equal":  {true, [][3]float64{{6, 100, 0}, {6, 100, 0}}, "Keep slack 0%: ", "", "Cost of nodes: 100 with both."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSummary(slackComparison(tc.clear, tc.options))

@@ -22,7 +22,7 @@ func WriteSweep(w io.Writer, r *result.Result, figure result.Definition) error {
 	b.WriteString("\n|---|" + strings.Repeat("---:|", len(r.Profiles)) + "\n")
 	for i := range r.Scenarios {
 		s := &r.Scenarios[i]
-		fmt.Fprintf(&b, "| %s |", ScenarioLabel(s))
+		fmt.Fprintf(&b, "| %s |", scenarioLabel(s))
 		base := s.Profiles[0].Figures[figure.Name].Mean
 		for j := range s.Profiles {
 			f := s.Profiles[j].Figures[figure.Name]
@@ -42,31 +42,4 @@ func WriteSweep(w io.Writer, r *result.Result, figure result.Definition) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// Count has the numbers of scenarios in which a figure of a profile is clearly better than that of
-// the first profile, clearly worse, and neither.
-type Count struct {
-	Profile                string
-	Better, Neither, Worse int
-}
-
-// Tally counts the verdicts on a figure over the scenarios for each profile but the first.
-func Tally(r *result.Result, figure result.Definition) []Count {
-	counts := make([]Count, len(r.Profiles)-1)
-	for i := range counts {
-		counts[i].Profile = r.Profiles[i+1]
-		for j := range r.Scenarios {
-			s := &r.Scenarios[j]
-			switch assess(figure, s.Profiles[i+1].Figures[figure.Name].Difference, s.Profiles[0].Figures[figure.Name].Mean) {
-			case better:
-				counts[i].Better++
-			case worse:
-				counts[i].Worse++
-			default:
-				counts[i].Neither++
-			}
-		}
-	}
-	return counts
 }

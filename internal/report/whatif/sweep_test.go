@@ -50,19 +50,6 @@ func TestWriteSweep(t *testing.T) {
 	}
 }
 
-func TestTally(t *testing.T) {
-	got := Tally(sweep(t), figure(t, "overloadMinutes"))
-	want := []Count{{"b", 1, 0, 0}, {"c", 0, 0, 1}, {"d", 0, 1, 0}}
-	if len(got) != len(want) {
-		t.Fatalf("got %v", got)
-	}
-	for i := range want {
-		if got[i] != want[i] {
-			t.Errorf("got %v, want %v", got[i], want[i])
-		}
-	}
-}
-
 // TestDots checks that there is a dot for each profile but the first, filled if the difference is clear.
 func TestDots(t *testing.T) {
 	r := sweep(t)

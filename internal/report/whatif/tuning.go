@@ -3,6 +3,7 @@ package whatif
 import (
 	"fmt"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/report/number"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
@@ -39,12 +40,12 @@ func newTuningView(r *result.Result) *tuningView {
 	v := &tuningView{
 		Verdict: tuningVerdicts[t.Verdict], Objective: t.Objective, Settings: t.Settings, Configuration: t.Configuration, Notes: t.Notes,
 		Evidence: "The best alternative was not compared with the configuration in force on other seeds than those of the search.",
-		Search: fmt.Sprintf("%s of %s configurations, %s simulations with seeds: %s", number.Count(len(t.Search.Candidates)),
-			number.Count(t.Search.Points), number.Count(t.Search.Runs), seedText(t.Search.Seeds)),
+		Search: fmt.Sprintf("%s of %s, %s with seeds: %s", number.Count(len(t.Search.Candidates)),
+			number.Things(t.Search.Points, "configuration"), number.Things(t.Search.Runs, "simulation"), seedText(t.Search.Seeds)),
 	}
 	if t.Difference != nil && t.Current != nil && t.Winner != nil {
-		v.Evidence = fmt.Sprintf("On %d seeds that the search has not used, the objective is %s in place of %s, a difference of%s.",
-			len(r.Seeds), number.Auto(*t.Winner), number.Auto(*t.Current), differenceText(t.Difference, *t.Current))
+		v.Evidence = fmt.Sprintf("On %s that the search has not used, the objective is %s in place of %s, a difference of%s.",
+			plural.Of(len(r.Seeds), "seed"), number.Auto(*t.Winner), number.Auto(*t.Current), differenceText(t.Difference, *t.Current))
 	}
 	for i, c := range t.Search.Ranked() {
 		if i >= tuningRows && c.Difference != nil {

@@ -85,7 +85,7 @@ type lineKey struct{ Class, Name string }
 func newView(r *result.Result, d detail) view {
 	v := view{
 		Result: r, Title: "What-if: " + strings.Join(r.Profiles, ", "),
-		Nodes: number.Count(r.Source.Nodes), Pods: number.Count(r.Source.Pods), SeedText: seedText(r.Seeds),
+		Nodes: number.Things(r.Source.Nodes, "node"), Pods: number.Things(r.Source.Pods, "pod"), SeedText: seedText(r.Seeds),
 		Compared: len(r.Profiles) > 1, Others: max(len(r.Profiles)-1, 1), Incomplete: incompleteText(r),
 		Settings: settings(r), Search: newTuningView(r), Summary: newSummary(r),
 	}

@@ -227,7 +227,7 @@ func TestInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := text(t, write(t, r))
-	for _, want := range []string{"Interrupted.", "Of 6 runs, 1 were interrupted and 3 did not start", "1 interrupted", "No pair of runs with the same seed completed"} {
+	for _, want := range []string{"Interrupted.", "Of 6 runs, 1 was interrupted and 3 did not start", "1 interrupted", "No pair of runs with the same seed completed"} {
 		if !strings.Contains(read, want) {
 			t.Errorf("the report lacks %q", want)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/autoscale"
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/backtest"
@@ -314,7 +315,8 @@ func (p *Plan) describeAutoscaler(nodes []input.Node) error {
 		assume("an autoscaler adds and removes nodes: %s", strings.ReplaceAll(text, ",", ", "))
 	}
 	if unpriced := first.UnpricedNodes(nodes); unpriced > 0 {
-		assume("%d nodes of the input cost nothing: they belong to no group and are like the nodes of none", unpriced)
+		assume("%s of the input %s nothing: not in a group, and not like the nodes of one",
+			plural.Of(unpriced, "node"), plural.Form(unpriced, "costs", "cost"))
 	}
 	if p.recorded {
 		assume("nodes that appear or go in the recording are left to the autoscaler: the input has those of its start")
@@ -338,9 +340,6 @@ func (p *Plan) addJobs(template job.Job) {
 		}
 	}
 }
-
-// Runs returns the number of runs.
-func (p *Plan) Runs() int { return len(p.jobs) }
 
 // Run runs the plan and returns the result. If ctx is canceled, the result has the
 // runs so far and is marked as interrupted.

@@ -22,6 +22,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler"
 	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	internalqueue "k8s.io/kubernetes/pkg/scheduler/backend/queue"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
@@ -55,6 +56,9 @@ type Options struct {
 	// ExtraPlugins are plugins in addition to those of Kubernetes and Plimsoll. They find the load of the engine with
 	// the handle, as those of Plimsoll do.
 	ExtraPlugins frameworkruntime.Registry
+	// Batches lets kube-scheduler schedule equal pods in batches, if the profile allows it. A batch ends by the clock
+	// of the machine, so that results may differ from run to run.
+	Batches bool
 }
 
 // registered are the plugins that Register added.
@@ -77,7 +81,19 @@ type Engine struct {
 	position map[string]int
 	// explainers are the plugins that explain their scores, by profile and name.
 	explainers map[string]map[string]explainer
+	// queue counts scheduling cycles, nil without batches.
+	queue *countingQueue
 }
+
+// countingQueue is a scheduling queue with a number of scheduling cycles of its own: the engine takes no pod from the
+// queue, which would count them.
+type countingQueue struct {
+	internalqueue.SchedulingQueue
+	cycles int64
+}
+
+// SchedulingCycle returns the number of the scheduling cycle.
+func (q *countingQueue) SchedulingCycle() int64 { return q.cycles }
 
 // explainer is a score plugin that explains its scores.
 type explainer interface {
@@ -117,6 +133,10 @@ func New(ctx context.Context, cluster Cluster, options Options) (*Engine, error)
 	}
 	logger := klog.FromContext(ctx)
 	e.scheduler = sched
+	if options.Batches {
+		e.queue = &countingQueue{SchedulingQueue: sched.SchedulingQueue}
+		sched.SchedulingQueue = e.queue
+	}
 	if err := e.waitForDevices(ctx, cluster.References); err != nil {
 		return nil, err
 	}

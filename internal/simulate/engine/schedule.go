@@ -76,8 +76,12 @@ func (e *Engine) Schedule(ctx context.Context, pod *v1.Pod, schedulerName string
 	if err != nil {
 		return "", fmt.Errorf("pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
-	state := framework.NewCycleState()
-	result, err := e.scheduler.SchedulePod(ctx, profile, state, &framework.QueuedPodInfo{PodInfo: info})
+	state, queued := framework.NewCycleState(), &framework.QueuedPodInfo{PodInfo: info}
+	if e.queue != nil {
+		e.queue.cycles++
+		queued.PodSignature = profile.SignPod(ctx, pod)
+	}
+	result, err := e.scheduler.SchedulePod(ctx, profile, state, queued)
 	var fit *framework.FitError
 	switch {
 	case errors.As(err, &fit):

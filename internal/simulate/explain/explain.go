@@ -28,7 +28,11 @@ type State struct {
 // Engine returns a scheduler over the cluster. It runs until ctx ends.
 func (s State) Engine(ctx context.Context, scheduler Scheduler) (*engine.Engine, error) {
 	cluster := engine.Cluster{Nodes: s.Objects.Nodes, Running: s.Objects.Running, References: s.Objects.Referred()}
-	return engine.New(ctx, cluster, engine.Options{Config: scheduler.Config, Load: s.Load, Now: s.Now})
+	e, err := engine.New(ctx, cluster, engine.Options{Config: scheduler.Config, Load: s.Load, Now: s.Now})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", scheduler.Source, err)
+	}
+	return e, nil
 }
 
 // Explanation is the evaluation of all nodes for a pod as if it were pending.

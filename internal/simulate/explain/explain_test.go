@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
@@ -101,5 +102,15 @@ func TestPod(t *testing.T) {
 		if err != nil || !again.Stays || again.Scores.Nodes[0].Total != e.Scores.Nodes[0].Total {
 			t.Errorf("scheduler %s, with a node: %+v, %v, want the same scores as without", name, again, err)
 		}
+	}
+}
+
+// TestEngineErrors checks that the error of an invalid configuration names it.
+func TestEngineErrors(t *testing.T) {
+	scheduler := schedulers(t, "a")
+	scheduler.Config.Profiles[0].Plugins.Score.Enabled = []internalconfig.Plugin{{Name: "Other"}}
+	_, err := State{Objects: &manifest.Objects{}}.Engine(t.Context(), scheduler)
+	if err == nil || !strings.HasPrefix(err.Error(), "scheduler.yaml: ") || !strings.Contains(err.Error(), `"Other" does not exist`) {
+		t.Errorf("error %v, want the configuration and the plugin", err)
 	}
 }

@@ -1,13 +1,13 @@
 package input
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/recording"
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -63,7 +63,7 @@ func (in *Recording) At(second int64) Instant {
 	if unknown > 0 {
 		objects.Warnings = append(
 			objects.Warnings,
-			fmt.Sprintf("%d pods are ignored: their node is not in the recording at that time", unknown),
+			plural.Are(unknown, "pod")+" ignored: the node is not in the recording at that time",
 		)
 	}
 	return Instant{objects, in.load(second, nodes)}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core/v1/helper/qos"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/outcome"
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
@@ -56,10 +57,10 @@ func Rescheduled(objects *manifest.Objects, podsPerSecond int) Cluster {
 		}
 	}
 	in.Assumptions = append([]string{fmt.Sprintf(
-		"%d of the %d pods with a node are removed from it (all but %d of DaemonSets and mirror pods) and arrive again, "+
-			"together with the %d pending pods: "+
-			"in the order of their creation, %s; no pod ends",
-		removed, len(objects.Running), len(kept.Running), len(objects.Pending), rate)}, in.Assumptions...)
+		"%s removed from %s (all but %d of DaemonSets and mirror pods) and %s again, "+
+			"together with %s: in the order of creation, %s; no pod ends",
+		plural.PartAre(removed, len(objects.Running), "running pod"), plural.Form(removed, "its node", "their nodes"), len(kept.Running),
+		plural.Form(removed, "arrives", "arrive"), plural.Of(len(objects.Pending), "pending pod"), rate)}, in.Assumptions...)
 	return in
 }
 
@@ -84,7 +85,8 @@ func fromManifests(objects *manifest.Objects) Cluster {
 		in.Assumptions = append(in.Assumptions, noRequestsAssumption)
 	}
 	if n := len(objects.Running); n > 0 {
-		in.Assumptions = append(in.Assumptions, fmt.Sprintf("the %d pods with a node have been running for a day", n))
+		in.Assumptions = append(in.Assumptions, fmt.Sprintf("%s with a node %s been running for a day",
+			plural.Of(n, "pod"), plural.Form(n, "has", "have")))
 	}
 	in.References = releaseClaims(in.References, in.Pods)
 	in.Assumptions = append(in.Assumptions, in.notSimulated()...)

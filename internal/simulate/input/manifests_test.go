@@ -57,8 +57,8 @@ func TestRescheduled(t *testing.T) {
 			t.Errorf("rate %d: %q, want %q", tc.rate, got, tc.want)
 		}
 		if !slices.ContainsFunc(in.Assumptions, func(text string) bool {
-			return strings.HasPrefix(text, "2 of the 5 pods with a node are removed from it (all but 3 of DaemonSets and mirror pods) "+
-				"and arrive again, together with the 2 pending pods")
+			return strings.HasPrefix(text, "2 of 5 running pods are removed from their nodes (all but 3 of DaemonSets and mirror pods) "+
+				"and arrive again, together with 2 pending pods")
 		}) {
 			t.Errorf("rate %d: assumptions %q", tc.rate, in.Assumptions)
 		}

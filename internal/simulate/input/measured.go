@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
@@ -28,6 +29,6 @@ func (in *Cluster) SetUsage(reading *load.PodReading) {
 		}
 	}
 	in.Assumptions = append(in.Assumptions, fmt.Sprintf(
-		"the usage of %d of %d pods is what %s measured until %s over %s, and does not change",
-		measured, len(in.Pods), reading.Source, reading.Time.UTC().Format(time.RFC3339), reading.Window))
+		"the usage of %s is what %s measured until %s over %s, and does not change",
+		plural.Part(measured, len(in.Pods), "pod"), reading.Source, reading.Time.UTC().Format(time.RFC3339), reading.Window))
 }

@@ -93,9 +93,9 @@ func TestPartOfRecording(t *testing.T) {
 	}
 	text := strings.Join(in.Assumptions, "\n")
 	for _, sentence := range []string{
-		"recorded from 2026-11-21T12:10:00Z to 2026-11-21T12:20:00Z", "1 pods had a node at the start and keep it",
-		"2 pods never had a node in the recording", "1 pods are left out: their node is not in the recording",
-		"1 nodes appear and 1 nodes are removed as recorded", "the usage of 5 of 5 pods is not recorded, and generated",
+		"recorded from 2026-11-21T12:10:00Z to 2026-11-21T12:20:00Z", "1 pod had a node at the start and keeps it",
+		"2 pods never had a node in the recording", "1 pod is left out: the node is not in the recording",
+		"1 node appears and 1 node is removed as recorded", "the usage of 5 of 5 pods is not recorded, and generated",
 	} {
 		if !strings.Contains(text, sentence) {
 			t.Errorf("assumptions lack %q:\n%s", sentence, text)
@@ -134,13 +134,8 @@ func TestRecordedUsage(t *testing.T) {
 			t.Errorf("age %d: %v, want %v", test.age, cpu, test.want)
 		}
 	}
-	if text := strings.Join(
-		in.Assumptions,
-		"\n",
-	); !strings.Contains(
-		text,
-		"1 of 8 samples of usage are missing: the value before each gap is repeated",
-	) {
+	text := strings.Join(in.Assumptions, "\n")
+	if !strings.Contains(text, "1 of 8 usage samples is missing: the value before each gap is repeated") {
 		t.Error(text)
 	}
 }
@@ -221,8 +216,8 @@ func TestRecordedObjects(t *testing.T) {
 	}
 	text := strings.Join(in.Assumptions, "\n")
 	for _, sentence := range []string{
-		"2 pods have volumes or devices whose claims are not in the recording", "1 nodes are cordoned or not ready in their last recorded state",
-		"pods have 2 different priorities; preemption is not simulated", "1 pods belong to pod groups",
+		"2 pods are scheduled without volumes or devices whose claims are not in the recording", "1 node is cordoned or not ready in the last recorded state",
+		"pods have 2 different priorities; preemption is not simulated", "1 pod of pod groups (spec.schedulingGroup) is",
 	} {
 		if !strings.Contains(text, sentence) {
 			t.Errorf("assumptions lack %q:\n%s", sentence, text)

@@ -3,6 +3,8 @@ package input
 import (
 	"fmt"
 	"time"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 )
 
 // assumptions lists what is assumed about a recording, one sentence each.
@@ -12,34 +14,36 @@ func (c *recordingConverter) assumptions(cluster *Cluster) []string {
 	assume("recorded from %s to %s: pods arrive when they were created, and run for as long as they ran once they have a node",
 		c.Time(0).Format(time.RFC3339), c.Time(c.seconds).Format(time.RFC3339))
 	if c.running > 0 {
-		assume("%d pods had a node at the start and keep it", c.running)
+		assume("%s had a node at the start and %s it", plural.Of(c.running, "pod"), plural.Form(c.running, "keeps", "keep"))
 	}
 	if c.rescheduled > 0 {
 		rate := "all at the start"
 		if c.options.Pack > 0 {
 			rate = fmt.Sprintf("%d per second", c.options.Pack)
 		}
-		assume("%d pods had a node at the start and arrive again, in the order of their creation, %s", c.rescheduled, rate)
+		assume("%s had a node at the start and %s again, in the order of creation, %s",
+			plural.Of(c.rescheduled, "pod"), plural.Form(c.rescheduled, "arrives", "arrive"), rate)
 	}
 	if c.neverScheduled > 0 {
-		assume("%d pods never had a node in the recording: they wait until they were deleted, unless they fit", c.neverScheduled)
+		assume("%s never had a node in the recording: pending until deleted, unless there is a node that fits",
+			plural.Of(c.neverScheduled, "pod"))
 	}
 	c.assumeNodes(cluster, assume)
 	assume("a pod uses what it used the same time after it was scheduled: what it got, not what it would have used on an idle node")
 	if c.gaps > 0 {
-		assume("%d of %d samples of usage are missing: the value before each gap is repeated", c.gaps, c.samples)
+		assume("%s missing: the value before each gap is repeated", plural.PartAre(c.gaps, c.samples, "usage sample"))
 	}
 	if c.generated > 0 {
-		assume("the usage of %d of %d pods is not recorded, and generated", c.generated, len(cluster.Pods))
+		assume("the usage of %s is not recorded, and generated", plural.Part(c.generated, len(cluster.Pods), "pod"))
 	}
 	if c.noRequests {
 		assume(noRequestsAssumption)
 	}
 	if c.withoutNode > 0 {
-		assume("%d pods are left out: their node is not in the recording at the time at which they were scheduled", c.withoutNode)
+		assume("%s left out: the node is not in the recording at the time at which the pod was scheduled", plural.Are(c.withoutNode, "pod"))
 	}
 	if c.unclaimed > 0 {
-		assume("%d pods have volumes or devices whose claims are not in the recording, and are scheduled without them", c.unclaimed)
+		assume("%s scheduled without volumes or devices whose claims are not in the recording", plural.Are(c.unclaimed, "pod"))
 	}
 	for _, missing := range c.about.Missing {
 		assume("missing in the recording: %s: %s", missing.What, missing.Why)
@@ -59,12 +63,13 @@ func (c *recordingConverter) assumeNodes(cluster *Cluster, assume func(format st
 		}
 	}
 	if appear+gone > 0 {
-		assume("%d nodes appear and %d nodes are removed as recorded; pods that are on a removed node are scheduled again", appear, gone)
+		assume("%s %s and %s removed as recorded; pods that are on a removed node are scheduled again",
+			plural.Of(appear, "node"), plural.Form(appear, "appears", "appear"), plural.Are(gone, "node"))
 	}
 	assume("labels, taints and amounts of nodes are those last recorded")
 	if c.cordoned > 0 {
-		assume("%d nodes are cordoned or not ready in their last recorded state, and were not when pods were scheduled on them: "+
-			"they count as schedulable", c.cordoned)
+		assume("%s cordoned or not ready in the last recorded state, but not when pods were scheduled there: counted as schedulable",
+			plural.Are(c.cordoned, "node"))
 	}
 }
 
@@ -94,7 +99,8 @@ func (in *Cluster) notSimulated() []string {
 			"in the order of their arrival", len(priorities)))
 	}
 	if groups > 0 {
-		list = append(list, fmt.Sprintf("%d pods belong to pod groups (spec.schedulingGroup), and are scheduled one by one", groups))
+		list = append(list, fmt.Sprintf("%s of pod groups (spec.schedulingGroup) %s scheduled one by one",
+			plural.Of(groups, "pod"), plural.Form(groups, "is", "are")))
 	}
 	if mapsExtendedResources(in.References) {
 		list = append(list, "devices are allocated for resource claims, but not for extended resources that a device class provides")

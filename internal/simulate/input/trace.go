@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/outcome"
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
 	"github.com/plimsoll-k8s/plimsoll/internal/trace"
 )
@@ -42,7 +43,7 @@ func FromTrace(cluster *trace.Cluster, limits usage.Limits, seed uint64) Cluster
 		in.Assumptions = append(in.Assumptions, c.workloadAssumption())
 	}
 	if generated > 0 {
-		in.Assumptions = append(in.Assumptions, fmt.Sprintf("the limits of %d of %d pods are generated", generated, len(cluster.Pods)))
+		in.Assumptions = append(in.Assumptions, "the limits of "+plural.Part(generated, len(cluster.Pods), "pod")+" are generated")
 	}
 	if sharesGPU {
 		in.Assumptions = append(in.Assumptions, "the GPUs of a node count as one device of which pods take parts")

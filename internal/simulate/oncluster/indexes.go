@@ -8,8 +8,8 @@ import (
 // maxIndexes bounds the indexes in the status of a Job.
 const maxIndexes = indexesPerPod * MaxParallelism
 
-// ParseIndexes returns the indexes in the status of a Job, numbers and ranges such as 1,3-5,7. What is no number is ignored.
-func ParseIndexes(text string) []int {
+// parseIndexes returns the indexes in the status of a Job, numbers and ranges such as 1,3-5,7. What is no number is ignored.
+func parseIndexes(text string) []int {
 	var indexes []int
 	for item := range strings.SplitSeq(text, ",") {
 		first, last, isRange := strings.Cut(item, "-")

@@ -154,7 +154,7 @@ func TestParseIndexes(t *testing.T) {
 	for text, want := range map[string][]int{
 		"": nil, "3": {3}, "0,2-4,7": {0, 2, 3, 4, 7}, "x,1,-2,4-3": {1}, "0-100000000": nil,
 	} {
-		if got := ParseIndexes(text); !slices.Equal(got, want) {
+		if got := parseIndexes(text); !slices.Equal(got, want) {
 			t.Errorf("%q: %v, want %v", text, got, want)
 		}
 	}
@@ -165,7 +165,7 @@ func FuzzParseIndexes(f *testing.F) {
 	f.Add("0,2-4,7")
 	f.Add("0-3999,0-3999,0-3999")
 	f.Fuzz(func(t *testing.T, text string) {
-		if n := len(ParseIndexes(text)); n > maxIndexes {
+		if n := len(parseIndexes(text)); n > maxIndexes {
 			t.Errorf("%d indexes", n)
 		}
 	})

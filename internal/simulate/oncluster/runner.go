@@ -225,7 +225,7 @@ func (s *run) poll(ctx context.Context) (ended bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if failed := ParseIndexes(orEmpty(current.Status.FailedIndexes)); len(failed) > 0 {
+	if failed := parseIndexes(orEmpty(current.Status.FailedIndexes)); len(failed) > 0 {
 		return false, permanentError{fmt.Errorf("job %s: index %d failed %d times: %s",
 			s.job.Name, failed[0], s.Retries+1, s.reason(ctx, failed[0]))}
 	}
@@ -234,7 +234,7 @@ func (s *run) poll(ctx context.Context) (ended bool, err error) {
 			return false, permanentError{fmt.Errorf("job %s: %s: %s", s.job.Name, condition.Reason, condition.Message)}
 		}
 	}
-	for _, index := range ParseIndexes(current.Status.CompletedIndexes) {
+	for _, index := range parseIndexes(current.Status.CompletedIndexes) {
 		if index >= s.indexes() || s.collected[index] {
 			continue
 		}

@@ -5,7 +5,6 @@ package profiles
 import (
 	"embed"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -39,7 +38,7 @@ func Read(name string) (Profile, error) {
 		text, err := ready.ReadFile("ready/" + name + ".yaml")
 		return Profile{Name: name, Text: text}, err
 	}
-	text, err := os.ReadFile(name)
+	text, err := config.ReadFile(name)
 	if err != nil {
 		return Profile{}, fmt.Errorf("%w: must be a file with a KubeSchedulerConfiguration, or one of %s", err, strings.Join(Names, ", "))
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 )
 
 // Backtest compares what was measured in a recording with what a run over it simulates. The difference is the error of
@@ -120,7 +122,7 @@ func (b *Backtest) Summary() string {
 	}
 	placements := ""
 	if n := b.Placements.Same + b.Placements.Other; n > 0 {
-		placements = fmt.Sprintf("; %d of %d pods on the node on which they ran", b.Placements.Same, n)
+		placements = "; " + plural.Part(b.Placements.Same, n, "pod") + " on the recorded node"
 	}
 	return fmt.Sprintf("Error of the model, if %s was the profile in force: %s%s.", b.Profile, strings.Join(parts, "; "), placements)
 }

@@ -21,6 +21,7 @@ const (
 	profilesField     = "profiles"
 	pluginsField      = "plugins"
 	scoreField        = "score"
+	multiPointField   = "multiPoint"
 	enabledField      = "enabled"
 	disabledField     = "disabled"
 	pluginConfigField = "pluginConfig"
@@ -211,27 +212,41 @@ func setWeight(profile map[string]any, name string, weight int, inherited bool) 
 	if err != nil {
 		return err
 	}
-	score, err := object(plugins, scoreField)
+	scored := map[string]any{nameField: name, weightField: weight}
+	if err := setListed(plugins, scoreField, enabledField, name, weight > 0, scored); err != nil {
+		return err
+	}
+	if err := setListed(plugins, scoreField, disabledField, name, weight == 0 && inherited, map[string]any{nameField: name}); err != nil {
+		return err
+	}
+	if name == fitPlugin || name == balancedPlugin { // kube-scheduler enables all points of its own plugins
+		return nil
+	}
+	return setListed(plugins, multiPointField, enabledField, name, weight > 0, map[string]any{nameField: name})
+}
+
+// setListed replaces the items with the name of a plugin in a list of an extension point: by an item if the plugin is to be
+// listed.
+func setListed(plugins map[string]any, point, field, name string, listed bool, item map[string]any) error {
+	object, err := object(plugins, point)
 	if err != nil {
 		return err
 	}
-	for _, field := range []string{enabledField, disabledField} {
-		list, err := child[[]any](score, field)
-		if err != nil {
-			return err
-		}
-		list = slices.DeleteFunc(list, func(item any) bool { return named(item, name) })
-		switch {
-		case field == enabledField && weight > 0:
-			list = append(list, map[string]any{nameField: name, weightField: weight})
-		case field == disabledField && weight == 0 && inherited:
-			list = append(list, map[string]any{nameField: name})
-		}
-		if len(list) == 0 {
-			delete(score, field)
-		} else {
-			score[field] = list
-		}
+	list, err := child[[]any](object, field)
+	if err != nil {
+		return err
+	}
+	list = slices.DeleteFunc(list, func(item any) bool { return named(item, name) })
+	if listed {
+		list = append(list, item)
+	}
+	if len(list) == 0 {
+		delete(object, field)
+	} else {
+		object[field] = list
+	}
+	if len(object) == 0 {
+		delete(plugins, point)
 	}
 	return nil
 }

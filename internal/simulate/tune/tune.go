@@ -20,8 +20,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
 
-// WinnerName is the name of the profile with the winner in results.
-const WinnerName = "tuned"
+// winnerName is the name of the profile with the winner in results.
+const winnerName = "tuned"
 
 // Options describe what to tune.
 type Options struct {
@@ -61,7 +61,7 @@ func New(ctx context.Context, o Options) (*Tuning, error) {
 			return nil, fmt.Errorf("--exclude: invalid value %q: must be one of %s", name, strings.Join(Plugins, ", "))
 		}
 	}
-	if o.Current.Name == WinnerName {
+	if o.Current.Name == winnerName {
 		return nil, fmt.Errorf("--current: invalid value %q: must have another name than the result", o.Current.Name)
 	}
 	c, err := newCurrent(o.Current)
@@ -101,7 +101,7 @@ func (t *Tuning) plan(ctx context.Context, compared []profiles.Profile, warn fun
 
 // Names are those of the profiles in the result.
 func (t *Tuning) Names() []string {
-	names := []string{t.options.Current.Name, WinnerName}
+	names := []string{t.options.Current.Name, winnerName}
 	for _, slack := range t.options.Compare.Slack {
 		for i := range names {
 			names[i] = compare.ColumnName(names[i], slack.Text)
@@ -122,7 +122,7 @@ func (t *Tuning) Run(ctx context.Context) (*result.Result, error) {
 	if winner == nil {
 		return nil, errNothing
 	}
-	tuned := profiles.Profile{Name: WinnerName, Text: winner.profile.Text}
+	tuned := profiles.Profile{Name: winnerName, Text: winner.profile.Text}
 	plan, err := t.plan(context.WithoutCancel(ctx), []profiles.Profile{t.options.Current, tuned}, func(string) {})
 	if err != nil {
 		return nil, err

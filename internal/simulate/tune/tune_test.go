@@ -127,7 +127,7 @@ func TestFindsTheBest(t *testing.T) {
 		math.Abs(*tuning.Winner-*tuning.Current-tuning.Difference.Mean) > 1e-6 {
 		t.Errorf("%+v", tuning)
 	}
-	if diff := cmp.Diff([]string{"default", WinnerName}, r.Profiles); diff != "" {
+	if diff := cmp.Diff([]string{"default", winnerName}, r.Profiles); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -249,7 +249,7 @@ func TestErrors(t *testing.T) {
 		"--current: bad: ":                                                  func(o *Options) { o.Current = profiles.Profile{Name: "bad", Text: []byte("a: b")} },
 		"--current: two: found the profiles a, b: must be one profile, or":  func(o *Options) { o.Current = profiles.Profile{Name: "two", Text: []byte(twoOthers)} },
 		"--generate: pods":                                                  func(o *Options) { o.Compare.Source.Generate = "nodes=1" },
-		`--current: invalid value "tuned": must have another name than`:     func(o *Options) { o.Current.Name = WinnerName },
+		`--current: invalid value "tuned": must have another name than`:     func(o *Options) { o.Current.Name = winnerName },
 	} {
 		o := testOptions(t, bowl)
 		change(&o)

@@ -49,8 +49,8 @@ func TestParse(t *testing.T) {
 
 func TestParseErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                  `nodes: invalid value "": must be a whole number from 1 to 100000`,
-		"nodes=3":                           `pods: invalid value "": must be a whole number from 0 to 1000000`,
+		"":                                  `nodes: missing value: must be a whole number from 1 to 100000`,
+		"nodes=3":                           `pods: missing value: must be a whole number from 0 to 1000000`,
 		"nodes=0,pods=1":                    `nodes: invalid value "0": must be a whole number from 1 to 100000`,
 		"nodes=1,pods=99999999999999999999": `pods: invalid value "99999999999999999999": must be a whole number from 0 to 1000000`,
 		"nodes=1,pods=1,bursts=2":           `bursts: invalid value "2": must be 0 without over`,

@@ -62,7 +62,7 @@ var classes = map[string]trace.Class{
 func Read(nodeFile string, nodes io.Reader, podFile string, pods io.Reader) (*trace.Cluster, error) {
 	c := &trace.Cluster{}
 	var err error
-	if c.Nodes, err = ReadNodes(nodeFile, nodes); err != nil {
+	if c.Nodes, err = readNodes(nodeFile, nodes); err != nil {
 		return nil, err
 	}
 	if c.Pods, err = ReadPods(podFile, pods); err != nil {
@@ -101,8 +101,8 @@ func group(c *trace.Cluster) {
 			"and those of the class BE are batch jobs", groups))
 }
 
-// ReadNodes reads the file of nodes.
-func ReadNodes(file string, source io.Reader) ([]trace.Node, error) {
+// readNodes reads the file of nodes.
+func readNodes(file string, source io.Reader) ([]trace.Node, error) {
 	var nodes []trace.Node
 	r, names := table.NewWithHeader(file, source, nodeColumns), table.Unique{}
 	for r.Next() {

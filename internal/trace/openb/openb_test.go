@@ -166,7 +166,7 @@ func TestBounds(t *testing.T) {
 	for i := range trace.MaxNodes + 1 {
 		fmt.Fprintf(&b, "n%d,1000,1024,0,\n", i)
 	}
-	if _, err := ReadNodes("nodes.csv", &b); err == nil ||
+	if _, err := readNodes("nodes.csv", &b); err == nil ||
 		err.Error() != "nodes.csv, line 100002: found more than 100000 nodes: must have at most 100000" {
 		t.Errorf("error %v", err)
 	}
@@ -249,7 +249,7 @@ func FuzzReadPods(f *testing.F) {
 func FuzzReadNodes(f *testing.F) {
 	f.Add(nodeHeader + "a,32000,1024,0,\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		nodes, err := ReadNodes("f", strings.NewReader(text))
+		nodes, err := readNodes("f", strings.NewReader(text))
 		if (err == nil) != (len(nodes) > 0) {
 			t.Errorf("%v, %v", nodes, err)
 		}

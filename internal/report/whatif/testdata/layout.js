@@ -52,7 +52,10 @@
     if ((high + 0.05) / (low + 0.05) < 4.5) lowContrast.push(`${describe(e)}: ${color} on ${behind}`);
   }
 
+  const scrolling = [...document.querySelectorAll(".wide")].filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.ariaLabel);
+
   return {
+    scrolling,
     overflow: Math.max(overflow, 0), wide: wide.slice(0, listed), rows: rows.slice(0, listed),
     scripts: document.scripts.length,
     handlers: all.filter((e) => [...e.attributes].some((a) => a.name.startsWith("on"))).length,
