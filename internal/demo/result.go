@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 )
 
 // Expected outcomes of a pod other than the name of a node.
@@ -77,7 +79,8 @@ func (r Result) Summary() string {
 }
 
 func (s *SlackStep) summary() string {
-	text := fmt.Sprintf("target %s, available %s, %d placeholders, %d nodes", s.Target, s.Available, s.Placeholders, s.Nodes)
+	text := fmt.Sprintf("target %s, available %s, %s, %s", s.Target, s.Available,
+		plural.Of(s.Placeholders, "placeholder"), plural.Of(s.Nodes, "node"))
 	if s.Seconds > 0 {
 		text += fmt.Sprintf(", slowest pod %.2f s", s.Seconds)
 	}

@@ -190,8 +190,8 @@ func (h *Hub) Await(ctx context.Context, what string, condition wait.ConditionWi
 // decision at the present time.
 type ranking struct {
 	types.NamespacedName
-	chosen  []string
-	verdict *fleet.Result
+	chosen []string
+	result *fleet.Result
 }
 
 // rankings returns the ranking for each placement, sorted by name.
@@ -203,8 +203,8 @@ func (h *Hub) rankings(ctx context.Context) ([]ranking, error) {
 	state, selected := objects.State(nil), objects.Selected()
 	var out []ranking
 	for _, key := range state.Placements() {
-		if verdict, ok := state.Preview(key, time.Now()); ok {
-			out = append(out, ranking{key, selected[key], verdict})
+		if result, ok := state.Preview(key, time.Now()); ok {
+			out = append(out, ranking{key, selected[key], result})
 		}
 	}
 	return out, nil

@@ -28,10 +28,10 @@ func (d *Demo) View(ctx context.Context) (*page.LiveFleet, error) {
 // PlacementDecisions, which the controller may not have updated yet.
 func viewRanking(r ranking) page.LivePlacement {
 	out := page.LivePlacement{Name: r.String()}
-	for _, condition := range r.verdict.Conditions {
+	for _, condition := range r.result.Conditions {
 		out.Message = condition.Message // the last one is about the decision
 	}
-	for _, cluster := range r.verdict.Ranking() {
+	for _, cluster := range r.result.Ranking() {
 		row := page.LiveCluster{Name: cluster.Name, Chosen: slices.Contains(r.chosen, cluster.Name), Total: cluster.Total}
 		if !cluster.Feasible {
 			row.Reason = cluster.Reason

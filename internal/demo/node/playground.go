@@ -8,7 +8,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
-// playground is the cluster that remains after the scenarios, for users to add pods to.
+// playground is the cluster that remains after the scenarios, for users to add pods to. A pod without requests shows the
+// difference between profiles: by requests small-2 has most free capacity, by limits medium-2.
 var playground = Scenario{
 	Name: "playground",
 	Nodes: []demo.Node{
@@ -26,6 +27,7 @@ var playground = Scenario{
 		{Name: "batch-1", Node: "large-1", Request: "12", Limit: "40", MemoryRequest: "32Gi", MemoryLimit: "64Gi"},
 		{Name: "batch-2", Node: "large-2", Request: "12", Limit: "16", MemoryRequest: "32Gi", MemoryLimit: "48Gi"},
 		{Name: "cache-1", Node: "small-1", Request: "1", Limit: "1", MemoryRequest: "8Gi", MemoryLimit: "8Gi"},
+		{Name: "report-1", Node: "small-2", Request: "250m", Limit: "8", MemoryRequest: "1Gi", MemoryLimit: "4Gi"},
 	},
 }
 

@@ -36,7 +36,7 @@ func sample() Live {
 		Commands: []LiveCommand{
 			{"Use the demo's cluster in this terminal.", "export KUBECONFIG=/tmp/plimsoll-demo-1234567890/kubeconfig"},
 			{
-				"Create a pod for a profile.",
+				"Create a pod.",
 				`kubectl run try --image=registry.k8s.io/pause:3.10 --overrides='{"spec":{"schedulerName":"plimsoll-limits"}}'`,
 			},
 		},
@@ -54,7 +54,7 @@ func sample() Live {
 			{Name: "batch", Rate: "20%", Message: "placeholder does not fit any node in the pool"},
 		}},
 		Timeline: &LiveTimeline{
-			Title: "a burst with slack", Unit: "CPUs", Points: []TimelinePoint{{0, 1, 0, 2, 0}, {3, 2, 2, 3, 2}, {8, 2, 1, 4, 0}},
+			Unit: "CPUs", Points: []TimelinePoint{{0, 1, 0, 2, 0}, {3, 2, 2, 3, 2}, {8, 2, 1, 4, 0}},
 			Marks: []TimelineMark{{1, "the policy is created"}, {4, "a burst of 4 pods"}},
 		},
 	}
@@ -93,7 +93,7 @@ func sample() Live {
 			LiveResult{Scenario: "limits", Profile: d.Profile, Pod: d.Pod, Node: "node-1", Want: "node-1", OK: i != 3, Ours: true})
 	}
 	parts := []LivePart{{"ResourceAllocatableCPU", 1, 40, false}, {"Steady", 2, -30, false}, {"AddOn/plimsoll/free", 1, -100, true}}
-	live.Fleet = &LiveFleet{Placements: []LivePlacement{{Name: "default/web", Message: "selected 1 clusters", Clusters: []LiveCluster{
+	live.Fleet = &LiveFleet{Placements: []LivePlacement{{Name: "default/web", Message: "selected 1 cluster", Clusters: []LiveCluster{
 		{
 			Name:   "cluster1",
 			Chosen: true,

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
 	"github.com/plimsoll-k8s/plimsoll/internal/report/svg"
 )
 
@@ -85,8 +86,9 @@ type stackTick struct {
 
 // ownColor are the prioritizers with a color of their own. The others, scores of add-ons, share
 // otherColors further colors.
-var ownColor = []string{
-	"Balance", "Steady", "ResourceRatioCPU", "ResourceRatioMemory", "ResourceAllocatableCPU", "ResourceAllocatableMemory",
+var ownColor = []v1beta1.Prioritizer{
+	v1beta1.Balance, v1beta1.Steady, v1beta1.ResourceRatioCPU, v1beta1.ResourceRatioMemory,
+	v1beta1.ResourceAllocatableCPU, v1beta1.ResourceAllocatableMemory,
 }
 
 const (
@@ -151,7 +153,7 @@ func (s *stack) addKey(part LivePart) {
 	if s.color(part.Prioritizer) >= 0 {
 		return
 	}
-	color := slices.Index(ownColor, part.Prioritizer)
+	color := slices.Index(ownColor, v1beta1.Prioritizer(part.Prioritizer))
 	if color < 0 {
 		others := 0
 		for _, k := range s.Keys {

@@ -12,9 +12,9 @@ import (
 // order.
 type LiveTimeline struct {
 	// Unit is the unit of the amounts.
-	Title, Unit string
-	Points      []TimelinePoint
-	Marks       []TimelineMark
+	Unit   string
+	Points []TimelinePoint
+	Marks  []TimelineMark
 }
 
 // TimelinePoint is the state from a time until the next point.

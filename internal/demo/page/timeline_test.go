@@ -46,12 +46,12 @@ func TestDrawTimes(t *testing.T) {
 	}
 }
 
-// The text of marks and titles is text.
+// Texts of the timeline are escaped.
 func TestTimelineIsEscaped(t *testing.T) {
 	const evil = `</svg><script>alert("x")</script>`
 	var page strings.Builder
 	err := WriteLive(&page, Live{Timeline: &LiveTimeline{
-		Title: evil, Unit: evil, Points: []TimelinePoint{{}, {Seconds: 1}}, Marks: []TimelineMark{{0, evil}},
+		Unit: evil, Points: []TimelinePoint{{}, {Seconds: 1}}, Marks: []TimelineMark{{0, evil}},
 	}})
 	if err != nil {
 		t.Fatal(err)

@@ -60,7 +60,7 @@ func (d *Demo) run(ctx context.Context, progress func(string)) ([]demo.Result, e
 	bound, unbind := s.bind(ctx)
 	defer unbind()
 	r := &run{cluster: s.cluster, timeline: &d.timeline, progress: progress}
-	d.timeline.start(d.Autoscaler())
+	d.timeline.start()
 	var recording sync.WaitGroup
 	recording.Go(func() { d.timeline.record(bound, r.timelinePoint) })
 	err = r.runSteps(bound)

@@ -15,7 +15,6 @@ const timelineInterval = 100 * time.Millisecond
 // timeline records the states and the events of a run for the live page.
 type timeline struct {
 	mu      sync.Mutex
-	title   string
 	began   time.Time
 	points  []page.TimelinePoint
 	marks   []page.TimelineMark
@@ -23,10 +22,10 @@ type timeline struct {
 }
 
 // start begins a new recording.
-func (t *timeline) start(title string) {
+func (t *timeline) start() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.title, t.began, t.points, t.marks = title, time.Now(), nil, nil
+	t.began, t.points, t.marks = time.Now(), nil, nil
 }
 
 // mark records an event.
@@ -60,7 +59,7 @@ func (t *timeline) view() *page.LiveTimeline {
 	if len(t.points) == 0 {
 		return nil
 	}
-	return &page.LiveTimeline{Title: "Autoscaler: " + t.title, Unit: "CPUs", Points: slices.Clone(t.points), Marks: slices.Clone(t.marks)}
+	return &page.LiveTimeline{Unit: "CPUs", Points: slices.Clone(t.points), Marks: slices.Clone(t.marks)}
 }
 
 // record adds the present state periodically until ctx ends. A state that cannot be read is left out.

@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
@@ -46,8 +47,9 @@ func viewPolicy(policy *v1alpha1.ResourceSlack) page.LivePolicy {
 	return out
 }
 
-// formatAmounts returns CPU and memory of a list, such as "0.8 CPUs, 1639Mi".
+// formatAmounts returns CPU and memory of a list, in Gi or Mi rounded up, such as "0.8 CPUs, 1639Mi".
 func formatAmounts(list v1.ResourceList) string {
 	const mebibyte = 1 << 20
-	return fmt.Sprintf("%g CPUs, %dMi", float64(list.Cpu().MilliValue())/1000, (list.Memory().Value()+mebibyte-1)/mebibyte)
+	memory := resource.NewQuantity((list.Memory().Value()+mebibyte-1)/mebibyte*mebibyte, resource.BinarySI)
+	return fmt.Sprintf("%g CPUs, %s", float64(list.Cpu().MilliValue())/1000, memory)
 }
