@@ -31,13 +31,18 @@ type exitError struct {
 // Unwrap returns the error without its exit code.
 func (e *exitError) Unwrap() error { return e.error }
 
-// WithExitCode returns an error with an exit code.
-func WithExitCode(code int, err error) error { return &exitError{err, code} }
+// WithExitCode returns an error with an exit code, nil if err is nil.
+func WithExitCode(code int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exitError{err, code}
+}
 
-// Failure returns an error with the exit code ExitFailure.
+// Failure returns an error with the exit code ExitFailure, nil if err is nil.
 func Failure(err error) error { return WithExitCode(ExitFailure, err) }
 
-// UsageError returns an error with the exit code ExitUsage.
+// UsageError returns an error with the exit code ExitUsage, nil if err is nil.
 func UsageError(err error) error { return WithExitCode(ExitUsage, err) }
 
 // ExitCode returns the exit code of an error: 0 for none, and otherwise for an error without one.
@@ -77,18 +82,11 @@ func RunService(ctx context.Context, cmd *cobra.Command) int {
 // usage errors, and so is what validate returns.
 func ConfigureService(cmd *cobra.Command, validate func(*cobra.Command) error) {
 	cmd.SilenceUsage, cmd.SilenceErrors = true, true
-	cmd.Args = func(cmd *cobra.Command, args []string) error { return usageOrNil(cobra.NoArgs(cmd, args)) }
-	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return usageOrNil(validate(cmd)) }
+	cmd.Args = func(cmd *cobra.Command, args []string) error { return UsageError(cobra.NoArgs(cmd, args)) }
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return UsageError(validate(cmd)) }
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		return UsageError(fmt.Errorf("%w (see %s --help)", err, cmd.Name()))
 	})
-}
-
-func usageOrNil(err error) error {
-	if err == nil {
-		return nil
-	}
-	return UsageError(err)
 }
 
 // InvalidValue returns the error of a flag with a value that is not allowed.

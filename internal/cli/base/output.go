@@ -54,7 +54,7 @@ func (o *Output) Validate() error {
 func (o *Output) Print(out io.Writer, result any, table func(io.Writer)) error {
 	switch o.Format {
 	case FormatJSON:
-		return WriteJSON(out, result)
+		return writeJSON(out, result)
 	case FormatYAML:
 		return writeYAML(out, result)
 	}
@@ -62,8 +62,8 @@ func (o *Output) Print(out io.Writer, result any, table func(io.Writer)) error {
 	return nil
 }
 
-// WriteJSON writes a value as indented JSON, with escapes in place of characters that are not printable.
-func WriteJSON(out io.Writer, value any) error {
+// writeJSON writes a value as indented JSON, with escapes in place of characters that are not printable.
+func writeJSON(out io.Writer, value any) error {
 	encoder := json.NewEncoder(Escaped(out))
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(value)
@@ -73,7 +73,7 @@ func WriteJSON(out io.Writer, value any) error {
 // characters.
 func writeYAML(out io.Writer, value any) error {
 	var asJSON bytes.Buffer
-	if err := WriteJSON(&asJSON, value); err != nil {
+	if err := writeJSON(&asJSON, value); err != nil {
 		return err
 	}
 	raw, err := yaml.JSONToYAML(asJSON.Bytes())

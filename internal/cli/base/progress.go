@@ -2,7 +2,6 @@ package base
 
 import (
 	"io"
-	"os"
 	"sync"
 
 	"github.com/schollz/progressbar/v3"
@@ -17,7 +16,7 @@ type RunProgress struct {
 	permille []int64
 }
 
-// NewRunProgress returns a progress bar of a number of runs. It prints nothing unless out is a
+// NewRunProgress shows a progress bar of a number of runs, at once. It prints nothing unless out is a
 // terminal.
 func NewRunProgress(out io.Writer, runs int) *RunProgress {
 	p := &RunProgress{permille: make([]int64, runs)}
@@ -25,6 +24,7 @@ func NewRunProgress(out io.Writer, runs int) *RunProgress {
 		p.bar = progressbar.NewOptions64(int64(runs)*1000,
 			progressbar.OptionSetWriter(out), progressbar.OptionSetDescription("running"),
 			progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(true), progressbar.OptionFullWidth())
+		_ = p.bar.RenderBlank() // the first runs report only after they have read their input
 	}
 	return p
 }
@@ -81,8 +81,8 @@ func (p *ReadProgress) Show(kind string, read, total int64) {
 func (p *ReadProgress) End() { finish(p.bar) }
 
 func isTerminal(out io.Writer) bool {
-	file, ok := out.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
+	file := fileOf(out)
+	return file != nil && term.IsTerminal(int(file.Fd()))
 }
 
 func finish(bar *progressbar.ProgressBar) {

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// GracePeriod is how long a program may take to end after a signal before it is terminated. Kubernetes and
+// gracePeriod is how long a program may take to end after a signal before it is terminated. Kubernetes and
 // users get an end within a second, whatever the program computes.
-const GracePeriod = 900 * time.Millisecond
+const gracePeriod = 900 * time.Millisecond
 
 // SignalContext returns a context that ends at the first SIGINT or SIGTERM. If the process has not ended
-// after GracePeriod, or at a second signal, it exits with exitCode: code that computes may not observe its
+// after gracePeriod, or at a second signal, it exits with exitCode: code that computes may not observe its
 // context. The returned function ends this and releases the resources.
 func SignalContext(program string, exitCode int) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -30,8 +30,8 @@ func SignalContext(program string, exitCode int) (context.Context, context.Cance
 		}
 		select {
 		case <-signals:
-		case <-time.After(GracePeriod):
-			fmt.Fprintf(os.Stderr, "%s: terminated: it has not ended within %s of a signal\n", program, GracePeriod)
+		case <-time.After(gracePeriod):
+			fmt.Fprintf(os.Stderr, "%s: terminated: it has not ended within %s of a signal\n", program, gracePeriod)
 		case <-done:
 			return
 		}

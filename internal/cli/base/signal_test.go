@@ -47,7 +47,7 @@ func TestSignalContext(t *testing.T) {
 		stderr        string
 	}{
 		"graceful":      {"graceful", 1, 7, 0, ""},
-		"computing":     {"computing", 1, ExitFailure, GracePeriod, "child: terminated: it has not ended within 900ms of a signal\n"},
+		"computing":     {"computing", 1, ExitFailure, gracePeriod, "child: terminated: it has not ended within 900ms of a signal\n"},
 		"second signal": {"computing", 2, ExitFailure, 0, ""},
 	}
 	for name, tc := range tests {

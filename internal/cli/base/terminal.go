@@ -30,7 +30,7 @@ func terminalOf(out io.Writer) terminal {
 	if s, ok := unwrap(out).(*screen); ok {
 		return terminalOf(s.out)
 	}
-	if file, ok := unwrap(out).(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+	if file := fileOf(out); file != nil && term.IsTerminal(int(file.Fd())) {
 		t.width = defaultWidth
 		if columns, _, err := term.GetSize(int(file.Fd())); err == nil && columns > 0 {
 			t.width = columns
@@ -103,5 +103,5 @@ func PrintLine(out io.Writer, indent string, label Colored, text string) {
 	if rest, ok := strings.CutPrefix(line, head); ok && t.color {
 		line = paint(head, label.Color) + rest
 	}
-	_, _ = io.WriteString(unwrap(out), line+"\n") // as fmt.Println, an error of the output has no place to be reported
+	_, _ = io.WriteString(unwrap(out), line+"\n") // Stdout keeps the error
 }

@@ -65,6 +65,9 @@ func TestTerminal(t *testing.T) {
 			if got := terminalOf(&screen{out: file}); got != tc.want {
 				t.Errorf("screen: %+v, want %+v", got, tc.want)
 			}
+			if got := terminalOf(Escaped(NewStdout(file))); got != tc.want || !isTerminal(NewStdout(file)) {
+				t.Errorf("standard output: %+v, want %+v", got, tc.want)
+			}
 		})
 	}
 	t.Setenv("COLUMNS", "")
@@ -83,7 +86,7 @@ func TestColors(t *testing.T) {
 	tab.AppendRow([]any{"a\x1b[31m", Colored{"bad", Bad}})
 	tab.Render()
 	PrintLine(file, "  ", Colored{"PROBLEM", Bad}, " text\x1b[32m")
-	if err := other.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := other.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Log(err) // the terminal cannot be polled: the read below still ends when the text is there
 	}
 	var out bytes.Buffer
@@ -102,5 +105,23 @@ func TestColors(t *testing.T) {
 	}
 	if bytes.Contains(out.Bytes(), []byte("\x1b[32m")) {
 		t.Errorf("text has its own color in %q", out.String())
+	}
+}
+
+// TestRunProgressAtOnce checks that the bar is shown before the first run reports.
+func TestRunProgressAtOnce(t *testing.T) {
+	terminal, other := openTerminal(t, 80)
+	p := NewRunProgress(terminal, 10)
+	defer p.End()
+	if err := other.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	var shown []byte
+	for buffer := make([]byte, 256); !bytes.Contains(shown, []byte("running")); {
+		n, err := other.Read(buffer)
+		if err != nil {
+			t.Fatalf("the terminal shows %q, %v", shown, err)
+		}
+		shown = append(shown, buffer[:n]...)
 	}
 }

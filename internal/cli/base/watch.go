@@ -65,7 +65,7 @@ func (w *Watch) refresh(ctx context.Context, out io.Writer, warn func(string), s
 		return nil //nolint:nilerr // the user has ended it
 	}
 	prefix := ""
-	if isTerminal(unwrap(out)) {
+	if isTerminal(out) {
 		// Move the cursor to the corner and erase what follows: lines that have scrolled away stay.
 		prefix = fmt.Sprintf("\x1b[H\x1b[Jevery %s, at %s; Ctrl-C ends\n", w.Interval, time.Now().Format(time.TimeOnly))
 	}

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/agent"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
@@ -149,13 +150,10 @@ func (a *agentOptions) source(ctx context.Context) (load.Source, error) {
 	return a.load.Source(access)
 }
 
-// maxLoadAge is the maximum age of load that is scored.
-const maxLoadAge = 5 * time.Minute
-
 // readLoad adds a runnable to the manager that reads the source at each interval. It runs on the
 // leader only.
 func (a *agentOptions) readLoad(ctx context.Context, m ctrl.Manager, source load.Source) (*load.Store, error) {
-	store, collector := load.NewStore(max(maxLoadAge, 2*a.interval), nil), &telemetry.Collector{}
+	store, collector := load.NewStore(max(metricprovider.DefaultMaxAge, 2*a.interval), nil), &telemetry.Collector{}
 	collector.Watch(ctx, source.String(), store)
 	if err := metrics.Registry.Register(collector); err != nil {
 		return nil, err

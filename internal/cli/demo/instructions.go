@@ -35,7 +35,7 @@ func (d *demos) commands() []page.LiveCommand {
 	return []page.LiveCommand{
 		{Purpose: "Use the demo's cluster in this terminal.", Text: "export KUBECONFIG=" + d.env.Kubeconfig()},
 		{
-			Purpose: "Create a pod for a profile; the live page shows why its node is selected.",
+			Purpose: "Create a pod; the live page shows which node its profile and the default profile select, and why.",
 			Text:    `kubectl run try --image=registry.k8s.io/pause:3.10 --overrides='{"spec":{"schedulerName":"plimsoll-limits"}}'`,
 		},
 		{

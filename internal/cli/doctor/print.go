@@ -8,6 +8,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/doctor"
 )
@@ -91,14 +92,6 @@ func summary(findings []doctor.Finding) string {
 	for _, f := range findings {
 		checks[f.Check] = true
 	}
-	return fmt.Sprintf("%s, %s, %s", count(len(ofLevel(findings, doctor.Problem)), "problem"),
-		count(len(ofLevel(findings, doctor.Warning)), "warning"), count(len(checks), "check"))
-}
-
-// count returns a number with a noun.
-func count(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
+	return fmt.Sprintf("%s, %s, %s", plural.Of(len(ofLevel(findings, doctor.Problem)), "problem"),
+		plural.Of(len(ofLevel(findings, doctor.Warning)), "warning"), plural.Of(len(checks), "check"))
 }

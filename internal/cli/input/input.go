@@ -12,7 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/plimsoll-k8s/plimsoll/api/config"
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/explain"
@@ -240,16 +241,17 @@ func validateLoad(s *explain.State, path string, warn func(string)) error {
 		return nil
 	}
 	if s.Load.Rejected > 0 {
-		warn(fmt.Sprintf("%s: ignored %d values that are not valid percentages", path, s.Load.Rejected))
+		warn(fmt.Sprintf("%s: ignored %s that %s no valid percentage", path,
+			plural.Of(s.Load.Rejected, "value"), plural.Form(s.Load.Rejected, "is", "are")))
 	}
 	age := s.Now.Sub(s.Load.Time)
 	if age < -load.MaxAhead {
 		return fmt.Errorf("%s: timestamp: the load is from %s, %s after --now",
-			path, s.Load.Time.UTC().Format(time.RFC3339), -age.Round(time.Second))
+			path, s.Load.Time.UTC().Format(time.RFC3339), base.FormatAge(-age))
 	}
-	if age > config.DefaultMaxLoadAge {
-		warn(fmt.Sprintf("%s: the load is %s old; nodes are scored by limits only unless maxLoadAge allows it", path,
-			age.Round(time.Second)))
+	if age > metricprovider.DefaultMaxAge {
+		warn(fmt.Sprintf("%s: the load is %s old; nodes are scored without it unless maxLoadAge allows it", path,
+			base.FormatAge(age)))
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/snapshot"
 	"github.com/plimsoll-k8s/plimsoll/internal/snapshot/collect"
@@ -67,7 +68,7 @@ func (l *LiveCluster) UseConfig(cmd *cobra.Command) error {
 		return nil
 	}
 	source, err := l.Scheduler.LoadSource()
-	if errors.Is(err, ErrNoLoadSource) {
+	if errors.Is(err, errNoLoadSource) {
 		return nil
 	}
 	l.LoadSource.Use(source)
@@ -118,7 +119,7 @@ func (l *LiveCluster) ReadUsage(ctx context.Context, read *collect.Cluster, warn
 		return nil
 	}
 	if reading.Rejected > 0 {
-		warn(fmt.Sprintf("usage of pods: ignored %d pods without valid values", reading.Rejected))
+		warn("usage of pods: ignored " + plural.Of(reading.Rejected, "pod") + " without valid values")
 	}
 	read.SetUsage(reading)
 	return nil

@@ -15,6 +15,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/explain"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/profiles"
 	"github.com/plimsoll-k8s/plimsoll/plugins/lowriskovercommitment"
+	"github.com/plimsoll-k8s/plimsoll/plugins/predictedutilization"
 )
 
 // Scheduler is the flags --config and --scheduler-name: the configuration of a scheduler, and one
@@ -76,11 +77,11 @@ func (s *Scheduler) ReadWithPlugins(warn func(string)) (explain.Scheduler, error
 	return explain.Scheduler{Config: cfg, Source: "the default profile with all plugins", ProfileName: s.Name}, err
 }
 
-// ErrNoLoadSource is returned by LoadSource for a scheduler that reads no load.
-var ErrNoLoadSource = errors.New("no profile configures a load source: set watcherAddress or metricProvider in the arguments " +
-	"of " + lowriskovercommitment.Name)
+// errNoLoadSource is returned by LoadSource for a scheduler that reads no load.
+var errNoLoadSource = errors.New("no profile configures a load source: set watcherAddress or metricProvider in the arguments " +
+	"of " + lowriskovercommitment.Name + " or " + predictedutilization.Name)
 
-// LoadSource returns the load source of the first profile that configures one, or ErrNoLoadSource.
+// LoadSource returns the load source of the first profile that configures one, or errNoLoadSource.
 func (s *Scheduler) LoadSource() (metricprovider.Config, error) {
 	cfg, err := config.Load(s.Config)
 	if err != nil {
@@ -89,7 +90,7 @@ func (s *Scheduler) LoadSource() (metricprovider.Config, error) {
 	if source, ok := loadSourceOf(cfg, s.Name); ok {
 		return source, nil
 	}
-	return metricprovider.Config{}, fmt.Errorf("%s: %w", s.Config, ErrNoLoadSource)
+	return metricprovider.Config{}, fmt.Errorf("%s: %w", s.Config, errNoLoadSource)
 }
 
 // loadSourceOf returns the load source of the profile with a scheduler name, or of the first profile that
@@ -100,10 +101,8 @@ func loadSourceOf(cfg *internalconfig.KubeSchedulerConfiguration, name string) (
 			continue
 		}
 		for _, plugin := range profile.PluginConfig {
-			if args, ok := plugin.Args.(*config.LowRiskOverCommitmentArgs); ok {
-				if source, ok := shared.LoadConfigOf(args).Source(); ok {
-					return source, true
-				}
+			if source, ok := shared.LoadConfigOf(plugin.Args).Source(); ok {
+				return source, true
 			}
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -72,7 +73,7 @@ there are enough samples.`,
 	o.source.Add(cmd)
 	input.AddSnapshotFlag(cmd, &o.snapshot, "show the load in a snapshot; its age is that at the time of the snapshot")
 	o.scheduler.AddFlags(cmd,
-		"file with a KubeSchedulerConfiguration; the arguments of LowRiskOverCommitment select the source, in place of --provider",
+		"file with a KubeSchedulerConfiguration; the arguments of its plugins select the source, in place of --provider",
 		"profile in that configuration (default the first with a source)")
 	flags := cmd.Flags()
 	flags.StringVar(&o.sortBy, "sort-by", sortByCPU, "cpu, memory (highest first) or name")
@@ -173,8 +174,8 @@ func (o *topOptions) print(reading load.Reading, now time.Time, out io.Writer, w
 		return err
 	}
 	if result.Rejected > 0 || result.Stale > 0 {
-		warn(fmt.Sprintf("ignored %d values that are invalid or belong to no node, and %d nodes with outdated values only",
-			result.Rejected, result.Stale))
+		warn(fmt.Sprintf("ignored %s, invalid or of no node, and %s with outdated values only",
+			plural.Of(result.Rejected, "value"), plural.Of(result.Stale, "node")))
 	}
 	if len(reading.Lost) == 0 {
 		return nil
@@ -239,7 +240,7 @@ func (r *topResult) print(out io.Writer) {
 	}
 	t.SetColumnConfigs(base.RightAligned(2, 3, 4, 5))
 	t.Render()
-	fmt.Fprintf(out, "%d nodes; means and deviations over %s, from %s, read %s ago\n", len(r.Nodes),
+	fmt.Fprintf(out, "%s; means and deviations over %s, from %s, read %s ago\n", plural.Of(len(r.Nodes), "node"),
 		base.FormatAge(seconds(r.WindowSeconds)), base.Escape(r.Source), base.FormatAge(seconds(r.AgeSeconds)))
 }
 

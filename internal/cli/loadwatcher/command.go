@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/version"
 	"github.com/plimsoll-k8s/plimsoll/load/flags"
@@ -63,8 +64,8 @@ Load older than --max-age is not served.`,
 	o.source.Add(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&o.listen, "listen", ":2020", "address to serve on")
-	flags.DurationVar(&o.pollInterval, "poll-interval", 30*time.Second, "time between reads of the source, at least 1s")
-	flags.DurationVar(&o.maxAge, "max-age", 5*time.Minute, "maximum age of load that is served, at least --poll-interval")
+	flags.DurationVar(&o.pollInterval, "poll-interval", metricprovider.DefaultPollInterval, "time between reads of the source, at least 1s")
+	flags.DurationVar(&o.maxAge, "max-age", metricprovider.DefaultMaxAge, "maximum age of load that is served, at least --poll-interval")
 	flags.StringVar(&o.tlsCertFile, "tls-cert-file", "", "file with the server certificate, reloaded when it changes")
 	flags.StringVar(&o.tlsKeyFile, "tls-private-key-file", "", "file with the key of that certificate")
 	flags.StringVar(&o.authToken, "auth-token-file", "", "file with the bearer token that clients must send, reloaded when it "+

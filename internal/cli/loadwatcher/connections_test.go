@@ -3,10 +3,13 @@ package loadwatcher
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -23,6 +26,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tracked := &connections{limit: 3, open: map[net.Conn]time.Time{}}
 			block := make(chan struct{})
+			unblock := sync.OnceFunc(func() { close(block) })
 			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path == "/blocked" {
 					<-block
@@ -32,6 +36,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 			server.Config.ConnState = tracked.track
 			start(server)
 			defer server.Close()
+			defer unblock() // else Close waits for ever if the test fails
 			idle := func() (n int) {
 				tracked.mu.Lock()
 				defer tracked.mu.Unlock()
@@ -48,17 +53,19 @@ func TestConnectionsAreLimited(t *testing.T) {
 				transport := client.Transport.(*http.Transport).Clone()
 				t.Cleanup(transport.CloseIdleConnections)
 				response, err := (&http.Client{Transport: transport}).Get(server.URL + path)
-				if err == nil {
-					err = response.Body.Close()
+				if err != nil {
+					return err
 				}
-				return err
+				_, err = io.Copy(io.Discard, response.Body) // a connection whose response is not read is not reused
+				return errors.Join(err, response.Body.Close())
 			}
-			for range 10 {
+			for i := range 10 {
 				if err := get("/"); err != nil {
 					t.Fatal(err)
 				}
-				eventually.True(t, "more idle connections than the limit", nil, func(context.Context) (bool, error) {
-					return idle() <= tracked.limit, nil
+				// The newest one, too, must be idle before the next one is opened.
+				eventually.True(t, "not as many idle connections as the limit allows", nil, func(context.Context) (bool, error) {
+					return idle() == min(i+1, tracked.limit), nil
 				})
 			}
 			blocked := make(chan error, tracked.limit)
@@ -74,12 +81,15 @@ func TestConnectionsAreLimited(t *testing.T) {
 			if err := get("/"); err == nil {
 				t.Error("a connection beyond the limit is served")
 			}
-			close(block)
+			unblock()
 			for range tracked.limit {
 				if err := <-blocked; err != nil {
 					t.Errorf("an open request was aborted: %v", err)
 				}
 			}
+			eventually.True(t, "connections are not idle after their requests", nil, func(context.Context) (bool, error) {
+				return idle() == tracked.limit, nil
+			})
 			if err := get("/"); err != nil {
 				t.Errorf("after the requests: %v", err)
 			}

@@ -23,6 +23,9 @@ import (
 // soak is the duration of TestSoak.
 var soak = flag.Duration("soak", 6*time.Second, "duration of TestSoak")
 
+// soakClients is the number of clients of TestSoak.
+const soakClients = 8
+
 // TestSoak checks that memory and goroutines of load-watcher do not grow while its source fails in all ways
 // and its clients come, read slowly and disappear. It runs longer with -args -soak=30m.
 func TestSoak(t *testing.T) {
@@ -39,7 +42,7 @@ func TestSoak(t *testing.T) {
 	defer stop()
 	var clients sync.WaitGroup
 	var requests, unanswered atomic.Int64
-	for i := range 8 {
+	for i := range soakClients {
 		clients.Go(func() {
 			for ctx.Err() == nil {
 				requests.Add(1)
@@ -68,9 +71,9 @@ func TestSoak(t *testing.T) {
 		}
 	}
 	clients.Wait()
-	// On a busy machine a request may take longer than the server waits for it.
-	if count := unanswered.Load(); count > 1+requests.Load()/10_000 {
-		t.Errorf("%d of %d requests were not answered, want at most one in 10,000", count, requests.Load())
+	// When a busy machine stops for longer than the server waits for a request, each client loses the one that it sends.
+	if count := unanswered.Load(); count > soakClients+requests.Load()/10_000 {
+		t.Errorf("%d of %d requests were not answered, want at most one in 10,000 and %d", count, requests.Load(), soakClients)
 	}
 	http.DefaultClient.CloseIdleConnections()
 	eventually.True(t, "goroutines are left behind", watcher, func(context.Context) (bool, error) {
@@ -172,9 +175,12 @@ func get(ctx context.Context, address, path string) (status int, err error) {
 // gauges reads the usage from the metrics of load-watcher.
 func gauges(t *testing.T, address string) program.Usage {
 	t.Helper()
-	usage, err := program.ReadUsage(t.Context(), http.DefaultClient, "http://"+address+"/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
+	var usage program.Usage
+	eventually.True(t, "the metrics cannot be read", nil, func(ctx context.Context) (_ bool, err error) {
+		if usage, err = program.ReadUsage(ctx, http.DefaultClient, "http://"+address+"/metrics"); err != nil {
+			t.Log(err)
+		}
+		return err == nil, nil
+	})
 	return usage
 }

@@ -71,8 +71,8 @@ func (o *decideOptions) run(in io.Reader, out io.Writer, warn func(string)) erro
 	state, selected := hub.State(nil), hub.Selected()
 	var outcomes []outcome
 	for _, key := range state.Placements() {
-		if verdict, ok := state.Preview(key, now); ok {
-			outcomes = append(outcomes, outcome{key, verdict, selected[key]})
+		if result, ok := state.Preview(key, now); ok {
+			outcomes = append(outcomes, outcome{key, result, selected[key]})
 		}
 	}
 	return printOutcomes(out, &o.output, outcomes)

@@ -71,11 +71,11 @@ func (o *explainOptions) run(ctx context.Context, arg string, out io.Writer) err
 	if err != nil {
 		return base.Failure(err)
 	}
-	verdict, ok := hub.State(nil).Preview(key, time.Now())
+	result, ok := hub.State(nil).Preview(key, time.Now())
 	if !ok {
 		return base.Failure(fmt.Errorf("placements %q not found in namespace %q", key.Name, key.Namespace))
 	}
-	return printOutcomes(out, &o.output, []outcome{{key, verdict, hub.Selected()[key]}})
+	return printOutcomes(out, &o.output, []outcome{{key, result, hub.Selected()[key]}})
 }
 
 // readLiveHub reads the objects of a hub that placements are decided by.

@@ -57,6 +57,8 @@ type clusterResult struct {
 type prioritizerResult struct {
 	Score  int64 `json:"score"`
 	Weight int32 `json:"weight"`
+	// HasData is not set if the cluster reports nothing that the prioritizer reads: Score is then the worst one.
+	HasData bool `json:"hasData"`
 }
 
 type conditionResult struct {
@@ -100,13 +102,13 @@ func (o *outcome) result() placementResult {
 			result.Groups = append(result.Groups, g)
 		}
 	}
-	for _, standing := range o.Ranking() {
+	for _, cluster := range o.Ranking() {
 		c := clusterResult{
-			Name: standing.Name, Feasible: standing.Feasible, Reason: standing.Reason, Total: standing.Total,
+			Name: cluster.Name, Feasible: cluster.Feasible, Reason: cluster.Reason, Total: cluster.Total,
 			Scores: map[string]prioritizerResult{},
 		}
-		for _, score := range standing.Scores {
-			c.Scores[score.Name] = prioritizerResult{score.Score, score.Weight}
+		for _, score := range cluster.Scores {
+			c.Scores[score.Name] = prioritizerResult{score.Score, score.Weight, score.HasData}
 		}
 		result.Clusters = append(result.Clusters, c)
 	}
@@ -158,26 +160,26 @@ func (o *outcome) printClusters(out io.Writer) {
 	t := base.NewTable(out, append(header, "why not")...)
 	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, Align: text.AlignCenter}})
 	t.SuppressEmptyColumns()
-	for _, standing := range o.Ranking() {
+	for _, cluster := range o.Ranking() {
 		chosen := base.Colored{}
-		if standing.Chosen {
+		if cluster.Chosen {
 			chosen = base.Colored{Text: "yes", Color: base.Good}
 		}
-		row := table.Row{standing.Name, chosen, nil}
-		if standing.Feasible {
-			row[2] = standing.Total
+		row := table.Row{cluster.Name, chosen, nil}
+		if cluster.Feasible {
+			row[2] = cluster.Total
 		}
-		for _, score := range standing.Scores {
+		for _, score := range cluster.Scores {
 			cell := strconv.FormatInt(score.Score, 10)
 			if !score.HasData {
 				cell += " (no data)"
 			}
 			row = append(row, cell)
 		}
-		if !standing.Feasible {
+		if !cluster.Feasible {
 			row = append(row, make(table.Row, len(names))...)
 		}
-		t.AppendRow(append(row, standing.Reason))
+		t.AppendRow(append(row, cluster.Reason))
 	}
 	t.Render()
 }

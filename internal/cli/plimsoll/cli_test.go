@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
-	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/yaml"
 )
@@ -150,48 +148,6 @@ func TestKubectlPlugin(t *testing.T) {
 	if got := run(t, `kubectl-plimsoll.exe`, "version"); !strings.HasPrefix(got, "plimsoll ") {
 		t.Error(got)
 	}
-}
-
-// docs/cli has a page for each command, generated from its help.
-func TestPages(t *testing.T) {
-	folder, generated := filepath.Join("..", "..", "..", "docs", "cli"), t.TempDir()
-	cmd := newCommand()
-	walk(cmd, func(cmd *cobra.Command) { cmd.DisableAutoGenTag = true })
-	cmd.InitDefaultCompletionCmd()
-	if err := doc.GenMarkdownTree(cmd, generated); err != nil {
-		t.Fatal(err)
-	}
-	want, got := pages(t, generated), pages(t, folder)
-	if diff := cmp.Diff(want, got); diff != "" && !*update {
-		t.Fatalf("docs/cli is outdated (go test ./internal/cli/plimsoll -run Pages -update writes it): -want +got\n%s", diff)
-	}
-	if !*update {
-		return
-	}
-	if err := os.RemoveAll(folder); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.CopyFS(folder, os.DirFS(generated)); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// pages returns the pages in a directory by name.
-func pages(t *testing.T, folder string) map[string]string {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(folder, "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := map[string]string{}
-	for _, file := range files {
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out[filepath.Base(file)] = string(raw)
-	}
-	return out
 }
 
 // docs/cli.md lists each command with a link to its page.

@@ -25,7 +25,16 @@ import (
 func Run(ctx context.Context) int {
 	cmd := newCommand()
 	cmd.SetArgs(adaptToKubectl(cmd, os.Args[0], os.Args[1:]))
-	return report(cmd.ExecuteContext(ctx))
+	return report(execute(ctx, cmd, base.NewStdout(os.Stdout)))
+}
+
+// execute runs the command. Output that cannot be written is an error, whatever prints it.
+func execute(ctx context.Context, cmd *cobra.Command, out *base.Stdout) error {
+	cmd.SetOut(out)
+	if err := cmd.ExecuteContext(ctx); err != nil {
+		return err
+	}
+	return base.Failure(out.Err())
 }
 
 // report prints an error and returns the exit code. Errors are usage errors unless they say

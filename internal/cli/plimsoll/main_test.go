@@ -51,3 +51,25 @@ func TestExitCode(t *testing.T) {
 		t.Errorf("exit code %d where --fail-on is true, want 3", got)
 	}
 }
+
+// TestOutputError checks that output that cannot be written is a failure, for a command that prints a table.
+func TestOutputError(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func() int {
+		cmd := newCommand()
+		cmd.SetArgs([]string{"version"})
+		return report(execute(t.Context(), cmd, base.NewStdout(file)))
+	}
+	if got := run(); got != 0 {
+		t.Errorf("exit code %d", got)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := run(); got != base.ExitFailure {
+		t.Errorf("exit code %d with a closed output, want %d", got, base.ExitFailure)
+	}
+}

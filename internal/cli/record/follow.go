@@ -86,10 +86,7 @@ func (o *options) follow(cmd *cobra.Command) error {
 	if err := settings.Validate(); err != nil {
 		return flagNames(err)
 	}
-	if err := follow.Run(cmd.Context(), settings); err != nil {
-		return base.Failure(err)
-	}
-	return nil
+	return base.Failure(follow.Run(cmd.Context(), settings))
 }
 
 // usage returns the source of the usage of pods: Prometheus if its URL is set, and else the metrics API.

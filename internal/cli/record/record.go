@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/recording/prometheus"
@@ -176,17 +177,22 @@ func (o *options) run(cmd *cobra.Command) error {
 	if err := o.config.Validate(); err != nil {
 		return flagNames(err)
 	}
+	if o.force {
+		if err := recording.Discard(o.output); err != nil {
+			return fmt.Errorf("--output: %w", err)
+		}
+	}
 	return o.record(cmd, now)
 }
 
-// checkOutput returns an error if the file must not be written, and whether it is an unfinished recording.
+// checkOutput returns an error if the file must not be written, and whether it is an unfinished recording, which is continued.
 func (o *options) checkOutput() (unfinished bool, err error) {
 	exists, unfinished, err := recording.Exists(o.output)
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("--output: %w", err)
 	case o.force && exists:
-		return false, recording.Discard(o.output)
+		return false, nil
 	case exists && !unfinished:
 		return false, fmt.Errorf("--output: %s already exists; --force replaces it", o.output)
 	}
@@ -199,8 +205,9 @@ func (o *options) record(cmd *cobra.Command, now time.Time) error {
 	progress, err := prometheus.Record(cmd.Context(), o.output, o.config, prometheus.Options{
 		Redact: o.redact, Now: now,
 		Progress: func(p prometheus.Progress) {
-			fmt.Fprintf(errOut, "%3.0f %%  until %s: %d nodes, %d pods, %s\n",
-				100*p.Until.Sub(p.From).Seconds()/p.To.Sub(p.From).Seconds(), p.Until.Format(time.RFC3339), p.Nodes, p.Pods, size(p.Bytes))
+			fmt.Fprintf(errOut, "%3.0f %%  until %s: %s, %s, %s\n",
+				100*p.Until.Sub(p.From).Seconds()/p.To.Sub(p.From).Seconds(), p.Until.Format(time.RFC3339),
+				plural.Of(p.Nodes, "node"), plural.Of(p.Pods, "pod"), size(p.Bytes))
 		},
 		Log: func(line string) { fmt.Fprintln(errOut, base.Escape(line)) },
 	})
@@ -214,7 +221,8 @@ func (o *options) record(cmd *cobra.Command, now time.Time) error {
 		return base.Failure(err)
 	}
 	printMissing(errOut, progress.Missing)
-	fmt.Fprintf(cmd.OutOrStdout(), "%s: %d nodes, %d pods from %s to %s, %s", base.Escape(o.output), progress.Nodes, progress.Pods,
+	fmt.Fprintf(cmd.OutOrStdout(), "%s: %s, %s from %s to %s, %s", base.Escape(o.output),
+		plural.Of(progress.Nodes, "node"), plural.Of(progress.Pods, "pod"),
 		progress.From.Format(time.RFC3339), progress.To.Format(time.RFC3339), size(progress.Bytes))
 	if o.redact {
 		fmt.Fprint(cmd.OutOrStdout(), "; names are pseudonyms")

@@ -28,6 +28,8 @@ func TestFlagErrors(t *testing.T) {
 		"--prometheus http://x -o OUT --label a=.":  "--label: invalid value a=.: must be two names of labels",
 		"--prometheus http://x -o EXISTING":         "--output: " + existing + " already exists; --force replaces it",
 		"--prometheus http://x -o /nowhere/x":       "--output: stat /nowhere",
+
+		"--prometheus http://x -o EXISTING --force --step 1ms": "--step: invalid value 1ms",
 	} {
 		cmd := NewCommand()
 		args = strings.NewReplacer("OUT", filepath.Join(t.TempDir(), "x"), "EXISTING", existing).Replace(args)
@@ -36,6 +38,9 @@ func TestFlagErrors(t *testing.T) {
 		if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), want) || base.ExitCode(err, 2) != 2 {
 			t.Errorf("%s: error %v, want %s", args, err, want)
 		}
+	}
+	if _, err := os.Stat(existing); err != nil {
+		t.Errorf("an invalid flag removed the existing recording: %v", err)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
@@ -108,7 +109,7 @@ func suggestNames(key types.NamespacedName, all []string) string {
 		return cmp.Or(cmp.Compare(similarity[b], similarity[a]), cmp.Compare(a, b))
 	})
 	if len(similar) == 0 {
-		return fmt.Sprintf(" (found %d pods)", len(all))
+		return " (found " + plural.Of(len(all), "pod") + ")"
 	}
 	return "; did you mean " + strings.Join(similar[:min(len(similar), maxSuggestions)], ", ") + "?"
 }

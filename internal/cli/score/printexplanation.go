@@ -12,7 +12,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
 )
 
 // print prints the best feasible nodes, why the others are infeasible, and the reason of the
@@ -39,8 +38,8 @@ func (e *explanation) print(out io.Writer, top int) {
 		fmt.Fprintln(out, base.Escape(line))
 	}
 	if e.Load != nil {
-		fmt.Fprintf(out, "load: mean ± deviation over %s, from %s, %s old\n", seconds(e.Load.WindowSeconds), base.Escape(e.Load.Source),
-			seconds(e.Load.AgeSeconds))
+		fmt.Fprintf(out, "load: mean ± deviation over %s, from %s, %s old\n",
+			base.FormatAge(seconds(e.Load.WindowSeconds)), base.Escape(e.Load.Source), base.FormatAge(seconds(e.Load.AgeSeconds)))
 	} else {
 		fmt.Fprintln(out, "load: unknown")
 	}
@@ -98,7 +97,7 @@ func (e *explanation) partition() (feasible []explainedNode, infeasible []string
 
 // table returns the table of some of the feasible nodes.
 func (e *explanation) table(shown, feasible []explainedNode) scoreTable {
-	t := scoreTable{pluginCell: formatWeighted}
+	var t scoreTable
 	for _, node := range shown {
 		t.nodes = append(t.nodes, node.scores)
 	}
@@ -121,16 +120,4 @@ func formatUtilization(u *input.Utilization) string {
 		return "-"
 	}
 	return fmt.Sprintf("%.0f ± %.0f", 100*u.Mean, 100*u.StdDev)
-}
-
-// formatWeighted returns the raw score of a plugin, the normalized score, and the weighted one.
-func formatWeighted(s engine.PluginScore) string {
-	text := fmt.Sprint(s.Score)
-	if s.Weight != 1 {
-		text += fmt.Sprintf(" x%d = %d", s.Weight, s.Score*s.Weight)
-	}
-	if s.Raw != s.Score {
-		text = fmt.Sprintf("%d -> %s", s.Raw, text)
-	}
-	return text
 }

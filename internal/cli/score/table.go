@@ -17,7 +17,7 @@ import (
 // printScores prints the scores of all nodes for one pod, the best node first.
 func printScores(out io.Writer, pod engine.PodScores) {
 	fmt.Fprintln(out, base.Escape(fmt.Sprintf("%s/%s -> %s", pod.Namespace, pod.Name, cmp.Or(pod.Selected, "no node"))))
-	scoreTable{nodes: bestFirst(pod.Nodes), all: pod.Nodes, pluginCell: formatScore}.render(out)
+	scoreTable{nodes: bestFirst(pod.Nodes), all: pod.Nodes}.render(out)
 	if reason := pod.Reason(pod.Selected); pod.Selected != "" {
 		fmt.Fprintln(out, base.Escape(reason))
 	}
@@ -41,8 +41,6 @@ func bestFirst(nodes []engine.NodeScores) []engine.NodeScores {
 type scoreTable struct {
 	// nodes are the rows. all decides which plugins differ.
 	nodes, all []engine.NodeScores
-	// pluginCell formats the score of a plugin.
-	pluginCell func(engine.PluginScore) string
 	// extraColumns follow the total; extraCells returns their cells for a node.
 	extraColumns []string
 	extraCells   func(node string) []string
@@ -70,7 +68,7 @@ func (s scoreTable) render(out io.Writer) {
 		}
 		for _, name := range differing {
 			if plugin, ok := node.Plugins[name]; ok {
-				row = append(row, base.Lines(s.pluginCell(plugin)))
+				row = append(row, base.Lines(formatScore(plugin)))
 			} else {
 				row = append(row, "-")
 			}
@@ -106,15 +104,15 @@ func partitionPlugins(nodes []engine.NodeScores) (differing, equal []string) {
 	return differing, equal
 }
 
-// formatScore returns the score of a plugin, its weight unless that is 1, and the raw score if
-// normalization changed it.
+// formatScore returns the score of a plugin, followed by the raw score if normalization changed it, and by
+// the weight of the plugin, unless that is 1, with the product, which is added to the total.
 func formatScore(s engine.PluginScore) string {
 	text := fmt.Sprint(s.Score)
-	if s.Weight != 1 {
-		text += fmt.Sprintf(" x%d", s.Weight)
-	}
 	if s.Raw != s.Score {
 		text += fmt.Sprintf(" (%d)", s.Raw)
+	}
+	if s.Weight != 1 {
+		text += fmt.Sprintf(" x%d = %d", s.Weight, s.Score*s.Weight)
 	}
 	return text
 }

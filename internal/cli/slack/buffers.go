@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
@@ -35,6 +37,9 @@ type bufferStatus struct {
 	Placeholders int64  `json:"placeholders"`
 	// Replicas is the number of placeholders that the autoscaler takes into account, nil if it reports none.
 	Replicas *int64 `json:"replicas,omitempty"`
+	// ReadyReplicas is the number of placeholders that fit existing nodes according to the autoscaler, nil if it
+	// reports none.
+	ReadyReplicas *int64 `json:"readyReplicas,omitempty"`
 	// Answer is Accepted, Limited, Refused or Missing, and Message the reason in the autoscaler's words.
 	Answer  slack.AnswerState `json:"answer"`
 	Message string            `json:"message,omitempty"`
@@ -90,6 +95,9 @@ func newBufferStatus(answer slack.Answer) bufferStatus {
 	if answer.Replicas >= 0 {
 		status.Replicas = &answer.Replicas
 	}
+	if answer.Ready >= 0 {
+		status.ReadyReplicas = &answer.Ready
+	}
 	return status
 }
 
@@ -138,7 +146,7 @@ func readEvents(ctx context.Context, c client.Reader, warn func(string)) map[cli
 // printBuffers prints what the autoscaler reports about the buffers of the policies.
 func printBuffers(out io.Writer, results []statusResult) {
 	rows, hidden := 0, 0
-	t := base.NewTable(out, "policy", "buffer", "count", "autoscaler", "provisioned", "message")
+	t := base.NewTable(out, "buffer", "policy", "count", "autoscaler", "provisioned", "ready", "message")
 	for _, r := range results {
 		for i := range r.Buffers {
 			if rows++; rows > maxBufferRows {
@@ -146,17 +154,19 @@ func printBuffers(out io.Writer, results []statusResult) {
 				continue
 			}
 			b := &r.Buffers[i]
-			t.AppendRow(table.Row{r.Policy, b.Namespace + "/" + b.Name, b.Placeholders, b.answer(), yesOrNo(b.Provisioned), b.message()})
+			t.AppendRow(table.Row{
+				b.Namespace + "/" + b.Name, r.Policy, b.Placeholders, b.answer(), yesOrNo(b.Provisioned), b.ready(), b.message(),
+			})
 		}
 	}
 	if rows == 0 {
 		return
 	}
-	t.SetColumnConfigs(base.RightAligned(3))
+	t.SetColumnConfigs(base.RightAligned(3, 6))
 	t.SuppressEmptyColumns()
 	t.Render()
 	if hidden > 0 {
-		fmt.Fprintf(out, "%d more buffers: plimsoll slack status -o json\n", hidden)
+		fmt.Fprintf(out, "%d more %s: plimsoll slack status -o json\n", hidden, plural.Noun(hidden, "buffer"))
 	}
 }
 
@@ -169,6 +179,14 @@ func (b *bufferStatus) answer() string {
 		return fmt.Sprintf("limited to %d", *b.Replicas)
 	}
 	return strings.ToLower(string(b.Answer))
+}
+
+// ready returns the number of placeholders that fit existing nodes for the table, "" if it is not reported.
+func (b *bufferStatus) ready() string {
+	if b.ReadyReplicas == nil {
+		return ""
+	}
+	return strconv.FormatInt(*b.ReadyReplicas, 10)
 }
 
 // message returns the words of the autoscaler for the table: those of the latest event are the most specific.

@@ -91,7 +91,14 @@ func TestBuffers(t *testing.T) {
 	}
 	var out strings.Builder
 	printBuffers(&out, []statusResult{{Policy: "general", Buffers: buffers["general"]}})
-	if !strings.Contains(out.String(), "shop/refused") || strings.Count(out.String(), "general") != len(want) {
+	if !strings.Contains(out.String(), "shop/refused") || strings.Count(out.String(), "general") != len(want) ||
+		strings.Contains(out.String(), "ready") {
+		t.Error(out.String())
+	}
+	buffers["general"][3].ReadyReplicas = new(int64(2))
+	out.Reset()
+	printBuffers(&out, []statusResult{{Policy: "general", Buffers: buffers["general"][3:4]}})
+	if !strings.Contains(out.String(), "│ provisioned │ ready │") || !strings.Contains(out.String(), "│ yes         │     2 │") {
 		t.Error(out.String())
 	}
 	out.Reset()

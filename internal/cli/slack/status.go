@@ -139,7 +139,7 @@ func readyMessage(status v1alpha1.ResourceSlackStatus) string {
 }
 
 func printStatus(out io.Writer, results []statusResult) {
-	t := base.NewTable(out, "policy", "rate", "", "CPU", "memory", "placeholders", "ready")
+	t := base.NewTable(out, "policy", "ready", "rate", "", "CPU", "memory", "placeholders")
 	for _, r := range results {
 		t.AppendSeparator()
 		s := r.Status
@@ -153,14 +153,15 @@ func printStatus(out io.Writer, results []statusResult) {
 			{"held", s.Total, s.Placeholders},
 			{"available", s.Available, fmt.Sprintf("%d fit", s.Placed)},
 		} {
-			row := table.Row{"", "", amount.name, base.FormatCPU(amount.list), base.FormatMemory(amount.list), amount.placeholders, ""}
+			row := table.Row{"", "", "", amount.name, base.FormatCPU(amount.list), base.FormatMemory(amount.list), amount.placeholders}
 			if i == 0 {
-				row[0], row[1], row[6] = r.Policy, r.Rate, yesOrNo(r.Ready)
+				row[0], row[1], row[2] = r.Policy, yesOrNo(r.Ready), r.Rate
 			}
 			t.AppendRow(row)
 		}
 	}
-	t.SetColumnConfigs(base.RightAligned(2, 4, 5, 6))
+	t.SetColumnConfigs(base.RightAligned(3, 5, 6, 7))
+	t.Attach(5, 6, 7) // the amounts to their names
 	t.Render()
 	printBuffers(out, results)
 	for _, r := range results {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
@@ -66,7 +67,7 @@ of kubectl.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
-	o.live.AddFlags(cmd, "file with a KubeSchedulerConfiguration; the arguments of LowRiskOverCommitment select the source of "+
+	o.live.AddFlags(cmd, "file with a KubeSchedulerConfiguration; the arguments of its plugins select the source of "+
 		"load unless --provider is set", "profile in that configuration (default the first with a source)")
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&o.files, "filename", "f", nil, "file or directory with manifests of nodes and pods to use instead "+
@@ -145,14 +146,14 @@ func (o *options) read(cmd *cobra.Command) (*snapshot.Snapshot, error) {
 
 // printSummary prints what a snapshot contains.
 func printSummary(out io.Writer, path string, s *snapshot.Snapshot) {
-	fmt.Fprintf(out, "%s: %d nodes, %d pods", base.Escape(path), len(s.List("nodes")), len(s.List("pods")))
+	fmt.Fprintf(out, "%s: %s, %s", base.Escape(path), plural.Of(len(s.List("nodes")), "node"), plural.Of(len(s.List("pods")), "pod"))
 	if s.Load == nil {
 		fmt.Fprint(out, ", no load")
 	} else {
-		fmt.Fprintf(out, ", load of %d nodes", len(s.Load.Nodes))
+		fmt.Fprintf(out, ", load of %s", plural.Of(len(s.Load.Nodes), "node"))
 	}
 	if s.Usage != nil {
-		fmt.Fprintf(out, ", usage of %d pods", len(s.Usage.Pods))
+		fmt.Fprintf(out, ", usage of %s", plural.Of(len(s.Usage.Pods), "pod"))
 	}
 	if s.About.Redacted {
 		fmt.Fprint(out, "; names are pseudonyms")

@@ -9,6 +9,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
@@ -101,7 +102,7 @@ func (o *backtestOptions) run(cmd *cobra.Command) error {
 
 // printBacktest prints the summary, a table of the figures, and the assumptions.
 func printBacktest(out io.Writer, r *backtest.Result) {
-	fmt.Fprintf(out, "%s: %d nodes, %d pods\n", base.Escape(r.Source.Name), r.Source.Nodes, r.Source.Pods)
+	fmt.Fprintf(out, "%s: %s, %s\n", base.Escape(r.Source.Name), plural.Of(r.Source.Nodes, "node"), plural.Of(r.Source.Pods, "pod"))
 	fmt.Fprintln(out, base.Escape(r.Summary()))
 	fmt.Fprintln(out)
 	t := base.NewTable(out, "figure", "measured", "simulated", "error")

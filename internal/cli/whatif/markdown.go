@@ -12,7 +12,7 @@ import (
 // assumptions folded.
 func printMarkdown(out io.Writer, r *result.Result) {
 	text := func(s string) string { return base.EscapeMarkdown(base.Escape(s)) }
-	fmt.Fprintf(out, "### %s\n\n%d nodes, %d pods, %s\n", text(r.Source.Name), r.Source.Nodes, r.Source.Pods, seedCount(r))
+	fmt.Fprintf(out, "### %s\n\n%s\n", text(r.Source.Name), sizes(r))
 	if r.Interrupted {
 		fmt.Fprint(out, "\n**The runs were interrupted: the results are incomplete.**\n")
 	}
@@ -27,7 +27,7 @@ func printMarkdown(out io.Writer, r *result.Result) {
 		fmt.Fprintf(out, "\n%s\n\n", text(describeScenario(scenario)))
 		scenarioTable(out, r, scenario).Markdown()
 		if len(scenario.Profiles) > 1 {
-			fmt.Fprintf(out, "\n%s\n", text(differenceNote(scenario)))
+			fmt.Fprintf(out, "\n%s\n", text(differenceNote(scenario, len(r.Seeds))))
 		}
 	}
 	fmt.Fprint(out, "\n<details><summary>Assumptions</summary>\n\n")

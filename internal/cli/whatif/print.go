@@ -8,13 +8,14 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
 
 // printResult prints a table for each scenario, and the assumptions.
 func printResult(out io.Writer, r *result.Result) error {
-	fmt.Fprintf(out, "%s: %d nodes, %d pods, %s\n", base.Escape(r.Source.Name), r.Source.Nodes, r.Source.Pods, seedCount(r))
+	fmt.Fprintf(out, "%s: %s\n", base.Escape(r.Source.Name), sizes(r))
 	if r.Backtest != nil {
 		fmt.Fprintln(out, base.Escape(r.Backtest.Summary()))
 	}
@@ -34,12 +35,9 @@ func printResult(out io.Writer, r *result.Result) error {
 	return nil
 }
 
-// seedCount returns the number of seeds as text.
-func seedCount(r *result.Result) string {
-	if n := len(r.Seeds); n != 1 {
-		return fmt.Sprint(n, " seeds")
-	}
-	return "1 seed"
+// sizes returns the numbers of nodes, pods and seeds.
+func sizes(r *result.Result) string {
+	return plural.Of(r.Source.Nodes, "node") + ", " + plural.Of(r.Source.Pods, "pod") + ", " + plural.Of(len(r.Seeds), "seed")
 }
 
 // describeScenario returns the limits and usage of a scenario.
@@ -55,13 +53,17 @@ func describeScenario(s *result.Scenario) string {
 func printScenario(out io.Writer, r *result.Result, s *result.Scenario) {
 	scenarioTable(out, r, s).Render()
 	if len(s.Profiles) > 1 {
-		fmt.Fprintln(out, differenceNote(s))
+		fmt.Fprintln(out, differenceNote(s, len(r.Seeds)))
 	}
 }
 
 // differenceNote explains the column of differences.
-func differenceNote(s *result.Scenario) string {
-	return "difference from " + s.Profiles[0].Name + ": mean [95 % interval over seeds]; * is significant"
+func differenceNote(s *result.Scenario, seeds int) string {
+	from := "difference from " + s.Profiles[0].Name
+	if seeds == 1 {
+		return from + ": of one seed; --seeds 5 shows whether it is significant"
+	}
+	return from + ": mean [95 % interval over seeds]; * is significant"
 }
 
 // scenarioTable returns the table of the figures of each profile, and their differences from the first profile.
@@ -120,10 +122,10 @@ func profileLabel(p *result.Profile, seeds int) string {
 	}
 	name := p.Name
 	if interrupted > 0 {
-		name += fmt.Sprintf(" (%d of %d runs interrupted)", interrupted, seeds)
+		name += fmt.Sprintf(" (%s interrupted)", plural.Part(interrupted, seeds, "run"))
 	}
 	if notStarted > 0 {
-		name += fmt.Sprintf(" (%d of %d runs not started)", notStarted, seeds)
+		name += fmt.Sprintf(" (%s not started)", plural.Part(notStarted, seeds, "run"))
 	}
 	return name
 }
@@ -178,7 +180,7 @@ func printReasons(out io.Writer, s *result.Scenario) {
 		}
 		var parts []string
 		for _, reason := range profile.Runs[0].MostReasons() {
-			parts = append(parts, fmt.Sprintf("%d pods: %s", profile.Runs[0].Reasons[reason], reason))
+			parts = append(parts, plural.Of(profile.Runs[0].Reasons[reason], "pod")+": "+reason)
 		}
 		fmt.Fprintf(out, "unschedulable with %s, seed %d: %s\n",
 			profile.Name, profile.Runs[0].Seed, base.Escape(strings.Join(parts, "; ")))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/tune"
@@ -23,8 +24,9 @@ var verdicts = map[result.Verdict]string{
 
 // printProgress prints the state of a search on one line.
 func printProgress(out io.Writer, p tune.Progress) {
-	fmt.Fprintf(out, "round %d of %d, %d seeds: %d of %d configurations remain; best so far: %s with %s, in force: %s\n",
-		p.Round, p.Rounds, p.Seeds, p.Running, p.Candidates, p.Best, formatNumber(p.BestObjective), formatNumber(p.CurrentObjective))
+	fmt.Fprintf(out, "round %d of %d, %s: %s %s; best so far: %s with %s, in force: %s\n",
+		p.Round, p.Rounds, plural.Of(p.Seeds, "seed"), plural.Part(p.Running, p.Candidates, "configuration"),
+		plural.Form(p.Running, "remains", "remain"), p.Best, formatNumber(p.BestObjective), formatNumber(p.CurrentObjective))
 }
 
 // printSearch prints the verdict and the best candidates.
@@ -51,12 +53,16 @@ func printSearch(out io.Writer, r *result.Result) {
 		t.AppendRow(table.Row{settings, c.Round, c.Seeds, formatNumber(c.Objective), difference, c.Dropped})
 	}
 	t.Render()
-	fmt.Fprintf(out, "search: %d of %d configurations, %d runs, difference from the configuration in force with the same seeds\n",
-		len(search.Candidates), search.Points, search.Runs)
+	fmt.Fprintf(out, "search: %s, %s, difference from the configuration in force with the same seeds\n",
+		plural.Part(len(search.Candidates), search.Points, "configuration"), plural.Of(search.Runs, "run"))
 	if search.Exhausted {
 		fmt.Fprintln(out, "The search stopped because of --max-runs.")
 	}
-	fmt.Fprintf(out, "\nconfirmation with seeds %d to %d: tuned is %s\n", r.Seeds[0], r.Seeds[len(r.Seeds)-1], tuning.Settings)
+	seeds := fmt.Sprintf("seed %d", r.Seeds[0])
+	if n := len(r.Seeds); n > 1 {
+		seeds = fmt.Sprintf("seeds %d to %d", r.Seeds[0], r.Seeds[n-1])
+	}
+	fmt.Fprintf(out, "\nconfirmation with %s: tuned is %s\n", seeds, tuning.Settings)
 }
 
 // conclusion returns the verdict with its evidence.
@@ -68,8 +74,8 @@ func conclusion(r *result.Result) string {
 	case tuning.Difference == nil:
 		return "Interrupted: keep what you have, as no better configuration was found."
 	}
-	evidence := fmt.Sprintf("The objective is %s in place of %s on %d seeds that the search has not used: difference %s [%s, %s].",
-		formatNumber(*tuning.Winner), formatNumber(*tuning.Current), len(r.Seeds), formatSigned(tuning.Difference.Mean),
+	evidence := fmt.Sprintf("The objective is %s in place of %s on %s that the search has not used: difference %s [%s, %s].",
+		formatNumber(*tuning.Winner), formatNumber(*tuning.Current), plural.Of(len(r.Seeds), "seed"), formatSigned(tuning.Difference.Mean),
 		formatSigned(tuning.Difference.Interval.Low), formatSigned(tuning.Difference.Interval.High))
 	if tuning.Verdict == result.Change {
 		return "Change: " + tuning.Settings + " is clearly better. " + evidence

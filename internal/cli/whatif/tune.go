@@ -185,7 +185,7 @@ func (o *tuneOptions) validateTune(cmd *cobra.Command) error {
 func (o *tuneOptions) tuneOptions(cmd *cobra.Command) (tune.Options, error) {
 	options := tune.Options{
 		Exclude: o.exclude, Seeds: o.seeds, Confirm: o.confirm, Rounds: o.rounds, MaxRuns: o.maxRuns,
-		Report: func(p tune.Progress) { printProgress(base.Escaped(cmd.ErrOrStderr()), p) },
+		Report: func(p tune.Progress) { printProgress(base.Fitted(cmd.ErrOrStderr()), p) },
 	}
 	runner, err := o.cluster.runner(cmd)
 	if err != nil {
@@ -242,8 +242,9 @@ func (o *tuneOptions) printTuning(out io.Writer, r *result.Result) error {
 		printMarkdown(out, r)
 		return nil
 	}
-	printSearch(out, r)
-	if err := printResult(out, r); err != nil {
+	fitted := base.Fitted(out)
+	printSearch(fitted, r)
+	if err := printResult(fitted, r); err != nil {
 		return err
 	}
 	if o.config == "" && r.Tuning.Verdict != result.Keep {

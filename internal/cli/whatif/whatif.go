@@ -276,18 +276,11 @@ func (o *whatIfOptions) validateRun(cmd *cobra.Command) error {
 
 // validateInput returns an error unless exactly one input is given, with flags that fit it.
 func (o *whatIfOptions) validateInput(cmd *cobra.Command) error {
-	packSet := cmd.Flags().Changed("pack")
-	var given []string
-	for _, flag := range []string{"filename", "snapshot", "recording", "trace", "generate"} {
-		if cmd.Flags().Changed(flag) {
-			given = append(given, "--"+flag)
-		}
+	if err := validateInputFlags(cmd); err != nil {
+		return err
 	}
+	packSet := cmd.Flags().Changed("pack")
 	switch {
-	case len(given) == 0:
-		return errors.New("no input: one of --filename, --snapshot, --recording, --trace and --generate is required")
-	case len(given) > 1:
-		return fmt.Errorf("%s: only one of them may be set", strings.Join(given, ", "))
 	case cmd.Flags().Changed("limits") && o.hasObjects():
 		return errors.New("--limits: requires --trace or --generate: the limits of other input are those in the manifests")
 	case o.reschedule && !o.hasObjects():
@@ -298,6 +291,27 @@ func (o *whatIfOptions) validateInput(cmd *cobra.Command) error {
 		return base.InvalidValue("pack", o.pack, fmt.Sprintf("between 0 and %d", maxPack))
 	}
 	return nil
+}
+
+// validateInputFlags returns an error unless one flag of an input is set, and not empty.
+func validateInputFlags(cmd *cobra.Command) error {
+	var given []string
+	for _, flag := range []string{"filename", "snapshot", "recording", "trace", "generate"} {
+		if cmd.Flags().Changed(flag) {
+			given = append(given, "--"+flag)
+			if cmd.Flags().Lookup(flag).Value.String() == "" {
+				return fmt.Errorf("--%s: must not be empty", flag)
+			}
+		}
+	}
+	switch len(given) {
+	case 0:
+		return errors.New("no input: one of --filename, --snapshot, --recording, --trace and --generate is required")
+	case 1:
+		return nil
+	default:
+		return fmt.Errorf("%s: only one of them may be set", strings.Join(given, ", "))
+	}
 }
 
 // hasObjects reports whether the input is Kubernetes objects.

@@ -1,0 +1,41 @@
+package base
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestStdout checks that standard output passes on what is written, and keeps the first error, also of what returns none: a table, a
+// wrapped text and a line.
+func TestStdout(t *testing.T) {
+	for name, print := range map[string]func(*Stdout){
+		"text": func(out *Stdout) { fmt.Fprintln(Fitted(Escaped(out)), "node-1") },
+		"line": func(out *Stdout) { PrintLine(out, "", Colored{Text: "OK"}, " node-1") },
+		"table": func(out *Stdout) {
+			table := NewTable(Fitted(out), "node")
+			table.AppendRow([]any{"node-1"})
+			table.Render()
+		},
+	} {
+		path := filepath.Join(t.TempDir(), "out")
+		file, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := NewStdout(file)
+		print(out)
+		if text, err := os.ReadFile(path); err != nil || out.Err() != nil || !strings.Contains(string(text), "node-1") {
+			t.Errorf("%s: wrote %q, errors %v and %v", name, text, err, out.Err())
+		}
+		if err := file.Close(); err != nil {
+			t.Fatal(err)
+		}
+		print(out)
+		if out.Err() == nil || !strings.Contains(out.Err().Error(), "file already closed") {
+			t.Errorf("%s: error %v of a closed file", name, out.Err())
+		}
+	}
+}

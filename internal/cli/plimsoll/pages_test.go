@@ -1,0 +1,127 @@
+package plimsoll
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+)
+
+// docs/cli has a page for each command, generated from its help.
+func TestPages(t *testing.T) {
+	folder, generated := filepath.Join("..", "..", "..", "docs", "cli"), t.TempDir()
+	cmd := newCommand()
+	walk(cmd, func(cmd *cobra.Command) { cmd.DisableAutoGenTag = true })
+	cmd.InitDefaultCompletionCmd()
+	if err := doc.GenMarkdownTree(cmd, generated); err != nil {
+		t.Fatal(err)
+	}
+	want := pages(t, generated)
+	for name, page := range want {
+		want[name] = formatPage(page)
+	}
+	if diff := cmp.Diff(want, pages(t, folder)); diff != "" && !*update {
+		t.Fatalf("docs/cli is outdated (go test ./internal/cli/plimsoll -run Pages -update writes it): -want +got\n%s", diff)
+	}
+	if !*update {
+		return
+	}
+	if err := os.RemoveAll(folder); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, page := range want {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(page), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// formatPage returns a page as Markdown shows the help best: headings begin with the first level, and indented lines of the
+// help, such as lists of inputs, keep their layout.
+func formatPage(page string) string {
+	const fence = "```"
+	var out []string
+	fenced, indented := false, false
+	for line := range strings.SplitSeq(page, "\n") {
+		if strings.HasPrefix(line, fence) {
+			fenced = !fenced
+		}
+		switch now := !fenced && strings.HasPrefix(line, "  "); {
+		case now && !indented:
+			out = append(out, "", fence)
+			indented = true
+		case !now && indented:
+			out = append(out, fence)
+			indented = false
+		}
+		if !fenced && strings.HasPrefix(line, "##") {
+			line = line[1:]
+		}
+		out = append(out, line)
+	}
+	return strings.Join(out, "\n")
+}
+
+func TestFormatPage(t *testing.T) {
+	page := strings.Join([]string{
+		"## plimsoll",
+		"",
+		"The input is one of",
+		"  -f FILES",
+		"    manifests",
+		"",
+		"### Options",
+		"",
+		"```",
+		"  -h, --help",
+		"## no heading",
+		"```",
+		"",
+	}, "\n")
+	want := strings.Join([]string{
+		"# plimsoll",
+		"",
+		"The input is one of",
+		"",
+		"```",
+		"  -f FILES",
+		"    manifests",
+		"```",
+		"",
+		"## Options",
+		"",
+		"```",
+		"  -h, --help",
+		"## no heading",
+		"```",
+		"",
+	}, "\n")
+	if diff := cmp.Diff(want, formatPage(page)); diff != "" {
+		t.Error("-want +got\n" + diff)
+	}
+}
+
+// pages returns the pages in a directory by name.
+func pages(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[filepath.Base(file)] = string(raw)
+	}
+	return out
+}
