@@ -1,5 +1,5 @@
 # All targets need Go and build the other tools that they use (golangci-lint, controller-gen,
-# Helm, ko: see tools); only images needs Docker.
+# Helm, krew, ko: see tools); only images needs Docker.
 # The first build of the Kubernetes packages takes about 5 minutes on 2 cores.
 
 SHELL := /bin/bash -o pipefail
@@ -151,8 +151,9 @@ test-servers: mkdocs
 	  $$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends npm >/dev/null; } || { \
 	  echo "the tests need axe-core: install npm and add it to PATH"; exit 1; }
 	@cd test/browser && npm ci --silent --no-audit --no-fund --ignore-scripts
-	@echo "== building Helm, metrics-server, kube-state-metrics, Karpenter, kubectl and a load-watcher client, which the tests start (about 7 minutes the first time)"
+	@echo "== building Helm, krew, metrics-server, kube-state-metrics, Karpenter, kubectl and a load-watcher client, which the tests start (about 10 minutes the first time)"
 	@go tool -modfile=tools/helm/go.mod -n helm >/dev/null
+	@go tool -modfile=tools/krew/go.mod -n krew >/dev/null
 	@cd test/metricsserver && go build -o /dev/null sigs.k8s.io/metrics-server/cmd/metrics-server
 	@cd test/kubestatemetrics && go build -o /dev/null k8s.io/kube-state-metrics/v2
 	@cd test/karpenter && go build -o /dev/null sigs.k8s.io/karpenter/kwok
@@ -199,7 +200,13 @@ bench-peers: ## measure scheduler-plugins and Open Cluster Management beside Pli
 	cd test/peers/released && go vet ./...
 	go run ./test/peers -write docs/benchmarks.md $(ARGS)
 
-# CRDs of Open Cluster Management, without descriptions, for hubs that lack them. Two types are
+# It compiles another version of Kubernetes, as bench-peers does: test and verify check the module only.
+.PHONY: test-ocm
+test-ocm: ## run the placement tests of Open Cluster Management, as released, against Plimsoll's controller
+	@echo "== building the tests (about 5 minutes the first time)"
+	go run ./test/ocm
+
+# CRDs of Open Cluster Management, without descriptions, for hubs that lack them; PlacementDecision has a version more. Two types are
 # left out: Placement, which this project defines itself, and ClusterClaim, which it does not read.
 OCM        := open-cluster-management.io/api/cluster
 OCM_UNUSED := placements clusterclaims
@@ -214,9 +221,10 @@ RIGHTS := slack=internal/controllers/slack placement=internal/controllers/placem
 .PHONY: generate
 generate: ## regenerate code, CRDs, RBAC, dashboards and the architecture diagram
 	$(TOOL) controller-gen object crd paths=./api/... output:crd:artifacts:config=config/crd
-	go run ./hack/crdgen config/crd/cluster.open-cluster-management.io_placements.yaml
 	@rm -rf config/crd/ocm
 	$(TOOL) controller-gen crd:maxDescLen=0 $(foreach version,v1 v1beta2 v1beta1 v1alpha1,paths=$(OCM)/$(version)) output:crd:artifacts:config=config/crd/ocm
+	go run ./hack/crdgen config/crd/cluster.open-cluster-management.io_placements.yaml \
+	  config/crd/ocm/cluster.open-cluster-management.io_placementdecisions.yaml
 	go run ./hack/dashboardgen charts/plimsoll/files/dashboards
 	go run ./hack/importgraph docs/ARCHITECTURE.md
 	go run ./hack/schemas schemas
@@ -244,7 +252,7 @@ verify: lint ## run lint and check that generated files are up to date
 	@before=$$(git status --porcelain; git diff); $(MAKE) --no-print-directory generate; go mod tidy; \
 	  after=$$(git status --porcelain; git diff); \
 	  if [ "$$before" != "$$after" ]; then echo "generated files or go.mod are out of date; run 'make generate' and 'go mod tidy':"; git status --short; exit 1; fi
-	@for module in tools tools/actionlint tools/helm tools/release tools/vulncheck test/metricsserver test/kubestatemetrics test/loadwatcher test/karpenter test/kubectl test/peers/released; do (cd $$module && go mod verify >/dev/null) || exit 1; done
+	@for module in tools tools/actionlint tools/helm tools/krew tools/release tools/vulncheck test/metricsserver test/kubestatemetrics test/loadwatcher test/karpenter test/kubectl test/ocm/suite test/peers/released; do (cd $$module && go mod verify >/dev/null) || exit 1; done
 
 .PHONY: fmt
 fmt: ## format the code

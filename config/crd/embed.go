@@ -15,7 +15,8 @@ var ResourceSlacks []byte
 var Placements []byte
 
 // OCM are the CRDs of the types of Open Cluster Management that are used as they
-// are, for hubs that have none.
+// are, for hubs that have none. PlacementDecision has a further version, in which
+// the controller creates objects with one write.
 //
 //go:embed ocm/*.yaml
 var OCM embed.FS

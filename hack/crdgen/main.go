@@ -1,10 +1,13 @@
-// Command crdgen completes the CRD of Placement that controller-gen generates, in place. It adds what
-// markers cannot express for types of other projects:
+// Command crdgen completes the CRDs of Placement and PlacementDecision that controller-gen generates, in place. It adds what
+// markers cannot express for types of other projects. To Placement:
 //
 //   - Each requirement of a label or claim selector gets its operators and the validation rules of its
 //     values. The lists that contain requirements get a maximum length, without which the rules exceed
 //     the API server's CEL cost budget.
 //   - The descriptions of these types are removed.
+//
+// To PlacementDecision it adds version v1alpha1 without the subresource status, so that an object is created with its decisions
+// in one write. Everything else uses version v1beta1.
 //
 // It is part of make generate.
 package main
@@ -12,6 +15,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 
 	"sigs.k8s.io/yaml"
@@ -28,13 +32,15 @@ var foreignFields = []string{"predicates", "spreadPolicy", "tolerations", "decis
 type schema = map[string]any
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: crdgen FILE")
+	if len(os.Args) < 2 {
+		fmt.Fprintln(os.Stderr, "usage: crdgen FILE...")
 		os.Exit(2)
 	}
-	if err := rewrite(os.Args[1]); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+	for _, file := range os.Args[1:] {
+		if err := rewrite(file); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 	}
 }
 
@@ -66,22 +72,58 @@ func complete(raw []byte) ([]byte, error) {
 	if len(versions) == 0 {
 		return nil, errors.New("no versions")
 	}
+	if names, _ := crd.Spec["names"].(schema); names["kind"] == "PlacementDecision" {
+		return marshal(crd, addCreationVersion(crd.Spec))
+	}
+	return marshal(crd, completePlacement(versions))
+}
+
+// marshal returns a CRD as YAML, unless there is an error.
+func marshal(crd any, err error) ([]byte, error) {
+	if err != nil {
+		return nil, err
+	}
+	out, err := yaml.Marshal(crd)
+	return append([]byte("---\n"), out...), err
+}
+
+// creationVersion is the version of PlacementDecision without the subresource status.
+const creationVersion = "v1alpha1"
+
+// addCreationVersion adds creationVersion to the spec of the CRD of PlacementDecision, unless it has it.
+func addCreationVersion(spec map[string]any) error {
+	versions := spec["versions"].([]any)
+	first, _ := versions[0].(schema)
+	switch {
+	case first["name"] == creationVersion:
+		return nil
+	case len(versions) != 1 || first["storage"] != true || field(first, "subresources")["status"] == nil:
+		return errors.New("the only version must have the subresource status")
+	}
+	added := maps.Clone(first)
+	added["name"], added["storage"] = creationVersion, false
+	delete(added, "subresources")
+	spec["versions"] = []any{added, first}
+	return nil
+}
+
+// completePlacement completes the versions of the CRD of Placement.
+func completePlacement(versions []any) error {
 	for _, version := range versions {
 		root := field(field(version, "schema"), "openAPIV3Schema")
 		spec, status := field(field(root, "properties"), "spec"), field(field(root, "properties"), "status")
 		if spec == nil || status == nil {
-			return nil, errors.New("a version without spec or status")
+			return errors.New("a version without spec or status")
 		}
 		if !addRules(spec) {
-			return nil, errors.New("a version without selectors")
+			return errors.New("a version without selectors")
 		}
 		removeDescriptions(status)
 		for _, name := range foreignFields {
 			removeDescriptions(field(field(spec, "properties"), name))
 		}
 	}
-	out, err := yaml.Marshal(crd)
-	return append([]byte("---\n"), out...), err
+	return nil
 }
 
 // field returns a field of an object if it is an object, or nil.

@@ -60,14 +60,54 @@ func TestCompleteErrors(t *testing.T) {
 	}
 }
 
-// TestFileIsComplete checks that the CRD in the repository is complete.
-func TestFileIsComplete(t *testing.T) {
-	raw, err := os.ReadFile("../../config/crd/cluster.open-cluster-management.io_placements.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := complete(raw)
-	if diff := cmp.Diff(string(raw), string(out)); diff != "" || err != nil {
+// TestCreationVersion checks that PlacementDecision gets a version without the subresource status, which is not stored.
+func TestCreationVersion(t *testing.T) {
+	const versions = "spec:\n  names: {kind: PlacementDecision}\n  versions:\n  - {name: v1beta1, served: true, storage: true, schema: {a: b}, "
+	out, err := complete([]byte(versions + "subresources: {status: {}}}"))
+	want := `---
+apiVersion: ""
+kind: ""
+metadata: null
+spec:
+  names:
+    kind: PlacementDecision
+  versions:
+  - name: v1alpha1
+    schema:
+      a: b
+    served: true
+    storage: false
+  - name: v1beta1
+    schema:
+      a: b
+    served: true
+    storage: true
+    subresources:
+      status: {}
+`
+	if diff := cmp.Diff(want, string(out)); diff != "" || err != nil {
 		t.Error(diff, err)
+	}
+	if again, err := complete(out); string(again) != want || err != nil {
+		t.Errorf("%s, %v", again, err)
+	}
+	if _, err := complete([]byte(versions + "subresources: {}}")); err == nil || !strings.Contains(err.Error(), "subresource status") {
+		t.Errorf("without a subresource: %v", err)
+	}
+}
+
+// TestFilesAreComplete checks that the CRDs in the repository are complete.
+func TestFilesAreComplete(t *testing.T) {
+	for _, file := range []string{
+		"cluster.open-cluster-management.io_placements.yaml", "ocm/cluster.open-cluster-management.io_placementdecisions.yaml",
+	} {
+		raw, err := os.ReadFile("../../config/crd/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := complete(raw)
+		if diff := cmp.Diff(string(raw), string(out)); diff != "" || err != nil {
+			t.Error(diff, err)
+		}
 	}
 }

@@ -35,7 +35,7 @@ var node = dashboard{
 			title:       "Load degraded",
 			kind:        stat,
 			unit:        "none",
-			description: "Number of load sources without fresh load. Nodes are then scored by limits only.",
+			description: "Number of load sources without fresh load. Nodes are then scored without measured load.",
 			queries:     []query{{`sum(max by (source) (plimsoll_load_degraded{job=~"$job"}))`, "sources"}},
 			limits:      []limit{{1, "red"}},
 		},

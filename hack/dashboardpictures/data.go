@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -108,8 +109,12 @@ func query(ctx context.Context, address, expr, legend string, start, end time.Ti
 	}
 	defer response.Body.Close()
 	var a answer
-	if err := json.NewDecoder(io.LimitReader(response.Body, 16<<20)).Decode(&a); err != nil || a.Error != "" {
-		return nil, fmt.Errorf("%s: %s (%w)", expr, a.Error, err)
+	err = json.NewDecoder(io.LimitReader(response.Body, 16<<20)).Decode(&a)
+	if err == nil && a.Error != "" {
+		err = errors.New(a.Error)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", expr, err)
 	}
 	return a.series(legend, float64(start.Unix())), nil
 }

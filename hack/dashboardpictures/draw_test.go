@@ -4,12 +4,9 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
-	"html"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -47,11 +44,23 @@ func TestDraw(t *testing.T) {
 				{"metric": {"le": "2", "name": "b"}, "values": [[100, "5"], [109, "1610612736"]]}]}}`)
 		case "none":
 			_, _ = io.WriteString(w, `{"data": {"result": []}}`)
+		case "wrong":
+			_, _ = io.WriteString(w, `{"error": "parse error"}`)
 		default:
 			t.Errorf("query %s", query)
 		}
 	}))
 	defer server.Close()
+	wrong := dashboard{Panels: []*panel{{Targets: []struct{ Expr, LegendFormat string }{{Expr: "wrong"}}}}}
+	if err := wrong.read(
+		t.Context(),
+		server.URL,
+		time.Unix(100, 0),
+		time.Unix(110, 0),
+	); err == nil ||
+		err.Error() != "panel : wrong: parse error" {
+		t.Errorf("error %v", err)
+	}
 	const panels = `{"Title": "Test", "Panels": [
 		{"Title": "value", "Type": "stat", "FieldConfig": {"Defaults": {"Unit": "percentunit", "Thresholds": {"Steps": [{"Color": "red", "Value": 2}]}}},
 			"Targets": [{"Expr": "up{job=~\"$job\"}[$__rate_interval]", "LegendFormat": "{{name}}"}]},
@@ -95,49 +104,5 @@ func TestBuckets(t *testing.T) {
 	want := []series{{"1", []point{{0, 2}, {1, 4}}}, {"2", []point{{0, 3}, {1, 1}}}}
 	if diff := cmp.Diff(want, rows); diff != "" || highest != 4 {
 		t.Errorf("highest %v: %s", highest, diff)
-	}
-}
-
-// TestPublished checks that the documentation shows a picture of each dashboard, with panels that the dashboard has.
-func TestPublished(t *testing.T) {
-	files, err := filepath.Glob("../../charts/plimsoll/files/dashboards/*.json")
-	if err != nil || len(files) < 4 {
-		t.Fatalf("%d dashboards: %v", len(files), err)
-	}
-	page, err := os.ReadFile("../../docs/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var d dashboard
-		if err := json.Unmarshal(raw, &d); err != nil {
-			t.Fatal(err)
-		}
-		name := "dashboards/" + strings.TrimSuffix(filepath.Base(file), ".json") + ".svg"
-		picture, err := os.ReadFile("../../docs/" + name)
-		if err != nil {
-			t.Fatalf("%v: run make dashboard-pictures", err)
-		}
-		check(t, name, string(picture))
-		titles := regexp.MustCompile(`class="title"[^>]*>([^<]*)<`).FindAllStringSubmatch(string(picture), -1)
-		if len(titles) < 8 {
-			t.Errorf("%s: %d panels, want at least 8", name, len(titles))
-		}
-		for _, title := range titles {
-			shown, found := strings.TrimSuffix(html.UnescapeString(title[1]), "…"), false
-			for _, p := range d.Panels {
-				found = found || strings.HasPrefix(p.Title, shown)
-			}
-			if !found {
-				t.Errorf("%s: the dashboard has no panel %q: run make dashboard-pictures", name, shown)
-			}
-		}
-		if !strings.Contains(string(page), "]("+name+")") {
-			t.Errorf("docs/metrics.md does not show %s", name)
-		}
 	}
 }

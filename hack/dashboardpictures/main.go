@@ -5,14 +5,11 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"time"
@@ -20,15 +17,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"k8s.io/component-base/metrics/legacyregistry"
-	"k8s.io/klog/v2"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/plimsoll-k8s/plimsoll/hack/pictures"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/fleet"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/node"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/slack"
-	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 	server "github.com/plimsoll-k8s/plimsoll/internal/embedded/prometheus"
 )
 
@@ -38,33 +33,13 @@ const (
 	rateInterval   = "10s"
 )
 
-func main() {
-	controlplane.RunIfChild()
-	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: dashboardpictures DASHBOARDS FOLDER")
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, os.Args[1], os.Args[2])
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "dashboardpictures:", err)
-		os.Exit(1)
-	}
-}
+func main() { pictures.Main(run, "DASHBOARDS", "FOLDER") }
 
 // run runs the demo and writes a picture of each dashboard.
-func run(ctx context.Context, dashboards, folder string) error {
-	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
-	klog.InitFlags(flags)
-	if err := errors.Join(flags.Set("logtostderr", "false"), flags.Set("stderrthreshold", "FATAL")); err != nil {
+func run(ctx context.Context, arguments []string) error {
+	dashboards, err := readDashboards(arguments[0])
+	if err != nil {
 		return err
-	}
-	klog.SetOutput(io.Discard)
-	ctrl.SetLogger(klog.NewKlogr())
-	files, err := filepath.Glob(filepath.Join(dashboards, "*.json"))
-	if err != nil || len(files) == 0 {
-		return fmt.Errorf("%s: found no dashboards (%w)", dashboards, err)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -72,24 +47,39 @@ func run(ctx context.Context, dashboards, folder string) error {
 	if err != nil {
 		return err
 	}
-	for _, file := range files {
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		var d dashboard
-		if err := json.Unmarshal(raw, &d); err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
+	for name, d := range dashboards {
 		if err := d.read(ctx, address, start, time.Now()); err != nil {
-			return fmt.Errorf("%s: %w", file, err)
+			return fmt.Errorf("%s: %w", name, err)
 		}
-		name := strings.TrimSuffix(filepath.Base(file), ".json") + ".svg"
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(draw(&d)), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(arguments[1], name+".svg"), []byte(draw(d)), 0o644); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// readDashboards returns the dashboards in a folder by the names of their files without the extension.
+func readDashboards(folder string) (map[string]*dashboard, error) {
+	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s: found no dashboards", folder)
+	}
+	dashboards := map[string]*dashboard{}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		d := &dashboard{}
+		if err := json.Unmarshal(raw, d); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		dashboards[strings.TrimSuffix(filepath.Base(file), ".json")] = d
+	}
+	return dashboards, nil
 }
 
 // observe runs the scenarios of the demo, and returns the address of a Prometheus server that has scraped them, and since

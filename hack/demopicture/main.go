@@ -5,61 +5,28 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
 
-	"k8s.io/klog/v2"
-	ctrl "sigs.k8s.io/controller-runtime"
-
+	"github.com/plimsoll-k8s/plimsoll/hack/pictures"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/node"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/page"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/slack"
-	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 )
 
-func main() {
-	controlplane.RunIfChild()
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: demopicture FILE")
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, os.Args[1])
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "demopicture:", err)
-		os.Exit(1)
-	}
-}
+func main() { pictures.Main(run, "FILE") }
 
 // run runs the scenarios and writes the file.
-func run(ctx context.Context, file string) error {
-	if err := discardLogs(); err != nil {
-		return err
-	}
+func run(ctx context.Context, arguments []string) error {
 	p, err := collect(ctx)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(file, []byte(draw(p)), 0o644)
-}
-
-// discardLogs discards the logs of the scheduler and the controllers.
-func discardLogs() error {
-	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
-	klog.InitFlags(flags)
-	if err := errors.Join(flags.Set("logtostderr", "false"), flags.Set("stderrthreshold", "FATAL")); err != nil {
-		return err
-	}
-	klog.SetOutput(io.Discard)
-	ctrl.SetLogger(klog.NewKlogr())
-	return nil
+	return os.WriteFile(arguments[0], []byte(draw(p)), 0o644)
 }
 
 // picture is what happened in the scenarios.

@@ -124,7 +124,7 @@ func replace(page, diagram string) (string, error) {
 	before, rest, ok := strings.Cut(page, begin)
 	_, after, ok2 := strings.Cut(rest, end)
 	if !ok || !ok2 {
-		return "", errors.New("want the markers " + begin + " and " + end)
+		return "", errors.New("must have the markers " + begin + " and " + end)
 	}
 	return before + begin + "\n" + diagram + end + after, nil
 }

@@ -23,7 +23,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) != 1 {
-		return fmt.Errorf("found %d arguments, want one: the file with the markers", len(args))
+		return fmt.Errorf("found %d arguments: must be the file with the markers", len(args))
 	}
 	list := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...")
 	list.Stderr = os.Stderr

@@ -24,7 +24,7 @@ func parseRules(list string) ([]rule, error) {
 		}
 		pattern, advice, ok := strings.Cut(line, "\t")
 		if !ok || advice == "" {
-			return nil, fmt.Errorf("line %d: found %q, want a regular expression, a tab and an advice", i+1, line)
+			return nil, fmt.Errorf("line %d: found %q: must be a regular expression, a tab and an advice", i+1, line)
 		}
 		words, err := regexp.Compile(`(?i)\b(?:` + strings.ReplaceAll(pattern, " ", `\s+`) + `)\b`)
 		if err != nil {

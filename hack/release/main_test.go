@@ -120,13 +120,7 @@ func TestFinish(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var chart bytes.Buffer
-	if err := pack(&chart, platform{}, []file{{"plimsoll/Chart.yaml", 0o600, []byte("name: plimsoll\n")}}, time.Now()); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, "plimsoll-1.2.3.tgz"), chart.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeChart(t, folder, "plimsoll-1.2.3.tgz")
 	arguments := []string{"finish", "-version=v1.2.3", "-commit=1234567", "-date=2026-11-21", "-programs=plimsoll", folder}
 	if err := run(t.Context(), arguments, io.Discard); err != nil {
 		t.Fatal(err)

@@ -92,9 +92,9 @@ func TestGenerate(t *testing.T) {
 	}
 	for _, want := range []string{
 		"| overload, node minutes: worse than default in no scenario, at 95 % after Holm's correction | 1 of 2 | no |",
-		"| overload with best-effort pods: at most 0.15 of that of default | 0.10 | yes |",
-		"| overload without best-effort pods: at most 0.75 of that of default | 1.45 | no |", // 14.5 of 10
-		"| overload with best-effort pods: at most 0.7 of that of the best other scheduler, koordinator | 0.50 | yes |",
+		"| overload (with best-effort pods): at most 0.15 of that of default | 0.10 | yes |",
+		"| overload (without best-effort pods): at most 0.75 of that of default | 1.45 | no |", // 14.5 of 10
+		"| overload (with best-effort pods): at most 0.7 of that of the best other scheduler, koordinator | 0.50 | yes |",
 		"| with best-effort pods | 1 | 103.5 | 0.10 | 0.50 | 0.20 |",
 		"| with best-effort pods | koordinator | 20.70 | 10.35 | 0.50 |",
 		fmt.Sprintf("| %s | 10 | 14.50 | +4.500 [", without),

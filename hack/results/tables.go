@@ -250,7 +250,7 @@ func (e *experiment) targetTable(w io.Writer) error {
 	}{{scenarios.BestEffort, 0.15}, {scenarios.NoBestEffort, 0.75}, {scenarios.Differ, 0.5}} {
 		in := e.family(target.family)
 		before, after := sum(in, e.baseline(), overload), sum(in, e.subject(), overload)
-		row(fmt.Sprintf("overload %s: at most %v of that of %s", target.family, target.most, e.baseline()),
+		row(fmt.Sprintf("overload (%s): at most %v of that of %s", target.family, target.most, e.baseline()),
 			ratio(after, before), len(in) > 0 && after <= target.most*before)
 	}
 	for _, family := range scenarios.Families {
@@ -258,7 +258,7 @@ func (e *experiment) targetTable(w io.Writer) error {
 		if best := e.bestBaseline(in, overload); best != "" && len(in) > 0 {
 			other, own := sum(in, best, overload), sum(in, e.subject(), overload)
 			row(
-				fmt.Sprintf("overload %s: at most 0.7 of that of the best other scheduler, %s", family, best),
+				fmt.Sprintf("overload (%s): at most 0.7 of that of the best other scheduler, %s", family, best),
 				ratio(own, other),
 				own <= 0.7*other,
 			)

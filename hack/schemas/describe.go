@@ -81,8 +81,11 @@ func (d *describer) commentsOf(path string) (comments, error) {
 		return found, nil
 	}
 	files, err := filepath.Glob(filepath.Join(d.root, folder, "*.go"))
-	if err != nil || len(files) == 0 {
-		return nil, fmt.Errorf("%s: found no Go files (%w)", folder, err)
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s: found no Go files", folder)
 	}
 	found := comments{}
 	for _, file := range files {

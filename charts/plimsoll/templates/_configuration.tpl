@@ -21,7 +21,12 @@
 {{- $s.config -}}
 {{- else -}}
 {{- $profiles := list -}}
+{{- $names := list -}}
 {{- range $s.profiles -}}
+{{- if has .schedulerName $names -}}
+{{- fail (printf "scheduler.profiles: duplicate schedulerName %q: must be a name of its own for each profile" .schedulerName) -}}
+{{- end -}}
+{{- $names = append $names .schedulerName -}}
 {{- $profile := index ($.Files.Get (printf "generated/profiles/%s.yaml" .use) | fromYaml).profiles 0 -}}
 {{- range $profile.pluginConfig -}}
 {{- if has .name (list "LowRiskOverCommitment" "PredictedUtilization") -}}

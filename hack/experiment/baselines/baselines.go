@@ -18,6 +18,7 @@ import (
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/predict"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shared"
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -31,9 +32,6 @@ const (
 	LoadAwareScheduling        = "LoadAwareScheduling"
 	Dynamic                    = "Dynamic"
 )
-
-// maxLoadAge is the age up to which a reading counts, the default of this project's plugins.
-const maxLoadAge = 5 * time.Minute
 
 // reportingSeconds is the time before the end of a window from which on pods count as not measured yet.
 const reportingSeconds = 60
@@ -92,7 +90,7 @@ func newDynamic(ctx context.Context, _ runtime.Object, handle fwk.Handle) (fwk.P
 }
 
 func loadStore(ctx context.Context, handle fwk.Handle) (*load.Store, error) {
-	return shared.Of(handle).LoadStore(ctx, shared.LoadConfig{MaxAge: maxLoadAge}, handle)
+	return shared.Of(handle).LoadStore(ctx, shared.LoadConfig{MaxAge: metricprovider.DefaultMaxAge}, handle)
 }
 
 // Name returns the name of the plugin.

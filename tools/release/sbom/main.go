@@ -34,7 +34,7 @@ func main() {
 func run(program, version, day string, out io.Writer) error {
 	created, err := time.Parse(time.DateOnly, day)
 	if err != nil {
-		return fmt.Errorf("DATE: found %q, want a day such as 2026-11-21", day)
+		return fmt.Errorf("DATE: invalid value %q: must be a day such as 2026-11-21", day)
 	}
 	info, err := buildinfo.ReadFile(program)
 	if err != nil {
@@ -45,7 +45,7 @@ func run(program, version, day string, out io.Writer) error {
 		return err
 	}
 	if version == "" {
-		return errors.New("VERSION: want the version of the program")
+		return errors.New("VERSION: required: must be the version of the program, such as v0.1.0")
 	}
 	return spdxjson.Write(bill(filepath.Base(program), version, created, info, sha256.Sum256(content)), out, spdxjson.Indent("  "))
 }

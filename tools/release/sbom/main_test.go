@@ -59,8 +59,8 @@ func TestBill(t *testing.T) {
 // What makes no sense is said by the name of the argument.
 func TestBadArguments(t *testing.T) {
 	for want, args := range map[string][3]string{
-		`DATE: found "yesterday"`: {"main.go", "v1", "yesterday"},
-		"PROGRAM: ":               {"main.go", "v1", "2026-11-21"},
+		`DATE: invalid value "yesterday": must be a day`: {"main.go", "v1", "yesterday"},
+		"PROGRAM: ": {"main.go", "v1", "2026-11-21"},
 		"PROGRAM: could not read Go build info: open /nonexistent/this": {"/nonexistent/this", "v1", "2026-11-21"},
 	} {
 		if err := run(args[0], args[1], args[2], &bytes.Buffer{}); err == nil || !strings.HasPrefix(err.Error(), want) {
