@@ -19,6 +19,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
@@ -35,19 +36,19 @@ const (
 	// byDefault is the profile that all others are compared with.
 	byDefault = "default"
 	// withAll is the default profile with all plugins of Plimsoll, withNothing with as many plugins
-	// that do nothing.
-	withAll, withNothing = "all", "nothing"
+	// that do nothing, withOneNothing with one of them.
+	withAll, withNothing, withOneNothing = "all", "nothing", "one-nothing"
 )
 
 // configurationNames returns the names of all configurations: the built-in profiles, the default
-// profile with all plugins, and with as many plugins that do nothing.
+// profile with all plugins, with as many plugins that do nothing, and with one of them.
 func configurationNames() []string {
-	return append(slices.Clone(profiles.Names), withAll, withNothing)
+	return append(slices.Clone(profiles.Names), withAll, withNothing, withOneNothing)
 }
 
 // selection restricts the configurations that are measured.
 var selection = flag.String("configurations", strings.Join(configurationNames(), ","),
-	"the configurations that BenchmarkScheduler compares: built-in profiles, all and nothing")
+	"the configurations that BenchmarkScheduler compares: built-in profiles, all, nothing and one-nothing")
 
 // selectedNames returns the names of the selected configurations, the default profile first.
 func selectedNames() []string {
@@ -69,9 +70,12 @@ func configurationOf(tb testing.TB, name string) *internalconfig.KubeSchedulerCo
 		for _, plugin := range plugins.All {
 			enabled = append(enabled, "{name: "+plugin.Name+"}")
 		}
-	case withNothing:
+	case withNothing, withOneNothing:
 		for i := range plugins.All {
 			enabled = append(enabled, "{name: "+nothingName(i)+"}")
+		}
+		if name == withOneNothing {
+			enabled = enabled[:1]
 		}
 	default:
 		profile, err := profiles.Read(name)
@@ -146,8 +150,8 @@ func newCluster(nodes, podsPerNode int) (engine.Cluster, *load.Reading) {
 type comparison struct {
 	names   []string
 	engines map[string]*engine.Engine
-	// pods is the number of pods scheduled so far.
-	pods int
+	// pods is the number of pods scheduled so far, equal how many in a row are equal.
+	pods, equal int
 	// samples are the durations of the blocks of each scheduler, one per round.
 	samples map[string][]sample
 }
@@ -155,14 +159,15 @@ type comparison struct {
 // sample is the duration of one block of pods, in seconds.
 type sample struct{ cpu, wall float64 }
 
-// newComparison returns a comparison of schedulers with the same nodes and pods.
-func newComparison(tb testing.TB, names []string, nodes, podsPerNode int) *comparison {
+// newComparison returns a comparison of schedulers with the same nodes and pods. With more than one equal pod in a row,
+// they are scheduled in batches where the profile allows it.
+func newComparison(tb testing.TB, names []string, nodes, podsPerNode, equal int) *comparison {
 	tb.Helper()
 	cluster, reading := newCluster(nodes, podsPerNode)
-	c := &comparison{names: names, engines: map[string]*engine.Engine{}, samples: map[string][]sample{}}
+	c := &comparison{names: names, equal: equal, engines: map[string]*engine.Engine{}, samples: map[string][]sample{}}
 	for _, name := range names {
 		e, err := engine.New(tb.Context(), cluster, engine.Options{
-			Config: configurationOf(tb, name), Load: reading, Now: reading.Time, ExtraPlugins: nothingRegistry(),
+			Config: configurationOf(tb, name), Load: reading, Now: reading.Time, ExtraPlugins: nothingRegistry(), Batches: equal > 1,
 		})
 		if err != nil {
 			tb.Fatal(err)
@@ -178,7 +183,10 @@ func (c *comparison) schedule(tb testing.TB, name string, pods int) sample {
 	e, cpu, began := c.engines[name], processTime(tb), time.Now()
 	for range pods {
 		c.pods++
-		if _, err := e.Schedule(tb.Context(), newPod(1_000_000+c.pods, ""), ""); err != nil {
+		pod := newPod(1_000_000+c.pods/c.equal, "")
+		pod.Name = fmt.Sprint("pending-", c.pods)
+		pod.UID = types.UID(pod.Name)
+		if _, err := e.Schedule(tb.Context(), pod, ""); err != nil {
 			tb.Fatal(err)
 		}
 	}

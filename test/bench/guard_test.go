@@ -10,7 +10,7 @@ import (
 // is measured there: a score that fits distributions, sums pods or allocates memory for each node fails, the
 // load of the machine does not.
 func TestThroughputRatios(t *testing.T) {
-	c := newComparison(t, configurationNames(), 500, 10)
+	c := newComparison(t, configurationNames(), 500, 10, 1)
 	c.run(t, 15, 2, 6)
 	expect := func(name, other string) {
 		const lowest = 0.5
@@ -25,6 +25,17 @@ func TestThroughputRatios(t *testing.T) {
 		if name != byDefault {
 			expect(name, byDefault)
 		}
+	}
+}
+
+// TestBatchRatio guards the ratio of BenchmarkBatches: without batches the profile would be as fast as the default one.
+func TestBatchRatio(t *testing.T) {
+	c := newComparison(t, []string{byDefault, "batch"}, 1000, 10, 50)
+	c.run(t, 15, 10, 20)
+	ratio := c.ratio("batch", byDefault, byCPU)
+	t.Logf("batch relative to default: %v", ratio)
+	if ratio.high < 1.3 {
+		t.Errorf("batch relative to default: %v, want at least 1.3", ratio)
 	}
 }
 

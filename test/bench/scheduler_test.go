@@ -51,13 +51,14 @@ func newPod(i int, node string) *v1.Pod {
 }
 
 // BenchmarkScheduler schedules pods on 5,000 nodes with 30 pods each, in turn with the default profile, each
-// built-in profile, the default profile with all plugins, and with as many plugins that do nothing. Equal pods
-// are not batched: each pod is filtered and scored. It reports pods per second with the default profile, and
-// the throughput of the others relative to it in CPU time, which other programs on the machine hardly affect.
-// The log has the intervals, and the ratios in elapsed time.
+// built-in profile, the default profile with all plugins, with as many plugins that do nothing, and with one of them. Equal
+// pods are not batched: each pod is filtered and scored. It reports pods per second with the default profile, and
+// the throughput of the others relative to it in CPU time, which other programs on the machine hardly affect; that of all
+// plugins and of profiles with one, relative to as many that do nothing. The log has the intervals, and the ratios in
+// elapsed time.
 func BenchmarkScheduler(b *testing.B) {
 	const rounds, warmUp, podsPerRound = 300, 10, 10
-	c := newComparison(b, selectedNames(), 5000, 30)
+	c := newComparison(b, selectedNames(), 5000, 30, 1)
 	for b.Loop() {
 		c.run(b, rounds, warmUp, podsPerRound)
 	}
@@ -73,10 +74,30 @@ func BenchmarkScheduler(b *testing.B) {
 			b.Logf("%s relative to default: %v; elapsed %v", name, ratio, c.ratio(name, byDefault, byWall))
 		}
 	}
-	if c.engines[withAll] != nil && c.engines[withNothing] != nil {
-		ratio := c.ratio(withAll, withNothing, byCPU)
-		b.ReportMetric(ratio.median, "ratio-all-to-nothing")
-		b.Logf("all relative to nothing: %v; elapsed %v", ratio, c.ratio(withAll, withNothing, byWall))
+	for _, pair := range [][2]string{
+		{withAll, withNothing}, {"limits", withOneNothing}, {"low-risk", withOneNothing}, {"predicted", withOneNothing},
+	} {
+		if name, nothing := pair[0], pair[1]; c.engines[name] != nil && c.engines[nothing] != nil {
+			ratio := c.ratio(name, nothing, byCPU)
+			b.ReportMetric(ratio.median, "ratio-"+name+"-to-nothing")
+			b.Logf("%s relative to %s: %v; elapsed %v", name, nothing, ratio, c.ratio(name, nothing, byWall))
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// BenchmarkBatches is BenchmarkScheduler with 50 equal pods in a row, like those of a Deployment, and opportunistic
+// batching: with the profile batch, most pods take the next node in the order of the scores of the first one.
+func BenchmarkBatches(b *testing.B) {
+	const rounds, warmUp, podsPerRound, equal = 100, 10, 20, 50
+	c := newComparison(b, []string{byDefault, "limits", "batch"}, 5000, 30, equal)
+	for b.Loop() {
+		c.run(b, rounds, warmUp, podsPerRound)
+	}
+	for _, name := range c.names[1:] {
+		ratio := c.ratio(name, byDefault, byCPU)
+		b.ReportMetric(ratio.median, "ratio-"+name)
+		b.Logf("%s relative to default: %v; elapsed %v", name, ratio, c.ratio(name, byDefault, byWall))
 	}
 	b.ReportMetric(0, "ns/op")
 }

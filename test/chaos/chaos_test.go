@@ -31,6 +31,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/slack"
 	"github.com/plimsoll-k8s/plimsoll/test/support/apiproxy"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/plane"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
@@ -42,7 +43,7 @@ var (
 
 const (
 	// settleLimit is the time after which the test stops to wait for the controllers.
-	settleLimit = 90 * time.Second
+	settleLimit = 5 * time.Minute
 	// leaderLimit is the time in which a leader that was killed, stopped or cut off is replaced: its lease of 15 s
 	// expires, and the other replica tries every 2 s and up to a fifth more to acquire it.
 	leaderLimit = leaseDuration + 2400*time.Millisecond
@@ -159,15 +160,7 @@ func start(t *testing.T) *suite {
 // startWorld starts the control plane and the recorder.
 func startWorld(t *testing.T) *suite {
 	t.Helper()
-	plane, err := controlplane.Start(t.Context(), controlplane.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(plane.Stop)
-	config, err := plane.Config("test", "system:masters")
-	if err != nil {
-		t.Fatal(err)
-	}
+	cp, config := plane.Start(t, controlplane.Options{})
 	if err := controlplane.InstallCRDs(t.Context(), config, crds(t)...); err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +168,7 @@ func startWorld(t *testing.T) *suite {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &suite{world: newWorld(t, api), plane: plane, recorder: startRecorder(t, config), counts: map[string]int64{}}
+	return &suite{world: newWorld(t, api), plane: cp, recorder: startRecorder(t, config), counts: map[string]int64{}}
 }
 
 // crds returns the CRDs of the controllers and of CapacityBuffers.

@@ -91,7 +91,7 @@ func TestSoak(t *testing.T) {
 	for _, p := range programs {
 		eventually.True(t, p.name+" serves no metrics", p, func(ctx context.Context) (done bool, err error) {
 			p.first, err = program.ReadUsage(ctx, client, p.metrics)
-			return err == nil, err
+			return err == nil, nil
 		})
 	}
 	s.churn(t, programs, feed, client)
@@ -287,7 +287,7 @@ func (p *soaked) check(t *testing.T, client *http.Client) {
 		func(ctx context.Context) (bool, error) {
 			usage, err := program.ReadUsage(ctx, client, p.metrics)
 			*last = usage
-			return err == nil && usage.Goroutines <= p.first.Goroutines+goroutineSlack, err
+			return err == nil && usage.Goroutines <= p.first.Goroutines+goroutineSlack, nil
 		},
 	)
 	t.Logf("%s: at first %s, in the end %s, at most %.0f MiB", p.name, p.first, *last, p.peak/(1<<20))

@@ -13,7 +13,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -216,29 +218,37 @@ func TestBadValues(t *testing.T) {
 		"scheduler: {profiles: []}":                              "at '/scheduler/profiles'",
 		"scheduler: {profiles: [{schedulerName: a, use: fast}]}": "value must be one of 'allocatable-least', 'batch', 'limits', 'low-risk', 'predicted'",
 		"scheduler: {profiles: [{use: limits}]}":                 "missing property 'schedulerName'",
-		"scheduler: {config: 'kind: Pod'}":                       `scheduler.config: invalid kind "Pod": must be the text of a KubeSchedulerConfiguration`,
-		"scheduler: {metricProvider: {address: 'http://p'}}":     "missing property 'type'",
-		"scheduler: {metricProvider: {type: Datadog}}":           "at '/scheduler/metricProvider/type'",
-		"scheduler: {podUsage: {type: SignalFx}}":                "at '/scheduler/podUsage/type'",
-		"scheduler: {podUsage: {address: 'http://p'}}":           "at '/scheduler/podUsage/address'",
-		"scheduler: {extraArgs: [v=2]}":                          "at '/scheduler/extraArgs/0'",
-		"scheduler: {resources: {request: {cpu: 1}}}":            "additional properties 'request' not allowed",
-		"controller: {controllers: [slak]}":                      "value must be one of 'slack', 'placement'",
-		"controller: {extraCapacityMinRate: 10}":                 "controller.extraCapacityMinRate: invalid value 10: must be a percentage such as 10%",
-		"controller: {extraCapacityMinRate: '1.5'}":              "controller.extraCapacityMinRate: invalid value 1.5: must be a percentage such as 10%",
-		"controller: {placeholderNamespace: plimsoll-system}":    `controller.placeholderNamespace: invalid value "plimsoll-system": must be a namespace`,
-		"controller: {placeholderNamespace: A_b}":                "at '/controller/placeholderNamespace'",
-		"controller: {adopt: some}":                              "value must be one of 'annotated', 'all'",
-		"loadWatcher: {provider: Prometheus}":                    "at '/loadWatcher/address'",
-		"loadWatcher: {maxAge: 5}":                               "at '/loadWatcher/maxAge'",
-		"loadWatcher: {maxAge: soon}":                            "at '/loadWatcher/maxAge'",
-		"loadWatcher: {image: {digest: latest}}":                 "at '/loadWatcher/image/digest'",
-		"agent: {enabled: true, hub: {secretName: s}}":           "agent.clusterName: must be the name of this cluster on the hub",
-		"agent: {enabled: true, clusterName: A_b}":               "at '/agent/clusterName'",
-		"agent: {enabled: true, clusterName: c}":                 "agent.hub: must have either secretName or kubeconfig",
-		"networkPolicy: {apiServerPorts: [99999]}":               "at '/networkPolicy/apiServerPorts/0'",
-		"image: {pullPolicy: Sometimes}":                         "at '/image/pullPolicy'",
-		"crds: {install: 'yes'}":                                 "at '/crds/install'",
+		"scheduler: {profiles: [{schedulerName: a, use: limits}, {schedulerName: a, use: batch}]}": `scheduler.profiles: ` +
+			`duplicate schedulerName "a"`,
+		"scheduler: {config: 'kind: Pod'}":                         `scheduler.config: invalid kind "Pod": must be the text of a KubeSchedulerConfiguration`,
+		"scheduler: {metricProvider: {address: 'http://p'}}":       "missing property 'type'",
+		"scheduler: {metricProvider: {type: Datadog}}":             "at '/scheduler/metricProvider/type'",
+		"scheduler: {podUsage: {type: SignalFx}}":                  "at '/scheduler/podUsage/type'",
+		"scheduler: {podUsage: {address: 'http://p'}}":             "at '/scheduler/podUsage/address'",
+		"scheduler: {extraArgs: [v=2]}":                            "at '/scheduler/extraArgs/0'",
+		"scheduler: {resources: {request: {cpu: 1}}}":              "additional properties 'request' not allowed",
+		"controller: {controllers: [slak]}":                        "value must be one of 'slack', 'placement'",
+		"controller: {extraCapacityMinRate: 10}":                   "controller.extraCapacityMinRate: invalid value 10: must be a percentage such as 10%",
+		"controller: {extraCapacityMinRate: '1.5'}":                "controller.extraCapacityMinRate: invalid value 1.5: must be a percentage such as 10%",
+		"controller: {placeholderNamespace: plimsoll-system}":      `controller.placeholderNamespace: invalid value "plimsoll-system": must be a namespace`,
+		"controller: {placeholderNamespace: A_b}":                  "at '/controller/placeholderNamespace'",
+		"controller: {adopt: some}":                                "value must be one of 'annotated', 'all'",
+		"scheduler: {metricProvider: {type: Prometheus}}":          "at '/scheduler/metricProvider': missing property 'address'",
+		"scheduler: {metricProvider: {type: Service, address: w}}": "at '/scheduler/metricProvider/address'",
+		"scheduler: {podUsage: {type: Prometheus}}":                "at '/scheduler/podUsage': missing property 'address'",
+		"agent: {load: {provider: SignalFx}}":                      "at '/agent/load/address'",
+		"loadWatcher: {provider: Prometheus}":                      "at '/loadWatcher/address'",
+		"loadWatcher: {provider: SignalFx}":                        "at '/loadWatcher/address'",
+		"loadWatcher: {address: 'http://p'}":                       "at '/loadWatcher/address'",
+		"loadWatcher: {maxAge: 5}":                                 "at '/loadWatcher/maxAge'",
+		"loadWatcher: {maxAge: soon}":                              "at '/loadWatcher/maxAge'",
+		"loadWatcher: {image: {digest: latest}}":                   "at '/loadWatcher/image/digest'",
+		"agent: {enabled: true, hub: {secretName: s}}":             "agent.clusterName: must be the name of this cluster on the hub",
+		"agent: {enabled: true, clusterName: A_b}":                 "at '/agent/clusterName'",
+		"agent: {enabled: true, clusterName: c}":                   "agent.hub: must have either secretName or kubeconfig",
+		"networkPolicy: {apiServerPorts: [99999]}":                 "at '/networkPolicy/apiServerPorts/0'",
+		"image: {pullPolicy: Sometimes}":                           "at '/image/pullPolicy'",
+		"crds: {install: 'yes'}":                                   "at '/crds/install'",
 	} {
 		t.Run(values, func(t *testing.T) {
 			t.Parallel()
@@ -348,6 +358,43 @@ func TestHistoryRights(t *testing.T) {
 	for _, want := range []string{"rule", "ConfigMap " + name, "RoleBinding " + name} {
 		if !found[want] {
 			t.Errorf("missing: %s", want)
+		}
+	}
+}
+
+// TestLoadSourceEgress expects that the scheduler may connect to the load source in each case in which its configuration may
+// name one.
+func TestLoadSourceEgress(t *testing.T) {
+	t.Parallel()
+	const policy = "networkPolicy: {enabled: true, loadSource: [{ports: [{port: 9090}]}]}\n"
+	prometheus := "{type: Prometheus, address: 'http://p:9090'}"
+	for values, want := range map[string]bool{
+		"scheduler: {podUsage: null}":                                             false,
+		"scheduler: {podUsage: null, metricProvider: " + prometheus + "}":         true,
+		"scheduler: {podUsage: " + prometheus + "}":                               true,
+		"scheduler: {podUsage: null, config: 'kind: KubeSchedulerConfiguration'}": true,
+	} {
+		found := find[networkingv1.NetworkPolicy](t, render(t, policy+values), "NetworkPolicy", "plimsoll-scheduler")
+		permitted := slices.ContainsFunc(found.Spec.Egress, func(rule networkingv1.NetworkPolicyEgressRule) bool {
+			return slices.ContainsFunc(rule.Ports, func(port networkingv1.NetworkPolicyPort) bool { return port.Port.IntValue() == 9090 })
+		})
+		if permitted != want {
+			t.Errorf("%s: port of the load source permitted: %t, want %t", values, permitted, want)
+		}
+	}
+}
+
+// TestWatcherProbes expects that the probes of the load-watcher use TLS if it serves TLS.
+func TestWatcherProbes(t *testing.T) {
+	t.Parallel()
+	for more, want := range map[string]v1.URIScheme{
+		"": v1.URISchemeHTTP, ", extraArgs: [--poll-interval=1m]": v1.URISchemeHTTP,
+		", extraArgs: [--tls-private-key-file=/k, --tls-cert-file=/c]": v1.URISchemeHTTPS,
+	} {
+		found := find[appsv1.Deployment](t, render(t, alone("loadWatcher", more)), "Deployment", "plimsoll-load-watcher")
+		container := found.Spec.Template.Spec.Containers[0]
+		if live, ready := container.LivenessProbe.HTTPGet.Scheme, container.ReadinessProbe.HTTPGet.Scheme; live != want || ready != want {
+			t.Errorf("%s: liveness %s, readiness %s, want %s", more, live, ready, want)
 		}
 	}
 }

@@ -64,7 +64,7 @@ func TestAgentAdmission(t *testing.T) {
 			want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%.60s: %v, want %q", status, err, want)
 		}
-		if took := time.Since(began); took > 10*time.Second {
+		if took := time.Since(began); took > time.Minute {
 			t.Errorf("%.60s: took %s", status, took)
 		}
 	}

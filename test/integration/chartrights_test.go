@@ -52,7 +52,8 @@ var grants = map[string]struct{ allowed, denied []string }{
 		[]string{
 			"create podtemplates default", "patch capacitybuffers.autoscaling.x-k8s.io default", "create deployments.apps " +
 				podNamespace, "patch priorityclasses.scheduling.k8s.io * plimsoll-placeholder",
-			"create placementdecisions.cluster.open-cluster-management.io team", "create resourceslacks.plimsoll.dev *",
+			"create placementdecisions.cluster.open-cluster-management.io team",
+			"update placements/finalizers.cluster.open-cluster-management.io team", "create resourceslacks.plimsoll.dev *",
 			"update leases.coordination.k8s.io " + systemNamespace + " plimsoll-controller",
 		},
 		[]string{

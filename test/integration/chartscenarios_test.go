@@ -242,9 +242,9 @@ func (f *fileFeed) metric(ctx context.Context, name string) (float64, error) {
 	return 0, fmt.Errorf("the scheduler has no metric %s", name)
 }
 
-// await polls a condition for up to a minute.
+// await polls a condition for up to eventually.Limit.
 func (f *fileFeed) await(ctx context.Context, what string, condition wait.ConditionWithContextFunc) error {
-	if err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, condition); err != nil {
+	if err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, eventually.Limit, true, condition); err != nil {
 		return fmt.Errorf("waiting for %s: %w", what, err)
 	}
 	return nil

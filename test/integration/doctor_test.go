@@ -131,8 +131,8 @@ func TestDoctor(t *testing.T) {
 	)
 
 	found = examine(t, config, 5*time.Minute)
-	expectFinding(t, found, "nodes", doctor.OK, "1 nodes, all ready")
-	expectFinding(t, found, "components", doctor.Problem, "plimsoll-controller: 0 of 1 replicas are ready")
+	expectFinding(t, found, "nodes", doctor.OK, "1 node, all ready")
+	expectFinding(t, found, "components", doctor.Problem, "plimsoll-controller: 0 of 1 replica is ready")
 	expectFinding(t, found, "leaders", doctor.Problem, "has no holder")
 	expectFinding(t, found, "rights", doctor.Problem, "plimsoll-system/default of plimsoll-controller may not get namespaces;")
 	expectFinding(t, found, "rights", doctor.Problem, "create deployments.apps in "+podNamespace)

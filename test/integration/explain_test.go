@@ -107,7 +107,7 @@ func TestExplainAgreesWithPage(t *testing.T) {
 		}
 		slices.Sort(totals)
 		slices.Sort(wanted)
-		if !slices.Equal(totals, wanted) {
+		if len(totals) == 0 || !slices.Equal(totals, wanted) {
 			t.Errorf("%s: explained totals %q, on the page %q", pod, totals, wanted)
 		}
 	}

@@ -35,7 +35,7 @@ profiles:
   - name: LowRiskOverCommitment
     args:
       pollInterval: 200ms
-      maxLoadAge: 2s
+      maxLoadAge: 10s
       countRecentPods: false
       metricProvider: {type: Prometheus, address: %q, nodeLabel: node%s}
 `
@@ -128,7 +128,7 @@ func TestSchedulerWithFaultyLoadSource(t *testing.T) {
 			_ = packer.Close()
 		}, "", false, "modest", "response is larger than 32 MiB"},
 		{
-			"million-series", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, million) }, "", false, "modest",
+			"million-series", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, million) }, "", false, "modest",
 			"response has more than 1000000 values",
 		},
 		{
@@ -141,7 +141,7 @@ func TestSchedulerWithFaultyLoadSource(t *testing.T) {
 		},
 		{"one-invalid-value", respond(0, map[string]string{"eager": "0.01", "modest": "NaN"}), "", false, "modest", "Reading load"},
 		{"clock-ahead", respond(10*time.Minute, means), "", false, "modest", "ahead of the local clock"},
-		{"clock-behind", respond(-10*time.Minute, means), "", false, "modest", "maximum age is 2s"},
+		{"clock-behind", respond(-10*time.Minute, means), "", false, "modest", "maximum age is 10s"},
 		{"no-token", healthy, ", tokenFile: /nonexistent/token", false, "modest", "tokenFile: open /nonexistent/token"},
 		{"untrusted", healthy, "", true, "modest", "certificate signed by unknown authority"},
 		{"wrong-scheme", healthy, "", false, "modest", "server gave HTTP response to HTTPS client"},
@@ -173,8 +173,9 @@ func TestSchedulerWithFaultyLoadSource(t *testing.T) {
 				healthyDuration = duration
 			}
 			t.Logf("scheduled %.1f s after the start", duration.Seconds())
-			if duration > healthyDuration+5*time.Second {
-				t.Errorf("scheduled %s after the start, want at most 5s more than without a fault, %s\n%s", duration, healthyDuration,
+			// The start takes a few seconds, on a busy machine more or less of them each time.
+			if duration > 2*healthyDuration+5*time.Second {
+				t.Errorf("scheduled %s after the start, want at most 5s more than twice without a fault, %s\n%s", duration, healthyDuration,
 					process)
 			}
 		})
@@ -218,7 +219,7 @@ func schedule(t *testing.T, client kubernetes.Interface, name, config, want, log
 	}
 	bound("first-" + name)
 	duration := time.Since(began)
-	eventually.TrueWithin(t, 20*time.Second, 20*time.Millisecond, fmt.Sprintf("%q was not logged", log), process,
+	eventually.True(t, fmt.Sprintf("%q was not logged", log), process,
 		func(context.Context) (bool, error) {
 			return strings.Contains(process.String(), log), nil
 		})

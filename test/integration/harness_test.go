@@ -22,6 +22,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
+	"github.com/plimsoll-k8s/plimsoll/test/support/plane"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
@@ -31,6 +32,8 @@ var binaries struct{ scheduler, demo, plimsoll, loadWatcher, controller string }
 func TestMain(m *testing.M) {
 	controlplane.RunIfChild()
 	crlog.SetLogger(klog.NewKlogr())
+	// Each warning of an API server once: hundreds of the same would hide why a test failed.
+	rest.SetDefaultWarningHandler(rest.NewWarningWriter(os.Stderr, rest.WarningWriterOptions{Deduplicate: true}))
 	os.Exit(buildAndRun(m))
 }
 
@@ -96,15 +99,7 @@ func loadFile(t *testing.T, nodes map[string]load.Node) string {
 // administrator access.
 func startControlPlane(t *testing.T, options controlplane.Options) (*controlplane.ControlPlane, *rest.Config, *kubernetes.Clientset) {
 	t.Helper()
-	cp, err := controlplane.Start(t.Context(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(cp.Stop)
-	config, err := cp.Config("test", "system:masters")
-	if err != nil {
-		t.Fatal(err)
-	}
+	cp, config := plane.Start(t, options)
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)

@@ -25,6 +25,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shutdown"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/plane"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
@@ -53,7 +54,7 @@ func (l *usageLearner) Restore(workloads []history.Workload, saved time.Time) {
 	l.workloads, l.saved = workloads, saved
 }
 
-// permitHistory creates an empty ConfigMap, and permits a user to get and update it.
+// permitHistory creates an empty ConfigMap, and permits a user to get and update it. It waits until the permission applies.
 func permitHistory(t *testing.T, client kubernetes.Interface, namespace, name, user string) {
 	t.Helper()
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
@@ -74,6 +75,7 @@ func permitHistory(t *testing.T, client kubernetes.Interface, namespace, name, u
 	if err != nil {
 		t.Fatal(err)
 	}
+	plane.AwaitRights(t, client, user, nil, namespace, role.Rules)
 }
 
 // TestHistorySurvivesARestart saves a history that is larger than a ConfigMap when the scheduler stops, with the documented
@@ -91,14 +93,6 @@ func TestHistorySurvivesARestart(t *testing.T) {
 	}
 	maps := limited.CoreV1().ConfigMaps(namespace)
 	permitHistory(t, client, namespace, name, user)
-	eventually.True(t, "the permission is not granted", nil, func(ctx context.Context) (bool, error) {
-		_, err := maps.Get(ctx, name, metav1.GetOptions{})
-		if apierrors.IsForbidden(err) {
-			err = nil
-			return false, err
-		}
-		return err == nil, err
-	})
 	if _, err := maps.List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("listing ConfigMaps: %v, want forbidden", err)
 	}

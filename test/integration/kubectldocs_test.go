@@ -18,8 +18,8 @@ var skipped = map[string]string{
 	"kubectl port-forward -n monitoring service/prometheus 9090": "it runs until it is stopped, and requires a Prometheus " +
 		"in the cluster; TestRealPrometheus records from a Prometheus server",
 	"kubectl krew install --manifest-url=https://github.com/plimsoll-k8s/plimsoll/releases/download/v0.1.0/plimsoll-krew.yaml": "it requires " +
-		"krew and a release; TestFinish checks the manifest",
-	"kubectl krew uninstall plimsoll": "it requires krew",
+		"krew and a release; TestKrew runs it",
+	"kubectl krew uninstall plimsoll": "it requires krew; TestKrew runs it",
 	"kubectl apply --server-side -f plimsoll.yaml": "the output of helm template; " +
 		"TestChart installs it",
 	"kubectl create clusterrole node-metrics --verb=list --resource=nodes.metrics.k8s.io": "the resource requires " +
@@ -37,6 +37,7 @@ const assumed = `
 {apiVersion: v1, kind: Pod, metadata: {name: pod, namespace: default}, spec: {containers: [{name: c, image: i, resources: {requests: {cpu: "1"}}}]}},
 {apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: default}, spec: {replicas: 1,
   selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c, image: i}]}}}},
+{apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: {name: cluster2}, spec: {hubAcceptsClient: true}},
 {apiVersion: cluster.open-cluster-management.io/v1beta1, kind: Placement, metadata: {name: name, namespace: namespace}, spec: {}}]}
 `
 

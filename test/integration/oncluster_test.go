@@ -30,6 +30,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/replay"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/source"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/plane"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
@@ -63,17 +64,9 @@ func startSweepCluster(t testing.TB) *sweepCluster {
 	if err := os.WriteFile(unstable, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	cp, err := controlplane.Start(t.Context(), controlplane.Options{Programs: map[string]string{
+	cp, config := plane.Start(t, controlplane.Options{Programs: map[string]string{
 		plimsollImage: binaries.plimsoll, brokenImage: "/bin/false", unstableImage: unstable,
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(cp.Stop)
-	config, err := cp.Config("test", "system:masters")
-	if err != nil {
-		t.Fatal(err)
-	}
 	c := &sweepCluster{ControlPlane: cp, client: kubernetes.NewForConfigOrDie(config), user: filepath.Join(dir, "user")}
 	must := func(err error) {
 		t.Helper()
@@ -84,7 +77,7 @@ func startSweepCluster(t testing.TB) *sweepCluster {
 	namespace := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: sweepNamespace, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
 	}}
-	_, err = c.client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{})
+	_, err := c.client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{})
 	must(err)
 	_, err = c.client.CoreV1().Nodes().Create(t.Context(), readyNode("node", "64", "256Gi", nil), metav1.CreateOptions{})
 	must(err)
@@ -97,6 +90,7 @@ func startSweepCluster(t testing.TB) *sweepCluster {
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "user"}},
 	}, metav1.CreateOptions{})
 	must(err)
+	plane.AwaitRights(t, c.client, "user", nil, sweepNamespace, oncluster.UserRules())
 	must(cp.WriteKubeconfig(c.user, "user"))
 	scheduler := filepath.Join(dir, "scheduler.yaml")
 	must(os.WriteFile(scheduler, []byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"+

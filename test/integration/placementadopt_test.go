@@ -323,14 +323,15 @@ func TestPlacementScoresExpire(t *testing.T) {
 	}}}
 	decisions := h.recordChanges(t, decisionKind)
 	controller := h.startController(t, "--controllers=placement", "--adopt=all", "--leader-elect=false")
-	until := time.Now().Add(5 * time.Second).Truncate(time.Second)
+	expiring := score("cluster2", 80, "2099-01-01T00:00:00Z")
 	h.apply(
-		t, score("cluster1", 10, ""),
-		score("cluster2", 80, until.UTC().Format(time.RFC3339)),
+		t, score("cluster1", 10, ""), expiring,
 		score("cluster3", 90, "2020-01-01T00:00:00Z"),
 		placementIn(team, "free", spec),
 	)
 	h.awaitChosen(t, controller, "free", "cluster2")
+	until := time.Now().Add(5 * time.Second).Truncate(time.Second)
+	h.patch(t, expiring, map[string]any{"status": map[string]any{"validUntil": until.UTC().Format(time.RFC3339)}}, "status")
 	h.awaitChosen(t, controller, "free", "cluster1")
 	late := decisions.since(t, "free", "cluster1").Sub(until)
 	t.Logf("the decision changed %d ms after the score had expired", late.Milliseconds())

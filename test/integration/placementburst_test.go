@@ -23,9 +23,8 @@ import (
 )
 
 // Many placements are created at once; PLIMSOLL_PLACEMENTS sets their number. The controller
-// decides each with three writes, decides those that are changed meanwhile at once, and then
-// stops writing. CRDs store no status when an object is created, so that a new placement needs three
-// writes: the PlacementDecision, its status, and the status of the placement. A change needs two.
+// decides each with two writes, the PlacementDecision with its decisions and the status of the
+// placement, decides those that are changed meanwhile at once, and then stops writing.
 func TestPlacementBurst(t *testing.T) {
 	t.Parallel()
 	n, limit := 300, 2*time.Minute
@@ -101,8 +100,9 @@ func TestPlacementBurst(t *testing.T) {
 	t.Logf("%d placements were created in %.1f s and decided after %.1f s", n, (<-created).Seconds(), took.Seconds())
 	changes := <-latencies
 	t.Logf("%d placements changed meanwhile were decided after %v", len(changes), changes)
-	// On a machine that is many times as slow as usual, both times are longer.
-	if slowest, most := slices.Max(changes), max(time.Second, took/8); slowest > most {
+	// On a machine that is many times as slow as usual, both times are longer. A change that waited for its turn would take half of
+	// the time or more.
+	if slowest, most := slices.Max(changes), max(time.Second, took/4); slowest > most {
 		t.Errorf("a change was decided after %s, want at most %s", slowest, most)
 	}
 	report := func(when string) map[string]float64 {
@@ -130,13 +130,21 @@ func TestPlacementBurst(t *testing.T) {
 		return previous == last, nil
 	})
 	final := report("after the last write")
-	if final["create"] != float64(n) {
+	// Changes cause some writes more, and placements that were decided before others were.
+	more := 0.1*float64(n) + float64(2*len(changes))
+	// The status of a placement can be observed before its PlacementDecision, which is tried to be created again then.
+	if final["create"] < float64(n) || final["create"] > float64(n)+more {
 		t.Errorf("%v PlacementDecisions were created, want %d", final["create"], n)
 	}
-	// Changes cause some writes more, and placements that were decided before others were.
-	if limit := 1.1*float64(n) + float64(2*len(changes)); final["update"] > limit || final["status"] > limit {
-		t.Errorf("the status of PlacementDecisions was written %v times, that of placements %v times, want at most %.0f for %d placements",
-			final["update"], final["status"], limit, n)
+	if final["update"] > more || final["status"] > float64(n)+more {
+		t.Errorf(
+			"decisions were updated %v times, the status of placements was written %v times, want at most %.0f and %.0f for %d placements",
+			final["update"],
+			final["status"],
+			more,
+			float64(n)+more,
+			n,
+		)
 	}
 }
 

@@ -24,13 +24,17 @@ import (
 
 // startOCMHub starts a hub with the CRDs of Open Cluster Management 1.2, which lack fields
 // of 1.3: sortBy, scoreRateLimit and lastScoreUpdateTime of placements, and the scores of
-// decisions.
+// decisions. They have only the versions that are stored.
 func startOCMHub(t *testing.T) *testCluster {
 	t.Helper()
 	folder := t.TempDir()
 	files := append(ocmCRDs(t), filepath.Join(moduleFolder(t, "../..", "open-cluster-management.io/api"), ocmPlacementCRD))
 	for i, file := range files {
 		crd := readCRD(t, file)
+		crd.Spec.Versions = slices.DeleteFunc(
+			crd.Spec.Versions,
+			func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return !v.Storage },
+		)
 		for v := range crd.Spec.Versions {
 			schema := crd.Spec.Versions[v].Schema.OpenAPIV3Schema
 			for _, path := range [][]string{

@@ -15,8 +15,8 @@ import (
 )
 
 // promptly is the time limit for a decision after a change. It is usually below a second,
-// and longer while tests of other packages run.
-const promptly = 3 * time.Second
+// and longer while tests of other packages run. A decision that no change triggers is not made at all.
+const promptly = 20 * time.Second
 
 // clustersOf are the selected clusters by the name of the placement.
 type clustersOf map[string][]string

@@ -102,13 +102,13 @@ func TestSlackAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	expectFinding(t, examine(t, config, 0), "autoscaler", doctor.Problem, "1 of 1 buffers are refused by the autoscaler")
+	expectFinding(t, examine(t, config, 0), "autoscaler", doctor.Problem, "1 of 1 buffer is refused by the autoscaler")
 
 	c.answer(t, "general-head", 1, metav1.Condition{
 		Type: "ReadyForProvisioning", Status: metav1.ConditionTrue, Reason: "AttributesSetSuccessfully", Message: "ready",
 	})
 	awaitSoon(v1alpha1.ConditionAccepted, "Accepted")
 	awaitSoon(v1alpha1.ConditionReady, "Held")
-	expectFinding(t, examine(t, config, 3*time.Minute), "autoscaler", doctor.Problem, "have been ready, but not provisioned, for over 2m0s")
+	expectFinding(t, examine(t, config, 3*time.Minute), "autoscaler", doctor.Problem, "ready, but not provisioned, for over 2m0s")
 	controller.Stop(t)
 }

@@ -25,15 +25,18 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/snapshot"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/plane"
 )
 
 // snapshotter is the user of the ServiceAccount for snapshots, which may only list.
 const snapshotter = "system:serviceaccount:default:plimsoll-snapshot"
 
-// allowSnapshots creates the ServiceAccount and the RBAC rules of the examples and returns
-// the kubeconfig of the ServiceAccount.
+// allowSnapshots creates the ServiceAccount and the RBAC rules of the examples, waits until they apply, and
+// returns the kubeconfig of the ServiceAccount.
 func allowSnapshots(t *testing.T, cp *controlplane.ControlPlane, client kubernetes.Interface) string {
 	t.Helper()
+	groups := []string{"system:serviceaccounts", "system:authenticated"}
+	var rules []rbacv1.PolicyRule
 	raw, err := os.ReadFile("../../examples/snapshot/rbac.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -51,6 +54,7 @@ func allowSnapshots(t *testing.T, cp *controlplane.ControlPlane, client kubernet
 					t.Errorf("rule %v: want only verb list, no secrets and no configmaps", rule)
 				}
 			}
+			rules = object.Rules
 			_, err = client.RbacV1().ClusterRoles().Create(t.Context(), object, metav1.CreateOptions{})
 		case *rbacv1.ClusterRoleBinding:
 			_, err = client.RbacV1().ClusterRoleBindings().Create(t.Context(), object, metav1.CreateOptions{})
@@ -61,7 +65,8 @@ func allowSnapshots(t *testing.T, cp *controlplane.ControlPlane, client kubernet
 			t.Fatal(err)
 		}
 	}
-	return kubeconfigOf(t, cp, snapshotter, "system:serviceaccounts", "system:authenticated")
+	plane.AwaitRights(t, client, snapshotter, groups, "", rules)
+	return kubeconfigOf(t, cp, snapshotter, groups...)
 }
 
 // explanation contains the JSON fields of explain that tests read.
@@ -323,7 +328,7 @@ func TestSnapshotOfDemo(t *testing.T) {
 	}
 	// With --reschedule all five pods are scheduled.
 	stdout, _ = mustPlimsoll(t, "simulate", "--snapshot", path, "--reschedule", "--tail", "1m", "-o", "json")
-	if !strings.Contains(stdout, `"scheduled": 5,`) || !strings.Contains(stdout, "4 of the 4 pods with a node are removed from it") {
+	if !strings.Contains(stdout, `"scheduled": 5,`) || !strings.Contains(stdout, "4 of 4 running pods are removed from their nodes") {
 		t.Errorf("want 5 scheduled pods, 4 of them removed from their nodes: %s", stdout)
 	}
 }

@@ -107,15 +107,11 @@ func start(ctx context.Context, folder string) (theirs, ours *process, stop func
 	if err := writeWorkload(workload); err != nil {
 		return nil, nil, nil, err
 	}
-	watcher, err := newWatcher()
-	if err != nil {
-		return nil, nil, nil, err
-	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	server := &http.Server{Handler: watcher, ReadHeaderTimeout: time.Minute}
+	server := &http.Server{Handler: newWatcher(), ReadHeaderTimeout: time.Minute}
 	go func() { _ = server.Serve(listener) }()
 	address := "http://" + listener.Addr().String()
 	self, err := os.Executable()

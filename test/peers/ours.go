@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"strings"
-	"syscall"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -28,9 +25,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
 )
 
-// operation is what a case measures.
-type operation func() error
-
 // serveOurs measures the cases that the standard input names, with the code of this project. Its
 // arguments are the file with the workload and the address of a load watcher.
 func serveOurs(ctx context.Context, args []string) error {
@@ -48,44 +42,7 @@ func serveOurs(ctx context.Context, args []string) error {
 	if err := addPlacements(w, operations); err != nil {
 		return err
 	}
-	lines := bufio.NewScanner(os.Stdin)
-	for lines.Scan() {
-		name := strings.TrimSpace(lines.Text())
-		do := operations[name]
-		if do == nil {
-			return fmt.Errorf("unknown case %q", name)
-		}
-		took, err := measure(do)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		fmt.Println(took)
-	}
-	return lines.Err()
-}
-
-// measure returns the CPU time of one operation in nanoseconds. It repeats the operation for a
-// quarter of a second. The program with the released code has the same function.
-func measure(do operation) (float64, error) {
-	const least = 250 * time.Millisecond
-	for n := 1; ; n *= 4 {
-		before := cpuTime()
-		for range n {
-			if err := do(); err != nil {
-				return 0, err
-			}
-		}
-		if took := cpuTime() - before; took >= least {
-			return float64(took.Nanoseconds()) / float64(n), nil
-		}
-	}
-}
-
-// cpuTime returns the CPU time of the process.
-func cpuTime() time.Duration {
-	var usage syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage) // cannot fail with these arguments
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+	return serve(os.Stdin, os.Stdout, operations)
 }
 
 // addScores adds a case for each plugin and number of pods: the score of one node. The arguments are the
@@ -206,7 +163,8 @@ func decide(state *fleet.State, key types.NamespacedName) error {
 // requestOf returns the input of the algorithm for a placement, the same as the controller's.
 func requestOf(result *fleet.Result, existing map[string][]string, name string) *placement.Request {
 	r := &placement.Request{
-		Fleet: result.Fleet, Members: placement.Indexes(len(result.Fleet)), Number: selected, Now: time.Now().Unix(),
+		Fleet: result.Fleet, Index: placement.NewIndex(result.Fleet), Transient: true,
+		Members: placement.Indexes(len(result.Fleet)), Number: selected, Now: time.Now().Unix(),
 		Counts: make([]int32, len(result.Fleet)),
 		Prioritizers: placement.Resolve(true, []placement.Prioritizer{
 			{Kind: placement.ResourceAllocatableCPU, Weight: 1}, {Kind: placement.ResourceAllocatableMemory, Weight: 1},

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
+	"io"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -18,11 +21,7 @@ func TestOurCases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	watcher, err := newWatcher()
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(watcher)
+	server := httptest.NewServer(newWatcher())
 	defer server.Close()
 	operations := map[string]operation{}
 	if err := addScores(t.Context(), w, server.URL, operations); err != nil {
@@ -41,6 +40,33 @@ func TestOurCases(t *testing.T) {
 			if err := do(); err != nil {
 				t.Errorf("%s: %v", c.ours, err)
 			}
+		}
+	}
+}
+
+// TestSameMeasurement checks that both programs measure with the same code, and that it measures only known cases.
+func TestSameMeasurement(t *testing.T) {
+	var files [2][]byte
+	for i, folder := range []string{".", "released"} {
+		var err error
+		if files[i], err = os.ReadFile(filepath.Join(folder, "measure.go")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(files[0], files[1]) {
+		t.Error("measure.go and released/measure.go differ: make them the same")
+	}
+	operations := map[string]operation{"a": func() error { return nil }, "failing": func() error { return errShort }}
+	var out strings.Builder
+	if err := serve(strings.NewReader("a\n"), &out, operations); err != nil {
+		t.Fatal(err)
+	}
+	if took, err := strconv.ParseFloat(strings.TrimSpace(out.String()), 64); err != nil || took <= 0 {
+		t.Errorf("%q: %v, want a time in nanoseconds", &out, err)
+	}
+	for name, want := range map[string]string{"other": `unknown case "other"`, "failing": "failing: " + errShort.Error()} {
+		if err := serve(strings.NewReader(name+"\n"), io.Discard, operations); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
 		}
 	}
 }

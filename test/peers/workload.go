@@ -153,18 +153,24 @@ func readWorkload(path string) (*workload, error) {
 	return w, nil
 }
 
-// newWatcher returns a load-watcher service with the load of all nodes.
-func newWatcher() (http.Handler, error) {
+// newWatcher returns a load-watcher service with the load of all nodes, which is always current: a run takes minutes.
+func newWatcher() http.Handler {
 	u := load.Utilization{Mean: 0.25, StdDev: 0.05}
-	reading := load.Reading{Source: "peers", Time: time.Now(), Window: 15 * time.Minute, Nodes: map[string]load.Node{}}
+	reading := load.Reading{Source: "peers", Window: 15 * time.Minute, Nodes: map[string]load.Node{}}
 	for _, pods := range podCounts {
 		reading.Nodes[nodeName(pods)] = load.Node{CPU: u, HasCPU: true, Memory: u, HasMemory: true}
 	}
 	store := load.NewStore(24*time.Hour, nil)
-	if err := store.Put(reading); err != nil {
-		return nil, err
-	}
-	return service.New(service.Config{
+	served := service.New(service.Config{
 		Store: store, Source: reading.Source, State: &service.State{}, Metrics: http.NotFoundHandler(),
-	}), nil
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		current := reading
+		current.Time = time.Now()
+		if err := store.Put(current); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		served.ServeHTTP(w, r)
+	})
 }

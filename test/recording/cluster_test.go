@@ -22,6 +22,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/plane"
 )
 
 func TestMain(m *testing.M) {
@@ -47,15 +48,7 @@ type cluster struct {
 // startCluster starts a control plane and watches its pods.
 func startCluster(t *testing.T) *cluster {
 	t.Helper()
-	cp, err := controlplane.Start(t.Context(), controlplane.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(cp.Stop)
-	config, err := cp.Config("test", "system:masters")
-	if err != nil {
-		t.Fatal(err)
-	}
+	cp, config := plane.Start(t, controlplane.Options{})
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)

@@ -18,13 +18,18 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/record"
 	"github.com/plimsoll-k8s/plimsoll/internal/recording"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/plane"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 	"github.com/plimsoll-k8s/plimsoll/test/support/tcpproxy"
 )
 
-// allow creates the documented RBAC rules and returns a kubeconfig of their ServiceAccount that uses a proxy.
+// allow creates the documented RBAC rules, waits until they apply, and returns a kubeconfig of their ServiceAccount that
+// uses a proxy.
 func (c *cluster) allow(t *testing.T) (*tcpproxy.Proxy, string) {
 	t.Helper()
+	const user = "system:serviceaccount:default:plimsoll-record"
+	groups := []string{"system:serviceaccounts", "system:authenticated"}
+	var rules []rbacv1.PolicyRule
 	raw, err := os.ReadFile("../../examples/recording/rbac.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -45,6 +50,7 @@ func (c *cluster) allow(t *testing.T) (*tcpproxy.Proxy, string) {
 					t.Errorf("rule %v: want only the verbs list and watch, and no secrets", rule)
 				}
 			}
+			rules = object.Rules
 			_, err = c.client.RbacV1().ClusterRoles().Create(t.Context(), object, metav1.CreateOptions{})
 		case *rbacv1.ClusterRoleBinding:
 			_, err = c.client.RbacV1().ClusterRoleBindings().Create(t.Context(), object, metav1.CreateOptions{})
@@ -55,13 +61,9 @@ func (c *cluster) allow(t *testing.T) (*tcpproxy.Proxy, string) {
 			t.Fatal(err)
 		}
 	}
+	plane.AwaitRights(t, c.client, user, groups, "", rules)
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := c.WriteKubeconfig(
-		path,
-		"system:serviceaccount:default:plimsoll-record",
-		"system:serviceaccounts",
-		"system:authenticated",
-	); err != nil {
+	if err := c.WriteKubeconfig(path, user, groups...); err != nil {
 		t.Fatal(err)
 	}
 	proxy := tcpproxy.Start(t, strings.TrimPrefix(c.Address(), "https://"))

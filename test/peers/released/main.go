@@ -7,14 +7,10 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
-	"strings"
-	"syscall"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
@@ -33,9 +29,6 @@ type workload struct {
 	Decisions  []*clusterv1beta1.PlacementDecision  `json:"decisions"`
 	Placements map[string]*clusterv1beta1.Placement `json:"placements"`
 }
-
-// operation is what a case measures.
-type operation func() error
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
@@ -62,42 +55,5 @@ func run(args []string) error {
 		return err
 	}
 	addPlacements(ctx, &w, operations)
-	lines := bufio.NewScanner(os.Stdin)
-	for lines.Scan() {
-		name := strings.TrimSpace(lines.Text())
-		do := operations[name]
-		if do == nil {
-			return fmt.Errorf("unknown case %q", name)
-		}
-		took, err := measure(do)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		fmt.Println(took)
-	}
-	return lines.Err()
-}
-
-// measure returns the CPU time of one operation in nanoseconds. It repeats the operation for a
-// quarter of a second.
-func measure(do operation) (float64, error) {
-	const least = 250 * time.Millisecond
-	for n := 1; ; n *= 4 {
-		before := cpuTime()
-		for range n {
-			if err := do(); err != nil {
-				return 0, err
-			}
-		}
-		if took := cpuTime() - before; took >= least {
-			return float64(took.Nanoseconds()) / float64(n), nil
-		}
-	}
-}
-
-// cpuTime returns the CPU time of the process.
-func cpuTime() time.Duration {
-	var usage syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage) // cannot fail with these arguments
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+	return serve(os.Stdin, os.Stdout, operations)
 }

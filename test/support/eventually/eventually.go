@@ -12,11 +12,15 @@ import (
 // Condition reports whether what a test waits for has happened. An error ends the wait.
 type Condition = wait.ConditionWithContextFunc
 
-// True waits for up to a minute until a condition is true. If it does not become true, True fails
+// Limit is how long True waits: much longer than anything takes, also on a machine that is ten times as busy as usual,
+// because only a test that fails waits for so long.
+const Limit = 3 * time.Minute
+
+// True waits for up to Limit until a condition is true. If it does not become true, True fails
 // the test with the message and the log of the program under test, which may be nil.
 func True(t testing.TB, message string, log fmt.Stringer, condition Condition) {
 	t.Helper()
-	TrueWithin(t, time.Minute, 20*time.Millisecond, message, log, condition)
+	TrueWithin(t, Limit, 20*time.Millisecond, message, log, condition)
 }
 
 // TrueWithin is True with its own timeout and polling interval.

@@ -19,8 +19,9 @@ import (
 // Helm is a built Helm.
 type Helm struct {
 	// Chart is the folder of the project's chart.
-	Chart   string
-	program string
+	Chart string
+	// Program is the path of the program.
+	Program string
 	// home is the folder of its cache, configuration and data.
 	home string
 }
@@ -37,12 +38,12 @@ func Build(ctx context.Context, project, home string) (*Helm, error) {
 	if err != nil {
 		return nil, fmt.Errorf("building Helm: %w\n%s", err, &stderr)
 	}
-	return &Helm{Chart: filepath.Join(project, "charts", "plimsoll"), program: strings.TrimSpace(string(out)), home: home}, nil
+	return &Helm{Chart: filepath.Join(project, "charts", "plimsoll"), Program: strings.TrimSpace(string(out)), home: home}, nil
 }
 
 // Run runs Helm and returns its standard output. An error contains all output.
 func (h *Helm) Run(ctx context.Context, args ...string) (string, error) {
-	command := exec.CommandContext(ctx, h.program, args...)
+	command := exec.CommandContext(ctx, h.Program, args...)
 	for _, folder := range []string{"CACHE", "CONFIG", "DATA"} {
 		command.Env = append(command.Env, "HELM_"+folder+"_HOME="+filepath.Join(h.home, strings.ToLower(folder)))
 	}

@@ -6,14 +6,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/embedded/subprocess"
 )
 
 // stopTimeout is how long a process may take to exit after SIGTERM.
@@ -136,15 +138,34 @@ func (p *Process) Stop(t testing.TB) {
 	}
 }
 
-// FreePort returns a TCP port of 127.0.0.1 that was free at the time of the call.
+// FreePort returns a TCP port of 127.0.0.1 that was free at the time of the call and that no outgoing connection takes.
 func FreePort(t testing.TB) int {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := subprocess.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port
+	return port
+}
+
+// CPUTime returns the CPU time that the process has used so far, in steps of 10 ms.
+func (p *Process) CPUTime(t testing.TB) time.Duration {
+	t.Helper()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The 14th and 15th fields are the time as a user and in the kernel; the second one is the name in parentheses.
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	var ticks time.Duration
+	for _, field := range fields[14-3 : 16-3] {
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			t.Fatalf("%s: %v", stat, err)
+		}
+		ticks += time.Duration(n)
+	}
+	return ticks * 10 * time.Millisecond
 }
 
 // PeakMemory returns the largest resident memory of the process so far, such as "51200 kB".

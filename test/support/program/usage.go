@@ -20,7 +20,7 @@ func (u Usage) String() string {
 
 // ReadUsage reads the usage of a program from its metrics.
 func ReadUsage(ctx context.Context, client *http.Client, url string) (u Usage, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

@@ -2,11 +2,14 @@
 package tcpproxy
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
 // Proxy forwards connections to one server.
@@ -21,10 +24,16 @@ type Proxy struct {
 	running sync.WaitGroup
 }
 
-// Start starts a proxy for a server, host:port, that runs until the end of the test.
+// Start starts a proxy for a server, host:port, that runs until the end of the test. No outgoing connection takes its port
+// while it is disconnected.
 func Start(t testing.TB, server string) *Proxy {
 	t.Helper()
-	p := &Proxy{address: "127.0.0.1:0", server: server, open: map[net.Conn]struct{}{}, lost: &atomic.Bool{}}
+	p := &Proxy{
+		address: fmt.Sprintf("127.0.0.1:%d", program.FreePort(t)),
+		server:  server,
+		open:    map[net.Conn]struct{}{},
+		lost:    &atomic.Bool{},
+	}
 	p.Reconnect(t)
 	t.Cleanup(func() {
 		p.Disconnect()
