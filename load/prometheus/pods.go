@@ -45,16 +45,18 @@ func (s *PodSource) String() string { return s.client.String() + ", pods" }
 //
 // The metrics are those of the kubelet's cAdvisor. Each container has a series, and so have the pod itself (without the label
 // container) and its pause container (POD, or no label either). The inner maximum counts a container once that two scrape
-// configurations collect, or that was restarted within the window.
+// configurations collect, or that was restarted within the window. The rate of a counter that is younger than its window is
+// too low, see alternatives: pods that were not scraped a window ago are left out.
 func (s *PodSource) Queries() (cpu, memory string) {
+	const byPod = " by (namespace, pod) "
 	sum := func(expression string) string {
-		return "sum by (namespace, pod) (max by (namespace, pod, container) (" + expression + "))"
+		return "sum" + byPod + "(max by (namespace, pod, container) (" + expression + "))"
 	}
 	containers := func(metric string) string {
 		return selector(&s.config, metric, `container!=""`, `container!="POD"`, `pod!=""`)
 	}
-	window := promDuration(s.config.RateWindow)
-	return cmp.Or(s.config.Queries.PodCPU, sum("rate("+containers("container_cpu_usage_seconds_total")+"["+window+"])")),
+	window, used := promDuration(s.config.RateWindow), containers("container_cpu_usage_seconds_total")
+	return cmp.Or(s.config.Queries.PodCPU, sum("rate("+used+"["+window+"])")+" and group"+byPod+"("+used+" offset "+window+")"),
 		cmp.Or(s.config.Queries.PodMemory, sum(containers("container_memory_working_set_bytes")))
 }
 
@@ -65,7 +67,7 @@ type podKey struct{ namespace, name string }
 func (k podKey) isSet() bool { return k.namespace != "" && k.name != "" }
 
 // ReadPods queries CPU and memory at the time of the server. Pods for which one of them is unknown are left out: the rate of a
-// new pod is unknown until it was scraped twice.
+// new pod is unknown until it was scraped for the rate window.
 func (s *PodSource) ReadPods(ctx context.Context) (load.PodReading, error) {
 	return s.ReadPodsAt(ctx, time.Time{})
 }

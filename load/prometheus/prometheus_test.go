@@ -294,8 +294,8 @@ func TestAlternatives(t *testing.T) {
 func TestQueries(t *testing.T) {
 	s := newSource(t, metricprovider.Config{Address: "http://p", NodeLabel: "node", Selector: `cluster="prod"`}, nil)
 	want := []string{
-		`max by (node) (avg_over_time(instance:node_cpu_utilisation:rate5m{cluster="prod"}[15m]) and instance:node_cpu_utilisation:rate5m{cluster="prod"})`,
-		`(1 - avg by (node) (sum without (mode) (rate(node_cpu_seconds_total{mode=~"idle|iowait|steal",cluster="prod"}[15m])))) and (1 - avg by (node) (sum without (mode) (rate(node_cpu_seconds_total{mode=~"idle|iowait|steal",cluster="prod"}[5m]))))`,
+		`max by (node) (avg_over_time((instance:node_cpu_utilisation:rate5m{cluster="prod"} and instance:node_cpu_utilisation:rate5m{cluster="prod"} offset 5m)[15m:1m]) and instance:node_cpu_utilisation:rate5m{cluster="prod"})`,
+		`(1 - sum by (node) (rate(node_cpu_seconds_total{mode=~"idle|iowait|steal",cluster="prod"}[15m])) / sum by (node) (rate(node_cpu_seconds_total{cluster="prod"}[15m]))) and (1 - sum by (node) (rate(node_cpu_seconds_total{mode=~"idle|iowait|steal",cluster="prod"}[5m])) / sum by (node) (rate(node_cpu_seconds_total{cluster="prod"}[5m])))`,
 	}
 	if diff := cmp.Diff(want, s.Queries(load.CPUMean)); diff != "" {
 		t.Error(diff)

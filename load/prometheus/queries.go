@@ -38,6 +38,10 @@ const instanceLabel model.LabelName = "instance"
 // the definitions of the monitoring mixin of node-exporter. Its recording rules are preferred, because
 // they cost the server less. The operator "and" removes nodes without current samples, which a window
 // would still include.
+//
+// The rate of a counter that is younger than its window is too low: the increase is divided by the whole window. That of a
+// new node's idle time would make the node look busy. Idle time is therefore divided by the time of all modes, whose rates
+// are too low by the same factor. The recording rule divides by the number of CPUs: its first samples are left out.
 func alternatives(c *metricprovider.Config, series load.Series) []string {
 	if query := configured(c.Queries, series); query != "" {
 		return []string{query}
@@ -51,27 +55,30 @@ func alternatives(c *metricprovider.Config, series load.Series) []string {
 	}
 	window, step, rate := promDuration(c.Window), promDuration(c.Step), promDuration(c.RateWindow)
 	idle := func(over string) string {
-		return fmt.Sprintf("1 - avg by (%s) (sum without (mode) (rate(%s[%s])))", by,
-			selector(c, "node_cpu_seconds_total", `mode=~"idle|iowait|steal"`), over)
+		return fmt.Sprintf("1 - sum by (%s) (rate(%s[%s])) / sum by (%s) (rate(%s[%s]))",
+			by, selector(c, "node_cpu_seconds_total", `mode=~"idle|iowait|steal"`), over,
+			by, selector(c, "node_cpu_seconds_total"), over)
 	}
 	memory := fmt.Sprintf("1 - max by (%s) (%s) / max by (%s) (%s)",
 		by, selector(c, "node_memory_MemAvailable_bytes"), by, selector(c, "node_memory_MemTotal_bytes"))
 	over := func(function, expression string) string {
 		return fmt.Sprintf("%s((%s)[%s:%s]) and (%s)", function, expression, window, step, expression)
 	}
-	recorded := func(function, rule string) string {
-		return fmt.Sprintf("max by (%s) (%s(%s[%s]) and %s)", by, function, selector(c, rule), window, selector(c, rule))
+	recorded := func(function, samples, rule string) string {
+		return fmt.Sprintf("max by (%s) (%s(%s) and %s)", by, function, samples, rule)
 	}
-	const cpuRule, memoryRule = "instance:node_cpu_utilisation:rate5m", "instance:node_memory_utilisation:ratio"
+	cpuRule, memoryRule := selector(c, "instance:node_cpu_utilisation:rate5m"), selector(c, "instance:node_memory_utilisation:ratio")
+	cpuSamples := fmt.Sprintf("(%s and %s offset 5m)[%s:%s]", cpuRule, cpuRule, window, step)
+	memorySamples := fmt.Sprintf("%s[%s]", memoryRule, window)
 	switch series {
 	case load.CPUMean:
-		return []string{recorded("avg_over_time", cpuRule), fmt.Sprintf("(%s) and (%s)", idle(window), idle(rate))}
+		return []string{recorded("avg_over_time", cpuSamples, cpuRule), fmt.Sprintf("(%s) and (%s)", idle(window), idle(rate))}
 	case load.CPUStdDev:
-		return []string{recorded("stddev_over_time", cpuRule), over("stddev_over_time", idle(rate))}
+		return []string{recorded("stddev_over_time", cpuSamples, cpuRule), over("stddev_over_time", idle(rate))}
 	case load.MemoryMean:
-		return []string{recorded("avg_over_time", memoryRule), over("avg_over_time", memory)}
+		return []string{recorded("avg_over_time", memorySamples, memoryRule), over("avg_over_time", memory)}
 	default:
-		return []string{recorded("stddev_over_time", memoryRule), over("stddev_over_time", memory)}
+		return []string{recorded("stddev_over_time", memorySamples, memoryRule), over("stddev_over_time", memory)}
 	}
 }
 
