@@ -56,14 +56,6 @@ images: ## build the images with Docker; ARGS=--push pushes them to REGISTRY
 	    --tag $(REGISTRY)/$$program:$(TAG) $(ARGS) . || exit 1; \
 	done
 
-.PHONY: demo-picture
-demo-picture: ## run scenarios of the demo and write the picture of the README, docs/demo.svg
-	go run ./hack/demopicture docs/demo.svg
-
-.PHONY: dashboard-pictures
-dashboard-pictures: ## run the demo under Prometheus and draw the dashboards of docs/metrics.md
-	go run ./hack/dashboardpictures charts/plimsoll/files/dashboards docs/dashboards
-
 # Beside the main packages, where ko finds the files that it adds to images (KO_DATA_PATH).
 .PHONY: licenses
 licenses: ## write the license texts of what the images contain to cmd/*/kodata
@@ -219,13 +211,12 @@ RIGHTS := slack=internal/controllers/slack placement=internal/controllers/placem
   pod-metrics=load/podmetrics
 
 .PHONY: generate
-generate: ## regenerate code, CRDs, RBAC, dashboards and the architecture diagram
+generate: ## regenerate code, CRDs, RBAC and the architecture diagram
 	$(TOOL) controller-gen object crd paths=./api/... output:crd:artifacts:config=config/crd
 	@rm -rf config/crd/ocm
 	$(TOOL) controller-gen crd:maxDescLen=0 $(foreach version,v1 v1beta2 v1beta1 v1alpha1,paths=$(OCM)/$(version)) output:crd:artifacts:config=config/crd/ocm
 	go run ./hack/crdgen config/crd/cluster.open-cluster-management.io_placements.yaml \
 	  config/crd/ocm/cluster.open-cluster-management.io_placementdecisions.yaml
-	go run ./hack/dashboardgen charts/plimsoll/files/dashboards
 	go run ./hack/importgraph docs/ARCHITECTURE.md
 	go run ./hack/schemas schemas
 	@cd config/crd/ocm && rm $(OCM_UNUSED:%=cluster.open-cluster-management.io_%.yaml)
