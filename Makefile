@@ -158,6 +158,7 @@ test: test-servers ## run all tests: unit, race, fuzz corpora, integration on th
 	go test -timeout 30m ./...
 	cd tools/release && go test -timeout 20m ./...
 	cd tools/vulncheck && go test ./...
+	@$(MAKE) --no-print-directory lab
 	@echo "== under the race detector"
 	go test -race -timeout 20m $(RACE)
 
@@ -184,19 +185,9 @@ bench: ## run the benchmarks of docs/benchmarks.md
 	go test -run '^$$' -bench . -benchmem ./internal/algo/... ./internal/fleet/... ./load/... ./plugins/... ./slack/...
 	go test -run '^$$' -bench . -benchtime 1x -timeout 30m ./test/bench/...
 
-# The program with the released code compiles another version of Kubernetes, which takes about 5 minutes on
-# 2 cores: test and verify check its module only.
-.PHONY: bench-peers
-bench-peers: ## measure scheduler-plugins and Open Cluster Management beside Plimsoll, and write the table of docs/benchmarks.md
-	@echo "== building the released code (about 5 minutes the first time)"
-	cd test/peers/released && go vet ./...
-	go run ./test/peers -write docs/benchmarks.md $(ARGS)
-
-# It compiles another version of Kubernetes, as bench-peers does: test and verify check the module only.
-.PHONY: test-ocm
-test-ocm: ## run the placement tests of Open Cluster Management, as released, against Plimsoll's controller
-	@echo "== building the tests (about 5 minutes the first time)"
-	go run ./test/ocm
+.PHONY: lab
+lab: ## test the experiments, which are a module of their own (lab/README.md)
+	cd lab && go vet ./... && go test -timeout 20m ./...
 
 # CRDs of Open Cluster Management, without descriptions, for hubs that lack them; PlacementDecision has a version more. Two types are
 # left out: Placement, which this project defines itself, and ClusterClaim, which it does not read.
@@ -234,15 +225,16 @@ PROSE := '*.go' '*.md' '*.yaml' '*.yml' '*.tpl' '*.html' '*.sh' '*.txt' '*.txtar
 .PHONY: lint
 lint: ## check formatting, import rules, workflows, language and common mistakes
 	$(TOOL) golangci-lint run ./...
+	cd lab && go tool -modfile=../tools/go.mod golangci-lint run ./...
 	go tool -modfile=tools/actionlint/go.mod actionlint -shellcheck= -pyflakes=
 	@! git grep -nIiwE -f hack/words.txt -- $(PROSE) || { echo 'hack/words.txt lists these words: see "Language" in CONTRIBUTING.md'; exit 1; }
 
 .PHONY: verify
 verify: lint ## run lint and check that generated files are up to date
-	@before=$$(git status --porcelain; git diff); $(MAKE) --no-print-directory generate; go mod tidy; \
+	@before=$$(git status --porcelain; git diff); $(MAKE) --no-print-directory generate; go mod tidy; (cd lab && go mod tidy); \
 	  after=$$(git status --porcelain; git diff); \
-	  if [ "$$before" != "$$after" ]; then echo "generated files or go.mod are out of date; run 'make generate' and 'go mod tidy':"; git status --short; exit 1; fi
-	@for module in tools tools/actionlint tools/helm tools/krew tools/release tools/vulncheck test/metricsserver test/kubestatemetrics test/loadwatcher test/karpenter test/kubectl test/ocm/suite test/peers/released; do (cd $$module && go mod verify >/dev/null) || exit 1; done
+	  if [ "$$before" != "$$after" ]; then echo "generated files or go.mod are out of date; run 'make generate' and 'go mod tidy', also in lab:"; git status --short; exit 1; fi
+	@for module in tools tools/actionlint tools/helm tools/krew tools/release tools/vulncheck test/metricsserver test/kubestatemetrics test/loadwatcher test/karpenter test/kubectl lab/ocm/suite lab/peers/released; do (cd $$module && go mod verify >/dev/null) || exit 1; done
 
 .PHONY: fmt
 fmt: ## format the code

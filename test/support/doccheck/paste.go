@@ -10,7 +10,7 @@ import (
 )
 
 // tools are the commands that blocks may have in addition to Programs and shell built-ins.
-var tools = []string{"curl", "docs/results/run.sh", "echo", "git", "go", "jq", "ln", "sed", "sleep", "source"}
+var tools = []string{"curl", "lab/run.sh", "echo", "git", "go", "jq", "ln", "sed", "sleep", "source"}
 
 // Block is a block of shell commands in a page.
 type Block struct {

@@ -1,0 +1,153 @@
+// Command experiment runs the experiment of lab/results: the profiles of this project and the formulas of other
+// schedulers (package baselines) in all scenarios (package scenarios) with the same seeds. It writes one result per
+// scenario, as plimsoll compare -o json does, which lab/tables turns into tables.
+//
+//	experiment [flags] FOLDER
+//
+// Scenarios whose result is in FOLDER already are not run again. -quick runs two seeds of the tuning half, to choose
+// arguments. Profiles may also be files with a KubeSchedulerConfiguration.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"regexp"
+	"strings"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/job"
+	"github.com/plimsoll-k8s/plimsoll/lab/experiment/baselines"
+	"github.com/plimsoll-k8s/plimsoll/lab/experiment/scenarios"
+)
+
+// serveCommand is the argument of the processes that execute a run.
+const serveCommand = "serve-run"
+
+func main() {
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer cancel()
+	err := engine.Register(baselines.Registry())
+	switch {
+	case err != nil:
+	case len(os.Args) == 2 && os.Args[1] == serveCommand:
+		err = job.Serve(ctx, os.Stdin, os.Stdout)
+	default:
+		err = start(ctx, os.Args[1:])
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+// options are the flags.
+type options struct {
+	part, profiles, openb, folder string
+	names                         *regexp.Regexp
+	seed, seeds, processes        int
+	list                          bool
+}
+
+// tuningSeed is the first seed of -quick: no seed of the published results.
+const tuningSeed = 1001
+
+func parse(arguments []string) (options, error) {
+	var o options
+	var names string
+	var quick bool
+	flags := flag.NewFlagSet("experiment", flag.ContinueOnError)
+	flags.StringVar(&o.part, "part", "published", "half of the scenarios: published, tuning or all")
+	flags.StringVar(&names, "scenarios", "", "regular expression of the names of scenarios")
+	flags.StringVar(&o.profiles, "profiles", "", "names and files of profiles separated by commas, the baseline first; all if empty")
+	flags.StringVar(&o.openb, "openb", "", "folder of the openb trace; its scenarios are left out if it is empty")
+	flags.IntVar(&o.seed, "seed", 1, "first seed")
+	flags.IntVar(&o.seeds, "seeds", 10, "number of seeds")
+	flags.IntVar(&o.processes, "processes", 2, "parallel processes")
+	flags.BoolVar(&o.list, "list", false, "print the scenarios and the expected CPU time, and run nothing")
+	flags.BoolVar(&quick, "quick", false, "2 seeds of the tuning half, unless -part, -seed and -seeds are set")
+	if err := flags.Parse(arguments); err != nil {
+		return o, err
+	}
+	set := map[string]bool{}
+	flags.Visit(func(f *flag.Flag) { set[f.Name] = true })
+	if quick {
+		for name, apply := range map[string]func(){
+			"part": func() { o.part = "tuning" }, "seed": func() { o.seed = tuningSeed }, "seeds": func() { o.seeds = 2 },
+		} {
+			if !set[name] {
+				apply()
+			}
+		}
+	}
+	return o, o.complete(flags, names)
+}
+
+// complete validates the flags and the argument.
+func (o *options) complete(flags *flag.FlagSet, names string) (err error) {
+	switch o.part {
+	case "published", "tuning", "all":
+	default:
+		return fmt.Errorf("-part: invalid value %q: must be published, tuning or all", o.part)
+	}
+	if o.names, err = regexp.Compile(names); err != nil {
+		return fmt.Errorf("-scenarios: %w", err)
+	}
+	for name, value := range map[string]int{"seed": o.seed, "seeds": o.seeds, "processes": o.processes} {
+		if value < 1 {
+			return fmt.Errorf("-%s: invalid value %d: must be at least 1", name, value)
+		}
+	}
+	switch {
+	case flags.NArg() == 1:
+		o.folder = flags.Arg(0)
+	case !o.list || flags.NArg() > 1:
+		return fmt.Errorf("found %d arguments: must be the folder for the results", flags.NArg())
+	}
+	return nil
+}
+
+// selected returns the scenarios to run and the names of those that need the openb trace, which is missing.
+func (o *options) selected() (chosen []scenarios.Scenario, missing []string) {
+	for _, s := range scenarios.All() {
+		if o.part != "all" && o.part != string(s.Part) || !o.names.MatchString(s.Name) {
+			continue
+		}
+		if s.Generate == "" && o.openb == "" {
+			missing = append(missing, s.Name)
+			continue
+		}
+		chosen = append(chosen, s)
+	}
+	return chosen, missing
+}
+
+func start(ctx context.Context, arguments []string) error {
+	o, err := parse(arguments)
+	if err != nil {
+		return err
+	}
+	compared, err := readProfiles(o.profiles)
+	if err != nil {
+		return err
+	}
+	chosen, missing := o.selected()
+	expected := 0.0
+	for _, s := range chosen {
+		expected += s.CPUSeconds * float64(len(compared)*o.seeds)
+		if o.list {
+			fmt.Printf("%-22s %-9s %-8s %s\n", s.Name, s.Part, s.Limits, s.Usage)
+		}
+	}
+	if len(missing) > 0 {
+		fmt.Printf("left out, as -openb is not set: %s\n", strings.Join(missing, ", "))
+	}
+	fmt.Printf("%d scenarios x %d profiles x %d seeds, expected CPU time %.0f minutes on an idle machine\n",
+		len(chosen), len(compared), o.seeds, expected/60)
+	if o.list {
+		return nil
+	}
+	return run(ctx, o, chosen, compared)
+}

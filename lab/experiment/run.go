@@ -1,0 +1,235 @@
+package main
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/job"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/profiles"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/replay"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/source"
+	"github.com/plimsoll-k8s/plimsoll/lab/experiment/scenarios"
+)
+
+// own are the profiles of this project that are compared, if they are built in. The first is the baseline.
+var own = []string{"default", "limits", "low-risk", "low-risk+limits", "predicted"}
+
+//go:embed profiles
+var baselineProfiles embed.FS
+
+// tailSeconds is how long a run continues after the last arrival.
+const tailSeconds = 600
+
+// readProfiles reads the named profiles, or all.
+func readProfiles(names string) ([]profiles.Profile, error) {
+	list := strings.Split(names, ",")
+	if names == "" {
+		list = slices.DeleteFunc(slices.Clone(own), func(name string) bool { return !profiles.IsBuiltIn(name) })
+		list = append(list, scenarios.Baselines...)
+	}
+	read := make([]profiles.Profile, len(list))
+	for i, name := range list {
+		var err error
+		if slices.Contains(slices.Concat(scenarios.Baselines, scenarios.Ablations), name) {
+			read[i].Name = name
+			read[i].Text, err = baselineProfiles.ReadFile("profiles/" + name + ".yaml")
+		} else {
+			read[i], err = profiles.Read(name)
+			read[i].Name = strings.TrimSuffix(filepath.Base(name), ".yaml")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("-profiles: %w", err)
+		}
+	}
+	return read, nil
+}
+
+// run runs the scenarios that have no result yet, and prints the outcome.
+func run(ctx context.Context, o options, chosen []scenarios.Scenario, compared []profiles.Profile) error {
+	if err := os.MkdirAll(o.folder, 0o755); err != nil {
+		return err
+	}
+	temporary, err := os.MkdirTemp("", "experiment")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(temporary) }()
+	began := time.Now()
+	results := map[string]*result.Result{}
+	for i := range chosen {
+		s := &chosen[i]
+		file := filepath.Join(o.folder, s.Name+".json")
+		r, err := readResult(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			if r, err = runScenario(ctx, o, s, compared, temporary); err == nil {
+				err = writeResult(file, r)
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.Name, err)
+		}
+		results[s.Name] = r
+		fmt.Printf("%s after %v\n", line(s.Name, r), time.Since(began).Round(time.Second))
+	}
+	printSums(chosen, results)
+	fmt.Printf("used CPU time %.0f minutes in %v\n", childSeconds()/60, time.Since(began).Round(time.Second))
+	return nil
+}
+
+// runScenario runs a scenario with all profiles and seeds.
+func runScenario(
+	ctx context.Context, o options, s *scenarios.Scenario, compared []profiles.Profile, temporary string,
+) (*result.Result, error) {
+	template, err := newJob(o, s, temporary)
+	if err != nil {
+		return nil, err
+	}
+	r := &result.Result{APIVersion: result.APIVersion, Kind: result.Kind}
+	if err := describe(r, s, &template, o.seed); err != nil {
+		return nil, err
+	}
+	var jobs []job.Job
+	for _, profile := range compared {
+		r.Profiles = append(r.Profiles, profile.Name)
+		for i := range o.seeds {
+			j := template
+			j.Profile, j.Seed = profile, uint64(o.seed+i)
+			jobs = append(jobs, j)
+		}
+	}
+	for i := range o.seeds {
+		r.Seeds = append(r.Seeds, uint64(o.seed+i))
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	command := func(ctx context.Context) *exec.Cmd { return exec.CommandContext(ctx, program, serveCommand) }
+	runs, err := job.Pool{Command: command, Processes: o.processes}.Run(ctx, jobs)
+	if err != nil {
+		return nil, err
+	}
+	scenario := result.Scenario{Limits: s.Limits, Usage: template.Usage.String()}
+	for i, profile := range compared {
+		p := result.Profile{Name: profile.Name}
+		for _, run := range runs[i*o.seeds : (i+1)*o.seeds] {
+			if run == nil || run.Interrupted {
+				return nil, errors.New("interrupted")
+			}
+			p.Runs = append(p.Runs, *run)
+		}
+		scenario.Profiles = append(scenario.Profiles, p)
+	}
+	r.Scenarios = []result.Scenario{scenario}
+	return r, r.Scenarios[0].Compare()
+}
+
+// newJob returns the job of a scenario without a profile and a seed.
+func newJob(o options, s *scenarios.Scenario, temporary string) (job.Job, error) {
+	j := job.Job{Source: source.Spec{Generate: s.Generate, Pack: -1}, Tail: tailSeconds}
+	var err error
+	if s.Generate == "" {
+		if j.Source.Trace, err = openbTrace(o.openb, temporary, s); err != nil {
+			return j, err
+		}
+	}
+	limits, err := usage.ParseLimits(s.Limits)
+	if err != nil {
+		return j, err
+	}
+	j.Limits = limits[0]
+	if j.Usage, err = usage.Parse(s.Usage); err != nil {
+		return j, err
+	}
+	j.Metrics, err = replay.ParseMetrics("")
+	return j, err
+}
+
+// describe adds the source and the settings to a result.
+func describe(r *result.Result, s *scenarios.Scenario, j *job.Job, seed int) error {
+	read, err := source.Open(j.Source)
+	if err != nil {
+		return err
+	}
+	in := read.Input(uint64(seed), j.Limits)
+	r.Source = result.Source{Name: s.Name, Nodes: len(in.Nodes), Pods: len(in.Pods)}
+	r.Assumed = in.Assumptions
+	r.Settings = result.Settings{
+		StepSeconds: replay.Step, TailSeconds: j.Tail, Level: result.Level,
+		Metrics: result.Metrics{IntervalSeconds: j.Metrics.Interval, DelaySeconds: j.Metrics.Delay, WindowSeconds: j.Metrics.Window},
+	}
+	return nil
+}
+
+// blockLines is the number of pods in a block of the openb trace. Blocks keep pods of a workload together.
+const blockLines = 8
+
+// openbTrace writes a part of the openb trace to a folder, and returns the value of --trace.
+func openbTrace(folder, temporary string, s *scenarios.Scenario) (string, error) {
+	nodes, pods := filepath.Join(temporary, s.Name+"-nodes.csv"), filepath.Join(temporary, s.Name+"-pods.csv")
+	if err := thin(filepath.Join(folder, "openb_node_list_all_node.csv"), nodes, 1, s.OpenbNodes); err != nil {
+		return "", err
+	}
+	if err := thin(filepath.Join(folder, "openb_pod_list_default.csv"), pods, blockLines, s.OpenbPods); err != nil {
+		return "", err
+	}
+	return "openb:" + nodes + "," + pods + s.OpenbOptions, nil
+}
+
+// thin copies the header and one of n blocks of lines.
+func thin(from, to string, block, n int) error {
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return fmt.Errorf("-openb: %w", err)
+	}
+	header, rest, _ := strings.Cut(string(content), "\n")
+	var kept strings.Builder
+	kept.WriteString(header + "\n")
+	i := 0
+	for line := range strings.Lines(rest) {
+		if i/block%n == 0 {
+			kept.WriteString(line)
+		}
+		i++
+	}
+	return os.WriteFile(to, []byte(kept.String()), 0o600)
+}
+
+func readResult(file string) (*result.Result, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	r := &result.Result{}
+	return r, json.Unmarshal(content, r)
+}
+
+func writeResult(file string, r *result.Result) error {
+	content, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, content, 0o644)
+}
+
+// childSeconds returns the CPU time of the processes that have ended.
+func childSeconds() float64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &u); err != nil {
+		return 0
+	}
+	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
+}
