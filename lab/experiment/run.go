@@ -134,7 +134,8 @@ func runScenario(
 		scenario.Profiles = append(scenario.Profiles, p)
 	}
 	r.Scenarios = []result.Scenario{scenario}
-	return r, r.Scenarios[0].Compare()
+	r.Scenarios[0].Compare()
+	return r, nil
 }
 
 // newJob returns the job of a scenario without a profile and a seed.

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 	"github.com/plimsoll-k8s/plimsoll/lab/experiment/scenarios"
@@ -150,17 +149,4 @@ func (e *experiment) differences(s *scenario, profile string, figure result.Defi
 		after[i] -= before[i]
 	}
 	return after
-}
-
-// combined returns one result with all scenarios for tables, whose labels are made of limits and usage: the name
-// of the scenario and the limit ratio.
-func (e *experiment) combined() result.Result {
-	r := e.scenarios[0].result
-	r.Scenarios = nil
-	for i := range e.scenarios {
-		s := e.scenarios[i].result.Scenarios[0]
-		s.Limits, s.Usage = e.scenarios[i].Name, "limits="+strings.ReplaceAll(e.scenarios[i].Limits, "=", " ")
-		r.Scenarios = append(r.Scenarios, s)
-	}
-	return r
 }

@@ -10,8 +10,8 @@
 // probability. A candidate with the same values as an earlier one in every block is dropped as well, since both have the same
 // effect.
 //
-// The winner of a race has the smallest mean of many, which is likely to be better than its expectation. Confirm therefore
-// compares it in blocks that the race has not used. An error of the race costs a better winner, but confirms nothing wrong.
+// The winner of a race has the smallest mean of many, which is likely to be better than its expectation: compare it in blocks that
+// the race has not used. An error of the race then costs a better winner, but confirms nothing wrong.
 package race
 
 import (

@@ -26,9 +26,7 @@ func printResult(out io.Writer, r *result.Result) error {
 		scenario := &r.Scenarios[i]
 		fmt.Fprintf(out, "\n%s\n", base.Escape(describeScenario(scenario)))
 		printScenario(out, r, scenario)
-		if err := printFrontier(out, scenario); err != nil {
-			return err
-		}
+		printFrontier(out, scenario)
 		printReasons(out, scenario)
 	}
 	printAssumptions(out, r.Assumed)
@@ -196,10 +194,10 @@ func rowLabel(d result.Definition) string {
 }
 
 // printFrontier prints the cost of slack and the pending time of pods.
-func printFrontier(out io.Writer, s *result.Scenario) error {
-	points, err := s.Frontier()
-	if err != nil || len(points) == 0 {
-		return err
+func printFrontier(out io.Writer, s *result.Scenario) {
+	points := s.Frontier()
+	if len(points) == 0 {
+		return
 	}
 	t := base.NewTable(out, "cost and benefit of slack", "cost", "pending, mean s", "pending, p95 s", "slack kept")
 	t.SetColumnConfigs(base.RightAligned(2, 3, 4, 5))
@@ -214,7 +212,6 @@ func printFrontier(out io.Writer, s *result.Scenario) error {
 		})
 	}
 	t.Render()
-	return nil
 }
 
 // formatInterval returns the confidence interval of a mean.

@@ -38,8 +38,8 @@ type frontierRow struct {
 
 // newFrontier returns the frontier of a scenario, or nil if it has none.
 func newFrontier(s *result.Scenario, settings *result.Settings) *frontier {
-	points, err := s.Frontier()
-	if err != nil || len(points) == 0 { // Intervals of numbers that are not finite are errors.
+	points := s.Frontier()
+	if len(points) == 0 {
 		return nil
 	}
 	f := &frontier{CostName: "node hours"}

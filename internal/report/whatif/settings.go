@@ -24,7 +24,7 @@ func settings(r *result.Result) []setting {
 		{"Load is measured", fmt.Sprintf("every %s, is available %s later, is averaged over %s",
 			number.Duration(s.Metrics.IntervalSeconds), number.Duration(s.Metrics.DelaySeconds), number.Duration(s.Metrics.WindowSeconds))},
 		{"Confidence intervals", number.Format(100*s.Level, 0) + number.ThinSpace +
-			"%, of the mean over seeds, by bootstrapping pairs of runs with the same seed"},
+			"%, of the mean over seeds, by the paired t test of runs with the same seed"},
 		{"Version of the document", r.APIVersion + " " + r.Kind},
 	}
 	if s.Autoscaler != nil {

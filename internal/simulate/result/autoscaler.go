@@ -58,7 +58,7 @@ type FrontierPoint struct {
 
 // Frontier returns a point for each profile with slack, in their order; nil if
 // there are fewer than two. Interrupted runs count only if a profile has no others.
-func (s *Scenario) Frontier() ([]FrontierPoint, error) {
+func (s *Scenario) Frontier() []FrontierPoint {
 	var points []FrontierPoint
 	for i := range s.Profiles {
 		p := &s.Profiles[i]
@@ -71,20 +71,12 @@ func (s *Scenario) Frontier() ([]FrontierPoint, error) {
 			PendingP95: mean(valuesOf(runs, func(r *Run) float64 { return r.PendingSeconds.P95 })),
 			SlackKept:  mean(valuesOf(runs, func(r *Run) float64 { return r.slackKept().Mean })),
 		}
-		var err error
-		zero := make([]float64, len(runs))
-		costs := valuesOf(runs, func(r *Run) float64 { return r.Scaling.Cost })
-		if point.Cost, point.CostInterval, err = meanDifference(zero, costs); err != nil {
-			return nil, err
-		}
-		pending := valuesOf(runs, func(r *Run) float64 { return r.PendingSeconds.Mean })
-		if point.Pending, point.PendingInterval, err = meanDifference(zero, pending); err != nil {
-			return nil, err
-		}
+		point.Cost, point.CostInterval = meanInterval(valuesOf(runs, func(r *Run) float64 { return r.Scaling.Cost }))
+		point.Pending, point.PendingInterval = meanInterval(valuesOf(runs, func(r *Run) float64 { return r.PendingSeconds.Mean }))
 		points = append(points, point)
 	}
 	if len(points) < 2 {
-		return nil, nil
+		return nil
 	}
-	return points, nil
+	return points
 }

@@ -25,10 +25,7 @@ func TestFrontier(t *testing.T) {
 		{Name: "b", Slack: "5%", Runs: []Run{scaledRun(1, 20, 3)}},
 		{Name: "c", Slack: "9%"},
 	}}
-	got, err := s.Frontier()
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := s.Frontier()
 	want := []FrontierPoint{
 		{
 			Name: "a", Slack: "0%", Cost: 11, Pending: 30, PendingP95: 60, SlackKept: 0.5, CostInterval: got[0].CostInterval,
@@ -39,12 +36,12 @@ func TestFrontier(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if in := got[0].CostInterval; in.Low > 11 || in.High < 11 || in.Low < 10 || in.High > 12 {
+	if in := got[0].CostInterval; in.Low+in.High != 22 || in.Low >= 11 {
 		t.Errorf("cost interval %+v", in)
 	}
 	s.Profiles = s.Profiles[:2]
-	if got, err := s.Frontier(); err != nil || got != nil {
-		t.Errorf("one slack value: %v, %v", got, err)
+	if got := s.Frontier(); got != nil {
+		t.Errorf("one slack value: %v", got)
 	}
 }
 
@@ -62,9 +59,7 @@ func TestDefinitions(t *testing.T) {
 		"slack":      {[]Run{scaledRun(1, 7, 1)}, len(Figures)},
 	} {
 		s := &Scenario{Profiles: []Profile{{Runs: tc.runs}}}
-		if err := s.Compare(); err != nil {
-			t.Fatal(err)
-		}
+		s.Compare()
 		if got := len(s.Definitions()); got != tc.want || len(s.Profiles[0].Figures) != tc.want {
 			t.Errorf("%s: %d figures shown and %d computed, want %d", name, got, len(s.Profiles[0].Figures), tc.want)
 		}

@@ -3,15 +3,12 @@ package result
 import (
 	"math"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/bootstrap"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Level is the confidence level of the intervals.
 const Level = 0.95
-
-// intervalSeed seeds the resampling of intervals. It is independent of the seeds of
-// the runs.
-const intervalSeed = 1
 
 // tolerance is the relative difference up to which two values are equal: sums of
 // the same terms in another order differ by rounding.
@@ -19,7 +16,7 @@ const tolerance = 1e-9
 
 // Compare computes the figures of all profiles from their runs, and their
 // differences from the first profile.
-func (s *Scenario) Compare() error {
+func (s *Scenario) Compare() {
 	definitions := s.Definitions()
 	for i := range s.Profiles {
 		profile := &s.Profiles[i]
@@ -31,15 +28,11 @@ func (s *Scenario) Compare() error {
 			}
 			figure := Figure{Mean: mean(valuesOf(runs, definition.Value))}
 			if i > 0 {
-				var err error
-				if figure.Difference, err = difference(s.Profiles[0].Runs, profile.Runs, definition.Value); err != nil {
-					return err
-				}
+				figure.Difference = difference(s.Profiles[0].Runs, profile.Runs, definition.Value)
 			}
 			profile.Figures[definition.Name] = figure
 		}
 	}
-	return nil
 }
 
 // countedRuns returns the completed runs or, if none completed, all runs.
@@ -67,56 +60,52 @@ func valuesOf(runs []Run, value func(*Run) float64) []float64 {
 
 // difference compares the completed runs of two profiles that have the same seed.
 // It returns nil if there are no such pairs.
-func difference(baseline, runs []Run, value func(*Run) float64) (*Difference, error) {
+func difference(baseline, runs []Run, value func(*Run) float64) *Difference {
 	var before, after []float64
 	for i := range runs {
 		for j := range baseline {
 			if runs[i].Seed != baseline[j].Seed || runs[i].Interrupted || baseline[j].Interrupted {
 				continue
 			}
-			x, y := value(&baseline[j]), value(&runs[i])
-			if math.Abs(y-x) <= tolerance*math.Abs(x) {
-				y = x
-			}
-			before, after = append(before, x), append(after, y)
+			before, after = append(before, value(&baseline[j])), append(after, value(&runs[i]))
 		}
 	}
 	if len(before) == 0 {
-		return nil, nil
+		return nil
 	}
-	d := &Difference{}
-	for i := range before {
+	return PairedDifference(before, after)
+}
+
+// PairedDifference compares after[i] with before[i], two values of the same seed. There must be at least one pair. The interval is that
+// of the paired t test (Student, The Probable Error of a Mean, 1908): mean +- t(n-1) s / sqrt(n), with the standard deviation s of
+// the n differences. With few seeds and heavily skewed differences it contains the true mean less often than Level says.
+func PairedDifference(before, after []float64) *Difference {
+	d, differences := &Difference{}, make([]float64, len(before))
+	for i, x := range before {
+		change := after[i] - x
 		switch {
-		case after[i] < before[i]:
-			d.Less++
-		case after[i] > before[i]:
-			d.More++
-		default:
+		case math.Abs(change) <= tolerance*math.Abs(x):
+			change = 0
 			d.Equal++
+		case change < 0:
+			d.Less++
+		default:
+			d.More++
 		}
+		differences[i] = change
 	}
-	var err error
-	d.Mean, d.Interval, err = meanDifference(before, after)
-	return d, err
+	d.Mean, d.Interval = meanInterval(differences)
+	return d
 }
 
-// meanDifference returns the mean of after[i]-before[i], and its confidence
-// interval if there are at least two pairs.
-func meanDifference(before, after []float64) (float64, *Interval, error) {
-	if len(before) < 2 {
-		return mean(after) - mean(before), nil, nil
+// meanInterval returns the mean of values and its confidence interval at Level, nil with fewer than two values.
+func meanInterval(values []float64) (float64, *Interval) {
+	mean, n := mean(values), float64(len(values))
+	if n < 2 {
+		return mean, nil
 	}
-	interval, err := bootstrap.Paired(before, after, Level, intervalSeed)
-	if err != nil {
-		return 0, nil, err
-	}
-	return interval.Mean, &Interval{Low: interval.Low, High: interval.High, ExcludesZero: interval.ExcludesZero()}, nil
+	half := distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile((1+Level)/2) * stat.StdDev(values, nil) / math.Sqrt(n)
+	return mean, &Interval{Low: mean - half, High: mean + half, ExcludesZero: math.Abs(mean) > half}
 }
 
-func mean(values []float64) float64 {
-	var sum float64
-	for _, v := range values {
-		sum += v
-	}
-	return sum / float64(len(values))
-}
+func mean(values []float64) float64 { return stat.Mean(values, nil) }

@@ -1,19 +1,19 @@
 package result
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // scenario returns a compared scenario of two profiles.
 func scenario(t *testing.T, base, other []Run) *Scenario {
 	t.Helper()
 	s := &Scenario{Profiles: []Profile{{Name: "base", Runs: base}, {Name: "other", Runs: other}}}
-	if err := s.Compare(); err != nil {
-		t.Fatal(err)
-	}
+	s.Compare()
 	return s
 }
 
@@ -78,6 +78,34 @@ func TestCompareNoise(t *testing.T) {
 	}
 	if got := scenario(t, base, other).Profiles[1].Figures["limitedCoreSeconds"].Difference; got.Equal != 2 || got.Interval.ExcludesZero {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestPairedDifference has the differences -2, 1 and 4: their mean is 1 and their standard deviation 3, t with 2 degrees of freedom
+// is 4.302653, and 4.302653 x 3 / sqrt 3 = 7.452414.
+func TestPairedDifference(t *testing.T) {
+	got := PairedDifference([]float64{3, 3, 3}, []float64{1, 4, 7})
+	near := cmpopts.EquateApprox(0, 1e-5)
+	if want := (&Difference{Mean: 1, Interval: &Interval{Low: -6.452414, High: 8.452414}, Less: 1, More: 2}); !cmp.Equal(got, want, near) {
+		t.Error(cmp.Diff(want, got, near))
+	}
+}
+
+// TestCoverage verifies that 95 % of the intervals over ten seeds contain the true mean.
+func TestCoverage(t *testing.T) {
+	const experiments = 2000
+	r, covered := rand.New(rand.NewPCG(7, 7)), 0
+	for range experiments {
+		after := make([]float64, 10)
+		for k := range after {
+			after[k] = 3 + 2*r.NormFloat64()
+		}
+		if i := PairedDifference(make([]float64, 10), after).Interval; i.Low <= 3 && 3 <= i.High {
+			covered++
+		}
+	}
+	if c := float64(covered) / experiments; c < 0.935 || c > 0.965 {
+		t.Errorf("coverage %v", c)
 	}
 }
 

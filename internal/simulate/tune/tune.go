@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/race"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/compare"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/job"
@@ -138,14 +137,12 @@ func (t *Tuning) Run(ctx context.Context) (*result.Result, error) {
 		return nil, err
 	}
 	r.Tuning = &result.Tuning{Objective: t.options.Objective.String(), Settings: winner.point.String(), Search: s.document()}
-	if err := t.conclude(r, s, winner); err != nil {
-		return nil, err
-	}
+	t.conclude(r, s, winner)
 	return r, nil
 }
 
 // conclude sets the verdict and the configuration.
-func (t *Tuning) conclude(r *result.Result, s *search, winner *candidate) error {
+func (t *Tuning) conclude(r *result.Result, s *search, winner *candidate) {
 	tuning := r.Tuning
 	tuning.Verdict = result.Keep
 	switch {
@@ -154,25 +151,18 @@ func (t *Tuning) conclude(r *result.Result, s *search, winner *candidate) error 
 	case r.Interrupted:
 	default:
 		current, challenger := t.objectives(r, 0), t.objectives(r, 1)
-		interval, better, err := race.Confirm(current, challenger)
-		if err != nil {
-			return err
-		}
-		if better {
+		// If both are equally good, the interval is below 0 with a probability of (1 - result.Level) / 2.
+		tuning.Difference = result.PairedDifference(current, challenger)
+		if tuning.Difference.Interval.High < 0 {
 			tuning.Verdict = result.Change
 		}
 		tuning.Current, tuning.Winner = new(mean(current)), new(mean(challenger))
-		tuning.Difference = &result.Difference{
-			Mean: interval.Mean, Less: interval.Less, Equal: interval.Equal, More: interval.More,
-			Interval: &result.Interval{Low: interval.Low, High: interval.High, ExcludesZero: interval.ExcludesZero()},
-		}
 	}
 	if tuning.Verdict == result.Keep {
 		tuning.Configuration = string(t.options.Current.Text)
-		return nil
+		return
 	}
 	tuning.Configuration, tuning.Notes = t.configuration(winner, tuning.Verdict)
-	return nil
 }
 
 // objectives returns the objective of a profile for each seed: the mean over the scenarios.
