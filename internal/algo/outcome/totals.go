@@ -1,7 +1,6 @@
 package outcome
 
 import (
-	"cmp"
 	"slices"
 )
 
@@ -161,16 +160,6 @@ func (t *Totals) meanRatios() (cpu, memory []float64) {
 			cpu, memory = append(cpu, n.cpuRatio/n.seconds), append(memory, n.memoryRatio/n.seconds)
 		}
 	}
-	return cpu, memory
-}
-
-// LimitRatios returns the values that CPULimitRatio and MemoryLimitRatio of Result
-// summarize, in descending order.
-func (t *Totals) LimitRatios() (cpu, memory []float64) {
-	cpu, memory = t.meanRatios()
-	descending := func(a, b float64) int { return cmp.Compare(b, a) }
-	slices.SortFunc(cpu, descending)
-	slices.SortFunc(memory, descending)
 	return cpu, memory
 }
 

@@ -31,14 +31,6 @@ func NewHidden(width, height float64, class string) *Drawing {
 	return d
 }
 
-// NewFile starts a drawing that is a file of its own: it has a white background and needs no CSS.
-func NewFile(width, height float64, title string) *Drawing {
-	d := &Drawing{}
-	d.Printf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %v %v" width="%v" height="%v" role="img"`, width, height, width, height)
-	d.Printf(` font-family="sans-serif" font-size="12"><title>%v</title><rect width="100%%" height="100%%" fill="#fff"/>`, title)
-	return d
-}
-
 // Printf appends markup. It formats every float64 as a finite coordinate with at most one decimal
 // and escapes every string.
 func (d *Drawing) Printf(format string, arguments ...any) {

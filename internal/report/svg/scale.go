@@ -12,9 +12,8 @@ import (
 // Scale maps values to coordinates. Values outside of its range map to its ends and NaN to its
 // start, so that every coordinate is finite.
 type Scale struct {
-	low, high  float64 // values, or their logarithms
+	low, high  float64 // values
 	start, end float64 // coordinates
-	log        bool
 }
 
 // NewScale returns a linear scale that maps low to start and high to end. An empty or infinite range
@@ -26,19 +25,8 @@ func NewScale(low, high, start, end float64) Scale {
 	return Scale{low: low, high: high, start: start, end: end}
 }
 
-// NewLogScale returns a logarithmic scale that maps 0 to start and high to end: it is linear in
-// log10(1 + value).
-func NewLogScale(high, start, end float64) Scale {
-	s := NewScale(0, math.Log10(1+high), start, end)
-	s.log = true
-	return s
-}
-
 // At returns the coordinate of a value.
 func (s Scale) At(v float64) float64 {
-	if s.log {
-		v = math.Log10(1 + max(v, 0))
-	}
 	if math.IsNaN(v) {
 		return s.start
 	}
@@ -55,20 +43,12 @@ type Tick struct {
 	Label string
 }
 
-// Ticks returns round values within the scale, at most about the given number of them. A logarithmic
-// scale has 0 and the powers of ten instead.
+// Ticks returns round values within the scale, at most about the given number of them.
 func (s Scale) Ticks(parts int) []Tick {
-	if s.log {
-		ticks := []Tick{{0, "0"}}
-		for power := 1.0; math.Log10(1+power) <= s.high && len(ticks) < maxTicks; power *= 10 {
-			ticks = append(ticks, Tick{power, number.Format(power, 0)})
-		}
-		return ticks
-	}
 	return s.Multiples(Step(s.high-s.low, parts))
 }
 
-// Multiples returns the multiples of a step within a linear scale.
+// Multiples returns the multiples of a step within the scale.
 func (s Scale) Multiples(step float64) []Tick {
 	decimals := StepDecimals(step)
 	first := math.Ceil(s.low/step - 1e-9)

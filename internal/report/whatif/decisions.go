@@ -11,6 +11,9 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
 
+// maxNameLength is the largest length of a name in a table.
+const maxNameLength = 40
+
 // podView shows the decisions for a pod with each profile.
 type podView struct {
 	Arrival, Pod, Resources, Arrived, Selection string

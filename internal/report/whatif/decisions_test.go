@@ -111,11 +111,3 @@ func TestPodViews(t *testing.T) {
 		t.Errorf("%+v, %+v", pending, absent)
 	}
 }
-
-func TestBandOf(t *testing.T) {
-	for distance, want := range map[float64]int{0: 0, 0.1: 0, 0.101: 1, 0.2: 1, 0.201: 2, 1: 2} {
-		if got := bandOf(distance); got != want {
-			t.Errorf("%v: band %d, want %d", distance, got, want)
-		}
-	}
-}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
@@ -40,7 +39,6 @@ func sample(t *testing.T, scenarios, profiles, seeds, nodes int) *result.Result 
 				p.Runs = append(p.Runs, sampleRun(random, seed, j, nodes))
 			}
 			p.Runs[0].TimeSeries = sampleTimeSeries(random, j, nodes)
-			p.Runs[0].NodeUse = &result.NodeUse{CPU: sampleUse(random, nodes, 0.35), Memory: sampleUse(random, nodes, 0.6)}
 			p.Runs[0].Decisions = sampleDecisions(random, j, nodes)
 			s.Profiles = append(s.Profiles, p)
 		}
@@ -79,45 +77,13 @@ func sampleTimeSeries(random *rand.Rand, profile, nodes int) *result.TimeSeries 
 		c.PendingPods = append(c.PendingPods, math.Round(40*at*wave))
 		c.NodesUsed = append(c.NodesUsed, math.Round(min(4*at, 1)*float64(nodes)))
 	}
-	for range nodes - nodes/20 {
-		spread := 0.2 + 0.1*float64(profile%4)
-		c.CPULimitRatios = append(c.CPULimitRatios, math.Round(1000*(1+spread*random.NormFloat64()))/1000)
-		c.MemoryLimitRatios = append(c.MemoryLimitRatios, math.Round(1000*(0.7+spread*random.Float64()))/1000)
-	}
 	c.RiskEverySeconds = 240
 	for i := range 60 {
 		at := float64(i) / 60
 		c.MeanRisks = append(c.MeanRisks, math.Round(1000*at*(0.5-0.03*float64(profile)))/1000)
 		c.HighestRisks = append(c.HighestRisks, math.Round(1000*min(1, at*(1.5-0.1*float64(profile))))/1000)
 	}
-	slices.Sort(c.CPULimitRatios)
-	slices.Reverse(c.CPULimitRatios)
 	return c
-}
-
-func sampleUse(random *rand.Rand, nodes int, around float64) result.ResourceUse {
-	short := func(v float64) float64 { return math.Round(1000*min(max(v, 0), 1)) / 1000 }
-	var u result.ResourceUse
-	for range nodes - nodes/20 {
-		mean := short(around + 0.15*random.NormFloat64())
-		u.Means = append(u.Means, mean)
-		u.Deviations = append(u.Deviations, short(math.Sqrt(mean*(1-mean))*(0.2+0.1*random.Float64())))
-		u.Distances = append(u.Distances, short(0.12+0.06*random.NormFloat64()))
-	}
-	u.Distance = result.Distribution{Mean: 0.12, P50: 0.118, P95: 0.22, Max: slices.Max(u.Distances)}
-	for i, why := range []string{result.TypicalNode, result.BusiestNode, result.MostVariableNode, result.WorstFitNode} {
-		node := result.NotableNode{
-			Node: fmt.Sprintf("node-%d %s", i, markup), Reasons: []string{why}, Steps: 240, Mean: 0.4, Deviation: 0.12, Distance: 0.08,
-			Alpha: 6.27, Beta: 9.4, Observed: make([]float64, result.UseBins), Fitted: make([]float64, result.UseBins),
-		}
-		for j := range node.Observed {
-			off := (float64(j) + 0.5 - 8) / 2.4
-			node.Fitted[j] = short(0.166 * math.Exp(-off*off/2))
-			node.Observed[j] = short(node.Fitted[j] * (0.7 + 0.6*random.Float64()))
-		}
-		u.Notable = append(u.Notable, node)
-	}
-	return u
 }
 
 // samplePlugins has the score plugins of the default profile.

@@ -21,7 +21,6 @@ type view struct {
 	Settings  []setting
 	Summary   *summary
 	Scenarios []scenario
-	Legend    []heatKey
 	// Search is nil without one.
 	Search *tuningView
 	// Incomplete describes how many runs are missing or interrupted, if any.
@@ -42,14 +41,11 @@ type scenario struct {
 	UsageShape  string
 	Comparisons []comparison
 	Rows        []figureRow
-	Ratios      []chart
-	Heatmaps    []heatmapRow
 	Charts      []chart
 	Lines       []lineKey
 	Pods        []podsRow
 	// RecordedSeed is the seed of the run that the charts show.
 	RecordedSeed string
-	NodeUse      *nodeUseView
 	Decisions    []podView
 	Frontier     *frontier
 }
@@ -72,12 +68,6 @@ type figureCell struct {
 	Whisker                                      template.HTML
 }
 
-// heatmapRow has the heatmaps of a profile.
-type heatmapRow struct {
-	Profile     string
-	CPU, Memory template.HTML
-}
-
 // lineKey is an entry of the legend of the charts over time.
 type lineKey struct{ Class, Name string }
 
@@ -92,29 +82,22 @@ func newView(r *result.Result, d detail) view {
 	if len(r.Profiles) > 1 {
 		v.Title = "What-if: " + strings.Join(slackNames(r), ", ") + " compared with " + r.Profiles[0]
 	}
-	heat, ratioMax := newHeatScale(r), maxRatio(r)
 	for i := range r.Scenarios {
-		s := newScenario(r, i, ratioMax)
+		s := newScenario(r, i)
 		s.Frontier = newFrontier(&r.Scenarios[i], &r.Settings)
 		if d.charts {
-			s.addCharts(&r.Scenarios[i], heat, r.Source.Nodes)
-		}
-		if i < d.nodeUse {
-			s.NodeUse = newNodeUseView(&r.Scenarios[i])
+			s.addCharts(&r.Scenarios[i])
 		}
 		if i < d.decisions {
 			s.Decisions = podViews(&r.Scenarios[i])
 		}
 		v.Scenarios = append(v.Scenarios, s)
-		if len(s.Heatmaps) > 0 {
-			v.Legend = heat.legend()
-		}
 	}
 	return v
 }
 
 // newScenario returns the view of a scenario without its optional parts.
-func newScenario(r *result.Result, index int, ratioMax float64) scenario {
+func newScenario(r *result.Result, index int) scenario {
 	from := &r.Scenarios[index]
 	s := scenario{
 		ID: index + 1, Name: fmt.Sprintf("Scenario %d", index+1),
@@ -126,14 +109,11 @@ func newScenario(r *result.Result, index int, ratioMax float64) scenario {
 		}
 		s.Pods = append(s.Pods, newPodsRow(&from.Profiles[i]))
 	}
-	for _, resource := range ratioResources {
-		s.Ratios = append(s.Ratios, chart{resource.label, resource.chart(from, ratioMax)})
-	}
 	return s
 }
 
-// addCharts adds the charts over time and the heatmaps.
-func (s *scenario) addCharts(from *result.Scenario, heat heatScale, nodes int) {
+// addCharts adds the charts over time.
+func (s *scenario) addCharts(from *result.Scenario) {
 	s.Charts = timeCharts(from)
 	for i := range from.Profiles {
 		p := &from.Profiles[i]
@@ -142,11 +122,6 @@ func (s *scenario) addCharts(from *result.Scenario, heat heatScale, nodes int) {
 			continue
 		}
 		s.Lines = append(s.Lines, lineKey{lineClass(i), p.Name})
-		s.Heatmaps = append(s.Heatmaps, heatmapRow{
-			p.Name,
-			heatmap(heat, "CPU limit ratio of the nodes with "+p.Name, run.TimeSeries.CPULimitRatios, nodes),
-			heatmap(heat, "memory limit ratio of the nodes with "+p.Name, run.TimeSeries.MemoryLimitRatios, nodes),
-		})
 		s.RecordedSeed = fmt.Sprint(run.Seed)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
 
-//go:embed page.html summary.html frontier.html nodeuse.html decisions.html tuning.html
+//go:embed page.html summary.html frontier.html decisions.html tuning.html
 var files embed.FS
 
 var page = template.Must(template.New("page.html").ParseFS(files, "*.html"))
@@ -30,12 +30,12 @@ const maxSizeWithSeries = 200_000
 // detail selects the optional parts of a report.
 type detail struct {
 	// rawData includes the result as JSON, runs its single runs, and timeSeries what
-	// charts, node usage and decisions are drawn from.
+	// charts and decisions are drawn from.
 	rawData, runs, timeSeries bool
-	// charts includes the charts over time and the heatmaps.
+	// charts includes the charts over time.
 	charts bool
-	// nodeUse and decisions are the numbers of scenarios with node usage and with pod decisions.
-	nodeUse, decisions int
+	// decisions is the number of scenarios with pod decisions.
+	decisions int
 	// omitted describes what is omitted.
 	omitted string
 }
@@ -45,30 +45,15 @@ const allScenarios = math.MaxInt
 
 // details are the levels of detail, from all to the least. Write uses the first that fits.
 var details = []detail{
-	{timeSeries: true, runs: true, charts: true, rawData: true, nodeUse: allScenarios, decisions: allScenarios},
+	{timeSeries: true, runs: true, charts: true, rawData: true, decisions: allScenarios},
+	{runs: true, charts: true, rawData: true, decisions: allScenarios, omitted: "The raw data omits time series and pod decisions"},
+	{charts: true, rawData: true, decisions: allScenarios, omitted: "The raw data omits single runs"},
 	{
-		runs: true, charts: true, rawData: true, nodeUse: allScenarios, decisions: allScenarios,
-		omitted: "The raw data omits time series, node usage and pod decisions",
-	},
-	{
-		charts: true, rawData: true, nodeUse: allScenarios, decisions: allScenarios,
-		omitted: "The raw data omits single runs",
-	},
-	{
-		charts: true, rawData: true, nodeUse: allScenarios, decisions: 4,
-		omitted: "Pod decisions are shown for the first four scenarios only; the raw data omits single runs",
-	},
-	{
-		charts: true, rawData: true, nodeUse: allScenarios, decisions: 1,
+		charts: true, rawData: true, decisions: 1,
 		omitted: "Pod decisions are shown for the first scenario only; the raw data omits single runs",
 	},
-	{
-		charts: true, rawData: true, nodeUse: 1, decisions: 1,
-		omitted: "Node usage and pod decisions are shown for the first scenario only; the raw data omits single runs",
-	},
-	{charts: true, rawData: true, omitted: "Node usage, pod decisions and the raw data of single runs are omitted"},
-	{rawData: true, omitted: "Charts, heatmaps, pod decisions and the raw data of single runs are omitted"},
-	{omitted: "Charts, heatmaps, pod decisions and the raw data are omitted"},
+	{rawData: true, omitted: "Charts, pod decisions and the raw data of single runs are omitted"},
+	{omitted: "Charts, pod decisions and the raw data are omitted"},
 }
 
 // onlyRawData reports whether the level omits nothing but raw data.
@@ -134,7 +119,7 @@ func rawData(r *result.Result, d detail) (template.HTML, error) {
 			case !d.timeSeries:
 				profile.Runs = append([]result.Run(nil), profile.Runs...)
 				for run := range profile.Runs {
-					profile.Runs[run].TimeSeries, profile.Runs[run].NodeUse, profile.Runs[run].Decisions = nil, nil, nil
+					profile.Runs[run].TimeSeries, profile.Runs[run].Decisions = nil, nil
 				}
 			}
 			profiles[j] = profile

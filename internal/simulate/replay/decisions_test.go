@@ -23,7 +23,7 @@ func placements(t *testing.T, in input.Cluster, o Options) ([]string, result.Run
 	var all []string
 	o.Placed = func(pod, node string) { all = append(all, pod+" "+node) }
 	got := outcomeOf(t, in, o)
-	got.TimeSeries, got.NodeUse, got.Decisions = nil, nil, nil
+	got.TimeSeries, got.Decisions = nil, nil
 	return all, got
 }
 

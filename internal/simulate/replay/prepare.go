@@ -25,7 +25,6 @@ func (r *run) prepare(ctx context.Context) error {
 	r.preparePods(&cluster)
 	if r.options.Record {
 		r.timeSeries = newTimeSeries(r.horizon)
-		r.nodeUse = newNodeUse(len(r.nodes))
 		r.decisions = newDecisions(r.input, r.arrivals)
 	}
 	if len(cluster.Running) > 0 {

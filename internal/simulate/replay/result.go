@@ -29,7 +29,7 @@ func (r *run) result(interrupted bool) result.Run {
 	run := result.Run{
 		Outcome: r.totals.Result(), Scheduled: r.scheduledPods, NotArrived: len(r.arrivals) - r.arrived,
 		Reasons: reasons, Seconds: max(r.now, 0), Interrupted: interrupted,
-		TimeSeries: r.timeSeries.result(&r.totals), NodeUse: r.nodeUse.result(r.nodes), Decisions: r.decisions.result(r.input.Pods, r.now),
+		TimeSeries: r.timeSeries.result(), Decisions: r.decisions.result(r.input.Pods, r.now),
 	}
 	if r.autoscaler != nil {
 		run.Scaling = r.autoscaler.Result(r.now)

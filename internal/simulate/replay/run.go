@@ -54,7 +54,6 @@ type run struct {
 	scheduledPods int     // pods scheduled for the first time that have a node
 	scheduled     []int32 // numbers of the pods that were ever scheduled
 	timeSeries    *timeSeries
-	nodeUse       nodeUse
 	decisions     *decisions
 	autoscaler    *autoscaler.Autoscaler // nil without one
 	recorded      *recorded              // nil unless the input is a recording
@@ -323,7 +322,6 @@ func (r *run) step() {
 		if r.now >= 0 {
 			r.totals.AddStep(i, n.allocatable, len(n.pods), Step, effect)
 			r.timeSeries.addNode(n.allocatable, len(n.pods), effect)
-			r.nodeUse.addStep(i, n.allocatable, len(n.pods), effect)
 			r.recorded.addNode(n.allocatable, effect)
 		}
 		if measure {

@@ -103,19 +103,17 @@ func (t *timeSeries) addRisks(risks []float64) {
 }
 
 // result returns the time series, nil if nothing was recorded.
-func (t *timeSeries) result(totals *outcome.Totals) *result.TimeSeries {
+func (t *timeSeries) result() *result.TimeSeries {
 	if t == nil {
 		return nil
 	}
-	cpu, memory := totals.LimitRatios()
 	series := &result.TimeSeries{
 		EverySeconds:       t.every,
 		OverloadedNodes:    t.means(func(p *point) float64 { return p.overloaded }),
 		OvercommittedNodes: t.means(func(p *point) float64 { return p.overcommitted }),
 		PendingPods:        t.means(func(p *point) float64 { return p.pending }),
 		NodesUsed:          t.means(func(p *point) float64 { return p.used }),
-		CPULimitRatios:     roundAll(cpu), MemoryLimitRatios: roundAll(memory),
-		RiskEverySeconds: t.riskEvery, MeanRisks: roundAll(t.meanRisks), HighestRisks: roundAll(t.maxima),
+		RiskEverySeconds:   t.riskEvery, MeanRisks: roundAll(t.meanRisks), HighestRisks: roundAll(t.maxima),
 	}
 	if t.hasAutoscaler {
 		series.Nodes = t.means(func(p *point) float64 { return p.nodes })

@@ -34,8 +34,6 @@ func TestTimeSeries(t *testing.T) {
 	want := &result.TimeSeries{
 		EverySeconds: 60, OverloadedNodes: later, OvercommittedNodes: later, PendingPods: later,
 		NodesUsed: slices.Repeat([]float64{2}, 11),
-		// (4 + 10 x 6) / 11 of 4, (8 + 10 x 16) / 11 of 16
-		CPULimitRatios: []float64{1.455, 1}, MemoryLimitRatios: []float64{0.955, 0.5},
 		// All CPU is used and half of it requested: a load risk of 1, weighted by 0.5. With
 		// the third pod the limits are 6 of 4 cores and the requests 3: a limit risk of
 		// 1 - (4-3)/(6-3), also weighted by 0.5.
@@ -65,7 +63,7 @@ func TestTimeSeriesOfLongRun(t *testing.T) {
 		c.addNode(has, 0, outcome.Step{})
 		c.endStep(i*Step, int(i%3))
 	}
-	got := c.result(&outcome.Totals{})
+	got := c.result()
 	points := (steps + 2) / 3
 	if len(got.NodesUsed) != points || points > maxPoints {
 		t.Fatalf("%d points, want %d, at most %d", len(got.NodesUsed), points, maxPoints)

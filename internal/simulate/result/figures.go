@@ -13,15 +13,6 @@ const (
 	Neutral
 )
 
-// Scale is the scale on which a figure is drawn.
-type Scale uint8
-
-// The scales. Counts of harm, which differ by orders of magnitude, are logarithmic.
-const (
-	Linear Scale = iota
-	Logarithmic
-)
-
 // Requirement states which runs have a figure.
 type Requirement uint8
 
@@ -41,7 +32,6 @@ type Definition struct {
 	// Detail is set if the figure is a part of the preceding one.
 	Detail    bool
 	Direction Direction
-	Scale     Scale
 	Requires  Requirement
 	// Value returns the figure of a run that meets the requirement.
 	Value func(*Run) float64
@@ -58,35 +48,35 @@ func (d *Definition) Title() string {
 // Figures defines all figures in display order.
 var Figures = []Definition{
 	{
-		Name: "overloadMinutes", Label: "overload", Unit: "node minutes", Scale: Logarithmic,
+		Name: "overloadMinutes", Label: "overload", Unit: "node minutes",
 		Value: func(r *Run) float64 { return r.OverloadMinutes },
 	},
 	{
-		Name: "cpuOverloadMinutes", Label: "CPU overload", Unit: "node minutes", Detail: true, Scale: Logarithmic,
+		Name: "cpuOverloadMinutes", Label: "CPU overload", Unit: "node minutes", Detail: true,
 		Value: func(r *Run) float64 { return r.CPUOverloadMinutes },
 	},
 	{
-		Name: "memoryOverloadMinutes", Label: "memory overload", Unit: "node minutes", Detail: true, Scale: Logarithmic,
+		Name: "memoryOverloadMinutes", Label: "memory overload", Unit: "node minutes", Detail: true,
 		Value: func(r *Run) float64 { return r.MemoryOverloadMinutes },
 	},
 	{
-		Name: "throttledCoreSeconds", Label: "throttled by nodes", Unit: "core seconds", Scale: Logarithmic,
+		Name: "throttledCoreSeconds", Label: "throttled by nodes", Unit: "core seconds",
 		Value: func(r *Run) float64 { return r.ThrottledCoreSeconds },
 	},
 	{
-		Name: "limitedCoreSeconds", Label: "throttled by limits", Unit: "core seconds", Direction: Neutral, Scale: Logarithmic,
+		Name: "limitedCoreSeconds", Label: "throttled by limits", Unit: "core seconds", Direction: Neutral,
 		Value: func(r *Run) float64 { return r.LimitedCoreSeconds },
 	},
 	{
-		Name: "memoryOverruns", Label: "memory overruns", Scale: Logarithmic,
+		Name: "memoryOverruns", Label: "memory overruns",
 		Value: func(r *Run) float64 { return float64(r.MemoryOverruns) },
 	},
 	{
-		Name: "victims", Label: "pods killed by memory overruns", Scale: Logarithmic,
+		Name: "victims", Label: "pods killed by memory overruns",
 		Value: func(r *Run) float64 { return float64(r.Victims) },
 	},
 	{
-		Name: "unschedulable", Label: "unschedulable pods", Scale: Logarithmic,
+		Name: "unschedulable", Label: "unschedulable pods",
 		Value: func(r *Run) float64 { return float64(r.Unschedulable) },
 	},
 	{
@@ -122,15 +112,15 @@ var Figures = []Definition{
 		Value: func(r *Run) float64 { return r.MemoryLimitRatio.Max },
 	},
 	{
-		Name: "pendingSecondsMean", Label: "pending", Unit: "mean seconds", Scale: Logarithmic,
+		Name: "pendingSecondsMean", Label: "pending", Unit: "mean seconds",
 		Value: func(r *Run) float64 { return r.PendingSeconds.Mean },
 	},
 	{
-		Name: "pendingSecondsP95", Label: "pending", Unit: "p95 seconds", Scale: Logarithmic,
+		Name: "pendingSecondsP95", Label: "pending", Unit: "p95 seconds",
 		Value: func(r *Run) float64 { return r.PendingSeconds.P95 },
 	},
 	{
-		Name: "churn", Label: "rescheduled pods", Scale: Logarithmic,
+		Name: "churn", Label: "rescheduled pods",
 		Value: func(r *Run) float64 { return float64(r.Churn) },
 	},
 	{

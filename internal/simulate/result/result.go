@@ -186,9 +186,8 @@ type Run struct {
 	Scaling *Scaling `json:"scaling,omitempty"`
 	// Recorded compares the run with its recording, nil for other inputs.
 	Recorded *Recorded `json:"recorded,omitempty"`
-	// TimeSeries, NodeUse and Decisions are recorded in the run with the first seed.
+	// TimeSeries and Decisions are recorded in the run with the first seed.
 	TimeSeries *TimeSeries `json:"course,omitempty"`
-	NodeUse    *NodeUse    `json:"nodeUse,omitempty"`
 	Decisions  []Decision  `json:"decisions,omitempty"`
 }
 

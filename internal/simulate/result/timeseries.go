@@ -1,6 +1,6 @@
 package result
 
-// TimeSeries records a run over time, and the limit ratios of its nodes.
+// TimeSeries records a run over time.
 type TimeSeries struct {
 	// EverySeconds is the interval between points. Point i is the mean over the steps
 	// from i*EverySeconds up to the next point.
@@ -18,11 +18,6 @@ type TimeSeries struct {
 	// the target slack that is available, if there is a slack policy.
 	Nodes     []float64 `json:"nodesThere,omitempty"`
 	SlackKept []float64 `json:"slackKept,omitempty"`
-	// CPULimitRatios and MemoryLimitRatios have, for each node with pods, the limits
-	// over the allocatable amount, averaged over the time with pods, in descending
-	// order.
-	CPULimitRatios    []float64 `json:"cpuLimitRatios"`
-	MemoryLimitRatios []float64 `json:"memoryLimitRatios"`
 	// MeanRisks and HighestRisks are the risk of the nodes with pods, in [0, 1], as
 	// LowRiskOverCommitment computes it with default arguments, without a pending pod
 	// and with the load measured so far. Value i is at i*RiskEverySeconds.
