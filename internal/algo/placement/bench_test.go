@@ -101,22 +101,6 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
-// A label predicate reads an array: it costs less than what the clusters that do not match it save. With a look-up of
-// the labels of each cluster it costs 1.4 times as much as a decision without it.
-func TestLabelPredicateCost(t *testing.T) {
-	all, some := benchFleet(), benchFleet()
-	some.Predicates = inProd()
-	for _, r := range []*Request{all, some} {
-		r.Index, r.Transient = NewIndex(r.Fleet), true
-	}
-	least := leastTimes(50, func() { Decide(all) }, func() { Decide(some) })
-	ratio := least[1] / least[0]
-	t.Logf("with a label predicate relative to without: %.2f", ratio)
-	if ratio > 1.2 {
-		t.Errorf("a label predicate costs %.2f times a decision without it, want at most 1.2", ratio)
-	}
-}
-
 func TestAllocations(t *testing.T) {
 	r := benchFleet()
 	r.Predicates = inProd()

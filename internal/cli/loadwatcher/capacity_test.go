@@ -41,14 +41,15 @@ const (
 	capacityRequests = 1000
 )
 
-// TestCapacity checks that load-watcher answers requests for one node and probes, within its memory, while
-// many clients read the load of very many nodes slowly and it reads new load all the time.
-func TestCapacity(t *testing.T) {
-	feed := filepath.Join(t.TempDir(), "load.json")
-	writeFeed(t, feed, 0)
-	address := fmt.Sprintf("127.0.0.1:%d", program.FreePort(t))
-	t.Setenv(asProgram, "1")
-	watcher := program.Start(t, os.Args[0], "--provider=File", "--address="+feed, "--poll-interval=2s", "--listen="+address)
+// BenchmarkCapacity measures the requests for one node that load-watcher answers per second of CPU time, and its memory,
+// while many clients read the load of very many nodes slowly and it reads new load all the time. It fails beyond the
+// documented limits.
+func BenchmarkCapacity(b *testing.B) {
+	feed := filepath.Join(b.TempDir(), "load.json")
+	writeFeed(b, feed, 0)
+	address := fmt.Sprintf("127.0.0.1:%d", program.FreePort(b))
+	b.Setenv(asProgram, "1")
+	watcher := program.Start(b, os.Args[0], "--provider=File", "--address="+feed, "--poll-interval=2s", "--listen="+address)
 	get := func(ctx context.Context, path string) error {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+path, nil)
 		if err != nil {
@@ -64,21 +65,20 @@ func TestCapacity(t *testing.T) {
 		}
 		return nil
 	}
-	eventually.True(t, "the load is not served", watcher, func(ctx context.Context) (bool, error) {
+	eventually.True(b, "the load is not served", watcher, func(ctx context.Context) (bool, error) {
 		return get(ctx, "/readyz") == nil, nil
 	})
-	ctx, stop := context.WithCancel(t.Context())
+	ctx, stop := context.WithCancel(b.Context())
 	defer stop()
-	var open, finished atomic.Int64
+	var open atomic.Int64
 	for i := range capacityReaders {
 		go func() {
 			for ctx.Err() == nil {
 				readSlowly(ctx, address, i%2 == 0, &open)
-				finished.Add(1)
 			}
 		}()
 	}
-	eventually.True(t, "the slow readers are not served", watcher, func(context.Context) (bool, error) {
+	eventually.True(b, "the slow readers are not served", watcher, func(context.Context) (bool, error) {
 		return open.Load() >= capacityReaders*9/10, nil
 	})
 	var answered atomic.Int64
@@ -87,7 +87,7 @@ func TestCapacity(t *testing.T) {
 			for ctx.Err() == nil {
 				if err := get(ctx, "/watcher?host=node-00777"); err != nil {
 					if ctx.Err() == nil {
-						t.Error(err)
+						b.Error(err)
 					}
 					return
 				}
@@ -97,33 +97,34 @@ func TestCapacity(t *testing.T) {
 	}
 	// Other programs use the processors, too: the best rate per CPU time of load-watcher counts, over a second and at least
 	// a fifth of CPU time, whose resolution is 10 ms.
-	best, last, lastCPU, readings := 0.0, answered.Load(), watcher.CPUTime(t), 1
+	best, last, lastCPU, readings := 0.0, answered.Load(), watcher.CPUTime(b), 1
 	second := time.NewTicker(time.Second)
 	defer second.Stop()
 	for range 180 {
 		<-second.C
-		if now, cpu := answered.Load(), watcher.CPUTime(t); cpu-lastCPU >= 200*time.Millisecond {
+		if now, cpu := answered.Load(), watcher.CPUTime(b); cpu-lastCPU >= 200*time.Millisecond {
 			best = max(best, float64(now-last)/(cpu-lastCPU).Seconds())
 			last, lastCPU = now, cpu
 		}
 		if readings < 6 {
-			writeFeed(t, feed, readings)
+			writeFeed(b, feed, readings)
 			readings++
 		} else if best >= capacityRequests {
 			break
 		}
 		if err := get(ctx, "/livez"); err != nil {
-			t.Error(err)
+			b.Error(err)
 		}
 	}
-	peak, err := strconv.Atoi(strings.TrimSuffix(watcher.PeakMemory(t), " kB"))
+	peak, err := strconv.Atoi(strings.TrimSuffix(watcher.PeakMemory(b), " kB"))
 	if err != nil {
-		t.Fatal(err)
+		b.Fatal(err)
 	}
-	t.Logf("%d MiB, at best %.0f requests per second of CPU time, %d slow readers at a time, %d responses read",
-		peak>>10, best, open.Load(), finished.Load())
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(float64(peak>>10), "MiB-peak")
+	b.ReportMetric(best, "requests/cpu-s")
 	if best < capacityRequests || peak > capacityMemory {
-		t.Errorf("at best %.0f requests per second of CPU time and %d KiB, want at least %d and at most %d",
+		b.Errorf("at best %.0f requests per second of CPU time and %d KiB, want at least %d and at most %d",
 			best, peak, capacityRequests, capacityMemory)
 	}
 	stop()
@@ -131,7 +132,7 @@ func TestCapacity(t *testing.T) {
 }
 
 // writeFeed writes the load of all nodes. Each version has other values.
-func writeFeed(t *testing.T, path string, version int) {
+func writeFeed(t testing.TB, path string, version int) {
 	t.Helper()
 	reading := load.Reading{Source: "Test", Time: time.Now(), Window: 15 * time.Minute, Nodes: map[string]load.Node{}}
 	for i := range capacityNodes {
