@@ -16,7 +16,7 @@ func TestDocumentedTestsExist(t *testing.T) {
 		t.Fatal(err)
 	}
 	var tests strings.Builder
-	for _, folder := range []string{".", "../internal/algo/slack", "../internal/controllers/slack", "../test/integration"} {
+	for _, folder := range []string{".", "../internal/algo/slack", "../internal/controllers/slack", "../test/integration", "../test/chaos"} {
 		err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, "_test.go") {
 				return err

@@ -216,6 +216,33 @@ func TestComputeWithUnreadyNode(t *testing.T) {
 	}
 }
 
+// TestOverflow checks that plans whose sums exceed int64, and pods that exceed their node by such a factor, have valid
+// amounts and counts.
+func TestOverflow(t *testing.T) {
+	const huge = "9223372036854775807"
+	vast, tiny := newNode("vast", huge, "8Ei"), newNode("tiny", "1m", "1Mi")
+	for name, tc := range map[string]struct {
+		node *v1.Node
+		pods []*v1.Pod
+	}{
+		"vast": {vast, []*v1.Pod{newPod("a", "vast", huge, "1Ei"), newPod("b", "vast", "1", "7Ei"), newPod("c", "vast", "1m", huge)}},
+		"tiny": {tiny, []*v1.Pod{newPod("a", "tiny", huge, "7Ei"), newPod("b", "tiny", huge, "7Ei")}},
+	} {
+		for _, most := range []int32{2, 100_000} {
+			plan, err := Compute(newPolicy("9999.9999%", allowHighRate, maxPlaceholders(most)), []*v1.Node{tc.node}, tc.pods, nil, noon)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if sum := plan.placeholders(); sum < 0 || sum > int64(most) || plan.Target.Cpu().Sign() < 0 || plan.Total.Memory().Sign() < 0 {
+				t.Errorf("%s with at most %d placeholders: %d, target %v, total %v", name, most, sum, plan.Target, plan.Total)
+			}
+			if name == "tiny" && plan.Feasible {
+				t.Errorf("tiny is feasible: %+v", plan)
+			}
+		}
+	}
+}
+
 func TestBadPolicies(t *testing.T) {
 	type change = func(*v1alpha1.ResourceSlackSpec)
 	tests := map[string]struct {

@@ -244,64 +244,6 @@ func createOthers(t *testing.T, c client.Client) {
 	}
 }
 
-// On a hub with Open Cluster Management's CRD, Plimsoll's Go type reads and updates
-// placements without loss.
-func TestPlacementOnOCMHub(t *testing.T) {
-	t.Parallel()
-	_, config, _ := startControlPlane(t, controlplane.Options{})
-	installCRDs(t, config, filepath.Join(moduleFolder(t, "../..", "open-cluster-management.io/api"), ocmPlacementCRD))
-	c := placementClient(t, config)
-	placement := placementOf("v1beta1", "foreign", map[string]any{
-		"numberOfClusters": int64(4),
-		"prioritizerPolicy": map[string]any{
-			"mode": "Exact",
-			"configurations": []any{
-				map[string]any{"scoreCoordinate": map[string]any{"type": "BuiltIn", "builtIn": "ResourceAllocatableCPU"}},
-				map[string]any{"scoreCoordinate": map[string]any{"builtIn": "Steady"}, "weight": int64(0)},
-			},
-		},
-	})
-	if err := c.Create(t.Context(), placement); err != nil {
-		t.Fatal(err)
-	}
-	var got v1beta1.Placement
-	if err := c.Get(t.Context(), client.ObjectKeyFromObject(placement), &got); err != nil {
-		t.Fatal(err)
-	}
-	want := v1beta1.PlacementSpec{
-		NumberOfClusters: new(int32(4)),
-		PrioritizerPolicy: v1beta1.PrioritizerPolicy{Mode: v1beta1.Exact, Configurations: []v1beta1.PrioritizerConfig{
-			{
-				ScoreCoordinate: &v1beta1.ScoreCoordinate{Type: v1beta1.BuiltIn, BuiltIn: v1beta1.ResourceAllocatableCPU},
-				Weight:          new(int32(1)),
-			},
-			{ScoreCoordinate: &v1beta1.ScoreCoordinate{Type: v1beta1.BuiltIn, BuiltIn: v1beta1.Steady}, Weight: new(int32(0))},
-		}},
-		SortBy: clusterv1beta1.PlacementSortByClusterName, ScoreRateLimit: "1m",
-	}
-	if diff := cmp.Diff(want, got.Spec); diff != "" {
-		t.Error(diff)
-	}
-	got.Labels = map[string]string{"seen": "yes"}
-	if err := c.Update(t.Context(), &got); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, got.Spec); diff != "" {
-		t.Error(diff)
-	}
-	// Validate reports an invalid value that the CRD accepts.
-	negative := placementOf("v1beta1", "negative", map[string]any{"numberOfClusters": int64(-1)})
-	if err := c.Create(t.Context(), negative); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Get(t.Context(), client.ObjectKeyFromObject(negative), &got); err != nil {
-		t.Fatal(err)
-	}
-	if errs := got.Spec.Validate(); len(errs) != 1 || errs[0].Field != "spec.numberOfClusters" {
-		t.Error(errs)
-	}
-}
-
 // Plimsoll's CRD has all fields of Open Cluster Management's CRD with the same names, types
 // and defaults. Both versions have the same schema.
 func TestPlacementCRDIsASuperset(t *testing.T) {

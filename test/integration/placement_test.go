@@ -257,13 +257,3 @@ func (c *testCluster) deletePlacements(t *testing.T, log fmt.Stringer, placement
 
 // settled is longer than the controller's delay after a change.
 const settled = 200 * time.Millisecond
-
-// clustersOfStatus returns numberOfSelectedClusters of a placement.
-func clustersOfStatus(t *testing.T, h *testCluster, placement string) int {
-	t.Helper()
-	var object v1beta1.Placement
-	if err := h.client.Get(t.Context(), client.ObjectKey{Namespace: team, Name: placement}, &object); err != nil {
-		t.Fatal(err)
-	}
-	return int(object.Status.NumberOfSelectedClusters)
-}

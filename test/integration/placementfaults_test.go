@@ -3,7 +3,6 @@ package integration
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -44,24 +43,6 @@ func startBigFleet(t *testing.T, n int) (h *testCluster, names []string) {
 	return h, names
 }
 
-// expectNoGaps fails if a cluster that a placement selects now was missing after it was
-// selected for the first time.
-func (r *changeRecorder) expectNoGaps(t *testing.T, placement string) {
-	t.Helper()
-	history := r.history(t, placement)
-	last := setOf(map[string][]string{"": history[len(history)-1].clusters})
-	had := map[string]bool{}
-	for i, moment := range history {
-		now := setOf(map[string][]string{"": moment.clusters})
-		for name := range had {
-			if last[name] && !now[name] {
-				t.Fatalf("%s was missing after change %d of %d, but selected before and after", name, i, len(history))
-			}
-		}
-		maps.Copy(had, now)
-	}
-}
-
 // killAtFirst watches PlacementDecisions from now on. The returned function waits for the
 // first change and then calls kill.
 func (c *testCluster) killAtFirst(t *testing.T, kill func()) (wait func()) {
@@ -86,143 +67,6 @@ func (c *testCluster) killAtFirst(t *testing.T, kill func()) (wait func()) {
 		}
 		t.Fatal("no PlacementDecision was written")
 	}
-}
-
-// The controller is killed between two writes, first of the initial decisions for 250
-// clusters, then of their division into groups. After a restart it completes the writes, and
-// no cluster is missing in between.
-func TestPlacementControllerKilled(t *testing.T) {
-	t.Parallel()
-	h, names := startBigFleet(t, 250)
-	decisions := h.recordChanges(t, decisionKind)
-	flags := []string{"--controllers=placement", "--adopt=all", "--leader-elect=false"}
-	controller := h.startController(t, flags...)
-	wait := h.killAtFirst(t, controller.Kill)
-	h.apply(t, placementIn(team, "everywhere", map[string]any{}))
-	wait()
-	t.Logf("killed after %v", decisions.changes())
-	controller = h.startController(t, flags...)
-	h.awaitChosen(t, controller, "everywhere", names...)
-	before := len(decisions.changes())
-
-	wait = h.killAtFirst(t, controller.Kill)
-	h.patch(
-		t,
-		placementIn(team, "everywhere", nil),
-		map[string]any{
-			"spec": map[string]any{
-				"decisionStrategy": map[string]any{"groupStrategy": map[string]any{"clustersPerDecisionGroup": int64(60)}},
-			},
-		},
-	)
-	wait()
-	t.Logf("killed after %v", decisions.changes()[before:])
-	controller = h.startController(t, flags...)
-	h.awaitChosen(t, controller, "everywhere", names...)
-	eventually.True(t, "decisions are not in five groups", controller, func(ctx context.Context) (bool, error) {
-		existing, err := h.slicesOf(ctx, "everywhere")
-		sizes := map[string]int{}
-		for _, slice := range existing {
-			sizes[slice.Labels[clusterv1beta1.DecisionGroupIndexLabel]] += len(slice.Status.Decisions)
-		}
-		return len(existing) == 5 && maps.Equal(sizes, map[string]int{"0": 60, "1": 60, "2": 60, "3": 60, "4": 10}), err
-	})
-	t.Logf("changes of PlacementDecisions: %d for the first layout, %d for the groups", before, len(decisions.changes())-before)
-	decisions.expectNoGaps(t, "everywhere")
-	if got := clustersOfStatus(t, h, "everywhere"); got != 250 {
-		t.Errorf("numberOfSelectedClusters %d, want 250", got)
-	}
-}
-
-// The controller cannot reach the API server for 10 s while the fleet changes. Afterwards it
-// processes all changes.
-func TestPlacementOutage(t *testing.T) {
-	t.Parallel()
-	h := startPlacementHub(t)
-	h.apply(t, example(t, "fleet.yaml")...)
-	decisions := h.recordChanges(t, decisionKind)
-	proxy, kubeconfig := h.startProxy(t)
-	log, restarts := h.superviseController(t, "--kubeconfig="+kubeconfig, "--controllers=placement", "--adopt=all", "--leader-elect=false")
-	h.apply(
-		t,
-		placementIn(team, "everywhere", map[string]any{}),
-		placementIn(team, "follow", exactly(2, map[string]int{"ResourceAllocatableCPU": 1})),
-		placementIn(team, "doomed", map[string]any{}),
-	)
-	all := []string{"cluster1", "cluster2", "cluster3", "cluster4", "cluster5", "cluster6"}
-	h.awaitChosen(t, log, "everywhere", all...)
-	h.awaitChosen(t, log, "doomed", all...)
-	h.awaitChosen(t, log, "follow", "cluster1", "cluster4")
-	before := len(decisions.changes())
-	proxy.Disconnect()
-	h.apply(t, example(t, "changes/cluster2-grows.yaml")...)
-	h.apply(t, managedCluster("cluster7", "90"), placementIn(team, "new", map[string]any{"numberOfClusters": int64(1)}))
-	for _, gone := range []client.Object{managedCluster("cluster5", "0"), placementIn(team, "doomed", nil)} {
-		if err := h.client.Delete(t.Context(), gone); err != nil {
-			t.Fatal(err)
-		}
-	}
-	select {
-	case <-t.Context().Done():
-	case <-time.After(10 * time.Second):
-	}
-	if seen := decisions.changes()[before:]; len(seen) > 0 {
-		t.Errorf("written while the API server was unreachable: %v", seen)
-	}
-	proxy.Reconnect(t)
-	back := time.Now()
-	h.awaitChosen(t, log, "follow", "cluster2", "cluster7")
-	h.awaitChosen(t, log, "everywhere", "cluster1", "cluster2", "cluster3", "cluster4", "cluster6", "cluster7")
-	eventually.True(t, "new is not decided or decisions of doomed are not deleted", log, func(ctx context.Context) (bool, error) {
-		existing, err := h.slicesOf(ctx, "new")
-		left, err2 := h.slicesOf(ctx, "doomed")
-		return err == nil && len(clustersIn(existing...)) == 1 && len(left) == 0, err2
-	})
-	t.Logf("up to date %d ms after an outage of 10 s; changes: %v", time.Since(back).Milliseconds(), decisions.changes()[before:])
-	decisions.expectNoGaps(t, "everywhere")
-	decisions.expectNoGaps(t, "follow")
-	if restarts.Load() > 0 {
-		t.Errorf("the controller exited:\n%s", log)
-	}
-}
-
-// Only one of two controllers is the leader. When it is killed, the other takes over and
-// keeps the decisions.
-func TestPlacementLeaderKilled(t *testing.T) {
-	t.Parallel()
-	h := startPlacementHub(t)
-	h.apply(t, example(t, "fleet.yaml")...)
-	flags := []string{"--controllers=placement", "--adopt=all"}
-	controller := h.startController(t, flags...)
-	// With Balance and Steady, the order of decisions after a restart affects the results.
-	var placements []string
-	for i := range 5 {
-		placements = append(placements, fmt.Sprint("balanced-", i))
-		h.apply(t, placementIn(team, placements[i], map[string]any{"numberOfClusters": int64(2)}))
-	}
-	h.apply(t, placementIn(team, "follow", exactly(2, map[string]int{"ResourceAllocatableCPU": 1})))
-	h.awaitChosen(t, controller, "follow", "cluster1", "cluster4")
-	for _, name := range placements {
-		h.awaitPlacement(t, controller, name, clusterv1beta1.PlacementConditionSatisfied, "AllDecisionsScheduled")
-	}
-	other := h.startController(t, flags...)
-	// Only scores remain to be written, after a minute.
-	holder := h.leader(t)
-	decisions := h.recordChanges(t, decisionKind)
-	controller.Kill()
-	killed := time.Now()
-	eventually.True(
-		t, "the other controller does not take over", other, func(context.Context) (bool, error) { return h.leader(t) != holder, nil },
-	)
-	h.apply(t, example(t, "changes/cluster2-grows.yaml")...)
-	h.awaitChosen(t, other, "follow", "cluster2", "cluster4")
-	t.Logf("the other controller had taken over %.1f s after the leader was killed", time.Since(killed).Seconds())
-	for _, name := range placements {
-		if history := decisions.history(t, name); len(history) > 1 {
-			t.Errorf("decisions of %s changed: %v", name, history)
-		}
-	}
-	other.Stop(t)
 }
 
 // A leader is paused until another controller has taken over and has changed decisions.

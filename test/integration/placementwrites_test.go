@@ -2,14 +2,18 @@ package integration
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/test/support/apiproxy"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
@@ -85,6 +89,55 @@ func TestPlacementWrites(t *testing.T) {
 			}
 			controller.Stop(t)
 		})
+	}
+}
+
+// startOCMHub starts a hub with the CRDs of Open Cluster Management 1.2, which lack fields
+// of 1.3: sortBy, scoreRateLimit and lastScoreUpdateTime of placements, and the scores of
+// decisions. They have only the versions that are stored.
+func startOCMHub(t *testing.T) *testCluster {
+	t.Helper()
+	folder := t.TempDir()
+	files := append(ocmCRDs(t), filepath.Join(moduleFolder(t, "../..", "open-cluster-management.io/api"), ocmPlacementCRD))
+	for i, file := range files {
+		crd := readCRD(t, file)
+		crd.Spec.Versions = slices.DeleteFunc(
+			crd.Spec.Versions,
+			func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return !v.Storage },
+		)
+		for v := range crd.Spec.Versions {
+			schema := crd.Spec.Versions[v].Schema.OpenAPIV3Schema
+			for _, path := range [][]string{
+				{"spec", "sortBy"}, {"spec", "scoreRateLimit"}, {"status", "lastScoreUpdateTime"}, {"status", "decisions", "score"},
+			} {
+				dropField(schema, path...)
+			}
+		}
+		raw, err := yaml.Marshal(crd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[i] = filepath.Join(folder, fmt.Sprintf("%d.yaml", i))
+		if err := os.WriteFile(files[i], raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return startClusterWithCRDs(t, files...)
+}
+
+// dropField removes a field from a schema, if it exists.
+func dropField(schema *apiextensionsv1.JSONSchemaProps, path ...string) {
+	if schema.Items != nil {
+		dropField(schema.Items.Schema, path...)
+		return
+	}
+	if len(path) == 1 {
+		delete(schema.Properties, path[0])
+		return
+	}
+	if child, ok := schema.Properties[path[0]]; ok {
+		dropField(&child, path[1:]...)
+		schema.Properties[path[0]] = child
 	}
 }
 

@@ -25,6 +25,11 @@ func buffersCRD(t *testing.T) string {
 	return karpenterSource(t).BufferCRD()
 }
 
+// inPool returns a change that selects the nodes of a pool.
+func inPool(pool string) func(*v1alpha1.ResourceSlackSpec) {
+	return func(s *v1alpha1.ResourceSlackSpec) { s.Pool.NodeSelector = map[string]string{"pool": pool} }
+}
+
 // buffers returns the replicas of all buffers and the requests of their templates, by name.
 func (c *testCluster) buffers(ctx context.Context) (map[string]string, error) {
 	var list unstructured.UnstructuredList

@@ -1,13 +1,8 @@
 package integration
 
 import (
-	"context"
 	"fmt"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,13 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
-	"github.com/plimsoll-k8s/plimsoll/test/support/tcpproxy"
 )
 
 // systemNamespace is the namespace in which the programs run, podNamespace that of placeholder pods.
@@ -95,38 +88,6 @@ func (c *testCluster) controllerArgs(args []string) []string {
 		args...)
 }
 
-// superviseController runs the controller until the end of the test and, as a kubelet does,
-// restarts it after 10 s, 20 s and so on when it exits. It returns the output of all runs and the
-// number of restarts.
-func (c *testCluster) superviseController(t *testing.T, args ...string) (log *program.Output, restarts *atomic.Int64) {
-	t.Helper()
-	log, restarts = &program.Output{}, &atomic.Int64{}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	t.Cleanup(func() {
-		cancel()
-		<-done
-	})
-	go func() {
-		defer close(done)
-		for pause := 10 * time.Second; ; pause = min(2*pause, 5*time.Minute) {
-			cmd := exec.CommandContext(ctx, binaries.controller, c.controllerArgs(args)...)
-			cmd.Stderr = log
-			err := cmd.Run()
-			if ctx.Err() != nil {
-				return
-			}
-			restarts.Add(1)
-			fmt.Fprintf(log, "the controller exited with %v\n", err)
-			select {
-			case <-ctx.Done():
-			case <-time.After(pause):
-			}
-		}
-	}()
-	return log, restarts
-}
-
 // startDefaultScheduler starts the scheduler with its default profile.
 func (c *testCluster) startDefaultScheduler(t *testing.T, args ...string) *program.Process {
 	t.Helper()
@@ -136,24 +97,6 @@ func (c *testCluster) startDefaultScheduler(t *testing.T, args ...string) *progr
 		"--config=" + writeFile(t, fmt.Sprintf(configuration, c.Kubeconfig)),
 		"--secure-port=0",
 	}, args...)...)
-}
-
-// startProxy starts a proxy for the API server and returns it with a kubeconfig that uses it.
-func (c *testCluster) startProxy(t *testing.T) (proxy *tcpproxy.Proxy, kubeconfig string) {
-	t.Helper()
-	proxy = tcpproxy.Start(t, strings.TrimPrefix(c.Address(), "https://"))
-	config, err := clientcmd.LoadFromFile(c.Kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, cluster := range config.Clusters {
-		cluster.Server = "https://" + proxy.Address()
-	}
-	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, kubeconfig); err != nil {
-		t.Fatal(err)
-	}
-	return proxy, kubeconfig
 }
 
 // changeRecorder records every change of the objects of a kind.
