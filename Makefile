@@ -1,5 +1,4 @@
-# All targets need Go and build the other tools that they use (golangci-lint, controller-gen,
-# Helm, krew, ko: see tools); only images needs Docker.
+# All targets need Go and build the other tools that they use (golangci-lint, controller-gen, Helm, GoReleaser: see tools).
 # The first build of the Kubernetes packages takes about 5 minutes on 2 cores.
 
 SHELL := /bin/bash -o pipefail
@@ -8,8 +7,8 @@ SHELL := /bin/bash -o pipefail
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 COMMIT  ?= $(shell git rev-parse --short HEAD 2>/dev/null)
 DATE    ?= $(shell git log -1 --format=%cs 2>/dev/null)
-VERSION_PACKAGE := github.com/plimsoll-k8s/plimsoll/internal/version
-LDFLAGS := -s -w -buildid= -X $(VERSION_PACKAGE).Version=$(VERSION) -X $(VERSION_PACKAGE).Commit=$(COMMIT) -X $(VERSION_PACKAGE).Date=$(DATE)
+MODULE  := github.com/plimsoll-k8s/plimsoll
+LDFLAGS := -s -w -buildid= -X $(MODULE)/internal/version.Version=$(VERSION) -X $(MODULE)/internal/version.Commit=$(COMMIT) -X $(MODULE)/internal/version.Date=$(DATE)
 TOOL    := go tool -modfile=tools/go.mod
 
 # Static programs that depend only on the sources and the three variables above, not on the
@@ -51,47 +50,26 @@ build: ## build all programs into bin/, with the links that make plimsoll a kube
 $(PROGRAMS:%=bin/%): bin/%:
 	$(BUILD) -o $(or $(BINARY),$@) ./cmd/$*
 
-.PHONY: images
-images: ## build the images with Docker; ARGS=--push pushes them to REGISTRY
-	@for program in $(IMAGES); do \
-	  docker buildx build --platform=$(PLATFORMS) --build-arg PROGRAM=$$program --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) --build-arg DATE=$(DATE) \
-	    --tag $(REGISTRY)/$$program:$(TAG) $(ARGS) . || exit 1; \
-	done
+RELEASE_TOOL := go tool -modfile=tools/goreleaser/go.mod
 
-# Beside the main packages, where ko finds the files that it adds to images (KO_DATA_PATH).
+# The texts are beside the main packages for ko, which adds kodata to images, and those of all programs in bin for archives.
 .PHONY: licenses
-licenses: ## write the license texts of what the images contain to cmd/*/kodata
+licenses: ## write the license texts of the modules in the programs to bin/licenses and cmd/*/kodata
 	@for program in $(IMAGES); do \
-	  mkdir -p cmd/$$program/kodata && go run ./hack/licenses ./cmd/$$program > cmd/$$program/kodata/LICENSES || exit 1; \
+	  $(RELEASE_TOOL) go-licenses save ./cmd/$$program --save_path=cmd/$$program/kodata/licenses --force --ignore=$(MODULE) || exit 1; \
+	  cp LICENSE cmd/$$program/kodata/ && cp "$$(go env GOROOT)/LICENSE" cmd/$$program/kodata/licenses/Go; \
 	done
+	@$(RELEASE_TOOL) go-licenses save ./cmd/... --save_path=bin/licenses --force --ignore=$(MODULE)
+	@cp "$$(go env GOROOT)/LICENSE" bin/licenses/Go
 
-# The arguments of tools/release/images, which builds images with ko.
-IMAGES_FLAGS = -version=$(TAG) -date=$(DATE) -ldflags='$(LDFLAGS)' -platforms=$(PLATFORMS) -registry=$(REGISTRY)
+.PHONY: images
+images: licenses ## build the images with ko, without Docker, and push them to REGISTRY
+	@CGO_ENABLED=0 GOFLAGS='-trimpath -buildvcs=false "-ldflags=$(LDFLAGS)"' KO_DOCKER_REPO=$(REGISTRY) \
+	  $(RELEASE_TOOL) ko build --base-import-paths --platform=$(PLATFORMS) --tags=$(TAG) $(IMAGES:%=./cmd/%)
 
-.PHONY: ko
-ko: licenses ## build the images with ko, without Docker, and push them to REGISTRY
-	@cd tools/release && go run ./images $(IMAGES_FLAGS) $(IMAGES)
-
-.PHONY: image-archives
-image-archives: licenses
-	@cd tools/release && go run ./images $(IMAGES_FLAGS) -folder=$(abspath $(RELEASE)) $(IMAGES)
-
-.PHONY: sbom
-sbom: build ## write the bills of materials of all programs to dist/ (SPDX, JSON)
-	@mkdir -p dist && cd tools/release && go build -o ../../dist/.sbom ./sbom
-	@for program in $(PROGRAMS); do dist/.sbom bin/$$program $(VERSION) $(DATE) > dist/$$program.spdx.json || exit 1; done; rm dist/.sbom; ls dist/*.spdx.json
-
-# The chart has the version without the v.
-RELEASE := dist/release
 .PHONY: release
-release: ## make the files of a release in dist/release: archives of all programs, images, chart, bills of materials, checksums
-	@rm -rf $(RELEASE) && go run ./hack/release archives $(RELEASE_FLAGS) $(RELEASE)
-	@$(MAKE) --no-print-directory image-archives
-	go tool -modfile=tools/helm/go.mod helm package charts/plimsoll --version=$(VERSION:v%=%) --app-version=$(VERSION) --destination=$(RELEASE)
-	@go run ./hack/release finish $(RELEASE_FLAGS) $(RELEASE)
-	@cat $(RELEASE)/checksums.txt
-
-RELEASE_FLAGS = -version=$(VERSION) -commit=$(COMMIT) -date=$(DATE) $(if $(RELEASE_PLATFORMS),-platforms=$(RELEASE_PLATFORMS))
+release: ## make the files of a release in dist, as .ci/release does, without images and without publishing
+	$(RELEASE_TOOL) goreleaser release --snapshot --clean --skip=ko
 
 # The check fetches the database of vuln.go.dev, or reads the copy in GOVULNDB=file:///FOLDER, and fails
 # without one.
@@ -101,18 +79,7 @@ vulncheck: ## check all programs for known vulnerabilities in the functions that
 	  echo "GOVULNDB: found no index/modules.json in $(GOVULNDB): must be file:///FOLDER with an unpacked https://vuln.go.dev/vulndb.zip"; exit 2; }
 	go tool -modfile=tools/vulncheck/go.mod govulncheck $(if $(GOVULNDB),-db $(GOVULNDB)) ./cmd/...
 
-# The second build runs in another folder with an empty cache, so that it reuses nothing of the
-# first; for load-watcher it takes about 3 minutes.
-REPRODUCE ?= load-watcher
-.PHONY: reproducible
-reproducible: ## check that two builds of REPRODUCE (load-watcher) are identical
-	@other=$$(mktemp -d) && trap "rm -rf $$other" EXIT && \
-	  mkdir $$other/sources && git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t $$other/sources && \
-	  $(MAKE) --no-print-directory bin/$(REPRODUCE) && \
-	  GOCACHE=$$other/cache $(MAKE) --no-print-directory -C $$other/sources bin/$(REPRODUCE) VERSION=$(VERSION) COMMIT=$(COMMIT) DATE=$(DATE) && \
-	  sha256sum bin/$(REPRODUCE) $$other/sources/bin/$(REPRODUCE) && cmp bin/$(REPRODUCE) $$other/sources/bin/$(REPRODUCE) && echo "identical"
-
-.PHONY: mkdocs docs docs-serve docs-version
+.PHONY: mkdocs docs docs-serve
 mkdocs:
 	@mkdocs build --help 2>/dev/null | grep -q material || { \
 	  echo "== installing mkdocs with its material theme, which build the documentation site (Debian packages)"; \
@@ -121,8 +88,6 @@ mkdocs:
 	  echo "the documentation site needs mkdocs and mkdocs-material: install them, for example with pip"; exit 1; }
 docs: mkdocs ## build the documentation site into site/
 	mkdocs build --strict --quiet
-docs-version: mkdocs ## build the documentation site of VERSION into a folder of dist/docs, with a selector of all versions there
-	@mkdir -p dist/docs && go run ./hack/docversions -version=$(VERSION) dist/docs
 docs-serve: mkdocs ## show the documentation site at http://127.0.0.1:8000 and update it when a page changes
 	mkdocs serve
 
@@ -145,9 +110,8 @@ test-servers: mkdocs
 	  $$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends npm >/dev/null; } || { \
 	  echo "the tests need axe-core: install npm and add it to PATH"; exit 1; }
 	@cd test/browser && npm ci --silent --no-audit --no-fund --ignore-scripts
-	@echo "== building Helm, krew, metrics-server, kube-state-metrics, Karpenter, kubectl and a load-watcher client, which the tests start (about 10 minutes the first time)"
+	@echo "== building Helm, metrics-server, kube-state-metrics, Karpenter, kubectl and a load-watcher client, which the tests start (about 10 minutes the first time)"
 	@go tool -modfile=tools/helm/go.mod -n helm >/dev/null
-	@go tool -modfile=tools/krew/go.mod -n krew >/dev/null
 	@cd test/metricsserver && go build -o /dev/null sigs.k8s.io/metrics-server/cmd/metrics-server
 	@cd test/kubestatemetrics && go build -o /dev/null k8s.io/kube-state-metrics/v2
 	@cd test/karpenter && go build -o /dev/null sigs.k8s.io/karpenter/kwok
@@ -158,7 +122,7 @@ test-servers: mkdocs
 test: test-servers ## run all tests: unit, fuzz corpora, integration on the embedded control plane
 	@echo "== tests (a first build of the Kubernetes parts takes about 5 minutes on 2 cores)"
 	go test -timeout 30m $$(go list ./... | grep -v /test/bench$$)
-	cd tools/release && go test -timeout 20m ./...
+	cd tools/goreleaser && go test -timeout 20m ./...
 	cd tools/vulncheck && go test ./...
 	@$(MAKE) --no-print-directory lab
 
@@ -223,7 +187,7 @@ generate: ## regenerate code, CRDs, RBAC and schemas
 	done
 
 # The files without the words of hack/words.txt: not those generated from types of other projects.
-PROSE := '*.go' '*.md' '*.yaml' '*.yml' '*.tpl' '*.html' '*.sh' '*.txt' '*.txtar' Makefile Dockerfile \
+PROSE := '*.go' '*.md' '*.yaml' '*.yml' '*.tpl' '*.html' '*.sh' '*.txt' '*.txtar' Makefile \
   ':!config/crd/ocm' ':!charts/plimsoll/generated' ':!hack/words.txt'
 
 .PHONY: lint
@@ -238,7 +202,7 @@ verify: lint ## run lint and check that generated files are up to date
 	@before=$$(git status --porcelain; git diff); $(MAKE) --no-print-directory generate; go mod tidy; (cd lab && go mod tidy); \
 	  after=$$(git status --porcelain; git diff); \
 	  if [ "$$before" != "$$after" ]; then echo "generated files or go.mod are out of date; run 'make generate' and 'go mod tidy', also in lab:"; git status --short; exit 1; fi
-	@for module in tools tools/actionlint tools/helm tools/krew tools/release tools/vulncheck test/metricsserver test/kubestatemetrics test/loadwatcher test/karpenter test/kubectl lab/ocm/suite lab/peers/released; do (cd $$module && go mod verify >/dev/null) || exit 1; done
+	@for module in tools tools/actionlint tools/helm tools/goreleaser tools/vulncheck test/metricsserver test/kubestatemetrics test/loadwatcher test/karpenter test/kubectl lab/ocm/suite lab/peers/released; do (cd $$module && go mod verify >/dev/null) || exit 1; done
 
 .PHONY: fmt
 fmt: ## format the code

@@ -3,6 +3,7 @@ package chart
 import (
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -13,7 +14,7 @@ import (
 )
 
 var (
-	pushed = regexp.MustCompile(`images -version=(\S+) .*-registry=(\S+) (.*)`)
+	pushed = regexp.MustCompile(`KO_DOCKER_REPO=(\S+)[^\n]*\n[^\n]* --tags=(\S+) (.*)`)
 	used   = regexp.MustCompile(`(?m)^ *(?:- )?image: "?([^"\n]+)"?$`)
 )
 
@@ -27,7 +28,7 @@ func TestInstalledImagesArePushed(t *testing.T) {
 	blocks := 0
 	for _, page := range pages {
 		for _, block := range page.Blocks() {
-			if !strings.Contains(block.Text, "make ko ") || !strings.Contains(block.Text, "helm ") {
+			if !strings.Contains(block.Text, "make images ") || !strings.Contains(block.Text, "helm ") {
 				continue
 			}
 			blocks++
@@ -38,7 +39,7 @@ func TestInstalledImagesArePushed(t *testing.T) {
 			}
 			var images []string
 			for program := range strings.FieldsSeq(found[3]) {
-				images = append(images, found[2]+"/"+program+":"+found[1])
+				images = append(images, found[1]+"/"+path.Base(program)+":"+found[2])
 			}
 			containers := used.FindAllStringSubmatch(out, -1)
 			for _, image := range containers {

@@ -18,7 +18,6 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/plimsoll-k8s/plimsoll/test/support/browser"
-	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 )
 
 // document is a page of the site: the identifiers of its elements, and the addresses of its links and resources.
@@ -163,43 +162,4 @@ func TestInBrowser(t *testing.T) {
 	if found := strings.Join(browser.Evaluate[[]string](t, limited, search), " "); !strings.Contains(found, "/slack.html") {
 		t.Errorf("the search for placeholder finds %s", found)
 	}
-}
-
-// TestVersions builds the sites of two versions into one folder, as the release workflow does: the first page leads to the
-// newest, and the selector on the pages of the old version leads to the same page of the newest.
-func TestVersions(t *testing.T) {
-	folder := t.TempDir()
-	server := httptest.NewServer(http.FileServer(http.Dir(folder)))
-	defer server.Close()
-	for _, version := range []string{"v0.1.0", "v0.2.0"} {
-		cmd := exec.CommandContext(t.Context(), "go", "run", "./hack/docversions", "-version="+version, "-url="+server.URL, folder)
-		cmd.Dir = "../.."
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-	}
-	limited, cancel := context.WithTimeout(browser.Start(t), browser.Timeout)
-	defer cancel()
-	window := browser.Windows[0]
-	window.Open(t, limited, server.URL)
-	waitFor(t, limited, `location.pathname === "/v0.2/"`)
-	window.Open(t, limited, server.URL+"/v0.1/slack.html")
-	waitFor(t, limited, `document.querySelectorAll(".md-version__link").length === 2`)
-	const titles = `[...document.querySelectorAll(".md-version__link")].map(a => a.textContent.trim())`
-	if got := strings.Join(browser.Evaluate[[]string](t, limited, titles), " "); got != "v0.2.0 v0.1.0" {
-		t.Errorf("the selector lists %s", got)
-	}
-	browser.ExpectUsable(t, limited, window, "site-versions")
-	const follow = `document.querySelector(".md-version__link").click(), true`
-	browser.Evaluate[bool](t, limited, follow)
-	waitFor(t, limited, `location.pathname === "/v0.2/slack.html"`)
-}
-
-// waitFor waits for an expression to be true in a tab, also while the tab loads another page.
-func waitFor(t *testing.T, tab context.Context, expression string) {
-	t.Helper()
-	eventually.True(t, expression, nil, func(context.Context) (bool, error) {
-		value, err := chromedp.Run(tab, chromedp.Evaluate[bool](expression))
-		return err == nil && value, nil
-	})
 }

@@ -36,6 +36,23 @@ func run(t *testing.T, command ...string) (string, int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
+// TestRetiredModules checks that programs that are given out do not contain modules that are no longer maintained. Only
+// plimsoll-demo has them: its kube-apiserver, which is the code of Kubernetes, authenticates by OpenID Connect with them, and
+// the demo does not enable that.
+func TestRetiredModules(t *testing.T) {
+	for _, program := range []string{"load-watcher", "plimsoll", "plimsoll-controller", "plimsoll-scheduler"} {
+		modules, code := run(t, "go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", "./cmd/"+program)
+		if code != 0 {
+			t.Fatal(modules)
+		}
+		for _, retired := range []string{"github.com/coreos/go-oidc", "gopkg.in/go-jose/go-jose.v2", "github.com/go-jose/go-jose/v3"} {
+			if strings.Contains(modules, retired+"\n") {
+				t.Errorf("%s contains %s", program, retired)
+			}
+		}
+	}
+}
+
 // TestVulncheck checks that a vulnerable module is found. It compares the modules only, which is fast.
 func TestVulncheck(t *testing.T) {
 	folder := t.TempDir()

@@ -1,4 +1,4 @@
-package main
+package doccheck
 
 import (
 	"maps"
@@ -15,7 +15,7 @@ import (
 // that its example uses inputs and outputs that exist.
 func TestDocumentedAction(t *testing.T) {
 	read := func(file string) string {
-		raw, err := os.ReadFile("../../" + file)
+		raw, err := os.ReadFile("../../../" + file)
 		if err != nil {
 			t.Fatal(err)
 		}
