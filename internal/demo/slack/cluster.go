@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/autoscale"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/page"
 )
@@ -53,10 +54,10 @@ func (c *cluster) state(ctx context.Context) (state, error) {
 		if node.Spec.Unschedulable {
 			continue // about to be removed
 		}
-		out.available += amountsOf(node.Status.Allocatable).cpu
+		out.available += allocatable(node)[autoscale.CPU]
 		for _, pod := range pods {
 			if pod.Spec.NodeName == node.Name {
-				out.available -= requestsOf(pod).cpu
+				out.available -= requests(pod)[autoscale.CPU]
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package slack
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,11 +13,16 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/algo/autoscale"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
@@ -26,23 +32,24 @@ import (
 const (
 	// standInInterval is the interval of the passes of the stand-in.
 	standInInterval = 200 * time.Millisecond
-	// standInIdleTime is how long a node must be idle before it is removed.
-	standInIdleTime = time.Second
+	// standInIdleSeconds is how long a node must be unneeded before it is removed.
+	standInIdleSeconds = 2
+	// standInUtilization is the utilization below which a node can be unneeded.
+	standInUtilization = 0.5
 	// standInMaxNodes is the largest number of nodes. It bounds what a user can make it create.
 	standInMaxNodes = 100
 )
 
-// standIn is a simple autoscaler. It adds nodes of one shape for the unschedulable pods and for the
-// placeholders of all buffers, packed first-fit by requests, and respects node selectors only.
-// --autoscaler karpenter runs a real autoscaler.
+// standIn is an autoscaler with the model of the what-if, package autoscale. It adds nodes of one
+// shape for the unschedulable pods and for the placeholders of all buffers, and respects node
+// selectors only. --autoscaler karpenter runs a real autoscaler.
 type standIn struct {
 	client client.Client
 	// booting are the nodes that are not created yet, in the order of their ready times.
 	booting []bootingNode
 	// added is the number of nodes added so far.
-	added int
-	// idleSince is the time since which a node has been idle.
-	idleSince map[string]time.Time
+	added     int
+	scaleDown autoscale.ScaleDown
 }
 
 // bootingNode is a node that will be created at its ready time.
@@ -53,7 +60,6 @@ type bootingNode struct {
 
 // run runs passes until ctx ends.
 func (s *standIn) run(ctx context.Context) {
-	s.idleSince = map[string]time.Time{}
 	ticker := time.NewTicker(standInInterval)
 	defer ticker.Stop()
 	for {
@@ -73,7 +79,7 @@ func (s *standIn) pass(ctx context.Context, now time.Time) error {
 	if err := s.boot(ctx, now); err != nil {
 		return err
 	}
-	nodes, waiting, err := s.observe(ctx)
+	nodes, pods, err := s.observe(ctx)
 	if err != nil {
 		return err
 	}
@@ -81,22 +87,33 @@ func (s *standIn) pass(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	var machines []machine
+	in := autoscale.ScaleDownInput{
+		Pods: append(pods, placeholders...), Removable: []int{len(nodes)},
+		Threshold: standInUtilization, UnneededSeconds: standInIdleSeconds,
+	}
+	objects := map[string]*v1.Node{}
 	for _, n := range nodes {
-		if !n.Spec.Unschedulable {
-			machines = append(machines, n.machine)
+		if n.object.Spec.Unschedulable {
+			if err := s.retire(ctx, n); err != nil {
+				return err
+			}
+			continue
 		}
+		objects[n.Name], in.Nodes = n.object, append(in.Nodes, n.Node)
 	}
-	shape := amountsOf(demo.Node{CPU: nodeCPU, Memory: nodeMemory}.Object().Status.Allocatable)
-	for _, b := range s.booting {
-		machines = append(machines, machine{name: b.name, free: shape})
-	}
-	result := pack(machines, shape, append(waiting, placeholders...))
-	for range min(result.added, max(0, standInMaxNodes-len(nodes)-len(s.booting))) {
+	unplaced := place(ctx, &in)
+	group := autoscale.Group{Allocatable: shape, Headroom: standInMaxNodes - len(nodes) - len(s.booting)}
+	plan := autoscale.ScaleUp(ctx, unplaced, make([]int, len(s.booting)), []autoscale.Group{group}, anyNode{})
+	for range plan.Nodes[0] {
 		s.added++
 		s.booting = append(s.booting, bootingNode{fmt.Sprintf("general-%d", s.added), now.Add(nodeBootTime)})
 	}
-	return s.retire(ctx, nodes, result.idle, now)
+	for _, i := range s.scaleDown.Next(ctx, now.Unix(), in, anyNode{}) {
+		if err := s.setUnschedulable(ctx, objects[in.Nodes[i].Name], true); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // boot creates the nodes that have booted.
@@ -112,104 +129,151 @@ func (s *standIn) boot(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// observedNode is a node and its free amounts.
-type observedNode struct {
-	*v1.Node
-	machine
+// poolNode is a node of the pool. It is fixed if it has pods.
+type poolNode struct {
+	object *v1.Node
+	autoscale.Node
 }
 
-// observe returns the nodes of the pool, oldest first, and the requests of the unschedulable pods.
-func (s *standIn) observe(ctx context.Context) (nodes []*observedNode, waiting []amounts, err error) {
+// observe returns the nodes of the pool and the unschedulable pods. Nodes with pods come first, so
+// that the others become unneeded, then older ones.
+func (s *standIn) observe(ctx context.Context) (nodes []*poolNode, pods []autoscale.Pod, err error) {
 	var nodeList v1.NodeList
 	var podList v1.PodList
 	if err := errors.Join(s.client.List(ctx, &nodeList, client.MatchingLabels(poolLabels)), s.client.List(ctx, &podList)); err != nil {
 		return nil, nil, err
 	}
-	byName := map[string]*observedNode{}
+	byName := map[string]*poolNode{}
 	for i := range nodeList.Items {
 		node := &nodeList.Items[i]
-		n := &observedNode{node, machine{name: node.Name, free: amountsOf(node.Status.Allocatable)}}
+		n := &poolNode{node, autoscale.Node{Name: node.Name, Free: allocatable(node)}}
 		nodes, byName[node.Name] = append(nodes, n), n
 	}
-	slices.SortFunc(nodes, func(a, b *observedNode) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
-	})
 	for i := range podList.Items {
 		pod := &podList.Items[i]
-		if facts.IsFinished(pod) {
-			continue
-		}
-		if n := byName[pod.Spec.NodeName]; n != nil {
-			n.free, n.hasPods = n.free.minus(requestsOf(pod)), true
+		if n := byName[pod.Spec.NodeName]; n != nil && !facts.IsFinished(pod) {
+			n.Free, n.Fixed = n.Free.Minus(requests(pod)), true
 		} else if demo.IsUnschedulable(pod) && selectsPool(&pod.Spec) {
-			waiting = append(waiting, requestsOf(pod))
+			pods = append(pods, autoscale.Pod{Requests: requests(pod), Class: 1})
 		}
 	}
-	return nodes, waiting, nil
+	slices.SortFunc(nodes, func(a, b *poolNode) int {
+		if a.Fixed != b.Fixed {
+			if a.Fixed {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(a.object.CreationTimestamp.Compare(b.object.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
+	})
+	return nodes, pods, nil
 }
 
-// placeholders returns the requests of the placeholders of all buffers. It acknowledges each buffer
-// in its status, as autoscalers do.
-func (s *standIn) placeholders(ctx context.Context, now time.Time) ([]amounts, error) {
+// place assigns pods and placeholders to the nodes and returns those that do not fit. Nodes with
+// pods must not be removed.
+func place(ctx context.Context, in *autoscale.ScaleDownInput) (unplaced []autoscale.Pod) {
+	var free []autoscale.Amounts
+	for i := range in.Nodes {
+		free = append(free, in.Nodes[i].Free)
+	}
+	for i, node := range autoscale.Place(ctx, in.Pods, free, anyNode{}) {
+		if node < 0 {
+			unplaced = append(unplaced, in.Pods[i])
+			continue
+		}
+		n := &in.Nodes[node]
+		n.Pods, n.Free = append(n.Pods, i), n.Free.Minus(in.Pods[i].Requests)
+		n.Fixed = n.Fixed || !in.Pods[i].Placeholder
+	}
+	for i := range in.Nodes {
+		in.Nodes[i].Utilization = autoscale.Utilization(shape.Minus(in.Nodes[i].Free), shape)
+	}
+	return unplaced
+}
+
+// anyNode is an autoscale.Probe that permits all nodes.
+type anyNode struct{}
+
+func (anyNode) Fits(context.Context, int, int) bool { return true }
+func (anyNode) Assign(context.Context, int, int)    {}
+func (anyNode) Unassign(context.Context, int, int)  {}
+func (anyNode) AddNode(int)                         {}
+func (anyNode) RemoveLastNode(context.Context)      {}
+
+// capacityBuffer has the fields of a CapacityBuffer that the stand-in reads and writes.
+type capacityBuffer struct {
+	Spec struct {
+		PodTemplateRef v1.LocalObjectReference `json:"podTemplateRef"`
+		Replicas       int64                   `json:"replicas"`
+	} `json:"spec"`
+	Status struct {
+		Conditions []metav1.Condition `json:"conditions"`
+		Replicas   int64              `json:"replicas"`
+	} `json:"status"`
+}
+
+// placeholders returns the placeholders of all buffers. It acknowledges each buffer in its status, as
+// autoscalers do.
+func (s *standIn) placeholders(ctx context.Context, now time.Time) ([]autoscale.Pod, error) {
 	var buffers unstructured.UnstructuredList
 	buffers.SetGroupVersionKind(slack.CapacityBufferVersion.WithKind("CapacityBufferList"))
 	if err := s.client.List(ctx, &buffers); err != nil {
 		return nil, err
 	}
-	var out []amounts
+	var out []autoscale.Pod
 	for i := range buffers.Items {
-		b, err := readBuffer(&buffers.Items[i])
-		if err != nil {
+		var b capacityBuffer
+		object := &buffers.Items[i]
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &b); err != nil {
 			return nil, err
 		}
 		var template v1.PodTemplate
-		err = s.client.Get(ctx, client.ObjectKey{Namespace: b.object.GetNamespace(), Name: b.template}, &template)
+		err := s.client.Get(ctx, client.ObjectKey{Namespace: object.GetNamespace(), Name: b.Spec.PodTemplateRef.Name}, &template)
 		if apierrors.IsNotFound(err) {
 			continue // the buffer is created before or deleted after its template
 		}
 		if err != nil {
 			return nil, err
 		}
-		if selectsPool(&template.Template.Spec) {
-			request := requestsOf(&v1.Pod{Spec: template.Template.Spec})
-			for range min(b.replicas, standInMaxNodes*nodePods) {
-				out = append(out, request)
+		if pod := (&v1.Pod{Spec: template.Template.Spec}); selectsPool(&pod.Spec) {
+			for range min(b.Spec.Replicas, standInMaxNodes*nodePods) {
+				out = append(out, autoscale.Pod{Requests: requests(pod), Class: 1, Placeholder: true})
 			}
 		}
-		if err := b.acknowledge(ctx, s.client, now); err != nil {
+		if err := s.acknowledge(ctx, object, b, now); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-// retire cordons the nodes that have been idle for long enough and deletes them in the next pass. A
-// cordoned node to which a pod has been bound in the meantime is uncordoned.
-func (s *standIn) retire(ctx context.Context, nodes []*observedNode, idle []string, now time.Time) error {
-	for _, n := range nodes {
-		since, isIdle := s.idleSince[n.Name]
-		switch {
-		case n.Spec.Unschedulable && n.hasPods:
-			delete(s.idleSince, n.Name)
-			if err := s.setUnschedulable(ctx, n.Node, false); err != nil {
-				return err
-			}
-		case n.Spec.Unschedulable:
-			delete(s.idleSince, n.Name)
-			if err := s.client.Delete(ctx, n.Node); client.IgnoreNotFound(err) != nil {
-				return err
-			}
-		case !slices.Contains(idle, n.Name):
-			delete(s.idleSince, n.Name)
-		case !isIdle:
-			s.idleSince[n.Name] = now
-		case now.Sub(since) >= standInIdleTime:
-			if err := s.setUnschedulable(ctx, n.Node, true); err != nil {
-				return err
-			}
-		}
+// acknowledge reports in the status of a buffer that it is valid and that its placeholders are
+// included in the passes. It writes only changes.
+func (s *standIn) acknowledge(ctx context.Context, object *unstructured.Unstructured, b capacityBuffer, now time.Time) error {
+	changed := b.Status.Replicas != b.Spec.Replicas
+	b.Status.Replicas = b.Spec.Replicas
+	for _, kind := range []string{"ReadyForProvisioning", "Provisioning"} {
+		changed = apimeta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{
+			Type: kind, Status: metav1.ConditionTrue, Reason: "StandIn", Message: "the stand-in for an autoscaler includes the buffer",
+			ObservedGeneration: object.GetGeneration(), LastTransitionTime: metav1.NewTime(now),
+		}) || changed
 	}
-	return nil
+	if !changed {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"status": b.Status})
+	if err != nil {
+		return err
+	}
+	return client.IgnoreNotFound(s.client.Status().Patch(ctx, object, client.RawPatch(types.MergePatchType, patch)))
+}
+
+// retire deletes a cordoned node, or uncordons it if a pod has been bound to it in the meantime.
+func (s *standIn) retire(ctx context.Context, n *poolNode) error {
+	if n.Fixed {
+		return s.setUnschedulable(ctx, n.object, false)
+	}
+	return client.IgnoreNotFound(s.client.Delete(ctx, n.object))
 }
 
 // setUnschedulable cordons or uncordons a node.
@@ -224,13 +288,17 @@ func selectsPool(spec *v1.PodSpec) bool {
 	return labels.SelectorFromSet(spec.NodeSelector).Matches(labels.Set(poolLabels))
 }
 
-// requestsOf returns the requests of a pod.
-func requestsOf(pod *v1.Pod) amounts {
-	p := noderes.NewPod(pod)
-	return amounts{p.Get(noderes.CPU).Request, p.Get(noderes.Memory).Request, 1}
+// shape is the capacity of the nodes that the stand-in adds.
+var shape = allocatable(demo.Node{CPU: nodeCPU, Memory: nodeMemory}.Object())
+
+// allocatable returns the amounts of a node.
+func allocatable(node *v1.Node) autoscale.Amounts {
+	list := node.Status.Allocatable
+	return autoscale.Amounts{list.Cpu().MilliValue(), list.Memory().Value(), 0, list.Pods().Value()}
 }
 
-// amountsOf returns the resources of a node.
-func amountsOf(list v1.ResourceList) amounts {
-	return amounts{noderes.CPU.Amount(list[v1.ResourceCPU]), noderes.Memory.Amount(list[v1.ResourceMemory]), list.Pods().Value()}
+// requests returns the amounts that a pod needs: its requests and a pod slot.
+func requests(pod *v1.Pod) autoscale.Amounts {
+	p := noderes.NewPod(pod)
+	return autoscale.Amounts{p.Get(noderes.CPU).Request, p.Get(noderes.Memory).Request, 0, 1}
 }
