@@ -153,15 +153,6 @@ func (c *Cluster) State(ctx context.Context) ([]*v1.Node, []*v1.Pod, error) {
 	return nodeList, bound, nil
 }
 
-// WaitingPods returns the pods of a namespace, or of all if it is empty, that have no node.
-func (c *Cluster) WaitingPods(ctx context.Context, namespace string) ([]v1.Pod, error) {
-	pods, err := c.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName="})
-	if err != nil {
-		return nil, err
-	}
-	return pods.Items, nil
-}
-
 // Settle waits until the scheduler has observed all nodes and bound pods and no others, so that its
 // next decision is about the present state.
 func (c *Cluster) Settle(ctx context.Context) error {

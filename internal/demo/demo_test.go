@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -20,7 +21,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/node"
-	"github.com/plimsoll-k8s/plimsoll/internal/demo/page"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/slack"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
@@ -55,7 +55,7 @@ func TestDemos(t *testing.T) {
 	t.Cleanup(slacks.Stop)
 	// Not subtests: the controllers run until the context of the test ends.
 	testSlack(t, slacks)
-	testFleet(t, env, nodes)
+	testFleet(t, env)
 	t.Run("playground", func(t *testing.T) { testPlayground(t, env, nodes, slacks) })
 }
 
@@ -76,7 +76,7 @@ func testScenario(t *testing.T, nodes *node.Demo, s node.Scenario, profile strin
 			predicted = demo.Pending
 		}
 		if r.Want != demo.Any && predicted != r.Node {
-			t.Errorf("%s: predicted %s, is on %s: %s", r.Pod, predicted, r.Node, decision.Reason())
+			t.Errorf("%s: predicted %s, is on %s: %s", r.Pod, predicted, r.Node, decision.Scores.Reason(decision.Node))
 		}
 	}
 }
@@ -179,9 +179,6 @@ func testSlack(t *testing.T, d *slack.Demo) {
 	if len(without) != 4 || len(with) != 4 || slices.Max(with) >= slices.Min(without) {
 		t.Errorf("pods waited %v without slack, %v with slack", without, with)
 	}
-	if view := d.View(); len(view.Points) < 20 || len(view.Marks) < 5 {
-		t.Errorf("a timeline of %d points and %d marks", len(view.Points), len(view.Marks))
-	}
 }
 
 // testPlayground expects that the example policy gets a node from the autoscaler: its pool has two full
@@ -192,10 +189,8 @@ func testPlayground(t *testing.T, env *demo.Environment, nodes *node.Demo, slack
 		t.Fatal(err)
 	}
 	// The pods that the demo itself has created are not those of the user.
-	for _, decision := range nodes.Decisions() {
-		if decision.Scenario == "" {
-			t.Errorf("the decision on %s is shown as one of the user", decision.Scores.Name)
-		}
+	if decisions := nodes.Decisions(); len(decisions) > 0 {
+		t.Errorf("the decision on %s is shown as one of the user", decisions[0].Scores.Name)
 	}
 	general := func() (names []string) {
 		all, _, err := env.State(ctx)
@@ -227,13 +222,12 @@ func testPlayground(t *testing.T, env *demo.Environment, nodes *node.Demo, slack
 	if err := api.Create(ctx, policy); err != nil {
 		t.Fatal(err)
 	}
-	var view *page.LivePolicies
 	eventually.True(t, "the policy gets no node", nil, func(ctx context.Context) (bool, error) {
-		view, err = slacks.Policies(ctx)
-		return err == nil && len(view.Policies) == 1 && view.Policies[0].Ready && len(general()) == 3, err
+		err := api.Get(ctx, client.ObjectKeyFromObject(policy), policy)
+		return meta.IsStatusConditionTrue(policy.Status.Conditions, v1alpha1.ConditionReady) && len(general()) == 3, err
 	})
-	if got := view.Policies[0]; got.Name != "general" || got.Placeholders != 1 || got.Target != "0.8 CPUs, 1639Mi" {
-		t.Errorf("the page shows %+v", got)
+	if got := policy.Status; got.Placeholders != 1 || got.Target.Cpu().String() != "800m" {
+		t.Errorf("the policy has the status %+v", got)
 	}
 	var buffers unstructured.UnstructuredList
 	buffers.SetAPIVersion("autoscaling.x-k8s.io/v1beta1")

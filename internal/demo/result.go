@@ -3,9 +3,7 @@ package demo
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
@@ -112,36 +110,9 @@ func Check(results []Result) error {
 			return fmt.Errorf("%w: scenario %s, story %s (%s), step %q: %s, want %s",
 				ErrUnexpected, r.Scenario, r.Fleet.Story, r.Profile, r.Fleet.Step, r.Summary(), r.Want)
 		default:
-			return fmt.Errorf(
-				"%w: scenario %s, profile %s: pod %s is on %s, want %s",
-				ErrUnexpected,
-				r.Scenario,
-				r.Profile,
-				r.Pod,
-				r.Node,
-				r.Want,
-			)
+			return fmt.Errorf("%w: scenario %s, profile %s: pod %s is on %s, want %s",
+				ErrUnexpected, r.Scenario, r.Profile, r.Pod, r.Node, r.Want)
 		}
 	}
 	return nil
-}
-
-// Results collects results for concurrent readers. The zero value is ready to use.
-type Results struct {
-	mu      sync.Mutex
-	results []Result
-}
-
-// Add adds results.
-func (r *Results) Add(results ...Result) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.results = append(slices.Clip(r.results), results...)
-}
-
-// All returns the results so far.
-func (r *Results) All() []Result {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.results
 }

@@ -45,15 +45,6 @@ type options struct {
 	load       string
 	autoscaler string
 	scenarios  []string
-	// selected are the scenarios to run, from the other flags.
-	selected selection
-}
-
-// selection is the scenarios to run.
-type selection struct {
-	placement []node.Scenario
-	slack     bool
-	fleet     bool
 }
 
 func newCommand() *cobra.Command {
@@ -63,7 +54,8 @@ func newCommand() *cobra.Command {
 		Short: "Run scenarios with a real scheduler, with and without Plimsoll",
 		Long: `Start etcd, kube-apiserver and kube-scheduler with Plimsoll's plugins on 127.0.0.1,
 run small scenarios through the API, each with the default profile and with a profile
-of Plimsoll, and print where the pods were placed. In the scenario slack, the
+of Plimsoll, and print one line for each: the pods that Plimsoll places on another
+node. In the scenario slack, the
 controller reserves capacity on nodes that an autoscaler adds: a built-in stand-in, or
 Karpenter with simulated machines, which is built from the project's directory. In the
 scenario fleet, the controller decides placements over managed clusters (objects only,
@@ -80,7 +72,7 @@ interrupted. All files and processes are removed.`,
 		Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
 		PreRunE: func(*cobra.Command, []string) (err error) {
 			if err = o.output.Validate(); err == nil {
-				o.selected, err = o.selection()
+				err = o.selectScenarios()
 			}
 			return err
 		},
@@ -88,11 +80,7 @@ interrupted. All files and processes are removed.`,
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	var names []string
-	for _, s := range node.Scenarios {
-		names = append(names, s.Name)
-	}
-	names = append(names, slack.Scenario, fleet.Scenario)
+	names := scenarioNames()
 	version.AddFlag(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&o.once, "once", false, "exit after the scenarios")
@@ -109,46 +97,41 @@ interrupted. All files and processes are removed.`,
 	return cmd
 }
 
-// addController selects the scenario slack or fleet, and reports whether the name is one of them.
-func (s *selection) addController(name string) bool {
-	s.slack = s.slack || name == slack.Scenario
-	s.fleet = s.fleet || name == fleet.Scenario
-	return name == slack.Scenario || name == fleet.Scenario
-}
+// scenarioNames returns the names of all scenarios.
+func scenarioNames() []string { return append(node.Names(), slack.Scenario, fleet.Scenario) }
 
-// selection returns the selected scenarios, or an error for an invalid flag.
-func (o *options) selection() (selection, error) {
-	var out selection
+// selectScenarios sets the scenarios to run, by default all that support the load source. It returns an
+// error for an invalid flag.
+func (o *options) selectScenarios() error {
 	switch {
 	case o.load != node.LoadService && o.load != node.LoadPrometheus:
-		return out, base.InvalidValue("load", o.load, node.LoadService+" or "+node.LoadPrometheus)
+		return base.InvalidValue("load", o.load, node.LoadService+" or "+node.LoadPrometheus)
 	case o.autoscaler != slack.StandIn && o.autoscaler != slack.Karpenter:
-		return out, base.InvalidValue("autoscaler", o.autoscaler, slack.StandIn+" or "+slack.Karpenter)
+		return base.InvalidValue("autoscaler", o.autoscaler, slack.StandIn+" or "+slack.Karpenter)
 	}
-	unsupported := func(s node.Scenario) bool { return o.load != node.LoadService && s.NeedsService() }
+	names := scenarioNames()
+	unsupported := func(name string) bool {
+		s, found := node.Find(name)
+		return found && o.load != node.LoadService && s.NeedsService()
+	}
 	if len(o.scenarios) == 0 {
-		return selection{slices.DeleteFunc(slices.Clone(node.Scenarios), unsupported), true, true}, nil
+		o.scenarios = slices.DeleteFunc(slices.Clone(names), unsupported)
 	}
 	for _, name := range o.scenarios {
-		if out.addController(name) {
-			continue
+		if !slices.Contains(names, name) {
+			return base.InvalidValue("scenario", name, "the name of a scenario (see --help)")
 		}
-		i := slices.IndexFunc(node.Scenarios, func(s node.Scenario) bool { return s.Name == name })
-		if i < 0 {
-			return out, base.InvalidValue("scenario", name, "the name of a scenario (see --help)")
+		if unsupported(name) {
+			return fmt.Errorf("--scenario: %s requires --load %s: it changes the messages of a load watcher", name, node.LoadService)
 		}
-		if unsupported(node.Scenarios[i]) {
-			return out, fmt.Errorf("--scenario: %s requires --load %s: it changes the messages of a load watcher", name, node.LoadService)
-		}
-		out.placement = append(out.placement, node.Scenarios[i])
 	}
-	if o.autoscaler != slack.StandIn && !out.slack {
-		return out, fmt.Errorf("--autoscaler: requires the scenario %s", slack.Scenario)
+	if o.autoscaler != slack.StandIn && !slices.Contains(o.scenarios, slack.Scenario) {
+		return fmt.Errorf("--autoscaler: requires the scenario %s", slack.Scenario)
 	}
-	return out, nil
+	return nil
 }
 
-// run starts the demo, runs the selected scenarios and prints their results.
+// run starts the demo, runs the scenarios and prints their results.
 func (o *options) run(ctx context.Context, out, progress io.Writer) (err error) {
 	// Listen first: the port may be in use.
 	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", o.port))
@@ -174,16 +157,19 @@ func (o *options) run(ctx context.Context, out, progress io.Writer) (err error) 
 		page.Serve(ctx, listener, d.view)
 		say("live page: " + url)
 	}
-	err = d.run(ctx, o.selected, say)
+	report := func(string, []demo.Result) {}
+	if o.output.Format == base.FormatTable {
+		fmt.Fprintf(out, lineFormat, "SCENARIO", "RESULT (NODE WITH THE DEFAULT PROFILE -> WITH PLIMSOLL)")
+		report = func(name string, results []demo.Result) { fmt.Fprintf(out, lineFormat, name, summary(name, results)) }
+	}
+	results, err := d.run(ctx, o.scenarios, report)
 	switch {
 	case ctx.Err() != nil:
 		return errInterrupted
 	case err != nil:
 		return err
 	}
-	results := d.results.All()
-	err = o.output.Print(out, results, func(out io.Writer) { printResults(out, o.selected, results, d.slack.Autoscaler()) })
-	if err != nil {
+	if err := o.output.Print(out, results, func(io.Writer) {}); err != nil {
 		return err
 	}
 	if !o.once {

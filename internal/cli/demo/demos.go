@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"sync/atomic"
-	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/fleet"
@@ -15,15 +14,14 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/slack"
 )
 
-// demos are the three demos in one environment, and their results.
+// demos are the three demos in one environment.
 type demos struct {
-	env     *demo.Environment
-	node    *node.Demo
-	slack   *slack.Demo
-	fleet   *fleet.Demo
-	results demo.Results
-	// running describes the scenario slack or fleet while it runs. isReady is set when the cluster is the user's.
-	running atomic.Value
+	env   *demo.Environment
+	node  *node.Demo
+	slack *slack.Demo
+	fleet *fleet.Demo
+	// running describes what runs. isReady is set when the cluster is the user's.
+	running atomic.Pointer[string]
 	isReady atomic.Bool
 	// stopLoad stops the load source.
 	stopLoad context.CancelFunc
@@ -75,51 +73,56 @@ func (d *demos) stop() {
 	d.env.Stop()
 }
 
-// run runs the selected scenarios and collects their results.
-func (d *demos) run(ctx context.Context, s selection, say func(string)) error {
-	_, err := d.node.RunAll(ctx, s.placement, func(s node.Scenario, results []demo.Result) {
-		d.results.Add(results...)
-		say(fmt.Sprintf("scenario %s, profile %s: %s", s.Name, results[0].Profile, summary(results)))
-	})
-	defer d.running.Store("")
-	if err == nil && s.slack {
-		d.running.Store("scenario " + slack.Scenario + " (" + slack.Shows + ")")
-		say(fmt.Sprintf("scenario %s: starting the slack controller and an autoscaler (%s)", slack.Scenario, d.slack.Autoscaler()))
-		var results []demo.Result
-		results, err = d.slack.Run(ctx, say)
-		d.results.Add(results...)
+// run runs scenarios, and reports the results of each.
+func (d *demos) run(ctx context.Context, scenarios []string, report func(name string, results []demo.Result)) ([]demo.Result, error) {
+	defer d.running.Store(nil)
+	var all []demo.Result
+	for _, name := range scenarios {
+		results, err := d.runScenario(ctx, name)
+		all = append(all, results...)
+		if err != nil {
+			return all, err
+		}
+		report(name, results)
 	}
-	if err == nil && s.fleet {
-		d.running.Store("scenario " + fleet.Scenario + " (" + fleet.Shows + ")")
-		say(fmt.Sprintf("scenario %s: starting the placement controller; the ManagedClusters are objects without real clusters",
-			fleet.Scenario))
-		var results []demo.Result
-		results, err = d.fleet.Run(ctx, say)
-		d.results.Add(results...)
+	return all, nil
+}
+
+// runScenario runs one scenario.
+func (d *demos) runScenario(ctx context.Context, name string) (all []demo.Result, err error) {
+	progress := func(text string) {
+		text = "scenario " + name + ": " + text
+		d.running.Store(&text)
 	}
-	return err
+	switch name {
+	case slack.Scenario:
+		progress(slack.Shows)
+		return d.slack.Run(ctx, progress)
+	case fleet.Scenario:
+		progress(fleet.Shows)
+		return d.fleet.Run(ctx, progress)
+	}
+	s, _ := node.Find(name)
+	for _, profile := range []string{demo.DefaultProfile, s.Profile} {
+		progress(s.Shows + "; profile " + profile)
+		results, err := d.node.Run(ctx, s, profile)
+		all = append(all, results...)
+		if err != nil {
+			return all, err
+		}
+	}
+	return all, nil
 }
 
 // view returns the content of the live page.
 func (d *demos) view(ctx context.Context) (page.Live, error) {
-	view := page.Live{Time: time.Now().Format(time.TimeOnly), Timeline: d.slack.View()}
-	if err := d.node.AddTo(ctx, &view); err != nil {
-		return view, err
-	}
-	if text, ok := d.running.Load().(string); ok && view.Running == "" {
-		view.Running = text
+	view, err := d.node.View(ctx)
+	if text := d.running.Load(); text != nil {
+		view.Running = *text
 	}
 	if d.isReady.Load() {
 		view.Commands = d.commands()
 	}
-	for _, r := range d.results.All() {
-		view.Results = append(view.Results, page.NewResult(r, r.Profile == demo.DefaultProfile || r.Profile == slack.WithoutSlack))
-	}
-	var err error
-	if view.Policies, err = d.slack.Policies(ctx); err != nil {
-		return view, err
-	}
-	view.Fleet, err = d.fleet.View(ctx)
 	return view, err
 }
 
@@ -134,7 +137,7 @@ func (d *demos) stay(ctx context.Context, url string, say func(string)) error {
 	if err := d.fleet.Play(ctx); err != nil {
 		return err
 	}
-	// All pods so far are those of the demo. The live page shows those of the user first.
+	// All pods so far are those of the demo. From now on the live page shows those of the user.
 	if err := d.node.Watch(ctx); err != nil {
 		return err
 	}

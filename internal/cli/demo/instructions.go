@@ -32,7 +32,7 @@ Commands to try, in another terminal in the project's folder:
 
 // commands returns commands to try in the project's folder, in this order.
 func (d *demos) commands() []page.LiveCommand {
-	return []page.LiveCommand{
+	commands := []page.LiveCommand{
 		{Purpose: "Use the demo's cluster in this terminal.", Text: "export KUBECONFIG=" + d.env.Kubeconfig()},
 		{
 			Purpose: "Create a pod; the live page shows which node its profile and the default profile select, and why.",
@@ -43,10 +43,29 @@ func (d *demos) commands() []page.LiveCommand {
 			Text:    "kubectl apply -f examples/slack/policy.yaml",
 		},
 		{
+			Purpose: "Show the slack of the policy and what the autoscaler reports.",
+			Text:    plimsollProgram() + " slack status",
+		},
+		{
 			Purpose: "Show the load of the nodes as the scheduler reads it.",
 			Text:    plimsollProgram() + " load top --config " + d.env.SchedulerConfig(),
 		},
 	}
+	if d.fleet.Hub() == nil {
+		return commands
+	}
+	return append(
+		commands,
+		page.LiveCommand{
+			Purpose: "Give a managed cluster more CPUs (managed clusters are objects without real clusters).",
+			Text: "kubectl patch managedcluster cluster2 --subresource=status --type=merge " +
+				`--patch='{"status":{"allocatable":{"cpu":"50"}}}'`,
+		},
+		page.LiveCommand{
+			Purpose: "Show which cluster a placement selects now, and why.",
+			Text:    plimsollProgram() + " placement explain where-most-is -n team",
+		},
+	)
 }
 
 // plimsollProgram returns the command for the program plimsoll: the one beside this program, as make

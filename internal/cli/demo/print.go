@@ -2,101 +2,71 @@ package demo
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-
-	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
-	"github.com/plimsoll-k8s/plimsoll/internal/demo/node"
+	"github.com/plimsoll-k8s/plimsoll/internal/demo/fleet"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/slack"
 )
 
-// summary returns where the pods of one run were placed.
-func summary(results []demo.Result) string {
-	var parts []string
+// lineFormat is the format of the lines of the scenarios: name and result.
+const lineFormat = "%-18s %s\n"
+
+// summary returns the results of a scenario in one line.
+func summary(name string, results []demo.Result) string {
+	if err := demo.Check(results); err != nil {
+		return err.Error()
+	}
+	switch name {
+	case slack.Scenario:
+		return summarizeSlack(results)
+	case fleet.Scenario:
+		return summarizeFleet(results)
+	}
+	return summarizePods(results)
+}
+
+// summarizePods returns the pods that Plimsoll places on another node than the default profile.
+func summarizePods(results []demo.Result) string {
+	byDefault, moves := map[string]string{}, []string{}
+	pods := map[string][]string{} // by move
 	for _, r := range results {
-		parts = append(parts, r.Summary())
-	}
-	return strings.Join(parts, ", ")
-}
-
-// printResults prints the results of all scenarios.
-func printResults(out io.Writer, selected selection, results []demo.Result, autoscaler string) {
-	if len(selected.placement) > 0 {
-		printPlacement(out, selected.placement, results)
-	}
-	if selected.slack {
-		printSlack(out, results, autoscaler)
-	}
-	if selected.fleet {
-		printFleet(out, results)
-	}
-}
-
-// formatOK returns whether a result is the expected one, and otherwise what is expected.
-func formatOK(ok bool, want string) base.Colored {
-	if ok {
-		return base.Colored{Text: "ok", Color: base.Good}
-	}
-	return base.Colored{Text: "NOT AS EXPECTED: want " + want, Color: base.Bad}
-}
-
-// printPlacement prints where each pod was placed with the default profile and with Plimsoll.
-func printPlacement(out io.Writer, scenarios []node.Scenario, results []demo.Result) {
-	find := func(scenario, profile, pod string) demo.Result {
-		i := slices.IndexFunc(results, func(r demo.Result) bool {
-			return r.Scenario == scenario && r.Profile == profile && r.Pod == pod
-		})
-		return results[i]
-	}
-	t := base.NewTable(out, "scenario", "pod", "default profile", "with Plimsoll", "")
-	for i, s := range scenarios {
-		if i > 0 {
-			t.AppendSeparator()
+		if r.Profile == demo.DefaultProfile {
+			byDefault[r.Pod] = r.Node
+			continue
 		}
-		for _, step := range s.Steps {
-			if step.Create == nil {
-				continue
-			}
-			byDefault, ours := find(s.Name, demo.DefaultProfile, step.Create.Name), find(s.Name, s.Profile, step.Create.Name)
-			expected := byDefault.Want + " / " + ours.Want
-			t.AppendRow(table.Row{s.Name, ours.Pod, byDefault.Node, ours.Node, formatOK(byDefault.OK && ours.OK, expected)})
+		if byDefault[r.Pod] == r.Node {
+			continue
 		}
+		move := byDefault[r.Pod] + " -> " + r.Node
+		if pods[move] == nil {
+			moves = append(moves, move)
+		}
+		pods[move] = append(pods[move], r.Pod)
 	}
-	t.SetColumnConfigs([]table.ColumnConfig{{Number: 1, AutoMerge: true}})
-	t.Render()
-	for _, s := range scenarios {
-		fmt.Fprintf(out, "%s: %s (%s)\n", s.Name, s.Shows, s.Profile)
+	for i, move := range moves {
+		moves[i] = strings.Join(pods[move], ", ") + ": " + move
 	}
+	if len(moves) == 0 {
+		return "the same nodes"
+	}
+	return strings.Join(moves, "; ")
 }
 
-// printSlack prints the steps of the scenario slack. A step is as expected only if its pods are.
-func printSlack(out io.Writer, results []demo.Result, autoscaler string) {
-	t := base.NewTable(out, "step", "target", "available", "placeholders", "nodes", "waited", "")
-	podsOK, expected := true, []string{}
+// summarizeSlack returns how long the pods of the burst waited.
+func summarizeSlack(results []demo.Result) string {
+	slowest := map[string]float64{}
 	for _, r := range results {
-		switch {
-		case r.Scenario != slack.Scenario:
-		case r.Slack == nil: // a pod of the burst in the next step
-			podsOK, expected = podsOK && r.OK, []string{r.Want}
-		default:
-			pending := ""
-			if r.Slack.Seconds > 0 {
-				pending = fmt.Sprintf("%.2f s", r.Slack.Seconds)
-			}
-			s := r.Slack
-			t.AppendRow(table.Row{
-				r.Profile + ": " + s.Step, s.Target, s.Available, s.Placeholders, s.Nodes, pending,
-				formatOK(podsOK && r.OK, strings.Join(append(expected, r.Want), ", ")),
-			})
-			podsOK, expected = true, nil
-		}
+		slowest[r.Profile] = max(slowest[r.Profile], r.Seconds)
 	}
-	t.SetColumnConfigs(base.RightAligned(2, 3, 4, 5, 6))
-	t.Render()
-	fmt.Fprintf(out, "target and available slack in CPUs; waited: the pod of the burst that was pending for longest\n")
-	fmt.Fprintf(out, "%s: %s\nautoscaler: %s\n", slack.Scenario, slack.Shows, autoscaler)
+	return fmt.Sprintf("slowest pod of a burst waits %.2f s %s, %.2f s %s",
+		slowest[slack.WithoutSlack], slack.WithoutSlack, slowest[slack.WithSlack], slack.WithSlack)
+}
+
+// summarizeFleet returns the number of decisions, and after what time the slowest was made.
+func summarizeFleet(results []demo.Result) string {
+	slowest := slices.MaxFunc(results, func(a, b demo.Result) int { return int(1000 * (a.Fleet.Seconds - b.Fleet.Seconds)) })
+	return fmt.Sprintf("%d decisions as expected (%s), the slowest %.2f s after the change",
+		len(results), strings.Join(fleet.Versions, " and "), slowest.Fleet.Seconds)
 }

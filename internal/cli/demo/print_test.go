@@ -1,91 +1,44 @@
 package demo
 
 import (
-	"bytes"
-	"strings"
 	"testing"
 
-	"github.com/jedib0t/go-pretty/v6/text"
-
-	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/fleet"
-	"github.com/plimsoll-k8s/plimsoll/internal/demo/node"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/slack"
 )
 
-// sampleResults returns results as of a run of all scenarios. Those of the scenario named bad are unexpected.
-func sampleResults(bad string) (selection, []demo.Result) {
-	var results []demo.Result
-	for _, s := range node.Scenarios {
-		for _, step := range s.Steps {
-			if step.Create != nil {
-				results = append(
-					results,
-					demo.Result{
-						Scenario: s.Name,
-						Profile:  demo.DefaultProfile,
-						Pod:      step.Create.Name,
-						Node:     "permanent",
-						Want:     "any",
-						OK:       true,
-					},
-					demo.Result{
-						Scenario: s.Name,
-						Profile:  s.Profile,
-						Pod:      step.Create.Name,
-						Node:     "permanent",
-						Want:     "spot-1",
-						OK:       s.Name != bad,
-					},
-				)
-			}
-		}
+// TestSummary expects one line for each scenario, with the pods that are on another node with Plimsoll, or with the
+// first unexpected result.
+func TestSummary(t *testing.T) {
+	pod := func(profile, name, node string) demo.Result {
+		return demo.Result{Scenario: "limits", Profile: profile, Pod: name, Node: node, Want: "n2", OK: node != "bad"}
 	}
-	for i, step := range []string{"8 web pods run", "a burst of 4 pods", "the same burst of 4 pods", "the slack is refilled"} {
-		results = append(results, demo.Result{
-			Scenario: slack.Scenario, Profile: []string{slack.WithoutSlack, "with slack"}[i/2], Want: "as many placeholders, fewer nodes",
-			OK: bad != slack.Scenario,
-			Slack: &demo.SlackStep{
-				Step: step, Target: "6", Available: "8", Placeholders: 6, Nodes: 5, Seconds: 3.35 * float64(i%2),
-			},
-		})
-	}
-	for _, version := range fleet.Versions {
-		chosen := []string{"cluster1", "cluster3", "cluster4", "cluster6"}
-		if version == bad {
-			chosen = chosen[:1]
-		}
-		for _, step := range []string{"created", "cluster1: from 18 to 34 CPUs"} {
-			results = append(results, demo.Result{
-				Scenario: fleet.Scenario, Profile: version, Want: "cluster1, cluster3, cluster4, cluster6", OK: version != bad,
-				Fleet: &demo.FleetStep{Story: "1-largest-ratios", Step: step, Placement: "largest-ratios", Chosen: chosen, Seconds: 0.07},
-			})
-		}
-	}
-	return selection{placement: node.Scenarios, slack: true, fleet: true}, results
-}
-
-// TestTables checks that each table of the demo fits 80 columns in one piece, and says what was expected of results that are not
-// as expected.
-func TestTables(t *testing.T) {
-	t.Setenv("COLUMNS", "80")
-	for bad, want := range map[string]string{
-		"": "ok", "limits": "any / spot-1", slack.Scenario: "placeholders, fewer", "v1beta1": "3, 4, 6; v1beta1:",
+	const byDefault, ours = demo.DefaultProfile, "plimsoll-limits"
+	for _, tc := range []struct {
+		name, want string
+		results    []demo.Result
+	}{
+		{"limits", "a, c: n1 -> n2; d: pending -> n2", []demo.Result{
+			pod(byDefault, "a", "n1"), pod(byDefault, "b", "n2"), pod(byDefault, "c", "n1"), pod(byDefault, "d", demo.Pending),
+			pod(ours, "a", "n2"), pod(ours, "b", "n2"), pod(ours, "c", "n2"), pod(ours, "d", "n2"),
+		}},
+		{"limits", "the same nodes", []demo.Result{pod(byDefault, "a", "n1"), pod(ours, "a", "n1")}},
+		{
+			"limits", "unexpected result: scenario limits, profile plimsoll-limits: pod a is on bad, want n2",
+			[]demo.Result{pod(byDefault, "a", "n1"), pod(ours, "a", "bad")},
+		},
+		{slack.Scenario, "slowest pod of a burst waits 3.14 s without slack, 0.03 s with slack", []demo.Result{
+			{Profile: slack.WithoutSlack, OK: true, Seconds: 3.14},
+			{Profile: slack.WithoutSlack, OK: true, Slack: &demo.SlackStep{}},
+			{Profile: slack.WithSlack, OK: true, Seconds: 0.02}, {Profile: slack.WithSlack, OK: true, Seconds: 0.03},
+		}},
+		{fleet.Scenario, "2 decisions as expected (v1alpha1 and v1beta1), the slowest 0.23 s after the change", []demo.Result{
+			{OK: true, Fleet: &demo.FleetStep{Seconds: 0.23}}, {OK: true, Fleet: &demo.FleetStep{}},
+		}},
 	} {
-		selected, results := sampleResults(bad)
-		var out bytes.Buffer
-		printResults(base.Fitted(&out), selected, results, "built-in")
-		for line := range strings.SplitSeq(out.String(), "\n") {
-			if text.StringWidth(line) > 80 {
-				t.Errorf("%d columns: %s", text.StringWidth(line), line)
-			}
-		}
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("%s: the tables lack %q:\n%s", bad, want, out.String())
-		}
-		if bad == "" && strings.Count(out.String(), "┌") != 3 {
-			t.Errorf("want each of the three tables in one piece:\n%s", out.String())
+		if got := summary(tc.name, tc.results); got != tc.want {
+			t.Errorf("%q, want %q", got, tc.want)
 		}
 	}
 }

@@ -185,27 +185,3 @@ func (h *Hub) deletePlacements(ctx context.Context, placements []string) error {
 func (h *Hub) Await(ctx context.Context, what string, condition wait.ConditionWithContextFunc) error {
 	return demo.Await(ctx, 10*time.Millisecond, demo.Timeout, what, condition)
 }
-
-// ranking is the ranking of the clusters for a placement: the selected clusters, and the result of a
-// decision at the present time.
-type ranking struct {
-	types.NamespacedName
-	chosen []string
-	result *fleet.Result
-}
-
-// rankings returns the ranking for each placement, sorted by name.
-func (h *Hub) rankings(ctx context.Context) ([]ranking, error) {
-	objects, err := fleet.Read(func(list fleet.ObjectList) error { return h.api.List(ctx, list) })
-	if err != nil {
-		return nil, err
-	}
-	state, selected := objects.State(nil), objects.Selected()
-	var out []ranking
-	for _, key := range state.Placements() {
-		if result, ok := state.Preview(key, time.Now()); ok {
-			out = append(out, ranking{key, selected[key], result})
-		}
-	}
-	return out, nil
-}

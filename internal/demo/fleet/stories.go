@@ -117,8 +117,7 @@ func (r *run) runStory(ctx context.Context, s story, version string) error {
 			r.results = append(r.results, result)
 			summaries = append(summaries, result.Summary())
 		}
-		r.progress(fmt.Sprintf("scenario %s, story %s (%s), %s: %s",
-			Scenario, s.folder, version, change.description, strings.Join(summaries, "; ")))
+		r.progress(fmt.Sprintf("%s (%s), %s: %s", s.folder, version, change.description, strings.Join(summaries, "; ")))
 		before = change.want
 	}
 	if err := r.Apply(ctx, fleetFile); err != nil {

@@ -5,7 +5,8 @@ package node
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
+	"slices"
+	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -55,51 +56,50 @@ func StartLoad(ctx context.Context, kind string, progress func(string)) (OwnSour
 	return source, nil
 }
 
+// keptDecisions is the number of recent decisions that are kept.
+const keptDecisions = 4
+
+// Decision is the decision of the scheduler on a pod, and the scores of the nodes, computed by the
+// what-if engine for the cluster just before the decision.
+type Decision struct {
+	Time    time.Time
+	Profile string
+	// Node is the selected node, empty if there is none.
+	Node string
+	// Default is the node that the default profile selects, empty if it is not known.
+	Default string
+	Scores  engine.PodScores
+}
+
 // Demo runs node scenarios in an environment.
 type Demo struct {
-	env       *demo.Environment
-	load      LoadSource
-	decisions decisions
-	// running describes the scenario that is running.
-	running atomic.Pointer[string]
+	env  *demo.Environment
+	load LoadSource
+
+	mu        sync.Mutex
+	decisions []Decision // newest first
 }
 
 // New returns the demo for an environment whose scheduler reads load from the source.
 func New(env *demo.Environment, load LoadSource) *Demo { return &Demo{env: env, load: load} }
 
-// Running describes the scenario that is running, empty if none is.
-func (d *Demo) Running() string {
-	if text := d.running.Load(); text != nil {
-		return *text
-	}
-	return ""
+// Decisions returns the most recent decisions of the scheduler, newest first.
+func (d *Demo) Decisions() []Decision {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.decisions)
 }
 
-// Decisions returns the most recent decisions of the scheduler, newest first.
-func (d *Demo) Decisions() []Decision { return d.decisions.all() }
-
-// RunAll runs scenarios, each with the default profile and with its own, and reports the results of
-// each run.
-func (d *Demo) RunAll(ctx context.Context, scenarios []Scenario, report func(Scenario, []demo.Result)) ([]demo.Result, error) {
-	var all []demo.Result
-	for _, s := range scenarios {
-		for _, profile := range []string{demo.DefaultProfile, s.Profile} {
-			results, err := d.Run(ctx, s, profile)
-			all = append(all, results...)
-			if err != nil {
-				return all, err
-			}
-			report(s, results)
-		}
-	}
-	return all, nil
+// add adds a decision.
+func (d *Demo) add(decision Decision) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.decisions = slices.Insert(d.decisions, 0, decision)
+	d.decisions = d.decisions[:min(len(d.decisions), keptDecisions)]
 }
 
 // Run clears the cluster and runs a scenario with one profile.
 func (d *Demo) Run(ctx context.Context, s Scenario, profile string) ([]demo.Result, error) {
-	text := fmt.Sprintf("scenario %s (%s), profile %s", s.Name, s.Shows, profile)
-	d.running.Store(&text)
-	defer d.running.Store(nil)
 	results, err := d.run(ctx, s, profile)
 	if err != nil {
 		return results, fmt.Errorf("scenario %s, profile %s: %w", s.Name, profile, err)
@@ -160,7 +160,11 @@ func (d *Demo) schedule(ctx context.Context, s Scenario, profile string, a Arriv
 	if err != nil {
 		return demo.Result{}, err
 	}
-	d.decisions.add(Decision{Time: time.Now(), Scenario: s.Name, Profile: profile, Node: node, Scores: scores})
+	decision := Decision{Time: time.Now(), Profile: profile, Scores: scores}
+	if node != demo.Pending {
+		decision.Node = node
+	}
+	d.add(decision)
 	want := a.WantDefault
 	if profile == s.Profile {
 		want = a.Want

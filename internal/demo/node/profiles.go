@@ -35,9 +35,9 @@ func scoredBy(profile *internalconfig.KubeSchedulerProfile) string {
 }
 
 // pendingReason returns why a pod has no node.
-func (d *Demo) pendingReason(pod *v1.Pod) string {
-	if reason := unknownProfile(pod.Spec.SchedulerName, d.Profiles()); reason != "" {
-		return reason
+func pendingReason(pod *v1.Pod, profiles []page.LiveProfile) string {
+	if name := pod.Spec.SchedulerName; !slices.ContainsFunc(profiles, func(p page.LiveProfile) bool { return p.Name == name }) {
+		return fmt.Sprintf("spec.schedulerName: no scheduler in this cluster has a profile %q, so the pod is never scheduled", name)
 	}
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == v1.PodScheduled && condition.Status == v1.ConditionFalse {
@@ -45,21 +45,4 @@ func (d *Demo) pendingReason(pod *v1.Pod) string {
 		}
 	}
 	return "waiting for the scheduler"
-}
-
-// unknownProfile returns why a pod with this scheduler name is never scheduled, empty if the name is
-// that of a profile.
-func unknownProfile(name string, profiles []page.LiveProfile) string {
-	var names []string
-	for _, profile := range profiles {
-		names = append(names, profile.Name)
-	}
-	if slices.Contains(names, name) {
-		return ""
-	}
-	return fmt.Sprintf(
-		"spec.schedulerName: no scheduler in this cluster has a profile %q, so the pod is never scheduled; the profiles are %s",
-		name,
-		strings.Join(names, ", "),
-	)
 }

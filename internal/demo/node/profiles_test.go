@@ -21,18 +21,17 @@ func TestPendingReason(t *testing.T) {
 			{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: reason, Message: message},
 		}}
 	}
-	const unknown = "so the pod is never scheduled; the profiles are default-scheduler, plimsoll-limits"
 	for name, tc := range map[string]struct {
 		profile string
 		status  v1.PodStatus
 		want    string
 	}{
-		"no such profile":   {"mine", v1.PodStatus{}, `spec.schedulerName: no scheduler in this cluster has a profile "mine", ` + unknown},
+		"no such profile":   {"mine", v1.PodStatus{}, `spec.schedulerName: no scheduler in this cluster has a profile "mine", so the pod is never scheduled`},
 		"unschedulable":     {"plimsoll-limits", condition("Unschedulable", "0/6 nodes are available"), "0/6 nodes are available"},
 		"no message":        {demo.DefaultProfile, condition("SchedulingGated", ""), "SchedulingGated"},
 		"not processed yet": {demo.DefaultProfile, v1.PodStatus{}, "waiting for the scheduler"},
 	} {
-		if got := d.pendingReason(&v1.Pod{Spec: v1.PodSpec{SchedulerName: tc.profile}, Status: tc.status}); got != tc.want {
+		if got := pendingReason(&v1.Pod{Spec: v1.PodSpec{SchedulerName: tc.profile}, Status: tc.status}, d.Profiles()); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}

@@ -70,6 +70,23 @@ func withLoad(cpuMean, cpuStdDev float64) load.Node {
 // Scenarios are the scenarios of the demo. The comment on each explains the expected nodes.
 var Scenarios = []Scenario{limits, allocatableLeast, allocatableChurn, allocatableMost, riskLimitsOnly, riskLoad, riskBadFeed}
 
+// Names returns the names of the scenarios.
+func Names() (names []string) {
+	for i := range Scenarios {
+		names = append(names, Scenarios[i].Name)
+	}
+	return names
+}
+
+// Find returns the scenario of this name, and whether there is one.
+func Find(name string) (Scenario, bool) {
+	i := slices.Index(Names(), name)
+	if i < 0 {
+		return Scenario{}, false
+	}
+	return Scenarios[i], true
+}
+
 // limits: node1 has lower requests (4 of 8 CPUs, node2 has 5), node2 has lower limits: with pod5
 // they are 6+4+4 = 14 of 8 on node1 and 3+2+4 = 9 of 8 on node2.
 var limits = Scenario{

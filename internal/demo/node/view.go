@@ -17,17 +17,17 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
-// AddTo adds the nodes, the waiting pods and the decisions to the live page.
-func (d *Demo) AddTo(ctx context.Context, view *page.Live) error {
+// View returns the live page with the nodes, the pods without a node and the decisions.
+func (d *Demo) View(ctx context.Context) (page.Live, error) {
+	view := page.Live{Time: time.Now().Format(time.TimeOnly), Profiles: d.Profiles()}
 	nodes, bound, err := d.env.State(ctx)
 	if err != nil {
-		return err
+		return view, err
 	}
-	waiting, err := d.env.WaitingPods(ctx, metav1.NamespaceAll)
+	waiting, err := d.env.Client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName="})
 	if err != nil {
-		return err
+		return view, err
 	}
-	view.Profiles, view.Running = d.Profiles(), d.Running()
 	reading := d.load.Reading(ctx)
 	isFresh := time.Since(reading.Time) <= demo.MaxLoadAge
 	for _, node := range nodes {
@@ -43,13 +43,14 @@ func (d *Demo) AddTo(ctx context.Context, view *page.Live) error {
 		}
 		view.Nodes = append(view.Nodes, viewNode(node, pods, measured))
 	}
-	for i := range waiting {
-		view.Pending = append(view.Pending, page.LivePending{Pod: podName(&waiting[i]), Reason: d.pendingReason(&waiting[i])})
+	for i := range waiting.Items {
+		pod := &waiting.Items[i]
+		view.Pending = append(view.Pending, page.LivePending{Pod: podName(pod), Reason: pendingReason(pod, view.Profiles)})
 	}
 	for _, decision := range d.Decisions() {
 		view.Decisions = append(view.Decisions, viewDecision(decision))
 	}
-	return nil
+	return view, nil
 }
 
 // podName returns the name of a pod, with its namespace unless that is the namespace of the demo.
@@ -102,15 +103,15 @@ func format(r noderes.Resource, amount int64) string {
 // viewDecision returns a decision with the scores of the nodes.
 func viewDecision(d Decision) page.LiveDecision {
 	out := page.LiveDecision{
-		Time: d.Time.Format(time.TimeOnly), Scenario: d.Scenario, Profile: d.Profile,
-		Pod: d.Scores.Name, Node: d.Node, Default: d.Default, Reason: d.Reason(),
+		Time: d.Time.Format(time.TimeOnly), Profile: d.Profile,
+		Pod: d.Scores.Name, Node: d.Node, Default: d.Default, Reason: d.Scores.Reason(d.Node),
 	}
 	for _, node := range d.Scores.Nodes {
-		score := page.LiveScore{Node: node.Name, Total: node.Total, Chosen: node.Name == d.Node}
-		if !node.Feasible {
-			score.Detail = "does not fit"
+		if node.Feasible {
+			out.Scores = append(out.Scores, page.LiveScore{Node: node.Name, Total: node.Total, Chosen: node.Name == d.Node})
+		} else {
+			out.Unfit++
 		}
-		out.Scores = append(out.Scores, score)
 	}
 	return out
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/autoscale"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
-	"github.com/plimsoll-k8s/plimsoll/internal/demo/page"
 )
 
 // cluster is the cluster of the scenario, whose nodes an autoscaler adds and removes.
@@ -36,8 +35,6 @@ type state struct {
 	// second later.
 	available int64
 	nodes     []string
-	// waiting is the number of pods without a node.
-	waiting int
 	// policy is nil before it is created.
 	policy *v1alpha1.ResourceSlack
 }
@@ -61,11 +58,6 @@ func (c *cluster) state(ctx context.Context) (state, error) {
 			}
 		}
 	}
-	waiting, err := c.WaitingPods(ctx, demo.Namespace)
-	if err != nil {
-		return out, err
-	}
-	out.waiting = len(waiting)
 	policy := &v1alpha1.ResourceSlack{}
 	if err := c.api.Get(ctx, client.ObjectKey{Name: policyName}, policy); err != nil {
 		return out, client.IgnoreNotFound(err)
@@ -73,14 +65,6 @@ func (c *cluster) state(ctx context.Context) (state, error) {
 	out.policy, out.placeholders = policy, policy.Status.Placeholders
 	out.target = policy.Status.Target.Cpu().MilliValue()
 	return out, nil
-}
-
-// timelinePoint returns the present state for the timeline.
-func (c *cluster) timelinePoint(ctx context.Context) (page.TimelinePoint, error) {
-	now, err := c.state(ctx)
-	return page.TimelinePoint{
-		Target: float64(now.target) / 1000, Available: float64(now.available) / 1000, Nodes: len(now.nodes), Waiting: now.waiting,
-	}, err
 }
 
 // awaitState waits until a condition on the state is true.

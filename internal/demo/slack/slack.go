@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"sync"
 	"sync/atomic"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
@@ -21,7 +20,6 @@ type Demo struct {
 	env       *demo.Environment
 	karpenter *KarpenterProgram // nil for the stand-in
 	log       io.Writer
-	timeline  timeline
 	services  atomic.Pointer[services] // nil before they are started
 }
 
@@ -59,14 +57,8 @@ func (d *Demo) run(ctx context.Context, progress func(string)) ([]demo.Result, e
 	}
 	bound, unbind := s.bind(ctx)
 	defer unbind()
-	r := &run{cluster: s.cluster, timeline: &d.timeline, progress: progress}
-	d.timeline.start()
-	var recording sync.WaitGroup
-	recording.Go(func() { d.timeline.record(bound, r.timelinePoint) })
-	err = r.runSteps(bound)
-	unbind()
-	recording.Wait()
-	if err != nil {
+	r := &run{cluster: s.cluster, progress: progress}
+	if err := r.runSteps(bound); err != nil {
 		return r.results, err
 	}
 	return r.results, d.env.Clear(ctx)

@@ -51,17 +51,10 @@ const (
 // run is one run of the scenario.
 type run struct {
 	*cluster
-	timeline *timeline
 	progress func(string)
 	results  []demo.Result
 	// refilled is the state when the slack that the burst used is available again.
 	refilled state
-}
-
-// report reports the next step and its reason.
-func (r *run) report(text string) {
-	r.timeline.mark(text)
-	r.progress("scenario " + Scenario + ": " + text)
 }
 
 // runSteps runs all steps.
@@ -94,14 +87,8 @@ func (r *run) addResult(ctx context.Context, profile, step, want string, ok func
 
 // createWeb creates the web service in the empty cluster.
 func (r *run) createWeb(ctx context.Context) error {
-	r.report(
-		fmt.Sprintf(
-			"creating %d web pods in an empty cluster; the autoscaler adds nodes of %s CPUs, which boot in %s",
-			webPods,
-			nodeCPU,
-			nodeBootTime,
-		),
-	)
+	r.progress(fmt.Sprintf("creating %d web pods in an empty cluster; the autoscaler adds nodes of %s CPUs, which boot in %s",
+		webPods, nodeCPU, nodeBootTime))
 	if _, err := r.createPods(ctx, webName, webPods, nil); err != nil {
 		return err
 	}
@@ -146,7 +133,7 @@ func (r *run) burstWithoutSlack(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.report(fmt.Sprintf("creating a burst of %d pods; without slack they wait for a new node", burstPods))
+	r.progress(fmt.Sprintf("creating a burst of %d pods; without slack they wait for a new node", burstPods))
 	slowest, err := r.burst(ctx, WithoutSlack, newNode)
 	if err != nil {
 		return err
@@ -155,7 +142,7 @@ func (r *run) burstWithoutSlack(ctx context.Context) error {
 	if _, err := r.addResult(ctx, WithoutSlack, fmt.Sprintf("a burst of %d pods", burstPods), "more nodes", more, slowest); err != nil {
 		return err
 	}
-	r.report(fmt.Sprintf("the pods were bound after %.1f s; deleting the burst, its node is removed, too", slowest.Seconds()))
+	r.progress(fmt.Sprintf("the pods were bound after %.1f s; deleting the burst, its node is removed, too", slowest.Seconds()))
 	if err := r.deletePods(ctx, burstName); err != nil {
 		return err
 	}
@@ -168,7 +155,7 @@ func (r *run) createPolicy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.report(fmt.Sprintf("creating a ResourceSlack policy that keeps slack of %s of the requests", firstRate))
+	r.progress(fmt.Sprintf("creating a ResourceSlack policy that keeps slack of %s of the requests", firstRate))
 	err = r.api.Create(ctx, &v1alpha1.ResourceSlack{
 		ObjectMeta: metav1.ObjectMeta{Name: policyName},
 		Spec: v1alpha1.ResourceSlackSpec{
@@ -209,7 +196,7 @@ func (r *run) burstWithSlack(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.report(fmt.Sprintf("creating the same burst of %d pods; the nodes exist already", burstPods))
+	r.progress(fmt.Sprintf("creating the same burst of %d pods; the nodes exist already", burstPods))
 	slowest, err := r.burst(ctx, WithSlack, existingNode)
 	if err != nil {
 		return err
@@ -225,7 +212,7 @@ func (r *run) burstWithSlack(ctx context.Context) error {
 	); err != nil {
 		return err
 	}
-	r.report(
+	r.progress(
 		fmt.Sprintf("the pods were bound after %.2f s; they use the slack, and the autoscaler adds nodes to restore it", slowest.Seconds()),
 	)
 	return nil
@@ -249,7 +236,7 @@ func (r *run) awaitRefill(ctx context.Context) (err error) {
 
 // deleteBurst deletes the burst: the target falls, the placeholders stay, on fewer nodes.
 func (r *run) deleteBurst(ctx context.Context) error {
-	r.report(
+	r.progress(
 		"deleting the burst; a node is removed and the target falls at once, the placeholders stay for the scale-down delay of ten minutes",
 	)
 	if err := r.deletePods(ctx, burstName); err != nil {
@@ -270,7 +257,7 @@ func (r *run) deleteBurst(ctx context.Context) error {
 
 // shrinkPolicy lowers the rate of the policy, which takes effect at once.
 func (r *run) shrinkPolicy(ctx context.Context) error {
-	r.report(
+	r.progress(
 		fmt.Sprintf(
 			"lowering the rate of the policy to %s, which takes effect at once: placeholders and their node are removed",
 			secondRate,
@@ -301,7 +288,6 @@ func (r *run) shrinkPolicy(ctx context.Context) error {
 // cleanUp deletes the policy, waits until its placeholders are deleted, and deletes the web service
 // and the nodes.
 func (r *run) cleanUp(ctx context.Context) error {
-	r.timeline.stop()
 	if err := r.api.Delete(ctx, &v1alpha1.ResourceSlack{ObjectMeta: metav1.ObjectMeta{Name: policyName}}); err != nil {
 		return err
 	}

@@ -45,11 +45,7 @@ type Tick struct {
 
 // Ticks returns round values within the scale, at most about the given number of them.
 func (s Scale) Ticks(parts int) []Tick {
-	return s.Multiples(Step(s.high-s.low, parts))
-}
-
-// Multiples returns the multiples of a step within the scale.
-func (s Scale) Multiples(step float64) []Tick {
+	step := Step(s.high-s.low, parts)
 	decimals := StepDecimals(step)
 	first := math.Ceil(s.low/step - 1e-9)
 	if first == 0 {
@@ -63,19 +59,10 @@ func (s Scale) Multiples(step float64) []Tick {
 }
 
 // Step returns the smallest round number (1, 2, 2.5 or 5 times a power of ten) that divides a range
-// into at most the given number of parts.
+// into at most the given number of parts. It returns 1 for a range that is too small or too large for an
+// axis.
 func Step(span float64, parts int) float64 {
-	return roundUp(span/float64(parts), 1, 2, 2.5, 5)
-}
-
-// IntegerStep is Step for integers: it returns 1, 2 or 5 times a power of ten that is at least 1.
-func IntegerStep(span float64, parts int) float64 {
-	return roundUp(max(span/float64(parts), 1), 1, 2, 5)
-}
-
-// roundUp returns the smallest product of a factor and a power of ten that is at least v. It returns
-// 1 if v is too small or too large for an axis.
-func roundUp(v float64, factors ...float64) float64 {
+	v := span / float64(parts)
 	if !number.IsFinite(v) || v < 1e-12 || v > 1e15 {
 		return 1
 	}
@@ -84,7 +71,7 @@ func roundUp(v float64, factors ...float64) float64 {
 	if err != nil {
 		return 1
 	}
-	for _, factor := range factors {
+	for _, factor := range []float64{1, 2, 2.5, 5} {
 		if factor*power >= v*(1-1e-9) {
 			return factor * power
 		}

@@ -40,13 +40,3 @@ func TestScaleIsFinite(t *testing.T) {
 		}
 	})
 }
-
-func TestIntegerStep(t *testing.T) {
-	for _, tc := range []struct{ span, parts, want float64 }{
-		{0, 4, 1}, {3, 4, 1}, {5, 4, 2}, {12, 4, 5}, {31, 10, 5}, {90, 10, 10}, {170, 10, 20}, {4000, 4, 1000},
-	} {
-		if got := IntegerStep(tc.span, int(tc.parts)); got != tc.want {
-			t.Errorf("%v in %v parts: steps of %v, want %v", tc.span, tc.parts, got, tc.want)
-		}
-	}
-}
