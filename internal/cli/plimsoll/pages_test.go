@@ -16,7 +16,6 @@ func TestPages(t *testing.T) {
 	folder, generated := filepath.Join("..", "..", "..", "docs", "cli"), t.TempDir()
 	cmd := newCommand()
 	walk(cmd, func(cmd *cobra.Command) { cmd.DisableAutoGenTag = true })
-	cmd.InitDefaultCompletionCmd()
 	if err := doc.GenMarkdownTree(cmd, generated); err != nil {
 		t.Fatal(err)
 	}
