@@ -16,7 +16,7 @@ TOOL    := go tool -modfile=tools/go.mod
 BUILD    := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
 PROGRAMS := $(notdir $(wildcard cmd/*))
 # The programs that have images, named REGISTRY/program:TAG.
-IMAGES   := plimsoll-scheduler plimsoll-controller load-watcher
+IMAGES   := plimsoll plimsoll-scheduler plimsoll-controller load-watcher
 REGISTRY ?= ghcr.io/plimsoll-k8s
 TAG      ?= $(VERSION)
 PLATFORMS ?= linux/amd64,linux/arm64

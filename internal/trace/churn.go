@@ -30,7 +30,7 @@ func (c *Cluster) Churn(fill float64, seconds int64, seed uint64) (*Cluster, err
 	if first+later > MaxPods {
 		return nil, fmt.Errorf("the fill %v for %d s takes %.0f pods: must be at most %d", fill, seconds, first+later, MaxPods)
 	}
-	out := &Cluster{Nodes: c.Nodes, Skipped: c.Skipped, Pods: make([]Pod, 0, int(first+later))}
+	out := &Cluster{Nodes: c.Nodes, Pods: make([]Pod, 0, int(first+later))}
 	out.Assumed = append(append(out.Assumed, c.Assumed...), fmt.Sprintf(
 		"%.0f pods arrive in the first %d s and %.0f in the following %d s, drawn from those of the trace with their run times, "+
 			"so that from then on the expected fill is %v", first, FillTime, later, seconds, fill))

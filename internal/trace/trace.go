@@ -121,21 +121,11 @@ type Cluster struct {
 	Pods []Pod
 	// Assumed describes assumptions and generated values, a sentence each.
 	Assumed []string
-	// Skipped counts omitted records by reason.
-	Skipped map[string]int
 }
 
 // Sort orders the pods by arrival.
 func (c *Cluster) Sort() {
 	slices.SortStableFunc(c.Pods, func(a, b Pod) int { return cmp.Compare(a.Arrival, b.Arrival) })
-}
-
-// Skip counts an omitted record.
-func (c *Cluster) Skip(reason string) {
-	if c.Skipped == nil {
-		c.Skipped = map[string]int{}
-	}
-	c.Skipped[reason]++
 }
 
 // Rebase shifts all times so that the first pod arrives at second 0.

@@ -100,7 +100,7 @@ func TestCompletion(t *testing.T) {
 		"load top --sort-by ":  "cpu memory name :4",
 		"load top --provider ": "Prometheus KubernetesMetricsServer SignalFx Service File :4",
 		"placement ":           "decide explain :4",
-		"simulate --trace ":    "openb: alibaba2018: :6",
+		"simulate --trace ":    "openb: :6",
 		"completion ":          "bash fish powershell zsh :4",
 	} {
 		args := strings.Split(line, " ")

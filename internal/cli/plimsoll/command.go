@@ -61,7 +61,7 @@ they are made, and inspects slack, placements and load.`,
 	cmd.AddCommand(
 		snapshot.NewCommand(), record.NewCommand(), score.NewScoreCommand(), score.NewExplainCommand(),
 		whatif.NewSimulateCommand(), whatif.NewCompareCommand(), whatif.NewBacktestCommand(), whatif.NewTuneCommand(),
-		whatif.NewRunCommand(), whatif.NewIndexCommand(),
+		whatif.NewMergeCommand(), whatif.NewRunCommand(),
 		load.NewCommand(), slack.NewCommand(), placement.NewCommand(), doctor.NewCommand(), newVersionCommand(),
 	)
 	return cmd

@@ -39,7 +39,7 @@ func TestInterrupted(t *testing.T) {
 		cmd.SetOut(&out)
 		cmd.SetArgs([]string{
 			"compare", "--profile", "default", "--profile", "limits", "-f", "-", "--seeds", "2", "-o", output,
-			"--fail-on", "true",
+			"--fail-on", "victims>-1",
 		})
 		err := cmd.ExecuteContext(ctx)
 		if err == nil || !strings.HasPrefix(err.Error(), "interrupted: ") || report(err) != base.ExitUsage {

@@ -1,7 +1,11 @@
 package whatif
 
 import (
+	"errors"
+	"fmt"
 	"io"
+
+	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	whatifreport "github.com/plimsoll-k8s/plimsoll/internal/report/whatif"
@@ -11,16 +15,44 @@ import (
 // reportMode makes a report readable by all users: it is written to be shared.
 const reportMode = 0o644
 
+// formatHTML is an output format that only these commands have.
+const formatHTML = "html"
+
+// resultOptions are the flags for what is done with a result.
+type resultOptions struct {
+	failOn []string
+	output base.Output
+	report string
+	force  bool
+}
+
+func (o *resultOptions) addFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringArrayVar(&o.failOn, "fail-on", nil, "exit with code 3 if a figure exceeds a number, as in 'overloadMinutes>10', or clearly "+
+		"differs from the baseline, as in 'difference.overloadMinutes>0'; may be repeated")
+	o.output.AddFlag(cmd, formatHTML, base.FormatMarkdown)
+	flags.StringVar(&o.report, "report", "", "also write a self-contained HTML report to this file")
+	flags.BoolVar(&o.force, "force", false, "replace existing files")
+}
+
 // reportFile returns the file in --report.
-func (o *whatIfOptions) reportFile() base.NewFile {
+func (o *resultOptions) reportFile() base.NewFile {
 	return base.NewFile{Flag: "--report", Path: o.report, Force: o.force, Mode: reportMode}
 }
 
-// checkFiles returns an error if the report or the recording cannot be written, before any run.
-func (o *whatIfOptions) checkFiles() error {
-	if o.written != "" {
-		if err := (base.NewFile{Flag: "--write-recording", Path: o.written, Force: o.force}).Check(); err != nil {
-			return err
+// validate returns an error for an invalid flag, a figure that no run has that meets a requirement, or a report that cannot be written,
+// before any run.
+func (o *resultOptions) validate(met result.Requirement) error {
+	if err := o.output.Validate(); err != nil {
+		return err
+	}
+	for _, text := range o.failOn {
+		c, err := parseCondition(text)
+		if err != nil {
+			return fmt.Errorf("--fail-on: %w", err)
+		}
+		if d, _ := result.FigureByName(c.figure); d.Requires > met {
+			return fmt.Errorf("--fail-on: %s: requires --autoscaler and --slack", c.figure)
 		}
 	}
 	if o.report == "" {
@@ -29,10 +61,55 @@ func (o *whatIfOptions) checkFiles() error {
 	return o.reportFile().Check()
 }
 
+// finish prints a result, writes the report, and returns an error if the result is incomplete or a condition of --fail-on is true.
+func (o *resultOptions) finish(cmd *cobra.Command, r *result.Result) error {
+	if err := errors.Join(o.print(cmd.OutOrStdout(), r), o.writeReport(r)); err != nil {
+		return base.Failure(err)
+	}
+	if r.Interrupted {
+		return errors.New("interrupted: the results are incomplete and marked")
+	}
+	return o.checkFailOn(r)
+}
+
+func (o *resultOptions) print(out io.Writer, r *result.Result) error {
+	switch o.output.Format {
+	case formatHTML:
+		return whatifreport.Write(out, r)
+	case base.FormatTable:
+		return printResult(base.Fitted(out), r)
+	case base.FormatMarkdown:
+		printMarkdown(base.Escaped(out), r)
+		return nil
+	}
+	return o.output.Print(out, r, nil)
+}
+
 // writeReport writes the report if --report is set.
-func (o *whatIfOptions) writeReport(r *result.Result) error {
+func (o *resultOptions) writeReport(r *result.Result) error {
 	if o.report == "" {
 		return nil
 	}
 	return o.reportFile().Write(func(out io.Writer) error { return whatifreport.Write(out, r) })
+}
+
+// checkFailOn returns an error if a condition of --fail-on is true in a scenario.
+func (o *resultOptions) checkFailOn(r *result.Result) error {
+	for _, text := range o.failOn {
+		c, err := parseCondition(text)
+		if err != nil {
+			return fmt.Errorf("--fail-on: %w", err)
+		}
+		for i := range r.Scenarios {
+			profile, isTrue, err := c.evaluate(&r.Scenarios[i])
+			if err != nil {
+				return fmt.Errorf("--fail-on: %w", err)
+			}
+			if isTrue {
+				return base.WithExitCode(base.ExitCondition,
+					fmt.Errorf("--fail-on: %s with the profile %s and %s", text, profile, describeScenario(&r.Scenarios[i])))
+			}
+		}
+	}
+	return nil
 }

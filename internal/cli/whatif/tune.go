@@ -11,7 +11,6 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	whatifreport "github.com/plimsoll-k8s/plimsoll/internal/report/whatif"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/condition"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/profiles"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/tune"
@@ -73,8 +72,6 @@ by its name in -o json.
 ` + inputHelp + ` The best configuration
 so far is kept, marked as not confirmed.
 
-` + clusterHelp + `
-
 Exit codes: 0 with a result, whether it is a change or not; 1 if a simulation fails; 2 for
 invalid input and after an interruption; 3 if --fail-on is true.`,
 		Example: `  # Find a configuration that overloads nodes for less time, and write it to a file.
@@ -90,13 +87,12 @@ invalid input and after an interruption; 3 if --fail-on is true.`,
   plimsoll tune --snapshot s.tar.gz --reschedule --current scheduler.yaml \
     --exclude LowRiskOverCommitment,PredictedUtilization --report report.html
 
-  # Fail a pipeline with exit code 3 if there is a clearly better configuration.
-  plimsoll tune -f cluster.yaml --current scheduler.yaml --fail-on 'result.tuning.verdict == "change"'`,
+  # Fail a pipeline with exit code 3 if there is a configuration with clearly less overload.
+  plimsoll tune -f cluster.yaml --current scheduler.yaml --fail-on 'difference.overloadMinutes<0'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	o.addFlags(cmd)
-	o.cluster.addFlags(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&o.current, "current", "default", "configuration in force: built-in profile, or file with a KubeSchedulerConfiguration")
 	flags.StringVar(&o.objective, "objective", tune.DefaultObjective, "figures with the weights of their sum, which is made small")
@@ -108,7 +104,6 @@ invalid input and after an interruption; 3 if --fail-on is true.`,
 	flags.IntVar(&o.rounds, "rounds", tuneRounds, "number of rounds of the search, at most")
 	flags.IntVar(&o.maxRuns, "max-runs", tuneRuns, "number of simulations of the search, at most")
 	flags.StringVar(&o.config, "write-config", "", "write the resulting KubeSchedulerConfiguration to this file")
-	flags.Lookup("force").Usage = "with --report or --write-config: replace an existing file"
 	completeWith(cmd, "current", cobra.ShellCompDirectiveDefault, profiles.Names...)
 	completeWith(cmd, "exclude", cobra.ShellCompDirectiveNoFileComp, tune.Plugins...)
 	completeWith(cmd, "objective", cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace, tune.ObjectiveNames()...)
@@ -120,10 +115,6 @@ func (o *tuneOptions) run(cmd *cobra.Command) error {
 	if err := o.validateTune(cmd); err != nil {
 		return err
 	}
-	failOn, err := condition.New(o.failOn)
-	if err != nil {
-		return fmt.Errorf("--fail-on: %w", err)
-	}
 	options, err := o.tuneOptions(cmd)
 	if err != nil {
 		return err
@@ -131,11 +122,6 @@ func (o *tuneOptions) run(cmd *cobra.Command) error {
 	tuning, err := tune.New(context.WithoutCancel(cmd.Context()), options)
 	if err != nil {
 		return err
-	}
-	compared := options.Compare
-	compared.Seeds = options.Confirm
-	if err := failOn.Check(conditionKeys(tuning.Names(), compared)); err != nil {
-		return fmt.Errorf("--fail-on: %w", err)
 	}
 	r, err := tuning.Run(cmd.Context())
 	if err != nil {
@@ -147,18 +133,12 @@ func (o *tuneOptions) run(cmd *cobra.Command) error {
 	if r.Interrupted {
 		return errors.New("interrupted: the results are incomplete and marked")
 	}
-	return checkFailOn(failOn, r)
+	return o.checkFailOn(r)
 }
 
 // validateTune returns an error for an invalid flag or combination of flags.
 func (o *tuneOptions) validateTune(cmd *cobra.Command) error {
-	force := o.force
-	if o.config != "" { // which --force is for as well
-		o.force = force && o.report != ""
-	}
-	err := o.validate(cmd)
-	o.force = force
-	if err != nil {
+	if err := o.validate(cmd); err != nil {
 		return err
 	}
 	if !cmd.Flags().Changed("seeds") {
@@ -187,11 +167,8 @@ func (o *tuneOptions) tuneOptions(cmd *cobra.Command) (tune.Options, error) {
 		Exclude: o.exclude, Seeds: o.seeds, Confirm: o.confirm, Rounds: o.rounds, MaxRuns: o.maxRuns,
 		Report: func(p tune.Progress) { printProgress(base.Fitted(cmd.ErrOrStderr()), p) },
 	}
-	runner, err := o.cluster.runner(cmd)
-	if err != nil {
-		return options, err
-	}
-	options.Run = runner.Run
+	options.Run = runJobs(cmd.ErrOrStderr())
+	var err error
 	if options.Compare, err = o.compareOptions(cmd.InOrStdin()); err != nil {
 		return options, err
 	}

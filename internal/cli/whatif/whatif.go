@@ -17,6 +17,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/profiles"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/replay"
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/source"
 )
 
@@ -44,19 +45,14 @@ type whatIfOptions struct {
 	tail          time.Duration
 	seed          uint64
 	seeds         int
-	failOn        string
-	output        base.Output
-	report        string
-	force         bool
-	// cluster is where simulations run, if the command has its flags.
-	cluster clusterOptions
+	// shard is the part of the seeds that is run, of --shard, which only compare has.
+	shardText string
+	shard     result.Shard
+	resultOptions
 }
 
 // defaultMetrics is the default of --metrics.
 const defaultMetrics = "interval=60,delay=60,window=900"
-
-// formatHTML is an output format that only these commands have.
-const formatHTML = "html"
 
 const (
 	// reportSeeds is the default of --seeds if a report is written, for confidence intervals.
@@ -75,7 +71,6 @@ const inputHelp = `The input is one of
   --trace openb:NODES.csv,PODS.csv
                                 optionally ,fill=F,over=SECONDS: pods arrive and end in a
                                 steady state in which they request a fraction of the capacity
-  --trace alibaba2018:DIR       optionally ,from=SECOND,to=SECOND,memory-gib=N
   --generate nodes=N,pods=N     and shapes, zones, replicas, batch, fill, memory-fill, cpu-cv,
                                 memory-cv, best-effort, guaranteed, gpu; over, life, bursts,
                                 burst-share; or churn, life, life-cv
@@ -143,14 +138,14 @@ func NewCompareCommand() *cobra.Command {
 differ from the first. With --seeds, each difference has a 95 % confidence interval of
 its mean over the seeds.
 
-` + inputHelp + "\n\n" + clusterHelp,
+` + inputHelp,
 		Example: `  # Compare two profiles, and show whether the differences are significant.
   plimsoll compare --profile default --profile limits \
     --generate nodes=50,pods=1500,fill=0.9,best-effort=0.1 --usage bursts:mean=0.7 --seeds 5
 
   # Fail a pipeline with exit code 3 if the new profile overloads nodes for longer.
   plimsoll compare --profile old.yaml --profile new.yaml -f cluster.yaml --seeds 10 \
-    --fail-on 'differences["new.yaml"].overloadMinutes.low > 0.0'
+    --fail-on 'difference.overloadMinutes>0'
 
   # Schedule all pods of a live cluster again with another profile.
   plimsoll snapshot -o s.tar.gz
@@ -182,8 +177,9 @@ its mean over the seeds.
 	}
 	cmd.Flags().StringArrayVar(&o.profiles, "profile", nil, "built-in profile, or file with a KubeSchedulerConfiguration; "+
 		"repeat it, the first is the baseline")
+	cmd.Flags().StringVar(&o.shardText, "shard", "", "run only the I-th of N parts of the seeds: I/N, or N in a pod of an Indexed Job; "+
+		"plimsoll merge merges the results")
 	o.addFlags(cmd)
-	o.cluster.addFlags(cmd)
 	return cmd
 }
 
@@ -196,7 +192,7 @@ func (o *whatIfOptions) addFlags(cmd *cobra.Command) {
 	input.AddStrictFlag(cmd, &o.strict)
 	flags.BoolVar(&o.reschedule, "reschedule", false, "with -f, --snapshot or --recording: schedule all pods again in the order of "+
 		"their creation, also those that have a node, except for mirror pods and pods of DaemonSets")
-	flags.StringVar(&o.trace, "trace", "", "trace: openb:NODES.csv,PODS.csv or alibaba2018:DIR")
+	flags.StringVar(&o.trace, "trace", "", "trace: openb:NODES.csv,PODS.csv")
 	flags.StringVar(&o.generate, "generate", "", "cluster to generate, such as nodes=500,pods=15000")
 	flags.IntVar(&o.pack, "pack", -1, "number of pods of a trace that arrive per second and never finish, 0 for the times in the trace "+
 		"(default 1 for openb, whose own times never fill its cluster, 0 for others); with --reschedule, number of pods per "+
@@ -215,14 +211,10 @@ func (o *whatIfOptions) addFlags(cmd *cobra.Command) {
 		fmt.Sprintf("number of seeds (default 1, or %d with --report or -o html unless --recording is set); a recording is divided "+
 			"into as many parts", reportSeeds))
 	flags.Lookup("seeds").DefValue = "0" // not printed: the usage states the defaults
-	flags.StringVar(&o.failOn, "fail-on", "", "exit with code 3 if this CEL expression over profiles, differences, limits, "+
-		"usage and result is true")
-	o.output.AddFlag(cmd, formatHTML, base.FormatMarkdown)
-	flags.StringVar(&o.report, "report", "", "also write a self-contained HTML report to this file")
-	flags.BoolVar(&o.force, "force", false, "with --report or --write-recording: replace an existing file")
+	o.resultOptions.addFlags(cmd)
 	completeWith(cmd, "profile", cobra.ShellCompDirectiveDefault, profiles.Names...)
 	completeWith(cmd, "usage", cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace, kindNames()...)
-	completeWith(cmd, "trace", cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace, "openb:", "alibaba2018:")
+	completeWith(cmd, "trace", cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace, "openb:")
 }
 
 // completeWith sets the completion of a flag.
@@ -240,13 +232,10 @@ func kindNames() []string {
 
 // validate returns an error for an invalid flag or combination of flags.
 func (o *whatIfOptions) validate(cmd *cobra.Command) error {
-	if err := o.output.Validate(); err != nil {
-		return err
-	}
 	if err := o.validateInput(cmd); err != nil {
 		return err
 	}
-	if err := errors.Join(o.validateScale(), o.cluster.validate(cmd)); err != nil {
+	if err := o.validateScale(); err != nil {
 		return err
 	}
 	if !cmd.Flags().Changed("seeds") && o.recording == "" && (o.report != "" || o.output.Format == formatHTML) {
@@ -255,15 +244,31 @@ func (o *whatIfOptions) validate(cmd *cobra.Command) error {
 	if err := o.validateRun(cmd); err != nil {
 		return err
 	}
-	return o.checkFiles()
+	if o.written != "" {
+		if err := (base.NewFile{Flag: "--write-recording", Path: o.written, Force: o.force}).Check(); err != nil {
+			return err
+		}
+	}
+	met := result.AnyRun
+	switch {
+	case len(o.slack) > 0:
+		met = result.WithSlack
+	case len(o.autoscaler) > 0:
+		met = result.WithAutoscaler
+	}
+	return o.resultOptions.validate(met)
 }
 
 // validateRun returns an error for an invalid number of seeds, time or file.
 func (o *whatIfOptions) validateRun(cmd *cobra.Command) error {
 	const step = replay.Step * time.Second
+	var err error
+	if o.shard, err = parseShard(o.shardText); err != nil {
+		return err
+	}
 	switch {
-	case o.force && o.report == "" && o.written == "":
-		return errors.New("--force: requires --report or --write-recording")
+	case o.shard.Count > o.seeds:
+		return base.InvalidValue("shard", o.shardText, fmt.Sprintf("of at most as many parts as --seeds (%d)", o.seeds))
 	case o.recording != "" && cmd.Flags().Changed("tail"):
 		return errors.New("--tail: must not be set with --recording: a run ends where the recording ends")
 	case o.seeds < 1 || o.seeds > maxSeeds:

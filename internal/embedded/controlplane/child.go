@@ -28,9 +28,8 @@ const childVariable = "PLIMSOLL_CONTROL_PLANE"
 
 // assignment configures the child process.
 type assignment struct {
-	Dir           string            `json:"dir"`
-	APIServerArgs []string          `json:"apiServerArgs,omitempty"`
-	Programs      map[string]string `json:"programs,omitempty"`
+	Dir           string   `json:"dir"`
+	APIServerArgs []string `json:"apiServerArgs,omitempty"`
 }
 
 // RunIfChild runs the servers of a control plane and does not return if this process was started for
@@ -81,7 +80,7 @@ func runChild(raw string) error {
 	serverEnded := make(chan error, 1)
 	go func() { serverEnded <- runAPIServer(ctx, assigned, endpoint, listener) }()
 
-	go runNodeSide(ctx, clientConfig(assigned.Dir, address), assigned)
+	go runNodeSide(ctx, clientConfig(assigned.Dir, address))
 	if err := json.NewEncoder(os.Stdout).Encode(hello{Address: address, Etcd: endpoint}); err != nil {
 		return err
 	}

@@ -30,9 +30,6 @@ const startTimeout = 3 * time.Minute
 type Options struct {
 	// APIServerArgs are additional flags of kube-apiserver, such as --feature-gates=A=true.
 	APIServerArgs []string
-	// Programs are paths of programs by names of images. Pods with one container and such an image run as processes of this machine;
-	// all other pods are only simulated.
-	Programs map[string]string
 }
 
 // ControlPlane is a running control plane.
@@ -110,7 +107,7 @@ func (cp *ControlPlane) startChild(options Options) (<-chan hello, error) {
 		return nil, err
 	}
 	defer logFile.Close()
-	assignment, err := json.Marshal(assignment{Dir: cp.Dir, APIServerArgs: options.APIServerArgs, Programs: options.Programs})
+	assignment, err := json.Marshal(assignment{Dir: cp.Dir, APIServerArgs: options.APIServerArgs})
 	if err != nil {
 		return nil, err
 	}

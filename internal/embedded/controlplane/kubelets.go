@@ -23,22 +23,21 @@ import (
 const RunForAnnotation = "plimsoll.dev/run-for"
 
 // kubelets simulates the kubelets of all nodes: it makes nodes without a Ready condition Ready and bound
-// pods Running, completes pods after their run time or when their process ends, and deletes pods with a deletion timestamp.
+// pods Running, completes pods after their run time, and deletes pods with a deletion timestamp.
 type kubelets struct {
-	client    kubernetes.Interface
-	processes *processes
-	pods      cache.Indexer
-	nodes     cache.Indexer
-	queue     workqueue.TypedRateLimitingInterface[task]
+	client kubernetes.Interface
+	pods   cache.Indexer
+	nodes  cache.Indexer
+	queue  workqueue.TypedRateLimitingInterface[task]
 }
 
 // task is a pod, or a node if the namespace is empty.
 type task struct{ namespace, name string }
 
 // newKubelets returns the kubelets for the nodes and pods of two informers.
-func newKubelets(client kubernetes.Interface, processes *processes, pods, nodes cache.SharedIndexInformer) (*kubelets, error) {
+func newKubelets(client kubernetes.Interface, pods, nodes cache.SharedIndexInformer) (*kubelets, error) {
 	k := &kubelets{
-		client: client, processes: processes, pods: pods.GetIndexer(), nodes: nodes.GetIndexer(),
+		client: client, pods: pods.GetIndexer(), nodes: nodes.GetIndexer(),
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[task]()),
 	}
 	enqueue := func(obj any) {
@@ -125,41 +124,19 @@ func (k *kubelets) syncNode(ctx context.Context, node *v1.Node) error {
 func (k *kubelets) syncPod(ctx context.Context, pod *v1.Pod) error {
 	switch {
 	case pod.DeletionTimestamp != nil:
-		k.processes.stop(pod.UID)
 		return k.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
 			GracePeriodSeconds: new(int64), Preconditions: &metav1.Preconditions{UID: &pod.UID},
 		})
-	case pod.Status.Phase == v1.PodPending && k.processes.runs(pod):
-		task := task{pod.Namespace, pod.Name}
-		if err := k.processes.start(ctx, pod, func() { k.queue.Add(task) }); err != nil {
-			return err
-		}
-		return k.setStatus(ctx, pod, v1.PodRunning, 0, "")
 	case pod.Status.Phase == v1.PodPending:
-		return k.setStatus(ctx, pod, v1.PodRunning, 0, "")
-	case pod.Status.Phase == v1.PodRunning && k.processes.runs(pod):
-		return k.completeProcess(ctx, pod)
-	case pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed:
-		k.processes.stop(pod.UID)
+		return k.setStatus(ctx, pod, v1.PodRunning)
 	case pod.Status.Phase == v1.PodRunning && pod.Spec.RestartPolicy != v1.RestartPolicyAlways:
 		if remaining := remainingTime(pod); remaining > 0 {
 			k.queue.AddAfter(task{pod.Namespace, pod.Name}, remaining)
 			return nil
 		}
-		return k.setStatus(ctx, pod, v1.PodSucceeded, 0, "")
+		return k.setStatus(ctx, pod, v1.PodSucceeded)
 	}
 	return nil
-}
-
-// completeProcess completes a pod whose process has ended.
-func (k *kubelets) completeProcess(ctx context.Context, pod *v1.Pod) error {
-	switch ended, code, message := k.processes.exit(pod.UID); {
-	case !ended:
-		return nil
-	case code != 0:
-		return k.setStatus(ctx, pod, v1.PodFailed, code, message)
-	}
-	return k.setStatus(ctx, pod, v1.PodSucceeded, 0, "")
 }
 
 // remainingTime returns the time until a pod completes.
@@ -170,8 +147,8 @@ func remainingTime(pod *v1.Pod) time.Duration {
 	return time.Until(pod.Status.StartTime.Add(runFor(pod.Annotations)))
 }
 
-// setStatus writes the status of a pod that has started running, has succeeded, or has failed with an exit code and a message.
-func (k *kubelets) setStatus(ctx context.Context, pod *v1.Pod, phase v1.PodPhase, exitCode int32, message string) error {
+// setStatus writes the status of a pod that has started running or has succeeded.
+func (k *kubelets) setStatus(ctx context.Context, pod *v1.Pod, phase v1.PodPhase) error {
 	now := metav1.Now()
 	running := phase == v1.PodRunning
 	start := pod.Status.StartTime
@@ -182,13 +159,7 @@ func (k *kubelets) setStatus(ctx context.Context, pod *v1.Pod, phase v1.PodPhase
 	ready, reason := v1.ConditionTrue, ""
 	if !running {
 		ready, reason = v1.ConditionFalse, "PodCompleted"
-		containerReason := "Completed"
-		if phase == v1.PodFailed {
-			reason, containerReason = "PodFailed", "Error"
-		}
-		state = v1.ContainerState{Terminated: &v1.ContainerStateTerminated{
-			ExitCode: exitCode, Message: message, Reason: containerReason, StartedAt: *start, FinishedAt: now,
-		}}
+		state = v1.ContainerState{Terminated: &v1.ContainerStateTerminated{Reason: "Completed", StartedAt: *start, FinishedAt: now}}
 	}
 	status := v1.PodStatus{Phase: phase, StartTime: start}
 	for _, condition := range []v1.PodConditionType{v1.PodInitialized, v1.ContainersReady, v1.PodReady} {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -19,13 +18,11 @@ import (
 const workers = 4
 
 // runNodeSide runs the workload controllers and the simulated kubelets until ctx ends.
-func runNodeSide(ctx context.Context, config *rest.Config, assigned assignment) {
+func runNodeSide(ctx context.Context, config *rest.Config) {
 	config.ContentType = "application/vnd.kubernetes.protobuf"
 	client, err := kubernetes.NewForConfig(config)
 	if err == nil {
-		err = startNodeSide(ctx, client, &processes{
-			client: client, dir: assigned.Dir, address: config.Host, programs: assigned.Programs, running: map[types.UID]*podProcess{},
-		})
+		err = startNodeSide(ctx, client)
 	}
 	if err != nil && ctx.Err() == nil {
 		klog.FromContext(ctx).Error(err, "Starting the controllers of the control plane failed")
@@ -33,7 +30,7 @@ func runNodeSide(ctx context.Context, config *rest.Config, assigned assignment) 
 }
 
 // startNodeSide starts the controllers and runs the kubelets until ctx ends.
-func startNodeSide(ctx context.Context, client kubernetes.Interface, processes *processes) error {
+func startNodeSide(ctx context.Context, client kubernetes.Interface) error {
 	factory := informers.NewSharedInformerFactory(client, 0)
 	pods, replicaSets := factory.Core().V1().Pods(), factory.Apps().V1().ReplicaSets()
 	deployments, err := deployment.NewDeploymentController(ctx, factory.Apps().V1().Deployments(), replicaSets, pods, client)
@@ -45,7 +42,7 @@ func startNodeSide(ctx context.Context, client kubernetes.Interface, processes *
 		return fmt.Errorf("jobs: %w", err)
 	}
 	replicas := replicaset.NewReplicaSetController(ctx, replicaSets, pods, client, replicaset.BurstReplicas)
-	kubelets, err := newKubelets(client, processes, pods.Informer(), factory.Core().V1().Nodes().Informer())
+	kubelets, err := newKubelets(client, pods.Informer(), factory.Core().V1().Nodes().Informer())
 	if err != nil {
 		return fmt.Errorf("kubelets: %w", err)
 	}

@@ -43,6 +43,8 @@ type Options struct {
 	// Seeds is the number of seeds, from Seed on.
 	Seed  uint64
 	Seeds int
+	// Shard limits the runs to those of a part of the seeds; the zero Shard has all.
+	Shard result.Shard
 	// Export is the file to which a recording of the first run is written, empty for none.
 	Export string
 	// Warn is called with warnings about the profiles and the source.
@@ -113,7 +115,12 @@ func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 		p.result.Profiles = append(p.result.Profiles, c.name)
 	}
 	for i := range o.Seeds {
-		p.result.Seeds = append(p.result.Seeds, o.Seed+uint64(i))
+		if o.Shard.Has(i) {
+			p.result.Seeds = append(p.result.Seeds, o.Seed+uint64(i))
+		}
+	}
+	if o.Shard.Count > 0 {
+		p.result.Shard = &o.Shard
 	}
 	for _, limits := range o.Limits {
 		for _, use := range o.Usage {
@@ -122,12 +129,14 @@ func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 				scenario.Limits = limits.String()
 			}
 			p.result.Scenarios = append(p.result.Scenarios, scenario)
-			p.addJobs(job.Job{Source: o.Source, Metrics: o.Metrics, Tail: o.TailSeconds, Limits: limits, Usage: use})
+			p.addJobs(job.Job{Source: o.Source, Metrics: o.Metrics, Tail: o.TailSeconds, Limits: limits, Usage: use, Seed: o.Seed})
 		}
 	}
 	p.jobs[0].Export = o.Export
 	if p.recorded {
-		p.addBacktest(o)
+		if o.Shard.Has(0) {
+			p.addBacktest(o)
+		}
 		p.result.Settings.TailSeconds = 0
 	}
 	return p, nil
@@ -223,9 +232,6 @@ func seedText(first uint64, n int) string {
 	return fmt.Sprintf("seeds %d to %d", first, first+uint64(n)-1)
 }
 
-// Names returns the names of the profiles in the result.
-func (p *Plan) Names() []string { return p.result.Profiles }
-
 // newColumns returns every combination of a profile and slack.
 func newColumns(compared []profiles.Profile, spec *autoscale.Spec, slacks []Slack) []column {
 	var columns []column
@@ -240,16 +246,13 @@ func newColumns(compared []profiles.Profile, spec *autoscale.Spec, slacks []Slac
 			columns = append(columns, c)
 		}
 		for _, s := range slacks {
-			c.name, c.slack = ColumnName(profile.Name, s.Text), s.Text
+			c.name, c.slack = profile.Name+", slack "+s.Text, s.Text
 			c.autoscaler = &autoscaler.Config{Spec: *spec, Slack: s.Policy}
 			columns = append(columns, c)
 		}
 	}
 	return columns
 }
-
-// ColumnName returns the name of a profile with slack in the result.
-func ColumnName(profile, slack string) string { return profile + ", slack " + slack }
 
 // readProfiles reads profiles, and validates that a scheduler can be created from each.
 func readProfiles(ctx context.Context, o Options) ([]profiles.Profile, error) {
@@ -330,12 +333,12 @@ func (p *Plan) describeAutoscaler(nodes []input.Node) error {
 	return nil
 }
 
-// addJobs adds the jobs of a scenario.
+// addJobs adds the jobs of a scenario. The run with the first seed, which the template has, records its course.
 func (p *Plan) addJobs(template job.Job) {
 	for _, c := range p.columns {
-		for i, seed := range p.result.Seeds {
+		for _, seed := range p.result.Seeds {
 			j := template
-			j.Profile, j.Autoscaler, j.Seed, j.Record = c.profile, c.autoscaler, seed, i == 0
+			j.Profile, j.Autoscaler, j.Seed, j.Record = c.profile, c.autoscaler, seed, seed == template.Seed
 			p.jobs = append(p.jobs, j)
 		}
 	}
@@ -343,8 +346,8 @@ func (p *Plan) addJobs(template job.Job) {
 
 // Run runs the plan and returns the result. If ctx is canceled, the result has the
 // runs so far and is marked as interrupted.
-func (p *Plan) Run(ctx context.Context, pool job.Runner) (*result.Result, error) {
-	runs, err := pool.Run(ctx, p.jobs)
+func (p *Plan) Run(ctx context.Context, run job.Run) (*result.Result, error) {
+	runs, err := run(ctx, p.jobs)
 	if err != nil {
 		return nil, err
 	}

@@ -61,16 +61,9 @@ func (j Job) Run(ctx context.Context, progress func(done, total int64)) (result.
 	return run, err
 }
 
-// Runner runs jobs and returns their runs in the same order. If ctx is canceled, runs that were not completed are nil or interrupted.
-type Runner interface {
-	Run(ctx context.Context, jobs []Job) ([]*result.Run, error)
-}
-
-// RunnerFunc is a function that is a Runner.
-type RunnerFunc func(ctx context.Context, jobs []Job) ([]*result.Run, error)
-
-// Run implements Runner.
-func (f RunnerFunc) Run(ctx context.Context, jobs []Job) ([]*result.Run, error) { return f(ctx, jobs) }
+// Run runs jobs, as Pool.Run does, and returns their runs in the same order. If ctx is canceled, runs that were not completed are nil
+// or interrupted.
+type Run func(ctx context.Context, jobs []Job) ([]*result.Run, error)
 
 // export writes a recording to the file of the job.
 func (j Job) export(r *recording.Recording) (err error) {

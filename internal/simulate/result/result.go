@@ -36,6 +36,8 @@ type Result struct {
 	Profiles []string `json:"profiles"`
 	// Seeds of the runs: run i of every profile has seed i.
 	Seeds []uint64 `json:"seeds"`
+	// Shard is the part of the seeds of a comparison that these are, nil for all.
+	Shard *Shard `json:"shard,omitempty"`
 	// Scenarios are the combinations of limits and usage.
 	Scenarios []Scenario `json:"scenarios"`
 	// Interrupted is set if at least one run did not complete or did not start.

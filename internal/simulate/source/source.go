@@ -4,13 +4,8 @@ package source
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -20,7 +15,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/snapshot"
 	"github.com/plimsoll-k8s/plimsoll/internal/trace"
-	"github.com/plimsoll-k8s/plimsoll/internal/trace/alibaba2018"
 	"github.com/plimsoll-k8s/plimsoll/internal/trace/generate"
 	"github.com/plimsoll-k8s/plimsoll/internal/trace/openb"
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -45,8 +39,7 @@ type Spec struct {
 	// Reschedule makes all pods of manifests, snapshots and recordings arrive again, including
 	// those with a node at the start.
 	Reschedule bool `json:"reschedule,omitempty"`
-	// Trace is openb:NODES.csv,PODS.csv with, after commas, fill=F and over=SECONDS, or
-	// alibaba2018:DIR with from=SECOND, to=SECOND and memory-gib=N of the largest machine.
+	// Trace is openb:NODES.csv,PODS.csv with, after commas, fill=F and over=SECONDS.
 	Trace string `json:"trace,omitempty"`
 	// Generate is a specification in the syntax of package generate.
 	Generate string `json:"generate,omitempty"`
@@ -131,27 +124,19 @@ func Open(s Spec) (*Source, error) {
 // openTrace reads a trace.
 func openTrace(s Spec) (*Source, error) {
 	kind, rest := spec.Cut(s.Trace)
-	var cluster *trace.Cluster
-	var steady churn
-	var err error
-	switch kind {
-	case "openb":
-		cluster, steady, err = readOpenb(rest)
-		switch {
-		case err == nil && steady.fill > 0 && s.Pack > 0:
-			err = fmt.Errorf("--pack: invalid value %d: must be 0 or absent with fill in --trace", s.Pack)
-		case steady.fill > 0:
-			s.Pack = 0
-		case s.Pack < 0:
-			s.Pack = openbPack
-		}
-	case "alibaba2018":
-		cluster, err = readAlibaba(rest)
-	default:
-		return nil, fmt.Errorf("--trace: invalid value %q: must be openb:NODES.csv,PODS.csv or alibaba2018:DIR", s.Trace)
+	if kind != "openb" {
+		return nil, fmt.Errorf("--trace: invalid value %q: must be openb:NODES.csv,PODS.csv", s.Trace)
 	}
-	if err != nil {
+	cluster, steady, err := readOpenb(rest)
+	switch {
+	case err != nil:
 		return nil, err
+	case steady.fill > 0 && s.Pack > 0:
+		return nil, fmt.Errorf("--pack: invalid value %d: must be 0 or absent with fill in --trace", s.Pack)
+	case steady.fill > 0:
+		s.Pack = 0
+	case s.Pack < 0:
+		s.Pack = openbPack
 	}
 	if steady.fill > 0 { // The number of pods does not depend on the seed.
 		if _, err := cluster.Churn(steady.fill, steady.seconds, 0); err != nil {
@@ -192,11 +177,7 @@ func (s *Source) Input(seed uint64, limits usage.Limits) input.Cluster {
 		if s.churn.fill > 0 {
 			cluster, _ = cluster.Churn(s.churn.fill, s.churn.seconds, seed) // Open has checked for errors
 		}
-		in := input.FromTrace(cluster, limits, seed)
-		for _, reason := range slices.Sorted(maps.Keys(s.cluster.Skipped)) {
-			in.Assumptions = append(in.Assumptions, fmt.Sprintf("skipped: %d x %s", s.cluster.Skipped[reason], reason))
-		}
-		return in
+		return input.FromTrace(cluster, limits, seed)
 	default:
 		return input.FromTrace(s.generated.Cluster(seed), limits, seed)
 	}
@@ -257,71 +238,4 @@ func readOpenbFiles(nodeFile, podFile string) (*trace.Cluster, error) {
 	}
 	defer pods.Close()
 	return openb.Read(nodeFile, nodes, podFile, pods)
-}
-
-// readAlibaba reads the files of a directory by their published names. All but the
-// machines are optional.
-func readAlibaba(rest string) (*trace.Cluster, error) {
-	dir, options, err := alibabaOptions(rest)
-	if err != nil {
-		return nil, err
-	}
-	var opened []io.Closer
-	defer func() {
-		for _, file := range opened {
-			_ = file.Close() // read only
-		}
-	}()
-	open := func(name string, required bool) (*alibaba2018.File, error) {
-		path := filepath.Join(dir, name)
-		file, err := os.Open(path)
-		switch {
-		case errors.Is(err, os.ErrNotExist) && !required:
-			return nil, nil
-		case err != nil:
-			return nil, fmt.Errorf("--trace: %w", err)
-		}
-		opened = append(opened, file)
-		return &alibaba2018.File{Name: path, Source: file}, nil
-	}
-	machines, err := open("machine_meta.csv", true)
-	if err != nil {
-		return nil, err
-	}
-	files := alibaba2018.Files{Machines: *machines}
-	for _, optional := range []struct {
-		name string
-		file **alibaba2018.File
-	}{{"container_meta.csv", &files.Containers}, {"batch_task.csv", &files.Tasks}, {"batch_instance.csv", &files.Instances}} {
-		if *optional.file, err = open(optional.name, false); err != nil {
-			return nil, err
-		}
-	}
-	if files.Containers == nil && files.Tasks == nil {
-		return nil, fmt.Errorf("--trace: %s: container_meta.csv or batch_task.csv is required", dir)
-	}
-	return alibaba2018.Read(files, options)
-}
-
-// alibabaOptions parses DIR and the options after it.
-func alibabaOptions(rest string) (string, alibaba2018.Options, error) {
-	dir, text, _ := strings.Cut(rest, ",")
-	var options alibaba2018.Options
-	if dir == "" {
-		return "", options, errors.New("--trace: must be alibaba2018:DIR")
-	}
-	fields, err := spec.Parse(text)
-	if err != nil {
-		return "", options, fmt.Errorf("--trace: %w", err)
-	}
-	options.From = int64(fields.Int("from", 0, 0, trace.MaxSecond))
-	options.To = int64(fields.Int("to", 0, 0, trace.MaxSecond))
-	options.MachineMemory = int64(fields.Int("memory-gib", 0, 0, trace.MaxMemory>>30)) << 30
-	if options.To != 0 && options.To <= options.From {
-		fields.Fail("to", fmt.Sprint(options.To), "more than from")
-	}
-	if err := fields.Err(); err != nil {
-		return "", options, fmt.Errorf("--trace: %w", err)
-	}
-	return dir, options, nil
 }

@@ -17,10 +17,7 @@ var files = map[string]string{
 	"nodes.csv": "sn,cpu_milli,memory_mib,gpu,model\nn1,32000,65536,2,G1\n",
 	"pods.csv": "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n" +
 		"p1,1000,1024,1,500,G1,LS,Running,100,200,110\np2,1000,1024,0,0,,BE,Running,300,400,300\n",
-	"short.csv":                  "name,cpu_milli\np1,1\n",
-	"alibaba/machine_meta.csv":   "m_1,0,1,1,96,100,USING\n",
-	"alibaba/container_meta.csv": "c_1,m_1,0,app_1,started,400,800,1.56\n",
-	"bare/machine_meta.csv":      "m_1,0,1,1,96,100,USING\n",
+	"short.csv": "name,cpu_milli\np1,1\n",
 	"cluster.yaml": `apiVersion: v1
 kind: Node
 metadata: {name: n1}
@@ -103,15 +100,6 @@ func TestOpenbChurn(t *testing.T) {
 	}
 }
 
-func TestAlibaba(t *testing.T) {
-	chdirToFiles(t)
-	in := open(t, Spec{Trace: "alibaba2018:alibaba,from=0,to=100,memory-gib=100", Pack: -1})
-	// A request of 400 and a limit of 800 hundredths of a core; 1.56 % of 100 GiB.
-	if p := in.Pods[0]; p.Requests.CPU != 4000 || p.Resources.CPULimit != 8000 || p.Requests.Memory>>20 != 1597 {
-		t.Errorf("%+v", p)
-	}
-}
-
 // TestManifests verifies that pods keep their limits, and that pods with a node run from
 // the start.
 func TestManifests(t *testing.T) {
@@ -147,7 +135,7 @@ func TestErrors(t *testing.T) {
 	}{
 		"unknown": {
 			Spec{Trace: "google:x"},
-			`--trace: invalid value "google:x": must be openb:NODES.csv,PODS.csv or alibaba2018:DIR`,
+			`--trace: invalid value "google:x": must be openb:NODES.csv,PODS.csv`,
 		},
 		"one file": {Spec{Trace: "openb:nodes.csv"}, `--trace: invalid value "openb:nodes.csv": must be openb:NODES.csv,PODS.csv`},
 		"pack and fill": {
@@ -160,16 +148,11 @@ func TestErrors(t *testing.T) {
 			Spec{Trace: "openb:nodes.csv,pods.csv,fill=99,over=9999999"},
 			"--trace: fill: the fill 99 for 9999999 s takes 88000827 pods: must be at most 1000000",
 		},
-		"no nodes":       {Spec{Trace: "openb:none.csv,pods.csv"}, "--trace: open none.csv: no such file or directory"},
-		"no pods":        {Spec{Trace: "openb:nodes.csv,none.csv"}, "--trace: open none.csv: no such file or directory"},
-		"short":          {Spec{Trace: "openb:nodes.csv,short.csv"}, "short.csv"},
-		"no folder":      {Spec{Trace: "alibaba2018:"}, "--trace: must be alibaba2018:DIR"},
-		"no machines":    {Spec{Trace: "alibaba2018:none"}, "--trace: open none/machine_meta.csv: no such file or directory"},
-		"only machines":  {Spec{Trace: "alibaba2018:bare"}, "--trace: bare: container_meta.csv or batch_task.csv is required"},
-		"empty window":   {Spec{Trace: "alibaba2018:alibaba,from=9,to=9"}, `--trace: to: invalid value "9": must be more than from`},
-		"unknown option": {Spec{Trace: "alibaba2018:alibaba,form=9"}, `--trace: unknown key "form": must be one of `},
-		"generate":       {Spec{Generate: "nodes=0,pods=1"}, `--generate: nodes: invalid value "0": must be a whole number from 1 to`},
-		"manifest":       {Spec{Files: []string{"none.yaml"}}, "none.yaml: no such file or directory"},
+		"no nodes": {Spec{Trace: "openb:none.csv,pods.csv"}, "--trace: open none.csv: no such file or directory"},
+		"no pods":  {Spec{Trace: "openb:nodes.csv,none.csv"}, "--trace: open none.csv: no such file or directory"},
+		"short":    {Spec{Trace: "openb:nodes.csv,short.csv"}, "short.csv"},
+		"generate": {Spec{Generate: "nodes=0,pods=1"}, `--generate: nodes: invalid value "0": must be a whole number from 1 to`},
+		"manifest": {Spec{Files: []string{"none.yaml"}}, "none.yaml: no such file or directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := Open(tc.spec); err == nil || !strings.Contains(err.Error(), tc.want) {

@@ -35,8 +35,7 @@ type Options struct {
 	Seeds, Confirm int
 	// Rounds bounds the rounds of the search, and MaxRuns its simulations.
 	Rounds, MaxRuns int
-	// Run runs jobs, as job.Pool does.
-	Run func(ctx context.Context, jobs []job.Job) ([]*result.Run, error)
+	Run             job.Run
 	// Report is called after each look of a race.
 	Report func(Progress)
 
@@ -98,17 +97,6 @@ func (t *Tuning) plan(ctx context.Context, compared []profiles.Profile, warn fun
 	return compare.NewPlan(ctx, o)
 }
 
-// Names are those of the profiles in the result.
-func (t *Tuning) Names() []string {
-	names := []string{t.options.Current.Name, winnerName}
-	for _, slack := range t.options.Compare.Slack {
-		for i := range names {
-			names[i] = compare.ColumnName(names[i], slack.Text)
-		}
-	}
-	return names
-}
-
 // Run searches, confirms the winner, and returns the comparison of it with the configuration in force. If ctx is canceled, the result has
 // what was found until then, and is marked as interrupted.
 func (t *Tuning) Run(ctx context.Context) (*result.Result, error) {
@@ -132,7 +120,7 @@ func (t *Tuning) Run(ctx context.Context) (*result.Result, error) {
 			return make([]*result.Run, len(jobs)), nil
 		}
 	}
-	r, err := plan.Run(ctx, job.RunnerFunc(run))
+	r, err := plan.Run(ctx, run)
 	if err != nil {
 		return nil, err
 	}

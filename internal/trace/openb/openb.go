@@ -12,41 +12,17 @@ import (
 	"strings"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/trace"
-	"github.com/plimsoll-k8s/plimsoll/internal/trace/table"
 )
 
 const mebibyte = 1 << 20
 
-// Columns of the file of nodes.
-const (
-	nodeName = iota
-	nodeCPU
-	nodeMemory
-	nodeGPU
-	nodeModel
+var (
+	nodeColumns = []string{"sn", "cpu_milli", "memory_mib", "gpu", "model"}
+	podColumns  = []string{
+		"name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec", "qos", "pod_phase",
+		"creation_time", "deletion_time", "scheduled_time",
+	}
 )
-
-var nodeColumns = []string{"sn", "cpu_milli", "memory_mib", "gpu", "model"}
-
-// Columns of the file of pods.
-const (
-	podName = iota
-	podCPU
-	podMemory
-	podGPUs
-	podGPUMilli
-	podGPUSpec
-	podQoS
-	podPhase
-	podCreation
-	podDeletion
-	podScheduled
-)
-
-var podColumns = []string{
-	"name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec", "qos", "pod_phase",
-	"creation_time", "deletion_time", "scheduled_time",
-}
 
 // classes has the classes of the trace.
 var classes = map[string]trace.Class{
@@ -104,90 +80,79 @@ func group(c *trace.Cluster) {
 // readNodes reads the file of nodes.
 func readNodes(file string, source io.Reader) ([]trace.Node, error) {
 	var nodes []trace.Node
-	r, names := table.NewWithHeader(file, source, nodeColumns), table.Unique{}
-	for r.Next() {
+	t := newTable(file, source, nodeColumns)
+	for t.next() {
 		if len(nodes) == trace.MaxNodes {
-			return nil, table.TooMany(r, "nodes", trace.MaxNodes)
+			return nil, fmt.Errorf("%s, line %d: found more than %d nodes: must have at most %[3]d", file, t.line, trace.MaxNodes)
 		}
-		nodes = append(nodes, trace.Node{
-			Name: names.Name(r, nodeName),
+		n := trace.Node{
+			Name: t.unique("sn"),
 			Capacity: trace.Amounts{
-				CPU:    r.Int(nodeCPU, 1, trace.MaxCPU),
-				Memory: r.Int(nodeMemory, 1, trace.MaxMemory/mebibyte) * mebibyte,
-				GPU:    r.Int(nodeGPU, 0, trace.MaxGPU/1000) * 1000,
+				CPU:    t.integer("cpu_milli", 1, trace.MaxCPU),
+				Memory: t.integer("memory_mib", 1, trace.MaxMemory/mebibyte) * mebibyte,
+				GPU:    t.integer("gpu", 0, trace.MaxGPU/1000) * 1000,
 			},
-			GPUModel: model(r, nodeModel),
-		})
+		}
+		if t.text("model") != "" {
+			n.GPUModel = t.name("model")
+		}
+		nodes = append(nodes, n)
 	}
-	if err := r.Err(); err != nil {
-		return nil, err
+	if t.err == nil && len(nodes) == 0 {
+		return nil, fmt.Errorf("%s: found no nodes: must have at least one", file)
 	}
-	if len(nodes) == 0 {
-		return nil, &table.Error{File: file, Found: "no nodes", Allowed: "at least one"}
-	}
-	return nodes, nil
+	return nodes, t.err
 }
 
 // ReadPods reads the file of pods and keeps its order.
 func ReadPods(file string, source io.Reader) ([]trace.Pod, error) {
 	var pods []trace.Pod
-	r, names := table.NewWithHeader(file, source, podColumns), table.Unique{}
-	for r.Next() {
+	t := newTable(file, source, podColumns)
+	for t.next() {
 		if len(pods) == trace.MaxPods {
-			return nil, table.TooMany(r, "pods", trace.MaxPods)
+			return nil, fmt.Errorf("%s, line %d: found more than %d pods: must have at most %[3]d", file, t.line, trace.MaxPods)
 		}
-		pods = append(pods, readPod(r, names))
+		pods = append(pods, readPod(t))
 	}
-	if err := r.Err(); err != nil {
-		return nil, err
-	}
-	return pods, nil
+	return pods, t.err
 }
 
-func readPod(r *table.Reader, names table.Unique) trace.Pod {
+func readPod(t *table) trace.Pod {
 	p := trace.Pod{
-		Name: names.Name(r, podName),
+		Name: t.unique("name"),
 		Request: trace.Amounts{
-			CPU:    r.Int(podCPU, 0, trace.MaxCPU),
-			Memory: r.Int(podMemory, 0, trace.MaxMemory/mebibyte) * mebibyte,
+			CPU:    t.integer("cpu_milli", 0, trace.MaxCPU),
+			Memory: t.integer("memory_mib", 0, trace.MaxMemory/mebibyte) * mebibyte,
 			// A pod with one device may request a part of it.
-			GPU: r.Int(podGPUs, 0, trace.MaxGPU/1000) * r.Int(podGPUMilli, 0, 1000),
+			GPU: t.integer("num_gpu", 0, trace.MaxGPU/1000) * t.integer("gpu_milli", 0, 1000),
 		},
-		Arrival: r.Second(podCreation, 0, ""),
+		Arrival: t.second("creation_time", 0, ""),
 		End:     trace.Never,
 	}
-	class, ok := classes[r.Text(podQoS)]
+	class, ok := classes[t.text("qos")]
 	if !ok {
-		r.Fail(podQoS, "BE, LS, BestEffort, Burstable, Guaranteed or empty")
+		t.fail("qos", "BE, LS, BestEffort, Burstable, Guaranteed or empty")
 	}
 	p.Class = class
-	if r.Text(podGPUSpec) != "" {
-		for name := range strings.SplitSeq(r.Text(podGPUSpec), "|") {
+	if models := t.text("gpu_spec"); models != "" {
+		for name := range strings.SplitSeq(models, "|") {
 			if !trace.ValidName(name) {
-				r.Fail(podGPUSpec, "names of GPU models separated by |")
+				t.fail("gpu_spec", "names of GPU models separated by |")
 			}
-			p.GPUModels = append(p.GPUModels, strings.Clone(name))
+			p.GPUModels = append(p.GPUModels, name)
 		}
 	}
 	p.Start = p.Arrival
-	if r.Text(podScheduled) != "" {
-		p.Start = r.Second(podScheduled, p.Arrival, "the creation_time, or empty")
+	if t.text("scheduled_time") != "" {
+		p.Start = t.second("scheduled_time", p.Arrival, "the creation_time, or empty")
 	}
-	if r.Text(podDeletion) != "" {
-		p.End = r.Second(podDeletion, p.Start, "the creation_time and the scheduled_time, or empty")
+	if t.text("deletion_time") != "" {
+		p.End = t.second("deletion_time", p.Start, "the creation_time and the scheduled_time, or empty")
 	}
-	switch r.Text(podPhase) {
+	switch t.text("pod_phase") {
 	case "Pending", "Running", "Succeeded", "Failed", "Unknown", "":
 	default:
-		r.Fail(podPhase, "Pending, Running, Succeeded, Failed, Unknown or empty")
+		t.fail("pod_phase", "Pending, Running, Succeeded, Failed, Unknown or empty")
 	}
 	return p
-}
-
-// model returns a column that must be empty or the name of a GPU model.
-func model(r *table.Reader, column int) string {
-	if r.Text(column) == "" {
-		return ""
-	}
-	return r.Name(column)
 }

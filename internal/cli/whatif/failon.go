@@ -1,0 +1,70 @@
+package whatif
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
+)
+
+// condition is a condition of --fail-on: FIGURE>NUMBER, or FIGURE<NUMBER, of the mean over the seeds, or after "difference." of the
+// difference from the baseline: all of its confidence interval must be beyond the number, if it has one.
+type condition struct {
+	figure     string
+	difference bool
+	below      bool
+	number     float64
+}
+
+func parseCondition(text string) (condition, error) {
+	operator := strings.IndexAny(text, "<>")
+	if operator < 0 {
+		return condition{}, fmt.Errorf("invalid condition %.60q: must be a figure, > or <, and a number, such as 'overloadMinutes>10'", text)
+	}
+	var c condition
+	var err error
+	c.below = text[operator] == '<'
+	c.figure, c.difference = strings.CutPrefix(strings.TrimSpace(text[:operator]), "difference.")
+	if _, found := result.FigureByName(c.figure); !found {
+		var names []string
+		for _, d := range result.Figures {
+			names = append(names, d.Name)
+		}
+		return c, fmt.Errorf("unknown figure %.60q: must be one of %s", c.figure, strings.Join(names, ", "))
+	}
+	if c.number, err = strconv.ParseFloat(strings.TrimSpace(text[operator+1:]), 64); err != nil || math.IsNaN(c.number) {
+		return c, fmt.Errorf("invalid condition %.60q: must have a number after %c", text, text[operator])
+	}
+	return c, nil
+}
+
+// evaluate returns the first profile with which the condition is true. The baseline is compared with nothing, so that it counts only if
+// it is the only profile.
+func (c condition) evaluate(s *result.Scenario) (profile string, isTrue bool, err error) {
+	profiles := s.Profiles
+	if len(profiles) > 1 {
+		profiles = profiles[1:]
+	} else if c.difference {
+		return "", false, fmt.Errorf("difference.%s: requires a second profile", c.figure)
+	}
+	for i := range profiles {
+		figure, found := profiles[i].Figures[c.figure]
+		if !found {
+			return "", false, fmt.Errorf("found no %s with the profile %s: requires --autoscaler or --slack", c.figure, profiles[i].Name)
+		}
+		value := figure.Mean
+		if d := figure.Difference; c.difference {
+			if value = d.Mean; d.Interval != nil && c.below {
+				value = d.Interval.High
+			} else if d.Interval != nil {
+				value = d.Interval.Low
+			}
+		}
+		if value > c.number && !c.below || value < c.number && c.below {
+			return profiles[i].Name, true, nil
+		}
+	}
+	return "", false, nil
+}

@@ -1,0 +1,47 @@
+package whatif
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
+)
+
+func TestParseShard(t *testing.T) {
+	t.Setenv(indexVariable, "3")
+	for text, want := range map[string]result.Shard{"": {}, "0/1": {Index: 0, Count: 1}, "2/8": {Index: 2, Count: 8}, "4": {Index: 3, Count: 4}} {
+		if got, err := parseShard(text); err != nil || got != want {
+			t.Errorf("%q: %v, %v, want %v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"3", "8/8", "-1/8", "1/", "/8", "a/b", "1/2/3", "0/0"} {
+		if _, err := parseShard(text); err == nil || !strings.Contains(err.Error(), "must be I/N with I from 0 to N-1, or N with I in $JOB_COMPLETION_INDEX") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	t.Setenv(indexVariable, "")
+	if _, err := parseShard("4"); err == nil {
+		t.Error("an index without a Job")
+	}
+}
+
+func TestReadResult(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "log")
+	for content, want := range map[string]string{
+		"warning: {\n{\"kind\": \"WhatIf\"}\nlater": "",
+		"":                   "found no result: must be the output of plimsoll compare --shard with -o json",
+		"no document":        "found no result",
+		"{\"kind\": \"What":  "found no complete result",
+		"{\"seeds\": \"a\"}": "found no complete result",
+	} {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r, err := readResult(file)
+		if want == "" && (err != nil || r.Kind != "WhatIf") || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %v, want %s", content, err, want)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package result
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+)
+
+// Shard states which seeds a result has of those of a comparison: each Count-th, from the one at position Index on.
+type Shard struct {
+	Index int `json:"index"`
+	Count int `json:"count"`
+}
+
+// Has reports whether the shard has the seed at a position. The zero Shard has all.
+func (s Shard) Has(position int) bool { return s.Count == 0 || position%s.Count == s.Index }
+
+// Merge returns the result of a comparison from those of all its shards, in any order: the same as without shards.
+func Merge(shards []*Result) (*Result, error) {
+	shards = slices.Clone(shards)
+	for _, r := range shards {
+		switch {
+		case r.APIVersion != APIVersion || r.Kind != Kind:
+			return nil, fmt.Errorf("found %s %s: must be %s %s", r.APIVersion, r.Kind, APIVersion, Kind)
+		case r.Shard == nil:
+			return nil, fmt.Errorf("found the result of all seeds: must be that of a shard (--shard)")
+		case r.Shard.Count != len(shards):
+			return nil, fmt.Errorf("found one of %d shards among %d results: must be all shards of one comparison", r.Shard.Count, len(shards))
+		}
+	}
+	slices.SortFunc(shards, func(a, b *Result) int { return a.Shard.Index - b.Shard.Index })
+	merged := withoutRuns(shards[0])
+	for i, r := range shards {
+		if r.Shard.Index != i {
+			return nil, fmt.Errorf("found no shard %d of %d", i, len(shards))
+		}
+		if !reflect.DeepEqual(withoutRuns(r), merged) {
+			return nil, fmt.Errorf("shards %d and 0 differ in their cluster, settings or profiles: must be of one comparison", i)
+		}
+	}
+	merged.Backtest = shards[0].Backtest
+	total := 0
+	for _, r := range shards {
+		total += len(r.Seeds)
+	}
+	for i, r := range shards {
+		if want := (total - i + len(shards) - 1) / len(shards); len(r.Seeds) != want {
+			return nil, fmt.Errorf("shard %d has %d seeds: must have %d of %d", i, len(r.Seeds), want, total)
+		}
+	}
+	for i := range total {
+		merged.Seeds = append(merged.Seeds, shards[i%len(shards)].Seeds[i/len(shards)])
+	}
+	for _, r := range shards {
+		merged.Interrupted = merged.Interrupted || r.Interrupted
+		for i := range merged.Scenarios {
+			for j := range merged.Scenarios[i].Profiles {
+				profile := &merged.Scenarios[i].Profiles[j]
+				profile.Runs = append(profile.Runs, r.Scenarios[i].Profiles[j].Runs...)
+			}
+		}
+	}
+	for i := range merged.Scenarios {
+		for j := range merged.Scenarios[i].Profiles {
+			slices.SortFunc(merged.Scenarios[i].Profiles[j].Runs, func(a, b Run) int {
+				return slices.Index(merged.Seeds, a.Seed) - slices.Index(merged.Seeds, b.Seed)
+			})
+		}
+		merged.Scenarios[i].Compare()
+	}
+	return merged, nil
+}
+
+// withoutRuns returns a copy of what all shards of a comparison have in common.
+func withoutRuns(r *Result) *Result {
+	common := *r
+	common.Shard, common.Seeds, common.Backtest, common.Interrupted = nil, nil, nil, false
+	common.Scenarios = slices.Clone(r.Scenarios)
+	for i := range common.Scenarios {
+		scenario := &common.Scenarios[i]
+		scenario.Profiles = slices.Clone(scenario.Profiles)
+		for j := range scenario.Profiles {
+			scenario.Profiles[j].Figures, scenario.Profiles[j].Runs = nil, []Run{}
+		}
+	}
+	return &common
+}
