@@ -3,8 +3,8 @@ package demo
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -12,13 +12,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/kubernetes/pkg/scheduler"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
 // Namespace is the namespace of the demo's pods.
 const Namespace = v1.NamespaceDefault
+
+// probePrefix begins the names of probe nodes and probe pods.
+const probePrefix = "probe-"
+
+// IsProbe reports whether a node or a pod is that of a probe.
+func IsProbe(name string) bool { return strings.HasPrefix(name, probePrefix) }
 
 // ProbeKey is the key of the taint of probe nodes and of the label of probed clusters.
 const ProbeKey = "plimsoll.dev/probe"
@@ -41,8 +46,7 @@ type Pod struct {
 type Cluster struct {
 	Client kubernetes.Interface
 
-	scheduler *scheduler.Scheduler // nil if it runs in another process
-	probes    int                  // number of probes so far
+	probes int // number of probes so far
 }
 
 // resources returns a list of the amounts that are not empty.
@@ -154,51 +158,13 @@ func (c *Cluster) State(ctx context.Context) ([]*v1.Node, []*v1.Pod, error) {
 }
 
 // Settle waits until the scheduler has observed all nodes and bound pods and no others, so that its
-// next decision is about the present state.
+// next decision is about the present state. The scheduler observes nodes in the order of their
+// changes, and so it does pods: when it has bound a pod that was created last to a node that was
+// created last, it has observed all others. A taint keeps other pods off the probe node. Each probe
+// node has a name of its own, or the pod might be bound to a cached earlier one.
 func (c *Cluster) Settle(ctx context.Context) error {
-	if c.scheduler == nil {
-		return c.probe(ctx)
-	}
-	return c.await(ctx, "the scheduler to observe all nodes and pods", c.isObserved)
-}
-
-// isObserved reports whether a scheduler in this process has observed all nodes and bound pods and
-// no others.
-func (c *Cluster) isObserved(ctx context.Context) (bool, error) {
-	nodes, pods, err := c.State(ctx)
-	if err != nil {
-		return false, err
-	}
-	want := map[string]int{}
-	for _, node := range nodes {
-		want[node.Name] = 0
-	}
-	for _, pod := range pods {
-		want[pod.Spec.NodeName]++
-	}
-	return maps.Equal(want, c.ObservedPods()), nil
-}
-
-// ObservedPods returns the number of pods on each node that a scheduler in this process has
-// observed. A node that it knows from its pods only has -1.
-func (c *Cluster) ObservedPods() map[string]int {
-	count := map[string]int{}
-	for name, info := range c.scheduler.Cache.Dump().Nodes {
-		count[name] = len(info.Pods)
-		if info.Node() == nil {
-			count[name] = -1
-		}
-	}
-	return count
-}
-
-// probe is Settle for a scheduler in another process. The scheduler observes nodes in the order of
-// their changes, and so it does pods: when it has bound a pod that was created last to a node that
-// was created last, it has observed all others. A taint keeps other pods off the probe node. Each
-// probe node has a name of its own, or the pod might be bound to a cached earlier one.
-func (c *Cluster) probe(ctx context.Context) error {
 	c.probes++
-	name := fmt.Sprintf("probe-%d", c.probes)
+	name := fmt.Sprint(probePrefix, c.probes)
 	node := Node{Name: name, CPU: "1"}.Object()
 	node.Spec.Taints = []v1.Taint{{Key: ProbeKey, Effect: v1.TaintEffectNoSchedule}}
 	if _, err := c.Client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {

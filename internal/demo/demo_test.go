@@ -3,9 +3,7 @@ package demo_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -50,7 +48,6 @@ func TestDemos(t *testing.T) {
 			t.Run(s.Name+"/"+profile, func(t *testing.T) { testScenario(t, nodes, s, profile) })
 		}
 	}
-	t.Run("settle", func(t *testing.T) { testSettle(t, env) })
 	slacks := slack.New(env, nil, io.Discard)
 	t.Cleanup(slacks.Stop)
 	// Not subtests: the controllers run until the context of the test ends.
@@ -78,63 +75,6 @@ func testScenario(t *testing.T, nodes *node.Demo, s node.Scenario, profile strin
 		if r.Want != demo.Any && predicted != r.Node {
 			t.Errorf("%s: predicted %s, is on %s: %s", r.Pod, predicted, r.Node, decision.Scores.Reason(decision.Node))
 		}
-	}
-}
-
-// testSettle expects that when Settle of an attached environment returns, the scheduler has observed
-// all nodes and pods and no deleted ones, and that the probe is deleted.
-func testSettle(t *testing.T, env *demo.Environment) {
-	ctx := t.Context()
-	if err := env.Clear(ctx); err != nil {
-		t.Fatal(err)
-	}
-	attached, err := demo.Attach(env.Access, env.Scheduler)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 20 {
-		name := fmt.Sprintf("node-%d", i)
-		if err := env.CreateNode(ctx, demo.Node{Name: name, CPU: "8"}); err != nil {
-			t.Fatal(err)
-		}
-		if i > 0 {
-			if err := env.DeletePod(ctx, fmt.Sprintf("pod-%d-0", i-1)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for j := range 3 {
-			if err := env.CreatePod(
-				ctx,
-				demo.Pod{Name: fmt.Sprintf("pod-%d-%d", i, j), Node: name, Request: "1"},
-				demo.DefaultProfile,
-			); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := attached.Settle(ctx); err != nil {
-			t.Fatal(err)
-		}
-		observed := env.ObservedPods() // at once: what is observed later does not count
-		nodes, pods, err := env.State(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		// One pod of each earlier node is deleted: 2 x i + 3 are left.
-		if len(nodes) != i+1 || len(pods) != 2*i+3 {
-			t.Fatalf("%d nodes and %d pods after %s", len(nodes), len(pods), name)
-		}
-		want := map[string]int{}
-		for _, pod := range pods {
-			want[pod.Spec.NodeName]++
-		}
-		// The deletion of the probe node need not be observed yet.
-		maps.DeleteFunc(observed, func(name string, _ int) bool { return strings.HasPrefix(name, "probe-") })
-		if !maps.Equal(observed, want) {
-			t.Errorf("after %s the scheduler has observed %v, want %v", name, observed, want)
-		}
-	}
-	if err := env.Clear(ctx); err != nil {
-		t.Fatal(err)
 	}
 }
 

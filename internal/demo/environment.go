@@ -81,18 +81,16 @@ func Start(ctx context.Context, options Options) (_ *Environment, err error) {
 		return nil, err
 	}
 	options.Progress("starting kube-scheduler with Plimsoll's plugins")
-	scheduler, err := e.startScheduler(ctx, options.LoadArguments)
-	if err != nil {
+	if err := e.startScheduler(ctx, options.LoadArguments); err != nil {
 		return nil, fmt.Errorf("starting the scheduler: %w", err)
 	}
-	e.Cluster = &Cluster{Client: client, scheduler: scheduler}
+	e.Cluster = &Cluster{Client: client}
 	return e, e.publishProfiles(ctx, Profiles(options.LoadArguments, MaxLoadAge))
 }
 
 // Attach returns the environment of a cluster in which the scheduler, with the profiles of
 // Profiles, and for the slack and fleet demos also the CRDs and controllers are already installed.
-// The demos delete all nodes of the cluster and all pods of the default namespace. Probes tell when
-// the scheduler and the controllers have observed all changes, because their caches are out of reach.
+// The demos delete all nodes of the cluster and all pods of the default namespace.
 func Attach(access *rest.Config, scheduler *internalconfig.KubeSchedulerConfiguration) (*Environment, error) {
 	client, err := kubernetes.NewForConfig(access)
 	if err != nil {
@@ -110,33 +108,33 @@ func Profiles(loadArguments string, maxLoadAge time.Duration) string {
 
 // startScheduler writes the scheduler's configuration and starts it as the user
 // system:kube-scheduler.
-func (e *Environment) startScheduler(ctx context.Context, loadArguments string) (*scheduler.Scheduler, error) {
+func (e *Environment) startScheduler(ctx context.Context, loadArguments string) error {
 	kubeconfig := filepath.Join(e.plane.Dir, "scheduler.kubeconfig")
 	if err := e.plane.WriteKubeconfig(kubeconfig, "system:kube-scheduler"); err != nil {
-		return nil, err
+		return err
 	}
 	file := e.SchedulerConfig()
 	content := Profiles(loadArguments, MaxLoadAge) +
 		fmt.Sprintf("clientConnection: {kubeconfig: %q, qps: 1000, burst: 2000}\n", kubeconfig)
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-		return nil, err
+		return err
 	}
 	var err error
 	if e.Scheduler, err = config.Load(file); err != nil {
-		return nil, err
+		return err
 	}
 	opts := options.NewOptions()
 	opts.ConfigFile = file
 	opts.SecureServing.BindPort = 0 // do not serve metrics
-	started := make(chan *scheduler.Scheduler, 1)
+	started := make(chan struct{})
 	go func() {
-		e.schedulerExited <- command.Run(ctx, opts, func(s *scheduler.Scheduler) { started <- s })
+		e.schedulerExited <- command.Run(ctx, opts, func(*scheduler.Scheduler) { close(started) })
 	}()
 	select {
-	case s := <-started:
-		return s, nil
+	case <-started:
+		return nil
 	case err := <-e.schedulerExited:
-		return nil, err
+		return err
 	}
 }
 

@@ -1,17 +1,12 @@
 package demo_test
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"testing"
 
-	clusterv1 "open-cluster-management.io/api/cluster/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/fleet"
-	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 )
 
 // testFleet expects the decisions of the stories in both API versions.
@@ -45,40 +40,7 @@ func testFleet(t *testing.T, env *demo.Environment) {
 	if median := times[len(times)/2]; median > fleet.FollowsWithin.Seconds() {
 		t.Errorf("decisions took %v s", times)
 	}
-	testHubSettle(t, env, d)
 	if err := d.Play(t.Context()); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// testHubSettle expects that when Settle of a hub with an external controller returns, the controller
-// has observed the change of each cluster, and that no decision is left.
-func testHubSettle(t *testing.T, env *demo.Environment, d *fleet.Demo) {
-	api, err := client.New(env.Access, client.Options{Scheme: kube.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	external := fleet.NewHub(api, nil)
-	var clusters clusterv1.ManagedClusterList
-	if err := api.List(t.Context(), &clusters); err != nil || len(clusters.Items) == 0 {
-		t.Fatal(clusters, err)
-	}
-	for i := range 20 {
-		cluster := &clusters.Items[i%len(clusters.Items)]
-		before := cluster.DeepCopy()
-		cluster.Annotations = map[string]string{"round": fmt.Sprint(i)}
-		if err := api.Patch(t.Context(), cluster, client.MergeFrom(before)); err != nil {
-			t.Fatal(err)
-		}
-		if err := external.Settle(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		// At once: what is observed later does not count.
-		if isObserved, err := d.Hub().IsObserved(t.Context()); err != nil || !isObserved {
-			t.Errorf("round %d: the controller has not observed the change of %s (%v)", i, cluster.Name, err)
-		}
-		if left, err := d.Hub().Decisions(t.Context()); err != nil || len(left) > 0 {
-			t.Errorf("round %d: decisions %v, %v", i, left, err)
-		}
 	}
 }

@@ -53,12 +53,12 @@ func (d *Demo) run(ctx context.Context, progress func(string)) ([]demo.Result, e
 	}
 	running, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	hub := NewHub(api, nil)
+	hub := &Hub{api: api}
 	if !d.env.IsExternal() {
 		if err := d.install(ctx); err != nil {
 			return nil, err
 		}
-		if hub.cache, err = d.startController(ctx, fail); err != nil {
+		if err := d.startController(ctx, fail); err != nil {
 			return nil, err
 		}
 	}
@@ -99,24 +99,17 @@ func (d *Demo) install(ctx context.Context) error {
 	return controlplane.InstallCRDs(ctx, d.env.Access, manifests...)
 }
 
-// startController starts the placement controller for all placements and returns its cache. If the
-// controller exits before it is stopped, it calls fail.
-func (d *Demo) startController(ctx context.Context, fail context.CancelCauseFunc) (client.Reader, error) {
+// startController starts the placement controller for all placements. If it exits before it is stopped,
+// it calls fail.
+func (d *Demo) startController(ctx context.Context, fail context.CancelCauseFunc) error {
 	m, err := d.env.NewManager()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	recorder := m.GetEventRecorder("plimsoll-controller")
-	if err := placement.New(
-		m.GetClient(),
-		m.GetAPIReader(),
-		recorder,
-		d.env.Registry,
-		placement.AdoptAll,
-	).Register(
-		m,
-	); err != nil {
-		return nil, err
+	controller := placement.New(m.GetClient(), m.GetAPIReader(), recorder, d.env.Registry, placement.AdoptAll)
+	if err := controller.Register(m); err != nil {
+		return err
 	}
 	ctx, stop := context.WithCancel(ctx)
 	d.stop, d.exited = stop, make(chan struct{})
@@ -127,7 +120,7 @@ func (d *Demo) startController(ctx context.Context, fail context.CancelCauseFunc
 			fail(errors.Join(errors.New("the placement controller has exited"), err))
 		}
 	}()
-	return m.GetCache(), nil
+	return nil
 }
 
 // Play creates the placements of all stories for users to change, if the scenario has run.

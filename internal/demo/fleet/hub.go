@@ -38,15 +38,9 @@ func PlacementFile(folder, version string) string { return folder + "/placement.
 // Hub is a hub of managed clusters.
 type Hub struct {
 	api client.Client
-	// cache is the cache of the placement controller, nil if it runs in another process.
-	cache client.Reader
 	// probes is the number of probes so far.
 	probes int
 }
-
-// NewHub returns a hub. The cache is that of the placement controller, nil if it runs in another
-// process.
-func NewHub(api client.Client, cache client.Reader) *Hub { return &Hub{api: api, cache: cache} }
 
 // Apply creates or updates the objects of a file in examples/placement, including the status of
 // managed clusters, which no agent reports.
@@ -109,32 +103,10 @@ func (h *Hub) Chosen(ctx context.Context, placement string) ([]string, error) {
 	return all[placement], err
 }
 
-// Settle waits until the placement controller has observed the present state of all clusters.
+// Settle waits until the placement controller has observed the present state of all clusters. It sets
+// a label on all clusters, which the controller observes after all earlier changes, and waits until a
+// placement that requires the label has selected all clusters. It deletes the placement afterwards.
 func (h *Hub) Settle(ctx context.Context) error {
-	if h.cache == nil {
-		return h.probe(ctx)
-	}
-	return h.Await(ctx, "the placement controller to observe all clusters", h.IsObserved)
-}
-
-// IsObserved reports whether a placement controller in this process has observed the present state of
-// all clusters.
-func (h *Hub) IsObserved(ctx context.Context) (bool, error) {
-	var present, cached clusterv1.ManagedClusterList
-	if err := errors.Join(h.cache.List(ctx, &cached), h.api.List(ctx, &present)); err != nil {
-		return false, err
-	}
-	versions := map[string]string{}
-	for _, cluster := range cached.Items {
-		versions[cluster.Name] = cluster.ResourceVersion
-	}
-	return !slices.ContainsFunc(present.Items, func(c clusterv1.ManagedCluster) bool { return versions[c.Name] != c.ResourceVersion }), nil
-}
-
-// probe is Settle for a placement controller in another process. It sets a label on all clusters,
-// which the controller observes after all earlier changes, and waits until a placement that requires
-// the label has selected all clusters. It deletes the placement afterwards.
-func (h *Hub) probe(ctx context.Context) error {
 	h.probes++
 	value := fmt.Sprint(h.probes)
 	var clusters clusterv1.ManagedClusterList

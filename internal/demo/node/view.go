@@ -31,6 +31,9 @@ func (d *Demo) View(ctx context.Context) (page.Live, error) {
 	reading := d.load.Reading(ctx)
 	isFresh := time.Since(reading.Time) <= demo.MaxLoadAge
 	for _, node := range nodes {
+		if demo.IsProbe(node.Name) {
+			continue
+		}
 		var pods []*v1.Pod
 		for _, pod := range bound {
 			if pod.Spec.NodeName == node.Name {
@@ -44,8 +47,9 @@ func (d *Demo) View(ctx context.Context) (page.Live, error) {
 		view.Nodes = append(view.Nodes, viewNode(node, pods, measured))
 	}
 	for i := range waiting.Items {
-		pod := &waiting.Items[i]
-		view.Pending = append(view.Pending, page.LivePending{Pod: podName(pod), Reason: pendingReason(pod, view.Profiles)})
+		if pod := &waiting.Items[i]; !demo.IsProbe(pod.Name) {
+			view.Pending = append(view.Pending, page.LivePending{Pod: podName(pod), Reason: pendingReason(pod, view.Profiles)})
+		}
 	}
 	for _, decision := range d.Decisions() {
 		view.Decisions = append(view.Decisions, viewDecision(decision))
