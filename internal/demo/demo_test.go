@@ -33,11 +33,11 @@ func TestMain(m *testing.M) {
 
 // TestDemos runs all scenarios of the three demos in one environment.
 func TestDemos(t *testing.T) {
-	load, err := node.StartLoad(t.Context(), node.LoadService, func(string) {})
+	load, err := node.StartService(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	env, err := demo.Start(t.Context(), demo.Options{LoadArguments: load.Arguments(), Progress: func(string) {}})
+	env, err := demo.Start(t.Context(), load.Arguments(), func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}

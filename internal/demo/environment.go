@@ -51,17 +51,10 @@ type Environment struct {
 	schedulerExited chan error
 }
 
-// Options configure Start.
-type Options struct {
-	// LoadArguments are the arguments of LowRiskOverCommitment that name the load source.
-	LoadArguments string
-	// Progress is called with a message before each step.
-	Progress func(string)
-}
-
 // Start starts a control plane and a scheduler with the plugins. They run until Stop is called or
-// ctx ends. The caller's main must call controlplane.RunIfChild first.
-func Start(ctx context.Context, options Options) (_ *Environment, err error) {
+// ctx ends. loadArguments are the arguments of LowRiskOverCommitment that name the load source; progress
+// is called before each step. The caller's main must call controlplane.RunIfChild first.
+func Start(ctx context.Context, loadArguments string, progress func(string)) (_ *Environment, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	e := &Environment{Registry: prometheus.NewRegistry(), stop: stop, schedulerExited: make(chan error, 1)}
 	defer func() {
@@ -69,7 +62,7 @@ func Start(ctx context.Context, options Options) (_ *Environment, err error) {
 			e.Stop()
 		}
 	}()
-	options.Progress("starting etcd and kube-apiserver")
+	progress("starting etcd and kube-apiserver")
 	if e.plane, err = controlplane.Start(ctx, controlplane.Options{}); err != nil {
 		return nil, err
 	}
@@ -80,12 +73,12 @@ func Start(ctx context.Context, options Options) (_ *Environment, err error) {
 	if err != nil {
 		return nil, err
 	}
-	options.Progress("starting kube-scheduler with Plimsoll's plugins")
-	if err := e.startScheduler(ctx, options.LoadArguments); err != nil {
+	progress("starting kube-scheduler with Plimsoll's plugins")
+	if err := e.startScheduler(ctx, loadArguments); err != nil {
 		return nil, fmt.Errorf("starting the scheduler: %w", err)
 	}
 	e.Cluster = &Cluster{Client: client}
-	return e, e.publishProfiles(ctx, Profiles(options.LoadArguments, MaxLoadAge))
+	return e, e.publishProfiles(ctx, Profiles(loadArguments, MaxLoadAge))
 }
 
 // Attach returns the environment of a cluster in which the scheduler, with the profiles of

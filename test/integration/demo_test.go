@@ -51,29 +51,6 @@ func TestDemoOnce(t *testing.T) {
 	}
 }
 
-// TestDemoWithPrometheus expects the same nodes with load from a Prometheus server, which scrapes
-// simulated node-exporters, as with a load watcher.
-func TestDemoWithPrometheus(t *testing.T) {
-	t.Parallel()
-	stdout, stderr, exitCode := runDemo(t, "--once", "-o", "json", "--load", "prometheus", "--scenario", "risk-load")
-	if exitCode != 0 {
-		t.Fatalf("exit code %d\n%s", exitCode, stderr)
-	}
-	var results []struct{ Profile, Pod, Node string }
-	if err := json.Unmarshal([]byte(stdout), &results); err != nil {
-		t.Fatalf("%v in %s", err, stdout)
-	}
-	got := map[string]string{}
-	for _, r := range results {
-		if r.Profile == "plimsoll-low-risk" {
-			got[r.Pod] = r.Node
-		}
-	}
-	if got["pod3"] != "calm" || got["pod4"] != "hectic" {
-		t.Errorf("pod3 on %s, pod4 on %s; want calm while load is known, hectic after", got["pod3"], got["pod4"])
-	}
-}
-
 // TestDemoSlack expects that the pods of a burst wait for a node without slack, and do not wait with slack.
 func TestDemoSlack(t *testing.T) {
 	t.Parallel()
@@ -201,11 +178,6 @@ func TestDemoBadInput(t *testing.T) {
 		{[]string{"--scenario", "none"}, `--scenario: invalid value "none": must be the name of a scenario`},
 		{[]string{"-o", "xml"}, `--output: invalid value "xml": must be table, json or yaml`},
 		{[]string{"--port", port}, "--port: listen tcp 127.0.0.1:" + port + ": bind: address already in use"},
-		{[]string{"--load", "guess"}, `--load: invalid value "guess": must be service or prometheus`},
-		{
-			[]string{"--load", "prometheus", "--scenario", "risk-bad-feed"},
-			"--scenario: risk-bad-feed requires --load service: it changes the messages of a load watcher",
-		},
 		{[]string{"--autoscaler", "guess"}, `--autoscaler: invalid value "guess": must be stand-in or karpenter`},
 		{[]string{"--autoscaler", "karpenter", "--scenario", "limits"}, "--autoscaler: requires the scenario slack"},
 		{[]string{"--nothing"}, "unknown flag: --nothing"},

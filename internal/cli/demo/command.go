@@ -42,7 +42,6 @@ type options struct {
 	once       bool
 	output     base.Output
 	port       int
-	load       string
 	autoscaler string
 	scenarios  []string
 }
@@ -65,7 +64,6 @@ interrupted. All files and processes are removed.`,
 		Example: `  plimsoll-demo
   plimsoll-demo --once -o json
   plimsoll-demo --scenario limits,risk-load
-  plimsoll-demo --load prometheus
   plimsoll-demo --scenario slack
   plimsoll-demo --scenario slack --autoscaler karpenter
   plimsoll-demo --scenario fleet`,
@@ -86,12 +84,9 @@ interrupted. All files and processes are removed.`,
 	flags.BoolVar(&o.once, "once", false, "exit after the scenarios")
 	o.output.AddFlag(cmd)
 	flags.IntVar(&o.port, "port", 0, "port of the live page on 127.0.0.1 (default any free port)")
-	flags.StringVar(&o.load, "load", node.LoadService, "load source of the scheduler: service (a load watcher in the demo) "+
-		"or prometheus (a Prometheus server, which must be installed)")
 	flags.StringVar(&o.autoscaler, "autoscaler", slack.StandIn, "autoscaler of the scenario slack: stand-in (built into the demo) "+
 		"or karpenter (Karpenter with simulated machines, built from the project's directory; its metrics port listens on all addresses)")
 	flags.StringSliceVar(&o.scenarios, "scenario", nil, "scenarios to run: "+strings.Join(names, ", ")+" (default all)")
-	base.CompleteWith(cmd, "load", node.LoadService, node.LoadPrometheus)
 	base.CompleteWith(cmd, "autoscaler", slack.StandIn, slack.Karpenter)
 	base.CompleteWith(cmd, "scenario", names...)
 	return cmd
@@ -100,29 +95,17 @@ interrupted. All files and processes are removed.`,
 // scenarioNames returns the names of all scenarios.
 func scenarioNames() []string { return append(node.Names(), slack.Scenario, fleet.Scenario) }
 
-// selectScenarios sets the scenarios to run, by default all that support the load source. It returns an
-// error for an invalid flag.
+// selectScenarios sets the scenarios to run, by default all. It returns an error for an invalid flag.
 func (o *options) selectScenarios() error {
-	switch {
-	case o.load != node.LoadService && o.load != node.LoadPrometheus:
-		return base.InvalidValue("load", o.load, node.LoadService+" or "+node.LoadPrometheus)
-	case o.autoscaler != slack.StandIn && o.autoscaler != slack.Karpenter:
+	if o.autoscaler != slack.StandIn && o.autoscaler != slack.Karpenter {
 		return base.InvalidValue("autoscaler", o.autoscaler, slack.StandIn+" or "+slack.Karpenter)
 	}
-	names := scenarioNames()
-	unsupported := func(name string) bool {
-		s, found := node.Find(name)
-		return found && o.load != node.LoadService && s.NeedsService()
-	}
 	if len(o.scenarios) == 0 {
-		o.scenarios = slices.DeleteFunc(slices.Clone(names), unsupported)
+		o.scenarios = scenarioNames()
 	}
 	for _, name := range o.scenarios {
-		if !slices.Contains(names, name) {
+		if !slices.Contains(scenarioNames(), name) {
 			return base.InvalidValue("scenario", name, "the name of a scenario (see --help)")
-		}
-		if unsupported(name) {
-			return fmt.Errorf("--scenario: %s requires --load %s: it changes the messages of a load watcher", name, node.LoadService)
 		}
 	}
 	if o.autoscaler != slack.StandIn && !slices.Contains(o.scenarios, slack.Scenario) {

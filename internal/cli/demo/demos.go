@@ -23,8 +23,6 @@ type demos struct {
 	// running describes what runs. isReady is set when the cluster is the user's.
 	running atomic.Pointer[string]
 	isReady atomic.Bool
-	// stopLoad stops the load source.
-	stopLoad context.CancelFunc
 }
 
 // start starts the load source, the control plane and the scheduler, and builds Karpenter if it is
@@ -36,38 +34,26 @@ func (o *options) start(ctx context.Context, log io.Writer, progress func(string
 			return nil, fmt.Errorf("--autoscaler: %w", err)
 		}
 	}
-	loading, stopLoad := context.WithCancel(ctx)
-	var env *demo.Environment
-	defer func() {
-		if err != nil {
-			stopLoad()
-			if env != nil {
-				env.Stop()
-			}
-		}
-	}()
-	load, err := node.StartLoad(loading, o.load, progress)
+	load, err := node.StartService(ctx)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("starting the load watcher: %w", err)
 	}
-	if env, err = demo.Start(ctx, demo.Options{LoadArguments: load.Arguments(), Progress: progress}); err != nil {
+	env, err := demo.Start(ctx, load.Arguments(), progress)
+	if err != nil {
 		return nil, err
 	}
 	if karpenter != nil {
 		progress("building Karpenter (about 2 minutes the first time)")
 		if err := karpenter.Build(ctx, env.Dir()); err != nil {
+			env.Stop()
 			return nil, err
 		}
 	}
-	return &demos{
-		env: env, node: node.New(env, load), slack: slack.New(env, karpenter, log), fleet: fleet.New(env),
-		stopLoad: stopLoad,
-	}, nil
+	return &demos{env: env, node: node.New(env, load), slack: slack.New(env, karpenter, log), fleet: fleet.New(env)}, nil
 }
 
 // stop stops everything that start and run have started.
 func (d *demos) stop() {
-	d.stopLoad()
 	d.slack.Stop()
 	d.fleet.Stop()
 	d.env.Stop()

@@ -27,35 +27,6 @@ type LoadSource interface {
 	Reading(ctx context.Context) load.Reading
 }
 
-// The load sources that StartLoad can start.
-const (
-	// LoadService is a load-watcher service in this process.
-	LoadService = "service"
-	// LoadPrometheus is a real Prometheus server that scrapes simulated machines.
-	LoadPrometheus = "prometheus"
-)
-
-// OwnSource is a load source that StartLoad has started.
-type OwnSource interface {
-	LoadSource
-	// Arguments returns the arguments of LowRiskOverCommitment that name the source.
-	Arguments() string
-}
-
-// StartLoad starts a load source of this kind, which runs until ctx ends.
-func StartLoad(ctx context.Context, kind string, progress func(string)) (OwnSource, error) {
-	start := func(ctx context.Context) (OwnSource, error) { return startService(ctx) }
-	if kind == LoadPrometheus {
-		progress("starting Prometheus")
-		start = func(ctx context.Context) (OwnSource, error) { return startPrometheus(ctx) }
-	}
-	source, err := start(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("starting the load source: %w", err)
-	}
-	return source, nil
-}
-
 // keptDecisions is the number of recent decisions that are kept.
 const keptDecisions = 4
 

@@ -20,12 +20,6 @@ type Scenario struct {
 	Steps   []Step
 }
 
-// NeedsService reports whether the scenario sends messages of a load-watcher service, so that it
-// cannot run with another load source.
-func (s Scenario) NeedsService() bool {
-	return slices.ContainsFunc(s.Steps, func(step Step) bool { return step.Load != nil && step.Load.Message != "" })
-}
-
 // Step is one step of a scenario. Exactly one field is set.
 type Step struct {
 	// Create is a pod that is created, and scheduled before the next step.

@@ -16,8 +16,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
 )
 
-// service is a load-watcher service that reports the load of a scenario.
-type service struct {
+// Service is a load-watcher service that reports the load of a scenario.
+type Service struct {
 	address string
 	server  *http.Server
 
@@ -27,13 +27,13 @@ type service struct {
 	answered chan struct{} // closed and replaced with each answer
 }
 
-// startService starts the service on a free port. It runs until ctx ends.
-func startService(ctx context.Context) (*service, error) {
+// StartService starts the service on a free port. It runs until ctx ends.
+func StartService(ctx context.Context) (*Service, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	s := &service{address: "http://" + listener.Addr().String(), answered: make(chan struct{})}
+	s := &Service{address: "http://" + listener.Addr().String(), answered: make(chan struct{})}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /watcher", s.answer)
 	s.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
@@ -43,7 +43,7 @@ func startService(ctx context.Context) (*service, error) {
 }
 
 // answer sends the present load with the current time.
-func (s *service) answer(response http.ResponseWriter, _ *http.Request) {
+func (s *Service) answer(response http.ResponseWriter, _ *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer func() {
@@ -77,7 +77,7 @@ func (m *Measurements) Encode(now time.Time) ([]byte, error) {
 }
 
 // Set implements LoadSource.
-func (s *service) Set(ctx context.Context, load *Measurements) error {
+func (s *Service) Set(ctx context.Context, load *Measurements) error {
 	s.mu.Lock()
 	s.load = load
 	s.mu.Unlock()
@@ -101,7 +101,7 @@ func (s *service) Set(ctx context.Context, load *Measurements) error {
 }
 
 // awaitAnswer waits for the next answer to the scheduler.
-func (s *service) awaitAnswer(ctx context.Context) error {
+func (s *Service) awaitAnswer(ctx context.Context) error {
 	s.mu.Lock()
 	answered := s.answered
 	s.mu.Unlock()
@@ -116,11 +116,11 @@ func (s *service) awaitAnswer(ctx context.Context) error {
 }
 
 // Reading implements LoadSource.
-func (s *service) Reading(context.Context) load.Reading {
+func (s *Service) Reading(context.Context) load.Reading {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.last
 }
 
-// Arguments implements OwnSource.
-func (s *service) Arguments() string { return "watcherAddress: " + s.address }
+// Arguments returns the arguments of LowRiskOverCommitment that name the service.
+func (s *Service) Arguments() string { return "watcherAddress: " + s.address }

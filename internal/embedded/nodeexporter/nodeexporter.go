@@ -1,5 +1,5 @@
-// Package nodeexporter simulates the node-exporters of machines with a given load, for tests and the
-// demo. It serves the metrics of node-exporter from which load is computed.
+// Package nodeexporter simulates the node-exporters of machines with a given load, for tests. It
+// serves the metrics of node-exporter from which load is computed.
 //
 // The load of a machine is a sine around its mean. The counters are exact integrals of it at the time
 // of each scrape.
