@@ -69,28 +69,14 @@ type FleetStep struct {
 func (r Result) Summary() string {
 	switch {
 	case r.Fleet != nil:
-		return r.Fleet.summary()
+		f := r.Fleet
+		return fmt.Sprintf("%s (%s), %s: %s selects %s", f.Story, r.Profile, f.Step, f.Placement, strings.Join(f.Chosen, ", "))
 	case r.Slack != nil:
-		return r.Slack.summary()
+		s := r.Slack
+		return fmt.Sprintf("%s, %s: target %s, available %s, %s, %s", r.Profile, s.Step, s.Target, s.Available,
+			plural.Of(s.Placeholders, "placeholder"), plural.Of(s.Nodes, "node"))
 	}
-	return r.Pod + " -> " + r.Node
-}
-
-func (s *SlackStep) summary() string {
-	text := fmt.Sprintf("target %s, available %s, %s, %s", s.Target, s.Available,
-		plural.Of(s.Placeholders, "placeholder"), plural.Of(s.Nodes, "node"))
-	if s.Seconds > 0 {
-		text += fmt.Sprintf(", slowest pod %.2f s", s.Seconds)
-	}
-	return text
-}
-
-func (s *FleetStep) summary() string {
-	text := s.Placement + ": " + strings.Join(s.Chosen, ", ")
-	if s.Seconds > 0 {
-		text += fmt.Sprintf(" after %.2f s", s.Seconds)
-	}
-	return text
+	return fmt.Sprintf("%s, %s -> %s", r.Profile, r.Pod, r.Node)
 }
 
 // Seconds returns a duration in seconds, rounded to milliseconds.
@@ -102,16 +88,8 @@ var ErrUnexpected = errors.New("unexpected result")
 // Check returns an error with the first unexpected result, which wraps ErrUnexpected.
 func Check(results []Result) error {
 	for _, r := range results {
-		switch {
-		case r.OK:
-		case r.Slack != nil:
-			return fmt.Errorf("%w: scenario %s, step %q: %s, want %s", ErrUnexpected, r.Scenario, r.Slack.Step, r.Summary(), r.Want)
-		case r.Fleet != nil:
-			return fmt.Errorf("%w: scenario %s, story %s (%s), step %q: %s, want %s",
-				ErrUnexpected, r.Scenario, r.Fleet.Story, r.Profile, r.Fleet.Step, r.Summary(), r.Want)
-		default:
-			return fmt.Errorf("%w: scenario %s, profile %s: pod %s is on %s, want %s",
-				ErrUnexpected, r.Scenario, r.Profile, r.Pod, r.Node, r.Want)
+		if !r.OK {
+			return fmt.Errorf("%w: scenario %s, %s, want %s", ErrUnexpected, r.Scenario, r.Summary(), r.Want)
 		}
 	}
 	return nil

@@ -87,7 +87,7 @@ func TestChartRunsTheScenarios(t *testing.T) {
 	check := func(t *testing.T, results []demo.Result, err error) {
 		t.Helper()
 		for _, result := range results {
-			t.Log(result.Profile, result.Summary())
+			t.Log(result.Summary())
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -103,10 +103,6 @@ func runSlackDemo(t *testing.T, autoscaler string) {
 		t.Errorf("%d pods waited up to %v s, want more than 2 without slack and less than 1 with it", pods, slowest)
 	}
 	t.Logf("slowest pods of a burst: %v", slowest)
-	named := map[string]string{"stand-in": "built-in stand-in for an autoscaler", "karpenter": "Karpenter"}[autoscaler]
-	if !strings.Contains(stderr, named) {
-		t.Errorf("standard error lacks %q:\n%s", named, stderr)
-	}
 }
 
 // TestDemoFleet expects the same clusters for placements of both API versions: some follow the changes of
@@ -157,9 +153,6 @@ func TestDemoFleet(t *testing.T) {
 	}
 	if len(got) != 2*len(want) {
 		t.Errorf("placements %v", got)
-	}
-	if !strings.Contains(stderr, "objects without real clusters") {
-		t.Errorf("standard error does not list what is simulated:\n%s", stderr)
 	}
 }
 

@@ -51,7 +51,7 @@ func (d *demos) commands() []page.LiveCommand {
 			Text:    plimsollProgram() + " load top --config " + d.env.SchedulerConfig(),
 		},
 	}
-	if d.fleet.Hub() == nil {
+	if !d.fleet.HasRun() {
 		return commands
 	}
 	return append(

@@ -25,15 +25,16 @@ func TestSummary(t *testing.T) {
 		}},
 		{"limits", "the same nodes", []demo.Result{pod(byDefault, "a", "n1"), pod(ours, "a", "n1")}},
 		{
-			"limits", "unexpected result: scenario limits, profile plimsoll-limits: pod a is on bad, want n2",
+			"limits", "unexpected result: scenario limits, plimsoll-limits, a -> bad, want n2",
 			[]demo.Result{pod(byDefault, "a", "n1"), pod(ours, "a", "bad")},
 		},
 		{slack.Scenario, "slowest pod of a burst waits 3.14 s without slack, 0.03 s with slack", []demo.Result{
 			{Profile: slack.WithoutSlack, OK: true, Seconds: 3.14},
 			{Profile: slack.WithoutSlack, OK: true, Slack: &demo.SlackStep{}},
-			{Profile: slack.WithSlack, OK: true, Seconds: 0.02}, {Profile: slack.WithSlack, OK: true, Seconds: 0.03},
+			{Profile: slack.WithSlack, OK: true, Seconds: 0.02},
+			{Profile: slack.WithSlack, OK: true, Seconds: 0.03},
 		}},
-		{fleet.Scenario, "2 decisions as expected (v1alpha1 and v1beta1), the slowest 0.23 s after the change", []demo.Result{
+		{fleet.Scenario, "2 decisions over simulated clusters as expected, the slowest after 0.23 s", []demo.Result{
 			{OK: true, Fleet: &demo.FleetStep{Seconds: 0.23}}, {OK: true, Fleet: &demo.FleetStep{}},
 		}},
 	} {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"sync/atomic"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,7 +20,7 @@ import (
 // Demo runs the fleet scenario in an environment.
 type Demo struct {
 	env *demo.Environment
-	hub atomic.Pointer[Hub] // nil before the scenario
+	hub *hub // nil before the scenario
 	// stop stops the placement controller, which closes exited. Both are nil before it is started.
 	stop   context.CancelFunc
 	exited chan struct{}
@@ -30,8 +29,8 @@ type Demo struct {
 // New returns the demo for an environment.
 func New(env *demo.Environment) *Demo { return &Demo{env: env} }
 
-// Hub returns the hub, nil before the scenario has run.
-func (d *Demo) Hub() *Hub { return d.hub.Load() }
+// HasRun reports whether the scenario has begun.
+func (d *Demo) HasRun() bool { return d.hub != nil }
 
 // Run clears the cluster and runs the scenario, at most once for an environment. It calls progress
 // after each step. The placement controller runs until Stop is called or ctx ends.
@@ -53,7 +52,6 @@ func (d *Demo) run(ctx context.Context, progress func(string)) ([]demo.Result, e
 	}
 	running, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	hub := &Hub{api: api}
 	if !d.env.IsExternal() {
 		if err := d.install(ctx); err != nil {
 			return nil, err
@@ -62,14 +60,14 @@ func (d *Demo) run(ctx context.Context, progress func(string)) ([]demo.Result, e
 			return nil, err
 		}
 	}
-	d.hub.Store(hub)
-	if err := hub.Apply(running, fleetFile); err != nil {
+	d.hub = &hub{api: api}
+	if err := d.hub.apply(running, fleetFile); err != nil {
 		return nil, err
 	}
-	if err := hub.Settle(running); err != nil {
+	if err := d.hub.settle(running); err != nil {
 		return nil, err
 	}
-	r := &run{Hub: hub, progress: progress}
+	r := &run{hub: d.hub, progress: progress}
 	err = r.runStories(running)
 	return r.results, err
 }
@@ -125,12 +123,11 @@ func (d *Demo) startController(ctx context.Context, fail context.CancelCauseFunc
 
 // Play creates the placements of all stories for users to change, if the scenario has run.
 func (d *Demo) Play(ctx context.Context) error {
-	hub := d.hub.Load()
-	if hub == nil {
+	if !d.HasRun() {
 		return nil
 	}
 	for _, s := range stories {
-		if err := hub.Apply(ctx, PlacementFile(s.folder, Versions[0])); err != nil {
+		if err := d.hub.apply(ctx, placementFile(s.folder, versions[0])); err != nil {
 			return fmt.Errorf("setting up the fleet: %w", err)
 		}
 	}

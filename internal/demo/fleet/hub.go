@@ -32,19 +32,19 @@ const team = "team"
 // fleetFile has the clusters of the examples, their cluster set and its binding.
 const fleetFile = "fleet.yaml"
 
-// PlacementFile returns the file in examples/placement with the placements of a story.
-func PlacementFile(folder, version string) string { return folder + "/placement." + version + ".yaml" }
+// placementFile returns the file in examples/placement with the placements of a story.
+func placementFile(folder, version string) string { return folder + "/placement." + version + ".yaml" }
 
-// Hub is a hub of managed clusters.
-type Hub struct {
+// hub is a hub of managed clusters.
+type hub struct {
 	api client.Client
 	// probes is the number of probes so far.
 	probes int
 }
 
-// Apply creates or updates the objects of a file in examples/placement, including the status of
+// apply creates or updates the objects of a file in examples/placement, including the status of
 // managed clusters, which no agent reports.
-func (h *Hub) Apply(ctx context.Context, file string) error {
+func (h *hub) apply(ctx context.Context, file string) error {
 	content, err := examples.Files.ReadFile(file)
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func (h *Hub) Apply(ctx context.Context, file string) error {
 }
 
 // applyObject creates an object, or updates its status if it exists.
-func (h *Hub) applyObject(ctx context.Context, object *unstructured.Unstructured) error {
+func (h *hub) applyObject(ctx context.Context, object *unstructured.Unstructured) error {
 	status := object.Object["status"]
 	strict := client.WithFieldValidation(h.api, metav1.FieldValidationStrict)
 	if err := strict.Create(ctx, object.DeepCopy()); client.IgnoreAlreadyExists(err) != nil {
@@ -80,8 +80,8 @@ func (h *Hub) applyObject(ctx context.Context, object *unstructured.Unstructured
 	return strict.Status().Patch(ctx, object, client.RawPatch(types.MergePatchType, patch))
 }
 
-// Decisions returns the names of the selected clusters of each example placement, sorted.
-func (h *Hub) Decisions(ctx context.Context) (map[string][]string, error) {
+// decisions returns the names of the selected clusters of each example placement, sorted.
+func (h *hub) decisions(ctx context.Context) (map[string][]string, error) {
 	var list clusterv1beta1.PlacementDecisionList
 	if err := h.api.List(ctx, &list, client.InNamespace(team)); err != nil {
 		return nil, err
@@ -97,16 +97,16 @@ func (h *Hub) Decisions(ctx context.Context) (map[string][]string, error) {
 	return selected, nil
 }
 
-// Chosen returns the names of the selected clusters of an example placement, sorted.
-func (h *Hub) Chosen(ctx context.Context, placement string) ([]string, error) {
-	all, err := h.Decisions(ctx)
+// chosen returns the names of the selected clusters of an example placement, sorted.
+func (h *hub) chosen(ctx context.Context, placement string) ([]string, error) {
+	all, err := h.decisions(ctx)
 	return all[placement], err
 }
 
-// Settle waits until the placement controller has observed the present state of all clusters. It sets
+// settle waits until the placement controller has observed the present state of all clusters. It sets
 // a label on all clusters, which the controller observes after all earlier changes, and waits until a
 // placement that requires the label has selected all clusters. It deletes the placement afterwards.
-func (h *Hub) Settle(ctx context.Context) error {
+func (h *hub) settle(ctx context.Context) error {
 	h.probes++
 	value := fmt.Sprint(h.probes)
 	var clusters clusterv1.ManagedClusterList
@@ -128,8 +128,8 @@ func (h *Hub) Settle(ctx context.Context) error {
 	if err := h.api.Create(ctx, probe); err != nil {
 		return err
 	}
-	err := h.Await(ctx, "the placement controller to select all clusters", func(ctx context.Context) (bool, error) {
-		chosen, err := h.Chosen(ctx, probe.Name)
+	err := h.await(ctx, "the placement controller to select all clusters", func(ctx context.Context) (bool, error) {
+		chosen, err := h.chosen(ctx, probe.Name)
 		return slices.Equal(chosen, all), err
 	})
 	if err != nil {
@@ -140,20 +140,20 @@ func (h *Hub) Settle(ctx context.Context) error {
 
 // deletePlacements deletes example placements and waits until their decisions are deleted, so that
 // they do not count for the balance of the next ones.
-func (h *Hub) deletePlacements(ctx context.Context, placements []string) error {
+func (h *hub) deletePlacements(ctx context.Context, placements []string) error {
 	for _, name := range placements {
 		object := &v1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: team}}
 		if err := h.api.Delete(ctx, object); err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
 	}
-	return h.Await(ctx, "decisions to be deleted", func(ctx context.Context) (bool, error) {
-		all, err := h.Decisions(ctx)
+	return h.await(ctx, "decisions to be deleted", func(ctx context.Context) (bool, error) {
+		all, err := h.decisions(ctx)
 		return !slices.ContainsFunc(placements, func(name string) bool { return len(all[name]) > 0 }), err
 	})
 }
 
-// Await polls a condition frequently, up to demo.Timeout.
-func (h *Hub) Await(ctx context.Context, what string, condition wait.ConditionWithContextFunc) error {
+// await polls a condition frequently, up to demo.Timeout.
+func (h *hub) await(ctx context.Context, what string, condition wait.ConditionWithContextFunc) error {
 	return demo.Await(ctx, 10*time.Millisecond, demo.Timeout, what, condition)
 }

@@ -18,8 +18,8 @@ const Scenario = "fleet"
 const Shows = "placements select clusters by their resources, and follow changes or stay, depending on weights " +
 	"(the ManagedClusters are objects without real clusters)"
 
-// Versions are the API versions of placements in which each story is run.
-var Versions = []string{"v1alpha1", "v1beta1"}
+// versions are the API versions of placements in which each story is run.
+var versions = []string{"v1alpha1", "v1beta1"}
 
 const (
 	// FollowsWithin is the time in which a decision should follow a change. Decisions that should
@@ -74,7 +74,7 @@ var stories = []story{
 
 // run is one run of the scenario.
 type run struct {
-	*Hub
+	*hub
 	progress func(string)
 	results  []demo.Result
 }
@@ -82,7 +82,7 @@ type run struct {
 // runStories runs all stories in one API version, then in the other, so that the controller has
 // processed all changes of a placement long before the next one of the same name is created.
 func (r *run) runStories(ctx context.Context) error {
-	for _, version := range Versions {
+	for _, version := range versions {
 		for _, s := range stories {
 			if err := r.runStory(ctx, s, version); err != nil {
 				return fmt.Errorf("story %s (%s): %w", s.folder, version, err)
@@ -97,15 +97,17 @@ func (r *run) runStories(ctx context.Context) error {
 func (r *run) runStory(ctx context.Context, s story, version string) error {
 	before := make([][]string, len(s.placements))
 	for _, change := range s.changes {
-		began := time.Now()
-		if err := r.apply(ctx, s, version, change); err != nil {
+		began, file := time.Now(), placementFile(s.folder, version)
+		if change.file != "" {
+			file = "changes/" + change.file + ".yaml"
+		}
+		if err := r.apply(ctx, file); err != nil {
 			return err
 		}
 		decided, err := r.follow(ctx, s.placements, began, before, change.want)
 		if err != nil {
 			return err
 		}
-		var summaries []string
 		for i, d := range decided {
 			result := demo.Result{
 				Scenario: Scenario, Profile: version, Want: strings.Join(change.want[i], ", "),
@@ -115,26 +117,17 @@ func (r *run) runStory(ctx context.Context, s story, version string) error {
 				},
 			}
 			r.results = append(r.results, result)
-			summaries = append(summaries, result.Summary())
+			r.progress(result.Summary())
 		}
-		r.progress(fmt.Sprintf("%s (%s), %s: %s", s.folder, version, change.description, strings.Join(summaries, "; ")))
 		before = change.want
 	}
-	if err := r.Apply(ctx, fleetFile); err != nil {
+	if err := r.apply(ctx, fleetFile); err != nil {
 		return err
 	}
-	if err := r.Settle(ctx); err != nil {
+	if err := r.settle(ctx); err != nil {
 		return err
 	}
 	return r.deletePlacements(ctx, s.placements)
-}
-
-// apply applies a change.
-func (r *run) apply(ctx context.Context, s story, version string, change change) error {
-	if change.file == "" {
-		return r.Apply(ctx, PlacementFile(s.folder, version))
-	}
-	return r.Apply(ctx, "changes/"+change.file+".yaml")
 }
 
 // decision is the decision of a placement.
@@ -148,13 +141,13 @@ type decision struct {
 // decision should not change for FollowsWithin.
 func (r *run) follow(ctx context.Context, names []string, began time.Time, before, want [][]string) ([]decision, error) {
 	out, isDone := make([]decision, len(names)), make([]bool, len(names))
-	err := r.Await(ctx, "placements to be decided", func(ctx context.Context) (bool, error) {
+	err := r.await(ctx, "placements to be decided", func(ctx context.Context) (bool, error) {
 		for i, name := range names {
 			if isDone[i] {
 				continue
 			}
 			var err error
-			if out[i].chosen, err = r.Chosen(ctx, name); err != nil {
+			if out[i].chosen, err = r.chosen(ctx, name); err != nil {
 				return false, err
 			}
 			after, isExpected := time.Since(began), slices.Equal(out[i].chosen, want[i])

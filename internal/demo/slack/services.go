@@ -39,8 +39,8 @@ func (s *services) bind(ctx context.Context) (_ context.Context, unbind func()) 
 
 // start starts the services unless they run. They run until Stop is called or ctx ends.
 func (d *Demo) start(ctx context.Context) (*services, error) {
-	if s := d.services.Load(); s != nil {
-		return s, nil
+	if d.services != nil {
+		return d.services, nil
 	}
 	if !d.env.IsExternal() {
 		if err := d.install(ctx); err != nil {
@@ -72,13 +72,13 @@ func (d *Demo) start(ctx context.Context) (*services, error) {
 		case <-s.ctx.Done():
 		}
 	})
-	d.services.Store(s)
+	d.services = s
 	return s, nil
 }
 
 // Stop stops the controller and the autoscaler, if they have been started, and waits for them.
 func (d *Demo) Stop() {
-	if s := d.services.Load(); s != nil {
+	if s := d.services; s != nil {
 		s.stop(nil)
 		s.running.Wait()
 	}
@@ -87,7 +87,7 @@ func (d *Demo) Stop() {
 // Await waits until ctx ends and returns nil, or until the controller or the autoscaler exits by
 // itself, and returns the reason. It must be called after Run or Play.
 func (d *Demo) Await(ctx context.Context) error {
-	s := d.services.Load()
+	s := d.services
 	select {
 	case <-ctx.Done():
 	case <-s.ctx.Done():

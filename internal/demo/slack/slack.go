@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"sync/atomic"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 )
@@ -20,7 +19,7 @@ type Demo struct {
 	env       *demo.Environment
 	karpenter *KarpenterProgram // nil for the stand-in
 	log       io.Writer
-	services  atomic.Pointer[services] // nil before they are started
+	services  *services // nil before they are started
 }
 
 // New returns the demo for an environment. The autoscaler is Karpenter, which must have been built
