@@ -3,97 +3,52 @@ package loadwatcher
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
-	"sync"
+	"os"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
-// TestConnectionsAreLimited checks that idle connections give way to new ones and that open requests do
-// not.
+// TestConnectionsAreLimited opens as many connections as the limit allows and leaves them idle: a further one is answered, but not
+// before the first is closed.
 func TestConnectionsAreLimited(t *testing.T) {
-	for name, start := range map[string]func(*httptest.Server){
-		"HTTP": (*httptest.Server).Start, "TLS": (*httptest.Server).StartTLS,
-	} {
-		t.Run(name, func(t *testing.T) {
-			tracked := &connections{limit: 3, open: map[net.Conn]time.Time{}}
-			block := make(chan struct{})
-			unblock := sync.OnceFunc(func() { close(block) })
-			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.URL.Path == "/blocked" {
-					<-block
-				}
-				fmt.Fprint(w, "ok")
-			}))
-			server.Config.ConnState = tracked.track
-			start(server)
-			defer server.Close()
-			defer unblock() // else Close waits for ever if the test fails
-			idle := func() (n int) {
-				tracked.mu.Lock()
-				defer tracked.mu.Unlock()
-				for _, since := range tracked.open {
-					if !since.IsZero() {
-						n++
-					}
-				}
-				return n
-			}
-			// get uses a connection of its own for each request, which stays open.
-			get := func(path string) error {
-				client := server.Client()
-				transport := client.Transport.(*http.Transport).Clone()
-				t.Cleanup(transport.CloseIdleConnections)
-				response, err := (&http.Client{Transport: transport}).Get(server.URL + path)
-				if err != nil {
-					return err
-				}
-				_, err = io.Copy(io.Discard, response.Body) // a connection whose response is not read is not reused
-				return errors.Join(err, response.Body.Close())
-			}
-			for i := range 10 {
-				if err := get("/"); err != nil {
-					t.Fatal(err)
-				}
-				// The newest one, too, must be idle before the next one is opened.
-				eventually.True(t, "not as many idle connections as the limit allows", nil, func(context.Context) (bool, error) {
-					return idle() == min(i+1, tracked.limit), nil
-				})
-			}
-			blocked := make(chan error, tracked.limit)
-			for range tracked.limit {
-				go func() { blocked <- get("/blocked") }()
-			}
-			eventually.True(t, "the blocked requests do not replace the idle connections", nil, func(context.Context) (bool, error) {
-				tracked.mu.Lock()
-				defer tracked.mu.Unlock()
-				return len(tracked.open) == tracked.limit, nil
-			})
-			eventually.True(t, "connections are idle", nil, func(context.Context) (bool, error) { return idle() == 0, nil })
-			if err := get("/"); err == nil {
-				t.Error("a connection beyond the limit is served")
-			}
-			unblock()
-			for range tracked.limit {
-				if err := <-blocked; err != nil {
-					t.Errorf("an open request was aborted: %v", err)
-				}
-			}
-			eventually.True(t, "connections are not idle after their requests", nil, func(context.Context) (bool, error) {
-				return idle() == tracked.limit, nil
-			})
-			if err := get("/"); err != nil {
-				t.Errorf("after the requests: %v", err)
-			}
-		})
+	feed := filepath.Join(t.TempDir(), "load.json")
+	faultyFeed(t, feed, 0)
+	address := fmt.Sprintf("127.0.0.1:%d", program.FreePort(t))
+	t.Setenv(asProgram, "1")
+	watcher := program.Start(t, os.Args[0], "--provider=File", "--address="+feed, "--listen="+address)
+	eventually.True(t, "the load is not served", watcher, func(ctx context.Context) (bool, error) {
+		return status(ctx, address, "/readyz") == http.StatusOK, nil
+	})
+	http.DefaultClient.CloseIdleConnections()
+	ask := func() {
+		t.Helper()
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		fmt.Fprint(conn, "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+		_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
+		if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(line, " 200 ") {
+			t.Fatalf("%q, %v\n%s", line, err, watcher)
+		}
+	}
+	ask()
+	first := time.Now()
+	for range maxConnections {
+		ask()
+	}
+	if waited := time.Since(first); waited < idleTimeout-time.Second {
+		t.Errorf("%d connections were answered within %s, want at most %d open ones", maxConnections+1, waited, maxConnections)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/net/netutil"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/version"
@@ -54,7 +55,7 @@ func (o *options) serve(ctx context.Context, stderr io.Writer) error {
 	if err != nil {
 		return base.UsageError(fmt.Errorf("--listen: %w", err))
 	}
-	listener = smallBuffers{listener}
+	listener = netutil.LimitListener(smallBuffers{listener}, maxConnections)
 	store, state, collector := load.NewStore(o.maxAge, nil), &service.State{}, &telemetry.Collector{}
 	collector.Watch(ctx, source.String(), store)
 	registry := prometheus.NewRegistry()
@@ -65,9 +66,8 @@ func (o *options) serve(ctx context.Context, stderr io.Writer) error {
 			Registry: registry, Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
 		}),
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
-		ConnState: (&connections{limit: maxConnections, open: map[net.Conn]time.Time{}}).track,
-		ErrorLog:  slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+		IdleTimeout: idleTimeout, MaxHeaderBytes: 16 << 10,
+		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 	}
 	if o.tlsCertFile != "" {
 		listener = tls.NewListener(listener, &tls.Config{
