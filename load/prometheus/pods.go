@@ -23,7 +23,10 @@ const (
 )
 
 // PodSource reads the usage of pods from a Prometheus server.
-type PodSource struct{ client }
+type PodSource struct {
+	*Client
+	config metricprovider.Config
+}
 
 // NewPods returns the source of a configuration, or an error that names the field.
 func NewPods(config metricprovider.Config) (*PodSource, error) {
@@ -31,15 +34,15 @@ func NewPods(config metricprovider.Config) (*PodSource, error) {
 	if window := config.RateWindow.Duration; window < time.Second {
 		return nil, fmt.Errorf("rateWindow: invalid value %s: must be at least 1s", window)
 	}
-	client, err := newClient(config, endpoint.Options{MaxBytes: maxPodBytes, MaxValues: maxPodValues})
+	client, err := NewClient(config, endpoint.Options{MaxBytes: maxPodBytes, MaxValues: maxPodValues})
 	if err != nil {
 		return nil, err
 	}
-	return &PodSource{client}, nil
+	return &PodSource{client, config}, nil
 }
 
 // String returns the URL of the server, for messages.
-func (s *PodSource) String() string { return s.client.String() + ", pods" }
+func (s *PodSource) String() string { return s.Client.String() + ", pods" }
 
 // Queries returns the queries for the CPU usage in cores and the memory usage in bytes, one sample per pod.
 //
@@ -131,7 +134,7 @@ func memoryByPod(samples model.Vector) map[podKey]float64 {
 
 // queryPods returns the result of a query of pods at a time.
 func (s *PodSource) queryPods(ctx context.Context, query string, at time.Time) (model.Vector, error) {
-	vector, err := s.queryAt(ctx, query, at)
+	vector, err := s.vector(ctx, query, at)
 	switch {
 	case err != nil:
 		return nil, err

@@ -16,7 +16,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/api"
 	promv1 "github.com/prometheus/client_golang/api/prometheus/v1"
 	"github.com/prometheus/common/model"
 
@@ -44,34 +43,11 @@ const maxValues = 1_000_000
 // percentages or numbers of cores.
 const maxFraction = 1.5
 
-// client sends queries to a server.
-type client struct {
-	config metricprovider.Config
-	server *endpoint.Endpoint
-	api    promv1.API
-}
-
-// newClient returns the client of a configuration, or an error that names the field.
-func newClient(config metricprovider.Config, options endpoint.Options) (client, error) {
-	options.Type = metricprovider.Prometheus
-	server, err := endpoint.New(config, options)
-	if err != nil {
-		return client{}, err
-	}
-	http, err := api.NewClient(api.Config{Address: server.URL.String(), Client: server.Client()})
-	if err != nil {
-		return client{}, err
-	}
-	return client{config: config, server: server, api: promv1.NewAPI(http)}, nil
-}
-
-// String returns the URL of the server, for messages.
-func (c *client) String() string { return "Prometheus at " + c.server.URL.String() }
-
 // Source reads a Prometheus server.
 type Source struct {
-	client
-	nodes cluster.Inventory
+	*Client
+	config metricprovider.Config
+	nodes  cluster.Inventory
 	// preferred is the index of the query that returned data last, for each series.
 	preferred [4]atomic.Int32
 }
@@ -98,11 +74,11 @@ func New(config metricprovider.Config, nodes cluster.Inventory) (*Source, error)
 	case config.NodeLabel != "" && !labelName.MatchString(config.NodeLabel):
 		return nil, fmt.Errorf("nodeLabel: invalid value %q: must be a label name such as node", config.NodeLabel)
 	}
-	client, err := newClient(config, endpoint.Options{MaxBytes: maxBytes, MaxValues: maxValues})
+	client, err := NewClient(config, endpoint.Options{MaxBytes: maxBytes, MaxValues: maxValues})
 	if err != nil {
 		return nil, err
 	}
-	return &Source{client: client, nodes: nodes}, nil
+	return &Source{Client: client, config: config, nodes: nodes}, nil
 }
 
 func setDefault(d *time.Duration, value time.Duration) {
@@ -165,7 +141,7 @@ func (s *Source) querySeries(ctx context.Context, i int, series load.Series) (mo
 	first := int(s.preferred[i].Load())
 	for n := range alternatives {
 		n = (first + n) % len(alternatives)
-		vector, err := s.query(ctx, alternatives[n])
+		vector, err := s.vector(ctx, alternatives[n], time.Time{})
 		if err != nil {
 			return nil, err
 		}
@@ -178,29 +154,13 @@ func (s *Source) querySeries(ctx context.Context, i int, series load.Series) (mo
 		"query %s: no data: check that node-exporter is scraped and that the labels match", alternatives[len(alternatives)-1])}
 }
 
-// query returns the result of a query at the current time of the server.
-func (c *client) query(ctx context.Context, query string) (model.Vector, error) {
-	return c.queryAt(ctx, query, time.Time{})
-}
-
-// queryAt returns the result of a query at a time, that of the server if it is zero.
-func (c *client) queryAt(ctx context.Context, query string, at time.Time) (model.Vector, error) {
-	value, _, err := c.api.Query(ctx, query, at)
-	var loadErr *load.Error
-	var apiErr *promv1.Error
-	switch {
-	case errors.As(err, &loadErr):
-		return nil, loadErr
-	case errors.As(err, &apiErr) && (apiErr.Type == promv1.ErrBadData || apiErr.Type == promv1.ErrExec):
+// vector returns the result of a query at a time, the current time of the server if it is zero.
+func (c *Client) vector(ctx context.Context, query string, at time.Time) (model.Vector, error) {
+	vector, _, err := c.Query(ctx, query, at)
+	if apiErr, ok := errors.AsType[*promv1.Error](err); ok && (apiErr.Type == promv1.ErrBadData || apiErr.Type == promv1.ErrExec) {
 		return nil, fmt.Errorf("query %s: %s", query, apiErr.Msg)
-	case err != nil:
-		return nil, err
 	}
-	vector, ok := value.(model.Vector)
-	if !ok {
-		return nil, fmt.Errorf("query %s: found result of type %s: must be a vector", query, value.Type())
-	}
-	return vector, nil
+	return vector, err
 }
 
 // add adds the samples of a series to a reading.
@@ -289,7 +249,7 @@ func (s *Source) nodeNames(ctx context.Context) (nodeNames, error) {
 		machines, err := s.nodes()
 		return nodeNames{Names: cluster.NamesOf(machines)}, err
 	}
-	vector, err := s.query(ctx, fmt.Sprintf("max by (instance, nodename) (%s)", selector(&s.config, "node_uname_info")))
+	vector, err := s.vector(ctx, fmt.Sprintf("max by (instance, nodename) (%s)", selector(&s.config, "node_uname_info")), time.Time{})
 	if err != nil {
 		return nodeNames{}, err
 	}

@@ -1,0 +1,73 @@
+package prometheus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/api"
+	promv1 "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
+
+	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
+	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
+)
+
+// Client sends queries to a Prometheus server, or another server with its query API. Errors are those of the API's client; a
+// *load.Error is returned without the URL that the client adds.
+type Client struct {
+	server *endpoint.Endpoint
+	api    promv1.API
+}
+
+// NewClient returns the client of a configuration, or an error that names the field. The options bound the responses.
+func NewClient(config metricprovider.Config, options endpoint.Options) (*Client, error) {
+	options.Type = metricprovider.Prometheus
+	server, err := endpoint.New(config, options)
+	if err != nil {
+		return nil, err
+	}
+	http, err := api.NewClient(api.Config{Address: server.URL.String(), Client: server.Client()})
+	if err != nil {
+		return nil, err
+	}
+	return &Client{server: server, api: promv1.NewAPI(http)}, nil
+}
+
+// String returns the URL of the server, for messages.
+func (c *Client) String() string { return "Prometheus at " + c.server.URL.String() }
+
+// Query evaluates a query at a time, the current time of the server if it is zero.
+func (c *Client) Query(ctx context.Context, query string, at time.Time, options ...promv1.Option) (model.Vector, promv1.Warnings, error) {
+	value, warnings, err := c.api.Query(ctx, query, at, options...)
+	return result[model.Vector](query, value, warnings, err)
+}
+
+// QueryRange evaluates a query at all steps of a range.
+func (c *Client) QueryRange(
+	ctx context.Context, query string, over promv1.Range, options ...promv1.Option,
+) (model.Matrix, promv1.Warnings, error) {
+	value, warnings, err := c.api.QueryRange(ctx, query, over, options...)
+	return result[model.Matrix](query, value, warnings, err)
+}
+
+// result returns the result of a query, or an error if it has another type.
+func result[T model.Value](query string, value model.Value, warnings promv1.Warnings, err error) (T, promv1.Warnings, error) {
+	var found T
+	if loadErr, ok := errors.AsType[*load.Error](err); ok {
+		return found, nil, loadErr
+	}
+	if apiErr, ok := errors.AsType[*promv1.Error](err); ok && apiErr.Type == promv1.ErrBadResponse {
+		err = &load.Error{Reason: load.Invalid, Err: fmt.Errorf("found no response of Prometheus: is the address correct? %w", err)}
+	}
+	if err != nil {
+		return found, nil, err
+	}
+	found, ok := value.(T)
+	if !ok {
+		return found, nil, fmt.Errorf("query %s: found result of type %s: must be a %s", query, value.Type(), found.Type())
+	}
+	return found, warnings, nil
+}
