@@ -24,10 +24,6 @@ const (
 	renewInterval = 2 * time.Second
 )
 
-// confirmInterval is how long a confirmation of the lease is valid: while the controllers
-// write, they read the lease once in this time.
-const confirmInterval = time.Second
-
 // ErrNotLeader is the error of writes by a process that is not, or may not be, the leader.
 var ErrNotLeader = errors.New("not the leader: the write is refused")
 
@@ -36,18 +32,12 @@ var ErrNotLeader = errors.New("not the leader: the write is refused")
 // one may have become the leader. It is safe for concurrent use.
 type Lease struct {
 	resourcelock.Interface
-	// reader reads the same lock: Get of the lock itself changes what Update writes.
-	reader resourcelock.Interface
-	now    func() time.Time
+	now func() time.Time
 
 	mu sync.Mutex
 	// renewed is the time at which the last successful renewal was sent, zero if the
 	// process is not the leader.
 	renewed time.Time
-
-	confirming sync.Mutex // held while the lease is read
-	// confirmed is the time at which the last successful confirmation was sent.
-	confirmed time.Time
 }
 
 // ElectLeader sets leader election with a lease of the cluster of a config in the options of a manager, if they
@@ -56,10 +46,21 @@ func ElectLeader(config *rest.Config, options *ctrl.Options) (*Lease, error) {
 	if !options.LeaderElection {
 		return nil, nil
 	}
-	lease, err := newLease(config, options.LeaderElectionNamespace, options.LeaderElectionID)
+	host, err := os.Hostname()
 	if err != nil {
 		return nil, err
 	}
+	config = rest.AddUserAgent(config, "leader-election")
+	config.Timeout = renewDeadline / 2 // one request that hangs must not end the leadership
+	client, err := coordinationv1client.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	lease := &Lease{now: time.Now, Interface: &resourcelock.LeaseLock{
+		LeaseMeta:  metav1.ObjectMeta{Namespace: options.LeaderElectionNamespace, Name: options.LeaderElectionID},
+		Client:     client,
+		LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
+	}}
 	options.LeaderElectionResourceLockInterface = lease
 	options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = new(leaseDuration), new(renewDeadline), new(renewInterval)
 	return lease, nil
@@ -72,26 +73,6 @@ func (l *Lease) RefuseWrites(next http.RoundTripper) http.RoundTripper {
 		return next
 	}
 	return refuseWrites{l, next}
-}
-
-// newLease returns the lock with a name in a namespace.
-func newLease(config *rest.Config, namespace, name string) (*Lease, error) {
-	host, err := os.Hostname()
-	if err != nil {
-		return nil, err
-	}
-	config = rest.AddUserAgent(config, "leader-election")
-	config.Timeout = renewDeadline / 2 // one request that hangs must not end the leadership
-	client, err := coordinationv1client.NewForConfig(config)
-	if err != nil {
-		return nil, err
-	}
-	lock := func() *resourcelock.LeaseLock {
-		return &resourcelock.LeaseLock{LeaseMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Client: client}
-	}
-	leader := lock()
-	leader.LockConfig.Identity = host + "_" + string(uuid.NewUUID())
-	return &Lease{now: time.Now, Interface: leader, reader: lock()}, nil
 }
 
 // Create implements resourcelock.Interface.
@@ -139,29 +120,6 @@ func elapsed(since, now time.Time) time.Duration {
 	return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))
 }
 
-// confirm returns an error unless the last renewal is recent and the API server confirms
-// that this process holds the lease. A confirmation is valid for a second.
-func (l *Lease) confirm(ctx context.Context) error {
-	l.confirming.Lock()
-	defer l.confirming.Unlock()
-	if err := l.held(); err != nil {
-		return err
-	}
-	sent := l.now()
-	if !l.confirmed.IsZero() && elapsed(l.confirmed, sent) < confirmInterval {
-		return nil
-	}
-	record, _, err := l.reader.Get(ctx)
-	if err != nil {
-		return fmt.Errorf("%w: reading the lease %s: %w", ErrNotLeader, l.Describe(), err)
-	}
-	if record.HolderIdentity != l.Identity() {
-		return fmt.Errorf("%w: the lease %s is held by %s", ErrNotLeader, l.Describe(), record.HolderIdentity)
-	}
-	l.confirmed = sent
-	return l.held()
-}
-
 // refuseWrites is a transport that refuses writes unless the lease is held.
 type refuseWrites struct {
 	lease *Lease
@@ -174,7 +132,7 @@ func (r refuseWrites) WrappedRoundTripper() http.RoundTripper { return r.next }
 // RoundTrip implements http.RoundTripper.
 func (r refuseWrites) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Method != http.MethodGet && request.Method != http.MethodHead {
-		if err := r.lease.confirm(request.Context()); err != nil {
+		if err := r.lease.held(); err != nil {
 			if request.Body != nil {
 				request.Body.Close()
 			}
