@@ -132,11 +132,6 @@ func BenchmarkNewExpression(b *testing.B) {
 				object := newPlacement(b, "p", fourPrioritizers+celPredicate(fmt.Sprintf(tc.text, i)))
 				i++
 				object.Generation = int64(i)
-				for _, e := range s.entries {
-					if tc.first {
-						e.converted = nil
-					}
-				}
 				before := cpuTime(b)
 				b.StartTimer()
 				s.SetPlacement(object)

@@ -24,7 +24,7 @@ const (
 type evaluation struct {
 	predicate int
 	cluster   *placement.Cluster
-	object    *clusterObject
+	value     *clusterValue
 }
 
 // pass is one attempt to decide a placement. Expressions are not evaluated during it,
@@ -83,7 +83,7 @@ func (s *State) predicates(p *placementState, attempt *pass) (out []placement.Pr
 				cluster := s.fleet[index]
 				known, ok := p.outcomes[i][cluster]
 				if !ok {
-					attempt.missing = append(attempt.missing, evaluation{i, cluster, s.object(cluster.Name)})
+					attempt.missing = append(attempt.missing, evaluation{i, cluster, s.value(cluster.Name)})
 					return false
 				}
 				attempt.cost += int64(known.cost)
@@ -96,13 +96,13 @@ func (s *State) predicates(p *placementState, attempt *pass) (out []placement.Pr
 	return out
 }
 
-// object returns the object of a cluster of the fleet for expressions.
-func (s *State) object(name string) *clusterObject {
+// value returns a cluster of the fleet for expressions.
+func (s *State) value(name string) *clusterValue {
 	e := s.entries[name]
-	if e.converted == nil {
-		e.converted = newObject(e.object, e.scores)
+	if e.value == nil {
+		e.value = newClusterValue(e.object, e.scores)
 	}
-	return e.converted
+	return e.value
 }
 
 // brokenPredicate returns a predicate whose expressions failed for all clusters, nil if
@@ -134,7 +134,7 @@ func evaluateSlice(ctx context.Context, policy *Policy, list []evaluation, limit
 		if cost > limit || ctx.Err() != nil {
 			break
 		}
-		o := policy.predicates[item.predicate].evaluate(&item.object.root)
+		o := policy.predicates[item.predicate].evaluate(item.value)
 		outcomes, cost = append(outcomes, o), cost+int64(o.cost)
 	}
 	return outcomes, cost

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
@@ -14,23 +14,15 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
-const (
-	// maxCost is the cost limit of one expression for one cluster, in units of CEL:
-	// comparing two numbers costs 1. It is the limit of the API server for one expression.
-	maxCost = 1_000_000
-	// maxTime is the time limit of one expression for one cluster. Only expressions that
-	// circumvent the cost limit need as long.
-	maxTime = 30 * time.Second
-)
+// maxCost is the cost limit of one expression for one cluster, in units of CEL:
+// comparing two numbers costs 1. It is the limit of the API server for one expression.
+const maxCost = 1_000_000
 
 // expression is a condition on clusters in CEL.
 type expression struct {
 	// field is the path of the expression in its placement.
 	field   string
 	program cel.Program
-	// cost is the cost of evaluating each part once. Iterations and calls charge the budget
-	// in addition.
-	cost int64
 }
 
 // outcome is the result of an expression, or of all expressions of a predicate, for a
@@ -44,11 +36,8 @@ type outcome struct {
 	err error
 }
 
-// Errors of expressions for a cluster.
-var (
-	errCost = fmt.Errorf("costs more than %d for one cluster: simplify it", maxCost)
-	errTime = fmt.Errorf("takes longer than %s for one cluster: simplify it", maxTime)
-)
+// errCost is the error of an expression that exceeds the cost limit for a cluster.
+var errCost = fmt.Errorf("costs more than %d for one cluster: simplify it", maxCost)
 
 // compileExpression compiles an expression with a boolean result. path is its path in
 // the placement.
@@ -64,8 +53,7 @@ func compileExpression(path, text string) (*expression, error) {
 	if err := issues.Err(); err != nil {
 		return nil, firstLine(err)
 	}
-	shape := shapeOf(parsed.NativeRep().Expr())
-	if err := shape.check(); err != nil {
+	if err := shapeOf(ast.NavigateAST(parsed.NativeRep())).check(); err != nil {
 		return nil, err
 	}
 	checked, issues := env.cel.Check(parsed)
@@ -75,15 +63,13 @@ func compileExpression(path, text string) (*expression, error) {
 	if t := checked.OutputType(); t != cel.BoolType && t != cel.DynType {
 		return nil, fmt.Errorf("must be true or false, is of type %s", t)
 	}
-	guard := &guard{bindings: env.bindings, steps: shape.steps}
-	program, err := env.cel.Program(checked, cel.EvalOptions(cel.OptOptimize), cel.CustomDecoratorV2(guard.decorate))
+	guard := &guard{bindings: env.bindings, patterns: map[types.String]int64{}}
+	program, err := env.cel.Program(checked, cel.EvalOptions(cel.OptOptimize), cel.CustomDecoratorV2(guard.decorate),
+		cel.CostLimit(maxCost), cel.CostTracking(guard))
 	if err != nil {
 		return nil, err
 	}
-	if guard.guarded != len(shape.steps) {
-		return nil, fmt.Errorf("uses %d macros that iterate, of which %d can be bounded", len(shape.steps), guard.guarded)
-	}
-	return &expression{path, program, shape.cost}, nil
+	return &expression{path, program}, nil
 }
 
 // firstLine returns the first line of an error of CEL, without its prefix. The other
@@ -99,9 +85,8 @@ const maxMessage = 256
 
 // evaluate evaluates the expression for a cluster.
 func (e *expression) evaluate(cluster ref.Val) outcome {
-	input := &activation{cluster: cluster, budget: budget{left: maxCost - e.cost}}
-	value, _, err := e.program.Eval(input)
-	out := outcome{cost: input.budget.used()}
+	value, details, err := e.program.Eval(map[string]any{clusterVariable: cluster})
+	out := outcome{cost: uint32(min(*details.ActualCost(), maxCost))} //nolint:gosec // at most maxCost
 	switch {
 	case err != nil:
 		out.err = e.failure(err)
@@ -116,11 +101,8 @@ func (e *expression) evaluate(cluster ref.Val) outcome {
 // failure returns the error of an evaluation that is to be reported. It is nil if the
 // cluster does not have a value, or a valid one, that the expression uses.
 func (e *expression) failure(err error) error {
-	if ended, ok := errors.AsType[interpreter.EvalCancelledError](err); ok {
-		if ended.Cause == interpreter.CostLimitExceeded {
-			return fmt.Errorf("%s: %w", e.field, errCost)
-		}
-		return fmt.Errorf("%s: %w", e.field, errTime)
+	if _, ok := errors.AsType[interpreter.EvalCancelledError](err); ok {
+		return fmt.Errorf("%s: %w", e.field, errCost)
 	}
 	text := err.Error()
 	for _, sign := range typeErrors {

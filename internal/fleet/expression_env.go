@@ -3,6 +3,8 @@ package fleet
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/google/cel-go/cel"
@@ -67,9 +69,14 @@ func Prepare() error {
 // AddOnPlacementScore, sorted by name. It fails if there is no such score, as in the
 // controller of Open Cluster Management: all() would be true for an empty list.
 func scoresOf(cluster, name ref.Val) ref.Val {
-	if object, ok := cluster.(*lazyObject); ok && object.part == whole {
-		if list, ok := object.of.scoreList(fmt.Sprint(name.Value())); ok {
-			return list
+	if value, ok := cluster.(*clusterValue); ok {
+		if text, ok := name.(types.String); ok && value.scores[string(text)] != nil {
+			values := value.scores[string(text)].values
+			items := []map[string]any{}
+			for _, item := range slices.Sorted(maps.Keys(values)) {
+				items = append(items, map[string]any{"name": item, "value": int64(values[item])})
+			}
+			return types.DefaultTypeAdapter.NativeToValue(items)
 		}
 	}
 	return types.NewErr("no AddOnPlacementScore %v", name.Value())

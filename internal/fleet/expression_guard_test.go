@@ -2,20 +2,15 @@ package fleet
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
-	"k8s.io/apiserver/pkg/cel/library"
 )
 
 // hostileExpressions are expressions that take hours or more memory than a machine has
@@ -73,8 +68,33 @@ var hostileExpressions = map[string]string{
 	"map literals":  strings.Repeat("{'a':", 200) + "1" + strings.Repeat("}", 200) + ".size() > 0",
 	"macros":        "true" + strings.Repeat(" && [1].map(a, [[[a]]]).map(a, [[[a]]]).size() > 0", 150),
 	"parentheses":   strings.Repeat("(", 8000),
-	"negations":     strings.Repeat("!", 8000) + "true",
+	"negations":     strings.Repeat("!", 8001) + "1",
 	"long":          strings.Repeat("true && ", 100_000) + "true",
+	// CEL reads the text again for each match.
+	"findAll":                         `"` + strings.Repeat("a", 1000) + `".replace("a", "` + strings.Repeat("a", 8) + `").findAll("a.*b|a").size() > 0`,
+	"findAll of an annotation":        `managedCluster.status.text.findAll("a.*b|a").size() > 0`,
+	"findAll with a computed pattern": `managedCluster.status.text.findAll("a.*" + managedCluster.metadata.name + "b|a").size() > 0`,
+	"findAll in loops": `"` + strings.Repeat("a", 1000) + `".split("").all(x, ("` + strings.Repeat("a", 1000) +
+		`" + x).findAll("a.*b|a").size() > 0)`,
+	"indexOf": `("` + strings.Repeat("a", 1000) + `".replace("a", "` + strings.Repeat("a", 1000) + `")).indexOf("` +
+		strings.Repeat("a", 1000) + `".replace("a", "` + strings.Repeat("a", 500) + `") + "b") > 0`,
+	"indexOf in an annotation": `managedCluster.status.text.indexOf(managedCluster.status.text + "b") > 0`,
+	"lastIndexOf in loops": `managedCluster.status.text.split("").all(a, managedCluster.status.text.lastIndexOf("` +
+		strings.Repeat("a", 1000) + `b" + a) < 0)`,
+	"indexOf in loops": `"` + strings.Repeat("a", 1000) + `".split("").all(x, managedCluster.status.text.indexOf("` +
+		strings.Repeat("a", 2000) + `b" + x) < 0)`,
+	"replace of an annotation":   `managedCluster.status.text.replace("", managedCluster.status.text).size() > 0`,
+	"constructors in loops":      `"` + strings.Repeat("a", 3000) + `".split("").all(x, [managedCluster.status.text.findAll("a")].size() > 0)`,
+	"empty lists are doubled":    nested(11, "[]"+strings.Repeat(" + []", 7), "x.size() > 0"),
+	"maps are doubled":           nested(11, `{"a": a, "b": a, "c": a, "d": a, "e": a, "f": a}`, "[x].min() == x"),
+	"maps with computed keys":    nested(11, `{"a": a, string(a.size()): a}`, "dyn([[x]]).isSorted()"),
+	"lists of lists have no sum": nested(11, "[a, a, a, a, a, a, a, a]", "dyn([x]).sum() == x"),
+	"optional lists are doubled": nested(11, "[optional.of(a), optional.of(a), optional.of(a), optional.of(a)]", "[x] == [x]"),
+	"optional elements":          nested(11, "[?optional.of(a), ?optional.of(a), ?optional.of(a), ?optional.of(a)]", "[x] == [x]"),
+	"maps in loops": `"` + strings.Repeat("a", 5000) + `".split("").map(a, "` + strings.Repeat("a", 5000) +
+		`".split("")).all(b, {"a": b, "b": b}.size() > 0)`,
+	"dyn in loops": `"` + strings.Repeat("a", 3000) +
+		`".split("").all(x, dyn(managedCluster.status.text.substring(0, 40000).split("")).size() > 0)`,
 }
 
 // nested returns an expression that replaces a list of one value n times by a
@@ -92,9 +112,9 @@ func hostileCluster() ref.Val {
 }
 
 // An expression takes a short time and little memory to compile, and to evaluate for a
-// cluster, whatever it is.
+// cluster, whatever it is, and ends in an error.
 func TestHostileExpressions(t *testing.T) {
-	const maxCompile, maxEvaluate, maxMemory = 10 * time.Second, time.Minute, 400 << 20
+	const maxDuration, maxMemory = time.Second, 300 << 20
 	cluster := hostileCluster()
 	for name, text := range hostileExpressions {
 		t.Run(name, func(t *testing.T) {
@@ -106,73 +126,17 @@ func TestHostileExpressions(t *testing.T) {
 			start, before := time.Now(), allocated()
 			e, err := compileExpression("field", text)
 			compiled := time.Since(start)
-			if compiled > maxCompile {
-				t.Errorf("compiled in %s", compiled)
+			var o outcome
+			if err == nil {
+				o = e.evaluate(cluster)
+				_, _, err = e.program.Eval(map[string]any{clusterVariable: cluster})
 			}
-			if err != nil {
-				return
+			took, memory := time.Since(start), allocated()-before
+			t.Logf("compiled in %s, evaluated twice in %s, %d KiB: %v, %+v", compiled, took-compiled, memory>>10, err, o)
+			if took > 2*maxDuration || memory > 2*maxMemory || err == nil || o.matches {
+				t.Errorf("compiled in %s, evaluated twice in %s, %d MiB: %v, %+v", compiled, took-compiled, memory>>20, err, o)
 			}
-			start = time.Now()
-			o := (&predicate{expressions: []*expression{e}}).evaluate(cluster)
-			if took := time.Since(start); took > maxEvaluate {
-				t.Errorf("evaluated in %s: %+v", took, o)
-			}
-			if memory := allocated() - before; memory > maxMemory {
-				t.Errorf("allocated %d MiB: %+v", memory>>20, o)
-			}
-			t.Logf("compiled in %s, evaluated in %s, %d KiB: %+v", compiled, time.Since(start), (allocated()-before)>>10, o)
 		})
-	}
-}
-
-// The time of an evaluation is bounded, even if its cost is not.
-func TestExpressionTimeIsBounded(t *testing.T) {
-	err := func() (err error) {
-		defer func() { err, _ = recover().(error) }()
-		b := budget{left: maxCost, deadline: time.Now().Add(-time.Second)}
-		for range chargesPerCheck {
-			b.charge(0)
-		}
-		return nil
-	}()
-	e := &expression{field: "field"}
-	if got := e.failure(err); !errors.Is(got, errTime) {
-		t.Errorf("%v, want %v", got, errTime)
-	}
-	b := budget{left: maxCost}
-	for range chargesPerCheck {
-		b.charge(0)
-	}
-	if b.deadline.IsZero() {
-		t.Error("the first charges set no deadline")
-	}
-}
-
-// The cost of an evaluation, which is counted per macro and call, is at least half of what CEL counts
-// for each step, in the units of the API server.
-func TestCostsAreThoseOfCEL(t *testing.T) {
-	env, err := environment()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, cluster := range map[string]ref.Val{"hostile": hostileCluster(), "usual": expressedCluster(t)} {
-		for _, text := range append(slices.Collect(maps.Keys(expressions)), slices.Collect(maps.Values(hostileExpressions))...) {
-			e, err := compileExpression("field", text)
-			if err != nil {
-				continue // it is too long, or wrong
-			}
-			checked, _ := env.cel.Compile(text)
-			program, err := env.cel.Program(checked, cel.EvalOptions(cel.OptOptimize, cel.OptTrackCost), cel.CostLimit(2*maxCost),
-				cel.CostTracking(&library.CostEstimator{}), cel.CustomDecoratorV2((&guard{bindings: env.bindings}).decorate))
-			if err != nil {
-				t.Fatal(err)
-			}
-			ours := e.evaluate(cluster)
-			_, details, _ := program.Eval(&activation{cluster: cluster, budget: budget{left: maxCost}})
-			if want := *details.ActualCost(); !errors.Is(ours.err, errCost) && uint64(ours.cost) < want/2 {
-				t.Errorf("%s: %.80s: costs %d, want at least %d / 2", name, text, ours.cost, want)
-			}
-		}
 	}
 }
 
@@ -283,7 +247,7 @@ func FuzzExpression(f *testing.F) {
 		if e, err := compileExpression("field", text); err == nil {
 			(&predicate{expressions: []*expression{e}}).evaluate(cluster)
 		}
-		if took := time.Since(start); took > time.Minute {
+		if took := time.Since(start); took > 10*time.Second {
 			t.Errorf("took %s: %s", took, text)
 		}
 	})

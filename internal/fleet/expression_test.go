@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/cel-go/common/types"
-	"github.com/google/cel-go/common/types/traits"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 )
 
@@ -24,10 +22,10 @@ status:
 `
 
 // expressedCluster returns the object of the cluster.
-func expressedCluster(t testing.TB) *lazyObject {
+func expressedCluster(t testing.TB) *clusterValue {
 	t.Helper()
 	scores := map[string]*addOnScore{"usage": {values: map[string]int32{"cpu": 40, "memory": -7}}}
-	return &newObject(read[clusterv1.ManagedCluster](t, expressed), scores).root
+	return newClusterValue(read[clusterv1.ManagedCluster](t, expressed), scores)
 }
 
 // evaluateText returns the outcome of an expression for the cluster.
@@ -137,36 +135,8 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-// The fields of a cluster that are converted alone are equal to those of the whole cluster.
+// The cluster is an object as in JSON.
 func TestObjectFields(t *testing.T) {
-	for name, c := range map[string]*clusterv1.ManagedCluster{
-		"full": read[clusterv1.ManagedCluster](t, expressed), "empty": {}, "claims": withClaims("a", 3),
-		"empty claim": {Status: clusterv1.ManagedClusterStatus{ClusterClaims: []clusterv1.ManagedClusterClaim{{}}}},
-	} {
-		lazy, complete := &newObject(c, nil).root, newObject(c, nil).all()
-		if lazy.Equal(complete) != types.True || lazy.Size() != complete.Size() {
-			t.Errorf("%s: the object is not equal", name)
-		}
-		for it := complete.Iterator(); it.HasNext() == types.True; {
-			key := it.Next()
-			part, _ := lazy.Find(key)
-			want := complete.Get(key)
-			if _, ok := part.(*lazyObject); !ok {
-				t.Errorf("%s: %v is not converted field by field", name, key)
-				continue
-			}
-			for _, field := range []types.String{
-				"name", "labels", "annotations", "creationTimestamp", "hubAcceptsClient", "leaseDurationSeconds", "taints",
-				"version", "allocatable", "capacity", "clusterClaims", "conditions", "none",
-			} {
-				value, found := part.(traits.Mapper).Find(field)
-				wanted, wantFound := want.(traits.Mapper).Find(field)
-				if found != wantFound || found && value.Equal(wanted) != types.True {
-					t.Errorf("%s: %v.%v is %v, %t, want %v, %t", name, key, field, value, found, wanted, wantFound)
-				}
-			}
-		}
-	}
 	for text, want := range map[string]bool{
 		`managedCluster == managedCluster && managedCluster.metadata == managedCluster.metadata`:     true,
 		`managedCluster.size() == 3 && "spec" in managedCluster && !("x" in managedCluster)`:         true,

@@ -51,10 +51,10 @@ type State struct {
 // entry has the data of a cluster that only some decisions use.
 type entry struct {
 	object *clusterv1.ManagedCluster
-	// scores is replaced, never changed: converted refers to it.
+	// scores is replaced, never changed: value refers to it.
 	scores map[string]*addOnScore
-	// converted is the object of expressions, nil until needed.
-	converted *clusterObject
+	// value is the cluster for expressions, nil until needed.
+	value *clusterValue
 }
 
 // addOnScore has the values of an AddOnPlacementScore by name.
@@ -125,7 +125,7 @@ func (s *State) SetCluster(object *clusterv1.ManagedCluster) []types.NamespacedN
 		return nil
 	}
 	fields |= otherFields
-	e.object, e.converted = object, nil
+	e.object, e.value = object, nil
 	s.fleet = slices.Clone(s.fleet)
 	s.fleet[i] = cluster
 	if s.index != nil {
@@ -254,7 +254,7 @@ func (s *State) changeScores(cluster, name string, score *addOnScore) []types.Na
 	if before == score || before != nil && score != nil && before.until == score.until && maps.Equal(before.values, score.values) {
 		return nil
 	}
-	e.scores, e.converted = maps.Clone(e.scores), nil
+	e.scores, e.value = maps.Clone(e.scores), nil
 	if e.scores[name] = score; score == nil {
 		delete(e.scores, name)
 	}
