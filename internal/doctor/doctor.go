@@ -132,7 +132,7 @@ func (c *Cluster) Examine(ctx context.Context, now time.Time) ([]Finding, error)
 		case ctx.Err() != nil:
 			return e.findings, ctx.Err()
 		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-			e.add(Warning, "not checked: "+err.Error(), "grant the permissions that docs/doctor.md lists")
+			e.add(Warning, "not checked: "+err.Error(), "grant the permissions that plimsoll doctor --help lists")
 		case err != nil:
 			e.add(Warning, "not checked: "+err.Error(), "")
 		case len(e.findings) == before:

@@ -32,13 +32,37 @@ func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check Plimsoll in a cluster, and show how to fix problems",
-		Long: `Check Plimsoll in a cluster: versions, clocks, the components of Plimsoll and their
-leaders, rights, CRDs, whether the load is fresh and covers all nodes, whether an
-autoscaler serves the buffers of slack policies, and the conditions of policies and
-placements. Problems are printed first, then warnings, each with its remedy, and then one
-line with the checks that found nothing. The cluster is not changed.
+		Long: `Check Plimsoll in a cluster. Problems are printed first, then warnings, each with its
+remedy, and then one line with the checks that found nothing. A warning can be intended, a
+problem must be fixed. The cluster is not changed.
 
-The exit code is 1 if there is a problem.`,
+The checks:
+  api server   the scheduler has the minor version of the API server or the one before it
+  clock        the clocks of this machine and the API server differ by more than 5 s (a
+               warning) or 30 s (a problem): load expires by age and leases by time
+  nodes        how many there are, and which are not ready
+  components   all replicas of the Deployments that the chart installs are ready (label
+               app.kubernetes.io/part-of: plimsoll)
+  leaders      each of their leases has a holder that renews it
+  rights       the service account of each component has the permissions that it needs
+  definitions  the required CRDs are installed, that of ResourceSlack in this version
+  schedulers   pods that no scheduler has processed for over a minute, for example because
+               spec.schedulerName names a scheduler that does not run
+  load         each load-watcher, called through the API server, has recent load of all nodes
+  slack        policies that are not ready, or have no status
+  autoscaler   CapacityBuffers that an autoscaler refuses, limits, has not reported on, or has
+               accepted over two minutes ago and not provisioned; flags and permissions of
+               Cluster Autoscaler and Karpenter, if they run as Deployments
+  placements   placements that are misconfigured, and clusters that report no resources
+
+The command requires the verbs get and list for nodes, pods, services, Deployments, leases,
+CRDs, ResourceSlacks, CapacityBuffers, Placements and ManagedClusters, get for services/proxy
+of the load-watcher, and create for subjectaccessreviews. A check without its permission is a
+warning that names it. Components outside the cluster are not found, nor autoscalers that a
+cloud provider operates, nor differences between the clocks of nodes.
+
+Exit codes: 0 without problems, there can be warnings; 1 if there is a problem or the API
+server cannot be reached; 2 for invalid flags.`,
 		Example: `  plimsoll doctor
 
   # Check every 30 seconds until interrupted, for example during an upgrade.

@@ -163,7 +163,7 @@ its mean over the seeds.
   # Compare with several limits and usage shapes.
   plimsoll compare --profile default --profile low-risk \
     --generate nodes=50,pods=1500,fill=0.9,best-effort=0.1,over=7200 \
-    --limits ratio=1+4 --usage diurnal:mean=0.7 --usage bursts:mean=0.7 --seeds 3`,
+    --limits ratio=1+4 --usage diurnal:mean=0.7 --usage bursts:mean=0.7 --seeds 5`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(o.profiles) == 0 && len(o.slack) > 1 {
