@@ -14,11 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// document compares a table between two marks in docs/install.md with the expected one. With -update
-// it writes the table.
-func document(t *testing.T, mark, want string) {
+// document compares a table between two marks in a page with the expected one. With -update it writes the
+// table.
+func document(t *testing.T, page, mark, want string) {
 	t.Helper()
-	file := filepath.Join(project, "docs", "install.md")
+	file := filepath.Join(project, "docs", page)
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestDocumentedValues(t *testing.T) {
 		}
 		fmt.Fprintf(&table, "| `%s` | `%s` | %s |\n", s.path, s.value, s.text)
 	}
-	document(t, "values", table.String())
+	document(t, "install.md", "values", table.String())
 }
 
 // TestDocumentedRights expects a table of the rendered permissions with all components enabled and the
@@ -158,7 +158,7 @@ func TestDocumentedRights(t *testing.T) {
 			rows[fmt.Sprintf("| %s | %s | %s %s |\n", b.subject, b.where, strings.Join(rule.Verbs, ", "), resourcesOf(rule))] = true
 		}
 	}
-	document(t, "rights", "| component | where | may |\n|---|---|---|\n"+strings.Join(slices.Sorted(maps.Keys(rows)), ""))
+	document(t, "security.md", "rights", "| component | where | may |\n|---|---|---|\n"+strings.Join(slices.Sorted(maps.Keys(rows)), ""))
 }
 
 // resourcesOf returns the resources of a rule, such as `deployments.apps`, and their names.
