@@ -19,12 +19,9 @@ import (
 )
 
 const (
-	// maxValues and maxString bound a list or map, and a string in bytes, that an expression constructs.
-	maxValues, maxString = 50_000, 8 << 10
-	// bytesPerCost is the number of bytes of a string whose processing costs 1.
-	bytesPerCost = 16
-	// maxPattern bounds the instructions of a regular expression: x{1000} needs as many as its text repeated.
-	maxPattern = 2000
+	maxValues, maxString = 50_000, 8 << 10 // of a list or map, and of a string in bytes, that an expression constructs
+	bytesPerCost         = 16              // bytes of a string whose processing costs 1
+	maxPattern           = 2000            // instructions of a regular expression: x{1000} needs as many as its text repeated
 )
 
 // guard bounds the evaluation of an expression. CEL counts the cost of a call after it, with the estimator of the API
@@ -140,8 +137,7 @@ func (g *guard) CallCost(function, overload string, args []ref.Val, result ref.V
 	return new(uint64(cost + size)) //nolint:gosec // not negative
 }
 
-// longPrecision matches formats with a precision that is not useful.
-var longPrecision = regexp.MustCompile("[0-9]{4}")
+var longPrecision = regexp.MustCompile("[0-9]{4}") // of a format
 
 // callCost returns the cost of a call without its result, or an error if the function does not accept the values. It
 // ends the evaluation if the call costs too much.
@@ -173,17 +169,7 @@ func (g *guard) callCost(function string, args []ref.Val) (cost int64, err error
 			err = fmt.Errorf("invalid format %q: a precision has more than 3 digits", facts.Shorten(string(text), maxMessage))
 		}
 	case "matches", "find", "findAll":
-		pattern, _ := args[1].(types.String)
-		size, constant := g.patterns[pattern]
-		if !constant {
-			size, err = patternSize(pattern)
-			cost += size // it is compiled
-		}
-		length = 1 + int64(len(text))
-		if function == "findAll" { // can read the rest of the text again for each match
-			length = max(length, length*length/bytesPerCost)
-		}
-		cost += length * size / 4
+		cost, err = g.matchCost(function, text, args[1])
 	case "quantity", "isQuantity":
 		err = facts.CheckQuantity(string(text))
 	default:
@@ -195,6 +181,20 @@ func (g *guard) callCost(function string, args []ref.Val) (cost int64, err error
 		panic(interpreter.EvalCancelledError{Cause: interpreter.CostLimitExceeded, Message: errCost.Error()})
 	}
 	return cost, err
+}
+
+// matchCost returns the cost of matching a text. findAll can read the rest of the text again for each match.
+func (g *guard) matchCost(function string, text types.String, value ref.Val) (cost int64, err error) {
+	pattern, _ := value.(types.String)
+	size, constant := g.patterns[pattern]
+	if !constant { // it is compiled
+		size, err = patternSize(pattern)
+	}
+	length := 5 + int64(len(text))
+	if function == "findAll" {
+		length = max(length, length*length/bytesPerCost)
+	}
+	return length * size / 4, err
 }
 
 // weigh returns the number of values inside a value, at most limit. Each bytesPerCost bytes of a string count as one.

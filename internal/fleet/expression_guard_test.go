@@ -71,7 +71,8 @@ var hostileExpressions = map[string]string{
 	"negations":     strings.Repeat("!", 8001) + "1",
 	"long":          strings.Repeat("true && ", 100_000) + "true",
 	// CEL reads the text again for each match.
-	"findAll":                         `"` + strings.Repeat("a", 1000) + `".replace("a", "` + strings.Repeat("a", 8) + `").findAll("a.*b|a").size() > 0`,
+	"findAll": `"` + strings.Repeat("a", 1000) + `".replace("a", "` +
+		strings.Repeat("a", 8) + `").findAll("a.*b|a").size() > 0`,
 	"findAll of an annotation":        `managedCluster.status.text.findAll("a.*b|a").size() > 0`,
 	"findAll with a computed pattern": `managedCluster.status.text.findAll("a.*" + managedCluster.metadata.name + "b|a").size() > 0`,
 	"findAll in loops": `"` + strings.Repeat("a", 1000) + `".split("").all(x, ("` + strings.Repeat("a", 1000) +
@@ -83,8 +84,11 @@ var hostileExpressions = map[string]string{
 		strings.Repeat("a", 1000) + `b" + a) < 0)`,
 	"indexOf in loops": `"` + strings.Repeat("a", 1000) + `".split("").all(x, managedCluster.status.text.indexOf("` +
 		strings.Repeat("a", 2000) + `b" + x) < 0)`,
-	"replace of an annotation":   `managedCluster.status.text.replace("", managedCluster.status.text).size() > 0`,
-	"constructors in loops":      `"` + strings.Repeat("a", 3000) + `".split("").all(x, [managedCluster.status.text.findAll("a")].size() > 0)`,
+	"replace of an annotation": `managedCluster.status.text.replace("", managedCluster.status.text).size() > 0`,
+	"constructors in loops": `"` + strings.Repeat(
+		"a",
+		3000,
+	) + `".split("").all(x, [managedCluster.status.text.findAll("a")].size() > 0)`,
 	"empty lists are doubled":    nested(11, "[]"+strings.Repeat(" + []", 7), "x.size() > 0"),
 	"maps are doubled":           nested(11, `{"a": a, "b": a, "c": a, "d": a, "e": a, "f": a}`, "[x].min() == x"),
 	"maps with computed keys":    nested(11, `{"a": a, string(a.size()): a}`, "dyn([[x]]).isSorted()"),
