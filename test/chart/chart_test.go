@@ -29,7 +29,7 @@ import (
 const project = "../.."
 
 var (
-	update = flag.Bool("update", false, "write the tables of docs/install.md and docs/security.md")
+	update = flag.Bool("update", false, "write the table of docs/security.md")
 	tool   *helm.Helm
 	home   string
 )

@@ -14,11 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// document compares a table between two marks in a page with the expected one. With -update it writes the
-// table.
-func document(t *testing.T, page, mark, want string) {
+// document compares a table between two marks in docs/security.md with the expected one. With -update it
+// writes the table.
+func document(t *testing.T, mark, want string) {
 	t.Helper()
-	file := filepath.Join(project, "docs", page)
+	file := filepath.Join(project, "docs", "security.md")
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -40,38 +40,9 @@ func document(t *testing.T, page, mark, want string) {
 	}
 }
 
-// setting is a value of the chart: its path, its default and its comment in values.yaml.
-type setting struct{ path, value, text string }
-
-// settings returns the values under a node in the order of the file. A value in flow style is one
-// setting.
-func settings(t *testing.T, path string, node *yaml.Node) (all []setting) {
-	t.Helper()
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		key, value := node.Content[i], node.Content[i+1]
-		name := strings.TrimPrefix(path+"."+key.Value, ".")
-		if value.Kind == yaml.MappingNode && value.Style&yaml.FlowStyle == 0 {
-			all = append(all, settings(t, name, value)...)
-			continue
-		}
-		value.Style = yaml.FlowStyle
-		if value.Kind == yaml.ScalarNode {
-			value.Style = 0
-		}
-		value.HeadComment, value.LineComment = "", ""
-		shown, err := yaml.Marshal(value)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text := strings.ReplaceAll(strings.ReplaceAll(key.HeadComment, "# ", ""), "\n", " ")
-		all = append(all, setting{name, strings.TrimSpace(string(shown)), text})
-	}
-	return all
-}
-
-// TestDocumentedValues expects a table of all values. Settings that all components have are listed for
-// the scheduler, and for other components if their defaults differ.
-func TestDocumentedValues(t *testing.T) {
+// TestValuesHaveComments expects a comment in values.yaml on each setting that is not one of all components, which have it at the
+// scheduler.
+func TestValuesHaveComments(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(tool.Chart, "values.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -80,29 +51,27 @@ func TestDocumentedValues(t *testing.T) {
 	if err := yaml.Unmarshal(raw, &file); err != nil {
 		t.Fatal(err)
 	}
-	all := settings(t, "", file.Content[0])
-	common := map[string]string{}
-	for _, s := range all {
-		if name, ok := strings.CutPrefix(s.path, "scheduler."); ok {
-			common[name] = s.value
-		}
-	}
-	var table strings.Builder
-	table.WriteString("| value | default | |\n|---|---|---|\n")
-	for _, s := range all {
-		component, name, _ := strings.Cut(s.path, ".")
-		value, isCommon := common[name]
-		if slices.Contains([]string{"controller", "loadWatcher", "agent"}, component) {
-			if isCommon && value == s.value {
+	common := map[string]bool{}
+	var check func(path string, node *yaml.Node)
+	check = func(path string, node *yaml.Node) {
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			key, value := node.Content[i], node.Content[i+1]
+			name := strings.TrimPrefix(path+"."+key.Value, ".")
+			if value.Kind == yaml.MappingNode && value.Style&yaml.FlowStyle == 0 {
+				check(name, value)
 				continue
 			}
-			if !isCommon && s.text == "" {
-				t.Errorf("values.yaml has no comment on %s", s.path)
+			component, setting, _ := strings.Cut(name, ".")
+			if component == "scheduler" {
+				common[setting] = true
+			}
+			isComponent := slices.Contains([]string{"controller", "loadWatcher", "agent"}, component)
+			if isComponent && !common[setting] && key.HeadComment == "" {
+				t.Errorf("values.yaml has no comment on %s", name)
 			}
 		}
-		fmt.Fprintf(&table, "| `%s` | `%s` | %s |\n", s.path, s.value, s.text)
 	}
-	document(t, "install.md", "values", table.String())
+	check("", file.Content[0])
 }
 
 // TestDocumentedRights expects a table of the rendered permissions with all components enabled and the
@@ -158,7 +127,7 @@ func TestDocumentedRights(t *testing.T) {
 			rows[fmt.Sprintf("| %s | %s | %s %s |\n", b.subject, b.where, strings.Join(rule.Verbs, ", "), resourcesOf(rule))] = true
 		}
 	}
-	document(t, "security.md", "rights", "| component | where | may |\n|---|---|---|\n"+strings.Join(slices.Sorted(maps.Keys(rows)), ""))
+	document(t, "rights", "| component | where | may |\n|---|---|---|\n"+strings.Join(slices.Sorted(maps.Keys(rows)), ""))
 }
 
 // resourcesOf returns the resources of a rule, such as `deployments.apps`, and their names.
