@@ -3,10 +3,14 @@ package flags
 
 import (
 	"errors"
+	"fmt"
+	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
@@ -20,6 +24,8 @@ type Flags struct {
 	access kube.Access
 	// prefix precedes the names of the flags.
 	prefix string
+	// file has the source, in place of flags.
+	file string
 }
 
 // Add adds the flags to a command, --kubeconfig and --context included. The default source is metrics-server,
@@ -29,6 +35,55 @@ func (f *Flags) Add(cmd *cobra.Command) {
 	f.add(cmd)
 	f.access.AddFlags(cmd, "cluster")
 	cmd.Flags().SortFlags = false
+}
+
+// AddShort adds only --provider and --address, and --load-source for a file with all fields, to a command, with --kubeconfig and --context.
+func (f *Flags) AddShort(cmd *cobra.Command) {
+	f.config.Type = metricprovider.MetricsServer
+	flags := cmd.Flags()
+	flags.StringVar(&f.config.Type, "provider", f.config.Type, "where load is read from: "+strings.Join(metricprovider.Types, ", "))
+	flags.StringVar(&f.config.Address, "address", "", "URL of the server, or path of a File")
+	flags.StringVar(&f.file, "load-source", "", "file with the source of load: type, address, credentials and all other fields of a metricProvider")
+	_ = cmd.MarkFlagFilename("load-source", "yaml", "yml", "json")
+	cmd.MarkFlagsMutuallyExclusive("load-source", "provider")
+	cmd.MarkFlagsMutuallyExclusive("load-source", "address")
+	_ = cmd.RegisterFlagCompletionFunc("provider", cobra.FixedCompletions(metricprovider.Types, cobra.ShellCompDirectiveNoFileComp))
+	f.access.AddFlags(cmd, "cluster")
+	flags.SortFlags = false
+}
+
+// ReadFile reads the file in --load-source, if it is given. It must be called before the flags are used.
+func (f *Flags) ReadFile() error {
+	if f.file == "" {
+		return nil
+	}
+	config, err := ReadFile(f.file)
+	if err != nil {
+		return fmt.Errorf("--load-source: %w", err)
+	}
+	f.config = config
+	return nil
+}
+
+// maxFile is the largest size of a file with a source, in bytes.
+const maxFile = 1 << 20
+
+// ReadFile reads a file with the fields of a metric provider.
+func ReadFile(name string) (metricprovider.Config, error) {
+	var config metricprovider.Config
+	file, err := os.Open(name)
+	if err != nil {
+		return config, err
+	}
+	defer file.Close()
+	raw, err := io.ReadAll(io.LimitReader(file, maxFile))
+	if err != nil {
+		return config, err
+	}
+	if err := yaml.UnmarshalStrict(raw, &config); err != nil {
+		return config, fmt.Errorf("%s: %w", name, err)
+	}
+	return config, nil
 }
 
 // AddOptional adds the flags, with a prefix before their names, to a command that can run without
@@ -94,6 +149,9 @@ func (f *Flags) Pods(access provider.Cluster) (load.PodSource, error) {
 // flagNames returns an error text with the names of flags in place of those of fields. A name of one
 // word, which is the same for both, is replaced at the beginning only.
 func (f *Flags) flagNames(text string) string {
+	if f.file != "" {
+		return "--load-source: " + f.file + ": " + text
+	}
 	var names []string
 	for _, field := range metricprovider.Fields {
 		if field.Flag == "" {

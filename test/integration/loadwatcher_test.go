@@ -210,11 +210,12 @@ func TestLoadWatcherWithTLSAndToken(t *testing.T) {
 	if err := read(metricprovider.Config{TokenFile: token}); load.ReasonOf(err) != load.Untrusted {
 		t.Errorf("without the authority: %v", err)
 	}
-	if out, _ := mustPlimsoll(t, "load", "top", "--provider=Service", "--address="+address, "--ca-file="+certFile,
-		"--token-file="+token); !strings.Contains(out, "40.0") {
+	if out, _ := mustPlimsoll(t, "load", "top", "--load-source="+writeFile(t, fmt.Sprintf(
+		"{type: Service, address: %q, caFile: %q, tokenFile: %q}", address, certFile, token))); !strings.Contains(out, "40.0") {
 		t.Error(out)
 	}
-	_, stderr, exitCode := runPlimsoll(t, "load", "top", "--provider=Service", "--address="+address, "--ca-file="+certFile)
+	_, stderr, exitCode := runPlimsoll(t, "load", "top", "--load-source="+writeFile(t, fmt.Sprintf(
+		"{type: Service, address: %q, caFile: %q}", address, certFile)))
 	if exitCode != 1 || !strings.Contains(stderr, "bearer token required") {
 		t.Errorf("exit code %d\n%s", exitCode, stderr)
 	}

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/jedib0t/go-pretty/v6/table"
 )
 
 // hostile has an escape sequence, a C1 control character, newlines, characters that change the direction
@@ -66,13 +64,11 @@ func TestOutputIsEscaped(t *testing.T) {
 		var out bytes.Buffer
 		output := Output{Format: format}
 		if err := output.Print(&out, map[string]string{"name": hostile}, func(out io.Writer) {
-			tab := NewTable(out, hostile, "name")
-			tab.AppendRow(table.Row{hostile, errors.New(hostile)})
-			tab.AppendRow(table.Row{Lines(hostile), bytes.NewBufferString(hostile)})
-			tab.AppendRow(table.Row{Colored{hostile, Bad}})
-			tab.Render()
-			tab.Markdown()
-			PrintLine(out, "  ", Colored{hostile, Bad}, hostile)
+			tab := NewTable(hostile, "name")
+			tab.AddRow(hostile, errors.New(hostile))
+			tab.AddRow(bytes.NewBufferString(hostile))
+			tab.Print(out, &output)
+			tab.Markdown(out)
 			fmt.Fprintln(out, hostile)
 		}); err != nil {
 			t.Fatal(err)
@@ -101,14 +97,21 @@ func expectPrintable(t *testing.T, what, text string) {
 	}
 }
 
-// TestTableCells checks that a name cannot add a line to a table and that Lines can.
-func TestTableCells(t *testing.T) {
-	var out bytes.Buffer
-	tab := NewTable(&out, Lines("two\nlines"), "name")
-	tab.AppendRow(table.Row{Lines("1\n2"), "a\nb"})
-	tab.Render()
-	want := "┌───────┬──────┐\n│ two   │ name │\n│ lines │      │\n├───────┼──────┤\n│ 1     │ a\\nb │\n│ 2     │      │\n└───────┴──────┘\n"
-	if out.String() != want {
-		t.Errorf("got\n%s, want\n%s", out.String(), want)
+// TestTable checks that tables are those of kubectl: a cell has one line, columns without content are left out, and further columns need
+// -o wide.
+func TestTable(t *testing.T) {
+	tab := NewTable("name", "count", "empty")
+	tab.Wide("message")
+	tab.AddRow("a\nb", 1, nil, "text")
+	tab.AddRow("long name", 23)
+	for want, o := range map[string]Output{
+		"NAME        COUNT\na\\nb        1\nlong name   23\n":                      {Format: FormatTable},
+		"NAME        COUNT   MESSAGE\na\\nb        1       text\nlong name   23\n": {Format: FormatWide},
+		"a\\nb        1\nlong name   23\n":                                         {Format: FormatTable, noHeaders: true},
+	} {
+		var out bytes.Buffer
+		if tab.Print(&out, &o); out.String() != want {
+			t.Errorf("got\n%s, want\n%s", out.String(), want)
+		}
 	}
 }

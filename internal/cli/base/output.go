@@ -15,8 +15,10 @@ import (
 // The output formats that commands have in common.
 const (
 	FormatTable = "table"
-	FormatJSON  = "json"
-	FormatYAML  = "yaml"
+	// FormatWide is a table with more columns.
+	FormatWide = "wide"
+	FormatJSON = "json"
+	FormatYAML = "yaml"
 	// FormatMarkdown is that of commands whose result goes into a pull request or an issue.
 	FormatMarkdown = "markdown"
 )
@@ -24,18 +26,24 @@ const (
 // Output is the flag --output of a command.
 type Output struct {
 	// Format is the value of the flag.
-	Format  string
-	formats []string
+	Format    string
+	formats   []string
+	noHeaders bool
 }
 
 // AddFlag adds the flag to a command. The command prints the additional formats itself.
 func (o *Output) AddFlag(cmd *cobra.Command, additional ...string) {
-	o.formats = append([]string{FormatTable, FormatJSON, FormatYAML}, additional...)
+	o.formats = append([]string{FormatTable, FormatWide, FormatJSON, FormatYAML}, additional...)
 	cmd.Flags().StringVarP(&o.Format, "output", "o", FormatTable, o.choice())
 	CompleteWith(cmd, "output", o.formats...)
 }
 
-// choice returns the formats as text: table, json or yaml.
+// AddNoHeadersFlag adds the flag of commands that print one table.
+func (o *Output) AddNoHeadersFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&o.noHeaders, "no-headers", false, "do not print the headers of the table")
+}
+
+// choice returns the formats as text: table, wide, json or yaml.
 func (o *Output) choice() string {
 	last := len(o.formats) - 1
 	return strings.Join(o.formats[:last], ", ") + " or " + o.formats[last]
@@ -49,8 +57,7 @@ func (o *Output) Validate() error {
 	return nil
 }
 
-// Print prints a result as JSON or YAML, which have the same fields, or else calls table, with a writer that wraps
-// lines to the terminal. What is printed is escaped as by EscapeLines, whatever out is.
+// Print prints a result as JSON or YAML, which have the same fields, or else calls table. What is printed is escaped as by EscapeLines, whatever out is.
 func (o *Output) Print(out io.Writer, result any, table func(io.Writer)) error {
 	switch o.Format {
 	case FormatJSON:
@@ -58,7 +65,7 @@ func (o *Output) Print(out io.Writer, result any, table func(io.Writer)) error {
 	case FormatYAML:
 		return writeYAML(out, result)
 	}
-	table(Fitted(out))
+	table(Escaped(out))
 	return nil
 }
 

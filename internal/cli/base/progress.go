@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 )
 
 // RunProgress is a progress bar of several concurrent runs.
@@ -79,11 +78,6 @@ func (p *ReadProgress) Show(kind string, read, total int64) {
 
 // End removes the bar.
 func (p *ReadProgress) End() { finish(p.bar) }
-
-func isTerminal(out io.Writer) bool {
-	file := fileOf(out)
-	return file != nil && term.IsTerminal(int(file.Fd()))
-}
 
 func finish(bar *progressbar.ProgressBar) {
 	if bar != nil {

@@ -8,16 +8,15 @@ import (
 	"testing"
 )
 
-// TestStdout checks that standard output passes on what is written, and keeps the first error, also of what returns none: a table, a
-// wrapped text and a line.
+// TestStdout checks that standard output passes on what is written, and keeps the first error, also of what returns none: a table
+// and a text.
 func TestStdout(t *testing.T) {
 	for name, print := range map[string]func(*Stdout){
-		"text": func(out *Stdout) { fmt.Fprintln(Fitted(Escaped(out)), "node-1") },
-		"line": func(out *Stdout) { PrintLine(out, "", Colored{Text: "OK"}, " node-1") },
+		"text": func(out *Stdout) { fmt.Fprintln(Escaped(Escaped(out)), "node-1") },
 		"table": func(out *Stdout) {
-			table := NewTable(Fitted(out), "node")
-			table.AppendRow([]any{"node-1"})
-			table.Render()
+			table := NewTable("node")
+			table.AddRow("node-1")
+			table.Print(Escaped(out), &Output{})
 		},
 	} {
 		path := filepath.Join(t.TempDir(), "out")

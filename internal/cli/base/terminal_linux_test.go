@@ -37,74 +37,29 @@ func openTerminal(t *testing.T, columns uint16) (terminal, other *os.File) {
 	return terminal, other
 }
 
-// TestTerminal checks the width and color of a real pseudo-terminal, with and without $COLUMNS, $NO_COLOR and $TERM.
-func TestTerminal(t *testing.T) {
-	tests := map[string]struct {
-		columns uint16
-		env     map[string]string
-		want    terminal
+// TestWidth checks the width of a real pseudo-terminal, with and without $COLUMNS.
+func TestWidth(t *testing.T) {
+	for name, tc := range map[string]struct {
+		columns  uint16
+		variable string
+		want     int
 	}{
-		"measured":       {100, nil, terminal{100, true}},
-		"unknown width":  {0, nil, terminal{80, true}},
-		"COLUMNS":        {100, map[string]string{"COLUMNS": "120"}, terminal{120, true}},
-		"bad COLUMNS":    {100, map[string]string{"COLUMNS": "wide"}, terminal{100, true}},
-		"narrow":         {5, nil, terminal{minWidth, true}},
-		"NO_COLOR":       {100, map[string]string{"NO_COLOR": "1"}, terminal{100, false}},
-		"empty NO_COLOR": {100, map[string]string{"NO_COLOR": ""}, terminal{100, true}},
-		"dumb":           {100, map[string]string{"TERM": "dumb"}, terminal{100, false}},
-	}
-	for name, tc := range tests {
+		"measured": {100, "", 100}, "unknown width": {0, "", 80}, "COLUMNS": {100, "120", 120}, "bad COLUMNS": {100, "wide", 100},
+	} {
 		t.Run(name, func(t *testing.T) {
-			for _, variable := range []string{"COLUMNS", "NO_COLOR", "TERM"} {
-				t.Setenv(variable, tc.env[variable])
-			}
+			t.Setenv("COLUMNS", tc.variable)
 			file, _ := openTerminal(t, tc.columns)
-			if got := terminalOf(Fitted(Escaped(file))); got != tc.want {
-				t.Errorf("%+v, want %+v", got, tc.want)
+			if got := widthOf(Escaped(file)); got != tc.want {
+				t.Errorf("%d, want %d", got, tc.want)
 			}
-			if got := terminalOf(&screen{out: file}); got != tc.want {
-				t.Errorf("screen: %+v, want %+v", got, tc.want)
-			}
-			if got := terminalOf(Escaped(NewStdout(file))); got != tc.want || !isTerminal(NewStdout(file)) {
-				t.Errorf("standard output: %+v, want %+v", got, tc.want)
+			if got := widthOf(NewStdout(file)); got != tc.want || !isTerminal(NewStdout(file)) {
+				t.Errorf("standard output: %d, want %d", got, tc.want)
 			}
 		})
 	}
 	t.Setenv("COLUMNS", "")
-	if got := terminalOf(&bytes.Buffer{}); got != (terminal{}) {
-		t.Errorf("%+v for output that is no terminal", got)
-	}
-}
-
-// TestColors checks that a terminal gets colors, and that text cannot contain its own.
-func TestColors(t *testing.T) {
-	for _, variable := range []string{"COLUMNS", "NO_COLOR", "TERM"} {
-		t.Setenv(variable, "")
-	}
-	file, other := openTerminal(t, 40)
-	tab := NewTable(Fitted(file), "name", "state")
-	tab.AppendRow([]any{"a\x1b[31m", Colored{"bad", Bad}})
-	tab.Render()
-	PrintLine(file, "  ", Colored{"PROBLEM", Bad}, " text\x1b[32m")
-	if err := other.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Log(err) // the terminal cannot be polled: the read below still ends when the text is there
-	}
-	var out bytes.Buffer
-	buffer := make([]byte, 4096)
-	for !bytes.Contains(out.Bytes(), []byte("text")) {
-		n, err := other.Read(buffer)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out.Write(buffer[:n])
-	}
-	for _, want := range []string{"\x1b[31;1mbad\x1b[0m", "\x1b[31;1mPROBLEM\x1b[0m text", `a\u001b[31m`} {
-		if !bytes.Contains(out.Bytes(), []byte(want)) {
-			t.Errorf("%q is missing in %q", want, out.String())
-		}
-	}
-	if bytes.Contains(out.Bytes(), []byte("\x1b[32m")) {
-		t.Errorf("text has its own color in %q", out.String())
+	if got := widthOf(&bytes.Buffer{}); got != defaultWidth {
+		t.Errorf("%d for output that is no terminal", got)
 	}
 }
 

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/doctor"
@@ -17,28 +15,24 @@ import (
 var levels = []struct {
 	level doctor.Level
 	label string
-	color base.Color
 }{
-	{doctor.Problem, "PROBLEM", base.Bad},
-	{doctor.Warning, "WARNING", base.Caution},
+	{doctor.Problem, "PROBLEM"},
+	{doctor.Warning, "WARNING"},
 }
-
-// indent is the indentation of continued lines and of remedies.
-const indent = "  "
 
 // printFindings prints the problems, the warnings, each with its remedy, and the checks without either in one line.
 func printFindings(out io.Writer, findings []doctor.Finding) {
 	for _, l := range levels {
 		for _, f := range ofLevel(findings, l.level) {
-			base.PrintLine(out, indent, base.Colored{Text: l.label, Color: l.color}, " "+f.Check+": "+f.Message)
+			fmt.Fprintf(out, "%s %s: %s\n", l.label, f.Check, base.Escape(f.Message))
 			if f.Fix != "" {
-				base.PrintLine(out, indent+indent, base.Colored{Text: indent + "remedy:", Color: base.Bold}, " "+f.Fix)
+				fmt.Fprintf(out, "  remedy: %s\n", base.Escape(f.Fix))
 			}
 			fmt.Fprintln(out)
 		}
 	}
 	if fine := fineChecks(findings); len(fine) > 0 {
-		base.PrintLine(out, indent, base.Colored{Text: "OK", Color: base.Good}, " "+strings.Join(fine, ", "))
+		fmt.Fprintf(out, "OK %s\n", base.Escape(strings.Join(fine, ", ")))
 	}
 	fmt.Fprintln(out, summary(findings))
 }
@@ -46,16 +40,16 @@ func printFindings(out io.Writer, findings []doctor.Finding) {
 // printMarkdown prints the findings as printFindings does, as a table with a list of the other checks.
 func printMarkdown(out io.Writer, findings []doctor.Finding) {
 	fmt.Fprintf(out, "### plimsoll doctor: %s\n\n", summary(findings))
-	t := base.NewTable(out, "level", "check", "finding", "remedy")
+	t := base.NewTable("level", "check", "finding", "remedy")
 	rows := 0
 	for _, l := range levels {
 		for _, f := range ofLevel(findings, l.level) {
-			t.AppendRow(table.Row{string(l.level), f.Check, f.Message, f.Fix})
+			t.AddRow(string(l.level), f.Check, f.Message, f.Fix)
 			rows++
 		}
 	}
 	if rows > 0 {
-		t.Markdown()
+		t.Markdown(out)
 		fmt.Fprintln(out)
 	}
 	if fine := fineChecks(findings); len(fine) > 0 {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/doctor"
 )
 
@@ -18,9 +17,8 @@ var findings = []doctor.Finding{
 
 // TestPrintFindings checks the order: problems, warnings, each with its remedy, and one line of what is fine.
 func TestPrintFindings(t *testing.T) {
-	t.Setenv("COLUMNS", "40")
 	var out bytes.Buffer
-	printFindings(base.Fitted(&out), findings)
+	printFindings(&out, findings)
 	want := `PROBLEM load: the load is 20 minutes old
   remedy: see the logs
 

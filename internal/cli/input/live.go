@@ -27,7 +27,7 @@ type LiveCluster struct {
 
 // AddFlags adds the flags.
 func (l *LiveCluster) AddFlags(cmd *cobra.Command, configUsage, nameUsage string) {
-	l.LoadSource.Add(cmd)
+	l.LoadSource.AddShort(cmd)
 	l.Scheduler.AddFlags(cmd, configUsage, nameUsage)
 }
 
@@ -64,6 +64,9 @@ func ReadObjects(cmd *cobra.Command, config *rest.Config, folders []string, warn
 
 // UseConfig selects the load source in --config unless flags select another.
 func (l *LiveCluster) UseConfig(cmd *cobra.Command) error {
+	if cmd.Flags().Changed("load-source") {
+		return l.LoadSource.ReadFile()
+	}
 	if l.Scheduler.Config == "" || cmd.Flags().Changed("provider") {
 		return nil
 	}

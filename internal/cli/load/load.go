@@ -11,7 +11,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
@@ -57,8 +56,8 @@ there are enough samples.`,
 		Example: `  # Read the load from the source that a scheduler is configured for.
   plimsoll load top --config scheduler.yaml
 
-  # Read the load from Prometheus, with a selector in all queries.
-  plimsoll load top --provider Prometheus --address http://localhost:9090 --selector 'cluster="prod"'
+  # Read the load from Prometheus.
+  plimsoll load top --provider Prometheus --address http://localhost:9090
 
   # Read the load from a load watcher, repeatedly.
   plimsoll load top --provider Service --address http://localhost:2020 --watch
@@ -70,12 +69,13 @@ there are enough samples.`,
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	o.source.Add(cmd)
+	o.source.AddShort(cmd)
 	input.AddSnapshotFlag(cmd, &o.snapshot, "show the load in a snapshot; its age is that at the time of the snapshot")
 	o.scheduler.AddFlags(cmd,
 		"file with a KubeSchedulerConfiguration; the arguments of its plugins select the source, in place of --provider",
 		"profile in that configuration (default the first with a source)")
 	flags := cmd.Flags()
+	o.output.AddNoHeadersFlag(cmd)
 	flags.StringVar(&o.sortBy, "sort-by", sortByCPU, "cpu, memory (highest first) or name")
 	o.output.AddFlag(cmd)
 	o.watch.AddFlags(cmd, 15*time.Second)
@@ -130,6 +130,9 @@ func (o *topOptions) run(ctx context.Context, out, errOut io.Writer) error {
 		}
 		o.source.Use(source)
 	}
+	if err := o.source.ReadFile(); err != nil {
+		return err
+	}
 	access, err := o.source.Access(ctx)
 	if err != nil {
 		return err
@@ -170,7 +173,7 @@ func (o *topOptions) print(reading load.Reading, now time.Time, out io.Writer, w
 	result := newTopResult(reading, now)
 	slices.SortFunc(result.Nodes, func(a, b topNode) int { return cmp.Or(o.compare(a, b), cmp.Compare(a.Name, b.Name)) })
 	o.watch.Begin(out, o.output.Format)
-	if err := o.output.Print(out, result, result.print); err != nil {
+	if err := o.output.Print(out, result, func(out io.Writer) { result.print(out, &o.output) }); err != nil {
 		return err
 	}
 	if result.Rejected > 0 || result.Stale > 0 {
@@ -225,10 +228,10 @@ func newTopResult(reading load.Reading, now time.Time) topResult {
 	return result
 }
 
-func (r *topResult) print(out io.Writer) {
-	t := base.NewTable(out, "node", "CPU %", "deviation", "memory %", "deviation")
+func (r *topResult) print(out io.Writer, o *base.Output) {
+	t := base.NewTable("node", "CPU %", "deviation", "memory %", "deviation")
 	for _, node := range r.Nodes {
-		row := table.Row{node.Name}
+		row := []any{node.Name}
 		for _, u := range []*input.Utilization{node.CPU, node.Memory} {
 			if u == nil {
 				row = append(row, "-", "-")
@@ -236,10 +239,9 @@ func (r *topResult) print(out io.Writer) {
 			}
 			row = append(row, fmt.Sprintf("%.1f", 100*u.Mean), fmt.Sprintf("%.1f", 100*u.StdDev))
 		}
-		t.AppendRow(row)
+		t.AddRow(row...)
 	}
-	t.SetColumnConfigs(base.RightAligned(2, 3, 4, 5))
-	t.Render()
+	t.Print(out, o)
 	fmt.Fprintf(out, "%s; means and deviations over %s, from %s, read %s ago\n", plural.Of(len(r.Nodes), "node"),
 		base.FormatAge(seconds(r.WindowSeconds)), base.Escape(r.Source), base.FormatAge(seconds(r.AgeSeconds)))
 }

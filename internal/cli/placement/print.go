@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
@@ -79,7 +77,7 @@ func printOutcomes(out io.Writer, output *base.Output, outcomes []outcome) error
 			if i > 0 {
 				fmt.Fprintln(out)
 			}
-			outcomes[i].print(out)
+			outcomes[i].print(out, output)
 		}
 	})
 }
@@ -123,9 +121,9 @@ func (o *outcome) result() placementResult {
 }
 
 // print prints the outcome as text.
-func (o *outcome) print(out io.Writer) {
+func (o *outcome) print(out io.Writer, output *base.Output) {
 	if o.Decision != nil {
-		o.printClusters(out)
+		o.printClusters(out, output)
 	} else {
 		fmt.Fprintf(out, "%s\n", base.Escape(o.key.String()))
 	}
@@ -149,25 +147,27 @@ func (o *outcome) print(out io.Writer) {
 	}
 }
 
-// printClusters prints a row for each cluster, the best first.
-func (o *outcome) printClusters(out io.Writer) {
-	header := table.Row{o.key.String(), "chosen", "total"}
+// printClusters prints a row for each feasible cluster, the best first, and why each other one is not.
+func (o *outcome) printClusters(out io.Writer, output *base.Output) {
+	fmt.Fprintln(out, base.Escape(o.key.String()))
+	t := base.NewTable("cluster", "chosen", "total")
 	names, weights := o.Policy.Prioritizers()
-	for i, name := range names {
-		wrapped := strings.NewReplacer("Resource", "Resource\n", "/", "/\n").Replace(base.Escape(name))
-		header = append(header, base.Lines(fmt.Sprintf("%s\nx %d", wrapped, weights[i])))
+	add := func(columns ...string) { t.Add(columns...) }
+	if len(names) > maxScoreColumns {
+		add = t.Wide
 	}
-	t := base.NewTable(out, append(header, "why not")...)
-	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, Align: text.AlignCenter}})
-	t.SuppressEmptyColumns()
+	for i, name := range names {
+		add(fmt.Sprintf("%s x%d", strings.TrimPrefix(name, "Resource"), weights[i]))
+	}
+	var refused []string
 	for _, cluster := range o.Ranking() {
-		chosen := base.Colored{}
-		if cluster.Chosen {
-			chosen = base.Colored{Text: "yes", Color: base.Good}
+		if !cluster.Feasible {
+			refused = append(refused, cluster.Name+": "+cluster.Reason)
+			continue
 		}
-		row := table.Row{cluster.Name, chosen, nil}
-		if cluster.Feasible {
-			row[2] = cluster.Total
+		row := []any{cluster.Name, "", cluster.Total}
+		if cluster.Chosen {
+			row[1] = "yes"
 		}
 		for _, score := range cluster.Scores {
 			cell := strconv.FormatInt(score.Score, 10)
@@ -176,10 +176,13 @@ func (o *outcome) printClusters(out io.Writer) {
 			}
 			row = append(row, cell)
 		}
-		if !cluster.Feasible {
-			row = append(row, make(table.Row, len(names))...)
-		}
-		t.AppendRow(append(row, cluster.Reason))
+		t.AddRow(row...)
 	}
-	t.Render()
+	t.Print(out, output)
+	for _, line := range refused {
+		fmt.Fprintln(out, base.Escape(line))
+	}
 }
+
+// maxScoreColumns is the number of prioritizers whose scores fit a terminal. Those of more are printed with -o wide.
+const maxScoreColumns = 3

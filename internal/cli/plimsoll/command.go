@@ -64,5 +64,6 @@ they are made, and inspects slack, placements and load.`,
 		whatif.NewMergeCommand(), whatif.NewRunCommand(),
 		load.NewCommand(), slack.NewCommand(), placement.NewCommand(), doctor.NewCommand(), newVersionCommand(),
 	)
+	base.ConfigureHelp(cmd)
 	return cmd
 }

@@ -75,6 +75,9 @@ func simulated(t *testing.T, args []string) *result.Result {
 
 // showsEffect reports whether a scenario of a result shows what its example is for.
 func showsEffect(r *result.Result) bool {
+	if r.Shard != nil {
+		return true // which the merged result shows
+	}
 	if r.Tuning != nil {
 		return r.Tuning.Verdict == result.Change
 	}

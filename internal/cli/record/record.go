@@ -19,15 +19,18 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/recording/prometheus"
+	"github.com/plimsoll-k8s/plimsoll/load/flags"
 )
 
 // options are the flags of plimsoll record.
 type options struct {
 	config   prometheus.Config
 	from, to string
-	output   string
-	redact   bool
-	force    bool
+	// load is the file with the server.
+	load   string
+	output string
+	redact bool
+	force  bool
 
 	following followOptions
 }
@@ -97,17 +100,13 @@ func (o *options) addFlags(cmd *cobra.Command) {
 		"keys of labels of nodes and pods that kube-state-metrics exports with underscores, "+
 			"such as example.com/team",
 	)
-	flags.StringVar(&c.Server.TokenFile, "token-file", "", "file with a bearer token for the server")
-	flags.StringVar(&c.Server.CAFile, "ca-file", "", "file with the certificate authorities of the server")
-	flags.StringVar(&c.Server.CertFile, "cert-file", "", "file with the client certificate")
-	flags.StringVar(&c.Server.KeyFile, "key-file", "", "file with the key of the client certificate")
-	flags.BoolVar(&c.Server.InsecureSkipVerify, "insecure-skip-verify", false, "do not verify the certificate of the server")
+	flags.StringVar(&o.load, "load-source", "", "file with the address, credentials and certificates of the Prometheus server, in place of --prometheus")
+	cmd.MarkFlagsMutuallyExclusive("load-source", "prometheus")
 	_ = cmd.MarkFlagFilename("output", "plrec")
-	for _, name := range []string{"token-file", "ca-file", "cert-file", "key-file"} {
-		_ = cmd.MarkFlagFilename(name)
-	}
+	_ = cmd.MarkFlagFilename("load-source", "yaml", "yml", "json")
 	base.CompleteWith(cmd, "to", "now")
 	o.following.addFlags(cmd)
+	base.Rare(cmd, "rate-window", "chunk", "timeout", "series", "label", "usage-label", "cpu-query", "memory-query", "label-key")
 }
 
 // parseTime parses a time: now, a duration before now or a time. The flag is for the error.
@@ -132,9 +131,8 @@ func parseTime(flag, text string, now time.Time) (time.Time, error) {
 var fieldFlags = map[string]string{
 	"address": "--prometheus", "step": "--step", "window": "--chunk", "rateWindow": "--rate-window", "timeout": "--timeout",
 	"rotate": "--rotate", "maxBytes": "--max-size", "series": "--series", "label": "--label", "usageLabel": "--usage-label", "to": "--to",
-	"token":     "--token-file",
-	"tokenFile": "--token-file", "caFile": "--ca-file", "certFile": "--cert-file", "keyFile": "--key-file",
-	"certFile, keyFile": "--cert-file, --key-file",
+	"token": "--load-source: token", "tokenFile": "--load-source: tokenFile", "caFile": "--load-source: caFile", "certFile": "--load-source: certFile",
+	"keyFile": "--load-source: keyFile", "certFile, keyFile": "--load-source: certFile, keyFile",
 }
 
 // flagNames returns an error with the name of a flag in place of that of a field.
@@ -149,6 +147,13 @@ func flagNames(err error) error {
 }
 
 func (o *options) run(cmd *cobra.Command) error {
+	if o.load != "" {
+		server, err := flags.ReadFile(o.load)
+		if err != nil {
+			return fmt.Errorf("--load-source: %w", err)
+		}
+		o.config.Server = server
+	}
 	switch {
 	case o.following.follow:
 		return o.follow(cmd)

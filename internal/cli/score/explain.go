@@ -123,10 +123,13 @@ func (o *explainOptions) addFlags(cmd *cobra.Command) {
 	o.objects.AddFlags(cmd, " of nodes and pods")
 	o.objects.AddRecordingFlags(cmd)
 	o.instant.AddFlags(cmd)
-	o.live.LoadSource.Add(cmd)
+	o.live.LoadSource.AddShort(cmd)
 	addSchedulerFlags(cmd, &o.live.Scheduler)
 	cmd.Flags().IntVar(&o.top, "top", 10, "number of feasible nodes to show, the best first; 0 for all")
 	o.output.AddFlag(cmd)
+	base.Group(cmd, base.GroupInput, "filename", "snapshot", "recording", "at")
+	base.Group(cmd, base.GroupCluster, "provider", "address", "load-source")
+	base.Rare(cmd, "strict", "now", "load", "scheduler-name")
 	for _, offline := range []string{"filename", "snapshot", "recording"} {
 		for _, live := range []string{"provider", "kubeconfig", "context"} {
 			cmd.MarkFlagsMutuallyExclusive(offline, live)
@@ -166,7 +169,7 @@ func (o *explainOptions) run(cmd *cobra.Command, arg string) error {
 		warn(limitation)
 	}
 	e := newExplanation(explained, *state)
-	return o.output.Print(cmd.OutOrStdout(), e, func(out io.Writer) { e.print(out, o.top) })
+	return o.output.Print(cmd.OutOrStdout(), e, func(out io.Writer) { e.print(out, &o.output, o.top) })
 }
 
 func (o *explainOptions) validate() error {

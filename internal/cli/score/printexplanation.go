@@ -16,7 +16,7 @@ import (
 
 // print prints the best feasible nodes, why the others are infeasible, and the reason of the
 // result. top limits the number of nodes; the node of the pod is always printed.
-func (e *explanation) print(out io.Writer, top int) {
+func (e *explanation) print(out io.Writer, o *base.Output, top int) {
 	fmt.Fprintln(out, base.Escape(fmt.Sprintf("%s/%s, %s", e.Namespace, e.Name, e.location())))
 	fmt.Fprintln(out, base.Escape(fmt.Sprintf("profile %s of %s", e.Profile.SchedulerName, e.Profile.Source)))
 	feasible, infeasible := e.partition()
@@ -28,7 +28,7 @@ func (e *explanation) print(out io.Writer, top int) {
 		}
 	}
 	if len(shown) > 0 {
-		e.table(shown, feasible).render(out)
+		e.table(shown, feasible).print(out, o)
 	}
 	if more := len(feasible) - len(shown); more > 0 {
 		fmt.Fprintf(out, "and %d more feasible nodes (--top)\n", more)

@@ -107,7 +107,7 @@ func (o *scoreOptions) run(ctx context.Context, in io.Reader, out, errOut io.Wri
 			warn("no pending pods in the input: all pods have spec.nodeName")
 		}
 		for _, pod := range result.Pods {
-			printScores(out, pod)
+			printScores(out, &o.output, pod)
 		}
 	})
 }

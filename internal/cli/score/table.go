@@ -8,16 +8,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
 )
 
 // printScores prints the scores of all nodes for one pod, the best node first.
-func printScores(out io.Writer, pod engine.PodScores) {
+func printScores(out io.Writer, o *base.Output, pod engine.PodScores) {
 	fmt.Fprintln(out, base.Escape(fmt.Sprintf("%s/%s -> %s", pod.Namespace, pod.Name, cmp.Or(pod.Selected, "no node"))))
-	scoreTable{nodes: bestFirst(pod.Nodes), all: pod.Nodes}.render(out)
+	scoreTable{nodes: bestFirst(pod.Nodes), all: pod.Nodes}.print(out, o)
 	if reason := pod.Reason(pod.Selected); pod.Selected != "" {
 		fmt.Fprintln(out, base.Escape(reason))
 	}
@@ -46,21 +44,24 @@ type scoreTable struct {
 	extraCells   func(node string) []string
 }
 
-func (s scoreTable) render(out io.Writer) {
+func (s scoreTable) print(out io.Writer, o *base.Output) {
 	differing, equal := partitionPlugins(s.all)
-	header := table.Row{"node", "total"}
-	for _, name := range s.extraColumns {
-		header = append(header, name)
+	t := base.NewTable("node", "total")
+	t.Add(s.extraColumns...)
+	add := func(columns ...string) { t.Add(columns...) }
+	if len(differing)+len(s.extraColumns) > maxColumns {
+		add = t.Wide
 	}
 	for _, name := range differing {
-		header = append(header, base.Lines(wrapName(name)))
+		add(strings.TrimPrefix(name, "NodeResources"))
 	}
-	t := base.NewTable(out, append(header, "why not")...)
+	var refused []string
 	for _, node := range s.nodes {
-		row := table.Row{node.Name, node.Total}
 		if !node.Feasible {
-			row[1] = "-"
+			refused = append(refused, node.Name+": "+node.Reason)
+			continue
 		}
+		row := []any{node.Name, node.Total}
 		if s.extraCells != nil {
 			for _, cell := range s.extraCells(node.Name) {
 				row = append(row, cell)
@@ -68,19 +69,24 @@ func (s scoreTable) render(out io.Writer) {
 		}
 		for _, name := range differing {
 			if plugin, ok := node.Plugins[name]; ok {
-				row = append(row, base.Lines(formatScore(plugin)))
+				row = append(row, formatScore(plugin))
 			} else {
 				row = append(row, "-")
 			}
 		}
-		t.AppendRow(append(row, node.Reason))
+		t.AddRow(row...)
 	}
-	t.SuppressEmptyColumns()
-	t.Render()
+	t.Print(out, o)
+	for _, line := range refused {
+		fmt.Fprintln(out, base.Escape(line))
+	}
 	if len(equal) > 0 {
 		fmt.Fprintln(out, "the same on every node:", strings.Join(equal, ", "))
 	}
 }
+
+// maxColumns is the number of plugins whose scores fit a terminal. Those of more are printed with -o wide.
+const maxColumns = 3
 
 // partitionPlugins separates the plugins whose scores differ between nodes from those whose scores
 // are equal.
@@ -115,19 +121,4 @@ func formatScore(s engine.PluginScore) string {
 		text += fmt.Sprintf(" x%d = %d", s.Weight, s.Score*s.Weight)
 	}
 	return text
-}
-
-// wrapName breaks the long name of a plugin between words, so that tables fit a terminal.
-func wrapName(name string) string {
-	var b strings.Builder
-	width := 0
-	for i, c := range name {
-		if i > 0 && c >= 'A' && c <= 'Z' && width >= 8 {
-			b.WriteByte('\n')
-			width = 0
-		}
-		b.WriteRune(c)
-		width++
-	}
-	return b.String()
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jedib0t/go-pretty/v6/table"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -144,9 +143,11 @@ func readEvents(ctx context.Context, c client.Reader, warn func(string)) map[cli
 }
 
 // printBuffers prints what the autoscaler reports about the buffers of the policies.
-func printBuffers(out io.Writer, results []statusResult) {
+func printBuffers(out io.Writer, o *base.Output, results []statusResult) {
 	rows, hidden := 0, 0
-	t := base.NewTable(out, "buffer", "policy", "count", "autoscaler", "provisioned", "ready", "message")
+	t := base.NewTable("buffer", "policy", "count", "autoscaler", "provisioned", "ready")
+	t.Wide("message")
+	var messages []string
 	for _, r := range results {
 		for i := range r.Buffers {
 			if rows++; rows > maxBufferRows {
@@ -154,17 +155,20 @@ func printBuffers(out io.Writer, results []statusResult) {
 				continue
 			}
 			b := &r.Buffers[i]
-			t.AppendRow(table.Row{
-				b.Namespace + "/" + b.Name, r.Policy, b.Placeholders, b.answer(), yesOrNo(b.Provisioned), b.ready(), b.message(),
-			})
+			name, message := b.Namespace+"/"+b.Name, b.message()
+			t.AddRow(name, r.Policy, b.Placeholders, b.answer(), yesOrNo(b.Provisioned), b.ready(), message)
+			if o.Format != base.FormatWide && message != "" && !b.Provisioned {
+				messages = append(messages, name+": "+message)
+			}
 		}
 	}
 	if rows == 0 {
 		return
 	}
-	t.SetColumnConfigs(base.RightAligned(3, 6))
-	t.SuppressEmptyColumns()
-	t.Render()
+	t.Print(out, o)
+	for _, message := range messages {
+		fmt.Fprintln(out, base.Escape(message))
+	}
 	if hidden > 0 {
 		fmt.Fprintf(out, "%d more %s: plimsoll slack status -o json\n", hidden, plural.Noun(hidden, "buffer"))
 	}
@@ -204,9 +208,9 @@ func (b *bufferStatus) message() string {
 	return strings.Join(parts, "; ")
 }
 
-func yesOrNo(value bool) base.Colored {
+func yesOrNo(value bool) string {
 	if value {
-		return base.Colored{Text: "yes", Color: base.Good}
+		return "yes"
 	}
-	return base.Colored{Text: "no", Color: base.Bad}
+	return "no"
 }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
@@ -76,7 +77,7 @@ func TestBuffers(t *testing.T) {
 	var got []row
 	for i := range buffers["general"] {
 		b := &buffers["general"][i]
-		got = append(got, row{b.Name, b.answer(), yesOrNo(b.Provisioned).Text, b.message()})
+		got = append(got, row{b.Name, b.answer(), yesOrNo(b.Provisioned), b.message()})
 	}
 	want := []row{
 		{"refused", "refused", "no", "violates PodSecurity"},
@@ -90,19 +91,19 @@ func TestBuffers(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	var out strings.Builder
-	printBuffers(&out, []statusResult{{Policy: "general", Buffers: buffers["general"]}})
-	if !strings.Contains(out.String(), "shop/refused") || strings.Count(out.String(), "general") != len(want) ||
-		strings.Contains(out.String(), "ready") {
+	printBuffers(&out, &base.Output{}, []statusResult{{Policy: "general", Buffers: buffers["general"]}})
+	if !strings.Contains(out.String(), "shop/refused") || strings.Count(out.String(), " general ") != len(want) ||
+		strings.Contains(out.String(), "READY") || !strings.Contains(out.String(), "\nshop/refused: violates PodSecurity\n") {
 		t.Error(out.String())
 	}
 	buffers["general"][3].ReadyReplicas = new(int64(2))
 	out.Reset()
-	printBuffers(&out, []statusResult{{Policy: "general", Buffers: buffers["general"][3:4]}})
-	if !strings.Contains(out.String(), "│ provisioned │ ready │") || !strings.Contains(out.String(), "│ yes         │     2 │") {
+	printBuffers(&out, &base.Output{}, []statusResult{{Policy: "general", Buffers: buffers["general"][3:4]}})
+	if !strings.Contains(out.String(), "PROVISIONED   READY\n") || !strings.Contains(out.String(), "yes           2\n") {
 		t.Error(out.String())
 	}
 	out.Reset()
-	printBuffers(&out, []statusResult{{Policy: "general", Buffers: make([]bufferStatus, maxBufferRows+7)}})
+	printBuffers(&out, &base.Output{}, []statusResult{{Policy: "general", Buffers: make([]bufferStatus, maxBufferRows+7)}})
 	if !strings.Contains(out.String(), "\n7 more buffers: ") {
 		t.Error(out.String())
 	}

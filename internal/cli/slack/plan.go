@@ -126,7 +126,7 @@ func (o *planOptions) run(ctx context.Context, in io.Reader, out io.Writer, warn
 	if o.output.Format == base.FormatYAML {
 		return o.printObjects(out, warn, policy, plan)
 	}
-	return o.output.Print(out, newPlanResult(plan), func(out io.Writer) { printPlan(out, plan) })
+	return o.output.Print(out, newPlanResult(plan), func(out io.Writer) { printPlan(out, &o.output, plan) })
 }
 
 // labelsOf returns the labels of a namespace in the input, nil if it is not in the input.
@@ -191,14 +191,13 @@ func (o *planOptions) printObjects(out io.Writer, warn func(string), policy *v1a
 	return err
 }
 
-func printPlan(out io.Writer, plan slack.Plan) {
-	t := base.NewTable(out, plan.Policy, "count", "CPU", "memory")
+func printPlan(out io.Writer, o *base.Output, plan slack.Plan) {
+	t := base.NewTable("amount", "count", "CPU", "memory")
 	appendRow := func(name string, count any, list v1.ResourceList) {
-		t.AppendRow([]any{name, count, base.FormatCPU(list), base.FormatMemory(list)})
+		t.AddRow(name, count, base.FormatCPU(list), base.FormatMemory(list))
 	}
 	appendRow("base", "", plan.Base)
 	appendRow("target", "", plan.Target)
-	t.AppendSeparator()
 	for _, group := range plan.Groups {
 		name := "placeholders"
 		switch {
@@ -209,10 +208,9 @@ func printPlan(out io.Writer, plan slack.Plan) {
 		}
 		appendRow(name, group.Count, group.Requests)
 	}
-	t.AppendSeparator()
 	appendRow("total", "", plan.Total)
-	t.SetColumnConfigs(base.RightAligned(2, 3, 4))
-	t.Render()
+	fmt.Fprintln(out, base.Escape(plan.Policy))
+	t.Print(out, o)
 	if !plan.Feasible {
 		fmt.Fprintln(out, "not feasible:")
 	}

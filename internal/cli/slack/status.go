@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -57,6 +56,7 @@ NotTriggerScaleUp). The exit code is 1 if a policy is not ready.`,
 	}
 	o.cluster.AddFlags(cmd, "cluster", 30*time.Second)
 	o.output.AddFlag(cmd)
+	o.output.AddNoHeadersFlag(cmd)
 	o.watch.AddFlags(cmd, 10*time.Second)
 	return cmd
 }
@@ -79,7 +79,7 @@ func (o *statusOptions) run(ctx context.Context, names []string, out io.Writer, 
 		return err
 	}
 	o.watch.Begin(out, o.output.Format)
-	if err := o.output.Print(out, results, func(out io.Writer) { printStatus(out, results) }); err != nil {
+	if err := o.output.Print(out, results, func(out io.Writer) { printStatus(out, &o.output, results) }); err != nil {
 		return err
 	}
 	for _, result := range results {
@@ -138,10 +138,9 @@ func readyMessage(status v1alpha1.ResourceSlackStatus) string {
 	return ready.Reason + ": " + ready.Message
 }
 
-func printStatus(out io.Writer, results []statusResult) {
-	t := base.NewTable(out, "policy", "ready", "rate", "", "CPU", "memory", "placeholders")
+func printStatus(out io.Writer, o *base.Output, results []statusResult) {
+	t := base.NewTable("policy", "ready", "rate", "amount", "CPU", "memory", "placeholders")
 	for _, r := range results {
-		t.AppendSeparator()
 		s := r.Status
 		for i, amount := range []struct {
 			name         string
@@ -153,17 +152,15 @@ func printStatus(out io.Writer, results []statusResult) {
 			{"held", s.Total, s.Placeholders},
 			{"available", s.Available, fmt.Sprintf("%d fit", s.Placed)},
 		} {
-			row := table.Row{"", "", "", amount.name, base.FormatCPU(amount.list), base.FormatMemory(amount.list), amount.placeholders}
+			row := []any{"", "", "", amount.name, base.FormatCPU(amount.list), base.FormatMemory(amount.list), amount.placeholders}
 			if i == 0 {
 				row[0], row[1], row[2] = r.Policy, yesOrNo(r.Ready), r.Rate
 			}
-			t.AppendRow(row)
+			t.AddRow(row...)
 		}
 	}
-	t.SetColumnConfigs(base.RightAligned(3, 5, 6, 7))
-	t.Attach(5, 6, 7) // the amounts to their names
-	t.Render()
-	printBuffers(out, results)
+	t.Print(out, o)
+	printBuffers(out, o, results)
 	for _, r := range results {
 		for _, condition := range r.Status.Conditions {
 			fmt.Fprintf(out, "%s %s: %s (%s)\n", r.Policy, condition.Type, strings.ToLower(string(condition.Status)), condition.Reason)

@@ -6,7 +6,6 @@ import (
 	"io"
 	"runtime"
 
-	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
@@ -97,21 +96,20 @@ func (o *backtestOptions) run(cmd *cobra.Command) error {
 	case err != nil:
 		return err
 	}
-	return o.output.Print(cmd.OutOrStdout(), r, func(out io.Writer) { printBacktest(out, r) })
+	return o.output.Print(cmd.OutOrStdout(), r, func(out io.Writer) { printBacktest(out, &o.output, r) })
 }
 
 // printBacktest prints the summary, a table of the figures, and the assumptions.
-func printBacktest(out io.Writer, r *backtest.Result) {
+func printBacktest(out io.Writer, o *base.Output, r *backtest.Result) {
 	fmt.Fprintf(out, "%s: %s, %s\n", base.Escape(r.Source.Name), plural.Of(r.Source.Nodes, "node"), plural.Of(r.Source.Pods, "pod"))
 	fmt.Fprintln(out, base.Escape(r.Summary()))
 	fmt.Fprintln(out)
-	t := base.NewTable(out, "figure", "measured", "simulated", "error")
-	t.SetColumnConfigs(base.RightAligned(2, 3, 4))
+	t := base.NewTable("figure", "measured", "simulated", "error")
 	for i := range r.Figures {
 		f := &r.Figures[i]
-		t.AppendRow(table.Row{f.Title(), formatNumber(f.Measured), formatNumber(f.Simulated), f.ErrorText()})
+		t.AddRow(f.Title(), formatNumber(f.Measured), formatNumber(f.Simulated), f.ErrorText())
 	}
-	t.Render()
+	t.Print(out, o)
 	p := r.Placements
 	fmt.Fprintf(out, "pods placed by the scheduler: %d on the node on which they ran, %d on another one, %d that never ran\n",
 		p.Same, p.Other, p.NeverScheduled)

@@ -25,9 +25,16 @@ func printMarkdown(out io.Writer, r *result.Result) {
 	for i := range r.Scenarios {
 		scenario := &r.Scenarios[i]
 		fmt.Fprintf(out, "\n%s\n\n", text(describeScenario(scenario)))
-		scenarioTable(out, r, scenario).Markdown()
+		for j := range scenario.Profiles {
+			if j == 0 && len(scenario.Profiles) > 1 {
+				continue
+			}
+			fmt.Fprintf(out, "%s\n\n", text(scenarioTitle(r, scenario, j)))
+			scenarioTable(scenario, j).Markdown(out)
+			fmt.Fprintln(out)
+		}
 		if len(scenario.Profiles) > 1 {
-			fmt.Fprintf(out, "\n%s\n", text(differenceNote(scenario, len(r.Seeds))))
+			fmt.Fprintf(out, "%s\n", text(differenceNote(len(r.Seeds))))
 		}
 	}
 	fmt.Fprint(out, "\n<details><summary>Assumptions</summary>\n\n")

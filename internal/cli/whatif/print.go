@@ -6,15 +6,13 @@ import (
 	"math"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
 )
 
 // printResult prints a table for each scenario, and the assumptions.
-func printResult(out io.Writer, r *result.Result) error {
+func printResult(out io.Writer, o *base.Output, r *result.Result) {
 	fmt.Fprintf(out, "%s: %s\n", base.Escape(r.Source.Name), sizes(r))
 	if r.Backtest != nil {
 		fmt.Fprintln(out, base.Escape(r.Backtest.Summary()))
@@ -25,12 +23,11 @@ func printResult(out io.Writer, r *result.Result) error {
 	for i := range r.Scenarios {
 		scenario := &r.Scenarios[i]
 		fmt.Fprintf(out, "\n%s\n", base.Escape(describeScenario(scenario)))
-		printScenario(out, r, scenario)
-		printFrontier(out, scenario)
+		printScenario(out, o, r, scenario)
+		printFrontier(out, o, scenario)
 		printReasons(out, scenario)
 	}
 	printAssumptions(out, r.Assumed)
-	return nil
 }
 
 // sizes returns the numbers of nodes, pods and seeds.
@@ -47,67 +44,57 @@ func describeScenario(s *result.Scenario) string {
 	return "limits " + s.Limits + ", " + usage
 }
 
-// printScenario prints the figures of each profile, and their differences from the first profile.
-func printScenario(out io.Writer, r *result.Result, s *result.Scenario) {
-	scenarioTable(out, r, s).Render()
-	if len(s.Profiles) > 1 {
-		fmt.Fprintln(out, differenceNote(s, len(r.Seeds)))
+// printScenario prints the figures of each profile after the first, or of the only one, beside those of the first.
+func printScenario(out io.Writer, o *base.Output, r *result.Result, s *result.Scenario) {
+	for i := range s.Profiles {
+		if i == 0 && len(s.Profiles) > 1 {
+			continue
+		}
+		fmt.Fprintln(out, base.Escape(scenarioTitle(r, s, i)))
+		scenarioTable(s, i).Print(out, o)
 	}
+	if len(s.Profiles) > 1 {
+		fmt.Fprintln(out, differenceNote(len(r.Seeds)))
+	}
+}
+
+// scenarioTitle names the profile of a table, and the baseline.
+func scenarioTitle(r *result.Result, s *result.Scenario, profile int) string {
+	title := profileLabel(&s.Profiles[profile], len(r.Seeds))
+	if profile > 0 {
+		title += " compared with " + profileLabel(&s.Profiles[0], len(r.Seeds))
+	}
+	return title
 }
 
 // differenceNote explains the column of differences.
-func differenceNote(s *result.Scenario, seeds int) string {
-	from := "difference from " + s.Profiles[0].Name
+func differenceNote(seeds int) string {
 	if seeds == 1 {
-		return from + ": of one seed; --seeds 5 shows whether it is significant"
+		return "Differences are of one seed; --seeds 5 shows whether they are significant."
 	}
-	return from + ": mean [95 % interval over seeds]; * is significant"
+	return "Means over the seeds, differences with their 95 % interval; * is significant."
 }
 
-// scenarioTable returns the table of the figures of each profile, and their differences from the first profile.
-func scenarioTable(out io.Writer, r *result.Result, s *result.Scenario) *base.Table {
-	header, columns, differences := table.Row{"mean over seeds"}, []int{}, []int{}
-	for i := range s.Profiles {
-		header = append(header, profileLabel(&s.Profiles[i], len(r.Seeds)))
-		columns = append(columns, len(header))
-		if i > 0 {
-			header = append(header, "difference")
-			columns, differences = append(columns, len(header)), append(differences, len(header))
-		}
+// scenarioTable returns the table of the figures of a profile and, unless it is the first, of the differences from the first.
+func scenarioTable(s *result.Scenario, profile int) *base.Table {
+	t := base.NewTable("figure", "value")
+	if profile > 0 {
+		t = base.NewTable("figure", "baseline", "profile", "difference")
 	}
-	t := base.NewTable(out, header...)
-	t.SetColumnConfigs(base.RightAligned(columns...))
-	t.Attach(differences...)
-	for _, named := range s.Definitions() {
-		row := table.Row{rowLabel(named)}
-		for i := range s.Profiles {
-			figure, ok := s.Profiles[i].Figures[named.Name]
-			if !ok {
-				row = append(row, "-")
-			} else {
-				row = append(row, formatNumber(figure.Mean))
-			}
-			if i > 0 {
-				row = append(
-					row,
-					base.Colored{Text: formatDifference(figure.Difference), Color: colorOf(r.Source.Directed(named), figure.Difference)},
-				)
-			}
+	value := func(of int, name string) string {
+		if figure, ok := s.Profiles[of].Figures[name]; ok {
+			return formatNumber(figure.Mean)
 		}
-		t.AppendRow(row)
+		return "-"
+	}
+	for _, d := range s.Definitions() {
+		if profile == 0 {
+			t.AddRow(d.Title(), value(0, d.Name))
+			continue
+		}
+		t.AddRow(d.Title(), value(0, d.Name), value(profile, d.Name), formatDifference(s.Profiles[profile].Figures[d.Name].Difference))
 	}
 	return t
-}
-
-// colorOf returns the color of a difference: good or bad if it is significant and the figure has a direction.
-func colorOf(d result.Definition, difference *result.Difference) base.Color {
-	switch {
-	case d.Direction != result.LowerIsBetter || difference == nil || difference.Interval == nil || !difference.Interval.ExcludesZero:
-		return base.Plain
-	case difference.Mean < 0:
-		return base.Good
-	}
-	return base.Bad
 }
 
 // profileLabel returns the name of a profile, and how many of its runs are incomplete.
@@ -185,33 +172,23 @@ func printReasons(out io.Writer, s *result.Scenario) {
 	}
 }
 
-// rowLabel returns the title of a figure, indented if it is a part of the one before it.
-func rowLabel(d result.Definition) string {
-	if d.Detail {
-		return "  " + d.Title()
-	}
-	return d.Title()
-}
-
 // printFrontier prints the cost of slack and the pending time of pods.
-func printFrontier(out io.Writer, s *result.Scenario) {
+func printFrontier(out io.Writer, o *base.Output, s *result.Scenario) {
 	points := s.Frontier()
 	if len(points) == 0 {
 		return
 	}
-	t := base.NewTable(out, "cost and benefit of slack", "cost", "pending, mean s", "pending, p95 s", "slack kept")
-	t.SetColumnConfigs(base.RightAligned(2, 3, 4, 5))
+	t := base.NewTable("cost and benefit of slack", "cost", "pending, mean s", "slack kept")
+	t.Wide("pending, p95 s")
 	for _, p := range points {
 		kept := "-"
 		if p.SlackKept > 0 {
 			kept = fmt.Sprintf("%.0f %%", 100*p.SlackKept)
 		}
-		t.AppendRow(table.Row{
-			p.Name, formatNumber(p.Cost) + formatInterval(p.CostInterval),
-			formatNumber(p.Pending) + formatInterval(p.PendingInterval), formatNumber(p.PendingP95), kept,
-		})
+		t.AddRow(p.Name, formatNumber(p.Cost)+formatInterval(p.CostInterval), formatNumber(p.Pending)+formatInterval(p.PendingInterval),
+			kept, formatNumber(p.PendingP95))
 	}
-	t.Render()
+	t.Print(out, o)
 }
 
 // formatInterval returns the confidence interval of a mean.

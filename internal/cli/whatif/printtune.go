@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-
 	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
@@ -29,32 +27,19 @@ func printProgress(out io.Writer, p tune.Progress) {
 		plural.Form(p.Running, "remains", "remain"), p.Best, formatNumber(p.BestObjective), formatNumber(p.CurrentObjective))
 }
 
-// printSearch prints the verdict and the best candidates.
-func printSearch(out io.Writer, r *result.Result) {
+// printSearch prints the verdict and, with -o wide, the best candidates.
+func printSearch(out io.Writer, o *base.Output, r *result.Result) {
 	tuning := r.Tuning
 	fmt.Fprintln(out, conclusion(r))
 	for _, note := range tuning.Notes {
 		fmt.Fprintln(out, note)
 	}
 	search := &tuning.Search
-	t := base.NewTable(out, "objective "+tuning.Objective, "round", "seeds", "mean", "difference", "")
-	t.SetColumnConfigs(base.RightAligned(2, 3, 4, 5))
-	ranked := search.Ranked()
-	for i, c := range ranked {
-		if i >= rankedCandidates && c.Difference != nil {
-			continue
-		}
-		settings, difference := c.Settings, ""
-		if c.Difference == nil {
-			settings = "in force: " + r.Profiles[0]
-		} else {
-			difference = formatSigned(*c.Difference)
-		}
-		t.AppendRow(table.Row{settings, c.Round, c.Seeds, formatNumber(c.Objective), difference, c.Dropped})
+	if o.Format == base.FormatWide {
+		candidateTable(r).Print(out, o)
 	}
-	t.Render()
-	fmt.Fprintf(out, "search: %s, %s, difference from the configuration in force with the same seeds\n",
-		plural.Part(len(search.Candidates), search.Points, "configuration"), plural.Of(search.Runs, "run"))
+	fmt.Fprintf(out, "search for a small %s: %s, %s; -o wide lists the best\n",
+		tuning.Objective, plural.Part(len(search.Candidates), search.Points, "configuration"), plural.Of(search.Runs, "run"))
 	if search.Exhausted {
 		fmt.Fprintln(out, "The search stopped because of --max-runs.")
 	}
@@ -63,6 +48,24 @@ func printSearch(out io.Writer, r *result.Result) {
 		seeds = fmt.Sprintf("seeds %d to %d", r.Seeds[0], r.Seeds[n-1])
 	}
 	fmt.Fprintf(out, "\nconfirmation with %s: tuned is %s\n", seeds, tuning.Settings)
+}
+
+// candidateTable returns the best candidates of a search and the configuration in force.
+func candidateTable(r *result.Result) *base.Table {
+	t := base.NewTable("mean", "difference", "round", "seeds", "dropped", "settings")
+	for i, c := range r.Tuning.Search.Ranked() {
+		if i >= rankedCandidates && c.Difference != nil {
+			continue
+		}
+		settings, difference := c.Settings, "-"
+		if c.Difference == nil {
+			settings = "in force: " + r.Profiles[0]
+		} else {
+			difference = formatSigned(*c.Difference)
+		}
+		t.AddRow(formatNumber(c.Objective), difference, c.Round, c.Seeds, c.Dropped, settings)
+	}
+	return t
 }
 
 // conclusion returns the verdict with its evidence.

@@ -76,8 +76,9 @@ func (o *resultOptions) print(out io.Writer, r *result.Result) error {
 	switch o.output.Format {
 	case formatHTML:
 		return whatifreport.Write(out, r)
-	case base.FormatTable:
-		return printResult(base.Fitted(out), r)
+	case base.FormatTable, base.FormatWide:
+		printResult(base.Escaped(out), &o.output, r)
+		return nil
 	case base.FormatMarkdown:
 		printMarkdown(base.Escaped(out), r)
 		return nil

@@ -76,11 +76,11 @@ Exit codes: 0 with a result, whether it is a change or not; 1 if a simulation fa
 invalid input and after an interruption; 3 if --fail-on is true.`,
 		Example: `  # Find a configuration that overloads nodes for less time, and write it to a file.
   plimsoll tune --generate nodes=20,pods=600,fill=0.9,best-effort=0.1,over=3600 --usage bursts:mean=0.7 \
-    --rounds 1 --seeds 4 --confirm 8 --write-config tuned.yaml
+    --rounds 1 --seeds 4 --confirm 12 --write-config tuned.yaml
 
   # Use fewer nodes, as long as pods find a place: a node is worth 10 node minutes of overload.
   plimsoll tune --generate nodes=20,pods=400,over=3600 --objective overload=1,unschedulable=1000,nodes=10 \
-    --rounds 1 --seeds 4 --confirm 8
+    --rounds 1 --seeds 4 --confirm 12
 
   # Improve your own configuration for your own cluster, without plugins that read load, and write a report.
   plimsoll snapshot -o s.tar.gz
@@ -104,6 +104,8 @@ invalid input and after an interruption; 3 if --fail-on is true.`,
 	flags.IntVar(&o.rounds, "rounds", tuneRounds, "number of rounds of the search, at most")
 	flags.IntVar(&o.maxRuns, "max-runs", tuneRuns, "number of simulations of the search, at most")
 	flags.StringVar(&o.config, "write-config", "", "write the resulting KubeSchedulerConfiguration to this file")
+	base.Group(cmd, base.GroupOutput, "write-config")
+	base.Rare(cmd, "autoscaler", "slack", "seeds", "confirm", "rounds", "max-runs")
 	completeWith(cmd, "current", cobra.ShellCompDirectiveDefault, profiles.Names...)
 	completeWith(cmd, "exclude", cobra.ShellCompDirectiveNoFileComp, tune.Plugins...)
 	completeWith(cmd, "objective", cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace, tune.ObjectiveNames()...)
@@ -165,7 +167,7 @@ func (o *tuneOptions) validateTune(cmd *cobra.Command) error {
 func (o *tuneOptions) tuneOptions(cmd *cobra.Command) (tune.Options, error) {
 	options := tune.Options{
 		Exclude: o.exclude, Seeds: o.seeds, Confirm: o.confirm, Rounds: o.rounds, MaxRuns: o.maxRuns,
-		Report: func(p tune.Progress) { printProgress(base.Fitted(cmd.ErrOrStderr()), p) },
+		Report: func(p tune.Progress) { printProgress(base.Escaped(cmd.ErrOrStderr()), p) },
 	}
 	options.Run = runJobs(cmd.ErrOrStderr())
 	var err error
@@ -219,11 +221,8 @@ func (o *tuneOptions) printTuning(out io.Writer, r *result.Result) error {
 		printMarkdown(out, r)
 		return nil
 	}
-	fitted := base.Fitted(out)
-	printSearch(fitted, r)
-	if err := printResult(fitted, r); err != nil {
-		return err
-	}
+	printSearch(out, &o.output, r)
+	printResult(out, &o.output, r)
 	if o.config == "" && r.Tuning.Verdict != result.Keep {
 		fmt.Fprintf(out, "\n%s", r.Tuning.Configuration)
 	}

@@ -124,6 +124,8 @@ show the outcome.
 	cmd.Flags().StringVar(&profile, "profile", "default", "built-in profile, or file with a KubeSchedulerConfiguration")
 	cmd.Flags().StringVar(&o.written, "write-recording", "", "also write a recording of the run to this file, as input of --recording")
 	o.addFlags(cmd)
+	base.Group(cmd, base.GroupOutput, "write-recording")
+	base.Rare(cmd, "fail-on")
 	return cmd
 }
 
@@ -133,7 +135,7 @@ func NewCompareCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "compare (--profile A --profile B... | --slack A,B...) " +
 			"(-f FILES | --snapshot FILE | --recording FILE | --trace TRACE | --generate SPEC)",
-		Short: "Simulate a cluster with several scheduler profiles, and compare them",
+		Short: "Compare scheduler profiles in a simulated cluster",
 		Long: `Simulate a cluster over time with several scheduler profiles, and show how the others
 differ from the first. With --seeds, each difference has a 95 % confidence interval of
 its mean over the seeds.
@@ -180,6 +182,7 @@ its mean over the seeds.
 	cmd.Flags().StringVar(&o.shardText, "shard", "", "run only the I-th of N parts of the seeds: I/N, or N in a pod of an Indexed Job; "+
 		"plimsoll merge merges the results")
 	o.addFlags(cmd)
+	base.Rare(cmd, "shard")
 	return cmd
 }
 
@@ -212,6 +215,10 @@ func (o *whatIfOptions) addFlags(cmd *cobra.Command) {
 			"into as many parts", reportSeeds))
 	flags.Lookup("seeds").DefValue = "0" // not printed: the usage states the defaults
 	o.resultOptions.addFlags(cmd)
+	base.Group(cmd, base.GroupInput, "filename", "snapshot", "recording", "trace", "generate", "reschedule")
+	base.Group(cmd, base.GroupCluster, "autoscaler", "slack")
+	base.Group(cmd, base.GroupUsage, "usage")
+	base.Rare(cmd, "strict", "pack", "limits", "metrics", "allow-high-rate", "tail", "seed")
 	completeWith(cmd, "profile", cobra.ShellCompDirectiveDefault, profiles.Names...)
 	completeWith(cmd, "usage", cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace, kindNames()...)
 	completeWith(cmd, "trace", cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace, "openb:")

@@ -1,0 +1,162 @@
+package base
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/mitchellh/go-wordwrap"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// The groups of flags in help texts, in their order. Flags without a group are in the last one.
+const (
+	GroupInput   = "Input"
+	GroupCluster = "Cluster"
+	GroupUsage   = "Usage of pods"
+	GroupOutput  = "Output"
+	// groupRare has flags that only --help-all shows.
+	groupRare = "More"
+)
+
+var groups = []string{GroupInput, GroupCluster, GroupUsage, "", GroupOutput, groupRare}
+
+// groupAnnotation is the annotation of a flag with its group.
+const groupAnnotation = "plimsoll.dev/group"
+
+// Group puts flags of a command into a group of its help.
+func Group(cmd *cobra.Command, group string, flags ...string) {
+	for _, name := range flags {
+		if err := cmd.Flags().SetAnnotation(name, groupAnnotation, []string{group}); err != nil {
+			panic(err) // a flag that does not exist
+		}
+	}
+}
+
+// Rare leaves flags of a command out of its help, unless that is asked for with --help-all.
+func Rare(cmd *cobra.Command, flags ...string) { Group(cmd, groupRare, flags...) }
+
+// groupOf returns the group of a flag.
+func groupOf(flag *pflag.Flag) string {
+	if group := flag.Annotations[groupAnnotation]; len(group) > 0 {
+		return group[0]
+	}
+	switch flag.Name {
+	case "kubeconfig", "context", "timeout":
+		return GroupCluster
+	case "output", "report", "force", "no-headers", "watch", "interval":
+		return GroupOutput
+	}
+	return ""
+}
+
+// ConfigureHelp makes a command and its subcommands print help that fits the terminal, with flags in groups, and adds --help-all to
+// commands with rare flags.
+func ConfigureHelp(root *cobra.Command) {
+	cobra.AddTemplateFunc("wrap", func(text string) string { return wrapHelp(text, widthOf(os.Stdout)) })
+	cobra.AddTemplateFunc("groups", flagGroups)
+	const flags = "Flags:\n{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}"
+	const long = "{{. | trimTrailingWhitespaces}}"
+	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), flags, "{{groups .}}", 1))
+	root.SetHelpTemplate(strings.Replace(root.HelpTemplate(), long, "{{wrap .}}", 1))
+	addHelpAll(root)
+}
+
+// addHelpAll adds --help-all to the commands with rare flags.
+func addHelpAll(cmd *cobra.Command) {
+	for _, sub := range cmd.Commands() {
+		addHelpAll(sub)
+	}
+	hasRare := false
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) { hasRare = hasRare || groupOf(flag) == groupRare && !flag.Hidden })
+	if !hasRare {
+		return
+	}
+	cmd.Flags().BoolFunc("help-all", "help with all flags", func(string) error {
+		cmd.Flags().VisitAll(func(flag *pflag.Flag) { flag.Annotations = withoutRare(flag.Annotations) })
+		return pflag.ErrHelp
+	})
+}
+
+// withoutRare returns annotations in which a rare flag has no group.
+func withoutRare(annotations map[string][]string) map[string][]string {
+	if group := annotations[groupAnnotation]; len(group) > 0 && group[0] == groupRare {
+		annotations[groupAnnotation] = []string{groupRare, groupRare}
+	}
+	return annotations
+}
+
+// flagGroups returns the usage of the flags of a command by group.
+func flagGroups(cmd *cobra.Command) string {
+	var b strings.Builder
+	for _, group := range groups {
+		set := pflag.NewFlagSet("", pflag.ContinueOnError)
+		set.SortFlags = cmd.Flags().SortFlags
+		cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) {
+			isShown := groupOf(flag) != groupRare || len(flag.Annotations[groupAnnotation]) > 1
+			if groupOf(flag) == group && isShown {
+				set.AddFlag(flag)
+			}
+		})
+		if !set.HasAvailableFlags() {
+			continue
+		}
+		title := "Flags:"
+		if group != "" {
+			title = group + ":"
+		}
+		fmt.Fprintf(&b, "%s\n%s\n", title, set.FlagUsagesWrapped(widthOf(os.Stdout)))
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// item is a line of a list in a help text: its name, and its description in another column.
+var item = regexp.MustCompile(`^( +\S.*?  +|- )(\S.*)$`)
+
+// wrapHelp wraps the paragraphs of a help text to a width, and the descriptions in lists to what is left of it.
+func wrapHelp(text string, width int) string {
+	var out []string
+	var head, body string // of the paragraph or item so far
+	flush := func() {
+		wrapped := wordwrap.WrapString(body, uint(max(width-len(head), minColumn)))
+		out = append(out, head+strings.ReplaceAll(wrapped, "\n", "\n"+strings.Repeat(" ", len(head))))
+		head, body = "", ""
+	}
+	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
+		found := item.FindStringSubmatch(line)
+		isContinued := body != "" && strings.HasPrefix(line, strings.Repeat(" ", len(head))) && strings.TrimLeft(line, " ") == line[len(head):]
+		switch {
+		case line != "" && isContinued && (head != "" || found == nil):
+			body += " " + line[len(head):]
+		case found != nil:
+			if body != "" {
+				flush()
+			}
+			head, body = found[1], found[2]
+		case line == "" || strings.HasPrefix(line, " "):
+			if body != "" {
+				flush()
+			}
+			if line != "" {
+				body = line
+				flush()
+			} else {
+				out = append(out, "")
+			}
+		default:
+			if body != "" {
+				flush()
+			}
+			body = line
+		}
+	}
+	if body != "" {
+		flush()
+	}
+	return strings.Join(out, "\n")
+}
+
+// minColumn is the smallest width to which descriptions are wrapped.
+const minColumn = 20
