@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 )
 
 // StateSuffix is what is appended to the name of a recording for the name of the file with the state of its
@@ -27,8 +26,6 @@ type File struct {
 	path string
 	file *os.File
 	size int64
-	// started is the time at which the recording was started.
-	started time.Time
 }
 
 // state is the content of the file with the state.
@@ -38,31 +35,14 @@ type state struct {
 	Nodes int   `json:"nodes"`
 	Pods  int   `json:"pods"`
 	About About `json:"about"`
-	// Started is the time at which the recording was started.
-	Started time.Time `json:"started"`
 	// Writer is the state of who writes the recording.
 	Writer json.RawMessage `json:"writer"`
 }
 
-// Exists reports whether there is a recording with the name, and whether it can be continued.
-func Exists(path string) (exists, unfinished bool, err error) {
-	info, err := os.Lstat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return false, false, nil
-	case err != nil:
-		return false, false, err
-	case !info.Mode().IsRegular():
-		return false, false, fmt.Errorf("%s is not a regular file", path)
-	}
-	_, err = os.Stat(path + StateSuffix)
-	return true, err == nil, nil
-}
-
-// Started returns the time at which an unfinished recording was started.
-func Started(path string) (time.Time, error) {
-	s, err := readState(path)
-	return s.Started, err
+// Unfinished reports whether there is a recording with the name that can be continued.
+func Unfinished(path string) bool {
+	_, err := os.Stat(path + StateSuffix)
+	return err == nil
 }
 
 // Discard removes a recording and its state.
@@ -87,8 +67,8 @@ func readState(path string) (s state, err error) {
 	return s, nil
 }
 
-// Create starts a recording at a time. An existing file is replaced.
-func Create(path string, started time.Time, about About) (*File, error) {
+// Create starts a recording. An existing file is replaced.
+func Create(path string, about About) (*File, error) {
 	if err := os.Remove(path + StateSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -96,7 +76,7 @@ func Create(path string, started time.Time, about About) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &File{path: path, file: file, started: started}
+	f := &File{path: path, file: file}
 	f.Writer, err = NewWriter(f, about)
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
@@ -120,7 +100,7 @@ func Continue(path string, writer any) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &File{path: path, file: file, size: s.Size, started: s.Started}
+	f := &File{path: path, file: file, size: s.Size}
 	f.Writer = &Writer{out: f, about: s.About, nodes: s.Nodes, pods: s.Pods}
 	if err := f.cut(); err != nil {
 		return nil, errors.Join(err, file.Close())
@@ -172,7 +152,7 @@ func (f *File) Commit(writer any) error {
 	if err != nil {
 		return err
 	}
-	content, err := json.Marshal(state{Size: f.size, Nodes: f.nodes, Pods: f.pods, About: f.about, Started: f.started, Writer: raw})
+	content, err := json.Marshal(state{Size: f.size, Nodes: f.nodes, Pods: f.pods, About: f.about, Writer: raw})
 	if err != nil {
 		return err
 	}

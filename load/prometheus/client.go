@@ -59,8 +59,11 @@ func result[T model.Value](query string, value model.Value, warnings promv1.Warn
 	if loadErr, ok := errors.AsType[*load.Error](err); ok {
 		return found, nil, loadErr
 	}
-	if apiErr, ok := errors.AsType[*promv1.Error](err); ok && apiErr.Type == promv1.ErrBadResponse {
+	switch apiErr, ok := errors.AsType[*promv1.Error](err); {
+	case ok && apiErr.Type == promv1.ErrBadResponse:
 		err = &load.Error{Reason: load.Invalid, Err: fmt.Errorf("found no response of Prometheus: is the address correct? %w", err)}
+	case ok && apiErr.Detail != "":
+		err = fmt.Errorf("%w: %.200s", err, apiErr.Detail)
 	}
 	if err != nil {
 		return found, nil, err

@@ -152,8 +152,8 @@ func used(pod *v1.Pod, age float64) float64 {
 	return cores(pod, 0)*before + cores(pod, 30)*max(age-30, 0)
 }
 
-// bytes returns the memory of a pod at an age: 64 MiB and 1 MiB more each second.
-func bytes(age float64) float64 { return (64 + math.Floor(age)) * (1 << 20) }
+// memoryBytes returns the memory of a pod at an age: 64 MiB and 1 MiB more each second.
+func memoryBytes(age float64) float64 { return (64 + math.Floor(age)) * (1 << 20) }
 
 // running returns the time for which a pod ran until a time, and false if it does not run.
 func (h history) running(at time.Time) (age float64, ok bool) {
@@ -183,7 +183,7 @@ func (c *cluster) startCadvisor(t *testing.T) string {
 			}
 		}
 		write("container_cpu_usage_seconds_total", "counter", used)
-		write("container_memory_working_set_bytes", "gauge", func(_ *v1.Pod, age float64) float64 { return bytes(age) })
+		write("container_memory_working_set_bytes", "gauge", func(_ *v1.Pod, age float64) float64 { return memoryBytes(age) })
 	}))
 	t.Cleanup(server.Close)
 	return strings.TrimPrefix(server.URL, "http://")

@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math"
@@ -207,13 +208,13 @@ func TestRealPrometheus(t *testing.T) {
 	deleted := live(t, c)
 	config.To = time.Now()
 	checkSeries(t, metrics)
-	path := filepath.Join(t.TempDir(), "minute.plrec")
-	progress, err := prometheus.Record(t.Context(), path, config, prometheus.Options{Log: func(line string) { t.Log(line) }})
+	var out bytes.Buffer
+	progress, err := prometheus.Record(t.Context(), &out, config, prometheus.Options{Log: func(line string) { t.Log(line) }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("%d bytes, missing: %v", progress.Bytes, progress.Missing)
-	r, err := recording.Open(path)
+	r, err := recording.Read(&out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,12 +277,12 @@ func awaitScrape(t *testing.T, config prometheus.Config) {
 	t.Helper()
 	eventually.TrueWithin(t, time.Minute, time.Second, "Prometheus has no data", nil, func(ctx context.Context) (bool, error) {
 		config.From, config.To = time.Now().Add(-8*time.Second), time.Now()
-		path := filepath.Join(t.TempDir(), "try.plrec")
-		progress, err := prometheus.Record(ctx, path, config, prometheus.Options{})
+		var out bytes.Buffer
+		progress, err := prometheus.Record(ctx, &out, config, prometheus.Options{})
 		if err != nil || progress.Pods < 3 {
 			return false, nil //nolint:nilerr // not yet
 		}
-		r, err := recording.Open(path)
+		r, err := recording.Read(&out)
 		return err == nil && slices.ContainsFunc(r.Pods, func(p recording.Pod) bool { return p.CPU.Len() > 0 }), err
 	})
 }
@@ -456,8 +457,8 @@ func checkUsage(t *testing.T, r *recording.Recording, p *recording.Pod, h histor
 		if memory, ok := p.Memory.At(
 			step,
 		); ok && age >= 2 &&
-			(memory < 0.999*bytes(max(age-2-2*delay, 0)) || memory > 1.001*bytes(age+delay)) {
-			t.Errorf("pod %s: %v bytes at age %v, want about %v", p.Object.Name, memory, age, bytes(age))
+			(memory < 0.999*memoryBytes(max(age-2-2*delay, 0)) || memory > 1.001*memoryBytes(age+delay)) {
+			t.Errorf("pod %s: %v bytes at age %v, want about %v", p.Object.Name, memory, age, memoryBytes(age))
 		}
 	}
 	if p.Ended != recording.Never {

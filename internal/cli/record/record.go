@@ -2,7 +2,6 @@
 package record
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -46,9 +45,8 @@ and what each pod used. Everything is read from a Prometheus server, or another 
 with its query API, that has the metrics of kube-state-metrics and of the kubelets'
 cAdvisor. The cluster is not accessed, unless --follow is set.
 
-The recording is written in parts. If the command is interrupted or the server fails,
-the same command continues it. What the server lacks is printed, with how it is treated,
-and listed in the recording.
+The file is written when the recording is complete. What the server lacks is printed,
+with how it is treated, and listed in the recording.
 
 With --follow, the cluster itself is recorded until the command is interrupted, for
 clusters without such a server: nodes and pods from its API server, and usage from
@@ -78,12 +76,12 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&o.from, "from", "7d", "start: a duration before now, such as 7d, or a time, such as 2026-01-31T00:00:00Z")
 	flags.StringVar(&o.to, "to", "now", "end: now, a duration before now, or a time")
 	flags.StringVarP(&o.output, "output", "o", "", "file to write")
-	flags.BoolVar(&o.force, "force", false, "replace an existing file, also an unfinished recording")
+	flags.BoolVar(&o.force, "force", false, "replace an existing file")
 	flags.BoolVar(&o.redact, "redact", false, "replace names by pseudonyms")
 	flags.DurationVar(&c.Step, "step", prometheus.DefaultStep, "time between two samples of usage")
 	flags.DurationVar(&c.RateWindow, "rate-window", 0,
 		"time over which the CPU usage is averaged; must contain two scrapes (default two steps, at least 2m)")
-	flags.DurationVar(&c.Window, "chunk", prometheus.DefaultWindow, "time that is read and stored at once; shorter takes less memory")
+	flags.DurationVar(&c.Window, "chunk", prometheus.DefaultWindow, "time that is read at once; shorter takes less memory")
 	flags.DurationVar(&c.Timeout, "timeout", prometheus.DefaultTimeout, "longest time of a query")
 	flags.StringVar(&c.Selector, "selector", "", `matchers for all series, such as cluster="a"`)
 	flags.StringToStringVar(&c.Series, "series", nil,
@@ -163,16 +161,12 @@ func (o *options) run(cmd *cobra.Command) error {
 		return errors.New("--output: required: the file to write, such as week.plrec")
 	}
 	o.config.Server.Type = metricprovider.Prometheus
-	unfinished, err := o.checkOutput()
+	file := base.NewFile{Flag: "--output", Path: o.output, Force: o.force, Mode: fileMode}
+	err := file.Check()
 	if err != nil {
 		return err
 	}
 	now := time.Now()
-	if unfinished { // the times are those of the first run
-		if now, err = recording.Started(o.output); err != nil {
-			return base.Failure(err)
-		}
-	}
 	if o.config.From, err = parseTime("from", o.from, now); err != nil {
 		return err
 	}
@@ -182,48 +176,37 @@ func (o *options) run(cmd *cobra.Command) error {
 	if err := o.config.Validate(); err != nil {
 		return flagNames(err)
 	}
-	if o.force {
-		if err := recording.Discard(o.output); err != nil {
-			return fmt.Errorf("--output: %w", err)
-		}
-	}
-	return o.record(cmd, now)
+	return base.Failure(o.record(cmd, file))
 }
 
-// checkOutput returns an error if the file must not be written, and whether it is an unfinished recording, which is continued.
-func (o *options) checkOutput() (unfinished bool, err error) {
-	exists, unfinished, err := recording.Exists(o.output)
-	switch {
-	case err != nil:
-		return false, fmt.Errorf("--output: %w", err)
-	case o.force && exists:
-		return false, nil
-	case exists && !unfinished:
-		return false, fmt.Errorf("--output: %s already exists; --force replaces it", o.output)
-	}
-	return unfinished, (base.NewFile{Flag: "--output", Path: o.output, Force: true}).Check()
-}
+// fileMode makes a recording readable by its owner only: it has details of the cluster.
+const fileMode = 0o600
 
 // record records and prints what was recorded.
-func (o *options) record(cmd *cobra.Command, now time.Time) error {
+func (o *options) record(cmd *cobra.Command, file base.NewFile) error {
 	errOut := cmd.ErrOrStderr()
-	progress, err := prometheus.Record(cmd.Context(), o.output, o.config, prometheus.Options{
-		Redact: o.redact, Now: now,
+	options := prometheus.Options{
+		Redact: o.redact,
 		Progress: func(p prometheus.Progress) {
 			fmt.Fprintf(errOut, "%3.0f %%  until %s: %s, %s, %s\n",
 				100*p.Until.Sub(p.From).Seconds()/p.To.Sub(p.From).Seconds(), p.Until.Format(time.RFC3339),
 				plural.Of(p.Nodes, "node"), plural.Of(p.Pods, "pod"), size(p.Bytes))
 		},
 		Log: func(line string) { fmt.Fprintln(errOut, base.Escape(line)) },
+	}
+	var progress prometheus.Progress
+	var recordErr error
+	err := file.Write(func(out io.Writer) error {
+		progress, recordErr = prometheus.Record(cmd.Context(), out, o.config, options)
+		return recordErr
 	})
-	if err != nil {
-		if errors.Is(err, context.Canceled) {
-			err = errors.New("interrupted")
-		}
-		if !progress.From.IsZero() {
-			err = fmt.Errorf("%w; recorded until %s, the same command continues", err, progress.Until.Format(time.RFC3339))
-		}
-		return base.Failure(err)
+	switch {
+	case recordErr != nil && cmd.Context().Err() != nil:
+		return errors.New("interrupted: no recording was written")
+	case recordErr != nil:
+		return recordErr // without the flag for the file
+	case err != nil:
+		return err
 	}
 	printMissing(errOut, progress.Missing)
 	fmt.Fprintf(cmd.OutOrStdout(), "%s: %s, %s from %s to %s, %s", base.Escape(o.output),

@@ -240,11 +240,7 @@ func (f *follower) open(ctx context.Context, now time.Time) error {
 		return err
 	}
 	for _, name := range slices.Backward(names) {
-		_, unfinished, err := recording.Exists(name)
-		if err != nil {
-			return err
-		}
-		if !unfinished {
+		if !recording.Unfinished(name) {
 			break
 		}
 		if continued, err := f.resume(name, now); err != nil || continued {
@@ -299,7 +295,7 @@ func (f *follower) start(ctx context.Context, now time.Time) error {
 		s.Notes = append(s.Notes, recording.Missing{What: "usage of pods", Why: "no source of usage is configured"})
 	}
 	name := filepath.Join(f.Folder, now.Format(nameFormat)+suffix)
-	file, err := recording.Create(name, now, about)
+	file, err := recording.Create(name, about)
 	if err != nil {
 		return err
 	}

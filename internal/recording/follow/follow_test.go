@@ -58,7 +58,7 @@ func newPod(name, node string, created time.Time) *v1.Pod {
 // newRecorder starts a recording in steps of ten seconds.
 func newRecorder(t *testing.T, path string) *recorder {
 	t.Helper()
-	file, err := recording.Create(path, begin, recording.About{From: begin, To: begin, Step: 10})
+	file, err := recording.Create(path, recording.About{From: begin, To: begin, Step: 10})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package prometheus
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -127,9 +128,13 @@ func BenchmarkRecord(b *testing.B) {
 				config.Server.Address = address
 				config.To = start.Add(time.Duration(size.hours) * time.Hour)
 				path := filepath.Join(b.TempDir(), "r.plrec")
-				before, heap := cpuTime(), peakHeap(b)
-				progress, err := Record(b.Context(), path, config, Options{})
+				file, err := os.Create(path)
 				if err != nil {
+					b.Fatal(err)
+				}
+				before, heap := cpuTime(), peakHeap(b)
+				progress, err := Record(b.Context(), file, config, Options{})
+				if err = errors.Join(err, file.Close()); err != nil {
 					b.Fatal(err)
 				}
 				b.ReportMetric((cpuTime() - before).Seconds(), "CPU-s/op")

@@ -20,33 +20,33 @@ import (
 // Config selects what is recorded.
 type Config struct {
 	// Server is the server: its address, credentials and certificates.
-	Server metricprovider.Config `json:"server"`
+	Server metricprovider.Config
 	// From and To are the first and the last time, in whole seconds.
-	From time.Time `json:"from"`
-	To   time.Time `json:"to"`
+	From time.Time
+	To   time.Time
 	// Step is the time between two samples of usage, at least 1 s and in whole seconds.
-	Step time.Duration `json:"step"`
-	// Window is the time that is read and committed at once, a multiple of Step. It bounds the memory.
-	Window time.Duration `json:"window"`
+	Step time.Duration
+	// Window is the time that is read and written at once, a multiple of Step. It bounds the memory.
+	Window time.Duration
 	// RateWindow is the time over which the CPU usage is averaged. It must contain at least two samples of a container.
-	RateWindow time.Duration `json:"rateWindow"`
+	RateWindow time.Duration
 	// Selector has matchers that all series must have, such as cluster="a".
-	Selector string `json:"selector"`
+	Selector string
 	// Series replaces names of series, by their names in kube-state-metrics and cAdvisor. An empty name omits the series.
-	Series map[string]string `json:"series"`
+	Series map[string]string
 	// Labels replaces names of labels of kube-state-metrics, UsageLabels those of cAdvisor.
-	Labels      map[string]string `json:"labels"`
-	UsageLabels map[string]string `json:"usageLabels"`
+	Labels      map[string]string
+	UsageLabels map[string]string
 	// CPUQuery and MemoryQuery replace the queries for the usage of pods in cores and bytes. Their results have the labels of
 	// UsageLabels for namespace and pod.
-	CPUQuery    string `json:"cpuQuery"`
-	MemoryQuery string `json:"memoryQuery"`
+	CPUQuery    string
+	MemoryQuery string
 	// LabelKeys are the keys of labels of nodes and pods whose names cannot be told from those of Prometheus labels.
-	LabelKeys []string `json:"labelKeys"`
+	LabelKeys []string
 	// Timeout bounds a query.
-	Timeout time.Duration `json:"timeout"`
+	Timeout time.Duration
 	// Values is the largest number of values of usage that one query should return.
-	Values int `json:"values"`
+	Values int
 }
 
 // The defaults of the configuration.

@@ -3,8 +3,8 @@ package prometheus
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -76,9 +76,10 @@ func TestServerFaults(t *testing.T) {
 					return false
 				}
 				fmt.Fprint(w, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{"namespace":"default"`)
-				return true
+				_ = http.NewResponseController(w).Flush()
+				panic(http.ErrAbortHandler)
 			}
-		}, "cut off"},
+		}, "EOF"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := startFake(t, pods, nodes)
@@ -102,11 +103,11 @@ func TestFatal(t *testing.T) {
 		"another server": {func(w http.ResponseWriter, _ string, _, _, _ float64) bool {
 			fmt.Fprint(w, "<html>")
 			return true
-		}, "kube_pod_info: invalid character '<'"},
+		}, "kube_pod_info: found no response of Prometheus: is the address correct?"},
 		"another API": {func(w http.ResponseWriter, _ string, _, _, _ float64) bool {
 			fmt.Fprint(w, `{"status":"ok"}`)
 			return true
-		}, "is the address that of Prometheus?"},
+		}, "failed 9 times"},
 		"a query that is not understood": {func(w http.ResponseWriter, query string, _, _, _ float64) bool {
 			return strings.Contains(query, "kube_node_info") && answer(w, http.StatusBadRequest, "bad_data", "parse error: unknown function")
 		}, "kube_node_info: bad_data: parse error: unknown function"},
@@ -115,7 +116,7 @@ func TestFatal(t *testing.T) {
 		}, "401"},
 		"always failing": {func(w http.ResponseWriter, query string, _, _, _ float64) bool {
 			return strings.Contains(query, "container_") && answer(w, http.StatusInternalServerError, "internal", "disk on fire")
-		}, "failed 6 times"},
+		}, "failed 9 times"},
 		"nothing": {func(w http.ResponseWriter, _ string, _, _, step float64) bool {
 			newResult(w, step > 0).end()
 			return true
@@ -124,7 +125,7 @@ func TestFatal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := startFake(t, pods, nodes)
 			server.intercept = tc.intercept
-			_, err := Record(t.Context(), filepath.Join(t.TempDir(), "r.plrec"), server.config(60), Options{
+			_, err := Record(t.Context(), io.Discard, server.config(60), Options{
 				Wait: func(context.Context, time.Duration) error { return nil },
 			})
 			if err == nil || !strings.Contains(err.Error(), tc.want) {

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/prometheus/common/model"
 	v1 "k8s.io/api/core/v1"
 )
 
@@ -67,11 +68,11 @@ func (k *labelKeys) restore(name string) string {
 }
 
 // labels returns the labels in a series whose names have a prefix, such as label_.
-func (k *labelKeys) labels(metric map[string]string, prefix string) map[string]string {
+func (k *labelKeys) labels(metric model.Metric, prefix string) map[string]string {
 	out := map[string]string{}
 	for name, value := range metric {
-		if name, ok := strings.CutPrefix(name, prefix); ok {
-			out[k.restore(name)] = value
+		if name, ok := strings.CutPrefix(string(name), prefix); ok {
+			out[k.restore(name)] = string(value)
 		}
 	}
 	return out

@@ -7,24 +7,25 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"io"
 	"maps"
-	"reflect"
 	"slices"
 	"time"
 
+	promv1 "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/internal/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/snapshot"
+	"github.com/plimsoll-k8s/plimsoll/load/endpoint"
+	"github.com/plimsoll-k8s/plimsoll/load/prometheus"
 )
 
 // Options are how a recording is written.
 type Options struct {
 	// Redact replaces names by pseudonyms.
 	Redact bool
-	// Now is the time at which the recording is started.
-	Now time.Time
 	// Progress, if set, is called after each window.
 	Progress func(Progress)
 	// Log, if set, is called with lines about queries that were split or repeated, and with warnings.
@@ -44,16 +45,40 @@ type Progress struct {
 	Missing []recording.Missing
 }
 
+const (
+	// maxBytes is the size of the largest response.
+	maxBytes = 256 << 20
+	// maxValues is the largest number of JSON values in a response: 25 for each value of usage by default.
+	maxValues = 10_000_000
+)
+
 // recorder writes a recording.
 type recorder struct {
 	Options
-	config  Config
-	client  *client
-	split   *splitter
-	file    *recording.File
-	state   *state
+	config Config
+	client *prometheus.Client
+	split  *splitter
+	out    *recording.Writer
+	// written is the size of what was written.
+	written int64
 	keys    *labelKeys
 	redacts *snapshot.Redactor
+	// pods and nodes were seen in the last window.
+	pods  map[string]*podState
+	nodes map[string]*nodeState
+	// seenUntil is the last time at which any pod was exported, in seconds since 1970.
+	seenUntil int64
+	// objects has the workloads that were written.
+	objects map[string]bool
+	// series has the names of the series that had data.
+	series map[string]bool
+	// hasLabels is true once the names of the labels that the server uses, which are in config, are known.
+	hasLabels bool
+	counts    counts
+	// gaps are parts of the time that lack nodes or pods.
+	gaps []gap
+	// notes are messages of the server.
+	notes []recording.Missing
 }
 
 // Validate completes a configuration and returns an error that names the field that is invalid.
@@ -62,40 +87,58 @@ func (c *Config) Validate() error {
 	if err := c.validate(); err != nil {
 		return err
 	}
-	_, err := newClient(c, nil)
+	_, err := newClient(c)
 	return err
 }
 
-// Record writes a recording to a file. If the file is an unfinished recording, it is continued; the configuration must then be the
-// same, except the server's credentials. If an error is returned, the recording is complete until the last window and can be
-// continued.
-func Record(ctx context.Context, path string, config Config, options Options) (Progress, error) {
+// newClient returns a client whose responses are bounded.
+func newClient(c *Config) (*prometheus.Client, error) {
+	return prometheus.NewClient(c.Server, endpoint.Options{MaxBytes: maxBytes, MaxValues: maxValues, ResponseTimeout: c.Timeout})
+}
+
+// Record writes a recording. If an error is returned, the recording is not complete.
+func Record(ctx context.Context, out io.Writer, config Config, options Options) (Progress, error) {
 	if err := config.Validate(); err != nil {
 		return Progress{}, err
 	}
-	r := &recorder{Options: options, config: config}
+	r := &recorder{
+		Options: options, config: config, keys: newLabelKeys(config.LabelKeys), pods: map[string]*podState{}, nodes: map[string]*nodeState{},
+		objects: map[string]bool{}, series: map[string]bool{}, counts: counts{Classes: map[string]bool{}},
+	}
 	var err error
-	if r.client, err = newClient(&r.config, r.warned); err != nil {
+	if r.client, err = newClient(&r.config); err != nil {
 		return Progress{}, err
 	}
 	r.split = &splitter{step: config.Step, note: r.log, wait: options.Wait}
 	if r.split.wait == nil {
 		r.split.wait = sleep
 	}
-	if err := r.open(path); err != nil {
+	if r.Redact {
+		key := make([]byte, 32)
+		_, _ = rand.Read(key) // never fails
+		r.redacts = snapshot.NewRedactor(key)
+	}
+	if r.out, err = recording.NewWriter(counter{out, &r.written}, r.about(r.config.From)); err != nil {
 		return Progress{}, err
 	}
-	r.keys = newLabelKeys(r.state.Config.LabelKeys)
-	for _, key := range r.state.Counts.Doubtful {
-		r.keys.doubtful[key] = true
-	}
-	if r.state.Key != nil {
-		r.redacts = snapshot.NewRedactor(r.state.Key)
-	}
 	if err := r.windows(ctx); err != nil {
-		return r.progress(), errors.Join(err, r.file.Abandon())
+		return Progress{}, err
 	}
-	return r.progress(), r.file.Finish()
+	err = r.out.Close()
+	return r.progress(r.config.To), err
+}
+
+// counter counts the bytes that are written.
+type counter struct {
+	io.Writer
+	bytes *int64
+}
+
+// Write implements io.Writer.
+func (c counter) Write(p []byte) (int, error) {
+	n, err := c.Writer.Write(p)
+	*c.bytes += int64(n)
+	return n, err
 }
 
 // log writes a line.
@@ -105,99 +148,59 @@ func (r *recorder) log(line string) {
 	}
 }
 
-// warned records a warning of the server.
-func (r *recorder) warned(warning string) {
-	if r.Redact {
-		warning = "(the text is omitted, it may have names)"
-	}
-	if r.state.note("data of the server", "it warned: "+warning) {
-		r.log("the server warned: " + warning)
-	}
-}
-
-// open starts or continues the recording.
-func (r *recorder) open(path string) error {
-	_, unfinished, err := recording.Exists(path)
-	if err != nil {
-		return err
-	}
-	r.state = &state{}
-	if unfinished {
-		if r.file, err = recording.Continue(path, r.state); err != nil {
-			return err
+// warned records warnings of the server.
+func (r *recorder) warned(warnings promv1.Warnings) {
+	for _, warning := range warnings {
+		if r.Redact {
+			warning = "(the text is omitted, it may have names)"
 		}
-		if err := r.sameConfig(path); err != nil {
-			return errors.Join(err, r.file.Abandon())
+		if r.note("data of the server", "it warned: "+warning) {
+			r.log("the server warned: " + warning)
 		}
-		r.config.Labels, r.config.UsageLabels = r.state.Config.Labels, r.state.Config.UsageLabels
-		r.log(fmt.Sprintf("continuing %s at %s", path, r.state.Next.Format(time.RFC3339)))
-		return nil
 	}
-	r.state = &state{
-		Config: r.config, Next: r.config.From, Pods: map[string]*podState{}, Nodes: map[string]*nodeState{},
-		Objects: map[string]bool{}, Series: map[string]bool{}, Counts: counts{Classes: map[string]bool{}},
-	}
-	r.state.Config.Server = metricprovider.Config{} // it has credentials
-	if r.Redact {
-		r.state.Key = make([]byte, 32)
-		_, _ = rand.Read(r.state.Key) // never fails
-	}
-	if r.file, err = recording.Create(path, r.Now, r.about(r.config.From)); err != nil {
-		return err
-	}
-	return r.file.Commit(r.state)
 }
 
-// sameConfig returns an error if the configuration is not that of the recording that is continued.
-func (r *recorder) sameConfig(path string) error {
-	old, now := r.state.Config, r.config
-	now.Server = old.Server
-	if r.state.Checked { // the names of labels were found out
-		old.Labels, old.UsageLabels = now.Labels, now.UsageLabels
-	}
-	if !reflect.DeepEqual(normal(old), normal(now)) || r.Redact != (r.state.Key != nil) {
-		return fmt.Errorf(
-			"%s is an unfinished recording from %s to %s with other options: repeat its options to continue it, or replace it with --force",
-			path,
-			old.From.Format(time.RFC3339),
-			old.To.Format(time.RFC3339),
-		)
-	}
-	return nil
+// query returns the result of a query at a time.
+func (r *recorder) query(ctx context.Context, query string, at time.Time) (model.Vector, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.config.Timeout)
+	defer cancel()
+	vector, warnings, err := r.client.Query(ctx, query, at, promv1.WithTimeout(r.config.Timeout))
+	r.warned(warnings)
+	return vector, err
 }
 
-// normal returns a configuration as it is after encoding and decoding.
-func normal(c Config) Config {
-	raw, _ := json.Marshal(c)
-	var out Config
-	_ = json.Unmarshal(raw, &out)
-	return out
+// queryRange returns the result of a query at all steps from a time to another.
+func (r *recorder) queryRange(ctx context.Context, query string, from, to time.Time) (model.Matrix, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.config.Timeout)
+	defer cancel()
+	over := promv1.Range{Start: from, End: to, Step: r.config.Step}
+	matrix, warnings, err := r.client.QueryRange(ctx, query, over, promv1.WithTimeout(r.config.Timeout))
+	r.warned(warnings)
+	return matrix, err
 }
 
 // about returns the description of the recording until a time.
 func (r *recorder) about(until time.Time) recording.About {
 	source := "Prometheus"
 	if !r.Redact {
-		source += " at " + r.client.server.URL.String()
+		source = r.client.String()
 	}
 	return recording.About{
 		From: r.config.From, To: until, Step: int(r.config.Step.Seconds()), Redacted: r.Redact, Sources: []string{source},
-		Missing: r.state.missing(),
+		Missing: r.missing(),
 	}
 }
 
 // progress returns how far the recording is.
-func (r *recorder) progress() Progress {
+func (r *recorder) progress(until time.Time) Progress {
 	return Progress{
-		Until: r.state.Next, From: r.config.From, To: r.config.To, Nodes: r.state.Counts.Nodes, Pods: r.state.Counts.Pods,
-		Bytes: r.file.Size(), Missing: r.state.missing(),
+		Until: until, From: r.config.From, To: r.config.To, Nodes: r.counts.Nodes, Pods: r.counts.Pods, Bytes: r.written, Missing: r.missing(),
 	}
 }
 
-// windows records all windows that are left.
+// windows records all windows.
 func (r *recorder) windows(ctx context.Context) error {
-	for r.state.Next.Before(r.config.To) {
-		from := r.state.Next
+	for from := r.config.From; from.Before(r.config.To); from = from.Add(r.config.Window) {
 		to := from.Add(r.config.Window)
 		last := !to.Before(r.config.To)
 		if last {
@@ -206,26 +209,21 @@ func (r *recorder) windows(ctx context.Context) error {
 		if err := r.window(ctx, from, to, last); err != nil {
 			return err
 		}
-		r.state.Next = to
-		r.state.Counts.Doubtful = slices.Sorted(maps.Keys(r.keys.doubtful))
-		if last && r.state.Counts.Pods == 0 && r.state.Counts.Nodes == 0 {
-			return fmt.Errorf(
-				"no data of %s and %s from %s to %s: check that kube-state-metrics is scraped, and the names of series and labels",
-				podInfo,
-				nodeInfo,
-				r.config.From.Format(time.RFC3339),
-				r.config.To.Format(time.RFC3339),
-			)
-		}
-		if err := r.file.SetAbout(r.about(to)); err != nil {
-			return err
-		}
-		if err := r.file.Commit(r.state); err != nil {
+		if err := errors.Join(r.out.SetAbout(r.about(to)), r.out.Flush()); err != nil {
 			return err
 		}
 		if r.Progress != nil {
-			r.Progress(r.progress())
+			r.Progress(r.progress(to))
 		}
+	}
+	if r.counts.Pods == 0 && r.counts.Nodes == 0 {
+		return fmt.Errorf(
+			"no data of %s and %s from %s to %s: check that kube-state-metrics is scraped, and the names of series and labels",
+			podInfo,
+			nodeInfo,
+			r.config.From.Format(time.RFC3339),
+			r.config.To.Format(time.RFC3339),
+		)
 	}
 	return nil
 }
@@ -251,7 +249,7 @@ func (r *recorder) window(ctx context.Context, from, to time.Time, last bool) er
 // findLabels finds out whether the server has renamed the labels of kube-state-metrics, as it does when a target has labels of
 // the same names and honor_labels is not set.
 func (r *recorder) findLabels(ctx context.Context, from, to time.Time) error {
-	if r.state.Checked {
+	if r.hasLabels {
 		return nil
 	}
 	labels := maps.Clone(r.config.Labels)
@@ -260,16 +258,16 @@ func (r *recorder) findLabels(ctx context.Context, from, to time.Time) error {
 	}
 	found := false
 	for _, name := range []string{podInfo, containerInfo} {
-		err := r.example(ctx, name, from, to, func(metric map[string]string) {
+		err := r.example(ctx, name, from, to, func(metric model.Metric) {
 			found = true
 			for _, label := range []string{"namespace", "pod", "uid", "node", "container"} {
-				if _, renamed := metric["exported_"+label]; renamed && labels[label] == "" {
+				if _, renamed := metric[model.LabelName("exported_"+label)]; renamed && labels[label] == "" {
 					labels[label] = "exported_" + label
 					r.log(fmt.Sprintf("%s has the label exported_%s: using it in place of %s", name, label, label))
 				}
 			}
-			if metric[rename(labels, "uid")[0]] == "" {
-				r.state.note(
+			if metric[model.LabelName(rename(labels, "uid")[0])] == "" {
+				r.note(
 					"UIDs of pods",
 					"the series have no label uid: a pod that replaces one of the same name within a window is taken as the same",
 				)
@@ -280,23 +278,24 @@ func (r *recorder) findLabels(ctx context.Context, from, to time.Time) error {
 		}
 	}
 	if found {
-		r.config.Labels, r.state.Config.Labels, r.state.Checked = labels, labels, true
+		r.config.Labels, r.hasLabels = labels, true
 	}
 	return nil
 }
 
 // example calls each with the labels of one series of a name, if there is one in a window.
-func (r *recorder) example(ctx context.Context, name string, from, to time.Time, each func(map[string]string)) error {
+func (r *recorder) example(ctx context.Context, name string, from, to time.Time, each func(model.Metric)) error {
 	selector, ok := r.config.series(name)
 	if !ok {
 		return nil
 	}
 	return r.split.run(ctx, name, from, to, func(from, to time.Time) error {
 		query := fmt.Sprintf("topk(1, last_over_time(%s[%s]))", selector, promDuration(max(to.Sub(from), r.config.Step)))
-		return r.client.instant(ctx, query, to, func(e *element) error {
-			each(e.Metric)
-			return nil
-		})
+		vector, err := r.query(ctx, query, to)
+		for _, sample := range vector {
+			each(sample.Metric)
+		}
+		return err
 	})
 }
 
@@ -317,7 +316,7 @@ func (r *recorder) readObjects(ctx context.Context, w *window, from, to time.Tim
 	}
 	if _, ok := r.config.finishedQuery(r.config.Step); ok {
 		err := r.each(ctx, podPhase, from, to, func(d time.Duration) string { query, _ := r.config.finishedQuery(d); return query },
-			func(metric map[string]string, value float64) { setFinished(w, metric, value) })
+			func(metric model.Metric, value float64) { setFinished(w, metric, value) })
 		if err != nil {
 			return err
 		}
@@ -327,7 +326,7 @@ func (r *recorder) readObjects(ctx context.Context, w *window, from, to time.Tim
 			continue
 		}
 		err := r.each(ctx, s.name, from, to, func(d time.Duration) string { query, _ := r.config.lastQuery(s, d); return query },
-			func(metric map[string]string, value float64) { s.set(w, metric, value) })
+			func(metric model.Metric, value float64) { s.set(w, metric, value) })
 		if err != nil {
 			return err
 		}
@@ -337,14 +336,15 @@ func (r *recorder) readObjects(ctx context.Context, w *window, from, to time.Tim
 
 // each runs a query for a window, or for parts of it, and calls set with each series.
 func (r *recorder) each(
-	ctx context.Context, name string, from, to time.Time, query func(time.Duration) string, set func(map[string]string, float64),
+	ctx context.Context, name string, from, to time.Time, query func(time.Duration) string, set func(model.Metric, float64),
 ) error {
 	return r.split.run(ctx, name, from, to, func(from, to time.Time) error {
-		return r.client.instant(ctx, query(max(to.Sub(from), r.config.Step)), to, func(e *element) error {
-			r.state.Series[name] = true
-			set(e.Metric, e.Value.value)
-			return nil
-		})
+		vector, err := r.query(ctx, query(max(to.Sub(from), r.config.Step)), to)
+		for _, sample := range vector {
+			r.series[name] = true
+			set(sample.Metric, float64(sample.Value))
+		}
+		return err
 	})
 }
 

@@ -3,11 +3,9 @@ package prometheus
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math"
-	"net/http"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -67,11 +65,15 @@ func record(t testing.TB, config Config, options Options) (*recording.Recording,
 	var lines []string
 	options.Log = func(line string) { lines = append(lines, line) }
 	options.Wait = func(context.Context, time.Duration) error { return nil }
-	path := filepath.Join(t.TempDir(), "r.plrec")
-	if _, err := Record(t.Context(), path, config, options); err != nil {
+	var out bytes.Buffer
+	progress, err := Record(t.Context(), &out, config, options)
+	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := recording.Open(path)
+	if progress.Bytes != int64(out.Len()) {
+		t.Errorf("%d bytes reported, %d written", progress.Bytes, out.Len())
+	}
+	r, err := recording.Read(&out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -339,84 +341,17 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// TestContinue interrupts a recording at every query and continues it: the file has the same bytes as one that was not
-// interrupted.
-func TestContinue(t *testing.T) {
+// TestInterrupted checks that an interrupted recording returns an error, and that a new one is complete.
+func TestInterrupted(t *testing.T) {
 	pods, nodes := scenario()
 	server := startFake(t, pods, nodes)
-	config := server.config(120)
-	whole := filepath.Join(t.TempDir(), "whole.plrec")
-	if _, err := Record(t.Context(), whole, config, Options{}); err != nil {
-		t.Fatal(err)
-	}
-	want, err := os.ReadFile(whole)
-	if err != nil {
-		t.Fatal(err)
-	}
-	total := server.queries
-	path := filepath.Join(t.TempDir(), "parts.plrec")
-	for limit := 1; ; limit++ {
-		ctx, cancel := context.WithCancel(t.Context())
-		server.queries = 0
-		server.intercept = func(http.ResponseWriter, string, float64, float64, float64) bool {
-			server.mu.Lock()
-			defer server.mu.Unlock()
-			if server.queries == limit {
-				cancel()
-			}
-			return false
-		}
-		_, err := Record(ctx, path, config, Options{})
-		cancel()
-		if err == nil {
-			break
-		}
-		if limit > total {
-			t.Fatalf("still not finished after %d interruptions: %v", limit, err)
-		}
-		if r, err := recording.Open(path); err != nil || len(r.About.Missing) == 0 {
-			t.Fatalf("the unfinished recording: %v", err)
-		}
-	}
-	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%d bytes, want the same %d bytes", len(got), len(want))
-	}
-	if _, err := os.Stat(path + recording.StateSuffix); err == nil {
-		t.Error("the state is left")
-	}
-}
-
-// TestContinueOtherwise checks that an unfinished recording is not continued with other options.
-func TestContinueOtherwise(t *testing.T) {
-	pods, nodes := scenario()
-	server := startFake(t, pods, nodes)
-	config := server.config(120)
-	path := filepath.Join(t.TempDir(), "r.plrec")
 	ctx, cancel := context.WithCancel(t.Context())
-	if _, err := Record(ctx, path, config, Options{Progress: func(Progress) { cancel() }}); err == nil {
-		t.Fatal("not interrupted")
+	var out bytes.Buffer
+	if _, err := Record(ctx, &out, server.config(120), Options{Progress: func(Progress) { cancel() }}); !errors.Is(err, context.Canceled) {
+		t.Fatalf("error %v", err)
 	}
-	config.RateWindow = time.Hour
-	if _, err := Record(t.Context(), path, config, Options{}); err == nil || !strings.Contains(err.Error(), "with other options") {
-		t.Errorf("error %v", err)
-	}
-	config.RateWindow = 0
-	if err := os.Truncate(path, 10); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Record(
-		t.Context(),
-		path,
-		config,
-		Options{},
-	); err == nil ||
-		!strings.Contains(err.Error(), "remove both files to start again") {
-		t.Errorf("error %v", err)
-	}
+	r, _ := record(t, server.config(120), Options{})
+	checkScenario(t, r, pods, 120)
 }
 
 // TestInvalidValues checks that values that are no amounts, and times of the future, are counted and do not harm others.

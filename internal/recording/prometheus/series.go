@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/prometheus/common/model"
 )
 
 // The series of kube-state-metrics v2 that are read.
@@ -53,7 +55,7 @@ type series struct {
 	// seen is true if the value is not that of the series but the last time at which it was exported.
 	seen bool
 	// set adds the value of a series to the pods or nodes of a window.
-	set func(w *window, metric map[string]string, value float64)
+	set func(w *window, metric model.Metric, value float64)
 }
 
 // podIdentity are the labels that identify a pod.

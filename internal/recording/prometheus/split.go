@@ -2,18 +2,20 @@ package prometheus
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"time"
 
+	promv1 "github.com/prometheus/client_golang/api/prometheus/v1"
+
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
-// attempts is how often a query is sent that fails for a reason that may pass.
-const attempts = 6
+// attempts is how often a query is sent that fails for a reason that may pass: for at least four minutes, because an error at the
+// end of a recording loses all of it.
+const attempts = 9
 
 // retryDelay is the wait before the second attempt; each further one doubles it.
 const retryDelay = time.Second
@@ -32,23 +34,17 @@ const (
 
 // classify returns what to do about an error.
 func classify(err error) kindOfError {
-	if asked, ok := errors.AsType[*queryError](err); ok {
-		switch {
-		case asked.Type == "timeout", asked.Type == "canceled", asked.status == http.StatusGatewayTimeout,
-			asked.status == http.StatusRequestEntityTooLarge, asked.status == http.StatusUnprocessableEntity && isLimit(asked.Message),
-			asked.status == http.StatusBadRequest && isLimit(asked.Message):
+	if typed, ok := errors.AsType[*load.Error](err); ok && typed.Reason == load.Invalid {
+		return fatal
+	}
+	if asked, ok := errors.AsType[*promv1.Error](err); ok {
+		switch kind := asked.Type; {
+		case kind == promv1.ErrTimeout, kind == promv1.ErrCanceled, isLimit(asked.Msg), asked.Msg == clientError(http.StatusRequestEntityTooLarge):
 			return tooLarge
-		case asked.status == http.StatusBadRequest, asked.Type == "bad_data", asked.Type == "execution",
-			asked.status/100 == 4 && asked.status != http.StatusRequestTimeout:
+		case kind == promv1.ErrBadData, kind == promv1.ErrExec, kind == promv1.ErrClient && asked.Msg != clientError(http.StatusRequestTimeout):
 			return fatal
 		}
 		return passing
-	}
-	if _, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return fatal
-	}
-	if typed, ok := errors.AsType[*load.Error](err); ok && typed.Reason == load.Invalid {
-		return fatal
 	}
 	switch reason := load.ReasonOf(err); {
 	case reason == load.TooLarge, reason == load.Timeout, reason == load.ServerError && isLimit(err.Error()):
@@ -58,6 +54,9 @@ func classify(err error) kindOfError {
 	}
 	return passing
 }
+
+// clientError is the message of an error with an HTTP status for which the server's API defines no message.
+func clientError(status int) string { return fmt.Sprintf("client error: %d", status) }
 
 // isLimit reports whether an error is about the size or the duration of a query. Prometheus and servers with its API word them
 // differently.

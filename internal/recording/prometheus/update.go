@@ -19,15 +19,15 @@ func (r *recorder) tolerance() int64 { return 2 * int64(r.config.Step.Seconds())
 
 // gap records that a window lacks the series of an object.
 func (r *recorder) gap(name, what string, from, to time.Time) {
-	for i := range r.state.Gaps {
-		if g := &r.state.Gaps[i]; g.Series == name && g.To.Equal(from) {
+	for i := range r.gaps {
+		if g := &r.gaps[i]; g.Series == name && g.To.Equal(from) {
 			g.To = to
 			return
 		}
 	}
-	if len(r.state.Gaps) < maxNotes {
-		g := gap{Series: name, What: what, From: from, To: to, First: r.state.Counts.Pods == 0 && r.state.Counts.Nodes == 0}
-		r.state.Gaps = append(r.state.Gaps, g)
+	if len(r.gaps) < maxNotes {
+		g := gap{Series: name, What: what, From: from, To: to, First: r.counts.Pods == 0 && r.counts.Nodes == 0}
+		r.gaps = append(r.gaps, g)
 		r.log(fmt.Sprintf("no data of %s from %s on", name, from.Format(time.RFC3339)))
 	}
 }
@@ -43,17 +43,17 @@ func (r *recorder) updateNodes(w *window, from, to time.Time, last bool) error {
 			return err
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(r.state.Nodes)) {
-		n := r.state.Nodes[name]
+	for _, name := range slices.Sorted(maps.Keys(r.nodes)) {
+		n := r.nodes[name]
 		absent := w.nodes[name] == nil
-		if absent || last && n.LastSeen+r.tolerance() < w.lastNode {
-			gone := recording.Node{Appeared: recording.Never, Gone: r.since(n.LastSeen)}
-			if err := r.file.UpdateNode(n.ID, gone); err != nil {
+		if absent || last && n.seen.lastSeen+r.tolerance() < w.lastNode {
+			gone := recording.Node{Appeared: recording.Never, Gone: r.since(n.seen.lastSeen)}
+			if err := r.out.UpdateNode(n.ID, gone); err != nil {
 				return err
 			}
 		}
 		if absent {
-			delete(r.state.Nodes, name)
+			delete(r.nodes, name)
 		}
 	}
 	return nil
@@ -62,19 +62,19 @@ func (r *recorder) updateNodes(w *window, from, to time.Time, last bool) error {
 // updateNode writes a node if it is new.
 func (r *recorder) updateNode(seen *seenNode, from time.Time) error {
 	sum := hash(seen.object())
-	n := r.state.Nodes[seen.name]
+	n := r.nodes[seen.name]
 	if n != nil && seen.created > n.Created && seen.created > from.Unix() { // another node of the same name
-		gone := recording.Node{Appeared: recording.Never, Gone: r.since(min(n.LastSeen, seen.created))}
-		if err := r.file.UpdateNode(n.ID, gone); err != nil {
+		gone := recording.Node{Appeared: recording.Never, Gone: r.since(min(n.seen.lastSeen, seen.created))}
+		if err := r.out.UpdateNode(n.ID, gone); err != nil {
 			return err
 		}
 		n = nil
 	}
 	if n != nil {
-		n.LastSeen, n.seen = seen.lastSeen, seen
+		n.seen = seen
 		if sum != n.Hash && !n.Changed {
 			n.Changed = true
-			r.state.Counts.ChangedNodes++
+			r.counts.ChangedNodes++
 		}
 		return nil
 	}
@@ -86,9 +86,9 @@ func (r *recorder) updateNode(seen *seenNode, from time.Time) error {
 	if appeared == 0 {
 		appeared = from.Unix()
 	}
-	id, err := r.file.AddNode(recording.Node{Object: object, Appeared: r.since(appeared), Gone: recording.Never})
-	r.state.Nodes[seen.name] = &nodeState{ID: id, Created: seen.created, LastSeen: seen.lastSeen, Hash: sum, seen: seen}
-	r.state.Counts.Nodes++
+	id, err := r.out.AddNode(recording.Node{Object: object, Appeared: r.since(appeared), Gone: recording.Never})
+	r.nodes[seen.name] = &nodeState{ID: id, Created: seen.created, Hash: sum, seen: seen}
+	r.counts.Nodes++
 	return err
 }
 
@@ -104,20 +104,20 @@ func (r *recorder) updatePods(w *window, from, to time.Time, last bool) error {
 			return err
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(r.state.Pods)) {
-		p := r.state.Pods[id]
+	for _, id := range slices.Sorted(maps.Keys(r.pods)) {
+		p := r.pods[id]
 		absent := w.pods[id] == nil
 		if p.Ended == 0 && (absent || last && p.LastSeen+r.tolerance() < w.lastPod) {
 			p.Ended = max(p.LastSeen, p.Created)
-			if err := r.file.UpdatePod(p.ID, r.times(p)); err != nil {
+			if err := r.out.UpdatePod(p.ID, r.times(p)); err != nil {
 				return err
 			}
 		}
 		if absent {
-			delete(r.state.Pods, id)
+			delete(r.pods, id)
 		}
 	}
-	r.state.SeenUntil = w.lastPod
+	r.seenUntil = w.lastPod
 	return nil
 }
 
@@ -136,7 +136,7 @@ func (r *recorder) resolve(seen *seenPod, from time.Time) podState {
 		Created: seen.created, Scheduled: seen.scheduled, Started: seen.started,
 	}
 	if late := seen.lastSeen + r.tolerance(); p.Created > late || p.Scheduled > late || p.Started > late {
-		r.state.Counts.Clock++
+		r.counts.Clock++
 		p.Created, p.Scheduled, p.Started = min(p.Created, seen.lastSeen), min(p.Scheduled, seen.lastSeen), min(p.Started, seen.lastSeen)
 	}
 	if p.Created == 0 {
@@ -148,7 +148,7 @@ func (r *recorder) resolve(seen *seenPod, from time.Time) podState {
 	if p.Node != "" && p.Scheduled == 0 {
 		p.Scheduled = max(p.Started, p.Created)
 	}
-	if p.Node != "" && p.Started == 0 && !r.state.Series[podStartTime] {
+	if p.Node != "" && p.Started == 0 && !r.series[podStartTime] {
 		p.Started = p.Scheduled
 	}
 	if p.Scheduled != 0 {
@@ -180,12 +180,12 @@ func (r *recorder) updatePod(w *window, seen *seenPod, from time.Time) error {
 		id = seen.namespace + "/" + seen.name
 	}
 	now := r.resolve(seen, from)
-	known := r.state.Pods[id]
+	known := r.pods[id]
 	if known == nil && now.Ended != 0 && now.Ended <= r.config.From.Unix() {
 		return nil // it ended before the recording
 	}
 	if known == nil && now.Ended == 0 && r.reappeared(now.Created) {
-		r.state.Counts.Reappeared++
+		r.counts.Reappeared++
 		now.Created = from.Unix()
 	}
 	if known != nil {
@@ -194,7 +194,7 @@ func (r *recorder) updatePod(w *window, seen *seenPod, from time.Time) error {
 			now.Ended = known.Ended
 		}
 	}
-	r.state.Pods[id] = &now
+	r.pods[id] = &now
 	return r.writePod(w, seen, known, &now, from)
 }
 
@@ -209,38 +209,38 @@ func (r *recorder) writePod(w *window, seen *seenPod, known, now *podState, from
 	switch {
 	case known == nil:
 		record.Object = object
-		if now.ID, err = r.file.AddPod(record); err != nil {
+		if now.ID, err = r.out.AddPod(record); err != nil {
 			return err
 		}
-		r.state.Counts.Pods++
+		r.counts.Pods++
 		return r.addWorkload(w, seen)
 	case known.Hash != now.Hash:
 		if known.Started != 0 && known.Started < from.Add(-r.config.Window).Unix() { // labels are added when a pod is bound
-			r.state.Counts.ChangedPods++
+			r.counts.ChangedPods++
 		}
 		record.Object = object
 		fallthrough
 	case known.Scheduled != now.Scheduled, known.Started != now.Started, known.Ended != now.Ended, known.Node != now.Node:
-		return r.file.UpdatePod(now.ID, record)
+		return r.out.UpdatePod(now.ID, record)
 	}
 	return nil
 }
 
 // reappeared reports whether a pod that is new in a window existed for long in the last one that had pods.
 func (r *recorder) reappeared(created int64) bool {
-	return created > r.config.From.Unix() && created+int64(r.config.Window.Seconds()) < r.state.SeenUntil
+	return created > r.config.From.Unix() && created+int64(r.config.Window.Seconds()) < r.seenUntil
 }
 
 // podObject returns the object of a pod for the file.
 func (r *recorder) podObject(seen *seenPod) (*v1.Pod, error) {
 	var taints []v1.Taint
-	if n := r.state.Nodes[seen.node]; n != nil && n.seen != nil {
+	if n := r.nodes[seen.node]; n != nil {
 		taints = n.seen.taints
 	}
-	if class := seen.priorityClass; class != "" && systemPriorities[class] == 0 && len(r.state.Counts.Classes) < maxNotes {
-		r.state.Counts.Classes[class] = true
+	if class := seen.priorityClass; class != "" && systemPriorities[class] == 0 && len(r.counts.Classes) < maxNotes {
+		r.counts.Classes[class] = true
 	}
-	return r.redactPod(seen.object(r.state.Series[podTolerations], taints))
+	return r.redactPod(seen.object(r.series[podTolerations], taints))
 }
 
 // maxObjects bounds the workloads that are remembered.
@@ -253,10 +253,10 @@ func (r *recorder) addWorkload(w *window, seen *seenPod) error {
 		return nil
 	}
 	key := strings.Join([]string{o.kind, seen.namespace, o.name}, "/")
-	if r.state.Objects[key] || len(r.state.Objects) >= maxObjects {
+	if r.objects[key] || len(r.objects) >= maxObjects {
 		return nil
 	}
-	r.state.Objects[key] = true
+	r.objects[key] = true
 	var parent owner
 	if o.kind == "ReplicaSet" {
 		parent = w.replicaSets[seen.namespace+"/"+o.name]
@@ -271,5 +271,5 @@ func (r *recorder) addWorkload(w *window, seen *seenPod) error {
 	if err != nil {
 		return err
 	}
-	return r.file.AddObject(raw)
+	return r.out.AddObject(raw)
 }

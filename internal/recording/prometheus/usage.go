@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/prometheus/common/model"
+
 	"github.com/plimsoll-k8s/plimsoll/internal/recording"
 )
 
@@ -16,7 +18,7 @@ type usage struct {
 	// pods are the pods with a node, by namespace and name, in the order of their creation.
 	pods map[string][]*podState
 	// namespace and pod are the names of the labels.
-	namespace, pod string
+	namespace, pod model.LabelName
 }
 
 // readUsage reads and writes the usage of the pods in a window. Samples are at multiples of the step; that at the end
@@ -27,9 +29,9 @@ func (r *recorder) readUsage(ctx context.Context, from, to time.Time, last bool)
 		end = to.Add(r.config.Step)
 	}
 	labels := rename(r.config.UsageLabels, "namespace", "pod")
-	u := &usage{r: r, pods: map[string][]*podState{}, namespace: labels[0], pod: labels[1]}
-	written := make([]*podState, 0, len(r.state.Pods))
-	for _, p := range r.state.Pods {
+	u := &usage{r: r, pods: map[string][]*podState{}, namespace: model.LabelName(labels[0]), pod: model.LabelName(labels[1])}
+	written := make([]*podState, 0, len(r.pods))
+	for _, p := range r.pods {
 		written = append(written, p)
 		if p.Node != "" {
 			key := p.Namespace + "/" + p.Name
@@ -49,7 +51,7 @@ func (r *recorder) readUsage(ctx context.Context, from, to time.Time, last bool)
 	}
 	for _, p := range written {
 		r.count(p, from, end)
-		if err := r.file.AddUsage(p.ID, p.cpu, p.memory); err != nil {
+		if err := r.out.AddUsage(p.ID, p.cpu, p.memory); err != nil {
 			return err
 		}
 		p.cpu, p.memory = recording.Series{}, recording.Series{}
@@ -70,11 +72,12 @@ func (u *usage) read(ctx context.Context, name, query string, from, end time.Tim
 			until = end
 		}
 		err := r.split.run(ctx, name, from, until, func(from, to time.Time) error {
-			return r.client.over(ctx, query, from, to.Add(-time.Second), r.config.Step, func(e *element) error {
-				r.state.Series[name] = true
-				u.add(e, set)
-				return nil
-			})
+			matrix, err := r.queryRange(ctx, query, from, to.Add(-time.Second))
+			for _, stream := range matrix {
+				r.series[name] = true
+				u.add(stream, set)
+			}
+			return err
 		})
 		if err != nil {
 			return err
@@ -84,20 +87,21 @@ func (u *usage) read(ctx context.Context, name, query string, from, end time.Tim
 }
 
 // add adds a series of a pod.
-func (u *usage) add(e *element, set func(*podState, int, float64)) {
-	c := &u.r.state.Counts
-	pods := u.pods[e.Metric[u.namespace]+"/"+e.Metric[u.pod]]
+func (u *usage) add(stream *model.SampleStream, set func(*podState, int, float64)) {
+	c := &u.r.counts
+	pods := u.pods[string(stream.Metric[u.namespace]+"/"+stream.Metric[u.pod])]
 	start, step := float64(u.r.config.From.Unix()), u.r.config.Step.Seconds()
-	for _, point := range e.Values {
-		p := running(pods, point.at)
+	for _, pair := range stream.Values {
+		at, value := float64(pair.Timestamp)/1000, float64(pair.Value)
+		p := running(pods, at)
 		switch {
-		case math.IsNaN(point.value) || point.value < 0 || math.IsInf(point.value, 0):
+		case math.IsNaN(value) || value < 0 || math.IsInf(value, 0):
 			c.Rejected++
 		case p == nil:
 			c.Unassigned++
 		default:
-			if i := math.Round((point.at - start) / step); i >= 0 && i < recording.MaxSteps {
-				set(p, int(i), point.value)
+			if i := math.Round((at - start) / step); i >= 0 && i < recording.MaxSteps {
+				set(p, int(i), value)
 			}
 		}
 	}
@@ -131,11 +135,11 @@ func (r *recorder) count(p *podState, from, end time.Time) {
 	}
 	steps := func(at int64) int64 { return (at + step - 1) / step }
 	if n := steps(after) - steps(first); n > 0 {
-		r.state.Counts.Expected += 2 * n
+		r.counts.Expected += 2 * n
 		for _, series := range []*recording.Series{&p.cpu, &p.memory} {
 			for i, value := range series.Values() {
 				if at := int64(i) * step; at >= first && at < after && !math.IsNaN(value) {
-					r.state.Counts.Samples++
+					r.counts.Samples++
 				}
 			}
 		}

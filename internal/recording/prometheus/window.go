@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/prometheus/common/model"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 )
@@ -61,12 +62,12 @@ func newWindow(c *Config, keys *labelKeys) *window {
 }
 
 // get returns the value of a label by its name in kube-state-metrics.
-func (w *window) get(metric map[string]string, name string) string {
-	return metric[rename(w.labels, name)[0]]
+func (w *window) get(metric model.Metric, name string) string {
+	return string(metric[model.LabelName(rename(w.labels, name)[0])])
 }
 
 // identity returns what identifies the pod of a series: its UID, or its namespace and name if series have no UID.
-func (w *window) identity(metric map[string]string) string {
+func (w *window) identity(metric model.Metric) string {
 	if uid := w.get(metric, "uid"); uid != "" {
 		return uid
 	}
@@ -74,7 +75,7 @@ func (w *window) identity(metric map[string]string) string {
 }
 
 // pod returns the pod of a series, nil if kube_pod_info does not have it.
-func (w *window) pod(metric map[string]string) *seenPod { return w.pods[w.identity(metric)] }
+func (w *window) pod(metric model.Metric) *seenPod { return w.pods[w.identity(metric)] }
 
 // seconds returns a time, and 0 for what is not a time.
 func seconds(value float64) int64 {
@@ -85,7 +86,7 @@ func seconds(value float64) int64 {
 }
 
 // addPod adds a pod, or the later series of one whose labels changed.
-func (w *window) addPod(metric map[string]string, seen float64) {
+func (w *window) addPod(metric model.Metric, seen float64) {
 	namespace, name, at := w.get(metric, "namespace"), w.get(metric, "pod"), seconds(seen)
 	if namespace == "" || name == "" || at == 0 {
 		return
@@ -108,7 +109,7 @@ func (w *window) addPod(metric map[string]string, seen float64) {
 }
 
 // addNode adds a node.
-func (w *window) addNode(metric map[string]string, seen float64) {
+func (w *window) addNode(metric model.Metric, seen float64) {
 	name, at := w.get(metric, "node"), seconds(seen)
 	if name == "" || at == 0 {
 		return
@@ -123,8 +124,8 @@ func (w *window) addNode(metric map[string]string, seen float64) {
 }
 
 // timeSetter returns a setter of a time of a pod.
-func timeSetter(field func(*seenPod) *int64) func(*window, map[string]string, float64) {
-	return func(w *window, metric map[string]string, value float64) {
+func timeSetter(field func(*seenPod) *int64) func(*window, model.Metric, float64) {
+	return func(w *window, metric model.Metric, value float64) {
 		if p := w.pod(metric); p != nil {
 			*field(p) = max(*field(p), seconds(value))
 		}
@@ -139,39 +140,39 @@ var (
 )
 
 // setFinished sets the first time at which a pod was exported as finished.
-func setFinished(w *window, metric map[string]string, value float64) {
+func setFinished(w *window, metric model.Metric, value float64) {
 	if p, at := w.pod(metric), seconds(value); p != nil && at != 0 && (p.finished == 0 || at < p.finished) {
 		p.finished = at
 	}
 }
 
-func setPodOwner(w *window, metric map[string]string, _ float64) {
+func setPodOwner(w *window, metric model.Metric, _ float64) {
 	o := owner{w.get(metric, "owner_kind"), w.get(metric, "owner_name"), w.get(metric, "owner_is_controller") == "true"}
 	if p := w.pod(metric); p != nil && o.kind != "" && o.name != "" && !slices.Contains(p.owners, o) {
 		p.owners = append(p.owners, o)
 	}
 }
 
-func setReplicaSetOwner(w *window, metric map[string]string, _ float64) {
+func setReplicaSetOwner(w *window, metric model.Metric, _ float64) {
 	o := owner{kind: w.get(metric, "owner_kind"), name: w.get(metric, "owner_name"), controller: true}
 	if o.kind != "" && o.name != "" && o.kind != "<none>" {
 		w.replicaSets[w.get(metric, "namespace")+"/"+w.get(metric, "replicaset")] = o
 	}
 }
 
-func setPodLabels(w *window, metric map[string]string, _ float64) {
+func setPodLabels(w *window, metric model.Metric, _ float64) {
 	if p := w.pod(metric); p != nil {
 		p.labels = w.keys.labels(metric, "label_")
 	}
 }
 
-func setPodSelectors(w *window, metric map[string]string, _ float64) {
+func setPodSelectors(w *window, metric model.Metric, _ float64) {
 	if p := w.pod(metric); p != nil {
 		p.selectors = w.keys.labels(metric, "nodeselector_")
 	}
 }
 
-func setPodToleration(w *window, metric map[string]string, _ float64) {
+func setPodToleration(w *window, metric model.Metric, _ float64) {
 	p := w.pod(metric)
 	if p == nil {
 		return
@@ -189,25 +190,25 @@ func setPodToleration(w *window, metric map[string]string, _ float64) {
 	p.tolerations = append(p.tolerations, t)
 }
 
-func setPodScheduler(w *window, metric map[string]string, _ float64) {
+func setPodScheduler(w *window, metric model.Metric, _ float64) {
 	if p := w.pod(metric); p != nil {
 		p.scheduler = w.get(metric, "name")
 	}
 }
 
-func setPodRestartPolicy(w *window, metric map[string]string, _ float64) {
+func setPodRestartPolicy(w *window, metric model.Metric, _ float64) {
 	if p := w.pod(metric); p != nil {
 		p.restartPolicy = w.get(metric, "type")
 	}
 }
 
-func setPodOverheadCPU(w *window, metric map[string]string, value float64) {
+func setPodOverheadCPU(w *window, metric model.Metric, value float64) {
 	if p := w.pod(metric); p != nil {
 		setAmount(&p.overhead, v1.ResourceCPU, value)
 	}
 }
 
-func setPodOverheadBytes(w *window, metric map[string]string, value float64) {
+func setPodOverheadBytes(w *window, metric model.Metric, value float64) {
 	if p := w.pod(metric); p != nil {
 		setAmount(&p.overhead, v1.ResourceMemory, value)
 	}
@@ -218,8 +219,8 @@ func requests(c *v1.Container) *v1.ResourceList { return &c.Resources.Requests }
 func limits(c *v1.Container) *v1.ResourceList   { return &c.Resources.Limits }
 
 // containerSetter returns the setter for a series of containers: of an amount, or of the image if list is nil.
-func containerSetter(initial bool, list func(*v1.Container) *v1.ResourceList) func(*window, map[string]string, float64) {
-	return func(w *window, metric map[string]string, value float64) {
+func containerSetter(initial bool, list func(*v1.Container) *v1.ResourceList) func(*window, model.Metric, float64) {
+	return func(w *window, metric model.Metric, value float64) {
 		p, name := w.pod(metric), w.get(metric, "container")
 		if p == nil || name == "" {
 			return
@@ -260,21 +261,21 @@ func setAmount(list *v1.ResourceList, name v1.ResourceName, value float64) {
 }
 
 // node returns the node of a series, nil if kube_node_info does not have it.
-func (w *window) node(metric map[string]string) *seenNode { return w.nodes[w.get(metric, "node")] }
+func (w *window) node(metric model.Metric) *seenNode { return w.nodes[w.get(metric, "node")] }
 
-func setNodeCreated(w *window, metric map[string]string, value float64) {
+func setNodeCreated(w *window, metric model.Metric, value float64) {
 	if n := w.node(metric); n != nil {
 		n.created = max(n.created, seconds(value))
 	}
 }
 
-func setNodeLabels(w *window, metric map[string]string, _ float64) {
+func setNodeLabels(w *window, metric model.Metric, _ float64) {
 	if n := w.node(metric); n != nil {
 		maps.Copy(n.labels, w.keys.labels(metric, "label_"))
 	}
 }
 
-func setNodeRole(w *window, metric map[string]string, _ float64) {
+func setNodeRole(w *window, metric model.Metric, _ float64) {
 	if n, role := w.node(metric), w.get(metric, "role"); n != nil && role != "" {
 		n.labels["node-role.kubernetes.io/"+role] = ""
 	}
@@ -285,7 +286,7 @@ func setNodeRole(w *window, metric map[string]string, _ float64) {
 const conditionTaints = "node.kubernetes.io/"
 
 // setNodeTaint adds a taint that the node had when it was last exported.
-func setNodeTaint(w *window, metric map[string]string, seen float64) {
+func setNodeTaint(w *window, metric model.Metric, seen float64) {
 	key := w.get(metric, "key")
 	if n := w.node(metric); n != nil && seconds(seen) >= n.lastSeen && !strings.HasPrefix(key, conditionTaints) {
 		n.taints = append(n.taints, v1.Taint{
@@ -294,19 +295,19 @@ func setNodeTaint(w *window, metric map[string]string, seen float64) {
 	}
 }
 
-func setNodeUnschedulable(w *window, metric map[string]string, value float64) {
+func setNodeUnschedulable(w *window, metric model.Metric, value float64) {
 	if n := w.node(metric); n != nil {
 		n.unschedulable = value == 1
 	}
 }
 
-func setNodeAllocatable(w *window, metric map[string]string, value float64) {
+func setNodeAllocatable(w *window, metric model.Metric, value float64) {
 	if n := w.node(metric); n != nil {
 		setAmount(&n.allocatable, resourceName(w.get(metric, "resource")), value)
 	}
 }
 
-func setNodeCapacity(w *window, metric map[string]string, value float64) {
+func setNodeCapacity(w *window, metric model.Metric, value float64) {
 	if n := w.node(metric); n != nil {
 		setAmount(&n.capacity, resourceName(w.get(metric, "resource")), value)
 	}
