@@ -67,7 +67,7 @@ func TestSlack(t *testing.T) {
 	}
 }
 
-// TestExample is the worked example of docs/agent.md.
+// TestExample checks all scores of a cluster with two nodes that accept pods.
 func TestExample(t *testing.T) {
 	l := NewLedger()
 	for _, name := range []string{"a", "b"} {
