@@ -149,20 +149,6 @@ func TestKubectlPlugin(t *testing.T) {
 	}
 }
 
-// docs/cli.md lists each command with a link to its page.
-func TestCommandsAreListed(t *testing.T) {
-	raw, err := os.ReadFile("../../../docs/cli.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	walk(newCommand(), func(cmd *cobra.Command) {
-		page := strings.ReplaceAll(cmd.CommandPath(), " ", "_") + ".md"
-		if !cmd.HasSubCommands() && !strings.Contains(string(raw), "| [`"+cmd.CommandPath()+"`](cli/"+page+") | "+cmd.Short+" |\n") {
-			t.Errorf("docs/cli.md lacks\n| [`%s`](cli/%s) | %s |", cmd.CommandPath(), page, cmd.Short)
-		}
-	})
-}
-
 // TestTablesFit checks that the tables of all commands fit a terminal of 80 columns.
 func TestTablesFit(t *testing.T) {
 	t.Chdir("../../..")

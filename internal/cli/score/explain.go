@@ -77,7 +77,9 @@ func newExplainPodCommand() *cobra.Command {
 		Short:   "Explain which node a scheduler selects for a pod, and why",
 		Long: `Explain which node a scheduler selects for a pod: the raw, normalized and weighted
 score of each plugin, the load of the nodes and its age, why nodes are infeasible,
-and one sentence on why the selected node is the best.
+and one sentence on why the selected node is the best. A score such as
+0 (-200) x2 = 0 is the normalized score, the raw score, the weight of the plugin if it
+is not 1, and the weighted score, which is added to the total.
 
 The pod is read from a live cluster (--kubeconfig, --context; by default as kubectl
 finds it; the cluster is not changed), from a snapshot (--snapshot) or from manifests
@@ -85,13 +87,17 @@ finds it; the cluster is not changed), from a snapshot (--snapshot) or from mani
 from its node first, and the result says whether it would be scheduled there again.
 
 The pod is evaluated with the profile that its spec.schedulerName names: in --config,
-or in the configuration that the Helm chart has stored in the live cluster, or else the
-default profile of kube-scheduler. A warning says that the profile of a scheduler is
-unknown. With --profile, every pod is evaluated with that profile. Built-in profiles:
+or in the configuration that the Helm chart has stored in a ConfigMap of the live cluster
+(if you may list ConfigMaps), or else the default profile of kube-scheduler. A warning
+says that the profile of a scheduler is unknown. With --profile, every pod is evaluated with that profile. Built-in profiles:
 ` + strings.Join(profiles.Names, ", ") + `.
 
 The load of a live cluster is read from the source in the configuration, or else as by
-plimsoll load top, with the same flags.`,
+plimsoll load top, with the same flags.
+
+The result can differ from the decision of the scheduler: it stops when it has found
+enough feasible nodes, it selects one of several best nodes at random, and pods that
+were created since then change the scores.`,
 		Example: `  # Explain the node of a pod, with the configuration of its scheduler.
   plimsoll explain pod web-7d4b9c-x2x8p -n shop --config scheduler.yaml
 

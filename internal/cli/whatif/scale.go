@@ -15,7 +15,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/simulate/compare"
 )
 
-// scaleHelp is the help text on autoscalers of both commands.
+// scaleHelp is the help text on autoscalers of plimsoll compare.
 const scaleHelp = `With --autoscaler, nodes are added and removed. Repeat it for each group of equal
 nodes, with shape=CORESxGIB, min, max, boot (seconds), cost (per hour),
 label=KEY=VALUE, gpus, gpu-model and name. One of the groups may have interval, idle,

@@ -62,14 +62,14 @@ LowRiskOverCommitment (0, 1, 2, 5; riskLimitWeight 0 to 1 in steps of 0.25),
 PredictedUtilization (0, 2, 5, 10; deviations 0 to 2 in steps of 0.5) and
 NodeResourcesAllocatable (0, 1, 2; Least or Most). --exclude keeps the settings of a
 plugin as they are, for example if no load source is available. All other settings are
-those in force. docs/tune.md describes the search.
+those in force. docs/tuning.md describes the search.
 
 --objective is the weighted sum of figures to make small: overload (node minutes),
 unschedulable (pods), nodes (used, mean), throttled (core seconds), overruns, victims,
 pending (mean seconds), with --autoscaler also cost and nodeHours, or any other figure
 by its name in -o json.
 
-` + inputHelp + ` The best configuration
+` + sharedHelp + ` The best configuration
 so far is kept, marked as not confirmed.
 
 Exit codes: 0 with a result, whether it is a change or not; 1 if a simulation fails; 2 for

@@ -63,7 +63,7 @@ const (
 	maxPack = 1_000_000
 )
 
-// inputHelp is the help text on the input of both commands.
+// inputHelp is the help text on the input of plimsoll compare.
 const inputHelp = `The input is one of
   -f FILES                      manifests, as printed by kubectl get nodes,pods -A -o yaml
   --snapshot FILE               written by plimsoll snapshot
@@ -88,9 +88,16 @@ In the manifests of a running cluster, most pods have a node, and only the other
 scheduled. With --reschedule all pods are scheduled again, so that profiles can place
 them differently.
 
-` + scaleHelp + `
+` + scaleHelp + interruptHelp
+
+// interruptHelp is the help text on interruptions.
+const interruptHelp = `
 
 If interrupted (Ctrl-C), the command prints the results so far and marks them.`
+
+// sharedHelp is the help text on the input of the other commands.
+const sharedHelp = `The input, the profiles, the usage of pods, autoscalers and slack are given as to plimsoll
+compare, whose help describes them.` + interruptHelp
 
 // NewSimulateCommand returns the command plimsoll simulate.
 func NewSimulateCommand() *cobra.Command {
@@ -102,7 +109,7 @@ func NewSimulateCommand() *cobra.Command {
 		Long: `Simulate a cluster over time with the code of kube-scheduler, on a virtual clock, and
 show the outcome.
 
-` + inputHelp,
+` + sharedHelp,
 		Example: `  # Simulate a generated cluster with the default profile.
   plimsoll simulate --generate nodes=50,pods=1500,fill=0.9,best-effort=0.1 --usage bursts:mean=0.7
 
