@@ -102,7 +102,8 @@ func Record(ctx context.Context, out io.Writer, config Config, options Options) 
 		return Progress{}, err
 	}
 	r := &recorder{
-		Options: options, config: config, keys: newLabelKeys(config.LabelKeys), pods: map[string]*podState{}, nodes: map[string]*nodeState{},
+		Options: options, config: config, keys: newLabelKeys(config.LabelKeys),
+		pods: map[string]*podState{}, nodes: map[string]*nodeState{},
 		objects: map[string]bool{}, series: map[string]bool{}, counts: counts{Classes: map[string]bool{}},
 	}
 	var err error

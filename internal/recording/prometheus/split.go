@@ -39,7 +39,8 @@ func classify(err error) kindOfError {
 	}
 	if asked, ok := errors.AsType[*promv1.Error](err); ok {
 		switch kind := asked.Type; {
-		case kind == promv1.ErrTimeout, kind == promv1.ErrCanceled, isLimit(asked.Msg), asked.Msg == clientError(http.StatusRequestEntityTooLarge):
+		case kind == promv1.ErrTimeout, kind == promv1.ErrCanceled, isLimit(asked.Msg),
+			asked.Msg == clientError(http.StatusRequestEntityTooLarge):
 			return tooLarge
 		case kind == promv1.ErrBadData, kind == promv1.ErrExec, kind == promv1.ErrClient && asked.Msg != clientError(http.StatusRequestTimeout):
 			return fatal
