@@ -69,7 +69,8 @@ func TestPrograms(t *testing.T) {
 		"docs/install.md":                    "plimsoll_v0.1.0_linux_amd64.tar.gz",
 		".github/actions/compare/compare.sh": "archive=plimsoll_${VERSION}_${system}_$architecture.tar.gz",
 	} {
-		if name := c.Archives[0].NameTemplate; name != "plimsoll_v{{ .Version }}_{{ .Os }}_{{ .Arch }}" || !strings.Contains(read(t, file), want) {
+		if name := c.Archives[0].NameTemplate; name != "plimsoll_v{{ .Version }}_{{ .Os }}_{{ .Arch }}" ||
+			!strings.Contains(read(t, file), want) {
 			t.Errorf("archives are named %s, %s lacks %s", name, file, want)
 		}
 	}

@@ -120,41 +120,31 @@ func wrapHelp(text string, width int) string {
 	var out []string
 	var head, body string // of the paragraph or item so far
 	flush := func() {
-		wrapped := wordwrap.WrapString(body, uint(max(width-len(head), minColumn)))
-		out = append(out, head+strings.ReplaceAll(wrapped, "\n", "\n"+strings.Repeat(" ", len(head))))
+		if body != "" {
+			wrapped := wordwrap.WrapString(body, uint(max(width-len(head), minColumn)))
+			out = append(out, head+strings.ReplaceAll(wrapped, "\n", "\n"+strings.Repeat(" ", len(head))))
+		}
 		head, body = "", ""
 	}
 	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
 		found := item.FindStringSubmatch(line)
-		isContinued := body != "" && strings.HasPrefix(line, strings.Repeat(" ", len(head))) && strings.TrimLeft(line, " ") == line[len(head):]
+		rest, isIndented := strings.CutPrefix(line, strings.Repeat(" ", len(head)))
+		isContinued := body != "" && isIndented && rest != "" && rest[0] != ' ' && (head != "" || found == nil)
+		if isContinued {
+			body += " " + rest
+			continue
+		}
+		flush()
 		switch {
-		case line != "" && isContinued && (head != "" || found == nil):
-			body += " " + line[len(head):]
 		case found != nil:
-			if body != "" {
-				flush()
-			}
 			head, body = found[1], found[2]
-		case line == "" || strings.HasPrefix(line, " "):
-			if body != "" {
-				flush()
-			}
-			if line != "" {
-				body = line
-				flush()
-			} else {
-				out = append(out, "")
-			}
+		case line == "" || line[0] == ' ':
+			out = append(out, line)
 		default:
-			if body != "" {
-				flush()
-			}
 			body = line
 		}
 	}
-	if body != "" {
-		flush()
-	}
+	flush()
 	return strings.Join(out, "\n")
 }
 

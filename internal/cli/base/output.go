@@ -57,7 +57,8 @@ func (o *Output) Validate() error {
 	return nil
 }
 
-// Print prints a result as JSON or YAML, which have the same fields, or else calls table. What is printed is escaped as by EscapeLines, whatever out is.
+// Print prints a result as JSON or YAML, which have the same fields, or else calls table. What is printed
+// is escaped as by EscapeLines, whatever out is.
 func (o *Output) Print(out io.Writer, result any, table func(io.Writer)) error {
 	switch o.Format {
 	case FormatJSON:

@@ -98,7 +98,7 @@ func (o *options) addFlags(cmd *cobra.Command) {
 		"keys of labels of nodes and pods that kube-state-metrics exports with underscores, "+
 			"such as example.com/team",
 	)
-	flags.StringVar(&o.load, "load-source", "", "file with the address, credentials and certificates of the Prometheus server, in place of --prometheus")
+	flags.StringVar(&o.load, "load-source", "", "file with the address and credentials of the Prometheus server, in place of --prometheus")
 	cmd.MarkFlagsMutuallyExclusive("load-source", "prometheus")
 	_ = cmd.MarkFlagFilename("output", "plrec")
 	_ = cmd.MarkFlagFilename("load-source", "yaml", "yml", "json")
@@ -129,8 +129,9 @@ func parseTime(flag, text string, now time.Time) (time.Time, error) {
 var fieldFlags = map[string]string{
 	"address": "--prometheus", "step": "--step", "window": "--chunk", "rateWindow": "--rate-window", "timeout": "--timeout",
 	"rotate": "--rotate", "maxBytes": "--max-size", "series": "--series", "label": "--label", "usageLabel": "--usage-label", "to": "--to",
-	"token": "--load-source: token", "tokenFile": "--load-source: tokenFile", "caFile": "--load-source: caFile", "certFile": "--load-source: certFile",
-	"keyFile": "--load-source: keyFile", "certFile, keyFile": "--load-source: certFile, keyFile",
+	"token": "--load-source: token", "tokenFile": "--load-source: tokenFile", "caFile": "--load-source: caFile",
+	"certFile": "--load-source: certFile",
+	"keyFile":  "--load-source: keyFile", "certFile, keyFile": "--load-source: certFile, keyFile",
 }
 
 // flagNames returns an error with the name of a flag in place of that of a field.

@@ -21,7 +21,8 @@ type condition struct {
 func parseCondition(text string) (condition, error) {
 	operator := strings.IndexAny(text, "<>")
 	if operator < 0 {
-		return condition{}, fmt.Errorf("invalid condition %.60q: must be a figure, > or <, and a number, such as 'overloadMinutes>10'", text)
+		const allowed = "a figure, > or <, and a number, such as 'overloadMinutes>10'"
+		return condition{}, fmt.Errorf("invalid condition %.60q: must be %s", text, allowed)
 	}
 	var c condition
 	var err error

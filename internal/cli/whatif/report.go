@@ -28,8 +28,13 @@ type resultOptions struct {
 
 func (o *resultOptions) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringArrayVar(&o.failOn, "fail-on", nil, "exit with code 3 if a figure exceeds a number, as in 'overloadMinutes>10', or clearly "+
-		"differs from the baseline, as in 'difference.overloadMinutes>0'; may be repeated")
+	flags.StringArrayVar(
+		&o.failOn,
+		"fail-on",
+		nil,
+		"exit with code 3 if a figure exceeds a number, as in 'overloadMinutes>10', or clearly "+
+			"differs from the baseline, as in 'difference.overloadMinutes>0'; may be repeated",
+	)
 	o.output.AddFlag(cmd, formatHTML, base.FormatMarkdown)
 	flags.StringVar(&o.report, "report", "", "also write a self-contained HTML report to this file")
 	flags.BoolVar(&o.force, "force", false, "replace existing files")

@@ -50,7 +50,14 @@ func runJobs(progress io.Writer) job.Run {
 
 // compareOptions parses the flags.
 func (o *whatIfOptions) compareOptions(in io.Reader) (compare.Options, error) {
-	options := compare.Options{Profiles: o.profiles, TailSeconds: int64(o.tail.Seconds()), Seed: o.seed, Seeds: o.seeds, Export: o.written, Shard: o.shard}
+	options := compare.Options{
+		Profiles:    o.profiles,
+		TailSeconds: int64(o.tail.Seconds()),
+		Seed:        o.seed,
+		Seeds:       o.seeds,
+		Export:      o.written,
+		Shard:       o.shard,
+	}
 	var err error
 	if options.Metrics, err = replay.ParseMetrics(o.metrics); err != nil {
 		return options, fmt.Errorf("--metrics: %w", err)

@@ -195,7 +195,13 @@ func (r *recorder) about(until time.Time) recording.About {
 // progress returns how far the recording is.
 func (r *recorder) progress(until time.Time) Progress {
 	return Progress{
-		Until: until, From: r.config.From, To: r.config.To, Nodes: r.counts.Nodes, Pods: r.counts.Pods, Bytes: r.written, Missing: r.missing(),
+		Until:   until,
+		From:    r.config.From,
+		To:      r.config.To,
+		Nodes:   r.counts.Nodes,
+		Pods:    r.counts.Pods,
+		Bytes:   r.written,
+		Missing: r.missing(),
 	}
 }
 

@@ -42,7 +42,9 @@ func classify(err error) kindOfError {
 		case kind == promv1.ErrTimeout, kind == promv1.ErrCanceled, isLimit(asked.Msg),
 			asked.Msg == clientError(http.StatusRequestEntityTooLarge):
 			return tooLarge
-		case kind == promv1.ErrBadData, kind == promv1.ErrExec, kind == promv1.ErrClient && asked.Msg != clientError(http.StatusRequestTimeout):
+		case kind == promv1.ErrBadData,
+			kind == promv1.ErrExec,
+			kind == promv1.ErrClient && asked.Msg != clientError(http.StatusRequestTimeout):
 			return fatal
 		}
 		return passing

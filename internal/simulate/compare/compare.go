@@ -114,14 +114,7 @@ func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 	for _, c := range p.columns {
 		p.result.Profiles = append(p.result.Profiles, c.name)
 	}
-	for i := range o.Seeds {
-		if o.Shard.Has(i) {
-			p.result.Seeds = append(p.result.Seeds, o.Seed+uint64(i))
-		}
-	}
-	if o.Shard.Count > 0 {
-		p.result.Shard = &o.Shard
-	}
+	p.setSeeds(o)
 	for _, limits := range o.Limits {
 		for _, use := range o.Usage {
 			scenario := result.Scenario{Usage: known.text(use), Profiles: []result.Profile{}}
@@ -134,12 +127,22 @@ func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 	}
 	p.jobs[0].Export = o.Export
 	if p.recorded {
-		if o.Shard.Has(0) {
-			p.addBacktest(o)
-		}
+		p.addBacktest(o)
 		p.result.Settings.TailSeconds = 0
 	}
 	return p, nil
+}
+
+// setSeeds sets the seeds of the result: those of the shard.
+func (p *Plan) setSeeds(o Options) {
+	for i := range o.Seeds {
+		if o.Shard.Has(i) {
+			p.result.Seeds = append(p.result.Seeds, o.Seed+uint64(i))
+		}
+	}
+	if o.Shard.Count > 0 {
+		p.result.Shard = &o.Shard
+	}
 }
 
 // knownUsage states of which pods of an input the usage is known.
@@ -186,6 +189,9 @@ func (k knownUsage) text(use usage.Spec) string {
 // addBacktest adds the runs that measure the error of the model with the first profile. The run of the first scenario
 // is one of them if it is of the recorded cluster without changes.
 func (p *Plan) addBacktest(o Options) {
+	if !o.Shard.Has(0) {
+		return
+	}
 	jobs := backtest.Jobs(backtest.Options{
 		Recording: o.Source.Recording, Strict: o.Source.Strict, Profile: p.columns[0].profile, Usage: o.Usage[0], Seed: o.Seed,
 		Metrics: o.Metrics,

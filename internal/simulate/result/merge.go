@@ -17,40 +17,15 @@ func (s Shard) Has(position int) bool { return s.Count == 0 || position%s.Count 
 
 // Merge returns the result of a comparison from those of all its shards, in any order: the same as without shards.
 func Merge(shards []*Result) (*Result, error) {
-	shards = slices.Clone(shards)
-	for _, r := range shards {
-		switch {
-		case r.APIVersion != APIVersion || r.Kind != Kind:
-			return nil, fmt.Errorf("found %s %s: must be %s %s", r.APIVersion, r.Kind, APIVersion, Kind)
-		case r.Shard == nil:
-			return nil, fmt.Errorf("found the result of all seeds: must be that of a shard (--shard)")
-		case r.Shard.Count != len(shards):
-			return nil, fmt.Errorf("found one of %d shards among %d results: must be all shards of one comparison", r.Shard.Count, len(shards))
-		}
+	shards, err := inOrder(shards)
+	if err != nil {
+		return nil, err
 	}
-	slices.SortFunc(shards, func(a, b *Result) int { return a.Shard.Index - b.Shard.Index })
 	merged := withoutRuns(shards[0])
-	for i, r := range shards {
-		if r.Shard.Index != i {
-			return nil, fmt.Errorf("found no shard %d of %d", i, len(shards))
-		}
-		if !reflect.DeepEqual(withoutRuns(r), merged) {
-			return nil, fmt.Errorf("shards %d and 0 differ in their cluster, settings or profiles: must be of one comparison", i)
-		}
+	if merged.Seeds, err = seedsOf(shards); err != nil {
+		return nil, err
 	}
 	merged.Backtest = shards[0].Backtest
-	total := 0
-	for _, r := range shards {
-		total += len(r.Seeds)
-	}
-	for i, r := range shards {
-		if want := (total - i + len(shards) - 1) / len(shards); len(r.Seeds) != want {
-			return nil, fmt.Errorf("shard %d has %d seeds: must have %d of %d", i, len(r.Seeds), want, total)
-		}
-	}
-	for i := range total {
-		merged.Seeds = append(merged.Seeds, shards[i%len(shards)].Seeds[i/len(shards)])
-	}
 	for _, r := range shards {
 		merged.Interrupted = merged.Interrupted || r.Interrupted
 		for i := range merged.Scenarios {
@@ -69,6 +44,54 @@ func Merge(shards []*Result) (*Result, error) {
 		merged.Scenarios[i].Compare()
 	}
 	return merged, nil
+}
+
+// inOrder returns the results of all shards of a comparison by their index.
+func inOrder(shards []*Result) ([]*Result, error) {
+	shards = slices.Clone(shards)
+	for _, r := range shards {
+		switch {
+		case r.APIVersion != APIVersion || r.Kind != Kind:
+			return nil, fmt.Errorf("found %s %s: must be %s %s", r.APIVersion, r.Kind, APIVersion, Kind)
+		case r.Shard == nil:
+			return nil, fmt.Errorf("found the result of all seeds: must be that of a shard (--shard)")
+		case r.Shard.Count != len(shards):
+			return nil, fmt.Errorf(
+				"found one of %d shards among %d results: must be all shards of one comparison",
+				r.Shard.Count,
+				len(shards),
+			)
+		}
+	}
+	slices.SortFunc(shards, func(a, b *Result) int { return a.Shard.Index - b.Shard.Index })
+	common := withoutRuns(shards[0])
+	for i, r := range shards {
+		if r.Shard.Index != i {
+			return nil, fmt.Errorf("found no shard %d of %d", i, len(shards))
+		}
+		if !reflect.DeepEqual(withoutRuns(r), common) {
+			return nil, fmt.Errorf("shards %d and 0 differ in their cluster, settings or profiles: must be of one comparison", i)
+		}
+	}
+	return shards, nil
+}
+
+// seedsOf returns the seeds of all shards, in the order of the comparison.
+func seedsOf(shards []*Result) ([]uint64, error) {
+	var seeds []uint64
+	total := 0
+	for _, r := range shards {
+		total += len(r.Seeds)
+	}
+	for i, r := range shards {
+		if want := (total - i + len(shards) - 1) / len(shards); len(r.Seeds) != want {
+			return nil, fmt.Errorf("shard %d has %d seeds: must have %d of %d", i, len(r.Seeds), want, total)
+		}
+	}
+	for i := range total {
+		seeds = append(seeds, shards[i%len(shards)].Seeds[i/len(shards)])
+	}
+	return seeds, nil
 }
 
 // withoutRuns returns a copy of what all shards of a comparison have in common.
