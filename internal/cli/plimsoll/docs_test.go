@@ -11,10 +11,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shared"
-	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/cluster"
 	"github.com/plimsoll-k8s/plimsoll/load/metricsserver"
-	"github.com/plimsoll-k8s/plimsoll/load/prometheus"
 	"github.com/plimsoll-k8s/plimsoll/load/provider"
 )
 
@@ -128,32 +126,3 @@ func TestDocumentedConfigurations(t *testing.T) {
 }
 
 type noMetrics struct{ metricsserver.Lister }
-
-// docs/load.md has the queries that are sent to Prometheus.
-func TestDocumentedQueries(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/load.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	source, err := prometheus.New(metricprovider.Config{Address: "http://p", NodeLabel: "node"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, series := range load.AllSeries {
-		for _, query := range source.Queries(series) {
-			if !strings.Contains(string(text), "\n    "+query+"\n") {
-				t.Errorf("%s: docs/load.md lacks\n    %s", series, query)
-			}
-		}
-	}
-	pods, err := prometheus.NewPods(metricprovider.Config{Address: "http://p"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	cpu, memory := pods.Queries()
-	for _, query := range []string{cpu, memory} {
-		if !strings.Contains(string(text), "\n    "+query+"\n") {
-			t.Errorf("usage of pods: docs/load.md lacks\n    %s", query)
-		}
-	}
-}
