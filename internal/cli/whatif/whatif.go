@@ -68,8 +68,7 @@ const inputHelp = `The input is one of
   -f FILES                      manifests, as printed by kubectl get nodes,pods -A -o yaml
   --snapshot FILE               written by plimsoll snapshot
   --recording FILE              written by plimsoll record, optionally ,from=24h,to=48h
-  --trace openb:NODES.csv,PODS.csv
-                                optionally ,fill=F,over=SECONDS: pods arrive and end in a
+  --trace openb:NODES,PODS      files, optionally ,fill=F,over=SECONDS: pods arrive and end in a
                                 steady state in which they request a fraction of the capacity
   --generate nodes=N,pods=N     and shapes, zones, replicas, batch, fill, memory-fill, cpu-cv,
                                 memory-cv, best-effort, guaranteed, gpu; over, life, bursts,
