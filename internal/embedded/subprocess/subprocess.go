@@ -34,9 +34,6 @@ func Start(command *exec.Cmd) (*Process, error) {
 // Exited returns a channel that is closed when the program has exited.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
-// ExitCode returns the exit code of a program that has exited, -1 if a signal ended it.
-func (p *Process) ExitCode() int { return p.command.ProcessState.ExitCode() }
-
 // Stop stops the program and waits until it has exited. It may be called more than once.
 func (p *Process) Stop() {
 	_ = p.command.Process.Signal(syscall.SIGTERM)
