@@ -81,6 +81,10 @@ func TestAgentAdmission(t *testing.T) {
 	if err := score("other", "{}"); !apierrors.IsForbidden(err) {
 		t.Errorf("scores of another name: %v", err)
 	}
+	// The policy of scores may be applied later than that of clusters.
+	eventually.True(t, "the policy of scores has no effect", nil, func(context.Context) (bool, error) {
+		return score("plimsoll", `{"scores":[{"name":"free","value":100}]}`) != nil, nil
+	})
 	var many []string
 	for i := range 51 {
 		many = append(many, fmt.Sprintf(`{"name":"score%d","value":1}`, i))

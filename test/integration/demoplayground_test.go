@@ -35,7 +35,7 @@ func TestDemoPlayground(t *testing.T) {
 	if match == nil || !found || !strings.Contains(log.String(), "profiles:   default-scheduler, plimsoll-limits, ") {
 		t.Fatalf("the last lines of the demo are incomplete:\n%s", log)
 	}
-	awaitOnPage(t, match[1], "large-1", "NodeResourcesLimits &#43;100 (-212 against -275)", "node2", "no policies; to create one")
+	awaitOnPage(t, match[1], "<h3>large-1</h3>")
 
 	out := runInProject(t, commands)
 	if !strings.Contains(out, "pod/try created") || !strings.Contains(out, "resourceslack.plimsoll.dev/general created") ||
@@ -43,16 +43,13 @@ func TestDemoPlayground(t *testing.T) {
 		t.Errorf("the commands print\n%s", out)
 	}
 	// 8 shop pods of 1 CPU fill two nodes of 4 CPUs. The slack is a third one.
-	awaitOnPage(t, match[1], `data-label="pod">try`,
-		"<b>plimsoll-limits</b> selects <b>medium-2</b>; the default profile selects <b>small-2</b>", "&#10003; ", "<h3>general-3</h3>")
+	awaitOnPage(t, match[1], "<h3>try ",
+		"<b>plimsoll-limits</b> selects <b>medium-2</b>; the default profile selects <b>small-2</b>", "<h3>general-3</h3>")
 	kubeconfig := regexp.MustCompile(`export KUBECONFIG=\S+`).FindString(commands)
 	runInProject(t, kubeconfig+`
 kubectl run lost --image=registry.k8s.io/pause:3.10 --overrides='{"spec":{"schedulerName":"mine"}}'`)
 	const unknown = "no scheduler in this cluster has a profile"
 	awaitOnPage(t, match[1], unknown)
-	eventually.True(t, "kubectl describe does not explain the unknown profile", log, func(context.Context) (bool, error) {
-		return strings.Contains(runInProject(t, kubeconfig+"\nkubectl describe pod lost"), unknown), nil
-	})
 
 	if err := demo.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)

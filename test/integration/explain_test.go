@@ -64,9 +64,8 @@ func playground(t *testing.T) (page, kubeconfig string) {
 
 // decision matches the decision on a pod on the live page, and score one node in it.
 var (
-	decision = `(?s)<td data-label="pod">%s(?: <span[^>]*>[^<]*</span>)?</td><td data-label="profile">%s</td>` +
-		`<td data-label="node" class="ours">([^<]*)</td>\s*<td data-label="scores"[^>]*>(.*?)</td>`
-	score = regexp.MustCompile(`<span class="chip[^"]*">(\S+) (\d+)</span>`)
+	decision = `(?s)<h3>%s <span[^>]*>[^<]*</span></h3>\s*<p><b>%s</b> selects <b>([^<]*)</b>.*?</p>\s*<p>(.*?)</p>`
+	score    = regexp.MustCompile(`<span class="chip[^"]*">(\S+) (\d+)</span>`)
 )
 
 // TestExplainAgreesWithPage expects that explain has the scores of the live page for pods of the scheduler's

@@ -33,7 +33,7 @@ func TestKubectlPlugin(t *testing.T) {
 		}
 		return string(out)
 	}
-	if out := run("plimsoll", "score", "-f", "../../examples/limits"); !strings.Contains(out, " total ") {
+	if out := run("plimsoll", "score", "-f", "../../examples/limits"); !strings.Contains(out, " TOTAL") {
 		t.Errorf("kubectl plimsoll score:\n%s", out)
 	}
 	if out := run("plimsoll", "slack", "plan", "--help"); !strings.Contains(out, "kubectl plimsoll slack plan (") {

@@ -19,7 +19,6 @@ var skipped = map[string]string{
 		"in the cluster; TestRealPrometheus records from a Prometheus server",
 	"kubectl krew install --manifest-url=https://github.com/plimsoll-k8s/plimsoll/releases/download/v0.1.0/plimsoll.yaml": "it requires " +
 		"krew and a release",
-	"kubectl krew uninstall plimsoll": "it requires krew",
 	"kubectl apply --server-side -f plimsoll.yaml": "the output of helm template; " +
 		"TestChart installs it",
 	"kubectl create clusterrole node-metrics --verb=list --resource=nodes.metrics.k8s.io": "the resource requires " +

@@ -127,7 +127,7 @@ func TestLoadWatcher(t *testing.T) {
 	})
 	t.Run("command line", func(t *testing.T) {
 		for name, args := range map[string][]string{
-			"from Prometheus":  flags,
+			"from Prometheus":  {"--load-source=" + writeFile(t, "{type: Prometheus, address: '"+prometheus+"', window: 4s, step: 1s, rateWindow: 1s}")},
 			"from the service": {"--provider=Service", "--address=" + address},
 			"as a scheduler": {"--config=" +
 				writeFile(t, "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n"+

@@ -43,8 +43,8 @@ func (d *demos) commands() []page.LiveCommand {
 			Text:    "kubectl apply -f examples/slack/policy.yaml",
 		},
 		{
-			Purpose: "Show the slack of the policy and what the autoscaler reports.",
-			Text:    plimsollProgram() + " slack status",
+			Purpose: "Wait until it is available, and show what the autoscaler reports.",
+			Text:    "kubectl wait --for=condition=Ready --timeout=2m resourceslack/general && " + plimsollProgram() + " slack status",
 		},
 		{
 			Purpose: "Show the load of the nodes as the scheduler reads it.",
