@@ -10,7 +10,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/risk"
+	"github.com/plimsoll-k8s/plimsoll/internal/risk"
 )
 
 // Utilization is the utilization of one resource of one node, as fractions of the node's capacity

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
@@ -127,7 +127,7 @@ func (a *Answer) setState(conditions []metav1.Condition, generation int64) {
 	case limited != nil && limited.Status == metav1.ConditionTrue:
 		a.State, a.Message = AnswerLimited, messageOf(limited)
 	case a.Replicas >= 0 && a.Replicas < a.Requested:
-		a.State, a.Message = AnswerLimited, plural.PartAre(a.Replicas, a.Requested, "placeholder")+" taken into account"
+		a.State, a.Message = AnswerLimited, format.PartAre(a.Replicas, a.Requested, "placeholder")+" taken into account"
 	default:
 		a.State = AnswerAccepted
 	}

@@ -4,7 +4,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	algo "github.com/plimsoll-k8s/plimsoll/internal/algo/slack"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 )
@@ -17,12 +16,12 @@ type nodeCapacity struct {
 	index podIndex
 	// free is filled as nodes are used. others, the free amounts of all resources, is filled when a
 	// placeholder requests more than CPU and memory.
-	free   map[string]*algo.NodeCapacity
+	free   map[string]*freeCapacity
 	others map[string]v1.ResourceList
 }
 
 func newNodeCapacity(tracker *Tracker, pods []*v1.Pod) *nodeCapacity {
-	return &nodeCapacity{tracker: tracker, pods: pods, free: map[string]*algo.NodeCapacity{}}
+	return &nodeCapacity{tracker: tracker, pods: pods, free: map[string]*freeCapacity{}}
 }
 
 // assigner returns a function that assigns one placeholder of a group to a node and reports whether
@@ -55,7 +54,7 @@ func (c *nodeCapacity) assigner(group *Group) func(placeholder *v1.Pod, node str
 }
 
 // of returns the capacity left on a node.
-func (c *nodeCapacity) of(name string) *algo.NodeCapacity {
+func (c *nodeCapacity) of(name string) *freeCapacity {
 	if c.free[name] == nil {
 		c.free[name] = new(c.tracker.ledger.NodeCapacity(name))
 	}

@@ -29,8 +29,8 @@ func newLoop(t testing.TB, changes ...func(*v1alpha1.ResourceSlackSpec)) *Loop {
 // smallPod returns a pod of (1, 4) on a node.
 func smallPod(name, node string) *v1.Pod { return newPod(name, node, "1", "4Gi") }
 
-// place returns copies of placeholders, put on nodes by name as an autoscaler does.
-func place(pods []*v1.Pod, nodes map[string]string) (placed []*v1.Pod) {
+// placeOn returns copies of placeholders, put on nodes by name as an autoscaler does.
+func placeOn(pods []*v1.Pod, nodes map[string]string) (placed []*v1.Pod) {
 	for _, p := range pods {
 		p = p.DeepCopy()
 		if node := nodes[p.Name]; node != "" {
@@ -92,7 +92,7 @@ func TestPlaceholderKeepsNode(t *testing.T) {
 	base := []*v1.Pod{smallPod("a", "n0"), smallPod("b", "n0"), smallPod("c", "n1")}
 	first, _ := loop.Next(nodes, base, nil, noon)
 	checkAssignments(t, first, "web-rate-0=", "web-rate-1=", "web-rate-2=")
-	placed := place(first, map[string]string{"web-rate-0": "n1", "web-rate-1": "n2", "web-rate-2": "n2"})
+	placed := placeOn(first, map[string]string{"web-rate-0": "n1", "web-rate-1": "n2", "web-rate-2": "n2"})
 	iterations := []struct {
 		pods []*v1.Pod
 		// more are the placeholders after the first three.
@@ -125,7 +125,7 @@ func TestDisplacedPlaceholdersLoseTheirNode(t *testing.T) {
 	loop := newLoop(t)
 	base := []*v1.Pod{smallPod("a", "n0"), smallPod("b", "n0"), smallPod("c", "n0"), smallPod("d", "n0")}
 	got, _ := loop.Next(nodes, base, nil, noon)
-	placed := place(got, map[string]string{"web-rate-0": "n1", "web-rate-1": "n2", "web-rate-2": "n1", "web-rate-3": "n1"})
+	placed := placeOn(got, map[string]string{"web-rate-0": "n1", "web-rate-1": "n2", "web-rate-2": "n1", "web-rate-3": "n1"})
 	// n1 has (4, 16): with a pod of (2, 8), two of its three placeholders fit. n2 is full.
 	current := append(base, newPod("e", "n1", "2", "8Gi"), newPod("f", "n2", "4", "16Gi"))
 	got, _ = loop.Next(nodes, current, placed, noon.Add(10*time.Second))
@@ -135,7 +135,7 @@ func TestDisplacedPlaceholdersLoseTheirNode(t *testing.T) {
 	}
 	// A finished pod does not use its node.
 	current[5].Status.Phase = v1.PodSucceeded
-	got, _ = loop.Next(nodes, current, place(got, map[string]string{"web-rate-1": "n2"}), noon.Add(20*time.Second))
+	got, _ = loop.Next(nodes, current, placeOn(got, map[string]string{"web-rate-1": "n2"}), noon.Add(20*time.Second))
 	checkAssignments(t, got[:4], "web-rate-0=n1", "web-rate-1=n2", "web-rate-2=n1", "web-rate-3=")
 }
 
@@ -144,7 +144,7 @@ func TestPlaceholdersAreRemovedFromHighestIndex(t *testing.T) {
 	loop := newLoop(t)
 	four := podsOf(4, nodes[:1], "p", "1", "4Gi")
 	got, _ := loop.Next(nodes, four, nil, noon)
-	placed := place(got, map[string]string{"web-rate-1": "n1", "web-rate-2": "n1", "web-rate-3": "n1"})
+	placed := placeOn(got, map[string]string{"web-rate-1": "n1", "web-rate-2": "n1", "web-rate-3": "n1"})
 	// The last two are removed after the cool-down, although they have a node and the first has none.
 	for _, it := range []struct {
 		after time.Duration
@@ -183,7 +183,7 @@ func TestPlaceholdersOfDeletedNodeLoseTheirNode(t *testing.T) {
 			nodes, loop := nodesOf(3, "n", "4", "16Gi"), newLoop(t)
 			pods := podsOf(3, nodes[:1], "p", "1", "4Gi")
 			got, _ := loop.Next(nodes, pods, nil, noon)
-			placed := place(got, map[string]string{"web-rate-0": "n1", "web-rate-1": "n2", "web-rate-2": "n1"})
+			placed := placeOn(got, map[string]string{"web-rate-0": "n1", "web-rate-1": "n2", "web-rate-2": "n1"})
 			after := []*v1.Node{nodes[0], nodes[2]}
 			if change != nil {
 				change(nodes[1])
@@ -213,7 +213,7 @@ func TestNodeAtMaxPodsHoldsNoPlaceholder(t *testing.T) {
 		newPod("done", "few", "1", "4Gi", phase(v1.PodFailed)),
 	})
 	got, _ := loop.Next(nodes, pods, nil, noon)
-	placed := place(got, map[string]string{"web-rate-0": "few", "web-rate-1": "n0", "web-rate-2": "few"})
+	placed := placeOn(got, map[string]string{"web-rate-0": "few", "web-rate-1": "n0", "web-rate-2": "few"})
 	got, _ = loop.Next(nodes, pods, placed, noon)
 	checkAssignments(t, got, "web-rate-0=few", "web-rate-1=n0", "web-rate-2=", "web-rate-3=")
 	got, _ = loop.Next(nodes, append(pods, newPod("tiny", "few", "0", "0")), got, noon)
@@ -225,7 +225,7 @@ func TestFirstPlaceholderKeepsNode(t *testing.T) {
 	loop := newLoop(t)
 	pods := podsOf(4, nodes[:1], "p", "1", "4Gi")
 	got, _ := loop.Next(nodes, pods, nil, noon)
-	placed := place(got, map[string]string{"web-rate-1": "n1", "web-rate-3": "n1"})
+	placed := placeOn(got, map[string]string{"web-rate-1": "n1", "web-rate-3": "n1"})
 	// The order of the placed placeholders does not matter.
 	slices.Reverse(placed)
 	got, _ = loop.Next(nodes, append(pods, newPod("q", "n1", "3", "12Gi")), placed, noon)
@@ -241,7 +241,7 @@ func TestInputObjectsAreNotModified(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, _ := loop.Next(nodes, pods, nil, noon)
-	placed := place(first, map[string]string{"web-head-0": "n1"})
+	placed := placeOn(first, map[string]string{"web-head-0": "n1"})
 	pods = append(pods, newPod("q", "n1", "4", "16Gi")) // displaces the placeholder
 	// deep returns copies of all input objects.
 	deep := func() (all []any) {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/component-helpers/resource"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
@@ -52,8 +52,8 @@ func (p *Plan) addMirrors(
 	}
 	if len(unselected) > 0 {
 		p.Reasons = append(p.Reasons, fmt.Sprintf("%s with annotation %s %s in namespaces that "+
-			"spec.mirrors.namespaceSelector does not select: %s", plural.Of(len(unselected), "workload"), v1alpha1.AnnotationSlack,
-			plural.Form(len(unselected), "is", "are"), facts.Abbreviate(unselected, maxNames, ", ")))
+			"spec.mirrors.namespaceSelector does not select: %s", format.Of(len(unselected), "workload"), v1alpha1.AnnotationSlack,
+			format.Form(len(unselected), "is", "are"), facts.Abbreviate(unselected, maxNames, ", ")))
 	}
 }
 
@@ -80,7 +80,7 @@ func (p *Plan) addPermitted(m *mirror, limits *mirrorLimits, shares map[string]i
 	if m.held > m.wanted && permitted > m.wanted && m.coolDownEnd != 0 {
 		p.CoolDown = true
 		p.Reasons = append(p.Reasons, fmt.Sprintf("%s requires %s, %d are held until %s",
-			w, plural.Of(m.wanted, "placeholder"), m.held, formatTime(m.coolDownEnd)))
+			w, format.Of(m.wanted, "placeholder"), m.held, formatTime(m.coolDownEnd)))
 	}
 	if permitted > 0 {
 		p.addMirror(w, permitted)
@@ -132,7 +132,7 @@ func (l *mirrorLimits) reason(m *mirror, permitted int64) string {
 	case permitted < l.perWorkload:
 		cause = fmt.Sprintf("spec.mirrors.maxPerNamespace permits %d more in namespace %s", permitted, namespace)
 	}
-	return fmt.Sprintf("%s requires %s, %s", m.workload, plural.Of(m.wanted, "placeholder"), cause)
+	return fmt.Sprintf("%s requires %s, %s", m.workload, format.Of(m.wanted, "placeholder"), cause)
 }
 
 // fairShares distributes a number among namespaces: none gets more than it demands, and none less than

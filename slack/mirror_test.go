@@ -272,7 +272,7 @@ func TestLoopKeepsMirrors(t *testing.T) {
 		loop.SetWorkloads([]Workload{tc.workload})
 		first, _ := loop.Next(nodes, nil, nil, noon)
 		id := names(tc.workload)
-		placed := place(first, nodeByName{id[0]: tc.placed[0], id[1]: tc.placed[1]})
+		placed := placeOn(first, nodeByName{id[0]: tc.placed[0], id[1]: tc.placed[1]})
 		got, _ := loop.Next(nodes, tc.pods, placed, noon.Add(time.Second))
 		want := []string{id[0] + "=" + tc.want[0], id[1] + "=" + tc.want[1]}
 		if tc.pods != nil && len(got) == 3 { // the first one covers the biggest pod

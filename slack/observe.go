@@ -10,7 +10,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
-	algo "github.com/plimsoll-k8s/plimsoll/internal/algo/slack"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 )
@@ -20,10 +19,10 @@ import (
 const unreadyGrace = time.Minute
 
 // observeNode returns the planner's view of a node at a time.
-func observeNode(node *v1.Node, pool v1alpha1.Pool, now time.Time) algo.Node {
+func observeNode(node *v1.Node, pool v1alpha1.Pool, now time.Time) ledgerNode {
 	node = facts.BoundedNode(node)
 	allocatable := amountsOf(node.Status.Allocatable)
-	return algo.Node{
+	return ledgerNode{
 		InPool: InPool(node, pool),
 		// A node without allocatable resources, whose kubelet has not reported them yet, would reduce
 		// the size of the average node and increase the number of placeholders.
@@ -92,23 +91,23 @@ func isUsable(node *v1.Node, now time.Time) bool {
 func isCounted(pod *v1.Pod) bool { return !facts.IsFinished(pod) && pod.Labels[PlaceholderLabel] == "" }
 
 // observePod returns the planner's view of a pod. Pods that are not counted have no node.
-func observePod(pod *v1.Pod) algo.Pod {
+func observePod(pod *v1.Pod) ledgerPod {
 	if !isCounted(pod) {
-		return algo.Pod{}
+		return ledgerPod{}
 	}
-	return algo.Pod{
+	return ledgerPod{
 		Node: pod.Spec.NodeName, Requests: requestsOf(pod), Daemon: facts.IsNodeBound(pod),
 		OptedOut: pod.Annotations[v1alpha1.AnnotationBiggest] == v1alpha1.BiggestIgnore,
 	}
 }
 
 // requestsOf returns the requests of a pod, computed as kube-scheduler does.
-func requestsOf(pod *v1.Pod) algo.Amounts {
+func requestsOf(pod *v1.Pod) amounts {
 	return amountsOf(noderes.Requests(pod))
 }
 
 // amountsOf returns the CPU and memory of a list.
-func amountsOf(list v1.ResourceList) algo.Amounts {
-	return algo.Amounts{algo.CPU: max(0, noderes.CPU.Amount(list[v1.ResourceCPU])), algo.Memory: max(0,
+func amountsOf(list v1.ResourceList) amounts {
+	return amounts{cpuIndex: max(0, noderes.CPU.Amount(list[v1.ResourceCPU])), memoryIndex: max(0,
 		noderes.Memory.Amount(list[v1.ResourceMemory]))}
 }

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
-	algo "github.com/plimsoll-k8s/plimsoll/internal/algo/slack"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
@@ -185,7 +184,7 @@ func TestObserveNode(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			node := newNode("a", "3500m", "14Gi", tc.changes...)
-			want := algo.Node{InPool: tc.inPool, Usable: tc.usable, Allocatable: algo.Amounts{3500, 14 * gib}, Slots: 110}
+			want := ledgerNode{InPool: tc.inPool, Usable: tc.usable, Allocatable: amounts{3500, 14 * gib}, Slots: 110}
 			if diff := cmp.Diff(want, observeNode(node, tc.pool, noon)); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
@@ -205,25 +204,25 @@ func TestObserveNodeWithoutAllocatable(t *testing.T) {
 
 func TestObservePod(t *testing.T) {
 	type change = func(*v1.Pod)
-	plain := algo.Pod{Node: "a", Requests: algo.Amounts{500, gib}}
+	plain := ledgerPod{Node: "a", Requests: amounts{500, gib}}
 	daemon, optedOut, pending := plain, plain, plain
 	daemon.Daemon, optedOut.OptedOut, pending.Node = true, true, ""
 	tests := map[string]struct {
 		changes []change
-		want    algo.Pod
+		want    ledgerPod
 	}{
 		"running":                            {nil, plain},
 		"starting":                           {[]change{phase(v1.PodPending)}, plain},
 		"pending":                            {[]change{phase(v1.PodPending), func(p *v1.Pod) { p.Spec.NodeName = "" }}, pending},
 		"terminating":                        {[]change{func(p *v1.Pod) { p.DeletionTimestamp = new(metav1.NewTime(noon)) }}, plain},
-		"succeeded":                          {[]change{phase(v1.PodSucceeded)}, algo.Pod{}},
-		"failed":                             {[]change{phase(v1.PodFailed)}, algo.Pod{}},
+		"succeeded":                          {[]change{phase(v1.PodSucceeded)}, ledgerPod{}},
+		"failed":                             {[]change{phase(v1.PodFailed)}, ledgerPod{}},
 		"mirror pod":                         {[]change{annotated(v1.MirrorPodAnnotationKey, "")}, daemon},
 		"of a DaemonSet":                     {[]change{ownedBy("DaemonSet", true)}, daemon},
-		"finished pod of a DaemonSet":        {[]change{ownedBy("DaemonSet", true), phase(v1.PodFailed)}, algo.Pod{}},
+		"finished pod of a DaemonSet":        {[]change{ownedBy("DaemonSet", true), phase(v1.PodFailed)}, ledgerPod{}},
 		"owned, not controlled by DaemonSet": {[]change{ownedBy("DaemonSet", false)}, plain},
 		"of a ReplicaSet":                    {[]change{ownedBy("ReplicaSet", true)}, plain},
-		"placeholder":                        {[]change{placeholderOf("web")}, algo.Pod{}},
+		"placeholder":                        {[]change{placeholderOf("web")}, ledgerPod{}},
 		"opted out":                          {[]change{annotated("plimsoll.dev/slack-biggest", "ignore")}, optedOut},
 		"annotation with another value":      {[]change{annotated("plimsoll.dev/slack-biggest", "no")}, plain},
 		// CPU: max(init 2, 0.5 + 0.5) + overhead 0.25 = 2.25; memory: max(1, 1 + 2) +
@@ -237,7 +236,7 @@ func TestObservePod(t *testing.T) {
 				)
 				p.Spec.Overhead = list("250m", "512Mi")
 			}},
-			algo.Pod{Node: "a", Requests: algo.Amounts{2250, 7 * gib / 2}},
+			ledgerPod{Node: "a", Requests: amounts{2250, 7 * gib / 2}},
 		},
 	}
 	for name, tc := range tests {
@@ -258,13 +257,13 @@ func TestAbsurdQuantities(t *testing.T) {
 		n.Status.Allocatable[v1.ResourcePods] = absurd
 		n.Status.Allocatable["example.com/gpu"] = absurd
 	})
-	if got := observeNode(node, v1alpha1.Pool{}, noon); got.Allocatable != (algo.Amounts{0, 16 * gib}) || got.Slots != 0 {
+	if got := observeNode(node, v1alpha1.Pool{}, noon); got.Allocatable != (amounts{0, 16 * gib}) || got.Slots != 0 {
 		t.Errorf("node: %+v", got)
 	}
 	change := func(p *v1.Pod) { p.Spec.Containers[0].Resources.Requests[v1.ResourceCPU] = absurd }
 	pod := newPod("p", "a", "1", "1Gi", change)
 	pod.Spec.Containers = append(pod.Spec.Containers, pod.Spec.Containers[0])
-	if got := observePod(pod).Requests; got != (algo.Amounts{0, 2 * gib}) {
+	if got := observePod(pod).Requests; got != (amounts{0, 2 * gib}) {
 		t.Errorf("pod: %v", got)
 	}
 	if got := requestsOfTemplate(&v1.PodTemplateSpec{Spec: pod.Spec}); got.Memory().Value() != 2*gib || !got.Cpu().IsZero() {

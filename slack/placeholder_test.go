@@ -9,7 +9,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
-	algo "github.com/plimsoll-k8s/plimsoll/internal/algo/slack"
 )
 
 // twoGroups returns a plan with a head and a group of the rate.
@@ -220,7 +219,7 @@ func TestObjectsShareNoMemory(t *testing.T) {
 func TestGroupNamesAreUnique(t *testing.T) {
 	seen := map[string]string{}
 	for _, policy := range []string{"web", "web-head", "web-rate", "web-head2", "web-head-rate"} {
-		for _, group := range planOf(policy, algo.Plan{Head: []algo.Group{{Count: 1}, {Count: 1}}, Rest: algo.Group{Count: 1}}).Groups {
+		for _, group := range planOf(policy, ratePlan{Head: []sizeGroup{{Count: 1}, {Count: 1}}, Rest: sizeGroup{Count: 1}}).Groups {
 			if other, exists := seen[group.Name]; exists {
 				t.Errorf("%s is a group of both %s and %s", group.Name, other, policy)
 			}

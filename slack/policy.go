@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
-	algo "github.com/plimsoll-k8s/plimsoll/internal/algo/slack"
 )
 
 // Plan states which placeholders a policy requires.
@@ -68,25 +67,25 @@ func Compute(policy *v1alpha1.ResourceSlack, nodes []*v1.Node, pods []*v1.Pod, w
 }
 
 // policyOf returns a policy in the terms of the planner.
-func policyOf(resource *v1alpha1.ResourceSlack) (algo.Policy, error) {
+func policyOf(resource *v1alpha1.ResourceSlack) (ratePolicy, error) {
 	spec := &resource.Spec
 	if err := spec.Validate(); err != nil {
-		return algo.Policy{}, err
+		return ratePolicy{}, err
 	}
 	if len(resource.Name) > v1alpha1.MaxNameLength {
-		return algo.Policy{}, fmt.Errorf("metadata.name: invalid length %d: must be at most %d characters: "+
+		return ratePolicy{}, fmt.Errorf("metadata.name: invalid length %d: must be at most %d characters: "+
 			"labels and names of placeholders contain it", len(resource.Name), v1alpha1.MaxNameLength)
 	}
 	rate, err := v1alpha1.ParseRate(spec.MinRate)
 	if err != nil {
-		return algo.Policy{}, err
+		return ratePolicy{}, err
 	}
-	policy := algo.Policy{
+	policy := ratePolicy{
 		Rate: rate, Granularity: int64(*spec.Granularity), CoverBiggest: *spec.CoverBiggestPod,
 		MaxPlaceholders: int64(*spec.MaxPlaceholders),
 	}
 	if spec.Base == v1alpha1.BaseAllocatable {
-		policy.Base = algo.Allocatable
+		policy.Base = ofAllocatable
 	}
 	return policy, nil
 }
@@ -98,7 +97,7 @@ const (
 )
 
 // planOf returns a plan of the planner in the terms of the API.
-func planOf(name string, plan algo.Plan) Plan {
+func planOf(name string, plan ratePlan) Plan {
 	out := Plan{
 		Policy: name, Base: listOf(plan.Base), Target: listOf(plan.Target), Total: listOf(plan.Total),
 		Feasible: plan.Feasible, Reasons: plan.Reasons, NoNodes: plan.NoNodes, CoolDown: plan.CoolDownEnd != 0,
@@ -125,9 +124,9 @@ func planOf(name string, plan algo.Plan) Plan {
 func formatTime(seconds int64) string { return time.Unix(seconds, 0).UTC().Format(time.RFC3339) }
 
 // listOf returns amounts as a resource list.
-func listOf(a algo.Amounts) v1.ResourceList {
+func listOf(a amounts) v1.ResourceList {
 	return v1.ResourceList{
-		v1.ResourceCPU:    *resource.NewMilliQuantity(a[algo.CPU], resource.DecimalSI),
-		v1.ResourceMemory: *resource.NewQuantity(a[algo.Memory], resource.BinarySI),
+		v1.ResourceCPU:    *resource.NewMilliQuantity(a[cpuIndex], resource.DecimalSI),
+		v1.ResourceMemory: *resource.NewQuantity(a[memoryIndex], resource.BinarySI),
 	}
 }

@@ -35,7 +35,7 @@ func maxPlaceholders(n int32) func(*v1alpha1.ResourceSlackSpec) {
 	return func(s *v1alpha1.ResourceSlackSpec) { s.MaxPlaceholders = &n }
 }
 
-func ofAllocatable(s *v1alpha1.ResourceSlackSpec) { s.Base = v1alpha1.BaseAllocatable }
+func baseAllocatable(s *v1alpha1.ResourceSlackSpec) { s.Base = v1alpha1.BaseAllocatable }
 
 func allowHighRate(s *v1alpha1.ResourceSlackSpec) { s.AllowHighRate = true }
 
@@ -98,7 +98,7 @@ func TestCompute(t *testing.T) {
 		// Base = 2 x (4, 16), target 75% = (6, 24). One placeholder per node would be (4, 16), but daemon
 		// pods leave (3, 12): 2 placeholders. There is no biggest pod.
 		"DaemonSets reduce the capacity of nodes": {
-			policy: newPolicy("75%", ofAllocatable, granularity(1)), nodes: small,
+			policy: newPolicy("75%", baseAllocatable, granularity(1)), nodes: small,
 			pods: podsOf(1, small, "d", "1", "4Gi", ownedBy("DaemonSet", true)),
 			base: list("8", "32Gi"), target: list("6", "24Gi"), total: list("6", "24Gi"),
 			groups: []Group{rest(2, "3", "12Gi")},
@@ -144,7 +144,7 @@ func TestCompute(t *testing.T) {
 		"a cordoned node": {
 			policy: newPolicy(
 				"50%",
-				ofAllocatable,
+				baseAllocatable,
 				uncovered,
 				granularity(2),
 			),
@@ -204,7 +204,7 @@ func TestCompute(t *testing.T) {
 // TestComputeWithUnreadyNode checks that a node that is not ready counts for one minute.
 func TestComputeWithUnreadyNode(t *testing.T) {
 	node := newNode("a", "10", "40Gi", readySince(v1.ConditionFalse, 0))
-	policy := newPolicy("10%", ofAllocatable)
+	policy := newPolicy("10%", baseAllocatable)
 	for after, want := range map[int64]string{59: "10", 60: "0"} {
 		plan, err := Compute(policy, []*v1.Node{node}, nil, nil, metav1.Unix(noon.Unix()+after, 0).Time)
 		if err != nil {
@@ -270,11 +270,11 @@ func TestBadPolicies(t *testing.T) {
 		"less than a millionth":         {"0.00001%", nil, []string{"spec.minRate"}},
 		"more than 200%":                {"200.0001%", nil, []string{"spec.minRate"}},
 		"more than 100% of allocatable, allowed": {
-			"300%", []change{ofAllocatable, allowHighRate}, []string{"spec.minRate"},
+			"300%", []change{baseAllocatable, allowHighRate}, []string{"spec.minRate"},
 		},
-		"100% of allocatable":           {"100%", []change{ofAllocatable}, []string{"spec.minRate"}},
-		"1 of allocatable":              {"1", []change{ofAllocatable}, []string{"spec.minRate"}},
-		"more than 100% of allocatable": {"1000%", []change{ofAllocatable}, []string{"spec.minRate"}},
+		"100% of allocatable":           {"100%", []change{baseAllocatable}, []string{"spec.minRate"}},
+		"1 of allocatable":              {"1", []change{baseAllocatable}, []string{"spec.minRate"}},
+		"more than 100% of allocatable": {"1000%", []change{baseAllocatable}, []string{"spec.minRate"}},
 		"granularity 0":                 {"10%", []change{granularity(0)}, []string{"spec.granularity"}},
 		"granularity 101":               {"10%", []change{granularity(101)}, []string{"spec.granularity"}},
 		"negative granularity":          {"10%", []change{granularity(-1)}, []string{"spec.granularity"}},
@@ -293,7 +293,7 @@ func TestBadPolicies(t *testing.T) {
 		"minimum values":                {"0", []change{granularity(1), maxPlaceholders(1)}, nil},
 		"maximum values":                {"9999.9999%", []change{granularity(100), allowHighRate}, nil},
 		"100% as a fraction":            {"1.0", nil, nil},
-		"less than 100% of allocatable": {"99.9999%", []change{ofAllocatable}, nil},
+		"less than 100% of allocatable": {"99.9999%", []change{baseAllocatable}, nil},
 		"more than 100% of requests":    {"200%", nil, nil},
 	}
 	names := regexp.MustCompile(`spec\.[a-zA-Z]+`)

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
-	algo "github.com/plimsoll-k8s/plimsoll/internal/algo/slack"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
@@ -18,9 +17,9 @@ import (
 type Tracker struct {
 	policy *v1alpha1.ResourceSlack
 	// algoPolicy is policy in the terms of the planner.
-	algoPolicy algo.Policy
-	ledger     *algo.Ledger
-	planner    *algo.Planner
+	algoPolicy ratePolicy
+	ledger     *poolLedger
+	planner    *planner
 	nodes      map[string]*v1.Node
 	workloads  []Workload
 	// mirrors are the numbers of placeholders that mirror workloads, by group name.
@@ -31,14 +30,14 @@ type Tracker struct {
 
 // mirrorCount is the number of placeholders of one workload.
 type mirrorCount struct {
-	algo.DampedCount
+	dampedCount
 	// annotation is that of the workload. A changed annotation takes effect at once.
 	annotation string
 }
 
 // NewTracker returns a tracker of an empty pool. It returns an error if the policy is invalid.
 func NewTracker(policy *v1alpha1.ResourceSlack) (*Tracker, error) {
-	t := &Tracker{ledger: algo.NewLedger(), planner: algo.NewPlanner(), nodes: map[string]*v1.Node{}, mirrors: map[string]*mirrorCount{}}
+	t := &Tracker{ledger: newPoolLedger(), planner: newPlanner(), nodes: map[string]*v1.Node{}, mirrors: map[string]*mirrorCount{}}
 	return t, t.SetPolicy(policy)
 }
 
@@ -85,10 +84,10 @@ func (t *Tracker) SetWorkloads(workloads []Workload) { t.workloads = workloads }
 // Resume sets the groups that are held already, such as those of a controller before it was
 // restarted. Groups with names that the tracker does not use are ignored.
 func (t *Tracker) Resume(groups []Group) {
-	var head []algo.Group
-	var rest algo.Group
+	var head []sizeGroup
+	var rest sizeGroup
 	for _, group := range groups {
-		held := algo.Group{Size: amountsOf(group.Requests), Count: group.Count}
+		held := sizeGroup{Size: amountsOf(group.Requests), Count: group.Count}
 		switch group.Name {
 		case t.policy.Name + rateSuffix:
 			rest = held
@@ -172,7 +171,7 @@ func (t *Tracker) Free() v1.ResourceList { return listOf(t.ledger.Pool().Free) }
 // the tracker, and is safe for concurrent use.
 type Capacity struct {
 	nodes map[string]*v1.Node
-	free  algo.Capacities
+	free  capacities
 }
 
 // Capacity returns the present capacity.
@@ -195,7 +194,7 @@ const maxComparisons = 20_000_000
 // more. The order in which it places placeholders is not always optimal. Mirrors do not count if
 // there are too many pods to compare with the anti-affinity of the mirrors of their namespace.
 func (c *Capacity) Placeable(plan Plan, pods []*v1.Pod) int64 {
-	demands := make([]algo.Demand, 0, len(plan.Groups))
+	demands := make([]demand, 0, len(plan.Groups))
 	exclusions, tooMany := c.exclusionsOf(plan, pods)
 	// Place the placeholders that mirror workloads first: they may have fewer nodes to choose from.
 	for _, mirrors := range []bool{true, false} {
@@ -204,11 +203,11 @@ func (c *Capacity) Placeable(plan Plan, pods []*v1.Pod) int64 {
 			if (group.Mirror != nil) != mirrors || tooMany[group.Mirror] {
 				continue
 			}
-			demand := algo.Demand{Group: algo.Group{Size: amountsOf(group.Requests), Count: group.Count}}
+			d := demand{sizeGroup: sizeGroup{Size: amountsOf(group.Requests), Count: group.Count}}
 			if mirrors {
-				c.constrain(&demand, group.Mirror, exclusions)
+				c.constrain(&d, group.Mirror, exclusions)
 			}
-			demands = append(demands, demand)
+			demands = append(demands, d)
 		}
 	}
 	return c.free.Place(demands)
@@ -240,7 +239,7 @@ func (c *Capacity) exclusionsOf(plan Plan, pods []*v1.Pod) (exclusions map[*Work
 }
 
 // constrain sets the nodes on which the placeholders of a workload may be.
-func (c *Capacity) constrain(demand *algo.Demand, w *Workload, exclusions map[*Workload]*antiAffinity) {
+func (c *Capacity) constrain(demand *demand, w *Workload, exclusions map[*Workload]*antiAffinity) {
 	matches := nodeMatches(w)
 	anti := exclusions[w]
 	demand.Allowed = func(name string) bool {

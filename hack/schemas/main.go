@@ -16,8 +16,8 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/internal/doctor"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/backtest"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
 // draft is the version of JSON Schema that editors support best.
@@ -80,7 +80,7 @@ func schemas(slackCRD []byte) (map[string]any, error) {
 	all := map[string]any{"scheduler": scheduler, "resourceslack": policy}
 	for name, of := range map[string]reflect.Type{
 		"whatif": reflect.TypeFor[result.Result](), "doctor": reflect.TypeFor[[]doctor.Finding](),
-		"backtest": reflect.TypeFor[backtest.Result](),
+		"backtest": reflect.TypeFor[compare.BacktestResult](),
 	} {
 		if all[name], err = schemaOf(of); err != nil {
 			return nil, err

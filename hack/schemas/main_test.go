@@ -12,8 +12,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"sigs.k8s.io/yaml"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/backtest"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
 // resolved reads a schema of the project.
@@ -105,8 +105,8 @@ func TestDescriptions(t *testing.T) {
 
 // TestBacktest checks that the document of a backtest, as it is printed, is valid by its schema.
 func TestBacktest(t *testing.T) {
-	raw, err := json.Marshal(&backtest.Result{
-		APIVersion: result.APIVersion, Kind: backtest.Kind, Assumed: []string{"one"},
+	raw, err := json.Marshal(&compare.BacktestResult{
+		APIVersion: result.APIVersion, Kind: compare.Kind, Assumed: []string{"one"},
 		Backtest: result.NewBacktest("default", &result.Run{}, &result.Run{Outcome: result.Outcome{OverloadMinutes: 1}}),
 		Measured: result.Run{Reasons: map[string]int{}}, Simulated: result.Run{Reasons: map[string]int{"Insufficient cpu": 1}},
 	})

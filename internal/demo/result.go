@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
 // Expected outcomes of a pod other than the name of a node.
@@ -74,7 +74,7 @@ func (r Result) Summary() string {
 	case r.Slack != nil:
 		s := r.Slack
 		return fmt.Sprintf("%s, %s: target %s, available %s, %s, %s", r.Profile, s.Step, s.Target, s.Available,
-			plural.Of(s.Placeholders, "placeholder"), plural.Of(s.Nodes, "node"))
+			format.Of(s.Placeholders, "placeholder"), format.Of(s.Nodes, "node"))
 	}
 	return fmt.Sprintf("%s, %s -> %s", r.Profile, r.Pod, r.Node)
 }

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
@@ -35,7 +35,7 @@ func (e *examination) checkBuffers(buffers []unstructured.Unstructured) {
 	}
 	problem := func(found []slack.Answer, what, fix string) {
 		if len(found) > 0 {
-			subject := plural.PartAre(len(found), len(buffers), "buffer")
+			subject := format.PartAre(len(found), len(buffers), "buffer")
 			e.add(Problem, fmt.Sprintf("%s %s: %s", subject, what, abbreviate(describeAnswers(found))), fix)
 		}
 	}
@@ -50,7 +50,7 @@ func (e *examination) checkBuffers(buffers []unstructured.Unstructured) {
 		"see the events in plimsoll slack status and the log of the autoscaler: its maximum number of nodes, the quota of the cloud, or "+
 			"--capacity-buffer-pod-injection-enabled of Cluster Autoscaler")
 	if len(unserved)+len(refused)+len(limited)+len(unprovisioned) == 0 {
-		e.ok("%s, all new or accepted and provisioned by an autoscaler", plural.Of(len(buffers), "buffer"))
+		e.ok("%s, all new or accepted and provisioned by an autoscaler", format.Of(len(buffers), "buffer"))
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
@@ -46,10 +46,10 @@ func (e *examination) checkNodes(ctx context.Context) error {
 	case len(e.nodes) == 0:
 		e.add(Problem, "the cluster has no nodes", "add nodes, or install an autoscaler that adds them")
 	case len(notReady) > 0:
-		e.add(Warning, fmt.Sprintf("%s not ready: %s", plural.PartAre(len(notReady), len(e.nodes), "node"), abbreviate(notReady)),
+		e.add(Warning, fmt.Sprintf("%s not ready: %s", format.PartAre(len(notReady), len(e.nodes), "node"), abbreviate(notReady)),
 			"kubectl describe node "+notReady[0])
 	default:
-		e.ok("%s, all ready", plural.Of(len(e.nodes), "node"))
+		e.ok("%s, all ready", format.Of(len(e.nodes), "node"))
 	}
 	return nil
 }
@@ -81,7 +81,7 @@ func (e *examination) checkComponents(ctx context.Context) error {
 		case want == 0:
 			e.add(Warning, name+" is scaled to 0", fmt.Sprintf("kubectl scale -n %s deployment %s --replicas 1", d.Namespace, d.Name))
 		case d.Status.ReadyReplicas < want:
-			e.add(Problem, fmt.Sprintf("%s: %s ready%s", name, plural.PartAre(d.Status.ReadyReplicas, want, "replica"), failedCondition(d)),
+			e.add(Problem, fmt.Sprintf("%s: %s ready%s", name, format.PartAre(d.Status.ReadyReplicas, want, "replica"), failedCondition(d)),
 				fmt.Sprintf("kubectl describe -n %s pods -l %s", d.Namespace, metav1.FormatLabelSelector(d.Spec.Selector)))
 		default:
 			ready = append(ready, fmt.Sprintf("%s (%d)", d.Name, want))

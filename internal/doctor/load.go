@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
 )
@@ -77,13 +77,13 @@ func (e *examination) checkReading(name string, response []byte, logs string) {
 	switch {
 	case len(e.nodes) > 0 && len(missing) == len(e.nodes):
 		e.add(Problem, fmt.Sprintf("%s has load of %s, but none has the name of a node of the cluster (%s)",
-			name, plural.Of(len(reading.Nodes), "node"), abbreviate(missing)),
+			name, format.Of(len(reading.Nodes), "node"), abbreviate(missing)),
 			"configure how the source names nodes: --node-label, or addresses (docs/load.md)")
 	case len(missing) > 0:
-		e.add(Warning, fmt.Sprintf("%s has no load of %s: %s", name, plural.Part(len(missing), len(e.nodes), "node"), abbreviate(missing)),
+		e.add(Warning, fmt.Sprintf("%s has no load of %s: %s", name, format.Part(len(missing), len(e.nodes), "node"), abbreviate(missing)),
 			"check whether the source measures them: plimsoll load top")
 	default:
-		e.ok("%s has load of %s, %s old", name, plural.Part(len(e.nodes), len(e.nodes), "node"), formatAge(e.now.Sub(reading.Time)))
+		e.ok("%s has load of %s, %s old", name, format.Part(len(e.nodes), len(e.nodes), "node"), formatAge(e.now.Sub(reading.Time)))
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
@@ -44,11 +44,11 @@ func (e *examination) checkSchedulers(ctx context.Context) error {
 	names := slices.Sorted(maps.Keys(ignored))
 	for _, name := range names {
 		e.add(Problem, fmt.Sprintf("no scheduler has processed %s with %q in spec.schedulerName: %s",
-			plural.Of(len(ignored[name]), "pod"), name, abbreviate(ignored[name])),
+			format.Of(len(ignored[name]), "pod"), name, abbreviate(ignored[name])),
 			"set spec.schedulerName to a profile of a running scheduler (see profiles in the configuration of plimsoll-scheduler)")
 	}
 	if len(names) == 0 {
-		e.ok("%s pending, all processed by a scheduler or new", plural.Are(pending, "pod"))
+		e.ok("%s pending, all processed by a scheduler or new", format.Are(pending, "pod"))
 	}
 	return nil
 }

@@ -13,8 +13,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
-
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/placement"
 )
 
 const (
@@ -97,10 +95,10 @@ func BenchmarkDecide(b *testing.B) {
 		decide(b, s, "p")
 		p := s.placements[keyOf("p")]
 		request := p.policy.request(s, p, now)
-		request.Members, request.Transient = placement.Indexes(benchClusters), true
+		request.Members, request.Transient = Indexes(benchClusters), true
 		b.ReportAllocs()
 		for b.Loop() {
-			placement.Decide(request)
+			Decide(request)
 		}
 	})
 }
@@ -223,7 +221,7 @@ func BenchmarkOneClusterChanges(b *testing.B) {
 	}{
 		"amounts": {func(i int) *clusterv1.ManagedCluster {
 			return withAmounts(benchCluster(1234), fmt.Sprint(100+i%2), "64Gi")
-		}, allocatableFields << placement.CPU},
+		}, allocatableFields << CPU},
 		"labels": {func(i int) *clusterv1.ManagedCluster {
 			object := benchCluster(1234)
 			object.Labels["heartbeat"] = fmt.Sprint(i % 2)

@@ -13,13 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/placement"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
 // clusterOf converts a managed cluster.
-func clusterOf(c *clusterv1.ManagedCluster) *placement.Cluster {
-	out := &placement.Cluster{
+func clusterOf(c *clusterv1.ManagedCluster) *Cluster {
+	out := &Cluster{
 		Name: c.Name, Labels: c.Labels,
 		Allocatable: amountsOf(c.Status.Allocatable), Capacity: amountsOf(c.Status.Capacity),
 	}
@@ -30,7 +29,7 @@ func clusterOf(c *clusterv1.ManagedCluster) *placement.Cluster {
 		}
 	}
 	for _, taint := range c.Spec.Taints {
-		t := placement.Taint{Key: taint.Key, Value: taint.Value, Effect: effectOf(string(taint.Effect))}
+		t := Taint{Key: taint.Key, Value: taint.Value, Effect: effectOf(string(taint.Effect))}
 		if !taint.TimeAdded.IsZero() {
 			t.Added = taint.TimeAdded.Unix()
 		}
@@ -40,16 +39,16 @@ func clusterOf(c *clusterv1.ManagedCluster) *placement.Cluster {
 }
 
 // effectOf converts the effect of a taint or toleration.
-func effectOf(effect string) placement.Effect {
+func effectOf(effect string) Effect {
 	switch clusterv1.TaintEffect(effect) {
 	case clusterv1.TaintEffectNoSelect:
-		return placement.NoSelect
+		return NoSelect
 	case clusterv1.TaintEffectPreferNoSelect:
-		return placement.PreferNoSelect
+		return PreferNoSelect
 	case clusterv1.TaintEffectNoSelectIfNew:
-		return placement.NoSelectIfNew
+		return NoSelectIfNew
 	}
-	return placement.AnyEffect
+	return AnyEffect
 }
 
 // bounded returns the cluster without resources whose quantities are not bounded: the
@@ -86,15 +85,15 @@ var inputs = [...]struct {
 	limit  int64
 	amount func(*resource.Quantity) int64
 }{
-	placement.CPU:    {clusterv1.ResourceCPU, maxCores, (*resource.Quantity).MilliValue},
-	placement.Memory: {clusterv1.ResourceMemory, maxMemory, (*resource.Quantity).Value},
+	CPU:    {clusterv1.ResourceCPU, maxCores, (*resource.Quantity).MilliValue},
+	Memory: {clusterv1.ResourceMemory, maxMemory, (*resource.Quantity).Value},
 }
 
 // amountsOf converts CPU to millicores and memory to bytes. Amounts that are not
 // credible are missing.
-func amountsOf(list clusterv1.ResourceList) (out placement.Amounts) {
+func amountsOf(list clusterv1.ResourceList) (out Amounts) {
 	for i := range inputs {
-		out[i] = placement.Missing
+		out[i] = Missing
 		if quantity, ok := list[inputs[i].name]; ok && isCredible(quantity, inputs[i].limit) {
 			out[i] = inputs[i].amount(&quantity)
 		}
@@ -131,9 +130,9 @@ const (
 	taintFields
 	// allocatableFields is the bit of the first resource of Amounts, and capacityFields, too.
 	allocatableFields
-	capacityFields = allocatableFields << len(placement.Amounts{})
+	capacityFields = allocatableFields << len(Amounts{})
 	// scoreFields are the scores of add-ons.
-	scoreFields = capacityFields << len(placement.Amounts{})
+	scoreFields = capacityFields << len(Amounts{})
 	// otherFields are all other fields of the object, which only expressions can use.
 	otherFields = scoreFields << 1
 	// existence is the creation or deletion of the cluster.
@@ -143,7 +142,7 @@ const (
 )
 
 // changedFields returns the fields in which two versions of a cluster differ.
-func changedFields(a, b *placement.Cluster) (fields fieldMask) {
+func changedFields(a, b *Cluster) (fields fieldMask) {
 	if !maps.Equal(a.Labels, b.Labels) || !maps.Equal(a.Claims, b.Claims) {
 		fields |= labelFields
 	}

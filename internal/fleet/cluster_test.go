@@ -8,12 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
-
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/placement"
 )
 
 func TestAmountsOf(t *testing.T) {
-	const none = placement.Missing
+	const none = Missing
 	for name, tc := range map[string]struct {
 		list        string
 		cpu, memory int64
@@ -29,15 +27,15 @@ func TestAmountsOf(t *testing.T) {
 		// (2^63 - 1) / 1000 = 9223372036854775.807 cores is the largest amount whose
 		// millicores fit int64; 8E is 8 x 10^18 < 2^63 = 9.22 x 10^18 < 10E.
 		"highest that are believed": {`{cpu: "100000000", memory: 4Ei}`, 100_000_000_000, 1 << 62},
-		"higher":                    {`{cpu: "100000001", memory: "4611686018427387905"}`, placement.Missing, placement.Missing},
-		"too large for int64":       {`{cpu: "9223372036854776", memory: 10E}`, placement.Missing, placement.Missing},
+		"higher":                    {`{cpu: "100000001", memory: "4611686018427387905"}`, Missing, Missing},
+		"too large for int64":       {`{cpu: "9223372036854776", memory: 10E}`, Missing, Missing},
 		// resource.Quantity stores these as big decimals.
-		"too large for int64 in cores": {`{cpu: "99999999999999999999", memory: 99999E}`, placement.Missing, placement.Missing},
-		"binary suffix":                {`{cpu: 8Ei, memory: 8Ei}`, placement.Missing, placement.Missing},
+		"too large for int64 in cores": {`{cpu: "99999999999999999999", memory: 99999E}`, Missing, Missing},
+		"binary suffix":                {`{cpu: 8Ei, memory: 8Ei}`, Missing, Missing},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := amountsOf(*read[clusterv1.ResourceList](t, tc.list))
-			if got[placement.CPU] != tc.cpu || got[placement.Memory] != tc.memory {
+			if got[CPU] != tc.cpu || got[Memory] != tc.memory {
 				t.Errorf("%v, want %d and %d", got, tc.cpu, tc.memory)
 			}
 		})
@@ -59,16 +57,16 @@ status:
   allocatable: {cpu: "1"}
   clusterClaims: [{name: platform, value: AWS}, {name: region, value: x}]
 `))
-	want := &placement.Cluster{
+	want := &Cluster{
 		Name: "a", Labels: map[string]string{"zone": "1"}, Claims: map[string]string{"platform": "AWS", "region": "x"},
-		Taints: []placement.Taint{
-			{Key: "k", Value: "v", Effect: placement.NoSelect, Added: 1_795_239_886},
-			{Key: "p", Effect: placement.PreferNoSelect},
-			{Key: "new", Effect: placement.NoSelectIfNew},
+		Taints: []Taint{
+			{Key: "k", Value: "v", Effect: NoSelect, Added: 1_795_239_886},
+			{Key: "p", Effect: PreferNoSelect},
+			{Key: "new", Effect: NoSelectIfNew},
 			// An unknown effect excludes the cluster as NoSelect does.
-			{Key: "u", Effect: placement.AnyEffect},
+			{Key: "u", Effect: AnyEffect},
 		},
-		Allocatable: placement.Amounts{1000, placement.Missing}, Capacity: placement.Amounts{placement.Missing, placement.Missing},
+		Allocatable: Amounts{1000, Missing}, Capacity: Amounts{Missing, Missing},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -76,30 +74,30 @@ status:
 }
 
 func TestChangedFields(t *testing.T) {
-	base := func() *placement.Cluster {
-		return &placement.Cluster{
+	base := func() *Cluster {
+		return &Cluster{
 			Name:        "a",
 			Labels:      map[string]string{"a": "1"},
 			Claims:      map[string]string{"c": "1"},
-			Allocatable: placement.Amounts{1, 2},
-			Capacity:    placement.Amounts{3, 4},
+			Allocatable: Amounts{1, 2},
+			Capacity:    Amounts{3, 4},
 		}
 	}
 	for name, tc := range map[string]struct {
-		change func(*placement.Cluster)
+		change func(*Cluster)
 		want   fieldMask
 	}{
-		"no change": {func(*placement.Cluster) {}, 0},
-		"label":     {func(c *placement.Cluster) { c.Labels = map[string]string{"a": "2"} }, labelFields},
-		"claim":     {func(c *placement.Cluster) { c.Claims = nil }, labelFields},
-		"taint":     {func(c *placement.Cluster) { c.Taints = []placement.Taint{{Key: "k"}} }, taintFields},
+		"no change": {func(*Cluster) {}, 0},
+		"label":     {func(c *Cluster) { c.Labels = map[string]string{"a": "2"} }, labelFields},
+		"claim":     {func(c *Cluster) { c.Claims = nil }, labelFields},
+		"taint":     {func(c *Cluster) { c.Taints = []Taint{{Key: "k"}} }, taintFields},
 		"allocatable CPU, memory capacity": {
-			func(c *placement.Cluster) { c.Allocatable[placement.CPU], c.Capacity[placement.Memory] = 9, 9 },
-			allocatableFields<<placement.CPU | capacityFields<<placement.Memory,
+			func(c *Cluster) { c.Allocatable[CPU], c.Capacity[Memory] = 9, 9 },
+			allocatableFields<<CPU | capacityFields<<Memory,
 		},
 		"allocatable memory, CPU capacity": {
-			func(c *placement.Cluster) { c.Allocatable[placement.Memory], c.Capacity[placement.CPU] = 9, 9 },
-			allocatableFields<<placement.Memory | capacityFields<<placement.CPU,
+			func(c *Cluster) { c.Allocatable[Memory], c.Capacity[CPU] = 9, 9 },
+			allocatableFields<<Memory | capacityFields<<CPU,
 		},
 	} {
 		other := base()
@@ -155,8 +153,8 @@ func TestAbsurdQuantities(t *testing.T) {
 		if v := decide(t, s, "q"); clustersOf(v) != "b" {
 			t.Errorf("%s: chosen %q by an expression", cpu, clustersOf(v))
 		}
-		if got := clusterOf(bounded(withAmounts(managed("a", ""), cpu, "1Gi"))).Allocatable; got[placement.CPU] != placement.Missing ||
-			got[placement.Memory] != 1<<30 {
+		if got := clusterOf(bounded(withAmounts(managed("a", ""), cpu, "1Gi"))).Allocatable; got[CPU] != Missing ||
+			got[Memory] != 1<<30 {
 			t.Errorf("%s: %v", cpu, got)
 		}
 	}

@@ -7,8 +7,7 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/placement"
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/turns"
+	"github.com/plimsoll-k8s/plimsoll/internal/fairqueue"
 )
 
 // Bounds of the evaluation of expressions, in units of CEL. A unit takes 0.1 to 1 microseconds.
@@ -23,7 +22,7 @@ const (
 // evaluation is an evaluation of the expressions of a predicate for a cluster.
 type evaluation struct {
 	predicate int
-	cluster   *placement.Cluster
+	cluster   *Cluster
 	value     *clusterValue
 }
 
@@ -69,15 +68,15 @@ func (f *failures) String() string {
 
 // predicates returns the predicates of a placement. Outcomes of expressions are kept
 // until the cluster changes; those that are missing are added to the pass.
-func (s *State) predicates(p *placementState, attempt *pass) (out []placement.Predicate) {
+func (s *State) predicates(p *placementState, attempt *pass) (out []Predicate) {
 	if len(p.policy.predicates) == 0 {
 		return nil
 	}
 	attempt.failures = make([]failures, len(p.policy.predicates))
-	out = make([]placement.Predicate, 0, len(p.policy.predicates))
+	out = make([]Predicate, 0, len(p.policy.predicates))
 	for i := range p.policy.predicates {
 		predicate := &p.policy.predicates[i]
-		converted := placement.Predicate{Selector: predicate.selector}
+		converted := Predicate{Selector: predicate.selector}
 		if len(predicate.expressions) > 0 {
 			converted.Match = func(index int) bool {
 				cluster := s.fleet[index]
@@ -172,8 +171,8 @@ func (s *State) keepOutcomes(key types.NamespacedName, policy *Policy, list []ev
 }
 
 // pruned returns the outcomes for the current versions of the clusters.
-func (s *State) pruned(known map[*placement.Cluster]outcome) map[*placement.Cluster]outcome {
-	out := make(map[*placement.Cluster]outcome, len(s.fleet))
+func (s *State) pruned(known map[*Cluster]outcome) map[*Cluster]outcome {
+	out := make(map[*Cluster]outcome, len(s.fleet))
 	for _, cluster := range s.fleet {
 		if o, ok := known[cluster]; ok {
 			out[cluster] = o
@@ -290,7 +289,7 @@ func (s *State) evaluateWaiting(ctx context.Context, key types.NamespacedName, w
 
 // evaluationQueue is a queue of placements that takes them from the namespaces in turn.
 type evaluationQueue struct {
-	turns  turns.Queue[string, types.NamespacedName]
+	turns  fairqueue.Queue[string, types.NamespacedName]
 	queued map[types.NamespacedName]bool
 	// wake has a value if the queue may have become non-empty.
 	wake chan struct{}

@@ -3,8 +3,6 @@ package fleet
 import (
 	"fmt"
 	"slices"
-
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/placement"
 )
 
 // ClusterRanking is the result of a placement for one cluster.
@@ -49,7 +47,7 @@ func (r *Result) Ranking() []ClusterRanking {
 	for _, i := range append(feasible, others...) {
 		cluster := &r.Decision.Clusters[i]
 		c := ClusterRanking{
-			Name: r.Fleet[i].Name, Chosen: cluster.Outcome == placement.Chosen, Feasible: cluster.Outcome.Feasible(),
+			Name: r.Fleet[i].Name, Chosen: cluster.Outcome == Chosen, Feasible: cluster.Outcome.Feasible(),
 			Total: cluster.Total, Reason: r.reason(int(i)),
 		}
 		if c.Feasible {
@@ -67,23 +65,23 @@ func (r *Result) Ranking() []ClusterRanking {
 func (r *Result) reason(i int) string {
 	cluster := &r.Decision.Clusters[i]
 	switch cluster.Outcome {
-	case placement.Chosen:
+	case Chosen:
 		return ""
-	case placement.Outranked:
+	case Outranked:
 		if cluster.Avoided {
 			return "has a PreferNoSelect taint that is not tolerated, and enough other clusters are available"
 		}
 		return "enough other clusters rank higher"
-	case placement.Skewed:
+	case Skewed:
 		return fmt.Sprintf("would exceed maxSkew of spec.spreadPolicy.spreadConstraints[%d]", cluster.Detail)
-	case placement.NoTopology:
+	case NoTopology:
 		return fmt.Sprintf("does not have %s, the topologyKey of spec.spreadPolicy.spreadConstraints[%d]",
 			r.Policy.spread[cluster.Detail].Key, cluster.Detail)
-	case placement.NotMember:
+	case NotMember:
 		return "is in none of the cluster sets"
-	case placement.Unmatched:
+	case Unmatched:
 		return "matches none of the predicates"
-	case placement.Tainted:
+	case Tainted:
 		taint := r.Fleet[i].Taints[cluster.Detail]
 		value := ""
 		if taint.Value != "" {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/turns"
+	"github.com/plimsoll-k8s/plimsoll/internal/fairqueue"
 )
 
 // controllerModel decides placements as the controller does: eight workers take them from the namespaces in
@@ -23,7 +23,7 @@ type controllerModel struct {
 	*State
 	mu    sync.Mutex
 	work  sync.Cond
-	queue turns.Queue[string, types.NamespacedName]
+	queue fairqueue.Queue[string, types.NamespacedName]
 	// objects are the newest versions of the placements, done the channels that are closed when a placement
 	// has been decided.
 	objects map[types.NamespacedName]*v1beta1.Placement

@@ -12,7 +12,6 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/placement"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
@@ -24,12 +23,12 @@ const maxNameLength = 63
 type Policy struct {
 	sets         []string
 	predicates   []predicate
-	tolerations  []placement.Toleration
-	prioritizers []placement.Prioritizer
+	tolerations  []Toleration
+	prioritizers []Prioritizer
 	number       int64
-	spread       []placement.SpreadConstraint
-	groups       []placement.NamedGroup
-	groupSize    placement.Size
+	spread       []SpreadConstraint
+	groups       []NamedGroup
+	groupSize    Size
 	sortByScore  bool
 	// fields are the fields of clusters that decisions depend on.
 	fields fieldMask
@@ -42,12 +41,12 @@ type Policy struct {
 // DependsOnTime reports whether decisions of the policy can depend on the time: it tolerates taints for a while,
 // or uses scores that can expire.
 func (p *Policy) DependsOnTime() bool {
-	return len(p.addOns) > 0 || slices.ContainsFunc(p.tolerations, func(t placement.Toleration) bool { return t.Seconds != nil })
+	return len(p.addOns) > 0 || slices.ContainsFunc(p.tolerations, func(t Toleration) bool { return t.Seconds != nil })
 }
 
 // predicate matches clusters that meet a selector and all expressions.
 type predicate struct {
-	selector    placement.Selector
+	selector    Selector
 	expressions []*expression
 }
 
@@ -64,7 +63,7 @@ func Compile(p *v1beta1.Placement) (*Policy, field.ErrorList) {
 		return nil, errs
 	}
 	out := &Policy{
-		sets: spec.ClusterSets, number: placement.All, fields: existence | labelFields | taintFields,
+		sets: spec.ClusterSets, number: All, fields: existence | labelFields | taintFields,
 		sortByScore: spec.SortBy == clusterv1beta1.PlacementSortByScore, addOns: map[string]bool{},
 	}
 	if spec.NumberOfClusters != nil {
@@ -76,14 +75,14 @@ func Compile(p *v1beta1.Placement) (*Policy, field.ErrorList) {
 		out.tolerations = append(out.tolerations, tolerationOf(&spec.Tolerations[i]))
 	}
 	for _, term := range spec.SpreadPolicy.SpreadConstraints {
-		out.spread = append(out.spread, placement.SpreadConstraint{
+		out.spread = append(out.spread, SpreadConstraint{
 			Key: term.TopologyKey, Claim: term.TopologyKeyType == clusterv1beta1.TopologyKeyTypeClaim,
 			MaxSkew: term.MaxSkew, DoNotSchedule: term.WhenUnsatisfiable == clusterv1beta1.DoNotSchedule,
 		})
 	}
 	for i := range spec.DecisionStrategy.GroupStrategy.DecisionGroups {
 		group := &spec.DecisionStrategy.GroupStrategy.DecisionGroups[i]
-		out.groups = append(out.groups, placement.NamedGroup{
+		out.groups = append(out.groups, NamedGroup{
 			Name:     group.GroupName,
 			Selector: selectorOf(&group.ClusterSelector.LabelSelector, group.ClusterSelector.ClaimSelector.MatchExpressions),
 		})
@@ -105,7 +104,7 @@ func (p *Policy) readFields() (fields fieldMask) {
 		for _, resource := range inputs.Capacity {
 			fields |= capacityFields << resource
 		}
-		if kind == placement.AddOn {
+		if kind == AddOn {
 			fields |= scoreFields
 			p.addOns[p.prioritizers[i].Coordinate.ResourceName] = true
 		}
@@ -120,7 +119,7 @@ func (p *Policy) readFields() (fields fieldMask) {
 // that are already selected.
 func (p *Policy) steadyBonus() int64 {
 	for i := range p.prioritizers {
-		if p.prioritizers[i].Kind == placement.Steady {
+		if p.prioritizers[i].Kind == Steady {
 			return 100 * int64(p.prioritizers[i].Weight)
 		}
 	}
@@ -178,22 +177,22 @@ func checkExpressions(predicates []clusterv1beta1.ClusterPredicate) (errs field.
 }
 
 // selectorOf converts valid selectors of labels and claims.
-func selectorOf(labels *metav1.LabelSelector, claims []metav1.LabelSelectorRequirement) placement.Selector {
-	out := placement.Selector{Labels: requirementsOf(labels.MatchExpressions), Claims: requirementsOf(claims)}
+func selectorOf(labels *metav1.LabelSelector, claims []metav1.LabelSelectorRequirement) Selector {
+	out := Selector{Labels: requirementsOf(labels.MatchExpressions), Claims: requirementsOf(claims)}
 	for key, value := range labels.MatchLabels { // the order does not matter
-		out.Labels = append(out.Labels, placement.Requirement{Key: key, Operator: placement.In, Values: []string{value}})
+		out.Labels = append(out.Labels, Requirement{Key: key, Operator: In, Values: []string{value}})
 	}
 	return out
 }
 
 // requirementsOf converts valid requirements.
-func requirementsOf(in []metav1.LabelSelectorRequirement) (out []placement.Requirement) {
-	operators := map[metav1.LabelSelectorOperator]placement.Operator{
-		metav1.LabelSelectorOpIn: placement.In, metav1.LabelSelectorOpNotIn: placement.NotIn,
-		metav1.LabelSelectorOpExists: placement.Exists, metav1.LabelSelectorOpDoesNotExist: placement.DoesNotExist,
+func requirementsOf(in []metav1.LabelSelectorRequirement) (out []Requirement) {
+	operators := map[metav1.LabelSelectorOperator]Operator{
+		metav1.LabelSelectorOpIn: In, metav1.LabelSelectorOpNotIn: NotIn,
+		metav1.LabelSelectorOpExists: Exists, metav1.LabelSelectorOpDoesNotExist: DoesNotExist,
 	}
 	for _, r := range in {
-		out = append(out, placement.Requirement{Key: r.Key, Operator: operators[r.Operator], Values: r.Values})
+		out = append(out, Requirement{Key: r.Key, Operator: operators[r.Operator], Values: r.Values})
 	}
 	return out
 }
@@ -201,17 +200,17 @@ func requirementsOf(in []metav1.LabelSelectorRequirement) (out []placement.Requi
 // prioritizersOf returns the prioritizers of a valid policy with defaults, and warnings
 // about those that are listed repeatedly: of a built-in one the last weight counts, the
 // weights of a score of an add-on are added, as Open Cluster Management does.
-func prioritizersOf(policy *v1beta1.PrioritizerPolicy) (enabled []placement.Prioritizer, warnings []string) {
-	var configured []placement.Prioritizer
+func prioritizersOf(policy *v1beta1.PrioritizerPolicy) (enabled []Prioritizer, warnings []string) {
+	var configured []Prioritizer
 	index := map[string]int{}
 	for i := range policy.Configurations {
 		coordinate := policy.Configurations[i].Coordinate()
-		p := placement.Prioritizer{Weight: *policy.Configurations[i].Weight}
+		p := Prioritizer{Weight: *policy.Configurations[i].Weight}
 		if coordinate.Type == v1beta1.AddOn {
-			p.Kind = placement.AddOn
-			p.Coordinate = placement.Coordinate{ResourceName: coordinate.AddOn.ResourceName, ScoreName: coordinate.AddOn.ScoreName}
+			p.Kind = AddOn
+			p.Coordinate = Coordinate{ResourceName: coordinate.AddOn.ResourceName, ScoreName: coordinate.AddOn.ScoreName}
 		} else {
-			p.Kind, _ = placement.KindOf(string(coordinate.BuiltIn))
+			p.Kind, _ = KindOf(string(coordinate.BuiltIn))
 		}
 		first, repeated := index[p.Name()]
 		if !repeated {
@@ -220,7 +219,7 @@ func prioritizersOf(policy *v1beta1.PrioritizerPolicy) (enabled []placement.Prio
 			continue
 		}
 		path := field.NewPath("spec", "prioritizerPolicy", "configurations").Index(i)
-		if p.Kind == placement.AddOn {
+		if p.Kind == AddOn {
 			configured[first].Weight += p.Weight
 			warnings = append(warnings, fmt.Sprintf("%s: %s is listed repeatedly: its weights are added", path, p.Name()))
 		} else {
@@ -231,28 +230,28 @@ func prioritizersOf(policy *v1beta1.PrioritizerPolicy) (enabled []placement.Prio
 			)
 		}
 	}
-	return placement.Resolve(policy.Mode != v1beta1.Exact, configured), warnings
+	return Resolve(policy.Mode != v1beta1.Exact, configured), warnings
 }
 
 // tolerationOf converts a toleration.
-func tolerationOf(t *clusterv1beta1.Toleration) placement.Toleration {
-	out := placement.Toleration{Key: t.Key, Value: t.Value, Effect: effectOf(string(t.Effect)), Seconds: t.TolerationSeconds}
+func tolerationOf(t *clusterv1beta1.Toleration) Toleration {
+	out := Toleration{Key: t.Key, Value: t.Value, Effect: effectOf(string(t.Effect)), Seconds: t.TolerationSeconds}
 	if t.Operator == clusterv1beta1.TolerationOpExists {
-		out.Operator = placement.TolerateExists
+		out.Operator = TolerateExists
 	}
 	return out
 }
 
 // sizeOf converts a valid number or percentage.
-func sizeOf(n intstr.IntOrString) placement.Size {
+func sizeOf(n intstr.IntOrString) Size {
 	if n.Type == intstr.Int {
-		return placement.Size{Number: int64(n.IntVal)}
+		return Size{Number: int64(n.IntVal)}
 	}
 	percent, err := strconv.ParseInt(strings.TrimSuffix(n.StrVal, "%"), 10, 64)
 	if err != nil {
-		return placement.Size{}
+		return Size{}
 	}
-	return placement.Size{Percent: percent}
+	return Size{Percent: percent}
 }
 
 // Prioritizers returns the names and weights of the prioritizers.

@@ -7,8 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/placement"
 )
 
 // Compile reports each invalid value with its field. The result has a condition with that
@@ -216,22 +214,22 @@ func TestRepeatedPrioritizers(t *testing.T) {
 // are missed; with too many, the placement is decided after irrelevant changes.
 func TestFieldsOfPolicy(t *testing.T) {
 	const always = existence | labelFields | taintFields
-	const allResources = allocatableFields<<placement.CPU | allocatableFields<<placement.Memory |
-		capacityFields<<placement.CPU | capacityFields<<placement.Memory
+	const allResources = allocatableFields<<CPU | allocatableFields<<Memory |
+		capacityFields<<CPU | capacityFields<<Memory
 	for spec, want := range map[string]fieldMask{
 		`{}`: always,
 		`prioritizerPolicy: {configurations: [{name: ResourceRatioCPU}]}`: always |
-			allocatableFields<<placement.CPU | capacityFields<<placement.CPU,
+			allocatableFields<<CPU | capacityFields<<CPU,
 		`prioritizerPolicy: {configurations: [{name: ResourceRatioMemory, weight: 0}]}`: always,
 		`prioritizerPolicy: {configurations: [{name: ResourceAllocatableMemory}]}`: always |
-			allocatableFields<<placement.Memory,
+			allocatableFields<<Memory,
 		`prioritizerPolicy: {configurations: [{scoreCoordinate: {type: AddOn, addOn: {resourceName: a, scoreName: b}}}]}`: always |
 			scoreFields,
 		`predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["has(managedCluster.metadata)"]}}}]`: always |
 			allResources | scoreFields | otherFields,
 		`prioritizerPolicy: {mode: Exact, configurations: [{name: ResourceAllocatableCPU, weight: -1}, ` +
 			`{name: ResourceRatioMemory}, {name: Balance}]}`: always |
-			allocatableFields<<placement.CPU | allocatableFields<<placement.Memory | capacityFields<<placement.Memory,
+			allocatableFields<<CPU | allocatableFields<<Memory | capacityFields<<Memory,
 	} {
 		p, errs := Compile(newPlacement(t, "p", spec))
 		if len(errs) > 0 {
@@ -269,29 +267,29 @@ sortBy: Score
 	p.prioritizers, p.addOns, p.fields = nil, nil, 0 // covered by the tests above
 	want := &Policy{
 		sets: []string{"web"}, number: 1<<31 - 1, sortByScore: true,
-		predicates: []predicate{{selector: placement.Selector{
-			Labels: []placement.Requirement{
-				{Key: "tier", Operator: placement.NotIn, Values: []string{"x", "z"}},
-				{Key: "zone", Operator: placement.In, Values: []string{"a"}},
+		predicates: []predicate{{selector: Selector{
+			Labels: []Requirement{
+				{Key: "tier", Operator: NotIn, Values: []string{"x", "z"}},
+				{Key: "zone", Operator: In, Values: []string{"a"}},
 			},
-			Claims: []placement.Requirement{{Key: "platform", Operator: placement.Exists}, {Key: "old", Operator: placement.DoesNotExist}},
+			Claims: []Requirement{{Key: "platform", Operator: Exists}, {Key: "old", Operator: DoesNotExist}},
 		}}},
-		tolerations: []placement.Toleration{
-			{Key: "a", Operator: placement.TolerateExists, Effect: placement.NoSelect, Seconds: new(int64(3153600000))},
+		tolerations: []Toleration{
+			{Key: "a", Operator: TolerateExists, Effect: NoSelect, Seconds: new(int64(3153600000))},
 			{Key: "b", Value: "c"},
 		},
-		spread: []placement.SpreadConstraint{
+		spread: []SpreadConstraint{
 			{Key: "zone", Claim: true, MaxSkew: 2, DoNotSchedule: true}, {Key: "region", MaxSkew: 1},
 		},
-		groups: []placement.NamedGroup{
+		groups: []NamedGroup{
 			{
 				Name: "canary",
-				Selector: placement.Selector{
-					Labels: []placement.Requirement{{Key: "canary", Operator: placement.In, Values: []string{"1"}}},
+				Selector: Selector{
+					Labels: []Requirement{{Key: "canary", Operator: In, Values: []string{"1"}}},
 				},
 			},
 		},
-		groupSize: placement.Size{Percent: 28},
+		groupSize: Size{Percent: 28},
 	}
 	if diff := cmp.Diff(want, p, cmp.AllowUnexported(Policy{}, predicate{}, expression{})); diff != "" {
 		t.Error(diff)

@@ -14,8 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/placement"
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
@@ -40,8 +39,8 @@ type Result struct {
 	// Policy and Fleet are the input of Decision, which has the results of single clusters. It is nil if nothing could be
 	// decided, and in results of Decide, which do not need it.
 	Policy   *Policy
-	Fleet    []*placement.Cluster
-	Decision *placement.Decision
+	Fleet    []*Cluster
+	Decision *Decision
 	// KeepDecisions is set if the placement is misconfigured and has selected clusters,
 	// or cannot have decisions: the existing ones must not be changed, and Groups has no
 	// meaning.
@@ -176,7 +175,7 @@ func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.T
 	request := p.policy.request(s, p, now)
 	request.Members, request.Transient = union(s.fleet, sets), attempt.transient
 	request.Predicates = s.predicates(p, attempt)
-	r.Decision = placement.Decide(request)
+	r.Decision = Decide(request)
 	if message := attempt.misconfiguration(s.maxCost); message != "" {
 		r.Decision = nil
 		r.setMisconfigured(p, reasonMisconfigured, message)
@@ -185,7 +184,7 @@ func (s *State) evaluate(key types.NamespacedName, p *placementState, now time.T
 	if r.Decision.Matched == 0 && r.Decision.Members > 0 && p.wouldEvictAll() {
 		r.setMisconfigured(p, reasonMatchesNothing, fmt.Sprintf(
 			"spec.predicates: the changed spec matches no cluster of the sets, which have %s; "+
-				"the existing decisions are kept (set numberOfClusters: 0 to select no cluster)", plural.Of(r.Decision.Members, "cluster")))
+				"the existing decisions are kept (set numberOfClusters: 0 to select no cluster)", format.Of(r.Decision.Members, "cluster")))
 		return r
 	}
 	p.setFeasible(r.Decision)
@@ -262,11 +261,11 @@ const maxSetNames = 5
 
 // request returns the request of the policy for a placement, without members and
 // predicates.
-func (p *Policy) request(s *State, state *placementState, now time.Time) *placement.Request {
+func (p *Policy) request(s *State, state *placementState, now time.Time) *Request {
 	if s.index == nil {
-		s.index = placement.NewIndex(s.fleet)
+		s.index = NewIndex(s.fleet)
 	}
-	r := &placement.Request{
+	r := &Request{
 		Fleet: s.fleet, Index: s.index, Tolerations: p.tolerations, Prioritizers: p.prioritizers, Number: p.number,
 		Spread: p.spread, Groups: p.groups, GroupSize: p.groupSize, SortByScore: p.sortByScore, Counts: s.counts, Now: now.Unix(),
 		Chosen: make([]int32, 0, len(state.selected)),
@@ -280,7 +279,7 @@ func (p *Policy) request(s *State, state *placementState, now time.Time) *placem
 		r.Prioritizers = slices.Clone(p.prioritizers) // each request has scores of its own
 	}
 	for i := range r.Prioritizers {
-		if r.Prioritizers[i].Kind == placement.AddOn {
+		if r.Prioritizers[i].Kind == AddOn {
 			r.Prioritizers[i].Scores = s.addOnScores(r.Prioritizers[i].Coordinate)
 		}
 	}
@@ -288,11 +287,11 @@ func (p *Policy) request(s *State, state *placementState, now time.Time) *placem
 }
 
 // addOnScores returns the scores of the clusters of the fleet at a coordinate.
-func (s *State) addOnScores(c placement.Coordinate) (scores []placement.AddOnScore) {
+func (s *State) addOnScores(c Coordinate) (scores []AddOnScore) {
 	for i, cluster := range s.fleet {
 		if score := s.entries[cluster.Name].scores[c.ResourceName]; score != nil {
 			if value, ok := score.values[c.ScoreName]; ok {
-				scores = append(scores, placement.AddOnScore{Cluster: int32(i), Value: value, Until: score.until})
+				scores = append(scores, AddOnScore{Cluster: int32(i), Value: value, Until: score.until})
 			}
 		}
 	}
@@ -300,7 +299,7 @@ func (s *State) addOnScores(c placement.Coordinate) (scores []placement.AddOnSco
 }
 
 // setFeasible sets the feasible clusters to those of a decision.
-func (p *placementState) setFeasible(d *placement.Decision) {
+func (p *placementState) setFeasible(d *Decision) {
 	if words := (len(d.Clusters) + 63) / 64; len(p.feasible) != words {
 		p.feasible = make([]uint64, words)
 	}
@@ -355,9 +354,9 @@ func (r *Result) setDecision(policy *Policy, unbound []string) {
 		r.setConditions(false, reasonNoneMatched, withCounts("no cluster is feasible", d, unbound))
 	case d.Shortfall > 0:
 		r.setConditions(false, reasonNotAllScheduled,
-			withCounts(fmt.Sprintf("selected %d of %s", len(d.Chosen), plural.Of(policy.number, "cluster")), d, unbound))
+			withCounts(fmt.Sprintf("selected %d of %s", len(d.Chosen), format.Of(policy.number, "cluster")), d, unbound))
 	default:
-		r.setConditions(true, reasonAllScheduled, withCounts("selected "+plural.Of(len(d.Chosen), "cluster"), d, unbound))
+		r.setConditions(true, reasonAllScheduled, withCounts("selected "+format.Of(len(d.Chosen), "cluster"), d, unbound))
 	}
 }
 
@@ -382,7 +381,7 @@ func (r *Result) setGroups(bonus int64) {
 
 // withCounts returns a text with the numbers of clusters of a decision and the sets that are not
 // bound to the namespace. A text of the usual length is one allocation.
-func withCounts(text string, d *placement.Decision, unbound []string) string {
+func withCounts(text string, d *Decision, unbound []string) string {
 	var buffer [192]byte
 	out := append(append(buffer[:0], text...), " (clusters in the sets: "...)
 	out = append(strconv.AppendInt(out, int64(d.Members), 10), ", matching the predicates: "...)
@@ -438,7 +437,7 @@ func (r *Result) setMisconfigured(p *placementState, reason, message string) {
 	satisfied, generation := "no cluster is selected because the spec is misconfigured", r.Generation
 	if r.KeepDecisions {
 		satisfied = fmt.Sprintf("the decisions of an earlier spec (%s) are kept because the spec is misconfigured",
-			plural.Of(len(p.selected), "cluster"))
+			format.Of(len(p.selected), "cluster"))
 		generation = p.decidedGeneration
 	}
 	r.Conditions = []metav1.Condition{

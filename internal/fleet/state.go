@@ -17,7 +17,6 @@ import (
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/placement"
 )
 
 // State is the state of a hub: clusters, cluster sets and placements. Methods that set
@@ -26,9 +25,9 @@ import (
 type State struct {
 	mu sync.Mutex
 	// fleet is sorted by name. It is replaced, never changed: results refer to it.
-	fleet []*placement.Cluster
+	fleet []*Cluster
 	// index is that of the fleet, nil until needed.
-	index   *placement.Index
+	index   *Index
 	entries map[string]*entry
 	// counts has the number of decisions for each cluster of the fleet.
 	counts []int32
@@ -77,7 +76,7 @@ type placementState struct {
 	// unknown.
 	feasible []uint64
 	// outcomes has the outcome of the expressions of each predicate by cluster.
-	outcomes []map[*placement.Cluster]outcome
+	outcomes []map[*Cluster]outcome
 	// waiting has the expressions that are to be evaluated, nil if there are none.
 	waiting *waiting
 }
@@ -96,7 +95,7 @@ func NewState() *State {
 
 // indexOf returns the index of a cluster in the fleet, or the index to insert it at.
 func (s *State) indexOf(name string) (int, bool) {
-	return slices.BinarySearchFunc(s.fleet, name, func(c *placement.Cluster, name string) int { return strings.Compare(c.Name, name) })
+	return slices.BinarySearchFunc(s.fleet, name, func(c *Cluster, name string) int { return strings.Compare(c.Name, name) })
 }
 
 // SetCluster adds or updates a cluster. A cluster with a deletion timestamp is removed.
@@ -223,7 +222,7 @@ func (s *State) resetMembers() {
 // SetScores adds or updates the scores of an add-on for the cluster with the name of
 // its namespace.
 func (s *State) SetScores(object *clusterv1alpha1.AddOnPlacementScore) []types.NamespacedName {
-	score := &addOnScore{values: make(map[string]int32, len(object.Status.Scores)), until: placement.Forever}
+	score := &addOnScore{values: make(map[string]int32, len(object.Status.Scores)), until: Forever}
 	for _, item := range object.Status.Scores {
 		score.values[item.Name] = item.Value
 	}
@@ -347,7 +346,7 @@ func (s *State) SetPlacement(object *v1beta1.Placement) bool {
 	}
 	p.uid, p.generation, p.policy, p.errs, p.feasible, p.outcomes = object.UID, object.Generation, policy, errs, nil, nil
 	if policy != nil {
-		p.outcomes = make([]map[*placement.Cluster]outcome, len(policy.predicates))
+		p.outcomes = make([]map[*Cluster]outcome, len(policy.predicates))
 	}
 	return true
 }
@@ -419,7 +418,7 @@ func (s *State) setSelected(p *placementState, clusters []string) {
 // affected returns the placements whose decisions can change because some fields of a
 // cluster changed. old is the cluster before the change, nil if it was in the same
 // sets; addOn is the name of changed scores.
-func (s *State) affected(cluster, old *placement.Cluster, fields fieldMask, addOn string) (keys []types.NamespacedName) {
+func (s *State) affected(cluster, old *Cluster, fields fieldMask, addOn string) (keys []types.NamespacedName) {
 	const feasibleOnly = amountFields | otherFields | scoreFields
 	i, known := s.indexOf(cluster.Name)
 	for key, p := range s.placements {

@@ -12,8 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"pgregory.net/rapid"
-
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/placement"
 )
 
 // A State that is changed step by step has the same results as a State that is built from
@@ -38,7 +36,7 @@ func TestIncrementalState(t *testing.T) {
 					got.Fleet, want.Fleet = nil, nil
 				}
 				if !reflect.DeepEqual(got, want) {
-					t.Fatalf("%s: %s", key, cmp.Diff(want, got, cmp.AllowUnexported(placement.Decision{})))
+					t.Fatalf("%s: %s", key, cmp.Diff(want, got, cmp.AllowUnexported(Decision{})))
 				}
 			}
 		}
@@ -99,7 +97,7 @@ func TestUnaffectedPlacementsKeepResults(t *testing.T) {
 func (s *State) balances(key types.NamespacedName) bool {
 	policy := s.placements[key].policy
 	return policy != nil &&
-		slices.ContainsFunc(policy.prioritizers, func(p placement.Prioritizer) bool { return p.Kind == placement.Balance })
+		slices.ContainsFunc(policy.prioritizers, func(p Prioritizer) bool { return p.Kind == Balance })
 }
 
 // A change affects only placements that use the changed fields.

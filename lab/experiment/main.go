@@ -17,8 +17,8 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/job"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/lab/experiment/baselines"
 	"github.com/plimsoll-k8s/plimsoll/lab/experiment/scenarios"
 )
@@ -33,7 +33,7 @@ func main() {
 	switch {
 	case err != nil:
 	case len(os.Args) == 2 && os.Args[1] == serveCommand:
-		err = job.Serve(ctx, os.Stdin, os.Stdout)
+		err = compare.Serve(ctx, os.Stdin, os.Stdout)
 	default:
 		err = start(ctx, os.Args[1:])
 	}

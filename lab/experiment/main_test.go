@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/job"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/lab/experiment/baselines"
 	"github.com/plimsoll-k8s/plimsoll/lab/experiment/scenarios"
 )
@@ -19,7 +19,7 @@ import (
 func TestMain(m *testing.M) {
 	err := engine.Register(baselines.Registry())
 	if err == nil && len(os.Args) == 2 && os.Args[1] == serveCommand {
-		if err = job.Serve(context.Background(), os.Stdin, os.Stdout); err == nil {
+		if err = compare.Serve(context.Background(), os.Stdin, os.Stdout); err == nil {
 			os.Exit(0)
 		}
 	}

@@ -15,12 +15,12 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/job"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/profiles"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/replay"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/source"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/source"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/usage"
 	"github.com/plimsoll-k8s/plimsoll/lab/experiment/scenarios"
 )
 
@@ -34,20 +34,20 @@ var baselineProfiles embed.FS
 const tailSeconds = 600
 
 // readProfiles reads the named profiles, or all.
-func readProfiles(names string) ([]profiles.Profile, error) {
+func readProfiles(names string) ([]engine.NamedConfig, error) {
 	list := strings.Split(names, ",")
 	if names == "" {
-		list = slices.DeleteFunc(slices.Clone(own), func(name string) bool { return !profiles.IsBuiltIn(name) })
+		list = slices.DeleteFunc(slices.Clone(own), func(name string) bool { return !engine.IsBuiltIn(name) })
 		list = append(list, scenarios.Baselines...)
 	}
-	read := make([]profiles.Profile, len(list))
+	read := make([]engine.NamedConfig, len(list))
 	for i, name := range list {
 		var err error
 		if slices.Contains(slices.Concat(scenarios.Baselines, scenarios.Ablations), name) {
 			read[i].Name = name
 			read[i].Text, err = baselineProfiles.ReadFile("profiles/" + name + ".yaml")
 		} else {
-			read[i], err = profiles.Read(name)
+			read[i], err = engine.ReadConfig(name)
 			read[i].Name = strings.TrimSuffix(filepath.Base(name), ".yaml")
 		}
 		if err != nil {
@@ -58,7 +58,7 @@ func readProfiles(names string) ([]profiles.Profile, error) {
 }
 
 // run runs the scenarios that have no result yet, and prints the outcome.
-func run(ctx context.Context, o options, chosen []scenarios.Scenario, compared []profiles.Profile) error {
+func run(ctx context.Context, o options, chosen []scenarios.Scenario, compared []engine.NamedConfig) error {
 	if err := os.MkdirAll(o.folder, 0o755); err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func run(ctx context.Context, o options, chosen []scenarios.Scenario, compared [
 
 // runScenario runs a scenario with all profiles and seeds.
 func runScenario(
-	ctx context.Context, o options, s *scenarios.Scenario, compared []profiles.Profile, temporary string,
+	ctx context.Context, o options, s *scenarios.Scenario, compared []engine.NamedConfig, temporary string,
 ) (*result.Result, error) {
 	template, err := newJob(o, s, temporary)
 	if err != nil {
@@ -101,7 +101,7 @@ func runScenario(
 	if err := describe(r, s, &template, o.seed); err != nil {
 		return nil, err
 	}
-	var jobs []job.Job
+	var jobs []compare.Job
 	for _, profile := range compared {
 		r.Profiles = append(r.Profiles, profile.Name)
 		for i := range o.seeds {
@@ -118,7 +118,7 @@ func runScenario(
 		return nil, err
 	}
 	command := func(ctx context.Context) *exec.Cmd { return exec.CommandContext(ctx, program, serveCommand) }
-	runs, err := job.Pool{Command: command, Processes: o.processes}.Run(ctx, jobs)
+	runs, err := compare.Pool{Command: command, Processes: o.processes}.Run(ctx, jobs)
 	if err != nil {
 		return nil, err
 	}
@@ -139,8 +139,8 @@ func runScenario(
 }
 
 // newJob returns the job of a scenario without a profile and a seed.
-func newJob(o options, s *scenarios.Scenario, temporary string) (job.Job, error) {
-	j := job.Job{Source: source.Spec{Generate: s.Generate, Pack: -1}, Tail: tailSeconds}
+func newJob(o options, s *scenarios.Scenario, temporary string) (compare.Job, error) {
+	j := compare.Job{Source: source.Spec{Generate: s.Generate, Pack: -1}, Tail: tailSeconds}
 	var err error
 	if s.Generate == "" {
 		if j.Source.Trace, err = openbTrace(o.openb, temporary, s); err != nil {
@@ -160,7 +160,7 @@ func newJob(o options, s *scenarios.Scenario, temporary string) (job.Job, error)
 }
 
 // describe adds the source and the settings to a result.
-func describe(r *result.Result, s *scenarios.Scenario, j *job.Job, seed int) error {
+func describe(r *result.Result, s *scenarios.Scenario, j *compare.Job, seed int) error {
 	read, err := source.Open(j.Source)
 	if err != nil {
 		return err

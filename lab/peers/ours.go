@@ -19,7 +19,6 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/placement"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 	"github.com/plimsoll-k8s/plimsoll/plugins"
 	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
@@ -140,7 +139,7 @@ func addPlacements(w *workload, operations map[string]operation) error {
 		}
 		request := requestOf(result, existing, name)
 		operations["place/"+name] = func() error {
-			if len(placement.Decide(request).Chosen) != selected {
+			if len(fleet.Decide(request).Chosen) != selected {
 				return errShort
 			}
 			return nil
@@ -161,18 +160,18 @@ func decide(state *fleet.State, key types.NamespacedName) error {
 }
 
 // requestOf returns the input of the algorithm for a placement, the same as the controller's.
-func requestOf(result *fleet.Result, existing map[string][]string, name string) *placement.Request {
-	r := &placement.Request{
-		Fleet: result.Fleet, Index: placement.NewIndex(result.Fleet), Transient: true,
-		Members: placement.Indexes(len(result.Fleet)), Number: selected, Now: time.Now().Unix(),
+func requestOf(result *fleet.Result, existing map[string][]string, name string) *fleet.Request {
+	r := &fleet.Request{
+		Fleet: result.Fleet, Index: fleet.NewIndex(result.Fleet), Transient: true,
+		Members: fleet.Indexes(len(result.Fleet)), Number: selected, Now: time.Now().Unix(),
 		Counts: make([]int32, len(result.Fleet)),
-		Prioritizers: placement.Resolve(true, []placement.Prioritizer{
-			{Kind: placement.ResourceAllocatableCPU, Weight: 1}, {Kind: placement.ResourceAllocatableMemory, Weight: 1},
+		Prioritizers: fleet.Resolve(true, []fleet.Prioritizer{
+			{Kind: fleet.ResourceAllocatableCPU, Weight: 1}, {Kind: fleet.ResourceAllocatableMemory, Weight: 1},
 		}),
 	}
 	if name == "label" {
-		r.Predicates = []placement.Predicate{{Selector: placement.Selector{Labels: []placement.Requirement{
-			{Key: "environment", Operator: placement.In, Values: []string{"prod", "stage"}},
+		r.Predicates = []fleet.Predicate{{Selector: fleet.Selector{Labels: []fleet.Requirement{
+			{Key: "environment", Operator: fleet.In, Values: []string{"prod", "stage"}},
 		}}}}
 	}
 	index := map[string]int32{}

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/report/number"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/lab/experiment/scenarios"
 )
 
@@ -51,7 +51,7 @@ func (e *experiment) figureTable(w io.Writer, figure result.Definition) {
 		fmt.Fprintf(w, "| %s, %s |", s.Name, strings.ReplaceAll(s.Limits, "=", " "))
 		for _, name := range e.profiles {
 			f := s.profile(name).Figures[figure.Name]
-			text := number.Auto(f.Mean)
+			text := format.Auto(f.Mean)
 			switch d := f.Difference; {
 			case d == nil || d.Interval == nil || !d.Interval.ExcludesZero:
 			case figure.Direction == result.Neutral:
@@ -120,7 +120,7 @@ func (e *experiment) scenarioTable(w io.Writer) error {
 			figure.Title(), e.baseline(), e.subject())
 		for i := range verdicts {
 			v := &verdicts[i]
-			fmt.Fprintf(w, "| %s | %s | %s | %s [%s, %s] | %s |\n", e.scenarios[i].Name, number.Auto(v.before), number.Auto(v.after),
+			fmt.Fprintf(w, "| %s | %s | %s | %s [%s, %s] | %s |\n", e.scenarios[i].Name, format.Auto(v.before), format.Auto(v.after),
 				signed(v.after-v.before), signed(v.interval.Low), signed(v.interval.High), v.text())
 		}
 		fmt.Fprintln(w)
@@ -128,7 +128,7 @@ func (e *experiment) scenarioTable(w io.Writer) error {
 	return nil
 }
 
-func signed(v float64) string { return number.Signed(v, number.Decimals(v)) }
+func signed(v float64) string { return format.Signed(v, format.Decimals(v)) }
 
 // familyTable writes the overload of all profiles, summed over families and relative to the baseline.
 func (e *experiment) familyTable(w io.Writer) error {
@@ -146,7 +146,7 @@ func (e *experiment) familyTable(w io.Writer) error {
 			continue
 		}
 		before := sum(in, e.baseline(), overload)
-		fmt.Fprintf(w, "| %s | %d | %s |", family, len(in), number.Auto(before))
+		fmt.Fprintf(w, "| %s | %d | %s |", family, len(in), format.Auto(before))
 		for _, name := range e.profiles[1:] {
 			fmt.Fprintf(w, " %s |", ratio(sum(in, name, overload), before))
 		}
@@ -180,7 +180,7 @@ func (e *experiment) bestTable(w io.Writer) error {
 			continue
 		}
 		other, own := sum(in, best, overload), sum(in, e.subject(), overload)
-		fmt.Fprintf(w, "| %s | %s | %s | %s | %s |\n", family, best, number.Auto(other), number.Auto(own), ratio(own, other))
+		fmt.Fprintf(w, "| %s | %s | %s | %s | %s |\n", family, best, format.Auto(other), format.Auto(own), ratio(own, other))
 	}
 	return nil
 }
@@ -195,7 +195,7 @@ func (e *experiment) committedTable(w io.Writer) error {
 	for _, figure := range committedFigures {
 		fmt.Fprintf(w, "| %s |", figure.Title())
 		for _, name := range e.profiles {
-			fmt.Fprintf(w, " %s |", number.Auto(sum(all, name, figure)/float64(len(all))))
+			fmt.Fprintf(w, " %s |", format.Auto(sum(all, name, figure)/float64(len(all))))
 		}
 		fmt.Fprintln(w)
 	}
@@ -296,7 +296,7 @@ func (e *experiment) sumsTable(w io.Writer) error {
 		len(e.seeds),
 	)
 	for _, name := range e.profiles {
-		fmt.Fprintf(w, "| `%s` | %s | %s |\n", name, number.Auto(sum(without, name, overload)), number.Auto(sum(with, name, overload)))
+		fmt.Fprintf(w, "| `%s` | %s | %s |\n", name, format.Auto(sum(without, name, overload)), format.Auto(sum(with, name, overload)))
 	}
 	return nil
 }
@@ -326,7 +326,7 @@ func (e *experiment) setupTable(w io.Writer) error {
 			"| %s | %d, %s | %s | `%s` | `%s` |\n",
 			s.Name,
 			s.result.Source.Nodes,
-			number.Count(s.result.Source.Pods),
+			format.Count(s.result.Source.Pods),
 			input,
 			s.Limits,
 			s.Usage,

@@ -16,7 +16,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/allocation"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/allocation"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 )
 

@@ -17,8 +17,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/allocation"
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/saturate"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/allocation"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shared"
 )
@@ -97,7 +97,7 @@ func (pl *plugin) score(pending *noderes.Pending, place noderes.Place, node fwk.
 	}
 	raw := int64(0)
 	for i := range pl.resources {
-		raw = saturate.Add(raw, pl.resources[i].score(int64(amounts[2*i]), int64(amounts[2*i+1]), pending))
+		raw = resources.Add(raw, pl.resources[i].score(int64(amounts[2*i]), int64(amounts[2*i+1]), pending))
 	}
 	return raw
 }
@@ -107,7 +107,7 @@ func (pl *plugin) scoreManyResources(node fwk.NodeInfo, sums *noderes.Sums, pend
 	raw := int64(0)
 	for i := range pl.resources {
 		allocatable, limits := pl.resources[i].amountsOf(node, sums)
-		raw = saturate.Add(raw, pl.resources[i].score(allocatable, limits, pending))
+		raw = resources.Add(raw, pl.resources[i].score(allocatable, limits, pending))
 	}
 	return raw
 }
@@ -124,7 +124,7 @@ func (r *limitedResource) amountsOf(node fwk.NodeInfo, sums *noderes.Sums) (allo
 func (r *limitedResource) score(allocatable, limits int64, pending *noderes.Pending) int64 {
 	var pod noderes.Sum
 	pod.Add(pending.Get(r.Resource))
-	return allocation.Headroom(allocatable, saturate.Add(limits, pod.LimitWithDefault(r.defaultLimit, allocatable)), r.weight)
+	return allocation.Headroom(allocatable, resources.Add(limits, pod.LimitWithDefault(r.defaultLimit, allocatable)), r.weight)
 }
 
 // ScoreExtensions returns the plugin, which normalizes its scores.

@@ -25,8 +25,7 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/profiles"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/plugins"
 )
@@ -43,7 +42,7 @@ const (
 // configurationNames returns the names of all configurations: the built-in profiles, the default
 // profile with all plugins, with as many plugins that do nothing, and with one of them.
 func configurationNames() []string {
-	return append(slices.Clone(profiles.Names), withAll, withNothing, withOneNothing)
+	return append(slices.Clone(engine.BuiltInProfiles), withAll, withNothing, withOneNothing)
 }
 
 // selection restricts the configurations that are measured.
@@ -78,7 +77,7 @@ func configurationOf(tb testing.TB, name string) *internalconfig.KubeSchedulerCo
 			enabled = enabled[:1]
 		}
 	default:
-		profile, err := profiles.Read(name)
+		profile, err := engine.ReadConfig(name)
 		if err != nil {
 			tb.Fatal(err)
 		}

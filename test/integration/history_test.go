@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/history"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/prediction"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shutdown"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
@@ -32,13 +32,13 @@ import (
 // usageLearner is a learner with fixed knowledge.
 type usageLearner struct {
 	mu        sync.Mutex
-	workloads []history.Workload
+	workloads []prediction.Workload
 	saved     time.Time
 }
 
 func (*usageLearner) Replay(*load.PodReading) {}
 
-func (l *usageLearner) Workloads() []history.Workload {
+func (l *usageLearner) Workloads() []prediction.Workload {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.workloads)
@@ -48,7 +48,7 @@ func (l *usageLearner) Known() (workloads int, newest time.Time) {
 	return len(l.Workloads()), l.saved
 }
 
-func (l *usageLearner) Restore(workloads []history.Workload, saved time.Time) {
+func (l *usageLearner) Restore(workloads []prediction.Workload, saved time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.workloads, l.saved = workloads, saved
@@ -99,8 +99,8 @@ func TestHistorySurvivesARestart(t *testing.T) {
 
 	first := &usageLearner{}
 	for i := range 40_000 {
-		usage := history.Usage{Pods: float64(i + 1), Readings: math.Sqrt(float64(i)), Mean: math.Cbrt(float64(i)), Requested: true}
-		first.workloads = append(first.workloads, history.Workload{
+		usage := prediction.Usage{Pods: float64(i + 1), Readings: math.Sqrt(float64(i)), Mean: math.Cbrt(float64(i)), Requested: true}
+		first.workloads = append(first.workloads, prediction.Workload{
 			Namespace: "default",
 			Kind:      "Deployment",
 			Name:      fmt.Sprintf("%x", sha256.Sum256([]byte{byte(i), byte(i >> 8)})),
@@ -111,7 +111,7 @@ func TestHistorySurvivesARestart(t *testing.T) {
 	outer, stop := context.WithCancel(t.Context())
 	ctx, release := shutdown.Context(outer)
 	defer release()
-	keeper := history.New(history.Options{Learner: first, ConfigMaps: maps, Name: name})
+	keeper := prediction.NewHistoryKeeper(prediction.HistoryOptions{Learner: first, ConfigMaps: maps, Name: name})
 	keeper.Start(ctx)
 	ended := make(chan struct{})
 	go func() {
@@ -126,7 +126,7 @@ func TestHistorySurvivesARestart(t *testing.T) {
 	}
 
 	second := &usageLearner{}
-	history.New(history.Options{Learner: second, ConfigMaps: maps, Name: name}).Start(t.Context())
+	prediction.NewHistoryKeeper(prediction.HistoryOptions{Learner: second, ConfigMaps: maps, Name: name}).Start(t.Context())
 	if got, want := len(second.workloads), 40_000-saved.Dropped; got != want {
 		t.Fatalf("restored %d workloads, want %d", got, want)
 	}

@@ -26,7 +26,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/slack"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/nodemetrics"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predictionmetrics"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/prediction"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/service"
 	"github.com/plimsoll-k8s/plimsoll/load/telemetry"
@@ -57,10 +57,10 @@ var sections = []section{
 		return []prometheus.Collector{c}
 	}},
 	{"prediction", func(t *testing.T) []prometheus.Collector {
-		m := predictionmetrics.New(nil)
-		m.ObserveError(predictionmetrics.CPU, 0, 0)
-		m.WatchHistory(t.Context(), func() predictionmetrics.History {
-			return predictionmetrics.History{Updated: time.Now(), Saved: time.Now()}
+		m := prediction.NewMetrics(nil)
+		m.ObserveError(prediction.CPU, 0, 0)
+		m.WatchHistory(t.Context(), func() prediction.History {
+			return prediction.History{Updated: time.Now(), Saved: time.Now()}
 		})
 		return []prometheus.Collector{m}
 	}},

@@ -20,11 +20,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
-	"github.com/plimsoll-k8s/plimsoll/internal/cli/record"
+	clirecord "github.com/plimsoll-k8s/plimsoll/internal/cli/record"
 	"github.com/plimsoll-k8s/plimsoll/internal/embedded/controlplane"
 	prometheusserver "github.com/plimsoll-k8s/plimsoll/internal/embedded/prometheus"
-	"github.com/plimsoll-k8s/plimsoll/internal/recording"
-	"github.com/plimsoll-k8s/plimsoll/internal/recording/prometheus"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/record"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/test/support/doccheck"
 	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
@@ -200,7 +200,7 @@ func TestRealPrometheus(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Stop()
-	config := prometheus.Config{
+	config := record.Config{
 		Server: metricprovider.Config{Address: server.Address}, Step: time.Second, RateWindow: rateWindow, Window: 10 * time.Second,
 	}
 	awaitScrape(t, config)
@@ -209,7 +209,7 @@ func TestRealPrometheus(t *testing.T) {
 	config.To = time.Now()
 	checkSeries(t, metrics)
 	var out bytes.Buffer
-	progress, err := prometheus.Record(t.Context(), &out, config, prometheus.Options{Log: func(line string) { t.Log(line) }})
+	progress, err := record.Record(t.Context(), &out, config, record.Options{Log: func(line string) { t.Log(line) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +256,7 @@ func runDocumented(t *testing.T, address string) {
 			ran[line] = true
 		}
 		var out, errs strings.Builder
-		cmd := record.NewCommand()
+		cmd := clirecord.NewCommand()
 		cmd.SetOut(&out)
 		cmd.SetErr(&errs)
 		cmd.SetArgs(append(args[1:], "--force"))
@@ -273,12 +273,12 @@ func runDocumented(t *testing.T, address string) {
 }
 
 // awaitScrape waits until Prometheus has scraped a few times.
-func awaitScrape(t *testing.T, config prometheus.Config) {
+func awaitScrape(t *testing.T, config record.Config) {
 	t.Helper()
 	eventually.TrueWithin(t, time.Minute, time.Second, "Prometheus has no data", nil, func(ctx context.Context) (bool, error) {
 		config.From, config.To = time.Now().Add(-8*time.Second), time.Now()
 		var out bytes.Buffer
-		progress, err := prometheus.Record(ctx, &out, config, prometheus.Options{})
+		progress, err := record.Record(ctx, &out, config, record.Options{})
 		if err != nil || progress.Pods < 3 {
 			return false, nil //nolint:nilerr // not yet
 		}
@@ -357,7 +357,7 @@ func checkSpec(t *testing.T, got, want *v1.Pod) {
 	if len(want.OwnerReferences) > 0 {
 		owner := want.OwnerReferences[0]
 		if len(got.OwnerReferences) != 1 || got.OwnerReferences[0].Kind != owner.Kind || got.OwnerReferences[0].Name != owner.Name ||
-			got.Labels[prometheus.OwnerLabel] != owner.Name {
+			got.Labels[record.OwnerLabel] != owner.Name {
 			t.Errorf("pod %s: owners %v, labels %v", want.Name, got.OwnerReferences, got.Labels)
 		}
 	}
@@ -493,7 +493,7 @@ func checkSeries(t *testing.T, address string) {
 	}
 	defer response.Body.Close()
 	text := read(t, response)
-	for _, name := range prometheus.SeriesNames() {
+	for _, name := range record.SeriesNames() {
 		if strings.HasPrefix(name, "kube_") && !strings.Contains(text, "# HELP "+name+" ") {
 			t.Errorf("kube-state-metrics does not export %s", name)
 		}

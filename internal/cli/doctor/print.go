@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/doctor"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
 // levels are the levels of findings that are printed one by one, the most severe first.
@@ -86,6 +86,6 @@ func summary(findings []doctor.Finding) string {
 	for _, f := range findings {
 		checks[f.Check] = true
 	}
-	return fmt.Sprintf("%s, %s, %s", plural.Of(len(ofLevel(findings, doctor.Problem)), "problem"),
-		plural.Of(len(ofLevel(findings, doctor.Warning)), "warning"), plural.Of(len(checks), "check"))
+	return fmt.Sprintf("%s, %s, %s", format.Of(len(ofLevel(findings, doctor.Problem)), "problem"),
+		format.Of(len(ofLevel(findings, doctor.Warning)), "warning"), format.Of(len(checks), "check"))
 }

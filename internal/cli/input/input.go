@@ -13,12 +13,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/explain"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/source"
-	"github.com/plimsoll-k8s/plimsoll/internal/snapshot"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/source"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/file"
 )
@@ -148,8 +148,8 @@ func ParseNow(text string, otherwise time.Time) (time.Time, error) {
 }
 
 // Read reads the objects and the load. Manifests may come from standard input, in.
-func (o *Objects) Read(ctx context.Context, in io.Reader, at Instant, warn func(string)) (*explain.State, error) {
-	s := &explain.State{}
+func (o *Objects) Read(ctx context.Context, in io.Reader, at Instant, warn func(string)) (*engine.State, error) {
+	s := &engine.State{}
 	now, err := ParseNow(at.Now, time.Now())
 	if err != nil {
 		return nil, err
@@ -182,7 +182,7 @@ func (o *Objects) Read(ctx context.Context, in io.Reader, at Instant, warn func(
 }
 
 // readSnapshot reads a snapshot into a state.
-func readSnapshot(s *explain.State, path string, at Instant) error {
+func readSnapshot(s *engine.State, path string, at Instant) error {
 	read, err := OpenSnapshot(path)
 	if err != nil {
 		return err
@@ -196,7 +196,7 @@ func readSnapshot(s *explain.State, path string, at Instant) error {
 }
 
 // readRecording reads a recording at a time into a state.
-func (o *Objects) readRecording(s *explain.State, at Instant) error {
+func (o *Objects) readRecording(s *engine.State, at Instant) error {
 	read, _, err := source.OpenRecording(o.Recording)
 	if err != nil {
 		return err
@@ -236,13 +236,13 @@ func SnapshotTime(s *snapshot.Snapshot) time.Time {
 }
 
 // validateLoad warns about invalid and old load, and returns an error for load from the future.
-func validateLoad(s *explain.State, path string, warn func(string)) error {
+func validateLoad(s *engine.State, path string, warn func(string)) error {
 	if s.Load == nil {
 		return nil
 	}
 	if s.Load.Rejected > 0 {
 		warn(fmt.Sprintf("%s: ignored %s that %s no valid percentage", path,
-			plural.Of(s.Load.Rejected, "value"), plural.Form(s.Load.Rejected, "is", "are")))
+			format.Of(s.Load.Rejected, "value"), format.Form(s.Load.Rejected, "is", "are")))
 	}
 	age := s.Now.Sub(s.Load.Time)
 	if age < -load.MaxAhead {

@@ -11,10 +11,10 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
-	"github.com/plimsoll-k8s/plimsoll/internal/snapshot"
-	"github.com/plimsoll-k8s/plimsoll/internal/snapshot/collect"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/record"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/flags"
 )
@@ -32,7 +32,7 @@ func (l *LiveCluster) AddFlags(cmd *cobra.Command, configUsage, nameUsage string
 }
 
 // Read reads the cluster, and its load if that is available.
-func (l *LiveCluster) Read(cmd *cobra.Command, folders []string, warn func(string)) (*collect.Cluster, error) {
+func (l *LiveCluster) Read(cmd *cobra.Command, folders []string, warn func(string)) (*record.Cluster, error) {
 	if err := l.UseConfig(cmd); err != nil {
 		return nil, err
 	}
@@ -49,9 +49,9 @@ func (l *LiveCluster) Read(cmd *cobra.Command, folders []string, warn func(strin
 }
 
 // ReadObjects reads the objects of a cluster.
-func ReadObjects(cmd *cobra.Command, config *rest.Config, folders []string, warn func(string)) (*collect.Cluster, error) {
+func ReadObjects(cmd *cobra.Command, config *rest.Config, folders []string, warn func(string)) (*record.Cluster, error) {
 	progress := base.NewReadProgress(cmd.ErrOrStderr())
-	read, err := collect.Read(cmd.Context(), config, collect.Options{Folders: folders, Warn: warn, Progress: progress.Show})
+	read, err := record.ReadCluster(cmd.Context(), config, record.ReadOptions{Folders: folders, Warn: warn, Progress: progress.Show})
 	progress.End()
 	if err != nil {
 		if cmd.Context().Err() != nil {
@@ -81,7 +81,7 @@ func (l *LiveCluster) UseConfig(cmd *cobra.Command) error {
 // ReadLoad reads the load of the nodes and adds it to a snapshot. The sources are tried in order, with
 // that of the flags as the last one. A snapshot without load says so.
 func (l *LiveCluster) ReadLoad(
-	ctx context.Context, config *rest.Config, read *collect.Cluster, warn func(string), sources ...metricprovider.Config,
+	ctx context.Context, config *rest.Config, read *record.Cluster, warn func(string), sources ...metricprovider.Config,
 ) {
 	attempts := []flags.Flags{}
 	for _, source := range sources {
@@ -108,7 +108,7 @@ func (l *LiveCluster) ReadLoad(
 }
 
 // ReadUsage reads the usage of pods and adds it to a snapshot. A snapshot without it says so.
-func (l *LiveCluster) ReadUsage(ctx context.Context, read *collect.Cluster, warn func(string)) error {
+func (l *LiveCluster) ReadUsage(ctx context.Context, read *record.Cluster, warn func(string)) error {
 	config, err := l.LoadSource.Config()
 	if err != nil {
 		return err
@@ -122,7 +122,7 @@ func (l *LiveCluster) ReadUsage(ctx context.Context, read *collect.Cluster, warn
 		return nil
 	}
 	if reading.Rejected > 0 {
-		warn("usage of pods: ignored " + plural.Of(reading.Rejected, "pod") + " without valid values")
+		warn("usage of pods: ignored " + format.Of(reading.Rejected, "pod") + " without valid values")
 	}
 	read.SetUsage(reading)
 	return nil

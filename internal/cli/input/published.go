@@ -12,7 +12,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/explain"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 )
 
 // maxPublished is the number of ConfigMaps that are read.
@@ -22,15 +22,15 @@ const maxPublished = 50
 // of a name, and false if there is none. Without the right to list ConfigMaps it returns false.
 func PublishedScheduler(
 	ctx context.Context, client kubernetes.Interface, name string, warn func(string),
-) (explain.Scheduler, bool, error) {
+) (engine.Scheduler, bool, error) {
 	list, err := client.CoreV1().ConfigMaps(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
 		LabelSelector: kube.SchedulerConfigurationSelector, Limit: maxPublished,
 	})
 	switch {
 	case apierrors.IsForbidden(err):
-		return explain.Scheduler{}, false, nil
+		return engine.Scheduler{}, false, nil
 	case err != nil:
-		return explain.Scheduler{}, false, fmt.Errorf("listing the configurations of schedulers: %w", err)
+		return engine.Scheduler{}, false, fmt.Errorf("listing the configurations of schedulers: %w", err)
 	}
 	for i := range list.Items {
 		scheduler, err := published(&list.Items[i])
@@ -42,19 +42,19 @@ func PublishedScheduler(
 			return scheduler, true, nil
 		}
 	}
-	return explain.Scheduler{}, false, nil
+	return engine.Scheduler{}, false, nil
 }
 
 // published returns the configuration in a ConfigMap.
-func published(m *v1.ConfigMap) (explain.Scheduler, error) {
+func published(m *v1.ConfigMap) (engine.Scheduler, error) {
 	source := fmt.Sprintf("ConfigMap %s/%s", m.Namespace, m.Name)
 	cfg, err := config.Decode(source, []byte(m.Data[kube.SchedulerConfigurationKey]))
-	return explain.Scheduler{Config: cfg, Source: source}, err
+	return engine.Scheduler{Config: cfg, Source: source}, err
 }
 
 // LoadSourceOf returns the load source that a profile of the scheduler configures, or else that of its
 // first profile that configures one, and false if there is none.
-func LoadSourceOf(scheduler explain.Scheduler, profile explain.Profile) (metricprovider.Config, bool) {
+func LoadSourceOf(scheduler engine.Scheduler, profile engine.Profile) (metricprovider.Config, bool) {
 	if source, ok := loadSourceOf(scheduler.Config, profile.SchedulerName); ok {
 		return source, true
 	}

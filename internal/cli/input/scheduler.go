@@ -11,9 +11,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shared"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/explain"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/profiles"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/plugins/lowriskovercommitment"
 	"github.com/plimsoll-k8s/plimsoll/plugins/predictedutilization"
 )
@@ -33,7 +31,7 @@ func (s *Scheduler) AddFlags(cmd *cobra.Command, configUsage, nameUsage string) 
 func (s *Scheduler) AddProfileFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.Profile, "profile", "",
 		"built-in profile, or file with a KubeSchedulerConfiguration, in place of --config, for pods of any scheduler")
-	_ = cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(profiles.Names, cobra.ShellCompDirectiveDefault))
+	_ = cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(engine.BuiltInProfiles, cobra.ShellCompDirectiveDefault))
 	cmd.MarkFlagsMutuallyExclusive("config", "profile")
 }
 
@@ -41,40 +39,40 @@ func (s *Scheduler) AddProfileFlag(cmd *cobra.Command) {
 func (s *Scheduler) Given() bool { return s.Config != "" || s.Profile != "" }
 
 // Read returns the configuration in --profile or --config, by default that of a built-in profile.
-func (s *Scheduler) Read(builtIn string, warn func(string)) (explain.Scheduler, error) {
+func (s *Scheduler) Read(builtIn string, warn func(string)) (engine.Scheduler, error) {
 	if s.Config != "" {
 		cfg, err := config.Load(s.Config)
 		if err != nil {
-			return explain.Scheduler{}, err
+			return engine.Scheduler{}, err
 		}
 		if warning := config.LegacyWarning(cfg.APIVersion); warning != "" {
 			warn(warning)
 		}
-		return explain.Scheduler{Config: cfg, Source: s.Config, ProfileName: s.Name}, nil
+		return engine.Scheduler{Config: cfg, Source: s.Config, ProfileName: s.Name}, nil
 	}
-	profile, err := profiles.Read(cmp.Or(s.Profile, builtIn))
+	profile, err := engine.ReadConfig(cmp.Or(s.Profile, builtIn))
 	if err != nil {
-		return explain.Scheduler{}, fmt.Errorf("--profile: %w", err)
+		return engine.Scheduler{}, fmt.Errorf("--profile: %w", err)
 	}
 	cfg, err := profile.Config()
 	if err != nil {
-		return explain.Scheduler{}, fmt.Errorf("--profile: %w", err)
+		return engine.Scheduler{}, fmt.Errorf("--profile: %w", err)
 	}
 	source := "built-in profile " + profile.Name
-	if profile.Name == s.Profile && !profiles.IsBuiltIn(profile.Name) {
+	if profile.Name == s.Profile && !engine.IsBuiltIn(profile.Name) {
 		source = profile.Name
 	}
-	return explain.Scheduler{Config: cfg, Source: source, ProfileName: s.Name, AnyPod: s.Profile != ""}, nil
+	return engine.Scheduler{Config: cfg, Source: source, ProfileName: s.Name, AnyPod: s.Profile != ""}, nil
 }
 
 // ReadWithPlugins is Read with all plugins of Plimsoll at weight 1 in addition to the default profile by
 // default.
-func (s *Scheduler) ReadWithPlugins(warn func(string)) (explain.Scheduler, error) {
+func (s *Scheduler) ReadWithPlugins(warn func(string)) (engine.Scheduler, error) {
 	if s.Given() {
 		return s.Read("", warn)
 	}
 	cfg, err := engine.DefaultConfig()
-	return explain.Scheduler{Config: cfg, Source: "the default profile with all plugins", ProfileName: s.Name}, err
+	return engine.Scheduler{Config: cfg, Source: "the default profile with all plugins", ProfileName: s.Name}, err
 }
 
 // errNoLoadSource is returned by LoadSource for a scheduler that reads no load.

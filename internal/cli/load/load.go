@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/flags"
 )
@@ -178,7 +178,7 @@ func (o *topOptions) print(reading load.Reading, now time.Time, out io.Writer, w
 	}
 	if result.Rejected > 0 || result.Stale > 0 {
 		warn(fmt.Sprintf("ignored %s, invalid or of no node, and %s with outdated values only",
-			plural.Of(result.Rejected, "value"), plural.Of(result.Stale, "node")))
+			format.Of(result.Rejected, "value"), format.Of(result.Stale, "node")))
 	}
 	if len(reading.Lost) == 0 {
 		return nil
@@ -242,7 +242,7 @@ func (r *topResult) print(out io.Writer, o *base.Output) {
 		t.AddRow(row...)
 	}
 	t.Print(out, o)
-	fmt.Fprintf(out, "%s; means and deviations over %s, from %s, read %s ago\n", plural.Of(len(r.Nodes), "node"),
+	fmt.Fprintf(out, "%s; means and deviations over %s, from %s, read %s ago\n", format.Of(len(r.Nodes), "node"),
 		base.FormatAge(seconds(r.WindowSeconds)), base.Escape(r.Source), base.FormatAge(seconds(r.AgeSeconds)))
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/recording"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
 // The example recording is that of a simulated run of two days. -update writes it.

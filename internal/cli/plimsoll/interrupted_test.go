@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
 // interrupting is an input that cancels a context at its end.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
-	"github.com/plimsoll-k8s/plimsoll/internal/snapshot"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
 )
 
 // The example placements select the same clusters from a snapshot of the hub, and the clusters with

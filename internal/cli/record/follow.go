@@ -17,10 +17,9 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
-	"github.com/plimsoll-k8s/plimsoll/internal/recording"
-	"github.com/plimsoll-k8s/plimsoll/internal/recording/follow"
-	"github.com/plimsoll-k8s/plimsoll/internal/snapshot"
-	"github.com/plimsoll-k8s/plimsoll/internal/snapshot/collect"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/record"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/podmetrics"
 	"github.com/plimsoll-k8s/plimsoll/load/prometheus"
@@ -75,7 +74,7 @@ func (o *options) follow(cmd *cobra.Command) error {
 		return flagNames(err)
 	}
 	errOut := cmd.ErrOrStderr()
-	settings := follow.Config{
+	settings := record.FollowConfig{
 		Folder: o.output, Step: o.config.Step, Rotate: o.following.rotate, MaxBytes: size.Value(), Redact: o.redact,
 		Client: client, Usage: usage,
 		Objects: func(ctx context.Context) ([]json.RawMessage, string, []recording.Missing, error) {
@@ -86,7 +85,7 @@ func (o *options) follow(cmd *cobra.Command) error {
 	if err := settings.Validate(); err != nil {
 		return flagNames(err)
 	}
-	return base.Failure(follow.Run(cmd.Context(), settings))
+	return base.Failure(record.Follow(cmd.Context(), settings))
 }
 
 // usage returns the source of the usage of pods: Prometheus if its URL is set, and else the metrics API.
@@ -103,7 +102,7 @@ func (o *options) usage(client *kubernetes.Clientset) (load.PodSource, error) {
 
 // objects returns the objects other than nodes and pods.
 func objects(ctx context.Context, config *rest.Config) (out []json.RawMessage, kubernetes string, missing []recording.Missing, err error) {
-	cluster, err := collect.Read(ctx, config, collect.Options{Folders: []string{snapshot.FolderCluster}, Warn: func(string) {}})
+	cluster, err := record.ReadCluster(ctx, config, record.ReadOptions{Folders: []string{snapshot.FolderCluster}, Warn: func(string) {}})
 	if err != nil {
 		return nil, "", nil, err
 	}

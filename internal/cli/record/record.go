@@ -14,16 +14,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
-	"github.com/plimsoll-k8s/plimsoll/internal/recording"
-	"github.com/plimsoll-k8s/plimsoll/internal/recording/prometheus"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/record"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/load/flags"
 )
 
 // options are the flags of plimsoll record.
 type options struct {
-	config   prometheus.Config
+	config   record.Config
 	from, to string
 	// load is the file with the server.
 	load   string
@@ -78,11 +78,11 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	flags.StringVarP(&o.output, "output", "o", "", "file to write")
 	flags.BoolVar(&o.force, "force", false, "replace an existing file")
 	flags.BoolVar(&o.redact, "redact", false, "replace names by pseudonyms")
-	flags.DurationVar(&c.Step, "step", prometheus.DefaultStep, "time between two samples of usage")
+	flags.DurationVar(&c.Step, "step", record.DefaultStep, "time between two samples of usage")
 	flags.DurationVar(&c.RateWindow, "rate-window", 0,
 		"time over which the CPU usage is averaged; must contain two scrapes (default two steps, at least 2m)")
-	flags.DurationVar(&c.Window, "chunk", prometheus.DefaultWindow, "time that is read at once; shorter takes less memory")
-	flags.DurationVar(&c.Timeout, "timeout", prometheus.DefaultTimeout, "longest time of a query")
+	flags.DurationVar(&c.Window, "chunk", record.DefaultWindow, "time that is read at once; shorter takes less memory")
+	flags.DurationVar(&c.Timeout, "timeout", record.DefaultTimeout, "longest time of a query")
 	flags.StringVar(&c.Selector, "selector", "", `matchers for all series, such as cluster="a"`)
 	flags.StringToStringVar(&c.Series, "series", nil,
 		"names of series that differ from those of kube-state-metrics and cAdvisor, as NAME=OTHER; an empty one omits the series")
@@ -186,19 +186,19 @@ const fileMode = 0o600
 // record records and prints what was recorded.
 func (o *options) record(cmd *cobra.Command, file base.NewFile) error {
 	errOut := cmd.ErrOrStderr()
-	options := prometheus.Options{
+	options := record.Options{
 		Redact: o.redact,
-		Progress: func(p prometheus.Progress) {
+		Progress: func(p record.Progress) {
 			fmt.Fprintf(errOut, "%3.0f %%  until %s: %s, %s, %s\n",
 				100*p.Until.Sub(p.From).Seconds()/p.To.Sub(p.From).Seconds(), p.Until.Format(time.RFC3339),
-				plural.Of(p.Nodes, "node"), plural.Of(p.Pods, "pod"), size(p.Bytes))
+				format.Of(p.Nodes, "node"), format.Of(p.Pods, "pod"), size(p.Bytes))
 		},
 		Log: func(line string) { fmt.Fprintln(errOut, base.Escape(line)) },
 	}
-	var progress prometheus.Progress
+	var progress record.Progress
 	var recordErr error
 	err := file.Write(func(out io.Writer) error {
-		progress, recordErr = prometheus.Record(cmd.Context(), out, o.config, options)
+		progress, recordErr = record.Record(cmd.Context(), out, o.config, options)
 		return recordErr
 	})
 	switch {
@@ -211,7 +211,7 @@ func (o *options) record(cmd *cobra.Command, file base.NewFile) error {
 	}
 	printMissing(errOut, progress.Missing)
 	fmt.Fprintf(cmd.OutOrStdout(), "%s: %s, %s from %s to %s, %s", base.Escape(o.output),
-		plural.Of(progress.Nodes, "node"), plural.Of(progress.Pods, "pod"),
+		format.Of(progress.Nodes, "node"), format.Of(progress.Pods, "pod"),
 		progress.From.Format(time.RFC3339), progress.To.Format(time.RFC3339), size(progress.Bytes))
 	if o.redact {
 		fmt.Fprint(cmd.OutOrStdout(), "; names are pseudonyms")

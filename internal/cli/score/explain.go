@@ -22,9 +22,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/explain"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/profiles"
-	"github.com/plimsoll-k8s/plimsoll/internal/snapshot"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
 )
 
 // NewExplainCommand returns the command plimsoll explain, which accepts TYPE/NAME as kubectl does.
@@ -90,7 +89,7 @@ The pod is evaluated with the profile that its spec.schedulerName names: in --co
 or in the configuration that the Helm chart has stored in a ConfigMap of the live cluster
 (if you may list ConfigMaps), or else the default profile of kube-scheduler. A warning
 says that the profile of a scheduler is unknown. With --profile, every pod is evaluated with that profile. Built-in profiles:
-` + strings.Join(profiles.Names, ", ") + `.
+` + strings.Join(engine.BuiltInProfiles, ", ") + `.
 
 The load of a live cluster is read from the source in the configuration, or else as by
 plimsoll load top, with the same flags.
@@ -164,14 +163,14 @@ func (o *explainOptions) run(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return err
 	}
-	explained, err := explain.Pod(cmd.Context(), *state, scheduler, pod)
+	explained, err := engine.Pod(cmd.Context(), *state, scheduler, pod)
 	if err != nil {
 		return err
 	}
 	if warning := scheduler.Warning(explained.Profile); warning != "" {
 		warn(warning)
 	}
-	for _, limitation := range explain.Limitations(pod, explained.Selected, state.Objects.Running) {
+	for _, limitation := range engine.Limitations(pod, explained.Selected, state.Objects.Running) {
 		warn(limitation)
 	}
 	e := newExplanation(explained, *state)
@@ -193,8 +192,8 @@ func (o *explainOptions) validate() error {
 
 // readFiles reads the cluster, its load and the pod from manifests or a snapshot.
 func (o *explainOptions) readFiles(
-	cmd *cobra.Command, key types.NamespacedName, _ *explain.Scheduler, warn func(string),
-) (*explain.State, *v1.Pod, error) {
+	cmd *cobra.Command, key types.NamespacedName, _ *engine.Scheduler, warn func(string),
+) (*engine.State, *v1.Pod, error) {
 	state, err := o.objects.Read(cmd.Context(), cmd.InOrStdin(), o.instant, warn)
 	if err != nil {
 		return nil, nil, err
@@ -209,8 +208,8 @@ func (o *explainOptions) readFiles(
 // readLive reads a live cluster, its load and the pod. It replaces the scheduler by the one whose
 // configuration is stored in the cluster unless flags select one.
 func (o *explainOptions) readLive(
-	cmd *cobra.Command, key types.NamespacedName, scheduler *explain.Scheduler, warn func(string),
-) (*explain.State, *v1.Pod, error) {
+	cmd *cobra.Command, key types.NamespacedName, scheduler *engine.Scheduler, warn func(string),
+) (*engine.State, *v1.Pod, error) {
 	if err := o.live.UseConfig(cmd); err != nil {
 		return nil, nil, err
 	}
@@ -249,13 +248,13 @@ func (o *explainOptions) readLive(
 	for _, warning := range objects.Warnings {
 		warn(warning)
 	}
-	return &explain.State{Objects: objects, Load: read.Load, Now: time.Now()}, pod, nil
+	return &engine.State{Objects: objects, Load: read.Load, Now: time.Now()}, pod, nil
 }
 
 // usePublished replaces the scheduler by the one whose configuration is stored in the cluster, if there
 // is one for the pod, and returns its load source unless a flag selects another.
 func (o *explainOptions) usePublished(
-	cmd *cobra.Command, client kubernetes.Interface, pod *v1.Pod, scheduler *explain.Scheduler, warn func(string),
+	cmd *cobra.Command, client kubernetes.Interface, pod *v1.Pod, scheduler *engine.Scheduler, warn func(string),
 ) ([]metricprovider.Config, error) {
 	published, found, err := input.PublishedScheduler(
 		cmd.Context(), client, cmp.Or(o.live.Scheduler.Name, pod.Spec.SchedulerName), warn)

@@ -11,17 +11,16 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/explain"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
 // explanation is the result of explain pod, also in JSON and YAML.
 type explanation struct {
-	explain.Explanation
+	engine.Explanation
 
 	// Load describes the load of the nodes, null if it is unknown.
 	Load *loadInfo `json:"load"`
@@ -63,7 +62,7 @@ type weightedPlugin struct {
 }
 
 // newExplanation adds the load of the nodes to an explanation.
-func newExplanation(explained *explain.Explanation, state explain.State) *explanation {
+func newExplanation(explained *engine.Explanation, state engine.State) *explanation {
 	e := &explanation{Explanation: *explained, Expected: explained.Scores.Expected, Nodes: []explainedNode{}}
 	if state.Load != nil {
 		e.Load = &loadInfo{
@@ -109,7 +108,7 @@ func suggestNames(key types.NamespacedName, all []string) string {
 		return cmp.Or(cmp.Compare(similarity[b], similarity[a]), cmp.Compare(a, b))
 	})
 	if len(similar) == 0 {
-		return " (found " + plural.Of(len(all), "pod") + ")"
+		return " (found " + format.Of(len(all), "pod") + ")"
 	}
 	return "; did you mean " + strings.Join(similar[:min(len(similar), maxSuggestions)], ", ") + "?"
 }

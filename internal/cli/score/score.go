@@ -11,9 +11,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/explain"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/profiles"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 )
 
 // scoreOptions are the flags of plimsoll score.
@@ -39,7 +37,7 @@ the highest total, kube-scheduler selects one of them at random; this command se
 the first in the order of the input.
 
 A pod is scored with the profile that its spec.schedulerName names in --config, or with
-a built-in --profile: ` + strings.Join(profiles.Names, ", ") + `.
+a built-in --profile: ` + strings.Join(engine.BuiltInProfiles, ", ") + `.
 By default, the default profile of kube-scheduler is used, with all plugins of Plimsoll
 at weight 1.`,
 		Example: `  # Score the nodes of the current cluster with the profile in scheduler.yaml.
@@ -98,7 +96,7 @@ func (o *scoreOptions) run(ctx context.Context, in io.Reader, out, errOut io.Wri
 		return err
 	}
 	for i, pod := range state.Objects.Pending {
-		for _, limitation := range explain.Limitations(pod, result.Pods[i].Selected, state.Objects.Running) {
+		for _, limitation := range engine.Limitations(pod, result.Pods[i].Selected, state.Objects.Running) {
 			warn(limitation)
 		}
 	}
@@ -112,7 +110,7 @@ func (o *scoreOptions) run(ctx context.Context, in io.Reader, out, errOut io.Wri
 	})
 }
 
-func score(ctx context.Context, state explain.State, scheduler explain.Scheduler) (scoreResult, error) {
+func score(ctx context.Context, state engine.State, scheduler engine.Scheduler) (scoreResult, error) {
 	result := scoreResult{Pods: []engine.PodScores{}}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 )
 
 // printScores prints the scores of all nodes for one pod, the best node first.

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
@@ -170,7 +170,7 @@ func printBuffers(out io.Writer, o *base.Output, results []statusResult) {
 		fmt.Fprintln(out, base.Escape(message))
 	}
 	if hidden > 0 {
-		fmt.Fprintf(out, "%d more %s: plimsoll slack status -o json\n", hidden, plural.Noun(hidden, "buffer"))
+		fmt.Fprintf(out, "%d more %s: plimsoll slack status -o json\n", hidden, format.Noun(hidden, "buffer"))
 	}
 }
 

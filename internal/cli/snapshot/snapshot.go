@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
-	"github.com/plimsoll-k8s/plimsoll/internal/snapshot"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
 )
 
 // options are the flags of plimsoll snapshot.
@@ -146,14 +146,14 @@ func (o *options) read(cmd *cobra.Command) (*snapshot.Snapshot, error) {
 
 // printSummary prints what a snapshot contains.
 func printSummary(out io.Writer, path string, s *snapshot.Snapshot) {
-	fmt.Fprintf(out, "%s: %s, %s", base.Escape(path), plural.Of(len(s.List("nodes")), "node"), plural.Of(len(s.List("pods")), "pod"))
+	fmt.Fprintf(out, "%s: %s, %s", base.Escape(path), format.Of(len(s.List("nodes")), "node"), format.Of(len(s.List("pods")), "pod"))
 	if s.Load == nil {
 		fmt.Fprint(out, ", no load")
 	} else {
-		fmt.Fprintf(out, ", load of %s", plural.Of(len(s.Load.Nodes), "node"))
+		fmt.Fprintf(out, ", load of %s", format.Of(len(s.Load.Nodes), "node"))
 	}
 	if s.Usage != nil {
-		fmt.Fprintf(out, ", usage of %s", plural.Of(len(s.Usage.Pods), "pod"))
+		fmt.Fprintf(out, ", usage of %s", format.Of(len(s.Usage.Pods), "pod"))
 	}
 	if s.About.Redacted {
 		fmt.Fprint(out, "; names are pseudonyms")

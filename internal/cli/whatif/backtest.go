@@ -8,14 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/backtest"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/job"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/profiles"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/replay"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/usage"
 )
 
 // backtestOptions are the flags of plimsoll backtest.
@@ -61,7 +60,7 @@ that pods can be on other nodes than recorded even if the model is exact.`,
 	flags.Uint64Var(&o.seed, "seed", 1, "seed of generated usage")
 	input.AddStrictFlag(cmd, &o.strict)
 	o.output.AddFlag(cmd)
-	completeWith(cmd, "profile", cobra.ShellCompDirectiveDefault, profiles.Names...)
+	completeWith(cmd, "profile", cobra.ShellCompDirectiveDefault, engine.BuiltInProfiles...)
 	return cmd
 }
 
@@ -72,9 +71,9 @@ func (o *backtestOptions) run(cmd *cobra.Command) error {
 	if o.recording == "" {
 		return errors.New("--recording: required: a file written by plimsoll record")
 	}
-	options := backtest.Options{Recording: o.recording, Seed: o.seed, Strict: o.strict}
+	options := compare.BacktestOptions{Recording: o.recording, Seed: o.seed, Strict: o.strict}
 	var err error
-	if options.Profile, err = profiles.Read(o.profile); err != nil {
+	if options.Profile, err = engine.ReadConfig(o.profile); err != nil {
 		return fmt.Errorf("--profile: %w", err)
 	}
 	if _, err := options.Profile.Config(); err != nil {
@@ -86,9 +85,9 @@ func (o *backtestOptions) run(cmd *cobra.Command) error {
 	if options.Metrics, err = replay.ParseMetrics(o.metrics); err != nil {
 		return fmt.Errorf("--metrics: %w", err)
 	}
-	bar := base.NewRunProgress(cmd.ErrOrStderr(), len(backtest.Jobs(options)))
+	bar := base.NewRunProgress(cmd.ErrOrStderr(), len(compare.Jobs(options)))
 	options.Warn = base.Warnings(cmd.ErrOrStderr())
-	r, err := backtest.Run(cmd.Context(), options, job.Pool{Command: selfCommand, Processes: runtime.GOMAXPROCS(0), Progress: bar.Show})
+	r, err := compare.Backtest(cmd.Context(), options, compare.Pool{Command: selfCommand, Processes: runtime.GOMAXPROCS(0), Progress: bar.Show})
 	bar.End()
 	switch {
 	case cmd.Context().Err() != nil:
@@ -100,8 +99,8 @@ func (o *backtestOptions) run(cmd *cobra.Command) error {
 }
 
 // printBacktest prints the summary, a table of the figures, and the assumptions.
-func printBacktest(out io.Writer, o *base.Output, r *backtest.Result) {
-	fmt.Fprintf(out, "%s: %s, %s\n", base.Escape(r.Source.Name), plural.Of(r.Source.Nodes, "node"), plural.Of(r.Source.Pods, "pod"))
+func printBacktest(out io.Writer, o *base.Output, r *compare.BacktestResult) {
+	fmt.Fprintf(out, "%s: %s, %s\n", base.Escape(r.Source.Name), format.Of(r.Source.Nodes, "node"), format.Of(r.Source.Pods, "pod"))
 	fmt.Fprintln(out, base.Escape(r.Summary()))
 	fmt.Fprintln(out)
 	t := base.NewTable("figure", "measured", "simulated", "error")

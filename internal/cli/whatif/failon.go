@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
 // condition is a condition of --fail-on: FIGURE>NUMBER, or FIGURE<NUMBER, of the mean over the seeds, or after "difference." of the

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
 // twoProfiles has 1 and 2 minutes of overload with the first profile, and with the second 11 and 13: a mean of 12 and a difference of

@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
 // printMarkdown prints what printResult prints, for a comment of a pull request: a table for each scenario, the

@@ -6,9 +6,9 @@ import (
 	"math"
 	"strings"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
 // printResult prints a table for each scenario, and the assumptions.
@@ -32,7 +32,7 @@ func printResult(out io.Writer, o *base.Output, r *result.Result) {
 
 // sizes returns the numbers of nodes, pods and seeds.
 func sizes(r *result.Result) string {
-	return plural.Of(r.Source.Nodes, "node") + ", " + plural.Of(r.Source.Pods, "pod") + ", " + plural.Of(len(r.Seeds), "seed")
+	return format.Of(r.Source.Nodes, "node") + ", " + format.Of(r.Source.Pods, "pod") + ", " + format.Of(len(r.Seeds), "seed")
 }
 
 // describeScenario returns the limits and usage of a scenario.
@@ -107,10 +107,10 @@ func profileLabel(p *result.Profile, seeds int) string {
 	}
 	name := p.Name
 	if interrupted > 0 {
-		name += fmt.Sprintf(" (%s interrupted)", plural.Part(interrupted, seeds, "run"))
+		name += fmt.Sprintf(" (%s interrupted)", format.Part(interrupted, seeds, "run"))
 	}
 	if notStarted > 0 {
-		name += fmt.Sprintf(" (%s not started)", plural.Part(notStarted, seeds, "run"))
+		name += fmt.Sprintf(" (%s not started)", format.Part(notStarted, seeds, "run"))
 	}
 	return name
 }
@@ -165,7 +165,7 @@ func printReasons(out io.Writer, s *result.Scenario) {
 		}
 		var parts []string
 		for _, reason := range profile.Runs[0].MostReasons() {
-			parts = append(parts, plural.Of(profile.Runs[0].Reasons[reason], "pod")+": "+reason)
+			parts = append(parts, format.Of(profile.Runs[0].Reasons[reason], "pod")+": "+reason)
 		}
 		fmt.Fprintf(out, "unschedulable with %s, seed %d: %s\n",
 			profile.Name, profile.Runs[0].Seed, base.Escape(strings.Join(parts, "; ")))

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/tune"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/tune"
 )
 
 // rankedCandidates is how many candidates of a search are printed.
@@ -23,8 +23,8 @@ var verdicts = map[result.Verdict]string{
 // printProgress prints the state of a search on one line.
 func printProgress(out io.Writer, p tune.Progress) {
 	fmt.Fprintf(out, "round %d of %d, %s: %s %s; best so far: %s with %s, in force: %s\n",
-		p.Round, p.Rounds, plural.Of(p.Seeds, "seed"), plural.Part(p.Running, p.Candidates, "configuration"),
-		plural.Form(p.Running, "remains", "remain"), p.Best, formatNumber(p.BestObjective), formatNumber(p.CurrentObjective))
+		p.Round, p.Rounds, format.Of(p.Seeds, "seed"), format.Part(p.Running, p.Candidates, "configuration"),
+		format.Form(p.Running, "remains", "remain"), p.Best, formatNumber(p.BestObjective), formatNumber(p.CurrentObjective))
 }
 
 // printSearch prints the verdict and, with -o wide, the best candidates.
@@ -39,7 +39,7 @@ func printSearch(out io.Writer, o *base.Output, r *result.Result) {
 		candidateTable(r).Print(out, o)
 	}
 	fmt.Fprintf(out, "search for a small %s: %s, %s; -o wide lists the best\n",
-		tuning.Objective, plural.Part(len(search.Candidates), search.Points, "configuration"), plural.Of(search.Runs, "run"))
+		tuning.Objective, format.Part(len(search.Candidates), search.Points, "configuration"), format.Of(search.Runs, "run"))
 	if search.Exhausted {
 		fmt.Fprintln(out, "The search stopped because of --max-runs.")
 	}
@@ -78,7 +78,7 @@ func conclusion(r *result.Result) string {
 		return "Interrupted: keep what you have, as no better configuration was found."
 	}
 	evidence := fmt.Sprintf("The objective is %s in place of %s on %s that the search has not used: difference %s [%s, %s].",
-		formatNumber(*tuning.Winner), formatNumber(*tuning.Current), plural.Of(len(r.Seeds), "seed"), formatSigned(tuning.Difference.Mean),
+		formatNumber(*tuning.Winner), formatNumber(*tuning.Current), format.Of(len(r.Seeds), "seed"), formatSigned(tuning.Difference.Mean),
 		formatSigned(tuning.Difference.Interval.Low), formatSigned(tuning.Difference.Interval.High))
 	if tuning.Verdict == result.Change {
 		return "Change: " + tuning.Settings + " is clearly better. " + evidence

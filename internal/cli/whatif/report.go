@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
-	whatifreport "github.com/plimsoll-k8s/plimsoll/internal/report/whatif"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/report"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
 // reportMode makes a report readable by all users: it is written to be shared.
@@ -80,7 +80,7 @@ func (o *resultOptions) finish(cmd *cobra.Command, r *result.Result) error {
 func (o *resultOptions) print(out io.Writer, r *result.Result) error {
 	switch o.output.Format {
 	case formatHTML:
-		return whatifreport.Write(out, r)
+		return report.Write(out, r)
 	case base.FormatTable, base.FormatWide:
 		printResult(base.Escaped(out), &o.output, r)
 		return nil
@@ -96,7 +96,7 @@ func (o *resultOptions) writeReport(r *result.Result) error {
 	if o.report == "" {
 		return nil
 	}
-	return o.reportFile().Write(func(out io.Writer) error { return whatifreport.Write(out, r) })
+	return o.reportFile().Write(func(out io.Writer) error { return report.Write(out, r) })
 }
 
 // checkFailOn returns an error if a condition of --fail-on is true in a scenario.

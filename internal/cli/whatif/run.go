@@ -10,12 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/compare"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/job"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/replay"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/usage"
 )
 
 func (o *whatIfOptions) run(cmd *cobra.Command) error {
@@ -40,11 +39,11 @@ func (o *whatIfOptions) run(cmd *cobra.Command) error {
 }
 
 // runJobs returns a function that runs jobs in processes, as many at a time as there are CPUs, and shows their progress.
-func runJobs(progress io.Writer) job.Run {
-	return func(ctx context.Context, jobs []job.Job) ([]*result.Run, error) {
+func runJobs(progress io.Writer) compare.Run {
+	return func(ctx context.Context, jobs []compare.Job) ([]*result.Run, error) {
 		bar := base.NewRunProgress(progress, len(jobs))
 		defer bar.End()
-		return job.Pool{Command: selfCommand, Processes: runtime.GOMAXPROCS(0), Progress: bar.Show}.Run(ctx, jobs)
+		return compare.Pool{Command: selfCommand, Processes: runtime.GOMAXPROCS(0), Progress: bar.Show}.Run(ctx, jobs)
 	}
 }
 
@@ -90,7 +89,7 @@ func NewRunCommand() *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return job.Serve(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
+			return compare.Serve(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
 		},
 	}
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/autoscale"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/compare"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/autoscaler"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
 )
 
 // scaleHelp is the help text on autoscalers of plimsoll compare.
@@ -53,7 +53,7 @@ func (o *whatIfOptions) addScaleOptions(options *compare.Options) error {
 	if len(o.autoscaler) == 0 {
 		return nil
 	}
-	spec, err := autoscale.Parse(o.autoscaler)
+	spec, err := autoscaler.Parse(o.autoscaler)
 	if err != nil {
 		return fmt.Errorf("--autoscaler: %w", err)
 	}

@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
-	whatifreport "github.com/plimsoll-k8s/plimsoll/internal/report/whatif"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/profiles"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/tune"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/report"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/tune"
 )
 
 // tuneOptions are the flags of plimsoll tune.
@@ -106,7 +106,7 @@ invalid input and after an interruption; 3 if --fail-on is true.`,
 	flags.StringVar(&o.config, "write-config", "", "write the resulting KubeSchedulerConfiguration to this file")
 	base.Group(cmd, base.GroupOutput, "write-config")
 	base.Rare(cmd, "autoscaler", "slack", "seeds", "confirm", "rounds", "max-runs")
-	completeWith(cmd, "current", cobra.ShellCompDirectiveDefault, profiles.Names...)
+	completeWith(cmd, "current", cobra.ShellCompDirectiveDefault, engine.BuiltInProfiles...)
 	completeWith(cmd, "exclude", cobra.ShellCompDirectiveNoFileComp, tune.Plugins...)
 	completeWith(cmd, "objective", cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace, tune.ObjectiveNames()...)
 	return cmd
@@ -178,7 +178,7 @@ func (o *tuneOptions) tuneOptions(cmd *cobra.Command) (tune.Options, error) {
 		options.Compare.Source.Parts = o.seeds + o.confirm
 	}
 	options.Compare.Warn = base.Warnings(cmd.ErrOrStderr())
-	if options.Current, err = profiles.Read(o.current); err != nil {
+	if options.Current, err = engine.ReadConfig(o.current); err != nil {
 		return options, fmt.Errorf("--current: %w", err)
 	}
 	if options.Objective, err = tune.ParseObjective(o.objective, len(o.autoscaler) > 0); err != nil {
@@ -213,7 +213,7 @@ func (o *tuneOptions) printTuning(out io.Writer, r *result.Result) error {
 		return o.output.Print(out, r, nil)
 	}
 	if o.output.Format == formatHTML {
-		return whatifreport.Write(out, r)
+		return report.Write(out, r)
 	}
 	out = base.Escaped(out)
 	if o.output.Format == base.FormatMarkdown {

@@ -11,14 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/profiles"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/replay"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/result"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/source"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/source"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/usage"
 )
 
 // whatIfOptions are the flags of plimsoll simulate and plimsoll compare.
@@ -225,7 +225,7 @@ func (o *whatIfOptions) addFlags(cmd *cobra.Command) {
 	base.Group(cmd, base.GroupCluster, "autoscaler", "slack")
 	base.Group(cmd, base.GroupUsage, "usage")
 	base.Rare(cmd, "strict", "pack", "limits", "metrics", "allow-high-rate", "tail", "seed")
-	completeWith(cmd, "profile", cobra.ShellCompDirectiveDefault, profiles.Names...)
+	completeWith(cmd, "profile", cobra.ShellCompDirectiveDefault, engine.BuiltInProfiles...)
 	completeWith(cmd, "usage", cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace, kindNames()...)
 	completeWith(cmd, "trace", cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace, "openb:")
 }

@@ -19,7 +19,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/clusterscore"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
@@ -66,13 +65,13 @@ type Agent struct {
 
 // receiver receives the reports of one cluster.
 type receiver interface {
-	writeScores(ctx context.Context, scores []clusterscore.Score, validUntil time.Time) error
+	writeScores(ctx context.Context, scores []Score, validUntil time.Time) error
 	writeResources(ctx context.Context, capacity, allocatable v1.ResourceList, force bool) error
 }
 
 // report is what the hub has received last.
 type report struct {
-	scores                []clusterscore.Score
+	scores                []Score
 	validUntil            time.Time
 	capacity, allocatable v1.ResourceList
 	resourcesAt           time.Time
@@ -151,7 +150,7 @@ func (a *Agent) reportAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	scores := clusterscore.Scores(a.observer.state(pools, a.options.Load))
+	scores := Scores(a.observer.state(pools, a.options.Load))
 	capacity, allocatable := a.observer.resources()
 	a.metrics.recordScores(scores)
 	err = a.reportScores(ctx, scores)
@@ -166,7 +165,7 @@ func (a *Agent) reportAll(ctx context.Context) error {
 }
 
 // reportScores writes scores that changed or expire soon.
-func (a *Agent) reportScores(ctx context.Context, scores []clusterscore.Score) error {
+func (a *Agent) reportScores(ctx context.Context, scores []Score) error {
 	// Of the wall clock, as the hub has: after a jump the scores on the hub are valid for too short or too long.
 	now := a.now().Round(0)
 	remaining := a.last.validUntil.Sub(now)

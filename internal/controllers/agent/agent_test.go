@@ -27,7 +27,6 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/clusterscore"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
 )
 
@@ -76,7 +75,7 @@ func (f *fakeHub) receive(kind string, validUntil time.Time) error {
 	return nil
 }
 
-func (f *fakeHub) writeScores(_ context.Context, _ []clusterscore.Score, validUntil time.Time) error {
+func (f *fakeHub) writeScores(_ context.Context, _ []Score, validUntil time.Time) error {
 	return f.receive(scoreKind, validUntil)
 }
 

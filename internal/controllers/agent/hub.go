@@ -20,8 +20,6 @@ import (
 	"k8s.io/client-go/util/connrotation"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
-
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/clusterscore"
 )
 
 const (
@@ -136,7 +134,7 @@ type hubCluster struct {
 }
 
 // writeScores writes the scores to the AddOnPlacementScore of the cluster.
-func (c *hubCluster) writeScores(ctx context.Context, scores []clusterscore.Score, validUntil time.Time) error {
+func (c *hubCluster) writeScores(ctx context.Context, scores []Score, validUntil time.Time) error {
 	client, err := c.hub.connect()
 	if err != nil {
 		return c.explain(err, scoreKind)

@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/clusterscore"
 )
 
 // metrics are the metrics of the agent.
@@ -46,9 +44,9 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 }
 
 // recordScores sets the scores and deletes those that are absent.
-func (m *metrics) recordScores(scores []clusterscore.Score) {
-	for _, name := range clusterscore.Names {
-		i := slices.IndexFunc(scores, func(s clusterscore.Score) bool { return s.Name == name })
+func (m *metrics) recordScores(scores []Score) {
+	for _, name := range Names {
+		i := slices.IndexFunc(scores, func(s Score) bool { return s.Name == name })
 		if i < 0 {
 			m.score.DeleteLabelValues(name)
 			continue

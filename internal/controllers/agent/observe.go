@@ -13,9 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/clusterscore"
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/risk"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/risk"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/slack"
@@ -40,7 +39,7 @@ func CacheOptions() cache.Options {
 // observer counts nodes and pods, one change at a time.
 type observer struct {
 	mu     sync.Mutex
-	ledger *clusterscore.Ledger
+	ledger *Ledger
 	nodes  map[string]nodeResources
 	// capacity and allocatable are the sums over the nodes. They are computed again if stale.
 	capacity, allocatable v1.ResourceList
@@ -59,7 +58,7 @@ func (r nodeResources) equals(other nodeResources) bool {
 }
 
 func newObserver() *observer {
-	return &observer{ledger: clusterscore.NewLedger(), nodes: map[string]nodeResources{}, stale: true}
+	return &observer{ledger: NewLedger(), nodes: map[string]nodeResources{}, stale: true}
 }
 
 // watch adds handlers for the nodes and pods of a cache, and returns functions that report whether
@@ -105,7 +104,7 @@ func (o *observer) setNode(node *v1.Node) {
 	node = facts.BoundedNode(node)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.ledger.SetNode(node.Name, clusterscore.Node{
+	o.ledger.SetNode(node.Name, Node{
 		Schedulable: acceptsPods(node), Allocatable: amountsOf(node.Status.Allocatable), Machine: amountsOf(node.Status.Capacity),
 	})
 	resources := nodeResources{node.Status.Capacity, node.Status.Allocatable, node.Spec.Unschedulable}
@@ -152,39 +151,39 @@ func acceptsPods(node *v1.Node) bool {
 
 // podOf returns the part of a pod that the ledger counts. Finished pods and placeholders, which any
 // other pod preempts, are not counted: they have no node.
-func podOf(pod *v1.Pod) (out clusterscore.Pod) {
+func podOf(pod *v1.Pod) (out Pod) {
 	if facts.IsFinished(pod) || pod.Labels[slack.PlaceholderLabel] != "" {
 		return out
 	}
 	out.Node = pod.Spec.NodeName
 	amounts := noderes.NewPod(pod)
-	for i, r := range []noderes.Resource{clusterscore.CPU: noderes.CPU, clusterscore.Memory: noderes.Memory} {
+	for i, r := range []noderes.Resource{CPU: noderes.CPU, Memory: noderes.Memory} {
 		amount := amounts.Get(r)
 		out.Requests[i], out.Limits[i], out.Unbounded[i] = amount.Request, amount.Limit, amount.Unbounded
 	}
 	return out
 }
 
-func amountsOf(list v1.ResourceList) clusterscore.Amounts {
-	return clusterscore.Amounts{
-		clusterscore.CPU: noderes.CPU.Amount(list[v1.ResourceCPU]), clusterscore.Memory: noderes.Memory.Amount(list[v1.ResourceMemory]),
+func amountsOf(list v1.ResourceList) Amounts {
+	return Amounts{
+		CPU: noderes.CPU.Amount(list[v1.ResourceCPU]), Memory: noderes.Memory.Amount(list[v1.ResourceMemory]),
 	}
 }
 
 // state returns the state that the cluster is scored by.
-func (o *observer) state(pools []clusterscore.Slack, store *load.Store) clusterscore.State {
+func (o *observer) state(pools []Slack, store *load.Store) State {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	state := clusterscore.State{Sums: o.ledger.Sums(), Slack: pools}
+	state := State{Sums: o.ledger.Sums(), Slack: pools}
 	if store == nil {
 		return state
 	}
 	if fresh := store.Fresh(); fresh != nil {
-		state.LoadRisk, state.LoadKnown = o.ledger.LoadRisk(func(name string) clusterscore.Load {
+		state.LoadRisk, state.LoadKnown = o.ledger.LoadRisk(func(name string) Load {
 			node, _ := fresh.Node(name)
-			return clusterscore.Load{
-				Load:  [...]risk.Load{clusterscore.CPU: risk.Load(node.CPU), clusterscore.Memory: risk.Load(node.Memory)},
-				Known: [...]bool{clusterscore.CPU: node.HasCPU, clusterscore.Memory: node.HasMemory},
+			return Load{
+				Load:  [...]risk.Load{CPU: risk.Load(node.CPU), Memory: risk.Load(node.Memory)},
+				Known: [...]bool{CPU: node.HasCPU, Memory: node.HasMemory},
 			}
 		})
 	}

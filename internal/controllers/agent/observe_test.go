@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/clusterscore"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
@@ -83,17 +82,17 @@ func TestPods(t *testing.T) {
 	resized.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "c", Resources: &v1.ResourceRequirements{Requests: list("2", "4Gi")}}}
 	for name, tc := range map[string]struct {
 		pod  *v1.Pod
-		want clusterscore.Pod
+		want Pod
 	}{
-		"finished":    {finished, clusterscore.Pod{}},
-		"placeholder": {placeholder, clusterscore.Pod{}},
-		"running": {pod("p", "n"), clusterscore.Pod{
-			Node: "n", Requests: clusterscore.Amounts{1000, 4 << 30},
-			Limits: clusterscore.Amounts{2000, 8 << 30},
+		"finished":    {finished, Pod{}},
+		"placeholder": {placeholder, Pod{}},
+		"running": {pod("p", "n"), Pod{
+			Node: "n", Requests: Amounts{1000, 4 << 30},
+			Limits: Amounts{2000, 8 << 30},
 		}},
 		// requests: resized to 2 cores, sidecar 1, overhead 0.5; limits: the sidecar has none
-		"with a sidecar, resized": {resized, clusterscore.Pod{
-			Node: "n", Requests: clusterscore.Amounts{3500, 6 << 30}, Limits: clusterscore.Amounts{2500, 9 << 30}, Unbounded: [2]bool{true, true},
+		"with a sidecar, resized": {resized, Pod{
+			Node: "n", Requests: Amounts{3500, 6 << 30}, Limits: Amounts{2500, 9 << 30}, Unbounded: [2]bool{true, true},
 		}},
 	} {
 		if got := podOf(stripPod(tc.pod)); got != tc.want {
@@ -158,16 +157,16 @@ func TestState(t *testing.T) {
 	o.setNode(node("n", nil))
 	o.setPod(pod("p", "n"))
 	o.setPod(pod("p", "n"))
-	if got := o.state(nil, nil).Sums[clusterscore.CPU]; got != (clusterscore.Sums{Allocatable: 3000, Free: 1000, Limits: 4000}) {
+	if got := o.state(nil, nil).Sums[CPU]; got != (Sums{Allocatable: 3000, Free: 1000, Limits: 4000}) {
 		t.Errorf("%+v", got)
 	}
 	o.deletePod(pod("early", "n"))
 	o.deletePod(pod("early", "n"))
-	if got := o.state(nil, nil).Sums[clusterscore.CPU]; got != (clusterscore.Sums{Allocatable: 3000, Free: 2000, Limits: 2000}) {
+	if got := o.state(nil, nil).Sums[CPU]; got != (Sums{Allocatable: 3000, Free: 2000, Limits: 2000}) {
 		t.Errorf("%+v", got)
 	}
 	o.deleteNode(node("n", nil))
-	if got := o.state(nil, nil); got.LoadKnown || got.Sums[clusterscore.CPU] != (clusterscore.Sums{}) {
+	if got := o.state(nil, nil); got.LoadKnown || got.Sums[CPU] != (Sums{}) {
 		t.Errorf("%+v", got)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/clusterscore"
 )
 
 // policies lists the slack policies of the member cluster for every report. They are few, their CRD
@@ -23,7 +22,7 @@ type policies struct {
 }
 
 // list returns the slack of all policies. It returns an error if the API server does not answer.
-func (p *policies) list(ctx context.Context) ([]clusterscore.Slack, error) {
+func (p *policies) list(ctx context.Context) ([]Slack, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	list, err := p.client.Resource(v1alpha1.GroupVersion.WithResource("resourceslacks")).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
@@ -51,9 +50,9 @@ func (p *policies) list(ctx context.Context) ([]clusterscore.Slack, error) {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.UnstructuredContent(), &typed); err != nil {
 		return nil, &reportError{reason: reasonMember, err: fmt.Errorf("decoding slack policies: %w", err)}
 	}
-	out := make([]clusterscore.Slack, 0, len(typed.Items))
+	out := make([]Slack, 0, len(typed.Items))
 	for i := range typed.Items {
-		out = append(out, clusterscore.Slack{
+		out = append(out, Slack{
 			Available: amountsOf(typed.Items[i].Status.Available),
 			Target:    amountsOf(typed.Items[i].Status.Target),
 		})

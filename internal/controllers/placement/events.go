@@ -11,9 +11,9 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
@@ -39,13 +39,13 @@ func (c *Controller) recordStep(object *v1beta1.Placement, before []fleet.Slice,
 	case step.Delete:
 		normal("Delete", "deleted")
 	case at < 0:
-		normal("Create", "selected "+plural.Of(len(step.Slice.Decisions), "cluster"))
+		normal("Create", "selected "+format.Of(len(step.Slice.Decisions), "cluster"))
 	default:
 		added, removed := compare(before[at].Decisions, step.Slice.Decisions)
 		if len(added)+len(removed) > 0 {
 			normal(
 				"Update",
-				fmt.Sprintf("selected %s (was %d)%s%s", plural.Of(len(step.Slice.Decisions), "cluster"), len(before[at].Decisions),
+				fmt.Sprintf("selected %s (was %d)%s%s", format.Of(len(step.Slice.Decisions), "cluster"), len(before[at].Decisions),
 					listed("; added ", added), listed("; removed ", removed)),
 			)
 		}

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/turns"
+	"github.com/plimsoll-k8s/plimsoll/internal/fairqueue"
 )
 
 // ChangePriority is the priority of a request whose own object has changed. Others have
@@ -43,7 +43,7 @@ func NewFairQueue(
 	name string, limiter workqueue.TypedRateLimiter[reconcile.Request],
 ) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 	storage := &fairStorage{
-		requests:  turns.NewLevels[string, reconcile.Request](levels),
+		requests:  fairqueue.NewLevels[string, reconcile.Request](levels),
 		requested: map[reconcile.Request]int{}, taken: map[reconcile.Request]int{},
 	}
 	queue := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[reconcile.Request]{Name: name, Queue: storage})
@@ -122,7 +122,7 @@ func (q *fairQueue) GetWithPriority() (request reconcile.Request, priority int, 
 // fairStorage holds queued requests. The workqueue makes sure that Push, Touch, Pop and Len are
 // not called concurrently.
 type fairStorage struct {
-	requests *turns.Levels[string, reconcile.Request]
+	requests *fairqueue.Levels[string, reconcile.Request]
 
 	mu sync.Mutex
 	// requested is the most urgent level of each request that is to be added, now or after a delay.

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/turns"
+	"github.com/plimsoll-k8s/plimsoll/internal/fairqueue"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
@@ -125,7 +125,7 @@ func (c *Controller) apply(ctx context.Context, t *policyTracker, plan slack.Pla
 // last attempt is the longest ago.
 func inTurn(groups []slack.Group, slow map[string]time.Time) []slack.Group {
 	out := make([]slack.Group, 0, len(groups))
-	var others turns.Queue[string, slack.Group]
+	var others fairqueue.Queue[string, slack.Group]
 	var last []slack.Group
 	for _, g := range groups {
 		switch {

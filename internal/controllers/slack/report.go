@@ -12,9 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/plural"
-	algo "github.com/plimsoll-k8s/plimsoll/internal/algo/slack"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
@@ -67,8 +66,8 @@ func (c *Controller) report(ctx context.Context, policy *v1alpha1.ResourceSlack,
 		}
 	}
 	summary := fmt.Sprintf("target %s: %s %s %s, %d %s, %s are free",
-		format(plan.Target), plural.Of(status.Placeholders, "placeholder"), plural.Form(status.Placeholders, "requests", "request"),
-		format(plan.Total), o.placeable, plural.Form(o.placeable, "fits", "fit"), format(o.free))
+		formatAmounts(plan.Target), format.Of(status.Placeholders, "placeholder"), format.Form(status.Placeholders, "requests", "request"),
+		formatAmounts(plan.Total), o.placeable, format.Form(o.placeable, "fits", "fit"), formatAmounts(o.free))
 	backend := slack.BackendOf(policy)
 	accepted := acceptedCondition(o.answers)
 	setCondition(status, policy, feasibleCondition(plan, summary))
@@ -127,12 +126,12 @@ func acceptedCondition(answers []slack.Answer) metav1.Condition {
 		condition.Reason, condition.Message = reasonLimited, "the autoscaler limits "+joinReasons(limited)
 	case missing > 0:
 		condition.Status, condition.Reason = metav1.ConditionUnknown, reasonNotAnswered
-		condition.Message = "no autoscaler has reported on " + plural.Part(missing, len(answers), "buffer")
+		condition.Message = "no autoscaler has reported on " + format.Part(missing, len(answers), "buffer")
 	case len(answers) == 0:
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, reasonNothingWanted, "there are no buffers"
 	default:
 		condition.Status, condition.Reason = metav1.ConditionTrue, reasonAccepted
-		condition.Message = "the autoscaler takes " + plural.Of(len(answers), "buffer") + " into account in full"
+		condition.Message = "the autoscaler takes " + format.Of(len(answers), "buffer") + " into account in full"
 	}
 	return condition
 }
@@ -223,7 +222,7 @@ const (
 // joinReasons joins the first reasons, and the number of the remaining ones.
 func joinReasons(reasons []string) string { return facts.Abbreviate(reasons, maxReasons, "; ") }
 
-// format returns a list as messages of the plan write amounts, such as "1500m CPU and 2Gi memory".
-func format(list v1.ResourceList) string {
-	return algo.Amounts{algo.CPU: list.Cpu().MilliValue(), algo.Memory: list.Memory().Value()}.String()
+// formatAmounts returns a list as messages of the plan write amounts, such as "1500m CPU and 2Gi memory".
+func formatAmounts(list v1.ResourceList) string {
+	return format.Requests(list.Cpu().MilliValue(), list.Memory().Value())
 }

@@ -12,10 +12,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/engine"
-	"github.com/plimsoll-k8s/plimsoll/internal/simulate/explain"
-	"github.com/plimsoll-k8s/plimsoll/internal/snapshot"
-	"github.com/plimsoll-k8s/plimsoll/internal/snapshot/collect"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/record"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
@@ -147,18 +146,18 @@ func (d *Demo) schedule(ctx context.Context, s Scenario, profile string, a Arriv
 // predict returns the scores of a pod in the present cluster, computed by the what-if engine as by
 // plimsoll explain.
 func (d *Demo) predict(ctx context.Context, pod *v1.Pod) (engine.PodScores, error) {
-	read, err := collect.Read(ctx, d.env.Access, collect.Options{Folders: []string{snapshot.FolderCluster}})
+	read, err := record.ReadCluster(ctx, d.env.Access, record.ReadOptions{Folders: []string{snapshot.FolderCluster}})
 	if err != nil {
 		return engine.PodScores{}, err
 	}
-	state := explain.State{}
+	state := engine.State{}
 	if state.Objects, err = read.Cluster(); err != nil {
 		return engine.PodScores{}, err
 	}
 	if last := d.load.Reading(ctx); !last.Time.IsZero() {
 		state.Load = &last
 	}
-	explanation, err := explain.Pod(ctx, state, explain.Scheduler{Config: d.env.Scheduler, Source: "the demo"}, pod)
+	explanation, err := engine.Pod(ctx, state, engine.Scheduler{Config: d.env.Scheduler, Source: "the demo"}, pod)
 	if err != nil {
 		return engine.PodScores{}, err
 	}

@@ -44,8 +44,8 @@ const (
 // poolLabels are the labels of these nodes.
 var poolLabels = map[string]string{"pool": "general"}
 
-// autoscaler is a running autoscaler.
-type autoscaler struct {
+// runningAutoscaler is a running autoscaler.
+type runningAutoscaler struct {
 	// timeout bounds each wait for the autoscaler.
 	timeout time.Duration
 	// deleteNodes makes the autoscaler delete its nodes, unless it does so by itself.
@@ -56,14 +56,14 @@ type autoscaler struct {
 }
 
 // startStandIn starts the stand-in.
-func startStandIn(ctx context.Context, c client.Client) *autoscaler {
+func startStandIn(ctx context.Context, c client.Client) *runningAutoscaler {
 	ctx, cancel := context.WithCancel(ctx)
 	exited := make(chan struct{})
 	go func() {
 		defer close(exited)
 		(&standIn{client: c}).run(ctx)
 	}()
-	return &autoscaler{
+	return &runningAutoscaler{
 		timeout:     demo.Timeout,
 		deleteNodes: func(context.Context) error { return nil },
 		stop:        func() { cancel(); <-exited },
@@ -115,7 +115,7 @@ func (k *KarpenterProgram) Build(ctx context.Context, dir string) error {
 }
 
 // start creates a node pool with nodes like those of the stand-in, and starts Karpenter.
-func (k *KarpenterProgram) start(ctx context.Context, c client.Client, kubeconfig string, log io.Writer) (*autoscaler, error) {
+func (k *KarpenterProgram) start(ctx context.Context, c client.Client, kubeconfig string, log io.Writer) (*runningAutoscaler, error) {
 	// Allocatable plus the overhead that Karpenter subtracts on each node.
 	const cpu, memory = "4100m", "16394Mi"
 	types, err := karpenter.InstanceTypes(cpu, memory)
@@ -141,7 +141,7 @@ func (k *KarpenterProgram) start(ctx context.Context, c client.Client, kubeconfi
 	if err != nil {
 		return nil, fmt.Errorf("starting Karpenter: %w", err)
 	}
-	return &autoscaler{
+	return &runningAutoscaler{
 		// Karpenter validates a consolidation for a while before it deletes a node, and does
 		// not delete nodes that it has nominated for pods recently.
 		timeout:     3 * time.Minute,

@@ -16,15 +16,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/autoscale"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/autoscaler"
 )
 
 // cluster is the cluster of the scenario, whose nodes an autoscaler adds and removes.
 type cluster struct {
 	*demo.Cluster
 	api        client.Client
-	autoscaler *autoscaler
+	autoscaler *runningAutoscaler
 }
 
 // state is the state of the cluster. Amounts are millicores.
@@ -51,10 +51,10 @@ func (c *cluster) state(ctx context.Context) (state, error) {
 		if node.Spec.Unschedulable {
 			continue // about to be removed
 		}
-		out.available += allocatable(node)[autoscale.CPU]
+		out.available += allocatable(node)[autoscaler.CPU]
 		for _, pod := range pods {
 			if pod.Spec.NodeName == node.Name {
-				out.available -= requests(pod)[autoscale.CPU]
+				out.available -= requests(pod)[autoscaler.CPU]
 			}
 		}
 	}

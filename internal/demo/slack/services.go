@@ -133,7 +133,7 @@ func (d *Demo) startController(s *services) error {
 }
 
 // startAutoscaler starts the autoscaler.
-func (d *Demo) startAutoscaler(ctx context.Context, api client.Client) (*autoscaler, error) {
+func (d *Demo) startAutoscaler(ctx context.Context, api client.Client) (*runningAutoscaler, error) {
 	if d.karpenter == nil {
 		return startStandIn(ctx, api), nil
 	}

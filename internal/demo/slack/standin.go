@@ -22,10 +22,10 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/autoscale"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
@@ -49,7 +49,7 @@ type standIn struct {
 	booting []bootingNode
 	// added is the number of nodes added so far.
 	added     int
-	scaleDown autoscale.ScaleDown
+	scaleDown autoscaler.ScaleDown
 }
 
 // bootingNode is a node that will be created at its ready time.
@@ -87,7 +87,7 @@ func (s *standIn) pass(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	in := autoscale.ScaleDownInput{
+	in := autoscaler.ScaleDownInput{
 		Pods: append(pods, placeholders...), Removable: []int{len(nodes)},
 		Threshold: standInUtilization, UnneededSeconds: standInIdleSeconds,
 	}
@@ -99,11 +99,11 @@ func (s *standIn) pass(ctx context.Context, now time.Time) error {
 			}
 			continue
 		}
-		objects[n.Name], in.Nodes = n.object, append(in.Nodes, n.Node)
+		objects[n.Name], in.Nodes = n.object, append(in.Nodes, n.PackedNode)
 	}
 	unplaced := place(ctx, &in)
-	group := autoscale.Group{Allocatable: shape, Headroom: standInMaxNodes - len(nodes) - len(s.booting)}
-	plan := autoscale.ScaleUp(ctx, unplaced, make([]int, len(s.booting)), []autoscale.Group{group}, anyNode{})
+	group := autoscaler.Group{Allocatable: shape, Headroom: standInMaxNodes - len(nodes) - len(s.booting)}
+	plan := autoscaler.ScaleUp(ctx, unplaced, make([]int, len(s.booting)), []autoscaler.Group{group}, anyNode{})
 	for range plan.Nodes[0] {
 		s.added++
 		s.booting = append(s.booting, bootingNode{fmt.Sprintf("general-%d", s.added), now.Add(nodeBootTime)})
@@ -132,12 +132,12 @@ func (s *standIn) boot(ctx context.Context, now time.Time) error {
 // poolNode is a node of the pool. It is fixed if it has pods.
 type poolNode struct {
 	object *v1.Node
-	autoscale.Node
+	autoscaler.PackedNode
 }
 
 // observe returns the nodes of the pool and the unschedulable pods. Nodes with pods come first, so
 // that the others become unneeded, then older ones.
-func (s *standIn) observe(ctx context.Context) (nodes []*poolNode, pods []autoscale.Pod, err error) {
+func (s *standIn) observe(ctx context.Context) (nodes []*poolNode, pods []autoscaler.Pod, err error) {
 	var nodeList v1.NodeList
 	var podList v1.PodList
 	if err := errors.Join(s.client.List(ctx, &nodeList, client.MatchingLabels(poolLabels)), s.client.List(ctx, &podList)); err != nil {
@@ -146,7 +146,7 @@ func (s *standIn) observe(ctx context.Context) (nodes []*poolNode, pods []autosc
 	byName := map[string]*poolNode{}
 	for i := range nodeList.Items {
 		node := &nodeList.Items[i]
-		n := &poolNode{node, autoscale.Node{Name: node.Name, Free: allocatable(node)}}
+		n := &poolNode{node, autoscaler.PackedNode{Name: node.Name, Free: allocatable(node)}}
 		nodes, byName[node.Name] = append(nodes, n), n
 	}
 	for i := range podList.Items {
@@ -154,7 +154,7 @@ func (s *standIn) observe(ctx context.Context) (nodes []*poolNode, pods []autosc
 		if n := byName[pod.Spec.NodeName]; n != nil && !facts.IsFinished(pod) {
 			n.Free, n.Fixed = n.Free.Minus(requests(pod)), true
 		} else if demo.IsUnschedulable(pod) && selectsPool(&pod.Spec) {
-			pods = append(pods, autoscale.Pod{Requests: requests(pod), Class: 1})
+			pods = append(pods, autoscaler.Pod{Requests: requests(pod), Class: 1})
 		}
 	}
 	slices.SortFunc(nodes, func(a, b *poolNode) int {
@@ -171,12 +171,12 @@ func (s *standIn) observe(ctx context.Context) (nodes []*poolNode, pods []autosc
 
 // place assigns pods and placeholders to the nodes and returns those that do not fit. Nodes with
 // pods must not be removed.
-func place(ctx context.Context, in *autoscale.ScaleDownInput) (unplaced []autoscale.Pod) {
-	var free []autoscale.Amounts
+func place(ctx context.Context, in *autoscaler.ScaleDownInput) (unplaced []autoscaler.Pod) {
+	var free []autoscaler.Amounts
 	for i := range in.Nodes {
 		free = append(free, in.Nodes[i].Free)
 	}
-	for i, node := range autoscale.Place(ctx, in.Pods, free, anyNode{}) {
+	for i, node := range autoscaler.Place(ctx, in.Pods, free, anyNode{}) {
 		if node < 0 {
 			unplaced = append(unplaced, in.Pods[i])
 			continue
@@ -186,7 +186,7 @@ func place(ctx context.Context, in *autoscale.ScaleDownInput) (unplaced []autosc
 		n.Fixed = n.Fixed || !in.Pods[i].Placeholder
 	}
 	for i := range in.Nodes {
-		in.Nodes[i].Utilization = autoscale.Utilization(shape.Minus(in.Nodes[i].Free), shape)
+		in.Nodes[i].Utilization = autoscaler.Utilization(shape.Minus(in.Nodes[i].Free), shape)
 	}
 	return unplaced
 }
@@ -214,13 +214,13 @@ type capacityBuffer struct {
 
 // placeholders returns the placeholders of all buffers. It acknowledges each buffer in its status, as
 // autoscalers do.
-func (s *standIn) placeholders(ctx context.Context, now time.Time) ([]autoscale.Pod, error) {
+func (s *standIn) placeholders(ctx context.Context, now time.Time) ([]autoscaler.Pod, error) {
 	var buffers unstructured.UnstructuredList
 	buffers.SetGroupVersionKind(slack.CapacityBufferVersion.WithKind("CapacityBufferList"))
 	if err := s.client.List(ctx, &buffers); err != nil {
 		return nil, err
 	}
-	var out []autoscale.Pod
+	var out []autoscaler.Pod
 	for i := range buffers.Items {
 		var b capacityBuffer
 		object := &buffers.Items[i]
@@ -237,7 +237,7 @@ func (s *standIn) placeholders(ctx context.Context, now time.Time) ([]autoscale.
 		}
 		if pod := (&v1.Pod{Spec: template.Template.Spec}); selectsPool(&pod.Spec) {
 			for range min(b.Spec.Replicas, standInMaxNodes*nodePods) {
-				out = append(out, autoscale.Pod{Requests: requests(pod), Class: 1, Placeholder: true})
+				out = append(out, autoscaler.Pod{Requests: requests(pod), Class: 1, Placeholder: true})
 			}
 		}
 		if err := s.acknowledge(ctx, object, b, now); err != nil {
@@ -292,13 +292,13 @@ func selectsPool(spec *v1.PodSpec) bool {
 var shape = allocatable(demo.Node{CPU: nodeCPU, Memory: nodeMemory}.Object())
 
 // allocatable returns the amounts of a node.
-func allocatable(node *v1.Node) autoscale.Amounts {
+func allocatable(node *v1.Node) autoscaler.Amounts {
 	list := node.Status.Allocatable
-	return autoscale.Amounts{list.Cpu().MilliValue(), list.Memory().Value(), 0, list.Pods().Value()}
+	return autoscaler.Amounts{list.Cpu().MilliValue(), list.Memory().Value(), 0, list.Pods().Value()}
 }
 
 // requests returns the amounts that a pod needs: its requests and a pod slot.
-func requests(pod *v1.Pod) autoscale.Amounts {
+func requests(pod *v1.Pod) autoscaler.Amounts {
 	p := noderes.NewPod(pod)
-	return autoscale.Amounts{p.Get(noderes.CPU).Request, p.Get(noderes.Memory).Request, 0, 1}
+	return autoscaler.Amounts{p.Get(noderes.CPU).Request, p.Get(noderes.Memory).Request, 0, 1}
 }

@@ -3,7 +3,7 @@ package noderes
 import (
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/allocation"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/allocation"
 )
 
 // Normalize scales raw scores linearly to [0, 100], the lowest to 0 and the highest to 100. If all

@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/saturate"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // Sum holds the sums over the pods of a node for one resource.
@@ -26,14 +26,14 @@ type Sum struct {
 
 // Add adds the amount of a pod.
 func (s *Sum) Add(a Amount) {
-	s.Request = saturate.Add(s.Request, a.Request)
-	s.FlooredLimit = saturate.Add(s.FlooredLimit, max(a.Limit, a.Request))
+	s.Request = resources.Add(s.Request, a.Request)
+	s.FlooredLimit = resources.Add(s.FlooredLimit, max(a.Limit, a.Request))
 	if a.Unbounded {
-		s.PartialLimit = saturate.Add(s.PartialLimit, a.Limit)
+		s.PartialLimit = resources.Add(s.PartialLimit, a.Limit)
 		s.Unbounded++
 		return
 	}
-	s.Limit = saturate.Add(s.Limit, a.Limit)
+	s.Limit = resources.Add(s.Limit, a.Limit)
 }
 
 // LimitWithDefault returns the sum of the limits of all pods. An unbounded pod counts with its
@@ -43,9 +43,9 @@ func (s *Sum) LimitWithDefault(defaultLimit, allocatable int64) int64 {
 		return s.Limit
 	}
 	if defaultLimit == 0 {
-		return saturate.Add(s.Limit, saturate.Multiply(s.Unbounded, allocatable))
+		return resources.Add(s.Limit, resources.Multiply(s.Unbounded, allocatable))
 	}
-	return saturate.Add(saturate.Add(s.Limit, s.PartialLimit), saturate.Multiply(s.Unbounded, defaultLimit))
+	return resources.Add(resources.Add(s.Limit, s.PartialLimit), resources.Multiply(s.Unbounded, defaultLimit))
 }
 
 type namedSum struct {

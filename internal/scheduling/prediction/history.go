@@ -3,12 +3,11 @@ package prediction
 import (
 	"time"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/predict"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/history"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
-var _ history.Learner = &Keeper{}
+var _ Learner = &Keeper{}
 
 // Replay learns from the usage of pods in the past, as from a reading of nodes whose load is unknown.
 func (k *Keeper) Replay(reading *load.PodReading) {
@@ -17,17 +16,17 @@ func (k *Keeper) Replay(reading *load.PodReading) {
 }
 
 // Workloads returns what is known of the usage of workloads.
-func (k *Keeper) Workloads() []history.Workload {
+func (k *Keeper) Workloads() []Workload {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	exported := k.learner.Export()
-	workloads := make([]history.Workload, 0, len(exported))
+	workloads := make([]Workload, 0, len(exported))
 	for i := range exported {
 		e := &exported[i]
 		if e.Workload.Namespace != "" && e.Workload.Kind != "" && e.Workload.Name != "" {
-			workloads = append(workloads, history.Workload{
+			workloads = append(workloads, Workload{
 				Namespace: e.Workload.Namespace, Kind: e.Workload.Kind, Name: e.Workload.Name,
-				CPU: history.Usage(e.Usage[predict.CPU]), Memory: history.Usage(e.Usage[predict.Memory]),
+				CPU: Usage(e.Usage[predict.CPU]), Memory: Usage(e.Usage[predict.Memory]),
 			})
 		}
 	}
@@ -35,7 +34,7 @@ func (k *Keeper) Workloads() []history.Workload {
 }
 
 // Restore adds what was known at a time before. Predictions follow from it before anything is read.
-func (k *Keeper) Restore(workloads []history.Workload, saved time.Time) {
+func (k *Keeper) Restore(workloads []Workload, saved time.Time) {
 	imported := make([]predict.Past, 0, len(workloads))
 	for i := range workloads {
 		w := &workloads[i]

@@ -9,8 +9,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/history"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predictionmetrics"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/prediction"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/provider"
 )
@@ -27,12 +26,12 @@ type historyConfig struct {
 // keepHistory restores the history of a learner, calls ready, and saves the history until ctx is done. It does so in the
 // background, because the pods must be known before. In a scheduler that does not read load from the configured sources,
 // there is no history: ready is called at once. Learners with a history must not learn from current readings before ready.
-func (s *State) keepHistory(ctx context.Context, c historyConfig, h fwk.Handle, learner history.Learner, ready func()) error {
+func (s *State) keepHistory(ctx context.Context, c historyConfig, h fwk.Handle, learner prediction.Learner, ready func()) error {
 	if s.newStore != nil {
 		ready()
 		return nil
 	}
-	options := history.Options{Learner: learner}
+	options := prediction.HistoryOptions{Learner: learner}
 	if c.ConfigMap != "" {
 		namespace, name, found := strings.Cut(c.ConfigMap, "/")
 		if !found || namespace == "" || name == "" || strings.Contains(name, "/") {
@@ -48,11 +47,11 @@ func (s *State) keepHistory(ctx context.Context, c historyConfig, h fwk.Handle, 
 		options.Past, _ = source.(load.PastPodSource)
 	}
 	if options.Past == nil && options.ConfigMaps == nil {
-		s.watchHistory(ctx, learner, func() predictionmetrics.History { return predictionmetrics.History{} })
+		s.watchHistory(ctx, learner, func() prediction.History { return prediction.History{} })
 		ready()
 		return nil
 	}
-	keeper := history.New(options)
+	keeper := prediction.NewHistoryKeeper(options)
 	s.watchHistory(ctx, learner, keeper.Saved)
 	informers := h.SharedInformerFactory().Core().V1()
 	synced := []cache.InformerSynced{informers.Pods().Informer().HasSynced, informers.Nodes().Informer().HasSynced}
@@ -68,8 +67,8 @@ func (s *State) keepHistory(ctx context.Context, c historyConfig, h fwk.Handle, 
 }
 
 // watchHistory exposes what a learner knows and the last save in the metrics.
-func (s *State) watchHistory(ctx context.Context, learner history.Learner, saved func() predictionmetrics.History) {
-	s.PredictionMetrics().WatchHistory(ctx, func() predictionmetrics.History {
+func (s *State) watchHistory(ctx context.Context, learner prediction.Learner, saved func() prediction.History) {
+	s.PredictionMetrics().WatchHistory(ctx, func() prediction.History {
 		state := saved()
 		state.Workloads, state.Updated = learner.Known()
 		return state

@@ -13,11 +13,10 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/predict"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/nodemetrics"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/prediction"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predictionmetrics"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
@@ -93,15 +92,15 @@ var nodeCollector = sync.OnceValue(func() *nodemetrics.Collector {
 })
 
 // predictionMetrics are the metrics of predictions of the process.
-var predictionMetrics = sync.OnceValue(func() *predictionmetrics.Metrics {
-	m := predictionmetrics.New(nil)
+var predictionMetrics = sync.OnceValue(func() *prediction.Metrics {
+	m := prediction.NewMetrics(nil)
 	legacyregistry.RawMustRegister(m)
 	return m
 })
 
 // PredictionMetrics returns the metrics of predictions, which are exposed among those of the process; nil if the load is not
 // read from the configured sources, as in a simulation.
-func (s *State) PredictionMetrics() *predictionmetrics.Metrics {
+func (s *State) PredictionMetrics() *prediction.Metrics {
 	if s.newStore != nil {
 		return nil
 	}

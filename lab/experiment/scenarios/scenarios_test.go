@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/algo/usage"
-	"github.com/plimsoll-k8s/plimsoll/internal/trace/generate"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/trace/generate"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/usage"
 )
 
 // TestAll verifies that every scenario is valid, that the halves are equally large and have the same clusters, and that each

@@ -1,0 +1,132 @@
+package agent
+
+import "math"
+
+// Names of the scores. In their formulas A is the sum of the allocatable amounts of the nodes, F the
+// part that requests leave free, and L the sum of the limits of the pods.
+const (
+	// FreeCPU and FreeMemory score the free fraction: 200 x (F/A - 0.5).
+	FreeCPU    = "freeCPU"
+	FreeMemory = "freeMemory"
+	// FreeCores and FreeGiB score the free amount, ten points for each doubling:
+	// 10 x log2(1 + F) - 100, with F in cores or GiB.
+	FreeCores = "freeCores"
+	FreeGiB   = "freeGiB"
+	// LimitRoomCPU and LimitRoomMemory score the amount that limits leave, negative if limits exceed
+	// the allocatable amount: 100 x (A - L) / max(A, L).
+	LimitRoomCPU    = "limitRoomCPU"
+	LimitRoomMemory = "limitRoomMemory"
+	// LowLoadRisk scores the probability that pods do not use more than they request:
+	// 200 x (0.5 - load risk). It is absent without measured load.
+	LowLoadRisk = "lowLoadRisk"
+	// SlackCPU and SlackMemory score the available slack S against the target T, negative if it is
+	// less: 100 x (S - T) / max(S, T). The score of several pools is the mean weighted by their
+	// targets. It is absent if all targets are 0.
+	SlackCPU    = "slackCPU"
+	SlackMemory = "slackMemory"
+)
+
+// Names lists the names of all scores in the order in which they are reported.
+var Names = []string{FreeCPU, FreeMemory, FreeCores, FreeGiB, LimitRoomCPU, LimitRoomMemory, LowLoadRisk, SlackCPU, SlackMemory}
+
+// Score is one score of the cluster.
+type Score struct {
+	// Name is one of Names.
+	Name string
+	// Value is in [-100, 100].
+	Value int32
+}
+
+// Slack is the available slack of one pool of nodes, and its target.
+type Slack struct{ Available, Target Amounts }
+
+// State is the state that a cluster is scored by.
+type State struct {
+	// Sums are those over the nodes.
+	Sums [resources]Sums
+	// LoadRisk is in [0, 1]. It is ignored unless LoadKnown is set.
+	LoadRisk  float64
+	LoadKnown bool
+	// Slack is that of all pools.
+	Slack []Slack
+}
+
+// cores and gib are the units of FreeCores and FreeGiB.
+const (
+	cores = 1000
+	gib   = 1 << 30
+)
+
+// Scores returns the scores of a cluster in the order of Names, without those that are absent.
+func Scores(s State) []Score {
+	cpu, memory := s.Sums[CPU], s.Sums[Memory]
+	out := []Score{
+		{FreeCPU, fraction(cpu.Free, cpu.Allocatable)},
+		{FreeMemory, fraction(memory.Free, memory.Allocatable)},
+		{FreeCores, doublings(cpu.Free / cores)},
+		{FreeGiB, doublings(memory.Free / gib)},
+		{LimitRoomCPU, limitRoom(cpu)},
+		{LimitRoomMemory, limitRoom(memory)},
+	}
+	if s.LoadKnown {
+		out = append(out, Score{LowLoadRisk, fraction(1-s.LoadRisk, 1)})
+	}
+	for r, name := range [resources]string{SlackCPU, SlackMemory} {
+		if value, ok := slackBalance(s.Slack, Resource(r)); ok {
+			out = append(out, Score{name, value})
+		}
+	}
+	return out
+}
+
+// fraction returns a score from -100 for none of the total to 100 for all of it, and -100 if the
+// total is 0.
+func fraction(part, total float64) int32 {
+	if !(total > 0) {
+		return -100
+	}
+	return truncate((200*part - 100*total) / total)
+}
+
+// doublings returns -100 for an amount of 0, and ten more for each doubling of 1 plus the amount: 100
+// from an amount of about one million.
+func doublings(amount float64) int32 {
+	return truncate(10*math.Log2(1+max(amount, 0)) - 100)
+}
+
+// limitRoom returns the balance of allocatable amounts and limits, -100 if nothing is allocatable.
+func limitRoom(s Sums) int32 {
+	if !(s.Allocatable > 0) {
+		return -100
+	}
+	return truncate(balance(s.Allocatable, s.Limits))
+}
+
+// slackBalance returns the mean of the pools' balances, weighted by their targets. It returns false if all
+// targets are 0.
+func slackBalance(pools []Slack, r Resource) (value int32, ok bool) {
+	var sum, weights float64
+	for _, pool := range pools {
+		if target := float64(pool.Target[r]); target > 0 {
+			sum += target * balance(float64(pool.Available[r]), target)
+			weights += target
+		}
+	}
+	if weights == 0 {
+		return 0, false
+	}
+	return truncate(sum / weights), true
+}
+
+// balance returns 100 if nothing of an amount is used, 0 if all is used, -50 if twice the amount is
+// used, and at least -100. One of the two must be positive. Unlike 100 x (available - used) / max,
+// it rounds in the same direction for both signs.
+func balance(available, used float64) float64 {
+	if used <= available {
+		return 100 - 100*used/available
+	}
+	return 100*available/used - 100
+}
+
+// truncate truncates a score toward zero and limits it to [-100, 100].
+func truncate(score float64) int32 { return int32(min(max(score, -100), 100)) }

@@ -1,0 +1,205 @@
+package agent
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+func TestFormulas(t *testing.T) {
+	for name, tc := range map[string]struct{ got, want int32 }{
+		"nothing free": {fraction(0, 8), -100},
+		"all free":     {fraction(8, 8), 100},
+		// 200 x (3/8 - 0.5) = -25
+		"three eighths free": {fraction(3, 8), -25},
+		// 200 x (1/3 - 0.5) = -33.3
+		"toward zero": {fraction(1, 3), -33},
+		// 200 x (16/25 - 0.5) = 28, without a rounding error
+		"exact":          {fraction(16, 25), 28},
+		"no total":       {fraction(0, 0), -100},
+		"no cores":       {doublings(0), -100},
+		"one core":       {doublings(1), -90},
+		"15 cores":       {doublings(15), -60},
+		"31 cores":       {doublings(31), -50},
+		"1023 cores":     {doublings(1023), 0},
+		"a million":      {doublings(1<<20 - 1), 100},
+		"a billion":      {doublings(1 << 30), 100},
+		"no limits":      {limitRoom(Sums{Allocatable: 8}), 100},
+		"limits of half": {limitRoom(Sums{Allocatable: 8, Limits: 4}), 50},
+		"limits of all":  {limitRoom(Sums{Allocatable: 8, Limits: 8}), 0},
+		// 100 x (8 - 12) / 12 = -33.3
+		"limits of 1.5 times":  {limitRoom(Sums{Allocatable: 8, Limits: 12}), -33},
+		"limits of twice":      {limitRoom(Sums{Allocatable: 8, Limits: 16}), -50},
+		"limits of four times": {limitRoom(Sums{Allocatable: 8, Limits: 32}), -75},
+		"no nodes":             {limitRoom(Sums{}), -100},
+	} {
+		if tc.got != tc.want {
+			t.Errorf("%s: %d, want %d", name, tc.got, tc.want)
+		}
+	}
+}
+
+func TestSlack(t *testing.T) {
+	type pools = []Slack
+	pool := func(available, target int64) Slack {
+		return Slack{Available: Amounts{CPU: available}, Target: Amounts{CPU: target}}
+	}
+	for name, tc := range map[string]struct {
+		pools pools
+		want  int32
+		known bool
+	}{
+		"no policies":       {nil, 0, false},
+		"no target":         {pools{pool(5, 0)}, 0, false},
+		"at the target":     {pools{pool(4, 4)}, 0, true},
+		"nothing available": {pools{pool(0, 4)}, -100, true},
+		"half available":    {pools{pool(2, 4)}, -50, true},
+		"twice the target":  {pools{pool(8, 4)}, 50, true},
+		// (6 x 50 + 2 x -100) / 8 = 12.5: the surplus of one pool does not compensate for
+		// the deficit of another.
+		"surplus and deficit": {pools{pool(12, 6), pool(0, 2), pool(7, 0)}, 12, true},
+	} {
+		if got, known := slackBalance(tc.pools, CPU); got != tc.want || known != tc.known {
+			t.Errorf("%s: %d %v, want %d %v", name, got, known, tc.want, tc.known)
+		}
+	}
+}
+
+// TestExample checks all scores of a cluster with two nodes that accept pods.
+func TestExample(t *testing.T) {
+	l := NewLedger()
+	for _, name := range []string{"a", "b"} {
+		l.SetNode(name, Node{Schedulable: true, Allocatable: Amounts{8 * cores, 32 * gib}})
+	}
+	l.SetNode("tainted", Node{Allocatable: Amounts{64 * cores, 512 * gib}})
+	l.SetPod("web", Pod{Node: "a", Requests: Amounts{6 * cores, 8 * gib}, Limits: Amounts{12 * cores, 16 * gib}})
+	l.SetPod("db", Pod{Node: "b", Requests: Amounts{3 * cores, 24 * gib}, Limits: Amounts{4 * cores, 24 * gib}})
+	l.SetPod("agent", Pod{Node: "b", Limits: Amounts{}, Unbounded: [resources]bool{CPU: true, Memory: true}})
+	got := Scores(State{
+		Sums: l.Sums(), LoadRisk: 0.2, LoadKnown: true,
+		Slack: []Slack{{Available: Amounts{2 * cores, 16 * gib}, Target: Amounts{4 * cores, 8 * gib}}},
+	})
+	want := []Score{
+		// CPU: A = 16, F = 2 + 5 = 7, L = 12 + max(4, 8) = 20
+		// memory: A = 64, F = 24 + 8 = 32, L = 16 + max(24, 32) = 48
+		{FreeCPU, -12},        // 200 x (7/16 - 0.5) = -12.5
+		{FreeMemory, 0},       // 200 x (32/64 - 0.5)
+		{FreeCores, -70},      // 10 x log2(8) - 100
+		{FreeGiB, -49},        // 10 x log2(33) - 100 = -49.6
+		{LimitRoomCPU, -20},   // 100 x (16 - 20) / 20
+		{LimitRoomMemory, 25}, // 100 x (64 - 48) / 64
+		{LowLoadRisk, 60},     // 200 x (0.5 - 0.2)
+		{SlackCPU, -50},       // 100 x (2 - 4) / 4
+		{SlackMemory, 50},     // 100 x (16 - 8) / 16
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for i, name := range Names {
+		if got[i].Name != name {
+			t.Errorf("score %d is %s, want %s", i, got[i].Name, name)
+		}
+	}
+}
+
+func TestScoresOfEmptyState(t *testing.T) {
+	for _, score := range Scores(State{}) {
+		if score.Value != -100 {
+			t.Errorf("%s is %d", score.Name, score.Value)
+		}
+	}
+}
+
+// drawState draws a state.
+func drawState(t *rapid.T) State {
+	amount := rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(0, 1e6), rapid.Float64Range(0, math.MaxInt64))
+	integer := rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(0, 1<<20), rapid.Int64Range(0, math.MaxInt64))
+	s := State{LoadKnown: true, LoadRisk: rapid.Float64Range(0, 1).Draw(t, "risk")}
+	for r := range s.Sums {
+		allocatable := amount.Draw(t, "allocatable")
+		s.Sums[r] = Sums{allocatable, allocatable * rapid.Float64Range(0, 1).Draw(t, "free"), amount.Draw(t, "limits")}
+	}
+	for range rapid.IntRange(0, 3).Draw(t, "pools") {
+		var pool Slack
+		for r := range pool.Target {
+			pool.Target[r], pool.Available[r] = integer.Draw(t, "target"), integer.Draw(t, "available")
+		}
+		s.Slack = append(s.Slack, pool)
+	}
+	return s
+}
+
+// valuesOf checks that the scores are in range, and returns them by name.
+func valuesOf(t *rapid.T, s State) map[string]int32 {
+	out := map[string]int32{}
+	for _, score := range Scores(s) {
+		if score.Value < -100 || score.Value > 100 {
+			t.Fatalf("%s is %d for %+v", score.Name, score.Value, s)
+		}
+		out[score.Name] = score.Value
+	}
+	return out
+}
+
+// TestScoresAreMonotone verifies that more free capacity, lower limits, a lower load risk and
+// more available slack never reduce a score.
+func TestScoresAreMonotone(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawState(t)
+		better := s
+		better.Slack = append([]Slack(nil), s.Slack...)
+		part := func(amount float64) float64 { return amount * rapid.Float64Range(0, 1).Draw(t, "part") }
+		for r := range s.Sums {
+			better.Sums[r].Free += part(s.Sums[r].Allocatable - s.Sums[r].Free)
+			better.Sums[r].Limits -= part(s.Sums[r].Limits)
+		}
+		better.LoadRisk -= part(s.LoadRisk)
+		for i := range better.Slack {
+			for r := range better.Slack[i].Available {
+				free := math.MaxInt64 - better.Slack[i].Available[r]
+				better.Slack[i].Available[r] += rapid.Int64Range(0, free).Draw(t, "more")
+			}
+		}
+		before, after := valuesOf(t, s), valuesOf(t, better)
+		for name, value := range before {
+			if after[name] < value {
+				t.Fatalf("%s decreased from %d to %d: %+v, %+v", name, value, after[name], s, better)
+			}
+		}
+	})
+}
+
+// TestLimitRoomWithRoundingErrors has an allocatable amount near zero: in floating point,
+// 100 x (1e-13 - 2622) / 2622 is slightly above -100, the same with limits of 1147 is -100.
+func TestLimitRoomWithRoundingErrors(t *testing.T) {
+	more := limitRoom(Sums{Allocatable: 1.1368683772161603e-13, Limits: 2622.0000000000073})
+	less := limitRoom(Sums{Allocatable: 1.1368683772161603e-13, Limits: 1147.1250000000032})
+	if less < more {
+		t.Errorf("lower limits reduce the score from %d to %d", more, less)
+	}
+}
+
+// TestScoresDoNotDependOnSize verifies that a cluster of twice the size has the same scores,
+// except for FreeCores and FreeGiB.
+func TestScoresDoNotDependOnSize(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawState(t)
+		s.Slack = nil
+		larger := s
+		for r := range s.Sums {
+			larger.Sums[r] = Sums{2 * s.Sums[r].Allocatable, 2 * s.Sums[r].Free, 2 * s.Sums[r].Limits}
+		}
+		one, two := valuesOf(t, s), valuesOf(t, larger)
+		for name, value := range one {
+			if name == FreeCores || name == FreeGiB {
+				if two[name] < value || two[name] > value+11 {
+					t.Fatalf("%s is %d, with twice the size %d", name, value, two[name])
+				}
+			} else if two[name] != value {
+				t.Fatalf("%s is %d, with twice the size %d", name, value, two[name])
+			}
+		}
+	})
+}

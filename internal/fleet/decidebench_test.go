@@ -1,0 +1,121 @@
+package fleet
+
+import (
+	"fmt"
+	"testing"
+)
+
+// benchFleet returns a request over 5,000 clusters of many sizes in ten regions, with the
+// decisions of 100 placements.
+func benchFleet() *Request {
+	const clusters = 5000
+	r := &Request{Members: Indexes(clusters), Number: 10, Now: 1_795_239_886, Counts: make([]int32, clusters)}
+	for i := range clusters {
+		cpu := int64(4000 + i*7919%997*1000)
+		memory := int64(16+i*104729%4001) << 30
+		r.Fleet = append(r.Fleet, &Cluster{
+			Name: fmt.Sprintf("cluster-%04d", i),
+			Labels: map[string]string{
+				"environment": []string{"prod", "stage", "dev"}[i%3],
+				"region":      fmt.Sprint("region-", i%10),
+				"unique":      fmt.Sprint("cluster-", i),
+				"vendor":      "OpenShift",
+			},
+			Claims:      map[string]string{"platform": []string{"AWS", "GCP"}[i%2]},
+			Allocatable: Amounts{cpu * 9 / 10, memory * 8 / 10},
+			Capacity:    Amounts{cpu, memory},
+		})
+	}
+	for p := range 100 {
+		for n := range 10 {
+			r.Counts[(p*37+n*211)%clusters]++
+		}
+	}
+	for i := range int32(10) {
+		r.Chosen = append(r.Chosen, i*400)
+		r.Counts[i*400]++
+	}
+	r.Prioritizers = []Prioritizer{
+		{Kind: Balance, Weight: 1},
+		{Kind: Steady, Weight: 1},
+		{Kind: ResourceAllocatableCPU, Weight: 1},
+		{Kind: ResourceAllocatableMemory, Weight: 1},
+	}
+	return r
+}
+
+func inProd() []Predicate {
+	return []Predicate{{Selector: Selector{Labels: []Requirement{{"environment", In, []string{"prod", "stage"}}}}}}
+}
+
+func BenchmarkDecision(b *testing.B) {
+	tests := []struct {
+		name   string
+		change func(*Request)
+	}{
+		{"top10", func(*Request) {}},
+		{"top10Label", func(r *Request) { r.Predicates = inProd() }},
+		{"top10Taints", func(r *Request) {
+			seconds := int64(300)
+			r.Tolerations = []Toleration{{Key: "unreachable", Operator: TolerateExists, Seconds: &seconds}}
+			for i := range r.Fleet {
+				r.Fleet[i].Taints = []Taint{{"unreachable", "", NoSelect, r.Now - int64(i%400)}}
+			}
+		}},
+		{"top10AddOn", func(r *Request) {
+			addOn := Prioritizer{Kind: AddOn, Weight: 2}
+			for i := range r.Fleet {
+				addOn.Scores = append(addOn.Scores, AddOnScore{int32(i), int32(i%201 - 100), r.Now + int64(i)})
+			}
+			r.Prioritizers = append(r.Prioritizers, addOn)
+		}},
+		{"all", func(r *Request) { r.Number = All }},
+		{"allInGroups", func(r *Request) {
+			r.Number, r.GroupSize = All, Size{Percent: 5}
+			r.Groups = []NamedGroup{{"canary", Selector{Labels: []Requirement{{"region", In, []string{"region-3"}}}}}}
+		}},
+		{"top100SpreadRegions", func(r *Request) {
+			r.Number = 100
+			r.Spread = []SpreadConstraint{{Key: "region", MaxSkew: 1, DoNotSchedule: true}}
+		}},
+		// The worst case of spreading: each cluster has a topology value of its own.
+		{"allSpreadUnique", func(r *Request) {
+			r.Number = All
+			r.Spread = []SpreadConstraint{{Key: "unique", MaxSkew: 1, DoNotSchedule: true}}
+		}},
+		{"allButOneSpreadUniqueAndRegion", func(r *Request) {
+			r.Number = 4999
+			r.Spread = []SpreadConstraint{{Key: "region", MaxSkew: 1}, {Key: "unique", MaxSkew: 1}}
+		}},
+	}
+	for _, tc := range tests {
+		b.Run(tc.name, func(b *testing.B) {
+			r := benchFleet()
+			tc.change(r)
+			r.Index, r.Transient = NewIndex(r.Fleet), true
+			b.ReportAllocs()
+			for b.Loop() {
+				Decide(r)
+			}
+		})
+	}
+}
+
+func TestAllocations(t *testing.T) {
+	r := benchFleet()
+	r.Predicates = inProd()
+	for _, tc := range []struct {
+		transient bool
+		limit     float64
+	}{
+		// Allocated are the decision, the chosen clusters and the groups, but nothing per cluster.
+		{true, 4},
+		// Also the results and scores by cluster.
+		{false, 6},
+	} {
+		r.Index, r.Transient = NewIndex(r.Fleet), tc.transient
+		if n := testing.AllocsPerRun(10, func() { Decide(r) }); n > tc.limit {
+			t.Errorf("transient %v: %v allocations for one decision, want at most %v", tc.transient, n, tc.limit)
+		}
+	}
+}

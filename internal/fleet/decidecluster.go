@@ -1,0 +1,55 @@
+package fleet
+
+// The resources that prioritizers read, as indexes of Amounts.
+const (
+	// CPU in millicores.
+	CPU = iota
+	// Memory in bytes.
+	Memory
+	numResources
+)
+
+// Missing is the amount of a resource that a cluster does not report. All negative
+// amounts have this meaning.
+const Missing int64 = -1
+
+// Amounts has an amount of each resource, Missing if it is not reported. The zero
+// value reports an amount of 0 of every resource.
+type Amounts [numResources]int64
+
+// Cluster has the fields of a managed cluster that decisions depend on. It is
+// shared by all placements and must not be changed.
+type Cluster struct {
+	// Name is unique in the fleet.
+	Name string
+	// Labels are the labels of the object, and Claims the claims in its status by name.
+	Labels, Claims map[string]string
+	Taints         []Taint
+	// Allocatable is the part of Capacity that pods may use. It may exceed Capacity
+	// if the cluster reports wrong amounts.
+	Allocatable, Capacity Amounts
+}
+
+// Effect is the effect of a taint on placements that do not tolerate it.
+type Effect uint8
+
+const (
+	// AnyEffect in a toleration matches all effects. In a taint it has the effect of
+	// NoSelect: unknown effects are treated as the strictest one.
+	AnyEffect Effect = iota
+	// NoSelect prevents that the cluster is selected, or remains selected.
+	NoSelect
+	// PreferNoSelect ranks the cluster after all clusters without such a taint.
+	PreferNoSelect
+	// NoSelectIfNew prevents that the cluster is selected, but not that it remains selected.
+	NoSelectIfNew
+)
+
+// Taint prevents that placements select a cluster, unless they tolerate it.
+type Taint struct {
+	Key, Value string
+	Effect     Effect
+	// Added is the Unix time in seconds at which the taint was added, 0 if unknown.
+	// Tolerations with a limit end relative to it.
+	Added int64
+}

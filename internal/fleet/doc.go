@@ -1,0 +1,44 @@
+// Package placement computes the decisions of the Placement API of Open Cluster
+// Management: which clusters of a fleet a placement selects. Resolve reads the
+// prioritizer policy, Decide computes a decision.
+//
+// # Algorithm
+//
+//  1. Members of the bound cluster sets that match a predicate and whose taints
+//     are tolerated are feasible.
+//  2. Every prioritizer gives each feasible cluster an integer score in
+//     [-100, 100]; the total is the sum of weight x score. Kind has the formulas.
+//     Scores are computed exactly and truncated toward zero.
+//  3. Clusters are ranked by total, then by whether they are selected already, then
+//     by name; clusters with a PreferNoSelect taint that is not tolerated rank
+//     after all others. The first Number clusters are selected, subject to the
+//     spread constraints.
+//  4. The selected clusters are divided into groups.
+//
+// The work is linear in the number of clusters, except that spread constraints
+// and groups by score sort the selected clusters.
+//
+// # Missing data
+//
+// A cluster without data for a prioritizer (no reported amount, a capacity of 0, a
+// score that has expired or is out of range) gets the score that is worst for it:
+// -100, or 100 if the weight is negative. A cluster that reports nothing is
+// therefore never preferred.
+//
+// # Differences from the placement controller of Open Cluster Management
+//
+//   - Scores are exact. That controller uses floating point, where
+//     100 x (0.5 - 21/100) is 28.999999999999996: some of its scores are nearer to
+//     zero by one (Balance: by two).
+//   - It scores missing data 0, the middle of the range; and ResourceAllocatable
+//     requires a capacity, which is ignored here.
+//   - It breaks ties by name only: a new cluster with a lower name moves decisions.
+//   - It ignores PreferNoSelect taints and the spread policy.
+//   - It applies tolerationSeconds to NoSelectIfNew taints too. If several
+//     tolerations match a taint, it decides again when the first one ends; here the
+//     last one counts. Its arithmetic overflows for hundreds of years.
+//   - It decides again when tolerations of selected clusters end, but not for
+//     expiring scores; ChangesAt covers both, for all feasible clusters.
+//   - Both treat a taint without a time of addition as added long ago: limited
+//     tolerations of it have ended.
+package fleet

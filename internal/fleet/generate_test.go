@@ -1,0 +1,192 @@
+package fleet
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"pgregory.net/rapid"
+)
+
+// Few keys and values, so that selectors match and scores tie.
+var (
+	keys   = rapid.SampledFrom([]string{"zone", "region", "tier"})
+	values = rapid.SampledFrom([]string{"", "a", "b", "c"})
+)
+
+// oneIn generates true with probability 1/n.
+func oneIn(n int) *rapid.Generator[bool] {
+	return rapid.Map(rapid.IntRange(1, n), func(i int) bool { return i == n })
+}
+
+// amounts generates mostly ties and the limits of int64, which are prone to overflow.
+func amounts() *rapid.Generator[int64] {
+	return rapid.OneOf(
+		rapid.Int64Range(-1, 4),
+		rapid.Int64Range(0, 1<<40),
+		rapid.SampledFrom([]int64{math.MinInt64, Missing, math.MaxInt64 - 1, math.MaxInt64}),
+	)
+}
+
+// instants generates times near 0 and at the limits of int64.
+func instants() *rapid.Generator[int64] {
+	return rapid.OneOf(
+		rapid.Int64Range(-20, 20),
+		rapid.SampledFrom([]int64{math.MinInt64, math.MinInt64 + 1, 1e18, math.MaxInt64 - 1, math.MaxInt64}),
+	)
+}
+
+func requirements() *rapid.Generator[[]Requirement] {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Requirement {
+		return Requirement{
+			keys.Draw(t, "key"),
+			Operator(rapid.IntRange(int(In), int(DoesNotExist)).Draw(t, "operator")),
+			rapid.SliceOfN(values, 0, 3).Draw(t, "values"),
+		}
+	}), 0, 2)
+}
+
+func selectors() *rapid.Generator[Selector] {
+	return rapid.Custom(func(t *rapid.T) Selector {
+		return Selector{requirements().Draw(t, "labels"), requirements().Draw(t, "claims")}
+	})
+}
+
+func effects(lowest Effect) *rapid.Generator[Effect] {
+	return rapid.Custom(func(t *rapid.T) Effect {
+		return Effect(rapid.IntRange(int(lowest), int(NoSelectIfNew)).Draw(t, "effect"))
+	})
+}
+
+func clusters() *rapid.Generator[*Cluster] {
+	taints := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Taint {
+		return Taint{keys.Draw(t, "key"), values.Draw(t, "value"), effects(NoSelect).Draw(t, "effect"), instants().Draw(t, "added")}
+	}), 0, 2)
+	return rapid.Custom(func(t *rapid.T) *Cluster {
+		c := &Cluster{
+			Labels: rapid.MapOfN(keys, values, 1, 3).Draw(t, "labels"),
+			Claims: rapid.MapOfN(keys, values, 1, 3).Draw(t, "claims"),
+		}
+		if oneIn(4).Draw(t, "tainted") {
+			c.Taints = taints.Draw(t, "taints")
+		}
+		for k := range numResources {
+			c.Allocatable[k], c.Capacity[k] = amounts().Draw(t, "allocatable"), amounts().Draw(t, "capacity")
+		}
+		return c
+	})
+}
+
+// subsets generates ascending subsets of the indexes below n.
+func subsets(n int) *rapid.Generator[[]int32] {
+	return rapid.Map(rapid.SliceOfN(rapid.IntRange(0, 3), n, n), func(left []int) []int32 {
+		return slices.DeleteFunc(Indexes(n), func(i int32) bool { return left[i] == 0 })
+	})
+}
+
+func prioritizers(n int) *rapid.Generator[Prioritizer] {
+	return rapid.Custom(func(t *rapid.T) Prioritizer {
+		p := Prioritizer{
+			Kind:   Kind(rapid.IntRange(int(Balance), int(AddOn)).Draw(t, "kind")),
+			Weight: rapid.OneOf(rapid.Int32Range(-10, 10), rapid.Int32()).Draw(t, "weight"),
+		}
+		if p.Kind == AddOn {
+			for _, i := range subsets(n).Draw(t, "scored") {
+				p.Scores = append(p.Scores, AddOnScore{
+					i,
+					rapid.OneOf(rapid.Int32Range(-102, 102), rapid.Int32()).Draw(t, "score"),
+					instants().Draw(t, "until"),
+				})
+			}
+		}
+		return p
+	})
+}
+
+func tolerations() *rapid.Generator[Toleration] {
+	return rapid.Custom(func(t *rapid.T) Toleration {
+		toleration := Toleration{
+			Key:      rapid.OneOf(keys, rapid.Just("")).Draw(t, "key"),
+			Operator: TolerationOperator(rapid.IntRange(0, 1).Draw(t, "operator")),
+			Value:    values.Draw(t, "value"),
+			Effect:   effects(AnyEffect).Draw(t, "effect"),
+		}
+		if rapid.Bool().Draw(t, "limited") {
+			seconds := instants().Draw(t, "seconds")
+			toleration.Seconds = &seconds
+		}
+		return toleration
+	})
+}
+
+func requests() *rapid.Generator[*Request] {
+	return rapid.Custom(func(t *rapid.T) *Request {
+		n := rapid.IntRange(0, 12).Draw(t, "clusters")
+		r := &Request{Fleet: rapid.SliceOfN(clusters(), n, n).Draw(t, "fleet")}
+		for i := range r.Fleet {
+			r.Fleet[i].Name = fmt.Sprintf("cluster-%02d", i)
+		}
+		r.Members, r.Chosen = subsets(n).Draw(t, "members"), subsets(n).Draw(t, "chosen")
+		r.Counts = rapid.SliceOfN(rapid.OneOf(rapid.Int32Range(-1, 5), rapid.Int32()), 0, n).Draw(t, "counts")
+		if oneIn(3).Draw(t, "selective") {
+			matches := subsets(n).Draw(t, "matches")
+			r.Predicates = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Predicate {
+				p := Predicate{Selector: selectors().Draw(t, "selector")}
+				if rapid.Bool().Draw(t, "expression") {
+					p.Match = func(i int) bool { return slices.Contains(matches, int32(i)) }
+				}
+				return p
+			}), 1, 3).Draw(t, "predicates")
+		}
+		r.Tolerations = rapid.SliceOfN(tolerations(), 0, 3).Draw(t, "tolerations")
+		r.Prioritizers = rapid.SliceOfN(prioritizers(n), 0, 4).Draw(t, "prioritizers")
+		r.Number = rapid.OneOf(rapid.Int64Range(-1, 12), rapid.Just(All)).Draw(t, "number")
+		r.Spread = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) SpreadConstraint {
+			return SpreadConstraint{
+				keys.Draw(t, "key"), rapid.Bool().Draw(t, "claim"),
+				rapid.OneOf(rapid.Int32Range(-1, 3), rapid.Just(int32(math.MaxInt32))).Draw(t, "skew"),
+				rapid.Bool().Draw(t, "required"),
+			}
+		}), 0, 3).Draw(t, "spread")
+		r.Groups = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) NamedGroup {
+			return NamedGroup{rapid.SampledFrom([]string{"canary", "rest"}).Draw(t, "name"), selectors().Draw(t, "selector")}
+		}), 0, 2).Draw(t, "groups")
+		r.GroupSize = Size{rapid.Int64Range(-1, 5).Draw(t, "group size"), rapid.Int64Range(-1, 101).Draw(t, "percent")}
+		r.SortByScore = rapid.Bool().Draw(t, "by score")
+		r.Now = instants().Draw(t, "now")
+		return r
+	})
+}
+
+// spreadRequests generates requests with many feasible clusters of different scores, in
+// which only spread constraints prevent a choice.
+func spreadRequests() *rapid.Generator[*Request] {
+	return rapid.Custom(func(t *rapid.T) *Request {
+		n := rapid.IntRange(4, 16).Draw(t, "clusters")
+		r := &Request{Members: Indexes(n), Number: rapid.Int64Range(1, int64(n)).Draw(t, "number")}
+		rank := Prioritizer{Kind: AddOn, Weight: 1}
+		zones := rapid.SampledFrom([]string{"a", "b", "c"})
+		for i := range n {
+			c := &Cluster{
+				Name:   fmt.Sprintf("cluster-%02d", i),
+				Labels: map[string]string{"zone": zones.Draw(t, "zone"), "region": zones.Draw(t, "region")},
+			}
+			if oneIn(10).Draw(t, "keyless") {
+				delete(c.Labels, "region")
+			}
+			if oneIn(10).Draw(t, "avoided") {
+				c.Taints = []Taint{{Effect: PreferNoSelect}}
+			}
+			r.Fleet = append(r.Fleet, c)
+			rank.Scores = append(rank.Scores, AddOnScore{int32(i), rapid.Int32Range(-100, 100).Draw(t, "score"), Forever})
+		}
+		r.Prioritizers = []Prioritizer{rank}
+		for _, key := range rapid.Permutation([]string{"zone", "region"}).Draw(t, "keys") {
+			r.Spread = append(r.Spread, SpreadConstraint{
+				key, false, rapid.Int32Range(1, 2).Draw(t, "skew"), rapid.Bool().Draw(t, "required"),
+			})
+		}
+		r.Spread = r.Spread[:rapid.IntRange(1, 2).Draw(t, "constraints")]
+		return r
+	})
+}

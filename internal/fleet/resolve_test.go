@@ -1,0 +1,75 @@
+package fleet
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+func addOn(resource, score string, weight int32) Prioritizer {
+	return Prioritizer{Kind: AddOn, Coordinate: Coordinate{resource, score}, Weight: weight}
+}
+
+func TestResolve(t *testing.T) {
+	tests := map[string]struct {
+		additive   bool
+		configured []Prioritizer
+		want       []string // name x weight
+	}{
+		"defaults":    {true, nil, []string{"Balance x 1", "Steady x 1"}},
+		"exact, none": {false, nil, nil},
+		"additive": {
+			true, []Prioritizer{{Kind: ResourceRatioCPU, Weight: 2}}, []string{"Balance x 1", "Steady x 1", "ResourceRatioCPU x 2"},
+		},
+		"exact":       {false, []Prioritizer{{Kind: ResourceRatioCPU, Weight: 2}}, []string{"ResourceRatioCPU x 2"}},
+		"default off": {true, []Prioritizer{{Kind: Balance}}, []string{"Steady x 1"}},
+		"default changed": {
+			true,
+			[]Prioritizer{{Kind: ResourceAllocatableMemory, Weight: -10}, {Kind: Steady, Weight: 3}},
+			[]string{"Balance x 1", "ResourceAllocatableMemory x -10", "Steady x 3"},
+		},
+		"all kinds": {
+			false,
+			[]Prioritizer{
+				{Kind: Balance, Weight: 1},
+				{Kind: Steady, Weight: 1},
+				{Kind: ResourceRatioCPU, Weight: 1},
+				{Kind: ResourceRatioMemory, Weight: 1},
+				{Kind: ResourceAllocatableCPU, Weight: 1},
+				{Kind: ResourceAllocatableMemory, Weight: 1},
+				addOn("plimsoll", "cpu", 1),
+			},
+			[]string{
+				"Balance x 1", "Steady x 1", "ResourceRatioCPU x 1", "ResourceRatioMemory x 1",
+				"ResourceAllocatableCPU x 1", "ResourceAllocatableMemory x 1", "AddOn/plimsoll/cpu x 1",
+			},
+		},
+		"two scores of one resource": {
+			false,
+			[]Prioritizer{addOn("plimsoll", "cpu", 1), addOn("plimsoll", "memory", 2)},
+			[]string{"AddOn/plimsoll/cpu x 1", "AddOn/plimsoll/memory x 2"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, p := range Resolve(tc.additive, tc.configured) {
+				got = append(got, fmt.Sprintf("%s x %d", p.Name(), p.Weight))
+			}
+			if !slices.Equal(got, tc.want) {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestKindOf(t *testing.T) {
+	for k := range kinds {
+		if got, known := KindOf(Kind(k).String()); got != Kind(k) || !known {
+			t.Errorf("KindOf(%q) = %s, %t", Kind(k), got, known)
+		}
+	}
+	if got, known := KindOf("ResourceRatioCpu"); known {
+		t.Errorf("KindOf(ResourceRatioCpu) = %s", got)
+	}
+}

@@ -1,0 +1,280 @@
+package fleet
+
+import "slices"
+
+// SpreadConstraint spreads the decisions evenly over the topologies, which are the
+// values of a label or claim.
+type SpreadConstraint struct {
+	// Key is the key of the label, or of the claim if Claim is set.
+	Key   string
+	Claim bool
+	// MaxSkew is the maximum difference between the decisions in a topology and those
+	// in the topology with the fewest. A value less than 1 has the meaning of 1.
+	MaxSkew int32
+	// DoNotSchedule selects fewer clusters rather than exceeding MaxSkew. Otherwise the
+	// constraint is a preference with precedence over the ranking.
+	DoNotSchedule bool
+}
+
+// topology returns the topology of a cluster, if it has one.
+func (s *SpreadConstraint) topology(c *Cluster) (string, bool) {
+	set := c.Labels
+	if s.Claim {
+		set = c.Claims
+	}
+	value, found := set[s.Key]
+	return value, found
+}
+
+// noTopology is the topology of clusters without the key.
+const noTopology = -1
+
+// topologies counts the decisions in the topologies of one constraint.
+type topologies struct {
+	maxSkew  int32
+	required bool
+	// chosen has the number of decisions in each topology, fewest is the minimum of
+	// them, and withFewest the number of topologies that have it.
+	chosen             []int32
+	fewest, withFewest int32
+	// limitReached is set if a topology was at its limit, so that an increase of
+	// fewest makes a difference.
+	limitReached bool
+}
+
+// exceeds reports whether one more decision in a topology would violate the
+// constraint, which is always true for a cluster without the key.
+func (t *topologies) exceeds(topology int32) bool {
+	if topology == noTopology {
+		return true
+	}
+	if int64(t.chosen[topology])+1-int64(t.fewest) <= int64(t.maxSkew) {
+		return false
+	}
+	t.limitReached = true
+	return true
+}
+
+// add counts a decision in a topology. It reports whether a topology that was at
+// its limit may have more decisions now.
+func (t *topologies) add(topology int32) (relaxed bool) {
+	if topology == noTopology {
+		return false
+	}
+	t.chosen[topology]++
+	if t.chosen[topology]-1 > t.fewest {
+		return false
+	}
+	if t.withFewest--; t.withFewest > 0 {
+		return false
+	}
+	t.fewest++
+	for _, n := range t.chosen {
+		if n == t.fewest {
+			t.withFewest++
+		}
+	}
+	relaxed, t.limitReached = t.limitReached, false
+	return relaxed
+}
+
+// class has the clusters with the same topology in every constraint. They are
+// chosen in the order of their rank.
+type class struct {
+	topology []int32 // by constraint
+	queue    []int32 // the clusters, best first
+	// violations are the last known violations of preferences; there may be more now.
+	violations uint64
+}
+
+// spreading is the state while clusters are chosen under spread constraints.
+type spreading struct {
+	d           *Decision
+	constraints []topologies
+	classes     []class
+	// heap has the classes with candidates, the best first, without classes that a
+	// constraint forbids. While no fewest count increases, classes can only get worse:
+	// they are checked when they are first in the heap. When one increases, the heap
+	// is built again.
+	heap []int32
+}
+
+// spread marks up to n feasible clusters as chosen. It repeatedly chooses the best
+// cluster that no DoNotSchedule constraint forbids: clusters without an untolerated
+// PreferNoSelect taint are preferred, then those that violate no ScheduleAnyway
+// constraint or a later one in the list (of the first 64), then the higher rank. A
+// cluster violates a constraint if its topology would exceed the topology with the
+// fewest decisions by more than MaxSkew.
+//
+// Topologies are those of the feasible clusters that have the keys of all
+// DoNotSchedule constraints. As in Kubernetes, a topology whose clusters are all
+// chosen can be the one with the fewest decisions. A cluster without the key of a
+// DoNotSchedule constraint is not chosen; a cluster without the key of a
+// ScheduleAnyway constraint violates it and is in no topology.
+func (r *Request) spread(d *Decision, feasible []int32, n int) {
+	s := r.newSpreading(d, feasible)
+	s.rebuildHeap()
+	for ; n > 0 && s.advance(); n-- {
+		s.chooseNext()
+	}
+	for i := range s.classes {
+		c := &s.classes[i]
+		if constraint := s.forbiddenBy(c); constraint >= 0 {
+			for _, i := range c.queue {
+				d.Clusters[i].Outcome, d.Clusters[i].Detail = Skewed, constraint
+			}
+		}
+	}
+}
+
+// rebuildHeap fills the heap with all classes that have clusters left.
+func (s *spreading) rebuildHeap() {
+	s.heap = s.heap[:0]
+	for i := range s.classes {
+		if c := &s.classes[i]; len(c.queue) > 0 {
+			c.violations = s.violations(c)
+			s.heap = append(s.heap, int32(i))
+		}
+	}
+	heapify(s.heap, s.before)
+}
+
+// advance removes forbidden classes until the first class of the heap has the best
+// candidate. It reports whether there is one.
+func (s *spreading) advance() bool {
+	for len(s.heap) > 0 {
+		c := &s.classes[s.heap[0]]
+		if s.forbiddenBy(c) >= 0 {
+			s.removeFirst()
+			continue
+		}
+		violations := s.violations(c)
+		if violations == c.violations {
+			return true
+		}
+		c.violations = violations
+		siftDown(s.heap, 0, s.before)
+	}
+	return false
+}
+
+// removeFirst removes the first class of the heap.
+func (s *spreading) removeFirst() {
+	last := len(s.heap) - 1
+	s.heap[0] = s.heap[last]
+	s.heap = s.heap[:last]
+	siftDown(s.heap, 0, s.before)
+}
+
+// chooseNext chooses the best cluster of the first class.
+func (s *spreading) chooseNext() {
+	c := &s.classes[s.heap[0]]
+	s.d.Clusters[c.queue[0]].Outcome = Chosen
+	c.queue = c.queue[1:]
+	relaxed := false
+	for k := range s.constraints {
+		relaxed = s.constraints[k].add(c.topology[k]) || relaxed
+	}
+	switch {
+	case relaxed:
+		s.rebuildHeap()
+	case len(c.queue) == 0:
+		s.removeFirst()
+	default:
+		siftDown(s.heap, 0, s.before)
+	}
+}
+
+// newSpreading divides the feasible clusters into classes.
+func (r *Request) newSpreading(d *Decision, feasible []int32) *spreading {
+	s := &spreading{d: d, constraints: make([]topologies, len(r.Spread))}
+	// Topologies and classes are numbered in the order of their first cluster.
+	numbers := make([]map[string]int32, len(r.Spread))
+	type path struct{ before, topology int32 }
+	paths := make([]map[path]int32, len(r.Spread))
+	for k := range r.Spread {
+		s.constraints[k] = topologies{maxSkew: max(r.Spread[k].MaxSkew, 1), required: r.Spread[k].DoNotSchedule}
+		numbers[k], paths[k] = map[string]int32{}, map[path]int32{}
+	}
+	ranked := slices.Clone(feasible)
+	slices.SortFunc(ranked, d.Compare)
+	topology := make([]int32, len(r.Spread))
+	for _, i := range ranked {
+		if constraint := r.missingKey(r.Fleet[i]); constraint >= 0 {
+			d.Clusters[i].Outcome, d.Clusters[i].Detail = NoTopology, constraint
+			continue
+		}
+		at := path{}
+		for k := range r.Spread {
+			at.topology = noTopology
+			if value, found := r.Spread[k].topology(r.Fleet[i]); found {
+				at.topology = number(numbers[k], value)
+			}
+			topology[k] = at.topology
+			at.before = number(paths[k], at)
+		}
+		if int(at.before) == len(s.classes) {
+			s.classes = append(s.classes, class{topology: slices.Clone(topology)})
+		}
+		c := &s.classes[at.before]
+		c.queue = append(c.queue, i)
+	}
+	for k := range s.constraints {
+		n := len(numbers[k])
+		s.constraints[k].chosen, s.constraints[k].withFewest = make([]int32, n), int32(n)
+	}
+	return s
+}
+
+// number returns the number of a key; a new key gets the next number.
+func number[K comparable](numbers map[K]int32, key K) int32 {
+	n, known := numbers[key]
+	if !known {
+		n = int32(len(numbers))
+		numbers[key] = n
+	}
+	return n
+}
+
+// missingKey returns the first DoNotSchedule constraint whose key a cluster does
+// not have, or -1.
+func (r *Request) missingKey(c *Cluster) int32 {
+	for k := range r.Spread {
+		if _, found := r.Spread[k].topology(c); !found && r.Spread[k].DoNotSchedule {
+			return int32(k)
+		}
+	}
+	return -1
+}
+
+// before reports whether the best cluster of class a precedes that of class b.
+func (s *spreading) before(a, b int32) bool {
+	x, y := &s.classes[a], &s.classes[b]
+	if s.d.Clusters[x.queue[0]].Avoided == s.d.Clusters[y.queue[0]].Avoided && x.violations != y.violations {
+		return x.violations < y.violations
+	}
+	return s.d.Compare(x.queue[0], y.queue[0]) < 0
+}
+
+// forbiddenBy returns the first DoNotSchedule constraint that one more decision in
+// the class would violate, or -1.
+func (s *spreading) forbiddenBy(c *class) int32 {
+	for k := range s.constraints {
+		if s.constraints[k].required && s.constraints[k].exceeds(c.topology[k]) {
+			return int32(k)
+		}
+	}
+	return -1
+}
+
+// violations returns the ScheduleAnyway constraints that one more decision in the
+// class would violate, the first one as the highest bit.
+func (s *spreading) violations(c *class) uint64 {
+	var bits uint64
+	for k := range s.constraints {
+		if !s.constraints[k].required && s.constraints[k].exceeds(c.topology[k]) {
+			bits |= 1 << 63 >> k
+		}
+	}
+	return bits
+}

@@ -1,0 +1,56 @@
+package format
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Requests returns the CPU in millicores and the memory in bytes of messages, in the form "1500m CPU and 2Gi memory":
+// whole CPUs without a unit, and memory in mebibytes, rounded up, or in gibibytes if these are whole.
+func Requests(cpu, memory int64) string {
+	cores, mebibytes := fmt.Sprintf("%dm", cpu), memory>>20
+	if memory%(1<<20) > 0 {
+		mebibytes++
+	}
+	if cpu%1000 == 0 {
+		cores = strconv.FormatInt(cpu/1000, 10)
+	}
+	if mebibytes%1024 == 0 && mebibytes > 0 {
+		return fmt.Sprintf("%s CPU and %dGi memory", cores, mebibytes/1024)
+	}
+	return fmt.Sprintf("%s CPU and %dMi memory", cores, mebibytes)
+}
+
+// Cores returns millicores of tables in cores, with at most three decimals: 10.2 for 10200.
+func Cores(milli int64) string {
+	return trimZeros(strconv.FormatFloat(float64(milli)/1000, 'f', 3, 64))
+}
+
+// Bytes returns bytes of tables with three or four digits: 366Gi, 36.6Gi, 512Mi.
+func Bytes(n int64) string {
+	value, unit := float64(n), ""
+	for _, next := range []string{"Ki", "Mi", "Gi", "Ti", "Pi"} {
+		if math.Abs(value) < 1024 {
+			break
+		}
+		value, unit = value/1024, next
+	}
+	decimals := 0
+	switch size := math.Abs(value); {
+	case size < 10:
+		decimals = 2
+	case size < 100:
+		decimals = 1
+	}
+	return trimZeros(strconv.FormatFloat(value, 'f', decimals, 64)) + unit
+}
+
+// trimZeros removes trailing zeros of decimals.
+func trimZeros(number string) string {
+	if !strings.Contains(number, ".") {
+		return number
+	}
+	return strings.TrimSuffix(strings.TrimRight(number, "0"), ".")
+}

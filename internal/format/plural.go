@@ -1,0 +1,59 @@
+// Package plural writes numbers with nouns in the right form, for messages.
+package format
+
+import (
+	"strconv"
+	"strings"
+)
+
+// integer are the types of numbers of things.
+type integer interface {
+	~int | ~int32 | ~int64 | ~uint64
+}
+
+// Of returns a number and a noun in the form that the number requires: "1 node", "0 nodes", "2 policies". The noun is that of
+// one thing, and regular.
+func Of[N integer](n N, noun string) string {
+	return text(n) + " " + Noun(n, noun)
+}
+
+// Noun returns a noun in the form that a number requires, without the number.
+func Noun[N integer](n N, noun string) string { return Form(n, noun, regular(noun)) }
+
+// Part returns a part of a number of things: "0 of 1 node", "1 of 2 nodes".
+func Part[N integer](n, all N, noun string) string { return text(n) + " of " + Of(all, noun) }
+
+// Are returns a number and a noun as the subject of a sentence: "1 node is", "2 nodes are".
+func Are[N integer](n N, noun string) string { return Of(n, noun) + " " + Form(n, "is", "are") }
+
+// PartAre returns a part of a number of things as the subject of a sentence: "0 of 1 node is", "2 of 3 nodes are".
+func PartAre[N integer](n, all N, noun string) string {
+	if all == 1 {
+		return Part(n, all, noun) + " is"
+	}
+	return Part(n, all, noun) + " " + Form(n, "is", "are")
+}
+
+// text returns a number as text.
+func text[N integer](n N) string {
+	if n < 0 {
+		return strconv.FormatInt(int64(n), 10)
+	}
+	return strconv.FormatUint(uint64(n), 10)
+}
+
+// Form returns the first form of a word for one thing, otherwise the second: Form(n, "is", "are").
+func Form[N integer](n N, one, others string) string {
+	if n == 1 {
+		return one
+	}
+	return others
+}
+
+// regular returns the plural of a regular noun.
+func regular(noun string) string {
+	if stem, ok := strings.CutSuffix(noun, "y"); ok && !strings.HasSuffix(stem, "a") && !strings.HasSuffix(stem, "e") {
+		return stem + "ies"
+	}
+	return noun + "s"
+}

@@ -1,0 +1,160 @@
+// Package history keeps what is known about the usage of workloads over restarts of the scheduler: it is rebuilt from past
+// metrics where the source has them, and otherwise saved in a ConfigMap.
+package prediction
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+)
+
+// Usage is the usage of the pods of a workload of one resource, as multiples of their request or, without requests, in
+// millicores or bytes.
+type Usage struct {
+	// Pods is the number of pods, of which earlier ones count less; 0 if the usage is unknown. Readings is the number of
+	// their readings.
+	Pods     float64 `json:"pods,omitempty"`
+	Readings float64 `json:"readings,omitempty"`
+	// Mean is the mean of the pods' means.
+	Mean float64 `json:"mean,omitempty"`
+	// Requested is set if the pods have requests.
+	Requested bool `json:"requested,omitempty"`
+}
+
+// Workload is the usage of the pods of one workload.
+type Workload struct {
+	Namespace string `json:"namespace"`
+	Kind      string `json:"kind"`
+	Name      string `json:"name"`
+	CPU       Usage  `json:"cpu,omitzero"`
+	Memory    Usage  `json:"memory,omitzero"`
+}
+
+const (
+	// version is the version of the format.
+	version = 1
+	// maxWorkloads and maxText are the bounds of what is decoded: the number of workloads, and the bytes of the text.
+	maxWorkloads = 100_000
+	maxText      = 32 << 20
+	// maxName is the length of the longest name of an object.
+	maxName = 253
+	// maxValue bounds numbers, so that sums of them are finite.
+	maxValue = 1e18
+)
+
+// document is the encoded form, as gzipped JSON.
+type document struct {
+	Version   int        `json:"version"`
+	Workloads []Workload `json:"workloads"`
+}
+
+// Encode returns the workloads in at most limit bytes. If they need more, those with the fewest pods are left out. Those that
+// Decode would reject are left out, too: a pod may have an owner of any name. written is the number of workloads in data.
+func Encode(workloads []Workload, limit int) (data []byte, written int, err error) {
+	sorted := slices.Clone(workloads)
+	for i := range sorted {
+		sorted[i].CPU.round()
+		sorted[i].Memory.round()
+	}
+	sorted = slices.DeleteFunc(sorted, func(w Workload) bool { return w.validate() != nil })
+	slices.SortFunc(sorted, func(a, b Workload) int {
+		return cmp.Or(-cmp.Compare(a.pods(), b.pods()), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind),
+			cmp.Compare(a.Name, b.Name))
+	})
+	for n := min(len(sorted), maxWorkloads); ; {
+		if data, err = encode(sorted[:n]); err != nil || len(data) <= limit {
+			return data, n, err
+		}
+		if n == 0 {
+			return nil, 0, fmt.Errorf("an empty history has %d bytes, maximum is %d", len(data), limit)
+		}
+		n = min(n-1, int(0.95*float64(n)*float64(limit)/float64(len(data))))
+	}
+}
+
+// encode returns workloads as gzipped JSON.
+func encode(workloads []Workload) ([]byte, error) {
+	var buffer bytes.Buffer
+	zip := gzip.NewWriter(&buffer)
+	if err := json.NewEncoder(zip).Encode(document{version, workloads}); err != nil {
+		return nil, err
+	}
+	if err := zip.Close(); err != nil {
+		return nil, err
+	}
+	return buffer.Bytes(), nil
+}
+
+// Decode returns the workloads of an encoded history. Workloads with invalid values are an error.
+func Decode(data []byte) ([]Workload, error) {
+	zip, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("history: %w", err)
+	}
+	text, err := io.ReadAll(io.LimitReader(zip, maxText+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("history: %w", err)
+	case len(text) > maxText:
+		return nil, fmt.Errorf("history: has more than %d MiB", maxText>>20)
+	}
+	var d document
+	if err := json.Unmarshal(text, &d); err != nil {
+		return nil, fmt.Errorf("history: %w", err)
+	}
+	switch {
+	case d.Version != version:
+		return nil, fmt.Errorf("history: version: invalid value %d: must be %d", d.Version, version)
+	case len(d.Workloads) > maxWorkloads:
+		return nil, fmt.Errorf("history: has %d workloads, maximum is %d", len(d.Workloads), maxWorkloads)
+	}
+	for i := range d.Workloads {
+		if err := d.Workloads[i].validate(); err != nil {
+			return nil, fmt.Errorf("history: workloads[%d]: %w", i, err)
+		}
+	}
+	return d.Workloads, nil
+}
+
+// pods returns the number of pods whose usage is known.
+func (w *Workload) pods() float64 { return max(w.CPU.Pods, w.Memory.Pods) }
+
+// validate returns an error that names the invalid field.
+func (w *Workload) validate() error {
+	for _, f := range []struct{ field, value string }{{"namespace", w.Namespace}, {"kind", w.Kind}, {"name", w.Name}} {
+		if f.value == "" || len(f.value) > maxName {
+			return fmt.Errorf("%s: invalid value of %d bytes: must have 1 to %d", f.field, len(f.value), maxName)
+		}
+	}
+	return errors.Join(w.CPU.validate("cpu"), w.Memory.validate("memory"))
+}
+
+func (u *Usage) validate(resource string) error {
+	for _, f := range []struct {
+		field string
+		value float64
+	}{{"pods", u.Pods}, {"readings", u.Readings}, {"mean", u.Mean}} {
+		if !(f.value >= 0 && f.value <= maxValue) {
+			return fmt.Errorf("%s.%s: invalid value %v: must be in [0, %g]", resource, f.field, f.value, float64(maxValue))
+		}
+	}
+	return nil
+}
+
+// round rounds the values to four digits, which makes the text shorter.
+func (u *Usage) round() {
+	for _, value := range []*float64{&u.Pods, &u.Readings, &u.Mean} {
+		if math.IsNaN(*value) || math.IsInf(*value, 0) {
+			*u = Usage{}
+			return
+		}
+		*value, _ = strconv.ParseFloat(strconv.FormatFloat(*value, 'g', 4, 64), 64)
+	}
+}

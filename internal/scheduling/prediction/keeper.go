@@ -1,0 +1,222 @@
+package prediction
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shutdown"
+	"github.com/plimsoll-k8s/plimsoll/load"
+)
+
+const (
+	// DataKey is the key of the history in the binary data of the ConfigMap.
+	DataKey = "history.json.gz"
+	// SavedAnnotation is the annotation with the time at which the history was written.
+	SavedAnnotation = "plimsoll.dev/history-saved"
+	// maxBytes is the size of the largest history. A ConfigMap may have 1 MiB.
+	maxBytes = 900 << 10
+	// saveInterval is the shortest time between two saves. All replicas of a scheduler together save once within it.
+	saveInterval = 5 * time.Minute
+	// margin is by how much a save of another replica may be younger than the interval.
+	margin = 30 * time.Second
+)
+
+// Learner is what learns the usage of workloads. Its methods are safe for concurrent use.
+type Learner interface {
+	// Replay learns from a past reading. Readings come in the order of their times, before the first current one.
+	Replay(reading *load.PodReading)
+	// Workloads returns what has been learned, in any order.
+	Workloads() []Workload
+	// Known returns the number of workloads whose usage is known, and the time of the newest usage, zero if there is none.
+	Known() (workloads int, newest time.Time)
+	// Restore adds what was learned until a time by a previous process.
+	Restore(workloads []Workload, saved time.Time)
+}
+
+// HistoryOptions configure a Keeper.
+type HistoryOptions struct {
+	Learner Learner
+	// Past has the past usage of pods, nil if the source has none.
+	Past load.PastPodSource
+	// ConfigMaps are those of the namespace of the ConfigMap with a name. Nothing is saved if ConfigMaps is nil.
+	ConfigMaps corev1client.ConfigMapInterface
+	Name       string
+	// Now is the clock; time.Now if nil.
+	Now func() time.Time
+}
+
+// HistoryKeeper keeps the history of a learner over restarts. Its methods are safe for concurrent use.
+type HistoryKeeper struct {
+	options HistoryOptions
+
+	// mu is locked during requests to the API server.
+	mu sync.Mutex
+	// isRestored is set if the learner has what the ConfigMap contains, so that nothing is lost if it is overwritten.
+	isRestored bool
+
+	saved atomic.Pointer[History]
+}
+
+// NewHistoryKeeper returns a keeper.
+func NewHistoryKeeper(options HistoryOptions) *HistoryKeeper {
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	return &HistoryKeeper{options: options}
+}
+
+// Saved returns the time, the size and the number of omitted workloads of the last save. It does not wait for a save.
+func (k *HistoryKeeper) Saved() History {
+	if saved := k.saved.Load(); saved != nil {
+		return *saved
+	}
+	return History{}
+}
+
+// Start restores the history: from past readings if there are any, otherwise from the ConfigMap. Failures are logged, and the
+// history is then empty. From then on the history is saved before the scheduler of the context stops.
+func (k *HistoryKeeper) Start(ctx context.Context) {
+	logger := klog.FromContext(ctx).WithName("history")
+	if k.options.ConfigMaps != nil {
+		defer shutdown.Before(ctx, func(ctx context.Context) { k.trySave(ctx, logger, 0) })
+	}
+	if k.options.Past != nil {
+		readings, err := rebuild(ctx, k.options.Past, k.options.Now(), rebuildSpan, rebuildStep, k.options.Learner.Replay)
+		if err != nil {
+			logger.Error(err, "The history of the usage of workloads could not be rebuilt completely", "readings", readings)
+		}
+		if readings > 0 {
+			workloads, _ := k.options.Learner.Known()
+			logger.Info("Rebuilt the history of the usage of workloads", "readings", readings, "workloads", workloads)
+			k.mu.Lock()
+			defer k.mu.Unlock()
+			k.isRestored = true
+			return
+		}
+	}
+	if k.options.ConfigMaps == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if _, err := k.restored(ctx, logger); err != nil {
+		logger.Error(err, "The history of the usage of workloads could not be read")
+	}
+}
+
+// Run saves the history every five minutes until ctx is done. It returns at once if nothing is saved.
+func (k *HistoryKeeper) Run(ctx context.Context) {
+	if k.options.ConfigMaps == nil {
+		return
+	}
+	logger := klog.FromContext(ctx).WithName("history")
+	ticker := time.NewTicker(saveInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			k.trySave(ctx, logger, saveInterval-margin)
+		}
+	}
+}
+
+// trySave saves the history with a timeout, and logs an error.
+func (k *HistoryKeeper) trySave(ctx context.Context, logger klog.Logger, interval time.Duration) {
+	saveCtx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	if err := k.save(saveCtx, logger, interval); err != nil && ctx.Err() == nil {
+		logger.Error(err, "The history of the usage of workloads could not be saved")
+	}
+}
+
+// restored returns the ConfigMap, whose content the learner has then. Content that is invalid is logged and ignored.
+func (k *HistoryKeeper) restored(ctx context.Context, logger klog.Logger) (*v1.ConfigMap, error) {
+	object, err := k.options.ConfigMaps.Get(ctx, k.options.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("%w: create an empty ConfigMap of this name", err)
+	case apierrors.IsForbidden(err):
+		return nil, fmt.Errorf("%w: RBAC must permit get and update of this ConfigMap", err)
+	case err != nil:
+		return nil, err
+	}
+	if k.isRestored {
+		return object, nil
+	}
+	k.isRestored = true
+	data, found := object.BinaryData[DataKey]
+	if !found {
+		return object, nil
+	}
+	workloads, err := Decode(data)
+	at, isTime := savedAt(object)
+	if err == nil && !isTime {
+		err = fmt.Errorf("annotation %s: invalid value %q: must be a time", SavedAnnotation, object.Annotations[SavedAnnotation])
+	}
+	if err != nil {
+		logger.Error(err, "The saved history of the usage of workloads is invalid and is ignored", "configMap", k.options.Name)
+		return object, nil
+	}
+	k.options.Learner.Restore(workloads, at)
+	logger.Info("Restored the history of the usage of workloads", "workloads", len(workloads), "saved", at)
+	return object, nil
+}
+
+// savedAt returns the time at which a ConfigMap was saved, and whether it has one.
+func savedAt(object *v1.ConfigMap) (time.Time, bool) {
+	at, err := time.Parse(time.RFC3339, object.Annotations[SavedAnnotation])
+	return at, err == nil
+}
+
+// save writes the history, unless a replica has done so within the interval. If another replica writes at the same time, its
+// history is kept.
+func (k *HistoryKeeper) save(ctx context.Context, logger klog.Logger, interval time.Duration) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	object, err := k.restored(ctx, logger)
+	if err != nil {
+		return err
+	}
+	now := k.options.Now()
+	if at, ok := savedAt(object); ok && now.Sub(at) < interval && !at.After(now) {
+		return nil
+	}
+	workloads := k.options.Learner.Workloads()
+	data, written, err := Encode(workloads, maxBytes)
+	if err != nil {
+		return err
+	}
+	object = object.DeepCopy()
+	if object.BinaryData == nil {
+		object.BinaryData = map[string][]byte{}
+	}
+	if object.Annotations == nil {
+		object.Annotations = map[string]string{}
+	}
+	object.BinaryData[DataKey] = data
+	object.Annotations[SavedAnnotation] = now.UTC().Format(time.RFC3339)
+	if _, err := k.options.ConfigMaps.Update(ctx, object, metav1.UpdateOptions{FieldManager: "plimsoll-scheduler"}); err != nil {
+		if apierrors.IsConflict(err) {
+			return nil
+		}
+		return err
+	}
+	dropped := len(workloads) - written
+	k.saved.Store(&History{Saved: now, SavedBytes: len(data), Dropped: dropped})
+	if dropped > 0 {
+		logger.Info("Workloads were left out of the saved history: those with the fewest pods if it is too large, and those "+
+			"with a name that is too long", "saved", written, "leftOut", dropped, "maxBytes", maxBytes)
+	}
+	return nil
+}

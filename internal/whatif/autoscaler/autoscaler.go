@@ -1,0 +1,328 @@
+// Package autoscaler simulates a cluster autoscaler, which adds nodes for pending
+// pods and for the placeholders of a slack policy, and removes nodes that are not
+// needed. It reads the state of the cluster and returns actions; the run executes
+// them.
+package autoscaler
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/trace"
+)
+
+// Config configures an autoscaler.
+type Config struct {
+	Spec Spec `json:"spec"`
+	// Slack is the policy whose placeholders the autoscaler maintains, nil for none.
+	Slack *v1alpha1.ResourceSlack `json:"slack,omitempty"`
+}
+
+// Validate returns an error if the configuration cannot be used with the nodes of an
+// input.
+func (c *Config) Validate(nodes []input.Node) error {
+	if _, err := newGroups(c.Spec, nodes); err != nil {
+		return err
+	}
+	if c.Slack == nil {
+		return nil
+	}
+	_, err := newPlaceholders(c.Slack, nil)
+	return err
+}
+
+// UnpricedNodes returns how many nodes of an input have an unknown cost.
+func (c *Config) UnpricedNodes(nodes []input.Node) (unpriced int) {
+	groups, err := newGroups(c.Spec, nodes)
+	if err != nil {
+		return 0
+	}
+	for i := range nodes {
+		if _, known := c.nodeCost(groups, groupOf(groups, nodes[i].Object), allocatable(nodes[i].Object)); !known {
+			unpriced++
+		}
+	}
+	return unpriced
+}
+
+// nodeCost returns the cost of a node per hour, and whether it is known. A node
+// without a group has the cost of the nodes of a group with equal allocatable.
+func (c *Config) nodeCost(groups []nodeGroup, group int, amounts Amounts) (float64, bool) {
+	switch {
+	case !c.Spec.Loop.Priced:
+		return 1, true
+	case group != NoGroup:
+		return groups[group].spec.Cost, true
+	}
+	for i := range groups {
+		other := allocatable(groups[i].template)
+		other[Slots] = amounts[Slots]
+		if other == amounts {
+			return groups[i].spec.Cost, true
+		}
+	}
+	return 0, false
+}
+
+// Cluster is the state of a run that the autoscaler reads.
+type Cluster struct {
+	// Now is the current second.
+	Now int64
+	// Nodes and Pods of the run. Their indexes are their numbers.
+	Nodes []input.Node
+	Pods  []input.Pod
+	// Ready are the nodes that are ready. Booting are the numbers of the others in the
+	// order in which they become ready.
+	Ready   []NodeState
+	Booting []int32
+	// Pending are the numbers of the pending pods, in the order of the queue.
+	Pending []int32
+}
+
+// NodeState is the state of a node that is ready.
+type NodeState struct {
+	// Number of the node.
+	Number int32
+	// Free is allocatable less the requests of the pods, FreeSlots how many more pods
+	// the node may run.
+	Free      trace.Amounts
+	FreeSlots int64
+	// Pods are the numbers of the pods on the node.
+	Pods []int32
+}
+
+// Actions are the changes that a pass requests.
+type Actions struct {
+	// Add are nodes to add, in the order of their numbers.
+	Add []input.Node
+	// Remove are the numbers of the nodes to remove, with their pods.
+	Remove []int32
+}
+
+// Autoscaler is a simulated autoscaler. It must be used by one goroutine only.
+type Autoscaler struct {
+	config    Config
+	groups    []nodeGroup
+	nodes     []nodeInfo // by number
+	inputSize int        // number of nodes of the input
+	// inputNames are the names of the nodes of the input.
+	inputNames    map[string]bool
+	initial       []input.Node
+	scaleDown     ScaleDown
+	engine        *engine.Engine
+	compatibility *compatibility
+	placeholders  *placeholders // nil without a policy
+	// nextPass is the second of the next pass, lastAdded that of the last pass that
+	// added nodes.
+	nextPass, lastAdded int64
+	// podOutcomes of the last pass, by pod number.
+	podOutcomes map[int32]PodOutcome
+	totals      result.Scaling
+}
+
+// nodeInfo is what the autoscaler knows of a node.
+type nodeInfo struct {
+	group int // autoscale.NoGroup if it belongs to none
+	kind  int
+	// allocatable less the requests of DaemonSet pods.
+	allocatable Amounts
+	// added and removed are the seconds at which the node was added and removed.
+	added, removed int64
+	costPerHour    float64
+	priced         bool
+}
+
+// New returns an autoscaler for an input.
+func New(config Config, in input.Cluster) (*Autoscaler, error) {
+	groups, err := newGroups(config.Spec, in.Nodes)
+	if err != nil {
+		return nil, err
+	}
+	a := &Autoscaler{
+		config: config, groups: groups, inputSize: len(in.Nodes), inputNames: map[string]bool{},
+		podOutcomes: map[int32]PodOutcome{}, lastAdded: -trace.Never,
+	}
+	if config.Slack != nil {
+		if a.placeholders, err = newPlaceholders(config.Slack, in.Workloads); err != nil {
+			return nil, err
+		}
+	}
+	for i := range in.Nodes {
+		node := in.Nodes[i].Object
+		a.inputNames[node.Name] = true
+		group := groupOf(groups, node)
+		if group != NoGroup {
+			groups[group].size++
+		}
+		a.addNodeInfo(group, max(in.Nodes[i].Boot, 0), allocatable(node))
+	}
+	for i := range groups {
+		groups[i].adoptDaemonPods(in.Pods)
+		for groups[i].size < groups[i].spec.Min {
+			a.initial = append(a.initial, a.newNode(i, 0, 0))
+		}
+	}
+	return a, nil
+}
+
+// InitialNodes returns the nodes that are added at the start so that each group has
+// its minimum size.
+func (a *Autoscaler) InitialNodes() []input.Node { return a.initial }
+
+// newNode returns a new node of a group, with a name that no other node has.
+func (a *Autoscaler) newNode(group int, added, boot int64) input.Node {
+	g := &a.groups[group]
+	g.size++
+	a.addNodeInfo(group, added, g.allocatable)
+	for {
+		g.lastName++
+		if name := fmt.Sprintf("%s-%05d", g.spec.Name, g.lastName); !a.inputNames[name] {
+			return input.Node{Object: g.node(name), Boot: boot}
+		}
+	}
+}
+
+// addNodeInfo adds what is known of the node with the next number.
+func (a *Autoscaler) addNodeInfo(group int, added int64, amounts Amounts) {
+	n := nodeInfo{group: group, added: added, removed: trace.Never, allocatable: amounts}
+	if group != NoGroup {
+		n.kind = a.groups[group].kind
+	}
+	n.costPerHour, n.priced = a.config.nodeCost(a.groups, group, amounts)
+	a.nodes = append(a.nodes, n)
+}
+
+// Start sets the scheduler that evaluates constraints, and reads the nodes and pods
+// that exist at the start.
+func (a *Autoscaler) Start(e *engine.Engine, c Cluster) {
+	a.engine = e
+	a.compatibility = newCompatibility(e, c.Pods)
+	for i := range a.nodes {
+		a.nodes[i].kind = a.compatibility.nodeKind(c.Nodes[i].Object)
+	}
+	for i := range c.Ready {
+		n := &a.nodes[c.Ready[i].Number]
+		for _, pod := range c.Ready[i].Pods {
+			if facts.IsNodeBound(c.Pods[pod].Object) {
+				n.allocatable = n.allocatable.Minus(podAmounts(c.Pods[pod].Requests))
+			}
+		}
+	}
+	for i := range a.groups {
+		a.groups[i].kind = a.compatibility.nodeKind(a.groups[i].template)
+	}
+}
+
+// DaemonPods returns the DaemonSet pods that start on a node of the autoscaler when it
+// becomes ready.
+func (a *Autoscaler) DaemonPods(c Cluster, number int32) []input.Pod {
+	if int(number) < a.inputSize {
+		return nil
+	}
+	name := c.Nodes[number].Object.Name
+	var pods []input.Pod
+	for _, model := range a.groups[a.nodes[number].group].daemonPods {
+		pod := c.Pods[model]
+		object := input.Bind(pod.Object, name)
+		object.Name = fmt.Sprintf("%s-%s", pod.Object.Name, name)
+		object.UID = types.UID(fmt.Sprintf("%s on %s", pod.Object.UID, name))
+		object.CreationTimestamp = metav1.NewTime(input.Time(c.Now))
+		pod.Object, pod.Arrival = object, c.Now
+		pods = append(pods, pod)
+	}
+	return pods
+}
+
+// NextPass returns the second of the next pass.
+func (a *Autoscaler) NextPass() int64 { return a.nextPass }
+
+// Pass adds and removes nodes: it reads the state of the cluster and returns the
+// actions. The scheduler is unchanged when it returns.
+func (a *Autoscaler) Pass(ctx context.Context, c Cluster) (Actions, error) {
+	interval := a.config.Spec.Loop.Interval
+	a.nextPass = (c.Now/interval + 1) * interval
+	p := newPass(a, c)
+	if err := p.assignPlaceholders(ctx); err != nil {
+		return Actions{}, err
+	}
+	err := p.scale(ctx)
+	if released := p.releasePlaceholders(ctx); err == nil {
+		err = released
+	}
+	return p.actions, err
+}
+
+// PendingReason returns the part of the reason why a pod is pending that is due to
+// the autoscaler.
+func (a *Autoscaler) PendingReason(pod int32) string {
+	switch a.podOutcomes[pod] {
+	case FitsNoGroup:
+		return "; fits on no node of the autoscaler's groups"
+	case GroupsFull:
+		return "; the groups that it fits on are at their maximum size"
+	case FitsBootingNode, NodeAdded:
+		return "; a node for it is booting"
+	}
+	return ""
+}
+
+// SlackKept returns the fraction of the target slack that was available in the last
+// pass, and whether there is a policy.
+func (a *Autoscaler) SlackKept() (float64, bool) {
+	if a.placeholders == nil {
+		return 0, false
+	}
+	return a.placeholders.kept.fraction, true
+}
+
+// Result returns what the autoscaler did until a second.
+func (a *Autoscaler) Result(now int64) *result.Scaling {
+	totals := a.totals
+	var changes []sizeChange
+	for i := range a.nodes {
+		n := &a.nodes[i]
+		from, to := min(n.added, now), min(n.removed, max(now, 0))
+		hours := float64(max(to-from, 0)) / 3600
+		totals.NodeHours += hours
+		totals.Cost += hours * n.costPerHour
+		if !n.priced {
+			totals.Unpriced++
+		}
+		changes = append(changes, sizeChange{from, 1}, sizeChange{to, -1})
+	}
+	totals.NodesPeak = peak(changes)
+	if a.placeholders != nil {
+		totals.Slack = a.placeholders.kept.result(now)
+	}
+	return &totals
+}
+
+// sizeChange is a change of the number of nodes.
+type sizeChange struct {
+	second int64
+	delta  int
+}
+
+// peak returns the highest number of nodes. Of changes at the same second, removals
+// come first.
+func peak(changes []sizeChange) (highest int) {
+	slices.SortFunc(changes, func(a, b sizeChange) int {
+		return cmp.Or(cmp.Compare(a.second, b.second), cmp.Compare(a.delta, b.delta))
+	})
+	size := 0
+	for _, c := range changes {
+		size += c.delta
+		highest = max(highest, size)
+	}
+	return highest
+}

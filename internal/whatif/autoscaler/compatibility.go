@@ -1,0 +1,195 @@
+package autoscaler
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
+)
+
+// compatibility caches which pods may run on which nodes. Most pods are independent:
+// apart from free resources, only the labels and taints of nodes matter to them, so
+// that the scheduler's filters are evaluated once for all pods of a class and all
+// nodes of a kind.
+type compatibility struct {
+	engine *engine.Engine
+	// classes and kinds are numbered from 1; pods and nodes has an example of each.
+	classes, kinds map[string]int
+	pods           []*v1.Pod
+	nodes          []*v1.Node
+	results        map[[2]int]bool // by class and kind
+	// classOfPod has the class of pods of the run, by number.
+	classOfPod map[int32]int
+	// antiAffinity are the selectors of the required anti-affinity of any pod.
+	antiAffinity []labels.Selector
+}
+
+func newCompatibility(e *engine.Engine, pods []input.Pod) *compatibility {
+	c := &compatibility{
+		engine: e, classes: map[string]int{}, kinds: map[string]int{}, results: map[[2]int]bool{},
+		classOfPod: map[int32]int{},
+	}
+	seen := map[string]bool{}
+	for i := range pods {
+		for _, selector := range antiAffinitySelectors(pods[i].Object) {
+			if !seen[selector.String()] {
+				seen[selector.String()] = true
+				c.antiAffinity = append(c.antiAffinity, selector)
+			}
+		}
+	}
+	return c
+}
+
+// antiAffinitySelectors returns the selectors of a pod's required anti-affinity.
+func antiAffinitySelectors(pod *v1.Pod) (selectors []labels.Selector) {
+	if pod.Spec.Affinity == nil || pod.Spec.Affinity.PodAntiAffinity == nil {
+		return nil
+	}
+	for _, term := range pod.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
+		if selector, err := metav1.LabelSelectorAsSelector(term.LabelSelector); err == nil {
+			selectors = append(selectors, selector)
+		}
+	}
+	return selectors
+}
+
+// nodeKind returns the number of a node's kind: its labels and taints.
+func (c *compatibility) nodeKind(node *v1.Node) int {
+	var b strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(node.Labels)) {
+		if key != v1.LabelHostname {
+			fmt.Fprintf(&b, "%s=%s,", key, node.Labels[key])
+		}
+	}
+	for _, taint := range node.Spec.Taints {
+		fmt.Fprintf(&b, ";%s=%s:%s", taint.Key, taint.Value, taint.Effect)
+	}
+	fmt.Fprint(&b, node.Spec.Unschedulable)
+	key := b.String()
+	if c.kinds[key] == 0 {
+		c.nodes = append(c.nodes, node)
+		c.kinds[key] = len(c.nodes)
+	}
+	return c.kinds[key]
+}
+
+// podClass returns the number of a pod's class: its constraints on nodes. It returns 0
+// if the pod is not independent.
+func (c *compatibility) podClass(pod *v1.Pod) int {
+	if !c.isIndependent(pod) {
+		return 0
+	}
+	key := nodeConstraints(pod)
+	if c.classes[key] == 0 {
+		c.pods = append(c.pods, withoutRequests(pod))
+		c.classes[key] = len(c.pods)
+	}
+	return c.classes[key]
+}
+
+// numberedPodClass is podClass with a cache, for a pod of the run.
+func (c *compatibility) numberedPodClass(number int32, pod *v1.Pod) int {
+	class, known := c.classOfPod[number]
+	if !known {
+		class = c.podClass(pod)
+		c.classOfPod[number] = class
+	}
+	return class
+}
+
+// nodeConstraints returns a text that is equal for independent pods with the same
+// constraints on nodes.
+func nodeConstraints(pod *v1.Pod) string {
+	spec := &pod.Spec
+	affinity := spec.Affinity != nil && spec.Affinity.NodeAffinity != nil &&
+		spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil
+	if !affinity && len(spec.NodeSelector) == 0 && len(spec.Tolerations) == 0 {
+		return spec.SchedulerName
+	}
+	var b strings.Builder
+	fmt.Fprint(&b, spec.SchedulerName, ";", spec.NodeSelector)
+	if affinity {
+		fmt.Fprint(&b, *spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
+	}
+	for _, t := range spec.Tolerations {
+		fmt.Fprintf(&b, ";%s %s %s %s", t.Key, t.Operator, t.Value, t.Effect)
+	}
+	return b.String()
+}
+
+// withoutRequests returns a copy of a pod that is unassigned and requests nothing.
+func withoutRequests(pod *v1.Pod) *v1.Pod {
+	empty := *pod
+	empty.Spec.NodeName = ""
+	empty.Spec.Resources, empty.Spec.Overhead = nil, nil
+	empty.Spec.InitContainers = nil
+	empty.Spec.Containers = []v1.Container{{Name: "main"}}
+	return &empty
+}
+
+// isIndependent reports whether the scheduling of a pod depends only on the labels and
+// taints of nodes and on their free CPU, memory and GPU: not on other pods, volumes,
+// ports or other resources.
+func (c *compatibility) isIndependent(pod *v1.Pod) bool {
+	spreads := func(c v1.TopologySpreadConstraint) bool { return c.WhenUnsatisfiable == v1.DoNotSchedule }
+	matches := func(s labels.Selector) bool { return s.Matches(labels.Set(pod.Labels)) }
+	if hasPodAffinity(pod.Spec.Affinity) || slices.ContainsFunc(pod.Spec.TopologySpreadConstraints, spreads) ||
+		slices.ContainsFunc(c.antiAffinity, matches) {
+		return false
+	}
+	if len(pod.Spec.ResourceClaims) > 0 || slices.ContainsFunc(pod.Spec.Volumes, restrictsNodes) || usesHostPorts(&pod.Spec) {
+		return false
+	}
+	for name, quantity := range noderes.Requests(pod) {
+		if name != v1.ResourceCPU && name != v1.ResourceMemory && name != input.GPU && !quantity.IsZero() {
+			return false
+		}
+	}
+	return true
+}
+
+// hasPodAffinity reports whether there is required affinity or anti-affinity to pods.
+func hasPodAffinity(a *v1.Affinity) bool {
+	return a != nil && (a.PodAffinity != nil && len(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 ||
+		a.PodAntiAffinity != nil && len(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0)
+}
+
+// usesHostPorts reports whether a pod uses ports of its node.
+func usesHostPorts(spec *v1.PodSpec) bool {
+	for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {
+		if slices.ContainsFunc(container.Ports, func(p v1.ContainerPort) bool { return p.HostPort > 0 }) {
+			return true
+		}
+	}
+	return spec.HostNetwork
+}
+
+// restrictsNodes reports whether a volume may be available on some nodes only.
+func restrictsNodes(v v1.Volume) bool {
+	s := v.VolumeSource
+	return s.EmptyDir == nil && s.ConfigMap == nil && s.Secret == nil && s.Projected == nil && s.DownwardAPI == nil && s.HostPath == nil
+}
+
+// fits reports whether pods of a class may run on nodes of a kind.
+func (c *compatibility) fits(ctx context.Context, class, kind int) (bool, error) {
+	key := [2]int{class, kind}
+	fits, known := c.results[key]
+	if known {
+		return fits, nil
+	}
+	fits, err := c.engine.FitsEmpty(ctx, c.pods[class-1], c.nodes[kind-1])
+	if err == nil {
+		c.results[key] = fits
+	}
+	return fits, err
+}

@@ -1,0 +1,196 @@
+package autoscaler
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/trace"
+)
+
+// nodeGroupLabel is the label of nodes with the name of their group. Nodes of the
+// input with this label belong to the group.
+const nodeGroupLabel = "plimsoll.dev/node-group"
+
+// deviceGPU is the resource name for whole GPUs.
+const deviceGPU v1.ResourceName = "nvidia.com/gpu"
+
+// nodeGroup is the state of a node group.
+type nodeGroup struct {
+	spec GroupSpec
+	// template of its nodes, and their kind.
+	template *v1.Node
+	kind     int
+	// allocatable of a new node, less its DaemonSet pods.
+	allocatable Amounts
+	// model is the name of the node of the input that the nodes are like, empty if
+	// there is none. daemonPods are the numbers of its DaemonSet pods, of which each
+	// node gets copies.
+	model      string
+	daemonPods []int32
+	// size is the number of nodes, including those that boot. lastName is the number in
+	// the name of the newest node.
+	size, lastName int
+}
+
+// newGroups returns the groups of an autoscaler.
+func newGroups(spec Spec, nodes []input.Node) ([]nodeGroup, error) {
+	var groups []nodeGroup
+	for _, groupSpec := range spec.Groups {
+		g := nodeGroup{spec: groupSpec}
+		model := g.findModel(nodes)
+		if model != nil {
+			g.model = model.Name
+		}
+		switch {
+		case groupSpec.Shape != Shape{}:
+			g.template = g.templateOfShape()
+		case model == nil && groupSpec.Label != "":
+			return nil, fmt.Errorf("%s: shape: required, as the input has no schedulable node with the label %s to copy it from",
+				groupSpec.Name, groupSpec.Label)
+		case model == nil:
+			return nil, fmt.Errorf("%s: shape: required, as the input has no schedulable node to copy it from", groupSpec.Name)
+		default:
+			g.template = g.templateOfNode(model)
+		}
+		g.allocatable = allocatable(g.template)
+		groups = append(groups, g)
+	}
+	return groups, nil
+}
+
+// findModel returns the node of the input that the nodes of the group are like, nil
+// if there is none: of the schedulable nodes (with the label of the group, if it has
+// one) the first of the most frequent shape.
+func (g *nodeGroup) findModel(nodes []input.Node) *v1.Node {
+	counts := map[Amounts]int{}
+	var candidates []*v1.Node
+	most := 0
+	for i := range nodes {
+		node := nodes[i].Object
+		if facts.IsControlPlane(node) || node.Spec.Unschedulable || g.spec.Label != "" && !g.contains(node) {
+			continue
+		}
+		candidates = append(candidates, node)
+		shape := allocatable(node)
+		counts[shape]++
+		most = max(most, counts[shape])
+	}
+	for _, node := range candidates {
+		if counts[allocatable(node)] == most {
+			return node
+		}
+	}
+	return nil
+}
+
+// contains reports whether a node of the input has the label of the group.
+func (g *nodeGroup) contains(node *v1.Node) bool {
+	if name, ok := node.Labels[nodeGroupLabel]; ok && name == g.spec.Name {
+		return true
+	}
+	key, value, _ := strings.Cut(g.spec.Label, "=")
+	actual, ok := node.Labels[key]
+	return g.spec.Label != "" && ok && actual == value
+}
+
+// groupOf returns the group of a node of the input, autoscale.NoGroup if it belongs
+// to none.
+func groupOf(groups []nodeGroup, node *v1.Node) int {
+	if i := slices.IndexFunc(groups, func(g nodeGroup) bool { return g.contains(node) }); i >= 0 {
+		return i
+	}
+	return NoGroup
+}
+
+// templateOfShape returns a node of the group's shape.
+func (g *nodeGroup) templateOfShape() *v1.Node {
+	shape := g.spec.Shape
+	amounts := v1.ResourceList{
+		v1.ResourceCPU:    *resource.NewQuantity(int64(shape.Cores), resource.DecimalSI),
+		v1.ResourceMemory: *resource.NewQuantity(int64(shape.GiB)<<30, resource.BinarySI),
+		v1.ResourcePods:   *resource.NewQuantity(input.MaxPodsPerNode, resource.DecimalSI),
+	}
+	if shape.GPUs > 0 {
+		amounts[input.GPU] = *resource.NewQuantity(int64(shape.GPUs)*1000, resource.DecimalSI)
+		amounts[deviceGPU] = *resource.NewQuantity(int64(shape.GPUs), resource.DecimalSI)
+	}
+	node := &v1.Node{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{v1.LabelOSStable: "linux", v1.LabelArchStable: "amd64"}},
+		Status:     v1.NodeStatus{Capacity: amounts, Allocatable: amounts},
+	}
+	if g.spec.GPUModel != "" {
+		node.Labels[input.GPUModelLabel] = g.spec.GPUModel
+	}
+	g.setLabels(node)
+	return node
+}
+
+// templateOfNode returns a copy of a node of the input without its identity and its
+// condition.
+func (g *nodeGroup) templateOfNode(model *v1.Node) *v1.Node {
+	node := &v1.Node{
+		ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(model.Labels)},
+		Status:     v1.NodeStatus{Capacity: model.Status.Capacity, Allocatable: model.Status.Allocatable},
+	}
+	for _, taint := range model.Spec.Taints {
+		if !strings.HasPrefix(taint.Key, "node.kubernetes.io/") { // a condition of the node
+			node.Spec.Taints = append(node.Spec.Taints, taint)
+		}
+	}
+	g.setLabels(node)
+	return node
+}
+
+// setLabels sets the labels of the group on a node.
+func (g *nodeGroup) setLabels(node *v1.Node) {
+	if node.Labels == nil {
+		node.Labels = map[string]string{}
+	}
+	delete(node.Labels, v1.LabelHostname)
+	node.Labels[nodeGroupLabel] = g.spec.Name
+	if key, value, ok := strings.Cut(g.spec.Label, "="); ok {
+		node.Labels[key] = value
+	}
+}
+
+// node returns a new node.
+func (g *nodeGroup) node(name string) *v1.Node {
+	node := *g.template
+	node.Name = name
+	node.Labels = maps.Clone(g.template.Labels)
+	node.Labels[v1.LabelHostname] = name
+	return &node
+}
+
+// adoptDaemonPods finds the DaemonSet pods of the model node.
+func (g *nodeGroup) adoptDaemonPods(pods []input.Pod) {
+	if g.model == "" {
+		return
+	}
+	for i := range pods {
+		if pods[i].Object.Spec.NodeName == g.model && facts.IsNodeBound(pods[i].Object) {
+			g.daemonPods = append(g.daemonPods, int32(i))
+			g.allocatable = g.allocatable.Minus(podAmounts(pods[i].Requests))
+		}
+	}
+}
+
+// allocatable returns the allocatable amounts of a node.
+func allocatable(node *v1.Node) Amounts {
+	list := node.Status.Allocatable
+	amounts := input.Amounts(list)
+	return Amounts{amounts.CPU, amounts.Memory, amounts.GPU, input.Amount(list, v1.ResourcePods)}
+}
+
+// podAmounts returns the amounts that a pod needs: its requests and a pod slot.
+func podAmounts(requests trace.Amounts) Amounts {
+	return Amounts{requests.CPU, requests.Memory, requests.GPU, 1}
+}

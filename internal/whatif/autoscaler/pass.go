@@ -1,0 +1,283 @@
+package autoscaler
+
+import (
+	"context"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/trace"
+	"github.com/plimsoll-k8s/plimsoll/slack"
+)
+
+// pass is the state of one pass.
+type pass struct {
+	scaler  *Autoscaler
+	cluster Cluster
+	// free has, for each ready node, the amounts that neither pods nor placeholders
+	// use; index has the index of each ready node by name.
+	free  []Amounts
+	index map[string]int
+	// plan and its placeholders.
+	plan         slack.Plan
+	placeholders []*v1.Pod
+	classes      []int           // of the placeholders
+	requests     []trace.Amounts // of the placeholders
+	actions      Actions
+}
+
+func newPass(a *Autoscaler, c Cluster) *pass {
+	p := &pass{scaler: a, cluster: c, index: make(map[string]int, len(c.Ready)), free: make([]Amounts, len(c.Ready))}
+	for i := range c.Ready {
+		n := &c.Ready[i]
+		p.index[c.Nodes[n.Number].Object.Name] = i
+		p.free[i] = podAmounts(n.Free)
+		p.free[i][Slots] = n.FreeSlots
+	}
+	return p
+}
+
+// scale places placeholders, adds nodes and removes nodes.
+func (p *pass) scale(ctx context.Context) error {
+	if err := p.placePlaceholders(ctx); err != nil {
+		return err
+	}
+	if p.scaler.placeholders != nil {
+		p.scaler.placeholders.kept.update(p.cluster.Now, p.plan, p.placeholders, p.requests)
+	}
+	hold, err := p.scaleUp(ctx)
+	if err != nil {
+		return err
+	}
+	return p.removeUnneeded(ctx, hold)
+}
+
+// assignPlaceholders computes the placeholders, and subtracts those that keep their
+// node from its free amounts. Placeholders that depend on other pods are added to the
+// scheduler for the duration of the pass.
+func (p *pass) assignPlaceholders(ctx context.Context) error {
+	if p.scaler.placeholders == nil {
+		return nil
+	}
+	p.placeholders, p.plan = p.scaler.placeholders.next(&p.cluster)
+	p.classes, p.requests = make([]int, len(p.placeholders)), make([]trace.Amounts, len(p.placeholders))
+	for i, pod := range p.placeholders {
+		if i > 0 && sameGroup(pod, p.placeholders[i-1]) {
+			p.classes[i], p.requests[i] = p.classes[i-1], p.requests[i-1]
+		} else {
+			p.classes[i], p.requests[i] = p.scaler.compatibility.podClass(pod), podRequests(pod)
+		}
+		node, assigned := p.index[pod.Spec.NodeName]
+		if !assigned {
+			continue
+		}
+		p.free[node] = p.free[node].Minus(podAmounts(p.requests[i]))
+		if p.classes[i] == 0 {
+			if err := p.scaler.engine.AssignPod(ctx, pod); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// sameGroup reports whether two consecutive placeholders are of one group, and
+// therefore equal.
+func sameGroup(a, b *v1.Pod) bool {
+	group := func(name string) string { return strings.TrimRight(name, "0123456789") }
+	return a.Namespace == b.Namespace && group(a.Name) == group(b.Name)
+}
+
+// releasePlaceholders removes the placeholders from the scheduler.
+func (p *pass) releasePlaceholders(ctx context.Context) error {
+	for i, pod := range p.placeholders {
+		if _, assigned := p.index[pod.Spec.NodeName]; assigned && p.classes[i] == 0 {
+			if _, err := p.scaler.engine.UnassignPod(ctx, pod); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// newProbe returns a probe of the scheduler.
+func (p *pass) newProbe() *schedulerProbe {
+	return &schedulerProbe{scaler: p.scaler, staged: map[int]*v1.Pod{}}
+}
+
+// newProbeOfReady returns a probe that has the ready nodes.
+func (p *pass) newProbeOfReady() *schedulerProbe {
+	probe := p.newProbe()
+	for i := range p.cluster.Ready {
+		number := p.cluster.Ready[i].Number
+		probe.nodes = append(probe.nodes, probedNode{
+			object: p.cluster.Nodes[number].Object, kind: p.scaler.nodes[number].kind, inScheduler: true,
+		})
+	}
+	return probe
+}
+
+// addPlaceholder adds a placeholder to the pods of a probe, and returns its amounts.
+func (p *pass) addPlaceholder(probe *schedulerProbe, i int) Pod {
+	probe.pods = append(probe.pods, probedPod{object: input.Unbind(p.placeholders[i]), class: p.classes[i]})
+	return Pod{Requests: podAmounts(p.requests[i]), Class: p.classes[i], Placeholder: true}
+}
+
+// addPod adds a pod of the run to the pods of a probe, and returns its amounts.
+func (p *pass) addPod(probe *schedulerProbe, number int32) Pod {
+	pod, class := &p.cluster.Pods[number], p.scaler.compatibility.numberedPodClass(number, p.cluster.Pods[number].Object)
+	probe.pods = append(probe.pods, probedPod{object: input.Unbind(pod.Object), class: class})
+	return Pod{Requests: podAmounts(pod.Requests), Class: class}
+}
+
+// placePlaceholders places the placeholders without a node on ready nodes.
+func (p *pass) placePlaceholders(ctx context.Context) error {
+	if len(p.placeholders) == 0 {
+		return nil
+	}
+	probe := p.newProbeOfReady()
+	var pods []Pod
+	var numbers []int
+	for i, pod := range p.placeholders {
+		if pod.Spec.NodeName == "" {
+			pods = append(pods, p.addPlaceholder(probe, i))
+			numbers = append(numbers, i)
+		}
+	}
+	nodes := Place(ctx, pods, p.free, probe)
+	if err := probe.end(ctx); err != nil {
+		return err
+	}
+	for i, node := range nodes {
+		if node < 0 {
+			continue
+		}
+		pod := p.placeholders[numbers[i]]
+		pod.Spec.NodeName = p.cluster.Nodes[p.cluster.Ready[node].Number].Object.Name
+		p.free[node] = p.free[node].Minus(pods[i].Requests)
+		if pods[i].Class == 0 {
+			if err := p.scaler.engine.AssignPod(ctx, pod); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// scaleUp adds nodes for pending pods and for placeholders without a node. It returns
+// whether no node may be removed in this pass.
+func (p *pass) scaleUp(ctx context.Context) (hold bool, err error) {
+	probe := p.newProbe()
+	var pods []Pod
+	for _, number := range p.cluster.Pending {
+		pods = append(pods, p.addPod(probe, number))
+	}
+	for i, pod := range p.placeholders {
+		if pod.Spec.NodeName == "" {
+			pods = append(pods, p.addPlaceholder(probe, i))
+		}
+	}
+	clear(p.scaler.podOutcomes)
+	if len(pods) == 0 {
+		return false, nil
+	}
+	var booting []int
+	for _, number := range p.cluster.Booting {
+		if int(number) >= p.scaler.inputSize {
+			booting = append(booting, p.scaler.nodes[number].group)
+		}
+	}
+	groups := make([]Group, len(p.scaler.groups))
+	for i := range p.scaler.groups {
+		g := &p.scaler.groups[i]
+		groups[i] = Group{Allocatable: g.allocatable, Headroom: max(g.spec.Max-g.size, 0), Cost: g.spec.Cost}
+	}
+	plan := ScaleUp(ctx, pods, booting, groups, probe)
+	if err := probe.end(ctx); err != nil {
+		return false, err
+	}
+	for i, number := range p.cluster.Pending {
+		p.scaler.podOutcomes[number] = plan.Outcomes[i]
+		hold = hold || plan.Outcomes[i] != FitsNoGroup
+	}
+	if !plan.AddsNodes() {
+		return hold, nil
+	}
+	p.scaler.lastAdded = p.cluster.Now
+	p.scaler.totals.ScaleUps++
+	for group, nodes := range plan.Nodes {
+		for range nodes {
+			p.actions.Add = append(p.actions.Add, p.scaler.newNode(group, p.cluster.Now, p.cluster.Now+p.scaler.groups[group].spec.Boot))
+		}
+		p.scaler.totals.NodesAdded += nodes
+	}
+	return true, nil
+}
+
+// removeUnneeded removes unneeded nodes.
+func (p *pass) removeUnneeded(ctx context.Context, hold bool) error {
+	loop := p.scaler.config.Spec.Loop
+	in := ScaleDownInput{
+		Threshold: loop.Utilization, UnneededSeconds: loop.Idle,
+		Hold: hold || p.scaler.lastAdded > -trace.Never && p.cluster.Now-p.scaler.lastAdded < loop.AfterAdd,
+	}
+	for i := range p.scaler.groups {
+		in.Removable = append(in.Removable, max(p.scaler.groups[i].size-p.scaler.groups[i].spec.Min, 0))
+	}
+	probe := p.newProbeOfReady()
+	candidates := make([]bool, len(p.cluster.Ready))
+	for i := range p.cluster.Ready {
+		state := &p.cluster.Ready[i]
+		info := &p.scaler.nodes[state.Number]
+		node := PackedNode{Name: p.cluster.Nodes[state.Number].Object.Name, Group: info.group, Free: p.free[i]}
+		if info.group != NoGroup && in.Removable[info.group] > 0 {
+			node.Utilization = Utilization(info.allocatable.Minus(p.free[i]), info.allocatable)
+			candidates[i] = node.Utilization < in.Threshold
+		}
+		if candidates[i] {
+			p.addEvictablePods(state, &node, &in, probe)
+		}
+		in.Nodes = append(in.Nodes, node)
+	}
+	for i, pod := range p.placeholders {
+		if node, assigned := p.index[pod.Spec.NodeName]; assigned && candidates[node] {
+			in.Nodes[node].Pods = append(in.Nodes[node].Pods, len(in.Pods))
+			in.Pods = append(in.Pods, p.addPlaceholder(probe, i))
+		}
+	}
+	removed := p.scaler.scaleDown.Next(ctx, p.cluster.Now, in, probe)
+	if err := probe.end(ctx); err != nil {
+		return err
+	}
+	for _, node := range removed {
+		number := p.cluster.Ready[node].Number
+		p.scaler.groups[p.scaler.nodes[number].group].size--
+		p.scaler.nodes[number].removed = p.cluster.Now
+		p.scaler.totals.NodesRemoved++
+		p.actions.Remove = append(p.actions.Remove, number)
+	}
+	return nil
+}
+
+// addEvictablePods adds the pods that would have to be rescheduled if a node were
+// removed.
+func (p *pass) addEvictablePods(state *NodeState, node *PackedNode, in *ScaleDownInput, probe *schedulerProbe) {
+	for _, number := range state.Pods {
+		object := p.cluster.Pods[number].Object
+		if facts.IsNodeBound(object) {
+			continue
+		}
+		node.Fixed = node.Fixed || isFixed(object)
+		node.Pods = append(node.Pods, len(in.Pods))
+		in.Pods = append(in.Pods, p.addPod(probe, number))
+	}
+}
+
+// isFixed reports whether a pod has an annotation by which autoscalers do not evict
+// it.
+func isFixed(pod *v1.Pod) bool {
+	return pod.Annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"] == "false" ||
+		pod.Annotations["karpenter.sh/do-not-disrupt"] == "true"
+}

@@ -1,0 +1,130 @@
+package autoscaler
+
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/trace"
+	"github.com/plimsoll-k8s/plimsoll/slack"
+)
+
+// placeholderNamespace is the namespace of placeholders.
+const placeholderNamespace = "plimsoll-slack"
+
+// placeholders maintains the placeholders of a policy from pass to pass.
+type placeholders struct {
+	loop *slack.Loop
+	// previous are the placeholders of the last pass, with their nodes.
+	previous []*v1.Pod
+	// bound are the pods that the loop reads, by number: the same object as long as the
+	// pod is on the same node.
+	bound map[int32]*v1.Pod
+	kept  slackKept
+}
+
+func newPlaceholders(policy *v1alpha1.ResourceSlack, workloads []runtime.Object) (*placeholders, error) {
+	loop, err := slack.NewLoop(policy, placeholderNamespace)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", v1alpha1.Kind, policy.Name, err)
+	}
+	var governed []slack.Workload
+	for _, object := range workloads {
+		if w, ok := slack.WorkloadOf(object); ok && slack.GoverningPolicy([]*v1alpha1.ResourceSlack{policy}, w) == 0 {
+			governed = append(governed, w)
+		}
+	}
+	loop.SetWorkloads(governed)
+	return &placeholders{loop: loop, bound: map[int32]*v1.Pod{}}, nil
+}
+
+// next returns the placeholders of a pass. A placeholder that can remain on its node
+// has it set.
+func (p *placeholders) next(c *Cluster) ([]*v1.Pod, slack.Plan) {
+	var nodes []*v1.Node
+	var pods []*v1.Pod
+	for i := range c.Ready {
+		node := c.Nodes[c.Ready[i].Number].Object
+		nodes = append(nodes, node)
+		for _, number := range c.Ready[i].Pods {
+			pod := p.bound[number]
+			if pod == nil || pod.Spec.NodeName != node.Name {
+				pod = input.Bind(c.Pods[number].Object, node.Name)
+				p.bound[number] = pod
+			}
+			pods = append(pods, pod)
+		}
+	}
+	current, plan := p.loop.Next(nodes, pods, p.previous, input.Time(c.Now))
+	p.previous = current
+	return current, plan
+}
+
+// podRequests returns the requests of a placeholder.
+func podRequests(pod *v1.Pod) trace.Amounts { return input.Amounts(noderes.Requests(pod)) }
+
+// slackKept accumulates the available fraction of the target slack over time.
+type slackKept struct {
+	// fraction that was available at second since, if there was a target.
+	fraction  float64
+	since     int64
+	hasTarget bool
+
+	sum, seconds float64 // sum of fraction x seconds
+	reached      bool    // the target was available at least once
+	min          float64 // since the target was reached
+}
+
+// update sets the fraction from a second on: the requests of the placeholders with a
+// node over the target of the plan.
+func (k *slackKept) update(now int64, plan slack.Plan, pods []*v1.Pod, requests []trace.Amounts) {
+	k.advance(now)
+	var available trace.Amounts
+	for i, pod := range pods {
+		if pod.Spec.NodeName != "" {
+			available.CPU += requests[i].CPU
+			available.Memory += requests[i].Memory
+		}
+	}
+	target := input.Amounts(plan.Target)
+	k.hasTarget, k.fraction = target.CPU > 0 || target.Memory > 0, 1
+	if target.CPU > 0 {
+		k.fraction = min(k.fraction, float64(available.CPU)/float64(target.CPU))
+	}
+	if target.Memory > 0 {
+		k.fraction = min(k.fraction, float64(available.Memory)/float64(target.Memory))
+	}
+	if !k.hasTarget {
+		return
+	}
+	if k.fraction == 1 && !k.reached {
+		k.reached, k.min = true, 1
+	}
+	if k.reached {
+		k.min = min(k.min, k.fraction)
+	}
+}
+
+// advance adds the time up to a second.
+func (k *slackKept) advance(now int64) {
+	if k.hasTarget {
+		k.sum += k.fraction * float64(now-k.since)
+		k.seconds += float64(now - k.since)
+	}
+	k.since = now
+}
+
+// result returns the fraction over the time up to a second.
+func (k *slackKept) result(now int64) *result.SlackKept {
+	k.advance(now)
+	kept := &result.SlackKept{Min: k.min}
+	if k.seconds > 0 {
+		kept.Mean = k.sum / k.seconds
+	}
+	return kept
+}

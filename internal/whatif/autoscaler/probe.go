@@ -1,0 +1,133 @@
+package autoscaler
+
+import (
+	"context"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
+)
+
+// schedulerProbe implements autoscale.Probe with the scheduler, for pods that depend
+// on other pods, and with cached results for all others. Its changes to the scheduler
+// are reverted by end.
+type schedulerProbe struct {
+	scaler *Autoscaler
+	pods   []probedPod
+	nodes  []probedNode
+	added  int // number of nodes ever added
+	// staged are the pods that were added to the scheduler, by index.
+	staged map[int]*v1.Pod
+	// err is the first error. After an error all calls return immediately.
+	err error
+}
+
+// probedPod is a pod of a probe.
+type probedPod struct {
+	object *v1.Pod
+	class  int
+	// home is the index of the node on which the pod runs, and removed the pod as it
+	// ran there, while it is unassigned.
+	home    int
+	removed *v1.Pod
+}
+
+// probedNode is a node of a probe.
+type probedNode struct {
+	object *v1.Node
+	kind   int
+	// inScheduler is set if the scheduler has the node, temporary if the probe added it.
+	inScheduler, temporary bool
+}
+
+var _ Probe = (*schedulerProbe)(nil)
+
+// Fits implements autoscale.Probe.
+func (s *schedulerProbe) Fits(ctx context.Context, pod, node int) bool {
+	if s.err != nil {
+		return false
+	}
+	p, n := &s.pods[pod], &s.nodes[node]
+	var ok bool
+	if p.class != 0 {
+		ok, s.err = s.scaler.compatibility.fits(ctx, p.class, n.kind)
+	} else {
+		s.stage(ctx, n)
+		ok, s.err = s.scaler.engine.Fits(ctx, p.object, n.object.Name)
+	}
+	return ok && s.err == nil
+}
+
+// stage adds a node to the scheduler if the scheduler does not have it.
+func (s *schedulerProbe) stage(ctx context.Context, n *probedNode) {
+	if !n.inScheduler {
+		s.scaler.engine.AddNode(ctx, n.object)
+		n.inScheduler = true
+	}
+}
+
+// Assign implements autoscale.Probe.
+func (s *schedulerProbe) Assign(ctx context.Context, pod, node int) {
+	p, n := &s.pods[pod], &s.nodes[node]
+	if s.err != nil || p.class != 0 {
+		return
+	}
+	if p.removed != nil && p.home == node {
+		s.err = s.scaler.engine.AssignPod(ctx, p.removed)
+		p.removed = nil
+		return
+	}
+	s.stage(ctx, n)
+	s.staged[pod] = input.Bind(p.object, n.object.Name)
+	s.err = s.scaler.engine.AssignPod(ctx, s.staged[pod])
+}
+
+// Unassign implements autoscale.Probe.
+func (s *schedulerProbe) Unassign(ctx context.Context, pod, node int) {
+	p := &s.pods[pod]
+	if s.err != nil || p.class != 0 {
+		return
+	}
+	var removed *v1.Pod
+	removed, s.err = s.scaler.engine.UnassignPod(ctx, p.object)
+	if _, staged := s.staged[pod]; staged {
+		delete(s.staged, pod)
+		return
+	}
+	p.home, p.removed = node, removed
+}
+
+// AddNode implements autoscale.Probe.
+func (s *schedulerProbe) AddNode(group int) {
+	g := &s.scaler.groups[group]
+	s.added++
+	s.nodes = append(s.nodes, probedNode{object: g.node(fmt.Sprintf("%s-probe-%d", g.spec.Name, s.added)), kind: g.kind, temporary: true})
+}
+
+// RemoveLastNode implements autoscale.Probe.
+func (s *schedulerProbe) RemoveLastNode(ctx context.Context) {
+	s.unstage(ctx, &s.nodes[len(s.nodes)-1])
+	s.nodes = s.nodes[:len(s.nodes)-1]
+}
+
+// unstage removes a node from the scheduler if the probe added it.
+func (s *schedulerProbe) unstage(ctx context.Context, n *probedNode) {
+	if n.temporary && n.inScheduler && s.err == nil {
+		s.err = s.scaler.engine.RemoveNode(ctx, n.object)
+	}
+}
+
+// end removes the pods and nodes of the probe from the scheduler, and returns the
+// first error.
+func (s *schedulerProbe) end(ctx context.Context) error {
+	for pod := range s.pods {
+		if _, staged := s.staged[pod]; staged && s.err == nil {
+			_, s.err = s.scaler.engine.UnassignPod(ctx, s.pods[pod].object)
+		}
+	}
+	for i := range s.nodes {
+		s.unstage(ctx, &s.nodes[i])
+	}
+	return s.err
+}

@@ -1,0 +1,160 @@
+package autoscaler
+
+import (
+	"cmp"
+	"context"
+	"slices"
+)
+
+// NoGroup is the group of a node that belongs to none.
+const NoGroup = -1
+
+// PackedNode is a running node.
+type PackedNode struct {
+	Name string
+	// Group of the node, NoGroup for a node that is never removed.
+	Group int
+	// Free amounts; an unschedulable node has none.
+	Free Amounts
+	// Utilization of the node.
+	Utilization float64
+	// Pods are the pods and placeholders that would have to be rescheduled, without
+	// DaemonSet pods.
+	Pods []int
+	// Fixed is set if a pod on the node must not be evicted.
+	Fixed bool
+}
+
+// Limits per pass: Cluster Autoscaler's defaults of max-scale-down-parallelism and
+// max-drain-parallelism.
+const (
+	maxRemoved = 10
+	maxDrained = 1
+)
+
+// ScaleDown removes nodes that have been unneeded for a while. The zero value is
+// ready to use.
+type ScaleDown struct {
+	// unneededSince is the second since when each node has been unneeded.
+	unneededSince map[string]int64
+}
+
+// ScaleDownInput is the state of the cluster in one pass.
+type ScaleDownInput struct {
+	Nodes []PackedNode
+	Pods  []Pod
+	// Removable is how many nodes may be removed, by group.
+	Removable []int
+	// Threshold is the utilization below which a node can be unneeded, UnneededSeconds
+	// how long it must have been unneeded to be removed.
+	Threshold       float64
+	UnneededSeconds int64
+	// Hold prevents removal in this pass, while the time is still counted.
+	Hold bool
+}
+
+// Next returns the nodes to remove at a second. A node is unneeded if it belongs to a
+// group, its utilization is below the threshold, and all its pods fit on other nodes:
+// nodes that are needed, and in addition to the pods of other unneeded nodes. Nodes
+// with fewer pods to reschedule are considered first. The probe has the nodes with
+// their pods, and is unchanged when Next returns.
+func (s *ScaleDown) Next(ctx context.Context, now int64, in ScaleDownInput, probe Probe) []int {
+	unneeded := in.unneeded(ctx, probe)
+	unneededSince := make(map[string]int64, len(unneeded))
+	var removed []int
+	drained := 0
+	for _, node := range unneeded {
+		name := in.Nodes[node].Name
+		since, known := s.unneededSince[name]
+		if !known {
+			since = now
+		}
+		unneededSince[name] = since
+		drain := in.evictions(node) > 0
+		if now-since < in.UnneededSeconds || in.Hold || len(removed) == maxRemoved || drain && drained == maxDrained {
+			continue
+		}
+		if drain {
+			drained++
+		}
+		removed = append(removed, node)
+		delete(unneededSince, name)
+	}
+	s.unneededSince = unneededSince
+	return removed
+}
+
+// evictions returns how many pods would be evicted from a node, without placeholders.
+func (in *ScaleDownInput) evictions(node int) (pods int) {
+	for _, pod := range in.Nodes[node].Pods {
+		if !in.Pods[pod].Placeholder {
+			pods++
+		}
+	}
+	return pods
+}
+
+// unneeded returns the unneeded nodes in the order in which they are removed.
+func (in *ScaleDownInput) unneeded(ctx context.Context, probe Probe) []int {
+	var candidates []int
+	for i := range in.Nodes {
+		if n := &in.Nodes[i]; n.Group >= 0 && !n.Fixed && in.Removable[n.Group] > 0 && n.Utilization < in.Threshold {
+			candidates = append(candidates, i)
+		}
+	}
+	if len(candidates) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(candidates, func(a, b int) int {
+		return cmp.Or(cmp.Compare(in.evictions(a), in.evictions(b)), cmp.Compare(in.Nodes[a].Utilization, in.Nodes[b].Utilization))
+	})
+	p := newPacking(in.Pods, probe)
+	for i := range in.Nodes {
+		p.add(in.Nodes[i].Free)
+	}
+	removable, needed := slices.Clone(in.Removable), make([]bool, len(in.Nodes))
+	var unneeded []int
+	for _, node := range candidates {
+		assigned := len(p.assignments)
+		if removable[in.Nodes[node].Group] == 0 || needed[node] || !in.drain(ctx, p, node) {
+			continue
+		}
+		removable[in.Nodes[node].Group]--
+		unneeded = append(unneeded, node)
+		for _, a := range p.assignments[assigned:] {
+			needed[a.node] = true // for the pods of the removed node
+		}
+	}
+	// Revert in reverse order, so that the probe is unchanged.
+	p.undo(ctx, 0)
+	for _, node := range slices.Backward(unneeded) {
+		in.restore(ctx, probe, node)
+	}
+	return unneeded
+}
+
+// drain assigns the pods of a node to other nodes. It reports whether all of them
+// fit, and changes nothing otherwise.
+func (in *ScaleDownInput) drain(ctx context.Context, p *packing, node int) bool {
+	free, assigned := p.free(node), len(p.assignments)
+	p.set(node, Amounts{})
+	for _, pod := range in.Nodes[node].Pods {
+		p.probe.Unassign(ctx, pod, node)
+	}
+	for _, pod := range in.Nodes[node].Pods {
+		if !p.place(ctx, pod, 0) {
+			p.undo(ctx, assigned)
+			in.restore(ctx, p.probe, node)
+			p.set(node, free)
+			return false
+		}
+	}
+	return true
+}
+
+// restore assigns the pods of a node to it again.
+func (in *ScaleDownInput) restore(ctx context.Context, probe Probe, node int) {
+	for _, pod := range in.Nodes[node].Pods {
+		probe.Assign(ctx, pod, node)
+	}
+}

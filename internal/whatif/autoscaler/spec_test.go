@@ -1,0 +1,86 @@
+package autoscaler
+
+import (
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+)
+
+func TestParse(t *testing.T) {
+	got, err := Parse([]string{
+		"shape=16x64,max=100,boot=90,cost=0.80",
+		"name=gpu,shape=8x32,gpus=4,gpu-model=T4,label=pool=gpu,min=1,max=5,cost=3,interval=30,utilization=0.4",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Spec{
+		Groups: []GroupSpec{
+			{Name: "group-1", Shape: Shape{Cores: 16, GiB: 64}, Max: 100, Boot: 90, Cost: 0.8},
+			{Name: "gpu", Shape: Shape{Cores: 8, GiB: 32, GPUs: 4}, GPUModel: "T4", Label: "pool=gpu", Min: 1, Max: 5, Boot: 120, Cost: 3},
+		},
+		Loop: Loop{Interval: 30, Idle: 600, AfterAdd: 600, Utilization: 0.4, Priced: true},
+	}
+	if diff := gocmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	second, err := Parse(got.Texts())
+	if diff := gocmp.Diff(want, second); err != nil || diff != "" {
+		t.Errorf("%v, %v in %q", err, diff, got.Texts())
+	}
+	bare, err := Parse([]string{""})
+	if err != nil || bare.Groups[0].Max != 1000 || bare.Groups[0].Cost != 1 || bare.Loop.Priced || bare.Loop.Interval != 10 {
+		t.Errorf("%+v, %v", bare, err)
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	for texts, want := range map[string]string{
+		"shape=16":                    `shape: invalid value "16": must be CORESxGIB`,
+		"shape=0x4":                   `shape: invalid value "0x4": must be CORESxGIB`,
+		"max=-1":                      `max: invalid value "-1": must be a whole number from 0 to 100000`,
+		"min=5,max=4":                 `max: invalid value "4": must be at least min, 5`,
+		"boot=99999999999999999999":   `boot: invalid value "99999999999999999999": must be a whole number from 0 to 86400`,
+		"cost=NaN":                    `cost: invalid value "NaN": must be a number from 0 to 1e+06`,
+		"cost=-1":                     `cost: invalid value "-1": must be a number from 0 to 1e+06`,
+		"interval=0":                  `interval: invalid value "0": must be a whole number from 1 to 86400`,
+		"utilization=2":               `utilization: invalid value "2": must be a number from 0 to 1`,
+		"threshold=0.5":               `unknown key "threshold": must be one of `,
+		"name=<script>":               `name: invalid value "<script>": must be up to 40 characters a-z`,
+		"label=pool":                  `label: invalid value "pool": must be a label KEY=VALUE`,
+		"gpus=2":                      `gpus: invalid value "2": must be 0 without a shape`,
+		"shape=1x1,gpu-model=T4":      `gpu-model: invalid value "T4": must be a label value, together with gpus`,
+		"name=a|name=a":               `name: invalid value "a": must be unique among the groups`,
+		"name=group-2|":               `name: invalid value "group-2": must be unique among the groups`,
+		"cost=1|max=4":                `cost: invalid value "": must be set for all groups or for none`,
+		"interval=10|interval=10":     `interval: invalid value "10": must be set in one of the groups only`,
+		"shape":                       `invalid value "shape": must be key=value`,
+		strings.Repeat("max=1|", 101): `found 102 groups: must be at most 100`,
+	} {
+		if _, err := Parse(strings.Split(texts, "|")); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", texts, err, want)
+		}
+	}
+}
+
+// FuzzParse verifies that a text is rejected, or that parsing the complete specification
+// returns an equal one.
+func FuzzParse(f *testing.F) {
+	for _, text := range []string{
+		"", "shape=16x64,max=100,boot=120,cost=0.80", "cost=-0", "label=a/b=c,min=1",
+		"shape=1x1,gpus=1,gpu-model=T4,idle=0",
+	} {
+		f.Add(text, "name=other")
+	}
+	f.Fuzz(func(t *testing.T, a, b string) {
+		s, err := Parse([]string{a, b})
+		if err != nil {
+			return
+		}
+		second, err := Parse(s.Texts())
+		if diff := gocmp.Diff(s, second); err != nil || diff != "" {
+			t.Fatalf("%v, %s in %q", err, diff, s.Texts())
+		}
+	})
+}

@@ -1,0 +1,374 @@
+// Package compare runs a cluster with several profiles and amounts of slack, in
+// several scenarios and with several seeds, and compiles the result document.
+package compare
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-k8s/plimsoll/api/config"
+	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/autoscaler"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/source"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/usage"
+)
+
+// Options describe what to run and compare. Errors name the flag of each option.
+type Options struct {
+	// Profiles are the names of the profiles; the first is the baseline. Given are profiles that have been read, after these.
+	Profiles []string
+	Given    []engine.NamedConfig
+	// Autoscaler is nil for none. With an autoscaler, every profile is run with every
+	// Slack; without any, no slack is maintained.
+	Autoscaler *autoscaler.Spec
+	Slack      []Slack
+	Source     source.Spec
+	// Limits and Usage: every combination is a scenario.
+	Limits  []usage.Limits
+	Usage   []usage.Spec
+	Metrics replay.Metrics
+	// TailSeconds is how long runs continue after the last arrival.
+	TailSeconds int64
+	// Seeds is the number of seeds, from Seed on.
+	Seed  uint64
+	Seeds int
+	// Shard limits the runs to those of a part of the seeds; the zero Shard has all.
+	Shard result.Shard
+	// Export is the file to which a recording of the first run is written, empty for none.
+	Export string
+	// Warn is called with warnings about the profiles and the source.
+	Warn func(message string)
+}
+
+// Slack is an amount of slack.
+type Slack struct {
+	// Text of the option: a rate, or the name of a file.
+	Text string
+	// Policy is nil for no slack.
+	Policy *v1alpha1.ResourceSlack
+}
+
+// column is one of the compared combinations of a profile and slack.
+type column struct {
+	name, slack string
+	profile     engine.NamedConfig
+	autoscaler  *autoscaler.Config
+}
+
+// Plan has the runs of a comparison.
+type Plan struct {
+	columns []column
+	// jobs are ordered by scenario, column and seed. The last ones are the backtest of a recording.
+	jobs     []Job
+	backtest int  // number of jobs of the backtest
+	recorded bool // the input is a recording
+	result   result.Result
+}
+
+// NewPlan validates the options, reads the source, and plans the runs.
+func NewPlan(ctx context.Context, o Options) (*Plan, error) {
+	compared, err := readProfiles(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if o.Source.Recording != "" && o.Source.Parts == 0 {
+		o.Source.Parts = o.Seeds
+	}
+	read, err := source.Open(o.Source)
+	if err != nil {
+		return nil, err
+	}
+	for _, warning := range read.Warnings {
+		o.Warn(warning)
+	}
+	in := read.Input(o.Seed, o.Limits[0])
+	if o.Source.Generate != "" && o.Seeds > 1 {
+		in.Assumptions = append(in.Assumptions,
+			"nodes and pods are generated for each seed; their numbers here are those of the first seed")
+	}
+	p := &Plan{columns: newColumns(compared, o.Autoscaler, o.Slack), recorded: o.Source.Recording != "", result: result.Result{
+		APIVersion: result.APIVersion, Kind: result.Kind,
+		Source:  result.Source{Name: read.Name, Nodes: len(in.Nodes), Pods: len(in.Pods), Unlimited: unlimited(in.Pods)},
+		Assumed: in.Assumptions,
+		Settings: result.Settings{
+			StepSeconds: replay.Step, TailSeconds: o.TailSeconds, Level: result.Level,
+			Metrics: result.Metrics{IntervalSeconds: o.Metrics.Interval, DelaySeconds: o.Metrics.Delay, WindowSeconds: o.Metrics.Window},
+		},
+	}}
+	known := knownUsageOf(&in)
+	p.result.Assumed = append(p.result.Assumed, known.assumptions(o)...)
+	if err := p.describeAutoscaler(in.Nodes); err != nil {
+		return nil, err
+	}
+	for _, c := range p.columns {
+		p.result.Profiles = append(p.result.Profiles, c.name)
+	}
+	p.setSeeds(o)
+	for _, limits := range o.Limits {
+		for _, use := range o.Usage {
+			scenario := result.Scenario{Usage: known.text(use), Profiles: []result.Profile{}}
+			if !read.HasLimits {
+				scenario.Limits = limits.String()
+			}
+			p.result.Scenarios = append(p.result.Scenarios, scenario)
+			p.addJobs(Job{Source: o.Source, Metrics: o.Metrics, Tail: o.TailSeconds, Limits: limits, Usage: use, Seed: o.Seed})
+		}
+	}
+	p.jobs[0].Export = o.Export
+	if p.recorded {
+		p.addBacktest(o)
+		p.result.Settings.TailSeconds = 0
+	}
+	return p, nil
+}
+
+// setSeeds sets the seeds of the result: those of the shard.
+func (p *Plan) setSeeds(o Options) {
+	for i := range o.Seeds {
+		if o.Shard.Has(i) {
+			p.result.Seeds = append(p.result.Seeds, o.Seed+uint64(i))
+		}
+	}
+	if o.Shard.Count > 0 {
+		p.result.Shard = &o.Shard
+	}
+}
+
+// knownUsage states of which pods of an input the usage is known.
+type knownUsage struct {
+	any, all bool
+	// how it is known
+	how string
+}
+
+// knownUsageOf returns what is known about the usage of the pods of an input.
+func knownUsageOf(in *input.Cluster) knownUsage {
+	k := knownUsage{all: len(in.Pods) > 0, how: "measured"}
+	for i := range in.Pods {
+		k.any, k.all = k.any || in.Pods[i].Usage != nil, k.all && in.Pods[i].Usage != nil
+	}
+	if in.End > 0 {
+		k.how = "recorded"
+	}
+	return k
+}
+
+// assumptions lists what is generated.
+func (k knownUsage) assumptions(o Options) []string {
+	switch {
+	case k.all:
+		return nil
+	case k.any:
+		return []string{"generated usage has " + seedText(o.Seed, o.Seeds)}
+	}
+	return []string{"the usage of pods is generated, with " + seedText(o.Seed, o.Seeds)}
+}
+
+// text describes the usage of the pods of a scenario.
+func (k knownUsage) text(use usage.Spec) string {
+	switch {
+	case k.all:
+		return k.how
+	case k.any:
+		return k.how + ", or else " + use.String()
+	}
+	return use.String()
+}
+
+// addBacktest adds the runs that measure the error of the model with the first profile. The run of the first scenario
+// is one of them if it is of the recorded cluster without changes.
+func (p *Plan) addBacktest(o Options) {
+	if !o.Shard.Has(0) {
+		return
+	}
+	jobs := Jobs(BacktestOptions{
+		Recording: o.Source.Recording, Strict: o.Source.Strict, Profile: p.columns[0].profile, Usage: o.Usage[0], Seed: o.Seed,
+		Metrics: o.Metrics,
+	})
+	if !o.Source.Reschedule && o.Source.Parts < 2 && p.columns[0].autoscaler == nil {
+		jobs = jobs[:1]
+	}
+	p.jobs, p.backtest = append(p.jobs, jobs...), len(jobs)
+}
+
+// setBacktest sets the error of the model, unless its runs were interrupted.
+func (p *Plan) setBacktest(r *result.Result, runs []*result.Run) {
+	if p.backtest == 0 {
+		return
+	}
+	compared := runs[len(runs)-p.backtest:]
+	if p.backtest == 1 {
+		compared = append(slices.Clone(compared), runs[0])
+	}
+	for _, run := range compared {
+		if run == nil || run.Interrupted {
+			r.Interrupted = true
+			return
+		}
+	}
+	r.Backtest = result.NewBacktest(p.columns[0].profile.Name, compared[0], compared[1])
+}
+
+// unlimited returns the number of pods without a limit of CPU or memory.
+func unlimited(pods []input.Pod) (n int) {
+	for i := range pods {
+		if r := &pods[i].Resources; r.CPULimit == 0 || r.MemoryLimit == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// seedText returns the first of n seeds, or the first and the last one.
+func seedText(first uint64, n int) string {
+	if n == 1 {
+		return fmt.Sprintf("the seed %d", first)
+	}
+	return fmt.Sprintf("seeds %d to %d", first, first+uint64(n)-1)
+}
+
+// newColumns returns every combination of a profile and slack.
+func newColumns(compared []engine.NamedConfig, spec *autoscaler.Spec, slacks []Slack) []column {
+	var columns []column
+	for _, profile := range compared {
+		c := column{name: profile.Name, profile: profile}
+		if spec == nil {
+			columns = append(columns, c)
+			continue
+		}
+		if len(slacks) == 0 {
+			c.autoscaler = &autoscaler.Config{Spec: *spec}
+			columns = append(columns, c)
+		}
+		for _, s := range slacks {
+			c.name, c.slack = profile.Name+", slack "+s.Text, s.Text
+			c.autoscaler = &autoscaler.Config{Spec: *spec, Slack: s.Policy}
+			columns = append(columns, c)
+		}
+	}
+	return columns
+}
+
+// readProfiles reads profiles, and validates that a scheduler can be created from each.
+func readProfiles(ctx context.Context, o Options) ([]engine.NamedConfig, error) {
+	var read []engine.NamedConfig
+	for i, name := range o.Profiles {
+		if slices.Contains(o.Profiles[:i], name) {
+			return nil, fmt.Errorf("--profile: found %s twice", name)
+		}
+		profile, err := engine.ReadConfig(name)
+		if err != nil {
+			return nil, fmt.Errorf("--profile: %w", err)
+		}
+		read = append(read, profile)
+	}
+	read = append(read, o.Given...)
+	for _, profile := range read {
+		if err := validateProfile(ctx, profile, o.Warn); err != nil {
+			return nil, fmt.Errorf("--profile: %w", err)
+		}
+	}
+	return read, nil
+}
+
+// validateProfile validates that a scheduler can be created from a profile.
+func validateProfile(ctx context.Context, profile engine.NamedConfig, warn func(string)) error {
+	cfg, err := profile.Config()
+	if err != nil {
+		return err
+	}
+	if warning := config.LegacyWarning(cfg.APIVersion); warning != "" {
+		warn(profile.Name + ": " + warning)
+	}
+	if len(cfg.Extenders) > 0 {
+		warn(profile.Name + ": its extenders are ignored")
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if _, err := engine.New(ctx, engine.Cluster{}, engine.Options{Config: cfg}); err != nil {
+		return fmt.Errorf("%s: %w", profile.Name, err)
+	}
+	return nil
+}
+
+// describeAutoscaler validates the autoscaler for the nodes of the input, and adds it
+// to the settings and assumptions of the result.
+func (p *Plan) describeAutoscaler(nodes []input.Node) error {
+	first := p.columns[0].autoscaler
+	if first == nil {
+		return nil
+	}
+	withoutSlack := false
+	for _, c := range p.columns {
+		if err := c.autoscaler.Validate(nodes); err != nil {
+			return fmt.Errorf("--autoscaler: %w", err)
+		}
+		withoutSlack = withoutSlack || c.slack != "" && c.autoscaler.Slack == nil
+	}
+	assume := func(format string, args ...any) {
+		p.result.Assumed = append(p.result.Assumed, fmt.Sprintf(format, args...))
+	}
+	p.result.Settings.Autoscaler = &result.Autoscaler{Groups: first.Spec.Texts(), Priced: first.Spec.Loop.Priced}
+	for _, text := range p.result.Settings.Autoscaler.Groups {
+		assume("an autoscaler adds and removes nodes: %s", strings.ReplaceAll(text, ",", ", "))
+	}
+	if unpriced := first.UnpricedNodes(nodes); unpriced > 0 {
+		assume("%s of the input %s nothing: not in a group, and not like the nodes of one",
+			format.Of(unpriced, "node"), format.Form(unpriced, "costs", "cost"))
+	}
+	if p.recorded {
+		assume("nodes that appear or go in the recording are left to the autoscaler: the input has those of its start")
+	}
+	if !first.Spec.Loop.Priced {
+		assume("a node costs 1 per hour, as the groups have no cost")
+	}
+	if withoutSlack {
+		assume("with a slack of 0%% no capacity is reserved, not even for the biggest pod")
+	}
+	return nil
+}
+
+// addJobs adds the jobs of a scenario. The run with the first seed, which the template has, records its course.
+func (p *Plan) addJobs(template Job) {
+	for _, c := range p.columns {
+		for _, seed := range p.result.Seeds {
+			j := template
+			j.Profile, j.Autoscaler, j.Seed, j.Record = c.profile, c.autoscaler, seed, seed == template.Seed
+			p.jobs = append(p.jobs, j)
+		}
+	}
+}
+
+// Run runs the plan and returns the result. If ctx is canceled, the result has the
+// runs so far and is marked as interrupted.
+func (p *Plan) Run(ctx context.Context, run Run) (*result.Result, error) {
+	runs, err := run(ctx, p.jobs)
+	if err != nil {
+		return nil, err
+	}
+	r := p.result
+	p.setBacktest(&r, runs)
+	for i := range r.Scenarios {
+		scenario := &r.Scenarios[i]
+		for _, c := range p.columns {
+			profile := result.Profile{Name: c.name, Slack: c.slack, Runs: []result.Run{}}
+			for _, run := range runs[:len(r.Seeds)] {
+				if run != nil {
+					profile.Runs = append(profile.Runs, *run)
+				}
+				r.Interrupted = r.Interrupted || run == nil || run.Interrupted
+			}
+			runs = runs[len(r.Seeds):]
+			scenario.Profiles = append(scenario.Profiles, profile)
+		}
+		scenario.Compare()
+	}
+	return &r, nil
+}

@@ -1,0 +1,83 @@
+// Package job runs the jobs of a what-if, each with one profile, scenario and seed, in
+// separate processes. Processes share no state, so that as many runs as CPUs can be
+// executed in parallel without affecting each other.
+package compare
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/autoscaler"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/source"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/usage"
+)
+
+// Job is one run.
+type Job struct {
+	Source  source.Spec        `json:"source"`
+	Profile engine.NamedConfig `json:"profile"`
+	Limits  usage.Limits       `json:"limits"`
+	Usage   usage.Spec         `json:"usage"`
+	Metrics replay.Metrics     `json:"metrics"`
+	Tail    int64              `json:"tail"`
+	Seed    uint64             `json:"seed"`
+	// Autoscaler is nil for none.
+	Autoscaler *autoscaler.Config `json:"autoscaler,omitempty"`
+	// Record enables the recording of time series, node use and decisions.
+	Record bool `json:"record,omitempty"`
+	// Export is the file to which a recording of the run is written, empty for none. An existing file is replaced.
+	Export string `json:"export,omitempty"`
+}
+
+// Run runs the job in this process. If ctx is canceled, the result is of the time until
+// then.
+func (j Job) Run(ctx context.Context, progress func(done, total int64)) (result.Run, error) {
+	config, err := j.Profile.Config()
+	if err != nil {
+		return result.Run{}, err
+	}
+	model, err := usage.New(j.Usage, j.Seed)
+	if err != nil {
+		return result.Run{}, err
+	}
+	read, err := source.Open(j.Source)
+	if err != nil {
+		return result.Run{}, err
+	}
+	options := replay.Options{
+		Config: config, Usage: model, Metrics: j.Metrics, Tail: j.Tail, Autoscaler: j.Autoscaler, Record: j.Record, Progress: progress,
+	}
+	if j.Export != "" {
+		options.Export = j.export
+	}
+	run, err := replay.Run(ctx, read.Input(j.Seed, j.Limits), options)
+	run.Seed = j.Seed
+	return run, err
+}
+
+// Run runs jobs, as Pool.Run does, and returns their runs in the same order. If ctx is canceled, runs that were not completed are nil
+// or interrupted.
+type Run func(ctx context.Context, jobs []Job) ([]*result.Run, error)
+
+// export writes a recording to the file of the job.
+func (j Job) export(r *recording.Recording) (err error) {
+	file, err := os.CreateTemp(filepath.Dir(j.Export), ".plimsoll-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(file.Name()) // the first error is the one to report
+		}
+	}()
+	if err := errors.Join(r.Write(file), file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), j.Export)
+}

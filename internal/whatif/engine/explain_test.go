@@ -1,0 +1,116 @@
+package engine
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+
+	"github.com/plimsoll-k8s/plimsoll/api/config"
+	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+	_ "github.com/plimsoll-k8s/plimsoll/plugins" // registers the arguments of the plugins
+)
+
+// schedulers returns the configuration of a scheduler with the profiles of two schedulers.
+func schedulers(t *testing.T, profiles ...string) Scheduler {
+	t.Helper()
+	text := "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n"
+	for _, name := range profiles {
+		text += "- schedulerName: " + name + "\n"
+		if strings.Contains(name, "limits") {
+			text += "  plugins: {score: {disabled: [{name: \"*\"}], enabled: [{name: NodeResourcesLimits, weight: 1}]}}\n"
+		}
+	}
+	cfg, err := config.Decode("scheduler.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Scheduler{Config: cfg, Source: "scheduler.yaml"}
+}
+
+// TestProfile checks that a pod is evaluated with the profile that it names, and that a warning says
+// when that profile is unknown.
+func TestProfile(t *testing.T) {
+	const unknown = `the profile of scheduler "other" is unknown: evaluated with profile `
+	tests := map[string]struct {
+		profiles         []string
+		set              func(*Scheduler)
+		pod              string
+		want             string
+		warning, problem string
+	}{
+		"the profile that the pod names": {profiles: []string{"a", "b"}, pod: "b", want: "b"},
+		"no name is default-scheduler":   {profiles: []string{"a", v1.DefaultSchedulerName}, want: v1.DefaultSchedulerName},
+		"the only one":                   {profiles: []string{"a"}, pod: "other", want: "a", warning: unknown + "a of scheduler.yaml; "},
+		"none of several": {
+			profiles: []string{"a", "b"}, pod: "other",
+			problem: `scheduler.yaml has no profile for spec.schedulerName "other": --scheduler-name must be one of a, b`,
+		},
+		"selected":    {profiles: []string{"a", "b"}, set: func(s *Scheduler) { s.ProfileName = "a" }, pod: "other", want: "a"},
+		"for any pod": {profiles: []string{"a"}, set: func(s *Scheduler) { s.AnyPod = true }, pod: "other", want: "a"},
+		"selected, wrong": {
+			profiles: []string{"a"}, set: func(s *Scheduler) { s.ProfileName = "b" },
+			problem: `--scheduler-name: invalid value "b": must be one of a, the profiles of scheduler.yaml`,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			scheduler := schedulers(t, tc.profiles...)
+			if tc.set != nil {
+				tc.set(&scheduler)
+			}
+			profile, err := scheduler.ProfileOf(&v1.Pod{Spec: v1.PodSpec{SchedulerName: tc.pod}})
+			if tc.problem != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.problem) {
+					t.Errorf("error %v, want %s", err, tc.problem)
+				}
+				return
+			}
+			if err != nil || profile.SchedulerName != tc.want || profile.Source != "scheduler.yaml" {
+				t.Errorf("profile %+v, %v, want %s", profile, err, tc.want)
+			}
+			if warning := scheduler.Warning(profile); !strings.HasPrefix(warning, tc.warning) || (warning == "") != (tc.warning == "") {
+				t.Errorf("warning %q, want %q", warning, tc.warning)
+			}
+		})
+	}
+}
+
+// TestPod checks that a pod is evaluated with the profile that it names, without the pod itself.
+func TestPod(t *testing.T) {
+	objects, err := manifest.Read([]string{"../../../examples/limits/cluster.yaml"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pending := objects.Pending[0]
+	scheduler := schedulers(t, v1.DefaultSchedulerName, "plimsoll-limits")
+	for name, want := range map[string]string{v1.DefaultSchedulerName: "node1", "plimsoll-limits": "node2"} {
+		pod := pending.DeepCopy()
+		pod.Spec.SchedulerName = name
+		e, err := Pod(t.Context(), State{Objects: objects}, scheduler, pod)
+		if err != nil || e.Selected != want || e.Profile.SchedulerName != name || e.Node != "" ||
+			!strings.HasPrefix(e.Reason, "The scheduler would select "+want) {
+			t.Errorf("scheduler %s: %+v, %v, want %s", name, e, err, want)
+		}
+		bound := pod.DeepCopy()
+		bound.Spec.NodeName = want
+		with := *objects
+		with.Running = append(slices.Clip(with.Running), bound)
+		again, err := Pod(t.Context(), State{Objects: &with}, scheduler, bound)
+		if err != nil || !again.Stays || again.Scores.Nodes[0].Total != e.Scores.Nodes[0].Total {
+			t.Errorf("scheduler %s, with a node: %+v, %v, want the same scores as without", name, again, err)
+		}
+	}
+}
+
+// TestEngineErrors checks that the error of an invalid configuration names it.
+func TestEngineErrors(t *testing.T) {
+	scheduler := schedulers(t, "a")
+	scheduler.Config.Profiles[0].Plugins.Score.Enabled = []internalconfig.Plugin{{Name: "Other"}}
+	_, err := State{Objects: &manifest.Objects{}}.Engine(t.Context(), scheduler)
+	if err == nil || !strings.HasPrefix(err.Error(), "scheduler.yaml: ") || !strings.Contains(err.Error(), `"Other" does not exist`) {
+		t.Errorf("error %v, want the configuration and the plugin", err)
+	}
+}

@@ -1,0 +1,201 @@
+// Package collect reads a cluster into a snapshot. It only lists objects.
+package record
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
+)
+
+// pageSize is the number of objects per request, small enough to limit the load of the API server.
+const pageSize = 500
+
+// readAttempts is the number of readAttempts to read a list that expires while it is being read.
+const readAttempts = 5
+
+// ReadOptions select what is read.
+type ReadOptions struct {
+	// Folders are the folders of the archive whose kinds are read, all if nil.
+	Folders []string
+	// Progress, if set, is called with the number of objects of a kind that were read and the total
+	// as far as it is known.
+	Progress func(kind string, read, total int64)
+	// Warn, if set, is called with a message for each kind that could not be read.
+	Warn func(string)
+	// Now returns the time. The default is time.Now.
+	Now func() time.Time
+}
+
+// Cluster is the result of reading a cluster.
+type Cluster struct {
+	*snapshot.Snapshot
+	// Nodes are complete objects: load sources read fields that a snapshot does not have.
+	Nodes []*v1.Node
+}
+
+// ReadCluster reads a cluster. The snapshot lists kinds that are not served or that may not be listed as missing.
+// Reading fails without pods and nodes.
+func ReadCluster(ctx context.Context, config *rest.Config, options ReadOptions) (*Cluster, error) {
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	version, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return read(ctx, client, version, options)
+}
+
+// read implements Read.
+func read(ctx context.Context, client dynamic.Interface, version discovery.ServerVersionInterface, options ReadOptions) (*Cluster, error) {
+	c := &collector{client: client, ReadOptions: options}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	now := c.Now()
+	var lists []snapshot.List
+	for _, kind := range snapshot.Kinds {
+		if c.Folders != nil && !slices.Contains(c.Folders, kind.Folder) {
+			continue
+		}
+		items, err := c.kind(ctx, kind)
+		switch why := unavailable(err); {
+		case err == nil:
+			lists = append(lists, snapshot.List{Kind: kind, Items: items})
+		case why == "" || kind.Required:
+			return nil, fmt.Errorf("reading %s: %w", kind, err)
+		default:
+			c.addMissing(kind.String(), why, kind.Folder == snapshot.FolderCluster)
+		}
+	}
+	kubernetes := ""
+	if info, err := version.ServerVersion(); err != nil {
+		c.addMissing("the version of the API server", "it could not be read", true)
+	} else {
+		kubernetes = info.GitVersion
+	}
+	return &Cluster{snapshot.New(now, kubernetes, lists, c.missing), c.nodes}, ctx.Err()
+}
+
+// collector is the state of a call of Read.
+type collector struct {
+	ReadOptions
+	client  dynamic.Interface
+	missing []snapshot.Missing
+	nodes   []*v1.Node
+}
+
+// addMissing records that something is missing. Unless warn is set, kinds that are not served cause no
+// warning.
+func (c *collector) addMissing(what, why string, warn bool) {
+	c.missing = append(c.missing, snapshot.Missing{What: what, Why: why})
+	if c.Warn != nil && (warn || why != notServed) {
+		c.Warn(fmt.Sprintf("%s: %s; missing in the snapshot", what, why))
+	}
+}
+
+// Reasons for missing kinds.
+const (
+	notServed = "not served by the API server"
+	forbidden = "listing is forbidden"
+)
+
+// unavailable returns the reason if an error means that a kind is missing, else an empty string.
+func unavailable(err error) string {
+	switch {
+	case apierrors.IsNotFound(err):
+		return notServed
+	case apierrors.IsForbidden(err), apierrors.IsMethodNotSupported(err):
+		return forbidden
+	}
+	return ""
+}
+
+// kind reads all objects of a kind in the first version that is served.
+func (c *collector) kind(ctx context.Context, kind *snapshot.Kind) (items []json.RawMessage, err error) {
+	for _, version := range kind.Versions {
+		resource := schema.GroupVersionResource{Group: kind.Group, Version: version, Resource: kind.Resource}
+		for range readAttempts {
+			items, err = c.pages(ctx, kind, resource)
+			if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+				break
+			}
+		}
+		if !apierrors.IsNotFound(err) {
+			return items, err
+		}
+	}
+	return nil, err
+}
+
+// item is an object with its sort key.
+type item struct {
+	namespace, name string
+	raw             json.RawMessage
+}
+
+// pages reads all pages of a list and sorts the objects by namespace and name.
+func (c *collector) pages(ctx context.Context, kind *snapshot.Kind, resource schema.GroupVersionResource) ([]json.RawMessage, error) {
+	var items []item
+	var nodes []*v1.Node
+	options := metav1.ListOptions{Limit: pageSize}
+	for {
+		page, err := c.client.Resource(resource).List(ctx, options)
+		if err != nil {
+			return nil, err
+		}
+		for i := range page.Items {
+			object := &page.Items[i]
+			if kind.Kind == "Node" {
+				node := &v1.Node{}
+				if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, node); err != nil {
+					return nil, fmt.Errorf("node %s: %w", object.GetName(), err)
+				}
+				nodes = append(nodes, node)
+			}
+			raw, err := kind.Trim(object.Object)
+			if err != nil {
+				return nil, fmt.Errorf("%s/%s: %w", object.GetNamespace(), object.GetName(), err)
+			}
+			items = append(items, item{object.GetNamespace(), object.GetName(), raw})
+		}
+		if c.Progress != nil {
+			total := int64(len(items))
+			if rest := page.GetRemainingItemCount(); rest != nil {
+				total += *rest
+			}
+			c.Progress(kind.Resource, int64(len(items)), total)
+		}
+		if options.Continue = page.GetContinue(); options.Continue == "" {
+			break
+		}
+		if len(page.Items) == 0 {
+			return nil, errors.New("the API server returned an empty page that is not the last")
+		}
+	}
+	slices.SortFunc(items, func(a, b item) int { return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name)) })
+	raw := make([]json.RawMessage, len(items))
+	for i := range items {
+		raw[i] = items[i].raw
+	}
+	if kind.Kind == "Node" {
+		c.nodes = nodes
+	}
+	return raw, nil
+}

@@ -1,0 +1,221 @@
+package record
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
+)
+
+// api is an API server that serves objects in pages.
+type api struct {
+	mu sync.Mutex
+	// objects by path.
+	objects map[string][]string
+	// status has the status codes of paths that fail.
+	status map[string]int
+	// expired is the number of times that the second page of a path has expired.
+	expired map[string]int
+	// requests has the requests.
+	requests []string
+}
+
+func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	query := r.URL.Query()
+	a.requests = append(a.requests, r.Method+" "+r.URL.Path+" "+query.Get("limit")+" "+query.Get("continue"))
+	w.Header().Set("Content-Type", "application/json")
+	path := r.URL.Path
+	from := 0
+	_, _ = fmt.Sscan(query.Get("continue"), &from)
+	status := a.status[path]
+	if from > 0 && a.expired[path] > 0 {
+		a.expired[path]--
+		status = http.StatusGone
+	}
+	names, served := a.objects[path]
+	switch {
+	case path == "/version":
+		fmt.Fprint(w, `{"gitVersion":"v1.37.1"}`)
+		return
+	case status == 0 && !served:
+		status = http.StatusNotFound
+	}
+	if status != 0 {
+		reason := map[int]string{http.StatusNotFound: "NotFound", http.StatusForbidden: "Forbidden", http.StatusGone: "Expired"}[status]
+		w.WriteHeader(status)
+		fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d,"message":"no"}`, reason, status)
+		return
+	}
+	to := min(from+pageSize, len(names))
+	more := ""
+	if to < len(names) {
+		more = fmt.Sprint(to)
+	}
+	var items []map[string]any
+	for _, name := range names[from:to] {
+		items = append(items, map[string]any{
+			"metadata": map[string]any{"name": name, "namespace": "default"},
+			"status":   map[string]any{"addresses": []any{map[string]any{"type": "InternalIP", "address": "10.0.0.1"}}},
+		})
+	}
+	_ = json.NewEncoder(w).Encode(
+		map[string]any{"kind": "List", "apiVersion": "v1", "metadata": map[string]any{"continue": more}, "items": items},
+	)
+}
+
+// many returns names in descending order.
+func many(prefix string, n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("%s-%04d", prefix, n-i)
+	}
+	return names
+}
+
+func serve(t *testing.T, a *api) *rest.Config {
+	t.Helper()
+	server := httptest.NewServer(a)
+	t.Cleanup(server.Close)
+	return &rest.Config{Host: server.URL}
+}
+
+const (
+	pods  = "/api/v1/pods"
+	nodes = "/api/v1/nodes"
+)
+
+func TestRead(t *testing.T) {
+	a := &api{
+		objects: map[string][]string{
+			pods: many("pod", 1201), nodes: many("node", 2), "/apis/apps/v1/replicasets": {"web"},
+			"/apis/autoscaling.x-k8s.io/v1alpha1/capacitybuffers": {"buffer"}, // Only the older version is served.
+		},
+		status:  map[string]int{"/api/v1/services": http.StatusForbidden},
+		expired: map[string]int{pods: 2},
+	}
+	var warnings []string
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	read, err := ReadCluster(
+		t.Context(), serve(t, a), ReadOptions{
+			Warn: func(text string) { warnings = append(warnings, text) },
+			Now:  func() time.Time { return now },
+		},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(read.List("pods")); n != 1201 {
+		t.Errorf("%d pods, want 1201", n)
+	}
+	if first := string(read.List("pods")[0]); !strings.Contains(first, `"pod-0001"`) {
+		t.Errorf("the first pod is %s, want pods sorted by name", first)
+	}
+	if n := len(read.List("capacitybuffers")); n != 1 {
+		t.Errorf("%d buffers, want the one of the older version", n)
+	}
+	// Three pages; the second one expired twice, and each time reading restarted.
+	requests := slices.DeleteFunc(slices.Clone(a.requests), func(request string) bool {
+		return !strings.HasPrefix(request,
+			"GET "+pods+" ")
+	})
+	want := []string{
+		"GET /api/v1/pods 500 ", "GET /api/v1/pods 500 500", "GET /api/v1/pods 500 ", "GET /api/v1/pods 500 500", "GET /api/v1/pods 500 ",
+		"GET /api/v1/pods 500 500", "GET /api/v1/pods 500 1000",
+	}
+	if !slices.Equal(requests, want) {
+		t.Errorf("requests %q, want %q", requests, want)
+	}
+	for _, request := range a.requests {
+		if !strings.HasPrefix(request, "GET ") || strings.Contains(request, "secrets") || strings.Contains(request, "configmaps") {
+			t.Errorf("unexpected request %s", request)
+		}
+	}
+	if len(read.Nodes) != 2 || len(read.Nodes[0].Status.Addresses) != 1 {
+		t.Errorf("nodes %v, want 2 with their addresses, which load sources read", read.Nodes)
+	}
+	if strings.Contains(string(read.List("nodes")[0]), "10.0.0.1") {
+		t.Error("the snapshot has addresses")
+	}
+	if read.About.Kubernetes != "v1.37.1" || !read.About.Time.Equal(now) {
+		t.Errorf("about %+v", read.About)
+	}
+	missing := snapshot.Missing{What: "services", Why: "listing is forbidden"}
+	if !slices.Contains(read.About.Missing, missing) || !slices.Contains(warnings,
+		"services: listing is forbidden; missing in the snapshot") {
+		t.Errorf("missing %v, warnings %q, want services", read.About.Missing, warnings)
+	}
+	// Kinds that are not part of Kubernetes are missing without a warning.
+	if slices.ContainsFunc(warnings, func(text string) bool { return strings.Contains(text, "placements") }) {
+		t.Errorf("warnings %q about optional kinds", warnings)
+	}
+}
+
+func TestReadFails(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		api  *api
+		want string
+	}{
+		{"no pods", &api{objects: map[string][]string{nodes: {"a"}}, status: map[string]int{pods: http.StatusForbidden}}, "reading pods: "},
+		{
+			"no nodes", &api{objects: map[string][]string{pods: {"a"}}, status: map[string]int{nodes: http.StatusForbidden}},
+			"reading nodes: ",
+		},
+		{
+			"always expired", &api{
+				objects: map[string][]string{pods: many("pod", 501), nodes: {"a"}},
+				expired: map[string]int{pods: readAttempts},
+			},
+			"reading pods: ",
+		},
+		{
+			"broken",
+			&api{
+				objects: map[string][]string{pods: {"a"}, nodes: {"a"}},
+				status:  map[string]int{"/apis/apps/v1/replicasets": http.StatusBadRequest},
+			},
+			"reading replicasets.apps: ",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := ReadCluster(t.Context(), serve(t, tc.api), ReadOptions{})
+			if err == nil || !strings.HasPrefix(err.Error(), tc.want) {
+				t.Errorf("error %v, want %s", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestReadCanceled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	a := &api{objects: map[string][]string{pods: many("pod", 1001), nodes: {"a"}}}
+	_, err := ReadCluster(ctx, serve(t, a), ReadOptions{Progress: func(string, int64, int64) { cancel() }})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want that of the context", err)
+	}
+}
+
+func TestReadFolders(t *testing.T) {
+	a := &api{objects: map[string][]string{pods: {"a"}, nodes: {"a"}}}
+	if _, err := ReadCluster(t.Context(), serve(t, a), ReadOptions{Folders: []string{snapshot.FolderCluster}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, request := range a.requests {
+		if strings.Contains(request, "placements") || strings.Contains(request, "podtemplates") {
+			t.Errorf("unexpected request %s", request)
+		}
+	}
+}

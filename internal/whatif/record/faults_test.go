@@ -1,0 +1,136 @@
+package record
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// answer writes an error as Prometheus does.
+func answer(w http.ResponseWriter, status int, kind, message string) bool {
+	w.WriteHeader(status)
+	fmt.Fprintf(w, `{"status":"error","errorType":%q,"error":%q}`, kind, message)
+	return true
+}
+
+// TestServerFaults records from servers that refuse, time out, fail or cut off responses: the recording is the same, and lines say
+// why it took longer.
+func TestServerFaults(t *testing.T) {
+	pods, nodes := scenario()
+	for name, tc := range map[string]struct {
+		intercept func(f *fakeServer) func(w http.ResponseWriter, query string, from, to, step float64) bool
+		line      string
+	}{
+		"a limit of samples": {func(*fakeServer) func(http.ResponseWriter, string, float64, float64, float64) bool {
+			return func(w http.ResponseWriter, _ string, from, to, _ float64) bool {
+				return to-from > 600 && answer(w, http.StatusUnprocessableEntity, "execution",
+					"query processing would load too many samples into memory in query execution")
+			}
+		}, "too many samples"},
+		"a timeout of the server": {func(*fakeServer) func(http.ResponseWriter, string, float64, float64, float64) bool {
+			return func(w http.ResponseWriter, _ string, from, to, _ float64) bool {
+				return to-from > 400 && answer(w, http.StatusServiceUnavailable, "timeout", "query timed out in expression evaluation")
+			}
+		}, "timed out"},
+		"a limit of the response in a proxy": {func(*fakeServer) func(http.ResponseWriter, string, float64, float64, float64) bool {
+			return func(w http.ResponseWriter, query string, from, to, _ float64) bool {
+				if to-from <= 120 || !strings.Contains(query, "container_") {
+					return false
+				}
+				w.WriteHeader(http.StatusRequestEntityTooLarge)
+				return true
+			}
+		}, "reading it in parts"},
+		"errors every third time": {func(f *fakeServer) func(http.ResponseWriter, string, float64, float64, float64) bool {
+			return func(w http.ResponseWriter, _ string, _, _, _ float64) bool {
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				if f.queries%3 != 0 {
+					return false
+				}
+				w.WriteHeader(http.StatusBadGateway)
+				return true
+			}
+		}, "502"},
+		"throttling": {func(f *fakeServer) func(http.ResponseWriter, string, float64, float64, float64) bool {
+			return func(w http.ResponseWriter, _ string, _, _, _ float64) bool {
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				if f.queries%4 != 0 {
+					return false
+				}
+				w.Header().Set("Retry-After", "1")
+				w.WriteHeader(http.StatusTooManyRequests)
+				return true
+			}
+		}, "429"},
+		"responses that are cut off": {func(f *fakeServer) func(http.ResponseWriter, string, float64, float64, float64) bool {
+			return func(w http.ResponseWriter, _ string, _, _, _ float64) bool {
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				if f.queries%5 != 0 {
+					return false
+				}
+				fmt.Fprint(w, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{"namespace":"default"`)
+				_ = http.NewResponseController(w).Flush()
+				panic(http.ErrAbortHandler)
+			}
+		}, "EOF"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := startFake(t, pods, nodes)
+			server.intercept = tc.intercept(server)
+			r, lines := record(t, server.config(120), Options{})
+			checkScenario(t, r, pods, 120)
+			if !strings.Contains(strings.Join(lines, "\n"), tc.line) {
+				t.Errorf("no line about %q: %q", tc.line, lines)
+			}
+		})
+	}
+}
+
+// TestFatal checks that errors that will not pass stop the recording at once, with the series and the reason.
+func TestFatal(t *testing.T) {
+	pods, nodes := scenario()
+	for name, tc := range map[string]struct {
+		intercept func(w http.ResponseWriter, query string, from, to, step float64) bool
+		want      string
+	}{
+		"another server": {func(w http.ResponseWriter, _ string, _, _, _ float64) bool {
+			fmt.Fprint(w, "<html>")
+			return true
+		}, "kube_pod_info: found no response of Prometheus: is the address correct?"},
+		"another API": {func(w http.ResponseWriter, _ string, _, _, _ float64) bool {
+			fmt.Fprint(w, `{"status":"ok"}`)
+			return true
+		}, "failed 9 times"},
+		"a query that is not understood": {func(w http.ResponseWriter, query string, _, _, _ float64) bool {
+			return strings.Contains(query, "kube_node_info") && answer(w, http.StatusBadRequest, "bad_data", "parse error: unknown function")
+		}, "kube_node_info: bad_data: parse error: unknown function"},
+		"no access": {func(w http.ResponseWriter, _ string, _, _, _ float64) bool {
+			return answer(w, http.StatusUnauthorized, "", "no token")
+		}, "401"},
+		"always failing": {func(w http.ResponseWriter, query string, _, _, _ float64) bool {
+			return strings.Contains(query, "container_") && answer(w, http.StatusInternalServerError, "internal", "disk on fire")
+		}, "failed 9 times"},
+		"nothing": {func(w http.ResponseWriter, _ string, _, _, step float64) bool {
+			newResult(w, step > 0).end()
+			return true
+		}, "check that kube-state-metrics is scraped"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := startFake(t, pods, nodes)
+			server.intercept = tc.intercept
+			_, err := Record(t.Context(), io.Discard, server.config(60), Options{
+				Wait: func(context.Context, time.Duration) error { return nil },
+			})
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want %s", err, tc.want)
+			}
+		})
+	}
+}

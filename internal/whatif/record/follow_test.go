@@ -1,0 +1,334 @@
+package record
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
+	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/test/support/eventually"
+)
+
+var begin = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+
+// after returns a time in seconds after the start.
+func after(seconds int) time.Time { return begin.Add(time.Duration(seconds) * time.Second) }
+
+func newNode(name string, created time.Time) *v1.Node {
+	return &v1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), CreationTimestamp: metav1.NewTime(created)},
+		Status:     v1.NodeStatus{Allocatable: v1.ResourceList{v1.ResourceCPU: resource.MustParse("4")}},
+	}
+}
+
+// newPod returns a pod that runs on a node since its creation, or that is pending without a node.
+func newPod(name, node string, created time.Time) *v1.Pod {
+	at := metav1.NewTime(created)
+	pod := &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name), CreationTimestamp: at},
+		Spec: v1.PodSpec{NodeName: node, Containers: []v1.Container{{
+			Name: "c", Env: []v1.EnvVar{{Name: "PASSWORD", Value: "hush"}},
+			Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("100m")}},
+		}}},
+	}
+	if node != "" {
+		pod.Status = v1.PodStatus{Phase: v1.PodRunning, StartTime: &at, Conditions: []v1.PodCondition{
+			{Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: at},
+		}}
+	}
+	return pod
+}
+
+// newRecorder starts a recording in steps of ten seconds.
+func newRecorder(t *testing.T, path string) *followRecorder {
+	t.Helper()
+	file, err := recording.Create(path, recording.About{From: begin, To: begin, Step: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &followRecorder{
+		file: file, redact: snapshot.NewRedactor(nil), usage: map[string]*followUsage{},
+		state: &state{Pods: map[string]followedPod{}, Nodes: map[string]followObject{}, Last: begin.Unix()},
+	}
+}
+
+// reading returns a usage of 100 millicores and of 1 MiB for each name.
+func reading(names ...string) *load.PodReading {
+	r := &load.PodReading{}
+	for _, name := range names {
+		r.Pods = append(r.Pods, load.PodUsage{Namespace: "default", Name: name, CPU: 100, Memory: 1 << 20})
+	}
+	return r
+}
+
+// TestRecorder records, step by step, pods that come and go, also while nothing is recorded, and continues after a crash and after an
+// orderly end.
+func TestRecorder(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.plrec")
+	r := newRecorder(t, path)
+	observe := func(v view) {
+		t.Helper()
+		if err := r.observe(v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	restart := func(now time.Time) {
+		t.Helper()
+		if err := r.file.Abandon(); err != nil {
+			t.Fatal(err)
+		}
+		s := &state{}
+		file, err := recording.Continue(path, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r = &followRecorder{file: file, state: s, redact: r.redact, usage: map[string]*followUsage{}}
+		r.resumed(now)
+	}
+	nodes := []*v1.Node{newNode("a", after(-100)), newNode("b", after(-100))}
+	old, short, pending := newPod("old", "a", after(-50)), newPod("short", "a", after(11)), newPod("pending", "", after(12))
+	observe(view{at: after(0), nodes: nodes, pods: []*v1.Pod{old}, usage: reading("old")})
+	// The pod "short" was created and deleted between two steps.
+	observe(
+		view{
+			at:      after(20),
+			nodes:   nodes,
+			pods:    []*v1.Pod{old, pending},
+			removed: []removal{{short, after(18)}},
+			usage:   reading("old", "stranger"),
+		},
+	)
+	if err := r.commit(); err != nil {
+		t.Fatal(err)
+	}
+	// A crash loses what follows the commit.
+	observe(view{at: after(30), nodes: nodes[:1], pods: []*v1.Pod{newPod("lost", "a", after(25))}})
+	restart(after(100))
+	bound := newPod("pending", "a", after(12))
+	bound.Status.Conditions[0].LastTransitionTime = metav1.NewTime(after(70))
+	observe(view{at: after(100), nodes: nodes[:1], pods: []*v1.Pod{bound}, usage: reading("pending")})
+	done := bound.DeepCopy()
+	done.Status.Phase = v1.PodSucceeded
+	done.Status.ContainerStatuses = []v1.ContainerStatus{{State: v1.ContainerState{
+		Terminated: &v1.ContainerStateTerminated{FinishedAt: metav1.NewTime(after(105))},
+	}}}
+	observe(view{at: after(110), nodes: nodes[:1], pods: []*v1.Pod{done}})
+	if err := errors.Join(r.commit(), r.file.Finish()); err != nil {
+		t.Fatal(err)
+	}
+	got, err := recording.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type times struct{ created, scheduled, started, ended int64 }
+	want := map[string]times{
+		"old":     {-50, -50, -50, 20}, // seen last at 20 s
+		"short":   {11, 11, 11, 18},
+		"pending": {12, 70, 70, 105},
+	}
+	if len(got.Pods) != len(want) {
+		t.Errorf("%d pods, want %d", len(got.Pods), len(want))
+	}
+	for _, p := range got.Pods {
+		if found := (times{p.Created, p.Scheduled, p.Started, p.Ended}); found != want[p.Object.Name] {
+			t.Errorf("pod %s: %+v, want %+v", p.Object.Name, found, want[p.Object.Name])
+		}
+		if len(p.Object.Spec.Containers[0].Env) > 0 || p.Object.Spec.NodeName != "" {
+			t.Errorf("pod %s has fields that a recording must not have: %+v", p.Object.Name, p.Object.Spec)
+		}
+	}
+	if n := got.Nodes; len(n) != 2 || n[0].Gone != recording.Never || n[1].Gone != 20 || n[0].Appeared != -100 {
+		t.Errorf("nodes %+v", n)
+	}
+	for step, used := range map[int]bool{0: true, 1: false, 2: true, 3: false} {
+		if cpu, ok := got.Pods[0].CPU.At(step); ok != used || used && (cpu < 99.9 || cpu > 100.1) {
+			t.Errorf("step %d: %g, %v", step, cpu, ok)
+		}
+	}
+	missing := fmt.Sprint(got.About.Missing)
+	for _, text := range []string{"the time from 2026-03-01T00:00:20Z to 2026-03-01T00:01:40Z", "could not be read at 1 of 4 steps (25.0 %)"} {
+		if !strings.Contains(missing, text) {
+			t.Errorf("missing lacks %q: %s", text, missing)
+		}
+	}
+}
+
+// source is a source of usage that fails at times.
+type source struct {
+	mu      sync.Mutex
+	failing bool
+}
+
+func (s *source) String() string { return "the test" }
+
+func (s *source) ReadPods(context.Context) (load.PodReading, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failing {
+		return load.PodReading{}, errors.New("out of order")
+	}
+	r := reading("stays", "comes")
+	r.Time = time.Now()
+	return *r, nil
+}
+
+// followed runs Run until the returned function is called, and collects its lines.
+func followed(t *testing.T, config FollowConfig) (stop func(), lines func() string) {
+	t.Helper()
+	var mu sync.Mutex
+	var all strings.Builder
+	config.Log = func(line string) {
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Fprintln(&all, line)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- Follow(ctx, config) }()
+	var once sync.Once
+	stop = func() {
+		once.Do(func() {
+			cancel()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	t.Cleanup(stop)
+	return stop, func() string { mu.Lock(); defer mu.Unlock(); return all.String() }
+}
+
+// newest reads the newest recording in a folder, nil if it cannot be read yet.
+func newest(folder string) *recording.Recording {
+	names, err := (&follower{FollowConfig: FollowConfig{Folder: folder}}).recordings()
+	if err != nil || len(names) == 0 {
+		return nil
+	}
+	r, err := recording.Open(names[len(names)-1])
+	if err != nil {
+		return nil
+	}
+	return r
+}
+
+// TestRun follows a cluster with watches, continues after a restart, and records what the source of usage could not read.
+func TestRun(t *testing.T) {
+	now := time.Now().Truncate(time.Second)
+	client := fake.NewClientset([]runtime.Object{newNode("a", now), newPod("stays", "a", now), newPod("goes", "a", now)}...)
+	usage := &source{}
+	config := FollowConfig{
+		Folder: t.TempDir(), Step: time.Second, Rotate: time.Hour, MaxBytes: 1 << 20, Client: client, Usage: usage,
+		Objects: func(context.Context) ([]json.RawMessage, string, []recording.Missing, error) {
+			return []json.RawMessage{json.RawMessage(`{"apiVersion":"v1","kind":"Service","metadata":{"name":"s"}}`)}, "v1.37.1", nil, nil
+		},
+	}
+	stop, lines := followed(t, config)
+	await := func(what string, condition func(r *recording.Recording) bool) {
+		t.Helper()
+		eventually.TrueWithin(t, time.Minute, 100*time.Millisecond, what, nil, func(context.Context) (bool, error) {
+			r := newest(config.Folder)
+			return r != nil && condition(r), nil
+		})
+	}
+	await("no recording", func(r *recording.Recording) bool { return len(r.Pods) == 2 })
+	pods := client.CoreV1().Pods("default")
+	if err := pods.Delete(t.Context(), "goes", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pods.Create(t.Context(), newPod("comes", "a", time.Now()), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	await("the changes are not recorded", func(r *recording.Recording) bool { return len(r.Pods) == 3 })
+	stop()
+	usage.failing = true
+	stop, lines = followed(t, config)
+	eventually.True(t, "the failing source is not reported", nil, func(context.Context) (bool, error) {
+		return strings.Contains(lines(), "the test: out of order"), nil
+	})
+	stop()
+	if !strings.Contains(lines(), "continuing ") {
+		t.Errorf("not continued: %s", lines())
+	}
+	r := newest(config.Folder)
+	if len(r.Nodes) != 1 || len(r.Objects) != 1 || r.About.Kubernetes != "v1.37.1" ||
+		!strings.Contains(fmt.Sprint(r.About.Missing), "usage of pods") {
+		t.Errorf("%+v", r)
+	}
+	for _, p := range r.Pods {
+		if gone := p.Ended != recording.Never; gone != (p.Object.Name == "goes") {
+			t.Errorf("pod %s ended at %d", p.Object.Name, p.Ended)
+		}
+		if used := p.CPU.Len() > 0; used == (p.Object.Name == "goes") {
+			t.Errorf("pod %s: %d values", p.Object.Name, p.CPU.Len())
+		}
+	}
+}
+
+// TestRotate checks that recordings are finished after their time, and that the oldest are removed when all are too large.
+func TestRotate(t *testing.T) {
+	folder := t.TempDir()
+	for i := range 4 {
+		name := filepath.Join(folder, after(3600*i).Format(nameFormat)+suffix)
+		if err := os.WriteFile(name, make([]byte, 300<<10), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(folder, "other.plrec"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := &follower{FollowConfig: FollowConfig{
+		Folder: folder, Step: time.Second, Rotate: time.Minute, MaxBytes: 2 << 20, Log: func(string) {},
+		Objects: func(context.Context) ([]json.RawMessage, string, []recording.Missing, error) {
+			return nil, "", nil, errors.New("forbidden")
+		},
+	}}
+	if err := f.open(t.Context(), after(86400)); err != nil {
+		t.Fatal(err)
+	}
+	// Half of 2 MiB holds three of 300 KiB.
+	if names, _ := f.recordings(); len(names) != 4 || !strings.Contains(names[0], "T010000Z") {
+		t.Errorf("left %v", names)
+	}
+	if err := f.rotate(t.Context(), after(86430)); err != nil {
+		t.Fatal(err)
+	}
+	first := f.current.file
+	if err := f.rotate(t.Context(), after(86460)); err != nil {
+		t.Fatal(err)
+	}
+	if names, _ := f.recordings(); f.current.file == first || len(names) != 5 {
+		t.Errorf("not rotated: %v", names)
+	}
+	r, err := recording.Open(filepath.Join(folder, after(86400).Format(nameFormat)+suffix))
+	if err != nil || !strings.Contains(fmt.Sprint(r.About.Missing), "they could not be read: forbidden") || len(r.About.Missing) != 2 {
+		t.Errorf("the finished recording: %+v, error %v", r, err)
+	}
+}
+
+func TestFollowConfigErrors(t *testing.T) {
+	for want, config := range map[string]FollowConfig{
+		"step: invalid value 1ms":                              {Step: time.Millisecond},
+		"rotate: invalid value 1s: must be at least ten steps": {Step: time.Second, Rotate: time.Second},
+		"maxBytes: invalid value 5: must be at least 1 MiB":    {Step: time.Second, Rotate: time.Hour, MaxBytes: 5},
+	} {
+		if err := config.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}

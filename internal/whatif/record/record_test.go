@@ -1,0 +1,396 @@
+package record
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+)
+
+var never = math.Inf(1)
+
+// wave is a usage that changes over time: between 0.5 and 1.5 cores, and 1 GiB more each hour.
+func wave(minute float64) (cores, bytes float64) {
+	return 1 + 0.5*math.Sin(minute/10), (1 + minute/60) * (1 << 30)
+}
+
+// scenario has a pod of each kind.
+func scenario() ([]fakePod, []fakeNode) {
+	gap := func(minute float64) (cores, bytes float64) {
+		if minute >= 40 && minute < 50 {
+			return never, never
+		}
+		return wave(minute)
+	}
+	pod := func(name, node, owner string, created, scheduled, finished, deleted float64) fakePod {
+		return fakePod{
+			namespace: "default", name: name, uid: "uid-" + name, node: node, owner: owner, created: created, scheduled: scheduled,
+			finished: finished, deleted: deleted, cpu: 0.5, usage: wave,
+		}
+	}
+	pods := []fakePod{
+		pod("old", "node-a", "ReplicaSet/web-1", -600, -599, never, never),
+		pod("before", "node-a", "Job/early", -600, -599, -300, never),
+		pod("new", "node-a", "ReplicaSet/web-1", 35, 36, never, never),
+		pod("deleted", "node-b", "ReplicaSet/web-2", 10, 11, never, 70.5),
+		pod("job", "node-b", "Job/batch", 20, 21, 65.25, never),
+		pod("pending", "", "", 50, never, never, never),
+		pod("gap", "node-a", "", 5, 6, never, never),
+		pod("db-0", "node-a", "StatefulSet/db", -60, -60, never, 61.5),
+		pod("db-0", "node-b", "StatefulSet/db", 62, 62.5, never, never),
+		pod("agent", "node-b", "DaemonSet/agent", -60, -60, never, never),
+	}
+	pods[6].usage = gap
+	pods[8].uid = "uid-db-0-second"
+	nodes := []fakeNode{
+		{name: "node-a", created: -1000, gone: never, cores: 8},
+		{name: "node-b", created: -1000, gone: 100.5, cores: 4, taint: "example.com/pool"},
+		{name: "node-c", created: 45, gone: never, cores: 16},
+	}
+	return pods, nodes
+}
+
+// record records with the fake server and returns what is read from the file.
+func record(t testing.TB, config Config, options Options) (*recording.Recording, []string) {
+	t.Helper()
+	var lines []string
+	options.Log = func(line string) { lines = append(lines, line) }
+	options.Wait = func(context.Context, time.Duration) error { return nil }
+	var out bytes.Buffer
+	progress, err := Record(t.Context(), &out, config, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if progress.Bytes != int64(out.Len()) {
+		t.Errorf("%d bytes reported, %d written", progress.Bytes, out.Len())
+	}
+	r, err := recording.Read(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, lines
+}
+
+// podsOf returns the pods of a recording by UID.
+func podsOf(r *recording.Recording) map[string]*recording.Pod {
+	out := map[string]*recording.Pod{}
+	for i := range r.Pods {
+		out[string(r.Pods[i].Object.UID)] = &r.Pods[i]
+	}
+	return out
+}
+
+// expected returns what a recording of a number of minutes must have of a pod. Deletions are seen at the last scrape before.
+func expected(p fakePod, minutes float64) (created, scheduled, ended int64, node string) {
+	at := func(minute float64) int64 {
+		if minute > minutes {
+			return recording.Never
+		}
+		return int64(math.Floor(60 * minute))
+	}
+	ended = at(p.finished)
+	if p.deleted <= minutes {
+		ended = min(ended, at(math.Ceil(p.deleted)-1))
+	}
+	if node = p.node; at(p.scheduled) == recording.Never {
+		node = ""
+	}
+	return at(p.created), at(p.scheduled), ended, node
+}
+
+// checkScenario compares a recording with the scenario, pod by pod and value by value.
+func checkScenario(t *testing.T, r *recording.Recording, pods []fakePod, minutes int) {
+	t.Helper()
+	found := podsOf(r)
+	if len(r.Pods) != len(pods)-1 || found["uid-before"] != nil {
+		t.Errorf("%d pods, want %d: all but the one that ended before", len(r.Pods), len(pods)-1)
+	}
+	for _, p := range pods {
+		if p.name == "before" {
+			continue
+		}
+		got := found[p.uid]
+		if got == nil {
+			t.Errorf("pod %s is missing", p.uid)
+			continue
+		}
+		created, scheduled, ended, node := expected(p, float64(minutes))
+		if got.Created != created || got.Scheduled != scheduled || got.Started != scheduled || got.Ended != ended || got.Node != node {
+			t.Errorf("pod %s: %d, %d, %d, %d on %q; want %d, %d, %d, %d on %q", p.uid, got.Created, got.Scheduled, got.Started, got.Ended,
+				got.Node, created, scheduled, scheduled, ended, node)
+		}
+		if cpu := got.Object.Spec.Containers[0].Resources.Requests[v1.ResourceCPU]; cpu.MilliValue() != 500 {
+			t.Errorf("pod %s requests %v", p.uid, &cpu)
+		}
+		for step := range minutes + 1 {
+			at := int64(60 * step)
+			cores, bytes := math.NaN(), math.NaN()
+			if node != "" && at >= scheduled && at <= ended {
+				if cores, bytes = p.usage(float64(step)); math.IsInf(cores, 1) {
+					cores, bytes = math.NaN(), math.NaN()
+				}
+			}
+			checkValue(t, p.uid+" CPU", &got.CPU, step, 1000*cores)
+			checkValue(t, p.uid+" memory", &got.Memory, step, bytes)
+		}
+	}
+}
+
+// checkValue compares a value with what is expected, NaN for none.
+func checkValue(t *testing.T, what string, s *recording.Series, step int, want float64) {
+	t.Helper()
+	got, ok := s.At(step)
+	if ok == math.IsNaN(want) || ok && math.Abs(got-want) > 0.0007*want {
+		t.Errorf("%s at step %d: %g, %v, want %g", what, step, got, ok, want)
+	}
+}
+
+func TestRecord(t *testing.T) {
+	pods, nodes := scenario()
+	server := startFake(t, pods, nodes)
+	r, lines := record(t, server.config(120), Options{})
+	checkScenario(t, r, pods, 120)
+	if len(lines) != 0 {
+		t.Errorf("logged %q", lines)
+	}
+	for i, want := range []struct {
+		name           string
+		appeared, gone int64
+		cores          int64
+		taints         int
+	}{{"node-a", -60000, recording.Never, 8, 0}, {"node-b", -60000, 6000, 4, 1}, {"node-c", 2700, recording.Never, 16, 0}} {
+		n := r.Nodes[i]
+		cores, labels := n.Object.Status.Allocatable.Cpu().Value(), n.Object.Labels
+		if n.Object.Name != want.name || n.Appeared != want.appeared || n.Gone != want.gone || cores != want.cores ||
+			len(n.Object.Spec.Taints) != want.taints || labels[v1.LabelTopologyZone] != "zone-a" || labels[v1.LabelHostname] != want.name {
+			t.Errorf("node %+v, want %+v", n, want)
+		}
+	}
+	byUID := podsOf(r)
+	agent, old := byUID["uid-agent"].Object, byUID["uid-old"].Object
+	if agent.Spec.Tolerations[0].Key != "example.com/pool" || agent.Spec.Affinity == nil {
+		t.Errorf("the daemon pod tolerates %v, affinity %v", agent.Spec.Tolerations, agent.Spec.Affinity)
+	}
+	if owner := old.OwnerReferences[0]; owner.Kind != "ReplicaSet" || owner.Name != "web-1" || owner.APIVersion != "apps/v1" {
+		t.Errorf("owner %+v", owner)
+	}
+	if old.Labels["app.kubernetes.io/name"] != "web" || old.Labels[OwnerLabel] != "web-1" || old.Labels["team_name"] != "a" {
+		t.Errorf("labels %v", old.Labels)
+	}
+	if len(r.Objects) != 3 || !strings.Contains(string(r.Objects[0]), OwnerLabel) {
+		t.Errorf("objects %s", r.Objects)
+	}
+	checkMissing(
+		t,
+		r,
+		"values of usage: 20 of",
+		"keys of labels: ",
+		"series kube_replicaset_owner: no data",
+		"series kube_pod_tolerations: no data: a pod tolerates",
+	)
+}
+
+// checkMissing checks that the recording says that parts are missing.
+func checkMissing(t *testing.T, r *recording.Recording, want ...string) {
+	t.Helper()
+	var all strings.Builder
+	for _, m := range r.About.Missing {
+		fmt.Fprintf(&all, "%s: %s\n", m.What, m.Why)
+	}
+	for _, text := range want {
+		if !strings.Contains(all.String(), text) {
+			t.Errorf("missing lacks %q:\n%s", text, all.String())
+		}
+	}
+}
+
+// TestRecordRedacted checks that no name is in the file and that names agree with each other.
+func TestRecordRedacted(t *testing.T) {
+	pods, nodes := scenario()
+	server := startFake(t, pods, nodes)
+	r, _ := record(t, server.config(120), Options{Redact: true})
+	var file bytes.Buffer
+	if err := r.Write(&file); err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprintf("%+v %s", r.Nodes, r.Objects)
+	names := map[string]bool{}
+	for _, n := range r.Nodes {
+		names[n.Object.Name] = true
+	}
+	for _, p := range r.Pods {
+		text += fmt.Sprintf("%+v", p.Object)
+		if p.Node != "" && !names[p.Node] {
+			t.Errorf("pod on unknown node %q", p.Node)
+		}
+	}
+	for _, secret := range []string{"node-a", "uid-old", "web-1", "db-0", "registry.example", "team_name", "example.com", "zone-a", server.URL} {
+		whole := regexp.MustCompile(`(^|[^a-z0-9-])` + regexp.QuoteMeta(secret) + `($|[^a-z0-9-])`)
+		if whole.MatchString(text + fmt.Sprint(r.About)) {
+			t.Errorf("the recording contains %s", secret)
+		}
+	}
+	if !r.About.Redacted {
+		t.Error("the description does not say that names are pseudonyms")
+	}
+}
+
+// TestRenamed checks that renamed series and labels are found: those of a target with labels of the same names by themselves,
+// others as configured.
+func TestRenamed(t *testing.T) {
+	pods, nodes := scenario()
+	server := startFake(t, pods, nodes)
+	server.relabel = func(labels map[string]string) map[string]string {
+		out := map[string]string{"namespace": "monitoring", "pod": "kube-state-metrics-0"}
+		for key, value := range labels {
+			if key == "namespace" || key == "pod" {
+				key = "exported_" + key
+			}
+			out[key] = value
+		}
+		return out
+	}
+	r, lines := record(t, server.config(120), Options{})
+	checkScenario(t, r, pods, 120)
+	if len(lines) != 2 || !strings.Contains(lines[0], "using it in place of namespace") {
+		t.Errorf("logged %q", lines)
+	}
+	server.relabel = func(labels map[string]string) map[string]string {
+		out := map[string]string{}
+		for key, value := range labels {
+			out["k8s_"+key] = value
+		}
+		return out
+	}
+	config := server.config(120)
+	config.Labels = map[string]string{}
+	for _, name := range []string{"namespace", "pod", "uid", "node", "container", "resource", "owner_kind", "owner_name", "owner_is_controller", "key", "effect", "image_spec"} {
+		config.Labels[name] = "k8s_" + name
+	}
+	config.Series = map[string]string{podLabels: "", nodeLabels: ""}
+	r, _ = record(t, config, Options{})
+	checkScenario(t, r, pods, 120)
+	checkMissing(t, r, "labels of pods: no data of kube_pod_labels")
+}
+
+// TestSeriesMissing omits each series in turn: all pods are recorded, and what is missing is named.
+func TestSeriesMissing(t *testing.T) {
+	pods, nodes := scenario()
+	for _, name := range []string{
+		podCreated, podScheduledTime, podStartTime, podCompletion, podPhase, podOwner, podLabels, containerInfo, containerRequest, nodeCreated,
+		nodeAllocatable, containerCPU, containerMemory, nodeInfo,
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := startFake(t, pods, nodes)
+			server.omitted = []string{name}
+			r, _ := record(t, server.config(120), Options{})
+			if len(r.Pods) < len(pods)-1 {
+				t.Errorf("%d pods", len(r.Pods))
+			}
+			switch name {
+			case podCompletion, nodeCreated: // the phase tells the minute; the node was there at first
+			case containerCPU:
+				checkMissing(t, r, "CPU usage: no data: check that the kubelets'")
+			case containerMemory:
+				checkMissing(t, r, "memory usage: no data")
+			case podLabels:
+				checkMissing(t, r, "labels of pods: no data")
+			case podPhase:
+				checkMissing(t, r, "when pods succeeded or failed: no data")
+			case nodeInfo:
+				checkMissing(t, r, "nodes from 2026-03-01T00:00:00Z to 2026-03-01T02:00:00Z: no data of kube_node_info: none are recorded")
+			default:
+				checkMissing(t, r, "series "+name+": no data")
+			}
+		})
+	}
+}
+
+// TestOutage checks that an outage of kube-state-metrics, within a window or over whole windows, ends no pod.
+func TestOutage(t *testing.T) {
+	pods, nodes := scenario()
+	server := startFake(t, pods, nodes)
+	server.down = func(minute float64) bool { return minute >= 15 && minute < 25 || minute > 29 && minute < 95 }
+	r, lines := record(t, server.config(180), Options{})
+	// Of the pods that came and went during the outage, nothing is known.
+	got := podsOf(r)
+	for _, uid := range []string{"uid-old", "uid-new", "uid-gap", "uid-agent", "uid-db-0-second"} {
+		if p := got[uid]; p == nil || p.Ended != recording.Never || p.Node == "" {
+			t.Errorf("pod %s: %+v", uid, p)
+		}
+	}
+	// The deleted pod was seen last at minute 29, before the outage.
+	if p := got["uid-deleted"]; p == nil || p.Ended != 29*60 {
+		t.Errorf("deleted pod: %+v", p)
+	}
+	checkMissing(t, r, "pods from 2026-03-01T00:30:00Z to 2026-03-01T01:30:00Z: no data of kube_pod_info: they are taken as unchanged")
+	if p := got["uid-pending"]; p == nil || p.Created != 50*60 {
+		t.Errorf("pod created during the outage: %+v", p)
+	}
+	if len(lines) == 0 {
+		t.Error("no line about the outage")
+	}
+}
+
+// TestInterrupted checks that an interrupted recording returns an error, and that a new one is complete.
+func TestInterrupted(t *testing.T) {
+	pods, nodes := scenario()
+	server := startFake(t, pods, nodes)
+	ctx, cancel := context.WithCancel(t.Context())
+	var out bytes.Buffer
+	if _, err := Record(ctx, &out, server.config(120), Options{Progress: func(Progress) { cancel() }}); !errors.Is(err, context.Canceled) {
+		t.Fatalf("error %v", err)
+	}
+	r, _ := record(t, server.config(120), Options{})
+	checkScenario(t, r, pods, 120)
+}
+
+// TestInvalidValues checks that values that are no amounts, and times of the future, are counted and do not harm others.
+func TestInvalidValues(t *testing.T) {
+	pods, nodes := scenario()
+	pods[0].usage = func(minute float64) (cores, bytes float64) {
+		if minute == 30 {
+			return -1, math.NaN()
+		}
+		return wave(minute)
+	}
+	pods[2].scheduled = 1e6 // a clock step
+	server := startFake(t, pods, nodes)
+	r, _ := record(t, server.config(120), Options{})
+	if _, ok := podsOf(r)["uid-old"].CPU.At(30); ok {
+		t.Error("a negative value is recorded")
+	}
+	checkMissing(t, r, "values of usage that are no amounts: 2 were")
+}
+
+func TestConfigErrors(t *testing.T) {
+	for _, tc := range []struct {
+		change func(*Config)
+		want   string
+	}{
+		{func(c *Config) { c.Server.Address = "x" }, `address "x": must be a URL like`},
+		{func(c *Config) { c.Step = time.Millisecond }, "step: invalid value 1ms: must be whole seconds, at least 1s"},
+		{func(c *Config) { c.Window = time.Second }, "window: invalid value 1s: must be at least the step, 1m0s"},
+		{func(c *Config) { c.To = c.From }, "to: invalid value 2026-03-01T00:00:00Z: must be after from"},
+		{func(c *Config) { c.Series = map[string]string{"kube_pods": "x"} }, `series: unknown name "kube_pods": must be one of kube_pod_info`},
+		{func(c *Config) { c.Series = map[string]string{podInfo: ""} }, "series: kube_pod_info: required"},
+		{func(c *Config) { c.Series = map[string]string{podInfo: "a b"} }, `series: invalid name "a b" for kube_pod_info`},
+		{func(c *Config) { c.Labels = map[string]string{"pod": "a-b"} }, "label: invalid value pod=a-b: must be two names of labels"},
+		{func(c *Config) { c.Timeout = 1 }, "timeout: invalid value 1ns: must be at least 1s"},
+	} {
+		config := (&fakeServer{}).emptyConfig()
+		tc.change(&config)
+		if err := config.Validate(); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("error %v, want %s", err, tc.want)
+		}
+	}
+}

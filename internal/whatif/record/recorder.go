@@ -1,0 +1,332 @@
+// Package follow makes recordings of a cluster while it runs: nodes and pods from watches of its API server, and usage from a load
+// source, once per step.
+//
+// A recording is continued after a restart. It is finished after a time or when it is large, and another one is started; the oldest
+// ones are removed.
+package record
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
+	"github.com/plimsoll-k8s/plimsoll/load"
+)
+
+// view is what is known of a cluster at one time.
+type view struct {
+	// at is the time. Pods and nodes are those that exist; removed are pods that were deleted since the last view.
+	at      time.Time
+	pods    []*v1.Pod
+	nodes   []*v1.Node
+	removed []removal
+	// followUsage is that of the pods, nil if it could not be read.
+	usage *load.PodReading
+}
+
+// removal is a pod that was deleted.
+type removal struct {
+	pod *v1.Pod
+	at  time.Time
+}
+
+// state is what the recorder knows after a commit. Times are in seconds since 1970.
+type state struct {
+	// Key is the key of the pseudonyms, empty without redaction.
+	Key   []byte                  `json:"key,omitempty"`
+	Pods  map[string]followedPod  `json:"pods"`
+	Nodes map[string]followObject `json:"nodes"`
+	// Last is the time of the last view.
+	Last int64 `json:"last"`
+	// Unread is the number of steps whose usage could not be read, Steps that of all steps.
+	Unread int                 `json:"unread"`
+	Steps  int                 `json:"steps"`
+	Notes  []recording.Missing `json:"notes"`
+}
+
+// followObject is an object that exists: its number in the file and the hash of what was written last.
+type followObject struct {
+	ID   int    `json:"id"`
+	Hash uint64 `json:"hash"`
+}
+
+// followedPod is a pod that exists.
+type followedPod struct {
+	followObject
+	Ended bool `json:"ended,omitempty"`
+}
+
+// followRecorder writes one recording.
+type followRecorder struct {
+	file   *recording.File
+	state  *state
+	redact *snapshot.Redactor
+	usage  map[string]*followUsage
+}
+
+// followUsage is that of a pod since the last commit.
+type followUsage struct{ cpu, memory recording.Series }
+
+// maxFollowNotes bounds the notes in a recording.
+const maxFollowNotes = 100
+
+// note adds a note, at most once.
+func (r *followRecorder) note(what, why string) {
+	m := recording.Missing{What: what, Why: why}
+	if len(r.state.Notes) < maxFollowNotes && !slices.Contains(r.state.Notes, m) {
+		r.state.Notes = append(r.state.Notes, m)
+	}
+}
+
+// since returns a time in seconds since the start of the recording.
+func (r *followRecorder) since(at time.Time) int64 { return at.Unix() - r.file.About().From.Unix() }
+
+// step returns the step of a time.
+func (r *followRecorder) step(at time.Time) int { return int(r.since(at)) / r.file.About().Step }
+
+// resumed records that nothing was seen since the last view of an earlier process.
+func (r *followRecorder) resumed(now time.Time) {
+	last := time.Unix(r.state.Last, 0).UTC()
+	if now.Sub(last) > 2*time.Duration(r.file.About().Step)*time.Second {
+		r.note(fmt.Sprintf("the time from %s to %s", last.Format(time.RFC3339), now.UTC().Format(time.RFC3339)),
+			"nothing was recorded: pods that came and went are missing, others ended when they were seen last, usage has a gap")
+	}
+}
+
+// observe records a view.
+func (r *followRecorder) observe(v view) error {
+	for _, removed := range v.removed {
+		if err := r.pod(removed.pod, &removed.at); err != nil {
+			return err
+		}
+	}
+	present := map[string]bool{}
+	for _, node := range followSorted(v.nodes, func(n *v1.Node) string { return n.Name }) {
+		present["node/"+string(node.UID)] = true
+		if err := r.node(node); err != nil {
+			return err
+		}
+	}
+	for _, pod := range followSorted(v.pods, func(p *v1.Pod) string { return p.Namespace + "/" + p.Name }) {
+		present[string(pod.UID)] = true
+		if err := r.pod(pod, nil); err != nil {
+			return err
+		}
+	}
+	if err := r.gone(present); err != nil {
+		return err
+	}
+	r.state.Last = v.at.Unix()
+	r.state.Steps++
+	r.addUsage(v)
+	return nil
+}
+
+// followSorted returns objects in the order of their names.
+func followSorted[T any](objects []T, name func(T) string) []T {
+	return slices.SortedFunc(slices.Values(objects), func(a, b T) int { return cmp.Compare(name(a), name(b)) })
+}
+
+// gone records objects that do not exist any more and whose deletion was not seen: they ended when they were seen last.
+func (r *followRecorder) gone(present map[string]bool) error {
+	last := r.state.Last - r.file.About().From.Unix()
+	for _, uid := range slices.Sorted(maps.Keys(r.state.Nodes)) {
+		if present["node/"+uid] {
+			continue
+		}
+		if err := r.file.UpdateNode(r.state.Nodes[uid].ID, recording.Node{Appeared: recording.Never, Gone: last}); err != nil {
+			return err
+		}
+		delete(r.state.Nodes, uid)
+	}
+	for _, uid := range slices.Sorted(maps.Keys(r.state.Pods)) {
+		p := r.state.Pods[uid]
+		if present[uid] {
+			continue
+		}
+		if !p.Ended {
+			ended := unknown()
+			ended.Ended = last
+			if err := r.file.UpdatePod(p.ID, ended); err != nil {
+				return err
+			}
+		}
+		if err := r.flush(uid); err != nil {
+			return err
+		}
+		delete(r.state.Pods, uid)
+	}
+	return nil
+}
+
+// unknown returns a pod of which nothing is known.
+func unknown() recording.Pod {
+	return recording.Pod{Created: recording.Never, Scheduled: recording.Never, Started: recording.Never, Ended: recording.Never}
+}
+
+// followHash returns a hash of values.
+func followHash(values ...any) uint64 {
+	h := fnv.New64a()
+	_ = json.NewEncoder(h).Encode(values)
+	return h.Sum64()
+}
+
+// node records a node if it is new. Later changes of its status are too frequent to be written.
+func (r *followRecorder) node(node *v1.Node) error {
+	kept := &v1.Node{}
+	if err := r.redact.Object("nodes", node, kept); err != nil {
+		return err
+	}
+	kept.Status.Conditions, kept.Status.Images = nil, nil
+	known, ok := r.state.Nodes[string(node.UID)]
+	sum := followHash(kept)
+	if ok && known.Hash == sum {
+		return nil
+	}
+	record := recording.Node{Object: kept, Appeared: r.since(node.CreationTimestamp.Time), Gone: recording.Never}
+	var err error
+	if ok {
+		err = r.file.UpdateNode(known.ID, record)
+	} else {
+		known.ID, err = r.file.AddNode(record)
+	}
+	known.Hash = sum
+	r.state.Nodes[string(node.UID)] = known
+	return err
+}
+
+// times returns what happened to a pod. deleted is nil if it exists.
+func (r *followRecorder) times(pod *v1.Pod, deleted *time.Time) recording.Pod {
+	p := unknown()
+	p.Created = r.since(pod.CreationTimestamp.Time)
+	if pod.Spec.NodeName != "" {
+		p.Node, p.Scheduled = r.redact.Name("node", pod.Spec.NodeName), p.Created
+		for _, condition := range pod.Status.Conditions {
+			if condition.Type == v1.PodScheduled && condition.Status == v1.ConditionTrue {
+				p.Scheduled = max(r.since(condition.LastTransitionTime.Time), p.Created)
+			}
+		}
+		if pod.Status.StartTime != nil {
+			p.Started = max(r.since(pod.Status.StartTime.Time), p.Scheduled)
+		}
+	}
+	if deleted != nil {
+		p.Ended = r.since(*deleted)
+	}
+	if finished, ok := finishedAt(pod); ok {
+		p.Ended = min(p.Ended, r.since(finished))
+	}
+	return p
+}
+
+// finishedAt returns the time at which the last container of a finished pod ended, and false if the pod is not finished.
+func finishedAt(pod *v1.Pod) (at time.Time, ok bool) {
+	if !facts.IsFinished(pod) {
+		return at, false
+	}
+	for _, status := range pod.Status.ContainerStatuses {
+		if terminated := status.State.Terminated; terminated != nil && terminated.FinishedAt.After(at) {
+			at = terminated.FinishedAt.Time
+		}
+	}
+	return at, !at.IsZero()
+}
+
+// pod records a pod if it is new or changed. deleted is nil if it exists.
+func (r *followRecorder) pod(pod *v1.Pod, deleted *time.Time) error {
+	times := r.times(pod, deleted)
+	known, ok := r.state.Pods[string(pod.UID)]
+	if !ok && times.Ended < 0 {
+		return nil // it ended before the recording
+	}
+	kept := &v1.Pod{}
+	if err := r.redact.Object("pods", pod, kept); err != nil {
+		return err
+	}
+	kept.Status, kept.DeletionTimestamp = v1.PodStatus{}, nil
+	sum := followHash(kept, times)
+	if ok && known.Hash == sum {
+		return nil
+	}
+	times.Object = kept
+	var err error
+	if ok {
+		err = r.file.UpdatePod(known.ID, times)
+	} else {
+		known.ID, err = r.file.AddPod(times)
+	}
+	known.Hash, known.Ended = sum, times.Ended != recording.Never
+	r.state.Pods[string(pod.UID)] = known
+	return err
+}
+
+// addUsage keeps the usage of the pods of a view until the next commit.
+func (r *followRecorder) addUsage(v view) {
+	step := r.step(v.at)
+	if v.usage == nil || step >= recording.MaxSteps {
+		r.state.Unread++
+		return
+	}
+	uids := map[string]string{}
+	for _, pod := range v.pods {
+		if p := r.state.Pods[string(pod.UID)]; pod.Spec.NodeName != "" && !p.Ended {
+			uids[pod.Namespace+"/"+pod.Name] = string(pod.UID)
+		}
+	}
+	for _, reading := range v.usage.Pods {
+		uid, ok := uids[reading.Namespace+"/"+reading.Name]
+		if !ok || !reading.Valid() {
+			continue
+		}
+		u := r.usage[uid]
+		if u == nil {
+			u = &followUsage{}
+			r.usage[uid] = u
+		}
+		u.cpu.Set(step, reading.CPU)
+		u.memory.Set(step, reading.Memory)
+	}
+}
+
+// flush writes the usage of a pod.
+func (r *followRecorder) flush(uid string) error {
+	u := r.usage[uid]
+	if u == nil {
+		return nil
+	}
+	delete(r.usage, uid)
+	return r.file.AddUsage(r.state.Pods[uid].ID, u.cpu, u.memory)
+}
+
+// commit writes everything until the last view, and the state from which another process continues.
+func (r *followRecorder) commit() error {
+	for _, uid := range slices.Sorted(maps.Keys(r.usage)) {
+		if err := r.flush(uid); err != nil {
+			return err
+		}
+	}
+	about := r.file.About()
+	about.To = time.Unix(max(r.state.Last, about.From.Unix()), 0)
+	about.Missing = slices.Clone(r.state.Notes)
+	if r.state.Unread > 0 {
+		about.Missing = append(about.Missing, recording.Missing{
+			What: "usage of pods",
+			Why: fmt.Sprintf("could not be read at %d of %d steps (%.1f %%): gaps", r.state.Unread, r.state.Steps,
+				math.Round(1000*float64(r.state.Unread)/float64(max(r.state.Steps, 1)))/10),
+		})
+	}
+	if err := r.file.SetAbout(about); err != nil {
+		return err
+	}
+	return r.file.Commit(r.state)
+}

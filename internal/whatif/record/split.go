@@ -1,0 +1,127 @@
+package record
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	promv1 "github.com/prometheus/client_golang/api/prometheus/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/load"
+)
+
+// attempts is how often a query is sent that fails for a reason that may pass: for at least four minutes, because an error at the
+// end of a recording loses all of it.
+const attempts = 9
+
+// retryDelay is the wait before the second attempt; each further one doubles it.
+const retryDelay = time.Second
+
+// kindOfError is what to do about a failed query.
+type kindOfError int
+
+const (
+	// fatal errors stop the recording.
+	fatal kindOfError = iota
+	// passing errors may pass: the query is sent again.
+	passing
+	// tooLarge errors are those of queries that read or return too much: the time is split.
+	tooLarge
+)
+
+// classify returns what to do about an error.
+func classify(err error) kindOfError {
+	if typed, ok := errors.AsType[*load.Error](err); ok && typed.Reason == load.Invalid {
+		return fatal
+	}
+	if asked, ok := errors.AsType[*promv1.Error](err); ok {
+		switch kind := asked.Type; {
+		case kind == promv1.ErrTimeout, kind == promv1.ErrCanceled, isLimit(asked.Msg),
+			asked.Msg == clientError(http.StatusRequestEntityTooLarge):
+			return tooLarge
+		case kind == promv1.ErrBadData,
+			kind == promv1.ErrExec,
+			kind == promv1.ErrClient && asked.Msg != clientError(http.StatusRequestTimeout):
+			return fatal
+		}
+		return passing
+	}
+	switch reason := load.ReasonOf(err); {
+	case reason == load.TooLarge, reason == load.Timeout, reason == load.ServerError && isLimit(err.Error()):
+		return tooLarge
+	case reason == load.Denied, reason == load.Redirected, reason == load.Untrusted:
+		return fatal
+	}
+	return passing
+}
+
+// clientError is the message of an error with an HTTP status for which the server's API defines no message.
+func clientError(status int) string { return fmt.Sprintf("client error: %d", status) }
+
+// isLimit reports whether an error is about the size or the duration of a query. Prometheus and servers with its API word them
+// differently.
+func isLimit(message string) bool {
+	message = strings.ToLower(message)
+	for _, words := range []string{"too many", "exceed", "limit", "timed out", "timeout", "max-samples", "deadline", "too large"} {
+		if strings.Contains(message, words) {
+			return true
+		}
+	}
+	return false
+}
+
+// splitter runs queries over a time and splits it when the server refuses them.
+type splitter struct {
+	step time.Duration
+	// note is called once for each query that was split or failed at first, with the reason.
+	note func(string)
+	// wait waits before a query is sent again; replaced by tests.
+	wait func(context.Context, time.Duration) error
+}
+
+// run calls query with a time, or with parts of it in order, which are multiples of the step except the last one.
+func (s *splitter) run(ctx context.Context, what string, from, to time.Time, query func(from, to time.Time) error) error {
+	err := query(from, to)
+	delay := retryDelay
+	for n := 1; err != nil; n++ {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		switch kind := classify(err); {
+		case kind == fatal:
+			return fmt.Errorf("%s: %w", what, err)
+		case kind == tooLarge && to.Sub(from) > s.step:
+			s.note(fmt.Sprintf("%s: %s from %s: %v: reading it in parts", what, to.Sub(from), from.Format(time.RFC3339), err))
+			steps := (to.Sub(from) + s.step - 1) / s.step
+			middle := from.Add(steps / 2 * s.step)
+			if err := s.run(ctx, what, from, middle, query); err != nil {
+				return err
+			}
+			return s.run(ctx, what, middle, to, query)
+		case n == attempts:
+			return fmt.Errorf("%s: %s from %s: failed %d times: %w", what, to.Sub(from), from.Format(time.RFC3339), attempts, err)
+		}
+		s.note(fmt.Sprintf("%s: %v: trying again in %s", what, err, delay))
+		if err := s.wait(ctx, delay); err != nil {
+			return err
+		}
+		delay *= 2
+		err = query(from, to)
+	}
+	return nil
+}
+
+// sleep waits until a time has passed or the context ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

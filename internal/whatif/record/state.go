@@ -1,0 +1,187 @@
+package record
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+)
+
+// gap is a part of the time that lacks the series of nodes or pods. First is true if nothing was known before.
+type gap struct {
+	Series, What string
+	From, To     time.Time
+	First        bool
+}
+
+// missing describes the gap.
+func (g *gap) missing() recording.Missing {
+	m := recording.Missing{
+		What: fmt.Sprintf("%s from %s to %s", g.What, g.From.Format(time.RFC3339), g.To.Format(time.RFC3339)),
+		Why:  "no data of " + g.Series + ": they are taken as unchanged",
+	}
+	if g.First {
+		m.Why = "no data of " + g.Series + ": none are recorded"
+	}
+	return m
+}
+
+// podState is a pod that was seen in the last window. Times are in seconds since 1970, 0 if they are unknown.
+type podState struct {
+	ID                                           int
+	Namespace, Name, Node                        string
+	Created, Scheduled, Started, Ended, LastSeen int64
+	// Hash is that of the object that was written last.
+	Hash uint64
+
+	cpu, memory recording.Series
+}
+
+// nodeState is a node that was seen in the last window.
+type nodeState struct {
+	ID      int
+	Created int64
+	Hash    uint64
+	Changed bool
+	// seen is the node in the last window that had it.
+	seen *seenNode
+}
+
+// counts are what the recording lacks, in numbers.
+type counts struct {
+	Pods, Nodes int
+	// Samples is the number of recorded values of usage, Expected how many there would be without gaps, and Rejected
+	// the number of values that are not amounts.
+	Samples, Expected, Rejected int64
+	// Unassigned is the number of values of usage of pods that kube-state-metrics does not know at that time.
+	Unassigned int64
+	// Reappeared is the number of pods that were not exported in a whole window and then again, Clock that of pods with times
+	// after the server's, ChangedNodes that of nodes whose object changed, ChangedPods that of changed pods.
+	Reappeared, Clock, ChangedNodes, ChangedPods int
+	// Classes has the priority classes whose value is unknown.
+	Classes map[string]bool
+}
+
+// maxNotes bounds the notes.
+const maxNotes = 100
+
+// note adds a note, at most once, and reports whether it was added.
+func (r *recorder) note(what, why string) bool {
+	m := recording.Missing{What: what, Why: why}
+	if slices.Contains(r.notes, m) || len(r.notes) >= maxNotes {
+		return false
+	}
+	r.notes = append(r.notes, m)
+	return true
+}
+
+// neverExported is what kube-state-metrics exports of no cluster.
+var neverExported = []recording.Missing{
+	{
+		What: "affinities, topology spread constraints, host ports, volumes, scheduling gates and resource claims of pods",
+		Why:  "not exported by kube-state-metrics: pods are recorded without them",
+	},
+	{
+		What: "services, disruption budgets, priority classes, volumes and claims",
+		Why:  "not read: the recording has nodes, pods, ReplicaSets and StatefulSets",
+	},
+	{
+		What: "selectors of ReplicaSets and StatefulSets",
+		Why:  "not exported: they select the label " + OwnerLabel + ", which is added to their pods, so that they are spread by default",
+	},
+	{
+		What: "taints of node conditions (" + conditionTaints + "*) and changes of nodes",
+		Why:  "not recorded: a node is as in the first window in which it was seen",
+	},
+}
+
+// missing returns what the recording lacks.
+func (r *recorder) missing() []recording.Missing {
+	out := slices.Clone(neverExported)
+	add := func(found bool, what, format string, a ...any) {
+		if found {
+			out = append(out, recording.Missing{What: what, Why: fmt.Sprintf(format, a...)})
+		}
+	}
+	c, doubtful := &r.counts, slices.Sorted(maps.Keys(r.keys.doubtful))
+	if c.Pods > 0 {
+		for _, d := range described {
+			add(d.missing != "" && !r.series[d.name], "series "+d.name, "no data: %s", d.missing)
+		}
+		add(!r.series[podLabels], "labels of pods", "no data of %s: pods have the label %s only; allow labels with "+
+			"--metric-labels-allowlist of kube-state-metrics", podLabels, OwnerLabel)
+		add(!r.series[nodeLabels], "labels of nodes", "no data of %s: nodes have the labels of their name and roles only", nodeLabels)
+		add(!r.series[podSelectors], "node selectors", "no data of %s, which is opt-in (--metric-opt-in-list of kube-state-metrics): "+
+			"pods have none", podSelectors)
+		add(!r.series[podPhase], "when pods succeeded or failed", "no data of %s in these phases: pods end when they are deleted", podPhase)
+		add(
+			!r.series[containerCPU],
+			"CPU usage",
+			"no data: check that the kubelets' /metrics/cadvisor are scraped, and that the rate window "+
+				"of %s contains two samples",
+			r.config.RateWindow,
+		)
+		add(!r.series[containerMemory], "memory usage", "no data: check that the kubelets' /metrics/cadvisor are scraped")
+	}
+	add(len(c.Classes) > 0, "values of priority classes", "not exported: pods of %s have priority 0",
+		r.some(slices.Sorted(maps.Keys(c.Classes)), "classes"))
+	add(
+		len(doubtful) > 0,
+		"keys of labels",
+		"characters other than letters and digits are exported as underscores: %s may be other keys; "+
+			"name them with --label-key",
+		r.some(doubtful, "keys"),
+	)
+	add(c.Expected > c.Samples, "values of usage", "%d of %d are gaps (%.1f %%): a replay repeats the last value",
+		c.Expected-c.Samples, c.Expected, 100*float64(c.Expected-c.Samples)/float64(max(c.Expected, 1)))
+	add(c.Rejected > 0, "values of usage that are no amounts", "%d were negative, infinite or not numbers: they are gaps", c.Rejected)
+	// The usage of a pod is known a little longer than the pod.
+	add(
+		100*c.Unassigned > c.Samples,
+		"usage of unknown pods",
+		"%s of no pod that had a node at that time: skipped",
+		format.Of(c.Unassigned, "value"),
+	)
+	add(c.Reappeared > 0, "pods that were not exported for a time", "%s: each is recorded as two", format.Of(c.Reappeared, "pod"))
+	add(
+		c.Clock > 0,
+		"times of pods",
+		"%s with times after those of the server, as after a clock step: replaced by the time at which the pod was seen",
+		format.Of(c.Clock, "pod"),
+	)
+	add(
+		c.ChangedPods > 0,
+		"changes of pods",
+		"%s after a pod had started, such as a resize: the last state is recorded",
+		format.Of(c.ChangedPods, "change"),
+	)
+	add(c.ChangedNodes > 0, "changes of nodes", "%s changed labels, taints or capacity: the first state is recorded",
+		format.Of(c.ChangedNodes, "node"))
+	for i := range r.gaps {
+		out = append(out, r.gaps[i].missing())
+	}
+	return append(out, r.notes...)
+}
+
+// some returns the first names of a list and how many there are more, or their number only if names are replaced by pseudonyms.
+func (r *recorder) some(names []string, what string) string {
+	const shown = 10
+	switch {
+	case r.Redact:
+		return fmt.Sprintf("%d %s", len(names), what)
+	case len(names) <= shown:
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
+}
+
+// byTime compares pods in the order in which they are written.
+func byTime(a, b *seenPod) int {
+	return cmp.Or(cmp.Compare(a.created, b.created), strings.Compare(a.namespace, b.namespace), strings.Compare(a.name, b.name),
+		strings.Compare(a.uid, b.uid))
+}

@@ -1,0 +1,147 @@
+package record
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/prometheus/common/model"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+)
+
+// usage collects the usage of pods in a window.
+type usage struct {
+	r *recorder
+	// pods are the pods with a node, by namespace and name, in the order of their creation.
+	pods map[string][]*podState
+	// namespace and pod are the names of the labels.
+	namespace, pod model.LabelName
+}
+
+// readUsage reads and writes the usage of the pods in a window. Samples are at multiples of the step; that at the end
+// belongs to the next window, if there is one.
+func (r *recorder) readUsage(ctx context.Context, from, to time.Time, last bool) error {
+	end := to
+	if last {
+		end = to.Add(r.config.Step)
+	}
+	labels := rename(r.config.UsageLabels, "namespace", "pod")
+	u := &usage{r: r, pods: map[string][]*podState{}, namespace: model.LabelName(labels[0]), pod: model.LabelName(labels[1])}
+	written := make([]*podState, 0, len(r.pods))
+	for _, p := range r.pods {
+		written = append(written, p)
+		if p.Node != "" {
+			key := p.Namespace + "/" + p.Name
+			u.pods[key] = append(u.pods[key], p)
+		}
+	}
+	for _, pods := range u.pods {
+		slices.SortFunc(pods, func(a, b *podState) int { return cmp.Or(cmp.Compare(a.Created, b.Created), cmp.Compare(a.ID, b.ID)) })
+	}
+	slices.SortFunc(written, func(a, b *podState) int { return cmp.Compare(a.ID, b.ID) })
+	cpu, memory := r.config.usageQueries()
+	if err := u.read(ctx, containerCPU, cpu, from, end, u.setCPU); err != nil {
+		return err
+	}
+	if err := u.read(ctx, containerMemory, memory, from, end, u.setMemory); err != nil {
+		return err
+	}
+	for _, p := range written {
+		r.count(p, from, end)
+		if err := r.out.AddUsage(p.ID, p.cpu, p.memory); err != nil {
+			return err
+		}
+		p.cpu, p.memory = recording.Series{}, recording.Series{}
+	}
+	return nil
+}
+
+// read runs a query from a time until before another, in parts with a bounded number of values.
+func (u *usage) read(ctx context.Context, name, query string, from, end time.Time, set func(*podState, int, float64)) error {
+	r := u.r
+	if query == "" || len(u.pods) == 0 {
+		return nil
+	}
+	steps := time.Duration(max(r.config.Values/len(u.pods), 1))
+	for ; from.Before(end); from = from.Add(steps * r.config.Step) {
+		until := from.Add(steps * r.config.Step)
+		if until.After(end) {
+			until = end
+		}
+		err := r.split.run(ctx, name, from, until, func(from, to time.Time) error {
+			matrix, err := r.queryRange(ctx, query, from, to.Add(-time.Second))
+			for _, stream := range matrix {
+				r.series[name] = true
+				u.add(stream, set)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add adds a series of a pod.
+func (u *usage) add(stream *model.SampleStream, set func(*podState, int, float64)) {
+	c := &u.r.counts
+	pods := u.pods[string(stream.Metric[u.namespace]+"/"+stream.Metric[u.pod])]
+	start, step := float64(u.r.config.From.Unix()), u.r.config.Step.Seconds()
+	for _, pair := range stream.Values {
+		at, value := float64(pair.Timestamp)/1000, float64(pair.Value)
+		p := running(pods, at)
+		switch {
+		case math.IsNaN(value) || value < 0 || math.IsInf(value, 0):
+			c.Rejected++
+		case p == nil:
+			c.Unassigned++
+		default:
+			if i := math.Round((at - start) / step); i >= 0 && i < recording.MaxSteps {
+				set(p, int(i), value)
+			}
+		}
+	}
+}
+
+// running returns the pod that ran at a time: the last one that was created until then and had not ended. One that has the name of an
+// earlier pod must have started before, because a sample is older than its time.
+func running(pods []*podState, at float64) *podState {
+	for i, p := range slices.Backward(pods) {
+		begun := float64(p.Created) <= at && (i == 0 || p.Started != 0 && float64(p.Started) < at)
+		if begun && (p.Ended == 0 || at <= float64(p.Ended)) {
+			return p
+		}
+	}
+	return nil
+}
+
+func (u *usage) setCPU(p *podState, step int, value float64)    { p.cpu.Set(step, 1000*value) }
+func (u *usage) setMemory(p *podState, step int, value float64) { p.memory.Set(step, value) }
+
+// count counts the values of a pod in a window, and how many there would be without gaps.
+func (r *recorder) count(p *podState, from, end time.Time) {
+	if p.Started == 0 {
+		return
+	}
+	step, start := int64(r.config.Step.Seconds()), r.config.From.Unix()
+	first := max(p.Started, from.Unix()) - start
+	after := min(end.Unix(), p.LastSeen+1) - start // a pod that is gone is not known as ended before the next window
+	if p.Ended != 0 {
+		after = min(after, p.Ended-start+1)
+	}
+	steps := func(at int64) int64 { return (at + step - 1) / step }
+	if n := steps(after) - steps(first); n > 0 {
+		r.counts.Expected += 2 * n
+		for _, series := range []*recording.Series{&p.cpu, &p.memory} {
+			for i, value := range series.Values() {
+				if at := int64(i) * step; at >= first && at < after && !math.IsNaN(value) {
+					r.counts.Samples++
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,352 @@
+package recording
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
+)
+
+// decoder builds a recording from records.
+type decoder struct {
+	limits
+	// packed is the number of bytes of the file so far, valid the length of the undamaged part of it.
+	packed, valid int64
+
+	about            About
+	described, ended bool
+	nodes            entries[Node]
+	pods             entries[Pod]
+	objects          []json.RawMessage
+	structs, values  int64
+	missing          []Missing
+	// orphans counts records of nodes and pods whose first record is damaged.
+	orphans int
+}
+
+// entries has nodes or pods with their numbers.
+type entries[T any] struct {
+	all   []T
+	index map[int]int
+}
+
+// find returns the entry with a number, nil if there is none.
+func (e *entries[T]) find(id int) *T {
+	if i, ok := e.index[id]; ok {
+		return &e.all[i]
+	}
+	return nil
+}
+
+// add adds an entry.
+func (e *entries[T]) add(id int, entry T) *T {
+	if e.index == nil {
+		e.index = map[int]int{}
+	}
+	e.index[id] = len(e.all)
+	e.all = append(e.all, entry)
+	return &e.all[len(e.all)-1]
+}
+
+// lost records that a part of the file is missing.
+func (d *decoder) lost(what, why string) {
+	const most = 100
+	if len(d.missing) < most {
+		d.missing = append(d.missing, Missing{what, why})
+	}
+}
+
+// recording returns the recording.
+func (d *decoder) recording() *Recording {
+	if d.orphans > 0 {
+		d.lost(fmt.Sprintf("%d records of nodes and pods", d.orphans), "they refer to a damaged part of the file")
+	}
+	d.about.Missing = append(d.about.Missing, d.missing...)
+	r := &Recording{About: d.about, Nodes: d.nodes.all, Pods: d.pods.all, Objects: d.objects}
+	r.finish()
+	return r
+}
+
+// content reads the records of a chunk.
+func (d *decoder) content(content []byte) error {
+	in := bufio.NewReader(&io.LimitedReader{R: decompress(content), N: d.chunk + 1})
+	var body []byte
+	for size := int64(0); ; {
+		kind, err := in.ReadByte()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		length, err := binary.ReadUvarint(in)
+		switch {
+		case err != nil:
+			return unexpected(err)
+		case length > uint64(d.body):
+			return fmt.Errorf("record of %d bytes: must have at most %d", length, d.body)
+		}
+		if size += int64(length); size > d.chunk {
+			return fmt.Errorf("unpacked chunk exceeds the limit of %d bytes", d.chunk)
+		}
+		if int(length) > cap(body) {
+			body = make([]byte, length)
+		}
+		body = body[:length]
+		if _, err := io.ReadFull(in, body); err != nil {
+			return unexpected(err)
+		}
+		if err := d.record(kind, body); err != nil {
+			return err
+		}
+	}
+}
+
+// unexpected returns an error of reading within a record.
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// record reads a record. It must not keep the body.
+func (d *decoder) record(kind byte, body []byte) error {
+	if kind != recordAbout && !d.described {
+		return errors.New("not a recording: the description is missing")
+	}
+	switch kind {
+	case recordAbout:
+		return d.readAbout(body)
+	case recordNode:
+		return d.readNode(body)
+	case recordPod:
+		return d.readPod(body)
+	case recordObject:
+		return d.readObject(body)
+	case recordUsage:
+		return d.readUsage(body)
+	case recordEnd:
+		d.ended = true
+	}
+	return nil
+}
+
+// readAbout reads the description. A later one may change neither the start nor the step.
+func (d *decoder) readAbout(body []byte) error {
+	var about About
+	if err := json.Unmarshal(body, &about); err != nil {
+		return fmt.Errorf("description: %w", err)
+	}
+	if err := about.check(); err != nil {
+		return fmt.Errorf("description: %w", err)
+	}
+	if d.described && (!about.From.Equal(d.about.From) || about.Step != d.about.Step) {
+		return errors.New("description: from and stepSeconds must not change within a file")
+	}
+	about.complete()
+	d.about, d.described, d.ended = about, true, false
+	return nil
+}
+
+// maxSeconds is the largest distance of a time from the start, about 136 years.
+const maxSeconds = 1 << 32
+
+// setTime sets a time unless it is nil.
+func setTime(field string, at *int64, found *int64) error {
+	if found == nil {
+		return nil
+	}
+	if *found < -maxSeconds || *found > maxSeconds {
+		return fmt.Errorf("%s: invalid value %d: must be from %d to %d", field, *found, -maxSeconds, int64(maxSeconds))
+	}
+	*at = *found
+	return nil
+}
+
+// decode decodes an object.
+func (d *decoder) decode(raw json.RawMessage, into any) error {
+	d.structs += snapshot.CountObjects(raw)
+	if most := d.limits.structs + d.packed; d.structs > most {
+		return fmt.Errorf("found more than %d JSON objects: must have at most %d and one for each byte of the file", most, d.limits.structs)
+	}
+	if err := manifest.CheckQuantities(raw); err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, into)
+}
+
+// readNode reads a node or a change of a node.
+func (d *decoder) readNode(body []byte) error {
+	var record nodeRecord
+	if err := json.Unmarshal(body, &record); err != nil {
+		return fmt.Errorf("node: %w", err)
+	}
+	n := d.nodes.find(record.ID)
+	if n == nil {
+		switch {
+		case record.Object == nil:
+			d.orphans++
+			return nil
+		case len(d.nodes.all) == d.limits.nodes:
+			return fmt.Errorf("found more than %d nodes", d.limits.nodes)
+		}
+		n = d.nodes.add(record.ID, Node{Appeared: Never, Gone: Never})
+	}
+	if record.Object != nil {
+		object := &v1.Node{}
+		if err := d.decode(record.Object, object); err != nil {
+			return fmt.Errorf("node %d: %w", record.ID, err)
+		}
+		if object.Name == "" {
+			return fmt.Errorf("node %d: metadata.name: required value", record.ID)
+		}
+		if err := manifest.CheckNode(object); err != nil {
+			return fmt.Errorf("node %s: %w", object.Name, err)
+		}
+		n.Object = object
+	}
+	err := errors.Join(setTime("appeared", &n.Appeared, record.Appeared), setTime("gone", &n.Gone, record.Gone))
+	if err != nil {
+		return fmt.Errorf("node %s: %w", n.Object.Name, err)
+	}
+	return nil
+}
+
+// readPod reads a pod or a change of a pod.
+func (d *decoder) readPod(body []byte) error {
+	var record podRecord
+	if err := json.Unmarshal(body, &record); err != nil {
+		return fmt.Errorf("pod: %w", err)
+	}
+	p := d.pods.find(record.ID)
+	if p == nil {
+		switch {
+		case record.Object == nil:
+			d.orphans++
+			return nil
+		case len(d.pods.all) == d.limits.pods:
+			return fmt.Errorf("found more than %d pods", d.limits.pods)
+		}
+		p = d.pods.add(record.ID, Pod{Created: Never, Scheduled: Never, Started: Never, Ended: Never})
+	}
+	if record.Object != nil {
+		object := &v1.Pod{}
+		if err := d.decode(record.Object, object); err != nil {
+			return fmt.Errorf("pod %d: %w", record.ID, err)
+		}
+		if object.Name == "" || object.Namespace == "" {
+			return fmt.Errorf("pod %d: metadata.name and metadata.namespace: required values", record.ID)
+		}
+		if err := manifest.CheckPod(object); err != nil {
+			return fmt.Errorf("pod %s/%s: %w", object.Namespace, object.Name, err)
+		}
+		p.Object = withoutStatus(object)
+	}
+	if record.Node != "" {
+		p.Node = record.Node
+	}
+	err := errors.Join(
+		setTime("created", &p.Created, record.Created), setTime("scheduled", &p.Scheduled, record.Scheduled),
+		setTime("started", &p.Started, record.Started), setTime("ended", &p.Ended, record.Ended),
+	)
+	if err != nil {
+		return fmt.Errorf("pod %s/%s: %w", p.Object.Namespace, p.Object.Name, err)
+	}
+	return nil
+}
+
+// readObject reads an object.
+func (d *decoder) readObject(body []byte) error {
+	if len(d.objects) == d.limits.objects {
+		return fmt.Errorf("found more than %d objects", d.limits.objects)
+	}
+	object := json.RawMessage(append([]byte(nil), body...))
+	var header struct {
+		Kind string `json:"kind"`
+	}
+	if err := d.decode(object, &header); err != nil {
+		return fmt.Errorf("object %d: %w", len(d.objects)+1, err)
+	}
+	if header.Kind == "" {
+		return fmt.Errorf("object %d: kind: required value", len(d.objects)+1)
+	}
+	d.objects = append(d.objects, object)
+	return nil
+}
+
+// readUsage reads usage of a pod.
+func (d *decoder) readUsage(body []byte) error {
+	var numbers [4]int
+	for i := range numbers {
+		n, length := binary.Uvarint(body)
+		if length <= 0 || n > 1<<40 {
+			return errors.New("usage: invalid number")
+		}
+		numbers[i], body = int(n), body[length:]
+	}
+	id, resource, first, count := numbers[0], numbers[1], numbers[2], numbers[3]
+	p := d.pods.find(id)
+	if p == nil {
+		d.orphans++
+		return nil
+	}
+	var series *Series
+	switch resource {
+	case resourceCPU:
+		series = &p.CPU
+	case resourceMemory:
+		series = &p.Memory
+	default: // written by a later release
+		return nil
+	}
+	where := p.Object.Namespace + "/" + p.Object.Name
+	if series.Len() > 0 && first < series.First {
+		return fmt.Errorf("usage of pod %s: found step %d after step %d: must be in the order of time", where, first, series.First)
+	}
+	if first+count > MaxSteps || count > len(body) {
+		return fmt.Errorf(
+			"usage of pod %s: %d values from step %d on: must be before step %d, and in the record",
+			where,
+			count,
+			first,
+			MaxSteps,
+		)
+	}
+	if d.values += int64(series.growth(first, count)); d.values > d.limits.values {
+		return fmt.Errorf("usage of pod %s: found more than %d values", where, d.limits.values)
+	}
+	codes, err := decodeCodes(body, count)
+	if err != nil {
+		return fmt.Errorf("usage of pod %s: %w", where, err)
+	}
+	series.put(first, codes)
+	return nil
+}
+
+// decodeCodes decodes differences of codes.
+func decodeCodes(body []byte, count int) ([]uint16, error) {
+	codes, last := make([]uint16, count), int64(0)
+	for i := range codes {
+		difference, length := binary.Varint(body)
+		if length <= 0 {
+			return nil, io.ErrUnexpectedEOF
+		}
+		body = body[length:]
+		if last += difference; last < 0 || last > 1<<16-1 {
+			return nil, fmt.Errorf("value %d: out of range", i+1)
+		}
+		codes[i] = uint16(last)
+	}
+	if len(body) > 0 {
+		return nil, fmt.Errorf("%d bytes after the last value", len(body))
+	}
+	return codes, nil
+}

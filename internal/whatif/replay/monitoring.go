@@ -1,0 +1,86 @@
+package replay
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/trace"
+	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/load/samples"
+)
+
+// monitoring measures the load of nodes at an interval, and delays the readings.
+type monitoring struct {
+	metrics Metrics
+	window  *samples.Window
+	// readsPods is set if the scheduler reads the usage of pods, and pods are those
+	// measured since the last reading.
+	readsPods bool
+	pods      []load.PodUsage
+	// delayed are the readings that the scheduler has not received yet, the oldest
+	// first. newest is the last reading, delayed or not.
+	delayed []readings
+	newest  load.Reading
+}
+
+// readings are the load of the nodes and the usage of the pods at one time.
+type readings struct {
+	nodes load.Reading
+	pods  load.PodReading
+}
+
+func newMonitoring(m Metrics) *monitoring {
+	return &monitoring{metrics: m, window: samples.New(time.Duration(m.Window) * time.Second)}
+}
+
+// addSample adds the load of a node, as fractions of the machine.
+func (m *monitoring) addSample(node string, second int64, cpu, memory float64) {
+	m.window.Add(node, input.Time(second), samples.Sample{CPU: min(cpu, 1), Memory: min(memory, 1)})
+}
+
+// addPod adds the usage of a pod, in millicores and bytes.
+func (m *monitoring) addPod(pod *v1.Pod, cpu, memory float64) {
+	m.pods = append(m.pods, load.PodUsage{Namespace: pod.Namespace, Name: pod.Name, CPU: cpu, Memory: memory})
+}
+
+// takeReading takes a reading of the given nodes, and of the pods.
+func (m *monitoring) takeReading(nodes []string, second int64) {
+	reading := load.Reading{
+		Source: "simulation", Time: input.Time(second), Window: time.Duration(m.metrics.Window) * time.Second,
+		Nodes: make(map[string]load.Node, len(nodes)),
+	}
+	for _, name := range nodes {
+		if node, ok := m.window.Load(name); ok {
+			reading.Nodes[name] = node
+		}
+	}
+	next := readings{nodes: reading}
+	if m.readsPods {
+		next.pods = load.PodReading{Source: reading.Source, Time: reading.Time, Window: Step * time.Second, Pods: m.pods}
+		m.pods = make([]load.PodUsage, 0, len(m.pods)+len(m.pods)/8)
+	}
+	m.delayed, m.newest = append(m.delayed, next), reading
+}
+
+// next returns the second at which the next reading is received, trace.Never if there
+// is none.
+func (m *monitoring) next() int64 {
+	if len(m.delayed) == 0 {
+		return trace.Never
+	}
+	return input.Second(m.delayed[0].nodes.Time) + m.metrics.Delay
+}
+
+// receive removes and returns the next readings that are received up to a second. It
+// returns false if there are none.
+func (m *monitoring) receive(second int64) (readings, bool) {
+	if m.next() > second {
+		return readings{}, false
+	}
+	next := m.delayed[0]
+	m.delayed[0] = readings{}
+	m.delayed = m.delayed[1:]
+	return next, true
+}

@@ -1,0 +1,70 @@
+package replay
+
+import (
+	"fmt"
+
+	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/spec"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/autoscaler"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/usage"
+)
+
+// Step is the interval in seconds at which usage is evaluated. The pods on a node and
+// their usage at that second count until the next step.
+const Step = 60
+
+// Options configure a run.
+type Options struct {
+	// Config is the configuration of the scheduler.
+	Config *internalconfig.KubeSchedulerConfiguration
+	// Usage of the pods.
+	Usage *usage.Model
+	// Metrics is how the load is measured.
+	Metrics Metrics
+	// Tail is how many seconds the run continues after the last arrival.
+	Tail int64
+	// Autoscaler configures the autoscaler, nil for none.
+	Autoscaler *autoscaler.Config
+	// Record enables the recording of time series, node use and decisions. It does not
+	// change the outcome.
+	Record bool
+	// Progress is called at every step with the simulated and the total seconds, unless
+	// it is nil.
+	Progress func(done, total int64)
+	// Export is called with a recording of the run at its end, unless it is nil. The usage of pods is then rounded to
+	// the precision of recordings.
+	Export func(*recording.Recording) error
+	// Placed is called when a pod is scheduled, unless it is nil.
+	Placed func(pod, node string)
+}
+
+// Metrics describes how load is measured, in seconds.
+type Metrics struct {
+	// Interval between measurements, a multiple of Step.
+	Interval int64
+	// Delay until the scheduler receives a reading.
+	Delay int64
+	// Window of means and deviations.
+	Window int64
+}
+
+// ParseMetrics parses a text such as interval=60,delay=60,window=900, which has the
+// defaults.
+func ParseMetrics(text string) (Metrics, error) {
+	fields, err := spec.Parse(text)
+	if err != nil {
+		return Metrics{}, err
+	}
+	const day = 24 * 3600
+	m := Metrics{
+		Interval: int64(fields.Int("interval", Step, Step, day)),
+		Delay:    int64(fields.Int("delay", 60, 0, day)),
+		Window:   int64(fields.Int("window", 900, Step, day)),
+	}
+	if m.Interval%Step != 0 {
+		fields.Fail("interval", fmt.Sprint(m.Interval), fmt.Sprintf("a multiple of %d", Step))
+	}
+	return m, fields.Err()
+}

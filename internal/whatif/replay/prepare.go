@@ -1,0 +1,112 @@
+package replay
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+)
+
+// prepare sets up the scheduler and the initial state.
+func (r *run) prepare(ctx context.Context) error {
+	config := r.options.Config.DeepCopy()
+	config.Parallelism = 1
+	if err := r.prepareAutoscaler(); err != nil {
+		return err
+	}
+	cluster := engine.Cluster{References: r.input.References}
+	r.prepareNodes(&cluster)
+	r.preparePods(&cluster)
+	if r.options.Record {
+		r.timeSeries = newTimeSeries(r.horizon)
+		r.decisions = newDecisions(r.input, r.arrivals)
+	}
+	if len(cluster.Running) > 0 {
+		// The running pods have been measured when the first pod arrives.
+		r.warmUpSteps = (r.options.Metrics.Window + r.options.Metrics.Delay + Step - 1) / Step
+		r.nextStep = -r.warmUpSteps * Step
+	}
+	var err error
+	r.engine, err = engine.New(ctx, cluster, engine.Options{Config: config, Clock: func() time.Time { return input.Time(r.now) }})
+	if err != nil {
+		return err
+	}
+	r.monitoring.readsPods = r.engine.ReadsPodUsage()
+	r.exportStart()
+	return r.startAutoscaler(ctx)
+}
+
+// prepareNodes sets up the nodes, and adds those that exist from the start to the cluster.
+func (r *run) prepareNodes(cluster *engine.Cluster) {
+	for i := range r.input.Nodes {
+		n := &r.input.Nodes[i]
+		r.addNodeState(n.Object)
+		r.boots = append(r.boots, int32(i))
+		if n.Boot <= 0 {
+			cluster.Nodes = append(cluster.Nodes, n.Object)
+			r.nodes[i].ready = true
+			r.booted++
+		}
+		if n.Gone > 0 {
+			r.removals = append(r.removals, int32(i))
+		}
+	}
+	slices.SortStableFunc(r.boots, func(a, b int32) int { return cmp.Compare(r.input.Nodes[a].Boot, r.input.Nodes[b].Boot) })
+	slices.SortStableFunc(r.removals, func(a, b int32) int { return cmp.Compare(r.input.Nodes[a].Gone, r.input.Nodes[b].Gone) })
+}
+
+// preparePods sets up the pods, adds those with a node to the cluster, and sets the end of the run.
+func (r *run) preparePods(cluster *engine.Cluster) {
+	r.pods = make([]pod, len(r.input.Pods))
+	lastArrival := int64(0)
+	for i := range r.input.Pods {
+		p := &r.input.Pods[i]
+		r.pods[i] = newPod(r.options.Usage, int32(i), p)
+		if p.Recorded != nil && p.Recorded.Deleted > 0 {
+			r.completions.add(p.Recorded.Deleted, int32(i))
+		}
+		if p.Object.Spec.NodeName == "" {
+			r.arrivals = append(r.arrivals, int32(i))
+			lastArrival = max(lastArrival, p.Arrival)
+			continue
+		}
+		if number, ok := r.nodeNumbers[p.Object.Spec.NodeName]; ok {
+			cluster.Running = append(cluster.Running, p.Object)
+			r.place(int32(i), number, 0)
+		}
+	}
+	slices.SortStableFunc(r.arrivals, func(a, b int32) int { return cmp.Compare(r.input.Pods[a].Arrival, r.input.Pods[b].Arrival) })
+	r.horizon = (lastArrival+Step-1)/Step*Step + r.options.Tail
+	if r.input.End > 0 {
+		r.horizon, r.recorded = r.input.End, newRecorded()
+	}
+}
+
+// addNodeState adds the state of the node with the next number.
+func (r *run) addNodeState(object *v1.Node) {
+	if _, taken := r.nodeNumbers[object.Name]; !taken { // else the number changes when the node is ready
+		r.nodeNumbers[object.Name] = int32(len(r.nodes))
+	}
+	r.nodes = append(r.nodes, newNode(object))
+}
+
+// newNode returns the state of a node without pods.
+func newNode(object *v1.Node) node {
+	allocatable, capacity := input.Amounts(object.Status.Allocatable), input.Amounts(object.Status.Capacity)
+	return node{
+		name: object.Name,
+		allocatable: result.Node{
+			CPU: float64(allocatable.CPU), Memory: float64(allocatable.Memory),
+			MachineMemory: float64(max(capacity.Memory, allocatable.Memory)),
+		},
+		machineCPU: float64(max(capacity.CPU, allocatable.CPU)),
+		free:       allocatable,
+		freeSlots:  input.Amount(object.Status.Allocatable, v1.ResourcePods),
+	}
+}

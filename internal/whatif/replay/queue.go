@@ -1,0 +1,124 @@
+package replay
+
+import (
+	"context"
+	"errors"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
+)
+
+// queue has the pending pods, the oldest first.
+type queue struct {
+	pending []int32
+	// unschedulableShapes are the shapes that have fit on no node since resources for
+	// them were last freed, each with the number of one of its pods.
+	unschedulableShapes map[int]int32
+	// reasons why each pod is pending, from its last attempt.
+	reasons map[int32]string
+	// retry is set if resources were freed, so that pods have to be attempted again.
+	retry bool
+	// hasAffinity is set if a pending pod requires affinity to other pods, so that it
+	// may fit after another pod was placed.
+	hasAffinity bool
+}
+
+func newQueue() queue {
+	return queue{unschedulableShapes: map[int]int32{}, reasons: map[int32]string{}}
+}
+
+// add adds a pod at the end.
+func (q *queue) add(number int32, reason string) {
+	q.pending = append(q.pending, number)
+	q.reasons[number] = reason
+}
+
+// resourcesFreed records that a node has more free resources. Shapes that fit into
+// them are attempted again, and so are pods without a shape.
+func (q *queue) resourcesFreed(pods []input.Pod, n *node) {
+	q.retry = q.retry || len(q.pending) > 0
+	for shape, number := range q.unschedulableShapes {
+		requests := pods[number].Requests
+		if n.freeSlots > 0 && requests.CPU <= n.free.CPU && requests.Memory <= n.free.Memory && requests.GPU <= n.free.GPU {
+			delete(q.unschedulableShapes, shape)
+		}
+	}
+}
+
+// retryPending attempts the pending pods again until no more resources are freed.
+func (r *run) retryPending(ctx context.Context) error {
+	for r.queue.retry && !r.interrupted() {
+		pending := r.queue.pending
+		r.queue.pending, r.queue.retry, r.queue.hasAffinity = nil, false, false
+		for i, number := range pending {
+			if r.interrupted() {
+				r.queue.pending = append(r.queue.pending, pending[i:]...)
+				break
+			}
+			if err := r.attempt(ctx, number); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// attempt schedules a pod, or adds it to the queue if it does not fit on any node.
+func (r *run) attempt(ctx context.Context, number int32) error {
+	p := &r.input.Pods[number]
+	if p.Recorded != nil && p.Recorded.Fixed {
+		return r.placeFixed(ctx, number)
+	}
+	if other, unschedulable := r.queue.unschedulableShapes[p.Shape]; unschedulable {
+		r.queue.add(number, r.queue.reasons[other])
+		return r.decisions.unschedulable(ctx, r.engine, number, p.Object, r.now)
+	}
+	if err := r.decisions.beforeAttempt(ctx, r.engine, number, p.Object, r.now); err != nil {
+		return err
+	}
+	name, err := r.engine.Schedule(ctx, p.Object, "")
+	switch {
+	case errors.Is(err, engine.ErrUnschedulable):
+		r.queue.add(number, engine.Reasons(err))
+		if p.Shape != 0 {
+			r.queue.unschedulableShapes[p.Shape] = number
+		}
+		r.queue.hasAffinity = r.queue.hasAffinity || requiresPodAffinity(p.Object)
+		return r.decisions.unschedulable(ctx, r.engine, number, p.Object, r.now)
+	case err != nil:
+		return err
+	}
+	if p.Recorded != nil && !r.pods[number].hadNode {
+		r.recorded.addPlacement(name, p.Recorded.Node)
+	}
+	r.decisions.scheduled(number, name, r.now)
+	r.placed(number, name)
+	return nil
+}
+
+// placed updates the state of a pod that was placed on a node.
+func (r *run) placed(number int32, name string) {
+	delete(r.queue.reasons, number)
+	state := &r.pods[number]
+	state.pendingSeconds += r.now - state.pendingSince
+	if !state.hadNode {
+		r.scheduledPods++
+	}
+	if !state.scheduled {
+		state.scheduled, r.scheduled = true, append(r.scheduled, number)
+	}
+	r.place(number, r.nodeNumbers[name], r.now)
+	r.exporter.place(number, name, r.now)
+	if r.options.Placed != nil {
+		r.options.Placed(r.input.Pods[number].Object.Name, name)
+	}
+	r.queue.retry = r.queue.retry || r.queue.hasAffinity
+}
+
+// requiresPodAffinity reports whether a pod requires affinity to other pods.
+func requiresPodAffinity(pod *v1.Pod) bool {
+	affinity := pod.Spec.Affinity
+	return affinity != nil && affinity.PodAffinity != nil && len(affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0
+}

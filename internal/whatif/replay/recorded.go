@@ -1,0 +1,160 @@
+package replay
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/trace"
+)
+
+// recorded compares a run with the recording that is its input. A nil one compares nothing.
+type recorded struct {
+	cpu, memory loads
+	placements  result.Placements
+	// deleted counts the pods that were deleted while they were pending, by reason.
+	deleted map[string]int
+}
+
+func newRecorded() *recorded { return &recorded{deleted: map[string]int{}} }
+
+// addNode adds a step of a node.
+func (r *recorded) addNode(allocatable result.Node, step result.Step) {
+	if r == nil {
+		return
+	}
+	r.cpu.add(fraction(step.CPUDemand, allocatable.CPU))
+	r.memory.add(fraction(step.MemoryDemand, allocatable.Memory))
+}
+
+// addPlacement adds the first node that the scheduler selected for a pod, and the node on which it was recorded.
+func (r *recorded) addPlacement(node, recorded string) {
+	switch {
+	case r == nil:
+	case recorded == "":
+		r.placements.NeverScheduled++
+	case node == recorded:
+		r.placements.Same++
+	default:
+		r.placements.Other++
+	}
+}
+
+// reasonsOfDeleted returns the reasons why deleted pods were pending.
+func (r *recorded) reasonsOfDeleted() map[string]int {
+	if r == nil {
+		return map[string]int{}
+	}
+	return maps.Clone(r.deleted)
+}
+
+// result returns the comparison, nil without a recording.
+func (r *recorded) result() *result.Recorded {
+	if r == nil {
+		return nil
+	}
+	return &result.Recorded{CPULoad: r.cpu.distribution(), MemoryLoad: r.memory.distribution(), Placements: r.placements}
+}
+
+const (
+	// loadBins is the number of bins per unit of load, maxLoad the load of the last bin.
+	loadBins = 1000
+	maxLoad  = 2
+)
+
+// loads is the distribution of the load of nodes over nodes and steps.
+type loads struct {
+	bins  [maxLoad*loadBins + 1]int64
+	count int64
+	sum   float64
+	max   float64
+}
+
+// add adds a load, as a fraction of allocatable.
+func (l *loads) add(load float64) {
+	l.bins[int(min(max(load, 0), maxLoad)*loadBins+0.5)]++
+	l.count++
+	l.sum += load
+	l.max = max(l.max, load)
+}
+
+// distribution returns the distribution. Quantiles have the resolution of the bins.
+func (l *loads) distribution() result.Distribution {
+	if l.count == 0 {
+		return result.Distribution{}
+	}
+	return result.Distribution{
+		Mean: round(l.sum / float64(l.count)), P50: l.quantile(0.5), P95: l.quantile(0.95), Max: round(l.max),
+	}
+}
+
+// quantile returns the smallest load that a fraction of the values does not exceed.
+func (l *loads) quantile(fraction float64) float64 {
+	rest := fraction * float64(l.count)
+	for i, n := range l.bins {
+		if rest -= float64(n); rest <= 0 {
+			return float64(i) / loadBins
+		}
+	}
+	return maxLoad
+}
+
+func (r *run) nextRemoval() int64 {
+	if r.removed == len(r.removals) {
+		return trace.Never
+	}
+	return r.input.Nodes[r.removals[r.removed]].Gone
+}
+
+// removeRecorded removes the nodes that the recording shows going. Their pods are scheduled again.
+func (r *run) removeRecorded(ctx context.Context) error {
+	removed := false
+	for r.nextRemoval() <= r.now {
+		number := r.removals[r.removed]
+		r.removed++
+		if !r.nodes[number].ready {
+			continue
+		}
+		removed = true
+		if err := r.removeNode(ctx, number); err != nil {
+			return err
+		}
+	}
+	if !removed {
+		return nil
+	}
+	return r.retryPending(ctx)
+}
+
+// placeFixed places a pod on the node on which it was recorded. If there is no such node, the pod waits.
+func (r *run) placeFixed(ctx context.Context, number int32) error {
+	p := &r.input.Pods[number]
+	node, ok := r.nodeNumbers[p.Recorded.Node]
+	if !ok || !r.nodes[node].ready {
+		r.queue.add(number, "waits in the recording, or its recorded node does not exist")
+		return nil
+	}
+	if err := r.engine.Place(ctx, p.Object, p.Recorded.Node); err != nil {
+		return err
+	}
+	r.placed(number, p.Recorded.Node)
+	return nil
+}
+
+// deletePending removes a pod that was deleted while it was pending. Other pods are not affected.
+func (r *run) deletePending(number int32) {
+	p, state := &r.input.Pods[number], &r.pods[number]
+	i := slices.Index(r.queue.pending, number)
+	if p.Recorded == nil || p.Recorded.Deleted == 0 || p.Recorded.Deleted > r.now || i < 0 {
+		return
+	}
+	r.queue.pending = slices.Delete(r.queue.pending, i, i+1)
+	r.totals.AddUnschedulable(float64(state.pendingSeconds + r.now - state.pendingSince))
+	// The reason is kept: it is that of later pods of the same shape.
+	r.recorded.deleted[r.queue.reasons[number]]++
+	r.exporter.end(number, r.now)
+	if state.hadNode {
+		r.scheduledPods-- // The pod was evicted.
+	}
+}

@@ -1,0 +1,399 @@
+// Package replay runs a cluster on a virtual clock: pods arrive and end, the code of
+// kube-scheduler places them by load that is delayed and averaged, and the outcome is
+// computed from the actual usage of the pods, which the scheduler does not know. Hours
+// take seconds, and the same input gives the same outcome.
+//
+// Time is in whole seconds from the start of the run. Events of the same second are
+// processed in this order: pods end, recorded nodes are removed, nodes become ready, readings of load are
+// received, pending pods are attempted again if resources were freed, pods arrive, the
+// autoscaler adds and removes nodes, and the usage is evaluated.
+package replay
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/risk"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/autoscaler"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/trace"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/usage"
+)
+
+// run is the state of a run.
+type run struct {
+	input   input.Cluster
+	options Options
+	engine  *engine.Engine
+	stop    <-chan struct{} // closed when the run is interrupted
+	// now is the current second. It is negative while load is measured before the run.
+	now, nextStep, horizon int64
+	// warmUpSteps is the number of steps before second 0.
+	warmUpSteps int64
+	nodes       []node // by number
+	nodeNumbers map[string]int32
+	boots       []int32 // numbers of nodes in the order in which they become ready
+	booted      int     // how many of them are ready
+	removals    []int32 // numbers of nodes in the order in which the recording removes them
+	removed     int     // how many of them are removed
+	pods        []pod   // by number
+	arrivals    []int32 // numbers of pods in the order of arrival
+	arrived     int     // how many of them have arrived
+	completions completions
+	queue       queue
+	monitoring  *monitoring
+
+	evaluator     result.Evaluator
+	demand        []result.Pod // buffer of step
+	totals        result.Totals
+	scheduledPods int     // pods scheduled for the first time that have a node
+	scheduled     []int32 // numbers of the pods that were ever scheduled
+	timeSeries    *timeSeries
+	decisions     *decisions
+	autoscaler    *autoscaler.Autoscaler // nil without one
+	recorded      *recorded              // nil unless the input is a recording
+	exporter      *exporter              // nil unless a recording is requested
+}
+
+// node is the state of a node.
+type node struct {
+	name        string
+	ready       bool
+	allocatable result.Node
+	// machineCPU is the capacity in millicores, by which load is measured.
+	machineCPU float64
+	// free is allocatable less the requests of the pods, freeSlots how many more pods
+	// the node may run.
+	free      trace.Amounts
+	freeSlots int64
+	pods      []int32
+}
+
+// pod is the state of a pod.
+type pod struct {
+	cursor usage.Cursor
+	// node is its number, or noNode.
+	node int32
+	// placed is the second at which the pod was placed on its first node.
+	placed int64
+	// end is the second at which the pod ends, while it has a node.
+	end int64
+	// pendingSince is since when the pod is pending, pendingSeconds how long it was
+	// pending before.
+	pendingSince, pendingSeconds int64
+	// hadNode is set if the pod ever had a node, scheduled if it was ever scheduled.
+	hadNode, scheduled bool
+}
+
+// noNode is the node of a pod without a node.
+const noNode = -1
+
+// newPod returns the state of a pod without a node.
+func newPod(model *usage.Model, number int32, p *input.Pod) pod {
+	state := pod{cursor: model.Cursor(uint64(number), p.Group), node: noNode, pendingSince: p.Arrival}
+	if p.Recorded != nil {
+		state.pendingSeconds = p.Recorded.Waited
+	}
+	return state
+}
+
+// Run simulates an input. If ctx is canceled, the result is of the time until then
+// and marked as interrupted.
+func Run(ctx context.Context, in input.Cluster, options Options) (result.Run, error) {
+	r := &run{
+		input: in, options: options, stop: ctx.Done(), nodeNumbers: map[string]int32{}, queue: newQueue(),
+		monitoring: newMonitoring(options.Metrics), exporter: newExporter(options),
+	}
+	// An interrupted scheduling cycle considers fewer nodes: cycles are not canceled.
+	runCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	if err := r.prepare(runCtx); err != nil {
+		return result.Run{}, err
+	}
+	for !r.interrupted() {
+		r.now = r.nextEvent()
+		if r.now >= r.horizon {
+			r.now = r.horizon
+			return r.result(false), r.exporter.finish(r)
+		}
+		if err := r.processEvents(runCtx); err != nil {
+			return result.Run{}, err
+		}
+	}
+	return r.result(true), r.exporter.finish(r)
+}
+
+// interrupted reports whether the run has to stop.
+func (r *run) interrupted() bool {
+	select {
+	case <-r.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// nextEvent returns the second of the next event.
+func (r *run) nextEvent() int64 {
+	next := min(r.nextArrival(), r.nextBoot(), r.nextRemoval(), r.completions.next(), r.monitoring.next(), r.nextStep)
+	if r.autoscaler != nil {
+		next = min(next, r.autoscaler.NextPass())
+	}
+	return next
+}
+
+// processEvents processes all events due at this second.
+func (r *run) processEvents(ctx context.Context) error {
+	if err := r.completePods(ctx); err != nil {
+		return err
+	}
+	if err := r.removeRecorded(ctx); err != nil {
+		return err
+	}
+	if err := r.bootNodes(ctx); err != nil {
+		return err
+	}
+	if err := r.receiveLoad(); err != nil {
+		return err
+	}
+	if err := r.retryPending(ctx); err != nil {
+		return err
+	}
+	for r.nextArrival() <= r.now && !r.interrupted() {
+		number := r.arrivals[r.arrived]
+		r.arrived++
+		r.exportArrival(number)
+		if err := r.attempt(ctx, number); err != nil {
+			return err
+		}
+	}
+	if err := r.retryPending(ctx); err != nil {
+		return err
+	}
+	if err := r.autoscale(ctx); err != nil {
+		return err
+	}
+	if r.now == r.nextStep && !r.interrupted() {
+		r.step()
+		r.nextStep += Step
+		if r.options.Progress != nil {
+			r.options.Progress(max(r.now, 0), r.horizon)
+		}
+	}
+	return nil
+}
+
+func (r *run) nextArrival() int64 {
+	if r.arrived == len(r.arrivals) {
+		return trace.Never
+	}
+	return r.input.Pods[r.arrivals[r.arrived]].Arrival
+}
+
+func (r *run) nextBoot() int64 {
+	if r.booted == len(r.boots) {
+		return trace.Never
+	}
+	return r.input.Nodes[r.boots[r.booted]].Boot
+}
+
+// bootNodes adds the nodes that become ready to the scheduler.
+func (r *run) bootNodes(ctx context.Context) error {
+	for r.nextBoot() <= r.now {
+		number := r.boots[r.booted]
+		r.booted++
+		r.nodes[number].ready = true
+		r.nodeNumbers[r.nodes[number].name] = number
+		r.engine.AddNode(ctx, r.input.Nodes[number].Object)
+		r.exporter.addNode(number, r.input.Nodes[number].Object, r.now)
+		if err := r.addDaemonPods(ctx, number); err != nil {
+			return err
+		}
+		r.queue.resourcesFreed(r.input.Pods, &r.nodes[number])
+	}
+	return nil
+}
+
+// completePods removes the pods that end.
+func (r *run) completePods(ctx context.Context) error {
+	for {
+		number, ok := r.completions.popUntil(r.now)
+		if !ok {
+			return nil
+		}
+		if r.pods[number].node == noNode {
+			r.deletePending(number)
+			continue
+		}
+		if r.pods[number].end > r.now {
+			continue // The pod was evicted and ends later.
+		}
+		n := &r.nodes[r.pods[number].node]
+		if err := r.removeFromNode(ctx, number); err != nil {
+			return err
+		}
+		r.exporter.end(number, r.now)
+		r.queue.resourcesFreed(r.input.Pods, n)
+	}
+}
+
+// removeFromNode removes a pod from its node.
+func (r *run) removeFromNode(ctx context.Context, number int32) error {
+	p, n := &r.input.Pods[number], &r.nodes[r.pods[number].node]
+	if err := r.engine.RemovePod(ctx, p.Object, n.name); err != nil {
+		return fmt.Errorf("removing pod %s: %w", facts.Name(p.Object), err)
+	}
+	i := slices.Index(n.pods, number)
+	n.pods = slices.Delete(n.pods, i, i+1)
+	n.addFree(p.Requests, 1)
+	r.pods[number].node = noNode
+	return nil
+}
+
+// receiveLoad passes the readings of load that are due to the scheduler.
+func (r *run) receiveLoad() error {
+	for {
+		reading, ok := r.monitoring.receive(r.now)
+		if !ok {
+			return nil
+		}
+		if err := r.engine.SetLoad(reading.nodes); err != nil {
+			return err
+		}
+		if !r.monitoring.readsPods {
+			continue
+		}
+		if err := r.engine.SetPodUsage(reading.pods); err != nil {
+			return err
+		}
+	}
+}
+
+// place puts a pod on a node from a second on.
+func (r *run) place(number, nodeNumber int32, second int64) {
+	p := &r.input.Pods[number]
+	if !r.pods[number].hadNode {
+		r.pods[number].placed = second
+	}
+	r.pods[number].node, r.pods[number].hadNode = nodeNumber, true
+	n := &r.nodes[nodeNumber]
+	n.pods = append(n.pods, number)
+	n.addFree(p.Requests, -1)
+	if p.Duration != trace.Never {
+		r.pods[number].end = second + p.Duration
+		r.completions.add(second+p.Duration, number)
+	}
+}
+
+// addFree adds the requests of a number of equal pods to the free amounts.
+func (n *node) addFree(requests trace.Amounts, pods int64) {
+	n.free.CPU += pods * requests.CPU
+	n.free.Memory += pods * requests.Memory
+	n.free.GPU += pods * requests.GPU
+	n.freeSlots += pods
+}
+
+// step evaluates the usage of all pods, and measures load.
+func (r *run) step() {
+	measure := r.now%r.options.Metrics.Interval == 0
+	var measured []string
+	step := r.now/Step + r.warmUpSteps
+	ready := 0
+	for i := range r.nodes {
+		n := &r.nodes[i]
+		if !n.ready {
+			continue
+		}
+		ready++
+		r.demand = r.demand[:0]
+		for _, number := range n.pods {
+			p := &r.input.Pods[number]
+			demand := p.Resources
+			cpu, memory := r.usage(number, step)
+			demand.CPU, demand.Memory = r.exporter.use(number, r.now, cpu, memory)
+			r.demand = append(r.demand, demand)
+		}
+		effect, granted, _ := r.evaluator.Step(n.allocatable, r.demand)
+		if r.now >= 0 {
+			r.totals.AddStep(i, n.allocatable, len(n.pods), Step, effect)
+			r.timeSeries.addNode(n.allocatable, len(n.pods), effect)
+			r.recorded.addNode(n.allocatable, effect)
+		}
+		if measure {
+			r.monitoring.addSample(n.name, r.now, fraction(effect.CPUGranted, n.machineCPU),
+				fraction(effect.MemoryKept, n.allocatable.MachineMemory))
+			measured = append(measured, n.name)
+			r.measurePods(n, granted)
+		}
+	}
+	if r.now >= 0 {
+		r.totals.EndStep(Step)
+		if r.autoscaler != nil {
+			r.timeSeries.addAutoscaler(ready, r.autoscaler)
+		}
+		r.timeSeries.endStep(r.now, len(r.queue.pending))
+	}
+	if measure {
+		r.monitoring.takeReading(measured, r.now)
+	}
+	if r.timeSeries.risksDue(r.now) {
+		r.timeSeries.addRisks(r.nodeRisks())
+	}
+}
+
+// usage returns what a pod uses at a step, in millicores and bytes: what is recorded of it, or else what is generated.
+func (r *run) usage(number int32, step int64) (cpu, memory float64) {
+	p, state := &r.input.Pods[number], &r.pods[number]
+	if p.Usage != nil {
+		return p.Usage.At(r.now - state.placed)
+	}
+	cpu, memory = r.options.Usage.Next(&state.cursor, step)
+	return cpu * p.BaseCPU, memory * p.BaseMemory
+}
+
+// measurePods measures the usage of the pods of a node, given the CPU that they get and
+// their demand, if the scheduler reads it. A pod that is killed in the step had its memory
+// before.
+func (r *run) measurePods(n *node, granted []float64) {
+	if !r.monitoring.readsPods {
+		return
+	}
+	for i, number := range n.pods {
+		r.monitoring.addPod(r.input.Pods[number].Object, granted[i], r.demand[i].MemoryUse())
+	}
+}
+
+// nodeRisks returns the risk of each ready node with pods, by the newest reading.
+func (r *run) nodeRisks() []float64 {
+	var risks []float64
+	for i := range r.nodes {
+		n := &r.nodes[i]
+		if !n.ready || len(n.pods) == 0 {
+			continue
+		}
+		cpu, memory := risk.NewCPU(n.allocatable.CPU, n.machineCPU), risk.NewMemory(n.allocatable.Memory, n.allocatable.MachineMemory)
+		for _, number := range n.pods {
+			p := &r.input.Pods[number].Resources
+			cpu.AddPod(p.CPURequest, p.CPULimit, p.CPULimit == 0)
+			memory.AddPod(p.MemoryRequest, p.MemoryLimit, p.MemoryLimit == 0)
+		}
+		measured := r.monitoring.newest.Nodes[n.name]
+		risks = append(risks, max(
+			risk.DefaultModel.Risk(cpu, risk.Load(measured.CPU), measured.HasCPU),
+			risk.DefaultModel.Risk(memory, risk.Load(measured.Memory), measured.HasMemory),
+		))
+	}
+	return risks
+}
+
+// fraction returns a/b, 0 if b is not positive.
+func fraction(a, b float64) float64 {
+	if b <= 0 {
+		return 0
+	}
+	return a / b
+}

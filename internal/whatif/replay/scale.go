@@ -1,0 +1,145 @@
+package replay
+
+import (
+	"context"
+	"slices"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/autoscaler"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/trace"
+)
+
+// prepareAutoscaler creates the autoscaler, and adds its initial nodes to the input.
+func (r *run) prepareAutoscaler() error {
+	if r.options.Autoscaler == nil {
+		return nil
+	}
+	if r.input.End > 0 { // the autoscaler adds and removes nodes in place of the recorded one
+		r.input.Nodes = slices.Clone(r.input.Nodes)
+		r.input.Nodes = slices.DeleteFunc(r.input.Nodes, func(n input.Node) bool { return n.Boot > 0 })
+		for i := range r.input.Nodes {
+			r.input.Nodes[i].Gone = 0
+		}
+	}
+	var err error
+	if r.autoscaler, err = autoscaler.New(*r.options.Autoscaler, r.input); err != nil {
+		return err
+	}
+	// The caller's slices must not change.
+	r.input.Nodes = slices.Concat(r.input.Nodes, r.autoscaler.InitialNodes())
+	r.input.Pods = slices.Clone(r.input.Pods)
+	return nil
+}
+
+// startAutoscaler starts the autoscaler on the initial state.
+func (r *run) startAutoscaler(ctx context.Context) error {
+	if r.autoscaler == nil {
+		return nil
+	}
+	r.autoscaler.Start(r.engine, r.clusterState())
+	for i := range r.nodes {
+		if r.nodes[i].ready {
+			if err := r.addDaemonPods(ctx, int32(i)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// clusterState returns the state that the autoscaler reads.
+func (r *run) clusterState() autoscaler.Cluster {
+	c := autoscaler.Cluster{
+		Now: r.now, Nodes: r.input.Nodes, Pods: r.input.Pods, Booting: r.boots[r.booted:], Pending: r.queue.pending,
+		Ready: make([]autoscaler.NodeState, 0, len(r.nodes)),
+	}
+	for i := range r.nodes {
+		if n := &r.nodes[i]; n.ready {
+			c.Ready = append(c.Ready, autoscaler.NodeState{Number: int32(i), Free: n.free, FreeSlots: n.freeSlots, Pods: n.pods})
+		}
+	}
+	return c
+}
+
+// autoscale runs a pass of the autoscaler if it is due, and executes its actions.
+func (r *run) autoscale(ctx context.Context) error {
+	if r.autoscaler == nil || r.now < r.autoscaler.NextPass() || r.interrupted() {
+		return nil
+	}
+	actions, err := r.autoscaler.Pass(ctx, r.clusterState())
+	if err != nil {
+		return err
+	}
+	for _, n := range actions.Add {
+		r.addNode(n)
+	}
+	for _, number := range actions.Remove {
+		if err := r.removeNode(ctx, number); err != nil {
+			return err
+		}
+	}
+	return r.retryPending(ctx)
+}
+
+// addNode adds a node that boots.
+func (r *run) addNode(n input.Node) {
+	number := int32(len(r.input.Nodes))
+	r.input.Nodes = append(r.input.Nodes, n)
+	r.addNodeState(n.Object)
+	i := r.booted
+	for i < len(r.boots) && r.input.Nodes[r.boots[i]].Boot <= n.Boot {
+		i++
+	}
+	r.boots = slices.Insert(r.boots, i, number)
+}
+
+// removeNode removes a node. Its pods become pending, and run for the rest of their
+// duration on another node; its DaemonSet pods end.
+func (r *run) removeNode(ctx context.Context, number int32) error {
+	n := &r.nodes[number]
+	for _, podNumber := range slices.Clone(n.pods) {
+		if err := r.removeFromNode(ctx, podNumber); err != nil {
+			return err
+		}
+		p, state := &r.input.Pods[podNumber], &r.pods[podNumber]
+		if facts.IsNodeBound(p.Object) {
+			r.exporter.end(podNumber, r.now)
+			continue
+		}
+		p.Object = input.Unbind(p.Object)
+		r.exporter.evict(podNumber, p.Object, r.now)
+		if p.Duration != trace.Never {
+			p.Duration = state.end - r.now
+		}
+		state.pendingSince = r.now
+		r.queue.add(podNumber, "evicted from a removed node")
+		r.queue.retry = true
+		r.totals.AddEviction()
+	}
+	n.ready = false
+	r.exporter.removeNode(number, r.now)
+	delete(r.nodeNumbers, n.name)
+	return r.engine.RemoveNode(ctx, r.input.Nodes[number].Object)
+}
+
+// addDaemonPods adds the DaemonSet pods of a node of the autoscaler.
+func (r *run) addDaemonPods(ctx context.Context, number int32) error {
+	if r.autoscaler == nil {
+		return nil
+	}
+	for _, daemon := range r.autoscaler.DaemonPods(autoscaler.Cluster{Now: r.now, Nodes: r.input.Nodes, Pods: r.input.Pods}, number) {
+		podNumber := int32(len(r.input.Pods))
+		r.input.Pods = append(r.input.Pods, daemon)
+		r.pods = append(r.pods, newPod(r.options.Usage, podNumber, &daemon))
+		if err := r.engine.AssignPod(ctx, daemon.Object); err != nil {
+			return err
+		}
+		r.place(podNumber, number, r.now)
+		if r.exporter != nil {
+			r.exporter.addPod(podNumber, daemon.Object, r.now)
+			r.exporter.place(podNumber, r.nodes[number].name, r.now)
+		}
+	}
+	return nil
+}

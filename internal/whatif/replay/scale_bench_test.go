@@ -1,0 +1,40 @@
+package replay
+
+import (
+	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/trace/generate"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/usage"
+)
+
+// BenchmarkAutoscaler measures three hours of a cluster of about 450 nodes in which 5,000 pods
+// arrive, a fifth of them in bursts: on 500 existing nodes, and on nodes that an autoscaler
+// adds.
+func BenchmarkAutoscaler(b *testing.B) {
+	for _, bench := range []struct{ name, cluster, slack string }{
+		{"none", "nodes=500,shapes=16x64,fill=0.8,", ""},
+		{"autoscaler", "nodes=5,shapes=16x64,fill=80,", "0"},
+		{"slack", "nodes=5,shapes=16x64,fill=80,", "10%"},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			spec, err := generate.Parse(bench.cluster + "pods=5000,over=7200,bursts=4,life=3600")
+			if err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				o := options(b, "default", "beta", 1)
+				o.Tail = 3600
+				if bench.slack != "" {
+					o.Autoscaler = autoscalerConfig(b, "shape=16x64,boot=120")
+				}
+				if bench.slack == "10%" {
+					withSlack(o.Autoscaler, "10%")
+				}
+				if _, err := Run(b.Context(), input.FromTrace(spec.Cluster(1), usage.Limits{CPU: 2, Memory: 2}, 1), o); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,154 @@
+package report
+
+import (
+	"fmt"
+	"html/template"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+)
+
+// Dimensions of the chart of a frontier.
+const (
+	frontierWidth  = 520.0
+	frontierHeight = 300.0
+	frontierLeft   = 62.0
+	frontierRight  = frontierWidth - 70
+	frontierTop    = 14.0
+	frontierBottom = frontierHeight - 40
+)
+
+// frontier shows the cost of nodes against the time that pods are pending, by slack.
+type frontier struct {
+	CostName  string
+	Intervals bool
+	SVG       template.HTML
+	Rows      []frontierRow
+}
+
+// frontierRow is a profile with an amount of slack.
+type frontierRow struct {
+	Name                                         string
+	Cost, CostInterval, Pending, PendingInterval string
+	P95, Kept                                    string
+}
+
+// newFrontier returns the frontier of a scenario, or nil if it has none.
+func newFrontier(s *result.Scenario, settings *result.Settings) *frontier {
+	points := s.Frontier()
+	if len(points) == 0 {
+		return nil
+	}
+	f := &frontier{CostName: "node hours"}
+	if settings.Autoscaler != nil && settings.Autoscaler.Priced {
+		f.CostName = "cost of nodes"
+	}
+	var costs, pending []float64
+	for _, p := range points {
+		f.Intervals = f.Intervals || p.CostInterval != nil
+		costs, pending = append(costs, p.Cost), append(pending, p.Pending)
+	}
+	costDecimals, pendingDecimals := format.Decimals(costs...), format.Decimals(pending...)
+	for _, p := range points {
+		row := frontierRow{
+			Name: p.Name,
+			Cost: format.Format(p.Cost, costDecimals), CostInterval: rangeText(p.CostInterval, costDecimals),
+			Pending: format.Format(p.Pending, pendingDecimals), PendingInterval: rangeText(p.PendingInterval, pendingDecimals),
+			P95: format.Format(p.PendingP95, min(format.Decimals(p.PendingP95), 1)), Kept: format.None,
+		}
+		if p.SlackKept > 0 {
+			row.Kept = format.Format(100*p.SlackKept, 0) + format.ThinSpace + "%"
+		}
+		f.Rows = append(f.Rows, row)
+	}
+	f.SVG = frontierChart(points, f.CostName)
+	return f
+}
+
+// rangeText formats an interval as "low to high", nil as an empty string.
+func rangeText(in *result.Interval, decimals int) string {
+	if in == nil {
+		return ""
+	}
+	return format.Format(in.Low, decimals) + " to " + format.Format(in.High, decimals)
+}
+
+// axisRange returns the range of an axis that shows the points with their intervals and a margin. It
+// starts at 0 if that is close.
+func axisRange(points []result.FrontierPoint, of func(*result.FrontierPoint) (float64, *result.Interval)) (low, high float64) {
+	for i := range points {
+		v, in := of(&points[i])
+		values := []float64{v}
+		if in != nil {
+			values = append(values, in.Low, in.High)
+		}
+		values = slices.DeleteFunc(values, func(v float64) bool { return !format.IsFinite(v) })
+		for _, v := range values {
+			if i == 0 && high == 0 {
+				low, high = v, v
+			}
+			low, high = min(low, v), max(high, v)
+		}
+	}
+	margin := 0.08 * (high - low)
+	if margin == 0 {
+		margin = max(0.08*high, 0.5)
+	}
+	if low-margin < 0.3*high {
+		return min(0, low), high + margin
+	}
+	return low - margin, high + margin
+}
+
+// frontierChart draws the cost of nodes against the mean time that pods are pending.
+func frontierChart(points []result.FrontierPoint, costName string) template.HTML {
+	d := New(frontierWidth, frontierHeight, costName+" against pending seconds, by slack", "the table has the numbers")
+	low, high := axisRange(points, func(p *result.FrontierPoint) (float64, *result.Interval) { return p.Pending, p.PendingInterval })
+	x := NewScale(low, high, frontierLeft, frontierRight)
+	low, high = axisRange(points, func(p *result.FrontierPoint) (float64, *result.Interval) { return p.Cost, p.CostInterval })
+	y := NewScale(low, high, frontierBottom, frontierTop)
+	d.YAxis(y.Ticks(5), y, frontierLeft, frontierRight, 6, 4)
+	d.XAxis(x.Ticks(6), x, frontierTop, frontierBottom, frontierBottom+15)
+	d.Printf(`<text class="middle" x="%v" y="%v">pending, mean seconds</text>`, (frontierLeft+frontierRight)/2, frontierHeight-6)
+	d.Printf(`<text x="2" y="%v">%v</text>`, frontierTop-3, costName)
+	// A line connects the points of a profile in the order of the slack options.
+	profiles := map[string][]*result.FrontierPoint{}
+	var names []string
+	for i := range points {
+		name := profileName(&points[i])
+		if profiles[name] == nil {
+			names = append(names, name)
+		}
+		profiles[name] = append(profiles[name], &points[i])
+	}
+	for i, name := range names {
+		line := profiles[name]
+		d.Line(lineClass(i), len(line),
+			func(i int) float64 { return x.At(line[i].Pending) }, func(i int) float64 { return y.At(line[i].Cost) })
+	}
+	for i := range points {
+		p := &points[i]
+		atX, atY := x.At(p.Pending), y.At(p.Cost)
+		if pending, cost := p.PendingInterval, p.CostInterval; pending != nil && cost != nil {
+			d.Printf(`<path class="thin" d="M%v %vH%vM%v %vV%v"/>`,
+				x.At(pending.Low), atY, x.At(pending.High), atX, y.At(cost.Low), y.At(cost.High))
+		}
+		label, drop := p.Slack, 0.0
+		if len(names) > 1 {
+			label = fmt.Sprintf("%s, %s", shorten(profileName(p), 12), p.Slack)
+			drop = 21 * float64(slices.Index(names, profileName(p))%2) // Avoid the label of a neighbor.
+		}
+		d.Printf(`<text x="%v" y="%v">%v</text>`, atX+8, atY-6+drop, shorten(label, 22))
+	}
+	for i := range points { // Above all labels.
+		d.Printf(`<circle class="point" cx="%v" cy="%v" r="4.5"/>`, x.At(points[i].Pending), y.At(points[i].Cost))
+	}
+	return d.End()
+}
+
+// profileName returns the name of a point's profile without its slack.
+func profileName(p *result.FrontierPoint) string {
+	return strings.TrimSuffix(p.Name, ", slack "+p.Slack)
+}

@@ -1,0 +1,101 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+)
+
+// addSlack adds an autoscaler with an amount of slack to each profile of a result. Each profile costs 1
+// more than the one before and pods wait 10 s less.
+func addSlack(t *testing.T, r *result.Result, names ...string) {
+	t.Helper()
+	r.Settings.Autoscaler = &result.Autoscaler{Groups: []string{"name=" + markup}, Priced: true}
+	for i := range r.Scenarios {
+		s := &r.Scenarios[i]
+		for j := range s.Profiles {
+			p := &s.Profiles[j]
+			p.Slack = names[j]
+			for k := range p.Runs {
+				p.Runs[k].PendingSeconds.Mean = 100 - 10*float64(j) + float64(k)
+				p.Runs[k].Scaling = &result.Scaling{
+					Cost: 20 + float64(j) + 0.1*float64(k), NodeHours: 40, Slack: &result.SlackKept{Mean: 0.5},
+				}
+			}
+		}
+		s.Compare()
+	}
+}
+
+// TestFrontier checks a frontier whose first point has costs of 20, 20.1 and 20.2 and pending times of
+// 100, 101 and 102 s: t with 2 degrees of freedom is 4.303, and 4.303 x 0.1 / sqrt 3 = 0.248.
+func TestFrontier(t *testing.T) {
+	r := sample(t, 1, 2, 3, 10)
+	addSlack(t, r, "0%", markup)
+	page := write(t, r)
+	read := text(t, page)
+	for _, want := range []string{
+		"Cost and benefit of slack", "cost of nodes", "20.10", "19.85 to 20.35", "101", "91", markup,
+		"50" + format.ThinSpace + "%", "Autoscaler node groups", "slack available, mean fraction",
+	} {
+		if !strings.Contains(read, want) {
+			t.Errorf("the report lacks %q", want)
+		}
+	}
+	if found := external.FindString(page); found != "" {
+		t.Errorf("found %q", found)
+	}
+	if again := write(t, r); again != page {
+		t.Error("the report of the same result has different bytes")
+	}
+}
+
+// TestNoFrontier checks that a result without slack, or with one amount of it, has no frontier.
+func TestNoFrontier(t *testing.T) {
+	r := sample(t, 1, 2, 3, 10)
+	if read := text(
+		t,
+		write(t, r),
+	); strings.Contains(read, "Cost and benefit of slack") || strings.Contains(read, "slack kept") ||
+		strings.Contains(read, "Autoscaler") {
+		t.Error("a report without an autoscaler mentions slack")
+	}
+	addSlack(t, r, "10%", "")
+	if read := text(
+		t,
+		write(t, r),
+	); strings.Contains(read, "Cost and benefit of slack") ||
+		!strings.Contains(read, "slack available, mean fraction") {
+		t.Error("a report with one amount of slack has a frontier, or lacks the figures of slack")
+	}
+}
+
+// TestFrontierIsFinite checks that all coordinates are finite, whatever the figures.
+func TestFrontierIsFinite(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		figure := anyFloat()
+		interval := rapid.Custom(func(t *rapid.T) *result.Interval {
+			if rapid.Bool().Draw(t, "one seed") {
+				return nil
+			}
+			return &result.Interval{Low: figure.Draw(t, "low"), High: figure.Draw(t, "high")}
+		})
+		var points []result.FrontierPoint
+		for i := range rapid.IntRange(2, 6).Draw(t, "points") {
+			points = append(points, result.FrontierPoint{
+				Name: "p, slack " + fmt.Sprint(i), Slack: fmt.Sprint(i),
+				Cost: figure.Draw(t, "cost"), Pending: figure.Draw(t, "pending"),
+				CostInterval: interval.Draw(t, "of cost"), PendingInterval: interval.Draw(t, "of pending"),
+			})
+		}
+		drawn := string(frontierChart(points, "cost"))
+		if strings.Contains(drawn, "NaN") || strings.Contains(drawn, "Inf") || strings.Count(drawn, "<circle") != len(points) {
+			t.Fatal(drawn)
+		}
+	})
+}

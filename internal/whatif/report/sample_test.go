@@ -1,0 +1,124 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+)
+
+// markup is a name of a profile, a file or a reason that must be escaped.
+const markup = `<script>alert("1")</script>&'`
+
+// sample returns a result with generated runs.
+func sample(t *testing.T, scenarios, profiles, seeds, nodes int) *result.Result {
+	t.Helper()
+	random := rand.New(rand.NewPCG(1, 2))
+	r := &result.Result{
+		APIVersion: result.APIVersion, Kind: result.Kind,
+		Source:  result.Source{Name: "generated: " + markup, Nodes: nodes, Pods: 8 * nodes},
+		Assumed: []string{"the limits are generated", markup},
+		Settings: result.Settings{
+			StepSeconds: 60, TailSeconds: 3600, Level: result.Level,
+			Metrics: result.Metrics{IntervalSeconds: 60, DelaySeconds: 60, WindowSeconds: 900},
+		},
+	}
+	for i := range profiles {
+		r.Profiles = append(r.Profiles, fmt.Sprintf("profile %d %s", i, markup))
+	}
+	for i := range seeds {
+		r.Seeds = append(r.Seeds, uint64(i+1))
+	}
+	for i := range scenarios {
+		s := result.Scenario{Limits: fmt.Sprintf("ratio=%d", i+1), Usage: "cpu=bursts:mean=0.4;memory=beta:mean=0.5"}
+		for j, name := range r.Profiles {
+			p := result.Profile{Name: name}
+			for _, seed := range r.Seeds {
+				p.Runs = append(p.Runs, sampleRun(random, seed, j, nodes))
+			}
+			p.Runs[0].TimeSeries = sampleTimeSeries(random, j, nodes)
+			p.Runs[0].Decisions = sampleDecisions(random, j, nodes)
+			s.Profiles = append(s.Profiles, p)
+		}
+		s.Compare()
+		r.Scenarios = append(r.Scenarios, s)
+	}
+	return r
+}
+
+func sampleRun(random *rand.Rand, seed uint64, profile, nodes int) result.Run {
+	shift := 1 + 0.03*float64(profile%3) - 0.02*float64(profile%2)
+	jitter := func(scale float64) float64 { return scale * shift * (0.95 + 0.1*random.Float64()) }
+	return result.Run{
+		Seed: seed, Seconds: 7200, Scheduled: 8*nodes - 40,
+		Reasons: map[string]int{"Insufficient cpu": 30, markup: 10},
+		Outcome: result.Outcome{
+			Unschedulable:   40,
+			OverloadMinutes: jitter(1234), CPUOverloadMinutes: jitter(900), MemoryOverloadMinutes: jitter(334),
+			ThrottledCoreSeconds: jitter(123456), LimitedCoreSeconds: 5e6,
+			MemoryOverruns: int(jitter(200)), Victims: int(jitter(420)),
+			NodesUsed: jitter(float64(nodes) / 2), NodesUsedPeak: nodes,
+			CPULimitRatio:    result.Distribution{Mean: 1, P50: jitter(1.1), P95: jitter(1.6), Max: jitter(2.3)},
+			MemoryLimitRatio: result.Distribution{Mean: 1, P50: jitter(0.7), P95: jitter(0.9), Max: jitter(1.2)},
+			PendingSeconds:   result.Distribution{Mean: jitter(3), P95: jitter(40), Max: jitter(900)},
+		},
+	}
+}
+
+func sampleTimeSeries(random *rand.Rand, profile, nodes int) *result.TimeSeries {
+	c := &result.TimeSeries{EverySeconds: 60}
+	for i := range 240 {
+		at := float64(i) / 240
+		wave := 1 + math.Sin(12*at+float64(profile)/3)
+		c.OverloadedNodes = append(c.OverloadedNodes, math.Round(wave*float64(nodes)/20+4*random.Float64()))
+		c.OvercommittedNodes = append(c.OvercommittedNodes, math.Round(at*float64(nodes)*(0.7+0.04*float64(profile))))
+		c.PendingPods = append(c.PendingPods, math.Round(40*at*wave))
+		c.NodesUsed = append(c.NodesUsed, math.Round(min(4*at, 1)*float64(nodes)))
+	}
+	c.RiskEverySeconds = 240
+	for i := range 60 {
+		at := float64(i) / 60
+		c.MeanRisks = append(c.MeanRisks, math.Round(1000*at*(0.5-0.03*float64(profile)))/1000)
+		c.HighestRisks = append(c.HighestRisks, math.Round(1000*min(1, at*(1.5-0.1*float64(profile))))/1000)
+	}
+	return c
+}
+
+// samplePlugins has the score plugins of the default profile.
+var samplePlugins = []string{
+	"ImageLocality", "InterPodAffinity", "NodeAffinity", "NodeResourcesBalancedAllocation", "NodeResourcesFit",
+	"NodeResourcesLimits", "PodTopologySpread", "TaintToleration",
+}
+
+func sampleDecisions(random *rand.Rand, profile, nodes int) []result.Decision {
+	var all []result.Decision
+	for i := range 20 {
+		d := result.Decision{
+			Arrival: 1 + i*nodes/2, Selection: result.SpreadPod, Pod: fmt.Sprintf("default/pod-%d %s", i, markup),
+			CPURequest: 1500, CPULimit: 3000, MemoryRequest: 5 << 30, ArrivedSecond: int64(60 * i),
+			Nodes: nodes, Feasible: nodes - 10,
+			Reasons: []result.NodesReason{
+				{Filter: "NodeResourcesFit", Reason: "Insufficient cpu", Nodes: 8}, {Reason: markup, Nodes: 2},
+			},
+		}
+		for j := range 4 {
+			score := result.NodeScore{Node: fmt.Sprintf("node-%d", (7*i+j+i%3*profile)%nodes)}
+			for _, name := range samplePlugins {
+				plugin := result.PluginScore{
+					Name: name, Raw: random.Int64N(4000) - 2000, Score: random.Int64N(101), Weight: 1 + random.Int64N(2),
+				}
+				score.Plugins = append(score.Plugins, plugin)
+				score.Total += plugin.Score * plugin.Weight
+			}
+			d.Scores = append(d.Scores, score)
+		}
+		d.Node = d.Scores[0].Node
+		if i == 19 {
+			d.Selection, d.Node, d.Scores, d.Feasible, d.WaitedSeconds = result.WaitedPod, "", nil, 0, 3600
+		}
+		all = append(all, d)
+	}
+	return all
+}

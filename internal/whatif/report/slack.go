@@ -1,0 +1,99 @@
+package report
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+)
+
+// pending is the figure that slack reduces.
+var pending, _ = result.FigureByName("pendingSecondsMean")
+
+// enoughReduction is the fraction of the largest reduction of the pending time that a recommended rate of slack reaches.
+const enoughReduction = 2.0 / 3
+
+// recommendSlack recommends an amount of slack, with its effect on the time that pods are pending.
+func (s *summary) recommendSlack(r *result.Result) {
+	best := bestSlack(r)
+	if best == 0 {
+		s.Recommendation = "Keep " + r.Profiles[0] + ": no other amount of slack clearly shortens the time that pods are pending " +
+			"without doing clear harm elsewhere."
+		s.Of = r.Profiles[1]
+		s.describe(r, 1, pendingHeadline)
+		return
+	}
+	s.Recommendation = "Use " + r.Profiles[best] + " in place of " + r.Profiles[0] + ", if less waiting is worth its price."
+	s.describe(r, best, pendingHeadline)
+	s.Price = append(s.Price, "Of the amounts compared, it is the cheapest with at least two thirds of the largest clear reduction; "+
+		"the curve below shows all.")
+}
+
+// slackNames returns the names of all profiles but the first, without what the first one's name also begins with if they
+// differ by their slack only: "slack 10%" for "default, slack 10%".
+func slackNames(r *result.Result) []string {
+	names := slices.Clone(r.Profiles[1:])
+	if len(r.Scenarios) == 0 || r.Scenarios[0].Profiles[0].Slack == "" {
+		return names
+	}
+	common := strings.TrimSuffix(r.Profiles[0], "slack "+r.Scenarios[0].Profiles[0].Slack)
+	for i, name := range names {
+		if names[i] = strings.TrimPrefix(name, common); names[i] == name {
+			return r.Profiles[1:]
+		}
+	}
+	return names
+}
+
+// bestSlack returns the index of the profile of the lowest cost among those that shorten the pending time by at least two
+// thirds of what the best one does, clearly in a scenario and without clear harm in any. It returns 0 if there is none.
+func bestSlack(r *result.Result) int {
+	reductions, costs := map[int]float64{}, map[int]float64{}
+	largest := 0.0
+	for i := 1; i < len(r.Profiles); i++ {
+		clear, harmful, reduction := false, false, 0.0
+		for j := range r.Scenarios {
+			base, other := &r.Scenarios[j].Profiles[0], &r.Scenarios[j].Profiles[i]
+			v := assessFigure(r, base, other, pending.Name)
+			clear, harmful = clear || v == better, harmful || v == worse
+			for _, name := range harm {
+				harmful = harmful || assessFigure(r, base, other, name) == worse
+			}
+			reduction += base.Figures[pending.Name].Mean - other.Figures[pending.Name].Mean
+			costs[i] += other.Figures["cost"].Mean
+		}
+		if clear && !harmful && reduction > 0 {
+			reductions[i] = reduction
+			largest = max(largest, reduction)
+		}
+	}
+	best := 0
+	for i := 1; i < len(r.Profiles); i++ {
+		if reduction, ok := reductions[i]; ok && reduction >= enoughReduction*largest && (best == 0 || costs[i] < costs[best]) {
+			best = i
+		}
+	}
+	return best
+}
+
+// pendingHeadline compares the time that pods are pending of two profiles in a sentence.
+func pendingHeadline(base, other map[string]result.Figure) string {
+	before, ok := base[pending.Name]
+	after, both := other[pending.Name]
+	if !ok || !both || after.Difference == nil {
+		return ""
+	}
+	values := format.Auto(after.Mean) + " s on average instead of " + format.Auto(before.Mean) + " s, a difference of" +
+		differenceText(after.Difference, before.Mean)
+	switch assess(pending, after.Difference, before.Mean) {
+	case better:
+		return "Pods are pending for less time: " + values + "; this is clear."
+	case worse:
+		return "Pods are pending for more time: " + values + "; this is clear."
+	case equal:
+		return "Pods are pending for the same time: " + format.Auto(after.Mean) + " s on average."
+	default:
+		return "Whether pods are pending for more or less time is not clear: " + values + "."
+	}
+}

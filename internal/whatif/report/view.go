@@ -1,0 +1,202 @@
+package report
+
+import (
+	"fmt"
+	"html/template"
+	"strings"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+)
+
+// view is the data of page.html.
+type view struct {
+	*result.Result
+	Title, Nodes, Pods string
+	SeedText           string
+	// Compared is true if there are several profiles, Others the number of those after the first.
+	Compared  bool
+	Others    int
+	Settings  []setting
+	Summary   *summary
+	Scenarios []scenario
+	// Search is nil without one.
+	Search *tuningView
+	// Incomplete describes how many runs are missing or interrupted, if any.
+	Incomplete string
+	// Omitted describes what the report omits to limit its size, if anything.
+	Omitted string
+	// RawNote describes what only the raw data omits, if anything.
+	RawNote string
+	RawData template.HTML
+}
+
+// scenario is one combination of limits and usage.
+type scenario struct {
+	ID            int
+	Name          string
+	Limits, Usage string
+	// UsageShape is Usage without its parameters.
+	UsageShape  string
+	Comparisons []comparison
+	Rows        []figureRow
+	Charts      []chart
+	Lines       []lineKey
+	Pods        []podsRow
+	// RecordedSeed is the seed of the run that the charts show.
+	RecordedSeed string
+	Decisions    []podView
+	Frontier     *frontier
+}
+
+// figureRow shows a figure for all profiles.
+type figureRow struct {
+	Name, Label string
+	// Part is true if the figure is a part of the one above.
+	Part  bool
+	Means []string
+	Cells []figureCell
+}
+
+// figureCell compares a figure of a profile with that of the first.
+type figureCell struct {
+	Profile, Mean, Difference, Percent, Interval string
+	Verdict                                      verdict
+	Class                                        string
+	Seeds                                        string
+	Whisker                                      template.HTML
+}
+
+// lineKey is an entry of the legend of the charts over time.
+type lineKey struct{ Class, Name string }
+
+// newView returns the view of a result with the given detail, without its raw data.
+func newView(r *result.Result, d detail) view {
+	v := view{
+		Result: r, Title: "What-if: " + strings.Join(r.Profiles, ", "),
+		Nodes: format.Things(r.Source.Nodes, "node"), Pods: format.Things(r.Source.Pods, "pod"), SeedText: seedText(r.Seeds),
+		Compared: len(r.Profiles) > 1, Others: max(len(r.Profiles)-1, 1), Incomplete: incompleteText(r),
+		Settings: settings(r), Search: newTuningView(r), Summary: newSummary(r),
+	}
+	if len(r.Profiles) > 1 {
+		v.Title = "What-if: " + strings.Join(slackNames(r), ", ") + " compared with " + r.Profiles[0]
+	}
+	for i := range r.Scenarios {
+		s := newScenario(r, i)
+		s.Frontier = newFrontier(&r.Scenarios[i], &r.Settings)
+		if d.charts {
+			s.addCharts(&r.Scenarios[i])
+		}
+		if i < d.decisions {
+			s.Decisions = podViews(&r.Scenarios[i])
+		}
+		v.Scenarios = append(v.Scenarios, s)
+	}
+	return v
+}
+
+// newScenario returns the view of a scenario without its optional parts.
+func newScenario(r *result.Result, index int) scenario {
+	from := &r.Scenarios[index]
+	s := scenario{
+		ID: index + 1, Name: fmt.Sprintf("Scenario %d", index+1),
+		Limits: limitWords(from.Limits), Usage: words(from.Usage), UsageShape: usageShape(from.Usage), Rows: figureRows(r, from),
+	}
+	for i := range from.Profiles {
+		if i > 0 {
+			s.Comparisons = append(s.Comparisons, compare(r, &from.Profiles[0], &from.Profiles[i]))
+		}
+		s.Pods = append(s.Pods, newPodsRow(&from.Profiles[i]))
+	}
+	return s
+}
+
+// addCharts adds the charts over time.
+func (s *scenario) addCharts(from *result.Scenario) {
+	s.Charts = timeCharts(from)
+	for i := range from.Profiles {
+		p := &from.Profiles[i]
+		run := recordedRun(p)
+		if run == nil {
+			continue
+		}
+		s.Lines = append(s.Lines, lineKey{lineClass(i), p.Name})
+		s.RecordedSeed = fmt.Sprint(run.Seed)
+	}
+}
+
+// recordedRun returns the run of a profile that has time series, or nil.
+func recordedRun(p *result.Profile) *result.Run {
+	for i := range p.Runs {
+		if p.Runs[i].TimeSeries != nil {
+			return &p.Runs[i]
+		}
+	}
+	return nil
+}
+
+// timeSeries returns the time series of a profile, or nil.
+func timeSeries(p *result.Profile) *result.TimeSeries {
+	if run := recordedRun(p); run != nil {
+		return run.TimeSeries
+	}
+	return nil
+}
+
+// figureRows returns the figures of a scenario.
+func figureRows(r *result.Result, s *result.Scenario) []figureRow {
+	var rows []figureRow
+	for _, figure := range s.Definitions() {
+		row := figureRow{Name: figure.Name, Label: figure.Title(), Part: figure.Detail}
+		base := s.Profiles[0].Figures[figure.Name].Mean
+		var differences []*result.Difference
+		var shown []float64
+		for i := range s.Profiles {
+			f, ok := s.Profiles[i].Figures[figure.Name]
+			if !ok {
+				continue
+			}
+			differences = append(differences, f.Difference)
+			if f.Difference != nil && !negligible(f.Difference, base) {
+				shown = append(shown, meanAndInterval(f.Difference)...)
+			}
+		}
+		scale, decimals := whiskerScale(differences, base), format.Decimals(shown...)
+		for i := range s.Profiles {
+			p := &s.Profiles[i]
+			f, ok := p.Figures[figure.Name]
+			mean := format.None
+			if ok {
+				mean = format.Auto(f.Mean)
+			}
+			row.Means = append(row.Means, mean)
+			if i > 0 {
+				cell := newFigureCell(r.Source.Directed(figure), f.Difference, base, scale, decimals)
+				cell.Profile, cell.Mean = p.Name, mean
+				row.Cells = append(row.Cells, cell)
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// newFigureCell returns the cell of a difference.
+func newFigureCell(figure result.Definition, d *result.Difference, base float64, scale Scale, decimals int) figureCell {
+	v := assess(figure, d, base)
+	c := figureCell{Verdict: v, Class: classes[v], Whisker: whisker(scale, d, v)}
+	if d == nil {
+		return c
+	}
+	if v == equal {
+		c.Difference = "0"
+		return c
+	}
+	decimals = enoughDecimals(d, decimals)
+	c.Difference, c.Percent = format.Signed(d.Mean, decimals), format.Percent(d.Mean, base)
+	c.Seeds = fmt.Sprintf("%d / %d / %d", d.Less, d.Equal, d.More)
+	if d.Interval != nil {
+		c.Interval = intervalText(d, decimals)
+	}
+	return c
+}

@@ -1,0 +1,135 @@
+// Package whatif writes the report of a what-if: one HTML file that needs neither a network nor
+// scripts and that can be archived, sent and printed. The same result gives the same bytes.
+package report
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+)
+
+//go:embed page.html summary.html frontier.html decisions.html tuning.html
+var files embed.FS
+
+var page = template.Must(template.New("page.html").ParseFS(files, "*.html"))
+
+// MaxSize is the largest size of a report in bytes. Optional parts are omitted to stay within it,
+// and the report states which.
+const MaxSize = 5 << 20
+
+// maxSizeWithSeries is the largest size in bytes of a report whose raw data has the time series. They are the largest
+// part of a report, and the charts show them.
+const maxSizeWithSeries = 200_000
+
+// detail selects the optional parts of a report.
+type detail struct {
+	// rawData includes the result as JSON, runs its single runs, and timeSeries what
+	// charts and decisions are drawn from.
+	rawData, runs, timeSeries bool
+	// charts includes the charts over time.
+	charts bool
+	// decisions is the number of scenarios with pod decisions.
+	decisions int
+	// omitted describes what is omitted.
+	omitted string
+}
+
+// allScenarios is larger than any number of scenarios.
+const allScenarios = math.MaxInt
+
+// details are the levels of detail, from all to the least. Write uses the first that fits.
+var details = []detail{
+	{timeSeries: true, runs: true, charts: true, rawData: true, decisions: allScenarios},
+	{runs: true, charts: true, rawData: true, decisions: allScenarios, omitted: "The raw data omits time series and pod decisions"},
+	{charts: true, rawData: true, decisions: allScenarios, omitted: "The raw data omits single runs"},
+	{
+		charts: true, rawData: true, decisions: 1,
+		omitted: "Pod decisions are shown for the first scenario only; the raw data omits single runs",
+	},
+	{rawData: true, omitted: "Charts, pod decisions and the raw data of single runs are omitted"},
+	{omitted: "Charts, pod decisions and the raw data are omitted"},
+}
+
+// onlyRawData reports whether the level omits nothing but raw data.
+func (d *detail) onlyRawData() bool { return d.rawData && d.charts && d.decisions == allScenarios }
+
+// limit returns the largest size of a report with this level of detail, in bytes.
+func (d *detail) limit(maxSize int) int {
+	if d.timeSeries {
+		return min(maxSize, maxSizeWithSeries)
+	}
+	return maxSize
+}
+
+// Write writes the report of a result.
+func Write(w io.Writer, r *result.Result) error {
+	return writeWithin(w, r, MaxSize)
+}
+
+// writeWithin writes the report with the highest level of detail whose size is at most maxSize, or
+// with the lowest level if none is.
+func writeWithin(w io.Writer, r *result.Result, maxSize int) error {
+	var report bytes.Buffer
+	for _, d := range details {
+		view := newView(r, d)
+		if d.rawData {
+			raw, err := rawData(r, d)
+			if err != nil {
+				return err
+			}
+			view.RawData = raw
+		}
+		if d.omitted != "" {
+			note := d.omitted + " to limit the size of the report. Run with -o json for the complete result."
+			if d.onlyRawData() {
+				view.RawNote = note
+			} else {
+				view.Omitted = note
+			}
+		}
+		report.Reset()
+		if err := page.Execute(&report, view); err != nil {
+			return fmt.Errorf("writing the report: %w", err)
+		}
+		if report.Len() <= d.limit(maxSize) {
+			break
+		}
+	}
+	_, err := w.Write(report.Bytes())
+	return err
+}
+
+// rawData returns the result as JSON with the given detail.
+func rawData(r *result.Result, d detail) (template.HTML, error) {
+	reduced := *r
+	reduced.Scenarios = make([]result.Scenario, len(r.Scenarios))
+	for i := range r.Scenarios {
+		reduced.Scenarios[i] = r.Scenarios[i]
+		profiles := make([]result.Profile, len(r.Scenarios[i].Profiles))
+		for j, profile := range r.Scenarios[i].Profiles {
+			switch {
+			case !d.runs:
+				profile.Runs = []result.Run{}
+			case !d.timeSeries:
+				profile.Runs = append([]result.Run(nil), profile.Runs...)
+				for run := range profile.Runs {
+					profile.Runs[run].TimeSeries, profile.Runs[run].Decisions = nil, nil
+				}
+			}
+			profiles[j] = profile
+		}
+		reduced.Scenarios[i].Profiles = profiles
+	}
+	raw, err := json.Marshal(reduced)
+	if err != nil {
+		return "", fmt.Errorf("encoding the raw data of the report: %w", err)
+	}
+	// Marshal escapes <, > and &, so the JSON contains no markup. Quotes need no escaping in text.
+	return template.HTML(raw), nil
+}

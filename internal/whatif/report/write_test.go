@@ -1,0 +1,239 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+)
+
+// fileName returns the name of the files that a test keeps.
+func fileName(t *testing.T) string { return strings.NewReplacer("/", "-", ",", "").Replace(t.Name()) }
+
+// emptyResult returns a result with two profiles and without runs.
+func emptyResult() *result.Result {
+	return &result.Result{
+		Profiles:  []string{"a", "b"},
+		Scenarios: []result.Scenario{{Profiles: []result.Profile{{Name: "a"}, {Name: "b"}}}},
+	}
+}
+
+// write returns the report of a result.
+func write(t *testing.T, r *result.Result) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	// Keep the report for visual inspection.
+	if folder := os.Getenv("PLIMSOLL_REPORTS"); folder != "" {
+		if err := os.WriteFile(filepath.Join(folder, fileName(t)+".html"), b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b.String()
+}
+
+// text returns the text of a report. It fails unless the report is well-formed XML without scripts,
+// event handlers and external references.
+func text(t *testing.T, page string) string {
+	t.Helper()
+	d := xml.NewDecoder(strings.NewReader(page))
+	var b strings.Builder
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return b.String()
+		}
+		if err != nil {
+			t.Fatalf("the page is not well-formed: %v", err)
+		}
+		switch v := token.(type) {
+		case xml.CharData:
+			b.Write(v)
+		case xml.StartElement:
+			if v.Name.Local == "script" {
+				t.Error("the report has a script")
+			}
+			for _, a := range v.Attr {
+				external := a.Name.Local == "src" || a.Name.Local == "href" && !strings.HasPrefix(a.Value, "#")
+				if strings.HasPrefix(a.Name.Local, "on") || external {
+					t.Errorf("<%s %s=%q>", v.Name.Local, a.Name.Local, a.Value)
+				}
+			}
+		default:
+		}
+	}
+}
+
+var external = regexp.MustCompile(`(?i)https?:|url\(|@import|<link|<script|NaN|Inf\b|ZgotmplZ`)
+
+// TestLarge checks the report of a large cluster: it is complete, has no external references, its size
+// is bounded, and the same result gives the same bytes.
+func TestLarge(t *testing.T) {
+	r := sample(t, 4, 7, 5, 1500)
+	page := write(t, r)
+	t.Logf("%d bytes", len(page))
+	if len(page) > MaxSize {
+		t.Errorf("%d bytes, want at most %d", len(page), MaxSize)
+	}
+	if found := external.FindString(page); found != "" {
+		t.Errorf("found %q", found)
+	}
+	read := text(t, page)
+	for _, named := range result.CommonFigures() {
+		if !strings.Contains(read, named.Title()) {
+			t.Errorf("the report lacks %s", named.Title())
+		}
+	}
+	for _, want := range append(slices.Clone(r.Profiles), r.Assumed...) {
+		if !strings.Contains(read, want) {
+			t.Errorf("the report lacks %q", want)
+		}
+	}
+	for _, want := range []string{
+		"Insufficient cpu", "Clearly better", "Clearly worse", "interval", "ratio=4", "usage cpu bursts, memory beta",
+		"Summary", "Overloaded nodes", "seeds: 5, from 1 to 5",
+	} {
+		if !strings.Contains(read, want) {
+			t.Errorf("the report lacks %q", want)
+		}
+	}
+	if again := write(t, r); again != page {
+		t.Error("the report of the same result has different bytes")
+	}
+	// All charts are present; the raw data that they are drawn from is omitted.
+	for _, title := range []string{"Over time", "Pod decisions</h3>"} {
+		if n := strings.Count(page, title); n != len(r.Scenarios) {
+			t.Errorf("%d times %q, want it in every scenario", n, title)
+		}
+	}
+	if !strings.Contains(page, details[1].omitted) {
+		t.Error("the report does not state what it omits")
+	}
+}
+
+// TestSmall checks that the report of a cluster of the size of the demo and of the examples is small.
+func TestSmall(t *testing.T) {
+	for _, nodes := range []int{6, 50} {
+		// Names as of real pods, not with markup.
+		raw, err := json.Marshal(sample(t, 1, 2, 5, nodes))
+		if err != nil {
+			t.Fatal(err)
+		}
+		escaped, err := json.Marshal(markup)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r result.Result
+		if err := json.Unmarshal(bytes.ReplaceAll(raw, escaped[1:len(escaped)-1], nil), &r); err != nil {
+			t.Fatal(err)
+		}
+		if page := write(t, &r); len(page) > maxSizeWithSeries {
+			t.Errorf("%d nodes: %d bytes, want at most %d", nodes, len(page), maxSizeWithSeries)
+		} else {
+			t.Logf("%d nodes: %d bytes", nodes, len(page))
+		}
+	}
+}
+
+// TestLargest checks the report of the largest what-if in the documentation: it omits only raw data and
+// the pod decisions of all but the first scenario.
+func TestLargest(t *testing.T) {
+	r := sample(t, 12, 6, 10, 1500)
+	page := write(t, r)
+	t.Logf("1,500 nodes, 6 profiles, 10 seeds, 12 scenarios: %d bytes, at most %d", len(page), MaxSize)
+	if len(page) > MaxSize {
+		t.Errorf("%d bytes, want at most %d", len(page), MaxSize)
+	}
+	if n := strings.Count(page, "Over time"); n != 12 {
+		t.Errorf("%d times charts over time, want them in every scenario", n)
+	}
+	if !strings.Contains(page, "Pod decisions</h3>") {
+		t.Error("the report has no pod decisions")
+	}
+}
+
+// TestRawData checks that the raw data is the complete result.
+func TestRawData(t *testing.T) {
+	r := sample(t, 1, 1, 1, 10)
+	page := write(t, r)
+	_, rest, _ := strings.Cut(page, `<pre id="result">`)
+	raw, _, ok := strings.Cut(rest, `</pre>`)
+	want, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !ok || raw != string(want) {
+		t.Errorf("raw data of %d bytes, want %d", len(raw), len(want))
+	}
+}
+
+// TestWriteWithin checks that a report omits parts, the least important first, to fit into a size.
+func TestWriteWithin(t *testing.T) {
+	r := sample(t, 2, 3, 4, 1500)
+	last := math.MaxInt
+	for _, size := range []int{5 << 20, 300 << 10, 200 << 10, 120 << 10, 100 << 10} {
+		var b bytes.Buffer
+		if err := writeWithin(&b, r, size); err != nil {
+			t.Fatal(err)
+		}
+		text(t, b.String())
+		t.Logf("within %d: %d", size, b.Len())
+		if b.Len() > size || b.Len() > last {
+			t.Errorf("%d bytes, want at most %d", b.Len(), size)
+		}
+		if !strings.Contains(b.String(), "to limit the size of the report") {
+			t.Errorf("within %d: does not state that it omits something", size)
+		}
+		last = b.Len()
+	}
+}
+
+// TestOneProfile checks that the report of one profile has no verdicts.
+func TestOneProfile(t *testing.T) {
+	read := text(t, write(t, sample(t, 1, 1, 1, 10)))
+	if strings.Contains(read, "verdict") || strings.Contains(read, "Clearly") {
+		t.Error("the report has a verdict")
+	}
+}
+
+// TestOneSeed checks that the report of one seed has no verdicts and states why.
+func TestOneSeed(t *testing.T) {
+	read := text(t, write(t, sample(t, 1, 2, 1, 10)))
+	if !strings.Contains(read, "a difference may be chance") || strings.Contains(read, "Clearly") {
+		t.Error("the report has verdicts on one seed")
+	}
+}
+
+// TestInterrupted checks that the report states which runs are incomplete.
+func TestInterrupted(t *testing.T) {
+	r := sample(t, 1, 2, 3, 10)
+	r.Interrupted = true
+	p := r.Scenarios[0].Profiles
+	p[0].Runs[2].Interrupted = true
+	p[1].Runs = p[1].Runs[:0]
+	r.Scenarios[0].Compare()
+	read := text(t, write(t, r))
+	for _, want := range []string{"Interrupted.", "Of 6 runs, 1 was interrupted and 3 did not start", "1 interrupted", "No pair of runs with the same seed completed"} {
+		if !strings.Contains(read, want) {
+			t.Errorf("the report lacks %q", want)
+		}
+	}
+}
+
+// TestEmpty checks that empty results have reports.
+func TestEmpty(t *testing.T) {
+	text(t, write(t, &result.Result{}))
+	text(t, write(t, emptyResult()))
+}

@@ -1,0 +1,139 @@
+package result
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
+)
+
+// Backtest compares what was measured in a recording with what a run over it simulates. The difference is the error of
+// the model.
+type Backtest struct {
+	// Profile is the name of the simulated profile, which should be the one that was in force.
+	Profile string `json:"profile"`
+	// Figures are the compared figures.
+	Figures []BacktestFigure `json:"figures"`
+	// Placements compares the nodes of pods.
+	Placements Placements `json:"placements"`
+}
+
+// BacktestFigure is a figure as measured and as simulated.
+type BacktestFigure struct {
+	Name      string  `json:"name"`
+	Label     string  `json:"label"`
+	Unit      string  `json:"unit,omitempty"`
+	Measured  float64 `json:"measured"`
+	Simulated float64 `json:"simulated"`
+	// Error is the difference as a fraction of the measured value, nil if only that is 0.
+	Error *float64 `json:"error"`
+	// Main is set for the figures of the summary.
+	Main bool `json:"main"`
+}
+
+// backtestFigures are the figures of a backtest, in display order.
+var backtestFigures = []struct {
+	name, label, unit string
+	main              bool
+	value             func(*Run) float64
+}{
+	{"overloadMinutes", "overload", "node minutes", true, func(r *Run) float64 { return r.OverloadMinutes }},
+	{"cpuOverloadMinutes", "CPU overload", "node minutes", false, func(r *Run) float64 { return r.CPUOverloadMinutes }},
+	{"memoryOverloadMinutes", "memory overload", "node minutes", false, func(r *Run) float64 { return r.MemoryOverloadMinutes }},
+	{"cpuLoadMean", "CPU load of nodes", "mean", false, func(r *Run) float64 { return r.recorded().CPULoad.Mean }},
+	{"cpuLoadP50", "CPU load of nodes", "p50", false, func(r *Run) float64 { return r.recorded().CPULoad.P50 }},
+	{"cpuLoadP95", "CPU load of nodes", "p95", true, func(r *Run) float64 { return r.recorded().CPULoad.P95 }},
+	{"cpuLoadMax", "CPU load of nodes", "max", false, func(r *Run) float64 { return r.recorded().CPULoad.Max }},
+	{"memoryLoadMean", "memory load of nodes", "mean", false, func(r *Run) float64 { return r.recorded().MemoryLoad.Mean }},
+	{"memoryLoadP50", "memory load of nodes", "p50", false, func(r *Run) float64 { return r.recorded().MemoryLoad.P50 }},
+	{"memoryLoadP95", "memory load of nodes", "p95", true, func(r *Run) float64 { return r.recorded().MemoryLoad.P95 }},
+	{"memoryLoadMax", "memory load of nodes", "max", false, func(r *Run) float64 { return r.recorded().MemoryLoad.Max }},
+	{"pendingSecondsMean", "pending", "mean seconds", true, func(r *Run) float64 { return r.PendingSeconds.Mean }},
+	{"pendingSecondsP95", "pending", "p95 seconds", false, func(r *Run) float64 { return r.PendingSeconds.P95 }},
+	{"pendingSecondsMax", "pending", "max seconds", false, func(r *Run) float64 { return r.PendingSeconds.Max }},
+	{"unschedulable", "unschedulable pods", "", false, func(r *Run) float64 { return float64(r.Unschedulable) }},
+	{"nodesUsed", "nodes used", "mean", true, func(r *Run) float64 { return r.NodesUsed }},
+	{"nodesUsedPeak", "nodes used", "peak", false, func(r *Run) float64 { return float64(r.NodesUsedPeak) }},
+}
+
+// recorded returns the comparison with the recording, zero without one.
+func (r *Run) recorded() Recorded {
+	if r.Recorded == nil {
+		return Recorded{}
+	}
+	return *r.Recorded
+}
+
+// NewBacktest compares the run with the recorded placements with one in which a profile placed the pods.
+func NewBacktest(profile string, measured, simulated *Run) *Backtest {
+	b := &Backtest{Profile: profile, Placements: simulated.recorded().Placements}
+	for _, f := range backtestFigures {
+		figure := BacktestFigure{
+			Name: f.name, Label: f.label, Unit: f.unit, Main: f.main, Measured: f.value(measured), Simulated: f.value(simulated),
+		}
+		figure.Error = relativeError(figure.Measured, figure.Simulated)
+		b.Figures = append(b.Figures, figure)
+	}
+	return b
+}
+
+// relativeError returns the error of a value, nil if it is infinite.
+func relativeError(measured, simulated float64) *float64 {
+	var e float64
+	switch {
+	case math.Abs(simulated-measured) <= tolerance*math.Abs(measured):
+	case measured == 0:
+		return nil
+	default:
+		e = (simulated - measured) / math.Abs(measured)
+	}
+	return &e
+}
+
+// Title returns the label and the unit.
+func (f *BacktestFigure) Title() string {
+	if f.Unit == "" {
+		return f.Label
+	}
+	return f.Label + ", " + f.Unit
+}
+
+// ErrorText returns the error in percent, or a dash if it is infinite.
+func (f *BacktestFigure) ErrorText() string {
+	switch {
+	case f.Error == nil:
+		return "-"
+	case math.Abs(*f.Error) < 0.0005:
+		return "0 %"
+	}
+	return fmt.Sprintf("%+.1f %%", 100**f.Error)
+}
+
+// Summary returns the error of the main figures in one sentence, for the top of reports.
+func (b *Backtest) Summary() string {
+	var parts []string
+	for i := range b.Figures {
+		f := &b.Figures[i]
+		if f.Main {
+			parts = append(parts, fmt.Sprintf("%s %s (measured %s, %s)",
+				f.Title(), formatValue(f.Simulated), formatValue(f.Measured), f.ErrorText()))
+		}
+	}
+	placements := ""
+	if n := b.Placements.Same + b.Placements.Other; n > 0 {
+		placements = "; " + format.Part(b.Placements.Same, n, "pod") + " on the recorded node"
+	}
+	return fmt.Sprintf("Error of the model, if %s was the profile in force: %s%s.", b.Profile, strings.Join(parts, "; "), placements)
+}
+
+// formatValue returns a number with about three significant digits.
+func formatValue(v float64) string {
+	switch size := math.Abs(v); {
+	case size >= 100 || v == math.Trunc(v):
+		return fmt.Sprintf("%.0f", v)
+	case size < 1:
+		return fmt.Sprintf("%.3f", v)
+	}
+	return fmt.Sprintf("%.1f", v)
+}

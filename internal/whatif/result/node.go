@@ -1,0 +1,166 @@
+// Package outcome computes the effect of overcommitment on the pods of a node: how
+// much CPU each pod gets, and which pods are killed when the node is out of memory.
+// Totals accumulates the effects over a run.
+//
+// CPU. A pod demands CPU and gets at most its limit. If the pods of a node together
+// demand more than its allocatable CPU, it is divided by weight, work-conserving.
+// The weight is the request, from which the kubelet sets cpu.shares and the runtime
+// cpu.weight; a pod without a request has the weight of two shares, 2/1024 of a
+// core. CPU that a pod demands and does not get is throttled: by its limit or by
+// the node.
+//
+// Memory. A pod uses at most its limit. If the pods of a node together use more
+// than its allocatable memory, pods are killed until the rest fits, in descending
+// order of the kernel's badness: memory used plus oom_score_adj thousandths of the
+// machine's memory, with the adjustment of the kubelet. This models all handling of
+// memory pressure.
+//
+// The model leaves out: eviction by the kubelet, which acts on a threshold before
+// the kernel does and ranks by use over request and priority; the cgroups of QoS
+// classes above those of pods (children of one compete with each other first, and
+// all best-effort pods together have two shares); CPU used by the system; CFS
+// periods (a pod can be throttled within a period although it used less than its
+// limit on average); pods of several containers, which count as one.
+//
+// Amounts are floating point: CPU in millicores, memory in bytes, time in seconds.
+// Bytes are exact up to 2^53.
+package result
+
+import "math"
+
+// Pod has the requests, the limits and the demand of a pod in one step. Amounts are
+// finite and at least 0.
+type Pod struct {
+	CPURequest, MemoryRequest float64
+	// CPULimit and MemoryLimit are 0 if there is no limit.
+	CPULimit, MemoryLimit float64
+	// CPU and Memory are the demand, not bounded by the limits.
+	CPU, Memory float64
+	// Class determines the order in which pods are killed.
+	Class Class
+}
+
+// Node has the allocatable amounts of a node, and the memory of the machine, by
+// which the kubelet and the kernel rank pods.
+type Node struct {
+	CPU, Memory   float64
+	MachineMemory float64
+}
+
+// Step is the result of one step on one node.
+type Step struct {
+	// CPUDemand is what the pods demand within their limits, CPUGranted what they get.
+	CPUDemand, CPUGranted float64
+	// ThrottledByLimit is the demand above the pods' own limits.
+	ThrottledByLimit float64
+	// ThrottledByNode is the demand within the limits that is not granted.
+	ThrottledByNode float64
+	// MemoryDemand is what the pods use within their limits, MemoryKept what remains
+	// after pods were killed.
+	MemoryDemand, MemoryKept float64
+	// CPULimits and MemoryLimits are the sums of limits; a pod without a limit counts
+	// with its request.
+	CPULimits, MemoryLimits float64
+	// Victims is the number of killed pods.
+	Victims int
+}
+
+// Overloaded reports whether the pods demanded more than the node has, of CPU or
+// of memory. Time of overload is summed over nodes: two nodes that are overloaded
+// for one minute are two minutes.
+func (s Step) Overloaded() bool { return s.CPUOverloaded() || s.MemoryOverrun() }
+
+// CPUOverloaded reports whether the node throttled pods.
+func (s Step) CPUOverloaded() bool { return s.ThrottledByNode > 0 }
+
+// MemoryOverrun reports whether the node was out of memory.
+func (s Step) MemoryOverrun() bool { return s.Victims > 0 }
+
+// minWeight is the weight of a pod without a CPU request, in millicores: two
+// shares of 1024.
+const minWeight = 2 * 1000.0 / 1024
+
+// Evaluator computes steps. It reuses its buffers, must be used by one goroutine
+// only, and does not allocate once it has seen the node with the most pods.
+type Evaluator struct {
+	demand, weight, granted, badness []float64
+	rest                             []int32
+	victims                          []int
+}
+
+// Step returns the result of a step on a node, the CPU granted to each pod, and
+// the indexes of the killed pods in the order in which they are killed; of pods
+// with equal badness the first is killed first. Pods that are killed get their CPU
+// in this step. The slices are valid until the next call.
+func (e *Evaluator) Step(node Node, pods []Pod) (step Step, granted []float64, victims []int) {
+	e.resize(len(pods))
+	for i := range pods {
+		pod := &pods[i]
+		demand := pod.CPU
+		if pod.CPULimit > 0 && demand > pod.CPULimit {
+			demand = pod.CPULimit
+			step.ThrottledByLimit += pod.CPU - demand
+		}
+		e.demand[i], e.weight[i] = demand, max(pod.CPURequest, minWeight)
+		step.CPUDemand += demand
+		step.MemoryDemand += pod.MemoryUse()
+		step.CPULimits += max(pod.CPULimit, pod.CPURequest)
+		step.MemoryLimits += max(pod.MemoryLimit, pod.MemoryRequest)
+	}
+	outcomeShare(node.CPU, e.demand, e.weight, e.granted, e.rest)
+	for i := range pods {
+		step.CPUGranted += e.granted[i]
+		step.ThrottledByNode += e.demand[i] - e.granted[i]
+	}
+	step.MemoryKept = step.MemoryDemand
+	if step.MemoryDemand > node.Memory {
+		e.kill(node, pods, &step)
+	}
+	return step, e.granted, e.victims
+}
+
+// resize sets the length of the buffers to a number of pods.
+func (e *Evaluator) resize(n int) {
+	if cap(e.demand) < n {
+		size := n + n/4
+		e.demand, e.weight, e.granted, e.badness = make([]float64, size), make([]float64, size), make([]float64, size),
+			make([]float64, size)
+		e.rest, e.victims = make([]int32, size), make([]int, 0, size)
+	}
+	e.demand, e.weight, e.granted, e.badness = e.demand[:n], e.weight[:n], e.granted[:n], e.badness[:n]
+	e.rest, e.victims = e.rest[:n], e.victims[:0]
+}
+
+// MemoryUse returns the memory that a pod uses within its limit.
+func (p *Pod) MemoryUse() float64 {
+	if p.MemoryLimit > 0 {
+		return min(p.Memory, p.MemoryLimit)
+	}
+	return p.Memory
+}
+
+// kill removes the pod with the highest badness until the rest fits.
+func (e *Evaluator) kill(node Node, pods []Pod, step *Step) {
+	for i := range pods {
+		e.badness[i] = math.Inf(-1)
+		if pods[i].MemoryUse() > 0 {
+			e.badness[i] = badness(&pods[i], node.MachineMemory)
+		}
+	}
+	for step.MemoryKept > node.Memory {
+		worst := 0
+		for i := range e.badness {
+			if e.badness[i] > e.badness[worst] {
+				worst = i
+			}
+		}
+		if math.IsInf(e.badness[worst], -1) {
+			step.MemoryKept = 0 // No pod is left: the remainder is rounding.
+			break
+		}
+		step.MemoryKept -= pods[worst].MemoryUse()
+		e.badness[worst] = math.Inf(-1)
+		e.victims = append(e.victims, worst)
+	}
+	step.Victims = len(e.victims)
+}

@@ -1,0 +1,358 @@
+package result
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+const gib = 1 << 30
+
+func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(a), math.Abs(b)) }
+
+func allNear(a, b []float64) bool { return slices.EqualFunc(a, b, near) }
+
+func TestShare(t *testing.T) {
+	tests := map[string]struct {
+		capacity     float64
+		want, weight []float64
+		got          []float64
+		level        float64
+	}{
+		"enough CPU": {1000, []float64{300, 700}, []float64{1, 1}, []float64{300, 700}, 0},
+		"no pods":    {1000, nil, nil, []float64{}, 0},
+		// The level is 1000/4: 250 and 750.
+		"in proportion": {1000, []float64{2000, 2000}, []float64{1, 3}, []float64{250, 750}, 250},
+		// The level is 1000/3 = 333: the first pod has a demand of 100 and gets it; then 900/2 each.
+		"one low demand": {1000, []float64{100, 2000, 2000}, []float64{1, 1, 1}, []float64{100, 450, 450}, 450},
+		// The level is 1200/6 = 200, with shares of 200, 400 and 600: the first pod gets its 100.
+		// Then (1200-100)/5 = 220, with shares of 440 and 660: the second pod gets its 430. The
+		// third pod, of weight 3, gets 1100-430 = 670.
+		"several rounds": {1200, []float64{100, 430, 900}, []float64{1, 2, 3}, []float64{100, 430, 670}, 670.0 / 3},
+		"no CPU":         {0, []float64{100, 0}, []float64{1, 1}, []float64{0, 0}, 0},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, rest := make([]float64, len(tc.want)), make([]int32, len(tc.want))
+			level := outcomeShare(tc.capacity, tc.want, tc.weight, got, rest)
+			if !allNear(got, tc.got) || !near(level, tc.level) {
+				t.Errorf("%v at level %v, want %v at %v", got, level, tc.got, tc.level)
+			}
+		})
+	}
+}
+
+// bisect returns the amounts by bisection of the level.
+func bisect(capacity float64, want, weight []float64) []float64 {
+	got := func(level float64) (amounts []float64, sum float64) {
+		for i := range want {
+			amount := min(want[i], level*weight[i])
+			amounts, sum = append(amounts, amount), sum+amount
+		}
+		return amounts, sum
+	}
+	low, high := 0.0, 1e12
+	for range 300 {
+		middle := (low + high) / 2
+		if _, sum := got(middle); sum > capacity {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	amounts, _ := got(low)
+	return amounts
+}
+
+// TestShareIsFair verifies that the amounts equal those of bisection, that no pod gets more than
+// its demand, that all capacity is used if the demand exceeds it, and that pods that get less
+// than their demand get the same amount per weight.
+func TestShareIsFair(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		amount := rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(0, 1e5),
+			rapid.Map(rapid.IntRange(0, 20), func(n int) float64 { return float64(n) * 500 }))
+		want := rapid.SliceOfN(amount, 0, 60).Draw(t, "want")
+		weight := make([]float64, len(want))
+		for i := range weight {
+			weight[i] = max(amount.Draw(t, "weight"), minWeight)
+		}
+		capacity := amount.Draw(t, "capacity")
+		got, rest := make([]float64, len(want)), make([]int32, len(want))
+		level := outcomeShare(capacity, want, weight, got, rest)
+		var demand, sum float64
+		for i := range want {
+			demand, sum = demand+want[i], sum+got[i]
+			if got[i] < 0 || got[i] > want[i] {
+				t.Fatalf("pod %d has a demand of %v and gets %v", i, want[i], got[i])
+			}
+			if got[i] < want[i] && !near(got[i], level*weight[i]) {
+				t.Fatalf("pod %d of weight %v gets %v at level %v", i, weight[i], got[i], level)
+			}
+		}
+		if !near(sum, min(demand, capacity)) {
+			t.Fatalf("sum %v of capacity %v, demand %v", sum, capacity, demand)
+		}
+		for i, amount := range bisect(capacity, want, weight) {
+			if math.Abs(got[i]-amount) > 1e-6*max(1, capacity) {
+				t.Fatalf("pod %d gets %v, by bisection %v", i, got[i], amount)
+			}
+		}
+	})
+}
+
+func TestOOMScoreAdjustment(t *testing.T) {
+	tests := map[string]struct {
+		class            Class
+		request, machine float64
+		want             int
+	}{
+		"guaranteed":  {Guaranteed, 4 * gib, 16 * gib, -997},
+		"best effort": {BestEffort, 0, 16 * gib, 1000},
+		// 1000 - 1000 x 4/16
+		"a quarter": {Burstable, 4 * gib, 16 * gib, 750},
+		// 1000 - floor(1000/3) = 1000 - 333
+		"a third":         {Burstable, gib, 3 * gib, 667},
+		"no request":      {Burstable, 0, 16 * gib, 999},
+		"one byte":        {Burstable, 1, 16 * gib, 999},
+		"all":             {Burstable, 16 * gib, 16 * gib, 3},
+		"more than all":   {Burstable, 1e300, 16 * gib, 3},
+		"no machine":      {Burstable, 1, 0, 3},
+		"nearly all":      {Burstable, 15.99 * gib, 16 * gib, 3},
+		"all but a tenth": {Burstable, 9, 10, 100},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := oomScoreAdjustment(tc.class, tc.request, tc.machine); got != tc.want {
+				t.Errorf("%d, want %d", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestClassOf(t *testing.T) {
+	for _, tc := range []struct {
+		amounts [4]float64
+		want    Class
+	}{
+		{[4]float64{0, 0, 0, 0}, BestEffort},
+		{[4]float64{1, 1, 2, 2}, Guaranteed},
+		{[4]float64{1, 2, 2, 2}, Burstable},
+		{[4]float64{1, 1, 0, 0}, Burstable},
+		{[4]float64{0, 0, 0, 2}, Burstable},
+		{[4]float64{1, 0, 1, 0}, Burstable},
+	} {
+		if got := ClassOf(tc.amounts[0], tc.amounts[1], tc.amounts[2], tc.amounts[3]); got != tc.want {
+			t.Errorf("%v: class %d, want %d", tc.amounts, got, tc.want)
+		}
+	}
+}
+
+func TestStep(t *testing.T) {
+	node := Node{CPU: 4000, Memory: 10 * gib, MachineMemory: 10 * gib}
+	tests := map[string]struct {
+		pods    []Pod
+		want    Step
+		got     []float64
+		victims []int
+	}{
+		"no pods": {nil, Step{}, []float64{}, []int{}},
+		"all fits": {
+			[]Pod{{CPURequest: 1000, MemoryRequest: gib, CPU: 1500, Memory: 2 * gib, Class: Burstable}},
+			Step{CPUDemand: 1500, CPUGranted: 1500, MemoryDemand: 2 * gib, MemoryKept: 2 * gib, CPULimits: 1000, MemoryLimits: gib},
+			[]float64{1500},
+			[]int{},
+		},
+		// The demand is 3000 and 5 GiB, the limits are 2000 and 4 GiB.
+		"limited": {
+			[]Pod{{
+				CPURequest: 1000, CPULimit: 2000, MemoryRequest: 2 * gib, MemoryLimit: 4 * gib, CPU: 3000, Memory: 5 * gib,
+				Class: Burstable,
+			}},
+			Step{
+				CPUDemand: 2000, CPUGranted: 2000, ThrottledByLimit: 1000, MemoryDemand: 4 * gib, MemoryKept: 4 * gib, CPULimits: 2000,
+				MemoryLimits: 4 * gib,
+			},
+			[]float64{2000},
+			[]int{},
+		},
+		// A demand of 3000 + 3000 on 4000 with the weights 1000 and 3000: the level is 1, the
+		// pods get 1000 and 3000, 2000 are missing.
+		"by requests": {
+			[]Pod{{CPURequest: 1000, CPU: 3000}, {CPURequest: 3000, CPU: 3000}},
+			Step{CPUDemand: 6000, CPUGranted: 4000, ThrottledByNode: 2000, CPULimits: 4000},
+			[]float64{1000, 3000},
+			[]int{},
+		},
+		// With the weights 1.953125 and 1998.046875 the pods get 3.90625 and 3996.09375 of 4000.
+		"a pod without a request": {
+			[]Pod{{CPU: 5000}, {CPURequest: 1998.046875, CPU: 5000}},
+			Step{CPUDemand: 10000, CPUGranted: 4000, ThrottledByNode: 6000, CPULimits: 1998.046875},
+			[]float64{3.90625, 3996.09375},
+			[]int{},
+		},
+		// 4 + 1 + 7 of 10 GiB. In GiB the badness of the guaranteed pod is 4 - 9.97, of the
+		// best-effort pod 1 + 10, of the burstable pod 7 + (1 - 0.2) x 10 = 15, the highest: it is
+		// the victim, and 5 GiB remain.
+		"highest usage beyond the request": {
+			[]Pod{
+				{MemoryRequest: 4 * gib, Memory: 4 * gib, Class: Guaranteed},
+				{Memory: gib, Class: BestEffort},
+				{MemoryRequest: 2 * gib, Memory: 7 * gib, Class: Burstable},
+			},
+			Step{MemoryDemand: 12 * gib, MemoryKept: 5 * gib, MemoryLimits: 6 * gib, Victims: 1},
+			[]float64{0, 0, 0},
+			[]int{2},
+		},
+		// The badness is 2 + 10 = 12 for the best-effort pod, 5 + 5 = 10 for the burstable pod and
+		// 6 - 9.97 for the guaranteed pod: of 13 GiB 11 remain without the first, 6 without both.
+		"several victims": {
+			[]Pod{
+				{MemoryRequest: 6 * gib, Memory: 6 * gib, Class: Guaranteed},
+				{MemoryRequest: 5 * gib, Memory: 5 * gib, Class: Burstable},
+				{Memory: 2 * gib, Class: BestEffort},
+			},
+			Step{MemoryDemand: 13 * gib, MemoryKept: 6 * gib, MemoryLimits: 11 * gib, Victims: 2},
+			[]float64{0, 0, 0},
+			[]int{2, 1},
+		},
+		// Of pods with equal badness the first is the victim.
+		"equal pods": {
+			[]Pod{{Memory: 6 * gib, Class: BestEffort}, {Memory: 6 * gib, Class: BestEffort}},
+			Step{MemoryDemand: 12 * gib, MemoryKept: 6 * gib, Victims: 1},
+			[]float64{0, 0},
+			[]int{0},
+		},
+		"a pod too large for the node": {
+			[]Pod{{Memory: 16 * gib, Class: Guaranteed, MemoryRequest: 16 * gib}, {Class: BestEffort}},
+			Step{MemoryDemand: 16 * gib, MemoryKept: 0, MemoryLimits: 16 * gib, Victims: 1},
+			[]float64{0, 0},
+			[]int{0},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var e Evaluator
+			step, got, victims := e.Step(node, tc.pods)
+			if step != tc.want || !allNear(got, tc.got) || !slices.Equal(victims, tc.victims) {
+				t.Errorf("%+v\n%v, victims %v, want\n%+v\n%v, victims %v", step, got, victims, tc.want, tc.got, tc.victims)
+			}
+			if step.Overloaded() != (step.CPUOverloaded() || step.MemoryOverrun()) {
+				t.Error("Overloaded differs from CPUOverloaded or MemoryOverrun")
+			}
+		})
+	}
+}
+
+// drawPod draws a pod with integer amounts.
+func drawPod(t *rapid.T) Pod {
+	amount := func(label string, unit, most int) float64 {
+		return float64(unit * rapid.IntRange(0, most).Draw(t, label))
+	}
+	p := Pod{
+		CPURequest: amount("cpuRequest", 100, 20), MemoryRequest: amount("memoryRequest", gib/8, 20), CPU: amount("cpu", 50, 100),
+		Memory: amount("memory", gib/16, 100),
+	}
+	if rapid.Bool().Draw(t, "limited") {
+		p.CPULimit, p.MemoryLimit = p.CPURequest+amount("cpuLimit", 100, 20), p.MemoryRequest+amount("memoryLimit", gib/8, 20)
+	}
+	p.Class = ClassOf(p.CPURequest, p.CPULimit, p.MemoryRequest, p.MemoryLimit)
+	return p
+}
+
+// TestStepProperties verifies that the remaining memory fits, that no victim is unnecessary, that
+// no remaining pod has a higher badness than the last victim, and that a used Evaluator returns
+// the same as a new one.
+func TestStepProperties(t *testing.T) {
+	var used Evaluator
+	rapid.Check(t, func(t *rapid.T) {
+		pods := rapid.SliceOfN(rapid.Custom(drawPod), 0, 40).Draw(t, "pods")
+		node := Node{
+			CPU:    float64(rapid.IntRange(0, 64).Draw(t, "cpu") * 1000),
+			Memory: float64(rapid.IntRange(0, 64).Draw(t, "memory") * gib),
+		}
+		node.MachineMemory = node.Memory + gib
+		step, got, victims := used.Step(node, pods)
+		fresh, freshGot, freshVictims := new(Evaluator).Step(node, pods)
+		if step != fresh || !slices.Equal(got, freshGot) || !slices.Equal(victims, freshVictims) {
+			t.Fatalf("%+v %v %v, fresh evaluator %+v %v %v", step, got, victims, fresh, freshGot, freshVictims)
+		}
+		if step.MemoryKept > node.Memory || step.CPUGranted > node.CPU*(1+1e-12) || step.CPUGranted > step.CPUDemand*(1+1e-12) {
+			t.Fatalf("%+v on %+v", step, node)
+		}
+		var kept, last float64
+		if len(victims) > 0 {
+			v := &pods[victims[len(victims)-1]]
+			last = badness(v, node.MachineMemory)
+			if step.MemoryKept+v.MemoryUse() <= node.Memory {
+				t.Fatalf("the last of the victims %v is unnecessary", victims)
+			}
+		}
+		for i := range pods {
+			if slices.Contains(victims, i) {
+				continue
+			}
+			kept += pods[i].MemoryUse()
+			if len(victims) > 0 && pods[i].MemoryUse() > 0 && badness(&pods[i], node.MachineMemory) > last {
+				t.Fatalf("pod %d has a higher badness than the last of the victims %v", i, victims)
+			}
+		}
+		if kept != step.MemoryKept {
+			t.Fatalf("%v kept, the sum is %v", step.MemoryKept, kept)
+		}
+	})
+}
+
+// cluster generates a cluster of equal nodes with a mean CPU demand of their capacity, so that
+// about half of the nodes are overloaded.
+func cluster(nodes, podsPerNode int) [][]Pod {
+	r := rand.New(rand.NewPCG(1, 2))
+	all := make([][]Pod, nodes)
+	for n := range all {
+		all[n] = make([]Pod, podsPerNode)
+		for i := range all[n] {
+			request := 32000 / float64(podsPerNode) * r.ExpFloat64()
+			all[n][i] = Pod{
+				CPURequest: request, CPULimit: 2 * request, CPU: request * 2 * r.Float64(),
+				MemoryRequest: gib, MemoryLimit: 2 * gib, Memory: gib * 2 * r.Float64(), Class: Burstable,
+			}
+		}
+	}
+	return all
+}
+
+func TestStepDoesNotAllocate(t *testing.T) {
+	pods := cluster(1, 100)[0]
+	var e Evaluator
+	node := Node{CPU: 16000, Memory: 64 * gib, MachineMemory: 64 * gib}
+	e.Step(node, pods)
+	if n := testing.AllocsPerRun(100, func() { e.Step(node, pods) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// BenchmarkStep measures a step of 5,000 nodes with 150,000 pods.
+func BenchmarkStep(b *testing.B) {
+	for _, tc := range []struct {
+		name        string
+		cpu, memory float64
+	}{{"half-overloaded", 32000, 34 * gib}, {"idle", 64000, 64 * gib}} {
+		b.Run(fmt.Sprintf("%s/5000x30", tc.name), func(b *testing.B) {
+			pods, node := cluster(5000, 30), Node{CPU: tc.cpu, Memory: tc.memory, MachineMemory: tc.memory}
+			var e Evaluator
+			var totals Totals
+			b.ReportAllocs()
+			for b.Loop() {
+				for n := range pods {
+					step, _, _ := e.Step(node, pods[n])
+					totals.AddStep(n, node, len(pods[n]), 60, step)
+				}
+				totals.EndStep(60)
+			}
+			b.ReportMetric(totals.Result().OverloadMinutes/(totals.elapsed/60)/5000, "overloaded")
+		})
+	}
+}

@@ -1,0 +1,193 @@
+// Package result defines the document that a what-if produces for programs, gates
+// and reports, and the figures by which runs are compared. The document does not
+// depend on when or how fast it was produced: the same input and seeds give the
+// same bytes.
+package result
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Version and kind of the document. Fields may be added; no field is removed or
+// given another meaning.
+const (
+	APIVersion = "whatif.plimsoll.dev/v1"
+	Kind       = "WhatIf"
+)
+
+// Result is the document.
+type Result struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Source is the simulated cluster.
+	Source Source `json:"source"`
+	// Backtest states how well the model reproduces a recording, nil for other inputs.
+	Backtest *Backtest `json:"backtest,omitempty"`
+	// Assumed lists everything that was assumed or generated, one sentence each.
+	Assumed []string `json:"assumed"`
+	// Settings of the runs.
+	Settings Settings `json:"settings"`
+	// Profiles are the names of the compared profiles; the first is the baseline.
+	Profiles []string `json:"profiles"`
+	// Seeds of the runs: run i of every profile has seed i.
+	Seeds []uint64 `json:"seeds"`
+	// Shard is the part of the seeds of a comparison that these are, nil for all.
+	Shard *Shard `json:"shard,omitempty"`
+	// Scenarios are the combinations of limits and usage.
+	Scenarios []Scenario `json:"scenarios"`
+	// Interrupted is set if at least one run did not complete or did not start.
+	Interrupted bool `json:"interrupted"`
+	// Tuning is the search whose winner is compared, nil without one.
+	Tuning *Tuning `json:"tuning,omitempty"`
+}
+
+// OverloadNote returns a note for people if no node was overloaded in any run: profiles then cannot be
+// compared by overload. It returns "" if a node was overloaded, or if there are no runs.
+func (r *Result) OverloadNote() string {
+	runs, slack := 0, false
+	for i := range r.Scenarios {
+		for j := range r.Scenarios[i].Profiles {
+			profile := &r.Scenarios[i].Profiles[j]
+			runs, slack = runs+len(profile.Runs), slack || profile.Slack != ""
+			for k := range profile.Runs {
+				if profile.Runs[k].OverloadMinutes > 0 {
+					return ""
+				}
+			}
+		}
+	}
+	switch {
+	case runs == 0:
+		return ""
+	case slack:
+		return "No node is overloaded in any run. Compare the pending time of pods with the cost of nodes."
+	}
+	return "No node is overloaded in any run, so profiles cannot be compared by overload. Simulate more usage, such as " +
+		"--usage bursts:mean=0.7, or a fuller cluster, such as --generate nodes=50,pods=1500,fill=0.9,best-effort=0.1."
+}
+
+// Source describes the simulated cluster.
+type Source struct {
+	Name string `json:"name"`
+	// Nodes and Pods are counted with the first seed.
+	Nodes int `json:"nodes"`
+	Pods  int `json:"pods"`
+	// Unlimited counts the pods without a limit of CPU or memory, with the first seed.
+	Unlimited int `json:"unlimited,omitempty"`
+}
+
+// Directed returns a figure as it is judged for this cluster. Pods without limits count with their requests in limit
+// ratios: these are neutral if there are any, because a profile that spreads such pods by what they use increases the
+// ratios of other nodes.
+func (s Source) Directed(d Definition) Definition {
+	if s.Unlimited > 0 && strings.Contains(d.Name, "LimitRatio") {
+		d.Direction = Neutral
+	}
+	return d
+}
+
+// Settings of the runs.
+type Settings struct {
+	// StepSeconds is the interval at which usage is evaluated; TailSeconds is how long
+	// a run continues after the last pod has arrived.
+	StepSeconds int64   `json:"stepSeconds"`
+	TailSeconds int64   `json:"tailSeconds"`
+	Metrics     Metrics `json:"metrics"`
+	// Level is the confidence level of the intervals.
+	Level float64 `json:"level"`
+	// Autoscaler is nil without one.
+	Autoscaler *Autoscaler `json:"autoscaler,omitempty"`
+}
+
+// Metrics describes the load measurements that the scheduler receives: their
+// interval, the delay until they arrive, and the window of means and deviations.
+type Metrics struct {
+	IntervalSeconds int64 `json:"intervalSeconds"`
+	DelaySeconds    int64 `json:"delaySeconds"`
+	WindowSeconds   int64 `json:"windowSeconds"`
+}
+
+// Scenario is one combination of limits and usage.
+type Scenario struct {
+	// Limits are those given to pods without limits, empty if the source has limits.
+	// Usage is the complete specification of what pods use.
+	Limits   string    `json:"limits"`
+	Usage    string    `json:"usage"`
+	Profiles []Profile `json:"profiles"`
+}
+
+// Profile has the results of one profile in one scenario.
+type Profile struct {
+	Name string `json:"name"`
+	// Slack is the slack that the autoscaler maintains: a rate such as 10%, or the
+	// name of a file with a policy; empty if none was requested.
+	Slack string `json:"slack,omitempty"`
+	// Figures by the names in Figures.
+	Figures map[string]Figure `json:"figures"`
+	// Runs in the order of the seeds.
+	Runs []Run `json:"runs"`
+}
+
+// Figure is the value of one figure over all seeds.
+type Figure struct {
+	// Mean over the completed runs or, if none completed, over the interrupted ones.
+	Mean float64 `json:"mean"`
+	// Difference from the baseline profile, nil for the baseline itself.
+	Difference *Difference `json:"difference,omitempty"`
+}
+
+// Difference compares a figure with that of the baseline profile, run by run with
+// the same seeds.
+type Difference struct {
+	Mean float64 `json:"mean"`
+	// Interval is the confidence interval of the mean, nil with fewer than two seeds.
+	Interval *Interval `json:"interval,omitempty"`
+	// Less, Equal and More count the seeds with which the figure is less than, equal
+	// to, and more than that of the baseline.
+	Less  int `json:"less"`
+	Equal int `json:"equal"`
+	More  int `json:"more"`
+}
+
+// Interval is the confidence interval of a mean.
+type Interval struct {
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+	// ExcludesZero is set if 0 is outside the interval: the difference is significant.
+	ExcludesZero bool `json:"clear"`
+}
+
+// Run is the result of one run.
+type Run struct {
+	Seed uint64 `json:"seed"`
+	// Seconds is the simulated time. Interrupted is set if the run did not complete.
+	Seconds     int64 `json:"seconds"`
+	Interrupted bool  `json:"interrupted"`
+	// Scheduled counts the pods that were placed by the scheduler and not evicted
+	// again without finding another node. NotArrived counts the pods that had not
+	// arrived when the run was interrupted.
+	Scheduled  int `json:"scheduled"`
+	NotArrived int `json:"outside"`
+	// Reasons counts unschedulable pods by reason.
+	Reasons map[string]int `json:"reasons"`
+
+	Outcome
+
+	// Scaling is nil without an autoscaler.
+	Scaling *Scaling `json:"scaling,omitempty"`
+	// Recorded compares the run with its recording, nil for other inputs.
+	Recorded *Recorded `json:"recorded,omitempty"`
+	// TimeSeries and Decisions are recorded in the run with the first seed.
+	TimeSeries *TimeSeries `json:"course,omitempty"`
+	Decisions  []Decision  `json:"decisions,omitempty"`
+}
+
+// MostReasons returns the reasons for unschedulable pods, the most frequent first.
+func (r *Run) MostReasons() []string {
+	return slices.SortedFunc(maps.Keys(r.Reasons), func(a, b string) int {
+		return cmp.Or(cmp.Compare(r.Reasons[b], r.Reasons[a]), cmp.Compare(a, b))
+	})
+}

@@ -1,0 +1,193 @@
+package result
+
+import (
+	"slices"
+)
+
+// Totals accumulates the steps of a run. The zero value is ready to use. Its size
+// grows with nodes and pods, not with time.
+type Totals struct {
+	nodes   []nodeTotals
+	pending []float64 // seconds, by pod
+
+	cpuOverload, memoryOverload, overload       float64 // seconds, over nodes
+	throttledByNode, throttledByLimit           float64 // millicore-seconds
+	overruns, victims, unschedulable, evictions int
+
+	usedNow           int // nodes with pods in the current step
+	elapsed, usedTime float64
+	usedPeak          int
+}
+
+// nodeTotals accumulates the limit ratios of a node over the time it had pods.
+type nodeTotals struct {
+	seconds               float64
+	cpuRatio, memoryRatio float64 // ratio x seconds
+	cpuPeak, memoryPeak   float64
+}
+
+// AddStep adds a step of a node with a number of pods. Nodes are numbered from 0.
+func (t *Totals) AddStep(number int, node Node, pods int, seconds float64, step Step) {
+	if number >= len(t.nodes) {
+		t.nodes = append(t.nodes, make([]nodeTotals, number+1-len(t.nodes))...)
+	}
+	if pods == 0 {
+		return
+	}
+	t.usedNow++
+	n := &t.nodes[number]
+	cpu, memory := ratio(step.CPULimits, node.CPU), ratio(step.MemoryLimits, node.Memory)
+	n.seconds += seconds
+	n.cpuRatio += cpu * seconds
+	n.memoryRatio += memory * seconds
+	n.cpuPeak, n.memoryPeak = max(n.cpuPeak, cpu), max(n.memoryPeak, memory)
+	t.throttledByNode += step.ThrottledByNode * seconds
+	t.throttledByLimit += step.ThrottledByLimit * seconds
+	if step.Overloaded() {
+		t.overload += seconds
+	}
+	if step.CPUOverloaded() {
+		t.cpuOverload += seconds
+	}
+	if step.MemoryOverrun() {
+		t.memoryOverload += seconds
+		t.overruns++
+		t.victims += step.Victims
+	}
+}
+
+// ratio returns amount/capacity, 0 without capacity.
+func ratio(amount, capacity float64) float64 {
+	if capacity <= 0 {
+		return 0
+	}
+	return amount / capacity
+}
+
+// EndStep ends a step, after AddStep was called for all nodes.
+func (t *Totals) EndStep(seconds float64) {
+	t.elapsed += seconds
+	t.usedTime += float64(t.usedNow) * seconds
+	t.usedPeak = max(t.usedPeak, t.usedNow)
+	t.usedNow = 0
+}
+
+// AddScheduled adds a pod that was pending for the given time and then scheduled.
+func (t *Totals) AddScheduled(pendingSeconds float64) { t.pending = append(t.pending, pendingSeconds) }
+
+// AddUnschedulable adds a pod that was pending until it ended or the run did.
+func (t *Totals) AddUnschedulable(pendingSeconds float64) {
+	t.unschedulable++
+	t.pending = append(t.pending, pendingSeconds)
+}
+
+// AddEviction adds a pod that lost its node and has to be scheduled again.
+func (t *Totals) AddEviction() { t.evictions++ }
+
+// Distribution summarizes values.
+type Distribution struct {
+	Mean float64 `json:"mean"`
+	P50  float64 `json:"p50"`
+	P95  float64 `json:"p95"`
+	Max  float64 `json:"max"`
+}
+
+// Outcome has the sums and distributions of a run.
+type Outcome struct {
+	// Unschedulable counts the pods without a node at the end.
+	Unschedulable int `json:"unschedulable"`
+	// OverloadMinutes is the time that nodes were short of CPU, of memory, or of
+	// either, summed over nodes.
+	OverloadMinutes       float64 `json:"overloadMinutes"`
+	CPUOverloadMinutes    float64 `json:"cpuOverloadMinutes"`
+	MemoryOverloadMinutes float64 `json:"memoryOverloadMinutes"`
+	// ThrottledCoreSeconds is the CPU that pods demanded within their limits and did
+	// not get; LimitedCoreSeconds is what they demanded above their limits.
+	ThrottledCoreSeconds float64 `json:"throttledCoreSeconds"`
+	LimitedCoreSeconds   float64 `json:"limitedCoreSeconds"`
+	// MemoryOverruns counts the steps in which a node ran out of memory, Victims the
+	// pods that were killed in them.
+	MemoryOverruns int `json:"memoryOverruns"`
+	Victims        int `json:"victims"`
+	// NodesUsed is the number of nodes with pods, averaged over time.
+	NodesUsed     float64 `json:"nodesUsed"`
+	NodesUsedPeak int     `json:"nodesUsedPeak"`
+	// Churn counts the pods that lost their node and had to be scheduled again.
+	Churn int `json:"churn"`
+	// CPULimitRatio and MemoryLimitRatio are limits over allocatable: the mean of each
+	// node over the time it had pods, and the distribution of these over nodes. A pod
+	// without a limit counts with its request. The peaks are the highest of any node
+	// at any time.
+	CPULimitRatio        Distribution `json:"cpuLimitRatio"`
+	MemoryLimitRatio     Distribution `json:"memoryLimitRatio"`
+	CPULimitRatioPeak    float64      `json:"cpuLimitRatioPeak"`
+	MemoryLimitRatioPeak float64      `json:"memoryLimitRatioPeak"`
+	// PendingSeconds is how long pods were pending, including the unschedulable ones.
+	PendingSeconds Distribution `json:"pendingSeconds"`
+}
+
+// Outcome returns the result of the steps so far.
+func (t *Totals) Result() Outcome {
+	result := Outcome{
+		Unschedulable:         t.unschedulable,
+		OverloadMinutes:       t.overload / 60,
+		CPUOverloadMinutes:    t.cpuOverload / 60,
+		MemoryOverloadMinutes: t.memoryOverload / 60,
+		ThrottledCoreSeconds:  t.throttledByNode / 1000,
+		LimitedCoreSeconds:    t.throttledByLimit / 1000,
+		MemoryOverruns:        t.overruns,
+		Victims:               t.victims,
+		NodesUsedPeak:         t.usedPeak,
+		Churn:                 t.evictions,
+		PendingSeconds:        Describe(slices.Clone(t.pending)),
+	}
+	if t.elapsed > 0 {
+		result.NodesUsed = t.usedTime / t.elapsed
+	}
+	for i := range t.nodes {
+		result.CPULimitRatioPeak = max(result.CPULimitRatioPeak, t.nodes[i].cpuPeak)
+		result.MemoryLimitRatioPeak = max(result.MemoryLimitRatioPeak, t.nodes[i].memoryPeak)
+	}
+	cpu, memory := t.meanRatios()
+	result.CPULimitRatio, result.MemoryLimitRatio = Describe(cpu), Describe(memory)
+	return result
+}
+
+// meanRatios returns the mean limit ratios of the nodes that had pods.
+func (t *Totals) meanRatios() (cpu, memory []float64) {
+	for i := range t.nodes {
+		if n := &t.nodes[i]; n.seconds > 0 {
+			cpu, memory = append(cpu, n.cpuRatio/n.seconds), append(memory, n.memoryRatio/n.seconds)
+		}
+	}
+	return cpu, memory
+}
+
+// Describe returns the distribution of values, which it sorts; all zero if there
+// are none. Quantiles are interpolated linearly (type 7 of Hyndman and Fan).
+func Describe(values []float64) Distribution {
+	if len(values) == 0 {
+		return Distribution{}
+	}
+	slices.Sort(values)
+	var sum float64
+	for _, v := range values {
+		sum += v
+	}
+	return Distribution{
+		Mean: sum / float64(len(values)),
+		P50:  quantile(values, 0.5),
+		P95:  quantile(values, 0.95),
+		Max:  values[len(values)-1],
+	}
+}
+
+// quantile returns the p-quantile of one or more sorted values.
+func quantile(sorted []float64, p float64) float64 {
+	position := p * float64(len(sorted)-1)
+	i := min(max(int(position), 0), len(sorted)-1)
+	if i == len(sorted)-1 {
+		return sorted[i]
+	}
+	return sorted[i] + (position-float64(i))*(sorted[i+1]-sorted[i])
+}

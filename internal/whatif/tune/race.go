@@ -1,0 +1,211 @@
+// Package race finds the best of several candidates with few measurements. All candidates are measured in the same blocks, such
+// as simulations with the same seed, so that a block that is hard for one is hard for all and the differences within blocks are
+// due to the candidates alone. Smaller values are better.
+//
+// After some of the blocks the race looks at what it has measured, and drops candidates that are worse than the leader, the
+// candidate with the smallest mean: those whose differences from the leader, one for each block, have a mean above 0 by a
+// one-sided t test (Student, The Probable Error of a Mean, 1908; as a race: Birattari et al., A Racing Algorithm for Configuring
+// Metaheuristics, 2002). The level of the race is divided by the number of tests that can concern one pair of candidates and by the
+// number of other candidates (Bonferroni), so that with normal differences the best candidate is dropped with at most that
+// probability. A candidate with the same values as an earlier one in every block is dropped as well, since both have the same
+// effect.
+//
+// The winner of a race has the smallest mean of many, which is likely to be better than its expectation: compare it in blocks that
+// the race has not used. An error of the race then costs a better winner, but confirms nothing wrong.
+package tune
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// raceOptions configure a race.
+type raceOptions struct {
+	// First is the number of blocks before the first look, at least 2. Step is the number of blocks between two looks, at least 1.
+	// Blocks is the number of blocks of the whole race, at least First.
+	First, Step, Blocks int
+	// Level bounds the probability with which the best candidate is dropped, in (0, 1).
+	Level float64
+}
+
+// State is what a race has decided about a candidate.
+type State uint8
+
+// The states. A candidate that was dropped keeps its state.
+const (
+	Running State = iota
+	// Worse than the leader by the test.
+	Worse
+	// Equal to an earlier candidate in every block.
+	Equal
+)
+
+// Errors of New and Add.
+var (
+	errOptions   = errors.New("invalid race")
+	errNotFinite = errors.New("a value is not a finite number")
+	errValues    = errors.New("wrong number of values")
+	errOver      = errors.New("the race is over")
+)
+
+// Race is a race of candidates, which are numbered from 0. It must be used by one goroutine only.
+type Race struct {
+	options raceOptions
+	states  []State
+	// values of each candidate by block. A dropped candidate has those of the blocks before.
+	values [][]float64
+	blocks int
+}
+
+// newRace returns a race of a number of candidates, at least 1.
+func newRace(candidates int, o raceOptions) (*Race, error) {
+	switch {
+	case candidates < 1:
+		return nil, fmt.Errorf("%w: found %d candidates, must be at least 1", errOptions, candidates)
+	case o.First < 2 || o.Step < 1 || o.Blocks < o.First:
+		return nil, fmt.Errorf(
+			"%w: found %d blocks, then %d, at most %d: must be at least 2, 1 and the first",
+			errOptions,
+			o.First,
+			o.Step,
+			o.Blocks,
+		)
+	case !(o.Level > 0 && o.Level < 1):
+		return nil, fmt.Errorf("%w: found level %v, must be between 0 and 1", errOptions, o.Level)
+	}
+	return &Race{options: o, states: make([]State, candidates), values: make([][]float64, candidates)}, nil
+}
+
+// Running returns the candidates that have not been dropped, in ascending order. There is at least one.
+func (r *Race) Running() []int {
+	var running []int
+	for candidate, state := range r.states {
+		if state == Running {
+			running = append(running, candidate)
+		}
+	}
+	return running
+}
+
+// State returns the state of a candidate.
+func (r *Race) State(candidate int) State { return r.states[candidate] }
+
+// Blocks returns the number of blocks that have been measured.
+func (r *Race) Blocks() int { return r.blocks }
+
+// Values returns the values of a candidate by block. They must not be changed.
+func (r *Race) Values(candidate int) []float64 { return r.values[candidate] }
+
+// Next returns the number of blocks to measure before the next look, 0 if the race is over: all blocks are measured, or only one
+// candidate runs.
+func (r *Race) Next() int {
+	if r.options.Blocks == r.blocks || len(r.Running()) == 1 {
+		return 0
+	}
+	look := r.options.First
+	for look <= r.blocks {
+		look += r.options.Step
+	}
+	return min(look, r.options.Blocks) - r.blocks
+}
+
+// Add adds the values of one block, one for each running candidate in their order, and drops candidates if the race looks after
+// this block. The values must be finite.
+func (r *Race) Add(values []float64) error {
+	running, next := r.Running(), r.Next()
+	switch {
+	case next == 0:
+		return errOver
+	case len(values) != len(running):
+		return fmt.Errorf("%w: found %d, must be %d", errValues, len(values), len(running))
+	}
+	for i, v := range values {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("%w: %v of candidate %d", errNotFinite, v, running[i])
+		}
+	}
+	for i, candidate := range running {
+		r.values[candidate] = append(r.values[candidate], values[i])
+	}
+	r.blocks++
+	if next == 1 {
+		r.look()
+	}
+	return nil
+}
+
+// Leader returns the running candidate with the smallest mean of all blocks; the first one of equals.
+func (r *Race) Leader() int { return r.Ranking()[0] }
+
+// Ranking returns the running candidates by their means, the smallest first; the order of equals is theirs.
+func (r *Race) Ranking() []int {
+	running := r.Running()
+	slices.SortStableFunc(running, func(a, b int) int {
+		switch difference := meanDifference(r.values[a], r.values[b]); {
+		case difference < 0:
+			return -1
+		case difference > 0:
+			return 1
+		}
+		return 0
+	})
+	return running
+}
+
+// look drops candidates.
+func (r *Race) look() {
+	running := r.Running()
+	for i, candidate := range running {
+		if slices.ContainsFunc(running[:i], func(earlier int) bool {
+			return r.states[earlier] == Running && slices.Equal(r.values[earlier], r.values[candidate])
+		}) {
+			r.states[candidate] = Equal
+		}
+	}
+	leader, level := r.Leader(), r.testLevel()
+	for _, candidate := range r.Running() {
+		if candidate != leader && isWorse(r.values[leader], r.values[candidate], level) {
+			r.states[candidate] = Worse
+		}
+	}
+}
+
+// testLevel returns the level of one test.
+func (r *Race) testLevel() float64 {
+	o := r.options
+	looks := 1 + (o.Blocks-o.First+o.Step-1)/o.Step
+	return o.Level / float64(looks) / float64(max(len(r.states)-1, 1))
+}
+
+// isWorse reports whether values are larger than those of the leader by a one-sided paired t test.
+func isWorse(leader, values []float64, level float64) bool {
+	n := float64(len(values))
+	mean := meanDifference(values, leader)
+	var squares float64
+	for i := range values {
+		d := values[i] - leader[i] - mean
+		squares += d * d
+	}
+	if mean <= 0 {
+		return false
+	}
+	deviation := math.Sqrt(squares / (n - 1))
+	if deviation == 0 { // the same difference in every block
+		return true
+	}
+	t := mean / deviation * math.Sqrt(n)
+	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Survival(t) < level
+}
+
+// meanDifference returns the mean of a[i] - b[i].
+func meanDifference(a, b []float64) float64 {
+	var sum float64
+	for i := range a {
+		sum += a[i] - b[i]
+	}
+	return sum / float64(len(a))
+}

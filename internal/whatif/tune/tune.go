@@ -1,0 +1,194 @@
+// Package tune searches the configuration of the scheduler with which a simulated cluster does best.
+//
+// It races candidates, simulated with the same seeds: first the configuration in force and the built-in profiles, then in each
+// round the neighbors of the best ones in a space of weights and arguments (Space). The winner is compared with the configuration in
+// force with seeds that the search has not used, since the best of many has also been lucky.
+package tune
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/autoscaler"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+)
+
+// winnerName is the name of the profile with the winner in results.
+const winnerName = "tuned"
+
+// Options describe what to tune.
+type Options struct {
+	// Compare has the input, the scenarios and the first seed. Its profiles and number of seeds are not used, and it has at most one Slack.
+	Compare compare.Options
+	// Current is the configuration in force.
+	Current   engine.NamedConfig
+	Objective Objective
+	// Exclude are names of Plugins whose settings are not changed.
+	Exclude []string
+	// Seeds is the number of seeds of the search, Confirm that of the confirmation: the seeds that follow. Both are at least 2.
+	Seeds, Confirm int
+	// Rounds bounds the rounds of the search, and MaxRuns its simulations.
+	Rounds, MaxRuns int
+	Run             compare.Run
+	// Report is called after each look of a race.
+	Report func(Progress)
+
+	// templates are the jobs of one candidate and seed, one for each scenario.
+	templates []compare.Job
+}
+
+// errNothing is returned if no configuration but the one in force is to be tried.
+var errNothing = errors.New("--exclude: nothing is left to change")
+
+// Tuning is a validated search.
+type Tuning struct {
+	options Options
+	current *current
+}
+
+// New validates the options. Errors name the flag of each option.
+func New(ctx context.Context, o Options) (*Tuning, error) {
+	for _, name := range o.Exclude {
+		if !slices.Contains(Plugins, name) {
+			return nil, fmt.Errorf("--exclude: invalid value %q: must be one of %s", name, strings.Join(Plugins, ", "))
+		}
+	}
+	if o.Current.Name == winnerName {
+		return nil, fmt.Errorf("--current: invalid value %q: must have another name than the result", o.Current.Name)
+	}
+	c, err := newCurrent(o.Current)
+	if err != nil {
+		return nil, fmt.Errorf("--current: %w", err)
+	}
+	t := &Tuning{options: o, current: c}
+	for _, limits := range o.Compare.Limits {
+		for _, use := range o.Compare.Usage {
+			given := o.Compare
+			template := compare.Job{Source: given.Source, Metrics: given.Metrics, Tail: given.TailSeconds, Limits: limits, Usage: use}
+			if given.Autoscaler != nil {
+				template.Autoscaler = &autoscaler.Config{Spec: *given.Autoscaler}
+				for _, slack := range given.Slack {
+					template.Autoscaler.Slack = slack.Policy
+				}
+			}
+			t.options.templates = append(t.options.templates, template)
+		}
+	}
+	// The input and the configuration in force are validated before the search.
+	if _, err := t.plan(ctx, []engine.NamedConfig{o.Current}, o.Compare.Warn); err != nil {
+		return nil, err
+	}
+	if newRegion(c.point, o.Exclude).size() < 2 {
+		return nil, errNothing
+	}
+	return t, nil
+}
+
+// plan returns the comparison of profiles with the seeds of the confirmation.
+func (t *Tuning) plan(ctx context.Context, compared []engine.NamedConfig, warn func(string)) (*compare.Plan, error) {
+	o := t.options.Compare
+	o.Given, o.Seed, o.Seeds, o.Warn = compared, o.Seed+uint64(t.options.Seeds), t.options.Confirm, warn
+	return compare.NewPlan(ctx, o)
+}
+
+// Run searches, confirms the winner, and returns the comparison of it with the configuration in force. If ctx is canceled, the result has
+// what was found until then, and is marked as interrupted.
+func (t *Tuning) Run(ctx context.Context) (*result.Result, error) {
+	s := newSearch(t.options, t.current)
+	interrupted, err := s.run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	winner := s.challenger()
+	if winner == nil {
+		return nil, errNothing
+	}
+	tuned := engine.NamedConfig{Name: winnerName, Text: winner.profile.Text}
+	plan, err := t.plan(context.WithoutCancel(ctx), []engine.NamedConfig{t.options.Current, tuned}, func(string) {})
+	if err != nil {
+		return nil, err
+	}
+	run := t.options.Run
+	if interrupted { // also if only the runs were interrupted
+		run = func(_ context.Context, jobs []compare.Job) ([]*result.Run, error) {
+			return make([]*result.Run, len(jobs)), nil
+		}
+	}
+	r, err := plan.Run(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	r.Tuning = &result.Tuning{Objective: t.options.Objective.String(), Settings: winner.point.String(), Search: s.document()}
+	t.conclude(r, s, winner)
+	return r, nil
+}
+
+// conclude sets the verdict and the configuration.
+func (t *Tuning) conclude(r *result.Result, s *search, winner *candidate) {
+	tuning := r.Tuning
+	tuning.Verdict = result.Keep
+	switch {
+	case r.Interrupted && winner == s.best:
+		tuning.Verdict = result.Unconfirmed
+	case r.Interrupted:
+	default:
+		current, challenger := t.objectives(r, 0), t.objectives(r, 1)
+		// If both are equally good, the interval is below 0 with a probability of (1 - result.Level) / 2.
+		tuning.Difference = result.PairedDifference(current, challenger)
+		if tuning.Difference.Interval.High < 0 {
+			tuning.Verdict = result.Change
+		}
+		tuning.Current, tuning.Winner = new(mean(current)), new(mean(challenger))
+	}
+	if tuning.Verdict == result.Keep {
+		tuning.Configuration = string(t.options.Current.Text)
+		return
+	}
+	tuning.Configuration, tuning.Notes = t.configuration(winner, tuning.Verdict)
+}
+
+// objectives returns the objective of a profile for each seed: the mean over the scenarios.
+func (t *Tuning) objectives(r *result.Result, profile int) []float64 {
+	values := make([]float64, len(r.Seeds))
+	for i := range r.Scenarios {
+		for seed := range values {
+			values[seed] += t.options.Objective.Value(&r.Scenarios[i].Profiles[profile].Runs[seed]) / float64(len(r.Scenarios))
+		}
+	}
+	return values
+}
+
+// configuration returns the configuration of the winner with a comment, and what has to be done before it is used.
+func (t *Tuning) configuration(winner *candidate, verdict result.Verdict) (text string, notes []string) {
+	var reading []string
+	for _, plugin := range []string{lowRiskPlugin, predictedPlugin} {
+		if winner.point.weight(plugin) > 0 && t.current.point.weight(plugin) == 0 {
+			reading = append(reading, plugin)
+		}
+	}
+	if len(reading) > 0 {
+		notes = append(
+			notes,
+			fmt.Sprintf("Check the load sources in the arguments of %s: they must measure load as --metrics describes it.",
+				strings.Join(reading, " and ")),
+		)
+	}
+	comment := []string{
+		"Written by plimsoll tune: " + winner.point.String() + ".",
+		"Objective: " + t.options.Objective.String() + ".",
+	}
+	if verdict == result.Unconfirmed {
+		comment = append(comment, "The search was interrupted: it is not confirmed that this is better than the configuration in force.")
+	}
+	var out strings.Builder
+	for _, line := range append(comment, notes...) {
+		fmt.Fprintf(&out, "# %s\n", line)
+	}
+	out.Write(winner.profile.Text)
+	return out.String(), notes
+}

@@ -1,0 +1,172 @@
+package slack
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// newLedgerOf returns a new ledger with nodes and pods.
+func newLedgerOf(nodes map[string]ledgerNode, pods map[string]ledgerPod) *poolLedger {
+	l := newPoolLedger()
+	for name, node := range nodes {
+		l.SetNode(name, node)
+	}
+	for id, pod := range pods {
+		l.SetPod(id, pod)
+	}
+	return l
+}
+
+// recount computes the pool without a ledger.
+func recount(nodes map[string]ledgerNode, pods map[string]ledgerPod) poolTotals {
+	var p poolTotals
+	shapes := map[amounts]int{}
+	for name, node := range nodes {
+		if !node.InPool {
+			continue
+		}
+		left, used := node.Allocatable, amounts{}
+		for _, pod := range pods {
+			if pod.Node != name {
+				continue
+			}
+			if pod.Daemon {
+				left = left.Subtract(pod.Requests)
+				continue
+			}
+			used = used.Add(pod.Requests)
+			p.Requested = p.Requested.Add(pod.Requests)
+			if !pod.OptedOut {
+				p.MaxPodRequests = p.MaxPodRequests.Max(pod.Requests)
+				if p.LargestByCPU.less(pod.Requests) {
+					p.LargestByCPU = pod.Requests
+				}
+				if r := pod.Requests; r[memoryIndex] > p.LargestByMemory[memoryIndex] || r[memoryIndex] == p.LargestByMemory[memoryIndex] &&
+					r[cpuIndex] > p.LargestByMemory[cpuIndex] {
+					p.LargestByMemory = r
+				}
+			}
+		}
+		p.Matching++
+		if node.Usable {
+			p.Nodes++
+			p.Allocatable = p.Allocatable.Add(node.Allocatable)
+			p.Free = p.Free.Add(left.Subtract(used))
+			shapes[left]++
+		}
+	}
+	p.Shapes = maximalShapes(shapes)
+	return p
+}
+
+// TestLedgerMatchesRecount checks for random changes of nodes and pods that the ledger equals a recount,
+// does not depend on the order of changes, and is empty after all are deleted.
+func TestLedgerMatchesRecount(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l, nodes, pods := newPoolLedger(), map[string]ledgerNode{}, map[string]ledgerPod{}
+		for range rapid.IntRange(1, 60).Draw(t, "events") {
+			name := fmt.Sprint("node-", rapid.IntRange(0, 4).Draw(t, "node"))
+			id := fmt.Sprint("pod-", rapid.IntRange(0, 9).Draw(t, "pod"))
+			switch rapid.IntRange(0, 4).Draw(t, "event") {
+			case 0, 1:
+				pods[id] = ledgerPod{
+					Node:     rapid.SampledFrom([]string{"", name, name, name}).Draw(t, "on"),
+					Requests: drawAmounts(t, "requests", amounts{4000, 16 * gib}),
+					Daemon:   rapid.Bool().Draw(t, "daemon"), OptedOut: rapid.Bool().Draw(t, "opted out"),
+				}
+				l.SetPod(id, pods[id])
+			case 2:
+				delete(pods, id)
+				l.DeletePod(id)
+			case 3:
+				nodes[name] = ledgerNode{rapid.Bool().Draw(t, "in pool"), rapid.Bool().Draw(t, "usable"), drawAmounts(t, "allocatable",
+					amounts{16_000, 64 * gib}), rapid.Int64Range(0, 5).Draw(t, "slots")}
+				l.SetNode(name, nodes[name])
+			case 4:
+				delete(nodes, name)
+				l.DeleteNode(name)
+			}
+			want := recount(nodes, pods)
+			if got := l.Pool(); !reflect.DeepEqual(got, want) {
+				t.Fatalf("%+v\nwant\n%+v", got, want)
+			}
+			if fresh := newLedgerOf(nodes, pods).Pool(); !reflect.DeepEqual(fresh, want) {
+				t.Fatalf("new ledger: %+v\nwant\n%+v", fresh, want)
+			}
+		}
+		for id := range pods {
+			l.DeletePod(id)
+		}
+		for name := range nodes {
+			l.DeleteNode(name)
+		}
+		if !l.ledger.Empty() || len(l.podShapes)+len(l.nodeShapes) > 0 || l.usable != 0 || !l.requested.IsZero() || !l.free.IsZero() ||
+			!l.allocatable.IsZero() {
+			t.Fatalf("not empty: %+v", l)
+		}
+	})
+}
+
+// TestDaemonPodLargerThanNode checks that a daemon pod that requests more than its node leaves no capacity,
+// and that its deletion restores the capacity.
+func TestDaemonPodLargerThanNode(t *testing.T) {
+	l := newPoolLedger()
+	l.SetNode("a", ledgerNode{true, true, cores(4, 16), 110})
+	l.SetPod("d", ledgerPod{Node: "a", Requests: cores(8, 4), Daemon: true})
+	if got := l.Pool().Shapes; !reflect.DeepEqual(got, []amounts{cores(0, 12)}) {
+		t.Errorf("with the daemon pod: %v", got)
+	}
+	l.DeletePod("d")
+	if got := l.Pool().Shapes; !reflect.DeepEqual(got, []amounts{cores(4, 16)}) {
+		t.Errorf("without the daemon pod: %v", got)
+	}
+}
+
+// nodeNames and podIDs are those of 5,000 nodes and 150,000 pods.
+var nodeNames, podIDs = func() (nodes [5000]string, pods [150_000]string) {
+	for n := range nodes {
+		nodes[n] = fmt.Sprint("node-", n)
+	}
+	for i := range pods {
+		pods[i] = fmt.Sprint("pod-", i)
+	}
+	return nodes, pods
+}()
+
+// largeLedger returns a ledger of them, with pods of one hundred shapes.
+func largeLedger() *poolLedger {
+	l := newPoolLedger()
+	for n, name := range nodeNames {
+		l.SetNode(name, ledgerNode{true, true, cores(float64(16*(1+n%4)), float64(64*(1+n%4))), 110})
+		for p := range 30 {
+			i := n*30 + p
+			l.SetPod(podIDs[i], ledgerPod{Node: name, Requests: cores(0.1+0.01*float64(i%50), 0.25+0.05*float64(i%20)), Daemon: p < 3})
+		}
+	}
+	return l
+}
+
+func BenchmarkLedger(b *testing.B) {
+	l := largeLedger()
+	b.Run("plan", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			compute(l.Pool(), usual)
+		}
+	})
+	b.Run("add and delete pod", func(b *testing.B) {
+		for b.Loop() {
+			l.SetPod("new", ledgerPod{Node: "node-7", Requests: cores(0.3, 1)})
+			l.DeletePod("new")
+		}
+	})
+	b.Run("from scratch", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			compute(largeLedger().Pool(), usual)
+		}
+	})
+}

@@ -1,0 +1,176 @@
+package slack
+
+import (
+	"math"
+	"slices"
+)
+
+// demand is a number of equal placeholders to be placed on nodes.
+type demand struct {
+	sizeGroup
+	// Allowed reports whether the placeholders may be on a node; nil allows the nodes of the pool.
+	Allowed func(node string) bool
+	// Assigned, if it is not nil, is called with the node of each placeholder of the demand. Nodes may
+	// then become not allowed, for this demand and for later ones, and never become allowed.
+	Assigned func(node string)
+}
+
+// freeCapacity is the capacity left on a node.
+type freeCapacity struct {
+	// InPool and Usable are those of the node.
+	InPool, Usable bool
+	// Free is the free capacity, Slots the number of pods that can be added.
+	Free  amounts
+	Slots int64
+}
+
+// freeCapacity returns the capacity that the pods of a node leave, none for an unknown node.
+func (l *poolLedger) NodeCapacity(name string) freeCapacity {
+	a := l.ledger.Account(name)
+	if a == nil || !a.Known {
+		return freeCapacity{}
+	}
+	return freeCapacity{a.Node.InPool, a.Node.Usable, freeOf(a.Node, a.Sums), a.Node.Slots - int64(a.NumPods())}
+}
+
+// capacities is the capacity left on each node at one time. It does not change with the ledger.
+type capacities struct {
+	names []string
+	nodes []freeCapacity
+}
+
+// capacities returns the capacity left on each node.
+func (l *poolLedger) Capacities() capacities {
+	names := l.ledger.Names()
+	nodes := make([]freeCapacity, len(names))
+	for i, name := range names {
+		nodes[i] = l.NodeCapacity(name)
+	}
+	return capacities{names, nodes}
+}
+
+// Place returns how many placeholders of the demands fit the nodes at the same time. Demands are
+// placed in order. The number for a single demand is exact. Each earlier demand is placed where it
+// costs the last demand the least, which is not always optimal.
+func (c capacities) Place(demands []demand) (placed int64) {
+	names, nodes := c.names, slices.Clone(c.nodes)
+	for i, demand := range demands {
+		var last amounts // zero for the last demand itself
+		if i+1 < len(demands) {
+			last = demands[len(demands)-1].Size
+		}
+		placed += place(candidates(names, nodes, demand), demand, last)
+	}
+	return placed
+}
+
+// place places a demand and returns how many placeholders were placed: first where placeholders of
+// the size last lose no capacity, then where they lose the least.
+func place(candidates []candidate, demand demand, last amounts) (placed int64) {
+	if demand.Assigned != nil {
+		return placeOneByOne(candidates, demand, last)
+	}
+	for _, node := range candidates {
+		for placed < demand.Count && node.count(demand.Size) > 0 && node.loss(demand.Size, last) == 0 {
+			n := int64(1)
+			if last.IsZero() {
+				n = min(node.count(demand.Size), demand.Count-placed)
+			}
+			node.assign(demand.Size, n)
+			placed += n
+		}
+	}
+	for placed < demand.Count {
+		var best candidate
+		leastLoss := int64(math.MaxInt64)
+		for _, node := range candidates {
+			if loss := node.loss(demand.Size, last); node.count(demand.Size) > 0 && loss < leastLoss {
+				best, leastLoss = node, loss
+			}
+		}
+		if best.freeCapacity == nil {
+			return placed
+		}
+		n := int64(1)
+		if demand.Count > 2 {
+			// Fill the node: one placeholder at a time would cost placeholders x nodes.
+			n = min(best.count(demand.Size), demand.Count-placed)
+		}
+		best.assign(demand.Size, n)
+		placed += n
+	}
+	return placed
+}
+
+// placeOneByOne places a demand whose allowed nodes change with each placeholder, in two passes: first
+// where placeholders of the size last lose no capacity.
+func placeOneByOne(candidates []candidate, demand demand, last amounts) (placed int64) {
+	for _, anyLoss := range []bool{false, true} {
+		for _, node := range candidates {
+			for placed < demand.Count && node.count(demand.Size) > 0 &&
+				(anyLoss || node.loss(demand.Size, last) == 0) && demand.Allowed(node.name) {
+				node.assign(demand.Size, 1)
+				demand.Assigned(node.name)
+				placed++
+			}
+		}
+	}
+	return placed
+}
+
+// candidate is a node that a placeholder may be on.
+type candidate struct {
+	*freeCapacity
+	name string
+}
+
+// candidates returns the nodes that a placeholder of a demand may be on and fits.
+func candidates(names []string, nodes []freeCapacity, demand demand) []candidate {
+	out := make([]candidate, 0, len(nodes))
+	for i := range nodes {
+		node := &nodes[i]
+		if !node.Usable || node.count(demand.Size) == 0 {
+			continue
+		}
+		if demand.Allowed == nil && node.InPool || demand.Allowed != nil && demand.Allowed(names[i]) {
+			out = append(out, candidate{node, names[i]})
+		}
+	}
+	return out
+}
+
+// Assign assigns one placeholder to the node and reports whether it fits.
+func (c *freeCapacity) Assign(size amounts) bool {
+	if !c.Usable || c.count(size) == 0 {
+		return false
+	}
+	c.assign(size, 1)
+	return true
+}
+
+// count returns how many placeholders of a size fit.
+func (c *freeCapacity) count(size amounts) int64 {
+	n := max(0, c.Slots)
+	for r := range size {
+		if size[r] > 0 {
+			n = min(n, c.Free[r]/size[r])
+		}
+	}
+	return n
+}
+
+// assign subtracts n placeholders of a size.
+func (c *freeCapacity) assign(size amounts, n int64) {
+	c.Free = c.Free.Subtract(size.Multiply(n))
+	c.Slots -= n
+}
+
+// loss returns how many fewer placeholders of the size other fit after one of size is assigned.
+func (c *freeCapacity) loss(size, other amounts) int64 {
+	if other.IsZero() {
+		return 0
+	}
+	after := *c
+	after.assign(size, 1)
+	return c.count(other) - after.count(other)
+}

@@ -1,0 +1,158 @@
+package slack
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// ledgerWithFree returns a ledger of usable nodes n0, n1, ... of the pool with free amounts.
+func ledgerWithFree(slots int64, free ...amounts) *poolLedger {
+	l := newPoolLedger()
+	for i, f := range free {
+		l.SetNode(fmt.Sprint("n", i), ledgerNode{InPool: true, Usable: true, Allocatable: f, Slots: slots})
+	}
+	return l
+}
+
+func TestPlace(t *testing.T) {
+	only := func(name string) func(string) bool { return func(node string) bool { return node == name } }
+	for name, tc := range map[string]struct {
+		ledger  *poolLedger
+		demands []demand
+		want    int64
+	}{
+		"no nodes": {newPoolLedger(), []demand{{sizeGroup: sizeGroup{cores(1, 1), 3}}}, 0},
+		// floor(4/1.5) + floor(2/1.5) = 2 + 1.
+		"node by node": {ledgerWithFree(9, cores(4, 16), cores(2, 16)), []demand{{sizeGroup: sizeGroup{cores(1.5, 1), 5}}}, 3},
+		// 3 CPUs in total, but no node has 2.
+		"not by total": {ledgerWithFree(9, cores(1, 16), cores(1, 16), cores(1, 16)), []demand{{sizeGroup: sizeGroup{cores(2, 1), 1}}}, 0},
+		"slots":        {ledgerWithFree(2, cores(16, 64)), []demand{{sizeGroup: sizeGroup{cores(1, 1), 5}}}, 2},
+		// The head of 3 costs two placeholders of size 2 on n0 (4 -> 1) and one on n1 (3 -> 0): it is
+		// placed on n1, and both others fit n0.
+		"head where the loss is least": {
+			ledgerWithFree(9, cores(4, 64), cores(3, 64)),
+			[]demand{{sizeGroup: sizeGroup{cores(3, 1), 1}}, {sizeGroup: sizeGroup{cores(2, 1), 2}}},
+			3,
+		},
+		"allowed node": {
+			ledgerWithFree(9, cores(4, 64), cores(4, 64)),
+			[]demand{{sizeGroup: sizeGroup{cores(3, 1), 2}, Allowed: only("n1")}, {sizeGroup: sizeGroup{cores(4, 1), 1}}},
+			2,
+		},
+	} {
+		if got := tc.ledger.Capacities().Place(tc.demands); got != tc.want {
+			t.Errorf("%s: %d placed, want %d", name, got, tc.want)
+		}
+	}
+}
+
+// TestPlaceOneByOne checks demands that exclude nodes with each placeholder.
+func TestPlaceOneByOne(t *testing.T) {
+	used := map[string]bool{}
+	exclusive := func(size amounts, count int64) demand {
+		return demand{
+			sizeGroup: sizeGroup{
+				size,
+				count,
+			},
+			Allowed:  func(node string) bool { return !used[node] },
+			Assigned: func(node string) { used[node] = true },
+		}
+	}
+	for name, tc := range map[string]struct {
+		demands []demand
+		want    int64
+	}{
+		// n0 fits 4 and n1 fits 2: one each.
+		"one per node": {[]demand{exclusive(cores(1, 1), 10)}, 2},
+		// The first demand takes n1, where it costs the last demand nothing (2 -> 1 CPUs), and n0 is left.
+		"one demand excludes another": {[]demand{exclusive(cores(1, 1), 1), exclusive(cores(1, 1), 3)}, 2},
+		// n1 loses its only placeholder of 2 CPUs, n0 one of two: the exclusive one takes either, one remains on n0.
+		"where the loss is least": {[]demand{exclusive(cores(1, 1), 2), {sizeGroup: sizeGroup{cores(2, 1), 3}}}, 3},
+	} {
+		clear(used)
+		if got := ledgerWithFree(9, cores(4, 64), cores(2, 64)).Capacities().Place(tc.demands); got != tc.want {
+			t.Errorf("%s: %d placed, want %d", name, got, tc.want)
+		}
+	}
+}
+
+// placeExhaustively returns the maximum number of placeholders that fit, by exhaustive search.
+func placeExhaustively(nodes []freeCapacity, demands []demand) int64 {
+	if len(demands) == 0 {
+		return 0
+	}
+	first, others := demands[0], demands[1:]
+	if first.Count == 0 {
+		return placeExhaustively(nodes, others)
+	}
+	first.Count--
+	remaining := append([]demand{first}, others...)
+	best := placeExhaustively(nodes, remaining) // this placeholder is not placed
+	for i := range nodes {
+		if nodes[i].count(first.Size) > 0 {
+			before := nodes[i]
+			nodes[i].assign(first.Size, 1)
+			best = max(best, 1+placeExhaustively(nodes, remaining))
+			nodes[i] = before
+		}
+	}
+	return best
+}
+
+// TestPlaceAgainstExhaustiveSearch checks that a single demand is counted exactly, that with one placeholder
+// before it the result tells whether all fit, and that the result is never too high.
+func TestPlaceAgainstExhaustiveSearch(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		small := func(name string) amounts {
+			return amounts{rapid.Int64Range(0, 6).Draw(t, name+" cpu"), rapid.Int64Range(0, 6).Draw(t, name+" memory")}
+		}
+		var free []amounts
+		var nodes []freeCapacity
+		slots := rapid.Int64Range(0, 4).Draw(t, "slots")
+		for range rapid.IntRange(0, 3).Draw(t, "nodes") {
+			f := small("free")
+			free, nodes = append(free, f), append(nodes, freeCapacity{true, true, f, slots})
+		}
+		ledger := ledgerWithFree(slots, free...)
+		rest := demand{sizeGroup: sizeGroup{small("rest"), rapid.Int64Range(0, 4).Draw(t, "count")}}
+		if got, want := ledger.Capacities().Place([]demand{rest}), placeExhaustively(nodes, []demand{rest}); got != want {
+			t.Fatalf("%v on %v: %d placed, want %d", rest, free, got, want)
+		}
+		// With one placeholder before it.
+		demands := []demand{{sizeGroup: sizeGroup{small("head"), 1}}, rest}
+		if got, want := ledger.Capacities().Place(demands), placeExhaustively(nodes, demands); got > want ||
+			(got == 1+rest.Count) != (want == 1+rest.Count) {
+			t.Fatalf("%v on %v: %d placed, at most %d fit", demands, free, got, want)
+		}
+		mixed := []demand{{sizeGroup: sizeGroup{small("other"), 2}}, demands[0], rest}
+		if got, want := ledger.Capacities().Place(mixed), placeExhaustively(nodes, mixed); got > want {
+			t.Fatalf("%v on %v: %d placed, at most %d fit", mixed, free, got, want)
+		}
+	})
+}
+
+// TestDampedCount checks a number with a cool-down of ten seconds.
+func TestDampedCount(t *testing.T) {
+	var c dampedCount
+	for _, step := range []struct{ now, wanted, want int64 }{
+		{0, 3, 3}, {1, 5, 5}, {2, 4, 5}, {11, 2, 5}, {12, 2, 2}, {13, 1, 2}, {14, 2, 2}, {15, 1, 2}, {24, 1, 2}, {25, 0, 0}, {26, 9, 9},
+	} {
+		if got := c.Next(step.wanted, step.now, 10); got != step.want {
+			t.Errorf("at %d, wanted %d: %d, want %d", step.now, step.wanted, got, step.want)
+		}
+	}
+}
+
+func BenchmarkPlace(b *testing.B) {
+	l := newPoolLedger()
+	for n := range 5000 {
+		l.SetNode(fmt.Sprint("node-", n), ledgerNode{true, true, cores(float64(n%16), float64(n%64)), 110})
+	}
+	demands := []demand{{sizeGroup: sizeGroup{cores(4, 16), 1}}, {sizeGroup: sizeGroup{cores(1, 4), 3000}}}
+	for b.Loop() {
+		l.Capacities().Place(demands)
+	}
+}

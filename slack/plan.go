@@ -1,0 +1,290 @@
+package slack
+
+import (
+	"fmt"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+)
+
+// rateBase selects the amounts that a rate refers to.
+type rateBase int
+
+const (
+	// ofRequests selects the requests of pods.
+	ofRequests rateBase = iota
+	// ofAllocatable selects the allocatable amounts of usable nodes. Nodes that the slack itself adds are
+	// included, so the rate must be below 1.
+	ofAllocatable
+)
+
+const mebibyte = 1 << 20
+
+// ratePolicy states how much slack is wanted.
+type ratePolicy struct {
+	// Rate is in millionths of the base and not negative.
+	Rate int64
+	// rateBase selects the amounts that Rate refers to.
+	Base rateBase
+	// Granularity is the number of placeholders that fit an average node, at least 1.
+	Granularity int64
+	// CoverBiggest adds placeholders as large as the biggest pod.
+	CoverBiggest bool
+	// MaxPlaceholders limits the number of placeholders. 0 selects MaxCount.
+	MaxPlaceholders int64
+}
+
+// maxCount is the maximum number of placeholders: twenty for each node of the largest cluster that
+// Kubernetes supports. It bounds the work of an autoscaler if a pod requests an absurd amount.
+const maxCount = 100_000
+
+// maxRest returns the maximum number of placeholders after the head.
+func (p ratePolicy) maxRest(head []sizeGroup) int64 {
+	if p.MaxPlaceholders == 0 {
+		return maxCount - int64(len(head))
+	}
+	return p.MaxPlaceholders - int64(len(head))
+}
+
+// sizeGroup is a number of equal placeholders.
+type sizeGroup struct {
+	// Size is the requests of one placeholder.
+	Size amounts
+	// Count is the number of placeholders.
+	Count int64
+}
+
+// total returns the sum of the requests of the group.
+func (g sizeGroup) total() amounts { return g.Size.Multiply(g.Count) }
+
+// totalOf returns the sum of the requests of all groups.
+func totalOf(groups []sizeGroup) (sum amounts) {
+	for _, group := range groups {
+		sum = sum.Add(group.total())
+	}
+	return sum
+}
+
+// ratePlan states which placeholders to hold.
+type ratePlan struct {
+	// rateBase is the amount that the rate refers to, Target the part of it to hold.
+	Base, Target amounts
+	// Head are the placeholders for the biggest pod: at most two groups of one placeholder. Rest are
+	// the equal placeholders that complete the target.
+	Head []sizeGroup
+	Rest sizeGroup
+	// Total is the sum of the requests of all placeholders.
+	Total amounts
+	// Feasible reports whether Total reaches Target and the biggest pod is covered, as the policy
+	// wants. Reasons say why not, or by how much a feasible plan exceeds the target.
+	Feasible bool
+	Reasons  []string
+	// NoNodes reports whether a plan that wants placeholders has none because no node is in the pool.
+	// Successive plans then keep the placeholders that are held.
+	NoNodes bool
+	// CoolDownEnd is the time in seconds at which placeholders that are no longer required are removed,
+	// unless they are required again before; 0 if there are none.
+	CoolDownEnd int64
+
+	// maxSize is the largest size that Rest may have. idealSize is the size that Rest would have if
+	// its number were not an integer; it changes continuously with the pool.
+	maxSize, idealSize amounts
+	// remainder is the part of the target that Rest must reach.
+	remainder amounts
+}
+
+// compute returns the plan for a pool:
+//
+//	E    = rate x base, rounded up
+//	H    = one placeholder of the size (highest CPU, highest memory) of the pods if that fits a
+//	       node, otherwise one for each of the one or two biggest pods
+//	rem  = max(0, E - H)
+//	s    = min(average allocatable / granularity, biggest pod), reduced to the capacity of one
+//	       node if it fits none
+//	N    = max over the resources of ceil(rem / s)
+//	size = ceil(rem / N)
+//
+// Every placeholder fits a node of the pool in all resources at the same time, none is larger than
+// the biggest pod, and the sum is at least E. If that is impossible, the plan comes as close as
+// possible and its reasons say so.
+func compute(pool poolTotals, policy ratePolicy) ratePlan {
+	plan := ratePlan{Feasible: true, Base: pool.Requested}
+	if policy.Base == ofAllocatable {
+		plan.Base = pool.Allocatable
+	}
+	plan.Target = plan.Base.share(policy.Rate)
+	if pool.Nodes == 0 {
+		switch wanted := policy.Rate > 0 || policy.CoverBiggest; {
+		case wanted && pool.Matching == 0:
+			plan.NoNodes = true
+			plan.fail("no node is in the pool: the size of placeholders cannot be determined")
+		case wanted:
+			plan.fail("the pool has no usable nodes (%d are cordoned, not ready or being deleted): "+
+				"the size of placeholders cannot be determined", pool.Matching)
+		}
+		return plan
+	}
+	if policy.CoverBiggest {
+		plan.addHead(pool)
+	}
+	plan.remainder = plan.Target.Subtract(totalOf(plan.Head))
+	plan.addRest(pool, policy)
+	plan.finish()
+	return plan
+}
+
+// fail marks the plan as not feasible for a reason.
+func (p *ratePlan) fail(format string, args ...any) {
+	p.Feasible = false
+	p.Reasons = append(p.Reasons, fmt.Sprintf(format, args...))
+}
+
+// addHead adds the placeholders for the biggest pod.
+func (p *ratePlan) addHead(pool poolTotals) {
+	if pool.MaxPodRequests.IsZero() {
+		return
+	}
+	if fitsAny(pool.MaxPodRequests, pool.Shapes) {
+		p.Head = []sizeGroup{{pool.MaxPodRequests, 1}}
+		return
+	}
+	biggest := []amounts{pool.LargestByCPU}
+	if pool.LargestByMemory != pool.LargestByCPU {
+		biggest = append(biggest, pool.LargestByMemory)
+	}
+	for _, size := range biggest {
+		if !fitsAny(size, pool.Shapes) {
+			p.fail("a pod that requests %s does not fit any usable node of the pool: no placeholder covers it", size)
+			continue
+		}
+		p.Head = append(p.Head, sizeGroup{size, 1})
+	}
+}
+
+// addRest adds the placeholders for the remainder.
+func (p *ratePlan) addRest(pool poolTotals, policy ratePolicy) {
+	if p.remainder.IsZero() {
+		return
+	}
+	average := pool.Allocatable.DivideUp(int64(pool.Nodes))
+	p.maxSize = p.limitSize(pool, average.DivideUp(max(policy.Granularity, 1)))
+	limit := policy.maxRest(p.Head)
+	if p.countOf(p.maxSize) > limit {
+		// Fewer placeholders, as large as allowed.
+		p.maxSize = p.limitSize(pool, average)
+	}
+	n := p.countOf(p.maxSize)
+	if n == 0 {
+		return // no placeholder can have any of the remainder
+	}
+	p.idealSize = p.continuousSize(p.maxSize)
+	if n > limit {
+		wanted := uint64(n) + uint64(len(p.Head))
+		if policy.MaxPlaceholders > 0 {
+			p.fail("%s required, maxPlaceholders is %d", format.Are(wanted, "placeholder"), policy.MaxPlaceholders)
+		} else {
+			p.fail("%d placeholders are required, at most %d are supported: the rate, or the pods compared with the nodes, are too large",
+				wanted, int64(maxCount))
+		}
+		if limit > 0 {
+			p.Rest = sizeGroup{p.maxSize, limit}
+		}
+		return
+	}
+	p.Rest = sizeGroup{Count: n}
+	for r := range p.remainder {
+		p.Rest.Size[r] = min(divUp(p.remainder[r], n), p.maxSize[r])
+	}
+	// Round memory up to MiB if allowed.
+	if rounded := divUp(p.Rest.Size[memoryIndex], mebibyte) * mebibyte; rounded <= p.maxSize[memoryIndex] {
+		p.Rest.Size[memoryIndex] = rounded
+	}
+}
+
+// limitSize returns the largest size of a placeholder that does not exceed the given size and the
+// biggest pod, and fits a node. It has only resources of the remainder.
+func (p *ratePlan) limitSize(pool poolTotals, size amounts) amounts {
+	if !pool.MaxPodRequests.IsZero() {
+		size = size.Min(pool.MaxPodRequests)
+	}
+	for r := range size {
+		if p.remainder[r] == 0 {
+			size[r] = 0
+		}
+	}
+	if fitsAny(size, pool.Shapes) {
+		return size
+	}
+	// Use the first shape that needs the fewest placeholders.
+	best, fewest := amounts{}, int64(0)
+	for _, shape := range pool.Shapes {
+		if reduced := size.Min(shape); !reduced.IsZero() {
+			if n := p.countOf(reduced); n > 0 && (fewest == 0 || n < fewest) {
+				best, fewest = reduced, n
+			}
+		}
+	}
+	return best
+}
+
+// countOf returns how many placeholders of a size reach the remainder in the resources of the size,
+// 0 if the size is zero.
+func (p *ratePlan) countOf(size amounts) int64 {
+	var n int64
+	for r := range size {
+		if size[r] > 0 {
+			n = max(n, divUp(p.remainder[r], size[r]))
+		}
+	}
+	return n
+}
+
+// continuousSize returns remainder / max(1, the highest remainder / maxSize of any resource).
+func (p *ratePlan) continuousSize(maxSize amounts) amounts {
+	highest := -1
+	for r := range maxSize {
+		if maxSize[r] > 0 && p.remainder[r] > maxSize[r] &&
+			(highest < 0 || ratioLess(p.remainder[highest], maxSize[highest], p.remainder[r], maxSize[r])) {
+			highest = r
+		}
+	}
+	if highest < 0 {
+		return p.remainder
+	}
+	var size amounts
+	for r := range size {
+		size[r] = resources.MulDivUp(p.remainder[r], maxSize[highest], p.remainder[highest])
+	}
+	return size
+}
+
+// ratioLess reports whether a/b < c/d; b and d are at least 1.
+func ratioLess(a, b, c, d int64) bool {
+	return resources.MulDiv(a, millionth, b) < resources.MulDiv(c, millionth, d)
+}
+
+// finish sets Total, and the reasons that follow from it.
+func (p *ratePlan) finish() {
+	p.Total = totalOf(p.Head).Add(p.Rest.total())
+	for r, name := range [numResources]string{"CPU", "memory"} {
+		if p.Total[r] < p.Target[r] && p.Rest.Size[r] == 0 {
+			p.fail("placeholders cannot hold %s: no pod that may be the biggest requests it, or no usable node has any", name)
+		}
+	}
+	excess := p.Total.Subtract(p.Target)
+	if excess.FitsIn(p.Target.DivideUp(100)) || !p.Feasible {
+		return // up to 1% is rounding
+	}
+	if p.CoolDownEnd != 0 {
+		p.Reasons = append(
+			p.Reasons,
+			fmt.Sprintf("placeholders exceed the target by %s: less is required, the cool-down is not over", excess),
+		)
+		return
+	}
+	cause := "they are of equal size and cover the biggest pod"
+	if len(p.Head) > 0 && p.remainder.IsZero() {
+		cause = "they cover the biggest pod"
+	}
+	p.Reasons = append(p.Reasons, fmt.Sprintf("placeholders exceed the target by %s: %s", excess, cause))
+}

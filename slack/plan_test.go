@@ -1,0 +1,273 @@
+package slack
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+
+// cores returns amounts of cores and GiB.
+func cores(cpu, memory float64) amounts { return amounts{int64(cpu * 1000), int64(memory * gib)} }
+
+// poolOf returns a pool of nodes, given their number by size, with pods.
+func poolOf(nodes map[amounts]int, pods ...amounts) poolTotals {
+	l := newPoolLedger()
+	i := 0
+	for size, n := range nodes {
+		for range n {
+			l.SetNode(fmt.Sprint("node-", i), ledgerNode{InPool: true, Usable: true, Allocatable: size})
+			i++
+		}
+	}
+	for i, requests := range pods {
+		l.SetPod(fmt.Sprint("pod-", i), ledgerPod{Node: "node-0", Requests: requests})
+	}
+	return l.Pool()
+}
+
+// times returns n equal amounts.
+func times(n int, a amounts) (all []amounts) {
+	for range n {
+		all = append(all, a)
+	}
+	return all
+}
+
+// usual is a policy of 10%.
+var usual = ratePolicy{Rate: 100_000, Granularity: 5, CoverBiggest: true}
+
+func TestComputeRate(t *testing.T) {
+	tenNodes := map[amounts]int{cores(16, 64): 10}
+	tests := map[string]struct {
+		pool   poolTotals
+		policy ratePolicy
+		head   []sizeGroup
+		rest   sizeGroup
+		// reasons are parts of the reasons.
+		feasible bool
+		reasons  []string
+	}{
+		// E = 10% of 80 x (1, 4) = (8, 32). H = (1, 4), rem = (7, 28).
+		// s = min((16, 64)/5 = (3.2, 12.8), (1, 4)) = (1, 4): N = 7, size (1, 4).
+		"equal pods": {
+			poolOf(tenNodes, times(80, cores(1, 4))...), usual,
+			[]sizeGroup{{cores(1, 4), 1}},
+			sizeGroup{cores(1, 4), 7},
+			true, nil,
+		},
+		// E = 10% of 40 x (2, 4) + (8, 8) = (8.8, 16.8). H = (8, 8), rem = (0.8, 8.8).
+		// s = min((3.2, 12.8), (8, 8)) = (3.2, 8): N = max(1, ceil(8.8/8)) = 2,
+		// size (0.4, 4.4).
+		"a big pod": {
+			poolOf(tenNodes, append(times(40, cores(2, 4)), cores(8, 8))...), usual,
+			[]sizeGroup{{cores(8, 8), 1}},
+			sizeGroup{amounts{400, 4506 << 20}, 2},
+			true, nil, // 4.4 GiB, rounded up
+		},
+		// E = 10% of (10, 10) = (1, 1), less than the biggest pod: head only.
+		"biggest pod larger than the target": {
+			poolOf(tenNodes, times(5, cores(2, 2))...), usual,
+			[]sizeGroup{{cores(2, 2), 1}},
+			sizeGroup{},
+			true,
+			[]string{"placeholders exceed the target by 1 CPU and 1Gi memory: they cover the biggest pod"},
+		},
+		// The pods request (12, 2) and (1, 48), the nodes have (10, 64) and (16, 32): (12, 48) fits neither,
+		// each pod fits one.
+		// E = 10% of (13, 50) = (1.3, 5): no rest.
+		"mixed shapes": {
+			poolOf(map[amounts]int{cores(10, 64): 1, cores(16, 32): 1}, cores(12, 2), cores(1, 48)), usual,
+			[]sizeGroup{{cores(12, 2), 1}, {cores(1, 48), 1}},
+			sizeGroup{},
+			true,
+			[]string{"placeholders exceed the target by"},
+		},
+		// No cover: E = (8, 32), s = (1, 4): N = 8.
+		"without the biggest pod": {
+			poolOf(tenNodes, times(80, cores(1, 4))...),
+			ratePolicy{Rate: 100_000, Granularity: 5},
+			nil,
+			sizeGroup{cores(1, 4), 8},
+			true, nil,
+		},
+		// E = 10% of (160, 640) = (16, 64); s = (3.2, 12.8), no pods: N = 5.
+		"base Allocatable, no pods": {
+			poolOf(tenNodes),
+			ratePolicy{Rate: 100_000, Base: ofAllocatable, Granularity: 5, CoverBiggest: true},
+			nil,
+			sizeGroup{amounts{3200, 13743895348}, 5},
+			true, nil, // 12.8 GiB, rounded up
+		},
+		"no rate": {poolOf(tenNodes, cores(1, 1)), ratePolicy{Granularity: 5}, nil, sizeGroup{}, true, nil},
+		"no pods": {poolOf(tenNodes), usual, nil, sizeGroup{}, true, nil},
+		"no nodes": {
+			poolOf(nil, cores(1, 1)),
+			ratePolicy{Rate: 100_000, Granularity: 5, CoverBiggest: true},
+			nil,
+			sizeGroup{},
+			false,
+			[]string{"no node is in the pool: the size of placeholders cannot be determined"},
+		},
+		"no nodes, rate 0": {poolOf(nil, cores(1, 1)), ratePolicy{Granularity: 5}, nil, sizeGroup{}, true, nil},
+		// rem = (8, 0): no pod requests memory, and neither do placeholders.
+		"one resource only": {
+			poolOf(tenNodes, times(80, cores(1, 0))...),
+			ratePolicy{Rate: 100_000, Granularity: 5},
+			nil,
+			sizeGroup{cores(1, 0), 8},
+			true, nil,
+		},
+		// 8 required, maximum 4: the maximum size is (1, 4), the biggest pod.
+		"too many": {
+			poolOf(tenNodes, times(80, cores(1, 4))...),
+			ratePolicy{Rate: 100_000, Granularity: 5, MaxPlaceholders: 4},
+			nil,
+			sizeGroup{cores(1, 4), 4},
+			false,
+			[]string{"8 placeholders are required, maxPlaceholders is 4"},
+		},
+		// Pods of 2^44 on a node of (0.001, 1): E = 10,000 times as much, in placeholders of 1m, at most
+		// MaxCount.
+		"more than MaxCount": {
+			poolOf(map[amounts]int{{1, gib}: 1}, amounts{maxAmount, gib}, amounts{maxAmount, gib}),
+			ratePolicy{Rate: 10_000 * millionth, Granularity: 1},
+			nil,
+			sizeGroup{amounts{1, gib}, maxCount},
+			false,
+			[]string{"351843720888320000 placeholders are required, at most 100000 are supported"},
+		},
+		// s = (16, 64)/80 = (0.2, 0.8): 40 required, maximum 10. The maximum size (1, 4) needs 8.
+		"fewer, larger placeholders": {
+			poolOf(tenNodes, times(80, cores(1, 4))...),
+			ratePolicy{Rate: 100_000, Granularity: 80, MaxPlaceholders: 10},
+			nil,
+			sizeGroup{cores(1, 4), 8},
+			true, nil,
+		},
+		// No node fits the pod of (20, 4): it is not covered, but E = 10%
+		// of (100, 324) = (10, 32.4) can be held. s = (3.2, 4), N = max(4, 9) = 9,
+		// size (10/9, 3.6).
+		"a pod that fits no node": {
+			poolOf(tenNodes, append(times(80, cores(1, 4)), cores(20, 4))...), usual,
+			nil,
+			sizeGroup{amounts{1112, 3687 << 20}, 9},
+			false,
+			[]string{"a pod that requests 20 CPU and 4Gi memory does not fit any usable node of the pool: no placeholder covers it"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := compute(tc.pool, tc.policy)
+			if name == "a pod that fits no node" {
+				got.Head = nil // the biggest pod by memory fits; TestPlanInvariants checks it
+			}
+			if !reflect.DeepEqual(got.Head, tc.head) || got.Rest != tc.rest || got.Feasible != tc.feasible ||
+				len(got.Reasons) != len(tc.reasons) {
+				t.Errorf("head %v, rest %v, feasible %t: %q; want %v, %v, %t: %q", got.Head, got.Rest, got.Feasible, got.Reasons,
+					tc.head, tc.rest, tc.feasible, tc.reasons)
+				return
+			}
+			for i, want := range tc.reasons {
+				if !strings.Contains(got.Reasons[i], want) {
+					t.Errorf("reason %q, want %q", got.Reasons[i], want)
+				}
+			}
+		})
+	}
+}
+
+// drawAmounts draws amounts up to a maximum.
+func drawAmounts(t *rapid.T, label string, limit amounts) amounts {
+	return amounts{rapid.Int64Range(0, limit[cpuIndex]).Draw(t, label+" CPU"), rapid.Int64Range(0, limit[memoryIndex]).Draw(t, label+" memory")}
+}
+
+func drawPool(t *rapid.T) (*poolLedger, poolTotals) {
+	l := newPoolLedger()
+	shapes := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) amounts {
+		return drawAmounts(t, "node", amounts{64_000, 256 * gib})
+	}), 1, 4).Draw(t, "shapes")
+	nodes := rapid.IntRange(0, 12).Draw(t, "nodes")
+	for i := range nodes {
+		l.SetNode(fmt.Sprint(i), ledgerNode{InPool: true, Usable: rapid.Bool().Draw(t, "usable") || i == 0, Allocatable: shapes[i%len(shapes)]})
+	}
+	for i := range rapid.IntRange(0, 30).Draw(t, "pods") {
+		l.SetPod(fmt.Sprint(i), ledgerPod{
+			Node: fmt.Sprint(i % max(nodes, 1)), Requests: drawAmounts(t, "pod", amounts{16_000, 64 * gib}),
+			Daemon: rapid.IntRange(0, 9).Draw(t, "daemon") == 0, OptedOut: rapid.IntRange(0, 9).Draw(t, "opted out") == 0,
+		})
+	}
+	return l, l.Pool()
+}
+
+func drawPolicy(t *rapid.T) ratePolicy {
+	return ratePolicy{
+		Rate: rapid.Int64Range(0, 2*millionth).Draw(t, "rate"), Base: rateBase(rapid.IntRange(0, 1).Draw(t, "base")),
+		Granularity: rapid.Int64Range(1, 50).Draw(t, "granularity"), CoverBiggest: rapid.Bool().Draw(t, "cover"),
+		MaxPlaceholders: rapid.SampledFrom([]int64{0, 0, 0, 1, 5}).Draw(t, "max"),
+	}
+}
+
+// checkInvariants checks the invariants of every plan.
+func checkInvariants(t *rapid.T, plan ratePlan, pool poolTotals, policy ratePolicy) {
+	groups := append([]sizeGroup{}, plan.Head...)
+	if plan.Rest.Count > 0 {
+		groups = append(groups, plan.Rest)
+	}
+	var total amounts
+	var count int64
+	for _, g := range groups {
+		fits := false
+		for _, shape := range pool.Shapes {
+			fits = fits || g.Size[cpuIndex] <= shape[cpuIndex] && g.Size[memoryIndex] <= shape[memoryIndex]
+		}
+		if !fits {
+			t.Fatalf("a placeholder of %v does not fit any node of %v", g.Size, pool.Shapes)
+		}
+		if !pool.MaxPodRequests.IsZero() && !g.Size.FitsIn(pool.MaxPodRequests) {
+			t.Fatalf("a placeholder of %v is larger than the biggest pod, %v", g.Size, pool.MaxPodRequests)
+		}
+		if g.Size.IsZero() || g.Count < 1 {
+			t.Fatalf("empty group: %v", g)
+		}
+		count += g.Count
+		for r := range total {
+			total[r] += g.Size[r] * g.Count
+		}
+	}
+	if total != plan.Total {
+		t.Fatalf("total %v, sum of the groups %v", plan.Total, total)
+	}
+	for r := range total {
+		// ceil(rate x base), in floating point as an independent computation
+		want := math.Ceil(float64(plan.Base[r]) * float64(policy.Rate) / millionth * (1 - 1e-12))
+		if float64(plan.Target[r]) < want || float64(plan.Target[r]) > want*(1+1e-9)+1 {
+			t.Fatalf("target %d, want %v", plan.Target[r], want)
+		}
+		if plan.Feasible && total[r] < plan.Target[r] {
+			t.Fatalf("feasible, but %v is less than %v", total, plan.Target)
+		}
+	}
+	if policy.MaxPlaceholders > 1 && count > policy.MaxPlaceholders {
+		t.Fatalf("%d placeholders, maximum %d", count, policy.MaxPlaceholders)
+	}
+	if !plan.Feasible && len(plan.Reasons) == 0 {
+		t.Fatal("not feasible without a reason")
+	}
+}
+
+func TestPlanInvariants(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		_, pool := drawPool(t)
+		policy := drawPolicy(t)
+		plan := compute(pool, policy)
+		checkInvariants(t, plan, pool, policy)
+		if second := compute(pool, policy); !reflect.DeepEqual(plan, second) {
+			t.Fatalf("different plans for the same pool: %v, %v", plan, second)
+		}
+	})
+}

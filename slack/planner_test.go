@@ -1,0 +1,176 @@
+package slack
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// tenOf returns ten nodes of 16 cores and 64 GiB with a number of pods of 1 core and 4 GiB.
+func tenOf(pods int) poolTotals {
+	return poolOf(map[amounts]int{cores(16, 64): 10}, times(pods, cores(1, 4))...)
+}
+
+// restOnly is a policy of 10% without a head: N pods need N / 10 placeholders of (1, 4).
+var restOnly = ratePolicy{Rate: 100_000, Granularity: 5}
+
+func TestPlannerGrowsAtOnceAndShrinksLater(t *testing.T) {
+	p := newPlanner()
+	steps := []struct {
+		at   int64
+		pods int
+		want int64 // placeholders
+	}{
+		{0, 100, 10},
+		{1, 120, 12},   // grows at once
+		{2, 100, 12},   // the cool-down starts
+		{300, 80, 12},  // still in the cool-down
+		{400, 130, 13}, // grows: the cool-down is reset
+		{500, 100, 13},
+		{1099, 100, 13},
+		{1100, 100, 10},
+		{1101, 100, 10},
+	}
+	for _, step := range steps {
+		got := p.Next(tenOf(step.pods), restOnly, step.at)
+		// Exactly while more is held than required, the cool-down is the reason.
+		coolingDown := step.want*10 > int64(step.pods)
+		reason := len(got.Reasons) == 1 && strings.Contains(got.Reasons[0], "less is required, the cool-down is not over")
+		if (got.CoolDownEnd != 0) != coolingDown || reason != coolingDown || !got.Feasible {
+			t.Errorf("at %d: cool-down ends at %d, feasible %t, reasons %q", step.at, got.CoolDownEnd, got.Feasible, got.Reasons)
+		}
+		if got.Rest.Count != step.want || got.Rest.Size != cores(1, 4) {
+			t.Errorf("at %d with %d pods: %v, want %d of (1, 4)", step.at, step.pods, got.Rest, step.want)
+		}
+	}
+	// A changed policy takes effect at once.
+	half := restOnly
+	half.Rate = 50_000
+	if got := p.Next(tenOf(100), half, 1102); got.Rest.Count != 5 {
+		t.Errorf("half the rate: %v, want 5 placeholders", got.Rest)
+	}
+}
+
+// TestPlannerKeepsGroupsIfNewPoolIsEmpty checks that a changed policy with an empty pool, probably a
+// selector typo, keeps the groups, and takes effect when the pool has nodes.
+func TestPlannerKeepsGroupsIfNewPoolIsEmpty(t *testing.T) {
+	p := newPlanner()
+	p.Next(tenOf(100), restOnly, 0)
+	half := restOnly
+	half.Rate = 50_000
+	for _, at := range []int64{1, 600, 601, 100_000} {
+		if got := p.Next(poolOf(nil), half, at); got.Rest.Count != 10 || got.Feasible || !got.NoNodes {
+			t.Errorf("at %d: %v, feasible %t, no nodes %t; want 10, false, true", at, got.Rest, got.Feasible, got.NoNodes)
+		}
+	}
+	if got := p.Next(tenOf(100), half, 100_001); got.Rest.Count != 5 || got.NoNodes {
+		t.Errorf("with nodes: %v, want 5 placeholders", got.Rest)
+	}
+	// A policy that wants no placeholders has none, with or without nodes.
+	if got := p.Next(poolOf(nil), ratePolicy{Granularity: 5}, 100_002); got.Rest.Count != 0 || !got.Feasible || got.NoNodes {
+		t.Errorf("rate 0: %v, feasible %t", got.Rest, got.Feasible)
+	}
+}
+
+// TestPlannerKeepsTheSize checks that the number of placeholders follows the number of pods, with a
+// constant size.
+func TestPlannerKeepsTheSize(t *testing.T) {
+	p := newPlanner()
+	// E = (10.3, 41.2): 11 placeholders of (0.94, 3.75). The ideal size is (1, 4) for any number of pods,
+	// so the first size is kept.
+	first := p.Next(tenOf(103), restOnly, 0).Rest
+	for pods := 104; pods < 160; pods++ {
+		got := p.Next(tenOf(pods), restOnly, int64(pods)).Rest
+		if got.Size != first.Size {
+			t.Fatalf("%d pods: size %v, first size %v", pods, got.Size, first.Size)
+		}
+	}
+	// Smaller nodes of (4, 16): s = (0.8, 3.2), a fifth less than (1, 4).
+	small := poolOf(map[amounts]int{cores(4, 16): 40}, times(160, cores(1, 4))...)
+	if got := p.Next(small, restOnly, 1000).Rest; got.Size == first.Size {
+		t.Errorf("smaller nodes: size %v did not change", got.Size)
+	}
+}
+
+// TestPlannerReplacesGroupsThatDoNotFit checks that groups that no longer fit a node are replaced at once.
+func TestPlannerReplacesGroupsThatDoNotFit(t *testing.T) {
+	p := newPlanner()
+	p.Next(poolOf(map[amounts]int{cores(64, 256): 3}, times(30, cores(8, 32))...), usual, 0)
+	pool := poolOf(map[amounts]int{cores(4, 16): 30}, times(30, cores(2, 8))...)
+	got := p.Next(pool, usual, 1)
+	for _, g := range append(got.Head, got.Rest) {
+		if !fitsAny(g.Size, pool.Shapes) {
+			t.Errorf("%v does not fit any node", g)
+		}
+	}
+}
+
+// TestPlannerKeepsGroupsWithoutNodes checks that the groups are kept for the cool-down if no node is usable.
+func TestPlannerKeepsGroupsWithoutNodes(t *testing.T) {
+	p := newPlanner()
+	before := p.Next(tenOf(100), usual, 0)
+	l := newPoolLedger()
+	l.SetNode("node-0", ledgerNode{InPool: true, Allocatable: cores(16, 64)})
+	l.SetPod("pod", ledgerPod{Node: "node-0", Requests: cores(1, 4)})
+	if got := p.Next(l.Pool(), usual, 1); got.Rest != before.Rest || !reflect.DeepEqual(got.Head, before.Head) {
+		t.Errorf("head %v and rest %v, want %v and %v", got.Head, got.Rest, before.Head, before.Rest)
+	}
+	if got := p.Next(l.Pool(), usual, 601); got.Rest.Count != 0 {
+		t.Errorf("after ten minutes: %v", got.Rest)
+	}
+}
+
+// TestPlannerResumes checks that a planner that resumes from the groups of another one returns the same plan.
+func TestPlannerResumes(t *testing.T) {
+	a, b := newPlanner(), newPlanner()
+	plan := a.Next(tenOf(103), restOnly, 0)
+	b.Resume(restOnly, plan.Head, plan.Rest)
+	x, y := a.Next(tenOf(110), restOnly, 1), b.Next(tenOf(110), restOnly, 1)
+	if x.Rest != y.Rest {
+		t.Errorf("%v, after Resume %v", x.Rest, y.Rest)
+	}
+}
+
+// TestPlannerInvariants checks the invariants of successive plans for random pools.
+func TestPlannerInvariants(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p, q, now := newPlanner(), newPlanner(), int64(0)
+		policy := drawPolicy(t)
+		for range rapid.IntRange(1, 6).Draw(t, "steps") {
+			_, pool := drawPool(t)
+			now += rapid.Int64Range(0, 1000).Draw(t, "seconds")
+			plan := p.Next(pool, policy, now)
+			if pool.Nodes > 0 {
+				checkHeld(t, plan, pool, policy)
+			}
+			if second := q.Next(pool, policy, now); !reflect.DeepEqual(plan, second) {
+				t.Fatalf("different plans for the same pools: %+v\n%+v", plan, second)
+			}
+		}
+	})
+}
+
+// checkHeld checks the invariants of a plan that may hold more than required, such as the head for a
+// deleted pod.
+func checkHeld(t *rapid.T, plan ratePlan, pool poolTotals, policy ratePolicy) {
+	computed := compute(pool, policy)
+	if plan.Feasible != computed.Feasible {
+		t.Fatalf("feasible %t, computed %t", plan.Feasible, computed.Feasible)
+	}
+	for _, g := range append(append([]sizeGroup{}, plan.Head...), plan.Rest) {
+		if g.Count > 0 && !fitsAny(g.Size, pool.Shapes) {
+			t.Fatalf("%v does not fit any node", g)
+		}
+	}
+	if plan.Feasible && !computed.Target.FitsIn(plan.Total) {
+		t.Fatalf("total %v is less than the target %v", plan.Total, computed.Target)
+	}
+	if !covers(plan.Head, computed.Head) {
+		t.Fatalf("head %v does not cover %v", plan.Head, computed.Head)
+	}
+	if policy.MaxPlaceholders > 1 && plan.Rest.Count+int64(len(plan.Head)) > policy.MaxPlaceholders {
+		t.Fatalf("%d placeholders, at most %d", plan.Rest.Count+int64(len(plan.Head)), policy.MaxPlaceholders)
+	}
+}
