@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
 // AnswerState states how far an autoscaler takes a buffer into account.
@@ -91,7 +90,7 @@ func AnswerOf(buffer *unstructured.Unstructured) Answer {
 	a := Answer{Namespace: buffer.GetNamespace(), Name: buffer.GetName(), State: AnswerMissing, Replicas: -1, Ready: -1}
 	var fields bufferFields
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(buffer.Object, &fields); err != nil {
-		a.Message = facts.Shorten("the status cannot be read: "+err.Error(), maxAnswerLength)
+		a.Message = format.Shorten("the status cannot be read: "+err.Error(), maxAnswerLength)
 		return a
 	}
 	a.Requested = fields.Spec.Replicas
@@ -156,5 +155,5 @@ func (a *Answer) setProvisioning(ready, provisioning *metav1.Condition) {
 
 // messageOf returns the message of a condition, or its reason if it has no message.
 func messageOf(condition *metav1.Condition) string {
-	return facts.Shorten(cmp.Or(condition.Message, condition.Reason), maxAnswerLength)
+	return format.Shorten(cmp.Or(condition.Message, condition.Reason), maxAnswerLength)
 }

@@ -4,8 +4,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // nodeCapacity is the capacity left on each node while one iteration assigns placeholders.
@@ -14,7 +13,7 @@ type nodeCapacity struct {
 	pods    []*v1.Pod
 	// index is filled when a placeholder has anti-affinity.
 	index podIndex
-	// free is filled as nodes are used. others, the free amounts of all resources, is filled when a
+	// free is filled as nodes are used. others, the free resources.Amounts of all resources, is filled when a
 	// placeholder requests more than CPU and memory.
 	free   map[string]*freeCapacity
 	others map[string]v1.ResourceList
@@ -27,7 +26,7 @@ func newNodeCapacity(tracker *Tracker, pods []*v1.Pod) *nodeCapacity {
 // assigner returns a function that assigns one placeholder of a group to a node and reports whether
 // the node permits and fits it.
 func (c *nodeCapacity) assigner(group *Group) func(placeholder *v1.Pod, node string) bool {
-	size := amountsOf(group.Requests)
+	size := resources.CPUAndMemory(group.Requests)
 	if group.Mirror == nil {
 		return func(_ *v1.Pod, name string) bool {
 			free := c.of(name)
@@ -92,15 +91,15 @@ func (c *nodeCapacity) assignOthers(node string, requests v1.ResourceList) {
 	}
 }
 
-// countOthers computes the free amounts of all resources.
+// countOthers computes the free resources.Amounts of all resources.
 func (c *nodeCapacity) countOthers() {
 	c.others = make(map[string]v1.ResourceList, len(c.tracker.nodes))
 	for name, node := range c.tracker.nodes {
-		c.others[name] = facts.BoundedList(node.Status.Allocatable).DeepCopy()
+		c.others[name] = node.Status.Allocatable.DeepCopy()
 	}
 	for _, pod := range c.pods {
 		if free := c.others[pod.Spec.NodeName]; free != nil && observePod(pod).Node != "" {
-			for name, quantity := range noderes.Requests(pod) {
+			for name, quantity := range resources.Requests(pod) {
 				subtract(free, name, quantity)
 			}
 		}

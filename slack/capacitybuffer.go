@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
 // CapacityBufferVersion is the API of autoscalers that hold placeholders.
@@ -86,7 +85,7 @@ func capacityBufferGroups(objects []unstructured.Unstructured) ([]Group, error) 
 			return nil, fmt.Errorf("PodTemplate %s/%s: %w", template.Namespace, template.Name, err)
 		}
 		if containers := template.Template.Spec.Containers; len(containers) > 0 {
-			requests[template.Namespace+"/"+template.Name] = facts.BoundedList(containers[0].Resources.Requests)
+			requests[template.Namespace+"/"+template.Name] = containers[0].Resources.Requests
 		}
 	}
 	var groups []Group

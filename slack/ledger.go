@@ -1,13 +1,16 @@
 package slack
 
-import "github.com/plimsoll-k8s/plimsoll/internal/ledger"
+import (
+	"github.com/plimsoll-k8s/plimsoll/internal/ledger"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+)
 
 // ledgerPod is the part of a pod that the ledger counts.
 type ledgerPod struct {
 	// ledgerNode is the name of the pod's node. A pod without a node is not counted.
 	Node string
 	// Requests are the resource requests of the pod.
-	Requests amounts
+	Requests resources.Amounts
 	// Daemon reports whether the pod runs on every node. Daemon pods reduce the capacity of their
 	// node and are not part of the requests that slack is computed from.
 	Daemon bool
@@ -26,7 +29,7 @@ type ledgerNode struct {
 	// or being deleted is not usable.
 	Usable bool
 	// ofAllocatable is the capacity for pods, Slots the maximum number of pods.
-	Allocatable amounts
+	Allocatable resources.Amounts
 	Slots       int64
 }
 
@@ -34,16 +37,16 @@ type ledgerNode struct {
 // billion cores. Sums over 500,000 of them do not overflow.
 const maxAmount = 1 << 44
 
-var maxAmounts = amounts{maxAmount, maxAmount}
+var maxAmounts = resources.Amounts{maxAmount, maxAmount}
 
 // account is a node and the pods on it.
 type account = ledger.Account[ledgerNode, ledgerPod, podSums]
 
 // podSums are the requests of the pods on one node.
-type podSums struct{ daemons, others amounts }
+type podSums struct{ daemons, others resources.Amounts }
 
 // sumFor returns the sum that a pod is counted in.
-func (s *podSums) sumFor(pod ledgerPod) *amounts {
+func (s *podSums) sumFor(pod ledgerPod) *resources.Amounts {
 	if pod.Daemon {
 		return &s.daemons
 	}
@@ -56,21 +59,23 @@ type poolLedger struct {
 	ledger *ledger.Ledger[ledgerNode, ledgerPod, podSums]
 
 	// requested is the sum of the requests of pods of the pool, without daemon pods.
-	requested amounts
+	requested resources.Amounts
 	// allocatable and free are sums over the usable nodes of the pool; usable is their number.
-	allocatable, free amounts
+	allocatable, free resources.Amounts
 	usable            int
 	// matching is the number of nodes in the pool, usable or not.
 	matching int
 	// podShapes counts the pods that may be the biggest by their requests, nodeShapes the usable
 	// nodes by their capacity after daemon pods.
-	podShapes, nodeShapes map[amounts]int
+	podShapes, nodeShapes map[resources.Amounts]int
 }
 
 // newPoolLedger returns an empty ledger.
 func newPoolLedger() *poolLedger {
-	l := &poolLedger{podShapes: map[amounts]int{}, nodeShapes: map[amounts]int{}}
-	l.ledger = ledger.New(ledger.Hooks[ledgerNode, ledgerPod, podSums]{NodeChanged: l.nodeChanged, PodAdded: l.podAdded, PodRemoved: l.podRemoved})
+	l := &poolLedger{podShapes: map[resources.Amounts]int{}, nodeShapes: map[resources.Amounts]int{}}
+	l.ledger = ledger.New(
+		ledger.Hooks[ledgerNode, ledgerPod, podSums]{NodeChanged: l.nodeChanged, PodAdded: l.podAdded, PodRemoved: l.podRemoved},
+	)
 	return l
 }
 
@@ -148,7 +153,7 @@ func (l *poolLedger) uncountPod(pod ledgerPod) {
 }
 
 // freeOf returns the capacity of a node that its pods leave free.
-func freeOf(node ledgerNode, pods podSums) amounts {
+func freeOf(node ledgerNode, pods podSums) resources.Amounts {
 	return node.Allocatable.Subtract(pods.daemons).Subtract(pods.others)
 }
 
@@ -174,7 +179,7 @@ func (l *poolLedger) removeCapacity(node ledgerNode, pods podSums) {
 	decrement(l.nodeShapes, node.Allocatable.Subtract(pods.daemons))
 }
 
-func decrement(shapes map[amounts]int, shape amounts) {
+func decrement(shapes map[resources.Amounts]int, shape resources.Amounts) {
 	if shapes[shape]--; shapes[shape] <= 0 {
 		delete(shapes, shape)
 	}
@@ -183,18 +188,18 @@ func decrement(shapes map[amounts]int, shape amounts) {
 // poolTotals is the input of a plan.
 type poolTotals struct {
 	// ofRequests is the sum of the requests of all pods, without daemon pods.
-	Requested amounts
+	Requested resources.Amounts
 	// ofAllocatable is the sum over the usable nodes, Free the part that their pods leave free, and
 	// Nodes the number of usable nodes. Matching is the number of all nodes of the pool.
-	Allocatable, Free amounts
+	Allocatable, Free resources.Amounts
 	Nodes, Matching   int
 	// MaxPodRequests is the highest request of any pod for each resource. LargestByCPU and
 	// LargestByMemory are the requests of the pods that request the most of one resource, and among
 	// those the most of the other. All are zero if there are no pods.
-	MaxPodRequests, LargestByCPU, LargestByMemory amounts
+	MaxPodRequests, LargestByCPU, LargestByMemory resources.Amounts
 	// Shapes are the capacities of usable nodes after daemon pods, without those that another shape
 	// exceeds in all resources, in a fixed order.
-	Shapes []amounts
+	Shapes []resources.Amounts
 }
 
 // poolTotals returns the current pool, in one pass over the shapes of pods and nodes.
@@ -202,10 +207,11 @@ func (l *poolLedger) Pool() poolTotals {
 	p := poolTotals{Requested: l.requested, Allocatable: l.allocatable, Free: l.free, Nodes: l.usable, Matching: l.matching}
 	for shape := range l.podShapes {
 		p.MaxPodRequests = p.MaxPodRequests.Max(shape)
-		if p.LargestByCPU.less(shape) {
+		if p.LargestByCPU.Less(shape) {
 			p.LargestByCPU = shape
 		}
-		if shape[memoryIndex] > p.LargestByMemory[memoryIndex] || shape[memoryIndex] == p.LargestByMemory[memoryIndex] && shape[cpuIndex] > p.LargestByMemory[cpuIndex] {
+		if shape[resources.Memory] > p.LargestByMemory[resources.Memory] ||
+			shape[resources.Memory] == p.LargestByMemory[resources.Memory] && shape[resources.CPU] > p.LargestByMemory[resources.CPU] {
 			p.LargestByMemory = shape
 		}
 	}

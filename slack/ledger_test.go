@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // newLedgerOf returns a new ledger with nodes and pods.
@@ -23,12 +25,12 @@ func newLedgerOf(nodes map[string]ledgerNode, pods map[string]ledgerPod) *poolLe
 // recount computes the pool without a ledger.
 func recount(nodes map[string]ledgerNode, pods map[string]ledgerPod) poolTotals {
 	var p poolTotals
-	shapes := map[amounts]int{}
+	shapes := map[resources.Amounts]int{}
 	for name, node := range nodes {
 		if !node.InPool {
 			continue
 		}
-		left, used := node.Allocatable, amounts{}
+		left, used := node.Allocatable, resources.Amounts{}
 		for _, pod := range pods {
 			if pod.Node != name {
 				continue
@@ -41,11 +43,12 @@ func recount(nodes map[string]ledgerNode, pods map[string]ledgerPod) poolTotals 
 			p.Requested = p.Requested.Add(pod.Requests)
 			if !pod.OptedOut {
 				p.MaxPodRequests = p.MaxPodRequests.Max(pod.Requests)
-				if p.LargestByCPU.less(pod.Requests) {
+				if p.LargestByCPU.Less(pod.Requests) {
 					p.LargestByCPU = pod.Requests
 				}
-				if r := pod.Requests; r[memoryIndex] > p.LargestByMemory[memoryIndex] || r[memoryIndex] == p.LargestByMemory[memoryIndex] &&
-					r[cpuIndex] > p.LargestByMemory[cpuIndex] {
+				if r := pod.Requests; r[resources.Memory] > p.LargestByMemory[resources.Memory] ||
+					r[resources.Memory] == p.LargestByMemory[resources.Memory] &&
+						r[resources.CPU] > p.LargestByMemory[resources.CPU] {
 					p.LargestByMemory = r
 				}
 			}
@@ -74,7 +77,7 @@ func TestLedgerMatchesRecount(t *testing.T) {
 			case 0, 1:
 				pods[id] = ledgerPod{
 					Node:     rapid.SampledFrom([]string{"", name, name, name}).Draw(t, "on"),
-					Requests: drawAmounts(t, "requests", amounts{4000, 16 * gib}),
+					Requests: drawAmounts(t, "requests", resources.Amounts{4000, 16 * gib}),
 					Daemon:   rapid.Bool().Draw(t, "daemon"), OptedOut: rapid.Bool().Draw(t, "opted out"),
 				}
 				l.SetPod(id, pods[id])
@@ -83,7 +86,7 @@ func TestLedgerMatchesRecount(t *testing.T) {
 				l.DeletePod(id)
 			case 3:
 				nodes[name] = ledgerNode{rapid.Bool().Draw(t, "in pool"), rapid.Bool().Draw(t, "usable"), drawAmounts(t, "allocatable",
-					amounts{16_000, 64 * gib}), rapid.Int64Range(0, 5).Draw(t, "slots")}
+					resources.Amounts{16_000, 64 * gib}), rapid.Int64Range(0, 5).Draw(t, "slots")}
 				l.SetNode(name, nodes[name])
 			case 4:
 				delete(nodes, name)
@@ -116,11 +119,11 @@ func TestDaemonPodLargerThanNode(t *testing.T) {
 	l := newPoolLedger()
 	l.SetNode("a", ledgerNode{true, true, cores(4, 16), 110})
 	l.SetPod("d", ledgerPod{Node: "a", Requests: cores(8, 4), Daemon: true})
-	if got := l.Pool().Shapes; !reflect.DeepEqual(got, []amounts{cores(0, 12)}) {
+	if got := l.Pool().Shapes; !reflect.DeepEqual(got, []resources.Amounts{cores(0, 12)}) {
 		t.Errorf("with the daemon pod: %v", got)
 	}
 	l.DeletePod("d")
-	if got := l.Pool().Shapes; !reflect.DeepEqual(got, []amounts{cores(4, 16)}) {
+	if got := l.Pool().Shapes; !reflect.DeepEqual(got, []resources.Amounts{cores(4, 16)}) {
 		t.Errorf("without the daemon pod: %v", got)
 	}
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
 // addMirrors appends the groups that mirror workloads to a plan, in a fixed order, as far as the maximums of
@@ -53,7 +52,7 @@ func (p *Plan) addMirrors(
 	if len(unselected) > 0 {
 		p.Reasons = append(p.Reasons, fmt.Sprintf("%s with annotation %s %s in namespaces that "+
 			"spec.mirrors.namespaceSelector does not select: %s", format.Of(len(unselected), "workload"), v1alpha1.AnnotationSlack,
-			format.Form(len(unselected), "is", "are"), facts.Abbreviate(unselected, maxNames, ", ")))
+			format.Form(len(unselected), "is", "are"), format.Abbreviate(unselected, maxNames, ", ")))
 	}
 }
 
@@ -209,14 +208,14 @@ func (w *Workload) droppedClaims() string {
 	}
 	var parts []string
 	if len(volumes) > 0 {
-		parts = append(parts, "volumes ("+facts.Abbreviate(volumes, maxNames, ", ")+")")
+		parts = append(parts, "volumes ("+format.Abbreviate(volumes, maxNames, ", ")+")")
 	}
 	var claims []string
 	for _, claim := range w.Template.Spec.ResourceClaims {
 		claims = append(claims, claim.Name)
 	}
 	if len(claims) > 0 {
-		parts = append(parts, "resource claims ("+facts.Abbreviate(claims, maxNames, ", ")+")")
+		parts = append(parts, "resource claims ("+format.Abbreviate(claims, maxNames, ", ")+")")
 	}
 	return strings.Join(parts, " and ")
 }
@@ -242,7 +241,7 @@ func requestsOfTemplate(template *v1.PodTemplateSpec) v1.ResourceList {
 	if spec.Resources != nil {
 		defaultRequests(spec.Resources)
 	}
-	return resource.PodRequests(facts.BoundedPod(&v1.Pod{Spec: spec}), resource.PodResourcesOptions{})
+	return resource.PodRequests(&v1.Pod{Spec: spec}, resource.PodResourcesOptions{})
 }
 
 // withDefaults returns the fields of containers that determine their requests, with defaults.

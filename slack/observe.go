@@ -10,8 +10,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // unreadyGrace is the time for which a node that became not ready remains usable, so that
@@ -20,8 +19,7 @@ const unreadyGrace = time.Minute
 
 // observeNode returns the planner's view of a node at a time.
 func observeNode(node *v1.Node, pool v1alpha1.Pool, now time.Time) ledgerNode {
-	node = facts.BoundedNode(node)
-	allocatable := amountsOf(node.Status.Allocatable)
+	allocatable := resources.CPUAndMemory(node.Status.Allocatable)
 	return ledgerNode{
 		InPool: InPool(node, pool),
 		// A node without allocatable resources, whose kubelet has not reported them yet, would reduce
@@ -36,7 +34,7 @@ func observeNode(node *v1.Node, pool v1alpha1.Pool, now time.Time) ledgerNode {
 // labels of the node selector, and no taint that is not tolerated. Taints that describe the state of
 // the node are ignored.
 func InPool(node *v1.Node, pool v1alpha1.Pool) bool {
-	if facts.IsControlPlane(node) || !labels.SelectorFromSet(pool.NodeSelector).Matches(labels.Set(node.Labels)) {
+	if resources.IsControlPlane(node) || !labels.SelectorFromSet(pool.NodeSelector).Matches(labels.Set(node.Labels)) {
 		return false
 	}
 	return toleratesTaints(node, pool.Tolerations)
@@ -77,10 +75,10 @@ func isScaleDownTaint(key string) bool {
 // of a manifest, counts as ready.
 func isUsable(node *v1.Node, now time.Time) bool {
 	scaledDown := slices.ContainsFunc(node.Spec.Taints, func(taint v1.Taint) bool { return isScaleDownTaint(taint.Key) })
-	if !facts.IsSchedulable(node) || scaledDown {
+	if !resources.IsSchedulable(node) || scaledDown {
 		return false
 	}
-	if ready := facts.ReadyCondition(node); ready != nil {
+	if ready := resources.ReadyCondition(node); ready != nil {
 		// A transition in the future, after a jump of the clock, is as old as one in the past.
 		return ready.Status == v1.ConditionTrue || now.Sub(ready.LastTransitionTime.Time).Abs() < unreadyGrace
 	}
@@ -88,7 +86,9 @@ func isUsable(node *v1.Node, now time.Time) bool {
 }
 
 // isCounted reports whether a pod takes capacity: it is not finished, and not a placeholder.
-func isCounted(pod *v1.Pod) bool { return !facts.IsFinished(pod) && pod.Labels[PlaceholderLabel] == "" }
+func isCounted(pod *v1.Pod) bool {
+	return !resources.IsFinished(pod) && pod.Labels[PlaceholderLabel] == ""
+}
 
 // observePod returns the planner's view of a pod. Pods that are not counted have no node.
 func observePod(pod *v1.Pod) ledgerPod {
@@ -96,18 +96,12 @@ func observePod(pod *v1.Pod) ledgerPod {
 		return ledgerPod{}
 	}
 	return ledgerPod{
-		Node: pod.Spec.NodeName, Requests: requestsOf(pod), Daemon: facts.IsNodeBound(pod),
+		Node: pod.Spec.NodeName, Requests: requestsOf(pod), Daemon: resources.IsNodeBound(pod),
 		OptedOut: pod.Annotations[v1alpha1.AnnotationBiggest] == v1alpha1.BiggestIgnore,
 	}
 }
 
 // requestsOf returns the requests of a pod, computed as kube-scheduler does.
-func requestsOf(pod *v1.Pod) amounts {
-	return amountsOf(noderes.Requests(pod))
-}
-
-// amountsOf returns the CPU and memory of a list.
-func amountsOf(list v1.ResourceList) amounts {
-	return amounts{cpuIndex: max(0, noderes.CPU.Amount(list[v1.ResourceCPU])), memoryIndex: max(0,
-		noderes.Memory.Amount(list[v1.ResourceMemory]))}
+func requestsOf(pod *v1.Pod) resources.Amounts {
+	return resources.CPUAndMemory(resources.Requests(pod))
 }

@@ -3,6 +3,8 @@ package slack
 import (
 	"math"
 	"slices"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // demand is a number of equal placeholders to be placed on nodes.
@@ -20,7 +22,7 @@ type freeCapacity struct {
 	// InPool and Usable are those of the node.
 	InPool, Usable bool
 	// Free is the free capacity, Slots the number of pods that can be added.
-	Free  amounts
+	Free  resources.Amounts
 	Slots int64
 }
 
@@ -55,7 +57,7 @@ func (l *poolLedger) Capacities() capacities {
 func (c capacities) Place(demands []demand) (placed int64) {
 	names, nodes := c.names, slices.Clone(c.nodes)
 	for i, demand := range demands {
-		var last amounts // zero for the last demand itself
+		var last resources.Amounts // zero for the last demand itself
 		if i+1 < len(demands) {
 			last = demands[len(demands)-1].Size
 		}
@@ -66,7 +68,7 @@ func (c capacities) Place(demands []demand) (placed int64) {
 
 // place places a demand and returns how many placeholders were placed: first where placeholders of
 // the size last lose no capacity, then where they lose the least.
-func place(candidates []candidate, demand demand, last amounts) (placed int64) {
+func place(candidates []candidate, demand demand, last resources.Amounts) (placed int64) {
 	if demand.Assigned != nil {
 		return placeOneByOne(candidates, demand, last)
 	}
@@ -104,7 +106,7 @@ func place(candidates []candidate, demand demand, last amounts) (placed int64) {
 
 // placeOneByOne places a demand whose allowed nodes change with each placeholder, in two passes: first
 // where placeholders of the size last lose no capacity.
-func placeOneByOne(candidates []candidate, demand demand, last amounts) (placed int64) {
+func placeOneByOne(candidates []candidate, demand demand, last resources.Amounts) (placed int64) {
 	for _, anyLoss := range []bool{false, true} {
 		for _, node := range candidates {
 			for placed < demand.Count && node.count(demand.Size) > 0 &&
@@ -140,7 +142,7 @@ func candidates(names []string, nodes []freeCapacity, demand demand) []candidate
 }
 
 // Assign assigns one placeholder to the node and reports whether it fits.
-func (c *freeCapacity) Assign(size amounts) bool {
+func (c *freeCapacity) Assign(size resources.Amounts) bool {
 	if !c.Usable || c.count(size) == 0 {
 		return false
 	}
@@ -149,7 +151,7 @@ func (c *freeCapacity) Assign(size amounts) bool {
 }
 
 // count returns how many placeholders of a size fit.
-func (c *freeCapacity) count(size amounts) int64 {
+func (c *freeCapacity) count(size resources.Amounts) int64 {
 	n := max(0, c.Slots)
 	for r := range size {
 		if size[r] > 0 {
@@ -160,13 +162,13 @@ func (c *freeCapacity) count(size amounts) int64 {
 }
 
 // assign subtracts n placeholders of a size.
-func (c *freeCapacity) assign(size amounts, n int64) {
+func (c *freeCapacity) assign(size resources.Amounts, n int64) {
 	c.Free = c.Free.Subtract(size.Multiply(n))
 	c.Slots -= n
 }
 
 // loss returns how many fewer placeholders of the size other fit after one of size is assigned.
-func (c *freeCapacity) loss(size, other amounts) int64 {
+func (c *freeCapacity) loss(size, other resources.Amounts) int64 {
 	if other.IsZero() {
 		return 0
 	}

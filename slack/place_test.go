@@ -5,10 +5,12 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // ledgerWithFree returns a ledger of usable nodes n0, n1, ... of the pool with free amounts.
-func ledgerWithFree(slots int64, free ...amounts) *poolLedger {
+func ledgerWithFree(slots int64, free ...resources.Amounts) *poolLedger {
 	l := newPoolLedger()
 	for i, f := range free {
 		l.SetNode(fmt.Sprint("n", i), ledgerNode{InPool: true, Usable: true, Allocatable: f, Slots: slots})
@@ -51,7 +53,7 @@ func TestPlace(t *testing.T) {
 // TestPlaceOneByOne checks demands that exclude nodes with each placeholder.
 func TestPlaceOneByOne(t *testing.T) {
 	used := map[string]bool{}
-	exclusive := func(size amounts, count int64) demand {
+	exclusive := func(size resources.Amounts, count int64) demand {
 		return demand{
 			sizeGroup: sizeGroup{
 				size,
@@ -106,10 +108,10 @@ func placeExhaustively(nodes []freeCapacity, demands []demand) int64 {
 // before it the result tells whether all fit, and that the result is never too high.
 func TestPlaceAgainstExhaustiveSearch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		small := func(name string) amounts {
-			return amounts{rapid.Int64Range(0, 6).Draw(t, name+" cpu"), rapid.Int64Range(0, 6).Draw(t, name+" memory")}
+		small := func(name string) resources.Amounts {
+			return resources.Amounts{rapid.Int64Range(0, 6).Draw(t, name+" cpu"), rapid.Int64Range(0, 6).Draw(t, name+" memory")}
 		}
-		var free []amounts
+		var free []resources.Amounts
 		var nodes []freeCapacity
 		slots := rapid.Int64Range(0, 4).Draw(t, "slots")
 		for range rapid.IntRange(0, 3).Draw(t, "nodes") {

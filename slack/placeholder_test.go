@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -189,7 +190,7 @@ func TestObjectsOfAMinimalPolicy(t *testing.T) {
 func TestPlaceholderRequestsItsGroup(t *testing.T) {
 	for _, group := range twoGroups().Groups {
 		got := requestsOf(placeholderPod(dedicatedPolicy(), group, 3, "slack"))
-		if want := amountsOf(group.Requests); got != want {
+		if want := resources.CPUAndMemory(group.Requests); got != want {
 			t.Errorf("%s: %v, want %v", group.Name, got, want)
 		}
 	}

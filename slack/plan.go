@@ -7,13 +7,13 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
-// rateBase selects the amounts that a rate refers to.
+// rateBase selects the resources.Amounts that a rate refers to.
 type rateBase int
 
 const (
 	// ofRequests selects the requests of pods.
 	ofRequests rateBase = iota
-	// ofAllocatable selects the allocatable amounts of usable nodes. Nodes that the slack itself adds are
+	// ofAllocatable selects the allocatable resources.Amounts of usable nodes. Nodes that the slack itself adds are
 	// included, so the rate must be below 1.
 	ofAllocatable
 )
@@ -24,7 +24,7 @@ const mebibyte = 1 << 20
 type ratePolicy struct {
 	// Rate is in millionths of the base and not negative.
 	Rate int64
-	// rateBase selects the amounts that Rate refers to.
+	// rateBase selects the resources.Amounts that Rate refers to.
 	Base rateBase
 	// Granularity is the number of placeholders that fit an average node, at least 1.
 	Granularity int64
@@ -49,16 +49,16 @@ func (p ratePolicy) maxRest(head []sizeGroup) int64 {
 // sizeGroup is a number of equal placeholders.
 type sizeGroup struct {
 	// Size is the requests of one placeholder.
-	Size amounts
+	Size resources.Amounts
 	// Count is the number of placeholders.
 	Count int64
 }
 
 // total returns the sum of the requests of the group.
-func (g sizeGroup) total() amounts { return g.Size.Multiply(g.Count) }
+func (g sizeGroup) total() resources.Amounts { return g.Size.Multiply(g.Count) }
 
 // totalOf returns the sum of the requests of all groups.
-func totalOf(groups []sizeGroup) (sum amounts) {
+func totalOf(groups []sizeGroup) (sum resources.Amounts) {
 	for _, group := range groups {
 		sum = sum.Add(group.total())
 	}
@@ -68,13 +68,13 @@ func totalOf(groups []sizeGroup) (sum amounts) {
 // ratePlan states which placeholders to hold.
 type ratePlan struct {
 	// rateBase is the amount that the rate refers to, Target the part of it to hold.
-	Base, Target amounts
+	Base, Target resources.Amounts
 	// Head are the placeholders for the biggest pod: at most two groups of one placeholder. Rest are
 	// the equal placeholders that complete the target.
 	Head []sizeGroup
 	Rest sizeGroup
 	// Total is the sum of the requests of all placeholders.
-	Total amounts
+	Total resources.Amounts
 	// Feasible reports whether Total reaches Target and the biggest pod is covered, as the policy
 	// wants. Reasons say why not, or by how much a feasible plan exceeds the target.
 	Feasible bool
@@ -88,9 +88,9 @@ type ratePlan struct {
 
 	// maxSize is the largest size that Rest may have. idealSize is the size that Rest would have if
 	// its number were not an integer; it changes continuously with the pool.
-	maxSize, idealSize amounts
+	maxSize, idealSize resources.Amounts
 	// remainder is the part of the target that Rest must reach.
-	remainder amounts
+	remainder resources.Amounts
 }
 
 // compute returns the plan for a pool:
@@ -112,7 +112,7 @@ func compute(pool poolTotals, policy ratePolicy) ratePlan {
 	if policy.Base == ofAllocatable {
 		plan.Base = pool.Allocatable
 	}
-	plan.Target = plan.Base.share(policy.Rate)
+	plan.Target = plan.Base.Share(policy.Rate)
 	if pool.Nodes == 0 {
 		switch wanted := policy.Rate > 0 || policy.CoverBiggest; {
 		case wanted && pool.Matching == 0:
@@ -148,7 +148,7 @@ func (p *ratePlan) addHead(pool poolTotals) {
 		p.Head = []sizeGroup{{pool.MaxPodRequests, 1}}
 		return
 	}
-	biggest := []amounts{pool.LargestByCPU}
+	biggest := []resources.Amounts{pool.LargestByCPU}
 	if pool.LargestByMemory != pool.LargestByCPU {
 		biggest = append(biggest, pool.LargestByMemory)
 	}
@@ -193,17 +193,17 @@ func (p *ratePlan) addRest(pool poolTotals, policy ratePolicy) {
 	}
 	p.Rest = sizeGroup{Count: n}
 	for r := range p.remainder {
-		p.Rest.Size[r] = min(divUp(p.remainder[r], n), p.maxSize[r])
+		p.Rest.Size[r] = min(resources.DivUp(p.remainder[r], n), p.maxSize[r])
 	}
 	// Round memory up to MiB if allowed.
-	if rounded := divUp(p.Rest.Size[memoryIndex], mebibyte) * mebibyte; rounded <= p.maxSize[memoryIndex] {
-		p.Rest.Size[memoryIndex] = rounded
+	if rounded := resources.DivUp(p.Rest.Size[resources.Memory], mebibyte) * mebibyte; rounded <= p.maxSize[resources.Memory] {
+		p.Rest.Size[resources.Memory] = rounded
 	}
 }
 
 // limitSize returns the largest size of a placeholder that does not exceed the given size and the
 // biggest pod, and fits a node. It has only resources of the remainder.
-func (p *ratePlan) limitSize(pool poolTotals, size amounts) amounts {
+func (p *ratePlan) limitSize(pool poolTotals, size resources.Amounts) resources.Amounts {
 	if !pool.MaxPodRequests.IsZero() {
 		size = size.Min(pool.MaxPodRequests)
 	}
@@ -216,7 +216,7 @@ func (p *ratePlan) limitSize(pool poolTotals, size amounts) amounts {
 		return size
 	}
 	// Use the first shape that needs the fewest placeholders.
-	best, fewest := amounts{}, int64(0)
+	best, fewest := resources.Amounts{}, int64(0)
 	for _, shape := range pool.Shapes {
 		if reduced := size.Min(shape); !reduced.IsZero() {
 			if n := p.countOf(reduced); n > 0 && (fewest == 0 || n < fewest) {
@@ -229,18 +229,18 @@ func (p *ratePlan) limitSize(pool poolTotals, size amounts) amounts {
 
 // countOf returns how many placeholders of a size reach the remainder in the resources of the size,
 // 0 if the size is zero.
-func (p *ratePlan) countOf(size amounts) int64 {
+func (p *ratePlan) countOf(size resources.Amounts) int64 {
 	var n int64
 	for r := range size {
 		if size[r] > 0 {
-			n = max(n, divUp(p.remainder[r], size[r]))
+			n = max(n, resources.DivUp(p.remainder[r], size[r]))
 		}
 	}
 	return n
 }
 
 // continuousSize returns remainder / max(1, the highest remainder / maxSize of any resource).
-func (p *ratePlan) continuousSize(maxSize amounts) amounts {
+func (p *ratePlan) continuousSize(maxSize resources.Amounts) resources.Amounts {
 	highest := -1
 	for r := range maxSize {
 		if maxSize[r] > 0 && p.remainder[r] > maxSize[r] &&
@@ -251,7 +251,7 @@ func (p *ratePlan) continuousSize(maxSize amounts) amounts {
 	if highest < 0 {
 		return p.remainder
 	}
-	var size amounts
+	var size resources.Amounts
 	for r := range size {
 		size[r] = resources.MulDivUp(p.remainder[r], maxSize[highest], p.remainder[highest])
 	}
@@ -260,13 +260,13 @@ func (p *ratePlan) continuousSize(maxSize amounts) amounts {
 
 // ratioLess reports whether a/b < c/d; b and d are at least 1.
 func ratioLess(a, b, c, d int64) bool {
-	return resources.MulDiv(a, millionth, b) < resources.MulDiv(c, millionth, d)
+	return resources.MulDiv(a, resources.Millionth, b) < resources.MulDiv(c, resources.Millionth, d)
 }
 
 // finish sets Total, and the reasons that follow from it.
 func (p *ratePlan) finish() {
 	p.Total = totalOf(p.Head).Add(p.Rest.total())
-	for r, name := range [numResources]string{"CPU", "memory"} {
+	for r, name := range [...]string{"CPU", "memory"} {
 		if p.Total[r] < p.Target[r] && p.Rest.Size[r] == 0 {
 			p.fail("placeholders cannot hold %s: no pod that may be the biggest requests it, or no usable node has any", name)
 		}

@@ -8,14 +8,17 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
-
-// cores returns amounts of cores and GiB.
-func cores(cpu, memory float64) amounts { return amounts{int64(cpu * 1000), int64(memory * gib)} }
+// cores returns resources.Amounts of cores and GiB.
+func cores(cpu, memory float64) resources.Amounts {
+	return resources.Amounts{int64(cpu * 1000), int64(memory * gib)}
+}
 
 // poolOf returns a pool of nodes, given their number by size, with pods.
-func poolOf(nodes map[amounts]int, pods ...amounts) poolTotals {
+func poolOf(nodes map[resources.Amounts]int, pods ...resources.Amounts) poolTotals {
 	l := newPoolLedger()
 	i := 0
 	for size, n := range nodes {
@@ -31,7 +34,7 @@ func poolOf(nodes map[amounts]int, pods ...amounts) poolTotals {
 }
 
 // times returns n equal amounts.
-func times(n int, a amounts) (all []amounts) {
+func times(n int, a resources.Amounts) (all []resources.Amounts) {
 	for range n {
 		all = append(all, a)
 	}
@@ -42,7 +45,7 @@ func times(n int, a amounts) (all []amounts) {
 var usual = ratePolicy{Rate: 100_000, Granularity: 5, CoverBiggest: true}
 
 func TestComputeRate(t *testing.T) {
-	tenNodes := map[amounts]int{cores(16, 64): 10}
+	tenNodes := map[resources.Amounts]int{cores(16, 64): 10}
 	tests := map[string]struct {
 		pool   poolTotals
 		policy ratePolicy
@@ -66,7 +69,7 @@ func TestComputeRate(t *testing.T) {
 		"a big pod": {
 			poolOf(tenNodes, append(times(40, cores(2, 4)), cores(8, 8))...), usual,
 			[]sizeGroup{{cores(8, 8), 1}},
-			sizeGroup{amounts{400, 4506 << 20}, 2},
+			sizeGroup{resources.Amounts{400, 4506 << 20}, 2},
 			true, nil, // 4.4 GiB, rounded up
 		},
 		// E = 10% of (10, 10) = (1, 1), less than the biggest pod: head only.
@@ -81,7 +84,7 @@ func TestComputeRate(t *testing.T) {
 		// each pod fits one.
 		// E = 10% of (13, 50) = (1.3, 5): no rest.
 		"mixed shapes": {
-			poolOf(map[amounts]int{cores(10, 64): 1, cores(16, 32): 1}, cores(12, 2), cores(1, 48)), usual,
+			poolOf(map[resources.Amounts]int{cores(10, 64): 1, cores(16, 32): 1}, cores(12, 2), cores(1, 48)), usual,
 			[]sizeGroup{{cores(12, 2), 1}, {cores(1, 48), 1}},
 			sizeGroup{},
 			true,
@@ -100,7 +103,7 @@ func TestComputeRate(t *testing.T) {
 			poolOf(tenNodes),
 			ratePolicy{Rate: 100_000, Base: ofAllocatable, Granularity: 5, CoverBiggest: true},
 			nil,
-			sizeGroup{amounts{3200, 13743895348}, 5},
+			sizeGroup{resources.Amounts{3200, 13743895348}, 5},
 			true, nil, // 12.8 GiB, rounded up
 		},
 		"no rate": {poolOf(tenNodes, cores(1, 1)), ratePolicy{Granularity: 5}, nil, sizeGroup{}, true, nil},
@@ -134,10 +137,10 @@ func TestComputeRate(t *testing.T) {
 		// Pods of 2^44 on a node of (0.001, 1): E = 10,000 times as much, in placeholders of 1m, at most
 		// MaxCount.
 		"more than MaxCount": {
-			poolOf(map[amounts]int{{1, gib}: 1}, amounts{maxAmount, gib}, amounts{maxAmount, gib}),
-			ratePolicy{Rate: 10_000 * millionth, Granularity: 1},
+			poolOf(map[resources.Amounts]int{{1, gib}: 1}, resources.Amounts{maxAmount, gib}, resources.Amounts{maxAmount, gib}),
+			ratePolicy{Rate: 10_000 * resources.Millionth, Granularity: 1},
 			nil,
-			sizeGroup{amounts{1, gib}, maxCount},
+			sizeGroup{resources.Amounts{1, gib}, maxCount},
 			false,
 			[]string{"351843720888320000 placeholders are required, at most 100000 are supported"},
 		},
@@ -155,7 +158,7 @@ func TestComputeRate(t *testing.T) {
 		"a pod that fits no node": {
 			poolOf(tenNodes, append(times(80, cores(1, 4)), cores(20, 4))...), usual,
 			nil,
-			sizeGroup{amounts{1112, 3687 << 20}, 9},
+			sizeGroup{resources.Amounts{1112, 3687 << 20}, 9},
 			false,
 			[]string{"a pod that requests 20 CPU and 4Gi memory does not fit any usable node of the pool: no placeholder covers it"},
 		},
@@ -181,23 +184,29 @@ func TestComputeRate(t *testing.T) {
 	}
 }
 
-// drawAmounts draws amounts up to a maximum.
-func drawAmounts(t *rapid.T, label string, limit amounts) amounts {
-	return amounts{rapid.Int64Range(0, limit[cpuIndex]).Draw(t, label+" CPU"), rapid.Int64Range(0, limit[memoryIndex]).Draw(t, label+" memory")}
+// drawAmounts draws resources.Amounts up to a maximum.
+func drawAmounts(t *rapid.T, label string, limit resources.Amounts) resources.Amounts {
+	return resources.Amounts{
+		rapid.Int64Range(0, limit[resources.CPU]).Draw(t, label+" CPU"),
+		rapid.Int64Range(0, limit[resources.Memory]).Draw(t, label+" memory"),
+	}
 }
 
 func drawPool(t *rapid.T) (*poolLedger, poolTotals) {
 	l := newPoolLedger()
-	shapes := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) amounts {
-		return drawAmounts(t, "node", amounts{64_000, 256 * gib})
+	shapes := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) resources.Amounts {
+		return drawAmounts(t, "node", resources.Amounts{64_000, 256 * gib})
 	}), 1, 4).Draw(t, "shapes")
 	nodes := rapid.IntRange(0, 12).Draw(t, "nodes")
 	for i := range nodes {
-		l.SetNode(fmt.Sprint(i), ledgerNode{InPool: true, Usable: rapid.Bool().Draw(t, "usable") || i == 0, Allocatable: shapes[i%len(shapes)]})
+		l.SetNode(
+			fmt.Sprint(i),
+			ledgerNode{InPool: true, Usable: rapid.Bool().Draw(t, "usable") || i == 0, Allocatable: shapes[i%len(shapes)]},
+		)
 	}
 	for i := range rapid.IntRange(0, 30).Draw(t, "pods") {
 		l.SetPod(fmt.Sprint(i), ledgerPod{
-			Node: fmt.Sprint(i % max(nodes, 1)), Requests: drawAmounts(t, "pod", amounts{16_000, 64 * gib}),
+			Node: fmt.Sprint(i % max(nodes, 1)), Requests: drawAmounts(t, "pod", resources.Amounts{16_000, 64 * gib}),
 			Daemon: rapid.IntRange(0, 9).Draw(t, "daemon") == 0, OptedOut: rapid.IntRange(0, 9).Draw(t, "opted out") == 0,
 		})
 	}
@@ -206,7 +215,7 @@ func drawPool(t *rapid.T) (*poolLedger, poolTotals) {
 
 func drawPolicy(t *rapid.T) ratePolicy {
 	return ratePolicy{
-		Rate: rapid.Int64Range(0, 2*millionth).Draw(t, "rate"), Base: rateBase(rapid.IntRange(0, 1).Draw(t, "base")),
+		Rate: rapid.Int64Range(0, 2*resources.Millionth).Draw(t, "rate"), Base: rateBase(rapid.IntRange(0, 1).Draw(t, "base")),
 		Granularity: rapid.Int64Range(1, 50).Draw(t, "granularity"), CoverBiggest: rapid.Bool().Draw(t, "cover"),
 		MaxPlaceholders: rapid.SampledFrom([]int64{0, 0, 0, 1, 5}).Draw(t, "max"),
 	}
@@ -218,12 +227,12 @@ func checkInvariants(t *rapid.T, plan ratePlan, pool poolTotals, policy ratePoli
 	if plan.Rest.Count > 0 {
 		groups = append(groups, plan.Rest)
 	}
-	var total amounts
+	var total resources.Amounts
 	var count int64
 	for _, g := range groups {
 		fits := false
 		for _, shape := range pool.Shapes {
-			fits = fits || g.Size[cpuIndex] <= shape[cpuIndex] && g.Size[memoryIndex] <= shape[memoryIndex]
+			fits = fits || g.Size[resources.CPU] <= shape[resources.CPU] && g.Size[resources.Memory] <= shape[resources.Memory]
 		}
 		if !fits {
 			t.Fatalf("a placeholder of %v does not fit any node of %v", g.Size, pool.Shapes)
@@ -244,7 +253,7 @@ func checkInvariants(t *rapid.T, plan ratePlan, pool poolTotals, policy ratePoli
 	}
 	for r := range total {
 		// ceil(rate x base), in floating point as an independent computation
-		want := math.Ceil(float64(plan.Base[r]) * float64(policy.Rate) / millionth * (1 - 1e-12))
+		want := math.Ceil(float64(plan.Base[r]) * float64(policy.Rate) / resources.Millionth * (1 - 1e-12))
 		if float64(plan.Target[r]) < want || float64(plan.Target[r]) > want*(1+1e-9)+1 {
 			t.Fatalf("target %d, want %v", plan.Target[r], want)
 		}

@@ -28,7 +28,7 @@ type heldGroups struct {
 	head []sizeGroup
 	rest sizeGroup
 	// idealSize is that of the plan that determined the size of rest.
-	idealSize amounts
+	idealSize resources.Amounts
 }
 
 // newPlanner returns a planner that holds no placeholders.
@@ -97,12 +97,12 @@ func (p *planner) keepSize(plan ratePlan, pool poolTotals, policy ratePolicy) he
 }
 
 // isAllowed reports whether a size fits a node and does not exceed the biggest pod.
-func isAllowed(size amounts, pool poolTotals) bool {
+func isAllowed(size resources.Amounts, pool poolTotals) bool {
 	return fitsAny(size, pool.Shapes) && (pool.MaxPodRequests.IsZero() || size.FitsIn(pool.MaxPodRequests))
 }
 
 // hasDrifted reports whether two sizes differ by a fifth or more in any resource.
-func hasDrifted(before, now amounts) bool {
+func hasDrifted(before, now resources.Amounts) bool {
 	for r := range before {
 		difference := max(before[r], now[r]) - min(before[r], now[r])
 		if difference > 0 && resources.Multiply(difference, 5) >= max(before[r], now[r]) {
@@ -114,7 +114,7 @@ func hasDrifted(before, now amounts) bool {
 
 // isWasteful reports whether a total exceeds the remainder by a fifth, and the computed total, in
 // every resource of the remainder.
-func isWasteful(total, computed, remainder amounts) bool {
+func isWasteful(total, computed, remainder resources.Amounts) bool {
 	wasteful := false
 	for r := range total {
 		if remainder[r] == 0 {
@@ -163,6 +163,6 @@ func (g heldGroups) equal(other heldGroups) bool {
 }
 
 // total returns the sum of the requests of all placeholders.
-func (g heldGroups) total() amounts {
+func (g heldGroups) total() resources.Amounts {
 	return totalOf(g.head).Add(g.rest.total())
 }

@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // tenOf returns ten nodes of 16 cores and 64 GiB with a number of pods of 1 core and 4 GiB.
 func tenOf(pods int) poolTotals {
-	return poolOf(map[amounts]int{cores(16, 64): 10}, times(pods, cores(1, 4))...)
+	return poolOf(map[resources.Amounts]int{cores(16, 64): 10}, times(pods, cores(1, 4))...)
 }
 
 // restOnly is a policy of 10% without a head: N pods need N / 10 placeholders of (1, 4).
@@ -88,7 +90,7 @@ func TestPlannerKeepsTheSize(t *testing.T) {
 		}
 	}
 	// Smaller nodes of (4, 16): s = (0.8, 3.2), a fifth less than (1, 4).
-	small := poolOf(map[amounts]int{cores(4, 16): 40}, times(160, cores(1, 4))...)
+	small := poolOf(map[resources.Amounts]int{cores(4, 16): 40}, times(160, cores(1, 4))...)
 	if got := p.Next(small, restOnly, 1000).Rest; got.Size == first.Size {
 		t.Errorf("smaller nodes: size %v did not change", got.Size)
 	}
@@ -97,8 +99,8 @@ func TestPlannerKeepsTheSize(t *testing.T) {
 // TestPlannerReplacesGroupsThatDoNotFit checks that groups that no longer fit a node are replaced at once.
 func TestPlannerReplacesGroupsThatDoNotFit(t *testing.T) {
 	p := newPlanner()
-	p.Next(poolOf(map[amounts]int{cores(64, 256): 3}, times(30, cores(8, 32))...), usual, 0)
-	pool := poolOf(map[amounts]int{cores(4, 16): 30}, times(30, cores(2, 8))...)
+	p.Next(poolOf(map[resources.Amounts]int{cores(64, 256): 3}, times(30, cores(8, 32))...), usual, 0)
+	pool := poolOf(map[resources.Amounts]int{cores(4, 16): 30}, times(30, cores(2, 8))...)
 	got := p.Next(pool, usual, 1)
 	for _, g := range append(got.Head, got.Rest) {
 		if !fitsAny(g.Size, pool.Shapes) {

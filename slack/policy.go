@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // Plan states which placeholders a policy requires.
@@ -123,10 +124,10 @@ func planOf(name string, plan ratePlan) Plan {
 // formatTime returns a time in seconds in the form of timestamps in the API.
 func formatTime(seconds int64) string { return time.Unix(seconds, 0).UTC().Format(time.RFC3339) }
 
-// listOf returns amounts as a resource list.
-func listOf(a amounts) v1.ResourceList {
+// listOf returns resources.Amounts as a resource list.
+func listOf(a resources.Amounts) v1.ResourceList {
 	return v1.ResourceList{
-		v1.ResourceCPU:    *resource.NewMilliQuantity(a[cpuIndex], resource.DecimalSI),
-		v1.ResourceMemory: *resource.NewQuantity(a[memoryIndex], resource.BinarySI),
+		v1.ResourceCPU:    *resource.NewMilliQuantity(a[resources.CPU], resource.DecimalSI),
+		v1.ResourceMemory: *resource.NewQuantity(a[resources.Memory], resource.BinarySI),
 	}
 }

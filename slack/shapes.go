@@ -1,37 +1,41 @@
 package slack
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+)
 
 // maximalShapes returns the shapes that no other shape exceeds in all resources, by descending CPU.
 // amounts that fit any shape fit one of these.
-func maximalShapes(shapes map[amounts]int) []amounts {
-	all := make([]amounts, 0, len(shapes))
+func maximalShapes(shapes map[resources.Amounts]int) []resources.Amounts {
+	all := make([]resources.Amounts, 0, len(shapes))
 	for shape := range shapes {
 		all = append(all, shape)
 	}
-	slices.SortFunc(all, func(a, b amounts) int {
+	slices.SortFunc(all, func(a, b resources.Amounts) int {
 		switch {
-		case b.less(a):
+		case b.Less(a):
 			return -1
-		case a.less(b):
+		case a.Less(b):
 			return 1
 		}
 		return 0
 	})
-	// cpuIndex does not increase from one shape to the next: a shape is maximal if it has more memory than
+	// resources.CPU does not increase from one shape to the next: a shape is maximal if it has more memory than
 	// all shapes before it.
 	out := all[:0]
 	memory := int64(-1)
 	for _, shape := range all {
-		if shape[memoryIndex] > memory {
+		if shape[resources.Memory] > memory {
 			out = append(out, shape)
-			memory = shape[memoryIndex]
+			memory = shape[resources.Memory]
 		}
 	}
 	return slices.Clip(out)
 }
 
 // fitsAny reports whether one of the shapes has enough of all resources.
-func fitsAny(a amounts, shapes []amounts) bool {
+func fitsAny(a resources.Amounts, shapes []resources.Amounts) bool {
 	return slices.ContainsFunc(shapes, a.FitsIn)
 }

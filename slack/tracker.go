@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // Tracker tracks the pool of one policy, one change of a node or pod at a time, and computes its
@@ -72,10 +72,10 @@ func (t *Tracker) DeleteNode(name string) {
 }
 
 // SetPod adds or updates a pod.
-func (t *Tracker) SetPod(pod *v1.Pod) { t.ledger.SetPod(facts.Name(pod), observePod(pod)) }
+func (t *Tracker) SetPod(pod *v1.Pod) { t.ledger.SetPod(resources.Name(pod), observePod(pod)) }
 
 // DeletePod removes a pod.
-func (t *Tracker) DeletePod(pod *v1.Pod) { t.ledger.DeletePod(facts.Name(pod)) }
+func (t *Tracker) DeletePod(pod *v1.Pod) { t.ledger.DeletePod(resources.Name(pod)) }
 
 // SetWorkloads sets the workloads that the policy mirrors. GoverningPolicy selects the policy of a
 // workload.
@@ -87,7 +87,7 @@ func (t *Tracker) Resume(groups []Group) {
 	var head []sizeGroup
 	var rest sizeGroup
 	for _, group := range groups {
-		held := sizeGroup{Size: amountsOf(group.Requests), Count: group.Count}
+		held := sizeGroup{Size: resources.CPUAndMemory(group.Requests), Count: group.Count}
 		switch group.Name {
 		case t.policy.Name + rateSuffix:
 			rest = held
@@ -203,7 +203,7 @@ func (c *Capacity) Placeable(plan Plan, pods []*v1.Pod) int64 {
 			if (group.Mirror != nil) != mirrors || tooMany[group.Mirror] {
 				continue
 			}
-			d := demand{sizeGroup: sizeGroup{Size: amountsOf(group.Requests), Count: group.Count}}
+			d := demand{sizeGroup: sizeGroup{Size: resources.CPUAndMemory(group.Requests), Count: group.Count}}
 			if mirrors {
 				c.constrain(&d, group.Mirror, exclusions)
 			}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // Workload is a set of equal pods that is mirrored: placeholders with the same requests and
@@ -100,7 +101,7 @@ func (w Workload) Placeholders() (int64, error) {
 	}
 	if strings.HasSuffix(w.Slack, "%") {
 		if rate, err := v1alpha1.ParseRate(w.Slack); err == nil && rate <= v1alpha1.HighRate {
-			return rateShare(w.Replicas, rate), nil
+			return resources.MulDivUp(w.Replicas, rate, resources.Millionth), nil
 		}
 	}
 	return 0, fmt.Errorf("%s: annotation %s: invalid value %q: must be a number of placeholders up to 9999 "+

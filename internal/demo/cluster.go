@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // Namespace is the namespace of the demo's pods.
@@ -49,8 +49,8 @@ type Cluster struct {
 	probes int // number of probes so far
 }
 
-// resources returns a list of the amounts that are not empty.
-func resources(cpu, memory string) v1.ResourceList {
+// listOf returns a list of the amounts that are not empty.
+func listOf(cpu, memory string) v1.ResourceList {
 	list := v1.ResourceList{}
 	if cpu != "" {
 		list[v1.ResourceCPU] = resource.MustParse(cpu)
@@ -67,7 +67,7 @@ func (n Node) Object() *v1.Node {
 	if memory == "" {
 		memory = "64Gi"
 	}
-	amounts := resources(n.CPU, memory)
+	amounts := listOf(n.CPU, memory)
 	amounts[v1.ResourcePods] = resource.MustParse("110")
 	return &v1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: map[string]string{v1.LabelHostname: n.Name}},
@@ -84,7 +84,7 @@ func (p Pod) Object(schedulerName string) *v1.Pod {
 			Containers: []v1.Container{{
 				Name: "main", Image: "registry.k8s.io/pause:3.10",
 				Resources: v1.ResourceRequirements{
-					Requests: resources(p.Request, p.MemoryRequest), Limits: resources(p.Limit, p.MemoryLimit),
+					Requests: listOf(p.Request, p.MemoryRequest), Limits: listOf(p.Limit, p.MemoryLimit),
 				},
 			}},
 		},
@@ -150,7 +150,7 @@ func (c *Cluster) State(ctx context.Context) ([]*v1.Node, []*v1.Pod, error) {
 	}
 	var bound []*v1.Pod
 	for i := range pods.Items {
-		if pod := &pods.Items[i]; facts.OccupiesNode(pod) {
+		if pod := &pods.Items[i]; resources.OccupiesNode(pod) {
 			bound = append(bound, pod)
 		}
 	}

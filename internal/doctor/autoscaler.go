@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
@@ -144,7 +144,7 @@ func wordsOf(d *appsv1.Deployment) string {
 
 // checkFlagsOf checks the flags and environment variables of a Deployment if it is an autoscaler.
 func (e *examination) checkFlagsOf(d *appsv1.Deployment) {
-	name, all := facts.Name(d), wordsOf(d)
+	name, all := resources.Name(d), wordsOf(d)
 	switch {
 	case isClusterAutoscaler(d):
 		for flag := range strings.SplitSeq(clusterAutoscalerFlags, " ") {

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // Labels of the objects that the chart installs.
@@ -38,7 +38,7 @@ func (e *examination) checkNodes(ctx context.Context) error {
 	}
 	var notReady []string
 	for i := range e.nodes {
-		if facts.ReadyStatus(&e.nodes[i]) != v1.ConditionTrue {
+		if resources.ReadyStatus(&e.nodes[i]) != v1.ConditionTrue {
 			notReady = append(notReady, e.nodes[i].Name)
 		}
 	}
@@ -55,7 +55,7 @@ func (e *examination) checkNodes(ctx context.Context) error {
 }
 
 // abbreviate returns the first three names and the number of the others.
-func abbreviate(names []string) string { return facts.Abbreviate(names, 3, ", ") }
+func abbreviate(names []string) string { return format.Abbreviate(names, 3, ", ") }
 
 // checkComponents reads the Deployments of Plimsoll and checks whether their replicas are ready.
 func (e *examination) checkComponents(ctx context.Context) error {
@@ -76,7 +76,7 @@ func (e *examination) checkComponents(ctx context.Context) error {
 		if d.Spec.Replicas != nil {
 			want = *d.Spec.Replicas
 		}
-		name := facts.Name(d)
+		name := resources.Name(d)
 		switch {
 		case want == 0:
 			e.add(Warning, name+" is scaled to 0", fmt.Sprintf("kubectl scale -n %s deployment %s --replicas 1", d.Namespace, d.Name))
@@ -127,7 +127,7 @@ func (e *examination) checkLeaders(ctx context.Context) error {
 	}
 	for i := range list.Items {
 		lease := &list.Items[i]
-		name := facts.Name(lease)
+		name := resources.Name(lease)
 		fix := fmt.Sprintf("kubectl logs -n %s -l %s,%s=%s: check that the replicas can reach the API server and may write the lease",
 			lease.Namespace, partOfLabel, componentLabel, lease.Labels[componentLabel])
 		if lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" || lease.Spec.RenewTime == nil {

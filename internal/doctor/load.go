@@ -13,7 +13,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/load/wire"
 )
 
@@ -39,7 +39,7 @@ func (e *examination) checkLoad(ctx context.Context) error {
 
 // checkWatcher reads and checks the load of a load-watcher.
 func (e *examination) checkWatcher(ctx context.Context, service *v1.Service) error {
-	name := facts.Name(service)
+	name := resources.Name(service)
 	if len(service.Spec.Ports) == 0 {
 		return nil
 	}

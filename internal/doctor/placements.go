@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // checkPlacements checks for misconfigured placements, and for clusters that report no
@@ -32,7 +32,7 @@ func (e *examination) checkPlacements(ctx context.Context) error {
 
 // checkPlacement checks the conditions of a placement.
 func (e *examination) checkPlacement(p *unstructured.Unstructured) {
-	name := facts.Name(p)
+	name := resources.Name(p)
 	conditions, _, _ := unstructured.NestedSlice(p.Object, "status", "conditions") // a value of another type has no conditions
 	for _, c := range conditions {
 		condition, ok := c.(map[string]any)

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // conditionTimeout is the age at which a pending pod must have a condition from a scheduler.
@@ -34,7 +34,7 @@ func (e *examination) checkSchedulers(ctx context.Context) error {
 			pod := &list.Items[i]
 			pending++
 			if e.now.Sub(pod.CreationTimestamp.Time) > conditionTimeout && len(pod.Spec.SchedulingGates) == 0 && !isAttempted(pod) {
-				ignored[pod.Spec.SchedulerName] = append(ignored[pod.Spec.SchedulerName], facts.Name(pod))
+				ignored[pod.Spec.SchedulerName] = append(ignored[pod.Spec.SchedulerName], resources.Name(pod))
 			}
 		}
 		if options.Continue = list.Continue; options.Continue == "" {

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"fmt"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"os"
 	"os/exec"
 	"runtime"
@@ -221,7 +222,7 @@ func BenchmarkOneClusterChanges(b *testing.B) {
 	}{
 		"amounts": {func(i int) *clusterv1.ManagedCluster {
 			return withAmounts(benchCluster(1234), fmt.Sprint(100+i%2), "64Gi")
-		}, allocatableFields << CPU},
+		}, allocatableFields << resources.CPU},
 		"labels": {func(i int) *clusterv1.ManagedCluster {
 			object := benchCluster(1234)
 			object.Labels["heartbeat"] = fmt.Sprint(i % 2)

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // clusterOf converts a managed cluster.
@@ -56,7 +56,7 @@ func effectOf(effect string) Effect {
 func bounded(c *clusterv1.ManagedCluster) *clusterv1.ManagedCluster {
 	areBounded := func(list clusterv1.ResourceList) bool {
 		for _, quantity := range list {
-			if !facts.IsBounded(quantity) {
+			if !resources.IsBounded(quantity) {
 				return false
 			}
 		}
@@ -67,7 +67,7 @@ func bounded(c *clusterv1.ManagedCluster) *clusterv1.ManagedCluster {
 	}
 	out := c.DeepCopy()
 	for _, list := range []clusterv1.ResourceList{out.Status.Allocatable, out.Status.Capacity} {
-		maps.DeleteFunc(list, func(_ clusterv1.ResourceName, quantity resource.Quantity) bool { return !facts.IsBounded(quantity) })
+		maps.DeleteFunc(list, func(_ clusterv1.ResourceName, quantity resource.Quantity) bool { return !resources.IsBounded(quantity) })
 	}
 	return out
 }
@@ -85,13 +85,13 @@ var inputs = [...]struct {
 	limit  int64
 	amount func(*resource.Quantity) int64
 }{
-	CPU:    {clusterv1.ResourceCPU, maxCores, (*resource.Quantity).MilliValue},
-	Memory: {clusterv1.ResourceMemory, maxMemory, (*resource.Quantity).Value},
+	resources.CPU:    {clusterv1.ResourceCPU, maxCores, (*resource.Quantity).MilliValue},
+	resources.Memory: {clusterv1.ResourceMemory, maxMemory, (*resource.Quantity).Value},
 }
 
 // amountsOf converts CPU to millicores and memory to bytes. Amounts that are not
 // credible are missing.
-func amountsOf(list clusterv1.ResourceList) (out Amounts) {
+func amountsOf(list clusterv1.ResourceList) (out resources.Amounts) {
 	for i := range inputs {
 		out[i] = Missing
 		if quantity, ok := list[inputs[i].name]; ok && isCredible(quantity, inputs[i].limit) {
@@ -103,7 +103,7 @@ func amountsOf(list clusterv1.ResourceList) (out Amounts) {
 
 // isCredible reports whether a quantity is from 0 to a limit.
 func isCredible(quantity resource.Quantity, limit int64) bool {
-	return facts.IsBounded(quantity) && quantity.Sign() >= 0 && quantity.CmpInt64(limit) <= 0
+	return resources.IsBounded(quantity) && quantity.Sign() >= 0 && quantity.CmpInt64(limit) <= 0
 }
 
 // ignoredAmounts returns the fields of a cluster with amounts that are not credible.
@@ -130,9 +130,9 @@ const (
 	taintFields
 	// allocatableFields is the bit of the first resource of Amounts, and capacityFields, too.
 	allocatableFields
-	capacityFields = allocatableFields << len(Amounts{})
+	capacityFields = allocatableFields << numAmounts
 	// scoreFields are the scores of add-ons.
-	scoreFields = capacityFields << len(Amounts{})
+	scoreFields = capacityFields << numAmounts
 	// otherFields are all other fields of the object, which only expressions can use.
 	otherFields = scoreFields << 1
 	// existence is the creation or deletion of the cluster.

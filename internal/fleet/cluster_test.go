@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 func TestAmountsOf(t *testing.T) {
@@ -35,7 +37,7 @@ func TestAmountsOf(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := amountsOf(*read[clusterv1.ResourceList](t, tc.list))
-			if got[CPU] != tc.cpu || got[Memory] != tc.memory {
+			if got[resources.CPU] != tc.cpu || got[resources.Memory] != tc.memory {
 				t.Errorf("%v, want %d and %d", got, tc.cpu, tc.memory)
 			}
 		})
@@ -66,7 +68,7 @@ status:
 			// An unknown effect excludes the cluster as NoSelect does.
 			{Key: "u", Effect: AnyEffect},
 		},
-		Allocatable: Amounts{1000, Missing}, Capacity: Amounts{Missing, Missing},
+		Allocatable: resources.Amounts{1000, Missing}, Capacity: resources.Amounts{Missing, Missing},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -79,8 +81,8 @@ func TestChangedFields(t *testing.T) {
 			Name:        "a",
 			Labels:      map[string]string{"a": "1"},
 			Claims:      map[string]string{"c": "1"},
-			Allocatable: Amounts{1, 2},
-			Capacity:    Amounts{3, 4},
+			Allocatable: resources.Amounts{1, 2},
+			Capacity:    resources.Amounts{3, 4},
 		}
 	}
 	for name, tc := range map[string]struct {
@@ -92,12 +94,12 @@ func TestChangedFields(t *testing.T) {
 		"claim":     {func(c *Cluster) { c.Claims = nil }, labelFields},
 		"taint":     {func(c *Cluster) { c.Taints = []Taint{{Key: "k"}} }, taintFields},
 		"allocatable CPU, memory capacity": {
-			func(c *Cluster) { c.Allocatable[CPU], c.Capacity[Memory] = 9, 9 },
-			allocatableFields<<CPU | capacityFields<<Memory,
+			func(c *Cluster) { c.Allocatable[resources.CPU], c.Capacity[resources.Memory] = 9, 9 },
+			allocatableFields<<resources.CPU | capacityFields<<resources.Memory,
 		},
 		"allocatable memory, CPU capacity": {
-			func(c *Cluster) { c.Allocatable[Memory], c.Capacity[CPU] = 9, 9 },
-			allocatableFields<<Memory | capacityFields<<CPU,
+			func(c *Cluster) { c.Allocatable[resources.Memory], c.Capacity[resources.CPU] = 9, 9 },
+			allocatableFields<<resources.Memory | capacityFields<<resources.CPU,
 		},
 	} {
 		other := base()
@@ -153,8 +155,8 @@ func TestAbsurdQuantities(t *testing.T) {
 		if v := decide(t, s, "q"); clustersOf(v) != "b" {
 			t.Errorf("%s: chosen %q by an expression", cpu, clustersOf(v))
 		}
-		if got := clusterOf(bounded(withAmounts(managed("a", ""), cpu, "1Gi"))).Allocatable; got[CPU] != Missing ||
-			got[Memory] != 1<<30 {
+		if got := clusterOf(bounded(withAmounts(managed("a", ""), cpu, "1Gi"))).Allocatable; got[resources.CPU] != Missing ||
+			got[resources.Memory] != 1<<30 {
 			t.Errorf("%s: %v", cpu, got)
 		}
 	}

@@ -6,19 +6,21 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // named returns clusters from names with optional allocatable cores, such as "a=4 b=8".
 func named(specs string) (fleet []*Cluster) {
 	for spec := range strings.FieldsSeq(specs) {
 		name, cpu, _ := strings.Cut(spec, "=")
-		c := &Cluster{Name: name, Allocatable: Amounts{Missing, Missing}, Capacity: Amounts{Missing, Missing}}
+		c := &Cluster{Name: name, Allocatable: resources.Amounts{Missing, Missing}, Capacity: resources.Amounts{Missing, Missing}}
 		if cpu != "" {
 			var cores int64
 			if _, err := fmt.Sscan(cpu, &cores); err != nil {
 				panic(err)
 			}
-			c.Allocatable[CPU] = cores * 1000
+			c.Allocatable[resources.CPU] = cores * 1000
 		}
 		fleet = append(fleet, c)
 	}
@@ -61,10 +63,18 @@ func TestRanking(t *testing.T) {
 		"empty fleet":                  {nil, nil, byCPU, 2, "", 2},
 		// c has the highest score but is ranked last because of its taint.
 		"PreferNoSelect": {
-			append(named("a=1 b=2"), &Cluster{Name: "c", Taints: avoid, Allocatable: Amounts{9000, 0}}), nil, byCPU, 2, "a b", 0,
+			append(named("a=1 b=2"), &Cluster{Name: "c", Taints: avoid, Allocatable: resources.Amounts{9000, 0}}), nil, byCPU, 2, "a b", 0,
 		},
 		"PreferNoSelect, needed": {
-			append(named("a=1 b=2"), &Cluster{Name: "c", Taints: avoid, Allocatable: Amounts{9000, 0}}), nil, byCPU, 3, "a b c", 0,
+			append(
+				named("a=1 b=2"),
+				&Cluster{Name: "c", Taints: avoid, Allocatable: resources.Amounts{9000, 0}},
+			),
+			nil,
+			byCPU,
+			3,
+			"a b c",
+			0,
 		},
 	}
 	for name, tc := range tests {

@@ -3,6 +3,8 @@ package fleet
 import (
 	"fmt"
 	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // benchFleet returns a request over 5,000 clusters of many sizes in ten regions, with the
@@ -22,8 +24,8 @@ func benchFleet() *Request {
 				"vendor":      "OpenShift",
 			},
 			Claims:      map[string]string{"platform": []string{"AWS", "GCP"}[i%2]},
-			Allocatable: Amounts{cpu * 9 / 10, memory * 8 / 10},
-			Capacity:    Amounts{cpu, memory},
+			Allocatable: resources.Amounts{cpu * 9 / 10, memory * 8 / 10},
+			Capacity:    resources.Amounts{cpu, memory},
 		})
 	}
 	for p := range 100 {

@@ -1,21 +1,13 @@
 package fleet
 
-// The resources that prioritizers read, as indexes of Amounts.
-const (
-	// CPU in millicores.
-	CPU = iota
-	// Memory in bytes.
-	Memory
-	numResources
-)
+import "github.com/plimsoll-k8s/plimsoll/internal/resources"
+
+// numAmounts is the number of resources that prioritizers read, the first of resources.Amounts: CPU and memory.
+const numAmounts = 2
 
 // Missing is the amount of a resource that a cluster does not report. All negative
 // amounts have this meaning.
 const Missing int64 = -1
-
-// Amounts has an amount of each resource, Missing if it is not reported. The zero
-// value reports an amount of 0 of every resource.
-type Amounts [numResources]int64
 
 // Cluster has the fields of a managed cluster that decisions depend on. It is
 // shared by all placements and must not be changed.
@@ -27,7 +19,7 @@ type Cluster struct {
 	Taints         []Taint
 	// Allocatable is the part of Capacity that pods may use. It may exceed Capacity
 	// if the cluster reports wrong amounts.
-	Allocatable, Capacity Amounts
+	Allocatable, Capacity resources.Amounts
 }
 
 // Effect is the effect of a taint on placements that do not tolerate it.

@@ -11,7 +11,7 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
 // maxCost is the cost limit of one expression for one cluster, in units of CEL:
@@ -76,7 +76,7 @@ func compileExpression(path, text string) (*expression, error) {
 // lines repeat the expression.
 func firstLine(err error) error {
 	first, _, _ := strings.Cut(err.Error(), "\n")
-	return errors.New(facts.Shorten(strings.TrimPrefix(first, "ERROR: <input>:"), maxMessage))
+	return errors.New(format.Shorten(strings.TrimPrefix(first, "ERROR: <input>:"), maxMessage))
 }
 
 // maxMessage is the maximum length of the part of a message that comes from CEL, in
@@ -107,7 +107,7 @@ func (e *expression) failure(err error) error {
 	text := err.Error()
 	for _, sign := range typeErrors {
 		if strings.Contains(text, sign) {
-			return fmt.Errorf("%s: %s: convert the value, as in int(...) or string(...)", e.field, facts.Shorten(text, maxMessage))
+			return fmt.Errorf("%s: %s: convert the value, as in int(...) or string(...)", e.field, format.Shorten(text, maxMessage))
 		}
 	}
 	return nil

@@ -15,7 +15,8 @@ import (
 	"github.com/google/cel-go/interpreter"
 	"k8s.io/apiserver/pkg/cel/library"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 const (
@@ -166,12 +167,12 @@ func (g *guard) callCost(function string, args []ref.Val) (cost int64, err error
 		cost += weigh(first, maxCost) * (1 + length - int64(len(text)))
 	case "format":
 		if cost += weigh(last, maxCost); longPrecision.MatchString(string(text)) {
-			err = fmt.Errorf("invalid format %q: a precision has more than 3 digits", facts.Shorten(string(text), maxMessage))
+			err = fmt.Errorf("invalid format %q: a precision has more than 3 digits", format.Shorten(string(text), maxMessage))
 		}
 	case "matches", "find", "findAll":
 		cost, err = g.matchCost(function, text, args[1])
 	case "quantity", "isQuantity":
-		err = facts.CheckQuantity(string(text))
+		err = resources.CheckQuantity(string(text))
 	default:
 		if len(args) == 2 && strings.HasPrefix(function, "get") { // reads the file of a time zone
 			cost += 500

@@ -70,7 +70,7 @@ func clusters() *rapid.Generator[*Cluster] {
 		if oneIn(4).Draw(t, "tainted") {
 			c.Taints = taints.Draw(t, "taints")
 		}
-		for k := range numResources {
+		for k := range numAmounts {
 			c.Allocatable[k], c.Capacity[k] = amounts().Draw(t, "allocatable"), amounts().Draw(t, "capacity")
 		}
 		return c

@@ -38,7 +38,7 @@ func TestSize(t *testing.T) {
 func TestGroups(t *testing.T) {
 	tier := func(values ...string) Selector { return Selector{Labels: []Requirement{{"tier", In, values}}} }
 	canary, gold := NamedGroup{"canary", tier("canary")}, NamedGroup{"gold", tier("gold", "canary")}
-	// a and d have tier canary, b and e tier gold. Ordered by CPU: g c f a b d e.
+	// a and d have tier canary, b and e tier gold. Ordered by resources.CPU: g c f a b d e.
 	fleet := named("a=5 b=4 c=8 d=3 e=2 f=6 g=9")
 	for i, tier := range map[int]string{0: "canary", 3: "canary", 1: "gold", 4: "gold"} {
 		fleet[i].Labels = map[string]string{"tier": tier}

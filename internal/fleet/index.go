@@ -7,7 +7,7 @@ const maxColumns = 64
 // time of following a pointer to each cluster and looking up its labels. A decision adds columns for the labels and
 // claims that its predicates use, and uses the buffers of the index: it is not safe for concurrent use.
 type Index struct {
-	allocatable, capacity [numResources][]int64
+	allocatable, capacity [numAmounts][]int64
 	tainted               []bool
 	labels, claims        map[string]*column
 
@@ -35,7 +35,7 @@ func NewIndex(fleet []*Cluster) *Index {
 		feasible: make([]int32, 0, n), others: make([]int32, n), totals: make([]int64, n),
 		mask: make([]uint8, n), matched: make([]uint8, n),
 	}
-	for resource := range numResources {
+	for resource := range numAmounts {
 		x.allocatable[resource], x.capacity[resource] = make([]int64, n), make([]int64, n)
 	}
 	for i, cluster := range fleet {
@@ -77,7 +77,7 @@ func (x *Index) Set(i int, cluster *Cluster) {
 
 // setAmounts sets the amounts of a cluster, and whether it has taints.
 func (x *Index) setAmounts(i int, cluster *Cluster) {
-	for resource := range numResources {
+	for resource := range numAmounts {
 		x.allocatable[resource][i], x.capacity[resource][i] = cluster.Allocatable[resource], cluster.Capacity[resource]
 	}
 	x.tainted[i] = len(cluster.Taints) > 0

@@ -12,7 +12,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
 // maxNameLength is the maximum length of the name of a placement, which is the value
@@ -268,5 +268,5 @@ func joinErrors(errs field.ErrorList) string {
 	for i, err := range errs {
 		texts[i] = err.Error()
 	}
-	return facts.Abbreviate(texts, 5, "; ")
+	return format.Abbreviate(texts, 5, "; ")
 }

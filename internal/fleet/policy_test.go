@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // Compile reports each invalid value with its field. The result has a condition with that
@@ -214,22 +216,22 @@ func TestRepeatedPrioritizers(t *testing.T) {
 // are missed; with too many, the placement is decided after irrelevant changes.
 func TestFieldsOfPolicy(t *testing.T) {
 	const always = existence | labelFields | taintFields
-	const allResources = allocatableFields<<CPU | allocatableFields<<Memory |
-		capacityFields<<CPU | capacityFields<<Memory
+	const allResources = allocatableFields<<resources.CPU | allocatableFields<<resources.Memory |
+		capacityFields<<resources.CPU | capacityFields<<resources.Memory
 	for spec, want := range map[string]fieldMask{
 		`{}`: always,
 		`prioritizerPolicy: {configurations: [{name: ResourceRatioCPU}]}`: always |
-			allocatableFields<<CPU | capacityFields<<CPU,
+			allocatableFields<<resources.CPU | capacityFields<<resources.CPU,
 		`prioritizerPolicy: {configurations: [{name: ResourceRatioMemory, weight: 0}]}`: always,
 		`prioritizerPolicy: {configurations: [{name: ResourceAllocatableMemory}]}`: always |
-			allocatableFields<<Memory,
+			allocatableFields<<resources.Memory,
 		`prioritizerPolicy: {configurations: [{scoreCoordinate: {type: AddOn, addOn: {resourceName: a, scoreName: b}}}]}`: always |
 			scoreFields,
 		`predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["has(managedCluster.metadata)"]}}}]`: always |
 			allResources | scoreFields | otherFields,
 		`prioritizerPolicy: {mode: Exact, configurations: [{name: ResourceAllocatableCPU, weight: -1}, ` +
 			`{name: ResourceRatioMemory}, {name: Balance}]}`: always |
-			allocatableFields<<CPU | allocatableFields<<Memory | capacityFields<<Memory,
+			allocatableFields<<resources.CPU | allocatableFields<<resources.Memory | capacityFields<<resources.Memory,
 	} {
 		p, errs := Compile(newPlacement(t, "p", spec))
 		if len(errs) > 0 {

@@ -1,6 +1,10 @@
 package fleet
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+)
 
 // Kind is a kind of prioritizer. Every kind scores a cluster with an integer in
 // [-100, 100].
@@ -39,17 +43,37 @@ var kinds = [...]struct {
 	inputs        Inputs
 	score         func(*Prioritizer, *scoring)
 }{
-	Balance:                   {"Balance", 1, Inputs{}, scoreBalance},
-	Steady:                    {"Steady", 1, Inputs{}, scoreSteady},
-	ResourceRatioCPU:          {"ResourceRatioCPU", 0, Inputs{Allocatable: []int{CPU}, Capacity: []int{CPU}}, scoreRatio(CPU)},
-	ResourceRatioMemory:       {"ResourceRatioMemory", 0, Inputs{Allocatable: []int{Memory}, Capacity: []int{Memory}}, scoreRatio(Memory)},
-	ResourceAllocatableCPU:    {"ResourceAllocatableCPU", 0, Inputs{Allocatable: []int{CPU}}, scoreAllocatable(CPU)},
-	ResourceAllocatableMemory: {"ResourceAllocatableMemory", 0, Inputs{Allocatable: []int{Memory}}, scoreAllocatable(Memory)},
-	AddOn:                     {"AddOn", 0, Inputs{}, scoreAddOn},
+	Balance: {"Balance", 1, Inputs{}, scoreBalance},
+	Steady:  {"Steady", 1, Inputs{}, scoreSteady},
+	ResourceRatioCPU: {
+		"ResourceRatioCPU",
+		0,
+		Inputs{Allocatable: []resources.Index{resources.CPU}, Capacity: []resources.Index{resources.CPU}},
+		scoreRatio(resources.CPU),
+	},
+	ResourceRatioMemory: {
+		"ResourceRatioMemory",
+		0,
+		Inputs{Allocatable: []resources.Index{resources.Memory}, Capacity: []resources.Index{resources.Memory}},
+		scoreRatio(resources.Memory),
+	},
+	ResourceAllocatableCPU: {
+		"ResourceAllocatableCPU",
+		0,
+		Inputs{Allocatable: []resources.Index{resources.CPU}},
+		scoreAllocatable(resources.CPU),
+	},
+	ResourceAllocatableMemory: {
+		"ResourceAllocatableMemory",
+		0,
+		Inputs{Allocatable: []resources.Index{resources.Memory}},
+		scoreAllocatable(resources.Memory),
+	},
+	AddOn: {"AddOn", 0, Inputs{}, scoreAddOn},
 }
 
 // Inputs are the resources of which a prioritizer reads the amounts of clusters.
-type Inputs struct{ Allocatable, Capacity []int }
+type Inputs struct{ Allocatable, Capacity []resources.Index }
 
 // String returns the name in the API.
 func (k Kind) String() string {

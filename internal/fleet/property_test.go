@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 func TestProperties(t *testing.T) {
@@ -108,7 +110,7 @@ func ignoresIrrelevantInput(t *rapid.T, r *Request, d *Decision) {
 		changed.Labels = maps.Clone(c.Labels)
 		changed.Labels["irrelevant"] = values.Draw(t, "label")
 		if !slices.Contains(r.Members, int32(i)) {
-			changed.Allocatable[CPU] = amounts().Draw(t, "allocatable of others")
+			changed.Allocatable[resources.CPU] = amounts().Draw(t, "allocatable of others")
 		}
 		other.Fleet = append(other.Fleet, &changed)
 	}

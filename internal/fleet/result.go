@@ -15,7 +15,6 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
 // Reasons of conditions. They are those of Open Cluster Management, except
@@ -147,7 +146,7 @@ const maxConditionLength = 4096
 // shortenMessages shortens the messages of the conditions, so that the hub accepts them.
 func (r *Result) shortenMessages() {
 	for i := range r.Conditions {
-		r.Conditions[i].Message = facts.Shorten(r.Conditions[i].Message, maxConditionLength)
+		r.Conditions[i].Message = format.Shorten(r.Conditions[i].Message, maxConditionLength)
 	}
 }
 
@@ -222,7 +221,7 @@ func (s *State) evaluateWithoutSets(r *Result, namespace string, p *placementSta
 		r.setConditions(false, reasonNoBindings,
 			fmt.Sprintf("no cluster set is bound to namespace %s: create a ManagedClusterSetBinding in it", namespace))
 	case len(unbound) == 0:
-		names := facts.Abbreviate(bound, maxSetNames, ", ")
+		names := format.Abbreviate(bound, maxSetNames, ", ")
 		r.setConditions(false, reasonNoBindings,
 			fmt.Sprintf("the cluster sets that are bound to namespace %s do not exist: %s", namespace, names))
 	case p.wouldEvictAll():
@@ -247,11 +246,11 @@ func (s *State) describeUnbound(namespace string, names []string) string {
 	}
 	var parts []string
 	if len(missing) > 0 {
-		parts = append(parts, fmt.Sprintf("spec.clusterSets: %s: no such ManagedClusterSet", facts.Abbreviate(missing, maxSetNames, ", ")))
+		parts = append(parts, fmt.Sprintf("spec.clusterSets: %s: no such ManagedClusterSet", format.Abbreviate(missing, maxSetNames, ", ")))
 	}
 	if len(unbound) > 0 {
 		parts = append(parts, fmt.Sprintf("spec.clusterSets: %s: not bound to namespace %s",
-			facts.Abbreviate(unbound, maxSetNames, ", "), namespace))
+			format.Abbreviate(unbound, maxSetNames, ", "), namespace))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -389,7 +388,7 @@ func withCounts(text string, d *Decision, unbound []string) string {
 	out = strconv.AppendInt(out, int64(d.Feasible), 10)
 	if len(unbound) > 0 {
 		out = append(append(out, "; sets that do not exist or are not bound to the namespace: "...),
-			facts.Abbreviate(unbound, maxSetNames, ", ")...)
+			format.Abbreviate(unbound, maxSetNames, ", ")...)
 	}
 	return string(append(out, ')'))
 }
@@ -402,7 +401,7 @@ func (r *Result) setConditions(satisfied bool, reason, message string) {
 	}
 	valid := "the spec is valid"
 	if len(r.Warnings) > 0 {
-		valid += "; warning: " + facts.Abbreviate(r.Warnings, 5, "; ")
+		valid += "; warning: " + format.Abbreviate(r.Warnings, 5, "; ")
 	}
 	r.Conditions = []metav1.Condition{
 		{

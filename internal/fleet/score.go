@@ -3,6 +3,8 @@ package fleet
 import (
 	"math"
 	"math/bits"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // maxScore is the highest score of a prioritizer, and -maxScore the lowest.
@@ -71,7 +73,7 @@ func scoreSteady(_ *Prioritizer, s *scoring) {
 }
 
 // scoreRatio returns the prioritizer ResourceRatio of a resource.
-func scoreRatio(resource int) func(*Prioritizer, *scoring) {
+func scoreRatio(resource resources.Index) func(*Prioritizer, *scoring) {
 	return func(_ *Prioritizer, s *scoring) {
 		allocatables, capacities := s.index.allocatable[resource], s.index.capacity[resource]
 		for _, i := range s.feasible {
@@ -89,7 +91,7 @@ func scoreRatio(resource int) func(*Prioritizer, *scoring) {
 }
 
 // scoreAllocatable returns the prioritizer ResourceAllocatable of a resource.
-func scoreAllocatable(resource int) func(*Prioritizer, *scoring) {
+func scoreAllocatable(resource resources.Index) func(*Prioritizer, *scoring) {
 	return func(_ *Prioritizer, s *scoring) {
 		amounts := s.index.allocatable[resource]
 		least, most := int64(math.MaxInt64), int64(-1)

@@ -3,6 +3,8 @@ package fleet
 import (
 	"math"
 	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 func TestBalanceScore(t *testing.T) {
@@ -73,7 +75,7 @@ func TestScale(t *testing.T) {
 
 // cpus returns a cluster with the given allocatable and capacity CPU in millicores.
 func cpus(name string, allocatable, capacity int64) *Cluster {
-	return &Cluster{Name: name, Allocatable: Amounts{allocatable, Missing}, Capacity: Amounts{capacity, Missing}}
+	return &Cluster{Name: name, Allocatable: resources.Amounts{allocatable, Missing}, Capacity: resources.Amounts{capacity, Missing}}
 }
 
 // given is a pair of results of Score.

@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // BoundQuantities makes the clients of a configuration remove absurd quantities from the responses
@@ -196,7 +196,7 @@ func boundedList(text []byte) []byte {
 		if json.Unmarshal(raw, &unquoted) == nil {
 			value = strings.TrimSpace(unquoted)
 		}
-		if facts.CheckQuantity(value) != nil {
+		if resources.CheckQuantity(value) != nil {
 			delete(list, name)
 			removed = true
 		}

@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // ExplainDecoding returns the error of decoding an object with the field and its value, such as
@@ -103,7 +103,7 @@ func checkStruct(value any, t reflect.Type, path string) error {
 
 // checkScalar checks a value that has no fields.
 func checkScalar(value any, t reflect.Type, path string) error {
-	if t == quantityType && facts.CheckQuantity(fmt.Sprint(value)) != nil {
+	if t == quantityType && resources.CheckQuantity(fmt.Sprint(value)) != nil {
 		return fieldError(path, value, allowedQuantity)
 	}
 	if raw, err := json.Marshal(value); err == nil && json.Unmarshal(raw, reflect.New(t).Interface()) == nil {

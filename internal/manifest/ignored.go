@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
 // Ignored counts the objects of kinds that are not read.
@@ -46,7 +46,7 @@ func (i *Ignored) String() string {
 		}
 		texts = append(texts, fmt.Sprintf("%d %s", i.counts[kind], name))
 	}
-	return "ignored: " + facts.Abbreviate(texts, maxKinds, ", ")
+	return "ignored: " + format.Abbreviate(texts, maxKinds, ", ")
 }
 
 // maxRefused is the number of warnings in the error of RefuseWarnings.

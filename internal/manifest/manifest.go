@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	defaults "k8s.io/kubernetes/pkg/apis/core/v1"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // Objects has the objects of a cluster that affect scheduling, in the order of the files.
@@ -204,10 +204,10 @@ func (r *reader) object(where string, obj runtime.Object) error {
 func (r *reader) pod(where string, pod *v1.Pod) error {
 	SetPodDefaults(pod)
 	if pod.UID == "" {
-		pod.UID = types.UID(facts.Name(pod))
+		pod.UID = types.UID(resources.Name(pod))
 	}
 	switch {
-	case facts.IsFinished(pod):
+	case resources.IsFinished(pod):
 	case pod.Spec.NodeName != "":
 		r.objects.Running = append(r.objects.Running, pod)
 	default:

@@ -10,7 +10,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // isSuspicious reports whether a document has a number with an exponent of several digits
@@ -112,15 +112,15 @@ func badQuantity(value any, path string, inside bool) (string, error) {
 		}
 	case string:
 		if text := strings.TrimSpace(value); inside && strings.IndexAny(text, "+-.0123456789") == 0 {
-			return path, facts.CheckQuantity(text)
+			return path, resources.CheckQuantity(text)
 		}
 	case json.Number:
 		if inside {
-			return path, facts.CheckQuantity(value.String())
+			return path, resources.CheckQuantity(value.String())
 		}
 	case float64:
 		if inside {
-			return path, facts.CheckQuantity(strconv.FormatFloat(value, 'e', -1, 64))
+			return path, resources.CheckQuantity(strconv.FormatFloat(value, 'e', -1, 64))
 		}
 	}
 	return path, nil

@@ -9,8 +9,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	corelisters "k8s.io/client-go/listers/core/v1"
-
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
 // Machine is a node without its load.
@@ -43,7 +41,6 @@ func FromLister(nodes corelisters.NodeLister) Inventory {
 func MachinesOf(nodes []*v1.Node) []Machine {
 	machines := make([]Machine, 0, len(nodes))
 	for _, node := range nodes {
-		node = facts.BoundedNode(node)
 		machine := Machine{
 			Name:   node.Name,
 			CPU:    node.Status.Capacity.Cpu().AsApproximateFloat64(),

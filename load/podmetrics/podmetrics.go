@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/metricsserver"
 )
@@ -131,11 +131,11 @@ type podMetrics struct {
 func (p *podMetrics) usage() (load.PodUsage, bool) {
 	usage := load.PodUsage{Namespace: p.Metadata.Namespace, Name: p.Metadata.Name}
 	for _, container := range p.Containers {
-		cpu, err := facts.ParseQuantity(container.Usage[v1.ResourceCPU])
+		cpu, err := resources.ParseQuantity(container.Usage[v1.ResourceCPU])
 		if err != nil {
 			return usage, false
 		}
-		memory, err := facts.ParseQuantity(container.Usage[v1.ResourceMemory])
+		memory, err := resources.ParseQuantity(container.Usage[v1.ResourceMemory])
 		if err != nil || cpu.Sign() < 0 || memory.Sign() < 0 {
 			return usage, false
 		}

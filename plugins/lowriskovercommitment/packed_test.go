@@ -9,6 +9,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/risk"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -79,7 +80,7 @@ func (c *measuredCluster) scores(t *testing.T) []int64 {
 // want returns the scores by evaluating every node from scratch.
 func (c *measuredCluster) want() []int64 {
 	scores := make([]int64, len(c.infos))
-	pending := &noderes.Pending{Pod: noderes.NewPod(schedtest.CPU("pending", "", "1", "3"))}
+	pending := &noderes.Pending{Pod: resources.NewPod(schedtest.CPU("pending", "", "1", "3"))}
 	for i, node := range c.infos {
 		result := c.evaluate(node.Node(), noderes.NewSums(node), c.load.Fresh())
 		cycle := newCycleData(pending, noderes.Input[load.Snapshot]{})

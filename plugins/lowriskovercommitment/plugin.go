@@ -18,6 +18,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/risk"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/nodemetrics"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
@@ -47,7 +48,7 @@ type plugin struct {
 
 // resourceConfig configures the evaluation of one resource.
 type resourceConfig struct {
-	noderes.Resource
+	resources.Resource
 	model       risk.Model
 	newResource func(allocatable, machine float64) risk.Resource
 	utilization func(load.Node) (load.Utilization, bool)
@@ -84,11 +85,11 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	}
 	pl := &plugin{
 		cpu: resourceConfig{
-			noderes.CPU, model(v1.ResourceCPU), risk.NewCPU,
+			resources.CPUResource, model(v1.ResourceCPU), risk.NewCPU,
 			func(n load.Node) (load.Utilization, bool) { return n.CPU, n.HasCPU },
 		},
 		memory: resourceConfig{
-			noderes.Memory, model(v1.ResourceMemory), risk.NewMemory,
+			resources.MemoryResource, model(v1.ResourceMemory), risk.NewMemory,
 			func(n load.Node) (load.Utilization, bool) { return n.Memory, n.HasMemory },
 		},
 		countRecent: *args.CountRecentPods,
@@ -159,9 +160,9 @@ func (pl *plugin) newCycleData(pending *noderes.Pending) cycleData {
 }
 
 func newCycleData(pending *noderes.Pending, snapshot noderes.Input[load.Snapshot]) cycleData {
-	of := func(r noderes.Resource) podAmounts {
+	of := func(r resources.Resource) podAmounts {
 		a := pending.Get(r)
 		return podAmounts{float64(a.Request), float64(max(a.Limit, a.Request)), a.Unbounded}
 	}
-	return cycleData{cpu: of(noderes.CPU), memory: of(noderes.Memory), inGroup: pending.InGroup, load: snapshot}
+	return cycleData{cpu: of(resources.CPUResource), memory: of(resources.MemoryResource), inGroup: pending.InGroup, load: snapshot}
 }

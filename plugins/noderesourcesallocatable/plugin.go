@@ -16,6 +16,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/allocation"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 )
@@ -31,7 +32,7 @@ type plugin struct {
 }
 
 type weightedResource struct {
-	noderes.Resource
+	resources.Resource
 	weight int64
 }
 
@@ -51,7 +52,7 @@ func New(_ context.Context, obj runtime.Object, _ fwk.Handle) (fwk.Plugin, error
 		pl.sign = 1
 	}
 	for _, r := range args.Resources {
-		pl.resources = append(pl.resources, weightedResource{noderes.NewResource(v1.ResourceName(r.Name)), *r.Weight})
+		pl.resources = append(pl.resources, weightedResource{resources.NewResource(v1.ResourceName(r.Name)), *r.Weight})
 	}
 	return pl, nil
 }
@@ -68,7 +69,7 @@ func (pl *plugin) SignPod(context.Context, *v1.Pod) ([]fwk.SignFragment, *fwk.St
 func (pl *plugin) Score(_ context.Context, _ fwk.CycleState, _ *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
 	var mean allocation.Mean
 	for _, r := range pl.resources {
-		mean.Add(r.Allocatable(node), r.weight)
+		mean.Add(noderes.Allocatable(r.Resource, node), r.weight)
 	}
 	return pl.sign * mean.Value(), nil
 }

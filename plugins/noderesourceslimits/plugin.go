@@ -43,7 +43,7 @@ type plugin struct {
 // limitedResource is a resource with its weight and the limit that unbounded pods count with; 0 is
 // the whole node.
 type limitedResource struct {
-	noderes.Resource
+	resources.Resource
 	weight, defaultLimit int64
 }
 
@@ -63,7 +63,7 @@ func New(_ context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, 
 	pl := &plugin{sums: sums, amounts: noderes.NewArray(sums, 2*min(len(args.Resources), maxResources))}
 	pl.Scorer = noderes.NewScorer(cycleKey, sums, handle, func(pending *noderes.Pending) noderes.Pending { return *pending }, pl.score)
 	for _, r := range args.Resources {
-		resource := noderes.NewResource(v1.ResourceName(r.Name))
+		resource := resources.NewResource(v1.ResourceName(r.Name))
 		pl.resources = append(pl.resources, limitedResource{resource, *r.Weight, resource.Amount(args.DefaultLimits[r.Name])})
 	}
 	return pl, nil
@@ -115,7 +115,7 @@ func (pl *plugin) scoreManyResources(node fwk.NodeInfo, sums *noderes.Sums, pend
 // amountsOf returns the allocatable amount of a node and the limits of its pods.
 func (r *limitedResource) amountsOf(node fwk.NodeInfo, sums *noderes.Sums) (allocatable, limits int64) {
 	sum := sums.Get(r.Resource)
-	allocatable = r.Allocatable(node)
+	allocatable = noderes.Allocatable(r.Resource, node)
 	return allocatable, sum.LimitWithDefault(r.defaultLimit, allocatable)
 }
 

@@ -7,7 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/prediction"
 )
@@ -35,7 +35,7 @@ func (pl *plugin) ExplainPod(state fwk.CycleState, pod *v1.Pod) string {
 
 // basis returns what the expected use of a pod is based on.
 func basis(ratio *predict.Ratio, amount predict.Amount, pod *v1.Pod) string {
-	switch workload := facts.WorkloadOf(pod); {
+	switch workload := resources.WorkloadOf(pod); {
 	case ratio.Pods > 0 && amount.Request > 0:
 		return fmt.Sprintf("%.2f of its request, as %s of %s %s", ratio.Mean, count(ratio.Pods), workload.Kind, workload.Name)
 	case ratio.Pods > 0:

@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/prediction"
@@ -106,7 +107,7 @@ type workloadBits [3]uint16
 var bitSeed = maphash.MakeSeed()
 
 // workloadBitsOf returns the bits of a workload.
-func workloadBitsOf(workload predict.Key) workloadBits {
+func workloadBitsOf(workload resources.WorkloadKey) workloadBits {
 	hash := maphash.Comparable(bitSeed, workload)
 	var bits workloadBits
 	for i := range bits {

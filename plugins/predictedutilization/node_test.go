@@ -11,6 +11,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/prediction"
@@ -102,7 +103,7 @@ func (c *measuredCluster) scores(t *testing.T, pod *v1.Pod) []int64 {
 // want returns the scores by predicting every node from scratch.
 func (c *measuredCluster) want(pod *v1.Pod) []int64 {
 	scores := make([]int64, len(c.infos))
-	model, amounts := c.keeper.Model(), noderes.NewPod(pod)
+	model, amounts := c.keeper.Model(), resources.NewPod(pod)
 	declared := prediction.Declared(&amounts)
 	cycle := &cycleData{model: noderes.Input[predict.Model]{Value: model}}
 	for r := range cycle.expected {

@@ -17,7 +17,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/prediction"
@@ -85,7 +85,7 @@ func (pl *plugin) Name() string { return Name }
 // alike: nothing is known of the workload of a pod that has not run.
 func (pl *plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
 	fragments := noderes.Sign(pod)
-	if w := facts.WorkloadOf(pod); w.Kind != facts.KindPod {
+	if w := resources.WorkloadOf(pod); w.Kind != resources.KindPod {
 		fragments = append(fragments, fwk.SignFragment{Key: signKey, Value: w})
 	}
 	return fragments, nil
@@ -116,7 +116,7 @@ func (pl *plugin) ScoreExtensions() fwk.ScoreExtensions { return nil }
 type cycleData struct {
 	pending  *noderes.Pending
 	model    noderes.Input[predict.Model]
-	workload predict.Key
+	workload resources.WorkloadKey
 	// bits are those of the workload in packed values. isAlone is set for a pod without a controller.
 	bits     workloadBits
 	isAlone  bool
@@ -128,7 +128,7 @@ func (pl *plugin) newCycleData(pending *noderes.Pending) cycleData {
 	c := cycleData{pending: pending, model: pl.prepared.Input(pl.keeper.Model())}
 	declared := prediction.Declared(&c.pending.Pod)
 	c.workload, c.bits = declared.Workload, workloadBitsOf(declared.Workload)
-	c.isAlone = c.workload.Value().Kind == facts.KindPod
+	c.isAlone = c.workload.Value().Kind == resources.KindPod
 	for r := range c.expected {
 		c.expected[r] = c.model.Value.Expect(&declared, r)
 	}

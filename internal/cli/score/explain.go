@@ -20,8 +20,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
 )
@@ -308,7 +308,7 @@ func (o *explainOptions) livePodNames(ctx context.Context) []string {
 	}
 	var names []string
 	for i := range pods.Items {
-		names = append(names, facts.Name(&pods.Items[i]))
+		names = append(names, resources.Name(&pods.Items[i]))
 	}
 	return names
 }
@@ -328,7 +328,7 @@ func inNamespace(names []string, namespace string) []string {
 func podNames(objects *manifest.Objects) []string {
 	var names []string
 	for _, pod := range slices.Concat(objects.Running, objects.Pending) {
-		names = append(names, facts.Name(pod))
+		names = append(names, resources.Name(pod))
 	}
 	slices.Sort(names)
 	return names

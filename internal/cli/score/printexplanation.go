@@ -11,7 +11,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
 // print prints the best feasible nodes, why the others are infeasible, and the reason of the
@@ -90,7 +90,7 @@ func (e *explanation) partition() (feasible []explainedNode, infeasible []string
 	})
 	for _, reason := range reasons {
 		infeasible = append(infeasible, fmt.Sprintf("infeasible, %d: %s: %s", len(names[reason]), reason,
-			facts.Abbreviate(names[reason], maxNames, ", ")))
+			format.Abbreviate(names[reason], maxNames, ", ")))
 	}
 	return feasible, infeasible
 }

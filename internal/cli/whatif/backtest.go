@@ -87,7 +87,11 @@ func (o *backtestOptions) run(cmd *cobra.Command) error {
 	}
 	bar := base.NewRunProgress(cmd.ErrOrStderr(), len(compare.Jobs(options)))
 	options.Warn = base.Warnings(cmd.ErrOrStderr())
-	r, err := compare.Backtest(cmd.Context(), options, compare.Pool{Command: selfCommand, Processes: runtime.GOMAXPROCS(0), Progress: bar.Show})
+	r, err := compare.Backtest(
+		cmd.Context(),
+		options,
+		compare.Pool{Command: selfCommand, Processes: runtime.GOMAXPROCS(0), Progress: bar.Show},
+	)
 	bar.End()
 	switch {
 	case cmd.Context().Err() != nil:

@@ -10,17 +10,3 @@
 // Only nodes that accept a pod without tolerations count, with the pods on them. Scores are
 // truncated toward zero, as in Open Cluster Management.
 package agent
-
-// Resource is an index into amounts.
-type Resource int
-
-// The resources that are scored.
-const (
-	CPU    Resource = iota // in millicores
-	Memory                 // in bytes
-
-	resources
-)
-
-// Amounts is an amount of each resource in [0, math.MaxInt64].
-type Amounts [resources]int64

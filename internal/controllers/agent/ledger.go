@@ -2,6 +2,7 @@ package agent
 
 import (
 	"github.com/plimsoll-k8s/plimsoll/internal/ledger"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/risk"
 )
 
@@ -11,7 +12,7 @@ type Node struct {
 	Schedulable bool
 	// Allocatable is the capacity for pods. Machine is the capacity of the machine, which load is
 	// measured against.
-	Allocatable, Machine Amounts
+	Allocatable, Machine resources.Amounts
 }
 
 // Pod is the part of a pod that the ledger counts.
@@ -19,9 +20,9 @@ type Pod struct {
 	// Node is the name of the pod's node. A pod without a node is not counted.
 	Node string
 	// Requests and Limits are those of the pod. Limits below Requests count as Requests.
-	Requests, Limits Amounts
+	Requests, Limits resources.Amounts
 	// Unbounded reports whether a container of the pod has no limit of the resource.
-	Unbounded [resources]bool
+	Unbounded [scored]bool
 }
 
 // NodeName implements ledger.Pod.
@@ -31,7 +32,7 @@ func (p Pod) NodeName() string { return p.Node }
 type account = ledger.Account[Node, Pod, nodeSums]
 
 // nodeSums are the sums over the pods on one node.
-type nodeSums [resources]struct {
+type nodeSums [scored]struct {
 	requests, limits total
 	unbounded        int
 	// counted is the contribution of the node to the sums of the cluster.
@@ -45,7 +46,7 @@ type contribution struct{ allocatable, free, limits int64 }
 // change does not depend on the size of the cluster. It is not safe for concurrent use.
 type Ledger struct {
 	ledger *ledger.Ledger[Node, Pod, nodeSums]
-	sums   [resources]struct{ allocatable, free, limits total }
+	sums   [scored]struct{ allocatable, free, limits total }
 }
 
 // NewLedger returns an empty ledger.
@@ -98,7 +99,7 @@ func (l *Ledger) podRemoved(a *account, pod Pod) {
 // update replaces the contribution of an account to the sums of the cluster.
 func (l *Ledger) update(a *account) {
 	for r := range l.sums {
-		sums, before, after := &l.sums[r], a.Sums[r].counted, contributionOf(a, Resource(r))
+		sums, before, after := &l.sums[r], a.Sums[r].counted, contributionOf(a, resources.Index(r))
 		sums.allocatable.subtract(before.allocatable)
 		sums.allocatable.add(after.allocatable)
 		sums.free.subtract(before.free)
@@ -110,7 +111,7 @@ func (l *Ledger) update(a *account) {
 }
 
 // contributionOf returns the contribution of an account to the sums of the cluster.
-func contributionOf(a *account, r Resource) contribution {
+func contributionOf(a *account, r resources.Index) contribution {
 	if !a.Node.Schedulable {
 		return contribution{}
 	}
@@ -138,7 +139,7 @@ type Sums struct {
 }
 
 // Sums returns the current sums.
-func (l *Ledger) Sums() (out [resources]Sums) {
+func (l *Ledger) Sums() (out [scored]Sums) {
 	for r := range l.sums {
 		out[r] = Sums{l.sums[r].allocatable.float(), l.sums[r].free.float(), l.sums[r].limits.float()}
 	}
@@ -148,9 +149,9 @@ func (l *Ledger) Sums() (out [resources]Sums) {
 // Load is the measured load of a node.
 type Load struct {
 	// Load is the load of each resource as a fraction of the machine.
-	Load [resources]risk.Load
+	Load [scored]risk.Load
 	// Known reports for each resource whether its load was measured.
-	Known [resources]bool
+	Known [scored]bool
 }
 
 // LoadRisk returns the probability in [0, 1] that the pods of the cluster use more than they
@@ -159,7 +160,7 @@ type Load struct {
 // skipped if the load of less than half of its allocatable amount is known. Known is false if all
 // resources are skipped.
 func (l *Ledger) LoadRisk(load func(node string) Load) (highest float64, known bool) {
-	var measured, weighted [resources]float64
+	var measured, weighted [scored]float64
 	// The order of the nodes matters: sums of floats depend on it.
 	for _, name := range l.ledger.Names() {
 		a := l.ledger.Account(name)
@@ -173,7 +174,7 @@ func (l *Ledger) LoadRisk(load func(node string) Load) (highest float64, known b
 			}
 			allocatable := float64(a.Node.Allocatable[r])
 			measured[r] += allocatable
-			weighted[r] += allocatable * riskOf(a, Resource(r)).LoadRisk(loads.Load[r], risk.DefaultWindow)
+			weighted[r] += allocatable * riskOf(a, resources.Index(r)).LoadRisk(loads.Load[r], risk.DefaultWindow)
 		}
 	}
 	for r, sums := range l.Sums() {
@@ -185,9 +186,9 @@ func (l *Ledger) LoadRisk(load func(node string) Load) (highest float64, known b
 }
 
 // riskOf returns the risk model of one resource of a node.
-func riskOf(a *account, r Resource) risk.Resource {
+func riskOf(a *account, r resources.Index) risk.Resource {
 	newResource := risk.NewCPU
-	if r == Memory {
+	if r == resources.Memory {
 		newResource = risk.NewMemory
 	}
 	out := newResource(float64(a.Node.Allocatable[r]), float64(a.Node.Machine[r]))

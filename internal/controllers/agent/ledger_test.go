@@ -8,11 +8,12 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/risk"
 )
 
 // recount computes the sums of a cluster with big integers.
-func recount(nodes map[string]Node, pods map[string]Pod) (out [resources][3]*big.Int) {
+func recount(nodes map[string]Node, pods map[string]Pod) (out [scored][3]*big.Int) {
 	for r := range out {
 		for i := range out[r] {
 			out[r][i] = new(big.Int)
@@ -49,7 +50,7 @@ func recount(nodes map[string]Node, pods map[string]Pod) (out [resources][3]*big
 func TestLedgerMatchesRecount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		amount := rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(0, 100), rapid.Int64Range(0, math.MaxInt64))
-		amounts := func(label string) (a Amounts) {
+		amounts := func(label string) (a resources.Amounts) {
 			for r := range a {
 				a[r] = amount.Draw(t, label)
 			}
@@ -70,7 +71,7 @@ func TestLedgerMatchesRecount(t *testing.T) {
 				delete(nodes, on)
 				l.DeleteNode(on)
 			case 2, 3:
-				pods[id] = Pod{on, amounts("requests"), amounts("limits"), [resources]bool{rapid.Bool().Draw(t, "unbounded")}}
+				pods[id] = Pod{on, amounts("requests"), amounts("limits"), [scored]bool{rapid.Bool().Draw(t, "unbounded")}}
 				l.SetPod(id, pods[id])
 			case 4:
 				delete(pods, id)
@@ -100,14 +101,14 @@ func TestLedgerMatchesRecount(t *testing.T) {
 
 func TestLoadRisk(t *testing.T) {
 	l := NewLedger()
-	l.SetNode("a", Node{Schedulable: true, Allocatable: Amounts{8000, 8000}, Machine: Amounts{8000, 8000}})
-	l.SetNode("b", Node{Schedulable: true, Allocatable: Amounts{24000, 8000}, Machine: Amounts{24000, 8000}})
-	l.SetNode("tainted", Node{Allocatable: Amounts{8000, 8000}, Machine: Amounts{8000, 8000}})
+	l.SetNode("a", Node{Schedulable: true, Allocatable: resources.Amounts{8000, 8000}, Machine: resources.Amounts{8000, 8000}})
+	l.SetNode("b", Node{Schedulable: true, Allocatable: resources.Amounts{24000, 8000}, Machine: resources.Amounts{24000, 8000}})
+	l.SetNode("tainted", Node{Allocatable: resources.Amounts{8000, 8000}, Machine: resources.Amounts{8000, 8000}})
 	for _, node := range []string{"a", "b", "tainted"} {
-		l.SetPod("pod-"+node, Pod{Node: node, Requests: Amounts{2000, 4000}, Limits: Amounts{8000, 8000}})
+		l.SetPod("pod-"+node, Pod{Node: node, Requests: resources.Amounts{2000, 4000}, Limits: resources.Amounts{8000, 8000}})
 	}
 	steady := func(cpu, memory float64) Load {
-		return Load{Load: [resources]risk.Load{{Mean: cpu}, {Mean: memory}}, Known: [resources]bool{true, true}}
+		return Load{Load: [scored]risk.Load{{Mean: cpu}, {Mean: memory}}, Known: [scored]bool{true, true}}
 	}
 	none := Load{}
 	for name, tc := range map[string]struct {
@@ -117,15 +118,15 @@ func TestLoadRisk(t *testing.T) {
 	}{
 		"no load":        {nil, 0, false},
 		"low everywhere": {map[string]Load{"a": steady(0.1, 0.1), "b": steady(0.05, 0.1)}, 0, true},
-		// CPU: (8 x 1 + 24 x 0) / 32 = 0.25, memory low
-		"a quarter of CPU exceeds requests": {map[string]Load{"a": steady(0.9, 0.1), "b": steady(0.05, 0.1)}, 0.25, true},
+		// resources.CPU: (8 x 1 + 24 x 0) / 32 = 0.25, memory low
+		"a quarter of resources.CPU exceeds requests": {map[string]Load{"a": steady(0.9, 0.1), "b": steady(0.05, 0.1)}, 0.25, true},
 		// memory: (8 x 0 + 8 x 1) / 16
 		"half of memory exceeds requests": {map[string]Load{"a": steady(0.9, 0.1), "b": steady(0.05, 0.9)}, 0.5, true},
-		// CPU is known for 8 of 32, which is too little; memory for 8 of 16.
-		"known for one node":     {map[string]Load{"a": steady(0.9, 0.1), "b": none}, 0, true},
-		"only a tainted node":    {map[string]Load{"tainted": steady(0.9, 0.9)}, 0, false},
-		"invalid loads":          {map[string]Load{"a": steady(math.NaN(), -1), "b": steady(-1, math.Inf(1))}, 0, false},
-		"only CPU of b is known": {map[string]Load{"b": {Load: steady(0.9, 0).Load, Known: [resources]bool{CPU: true}}}, 1, true},
+		// resources.CPU is known for 8 of 32, which is too little; memory for 8 of 16.
+		"known for one node":               {map[string]Load{"a": steady(0.9, 0.1), "b": none}, 0, true},
+		"only a tainted node":              {map[string]Load{"tainted": steady(0.9, 0.9)}, 0, false},
+		"invalid loads":                    {map[string]Load{"a": steady(math.NaN(), -1), "b": steady(-1, math.Inf(1))}, 0, false},
+		"only resources.CPU of b is known": {map[string]Load{"b": {Load: steady(0.9, 0).Load, Known: [scored]bool{resources.CPU: true}}}, 1, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, known := l.LoadRisk(func(node string) Load { return tc.loads[node] })
@@ -143,7 +144,7 @@ func BenchmarkAddAndDeletePod(b *testing.B) {
 			l := large(nodes)
 			b.ReportAllocs()
 			for b.Loop() {
-				l.SetPod("new", Pod{Node: "node-7", Requests: Amounts{100, 1 << 28}, Limits: Amounts{200, 1 << 29}})
+				l.SetPod("new", Pod{Node: "node-7", Requests: resources.Amounts{100, 1 << 28}, Limits: resources.Amounts{200, 1 << 29}})
 				l.DeletePod("new")
 			}
 		})
@@ -153,7 +154,7 @@ func BenchmarkAddAndDeletePod(b *testing.B) {
 // BenchmarkLoadRisk measures the load risk of 5,000 nodes.
 func BenchmarkLoadRisk(b *testing.B) {
 	l := large(5000)
-	load := Load{Load: [resources]risk.Load{{Mean: 0.4, StdDev: 0.1}, {Mean: 0.5, StdDev: 0.1}}, Known: [resources]bool{true, true}}
+	load := Load{Load: [scored]risk.Load{{Mean: 0.4, StdDev: 0.1}, {Mean: 0.5, StdDev: 0.1}}, Known: [scored]bool{true, true}}
 	for b.Loop() {
 		l.LoadRisk(func(string) Load { return load })
 	}
@@ -164,14 +165,14 @@ func large(nodes int) *Ledger {
 	l := NewLedger()
 	for i := range nodes {
 		l.SetNode(fmt.Sprint("node-", i), Node{
-			Schedulable: true, Allocatable: Amounts{32000, 128 << 30},
-			Machine: Amounts{32000, 132 << 30},
+			Schedulable: true, Allocatable: resources.Amounts{32000, 128 << 30},
+			Machine: resources.Amounts{32000, 132 << 30},
 		})
 	}
 	for i := range 30 * nodes {
 		l.SetPod(fmt.Sprint("pod-", i), Pod{
-			Node: fmt.Sprint("node-", i%nodes), Requests: Amounts{500, 1 << 30},
-			Limits: Amounts{1000, 2 << 30},
+			Node: fmt.Sprint("node-", i%nodes), Requests: resources.Amounts{500, 1 << 30},
+			Limits: resources.Amounts{1000, 2 << 30},
 		})
 	}
 	return l

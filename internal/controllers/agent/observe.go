@@ -13,9 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/risk"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
@@ -101,11 +100,14 @@ func handlerOf[T any](f func(T)) func(any) {
 }
 
 func (o *observer) setNode(node *v1.Node) {
-	node = facts.BoundedNode(node)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.ledger.SetNode(node.Name, Node{
-		Schedulable: acceptsPods(node), Allocatable: amountsOf(node.Status.Allocatable), Machine: amountsOf(node.Status.Capacity),
+		Schedulable: acceptsPods(
+			node,
+		),
+		Allocatable: resources.CPUAndMemory(node.Status.Allocatable),
+		Machine:     resources.CPUAndMemory(node.Status.Capacity),
 	})
 	resources := nodeResources{node.Status.Capacity, node.Status.Allocatable, node.Spec.Unschedulable}
 	if before, known := o.nodes[node.Name]; !known || !before.equals(resources) {
@@ -125,19 +127,19 @@ func (o *observer) setPod(pod *v1.Pod) {
 	counted := podOf(pod)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.ledger.SetPod(facts.Name(pod), counted)
+	o.ledger.SetPod(resources.Name(pod), counted)
 }
 
 func (o *observer) deletePod(pod *v1.Pod) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.ledger.DeletePod(facts.Name(pod))
+	o.ledger.DeletePod(resources.Name(pod))
 }
 
 // acceptsPods reports whether a node accepts a pod without tolerations. A node without conditions,
 // such as one of a manifest, counts as ready.
 func acceptsPods(node *v1.Node) bool {
-	if !facts.IsSchedulable(node) {
+	if !resources.IsSchedulable(node) {
 		return false
 	}
 	for _, taint := range node.Spec.Taints {
@@ -145,29 +147,23 @@ func acceptsPods(node *v1.Node) bool {
 			return false
 		}
 	}
-	ready := facts.ReadyCondition(node)
+	ready := resources.ReadyCondition(node)
 	return ready == nil || ready.Status == v1.ConditionTrue
 }
 
 // podOf returns the part of a pod that the ledger counts. Finished pods and placeholders, which any
 // other pod preempts, are not counted: they have no node.
 func podOf(pod *v1.Pod) (out Pod) {
-	if facts.IsFinished(pod) || pod.Labels[slack.PlaceholderLabel] != "" {
+	if resources.IsFinished(pod) || pod.Labels[slack.PlaceholderLabel] != "" {
 		return out
 	}
 	out.Node = pod.Spec.NodeName
-	amounts := noderes.NewPod(pod)
-	for i, r := range []noderes.Resource{CPU: noderes.CPU, Memory: noderes.Memory} {
+	amounts := resources.NewPod(pod)
+	for i, r := range []resources.Resource{resources.CPU: resources.CPUResource, resources.Memory: resources.MemoryResource} {
 		amount := amounts.Get(r)
 		out.Requests[i], out.Limits[i], out.Unbounded[i] = amount.Request, amount.Limit, amount.Unbounded
 	}
 	return out
-}
-
-func amountsOf(list v1.ResourceList) Amounts {
-	return Amounts{
-		CPU: noderes.CPU.Amount(list[v1.ResourceCPU]), Memory: noderes.Memory.Amount(list[v1.ResourceMemory]),
-	}
 }
 
 // state returns the state that the cluster is scored by.
@@ -182,8 +178,8 @@ func (o *observer) state(pools []Slack, store *load.Store) State {
 		state.LoadRisk, state.LoadKnown = o.ledger.LoadRisk(func(name string) Load {
 			node, _ := fresh.Node(name)
 			return Load{
-				Load:  [...]risk.Load{CPU: risk.Load(node.CPU), Memory: risk.Load(node.Memory)},
-				Known: [...]bool{CPU: node.HasCPU, Memory: node.HasMemory},
+				Load:  [...]risk.Load{resources.CPU: risk.Load(node.CPU), resources.Memory: risk.Load(node.Memory)},
+				Known: [...]bool{resources.CPU: node.HasCPU, resources.Memory: node.HasMemory},
 			}
 		})
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // policies lists the slack policies of the member cluster for every report. They are few, their CRD
@@ -53,8 +54,8 @@ func (p *policies) list(ctx context.Context) ([]Slack, error) {
 	out := make([]Slack, 0, len(typed.Items))
 	for i := range typed.Items {
 		out = append(out, Slack{
-			Available: amountsOf(typed.Items[i].Status.Available),
-			Target:    amountsOf(typed.Items[i].Status.Target),
+			Available: resources.CPUAndMemory(typed.Items[i].Status.Available),
+			Target:    resources.CPUAndMemory(typed.Items[i].Status.Target),
 		})
 	}
 	return out, nil

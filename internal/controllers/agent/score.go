@@ -1,6 +1,10 @@
 package agent
 
-import "math"
+import (
+	"math"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+)
 
 // Names of the scores. In their formulas A is the sum of the allocatable amounts of the nodes, F the
 // part that requests leave free, and L the sum of the limits of the pods.
@@ -37,13 +41,16 @@ type Score struct {
 	Value int32
 }
 
+// scored is the number of resources that are scored, the first of resources.Amounts: CPU and memory.
+const scored = 2
+
 // Slack is the available slack of one pool of nodes, and its target.
-type Slack struct{ Available, Target Amounts }
+type Slack struct{ Available, Target resources.Amounts }
 
 // State is the state that a cluster is scored by.
 type State struct {
 	// Sums are those over the nodes.
-	Sums [resources]Sums
+	Sums [scored]Sums
 	// LoadRisk is in [0, 1]. It is ignored unless LoadKnown is set.
 	LoadRisk  float64
 	LoadKnown bool
@@ -59,7 +66,7 @@ const (
 
 // Scores returns the scores of a cluster in the order of Names, without those that are absent.
 func Scores(s State) []Score {
-	cpu, memory := s.Sums[CPU], s.Sums[Memory]
+	cpu, memory := s.Sums[resources.CPU], s.Sums[resources.Memory]
 	out := []Score{
 		{FreeCPU, fraction(cpu.Free, cpu.Allocatable)},
 		{FreeMemory, fraction(memory.Free, memory.Allocatable)},
@@ -71,8 +78,8 @@ func Scores(s State) []Score {
 	if s.LoadKnown {
 		out = append(out, Score{LowLoadRisk, fraction(1-s.LoadRisk, 1)})
 	}
-	for r, name := range [resources]string{SlackCPU, SlackMemory} {
-		if value, ok := slackBalance(s.Slack, Resource(r)); ok {
+	for r, name := range [scored]string{SlackCPU, SlackMemory} {
+		if value, ok := slackBalance(s.Slack, resources.Index(r)); ok {
 			out = append(out, Score{name, value})
 		}
 	}
@@ -104,7 +111,7 @@ func limitRoom(s Sums) int32 {
 
 // slackBalance returns the mean of the pools' balances, weighted by their targets. It returns false if all
 // targets are 0.
-func slackBalance(pools []Slack, r Resource) (value int32, ok bool) {
+func slackBalance(pools []Slack, r resources.Index) (value int32, ok bool) {
 	var sum, weights float64
 	for _, pool := range pools {
 		if target := float64(pool.Target[r]); target > 0 {

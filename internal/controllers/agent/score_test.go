@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 func TestFormulas(t *testing.T) {
@@ -44,7 +46,7 @@ func TestFormulas(t *testing.T) {
 func TestSlack(t *testing.T) {
 	type pools = []Slack
 	pool := func(available, target int64) Slack {
-		return Slack{Available: Amounts{CPU: available}, Target: Amounts{CPU: target}}
+		return Slack{Available: resources.Amounts{resources.CPU: available}, Target: resources.Amounts{resources.CPU: target}}
 	}
 	for name, tc := range map[string]struct {
 		pools pools
@@ -61,7 +63,7 @@ func TestSlack(t *testing.T) {
 		// the deficit of another.
 		"surplus and deficit": {pools{pool(12, 6), pool(0, 2), pool(7, 0)}, 12, true},
 	} {
-		if got, known := slackBalance(tc.pools, CPU); got != tc.want || known != tc.known {
+		if got, known := slackBalance(tc.pools, resources.CPU); got != tc.want || known != tc.known {
 			t.Errorf("%s: %d %v, want %d %v", name, got, known, tc.want, tc.known)
 		}
 	}
@@ -71,18 +73,18 @@ func TestSlack(t *testing.T) {
 func TestExample(t *testing.T) {
 	l := NewLedger()
 	for _, name := range []string{"a", "b"} {
-		l.SetNode(name, Node{Schedulable: true, Allocatable: Amounts{8 * cores, 32 * gib}})
+		l.SetNode(name, Node{Schedulable: true, Allocatable: resources.Amounts{8 * cores, 32 * gib}})
 	}
-	l.SetNode("tainted", Node{Allocatable: Amounts{64 * cores, 512 * gib}})
-	l.SetPod("web", Pod{Node: "a", Requests: Amounts{6 * cores, 8 * gib}, Limits: Amounts{12 * cores, 16 * gib}})
-	l.SetPod("db", Pod{Node: "b", Requests: Amounts{3 * cores, 24 * gib}, Limits: Amounts{4 * cores, 24 * gib}})
-	l.SetPod("agent", Pod{Node: "b", Limits: Amounts{}, Unbounded: [resources]bool{CPU: true, Memory: true}})
+	l.SetNode("tainted", Node{Allocatable: resources.Amounts{64 * cores, 512 * gib}})
+	l.SetPod("web", Pod{Node: "a", Requests: resources.Amounts{6 * cores, 8 * gib}, Limits: resources.Amounts{12 * cores, 16 * gib}})
+	l.SetPod("db", Pod{Node: "b", Requests: resources.Amounts{3 * cores, 24 * gib}, Limits: resources.Amounts{4 * cores, 24 * gib}})
+	l.SetPod("agent", Pod{Node: "b", Limits: resources.Amounts{}, Unbounded: [scored]bool{resources.CPU: true, resources.Memory: true}})
 	got := Scores(State{
 		Sums: l.Sums(), LoadRisk: 0.2, LoadKnown: true,
-		Slack: []Slack{{Available: Amounts{2 * cores, 16 * gib}, Target: Amounts{4 * cores, 8 * gib}}},
+		Slack: []Slack{{Available: resources.Amounts{2 * cores, 16 * gib}, Target: resources.Amounts{4 * cores, 8 * gib}}},
 	})
 	want := []Score{
-		// CPU: A = 16, F = 2 + 5 = 7, L = 12 + max(4, 8) = 20
+		// resources.CPU: A = 16, F = 2 + 5 = 7, L = 12 + max(4, 8) = 20
 		// memory: A = 64, F = 24 + 8 = 32, L = 16 + max(24, 32) = 48
 		{FreeCPU, -12},        // 200 x (7/16 - 0.5) = -12.5
 		{FreeMemory, 0},       // 200 x (32/64 - 0.5)

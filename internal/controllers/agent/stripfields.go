@@ -4,7 +4,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
@@ -34,7 +34,7 @@ func stripNode(node *v1.Node) *v1.Node {
 		Spec:       v1.NodeSpec{Unschedulable: node.Spec.Unschedulable, Taints: node.Spec.Taints},
 		Status:     v1.NodeStatus{Capacity: node.Status.Capacity, Allocatable: node.Status.Allocatable},
 	}
-	if ready := facts.ReadyCondition(node); ready != nil {
+	if ready := resources.ReadyCondition(node); ready != nil {
 		out.Status.Conditions = []v1.NodeCondition{{Type: ready.Type, Status: ready.Status}}
 	}
 	return out

@@ -14,7 +14,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
 	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 )
 
 const (
@@ -57,7 +56,7 @@ func listed(word string, names []string) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return word + facts.Abbreviate(names, maxNames, ", ")
+	return word + format.Abbreviate(names, maxNames, ", ")
 }
 
 // compare returns the names of the clusters that only one of two lists has.
@@ -116,7 +115,7 @@ func (c *Controller) recordConditions(object *v1beta1.Placement, before, after [
 	}
 	if len(warnings) > 0 && message(before) != message(after) {
 		c.recorder.Eventf(object, nil, v1.EventTypeWarning, "PlacementWarning", "Evaluate", "%s",
-			facts.Shorten(facts.Abbreviate(warnings, maxNames, "; "), setup.MaxNote))
+			format.Shorten(format.Abbreviate(warnings, maxNames, "; "), setup.MaxNote))
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 )
 
 // MaxNote is the length in bytes up to which the API server accepts the note of an event.
@@ -27,7 +27,7 @@ func RecordConditions(
 			continue
 		}
 		if kind := eventType(old, condition); kind != "" {
-			recorder.Eventf(object, nil, kind, condition.Reason, condition.Type, "%s", facts.Shorten(condition.Message, MaxNote))
+			recorder.Eventf(object, nil, kind, condition.Reason, condition.Type, "%s", format.Shorten(condition.Message, MaxNote))
 		}
 	}
 }

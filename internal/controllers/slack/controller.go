@@ -25,7 +25,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
@@ -355,7 +355,7 @@ func isChanged(before, after client.Object) bool {
 	if !oldOK || !nodeOK {
 		return true
 	}
-	return facts.ReadyStatus(old) != facts.ReadyStatus(node) || old.Spec.Unschedulable != node.Spec.Unschedulable ||
+	return resources.ReadyStatus(old) != resources.ReadyStatus(node) || old.Spec.Unschedulable != node.Spec.Unschedulable ||
 		fmt.Sprint(old.Spec.Taints, old.Labels, old.Status.Allocatable, old.DeletionTimestamp) !=
 			fmt.Sprint(node.Spec.Taints, node.Labels, node.Status.Allocatable, node.DeletionTimestamp)
 }

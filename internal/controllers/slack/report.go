@@ -14,7 +14,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
@@ -184,7 +183,7 @@ func reasonOfFailures(failures []error) (reason, message string) {
 // setCondition sets a condition for the current generation of the policy.
 func setCondition(status *v1alpha1.ResourceSlackStatus, policy *v1alpha1.ResourceSlack, condition metav1.Condition) {
 	condition.ObservedGeneration = policy.Generation
-	condition.Message = facts.Shorten(condition.Message, maxMessageLength)
+	condition.Message = format.Shorten(condition.Message, maxMessageLength)
 	meta.SetStatusCondition(&status.Conditions, condition)
 }
 
@@ -220,7 +219,7 @@ const (
 )
 
 // joinReasons joins the first reasons, and the number of the remaining ones.
-func joinReasons(reasons []string) string { return facts.Abbreviate(reasons, maxReasons, "; ") }
+func joinReasons(reasons []string) string { return format.Abbreviate(reasons, maxReasons, "; ") }
 
 // formatAmounts returns a list as messages of the plan write amounts, such as "1500m CPU and 2Gi memory".
 func formatAmounts(list v1.ResourceList) string {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/page"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/risk"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -70,16 +71,16 @@ func viewNode(node *v1.Node, pods []*v1.Pod, measured load.Node) page.LiveNode {
 	info := framework.NewNodeInfo(pods...)
 	info.SetNode(node)
 	out := page.LiveNode{Name: node.Name}
-	bar := func(r noderes.Resource, u load.Utilization, has bool) {
+	bar := func(r resources.Resource, u load.Utilization, has bool) {
 		var sum noderes.Sum
 		for _, pod := range pods {
-			amounts := noderes.NewPod(pod)
+			amounts := resources.NewPod(pod)
 			sum.Add(amounts.Get(r))
 		}
-		allocatable := r.Allocatable(info)
+		allocatable := noderes.Allocatable(r, info)
 		limit := sum.Limit + sum.PartialLimit
 		fraction := func(amount int64) float64 { return float64(amount) / float64(max(allocatable, 1)) }
-		relative := risk.Load(u).RelativeTo(float64(r.Capacity(info)), float64(allocatable))
+		relative := risk.Load(u).RelativeTo(float64(noderes.Capacity(r, info)), float64(allocatable))
 		out.Bars = append(out.Bars, page.LiveBar{
 			Resource: string(r.Name()), Allocatable: format(r, allocatable),
 			Request: format(r, sum.Request), RequestFraction: fraction(sum.Request),
@@ -87,8 +88,8 @@ func viewNode(node *v1.Node, pods []*v1.Pod, measured load.Node) page.LiveNode {
 			HasLoad: has, LoadMean: relative.Mean, LoadStdDev: relative.StdDev,
 		})
 	}
-	bar(noderes.CPU, measured.CPU, measured.HasCPU)
-	bar(noderes.Memory, measured.Memory, measured.HasMemory)
+	bar(resources.CPUResource, measured.CPU, measured.HasCPU)
+	bar(resources.MemoryResource, measured.Memory, measured.HasMemory)
 	for _, pod := range pods {
 		out.Pods = append(out.Pods, podName(pod))
 	}
@@ -97,8 +98,8 @@ func viewNode(node *v1.Node, pods []*v1.Pod, measured load.Node) page.LiveNode {
 }
 
 // format returns an amount in the form of a manifest.
-func format(r noderes.Resource, amount int64) string {
-	if r == noderes.CPU {
+func format(r resources.Resource, amount int64) string {
+	if r == resources.CPUResource {
 		return resource.NewMilliQuantity(amount, resource.DecimalSI).String()
 	}
 	return resource.NewQuantity(amount, resource.BinarySI).String()

@@ -3,6 +3,7 @@ package slack
 import (
 	"context"
 	"fmt"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +18,6 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/autoscaler"
 )
 
 // cluster is the cluster of the scenario, whose nodes an autoscaler adds and removes.
@@ -51,10 +51,10 @@ func (c *cluster) state(ctx context.Context) (state, error) {
 		if node.Spec.Unschedulable {
 			continue // about to be removed
 		}
-		out.available += allocatable(node)[autoscaler.CPU]
+		out.available += allocatable(node)[resources.CPU]
 		for _, pod := range pods {
 			if pod.Spec.NodeName == node.Name {
-				out.available -= requests(pod)[autoscaler.CPU]
+				out.available -= requests(pod)[resources.CPU]
 			}
 		}
 	}

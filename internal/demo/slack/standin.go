@@ -23,8 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
@@ -151,7 +150,7 @@ func (s *standIn) observe(ctx context.Context) (nodes []*poolNode, pods []autosc
 	}
 	for i := range podList.Items {
 		pod := &podList.Items[i]
-		if n := byName[pod.Spec.NodeName]; n != nil && !facts.IsFinished(pod) {
+		if n := byName[pod.Spec.NodeName]; n != nil && !resources.IsFinished(pod) {
 			n.Free, n.Fixed = n.Free.Minus(requests(pod)), true
 		} else if demo.IsUnschedulable(pod) && selectsPool(&pod.Spec) {
 			pods = append(pods, autoscaler.Pod{Requests: requests(pod), Class: 1})
@@ -172,7 +171,7 @@ func (s *standIn) observe(ctx context.Context) (nodes []*poolNode, pods []autosc
 // place assigns pods and placeholders to the nodes and returns those that do not fit. Nodes with
 // pods must not be removed.
 func place(ctx context.Context, in *autoscaler.ScaleDownInput) (unplaced []autoscaler.Pod) {
-	var free []autoscaler.Amounts
+	var free []resources.Amounts
 	for i := range in.Nodes {
 		free = append(free, in.Nodes[i].Free)
 	}
@@ -292,13 +291,13 @@ func selectsPool(spec *v1.PodSpec) bool {
 var shape = allocatable(demo.Node{CPU: nodeCPU, Memory: nodeMemory}.Object())
 
 // allocatable returns the amounts of a node.
-func allocatable(node *v1.Node) autoscaler.Amounts {
+func allocatable(node *v1.Node) resources.Amounts {
 	list := node.Status.Allocatable
-	return autoscaler.Amounts{list.Cpu().MilliValue(), list.Memory().Value(), 0, list.Pods().Value()}
+	return resources.Amounts{resources.CPU: list.Cpu().MilliValue(), resources.Memory: list.Memory().Value(), resources.Pods: list.Pods().Value()}
 }
 
 // requests returns the amounts that a pod needs: its requests and a pod slot.
-func requests(pod *v1.Pod) autoscaler.Amounts {
-	p := noderes.NewPod(pod)
-	return autoscaler.Amounts{p.Get(noderes.CPU).Request, p.Get(noderes.Memory).Request, 0, 1}
+func requests(pod *v1.Pod) resources.Amounts {
+	p := resources.NewPod(pod)
+	return resources.Amounts{resources.CPU: p.Get(resources.CPUResource).Request, resources.Memory: p.Get(resources.MemoryResource).Request, resources.Pods: 1}
 }

@@ -23,7 +23,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 )
 
@@ -122,11 +122,11 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 		klog.ErrorS(err, "Could not list nodes and pods for the metrics") // informers read from memory
 		return
 	}
-	for _, resource := range []noderes.Resource{noderes.CPU, noderes.Memory} {
+	for _, resource := range []resources.Resource{resources.CPUResource, resources.MemoryResource} {
 		limits, unboundedNodes := histogram{bounds: limitBuckets}, 0.0
 		for _, name := range c.watched.names {
 			node := c.watched.states[name]
-			sum, allocatable := node.sums.Get(resource), resource.Allocatable(node.info)
+			sum, allocatable := node.sums.Get(resource), noderes.Allocatable(resource, node.info)
 			if allocatable > 0 {
 				limits.add(float64(sum.FlooredLimit) / float64(allocatable))
 			}
@@ -161,7 +161,7 @@ func (c *cluster) update() error {
 	}
 	byNode := make(map[string][]*v1.Pod, len(nodes))
 	for _, pod := range pods {
-		if facts.OccupiesNode(pod) {
+		if resources.OccupiesNode(pod) {
 			byNode[pod.Spec.NodeName] = append(byNode[pod.Spec.NodeName], pod)
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // lister is a snapshot that can only list its nodes.
@@ -96,10 +98,10 @@ func TestCacheHasTheNodesOfTheSnapshot(t *testing.T) {
 	failing := &lister{err: errors.New("no list")}
 	cache.Pending(framework.NewCycleState(), &v1.Pod{}, failing)
 	expect("node-2")
-	if got := cache.Sums(all.nodes[1], failing, false).Get(CPU).Request; got != 1 {
+	if got := cache.Sums(all.nodes[1], failing, false).Get(resources.CPUResource).Request; got != 1 {
 		t.Errorf("snapshot without a list: %d, want 1", got)
 	}
-	if got := cache.Sums(all.nodes[2], &lister{}, false).Get(CPU).Request; got != 2 {
+	if got := cache.Sums(all.nodes[2], &lister{}, false).Get(resources.CPUResource).Request; got != 2 {
 		t.Errorf("snapshot with an empty list: %d, want 2", got)
 	}
 }
@@ -110,10 +112,10 @@ func TestReturnedSumsAreImmutable(t *testing.T) {
 	all, cache := &lister{nodes: []fwk.NodeInfo{node}}, NewCache()
 	before := cache.Sums(node, all, false)
 	node.AddPod(podRequesting("b", 50))
-	if after := cache.Sums(node, all, false).Get(CPU).Request; after != 150 {
+	if after := cache.Sums(node, all, false).Get(resources.CPUResource).Request; after != 150 {
 		t.Errorf("after: %d, want 150", after)
 	}
-	if got := before.Get(CPU).Request; got != 100 {
+	if got := before.Get(resources.CPUResource).Request; got != 100 {
 		t.Errorf("before: %d, want 100", got)
 	}
 }
@@ -125,7 +127,7 @@ func TestNodeOverwrittenInPlace(t *testing.T) {
 	cache.Sums(node, all, false)
 	last := node.Pods[1].GetPod()
 	*node = *nodeWith("node", podRequesting("b", 700), last)
-	if got := cache.Sums(node, all, false).Get(CPU).Request; got != 701 {
+	if got := cache.Sums(node, all, false).Get(resources.CPUResource).Request; got != 701 {
 		t.Errorf("%d, want 701", got)
 	}
 }
@@ -148,7 +150,7 @@ func TestCacheConcurrently(t *testing.T) {
 		running.Go(func() {
 			for range 50 {
 				for i, node := range all.nodes {
-					if got := cache.Sums(node, all, i%2 == 0).Get(CPU).Request; got != int64(i) {
+					if got := cache.Sums(node, all, i%2 == 0).Get(resources.CPUResource).Request; got != int64(i) {
 						t.Errorf("node %d: %d", i, got)
 					}
 				}
@@ -168,7 +170,7 @@ func TestCacheAllocations(t *testing.T) {
 	for _, inGroup := range []bool{false, true} {
 		allocations := testing.AllocsPerRun(100, func() {
 			for _, node := range all.nodes {
-				cache.Sums(node, all, inGroup).Get(Memory)
+				cache.Sums(node, all, inGroup).Get(resources.MemoryResource)
 			}
 		})
 		if allocations != 0 {

@@ -10,6 +10,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/parallelize"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // snapshotHandle is a handle with a snapshot and a parallelizer.
@@ -36,7 +38,7 @@ func TestScoreOfCandidates(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			calls[node]++
-			return cache.SumsAt(place, node, false).Get(CPU).Request
+			return cache.SumsAt(place, node, false).Get(resources.CPUResource).Request
 		}
 		scores := cache.Score(t.Context(), handle, framework.NewCycleState(), nodes, request)
 		for i, node := range all.nodes {
@@ -60,7 +62,9 @@ func TestScoreOfCandidates(t *testing.T) {
 func TestCandidatesAreShared(t *testing.T) {
 	all := numbered(3)
 	cache, handle, state := NewCache(), snapshotHandle{all: all}, framework.NewCycleState()
-	request := func(place Place, node fwk.NodeInfo) int64 { return cache.SumsAt(place, node, false).Get(CPU).Request }
+	request := func(place Place, node fwk.NodeInfo) int64 {
+		return cache.SumsAt(place, node, false).Get(resources.CPUResource).Request
+	}
 	score := func(nodes []fwk.NodeInfo) Scores { return cache.Score(t.Context(), handle, state, nodes, request) }
 	expect := func(what string, scores Scores, node int, want int64, wantKnown bool) {
 		t.Helper()

@@ -5,6 +5,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // pendingKey is the key of the pending pod's amounts in the cycle state.
@@ -12,7 +14,7 @@ const pendingKey fwk.StateKey = "plimsoll.dev/pending-pod"
 
 // Pending holds the amounts of the pod that is being scheduled.
 type Pending struct {
-	Pod
+	resources.Pod
 	// InGroup is set while the scheduler evaluates a group of pods: it then adds pods to nodes and
 	// removes them without changing the generation of the node.
 	InGroup bool
@@ -25,7 +27,7 @@ func (c *Cache) Pending(state fwk.CycleState, pod *v1.Pod, all fwk.SharedLister)
 	if pending := c.pending.Get(state); pending != nil {
 		return pending
 	}
-	pending := &Pending{Pod: NewPod(pod), InGroup: state.IsPodGroupSchedulingCycle()}
+	pending := &Pending{Pod: resources.NewPod(pod), InGroup: state.IsPodGroupSchedulingCycle()}
 	c.pending.Set(state, pending)
 	c.dropDeletedNodes(all)
 	return pending
@@ -86,13 +88,13 @@ const signKey = "plimsoll.dev/v1.Pod.Spec.RequestsAndLimits()"
 // Sign returns the requests and limits of a pod as a fragment of its signature. Pods with the same
 // signature get the same scores.
 func Sign(pod *v1.Pod) []fwk.SignFragment {
-	p := NewPod(pod)
-	amounts := map[string]Amount{}
-	for _, r := range []Resource{CPU, Memory, EphemeralStorage} {
-		amounts[string(r.name)] = p.Get(r)
+	p := resources.NewPod(pod)
+	amounts := map[string]resources.Amount{}
+	for _, r := range commonResources {
+		amounts[string(r.Name())] = p.Get(r)
 	}
-	for _, s := range p.scalars {
-		amounts[string(s.name)] = s.Amount
+	for _, s := range p.Extended {
+		amounts[string(s.Name)] = s.Amount
 	}
 	return []fwk.SignFragment{{Key: signKey, Value: amounts}}
 }

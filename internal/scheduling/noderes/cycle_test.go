@@ -6,13 +6,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 func TestPendingIsComputedOncePerCycle(t *testing.T) {
 	cache, all := NewCache(), &lister{}
 	state := framework.NewCycleState()
 	first := cache.Pending(state, podRequesting("a", 100), all)
-	if got := first.Get(CPU); got != (Amount{Request: 100, Unbounded: true}) || first.InGroup {
+	if got := first.Get(resources.CPUResource); got != (resources.Amount{Request: 100, Unbounded: true}) || first.InGroup {
 		t.Errorf("%+v, in a group: %t", got, first.InGroup)
 	}
 	if cache.Pending(state, podRequesting("a", 100), all) != first {
@@ -21,7 +23,7 @@ func TestPendingIsComputedOncePerCycle(t *testing.T) {
 	if cache.Pending(state.Clone(), podRequesting("a", 100), all) != first {
 		t.Error("computed again in a clone of the cycle state")
 	}
-	if got := cache.Pending(framework.NewCycleState(), podRequesting("b", 200), all).Get(CPU).Request; got != 200 {
+	if got := cache.Pending(framework.NewCycleState(), podRequesting("b", 200), all).Get(resources.CPUResource).Request; got != 200 {
 		t.Errorf("in the next cycle: %d, want 200", got)
 	}
 }

@@ -2,251 +2,22 @@ package noderes
 
 import (
 	"fmt"
-	"math"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	accounting "k8s.io/component-helpers/resource"
 	"pgregory.net/rapid"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
-
-// amounts returns a resource list from pairs of name and quantity.
-func amounts(pairs ...string) v1.ResourceList {
-	list := v1.ResourceList{}
-	for i := 0; i < len(pairs); i += 2 {
-		list[v1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
-	}
-	return list
-}
-
-// container returns a container with requests and limits.
-func container(requests, limits v1.ResourceList) v1.Container {
-	return v1.Container{Name: "main", Resources: v1.ResourceRequirements{Requests: requests, Limits: limits}}
-}
-
-// sidecar returns a restartable init container.
-func sidecar(c v1.Container) v1.Container {
-	always := v1.ContainerRestartPolicyAlways
-	c.RestartPolicy = &always
-	return c
-}
-
-func containers(c ...v1.Container) []v1.Container { return c }
-
-func TestNewPod(t *testing.T) {
-	tests := map[string]struct {
-		spec v1.PodSpec
-		// want has the amounts to compare; other resources are ignored.
-		want map[v1.ResourceName]Amount
-	}{
-		// 500m + 250m = 750m, limits 1 + 2 = 3; memory 1 Gi + 2 Gi, one of two with a limit
-		"the sum of the containers": {
-			v1.PodSpec{Containers: containers(
-				container(amounts("cpu", "500m", "memory", "1Gi"), amounts("cpu", "1", "memory", "4Gi")),
-				container(amounts("cpu", "250m", "memory", "2Gi"), amounts("cpu", "2")),
-			)},
-			map[v1.ResourceName]Amount{
-				"cpu":               {Request: 750, Limit: 3000},
-				"memory":            {Request: 3 << 30, Limit: 4 << 30, Unbounded: true},
-				"ephemeral-storage": {Unbounded: true},
-			},
-		},
-		// the larger of 100m + 200m and 1; limits the larger of 1 + 1 and 3
-		"an init container with larger amounts": {
-			v1.PodSpec{
-				InitContainers: containers(container(amounts("cpu", "1"), amounts("cpu", "3"))),
-				Containers: containers(
-					container(amounts("cpu", "100m"), amounts("cpu", "1")),
-					container(amounts("cpu", "200m"), amounts("cpu", "1")),
-				),
-			},
-			map[v1.ResourceName]Amount{"cpu": {Request: 1000, Limit: 3000}},
-		},
-		// init containers run sequentially: max(400m, 300m), not 700m
-		"init containers with smaller amounts": {
-			v1.PodSpec{
-				InitContainers: containers(
-					container(amounts("cpu", "400m"), amounts("cpu", "400m")),
-					container(amounts("cpu", "300m"), amounts("cpu", "300m")),
-				),
-				Containers: containers(container(amounts("cpu", "500m"), amounts("cpu", "500m"))),
-			},
-			map[v1.ResourceName]Amount{"cpu": {Request: 500, Limit: 500}},
-		},
-		// a sidecar runs with the containers: 200m + 500m = 700m, limits 1 + 1 = 2
-		"a sidecar": {
-			v1.PodSpec{
-				InitContainers: containers(sidecar(container(amounts("cpu", "200m"), amounts("cpu", "1")))),
-				Containers:     containers(container(amounts("cpu", "500m"), amounts("cpu", "1"))),
-			},
-			map[v1.ResourceName]Amount{"cpu": {Request: 700, Limit: 2000}},
-		},
-		// the init container runs with the sidecar before it, 200m + 900m, but not
-		// with the one after it: max(1100m, 200m + 300m + 500m) = 1100m;
-		// limits max(1 + 2, 1 + 1 + 1) = 3
-		"an init container between two sidecars": {
-			v1.PodSpec{
-				InitContainers: containers(
-					sidecar(container(amounts("cpu", "200m"), amounts("cpu", "1"))),
-					container(amounts("cpu", "900m"), amounts("cpu", "2")),
-					sidecar(container(amounts("cpu", "300m"), amounts("cpu", "1"))),
-				),
-				Containers: containers(container(amounts("cpu", "500m"), amounts("cpu", "1"))),
-			},
-			map[v1.ResourceName]Amount{"cpu": {Request: 1100, Limit: 3000}},
-		},
-		// cpu 500m + 100m, limit 1 + 100m; no limit of memory to add overhead to
-		"overhead": {
-			v1.PodSpec{
-				Overhead:   amounts("cpu", "100m", "memory", "64Mi"),
-				Containers: containers(container(amounts("cpu", "500m", "memory", "1Gi"), amounts("cpu", "1"))),
-			},
-			map[v1.ResourceName]Amount{
-				"cpu":    {Request: 600, Limit: 1100},
-				"memory": {Request: 1<<30 + 64<<20, Unbounded: true},
-			},
-		},
-		// the pod-level limit bounds cpu and memory; ephemeral storage has no pod-level limit
-		"pod-level limits": {
-			v1.PodSpec{
-				Resources: &v1.ResourceRequirements{
-					Requests: amounts("cpu", "1"), Limits: amounts("cpu", "2", "memory", "1Gi", "ephemeral-storage", "1Gi"),
-				},
-				Containers: containers(container(amounts("cpu", "500m"), nil), container(nil, nil)),
-			},
-			map[v1.ResourceName]Amount{
-				"cpu":               {Request: 1000, Limit: 2000},
-				"memory":            {Limit: 1 << 30},
-				"ephemeral-storage": {Unbounded: true},
-			},
-		},
-		// the pod-level limit overrides the sum of 4 over the containers
-		"a pod-level limit below those of the containers": {
-			v1.PodSpec{
-				Resources:  &v1.ResourceRequirements{Limits: amounts("cpu", "1")},
-				Containers: containers(container(nil, amounts("cpu", "2")), container(nil, amounts("cpu", "2"))),
-			},
-			map[v1.ResourceName]Amount{"cpu": {Limit: 1000}},
-		},
-		"pod-level requests without a limit": {
-			v1.PodSpec{
-				Resources:  &v1.ResourceRequirements{Requests: amounts("cpu", "1")},
-				Containers: containers(container(nil, nil)),
-			},
-			map[v1.ResourceName]Amount{"cpu": {Request: 1000, Unbounded: true}},
-		},
-		"an init container without a limit": {
-			v1.PodSpec{
-				InitContainers: containers(container(nil, nil)),
-				Containers:     containers(container(nil, amounts("cpu", "1", "memory", "1Gi", "ephemeral-storage", "1Gi"))),
-			},
-			map[v1.ResourceName]Amount{
-				"cpu":               {Limit: 1000, Unbounded: true},
-				"memory":            {Limit: 1 << 30, Unbounded: true},
-				"ephemeral-storage": {Limit: 1 << 30, Unbounded: true},
-			},
-		},
-		"best effort": {
-			v1.PodSpec{Containers: containers(container(nil, nil))},
-			map[v1.ResourceName]Amount{
-				"cpu": {Unbounded: true}, "memory": {Unbounded: true}, "ephemeral-storage": {Unbounded: true}, gpu: {},
-			},
-		},
-		"a limit of zero": {
-			v1.PodSpec{Containers: containers(container(nil, amounts("cpu", "0", "memory", "1Gi")))},
-			map[v1.ResourceName]Amount{"cpu": {Unbounded: true}, "memory": {Limit: 1 << 30}},
-		},
-		"a pod-level limit of zero": {
-			v1.PodSpec{
-				Resources:  &v1.ResourceRequirements{Limits: amounts("cpu", "0")},
-				Containers: containers(container(nil, nil)),
-			},
-			map[v1.ResourceName]Amount{"cpu": {Unbounded: true}},
-		},
-		// 2 + 1 devices; 64 Mi of huge pages in one container of two
-		"devices and huge pages": {
-			v1.PodSpec{Containers: containers(
-				container(amounts("nvidia.com/gpu", "2", "hugepages-2Mi", "64Mi"), amounts("nvidia.com/gpu", "2", "hugepages-2Mi", "64Mi")),
-				container(amounts("nvidia.com/gpu", "1"), amounts("nvidia.com/gpu", "1")),
-				container(nil, nil),
-			)},
-			map[v1.ResourceName]Amount{gpu: {Request: 3, Limit: 3}, hugePages: {Request: 64 << 20, Limit: 64 << 20}},
-		},
-		// 9E is 9 x 10^18: 9 x 10^21 millicores do not fit
-		"cpu that saturates": {
-			v1.PodSpec{Containers: containers(container(amounts("cpu", "9E"), amounts("cpu", "9E")))},
-			map[v1.ResourceName]Amount{"cpu": {Request: math.MaxInt64, Limit: math.MaxInt64}},
-		},
-		// 8 x 10^18 + 8 x 10^18 bytes do not fit
-		"a sum that saturates": {
-			v1.PodSpec{Containers: containers(
-				container(amounts("memory", "8E", "cpu", "8E"), amounts("memory", "8E", "cpu", "8E")),
-				container(amounts("memory", "8E", "cpu", "8E"), amounts("memory", "8E", "cpu", "8E")),
-			)},
-			map[v1.ResourceName]Amount{
-				"memory": {Request: math.MaxInt64, Limit: math.MaxInt64},
-				"cpu":    {Request: math.MaxInt64, Limit: math.MaxInt64},
-			},
-		},
-		"negative amounts": {
-			v1.PodSpec{Containers: containers(container(
-				amounts("cpu", "-1", "memory", "-1Gi", "nvidia.com/gpu", "-1"), amounts("cpu", "-2", "memory", "-1Gi"),
-			))},
-			map[v1.ResourceName]Amount{"cpu": {Unbounded: true}, "memory": {Unbounded: true}, gpu: {}},
-		},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			pod := NewPod(&v1.Pod{Spec: tc.spec})
-			for name, want := range tc.want {
-				if got := pod.Get(NewResource(name)); got != want {
-					t.Errorf("%s: %+v, want %+v", name, got, want)
-				}
-			}
-		})
-	}
-}
-
-func TestNewPodDuringResize(t *testing.T) {
-	status := func(allocated, limits string) v1.PodStatus {
-		return v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{{
-			Name: "main", AllocatedResources: amounts("cpu", allocated),
-			Resources: &v1.ResourceRequirements{Requests: amounts("cpu", allocated), Limits: amounts("cpu", limits)},
-		}}}
-	}
-	infeasible := status("1", "2")
-	infeasible.Conditions = []v1.PodCondition{{Type: v1.PodResizePending, Reason: v1.PodReasonInfeasible}}
-	tests := map[string]struct {
-		request, limit string
-		status         v1.PodStatus
-		want           Amount
-	}{
-		// the kubelet has allocated 2 and 4, the spec has 1 and 2: the larger counts
-		"down, not yet accepted": {"1", "2", status("2", "4"), Amount{Request: 2000, Limit: 4000}},
-		// the spec has 3 and 4, the kubelet has allocated 1 and 2: the larger counts
-		"up, not yet accepted": {"3", "4", status("1", "2"), Amount{Request: 3000, Limit: 4000}},
-		// infeasible: the allocated amount counts
-		"up, infeasible": {"30", "40", infeasible, Amount{Request: 1000, Limit: 2000}},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			spec := v1.PodSpec{Containers: containers(container(amounts("cpu", tc.request), amounts("cpu", tc.limit)))}
-			pod := NewPod(&v1.Pod{Spec: spec, Status: tc.status})
-			if got := pod.Get(CPU); got != tc.want {
-				t.Errorf("cpu: %+v, want %+v", got, tc.want)
-			}
-		})
-	}
-}
 
 // The oracle computes the amounts at each phase of the pod.
 func TestNewPodAgainstOracle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pod := drawPod(t)
-		amounts, oracle := NewPod(pod), recountSpecs([]*v1.Pod{pod})
+		amounts, oracle := resources.NewPod(pod), recountSpecs([]*v1.Pod{pod})
 		for _, name := range resourceNames {
-			got := amounts.Get(NewResource(name))
+			got := amounts.Get(resources.NewResource(name))
 			var sum Sum
 			sum.Add(got)
 			if sum != oracle[name] {
@@ -284,12 +55,12 @@ func TestTotalsAgainstSchedulerAccounting(t *testing.T) {
 		if rapid.IntRange(0, 4).Draw(t, "isInfeasible") == 0 {
 			pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodResizePending, Reason: v1.PodReasonInfeasible}}
 		}
-		requests, limits := totals(pod)
-		wantRequests, wantLimits := accounting.PodRequests(pod, podOptions), accounting.PodLimits(pod, podOptions)
+		options := accounting.PodResourcesOptions{UseStatusResources: true, InPlacePodLevelResourcesVerticalScalingEnabled: true}
+		got, requests, limits := resources.NewPod(pod), accounting.PodRequests(pod, options), accounting.PodLimits(pod, options)
 		for _, name := range resourceNames {
-			r := NewResource(name)
-			if r.Amount(requests[name]) != r.Amount(wantRequests[name]) || r.Amount(limits[name]) != r.Amount(wantLimits[name]) {
-				t.Fatalf("%s: requests %v, want %v; limits %v, want %v", name, requests, wantRequests, limits, wantLimits)
+			r := resources.NewResource(name)
+			if amount := got.Get(r); amount.Request != r.Amount(requests[name]) || amount.Limit != r.Amount(limits[name]) {
+				t.Fatalf("%s: %+v, want request %v, limit %v", name, amount, requests[name], limits[name])
 			}
 		}
 	})

@@ -8,41 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-)
 
-func TestAmount(t *testing.T) {
-	tests := map[string]struct {
-		resource v1.ResourceName
-		quantity string
-		want     int64
-	}{
-		"cores":               {"cpu", "2", 2000},
-		"millicores":          {"cpu", "1500m", 1500},
-		"nanocores round up":  {"cpu", "1n", 1},
-		"kibibytes":           {"memory", "3Ki", 3072},
-		"half a byte":         {"memory", "500m", 1},
-		"storage":             {"ephemeral-storage", "1G", 1e9},
-		"devices":             {gpu, "4", 4},
-		"nothing":             {"cpu", "0", 0},
-		"negative cpu":        {"cpu", "-1", 0},
-		"negative memory":     {"memory", "-1Gi", 0},
-		"negative millicores": {"cpu", "-1m", 0},
-		// 9223372036854775 cores are 9223372036854775000 millicores, the largest number that fits
-		"largest cpu":   {"cpu", "9223372036854775", 9223372036854775000},
-		"one core more": {"cpu", "9223372036854776", math.MaxInt64},
-		"9E of cpu":     {"cpu", "9E", math.MaxInt64},
-		"8E of memory":  {"memory", "8E", 8e18},
-		// 2^63 bytes do not fit; the parser of quantities already saturates
-		"8Ei of memory": {"memory", "8Ei", math.MaxInt64},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := NewResource(tc.resource).Amount(resource.MustParse(tc.quantity)); got != tc.want {
-				t.Errorf("%s of %s: %d, want %d", tc.quantity, tc.resource, got, tc.want)
-			}
-		})
-	}
-}
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+)
 
 func TestAllocatableAndCapacity(t *testing.T) {
 	node := framework.NewNodeInfo()
@@ -62,11 +30,11 @@ func TestAllocatableAndCapacity(t *testing.T) {
 	}
 	for name, want := range tests {
 		t.Run(string(name), func(t *testing.T) {
-			r := NewResource(name)
-			if got := r.Allocatable(node); got != want.allocatable {
+			r := resources.NewResource(name)
+			if got := Allocatable(r, node); got != want.allocatable {
 				t.Errorf("allocatable %d, want %d", got, want.allocatable)
 			}
-			if got := r.Capacity(node); got != want.capacity {
+			if got := Capacity(r, node); got != want.capacity {
 				t.Errorf("capacity %d, want %d", got, want.capacity)
 			}
 			if r.Name() != name {
@@ -100,3 +68,19 @@ func TestNormalize(t *testing.T) {
 		})
 	}
 }
+
+// amounts returns a resource list from pairs of name and quantity.
+func amounts(pairs ...string) v1.ResourceList {
+	list := v1.ResourceList{}
+	for i := 0; i < len(pairs); i += 2 {
+		list[v1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
+	}
+	return list
+}
+
+// container returns a container with requests and limits.
+func container(requests, limits v1.ResourceList) v1.Container {
+	return v1.Container{Name: "main", Resources: v1.ResourceRequirements{Requests: requests, Limits: limits}}
+}
+
+func containers(c ...v1.Container) []v1.Container { return c }

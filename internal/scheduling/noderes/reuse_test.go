@@ -13,6 +13,8 @@ import (
 	schedulercache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"pgregory.net/rapid"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // addresses counts the objects that have the address of an object that was freed.
@@ -42,7 +44,7 @@ func TestAddressOfANodeIsReused(t *testing.T) {
 		node.Generation = 1
 		seen.add(node)
 		all.nodes[0] = node
-		if got := cache.Sums(node, all, false).Get(CPU).Request; got != int64(i) {
+		if got := cache.Sums(node, all, false).Get(resources.CPUResource).Request; got != int64(i) {
 			t.Fatalf("node %d: %d", i, got)
 		}
 		runtime.GC()
@@ -60,7 +62,7 @@ func TestAddressOfACycleStateIsReused(t *testing.T) {
 		state := framework.NewCycleState()
 		seen.add(state)
 		for range 2 {
-			if got := cache.Pending(state, podRequesting("p", int64(i)), all).Get(CPU).Request; got != int64(i) {
+			if got := cache.Pending(state, podRequesting("p", int64(i)), all).Get(resources.CPUResource).Request; got != int64(i) {
 				t.Fatalf("cycle %d: %d", i, got)
 			}
 		}

@@ -15,6 +15,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 	"pgregory.net/rapid"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // scheduler is the part of kube-scheduler that keeps nodes and pods: its cache, the snapshot of each
@@ -78,7 +80,7 @@ func (s *scheduler) check(t *rapid.T, c *Cache) {
 		pods := podsOf(node)
 		want := recountSpecs(pods)
 		for _, name := range resourceNames {
-			if got := sums.Get(NewResource(name)); got != want[name] {
+			if got := sums.Get(resources.NewResource(name)); got != want[name] {
 				for _, pod := range pods {
 					t.Log(describe(pod))
 				}
@@ -220,7 +222,7 @@ func TestCacheWithPodGroups(t *testing.T) {
 		if node.GetGeneration() != generation {
 			t.Fatal("the scheduler changes the generation for a group: the test does not cover the case")
 		}
-		if got := cache.Sums(node, snapshot, true).Get(CPU).Request; got != tc.want {
+		if got := cache.Sums(node, snapshot, true).Get(resources.CPUResource).Request; got != tc.want {
 			t.Errorf("with %d pods: %d, want %d", len(tc.group), got, tc.want)
 		}
 		for _, info := range slices.Backward(tc.group) {
@@ -230,7 +232,7 @@ func TestCacheWithPodGroups(t *testing.T) {
 		}
 	}
 	// Without a group.
-	if got := cache.Sums(node, snapshot, false).Get(CPU).Request; got != 0 {
+	if got := cache.Sums(node, snapshot, false).Get(resources.CPUResource).Request; got != 0 {
 		t.Errorf("after the groups: %d, want 0", got)
 	}
 }

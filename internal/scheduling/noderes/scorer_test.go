@@ -6,6 +6,8 @@ import (
 
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // TestScorer checks the scores with and without PreScore, and what is computed: the data once per cycle, the score of a
@@ -19,11 +21,11 @@ func TestScorer(t *testing.T) {
 			scorer := NewScorer("test", cache, snapshotHandle{all: all},
 				func(pending *Pending) int64 {
 					began.Add(1)
-					return pending.Get(CPU).Request
+					return pending.Get(resources.CPUResource).Request
 				},
 				func(request *int64, place Place, node fwk.NodeInfo) int64 {
 					scored.Add(1)
-					return *request + cache.SumsAt(place, node, false).Get(CPU).Request
+					return *request + cache.SumsAt(place, node, false).Get(resources.CPUResource).Request
 				})
 			for cycle := range int32(2) {
 				state, pod := framework.NewCycleState(), podRequesting("pending", 100*int64(cycle+1))

@@ -25,7 +25,7 @@ type Sum struct {
 }
 
 // Add adds the amount of a pod.
-func (s *Sum) Add(a Amount) {
+func (s *Sum) Add(a resources.Amount) {
 	s.Request = resources.Add(s.Request, a.Request)
 	s.FlooredLimit = resources.Add(s.FlooredLimit, max(a.Limit, a.Request))
 	if a.Unbounded {
@@ -66,13 +66,13 @@ type Sums struct {
 	// slotsInPlace is the number of slots that are stored in place.
 	slotsInPlace uint8
 	inPlace      [2]atomic.Value
-	cpu, memory  Sum
+	// common are the sums of commonResources.
+	common [len(commonResources)]Sum
 
 	// furtherSlots are the values of the reserved slots beyond those in place.
-	furtherSlots     []atomic.Value
-	node             *v1.Node
-	ephemeralStorage Sum
-	scalars          []namedSum
+	furtherSlots []atomic.Value
+	node         *v1.Node
+	scalars      []namedSum
 
 	// pods are the pods of the node in the order of its NodeInfo, with their amounts. The amounts of
 	// a pod that keeps its position are not computed again.
@@ -83,11 +83,14 @@ type Sums struct {
 
 type podAmounts struct {
 	pod     *v1.Pod
-	amounts Pod
+	amounts resources.Pod
 	// nonZeroCPU and nonZeroMemory are the requests with kube-scheduler's defaults for containers without.
 	nonZeroCPU, nonZeroMemory int64
 	arrival                   Arrival
 }
+
+// commonResources are the resources that a container without a limit may use without bound, in the order of their indexes.
+var commonResources = [...]resources.Resource{resources.CPUResource, resources.MemoryResource, resources.EphemeralStorageResource}
 
 // Node returns the node, as it was when the sums were computed.
 func (s *Sums) Node() *v1.Node { return s.node }
@@ -101,18 +104,12 @@ func (s *Sums) Pods(visit func(arrival Arrival, cpu, memory int64)) {
 }
 
 // Get returns the sum for one resource.
-func (s *Sums) Get(r Resource) Sum {
-	switch r.kind {
-	case cpu:
-		return s.cpu
-	case memory:
-		return s.memory
-	case ephemeralStorage:
-		return s.ephemeralStorage
-	case scalar:
+func (s *Sums) Get(r resources.Resource) Sum {
+	if i := int(r.Index()); i < len(s.common) {
+		return s.common[i]
 	}
 	for i := range s.scalars {
-		if s.scalars[i].name == r.name {
+		if s.scalars[i].name == r.Name() {
 			return s.scalars[i].Sum
 		}
 	}
@@ -123,7 +120,7 @@ func (s *Sums) Get(r Resource) Sum {
 func (s *Sums) Len() int { return len(s.pods) }
 
 // Pod returns the amounts of a pod, by its position in the NodeInfo.
-func (s *Sums) Pod(i int) *Pod { return &s.pods[i].amounts }
+func (s *Sums) Pod(i int) *resources.Pod { return &s.pods[i].amounts }
 
 // NewSums computes the sums over the pods of a node, without a cache and without slots.
 func NewSums(node fwk.NodeInfo) *Sums { return newSums(node, nil, false, 0) }
@@ -145,14 +142,14 @@ func newSums(node fwk.NodeInfo, previous *Sums, tentative bool, slots int) *Sums
 			s.pods[i] = previous.pods[i]
 		} else {
 			nonZero := info.CalculateResource()
-			s.pods[i] = podAmounts{pod, NewPod(pod), nonZero.Non0CPU, nonZero.Non0Mem, ArrivalOf(pod)}
+			s.pods[i] = podAmounts{pod, resources.NewPod(pod), nonZero.Non0CPU, nonZero.Non0Mem, ArrivalOf(pod)}
 		}
 		amounts := &s.pods[i].amounts
-		s.cpu.Add(amounts.cpu)
-		s.memory.Add(amounts.memory)
-		s.ephemeralStorage.Add(amounts.ephemeralStorage)
-		for _, a := range amounts.scalars {
-			s.scalar(a.name).Add(a.Amount)
+		for r, common := range commonResources {
+			s.common[r].Add(amounts.Get(common))
+		}
+		for _, a := range amounts.Extended {
+			s.scalar(a.Name).Add(a.Amount)
 		}
 	}
 	return s

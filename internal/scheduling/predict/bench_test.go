@@ -5,14 +5,16 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // cluster returns a reading of a generated cluster.
 func cluster(r *rand.Rand, nodes, podsPerNode, workloads int, withPods bool) *Reading {
 	reading := &Reading{Second: 1_700_000_000, Window: 900}
-	keys := make([]Key, workloads)
+	keys := make([]resources.WorkloadKey, workloads)
 	for i := range keys {
-		keys[i] = KeyOf(Workload{"default", "ReplicaSet", fmt.Sprintf("app-%d", i)})
+		keys[i] = resources.Workload{Namespace: "default", Kind: "ReplicaSet", Name: fmt.Sprintf("app-%d", i)}.Key()
 	}
 	for i := range nodes {
 		n := NodeReading{Name: fmt.Sprintf("node-%d", i)}

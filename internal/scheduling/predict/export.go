@@ -1,10 +1,14 @@
 package predict
 
-import "math"
+import (
+	"math"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+)
 
 // Past is what is known of a workload from the usage of its pods, present and past.
 type Past struct {
-	Workload Workload
+	Workload resources.Workload
 	Usage    [Resources]PastUsage
 }
 
@@ -51,7 +55,7 @@ func (l *Learner) Export() []Past {
 func (l *Learner) Import(exported []Past, age float64) *Model {
 	decay := math.Exp2(-max(age, 0) / l.options.HalfLife)
 	for i := range exported {
-		w := l.workload(KeyOf(exported[i].Workload))
+		w := l.workload(exported[i].Workload.Key())
 		for r, u := range exported[i].Usage {
 			if w.past[r].pods > 0 || !(u.Pods > 0 && u.Readings > 0 && u.Mean >= 0) {
 				continue

@@ -3,6 +3,8 @@ package predict
 import (
 	"math"
 	"testing"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // TestExportAndImport checks that a learner that imports what another one exported expects the same of the pods of each workload,
@@ -12,7 +14,7 @@ func TestExportAndImport(t *testing.T) {
 	amounts := [Resources]Amount{CPU: {Request: 1000}, Memory: {}}
 	pods := func(measured bool, states podStates) (all []PodReading) {
 		for i, name := range []string{"half", "half", "tenth"} {
-			key := KeyOf(Workload{"default", "Deployment", name})
+			key := resources.Workload{Namespace: "default", Kind: "Deployment", Name: name}.Key()
 			fraction := map[string]float64{"half": 0.5, "tenth": 0.1}[name]
 			all = append(all, PodReading{
 				Pod: Pod{Workload: key, Amounts: amounts}, State: states.of(string(rune('a' + i))), Seen: 1,
@@ -39,7 +41,7 @@ func TestExportAndImport(t *testing.T) {
 		// With the age the number of pods decreases, and what is expected is nearer to the mean of all workloads.
 		tolerance := 0.03 + 0.12*age/DefaultHalfLife
 		for _, name := range []string{"half", "tenth"} {
-			key := KeyOf(Workload{"default", "Deployment", name})
+			key := resources.Workload{Namespace: "default", Kind: "Deployment", Name: name}.Key()
 			want := learned.Ratio(key, CPU, amounts[CPU])
 			for when, model := range map[string]*Model{"before": imported, "after": restored} {
 				if got := model.Ratio(key, CPU, amounts[CPU]); got.Pods == 0 || math.Abs(want.Mean-got.Mean) > tolerance {
@@ -66,7 +68,7 @@ func TestExportAndImport(t *testing.T) {
 // TestImportIgnoresImpossibleValues checks that nothing is known of workloads with impossible values, and that what is known is kept.
 func TestImportIgnoresImpossibleValues(t *testing.T) {
 	l := NewLearner(Options{HistoryWeight: 1, HalfLife: 3600})
-	w := Workload{"default", "Job", "a"}
+	w := resources.Workload{Namespace: "default", Kind: "Job", Name: "a"}
 	for _, u := range []PastUsage{{0, 1, 1, true}, {1, 0, 1, true}, {1, 1, -1, true}, {math.NaN(), 1, 1, true}, {1, 1, math.NaN(), true}} {
 		l.Import([]Past{{Workload: w, Usage: [Resources]PastUsage{CPU: u}}}, 0)
 		if got := l.Export(); len(got) != 0 {

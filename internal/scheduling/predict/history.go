@@ -1,6 +1,10 @@
 package predict
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+)
 
 // history is the usage of one pod, as multiples of its base: decaying sums of a weight, the mean, and
 // the squared differences from the mean.
@@ -56,7 +60,7 @@ type PodState struct {
 
 // workloadState is what is known of a workload.
 type workloadState struct {
-	key     Key
+	key     resources.WorkloadKey
 	reading uint64
 	past    [Resources]past
 	now     [Resources]pool
@@ -230,7 +234,7 @@ func (l *Learner) pod(p *PodReading) *PodState {
 	return state
 }
 
-func (l *Learner) workload(key Key) *workloadState {
+func (l *Learner) workload(key resources.WorkloadKey) *workloadState {
 	w, ok := l.workloads[key]
 	if !ok {
 		w = &workloadState{key: key}

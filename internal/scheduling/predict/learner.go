@@ -1,6 +1,10 @@
 package predict
 
-import "math"
+import (
+	"math"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+)
 
 // PodReading is one pod of a node in a reading.
 type PodReading struct {
@@ -112,7 +116,7 @@ type Learner struct {
 	last      float64 // second of the newest reading
 	readings  uint64
 	pods      []*PodState
-	workloads map[Key]*workloadState
+	workloads map[resources.WorkloadKey]*workloadState
 	nodes     map[string]*nodeState
 	resources [Resources]resourceState
 	// found are the states of the pods of the reading, in its order.
@@ -125,7 +129,7 @@ type Learner struct {
 
 // NewLearner returns a learner that has seen nothing.
 func NewLearner(options Options) *Learner {
-	l := &Learner{options: options, workloads: map[Key]*workloadState{}, nodes: map[string]*nodeState{}}
+	l := &Learner{options: options, workloads: map[resources.WorkloadKey]*workloadState{}, nodes: map[string]*nodeState{}}
 	for r := range l.resources {
 		l.resources[r].reset(priors[r], options.Without&Fit != 0)
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // TestLearnsFromNodes has nodes whose pods with a request use 0.6 of it, and whose pods without one use 900. Only the load of
@@ -21,7 +23,7 @@ func TestLearnsFromNodes(t *testing.T) {
 		n := NodeReading{Name: fmt.Sprint(i)}
 		for j := range 10 {
 			p := PodReading{State: states.of(fmt.Sprint(i, " ", j)), Seen: 1}
-			p.Workload = KeyOf(Workload{Name: fmt.Sprint(r.IntN(50))})
+			p.Workload = resources.Workload{Name: fmt.Sprint(r.IntN(50))}.Key()
 			if r.IntN(5) > 0 {
 				p.Amounts[CPU].Request = 500 + 1000*r.Float64()
 				n.Measured[CPU].Mean += 0.6 * p.Amounts[CPU].Request
@@ -36,7 +38,7 @@ func TestLearnsFromNodes(t *testing.T) {
 	for minute := range 30 {
 		model = l.Observe(&Reading{Second: float64(60 * minute), Window: 60, Nodes: nodes})
 	}
-	unknown := KeyOf(Workload{Name: "never seen"})
+	unknown := resources.Workload{Name: "never seen"}.Key()
 	if got := model.Ratio(unknown, CPU, Amount{Request: 1000}).Mean; math.Abs(got-0.6) > 0.03 {
 		t.Errorf("pods with a request use %.3f of it, want 0.6", got)
 	}
@@ -50,7 +52,7 @@ func TestLearnsFromNodes(t *testing.T) {
 func TestLearnsWorkloads(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	l, states := NewLearner(Options{HistoryWeight: 1, HalfLife: 3600}), podStates{}
-	key := func(i int) Key { return KeyOf(Workload{Name: fmt.Sprint(i)}) }
+	key := func(i int) resources.WorkloadKey { return resources.Workload{Name: fmt.Sprint(i)}.Key() }
 	var model *Model
 	for minute := range 60 {
 		n := NodeReading{Name: "n"}
@@ -147,7 +149,7 @@ func TestAnyInput(t *testing.T) {
 		l, reversed := NewLearner(options), NewLearner(options)
 		states, statesReversed := podStates{}, podStates{}
 		var model, other *Model
-		key := KeyOf(Workload{Name: "w"})
+		key := resources.Workload{Name: "w"}.Key()
 		for range rapid.IntRange(1, 4).Draw(t, "readings") {
 			reading := Reading{Second: rapid.Float64Range(0, 1e6).Draw(t, "second"), Window: 60}
 			for i := range rapid.IntRange(0, 3).Draw(t, "nodes") {
@@ -209,7 +211,7 @@ func TestFollowsPreciseReadings(t *testing.T) {
 			for i := range 20 {
 				n := NodeReading{Name: fmt.Sprint(i), Measured: [Resources]Measured{CPU: {1000, deviation, true}}}
 				p := PodReading{State: states.of(fmt.Sprint(i)), Seen: 1}
-				p.Workload, p.Amounts[CPU].Request = KeyOf(Workload{Name: fmt.Sprint(i)}), 1000
+				p.Workload, p.Amounts[CPU].Request = resources.Workload{Name: fmt.Sprint(i)}.Key(), 1000
 				n.Pods = append(n.Pods, p)
 				if i == 0 {
 					n.Measured[CPU].Mean += jump
@@ -239,7 +241,7 @@ func TestForgets(t *testing.T) {
 	l, states := NewLearner(Options{HistoryWeight: 1, HalfLife: 3600}), podStates{}
 	for minute := range 2000 {
 		p := PodReading{State: states.of(fmt.Sprint(minute)), Seen: 1, IsUsed: true}
-		p.Workload, p.Used = KeyOf(Workload{Name: fmt.Sprint(minute)}), [Resources]float64{1, 1}
+		p.Workload, p.Used = resources.Workload{Name: fmt.Sprint(minute)}.Key(), [Resources]float64{1, 1}
 		l.Observe(&Reading{
 			Second: float64(60 * minute), Nodes: []NodeReading{{Name: fmt.Sprint(minute), Pods: []PodReading{p}}},
 		})
@@ -267,7 +269,7 @@ func TestWithout(t *testing.T) {
 				n := NodeReading{Name: fmt.Sprint(i), Measured: [Resources]Measured{CPU: {500, 10, true}}}
 				for j := range 4 {
 					p := PodReading{State: states.of(fmt.Sprint(i, j)), Seen: 1, IsUsed: true}
-					p.Workload, p.Amounts[CPU].Request = KeyOf(Workload{Name: fmt.Sprint(j % 2)}), 1000
+					p.Workload, p.Amounts[CPU].Request = resources.Workload{Name: fmt.Sprint(j % 2)}.Key(), 1000
 					if minute/4%2 == 0 {
 						p.Used[CPU] = 400
 					}
@@ -281,7 +283,7 @@ func TestWithout(t *testing.T) {
 		return model
 	}
 	all := learn(0)
-	unknown := func(m *Model) float64 { return m.Ratio(Key{}, CPU, Amount{Request: 1000}).Mean }
+	unknown := func(m *Model) float64 { return m.Ratio(resources.WorkloadKey{}, CPU, Amount{Request: 1000}).Mean }
 	shift := func(m *Model) float64 { return m.Node("0", nil).Sums[CPU].Shift }
 	if unknown(all) > 0.5 || all.together < 0.3 || shift(all) <= 0 {
 		t.Fatalf("ratio %.2f, correlation %.2f, shift %.0f", unknown(all), all.together, shift(all))

@@ -3,13 +3,15 @@ package predict
 import (
 	"math"
 	"slices"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // Model is what a Learner knows after a reading. It is immutable.
 type Model struct {
 	classes   [Resources][classes]Ratio
 	together  float64
-	workloads map[Key]*[Resources]Ratio
+	workloads map[resources.WorkloadKey]*[Resources]Ratio
 	nodes     map[string]*[Resources]Shift
 }
 
@@ -26,7 +28,7 @@ func NewModel() *Model { return NewLearner(Options{HistoryWeight: 1, HalfLife: 1
 func (l *Learner) model() *Model {
 	m := &Model{
 		together:  l.together(),
-		workloads: make(map[Key]*[Resources]Ratio, len(l.workloads)),
+		workloads: make(map[resources.WorkloadKey]*[Resources]Ratio, len(l.workloads)),
 		nodes:     make(map[string]*[Resources]Shift, len(l.nodes)),
 	}
 	for r := range l.resources {
@@ -62,13 +64,13 @@ func (l *Learner) model() *Model {
 func (m *Model) Workloads() int { return len(m.workloads) }
 
 // Ratio returns what is expected of the pods of a workload, given what one of them declares.
-func (m *Model) Ratio(key Key, r int, amount Amount) Ratio {
+func (m *Model) Ratio(key resources.WorkloadKey, r int, amount Amount) Ratio {
 	return m.ratio(m.workload(key), r, amount)
 }
 
 // workload returns the ratios of a workload, nil if it is not known.
-func (m *Model) workload(key Key) *[Resources]Ratio {
-	if key == (Key{}) {
+func (m *Model) workload(key resources.WorkloadKey) *[Resources]Ratio {
+	if key == (resources.WorkloadKey{}) {
 		return nil
 	}
 	return m.workloads[key]
@@ -114,7 +116,7 @@ func (m *Model) expect(p *Pod, workload *[Resources]Ratio, r int) Expected {
 type NodeUse struct {
 	Sums [Resources]Sum
 	// Workloads are those of the pods. Shares has the part of each of them, in the same order.
-	Workloads []Key
+	Workloads []resources.WorkloadKey
 	Shares    [][Resources]Share
 }
 
@@ -138,7 +140,7 @@ type Share struct {
 // Node returns the expected use of the pods of a node.
 func (m *Model) Node(name string, pods []Pod) NodeUse {
 	workloads := min(len(pods), 16) // more are rare
-	use := NodeUse{Workloads: make([]Key, 0, workloads), Shares: make([][Resources]Share, 0, workloads)}
+	use := NodeUse{Workloads: make([]resources.WorkloadKey, 0, workloads), Shares: make([][Resources]Share, 0, workloads)}
 	var own [Resources]float64
 	for i := range pods {
 		workload, share := m.workload(pods[i].Workload), use.share(pods[i].Workload)
@@ -173,7 +175,7 @@ func (m *Model) Node(name string, pods []Pod) NodeUse {
 }
 
 // share returns the part of a workload, which it adds.
-func (u *NodeUse) share(key Key) *[Resources]Share {
+func (u *NodeUse) share(key resources.WorkloadKey) *[Resources]Share {
 	for i := range u.Workloads {
 		if u.Workloads[i] == key {
 			return &u.Shares[i]
@@ -184,7 +186,7 @@ func (u *NodeUse) share(key Key) *[Resources]Share {
 }
 
 // Share returns the part of a workload, nil if it has no pod on the node.
-func (u *NodeUse) Share(key Key) *[Resources]Share {
+func (u *NodeUse) Share(key resources.WorkloadKey) *[Resources]Share {
 	if i := slices.Index(u.Workloads, key); i >= 0 {
 		return &u.Shares[i]
 	}

@@ -8,17 +8,19 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // near reports whether two numbers are equal but for rounding.
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-6*max(1, math.Abs(a), math.Abs(b)) }
 
 // learned returns a model with workloads whose pods were measured.
-func learned(t *rapid.T) (*Model, []Key) {
+func learned(t *rapid.T) (*Model, []resources.WorkloadKey) {
 	l, states := NewLearner(Options{HistoryWeight: 1, HalfLife: 3600}), podStates{}
-	keys := make([]Key, 4)
+	keys := make([]resources.WorkloadKey, 4)
 	for i := range keys {
-		keys[i] = KeyOf(Workload{"n", "Job", fmt.Sprint(i)})
+		keys[i] = resources.Workload{Namespace: "n", Kind: "Job", Name: fmt.Sprint(i)}.Key()
 	}
 	var model *Model
 	random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
@@ -46,7 +48,7 @@ func learned(t *rapid.T) (*Model, []Key) {
 }
 
 // somePod draws a pod.
-func somePod(t *rapid.T, keys []Key) Pod {
+func somePod(t *rapid.T, keys []resources.WorkloadKey) Pod {
 	p := Pod{Workload: rapid.SampledFrom(keys).Draw(t, "workload")}
 	for r := range p.Amounts {
 		p.Amounts[r] = Amount{
@@ -145,8 +147,8 @@ func TestPeakIsMonotone(t *testing.T) {
 //	limit 50:      mean 50
 func TestUnmeasured(t *testing.T) {
 	m := NewModel()
-	a, b := KeyOf(Workload{Name: "a"}), KeyOf(Workload{Name: "b"})
-	pod := func(key Key, request, limit float64) *Pod {
+	a, b := resources.Workload{Name: "a"}.Key(), resources.Workload{Name: "b"}.Key()
+	pod := func(key resources.WorkloadKey, request, limit float64) *Pod {
 		return &Pod{Workload: key, Amounts: [Resources]Amount{CPU: {request, limit}}}
 	}
 	on := m.Node("n", []Pod{*pod(a, 400, 0)})
@@ -171,7 +173,7 @@ func TestUnmeasured(t *testing.T) {
 }
 
 // peak returns the predicted peak of a node with one more pod of a workload.
-func peak(m *Model, use *NodeUse, pod *Expected, key Key, r int, k float64) float64 {
+func peak(m *Model, use *NodeUse, pod *Expected, key resources.WorkloadKey, r int, k float64) float64 {
 	return m.Peak(&use.Sums[r], use.Share(key), pod, r, k)
 }
 

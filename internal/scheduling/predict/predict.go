@@ -24,7 +24,7 @@
 // CPU is in millicores and memory in bytes.
 package predict
 
-import "unique"
+import "github.com/plimsoll-k8s/plimsoll/internal/resources"
 
 // The resources, as indexes.
 const (
@@ -36,15 +36,6 @@ const (
 	Resources
 )
 
-// Workload identifies pods that run the same program: those of one controller.
-type Workload struct{ Namespace, Kind, Name string }
-
-// Key is a workload that can be compared and looked up fast.
-type Key = unique.Handle[Workload]
-
-// KeyOf returns the key of a workload.
-func KeyOf(w Workload) Key { return unique.Make(w) }
-
 // Amount is what a pod declares of one resource.
 type Amount struct {
 	// Request is 0 if the pod has none. Limit is 0 if the pod may use the whole node.
@@ -53,7 +44,7 @@ type Amount struct {
 
 // Pod is what a pod declares.
 type Pod struct {
-	Workload Key
+	Workload resources.WorkloadKey
 	Amounts  [Resources]Amount
 }
 

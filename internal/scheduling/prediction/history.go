@@ -3,6 +3,7 @@ package prediction
 import (
 	"time"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
@@ -39,7 +40,7 @@ func (k *Keeper) Restore(workloads []Workload, saved time.Time) {
 	for i := range workloads {
 		w := &workloads[i]
 		imported = append(imported, predict.Past{
-			Workload: predict.Workload{Namespace: w.Namespace, Kind: w.Kind, Name: w.Name},
+			Workload: resources.Workload{Namespace: w.Namespace, Kind: w.Kind, Name: w.Name},
 			Usage: [predict.Resources]predict.PastUsage{
 				predict.CPU:    predict.PastUsage(w.CPU),
 				predict.Memory: predict.PastUsage(w.Memory),

@@ -93,7 +93,13 @@ func TestRebuild(t *testing.T) {
 }
 
 // keeperOf returns a keeper for a ConfigMap that exists with some data.
-func keeperOf(t *testing.T, l *learner, now *time.Time, data map[string][]byte, annotations map[string]string) (*HistoryKeeper, *fake.Clientset) {
+func keeperOf(
+	t *testing.T,
+	l *learner,
+	now *time.Time,
+	data map[string][]byte,
+	annotations map[string]string,
+) (*HistoryKeeper, *fake.Clientset) {
 	t.Helper()
 	client := fake.NewClientset(&v1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "history", Annotations: annotations}, BinaryData: data,
@@ -297,7 +303,9 @@ func TestPastComesFirst(t *testing.T) {
 
 func TestMissingConfigMap(t *testing.T) {
 	logger, ctx := ktesting.NewTestContext(t)
-	k := NewHistoryKeeper(HistoryOptions{Learner: &learner{}, ConfigMaps: fake.NewClientset().CoreV1().ConfigMaps("kube-system"), Name: "history"})
+	k := NewHistoryKeeper(
+		HistoryOptions{Learner: &learner{}, ConfigMaps: fake.NewClientset().CoreV1().ConfigMaps("kube-system"), Name: "history"},
+	)
 	k.Start(ctx)
 	if err := k.save(ctx, logger, 0); err == nil || !strings.Contains(err.Error(), "create an empty ConfigMap of this name") {
 		t.Errorf("error %v", err)

@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -111,8 +112,8 @@ func (k *Keeper) learn(measured load.Reading) {
 	k.pods(func(node *v1.Node, pods []*v1.Pod) {
 		n := predict.NodeReading{Name: node.Name}
 		if l, ok := measured.Nodes[node.Name]; ok {
-			n.Measured[predict.CPU] = amounts(l.CPU, l.HasCPU, float64(noderes.CPU.CapacityOf(node)))
-			n.Measured[predict.Memory] = amounts(l.Memory, l.HasMemory, float64(noderes.Memory.CapacityOf(node)))
+			n.Measured[predict.CPU] = amounts(l.CPU, l.HasCPU, float64(resources.CPUResource.CapacityOf(node)))
+			n.Measured[predict.Memory] = amounts(l.Memory, l.HasMemory, float64(resources.MemoryResource.CapacityOf(node)))
 		}
 		// The load of a young node is an average since it is there.
 		window := min(measured.Window, max(measured.Time.Sub(node.CreationTimestamp.Time), 0))
@@ -156,7 +157,7 @@ func (k *Keeper) reportMissed(reading *predict.Reading) {
 }
 
 // Predicted are the resources that are predicted, by index.
-var Predicted = [predict.Resources]noderes.Resource{predict.CPU: noderes.CPU, predict.Memory: noderes.Memory}
+var Predicted = [predict.Resources]resources.Resource{predict.CPU: resources.CPUResource, predict.Memory: resources.MemoryResource}
 
 // amounts converts a utilization to amounts.
 func amounts(u load.Utilization, known bool, capacity float64) predict.Measured {
@@ -170,7 +171,7 @@ func (k *Keeper) podReading(pod *v1.Pod, known map[types.UID]knownPod, end time.
 		entry.state = &predict.PodState{}
 	}
 	if entry.pod != pod {
-		amounts := noderes.NewPod(pod)
+		amounts := resources.NewPod(pod)
 		entry.pod, entry.declared = pod, Declared(&amounts)
 	}
 	known[pod.UID] = entry
@@ -182,7 +183,7 @@ func (k *Keeper) podReading(pod *v1.Pod, known map[types.UID]knownPod, end time.
 }
 
 // Declared returns what a pod declares.
-func Declared(pod *noderes.Pod) predict.Pod {
+func Declared(pod *resources.Pod) predict.Pod {
 	p := predict.Pod{Workload: pod.Workload()}
 	for i, r := range Predicted {
 		a := pod.Get(r)

@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
@@ -68,7 +69,7 @@ func (r *rig) load(t *testing.T, mean float64) {
 
 // ratio returns what the model expects of the workload, as a multiple of its request.
 func (r *rig) ratio() float64 {
-	key := predict.KeyOf(predict.Workload{Namespace: "default", Kind: "ReplicaSet", Name: "web"})
+	key := resources.Workload{Namespace: "default", Kind: "ReplicaSet", Name: "web"}.Key()
 	return r.keeper.Model().Ratio(key, predict.CPU, predict.Amount{Request: 1000}).Mean
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/prediction"
 )
@@ -75,7 +75,7 @@ func (s *State) podsOf(h fwk.Handle) prediction.Pods {
 		}
 		byNode := map[string][]*v1.Pod{}
 		for _, pod := range all {
-			if facts.OccupiesNode(pod) {
+			if resources.OccupiesNode(pod) {
 				byNode[pod.Spec.NodeName] = append(byNode[pod.Spec.NodeName], pod)
 			}
 		}

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
@@ -57,7 +57,7 @@ func (c *Config) UnpricedNodes(nodes []input.Node) (unpriced int) {
 
 // nodeCost returns the cost of a node per hour, and whether it is known. A node
 // without a group has the cost of the nodes of a group with equal allocatable.
-func (c *Config) nodeCost(groups []nodeGroup, group int, amounts Amounts) (float64, bool) {
+func (c *Config) nodeCost(groups []nodeGroup, group int, amounts resources.Amounts) (float64, bool) {
 	switch {
 	case !c.Spec.Loop.Priced:
 		return 1, true
@@ -66,7 +66,7 @@ func (c *Config) nodeCost(groups []nodeGroup, group int, amounts Amounts) (float
 	}
 	for i := range groups {
 		other := allocatable(groups[i].template)
-		other[Slots] = amounts[Slots]
+		other[resources.Pods] = amounts[resources.Pods]
 		if other == amounts {
 			return groups[i].spec.Cost, true
 		}
@@ -135,7 +135,7 @@ type nodeInfo struct {
 	group int // autoscale.NoGroup if it belongs to none
 	kind  int
 	// allocatable less the requests of DaemonSet pods.
-	allocatable Amounts
+	allocatable resources.Amounts
 	// added and removed are the seconds at which the node was added and removed.
 	added, removed int64
 	costPerHour    float64
@@ -193,7 +193,7 @@ func (a *Autoscaler) newNode(group int, added, boot int64) input.Node {
 }
 
 // addNodeInfo adds what is known of the node with the next number.
-func (a *Autoscaler) addNodeInfo(group int, added int64, amounts Amounts) {
+func (a *Autoscaler) addNodeInfo(group int, added int64, amounts resources.Amounts) {
 	n := nodeInfo{group: group, added: added, removed: trace.Never, allocatable: amounts}
 	if group != NoGroup {
 		n.kind = a.groups[group].kind
@@ -213,7 +213,7 @@ func (a *Autoscaler) Start(e *engine.Engine, c Cluster) {
 	for i := range c.Ready {
 		n := &a.nodes[c.Ready[i].Number]
 		for _, pod := range c.Ready[i].Pods {
-			if facts.IsNodeBound(c.Pods[pod].Object) {
+			if resources.IsNodeBound(c.Pods[pod].Object) {
 				n.allocatable = n.allocatable.Minus(podAmounts(c.Pods[pod].Requests))
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
 )
@@ -138,7 +138,7 @@ func withoutRequests(pod *v1.Pod) *v1.Pod {
 }
 
 // isIndependent reports whether the scheduling of a pod depends only on the labels and
-// taints of nodes and on their free CPU, memory and GPU: not on other pods, volumes,
+// taints of nodes and on their free resources.CPU, memory and resources.Extended: not on other pods, volumes,
 // ports or other resources.
 func (c *compatibility) isIndependent(pod *v1.Pod) bool {
 	spreads := func(c v1.TopologySpreadConstraint) bool { return c.WhenUnsatisfiable == v1.DoNotSchedule }
@@ -150,7 +150,7 @@ func (c *compatibility) isIndependent(pod *v1.Pod) bool {
 	if len(pod.Spec.ResourceClaims) > 0 || slices.ContainsFunc(pod.Spec.Volumes, restrictsNodes) || usesHostPorts(&pod.Spec) {
 		return false
 	}
-	for name, quantity := range noderes.Requests(pod) {
+	for name, quantity := range resources.Requests(pod) {
 		if name != v1.ResourceCPU && name != v1.ResourceMemory && name != input.GPU && !quantity.IsZero() {
 			return false
 		}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/trace"
 )
@@ -29,7 +29,7 @@ type nodeGroup struct {
 	template *v1.Node
 	kind     int
 	// allocatable of a new node, less its DaemonSet pods.
-	allocatable Amounts
+	allocatable resources.Amounts
 	// model is the name of the node of the input that the nodes are like, empty if
 	// there is none. daemonPods are the numbers of its DaemonSet pods, of which each
 	// node gets copies.
@@ -70,12 +70,12 @@ func newGroups(spec Spec, nodes []input.Node) ([]nodeGroup, error) {
 // if there is none: of the schedulable nodes (with the label of the group, if it has
 // one) the first of the most frequent shape.
 func (g *nodeGroup) findModel(nodes []input.Node) *v1.Node {
-	counts := map[Amounts]int{}
+	counts := map[resources.Amounts]int{}
 	var candidates []*v1.Node
 	most := 0
 	for i := range nodes {
 		node := nodes[i].Object
-		if facts.IsControlPlane(node) || node.Spec.Unschedulable || g.spec.Label != "" && !g.contains(node) {
+		if resources.IsControlPlane(node) || node.Spec.Unschedulable || g.spec.Label != "" && !g.contains(node) {
 			continue
 		}
 		candidates = append(candidates, node)
@@ -176,7 +176,7 @@ func (g *nodeGroup) adoptDaemonPods(pods []input.Pod) {
 		return
 	}
 	for i := range pods {
-		if pods[i].Object.Spec.NodeName == g.model && facts.IsNodeBound(pods[i].Object) {
+		if pods[i].Object.Spec.NodeName == g.model && resources.IsNodeBound(pods[i].Object) {
 			g.daemonPods = append(g.daemonPods, int32(i))
 			g.allocatable = g.allocatable.Minus(podAmounts(pods[i].Requests))
 		}
@@ -184,13 +184,13 @@ func (g *nodeGroup) adoptDaemonPods(pods []input.Pod) {
 }
 
 // allocatable returns the allocatable amounts of a node.
-func allocatable(node *v1.Node) Amounts {
+func allocatable(node *v1.Node) resources.Amounts {
 	list := node.Status.Allocatable
 	amounts := input.Amounts(list)
-	return Amounts{amounts.CPU, amounts.Memory, amounts.GPU, input.Amount(list, v1.ResourcePods)}
+	return resources.Amounts{resources.CPU: amounts.CPU, resources.Memory: amounts.Memory, resources.Pods: input.Amount(list, v1.ResourcePods), resources.Extended: amounts.GPU}
 }
 
 // podAmounts returns the amounts that a pod needs: its requests and a pod slot.
-func podAmounts(requests trace.Amounts) Amounts {
-	return Amounts{requests.CPU, requests.Memory, requests.GPU, 1}
+func podAmounts(requests trace.Amounts) resources.Amounts {
+	return resources.Amounts{resources.CPU: requests.CPU, resources.Memory: requests.Memory, resources.Pods: 1, resources.Extended: requests.GPU}
 }

@@ -1,11 +1,13 @@
 package autoscaler
 
+import "github.com/plimsoll-k8s/plimsoll/internal/resources"
+
 import "context"
 
 // Pod is a pod or placeholder that needs a node.
 type Pod struct {
 	// Requests of the pod, including one pod slot.
-	Requests Amounts
+	Requests resources.Amounts
 	// Class is the same for pods that the probe treats alike regardless of what else
 	// is on a node. It is 0 for a pod that depends on other pods.
 	Class int
@@ -41,7 +43,7 @@ type packing struct {
 
 // podKind is the same for pods with equal requests and class.
 type podKind struct {
-	requests Amounts
+	requests resources.Amounts
 	class    int
 }
 
@@ -83,14 +85,14 @@ func (p *packing) undo(ctx context.Context, keep int) {
 		last := p.assignments[len(p.assignments)-1]
 		p.assignments = p.assignments[:len(p.assignments)-1]
 		p.probe.Unassign(ctx, last.pod, last.node)
-		p.set(last.node, p.free(last.node).Plus(p.pods[last.pod].Requests))
+		p.set(last.node, p.free(last.node).Add(p.pods[last.pod].Requests))
 	}
 	clear(p.start)
 }
 
 // Place assigns pods in their order to nodes with the given free amounts. It returns
 // the node of each pod, -1 for a pod that does not fit.
-func Place(ctx context.Context, pods []Pod, free []Amounts, probe Probe) []int {
+func Place(ctx context.Context, pods []Pod, free []resources.Amounts, probe Probe) []int {
 	p := newPacking(pods, probe)
 	for _, amounts := range free {
 		p.add(amounts)

@@ -6,7 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/trace"
 	"github.com/plimsoll-k8s/plimsoll/slack"
@@ -18,7 +18,7 @@ type pass struct {
 	cluster Cluster
 	// free has, for each ready node, the amounts that neither pods nor placeholders
 	// use; index has the index of each ready node by name.
-	free  []Amounts
+	free  []resources.Amounts
 	index map[string]int
 	// plan and its placeholders.
 	plan         slack.Plan
@@ -29,12 +29,12 @@ type pass struct {
 }
 
 func newPass(a *Autoscaler, c Cluster) *pass {
-	p := &pass{scaler: a, cluster: c, index: make(map[string]int, len(c.Ready)), free: make([]Amounts, len(c.Ready))}
+	p := &pass{scaler: a, cluster: c, index: make(map[string]int, len(c.Ready)), free: make([]resources.Amounts, len(c.Ready))}
 	for i := range c.Ready {
 		n := &c.Ready[i]
 		p.index[c.Nodes[n.Number].Object.Name] = i
 		p.free[i] = podAmounts(n.Free)
-		p.free[i][Slots] = n.FreeSlots
+		p.free[i][resources.Pods] = n.FreeSlots
 	}
 	return p
 }
@@ -266,7 +266,7 @@ func (p *pass) removeUnneeded(ctx context.Context, hold bool) error {
 func (p *pass) addEvictablePods(state *NodeState, node *PackedNode, in *ScaleDownInput, probe *schedulerProbe) {
 	for _, number := range state.Pods {
 		object := p.cluster.Pods[number].Object
-		if facts.IsNodeBound(object) {
+		if resources.IsNodeBound(object) {
 			continue
 		}
 		node.Fixed = node.Fixed || isFixed(object)

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/trace"
@@ -66,7 +66,7 @@ func (p *placeholders) next(c *Cluster) ([]*v1.Pod, slack.Plan) {
 }
 
 // podRequests returns the requests of a placeholder.
-func podRequests(pod *v1.Pod) trace.Amounts { return input.Amounts(noderes.Requests(pod)) }
+func podRequests(pod *v1.Pod) trace.Amounts { return input.Amounts(resources.Requests(pod)) }
 
 // slackKept accumulates the available fraction of the target slack over time.
 type slackKept struct {

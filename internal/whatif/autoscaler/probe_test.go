@@ -2,6 +2,7 @@ package autoscaler
 
 import (
 	"context"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"testing"
 )
 
@@ -52,4 +53,6 @@ func (p *fakeProbe) RemoveLastNode(context.Context) {
 }
 
 // cores returns amounts of CPU cores and pod slots.
-func cores(n, slots int64) Amounts { return Amounts{CPU: n, Slots: slots} }
+func cores(n, slots int64) resources.Amounts {
+	return resources.Amounts{resources.CPU: n, resources.Pods: slots}
+}

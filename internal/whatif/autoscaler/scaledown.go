@@ -3,6 +3,7 @@ package autoscaler
 import (
 	"cmp"
 	"context"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"slices"
 )
 
@@ -15,7 +16,7 @@ type PackedNode struct {
 	// Group of the node, NoGroup for a node that is never removed.
 	Group int
 	// Free amounts; an unschedulable node has none.
-	Free Amounts
+	Free resources.Amounts
 	// Utilization of the node.
 	Utilization float64
 	// Pods are the pods and placeholders that would have to be rescheduled, without
@@ -137,7 +138,7 @@ func (in *ScaleDownInput) unneeded(ctx context.Context, probe Probe) []int {
 // fit, and changes nothing otherwise.
 func (in *ScaleDownInput) drain(ctx context.Context, p *packing, node int) bool {
 	free, assigned := p.free(node), len(p.assignments)
-	p.set(node, Amounts{})
+	p.set(node, resources.Amounts{})
 	for _, pod := range in.Nodes[node].Pods {
 		p.probe.Unassign(ctx, pod, node)
 	}

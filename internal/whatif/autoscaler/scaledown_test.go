@@ -3,6 +3,7 @@ package autoscaler
 import (
 	"cmp"
 	"fmt"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"maps"
 	"slices"
 	"testing"
@@ -124,13 +125,13 @@ func TestScaleDownLimits(t *testing.T) {
 
 func TestUtilization(t *testing.T) {
 	for _, tc := range []struct {
-		requested, has Amounts
+		requested, has resources.Amounts
 		want           float64
 	}{
-		{Amounts{1000, 1, 0, 5}, Amounts{4000, 8, 0, 10}, 0.25},
-		{Amounts{1000, 6, 0, 5}, Amounts{4000, 8, 0, 10}, 0.75},
-		{Amounts{4000, 8, 500, 5}, Amounts{4000, 8, 2000, 10}, 0.25}, // only GPUs count
-		{Amounts{1000, 1, 0, 0}, Amounts{}, 0},
+		{resources.Amounts{resources.CPU: 1000, resources.Memory: 1, resources.Pods: 5}, resources.Amounts{resources.CPU: 4000, resources.Memory: 8, resources.Pods: 10}, 0.25},
+		{resources.Amounts{resources.CPU: 1000, resources.Memory: 6, resources.Pods: 5}, resources.Amounts{resources.CPU: 4000, resources.Memory: 8, resources.Pods: 10}, 0.75},
+		{resources.Amounts{resources.CPU: 4000, resources.Memory: 8, resources.Pods: 5, resources.Extended: 500}, resources.Amounts{resources.CPU: 4000, resources.Memory: 8, resources.Pods: 10, resources.Extended: 2000}, 0.25}, // only GPUs count
+		{resources.Amounts{resources.CPU: 1000, resources.Memory: 1, resources.Pods: 0}, resources.Amounts{}, 0},
 	} {
 		if got := Utilization(tc.requested, tc.has); got != tc.want {
 			t.Errorf("%v of %v: %v, want %v", tc.requested, tc.has, got, tc.want)
@@ -140,7 +141,7 @@ func TestUtilization(t *testing.T) {
 
 // naiveUnneeded is unneeded without optimizations.
 func naiveUnneeded(in ScaleDownInput, rule func(pod, group int) bool) (unneeded []int) {
-	free := make([]Amounts, len(in.Nodes))
+	free := make([]resources.Amounts, len(in.Nodes))
 	var order []int
 	for i := range in.Nodes {
 		free[i] = in.Nodes[i].Free
@@ -156,11 +157,11 @@ func naiveUnneeded(in ScaleDownInput, rule func(pod, group int) bool) (unneeded 
 			continue
 		}
 		left := slices.Clone(free)
-		left[node] = Amounts{}
+		left[node] = resources.Amounts{}
 		var targets []int
 		for _, pod := range n.Pods {
 			for to := range left {
-				if in.Pods[pod].Requests.FitIn(left[to]) && rule(pod, in.Nodes[to].Group) {
+				if in.Pods[pod].Requests.FitsIn(left[to]) && rule(pod, in.Nodes[to].Group) {
 					left[to] = left[to].Minus(in.Pods[pod].Requests)
 					targets = append(targets, to)
 					break
@@ -186,7 +187,7 @@ func TestUnneededEqualsNaive(t *testing.T) {
 		pods, rule := draw(t, 2)
 		in := ScaleDownInput{Pods: pods, Threshold: 0.6, Removable: []int{rapid.IntRange(0, 4).Draw(t, "removable"), 9}}
 		probe := &fakeProbe{t: t, assigned: map[int]int{}, rule: rule}
-		has := Amounts{8, 8, 2, 8}
+		has := resources.Amounts{resources.CPU: 8, resources.Memory: 8, resources.Pods: 8, resources.Extended: 2}
 		for i := range rapid.IntRange(1, 8).Draw(t, "nodes") {
 			in.Nodes = append(in.Nodes, PackedNode{
 				Name: fmt.Sprint(i), Group: rapid.IntRange(-1, 1).Draw(t, "group"), Free: has,
@@ -201,7 +202,7 @@ func TestUnneededEqualsNaive(t *testing.T) {
 			in.Nodes[node].Free = in.Nodes[node].Free.Minus(pods[pod].Requests) // may be negative
 		}
 		for i := range in.Nodes {
-			in.Nodes[i].Utilization = Utilization(has.Minus(in.Nodes[i].Free), Amounts{8, 8, 0, 8})
+			in.Nodes[i].Utilization = Utilization(has.Minus(in.Nodes[i].Free), resources.Amounts{resources.CPU: 8, resources.Memory: 8, resources.Pods: 8})
 		}
 		before := maps.Clone(probe.assigned)
 		got := in.unneeded(t.Context(), probe)

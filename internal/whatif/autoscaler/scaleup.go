@@ -3,13 +3,14 @@ package autoscaler
 import (
 	"cmp"
 	"context"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"slices"
 )
 
 // Group is a group of equal nodes.
 type Group struct {
 	// Allocatable of a new node, less its DaemonSet pods.
-	Allocatable Amounts
+	Allocatable resources.Amounts
 	// Headroom is how many nodes may be added.
 	Headroom int
 	// Cost of a node per hour, at least 0.
@@ -108,13 +109,13 @@ type scaleUp struct {
 // order returns the pods in the order in which they are placed: placeholders last,
 // otherwise by descending size relative to the largest node of any group.
 func (s *scaleUp) order() []int {
-	var largest Amounts
+	var largest resources.Amounts
 	for i := range s.groups {
-		largest = largest.max(s.groups[i].Allocatable)
+		largest = largest.Max(s.groups[i].Allocatable)
 	}
 	order, sizes := make([]int, len(s.pods)), make([]float64, len(s.pods))
 	for i := range order {
-		order[i], sizes[i] = i, s.pods[i].Requests.maxFraction(largest)
+		order[i], sizes[i] = i, s.pods[i].Requests.MaxFraction(largest)
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
 		if s.pods[a].Placeholder != s.pods[b].Placeholder {
@@ -148,7 +149,7 @@ func (s *scaleUp) fitsEmpty(ctx context.Context, pod, group int) bool {
 	if kind.class != 0 && s.unfit[group][kind] {
 		return false
 	}
-	fits := kind.requests.FitIn(s.groups[group].Allocatable) && s.probe.Fits(ctx, pod, s.nodes-1)
+	fits := kind.requests.FitsIn(s.groups[group].Allocatable) && s.probe.Fits(ctx, pod, s.nodes-1)
 	if !fits && kind.class != 0 {
 		s.unfit[group][kind] = true
 	}
@@ -162,7 +163,7 @@ func (s *scaleUp) fill(ctx context.Context, group int, pods []int) (remaining []
 	for _, pod := range pods {
 		kind := podKind{s.pods[pod].Requests, s.pods[pod].Class}
 		switch {
-		case kind.class != 0 && s.unfit[group][kind] || !kind.requests.FitIn(s.groups[group].Allocatable):
+		case kind.class != 0 && s.unfit[group][kind] || !kind.requests.FitsIn(s.groups[group].Allocatable):
 		case s.place(ctx, pod, first):
 			continue
 		case s.nodes-first < headroom:
@@ -180,9 +181,9 @@ func (s *scaleUp) fill(ctx context.Context, group int, pods []int) (remaining []
 // cheapestGroup returns the group with the lowest price, -1 if no group fits any of
 // the pods.
 func (s *scaleUp) cheapestGroup(ctx context.Context, pods []int) int {
-	var all Amounts
+	var all resources.Amounts
 	for _, pod := range pods {
-		all = all.Plus(s.pods[pod].Requests)
+		all = all.Add(s.pods[pod].Requests)
 	}
 	cheapest, lowest, fewest := -1, 0.0, 0
 	for group := range s.groups {
@@ -191,9 +192,9 @@ func (s *scaleUp) cheapestGroup(ctx context.Context, pods []int) int {
 			continue
 		}
 		s.fill(ctx, group, pods)
-		var fitting Amounts
+		var fitting resources.Amounts
 		for _, a := range s.assignments[assigned:] {
-			fitting = fitting.Plus(s.pods[a.pod].Requests)
+			fitting = fitting.Add(s.pods[a.pod].Requests)
 		}
 		added := s.nodes - before
 		s.undo(ctx, assigned)

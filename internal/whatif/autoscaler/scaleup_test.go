@@ -2,6 +2,7 @@ package autoscaler
 
 import (
 	"cmp"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"slices"
 	"testing"
 
@@ -114,14 +115,14 @@ type naiveScaleUp struct {
 	pods       []Pod
 	groups     []Group
 	rule       func(pod, group int) bool
-	free       []Amounts
+	free       []resources.Amounts
 	nodeGroups []int
 }
 
 // place assigns a pod to the first node from an index on that it fits.
 func (d *naiveScaleUp) place(pod, from int) bool {
 	for node := from; node < len(d.free); node++ {
-		if d.pods[pod].Requests.FitIn(d.free[node]) && d.rule(pod, d.nodeGroups[node]) {
+		if d.pods[pod].Requests.FitsIn(d.free[node]) && d.rule(pod, d.nodeGroups[node]) {
 			d.free[node] = d.free[node].Minus(d.pods[pod].Requests)
 			return true
 		}
@@ -130,7 +131,7 @@ func (d *naiveScaleUp) place(pod, from int) bool {
 }
 
 func (d *naiveScaleUp) fits(pod, group int) bool {
-	return d.pods[pod].Requests.FitIn(d.groups[group].Allocatable) && d.rule(pod, group)
+	return d.pods[pod].Requests.FitsIn(d.groups[group].Allocatable) && d.rule(pod, group)
 }
 
 func (d *naiveScaleUp) addNode(group int) {
@@ -155,9 +156,9 @@ func (d *naiveScaleUp) fill(group, more int, pods []int) (placed, left []int, ad
 	return placed, left, len(d.free) - first
 }
 
-func (d *naiveScaleUp) sum(pods []int) (sum Amounts) {
+func (d *naiveScaleUp) sum(pods []int) (sum resources.Amounts) {
 	for _, pod := range pods {
-		sum = sum.Plus(d.pods[pod].Requests)
+		sum = sum.Add(d.pods[pod].Requests)
 	}
 	return sum
 }
@@ -167,7 +168,7 @@ func (d *naiveScaleUp) scaleUp(booting []int) ScaleUpPlan {
 	for _, group := range booting {
 		d.addNode(group)
 	}
-	var largest Amounts
+	var largest resources.Amounts
 	for _, group := range d.groups {
 		for r := range largest {
 			largest[r] = max(largest[r], group.Allocatable[r])
@@ -181,7 +182,7 @@ func (d *naiveScaleUp) scaleUp(booting []int) ScaleUpPlan {
 	slices.SortStableFunc(order, func(a, b int) int {
 		last := map[bool]int{true: 1}
 		return cmp.Or(last[d.pods[a].Placeholder]-last[d.pods[b].Placeholder],
-			cmp.Compare(d.pods[b].Requests.maxFraction(largest), d.pods[a].Requests.maxFraction(largest)))
+			cmp.Compare(d.pods[b].Requests.MaxFraction(largest), d.pods[a].Requests.MaxFraction(largest)))
 	})
 	for _, pod := range order {
 		if d.place(pod, 0) {
@@ -231,8 +232,8 @@ func (d *naiveScaleUp) scaleUp(booting []int) ScaleUpPlan {
 
 // draw draws pods of a few kinds, and a rule of which group each fits on.
 func draw(t *rapid.T, groups int) (pods []Pod, rule func(pod, group int) bool) {
-	amounts := rapid.Custom(func(t *rapid.T) Amounts {
-		return Amounts{
+	amounts := rapid.Custom(func(t *rapid.T) resources.Amounts {
+		return resources.Amounts{
 			rapid.Int64Range(0, 5).Draw(t, "CPU"), rapid.Int64Range(0, 5).Draw(t, "memory"),
 			rapid.Int64Range(0, 1).Draw(t, "GPU"), 1,
 		}
@@ -259,7 +260,7 @@ func TestScaleUpEqualsNaive(t *testing.T) {
 		var groups []Group
 		for range rapid.IntRange(1, 3).Draw(t, "groups") {
 			groups = append(groups, Group{
-				Allocatable: Amounts{
+				Allocatable: resources.Amounts{
 					rapid.Int64Range(0, 12).Draw(t, "CPU"), rapid.Int64Range(0, 12).Draw(t, "memory"),
 					rapid.Int64Range(0, 2).Draw(t, "GPU"), rapid.Int64Range(1, 6).Draw(t, "slots"),
 				},
@@ -274,12 +275,12 @@ func TestScaleUpEqualsNaive(t *testing.T) {
 		if diff := gocmp.Diff(want, got); diff != "" {
 			t.Fatalf("-naive +got:\n%s", diff)
 		}
-		free := map[int]Amounts{}
+		free := map[int]resources.Amounts{}
 		for node, group := range probe.groups {
 			free[node] = groups[group].Allocatable
 		}
 		for pod, node := range probe.assigned {
-			if !pods[pod].Requests.FitIn(free[node]) || !rule(pod, probe.groups[node]) {
+			if !pods[pod].Requests.FitsIn(free[node]) || !rule(pod, probe.groups[node]) {
 				t.Fatalf("pod %d does not fit node %d", pod, node)
 			}
 			free[node] = free[node].Minus(pods[pod].Requests)
@@ -295,7 +296,7 @@ func TestScaleUpEqualsNaive(t *testing.T) {
 			}
 			for group := range groups {
 				if outcome == GroupsFull && got.Nodes[group] < groups[group].Headroom &&
-					pods[pod].Requests.FitIn(groups[group].Allocatable) && rule(pod, group) {
+					pods[pod].Requests.FitsIn(groups[group].Allocatable) && rule(pod, group) {
 					t.Fatalf("pod %d is left, but fits on group %d", pod, group)
 				}
 			}
@@ -308,11 +309,11 @@ func TestScaleUpEqualsNaive(t *testing.T) {
 func BenchmarkScaleUp(b *testing.B) {
 	var pods []Pod
 	for i := range int64(5000) {
-		pods = append(pods, Pod{Requests: Amounts{100 + 10*(i%50), 1 << 28 * (1 + i%10), 0, 1}, Class: 1})
+		pods = append(pods, Pod{Requests: resources.Amounts{resources.CPU: 100 + 10*(i%50), resources.Memory: 1 << 28 * (1 + i%10), resources.Pods: 1}, Class: 1})
 	}
 	groups := []Group{
-		{Allocatable: Amounts{16000, 64 << 30, 0, 110}, Headroom: 1000, Cost: 1},
-		{Allocatable: Amounts{64000, 256 << 30, 0, 110}, Headroom: 1000, Cost: 4.1},
+		{Allocatable: resources.Amounts{resources.CPU: 16000, resources.Memory: 64 << 30, resources.Pods: 110}, Headroom: 1000, Cost: 1},
+		{Allocatable: resources.Amounts{resources.CPU: 64000, resources.Memory: 256 << 30, resources.Pods: 110}, Headroom: 1000, Cost: 4.1},
 	}
 	for b.Loop() {
 		probe := &fakeProbe{t: b, assigned: map[int]int{}, rule: func(int, int) bool { return true }}

@@ -5,7 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // Limitations returns what kube-scheduler may do for a pod and an evaluation does not, one sentence each: it schedules a
@@ -15,7 +15,7 @@ func Limitations(pod *v1.Pod, selected string, running []*v1.Pod) []string {
 	var list []string
 	if group := pod.Spec.SchedulingGroup; group != nil && group.PodGroupName != nil {
 		list = append(list, fmt.Sprintf("pod %s: evaluated alone, while kube-scheduler schedules its pod group %s as a whole",
-			facts.Name(pod), *group.PodGroupName))
+			resources.Name(pod), *group.PodGroupName))
 	}
 	if selected != "" || pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy == v1.PreemptNever {
 		return list
@@ -29,7 +29,7 @@ func Limitations(pod *v1.Pod, selected string, running []*v1.Pod) []string {
 	if lower > 0 {
 		list = append(
 			list,
-			fmt.Sprintf("pod %s: preemption is not evaluated; %d running pods have a lower priority", facts.Name(pod), lower),
+			fmt.Sprintf("pod %s: preemption is not evaluated; %d running pods have a lower priority", resources.Name(pod), lower),
 		)
 	}
 	return list

@@ -38,7 +38,11 @@ func ReadConfig(name string) (NamedConfig, error) {
 	}
 	text, err := config.ReadFile(name)
 	if err != nil {
-		return NamedConfig{}, fmt.Errorf("%w: must be a file with a KubeSchedulerConfiguration, or one of %s", err, strings.Join(BuiltInProfiles, ", "))
+		return NamedConfig{}, fmt.Errorf(
+			"%w: must be a file with a KubeSchedulerConfiguration, or one of %s",
+			err,
+			strings.Join(BuiltInProfiles, ", "),
+		)
 	}
 	return NamedConfig{Name: name, Text: text}, nil
 }

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // claims are the persistent volume claims, the resource claims and the templates of these, by namespace and name.
@@ -21,11 +21,11 @@ func claimNames(objects *manifest.Objects) claims {
 	for _, object := range objects.Others {
 		switch object := object.(type) {
 		case *v1.PersistentVolumeClaim:
-			c.volumes[facts.Name(object)] = true
+			c.volumes[resources.Name(object)] = true
 		case *resourcev1.ResourceClaim:
-			c.devices[facts.Name(object)] = true
+			c.devices[resources.Name(object)] = true
 		case *resourcev1.ResourceClaimTemplate:
-			c.templates[facts.Name(object)] = true
+			c.templates[resources.Name(object)] = true
 		}
 	}
 	return c

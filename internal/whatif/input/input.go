@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/trace"
 )
@@ -117,7 +117,7 @@ func Amounts(list v1.ResourceList) trace.Amounts {
 // Amount returns the amount of one resource of a list: CPU in millicores, all others
 // in their unit.
 func Amount(list v1.ResourceList, name v1.ResourceName) int64 {
-	return noderes.NewResource(name).Amount(list[name])
+	return resources.NewResource(name).Amount(list[name])
 }
 
 // Bind returns a copy of a pod that is bound to a node.

@@ -9,9 +9,8 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core/v1/helper/qos"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/trace"
 )
@@ -36,7 +35,7 @@ func Rescheduled(objects *manifest.Objects, podsPerSecond int) Cluster {
 	kept := *objects
 	kept.Running, kept.Pending = nil, nil
 	for _, pod := range objects.Running {
-		if facts.IsNodeBound(pod) {
+		if resources.IsNodeBound(pod) {
 			kept.Running = append(kept.Running, pod)
 			continue
 		}
@@ -70,11 +69,11 @@ func fromManifests(objects *manifest.Objects) Cluster {
 	for _, node := range objects.Nodes {
 		in.Nodes = append(in.Nodes, Node{Object: node})
 	}
-	groups, noRequests := map[facts.Workload]uint64{}, false
+	groups, noRequests := map[resources.Workload]uint64{}, false
 	for _, pod := range slices.Concat(objects.Running, objects.Pending) {
 		p := fromPod(pod)
 		noRequests = noRequests || p.Resources.CPURequest == 0 || p.Resources.MemoryRequest == 0
-		group := facts.WorkloadOf(pod)
+		group := resources.WorkloadOf(pod)
 		if _, ok := groups[group]; !ok {
 			groups[group] = uint64(len(groups))
 		}
@@ -96,8 +95,8 @@ func fromManifests(objects *manifest.Objects) Cluster {
 // fromPod converts a pod. Its timestamps are those of the run, not those of the
 // cluster that it was read from.
 func fromPod(pod *v1.Pod) Pod {
-	amounts := noderes.NewPod(pod)
-	cpu, memory := amounts.Get(noderes.CPU), amounts.Get(noderes.Memory)
+	amounts := resources.NewPod(pod)
+	cpu, memory := amounts.Get(resources.CPUResource), amounts.Get(resources.MemoryResource)
 	object := *pod
 	object.Status = v1.PodStatus{
 		Phase: pod.Status.Phase, QOSClass: pod.Status.QOSClass,
@@ -135,7 +134,7 @@ var qosClasses = map[v1.PodQOSClass]result.Class{
 }
 
 // limitOf returns the limit of a pod, 0 if there is none.
-func limitOf(a noderes.Amount) float64 {
+func limitOf(a resources.Amount) float64 {
 	if a.Unbounded {
 		return 0
 	}

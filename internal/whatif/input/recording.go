@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/trace"
 )
@@ -98,7 +98,7 @@ func (in *Recording) addPods(r *recording.Recording) {
 		object := *p.Object
 		// Pods of a StatefulSet have the same name one after the other.
 		if object.UID == "" || uids[object.UID] {
-			object.UID = types.UID(fmt.Sprintf("%s#%d", facts.Name(&object), i))
+			object.UID = types.UID(fmt.Sprintf("%s#%d", resources.Name(&object), i))
 		}
 		uids[object.UID] = true
 		object.Spec = *object.Spec.DeepCopy()
@@ -132,7 +132,7 @@ func (in *Recording) addNodes(r *recording.Recording) {
 		if second, ok := first[p.Node]; !ok || p.scheduled < second {
 			first[p.Node] = p.scheduled
 		}
-		if p.scheduled >= 0 && !facts.IsNodeBound(p.object) {
+		if p.scheduled >= 0 && !resources.IsNodeBound(p.object) {
 			chosen[p.Node] = true
 		}
 	}
@@ -209,7 +209,7 @@ func (in *Recording) Input(o RecordingOptions) Cluster {
 		cluster.Nodes = append(cluster.Nodes, node)
 		gone[n.object.Name] = append(gone[n.object.Name], n)
 	}
-	c := recordingConverter{Recording: in, options: o, nodes: gone, groups: map[facts.Workload]uint64{}}
+	c := recordingConverter{Recording: in, options: o, nodes: gone, groups: map[resources.Workload]uint64{}}
 	var objects []*v1.Pod
 	for i := range in.pods {
 		if p, ok := c.pod(&in.pods[i]); ok {
@@ -228,7 +228,7 @@ type recordingConverter struct {
 	*Recording
 	options RecordingOptions
 	nodes   map[string][]recordedNode
-	groups  map[facts.Workload]uint64
+	groups  map[resources.Workload]uint64
 
 	running, rescheduled, neverScheduled, withoutNode, generated int
 	gaps, samples                                                int
@@ -247,7 +247,7 @@ func (c *recordingConverter) pod(p *recordedPod) (Pod, bool) {
 	out.Group = c.group(p.object)
 	out.Object.CreationTimestamp = metav1.NewTime(Time(p.created))
 	out.Recorded = &Recorded{Node: p.Node}
-	bound := facts.IsNodeBound(p.object)
+	bound := resources.IsNodeBound(p.object)
 	switch {
 	case p.scheduled < 0 && (bound || !c.options.Reschedule):
 		c.running++
@@ -293,7 +293,7 @@ func (c *recordingConverter) nextRescheduled() int64 {
 
 // group returns the number of the workload of a pod.
 func (c *recordingConverter) group(pod *v1.Pod) uint64 {
-	workload := facts.WorkloadOf(pod)
+	workload := resources.WorkloadOf(pod)
 	if _, ok := c.groups[workload]; !ok {
 		c.groups[workload] = uint64(len(c.groups))
 	}

@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/trace"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/usage"
 )
@@ -27,14 +27,14 @@ func TestWorkloads(t *testing.T) {
 	}}
 	in := FromTrace(cluster, usage.Limits{CPU: 2, Memory: 2}, 1)
 	hash := in.Pods[0].Object.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
-	for i, want := range []facts.Workload{
+	for i, want := range []resources.Workload{
 		{Namespace: "default", Kind: "ReplicaSet", Name: "web"},
 		{Namespace: "default", Kind: "ReplicaSet", Name: "web"},
 		{Namespace: "default", Kind: "Job", Name: "task/with+a name"},
 		{Namespace: "default", Kind: "Pod", Name: "d"},
 		{Namespace: "default", Kind: "ReplicaSet", Name: "task/with+another name"},
 	} {
-		if got := facts.WorkloadOf(in.Pods[i].Object); got != want {
+		if got := resources.WorkloadOf(in.Pods[i].Object); got != want {
 			t.Errorf("pod %d belongs to %+v, want %+v", i, got, want)
 		}
 	}

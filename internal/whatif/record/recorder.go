@@ -17,7 +17,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -231,7 +231,7 @@ func (r *followRecorder) times(pod *v1.Pod, deleted *time.Time) recording.Pod {
 
 // finishedAt returns the time at which the last container of a finished pod ended, and false if the pod is not finished.
 func finishedAt(pod *v1.Pod) (at time.Time, ok bool) {
-	if !facts.IsFinished(pod) {
+	if !resources.IsFinished(pod) {
 		return at, false
 	}
 	for _, status := range pod.Status.ContainerStatuses {

@@ -8,7 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
@@ -184,7 +184,7 @@ func (d *decisions) result(pods []input.Pod, now int64) []result.Decision {
 			continue // The pod has not arrived.
 		}
 		p, decision := &pods[number], record.last
-		decision.Arrival, decision.Selection, decision.Pod = d.arrivals[number], record.selection, facts.Name(p.Object)
+		decision.Arrival, decision.Selection, decision.Pod = d.arrivals[number], record.selection, resources.Name(p.Object)
 		decision.CPURequest, decision.CPULimit = p.Resources.CPURequest, p.Resources.CPULimit
 		decision.MemoryRequest, decision.MemoryLimit = p.Resources.MemoryRequest, p.Resources.MemoryLimit
 		decision.ArrivedSecond, decision.WaitedSeconds = p.Arrival, max(now-p.Arrival, 0)

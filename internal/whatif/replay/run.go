@@ -14,7 +14,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/risk"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
@@ -245,7 +245,7 @@ func (r *run) completePods(ctx context.Context) error {
 func (r *run) removeFromNode(ctx context.Context, number int32) error {
 	p, n := &r.input.Pods[number], &r.nodes[r.pods[number].node]
 	if err := r.engine.RemovePod(ctx, p.Object, n.name); err != nil {
-		return fmt.Errorf("removing pod %s: %w", facts.Name(p.Object), err)
+		return fmt.Errorf("removing pod %s: %w", resources.Name(p.Object), err)
 	}
 	i := slices.Index(n.pods, number)
 	n.pods = slices.Delete(n.pods, i, i+1)

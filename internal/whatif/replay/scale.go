@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/trace"
@@ -103,7 +103,7 @@ func (r *run) removeNode(ctx context.Context, number int32) error {
 			return err
 		}
 		p, state := &r.input.Pods[podNumber], &r.pods[podNumber]
-		if facts.IsNodeBound(p.Object) {
+		if resources.IsNodeBound(p.Object) {
 			r.exporter.end(podNumber, r.now)
 			continue
 		}

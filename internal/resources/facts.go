@@ -1,6 +1,6 @@
 // Package facts answers questions about pods and nodes that several packages
 // ask, such as whether a pod has finished.
-package facts
+package resources
 
 import (
 	v1 "k8s.io/api/core/v1"

@@ -1,4 +1,4 @@
-package facts
+package format
 
 import (
 	"fmt"
@@ -17,4 +17,13 @@ func Abbreviate(items []string, limit int, separator string) string {
 		return strings.Join(items[:limit], separator) + " " + more
 	}
 	return strings.Join(append(slices.Clone(items[:limit]), more), separator)
+}
+
+// Shorten returns a text of at most limit bytes. It replaces the end of a longer one by
+// an ellipsis.
+func Shorten(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit-3], "") + "..."
 }

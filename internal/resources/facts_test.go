@@ -1,4 +1,4 @@
-package facts
+package resources
 
 import (
 	"testing"
@@ -67,21 +67,5 @@ func TestNode(t *testing.T) {
 	node = &v1.Node{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{}}}
 	if IsSchedulable(node) {
 		t.Error("IsSchedulable() = true for a node that is being deleted")
-	}
-}
-
-func TestAbbreviate(t *testing.T) {
-	for _, tc := range []struct {
-		limit     int
-		separator string
-		want      string
-	}{
-		{3, ", ", "a, b, c"},
-		{2, ", ", "a, b and 1 more"},
-		{1, "; ", "a; and 2 more"},
-	} {
-		if got := Abbreviate([]string{"a", "b", "c"}, tc.limit, tc.separator); got != tc.want {
-			t.Errorf("%+v: %q", tc, got)
-		}
 	}
 }

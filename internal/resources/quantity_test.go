@@ -1,4 +1,4 @@
-package facts
+package resources
 
 import (
 	"strings"
@@ -44,15 +44,6 @@ func TestIsBounded(t *testing.T) {
 		t.Errorf("changed to %s", q.String())
 	}
 }
-
-func TestShorten(t *testing.T) {
-	for text, want := range map[string]string{"short": "short", "0123456789": "0123456789", "0123456789x": "0123456...", "012345äöü": "012345..."} {
-		if got := Shorten(text, 10); got != want {
-			t.Errorf("%s: %s, want %s", text, got, want)
-		}
-	}
-}
-
 // FuzzQuantity parses any text, and computes with the quantity: it must take a short time.
 func FuzzQuantity(f *testing.F) {
 	for _, text := range []string{"1", "1.5Gi", "1e3", "1e2147483647", "1e-2147483647", "0e99", "-1E", "1Ei", strings.Repeat("9", 64), "0.000000001n"} {

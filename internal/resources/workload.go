@@ -1,7 +1,8 @@
-package facts
+package resources
 
 import (
 	"strings"
+	"unique"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +15,12 @@ type Workload struct {
 	// its own workload, of kind KindPod.
 	Kind, Name string
 }
+
+// WorkloadKey is a workload that is compared and looked up fast.
+type WorkloadKey = unique.Handle[Workload]
+
+// Key returns the key of the workload.
+func (w Workload) Key() WorkloadKey { return unique.Make(w) }
 
 // KindPod is the kind of the workload of a pod without a controller.
 const KindPod = "Pod"

@@ -1,4 +1,4 @@
-package noderes
+package resources
 
 import (
 	"maps"
@@ -8,9 +8,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/component-helpers/resource"
-
-	"github.com/plimsoll-k8s/plimsoll/internal/kube/facts"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
 )
 
 // podOptions are the options of the scheduler's own accounting: the new size of a resized container
@@ -31,33 +28,35 @@ type Amount struct {
 	Unbounded bool
 }
 
-type namedAmount struct {
-	name v1.ResourceName
+// NamedAmount is the amount of an extended resource.
+type NamedAmount struct {
+	Name v1.ResourceName
 	Amount
 }
 
+// numUnboundable is the number of resources that a container without a limit may use without bound, the first of Index.
+const numUnboundable = 3
+
 // Pod holds the amounts of a pod for every resource.
 type Pod struct {
-	cpu, memory, ephemeralStorage Amount
-	// scalars are the amounts of the other resources, sorted by name.
-	scalars []namedAmount
+	common [numUnboundable]Amount
+	// Extended are the amounts of the other resources, sorted by name.
+	Extended []NamedAmount
 
-	workload predict.Key
+	workload WorkloadKey
 }
 
 // Workload returns the workload that the pod belongs to.
-func (p *Pod) Workload() predict.Key { return p.workload }
+func (p *Pod) Workload() WorkloadKey { return p.workload }
 
-// Requests returns the requests of a pod for every resource. Quantities that are not
-// bounded are not counted.
+// Requests returns the requests of a pod for every resource.
 func Requests(pod *v1.Pod) v1.ResourceList {
-	return resource.PodRequests(facts.BoundedPod(pod), podOptions)
+	return resource.PodRequests(pod, podOptions)
 }
 
 // NewPod returns the amounts of a pod.
 func NewPod(pod *v1.Pod) Pod {
-	p := Pod{workload: predict.KeyOf(predict.Workload(facts.WorkloadOf(pod)))}
-	pod = facts.BoundedPod(pod)
+	p := Pod{workload: WorkloadOf(pod).Key()}
 	requests, limits := totals(pod)
 	for name, quantity := range requests {
 		r := NewResource(name)
@@ -67,10 +66,10 @@ func NewPod(pod *v1.Pod) Pod {
 		r := NewResource(name)
 		p.entry(r).Limit = r.Amount(quantity)
 	}
-	for _, r := range []Resource{CPU, Memory, EphemeralStorage} {
+	for _, r := range []Resource{CPUResource, MemoryResource, EphemeralStorageResource} {
 		p.entry(r).Unbounded = isUnbounded(pod, r)
 	}
-	slices.SortFunc(p.scalars, func(a, b namedAmount) int { return strings.Compare(string(a.name), string(b.name)) })
+	slices.SortFunc(p.Extended, func(a, b NamedAmount) int { return strings.Compare(string(a.Name), string(b.Name)) })
 	return p
 }
 
@@ -119,18 +118,12 @@ func repeats(status *v1.ContainerStatus, spec *v1.ResourceRequirements) bool {
 
 // Get returns the amount of one resource.
 func (p *Pod) Get(r Resource) Amount {
-	switch r.kind {
-	case cpu:
-		return p.cpu
-	case memory:
-		return p.memory
-	case ephemeralStorage:
-		return p.ephemeralStorage
-	case scalar:
+	if r.index < numUnboundable {
+		return p.common[r.index]
 	}
-	for i := range p.scalars {
-		if p.scalars[i].name == r.name {
-			return p.scalars[i].Amount
+	for i := range p.Extended {
+		if p.Extended[i].Name == r.name {
+			return p.Extended[i].Amount
 		}
 	}
 	return Amount{}
@@ -138,22 +131,16 @@ func (p *Pod) Get(r Resource) Amount {
 
 // entry returns a pointer to the amount of one resource, which it adds if it is missing.
 func (p *Pod) entry(r Resource) *Amount {
-	switch r.kind {
-	case cpu:
-		return &p.cpu
-	case memory:
-		return &p.memory
-	case ephemeralStorage:
-		return &p.ephemeralStorage
-	case scalar:
+	if r.index < numUnboundable {
+		return &p.common[r.index]
 	}
-	for i := range p.scalars {
-		if p.scalars[i].name == r.name {
-			return &p.scalars[i].Amount
+	for i := range p.Extended {
+		if p.Extended[i].Name == r.name {
+			return &p.Extended[i].Amount
 		}
 	}
-	p.scalars = append(p.scalars, namedAmount{name: r.name})
-	return &p.scalars[len(p.scalars)-1].Amount
+	p.Extended = append(p.Extended, NamedAmount{Name: r.name})
+	return &p.Extended[len(p.Extended)-1].Amount
 }
 
 // isUnbounded reports whether neither the pod nor every one of its containers declares a limit for

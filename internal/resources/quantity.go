@@ -1,4 +1,4 @@
-package facts
+package resources
 
 import (
 	"fmt"
@@ -57,13 +57,4 @@ func IsBounded(q resource.Quantity) bool {
 	scale := int64(d.Scale())
 	return scale >= -maxQuantityExponent && scale <= maxQuantityLength+maxQuantityExponent &&
 		d.UnscaledBig().BitLen() <= 4*maxQuantityLength
-}
-
-// Shorten returns a text of at most limit bytes. It replaces the end of a longer one by
-// an ellipsis.
-func Shorten(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:limit-3], "") + "..."
 }
