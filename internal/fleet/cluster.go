@@ -51,27 +51,6 @@ func effectOf(effect string) Effect {
 	return AnyEffect
 }
 
-// bounded returns the cluster without resources whose quantities are not bounded: the
-// agent of a cluster may write any. It returns the cluster itself if all of them are.
-func bounded(c *clusterv1.ManagedCluster) *clusterv1.ManagedCluster {
-	areBounded := func(list clusterv1.ResourceList) bool {
-		for _, quantity := range list {
-			if !resources.IsBounded(quantity) {
-				return false
-			}
-		}
-		return true
-	}
-	if areBounded(c.Status.Allocatable) && areBounded(c.Status.Capacity) {
-		return c
-	}
-	out := c.DeepCopy()
-	for _, list := range []clusterv1.ResourceList{out.Status.Allocatable, out.Status.Capacity} {
-		maps.DeleteFunc(list, func(_ clusterv1.ResourceName, quantity resource.Quantity) bool { return !resources.IsBounded(quantity) })
-	}
-	return out
-}
-
 // The highest amounts of a cluster that are believed, many times those of the largest
 // clusters: an agent that reports more is wrong, and would change the scores of all others.
 const (
@@ -103,7 +82,7 @@ func amountsOf(list clusterv1.ResourceList) (out resources.Amounts) {
 
 // isCredible reports whether a quantity is from 0 to a limit.
 func isCredible(quantity resource.Quantity, limit int64) bool {
-	return resources.IsBounded(quantity) && quantity.Sign() >= 0 && quantity.CmpInt64(limit) <= 0
+	return quantity.Sign() >= 0 && quantity.CmpInt64(limit) <= 0
 }
 
 // ignoredAmounts returns the fields of a cluster with amounts that are not credible.

@@ -30,7 +30,7 @@ type ObjectList interface {
 
 // Read returns the objects of a hub. list fills a list with all objects of its kind.
 func Read(list func(ObjectList) error) (*Objects, error) {
-	var clusters clusterv1.ManagedClusterList
+	var clusters ManagedClusterList
 	var sets clusterv1beta2.ManagedClusterSetList
 	var bindings clusterv1beta2.ManagedClusterSetBindingList
 	var scores clusterv1alpha1.AddOnPlacementScoreList
@@ -41,8 +41,12 @@ func Read(list func(ObjectList) error) (*Objects, error) {
 			return nil, err
 		}
 	}
+	managed := make([]*clusterv1.ManagedCluster, len(clusters.Items))
+	for i := range clusters.Items {
+		managed[i] = &clusters.Items[i].ManagedCluster
+	}
 	return &Objects{
-		Clusters: pointers(clusters.Items), Sets: pointers(sets.Items), Bindings: pointers(bindings.Items),
+		Clusters: managed, Sets: pointers(sets.Items), Bindings: pointers(bindings.Items),
 		Scores: pointers(scores.Items), Placements: pointers(placements.Items), Decisions: pointers(decisions.Items),
 	}, nil
 }

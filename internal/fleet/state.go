@@ -102,7 +102,6 @@ func (s *State) indexOf(name string) (int, bool) {
 // An update of heartbeat times has no effect.
 func (s *State) SetCluster(object *clusterv1.ManagedCluster) []types.NamespacedName {
 	ignored := ignoredAmounts(object)
-	object = bounded(object)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if object.DeletionTimestamp != nil {

@@ -54,7 +54,6 @@ func (a *Access) Config() (*rest.Config, error) {
 		return nil, a.explain(err)
 	}
 	config.QPS, config.Burst = requestsPerSecond, requestBurst
-	BoundQuantities(config)
 	return config, nil
 }
 

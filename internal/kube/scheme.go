@@ -15,11 +15,15 @@ import (
 
 // Scheme returns a new scheme with every type that Plimsoll reads or writes: those
 // of Kubernetes, CRDs, ResourceSlack, and those of Open Cluster Management.
-func Scheme() *runtime.Scheme {
+func Scheme() *runtime.Scheme { return SchemeWith(clusterv1.Install) }
+
+// SchemeWith is Scheme with other types for managed clusters. Programs that read the clusters of a hub use
+// fleet.InstallManagedClusters.
+func SchemeWith(managedClusters func(*runtime.Scheme) error) *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme,
-		v1beta1.AddToScheme, clusterv1.Install, clusterv1alpha1.Install, clusterv1beta2.Install,
+		v1beta1.AddToScheme, managedClusters, clusterv1alpha1.Install, clusterv1beta2.Install,
 	} {
 		utilruntime.Must(add(scheme))
 	}

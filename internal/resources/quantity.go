@@ -43,18 +43,3 @@ func CheckQuantity(text string) error {
 	}
 	return nil
 }
-
-// IsBounded reports whether a quantity that has been parsed is within the bounds of
-// ParseQuantity. Only such quantities may be compared, added or converted: the time
-// that this takes grows with the exponent of others. It performs no arithmetic.
-func IsBounded(q resource.Quantity) bool {
-	if !q.IsZero() { // for 0, the time of AsInt64 grows with the exponent
-		if _, ok := q.AsInt64(); ok {
-			return true
-		}
-	}
-	d := q.AsDec() // q is a copy
-	scale := int64(d.Scale())
-	return scale >= -maxQuantityExponent && scale <= maxQuantityLength+maxQuantityExponent &&
-		d.UnscaledBig().BitLen() <= 4*maxQuantityLength
-}

@@ -61,7 +61,7 @@ func (o *explainOptions) run(ctx context.Context, arg string, out io.Writer) err
 	if err != nil {
 		return err
 	}
-	c, err := client.New(config, client.Options{Scheme: kube.Scheme()})
+	c, err := client.New(config, client.Options{Scheme: kube.SchemeWith(fleet.InstallManagedClusters)})
 	if err != nil {
 		return fmt.Errorf("--kubeconfig: %w", err)
 	}

@@ -25,11 +25,11 @@ import (
 func benchState(clusters int) *fleet.State {
 	s := fleet.NewState()
 	for i := range clusters {
-		object := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("cluster-%04d", i)}}
+		object := managed(fmt.Sprintf("cluster-%04d", i))
 		object.Status.Allocatable = clusterv1.ResourceList{
 			clusterv1.ResourceName(v1.ResourceCPU): *resource.NewQuantity(int64(4+i*7919%997), resource.DecimalSI),
 		}
-		s.SetCluster(object)
+		s.SetCluster(&object.ManagedCluster)
 	}
 	set := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: "all"}}
 	set.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{

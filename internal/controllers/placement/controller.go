@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
-	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
@@ -124,7 +123,7 @@ func (c *Controller) setUp(ctx context.Context, m ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(m).
 		Named("placement").
 		Watches(&v1beta1.Placement{}, onPlacementChange(), builder.WithPredicates(changes, c.latencies.predicate())).
-		Watches(&clusterv1.ManagedCluster{}, c.onChange(c.readCluster)).
+		Watches(&fleet.ManagedCluster{}, c.onChange(c.readCluster)).
 		Watches(&clusterv1beta2.ManagedClusterSet{}, c.onChange(c.readSet)).
 		Watches(&clusterv1beta2.ManagedClusterSetBinding{}, c.onChange(c.readBinding)).
 		Watches(&clusterv1alpha1.AddOnPlacementScore{}, c.onChange(c.readScores)).

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-k8s/plimsoll/api/placement/v1beta1"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 )
 
@@ -77,7 +78,7 @@ func newHub(t *testing.T, adopt Adopt, objects ...client.Object) *hub {
 		}
 		return err
 	}
-	h.client = fake.NewClientBuilder().WithScheme(kube.Scheme()).WithObjects(append(objects, set, binding)...).
+	h.client = fake.NewClientBuilder().WithScheme(kube.SchemeWith(fleet.InstallManagedClusters)).WithObjects(append(objects, set, binding)...).
 		WithStatusSubresource(&v1beta1.Placement{}, &clusterv1beta1.PlacementDecision{}).
 		WithIndex(&clusterv1beta1.PlacementDecision{}, placementIndex, func(o client.Object) []string {
 			return []string{o.GetLabels()[clusterv1beta1.PlacementLabel]}
@@ -289,8 +290,8 @@ func (h *hub) relabel(name, key, value string) {
 	}
 }
 
-func managed(name string) *clusterv1.ManagedCluster {
-	return &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+func managed(name string) *fleet.ManagedCluster {
+	return &fleet.ManagedCluster{ManagedCluster: clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}}
 }
 
 // fleetOf returns clusters with the given names.

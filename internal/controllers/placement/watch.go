@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
-	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
@@ -113,13 +112,13 @@ func (c *Controller) onStatusChange() handler.EventHandler {
 
 // readCluster updates the state from the cached object. It returns the affected placements.
 func (c *Controller) readCluster(ctx context.Context, key client.ObjectKey) ([]types.NamespacedName, error) {
-	var object clusterv1.ManagedCluster
+	var object fleet.ManagedCluster
 	if err := c.client.Get(ctx, key, &object); apierrors.IsNotFound(err) {
 		return c.state.DeleteCluster(key.Name), nil
 	} else if err != nil {
 		return nil, err
 	}
-	return c.state.SetCluster(&object), nil
+	return c.state.SetCluster(&object.ManagedCluster), nil
 }
 
 // readSet updates the state from the cached object. It returns the affected placements.

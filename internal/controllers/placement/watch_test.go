@@ -24,6 +24,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/setup"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 )
 
 func amount(cpu string) clusterv1.ResourceList {
@@ -54,7 +56,7 @@ func TestEventsQueueAffectedPlacements(t *testing.T) {
 		)...,
 	)
 	onChange := h.c.onChange(h.c.readCluster)
-	update := func(object *clusterv1.ManagedCluster) string {
+	update := func(object *fleet.ManagedCluster) string {
 		q := &added{}
 		onChange.Update(t.Context(), event.UpdateEvent{ObjectOld: object, ObjectNew: object}, q)
 		slices.Sort(q.names)
@@ -180,7 +182,7 @@ func TestExpressionsAreEvaluatedAside(t *testing.T) {
 		claims + ".all(a, " + claims + ".all(b, " + claims + `.all(c, a.name != '' || b == c)))"]}}}]`
 	objects := fleetOf("a", "b", "c")
 	for _, object := range objects {
-		cluster := object.(*clusterv1.ManagedCluster)
+		cluster := object.(*fleet.ManagedCluster)
 		for i := range 30 {
 			claim := clusterv1.ManagedClusterClaim{Name: fmt.Sprint("claim", i)}
 			cluster.Status.ClusterClaims = append(cluster.Status.ClusterClaims, claim)

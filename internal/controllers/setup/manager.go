@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
+	"github.com/plimsoll-k8s/plimsoll/internal/fleet"
 	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 )
 
@@ -21,7 +22,6 @@ import (
 // the leader.
 func New(config *rest.Config, options ctrl.Options) (ctrl.Manager, error) {
 	config = rest.CopyConfig(config)
-	kube.BoundQuantities(config)
 	lease, err := ElectLeader(config, &options)
 	if err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func New(config *rest.Config, options ctrl.Options) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	options.Scheme = kube.Scheme()
+	options.Scheme = kube.SchemeWith(fleet.InstallManagedClusters)
 	options.Cache = cache.Options{
 		HTTPClient: informers, DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/rest"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
-	"github.com/plimsoll-k8s/plimsoll/internal/kube"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/cluster"
 	"github.com/plimsoll-k8s/plimsoll/load/podmetrics"
@@ -127,19 +125,12 @@ func clusterAccess(h fwk.Handle, providerType string) (provider.Cluster, error) 
 		access.Nodes = cluster.FromLister(factory.Core().V1().Nodes().Lister())
 	}
 	if providerType == metricprovider.MetricsServer && h.KubeConfig() != nil {
-		// Package podmetrics checks quantities itself, in a tenth of the time.
-		pods, err := metricsclient.NewForConfig(h.KubeConfig())
+		client, err := metricsclient.NewForConfig(h.KubeConfig())
 		if err != nil {
 			return access, err
 		}
-		config := rest.CopyConfig(h.KubeConfig())
-		kube.BoundQuantities(config)
-		nodes, err := metricsclient.NewForConfig(config)
-		if err != nil {
-			return access, err
-		}
-		access.Metrics = nodes.MetricsV1beta1().NodeMetricses()
-		access.PodMetrics = podmetrics.Open(pods.MetricsV1beta1().RESTClient())
+		access.Metrics = client.MetricsV1beta1().NodeMetricses()
+		access.PodMetrics = podmetrics.Open(client.MetricsV1beta1().RESTClient())
 	}
 	return access, nil
 }
