@@ -175,7 +175,7 @@ generate: ## regenerate code, CRDs, RBAC and schemas
 	$(TOOL) controller-gen object crd paths=./api/... output:crd:artifacts:config=config/crd
 	@rm -rf config/crd/ocm
 	$(TOOL) controller-gen crd:maxDescLen=0 $(foreach version,v1 v1beta2 v1beta1 v1alpha1,paths=$(OCM)/$(version)) output:crd:artifacts:config=config/crd/ocm
-	go run ./hack/crdgen config/crd/cluster.open-cluster-management.io_placements.yaml \
+	go run ./hack/crdgen config/crd/plimsoll.dev_resourceslacks.yaml config/crd/cluster.open-cluster-management.io_placements.yaml \
 	  config/crd/ocm/cluster.open-cluster-management.io_placementdecisions.yaml
 	go run ./hack/schemas schemas
 	@cd config/crd/ocm && rm $(OCM_UNUSED:%=cluster.open-cluster-management.io_%.yaml)

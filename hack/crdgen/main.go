@@ -1,10 +1,12 @@
-// Command crdgen completes the CRDs of Placement and PlacementDecision that controller-gen generates, in place. It adds what
+// Command crdgen completes the CRDs of ResourceSlack, Placement and PlacementDecision that controller-gen generates, in place. It adds what
 // markers cannot express for types of other projects. To Placement:
 //
 //   - Each requirement of a label or claim selector gets its operators and the validation rules of its
 //     values. The lists that contain requirements get a maximum length, without which the rules exceed
 //     the API server's CEL cost budget.
 //   - The descriptions of these types are removed.
+//
+// In ResourceSlack, quantities are bounded: decoding 1e-2147483647 takes hours.
 //
 // To PlacementDecision it adds version v1alpha1 without the subresource status, so that an object is created with its decisions
 // in one write. Everything else uses version v1beta1.
@@ -72,10 +74,34 @@ func complete(raw []byte) ([]byte, error) {
 	if len(versions) == 0 {
 		return nil, errors.New("no versions")
 	}
-	if names, _ := crd.Spec["names"].(schema); names["kind"] == "PlacementDecision" {
+	switch names, _ := crd.Spec["names"].(schema); names["kind"] {
+	case "PlacementDecision":
 		return marshal(crd, addCreationVersion(crd.Spec))
+	case "ResourceSlack":
+		boundQuantities(crd.Spec)
+		return marshal(crd, nil)
 	}
 	return marshal(crd, completePlacement(versions))
+}
+
+// quantityPattern permits the quantities that clients decode in a short time: at most 30 digits, and an exponent of at most two.
+const quantityPattern = `^[+-]?([0-9]{1,30}(\.[0-9]{0,30})?|\.[0-9]{1,30})([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
+
+// boundQuantities replaces the patterns of quantities in a schema, which permit any exponent.
+func boundQuantities(value any) {
+	switch value := value.(type) {
+	case schema:
+		if value["x-kubernetes-int-or-string"] == true && value["pattern"] != nil {
+			value["pattern"] = quantityPattern
+		}
+		for name := range value {
+			boundQuantities(value[name])
+		}
+	case []any:
+		for _, item := range value {
+			boundQuantities(item)
+		}
+	}
 }
 
 // marshal returns a CRD as YAML, unless there is an error.

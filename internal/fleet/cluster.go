@@ -29,26 +29,13 @@ func clusterOf(c *clusterv1.ManagedCluster) *Cluster {
 		}
 	}
 	for _, taint := range c.Spec.Taints {
-		t := Taint{Key: taint.Key, Value: taint.Value, Effect: effectOf(string(taint.Effect))}
+		t := Taint{Key: taint.Key, Value: taint.Value, Effect: taint.Effect}
 		if !taint.TimeAdded.IsZero() {
 			t.Added = taint.TimeAdded.Unix()
 		}
 		out.Taints = append(out.Taints, t)
 	}
 	return out
-}
-
-// effectOf converts the effect of a taint or toleration.
-func effectOf(effect string) Effect {
-	switch clusterv1.TaintEffect(effect) {
-	case clusterv1.TaintEffectNoSelect:
-		return NoSelect
-	case clusterv1.TaintEffectPreferNoSelect:
-		return PreferNoSelect
-	case clusterv1.TaintEffectNoSelectIfNew:
-		return NoSelectIfNew
-	}
-	return AnyEffect
 }
 
 // The highest amounts of a cluster that are believed, many times those of the largest

@@ -61,11 +61,11 @@ status:
 	want := &Cluster{
 		Name: "a", Labels: map[string]string{"zone": "1"}, Claims: map[string]string{"platform": "AWS", "region": "x"},
 		Taints: []Taint{
-			{Key: "k", Value: "v", Effect: NoSelect, Added: 1_795_239_886},
-			{Key: "p", Effect: PreferNoSelect},
-			{Key: "new", Effect: NoSelectIfNew},
+			{Key: "k", Value: "v", Effect: clusterv1.TaintEffectNoSelect, Added: 1_795_239_886},
+			{Key: "p", Effect: clusterv1.TaintEffectPreferNoSelect},
+			{Key: "new", Effect: clusterv1.TaintEffectNoSelectIfNew},
 			// An unknown effect excludes the cluster as NoSelect does.
-			{Key: "u", Effect: AnyEffect},
+			{Key: "u", Effect: "Unknown"},
 		},
 		Allocatable: resources.Amounts{1000, Missing}, Capacity: resources.Amounts{Missing, Missing},
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 )
 
 // All is the Number that selects every feasible cluster.
@@ -25,7 +27,7 @@ type Request struct {
 	Members []int32
 	// Predicates are alternatives: a member must match one, if there are any.
 	Predicates  []Predicate
-	Tolerations []Toleration
+	Tolerations []clusterv1beta1.Toleration
 	// Prioritizers are those of Resolve, with the scores of kind AddOn filled in.
 	Prioritizers []Prioritizer
 	// Number is the number of clusters to choose; All for every feasible one. A

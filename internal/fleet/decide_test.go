@@ -2,7 +2,10 @@ package fleet
 
 import (
 	"fmt"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"math"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"slices"
 	"strings"
 	"testing"
@@ -39,7 +42,7 @@ func names(r *Request, d *Decision) string {
 var byCPU = []Prioritizer{{Kind: ResourceAllocatableCPU, Weight: 1}}
 
 func TestRanking(t *testing.T) {
-	avoid := []Taint{{"slow", "", PreferNoSelect, 0}}
+	avoid := []Taint{{"slow", "", clusterv1.TaintEffectPreferNoSelect, 0}}
 	tests := map[string]struct {
 		fleet  []*Cluster
 		chosen []int32
@@ -110,120 +113,120 @@ func TestTaints(t *testing.T) {
 	const now = 1000
 	tests := map[string]struct {
 		taint       Taint
-		tolerations []Toleration
+		tolerations []clusterv1beta1.Toleration
 		before      bool
 		outcome     ClusterOutcome
 		avoided     bool
 		changesAt   int64
 	}{
-		"not tolerated":                {Taint{"k", "v", NoSelect, 900}, nil, false, Tainted, false, Forever},
-		"not tolerated, chosen before": {Taint{"k", "v", NoSelect, 900}, nil, true, Tainted, false, Forever},
-		"PreferNoSelect":               {Taint{"k", "v", PreferNoSelect, 900}, nil, false, Chosen, true, Forever},
-		"NoSelectIfNew":                {Taint{"k", "v", NoSelectIfNew, 900}, nil, false, Tainted, false, Forever},
-		"NoSelectIfNew, chosen before": {Taint{"k", "v", NoSelectIfNew, 900}, nil, true, Chosen, false, Forever},
-		"unknown effect":               {Taint{"k", "v", AnyEffect, 900}, nil, true, Tainted, false, Forever},
+		"not tolerated":                {Taint{"k", "v", clusterv1.TaintEffectNoSelect, 900}, nil, false, Tainted, false, Forever},
+		"not tolerated, chosen before": {Taint{"k", "v", clusterv1.TaintEffectNoSelect, 900}, nil, true, Tainted, false, Forever},
+		"PreferNoSelect":               {Taint{"k", "v", clusterv1.TaintEffectPreferNoSelect, 900}, nil, false, Chosen, true, Forever},
+		"NoSelectIfNew":                {Taint{"k", "v", clusterv1.TaintEffectNoSelectIfNew, 900}, nil, false, Tainted, false, Forever},
+		"NoSelectIfNew, chosen before": {Taint{"k", "v", clusterv1.TaintEffectNoSelectIfNew, 900}, nil, true, Chosen, false, Forever},
+		"unknown effect":               {Taint{"k", "v", "", 900}, nil, true, Tainted, false, Forever},
 		"key and value": {
-			Taint{"k", "v", NoSelect, 900}, []Toleration{{Key: "k", Value: "v"}}, false, Chosen, false, Forever,
+			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 900}, []clusterv1beta1.Toleration{{Key: "k", Value: "v"}}, false, Chosen, false, Forever,
 		},
 		"another value": {
-			Taint{"k", "v", NoSelect, 900}, []Toleration{{Key: "k", Value: "w"}}, false, Tainted, false, Forever,
+			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 900}, []clusterv1beta1.Toleration{{Key: "k", Value: "w"}}, false, Tainted, false, Forever,
 		},
 		"another key": {
-			Taint{"k", "v", NoSelect, 900}, []Toleration{{Key: "l", Operator: TolerateExists}}, false, Tainted, false, Forever,
+			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 900}, []clusterv1beta1.Toleration{{Key: "l", Operator: clusterv1beta1.TolerationOpExists}}, false, Tainted, false, Forever,
 		},
 		"any value": {
-			Taint{"k", "v", NoSelect, 900}, []Toleration{{Key: "k", Operator: TolerateExists}}, false, Chosen, false, Forever,
+			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 900}, []clusterv1beta1.Toleration{{Key: "k", Operator: clusterv1beta1.TolerationOpExists}}, false, Chosen, false, Forever,
 		},
 		"any key": {
-			Taint{"k", "v", NoSelect, 900}, []Toleration{{Operator: TolerateExists}}, false, Chosen, false, Forever,
+			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 900}, []clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists}}, false, Chosen, false, Forever,
 		},
-		"Equal without key": {Taint{"k", "", NoSelect, 900}, []Toleration{{}}, false, Tainted, false, Forever},
+		"Equal without key": {Taint{"k", "", clusterv1.TaintEffectNoSelect, 900}, []clusterv1beta1.Toleration{{}}, false, Tainted, false, Forever},
 		"unknown operator": {
-			Taint{"k", "v", NoSelect, 900}, []Toleration{{Key: "k", Operator: 7}}, false, Tainted, false, Forever,
+			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 900}, []clusterv1beta1.Toleration{{Key: "k", Operator: "unknown"}}, false, Tainted, false, Forever,
 		},
 		"same effect": {
-			Taint{"k", "v", PreferNoSelect, 900},
-			[]Toleration{{Operator: TolerateExists, Effect: PreferNoSelect}},
+			Taint{"k", "v", clusterv1.TaintEffectPreferNoSelect, 900},
+			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, Effect: clusterv1.TaintEffectPreferNoSelect}},
 			false, Chosen, false, Forever,
 		},
 		"another effect": {
-			Taint{"k", "v", PreferNoSelect, 900}, []Toleration{{Operator: TolerateExists, Effect: NoSelect}}, false, Chosen, true, Forever,
+			Taint{"k", "v", clusterv1.TaintEffectPreferNoSelect, 900}, []clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, Effect: clusterv1.TaintEffectNoSelect}}, false, Chosen, true, Forever,
 		},
 		"for a limited time": {
-			Taint{"k", "v", NoSelect, 900}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}}, false, Chosen, false, 1200,
+			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 900}, []clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))}}, false, Chosen, false, 1200,
 		},
 		"to the last second": {
-			Taint{"k", "v", NoSelect, 900}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(101))}}, false, Chosen, false, 1001,
+			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 900}, []clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(101))}}, false, Chosen, false, 1001,
 		},
 		"expired this second": {
-			Taint{"k", "v", NoSelect, 900},
-			[]Toleration{{Operator: TolerateExists, Seconds: new(int64(100))}},
+			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 900},
+			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(100))}},
 			true, Tainted, false, Forever,
 		},
 		"zero seconds": {
-			Taint{"k", "v", NoSelect, 1000},
-			[]Toleration{{Operator: TolerateExists, Seconds: new(int64(0))}},
+			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 1000},
+			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(0))}},
 			true, Tainted, false, Forever,
 		},
 		"negative seconds": {
-			Taint{"k", "v", NoSelect, 1000},
-			[]Toleration{{Operator: TolerateExists, Seconds: new(int64(math.MinInt64))}},
+			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 1000},
+			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(math.MinInt64))}},
 			true, Tainted, false, Forever,
 		},
 		"PreferNoSelect, tolerated": {
-			Taint{"k", "v", PreferNoSelect, 900},
-			[]Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}},
+			Taint{"k", "v", clusterv1.TaintEffectPreferNoSelect, 900},
+			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))}},
 			false, Chosen, false, 1200,
 		},
 		"PreferNoSelect, expired": {
-			Taint{"k", "v", PreferNoSelect, 600},
-			[]Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}},
+			Taint{"k", "v", clusterv1.TaintEffectPreferNoSelect, 600},
+			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))}},
 			false, Chosen, true, Forever,
 		},
 		"seconds with NoSelectIfNew": {
-			Taint{"k", "v", NoSelectIfNew, 600},
-			[]Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}},
+			Taint{"k", "v", clusterv1.TaintEffectNoSelectIfNew, 600},
+			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))}},
 			false, Chosen, false, Forever,
 		},
 		"longest toleration": {
-			Taint{"k", "v", NoSelect, 900},
-			[]Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}, {Key: "k", Value: "v", Seconds: new(int64(400))}},
+			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 900},
+			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))}, {Key: "k", Value: "v", TolerationSeconds: new(int64(400))}},
 			false, Chosen, false, 1300,
 		},
 		"one without limit": {
-			Taint{"k", "v", NoSelect, 900},
-			[]Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}, {Key: "k", Value: "v"}},
+			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 900},
+			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))}, {Key: "k", Value: "v"}},
 			false, Chosen, false, Forever,
 		},
 		"unknown time added": {
-			Taint{"k", "v", NoSelect, 0},
-			[]Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}},
+			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 0},
+			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))}},
 			false, Tainted, false, Forever,
 		},
 		"10^18 seconds": {
-			Taint{"k", "v", NoSelect, 900},
-			[]Toleration{{Operator: TolerateExists, Seconds: new(int64(1e18))}},
+			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 900},
+			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(1e18))}},
 			false, Chosen, false, 1e18 + 900,
 		},
 		"time added overflows": {
-			Taint{"k", "v", NoSelect, math.MaxInt64},
-			[]Toleration{{Operator: TolerateExists, Seconds: new(int64(1e18))}},
+			Taint{"k", "v", clusterv1.TaintEffectNoSelect, math.MaxInt64},
+			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(1e18))}},
 			false, Chosen, false, Forever,
 		},
 		"time added underflows": {
-			Taint{"k", "v", NoSelect, math.MinInt64},
-			[]Toleration{{Operator: TolerateExists, Seconds: new(int64(-1))}},
+			Taint{"k", "v", clusterv1.TaintEffectNoSelect, math.MinInt64},
+			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(-1))}},
 			false, Tainted, false, Forever,
 		},
 		"added in the near future": {
-			Taint{"k", "v", NoSelect, 1100}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(300))}}, false, Chosen, false, 1400,
+			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 1100}, []clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))}}, false, Chosen, false, 1400,
 		},
 		"added later, negative seconds": {
-			Taint{"k", "v", NoSelect, 1100}, []Toleration{{Operator: TolerateExists, Seconds: new(int64(-50))}}, false, Chosen, false, 1050,
+			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 1100}, []clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(-50))}}, false, Chosen, false, 1050,
 		},
 		"added later, expired": {
-			Taint{"k", "v", NoSelect, 1100},
-			[]Toleration{{Operator: TolerateExists, Seconds: new(int64(-150))}},
+			Taint{"k", "v", clusterv1.TaintEffectNoSelect, 1100},
+			[]clusterv1beta1.Toleration{{Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(-150))}},
 			false, Tainted, false, Forever,
 		},
 	}
@@ -248,11 +251,11 @@ func TestTaints(t *testing.T) {
 // Tolerations and scores that expire on an infeasible cluster do not affect ChangesAt.
 func TestChangesOfFeasibleOnly(t *testing.T) {
 	for _, order := range [][2]int{{0, 1}, {1, 0}} {
-		taints := []Taint{{"limited", "", NoSelect, 900}, {"hard", "", NoSelect, 900}}
+		taints := []Taint{{"limited", "", clusterv1.TaintEffectNoSelect, 900}, {"hard", "", clusterv1.TaintEffectNoSelect, 900}}
 		r := &Request{
 			Fleet:       []*Cluster{{Name: "a", Taints: []Taint{taints[order[0]], taints[order[1]]}}},
 			Members:     []int32{0},
-			Tolerations: []Toleration{{Key: "limited", Operator: TolerateExists, Seconds: new(int64(300))}},
+			Tolerations: []clusterv1beta1.Toleration{{Key: "limited", Operator: clusterv1beta1.TolerationOpExists, TolerationSeconds: new(int64(300))}},
 			Prioritizers: []Prioritizer{
 				{Kind: AddOn, Weight: 1, Scores: []AddOnScore{{0, 1, 1100}}},
 			},
@@ -287,13 +290,13 @@ func TestOutcomes(t *testing.T) {
 		fleet[i].Labels = map[string]string{"tier": []string{"gold", "tin"}[min(i, 1)]}
 	}
 	fleet[2].Claims = map[string]string{"platform": "AWS"}
-	fleet[3].Taints = []Taint{{"k", "", NoSelect, 0}}
+	fleet[3].Taints = []Taint{{"k", "", clusterv1.TaintEffectNoSelect, 0}}
 	r := &Request{
 		Fleet: fleet, Members: []int32{0, 1, 2, 3}, Number: All,
 		Predicates: []Predicate{
-			{Selector: Selector{Labels: []Requirement{{"tier", In, []string{"gold"}}}}},
-			{Selector: Selector{Claims: []Requirement{{"platform", Exists, nil}}}},
-			{Selector: Selector{Claims: []Requirement{{"platform", DoesNotExist, nil}}}, Match: func(i int) bool { return i == 3 }},
+			{Selector: Selector{Labels: []metav1.LabelSelectorRequirement{requirement("tier", metav1.LabelSelectorOpIn, []string{"gold"})}}},
+			{Selector: Selector{Claims: []metav1.LabelSelectorRequirement{requirement("platform", metav1.LabelSelectorOpExists, nil)}}},
+			{Selector: Selector{Claims: []metav1.LabelSelectorRequirement{requirement("platform", metav1.LabelSelectorOpDoesNotExist, nil)}}, Match: func(i int) bool { return i == 3 }},
 		},
 	}
 	d := Decide(r)
@@ -320,26 +323,26 @@ func TestNoMembers(t *testing.T) {
 func TestRequirements(t *testing.T) {
 	set := map[string]string{"k": "v", "empty": ""}
 	tests := map[string]struct {
-		requirement Requirement
+		requirement metav1.LabelSelectorRequirement
 		want        bool
 	}{
-		"in":                       {Requirement{"k", In, []string{"u", "v"}}, true},
-		"in, other value":          {Requirement{"k", In, []string{"u"}}, false},
-		"absent, in":               {Requirement{"x", In, []string{""}}, false},
-		"empty, in":                {Requirement{"empty", In, []string{""}}, true},
-		"in nothing":               {Requirement{"k", In, nil}, false},
-		"not in":                   {Requirement{"k", NotIn, []string{"u"}}, true},
-		"not in, same value":       {Requirement{"k", NotIn, []string{"u", "v"}}, false},
-		"absent, not in":           {Requirement{"x", NotIn, []string{"v"}}, true},
-		"exists":                   {Requirement{"empty", Exists, nil}, true},
-		"absent, exists":           {Requirement{"x", Exists, nil}, false},
-		"does not exist":           {Requirement{"x", DoesNotExist, nil}, true},
-		"does not exist, but does": {Requirement{"k", DoesNotExist, nil}, false},
-		"unknown operator":         {Requirement{"k", 9, []string{"v"}}, false},
+		"in":                       {requirement("k", metav1.LabelSelectorOpIn, []string{"u", "v"}), true},
+		"in, other value":          {requirement("k", metav1.LabelSelectorOpIn, []string{"u"}), false},
+		"absent, in":               {requirement("x", metav1.LabelSelectorOpIn, []string{""}), false},
+		"empty, in":                {requirement("empty", metav1.LabelSelectorOpIn, []string{""}), true},
+		"in nothing":               {requirement("k", metav1.LabelSelectorOpIn, nil), false},
+		"not in":                   {requirement("k", metav1.LabelSelectorOpNotIn, []string{"u"}), true},
+		"not in, same value":       {requirement("k", metav1.LabelSelectorOpNotIn, []string{"u", "v"}), false},
+		"absent, not in":           {requirement("x", metav1.LabelSelectorOpNotIn, []string{"v"}), true},
+		"exists":                   {requirement("empty", metav1.LabelSelectorOpExists, nil), true},
+		"absent, exists":           {requirement("x", metav1.LabelSelectorOpExists, nil), false},
+		"does not exist":           {requirement("x", metav1.LabelSelectorOpDoesNotExist, nil), true},
+		"does not exist, but does": {requirement("k", metav1.LabelSelectorOpDoesNotExist, nil), false},
+		"unknown operator":         {requirement("k", "unknown", []string{"v"}), false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := tc.requirement.matches(set); got != tc.want {
+			if got := meets(set, &tc.requirement); got != tc.want {
 				t.Errorf("matches: %v, want %v", got, tc.want)
 			}
 		})

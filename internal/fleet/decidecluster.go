@@ -1,6 +1,10 @@
 package fleet
 
-import "github.com/plimsoll-k8s/plimsoll/internal/resources"
+import (
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+)
 
 // numAmounts is the number of resources that prioritizers read, the first of resources.Amounts: CPU and memory.
 const numAmounts = 2
@@ -22,25 +26,11 @@ type Cluster struct {
 	Allocatable, Capacity resources.Amounts
 }
 
-// Effect is the effect of a taint on placements that do not tolerate it.
-type Effect uint8
-
-const (
-	// AnyEffect in a toleration matches all effects. In a taint it has the effect of
-	// NoSelect: unknown effects are treated as the strictest one.
-	AnyEffect Effect = iota
-	// NoSelect prevents that the cluster is selected, or remains selected.
-	NoSelect
-	// PreferNoSelect ranks the cluster after all clusters without such a taint.
-	PreferNoSelect
-	// NoSelectIfNew prevents that the cluster is selected, but not that it remains selected.
-	NoSelectIfNew
-)
-
 // Taint prevents that placements select a cluster, unless they tolerate it.
 type Taint struct {
 	Key, Value string
-	Effect     Effect
+	// Effect is that of the API: an unknown one excludes the cluster as NoSelect does.
+	Effect clusterv1.TaintEffect
 	// Added is the Unix time in seconds at which the taint was added, 0 if unknown.
 	// Tolerations with a limit end relative to it.
 	Added int64

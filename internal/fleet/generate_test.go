@@ -2,7 +2,10 @@ package fleet
 
 import (
 	"fmt"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"math"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"slices"
 
 	"pgregory.net/rapid"
@@ -36,13 +39,20 @@ func instants() *rapid.Generator[int64] {
 	)
 }
 
-func requirements() *rapid.Generator[[]Requirement] {
-	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Requirement {
-		return Requirement{
+// requirement returns a requirement of a label or claim.
+func requirement(key string, operator metav1.LabelSelectorOperator, values []string) metav1.LabelSelectorRequirement {
+	return metav1.LabelSelectorRequirement{Key: key, Operator: operator, Values: values}
+}
+
+func requirements() *rapid.Generator[[]metav1.LabelSelectorRequirement] {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) metav1.LabelSelectorRequirement {
+		return requirement(
 			keys.Draw(t, "key"),
-			Operator(rapid.IntRange(int(In), int(DoesNotExist)).Draw(t, "operator")),
+			rapid.SampledFrom([]metav1.LabelSelectorOperator{
+				metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn, metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist,
+			}).Draw(t, "operator"),
 			rapid.SliceOfN(values, 0, 3).Draw(t, "values"),
-		}
+		)
 	}), 0, 2)
 }
 
@@ -52,15 +62,15 @@ func selectors() *rapid.Generator[Selector] {
 	})
 }
 
-func effects(lowest Effect) *rapid.Generator[Effect] {
-	return rapid.Custom(func(t *rapid.T) Effect {
-		return Effect(rapid.IntRange(int(lowest), int(NoSelectIfNew)).Draw(t, "effect"))
-	})
+// effects generates the effects of taints, and further ones.
+func effects(further ...clusterv1.TaintEffect) *rapid.Generator[clusterv1.TaintEffect] {
+	return rapid.SampledFrom(append(further,
+		clusterv1.TaintEffectNoSelect, clusterv1.TaintEffectPreferNoSelect, clusterv1.TaintEffectNoSelectIfNew))
 }
 
 func clusters() *rapid.Generator[*Cluster] {
 	taints := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Taint {
-		return Taint{keys.Draw(t, "key"), values.Draw(t, "value"), effects(NoSelect).Draw(t, "effect"), instants().Draw(t, "added")}
+		return Taint{keys.Draw(t, "key"), values.Draw(t, "value"), effects().Draw(t, "effect"), instants().Draw(t, "added")}
 	}), 0, 2)
 	return rapid.Custom(func(t *rapid.T) *Cluster {
 		c := &Cluster{
@@ -103,17 +113,17 @@ func prioritizers(n int) *rapid.Generator[Prioritizer] {
 	})
 }
 
-func tolerations() *rapid.Generator[Toleration] {
-	return rapid.Custom(func(t *rapid.T) Toleration {
-		toleration := Toleration{
+func tolerations() *rapid.Generator[clusterv1beta1.Toleration] {
+	return rapid.Custom(func(t *rapid.T) clusterv1beta1.Toleration {
+		toleration := clusterv1beta1.Toleration{
 			Key:      rapid.OneOf(keys, rapid.Just("")).Draw(t, "key"),
-			Operator: TolerationOperator(rapid.IntRange(0, 1).Draw(t, "operator")),
+			Operator: rapid.SampledFrom([]clusterv1beta1.TolerationOperator{"", clusterv1beta1.TolerationOpEqual, clusterv1beta1.TolerationOpExists}).Draw(t, "operator"),
 			Value:    values.Draw(t, "value"),
-			Effect:   effects(AnyEffect).Draw(t, "effect"),
+			Effect:   effects("").Draw(t, "effect"),
 		}
 		if rapid.Bool().Draw(t, "limited") {
 			seconds := instants().Draw(t, "seconds")
-			toleration.Seconds = &seconds
+			toleration.TolerationSeconds = &seconds
 		}
 		return toleration
 	})
@@ -175,7 +185,7 @@ func spreadRequests() *rapid.Generator[*Request] {
 				delete(c.Labels, "region")
 			}
 			if oneIn(10).Draw(t, "avoided") {
-				c.Taints = []Taint{{Effect: PreferNoSelect}}
+				c.Taints = []Taint{{Effect: clusterv1.TaintEffectPreferNoSelect}}
 			}
 			r.Fleet = append(r.Fleet, c)
 			rank.Scores = append(rank.Scores, AddOnScore{int32(i), rapid.Int32Range(-100, 100).Draw(t, "score"), Forever})

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"fmt"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"math"
 	"slices"
 	"strings"
@@ -36,7 +37,9 @@ func TestSize(t *testing.T) {
 }
 
 func TestGroups(t *testing.T) {
-	tier := func(values ...string) Selector { return Selector{Labels: []Requirement{{"tier", In, values}}} }
+	tier := func(values ...string) Selector {
+		return Selector{Labels: []metav1.LabelSelectorRequirement{requirement("tier", metav1.LabelSelectorOpIn, values)}}
+	}
 	canary, gold := NamedGroup{"canary", tier("canary")}, NamedGroup{"gold", tier("gold", "canary")}
 	// a and d have tier canary, b and e tier gold. Ordered by resources.CPU: g c f a b d e.
 	fleet := named("a=5 b=4 c=8 d=3 e=2 f=6 g=9")

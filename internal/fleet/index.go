@@ -1,5 +1,7 @@
 package fleet
 
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 // maxColumns is the maximum number of label and claim keys of which an Index has a column.
 const maxColumns = 64
 
@@ -171,7 +173,7 @@ func (x *Index) selectClusters(fleet []*Cluster, s *Selector) bool {
 }
 
 // require removes the clusters that do not meet a requirement from mask. It reports whether any remains.
-func (x *Index) require(c *column, r *Requirement) bool {
+func (x *Index) require(c *column, r *metav1.LabelSelectorRequirement) bool {
 	meet := x.meeting(c, r)
 	var remains uint8
 	ids := c.ids[:len(x.mask)]
@@ -183,16 +185,16 @@ func (x *Index) require(c *column, r *Requirement) bool {
 }
 
 // meeting returns 1 for the number of each value that meets a requirement, else 0. No value meets an unknown operator.
-func (x *Index) meeting(c *column, r *Requirement) []uint8 {
+func (x *Index) meeting(c *column, r *metav1.LabelSelectorRequirement) []uint8 {
 	var absent, listed, other uint8 // whether clusters without the key, with a listed value and with another one meet it
 	switch r.Operator {
-	case In:
+	case metav1.LabelSelectorOpIn:
 		listed = 1
-	case NotIn:
+	case metav1.LabelSelectorOpNotIn:
 		absent, other = 1, 1
-	case Exists:
+	case metav1.LabelSelectorOpExists:
 		listed, other = 1, 1
-	case DoesNotExist:
+	case metav1.LabelSelectorOpDoesNotExist:
 		absent = 1
 	}
 	n := len(c.numbers) + 1

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"fmt"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -39,8 +40,8 @@ func TestIndexIsBounded(t *testing.T) {
 	r.Index = NewIndex(r.Fleet)
 	for i := range 3 * maxColumns {
 		r.Predicates = []Predicate{{Selector: Selector{
-			Labels: []Requirement{{Key: fmt.Sprint("label-", i), Operator: DoesNotExist}},
-			Claims: []Requirement{{Key: fmt.Sprint("claim-", i), Operator: DoesNotExist}},
+			Labels: []metav1.LabelSelectorRequirement{{Key: fmt.Sprint("label-", i), Operator: metav1.LabelSelectorOpDoesNotExist}},
+			Claims: []metav1.LabelSelectorRequirement{{Key: fmt.Sprint("claim-", i), Operator: metav1.LabelSelectorOpDoesNotExist}},
 		}}}
 		if d := Decide(r); d.Matched != clusters {
 			t.Fatalf("%d clusters match, want %d", d.Matched, clusters)
@@ -53,7 +54,7 @@ func TestIndexIsBounded(t *testing.T) {
 		value := fmt.Sprint("value-", i)
 		r.Fleet[3] = &Cluster{Name: "3", Labels: map[string]string{"changing": value}}
 		r.Index.Set(3, r.Fleet[3])
-		r.Predicates = []Predicate{{Selector: Selector{Labels: []Requirement{{"changing", In, []string{value}}}}}}
+		r.Predicates = []Predicate{{Selector: Selector{Labels: []metav1.LabelSelectorRequirement{requirement("changing", metav1.LabelSelectorOpIn, []string{value})}}}}
 		if d := Decide(r); d.Matched != 1 {
 			t.Fatalf("%d clusters have %s, want 1", d.Matched, value)
 		}

@@ -2,7 +2,10 @@ package fleet
 
 import (
 	"fmt"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"math/big"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"slices"
 	"strings"
 	"testing"
@@ -68,10 +71,10 @@ func (o *oracle) feasible() (all []int) {
 	return all
 }
 
-func holds(q Requirement, set map[string]string) bool {
+func holds(q metav1.LabelSelectorRequirement, set map[string]string) bool {
 	value, found := set[q.Key]
 	in := found && slices.Contains(q.Values, value)
-	return map[Operator]bool{In: in, NotIn: !in, Exists: found, DoesNotExist: !found}[q.Operator]
+	return map[metav1.LabelSelectorOperator]bool{"In": in, "NotIn": !in, "Exists": found, "DoesNotExist": !found}[q.Operator]
 }
 
 func selects(s Selector, c *Cluster) bool {
@@ -102,7 +105,7 @@ func (o *oracle) filter(i int) {
 	}
 	var ends []*big.Int
 	for k, taint := range c.Taints {
-		if taint.Effect == NoSelectIfNew && o.before[i] {
+		if taint.Effect == clusterv1.TaintEffectNoSelectIfNew && o.before[i] {
 			continue
 		}
 		tolerated, end := o.tolerated(taint)
@@ -110,7 +113,7 @@ func (o *oracle) filter(i int) {
 		case tolerated && end != nil:
 			ends = append(ends, end)
 		case tolerated:
-		case taint.Effect == PreferNoSelect:
+		case taint.Effect == clusterv1.TaintEffectPreferNoSelect:
 			o.avoided[i] = true
 		default:
 			o.outcome[i], o.detail[i], o.avoided[i] = Tainted, int32(k), false
@@ -133,16 +136,16 @@ func (o *oracle) changes(at *big.Int) {
 // tolerated reports whether a taint is tolerated, and until when; nil means without limit.
 func (o *oracle) tolerated(taint Taint) (tolerated bool, until *big.Int) {
 	for _, t := range o.r.Tolerations {
-		if (t.Effect != AnyEffect && t.Effect != taint.Effect) || (t.Key != "" && t.Key != taint.Key) {
+		if (t.Effect != "" && t.Effect != taint.Effect) || (t.Key != "" && t.Key != taint.Key) {
 			continue
 		}
-		if t.Operator == TolerateEqual && (t.Key == "" || t.Value != taint.Value) {
+		if t.Operator != clusterv1beta1.TolerationOpExists && (t.Key == "" || t.Value != taint.Value) {
 			continue
 		}
-		if t.Seconds == nil || taint.Effect == NoSelectIfNew {
+		if t.TolerationSeconds == nil || taint.Effect == clusterv1.TaintEffectNoSelectIfNew {
 			return true, nil
 		}
-		end := new(big.Int).Add(big.NewInt(taint.Added), big.NewInt(*t.Seconds))
+		end := new(big.Int).Add(big.NewInt(taint.Added), big.NewInt(*t.TolerationSeconds))
 		// The largest int64 is Forever.
 		if big.NewInt(o.r.Now).Cmp(end) < 0 || end.Cmp(big.NewInt(Forever)) >= 0 {
 			tolerated = true

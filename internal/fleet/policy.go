@@ -23,7 +23,7 @@ const maxNameLength = 63
 type Policy struct {
 	sets         []string
 	predicates   []predicate
-	tolerations  []Toleration
+	tolerations  []clusterv1beta1.Toleration
 	prioritizers []Prioritizer
 	number       int64
 	spread       []SpreadConstraint
@@ -41,7 +41,7 @@ type Policy struct {
 // DependsOnTime reports whether decisions of the policy can depend on the time: it tolerates taints for a while,
 // or uses scores that can expire.
 func (p *Policy) DependsOnTime() bool {
-	return len(p.addOns) > 0 || slices.ContainsFunc(p.tolerations, func(t Toleration) bool { return t.Seconds != nil })
+	return len(p.addOns) > 0 || slices.ContainsFunc(p.tolerations, func(t clusterv1beta1.Toleration) bool { return t.TolerationSeconds != nil })
 }
 
 // predicate matches clusters that meet a selector and all expressions.
@@ -63,7 +63,7 @@ func Compile(p *v1beta1.Placement) (*Policy, field.ErrorList) {
 		return nil, errs
 	}
 	out := &Policy{
-		sets: spec.ClusterSets, number: All, fields: existence | labelFields | taintFields,
+		sets: spec.ClusterSets, tolerations: spec.Tolerations, number: All, fields: existence | labelFields | taintFields,
 		sortByScore: spec.SortBy == clusterv1beta1.PlacementSortByScore, addOns: map[string]bool{},
 	}
 	if spec.NumberOfClusters != nil {
@@ -71,9 +71,6 @@ func Compile(p *v1beta1.Placement) (*Policy, field.ErrorList) {
 	}
 	out.predicates, errs = compilePredicates(spec.Predicates)
 	out.prioritizers, out.warnings = prioritizersOf(&spec.PrioritizerPolicy)
-	for i := range spec.Tolerations {
-		out.tolerations = append(out.tolerations, tolerationOf(&spec.Tolerations[i]))
-	}
 	for _, term := range spec.SpreadPolicy.SpreadConstraints {
 		out.spread = append(out.spread, SpreadConstraint{
 			Key: term.TopologyKey, Claim: term.TopologyKeyType == clusterv1beta1.TopologyKeyTypeClaim,
@@ -176,23 +173,13 @@ func checkExpressions(predicates []clusterv1beta1.ClusterPredicate) (errs field.
 	return errs
 }
 
-// selectorOf converts valid selectors of labels and claims.
+// selectorOf returns the selector of valid selectors of labels and claims.
 func selectorOf(labels *metav1.LabelSelector, claims []metav1.LabelSelectorRequirement) Selector {
-	out := Selector{Labels: requirementsOf(labels.MatchExpressions), Claims: requirementsOf(claims)}
+	out := Selector{Labels: slices.Clone(labels.MatchExpressions), Claims: claims}
 	for key, value := range labels.MatchLabels { // the order does not matter
-		out.Labels = append(out.Labels, Requirement{Key: key, Operator: In, Values: []string{value}})
-	}
-	return out
-}
-
-// requirementsOf converts valid requirements.
-func requirementsOf(in []metav1.LabelSelectorRequirement) (out []Requirement) {
-	operators := map[metav1.LabelSelectorOperator]Operator{
-		metav1.LabelSelectorOpIn: In, metav1.LabelSelectorOpNotIn: NotIn,
-		metav1.LabelSelectorOpExists: Exists, metav1.LabelSelectorOpDoesNotExist: DoesNotExist,
-	}
-	for _, r := range in {
-		out = append(out, Requirement{Key: r.Key, Operator: operators[r.Operator], Values: r.Values})
+		out.Labels = append(out.Labels, metav1.LabelSelectorRequirement{
+			Key: key, Operator: metav1.LabelSelectorOpIn, Values: []string{value},
+		})
 	}
 	return out
 }
@@ -231,15 +218,6 @@ func prioritizersOf(policy *v1beta1.PrioritizerPolicy) (enabled []Prioritizer, w
 		}
 	}
 	return Resolve(policy.Mode != v1beta1.Exact, configured), warnings
-}
-
-// tolerationOf converts a toleration.
-func tolerationOf(t *clusterv1beta1.Toleration) Toleration {
-	out := Toleration{Key: t.Key, Value: t.Value, Effect: effectOf(string(t.Effect)), Seconds: t.TolerationSeconds}
-	if t.Operator == clusterv1beta1.TolerationOpExists {
-		out.Operator = TolerateExists
-	}
-	return out
 }
 
 // sizeOf converts a valid number or percentage.

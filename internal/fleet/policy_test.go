@@ -1,6 +1,9 @@
 package fleet
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"slices"
 	"strings"
 	"testing"
@@ -270,14 +273,14 @@ sortBy: Score
 	want := &Policy{
 		sets: []string{"web"}, number: 1<<31 - 1, sortByScore: true,
 		predicates: []predicate{{selector: Selector{
-			Labels: []Requirement{
-				{Key: "tier", Operator: NotIn, Values: []string{"x", "z"}},
-				{Key: "zone", Operator: In, Values: []string{"a"}},
+			Labels: []metav1.LabelSelectorRequirement{
+				{Key: "tier", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"x", "z"}},
+				{Key: "zone", Operator: metav1.LabelSelectorOpIn, Values: []string{"a"}},
 			},
-			Claims: []Requirement{{Key: "platform", Operator: Exists}, {Key: "old", Operator: DoesNotExist}},
+			Claims: []metav1.LabelSelectorRequirement{{Key: "platform", Operator: metav1.LabelSelectorOpExists}, {Key: "old", Operator: metav1.LabelSelectorOpDoesNotExist}},
 		}}},
-		tolerations: []Toleration{
-			{Key: "a", Operator: TolerateExists, Effect: NoSelect, Seconds: new(int64(3153600000))},
+		tolerations: []clusterv1beta1.Toleration{
+			{Key: "a", Operator: clusterv1beta1.TolerationOpExists, Effect: clusterv1.TaintEffectNoSelect, TolerationSeconds: new(int64(3153600000))},
 			{Key: "b", Value: "c"},
 		},
 		spread: []SpreadConstraint{
@@ -287,7 +290,7 @@ sortBy: Score
 			{
 				Name: "canary",
 				Selector: Selector{
-					Labels: []Requirement{{Key: "canary", Operator: In, Values: []string{"1"}}},
+					Labels: []metav1.LabelSelectorRequirement{{Key: "canary", Operator: metav1.LabelSelectorOpIn, Values: []string{"1"}}},
 				},
 			},
 		},

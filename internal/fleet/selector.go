@@ -1,66 +1,46 @@
 package fleet
 
-import "slices"
+import (
+	"slices"
 
-// Operator is how a requirement relates a key to its values.
-type Operator uint8
-
-const (
-	// In requires the key with one of the values.
-	In Operator = iota
-	// NotIn requires that the key is absent or has none of the values.
-	NotIn
-	// Exists requires the key.
-	Exists
-	// DoesNotExist requires that the key is absent.
-	DoesNotExist
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
-
-// Requirement is a condition on labels or claims, as in label selectors of
-// Kubernetes. `matchLabels: {k: v}` is {k, In, [v]}.
-type Requirement struct {
-	Key      string
-	Operator Operator
-	// Values are those of In and NotIn, in any order; the other operators ignore them.
-	Values []string
-}
-
-// matches reports whether labels or claims meet the requirement. No set meets an
-// unknown operator.
-func (r *Requirement) matches(set map[string]string) bool {
-	value, found := set[r.Key]
-	switch r.Operator {
-	case In:
-		return found && slices.Contains(r.Values, value)
-	case NotIn:
-		return !found || !slices.Contains(r.Values, value)
-	case Exists:
-		return found
-	case DoesNotExist:
-		return !found
-	}
-	return false
-}
 
 // Selector matches clusters that meet all of its requirements; the zero value
 // matches all clusters.
 type Selector struct {
-	Labels, Claims []Requirement
+	Labels, Claims []metav1.LabelSelectorRequirement
 }
 
 // matches reports whether a cluster meets all requirements.
 func (s *Selector) matches(c *Cluster) bool {
 	for i := range s.Labels {
-		if !s.Labels[i].matches(c.Labels) {
+		if !meets(c.Labels, &s.Labels[i]) {
 			return false
 		}
 	}
 	for i := range s.Claims {
-		if !s.Claims[i].matches(c.Claims) {
+		if !meets(c.Claims, &s.Claims[i]) {
 			return false
 		}
 	}
 	return true
+}
+
+// meets reports whether labels or claims meet a requirement. No set meets an unknown operator.
+func meets(set map[string]string, r *metav1.LabelSelectorRequirement) bool {
+	value, found := set[r.Key]
+	switch r.Operator {
+	case metav1.LabelSelectorOpIn:
+		return found && slices.Contains(r.Values, value)
+	case metav1.LabelSelectorOpNotIn:
+		return !found || !slices.Contains(r.Values, value)
+	case metav1.LabelSelectorOpExists:
+		return found
+	case metav1.LabelSelectorOpDoesNotExist:
+		return !found
+	}
+	return false
 }
 
 // Predicate is a condition on clusters.

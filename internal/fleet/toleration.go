@@ -3,65 +3,46 @@ package fleet
 import (
 	"math"
 
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 // Forever is the end of tolerations and scores that do not end.
 const Forever int64 = math.MaxInt64
 
-// TolerationOperator is the relation of a toleration to the value of a taint.
-type TolerationOperator uint8
-
-const (
-	// TolerateEqual matches taints with the key and value of the toleration.
-	TolerateEqual TolerationOperator = iota
-	// TolerateExists matches taints with the key of the toleration and any value.
-	TolerateExists
-)
-
-// Toleration allows a placement to choose clusters with a matching taint.
-type Toleration struct {
-	// Key is the key of the taint. "" matches all keys with TolerateExists, and none
-	// with TolerateEqual, which the API does not allow.
-	Key      string
-	Operator TolerationOperator
-	Value    string
-	// Effect is the effect of the taint; AnyEffect matches all.
-	Effect Effect
-	// Seconds is how long the taint is tolerated after it was added, forever if nil.
-	// It is ignored for NoSelectIfNew, which never removes a cluster.
-	Seconds *int64
-}
-
-// matches reports whether the toleration is for a taint.
-func (t *Toleration) matches(taint *Taint) bool {
-	if t.Effect != AnyEffect && t.Effect != taint.Effect {
+// tolerates reports whether a toleration is for a taint. An empty key matches all keys with operator Exists, and none with
+// Equal, which the API does not allow.
+func tolerates(t *clusterv1beta1.Toleration, taint *Taint) bool {
+	if t.Effect != "" && t.Effect != taint.Effect {
 		return false
 	}
 	switch t.Operator {
-	case TolerateEqual:
+	case clusterv1beta1.TolerationOpEqual, "":
 		return t.Key != "" && t.Key == taint.Key && t.Value == taint.Value
-	case TolerateExists:
+	case clusterv1beta1.TolerationOpExists:
 		return t.Key == "" || t.Key == taint.Key
 	}
 	return false
 }
 
-// end returns the time at which the toleration of a matching taint ends.
-func (t *Toleration) end(taint *Taint) int64 {
-	if t.Seconds == nil || taint.Effect == NoSelectIfNew {
+// endOf returns the time at which the toleration of a matching taint ends. The limit does not apply to NoSelectIfNew, which
+// never removes a cluster.
+func endOf(t *clusterv1beta1.Toleration, taint *Taint) int64 {
+	if t.TolerationSeconds == nil || taint.Effect == clusterv1.TaintEffectNoSelectIfNew {
 		return Forever
 	}
-	return resources.Add(taint.Added, *t.Seconds)
+	return resources.Add(taint.Added, *t.TolerationSeconds)
 }
 
 // toleratedUntil returns the time at which the last matching toleration of a taint
 // ends, math.MinInt64 if none matches.
-func toleratedUntil(taint *Taint, tolerations []Toleration) int64 {
+func toleratedUntil(taint *Taint, tolerations []clusterv1beta1.Toleration) int64 {
 	last := int64(math.MinInt64)
 	for i := range tolerations {
-		if t := &tolerations[i]; t.matches(taint) {
-			last = max(last, t.end(taint))
+		if t := &tolerations[i]; tolerates(t, taint) {
+			last = max(last, endOf(t, taint))
 		}
 	}
 	return last
@@ -75,7 +56,7 @@ func (r *Request) checkTaints(c *Cluster, chosen bool) (taintIndex int32, avoide
 	until = Forever
 	for i := range c.Taints {
 		taint := &c.Taints[i]
-		if taint.Effect == NoSelectIfNew && chosen {
+		if taint.Effect == clusterv1.TaintEffectNoSelectIfNew && chosen {
 			continue
 		}
 		end := toleratedUntil(taint, r.Tolerations)
@@ -83,7 +64,7 @@ func (r *Request) checkTaints(c *Cluster, chosen bool) (taintIndex int32, avoide
 		case end == Forever:
 		case r.Now < end:
 			until = min(until, end)
-		case taint.Effect == PreferNoSelect:
+		case taint.Effect == clusterv1.TaintEffectPreferNoSelect:
 			avoided = true
 		default:
 			return int32(i), false, Forever

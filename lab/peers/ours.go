@@ -170,8 +170,8 @@ func requestOf(result *fleet.Result, existing map[string][]string, name string) 
 		}),
 	}
 	if name == "label" {
-		r.Predicates = []fleet.Predicate{{Selector: fleet.Selector{Labels: []fleet.Requirement{
-			{Key: "environment", Operator: fleet.In, Values: []string{"prod", "stage"}},
+		r.Predicates = []fleet.Predicate{{Selector: fleet.Selector{Labels: []metav1.LabelSelectorRequirement{
+			{Key: "environment", Operator: metav1.LabelSelectorOpIn, Values: []string{"prod", "stage"}},
 		}}}}
 	}
 	index := map[string]int32{}
