@@ -177,7 +177,7 @@ func firstOfProcess(b *testing.B) (cpu float64) {
 }
 
 // cpuTime returns the CPU time of the process.
-func cpuTime(b *testing.B) time.Duration {
+func cpuTime(b testing.TB) time.Duration {
 	b.Helper()
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

@@ -281,7 +281,7 @@ sortBy: Score
 		}}},
 		tolerations: []clusterv1beta1.Toleration{
 			{Key: "a", Operator: clusterv1beta1.TolerationOpExists, Effect: clusterv1.TaintEffectNoSelect, TolerationSeconds: new(int64(3153600000))},
-			{Key: "b", Value: "c"},
+			{Key: "b", Operator: clusterv1beta1.TolerationOpEqual, Value: "c"},
 		},
 		spread: []SpreadConstraint{
 			{Key: "zone", Claim: true, MaxSkew: 2, DoNotSchedule: true}, {Key: "region", MaxSkew: 1},
