@@ -140,7 +140,7 @@ func (e *examination) checkLeaders(ctx context.Context) error {
 		}
 		if age := e.now.Sub(lease.Spec.RenewTime.Time); age > 2*duration {
 			e.add(Problem, fmt.Sprintf("no replica is the leader: lease %s was last renewed %s ago by %s",
-				name, formatAge(age), *lease.Spec.HolderIdentity), fix)
+				name, format.Age(age), *lease.Spec.HolderIdentity), fix)
 			continue
 		}
 		e.ok("%s leads, lease %s", *lease.Spec.HolderIdentity, name)

@@ -5,11 +5,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
@@ -64,7 +62,7 @@ func (e *examination) checkReading(name string, response []byte, logs string) {
 	}
 	if age := e.now.Sub(reading.Time); age > metricprovider.DefaultMaxAge {
 		e.add(Problem, fmt.Sprintf("the load of %s is %s old: schedulers do not use load that is older than %s",
-			name, formatAge(age), formatAge(metricprovider.DefaultMaxAge)), logs)
+			name, format.Age(age), format.Age(metricprovider.DefaultMaxAge)), logs)
 		return
 	}
 	var missing []string
@@ -83,10 +81,6 @@ func (e *examination) checkReading(name string, response []byte, logs string) {
 		e.add(Warning, fmt.Sprintf("%s has no load of %s: %s", name, format.Part(len(missing), len(e.nodes), "node"), abbreviate(missing)),
 			"check whether the source measures them: plimsoll load top")
 	default:
-		e.ok("%s has load of %s, %s old", name, format.Part(len(e.nodes), len(e.nodes), "node"), formatAge(e.now.Sub(reading.Time)))
+		e.ok("%s has load of %s, %s old", name, format.Part(len(e.nodes), len(e.nodes), "node"), format.Age(e.now.Sub(reading.Time)))
 	}
 }
-
-// formatAge returns the age of what another machine has written as kubectl does: 15s, 5m, 19h. If the clock of that
-// machine is ahead, the age is 0s.
-func formatAge(age time.Duration) string { return duration.HumanDuration(max(0, age)) }

@@ -5,6 +5,9 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
 )
 
 // Requests returns the CPU in millicores and the memory in bytes of messages, in the form "1500m CPU and 2Gi memory":
@@ -54,3 +57,6 @@ func trimZeros(number string) string {
 	}
 	return strings.TrimSuffix(strings.TrimRight(number, "0"), ".")
 }
+
+// Age returns an age as kubectl does: 15s, 5m, 19h, 3d. The age of what a machine with a fast clock has written is 0s.
+func Age(age time.Duration) string { return duration.HumanDuration(max(0, age)) }

@@ -69,6 +69,33 @@ func Format(v float64, decimals int) string {
 // Auto formats v with as many decimals as Decimals returns for it.
 func Auto(v float64) string { return Format(v, Decimals(v)) }
 
+// plain replaces the characters of reports that terminals and scripts do not expect.
+var plain = strings.NewReplacer(ThinSpace, ",", Minus, "-", None, "-")
+
+// Plain formats v for a terminal, with about three significant digits: 34,896 or -0.52.
+func Plain(v float64) string {
+	decimals := 2
+	switch size := math.Abs(v); {
+	case size >= 1000, v == math.Trunc(v):
+		decimals = 0
+	case size < 0.1:
+		decimals = 3
+	}
+	return plain.Replace(Format(v, decimals))
+}
+
+// PlainSigned is Plain with a plus sign before positive values, and "0" for a value that rounds to zero.
+func PlainSigned(v float64) string {
+	text := Plain(v)
+	switch {
+	case strings.Trim(text, "0.") == "":
+		return "0"
+	case v > 0:
+		return "+" + text
+	}
+	return text
+}
+
 // Count formats an integer with separated thousands.
 func Count(n int) string { return Format(float64(n), 0) }
 

@@ -247,11 +247,11 @@ func validateLoad(s *engine.State, path string, warn func(string)) error {
 	age := s.Now.Sub(s.Load.Time)
 	if age < -load.MaxAhead {
 		return fmt.Errorf("%s: timestamp: the load is from %s, %s after --now",
-			path, s.Load.Time.UTC().Format(time.RFC3339), base.FormatAge(-age))
+			path, s.Load.Time.UTC().Format(time.RFC3339), format.Age(-age))
 	}
 	if age > metricprovider.DefaultMaxAge {
 		warn(fmt.Sprintf("%s: the load is %s old; nodes are scored without it unless maxLoadAge allows it", path,
-			base.FormatAge(age)))
+			format.Age(age)))
 	}
 	return nil
 }

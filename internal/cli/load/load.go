@@ -243,7 +243,7 @@ func (r *topResult) print(out io.Writer, o *base.Output) {
 	}
 	t.Print(out, o)
 	fmt.Fprintf(out, "%s; means and deviations over %s, from %s, read %s ago\n", format.Of(len(r.Nodes), "node"),
-		base.FormatAge(seconds(r.WindowSeconds)), base.Escape(r.Source), base.FormatAge(seconds(r.AgeSeconds)))
+		format.Age(seconds(r.WindowSeconds)), base.Escape(r.Source), format.Age(seconds(r.AgeSeconds)))
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -39,7 +39,7 @@ func (e *explanation) print(out io.Writer, o *base.Output, top int) {
 	}
 	if e.Load != nil {
 		fmt.Fprintf(out, "load: mean ± deviation over %s, from %s, %s old\n",
-			base.FormatAge(seconds(e.Load.WindowSeconds)), base.Escape(e.Load.Source), base.FormatAge(seconds(e.Load.AgeSeconds)))
+			format.Age(seconds(e.Load.WindowSeconds)), base.Escape(e.Load.Source), format.Age(seconds(e.Load.AgeSeconds)))
 	} else {
 		fmt.Fprintln(out, "load: unknown")
 	}

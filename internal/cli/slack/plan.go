@@ -4,6 +4,7 @@ package slack
 import (
 	"context"
 	"fmt"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"io"
 	"maps"
 	"strings"
@@ -194,7 +195,7 @@ func (o *planOptions) printObjects(out io.Writer, warn func(string), policy *v1a
 func printPlan(out io.Writer, o *base.Output, plan slack.Plan) {
 	t := base.NewTable("amount", "count", "CPU", "memory")
 	appendRow := func(name string, count any, list v1.ResourceList) {
-		t.AddRow(name, count, base.FormatCPU(list), base.FormatMemory(list))
+		t.AddRow(name, count, format.Cores(list.Cpu().MilliValue()), format.Bytes(list.Memory().Value()))
 	}
 	appendRow("base", "", plan.Base)
 	appendRow("target", "", plan.Target)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"io"
 	"slices"
 	"strings"
@@ -152,7 +153,7 @@ func printStatus(out io.Writer, o *base.Output, results []statusResult) {
 			{"held", s.Total, s.Placeholders},
 			{"available", s.Available, fmt.Sprintf("%d fit", s.Placed)},
 		} {
-			row := []any{"", "", "", amount.name, base.FormatCPU(amount.list), base.FormatMemory(amount.list), amount.placeholders}
+			row := []any{"", "", "", amount.name, format.Cores(amount.list.Cpu().MilliValue()), format.Bytes(amount.list.Memory().Value()), amount.placeholders}
 			if i == 0 {
 				row[0], row[1], row[2] = r.Policy, yesOrNo(r.Ready), r.Rate
 			}

@@ -110,7 +110,7 @@ func printBacktest(out io.Writer, o *base.Output, r *compare.BacktestResult) {
 	t := base.NewTable("figure", "measured", "simulated", "error")
 	for i := range r.Figures {
 		f := &r.Figures[i]
-		t.AddRow(f.Title(), formatNumber(f.Measured), formatNumber(f.Simulated), f.ErrorText())
+		t.AddRow(f.Title(), format.Plain(f.Measured), format.Plain(f.Simulated), f.ErrorText())
 	}
 	t.Print(out, o)
 	p := r.Placements

@@ -3,7 +3,6 @@ package whatif
 import (
 	"fmt"
 	"io"
-	"math"
 	"strings"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
@@ -83,7 +82,7 @@ func scenarioTable(s *result.Scenario, profile int) *base.Table {
 	}
 	value := func(of int, name string) string {
 		if figure, ok := s.Profiles[of].Figures[name]; ok {
-			return formatNumber(figure.Mean)
+			return format.Plain(figure.Mean)
 		}
 		return "-"
 	}
@@ -121,39 +120,13 @@ func formatDifference(d *result.Difference) string {
 	case d == nil:
 		return "-"
 	case d.Interval == nil:
-		return formatSigned(d.Mean)
+		return format.PlainSigned(d.Mean)
 	}
 	mark := ""
 	if d.Interval.ExcludesZero {
 		mark = " *"
 	}
-	return fmt.Sprintf("%s [%s, %s]%s", formatSigned(d.Mean), formatSigned(d.Interval.Low), formatSigned(d.Interval.High), mark)
-}
-
-// formatNumber returns a number with about three significant digits, and separated thousands.
-func formatNumber(v float64) string {
-	digits := 2
-	switch size := math.Abs(v); {
-	case size >= 1000 && size < 1<<53:
-		return base.FormatCount(int64(math.RoundToEven(v)))
-	case v == math.Trunc(v):
-		digits = 0
-	case size < 0.1:
-		digits = 3
-	}
-	return fmt.Sprintf("%.*f", digits, v)
-}
-
-// formatSigned returns a number with its sign, and "0" if it rounds to zero.
-func formatSigned(v float64) string {
-	text := formatNumber(v)
-	switch {
-	case strings.Trim(text, "-0.") == "":
-		return "0"
-	case v > 0:
-		return "+" + text
-	}
-	return text
+	return fmt.Sprintf("%s [%s, %s]%s", format.PlainSigned(d.Mean), format.PlainSigned(d.Interval.Low), format.PlainSigned(d.Interval.High), mark)
 }
 
 // printReasons prints why pods were unschedulable in the run with the first seed.
@@ -185,8 +158,8 @@ func printFrontier(out io.Writer, o *base.Output, s *result.Scenario) {
 		if p.SlackKept > 0 {
 			kept = fmt.Sprintf("%.0f %%", 100*p.SlackKept)
 		}
-		t.AddRow(p.Name, formatNumber(p.Cost)+formatInterval(p.CostInterval), formatNumber(p.Pending)+formatInterval(p.PendingInterval),
-			kept, formatNumber(p.PendingP95))
+		t.AddRow(p.Name, format.Plain(p.Cost)+formatInterval(p.CostInterval), format.Plain(p.Pending)+formatInterval(p.PendingInterval),
+			kept, format.Plain(p.PendingP95))
 	}
 	t.Print(out, o)
 }
@@ -196,5 +169,5 @@ func formatInterval(in *result.Interval) string {
 	if in == nil {
 		return ""
 	}
-	return fmt.Sprintf(" [%s, %s]", formatNumber(in.Low), formatNumber(in.High))
+	return fmt.Sprintf(" [%s, %s]", format.Plain(in.Low), format.Plain(in.High))
 }

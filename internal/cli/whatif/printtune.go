@@ -24,7 +24,7 @@ var verdicts = map[result.Verdict]string{
 func printProgress(out io.Writer, p tune.Progress) {
 	fmt.Fprintf(out, "round %d of %d, %s: %s %s; best so far: %s with %s, in force: %s\n",
 		p.Round, p.Rounds, format.Of(p.Seeds, "seed"), format.Part(p.Running, p.Candidates, "configuration"),
-		format.Form(p.Running, "remains", "remain"), p.Best, formatNumber(p.BestObjective), formatNumber(p.CurrentObjective))
+		format.Form(p.Running, "remains", "remain"), p.Best, format.Plain(p.BestObjective), format.Plain(p.CurrentObjective))
 }
 
 // printSearch prints the verdict and, with -o wide, the best candidates.
@@ -61,9 +61,9 @@ func candidateTable(r *result.Result) *base.Table {
 		if c.Difference == nil {
 			settings = "in force: " + r.Profiles[0]
 		} else {
-			difference = formatSigned(*c.Difference)
+			difference = format.PlainSigned(*c.Difference)
 		}
-		t.AddRow(formatNumber(c.Objective), difference, c.Round, c.Seeds, c.Dropped, settings)
+		t.AddRow(format.Plain(c.Objective), difference, c.Round, c.Seeds, c.Dropped, settings)
 	}
 	return t
 }
@@ -78,8 +78,8 @@ func conclusion(r *result.Result) string {
 		return "Interrupted: keep what you have, as no better configuration was found."
 	}
 	evidence := fmt.Sprintf("The objective is %s in place of %s on %s that the search has not used: difference %s [%s, %s].",
-		formatNumber(*tuning.Winner), formatNumber(*tuning.Current), format.Of(len(r.Seeds), "seed"), formatSigned(tuning.Difference.Mean),
-		formatSigned(tuning.Difference.Interval.Low), formatSigned(tuning.Difference.Interval.High))
+		format.Plain(*tuning.Winner), format.Plain(*tuning.Current), format.Of(len(r.Seeds), "seed"), format.PlainSigned(tuning.Difference.Mean),
+		format.PlainSigned(tuning.Difference.Interval.Low), format.PlainSigned(tuning.Difference.Interval.High))
 	if tuning.Verdict == result.Change {
 		return "Change: " + tuning.Settings + " is clearly better. " + evidence
 	}
