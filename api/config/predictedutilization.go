@@ -5,13 +5,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/plimsoll-k8s/plimsoll/api/metricprovider"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
 )
 
 // The defaults of PredictedUtilization.
 const (
-	DefaultDeviations    = predict.DefaultDeviations
-	DefaultHistoryWeight = predict.DefaultHistoryWeight
+	// DefaultDeviations is the number of deviations of a peak.
+	DefaultDeviations = 1.0
+	// DefaultHistoryWeight is the weight of the usage of a workload's own pods.
+	DefaultHistoryWeight = 1.0
 )
 
 // maxDeviations is the largest accepted number of deviations.

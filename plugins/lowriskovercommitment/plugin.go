@@ -1,7 +1,7 @@
 // Package lowriskovercommitment scores nodes by their risk of overcommitment: the fraction of the
 // limits beyond the requests that the node could not provide (limit risk), and the probability, given
 // its measured load, that pods use more than they request (load risk). Both are computed for CPU and
-// for memory by package internal/algo/risk; the riskier resource decides:
+// for memory by package internal/risk; the riskier resource decides:
 //
 //	risk  = w x limit risk + (1 - w) x load risk
 //	score = round(100 x (1 - risk))

@@ -3,7 +3,7 @@
 //
 //	score = round(100 x (1 - min(1, predicted peak / allocatable)))
 //
-// The prediction is that of package internal/algo/predict. Scores are not normalized. Without load,
+// The prediction is that of package internal/scheduling/predict. Scores are not normalized. Without load,
 // pods are expected to use their requests.
 package predictedutilization
 

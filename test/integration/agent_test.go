@@ -23,7 +23,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
-// loadOfExample is the load of the nodes of TestExample in internal/algo/clusterscore: on node b, pods use more CPU than
+// loadOfExample is the load of the nodes of TestExample in internal/controllers/agent: on node b, pods use more CPU than
 // they request.
 const loadOfExample = `{"timestamp":%d,"window":{"duration":"15m","start":%d,"end":%d},"source":"file","data":{"NodeMetricsMap":{
 "a":{"metrics":[{"type":"CPU","operator":"AVG","value":10},{"type":"CPU","operator":"STD","value":0}]},
@@ -63,7 +63,7 @@ func TestAgent(t *testing.T) {
 	one, flagsOne := startMember(t)
 	two, flagsTwo := startMember(t)
 
-	// The cluster of TestExample in internal/algo/clusterscore.
+	// The cluster of TestExample in internal/controllers/agent.
 	one.create(t, readyNode("a", "8", "32Gi", nil))
 	one.create(t, readyNode("b", "8", "32Gi", nil))
 	special := readyNode("special", "64", "512Gi", nil)

@@ -39,7 +39,7 @@ const (
 	standInMaxNodes = 100
 )
 
-// standIn is an autoscaler with the model of the what-if, package autoscale. It adds nodes of one
+// standIn is an autoscaler with the model of the what-if, package autoscaler. It adds nodes of one
 // shape for the unschedulable pods and for the placeholders of all buffers, and respects node
 // selectors only. --autoscaler karpenter runs a real autoscaler.
 type standIn struct {

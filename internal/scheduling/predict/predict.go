@@ -90,10 +90,6 @@ var priors = [Resources][classes]Prior{
 
 // The defaults of the parameters.
 const (
-	// DefaultDeviations is the default number of deviations of a peak.
-	DefaultDeviations = 1.0
-	// DefaultHistoryWeight is the default weight of the usage of a workload's own pods.
-	DefaultHistoryWeight = 1.0
 	// DefaultHalfLife is the default time in seconds after which a reading counts half.
 	DefaultHalfLife = 24 * 3600.0
 )
