@@ -1,12 +1,14 @@
 package integration
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -84,24 +86,13 @@ func TestChartRunsTheScenarios(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	check := func(t *testing.T, results []demo.Result, err error) {
-		t.Helper()
-		for _, result := range results {
-			t.Log(result.Summary())
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := demo.Check(results); err != nil || len(results) == 0 {
-			t.Errorf("%d results: %v", len(results), err)
-		}
-	}
 	nodes := node.New(env, feed)
 	for _, s := range node.Scenarios {
 		for _, profile := range []string{demo.DefaultProfile, s.Profile} {
 			t.Run(s.Name+"/"+profile, func(t *testing.T) {
 				results, err := nodes.Run(t.Context(), s, profile)
-				check(t, results, err)
+				checkResults(t, results, err)
+				checkPredictions(t, results, nodes.Decisions())
 			})
 		}
 	}
@@ -109,17 +100,84 @@ func TestChartRunsTheScenarios(t *testing.T) {
 		d := slackdemo.New(env, nil, io.Discard)
 		defer d.Stop()
 		results, err := d.Run(t.Context(), func(text string) { t.Log(text) })
-		check(t, results, err)
+		checkResults(t, results, err)
+		checkSlackSteps(t, results)
 	})
 	t.Run(fleet.Scenario, func(t *testing.T) {
 		results, err := fleet.New(env).Run(t.Context(), func(string) {})
-		check(t, results, err)
+		checkResults(t, results, err)
+		checkDecisionTimes(t, results)
 	})
 	if t.Failed() {
 		t.Logf("scheduler log:\n%s\ncontroller log:\n%s", scheduler, controller)
 	}
 	for _, c := range []releaseComponent{controller, scheduler, watcher} {
 		c.stop(t)
+	}
+}
+
+// checkResults expects the results of a scenario.
+func checkResults(t *testing.T, results []demo.Result, err error) {
+	t.Helper()
+	for _, result := range results {
+		t.Log(result.Summary())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := demo.Check(results); err != nil || len(results) == 0 {
+		t.Errorf("%d results: %v", len(results), err)
+	}
+}
+
+// checkPredictions expects that the what-if engine has predicted the results, whose decisions are the newest.
+func checkPredictions(t *testing.T, results []demo.Result, decisions []node.Decision) {
+	t.Helper()
+	for i, decision := range decisions[:len(results)] {
+		r := results[len(results)-1-i]
+		if predicted := cmp.Or(decision.Scores.Selected, demo.Pending); r.Want != demo.Any && predicted != r.Node {
+			t.Errorf("%s: predicted %s, is on %s: %s", r.Pod, predicted, r.Node, decision.Scores.Reason(decision.Node))
+		}
+	}
+}
+
+// checkSlackSteps expects the states of the cluster in the slack scenario: 8 pods fill two nodes of 4 CPUs. The slack of 50 % of 8 is 4,
+// one more node, which the burst of 4 fills; 50 % of 12 is 6, two more. 25 % of 8 is 2, one node.
+func checkSlackSteps(t *testing.T, results []demo.Result) {
+	t.Helper()
+	var steps []string
+	for _, r := range results {
+		if s := r.Slack; s != nil {
+			steps = append(steps, fmt.Sprintf("%s of %s with %d placeholders on %d nodes", s.Available, s.Target, s.Placeholders, s.Nodes))
+		}
+	}
+	want := []string{
+		"0 of 0 with 0 placeholders on 2 nodes", // the web service
+		"0 of 0 with 0 placeholders on 3 nodes", // the burst without slack
+		"4 of 4 with 4 placeholders on 3 nodes", // the policy
+		"0 of 4 with 4 placeholders on 3 nodes", // the burst with slack
+		"8 of 6 with 6 placeholders on 5 nodes", // the slack is refilled
+		"8 of 4 with 6 placeholders on 4 nodes", // the burst is deleted
+		"4 of 2 with 2 placeholders on 3 nodes", // the policy with a lower rate
+	}
+	if !slices.Equal(steps, want) {
+		t.Errorf("steps %q, want %q", steps, want)
+	}
+}
+
+// checkDecisionTimes expects that decisions follow changes of the fleet soon. It checks the median, because single decisions may be
+// delayed by a short overload of the machine.
+func checkDecisionTimes(t *testing.T, results []demo.Result) {
+	t.Helper()
+	var times []float64
+	for _, r := range results {
+		if r.Fleet.Seconds > 0 {
+			times = append(times, r.Fleet.Seconds)
+		}
+	}
+	slices.Sort(times)
+	if len(times) == 0 || times[len(times)/2] > fleet.FollowsWithin.Seconds() {
+		t.Errorf("decisions took %v s", times)
 	}
 }
 

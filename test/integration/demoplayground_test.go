@@ -16,13 +16,13 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/test/support/program"
 )
 
-// TestDemoPlayground expects that the demo serves the live page until it is interrupted, and that the
-// commands in its last lines work as printed: a pod is bound, a slack policy gets a node, and the load is
-// shown.
+// TestDemoPlayground expects that the demo serves the live page after its scenarios until it is interrupted, that the page does not show
+// the decisions on the demo's own pods, and that the commands in its last lines work as printed: a pod is bound, a slack policy gets a
+// node, and the load is shown.
 func TestDemoPlayground(t *testing.T) {
 	t.Parallel()
 	dir, log := t.TempDir(), &program.Output{}
-	demo := exec.CommandContext(t.Context(), binaries.demo, "--scenario", "limits")
+	demo := exec.CommandContext(t.Context(), binaries.demo, "--scenario", "limits,fleet")
 	demo.Env, demo.Stderr = append(os.Environ(), "TMPDIR="+dir), log
 	if err := demo.Start(); err != nil {
 		t.Fatal(err)
@@ -36,6 +36,9 @@ func TestDemoPlayground(t *testing.T) {
 		t.Fatalf("the last lines of the demo are incomplete:\n%s", log)
 	}
 	awaitOnPage(t, match[1], "<h3>large-1</h3>")
+	if page, err := livePage(match[1]); err != nil || strings.Contains(page, "</b> selects <b>") {
+		t.Errorf("the live page shows a decision: %v\n%s", err, page)
+	}
 
 	out := runInProject(t, commands)
 	if !strings.Contains(out, "pod/try created") || !strings.Contains(out, "resourceslack.plimsoll.dev/general created") ||
@@ -67,15 +70,21 @@ func awaitOnPage(t *testing.T, url string, texts ...string) {
 	t.Helper()
 	for _, want := range texts {
 		eventually.True(t, "the live page lacks "+want, nil, func(context.Context) (bool, error) {
-			response, err := http.Get(url)
-			if err != nil {
-				return false, err
-			}
-			defer response.Body.Close()
-			body, err := io.ReadAll(response.Body)
-			return strings.Contains(string(body), want), err
+			page, err := livePage(url)
+			return strings.Contains(page, want), err
 		})
 	}
+}
+
+// livePage returns the content of the live page.
+func livePage(url string) (string, error) {
+	response, err := http.Get(url)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	return string(body), err
 }
 
 // runInProject runs a script in the project's folder, with kubectl in PATH, and returns its output.

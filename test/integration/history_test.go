@@ -81,6 +81,7 @@ func permitHistory(t *testing.T, client kubernetes.Interface, namespace, name, u
 // TestHistorySurvivesARestart saves a history that is larger than a ConfigMap when the scheduler stops, with the documented
 // permissions and no others, and restores it in another process.
 func TestHistorySurvivesARestart(t *testing.T) {
+	t.Parallel()
 	cp, _, client := startControlPlane(t, controlplane.Options{})
 	const namespace, name, user = "kube-system", "plimsoll-history", "scheduler"
 	config, err := cp.Config(user)
@@ -155,6 +156,7 @@ profiles:
 // TestSchedulerKeepsHistory stops a scheduler that has read the usage of two pods of a ReplicaSet, and starts another one
 // while Prometheus has no data: it knows the workload.
 func TestSchedulerKeepsHistory(t *testing.T) {
+	t.Parallel()
 	cp, config, client := startControlPlane(t, controlplane.Options{})
 	permitHistory(t, client, "kube-system", "plimsoll-history", "system:kube-scheduler")
 	createNode(t, client, "n")

@@ -57,6 +57,7 @@ func startLoadWatcher(t *testing.T, args ...string) (port int, watcher *program.
 // TestLoadWatcher reads the load of a real Prometheus server through load-watcher, with the client of
 // Plimsoll, another client, and the command line.
 func TestLoadWatcher(t *testing.T) {
+	t.Parallel()
 	prometheus := scrapeMachines(t)
 	flags := []string{"--provider=Prometheus", "--address=" + prometheus, "--window=4s", "--step=1s", "--rate-window=1s"}
 	port, watcher := startLoadWatcher(t, append(flags, "--poll-interval=1s")...)
@@ -174,6 +175,7 @@ func TestLoadWatcher(t *testing.T) {
 // TestLoadWatcherWithTLSAndToken checks that load-watcher serves clients with the token over TLS, among
 // them the metric provider Service.
 func TestLoadWatcherWithTLSAndToken(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := func(name, content string) string {
 		path := filepath.Join(dir, name)
@@ -238,6 +240,7 @@ func selfSigned(t *testing.T) (cert, key string) {
 }
 
 func TestLoadWatcherBadInput(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		args []string
 		want string

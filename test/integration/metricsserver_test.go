@@ -336,6 +336,7 @@ func between(got load.Utilization, from, to float64) bool {
 // TestMetricsServer reads the load of five kubelets from a real metrics-server behind the API server, and
 // compares it with their usage.
 func TestMetricsServer(t *testing.T) {
+	t.Parallel()
 	cp, _, client := startControlPlane(t, controlplane.Options{APIServerArgs: frontProxy(t)})
 	machines := startMachines(t, client)
 	const user = "system:kube-scheduler"

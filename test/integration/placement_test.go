@@ -257,3 +257,10 @@ func (c *testCluster) deletePlacements(t *testing.T, log fmt.Stringer, placement
 
 // settled is longer than the controller's delay after a change.
 const settled = 200 * time.Millisecond
+
+// placementIn returns a placement in a namespace, in version v1beta1.
+func placementIn(namespace, name string, spec map[string]any) *unstructured.Unstructured {
+	placement := placementOf("v1beta1", name, spec)
+	placement.SetNamespace(namespace)
+	return placement
+}

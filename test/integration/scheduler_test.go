@@ -79,6 +79,7 @@ func schedulerPages(t *testing.T, config *rest.Config, port int) func(ctx contex
 // TestScheduler runs the program as in a cluster: with leader election, health, metrics, load from a
 // service, and a clean exit.
 func TestScheduler(t *testing.T) {
+	t.Parallel()
 	cp, config, client := startControlPlane(t, controlplane.Options{})
 	for _, name := range []string{"hectic", "calm"} {
 		createNode(t, client, name)
@@ -172,6 +173,7 @@ func serveLoad(t *testing.T, nodes map[string]load.Node) (string, *atomic.Int64)
 // TestSchedulerInvalidInput checks that invalid input causes exit code 2 and one line on standard error,
 // with the field or flag and the allowed values.
 func TestSchedulerInvalidInput(t *testing.T) {
+	t.Parallel()
 	args := func(plugin, args string) string {
 		return "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n" +
 			"- pluginConfig: [{name: " + plugin + ", args: {" + args + "}}]\n"

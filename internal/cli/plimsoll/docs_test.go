@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -18,7 +19,10 @@ import (
 
 var update = flag.Bool("update", false, "update the output of commands in the documentation")
 
-// Commands in the documentation print the documented output. A block that begins with
+// lessOverload matches the row of a clear reduction of the overload.
+var lessOverload = regexp.MustCompile(`(?m)^overload, node minutes +[^-]+ -\S+ \[.*\] \*$`)
+
+// Commands in the documentation print the documented output, in which comparisons show a clear effect. A block that begins with
 // "$ plimsoll" runs in the root directory of the project.
 func TestDocumentation(t *testing.T) {
 	t.Chdir("../../..")
@@ -78,6 +82,9 @@ func runCommands(t *testing.T, text string) (string, int) {
 		cmd.SetArgs(strings.Fields(command))
 		if err := cmd.ExecuteContext(t.Context()); err != nil {
 			t.Fatalf("plimsoll %s: %v", command, err)
+		}
+		if strings.HasPrefix(command, "compare ") && !lessOverload.MatchString(printed.String()) {
+			t.Errorf("plimsoll %s shows no effect", command)
 		}
 		out.WriteString(open + command + "\n" + strings.TrimRight(printed.String(), "\n") + end)
 		text = after

@@ -84,7 +84,7 @@ func TestDocumentedCommands(t *testing.T) {
 		}
 		switch {
 		case command.Shown: // run by TestDocumentation
-		case isGenerated(command) && !slices.Contains(command.Words, "--write-recording"): // run by TestExamplesShowEffects
+		case showsGenerated(command) && !slices.Contains(command.Words, "--write-recording"): // run by TestExamplesShowEffects
 		case readsCluster(cmd):
 			if test := integrated[cmd.CommandPath()]; !runs(integration[test], cmd.CommandPath()) {
 				t.Errorf("%s reads a cluster, and no integration test runs %q (expected: %q)", command, cmd.CommandPath(), test)
@@ -154,7 +154,8 @@ func runCommand(t *testing.T, input string, args []string) error {
 		args = append(args, "--seeds", "2")
 	}
 	if args[0] == "tune" {
-		args = append(args, "--rounds", "1", "--seeds", "2", "--confirm", "2")
+		// TestExamplesShowEffects runs complete searches.
+		args = append(args, "--rounds", "1", "--seeds", "2", "--confirm", "2", "--max-runs", "8")
 	}
 	// Existing files are not replaced.
 	for i, arg := range args[:len(args)-1] {

@@ -9,13 +9,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
 )
 
-// The example placements select the same clusters from a snapshot of the hub, and the clusters with
-// their pseudonyms from a redacted one.
+// The example placements have the same decisions and scores in both API versions. They select the same clusters from a snapshot of the
+// hub, and the clusters with their pseudonyms from a redacted one.
 func TestPlacementsOverSnapshots(t *testing.T) {
 	examples, err := filepath.Glob("../../../examples/placement/[1-6]-*")
 	if err != nil || len(examples) == 0 {
@@ -33,17 +35,19 @@ func TestPlacementsOverSnapshots(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			args := []string{"--now", now.Format(time.RFC3339)}
-			for _, file := range files {
-				args = append(args, "-f", file)
+			args := []string{"--now", now.Format(time.RFC3339), "-f", files[1]}
+			decided := decide(t, append(args, "-f", files[0])...)
+			older := decide(t, append(args, "-f", filepath.Join(example, "placement.v1alpha1.yaml"))...)
+			if diff := cmp.Diff(string(older), string(decided)); diff != "" {
+				t.Errorf("-v1alpha1 +v1beta1\n%s", diff)
 			}
-			want := selected(t, args...)
+			want := selected(t, decided)
 			for name, s := range map[string]*snapshot.Snapshot{"plain": plain, "redacted": redacted} {
 				path := filepath.Join(t.TempDir(), name)
 				if err := (base.NewFile{Path: path, Mode: 0o600}).Write(s.Write); err != nil {
 					t.Fatal(err)
 				}
-				if got := selected(t, "--snapshot", path); !slices.Equal(got, want) {
+				if got := selected(t, decide(t, "--snapshot", path)); !slices.Equal(got, want) {
 					t.Errorf("%s: selected %q, want %q", name, got, want)
 				}
 			}
@@ -51,9 +55,8 @@ func TestPlacementsOverSnapshots(t *testing.T) {
 	}
 }
 
-// selected returns the clusters that placements select, by their indexes in the sorted names of all
-// clusters.
-func selected(t *testing.T, args ...string) []string {
+// decide returns the output of plimsoll placement decide in JSON.
+func decide(t *testing.T, args ...string) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	cmd := newCommand()
@@ -63,14 +66,21 @@ func selected(t *testing.T, args ...string) []string {
 	if err := cmd.ExecuteContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	return out.Bytes()
+}
+
+// selected returns the clusters that placements select in an output of plimsoll placement decide, by their indexes in the sorted names of
+// all clusters.
+func selected(t *testing.T, decided []byte) []string {
+	t.Helper()
 	var result struct {
 		Placements []struct {
 			Decisions []string
 			Clusters  []struct{ Name string }
 		}
 	}
-	if err := json.Unmarshal(out.Bytes(), &result); err != nil {
-		t.Fatalf("%v in %s", err, &out)
+	if err := json.Unmarshal(decided, &result); err != nil {
+		t.Fatalf("%v in %s", err, decided)
 	}
 	var names []string
 	for _, placement := range result.Placements {
