@@ -1,8 +1,3 @@
-// Package fleet keeps the state of a hub of Open Cluster Management and decides its
-// placements. It converts API objects to the input of package algo/placement, and
-// decisions to PlacementDecisions. After every change of an object it returns the
-// placements whose decisions the change can affect. It does no I/O: callers read and
-// write the objects.
 package fleet
 
 import (

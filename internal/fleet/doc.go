@@ -1,4 +1,12 @@
-// Package placement computes the decisions of the Placement API of Open Cluster
+// Package fleet keeps the state of a hub of Open Cluster Management and decides its
+// placements. It converts API objects to the input of package algo/placement, and
+// decisions to PlacementDecisions. After every change of an object it returns the
+// placements whose decisions the change can affect. It does no I/O: callers read and
+// write the objects.
+//
+// # Decisions
+//
+// Decide computes the decisions of the Placement API of Open Cluster
 // Management: which clusters of a fleet a placement selects. Resolve reads the
 // prioritizer policy, Decide computes a decision.
 //

@@ -1,5 +1,5 @@
-// Package number formats numbers for reports: thousands are separated by a narrow space, and the
-// number of decimals depends on the size of the values.
+// Package format writes amounts, numbers and nouns for messages, tables and reports. In reports, a narrow space separates
+// thousands; on terminals, a comma. The number of decimals depends on the size of the values.
 package format
 
 import (

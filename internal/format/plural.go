@@ -1,4 +1,3 @@
-// Package plural writes numbers with nouns in the right form, for messages.
 package format
 
 import (

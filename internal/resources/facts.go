@@ -1,5 +1,3 @@
-// Package facts answers questions about pods and nodes that several packages
-// ask, such as whether a pod has finished.
 package resources
 
 import (

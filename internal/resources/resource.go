@@ -2,6 +2,9 @@
 // answers questions about objects that several packages ask. It is the only place where quantities are converted: CPU to
 // millicores, everything else to its base unit, all as int64 in [0, MaxInt64]. Larger quantities saturate, negative ones count
 // as 0.
+//
+// Sums and products do not overflow. A result outside the range of
+// int64 becomes the nearest end of the range. Intermediate products have 128 bits.
 package resources
 
 import (

@@ -1,5 +1,3 @@
-// Package saturate computes with int64 amounts without overflow. A result outside the range of
-// int64 becomes the nearest end of the range. Intermediate products have 128 bits.
 package resources
 
 import (

@@ -1,5 +1,3 @@
-// Package history keeps what is known about the usage of workloads over restarts of the scheduler: it is rebuilt from past
-// metrics where the source has them, and otherwise saved in a ConfigMap.
 package prediction
 
 import (

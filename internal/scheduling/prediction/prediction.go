@@ -1,5 +1,15 @@
 // Package prediction keeps the model that predicts what pods will use: it passes each reading of load,
 // with the pods that were on the nodes, to a predict.Learner.
+//
+// # History
+//
+// HistoryKeeper keeps what is known about the usage of workloads over restarts of the scheduler: it is rebuilt from past
+// metrics where the source has them, and otherwise saved in a ConfigMap.
+//
+// # Metrics
+//
+// Metrics exposes how well the utilization of nodes is predicted, and how much is known about the usage of
+// workloads, as Prometheus metrics. No metric has a label for nodes, pods or workloads.
 package prediction
 
 import (

@@ -1,5 +1,3 @@
-// Package predictionmetrics exposes how well the utilization of nodes is predicted, and how much is known about the usage of
-// workloads, as Prometheus metrics. No metric has a label for nodes, pods or workloads.
 package prediction
 
 import (

@@ -1,5 +1,16 @@
 // Package compare runs a cluster with several profiles and amounts of slack, in
 // several scenarios and with several seeds, and compiles the result document.
+//
+// # Jobs
+//
+// Pool runs the jobs of a what-if, each with one profile, scenario and seed, in
+// separate processes. Processes share no state, so that as many runs as CPUs can be
+// executed in parallel without affecting each other.
+//
+// # Backtest
+//
+// Backtest replays a recording under the profile that was in force, and compares the outcome with that of the
+// recorded placements.
 package compare
 
 import (

@@ -1,6 +1,3 @@
-// Package job runs the jobs of a what-if, each with one profile, scenario and seed, in
-// separate processes. Processes share no state, so that as many runs as CPUs can be
-// executed in parallel without affecting each other.
 package compare
 
 import (

@@ -1,6 +1,11 @@
 // Package engine runs the code of kube-scheduler, with all its plugins and those of
 // Plimsoll, over given nodes and pods. It neither reads from an API server nor binds
 // pods.
+//
+// # Explanations
+//
+// State evaluates all nodes for one pod, and explains which node its scheduler selects. The
+// command line and the live page of the demo both use it.
 package engine
 
 import (

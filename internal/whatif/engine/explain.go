@@ -1,5 +1,3 @@
-// Package explain evaluates all nodes for one pod, and explains which node its scheduler selects. The
-// command line and the live page of the demo both use it.
 package engine
 
 import (

@@ -1,4 +1,3 @@
-// Package collect reads a cluster into a snapshot. It only lists objects.
 package record
 
 import (

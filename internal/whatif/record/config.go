@@ -1,9 +1,3 @@
-// Package prometheus makes a recording of what a Prometheus server knows of a cluster: the series of kube-state-metrics
-// for nodes and pods, and those of the kubelets' cAdvisor for usage.
-//
-// The time is divided into windows. For each window, nodes and pods are read by one query per series, which has the last value
-// of each object, and usage by range queries that are bounded in the number of values. What a server refuses or does not answer in
-// time is split and asked again.
 package record
 
 import (

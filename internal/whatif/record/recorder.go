@@ -1,8 +1,21 @@
-// Package follow makes recordings of a cluster while it runs: nodes and pods from watches of its API server, and usage from a load
+// Package record writes recordings and snapshots of clusters. Follow makes recordings of a cluster while it runs: nodes and pods from watches of its API server, and usage from a load
 // source, once per step.
 //
 // A recording is continued after a restart. It is finished after a time or when it is large, and another one is started; the oldest
 // ones are removed.
+//
+// # Prometheus
+//
+// Record makes a recording of what a Prometheus server knows of a cluster: the series of kube-state-metrics
+// for nodes and pods, and those of the kubelets' cAdvisor for usage.
+//
+// The time is divided into windows. For each window, nodes and pods are read by one query per series, which has the last value
+// of each object, and usage by range queries that are bounded in the number of values. What a server refuses or does not answer in
+// time is split and asked again.
+//
+// # Snapshots
+//
+// ReadCluster reads a cluster into a snapshot. It only lists objects.
 package record
 
 import (

@@ -1,5 +1,3 @@
-// Package svg draws charts as SVG: scales that map values to coordinates, axes with round tick
-// values, and markup in which every coordinate is finite and every text is escaped.
 package report
 
 import (

@@ -1,5 +1,10 @@
-// Package whatif writes the report of a what-if: one HTML file that needs neither a network nor
+// Package report writes the report of a what-if: one HTML file that needs neither a network nor
 // scripts and that can be archived, sent and printed. The same result gives the same bytes.
+//
+// # Charts
+//
+// The package draws charts as SVG: scales that map values to coordinates, axes with round tick
+// values, and markup in which every coordinate is finite and every text is escaped.
 package report
 
 import (

@@ -2,6 +2,35 @@
 // and reports, and the figures by which runs are compared. The document does not
 // depend on when or how fast it was produced: the same input and seeds give the
 // same bytes.
+//
+// # Outcome
+//
+// Evaluator computes the effect of overcommitment on the pods of a node: how
+// much CPU each pod gets, and which pods are killed when the node is out of memory.
+// Totals accumulates the effects over a run.
+//
+// CPU. A pod demands CPU and gets at most its limit. If the pods of a node together
+// demand more than its allocatable CPU, it is divided by weight, work-conserving.
+// The weight is the request, from which the kubelet sets cpu.shares and the runtime
+// cpu.weight; a pod without a request has the weight of two shares, 2/1024 of a
+// core. CPU that a pod demands and does not get is throttled: by its limit or by
+// the node.
+//
+// Memory. A pod uses at most its limit. If the pods of a node together use more
+// than its allocatable memory, pods are killed until the rest fits, in descending
+// order of the kernel's badness: memory used plus oom_score_adj thousandths of the
+// machine's memory, with the adjustment of the kubelet. This models all handling of
+// memory pressure.
+//
+// The model leaves out: eviction by the kubelet, which acts on a threshold before
+// the kernel does and ranks by use over request and priority; the cgroups of QoS
+// classes above those of pods (children of one compete with each other first, and
+// all best-effort pods together have two shares); CPU used by the system; CFS
+// periods (a pod can be throttled within a period although it used less than its
+// limit on average); pods of several containers, which count as one.
+//
+// Amounts are floating point: CPU in millicores, memory in bytes, time in seconds.
+// Bytes are exact up to 2^53.
 package result
 
 import (

@@ -1,17 +1,3 @@
-// Package race finds the best of several candidates with few measurements. All candidates are measured in the same blocks, such
-// as simulations with the same seed, so that a block that is hard for one is hard for all and the differences within blocks are
-// due to the candidates alone. Smaller values are better.
-//
-// After some of the blocks the race looks at what it has measured, and drops candidates that are worse than the leader, the
-// candidate with the smallest mean: those whose differences from the leader, one for each block, have a mean above 0 by a
-// one-sided t test (Student, The Probable Error of a Mean, 1908; as a race: Birattari et al., A Racing Algorithm for Configuring
-// Metaheuristics, 2002). The level of the race is divided by the number of tests that can concern one pair of candidates and by the
-// number of other candidates (Bonferroni), so that with normal differences the best candidate is dropped with at most that
-// probability. A candidate with the same values as an earlier one in every block is dropped as well, since both have the same
-// effect.
-//
-// The winner of a race has the smallest mean of many, which is likely to be better than its expectation: compare it in blocks that
-// the race has not used. An error of the race then costs a better winner, but confirms nothing wrong.
 package tune
 
 import (

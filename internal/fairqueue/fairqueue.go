@@ -1,4 +1,4 @@
-// Package turns has queues that serve groups in turn, so that many entries of one group
+// Package fairqueue has queues that serve groups in turn, so that many entries of one group
 // delay an entry of another group by one entry at most.
 package fairqueue
 
