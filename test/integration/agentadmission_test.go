@@ -90,7 +90,7 @@ func TestAgentAdmission(t *testing.T) {
 		many = append(many, fmt.Sprintf(`{"name":"score%d","value":1}`, i))
 	}
 	for status, want := range map[string]string{
-		`{"scores":[{"name":"free","value":100}]}`:                                         "status.validUntil: must be set",
+		`{"scores":[{"name":"free","value":100}],"validUntil":null}`:                       "status.validUntil: must be set",
 		`{"scores":[` + strings.Join(many, ",") + `],"validUntil":"2099-01-01T00:00:00Z"}`: "at most 50 scores",
 		`{"scores":[{"name":"free","value":100}],"validUntil":"2099-01-01T00:00:00Z"}`:     "",
 	} {
