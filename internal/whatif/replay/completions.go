@@ -3,7 +3,7 @@ package replay
 import (
 	"container/heap"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/trace"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
 // completion is the second at which a pod ends.
@@ -43,7 +43,7 @@ func (c *completions) add(second int64, pod int32) { heap.Push(c, completion{sec
 // next returns the second of the next completion, trace.Never if there is none.
 func (c completions) next() int64 {
 	if len(c) == 0 {
-		return trace.Never
+		return recording.Never
 	}
 	return c[0].second
 }
