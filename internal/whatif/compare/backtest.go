@@ -1,5 +1,3 @@
-// Package backtest replays a recording under the profile that was in force, and compares the outcome with that of the
-// recorded placements.
 package compare
 
 import (

@@ -1,6 +1,3 @@
-// Package job runs the jobs of a what-if, each with one profile, scenario and seed, in
-// separate processes. Processes share no state, so that as many runs as CPUs can be
-// executed in parallel without affecting each other.
 package compare
 
 import (
@@ -16,7 +13,9 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
-// Job is one run.
+// Job is one run, with one profile, scenario and seed. Jobs run in
+// separate processes. Processes share no state, so that as many runs as CPUs can be
+// executed in parallel without affecting each other.
 type Job struct {
 	Source  recording.Source    `json:"source"`
 	Profile engine.NamedConfig  `json:"profile"`

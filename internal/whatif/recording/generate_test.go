@@ -155,7 +155,8 @@ func TestGeneratedChurn(t *testing.T) {
 				}
 			}
 			// 3000 concurrent pods: the deviation of their number is 1.8 %, with that of their sizes 2.1 %.
-			gotCPU, gotMemory := float64(requested[resources.CPU])/float64(capacity[resources.CPU]), float64(requested[resources.Memory])/float64(capacity[resources.Memory])
+			gotCPU := float64(requested[resources.CPU]) / float64(capacity[resources.CPU])
+			gotMemory := float64(requested[resources.Memory]) / float64(capacity[resources.Memory])
 			if math.Abs(gotCPU/fill-1) > 0.11 || math.Abs(gotMemory/memory-1) > 0.11 {
 				t.Fatalf("second %d: fill %v and %v, want %v and %v", second, gotCPU, gotMemory, fill, memory)
 			}

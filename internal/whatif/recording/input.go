@@ -119,7 +119,8 @@ func PodAmounts(pod *v1.Pod) resources.Amounts {
 }
 
 // noRequestsAssumption is the assumption about pods without requests.
-const noRequestsAssumption = "the usage of pods without requests is a multiple of 100 millicores and 200 MiB, the defaults of kube-scheduler"
+const noRequestsAssumption = "the usage of pods without requests is a multiple of 100 millicores and 200 MiB, the defaults of " +
+	"kube-scheduler"
 
 // Requests that kube-scheduler assumes for pods without requests
 // (pkg/scheduler/util.GetNonzeroRequests).

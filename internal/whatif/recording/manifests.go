@@ -101,11 +101,7 @@ func fromPod(pod *v1.Pod) InputPod {
 		setRunning(&object, pod.Spec.NodeName, -runningSeconds)
 	}
 	p := InputPod{
-		Object: &object, Duration: Never,
-		Requests: resources.Amounts{
-			resources.CPU: cpu.Request, resources.Memory: memory.Request, resources.Pods: 1,
-			resources.Extended: amounts.Get(resources.NewResource(GPU)).Request,
-		},
+		Object: &object, Duration: Never, Requests: PodAmounts(pod),
 		Resources: result.Pod{
 			CPURequest: float64(cpu.Request), MemoryRequest: float64(memory.Request),
 			CPULimit: limitOf(cpu), MemoryLimit: limitOf(memory), Class: qosClasses[qos.GetPodQOS(pod)],

@@ -66,7 +66,8 @@ func TestReadOpenb(t *testing.T) {
 
 // TestAddPods adds three pods with the times of the trace, and two of them each second.
 func TestAddPods(t *testing.T) {
-	pods := []openbPod{openbPodOf("a", resources.Amounts{}, 0, 5), openbPodOf("b", resources.Amounts{}, 2, 9), openbPodOf("c", resources.Amounts{}, 7, 9)}
+	none := resources.Amounts{}
+	pods := []openbPod{openbPodOf("a", none, 0, 5), openbPodOf("b", none, 2, 9), openbPodOf("c", none, 7, 9)}
 	var unpacked, packed Input
 	unpacked.addPods(pods, 0)
 	packed.addPods(pods, 2)

@@ -2,7 +2,7 @@ package recording
 
 // recordedUsage is the usage of a pod in a recording.
 type recordedUsage struct {
-	// testStart is the second of the recording at which the pod was placed.
+	// start is the second of the recording at which the pod was placed.
 	start, step int64
 	cpu, memory lastValue
 }

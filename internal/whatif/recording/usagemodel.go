@@ -1,4 +1,16 @@
-// Package usage generates the usage of pods over time, as multiples of their requests,
+package recording
+
+import "math"
+
+// The resources, as indexes.
+const (
+	usageCPU = iota
+	// usageMemory is the working set.
+	usageMemory
+	usageResources
+)
+
+// UsageModel generates the usage of pods over time, as multiples of their requests,
 // from a seed and a shape. Most traces have requests but no usage.
 //
 // The usage of a pod at a step is the quantile of its shape at a normal score
@@ -18,24 +30,11 @@
 // which is also standard normal, and continuous.
 //
 // Usage is a pure function of the seed, the pod, its group and the step. Draws are hashes
-// of these, so that steps can be computed in any order: Model.At needs a few draws,
-// Model.Next a few nanoseconds for consecutive steps. CPU and memory are independent. On
+// of these, so that steps can be computed in any order: UsageModel.At needs a few draws,
+// UsageModel.Next a few nanoseconds for consecutive steps. CPU and memory are independent. On
 // one architecture the same input gives the same bits.
-package recording
-
-import "math"
-
-// The resources, as indexes.
-const (
-	// usageCPU time.
-	usageCPU = iota
-	// usageMemory is the working set.
-	usageMemory
-	// usageResources is the number of resources.
-	usageResources
-)
-
-// UsageModel generates the usage of pods. It is immutable and safe for concurrent use.
+//
+// A model is immutable and safe for concurrent use.
 type UsageModel struct {
 	seed   uint64
 	curves [usageResources]usageCurve
@@ -85,7 +84,7 @@ func NewUsage(spec UsageSpec, seed uint64) (*UsageModel, error) {
 	return m, nil
 }
 
-// UsageCursor is the position of one pod in time, for Model.Next.
+// UsageCursor is the position of one pod in time, for UsageModel.Next.
 type UsageCursor struct {
 	pod, group uint64
 	tracks     [usageResources]usageTrack
@@ -98,7 +97,7 @@ type usageTrack struct {
 	phase           float64
 }
 
-// UsageCursor returns the initial position of a pod. Pods have different numbers; pods of a
+// Cursor returns the initial position of a pod. Pods have different numbers; pods of a
 // group have the same group number.
 func (m *UsageModel) Cursor(pod, group uint64) UsageCursor {
 	c := UsageCursor{pod: pod, group: group}

@@ -3,7 +3,6 @@ package recording
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"gonum.org/v1/gonum/mathext"
@@ -106,9 +105,6 @@ func (s UsageShape) quantile() (func(z, below, above float64) float64, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	if s.Kind != Pareto && s.Mean > s.Max {
-		return nil, s.wrong("mean", s.Mean, "at most max, %v", s.Max)
-	}
 	switch s.Kind {
 	case Beta:
 		return s.beta(s.CV, s.Max)
@@ -119,9 +115,6 @@ func (s UsageShape) quantile() (func(z, below, above float64) float64, error) {
 	case Pareto:
 		return s.pareto()
 	case Diurnal:
-		if s.Period < 1 || !(s.Amplitude >= 0 && s.Amplitude <= 1) {
-			return nil, s.wrong("amplitude", s.Amplitude, "from 0 to 1, with a period of at least 1")
-		}
 		// Independent factors with means of 1 and m: 1 + cv^2 = (1 + a^2/2) (1 + noise^2).
 		noise := (1+s.CV*s.CV)/(1+s.Amplitude*s.Amplitude/2) - 1
 		if noise < 0 {
@@ -134,23 +127,15 @@ func (s UsageShape) quantile() (func(z, below, above float64) float64, error) {
 	}
 }
 
-// check validates the fields that every shape has.
+// check returns an error for fields that exclude each other; ParseUsage checks the range of each.
 func (s UsageShape) check() error {
 	switch {
-	case !slices.Contains(UsageKinds, s.Kind):
-		return &spec.Error{Key: "shape", Found: string(s.Kind), Allowed: "one of " + kindNames()}
-	case !(s.Mean >= 0 && s.Mean <= MaxMultiple):
-		return s.wrong("mean", s.Mean, "a number from 0 to %v", MaxMultiple)
-	case !(s.CV >= 0 && s.CV <= maxCV):
-		return s.wrong("cv", s.CV, "a number from 0 to %v", maxCV)
-	case !(s.Max > 0 && s.Max <= MaxMultiple):
-		return s.wrong("max", s.Max, "a number above 0 and up to %v", MaxMultiple)
-	case !(s.Between >= 0 && s.Together >= 0 && s.Between+s.Together <= 1):
+	case s.Between+s.Together > 1:
 		return s.wrong("between", s.Between, "at most 1 in total with together, %v", s.Together)
-	case !(s.Workload >= 0 && s.Workload+s.Between+s.Together <= 1+rounding):
+	case s.Workload+s.Between+s.Together > 1+rounding:
 		return s.wrong("workload", s.Workload, "at most 1 in total with between, %v, and together, %v", s.Between, s.Together)
-	case s.Hold < 1 || s.Hold > maxSteps:
-		return s.wrong("hold", float64(s.Hold), "a whole number from 1 to %d", maxSteps)
+	case s.Kind != Pareto && s.Mean > s.Max:
+		return s.wrong("mean", s.Mean, "at most max, %v", s.Max)
 	}
 	return nil
 }
@@ -194,9 +179,6 @@ func (s UsageShape) beta(cv, upper float64) (func(_, below, above float64) float
 //	variance = p (1-p) gap^2 + (gap/10)^2 / 3
 func (s UsageShape) bimodal() (func(_, below, above float64) float64, error) {
 	p := s.Share
-	if !(p > 0 && p < 1) {
-		return nil, s.wrong("share", p, "a number between 0 and 1")
-	}
 	perGap := math.Sqrt(p*(1-p) + 0.01/3)
 	gap := s.CV * s.Mean / perGap
 	low, high, half := s.Mean-p*gap, s.Mean+(1-p)*gap, gap/10
@@ -236,9 +218,6 @@ func (s UsageShape) lognormal() (func(z, _, _ float64) float64, error) {
 // pareto returns the quantiles of a bounded Pareto distribution over [low, max]: P(X > x) =
 // ((low/x)^a - (low/max)^a) / (1 - (low/max)^a) with the tail a. low follows from the mean.
 func (s UsageShape) pareto() (func(_, _, above float64) float64, error) {
-	if !(s.Tail > 0 && s.Tail <= maxTail) {
-		return nil, s.wrong("tail", s.Tail, "a number above 0 and up to %v", maxTail)
-	}
 	if !(s.Mean > 0 && s.Mean < s.Max) {
 		return nil, s.wrong("mean", s.Mean, "above 0 and under max, %v", s.Max)
 	}

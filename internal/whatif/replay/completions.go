@@ -40,7 +40,7 @@ func (c *completions) Pop() any {
 // add adds a completion.
 func (c *completions) add(second int64, pod int32) { heap.Push(c, completion{second, pod}) }
 
-// next returns the second of the next completion, trace.Never if there is none.
+// next returns the second of the next completion, recording.Never if there is none.
 func (c completions) next() int64 {
 	if len(c) == 0 {
 		return recording.Never

@@ -63,7 +63,7 @@ func (m *monitoring) takeReading(nodes []string, second int64) {
 	m.delayed, m.newest = append(m.delayed, next), reading
 }
 
-// next returns the second at which the next reading is received, trace.Never if there
+// next returns the second at which the next reading is received, recording.Never if there
 // is none.
 func (m *monitoring) next() int64 {
 	if len(m.delayed) == 0 {
