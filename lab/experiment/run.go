@@ -17,10 +17,9 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/source"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/usage"
 	"github.com/plimsoll-k8s/plimsoll/lab/experiment/scenarios"
 )
 
@@ -140,19 +139,19 @@ func runScenario(
 
 // newJob returns the job of a scenario without a profile and a seed.
 func newJob(o options, s *scenarios.Scenario, temporary string) (compare.Job, error) {
-	j := compare.Job{Source: source.Spec{Generate: s.Generate, Pack: -1}, Tail: tailSeconds}
+	j := compare.Job{Source: recording.Source{Generate: s.Generate, Pack: -1}, Tail: tailSeconds}
 	var err error
 	if s.Generate == "" {
 		if j.Source.Trace, err = openbTrace(o.openb, temporary, s); err != nil {
 			return j, err
 		}
 	}
-	limits, err := usage.ParseLimits(s.Limits)
+	limits, err := recording.ParseLimits(s.Limits)
 	if err != nil {
 		return j, err
 	}
 	j.Limits = limits[0]
-	if j.Usage, err = usage.Parse(s.Usage); err != nil {
+	if j.Usage, err = recording.ParseUsage(s.Usage); err != nil {
 		return j, err
 	}
 	j.Metrics, err = replay.ParseMetrics("")
@@ -161,11 +160,10 @@ func newJob(o options, s *scenarios.Scenario, temporary string) (compare.Job, er
 
 // describe adds the source and the settings to a result.
 func describe(r *result.Result, s *scenarios.Scenario, j *compare.Job, seed int) error {
-	read, err := source.Open(j.Source)
+	in, err := j.Source.Input(uint64(seed), j.Limits)
 	if err != nil {
 		return err
 	}
-	in := read.Input(uint64(seed), j.Limits)
 	r.Source = result.Source{Name: s.Name, Nodes: len(in.Nodes), Pods: len(in.Pods)}
 	r.Assumed = in.Assumptions
 	r.Settings = result.Settings{

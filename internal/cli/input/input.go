@@ -17,8 +17,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/source"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/file"
 )
@@ -197,7 +197,7 @@ func readSnapshot(s *engine.State, path string, at Instant) error {
 
 // readRecording reads a recording at a time into a state.
 func (o *Objects) readRecording(s *engine.State, at Instant) error {
-	read, _, err := source.OpenRecording(o.Recording)
+	read, err := recording.OpenPart(o.Recording)
 	if err != nil {
 		return err
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/usage"
 )
 
 // backtestOptions are the flags of plimsoll backtest.
@@ -79,7 +79,7 @@ func (o *backtestOptions) run(cmd *cobra.Command) error {
 	if _, err := options.Profile.Config(); err != nil {
 		return fmt.Errorf("--profile: %w", err)
 	}
-	if options.Usage, err = usage.Parse(o.usage); err != nil {
+	if options.Usage, err = recording.ParseUsage(o.usage); err != nil {
 		return fmt.Errorf("--usage: %w", err)
 	}
 	if options.Metrics, err = replay.ParseMetrics(o.metrics); err != nil {

@@ -12,9 +12,9 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/base"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/usage"
 )
 
 func (o *whatIfOptions) run(cmd *cobra.Command) error {
@@ -61,11 +61,11 @@ func (o *whatIfOptions) compareOptions(in io.Reader) (compare.Options, error) {
 	if options.Metrics, err = replay.ParseMetrics(o.metrics); err != nil {
 		return options, fmt.Errorf("--metrics: %w", err)
 	}
-	if options.Limits, err = usage.ParseLimits(o.limits); err != nil {
+	if options.Limits, err = recording.ParseLimits(o.limits); err != nil {
 		return options, fmt.Errorf("--limits: %w", err)
 	}
 	for _, text := range o.usage {
-		spec, err := usage.Parse(text)
+		spec, err := recording.ParseUsage(text)
 		if err != nil {
 			return options, fmt.Errorf("--usage: %w", err)
 		}

@@ -15,10 +15,9 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/cli/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/source"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/usage"
 )
 
 // whatIfOptions are the flags of plimsoll simulate and plimsoll compare.
@@ -236,8 +235,8 @@ func completeWith(cmd *cobra.Command, flag string, directive cobra.ShellCompDire
 }
 
 func kindNames() []string {
-	names := make([]string, len(usage.Kinds))
-	for i, kind := range usage.Kinds {
+	names := make([]string, len(recording.UsageKinds))
+	for i, kind := range recording.UsageKinds {
 		names[i] = string(kind)
 	}
 	return names
@@ -338,8 +337,8 @@ func (o *whatIfOptions) hasObjects() bool {
 }
 
 // source returns the input, including the content of standard input if it is read.
-func (o *whatIfOptions) source(in io.Reader) (source.Spec, error) {
-	s := source.Spec{
+func (o *whatIfOptions) source(in io.Reader) (recording.Source, error) {
+	s := recording.Source{
 		Files: o.files, Snapshot: o.snapshot, Recording: o.recording, Strict: o.strict, Reschedule: o.reschedule,
 		Trace: o.trace, Generate: o.generate, Pack: o.pack,
 	}

@@ -16,9 +16,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/trace"
 )
 
 // Config configures an autoscaler.
@@ -30,7 +29,7 @@ type Config struct {
 
 // Validate returns an error if the configuration cannot be used with the nodes of an
 // input.
-func (c *Config) Validate(nodes []input.Node) error {
+func (c *Config) Validate(nodes []recording.Node) error {
 	if _, err := newGroups(c.Spec, nodes); err != nil {
 		return err
 	}
@@ -42,7 +41,7 @@ func (c *Config) Validate(nodes []input.Node) error {
 }
 
 // UnpricedNodes returns how many nodes of an input have an unknown cost.
-func (c *Config) UnpricedNodes(nodes []input.Node) (unpriced int) {
+func (c *Config) UnpricedNodes(nodes []recording.Node) (unpriced int) {
 	groups, err := newGroups(c.Spec, nodes)
 	if err != nil {
 		return 0
@@ -79,8 +78,8 @@ type Cluster struct {
 	// Now is the current second.
 	Now int64
 	// Nodes and Pods of the run. Their indexes are their numbers.
-	Nodes []input.Node
-	Pods  []input.Pod
+	Nodes []recording.Node
+	Pods  []recording.InputPod
 	// Ready are the nodes that are ready. Booting are the numbers of the others in the
 	// order in which they become ready.
 	Ready   []NodeState
@@ -93,10 +92,8 @@ type Cluster struct {
 type NodeState struct {
 	// Number of the node.
 	Number int32
-	// Free is allocatable less the requests of the pods, FreeSlots how many more pods
-	// the node may run.
-	Free      trace.Amounts
-	FreeSlots int64
+	// Free is allocatable less the requests of the pods.
+	Free resources.Amounts
 	// Pods are the numbers of the pods on the node.
 	Pods []int32
 }
@@ -104,7 +101,7 @@ type NodeState struct {
 // Actions are the changes that a pass requests.
 type Actions struct {
 	// Add are nodes to add, in the order of their numbers.
-	Add []input.Node
+	Add []recording.Node
 	// Remove are the numbers of the nodes to remove, with their pods.
 	Remove []int32
 }
@@ -117,7 +114,7 @@ type Autoscaler struct {
 	inputSize int        // number of nodes of the input
 	// inputNames are the names of the nodes of the input.
 	inputNames    map[string]bool
-	initial       []input.Node
+	initial       []recording.Node
 	scaleDown     ScaleDown
 	engine        *engine.Engine
 	compatibility *compatibility
@@ -143,14 +140,14 @@ type nodeInfo struct {
 }
 
 // New returns an autoscaler for an input.
-func New(config Config, in input.Cluster) (*Autoscaler, error) {
+func New(config Config, in recording.Input) (*Autoscaler, error) {
 	groups, err := newGroups(config.Spec, in.Nodes)
 	if err != nil {
 		return nil, err
 	}
 	a := &Autoscaler{
 		config: config, groups: groups, inputSize: len(in.Nodes), inputNames: map[string]bool{},
-		podOutcomes: map[int32]PodOutcome{}, lastAdded: -trace.Never,
+		podOutcomes: map[int32]PodOutcome{}, lastAdded: -recording.Never,
 	}
 	if config.Slack != nil {
 		if a.placeholders, err = newPlaceholders(config.Slack, in.Workloads); err != nil {
@@ -164,7 +161,7 @@ func New(config Config, in input.Cluster) (*Autoscaler, error) {
 		if group != NoGroup {
 			groups[group].size++
 		}
-		a.addNodeInfo(group, max(in.Nodes[i].Boot, 0), allocatable(node))
+		a.addNodeInfo(group, in.Nodes[i].Appeared, allocatable(node))
 	}
 	for i := range groups {
 		groups[i].adoptDaemonPods(in.Pods)
@@ -177,24 +174,24 @@ func New(config Config, in input.Cluster) (*Autoscaler, error) {
 
 // InitialNodes returns the nodes that are added at the start so that each group has
 // its minimum size.
-func (a *Autoscaler) InitialNodes() []input.Node { return a.initial }
+func (a *Autoscaler) InitialNodes() []recording.Node { return a.initial }
 
 // newNode returns a new node of a group, with a name that no other node has.
-func (a *Autoscaler) newNode(group int, added, boot int64) input.Node {
+func (a *Autoscaler) newNode(group int, added, boot int64) recording.Node {
 	g := &a.groups[group]
 	g.size++
 	a.addNodeInfo(group, added, g.allocatable)
 	for {
 		g.lastName++
 		if name := fmt.Sprintf("%s-%05d", g.spec.Name, g.lastName); !a.inputNames[name] {
-			return input.Node{Object: g.node(name), Boot: boot}
+			return recording.Node{Object: g.node(name), Appeared: boot, Gone: recording.Never}
 		}
 	}
 }
 
 // addNodeInfo adds what is known of the node with the next number.
 func (a *Autoscaler) addNodeInfo(group int, added int64, amounts resources.Amounts) {
-	n := nodeInfo{group: group, added: added, removed: trace.Never, allocatable: amounts}
+	n := nodeInfo{group: group, added: added, removed: recording.Never, allocatable: amounts}
 	if group != NoGroup {
 		n.kind = a.groups[group].kind
 	}
@@ -214,7 +211,7 @@ func (a *Autoscaler) Start(e *engine.Engine, c Cluster) {
 		n := &a.nodes[c.Ready[i].Number]
 		for _, pod := range c.Ready[i].Pods {
 			if resources.IsNodeBound(c.Pods[pod].Object) {
-				n.allocatable = n.allocatable.Minus(podAmounts(c.Pods[pod].Requests))
+				n.allocatable = n.allocatable.Minus(c.Pods[pod].Requests)
 			}
 		}
 	}
@@ -225,18 +222,18 @@ func (a *Autoscaler) Start(e *engine.Engine, c Cluster) {
 
 // DaemonPods returns the DaemonSet pods that start on a node of the autoscaler when it
 // becomes ready.
-func (a *Autoscaler) DaemonPods(c Cluster, number int32) []input.Pod {
+func (a *Autoscaler) DaemonPods(c Cluster, number int32) []recording.InputPod {
 	if int(number) < a.inputSize {
 		return nil
 	}
 	name := c.Nodes[number].Object.Name
-	var pods []input.Pod
+	var pods []recording.InputPod
 	for _, model := range a.groups[a.nodes[number].group].daemonPods {
 		pod := c.Pods[model]
-		object := input.Bind(pod.Object, name)
+		object := recording.Bind(pod.Object, name)
 		object.Name = fmt.Sprintf("%s-%s", pod.Object.Name, name)
 		object.UID = types.UID(fmt.Sprintf("%s on %s", pod.Object.UID, name))
-		object.CreationTimestamp = metav1.NewTime(input.Time(c.Now))
+		object.CreationTimestamp = metav1.NewTime(recording.Time(c.Now))
 		pod.Object, pod.Arrival = object, c.Now
 		pods = append(pods, pod)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
 // compatibility caches which pods may run on which nodes. Most pods are independent:
@@ -33,7 +33,7 @@ type compatibility struct {
 	antiAffinity []labels.Selector
 }
 
-func newCompatibility(e *engine.Engine, pods []input.Pod) *compatibility {
+func newCompatibility(e *engine.Engine, pods []recording.InputPod) *compatibility {
 	c := &compatibility{
 		engine: e, classes: map[string]int{}, kinds: map[string]int{}, results: map[[2]int]bool{},
 		classOfPod: map[int32]int{},
@@ -151,7 +151,7 @@ func (c *compatibility) isIndependent(pod *v1.Pod) bool {
 		return false
 	}
 	for name, quantity := range resources.Requests(pod) {
-		if name != v1.ResourceCPU && name != v1.ResourceMemory && name != input.GPU && !quantity.IsZero() {
+		if name != v1.ResourceCPU && name != v1.ResourceMemory && name != recording.GPU && !quantity.IsZero() {
 			return false
 		}
 	}

@@ -11,8 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/trace"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
 // nodeGroupLabel is the label of nodes with the name of their group. Nodes of the
@@ -41,7 +40,7 @@ type nodeGroup struct {
 }
 
 // newGroups returns the groups of an autoscaler.
-func newGroups(spec Spec, nodes []input.Node) ([]nodeGroup, error) {
+func newGroups(spec Spec, nodes []recording.Node) ([]nodeGroup, error) {
 	var groups []nodeGroup
 	for _, groupSpec := range spec.Groups {
 		g := nodeGroup{spec: groupSpec}
@@ -69,7 +68,7 @@ func newGroups(spec Spec, nodes []input.Node) ([]nodeGroup, error) {
 // findModel returns the node of the input that the nodes of the group are like, nil
 // if there is none: of the schedulable nodes (with the label of the group, if it has
 // one) the first of the most frequent shape.
-func (g *nodeGroup) findModel(nodes []input.Node) *v1.Node {
+func (g *nodeGroup) findModel(nodes []recording.Node) *v1.Node {
 	counts := map[resources.Amounts]int{}
 	var candidates []*v1.Node
 	most := 0
@@ -116,10 +115,10 @@ func (g *nodeGroup) templateOfShape() *v1.Node {
 	amounts := v1.ResourceList{
 		v1.ResourceCPU:    *resource.NewQuantity(int64(shape.Cores), resource.DecimalSI),
 		v1.ResourceMemory: *resource.NewQuantity(int64(shape.GiB)<<30, resource.BinarySI),
-		v1.ResourcePods:   *resource.NewQuantity(input.MaxPodsPerNode, resource.DecimalSI),
+		v1.ResourcePods:   *resource.NewQuantity(recording.MaxPodsPerNode, resource.DecimalSI),
 	}
 	if shape.GPUs > 0 {
-		amounts[input.GPU] = *resource.NewQuantity(int64(shape.GPUs)*1000, resource.DecimalSI)
+		amounts[recording.GPU] = *resource.NewQuantity(int64(shape.GPUs)*1000, resource.DecimalSI)
 		amounts[deviceGPU] = *resource.NewQuantity(int64(shape.GPUs), resource.DecimalSI)
 	}
 	node := &v1.Node{
@@ -127,7 +126,7 @@ func (g *nodeGroup) templateOfShape() *v1.Node {
 		Status:     v1.NodeStatus{Capacity: amounts, Allocatable: amounts},
 	}
 	if g.spec.GPUModel != "" {
-		node.Labels[input.GPUModelLabel] = g.spec.GPUModel
+		node.Labels[recording.GPUModelLabel] = g.spec.GPUModel
 	}
 	g.setLabels(node)
 	return node
@@ -171,26 +170,17 @@ func (g *nodeGroup) node(name string) *v1.Node {
 }
 
 // adoptDaemonPods finds the DaemonSet pods of the model node.
-func (g *nodeGroup) adoptDaemonPods(pods []input.Pod) {
+func (g *nodeGroup) adoptDaemonPods(pods []recording.InputPod) {
 	if g.model == "" {
 		return
 	}
 	for i := range pods {
 		if pods[i].Object.Spec.NodeName == g.model && resources.IsNodeBound(pods[i].Object) {
 			g.daemonPods = append(g.daemonPods, int32(i))
-			g.allocatable = g.allocatable.Minus(podAmounts(pods[i].Requests))
+			g.allocatable = g.allocatable.Minus(pods[i].Requests)
 		}
 	}
 }
 
 // allocatable returns the allocatable amounts of a node.
-func allocatable(node *v1.Node) resources.Amounts {
-	list := node.Status.Allocatable
-	amounts := input.Amounts(list)
-	return resources.Amounts{resources.CPU: amounts.CPU, resources.Memory: amounts.Memory, resources.Pods: input.Amount(list, v1.ResourcePods), resources.Extended: amounts.GPU}
-}
-
-// podAmounts returns the amounts that a pod needs: its requests and a pod slot.
-func podAmounts(requests trace.Amounts) resources.Amounts {
-	return resources.Amounts{resources.CPU: requests.CPU, resources.Memory: requests.Memory, resources.Pods: 1, resources.Extended: requests.GPU}
-}
+func allocatable(node *v1.Node) resources.Amounts { return recording.Amounts(node.Status.Allocatable) }

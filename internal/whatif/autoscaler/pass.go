@@ -7,8 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/trace"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
@@ -23,8 +22,8 @@ type pass struct {
 	// plan and its placeholders.
 	plan         slack.Plan
 	placeholders []*v1.Pod
-	classes      []int           // of the placeholders
-	requests     []trace.Amounts // of the placeholders
+	classes      []int               // of the placeholders
+	requests     []resources.Amounts // of the placeholders
 	actions      Actions
 }
 
@@ -33,8 +32,7 @@ func newPass(a *Autoscaler, c Cluster) *pass {
 	for i := range c.Ready {
 		n := &c.Ready[i]
 		p.index[c.Nodes[n.Number].Object.Name] = i
-		p.free[i] = podAmounts(n.Free)
-		p.free[i][resources.Pods] = n.FreeSlots
+		p.free[i] = n.Free
 	}
 	return p
 }
@@ -62,18 +60,18 @@ func (p *pass) assignPlaceholders(ctx context.Context) error {
 		return nil
 	}
 	p.placeholders, p.plan = p.scaler.placeholders.next(&p.cluster)
-	p.classes, p.requests = make([]int, len(p.placeholders)), make([]trace.Amounts, len(p.placeholders))
+	p.classes, p.requests = make([]int, len(p.placeholders)), make([]resources.Amounts, len(p.placeholders))
 	for i, pod := range p.placeholders {
 		if i > 0 && sameGroup(pod, p.placeholders[i-1]) {
 			p.classes[i], p.requests[i] = p.classes[i-1], p.requests[i-1]
 		} else {
-			p.classes[i], p.requests[i] = p.scaler.compatibility.podClass(pod), podRequests(pod)
+			p.classes[i], p.requests[i] = p.scaler.compatibility.podClass(pod), recording.PodAmounts(pod)
 		}
 		node, assigned := p.index[pod.Spec.NodeName]
 		if !assigned {
 			continue
 		}
-		p.free[node] = p.free[node].Minus(podAmounts(p.requests[i]))
+		p.free[node] = p.free[node].Minus(p.requests[i])
 		if p.classes[i] == 0 {
 			if err := p.scaler.engine.AssignPod(ctx, pod); err != nil {
 				return err
@@ -121,15 +119,15 @@ func (p *pass) newProbeOfReady() *schedulerProbe {
 
 // addPlaceholder adds a placeholder to the pods of a probe, and returns its amounts.
 func (p *pass) addPlaceholder(probe *schedulerProbe, i int) Pod {
-	probe.pods = append(probe.pods, probedPod{object: input.Unbind(p.placeholders[i]), class: p.classes[i]})
-	return Pod{Requests: podAmounts(p.requests[i]), Class: p.classes[i], Placeholder: true}
+	probe.pods = append(probe.pods, probedPod{object: recording.Unbind(p.placeholders[i]), class: p.classes[i]})
+	return Pod{Requests: p.requests[i], Class: p.classes[i], Placeholder: true}
 }
 
 // addPod adds a pod of the run to the pods of a probe, and returns its amounts.
 func (p *pass) addPod(probe *schedulerProbe, number int32) Pod {
 	pod, class := &p.cluster.Pods[number], p.scaler.compatibility.numberedPodClass(number, p.cluster.Pods[number].Object)
-	probe.pods = append(probe.pods, probedPod{object: input.Unbind(pod.Object), class: class})
-	return Pod{Requests: podAmounts(pod.Requests), Class: class}
+	probe.pods = append(probe.pods, probedPod{object: recording.Unbind(pod.Object), class: class})
+	return Pod{Requests: pod.Requests, Class: class}
 }
 
 // placePlaceholders places the placeholders without a node on ready nodes.
@@ -221,7 +219,7 @@ func (p *pass) removeUnneeded(ctx context.Context, hold bool) error {
 	loop := p.scaler.config.Spec.Loop
 	in := ScaleDownInput{
 		Threshold: loop.Utilization, UnneededSeconds: loop.Idle,
-		Hold: hold || p.scaler.lastAdded > -trace.Never && p.cluster.Now-p.scaler.lastAdded < loop.AfterAdd,
+		Hold: hold || p.scaler.lastAdded > -recording.Never && p.cluster.Now-p.scaler.lastAdded < loop.AfterAdd,
 	}
 	for i := range p.scaler.groups {
 		in.Removable = append(in.Removable, max(p.scaler.groups[i].size-p.scaler.groups[i].spec.Min, 0))

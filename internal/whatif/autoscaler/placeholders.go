@@ -8,9 +8,8 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/trace"
 	"github.com/plimsoll-k8s/plimsoll/slack"
 )
 
@@ -54,19 +53,16 @@ func (p *placeholders) next(c *Cluster) ([]*v1.Pod, slack.Plan) {
 		for _, number := range c.Ready[i].Pods {
 			pod := p.bound[number]
 			if pod == nil || pod.Spec.NodeName != node.Name {
-				pod = input.Bind(c.Pods[number].Object, node.Name)
+				pod = recording.Bind(c.Pods[number].Object, node.Name)
 				p.bound[number] = pod
 			}
 			pods = append(pods, pod)
 		}
 	}
-	current, plan := p.loop.Next(nodes, pods, p.previous, input.Time(c.Now))
+	current, plan := p.loop.Next(nodes, pods, p.previous, recording.Time(c.Now))
 	p.previous = current
 	return current, plan
 }
-
-// podRequests returns the requests of a placeholder.
-func podRequests(pod *v1.Pod) trace.Amounts { return input.Amounts(resources.Requests(pod)) }
 
 // slackKept accumulates the available fraction of the target slack over time.
 type slackKept struct {
@@ -82,22 +78,20 @@ type slackKept struct {
 
 // update sets the fraction from a second on: the requests of the placeholders with a
 // node over the target of the plan.
-func (k *slackKept) update(now int64, plan slack.Plan, pods []*v1.Pod, requests []trace.Amounts) {
+func (k *slackKept) update(now int64, plan slack.Plan, pods []*v1.Pod, requests []resources.Amounts) {
 	k.advance(now)
-	var available trace.Amounts
+	var available resources.Amounts
 	for i, pod := range pods {
 		if pod.Spec.NodeName != "" {
-			available.CPU += requests[i].CPU
-			available.Memory += requests[i].Memory
+			available = available.Add(requests[i])
 		}
 	}
-	target := input.Amounts(plan.Target)
-	k.hasTarget, k.fraction = target.CPU > 0 || target.Memory > 0, 1
-	if target.CPU > 0 {
-		k.fraction = min(k.fraction, float64(available.CPU)/float64(target.CPU))
-	}
-	if target.Memory > 0 {
-		k.fraction = min(k.fraction, float64(available.Memory)/float64(target.Memory))
+	target := resources.CPUAndMemory(plan.Target)
+	k.hasTarget, k.fraction = !target.IsZero(), 1
+	for r, amount := range target {
+		if amount > 0 {
+			k.fraction = min(k.fraction, float64(available[r])/float64(amount))
+		}
 	}
 	if !k.hasTarget {
 		return

@@ -6,7 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
 // schedulerProbe implements autoscale.Probe with the scheduler, for pods that depend
@@ -79,7 +79,7 @@ func (s *schedulerProbe) Assign(ctx context.Context, pod, node int) {
 		return
 	}
 	s.stage(ctx, n)
-	s.staged[pod] = input.Bind(p.object, n.object.Name)
+	s.staged[pod] = recording.Bind(p.object, n.object.Name)
 	s.err = s.scaler.engine.AssignPod(ctx, s.staged[pod])
 }
 

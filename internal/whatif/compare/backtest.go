@@ -5,20 +5,19 @@ import (
 	"fmt"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/source"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/usage"
 )
 
 // BacktestOptions describe a backtest.
 type BacktestOptions struct {
-	// Recording is a value of source.Spec.Recording.
+	// Recording is a value of recording.Source.Recording.
 	Recording string
 	// Profile is the profile that was in force.
 	Profile engine.NamedConfig
 	// Usage is that of pods without recorded usage, generated with Seed.
-	Usage   usage.Spec
+	Usage   recording.UsageSpec
 	Seed    uint64
 	Metrics replay.Metrics
 	// Strict refuses recordings with content that is ignored.
@@ -46,7 +45,7 @@ type BacktestResult struct {
 // Jobs returns the run with the recorded placements, and the one with those of the profile.
 func Jobs(o BacktestOptions) []Job {
 	measured := Job{
-		Source: source.Spec{Recording: o.Recording, Strict: o.Strict, Measured: true}, Profile: o.Profile, Usage: o.Usage, Seed: o.Seed,
+		Source: recording.Source{Recording: o.Recording, Strict: o.Strict, Measured: true}, Profile: o.Profile, Usage: o.Usage, Seed: o.Seed,
 		Metrics: o.Metrics,
 	}
 	simulated := measured
@@ -56,16 +55,15 @@ func Jobs(o BacktestOptions) []Job {
 
 // Backtest runs a backtest. If ctx is canceled, it returns an error.
 func Backtest(ctx context.Context, o BacktestOptions, pool Pool) (*BacktestResult, error) {
-	read, err := source.Open(source.Spec{Recording: o.Recording, Strict: o.Strict})
+	in, err := recording.Source{Recording: o.Recording, Strict: o.Strict}.Input(o.Seed, recording.Limits{})
 	if err != nil {
 		return nil, err
 	}
 	if o.Warn != nil {
-		for _, warning := range read.Warnings {
+		for _, warning := range in.Warnings {
 			o.Warn(warning)
 		}
 	}
-	in := read.Input(o.Seed, usage.Limits{})
 	runs, err := pool.Run(ctx, Jobs(o))
 	if err != nil {
 		return nil, err
@@ -77,7 +75,7 @@ func Backtest(ctx context.Context, o BacktestOptions, pool Pool) (*BacktestResul
 	}
 	return &BacktestResult{
 		APIVersion: result.APIVersion, Kind: Kind,
-		Source:   result.Source{Name: read.Name, Nodes: len(in.Nodes), Pods: len(in.Pods)},
+		Source:   result.Source{Name: in.Name, Nodes: len(in.Nodes), Pods: len(in.Pods)},
 		Backtest: result.NewBacktest(o.Profile.Name, runs[0], runs[1]),
 		Assumed:  in.Assumptions, Measured: *runs[0], Simulated: *runs[1],
 	}, nil

@@ -12,28 +12,27 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/source"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/usage"
 )
 
 // pool runs jobs in processes of this program.
 var pool = Pool{Processes: 2, Command: func(ctx context.Context) *exec.Cmd { return exec.CommandContext(ctx, os.Args[0], "serve") }}
 
 // backtestOptions returns options with a profile.
-func backtestOptions(t testing.TB, recording, profile string) BacktestOptions {
+func backtestOptions(t testing.TB, file, profile string) BacktestOptions {
 	t.Helper()
 	read, err := engine.ReadConfig(profile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	use, err := usage.Parse("bursts:mean=0.7")
+	use, err := recording.ParseUsage("bursts:mean=0.7")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return BacktestOptions{
-		Recording: recording, Profile: read, Usage: use, Seed: 1, Metrics: replay.Metrics{Interval: 60, Delay: 60, Window: 900},
+		Recording: file, Profile: read, Usage: use, Seed: 1, Metrics: replay.Metrics{Interval: 60, Delay: 60, Window: 900},
 	}
 }
 
@@ -43,11 +42,9 @@ func export(t testing.TB, generate, profile string) (result.Run, string) {
 	file := filepath.Join(t.TempDir(), "run.plrec")
 	o := backtestOptions(t, "", profile)
 	run, err := Job{
-		Source: source.Spec{
-			Generate: generate,
-		},
+		Source:  recording.Source{Generate: generate},
 		Profile: o.Profile,
-		Limits:  usage.Limits{CPU: 2, Memory: 2},
+		Limits:  recording.Limits{CPU: 2, Memory: 2},
 		Usage:   o.Usage,
 		Metrics: o.Metrics,
 		Tail:    600,

@@ -24,11 +24,9 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/format"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/source"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/usage"
 )
 
 // Options describe what to run and compare. Errors name the flag of each option.
@@ -40,10 +38,10 @@ type Options struct {
 	// Slack; without any, no slack is maintained.
 	Autoscaler *autoscaler.Spec
 	Slack      []Slack
-	Source     source.Spec
+	Source     recording.Source
 	// Limits and Usage: every combination is a scenario.
-	Limits  []usage.Limits
-	Usage   []usage.Spec
+	Limits  []recording.Limits
+	Usage   []recording.UsageSpec
 	Metrics replay.Metrics
 	// TailSeconds is how long runs continue after the last arrival.
 	TailSeconds int64
@@ -92,21 +90,20 @@ func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 	if o.Source.Recording != "" && o.Source.Parts == 0 {
 		o.Source.Parts = o.Seeds
 	}
-	read, err := source.Open(o.Source)
+	in, err := o.Source.Input(o.Seed, o.Limits[0])
 	if err != nil {
 		return nil, err
 	}
-	for _, warning := range read.Warnings {
+	for _, warning := range in.Warnings {
 		o.Warn(warning)
 	}
-	in := read.Input(o.Seed, o.Limits[0])
 	if o.Source.Generate != "" && o.Seeds > 1 {
 		in.Assumptions = append(in.Assumptions,
 			"nodes and pods are generated for each seed; their numbers here are those of the first seed")
 	}
 	p := &Plan{columns: newColumns(compared, o.Autoscaler, o.Slack), recorded: o.Source.Recording != "", result: result.Result{
 		APIVersion: result.APIVersion, Kind: result.Kind,
-		Source:  result.Source{Name: read.Name, Nodes: len(in.Nodes), Pods: len(in.Pods), Unlimited: unlimited(in.Pods)},
+		Source:  result.Source{Name: in.Name, Nodes: len(in.Nodes), Pods: len(in.Pods), Unlimited: unlimited(in.Pods)},
 		Assumed: in.Assumptions,
 		Settings: result.Settings{
 			StepSeconds: replay.Step, TailSeconds: o.TailSeconds, Level: result.Level,
@@ -125,7 +122,7 @@ func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 	for _, limits := range o.Limits {
 		for _, use := range o.Usage {
 			scenario := result.Scenario{Usage: known.text(use), Profiles: []result.Profile{}}
-			if !read.HasLimits {
+			if !in.HasLimits {
 				scenario.Limits = limits.String()
 			}
 			p.result.Scenarios = append(p.result.Scenarios, scenario)
@@ -160,7 +157,7 @@ type knownUsage struct {
 }
 
 // knownUsageOf returns what is known about the usage of the pods of an input.
-func knownUsageOf(in *input.Cluster) knownUsage {
+func knownUsageOf(in *recording.Input) knownUsage {
 	k := knownUsage{all: len(in.Pods) > 0, how: "measured"}
 	for i := range in.Pods {
 		k.any, k.all = k.any || in.Pods[i].Usage != nil, k.all && in.Pods[i].Usage != nil
@@ -183,7 +180,7 @@ func (k knownUsage) assumptions(o Options) []string {
 }
 
 // text describes the usage of the pods of a scenario.
-func (k knownUsage) text(use usage.Spec) string {
+func (k knownUsage) text(use recording.UsageSpec) string {
 	switch {
 	case k.all:
 		return k.how
@@ -228,7 +225,7 @@ func (p *Plan) setBacktest(r *result.Result, runs []*result.Run) {
 }
 
 // unlimited returns the number of pods without a limit of CPU or memory.
-func unlimited(pods []input.Pod) (n int) {
+func unlimited(pods []recording.InputPod) (n int) {
 	for i := range pods {
 		if r := &pods[i].Resources; r.CPULimit == 0 || r.MemoryLimit == 0 {
 			n++
@@ -311,7 +308,7 @@ func validateProfile(ctx context.Context, profile engine.NamedConfig, warn func(
 
 // describeAutoscaler validates the autoscaler for the nodes of the input, and adds it
 // to the settings and assumptions of the result.
-func (p *Plan) describeAutoscaler(nodes []input.Node) error {
+func (p *Plan) describeAutoscaler(nodes []recording.Node) error {
 	first := p.columns[0].autoscaler
 	if first == nil {
 		return nil

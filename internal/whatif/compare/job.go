@@ -11,19 +11,19 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/source"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/usage"
 )
 
-// Job is one run.
+// Job is one run, with one profile, scenario and seed. Jobs run in
+// separate processes. Processes share no state, so that as many runs as CPUs can be
+// executed in parallel without affecting each other.
 type Job struct {
-	Source  source.Spec        `json:"source"`
-	Profile engine.NamedConfig `json:"profile"`
-	Limits  usage.Limits       `json:"limits"`
-	Usage   usage.Spec         `json:"usage"`
-	Metrics replay.Metrics     `json:"metrics"`
-	Tail    int64              `json:"tail"`
-	Seed    uint64             `json:"seed"`
+	Source  recording.Source    `json:"source"`
+	Profile engine.NamedConfig  `json:"profile"`
+	Limits  recording.Limits    `json:"limits"`
+	Usage   recording.UsageSpec `json:"usage"`
+	Metrics replay.Metrics      `json:"metrics"`
+	Tail    int64               `json:"tail"`
+	Seed    uint64              `json:"seed"`
 	// Autoscaler is nil for none.
 	Autoscaler *autoscaler.Config `json:"autoscaler,omitempty"`
 	// Record enables the recording of time series, node use and decisions.
@@ -39,11 +39,11 @@ func (j Job) Run(ctx context.Context, progress func(done, total int64)) (result.
 	if err != nil {
 		return result.Run{}, err
 	}
-	model, err := usage.New(j.Usage, j.Seed)
+	model, err := recording.NewUsage(j.Usage, j.Seed)
 	if err != nil {
 		return result.Run{}, err
 	}
-	read, err := source.Open(j.Source)
+	in, err := j.Source.Input(j.Seed, j.Limits)
 	if err != nil {
 		return result.Run{}, err
 	}
@@ -53,7 +53,7 @@ func (j Job) Run(ctx context.Context, progress func(done, total int64)) (result.
 	if j.Export != "" {
 		options.Export = j.export
 	}
-	run, err := replay.Run(ctx, read.Input(j.Seed, j.Limits), options)
+	run, err := replay.Run(ctx, in, options)
 	run.Seed = j.Seed
 	return run, err
 }

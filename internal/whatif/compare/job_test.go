@@ -11,9 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/source"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/usage"
 )
 
 // TestMain runs the processes of the tests: they are this program.
@@ -42,7 +41,7 @@ func processes(argument string) func(context.Context) *exec.Cmd {
 // jobs returns two jobs for each profile.
 func jobs(t *testing.T, generate string, names ...string) []Job {
 	t.Helper()
-	use, err := usage.Parse("bursts")
+	use, err := recording.ParseUsage("bursts")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +53,7 @@ func jobs(t *testing.T, generate string, names ...string) []Job {
 		}
 		for seed := range uint64(2) {
 			list = append(list, Job{
-				Source: source.Spec{Generate: generate}, Profile: profile, Limits: usage.Limits{CPU: 2, Memory: 2}, Usage: use,
+				Source: recording.Source{Generate: generate}, Profile: profile, Limits: recording.Limits{CPU: 2, Memory: 2}, Usage: use,
 				Metrics: replay.Metrics{Interval: 60, Delay: 60, Window: 900}, Tail: 600, Seed: seed,
 			})
 		}

@@ -1,5 +1,6 @@
-// Package recording defines the file of what happened in a cluster over a time: nodes and pods as they came
-// and went, and what pods used.
+// Package recording is the model of clusters that a what-if reads. A Recording is a file with what happened in a cluster
+// over a time: nodes and pods as they came and went, and what pods used. An Input is what a run starts from: Source makes
+// it from a part of a recording, from manifests, a snapshot or the openb trace, or generates it.
 //
 // A file is a sequence of compressed chunks with a length and checksums, see format.go. A file that is cut off
 // loses its last chunk only, and a writer can continue a file after a restart.

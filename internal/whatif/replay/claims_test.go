@@ -11,7 +11,6 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
@@ -122,7 +121,7 @@ func TestDevices(t *testing.T) {
 	o := options(t, "default", "constant:mean=1", 1)
 	got := map[string]string{}
 	o.Placed = func(pod, node string) { got[pod] = node }
-	run := outcomeOf(t, input.FromManifests(deviceObjects(t, "fast", "fast", "gpu", "gpu")), o)
+	run := outcomeOf(t, recording.Source{}.FromManifests(deviceObjects(t, "fast", "fast", "gpu", "gpu")), o)
 	if want := map[string]string{"pod-0": "b", "pod-1": "b", "pod-2": "a"}; !cmp.Equal(got, want) {
 		t.Errorf("placed %v, want %v", got, want)
 	}
@@ -134,7 +133,7 @@ func TestDevices(t *testing.T) {
 // TestDevicesAreReleased verifies that a device is free again when its pod ends, and that a pod that is scheduled again gives
 // its device back.
 func TestDevicesAreReleased(t *testing.T) {
-	in := input.FromManifests(deviceObjects(t, "fast", "fast", "fast"))
+	in := recording.Source{}.FromManifests(deviceObjects(t, "fast", "fast", "fast"))
 	for i := range in.Pods {
 		if in.Pods[i].Object.Name == "pod-0" {
 			in.Pods[i].Duration = 120
@@ -145,7 +144,7 @@ func TestDevicesAreReleased(t *testing.T) {
 		t.Errorf("%d scheduled, pending %+v, want 3 and 120 s", run.Scheduled, run.PendingSeconds)
 	}
 	// All five pods arrive again; the claim of the one that had a node is not allocated.
-	in = input.Rescheduled(deviceObjects(t, "gpu", "gpu", "gpu", "gpu"), 0)
+	in = recording.Source{Reschedule: true}.FromManifests(deviceObjects(t, "gpu", "gpu", "gpu", "gpu"))
 	run = outcomeOf(t, in, options(t, "default", "constant:mean=1", 1))
 	if run.Scheduled != 4 || run.Unschedulable != 1 {
 		t.Errorf("%d scheduled, %d not, want 4 and 1", run.Scheduled, run.Unschedulable)
@@ -156,7 +155,7 @@ func TestDevicesAreReleased(t *testing.T) {
 // last one gets the GPU of the pod that ran at the start when that ends at 120 s.
 func TestRecordedDevices(t *testing.T) {
 	objects := deviceObjects(t, "fast", "fast", "gpu", "gpu")
-	r := &recording.Recording{About: recording.About{From: input.Time(0), To: input.Time(600), Step: 60}}
+	r := &recording.Recording{About: recording.About{From: recording.Time(0), To: recording.Time(600), Step: 60}}
 	for _, object := range objects.Others {
 		if claim, ok := object.(*resourcev1.ResourceClaim); ok && claim.Name != "old-gpu" {
 			continue // generated
@@ -182,11 +181,11 @@ func TestRecordedDevices(t *testing.T) {
 		p.Started = p.Scheduled
 		r.Pods = append(r.Pods, p)
 	}
-	in, err := input.NewRecording(r, 0, 0)
+	in, err := r.Part(0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := outcomeOf(t, in.Input(input.RecordingOptions{}), options(t, "default", "constant:mean=1", 1))
+	run := outcomeOf(t, in.Input(recording.Source{}), options(t, "default", "constant:mean=1", 1))
 	if run.Recorded.Placements.Same != 4 || run.PendingSeconds.Max != 120 || run.Unschedulable != 0 {
 		t.Errorf("%+v, pending %+v, %d unschedulable", run.Recorded.Placements, run.PendingSeconds, run.Unschedulable)
 	}

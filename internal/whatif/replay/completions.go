@@ -3,7 +3,7 @@ package replay
 import (
 	"container/heap"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/trace"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
 // completion is the second at which a pod ends.
@@ -40,10 +40,10 @@ func (c *completions) Pop() any {
 // add adds a completion.
 func (c *completions) add(second int64, pod int32) { heap.Push(c, completion{second, pod}) }
 
-// next returns the second of the next completion, trace.Never if there is none.
+// next returns the second of the next completion, recording.Never if there is none.
 func (c completions) next() int64 {
 	if len(c) == 0 {
-		return trace.Never
+		return recording.Never
 	}
 	return c[0].second
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/autoscaler"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
@@ -46,7 +46,7 @@ func runManifests(t *testing.T, a *autoscaler.Config, text string) (result.Run, 
 	o.Tail, o.Autoscaler = 3600, a
 	r := &recorder{nodes: map[string]string{}}
 	o.Placed = r.placed
-	return outcomeOf(t, input.FromManifests(objects), o), r.nodes
+	return outcomeOf(t, recording.Source{}.FromManifests(objects), o), r.nodes
 }
 
 // TestConstrainedPodsMove has three nodes of a group with one pod each, which requests a

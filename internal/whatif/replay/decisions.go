@@ -10,9 +10,8 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/trace"
 )
 
 // Numbers of pods of which the decision is recorded.
@@ -54,7 +53,7 @@ type decision struct {
 }
 
 // newDecisions selects pods by the input alone, so that every profile has the same.
-func newDecisions(in input.Cluster, arrivals []int32) *decisions {
+func newDecisions(in recording.Input, arrivals []int32) *decisions {
 	d := &decisions{pods: map[int32]*decision{}, arrivals: make(map[int32]int, len(arrivals))}
 	for i, number := range arrivals {
 		d.arrivals[number] = i + 1
@@ -77,20 +76,13 @@ func newDecisions(in input.Cluster, arrivals []int32) *decisions {
 // bySize returns the pods in descending order of their requests, as a fraction of the
 // largest node. Of equal pods the last to arrive, which finds the fullest cluster, is
 // first.
-func bySize(in input.Cluster, arrivals []int32) []int32 {
-	var largest trace.Amounts
+func bySize(in recording.Input, arrivals []int32) []int32 {
+	var largest resources.Amounts
 	for i := range in.Nodes {
-		a := input.Amounts(in.Nodes[i].Object.Status.Allocatable)
-		largest = trace.Amounts{CPU: max(largest.CPU, a.CPU), Memory: max(largest.Memory, a.Memory), GPU: max(largest.GPU, a.GPU)}
+		largest = largest.Max(recording.Amounts(in.Nodes[i].Object.Status.Allocatable))
 	}
-	size := func(number int32) float64 {
-		requests := &in.Pods[number].Requests
-		return max(
-			fraction(float64(requests.CPU), float64(largest.CPU)),
-			fraction(float64(requests.Memory), float64(largest.Memory)),
-			fraction(float64(requests.GPU), float64(largest.GPU)),
-		)
-	}
+	largest[resources.Pods] = 0 // does not count
+	size := func(number int32) float64 { return in.Pods[number].Requests.MaxFraction(largest) }
 	order := slices.Clone(arrivals)
 	slices.Reverse(order)
 	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(size(b), size(a)) })
@@ -174,7 +166,7 @@ func (r *decision) endAttempt(node string) {
 }
 
 // result returns the recorded decisions in the order of arrival.
-func (d *decisions) result(pods []input.Pod, now int64) []result.Decision {
+func (d *decisions) result(pods []recording.InputPod, now int64) []result.Decision {
 	if d == nil {
 		return nil
 	}

@@ -9,16 +9,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/trace"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/trace/generate"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/usage"
 )
 
 // placements returns the pods and nodes of a run in the order of binding, and its outcome
 // without the recorded parts.
-func placements(t *testing.T, in input.Cluster, o Options) ([]string, result.Run) {
+func placements(t *testing.T, in recording.Input, o Options) ([]string, result.Run) {
 	t.Helper()
 	var all []string
 	o.Placed = func(pod, node string) { all = append(all, pod+" "+node) }
@@ -33,13 +30,13 @@ func placements(t *testing.T, in input.Cluster, o Options) ([]string, result.Run
 // pods wait and are retried; and half of the pods have no shape, so that they are retried
 // on every event.
 func TestRecordingPreservesPlacements(t *testing.T) {
-	spec, err := generate.Parse("nodes=130,pods=1500,fill=1.5,over=1200,life=3600,best-effort=0.1")
+	spec, err := recording.ParseGenerated("nodes=130,pods=1500,fill=1.5,over=1200,life=3600,best-effort=0.1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, profile := range engine.BuiltInProfiles {
 		t.Run(profile, func(t *testing.T) {
-			in := input.FromTrace(spec.Cluster(3), usage.Limits{CPU: 3, Memory: 2, Unlimited: 0.1}, 3)
+			in := spec.Input(3, recording.Limits{CPU: 3, Memory: 2, Unlimited: 0.1})
 			for i := range in.Pods {
 				if i%2 == 0 {
 					in.Pods[i].Shape = 0
@@ -65,7 +62,7 @@ func TestRecordingPreservesPlacements(t *testing.T) {
 // TestDecisions has two nodes of 4 cores and one of 8, and eight pods of 2 cores, which fill
 // them. A pod of 9 cores fits no node, one of 8 cores waits until the large node is empty.
 func TestDecisions(t *testing.T) {
-	cluster := &trace.Cluster{Nodes: []trace.Node{machine("a", 4, 16), machine("b", 4, 16), machine("c", 8, 64)}}
+	cluster := recording.Input{Nodes: []recording.Node{machine("a", 4, 16), machine("b", 4, 16), machine("c", 8, 64)}}
 	for i := range int64(8) {
 		cluster.Pods = append(cluster.Pods, needs(fmt.Sprintf("p%d", i), 2, 1, i, 300))
 	}
@@ -74,12 +71,12 @@ func TestDecisions(t *testing.T) {
 	o.Record = true
 	nodes := recorder{}
 	o.Placed = nodes.placed
-	decisions := outcomeOf(t, input.FromTrace(cluster, usage.Limits{CPU: 2, Memory: 2}, 1), o).Decisions
+	decisions := outcomeOf(t, completed(cluster, recording.Limits{CPU: 2, Memory: 2}, 1), o).Decisions
 	if len(decisions) != 10 {
 		t.Fatalf("%d decisions, want all 10", len(decisions))
 	}
 	for i, decision := range decisions {
-		if decision.Arrival != i+1 || decision.Nodes != 3 || decision.Node != nodes.nodes[cluster.Pods[i].Name] {
+		if decision.Arrival != i+1 || decision.Nodes != 3 || decision.Node != nodes.nodes[cluster.Pods[i].Object.Name] {
 			t.Errorf("%+v", decision)
 		}
 		if i < 8 && (decision.WaitedSeconds != 0 || decision.Feasible == 0 || decision.Scores[0].Node != decision.Node ||
@@ -123,7 +120,7 @@ func TestDecisions(t *testing.T) {
 // every profile, in addition to those on the first pods that wait, up to the maximum
 // numbers.
 func TestDecisionsOfSamePods(t *testing.T) {
-	spec, err := generate.Parse("nodes=20,pods=600,fill=1.2,over=600")
+	spec, err := recording.ParseGenerated("nodes=20,pods=600,fill=1.2,over=600")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +130,7 @@ func TestDecisionsOfSamePods(t *testing.T) {
 		o.Record = true
 		var selected []int
 		waited := 0
-		for _, decision := range outcomeOf(t, input.FromTrace(spec.Cluster(3), usage.Limits{CPU: 2, Memory: 2}, 3), o).Decisions {
+		for _, decision := range outcomeOf(t, spec.Input(3, recording.Limits{CPU: 2, Memory: 2}), o).Decisions {
 			if decision.Selection == result.WaitedPod {
 				waited++
 			} else {
@@ -158,13 +155,14 @@ func TestDecisionsOfSamePods(t *testing.T) {
 // TestManyAttempts verifies that only the first attempts to schedule a pod are recorded in
 // detail, and that the node is recorded of a pod that is bound later.
 func TestManyAttempts(t *testing.T) {
-	cluster := &trace.Cluster{Nodes: []trace.Node{machine("a", 4, 16)}}
+	cluster := recording.Input{Nodes: []recording.Node{machine("a", 4, 16)}}
 	cluster.Pods = append(cluster.Pods, needs("all", 4, 1, 0, 4000), needs("waits", 3, 1, 1, 9000))
-	in := input.FromTrace(cluster, usage.Limits{CPU: 1, Memory: 1}, 1)
+	in := completed(cluster, recording.Limits{CPU: 1, Memory: 1}, 1)
 	in.Pods[1].Shape = 0 // retried on every event
 	for i := range int64(10) {
 		node := machine(fmt.Sprintf("small-%d", i), 1, 1)
-		in.Nodes = append(in.Nodes, input.Node{Object: input.NodeOf(&node), Boot: 60 * (i + 1)})
+		node.Appeared = 60 * (i + 1)
+		in.Nodes = append(in.Nodes, node)
 	}
 	o := options(t, "default", "constant:mean=0.5", 1)
 	o.Record, o.Tail = true, 4800
@@ -179,7 +177,7 @@ func TestNoDecisions(t *testing.T) {
 	node := machine("a", 4, 16)
 	running := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "1"}}
 	running.Spec.NodeName = "a"
-	in := input.Cluster{Nodes: []input.Node{{Object: input.NodeOf(&node)}}, Pods: []input.Pod{{Object: running, Duration: trace.Never}}}
+	in := recording.Input{Nodes: []recording.Node{node}, Pods: []recording.InputPod{{Object: running, Duration: recording.Never}}}
 	o := options(t, "default", "constant:mean=0.5", 1)
 	o.Record = true
 	if got := outcomeOf(t, in, o).Decisions; got == nil || len(got) != 0 {

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
@@ -111,7 +110,7 @@ func (e *exporter) finish(r *run) error {
 		return nil
 	}
 	e.recording.About = recording.About{
-		APIVersion: recording.APIVersion, Kind: recording.AboutKind, From: input.Time(0), To: input.Time(max(r.now, 0)), Step: Step,
+		APIVersion: recording.APIVersion, Kind: recording.AboutKind, From: recording.Time(0), To: recording.Time(max(r.now, 0)), Step: Step,
 		Sources: []string{"simulation"}, Missing: []recording.Missing{},
 	}
 	for _, object := range r.input.References {
@@ -156,7 +155,7 @@ func (r *run) exportStart() {
 // exportRunning adds a pod that runs since before the start.
 func (r *run) exportRunning(number int32) {
 	p := &r.input.Pods[number]
-	since := min(input.Second(p.Object.CreationTimestamp.Time), -1)
+	since := min(recording.Second(p.Object.CreationTimestamp.Time), -1)
 	r.exporter.addPod(number, p.Object, since)
 	r.exporter.place(number, r.nodes[r.pods[number].node].name, since)
 }

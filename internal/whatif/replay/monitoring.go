@@ -5,8 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/trace"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/samples"
 )
@@ -37,7 +36,7 @@ func newMonitoring(m Metrics) *monitoring {
 
 // addSample adds the load of a node, as fractions of the machine.
 func (m *monitoring) addSample(node string, second int64, cpu, memory float64) {
-	m.window.Add(node, input.Time(second), samples.Sample{CPU: min(cpu, 1), Memory: min(memory, 1)})
+	m.window.Add(node, recording.Time(second), samples.Sample{CPU: min(cpu, 1), Memory: min(memory, 1)})
 }
 
 // addPod adds the usage of a pod, in millicores and bytes.
@@ -48,7 +47,7 @@ func (m *monitoring) addPod(pod *v1.Pod, cpu, memory float64) {
 // takeReading takes a reading of the given nodes, and of the pods.
 func (m *monitoring) takeReading(nodes []string, second int64) {
 	reading := load.Reading{
-		Source: "simulation", Time: input.Time(second), Window: time.Duration(m.metrics.Window) * time.Second,
+		Source: "simulation", Time: recording.Time(second), Window: time.Duration(m.metrics.Window) * time.Second,
 		Nodes: make(map[string]load.Node, len(nodes)),
 	}
 	for _, name := range nodes {
@@ -64,13 +63,13 @@ func (m *monitoring) takeReading(nodes []string, second int64) {
 	m.delayed, m.newest = append(m.delayed, next), reading
 }
 
-// next returns the second at which the next reading is received, trace.Never if there
+// next returns the second at which the next reading is received, recording.Never if there
 // is none.
 func (m *monitoring) next() int64 {
 	if len(m.delayed) == 0 {
-		return trace.Never
+		return recording.Never
 	}
-	return input.Second(m.delayed[0].nodes.Time) + m.metrics.Delay
+	return recording.Second(m.delayed[0].nodes.Time) + m.metrics.Delay
 }
 
 // receive removes and returns the next readings that are received up to a second. It

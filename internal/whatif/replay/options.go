@@ -8,7 +8,6 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/spec"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/usage"
 )
 
 // Step is the interval in seconds at which usage is evaluated. The pods on a node and
@@ -20,7 +19,7 @@ type Options struct {
 	// Config is the configuration of the scheduler.
 	Config *internalconfig.KubeSchedulerConfiguration
 	// Usage of the pods.
-	Usage *usage.Model
+	Usage *recording.UsageModel
 	// Metrics is how the load is measured.
 	Metrics Metrics
 	// Tail is how many seconds the run continues after the last arrival.

@@ -8,8 +8,9 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
 
@@ -33,7 +34,7 @@ func (r *run) prepare(ctx context.Context) error {
 		r.nextStep = -r.warmUpSteps * Step
 	}
 	var err error
-	r.engine, err = engine.New(ctx, cluster, engine.Options{Config: config, Clock: func() time.Time { return input.Time(r.now) }})
+	r.engine, err = engine.New(ctx, cluster, engine.Options{Config: config, Clock: func() time.Time { return recording.Time(r.now) }})
 	if err != nil {
 		return err
 	}
@@ -48,16 +49,16 @@ func (r *run) prepareNodes(cluster *engine.Cluster) {
 		n := &r.input.Nodes[i]
 		r.addNodeState(n.Object)
 		r.boots = append(r.boots, int32(i))
-		if n.Boot <= 0 {
+		if n.Appeared <= 0 {
 			cluster.Nodes = append(cluster.Nodes, n.Object)
 			r.nodes[i].ready = true
 			r.booted++
 		}
-		if n.Gone > 0 {
+		if n.Gone != recording.Never {
 			r.removals = append(r.removals, int32(i))
 		}
 	}
-	slices.SortStableFunc(r.boots, func(a, b int32) int { return cmp.Compare(r.input.Nodes[a].Boot, r.input.Nodes[b].Boot) })
+	slices.SortStableFunc(r.boots, func(a, b int32) int { return cmp.Compare(r.input.Nodes[a].Appeared, r.input.Nodes[b].Appeared) })
 	slices.SortStableFunc(r.removals, func(a, b int32) int { return cmp.Compare(r.input.Nodes[a].Gone, r.input.Nodes[b].Gone) })
 }
 
@@ -98,15 +99,15 @@ func (r *run) addNodeState(object *v1.Node) {
 
 // newNode returns the state of a node without pods.
 func newNode(object *v1.Node) node {
-	allocatable, capacity := input.Amounts(object.Status.Allocatable), input.Amounts(object.Status.Capacity)
+	allocatable := recording.Amounts(object.Status.Allocatable)
+	capacity := allocatable.Max(recording.Amounts(object.Status.Capacity))
 	return node{
 		name: object.Name,
 		allocatable: result.Node{
-			CPU: float64(allocatable.CPU), Memory: float64(allocatable.Memory),
-			MachineMemory: float64(max(capacity.Memory, allocatable.Memory)),
+			CPU: float64(allocatable[resources.CPU]), Memory: float64(allocatable[resources.Memory]),
+			MachineMemory: float64(capacity[resources.Memory]),
 		},
-		machineCPU: float64(max(capacity.CPU, allocatable.CPU)),
+		machineCPU: float64(capacity[resources.CPU]),
 		free:       allocatable,
-		freeSlots:  input.Amount(object.Status.Allocatable, v1.ResourcePods),
 	}
 }

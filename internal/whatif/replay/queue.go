@@ -7,7 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
 // queue has the pending pods, the oldest first.
@@ -37,11 +37,10 @@ func (q *queue) add(number int32, reason string) {
 
 // resourcesFreed records that a node has more free resources. Shapes that fit into
 // them are attempted again, and so are pods without a shape.
-func (q *queue) resourcesFreed(pods []input.Pod, n *node) {
+func (q *queue) resourcesFreed(pods []recording.InputPod, n *node) {
 	q.retry = q.retry || len(q.pending) > 0
 	for shape, number := range q.unschedulableShapes {
-		requests := pods[number].Requests
-		if n.freeSlots > 0 && requests.CPU <= n.free.CPU && requests.Memory <= n.free.Memory && requests.GPU <= n.free.GPU {
+		if pods[number].Requests.FitsIn(n.free) {
 			delete(q.unschedulableShapes, shape)
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/trace"
 )
 
 // recorded compares a run with the recording that is its input. A nil one compares nothing.
@@ -102,7 +102,7 @@ func (l *loads) quantile(fraction float64) float64 {
 
 func (r *run) nextRemoval() int64 {
 	if r.removed == len(r.removals) {
-		return trace.Never
+		return recording.Never
 	}
 	return r.input.Nodes[r.removals[r.removed]].Gone
 }

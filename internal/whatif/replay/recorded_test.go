@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
 )
@@ -42,12 +41,12 @@ func recordedPod(name string, cores string, created, scheduled, ended int64, nod
 }
 
 // inputOf returns a recording of ten minutes as input.
-func inputOf(t *testing.T, o input.RecordingOptions, nodes []recording.Node, pods []recording.Pod) input.Cluster {
+func inputOf(t *testing.T, o recording.Source, nodes []recording.Node, pods []recording.Pod) recording.Input {
 	t.Helper()
 	from := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	in, err := input.NewRecording(&recording.Recording{
+	in, err := (&recording.Recording{
 		About: recording.About{From: from, To: from.Add(10 * time.Minute), Step: 60}, Nodes: nodes, Pods: pods,
-	}, 0, 0)
+	}).Part(0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +73,7 @@ func TestRecording(t *testing.T) {
 		recordedPod("stuck", "5", 240, never, never, ""),
 	}
 	o := options(t, "default", "constant:mean=1", 1)
-	measured := outcomeOf(t, inputOf(t, input.RecordingOptions{Measured: true}, nodes, pods), o)
+	measured := outcomeOf(t, inputOf(t, recording.Source{Measured: true}, nodes, pods), o)
 	if measured.OverloadMinutes != 4 || measured.NodesUsedPeak != 1 || measured.Unschedulable != 2 || measured.Churn != 0 {
 		t.Errorf("measured: %+v", measured.Outcome)
 	}
@@ -82,7 +81,7 @@ func TestRecording(t *testing.T) {
 	if want := 510.0 / 3; measured.PendingSeconds.Mean != want || measured.Seconds != 600 {
 		t.Errorf("measured: pending %+v, want a mean of %v", measured.PendingSeconds, want)
 	}
-	simulated := outcomeOf(t, inputOf(t, input.RecordingOptions{}, nodes, pods), o)
+	simulated := outcomeOf(t, inputOf(t, recording.Source{}, nodes, pods), o)
 	if simulated.OverloadMinutes != 0 || simulated.NodesUsedPeak != 2 || simulated.Unschedulable != 2 || simulated.Churn != 0 {
 		t.Errorf("simulated: %+v", simulated.Outcome)
 	}
@@ -117,7 +116,7 @@ func TestRecordedNodes(t *testing.T) {
 		recordedPod("waits", "2", 0, 450, never, "a", 1, 1, 1),
 		daemon,
 	}
-	got := outcomeOf(t, inputOf(t, input.RecordingOptions{}, nodes, pods), options(t, "default", "constant:mean=1", 1))
+	got := outcomeOf(t, inputOf(t, recording.Source{}, nodes, pods), options(t, "default", "constant:mean=1", 1))
 	// Scheduled on late at 120 s: a scrape saw the node after the first pod was scheduled on it. The daemon waited 2 s.
 	if got.PendingSeconds.Mean != (120+2)/2.0 || got.Unschedulable != 0 || got.Churn != 1 {
 		t.Errorf("%+v, want pending times of 120 s and 2 s and one eviction", got.Outcome)
@@ -136,10 +135,10 @@ func TestReschedule(t *testing.T) {
 		recordedPod("q", "1", -100, -90, never, "a", 0, 0, 0, 0, 0, 4, 4, 4, 4, 4),
 	}
 	o := options(t, "default", "constant:mean=1", 1)
-	if got := outcomeOf(t, inputOf(t, input.RecordingOptions{}, nodes, pods), o); got.OverloadMinutes != 5 || got.NodesUsedPeak != 1 {
+	if got := outcomeOf(t, inputOf(t, recording.Source{}, nodes, pods), o); got.OverloadMinutes != 5 || got.NodesUsedPeak != 1 {
 		t.Errorf("%+v, want both pods on a", got.Outcome)
 	}
-	got := outcomeOf(t, inputOf(t, input.RecordingOptions{Reschedule: true, Pack: 1}, nodes, pods), o)
+	got := outcomeOf(t, inputOf(t, recording.Source{Reschedule: true, Pack: 1}, nodes, pods), o)
 	if got.OverloadMinutes != 0 || got.NodesUsedPeak != 2 || got.Scheduled != 2 || got.Recorded.CPULoad.Max > 1 {
 		t.Errorf("%+v, %+v, want a pod on each node", got.Outcome, got.Recorded)
 	}

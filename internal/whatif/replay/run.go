@@ -18,15 +18,13 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/risk"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/autoscaler"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/trace"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/usage"
 )
 
 // run is the state of a run.
 type run struct {
-	input   input.Cluster
+	input   recording.Input
 	options Options
 	engine  *engine.Engine
 	stop    <-chan struct{} // closed when the run is interrupted
@@ -66,16 +64,14 @@ type node struct {
 	allocatable result.Node
 	// machineCPU is the capacity in millicores, by which load is measured.
 	machineCPU float64
-	// free is allocatable less the requests of the pods, freeSlots how many more pods
-	// the node may run.
-	free      trace.Amounts
-	freeSlots int64
-	pods      []int32
+	// free is allocatable less the requests of the pods.
+	free resources.Amounts
+	pods []int32
 }
 
 // pod is the state of a pod.
 type pod struct {
-	cursor usage.Cursor
+	cursor recording.UsageCursor
 	// node is its number, or noNode.
 	node int32
 	// placed is the second at which the pod was placed on its first node.
@@ -93,7 +89,7 @@ type pod struct {
 const noNode = -1
 
 // newPod returns the state of a pod without a node.
-func newPod(model *usage.Model, number int32, p *input.Pod) pod {
+func newPod(model *recording.UsageModel, number int32, p *recording.InputPod) pod {
 	state := pod{cursor: model.Cursor(uint64(number), p.Group), node: noNode, pendingSince: p.Arrival}
 	if p.Recorded != nil {
 		state.pendingSeconds = p.Recorded.Waited
@@ -103,7 +99,7 @@ func newPod(model *usage.Model, number int32, p *input.Pod) pod {
 
 // Run simulates an input. If ctx is canceled, the result is of the time until then
 // and marked as interrupted.
-func Run(ctx context.Context, in input.Cluster, options Options) (result.Run, error) {
+func Run(ctx context.Context, in recording.Input, options Options) (result.Run, error) {
 	r := &run{
 		input: in, options: options, stop: ctx.Done(), nodeNumbers: map[string]int32{}, queue: newQueue(),
 		monitoring: newMonitoring(options.Metrics), exporter: newExporter(options),
@@ -189,16 +185,16 @@ func (r *run) processEvents(ctx context.Context) error {
 
 func (r *run) nextArrival() int64 {
 	if r.arrived == len(r.arrivals) {
-		return trace.Never
+		return recording.Never
 	}
 	return r.input.Pods[r.arrivals[r.arrived]].Arrival
 }
 
 func (r *run) nextBoot() int64 {
 	if r.booted == len(r.boots) {
-		return trace.Never
+		return recording.Never
 	}
-	return r.input.Nodes[r.boots[r.booted]].Boot
+	return r.input.Nodes[r.boots[r.booted]].Appeared
 }
 
 // bootNodes adds the nodes that become ready to the scheduler.
@@ -249,7 +245,7 @@ func (r *run) removeFromNode(ctx context.Context, number int32) error {
 	}
 	i := slices.Index(n.pods, number)
 	n.pods = slices.Delete(n.pods, i, i+1)
-	n.addFree(p.Requests, 1)
+	n.free = n.free.Add(p.Requests)
 	r.pods[number].node = noNode
 	return nil
 }
@@ -282,19 +278,11 @@ func (r *run) place(number, nodeNumber int32, second int64) {
 	r.pods[number].node, r.pods[number].hadNode = nodeNumber, true
 	n := &r.nodes[nodeNumber]
 	n.pods = append(n.pods, number)
-	n.addFree(p.Requests, -1)
-	if p.Duration != trace.Never {
+	n.free = n.free.Minus(p.Requests)
+	if p.Duration != recording.Never {
 		r.pods[number].end = second + p.Duration
 		r.completions.add(second+p.Duration, number)
 	}
-}
-
-// addFree adds the requests of a number of equal pods to the free amounts.
-func (n *node) addFree(requests trace.Amounts, pods int64) {
-	n.free.CPU += pods * requests.CPU
-	n.free.Memory += pods * requests.Memory
-	n.free.GPU += pods * requests.GPU
-	n.freeSlots += pods
 }
 
 // step evaluates the usage of all pods, and measures load.

@@ -10,12 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/trace"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/trace/generate"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/usage"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
@@ -32,32 +30,40 @@ func options(t testing.TB, profile, use string, seed uint64) Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, err := usage.Parse(use)
+	spec, err := recording.ParseUsage(use)
 	if err != nil {
 		t.Fatal(err)
 	}
-	model, err := usage.New(spec, seed)
+	model, err := recording.NewUsage(spec, seed)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return Options{Config: config, Usage: model, Metrics: Metrics{Interval: 60, Delay: 60, Window: 900}, Tail: 600}
 }
 
-// machine returns a node of a trace.
-func machine(name string, cores, memory int64) trace.Node {
-	return trace.Node{Name: name, Capacity: trace.Amounts{CPU: cores * 1000, Memory: memory * gib}}
+// machine returns a node with cores and GiB of memory.
+func machine(name string, cores, memory int64) recording.Node {
+	return recording.NewNode(name, resources.Amounts{resources.CPU: cores * 1000, resources.Memory: memory * gib})
 }
 
-// needs returns a pod of a trace that requests cores and GiB of memory.
-func needs(name string, cores, memory, arrival, end int64) trace.Pod {
-	return trace.Pod{
-		Name: name, Request: trace.Amounts{CPU: cores * 1000, Memory: memory * gib}, Arrival: arrival, Start: arrival,
-		End: end,
+// needs returns a pod that requests cores and GiB of memory.
+func needs(name string, cores, memory, arrival, end int64) recording.InputPod {
+	duration := end
+	if end != recording.Never {
+		duration = end - arrival
 	}
+	return recording.NewPod(name, resources.Amounts{resources.CPU: cores * 1000, resources.Memory: memory * gib}, arrival, duration)
+}
+
+// completed returns a copy of an input whose pods are complete.
+func completed(in recording.Input, limits recording.Limits, seed uint64) recording.Input {
+	in.Pods = slices.Clone(in.Pods)
+	in.Complete(limits, seed)
+	return in
 }
 
 // outcomeOf returns the result of a run.
-func outcomeOf(t *testing.T, in input.Cluster, o Options) result.Run {
+func outcomeOf(t *testing.T, in recording.Input, o Options) result.Run {
 	t.Helper()
 	run, err := Run(t.Context(), in, o)
 	if err != nil {
@@ -77,12 +83,12 @@ func outcomeOf(t *testing.T, in input.Cluster, o Options) result.Run {
 //
 // The run ends at 660 s, 600 s after the last arrival.
 func TestRun(t *testing.T) {
-	cluster := &trace.Cluster{
-		Nodes: []trace.Node{machine("a", 4, 16), machine("b", 4, 16)},
-		Pods:  []trace.Pod{needs("p1", 2, 4, 0, trace.Never), needs("p2", 2, 4, 0, trace.Never), needs("p3", 1, 4, 60, trace.Never)},
+	cluster := recording.Input{
+		Nodes: []recording.Node{machine("a", 4, 16), machine("b", 4, 16)},
+		Pods:  []recording.InputPod{needs("p1", 2, 4, 0, recording.Never), needs("p2", 2, 4, 0, recording.Never), needs("p3", 1, 4, 60, recording.Never)},
 	}
 	o := options(t, "default", "constant:mean=3,max=4", 1)
-	got := outcomeOf(t, input.FromTrace(cluster, usage.Limits{CPU: 2, Memory: 2}, 1), o)
+	got := outcomeOf(t, completed(cluster, recording.Limits{CPU: 2, Memory: 2}, 1), o)
 	want := result.Run{
 		Outcome: result.Outcome{
 			// One node with limits of 4 cores all the time; one with 4 in the first minute
@@ -111,14 +117,14 @@ func TestRun(t *testing.T) {
 // more pods wait for it. The one that arrived first is bound at 100 s and runs for 50 s, its
 // duration in the trace; then the other is bound.
 func TestPodsWaitForCapacity(t *testing.T) {
-	cluster := &trace.Cluster{
-		Nodes: []trace.Node{machine("a", 4, 16)},
-		Pods: []trace.Pod{
+	cluster := recording.Input{
+		Nodes: []recording.Node{machine("a", 4, 16)},
+		Pods: []recording.InputPod{
 			needs("first", 4, 4, 0, 100), needs("second", 3, 4, 10, 60), needs("third", 3, 4, 20, 70),
 			needs("large", 5, 4, 30, 40), needs("larger", 6, 4, 30, 40),
 		},
 	}
-	got := outcomeOf(t, input.FromTrace(cluster, usage.Limits{CPU: 1, Memory: 1}, 1), options(t, "default", "constant:mean=1", 1))
+	got := outcomeOf(t, completed(cluster, recording.Limits{CPU: 1, Memory: 1}, 1), options(t, "default", "constant:mean=1", 1))
 	if got.Scheduled != 3 || got.Unschedulable != 2 {
 		t.Errorf("%d scheduled, %d not; want 3 and 2", got.Scheduled, got.Unschedulable)
 	}
@@ -134,12 +140,12 @@ func TestPodsWaitForCapacity(t *testing.T) {
 // TestNodesBoot verifies that a pod that fits no ready node is bound to the node that is
 // ready at 300 s.
 func TestNodesBoot(t *testing.T) {
-	cluster := &trace.Cluster{
-		Nodes: []trace.Node{machine("a", 4, 16), machine("b", 8, 16)},
-		Pods:  []trace.Pod{needs("p", 8, 4, 0, trace.Never)},
+	cluster := recording.Input{
+		Nodes: []recording.Node{machine("a", 4, 16), machine("b", 8, 16)},
+		Pods:  []recording.InputPod{needs("p", 8, 4, 0, recording.Never)},
 	}
-	in := input.FromTrace(cluster, usage.Limits{CPU: 1, Memory: 1}, 1)
-	in.Nodes[1].Boot = 300
+	in := completed(cluster, recording.Limits{CPU: 1, Memory: 1}, 1)
+	in.Nodes[1].Appeared = 300
 	got := outcomeOf(t, in, options(t, "default", "constant:mean=1", 1))
 	if got.Scheduled != 1 || got.PendingSeconds.Max != 300 || got.NodesUsedPeak != 1 {
 		t.Errorf("%+v", got)
@@ -156,14 +162,14 @@ func TestMetricsDelay(t *testing.T) {
 		want    string
 	}{"before": {119, "a"}, "after": {180, "b"}} {
 		t.Run(name, func(t *testing.T) {
-			cluster := &trace.Cluster{
-				Nodes: []trace.Node{machine("a", 8, 64), machine("b", 8, 64)},
-				Pods: []trace.Pod{
-					needs("busy", 2, 1, 0, trace.Never), needs("idle", 2, 1, 0, trace.Never),
-					needs("late", 1, 1, tc.arrival, trace.Never),
+			cluster := recording.Input{
+				Nodes: []recording.Node{machine("a", 8, 64), machine("b", 8, 64)},
+				Pods: []recording.InputPod{
+					needs("busy", 2, 1, 0, recording.Never), needs("idle", 2, 1, 0, recording.Never),
+					needs("late", 1, 1, tc.arrival, recording.Never),
 				},
 			}
-			in := input.FromTrace(cluster, usage.Limits{CPU: 4, Memory: 1}, 1)
+			in := completed(cluster, recording.Limits{CPU: 4, Memory: 1}, 1)
 			in.Pods[1].BaseCPU = 0
 			o := options(t, "low-risk", "cpu=constant:mean=2;memory=constant:mean=0.1", 1)
 			o.Metrics.Delay = 120
@@ -180,14 +186,14 @@ func TestMetricsDelay(t *testing.T) {
 // TestSameSeedSameBytes verifies that a generated cluster gives the same bytes for the
 // same seed with every profile, and different bytes for different profiles.
 func TestSameSeedSameBytes(t *testing.T) {
-	spec, err := generate.Parse("nodes=30,pods=900,fill=1.1,over=1800,life=900,best-effort=0.1")
+	spec, err := recording.ParseGenerated("nodes=30,pods=900,fill=1.1,over=1800,life=900,best-effort=0.1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	seen := map[string]string{}
 	for _, profile := range engine.BuiltInProfiles {
 		once := func(seed uint64) string {
-			in := input.FromTrace(spec.Cluster(seed), usage.Limits{CPU: 3, Memory: 2, Unlimited: 0.1}, seed)
+			in := spec.Input(seed, recording.Limits{CPU: 3, Memory: 2, Unlimited: 0.1})
 			raw, err := json.Marshal(outcomeOf(t, in, options(t, profile, "bursts:mean=0.8", seed)))
 			if err != nil {
 				t.Fatal(err)
@@ -210,9 +216,9 @@ func TestSameSeedSameBytes(t *testing.T) {
 
 // TestInterrupted verifies that an interrupted run returns the outcome until then.
 func TestInterrupted(t *testing.T) {
-	cluster := &trace.Cluster{Nodes: []trace.Node{machine("a", 8, 64)}}
+	cluster := recording.Input{Nodes: []recording.Node{machine("a", 8, 64)}}
 	for i := range int64(10) {
-		cluster.Pods = append(cluster.Pods, needs(string(rune('a'+i)), 1, 1, i*100, trace.Never))
+		cluster.Pods = append(cluster.Pods, needs(string(rune('a'+i)), 1, 1, i*100, recording.Never))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -225,7 +231,7 @@ func TestInterrupted(t *testing.T) {
 			cancel()
 		}
 	}
-	got, err := Run(ctx, input.FromTrace(cluster, usage.Limits{CPU: 1, Memory: 1}, 1), o)
+	got, err := Run(ctx, completed(cluster, recording.Limits{CPU: 1, Memory: 1}, 1), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +279,7 @@ func TestMonitoring(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	}
-	if m.next() != trace.Never {
+	if m.next() != recording.Never {
 		t.Error("a further reading arrives")
 	}
 }
@@ -281,14 +287,14 @@ func TestMonitoring(t *testing.T) {
 // TestPodUsageIsMeasured has two pods with requests of 2 cores and 4 GiB, limits of twice that and a demand of 1.5 times the
 // requests, on a node of 4 cores and 16 GiB: each gets 2 cores of the 3 that it demands, and uses 6 GiB.
 func TestPodUsageIsMeasured(t *testing.T) {
-	cluster := &trace.Cluster{
-		Nodes: []trace.Node{machine("a", 4, 16)},
-		Pods:  []trace.Pod{needs("p1", 2, 4, 0, trace.Never), needs("p2", 2, 4, 0, trace.Never)},
+	cluster := recording.Input{
+		Nodes: []recording.Node{machine("a", 4, 16)},
+		Pods:  []recording.InputPod{needs("p1", 2, 4, 0, recording.Never), needs("p2", 2, 4, 0, recording.Never)},
 	}
 	for _, reads := range []bool{false, true} {
 		o := options(t, "default", "constant:mean=1.5,max=4", 1)
 		r := &run{
-			input: input.FromTrace(cluster, usage.Limits{CPU: 2, Memory: 2}, 1), options: o, stop: t.Context().Done(),
+			input: completed(cluster, recording.Limits{CPU: 2, Memory: 2}, 1), options: o, stop: t.Context().Done(),
 			nodeNumbers: map[string]int32{}, queue: newQueue(), monitoring: newMonitoring(o.Metrics),
 		}
 		if err := r.prepare(t.Context()); err != nil {
@@ -308,7 +314,7 @@ func TestPodUsageIsMeasured(t *testing.T) {
 		}
 		var want load.PodReading
 		if reads {
-			want = load.PodReading{Source: "simulation", Time: input.Time(0), Window: time.Minute}
+			want = load.PodReading{Source: "simulation", Time: recording.Time(0), Window: time.Minute}
 			for _, pod := range r.input.Pods {
 				want.Pods = append(want.Pods, load.PodUsage{
 					Namespace: pod.Object.Namespace, Name: pod.Object.Name, CPU: 2000, Memory: 6 * gib,

@@ -6,8 +6,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/autoscaler"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/trace"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
 // prepareAutoscaler creates the autoscaler, and adds its initial nodes to the input.
@@ -17,9 +16,9 @@ func (r *run) prepareAutoscaler() error {
 	}
 	if r.input.End > 0 { // the autoscaler adds and removes nodes in place of the recorded one
 		r.input.Nodes = slices.Clone(r.input.Nodes)
-		r.input.Nodes = slices.DeleteFunc(r.input.Nodes, func(n input.Node) bool { return n.Boot > 0 })
+		r.input.Nodes = slices.DeleteFunc(r.input.Nodes, func(n recording.Node) bool { return n.Appeared > 0 })
 		for i := range r.input.Nodes {
-			r.input.Nodes[i].Gone = 0
+			r.input.Nodes[i].Gone = recording.Never
 		}
 	}
 	var err error
@@ -56,7 +55,7 @@ func (r *run) clusterState() autoscaler.Cluster {
 	}
 	for i := range r.nodes {
 		if n := &r.nodes[i]; n.ready {
-			c.Ready = append(c.Ready, autoscaler.NodeState{Number: int32(i), Free: n.free, FreeSlots: n.freeSlots, Pods: n.pods})
+			c.Ready = append(c.Ready, autoscaler.NodeState{Number: int32(i), Free: n.free, Pods: n.pods})
 		}
 	}
 	return c
@@ -83,12 +82,12 @@ func (r *run) autoscale(ctx context.Context) error {
 }
 
 // addNode adds a node that boots.
-func (r *run) addNode(n input.Node) {
+func (r *run) addNode(n recording.Node) {
 	number := int32(len(r.input.Nodes))
 	r.input.Nodes = append(r.input.Nodes, n)
 	r.addNodeState(n.Object)
 	i := r.booted
-	for i < len(r.boots) && r.input.Nodes[r.boots[i]].Boot <= n.Boot {
+	for i < len(r.boots) && r.input.Nodes[r.boots[i]].Appeared <= n.Appeared {
 		i++
 	}
 	r.boots = slices.Insert(r.boots, i, number)
@@ -107,9 +106,9 @@ func (r *run) removeNode(ctx context.Context, number int32) error {
 			r.exporter.end(podNumber, r.now)
 			continue
 		}
-		p.Object = input.Unbind(p.Object)
+		p.Object = recording.Unbind(p.Object)
 		r.exporter.evict(podNumber, p.Object, r.now)
-		if p.Duration != trace.Never {
+		if p.Duration != recording.Never {
 			p.Duration = state.end - r.now
 		}
 		state.pendingSince = r.now

@@ -3,9 +3,7 @@ package replay
 import (
 	"testing"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/trace/generate"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/usage"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
 // BenchmarkAutoscaler measures three hours of a cluster of about 450 nodes in which 5,000 pods
@@ -18,7 +16,7 @@ func BenchmarkAutoscaler(b *testing.B) {
 		{"slack", "nodes=5,shapes=16x64,fill=80,", "10%"},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
-			spec, err := generate.Parse(bench.cluster + "pods=5000,over=7200,bursts=4,life=3600")
+			spec, err := recording.ParseGenerated(bench.cluster + "pods=5000,over=7200,bursts=4,life=3600")
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -31,7 +29,7 @@ func BenchmarkAutoscaler(b *testing.B) {
 				if bench.slack == "10%" {
 					withSlack(o.Autoscaler, "10%")
 				}
-				if _, err := Run(b.Context(), input.FromTrace(spec.Cluster(1), usage.Limits{CPU: 2, Memory: 2}, 1), o); err != nil {
+				if _, err := Run(b.Context(), spec.Input(1, recording.Limits{CPU: 2, Memory: 2}), o); err != nil {
 					b.Fatal(err)
 				}
 			}

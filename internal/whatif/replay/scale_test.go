@@ -12,11 +12,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/api/slack/v1alpha1"
 	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/autoscaler"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/trace"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/trace/generate"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/usage"
 )
 
 // autoscalerConfig returns the configuration of an autoscaler with groups.
@@ -42,13 +39,13 @@ func withSlack(a *autoscaler.Config, rate string) *autoscaler.Config {
 }
 
 // scaledRun runs a cluster with an autoscaler.
-func scaledRun(t *testing.T, cluster *trace.Cluster, a *autoscaler.Config, tail int64) (result.Run, map[string]string) {
+func scaledRun(t *testing.T, cluster recording.Input, a *autoscaler.Config, tail int64) (result.Run, map[string]string) {
 	t.Helper()
 	o := options(t, "default", "constant:mean=0.5", 1)
 	o.Autoscaler, o.Tail = a, tail
 	r := &recorder{nodes: map[string]string{}}
 	o.Placed = r.placed
-	return outcomeOf(t, input.FromTrace(cluster, usage.Limits{CPU: 2, Memory: 2}, 1), o), r.nodes
+	return outcomeOf(t, completed(cluster, recording.Limits{CPU: 2, Memory: 2}, 1), o), r.nodes
 }
 
 // TestBurst has one node of 4 cores, which 4 pods fill. At 605 s a burst of 4 more arrives.
@@ -57,12 +54,12 @@ func scaledRun(t *testing.T, cluster *trace.Cluster, a *autoscaler.Config, tail 
 // waited for 125 s. With a rate of 100 % it has added a node for 4 placeholders at the start,
 // and no pod waits; at 610 s it adds another node.
 func TestBurst(t *testing.T) {
-	cluster := &trace.Cluster{Nodes: []trace.Node{machine("first", 4, 16)}}
+	cluster := recording.Input{Nodes: []recording.Node{machine("first", 4, 16)}}
 	for _, name := range []string{"a", "b", "c", "d"} {
-		cluster.Pods = append(cluster.Pods, needs(name, 1, 2, 0, trace.Never))
+		cluster.Pods = append(cluster.Pods, needs(name, 1, 2, 0, recording.Never))
 	}
 	for _, name := range []string{"e", "f", "g", "h"} {
-		cluster.Pods = append(cluster.Pods, needs(name, 1, 2, 605, trace.Never))
+		cluster.Pods = append(cluster.Pods, needs(name, 1, 2, 605, recording.Never))
 	}
 	const group = "shape=4x16,boot=120"
 	got, on := scaledRun(t, cluster, autoscalerConfig(t, group), 3600)
@@ -89,12 +86,12 @@ func TestBurst(t *testing.T) {
 // cores, a burst of 4 pods arrives, nodes boot in 3 s, and the autoscaler has passes of 1 s.
 // In the demo the burst waits for 3.0 to 3.4 s, with slack of 50 % not at all.
 func TestBurstOfDemo(t *testing.T) {
-	cluster := &trace.Cluster{}
+	cluster := recording.Input{}
 	for _, name := range []string{"w1", "w2", "w3", "w4", "w5", "w6", "w7", "w8"} {
-		cluster.Pods = append(cluster.Pods, needs(name, 1, 1, 0, trace.Never))
+		cluster.Pods = append(cluster.Pods, needs(name, 1, 1, 0, recording.Never))
 	}
 	for _, name := range []string{"b1", "b2", "b3", "b4"} {
-		cluster.Pods = append(cluster.Pods, needs(name, 1, 1, 60, trace.Never))
+		cluster.Pods = append(cluster.Pods, needs(name, 1, 1, 60, recording.Never))
 	}
 	const group = "shape=4x16,boot=3,interval=1"
 	got, on := scaledRun(t, cluster, autoscalerConfig(t, group), 600)
@@ -118,11 +115,11 @@ func TestBurstOfDemo(t *testing.T) {
 // runs e, which fits on the first node in addition to a. 600 s later both are removed, and e
 // moves.
 func TestNodesAreRemoved(t *testing.T) {
-	cluster := &trace.Cluster{Nodes: []trace.Node{machine("first", 4, 16)}}
+	cluster := recording.Input{Nodes: []recording.Node{machine("first", 4, 16)}}
 	for i := range 12 {
 		end := int64(1000)
 		if i == 0 || i == 4 {
-			end = trace.Never
+			end = recording.Never
 		}
 		cluster.Pods = append(cluster.Pods, needs(string(rune('a'+i)), 1, 2, 0, end))
 	}
@@ -138,7 +135,7 @@ func TestNodesAreRemoved(t *testing.T) {
 	// so that e ends at 5120 s. Nodes with pods, sampled every 60 s: 1 until 60 s (2 times), 3
 	// from 120 until 1080 s (17), 2 from 1140 until 1680 s (10), 1 from 1740 until 5100 s (57):
 	// (2 + 51 + 20 + 57) / 120.
-	cluster.Pods[0].End, cluster.Pods[4].End = 3000, 5000
+	cluster.Pods[0].Duration, cluster.Pods[4].Duration = 3000-cluster.Pods[0].Arrival, 5000-cluster.Pods[4].Arrival
 	got, _ = scaledRun(t, cluster, autoscalerConfig(t, group), 7200)
 	if got.Churn != 1 || math.Abs(got.NodesUsed-130/120.0) > 1e-9 {
 		t.Errorf("%d pods evicted, %v nodes used, want %v", got.Churn, got.NodesUsed, 130/120.0)
@@ -152,7 +149,7 @@ func TestNodesAreRemoved(t *testing.T) {
 // TestSlackBeyondMaximum verifies that an excessive rate adds nodes up to the maximum size of
 // the group.
 func TestSlackBeyondMaximum(t *testing.T) {
-	cluster := &trace.Cluster{Nodes: []trace.Node{machine("first", 4, 16)}, Pods: []trace.Pod{needs("a", 1, 2, 0, trace.Never)}}
+	cluster := recording.Input{Nodes: []recording.Node{machine("first", 4, 16)}, Pods: []recording.InputPod{needs("a", 1, 2, 0, recording.Never)}}
 	// 100 times one core, on at most 10 nodes of 2 cores.
 	config := withSlack(autoscalerConfig(t, "shape=2x8,max=10,interval=60,boot=60"), "9999%")
 	got, _ := scaledRun(t, cluster, config, 120)
@@ -163,18 +160,18 @@ func TestSlackBeyondMaximum(t *testing.T) {
 
 // TestAutoscalerReasons verifies the reasons of unschedulable pods.
 func TestAutoscalerReasons(t *testing.T) {
-	one := func(cores int64) *trace.Cluster {
-		return &trace.Cluster{
-			Nodes: []trace.Node{machine("first", 1, 1)},
-			Pods:  []trace.Pod{needs("a", cores, 2, 0, trace.Never), needs("b", cores, 2, 0, trace.Never)},
+	one := func(cores int64) recording.Input {
+		return recording.Input{
+			Nodes: []recording.Node{machine("first", 1, 1)},
+			Pods:  []recording.InputPod{needs("a", cores, 2, 0, recording.Never), needs("b", cores, 2, 0, recording.Never)},
 		}
 	}
 	for name, tc := range map[string]struct {
-		cluster *trace.Cluster
+		cluster recording.Input
 		group   string
 		reasons map[string]int
 	}{
-		"no nodes": {&trace.Cluster{Pods: one(4).Pods}, "shape=4x16", map[string]int{}},
+		"no nodes": {recording.Input{Pods: one(4).Pods}, "shape=4x16", map[string]int{}},
 		"too large": {
 			one(5), "shape=4x16",
 			map[string]int{"Insufficient cpu, Insufficient memory; fits on no node of the autoscaler's groups": 2},
@@ -195,7 +192,7 @@ func TestAutoscalerReasons(t *testing.T) {
 			one(1000000), "shape=10000x131072,max=100000",
 			map[string]int{"Insufficient cpu, Insufficient memory; fits on no node of the autoscaler's groups": 2},
 		},
-		"no pods":      {&trace.Cluster{Nodes: one(1).Nodes}, "max=100000", map[string]int{}},
+		"no pods":      {recording.Input{Nodes: one(1).Nodes}, "max=100000", map[string]int{}},
 		"no boot time": {one(4), "shape=4x16,boot=0", map[string]int{}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -221,11 +218,11 @@ func TestAutoscalerReasons(t *testing.T) {
 // TestAutoscalerSameBytes verifies that with an autoscaler, too, the same input and seed give
 // the same bytes, and that the input is not changed.
 func TestAutoscalerSameBytes(t *testing.T) {
-	spec, err := generate.Parse("nodes=3,shapes=16x64,fill=4,pods=400,over=3600,bursts=4,life=1200,best-effort=0.1")
+	spec, err := recording.ParseGenerated("nodes=3,shapes=16x64,fill=4,pods=400,over=3600,bursts=4,life=1200,best-effort=0.1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := input.FromTrace(spec.Cluster(7), usage.Limits{CPU: 2, Memory: 2}, 7)
+	in := spec.Input(7, recording.Limits{CPU: 2, Memory: 2})
 	before := len(in.Nodes) + len(in.Pods)
 	var first string
 	for range 2 {
@@ -265,7 +262,7 @@ func TestAutoscalerWithManifests(t *testing.T) {
 	o.Autoscaler = withSlack(autoscalerConfig(t, "name=web,label=pool=web,boot=60,max=4"), "0")
 	r := &recorder{}
 	o.Placed = r.placed
-	got := outcomeOf(t, input.FromManifests(objects), o)
+	got := outcomeOf(t, recording.Source{}.FromManifests(objects), o)
 	// The existing node gets one of the three pods with anti-affinity, the others get a node
 	// each. The fourth pod has no toleration for the taint that the nodes of the group copy
 	// from the existing node. The fifth pod needs capacity that the daemon pod requests on

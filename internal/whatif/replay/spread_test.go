@@ -6,9 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/trace"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/usage"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
 // TestDefaultSpreading verifies that kube-scheduler spreads the replicas of a workload of a trace, and not the pods
@@ -23,18 +21,19 @@ func TestDefaultSpreading(t *testing.T) {
 		want  map[string]int
 	}{{false, map[string]int{"big": 1, "a": 1, "b": 1, "c": 1}}, {true, map[string]int{"big": 4}}} {
 		t.Run(fmt.Sprintf("batch=%t", tc.batch), func(t *testing.T) {
-			cluster := &trace.Cluster{
-				Nodes: []trace.Node{machine("big", 64, 256), machine("a", 8, 32), machine("b", 8, 32), machine("c", 8, 32)},
+			cluster := recording.Input{
+				Nodes: []recording.Node{machine("big", 64, 256), machine("a", 8, 32), machine("b", 8, 32), machine("c", 8, 32)},
 			}
+			web := &recording.Workload{Name: "web", IsJob: tc.batch}
 			for i := range 4 {
-				pod := needs(fmt.Sprintf("p%d", i), 1, 4, 0, trace.Never)
-				pod.Group, pod.Batch = "web", tc.batch
+				pod := needs(fmt.Sprintf("p%d", i), 1, 4, 0, recording.Never)
+				pod.Workload = web
 				cluster.Pods = append(cluster.Pods, pod)
 			}
 			o := options(t, "default", "constant:mean=1", 1)
 			got := map[string]int{}
 			o.Placed = func(_, node string) { got[node]++ }
-			outcomeOf(t, input.FromTrace(cluster, usage.Limits{CPU: 2, Memory: 2}, 1), o)
+			outcomeOf(t, completed(cluster, recording.Limits{CPU: 2, Memory: 2}, 1), o)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Error(diff)
 			}

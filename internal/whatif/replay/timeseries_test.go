@@ -6,10 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/input"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/trace"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/usage"
 )
 
 // TestTimeSeries has two nodes of 4 cores and 16 GiB, each with a pod of 2 cores and 4 GiB and
@@ -17,15 +15,15 @@ import (
 // them, which then has limits of 6 cores and a demand for all of them. A pod of 100 cores waits
 // from 60 s on. The run ends at 660 s, after 11 steps.
 func TestTimeSeries(t *testing.T) {
-	cluster := &trace.Cluster{
-		Nodes: []trace.Node{machine("a", 4, 16), machine("b", 4, 16), machine("gone", 0, 0)},
-		Pods: []trace.Pod{
-			needs("p1", 2, 4, 0, trace.Never), needs("p2", 2, 4, 0, trace.Never),
-			needs("p3", 1, 4, 60, trace.Never), needs("large", 100, 4, 60, trace.Never),
+	cluster := recording.Input{
+		Nodes: []recording.Node{machine("a", 4, 16), machine("b", 4, 16), machine("gone", 0, 0)},
+		Pods: []recording.InputPod{
+			needs("p1", 2, 4, 0, recording.Never), needs("p2", 2, 4, 0, recording.Never),
+			needs("p3", 1, 4, 60, recording.Never), needs("large", 100, 4, 60, recording.Never),
 		},
 	}
 	o := options(t, "default", "constant:mean=3,max=4", 1)
-	if got := outcomeOf(t, input.FromTrace(cluster, usage.Limits{CPU: 2, Memory: 2}, 1), o).TimeSeries; got != nil {
+	if got := outcomeOf(t, completed(cluster, recording.Limits{CPU: 2, Memory: 2}, 1), o).TimeSeries; got != nil {
 		t.Errorf("%+v without Record", got)
 	}
 	o.Record = true
@@ -40,7 +38,7 @@ func TestTimeSeries(t *testing.T) {
 		MeanRisks:        append([]float64{0.5}, slices.Repeat([]float64{0.667}, 10)...),
 		HighestRisks:     append([]float64{0.5}, slices.Repeat([]float64{0.833}, 10)...),
 	}
-	if diff := cmp.Diff(want, outcomeOf(t, input.FromTrace(cluster, usage.Limits{CPU: 2, Memory: 2}, 1), o).TimeSeries); diff != "" {
+	if diff := cmp.Diff(want, outcomeOf(t, completed(cluster, recording.Limits{CPU: 2, Memory: 2}, 1), o).TimeSeries); diff != "" {
 		t.Error(diff)
 	}
 }

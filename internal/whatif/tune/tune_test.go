@@ -15,16 +15,15 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/compare"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/source"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/usage"
 )
 
 // testOptions returns options whose runs have the overload that a function returns for the settings and the seed of a job.
 func testOptions(t *testing.T, overload func(p Point, seed uint64) float64) Options {
 	t.Helper()
-	use, err := usage.Parse("bursts")
+	use, err := recording.ParseUsage("bursts")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +37,7 @@ func testOptions(t *testing.T, overload func(p Point, seed uint64) float64) Opti
 	}
 	return Options{
 		Compare: compare.Options{
-			Source: source.Spec{Generate: "nodes=2,pods=4"}, Limits: []usage.Limits{{CPU: 2, Memory: 2}}, Usage: []usage.Spec{use, use},
+			Source: recording.Source{Generate: "nodes=2,pods=4"}, Limits: []recording.Limits{{CPU: 2, Memory: 2}}, Usage: []recording.UsageSpec{use, use},
 			Metrics: replay.Metrics{Interval: 60, Delay: 60, Window: 900}, TailSeconds: 600, Seed: 7, Warn: func(string) {},
 		},
 		Current: current, Objective: objective, Seeds: 10, Confirm: 8, Rounds: 4, MaxRuns: 10_000,

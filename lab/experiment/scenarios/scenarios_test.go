@@ -4,8 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/trace/generate"
-	"github.com/plimsoll-k8s/plimsoll/internal/whatif/usage"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 )
 
 // TestAll verifies that every scenario is valid, that the halves are equally large and have the same clusters, and that each
@@ -27,18 +26,18 @@ func TestAll(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 		if s.Generate != "" {
-			if _, err := generate.Parse(s.Generate); err != nil {
+			if _, err := recording.ParseGenerated(s.Generate); err != nil {
 				t.Errorf("%s: %v", s.Name, err)
 			}
 		}
-		shape, err := usage.Parse(s.Usage)
+		shape, err := recording.ParseUsage(s.Usage)
 		if err == nil {
-			_, err = usage.New(shape, 1)
+			_, err = recording.NewUsage(shape, 1)
 		}
 		if err != nil {
 			t.Errorf("%s: %v", s.Name, err)
 		}
-		if limits, err := usage.ParseLimits(s.Limits); err != nil || len(limits) != 1 {
+		if limits, err := recording.ParseLimits(s.Limits); err != nil || len(limits) != 1 {
 			t.Errorf("%s: %v, %v", s.Name, limits, err)
 		}
 	}

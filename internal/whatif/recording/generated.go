@@ -1,0 +1,231 @@
+package recording
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+)
+
+// Bounds of generated clusters and traces. With them, sums over all nodes or pods cannot overflow, and the memory of an
+// input is limited.
+const (
+	maxNodes = 100_000
+	maxPods  = 1_000_000
+	// maxCPU is the largest CPU of a node or pod in millicores: a million cores.
+	maxCPU = 1_000_000_000
+	// maxMemory is the largest memory of a node or pod in bytes: a pebibyte.
+	maxMemory = 1 << 50
+	// maxGPU is the largest GPU of a node or pod in thousandths of a device: a thousand devices.
+	maxGPU = 1_000_000
+	// maxSecond is the latest time. As nanoseconds it fits in 64 bits.
+	maxSecond = 1 << 32
+	// maxName is the largest length of a name in bytes.
+	maxName = 253
+)
+
+// fillTime is the time in seconds during which a cluster fills before its pods arrive and end in a steady state: so long
+// that a scheduler can have learned from the first pods when it places the last ones, as in a cluster that has been used before.
+const fillTime = 3600
+
+// NewNode returns a node with allocatable amounts that exists from the start.
+func NewNode(name string, allocatable resources.Amounts) Node {
+	amounts := v1.ResourceList{
+		v1.ResourceCPU:    *resource.NewMilliQuantity(allocatable[resources.CPU], resource.DecimalSI),
+		v1.ResourceMemory: *resource.NewQuantity(allocatable[resources.Memory], resource.BinarySI),
+		v1.ResourcePods:   *resource.NewQuantity(MaxPodsPerNode, resource.DecimalSI),
+	}
+	if gpu := allocatable[resources.Extended]; gpu > 0 {
+		amounts[GPU] = *resource.NewQuantity(gpu, resource.DecimalSI)
+	}
+	return Node{Gone: Never, Object: &v1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Labels: map[string]string{v1.LabelHostname: name}, CreationTimestamp: metav1.NewTime(Time(0)),
+		},
+		Status: v1.NodeStatus{Capacity: amounts, Allocatable: amounts},
+	}}
+}
+
+// NewPod returns a pod that Input.Complete completes. Its limits are generated unless its class is changed: pods of class
+// BestEffort get no limits, and pods of class Guaranteed limits equal to their requests.
+func NewPod(name string, requests resources.Amounts, arrival, duration int64) InputPod {
+	requests[resources.Pods] = 1
+	return InputPod{
+		Object: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}}, Requests: requests, Arrival: arrival, Duration: duration,
+		BaseCPU: float64(requests[resources.CPU]), BaseMemory: float64(requests[resources.Memory]),
+		Resources: result.Pod{Class: result.Burstable},
+	}
+}
+
+// sortByArrival orders pods. Pods that arrive in the same second keep their order.
+func sortByArrival(pods []InputPod) {
+	slices.SortStableFunc(pods, func(a, b InputPod) int { return cmp.Compare(a.Arrival, b.Arrival) })
+}
+
+// Complete completes pods that NewPod returned, and lists what is assumed about them. Generated limits depend on the seed.
+func (in *Input) Complete(limits Limits, seed uint64) {
+	in.assume("each node has a capacity of %d pods, the kubelet's default", MaxPodsPerNode)
+	generated, sharesGPU, noRequests := 0, false, false
+	for i := range in.Pods {
+		p := &in.Pods[i]
+		if p.Resources.Class == result.Burstable {
+			generated++
+		}
+		p.complete(i, limits, seed)
+		gpu := p.Requests[resources.Extended]
+		sharesGPU = sharesGPU || gpu%1000 != 0
+		if p.BaseCPU == 0 && p.BaseMemory == 0 && gpu == 0 {
+			noRequests, p.BaseCPU, p.BaseMemory = true, defaultCPURequest, defaultMemoryRequest
+		}
+	}
+	in.addWorkloads()
+	setShapes(in.Pods)
+	if generated > 0 {
+		in.assume("the limits of %s are generated", format.Part(generated, len(in.Pods), "pod"))
+	}
+	if sharesGPU {
+		in.assume("the GPUs of a node count as one device of which pods take parts")
+	}
+	if noRequests {
+		in.assume(noRequestsAssumption)
+	}
+}
+
+// complete adds the limits and the object of the pod with a number.
+func (p *InputPod) complete(number int, limits Limits, seed uint64) {
+	limit := p.Requests
+	switch p.Resources.Class {
+	case result.BestEffort:
+		limit[resources.CPU], limit[resources.Memory] = 0, 0
+	case result.Burstable:
+		limit[resources.CPU], limit[resources.Memory] = limits.ForPod(
+			seed, uint64(number), p.Requests[resources.CPU], p.Requests[resources.Memory])
+	}
+	p.Resources = result.Pod{
+		CPURequest: float64(p.Requests[resources.CPU]), MemoryRequest: float64(p.Requests[resources.Memory]),
+		CPULimit: float64(limit[resources.CPU]), MemoryLimit: float64(limit[resources.Memory]),
+	}
+	p.Resources.Class = result.ClassOf(p.Resources.CPURequest, p.Resources.CPULimit, p.Resources.MemoryRequest, p.Resources.MemoryLimit)
+	p.Object.Namespace, p.Object.UID = v1.NamespaceDefault, types.UID(fmt.Sprint(number))
+	p.Object.CreationTimestamp = metav1.NewTime(Time(p.Arrival))
+	p.Object.Spec.SchedulerName = v1.DefaultSchedulerName
+	p.Object.Spec.Containers = []v1.Container{{
+		Name:      "main",
+		Resources: v1.ResourceRequirements{Requests: resourceList(p.Requests), Limits: resourceList(limit)},
+	}}
+}
+
+// resourceList returns the CPU, the memory and the GPU that are not 0.
+func resourceList(a resources.Amounts) v1.ResourceList {
+	list := v1.ResourceList{}
+	if cpu := a[resources.CPU]; cpu > 0 {
+		list[v1.ResourceCPU] = *resource.NewMilliQuantity(cpu, resource.DecimalSI)
+	}
+	if memory := a[resources.Memory]; memory > 0 {
+		list[v1.ResourceMemory] = *resource.NewQuantity(memory, resource.BinarySI)
+	}
+	if gpu := a[resources.Extended]; gpu > 0 {
+		list[GPU] = *resource.NewQuantity(gpu, resource.DecimalSI)
+	}
+	return list
+}
+
+// Workload owns generated pods, as the controllers of Kubernetes do: a ReplicaSet of a Deployment, or a Job.
+//
+// kube-scheduler spreads the pods of a ReplicaSet over nodes and zones by default (PodTopologySpread with
+// its system defaults). It finds them by the selector of the ReplicaSet that the owner reference names. A Service
+// would select the same pods and change nothing. Jobs have no selector that kube-scheduler looks at.
+type Workload struct {
+	Name string
+	// IsJob is set if the pods run to completion, and kube-scheduler does not spread them.
+	IsJob bool
+
+	// group and shape of the pods, which are equal.
+	group  uint64
+	shape  int
+	labels map[string]string
+	owners []metav1.OwnerReference
+}
+
+// addWorkloads makes workloads own their pods, and numbers the groups.
+func (in *Input) addWorkloads() {
+	group, workloads := uint64(0), 0
+	for i := range in.Pods {
+		p := &in.Pods[i]
+		w := p.Workload
+		if w == nil {
+			p.Group = group
+			group++
+			continue
+		}
+		if w.owners == nil {
+			if set := w.create(workloads); set != nil {
+				in.References = append(in.References, set)
+			}
+			w.group = group
+			workloads++
+			group++
+		}
+		p.Group, p.Object.Labels, p.Object.OwnerReferences = w.group, w.labels, w.owners
+	}
+	if workloads > 0 {
+		in.assume("the pods of a group belong to a workload: %d ReplicaSets, whose pods kube-scheduler spreads by default, and %d Jobs",
+			len(in.References), workloads-len(in.References))
+	}
+}
+
+// create sets the labels and the owner of the pods of the workload with a number. It returns the ReplicaSet, nil for a Job.
+func (w *Workload) create(number int) runtime.Object {
+	app := w.Name
+	if len(validation.IsValidLabelValue(app)) > 0 {
+		app = fmt.Sprintf("group-%d", number)
+	}
+	w.labels = map[string]string{"app": app}
+	owner := metav1.OwnerReference{Name: w.Name, UID: types.UID(fmt.Sprintf("workload-%d", number)), Controller: new(true)}
+	if w.IsJob {
+		owner.APIVersion, owner.Kind = batchv1.SchemeGroupVersion.String(), "Job"
+		w.owners = []metav1.OwnerReference{owner}
+		return nil
+	}
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(w.Name)) // never fails
+	text := rand.SafeEncodeString(fmt.Sprint(hash.Sum32()))
+	w.labels[appsv1.DefaultDeploymentUniqueLabelKey] = text
+	owner.APIVersion, owner.Kind, owner.Name = appsv1.SchemeGroupVersion.String(), "ReplicaSet", w.Name+"-"+text
+	w.owners = []metav1.OwnerReference{owner}
+	return &appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{Name: owner.Name, Namespace: v1.NamespaceDefault, UID: owner.UID, Labels: w.labels},
+		Spec:       appsv1.ReplicaSetSpec{Selector: &metav1.LabelSelector{MatchLabels: w.labels}},
+	}
+}
+
+// isValidName reports whether a name has 1 to maxName letters, digits and . _ - = + / only. Markup and
+// control characters are invalid.
+func isValidName(name string) bool {
+	if name == "" || len(name) > maxName {
+		return false
+	}
+	for i := range len(name) {
+		c := name[i]
+		letter := c|0x20 >= 'a' && c|0x20 <= 'z'
+		if !letter && !(c >= '0' && c <= '9') && !strings.ContainsRune("._-=+/", rune(c)) {
+			return false
+		}
+	}
+	return true
+}

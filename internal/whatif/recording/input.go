@@ -1,0 +1,166 @@
+package recording
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+)
+
+// epoch is the instant at which every run starts.
+var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// Time returns the instant of a second of a run.
+func Time(second int64) time.Time { return epoch.Add(time.Duration(second) * time.Second) }
+
+// Second returns the second of a run at an instant.
+func Second(instant time.Time) int64 { return int64(instant.Sub(epoch) / time.Second) }
+
+// GPU is the resource name for thousandths of GPUs, summed over the devices of a
+// node, as Kubernetes has no name for parts of a device. It is in Kubernetes' own
+// domain because the scheduler validates names of other domains at every node, which
+// takes a quarter of a run.
+const GPU v1.ResourceName = "kubernetes.io/gpu-thousandths"
+
+// GPUModelLabel is the node label with the model of the node's GPUs.
+const GPUModelLabel = "plimsoll.dev/gpu-model"
+
+// MaxPodsPerNode is the pod capacity of generated nodes, the kubelet's default.
+const MaxPodsPerNode = 110
+
+// Input is what a run starts from: the nodes and the pods of a cluster over time.
+type Input struct {
+	// Name of the input, for people.
+	Name string
+	// Warnings about probable mistakes in the input.
+	Warnings []string
+	// HasLimits is set if the limits of pods are known, not generated.
+	HasLimits bool
+	// Nodes in the order in which they are added to the scheduler. None appears before second 0.
+	Nodes []Node
+	// Pods with a node run from the start. The others are pending from their arrival.
+	Pods []InputPod
+	// References are the objects that pods refer to: claims, volumes, classes,
+	// namespaces, and the ReplicaSets and StatefulSets that own them.
+	References []runtime.Object
+	// Workloads own pods; some have slack of their own.
+	Workloads []runtime.Object
+	// Assumptions lists everything that was assumed or generated, one sentence each.
+	Assumptions []string
+	// End is the second at which the run ends, of a recording. If it is 0, the run ends a while after the last arrival.
+	End int64
+}
+
+// Usage is the recorded usage of a pod. It is used by one goroutine.
+type Usage interface {
+	// At returns what the pod uses, in millicores and bytes, a number of seconds after it was placed on its node. The
+	// age is negative before the run.
+	At(age int64) (cpu, memory float64)
+}
+
+// InputPod is a pod of the input of a run.
+type InputPod struct {
+	Object *v1.Pod
+	// Group is the same for pods of one workload.
+	Group uint64
+	// Workload of a generated pod, nil for a pod of its own. Pods of one workload have the same pointer.
+	Workload *Workload
+	// Resources has the requests, limits and class; the demand is set at every step.
+	Resources result.Pod
+	// BaseCPU and BaseMemory, in millicores and bytes, are the amounts of which usage
+	// is a multiple.
+	BaseCPU, BaseMemory float64
+	// Shape is the same for pods with equal requests whose scheduling depends only on
+	// the labels and free resources of nodes: if one of them fits on no node, none
+	// does. It is 0 for all other pods.
+	Shape int
+	// Requests of the pod, as returned by Amounts, and a pod slot.
+	Requests resources.Amounts
+	// Arrival is the second at which the pod is created; Duration is how long it runs,
+	// Never if it does not end.
+	Arrival, Duration int64
+	// Usage is the recorded usage, nil if it is generated.
+	Usage Usage
+	// Recorded states what happened to the pod in a recording, nil for other inputs.
+	Recorded *Recorded
+}
+
+// Recorded is what happened to a pod.
+type Recorded struct {
+	// Node is the node on which the pod ran, empty if it was never scheduled.
+	Node string
+	// Fixed is set if the pod is placed on Node when it arrives, without the scheduler. A fixed pod without a node
+	// waits until it is deleted.
+	Fixed bool
+	// Waited is how many seconds the pod waited before its arrival.
+	Waited int64
+	// Deleted is the second at which a pod that was never scheduled was deleted, 0 if it was not.
+	Deleted int64
+}
+
+// Amounts returns the CPU, memory, pod slots and GPU of a resource list. Extended is the amount of GPU.
+func Amounts(list v1.ResourceList) resources.Amounts {
+	amounts := resources.CPUAndMemory(list)
+	amounts[resources.Pods] = resources.NewResource(v1.ResourcePods).Amount(list[v1.ResourcePods])
+	amounts[resources.Extended] = resources.NewResource(GPU).Amount(list[GPU])
+	return amounts
+}
+
+// PodAmounts returns the requests of a pod and a pod slot.
+func PodAmounts(pod *v1.Pod) resources.Amounts {
+	amounts := Amounts(resources.Requests(pod))
+	amounts[resources.Pods] = 1
+	return amounts
+}
+
+// noRequestsAssumption is the assumption about pods without requests.
+const noRequestsAssumption = "the usage of pods without requests is a multiple of 100 millicores and 200 MiB, the defaults of " +
+	"kube-scheduler"
+
+// Requests that kube-scheduler assumes for pods without requests
+// (pkg/scheduler/util.GetNonzeroRequests).
+const (
+	defaultCPURequest    = 100
+	defaultMemoryRequest = 200 << 20
+)
+
+// groups numbers workloads.
+type groups map[resources.Workload]uint64
+
+// of returns the number of the workload of a pod.
+func (g groups) of(pod *v1.Pod) uint64 {
+	workload := resources.WorkloadOf(pod)
+	if _, ok := g[workload]; !ok {
+		g[workload] = uint64(len(g))
+	}
+	return g[workload]
+}
+
+// assume adds a sentence to the assumptions.
+func (in *Input) assume(text string, args ...any) {
+	in.Assumptions = append(in.Assumptions, fmt.Sprintf(text, args...))
+}
+
+// Bind returns a copy of a pod that is bound to a node.
+func Bind(pod *v1.Pod, node string) *v1.Pod {
+	bound := *pod
+	bound.Spec.NodeName = node
+	return &bound
+}
+
+// Unbind returns a pod without its node: the pod itself if it has none.
+func Unbind(pod *v1.Pod) *v1.Pod {
+	if pod.Spec.NodeName == "" {
+		return pod
+	}
+	unbound := *pod
+	unbound.Spec.NodeName = ""
+	isScheduled := func(c v1.PodCondition) bool { return c.Type == v1.PodScheduled }
+	unbound.Status.Conditions = slices.DeleteFunc(slices.Clone(pod.Status.Conditions), isScheduled)
+	return &unbound
+}

@@ -1,0 +1,133 @@
+package recording
+
+import (
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/format"
+	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/load"
+	"github.com/plimsoll-k8s/plimsoll/load/samples"
+)
+
+// loadWindow is the window in seconds over which the load of nodes is averaged.
+const loadWindow = 15 * 60
+
+// Instant is the cluster of a recording at one time.
+type Instant struct {
+	Objects *manifest.Objects
+	// Load of the nodes, as far as pods cause it: the sum of what they use, as a fraction of the machine.
+	Load load.Reading
+}
+
+// At returns the cluster at a second of the part.
+func (in *Part) At(second int64) Instant {
+	objects := &manifest.Objects{
+		Workloads: in.objects.Workloads, Others: in.objects.Others, Warnings: append([]string{}, in.objects.Warnings...),
+	}
+	nodes := map[string]*v1.Node{}
+	for _, n := range in.nodes {
+		if n.Appeared <= second && second < n.Gone {
+			objects.Nodes = append(objects.Nodes, n.Object)
+			nodes[n.Object.Name] = n.Object
+		}
+	}
+	unknown := 0
+	for i := range in.pods {
+		p := &in.pods[i]
+		if p.Created > second || p.Ended <= second {
+			continue
+		}
+		pod := *p.Object
+		pod.CreationTimestamp = metav1.NewTime(in.Time(p.Created))
+		if p.Scheduled > second {
+			objects.Pending = append(objects.Pending, &pod)
+			continue
+		}
+		if nodes[p.Node] == nil {
+			unknown++
+			continue
+		}
+		pod.Spec.NodeName = p.Node
+		pod.Status.Phase = v1.PodRunning
+		pod.Status.Conditions = []v1.PodCondition{{
+			Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: metav1.NewTime(in.Time(p.Scheduled)),
+		}}
+		objects.Running = append(objects.Running, &pod)
+	}
+	objects.Others = manifest.GenerateClaims(slices.Concat(objects.Running, objects.Pending), objects.Others)
+	if unknown > 0 {
+		objects.Warnings = append(
+			objects.Warnings,
+			format.Are(unknown, "pod")+" ignored: the node is not in the recording at that time",
+		)
+	}
+	return Instant{objects, in.load(second, nodes)}
+}
+
+// load returns the load of nodes at a second of the part.
+func (in *Part) load(second int64, nodes map[string]*v1.Node) load.Reading {
+	window := samples.New(loadWindow * time.Second)
+	step := int64(in.about.Step)
+	last := (in.from + second) / step
+	for at := max(last-(loadWindow-1)/step, 0); at <= last; at++ {
+		instant := in.about.From.Add(time.Duration(at*step) * time.Second)
+		for name, used := range in.usedBy(int(at)) {
+			node, ok := nodes[name]
+			if !ok {
+				continue
+			}
+			machine := Amounts(node.Status.Capacity)
+			window.Add(name, instant, samples.Sample{
+				CPU:    min(share(used.cpu, machine[resources.CPU]), 1),
+				Memory: min(share(used.memory, machine[resources.Memory]), 1),
+			})
+		}
+	}
+	reading := load.Reading{
+		Source: "recording", Time: in.about.From.Add(time.Duration(last*step) * time.Second), Window: loadWindow * time.Second,
+		Nodes: map[string]load.Node{},
+	}
+	for name := range nodes {
+		if measured, ok := window.Load(name); ok {
+			reading.Nodes[name] = measured
+		}
+	}
+	return reading
+}
+
+// use is an amount in millicores and bytes.
+type use struct{ cpu, memory float64 }
+
+// usedBy returns what the pods of each node use at a step of the recording.
+func (in *Part) usedBy(step int) map[string]use {
+	second := int64(step*in.about.Step) - in.from
+	used := map[string]use{}
+	for i := range in.pods {
+		p := &in.pods[i]
+		if p.Scheduled > second || p.Ended <= second || p.Scheduled == Never {
+			continue
+		}
+		u := used[p.Node]
+		if cpu, ok := p.CPU.At(step); ok {
+			u.cpu += cpu
+		}
+		if memory, ok := p.Memory.At(step); ok {
+			u.memory += memory
+		}
+		used[p.Node] = u
+	}
+	return used
+}
+
+// share returns a/b, 0 if b is not positive.
+func share(a float64, b int64) float64 {
+	if b <= 0 {
+		return 0
+	}
+	return a / float64(b)
+}

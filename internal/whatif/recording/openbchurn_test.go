@@ -1,0 +1,126 @@
+package recording
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+)
+
+// openbPodOf returns a pod of a trace that starts when the pod arrives.
+func openbPodOf(name string, requests resources.Amounts, arrival, duration int64) openbPod {
+	return openbPod{InputPod: NewPod(name, requests, arrival, duration), start: arrival}
+}
+
+// churned returns an input with nodes, on which pods like those of a trace arrive and end.
+func churned(capacity resources.Amounts, pods []openbPod, c churn, seed uint64) (Input, error) {
+	in := Input{Nodes: []Node{NewNode("n", capacity)}}
+	return in, in.addChurn(pods, c, seed)
+}
+
+// TestChurn checks that the requests of concurrent pods have the expected fill at any time after the cluster has filled, that the pods are like those of
+// the trace, and that a seed gives the same pods.
+func TestChurn(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const amount = 2_000_000
+		capacity := resources.Amounts{resources.CPU: amount, resources.Memory: amount, resources.Extended: amount}
+		var pods []openbPod
+		requests := map[resources.Amounts]bool{}
+		for i := range rapid.IntRange(1, 20).Draw(t, "kinds") {
+			request := resources.Amounts{
+				resources.CPU: rapid.Int64Range(500, 1000).Draw(t, "cpu"), resources.Memory: rapid.Int64Range(500, 1000).Draw(t, "memory"),
+				resources.Extended: rapid.Int64Range(0, 1000).Draw(t, "gpu"), resources.Pods: 1,
+			}
+			start, runs := rapid.Int64Range(0, 1000).Draw(t, "start"), rapid.Int64Range(2000, 6000).Draw(t, "runs")
+			requests[request] = true
+			pods = append(pods, openbPodOf(fmt.Sprint("p", i), request, start, runs))
+		}
+		fill, seed := rapid.Float64Range(0.3, 1).Draw(t, "fill"), rapid.Uint64().Draw(t, "seed")
+		got, err := churned(capacity, pods, churn{fill, 4000}, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if same, _ := churned(capacity, pods, churn{fill, 4000}, seed); !cmp.Equal(got.Pods[:100], same.Pods[:100]) {
+			t.Fatal("the same seed gives other pods")
+		}
+		for _, second := range []int64{0, 1500, 3999} {
+			var sums [resources.NumIndexes]float64
+			for _, p := range got.Pods {
+				if at := fillTime + second; p.Arrival <= at && at < end(&p) {
+					addAmounts(&sums, p.Requests, 1.0/amount)
+				}
+			}
+			// At least 600 pods: a deviation of at most 4 %, with that of the requests 4.5 %.
+			if highest := max(sums[resources.CPU], sums[resources.Memory], sums[resources.Extended]); math.Abs(highest/fill-1) > 0.25 {
+				t.Fatalf("second %d: fill %v, want %v", second, highest, fill)
+			}
+		}
+		names := map[string]bool{}
+		for _, p := range got.Pods {
+			if !requests[p.Requests] || p.Duration < 1 || names[p.Object.Name] {
+				t.Fatalf("%+v", p)
+			}
+			names[p.Object.Name] = true
+		}
+	})
+}
+
+// TestChurnRunTimes has pods of 100 s and of 900 s in equal numbers: nine of ten that run at an instant are of the
+// second kind. One that does not end runs until the last event, at 1900 s, also 900 s.
+func TestChurnRunTimes(t *testing.T) {
+	core := resources.Amounts{resources.CPU: 1000}
+	got, err := churned(resources.Amounts{resources.CPU: 10_000_000}, []openbPod{
+		openbPodOf("short", core, 1800, 100), openbPodOf("long", core, 1000, Never),
+	}, churn{1, 1000}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts, sum := map[string]float64{}, 0.0
+	for _, p := range got.Pods {
+		kind, _, _ := strings.Cut(p.Object.Name, "-")
+		if p.Arrival >= fillTime {
+			counts[kind+" arrives"]++
+			if want := map[string]int64{"short": 100, "long": 900}[kind]; p.Duration != want {
+				t.Fatalf("%+v runs for %d s, want %d", p, p.Duration, want)
+			}
+			continue
+		}
+		counts[kind]++
+		if kind == "long" {
+			sum += float64(end(&p) - fillTime)
+		}
+	}
+	// 10000 pods at a mean of 500 s are 20 arrivals per second. The mean of what remains of 900 s is 450 s.
+	if math.Abs(counts["long"]-9000) > 200 || math.Abs(counts["short"]-1000) > 200 || math.Abs(counts["long arrives"]-10_000) > 400 ||
+		math.Abs(sum/counts["long"]-450) > 15 {
+		t.Errorf("counts %v, mean %v", counts, sum/counts["long"])
+	}
+}
+
+func TestChurnErrors(t *testing.T) {
+	cpu := resources.Amounts{resources.CPU: 1}
+	pods := []openbPod{openbPodOf("p", resources.Amounts{resources.Extended: 1000}, 0, 1)}
+	for name, tc := range map[string]struct {
+		capacity resources.Amounts
+		pods     []openbPod
+		want     string
+	}{
+		"no pods":   {cpu, nil, "the pods of the trace request nothing that its nodes have"},
+		"no device": {cpu, pods, "the pods of the trace request nothing that its nodes have"},
+		"too many": {
+			resources.Amounts{resources.Extended: maxGPU}, pods,
+			"the fill 0.5 for 1000000 s takes 500000500 pods: must be at most 1000000",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := churned(tc.capacity, tc.pods, churn{0.5, 1_000_000}, 1); err == nil || err.Error() != tc.want {
+				t.Errorf("%v, want %s", err, tc.want)
+			}
+		})
+	}
+}

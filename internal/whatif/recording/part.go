@@ -1,0 +1,292 @@
+package recording
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+)
+
+// Part is a recording, or a part of it, as the input of runs. It is immutable.
+type Part struct {
+	about About
+	// from and seconds are the part: its start in seconds since About.From, and its length.
+	from, seconds int64
+	// nodes and pods exist within the part. Their times are in seconds since its start. None of the nodes appears before.
+	nodes   []Node
+	pods    []Pod
+	objects *manifest.Objects
+	// cordoned is the number of nodes whose last recorded state is that of a node that is about to go.
+	cordoned int
+	// unclaimed is the number of pods with volumes or devices whose claims the recording lacks.
+	unclaimed int
+}
+
+// Part prepares the part of a recording from one time to another, in seconds since its start; to is 0 for
+// its end. The part has a whole number of steps of the simulation. It returns an error if the part is too short or
+// an object is invalid.
+func (r *Recording) Part(from, to int64) (*Part, error) {
+	const step = 60
+	if to == 0 {
+		to = r.About.Seconds()
+	}
+	in := &Part{about: r.About, from: from, seconds: (to - from) / step * step}
+	if in.seconds < step {
+		return nil, fmt.Errorf("found %d s from second %d to %d: must be at least %d s", max(to-from, 0), from, to, step)
+	}
+	var err error
+	if in.objects, err = manifest.ReadReferred(documents(r.Objects)); err != nil {
+		return nil, err
+	}
+	in.addPods(r)
+	in.addNodes(r)
+	return in, nil
+}
+
+// documents returns a source of JSON objects.
+func documents(objects []json.RawMessage) manifest.Source {
+	return func(each func(where string, document []byte) error) error {
+		for i, object := range objects {
+			where := fmt.Sprintf("object %d", i+1)
+			if err := each(where, object); err != nil {
+				return fmt.Errorf("%s: %w", where, err)
+			}
+		}
+		return nil
+	}
+}
+
+// addPods adds the pods that exist within the part.
+func (in *Part) addPods(r *Recording) {
+	claims := claimNames(in.objects)
+	uids := map[types.UID]bool{}
+	for i := range r.Pods {
+		p := r.Pods[i]
+		p.Created, p.Scheduled, p.Ended = p.Created-in.from, in.since(p.Scheduled), in.since(p.Ended)
+		if p.Ended <= 0 || p.Created >= in.seconds {
+			continue
+		}
+		object := *p.Object
+		// Pods of a StatefulSet have the same name one after the other.
+		if object.UID == "" || uids[object.UID] {
+			object.UID = types.UID(fmt.Sprintf("%s#%d", resources.Name(&object), i))
+		}
+		uids[object.UID] = true
+		object.Spec = *object.Spec.DeepCopy()
+		object.Spec.NodeName = ""
+		manifest.SetPodDefaults(&object)
+		if claims.removeMissing(&object) {
+			in.unclaimed++
+		}
+		p.Object = &object
+		in.pods = append(in.pods, p)
+	}
+}
+
+// since returns a time of the recording relative to the start of the part, Never if it is not before its end.
+func (in *Part) since(at int64) int64 {
+	if at == Never || at-in.from >= in.seconds {
+		return Never
+	}
+	return at - in.from
+}
+
+// addNodes adds the nodes that exist within the part.
+func (in *Part) addNodes(r *Recording) {
+	first := map[string]int64{} // when the first pod was scheduled on the node
+	chosen := map[string]bool{} // the scheduler selected the node within the part
+	for i := range in.pods {
+		p := &in.pods[i]
+		if p.Node == "" || p.Scheduled == Never {
+			continue
+		}
+		if second, ok := first[p.Node]; !ok || p.Scheduled < second {
+			first[p.Node] = p.Scheduled
+		}
+		if p.Scheduled >= 0 && !resources.IsNodeBound(p.Object) {
+			chosen[p.Node] = true
+		}
+	}
+	names := map[string]bool{}
+	for _, n := range r.Nodes {
+		n.Appeared, n.Gone = n.Appeared-in.from, in.since(n.Gone)
+		if n.Gone <= 0 || n.Appeared >= in.seconds {
+			continue
+		}
+		// A scrape sees a node later than the scheduler does.
+		if second, ok := first[n.Object.Name]; ok && !names[n.Object.Name] {
+			n.Appeared = min(n.Appeared, second)
+		}
+		names[n.Object.Name] = true
+		n.Object, n.Appeared = in.openNode(n.Object, chosen[n.Object.Name]), max(n.Appeared, 0)
+		in.nodes = append(in.nodes, n)
+	}
+	slices.SortStableFunc(in.nodes, func(a, b Node) int { return cmp.Compare(a.Appeared, b.Appeared) })
+}
+
+// openNode returns a node with the defaults of the API server. A node that the scheduler selected was not cordoned
+// then, whatever its last recorded state is.
+func (in *Part) openNode(object *v1.Node, chosen bool) *v1.Node {
+	object = object.DeepCopy()
+	manifest.SetNodeDefaults(object)
+	if !chosen {
+		return object
+	}
+	taints := slices.DeleteFunc(slices.Clone(object.Spec.Taints), func(t v1.Taint) bool {
+		return strings.HasPrefix(t.Key, "node.kubernetes.io/") && t.Effect != v1.TaintEffectPreferNoSchedule
+	})
+	if object.Spec.Unschedulable || len(taints) < len(object.Spec.Taints) {
+		in.cordoned++
+		object.Spec.Unschedulable, object.Spec.Taints = false, taints
+	}
+	return object
+}
+
+// Time returns the instant of a second of the part.
+func (in *Part) Time(second int64) time.Time {
+	return in.about.From.Add(time.Duration(in.from+second) * time.Second)
+}
+
+// Warnings returns warnings about objects of the recording that are ignored.
+func (in *Part) Warnings() []string { return in.objects.Warnings }
+
+// Seconds returns the length of the part.
+func (in *Part) Seconds() int64 { return in.seconds }
+
+// Input returns the nodes and pods to simulate. It reads Measured, Reschedule and Pack of the source.
+func (in *Part) Input(s Source) Input {
+	out := Input{
+		Nodes: slices.Clone(in.nodes), References: in.objects.Referred(), Workloads: in.objects.Workloads, End: in.seconds,
+		Warnings: in.objects.Warnings, HasLimits: true,
+	}
+	c := partConverter{Part: in, source: s, nodes: map[string][]Node{}, groups: groups{}}
+	for _, n := range in.nodes {
+		c.nodes[n.Object.Name] = append(c.nodes[n.Object.Name], n)
+	}
+	var objects []*v1.Pod
+	for i := range in.pods {
+		if p, ok := c.pod(&in.pods[i]); ok {
+			out.Pods = append(out.Pods, p)
+			objects = append(objects, p.Object)
+		}
+	}
+	out.References = releaseClaims(manifest.GenerateClaims(objects, out.References), out.Pods)
+	setShapes(out.Pods)
+	c.assume(&out)
+	return out
+}
+
+// partConverter converts pods of a part, and counts what has to be assumed.
+type partConverter struct {
+	*Part
+	source Source
+	nodes  map[string][]Node
+	groups groups
+
+	running, rescheduled, neverScheduled, withoutNode, generated int
+	gaps, samples                                                int
+	noRequests                                                   bool
+}
+
+// pod converts a pod. It returns false if its node is not in the recording.
+func (c *partConverter) pod(p *Pod) (InputPod, bool) {
+	ended, ok := c.end(p)
+	if !ok {
+		c.withoutNode++
+		return InputPod{}, false
+	}
+	out := fromPod(p.Object)
+	out.Group = c.groups.of(p.Object)
+	out.Object.CreationTimestamp = metav1.NewTime(Time(p.Created))
+	out.Recorded = &Recorded{Node: p.Node}
+	bound := resources.IsNodeBound(p.Object)
+	switch {
+	case p.Scheduled < 0 && (bound || !c.source.Reschedule):
+		c.running++
+		setRunning(out.Object, p.Node, p.Scheduled)
+	case p.Scheduled < 0:
+		out.Arrival = c.source.arrival(c.rescheduled)
+		c.rescheduled++
+	case c.source.Measured || bound && p.Scheduled != Never:
+		out.Recorded.Fixed = true
+		if p.Scheduled != Never {
+			out.Arrival, out.Recorded.Waited = p.Scheduled, p.Scheduled-p.Created
+			break
+		}
+		fallthrough
+	default:
+		out.Arrival, out.Recorded.Waited = max(p.Created, 0), max(-p.Created, 0)
+	}
+	switch {
+	case p.Scheduled == Never:
+		c.neverScheduled++
+		if ended != Never {
+			out.Recorded.Deleted = max(ended, out.Arrival+1)
+		}
+	case ended == Never:
+	case p.Scheduled < 0:
+		out.Duration = max(ended-out.Arrival, 0)
+	default:
+		out.Duration = ended - p.Scheduled
+	}
+	c.setUsage(&out, p)
+	return out, true
+}
+
+// setRunning makes a pod run on a node since a second.
+func setRunning(pod *v1.Pod, node string, since int64) {
+	pod.Spec.NodeName = node
+	pod.Status.Conditions = []v1.PodCondition{{
+		Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: metav1.NewTime(Time(since)),
+	}}
+}
+
+// end returns when a pod ended, at the latest when its node was gone. It returns false if the pod was scheduled on a
+// node that is not in the recording at that time.
+func (c *partConverter) end(p *Pod) (int64, bool) {
+	if p.Scheduled == Never {
+		return p.Ended, true
+	}
+	for _, n := range c.nodes[p.Node] {
+		if n.Appeared <= max(p.Scheduled, 0) && p.Scheduled < n.Gone {
+			return min(p.Ended, n.Gone), true
+		}
+	}
+	return 0, false
+}
+
+// setUsage sets the recorded usage of a pod, if there is any.
+func (c *partConverter) setUsage(out *InputPod, p *Pod) {
+	if p.CPU.Len() == 0 || p.Memory.Len() == 0 {
+		c.generated++
+		c.noRequests = c.noRequests || out.Resources.CPURequest == 0 || out.Resources.MemoryRequest == 0
+		return
+	}
+	for _, series := range []*Series{&p.CPU, &p.Memory} {
+		c.samples += series.Len()
+		for step := series.First; step < series.End(); step++ {
+			if _, ok := series.At(step); !ok {
+				c.gaps++
+			}
+		}
+	}
+	start := max(p.Scheduled, 0)
+	if p.Scheduled < 0 && out.Object.Spec.NodeName == "" {
+		start = out.Arrival // rescheduled: the time of day remains
+	}
+	if p.Scheduled == Never {
+		start = max(p.Created, 0)
+	}
+	out.Usage = &recordedUsage{
+		start: c.from + start, step: int64(c.about.Step), cpu: lastValue{Series: &p.CPU}, memory: lastValue{Series: &p.Memory},
+	}
+}

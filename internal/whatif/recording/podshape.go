@@ -1,0 +1,79 @@
+package recording
+
+import (
+	"encoding/json"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// shapeKey has what decides whether a pod fits on a node, apart from the node.
+type shapeKey struct {
+	Requests     []v1.ResourceList
+	Pod          *v1.ResourceRequirements
+	Overhead     v1.ResourceList
+	NodeSelector map[string]string
+	Affinity     *v1.NodeAffinity
+	Tolerations  []v1.Toleration
+	Scheduler    string
+}
+
+// setShapes sets the shapes of pods. If a pod must not be together with others, all pods depend on where others are, and
+// none has a shape.
+func setShapes(pods []InputPod) {
+	for i := range pods {
+		if affinity := pods[i].Object.Spec.Affinity; affinity != nil && affinity.PodAntiAffinity != nil &&
+			len(affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
+			return
+		}
+	}
+	shapes := map[string]int{}
+	for i := range pods {
+		spec, w := &pods[i].Object.Spec, pods[i].Workload
+		if w != nil && w.shape != 0 {
+			pods[i].Shape = w.shape
+			continue
+		}
+		if dependsOnOthers(spec) {
+			continue
+		}
+		key, err := json.Marshal(shapeOf(spec))
+		if err != nil {
+			continue // It cannot fail; a pod without a shape is correct.
+		}
+		if shapes[string(key)] == 0 {
+			shapes[string(key)] = len(shapes) + 1
+		}
+		pods[i].Shape = shapes[string(key)]
+		if w != nil {
+			w.shape = pods[i].Shape
+		}
+	}
+}
+
+// shapeOf returns what decides whether a pod fits on a node.
+func shapeOf(spec *v1.PodSpec) shapeKey {
+	key := shapeKey{
+		Pod: spec.Resources, Overhead: spec.Overhead, NodeSelector: spec.NodeSelector, Tolerations: spec.Tolerations,
+		Scheduler: spec.SchedulerName,
+	}
+	for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {
+		key.Requests = append(key.Requests, container.Resources.Requests)
+	}
+	if spec.Affinity != nil {
+		key.Affinity = spec.Affinity.NodeAffinity
+	}
+	return key
+}
+
+// dependsOnOthers reports whether it depends on other pods or objects than nodes where a pod can be scheduled.
+func dependsOnOthers(spec *v1.PodSpec) bool {
+	if affinity := spec.Affinity; affinity != nil && (affinity.PodAffinity != nil || affinity.PodAntiAffinity != nil) {
+		return true
+	}
+	hasPort := func(c v1.Container) bool {
+		return slices.ContainsFunc(c.Ports, func(p v1.ContainerPort) bool { return p.HostPort != 0 })
+	}
+	return len(spec.TopologySpreadConstraints)+len(spec.Volumes)+len(spec.ResourceClaims) > 0 || spec.SchedulingGroup != nil ||
+		slices.ContainsFunc(slices.Concat(spec.InitContainers, spec.Containers), hasPort)
+}

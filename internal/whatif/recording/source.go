@@ -1,0 +1,232 @@
+package recording
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/manifest"
+	"github.com/plimsoll-k8s/plimsoll/internal/spec"
+	"github.com/plimsoll-k8s/plimsoll/internal/whatif/snapshot"
+)
+
+// Source specifies the input of runs. Exactly one of Files, Snapshot, Recording, Trace and Generate is set.
+type Source struct {
+	// Files are files and directories with manifests; "-" is the content of Stdin.
+	Files []string `json:"files,omitempty"`
+	Stdin []byte   `json:"stdin,omitempty"`
+	// Strict refuses manifests and snapshots with content that is ignored.
+	Strict bool `json:"strict,omitempty"`
+	// Snapshot is a file written by plimsoll snapshot.
+	Snapshot string `json:"snapshot,omitempty"`
+	// Recording is a file written by plimsoll record with, after commas, from=DURATION and to=DURATION since its start.
+	Recording string `json:"recording,omitempty"`
+	// Parts divides a recording into as many consecutive parts of equal length: the input of a seed is the part with the
+	// number of the seed, modulo Parts. The recording is not divided if it is less than 2.
+	Parts int `json:"parts,omitempty"`
+	// Measured places the pods of a recording as they were recorded, without the scheduler.
+	Measured bool `json:"measured,omitempty"`
+	// Reschedule makes all pods of manifests, snapshots and recordings arrive again, including
+	// those with a node at the start.
+	Reschedule bool `json:"reschedule,omitempty"`
+	// Trace is openb:NODES.csv,PODS.csv with, after commas, fill=F and over=SECONDS.
+	Trace string `json:"trace,omitempty"`
+	// Generate is a specification in the syntax of ParseGenerated.
+	Generate string `json:"generate,omitempty"`
+	// Pack is the number of pods that arrive per second, of a trace or with Reschedule. 0
+	// keeps the arrival times of a trace, and makes all pods arrive at the start with
+	// Reschedule. -1 is defaultPack.
+	Pack int `json:"pack"`
+}
+
+// defaultPack is the default of Pack. With its own arrival times openb never fills its cluster. With Reschedule the first
+// pods have been measured before the last ones arrive.
+const defaultPack = 1
+
+// podsPerSecond returns Pack or its default.
+func (s Source) podsPerSecond() int {
+	if s.Pack < 0 {
+		return defaultPack
+	}
+	return s.Pack
+}
+
+// arrival returns the second at which the pod with a number arrives with Reschedule.
+func (s Source) arrival(number int) int64 {
+	if n := s.podsPerSecond(); n > 0 {
+		return int64(number / n)
+	}
+	return 0
+}
+
+// rate describes arrival.
+func (s Source) rate() string {
+	if n := s.podsPerSecond(); n > 0 {
+		return fmt.Sprintf("%d per second", n)
+	}
+	return "all at the start"
+}
+
+// Input reads the input. Limits are generated for pods of traces and of generated clusters. Generated data depends on the
+// seed. Errors name the flag or the file, and the line.
+func (s Source) Input(seed uint64, limits Limits) (Input, error) {
+	switch {
+	case len(s.Files) > 0:
+		objects, err := manifest.Read(s.Files, bytes.NewReader(s.Stdin))
+		if err != nil {
+			return Input{}, err
+		}
+		return s.inputOfObjects("manifests: "+strings.Join(s.Files, ", "), objects)
+	case s.Snapshot != "":
+		return s.inputOfSnapshot()
+	case s.Recording != "":
+		return s.inputOfRecording(seed)
+	case s.Generate != "":
+		generated, err := ParseGenerated(s.Generate)
+		if err != nil {
+			return Input{}, fmt.Errorf("--generate: %w", err)
+		}
+		in := generated.Input(seed, limits)
+		in.Name = "generated: " + s.Generate
+		return in, nil
+	}
+	return s.inputOfOpenb(seed, limits)
+}
+
+// inputOfSnapshot reads a snapshot.
+func (s Source) inputOfSnapshot() (Input, error) {
+	read, err := snapshot.Open(s.Snapshot)
+	if err != nil {
+		return Input{}, fmt.Errorf("--snapshot: %w", err)
+	}
+	objects, err := read.Cluster()
+	if err != nil {
+		return Input{}, fmt.Errorf("--snapshot: %s: %w", s.Snapshot, err)
+	}
+	in, err := s.inputOfObjects(fmt.Sprintf("snapshot: %s, of %s", s.Snapshot, read.About.Time.Format(time.RFC3339)), objects)
+	if err == nil && read.Usage != nil {
+		in.SetUsage(read.Usage)
+	}
+	return in, err
+}
+
+// inputOfObjects returns the nodes and pods of manifests or of a snapshot.
+func (s Source) inputOfObjects(name string, objects *manifest.Objects) (Input, error) {
+	if err := s.refuse(objects.Warnings); err != nil {
+		return Input{}, err
+	}
+	in := s.FromManifests(objects)
+	in.Name = name
+	return in, nil
+}
+
+// refuse returns an error for warnings about content that is ignored, if they are refused.
+func (s Source) refuse(warnings []string) error {
+	if !s.Strict {
+		return nil
+	}
+	return manifest.RefuseWarnings(warnings)
+}
+
+// minPart is the shortest part of a recording in seconds.
+const minPart = 60
+
+// inputOfRecording returns the nodes and pods of a recording, or of its part of a seed.
+func (s Source) inputOfRecording(seed uint64) (Input, error) {
+	read, span, err := readRecording(s.Recording)
+	if err != nil {
+		return Input{}, err
+	}
+	part, err := span.part(read)
+	if err != nil {
+		return Input{}, err
+	}
+	if err := s.refuse(part.Warnings()); err != nil {
+		return Input{}, err
+	}
+	seconds := part.Seconds() / int64(max(s.Parts, 1)) / minPart * minPart
+	if seconds == 0 {
+		return Input{}, fmt.Errorf("--seeds: invalid value %d: must be at most %d, as each seed has a part of at least 1m of the recording",
+			s.Parts, part.Seconds()/minPart)
+	}
+	if s.Parts > 1 {
+		span.from += int64(seed%uint64(s.Parts)) * seconds
+		span.to = span.from + seconds
+		if part, err = span.part(read); err != nil {
+			return Input{}, err
+		}
+	}
+	in := part.Input(s)
+	in.Name = "recording: " + s.Recording
+	if s.Parts > 1 {
+		in.assume("the recording is divided into %d parts of %s, one for each seed; numbers here are those of the first seed",
+			s.Parts, time.Duration(seconds)*time.Second)
+	}
+	return in, nil
+}
+
+// OpenPart reads the recording, or the part of it, that the value of --recording specifies: FILE with, after
+// commas, from=DURATION and to=DURATION since its start.
+func OpenPart(text string) (*Part, error) {
+	read, span, err := readRecording(text)
+	if err != nil {
+		return nil, err
+	}
+	return span.part(read)
+}
+
+// span is a part of a recording. to is 0 for the end.
+type span struct {
+	file     string
+	from, to int64
+}
+
+// readRecording reads a file, and the part of it that is specified.
+func readRecording(text string) (*Recording, span, error) {
+	file, options, _ := strings.Cut(text, ",")
+	s, err := parseSpan(options)
+	if err != nil {
+		return nil, s, fmt.Errorf("--recording: %w", err)
+	}
+	s.file = file
+	read, err := Open(file)
+	if err != nil {
+		return nil, s, fmt.Errorf("--recording: %w", err)
+	}
+	if end := read.About.Seconds(); max(s.from, s.to) > end {
+		return nil, s, fmt.Errorf("--recording: %s: invalid value %q: must be at most %s, the length of the recording",
+			file, options, time.Duration(end)*time.Second)
+	}
+	return read, s, nil
+}
+
+// parseSpan parses from=DURATION,to=DURATION.
+func parseSpan(text string) (span, error) {
+	fields, err := spec.Parse(text)
+	if err != nil {
+		return span{}, err
+	}
+	duration := func(key string) int64 {
+		value := fields.Text(key, "0s")
+		d, err := time.ParseDuration(value)
+		if err != nil || d < 0 || d%time.Second != 0 {
+			fields.Fail(key, value, "a duration of whole seconds such as 30m or 24h")
+		}
+		return int64(d / time.Second)
+	}
+	s := span{from: duration("from"), to: duration("to")}
+	if fields.Has("to") && s.to <= s.from {
+		fields.Fail("to", fields.Text("to", ""), "more than from")
+	}
+	return s, fields.Err()
+}
+
+// part returns the part.
+func (s span) part(read *Recording) (*Part, error) {
+	part, err := read.Part(s.from, s.to)
+	if err != nil {
+		return nil, fmt.Errorf("--recording: %s: %w", s.file, err)
+	}
+	return part, nil
+}

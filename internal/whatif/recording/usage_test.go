@@ -1,0 +1,382 @@
+package recording
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+	"pgregory.net/rapid"
+)
+
+// model returns the model of a valid text.
+func model(t testing.TB, text string, seed uint64) *UsageModel {
+	t.Helper()
+	s, err := ParseUsage(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := NewUsage(s, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// usageSample returns the CPU usage of many pods, each in its own group, at steps 137 apart.
+func usageSample(m *UsageModel, pods, steps int) []float64 {
+	values := make([]float64, 0, pods*steps)
+	for pod := range pods {
+		c := m.Cursor(uint64(pod), uint64(pod))
+		for i := range steps {
+			cpu, _ := m.Next(&c, int64(i)*137)
+			values = append(values, cpu)
+		}
+	}
+	return values
+}
+
+func TestMeanAndDeviation(t *testing.T) {
+	tests := map[string]struct{ mean, deviation float64 }{
+		"constant:mean=0.7":    {0.7, 0},
+		"beta:mean=0.4,cv=0.5": {0.4, 0.2},
+		// the variance of the uniform distribution over [0, 1] is 1/12
+		"beta:mean=0.5,cv=0.57735026919,max=1":                       {0.5, math.Sqrt(1.0 / 12)},
+		"beta:mean=0.4,cv=0.5,between=1":                             {0.4, 0.2},
+		"beta:mean=0.4,cv=0.5,between=0,hold=100":                    {0.4, 0.2},
+		"beta:mean=0.4,cv=0":                                         {0.4, 0},
+		"beta:mean=0.4,cv=0.5,workload=0.6":                          {0.4, 0.2},
+		"beta:mean=0.4,cv=0.5,workload=0.6,between=0.2,together=0.1": {0.4, 0.2},
+		"diurnal:mean=0.5,cv=0.5,phases=0,workload-phases=1":         {0.5, 0.25},
+		"bimodal:mean=0.5,cv=0.6":                                    {0.5, 0.3},
+		"bursts:mean=0.3,cv=0.8":                                     {0.3, 0.24},
+		"lognormal:mean=0.3,cv=1":                                    {0.3, 0.3},
+		"diurnal:mean=0.5,cv=0.5,phases=1":                           {0.5, 0.25},
+		"diurnal:mean=0.5,cv=0.36,phases=1":                          {0.5, 0.18},
+		// a = 3, low L, high 100 L: mean = 1.5 (1 - 1e-4) / (1 - 1e-6) L;
+		// E[X^2] = 3 (1 - 0.01) / (1 - 1e-6) L^2; with L = 0.2 the mean is 0.29997
+		// and the deviation sqrt(0.1188 - 0.08998) = 0.16976
+		"pareto:mean=0.29997,tail=3,max=20": {0.29997, 0.16976},
+	}
+	for text, want := range tests {
+		t.Run(text, func(t *testing.T) {
+			values := usageSample(model(t, text, 1), 20_000, 10)
+			mean, deviation := stat.MeanStdDev(values, nil)
+			if math.Abs(mean-want.mean) > 0.015*want.mean || math.Abs(deviation-want.deviation) > 0.04*want.deviation+1e-9 {
+				t.Errorf("mean %v, deviation %v, want %+v", mean, deviation, want)
+			}
+		})
+	}
+}
+
+// TestQuantiles compares quantiles with those of the distributions of gonum.
+func TestQuantiles(t *testing.T) {
+	s := UsageShape{Mean: 0.4, CV: 0.5, Max: 2, Hold: 1, Tail: 1.5}
+	// mean 0.2 and deviation 0.1 on [0, 1]: concentration 0.16/0.01 - 1 = 15
+	beta := distuv.Beta{Alpha: 3, Beta: 12}
+	// sigma^2 = log 1.25
+	sigma := math.Sqrt(math.Log(1.25))
+	lognormal := distuv.LogNormal{Mu: math.Log(0.4) - sigma*sigma/2, Sigma: sigma}
+	for kind, want := range map[UsageKind]func(p float64) float64{
+		Beta:      func(p float64) float64 { return 2 * beta.Quantile(p) },
+		Lognormal: lognormal.Quantile,
+	} {
+		s.Kind = kind
+		table, err := s.quantiles()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := usageCurve{table: table}
+		for z := -4.0; z <= 3.5; z += 0.013 {
+			p := distuv.UnitNormal.CDF(z)
+			if got := c.quantile(z); math.Abs(got-min(want(p), 2)) > 1e-3*want(p) {
+				t.Errorf("%s: quantile of %v is %v, want %v", kind, p, got, want(p))
+			}
+		}
+	}
+	// P(X > x) = ((L/x)^1.5 - (L/2)^1.5) / (1 - (L/2)^1.5), and the mean of the quantiles of
+	// uniform probabilities is the specified mean.
+	s.Kind = Pareto
+	quantile, err := s.quantile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	low, sum := quantile(0, 1, 1), 0.0
+	const n = 1_000_000
+	for i := range n {
+		above := (float64(i) + 0.5) / n
+		x := quantile(0, 1-above, above)
+		sum += x
+		if p := (math.Pow(low/x, 1.5) - math.Pow(low/2, 1.5)) / (1 - math.Pow(low/2, 1.5)); math.Abs(p-above) > 1e-9 {
+			t.Fatalf("P(X > %v) = %v, want %v", x, p, above)
+		}
+	}
+	if math.Abs(sum/n-0.4) > 1e-4 || low >= 0.4 || quantile(0, 1, 0) > 2+1e-9 {
+		t.Errorf("low %v, high %v, mean %v", low, quantile(0, 1, 0), sum/n)
+	}
+}
+
+// correlation returns the correlation of the CPU usage of two pods over time.
+func correlation(m *UsageModel, group1, group2 uint64) float64 {
+	a, b := m.Cursor(1, group1), m.Cursor(2, group2)
+	var x, y []float64
+	for i := range int64(20_000) {
+		u, _ := m.Next(&a, i*50)
+		v, _ := m.Next(&b, i*50)
+		x, y = append(x, u), append(y, v)
+	}
+	return stat.Correlation(x, y, nil)
+}
+
+func TestTogether(t *testing.T) {
+	const text = "beta:mean=0.4,cv=0.3,between=0,together=0.6,hold=10"
+	m := model(t, text, 3)
+	// The scores have 0.6 of their variance in common; such a narrow beta distribution is
+	// nearly linear in its score.
+	if got := correlation(m, 5, 5); math.Abs(got-0.6) > 0.03 {
+		t.Errorf("correlation in a group %v, want 0.6", got)
+	}
+	if got := correlation(m, 5, 6); math.Abs(got) > 0.03 {
+		t.Errorf("correlation between groups %v, want 0", got)
+	}
+	// The correlation is the same between two draws.
+	a, b := m.Cursor(1, 5), m.Cursor(2, 5)
+	var x, y []float64
+	for i := range int64(20_000) {
+		u, _ := m.Next(&a, i*50+5)
+		v, _ := m.Next(&b, i*50+5)
+		x, y = append(x, u), append(y, v)
+	}
+	if got := stat.Correlation(x, y, nil); math.Abs(got-0.6) > 0.03 {
+		t.Errorf("correlation in a group between draws %v, want 0.6", got)
+	}
+	// A burst affects most pods of a group: if the usage of one pod is high, that of the other
+	// is high much more often than for the 0.05 of the time of independent pods.
+	m = model(t, "bursts:mean=0.3", 3)
+	a, b = m.Cursor(1, 5), m.Cursor(2, 5)
+	var high, both float64
+	for i := range int64(50_000) {
+		u, _ := m.Next(&a, i*50)
+		v, _ := m.Next(&b, i*50)
+		if u > 0.6 {
+			high++
+			if v > 0.6 {
+				both++
+			}
+		}
+	}
+	if high/50_000 < 0.04 || high/50_000 > 0.06 || both/high < 0.4 {
+		t.Errorf("high for a share of %v, both for %v of that", high/50_000, both/high)
+	}
+}
+
+// TestBetween verifies that between is the share of the variance between pods.
+func TestBetween(t *testing.T) {
+	m := model(t, "beta:mean=0.4,cv=0.3,between=0.9,hold=10", 3)
+	var means, within []float64
+	for pod := range uint64(4000) {
+		c, values := m.Cursor(pod, pod), []float64(nil)
+		for i := range int64(100) {
+			cpu, _ := m.Next(&c, i*50)
+			values = append(values, cpu)
+		}
+		mean, variance := stat.MeanVariance(values, nil)
+		means, within = append(means, mean), append(within, variance)
+	}
+	between := stat.Variance(means, nil)
+	if share := between / (between + stat.Mean(within, nil)); math.Abs(share-0.9) > 0.01 {
+		t.Errorf("share of the variance between pods %v, want 0.9", share)
+	}
+}
+
+// TestWorkload verifies that workload is the share of the variance between groups, that between is the share
+// between the pods of a group, and that later pods of a group use as much as earlier ones.
+func TestWorkload(t *testing.T) {
+	m := model(t, "beta:mean=0.4,cv=0.3,workload=0.6,between=0.3,hold=10", 3)
+	const groups, pods, steps = 3000, 8, 20
+	var groupMeans, betweenPods, within []float64
+	for group := range uint64(groups) {
+		var means []float64
+		for pod := range uint64(pods) {
+			c, values := m.Cursor(group*pods+pod, group), []float64(nil)
+			for i := range int64(steps) {
+				cpu, _ := m.Next(&c, i*50)
+				values = append(values, cpu)
+			}
+			mean, variance := stat.MeanVariance(values, nil)
+			means, within = append(means, mean), append(within, variance)
+		}
+		mean, variance := stat.MeanVariance(means, nil)
+		groupMeans, betweenPods = append(groupMeans, mean), append(betweenPods, variance)
+	}
+	// The variance of means has a part of the variance that is averaged.
+	own := stat.Mean(within, nil)
+	between := stat.Mean(betweenPods, nil) - own/steps
+	workload := stat.Variance(groupMeans, nil) - between/pods - own/steps/pods
+	total := own + between + workload
+	if math.Abs(workload/total-0.6) > 0.02 || math.Abs(between/total-0.3) > 0.02 || math.Abs(math.Sqrt(total)-0.12) > 0.003 {
+		t.Errorf("shares of groups %v and of pods %v, want 0.6 and 0.3; deviation %v, want 0.12",
+			workload/total, between/total, math.Sqrt(total))
+	}
+}
+
+// TestWorkloadPhases verifies that the pods of a group have their peak at the same time, and those of different groups
+// at different times.
+func TestWorkloadPhases(t *testing.T) {
+	m := model(t, "diurnal:mean=0.4,cv=0.37,amplitude=0.5,period=100,phases=0,workload-phases=1,between=0,hold=1", 3)
+	same, different := 0.0, 0.0
+	for group := range uint64(50) {
+		same += correlationOf(m, 2*group, 2*group+1, group, group) / 50
+		different += correlationOf(m, 2*group, 2*group+1, group, group+100) / 50
+	}
+	// 0.37^2 = 0.137 is the variance, relative to the mean, of which the sine has 0.5^2/2 = 0.125.
+	if same < 0.8 || math.Abs(different) > 0.3 {
+		t.Errorf("correlations %v in a group and %v between groups", same, different)
+	}
+}
+
+// correlationOf returns the correlation of the CPU usage of two pods over two periods of 100 steps.
+func correlationOf(m *UsageModel, pod1, pod2, group1, group2 uint64) float64 {
+	var x, y []float64
+	for step := range int64(200) {
+		u, _ := m.At(pod1, group1, step)
+		v, _ := m.At(pod2, group2, step)
+		x, y = append(x, u), append(y, v)
+	}
+	return stat.Correlation(x, y, nil)
+}
+
+// TestDay verifies that the peak is at a quarter and the minimum at three quarters of the period.
+func TestDay(t *testing.T) {
+	m := model(t, "diurnal:mean=0.4,cv=0.36,amplitude=0.5,period=100,phases=0,between=0", 3)
+	var sums [4]float64
+	for pod := range uint64(2000) {
+		c := m.Cursor(pod, pod)
+		for quarter := range sums {
+			cpu, _ := m.Next(&c, 1000+int64(quarter)*25)
+			sums[quarter] += cpu / 2000
+		}
+	}
+	// 0.4 (1 + 0.5 sin)
+	for quarter, want := range []float64{0.4, 0.6, 0.4, 0.2} {
+		if math.Abs(sums[quarter]-want) > 0.01 {
+			t.Errorf("quarter %d: %v, want %v", quarter, sums[quarter], want)
+		}
+	}
+}
+
+// drawSpec draws a valid text of any kind.
+func drawSpec(t *rapid.T) string {
+	kind := rapid.SampledFrom(UsageKinds).Draw(t, "kind")
+	workload := rapid.Float64Range(0, 1).Draw(t, "workload")
+	between := rapid.Float64Range(0, 1-workload).Draw(t, "between")
+	text := fmt.Sprintf("%s:mean=%v,workload=%v,between=%v,together=%v,hold=%d", kind, rapid.Float64Range(0.05, 0.5).Draw(t, "mean"),
+		workload, between, rapid.Float64Range(0, max(1-workload-between, 0)).Draw(t, "together"), rapid.IntRange(1, 100).Draw(t, "hold"))
+	if kind != Constant && kind != Pareto {
+		text += fmt.Sprintf(",cv=%v", rapid.Float64Range(0.36, 0.8).Draw(t, "cv"))
+	}
+	return text
+}
+
+// TestNextProperties verifies that values are in range, the same for the same seed, and the same
+// for Next and At.
+func TestNextProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text, seed := drawSpec(t), rapid.Uint64().Draw(t, "seed")
+		s, err := ParseUsage(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if second, err := ParseUsage(s.String()); err != nil || second != s {
+			t.Fatalf("%s is parsed as %+v, %v, want %+v", s, second, err, s)
+		}
+		m, _ := NewUsage(s, seed)
+		twin, _ := NewUsage(s, seed)
+		pod, group := rapid.Uint64().Draw(t, "pod"), rapid.Uint64().Draw(t, "group")
+		c := m.Cursor(pod, group)
+		step := int64(0)
+		for range 50 {
+			step = max(0, step+rapid.Int64Range(-3, 40).Draw(t, "advance"))
+			cpu, memory := m.Next(&c, step)
+			wantCPU, wantMemory := twin.At(pod, group, step)
+			if cpu != wantCPU || memory != wantMemory {
+				t.Fatalf("step %d: Next returns %v, %v, At %v, %v", step, cpu, memory, wantCPU, wantMemory)
+			}
+			if !(cpu >= 0 && cpu <= s[usageCPU].Max+1e-9) || !(memory >= 0 && memory <= s[usageMemory].Max+1e-9) {
+				t.Fatalf("step %d: %v, %v", step, cpu, memory)
+			}
+		}
+	})
+}
+
+func TestSeedsAndPodsDiffer(t *testing.T) {
+	const text = "beta:mean=0.4,cv=0.5"
+	seen := map[float64]bool{}
+	for seed := range uint64(20) {
+		m := model(t, text, seed)
+		for pod := range uint64(20) {
+			cpu, memory := m.At(pod, 0, 7)
+			seen[cpu], seen[memory] = true, true
+		}
+	}
+	if len(seen) != 800 {
+		t.Errorf("%d different values, want 800", len(seen))
+	}
+}
+
+// TestGoldenValue verifies that the values of a seed do not change between versions.
+func TestGoldenValue(t *testing.T) {
+	cpu, memory := model(t, "beta:mean=0.4,cv=0.5,max=2,between=0.5,together=0.1,hold=10", 42).At(7, 3, 1003)
+	if got, want := fmt.Sprintf("%.6f %.6f", cpu, memory), "0.161595 0.635157"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+func TestNextDoesNotAllocate(t *testing.T) {
+	m := model(t, "diurnal", 1)
+	c, step := m.Cursor(1, 2), int64(0)
+	if n := testing.AllocsPerRun(1000, func() { m.Next(&c, step); step++ }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// BenchmarkNext measures both resources of one pod: "step" advances by one step, "leap" draws again.
+func BenchmarkNext(b *testing.B) {
+	for _, kind := range []string{"constant", "beta", "pareto", "bursts", "diurnal"} {
+		m := model(b, kind, 1)
+		b.Run(kind+"/step", func(b *testing.B) {
+			// Many pods, as in a cluster: their cursors exceed the processor caches.
+			cursors := make([]UsageCursor, 150_000)
+			for i := range cursors {
+				cursors[i] = m.Cursor(uint64(i), uint64(i/10))
+			}
+			pod, step := 0, int64(0)
+			for b.Loop() {
+				m.Next(&cursors[pod], step)
+				if pod++; pod == len(cursors) {
+					pod, step = 0, step+1
+				}
+			}
+		})
+		b.Run(kind+"/leap", func(b *testing.B) {
+			pod := uint64(0)
+			for b.Loop() {
+				m.At(pod, pod/10, 77)
+				pod++
+			}
+		})
+	}
+}
+
+func BenchmarkNew(b *testing.B) {
+	s, err := ParseUsage("beta")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := NewUsage(s, 1); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

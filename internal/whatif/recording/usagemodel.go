@@ -1,0 +1,172 @@
+package recording
+
+import "math"
+
+// The resources, as indexes.
+const (
+	usageCPU = iota
+	// usageMemory is the working set.
+	usageMemory
+	usageResources
+)
+
+// UsageModel generates the usage of pods over time, as multiples of their requests,
+// from a seed and a shape. Most traces have requests but no usage.
+//
+// The usage of a pod at a step is the quantile of its shape at a normal score
+//
+//	z = sqrt(workload) z_workload + sqrt(between) z_pod + sqrt(together) z_group(t)
+//	  + sqrt(1 - workload - between - together) z_own(t)
+//
+// with independent standard normal terms: a constant of the pod's group, which later pods of
+// the group have as well, a constant of the pod, a term shared by the pods of the group at that
+// time, and a term of the pod at that time. The score over all pods
+// and steps is standard normal for any weights, so that the shape keeps its mean and
+// deviation (a Gaussian copula). z_group and z_own are drawn every hold steps, and between
+// two draws a and b they are
+//
+//	((1-f) a + f b) / sqrt((1-f)^2 + f^2), f from 0 to 1
+//
+// which is also standard normal, and continuous.
+//
+// Usage is a pure function of the seed, the pod, its group and the step. Draws are hashes
+// of these, so that steps can be computed in any order: UsageModel.At needs a few draws,
+// UsageModel.Next a few nanoseconds for consecutive steps. CPU and memory are independent. On
+// one architecture the same input gives the same bits.
+//
+// A model is immutable and safe for concurrent use.
+type UsageModel struct {
+	seed   uint64
+	curves [usageResources]usageCurve
+}
+
+// usageCurve is a shape with precomputed tables.
+type usageCurve struct {
+	// table has the quantiles of the shape by normal score.
+	table []float64
+	// workload, between, together and own are the square roots of the weights.
+	workload, between, together, own float64
+	// from and to are the weights of the previous and next draw, by step between them.
+	from, to []float64
+	// amplitude, period and phases of the sine; none if the amplitude is 0.
+	amplitude, period, phases, workloadPhases float64
+}
+
+// NewUsage returns the model of a specification and a seed. It returns an error if a shape is
+// impossible.
+func NewUsage(spec UsageSpec, seed uint64) (*UsageModel, error) {
+	m := &UsageModel{seed: seed}
+	for r, shape := range spec {
+		table, err := shape.quantiles()
+		if err != nil {
+			return nil, err
+		}
+		c := usageCurve{
+			table:    table,
+			workload: math.Sqrt(shape.Workload),
+			between:  math.Sqrt(shape.Between),
+			together: math.Sqrt(shape.Together),
+			own:      math.Sqrt(max(1-shape.Workload-shape.Between-shape.Together, 0)),
+			from:     make([]float64, shape.Hold),
+			to:       make([]float64, shape.Hold),
+		}
+		if shape.Kind == Diurnal {
+			c.amplitude, c.period = shape.Amplitude, float64(shape.Period)
+			c.phases, c.workloadPhases = shape.Phases, shape.WorkloadPhases
+		}
+		for i := range shape.Hold {
+			f := float64(i) / float64(shape.Hold)
+			norm := math.Sqrt((1-f)*(1-f) + f*f)
+			c.from[i], c.to[i] = (1-f)/norm, f/norm
+		}
+		m.curves[r] = c
+	}
+	return m, nil
+}
+
+// UsageCursor is the position of one pod in time, for UsageModel.Next.
+type UsageCursor struct {
+	pod, group uint64
+	tracks     [usageResources]usageTrack
+}
+
+// usageTrack is the position in one resource: the previous and the next draw.
+type usageTrack struct {
+	knot            int64
+	fixed, from, to float64
+	phase           float64
+}
+
+// Cursor returns the initial position of a pod. Pods have different numbers; pods of a
+// group have the same group number.
+func (m *UsageModel) Cursor(pod, group uint64) UsageCursor {
+	c := UsageCursor{pod: pod, group: group}
+	for r := range m.curves {
+		curve := &m.curves[r]
+		c.tracks[r] = usageTrack{
+			knot:  -2,
+			fixed: curve.between * normal(m.seed, streams[r].pod, pod, 0),
+			phase: curve.phases * uniform(m.seed, streams[r].phase, pod, 0),
+		}
+		if curve.workload > 0 {
+			c.tracks[r].fixed += curve.workload * normal(m.seed, streams[r].workload, group, 0)
+		}
+		if curve.workloadPhases > 0 {
+			c.tracks[r].phase += curve.workloadPhases * uniform(m.seed, streams[r].workloadPhase, group, 0)
+		}
+	}
+	return c
+}
+
+// Next returns the usage of a pod at a step, as multiples of its requests, and moves the
+// cursor to the step. Steps may be in any order; small increments are the fastest.
+// Negative steps count as 0.
+func (m *UsageModel) Next(c *UsageCursor, step int64) (cpu, memory float64) {
+	step = max(step, 0)
+	return m.curves[usageCPU].at(m.seed, usageCPU, c, step), m.curves[usageMemory].at(m.seed, usageMemory, c, step)
+}
+
+// At returns the usage of a pod at a step, without a cursor.
+func (m *UsageModel) At(pod, group uint64, step int64) (cpu, memory float64) {
+	c := m.Cursor(pod, group)
+	return m.Next(&c, step)
+}
+
+func (c *usageCurve) at(seed uint64, resource int, cursor *UsageCursor, step int64) float64 {
+	t, hold := &cursor.tracks[resource], int64(len(c.from))
+	knot := step / hold
+	if knot != t.knot {
+		if knot == t.knot+1 {
+			t.from = t.to
+		} else {
+			t.from = c.draw(seed, resource, cursor, knot)
+		}
+		t.to, t.knot = c.draw(seed, resource, cursor, knot+1), knot
+	}
+	i := step % hold
+	value := c.quantile(t.fixed + c.from[i]*t.from + c.to[i]*t.to)
+	if c.amplitude > 0 {
+		value *= 1 + c.amplitude*math.Sin(2*math.Pi*(math.Mod(float64(step), c.period)/c.period+t.phase))
+	}
+	return value
+}
+
+// draw returns the variable part of the score at a knot.
+func (c *usageCurve) draw(seed uint64, resource int, cursor *UsageCursor, knot int64) float64 {
+	var score float64
+	if c.own > 0 {
+		score = c.own * normal(seed, streams[resource].own, cursor.pod, uint64(knot))
+	}
+	if c.together > 0 {
+		score += c.together * normal(seed, streams[resource].group, cursor.group, uint64(knot))
+	}
+	return score
+}
+
+// quantile returns the quantile at a score, interpolated from the table.
+func (c *usageCurve) quantile(z float64) float64 {
+	position := min(max((z+tableEnd)*tableDensity, 0), float64(len(c.table)-1))
+	i := min(int(position), len(c.table)-2)
+	f := position - float64(i)
+	return c.table[i] + f*(c.table[i+1]-c.table[i])
+}

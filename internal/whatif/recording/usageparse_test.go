@@ -1,0 +1,193 @@
+package recording
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestParseUsage(t *testing.T) {
+	const cpu, memory = "max=4,between=0.5,together=0,hold=5", "max=2,between=0.97,together=0.01,hold=60"
+	tests := map[string][2]string{
+		"beta":                 {"beta:mean=0.4," + cpu + ",cv=0.6", "beta:mean=0.49," + memory + ",cv=0.56"},
+		"beta:mean=0.2,cv=0.5": {"beta:mean=0.2," + cpu + ",cv=0.5", "beta:mean=0.2," + memory + ",cv=0.5"},
+		// Missing keys have their defaults.
+		"memory=constant:mean=1": {"beta:mean=0.4," + cpu + ",cv=0.6", "constant:mean=1," + memory},
+		"cpu=pareto;memory=constant": {
+			"pareto:mean=0.4,max=20,between=0.5,together=0,hold=5,tail=1.5", "constant:mean=0.49," + memory,
+		},
+		// The defaults of between and together are at most what workload leaves: 1 - 0.8, and of memory 1 - 0.8 - 0.2.
+		"cpu=diurnal:workload=0.8,workload-phases=0.5;memory=beta:workload=0.8": {
+			"diurnal:mean=0.4,max=4,between=0.19999999999999996,together=0,hold=5,cv=0.6,amplitude=0.5,period=1440,phases=0.1," +
+				"workload=0.8,workload-phases=0.5",
+			"beta:mean=0.49,max=2,between=0.19999999999999996,together=0,hold=60,cv=0.56,workload=0.8",
+		},
+		// The default of together is at most 1 - between.
+		" memory=constant ; cpu=bursts:between=0.75": {
+			"bursts:mean=0.4,max=4,between=0.75,together=0.25,hold=10,cv=0.8,share=0.05", "constant:mean=0.49," + memory,
+		},
+	}
+	for text, want := range tests {
+		t.Run(text, func(t *testing.T) {
+			s, err := ParseUsage(text)
+			got := [2]string{s[usageCPU].String(), s[usageMemory].String()}
+			if err != nil || got != want {
+				t.Errorf("%v, error %v, want %v", got, err, want)
+			}
+		})
+	}
+}
+
+// TestDefaultsAreValid verifies that the defaults of every kind are valid for both resources.
+func TestDefaultsAreValid(t *testing.T) {
+	for _, kind := range UsageKinds {
+		model(t, string(kind), 0)
+	}
+}
+
+func TestParseUsageErrors(t *testing.T) {
+	tests := map[string]string{
+		"": `usage of cpu: shape: invalid value "": must be one of constant, beta, bimodal, bursts, ` +
+			`lognormal, pareto, diurnal`,
+		"gamma:mean=1": `usage of cpu: shape: invalid value "gamma": must be one of constant, beta, bimodal, bursts, ` +
+			`lognormal, pareto, diurnal`,
+		"beta:mean=-1": `usage of cpu: mean: invalid value "-1": must be a number from 0 to 1000`,
+		"beta:tail=2":  `usage of cpu: unknown key "tail": must be one of mean, max, workload, between, together, hold, cv`,
+		"pareto:cv=1":  `usage of cpu: unknown key "cv": must be one of mean, max, workload, between, together, hold, tail`,
+		"beta:workload=0.3,between=0.5,together=0.3": `usage of cpu: beta: workload: invalid value "0.3": must be at most 1 in total with ` +
+			`between, 0.5, and together, 0.3`,
+		"beta:between=0.7,together=0.4": `usage of cpu: beta: between: invalid value "0.7": must be at most 1 in total with together, 0.4`,
+		"memory=beta:mean=3":            `usage of memory: beta: mean: invalid value "3": must be at most max, 2`,
+		"beta;beta":                     `usage: invalid value "beta": must be one shape for both resources, or cpu=SHAPE;memory=SHAPE`,
+		"beta;cpu=beta":                 `usage: invalid value "cpu=beta": must be one shape for both resources, or cpu=SHAPE;memory=SHAPE`,
+		// mean 0.5 of 1: values of 0 or max have a deviation of 0.5, equal to the mean
+		"cpu=beta:mean=0.5,max=1,cv=1.2": `usage of cpu: beta: cv: invalid value "1.2": must be less than 1, at which all values are ` +
+			`0 or max`,
+		// gap = 0.5 cv / sqrt(0.1875 + 0.00333) = 1.1446 cv; low = 0.5 - 0.35 gap is 0 at cv 1.248
+		"cpu=bimodal:mean=0.5,cv=2":           `usage of cpu: bimodal: cv: invalid value "2": must be at most 1.248 for a share of 0.25`,
+		"cpu=bimodal:mean=0.5,cv=0.6,max=0.6": `usage of cpu: bimodal: max: invalid value "0.6": must be at least the high level, 1.084`,
+		"cpu=lognormal:mean=0.5,cv=1,max=1": `usage of cpu: lognormal: max: invalid value "1": must be higher: truncation reduces ` +
+			`the mean by 0.13 of it, at most 0.01 is allowed`,
+		// the sine alone has 0.8/sqrt(2) = 0.566
+		"diurnal:cv=0.5,amplitude=0.8": `usage of cpu: diurnal: cv: invalid value "0.5": must be at least 0.5657, the coefficient of ` +
+			`variation of the amplitude 0.8 alone`,
+		"diurnal:mean=3,cv=1": `usage of cpu: diurnal: mean: invalid value "3": must be at most 2.667`,
+		"pareto:mean=0":       `usage of cpu: pareto: mean: invalid value "0": must be above 0 and under max, 20`,
+	}
+	for text, want := range tests {
+		t.Run(text, func(t *testing.T) {
+			if _, err := ParseUsage(text); err == nil || err.Error() != want {
+				t.Errorf("error %v, want %s", err, want)
+			}
+		})
+	}
+	if _, err := ParseUsage(strings.Repeat("beta;", 10_000)); err == nil {
+		t.Error("a text longer than the maximum is accepted")
+	}
+}
+
+func TestParseLimits(t *testing.T) {
+	tests := map[string]string{
+		"ratio=2":                "[ratio=2]",
+		"ratio=1+1.5+2+4":        "[ratio=1 ratio=1.5 ratio=2 ratio=4]",
+		"ratio=2,unlimited=0.25": "[ratio=2,unlimited=0.25]",
+		"ratio=2+3,memory=1":     "[cpu=2,memory=1 cpu=3,memory=1]",
+		"cpu=4,memory=1.5":       "[cpu=4,memory=1.5]",
+		"unlimited=1":            "[ratio=1,unlimited=1]",
+		"": `ratio: missing value: must be numbers from 1 to 100 with + between them, unless cpu and memory ` +
+			`are set`,
+		"cpu=2": `ratio: missing value: must be numbers from 1 to 100 with + between them, unless cpu and memory ` +
+			`are set`,
+		"ratio=0.5":             `ratio: invalid value "0.5": must be numbers from 1 to 100 in rising order, with + between them`,
+		"ratio=2,unlimited=1.1": `unlimited: invalid value "1.1": must be a number from 0 to 1`,
+		"ratio=2,gpu=1":         `unknown key "gpu": must be one of ratio, cpu, memory, unlimited`,
+	}
+	for text, want := range tests {
+		t.Run(text, func(t *testing.T) {
+			limits, err := ParseLimits(text)
+			got := fmt.Sprint(limits)
+			if err != nil {
+				got = err.Error()
+			}
+			if got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+			for _, l := range limits {
+				if second, err := ParseLimits(l.String()); err != nil || len(second) != 1 || second[0] != l {
+					t.Errorf("%s is parsed as %v, %v", l, second, err)
+				}
+			}
+		})
+	}
+}
+
+func TestForPod(t *testing.T) {
+	// 1.5 x 1001 = 1501.5, rounded up
+	if cpu, memory := (Limits{CPU: 1.5, Memory: 1}).ForPod(1, 1, 1001, 4096); cpu != 1502 || memory != 4096 {
+		t.Errorf("limits %d and %d", cpu, memory)
+	}
+	if cpu, memory := (Limits{CPU: 2, Memory: 2}).ForPod(1, 1, 0, 1<<62); cpu != 0 || memory != 1<<63-1 {
+		t.Errorf("limits %d and %d", cpu, memory)
+	}
+	// An amount that float64 cannot represent is not reduced.
+	if cpu, _ := (Limits{CPU: 1, Memory: 1}).ForPod(1, 1, 1<<53+1, 1); cpu < 1<<53+1 {
+		t.Errorf("limit %d", cpu)
+	}
+	few, more, count := Limits{2, 2, 0.1}, Limits{4, 4, 0.3}, 0
+	for pod := range uint64(10_000) {
+		a, _ := few.ForPod(9, pod, 100, 100)
+		b, _ := more.ForPod(9, pod, 100, 100)
+		if a == 0 && b != 0 {
+			t.Fatalf("pod %d has limits with a share of 0.3 without, but none with 0.1", pod)
+		}
+		if b == 0 {
+			count++
+		}
+	}
+	if count < 2800 || count > 3200 {
+		t.Errorf("%d of 10000 pods without limits, want 3000", count)
+	}
+}
+
+// FuzzParseUsage verifies that New accepts every parsed specification, and that its values are in range.
+func FuzzParseUsage(f *testing.F) {
+	for _, kind := range UsageKinds {
+		f.Add(string(kind) + ":mean=0.3")
+	}
+	f.Add("cpu=bursts:mean=0.3,share=0.02;memory=beta:mean=0.6,cv=0.01,max=700")
+	f.Add("cpu=diurnal:workload-phases=1,workload=0.5,between=0.2;memory=beta:workload=1")
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := ParseUsage(text)
+		if err != nil {
+			return
+		}
+		m, err := NewUsage(s, 1)
+		if err != nil {
+			t.Fatalf("%q is parsed but rejected by New: %v", text, err)
+		}
+		for step := range int64(20) {
+			cpu, memory := m.At(1, 2, step*step*step)
+			if !(cpu >= 0 && cpu <= MaxMultiple*1.01) || !(memory >= 0 && memory <= MaxMultiple*1.01) {
+				t.Fatalf("%q: %v, %v", text, cpu, memory)
+			}
+		}
+		if second, err := ParseUsage(s.String()); err != nil || second != s {
+			t.Errorf("%s is parsed as %+v, %v", s, second, err)
+		}
+	})
+}
+
+func FuzzParseLimits(f *testing.F) {
+	f.Add("ratio=1+2,unlimited=0.1")
+	f.Fuzz(func(t *testing.T, text string) {
+		sweep, err := ParseLimits(text)
+		if (err == nil) != (len(sweep) > 0) {
+			t.Errorf("%q: %v, %v", text, sweep, err)
+		}
+		for _, l := range sweep {
+			if l.CPU < 1 || l.Memory < 1 || l.Unlimited < 0 || l.Unlimited > 1 {
+				t.Errorf("%q: %+v", text, l)
+			}
+		}
+	})
+}

@@ -1,0 +1,249 @@
+package recording
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"gonum.org/v1/gonum/mathext"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/spec"
+)
+
+// UsageKind is a family of shapes.
+type UsageKind string
+
+const (
+	// Constant is always the mean.
+	Constant UsageKind = "constant"
+	// Beta is a beta distribution over [0, max].
+	Beta UsageKind = "beta"
+	// Bimodal has a low and a high level, with a fraction of the time at the high level.
+	// Both are uniformly spread by a tenth of their distance to each side.
+	Bimodal UsageKind = "bimodal"
+	// Bursts is Bimodal with short and rare bursts, which mostly coincide for the pods of
+	// a group.
+	Bursts UsageKind = "bursts"
+	// Lognormal has a heavy tail, truncated at max.
+	Lognormal UsageKind = "lognormal"
+	// Pareto has a heavier tail, bounded by max. Its deviation follows from its mean,
+	// tail and bound.
+	Pareto UsageKind = "pareto"
+	// Diurnal is a sine over a period, times a beta distribution.
+	Diurnal UsageKind = "diurnal"
+)
+
+// UsageKinds lists all kinds.
+var UsageKinds = []UsageKind{Constant, Beta, Bimodal, Bursts, Lognormal, Pareto, Diurnal}
+
+// kindNames returns the names of all kinds.
+func kindNames() string {
+	names := make([]string, len(UsageKinds))
+	for i, kind := range UsageKinds {
+		names[i] = string(kind)
+	}
+	return strings.Join(names, ", ")
+}
+
+// UsageShape is the distribution of the usage of one resource, as multiples of the request.
+type UsageShape struct {
+	Kind UsageKind
+	// Mean over pods and time, and CV, the coefficient of variation.
+	Mean, CV float64
+	// Max is the highest multiple.
+	Max float64
+	// Workload is the fraction of the score's variance that is between groups and constant
+	// over time and over the pods of a group, Between the fraction that is between pods and
+	// constant over time, Together the fraction that pods of a group share at a time. Their
+	// sum is at most 1.
+	Workload, Between, Together float64
+	// Hold is the number of steps between two draws, at least 1.
+	Hold int
+	// Share is the fraction of time at the high level, of Bimodal and Bursts.
+	Share float64
+	// Tail is the exponent of Pareto: the lower, the heavier the tail.
+	Tail float64
+	// Amplitude of the sine of Diurnal as a fraction of the mean, its Period in steps, and
+	// the range of the Phases of pods in periods, 0 for the same phase. WorkloadPhases is the
+	// range of a phase that the pods of a group have in common.
+	Amplitude              float64
+	Period                 int
+	Phases, WorkloadPhases float64
+}
+
+// UsageSpec is a shape for each resource.
+type UsageSpec [usageResources]UsageShape
+
+// The table of quantiles covers scores in [-tableEnd, tableEnd], with tableDensity entries
+// per unit. The probability of a score outside is 2e-9.
+const (
+	tableEnd     = 6
+	tableDensity = 64
+)
+
+// rounding is the error of the sum of three decimal fractions.
+const rounding = 1e-12
+
+// quantiles returns the table of a shape, or an error if the shape is impossible.
+func (s UsageShape) quantiles() ([]float64, error) {
+	quantile, err := s.quantile()
+	if err != nil {
+		return nil, err
+	}
+	table := make([]float64, 2*tableEnd*tableDensity+1)
+	for i := range table {
+		z := float64(i)/tableDensity - tableEnd
+		below, above := math.Erfc(-z/math.Sqrt2)/2, math.Erfc(z/math.Sqrt2)/2
+		table[i] = min(max(quantile(z, below, above), 0), s.Max)
+	}
+	return table, nil
+}
+
+// quantile returns the inverse of the distribution as a function of the score and of the
+// probabilities below and above it.
+func (s UsageShape) quantile() (func(z, below, above float64) float64, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	switch s.Kind {
+	case Beta:
+		return s.beta(s.CV, s.Max)
+	case Bimodal, Bursts:
+		return s.bimodal()
+	case Lognormal:
+		return s.lognormal()
+	case Pareto:
+		return s.pareto()
+	case Diurnal:
+		// Independent factors with means of 1 and m: 1 + cv^2 = (1 + a^2/2) (1 + noise^2).
+		noise := (1+s.CV*s.CV)/(1+s.Amplitude*s.Amplitude/2) - 1
+		if noise < 0 {
+			return nil, s.wrong("cv", s.CV, "at least %.4g, the coefficient of variation of the amplitude %v alone",
+				s.Amplitude/math.Sqrt2, s.Amplitude)
+		}
+		return s.beta(math.Sqrt(noise), s.Max/(1+s.Amplitude))
+	default: // Constant
+		return func(_, _, _ float64) float64 { return s.Mean }, nil
+	}
+}
+
+// check returns an error for fields that exclude each other; ParseUsage checks the range of each.
+func (s UsageShape) check() error {
+	switch {
+	case s.Between+s.Together > 1:
+		return s.wrong("between", s.Between, "at most 1 in total with together, %v", s.Together)
+	case s.Workload+s.Between+s.Together > 1+rounding:
+		return s.wrong("workload", s.Workload, "at most 1 in total with between, %v, and together, %v", s.Between, s.Together)
+	case s.Kind != Pareto && s.Mean > s.Max:
+		return s.wrong("mean", s.Mean, "at most max, %v", s.Max)
+	}
+	return nil
+}
+
+func (s UsageShape) wrong(key string, found float64, allowed string, args ...any) error {
+	return &spec.Error{Key: string(s.Kind) + ": " + key, Found: fmt.Sprint(found), Allowed: fmt.Sprintf(allowed, args...)}
+}
+
+// beta returns the quantiles of a beta distribution on [0, upper] with the mean of the
+// shape and a deviation of cv x mean, by the method of moments: with the mean m and the
+// variance v on [0, 1],
+//
+//	alpha + beta = m (1 - m) / v - 1, alpha = m (alpha + beta)
+func (s UsageShape) beta(cv, upper float64) (func(_, below, above float64) float64, error) {
+	if s.Mean > upper {
+		return nil, s.wrong("mean", s.Mean, "at most %.4g", upper)
+	}
+	mean := s.Mean / upper
+	variance := cv * mean * cv * mean
+	if variance == 0 || mean == 1 {
+		return func(_, _, _ float64) float64 { return s.Mean }, nil
+	}
+	concentration := mean*(1-mean)/variance - 1
+	if concentration < minConcentration {
+		return nil, s.wrong("cv", s.CV, "less than %.4g, at which all values are 0 or max", math.Sqrt((1-mean)/mean))
+	}
+	alpha, beta := mean*concentration, (1-mean)*concentration
+	return func(_, below, above float64) float64 {
+		if above < below {
+			return upper * (1 - mathext.InvRegIncBeta(beta, alpha, above))
+		}
+		return upper * mathext.InvRegIncBeta(alpha, beta, below)
+	}, nil
+}
+
+// bimodal returns the quantiles of a distribution with a fraction p of the time at the
+// high level, and a gap between the levels, each uniformly spread by a tenth of the gap
+// to each side:
+//
+//	mean     = low + p gap
+//	variance = p (1-p) gap^2 + (gap/10)^2 / 3
+func (s UsageShape) bimodal() (func(_, below, above float64) float64, error) {
+	p := s.Share
+	perGap := math.Sqrt(p*(1-p) + 0.01/3)
+	gap := s.CV * s.Mean / perGap
+	low, high, half := s.Mean-p*gap, s.Mean+(1-p)*gap, gap/10
+	if low-half < 0 {
+		return nil, s.wrong("cv", s.CV, "at most %.4g for a share of %v", perGap/(p+0.1), p)
+	}
+	if high+half > s.Max {
+		return nil, s.wrong("max", s.Max, "at least the high level, %.4g", high+half)
+	}
+	return func(_, below, above float64) float64 {
+		if above < p {
+			return high + half*(1-2*above/p)
+		}
+		return low + half*(2*min(below/(1-p), 1)-1)
+	}, nil
+}
+
+// lognormal returns the quantiles with sigma^2 = log(1 + cv^2) and mu = log(mean) -
+// sigma^2/2. Truncation at max may reduce the mean by at most a hundredth.
+func (s UsageShape) lognormal() (func(z, _, _ float64) float64, error) {
+	if s.Mean == 0 {
+		return func(_, _, _ float64) float64 { return 0 }, nil
+	}
+	sigma := math.Sqrt(math.Log1p(s.CV * s.CV))
+	mu := math.Log(s.Mean) - sigma*sigma/2
+	if sigma > 0 {
+		// E[min(X, M)] = mean F((log M - mu)/sigma - sigma) + M (1 - F((log M - mu)/sigma))
+		cut := (math.Log(s.Max) - mu) / sigma
+		kept := s.Mean*math.Erfc((sigma-cut)/math.Sqrt2)/2 + s.Max*math.Erfc(cut/math.Sqrt2)/2
+		if kept < 0.99*s.Mean {
+			return nil, s.wrong("max", s.Max, "higher: truncation reduces the mean by %.2g of it, at most 0.01 is allowed", 1-kept/s.Mean)
+		}
+	}
+	return func(z, _, _ float64) float64 { return math.Exp(mu + sigma*z) }, nil
+}
+
+// pareto returns the quantiles of a bounded Pareto distribution over [low, max]: P(X > x) =
+// ((low/x)^a - (low/max)^a) / (1 - (low/max)^a) with the tail a. low follows from the mean.
+func (s UsageShape) pareto() (func(_, _, above float64) float64, error) {
+	if !(s.Mean > 0 && s.Mean < s.Max) {
+		return nil, s.wrong("mean", s.Mean, "above 0 and under max, %v", s.Max)
+	}
+	below, above := 0.0, s.Mean
+	for range 200 {
+		if middle := (below + above) / 2; paretoMean(s.Tail, middle, s.Max) < s.Mean {
+			below = middle
+		} else {
+			above = middle
+		}
+	}
+	low, a := above, s.Tail
+	end := math.Pow(low/s.Max, a)
+	return func(_, _, above float64) float64 {
+		return low * math.Pow(end+above*(1-end), -1/a)
+	}, nil
+}
+
+// paretoMean returns the mean of a bounded Pareto distribution of exponent a over
+// [low, high].
+func paretoMean(a, low, high float64) float64 {
+	// With r = log(high/low): low a (1 - e^(-(a-1) r)) / ((a-1) (1 - e^(-a r))).
+	r := math.Log(high / low)
+	inner := r
+	if a != 1 {
+		inner = -math.Expm1(-(a-1)*r) / (a - 1)
+	}
+	return low * a * inner / -math.Expm1(-a*r)
+}
