@@ -25,7 +25,7 @@ PLATFORMS ?= linux/amd64,linux/arm64
 # detector compiles it a second time.
 RACE := ./load ./load/endpoint ./load/prometheus ./load/remote ./load/service ./load/signalfx ./load/telemetry ./internal/fleet \
   ./internal/controllers/... ./internal/cli/base ./internal/cli/loadwatcher \
-  ./internal/scheduling/noderes ./internal/scheduling/shared ./internal/scheduling/shutdown
+  ./internal/scheduling/cache ./internal/scheduling/shared ./internal/scheduling/shutdown
 
 FUZZTIME ?= 10s
 SOAK     ?= 30m

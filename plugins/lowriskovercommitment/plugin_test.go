@@ -9,8 +9,8 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/cache"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/nodemetrics"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shared"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
@@ -170,7 +170,7 @@ func TestRisk(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := plugin.(nodemetrics.RiskEvaluator).Risk(info, noderes.NewSums(info)); math.Abs(got-want) > 0.005 {
+		if got := plugin.(nodemetrics.RiskEvaluator).Risk(cache.NewSums(info)); math.Abs(got-want) > 0.005 {
 			t.Errorf("%s: risk %.3f, want %.3f", node, got, want)
 		}
 	}

@@ -17,8 +17,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/allocation"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/cache"
 )
 
 // Name is the name of the plugin in the scheduler configuration.
@@ -29,11 +28,6 @@ type plugin struct {
 	resources []weightedResource
 	// sign is 1 in mode Most and -1 in mode Least.
 	sign int64
-}
-
-type weightedResource struct {
-	resources.Resource
-	weight int64
 }
 
 var (
@@ -67,11 +61,7 @@ func (pl *plugin) SignPod(context.Context, *v1.Pod) ([]fwk.SignFragment, *fwk.St
 
 // Score returns the raw score of a node. There is no PreScore: nothing is computed per pod.
 func (pl *plugin) Score(_ context.Context, _ fwk.CycleState, _ *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
-	var mean allocation.Mean
-	for _, r := range pl.resources {
-		mean.Add(noderes.Allocatable(r.Resource, node), r.weight)
-	}
-	return pl.sign * mean.Value(), nil
+	return pl.sign * score(pl.resources, node), nil
 }
 
 // ScoreExtensions returns the plugin, which normalizes its scores.
@@ -79,6 +69,6 @@ func (pl *plugin) ScoreExtensions() fwk.ScoreExtensions { return pl }
 
 // NormalizeScore scales the raw scores to [0, 100].
 func (pl *plugin) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, scores fwk.NodeScoreList) *fwk.Status {
-	noderes.Normalize(scores)
+	cache.Normalize(scores)
 	return nil
 }

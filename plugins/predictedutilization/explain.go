@@ -27,7 +27,7 @@ func (pl *plugin) ExplainPod(state fwk.CycleState, pod *v1.Pod) string {
 	parts := make([]string, predict.Resources)
 	for r := range parts {
 		u := &units[r]
-		ratio := c.model.Value.Ratio(c.workload, r, declared.Amounts[r])
+		ratio := c.model.Ratio(c.workload, r, declared.Amounts[r])
 		parts[r] = fmt.Sprintf("%s %.2f %s (%s)", u.name, c.expected[r].Mean/u.size, u.unit, basis(&ratio, declared.Amounts[r], pod))
 	}
 	return strings.Join(parts, ", ")
@@ -60,25 +60,25 @@ func count(pods float64) string {
 //	CPU 62 % of 4.00 cores: 1.80 on the node (0.20 by its measured load), 0.50 by the pod, 0.18 as deviation
 func (pl *plugin) ExplainNode(state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) string {
 	c := pl.Data(state, pod)
-	result := predictNode(c.model.Value, node.Node(), pl.sums.Sums(node, pl.handle.SnapshotSharedLister(), c.pending.InGroup))
-	share := result.use.Share(c.workload)
+	use := pl.nodes.Of(node, c.pending, c.model)
+	share := use.Share(c.workload)
 	var parts []string
 	riskiest := 0.0
-	for r := range result.use.Sums {
-		u, sum := &units[r], &result.use.Sums[r]
-		if result.allocatable[r] <= 0 {
+	for r := range use.Sums {
+		u, sum := &units[r], &use.Sums[r]
+		if use.allocatable[r] <= 0 {
 			continue
 		}
-		peak := c.model.Value.Peak(sum, share, &c.expected[r], r, pl.deviations)
+		peak := c.model.Peak(sum, share, &c.expected[r], r, pl.deviations)
 		deviation := peak - sum.Mean - c.expected[r].Mean
 		measured := ""
 		if sum.Shift != 0 {
 			measured = fmt.Sprintf(" (%+.2f by its measured load)", sum.Shift/u.size)
 		}
 		part := fmt.Sprintf("%s %.0f %% of %.2f %s: %.2f on the node%s, %.2f by the pod, %+.2f as deviation", u.name,
-			100*peak/result.allocatable[r], result.allocatable[r]/u.size, u.unit, sum.Mean/u.size, measured,
+			100*peak/use.allocatable[r], use.allocatable[r]/u.size, u.unit, sum.Mean/u.size, measured,
 			c.expected[r].Mean/u.size, deviation/u.size)
-		if utilization := peak / result.allocatable[r]; utilization > riskiest {
+		if utilization := peak / use.allocatable[r]; utilization > riskiest {
 			riskiest = utilization
 			parts = append([]string{part}, parts...)
 		} else {

@@ -10,7 +10,6 @@ package predictedutilization
 import (
 	"context"
 	"fmt"
-	"math"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,7 +17,7 @@ import (
 
 	"github.com/plimsoll-k8s/plimsoll/api/config"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/cache"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/prediction"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shared"
@@ -35,16 +34,18 @@ const signKey = "plimsoll.dev/v1.Pod.Workload()"
 
 // plugin implements the score plugin. It is immutable.
 type plugin struct {
-	// Scorer implements PreScore and Score by the method score.
-	noderes.Scorer[cycleData]
-
+	// Cycle implements PreScore.
+	*cache.Cycle[cycleData]
 	deviations float64
-	keeper     *prediction.Keeper
-	sums       *noderes.Cache
-	// results are the predictions of the nodes, prepared the same in arrays.
-	results  noderes.Slot[nodeResult]
-	prepared *noderes.Prepared[predict.Model]
-	handle   fwk.Handle
+	nodes      *cache.Derived[predict.Model, nodeUse]
+}
+
+// cycleData is the data of one scheduling cycle.
+type cycleData struct {
+	pending  *cache.Pending
+	model    *predict.Model
+	workload resources.WorkloadKey
+	expected [predict.Resources]predict.Expected
 }
 
 var (
@@ -65,17 +66,21 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if err != nil {
 		return nil, fmt.Errorf("args of %s: %w", Name, err)
 	}
-	pl := &plugin{
-		deviations: *args.Deviations,
-		keeper:     keeper,
-		sums:       state.Sums,
-		results:    noderes.NewSlot[nodeResult](state.Sums),
-		prepared:   noderes.NewPrepared[predict.Model](state.Sums, packedLength),
-		handle:     handle,
-	}
-	pl.Scorer = noderes.NewScorer(cycleKey, state.Sums, handle, pl.newCycleData, pl.score)
-	keeper.Observe(pl.prepare)
+	pl := &plugin{deviations: *args.Deviations, nodes: cache.NewDerived(state.Sums, predictNode)}
+	pl.Cycle = cache.NewCycle(cycleKey, state.Sums, handle, func(pending *cache.Pending) cycleData {
+		return newCycleData(pending, keeper.Model())
+	})
 	return pl, nil
+}
+
+// newCycleData returns the data of a cycle: what is expected of its pod, and the model that it uses.
+func newCycleData(pending *cache.Pending, model *predict.Model) cycleData {
+	declared := prediction.Declared(&pending.Pod)
+	c := cycleData{pending: pending, model: model, workload: declared.Workload}
+	for r := range c.expected {
+		c.expected[r] = model.Expect(&declared, r)
+	}
+	return c
 }
 
 // Name returns the name of the plugin.
@@ -84,72 +89,18 @@ func (pl *plugin) Name() string { return Name }
 // SignPod adds requests, limits and the workload to the signature of a pod. Pods without a controller are
 // alike: nothing is known of the workload of a pod that has not run.
 func (pl *plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
-	fragments := noderes.Sign(pod)
+	fragments := cache.Sign(pod)
 	if w := resources.WorkloadOf(pod); w.Kind != resources.KindPod {
 		fragments = append(fragments, fwk.SignFragment{Key: signKey, Value: w})
 	}
 	return fragments, nil
 }
 
-// score returns the score of the node at a place.
-func (pl *plugin) score(c *cycleData, place noderes.Place, node fwk.NodeInfo) int64 {
-	var values packedValues
-	if pl.prepared.Load(place, node, c.model, values[:]) && !c.mayHaveWorkload(&values) {
-		sums, allocatable := unpack(&values)
-		return c.score(&sums, &allocatable, nil, pl.deviations)
-	}
-	sums := pl.sums.SumsAt(place, node, c.pending.InGroup)
-	result := pl.results.Get(sums)
-	if result == nil || result.model != c.model.Value || result.node != node.Node() {
-		result = predictNode(c.model.Value, node.Node(), sums)
-		pl.results.Set(sums, result)
-		result.pack(&values)
-		pl.prepared.Store(place, sums, c.model, values[:])
-	}
-	return c.score(&result.use.Sums, &result.allocatable, result.use.Share(c.workload), pl.deviations)
+// Score returns the score of a node.
+func (pl *plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
+	c := pl.Data(state, pod)
+	return score(c, pl.nodes.Of(node, c.pending, c.model), pl.deviations), nil
 }
 
 // ScoreExtensions returns nil: scores are not normalized.
 func (pl *plugin) ScoreExtensions() fwk.ScoreExtensions { return nil }
-
-// cycleData is the data of one scheduling cycle.
-type cycleData struct {
-	pending  *noderes.Pending
-	model    noderes.Input[predict.Model]
-	workload resources.WorkloadKey
-	// bits are those of the workload in packed values. isAlone is set for a pod without a controller.
-	bits     workloadBits
-	isAlone  bool
-	expected [predict.Resources]predict.Expected
-}
-
-// newCycleData returns the data of a cycle: what is expected of its pod, and the model that it uses.
-func (pl *plugin) newCycleData(pending *noderes.Pending) cycleData {
-	c := cycleData{pending: pending, model: pl.prepared.Input(pl.keeper.Model())}
-	declared := prediction.Declared(&c.pending.Pod)
-	c.workload, c.bits = declared.Workload, workloadBitsOf(declared.Workload)
-	c.isAlone = c.workload.Value().Kind == resources.KindPod
-	for r := range c.expected {
-		c.expected[r] = c.model.Value.Expect(&declared, r)
-	}
-	return c
-}
-
-// score returns the score of a node with the pending pod. share is the part of the pod's workload in the use of the node,
-// nil if it has no pod there.
-func (c *cycleData) score(
-	sums *[predict.Resources]predict.Sum, allocatable *[predict.Resources]float64, share *[predict.Resources]predict.Share,
-	deviations float64,
-) int64 {
-	utilization := 0.0
-	for r := range sums {
-		if allocatable[r] > 0 {
-			peak := c.model.Value.Peak(&sums[r], share, &c.expected[r], r, deviations)
-			utilization = max(utilization, peak/allocatable[r])
-		}
-	}
-	if !(utilization < 1) { // or not a number: the scheduler fails pods whose scores are out of range
-		return fwk.MinScore
-	}
-	return int64(math.Round(float64(fwk.MaxScore) * (1 - utilization)))
-}

@@ -19,13 +19,12 @@ import (
 	"github.com/prometheus/common/expfmt"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
-	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/agent"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/placement"
 	"github.com/plimsoll-k8s/plimsoll/internal/controllers/slack"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/nodemetrics"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/cache"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/prediction"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/load/service"
@@ -90,7 +89,7 @@ var sections = []section{
 // noRisk evaluates every node to risk 0.
 type noRisk struct{}
 
-func (noRisk) Risk(fwk.NodeInfo, *noderes.Sums) float64 { return 0 }
+func (noRisk) Risk(*cache.NodeSums) float64 { return 0 }
 
 // recorder records registered collectors.
 type recorder struct{ collectors []prometheus.Collector }

@@ -8,13 +8,11 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/demo"
 	"github.com/plimsoll-k8s/plimsoll/internal/demo/page"
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 	"github.com/plimsoll-k8s/plimsoll/internal/risk"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
 
@@ -68,19 +66,17 @@ func podName(pod *v1.Pod) string {
 
 // viewNode returns a node with the sums that the plugins use.
 func viewNode(node *v1.Node, pods []*v1.Pod, measured load.Node) page.LiveNode {
-	info := framework.NewNodeInfo(pods...)
-	info.SetNode(node)
 	out := page.LiveNode{Name: node.Name}
 	bar := func(r resources.Resource, u load.Utilization, has bool) {
-		var sum noderes.Sum
+		var sum resources.Sum
 		for _, pod := range pods {
 			amounts := resources.NewPod(pod)
 			sum.Add(amounts.Get(r))
 		}
-		allocatable := noderes.Allocatable(r, info)
+		allocatable := r.AllocatableOf(node)
 		limit := sum.Limit + sum.PartialLimit
 		fraction := func(amount int64) float64 { return float64(amount) / float64(max(allocatable, 1)) }
-		relative := risk.Load(u).RelativeTo(float64(noderes.Capacity(r, info)), float64(allocatable))
+		relative := risk.Load(u).RelativeTo(float64(r.CapacityOf(node)), float64(allocatable))
 		out.Bars = append(out.Bars, page.LiveBar{
 			Resource: string(r.Name()), Allocatable: format(r, allocatable),
 			Request: format(r, sum.Request), RequestFraction: fraction(sum.Request),

@@ -20,16 +20,15 @@ import (
 	"k8s.io/client-go/informers"
 	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/klog/v2"
-	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/cache"
 )
 
 // RiskEvaluator returns the risk of a node without a further pod, in [0, 1].
 type RiskEvaluator interface {
-	Risk(node fwk.NodeInfo, sums *noderes.Sums) float64
+	Risk(sums *cache.NodeSums) float64
 }
 
 // limitBuckets are multiples of the allocatable amount; riskBuckets are risks.
@@ -75,8 +74,7 @@ type cluster struct {
 type nodeState struct {
 	node *v1.Node
 	pods map[types.UID]*v1.Pod
-	info fwk.NodeInfo
-	sums *noderes.Sums
+	sums *cache.NodeSums
 }
 
 // Watch exposes the nodes of a scheduler's informers until ctx is done, in place of those of a
@@ -126,7 +124,7 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 		limits, unboundedNodes := histogram{bounds: limitBuckets}, 0.0
 		for _, name := range c.watched.names {
 			node := c.watched.states[name]
-			sum, allocatable := node.sums.Get(resource), noderes.Allocatable(resource, node.info)
+			sum, allocatable := node.sums.Get(resource), resource.AllocatableOf(node.node)
 			if allocatable > 0 {
 				limits.add(float64(sum.FlooredLimit) / float64(allocatable))
 			}
@@ -142,7 +140,7 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 		risks := histogram{bounds: riskBuckets}
 		for _, name := range c.watched.names {
 			node := c.watched.states[name]
-			risks.add(evaluator.Risk(node.info, node.sums))
+			risks.add(evaluator.Risk(node.sums))
 		}
 		out <- risks.metric(riskRatio, profile)
 	}
@@ -180,7 +178,7 @@ func (c *cluster) update() error {
 func newNodeState(node *v1.Node, pods []*v1.Pod) *nodeState {
 	info := framework.NewNodeInfo(pods...)
 	info.SetNode(node)
-	s := &nodeState{node: node, pods: make(map[types.UID]*v1.Pod, len(pods)), info: info, sums: noderes.NewSums(info)}
+	s := &nodeState{node: node, pods: make(map[types.UID]*v1.Pod, len(pods)), sums: cache.NewSums(info)}
 	for _, pod := range pods {
 		s.pods[pod.UID] = pod
 	}

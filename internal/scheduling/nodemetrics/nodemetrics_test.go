@@ -15,18 +15,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/tools/cache"
-	fwk "k8s.io/kube-scheduler/framework"
+	toolscache "k8s.io/client-go/tools/cache"
 	"pgregory.net/rapid"
 
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/cache"
 	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
 )
 
 // fakeInformers are informers with given objects, without an API server.
 type fakeInformers struct {
 	informers.SharedInformerFactory
-	nodes, pods cache.Indexer
+	nodes, pods toolscache.Indexer
 }
 
 func newFakeInformers() *fakeInformers {
@@ -52,8 +51,8 @@ func (f *fakeInformers) add(t testing.TB, nodes []*v1.Node, pods []*v1.Pod) {
 // podCountRisk evaluates a node to a tenth of its number of pods.
 type podCountRisk struct{}
 
-func (podCountRisk) Risk(node fwk.NodeInfo, _ *noderes.Sums) float64 {
-	return float64(len(node.GetPods())) / 10
+func (podCountRisk) Risk(sums *cache.NodeSums) float64 {
+	return float64(sums.Len()) / 10
 }
 
 // Three nodes, of 8 CPUs each:

@@ -49,5 +49,5 @@ func (k *Keeper) Restore(workloads []Workload, saved time.Time) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.publish(k.learner.Import(imported, time.Since(saved).Seconds()))
+	k.model.Store(k.learner.Import(imported, time.Since(saved).Seconds()))
 }

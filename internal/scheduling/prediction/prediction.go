@@ -22,7 +22,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
 	"github.com/plimsoll-k8s/plimsoll/load"
 )
@@ -46,8 +45,7 @@ type Keeper struct {
 	// nodes are those of the reading, in its order.
 	nodes []*v1.Node
 	// missed is called with the difference of each prediction.
-	missed    Missed
-	observers []func(*predict.Model)
+	missed Missed
 }
 
 // Missed is called with the predicted and the measured mean load of a node, as fractions of its allocatable
@@ -71,15 +69,6 @@ func New(options predict.Options, pods Pods, missed Missed) *Keeper {
 
 // Model returns the newest model.
 func (k *Keeper) Model() *predict.Model { return k.model.Load() }
-
-// Observe makes the keeper call observer with every further model before Model returns it, so that what
-// depends on the model is computed outside scheduling cycles. Calls are serialized; an observer delays the
-// model, and must not call the keeper.
-func (k *Keeper) Observe(observer func(*predict.Model)) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.observers = append(k.observers, observer)
-}
 
 // Watch makes the keeper learn from the stores: from each reading of the load of nodes, together with the
 // usage of pods since the previous one. Without fresh load of nodes it learns from each reading of the usage of pods.
@@ -139,18 +128,10 @@ func (k *Keeper) learn(measured load.Reading) {
 		begin = end
 	}
 	k.known, k.used = known, nil
-	k.publish(k.learner.Observe(&reading))
+	k.model.Store(k.learner.Observe(&reading))
 	if k.missed != nil {
 		k.reportMissed(&reading)
 	}
-}
-
-// publish makes a model the newest one.
-func (k *Keeper) publish(model *predict.Model) {
-	for _, observer := range k.observers {
-		observer(model)
-	}
-	k.model.Store(model)
 }
 
 // reportMissed reports how far the predictions of a reading were from what was measured.
@@ -185,7 +166,7 @@ func (k *Keeper) podReading(pod *v1.Pod, known map[types.UID]knownPod, end time.
 		entry.pod, entry.declared = pod, Declared(&amounts)
 	}
 	known[pod.UID] = entry
-	p := predict.PodReading{Pod: entry.declared, State: entry.state, Seen: 1 - noderes.ArrivalOf(pod).MissingFraction(end, window)}
+	p := predict.PodReading{Pod: entry.declared, State: entry.state, Seen: 1 - resources.ArrivalOf(pod).MissingFraction(end, window)}
 	if used, ok := k.used[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}]; ok {
 		p.Used, p.IsUsed = [predict.Resources]float64{used.CPU, used.Memory}, used.Valid()
 	}

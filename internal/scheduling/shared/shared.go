@@ -13,8 +13,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/cache"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/nodemetrics"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/prediction"
 	"github.com/plimsoll-k8s/plimsoll/load"
@@ -23,7 +23,7 @@ import (
 // State is the state that the plugins of one scheduler share.
 type State struct {
 	// Sums are the sums per node.
-	Sums *noderes.Cache
+	Sums *cache.Cache
 
 	// Without are parts of the model of PredictedUtilization that are left out, for experiments.
 	Without predict.Parts
@@ -40,7 +40,7 @@ type State struct {
 // New returns the state of a scheduler that reads load from the configured sources.
 func New() *State {
 	return &State{
-		Sums: noderes.NewCache(), stores: map[LoadConfig]*load.Store{}, podStores: map[LoadConfig]*load.PodStore{},
+		Sums: cache.New(), stores: map[LoadConfig]*load.Store{}, podStores: map[LoadConfig]*load.PodStore{},
 		keepers: map[predictionConfig]*prediction.Keeper{},
 	}
 }
@@ -52,7 +52,7 @@ func NewWithLoad(
 	newStore func(maxAge time.Duration) (*load.Store, error), newPodStore func(maxAge time.Duration) (*load.PodStore, error),
 ) *State {
 	return &State{
-		Sums: noderes.NewCache(), newStore: newStore, newPodStore: newPodStore, keepers: map[predictionConfig]*prediction.Keeper{},
+		Sums: cache.New(), newStore: newStore, newPodStore: newPodStore, keepers: map[predictionConfig]*prediction.Keeper{},
 	}
 }
 

@@ -3,6 +3,7 @@ package predictedutilization
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -12,9 +13,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/cache"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/predict"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/prediction"
 	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shared"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
@@ -103,15 +103,10 @@ func (c *measuredCluster) scores(t *testing.T, pod *v1.Pod) []int64 {
 // want returns the scores by predicting every node from scratch.
 func (c *measuredCluster) want(pod *v1.Pod) []int64 {
 	scores := make([]int64, len(c.infos))
-	model, amounts := c.keeper.Model(), resources.NewPod(pod)
-	declared := prediction.Declared(&amounts)
-	cycle := &cycleData{model: noderes.Input[predict.Model]{Value: model}}
-	for r := range cycle.expected {
-		cycle.expected[r] = model.Expect(&declared, r)
-	}
+	cycle := newCycleData(&cache.Pending{Pod: resources.NewPod(pod)}, c.Data(framework.NewCycleState(), pod).model)
 	for i, node := range c.infos {
-		result := predictNode(model, node.Node(), noderes.NewSums(node))
-		scores[i] = cycle.score(&result.use.Sums, &result.allocatable, result.use.Share(declared.Workload), c.deviations)
+		use := predictNode(cache.NewSums(node), cycle.model)
+		scores[i] = score(&cycle, &use, c.deviations)
 	}
 	return scores
 }
@@ -120,51 +115,36 @@ func (c *measuredCluster) want(pod *v1.Pod) []int64 {
 func (c *measuredCluster) compare(t *testing.T, when string) {
 	t.Helper()
 	for i := range 20 {
-		if got, want := c.scores(t, pending(i)), c.want(pending(i)); fmt.Sprint(got) != fmt.Sprint(want) {
+		if got, want := c.scores(t, pending(i)), c.want(pending(i)); !slices.Equal(got, want) {
 			t.Fatalf("%s, workload %d: scores %v, want %v", when, i, got, want)
 		}
 	}
 }
 
-// countPrepared returns the number of nodes that are predicted with the newest model.
-func (c *measuredCluster) countPrepared() (count int) {
-	input := c.prepared.Input(c.keeper.Model())
-	for _, node := range c.infos {
-		var values packedValues
-		if c.prepared.Load(c.sums.Place(node, c.handle.SnapshotSharedLister()), node, input, values[:]) {
-			count++
-		}
-	}
-	return count
-}
-
 // TestScoreIsInRange checks the scores of predictions that are above the allocatable amount or not numbers.
 func TestScoreIsInRange(t *testing.T) {
-	cycle := &cycleData{model: noderes.Input[predict.Model]{Value: predict.NewModel()}}
+	cycle := &cycleData{model: predict.NewModel()}
 	for _, tc := range []struct {
 		mean float64
 		want int64
 	}{{0, 100}, {250, 75}, {1000, 0}, {2000, 0}, {math.Inf(1), 0}, {math.NaN(), 0}} {
-		sums := [predict.Resources]predict.Sum{{Mean: tc.mean, Limit: math.Inf(1)}}
-		if got := cycle.score(&sums, &[predict.Resources]float64{1000, 1000}, nil, 1); got != tc.want {
+		node := &nodeUse{allocatable: [predict.Resources]float64{1000, 1000}}
+		node.Sums[predict.CPU] = predict.Sum{Mean: tc.mean, Limit: math.Inf(1)}
+		if got := score(cycle, node, 1); got != tc.want {
 			t.Errorf("mean %v of 1000: score %d, want %d", tc.mean, got, tc.want)
 		}
 	}
 }
 
-// TestModelsArePrepared checks that nodes are predicted before the first cycle that uses a model, and get the same scores
-// as from scratch: for pods whose workload is on a node or not.
-func TestModelsArePrepared(t *testing.T) {
+// TestScoresFollowModelsAndPods checks that nodes that were scored get the same scores as from scratch with a new model, and after
+// their pods have changed: for pods whose workload is on a node or not.
+func TestScoresFollowModelsAndPods(t *testing.T) {
 	c := newMeasuredCluster(t)
 	c.compare(t, "without load")
-	for i := range 6 {
+	for i := range 3 {
 		c.put(t, i)
-		if got := c.countPrepared(); got != 40 {
-			t.Errorf("reading %d: %d nodes are prepared, want 40", i, got)
-		}
 		c.compare(t, fmt.Sprint("reading ", i))
 	}
-	c.put(t, 6)
 	c.infos[3].(*framework.NodeInfo).AddPod(of("app-1", schedtest.CPU("new", c.infos[3].Node().Name, "4", "8")))
 	c.compare(t, "after a pod was added")
 }

@@ -2,6 +2,7 @@ package lowriskovercommitment
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -10,8 +11,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
-	"github.com/plimsoll-k8s/plimsoll/internal/risk"
-	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/noderes"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/cache"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/shared"
 	"github.com/plimsoll-k8s/plimsoll/load"
 	"github.com/plimsoll-k8s/plimsoll/test/support/schedtest"
 )
@@ -20,7 +21,6 @@ import (
 type measuredCluster struct {
 	*plugin
 	store *load.Store
-	all   fwk.SharedLister
 	infos []fwk.NodeInfo
 }
 
@@ -38,14 +38,13 @@ func newMeasuredCluster(t *testing.T, nodes int) *measuredCluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &measuredCluster{store: load.NewStore(time.Hour, nil), all: f.SnapshotSharedLister()}
-	created, err := New(t.Context(), nil, f)
+	c := &measuredCluster{store: load.NewStore(time.Hour, nil)}
+	state := shared.NewWithLoad(func(time.Duration) (*load.Store, error) { return c.store, nil }, nil)
+	created, err := state.Share(New)(t.Context(), nil, f)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.plugin = created.(*plugin)
-	c.load = c.store
-	c.store.Observe(c.prepare)
 	if c.infos, err = snapshot.List(); err != nil {
 		t.Fatal(err)
 	}
@@ -80,54 +79,26 @@ func (c *measuredCluster) scores(t *testing.T) []int64 {
 // want returns the scores by evaluating every node from scratch.
 func (c *measuredCluster) want() []int64 {
 	scores := make([]int64, len(c.infos))
-	pending := &noderes.Pending{Pod: resources.NewPod(schedtest.CPU("pending", "", "1", "3"))}
+	pending := resources.NewPod(schedtest.CPU("pending", "", "1", "3"))
+	pod := amountsOf(&pending)
 	for i, node := range c.infos {
-		result := c.evaluate(node.Node(), noderes.NewSums(node), c.load.Fresh())
-		cycle := newCycleData(pending, noderes.Input[load.Snapshot]{})
-		scores[i] = risk.Score(c.risk(&result, &cycle))
+		result := c.model.node(cache.NewSums(node), c.load.Fresh())
+		scores[i] = c.model.score(&result, &pod)
 	}
 	return scores
 }
 
-// countPrepared returns the number of nodes that are evaluated for the newest reading.
-func (c *measuredCluster) countPrepared() (count int) {
-	input := c.prepared.Input(c.load.Fresh())
-	for _, node := range c.infos {
-		var values packedValues
-		if c.prepared.Load(c.sums.Place(node, c.all), node, input, values[:]) {
-			count++
-		}
-	}
-	return count
-}
-
-// Nodes are evaluated before the first cycle that uses a reading, and get the same scores as from scratch.
-func TestReadingsArePrepared(t *testing.T) {
+// Nodes that were scored get the same scores as from scratch after a new reading, and after their pods have changed.
+func TestScoresFollowReadingsAndPods(t *testing.T) {
 	c := newMeasuredCluster(t, 40)
-	nodesWithRequests := 40 - 40/5
-	for i := range 6 {
+	for i := range 3 {
 		c.put(t, i)
-		if got := c.countPrepared(); i > 0 && got != nodesWithRequests {
-			t.Errorf("reading %d: %d nodes are prepared, want %d", i, got, nodesWithRequests)
-		}
-		if got, want := c.scores(t), c.want(); fmt.Sprint(got) != fmt.Sprint(want) {
+		if got, want := c.scores(t), c.want(); !slices.Equal(got, want) {
 			t.Errorf("reading %d: scores %v, want %v", i, got, want)
 		}
 	}
-	// Nothing has been scheduled since the previous reading: the first reading prepares for the next cycle, the
-	// second does not.
-	c.put(t, 6)
-	c.put(t, 7)
-	if got := c.countPrepared(); got != 0 {
-		t.Errorf("%d nodes are prepared without cycles", got)
-	}
-	if got, want := c.scores(t), c.want(); fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("scores %v, want %v", got, want)
-	}
-	// A node changes after it was prepared.
-	c.put(t, 8)
 	c.infos[3].(*framework.NodeInfo).AddPod(schedtest.CPU("new", c.infos[3].Node().Name, "4", "8"))
-	if got, want := c.scores(t), c.want(); fmt.Sprint(got) != fmt.Sprint(want) {
+	if got, want := c.scores(t), c.want(); !slices.Equal(got, want) {
 		t.Errorf("after a pod was added: scores %v, want %v", got, want)
 	}
 }
@@ -156,7 +127,7 @@ func TestReadingsArriveWhileScoring(t *testing.T) {
 		})
 	}
 	running.Wait()
-	if got, want := c.scores(t), c.want(); fmt.Sprint(got) != fmt.Sprint(want) {
+	if got, want := c.scores(t), c.want(); !slices.Equal(got, want) {
 		t.Errorf("scores %v, want %v", got, want)
 	}
 }

@@ -1,35 +1,33 @@
-package noderes
+package resources
 
 import (
 	"math"
 	"testing"
-
-	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 func TestSum(t *testing.T) {
 	const most = math.MaxInt64
 	tests := map[string]struct {
-		amounts []resources.Amount
+		amounts []Amount
 		want    Sum
 	}{
 		"no pods": {nil, Sum{}},
 		// 100 + 200; 300 + 200; floored 300 + 200
 		"bounded pods": {
-			[]resources.Amount{{Request: 100, Limit: 300}, {Request: 200, Limit: 200}}, Sum{Request: 300, Limit: 500, FlooredLimit: 500},
+			[]Amount{{Request: 100, Limit: 300}, {Request: 200, Limit: 200}}, Sum{Request: 300, Limit: 500, FlooredLimit: 500},
 		},
 		// the unbounded pod declares 50; floored it counts as its request
 		"one unbounded": {
-			[]resources.Amount{{Request: 100, Limit: 300}, {Request: 200, Limit: 50, Unbounded: true}},
+			[]Amount{{Request: 100, Limit: 300}, {Request: 200, Limit: 50, Unbounded: true}},
 			Sum{Request: 300, Limit: 300, PartialLimit: 50, FlooredLimit: 500, Unbounded: 1},
 		},
 		// a best-effort pod, and a pod with a partial limit of 80
 		"unbounded pods only": {
-			[]resources.Amount{{Unbounded: true}, {Limit: 80, Unbounded: true}},
+			[]Amount{{Unbounded: true}, {Limit: 80, Unbounded: true}},
 			Sum{PartialLimit: 80, FlooredLimit: 80, Unbounded: 2},
 		},
 		"sums that saturate": {
-			[]resources.Amount{
+			[]Amount{
 				{Request: most, Limit: most},
 				{Request: 1, Limit: 1},
 				{Limit: most, Unbounded: true},

@@ -1,4 +1,4 @@
-package noderes
+package cache
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ func TestNewPodAgainstOracle(t *testing.T) {
 		amounts, oracle := resources.NewPod(pod), recountSpecs([]*v1.Pod{pod})
 		for _, name := range resourceNames {
 			got := amounts.Get(resources.NewResource(name))
-			var sum Sum
+			var sum resources.Sum
 			sum.Add(got)
 			if sum != oracle[name] {
 				t.Fatalf("%s: amounts %+v make %+v, want %+v\n%s", name, got, sum, oracle[name], describe(pod))

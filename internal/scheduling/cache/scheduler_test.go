@@ -1,4 +1,4 @@
-package noderes
+package cache
 
 import (
 	"context"
@@ -40,7 +40,7 @@ func newScheduler(ctx context.Context) *scheduler {
 	return &scheduler{
 		log: klog.Background(), nodes: map[string]*v1.Node{},
 		cache: schedulercache.New(ctx, nil, true, true), snapshot: schedulercache.NewEmptySnapshot(),
-		eager: NewCache(), lazy: NewCache(),
+		eager: New(), lazy: New(),
 	}
 }
 
@@ -53,9 +53,9 @@ func (s *scheduler) beginCycle(t *rapid.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []*Cache{s.eager, s.lazy} {
-		c.Pending(framework.NewCycleState(), &v1.Pod{}, s.snapshot)
-		if nodes := len(s.list()); c.Len() > nodes {
-			t.Fatalf("%d nodes in the cache, %d in the snapshot", c.Len(), nodes)
+		c.dropDeleted(s.snapshot)
+		if nodes := len(s.list()); len(c.names()) > nodes {
+			t.Fatalf("%d nodes in the cache, %d in the snapshot", len(c.names()), nodes)
 		}
 	}
 }
@@ -76,7 +76,7 @@ func (s *scheduler) list() []fwk.NodeInfo {
 // check compares the sums of every node of the snapshot with those of the oracle.
 func (s *scheduler) check(t *rapid.T, c *Cache) {
 	for _, node := range s.list() {
-		sums := c.Sums(node, s.snapshot, len(s.assumed) > 0)
+		sums := c.Sums(node, &Pending{InGroup: len(s.assumed) > 0, all: s.snapshot})
 		pods := podsOf(node)
 		want := recountSpecs(pods)
 		for _, name := range resourceNames {
@@ -88,8 +88,8 @@ func (s *scheduler) check(t *rapid.T, c *Cache) {
 			}
 		}
 	}
-	if c.Len() != len(s.list()) {
-		t.Fatalf("%d nodes in the cache, %d in the snapshot", c.Len(), len(s.list()))
+	if got := len(c.names()); got != len(s.list()) {
+		t.Fatalf("%d nodes in the cache, %d in the snapshot", got, len(s.list()))
 	}
 }
 
@@ -203,7 +203,7 @@ func TestCacheWithPodGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cache, generation := NewCache(), node.GetGeneration()
+	cache, generation := New(), node.GetGeneration()
 	a, b, last := pod("a", 100), pod("b", 700), pod("last", 10)
 	for _, tc := range []struct {
 		group []*framework.PodInfo
@@ -222,7 +222,7 @@ func TestCacheWithPodGroups(t *testing.T) {
 		if node.GetGeneration() != generation {
 			t.Fatal("the scheduler changes the generation for a group: the test does not cover the case")
 		}
-		if got := cache.Sums(node, snapshot, true).Get(resources.CPUResource).Request; got != tc.want {
+		if got := cache.Sums(node, &Pending{InGroup: true, all: snapshot}).Get(resources.CPUResource).Request; got != tc.want {
 			t.Errorf("with %d pods: %d, want %d", len(tc.group), got, tc.want)
 		}
 		for _, info := range slices.Backward(tc.group) {
@@ -232,7 +232,45 @@ func TestCacheWithPodGroups(t *testing.T) {
 		}
 	}
 	// Without a group.
-	if got := cache.Sums(node, snapshot, false).Get(resources.CPUResource).Request; got != 0 {
+	if got := cache.Sums(node, in(snapshot)).Get(resources.CPUResource).Request; got != 0 {
 		t.Errorf("after the groups: %d, want 0", got)
+	}
+}
+
+// During the preemption of a group, the scheduler works on copies of all nodes, with other addresses. The sums
+// of nodes that did not change are not computed again.
+func TestSumsOfCopiedNodes(t *testing.T) {
+	pods, nodes := []*v1.Pod{}, []*v1.Node{}
+	for i := range 20 {
+		pod := podRequesting(fmt.Sprint("pod-", i), int64(i))
+		pod.Spec.NodeName = fmt.Sprint("node-", i)
+		node := &v1.Node{}
+		node.Name = pod.Spec.NodeName
+		pods, nodes = append(pods, pod), append(nodes, node)
+	}
+	snapshot, cache := schedulercache.NewSnapshot(pods, nodes), New()
+	read := func() map[string]*NodeSums {
+		sums := map[string]*NodeSums{}
+		infos, _ := snapshot.List()
+		for _, info := range infos {
+			sums[info.Node().Name] = cache.Sums(info, in(snapshot))
+		}
+		return sums
+	}
+	before := read()
+	if err := snapshot.StartMutations(); err != nil {
+		t.Fatal(err)
+	}
+	during := read()
+	if err := snapshot.EndMutations(); err != nil {
+		t.Fatal(err)
+	}
+	for name, after := range read() {
+		if before[name] != during[name] || before[name] != after {
+			t.Errorf("%s: the sums were computed again", name)
+		}
+	}
+	if got := len(cache.names()); got != len(nodes) {
+		t.Errorf("%d nodes in the cache, want %d", got, len(nodes))
 	}
 }

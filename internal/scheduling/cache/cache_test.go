@@ -1,8 +1,9 @@
-package noderes
+package cache
 
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
@@ -52,56 +54,53 @@ func numbered(n int) *lister {
 	return l
 }
 
-func (c *Cache) names() []string {
-	var names []string
-	for _, node := range c.nodes.Load().nodes {
-		names = append(names, node.Node().Name)
-	}
-	slices.Sort(names)
-	return names
-}
+// in returns a cycle over a snapshot.
+func in(all fwk.SharedLister) *Pending { return &Pending{all: all} }
+
+// names returns the names of the nodes in the cache.
+func (c *Cache) names() []string { return slices.Sorted(maps.Keys(c.sums.load())) }
 
 func TestCacheHasTheNodesOfTheSnapshot(t *testing.T) {
 	all := numbered(3)
-	cache := NewCache()
+	cache := New()
 	newCycle := func(nodes ...fwk.NodeInfo) *lister {
 		l := &lister{nodes: nodes}
-		cache.Pending(framework.NewCycleState(), &v1.Pod{}, l)
+		cache.dropDeleted(l)
 		return l
 	}
 	expect := func(want ...string) {
 		t.Helper()
-		if got := cache.names(); !slices.Equal(got, want) || cache.Len() != len(want) {
+		if got := cache.names(); !slices.Equal(got, want) {
 			t.Errorf("nodes %v, want %v", got, want)
 		}
 	}
 	newCycle(all.nodes...)
 	expect()
 	// The first node adds all nodes of the snapshot.
-	cache.Sums(all.nodes[1], all, false)
+	cache.Sums(all.nodes[1], in(all))
 	expect("node-0", "node-1", "node-2")
 	// A node was deleted: the next cycle drops it and keeps the sums of the others.
-	kept := cache.Sums(all.nodes[0], all, false)
+	kept := cache.Sums(all.nodes[0], in(all))
 	two := newCycle(all.nodes[0], all.nodes[2])
 	expect("node-0", "node-2")
-	if cache.Sums(all.nodes[0], two, false) != kept {
+	if cache.Sums(all.nodes[0], in(two)) != kept {
 		t.Error("sums of an unchanged node were computed again")
 	}
 	// One node was deleted and one added: the cache never has more nodes than the snapshot.
 	swapped := newCycle(all.nodes[0], all.nodes[1])
-	cache.Sums(all.nodes[1], swapped, false)
+	cache.Sums(all.nodes[1], in(swapped))
 	expect("node-0", "node-1")
 	// A NodeInfo without a node, which still has pods, is skipped.
-	cache.Sums(all.nodes[2], &lister{nodes: []fwk.NodeInfo{framework.NewNodeInfo(), all.nodes[2]}}, false)
+	cache.Sums(all.nodes[2], in(&lister{nodes: []fwk.NodeInfo{framework.NewNodeInfo(), all.nodes[2]}}))
 	expect("node-2")
 	// A snapshot that cannot be listed, or lacks the given node, is no error.
 	failing := &lister{err: errors.New("no list")}
-	cache.Pending(framework.NewCycleState(), &v1.Pod{}, failing)
+	cache.dropDeleted(failing)
 	expect("node-2")
-	if got := cache.Sums(all.nodes[1], failing, false).Get(resources.CPUResource).Request; got != 1 {
+	if got := cache.Sums(all.nodes[1], in(failing)).Get(resources.CPUResource).Request; got != 1 {
 		t.Errorf("snapshot without a list: %d, want 1", got)
 	}
-	if got := cache.Sums(all.nodes[2], &lister{}, false).Get(resources.CPUResource).Request; got != 2 {
+	if got := cache.Sums(all.nodes[2], in(&lister{})).Get(resources.CPUResource).Request; got != 2 {
 		t.Errorf("snapshot with an empty list: %d, want 2", got)
 	}
 }
@@ -109,10 +108,10 @@ func TestCacheHasTheNodesOfTheSnapshot(t *testing.T) {
 // Returned sums do not change when the node changes.
 func TestReturnedSumsAreImmutable(t *testing.T) {
 	node := nodeWith("node", podRequesting("a", 100))
-	all, cache := &lister{nodes: []fwk.NodeInfo{node}}, NewCache()
-	before := cache.Sums(node, all, false)
+	all, cache := &lister{nodes: []fwk.NodeInfo{node}}, New()
+	before := cache.Sums(node, in(all))
 	node.AddPod(podRequesting("b", 50))
-	if after := cache.Sums(node, all, false).Get(resources.CPUResource).Request; after != 150 {
+	if after := cache.Sums(node, in(all)).Get(resources.CPUResource).Request; after != 150 {
 		t.Errorf("after: %d, want 150", after)
 	}
 	if got := before.Get(resources.CPUResource).Request; got != 100 {
@@ -123,11 +122,11 @@ func TestReturnedSumsAreImmutable(t *testing.T) {
 // The scheduler overwrites a NodeInfo in place: same pointer, possibly the same number of pods.
 func TestNodeOverwrittenInPlace(t *testing.T) {
 	node := nodeWith("node", podRequesting("a", 100), podRequesting("last", 1))
-	all, cache := &lister{nodes: []fwk.NodeInfo{node}}, NewCache()
-	cache.Sums(node, all, false)
+	all, cache := &lister{nodes: []fwk.NodeInfo{node}}, New()
+	cache.Sums(node, in(all))
 	last := node.Pods[1].GetPod()
 	*node = *nodeWith("node", podRequesting("b", 700), last)
-	if got := cache.Sums(node, all, false).Get(resources.CPUResource).Request; got != 701 {
+	if got := cache.Sums(node, in(all)).Get(resources.CPUResource).Request; got != 701 {
 		t.Errorf("%d, want 701", got)
 	}
 }
@@ -136,13 +135,13 @@ func TestNodeOverwrittenInPlace(t *testing.T) {
 func TestCacheConcurrently(t *testing.T) {
 	all := numbered(64)
 	half := &lister{nodes: all.nodes[:32]}
-	cache := NewCache()
+	cache := New()
 	var running sync.WaitGroup
 	for range 4 {
 		running.Go(func() {
 			for range 50 {
-				cache.Pending(framework.NewCycleState(), &v1.Pod{}, half)
-				cache.Pending(framework.NewCycleState(), &v1.Pod{}, all)
+				cache.dropDeleted(half)
+				cache.dropDeleted(all)
 			}
 		})
 	}
@@ -150,7 +149,7 @@ func TestCacheConcurrently(t *testing.T) {
 		running.Go(func() {
 			for range 50 {
 				for i, node := range all.nodes {
-					if got := cache.Sums(node, all, i%2 == 0).Get(resources.CPUResource).Request; got != int64(i) {
+					if got := cache.Sums(node, &Pending{InGroup: i%2 == 0, all: all}).Get(resources.CPUResource).Request; got != int64(i) {
 						t.Errorf("node %d: %d", i, got)
 					}
 				}
@@ -158,19 +157,20 @@ func TestCacheConcurrently(t *testing.T) {
 		})
 	}
 	running.Wait()
-	cache.Pending(framework.NewCycleState(), &v1.Pod{}, half)
-	if got := cache.Len(); got != 32 {
+	cache.dropDeleted(half)
+	if got := len(cache.names()); got != 32 {
 		t.Errorf("%d nodes in the cache, want 32", got)
 	}
 }
 
 func TestCacheAllocations(t *testing.T) {
 	all := numbered(100)
-	cache := NewCache()
+	cache := New()
 	for _, inGroup := range []bool{false, true} {
+		pending := &Pending{InGroup: inGroup, all: all}
 		allocations := testing.AllocsPerRun(100, func() {
 			for _, node := range all.nodes {
-				cache.Sums(node, all, inGroup).Get(resources.MemoryResource)
+				cache.Sums(node, pending).Get(resources.MemoryResource)
 			}
 		})
 		if allocations != 0 {
@@ -185,12 +185,13 @@ func BenchmarkSums(b *testing.B) {
 		pods = append(pods, podRequesting(fmt.Sprint("pod-", i), int64(i)))
 	}
 	node := nodeWith("node", pods...)
-	all, cache := &lister{nodes: []fwk.NodeInfo{node}}, NewCache()
+	all, cache := &lister{nodes: []fwk.NodeInfo{node}}, New()
 	for name, inGroup := range map[string]bool{"unchanged": false, "unchanged, in a group": true} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
+			pending := &Pending{InGroup: inGroup, all: all}
 			for b.Loop() {
-				cache.Sums(node, all, inGroup)
+				cache.Sums(node, pending)
 			}
 		})
 	}
@@ -198,7 +199,60 @@ func BenchmarkSums(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			node.Generation++
-			cache.Sums(node, all, false)
+			cache.Sums(node, in(all))
 		}
 	})
+}
+
+// A derived value is computed again for another input, and for other pods, also of a group; otherwise once.
+func TestDerived(t *testing.T) {
+	node := nodeWith("node", podRequesting("a", 100))
+	all, cache := &lister{nodes: []fwk.NodeInfo{node}}, New()
+	computed := 0
+	derived := NewDerived(cache, func(sums *NodeSums, factor *int64) int64 {
+		computed++
+		return *factor * sums.Get(resources.CPUResource).Request
+	})
+	one, two := int64(1), int64(2)
+	for i, step := range []struct {
+		change         func()
+		input          *int64
+		inGroup        bool
+		want, computed int64
+	}{
+		{func() {}, &one, false, 100, 1},
+		{func() {}, &one, false, 100, 1},
+		{func() {}, &two, false, 200, 2},
+		{func() { node.AddPod(podRequesting("b", 50)) }, &two, false, 300, 3},
+		// The scheduler evaluates a group: other pods, the same generation. 2 x (100 + 50 + 7)
+		{func() { assume(node, podRequesting("c", 7)) }, &two, true, 314, 4},
+		{func() {}, &two, true, 314, 4},
+		{func() { forget(node); assume(node, podRequesting("d", 8)) }, &two, true, 316, 5},
+		{func() { forget(node) }, &two, true, 300, 6},
+	} {
+		step.change()
+		got := *derived.Of(node, &Pending{InGroup: step.inGroup, all: all}, step.input)
+		if got != step.want || int64(computed) != step.computed {
+			t.Errorf("step %d: %d, computed %d times, want %d, %d", i, got, computed, step.want, step.computed)
+		}
+	}
+	cache.dropDeleted(&lister{})
+	if got := len(derived.values.load()); got != 0 {
+		t.Errorf("%d values of deleted nodes", got)
+	}
+}
+
+// assume adds a pod of a group: the generation stays the same. forget removes the last pod in the same way.
+func assume(node *framework.NodeInfo, pod *v1.Pod) {
+	generation := node.Generation
+	node.AddPod(pod)
+	node.Generation = generation
+}
+
+func forget(node *framework.NodeInfo) {
+	generation := node.Generation
+	if err := node.RemovePod(klog.Background(), node.Pods[len(node.Pods)-1].GetPod()); err != nil {
+		panic(err)
+	}
+	node.Generation = generation
 }

@@ -1,4 +1,4 @@
-package noderes
+package resources
 
 import (
 	"math"

@@ -1,4 +1,4 @@
-package noderes
+package cache
 
 import (
 	"fmt"
@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
 const gpu, hugePages v1.ResourceName = "nvidia.com/gpu", "hugepages-2Mi"
@@ -56,8 +58,8 @@ func drawPod(t *rapid.T) *v1.Pod {
 
 // recountSpecs is the oracle: a simple second implementation of the sums over pods, for small amounts,
 // without the helpers of Kubernetes.
-func recountSpecs(pods []*v1.Pod) map[v1.ResourceName]Sum {
-	sums := map[v1.ResourceName]Sum{}
+func recountSpecs(pods []*v1.Pod) map[v1.ResourceName]resources.Sum {
+	sums := map[v1.ResourceName]resources.Sum{}
 	for _, pod := range pods {
 		for _, name := range resourceNames {
 			sum := sums[name]

@@ -1,4 +1,4 @@
-package noderes
+package cache
 
 import (
 	"math"
@@ -8,11 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"pgregory.net/rapid"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/resources"
 )
 
-func TestAllocatableAndCapacity(t *testing.T) {
+func TestAllocatable(t *testing.T) {
 	node := framework.NewNodeInfo()
 	node.SetNode(&v1.Node{Status: v1.NodeStatus{
 		Capacity:    amounts("cpu", "8", "memory", "16Gi", "hugepages-2Mi", "1Gi", "nvidia.com/gpu", "1"),
@@ -34,7 +35,7 @@ func TestAllocatableAndCapacity(t *testing.T) {
 			if got := Allocatable(r, node); got != want.allocatable {
 				t.Errorf("allocatable %d, want %d", got, want.allocatable)
 			}
-			if got := Capacity(r, node); got != want.capacity {
+			if got := r.CapacityOf(node.Node()); got != want.capacity {
 				t.Errorf("capacity %d, want %d", got, want.capacity)
 			}
 			if r.Name() != name {
@@ -52,6 +53,7 @@ func TestNormalize(t *testing.T) {
 		// (-40 + 75) x 100 / 63 = 55.5
 		"between the lowest and the highest": {[]int64{-12, -75, -40}, []int64{100, 0, 55}},
 		"the whole range of int64":           {[]int64{math.MinInt64, 0, math.MaxInt64}, []int64{0, 50, 100}},
+		"the ends of the range":              {[]int64{math.MinInt64, math.MinInt64 + 1}, []int64{0, 100}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -67,6 +69,26 @@ func TestNormalize(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Scaled scores are in range and keep the order of the raw scores.
+func TestScaleKeepsOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		raws := rapid.SliceOfN(rapid.Int64(), 2, 20).Draw(t, "raws")
+		lowest, highest := raws[0], raws[0]
+		for _, raw := range raws {
+			lowest, highest = min(lowest, raw), max(highest, raw)
+		}
+		for i := 1; i < len(raws); i++ {
+			a, b := scale(raws[i-1], lowest, highest), scale(raws[i], lowest, highest)
+			if a < 0 || a > fwk.MaxScore || (raws[i-1] <= raws[i] && a > b) {
+				t.Fatalf("raw %d and %d scaled to %d and %d", raws[i-1], raws[i], a, b)
+			}
+		}
+		if lowest != highest && scale(highest, lowest, highest) != fwk.MaxScore {
+			t.Fatalf("the highest of %v does not get score %d", raws, fwk.MaxScore)
+		}
+	})
 }
 
 // amounts returns a resource list from pairs of name and quantity.

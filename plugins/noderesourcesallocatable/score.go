@@ -1,0 +1,50 @@
+package noderesourcesallocatable
+
+import (
+	"math/bits"
+
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/plimsoll-k8s/plimsoll/internal/resources"
+	"github.com/plimsoll-k8s/plimsoll/internal/scheduling/cache"
+)
+
+// weightedResource is a resource with its weight in the score.
+type weightedResource struct {
+	resources.Resource
+	weight int64
+}
+
+// score returns the weighted mean of the allocatable amounts of a node, rounded down:
+//
+//	sum of weight x allocatable / sum of weights
+func score(weighted []weightedResource, node fwk.NodeInfo) int64 {
+	var m mean
+	for _, r := range weighted {
+		m.add(cache.Allocatable(r.Resource, node), r.weight)
+	}
+	return m.value()
+}
+
+// mean is a weighted mean of amounts that are not negative. Its products have 128 bits.
+type mean struct {
+	high, low uint64
+	weights   uint64
+}
+
+func (m *mean) add(amount, weight int64) {
+	high, low := bits.Mul64(uint64(amount), uint64(weight))
+	var carry uint64
+	m.low, carry = bits.Add64(m.low, low, 0)
+	m.high, _ = bits.Add64(m.high, high, carry)
+	m.weights += uint64(weight)
+}
+
+// value returns the mean, 0 without weights. It is at most the largest amount, so that the quotient fits.
+func (m *mean) value() int64 {
+	if m.weights == 0 {
+		return 0
+	}
+	quotient, _ := bits.Div64(m.high, m.low, m.weights)
+	return int64(quotient)
+}
