@@ -6,6 +6,7 @@
 package cache
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -87,28 +88,30 @@ func (d *Derived[I, T]) Of(node fwk.NodeInfo, pending *Pending, input *I) *T {
 	return &v.value
 }
 
-// perNode keeps a value of every node by its name. The zero value is ready to use. Reading takes no lock; a new node copies the map.
+// perNode keeps a value of every node. The zero value is ready to use. Reading takes no lock; a new node copies the map.
+//
+// The scheduler keeps one NodeInfo per node as long as the node exists, and overwrites it in place. The map refers to the NodeInfo,
+// so that no other one can have its address.
 type perNode[T any] struct {
-	nodes  atomic.Pointer[map[string]*atomic.Pointer[T]]
+	nodes  atomic.Pointer[map[fwk.NodeInfo]*atomic.Pointer[T]]
 	adding sync.Mutex
 }
 
 // place returns the place of the value of a node. If the node is new, the nodes of the snapshot replace the present ones, so that
 // starting with n nodes copies the map once.
 func (p *perNode[T]) place(node fwk.NodeInfo, all fwk.SharedLister) *atomic.Pointer[T] {
-	name := node.Node().Name
-	if place, ok := p.load()[name]; ok {
+	if place, ok := p.load()[node]; ok {
 		return place
 	}
 	p.adding.Lock()
 	defer p.adding.Unlock()
-	if place, ok := p.load()[name]; ok { // another goroutine has added it
+	if place, ok := p.load()[node]; ok { // another goroutine has added it
 		return place
 	}
-	return p.replace(all, name)[name]
+	return p.replace(all, node)[node]
 }
 
-func (p *perNode[T]) load() map[string]*atomic.Pointer[T] {
+func (p *perNode[T]) load() map[fwk.NodeInfo]*atomic.Pointer[T] {
 	if nodes := p.nodes.Load(); nodes != nil {
 		return *nodes
 	}
@@ -126,28 +129,29 @@ func (p *perNode[T]) dropDeleted(all fwk.SharedLister) {
 	p.replace(all)
 }
 
-// replace replaces the nodes by those of a snapshot and those with further names, which may be missing from it. Their values are
-// kept. The caller holds the lock.
-func (p *perNode[T]) replace(all fwk.SharedLister, further ...string) map[string]*atomic.Pointer[T] {
+// replace replaces the nodes by those of a snapshot and further ones, which may be missing from it. Values are kept, also if a node
+// has another NodeInfo: the scheduler works on copies of all nodes during the preemption of a group. The caller holds the lock.
+func (p *perNode[T]) replace(all fwk.SharedLister, further ...fwk.NodeInfo) map[fwk.NodeInfo]*atomic.Pointer[T] {
 	infos, err := all.NodeInfos().List()
 	if err != nil {
-		infos = nil // only the further names are added
+		infos = nil // only the further nodes are added
 	}
-	old, next := p.load(), make(map[string]*atomic.Pointer[T], len(infos)+len(further))
-	add := func(name string) {
-		place, ok := old[name]
-		if !ok {
-			place = &atomic.Pointer[T]{}
-		}
-		next[name] = place
-	}
-	for _, info := range infos {
+	byName := make(map[string]*atomic.Pointer[T], len(p.load()))
+	for info, place := range p.load() {
 		if node := info.Node(); node != nil { // the node of pods that are still there may be deleted
-			add(node.Name)
+			byName[node.Name] = place
 		}
 	}
-	for _, name := range further {
-		add(name)
+	next := make(map[fwk.NodeInfo]*atomic.Pointer[T], len(infos)+len(further))
+	for _, info := range append(slices.Clip(infos), further...) {
+		node := info.Node()
+		if node == nil {
+			continue
+		}
+		next[info] = byName[node.Name]
+		if next[info] == nil {
+			next[info] = &atomic.Pointer[T]{}
+		}
 	}
 	p.nodes.Store(&next)
 	return next

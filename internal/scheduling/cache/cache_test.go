@@ -3,7 +3,6 @@ package cache
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -58,7 +57,14 @@ func numbered(n int) *lister {
 func in(all fwk.SharedLister) *Pending { return &Pending{all: all} }
 
 // names returns the names of the nodes in the cache.
-func (c *Cache) names() []string { return slices.Sorted(maps.Keys(c.sums.load())) }
+func (c *Cache) names() []string {
+	var names []string
+	for info := range c.sums.load() {
+		names = append(names, info.Node().Name)
+	}
+	slices.Sort(names)
+	return names
+}
 
 func TestCacheHasTheNodesOfTheSnapshot(t *testing.T) {
 	all := numbered(3)
