@@ -25,27 +25,51 @@ type Plugin struct {
 	Name string
 	// Description says in one line how the plugin scores nodes.
 	Description string
-
-	factory runtime.PluginFactory
+	// Label is the name of the plugin in settings that plimsoll tune prints.
+	Label string
+	// Weights are the weights of the score that plimsoll tune tries, in ascending order; with 0 the plugin does not score.
+	Weights []any
+	// Argument is the argument that plimsoll tune tries, nil if none.
+	Argument *Argument
+	factory  runtime.PluginFactory
 }
 
-// All lists the plugins in the order of the documentation.
+// Argument is an argument of a plugin with the values that plimsoll tune tries, each next to the ones that are most similar.
+type Argument struct {
+	// Name is the field of the arguments, Label its name in settings, empty if the value says enough.
+	Name, Label string
+	// Values are all float64 or all string.
+	Values []any
+}
+
+// All lists the plugins. Everything that knows the plugins by name derives from it.
 var All = []Plugin{
 	{
-		noderesourcesallocatable.Name, "by allocatable amount: fill small nodes first, or pack large ones",
-		noderesourcesallocatable.New,
+		Name: noderesourceslimits.Name, Label: "limits",
+		Description: "by the amount that limits leave free: spread limits evenly",
+		Weights:     []any{0, 1, 2, 5},
+		factory:     noderesourceslimits.New,
 	},
 	{
-		noderesourceslimits.Name, "by the amount that limits leave free: spread limits evenly",
-		noderesourceslimits.New,
+		Name: lowriskovercommitment.Name, Label: "low-risk",
+		Description: "by the risk of overcommitment, from limits and measured load",
+		Weights:     []any{0, 1, 2, 5},
+		Argument:    &Argument{"riskLimitWeight", "limit weight", []any{0.0, 0.25, 0.5, 0.75, 1.0}},
+		factory:     lowriskovercommitment.New,
 	},
 	{
-		lowriskovercommitment.Name, "by the risk of overcommitment, from limits and measured load",
-		lowriskovercommitment.New,
+		Name: predictedutilization.Name, Label: "predicted",
+		Description: "by the predicted peak of CPU and memory, from what was measured of pods and nodes",
+		Weights:     []any{0, 2, 5, 10},
+		Argument:    &Argument{"deviations", "deviations", []any{0.0, 0.5, 1.0, 1.5, 2.0}},
+		factory:     predictedutilization.New,
 	},
 	{
-		predictedutilization.Name, "by the predicted peak of CPU and memory, from what was measured of pods and nodes",
-		predictedutilization.New,
+		Name: noderesourcesallocatable.Name, Label: "allocatable",
+		Description: "by allocatable amount: fill small nodes first, or pack large ones",
+		Weights:     []any{0, 1, 2},
+		Argument:    &Argument{"mode", "", []any{"Least", "Most"}},
+		factory:     noderesourcesallocatable.New,
 	},
 }
 

@@ -18,7 +18,7 @@ type ledgerPod struct {
 	OptedOut bool
 }
 
-// NodeName implements ledger.Pod.
+// NodeName implements ledger.OnNode.
 func (p ledgerPod) NodeName() string { return p.Node }
 
 // ledgerNode is the part of a node that the ledger counts.

@@ -1,6 +1,9 @@
 package config
 
 import (
+	"reflect"
+	"strings"
+
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -19,6 +22,16 @@ func allArgs() []runtime.Object {
 		&LowRiskOverCommitmentArgs{},
 		&PredictedUtilizationArgs{},
 	}
+}
+
+// Defaults returns the arguments of all plugins with their defaults, by the names of the plugins.
+func Defaults() map[string]runtime.Object {
+	defaults := map[string]runtime.Object{}
+	for _, args := range allArgs() {
+		args.(interface{ Default() }).Default()
+		defaults[strings.TrimSuffix(reflect.TypeOf(args).Elem().Name(), "Args")] = args
+	}
+	return defaults
 }
 
 // addToScheme registers the arguments of all plugins, with their defaults, in every version of the

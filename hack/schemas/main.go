@@ -6,9 +6,11 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,14 +27,6 @@ const draft = "http://json-schema.org/draft-07/schema#"
 
 // slackCRD is the definition of slack policies.
 const slackCRD = "config/crd/plimsoll.dev_resourceslacks.yaml"
-
-// arguments are the arguments of the plugins by their names.
-var arguments = map[string]reflect.Type{
-	"NodeResourcesAllocatable": reflect.TypeFor[config.NodeResourcesAllocatableArgs](),
-	"NodeResourcesLimits":      reflect.TypeFor[config.NodeResourcesLimitsArgs](),
-	"LowRiskOverCommitment":    reflect.TypeFor[config.LowRiskOverCommitmentArgs](),
-	"PredictedUtilization":     reflect.TypeFor[config.PredictedUtilizationArgs](),
-}
 
 func main() {
 	if len(os.Args) != 2 {
@@ -105,8 +99,9 @@ func schemaOf(of reflect.Type) (*jsonschema.Schema, error) {
 // Kubernetes defines is not described further.
 func schedulerSchema() (any, error) {
 	var rules []any
-	for _, name := range []string{"LowRiskOverCommitment", "NodeResourcesAllocatable", "NodeResourcesLimits", "PredictedUtilization"} {
-		args, err := schemaOf(arguments[name])
+	defaults := config.Defaults()
+	for _, name := range slices.Sorted(maps.Keys(defaults)) {
+		args, err := schemaOf(reflect.TypeOf(defaults[name]).Elem())
 		if err != nil {
 			return nil, err
 		}

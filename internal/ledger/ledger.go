@@ -9,15 +9,15 @@ import (
 	"slices"
 )
 
-// Pod is the data of a pod. It is comparable, so that a pod that did not change is recognized.
-type Pod interface {
+// OnNode is the data of a pod. It is comparable, so that a pod that did not change is recognized.
+type OnNode interface {
 	comparable
 	// NodeName returns the node of the pod; a pod without a node is not counted.
 	NodeName() string
 }
 
 // Hooks are called when nodes and pods change. All are required.
-type Hooks[N comparable, P Pod, S any] struct {
+type Hooks[N comparable, P OnNode, S any] struct {
 	// NodeChanged is called after the node of an account changed.
 	NodeChanged func(account *Account[N, P, S], before N)
 	// PodAdded is called after a pod was added to an account.
@@ -27,7 +27,7 @@ type Hooks[N comparable, P Pod, S any] struct {
 }
 
 // Account is a node and the pods on it.
-type Account[N comparable, P Pod, S any] struct {
+type Account[N comparable, P OnNode, S any] struct {
 	// Node is the data of the node, the zero value while it is not known.
 	Node N
 	// Known reports whether the node was set. Pods may be added before their node.
@@ -45,7 +45,7 @@ func (a *Account[N, P, S]) NumPods() int { return len(a.pods) }
 
 // Ledger tracks nodes of type N and pods of type P, with sums of type S per node. It is not safe
 // for concurrent use.
-type Ledger[N comparable, P Pod, S any] struct {
+type Ledger[N comparable, P OnNode, S any] struct {
 	hooks    Hooks[N, P, S]
 	accounts map[string]*Account[N, P, S]
 	pods     map[string]P
@@ -54,7 +54,7 @@ type Ledger[N comparable, P Pod, S any] struct {
 }
 
 // New returns an empty ledger.
-func New[N comparable, P Pod, S any](hooks Hooks[N, P, S]) *Ledger[N, P, S] {
+func New[N comparable, P OnNode, S any](hooks Hooks[N, P, S]) *Ledger[N, P, S] {
 	return &Ledger[N, P, S]{hooks: hooks, accounts: map[string]*Account[N, P, S]{}, pods: map[string]P{}}
 }
 

@@ -38,7 +38,7 @@ type nodeUse struct {
 
 // predictNode predicts the use of a node without the pending pod.
 func predictNode(sums *cache.NodeSums, model *predict.Model) nodeUse {
-	pods := make([]predict.Pod, sums.Len())
+	pods := make([]predict.Declared, sums.Len())
 	for i := range pods {
 		pods[i] = prediction.Declared(sums.Pod(i))
 	}

@@ -107,7 +107,7 @@ invalid input and after an interruption; 3 if --fail-on is true.`,
 	base.Group(cmd, base.GroupOutput, "write-config")
 	base.Rare(cmd, "autoscaler", "slack", "seeds", "confirm", "rounds", "max-runs")
 	completeWith(cmd, "current", cobra.ShellCompDirectiveDefault, engine.BuiltInProfiles...)
-	completeWith(cmd, "exclude", cobra.ShellCompDirectiveNoFileComp, tune.Plugins...)
+	completeWith(cmd, "exclude", cobra.ShellCompDirectiveNoFileComp, tune.Plugins()...)
 	completeWith(cmd, "objective", cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace, tune.ObjectiveNames()...)
 	return cmd
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/risk"
 )
 
-// Node is the part of a node that the ledger counts.
-type Node struct {
+// nodeAmounts is the part of a node that the ledger counts.
+type nodeAmounts struct {
 	// Schedulable reports whether the node accepts a pod without tolerations. Other nodes do not count.
 	Schedulable bool
 	// Allocatable is the capacity for pods. Machine is the capacity of the machine, which load is
@@ -15,9 +15,9 @@ type Node struct {
 	Allocatable, Machine resources.Amounts
 }
 
-// Pod is the part of a pod that the ledger counts.
-type Pod struct {
-	// Node is the name of the pod's node. A pod without a node is not counted.
+// podAmounts is the part of a pod that the ledger counts.
+type podAmounts struct {
+	// nodeAmounts is the name of the pod's node. A pod without a node is not counted.
 	Node string
 	// Requests and Limits are those of the pod. Limits below Requests count as Requests.
 	Requests, Limits resources.Amounts
@@ -25,11 +25,11 @@ type Pod struct {
 	Unbounded [scored]bool
 }
 
-// NodeName implements ledger.Pod.
-func (p Pod) NodeName() string { return p.Node }
+// NodeName implements ledger.OnNode.
+func (p podAmounts) NodeName() string { return p.Node }
 
 // account is a node and the pods on it.
-type account = ledger.Account[Node, Pod, nodeSums]
+type account = ledger.Account[nodeAmounts, podAmounts, nodeSums]
 
 // nodeSums are the sums over the pods on one node.
 type nodeSums [scored]struct {
@@ -45,15 +45,15 @@ type contribution struct{ allocatable, free, limits int64 }
 // Ledger counts the nodes of a cluster and the pods on them, one change at a time. The cost of a
 // change does not depend on the size of the cluster. It is not safe for concurrent use.
 type Ledger struct {
-	ledger *ledger.Ledger[Node, Pod, nodeSums]
+	ledger *ledger.Ledger[nodeAmounts, podAmounts, nodeSums]
 	sums   [scored]struct{ allocatable, free, limits total }
 }
 
 // NewLedger returns an empty ledger.
 func NewLedger() *Ledger {
 	l := &Ledger{}
-	l.ledger = ledger.New(ledger.Hooks[Node, Pod, nodeSums]{
-		NodeChanged: func(a *account, _ Node) { l.update(a) },
+	l.ledger = ledger.New(ledger.Hooks[nodeAmounts, podAmounts, nodeSums]{
+		NodeChanged: func(a *account, _ nodeAmounts) { l.update(a) },
 		PodAdded:    l.podAdded,
 		PodRemoved:  l.podRemoved,
 	})
@@ -61,18 +61,18 @@ func NewLedger() *Ledger {
 }
 
 // SetNode adds or updates a node.
-func (l *Ledger) SetNode(name string, node Node) { l.ledger.SetNode(name, node) }
+func (l *Ledger) SetNode(name string, node nodeAmounts) { l.ledger.SetNode(name, node) }
 
 // DeleteNode removes a node. The pods on it remain, and count again if the node is set again.
 func (l *Ledger) DeleteNode(name string) { l.ledger.DeleteNode(name) }
 
 // SetPod adds or updates the pod with an ID.
-func (l *Ledger) SetPod(id string, pod Pod) { l.ledger.SetPod(id, pod) }
+func (l *Ledger) SetPod(id string, pod podAmounts) { l.ledger.SetPod(id, pod) }
 
 // DeletePod removes a pod.
 func (l *Ledger) DeletePod(id string) { l.ledger.DeletePod(id) }
 
-func (l *Ledger) podAdded(a *account, pod Pod) {
+func (l *Ledger) podAdded(a *account, pod podAmounts) {
 	for r := range a.Sums {
 		sums := &a.Sums[r]
 		sums.requests.add(pod.Requests[r])
@@ -84,7 +84,7 @@ func (l *Ledger) podAdded(a *account, pod Pod) {
 	l.update(a)
 }
 
-func (l *Ledger) podRemoved(a *account, pod Pod) {
+func (l *Ledger) podRemoved(a *account, pod podAmounts) {
 	for r := range a.Sums {
 		sums := &a.Sums[r]
 		sums.requests.subtract(pod.Requests[r])

@@ -13,7 +13,7 @@ import (
 )
 
 // recount computes the sums of a cluster with big integers.
-func recount(nodes map[string]Node, pods map[string]Pod) (out [scored][3]*big.Int) {
+func recount(nodes map[string]nodeAmounts, pods map[string]podAmounts) (out [scored][3]*big.Int) {
 	for r := range out {
 		for i := range out[r] {
 			out[r][i] = new(big.Int)
@@ -57,21 +57,21 @@ func TestLedgerMatchesRecount(t *testing.T) {
 			return a
 		}
 		name := rapid.SampledFrom([]string{"", "a", "b", "c"})
-		l, nodes, pods := NewLedger(), map[string]Node{}, map[string]Pod{}
+		l, nodes, pods := NewLedger(), map[string]nodeAmounts{}, map[string]podAmounts{}
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			id := fmt.Sprint(rapid.IntRange(0, 5).Draw(t, "pod"))
 			on := name.Draw(t, "node")
 			switch rapid.IntRange(0, 4).Draw(t, "step") {
 			case 0:
 				if on != "" {
-					nodes[on] = Node{rapid.Bool().Draw(t, "counted"), amounts("allocatable"), amounts("machine")}
+					nodes[on] = nodeAmounts{rapid.Bool().Draw(t, "counted"), amounts("allocatable"), amounts("machine")}
 					l.SetNode(on, nodes[on])
 				}
 			case 1:
 				delete(nodes, on)
 				l.DeleteNode(on)
 			case 2, 3:
-				pods[id] = Pod{on, amounts("requests"), amounts("limits"), [scored]bool{rapid.Bool().Draw(t, "unbounded")}}
+				pods[id] = podAmounts{on, amounts("requests"), amounts("limits"), [scored]bool{rapid.Bool().Draw(t, "unbounded")}}
 				l.SetPod(id, pods[id])
 			case 4:
 				delete(pods, id)
@@ -101,11 +101,11 @@ func TestLedgerMatchesRecount(t *testing.T) {
 
 func TestLoadRisk(t *testing.T) {
 	l := NewLedger()
-	l.SetNode("a", Node{Schedulable: true, Allocatable: resources.Amounts{8000, 8000}, Machine: resources.Amounts{8000, 8000}})
-	l.SetNode("b", Node{Schedulable: true, Allocatable: resources.Amounts{24000, 8000}, Machine: resources.Amounts{24000, 8000}})
-	l.SetNode("tainted", Node{Allocatable: resources.Amounts{8000, 8000}, Machine: resources.Amounts{8000, 8000}})
+	l.SetNode("a", nodeAmounts{Schedulable: true, Allocatable: resources.Amounts{8000, 8000}, Machine: resources.Amounts{8000, 8000}})
+	l.SetNode("b", nodeAmounts{Schedulable: true, Allocatable: resources.Amounts{24000, 8000}, Machine: resources.Amounts{24000, 8000}})
+	l.SetNode("tainted", nodeAmounts{Allocatable: resources.Amounts{8000, 8000}, Machine: resources.Amounts{8000, 8000}})
 	for _, node := range []string{"a", "b", "tainted"} {
-		l.SetPod("pod-"+node, Pod{Node: node, Requests: resources.Amounts{2000, 4000}, Limits: resources.Amounts{8000, 8000}})
+		l.SetPod("pod-"+node, podAmounts{Node: node, Requests: resources.Amounts{2000, 4000}, Limits: resources.Amounts{8000, 8000}})
 	}
 	steady := func(cpu, memory float64) Load {
 		return Load{Load: [scored]risk.Load{{Mean: cpu}, {Mean: memory}}, Known: [scored]bool{true, true}}
@@ -144,7 +144,7 @@ func BenchmarkAddAndDeletePod(b *testing.B) {
 			l := large(nodes)
 			b.ReportAllocs()
 			for b.Loop() {
-				l.SetPod("new", Pod{Node: "node-7", Requests: resources.Amounts{100, 1 << 28}, Limits: resources.Amounts{200, 1 << 29}})
+				l.SetPod("new", podAmounts{Node: "node-7", Requests: resources.Amounts{100, 1 << 28}, Limits: resources.Amounts{200, 1 << 29}})
 				l.DeletePod("new")
 			}
 		})
@@ -164,13 +164,13 @@ func BenchmarkLoadRisk(b *testing.B) {
 func large(nodes int) *Ledger {
 	l := NewLedger()
 	for i := range nodes {
-		l.SetNode(fmt.Sprint("node-", i), Node{
+		l.SetNode(fmt.Sprint("node-", i), nodeAmounts{
 			Schedulable: true, Allocatable: resources.Amounts{32000, 128 << 30},
 			Machine: resources.Amounts{32000, 132 << 30},
 		})
 	}
 	for i := range 30 * nodes {
-		l.SetPod(fmt.Sprint("pod-", i), Pod{
+		l.SetPod(fmt.Sprint("pod-", i), podAmounts{
 			Node: fmt.Sprint("node-", i%nodes), Requests: resources.Amounts{500, 1 << 30},
 			Limits: resources.Amounts{1000, 2 << 30},
 		})

@@ -102,7 +102,7 @@ func handlerOf[T any](f func(T)) func(any) {
 func (o *observer) setNode(node *v1.Node) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.ledger.SetNode(node.Name, Node{
+	o.ledger.SetNode(node.Name, nodeAmounts{
 		Schedulable: acceptsPods(
 			node,
 		),
@@ -153,7 +153,7 @@ func acceptsPods(node *v1.Node) bool {
 
 // podOf returns the part of a pod that the ledger counts. Finished pods and placeholders, which any
 // other pod preempts, are not counted: they have no node.
-func podOf(pod *v1.Pod) (out Pod) {
+func podOf(pod *v1.Pod) (out podAmounts) {
 	if resources.IsFinished(pod) || pod.Labels[slack.PlaceholderLabel] != "" {
 		return out
 	}

@@ -82,16 +82,16 @@ func TestPods(t *testing.T) {
 	resized.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "c", Resources: &v1.ResourceRequirements{Requests: list("2", "4Gi")}}}
 	for name, tc := range map[string]struct {
 		pod  *v1.Pod
-		want Pod
+		want podAmounts
 	}{
-		"finished":    {finished, Pod{}},
-		"placeholder": {placeholder, Pod{}},
-		"running": {pod("p", "n"), Pod{
+		"finished":    {finished, podAmounts{}},
+		"placeholder": {placeholder, podAmounts{}},
+		"running": {pod("p", "n"), podAmounts{
 			Node: "n", Requests: resources.Amounts{1000, 4 << 30},
 			Limits: resources.Amounts{2000, 8 << 30},
 		}},
 		// requests: resized to 2 cores, sidecar 1, overhead 0.5; limits: the sidecar has none
-		"with a sidecar, resized": {resized, Pod{
+		"with a sidecar, resized": {resized, podAmounts{
 			Node: "n", Requests: resources.Amounts{3500, 6 << 30}, Limits: resources.Amounts{2500, 9 << 30}, Unbounded: [2]bool{true, true},
 		}},
 	} {

@@ -73,12 +73,12 @@ func TestSlack(t *testing.T) {
 func TestExample(t *testing.T) {
 	l := NewLedger()
 	for _, name := range []string{"a", "b"} {
-		l.SetNode(name, Node{Schedulable: true, Allocatable: resources.Amounts{8 * cores, 32 * gib}})
+		l.SetNode(name, nodeAmounts{Schedulable: true, Allocatable: resources.Amounts{8 * cores, 32 * gib}})
 	}
-	l.SetNode("tainted", Node{Allocatable: resources.Amounts{64 * cores, 512 * gib}})
-	l.SetPod("web", Pod{Node: "a", Requests: resources.Amounts{6 * cores, 8 * gib}, Limits: resources.Amounts{12 * cores, 16 * gib}})
-	l.SetPod("db", Pod{Node: "b", Requests: resources.Amounts{3 * cores, 24 * gib}, Limits: resources.Amounts{4 * cores, 24 * gib}})
-	l.SetPod("agent", Pod{Node: "b", Limits: resources.Amounts{}, Unbounded: [scored]bool{resources.CPU: true, resources.Memory: true}})
+	l.SetNode("tainted", nodeAmounts{Allocatable: resources.Amounts{64 * cores, 512 * gib}})
+	l.SetPod("web", podAmounts{Node: "a", Requests: resources.Amounts{6 * cores, 8 * gib}, Limits: resources.Amounts{12 * cores, 16 * gib}})
+	l.SetPod("db", podAmounts{Node: "b", Requests: resources.Amounts{3 * cores, 24 * gib}, Limits: resources.Amounts{4 * cores, 24 * gib}})
+	l.SetPod("agent", podAmounts{Node: "b", Limits: resources.Amounts{}, Unbounded: [scored]bool{resources.CPU: true, resources.Memory: true}})
 	got := Scores(State{
 		Sums: l.Sums(), LoadRisk: 0.2, LoadKnown: true,
 		Slack: []Slack{{Available: resources.Amounts{2 * cores, 16 * gib}, Target: resources.Amounts{4 * cores, 8 * gib}}},

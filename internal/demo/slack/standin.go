@@ -136,7 +136,7 @@ type poolNode struct {
 
 // observe returns the nodes of the pool and the unschedulable pods. Nodes with pods come first, so
 // that the others become unneeded, then older ones.
-func (s *standIn) observe(ctx context.Context) (nodes []*poolNode, pods []autoscaler.Pod, err error) {
+func (s *standIn) observe(ctx context.Context) (nodes []*poolNode, pods []autoscaler.Item, err error) {
 	var nodeList v1.NodeList
 	var podList v1.PodList
 	if err := errors.Join(s.client.List(ctx, &nodeList, client.MatchingLabels(poolLabels)), s.client.List(ctx, &podList)); err != nil {
@@ -153,7 +153,7 @@ func (s *standIn) observe(ctx context.Context) (nodes []*poolNode, pods []autosc
 		if n := byName[pod.Spec.NodeName]; n != nil && !resources.IsFinished(pod) {
 			n.Free, n.Fixed = n.Free.Minus(requests(pod)), true
 		} else if demo.IsUnschedulable(pod) && selectsPool(&pod.Spec) {
-			pods = append(pods, autoscaler.Pod{Requests: requests(pod), Class: 1})
+			pods = append(pods, autoscaler.Item{Requests: requests(pod), Class: 1})
 		}
 	}
 	slices.SortFunc(nodes, func(a, b *poolNode) int {
@@ -170,7 +170,7 @@ func (s *standIn) observe(ctx context.Context) (nodes []*poolNode, pods []autosc
 
 // place assigns pods and placeholders to the nodes and returns those that do not fit. Nodes with
 // pods must not be removed.
-func place(ctx context.Context, in *autoscaler.ScaleDownInput) (unplaced []autoscaler.Pod) {
+func place(ctx context.Context, in *autoscaler.ScaleDownInput) (unplaced []autoscaler.Item) {
 	var free []resources.Amounts
 	for i := range in.Nodes {
 		free = append(free, in.Nodes[i].Free)
@@ -213,13 +213,13 @@ type capacityBuffer struct {
 
 // placeholders returns the placeholders of all buffers. It acknowledges each buffer in its status, as
 // autoscalers do.
-func (s *standIn) placeholders(ctx context.Context, now time.Time) ([]autoscaler.Pod, error) {
+func (s *standIn) placeholders(ctx context.Context, now time.Time) ([]autoscaler.Item, error) {
 	var buffers unstructured.UnstructuredList
 	buffers.SetGroupVersionKind(slack.CapacityBufferVersion.WithKind("CapacityBufferList"))
 	if err := s.client.List(ctx, &buffers); err != nil {
 		return nil, err
 	}
-	var out []autoscaler.Pod
+	var out []autoscaler.Item
 	for i := range buffers.Items {
 		var b capacityBuffer
 		object := &buffers.Items[i]
@@ -236,7 +236,7 @@ func (s *standIn) placeholders(ctx context.Context, now time.Time) ([]autoscaler
 		}
 		if pod := (&v1.Pod{Spec: template.Template.Spec}); selectsPool(&pod.Spec) {
 			for range min(b.Spec.Replicas, standInMaxNodes*nodePods) {
-				out = append(out, autoscaler.Pod{Requests: requests(pod), Class: 1, Placeholder: true})
+				out = append(out, autoscaler.Item{Requests: requests(pod), Class: 1, Placeholder: true})
 			}
 		}
 		if err := s.acknowledge(ctx, object, b, now); err != nil {

@@ -17,7 +17,7 @@ func TestExportAndImport(t *testing.T) {
 			key := resources.Workload{Namespace: "default", Kind: "Deployment", Name: name}.Key()
 			fraction := map[string]float64{"half": 0.5, "tenth": 0.1}[name]
 			all = append(all, PodReading{
-				Pod: Pod{Workload: key, Amounts: amounts}, State: states.of(string(rune('a' + i))), Seen: 1,
+				Declared: Declared{Workload: key, Amounts: amounts}, State: states.of(string(rune('a' + i))), Seen: 1,
 				Used: [Resources]float64{1000 * fraction, fraction * (1 << 30)}, IsUsed: measured,
 			})
 		}

@@ -163,7 +163,7 @@ func (p *pool) addPast(past *past) {
 type Ratio struct {
 	// Mean of the workload, Unknown the variance of it.
 	Mean, Unknown float64
-	// Pod is the variance between its pods, Time that of a pod over time.
+	// Declared is the variance between its pods, Time that of a pod over time.
 	Pod, Time float64
 	// Pods and Readings of which it was made; 0 if it is that of the class.
 	Pods, Readings float64

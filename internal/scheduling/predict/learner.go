@@ -8,7 +8,7 @@ import (
 
 // PodReading is one pod of a node in a reading.
 type PodReading struct {
-	Pod
+	Declared
 	// State is where the learner keeps what it knows of the pod. The caller passes the same one with every reading of
 	// the pod, and to one learner only. If it is nil, nothing is known of the pod before this reading.
 	State *PodState

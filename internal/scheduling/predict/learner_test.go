@@ -185,13 +185,13 @@ func TestAnyInput(t *testing.T) {
 			other = reversed.Observe(&backwards)
 		}
 		for r := range Resources {
-			pod := Pod{Workload: key, Amounts: [Resources]Amount{{Request: 100}, {Request: 100}}}
-			use, expected := model.Node("0", []Pod{pod}), model.Expect(&pod, r)
+			pod := Declared{Workload: key, Amounts: [Resources]Amount{{Request: 100}, {Request: 100}}}
+			use, expected := model.Node("0", []Declared{pod}), model.Expect(&pod, r)
 			highest := peak(model, &use, &expected, key, r, 2)
 			if !(highest >= 0) || math.IsInf(highest, 0) {
 				t.Fatalf("peak %v of %+v and %+v", highest, use, expected)
 			}
-			use = other.Node("0", []Pod{pod})
+			use = other.Node("0", []Declared{pod})
 			expected = other.Expect(&pod, r)
 			if again := peak(other, &use, &expected, key, r, 2); math.Abs(again-highest) > 1e-3*max(1, highest) {
 				t.Fatalf("peak %v, with the nodes in another order %v", highest, again)

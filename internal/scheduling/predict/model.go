@@ -98,9 +98,9 @@ type Expected struct {
 }
 
 // Expect returns the expected use of a pod.
-func (m *Model) Expect(p *Pod, r int) Expected { return m.expect(p, m.workload(p.Workload), r) }
+func (m *Model) Expect(p *Declared, r int) Expected { return m.expect(p, m.workload(p.Workload), r) }
 
-func (m *Model) expect(p *Pod, workload *[Resources]Ratio, r int) Expected {
+func (m *Model) expect(p *Declared, workload *[Resources]Ratio, r int) Expected {
 	amount := p.Amounts[r].checked()
 	base, _ := amount.base()
 	q := m.ratio(workload, r, amount)
@@ -138,7 +138,7 @@ type Share struct {
 }
 
 // Node returns the expected use of the pods of a node.
-func (m *Model) Node(name string, pods []Pod) NodeUse {
+func (m *Model) Node(name string, pods []Declared) NodeUse {
 	workloads := min(len(pods), 16) // more are rare
 	use := NodeUse{Workloads: make([]resources.WorkloadKey, 0, workloads), Shares: make([][Resources]Share, 0, workloads)}
 	var own [Resources]float64

@@ -48,8 +48,8 @@ func learned(t *rapid.T) (*Model, []resources.WorkloadKey) {
 }
 
 // somePod draws a pod.
-func somePod(t *rapid.T, keys []resources.WorkloadKey) Pod {
-	p := Pod{Workload: rapid.SampledFrom(keys).Draw(t, "workload")}
+func somePod(t *rapid.T, keys []resources.WorkloadKey) Declared {
+	p := Declared{Workload: rapid.SampledFrom(keys).Draw(t, "workload")}
 	for r := range p.Amounts {
 		p.Amounts[r] = Amount{
 			Request: rapid.SampledFrom([]float64{0, 50, 100, 300}).Draw(t, "request"),
@@ -60,7 +60,7 @@ func somePod(t *rapid.T, keys []resources.WorkloadKey) Pod {
 }
 
 // peakOracle computes the predicted peak of pods by the sum over all pairs of them.
-func peakOracle(m *Model, name string, pods []Pod, r int, k float64) float64 {
+func peakOracle(m *Model, name string, pods []Declared, r int, k float64) float64 {
 	mean, time, unknown, limit := 0.0, 0.0, 0.0, 0.0
 	for i := range pods {
 		a := m.Expect(&pods[i], r)
@@ -88,7 +88,7 @@ func peakOracle(m *Model, name string, pods []Pod, r int, k float64) float64 {
 func TestPeak(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		model, keys := learned(t)
-		pods := make([]Pod, rapid.IntRange(1, 12).Draw(t, "pods"))
+		pods := make([]Declared, rapid.IntRange(1, 12).Draw(t, "pods"))
 		for i := range pods {
 			pods[i] = somePod(t, keys)
 		}
@@ -111,13 +111,13 @@ func TestPeak(t *testing.T) {
 func TestPeakIsMonotone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		model, keys := learned(t)
-		pods := make([]Pod, rapid.IntRange(0, 6).Draw(t, "pods"))
+		pods := make([]Declared, rapid.IntRange(0, 6).Draw(t, "pods"))
 		for i := range pods {
 			pods[i] = somePod(t, keys)
 		}
 		r, pod := rapid.IntRange(0, Resources-1).Draw(t, "resource"), somePod(t, keys)
 		name := rapid.SampledFrom([]string{"0", "1", "elsewhere"}).Draw(t, "node")
-		peak := func(pods []Pod, pod Pod, k float64) float64 {
+		peak := func(pods []Declared, pod Declared, k float64) float64 {
 			use, expected := model.Node(name, pods), model.Expect(&pod, r)
 			return peak(model, &use, &expected, pod.Workload, r, k)
 		}
@@ -148,10 +148,10 @@ func TestPeakIsMonotone(t *testing.T) {
 func TestUnmeasured(t *testing.T) {
 	m := NewModel()
 	a, b := resources.Workload{Name: "a"}.Key(), resources.Workload{Name: "b"}.Key()
-	pod := func(key resources.WorkloadKey, request, limit float64) *Pod {
-		return &Pod{Workload: key, Amounts: [Resources]Amount{CPU: {request, limit}}}
+	pod := func(key resources.WorkloadKey, request, limit float64) *Declared {
+		return &Declared{Workload: key, Amounts: [Resources]Amount{CPU: {request, limit}}}
 	}
-	on := m.Node("n", []Pod{*pod(a, 400, 0)})
+	on := m.Node("n", []Declared{*pod(a, 400, 0)})
 	pending := m.Expect(pod(b, 400, 0), CPU)
 	if got := peak(m, &on, &pending, b, CPU, 2); math.Abs(got-1478.8) > 0.1 {
 		t.Errorf("peak of different workloads %.1f, want 1478.8", got)
@@ -165,7 +165,7 @@ func TestUnmeasured(t *testing.T) {
 	if got := m.Expect(pod(a, 0, 50), CPU).Mean; got != 50 {
 		t.Errorf("a pod with a limit of 50 is expected to use %v, want 50", got)
 	}
-	limited := m.Node("n", []Pod{*pod(a, 400, 500)})
+	limited := m.Node("n", []Declared{*pod(a, 400, 500)})
 	pending = m.Expect(pod(b, 400, 500), CPU)
 	if got := peak(m, &limited, &pending, b, CPU, 2); got != 1000 {
 		t.Errorf("peak %v, want the sum of the limits, 1000", got)

@@ -42,8 +42,8 @@ type Amount struct {
 	Request, Limit float64
 }
 
-// Pod is what a pod declares.
-type Pod struct {
+// Declared is what a pod declares.
+type Declared struct {
 	Workload resources.WorkloadKey
 	Amounts  [Resources]Amount
 }

@@ -55,7 +55,7 @@ type Missed func(resource v1.ResourceName, predicted, measured float64)
 // knownPod is what a pod declares, which does not change while the object does not, and what the learner knows of it.
 type knownPod struct {
 	pod      *v1.Pod
-	declared predict.Pod
+	declared predict.Declared
 	state    *predict.PodState
 }
 
@@ -166,7 +166,7 @@ func (k *Keeper) podReading(pod *v1.Pod, known map[types.UID]knownPod, end time.
 		entry.pod, entry.declared = pod, Declared(&amounts)
 	}
 	known[pod.UID] = entry
-	p := predict.PodReading{Pod: entry.declared, State: entry.state, Seen: 1 - resources.ArrivalOf(pod).MissingFraction(end, window)}
+	p := predict.PodReading{Declared: entry.declared, State: entry.state, Seen: 1 - resources.ArrivalOf(pod).MissingFraction(end, window)}
 	if used, ok := k.used[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}]; ok {
 		p.Used, p.IsUsed = [predict.Resources]float64{used.CPU, used.Memory}, used.Valid()
 	}
@@ -174,8 +174,8 @@ func (k *Keeper) podReading(pod *v1.Pod, known map[types.UID]knownPod, end time.
 }
 
 // Declared returns what a pod declares.
-func Declared(pod *resources.Pod) predict.Pod {
-	p := predict.Pod{Workload: pod.Workload()}
+func Declared(pod *resources.Pod) predict.Declared {
+	p := predict.Declared{Workload: pod.Workload()}
 	for i, r := range Predicted {
 		a := pod.Get(r)
 		p.Amounts[i] = predict.Amount{Request: float64(a.Request), Limit: float64(max(a.Limit, a.Request))}

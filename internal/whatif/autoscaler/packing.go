@@ -4,8 +4,8 @@ import "github.com/plimsoll-k8s/plimsoll/internal/resources"
 
 import "context"
 
-// Pod is a pod or placeholder that needs a node.
-type Pod struct {
+// Item is a pod or placeholder that needs a node.
+type Item struct {
 	// Requests of the pod, including one pod slot.
 	Requests resources.Amounts
 	// Class is the same for pods that the probe treats alike regardless of what else
@@ -34,7 +34,7 @@ type Probe interface {
 type packing struct {
 	capacity
 	probe Probe
-	pods  []Pod
+	pods  []Item
 	// start is the first node to consider for the next pod of a kind: the nodes before
 	// it did not fit the previous one, and have no more free now.
 	start       map[podKind]int
@@ -50,7 +50,7 @@ type podKind struct {
 // assignment is a pod assigned to a node.
 type assignment struct{ pod, node int }
 
-func newPacking(pods []Pod, probe Probe) *packing {
+func newPacking(pods []Item, probe Probe) *packing {
 	return &packing{probe: probe, pods: pods, start: map[podKind]int{}}
 }
 
@@ -92,7 +92,7 @@ func (p *packing) undo(ctx context.Context, keep int) {
 
 // Place assigns pods in their order to nodes with the given free amounts. It returns
 // the node of each pod, -1 for a pod that does not fit.
-func Place(ctx context.Context, pods []Pod, free []resources.Amounts, probe Probe) []int {
+func Place(ctx context.Context, pods []Item, free []resources.Amounts, probe Probe) []int {
 	p := newPacking(pods, probe)
 	for _, amounts := range free {
 		p.add(amounts)

@@ -118,16 +118,16 @@ func (p *pass) newProbeOfReady() *schedulerProbe {
 }
 
 // addPlaceholder adds a placeholder to the pods of a probe, and returns its amounts.
-func (p *pass) addPlaceholder(probe *schedulerProbe, i int) Pod {
+func (p *pass) addPlaceholder(probe *schedulerProbe, i int) Item {
 	probe.pods = append(probe.pods, probedPod{object: recording.Unbind(p.placeholders[i]), class: p.classes[i]})
-	return Pod{Requests: p.requests[i], Class: p.classes[i], Placeholder: true}
+	return Item{Requests: p.requests[i], Class: p.classes[i], Placeholder: true}
 }
 
 // addPod adds a pod of the run to the pods of a probe, and returns its amounts.
-func (p *pass) addPod(probe *schedulerProbe, number int32) Pod {
+func (p *pass) addPod(probe *schedulerProbe, number int32) Item {
 	pod, class := &p.cluster.Pods[number], p.scaler.compatibility.numberedPodClass(number, p.cluster.Pods[number].Object)
 	probe.pods = append(probe.pods, probedPod{object: recording.Unbind(pod.Object), class: class})
-	return Pod{Requests: pod.Requests, Class: class}
+	return Item{Requests: pod.Requests, Class: class}
 }
 
 // placePlaceholders places the placeholders without a node on ready nodes.
@@ -136,7 +136,7 @@ func (p *pass) placePlaceholders(ctx context.Context) error {
 		return nil
 	}
 	probe := p.newProbeOfReady()
-	var pods []Pod
+	var pods []Item
 	var numbers []int
 	for i, pod := range p.placeholders {
 		if pod.Spec.NodeName == "" {
@@ -168,7 +168,7 @@ func (p *pass) placePlaceholders(ctx context.Context) error {
 // whether no node may be removed in this pass.
 func (p *pass) scaleUp(ctx context.Context) (hold bool, err error) {
 	probe := p.newProbe()
-	var pods []Pod
+	var pods []Item
 	for _, number := range p.cluster.Pending {
 		pods = append(pods, p.addPod(probe, number))
 	}

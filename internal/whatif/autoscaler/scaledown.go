@@ -43,7 +43,7 @@ type ScaleDown struct {
 // ScaleDownInput is the state of the cluster in one pass.
 type ScaleDownInput struct {
 	Nodes []PackedNode
-	Pods  []Pod
+	Pods  []Item
 	// Removable is how many nodes may be removed, by group.
 	Removable []int
 	// Threshold is the utilization below which a node can be unneeded, UnneededSeconds

@@ -19,7 +19,7 @@ func cluster(t *testing.T, nodes ...[]int64) (ScaleDownInput, *fakeProbe) {
 	for i, sizes := range nodes {
 		node := PackedNode{Name: fmt.Sprint("n", i), Free: cores(4, 10)}
 		for _, size := range sizes {
-			pod := Pod{Requests: cores(max(size, -size), 1), Class: 1, Placeholder: size < 0}
+			pod := Item{Requests: cores(max(size, -size), 1), Class: 1, Placeholder: size < 0}
 			probe.assigned[len(in.Pods)] = i
 			node.Pods = append(node.Pods, len(in.Pods))
 			node.Free = node.Free.Minus(pod.Requests)

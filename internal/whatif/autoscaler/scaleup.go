@@ -59,7 +59,7 @@ func (p ScaleUpPlan) AddsNodes() bool {
 //
 // Of equal prices the one with fewer nodes is selected, then the first. This repeats
 // with the remaining pods until no group fits any of them.
-func ScaleUp(ctx context.Context, pods []Pod, booting []int, groups []Group, probe Probe) ScaleUpPlan {
+func ScaleUp(ctx context.Context, pods []Item, booting []int, groups []Group, probe Probe) ScaleUpPlan {
 	s := &scaleUp{
 		packing: newPacking(pods, probe), groups: groups, unfit: make([]map[podKind]bool, len(groups)),
 		plan: ScaleUpPlan{Nodes: make([]int, len(groups)), Outcomes: make([]PodOutcome, len(pods))},

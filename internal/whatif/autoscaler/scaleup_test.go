@@ -12,13 +12,13 @@ import (
 
 func TestScaleUp(t *testing.T) {
 	small, big := Group{Allocatable: cores(4, 110), Headroom: 100, Cost: 1}, Group{Allocatable: cores(16, 110), Headroom: 100, Cost: 4}
-	pods := func(n int, size int64) (all []Pod) {
+	pods := func(n int, size int64) (all []Item) {
 		for range n {
-			all = append(all, Pod{Requests: cores(size, 1), Class: 1})
+			all = append(all, Item{Requests: cores(size, 1), Class: 1})
 		}
 		return all
 	}
-	placeholders := func(n int, size int64) []Pod {
+	placeholders := func(n int, size int64) []Item {
 		all := pods(n, size)
 		for i := range all {
 			all[i].Placeholder = true
@@ -27,7 +27,7 @@ func TestScaleUp(t *testing.T) {
 	}
 	few := func(g Group, headroom int) Group { g.Headroom = headroom; return g }
 	for name, tc := range map[string]struct {
-		pods     []Pod
+		pods     []Item
 		booting  []int
 		groups   []Group
 		want     []int
@@ -101,7 +101,7 @@ func TestScaleUp(t *testing.T) {
 // second class fit on the second group only.
 func TestScaleUpProbe(t *testing.T) {
 	probe := newFakeProbe(t)
-	pods := []Pod{{Requests: cores(1, 1), Class: 1}, {Requests: cores(1, 1), Class: 2}, {Requests: cores(1, 1)}}
+	pods := []Item{{Requests: cores(1, 1), Class: 1}, {Requests: cores(1, 1), Class: 2}, {Requests: cores(1, 1)}}
 	probe.rule = func(pod, group int) bool { return pods[pod].Class == 1 || pods[pod].Class == 2 && group == 1 }
 	groups := []Group{{Allocatable: cores(4, 9), Headroom: 9, Cost: 1}, {Allocatable: cores(4, 9), Headroom: 9, Cost: 5}}
 	got := ScaleUp(t.Context(), pods, nil, groups, probe)
@@ -112,7 +112,7 @@ func TestScaleUpProbe(t *testing.T) {
 
 // naiveScaleUp is ScaleUp without optimizations: every pod is tried on every node.
 type naiveScaleUp struct {
-	pods       []Pod
+	pods       []Item
 	groups     []Group
 	rule       func(pod, group int) bool
 	free       []resources.Amounts
@@ -231,7 +231,7 @@ func (d *naiveScaleUp) scaleUp(booting []int) ScaleUpPlan {
 }
 
 // draw draws pods of a few kinds, and a rule of which group each fits on.
-func draw(t *rapid.T, groups int) (pods []Pod, rule func(pod, group int) bool) {
+func draw(t *rapid.T, groups int) (pods []Item, rule func(pod, group int) bool) {
 	amounts := rapid.Custom(func(t *rapid.T) resources.Amounts {
 		return resources.Amounts{
 			rapid.Int64Range(0, 5).Draw(t, "CPU"), rapid.Int64Range(0, 5).Draw(t, "memory"),
@@ -243,7 +243,7 @@ func draw(t *rapid.T, groups int) (pods []Pod, rule func(pod, group int) bool) {
 	rules := []int{}
 	for range rapid.IntRange(0, 30).Draw(t, "pods") {
 		class := rapid.IntRange(0, 3).Draw(t, "class")
-		pods = append(pods, Pod{
+		pods = append(pods, Item{
 			Requests: rapid.SampledFrom(kinds).Draw(t, "kind"), Class: class,
 			Placeholder: rapid.Bool().Draw(t, "placeholder"),
 		})
@@ -307,9 +307,9 @@ func TestScaleUpEqualsNaive(t *testing.T) {
 // BenchmarkScaleUp measures a pass with two groups and 5,000 pending pods of 500
 // kinds.
 func BenchmarkScaleUp(b *testing.B) {
-	var pods []Pod
+	var pods []Item
 	for i := range int64(5000) {
-		pods = append(pods, Pod{Requests: resources.Amounts{resources.CPU: 100 + 10*(i%50), resources.Memory: 1 << 28 * (1 + i%10), resources.Pods: 1}, Class: 1})
+		pods = append(pods, Item{Requests: resources.Amounts{resources.CPU: 100 + 10*(i%50), resources.Memory: 1 << 28 * (1 + i%10), resources.Pods: 1}, Class: 1})
 	}
 	groups := []Group{
 		{Allocatable: resources.Amounts{resources.CPU: 16000, resources.Memory: 64 << 30, resources.Pods: 110}, Headroom: 1000, Cost: 1},

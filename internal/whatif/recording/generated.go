@@ -68,7 +68,7 @@ func NewPod(name string, requests resources.Amounts, arrival, duration int64) In
 	return InputPod{
 		Object: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}}, Requests: requests, Arrival: arrival, Duration: duration,
 		BaseCPU: float64(requests[resources.CPU]), BaseMemory: float64(requests[resources.Memory]),
-		Resources: result.Pod{Class: result.Burstable},
+		Resources: result.Demand{Class: result.Burstable},
 	}
 }
 
@@ -116,7 +116,7 @@ func (p *InputPod) complete(number int, limits Limits, seed uint64) {
 		limit[resources.CPU], limit[resources.Memory] = limits.ForPod(
 			seed, uint64(number), p.Requests[resources.CPU], p.Requests[resources.Memory])
 	}
-	p.Resources = result.Pod{
+	p.Resources = result.Demand{
 		CPURequest: float64(p.Requests[resources.CPU]), MemoryRequest: float64(p.Requests[resources.Memory]),
 		CPULimit: float64(limit[resources.CPU]), MemoryLimit: float64(limit[resources.Memory]),
 	}

@@ -71,7 +71,7 @@ type InputPod struct {
 	// Workload of a generated pod, nil for a pod of its own. Pods of one workload have the same pointer.
 	Workload *Workload
 	// Resources has the requests, limits and class; the demand is set at every step.
-	Resources result.Pod
+	Resources result.Demand
 	// BaseCPU and BaseMemory, in millicores and bytes, are the amounts of which usage
 	// is a multiple.
 	BaseCPU, BaseMemory float64

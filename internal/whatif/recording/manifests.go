@@ -102,7 +102,7 @@ func fromPod(pod *v1.Pod) InputPod {
 	}
 	p := InputPod{
 		Object: &object, Duration: Never, Requests: PodAmounts(pod),
-		Resources: result.Pod{
+		Resources: result.Demand{
 			CPURequest: float64(cpu.Request), MemoryRequest: float64(memory.Request),
 			CPULimit: limitOf(cpu), MemoryLimit: limitOf(memory), Class: qosClasses[qos.GetPodQOS(pod)],
 		},

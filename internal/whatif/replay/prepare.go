@@ -103,7 +103,7 @@ func newNode(object *v1.Node) node {
 	capacity := allocatable.Max(recording.Amounts(object.Status.Capacity))
 	return node{
 		name: object.Name,
-		allocatable: result.Node{
+		allocatable: result.Capacity{
 			CPU: float64(allocatable[resources.CPU]), Memory: float64(allocatable[resources.Memory]),
 			MachineMemory: float64(capacity[resources.Memory]),
 		},

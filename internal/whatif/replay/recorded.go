@@ -20,7 +20,7 @@ type recorded struct {
 func newRecorded() *recorded { return &recorded{deleted: map[string]int{}} }
 
 // addNode adds a step of a node.
-func (r *recorded) addNode(allocatable result.Node, step result.Step) {
+func (r *recorded) addNode(allocatable result.Capacity, step result.Step) {
 	if r == nil {
 		return
 	}

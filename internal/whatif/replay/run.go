@@ -46,7 +46,7 @@ type run struct {
 	monitoring  *monitoring
 
 	evaluator     result.Evaluator
-	demand        []result.Pod // buffer of step
+	demand        []result.Demand // buffer of step
 	totals        result.Totals
 	scheduledPods int     // pods scheduled for the first time that have a node
 	scheduled     []int32 // numbers of the pods that were ever scheduled
@@ -61,7 +61,7 @@ type run struct {
 type node struct {
 	name        string
 	ready       bool
-	allocatable result.Node
+	allocatable result.Capacity
 	// machineCPU is the capacity in millicores, by which load is measured.
 	machineCPU float64
 	// free is allocatable less the requests of the pods.

@@ -46,7 +46,7 @@ func newTimeSeries(horizon int64) *timeSeries {
 }
 
 // addNode adds a step of a node with a number of pods.
-func (t *timeSeries) addNode(allocatable result.Node, pods int, step result.Step) {
+func (t *timeSeries) addNode(allocatable result.Capacity, pods int, step result.Step) {
 	if t == nil || pods == 0 {
 		return
 	}

@@ -51,7 +51,7 @@ func TestTimeSeriesOfLongRun(t *testing.T) {
 	if c.every != 3*Step {
 		t.Fatalf("interval of %d s, want %d", c.every, 3*Step)
 	}
-	has := result.Node{CPU: 4, Memory: 4}
+	has := result.Capacity{CPU: 4, Memory: 4}
 	for i := range int64(steps) {
 		if i%3 == 0 {
 			c.addNode(has, 1, result.Step{Victims: 1})

@@ -58,6 +58,6 @@ func oomScoreAdjustment(class Class, memoryRequest, machine float64) int {
 
 // badness returns the kernel's rank of a pod when memory is out (mm/oom_kill.c), in
 // bytes: the memory that it uses and its adjustment.
-func badness(pod *Pod, machine float64) float64 {
+func badness(pod *Demand, machine float64) float64 {
 	return pod.MemoryUse() + float64(oomScoreAdjustment(pod.Class, pod.MemoryRequest, machine))/1000*machine
 }

@@ -2,9 +2,9 @@ package result
 
 import "math"
 
-// Pod has the requests, the limits and the demand of a pod in one step. Amounts are
+// Demand has the requests, the limits and the demand of a pod in one step. Amounts are
 // finite and at least 0.
-type Pod struct {
+type Demand struct {
 	CPURequest, MemoryRequest float64
 	// CPULimit and MemoryLimit are 0 if there is no limit.
 	CPULimit, MemoryLimit float64
@@ -14,9 +14,9 @@ type Pod struct {
 	Class Class
 }
 
-// Node has the allocatable amounts of a node, and the memory of the machine, by
+// Capacity has the allocatable amounts of a node, and the memory of the machine, by
 // which the kubelet and the kernel rank pods.
-type Node struct {
+type Capacity struct {
 	CPU, Memory   float64
 	MachineMemory float64
 }
@@ -66,7 +66,7 @@ type Evaluator struct {
 // the indexes of the killed pods in the order in which they are killed; of pods
 // with equal badness the first is killed first. Pods that are killed get their CPU
 // in this step. The slices are valid until the next call.
-func (e *Evaluator) Step(node Node, pods []Pod) (step Step, granted []float64, victims []int) {
+func (e *Evaluator) Step(node Capacity, pods []Demand) (step Step, granted []float64, victims []int) {
 	e.resize(len(pods))
 	for i := range pods {
 		pod := &pods[i]
@@ -106,7 +106,7 @@ func (e *Evaluator) resize(n int) {
 }
 
 // MemoryUse returns the memory that a pod uses within its limit.
-func (p *Pod) MemoryUse() float64 {
+func (p *Demand) MemoryUse() float64 {
 	if p.MemoryLimit > 0 {
 		return min(p.Memory, p.MemoryLimit)
 	}
@@ -114,7 +114,7 @@ func (p *Pod) MemoryUse() float64 {
 }
 
 // kill removes the pod with the highest badness until the rest fits.
-func (e *Evaluator) kill(node Node, pods []Pod, step *Step) {
+func (e *Evaluator) kill(node Capacity, pods []Demand, step *Step) {
 	for i := range pods {
 		e.badness[i] = math.Inf(-1)
 		if pods[i].MemoryUse() > 0 {

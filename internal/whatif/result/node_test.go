@@ -152,23 +152,23 @@ func TestClassOf(t *testing.T) {
 }
 
 func TestStep(t *testing.T) {
-	node := Node{CPU: 4000, Memory: 10 * gib, MachineMemory: 10 * gib}
+	node := Capacity{CPU: 4000, Memory: 10 * gib, MachineMemory: 10 * gib}
 	tests := map[string]struct {
-		pods    []Pod
+		pods    []Demand
 		want    Step
 		got     []float64
 		victims []int
 	}{
 		"no pods": {nil, Step{}, []float64{}, []int{}},
 		"all fits": {
-			[]Pod{{CPURequest: 1000, MemoryRequest: gib, CPU: 1500, Memory: 2 * gib, Class: Burstable}},
+			[]Demand{{CPURequest: 1000, MemoryRequest: gib, CPU: 1500, Memory: 2 * gib, Class: Burstable}},
 			Step{CPUDemand: 1500, CPUGranted: 1500, MemoryDemand: 2 * gib, MemoryKept: 2 * gib, CPULimits: 1000, MemoryLimits: gib},
 			[]float64{1500},
 			[]int{},
 		},
 		// The demand is 3000 and 5 GiB, the limits are 2000 and 4 GiB.
 		"limited": {
-			[]Pod{{
+			[]Demand{{
 				CPURequest: 1000, CPULimit: 2000, MemoryRequest: 2 * gib, MemoryLimit: 4 * gib, CPU: 3000, Memory: 5 * gib,
 				Class: Burstable,
 			}},
@@ -182,14 +182,14 @@ func TestStep(t *testing.T) {
 		// A demand of 3000 + 3000 on 4000 with the weights 1000 and 3000: the level is 1, the
 		// pods get 1000 and 3000, 2000 are missing.
 		"by requests": {
-			[]Pod{{CPURequest: 1000, CPU: 3000}, {CPURequest: 3000, CPU: 3000}},
+			[]Demand{{CPURequest: 1000, CPU: 3000}, {CPURequest: 3000, CPU: 3000}},
 			Step{CPUDemand: 6000, CPUGranted: 4000, ThrottledByNode: 2000, CPULimits: 4000},
 			[]float64{1000, 3000},
 			[]int{},
 		},
 		// With the weights 1.953125 and 1998.046875 the pods get 3.90625 and 3996.09375 of 4000.
 		"a pod without a request": {
-			[]Pod{{CPU: 5000}, {CPURequest: 1998.046875, CPU: 5000}},
+			[]Demand{{CPU: 5000}, {CPURequest: 1998.046875, CPU: 5000}},
 			Step{CPUDemand: 10000, CPUGranted: 4000, ThrottledByNode: 6000, CPULimits: 1998.046875},
 			[]float64{3.90625, 3996.09375},
 			[]int{},
@@ -198,7 +198,7 @@ func TestStep(t *testing.T) {
 		// best-effort pod 1 + 10, of the burstable pod 7 + (1 - 0.2) x 10 = 15, the highest: it is
 		// the victim, and 5 GiB remain.
 		"highest usage beyond the request": {
-			[]Pod{
+			[]Demand{
 				{MemoryRequest: 4 * gib, Memory: 4 * gib, Class: Guaranteed},
 				{Memory: gib, Class: BestEffort},
 				{MemoryRequest: 2 * gib, Memory: 7 * gib, Class: Burstable},
@@ -210,7 +210,7 @@ func TestStep(t *testing.T) {
 		// The badness is 2 + 10 = 12 for the best-effort pod, 5 + 5 = 10 for the burstable pod and
 		// 6 - 9.97 for the guaranteed pod: of 13 GiB 11 remain without the first, 6 without both.
 		"several victims": {
-			[]Pod{
+			[]Demand{
 				{MemoryRequest: 6 * gib, Memory: 6 * gib, Class: Guaranteed},
 				{MemoryRequest: 5 * gib, Memory: 5 * gib, Class: Burstable},
 				{Memory: 2 * gib, Class: BestEffort},
@@ -221,13 +221,13 @@ func TestStep(t *testing.T) {
 		},
 		// Of pods with equal badness the first is the victim.
 		"equal pods": {
-			[]Pod{{Memory: 6 * gib, Class: BestEffort}, {Memory: 6 * gib, Class: BestEffort}},
+			[]Demand{{Memory: 6 * gib, Class: BestEffort}, {Memory: 6 * gib, Class: BestEffort}},
 			Step{MemoryDemand: 12 * gib, MemoryKept: 6 * gib, Victims: 1},
 			[]float64{0, 0},
 			[]int{0},
 		},
 		"a pod too large for the node": {
-			[]Pod{{Memory: 16 * gib, Class: Guaranteed, MemoryRequest: 16 * gib}, {Class: BestEffort}},
+			[]Demand{{Memory: 16 * gib, Class: Guaranteed, MemoryRequest: 16 * gib}, {Class: BestEffort}},
 			Step{MemoryDemand: 16 * gib, MemoryKept: 0, MemoryLimits: 16 * gib, Victims: 1},
 			[]float64{0, 0},
 			[]int{0},
@@ -248,11 +248,11 @@ func TestStep(t *testing.T) {
 }
 
 // drawPod draws a pod with integer amounts.
-func drawPod(t *rapid.T) Pod {
+func drawPod(t *rapid.T) Demand {
 	amount := func(label string, unit, most int) float64 {
 		return float64(unit * rapid.IntRange(0, most).Draw(t, label))
 	}
-	p := Pod{
+	p := Demand{
 		CPURequest: amount("cpuRequest", 100, 20), MemoryRequest: amount("memoryRequest", gib/8, 20), CPU: amount("cpu", 50, 100),
 		Memory: amount("memory", gib/16, 100),
 	}
@@ -270,7 +270,7 @@ func TestStepProperties(t *testing.T) {
 	var used Evaluator
 	rapid.Check(t, func(t *rapid.T) {
 		pods := rapid.SliceOfN(rapid.Custom(drawPod), 0, 40).Draw(t, "pods")
-		node := Node{
+		node := Capacity{
 			CPU:    float64(rapid.IntRange(0, 64).Draw(t, "cpu") * 1000),
 			Memory: float64(rapid.IntRange(0, 64).Draw(t, "memory") * gib),
 		}
@@ -308,14 +308,14 @@ func TestStepProperties(t *testing.T) {
 
 // cluster generates a cluster of equal nodes with a mean CPU demand of their capacity, so that
 // about half of the nodes are overloaded.
-func cluster(nodes, podsPerNode int) [][]Pod {
+func cluster(nodes, podsPerNode int) [][]Demand {
 	r := rand.New(rand.NewPCG(1, 2))
-	all := make([][]Pod, nodes)
+	all := make([][]Demand, nodes)
 	for n := range all {
-		all[n] = make([]Pod, podsPerNode)
+		all[n] = make([]Demand, podsPerNode)
 		for i := range all[n] {
 			request := 32000 / float64(podsPerNode) * r.ExpFloat64()
-			all[n][i] = Pod{
+			all[n][i] = Demand{
 				CPURequest: request, CPULimit: 2 * request, CPU: request * 2 * r.Float64(),
 				MemoryRequest: gib, MemoryLimit: 2 * gib, Memory: gib * 2 * r.Float64(), Class: Burstable,
 			}
@@ -327,7 +327,7 @@ func cluster(nodes, podsPerNode int) [][]Pod {
 func TestStepDoesNotAllocate(t *testing.T) {
 	pods := cluster(1, 100)[0]
 	var e Evaluator
-	node := Node{CPU: 16000, Memory: 64 * gib, MachineMemory: 64 * gib}
+	node := Capacity{CPU: 16000, Memory: 64 * gib, MachineMemory: 64 * gib}
 	e.Step(node, pods)
 	if n := testing.AllocsPerRun(100, func() { e.Step(node, pods) }); n != 0 {
 		t.Errorf("%v allocations", n)
@@ -341,7 +341,7 @@ func BenchmarkStep(b *testing.B) {
 		cpu, memory float64
 	}{{"half-overloaded", 32000, 34 * gib}, {"idle", 64000, 64 * gib}} {
 		b.Run(fmt.Sprintf("%s/5000x30", tc.name), func(b *testing.B) {
-			pods, node := cluster(5000, 30), Node{CPU: tc.cpu, Memory: tc.memory, MachineMemory: tc.memory}
+			pods, node := cluster(5000, 30), Capacity{CPU: tc.cpu, Memory: tc.memory, MachineMemory: tc.memory}
 			var e Evaluator
 			var totals Totals
 			b.ReportAllocs()

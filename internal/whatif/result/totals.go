@@ -27,7 +27,7 @@ type nodeTotals struct {
 }
 
 // AddStep adds a step of a node with a number of pods. Nodes are numbered from 0.
-func (t *Totals) AddStep(number int, node Node, pods int, seconds float64, step Step) {
+func (t *Totals) AddStep(number int, node Capacity, pods int, seconds float64, step Step) {
 	if number >= len(t.nodes) {
 		t.nodes = append(t.nodes, make([]nodeTotals, number+1-len(t.nodes))...)
 	}

@@ -8,7 +8,7 @@ import (
 
 func TestTotals(t *testing.T) {
 	var r Totals
-	node := Node{CPU: 4000, Memory: 8 * gib}
+	node := Capacity{CPU: 4000, Memory: 8 * gib}
 	// A step of a minute: node 0 has limits of 8000 of 4000 and lacks 500, node 1 has limits of
 	// 2000 and two victims, node 2 is empty.
 	r.AddStep(0, node, 3, 60, Step{CPULimits: 8000, MemoryLimits: 8 * gib, ThrottledByNode: 500, ThrottledByLimit: 100})

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	internalconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"sigs.k8s.io/yaml"
 
@@ -76,7 +78,7 @@ func pointOf(profile *internalconfig.KubeSchedulerProfile) Point {
 		if dimension.Argument == "" {
 			p[d] = nearest(dimension, scoreWeight(profile, dimension.Plugin))
 		} else {
-			p[d] = nearest(dimension, argument(profile, dimension.Plugin))
+			p[d] = nearest(dimension, argument(profile, dimension))
 		}
 	}
 	return p
@@ -102,35 +104,30 @@ func scoreWeight(profile *internalconfig.KubeSchedulerProfile, name string) int 
 	return 0
 }
 
-// argument returns the value of the argument in the space of a plugin, its default if the profile has none.
-func argument(profile *internalconfig.KubeSchedulerProfile, name string) any {
-	var args any
+// argument returns the value of an argument, its default if the profile has none.
+func argument(profile *internalconfig.KubeSchedulerProfile, d Dimension) any {
+	args := config.Defaults()[d.Plugin]
 	for _, plugin := range profile.PluginConfig {
-		if plugin.Name == name {
+		if plugin.Name == d.Plugin {
 			args = plugin.Args
 		}
 	}
-	switch args := args.(type) {
-	case *internalconfig.NodeResourcesFitArgs:
-		if args.ScoringStrategy != nil {
-			return string(args.ScoringStrategy.Type)
-		}
-	case *config.LowRiskOverCommitmentArgs:
-		return *args.RiskLimitWeight
-	case *config.PredictedUtilizationArgs:
-		return *args.Deviations
-	case *config.NodeResourcesAllocatableArgs:
-		return string(args.Mode)
+	if fit, ok := args.(*internalconfig.NodeResourcesFitArgs); ok && fit.ScoringStrategy != nil {
+		return string(fit.ScoringStrategy.Type)
 	}
-	switch name {
-	case lowRiskPlugin:
-		return config.DefaultRiskLimitWeight
-	case predictedPlugin:
-		return config.DefaultDeviations
-	case allocatablePlugin:
-		return string(config.Least)
+	if args == nil || d.Plugin == fitPlugin {
+		return string(internalconfig.LeastAllocated)
 	}
-	return string(internalconfig.LeastAllocated)
+	return fields(args)[d.Argument]
+}
+
+// fields returns the fields of the arguments of a plugin of Plimsoll, nil if it has none.
+func fields(args runtime.Object) map[string]any {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(args)
+	if err != nil {
+		return nil // arguments are plain structures
+	}
+	return fields
 }
 
 // at returns the configuration in force with the settings of a point. Only settings that differ are changed.
@@ -152,7 +149,7 @@ func (c *current) at(p Point) (engine.NamedConfig, error) {
 			err = errors.Join(err, setArgument(profile, dimension.Plugin, dimension.Argument, p.value(d)))
 		}
 	}
-	for _, name := range []string{lowRiskPlugin, predictedPlugin} {
+	for _, name := range readers() {
 		if p.weight(name) > 0 && c.point.weight(name) == 0 {
 			err = errors.Join(err, setLoadSource(profile, name))
 		}
@@ -288,6 +285,20 @@ func setArgument(profile map[string]any, plugin, path string, value any) error {
 	return nil
 }
 
+// readers returns the plugins that read load, by name.
+func readers() []string {
+	return slices.DeleteFunc(Plugins(), func(plugin string) bool { return !hasField(plugin, watcherField) })
+}
+
+// hasField reports whether the arguments of a plugin of Plimsoll have a field.
+func hasField(plugin, field string) bool {
+	args, ok := config.Defaults()[plugin]
+	return ok && slices.ContainsFunc(reflect.VisibleFields(reflect.TypeOf(args).Elem()), func(f reflect.StructField) bool {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		return name == field
+	})
+}
+
 // setLoadSource makes a plugin read load as another plugin of the profile does or, without any, from the load-watcher service of the
 // examples, and the usage of pods from metrics-server. Sources that the arguments have are kept.
 func setLoadSource(profile map[string]any, plugin string) error {
@@ -302,7 +313,7 @@ func setLoadSource(profile map[string]any, plugin string) error {
 		}
 		args[field] = source
 	}
-	if plugin == predictedPlugin && args[podUsageField] == nil {
+	if hasField(plugin, podUsageField) && args[podUsageField] == nil {
 		args[podUsageField] = map[string]any{"type": metricprovider.MetricsServer}
 	}
 	return nil
@@ -310,7 +321,7 @@ func setLoadSource(profile map[string]any, plugin string) error {
 
 // knownSource returns the load source of the first plugin that has one, or the default.
 func knownSource(profile map[string]any) (field string, source any, err error) {
-	for _, plugin := range []string{lowRiskPlugin, predictedPlugin} {
+	for _, plugin := range readers() {
 		list, err := child[[]any](profile, pluginConfigField)
 		if err != nil {
 			return "", nil, err

@@ -5,16 +5,14 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/plimsoll-k8s/plimsoll/plugins"
 )
 
-// The plugins whose weights and arguments are searched.
+// The plugins of kube-scheduler whose weights and arguments are searched.
 const (
-	fitPlugin         = "NodeResourcesFit"
-	balancedPlugin    = "NodeResourcesBalancedAllocation"
-	limitsPlugin      = "NodeResourcesLimits"
-	lowRiskPlugin     = "LowRiskOverCommitment"
-	predictedPlugin   = "PredictedUtilization"
-	allocatablePlugin = "NodeResourcesAllocatable"
+	fitPlugin      = "NodeResourcesFit"
+	balancedPlugin = "NodeResourcesBalancedAllocation"
 )
 
 // Dimension is the weight or an argument of a plugin, with the values that are tried.
@@ -31,27 +29,39 @@ type Dimension struct {
 // Space has all dimensions. The weight of a plugin precedes its arguments. Other plugins and arguments are those of the
 // configuration in force. The constraints of PodTopologySpread are not among them: what spreading over nodes and zones is
 // for, surviving their failure, is no figure of a simulation.
-var Space = []Dimension{
-	{Plugin: fitPlugin, Values: []any{0, 1, 2}, label: "fit"},
-	{Plugin: fitPlugin, Argument: "scoringStrategy.type", Values: []any{"LeastAllocated", "MostAllocated"}},
-	{Plugin: balancedPlugin, Values: []any{0, 1, 2}, label: "balanced"},
-	{Plugin: limitsPlugin, Values: []any{0, 1, 2, 5}, label: "limits"},
-	{Plugin: lowRiskPlugin, Values: []any{0, 1, 2, 5}, label: "low-risk"},
-	{Plugin: lowRiskPlugin, Argument: "riskLimitWeight", Values: []any{0.0, 0.25, 0.5, 0.75, 1.0}, label: "limit weight"},
-	{Plugin: predictedPlugin, Values: []any{0, 2, 5, 10}, label: "predicted"},
-	{Plugin: predictedPlugin, Argument: "deviations", Values: []any{0.0, 0.5, 1.0, 1.5, 2.0}, label: "deviations"},
-	{Plugin: allocatablePlugin, Values: []any{0, 1, 2}, label: "allocatable"},
-	{Plugin: allocatablePlugin, Argument: "mode", Values: []any{"Least", "Most"}},
+var Space = newSpace()
+
+func newSpace() []Dimension {
+	space := []Dimension{
+		{Plugin: fitPlugin, Values: []any{0, 1, 2}, label: "fit"},
+		{Plugin: fitPlugin, Argument: "scoringStrategy.type", Values: []any{"LeastAllocated", "MostAllocated"}},
+		{Plugin: balancedPlugin, Values: []any{0, 1, 2}, label: "balanced"},
+	}
+	for _, p := range plugins.All {
+		space = append(space, Dimension{Plugin: p.Name, Values: p.Weights, label: p.Label})
+		if a := p.Argument; a != nil {
+			space = append(space, Dimension{Plugin: p.Name, Argument: a.Name, Values: a.Values, label: a.Label})
+		}
+	}
+	return space
 }
 
-// Plugins are the names of the plugins in the space.
-var Plugins = []string{fitPlugin, balancedPlugin, limitsPlugin, lowRiskPlugin, predictedPlugin, allocatablePlugin}
+// Plugins returns the names of the plugins in the space.
+func Plugins() []string {
+	var names []string
+	for _, dimension := range Space {
+		if dimension.Argument == "" {
+			names = append(names, dimension.Plugin)
+		}
+	}
+	return names
+}
 
-// dimensions is the number of dimensions.
-const dimensions = 10
+// maxDimensions is the highest number of dimensions.
+const maxDimensions = 16
 
-// Point has the index of a value in each dimension.
-type Point [dimensions]int
+// Point has the index of a value in each dimension, and 0 beyond the last one.
+type Point [maxDimensions]int
 
 // value returns the value of a point in a dimension.
 func (p Point) value(d int) any { return Space[d].Values[p[d]] }
@@ -100,7 +110,7 @@ func (p Point) String() string {
 type region struct {
 	// center is the point of the configuration in force, whose values dimensions that are not free keep.
 	center Point
-	free   [dimensions]bool
+	free   [maxDimensions]bool
 }
 
 // newRegion returns the region in which the dimensions of excluded plugins are not free.
@@ -115,7 +125,7 @@ func newRegion(center Point, excluded []string) region {
 // normal returns the point with the values of the center in dimensions that have no effect, so that points with the same effect are
 // equal, and whether it is in the region.
 func (r region) normal(p Point) (Point, bool) {
-	for d := range p {
+	for d := range Space {
 		if !p.matters(d) {
 			p[d] = r.center[d]
 		}
@@ -129,7 +139,7 @@ func (r region) normal(p Point) (Point, bool) {
 // neighbors returns the points that differ from a point by one step in one dimension, in the order of dimensions.
 func (r region) neighbors(p Point) []Point {
 	var near []Point
-	for d := range p {
+	for d := range Space {
 		for _, step := range []int{-1, 1} {
 			q := p
 			q[d] += step

@@ -11,6 +11,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/plugins/noderesourceslimits"
+	"github.com/plimsoll-k8s/plimsoll/plugins/predictedutilization"
 )
 
 var update = flag.Bool("update", false, "update testdata")
@@ -129,7 +131,7 @@ func TestStartPoints(t *testing.T) {
 // points generates points of the space.
 func points(t *rapid.T) Point {
 	var p Point
-	for d := range p {
+	for d := range Space {
 		p[d] = rapid.IntRange(0, len(Space[d].Values)-1).Draw(t, "value")
 	}
 	return p
@@ -189,9 +191,9 @@ func TestUntouched(t *testing.T) {
 	for _, tc := range []struct {
 		name, plugin, file string
 	}{
-		{"default", predictedPlugin, "predicted.yaml"},
-		{"all disabled", predictedPlugin, "source.yaml"},
-		{"two profiles", limitsPlugin, "profiles.yaml"},
+		{"default", predictedutilization.Name, "predicted.yaml"},
+		{"all disabled", predictedutilization.Name, "source.yaml"},
+		{"two profiles", noderesourceslimits.Name, "profiles.yaml"},
 		{"multiPoint", fitPlugin, "weight.yaml"},
 	} {
 		c := settings(tc.name)
@@ -217,7 +219,7 @@ func TestUntouched(t *testing.T) {
 func TestNeighbors(t *testing.T) {
 	c := mustCurrent(t, "default", configurations["default"])
 	rapid.Check(t, func(t *rapid.T) {
-		r := newRegion(c.point, rapid.SliceOfDistinct(rapid.SampledFrom(Plugins), func(s string) string { return s }).Draw(t, "excluded"))
+		r := newRegion(c.point, rapid.SliceOfDistinct(rapid.SampledFrom(Plugins()), func(s string) string { return s }).Draw(t, "excluded"))
 		p, ok := r.normal(points(t))
 		if !ok {
 			t.Skip() // rapid draws another point; no test is skipped
@@ -227,7 +229,7 @@ func TestNeighbors(t *testing.T) {
 				t.Fatalf("%v is not normal", q)
 			}
 			changed := 0
-			for d := range p {
+			for d := range Space {
 				if p[d] != q[d] && p.matters(d) && q.matters(d) {
 					changed++
 					if step := p[d] - q[d]; step != 1 && step != -1 || !r.free[d] {
@@ -246,9 +248,9 @@ func TestNeighbors(t *testing.T) {
 func TestSize(t *testing.T) {
 	for name, text := range configurations {
 		c := mustCurrent(t, name, text)
-		for i, first := range Plugins {
-			for _, second := range Plugins[:i] {
-				excluded := slices.DeleteFunc(slices.Clone(Plugins), func(s string) bool { return s == first || s == second })
+		for i, first := range Plugins() {
+			for _, second := range Plugins()[:i] {
+				excluded := slices.DeleteFunc(Plugins(), func(s string) bool { return s == first || s == second })
 				r := newRegion(c.point, excluded)
 				r.center, _ = r.normal(c.point)
 				if got, want := r.size(), count(r); got != want {

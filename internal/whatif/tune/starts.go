@@ -4,13 +4,16 @@ import (
 	"slices"
 
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/engine"
+	"github.com/plimsoll-k8s/plimsoll/plugins/lowriskovercommitment"
+	"github.com/plimsoll-k8s/plimsoll/plugins/noderesourceslimits"
+	"github.com/plimsoll-k8s/plimsoll/plugins/predictedutilization"
 )
 
 // combinations are starting points in addition to the built-in profiles, as weights of plugins. Plugins that are not listed do not score.
 var combinations = []map[string]int{
-	{balancedPlugin: 1, limitsPlugin: 1, predictedPlugin: 5},
-	{fitPlugin: 1, balancedPlugin: 1, lowRiskPlugin: 2, predictedPlugin: 5},
-	{predictedPlugin: 5},
+	{balancedPlugin: 1, noderesourceslimits.Name: 1, predictedutilization.Name: 5},
+	{fitPlugin: 1, balancedPlugin: 1, lowriskovercommitment.Name: 2, predictedutilization.Name: 5},
+	{predictedutilization.Name: 5},
 }
 
 // startPoints returns the points of the built-in profiles and of combinations of their plugins.

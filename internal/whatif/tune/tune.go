@@ -71,8 +71,8 @@ type Tuning struct {
 // New validates the options. Errors name the flag of each option.
 func New(ctx context.Context, o Options) (*Tuning, error) {
 	for _, name := range o.Exclude {
-		if !slices.Contains(Plugins, name) {
-			return nil, fmt.Errorf("--exclude: invalid value %q: must be one of %s", name, strings.Join(Plugins, ", "))
+		if !slices.Contains(Plugins(), name) {
+			return nil, fmt.Errorf("--exclude: invalid value %q: must be one of %s", name, strings.Join(Plugins(), ", "))
 		}
 	}
 	if o.Current.Name == winnerName {
@@ -183,7 +183,7 @@ func (t *Tuning) objectives(r *result.Result, profile int) []float64 {
 // configuration returns the configuration of the winner with a comment, and what has to be done before it is used.
 func (t *Tuning) configuration(winner *candidate, verdict result.Verdict) (text string, notes []string) {
 	var reading []string
-	for _, plugin := range []string{lowRiskPlugin, predictedPlugin} {
+	for _, plugin := range readers() {
 		if winner.point.weight(plugin) > 0 && t.current.point.weight(plugin) == 0 {
 			reading = append(reading, plugin)
 		}

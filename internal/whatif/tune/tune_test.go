@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/recording"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/replay"
 	"github.com/plimsoll-k8s/plimsoll/internal/whatif/result"
+	"github.com/plimsoll-k8s/plimsoll/plugins/predictedutilization"
 )
 
 // testOptions returns options whose runs have the overload that a function returns for the settings and the seed of a job.
@@ -90,8 +90,8 @@ func bowl(p Point, seed uint64) float64 {
 // confirmed with other seeds, and that the document describes it.
 func TestFindsTheBest(t *testing.T) {
 	o := testOptions(t, bowl)
-	for _, plugin := range Plugins {
-		if plugin != predictedPlugin {
+	for _, plugin := range Plugins() {
+		if plugin != predictedutilization.Name {
 			o.Exclude = append(o.Exclude, plugin)
 		}
 	}
@@ -243,7 +243,7 @@ func TestDeterministic(t *testing.T) {
 func TestErrors(t *testing.T) {
 	for want, change := range map[string]func(*Options){
 		`--exclude: invalid value "Fit": must be one of NodeResourcesFit, `: func(o *Options) { o.Exclude = []string{"Fit"} },
-		"--exclude: nothing is left to change":                              func(o *Options) { o.Exclude = Plugins },
+		"--exclude: nothing is left to change":                              func(o *Options) { o.Exclude = Plugins() },
 		"--current: bad: ":                                                  func(o *Options) { o.Current = engine.NamedConfig{Name: "bad", Text: []byte("a: b")} },
 		"--current: two: found the profiles a, b: must be one profile, or":  func(o *Options) { o.Current = engine.NamedConfig{Name: "two", Text: []byte(twoOthers)} },
 		"--generate: pods":                                                  func(o *Options) { o.Compare.Source.Generate = "nodes=1" },
@@ -267,14 +267,3 @@ func TestErrors(t *testing.T) {
 }
 
 const twoOthers = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: [{schedulerName: a}, {schedulerName: b}]\n"
-
-// TestSpacePlugins verifies that the plugins of the space are those that can be excluded.
-func TestSpacePlugins(t *testing.T) {
-	names := map[string]bool{}
-	for _, d := range Space {
-		names[d.Plugin] = true
-	}
-	if got := slices.Sorted(maps.Keys(names)); !slices.Equal(got, slices.Sorted(slices.Values(Plugins))) || len(Space) != dimensions {
-		t.Errorf("plugins %v, %d dimensions", got, len(Space))
-	}
-}
